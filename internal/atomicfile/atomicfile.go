@@ -1,0 +1,123 @@
+// Package atomicfile writes files that are there whole or not at all, and
+// never replaces one.
+//
+// It knows files and directories, and nothing of what is in them.
+package atomicfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// Staged is a complete file under a temporary name in its final directory.
+type Staged struct {
+	dir, temp string
+}
+
+// Stage writes data to a temporary file in dir and syncs it. It is published
+// or discarded by the caller.
+func Stage(dir string, data []byte) (*Staged, error) {
+	f, err := os.CreateTemp(dir, ".p20export-*.tmp")
+	if err != nil {
+		return nil, err
+	}
+	s := &Staged{dir: dir, temp: f.Name()}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Chmod(0o644)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		s.Discard()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Read returns the staged bytes.
+func (s *Staged) Read() ([]byte, error) { return os.ReadFile(s.temp) }
+
+// Discard removes the staged file. Discarding a published one does nothing.
+func (s *Staged) Discard() {
+	if s != nil && s.temp != "" {
+		_ = os.Remove(s.temp)
+		s.temp = ""
+	}
+}
+
+// Publish gives the staged file its name. A file of that name with the same
+// bytes counts as published; one with other bytes is an error that matches
+// fs.ErrExist. The directory is not synced: SyncDir does that once for many.
+func (s *Staged) Publish(name string) error {
+	final := filepath.Join(s.dir, name)
+	err := os.Link(s.temp, final)
+	if linkUnsupported(err) {
+		err = s.rename(final)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		err = s.compare(final)
+	}
+	if err == nil {
+		s.Discard()
+	}
+	return err
+}
+
+// rename publishes on a file system without hard links. Two programs that
+// publish the same name at the same moment are then not told apart.
+func (s *Staged) rename(final string) error {
+	if _, err := os.Lstat(final); err == nil {
+		return fs.ErrExist
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.Rename(s.temp, final)
+}
+
+func linkUnsupported(err error) bool {
+	return errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOTSUP) || errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.EMLINK)
+}
+
+func (s *Staged) compare(final string) error {
+	data, err := s.Read()
+	if err != nil {
+		return err
+	}
+	same, err := Holds(final, data)
+	if err == nil && !same {
+		return fmt.Errorf("%s: %w with other bytes", final, fs.ErrExist)
+	}
+	return err
+}
+
+// Holds reports whether the file is a regular file of exactly these bytes.
+func Holds(path string, data []byte) (bool, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() || info.Size() != int64(len(data)) {
+		return false, err
+	}
+	there, err := io.ReadAll(io.LimitReader(f, int64(len(data))+1))
+	return bytes.Equal(there, data), err
+}
+
+// SyncDir makes the names published in dir durable.
+func SyncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

@@ -1,0 +1,154 @@
+package finding
+
+import (
+	"maps"
+	"slices"
+)
+
+// About says what every finding of one code has in common.
+type About struct {
+	Severity Severity
+	// Meaning is one line for the table in the documentation.
+	Meaning string
+	// Spec is where the rule comes from.
+	Spec string
+	// Hint is the next step.
+	Hint string
+}
+
+// Findings about a capture: its files, its framing, its times.
+const (
+	CaptureUnfinished  Code = "capture_unfinished"
+	ManifestMalformed  Code = "capture_manifest_malformed"
+	CaptureFileMissing Code = "capture_file_missing"
+	DigestMismatch     Code = "capture_digest_mismatch"
+	ArrivalsMalformed  Code = "arrivals_malformed"
+	CodingUnsupported  Code = "content_coding_unsupported"
+	CodingDamaged      Code = "content_coding_damaged"
+	EventIncomplete    Code = "event_incomplete"
+	EventTooLarge      Code = "event_too_large"
+	ArrayMalformed     Code = "array_malformed"
+	CaptureCutShort    Code = "capture_cut_short"
+)
+
+// Findings about recording a capture over HTTP.
+const (
+	HTTPStatus      Code = "http_status"
+	HTTPContentType Code = "http_content_type"
+	HTTPFailed      Code = "http_failed"
+)
+
+// Findings about JSON text (RFC 8259).
+const (
+	JSONSyntax       Code = "json_syntax"
+	JSONInvalidUTF8  Code = "json_invalid_utf8"
+	JSONDuplicateKey Code = "json_duplicate_key"
+	JSONTooDeep      Code = "json_too_deep"
+	JSONTrailing     Code = "json_trailing_data"
+	LoneSurrogate    Code = "lone_surrogate"
+	FindingsUnlisted Code = "findings_past_limit"
+)
+
+// Findings about events and runs.
+const (
+	EventNotObject      Code = "event_not_object"
+	EventTypeMissing    Code = "event_type_missing"
+	EventFieldMalformed Code = "event_field_malformed"
+	NoRun               Code = "no_run"
+	FramesBeforeRun     Code = "frames_before_run"
+	RunNotFound         Code = "run_not_found"
+	RunAmbiguous        Code = "run_ambiguous"
+	RunNotTerminated    Code = "run_not_terminated"
+	EventsAfterTerminal Code = "events_after_terminal"
+	TerminalSeveral     Code = "terminal_several"
+	TerminalOtherRun    Code = "terminal_names_other_run"
+	TerminalOtherThread Code = "terminal_names_other_thread"
+	FamiliesUncounted   Code = "families_uncounted"
+	EnvelopeIncomplete  Code = "envelope_incomplete"
+	EnvelopeOrder       Code = "envelope_order"
+	EnvelopeRepeated    Code = "envelope_event_repeated"
+)
+
+// Findings about projections. Those that are reasons of an omission carry the
+// same code there.
+const (
+	SnapshotMissing      Code = "snapshot_missing"
+	SnapshotSeveral      Code = "snapshot_several"
+	SnapshotOutOfRange   Code = "snapshot_out_of_range"
+	SnapshotPresent      Code = "snapshot_present"
+	SnapshotNotChosen    Code = "snapshot_not_chosen"
+	SnapshotMalformed    Code = "snapshot_malformed"
+	KeyOutsideSubset     Code = "key_outside_subset"
+	RoleOutsideSubset    Code = "role_outside_subset"
+	ContentMissing       Code = "content_missing"
+	ContentBlank         Code = "content_blank"
+	ContentNotText       Code = "content_not_text"
+	ValueNull            Code = "value_null"
+	ValueBlank           Code = "value_blank"
+	TextShortened        Code = "text_shortened"
+	TextPartsJoined      Code = "text_parts_joined"
+	SubagentText         Code = "subagent_text"
+	NothingLeft          Code = "nothing_left"
+	RequestAbsent        Code = "request_absent"
+	RequestMalformed     Code = "request_malformed"
+	RequestOtherRun      Code = "request_names_other_run"
+	TextNotOpen          Code = "text_event_not_open"
+	StreamedIDInRequest  Code = "streamed_id_in_request"
+	StartedAtMissing     Code = "started_at_missing"
+	TimestampImplausible Code = "timestamp_implausible"
+	OmissionsUncounted   Code = "omissions_past_limit"
+	OperatorTimesUnused  Code = "operator_times_unused"
+)
+
+// Findings about an artifact.
+const (
+	TooLarge           Code = "file_too_large"
+	NotObject          Code = "not_an_object"
+	KeyUnknown         Code = "key_unknown"
+	ExtraEventFamily   Code = "extra_event_family"
+	KeyMissing         Code = "key_missing"
+	WrongType          Code = "wrong_type"
+	WrongValue         Code = "wrong_value"
+	TooLong            Code = "too_long"
+	RefNotOpaque       Code = "ref_not_opaque"
+	ControlCharacter   Code = "control_character"
+	TimestampMalformed Code = "timestamp_malformed"
+	TimesOutOfOrder    Code = "times_out_of_order"
+	MessagesEmpty      Code = "messages_empty"
+	MessagesTooMany    Code = "messages_too_many"
+	MessageIDRepeated  Code = "message_id_repeated"
+	ErrorKeyForbidden  Code = "error_key_forbidden"
+	EventLineTooLong   Code = "event_line_too_long"
+)
+
+// Findings of verify.
+const (
+	ArtifactDiffers   Code = "artifact_differs"
+	EnvelopeDiffers   Code = "envelope_differs"
+	EnvelopeAbsent    Code = "envelope_absent"
+	RecordMalformed   Code = "record_malformed"
+	RecordDiffers     Code = "record_differs"
+	CaptureDiffers    Code = "capture_differs"
+	NotReprojected    Code = "not_reprojected"
+	ProjectionUnknown Code = "projection_unknown"
+	ManifestMismatch  Code = "manifest_mismatch"
+	OperatorAsserted  Code = "operator_asserted"
+	SnapshotBuilt     Code = "snapshot_built"
+	RunsTooMany       Code = "runs_too_many"
+)
+
+// Findings about what could not be done.
+const (
+	IOFailed     Code = "io_failed"
+	OutputExists Code = "output_exists"
+	Interrupted  Code = "interrupted"
+)
+
+// Codes lists every code, sorted.
+func Codes() []Code { return slices.Sorted(maps.Keys(table)) }
+
+// Describe returns what is common to the findings of a code.
+func Describe(c Code) (About, bool) {
+	about, ok := table[c]
+	return about, ok
+}

@@ -1,0 +1,190 @@
+// Package finding is the one shape in which the program reports what it found
+// wrong, left out or worth knowing.
+//
+// It knows the closed set of codes (codes.go) and the order of findings. It
+// must not know how a finding came about.
+package finding
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Severity says what a finding does to the verdict.
+type Severity string
+
+// An error makes the verdict negative; a warning and an information never do.
+const (
+	Error   Severity = "error"
+	Warning Severity = "warning"
+	Info    Severity = "info"
+)
+
+// Code names a kind of finding: lower_snake, from the closed set in codes.go.
+type Code string
+
+// Finding is one observation about an input.
+type Finding struct {
+	Code     Code     `json:"code"`
+	Severity Severity `json:"severity"`
+	// Message is one sentence for people. It quotes input only through Quote.
+	Message string `json:"message"`
+	// Hint is the next step, where there is one.
+	Hint string `json:"hint,omitzero"`
+	// Rule is the numbered rule of a contract, where there is one.
+	Rule string `json:"rule,omitzero"`
+	// Spec is where the rule comes from, such as "P20 §8.1".
+	Spec string `json:"spec,omitzero"`
+	// Pointer is an RFC 6901 pointer relative to the event or file the finding
+	// names; nil or empty is the whole of it.
+	Pointer Pointer `json:"pointer,omitzero"`
+	// Offset counts bytes from the start of the file the finding names.
+	Offset *int64 `json:"offset,omitzero"`
+	// Line counts lines of that file from 1.
+	Line int `json:"line,omitzero"`
+	// EventIndex counts the capture's events from 0.
+	EventIndex *int `json:"event_index,omitzero"`
+}
+
+// New makes a finding of the given code with what the code's table entry says
+// of severity, origin and next step.
+func New(code Code, format string, args ...any) Finding {
+	about := table[code]
+	return Finding{
+		Code:     code,
+		Severity: about.Severity,
+		Message:  fmt.Sprintf(format, args...),
+		Hint:     about.Hint,
+		Spec:     about.Spec,
+	}
+}
+
+// At returns f with a byte offset.
+func (f Finding) At(offset int64) Finding { f.Offset = &offset; return f }
+
+// In returns f with the index of the event it is about.
+func (f Finding) In(event int) Finding { f.EventIndex = &event; return f }
+
+// On returns f with a pointer.
+func (f Finding) On(p Pointer) Finding { f.Pointer = p; return f }
+
+// OnLine returns f with a line number.
+func (f Finding) OnLine(line int) Finding { f.Line = line; return f }
+
+// Hinting returns f with another next step than its code's.
+func (f Finding) Hinting(format string, args ...any) Finding {
+	f.Hint = fmt.Sprintf(format, args...)
+	return f
+}
+
+// Graded returns f with another severity than its code's.
+func (f Finding) Graded(s Severity) Finding { f.Severity = s; return f }
+
+// Error makes a Finding usable as an error.
+func (f Finding) Error() string { return string(f.Code) + ": " + f.Message }
+
+// Sort orders findings by offset, then pointer, then code. Findings without an
+// offset come first.
+func Sort(list []Finding) {
+	slices.SortStableFunc(list, func(a, b Finding) int {
+		return cmp.Or(
+			cmp.Compare(offset(a), offset(b)),
+			cmp.Compare(a.Pointer, b.Pointer),
+			cmp.Compare(a.Code, b.Code),
+		)
+	})
+}
+
+// Failed reports whether any finding is an error.
+func Failed(list []Finding) bool {
+	return slices.ContainsFunc(list, func(f Finding) bool { return f.Severity == Error })
+}
+
+// Has reports whether any finding has the code.
+func Has(list []Finding, code Code) bool {
+	return slices.ContainsFunc(list, func(f Finding) bool { return f.Code == code })
+}
+
+func offset(f Finding) int64 {
+	if f.Offset == nil {
+		return -1
+	}
+	return *f.Offset
+}
+
+// Pointer is an RFC 6901 JSON Pointer.
+type Pointer string
+
+// Name returns the pointer to the named member of what p points to. RFC 6901
+// has no spelling for what is not Unicode, such as half a surrogate pair: it
+// becomes U+FFFD.
+func (p Pointer) Name(name string) Pointer {
+	return p + "/" + Pointer(pointerEscaper.Replace(strings.ToValidUTF8(name, "\uFFFD")))
+}
+
+// Index returns the pointer to the i-th element of what p points to.
+func (p Pointer) Index(i int) Pointer { return p + "/" + Pointer(strconv.Itoa(i)) }
+
+var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
+
+// quoteLimit is how much of an input a message quotes, in code points.
+const quoteLimit = 60
+
+// Quote renders a piece of input for a message: short, in double quotes, and
+// with everything escaped that a terminal could act on.
+func Quote(s string) string {
+	count := 0
+	for i := range s {
+		if count++; count > quoteLimit {
+			s = s[:i] + "…"
+			break
+		}
+	}
+	return `"` + strings.ReplaceAll(Escape(s), `"`, `\"`) + `"`
+}
+
+// Escape renders s so that a terminal shows it and does not obey it, and so
+// that it can be told from what it escapes: control and format characters, line
+// separators, invalid bytes and backslashes become escapes.
+func Escape(s string) string { return escape(s, true) }
+
+// Printable is Escape for text that may hold escapes already: it leaves
+// backslashes alone.
+func Printable(s string) string { return escape(s, false) }
+
+func escape(s string, backslash bool) string {
+	var b strings.Builder
+	for i, w := 0, 0; i < len(s); i += w {
+		var r rune
+		r, w = utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && w == 1:
+			fmt.Fprintf(&b, `\x%02x`, s[i])
+		case r == '\\' && backslash:
+			b.WriteString(`\\`)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r > 0xffff && Unhandy(r):
+			fmt.Fprintf(&b, `\U%08x`, r)
+		case Unhandy(r):
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// Unhandy reports whether a terminal could act on r, or show nothing for it.
+func Unhandy(r rune) bool {
+	return unicode.In(r, unicode.C, unicode.Zl, unicode.Zp)
+}

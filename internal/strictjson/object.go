@@ -1,0 +1,176 @@
+package strictjson
+
+import (
+	"bytes"
+	"io"
+)
+
+// Value is where a JSON value stands in the text it was read from.
+type Value struct {
+	Kind Kind
+	// Raw are the value's bytes; for a string they include the quotes.
+	Raw []byte
+	// Start counts bytes from the start of the text to the value.
+	Start int
+}
+
+// Text returns the value of a string or name, and whether it is valid Unicode.
+// For any other kind it returns "", true.
+func (v Value) Text() (text string, valid bool) {
+	if v.Kind != String && v.Kind != Name {
+		return "", true
+	}
+	return Unquote(v.Raw)
+}
+
+// Is reports whether v is a string that equals s.
+func (v Value) Is(s string) bool {
+	if v.Kind != String {
+		return false
+	}
+	return equalsQuoted(v.Raw, s)
+}
+
+// Member is a name of an object and its value.
+type Member struct {
+	Name  Value
+	Value Value
+}
+
+// Object is the members of one object, in order. Its zero value has none.
+type Object struct {
+	Members []Member
+}
+
+// Get returns the value of the named member.
+func (o *Object) Get(name string) (Value, bool) {
+	for i := range o.Members {
+		if equalsQuoted(o.Members[i].Name.Raw, name) {
+			return o.Members[i].Value, true
+		}
+	}
+	return Value{}, false
+}
+
+// Names calls yield for the name of each member, in order.
+func (o *Object) Names(yield func(name string) bool) {
+	for _, m := range o.Members {
+		if name, _ := Unquote(m.Name.Raw); !yield(name) {
+			return
+		}
+	}
+}
+
+// equalsQuoted compares a quoted string with s without copying it where it
+// holds no escape.
+func equalsQuoted(quoted []byte, s string) bool {
+	body := quoted[1 : len(quoted)-1]
+	if len(body) == len(s) {
+		// An escape is longer than what it stands for.
+		return string(body) == s && bytes.IndexByte(body, '\\') < 0
+	}
+	if len(body) < len(s) || bytes.IndexByte(body, '\\') < 0 {
+		return false
+	}
+	text, _ := Unquote(quoted)
+	return text == s
+}
+
+// ReadText reads data as one JSON text. When it is an object its members
+// replace those of o. Names that stand twice are an error at any depth.
+func (o *Object) ReadText(d *Decoder, data []byte) (Value, error) {
+	o.Members = o.Members[:0]
+	d.Reset(data)
+	t, err := d.Next()
+	if err != nil {
+		return Value{}, err
+	}
+	end := t.End
+	if t.Kind == ObjectStart {
+		end, err = o.read(d)
+	} else {
+		end, err = d.Skip(t)
+	}
+	if err != nil {
+		return Value{}, err
+	}
+	if _, err = d.Next(); err != io.EOF {
+		return Value{}, err
+	}
+	return Value{Kind: t.Kind, Raw: data[t.Start:end], Start: t.Start}, nil
+}
+
+// read reads the members of an object that has been entered, and returns where
+// the object ends.
+func (o *Object) read(d *Decoder) (end int, err error) {
+	for {
+		name, err := d.Next()
+		if err != nil {
+			return 0, err
+		}
+		if name.Kind == ObjectEnd {
+			return name.End, nil
+		}
+		if name.Duplicate {
+			return 0, d.Repeated(name)
+		}
+		value, err := d.Next()
+		if err != nil {
+			return 0, err
+		}
+		end, err := d.Skip(value)
+		if err != nil {
+			return 0, err
+		}
+		o.Members = append(o.Members, Member{
+			Name:  Value{Kind: Name, Raw: d.data[name.Start:name.End], Start: name.Start},
+			Value: Value{Kind: value.Kind, Raw: d.data[value.Start:end], Start: value.Start},
+		})
+	}
+}
+
+// Elements calls each for every element of an array that was read before; o
+// has the members of the element when it is an object. It stops at the first
+// error, and returns it.
+func Elements(array Value, each func(i int, v Value, o *Object) error) error {
+	if array.Kind != ArrayStart {
+		return nil
+	}
+	d := NewDecoder(array.Raw)
+	if _, err := d.Next(); err != nil {
+		return err
+	}
+	var o Object
+	for i := 0; ; i++ {
+		t, err := d.Next()
+		if err != nil {
+			return err
+		}
+		if t.Kind == ArrayEnd {
+			return nil
+		}
+		o.Members = o.Members[:0]
+		var end int
+		if t.Kind == ObjectStart {
+			end, err = o.read(d)
+		} else {
+			end, err = d.Skip(t)
+		}
+		if err != nil {
+			return err
+		}
+		for m := range o.Members {
+			o.Members[m].Name.Start += array.Start
+			o.Members[m].Value.Start += array.Start
+		}
+		if err := each(i, Value{Kind: t.Kind, Raw: d.data[t.Start:end], Start: array.Start + t.Start}, &o); err != nil {
+			return err
+		}
+	}
+}
+
+// In returns v as a value of text, a copy of the text it was read from.
+func (v Value) In(text []byte) Value {
+	v.Raw = text[v.Start : v.Start+len(v.Raw)]
+	return v
+}

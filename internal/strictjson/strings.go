@@ -1,0 +1,92 @@
+package strictjson
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"unicode/utf8"
+
+	"github.com/p20export/p20export/internal/finding"
+)
+
+// string reads RFC 8259 §7 and checks that it is UTF-8.
+func (d *Decoder) string(kind Kind) (Token, error) {
+	t := Token{Kind: kind, Start: d.pos}
+	ascii := true
+	for i := t.Start + 1; ; {
+		for i+8 <= len(d.data) {
+			n := plain(binary.LittleEndian.Uint64(d.data[i:]))
+			i += n
+			if n < 8 {
+				break
+			}
+		}
+		if i >= len(d.data) {
+			return t, d.badString(t.Start, i, "a string is not closed")
+		}
+		c := d.data[i]
+		switch {
+		case c >= utf8.RuneSelf:
+			ascii = false
+			for i++; i < len(d.data) && d.data[i] >= utf8.RuneSelf; i++ {
+			}
+		case c == '"':
+			if !ascii && !utf8.Valid(d.data[t.Start:i]) {
+				return t, d.badString(t.Start, i, "")
+			}
+			d.pos = i + 1
+			t.End = d.pos
+			return t, nil
+		case c == '\\':
+			n := escapeLen(d.data[i:])
+			if n == 0 {
+				return t, d.badString(t.Start, i, "a bad escape in a string")
+			}
+			t.escaped = true
+			i += n
+		case c < 0x20:
+			return t, d.badString(t.Start, i, "control character 0x%02x in a string", c)
+		default:
+			i++
+		}
+	}
+}
+
+// badString is the finding about the first fault of the string from start: a
+// byte before end that is not UTF-8, else what stands at end.
+func (d *Decoder) badString(start, end int, format string, args ...any) error {
+	for d.pos = start; d.pos < end; {
+		r, n := utf8.DecodeRune(d.data[d.pos:end])
+		if r == utf8.RuneError && n == 1 {
+			return d.fail(finding.JSONInvalidUTF8, d.pos, "byte 0x%02x is not UTF-8", d.data[d.pos])
+		}
+		d.pos += n
+	}
+	return d.syntax(format, args...)
+}
+
+// plain returns how many of the eight bytes of w, from the lowest, come before
+// the first that is a control character, a double quote, a backslash or past
+// ASCII. A subtraction borrows only from bytes above the one it finds, so the
+// lowest bit it sets is right.
+func plain(w uint64) int {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	quote := w ^ ones*'"'
+	slash := w ^ ones*'\\'
+	return bits.TrailingZeros64((w|(w-ones*0x20)|(quote-ones)|(slash-ones))&highs) / 8
+}
+
+// escapeLen returns the length of the escape b begins with, 0 when it is bad.
+func escapeLen(b []byte) int {
+	if len(b) < 2 {
+		return 0
+	}
+	switch b[1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return 2
+	case 'u':
+		if _, ok := hex4(b[2:]); ok {
+			return 6
+		}
+	}
+	return 0
+}

@@ -1,0 +1,130 @@
+package strictjson
+
+import (
+	"bytes"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Unquote returns the value of a quoted string that a Decoder accepted. Half a
+// surrogate pair is encoded by itself as three bytes (as WTF-8 does), and
+// valid is then false; two halves side by side are one character.
+func Unquote(quoted []byte) (text string, valid bool) {
+	body := quoted[1 : len(quoted)-1]
+	if bytes.IndexByte(body, '\\') < 0 {
+		return string(body), true
+	}
+	return unescape(body)
+}
+
+func unescape(body []byte) (string, bool) {
+	out := make([]byte, 0, len(body))
+	valid := true
+	for i := 0; i < len(body); {
+		if body[i] != '\\' {
+			n := bytes.IndexByte(body[i:], '\\')
+			if n < 0 {
+				n = len(body) - i
+			}
+			out = append(out, body[i:i+n]...)
+			i += n
+			continue
+		}
+		switch c := body[i+1]; c {
+		case 'u':
+			r, _ := hex4(body[i+2:])
+			i += 6
+			if utf16.IsSurrogate(r) {
+				if low, ok := lowHalf(body[i:]); ok && r < 0xdc00 {
+					r = utf16.DecodeRune(r, low)
+					i += 6
+				} else {
+					valid = false
+					out = append(out, byte(0xe0|r>>12), byte(0x80|r>>6&0x3f), byte(0x80|r&0x3f))
+					continue
+				}
+			}
+			out = utf8.AppendRune(out, r)
+			continue
+		case 'b':
+			out = append(out, '\b')
+		case 'f':
+			out = append(out, '\f')
+		case 'n':
+			out = append(out, '\n')
+		case 'r':
+			out = append(out, '\r')
+		case 't':
+			out = append(out, '\t')
+		default:
+			out = append(out, c)
+		}
+		i += 2
+	}
+	return string(out), valid
+}
+
+// lowHalf reads the escape of a low surrogate at the start of b.
+func lowHalf(b []byte) (rune, bool) {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return 0, false
+	}
+	r, ok := hex4(b[2:])
+	return r, ok && r >= 0xdc00 && r <= 0xdfff
+}
+
+func hex4(b []byte) (rune, bool) {
+	if len(b) < 4 {
+		return 0, false
+	}
+	var r rune
+	for _, c := range b[:4] {
+		switch {
+		case c >= '0' && c <= '9':
+			c -= '0'
+		case c >= 'a' && c <= 'f':
+			c -= 'a' - 10
+		case c >= 'A' && c <= 'F':
+			c -= 'A' - 10
+		default:
+			return 0, false
+		}
+		r = r<<4 | rune(c)
+	}
+	return r, true
+}
+
+// JoinHalves makes one character of each pair of surrogate halves that stand
+// side by side in text, as they do after two strings that Unquote returned
+// were joined, and reports whether the result is valid Unicode.
+func JoinHalves(text string) (joined string, valid bool) {
+	if utf8.ValidString(text) {
+		return text, true
+	}
+	out := make([]byte, 0, len(text))
+	for i := 0; i < len(text); {
+		high, ok := half(text[i:])
+		if !ok {
+			_, n := utf8.DecodeRuneInString(text[i:])
+			out = append(out, text[i:i+n]...)
+			i += n
+			continue
+		}
+		if low, ok := half(text[i+3:]); ok && high < 0xdc00 && low >= 0xdc00 {
+			out = utf8.AppendRune(out, utf16.DecodeRune(high, low))
+			i += 6
+			continue
+		}
+		out = append(out, text[i:i+3]...)
+		i += 3
+	}
+	return string(out), utf8.Valid(out)
+}
+
+// half reads a surrogate half, as Unquote encodes it, at the start of s.
+func half(s string) (rune, bool) {
+	if len(s) < 3 || s[0] != 0xed || s[1]>>5 != 0b101 || s[2]>>6 != 0b10 {
+		return 0, false
+	}
+	return rune(s[0]&0x0f)<<12 | rune(s[1]&0x3f)<<6 | rune(s[2]&0x3f), true
+}
