@@ -1,0 +1,125 @@
+package capture
+
+import (
+	"io"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/p20export/p20export/internal/finding"
+)
+
+// codingError is an error of the content coding itself, as opposed to one of the
+// file under it.
+type codingError struct{ err error }
+
+func (e *codingError) Error() string { return "content coding: " + e.err.Error() }
+func (e *codingError) Unwrap() error { return e.err }
+
+// coding returns the content coding a response is stored under, "" for none
+// (RFC 9110 §8.4; names are case-insensitive and x-gzip means gzip).
+func (m *Manifest) coding() string {
+	switch c := strings.ToLower(strings.TrimSpace(m.Source.Headers["content-encoding"])); c {
+	case "identity":
+		return ""
+	case "x-gzip":
+		return "gzip"
+	default:
+		return c
+	}
+}
+
+// decode returns a reader of what the coding was applied to. Its errors are of
+// type *codingError unless they are r's own.
+func decode(r io.Reader, coding string) (*decoder, error) {
+	switch coding {
+	case "gzip":
+		return &decoder{source: &decoderSource{r: r}, open: openGzip}, nil
+	case "zstd":
+		return &decoder{source: &decoderSource{r: r}, open: openZstd}, nil
+	}
+	return nil, finding.New(finding.CodingUnsupported, "the response is stored under the content coding %s", finding.Quote(coding))
+}
+
+// openGzip reads the header of the first member.
+func openGzip(r io.Reader) (io.Reader, func(), error) {
+	g, err := gzip.NewReader(r)
+	return g, func() {}, err
+}
+
+// openZstd decodes in the goroutine that reads, with a bounded window.
+func openZstd(r io.Reader) (io.Reader, func(), error) {
+	d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxZstdWindow))
+	if err != nil {
+		return nil, nil, err
+	}
+	return d, d.Close, nil
+}
+
+// decoder opens the decoding reader with the first read, so that a damaged
+// response is reported where it is read, and tells the reader's errors from those
+// of its source.
+type decoder struct {
+	source *decoderSource
+	open   func(io.Reader) (r io.Reader, release func(), err error)
+
+	r       io.Reader // nil until opened
+	release func()
+	err     error // final
+}
+
+func (d *decoder) Read(p []byte) (int, error) {
+	if d.err != nil {
+		return 0, d.err
+	}
+	if d.r == nil {
+		r, release, err := d.open(d.source)
+		if err != nil {
+			d.err = d.judge(err)
+			return 0, d.err
+		}
+		d.r, d.release = r, release
+	}
+	n, err := d.r.Read(p)
+	d.err = d.judge(err)
+	return n, d.err
+}
+
+// close lets go of what the decoding reader holds.
+func (d *decoder) close() {
+	if d.release != nil {
+		d.release()
+	}
+	d.err, d.release = io.ErrClosedPipe, nil
+}
+
+// judge says what an error means. An empty file holds no coded bytes at all, and
+// is an empty response.
+func (d *decoder) judge(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case d.source.err != nil && d.source.err != io.EOF:
+		return d.source.err
+	case err == io.EOF && (d.r != nil || d.source.n == 0):
+		return io.EOF
+	}
+	return &codingError{err}
+}
+
+// decoderSource counts what is read and keeps the error.
+type decoderSource struct {
+	r   io.Reader
+	n   int64
+	err error
+}
+
+func (s *decoderSource) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	s.n += int64(n)
+	if err != nil {
+		s.err = err
+	}
+	return n, err
+}

@@ -1,0 +1,136 @@
+package capture
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// directory is a capture directory being written. It remembers what was made, to
+// undo it.
+type directory struct {
+	path  string
+	dirs  []string // made, outermost first
+	files []string // made, as names within path
+}
+
+// Vacant reports whether Create could make a capture in dir: nil when dir does
+// not exist or is an empty directory, and an error that matches fs.ErrExist
+// when something is there.
+func Vacant(dir string) error {
+	f, err := os.Open(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s is not a directory: %w", dir, fs.ErrExist)
+	}
+	switch _, err := f.Readdirnames(1); err {
+	case io.EOF:
+		return nil
+	case nil:
+		return fmt.Errorf("the directory %s is not empty: %w", dir, fs.ErrExist)
+	default:
+		return err
+	}
+}
+
+// makeDirectory makes dir and its missing parents, or takes an empty directory.
+func makeDirectory(dir string) (_ *directory, err error) {
+	if dir == "" {
+		return nil, errors.New("the capture directory has no name")
+	}
+	if err := Vacant(dir); err != nil {
+		return nil, err
+	}
+	d := &directory{path: filepath.Clean(dir)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, d.undo())
+		}
+	}()
+	var missing []string
+	for at := d.path; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(at); err == nil {
+			break
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		missing = append(missing, at)
+	}
+	for i := len(missing) - 1; i >= 0; i-- {
+		switch err := os.Mkdir(missing[i], 0o777); {
+		case err == nil:
+			d.dirs = append(d.dirs, missing[i])
+		case errors.Is(err, fs.ErrExist) && i > 0: // made by another in the meantime
+			continue
+		default:
+			return nil, err
+		}
+		if err := syncDir(filepath.Dir(missing[i])); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+// create makes a new file for writing. It never opens an existing one.
+func (d *directory) create(name string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(d.path, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err == nil {
+		d.files = append(d.files, name)
+	}
+	return f, err
+}
+
+// remove removes a file.
+func (d *directory) remove(name string) error {
+	if err := os.Remove(filepath.Join(d.path, name)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// undo removes what was made: all files, and the directories unless something
+// else has come into them.
+func (d *directory) undo() error {
+	var errs []error
+	for _, name := range d.files {
+		errs = append(errs, d.remove(name))
+	}
+	for i := len(d.dirs) - 1; i >= 0; i-- {
+		if Vacant(d.dirs[i]) != nil {
+			break
+		}
+		errs = append(errs, os.Remove(d.dirs[i]))
+	}
+	return errors.Join(errs...)
+}
+
+func (d *directory) sync() error { return syncDir(d.path) }
+
+// syncDir makes the entries of a directory durable, where the file system has a
+// way to.
+func syncDir(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	err = f.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		err = nil
+	}
+	return errors.Join(err, f.Close())
+}

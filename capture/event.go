@@ -1,0 +1,99 @@
+package capture
+
+import (
+	"github.com/p20export/p20export/internal/finding"
+)
+
+// event is the event being put together. As long as its data is one stretch of
+// the read buffer it is only pointed at; otherwise it is copied.
+type event struct {
+	open   bool  // a first data byte, or its place, has been met
+	offset int64 // of that byte
+	last   int64 // just past the last data byte
+
+	lo, hi int // buf[lo:hi] is the data, unless copied
+	copied bool
+	data   []byte // the data when copied; len(data) <= limit
+	over   bool   // the data is longer than the limit
+}
+
+// begin opens an event whose data starts at pos.
+func (s *Splitter) begin() {
+	e := &s.event
+	e.open, e.offset, e.last = true, s.here(), s.here()
+	e.lo, e.hi = s.pos, s.pos
+}
+
+// take adds the bytes from pos up to the index hi to the data and moves pos there.
+func (s *Splitter) take(hi int) {
+	e := &s.event
+	piece := s.buf[s.pos:hi]
+	switch {
+	case !s.trims:
+		e.last = s.base + int64(hi)
+	default:
+		if kept := trimSpace(piece); len(kept) > 0 {
+			e.last = s.here() + int64(len(kept))
+		}
+	}
+	if e.copied {
+		s.add(piece)
+	} else {
+		e.hi = hi
+	}
+	s.pos = hi
+}
+
+// spill copies the data out of the read buffer.
+func (s *Splitter) spill() {
+	e := &s.event
+	if e.copied {
+		return
+	}
+	e.copied = true
+	s.add(s.buf[e.lo:e.hi])
+}
+
+// add appends to the copied data as far as the limit allows. Past it there may
+// only be white space that will be trimmed.
+func (s *Splitter) add(piece []byte) {
+	e := &s.event
+	if e.over {
+		return
+	}
+	if room := s.limit - int64(len(e.data)); int64(len(piece)) > room {
+		rest := piece[room:]
+		if !s.trims || len(trimSpace(rest)) > 0 {
+			e.over, e.data = true, nil
+			return
+		}
+		piece = piece[:room]
+	}
+	e.data = append(e.data, piece...)
+}
+
+// emit closes the event as a frame that ends at the given offset.
+func (s *Splitter) emit(end int64) Frame {
+	e := &s.event
+	f := Frame{Index: s.index, Offset: e.offset, Bytes: e.last - e.offset, End: end}
+	s.index++
+
+	data := e.data
+	if !e.copied {
+		data = s.buf[e.lo:e.hi]
+	}
+	if s.trims {
+		// Trimmed data is one stretch of the file, so Bytes is its length.
+		data = data[:min(int64(len(data)), f.Bytes)]
+	}
+	if e.over || int64(len(data)) > s.limit {
+		problem := finding.New(finding.EventTooLarge,
+			"event %d has more than %d bytes of data", f.Index, s.limit).At(f.Offset).In(f.Index)
+		f.Problem = &problem
+	} else if f.Data = data[:len(data):len(data)]; f.Data == nil {
+		f.Data = []byte{}
+	}
+
+	s.event = event{data: e.data[:0]}
+	return f
+}

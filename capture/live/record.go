@@ -1,0 +1,161 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/internal/finding"
+)
+
+// Settings describe a request and the bounds of its recording.
+type Settings struct {
+	// URL is where the request goes: http or https. User info in it becomes
+	// basic authentication.
+	URL string
+	// Body is the request body, stored as request.json. Nil is sent as an empty
+	// body and not stored.
+	Body []byte
+	// Header is sent and never stored. It goes before the defaults, but for
+	// Accept-Encoding, which always asks for identity.
+	Header http.Header
+	// Timeout bounds the whole exchange; zero means no bound.
+	Timeout time.Duration
+	// MaxBytes bounds the response body; zero means no bound.
+	MaxBytes int64
+	// Framing is that of the response; empty means that it must be an event
+	// stream.
+	Framing capture.Framing
+	Labels  map[string]string
+	Tool    capture.Tool
+	// Progress, when not nil, is called after reads, at most ten times a second,
+	// and once at the end, always by the goroutine that called Record.
+	Progress func(Progress)
+}
+
+// Progress is how far a recording has come.
+type Progress struct {
+	// Events counts complete events. It stays 0 for a response with a content
+	// coding, whose events are counted at the end.
+	Events  int
+	Bytes   int64
+	Elapsed time.Duration
+}
+
+// Result is a closed capture.
+type Result struct {
+	Manifest *capture.Manifest
+	// Events counts the complete events of the response.
+	Events int
+	// Findings tell what was wrong with the exchange. They are about the capture
+	// Manifest describes.
+	Findings []finding.Finding
+}
+
+var errTimeout = errors.New("the time limit was reached")
+
+// Record sends one POST request and keeps the response in the directory dir,
+// which must not exist yet or be empty. The directory is made when the response
+// headers are there.
+//
+// Redirects are not followed. When a capture was closed, the error is nil, and
+// Findings hold whatever makes it less than a whole event stream: http_status,
+// http_content_type, http_failed for a broken connection, capture_cut_short for a
+// limit (an error) or a cancelled ctx (a warning), and what the framing shows.
+//
+// An error means that there is no closed capture. Without a response nothing is
+// left on disk: the error is a finding http_failed, or the cause of ctx's end. A
+// directory that is not vacant gives an error that matches fs.ErrExist, before
+// anything is sent.
+func Record(ctx context.Context, dir string, s Settings) (Result, error) {
+	target, err := parseURL(s.URL)
+	if err != nil {
+		return Result{}, err
+	}
+	if err := capture.Vacant(dir); err != nil {
+		return Result{}, err
+	}
+	caller := ctx
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if s.Timeout > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, s.Timeout, errTimeout)
+		defer stop()
+	}
+	client, closeIdle := newClient()
+	defer closeIdle()
+
+	request, err := newRequest(ctx, s)
+	if err != nil {
+		return Result{}, failed(target, err)
+	}
+	started := time.Now()
+	response, err := client.Do(request)
+	if err != nil {
+		if caller.Err() != nil {
+			return Result{}, fmt.Errorf("no response from %s: %w", target, context.Cause(caller))
+		}
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return Result{}, failed(target, err)
+	}
+	defer response.Body.Close()
+
+	r := &recording{settings: s, dir: dir, target: target, started: started, response: response}
+	return r.run(ctx, caller)
+}
+
+// parseURL returns what may be said of a URL: neither user info nor query nor
+// fragment.
+func parseURL(s string) (string, error) {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil:
+		// The parser's message quotes the URL.
+		return "", finding.New(finding.HTTPFailed, "the URL cannot be read").Hinting("give a URL such as http://127.0.0.1:8000/")
+	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
+		return "", finding.New(finding.HTTPFailed, "the URL is not http:// or https:// and a host").Hinting("give a URL such as http://127.0.0.1:8000/")
+	}
+	return bare(u), nil
+}
+
+// bare spells a URL without user info, query and fragment.
+func bare(u *url.URL) string {
+	v := *u
+	v.User, v.RawQuery, v.ForceQuery, v.Fragment, v.RawFragment = nil, "", false, "", ""
+	return v.String()
+}
+
+// failed makes a finding of an error of the HTTP client. Its own text would name
+// the whole URL.
+func failed(target string, err error) finding.Finding {
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err
+	}
+	return finding.New(finding.HTTPFailed, "POST %s: %s", target, reason(err))
+}
+
+// reason returns the text of an error, which may quote the server, escaped and
+// short.
+func reason(err error) string {
+	switch {
+	case errors.Is(err, errTimeout):
+		return errTimeout.Error()
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return "the connection ended too early"
+	}
+	const keep = 200
+	text := []rune(finding.Escape(err.Error()))
+	if len(text) > keep {
+		return string(text[:keep]) + "…"
+	}
+	return string(text)
+}

@@ -1,0 +1,200 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/internal/finding"
+)
+
+// recording is an exchange whose response headers are there.
+type recording struct {
+	settings Settings
+	dir      string
+	target   string // the URL as it may be said
+	started  time.Time
+	response *http.Response
+
+	writer *capture.Writer
+	count  *counter
+	head   []byte // the first bytes of the body
+	bytes  int64
+	shown  time.Time // when Progress was last called
+}
+
+const (
+	// headBytes is how much of the body a finding may quote from.
+	headBytes = 512
+	// progressEvery is the least time between two calls of Progress.
+	progressEvery = 100 * time.Millisecond
+)
+
+// run reads the body to its end, whichever that is, and closes the capture.
+func (r *recording) run(ctx, caller context.Context) (Result, error) {
+	s := r.settings
+	format := framing(s.Framing, r.response)
+	from := source(r.target, r.response)
+	writer, err := capture.Create(r.dir, capture.Settings{
+		Source: from, Framing: format, StartedAt: r.started,
+		Request: s.Body, Labels: s.Labels, Tool: s.Tool, Arrivals: true,
+	})
+	if err != nil {
+		return Result{}, err
+	}
+	r.writer = writer
+	coded := from.Headers["content-encoding"]
+	if coded == "" || strings.EqualFold(coded, "identity") {
+		r.count = newCounter(format)
+	}
+
+	end, broken := r.copy(ctx, caller)
+	manifest, err := writer.Close(end)
+	if err != nil {
+		return Result{}, err
+	}
+	result := Result{Manifest: manifest, Findings: r.findings(end, broken)}
+	if err := r.tally(&result); err != nil {
+		return Result{}, err
+	}
+	if s.Progress != nil {
+		s.Progress(Progress{Events: result.Events, Bytes: r.bytes, Elapsed: time.Since(r.started)})
+	}
+	return result, nil
+}
+
+// copy stores the body, one write for each read, and returns how the body ended,
+// with the finding about that where there is one. After a failed write it stops;
+// the writer keeps that error for Close.
+func (r *recording) copy(ctx, caller context.Context) (capture.End, *finding.Finding) {
+	buf := make([]byte, readBytes)
+	for {
+		part := buf
+		room := r.settings.MaxBytes - r.bytes
+		if r.settings.MaxBytes > 0 && room < int64(len(part)) {
+			// At the limit one more byte tells whether the body ends there.
+			part = part[:max(room, 1)]
+		}
+		n, err := r.response.Body.Read(part)
+		if n > 0 && r.settings.MaxBytes > 0 && room <= 0 {
+			return capture.EndLimit, cut(finding.Error, "the response is longer than the limit of %d bytes", r.settings.MaxBytes)
+		}
+		if n > 0 {
+			if _, err := r.writer.Write(part[:n]); err != nil {
+				return capture.EndError, nil
+			}
+			r.note(part[:n])
+		}
+		switch {
+		case err == io.EOF:
+			return capture.EndEOF, nil
+		case err == nil && ctx.Err() == nil:
+		case caller.Err() != nil:
+			return capture.EndCancelled, cut(finding.Warning, "the recording was cancelled after %d bytes", r.bytes)
+		case ctx.Err() != nil:
+			return capture.EndLimit, cut(finding.Error, "the response was not over within the time limit of %s", r.settings.Timeout)
+		default:
+			f := failed(r.target, err)
+			f.Message += fmt.Sprintf(" (after %d bytes of the body)", r.bytes)
+			return capture.EndError, &f
+		}
+	}
+}
+
+// cut makes a finding about a response that was not read to its end.
+func cut(severity finding.Severity, format string, args ...any) *finding.Finding {
+	f := finding.New(finding.CaptureCutShort, format, args...).Graded(severity)
+	return &f
+}
+
+// note takes account of bytes that are stored.
+func (r *recording) note(p []byte) {
+	r.bytes += int64(len(p))
+	if room := headBytes - len(r.head); room > 0 {
+		r.head = append(r.head, p[:min(room, len(p))]...)
+	}
+	if r.count != nil {
+		r.count.feed(p)
+	}
+	if r.settings.Progress == nil {
+		return
+	}
+	if now := time.Now(); now.Sub(r.shown) >= progressEvery {
+		r.shown = now
+		r.settings.Progress(Progress{Events: r.events(), Bytes: r.bytes, Elapsed: now.Sub(r.started)})
+	}
+}
+
+func (r *recording) events() int {
+	if r.count == nil {
+		return 0
+	}
+	return r.count.events
+}
+
+// findings tells what was wrong with the exchange.
+func (r *recording) findings(end capture.End, broken *finding.Finding) []finding.Finding {
+	var list []finding.Finding
+	if f := judge(r.settings.Framing, r.response, r.head); f != nil {
+		list = append(list, *f)
+	}
+	if broken != nil {
+		list = append(list, *broken)
+	}
+	return list
+}
+
+// tally adds the number of events and, when the body is what was asked for, what
+// its framing shows. A coded body is counted in the closed capture.
+func (r *recording) tally(result *Result) error {
+	asked := judge(r.settings.Framing, r.response, nil) == nil
+	if r.count != nil {
+		r.count.end()
+		result.Events = r.count.events
+		if asked {
+			result.Findings = append(result.Findings, r.count.splitter.Findings()...)
+		}
+		return nil
+	}
+	events, findings, err := countStored(r.dir)
+	result.Events = events
+	if asked {
+		result.Findings = append(result.Findings, findings...)
+	}
+	return err
+}
+
+// countStored counts the events of a closed capture. A body that cannot be
+// decoded is a finding.
+func countStored(dir string) (events int, findings []finding.Finding, err error) {
+	var f finding.Finding
+	c, err := capture.Open(dir, "")
+	if errors.As(err, &f) {
+		return 0, []finding.Finding{f}, nil
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	defer c.Close()
+	// How the response ended is a finding already.
+	about := func() []finding.Finding {
+		return slices.DeleteFunc(c.Findings(), func(f finding.Finding) bool { return f.Code == finding.CaptureCutShort })
+	}
+	for ; ; events++ {
+		_, err := c.Next()
+		switch {
+		case err == io.EOF:
+			return events, about(), nil
+		case errors.As(err, &f):
+			return events, append(about(), f), nil
+		case err != nil:
+			return events, nil, err
+		}
+	}
+}

@@ -1,0 +1,158 @@
+package live
+
+import (
+	"bytes"
+	"context"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/internal/finding"
+)
+
+const (
+	// readBytes is the size of network reads.
+	readBytes = 64 << 10
+	// headerBytes bounds the response headers, some of which go into the
+	// manifest.
+	headerBytes = 64 << 10
+)
+
+// newClient returns a client that follows no redirect and decodes nothing, and a
+// function that lets go of its connections.
+func newClient() (client *http.Client, closeIdle func()) {
+	transport := &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		ForceAttemptHTTP2:      true,
+		TLSHandshakeTimeout:    10 * time.Second,
+		DisableCompression:     true,
+		ReadBufferSize:         readBytes,
+		MaxResponseHeaderBytes: headerBytes,
+	}
+	return &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}, transport.CloseIdleConnections
+}
+
+// newRequest makes the request.
+func newRequest(ctx context.Context, s Settings) (*http.Request, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL, bytes.NewReader(s.Body))
+	if err != nil {
+		return nil, err
+	}
+	h := request.Header
+	h.Set("Content-Type", "application/json")
+	h.Set("Accept", "text/event-stream")
+	h.Set("User-Agent", "p20export/"+s.Tool.Version)
+	for name, values := range s.Header {
+		h[http.CanonicalHeaderKey(name)] = slices.Clone(values)
+	}
+	// net/http takes the host from a field of its own.
+	if host := h.Get("Host"); host != "" {
+		request.Host = host
+		h.Del("Host")
+	}
+	h.Set("Accept-Encoding", "identity")
+	return request, nil
+}
+
+// source describes a response for the manifest.
+func source(target string, response *http.Response) capture.Source {
+	return capture.Source{
+		Kind: capture.KindHTTP, Method: http.MethodPost, URL: target,
+		Status:      response.StatusCode,
+		ContentType: printable(response.Header.Get("Content-Type")),
+		Headers:     keptHeaders(response.Header),
+	}
+}
+
+// keptNames are the response headers that are stored: they tell how the bytes
+// came, and never hold a secret.
+var keptNames = []string{"cache-control", "content-encoding", "server"}
+
+func keptHeaders(h http.Header) map[string]string {
+	kept := map[string]string{}
+	for _, name := range keptNames {
+		if values := h.Values(name); len(values) > 0 {
+			kept[name] = printable(strings.Join(values, ", "))
+		}
+	}
+	if len(kept) == 0 {
+		return nil
+	}
+	return kept
+}
+
+// printable makes a header's value fit for JSON; RFC 9110 §5.5 allows bytes that
+// are no UTF-8.
+func printable(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+const eventStream = "text/event-stream"
+
+// mediaType returns the media type of a response, lower-case and without its
+// parameters, "" for none.
+func mediaType(response *http.Response) string {
+	value := response.Header.Get("Content-Type")
+	if t, _, err := mime.ParseMediaType(value); err == nil {
+		return t
+	}
+	t, _, _ := strings.Cut(value, ";")
+	return strings.ToLower(strings.TrimSpace(t))
+}
+
+// framing returns the framing to store a response under.
+func framing(asked capture.Framing, response *http.Response) capture.Framing {
+	if asked != "" {
+		return asked
+	}
+	switch mediaType(response) {
+	case "application/json":
+		return capture.JSON
+	case "application/x-ndjson", "application/ndjson", "application/jsonl":
+		return capture.NDJSON
+	}
+	return capture.SSE
+}
+
+// judge returns what is wrong with the head of a response, given the first bytes
+// of its body, or nil.
+func judge(asked capture.Framing, response *http.Response, body []byte) *finding.Finding {
+	var f finding.Finding
+	switch t := mediaType(response); {
+	case response.StatusCode != http.StatusOK:
+		f = finding.New(finding.HTTPStatus, "the endpoint answered with status %d%s", response.StatusCode, quoted(body))
+		if to := location(response); to != "" {
+			f = f.Hinting("redirects are not followed; it points to %s", to)
+		}
+	case asked == "" && t == "":
+		f = finding.New(finding.HTTPContentType, "the endpoint answered without a content type%s", quoted(body))
+	case asked == "" && t != eventStream:
+		f = finding.New(finding.HTTPContentType, "the endpoint answered with content type %s%s", finding.Quote(t), quoted(body))
+	default:
+		return nil
+	}
+	return &f
+}
+
+func quoted(body []byte) string {
+	if len(body) == 0 {
+		return " and no body"
+	}
+	return " and " + finding.Quote(string(body))
+}
+
+// location returns where a redirect points, without user info, query and
+// fragment; "" for none.
+func location(response *http.Response) string {
+	to := response.Header.Get("Location")
+	u, err := url.Parse(to)
+	if to == "" || err != nil || response.StatusCode < 300 || response.StatusCode > 399 {
+		return ""
+	}
+	return finding.Escape(bare(response.Request.URL.ResolveReference(u)))
+}

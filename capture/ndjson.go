@@ -1,0 +1,35 @@
+package capture
+
+import "io"
+
+// nextLine returns the next line that holds anything but JSON white space
+// (RFC 8259 §2), which is trimmed. Lines end in LF; a CR before it is white
+// space. The last line needs no LF.
+func (s *Splitter) nextLine() (Frame, error) {
+	for {
+		if s.pos == s.end {
+			if err := s.fill(); err != nil {
+				if err != io.EOF {
+					return Frame{}, err
+				}
+				s.ended = true
+				if s.event.open {
+					return s.emit(s.here()), nil
+				}
+				return Frame{}, io.EOF
+			}
+		}
+		if !s.event.open {
+			if !s.skipSpace() {
+				continue
+			}
+			s.begin()
+		}
+		end := s.seek(s.pos, '\n')
+		s.take(end)
+		if end < s.end {
+			s.pos++
+			return s.emit(s.here()), nil
+		}
+	}
+}
