@@ -1,0 +1,99 @@
+package artifact
+
+import (
+	"bytes"
+	"strconv"
+	"unicode/utf8"
+)
+
+// Encode returns the canonical bytes of a: the contract's key order, two-space
+// indent, minimal escapes (RFC 8785 §3.2.2.2) and one newline at the end. It
+// does not judge a; Decode does.
+func Encode(a *Artifact) []byte {
+	var w writer
+	w.string("{\n  ", "schema", a.Schema)
+	w.string(",\n  ", "framework", a.Framework)
+	w.string(",\n  ", "surface", a.Surface)
+	w.string(",\n  ", "thread_id_ref", a.ThreadIDRef)
+	w.string(",\n  ", "run_id_ref", a.RunIDRef)
+	w.optional(",\n  ", "parent_run_id_ref", a.ParentRunIDRef)
+	w.string(",\n  ", "started_at", a.StartedAt)
+	w.optional(",\n  ", "finished_at", a.FinishedAt)
+	w.buf.WriteString(",\n  \"messages\": [")
+	for i := range a.Messages {
+		m := &a.Messages[i]
+		if i > 0 {
+			w.buf.WriteByte(',')
+		}
+		w.buf.WriteString("\n    ")
+		w.string("{\n      ", "id", m.ID)
+		w.string(",\n      ", "role", m.Role)
+		w.string(",\n      ", "content", m.Content)
+		w.optional(",\n      ", "name", m.Name)
+		w.buf.WriteString("\n    }")
+	}
+	if len(a.Messages) > 0 {
+		w.buf.WriteString("\n  ")
+	}
+	w.buf.WriteByte(']')
+	w.string(",\n  ", "terminal_event", a.TerminalEvent)
+	w.optional(",\n  ", "error_code", a.ErrorCode)
+	w.optional(",\n  ", "error_message", a.ErrorMessage)
+	w.buf.WriteString("\n}\n")
+	return w.buf.Bytes()
+}
+
+// IsCanonical reports whether data are the canonical bytes of a.
+func IsCanonical(data []byte, a *Artifact) bool { return bytes.Equal(data, Encode(a)) }
+
+type writer struct{ buf bytes.Buffer }
+
+func (w *writer) optional(before, key, value string) {
+	if value != "" {
+		w.string(before, key, value)
+	}
+}
+
+func (w *writer) string(before, key, value string) {
+	w.buf.WriteString(before)
+	w.buf.WriteString(`"` + key + `": `)
+	w.buf.Write(AppendString(w.buf.AvailableBuffer(), value))
+}
+
+// AppendString appends the RFC 8785 §3.2.2.2 form of s: only the double quote,
+// the backslash and control characters below U+0020 are escaped, the latter by
+// their short form where JSON has one, else as \u00xx in lower case.
+// s must be valid UTF-8.
+func AppendString(b []byte, s string) []byte {
+	b = append(b, '"')
+	start := 0
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		if c >= 0x20 && c != '"' && c != '\\' || c >= utf8.RuneSelf {
+			continue
+		}
+		b = append(b, s[start:i]...)
+		start = i + 1
+		switch c {
+		case '"', '\\':
+			b = append(b, '\\', c)
+		case '\b':
+			b = append(b, `\b`...)
+		case '\t':
+			b = append(b, `\t`...)
+		case '\n':
+			b = append(b, `\n`...)
+		case '\f':
+			b = append(b, `\f`...)
+		case '\r':
+			b = append(b, `\r`...)
+		default:
+			b = append(b, `\u00`...)
+			if c < 0x10 {
+				b = append(b, '0')
+			}
+			b = strconv.AppendUint(b, uint64(c), 16)
+		}
+	}
+	return append(append(b, s[start:]...), '"')
+}

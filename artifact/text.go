@@ -1,0 +1,35 @@
+package artifact
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// IsSpace reports whether r is white space to the contract: the set that
+// Python's str.strip removes, which is Go's and U+001C to U+001F.
+func IsSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
+
+// IsBlank reports whether s is empty after trimming white space.
+func IsBlank(s string) bool { return strings.TrimFunc(s, IsSpace) == "" }
+
+// Trim returns s without white space at its ends.
+func Trim(s string) string { return strings.TrimFunc(s, IsSpace) }
+
+// HasControl reports whether s holds a control character (Unicode category Cc).
+func HasControl(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }
+
+// refFault says why s is no opaque reference, or nothing.
+func refFault(s string) string {
+	switch {
+	case strings.Contains(s, "://"):
+		return "://"
+	case HasControl(s):
+		return "a control character"
+	case strings.ContainsFunc(s, IsSpace):
+		return "white space"
+	}
+	return ""
+}
+
+func runes(s string) int { return utf8.RuneCountInString(s) }

@@ -1,0 +1,40 @@
+package artifact
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"time"
+)
+
+// timestamp is RFC 3339 §5.6 with upper-case T and Z and at most six fraction
+// digits. Hours, minutes and seconds are checked by time.Parse, which knows no
+// leap second and no hour 24.
+var timestamp = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
+
+// ParseTime reads a timestamp of the contract. As an instant it must lie in
+// the years 1 to 9999 of UTC.
+func ParseTime(s string) (time.Time, error) {
+	if !timestamp.MatchString(s) {
+		return time.Time{}, errors.New("not RFC 3339 with Z or an offset and at most six fraction digits")
+	}
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		return time.Time{}, errors.New("no such date or time of day")
+	}
+	if year := t.UTC().Year(); year < 1 || year > 9999 || s[:4] == "0000" {
+		return time.Time{}, fmt.Errorf("year %d is outside 1 to 9999", year)
+	}
+	return t, nil
+}
+
+// FormatTime spells t as the artifacts of this program do: UTC with Z, no
+// fraction when its microseconds are zero, else six digits. What is below a
+// microsecond is cut off.
+func FormatTime(t time.Time) string {
+	t = t.UTC().Truncate(time.Microsecond)
+	if t.Nanosecond() == 0 {
+		return t.Format("2006-01-02T15:04:05Z")
+	}
+	return t.Format("2006-01-02T15:04:05.000000Z")
+}
