@@ -1,0 +1,151 @@
+// Package envelope knows AG-UI events: how one is read strictly, how a stream
+// of them divides into runs, and what a bounded run envelope is (P20 §7).
+//
+// It takes frames from package capture and must not know how a run is
+// projected, nor anything of artifacts.
+package envelope
+
+import (
+	"time"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/internal/strictjson"
+)
+
+// Event types the program acts on. Every other type is counted and read over.
+const (
+	RunStarted         = "RUN_STARTED"
+	RunFinished        = "RUN_FINISHED"
+	RunError           = "RUN_ERROR"
+	MessagesSnapshot   = "MESSAGES_SNAPSHOT"
+	TextMessageStart   = "TEXT_MESSAGE_START"
+	TextMessageContent = "TEXT_MESSAGE_CONTENT"
+	TextMessageEnd     = "TEXT_MESSAGE_END"
+	TextMessageChunk   = "TEXT_MESSAGE_CHUNK"
+)
+
+// knownTypes are the event types of AG-UI 1.0 and of earlier releases, so that
+// reading an event copies no type it has seen before.
+var knownTypes = func() map[string]string {
+	all := make(map[string]string)
+	for _, name := range []string{
+		RunStarted, RunFinished, RunError, MessagesSnapshot,
+		TextMessageStart, TextMessageContent, TextMessageEnd, TextMessageChunk,
+		"STEP_STARTED", "STEP_FINISHED",
+		"TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END", "TOOL_CALL_CHUNK", "TOOL_CALL_RESULT",
+		"STATE_SNAPSHOT", "STATE_DELTA", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA", "RAW", "CUSTOM",
+		"REASONING_START", "REASONING_END", "REASONING_MESSAGE_START", "REASONING_MESSAGE_CONTENT",
+		"REASONING_MESSAGE_END", "REASONING_MESSAGE_CHUNK", "REASONING_ENCRYPTED_VALUE",
+		"SUBAGENT_STARTED", "SUBAGENT_FINISHED", "SUBAGENT_ERROR",
+		"THINKING_START", "THINKING_END", "THINKING_TEXT_MESSAGE_START",
+		"THINKING_TEXT_MESSAGE_CONTENT", "THINKING_TEXT_MESSAGE_END",
+	} {
+		all[name] = name
+	}
+	return all
+}()
+
+// Event is one AG-UI event of a capture.
+type Event struct {
+	// Index counts the capture's events from 0.
+	Index int
+	// Offset is that of the event's first data byte in the response, Bytes runs
+	// to its last.
+	Offset, Bytes int64
+	// Arrived is when the read that completed the event came in; zero when
+	// that is not known.
+	Arrived time.Time
+	// Type is the event's own, known or not.
+	Type string
+	// Data is the event's JSON text.
+	Data []byte
+	// Object has its members.
+	strictjson.Object
+}
+
+// scanner reads frames as events, with memory it keeps.
+type scanner struct {
+	json  strictjson.Decoder
+	event Event
+}
+
+// scan reads one frame. The event is valid until the next call. The error is a
+// finding.Finding that refuses the run that owns the frame.
+func (s *scanner) scan(f capture.Frame) (*Event, error) {
+	e := &s.event
+	*e = Event{Index: f.Index, Offset: f.Offset, Bytes: f.Bytes, Arrived: f.Arrived, Data: f.Data, Object: e.Object}
+	if f.Problem != nil {
+		return nil, f.Problem.In(f.Index)
+	}
+	value, err := e.ReadText(&s.json, f.Data)
+	if err != nil {
+		if fault, ok := err.(finding.Finding); ok {
+			return nil, e.place(fault)
+		}
+		return nil, err
+	}
+	if value.Kind != strictjson.ObjectStart {
+		return nil, e.Finding(finding.EventNotObject, "the event is %s where an object belongs", value.Kind)
+	}
+	kind, ok := e.Get("type")
+	if !ok {
+		return nil, e.Finding(finding.EventTypeMissing, "the event has no type")
+	}
+	name, valid := kind.Text()
+	if kind.Kind != strictjson.String || !valid || name == "" {
+		return nil, e.Finding(finding.EventTypeMissing, "the event's type is not a name").On("/type")
+	}
+	if e.Type, ok = knownTypes[name]; !ok {
+		e.Type = name
+	}
+	return e, nil
+}
+
+// Finding makes a finding about the event, at its place in the response.
+func (e *Event) Finding(code finding.Code, format string, args ...any) finding.Finding {
+	return finding.New(code, format, args...).At(e.Offset).In(e.Index)
+}
+
+// FindingAt makes a finding about a value inside the event.
+func (e *Event) FindingAt(v strictjson.Value, code finding.Code, format string, args ...any) finding.Finding {
+	return e.place(finding.New(code, format, args...).At(int64(v.Start)))
+}
+
+// place turns the offset of a finding within the event's JSON text into one
+// within the response. Where the text is joined from several data lines the
+// two do not correspond and the event's own offset is given.
+func (e *Event) place(f finding.Finding) finding.Finding {
+	at := e.Offset
+	if int64(len(e.Data)) == e.Bytes && f.Offset != nil {
+		at += *f.Offset
+	}
+	return f.At(at).In(e.Index)
+}
+
+// Clone returns a copy of e that stays valid.
+func (e *Event) Clone() *Event {
+	c := *e
+	c.Data = append([]byte(nil), e.Data...)
+	c.Members = make([]strictjson.Member, len(e.Members))
+	for i, m := range e.Members {
+		c.Members[i] = strictjson.Member{Name: m.Name.In(c.Data), Value: m.Value.In(c.Data)}
+	}
+	return &c
+}
+
+// Ref says where an event is.
+func (e *Event) Ref() Ref { return Ref{Index: e.Index, Offset: e.Offset, Bytes: e.Bytes} }
+
+// Ref says where an event is in its capture.
+type Ref struct {
+	Index  int   `json:"index"`
+	Offset int64 `json:"offset"`
+	Bytes  int64 `json:"bytes"`
+}
+
+// ReadEvent reads one JSON text as an event that came from nowhere in
+// particular.
+func ReadEvent(data []byte) (*Event, error) {
+	return new(scanner).scan(capture.Frame{Data: data, Bytes: int64(len(data))})
+}

@@ -1,0 +1,124 @@
+package envelope
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// maxFamilies is how many names are told apart in one count, and
+// maxFamilyBytes how long one may be, so that hostile names cost no memory.
+// AG-UI has about forty.
+const (
+	maxFamilies    = 512
+	maxFamilyBytes = 128
+)
+
+// Families counts names in the order of their first appearance. The zero value
+// has counted nothing.
+type Families struct {
+	names     []string
+	counts    []int
+	index     map[string]int
+	uncounted int
+}
+
+// Add counts one more of name.
+func (f *Families) Add(name string) {
+	i, ok := f.index[name]
+	if !ok {
+		if len(f.names) == maxFamilies || len(name) > maxFamilyBytes {
+			f.uncounted++
+			return
+		}
+		if f.index == nil {
+			f.index = make(map[string]int)
+		}
+		i = len(f.names)
+		name = strings.Clone(name)
+		f.index[name] = i
+		f.names, f.counts = append(f.names, name), append(f.counts, 0)
+	}
+	f.counts[i]++
+}
+
+// Count returns how many of name were counted.
+func (f *Families) Count(name string) int {
+	if i, ok := f.index[name]; ok {
+		return f.counts[i]
+	}
+	return 0
+}
+
+// All calls yield for each name in the order of first appearance.
+func (f *Families) All(yield func(name string, count int) bool) {
+	for i, name := range f.names {
+		if !yield(name, f.counts[i]) {
+			return
+		}
+	}
+}
+
+// Len returns how many names were told apart.
+func (f *Families) Len() int { return len(f.names) }
+
+// MarshalJSONTo writes an object of name to count, in order.
+func (f Families) MarshalJSONTo(enc *jsontext.Encoder) error {
+	if err := enc.WriteToken(jsontext.BeginObject); err != nil {
+		return err
+	}
+	for name, n := range f.All {
+		if err := enc.WriteToken(jsontext.String(name)); err != nil {
+			return err
+		}
+		if err := enc.WriteToken(jsontext.Int(int64(n))); err != nil {
+			return err
+		}
+	}
+	return enc.WriteToken(jsontext.EndObject)
+}
+
+// UnmarshalJSONFrom reads what MarshalJSONTo wrote.
+func (f *Families) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	if t, err := dec.ReadToken(); err != nil || t.Kind() != '{' {
+		return orWrong(err)
+	}
+	*f = Families{}
+	for dec.PeekKind() != '}' {
+		name, err := dec.ReadToken()
+		if err != nil {
+			return err
+		}
+		key := name.String()
+		value, err := dec.ReadToken()
+		if err != nil || value.Kind() != '0' {
+			return orWrong(err)
+		}
+		n, err := value.Int()
+		if err != nil {
+			return err
+		}
+		f.Add(key)
+		if i, ok := f.index[key]; ok {
+			f.counts[i] = int(n)
+		}
+	}
+	_, err := dec.ReadToken()
+	return err
+}
+
+func orWrong(err error) error {
+	if err == nil {
+		err = fmt.Errorf("families are not an object of names to counts")
+	}
+	return err
+}
+
+// count puts a number before the form of a noun that goes with it.
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

@@ -1,0 +1,263 @@
+package envelope
+
+import (
+	"io"
+	"strings"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/internal/strictjson"
+)
+
+// maxFindings is how many findings of one run are kept; the rest is counted.
+const maxFindings = 100
+
+// maxSnapshots is how many snapshots of one run are described one by one.
+const maxSnapshots = 10_000
+
+// Frames is a source of frames in order; io.EOF ends it.
+type Frames interface {
+	Next() (capture.Frame, error)
+}
+
+// Run is what a run looks like from outside. It owns the frames from its
+// RUN_STARTED up to the next one's.
+type Run struct {
+	// Number counts the capture's runs from 1.
+	Number int
+	// ThreadID and RunID are RUN_STARTED's, ParentRunID its optional lineage
+	// label; each is empty when it is absent or no string.
+	ThreadID, RunID, ParentRunID string
+	// Started is the RUN_STARTED event, Terminal the first RUN_FINISHED or
+	// RUN_ERROR, nil when there is none.
+	Started, Terminal *Event
+	// Families counts the run's events by type.
+	Families Families
+	// Snapshots describes the first MESSAGES_SNAPSHOT events; SnapshotCount
+	// counts them all.
+	Snapshots     []Snapshot
+	SnapshotCount int
+	// Bytes is the extent of the run's frames.
+	Bytes int64
+	// Findings are what is wrong with the run as an envelope. An error among
+	// them means that every projection refuses the run.
+	Findings []finding.Finding
+
+	uncounted int
+	last      Ref
+	after     *finding.Finding // first event after the terminal one
+	terminals int
+}
+
+// Snapshot describes one MESSAGES_SNAPSHOT.
+type Snapshot struct {
+	Ref
+	Messages int
+	// Roles counts messages by role; those without a role are not counted.
+	Roles Families
+	// Problem is why the messages cannot be read, if they cannot.
+	Problem *finding.Finding
+}
+
+// Visitor is told of a capture's runs as they are read.
+type Visitor interface {
+	// Event is called for each readable event of a run, RUN_STARTED first. The
+	// event is valid during the call.
+	Event(run *Run, e *Event)
+	// End is called when the run is complete. An error ends the reading.
+	End(run *Run) error
+}
+
+// Totals says what a capture holds besides its runs.
+type Totals struct {
+	Events int
+	Runs   int
+	// Findings are about the capture as a whole.
+	Findings []finding.Finding
+}
+
+// Scan reads frames to their end and shows v every run. Its memory is bounded
+// by the largest single event. The error is one of the frames' or of v's.
+func Scan(frames Frames, v Visitor) (Totals, error) {
+	var (
+		s      scanner
+		totals Totals
+		run    *Run
+		before int
+		first  Ref
+	)
+	for {
+		frame, err := frames.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return totals, err
+		}
+		totals.Events++
+		e, err := s.scan(frame)
+		if err == nil && e.Type == RunStarted {
+			if run != nil {
+				if err := run.end(v); err != nil {
+					return totals, err
+				}
+			}
+			totals.Runs++
+			run = &Run{Number: totals.Runs}
+		}
+		if run == nil {
+			if before++; before == 1 {
+				first = Ref{Index: frame.Index, Offset: frame.Offset, Bytes: frame.Bytes}
+			}
+			continue
+		}
+		if err != nil {
+			run.damaged(frame, err)
+			continue
+		}
+		run.add(e)
+		v.Event(run, e)
+	}
+	if run != nil {
+		if err := run.end(v); err != nil {
+			return totals, err
+		}
+	}
+	if before > 0 {
+		totals.Findings = append(totals.Findings, finding.New(finding.FramesBeforeRun, "%s before the first RUN_STARTED", count(before, "event stands", "events stand")).At(first.Offset).In(first.Index))
+	}
+	if totals.Runs == 0 {
+		totals.Findings = append(totals.Findings, finding.New(finding.NoRun, "no RUN_STARTED among %s", count(totals.Events, "event", "events")))
+	}
+	finding.Sort(totals.Findings)
+	return totals, nil
+}
+
+func (r *Run) report(f finding.Finding) {
+	if len(r.Findings) < maxFindings {
+		r.Findings = append(r.Findings, f)
+	} else {
+		r.uncounted++
+	}
+}
+
+// damaged notes a frame of the run that cannot be read as an event.
+func (r *Run) damaged(f capture.Frame, err error) {
+	r.last = Ref{Index: f.Index, Offset: f.Offset, Bytes: f.Bytes}
+	fault, ok := err.(finding.Finding)
+	if !ok {
+		fault = finding.New(finding.JSONSyntax, "%v", err).At(f.Offset).In(f.Index)
+	}
+	r.report(fault)
+}
+
+// add notes one event of the run.
+func (r *Run) add(e *Event) {
+	r.last = e.Ref()
+	r.Families.Add(e.Type)
+	switch e.Type {
+	case RunStarted:
+		r.Started = e.Clone()
+		r.ThreadID = r.id(e, "threadId")
+		r.RunID = r.id(e, "runId")
+		if v, ok := e.Get("parentRunId"); ok {
+			r.ParentRunID, _ = v.Text()
+		}
+	case RunFinished, RunError:
+		if r.terminals++; r.terminals == 1 {
+			r.Terminal = e.Clone()
+			return
+		}
+		r.report(e.Finding(finding.TerminalSeveral, "%s is terminal event %d of the run", e.Type, r.terminals))
+		return
+	case MessagesSnapshot:
+		if r.SnapshotCount++; r.SnapshotCount <= maxSnapshots {
+			r.Snapshots = append(r.Snapshots, describe(e))
+		}
+	}
+	if r.terminals > 0 && r.after == nil {
+		f := e.Finding(finding.EventsAfterTerminal, "%s follows the terminal event", finding.Quote(e.Type))
+		r.after = &f
+	}
+}
+
+// id reads a required name of RUN_STARTED.
+func (r *Run) id(e *Event, key string) string {
+	v, ok := e.Get(key)
+	if !ok {
+		r.report(e.Finding(finding.EventFieldMalformed, "RUN_STARTED has no %s", key).On(finding.Pointer("").Name(key)))
+		return ""
+	}
+	return r.text(e, v, key)
+}
+
+// text reads a string of an event that names a run or thread.
+func (r *Run) text(e *Event, v strictjson.Value, key string) string {
+	at := finding.Pointer("").Name(key)
+	if v.Kind != strictjson.String {
+		r.report(e.FindingAt(v, finding.EventFieldMalformed, "%s of %s is %s where a string belongs", key, e.Type, v.Kind).On(at))
+		return ""
+	}
+	s, valid := v.Text()
+	if !valid {
+		r.report(e.FindingAt(v, finding.LoneSurrogate, "%s of %s holds half of a surrogate pair", key, e.Type).On(at))
+		return strings.ToValidUTF8(s, "\uFFFD")
+	}
+	return s
+}
+
+// end judges the run as a bounded envelope and hands it over.
+func (r *Run) end(v Visitor) error {
+	r.Bytes = r.last.Offset + r.last.Bytes - r.Started.Offset
+	switch {
+	case r.Terminal == nil:
+		r.report(finding.New(finding.RunNotTerminated, "the run ends with event %d and has no RUN_FINISHED or RUN_ERROR", r.last.Index).At(r.last.Offset).In(r.last.Index))
+	default:
+		if r.after != nil {
+			r.report(*r.after)
+		}
+		r.terminalNames("runId", r.RunID, finding.TerminalOtherRun)
+		r.terminalNames("threadId", r.ThreadID, finding.TerminalOtherThread)
+	}
+	if r.Families.uncounted > 0 {
+		r.report(finding.New(finding.FamiliesUncounted, "%d events are of types past the %d told apart", r.Families.uncounted, maxFamilies))
+	}
+	finding.Sort(r.Findings)
+	if r.uncounted > 0 {
+		r.Findings = append(r.Findings, finding.New(finding.FindingsUnlisted, "%d more findings are not listed", r.uncounted))
+	}
+	return v.End(r)
+}
+
+// terminalNames checks that the terminal event names the same thing as
+// RUN_STARTED, if it names any.
+func (r *Run) terminalNames(key, want string, code finding.Code) {
+	v, ok := r.Terminal.Get(key)
+	if !ok {
+		return
+	}
+	if got := r.text(r.Terminal, v, key); v.Kind == strictjson.String && got != want {
+		r.report(r.Terminal.FindingAt(v, code, "%s names %s %s, RUN_STARTED %s", r.Terminal.Type, key, finding.Quote(got), finding.Quote(want)).On(finding.Pointer("").Name(key)))
+	}
+}
+
+// describe counts a snapshot's messages.
+func describe(e *Event) Snapshot {
+	s := Snapshot{Ref: e.Ref()}
+	list, ok := e.Get("messages")
+	if !ok || list.Kind != strictjson.ArrayStart {
+		f := e.Finding(finding.SnapshotMalformed, "the snapshot has no list of messages").On("/messages")
+		s.Problem = &f
+		return s
+	}
+	// The elements were read before, as part of the event, so there is no error.
+	_ = strictjson.Elements(list, func(_ int, _ strictjson.Value, o *strictjson.Object) error {
+		s.Messages++
+		if role, ok := o.Get("role"); ok && role.Kind == strictjson.String {
+			name, _ := role.Text()
+			s.Roles.Add(strings.ToValidUTF8(name, "\uFFFD"))
+		}
+		return nil
+	})
+	return s
+}
