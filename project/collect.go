@@ -1,0 +1,177 @@
+package project
+
+import (
+	"bytes"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/internal/finding"
+)
+
+// Collector keeps, of one run's events, what its projection needs: the chosen
+// snapshot, or the streamed text.
+type Collector struct {
+	settings Settings
+	snapshot *envelope.Event
+	seen     int
+	fold     *fold
+}
+
+// NewCollector returns a collector for one run. The settings must be checked.
+func NewCollector(s Settings) *Collector {
+	c := &Collector{settings: s}
+	if s.Projection == FoldedStream {
+		c.fold = newFold()
+	}
+	return c
+}
+
+// Observe takes the run's next event, which is valid during the call.
+func (c *Collector) Observe(e *envelope.Event) {
+	if c.fold != nil {
+		c.fold.observe(e)
+	}
+	if e.Type != envelope.MessagesSnapshot || c.fold != nil {
+		return
+	}
+	c.seen++
+	want := c.settings.Snapshot.number()
+	if c.seen == want || want == 0 && (c.seen == 1 || c.settings.Snapshot == Last) {
+		c.snapshot = e.Clone()
+	}
+}
+
+// Output is what a projection made of a run.
+type Output struct {
+	Artifact *artifact.Artifact
+	// Bytes are the artifact's canonical bytes.
+	Bytes []byte
+	// Envelope is the bounded envelope behind the artifact, three lines.
+	Envelope  []byte
+	Origin    Origin
+	Parts     []Part
+	Times     Times
+	Omissions []Omission
+	// Assay are the findings against the assay profile; no error among them
+	// means that Assay could take the artifact.
+	Assay []finding.Finding
+}
+
+// Project makes the artifact of a run whose events the collector has seen. The
+// request is the capture's request.json, nil when there is none; only
+// FoldedStream reads it. The output is nil when the run is refused: then the
+// findings say every reason. They are ordered.
+func (c *Collector) Project(run *envelope.Run, request []byte) (*Output, []finding.Finding) {
+	d := &draft{run: run, settings: c.settings, artifact: artifact.New(), strict: c.settings.Projection == EmittedSnapshot}
+	d.reportAll(run.Findings)
+	if run.Terminal == nil {
+		return d.result(nil, "")
+	}
+	d.times()
+	d.started()
+	d.terminal()
+	var snapshot []byte
+	made := Emitted
+	if c.fold != nil {
+		made = Built
+		if run.SnapshotCount > 0 {
+			s := run.Snapshots[0]
+			d.report(finding.New(finding.SnapshotPresent, "the run emitted a MESSAGES_SNAPSHOT").At(s.Offset).In(s.Index))
+		} else {
+			d.folded(c.fold, request)
+			snapshot = builtSnapshot(d.artifact.Messages)
+		}
+	} else if d.chosen(c.snapshot) {
+		d.emitted(c.snapshot)
+		snapshot = c.snapshot.Data
+	}
+	return d.result(snapshot, made)
+}
+
+// result judges the draft and turns it into an output.
+func (d *draft) result(snapshot []byte, made Origin) (*Output, []finding.Finding) {
+	if len(d.artifact.Messages) == 0 && !d.failed {
+		d.report(finding.New(finding.NothingLeft, "no message is left within the text subset"))
+	}
+	if d.failed {
+		return nil, d.sorted()
+	}
+	out := &Output{
+		Artifact:  d.artifact,
+		Bytes:     artifact.Encode(d.artifact),
+		Origin:    made,
+		Times:     d.resolved,
+		Omissions: d.omitted.result(),
+	}
+	_, broken := artifact.Decode(out.Bytes, d.settings.Profile)
+	for _, f := range broken {
+		d.report(d.placed(f))
+	}
+	if d.failed {
+		return nil, d.sorted()
+	}
+	if made == Built {
+		d.report(finding.New(finding.SnapshotBuilt, "the message snapshot was built from the request and the stream; the run emitted none"))
+	}
+	_, out.Assay = artifact.Decode(out.Bytes, artifact.Assay)
+	out.Parts = append(out.Parts, Part{RunStartedPart, d.run.Started.Ref()})
+	if d.snapshot != nil {
+		out.Parts = append(out.Parts, Part{SnapshotPart, d.snapshot.Ref()})
+	}
+	out.Parts = append(out.Parts, Part{TerminalPart, d.run.Terminal.Ref()})
+	for _, event := range [][]byte{d.run.Started.Data, snapshot, d.run.Terminal.Data} {
+		out.Envelope = append(append(out.Envelope, oneLine(event)...), '\n')
+	}
+	return out, d.sorted()
+}
+
+func (d *draft) sorted() []finding.Finding {
+	finding.Sort(d.findings)
+	if d.unlisted > 0 {
+		d.findings = append(d.findings, finding.New(finding.FindingsUnlisted, "%d more findings are not listed", d.unlisted))
+	}
+	return d.findings
+}
+
+// oneLine returns an event's JSON text as it is, or without its white space
+// where it spans lines.
+func oneLine(event []byte) []byte {
+	if !bytes.ContainsAny(event, "\r\n") {
+		return event
+	}
+	out := make([]byte, 0, len(event))
+	inString := false
+	for i := 0; i < len(event); i++ {
+		c := event[i]
+		switch {
+		case inString && c == '\\':
+			out = append(out, c)
+			i++
+			c = event[i]
+		case c == '"':
+			inString = !inString
+		case !inString && (c == ' ' || c == '\t' || c == '\r' || c == '\n'):
+			continue
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// builtSnapshot spells a MESSAGES_SNAPSHOT event of the text subset.
+func builtSnapshot(messages []artifact.Message) []byte {
+	b := []byte(`{"type":"MESSAGES_SNAPSHOT","messages":[`)
+	for i, m := range messages {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = artifact.AppendString(append(b, `{"id":`...), m.ID)
+		b = artifact.AppendString(append(b, `,"role":`...), m.Role)
+		b = artifact.AppendString(append(b, `,"content":`...), m.Content)
+		if m.Name != "" {
+			b = artifact.AppendString(append(b, `,"name":`...), m.Name)
+		}
+		b = append(b, '}')
+	}
+	return append(b, `]}`...)
+}

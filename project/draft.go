@@ -1,0 +1,224 @@
+package project
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/internal/strictjson"
+)
+
+// draft is an artifact in the making.
+type draft struct {
+	run      *envelope.Run
+	settings Settings
+	// strict refuses what is outside the subset; otherwise it is left out and
+	// recorded.
+	strict   bool
+	artifact *artifact.Artifact
+	resolved Times
+	snapshot *envelope.Event // the emitted one, if it was that
+	sources  []origin        // of each message
+	omitted  omissions
+	findings []finding.Finding
+	unlisted int
+	failed   bool
+}
+
+// maxFindings is how many findings of one run are listed; the rest is counted.
+const maxFindings = 1_000
+
+func (d *draft) report(f finding.Finding) {
+	d.failed = d.failed || f.Severity == finding.Error
+	if len(d.findings) < maxFindings {
+		d.findings = append(d.findings, f)
+	} else {
+		d.unlisted++
+	}
+}
+
+func (d *draft) reportAll(list []finding.Finding) {
+	for _, f := range list {
+		d.report(f)
+	}
+}
+
+// outside deals with something outside the subset: strictly a finding, else an
+// omission.
+func (d *draft) outside(o origin, code finding.Code, format string, args ...any) {
+	if d.strict {
+		d.report(o.finding(code, format, args...).Graded(finding.Error))
+		return
+	}
+	d.omitted.add(o.omission(code))
+}
+
+// text reads a string that must be there and be one.
+func (d *draft) text(o origin, v strictjson.Value) string {
+	if v.Kind != strictjson.String {
+		d.report(o.finding(finding.WrongType, "%s is %s where a string belongs", o.pointer, v.Kind))
+		return ""
+	}
+	s, valid := v.Text()
+	if !valid {
+		d.report(o.finding(finding.LoneSurrogate, "%s holds half of a surrogate pair", o.pointer))
+	}
+	return s
+}
+
+// optional reads a string that may be absent. Null and blank are outside.
+func (d *draft) optional(o origin, v strictjson.Value) string {
+	if v.Kind == strictjson.Null {
+		d.outside(o, finding.ValueNull, "%s is null", o.pointer)
+		return ""
+	}
+	s := d.text(o, v)
+	if v.Kind == strictjson.String && artifact.IsBlank(s) {
+		d.outside(o, finding.ValueBlank, "%s is blank", o.pointer)
+		return ""
+	}
+	return s
+}
+
+// others records every member of an event that is not among the keys taken.
+// They never refuse the run: an event is not the artifact.
+func (d *draft) others(e *envelope.Event, taken ...string) {
+	for _, m := range e.Members {
+		name, _ := strictjson.Unquote(m.Name.Raw)
+		if name == "type" || contains(taken, name) || name == "timestamp" && d.resolved.Source == EventTime && e.Type != envelope.MessagesSnapshot {
+			continue
+		}
+		d.omitted.add(origin{event: e}.name(name).omission(finding.KeyOutsideSubset))
+	}
+}
+
+func contains(list []string, s string) bool {
+	for _, one := range list {
+		if one == s {
+			return true
+		}
+	}
+	return false
+}
+
+func (d *draft) times() {
+	var findings []finding.Finding
+	d.resolved, findings = ResolveTimes(d.run, d.settings.Operator)
+	d.reportAll(findings)
+	if d.resolved.Source == "" {
+		d.report(d.run.Started.Finding(finding.StartedAtMissing, "RUN_STARTED has no timestamp, and the capture has no arrival times"))
+		return
+	}
+	d.artifact.StartedAt, d.artifact.FinishedAt = d.resolved.StartedAt, d.resolved.FinishedAt
+}
+
+// started takes the identity anchors (P20 §8.3, "Envelope identity").
+func (d *draft) started() {
+	e := d.run.Started
+	d.artifact.ThreadIDRef, d.artifact.RunIDRef = d.run.ThreadID, d.run.RunID
+	if v, ok := e.Get("parentRunId"); ok {
+		d.artifact.ParentRunIDRef = d.optional(origin{event: e}.name("parentRunId"), v)
+	}
+	d.others(e, "threadId", "runId", "parentRunId")
+}
+
+// terminal takes the run's end (P20 §8.3, terminal_event, "Error details").
+func (d *draft) terminal() {
+	e := d.run.Terminal
+	d.artifact.TerminalEvent = e.Type
+	if e.Type == envelope.RunFinished {
+		d.others(e, "threadId", "runId")
+		return
+	}
+	if v, ok := e.Get("message"); ok {
+		d.artifact.ErrorMessage = d.errorText(origin{event: e}.name("message"), v, d.limits().ErrorMessage)
+	}
+	if v, ok := e.Get("code"); ok {
+		o := origin{event: e}.name("code")
+		if v.Kind == strictjson.Null {
+			d.outside(o, finding.ValueNull, "%s is null", o.pointer)
+		} else {
+			d.artifact.ErrorCode = d.errorText(o, v, d.limits().ErrorCode)
+		}
+	}
+	d.others(e, "threadId", "runId", "message", "code")
+}
+
+func (d *draft) limits() artifact.Limits { return d.settings.Profile.Limits() }
+
+// errorText reads an error field. Not strictly, everything from the first
+// control character on is left out, and what is past the limit.
+func (d *draft) errorText(o origin, v strictjson.Value, limit int) string {
+	s := d.text(o, v)
+	if v.Kind != strictjson.String {
+		return ""
+	}
+	if !d.strict {
+		short := s
+		if i := strings.IndexFunc(short, unicode.IsControl); i >= 0 {
+			short = short[:i]
+		}
+		if runes := []rune(short); len(runes) > limit {
+			short = string(runes[:limit])
+		}
+		if short != s {
+			d.omitted.add(o.omission(finding.TextShortened))
+			s = short
+		}
+	}
+	if artifact.IsBlank(s) {
+		d.outside(o, finding.ValueBlank, "%s is blank", o.pointer)
+		return ""
+	}
+	return s
+}
+
+// placed turns a finding about the artifact into one about where its value
+// came from.
+func (d *draft) placed(f finding.Finding) finding.Finding {
+	f.Offset, f.Line = nil, 0
+	parts := strings.SplitN(string(f.Pointer), "/", 4)
+	if len(parts) < 2 {
+		return f
+	}
+	started, terminal := origin{event: d.run.Started}, origin{event: d.run.Terminal}
+	var o origin
+	switch parts[1] {
+	case "thread_id_ref":
+		o = started.name("threadId")
+	case "run_id_ref":
+		o = started.name("runId")
+	case "parent_run_id_ref":
+		o = started.name("parentRunId")
+	case "started_at":
+		o = started
+	case "finished_at", "terminal_event":
+		o = terminal
+	case "error_code":
+		o = terminal.name("code")
+	case "error_message":
+		o = terminal.name("message")
+	case "messages":
+		i := 0
+		if len(parts) < 3 {
+			if d.snapshot != nil {
+				return d.snapshot.Finding(f.Code, "%s", f.Message).On("/messages")
+			}
+			return f
+		}
+		for _, digit := range parts[2] {
+			i = 10*i + int(digit-'0')
+		}
+		o = d.sources[i]
+		if len(parts) == 4 && o.pointer != "" {
+			o = o.name(parts[3])
+		}
+	default:
+		return f
+	}
+	moved := o.finding(f.Code, "%s", f.Message)
+	moved.Hint = f.Hint
+	return moved
+}

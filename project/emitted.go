@@ -1,0 +1,184 @@
+package project
+
+import (
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/internal/strictjson"
+)
+
+// chosen judges whether the selection found its snapshot, and records the
+// snapshots it passed over.
+func (d *draft) chosen(snapshot *envelope.Event) bool {
+	count := d.run.SnapshotCount
+	want := d.settings.Snapshot
+	switch {
+	case count == 0:
+		d.report(finding.New(finding.SnapshotMissing, "the run has no MESSAGES_SNAPSHOT"))
+		return false
+	case want == Only && count > 1:
+		s := d.run.Snapshots[1]
+		d.report(finding.New(finding.SnapshotSeveral, "the run has %d MESSAGES_SNAPSHOT events where one is taken", count).At(s.Offset).In(s.Index))
+		return false
+	case snapshot == nil:
+		d.report(finding.New(finding.SnapshotOutOfRange, "the run has %d MESSAGES_SNAPSHOT events; number %s was asked for", count, want))
+		return false
+	}
+	for _, s := range d.run.Snapshots {
+		if s.Index != snapshot.Index {
+			d.omitted.add(Omission{EventIndex: &s.Index, Reason: finding.SnapshotNotChosen})
+		}
+	}
+	d.omitted.uncounted += count - len(d.run.Snapshots)
+	return true
+}
+
+// emitted takes the messages of an emitted snapshot.
+func (d *draft) emitted(e *envelope.Event) {
+	d.snapshot = e
+	list, ok := e.Get("messages")
+	if !ok || list.Kind != strictjson.ArrayStart {
+		d.report(e.Finding(finding.SnapshotMalformed, "the snapshot has no list of messages").On("/messages"))
+		return
+	}
+	d.messages(origin{event: e, pointer: "/messages"}, list)
+	d.others(e, "messages")
+}
+
+// messages takes the messages of a list: a snapshot's, or the request's.
+func (d *draft) messages(o origin, list strictjson.Value) {
+	// The text was read before, so there is no error.
+	_ = strictjson.Elements(list, func(i int, v strictjson.Value, m *strictjson.Object) error {
+		at := o.index(i)
+		at.start = v.Start
+		if v.Kind != strictjson.ObjectStart {
+			d.report(at.finding(finding.SnapshotMalformed, "message %d is %s where an object belongs", i, v.Kind))
+			return nil
+		}
+		d.message(at, m)
+		return nil
+	})
+}
+
+// message takes one message, or leaves it out whole.
+func (d *draft) message(o origin, m *strictjson.Object) {
+	var msg artifact.Message
+	var drop finding.Code
+	unfit := func(at origin, code finding.Code, format string, args ...any) {
+		if drop == "" {
+			drop = code
+		}
+		if d.strict {
+			d.outside(at, code, format, args...)
+		}
+	}
+	role, ok := m.Get("role")
+	if msg.Role, _ = role.Text(); !ok || !artifact.IsRole(msg.Role) {
+		unfit(o.name("role"), finding.RoleOutsideSubset, "the role is %s", roleShown(role, ok))
+	}
+	content, ok := m.Get("content")
+	text, joined, why := readContent(content, ok)
+	if why != "" {
+		unfit(o.name("content"), why, "the content %s", contentFault[why])
+	} else if joined {
+		unfitStrict := o.name("content")
+		if d.strict {
+			unfit(unfitStrict, finding.ContentNotText, "the content %s", contentFault[finding.ContentNotText])
+		}
+	}
+	if drop != "" && !d.strict {
+		d.omitted.add(o.omission(drop))
+		return
+	}
+	msg.Content = d.whole(o.name("content"), text)
+	if joined && !d.strict {
+		d.joined(o.name("content"), content)
+	}
+	if id, ok := m.Get("id"); ok {
+		msg.ID = d.text(o.name("id"), id)
+	} else {
+		d.report(o.finding(finding.KeyMissing, "the message has no id").On(o.name("id").pointer))
+	}
+	if name, ok := m.Get("name"); ok {
+		msg.Name = d.optional(o.name("name"), name)
+	}
+	for _, member := range m.Members {
+		key, _ := strictjson.Unquote(member.Name.Raw)
+		switch key {
+		case "id", "role", "content", "name":
+		default:
+			d.outside(o.name(key), finding.KeyOutsideSubset, "the message has the key %s", finding.Quote(key))
+		}
+	}
+	d.artifact.Messages = append(d.artifact.Messages, msg)
+	d.sources = append(d.sources, o)
+}
+
+// whole refuses text with half a surrogate pair.
+func (d *draft) whole(o origin, text string) string {
+	s, valid := strictjson.JoinHalves(text)
+	if !valid {
+		d.report(o.finding(finding.LoneSurrogate, "%s holds half of a surrogate pair", o.pointer))
+	}
+	return s
+}
+
+// joined records what is lost when a list of text parts becomes one text.
+func (d *draft) joined(o origin, parts strictjson.Value) {
+	d.omitted.add(o.omission(finding.TextPartsJoined))
+	_ = strictjson.Elements(parts, func(i int, _ strictjson.Value, part *strictjson.Object) error {
+		for _, member := range part.Members {
+			if key, _ := strictjson.Unquote(member.Name.Raw); key != "type" && key != "text" {
+				d.omitted.add(o.index(i).name(key).omission(finding.KeyOutsideSubset))
+			}
+		}
+		return nil
+	})
+}
+
+var contentFault = map[finding.Code]string{
+	finding.ContentMissing: "is absent",
+	finding.ContentBlank:   "is blank",
+	finding.ContentNotText: "is not plain text",
+}
+
+// readContent reads a message's content: a string, or a list of text parts,
+// which are joined without separator. Otherwise it says why there is no text.
+func readContent(v strictjson.Value, present bool) (text string, joined bool, why finding.Code) {
+	switch {
+	case !present || v.Kind == strictjson.Null:
+		return "", false, finding.ContentMissing
+	case v.Kind == strictjson.String:
+		text, _ = v.Text()
+	case v.Kind == strictjson.ArrayStart:
+		joined = true
+		var all []byte
+		_ = strictjson.Elements(v, func(_ int, _ strictjson.Value, part *strictjson.Object) error {
+			kind, _ := part.Get("type")
+			t, ok := part.Get("text")
+			if !kind.Is("text") || !ok || t.Kind != strictjson.String {
+				why = finding.ContentNotText
+			}
+			s, _ := t.Text()
+			all = append(all, s...)
+			return nil
+		})
+		text = string(all)
+	default:
+		return "", false, finding.ContentNotText
+	}
+	if why == "" && artifact.IsBlank(text) {
+		why = finding.ContentBlank
+	}
+	return text, joined, why
+}
+
+func roleShown(v strictjson.Value, present bool) string {
+	if !present {
+		return "absent"
+	}
+	if s, _ := v.Text(); v.Kind == strictjson.String {
+		return finding.Quote(s)
+	}
+	return v.Kind.String()
+}

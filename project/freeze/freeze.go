@@ -1,0 +1,281 @@
+package freeze
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/internal/digest"
+	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/project"
+)
+
+// Settings choose what is frozen and where it goes.
+type Settings struct {
+	project.Settings
+	// Dir is where the files go; it is made when it is not there.
+	Dir string
+	// Run chooses one run, by its id or as "#2" by its number; empty takes all.
+	Run string
+	// Name replaces the capture's name in file names.
+	Name string
+	Tool project.Tool
+}
+
+// Row is what became of one run, or of a capture without one.
+type Row struct {
+	Capture        string            `json:"capture"`
+	Run            *int              `json:"run"`
+	RunID          *string           `json:"run_id"`
+	Verdict        Verdict           `json:"verdict"`
+	Origin         *project.Origin   `json:"origin"`
+	Artifact       *string           `json:"artifact"`
+	Envelope       *string           `json:"envelope"`
+	Record         *string           `json:"record"`
+	ArtifactDigest *digest.Digest    `json:"artifact_digest"`
+	ArtifactBytes  *int              `json:"artifact_bytes"`
+	CaptureBytes   *int64            `json:"capture_bytes"`
+	Profiles       *Profiles         `json:"profiles"`
+	Findings       []finding.Finding `json:"findings"`
+
+	// Assay says why Assay could not take a frozen artifact.
+	Assay []finding.Finding `json:"-"`
+}
+
+// Profiles says which profiles an artifact keeps.
+type Profiles struct {
+	V1    bool `json:"v1"`
+	Assay bool `json:"assay"`
+}
+
+// Suffixes of the three output files.
+const (
+	artifactSuffix = ".artifact.json"
+	envelopeSuffix = ".envelope.ndjson"
+	recordSuffix   = ".record.json"
+)
+
+// Freeze freezes the runs of one capture. It writes nothing before the whole
+// capture was read and its digests were found right, and nothing at all for a
+// run that is refused. The error is one of usage; everything else is in the
+// rows.
+func Freeze(ctx context.Context, path string, s Settings) ([]Row, error) {
+	if err := s.Check(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUsage, err)
+	}
+	c, err := capture.Open(path, "")
+	if err != nil {
+		return []Row{failure(path, err)}, nil
+	}
+	defer c.Close()
+	f := &freezer{settings: s, capture: c}
+	defer f.discard()
+	var request []byte
+	if s.Projection == project.FoldedStream {
+		if request, err = c.Request(); err != nil {
+			return []Row{failure(path, err)}, nil
+		}
+	}
+	f.request = request
+	totals, err := scan(ctx, c, f)
+	if err != nil {
+		return []Row{failure(path, err)}, nil
+	}
+	rows, err := f.finish(totals)
+	if err == nil && ctx.Err() != nil {
+		rows, err = []Row{failure(path, context.Cause(ctx))}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f.publish(rows), nil
+}
+
+// failure is the row of a capture of which nothing can be said run by run.
+func failure(path string, err error) Row {
+	f, isVerdict := asFinding(err)
+	row := Row{Capture: path, Verdict: Failed, Findings: []finding.Finding{f}}
+	if isVerdict {
+		row.Verdict = Refused
+	}
+	return row
+}
+
+// freezer projects the runs of a capture as they are read.
+type freezer struct {
+	settings  Settings
+	capture   *capture.Capture
+	request   []byte
+	collector *project.Collector
+	runs      []*pending
+}
+
+// pending is a run whose files wait for the end of the capture.
+type pending struct {
+	row Row
+	out *staged
+}
+
+// Event implements envelope.Visitor.
+func (f *freezer) Event(run *envelope.Run, e *envelope.Event) {
+	if e.Type == envelope.RunStarted {
+		f.collector = nil
+		if f.wants(run) {
+			f.collector = project.NewCollector(f.settings.Settings)
+		}
+	}
+	if f.collector != nil {
+		f.collector.Observe(e)
+	}
+}
+
+func (f *freezer) wants(run *envelope.Run) bool {
+	want := f.settings.Run
+	if number, ok := strings.CutPrefix(want, "#"); ok {
+		return number == strconv.Itoa(run.Number)
+	}
+	return want == "" || want == run.RunID
+}
+
+// End implements envelope.Visitor.
+func (f *freezer) End(run *envelope.Run) error {
+	if f.collector == nil {
+		return nil
+	}
+	if len(f.runs) == maxRuns {
+		return tooMany(run)
+	}
+	out, findings := f.collector.Project(run, f.request)
+	p := &pending{row: Row{
+		Capture:  f.capture.Path(),
+		Run:      &run.Number,
+		RunID:    &run.RunID,
+		Verdict:  Refused,
+		Findings: findings,
+	}}
+	f.runs = append(f.runs, p)
+	if out == nil {
+		return nil
+	}
+	p.row.Verdict = Frozen
+	p.row.Origin = &out.Origin
+	p.row.Profiles = &Profiles{V1: true, Assay: !finding.Failed(out.Assay)}
+	p.row.Assay = out.Assay
+	d, n := digest.Of(out.Bytes), len(out.Bytes)
+	p.row.ArtifactDigest, p.row.ArtifactBytes = &d, &n
+	var err error
+	p.out, err = stage(f.settings.Dir, out, project.NewRecord(out, run, f.settings.Settings, f.settings.Tool))
+	return err
+}
+
+// finish turns the capture's end into rows.
+func (f *freezer) finish(totals envelope.Totals) ([]Row, error) {
+	if totals.Runs > 1 && f.settings.Operator.Given() && f.settings.Run == "" {
+		return nil, fmt.Errorf("%w: the capture holds %d runs: --started-at and --finished-at need --run to say which one they are of", ErrUsage, totals.Runs)
+	}
+	ofCapture := Row{Capture: f.capture.Path(), Verdict: Refused, Findings: totals.Findings}
+	bytes := f.capture.Bytes()
+	ofCapture.CaptureBytes = &bytes
+	switch {
+	case totals.Runs == 0:
+		return []Row{ofCapture}, nil
+	case len(f.runs) == 0:
+		ofCapture.Findings = append(ofCapture.Findings, finding.New(finding.RunNotFound, "no run %s among %d", finding.Quote(f.settings.Run), totals.Runs))
+		return []Row{ofCapture}, nil
+	case len(f.runs) > 1 && f.settings.Run != "":
+		ofCapture.Findings = append(ofCapture.Findings, finding.New(finding.RunAmbiguous, "%d runs have the id %s", len(f.runs), finding.Quote(f.settings.Run)))
+		f.discard()
+		return []Row{ofCapture}, nil
+	}
+	name := f.settings.Name
+	if name == "" {
+		name = f.capture.Name()
+	}
+	rows := make([]Row, 0, len(f.runs))
+	for _, p := range f.runs {
+		if p.out != nil {
+			p.out.name = name
+			if totals.Runs > 1 {
+				p.out.name += "." + strconv.Itoa(*p.row.Run)
+			}
+			if err := p.out.complete(f.source(*p.row.Run)); err != nil {
+				f, _ := asFinding(err)
+				p.row.Verdict, p.row.Findings = Failed, append(p.row.Findings, f)
+			}
+		}
+		p.row.CaptureBytes = &bytes
+		p.row.Findings = append(totals.Findings[:len(totals.Findings):len(totals.Findings)], p.row.Findings...)
+		finding.Sort(p.row.Findings)
+		rows = append(rows, p.row)
+	}
+	return rows, nil
+}
+
+func (f *freezer) source(run int) project.Source {
+	return project.Source{
+		Digest:         f.capture.Digest(),
+		Bytes:          f.capture.Bytes(),
+		Framing:        string(f.capture.Framing()),
+		ManifestDigest: f.capture.ManifestDigest(),
+		Run:            run,
+	}
+}
+
+// publish gives the staged files their names, and tells the rows.
+func (f *freezer) publish(rows []Row) []Row {
+	for i, p := range f.runs {
+		if p.out == nil || i >= len(rows) || rows[i].Verdict != Frozen {
+			continue
+		}
+		row := &rows[i]
+		if err := p.out.publish(); err != nil {
+			fault, _ := asFinding(err)
+			if errors.Is(err, fs.ErrExist) {
+				fault = finding.New(finding.OutputExists, "%s", finding.Escape(err.Error()))
+			}
+			row.Verdict = Failed
+			row.Findings = append(row.Findings, fault)
+			continue
+		}
+		row.Artifact = p.out.path(artifactSuffix)
+		row.Envelope = p.out.path(envelopeSuffix)
+		row.Record = p.out.path(recordSuffix)
+	}
+	return rows
+}
+
+func (f *freezer) discard() {
+	for _, p := range f.runs {
+		p.out.discard()
+		p.out = nil
+	}
+}
+
+// CheckNames reports, before anything is written, two captures that would be
+// frozen under one name, or a name that is no file name.
+func CheckNames(paths []string, name string) error {
+	if name != "" {
+		if len(paths) > 1 {
+			return fmt.Errorf("%w: --name goes with one capture", ErrUsage)
+		}
+		if name != filepath.Base(name) || name == "." || name == ".." || strings.ContainsRune(name, os.PathSeparator) {
+			return fmt.Errorf("%w: --name %s is not a plain file name", ErrUsage, finding.Quote(name))
+		}
+	}
+	seen := make(map[string]string, len(paths))
+	for _, path := range paths {
+		base := capture.BaseName(path)
+		if other, ok := seen[base]; ok {
+			return fmt.Errorf("%w: %s and %s would both be frozen as %s; freeze them apart, with --name", ErrUsage, finding.Escape(other), finding.Escape(path), finding.Escape(base))
+		}
+		seen[base] = path
+	}
+	return nil
+}

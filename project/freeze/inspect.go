@@ -1,0 +1,127 @@
+package freeze
+
+import (
+	"context"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/project"
+)
+
+// InspectRow describes one run, or a capture without one.
+type InspectRow struct {
+	Capture     string              `json:"capture"`
+	Run         *int                `json:"run"`
+	ThreadID    *string             `json:"thread_id"`
+	RunID       *string             `json:"run_id"`
+	ParentRunID *string             `json:"parent_run_id"`
+	Families    *envelope.Families  `json:"families"`
+	Snapshots   []SnapshotRow       `json:"snapshots"`
+	Terminal    *string             `json:"terminal"`
+	StartedAt   *string             `json:"started_at"`
+	FinishedAt  *string             `json:"finished_at"`
+	TimeSource  *project.TimeSource `json:"time_source"`
+	Bytes       int64               `json:"bytes"`
+	Findings    []finding.Finding   `json:"findings"`
+
+	// Failed says that the capture could not be read, Negative that what was
+	// read is no evidence of a run.
+	Failed   bool `json:"-"`
+	Negative bool `json:"-"`
+	// Events is how many events the run has; ErrorMessage its error's text.
+	Events int `json:"-"`
+}
+
+// SnapshotRow describes one MESSAGES_SNAPSHOT.
+type SnapshotRow struct {
+	Index    int               `json:"index"`
+	Messages int               `json:"messages"`
+	Roles    envelope.Families `json:"roles"`
+}
+
+// Inspect looks into a capture and describes each of its runs. It judges
+// nothing: what is wrong with a run stands among its findings.
+func Inspect(ctx context.Context, path string) []InspectRow {
+	c, err := capture.Open(path, "")
+	if err != nil {
+		return []InspectRow{uninspected(path, err)}
+	}
+	defer c.Close()
+	i := &inspector{path: c.Path()}
+	totals, err := scan(ctx, c, i)
+	if err != nil {
+		return []InspectRow{uninspected(path, err)}
+	}
+	if totals.Runs == 0 {
+		return []InspectRow{{Capture: c.Path(), Snapshots: []SnapshotRow{}, Bytes: c.Bytes(), Findings: totals.Findings, Negative: true, Events: totals.Events}}
+	}
+	for n := range i.rows {
+		row := &i.rows[n]
+		row.Findings = append(totals.Findings[:len(totals.Findings):len(totals.Findings)], row.Findings...)
+		finding.Sort(row.Findings)
+	}
+	return i.rows
+}
+
+func uninspected(path string, err error) InspectRow {
+	f, isVerdict := asFinding(err)
+	return InspectRow{Capture: path, Snapshots: []SnapshotRow{}, Findings: []finding.Finding{f}, Failed: !isVerdict, Negative: isVerdict}
+}
+
+type inspector struct {
+	path   string
+	rows   []InspectRow
+	events int
+}
+
+// Event implements envelope.Visitor.
+func (i *inspector) Event(_ *envelope.Run, e *envelope.Event) {
+	if e.Type == envelope.RunStarted {
+		i.events = 0
+	}
+	i.events++
+}
+
+// End implements envelope.Visitor.
+func (i *inspector) End(run *envelope.Run) error {
+	if len(i.rows) == maxRuns {
+		return tooMany(run)
+	}
+	row := InspectRow{
+		Capture:     i.path,
+		Run:         &run.Number,
+		ThreadID:    present(run.ThreadID),
+		RunID:       present(run.RunID),
+		ParentRunID: present(run.ParentRunID),
+		Families:    &run.Families,
+		Snapshots:   make([]SnapshotRow, 0, len(run.Snapshots)),
+		Bytes:       run.Bytes,
+		Findings:    run.Findings,
+		Events:      i.events,
+	}
+	for _, s := range run.Snapshots {
+		row.Snapshots = append(row.Snapshots, SnapshotRow{Index: s.Index, Messages: s.Messages, Roles: s.Roles})
+		if s.Problem != nil {
+			row.Findings = append(row.Findings, *s.Problem)
+		}
+	}
+	if run.Terminal != nil {
+		row.Terminal = &run.Terminal.Type
+	}
+	times, findings := project.ResolveTimes(run, project.OperatorTimes{})
+	row.Findings = append(row.Findings, findings...)
+	if times.Source != "" {
+		row.TimeSource = &times.Source
+	}
+	row.StartedAt, row.FinishedAt = present(times.StartedAt), present(times.FinishedAt)
+	i.rows = append(i.rows, row)
+	return nil
+}
+
+func present(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}

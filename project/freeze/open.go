@@ -1,0 +1,81 @@
+// Package freeze is the pipeline from a capture to its frozen files, and its
+// inverse: it opens, scans, projects and writes all or nothing; it looks into
+// captures; it judges files; and it repeats a projection to verify one.
+//
+// It knows the other floors and must hold no rule of theirs.
+package freeze
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/internal/finding"
+)
+
+// maxRuns is how many runs of one capture are told apart. Each costs a row and
+// staged files; real captures hold a few.
+const maxRuns = 10_000
+
+// Verdict is the outcome for one row.
+type Verdict string
+
+// The verdicts of the commands.
+const (
+	Frozen       Verdict = "frozen"
+	Refused      Verdict = "refused"
+	Accepted     Verdict = "accepted"
+	Malformed    Verdict = "malformed"
+	Verified     Verdict = "verified"
+	Differs      Verdict = "differs"
+	Unverifiable Verdict = "unverifiable"
+	Failed       Verdict = "error"
+)
+
+// ErrUsage marks settings that do not fit the input.
+var ErrUsage = errors.New("usage")
+
+// frames reads a capture until the context ends.
+type frames struct {
+	ctx     context.Context
+	capture *capture.Capture
+}
+
+func (f frames) Next() (capture.Frame, error) {
+	if f.ctx.Err() != nil {
+		return capture.Frame{}, context.Cause(f.ctx)
+	}
+	return f.capture.Next()
+}
+
+// scan reads all of a capture. Its error is one of scanning; what is wrong with
+// the capture as evidence is among the findings, and then nothing of it counts.
+func scan(ctx context.Context, c *capture.Capture, v envelope.Visitor) (totals envelope.Totals, err error) {
+	totals, err = envelope.Scan(frames{ctx, c}, v)
+	totals.Findings = append(totals.Findings, c.Findings()...)
+	finding.Sort(totals.Findings)
+	return totals, err
+}
+
+// asFinding tells what is wrong with evidence from what could not be done: the
+// first is a verdict, the second an error.
+func asFinding(err error) (f finding.Finding, isVerdict bool) {
+	if errors.As(err, &f) {
+		return f, f.Code != finding.IOFailed
+	}
+	f = finding.New(finding.IOFailed, "%s", finding.Escape(err.Error()))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		f.Hint = "check the path"
+	case errors.Is(err, context.Canceled):
+		f = finding.New(finding.Interrupted, "interrupted before it was done")
+	}
+	return f, false
+}
+
+// tooMany is the finding that ends the reading of a capture of too many runs.
+func tooMany(run *envelope.Run) error {
+	return run.Started.Finding(finding.RunsTooMany, "the capture holds more than %d runs", maxRuns)
+}

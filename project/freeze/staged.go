@@ -1,0 +1,134 @@
+package freeze
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/p20export/p20export/internal/atomicfile"
+	"github.com/p20export/p20export/project"
+)
+
+// staged is a frozen run on disk under temporary names. Its record is not
+// complete before the capture's end: until then it lacks names and digests.
+type staged struct {
+	dir, name                  string
+	artifact, envelope, record *atomicfile.Staged
+}
+
+// stage writes the files of one run under temporary names.
+func stage(dir string, out *project.Output, record *project.Record) (_ *staged, err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	s := &staged{dir: dir}
+	defer func() {
+		if err != nil {
+			s.discard()
+		}
+	}()
+	draft, err := record.Encode()
+	if err != nil {
+		return nil, err
+	}
+	if s.artifact, err = atomicfile.Stage(dir, out.Bytes); err != nil {
+		return nil, err
+	}
+	if s.envelope, err = atomicfile.Stage(dir, out.Envelope); err != nil {
+		return nil, err
+	}
+	s.record, err = atomicfile.Stage(dir, draft)
+	return s, err
+}
+
+// complete fills in what is known at the capture's end.
+func (s *staged) complete(source project.Source) error {
+	data, err := s.record.Read()
+	if err != nil {
+		return err
+	}
+	record, err := project.DecodeRecord(data)
+	if err != nil {
+		return fmt.Errorf("staged record: %w", err)
+	}
+	record.Complete(source, s.name+artifactSuffix, s.name+envelopeSuffix)
+	if data, err = record.Encode(); err != nil {
+		return err
+	}
+	s.record.Discard()
+	s.record, err = atomicfile.Stage(s.dir, data)
+	return err
+}
+
+// publish names the files, the record last. When any of them is there with
+// other bytes nothing is written.
+func (s *staged) publish() error {
+	for _, f := range []struct {
+		suffix string
+		staged *atomicfile.Staged
+		same   func(path string, data []byte) (bool, error)
+	}{
+		{artifactSuffix, s.artifact, atomicfile.Holds},
+		{envelopeSuffix, s.envelope, atomicfile.Holds},
+		{recordSuffix, s.record, sameRecord},
+	} {
+		path := *s.path(f.suffix)
+		data, err := f.staged.Read()
+		if err != nil {
+			return err
+		}
+		same, err := f.same(path, data)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return err
+		case !same:
+			return fmt.Errorf("%s: %w with other bytes", path, fs.ErrExist)
+		}
+	}
+	if err := s.artifact.Publish(s.name + artifactSuffix); err != nil {
+		return err
+	}
+	if err := s.envelope.Publish(s.name + envelopeSuffix); err != nil {
+		return err
+	}
+	// A record of another tool version stays as it is.
+	if _, err := os.Lstat(*s.path(recordSuffix)); errors.Is(err, fs.ErrNotExist) {
+		if err := s.record.Publish(s.name + recordSuffix); err != nil {
+			return err
+		}
+	}
+	return atomicfile.SyncDir(s.dir)
+}
+
+// sameRecord compares a record file with a record, tool version aside.
+func sameRecord(path string, data []byte) (bool, error) {
+	if same, err := atomicfile.Holds(path, data); same || err != nil {
+		return same, err
+	}
+	there, err := readBounded(path, project.MaxRecordBytes)
+	if err != nil {
+		return false, err
+	}
+	a, errA := project.DecodeRecord(there)
+	b, errB := project.DecodeRecord(data)
+	if errA != nil || errB != nil {
+		return false, nil
+	}
+	return a.Same(b)
+}
+
+func (s *staged) path(suffix string) *string {
+	path := filepath.Join(s.dir, s.name+suffix)
+	return &path
+}
+
+func (s *staged) discard() {
+	if s != nil {
+		s.artifact.Discard()
+		s.envelope.Discard()
+		s.record.Discard()
+	}
+}

@@ -1,0 +1,190 @@
+package freeze
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/internal/digest"
+	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/internal/strictjson"
+)
+
+// Kind is what a file claims to be.
+type Kind string
+
+// The kinds of file that can be validated.
+const (
+	ArtifactKind Kind = "artifact"
+	EnvelopeKind Kind = "envelope"
+)
+
+// ParseKind returns the kind of that name; the empty name means to tell.
+func ParseKind(s string) (Kind, error) {
+	switch k := Kind(s); k {
+	case "", ArtifactKind, EnvelopeKind:
+		return k, nil
+	}
+	return "", errors.New("the kinds are artifact and envelope")
+}
+
+// ValidateRow is the outcome of validating one file.
+type ValidateRow struct {
+	File    string           `json:"file"`
+	Kind    *Kind            `json:"kind"`
+	Profile artifact.Profile `json:"profile"`
+	Verdict Verdict          `json:"verdict"`
+	// Digest is of the file's bytes as they are.
+	Digest *digest.Digest `json:"digest"`
+	// Canonical says whether the file is in the one spelling of its kind.
+	Canonical *bool             `json:"canonical"`
+	Findings  []finding.Finding `json:"findings"`
+}
+
+// Validate judges one file as an artifact or a bounded envelope. An empty kind
+// is told from the file: one JSON value without a type is an artifact,
+// anything else an envelope. "-" is standard input.
+func Validate(ctx context.Context, path string, p artifact.Profile, kind Kind) ValidateRow {
+	row := ValidateRow{File: path, Profile: p, Findings: []finding.Finding{}}
+	if kind != "" {
+		row.Kind = &kind
+	}
+	if err := row.validate(ctx, kind); err != nil {
+		f, isVerdict := asFinding(err)
+		row.Verdict, row.Findings = Failed, append(row.Findings, f)
+		if isVerdict {
+			row.Verdict = Malformed
+		}
+		return row
+	}
+	row.Verdict = Accepted
+	if finding.Failed(row.Findings) {
+		row.Verdict = Malformed
+	}
+	return row
+}
+
+func (row *ValidateRow) validate(ctx context.Context, kind Kind) error {
+	r, closeFile, err := openInput(ctx, row.File)
+	if err != nil {
+		return err
+	}
+	defer closeFile()
+	hash := digest.Hash()
+	r = io.TeeReader(r, hash)
+	head, err := io.ReadAll(io.LimitReader(r, artifact.MaxFileBytes+1))
+	if err != nil {
+		return err
+	}
+	if kind == "" {
+		kind = kindOf(head)
+		row.Kind = &kind
+	}
+	canonical := false
+	if kind == ArtifactKind {
+		var a *artifact.Artifact
+		a, row.Findings = artifact.Decode(head, row.Profile)
+		canonical = a != nil && artifact.IsCanonical(head, a)
+	} else {
+		row.Findings, canonical, err = checkEnvelope(head, r)
+	}
+	if err == nil {
+		_, err = io.Copy(io.Discard, r)
+	}
+	if err != nil {
+		return err
+	}
+	d := digest.Sum(hash)
+	row.Digest, row.Canonical = &d, &canonical
+	if row.Findings == nil {
+		row.Findings = []finding.Finding{}
+	}
+	return nil
+}
+
+// kindOf tells an artifact from an envelope by what the file begins with.
+func kindOf(head []byte) Kind {
+	var o strictjson.Object
+	value, err := o.ReadText(new(strictjson.Decoder), head)
+	_, typed := o.Get("type")
+	switch {
+	case err == nil && (value.Kind != strictjson.ObjectStart || typed):
+		return EnvelopeKind
+	case err == nil:
+		return ArtifactKind
+	}
+	// Not one JSON value. It is a damaged artifact when it begins as one would:
+	// with an object whose first key is not type.
+	d := strictjson.NewDecoder(head)
+	if t, err := d.Next(); err != nil || t.Kind != strictjson.ObjectStart {
+		return EnvelopeKind
+	}
+	for {
+		t, err := d.Next()
+		if err != nil || t.Kind == strictjson.ObjectEnd {
+			return ArtifactKind
+		}
+		if name, _ := d.Text(t); name == "type" {
+			return EnvelopeKind
+		}
+		value, err := d.Next()
+		if err == nil {
+			_, err = d.Skip(value)
+		}
+		if err != nil {
+			return ArtifactKind
+		}
+	}
+}
+
+// checkEnvelope checks a bounded envelope in any framing. It is canonical as
+// three lines without white space around them.
+func checkEnvelope(head []byte, rest io.Reader) ([]finding.Finding, bool, error) {
+	framing := capture.DetectFraming(head)
+	spelling := &lines{}
+	r := io.TeeReader(io.MultiReader(bytes.NewReader(head), rest), spelling)
+	splitter := capture.NewSplitter(r, framing)
+	findings, err := envelope.Check(splitter)
+	if err != nil {
+		return nil, false, err
+	}
+	findings = append(findings, splitter.Findings()...)
+	finding.Sort(findings)
+	return findings, framing == capture.NDJSON && spelling.canonical(), nil
+}
+
+// lines watches whether what is written through it is lines that each begin
+// with a brace and end with one.
+type lines struct {
+	last  byte
+	loose bool
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	for _, c := range p {
+		atStart := l.last == 0 || l.last == '\n'
+		if atStart && c != '{' || c == '\n' && l.last != '}' || c == '\r' {
+			l.loose = true
+		}
+		l.last = c
+	}
+	return len(p), nil
+}
+
+func (l *lines) canonical() bool { return !l.loose && l.last == '\n' }
+
+func openInput(ctx context.Context, path string) (io.Reader, func(), error) {
+	if path == "-" {
+		return capture.Interruptible(ctx, os.Stdin), func() {}, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	return f, func() { f.Close() }, nil
+}

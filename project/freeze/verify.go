@@ -1,0 +1,260 @@
+package freeze
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/project"
+)
+
+// VerifyRow is the outcome of verifying one artifact.
+type VerifyRow struct {
+	Artifact   string              `json:"artifact"`
+	Record     string              `json:"record"`
+	Capture    string              `json:"capture"`
+	Verdict    Verdict             `json:"verdict"`
+	Origin     *project.Origin     `json:"origin"`
+	TimeSource *project.TimeSource `json:"time_source"`
+	Findings   []finding.Finding   `json:"findings"`
+}
+
+// Verify repeats the projection a record names from the raw capture and
+// compares artifact, envelope and record byte for byte, tool version aside.
+// Times given by the operator are taken from the record and reported as such.
+func Verify(ctx context.Context, artifactPath, recordPath, capturePath string) VerifyRow {
+	v := &verifier{row: VerifyRow{Artifact: artifactPath, Record: recordPath, Capture: capturePath, Verdict: Verified, Findings: []finding.Finding{}}}
+	if err := v.verify(ctx); err != nil {
+		f, isVerdict := asFinding(err)
+		v.row.Findings = append(v.row.Findings, f)
+		switch {
+		case !isVerdict:
+			v.row.Verdict = Failed
+		case f.Code == finding.ProjectionUnknown || f.Code == finding.ManifestMismatch:
+			v.row.Verdict = Unverifiable
+		default:
+			v.row.Verdict = Differs
+		}
+	} else if finding.Failed(v.row.Findings) {
+		v.row.Verdict = Differs
+	}
+	return v.row
+}
+
+type verifier struct {
+	row       VerifyRow
+	record    *project.Record
+	collector *project.Collector
+	settings  project.Settings
+	request   []byte
+	run       *envelope.Run
+	out       *project.Output
+	refusal   []finding.Finding
+}
+
+func (v *verifier) report(f finding.Finding) { v.row.Findings = append(v.row.Findings, f) }
+
+func (v *verifier) verify(ctx context.Context) error {
+	given, err := readBounded(v.row.Artifact, artifact.MaxFileBytes)
+	if err != nil {
+		return err
+	}
+	stated, err := readBounded(v.row.Record, project.MaxRecordBytes)
+	if err != nil {
+		return err
+	}
+	if v.record, err = project.DecodeRecord(stated); err != nil {
+		return finding.New(finding.RecordMalformed, "%s", finding.Escape(err.Error()))
+	}
+	p := v.record.Predicate
+	if !project.Known(p.Projection.Name, p.Projection.Version) {
+		return finding.New(finding.ProjectionUnknown, "the record names projection %s version %d", finding.Quote(string(p.Projection.Name)), p.Projection.Version)
+	}
+	v.row.Origin, v.row.TimeSource = &p.Projection.Origin, &p.Times.Source
+	if err := v.replay(); err != nil {
+		return finding.New(finding.RecordMalformed, "%s", finding.Escape(err.Error()))
+	}
+	c, err := v.open()
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if _, err := scan(ctx, c, v); err != nil {
+		return differing(err)
+	}
+	return v.compare(c, given)
+}
+
+// replay takes the projection's settings from the record.
+func (v *verifier) replay() (err error) {
+	p := v.record.Predicate
+	v.settings = project.Settings{Projection: p.Projection.Name}
+	if v.settings.Snapshot, err = project.ParseSelection(string(p.Projection.Snapshot)); err != nil {
+		return err
+	}
+	if v.settings.Profile, err = artifact.ParseProfile(string(p.Profile)); err != nil {
+		return err
+	}
+	if p.Times.Source == project.OperatorTime {
+		v.settings.Operator, err = project.NewOperatorTimes(p.Times.StartedAt, p.Times.FinishedAt)
+		if err != nil {
+			return err
+		}
+	}
+	return v.settings.Check()
+}
+
+// open opens the capture and what the projection needs beside it.
+func (v *verifier) open() (*capture.Capture, error) {
+	source := v.record.Predicate.Capture
+	framing, err := capture.ParseFraming(source.Framing)
+	if err != nil {
+		return nil, finding.New(finding.RecordMalformed, "%s", finding.Escape(err.Error()))
+	}
+	c, err := capture.Open(v.row.Capture, framing)
+	if err != nil {
+		return nil, differing(err)
+	}
+	switch stated := source.ManifestDigest; {
+	case stated != "" && c.Manifest() == nil:
+		err = finding.New(finding.ManifestMismatch, "the record was made from a capture directory, and a plain file is given").Hinting("give the capture directory with its capture.json and arrivals.tsv")
+	case stated == "" && c.Manifest() != nil:
+		err = finding.New(finding.ManifestMismatch, "the record was made from a plain file, and a capture directory is given").Hinting("give %s", filepath.Join(v.row.Capture, c.Framing().FileName()))
+	case stated != c.ManifestDigest():
+		err = finding.New(finding.CaptureDiffers, "capture.json has the digest %s; the record states %s", c.ManifestDigest(), stated)
+	case v.settings.Projection == project.FoldedStream:
+		if v.request, err = c.Request(); err != nil {
+			err = differing(err)
+		}
+	}
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// differing makes a verdict of a capture that is not what it was.
+func differing(err error) error {
+	if f, isVerdict := asFinding(err); isVerdict {
+		return finding.New(finding.CaptureDiffers, "%s", f.Message).Hinting("%s", f.Hint)
+	}
+	return err
+}
+
+// Event implements envelope.Visitor.
+func (v *verifier) Event(run *envelope.Run, e *envelope.Event) {
+	if run.Number != v.record.Predicate.Capture.Run {
+		return
+	}
+	if e.Type == envelope.RunStarted {
+		v.collector = project.NewCollector(v.settings)
+	}
+	v.collector.Observe(e)
+}
+
+// End implements envelope.Visitor.
+func (v *verifier) End(run *envelope.Run) error {
+	if run.Number == v.record.Predicate.Capture.Run {
+		v.run = run
+		v.out, v.refusal = v.collector.Project(run, v.request)
+		v.collector = nil
+	}
+	return nil
+}
+
+func (v *verifier) compare(c *capture.Capture, given []byte) error {
+	source := v.record.Predicate.Capture
+	if c.Digest() != source.Digest || c.Bytes() != source.Bytes {
+		return finding.New(finding.CaptureDiffers, "the response has %d bytes and the digest %s; the record states %d bytes and %s", c.Bytes(), c.Digest(), source.Bytes, source.Digest)
+	}
+	if v.run == nil {
+		return finding.New(finding.NotReprojected, "the capture has no run %d", source.Run)
+	}
+	if v.out == nil {
+		v.row.Findings = append(v.row.Findings, v.refusal...)
+		return finding.New(finding.NotReprojected, "the projection %s refuses the run", v.settings.Projection)
+	}
+	base := filepath.Base(v.row.Artifact)
+	name := strings.TrimSuffix(base, artifactSuffix)
+	again := project.NewRecord(v.out, v.run, v.settings, v.record.Predicate.Tool)
+	source.Framing = string(c.Framing())
+	again.Complete(source, base, name+envelopeSuffix)
+	if at := differenceAt(given, v.out.Bytes); at >= 0 {
+		v.report(finding.New(finding.ArtifactDiffers, "the artifact differs from the projection at byte %d", at).At(int64(at)))
+	}
+	if err := v.compareEnvelope(filepath.Join(filepath.Dir(v.row.Artifact), name+envelopeSuffix)); err != nil {
+		return err
+	}
+	if why := v.recordDifference(again); why != "" {
+		v.report(finding.New(finding.RecordDiffers, "%s", why))
+	}
+	if v.out.Times.Source == project.OperatorTime {
+		v.report(finding.New(finding.OperatorAsserted, "the times were given by the operator and are not in the capture"))
+	}
+	if v.out.Origin == project.Built {
+		v.report(finding.New(finding.SnapshotBuilt, "the message snapshot was built, not emitted"))
+	}
+	return nil
+}
+
+// compareEnvelope compares the envelope beside the artifact; when there is
+// none its digest in the record is what is compared.
+func (v *verifier) compareEnvelope(path string) error {
+	there, err := readBounded(path, len(v.out.Envelope))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		v.report(finding.New(finding.EnvelopeAbsent, "%s is not there; its digest in the record was compared instead", finding.Escape(path)))
+		return nil
+	case err != nil && len(there) <= len(v.out.Envelope):
+		return err
+	}
+	if at := differenceAt(there, v.out.Envelope); at >= 0 {
+		v.report(finding.New(finding.EnvelopeDiffers, "the envelope differs from the projection at byte %d", at).At(int64(at)))
+	}
+	return nil
+}
+
+// recordDifference says where the record differs from the one made again.
+func (v *verifier) recordDifference(again *project.Record) string {
+	want, err := again.Encode()
+	if err != nil {
+		return err.Error()
+	}
+	have, err := v.record.Encode()
+	if err != nil {
+		return err.Error()
+	}
+	at := differenceAt(have, want)
+	if at < 0 {
+		return ""
+	}
+	line := bytes.Count(have[:min(at, len(have))], []byte{'\n'}) + 1
+	why := "the record differs from the one made again, first in line " + strconv.Itoa(line)
+	if base := filepath.Base(v.row.Artifact); v.record.Subject[0].Name != base {
+		why += "; it names " + finding.Quote(v.record.Subject[0].Name) + ", the artifact given is " + finding.Quote(base)
+	}
+	return why
+}
+
+// differenceAt returns the first byte at which a and b differ, or -1.
+func differenceAt(a, b []byte) int {
+	if bytes.Equal(a, b) {
+		return -1
+	}
+	n := min(len(a), len(b))
+	for i := range n {
+		if a[i] != b[i] {
+			return i
+		}
+	}
+	return n
+}

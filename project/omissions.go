@@ -1,0 +1,77 @@
+package project
+
+import (
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/internal/finding"
+)
+
+// maxOmissions is how many omissions a record lists; a count stands for the
+// rest.
+const maxOmissions = 10_000
+
+// Omission names something that was left out of an artifact, and never holds
+// it. It is relative to an event of the capture or, for a built snapshot, to
+// the request.
+type Omission struct {
+	EventIndex *int            `json:"event_index,omitzero"`
+	File       string          `json:"file,omitzero"`
+	Pointer    finding.Pointer `json:"pointer"`
+	Reason     finding.Code    `json:"reason"`
+	// Count, where it is not zero, stands for that many omissions that are not
+	// listed one by one.
+	Count int `json:"count,omitzero"`
+}
+
+// requestFile is how omissions name the request.
+const requestFile = "request.json"
+
+// origin is where something projected was found: in an event, or in the request
+// when event is nil.
+type origin struct {
+	event   *envelope.Event
+	pointer finding.Pointer
+	start   int // of the value in the event's data
+}
+
+func (o origin) name(name string) origin { o.pointer = o.pointer.Name(name); return o }
+
+func (o origin) index(i int) origin { o.pointer = o.pointer.Index(i); return o }
+
+// finding makes a finding about what the origin names.
+func (o origin) finding(code finding.Code, format string, args ...any) finding.Finding {
+	if o.event == nil {
+		f := finding.New(code, format, args...).On(o.pointer)
+		f.Message = requestFile + ": " + f.Message
+		return f
+	}
+	return o.event.Finding(code, format, args...).On(o.pointer)
+}
+
+func (o origin) omission(reason finding.Code) Omission {
+	if o.event == nil {
+		return Omission{File: requestFile, Pointer: o.pointer, Reason: reason}
+	}
+	index := o.event.Index
+	return Omission{EventIndex: &index, Pointer: o.pointer, Reason: reason}
+}
+
+// omissions collects what was left out.
+type omissions struct {
+	list      []Omission
+	uncounted int
+}
+
+func (l *omissions) add(o Omission) {
+	if len(l.list) < maxOmissions {
+		l.list = append(l.list, o)
+	} else {
+		l.uncounted++
+	}
+}
+
+func (l *omissions) result() []Omission {
+	if l.uncounted == 0 {
+		return l.list
+	}
+	return append(l.list[:len(l.list):len(l.list)], Omission{Reason: finding.OmissionsUncounted, Count: l.uncounted})
+}

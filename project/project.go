@@ -1,0 +1,117 @@
+// Package project has the named projections: pure functions from one run and
+// its times to an artifact, the bounded envelope behind it and the account of
+// what was left out.
+//
+// A projection has a name and a version; what it outputs never changes under
+// one version. The package must not know files, directories or networks.
+package project
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/p20export/p20export/artifact"
+)
+
+// Name names a projection.
+type Name string
+
+// The projections.
+const (
+	// EmittedSnapshot takes the run's only MESSAGES_SNAPSHOT as it is and
+	// refuses any message richer than the text subset.
+	EmittedSnapshot Name = "emitted-snapshot"
+	// EmittedSnapshotText reduces one emitted snapshot to the text subset and
+	// records each omission.
+	EmittedSnapshotText Name = "emitted-snapshot-text"
+	// FoldedStream builds a snapshot from the request and the streamed text
+	// messages of a run that emitted none.
+	FoldedStream Name = "folded-stream"
+)
+
+// version is the version of every projection so far.
+const version = 1
+
+// Names lists the projections, the default first.
+func Names() []Name { return []Name{EmittedSnapshot, EmittedSnapshotText, FoldedStream} }
+
+// Known reports whether this program has the projection in that version.
+func Known(name Name, v int) bool {
+	_, err := ParseName(string(name))
+	return err == nil && v == version
+}
+
+// ParseName returns the projection of that name.
+func ParseName(s string) (Name, error) {
+	for _, n := range Names() {
+		if string(n) == s {
+			return n, nil
+		}
+	}
+	return "", fmt.Errorf("projection %q is not known; the projections are %s, %s and %s", s, EmittedSnapshot, EmittedSnapshotText, FoldedStream)
+}
+
+// Origin says where an artifact's messages come from. What shows an artifact
+// whose snapshot was built says so.
+type Origin string
+
+// The origins.
+const (
+	Emitted Origin = "emitted"
+	Built   Origin = "built"
+)
+
+// Selection chooses one of a run's snapshots: "only", "first", "last" or a
+// number from 1.
+type Selection string
+
+// The selections by word.
+const (
+	Only  Selection = "only"
+	First Selection = "first"
+	Last  Selection = "last"
+)
+
+// ParseSelection checks a selection.
+func ParseSelection(s string) (Selection, error) {
+	switch sel := Selection(s); sel {
+	case Only, First, Last:
+		return sel, nil
+	}
+	if n, err := strconv.Atoi(s); err == nil && n >= 1 && s[0] != '+' && s[0] != '0' {
+		return Selection(s), nil
+	}
+	return "", fmt.Errorf("snapshot %q is not only, first, last or a number from 1", s)
+}
+
+// number returns the place of a selection by number, else 0.
+func (s Selection) number() int {
+	n, _ := strconv.Atoi(string(s))
+	return n
+}
+
+// Settings choose what to do with a run.
+type Settings struct {
+	Projection Name
+	Snapshot   Selection
+	Profile    artifact.Profile
+	// Operator has times for captures that have none.
+	Operator OperatorTimes
+}
+
+// Check fills in defaults and reports settings that do not go together.
+func (s *Settings) Check() error {
+	if s.Projection == "" {
+		s.Projection = EmittedSnapshot
+	}
+	if s.Snapshot == "" {
+		s.Snapshot = Only
+	}
+	if s.Profile == "" {
+		s.Profile = artifact.V1
+	}
+	if s.Snapshot != Only && s.Projection != EmittedSnapshotText {
+		return fmt.Errorf("a snapshot is chosen with the projection %s only", EmittedSnapshotText)
+	}
+	return s.Operator.check()
+}

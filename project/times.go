@@ -1,0 +1,153 @@
+package project
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/internal/strictjson"
+)
+
+// TimeSource names where an artifact's time labels come from.
+type TimeSource string
+
+// The sources, in the order in which they are asked. One serves both labels.
+const (
+	// EventTime is the event's own timestamp.
+	EventTime TimeSource = "event"
+	// ArrivalTime is the moment of the read that completed the event.
+	ArrivalTime TimeSource = "arrival"
+	// OperatorTime was given by whoever ran the program.
+	OperatorTime TimeSource = "operator"
+)
+
+// Times are the time labels of a run (P20 §8.3, "Envelope timestamps"). An
+// empty label is absent.
+type Times struct {
+	Source     TimeSource
+	StartedAt  string
+	FinishedAt string
+}
+
+// OperatorTimes are labels given for captures that have no times. The zero
+// value gives none.
+type OperatorTimes struct {
+	StartedAt  string
+	FinishedAt string
+}
+
+// NewOperatorTimes reads two RFC 3339 times, either of which may be empty, and
+// spells them as artifacts do.
+func NewOperatorTimes(started, finished string) (OperatorTimes, error) {
+	var t OperatorTimes
+	for _, given := range []struct {
+		name, value string
+		to          *string
+	}{{"started-at", started, &t.StartedAt}, {"finished-at", finished, &t.FinishedAt}} {
+		if given.value == "" {
+			continue
+		}
+		parsed, err := artifact.ParseTime(given.value)
+		if err != nil {
+			return t, fmt.Errorf("--%s %s: %w", given.name, finding.Quote(given.value), err)
+		}
+		*given.to = artifact.FormatTime(parsed)
+	}
+	return t, t.check()
+}
+
+// Given reports whether there are any.
+func (t OperatorTimes) Given() bool { return t != OperatorTimes{} }
+
+func (t OperatorTimes) check() error {
+	if t.FinishedAt != "" && t.StartedAt == "" {
+		return errors.New("--finished-at needs --started-at: one source serves both labels")
+	}
+	return nil
+}
+
+// The plausible range of an event's timestamp. AG-UI's first release was in
+// 2025; a timestamp in seconds read as milliseconds is January 1970.
+var (
+	earliest = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+	latest   = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
+)
+
+// skew is how far an event's own clock may be ahead of ours.
+const skew = 24 * time.Hour
+
+// ResolveTimes finds a run's labels: from the first source that covers
+// RUN_STARTED. No source leaves Times empty. The findings are warnings.
+func ResolveTimes(run *envelope.Run, operator OperatorTimes) (Times, []finding.Finding) {
+	var findings []finding.Finding
+	own := func(e *envelope.Event) (time.Time, bool) {
+		if e == nil {
+			return time.Time{}, false
+		}
+		t, ok, fault := eventTime(e)
+		if fault != nil {
+			findings = append(findings, *fault)
+		}
+		return t, ok
+	}
+	started, startedOK := own(run.Started)
+	finished, finishedOK := own(run.Terminal)
+	switch {
+	case startedOK:
+		t := Times{Source: EventTime, StartedAt: artifact.FormatTime(started)}
+		if finishedOK {
+			t.FinishedAt = artifact.FormatTime(finished)
+		}
+		return t, unused(findings, operator)
+	case !run.Started.Arrived.IsZero():
+		t := Times{Source: ArrivalTime, StartedAt: artifact.FormatTime(run.Started.Arrived)}
+		if run.Terminal != nil && !run.Terminal.Arrived.IsZero() {
+			t.FinishedAt = artifact.FormatTime(run.Terminal.Arrived)
+		}
+		return t, unused(findings, operator)
+	case operator.Given():
+		return Times{Source: OperatorTime, StartedAt: operator.StartedAt, FinishedAt: operator.FinishedAt},
+			append(findings, finding.New(finding.OperatorAsserted, "the times are those given with --started-at and --finished-at"))
+	}
+	return Times{}, findings
+}
+
+func unused(findings []finding.Finding, operator OperatorTimes) []finding.Finding {
+	if operator.Given() {
+		findings = append(findings, finding.New(finding.OperatorTimesUnused, "--started-at and --finished-at were not needed: the capture has its own times"))
+	}
+	return findings
+}
+
+// eventTime reads an event's timestamp: an integer of milliseconds since 1970,
+// when it is plausible.
+func eventTime(e *envelope.Event) (time.Time, bool, *finding.Finding) {
+	v, ok := e.Get("timestamp")
+	if !ok || v.Kind == strictjson.Null {
+		return time.Time{}, false, nil
+	}
+	fault := func(why string) *finding.Finding {
+		f := e.FindingAt(v, finding.TimestampImplausible, "the timestamp %s of %s %s and is not used", finding.Quote(string(v.Raw)), e.Type, why).On("/timestamp")
+		return &f
+	}
+	ms, err := strconv.ParseInt(string(v.Raw), 10, 64)
+	if v.Kind != strictjson.Number || err != nil {
+		return time.Time{}, false, fault("is no integer of milliseconds")
+	}
+	end := latest
+	if !e.Arrived.IsZero() {
+		end = e.Arrived.Add(skew)
+	}
+	t := time.UnixMilli(ms)
+	switch {
+	case t.Before(earliest):
+		return time.Time{}, false, fault("lies before 2025")
+	case t.After(end):
+		return time.Time{}, false, fault("lies after " + artifact.FormatTime(end))
+	}
+	return t, true, nil
+}
