@@ -1,0 +1,161 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/freeze"
+)
+
+func newFreeze() *cobra.Command {
+	var (
+		out, run, name, projection, snapshot, profile string
+		startedAt, finishedAt                         string
+	)
+	cmd := &cobra.Command{
+		Use:   "freeze CAPTURE... -o DIR",
+		Short: "Project the runs of captures to frozen artifacts",
+		Long: `Project each run of each CAPTURE and write three files into DIR:
+
+  NAME.artifact.json     who said what, in which run, how it ended
+  NAME.envelope.ndjson   the bounded envelope behind it: three events, for review
+  NAME.record.json       how it was made: projection, digests, every omission
+
+NAME is the capture's base name, with .N added when it holds several runs. A run
+is frozen whole or refused with every reason; a refused run writes nothing.
+Files that exist are never overwritten: the same bytes count as done, others are
+an error.
+
+Projections:
+  emitted-snapshot       the run's only MESSAGES_SNAPSHOT as it is; refuses any
+                         message richer than id, role, content and name as text
+  emitted-snapshot-text  one emitted snapshot reduced to that text subset; each
+                         omission is recorded
+  folded-stream          for runs that emitted no snapshot: built from the
+                         request and the streamed text, and marked as built
+
+The times in an artifact are the events' own, else the capture's arrival times,
+else those given with --started-at and --finished-at; never the clock's.
+` + exitHelp,
+		Example: `  p20export freeze captures/one-turn -o frozen
+  p20export freeze captures/* -o frozen --projection emitted-snapshot-text
+  p20export freeze run.sse -o frozen --started-at 2026-01-31T12:00:00Z
+  p20export freeze captures/two-runs -o frozen --run '#2'`,
+		Args: cobra.MinimumNArgs(1),
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&out, "output", "o", "", "directory the files go into; made when it is not there (required)")
+	flags.StringVar(&run, "run", "", "freeze one run: its id, or '#2' for the second")
+	flags.StringVar(&projection, "projection", string(project.EmittedSnapshot), "how a run becomes an artifact")
+	flags.StringVar(&snapshot, "snapshot", string(project.Only), "which snapshot emitted-snapshot-text takes: only, first, last or a number from 1")
+	flags.StringVar(&profile, "profile", string(artifact.V1), "limits to keep: v1, or assay for what Assay's mapping takes today")
+	flags.StringVar(&startedAt, "started-at", "", "start of the run, RFC 3339, for captures without times")
+	flags.StringVar(&finishedAt, "finished-at", "", "end of the run, RFC 3339, for captures without times")
+	flags.StringVar(&name, "name", "", "name of the files instead of the capture's (one capture only)")
+	f := addFormat(cmd)
+	if err := cmd.MarkFlagRequired("output"); err != nil {
+		panic(err)
+	}
+	complete(cmd, "projection", string(project.EmittedSnapshot), string(project.EmittedSnapshotText), string(project.FoldedStream))
+	complete(cmd, "snapshot", string(project.Only), string(project.First), string(project.Last))
+	complete(cmd, "profile", string(artifact.V1), string(artifact.Assay))
+	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
+		s := freeze.Settings{Dir: out, Run: run, Name: name, Tool: tool()}
+		var err error
+		if s.Projection, err = project.ParseName(projection); err != nil {
+			return err
+		}
+		if s.Snapshot, err = project.ParseSelection(snapshot); err != nil {
+			return err
+		}
+		if s.Profile, err = artifact.ParseProfile(profile); err != nil {
+			return err
+		}
+		if s.Operator, err = project.NewOperatorTimes(startedAt, finishedAt); err != nil {
+			return err
+		}
+		if err := s.Check(); err != nil {
+			return err
+		}
+		if err := freeze.CheckNames(paths, name); err != nil {
+			return err
+		}
+		p := newPrinter(cmd)
+		worst := status(exitDone)
+		for _, path := range paths {
+			rows, err := freeze.Freeze(cmd.Context(), path, s)
+			if err != nil {
+				return p.close(err)
+			}
+			for _, row := range rows {
+				worst = worst.worse(statusOf(row.Verdict))
+				if *f == formatJSON {
+					p.json(row)
+				} else {
+					p.frozen(row)
+				}
+			}
+		}
+		return p.close(worst.err())
+	}
+	return cmd
+}
+
+// statusOf is the exit status of one verdict.
+func statusOf(v freeze.Verdict) status {
+	switch v {
+	case freeze.Frozen, freeze.Accepted, freeze.Verified:
+		return exitDone
+	case freeze.Failed, freeze.Unverifiable:
+		return exitFailed
+	}
+	return exitNegative
+}
+
+func (p *printer) frozen(row freeze.Row) {
+	if row.Run == nil {
+		p.line("%s %s", p.verdict(row.Verdict), row.Capture)
+	} else {
+		p.line("%s %s  run %d  %s", p.verdict(row.Verdict), row.Capture, *row.Run, *row.RunID)
+	}
+	if row.Verdict == freeze.Frozen {
+		p.line("  artifact  %s  %s  %s", *row.Artifact, bytesCount(int64(*row.ArtifactBytes)), string(*row.ArtifactDigest))
+		p.line("  envelope  %s", *row.Envelope)
+		p.line("  record    %s", *row.Record)
+		p.line("  snapshot  %s", originShown(*row.Origin))
+	}
+	p.findings(row.Findings)
+	if row.Verdict == freeze.Frozen {
+		p.line("  %s", assayLine(row))
+	}
+}
+
+// originShown says where an artifact's messages come from.
+func originShown(o project.Origin) string {
+	if o == project.Built {
+		return "built from the request and the streamed text, not emitted"
+	}
+	return "emitted by the run"
+}
+
+// assayLine says whether Assay could take the artifact and, if not, why.
+func assayLine(row freeze.Row) string {
+	if row.Profiles.Assay {
+		return "Assay could take this artifact."
+	}
+	var reasons []string
+	for _, f := range row.Assay {
+		if f.Severity == finding.Error {
+			reasons = append(reasons, f.Message)
+		}
+	}
+	const shown = 3
+	if more := len(reasons) - shown; more > 0 {
+		reasons = append(reasons[:shown], "and "+plural(more, "more reason", "more reasons"))
+	}
+	return "Assay could not take this artifact: " + strings.Join(reasons, "; ") + "."
+}

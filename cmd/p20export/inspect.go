@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/project/freeze"
+)
+
+func newInspect() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "inspect CAPTURE...",
+		Short: "Look into captures: runs, event families, snapshots, times",
+		Long: `Describe every run in each capture: its ids, its event families with counts, its
+MESSAGES_SNAPSHOT events with their positions and messages by role, its times
+and where they come from, its terminal event and its size.
+
+A CAPTURE is a capture directory, a plain SSE, NDJSON or JSON array file, or -
+for standard input. inspect describes and does not judge: what is wrong with a
+run is listed, and the exit status is 0 all the same. It is 1 when a capture
+holds no run or was altered after it was closed.
+` + exitHelp,
+		Example: `  p20export inspect captures/one-turn
+  p20export inspect --format json captures/* | jq .families
+  curl -sN -d @request.json -H 'Content-Type: application/json' URL | p20export inspect -`,
+		Args: cobra.MinimumNArgs(1),
+	}
+	f := addFormat(cmd)
+	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
+		p := newPrinter(cmd)
+		worst := status(exitDone)
+		for _, path := range paths {
+			for _, row := range freeze.Inspect(cmd.Context(), path) {
+				switch {
+				case row.Failed:
+					worst = worst.worse(exitFailed)
+				case row.Negative:
+					worst = worst.worse(exitNegative)
+				}
+				if *f == formatJSON {
+					p.json(row)
+				} else {
+					p.inspected(row)
+				}
+			}
+		}
+		return p.close(worst.err())
+	}
+	return cmd
+}
+
+func (p *printer) inspected(row freeze.InspectRow) {
+	switch {
+	case row.Run == nil:
+		p.line("%s", row.Capture)
+	default:
+		p.line("%s  run %d", row.Capture, *row.Run)
+		p.line("  thread    %s", text(row.ThreadID))
+		p.line("  run       %s", text(row.RunID))
+		if row.ParentRunID != nil {
+			p.line("  parent    %s", *row.ParentRunID)
+		}
+		p.line("  events    %d in %s: %s", row.Events, bytesCount(row.Bytes), counts(*row.Families))
+		for _, s := range row.Snapshots {
+			p.line("  snapshot  event %d of the capture, %d messages: %s", s.Index, s.Messages, counts(s.Roles))
+		}
+		if len(row.Snapshots) == 0 {
+			p.line("  snapshot  none")
+		}
+		p.line("  times     %s", times(row))
+		p.line("  terminal  %s", text(row.Terminal))
+	}
+	p.findings(row.Findings)
+}
+
+func times(row freeze.InspectRow) string {
+	if row.StartedAt == nil {
+		return "none: neither event timestamps nor arrival times"
+	}
+	s := "started " + *row.StartedAt
+	if row.FinishedAt != nil {
+		s += ", finished " + *row.FinishedAt
+	}
+	return s + fmt.Sprintf(" (source: %s)", *row.TimeSource)
+}
+
+// counts spells counted names: "RUN_STARTED 1, TEXT_MESSAGE_CONTENT 3".
+func counts(f envelope.Families) string {
+	var parts []string
+	for name, n := range f.All {
+		parts = append(parts, fmt.Sprintf("%s %d", name, n))
+	}
+	if parts == nil {
+		return "none"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func text(s *string) string {
+	if s == nil {
+		return "none"
+	}
+	return *s
+}

@@ -1,0 +1,135 @@
+//go:build live
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/p20export/p20export/discovery"
+)
+
+var record = flag.Bool("record", false, "replace the committed captures by fresh ones")
+
+// TestLiveADK runs every scenario against the real middleware: it captures
+// afresh with the program, freezes and validates, and compares the structure
+// with that of the committed captures.
+func TestLiveADK(t *testing.T) {
+	const harness = "../../discovery/harness/adk"
+	committed := "../../discovery/captures/adk"
+	suite, err := discovery.LoadSuite(filepath.Join(harness, "scenarios.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := startHarness(t, harness)
+	fresh := t.TempDir()
+	for _, s := range suite.Scenarios {
+		t.Run(s.Name, func(t *testing.T) {
+			dir := captureScenario(t, suite, s, url, filepath.Join(fresh, s.Name))
+			if *record {
+				keep(t, dir, filepath.Join(committed, s.Name))
+			}
+			checkScenario(t, s, dir)
+			want, err := discovery.ReadStructure(filepath.Join(committed, s.Name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := discovery.ReadStructure(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(discovery.Structure{})); diff != "" {
+				t.Errorf("the structure changed since the committed capture (-committed +fresh):\n%s", diff)
+			}
+		})
+	}
+}
+
+// startHarness starts the harness on a free port and returns its address.
+func startHarness(t *testing.T, dir string) string {
+	t.Helper()
+	python := filepath.Join(dir, ".venv", "bin", "python")
+	if _, err := os.Stat(python); err != nil {
+		t.Fatalf("the harness is not installed (%v): run 'make harness-adk'", err)
+	}
+	python, err := filepath.Abs(python)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	args := []string{"app.py"}
+	if *record {
+		args = append(args, "--port", "8011")
+	}
+	cmd := exec.CommandContext(context.Background(), python, args...)
+	cmd.Dir, cmd.Stderr = dir, &log
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("the harness's log:\n%s", log.String())
+		}
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	url, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
+	if !ok {
+		_ = cmd.Process.Kill()
+		t.Fatalf("the harness did not start (%v): %q\n%s", err, line, log.String())
+	}
+	return url
+}
+
+// captureScenario captures a scenario with the program.
+func captureScenario(t *testing.T, suite *discovery.Suite, s discovery.Scenario, url, dir string) string {
+	t.Helper()
+	input := filepath.Join(t.TempDir(), "request.json")
+	request := s.Request.Clone()
+	if err := request.Compact(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(input, request, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	status := run([]string{"capture", url + s.Path, "--input", input, "-o", dir,
+		"--label", "integration=" + suite.Integration.Name, "--label", "version=" + suite.Integration.Version, "--label", "scenario=" + s.Name,
+	}, &stdout, &stderr)
+	want := exitDone
+	if s.Expect.HTTPStatus != 200 {
+		want = exitFailed
+	}
+	if status != want {
+		t.Fatalf("capture: exit status %s, want %s\n%s%s", strconv.Itoa(status), strconv.Itoa(want), stdout.String(), stderr.String())
+	}
+	return dir
+}
+
+func keep(t *testing.T, fresh, committed string) {
+	t.Helper()
+	if err := os.RemoveAll(committed); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(committed, os.DirFS(fresh)); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p20export/p20export/internal/finding"
+)
+
+// The exit statuses. Of several inputs the highest of failed, negative and done
+// counts.
+const (
+	exitDone     = 0
+	exitNegative = 1
+	exitUsage    = 2
+	exitFailed   = 3
+)
+
+// status is how a command that did its work ends the program.
+type status int
+
+func (s status) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+
+// worse returns the status that counts.
+func (s status) worse(other status) status {
+	return max(s, other)
+}
+
+// err returns s as a command's error: none for exitDone.
+func (s status) err() error {
+	if s == exitDone {
+		return nil
+	}
+	return s
+}
+
+// signalled is why a context ended.
+type signalled struct{ syscall.Signal }
+
+func (s signalled) Error() string { return s.Signal.String() }
+
+// run is the whole program: it returns its exit status.
+func run(args []string, stdout, stderr io.Writer) int {
+	ctx, stop := withSignals(context.Background())
+	defer stop()
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	cmd, err := root.ExecuteContextC(ctx)
+	var why signalled
+	if errors.As(context.Cause(ctx), &why) && err != nil {
+		return 128 + int(why.Signal)
+	}
+	var done status
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &done):
+		return int(done)
+	}
+	fmt.Fprintf(stderr, "p20export: %s\n", finding.Escape(err.Error()))
+	if errors.Is(err, errOutput) {
+		return exitFailed
+	}
+	fmt.Fprintf(stderr, "Run '%s --help' for usage.\n", cmd.CommandPath())
+	return exitUsage
+}
+
+// withSignals returns a context that the first SIGINT or SIGTERM ends; the
+// second one ends the program.
+func withSignals(parent context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		select {
+		case s := <-signals:
+			signal.Stop(signals)
+			cancel(signalled{s.(syscall.Signal)})
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		cancel(nil)
+	}
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "p20export",
+		Short: "Freeze one captured AG-UI run into a small evidence artifact",
+		Long: `p20export turns one captured AG-UI run (the event stream an AI agent sends its
+user interface) into a small frozen artifact: who said what, in which run, how
+it ended, and nothing more.
+
+It claims portable compacted message-history evidence for one bounded run
+envelope (P20). It does not claim stream fidelity, replay completeness, state
+sync or branch correctness.
+
+  capture    record a run from an endpoint, or import a file
+  inspect    look into a capture
+  freeze     project a capture's runs to artifacts
+  validate   judge an artifact or a bounded envelope
+  verify     repeat a projection from the raw capture and compare`,
+		Example: `  p20export capture http://127.0.0.1:8011/ --input request.json -o captures/one-turn
+  p20export inspect captures/one-turn
+  p20export freeze captures/one-turn -o frozen
+  p20export validate frozen/one-turn.artifact.json
+  p20export verify frozen/one-turn.artifact.json \
+      --record frozen/one-turn.record.json --capture captures/one-turn`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.AddCommand(newCapture(), newInspect(), newFreeze(), newValidate(), newVerify(), newVersion())
+	return root
+}
+
+const exitHelp = `
+Exit status: 0 done and good; 1 done and the verdict is negative; 2 the command
+line is wrong; 3 it could not be done; 130 or 143 interrupted.`

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/project/freeze"
+)
+
+func newValidate() *cobra.Command {
+	var profile, kind string
+	cmd := &cobra.Command{
+		Use:   "validate FILE...",
+		Short: "Judge artifacts and bounded envelopes",
+		Long: `Judge each FILE strictly against the v1 contract (a pre-proof draft, P20 §14):
+as an artifact, or as a bounded envelope of RUN_STARTED, one MESSAGES_SNAPSHOT
+and one terminal event. A file of one JSON value without a type is an artifact,
+anything else an envelope; --kind overrides that. - is standard input.
+
+JSON in another spelling than the canonical one is accepted and reported with
+canonical: false. The digest is of the file's bytes as they are.
+` + exitHelp,
+		Example: `  p20export validate frozen/one-turn.artifact.json
+  p20export validate --profile assay --format json frozen/*.artifact.json
+  p20export validate --kind envelope - < frozen/one-turn.envelope.ndjson`,
+		Args: cobra.MinimumNArgs(1),
+	}
+	cmd.Flags().StringVar(&profile, "profile", string(artifact.V1), "limits to keep: v1, or assay for what Assay's mapping takes today")
+	cmd.Flags().StringVar(&kind, "kind", "", "judge as artifact or envelope, whatever the file looks like")
+	f := addFormat(cmd)
+	complete(cmd, "profile", string(artifact.V1), string(artifact.Assay))
+	complete(cmd, "kind", string(freeze.ArtifactKind), string(freeze.EnvelopeKind))
+	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
+		prof, err := artifact.ParseProfile(profile)
+		if err != nil {
+			return err
+		}
+		k, err := freeze.ParseKind(kind)
+		if err != nil {
+			return fmt.Errorf("kind %q is not known: %w", kind, err)
+		}
+		p := newPrinter(cmd)
+		worst := status(exitDone)
+		for _, path := range paths {
+			row := freeze.Validate(cmd.Context(), path, prof, k)
+			worst = worst.worse(statusOf(row.Verdict))
+			if *f == formatJSON {
+				p.json(row)
+			} else {
+				p.validated(row)
+			}
+		}
+		return p.close(worst.err())
+	}
+	return cmd
+}
+
+func (p *printer) validated(row freeze.ValidateRow) {
+	kind := ""
+	if row.Kind != nil {
+		kind = "  " + string(*row.Kind) + ", profile " + string(row.Profile)
+	}
+	p.line("%s %s%s", p.verdict(row.Verdict), row.File, kind)
+	if row.Digest != nil {
+		p.line("  digest    %s", string(*row.Digest))
+	}
+	if row.Verdict == freeze.Accepted {
+		p.line("  canonical %s", yesNo(*row.Canonical))
+	}
+	p.findings(row.Findings)
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+// plural puts a number before the form of a noun that goes with it.
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
