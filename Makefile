@@ -1,0 +1,103 @@
+# make demo   freeze a real ADK run from this repository; needs Go alone
+# make test   install what the checks need, then run every check
+# make help   the rest
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+GO ?= go
+PYTHON ?= python3
+BUILD := .build
+BIN := $(BUILD)/p20export
+DEMO := $(BUILD)/demo
+SOURCES := $(shell find . -name '*.go' -not -path './.build/*' -not -path '*/.venv/*') go.mod go.sum
+FUZZTIME ?= 60s
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+.PHONY: build
+build: $(BIN) ## build the program into .build/
+$(BIN): $(SOURCES)
+	@command -v $(GO) >/dev/null || { echo "make: Go 1.26 or newer is needed: https://go.dev/dl/" >&2; exit 1; }
+	@mkdir -p $(BUILD)
+	@$(GO) build -o $@ ./cmd/p20export
+
+.PHONY: demo
+demo: $(BIN) ## freeze a committed real ADK run, validate and verify it
+	@rm -rf $(DEMO)
+	@set -x; \
+	$(BIN) inspect discovery/captures/adk/one-turn; \
+	$(BIN) freeze discovery/captures/adk/one-turn -o $(DEMO); \
+	$(BIN) validate $(DEMO)/one-turn.artifact.json; \
+	$(BIN) verify $(DEMO)/one-turn.artifact.json --record $(DEMO)/one-turn.record.json --capture discovery/captures/adk/one-turn; \
+	cat $(DEMO)/one-turn.artifact.json
+
+.PHONY: test
+test: check-format check-modules vet staticcheck unit live ## run every check
+	@echo "all checks passed"
+
+.PHONY: check-format
+check-format: ## gofmt
+	@out=$$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l); \
+	if [ -n "$$out" ]; then echo "gofmt -w is due for:"; echo "$$out"; exit 1; fi
+
+.PHONY: check-modules
+check-modules: ## go.mod is tidy and what it names is what go.sum says
+	@$(GO) mod tidy -diff
+	@$(GO) mod verify
+
+.PHONY: vet
+vet: ## go vet, with and without the live lane
+	@$(GO) vet ./...
+	@$(GO) vet -tags live ./cmd/...
+
+.PHONY: staticcheck
+staticcheck: ## staticcheck, pinned in internal/tools
+	@$(GO) tool -modfile=internal/tools/go.mod staticcheck ./...
+	@$(GO) tool -modfile=internal/tools/go.mod staticcheck -tags live ./cmd/...
+
+.PHONY: unit
+unit: ## unit, property, testscript, fuzz corpus, floors, golden files; under -race
+	@$(GO) test -race ./...
+
+.PHONY: live
+live: harness-adk ## capture every scenario afresh from the real middleware
+	@$(GO) test -race -count=1 -tags live -run '^TestLive' -v ./cmd/p20export
+
+ADK := discovery/harness/adk
+.PHONY: harness-adk
+harness-adk: $(ADK)/.venv/.installed ## install the ADK harness into its virtual environment
+$(ADK)/.venv/.installed: $(ADK)/requirements.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "make: Python 3.11 or newer is needed for the ADK harness ($(PYTHON) is not; set PYTHON=)" >&2; exit 1; }
+	@rm -rf $(ADK)/.venv
+	@$(PYTHON) -m venv $(ADK)/.venv || { echo "make: python's venv module is needed (Debian: apt-get install python3-venv)" >&2; exit 1; }
+	@echo "installing the ADK harness (about half a minute)"
+	@$(ADK)/.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $(ADK)/requirements.txt
+	@$(ADK)/.venv/bin/python -m pip check --disable-pip-version-check
+	@touch $@
+
+.PHONY: captures
+captures: harness-adk ## replace the committed ADK captures by fresh ones
+	@$(GO) test -count=1 -tags live -run '^TestLiveADK$$' ./cmd/p20export -record
+	@$(MAKE) regenerate
+
+.PHONY: regenerate
+regenerate: ## rewrite the sample lane and every file that tests compare with
+	@$(GO) test ./cmd/p20export -update
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME (60s)
+	@$(GO) test ./... -list '^Fuzz' | awk '/^Fuzz/ {names[n++]=$$1} /^ok/ {for (i=0;i<n;i++) print names[i], $$2; n=0}' | while read -r name package; do \
+	echo "$$name $$package"; $(GO) test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) "$$package"; done
+
+.PHONY: bench
+bench: $(BIN) ## benchmarks, and a 1 GB capture's time and peak memory
+	@$(GO) test -run '^$$' -bench . -benchmem ./...
+	@$(GO) run ./internal/bench -program $(BIN)
+
+.PHONY: clean
+clean: ## remove what the Makefile made
+	@rm -rf $(BUILD) $(ADK)/.venv

@@ -1,0 +1,82 @@
+// Package floors holds the table of who may import whom, and a test of it.
+package floors
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/p20export/p20export"
+
+// floors says which of our packages each package may import, besides those
+// below internal/, which all may. What is not in the table may import none.
+var floors = map[string][]string{
+	"cmd/p20export":  {"discovery", "schema", "project/freeze", "project", "artifact/assay", "envelope", "capture/live", "capture", "artifact"},
+	"discovery":      {"project/freeze", "project", "envelope", "capture", "artifact"},
+	"schema":         {"project", "envelope", "capture", "artifact"},
+	"project/freeze": {"capture", "envelope", "project", "artifact"},
+	"project":        {"envelope", "artifact"},
+	"artifact/assay": {"artifact"},
+	"envelope":       {"capture"},
+	"capture/live":   {"capture"},
+	"capture":        {},
+	"artifact":       {},
+}
+
+// banned are imports of the standard library that a package must do without.
+var banned = map[string][]string{
+	"capture":  {"net/http"},
+	"artifact": {"net/http", "os", "net"},
+	"envelope": {"net/http", "os", "net"},
+	"project":  {"net/http", "os", "net", "path/filepath"},
+}
+
+func TestImports(t *testing.T) {
+	var stderr bytes.Buffer
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", module+"/...")
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, stderr.String())
+	}
+	checked := 0
+	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p struct {
+			ImportPath string
+			Imports    []string
+		}
+		if err := decoder.Decode(&p); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimPrefix(p.ImportPath, module+"/")
+		internal := strings.HasPrefix(name, "internal/")
+		allowed, known := floors[name]
+		if !known && !internal {
+			t.Errorf("package %s has no floor: add it to the table and to docs/architecture.md", name)
+			continue
+		}
+		checked++
+		for _, path := range p.Imports {
+			ours, ok := strings.CutPrefix(path, module+"/")
+			switch {
+			case !ok && slices.Contains(banned[name], path):
+				t.Errorf("package %s must do without %s", name, path)
+			case !ok || strings.HasPrefix(ours, "internal/"):
+			case internal && !strings.HasPrefix(name, "internal/bench"):
+				t.Errorf("package %s is below every floor and imports %s", name, ours)
+			case !slices.Contains(allowed, ours):
+				t.Errorf("package %s may not import %s", name, ours)
+			}
+		}
+	}
+	if checked < 10 {
+		t.Errorf("only %d packages were checked", checked)
+	}
+}
