@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -137,6 +138,8 @@ func (fl *captureFlags) check(args []string) (map[string]string, capture.Framing
 		return nil, "", errors.New("--input is missing: the run input to post, as JSON")
 	case fl.from != "" && (fl.input != "" || fl.headers != nil || fl.timeout != 0 || fl.maxBytes != 0):
 		return nil, "", errors.New("--input, --header, --timeout and --max-bytes are for an endpoint; they do not go with --from")
+	case fl.from == "" && !isEndpoint(args[0]):
+		return nil, "", fmt.Errorf("%s is no URL of an endpoint, such as http://127.0.0.1:8011/", finding.Quote(args[0]))
 	case fl.timeout < 0 || fl.maxBytes < 0:
 		return nil, "", errors.New("--timeout and --max-bytes cannot be negative")
 	}
@@ -156,6 +159,11 @@ func (fl *captureFlags) check(args []string) (map[string]string, capture.Framing
 		labels[key] = value
 	}
 	return labels, framing, nil
+}
+
+func isEndpoint(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
 func (fl *captureFlags) importFile(ctx context.Context, row *captureRow, labels map[string]string, framing capture.Framing) {

@@ -45,7 +45,7 @@ else those given with --started-at and --finished-at; never the clock's.
   p20export freeze captures/* -o frozen --projection emitted-snapshot-text
   p20export freeze run.sse -o frozen --started-at 2026-01-31T12:00:00Z
   p20export freeze captures/two-runs -o frozen --run '#2'`,
-		Args: cobra.MinimumNArgs(1),
+		Args: oneOrMore("CAPTURE"),
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&out, "output", "o", "", "directory the files go into; made when it is not there (required)")

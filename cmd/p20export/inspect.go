@@ -26,7 +26,7 @@ holds no run or was altered after it was closed.
 		Example: `  p20export inspect captures/one-turn
   p20export inspect --format json captures/* | jq .families
   curl -sN -d @request.json -H 'Content-Type: application/json' URL | p20export inspect -`,
-		Args: cobra.MinimumNArgs(1),
+		Args: oneOrMore("CAPTURE"),
 	}
 	f := addFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, paths []string) error {

@@ -127,3 +127,13 @@ sync or branch correctness.
 const exitHelp = `
 Exit status: 0 done and good; 1 done and the verdict is negative; 2 the command
 line is wrong; 3 it could not be done; 130 or 143 interrupted.`
+
+// oneOrMore wants at least one argument, and says of what.
+func oneOrMore(what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return fmt.Errorf("name at least one %s", what)
+		}
+		return nil
+	}
+}

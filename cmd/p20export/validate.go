@@ -25,7 +25,7 @@ canonical: false. The digest is of the file's bytes as they are.
 		Example: `  p20export validate frozen/one-turn.artifact.json
   p20export validate --profile assay --format json frozen/*.artifact.json
   p20export validate --kind envelope - < frozen/one-turn.envelope.ndjson`,
-		Args: cobra.MinimumNArgs(1),
+		Args: oneOrMore("FILE"),
 	}
 	cmd.Flags().StringVar(&profile, "profile", string(artifact.V1), "limits to keep: v1, or assay for what Assay's mapping takes today")
 	cmd.Flags().StringVar(&kind, "kind", "", "judge as artifact or envelope, whatever the file looks like")

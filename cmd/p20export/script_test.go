@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bytes"
+	"encoding/hex"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"p20export": main})
+}
+
+// TestScripts runs the scripts that say how the program behaves, by topic.
+func TestScripts(t *testing.T) {
+	captures, err := filepath.Abs("../../discovery/captures")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireUniqueNames:  true,
+		RequireExplicitExec: true,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("CAPTURES", captures)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"serve":     serve,
+			"interrupt": interrupt,
+			"flip":      flip,
+			"putbytes":  putBytes,
+			"exitcode":  exitCode,
+		},
+	})
+}
+
+// serve FILE [status=N] [type=T] [hold] answers every request with the file,
+// and sets $URL. With hold the answer stays open until the client goes away.
+// What was asked is left in the file request.txt.
+func serve(ts *testscript.TestScript, _ bool, args []string) {
+	body := ts.ReadFile(args[0])
+	status, contentType, hold := http.StatusOK, "text/event-stream", false
+	for _, arg := range args[1:] {
+		key, value, _ := strings.Cut(arg, "=")
+		switch key {
+		case "status":
+			status, _ = strconv.Atoi(value)
+		case "type":
+			contentType = value
+		case "hold":
+			hold = true
+		}
+	}
+	asked := ts.MkAbs("request.txt")
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var seen strings.Builder
+		seen.WriteString(r.Method + " " + r.URL.Path + "\n")
+		_ = r.Header.Write(&seen)
+		_ = os.WriteFile(asked, []byte(seen.String()), 0o644)
+		w.Header().Set("Content-Type", contentType)
+		w.Header().Set("Set-Cookie", "session=secret")
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(body))
+		_ = http.NewResponseController(w).Flush()
+		if hold {
+			<-r.Context().Done()
+		}
+	}))
+	ts.Defer(server.Close)
+	ts.Setenv("URL", server.URL)
+}
+
+// interrupt SIGNAL CODE FILE SIZE ARGS... runs p20export with the arguments,
+// waits until the file has the size, sends the signal, and checks the exit
+// status. Standard input holds the file input.txt, if there is one, and stays
+// open.
+func interrupt(ts *testscript.TestScript, _ bool, args []string) {
+	signals := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM}
+	size, err := strconv.ParseInt(args[3], 10, 64)
+	ts.Check(err)
+	cmd := exec.Command(filepath.Join(filepath.SplitList(ts.Getenv("PATH"))[0], "p20export"), args[4:]...)
+	cmd.Dir = ts.MkAbs(".")
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	stdin, err := cmd.StdinPipe()
+	ts.Check(err)
+	defer stdin.Close()
+	ts.Check(cmd.Start())
+	if input, err := os.ReadFile(ts.MkAbs("input.txt")); err == nil {
+		_, _ = stdin.Write(input)
+	}
+	done := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(done) }()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		info, err := os.Stat(ts.MkAbs(args[2]))
+		if err == nil && info.Size() >= size {
+			break
+		}
+		if time.Now().After(deadline) {
+			_ = cmd.Process.Kill()
+			ts.Fatalf("%s did not grow to %d bytes", args[2], size)
+		}
+	}
+	ts.Check(cmd.Process.Signal(signals[args[0]]))
+	<-done
+	ts.Logf("[output]\n%s", out.String())
+	if got := strconv.Itoa(cmd.ProcessState.ExitCode()); got != args[1] {
+		ts.Fatalf("exit status %s, want %s", got, args[1])
+	}
+}
+
+// flip FILE N flips the lowest bit of byte N.
+func flip(ts *testscript.TestScript, _ bool, args []string) {
+	path := ts.MkAbs(args[0])
+	data, err := os.ReadFile(path)
+	ts.Check(err)
+	at, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	data[at] ^= 1
+	ts.Check(os.WriteFile(path, data, 0o644))
+}
+
+// putbytes FILE HEX writes the bytes.
+func putBytes(ts *testscript.TestScript, _ bool, args []string) {
+	data, err := hex.DecodeString(strings.Join(args[1:], ""))
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), data, 0o644))
+}
+
+// exitcode N COMMAND... runs a command and checks its exit status. The
+// command's output is matched with stdout and stderr as after exec.
+func exitCode(ts *testscript.TestScript, _ bool, args []string) {
+	err := ts.Exec(args[1], args[2:]...)
+	got := 0
+	if err != nil {
+		coder, ok := err.(interface{ ExitCode() int })
+		if !ok {
+			ts.Fatalf("%v", err)
+		}
+		got = coder.ExitCode()
+	}
+	if strconv.Itoa(got) != args[0] {
+		ts.Fatalf("exit status %d, want %s", got, args[0])
+	}
+}
