@@ -84,6 +84,10 @@ captures: harness-adk ## replace the committed ADK captures by fresh ones
 	@$(GO) test -count=1 -tags live -run '^TestLiveADK$$' ./cmd/p20export -record
 	@$(MAKE) regenerate
 
+.PHONY: sample
+sample: ## make the sample lane anew from the committed captures
+	@$(GO) test -count=1 ./cmd/p20export -run '^(TestSample|TestDocs)$$' -update
+
 .PHONY: regenerate
 regenerate: ## rewrite the sample lane and every file that tests compare with
 	@$(GO) test ./cmd/p20export -update

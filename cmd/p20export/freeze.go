@@ -144,7 +144,10 @@ func originShown(o project.Origin) string {
 
 // assayLine says whether Assay could take the artifact and, if not, why.
 func assayLine(row freeze.Row) string {
-	if row.Profiles.Assay {
+	switch {
+	case row.Profiles.Assay && *row.Origin == project.Built:
+		return "Assay could take this artifact; what hands it on must say that its snapshot was built."
+	case row.Profiles.Assay:
 		return "Assay could take this artifact."
 	}
 	var reasons []string

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const sampleDir = "../../examples/ag-ui-compacted-message-snapshot-evidence"
+
+// TestSample makes the sample lane anew from the committed captures and
+// compares it with the committed one; with -update it replaces it.
+func TestSample(t *testing.T) {
+	captures, err := filepath.Abs("../../discovery/captures/adk")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for _, s := range []struct{ name, scenario, projection string }{
+		{"finished", "one-turn", "emitted-snapshot"},
+		{"multi-turn", "three-turns-3", "emitted-snapshot"},
+		{"failed", "model-error", "folded-stream"},
+	} {
+		raw := filepath.Join("raw", s.name)
+		if err := os.CopyFS(raw, os.DirFS(filepath.Join(captures, s.scenario))); err != nil {
+			t.Fatal(err)
+		}
+		do(t, exitDone, "freeze", raw, "-o", "frozen", "--projection", s.projection)
+	}
+	malform(t)
+	names, err := filepath.Glob("malformed/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	findings := do(t, exitNegative, append([]string{"validate", "--format", "json"}, names...)...)
+	put(t, "malformed/validate.ndjson", findings)
+	t.Chdir(sourceDir)
+	compareTrees(t, dir, sampleDir)
+}
+
+// sourceDir is where the tests of this package start.
+var sourceDir = func() string {
+	dir, err := os.Getwd()
+	if err != nil {
+		panic(err)
+	}
+	return dir
+}()
+
+// do runs the program in this process and returns its standard output.
+func do(t *testing.T, want int, args ...string) []byte {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	if got := run(args, &stdout, &stderr); got != want {
+		t.Fatalf("p20export %s: exit status %d, want %d\n%s%s", strings.Join(args, " "), got, want, stdout.String(), stderr.String())
+	}
+	return stdout.Bytes()
+}
+
+// malform makes files that look like the frozen ones and break the contract.
+func malform(t *testing.T) {
+	t.Helper()
+	artifact := read(t, "frozen/finished.artifact.json")
+	for name, edit := range map[string][2]string{
+		"state":      {`  "terminal_event"`, "  \"state\": {\n    \"step\": 1\n  },\n  \"terminal_event\""},
+		"events":     {`  "terminal_event"`, "  \"events\": [\n    {\n      \"type\": \"RUN_STARTED\"\n    }\n  ],\n  \"terminal_event\""},
+		"tool-calls": {"\"role\": \"assistant\",\n", "\"role\": \"assistant\",\n      \"toolCalls\": [],\n"},
+	} {
+		put(t, "malformed/"+name+".artifact.json", replaceOnce(t, artifact, edit[0], edit[1]))
+	}
+	var state string
+	for line := range strings.Lines(string(read(t, "raw/finished/response.sse"))) {
+		if strings.Contains(line, `"type":"STATE_SNAPSHOT"`) {
+			state = strings.TrimPrefix(line, "data: ")
+		}
+	}
+	if state == "" {
+		t.Fatal("the finished run has no STATE_SNAPSHOT")
+	}
+	envelope := read(t, "frozen/finished.envelope.ndjson")
+	put(t, "malformed/state-snapshot.envelope.ndjson", replaceOnce(t, envelope, `{"type":"MESSAGES_SNAPSHOT"`, state+`{"type":"MESSAGES_SNAPSHOT"`))
+}
+
+func replaceOnce(t *testing.T, data []byte, old, with string) []byte {
+	t.Helper()
+	if bytes.Count(data, []byte(old)) != 1 {
+		t.Fatalf("%q does not stand once in\n%s", old, data)
+	}
+	return bytes.Replace(data, []byte(old), []byte(with), 1)
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func put(t *testing.T, path string, data []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// compareTrees holds the committed directory against one made anew, its README
+// aside, which TestDocs checks.
+func compareTrees(t *testing.T, fresh, committed string) {
+	t.Helper()
+	seen := map[string]bool{"README.md": true}
+	err := filepath.WalkDir(fresh, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(fresh, path)
+		if err != nil {
+			return err
+		}
+		seen[name] = true
+		golden(t, filepath.Join(committed, name), read(t, path))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = filepath.WalkDir(committed, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(committed, path)
+		if err != nil || seen[name] {
+			return err
+		}
+		if *update {
+			return os.Remove(path)
+		}
+		t.Errorf("%s is committed and no longer made", path)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(seen) < 20 {
+		t.Errorf("the sample lane has only %d files", len(seen))
+	}
+}
