@@ -36,7 +36,7 @@ func readAll(t *testing.T, c *Capture) (frames []Frame, err error) {
 
 func open(t *testing.T, path string, f Framing) *Capture {
 	t.Helper()
-	c, err := Open(path, f)
+	c, err := Open(t.Context(), path, f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,9 +204,9 @@ func TestCaptureUnfinished(t *testing.T) {
 	if _, err := w.Write([]byte(twoEvents)); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Open(dir, "")
+	_, err := Open(t.Context(), dir, "")
 	mustFind(t, err, finding.CaptureUnfinished)
-	if _, err := Open(filepath.Join(dir, "nowhere"), ""); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := Open(t.Context(), filepath.Join(dir, "nowhere"), ""); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -256,12 +256,12 @@ func TestCaptureChangedFiles(t *testing.T) {
 			if err := os.Remove(path); err != nil {
 				t.Fatal(err)
 			}
-			_, err := Open(dir, "")
+			_, err := Open(t.Context(), dir, "")
 			mustFind(t, err, finding.CaptureFileMissing)
 			if err := os.Mkdir(path, 0o777); err != nil {
 				t.Fatal(err)
 			}
-			_, err = Open(dir, "")
+			_, err = Open(t.Context(), dir, "")
 			mustFind(t, err, finding.CaptureFileMissing)
 		})
 	}
@@ -272,7 +272,7 @@ func TestCaptureChangedFiles(t *testing.T) {
 			if err := os.WriteFile(path, []byte(in), 0o666); err != nil {
 				t.Fatal(err)
 			}
-			_, err := Open(dir, "")
+			_, err := Open(t.Context(), dir, "")
 			mustFind(t, err, finding.ManifestMalformed)
 		}
 	})
@@ -295,7 +295,7 @@ func TestCaptureCutShort(t *testing.T) {
 func TestCaptureClose(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "c")
 	write(t, create(t, dir, nil), EndEOF, twoEvents)
-	c, err := Open(dir, "")
+	c, err := Open(t.Context(), dir, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,7 +74,7 @@ func TestCoding(t *testing.T) {
 
 func TestCodingUnsupported(t *testing.T) {
 	for _, header := range []string{"br", "gzip, zstd", "deflate", "\x1b"} {
-		_, err := Open(writeCoded(t, header, "x"), "")
+		_, err := Open(t.Context(), writeCoded(t, header, "x"), "")
 		if f := mustFind(t, err, finding.CodingUnsupported); strings.Contains(f.Message, "\x1b") {
 			t.Errorf("message %q", f.Message)
 		}

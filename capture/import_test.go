@@ -21,7 +21,7 @@ func TestImport(t *testing.T) {
 			"whole": strings.NewReader(in), "half": iotest.HalfReader(strings.NewReader(in)), "error with data": iotest.DataErrReader(strings.NewReader(in)),
 		} {
 			dir := filepath.Join(t.TempDir(), "c")
-			m, err := Import(t.Context(), r, dir, Settings{Tool: testTool, Arrivals: true, Labels: map[string]string{"a": "b"}})
+			m, count, err := Import(t.Context(), r, dir, Settings{Tool: testTool, Arrivals: true, Labels: map[string]string{"a": "b"}})
 			if err != nil {
 				t.Fatalf("%s: %v", how, err)
 			}
@@ -34,15 +34,16 @@ func TestImport(t *testing.T) {
 			if got := listing(t, dir); got[m.Framing.FileName()] != in || len(got) != 2 {
 				t.Errorf("%s: %d files, response of %d bytes", how, len(got), len(got[m.Framing.FileName()]))
 			}
-			if _, err := readAll(t, open(t, dir, "")); err != io.EOF {
-				t.Errorf("%s: reading it back: %v", how, err)
+			frames, err := readAll(t, open(t, dir, ""))
+			if err != io.EOF || len(frames) != count.Events() {
+				t.Errorf("%s: reading it back: %d frames where %d were counted, %v", how, len(frames), count.Events(), err)
 			}
 		}
 	}
 }
 
 func TestImportGivenFraming(t *testing.T) {
-	m, err := Import(t.Context(), strings.NewReader("{}"), filepath.Join(t.TempDir(), "c"), Settings{Tool: testTool, Framing: SSE})
+	m, _, err := Import(t.Context(), strings.NewReader("{}"), filepath.Join(t.TempDir(), "c"), Settings{Tool: testTool, Framing: SSE})
 	if err != nil || m.Framing != SSE {
 		t.Errorf("manifest %+v, %v", m, err)
 	}
@@ -52,7 +53,7 @@ func TestImportOccupied(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "c")
 	write(t, create(t, dir, nil), EndEOF)
 	before := listing(t, dir)
-	if _, err := Import(t.Context(), strings.NewReader("x"), dir, Settings{Tool: testTool}); !errors.Is(err, fs.ErrExist) {
+	if _, _, err := Import(t.Context(), strings.NewReader("x"), dir, Settings{Tool: testTool}); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("error %v", err)
 	}
 	if diff := cmp.Diff(before, listing(t, dir)); diff != "" {
@@ -63,12 +64,12 @@ func TestImportOccupied(t *testing.T) {
 func TestImportBroken(t *testing.T) {
 	broken := errors.New("broken")
 	parent := t.TempDir()
-	m, err := Import(t.Context(), iotest.ErrReader(broken), filepath.Join(parent, "c"), Settings{Tool: testTool})
+	m, _, err := Import(t.Context(), iotest.ErrReader(broken), filepath.Join(parent, "c"), Settings{Tool: testTool})
 	if m != nil || !errors.Is(err, broken) || len(listing(t, parent)) != 0 {
 		t.Errorf("manifest %+v, error %v, left %v", m, err, listing(t, parent))
 	}
 	dir := filepath.Join(parent, "d")
-	m, err = Import(t.Context(), io.MultiReader(strings.NewReader(twoEvents), iotest.ErrReader(broken)), dir, Settings{Tool: testTool})
+	m, _, err = Import(t.Context(), io.MultiReader(strings.NewReader(twoEvents), iotest.ErrReader(broken)), dir, Settings{Tool: testTool})
 	if !errors.Is(err, broken) || m == nil || m.End != EndError || m.Response().Bytes != int64(len(twoEvents)) {
 		t.Fatalf("manifest %+v, error %v", m, err)
 	}
@@ -86,14 +87,14 @@ func TestImportCancelled(t *testing.T) {
 	defer w.Close()
 	cancel(stopped)
 	parent := t.TempDir()
-	m, err := Import(ctx, r, filepath.Join(parent, "c"), Settings{Tool: testTool})
+	m, _, err := Import(ctx, r, filepath.Join(parent, "c"), Settings{Tool: testTool})
 	if m != nil || !errors.Is(err, stopped) || len(listing(t, parent)) != 0 {
 		t.Errorf("manifest %+v, error %v, left %v", m, err, listing(t, parent))
 	}
 
 	ctx, cancel = context.WithCancelCause(t.Context())
 	dir := filepath.Join(parent, "d")
-	m, err = Import(ctx, &cancelling{first: twoEvents, cancel: func() { cancel(stopped) }, end: t.Context()}, dir, Settings{Tool: testTool})
+	m, _, err = Import(ctx, &cancelling{first: twoEvents, cancel: func() { cancel(stopped) }, end: t.Context()}, dir, Settings{Tool: testTool})
 	if !errors.Is(err, stopped) || m == nil {
 		t.Fatalf("manifest %+v, error %v", m, err)
 	}

@@ -2,6 +2,7 @@ package capture
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -21,9 +22,11 @@ import (
 // Errors that are findings: capture_unfinished for a directory without a
 // manifest, capture_manifest_malformed, capture_file_missing, and
 // content_coding_unsupported. Others are of the file system.
-func Open(path string, framing Framing) (*Capture, error) {
+//
+// Reading ends with ctx, even while standard input is waiting for bytes.
+func Open(ctx context.Context, path string, framing Framing) (*Capture, error) {
 	if path == "-" {
-		c, err := OpenReader(os.Stdin, "stdin", framing)
+		c, err := OpenReader(Interruptible(ctx, os.Stdin), "stdin", framing)
 		if err == nil {
 			c.path = path
 		}
@@ -34,13 +37,17 @@ func Open(path string, framing Framing) (*Capture, error) {
 		return nil, err
 	}
 	if info.IsDir() {
-		return openDir(path, framing)
+		return openDir(ctx, path, framing)
 	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	c, err := OpenReader(f, BaseName(path), framing)
+	var r io.Reader = &guarded{ctx, f}
+	if !info.Mode().IsRegular() {
+		r = Interruptible(ctx, f)
+	}
+	c, err := OpenReader(r, BaseName(path), framing)
 	if err != nil {
 		f.Close()
 		return nil, err
@@ -68,7 +75,7 @@ func OpenReader(r io.Reader, name string, framing Framing) (*Capture, error) {
 }
 
 // openDir opens a capture directory.
-func openDir(dir string, framing Framing) (_ *Capture, err error) {
+func openDir(ctx context.Context, dir string, framing Framing) (_ *Capture, err error) {
 	manifest, sum, err := readManifest(dir)
 	if err != nil {
 		return nil, err
@@ -96,7 +103,7 @@ func openDir(dir string, framing Framing) (_ *Capture, err error) {
 		c.arrivals = newArrivals(c.arrivalsFile, manifest.StartedAt)
 	}
 	c.request, c.requestLimit = files[RequestName], maxRequestBytes
-	response := files[manifest.Framing.FileName()]
+	response := &guarded{ctx, files[manifest.Framing.FileName()]}
 	coding := manifest.coding()
 	if coding == "" {
 		c.read(response)

@@ -309,7 +309,7 @@ func TestWriterFailure(t *testing.T) {
 		if !strings.HasPrefix(files["response.sse"], "data: a\n\n") {
 			t.Errorf("%s: what was acknowledged is lost: %q", name, files["response.sse"])
 		}
-		if _, err := Open(w.dir.path, ""); err == nil {
+		if _, err := Open(t.Context(), w.dir.path, ""); err == nil {
 			t.Errorf("%s: the unfinished capture can be opened", name)
 		}
 	}

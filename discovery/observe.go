@@ -114,7 +114,7 @@ type Structure struct {
 
 // ReadStructure reads a capture's structure.
 func ReadStructure(path string) (*Structure, error) {
-	c, err := capture.Open(path, "")
+	c, err := capture.Open(context.Background(), path, "")
 	if err != nil {
 		return nil, err
 	}

@@ -111,7 +111,7 @@ func check(t *testing.T, dir string, result Result, body string, end capture.End
 	if got := files(t, dir)[result.Manifest.Framing.FileName()]; got != body {
 		t.Errorf("body %q, want %q", got, body)
 	}
-	c, err := capture.Open(dir, "")
+	c, err := capture.Open(t.Context(), dir, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ type recording struct {
 	response *http.Response
 
 	writer *capture.Writer
-	count  *counter
+	count  *capture.Counter
 	head   []byte // the first bytes of the body
 	bytes  int64
 	shown  time.Time // when Progress was last called
@@ -51,7 +51,7 @@ func (r *recording) run(ctx, caller context.Context) (Result, error) {
 	r.writer = writer
 	coded := from.Headers["content-encoding"]
 	if coded == "" || strings.EqualFold(coded, "identity") {
-		r.count = newCounter(format)
+		r.count = capture.NewCounter(format)
 	}
 
 	end, broken := r.copy(ctx, caller)
@@ -120,7 +120,7 @@ func (r *recording) note(p []byte) {
 		r.head = append(r.head, p[:min(room, len(p))]...)
 	}
 	if r.count != nil {
-		r.count.feed(p)
+		r.count.Feed(p)
 	}
 	if r.settings.Progress == nil {
 		return
@@ -135,7 +135,7 @@ func (r *recording) events() int {
 	if r.count == nil {
 		return 0
 	}
-	return r.count.events
+	return r.count.Events()
 }
 
 // findings tells what was wrong with the exchange.
@@ -155,10 +155,10 @@ func (r *recording) findings(end capture.End, broken *finding.Finding) []finding
 func (r *recording) tally(result *Result) error {
 	asked := judge(r.settings.Framing, r.response, nil) == nil
 	if r.count != nil {
-		r.count.end()
-		result.Events = r.count.events
+		r.count.End()
+		result.Events = r.count.Events()
 		if asked {
-			result.Findings = append(result.Findings, r.count.splitter.Findings()...)
+			result.Findings = append(result.Findings, r.count.Findings()...)
 		}
 		return nil
 	}
@@ -174,7 +174,7 @@ func (r *recording) tally(result *Result) error {
 // decoded is a finding.
 func countStored(dir string) (events int, findings []finding.Finding, err error) {
 	var f finding.Finding
-	c, err := capture.Open(dir, "")
+	c, err := capture.Open(context.Background(), dir, "")
 	if errors.As(err, &f) {
 		return 0, []finding.Finding{f}, nil
 	}

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -115,25 +114,5 @@ func TestRecordHeaderBytes(t *testing.T) {
 	check(t, dir, result, twoEvents, capture.EndEOF, 2)
 	if got := result.Manifest.Source.Headers["server"]; got != "caf\uFFFD" {
 		t.Errorf("server %q", got)
-	}
-}
-
-// The counter counts what a splitter of the whole would, piece by piece.
-func TestCounter(t *testing.T) {
-	in := strings.Repeat(twoEvents, 100) + "data: end\r\r"
-	for size := 1; size < 40; size++ {
-		c := newCounter(capture.SSE)
-		for rest := in; rest != ""; {
-			n := min(size, len(rest))
-			c.feed([]byte(rest[:n]))
-			rest = rest[n:]
-		}
-		if c.events != 201 { // the last one too: a CR needs nothing behind it
-			t.Errorf("%d events in pieces of %d before the end", c.events, size)
-		}
-		c.end()
-		if c.events != 201 || c.splitter.Findings() != nil {
-			t.Errorf("%d events in pieces of %d, %v", c.events, size, c.splitter.Findings())
-		}
 	}
 }

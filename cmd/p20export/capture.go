@@ -177,29 +177,14 @@ func (fl *captureFlags) importFile(ctx context.Context, row *captureRow, labels 
 		defer f.Close()
 		r = f
 	}
-	m, err := capture.Import(ctx, r, fl.out, capture.Settings{Framing: framing, StartedAt: time.Now(), Labels: labels, Tool: capture.Tool(tool())})
+	m, count, err := capture.Import(ctx, r, fl.out, capture.Settings{Framing: framing, StartedAt: time.Now(), Labels: labels, Tool: capture.Tool(tool())})
 	if m != nil {
 		row.closed(m)
-		row.look(ctx)
+		events := count.Events()
+		row.Events, row.Findings = &events, append(row.Findings, count.Findings()...)
 	}
 	if err != nil && !(m != nil && m.End == capture.EndCancelled) {
 		row.fail(err)
-	}
-}
-
-// look counts the events of an imported capture, and notes what its framing
-// shows.
-func (row *captureRow) look(ctx context.Context) {
-	for _, described := range freeze.Inspect(context.WithoutCancel(ctx), row.Capture) {
-		if row.Events == nil {
-			row.Events = new(int)
-		}
-		*row.Events += described.Events
-		for _, f := range described.Findings {
-			if f.Code == finding.EventIncomplete || f.Code == finding.ArrayMalformed {
-				row.Findings = append(row.Findings, f)
-			}
-		}
 	}
 }
 

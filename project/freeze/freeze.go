@@ -70,7 +70,7 @@ func Freeze(ctx context.Context, path string, s Settings) ([]Row, error) {
 	if err := s.Check(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUsage, err)
 	}
-	c, err := capture.Open(path, "")
+	c, err := capture.Open(ctx, path, "")
 	if err != nil {
 		return []Row{failure(path, err)}, nil
 	}
@@ -84,7 +84,7 @@ func Freeze(ctx context.Context, path string, s Settings) ([]Row, error) {
 		}
 	}
 	f.request = request
-	totals, err := scan(ctx, c, f)
+	totals, err := scan(c, f)
 	if err != nil {
 		return []Row{failure(path, err)}, nil
 	}

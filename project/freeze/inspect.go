@@ -43,13 +43,13 @@ type SnapshotRow struct {
 // Inspect looks into a capture and describes each of its runs. It judges
 // nothing: what is wrong with a run stands among its findings.
 func Inspect(ctx context.Context, path string) []InspectRow {
-	c, err := capture.Open(path, "")
+	c, err := capture.Open(ctx, path, "")
 	if err != nil {
 		return []InspectRow{uninspected(path, err)}
 	}
 	defer c.Close()
 	i := &inspector{path: c.Path()}
-	totals, err := scan(ctx, c, i)
+	totals, err := scan(c, i)
 	if err != nil {
 		return []InspectRow{uninspected(path, err)}
 	}

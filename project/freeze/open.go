@@ -37,23 +37,10 @@ const (
 // ErrUsage marks settings that do not fit the input.
 var ErrUsage = errors.New("usage")
 
-// frames reads a capture until the context ends.
-type frames struct {
-	ctx     context.Context
-	capture *capture.Capture
-}
-
-func (f frames) Next() (capture.Frame, error) {
-	if f.ctx.Err() != nil {
-		return capture.Frame{}, context.Cause(f.ctx)
-	}
-	return f.capture.Next()
-}
-
 // scan reads all of a capture. Its error is one of scanning; what is wrong with
 // the capture as evidence is among the findings, and then nothing of it counts.
-func scan(ctx context.Context, c *capture.Capture, v envelope.Visitor) (totals envelope.Totals, err error) {
-	totals, err = envelope.Scan(frames{ctx, c}, v)
+func scan(c *capture.Capture, v envelope.Visitor) (totals envelope.Totals, err error) {
+	totals, err = envelope.Scan(c, v)
 	totals.Findings = append(totals.Findings, c.Findings()...)
 	finding.Sort(totals.Findings)
 	return totals, err

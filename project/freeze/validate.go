@@ -186,5 +186,5 @@ func openInput(ctx context.Context, path string) (io.Reader, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return f, func() { f.Close() }, nil
+	return capture.Interruptible(ctx, f), func() { f.Close() }, nil
 }

@@ -82,12 +82,12 @@ func (v *verifier) verify(ctx context.Context) error {
 	if err := v.replay(); err != nil {
 		return finding.New(finding.RecordMalformed, "%s", finding.Escape(err.Error()))
 	}
-	c, err := v.open()
+	c, err := v.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	if _, err := scan(ctx, c, v); err != nil {
+	if _, err := scan(c, v); err != nil {
 		return differing(err)
 	}
 	return v.compare(c, given)
@@ -113,13 +113,13 @@ func (v *verifier) replay() (err error) {
 }
 
 // open opens the capture and what the projection needs beside it.
-func (v *verifier) open() (*capture.Capture, error) {
+func (v *verifier) open(ctx context.Context) (*capture.Capture, error) {
 	source := v.record.Predicate.Capture
 	framing, err := capture.ParseFraming(source.Framing)
 	if err != nil {
 		return nil, finding.New(finding.RecordMalformed, "%s", finding.Escape(err.Error()))
 	}
-	c, err := capture.Open(v.row.Capture, framing)
+	c, err := capture.Open(ctx, v.row.Capture, framing)
 	if err != nil {
 		return nil, differing(err)
 	}

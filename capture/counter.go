@@ -1,0 +1,67 @@
+package capture
+
+import (
+	"errors"
+	"io"
+
+	"github.com/p20export/p20export/internal/finding"
+)
+
+// Counter counts events of a response that comes piece by piece, without waiting
+// for more and without keeping more than the event it is in.
+type Counter struct {
+	splitter *Splitter
+	rest     []byte // of the piece being fed
+	over     bool   // no piece will follow
+	events   int
+}
+
+// Events returns how many events were counted.
+func (c *Counter) Events() int { return c.events }
+
+// Findings returns, after End, what the framing shows: see Splitter.Findings.
+func (c *Counter) Findings() []finding.Finding { return c.splitter.Findings() }
+
+// errMore says that the next piece is not there yet. A Splitter goes on after it.
+var errMore = errors.New("the next piece is not there yet")
+
+// NewCounter returns a Counter of a response with that framing.
+func NewCounter(f Framing) *Counter {
+	c := &Counter{}
+	c.splitter = NewSplitter(c, f)
+	return c
+}
+
+// Feed counts the events that p, the next piece, completes.
+func (c *Counter) Feed(p []byte) {
+	c.rest = p
+	c.drain()
+}
+
+// End counts the event that only the end of the response completes.
+func (c *Counter) End() {
+	c.over = true
+	c.drain()
+}
+
+func (c *Counter) drain() {
+	for {
+		if _, err := c.splitter.Next(); err != nil {
+			return
+		}
+		c.events++
+	}
+}
+
+// Read implements io.Reader: it gives the splitter what is left of the piece.
+func (c *Counter) Read(p []byte) (int, error) {
+	if len(c.rest) == 0 {
+		if c.over {
+			return 0, io.EOF
+		}
+		return 0, errMore
+	}
+	n := copy(p, c.rest)
+	c.rest = c.rest[n:]
+	return n, nil
+}
