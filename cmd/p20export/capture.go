@@ -189,10 +189,10 @@ func (fl *captureFlags) importFile(ctx context.Context, row *captureRow, labels 
 }
 
 func (fl *captureFlags) record(cmd *cobra.Command, row *captureRow, s live.Settings) {
-	show, done := newProgress(cmd.ErrOrStderr())
-	s.Progress = show
+	progress := newProgress(cmd.ErrOrStderr())
+	s.Progress = progress.capturing
 	result, err := live.Record(cmd.Context(), fl.out, s)
-	done()
+	progress.end()
 	if result.Manifest != nil {
 		row.closed(result.Manifest)
 		row.Events = &result.Events
@@ -225,7 +225,7 @@ func (row *captureRow) fail(err error) {
 		switch {
 		case errors.Is(err, fs.ErrExist):
 			found.Hint = "a capture is never written into again: choose another -o"
-		case errors.Is(err, context.Canceled) || errors.As(err, new(signalled)):
+		case errors.Is(err, context.Canceled):
 			found = finding.New(finding.Interrupted, "interrupted before anything arrived; nothing was written")
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -87,7 +88,10 @@ else those given with --started-at and --finished-at; never the clock's.
 		p := newPrinter(cmd)
 		worst := status(exitDone)
 		for _, path := range paths {
+			progress := newProgress(cmd.ErrOrStderr())
+			s.Progress = progress.reading(path)
 			rows, err := freeze.Freeze(cmd.Context(), path, s)
+			progress.end()
 			if err != nil {
 				return p.close(err)
 			}
@@ -98,6 +102,9 @@ else those given with --started-at and --finished-at; never the clock's.
 				} else {
 					p.frozen(row)
 				}
+			}
+			if cmd.Context().Err() != nil {
+				return p.close(context.Cause(cmd.Context()))
 			}
 		}
 		return p.close(worst.err())

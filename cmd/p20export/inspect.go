@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -33,7 +34,10 @@ holds no run or was altered after it was closed.
 		p := newPrinter(cmd)
 		worst := status(exitDone)
 		for _, path := range paths {
-			for _, row := range freeze.Inspect(cmd.Context(), path) {
+			progress := newProgress(cmd.ErrOrStderr())
+			rows := freeze.Inspect(cmd.Context(), path, progress.reading(path))
+			progress.end()
+			for _, row := range rows {
 				switch {
 				case row.Failed:
 					worst = worst.worse(exitFailed)
@@ -45,6 +49,9 @@ holds no run or was altered after it was closed.
 				} else {
 					p.inspected(row)
 				}
+			}
+			if cmd.Context().Err() != nil {
+				return p.close(context.Cause(cmd.Context()))
 			}
 		}
 		return p.close(worst.err())

@@ -46,6 +46,9 @@ type signalled struct{ syscall.Signal }
 
 func (s signalled) Error() string { return s.Signal.String() }
 
+// Is makes it the cancellation that it causes.
+func (s signalled) Is(target error) bool { return target == context.Canceled }
+
 // run is the whole program: it returns its exit status.
 func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := withSignals(context.Background())

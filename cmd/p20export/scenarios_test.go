@@ -77,7 +77,7 @@ func checkScenario(t *testing.T, s discovery.Scenario, dir string) {
 				t.Errorf("validate %s: %s, canonical %t: %v", file, row.Verdict, *row.Canonical, row.Findings)
 			}
 		}
-		if row := freeze.Verify(context.Background(), a, base+".record.json", dir); row.Verdict != freeze.Verified {
+		if row := freeze.Verify(context.Background(), a, base+".record.json", dir, nil); row.Verdict != freeze.Verified {
 			t.Errorf("verify %s: %s: %v", a, row.Verdict, row.Findings)
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -50,6 +51,9 @@ canonical: false. The digest is of the file's bytes as they are.
 				p.json(row)
 			} else {
 				p.validated(row)
+			}
+			if cmd.Context().Err() != nil {
+				return p.close(context.Cause(cmd.Context()))
 			}
 		}
 		return p.close(worst.err())

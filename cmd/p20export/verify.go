@@ -37,7 +37,9 @@ Times given by an operator are taken from the record and reported as such.
 		}
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		row := freeze.Verify(cmd.Context(), args[0], record, source)
+		progress := newProgress(cmd.ErrOrStderr())
+		row := freeze.Verify(cmd.Context(), args[0], record, source, progress.reading(source))
+		progress.end()
 		p := newPrinter(cmd)
 		if *f == formatJSON {
 			p.json(row)

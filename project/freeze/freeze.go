@@ -25,8 +25,9 @@ type Settings struct {
 	// Run chooses one run, by its id or as "#2" by its number; empty takes all.
 	Run string
 	// Name replaces the capture's name in file names.
-	Name string
-	Tool project.Tool
+	Name     string
+	Tool     project.Tool
+	Progress Progress
 }
 
 // Row is what became of one run, or of a capture without one.
@@ -84,7 +85,7 @@ func Freeze(ctx context.Context, path string, s Settings) ([]Row, error) {
 		}
 	}
 	f.request = request
-	totals, err := scan(c, f)
+	totals, err := scan(c, f, s.Progress)
 	if err != nil {
 		return []Row{failure(path, err)}, nil
 	}
@@ -115,6 +116,7 @@ type freezer struct {
 	request   []byte
 	collector *project.Collector
 	runs      []*pending
+	madeDir   bool
 }
 
 // pending is a run whose files wait for the end of the capture.
@@ -171,6 +173,9 @@ func (f *freezer) End(run *envelope.Run) error {
 	d, n := digest.Of(out.Bytes), len(out.Bytes)
 	p.row.ArtifactDigest, p.row.ArtifactBytes = &d, &n
 	var err error
+	if _, err = os.Stat(f.settings.Dir); errors.Is(err, fs.ErrNotExist) {
+		f.madeDir = true
+	}
 	p.out, err = stage(f.settings.Dir, out, project.NewRecord(out, run, f.settings.Settings, f.settings.Tool))
 	return err
 }
@@ -199,7 +204,11 @@ func (f *freezer) finish(totals envelope.Totals) ([]Row, error) {
 		name = f.capture.Name()
 	}
 	rows := make([]Row, 0, len(f.runs))
+	damaged := finding.Failed(totals.Findings)
 	for _, p := range f.runs {
+		if damaged {
+			p.refuse()
+		}
 		if p.out != nil {
 			p.out.name = name
 			if totals.Runs > 1 {
@@ -216,6 +225,15 @@ func (f *freezer) finish(totals envelope.Totals) ([]Row, error) {
 		rows = append(rows, p.row)
 	}
 	return rows, nil
+}
+
+// refuse takes back what was made of a run: the capture as a whole is no
+// evidence.
+func (p *pending) refuse() {
+	p.out.discard()
+	p.out = nil
+	p.row.Verdict, p.row.Origin, p.row.Profiles = Refused, nil, nil
+	p.row.ArtifactDigest, p.row.ArtifactBytes = nil, nil
 }
 
 func (f *freezer) source(run int) project.Source {
@@ -255,6 +273,9 @@ func (f *freezer) discard() {
 	for _, p := range f.runs {
 		p.out.discard()
 		p.out = nil
+	}
+	if f.madeDir {
+		_ = os.Remove(f.settings.Dir) // which fails when anything was published
 	}
 }
 

@@ -42,14 +42,14 @@ type SnapshotRow struct {
 
 // Inspect looks into a capture and describes each of its runs. It judges
 // nothing: what is wrong with a run stands among its findings.
-func Inspect(ctx context.Context, path string) []InspectRow {
+func Inspect(ctx context.Context, path string, progress Progress) []InspectRow {
 	c, err := capture.Open(ctx, path, "")
 	if err != nil {
 		return []InspectRow{uninspected(path, err)}
 	}
 	defer c.Close()
 	i := &inspector{path: c.Path()}
-	totals, err := scan(c, i)
+	totals, err := scan(c, i, progress)
 	if err != nil {
 		return []InspectRow{uninspected(path, err)}
 	}

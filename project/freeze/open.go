@@ -37,10 +37,31 @@ const (
 // ErrUsage marks settings that do not fit the input.
 var ErrUsage = errors.New("usage")
 
-// scan reads all of a capture. Its error is one of scanning; what is wrong with
-// the capture as evidence is among the findings, and then nothing of it counts.
-func scan(c *capture.Capture, v envelope.Visitor) (totals envelope.Totals, err error) {
-	totals, err = envelope.Scan(c, v)
+// Progress is told from time to time how many bytes of a capture were read. It
+// may be nil.
+type Progress func(read int64)
+
+// progressEvery is how many frames pass between two calls of a Progress.
+const progressEvery = 1024
+
+// reported tells a Progress how far the reading has come.
+type reported struct {
+	*capture.Capture
+	progress Progress
+	frames   int
+}
+
+func (r *reported) Next() (capture.Frame, error) {
+	if r.frames++; r.frames%progressEvery == 0 && r.progress != nil {
+		r.progress(r.Bytes())
+	}
+	return r.Capture.Next()
+}
+
+// scan reads all of a capture. Its error is one of scanning, or says what is
+// wrong with the capture as a whole; nothing of it counts then.
+func scan(c *capture.Capture, v envelope.Visitor, progress Progress) (envelope.Totals, error) {
+	totals, err := envelope.Scan(&reported{Capture: c, progress: progress}, v)
 	totals.Findings = append(totals.Findings, c.Findings()...)
 	finding.Sort(totals.Findings)
 	return totals, err

@@ -30,9 +30,9 @@ type VerifyRow struct {
 // Verify repeats the projection a record names from the raw capture and
 // compares artifact, envelope and record byte for byte, tool version aside.
 // Times given by the operator are taken from the record and reported as such.
-func Verify(ctx context.Context, artifactPath, recordPath, capturePath string) VerifyRow {
+func Verify(ctx context.Context, artifactPath, recordPath, capturePath string, progress Progress) VerifyRow {
 	v := &verifier{row: VerifyRow{Artifact: artifactPath, Record: recordPath, Capture: capturePath, Verdict: Verified, Findings: []finding.Finding{}}}
-	if err := v.verify(ctx); err != nil {
+	if err := v.verify(ctx, progress); err != nil {
 		f, isVerdict := asFinding(err)
 		v.row.Findings = append(v.row.Findings, f)
 		switch {
@@ -62,7 +62,7 @@ type verifier struct {
 
 func (v *verifier) report(f finding.Finding) { v.row.Findings = append(v.row.Findings, f) }
 
-func (v *verifier) verify(ctx context.Context) error {
+func (v *verifier) verify(ctx context.Context, progress Progress) error {
 	given, err := readBounded(v.row.Artifact, artifact.MaxFileBytes)
 	if err != nil {
 		return err
@@ -87,8 +87,14 @@ func (v *verifier) verify(ctx context.Context) error {
 		return err
 	}
 	defer c.Close()
-	if _, err := scan(c, v); err != nil {
+	totals, err := scan(c, v, progress)
+	if err != nil {
 		return differing(err)
+	}
+	for _, f := range totals.Findings {
+		if f.Severity == finding.Error {
+			v.report(f)
+		}
 	}
 	return v.compare(c, given)
 }
