@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/hex"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -84,7 +85,7 @@ func serve(ts *testscript.TestScript, _ bool, args []string) {
 // interrupt SIGNAL CODE FILE SIZE ARGS... runs p20export with the arguments,
 // waits until the file has the size, sends the signal, and checks the exit
 // status. Standard input holds the file input.txt, if there is one, and stays
-// open.
+// open. For the file "-" comments follow until the program has read some.
 func interrupt(ts *testscript.TestScript, _ bool, args []string) {
 	signals := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM}
 	size, err := strconv.ParseInt(args[3], 10, 64)
@@ -100,11 +101,16 @@ func interrupt(ts *testscript.TestScript, _ bool, args []string) {
 	if input, err := os.ReadFile(ts.MkAbs("input.txt")); err == nil {
 		_, _ = stdin.Write(input)
 	}
+	if args[2] == "-" {
+		// More than a pipe holds: the write ends when the program reads.
+		_, err := io.WriteString(stdin, strings.Repeat(": comment\n\n", 1<<15))
+		ts.Check(err)
+	}
 	done := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(done) }()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		info, err := os.Stat(ts.MkAbs(args[2]))
-		if err == nil && info.Size() >= size {
+		if args[2] == "-" || err == nil && info.Size() >= size {
 			break
 		}
 		if time.Now().After(deadline) {
