@@ -60,7 +60,6 @@ func Check(frames Frames) ([]finding.Finding, error) {
 			run.checkSnapshot(e)
 		}
 	}
-	run.after = nil // order is judged above
 	for place, ok := range seen {
 		if !ok {
 			run.report(finding.New(finding.EnvelopeIncomplete, "%s is missing", placeNames[place]))

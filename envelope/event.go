@@ -6,6 +6,7 @@
 package envelope
 
 import (
+	"strings"
 	"time"
 
 	"github.com/p20export/p20export/capture"
@@ -94,7 +95,7 @@ func (s *scanner) scan(f capture.Frame) (*Event, error) {
 	}
 	name, valid := kind.Text()
 	if kind.Kind != strictjson.String || !valid || name == "" {
-		return nil, e.Finding(finding.EventTypeMissing, "the event's type is not a name").On("/type")
+		return nil, e.FindingAt(kind, finding.EventTypeMissing, "the event's type is not a name").On("/type")
 	}
 	if e.Type, ok = knownTypes[name]; !ok {
 		e.Type = name
@@ -120,7 +121,20 @@ func (e *Event) place(f finding.Finding) finding.Finding {
 	if int64(len(e.Data)) == e.Bytes && f.Offset != nil {
 		at += *f.Offset
 	}
-	return f.At(at).In(e.Index)
+	return f.At(at).In(e.Index).On(bounded(f.Pointer))
+}
+
+// maxPointerBytes is how long the pointer of a finding about a damaged event
+// may be. Such findings are kept while the capture is read, and a pointer can be
+// as long as the event.
+const maxPointerBytes = 1 << 10
+
+// bounded returns p, or where p is too long the pointer to a value around it.
+func bounded(p finding.Pointer) finding.Pointer {
+	if len(p) > maxPointerBytes {
+		p = p[:strings.LastIndexByte(string(p[:maxPointerBytes+1]), '/')]
+	}
+	return p
 }
 
 // Clone returns a copy of e that stays valid.

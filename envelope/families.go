@@ -63,6 +63,10 @@ func (f *Families) All(yield func(name string, count int) bool) {
 // Len returns how many names were told apart.
 func (f *Families) Len() int { return len(f.names) }
 
+// Uncounted returns how often a name was added that is not told apart: one past
+// the number, or past the length, of those that are.
+func (f *Families) Uncounted() int { return f.uncounted }
+
 // MarshalJSONTo writes an object of name to count, in order.
 func (f Families) MarshalJSONTo(enc *jsontext.Encoder) error {
 	if err := enc.WriteToken(jsontext.BeginObject); err != nil {
@@ -96,8 +100,8 @@ func (f *Families) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 			return orWrong(err)
 		}
 		n, err := value.Int()
-		if err != nil {
-			return err
+		if err != nil || n < 1 {
+			return orWrong(err)
 		}
 		f.Add(key)
 		if i, ok := f.index[key]; ok {

@@ -12,8 +12,12 @@ import (
 // maxFindings is how many findings of one run are kept; the rest is counted.
 const maxFindings = 100
 
-// maxSnapshots is how many snapshots of one run are described one by one.
-const maxSnapshots = 10_000
+// maxSnapshots is how many snapshots of one run are described one by one, and
+// maxRoles how many roles are told apart in each. AG-UI has seven.
+const (
+	maxSnapshots = 10_000
+	maxRoles     = 16
+)
 
 // Frames is a source of frames in order; io.EOF ends it.
 type Frames interface {
@@ -26,7 +30,8 @@ type Run struct {
 	// Number counts the capture's runs from 1.
 	Number int
 	// ThreadID and RunID are RUN_STARTED's, ParentRunID its optional lineage
-	// label; each is empty when it is absent or no string.
+	// label; each is empty when it is absent or no string, and shows half a
+	// surrogate pair as U+FFFD.
 	ThreadID, RunID, ParentRunID string
 	// Started is the RUN_STARTED event, Terminal the first RUN_FINISHED or
 	// RUN_ERROR, nil when there is none.
@@ -53,7 +58,8 @@ type Run struct {
 type Snapshot struct {
 	Ref
 	Messages int
-	// Roles counts messages by role; those without a role are not counted.
+	// Roles counts messages by role; those without a role are not counted, nor
+	// those of a role past the sixteenth.
 	Roles Families
 	// Problem is why the messages cannot be read, if they cannot.
 	Problem *finding.Finding
@@ -161,7 +167,8 @@ func (r *Run) add(e *Event) {
 		r.ThreadID = r.id(e, "threadId")
 		r.RunID = r.id(e, "runId")
 		if v, ok := e.Get("parentRunId"); ok {
-			r.ParentRunID, _ = v.Text()
+			parent, _ := v.Text()
+			r.ParentRunID = strings.ToValidUTF8(parent, "\uFFFD")
 		}
 	case RunFinished, RunError:
 		if r.terminals++; r.terminals == 1 {
@@ -220,7 +227,7 @@ func (r *Run) end(v Visitor) error {
 		r.terminalNames("threadId", r.ThreadID, finding.TerminalOtherThread)
 	}
 	if r.Families.uncounted > 0 {
-		r.report(finding.New(finding.FamiliesUncounted, "%d events are of types past the %d told apart", r.Families.uncounted, maxFamilies))
+		r.report(finding.New(finding.FamiliesUncounted, "%d events are of types that are not told apart: those past %d, or of more than %d bytes", r.Families.uncounted, maxFamilies, maxFamilyBytes))
 	}
 	finding.Sort(r.Findings)
 	if r.uncounted > 0 {
@@ -255,7 +262,9 @@ func describe(e *Event) Snapshot {
 		s.Messages++
 		if role, ok := o.Get("role"); ok && role.Kind == strictjson.String {
 			name, _ := role.Text()
-			s.Roles.Add(strings.ToValidUTF8(name, "\uFFFD"))
+			if name = strings.ToValidUTF8(name, "\uFFFD"); s.Roles.Len() < maxRoles || s.Roles.Count(name) > 0 {
+				s.Roles.Add(name)
+			}
 		}
 		return nil
 	})

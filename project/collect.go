@@ -67,6 +67,9 @@ func (c *Collector) Project(run *envelope.Run, request []byte) (*Output, []findi
 	if run.Terminal == nil {
 		return d.result(nil, "")
 	}
+	if n := run.Families.Uncounted(); n > 0 {
+		d.omitted.add(Omission{Reason: finding.FamiliesUncounted, Count: n})
+	}
 	d.times()
 	d.started()
 	d.terminal()

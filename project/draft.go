@@ -3,6 +3,7 @@ package project
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/envelope"
@@ -63,9 +64,18 @@ func (d *draft) text(o origin, v strictjson.Value) string {
 	}
 	s, valid := v.Text()
 	if !valid {
-		d.report(o.finding(finding.LoneSurrogate, "%s holds half of a surrogate pair", o.pointer))
+		d.halved(o)
 	}
 	return s
+}
+
+// halved refuses a text that would be projected with half a surrogate pair.
+func (d *draft) halved(o origin) {
+	what := string(o.pointer)
+	if what == "" {
+		what = "the text"
+	}
+	d.report(o.finding(finding.LoneSurrogate, "%s holds half of a surrogate pair", what))
 }
 
 // optional reads a string that may be absent. Null and blank are outside.
@@ -74,6 +84,11 @@ func (d *draft) optional(o origin, v strictjson.Value) string {
 		d.outside(o, finding.ValueNull, "%s is null", o.pointer)
 		return ""
 	}
+	return d.presentText(o, v)
+}
+
+// presentText reads a string that is there. Blank is outside.
+func (d *draft) presentText(o origin, v strictjson.Value) string {
 	s := d.text(o, v)
 	if v.Kind == strictjson.String && artifact.IsBlank(s) {
 		d.outside(o, finding.ValueBlank, "%s is blank", o.pointer)
@@ -87,11 +102,16 @@ func (d *draft) optional(o origin, v strictjson.Value) string {
 func (d *draft) others(e *envelope.Event, taken ...string) {
 	for _, m := range e.Members {
 		name, _ := strictjson.Unquote(m.Name.Raw)
-		if name == "type" || contains(taken, name) || name == "timestamp" && d.resolved.Source == EventTime && e.Type != envelope.MessagesSnapshot {
+		if name == "type" || contains(taken, name) || name == "timestamp" && d.timed(e) {
 			continue
 		}
 		d.omitted.add(origin{event: e}.name(name).omission(finding.KeyOutsideSubset))
 	}
+}
+
+// timed reports whether a label of the artifact is the event's own timestamp.
+func (d *draft) timed(e *envelope.Event) bool {
+	return d.resolved.Source == EventTime && (e == d.run.Started || e == d.run.Terminal && d.resolved.FinishedAt != "")
 }
 
 func contains(list []string, s string) bool {
@@ -133,44 +153,64 @@ func (d *draft) terminal() {
 		return
 	}
 	if v, ok := e.Get("message"); ok {
-		d.artifact.ErrorMessage = d.errorText(origin{event: e}.name("message"), v, d.limits().ErrorMessage)
+		d.artifact.ErrorMessage = d.errorText(origin{event: e}.name("message"), v, func(l artifact.Limits) int { return l.ErrorMessage })
 	}
 	if v, ok := e.Get("code"); ok {
 		o := origin{event: e}.name("code")
 		if v.Kind == strictjson.Null {
 			d.outside(o, finding.ValueNull, "%s is null", o.pointer)
 		} else {
-			d.artifact.ErrorCode = d.errorText(o, v, d.limits().ErrorCode)
+			d.artifact.ErrorCode = d.errorText(o, v, func(l artifact.Limits) int { return l.ErrorCode })
 		}
 	}
 	d.others(e, "threadId", "runId", "message", "code")
 }
 
-func (d *draft) limits() artifact.Limits { return d.settings.Profile.Limits() }
-
 // errorText reads an error field. Not strictly, everything from the first
-// control character on is left out, and what is past the limit.
-func (d *draft) errorText(o origin, v strictjson.Value, limit int) string {
-	s := d.text(o, v)
-	if v.Kind != strictjson.String {
-		return ""
+// control character on is left out, and what is past the limit; what that
+// leaves out may hold half a surrogate pair.
+func (d *draft) errorText(o origin, v strictjson.Value, limit func(artifact.Limits) int) string {
+	if d.strict || v.Kind != strictjson.String {
+		return d.presentText(o, v)
 	}
-	if !d.strict {
-		short := s
-		if i := strings.IndexFunc(short, unicode.IsControl); i >= 0 {
-			short = short[:i]
-		}
-		if runes := []rune(short); len(runes) > limit {
-			short = string(runes[:limit])
-		}
-		if short != s {
-			d.omitted.add(o.omission(finding.TextShortened))
-			s = short
-		}
+	s, _ := v.Text()
+	if short := d.shortened(s, limit); short != s {
+		d.omitted.add(o.omission(finding.TextShortened))
+		s = short
+	}
+	if !utf8.ValidString(s) {
+		d.halved(o)
 	}
 	if artifact.IsBlank(s) {
 		d.outside(o, finding.ValueBlank, "%s is blank", o.pointer)
 		return ""
+	}
+	return s
+}
+
+// shortened returns what the limit leaves of an error text up to its first
+// control character. It counts as the profile does.
+func (d *draft) shortened(s string, limit func(artifact.Limits) int) string {
+	if i := strings.IndexFunc(s, unicode.IsControl); i >= 0 {
+		s = s[:i]
+	}
+	s = first(s, limit(artifact.V1.Limits()))
+	if d.settings.Profile == artifact.Assay {
+		text := artifact.Trim(s)
+		if short := first(text, limit(artifact.Assay.Limits())); short != text {
+			s = s[:strings.Index(s, text)] + short
+		}
+	}
+	return s
+}
+
+// first returns the first n code points of s.
+func first(s string, n int) string {
+	for i := range s {
+		if n == 0 {
+			return s[:i]
+		}
+		n--
 	}
 	return s
 }

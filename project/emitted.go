@@ -24,12 +24,14 @@ func (d *draft) chosen(snapshot *envelope.Event) bool {
 		d.report(finding.New(finding.SnapshotOutOfRange, "the run has %d MESSAGES_SNAPSHOT events; number %s was asked for", count, want))
 		return false
 	}
+	others := count - 1
 	for _, s := range d.run.Snapshots {
-		if s.Index != snapshot.Index {
-			d.omitted.add(Omission{EventIndex: &s.Index, Reason: finding.SnapshotNotChosen})
+		if index := s.Index; index != snapshot.Index {
+			d.omitted.add(Omission{EventIndex: &index, Reason: finding.SnapshotNotChosen})
+			others--
 		}
 	}
-	d.omitted.uncounted += count - len(d.run.Snapshots)
+	d.omitted.uncounted += others
 	return true
 }
 
@@ -52,7 +54,11 @@ func (d *draft) messages(o origin, list strictjson.Value) {
 		at := o.index(i)
 		at.start = v.Start
 		if v.Kind != strictjson.ObjectStart {
-			d.report(at.finding(finding.SnapshotMalformed, "message %d is %s where an object belongs", i, v.Kind))
+			code := finding.SnapshotMalformed
+			if o.event == nil {
+				code = finding.RequestMalformed
+			}
+			d.report(at.finding(code, "message %d is %s where an object belongs", i, v.Kind))
 			return nil
 		}
 		d.message(at, m)
@@ -80,11 +86,9 @@ func (d *draft) message(o origin, m *strictjson.Object) {
 	text, joined, why := readContent(content, ok)
 	if why != "" {
 		unfit(o.name("content"), why, "the content %s", contentFault[why])
-	} else if joined {
-		unfitStrict := o.name("content")
-		if d.strict {
-			unfit(unfitStrict, finding.ContentNotText, "the content %s", contentFault[finding.ContentNotText])
-		}
+	}
+	if d.strict && joined && why != finding.ContentNotText {
+		unfit(o.name("content"), finding.ContentNotText, "the content %s", contentFault[finding.ContentNotText])
 	}
 	if drop != "" && !d.strict {
 		d.omitted.add(o.omission(drop))
@@ -118,7 +122,7 @@ func (d *draft) message(o origin, m *strictjson.Object) {
 func (d *draft) whole(o origin, text string) string {
 	s, valid := strictjson.JoinHalves(text)
 	if !valid {
-		d.report(o.finding(finding.LoneSurrogate, "%s holds half of a surrogate pair", o.pointer))
+		d.halved(o)
 	}
 	return s
 }

@@ -9,11 +9,8 @@ import (
 // folded takes the request's messages and then the streamed ones.
 func (d *draft) folded(f *fold, request []byte) {
 	d.reportAll(f.findings)
-	d.request(request)
-	requested := make(map[string]bool, len(d.artifact.Messages))
-	for _, m := range d.artifact.Messages {
-		requested[artifact.Trim(m.ID)] = true
-	}
+	d.unlisted += f.unlisted
+	requested := d.request(request)
 	for _, m := range f.messages {
 		o := origin{event: m.event}
 		if requested[artifact.Trim(m.id)] {
@@ -29,11 +26,7 @@ func (d *draft) folded(f *fold, request []byte) {
 }
 
 func (d *draft) streamed(o origin, m *streamed) {
-	role := "assistant" // what an absent role means (AG-UI 1.0)
-	if m.role.Kind != 0 && m.role.Kind != strictjson.Null {
-		role, _ = m.role.Text()
-	}
-	if !artifact.IsRole(role) {
+	if !artifact.IsRole(m.role) {
 		d.omitted.add(o.omission(finding.RoleOutsideSubset))
 		return
 	}
@@ -41,7 +34,7 @@ func (d *draft) streamed(o origin, m *streamed) {
 		d.omitted.add(o.omission(finding.ContentBlank))
 		return
 	}
-	msg := artifact.Message{ID: m.id, Role: role, Content: d.whole(o, string(m.text))}
+	msg := artifact.Message{ID: m.id, Role: m.role, Content: d.whole(o, string(m.text))}
 	if m.name != nil {
 		msg.Name = d.optional(o.name("name"), *m.name)
 	}
@@ -49,13 +42,14 @@ func (d *draft) streamed(o origin, m *streamed) {
 	d.sources = append(d.sources, o)
 }
 
-// request takes the messages of the request that caused the run. Its other
-// keys are left out.
-func (d *draft) request(data []byte) {
+// request takes the messages of the request that caused the run, and returns
+// the trimmed ids of them all, those left out included. Its other keys are left
+// out.
+func (d *draft) request(data []byte) (ids map[string]bool) {
 	if data == nil {
 		d.omitted.add(origin{}.omission(finding.RequestAbsent))
 		d.report(origin{}.finding(finding.RequestAbsent, "there is none, so only streamed messages are taken"))
-		return
+		return nil
 	}
 	var decoder strictjson.Decoder
 	var input strictjson.Object
@@ -63,17 +57,20 @@ func (d *draft) request(data []byte) {
 	if fault, ok := err.(finding.Finding); ok {
 		fault.Message, fault.Offset = requestFile+": "+fault.Message, nil
 		d.report(fault)
-		return
+		return nil
 	}
 	list, ok := input.Get("messages")
 	if value.Kind != strictjson.ObjectStart || !ok || list.Kind != strictjson.ArrayStart {
 		d.report(origin{pointer: "/messages"}.finding(finding.RequestMalformed, "it has no list of messages"))
-		return
+		return nil
 	}
-	if id, ok := input.Get("runId"); ok && !id.Is(d.run.RunID) {
-		d.omitted.add(origin{}.name("runId").omission(finding.RequestOtherRun))
-		d.report(origin{}.name("runId").finding(finding.RequestOtherRun, "it names another run, so only streamed messages are taken"))
-		return
+	for _, names := range []struct{ key, what, of string }{{"runId", "run", d.run.RunID}, {"threadId", "thread", d.run.ThreadID}} {
+		if id, ok := input.Get(names.key); ok && !id.Is(names.of) {
+			o := origin{}.name(names.key)
+			d.omitted.add(o.omission(finding.RequestOtherRun))
+			d.report(o.finding(finding.RequestOtherRun, "it names another %s, so only streamed messages are taken", names.what))
+			return nil
+		}
 	}
 	d.messages(origin{pointer: "/messages"}, list)
 	for _, m := range input.Members {
@@ -83,4 +80,13 @@ func (d *draft) request(data []byte) {
 			d.omitted.add(origin{}.name(name).omission(finding.KeyOutsideSubset))
 		}
 	}
+	ids = make(map[string]bool)
+	_ = strictjson.Elements(list, func(_ int, _ strictjson.Value, m *strictjson.Object) error {
+		if id, ok := m.Get("id"); ok && id.Kind == strictjson.String {
+			text, _ := id.Text()
+			ids[artifact.Trim(text)] = true
+		}
+		return nil
+	})
+	return ids
 }

@@ -3,11 +3,16 @@ package project
 import (
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// maxOmissions is how many omissions a record lists; a count stands for the
-// rest.
-const maxOmissions = 10_000
+// maxOmissions is how many omissions a record lists, and maxPointerBytes how
+// long their pointers may be together, so that hostile names leave the record
+// below its own limit; a count stands for the rest.
+const (
+	maxOmissions    = 10_000
+	maxPointerBytes = 8 << 20
+)
 
 // Omission names something that was left out of an artifact, and never holds
 // it. It is relative to an event of the capture or, for a built snapshot, to
@@ -30,7 +35,7 @@ const requestFile = "request.json"
 type origin struct {
 	event   *envelope.Event
 	pointer finding.Pointer
-	start   int // of the value in the event's data
+	start   int // of the message in the event's data, for what is in one
 }
 
 func (o origin) name(name string) origin { o.pointer = o.pointer.Name(name); return o }
@@ -44,7 +49,7 @@ func (o origin) finding(code finding.Code, format string, args ...any) finding.F
 		f.Message = requestFile + ": " + f.Message
 		return f
 	}
-	return o.event.Finding(code, format, args...).On(o.pointer)
+	return o.event.FindingAt(strictjson.Value{Start: o.start}, code, format, args...).On(o.pointer)
 }
 
 func (o origin) omission(reason finding.Code) Omission {
@@ -58,12 +63,14 @@ func (o origin) omission(reason finding.Code) Omission {
 // omissions collects what was left out.
 type omissions struct {
 	list      []Omission
+	pointers  int // bytes of the pointers in list
 	uncounted int
 }
 
 func (l *omissions) add(o Omission) {
-	if len(l.list) < maxOmissions {
+	if len(l.list) < maxOmissions && l.pointers+len(o.Pointer) <= maxPointerBytes {
 		l.list = append(l.list, o)
+		l.pointers += len(o.Pointer)
 	} else {
 		l.uncounted++
 	}

@@ -99,7 +99,8 @@ type Settings struct {
 	Operator OperatorTimes
 }
 
-// Check fills in defaults and reports settings that do not go together.
+// Check fills in defaults and reports settings that are not known or do not go
+// together.
 func (s *Settings) Check() error {
 	if s.Projection == "" {
 		s.Projection = EmittedSnapshot
@@ -109,6 +110,15 @@ func (s *Settings) Check() error {
 	}
 	if s.Profile == "" {
 		s.Profile = artifact.V1
+	}
+	if _, err := ParseName(string(s.Projection)); err != nil {
+		return err
+	}
+	if _, err := ParseSelection(string(s.Snapshot)); err != nil {
+		return err
+	}
+	if _, err := artifact.ParseProfile(string(s.Profile)); err != nil {
+		return err
 	}
 	if s.Snapshot != Only && s.Projection != EmittedSnapshotText {
 		return fmt.Errorf("a snapshot is chosen with the projection %s only", EmittedSnapshotText)

@@ -44,6 +44,7 @@ type OperatorTimes struct {
 // spells them as artifacts do.
 func NewOperatorTimes(started, finished string) (OperatorTimes, error) {
 	var t OperatorTimes
+	var times []time.Time
 	for _, given := range []struct {
 		name, value string
 		to          *string
@@ -56,6 +57,10 @@ func NewOperatorTimes(started, finished string) (OperatorTimes, error) {
 			return t, fmt.Errorf("--%s %s: %w", given.name, finding.Quote(given.value), err)
 		}
 		*given.to = artifact.FormatTime(parsed)
+		times = append(times, parsed)
+	}
+	if len(times) == 2 && times[1].Before(times[0]) {
+		return t, errors.New("--finished-at is before --started-at")
 	}
 	return t, t.check()
 }

@@ -155,10 +155,11 @@ func (f *freezer) End(run *envelope.Run) error {
 		return tooMany(run)
 	}
 	out, findings := f.collector.Project(run, f.request)
+	number, id := run.Number, run.RunID // the row outlives the run
 	p := &pending{row: Row{
 		Capture:  f.capture.Path(),
-		Run:      &run.Number,
-		RunID:    &run.RunID,
+		Run:      &number,
+		RunID:    &id,
 		Verdict:  Refused,
 		Findings: findings,
 	}}

@@ -88,13 +88,14 @@ func (i *inspector) End(run *envelope.Run) error {
 	if len(i.rows) == maxRuns {
 		return tooMany(run)
 	}
+	number, families := run.Number, run.Families // the row outlives the run
 	row := InspectRow{
 		Capture:     i.path,
-		Run:         &run.Number,
+		Run:         &number,
 		ThreadID:    present(run.ThreadID),
 		RunID:       present(run.RunID),
 		ParentRunID: present(run.ParentRunID),
-		Families:    &run.Families,
+		Families:    &families,
 		Snapshots:   make([]SnapshotRow, 0, len(run.Snapshots)),
 		Bytes:       run.Bytes,
 		Findings:    run.Findings,
@@ -107,7 +108,7 @@ func (i *inspector) End(run *envelope.Run) error {
 		}
 	}
 	if run.Terminal != nil {
-		row.Terminal = &run.Terminal.Type
+		row.Terminal = present(run.Terminal.Type)
 	}
 	times, findings := project.ResolveTimes(run, project.OperatorTimes{})
 	row.Findings = append(row.Findings, findings...)

@@ -1,0 +1,160 @@
+package envelope_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/iotest"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/internal/finding"
+)
+
+// scanned is all that is known of a capture after a scan, in words.
+func scanned(t *testing.T, split *capture.Splitter) (out []string) {
+	t.Helper()
+	r := &recorder{}
+	totals, err := envelope.Scan(split, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.runs) != totals.Runs {
+		t.Fatalf("%d runs ended of %d", len(r.runs), totals.Runs)
+	}
+	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	say("%d events, %d runs, %v", totals.Events, totals.Runs, brief(totals.Findings))
+	readable := 0
+	for i, run := range r.runs {
+		if run.Number != i+1 {
+			t.Errorf("run %d has the number %d", i+1, run.Number)
+		}
+		if run.types[0] != envelope.RunStarted || slices.Contains(run.types[1:], envelope.RunStarted) {
+			t.Errorf("run %d shows %q", run.Number, run.types)
+		}
+		sum := run.Families.Uncounted()
+		for name, n := range run.Families.All {
+			sum += n
+			if n < 1 {
+				t.Errorf("%d of family %q", n, name)
+			}
+		}
+		if sum != len(run.types) {
+			t.Errorf("families count %d events, %d were shown", sum, len(run.types))
+		}
+		readable += sum
+		if len(run.Snapshots) > run.SnapshotCount || run.SnapshotCount != run.Families.Count(envelope.MessagesSnapshot) {
+			t.Errorf("%d snapshots, %d described", run.SnapshotCount, len(run.Snapshots))
+		}
+		if run.Terminal == nil && !finding.Failed(run.Findings) {
+			t.Error("a run without end is not refused")
+		}
+		if last := run.types[len(run.types)-1]; !finding.Failed(run.Findings) && last != envelope.RunFinished && last != envelope.RunError {
+			t.Errorf("a run that ends with %s is not refused", last)
+		}
+		if run.Started.Offset+run.Bytes > 1<<40 || run.Bytes < run.Started.Bytes {
+			t.Errorf("the run has %d bytes, its start %d", run.Bytes, run.Started.Bytes)
+		}
+		say("%q %q %q %d bytes, started %v, terminal %v", run.ThreadID, run.RunID, run.ParentRunID, run.Bytes, run.Started.Ref(), run.Terminal != nil)
+		say("%v %v %q", brief(run.Findings), listed(&run.Families), run.types)
+		for _, s := range run.Snapshots {
+			say("%v %d %v %v", s.Ref, s.Messages, listed(&s.Roles), s.Problem)
+		}
+	}
+	if readable > totals.Events {
+		t.Errorf("%d events shown of %d", readable, totals.Events)
+	}
+	return out
+}
+
+// FuzzScan: a scan never fails on bytes, keeps its counts, and reads the same
+// however the bytes come in. Check on the same bytes never fails either, and
+// what it accepts is one run that Scan has nothing against.
+func FuzzScan(f *testing.F) {
+	for _, raw := range []string{
+		"", stream(started, snapshot, finished), stream(custom, started, failed, started, finished, snapshot),
+		framed(capture.NDJSON, started, snapshot, finished), framed(capture.JSON, started, snapshot, failed),
+		"data: {\"type\":\ndata: \"RUN_STARTED\"}\n\n: ping\r\n\r\ndata\n\ndata: {\"type\":\"RUN_ERROR\",\"runId\":null}\n\n",
+		stream(`{"type":"RUN_STARTED","threadId":"\ud800","runId":7,"parentRunId":"\udc00"}`, "{\"\xff\":1}", `{"a":{"\ud800":1,"\ud800":2}}`),
+	} {
+		f.Add([]byte(raw), byte(0))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte, pick byte) {
+		framing := append([]capture.Framing{capture.DetectFraming(raw)}, framings...)[pick%4]
+		whole := scanned(t, capture.NewSplitter(bytes.NewReader(raw), framing))
+		slow := scanned(t, capture.NewSplitter(iotest.OneByteReader(bytes.NewReader(raw)), framing))
+		if !slices.Equal(whole, slow) {
+			t.Errorf("whole: %q\nbyte by byte: %q", whole, slow)
+		}
+		list, err := envelope.Check(capture.NewSplitter(bytes.NewReader(raw), framing))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !finding.Failed(list) {
+			r := &recorder{}
+			totals, _ := envelope.Scan(capture.NewSplitter(bytes.NewReader(raw), framing), r)
+			if totals.Runs != 1 || totals.Events != 3 || finding.Failed(r.runs[0].Findings) || r.runs[0].SnapshotCount != 1 {
+				t.Errorf("Check accepts what Scan finds %v", whole)
+			}
+		}
+	})
+}
+
+// FuzzEvent: an accepted event is JSON to jsontext (which cannot take half
+// pairs without taking bad UTF-8) and has the type that encoding/json reads;
+// what jsontext takes strictly, within the depth, is refused for no syntax.
+func FuzzEvent(f *testing.F) {
+	for _, c := range damaged {
+		f.Add([]byte(c.data))
+	}
+	for _, data := range []string{started, snapshot, failed, `{"\u0074ype":"\u0043","x":"\ud83d\ude00\ud83d"}`, `{"type":"a","v":[1e400,-0.0,{"":{}}]}`} {
+		f.Add([]byte(data))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		e, err := envelope.ReadEvent(data)
+		strict := jsontext.Value(data).IsValid()
+		if err != nil {
+			fault, ok := err.(finding.Finding)
+			if !ok || fault.Offset == nil || *fault.Offset < 0 || *fault.Offset > int64(len(data)) {
+				t.Fatalf("%#v", err)
+			}
+			switch fault.Code {
+			case finding.EventNotObject, finding.EventTypeMissing, finding.JSONTooDeep:
+			default:
+				if strict {
+					t.Errorf("jsontext takes it: %v", err)
+				}
+			}
+			return
+		}
+		if !jsontext.Value(data).IsValid(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)) {
+			t.Error("jsontext does not take it")
+		}
+		var std struct {
+			Type string `json:"type"`
+		}
+		var members map[string]json.RawMessage
+		if err := json.Unmarshal(data, &members); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(members["type"], &std.Type); err != nil || std.Type != e.Type {
+			t.Errorf("type %q, encoding/json reads %q (%v)", e.Type, std.Type, err)
+		}
+		c := e.Clone()
+		if len(c.Members) != len(e.Members) || c.Type != e.Type || !bytes.Equal(c.Data, data) {
+			t.Error("the clone differs")
+		}
+		for i, m := range e.Members {
+			if !bytes.Equal(m.Value.Raw, c.Members[i].Value.Raw) || !bytes.Equal(data[m.Value.Start:m.Value.Start+len(m.Value.Raw)], m.Value.Raw) {
+				t.Errorf("member %d does not stand where it says", i)
+			}
+			if !json.Valid(m.Value.Raw) {
+				t.Errorf("member %d is no JSON", i)
+			}
+		}
+	})
+}

@@ -1,0 +1,107 @@
+package envelope_test
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/internal/finding"
+)
+
+const (
+	started  = `{"type":"RUN_STARTED","threadId":"t1","runId":"r1"}`
+	snapshot = `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"m1","role":"user","content":"hi"}]}`
+	finished = `{"type":"RUN_FINISHED","threadId":"t1","runId":"r1"}`
+	failed   = `{"type":"RUN_ERROR","message":"no"}`
+	custom   = `{"type":"CUSTOM","name":"n","value":null}`
+)
+
+// stream frames events as SSE, each on one data line.
+func stream(events ...string) string {
+	var b strings.Builder
+	for _, e := range events {
+		b.WriteString("data: " + e + "\n\n")
+	}
+	return b.String()
+}
+
+// seen is a run as the visitor saw it.
+type seen struct {
+	*envelope.Run
+	types []string
+}
+
+// recorder is a visitor that keeps every run.
+type recorder struct {
+	runs  []*seen
+	open  *seen
+	onEnd func(*envelope.Run) error
+}
+
+func (r *recorder) Event(run *envelope.Run, e *envelope.Event) {
+	if r.open == nil || r.open.Run != run {
+		r.open = &seen{Run: run}
+	}
+	r.open.types = append(r.open.types, e.Type)
+}
+
+func (r *recorder) End(run *envelope.Run) error {
+	r.runs = append(r.runs, r.open)
+	if r.onEnd != nil {
+		return r.onEnd(run)
+	}
+	return nil
+}
+
+func scanAll(t testing.TB, raw string, framing capture.Framing) ([]*seen, envelope.Totals) {
+	t.Helper()
+	r := &recorder{}
+	totals, err := envelope.Scan(capture.NewSplitter(strings.NewReader(raw), framing), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.runs) != totals.Runs {
+		t.Fatalf("End was called for %d runs of %d", len(r.runs), totals.Runs)
+	}
+	return r.runs, totals
+}
+
+// brief writes findings as "code #event pointer @offset", what is absent left away.
+func brief(list []finding.Finding) []string {
+	out := []string{}
+	for _, f := range list {
+		s := string(f.Code)
+		if f.EventIndex != nil {
+			s += fmt.Sprintf(" #%d", *f.EventIndex)
+		}
+		if f.Pointer != "" {
+			s += " " + string(f.Pointer)
+		}
+		if f.Offset != nil {
+			s += fmt.Sprintf(" @%d", *f.Offset)
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// frames is a source of frames already made.
+type frames struct {
+	list []capture.Frame
+	err  error
+}
+
+func (f *frames) Next() (capture.Frame, error) {
+	if len(f.list) == 0 {
+		if f.err != nil {
+			return capture.Frame{}, f.err
+		}
+		return capture.Frame{}, io.EOF
+	}
+	next := f.list[0]
+	f.list = f.list[1:]
+	return next, nil
+}

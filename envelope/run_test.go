@@ -1,0 +1,361 @@
+package envelope_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/internal/finding"
+)
+
+func TestSegmentation(t *testing.T) {
+	other := strings.ReplaceAll(started, "r1", "r2")
+	otherEnd := strings.ReplaceAll(finished, "r1", "r2")
+	for _, c := range []struct {
+		name   string
+		events []string
+		runs   []string // number, thread, run, families of each
+		totals []string
+	}{
+		{"nothing", nil, nil, []string{"no_run"}},
+		{"no run", []string{custom, failed}, nil, []string{"no_run", "frames_before_run #0 @6"}},
+		{"damaged alone", []string{`{`}, nil, []string{"no_run", "frames_before_run #0 @6"}},
+		{"one run", []string{started, snapshot, finished}, []string{"1 t1 r1 RUN_STARTED=1 MESSAGES_SNAPSHOT=1 RUN_FINISHED=1"}, nil},
+		{"events before", []string{`!`, finished, started, finished}, []string{"1 t1 r1 RUN_STARTED=1 RUN_FINISHED=1"}, []string{"frames_before_run #0 @6"}},
+		{"several runs", []string{started, finished, other, custom, custom, otherEnd},
+			[]string{"1 t1 r1 RUN_STARTED=1 RUN_FINISHED=1", "2 t1 r2 RUN_STARTED=1 CUSTOM=2 RUN_FINISHED=1"}, nil},
+		{"run id repeated", []string{started, finished, started, failed, started, finished},
+			[]string{"1 t1 r1 RUN_STARTED=1 RUN_FINISHED=1", "2 t1 r1 RUN_STARTED=1 RUN_ERROR=1", "3 t1 r1 RUN_STARTED=1 RUN_FINISHED=1"}, nil},
+		{"started twice", []string{started, other, otherEnd},
+			[]string{"1 t1 r1 RUN_STARTED=1", "2 t1 r2 RUN_STARTED=1 RUN_FINISHED=1"}, nil},
+		{"damaged RUN_STARTED begins no run", []string{started, finished, other + "!", otherEnd},
+			[]string{"1 t1 r1 RUN_STARTED=1 RUN_FINISHED=2"}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, framing := range []capture.Framing{capture.SSE, capture.NDJSON} {
+				raw := stream(c.events...)
+				if framing == capture.NDJSON {
+					raw = strings.ReplaceAll(strings.ReplaceAll(raw, "\n\n", "\n"), "data: ", "      ")
+				}
+				runs, totals := scanAll(t, raw, framing)
+				var got []string
+				for _, r := range runs {
+					s := fmt.Sprintf("%d %s %s", r.Number, r.ThreadID, r.RunID)
+					for name, n := range r.Families.All {
+						s += fmt.Sprintf(" %s=%d", name, n)
+					}
+					got = append(got, s)
+				}
+				if diff := cmp.Diff(c.runs, got); diff != "" {
+					t.Errorf("%s: %s", framing, diff)
+				}
+				if diff := cmp.Diff(append([]string{}, c.totals...), brief(totals.Findings)); diff != "" {
+					t.Errorf("%s: %s", framing, diff)
+				}
+				if totals.Events != len(c.events) || totals.Runs != len(c.runs) {
+					t.Errorf("%s: %d events, %d runs", framing, totals.Events, totals.Runs)
+				}
+			}
+		})
+	}
+}
+
+// Every rule of the bounded envelope, from both sides. The findings are those
+// of the first run.
+func TestEnvelopeRules(t *testing.T) {
+	const before = len("data: ") // of the first event's offset
+	at := func(n int, events ...string) int { return len(stream(events[:n]...)) + before }
+	on := func(data, part string) int { return strings.Index(data, part) }
+	type test struct {
+		name   string
+		events []string
+		want   []string
+	}
+	tests := []test{
+		{"finished", []string{started, finished}, nil},
+		{"failed", []string{started, failed}, nil},
+		{"finished names nothing", []string{started, `{"type":"RUN_FINISHED"}`}, nil},
+		{"failed names its own run", []string{started, `{"type":"RUN_ERROR","message":"no","runId":"r1","threadId":"t1"}`}, nil},
+		{"names by escape", []string{started, `{"type":"RUN_FINISHED","runId":"\u00721","threadId":"t\u0031"}`}, nil},
+		{"empty names", []string{`{"type":"RUN_STARTED","threadId":"","runId":""}`, `{"type":"RUN_FINISHED","threadId":"","runId":""}`}, nil},
+		{"damage before and after", []string{`!`, started, finished}, nil},
+		{"no terminal", []string{started, custom}, []string{fmt.Sprintf("run_not_terminated #1 @%d", at(1, started))}},
+		{"nothing but the start", []string{started}, []string{"run_not_terminated #0 @6"}},
+		{"no terminal, last frame damaged", []string{started, `!`}, []string{
+			fmt.Sprintf("json_syntax #1 @%d", at(1, started)), fmt.Sprintf("run_not_terminated #1 @%d", at(1, started))}},
+		{"two terminals", []string{started, finished, finished}, []string{fmt.Sprintf("terminal_several #2 @%d", at(2, started, finished))}},
+		{"finished, then failed", []string{started, finished, failed}, []string{fmt.Sprintf("terminal_several #2 @%d", at(2, started, finished))}},
+		{"failed, then finished", []string{started, failed, finished}, []string{fmt.Sprintf("terminal_several #2 @%d", at(2, started, failed))}},
+		{"three terminals", []string{started, failed, finished, failed}, []string{
+			fmt.Sprintf("terminal_several #2 @%d", at(2, started, failed)), fmt.Sprintf("terminal_several #3 @%d", at(3, started, failed, finished))}},
+		{"an event after the terminal", []string{started, finished, custom, custom}, []string{fmt.Sprintf("events_after_terminal #2 @%d", at(2, started, finished))}},
+		{"a snapshot after the terminal", []string{started, failed, snapshot}, []string{fmt.Sprintf("events_after_terminal #2 @%d", at(2, started, failed))}},
+		{"an unknown event after the terminal", []string{started, failed, `{"type":"META"}`}, []string{fmt.Sprintf("events_after_terminal #2 @%d", at(2, started, failed))}},
+		{"damage after the terminal", []string{started, finished, `{"type":}`}, []string{fmt.Sprintf("json_syntax #2 /type @%d", at(2, started, finished)+8)}},
+		{"after the terminal and a second one", []string{started, finished, custom, failed}, []string{
+			fmt.Sprintf("events_after_terminal #2 @%d", at(2, started, finished)), fmt.Sprintf("terminal_several #3 @%d", at(3, started, finished, custom))}},
+	}
+	for _, names := range []struct{ key, code, own string }{{"runId", "terminal_names_other_run", "r1"}, {"threadId", "terminal_names_other_thread", "t1"}} {
+		for _, terminal := range []string{"RUN_FINISHED", "RUN_ERROR"} {
+			for value, code := range map[string]string{
+				`"other"`:               names.code,
+				`"` + names.own + ` "`:  names.code,
+				`""`:                    names.code,
+				`null`:                  "event_field_malformed",
+				`1`:                     "event_field_malformed",
+				`["` + names.own + `"]`: "event_field_malformed",
+			} {
+				end := `{"type":"` + terminal + `","message":"m","` + names.key + `":` + value + `}`
+				tests = append(tests, test{terminal + " " + names.key + " " + value, []string{started, end},
+					[]string{fmt.Sprintf("%s #1 /%s @%d", code, names.key, at(1, started)+on(end, value))}})
+			}
+			end := `{"type":"` + terminal + `","` + names.key + `":"\ud800"}`
+			place := fmt.Sprintf("#1 /%s @%d", names.key, at(1, started)+on(end, `"\ud800"`))
+			tests = append(tests, test{terminal + " " + names.key + " half a pair", []string{started, end},
+				[]string{"lone_surrogate " + place, names.code + " " + place}})
+		}
+		for value, code := range map[string]string{`null`: "event_field_malformed", `7`: "event_field_malformed", `{}`: "event_field_malformed", `"\udc00x"`: "lone_surrogate"} {
+			start := strings.Replace(started, `"`+names.own+`"`, value, 1)
+			tests = append(tests, test{"RUN_STARTED " + names.key + " " + value, []string{start, failed},
+				[]string{fmt.Sprintf("%s #0 /%s @%d", code, names.key, before+on(start, value))}})
+		}
+		start := strings.Replace(started, `"`+names.key+`"`, `"x"`, 1)
+		tests = append(tests, test{"RUN_STARTED without " + names.key, []string{start, failed}, []string{fmt.Sprintf("event_field_malformed #0 /%s @%d", names.key, before)}})
+	}
+	for _, c := range tests {
+		t.Run(c.name, func(t *testing.T) {
+			// The run after it is judged alone.
+			runs, _ := scanAll(t, stream(append(c.events, started, finished)...), capture.SSE)
+			if len(runs) != 2 {
+				t.Fatalf("%d runs", len(runs))
+			}
+			if diff := cmp.Diff(append([]string{}, c.want...), brief(runs[0].Findings)); diff != "" {
+				t.Error(diff)
+			}
+			if finding.Failed(runs[0].Findings) != (len(c.want) > 0) {
+				t.Error("a broken rule must be an error")
+			}
+			if len(runs[1].Findings) != 0 {
+				t.Errorf("the next run: %v", brief(runs[1].Findings))
+			}
+		})
+	}
+}
+
+// What a run is called and where it is.
+func TestRunDescription(t *testing.T) {
+	start := `{"type":"RUN_STARTED","threadId":"t\n1","runId":"r1","parentRunId":"p1"}`
+	raw := stream(custom) + ": ping\r\n\r\n" + stream(start, custom, failed) + ": ping\n\n" + stream(started, finished)
+	runs, _ := scanAll(t, raw, capture.SSE)
+	r := runs[0]
+	if r.ThreadID != "t\n1" || r.RunID != "r1" || r.ParentRunID != "p1" || r.Number != 1 || runs[1].Number != 2 || runs[1].ParentRunID != "" {
+		t.Errorf("%+v", r.Run)
+	}
+	if from, to := strings.Index(raw, start), strings.Index(raw, failed)+len(failed); r.Bytes != int64(to-from) || r.Started.Offset != int64(from) {
+		t.Errorf("%d bytes from %d, want %d from %d", r.Bytes, r.Started.Offset, to-from, from)
+	}
+	if r.Started.Index != 1 || r.Terminal.Index != 3 || r.Terminal.Type != "RUN_ERROR" || string(r.Terminal.Data) != failed || string(r.Started.Data) != start {
+		t.Errorf("started %+v, terminal %+v", r.Started, r.Terminal)
+	}
+	for value, want := range map[string]string{`null`: "", `5`: "", `"\ud800p"`: "\uFFFDp", `""`: "", `["p"]`: ""} {
+		runs, _ := scanAll(t, stream(strings.Replace(start, `"p1"`, value, 1), failed), capture.SSE)
+		if got := runs[0].ParentRunID; got != want {
+			t.Errorf("parentRunId %s: %q, want %q", value, got, want)
+		}
+		if len(runs[0].Findings) != 0 {
+			t.Errorf("parentRunId %s: %v", value, brief(runs[0].Findings))
+		}
+	}
+}
+
+func TestSnapshots(t *testing.T) {
+	roles := func(names ...string) string {
+		var list []string
+		for _, n := range names {
+			list = append(list, `{"role":`+n+`}`)
+		}
+		return `{"type":"MESSAGES_SNAPSHOT","messages":[` + strings.Join(list, ",") + `]}`
+	}
+	var many []string
+	for i := range 20 {
+		many = append(many, fmt.Sprintf(`"role%d"`, i))
+	}
+	for _, c := range []struct {
+		name, event string
+		messages    int
+		roles       string
+		problem     string
+	}{
+		{"plain", snapshot, 1, "user=1", ""},
+		{"empty", roles(), 0, "", ""},
+		{"several", roles(`"user"`, `"assistant"`, `"user"`, `"tool"`), 4, "user=2 assistant=1 tool=1", ""},
+		{"roles of any kind", roles(`"new one"`, `null`, `5`, `"\u0075ser"`, `""`), 5, "new one=1 user=1 =1", ""},
+		{"half a pair", roles(`"\ud800"`, `"x\udc00"`), 2, "\uFFFD=1 x\uFFFD=1", ""},
+		{"no objects", `{"type":"MESSAGES_SNAPSHOT","messages":[null,"a",{},[{"role":"user"}]]}`, 4, "", ""},
+		{"past the roles told apart", roles(append(many, `"role3"`, `"role19"`)...), 22,
+			"role0=1 role1=1 role2=1 role3=2 role4=1 role5=1 role6=1 role7=1 role8=1 role9=1 role10=1 role11=1 role12=1 role13=1 role14=1 role15=1", ""},
+		{"no messages", `{"type":"MESSAGES_SNAPSHOT"}`, 0, "", "snapshot_malformed"},
+		{"null", `{"type":"MESSAGES_SNAPSHOT","messages":null}`, 0, "", "snapshot_malformed"},
+		{"an object", `{"type":"MESSAGES_SNAPSHOT","messages":{"role":"user"}}`, 0, "", "snapshot_malformed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			raw := stream(started, custom, c.event, finished)
+			runs, _ := scanAll(t, raw, capture.SSE)
+			if len(runs[0].Findings) != 0 {
+				t.Errorf("a snapshot nobody took refuses the run: %v", brief(runs[0].Findings))
+			}
+			if runs[0].SnapshotCount != 1 || len(runs[0].Snapshots) != 1 {
+				t.Fatalf("%d snapshots, %d described", runs[0].SnapshotCount, len(runs[0].Snapshots))
+			}
+			s := runs[0].Snapshots[0]
+			var got []string
+			for name, n := range s.Roles.All {
+				got = append(got, fmt.Sprintf("%s=%d", name, n))
+			}
+			at := int64(strings.Index(raw, c.event))
+			if strings.Join(got, " ") != c.roles || s.Messages != c.messages || s.Ref != (envelope.Ref{Index: 2, Offset: at, Bytes: int64(len(c.event))}) {
+				t.Errorf("%d messages, roles %q, %+v", s.Messages, got, s.Ref)
+			}
+			switch {
+			case c.problem == "":
+				if s.Problem != nil {
+					t.Errorf("%v", s.Problem)
+				}
+			case s.Problem == nil:
+				t.Error("no problem")
+			default:
+				want := fmt.Sprintf("%s #2 /messages @%d", c.problem, at)
+				if got := brief([]finding.Finding{*s.Problem}); got[0] != want {
+					t.Errorf("%s, want %s", got, want)
+				}
+			}
+		})
+	}
+}
+
+// repeat is a source of the same frames over and over: first, n times again,
+// last.
+type repeat struct {
+	first, last string
+	again       func(i int) string
+	n, index    int
+}
+
+func (r *repeat) Next() (capture.Frame, error) {
+	data := r.last
+	switch {
+	case r.index == 0:
+		data = r.first
+	case r.index <= r.n:
+		data = r.again(r.index - 1)
+	case r.index > r.n+1:
+		return capture.Frame{}, io.EOF
+	}
+	r.index++
+	return capture.Frame{Index: r.index - 1, Offset: int64(r.index - 1), Bytes: int64(len(data)), Data: []byte(data)}, nil
+}
+
+func same(s string) func(int) string { return func(int) string { return s } }
+
+// Snapshots past the cap are counted and no longer described.
+func TestSnapshotsCap(t *testing.T) {
+	for _, n := range []int{10_000, 10_001} {
+		r := &recorder{}
+		if _, err := envelope.Scan(&repeat{first: started, again: same(`{"type":"MESSAGES_SNAPSHOT","messages":[]}`), n: n, last: finished}, r); err != nil {
+			t.Fatal(err)
+		}
+		if run := r.runs[0]; run.SnapshotCount != n || len(run.Snapshots) != 10_000 || run.Families.Count("MESSAGES_SNAPSHOT") != n {
+			t.Errorf("%d: count %d, described %d", n, run.SnapshotCount, len(run.Snapshots))
+		}
+	}
+}
+
+// Findings past the cap are counted, and the run stays refused.
+func TestFindingsCap(t *testing.T) {
+	for _, n := range []int{100, 101, 350} {
+		r := &recorder{}
+		if _, err := envelope.Scan(&repeat{first: started, again: same(`!`), n: n, last: finished}, r); err != nil {
+			t.Fatal(err)
+		}
+		list := r.runs[0].Findings
+		if n == 100 {
+			if len(list) != 100 || finding.Has(list, finding.FindingsUnlisted) {
+				t.Errorf("%d findings", len(list))
+			}
+			continue
+		}
+		last := list[len(list)-1]
+		if len(list) != 101 || last.Code != finding.FindingsUnlisted || !strings.HasPrefix(last.Message, fmt.Sprint(n-100, " ")) || !finding.Failed(list) {
+			t.Errorf("%d: %d findings, last %v", n, len(list), last)
+		}
+	}
+	// What is judged at the end is counted too.
+	r := &recorder{}
+	if _, err := envelope.Scan(&repeat{first: started, again: same(`!`), n: 100, last: custom}, r); err != nil {
+		t.Fatal(err)
+	}
+	if last := r.runs[0].Findings[100]; !strings.HasPrefix(last.Message, "1 ") {
+		t.Errorf("%v", last)
+	}
+}
+
+// Errors of the source and of the visitor end the reading and come back as
+// they are.
+func TestScanErrors(t *testing.T) {
+	cause := errors.New("cause")
+	r := &recorder{}
+	totals, err := envelope.Scan(&frames{list: []capture.Frame{{Data: []byte(started), Bytes: 1}, {Index: 1, Data: []byte(finished)}}, err: cause}, r)
+	if !errors.Is(err, cause) || len(r.runs) != 0 || totals.Events != 2 {
+		t.Errorf("%v, %d runs ended, %+v", err, len(r.runs), totals)
+	}
+	for _, n := range []int{1, 2} {
+		ended := 0
+		r := &recorder{onEnd: func(*envelope.Run) error {
+			if ended++; ended == n {
+				return cause
+			}
+			return nil
+		}}
+		_, err := envelope.Scan(capture.NewSplitter(strings.NewReader(stream(started, finished, started, finished)), capture.SSE), r)
+		if !errors.Is(err, cause) || ended != n {
+			t.Errorf("%v after %d runs", err, ended)
+		}
+	}
+}
+
+// Messages shows the messages of a snapshot that are objects, as long as it is
+// asked to.
+func TestMessages(t *testing.T) {
+	e, err := envelope.ReadEvent([]byte(`{"type":"MESSAGES_SNAPSHOT","messages":[null,{"id":"a"},5,{"id":"b"},{}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for i, m := range envelope.Messages(e) {
+		id, _ := m.Get("id")
+		got = append(got, fmt.Sprintf("%d %s", i, id.Raw))
+	}
+	if diff := cmp.Diff([]string{`1 "a"`, `3 "b"`, "4 "}, got); diff != "" {
+		t.Error(diff)
+	}
+	got = nil
+	for i := range envelope.Messages(e) {
+		got = append(got, fmt.Sprint(i))
+		break
+	}
+	if diff := cmp.Diff([]string{"1"}, got); diff != "" {
+		t.Error(diff)
+	}
+	for _, data := range []string{`{"type":"MESSAGES_SNAPSHOT"}`, `{"type":"MESSAGES_SNAPSHOT","messages":{"a":{}}}`} {
+		e, _ := envelope.ReadEvent([]byte(data))
+		for range envelope.Messages(e) {
+			t.Errorf("%s has a message", data)
+		}
+	}
+}

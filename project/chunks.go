@@ -1,0 +1,68 @@
+package project
+
+import (
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/internal/strictjson"
+)
+
+// The rules are those of AG-UI 1.0, chunk expansion: every subagent, and the
+// run itself, is a lane with at most one open chunk stream.
+
+// chunk takes TEXT_MESSAGE_CHUNK: with an id it begins or continues that
+// message, without one it continues its subagent's, else the parent's, else
+// the only open stream there is.
+func (f *fold) chunk(e *envelope.Event, tag string, tagged bool) {
+	m := f.current
+	if v, ok := e.Get("messageId"); ok && v.Kind != strictjson.Null {
+		id, own := f.own(e, tagged)
+		if !own {
+			f.openLane(e, tag, tagged)
+			return
+		}
+		if m = f.start(e, id); m == nil {
+			return
+		}
+		f.current = m
+	} else {
+		switch {
+		case f.full, tagged && f.lanes[tag], !tagged && m == nil && len(f.lanes) == 1:
+			return // a subagent's: named when it was begun
+		case tagged || m == nil:
+			f.refuse(origin{event: e}, finding.TextNotOpen, "a chunk without messageId continues no one message")
+			return
+		}
+		f.start(e, m.id)
+	}
+	f.delta(m, e, false)
+	f.aside(e, "messageId", "role", "name", "delta")
+}
+
+// openLane notes that a subagent streams chunks.
+func (f *fold) openLane(e *envelope.Event, tag string, tagged bool) {
+	if tagged && !f.lanes[tag] && f.room(origin{event: e}, len(tag)+entryBytes) {
+		f.lanes[tag] = true
+	}
+}
+
+func (f *fold) closeLane(tag string, tagged bool) {
+	if tagged {
+		delete(f.lanes, tag)
+	} else {
+		f.current = nil
+	}
+}
+
+// closeLanes closes the chunk streams that an event of another family ends.
+func (f *fold) closeLanes(eventType, tag string, tagged bool) {
+	switch eventType {
+	case envelope.RunStarted, envelope.RunFinished, envelope.RunError, envelope.MessagesSnapshot:
+		f.current = nil
+		clear(f.lanes)
+	case "TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END", "TOOL_CALL_CHUNK", "TOOL_CALL_RESULT",
+		"STATE_SNAPSHOT", "STATE_DELTA", "CUSTOM", "STEP_STARTED", "STEP_FINISHED",
+		"REASONING_START", "REASONING_END", "REASONING_MESSAGE_START", "REASONING_MESSAGE_CONTENT",
+		"REASONING_MESSAGE_END", "REASONING_MESSAGE_CHUNK", "SUBAGENT_FINISHED", "SUBAGENT_ERROR":
+		f.closeLane(tag, tagged)
+	}
+}

@@ -1,0 +1,230 @@
+package project_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/project"
+)
+
+const (
+	started  = `{"type":"RUN_STARTED","threadId":"t1","runId":"r1"}`
+	finished = `{"type":"RUN_FINISHED","threadId":"t1","runId":"r1"}`
+	failed   = `{"type":"RUN_ERROR","message":"no"}`
+	user     = `{"id":"u1","role":"user","content":"Hi"}`
+	answer   = `{"id":"a1","role":"assistant","content":"Hello"}`
+)
+
+// snapshot spells a MESSAGES_SNAPSHOT of messages.
+func snapshot(messages ...string) string {
+	return `{"type":"MESSAGES_SNAPSHOT","messages":[` + strings.Join(messages, ",") + `]}`
+}
+
+// textStart, textContent, textEnd and chunk spell text events; more is further
+// members.
+func textStart(id string, more ...string) string {
+	return `{"type":"TEXT_MESSAGE_START","messageId":"` + id + `"` + tail(more) + `}`
+}
+
+func textContent(id, delta string, more ...string) string {
+	return `{"type":"TEXT_MESSAGE_CONTENT","messageId":"` + id + `","delta":"` + delta + `"` + tail(more) + `}`
+}
+
+func textEnd(id string, more ...string) string {
+	return `{"type":"TEXT_MESSAGE_END","messageId":"` + id + `"` + tail(more) + `}`
+}
+
+func chunk(members ...string) string { return `{"type":"TEXT_MESSAGE_CHUNK"` + tail(members) + `}` }
+
+func tail(members []string) string {
+	var b strings.Builder
+	for _, m := range members {
+		b.WriteString("," + m)
+	}
+	return b.String()
+}
+
+// base is when the first event of a test arrives; each one after it takes a
+// second.
+var base = time.Date(2026, 11, 21, 6, 28, 50, 0, time.UTC)
+
+// arriving gives the frames of a splitter their times.
+type arriving struct {
+	*capture.Splitter
+	at func(index int) time.Time
+}
+
+func (a arriving) Next() (capture.Frame, error) {
+	f, err := a.Splitter.Next()
+	if err == nil && a.at != nil {
+		f.Arrived = a.at(f.Index)
+	}
+	return f, err
+}
+
+func everySecond(i int) time.Time { return base.Add(time.Duration(i) * time.Second) }
+
+// tester is what helpers need of a test, a property's included.
+type tester interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+	Fatal(args ...any)
+}
+
+// result is what became of one run.
+type result struct {
+	run      *envelope.Run
+	out      *project.Output
+	findings []finding.Finding
+}
+
+// input is a capture and how its runs are projected.
+type input struct {
+	project.Settings
+	raw     string
+	framing capture.Framing
+	request []byte
+	at      func(index int) time.Time
+}
+
+// projector projects every run of a capture.
+type projector struct {
+	t       tester
+	in      input
+	collect *project.Collector
+	results []result
+}
+
+func (p *projector) Event(_ *envelope.Run, e *envelope.Event) {
+	if e.Type == envelope.RunStarted {
+		p.collect = project.NewCollector(p.in.Settings)
+	}
+	p.collect.Observe(e)
+}
+
+func (p *projector) End(run *envelope.Run) error {
+	out, findings := p.collect.Project(run, p.in.request)
+	if (out == nil) != finding.Failed(findings) {
+		p.t.Errorf("output %v beside findings %v", out, brief(findings))
+	}
+	if out != nil {
+		if a, broken := artifact.Decode(out.Bytes, p.in.Profile); a == nil || !artifact.IsCanonical(out.Bytes, a) {
+			p.t.Errorf("the artifact is refused or not canonical: %v\n%s", brief(broken), out.Bytes)
+		}
+		if lines := strings.Count(string(out.Envelope), "\n"); lines != 3 || !strings.HasSuffix(string(out.Envelope), "\n") {
+			p.t.Errorf("the envelope has %d lines:\n%s", lines, out.Envelope)
+		}
+	}
+	p.results = append(p.results, result{run, out, findings})
+	return nil
+}
+
+func projectAll(t tester, in input) []result {
+	t.Helper()
+	if err := in.Check(); err != nil {
+		t.Fatal(err)
+	}
+	if in.framing == "" {
+		in.framing = capture.SSE
+	}
+	p := &projector{t: t, in: in}
+	if _, err := envelope.Scan(arriving{capture.NewSplitter(strings.NewReader(in.raw), in.framing), in.at}, p); err != nil {
+		t.Fatal(err)
+	}
+	return p.results
+}
+
+// projectRun projects one run, whose events arrive a second apart.
+func projectRun(t tester, s project.Settings, request string, events ...string) result {
+	t.Helper()
+	in := input{Settings: s, raw: stream(events...), at: everySecond}
+	if request != "" {
+		in.request = []byte(request)
+	}
+	results := projectAll(t, in)
+	if len(results) != 1 {
+		t.Fatalf("%d runs", len(results))
+	}
+	return results[0]
+}
+
+func stream(events ...string) string {
+	var b strings.Builder
+	for _, e := range events {
+		b.WriteString("data: " + e + "\n\n")
+	}
+	return b.String()
+}
+
+// brief writes findings as "code #event pointer", informations and warnings
+// in parentheses.
+func brief(list []finding.Finding) []string {
+	out := []string{}
+	for _, f := range list {
+		s := string(f.Code)
+		if f.EventIndex != nil {
+			s += fmt.Sprintf(" #%d", *f.EventIndex)
+		}
+		if f.Pointer != "" {
+			s += " " + string(f.Pointer)
+		}
+		if f.Severity != finding.Error {
+			s = "(" + s + ")"
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// left writes omissions as "reason #event pointer ×count".
+func left(list []project.Omission) []string {
+	out := []string{}
+	for _, o := range list {
+		s := string(o.Reason)
+		if o.EventIndex != nil {
+			s += fmt.Sprintf(" #%d", *o.EventIndex)
+		}
+		if o.File != "" {
+			s += " " + o.File
+		}
+		if o.Pointer != "" {
+			s += " " + string(o.Pointer)
+		}
+		if o.Count != 0 {
+			s += fmt.Sprintf(" ×%d", o.Count)
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// said writes messages as "id/role/name: content".
+func said(out *project.Output) []string {
+	list := []string{}
+	if out == nil {
+		return list
+	}
+	for _, m := range out.Artifact.Messages {
+		who := m.ID + "/" + m.Role
+		if m.Name != "" {
+			who += "/" + m.Name
+		}
+		list = append(list, who+": "+m.Content)
+	}
+	return list
+}
+
+func orEmpty(list []string) []string { return append([]string{}, list...) }
+
+func sorted(list []string) []string {
+	list = slices.Clone(list)
+	slices.Sort(list)
+	return list
+}

@@ -1,0 +1,117 @@
+package project_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/project"
+)
+
+// The envelope has each event as it was received, or without the white space
+// outside its strings where it spans lines.
+func TestEnvelopeLines(t *testing.T) {
+	tricky := ` { "type" : "MESSAGES_SNAPSHOT" , "messages" : [ {"id":"\" }\\","role":"user","content":"a\n b \\\\\" , "} ] , "k" : [ 1 , -2e+3 , null ] } `
+	compact := `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"\" }\\","role":"user","content":"a\n b \\\\\" , "}],"k":[1,-2e+3,null]}`
+	lines := strings.NewReplacer(" : ", " \n:\t", " , ", "\n, ").Replace
+	for _, c := range []struct {
+		name    string
+		framing capture.Framing
+		raw     string
+		want    [3]string
+	}{
+		{"one line", capture.SSE, stream(started, tricky, finished), [3]string{started, tricky, finished}},
+		{"several lines", capture.SSE, stream(strings.ReplaceAll(started, ",", "\ndata: ,")) + "data: " + strings.ReplaceAll(lines(tricky[:60])+tricky[60:], "\n", "\ndata:") + "\n\n" + stream("{\ndata\ndata: "+finished[1:]), [3]string{started, "", finished}},
+		{"array", capture.JSON, "[" + started + ",\n" + strings.Replace(tricky, " , ", " \r\n, ", 1) + "," + strings.ReplaceAll(finished, ":", "\t:\n") + "]", [3]string{started, "", finished}},
+		{"a CR within a line", capture.NDJSON, started + "\r\n" + strings.Replace(tricky, " : ", "\r: ", 1) + "\n" + finished, [3]string{started, "", finished}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.want[1] == "" {
+				c.want[1] = compact
+			}
+			r := projectAll(t, input{Settings: text("", ""), framing: c.framing, raw: c.raw, at: everySecond})[0]
+			if r.out == nil {
+				t.Fatal(brief(r.findings))
+			}
+			if diff := cmp.Diff(strings.Join(c.want[:], "\n")+"\n", string(r.out.Envelope)); diff != "" {
+				t.Error(diff)
+			}
+			// It is an envelope to whoever reads it.
+			if found, err := envelope.Check(capture.NewSplitter(bytes.NewReader(r.out.Envelope), capture.NDJSON)); err != nil || len(found) > 0 {
+				t.Error(err, brief(found))
+			}
+			// Its parts say where the events are.
+			for i, p := range r.out.Parts {
+				part := c.raw[p.Offset : p.Offset+p.Bytes]
+				if name := []string{"run_started", "messages_snapshot", "terminal"}[i]; p.Part != name || !strings.HasPrefix(strings.TrimSpace(part), "{") || !strings.HasSuffix(strings.TrimSpace(part), "}") {
+					t.Errorf("%+v is %q", p, part)
+				}
+			}
+		})
+	}
+}
+
+// A built snapshot is the second line, and no event of the capture.
+func TestBuiltSnapshot(t *testing.T) {
+	r := projectRun(t, folded, request(`{"name":"N\ud83d\ude00","role":"user","id":" u1","content":"a\"\\\u0000\u0007\n<é>"}`), started, textStart("a"), textContent("a", `x\t\u007f`), failed)
+	want := started + "\n" +
+		`{"type":"MESSAGES_SNAPSHOT","messages":[{"id":" u1","role":"user","content":"a\"\\\u0000\u0007\n<é>","name":"N😀"},{"id":"a","role":"assistant","content":"x\t` + "\x7f" + `"}]}` + "\n" + failed + "\n"
+	if r.out == nil {
+		t.Fatal(brief(r.findings))
+	}
+	if diff := cmp.Diff(want, string(r.out.Envelope)); diff != "" {
+		t.Error(diff)
+	}
+	parts := []project.Part{{Part: "run_started", Ref: envelope.Ref{Index: 0, Offset: 6, Bytes: int64(len(started))}},
+		{Part: "terminal", Ref: envelope.Ref{Index: 3, Offset: int64(strings.Index(stream(started, textStart("a"), textContent("a", `x\t\u007f`), failed), failed)), Bytes: int64(len(failed))}}}
+	if diff := cmp.Diff(parts, r.out.Parts); diff != "" || r.out.Origin != project.Built {
+		t.Error(diff)
+	}
+	if !finding.Has(r.findings, finding.SnapshotBuilt) {
+		t.Error("nothing says that the snapshot was built")
+	}
+	// Projecting the envelope strictly gives the same messages.
+	again := projectAll(t, input{Settings: strict, framing: capture.NDJSON, raw: string(r.out.Envelope), at: everySecond})[0]
+	if again.out == nil {
+		t.Fatal(brief(again.findings))
+	}
+	if diff := cmp.Diff(r.out.Artifact.Messages, again.out.Artifact.Messages); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The same events give the same bytes, whatever map order and time of day.
+func TestDeterminism(t *testing.T) {
+	rich := snapshot(`{"id":"a","role":"assistant","content":[{"type":"text","text":"x","k":1}],"toolCalls":[],"z":1,"b":2}`, `{"id":"b"}`, user)
+	streamed := []string{started, textStart("a", `"z":1`, `"b":2`), textContent("a", "x"), chunk(`"messageId":"s"`, `"subagentRunId":"q"`), chunk(`"messageId":"c"`, `"delta":"y"`), textStart("d"), failed}
+	for _, in := range []input{
+		{Settings: strict, raw: stream(started, snapshot(user, answer), failed)},
+		{Settings: text("last", ""), raw: stream(started, rich, snapshot(), rich, `{"type":"RUN_ERROR","message":"a\nb","code":null,"z":1,"b":2}`)},
+		{Settings: folded, raw: stream(streamed...), request: []byte(`{"z":0,"runId":"r1","b":1,"messages":[` + user + `]}`)},
+	} {
+		var first string
+		for range 20 {
+			in.at = everySecond
+			r := projectAll(t, in)[0]
+			if r.out == nil {
+				t.Fatal(brief(r.findings))
+			}
+			record, err := project.NewRecord(r.out, r.run, in.Settings, tool).Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			all := string(r.out.Bytes) + string(r.out.Envelope) + string(record) + strings.Join(brief(r.findings), "\n")
+			if first == "" {
+				first = all
+			}
+			if diff := cmp.Diff(first, all); diff != "" {
+				t.Fatal(diff)
+			}
+		}
+	}
+}

@@ -1,0 +1,365 @@
+package project_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/p20export/p20export/internal/digest"
+	"github.com/p20export/p20export/project"
+)
+
+var tool = project.Tool{Name: "p20export", Version: "0.1.0"}
+
+// oneRecord is a record with every key in it.
+func oneRecord(t *testing.T) (result, *project.Record) {
+	t.Helper()
+	s := text("last", "")
+	s.Operator = project.OperatorTimes{StartedAt: "2026-11-21T06:28:50Z", FinishedAt: "2026-11-21T06:28:51Z"}
+	if err := s.Check(); err != nil {
+		t.Fatal(err)
+	}
+	r := projectAll(t, input{Settings: s, raw: stream(started, snapshot(), `{"type":"RAW","event":1}`, snapshot(`{"id":"m","role":"user","content":"<&>","<k>":"secret"}`), finished)})[0]
+	if r.out == nil {
+		t.Fatal(brief(r.findings))
+	}
+	record := project.NewRecord(r.out, r.run, s, tool)
+	record.Complete(project.Source{Digest: digest.Of(nil), Bytes: 1038, Framing: "sse", ManifestDigest: digest.Of([]byte("m")), Run: 1}, "x.artifact.json", "x.envelope.ndjson")
+	return r, record
+}
+
+func TestRecordSpelling(t *testing.T) {
+	r, record := oneRecord(t)
+	got, err := record.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(index int) int64 {
+		events := []string{started, snapshot(), `{"type":"RAW","event":1}`, snapshot(`{"id":"m","role":"user","content":"<&>","<k>":"secret"}`)}
+		return int64(len(stream(events[:index]...)) + len("data: "))
+	}
+	want := fmt.Sprintf(`{
+  "_type": "https://in-toto.io/Statement/v1",
+  "subject": [
+    {
+      "name": "x.artifact.json",
+      "digest": {
+        "sha256": "%s"
+      }
+    },
+    {
+      "name": "x.envelope.ndjson",
+      "digest": {
+        "sha256": "%s"
+      }
+    }
+  ],
+  "predicateType": "https://github.com/p20export/p20export/record/v1",
+  "predicate": {
+    "projection": {
+      "name": "emitted-snapshot-text",
+      "version": 1,
+      "snapshot": "last",
+      "origin": "emitted"
+    },
+    "profile": "v1",
+    "tool": {
+      "name": "p20export",
+      "version": "0.1.0"
+    },
+    "capture": {
+      "digest": "%s",
+      "bytes": 1038,
+      "framing": "sse",
+      "manifest_digest": "%s",
+      "run": 1
+    },
+    "events": [
+      {
+        "part": "run_started",
+        "index": 0,
+        "offset": 6,
+        "bytes": %d
+      },
+      {
+        "part": "messages_snapshot",
+        "index": 3,
+        "offset": %d,
+        "bytes": %d
+      },
+      {
+        "part": "terminal",
+        "index": 4,
+        "offset": %d,
+        "bytes": %d
+      }
+    ],
+    "times": {
+      "source": "operator",
+      "started_at": "2026-11-21T06:28:50Z",
+      "finished_at": "2026-11-21T06:28:51Z"
+    },
+    "omissions": [
+      {
+        "event_index": 1,
+        "pointer": "",
+        "reason": "snapshot_not_chosen"
+      },
+      {
+        "event_index": 3,
+        "pointer": "/messages/0/<k>",
+        "reason": "key_outside_subset"
+      }
+    ],
+    "families": {
+      "RUN_STARTED": 1,
+      "MESSAGES_SNAPSHOT": 2,
+      "RAW": 1,
+      "RUN_FINISHED": 1
+    },
+    "sizes": {
+      "capture_bytes": 1038,
+      "envelope_bytes": %d,
+      "artifact_bytes": %d
+    }
+  }
+}
+`, digest.Of(r.out.Bytes).Hex(), digest.Of(r.out.Envelope).Hex(), digest.Of(nil), digest.Of([]byte("m")), len(started),
+		at(3), len(snapshot(`{"id":"m","role":"user","content":"<&>","<k>":"secret"}`)), at(4), len(finished), len(r.out.Envelope), len(r.out.Bytes))
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Error(diff)
+	}
+	if strings.Contains(string(got), "secret") {
+		t.Error("an omission holds the omitted value")
+	}
+}
+
+// What is decoded encodes to the same bytes; nothing but the one spelling is
+// decoded.
+func TestRecordDecode(t *testing.T) {
+	_, record := oneRecord(t)
+	data, _ := record.Encode()
+	back, err := project.DecodeRecord(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, _ := back.Encode(); string(again) != string(data) {
+		t.Error(cmp.Diff(string(data), string(again)))
+	}
+	if same, err := back.Same(record); !same || err != nil {
+		t.Error("the decoded record is not the same", err)
+	}
+	replace := func(old, new string) string {
+		if !strings.Contains(string(data), old) {
+			t.Fatalf("the record has no %q", old)
+		}
+		return strings.Replace(string(data), old, new, 1)
+	}
+	for name, bad := range map[string]string{
+		"nothing":           "",
+		"null":              "null\n",
+		"cut":               string(data[:len(data)/2]),
+		"no last newline":   strings.TrimSuffix(string(data), "\n"),
+		"two last newlines": string(data) + "\n",
+		"bytes after":       string(data) + "{}",
+		"compact":           strings.ReplaceAll(strings.ReplaceAll(string(data), "\n", ""), " ", ""),
+		"tabs":              strings.ReplaceAll(string(data), "  ", "\t"),
+		"CRLF":              strings.ReplaceAll(string(data), "\n", "\r\n"),
+		"byte order mark":   "\ufeff" + string(data),
+		"escaped letter":    replace(`"RAW"`, `"\u0052AW"`),
+		"escaped <":         replace(`<k>`, `\u003ck>`),
+		"unknown key":       replace(`"profile": "v1",`, `"profile": "v1",`+"\n    "+`"x": 1,`),
+		"key twice":         replace(`"profile": "v1",`, `"profile": "v1",`+"\n    "+`"profile": "v1",`),
+		"key in capitals":   replace(`"profile"`, `"Profile"`),
+		"other key order":   replace(`"index": 0,`+"\n        "+`"offset": 6,`, `"offset": 6,`+"\n        "+`"index": 0,`),
+		"missing key":       replace(`"profile": "v1",`+"\n    ", ``),
+		"null for a string": replace(`"profile": "v1"`, `"profile": null`),
+		"null event index":  replace(`"event_index": 1`, `"event_index": null`),
+		"number as text":    replace(`"run": 1`, `"run": "1"`),
+		"number spelled":    replace(`"bytes": 1038`, `"bytes": 1038.0`),
+		"number with e":     replace(`"bytes": 1038`, `"bytes": 1038e0`),
+		"omissions null":    replace(`"omissions": [`, `"omissions": null, "x": [`),
+		"family of zero":    replace(`"RAW": 1`, `"RAW": 0`),
+		"family twice":      replace(`"RAW": 1`, `"RAW": 1,`+"\n      "+`"RAW": 1`),
+		"other _type":       replace(`Statement/v1`, `Statement/v0.1`),
+		"other predicate":   replace(`record/v1`, `record/v2`),
+		"one subject":       replace(`"subject": [`, `"subject": [], "x": [`),
+		"half a pair":       replace(`"RAW"`, `"\ud800"`),
+		"invalid UTF-8":     replace(`"RAW"`, "\"\xff\""),
+		"empty finished_at": replace(`"finished_at": "2026-11-21T06:28:51Z"`, `"finished_at": ""`),
+		"count of zero":     replace(`"reason": "snapshot_not_chosen"`, `"reason": "snapshot_not_chosen",`+"\n        "+`"count": 0`),
+		"empty manifest":    replace(`"manifest_digest": "`+string(digest.Of([]byte("m"))), `"manifest_digest": "`),
+	} {
+		if _, err := project.DecodeRecord([]byte(bad)); err == nil {
+			t.Errorf("%s: decoded", name)
+		}
+	}
+	// The subjects themselves are two.
+	var tree map[string]any
+	if err := json.Unmarshal(data, &tree); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{0, 1, 3} {
+		changed := *record
+		changed.Subject = make([]project.Subject, n)
+		data, err := changed.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := project.DecodeRecord(data); err == nil {
+			t.Errorf("a record of %d subjects was decoded", n)
+		}
+	}
+	if _, err := project.DecodeRecord(make([]byte, project.MaxRecordBytes+1)); err == nil || !strings.Contains(err.Error(), "limit") {
+		t.Errorf("a record past the limit: %v", err)
+	}
+}
+
+// The optional keys are absent, not empty, when there is nothing to say.
+func TestRecordLeast(t *testing.T) {
+	r := projectRun(t, strict, "", started, snapshot(user), finished)
+	record := project.NewRecord(r.out, r.run, strict, tool)
+	record.Complete(project.Source{Digest: digest.Of(nil), Framing: "ndjson", Run: 2}, "a", "b")
+	data, err := record.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(data), `"omissions": [],`) || !strings.Contains(string(data), `"source": "arrival"`) {
+		t.Errorf("%s", data)
+	}
+	for _, key := range []string{"manifest_digest", "started_at", "finished_at", "event_index", "count"} {
+		if strings.Contains(string(data), `"`+key+`"`) {
+			t.Errorf("there is a key %s", key)
+		}
+	}
+	if _, err := project.DecodeRecord(data); err != nil {
+		t.Error(err)
+	}
+	built := projectRun(t, folded, request(user), started, failed)
+	s := folded
+	if err := s.Check(); err != nil {
+		t.Fatal(err)
+	}
+	record = project.NewRecord(built.out, built.run, s, tool)
+	if record.Predicate.Projection != (project.Projection{Name: "folded-stream", Version: 1, Snapshot: "only", Origin: "built"}) || len(record.Predicate.Events) != 2 {
+		t.Errorf("%+v %v", record.Predicate.Projection, record.Predicate.Events)
+	}
+}
+
+// Two records are the same when nothing but the tool tells them apart: any
+// other value that changes makes another record.
+func TestRecordSame(t *testing.T) {
+	_, record := oneRecord(t)
+	data, _ := record.Encode()
+	again := func() *project.Record {
+		r, err := project.DecodeRecord(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	other := again()
+	other.Predicate.Tool = project.Tool{Name: "p20export", Version: "9.9.9"}
+	if same, err := record.Same(other); !same || err != nil {
+		t.Error("the tool's version tells them apart", err)
+	}
+	if other.Predicate.Tool.Version != "9.9.9" || record.Predicate.Tool != tool {
+		t.Error("comparing changes a record")
+	}
+	changes := 0
+	var walk func(v reflect.Value, path string)
+	check := func(path string, o *project.Record) {
+		changes++
+		if same, err := record.Same(o); same || err != nil {
+			t.Errorf("%s does not tell them apart: %v", path, err)
+		}
+	}
+	var root *project.Record
+	walk = func(v reflect.Value, path string) {
+		switch v.Kind() {
+		case reflect.Struct:
+			if v.Type() == reflect.TypeFor[project.Tool]() {
+				return
+			}
+			for i := range v.NumField() {
+				if v.Type().Field(i).IsExported() {
+					walk(v.Field(i), path+"."+v.Type().Field(i).Name)
+				}
+			}
+		case reflect.Slice:
+			for i := range v.Len() {
+				walk(v.Index(i), fmt.Sprintf("%s[%d]", path, i))
+			}
+		case reflect.Pointer:
+			if !v.IsNil() {
+				walk(v.Elem(), path)
+			}
+		case reflect.String:
+			old := v.String()
+			v.SetString(old + "x")
+			check(path, root)
+			v.SetString(old)
+		case reflect.Int, reflect.Int64:
+			old := v.Int()
+			v.SetInt(old + 1)
+			check(path, root)
+			v.SetInt(old)
+		}
+	}
+	root = again()
+	walk(reflect.ValueOf(root).Elem(), "record")
+	if changes < 40 {
+		t.Errorf("only %d values were changed", changes)
+	}
+	root.Predicate.Families.Add("RAW")
+	check("families", root)
+	root = again()
+	root.Predicate.Omissions = root.Predicate.Omissions[:1]
+	check("omissions", root)
+}
+
+func TestSettings(t *testing.T) {
+	var s project.Settings
+	if err := s.Check(); err != nil || s != (project.Settings{Projection: "emitted-snapshot", Snapshot: "only", Profile: "v1"}) {
+		t.Errorf("%+v %v", s, err)
+	}
+	for _, ok := range []project.Settings{{Projection: "emitted-snapshot-text", Snapshot: "last"}, {Projection: "folded-stream", Snapshot: "only", Profile: "assay"}, {Projection: "emitted-snapshot-text", Snapshot: "12"}} {
+		if err := ok.Check(); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, bad := range []project.Settings{
+		{Snapshot: "last"}, {Projection: "folded-stream", Snapshot: "1"}, {Projection: "emitted-snapshot", Snapshot: "first"},
+		{Projection: "emitted"}, {Profile: "v2"}, {Projection: "emitted-snapshot-text", Snapshot: "0"},
+		{Operator: project.OperatorTimes{FinishedAt: "2026-11-21T06:28:50Z"}},
+	} {
+		if err := bad.Check(); err == nil {
+			t.Errorf("%+v is taken", bad)
+		}
+	}
+	for _, sel := range []string{"only", "first", "last", "1", "2000000"} {
+		if got, err := project.ParseSelection(sel); err != nil || string(got) != sel {
+			t.Errorf("%q: %q %v", sel, got, err)
+		}
+	}
+	for _, sel := range []string{"", "0", "-1", "+1", "01", "1.0", "1e1", "First", " 1", "99999999999999999999", "all"} {
+		if got, err := project.ParseSelection(sel); err == nil {
+			t.Errorf("%q: %q", sel, got)
+		}
+	}
+	for _, n := range project.Names() {
+		if got, err := project.ParseName(string(n)); err != nil || got != n || !project.Known(n, 1) || project.Known(n, 2) || project.Known(n, 0) {
+			t.Errorf("%s: %v", n, err)
+		}
+	}
+	if _, err := project.ParseName("x"); err == nil || project.Known("x", 1) {
+		t.Error("an unknown projection is known")
+	}
+	if project.Names()[0] != project.EmittedSnapshot {
+		t.Error("the default is not the first")
+	}
+}
