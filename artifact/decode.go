@@ -10,13 +10,13 @@ import (
 )
 
 // Decode reads an artifact strictly and reports everything that is wrong with
-// it under the profile, in document order; from the 101st finding on they are
-// counted. The artifact is nil when any finding is an error. Non-canonical
-// JSON is read; IsCanonical tells.
+// it under the profile, in document order. From the 101st finding on they are
+// only counted, by a finding that stands last. The artifact is nil when any
+// finding is an error. Non-canonical JSON is read; IsCanonical tells.
 func Decode(data []byte, p Profile) (*Artifact, []finding.Finding) {
 	c := &checker{profile: p, data: data}
 	if len(data) > MaxFileBytes {
-		c.report(finding.New(finding.TooLarge, "%d bytes; the limit is %d", len(data), MaxFileBytes))
+		c.report(finding.New(finding.TooLarge, "the file is larger than %d bytes", MaxFileBytes))
 		return nil, c.result()
 	}
 	c.json = strictjson.NewDecoder(data)
@@ -54,6 +54,22 @@ func (c *checker) report(f finding.Finding) {
 	}
 }
 
+// fault reports what is wrong at the decoder's place. Past the listed findings
+// it builds nothing: a hostile file may hold a million of them.
+func (c *checker) fault(code finding.Code, start int, format string, args ...any) {
+	if len(c.findings) == maxFindings {
+		c.failed = true
+		c.uncount++
+		return
+	}
+	c.report(finding.New(code, format, args...).At(int64(start)).On(c.json.Pointer()))
+}
+
+// quoted is input that is quoted only when its message is built.
+type quoted string
+
+func (q quoted) String() string { return finding.Quote(string(q)) }
+
 // result orders the findings and gives them their lines.
 func (c *checker) result() []finding.Finding {
 	finding.Sort(c.findings)
@@ -75,32 +91,31 @@ func (c *checker) result() []finding.Finding {
 
 // text is one string key of the contract.
 type text struct {
-	to       *string
-	limit    func(Limits) int
-	exact    string // the only value, where there is one
-	required bool
-	check    func(*checker, string) (code finding.Code, why string)
+	to    *string
+	limit func(Limits) int
+	exact string // the only value, where there is one
+	check func(*checker, string) (code finding.Code, why string)
 }
 
 func (c *checker) keys() map[string]text {
 	ref := func(l Limits) int { return l.Ref }
 	return map[string]text{
-		"schema":            {to: &c.a.Schema, exact: Schema, required: true},
-		"framework":         {to: &c.a.Framework, exact: Framework, required: true},
-		"surface":           {to: &c.a.Surface, exact: Surface, required: true},
-		"thread_id_ref":     {to: &c.a.ThreadIDRef, limit: ref, required: true, check: checkRef},
-		"run_id_ref":        {to: &c.a.RunIDRef, limit: ref, required: true, check: checkRef},
+		"schema":            {to: &c.a.Schema, exact: Schema},
+		"framework":         {to: &c.a.Framework, exact: Framework},
+		"surface":           {to: &c.a.Surface, exact: Surface},
+		"thread_id_ref":     {to: &c.a.ThreadIDRef, limit: ref, check: checkRef},
+		"run_id_ref":        {to: &c.a.RunIDRef, limit: ref, check: checkRef},
 		"parent_run_id_ref": {to: &c.a.ParentRunIDRef, limit: ref, check: checkRef},
-		"started_at":        {to: &c.a.StartedAt, required: true, check: checkTime},
+		"started_at":        {to: &c.a.StartedAt, check: checkTime},
 		"finished_at":       {to: &c.a.FinishedAt, check: checkTime},
-		"terminal_event":    {to: &c.a.TerminalEvent, required: true, check: checkTerminal},
+		"terminal_event":    {to: &c.a.TerminalEvent, check: checkTerminal},
 		"error_code":        {to: &c.a.ErrorCode, limit: func(l Limits) int { return l.ErrorCode }, check: checkError},
 		"error_message":     {to: &c.a.ErrorMessage, limit: func(l Limits) int { return l.ErrorMessage }, check: checkError},
 	}
 }
 
-// keyOrder is the contract's order, in which missing keys are reported.
-var keyOrder = []string{"schema", "framework", "surface", "thread_id_ref", "run_id_ref", "started_at", "messages", "terminal_event"}
+// required lists the keys every artifact has, in the contract's order.
+var required = []string{"schema", "framework", "surface", "thread_id_ref", "run_id_ref", "started_at", "messages", "terminal_event"}
 
 func (c *checker) artifact() error {
 	start, err := c.json.Next()
@@ -109,8 +124,7 @@ func (c *checker) artifact() error {
 	}
 	if start.Kind != strictjson.ObjectStart {
 		c.report(finding.New(finding.NotObject, "the file holds %s where an artifact is an object", start.Kind).At(int64(start.Start)))
-		_, err := c.walk(start, true)
-		return err
+		return c.walk(start, true)
 	}
 	keys := c.keys()
 	c.seen = make(map[string]strictjson.Token, len(keys)+1)
@@ -129,7 +143,7 @@ func (c *checker) artifact() error {
 	if err != nil {
 		return err
 	}
-	for _, name := range keyOrder {
+	for _, name := range required {
 		if _, ok := c.seen[name]; !ok {
 			c.report(finding.New(finding.KeyMissing, "the required key %s is missing", name).At(int64(start.Start)).On(finding.Pointer("").Name(name)))
 		}
@@ -149,28 +163,27 @@ func (c *checker) object(member func(name string, value strictjson.Token) (bool,
 		if err != nil || t.Kind == strictjson.ObjectEnd {
 			return err
 		}
-		name, valid := c.json.Text(t)
 		if t.Duplicate {
-			c.report(c.json.Repeated(t).(finding.Finding))
-		}
-		at := c.json.Pointer()
-		value, err := c.json.Next()
-		if err != nil {
-			return err
-		}
-		if t.Duplicate {
-			if _, err := c.walk(value, false); err != nil {
+			c.repeated(t)
+			if t, err = c.json.Next(); err == nil {
+				err = c.walk(t, false)
+			}
+			if err != nil {
 				return err
 			}
 			continue
 		}
-		known, err := false, error(nil)
+		name, valid := c.json.Text(t)
+		value, err := c.json.Next()
+		if err != nil {
+			return err
+		}
+		known := false
 		if valid {
 			known, err = member(name, value)
 		}
 		if err == nil && !known {
-			smuggled := c.unknown(name, t, at)
-			_, err = c.walk(value, smuggled)
+			err = c.walk(value, c.unknown(name, t))
 		}
 		if err != nil {
 			return err
@@ -180,78 +193,84 @@ func (c *checker) object(member func(name string, value strictjson.Token) (bool,
 
 // unknown reports a key the contract does not have, and says whether it brings
 // in an event family.
-func (c *checker) unknown(name string, t strictjson.Token, at finding.Pointer) bool {
+func (c *checker) unknown(name string, t strictjson.Token) bool {
 	if f, ok := family(name); ok {
-		c.smuggled(name, f, t, at)
+		c.smuggled(name, f, t)
 		return true
 	}
-	c.report(finding.New(finding.KeyUnknown, "the key %s is not part of the contract", finding.Quote(name)).At(int64(t.Start)).On(at))
+	c.fault(finding.KeyUnknown, t.Start, "the key %s is not part of the contract", quoted(name))
 	return false
 }
 
-func (c *checker) smuggled(name, family string, t strictjson.Token, at finding.Pointer) {
-	c.report(finding.New(finding.ExtraEventFamily, "the key %s brings in %s; an artifact holds no other AG-UI event family", finding.Quote(name), family).At(int64(t.Start)).On(at))
+func (c *checker) smuggled(name, family string, t strictjson.Token) {
+	c.fault(finding.ExtraEventFamily, t.Start, "the key %s brings in %s; an artifact holds no other AG-UI event family", quoted(name), family)
+}
+
+func (c *checker) repeated(t strictjson.Token) {
+	name, _ := c.json.Text(t)
+	c.fault(finding.JSONDuplicateKey, t.Start, "the key %s stands twice in one object", quoted(name))
 }
 
 // walk reads over the value that t begins, reporting keys inside it that bring
 // in an event family unless quiet, and keys that stand twice.
-func (c *checker) walk(t strictjson.Token, quiet bool) (end int, err error) {
+func (c *checker) walk(t strictjson.Token, quiet bool) (err error) {
 	if t.Kind != strictjson.ObjectStart && t.Kind != strictjson.ArrayStart {
-		return t.End, nil
+		return nil
 	}
 	for depth := c.json.Depth(); c.json.Depth() >= depth; {
 		if t, err = c.json.Next(); err != nil {
-			return 0, err
+			return err
 		}
 		if t.Kind != strictjson.Name {
 			continue
 		}
 		if t.Duplicate {
-			c.report(c.json.Repeated(t).(finding.Finding))
+			c.repeated(t)
+		}
+		if quiet {
+			continue
 		}
 		name, _ := c.json.Text(t)
-		if f, ok := family(name); ok && !quiet {
-			c.smuggled(name, f, t, c.json.Pointer())
+		if f, ok := family(name); ok {
+			c.smuggled(name, f, t)
 		}
 	}
-	return t.End, nil
+	return nil
 }
 
 // text reads one string of the contract.
 func (c *checker) text(t strictjson.Token, key text) error {
-	at := c.json.Pointer()
 	fault := func(code finding.Code, format string, args ...any) {
-		c.report(finding.New(code, format, args...).At(int64(t.Start)).On(at))
+		c.fault(code, t.Start, "%s %s", c.json.Pointer(), fmt.Sprintf(format, args...))
 	}
 	if t.Kind != strictjson.String {
-		fault(finding.WrongType, "%s is %s where a string belongs", at, t.Kind)
-		_, err := c.walk(t, false)
-		return err
+		fault(finding.WrongType, "is %s where a string belongs", t.Kind)
+		return c.walk(t, false)
 	}
 	value, valid := c.json.Text(t)
 	*key.to = value
 	if !valid {
-		fault(finding.LoneSurrogate, "%s holds half of a surrogate pair", at)
+		fault(finding.LoneSurrogate, "holds half of a surrogate pair")
 		return nil
 	}
 	if key.exact != "" {
 		if value != key.exact {
-			fault(finding.WrongValue, "%s is %s; it must be %q", at, finding.Quote(value), key.exact)
+			fault(finding.WrongValue, "is %s; it must be %q", quoted(value), key.exact)
 		}
 		return nil
 	}
 	if IsBlank(value) {
-		fault(finding.ValueBlank, "%s is blank", at)
+		fault(finding.ValueBlank, "is blank")
 		return nil
 	}
 	if key.limit != nil {
 		if n, limit, ok := c.profile.within(value, key.limit); !ok {
-			fault(finding.TooLong, "%s has %d code points; the limit is %d", at, n, limit)
+			fault(finding.TooLong, "has %d code points; the limit is %d", n, limit)
 		}
 	}
 	if key.check != nil {
 		if code, why := key.check(c, value); code != "" {
-			fault(code, "%s %s", at, why)
+			fault(code, "%s", why)
 		}
 	}
 	return nil
@@ -276,7 +295,7 @@ func checkTerminal(_ *checker, s string) (finding.Code, string) {
 		return "", ""
 	}
 	why := fmt.Sprintf("is %s; it must be RUN_FINISHED or RUN_ERROR", finding.Quote(s))
-	if _, ok := family(s); ok {
+	if f, ok := family(s); ok && f != RunFinished && f != RunError {
 		return finding.ExtraEventFamily, why
 	}
 	return finding.WrongValue, why
@@ -294,27 +313,28 @@ func (c *checker) whole() {
 	if c.seen == nil {
 		return
 	}
-	at := func(key string, f finding.Finding) {
-		c.report(f.At(int64(c.seen[key].Start)).On(finding.Pointer("").Name(key)))
+	// at reports f about pointer, at the value of key.
+	at := func(key, pointer string, f finding.Finding) {
+		c.report(f.At(int64(c.seen[key].Start)).On(finding.Pointer("").Name(pointer)))
 	}
 	started, err1 := ParseTime(c.a.StartedAt)
 	finished, err2 := ParseTime(c.a.FinishedAt)
 	if err1 == nil && err2 == nil && finished.Before(started) {
-		at("finished_at", finding.New(finding.TimesOutOfOrder, "finished_at %s is before started_at %s", c.a.FinishedAt, c.a.StartedAt))
+		at("finished_at", "finished_at", finding.New(finding.TimesOutOfOrder, "finished_at %s is before started_at %s", c.a.FinishedAt, c.a.StartedAt))
 	}
 	_, hasMessage := c.seen["error_message"]
 	_, hasCode := c.seen["error_code"]
 	switch c.a.TerminalEvent {
 	case RunError:
 		if !hasMessage {
-			at("terminal_event", finding.New(finding.KeyMissing, "error_message is required beside RUN_ERROR"))
+			at("terminal_event", "error_message", finding.New(finding.KeyMissing, "error_message is required beside RUN_ERROR"))
 		}
 	case RunFinished:
 		if hasMessage {
-			at("error_message", finding.New(finding.ErrorKeyForbidden, "error_message may not stand beside RUN_FINISHED"))
+			at("error_message", "error_message", finding.New(finding.ErrorKeyForbidden, "error_message may not stand beside RUN_FINISHED"))
 		}
 		if hasCode {
-			at("error_code", finding.New(finding.ErrorKeyForbidden, "error_code may not stand beside RUN_FINISHED"))
+			at("error_code", "error_code", finding.New(finding.ErrorKeyForbidden, "error_code may not stand beside RUN_FINISHED"))
 		}
 	}
 	if c.profile == Assay && !c.failed {

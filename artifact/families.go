@@ -57,6 +57,6 @@ func family(name string) (string, bool) {
 	return f, ok
 }
 
-func normal(name string) string {
-	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))
-}
+var separators = strings.NewReplacer("_", "", "-", "")
+
+func normal(name string) string { return separators.Replace(strings.ToLower(name)) }

@@ -11,11 +11,9 @@ import (
 // messages reads the message list. Past the limit messages are counted and no
 // longer kept.
 func (c *checker) messages(t strictjson.Token) error {
-	at := c.json.Pointer()
 	if t.Kind != strictjson.ArrayStart {
-		c.report(finding.New(finding.WrongType, "%s is %s where a list belongs", at, t.Kind).At(int64(t.Start)).On(at))
-		_, err := c.walk(t, false)
-		return err
+		c.fault(finding.WrongType, t.Start, "%s is %s where a list belongs", c.json.Pointer(), t.Kind)
+		return c.walk(t, false)
 	}
 	ids := make(map[string]int)
 	limit := c.profile.Limits().Messages
@@ -29,7 +27,7 @@ func (c *checker) messages(t strictjson.Token) error {
 			break
 		}
 		if count++; count > limit {
-			_, err = c.walk(m, true)
+			err = c.walk(m, true)
 		} else {
 			err = c.message(m, count-1, ids)
 		}
@@ -39,57 +37,63 @@ func (c *checker) messages(t strictjson.Token) error {
 	}
 	switch {
 	case count == 0:
-		c.report(finding.New(finding.MessagesEmpty, "%s holds no message", at).At(int64(t.Start)).On(at))
+		c.fault(finding.MessagesEmpty, t.Start, "%s holds no message", c.json.Pointer())
 	case count > limit:
-		c.report(finding.New(finding.MessagesTooMany, "%s holds %d messages; the limit is %d", at, count, limit).At(int64(t.Start)).On(at))
+		c.fault(finding.MessagesTooMany, t.Start, "%s holds %d messages; the limit is %d", c.json.Pointer(), count, limit)
 	}
 	return nil
 }
 
 func (c *checker) message(t strictjson.Token, i int, ids map[string]int) error {
-	at := c.json.Pointer()
 	if t.Kind != strictjson.ObjectStart {
-		c.report(finding.New(finding.WrongType, "%s is %s where a message is an object", at, t.Kind).At(int64(t.Start)).On(at))
-		_, err := c.walk(t, false)
-		return err
+		c.fault(finding.WrongType, t.Start, "%s is %s where a message is an object", c.json.Pointer(), t.Kind)
+		return c.walk(t, false)
 	}
 	c.a.Messages = append(c.a.Messages, Message{})
 	m := &c.a.Messages[len(c.a.Messages)-1]
-	keys := [4]struct {
-		name string
-		text
-	}{
-		{"id", text{to: &m.ID, limit: func(l Limits) int { return l.MessageID }, required: true, check: func(c *checker, id string) (finding.Code, string) {
-			if first, ok := ids[Trim(id)]; ok {
-				return finding.MessageIDRepeated, fmt.Sprintf("repeats the id of /messages/%d", first)
-			}
-			ids[Trim(id)] = i
-			return "", ""
-		}}},
-		{"role", text{to: &m.Role, required: true, check: checkRole}},
-		{"content", text{to: &m.Content, limit: func(l Limits) int { return l.Content }, required: true}},
-		{"name", text{to: &m.Name, limit: func(l Limits) int { return l.Name }}},
-	}
-	var seen [4]bool
-	err := c.object(func(name string, value strictjson.Token) (bool, error) {
-		for k := range keys {
-			if keys[k].name == name {
-				seen[k] = true
-				return true, c.text(value, keys[k].text)
-			}
+	var id, role, content bool
+	err := c.object(func(name string, value strictjson.Token) (known bool, err error) {
+		switch name {
+		case "id":
+			id = true
+			err = c.text(value, text{to: &m.ID, limit: limitID, check: func(_ *checker, s string) (finding.Code, string) {
+				if first, ok := ids[Trim(s)]; ok {
+					return finding.MessageIDRepeated, fmt.Sprintf("repeats the id of /messages/%d", first)
+				}
+				ids[Trim(s)] = i
+				return "", ""
+			}})
+		case "role":
+			role = true
+			err = c.text(value, text{to: &m.Role, check: checkRole})
+		case "content":
+			content = true
+			err = c.text(value, text{to: &m.Content, limit: limitContent})
+		case "name":
+			err = c.text(value, text{to: &m.Name, limit: limitName})
+		default:
+			return false, nil
 		}
-		return false, nil
+		return true, err
 	})
 	if err != nil {
 		return err
 	}
-	for k := range keys {
-		if keys[k].required && !seen[k] {
-			c.report(finding.New(finding.KeyMissing, "message %d has no %s", i, keys[k].name).At(int64(t.Start)).On(at.Name(keys[k].name)))
+	for _, key := range [...]struct {
+		name string
+		seen bool
+	}{{"id", id}, {"role", role}, {"content", content}} {
+		if !key.seen {
+			at := finding.Pointer("/messages").Index(i)
+			c.report(finding.New(finding.KeyMissing, "%s has no %s", at, key.name).At(int64(t.Start)).On(at.Name(key.name)))
 		}
 	}
 	return nil
 }
+
+func limitID(l Limits) int      { return l.MessageID }
+func limitContent(l Limits) int { return l.Content }
+func limitName(l Limits) int    { return l.Name }
 
 func checkRole(_ *checker, role string) (finding.Code, string) {
 	if IsRole(role) {
@@ -102,9 +106,9 @@ func checkRole(_ *checker, role string) (finding.Code, string) {
 	return finding.WrongValue, why
 }
 
-// eventData returns how many bytes the artifact takes in an Assay event line:
-// its RFC 8785 form, with strings as they stand, which are never shorter than
-// the trimmed ones Assay stores.
+// eventData bounds how many bytes the artifact takes in an Assay event line: its
+// RFC 8785 form with the trimmed strings that Assay stores, as if every optional
+// key were there.
 func eventData(a *Artifact) int {
 	const (
 		keys       = len(`{"schema":,"framework":,"surface":,"thread_id_ref":,"run_id_ref":,"parent_run_id_ref":,"started_at":,"finished_at":,"messages":[],"terminal_event":,"error_code":,"error_message":}`)
@@ -113,7 +117,7 @@ func eventData(a *Artifact) int {
 	n := keys
 	var scratch []byte
 	add := func(s string) {
-		scratch = AppendString(scratch[:0], s)
+		scratch = AppendString(scratch[:0], Trim(s))
 		n += len(scratch)
 	}
 	for _, s := range []string{a.Schema, a.Framework, a.Surface, a.ThreadIDRef, a.RunIDRef, a.ParentRunIDRef, a.StartedAt, a.FinishedAt, a.TerminalEvent, a.ErrorCode, a.ErrorMessage} {

@@ -2,7 +2,6 @@ package artifact
 
 import (
 	"errors"
-	"fmt"
 	"regexp"
 	"time"
 )
@@ -12,8 +11,8 @@ import (
 // leap second and no hour 24.
 var timestamp = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
 
-// ParseTime reads a timestamp of the contract. As an instant it must lie in
-// the years 1 to 9999 of UTC.
+// ParseTime reads a timestamp of the contract. As written and as an instant it
+// must lie in the years 1 to 9999, the instant in those of UTC.
 func ParseTime(s string) (time.Time, error) {
 	if !timestamp.MatchString(s) {
 		return time.Time{}, errors.New("not RFC 3339 with Z or an offset and at most six fraction digits")
@@ -23,7 +22,7 @@ func ParseTime(s string) (time.Time, error) {
 		return time.Time{}, errors.New("no such date or time of day")
 	}
 	if year := t.UTC().Year(); year < 1 || year > 9999 || s[:4] == "0000" {
-		return time.Time{}, fmt.Errorf("year %d is outside 1 to 9999", year)
+		return time.Time{}, errors.New("its year is outside 1 to 9999")
 	}
 	return t, nil
 }

@@ -6,6 +6,7 @@ package atomicfile
 
 import (
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -21,17 +22,14 @@ type Staged struct {
 }
 
 // Stage writes data to a temporary file in dir and syncs it. It is published
-// or discarded by the caller.
+// or discarded by the caller. Who may read the file is for the umask to say.
 func Stage(dir string, data []byte) (*Staged, error) {
-	f, err := os.CreateTemp(dir, ".p20export-*.tmp")
+	s := &Staged{dir: dir, temp: filepath.Join(dir, ".p20export-"+rand.Text()+".tmp")}
+	f, err := os.OpenFile(s.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return nil, err
 	}
-	s := &Staged{dir: dir, temp: f.Name()}
 	_, err = f.Write(data)
-	if err == nil {
-		err = f.Chmod(0o644)
-	}
 	if err == nil {
 		err = f.Sync()
 	}
@@ -99,16 +97,17 @@ func (s *Staged) compare(final string) error {
 }
 
 // Holds reports whether the file is a regular file of exactly these bytes.
+// Anything else is not opened: opening a pipe waits for its writer.
 func Holds(path string, data []byte) (bool, error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() != int64(len(data)) {
+		return false, err
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return false, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() || info.Size() != int64(len(data)) {
-		return false, err
-	}
 	there, err := io.ReadAll(io.LimitReader(f, int64(len(data))+1))
 	return bytes.Equal(there, data), err
 }

@@ -85,7 +85,7 @@ func (o *Object) ReadText(d *Decoder, data []byte) (Value, error) {
 	if err != nil {
 		return Value{}, err
 	}
-	end := t.End
+	var end int
 	if t.Kind == ObjectStart {
 		end, err = o.read(d)
 	} else {

@@ -10,9 +10,10 @@ import (
 
 // string reads RFC 8259 §7 and checks that it is UTF-8.
 func (d *Decoder) string(kind Kind) (Token, error) {
-	t := Token{Kind: kind, Start: d.pos}
+	start := d.pos
 	ascii := true
-	for i := t.Start + 1; ; {
+	d.escaped = false
+	for i := start + 1; ; {
 		for i+8 <= len(d.data) {
 			n := plain(binary.LittleEndian.Uint64(d.data[i:]))
 			i += n
@@ -21,7 +22,7 @@ func (d *Decoder) string(kind Kind) (Token, error) {
 			}
 		}
 		if i >= len(d.data) {
-			return t, d.badString(t.Start, i, "a string is not closed")
+			return Token{}, d.badString(start, i, "a string is not closed")
 		}
 		c := d.data[i]
 		switch {
@@ -30,21 +31,20 @@ func (d *Decoder) string(kind Kind) (Token, error) {
 			for i++; i < len(d.data) && d.data[i] >= utf8.RuneSelf; i++ {
 			}
 		case c == '"':
-			if !ascii && !utf8.Valid(d.data[t.Start:i]) {
-				return t, d.badString(t.Start, i, "")
+			if !ascii && !utf8.Valid(d.data[start:i]) {
+				return Token{}, d.badString(start, i, "")
 			}
 			d.pos = i + 1
-			t.End = d.pos
-			return t, nil
+			return Token{Kind: kind, Start: start, End: d.pos}, nil
 		case c == '\\':
 			n := escapeLen(d.data[i:])
 			if n == 0 {
-				return t, d.badString(t.Start, i, "a bad escape in a string")
+				return Token{}, d.badString(start, i, "a bad escape in a string")
 			}
-			t.escaped = true
+			d.escaped = true
 			i += n
 		case c < 0x20:
-			return t, d.badString(t.Start, i, "control character 0x%02x in a string", c)
+			return Token{}, d.badString(start, i, "control character 0x%02x in a string", c)
 		default:
 			i++
 		}

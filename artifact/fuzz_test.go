@@ -1,0 +1,184 @@
+package artifact_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/internal/finding"
+)
+
+// checkLaws holds the laws of Decode on any bytes.
+func checkLaws(t rapid.TB, data []byte) {
+	t.Helper()
+	accepted := make(map[artifact.Profile]bool)
+	for _, p := range artifact.Profiles() {
+		a, findings := artifact.Decode(data, p)
+		accepted[p] = a != nil
+		if finding.Failed(findings) != (a == nil) {
+			t.Fatalf("%s: %q: artifact %v with %v", p, data, a, findings)
+		}
+		checkFindings(t, data, findings)
+		if a == nil {
+			continue
+		}
+		canonical := artifact.Encode(a)
+		if len(canonical) > artifact.MaxFileBytes {
+			continue // a file near the limit, written without white space
+		}
+		again, findings := artifact.Decode(canonical, p)
+		if diff := cmp.Diff(a, again); diff != "" {
+			t.Fatalf("%s: %q: its canonical bytes are another artifact: %v\n%s", p, data, findings, diff)
+		}
+		if !artifact.IsCanonical(canonical, again) || artifact.IsCanonical(data, a) != (string(data) == string(canonical)) {
+			t.Fatalf("%s: %q: canonical is wrong", p, data)
+		}
+	}
+	if accepted[artifact.Assay] && !accepted[artifact.V1] {
+		t.Fatalf("%q: assay accepts what v1 refuses", data)
+	}
+}
+
+// checkFindings: bounded, in order but for the count of the rest, and placed
+// inside the file.
+func checkFindings(t rapid.TB, data []byte, findings []finding.Finding) {
+	t.Helper()
+	listed := findings
+	if n := len(findings); n > 0 && findings[n-1].Code == finding.FindingsUnlisted {
+		listed = findings[:n-1]
+		if len(listed) != 100 {
+			t.Fatalf("%d findings are listed before the count of the rest", len(listed))
+		}
+	}
+	if len(listed) > 100 {
+		t.Fatalf("%d findings are listed", len(listed))
+	}
+	sorted := slices.Clone(listed)
+	finding.Sort(sorted)
+	if diff := cmp.Diff(sorted, listed); diff != "" {
+		t.Fatalf("%.300q: findings out of order:\n%s", data, diff)
+	}
+	for _, f := range listed {
+		if f.Offset != nil && (*f.Offset < 0 || *f.Offset > int64(len(data)) || f.Line < 1) {
+			t.Fatalf("%.300q: %+v is outside the file", data, f)
+		}
+		if len(f.Pointer) > 5_000 || len(f.Message) > 1_000 || f.Message != finding.Printable(f.Message) {
+			t.Fatalf("%.300q: %+v is too long or unsafe", data, f)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	files, err := filepath.Glob("testdata/*.json")
+	if err != nil || len(files) == 0 {
+		f.Fatalf("no seeds: %v", err)
+	}
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	for _, text := range []string{
+		base, failed, "", "{}", "[]", "null", base + "x",
+		with(f, base, `"schema"`, `"state":{"events":[]},"schema"`),
+		with(f, base, `"user"`, `"activity"`),
+		with(f, base, `"m1"`, `"m1","toolCalls":[]`),
+		with(f, base, `"hi"`, `"\ud83d\ude42","name":"\u00a0n"`),
+		with(f, base, `"hi"`, `"\ud83d"`),
+		with(f, base, `"t"`, `"https://x"`),
+		with(f, base, `"messages"`, `"finished_at":"2026-01-01T00:00:00.5+00:01","messages"`),
+		with(f, failed, `"boom"`, `"boom","error_code":" E "`),
+		with(f, base, `[{`, `[{"id":"m1","role":"tool","content":"x"},{`),
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) { checkLaws(t, data) })
+}
+
+// validArtifact generates artifacts the contract accepts.
+func validArtifact() *rapid.Generator[*artifact.Artifact] {
+	instant := rapid.Map(rapid.Int64Range(1_700_000_000_000_000, 1_900_000_000_000_000), time.UnixMicro)
+	zone := rapid.Map(rapid.IntRange(-23*60-59, 23*60+59), func(minutes int) *time.Location { return time.FixedZone("", 60*minutes) })
+	layout := rapid.SampledFrom([]string{"2006-01-02T15:04:05Z07:00", "2006-01-02T15:04:05.0Z07:00", "2006-01-02T15:04:05.000Z07:00", "2006-01-02T15:04:05.000000Z07:00"})
+	nonBlank := func(limit int) *rapid.Generator[string] {
+		return rapid.StringN(0, limit, -1).Filter(func(s string) bool { return !artifact.IsBlank(s) })
+	}
+	ref := func(limit int) *rapid.Generator[string] {
+		return nonBlank(limit).Filter(func(s string) bool {
+			return !strings.Contains(s, "://") && !artifact.HasControl(s) && !strings.ContainsFunc(s, artifact.IsSpace)
+		})
+	}
+	label := func(limit int) *rapid.Generator[string] {
+		return nonBlank(limit).Filter(func(s string) bool { return !artifact.HasControl(s) })
+	}
+	optional := func(t *rapid.T, g *rapid.Generator[string], name string) string {
+		if rapid.Bool().Draw(t, "has "+name) {
+			return g.Draw(t, name)
+		}
+		return ""
+	}
+	return rapid.Custom(func(t *rapid.T) *artifact.Artifact {
+		a := artifact.New()
+		a.ThreadIDRef, a.RunIDRef = ref(256).Draw(t, "thread"), ref(256).Draw(t, "run")
+		a.ParentRunIDRef = optional(t, ref(256), "parent")
+		started := instant.Draw(t, "started")
+		a.StartedAt = started.In(zone.Draw(t, "zone")).Format(layout.Draw(t, "layout"))
+		if rapid.Bool().Draw(t, "has finished") {
+			finished := started.Add(time.Duration(rapid.Int64Range(0, 1e12).Draw(t, "took")))
+			a.FinishedAt = finished.In(zone.Draw(t, "zone")).Format("2006-01-02T15:04:05.000000Z07:00")
+		}
+		for i := range rapid.IntRange(1, 5).Draw(t, "messages") {
+			a.Messages = append(a.Messages, artifact.Message{
+				ID:      rapid.StringN(0, 250, -1).Draw(t, "id") + strconv.Itoa(i),
+				Role:    rapid.SampledFrom(artifact.Roles()).Draw(t, "role"),
+				Content: nonBlank(1_000).Draw(t, "content"),
+				Name:    optional(t, nonBlank(128), "name"),
+			})
+		}
+		a.TerminalEvent = rapid.SampledFrom([]string{artifact.RunFinished, artifact.RunError}).Draw(t, "terminal")
+		if a.TerminalEvent == artifact.RunError {
+			a.ErrorMessage, a.ErrorCode = label(1_024).Draw(t, "message"), optional(t, label(128), "code")
+		}
+		return a
+	})
+}
+
+func TestValidArtifacts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := validArtifact().Draw(t, "artifact")
+		data := artifact.Encode(want)
+		got, findings := artifact.Decode(data, artifact.V1)
+		if diff := cmp.Diff(want, got); diff != "" || findings != nil {
+			t.Fatalf("%s\n%v\n%s", data, findings, diff)
+		}
+		checkLaws(t, data)
+	})
+}
+
+// A valid artifact with one byte changed, taken out or put in obeys the laws.
+func TestDamagedArtifacts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		data := artifact.Encode(validArtifact().Draw(t, "artifact"))
+		i := rapid.IntRange(0, len(data)-1).Draw(t, "at")
+		c := rapid.OneOf(rapid.Byte(), rapid.SampledFrom([]byte(`"\{}[]:,0 `))).Draw(t, "byte")
+		switch rapid.IntRange(0, 2).Draw(t, "damage") {
+		case 0:
+			data[i] = c
+		case 1:
+			data = slices.Delete(data, i, i+1)
+		case 2:
+			data = slices.Insert(data, i, c)
+		}
+		checkLaws(t, data)
+	})
+}

@@ -1,0 +1,335 @@
+//go:build unix
+
+package atomicfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// contents returns the files of dir and what they hold.
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make(map[string]string)
+	for _, e := range entries {
+		if !e.Type().IsRegular() {
+			all[e.Name()] = e.Type().String()
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[e.Name()] = string(data)
+	}
+	return all
+}
+
+func mustHold(t *testing.T, dir string, want map[string]string) {
+	t.Helper()
+	if diff := cmp.Diff(want, contents(t, dir)); diff != "" {
+		t.Errorf("the directory (-want +got):\n%s", diff)
+	}
+}
+
+func stage(t *testing.T, dir, data string) *Staged {
+	t.Helper()
+	s, err := Stage(dir, []byte(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestPublish(t *testing.T) {
+	dir := t.TempDir()
+	s := stage(t, dir, "one")
+	if all := contents(t, dir); len(all) != 1 || all["final"] != "" {
+		t.Errorf("staged: %v", all)
+	}
+	if data, err := s.Read(); string(data) != "one" || err != nil {
+		t.Errorf("Read: %q, %v", data, err)
+	}
+	if err := s.Publish("final"); err != nil {
+		t.Fatal(err)
+	}
+	mustHold(t, dir, map[string]string{"final": "one"})
+	s.Discard()
+	mustHold(t, dir, map[string]string{"final": "one"})
+	if err := SyncDir(dir); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPublishEmpty(t *testing.T) {
+	dir := t.TempDir()
+	if err := stage(t, dir, "").Publish("final"); err != nil {
+		t.Fatal(err)
+	}
+	mustHold(t, dir, map[string]string{"final": ""})
+}
+
+func TestPublishAgain(t *testing.T) {
+	dir := t.TempDir()
+	for range 2 {
+		if err := stage(t, dir, "one").Publish("final"); err != nil {
+			t.Fatal(err)
+		}
+		mustHold(t, dir, map[string]string{"final": "one"})
+	}
+	for _, other := range []string{"", "on", "two", "one\n"} {
+		s := stage(t, dir, other)
+		if err := s.Publish("final"); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("publishing %q: %v", other, err)
+		}
+		s.Discard()
+		s.Discard()
+		mustHold(t, dir, map[string]string{"final": "one"})
+	}
+}
+
+func TestDiscard(t *testing.T) {
+	dir := t.TempDir()
+	stage(t, dir, "one").Discard()
+	mustHold(t, dir, map[string]string{})
+	(*Staged)(nil).Discard()
+	(&Staged{}).Discard()
+}
+
+func TestMissingDirectory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "none")
+	if s, err := Stage(dir, []byte("x")); !errors.Is(err, fs.ErrNotExist) || s != nil {
+		t.Errorf("Stage: %v, %v", s, err)
+	}
+	if err := SyncDir(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("SyncDir: %v", err)
+	}
+	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the directory was made: %v", err)
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Stage(file, []byte("x")); err == nil {
+		t.Error("staged within a file")
+	}
+}
+
+// In a directory that takes no new files staging fails as any writing there
+// does (the administrator may write anyway), and leaves nothing.
+func TestReadOnlyDirectory(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	probe := filepath.Join(dir, "probe")
+	want := os.WriteFile(probe, nil, 0o600)
+	if want == nil {
+		if err := os.Remove(probe); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := Stage(dir, []byte("x"))
+	if errors.Is(err, fs.ErrPermission) != errors.Is(want, fs.ErrPermission) || (err == nil) != (want == nil) {
+		t.Errorf("staging gives %v, plain writing %v", err, want)
+	}
+	s.Discard()
+	mustHold(t, dir, map[string]string{})
+}
+
+func TestDirectoryGone(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "sub")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s := stage(t, dir, "one")
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Publish("final"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Whatever stands under the name stays as it is.
+func TestNameTaken(t *testing.T) {
+	dir := t.TempDir()
+	for name, make := range map[string]func(path string) error{
+		"directory": func(path string) error { return os.Mkdir(path, 0o700) },
+		"pipe":      func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"symlink":   func(path string) error { return os.Symlink("directory", path) },
+		"dangling":  func(path string) error { return os.Symlink("nowhere", path) },
+	} {
+		if err := make(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := contents(t, dir)
+	for name := range before {
+		s := stage(t, dir, "one")
+		if err := s.Publish(name); err == nil {
+			t.Errorf("published over a %s", name)
+		} else if name != "dangling" && !errors.Is(err, fs.ErrExist) {
+			t.Errorf("over a %s: %v", name, err)
+		}
+		s.Discard()
+	}
+	mustHold(t, dir, before)
+}
+
+func TestManyPublishers(t *testing.T) {
+	dir := t.TempDir()
+	const publishers = 16
+	errs := make([]error, publishers)
+	var wg sync.WaitGroup
+	for i := range publishers {
+		wg.Go(func() {
+			s, err := Stage(dir, fmt.Appendf(nil, "bytes of %d", i))
+			if err == nil {
+				err = s.Publish("final")
+				s.Discard()
+			}
+			errs[i] = err
+		})
+	}
+	wg.Wait()
+	winner := -1
+	for i, err := range errs {
+		switch {
+		case err == nil && winner >= 0:
+			t.Errorf("both %d and %d won", winner, i)
+		case err == nil:
+			winner = i
+		case !errors.Is(err, fs.ErrExist):
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+	mustHold(t, dir, map[string]string{"final": fmt.Sprintf("bytes of %d", winner)})
+}
+
+func TestManyPublishersOfTheSame(t *testing.T) {
+	dir := t.TempDir()
+	errs := make([]error, 16)
+	var wg sync.WaitGroup
+	for i := range errs {
+		wg.Go(func() {
+			s, err := Stage(dir, []byte("same"))
+			if err == nil {
+				err = s.Publish("final")
+			}
+			errs[i] = err
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Error(err)
+	}
+	mustHold(t, dir, map[string]string{"final": "same"})
+}
+
+func TestRename(t *testing.T) {
+	dir := t.TempDir()
+	final := filepath.Join(dir, "final")
+	s := stage(t, dir, "one")
+	if err := s.rename(final); err != nil {
+		t.Fatal(err)
+	}
+	s.Discard()
+	mustHold(t, dir, map[string]string{"final": "one"})
+
+	s = stage(t, dir, "two")
+	if err := s.rename(final); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("over a file: %v", err)
+	}
+	if err := os.Symlink("nowhere", filepath.Join(dir, "dangling")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.rename(filepath.Join(dir, "dangling")); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("over a symlink: %v", err)
+	}
+	if err := s.rename(filepath.Join(final, "below")); err == nil || errors.Is(err, fs.ErrExist) {
+		t.Errorf("below a file: %v", err)
+	}
+	if data, err := s.Read(); string(data) != "two" || err != nil {
+		t.Errorf("the staged file is %q, %v", data, err)
+	}
+	s.Discard()
+	mustHold(t, dir, map[string]string{"final": "one", "dangling": fs.ModeSymlink.String()})
+}
+
+func TestLinkUnsupported(t *testing.T) {
+	for _, err := range []error{syscall.EPERM, syscall.ENOTSUP, syscall.ENOSYS, syscall.EMLINK} {
+		if !linkUnsupported(&os.LinkError{Op: "link", Err: err}) {
+			t.Errorf("%v falls back to nothing", err)
+		}
+	}
+	for _, err := range []error{nil, syscall.EEXIST, syscall.ENOENT, syscall.ENOSPC, syscall.EIO, syscall.EACCES, syscall.EROFS} {
+		if linkUnsupported(err) {
+			t.Errorf("%v falls back to renaming", err)
+		}
+	}
+}
+
+func TestHolds(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	data := bytes.Repeat([]byte("0123456789"), 1_000)
+	if _, err := Holds(path, data); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	changed := bytes.Clone(data)
+	changed[len(changed)-1]++
+	for _, tt := range []struct {
+		data []byte
+		want bool
+	}{{data, true}, {changed, false}, {data[1:], false}, {append(bytes.Clone(data), 0), false}, {nil, false}} {
+		if got, err := Holds(path, tt.data); got != tt.want || err != nil {
+			t.Errorf("%d bytes: %v, %v", len(tt.data), got, err)
+		}
+	}
+	if got, err := Holds(dir, nil); got || err != nil {
+		t.Errorf("a directory: %v, %v", got, err)
+	}
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Holds(pipe, nil); got || err != nil {
+		t.Errorf("a pipe: %v, %v", got, err)
+	}
+}
+
+func TestUmask(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0o077))
+	dir := t.TempDir()
+	if err := stage(t, dir, "one").Publish("private"); err != nil {
+		t.Fatal(err)
+	}
+	syscall.Umask(0o022)
+	if err := stage(t, dir, "one").Publish("public"); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]fs.FileMode{"private": 0o600, "public": 0o644} {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if err != nil || info.Mode() != want {
+			t.Errorf("%s: %v, %v; want %v", name, info.Mode(), err, want)
+		}
+	}
+}

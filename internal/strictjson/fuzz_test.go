@@ -1,0 +1,272 @@
+package strictjson_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf16"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/internal/strictjson"
+)
+
+// reference reads text with jsontext, which refuses repeated names, bad UTF-8
+// and half surrogate pairs.
+func reference(text []byte) ([]seen, error) {
+	d := jsontext.NewDecoder(bytes.NewReader(text))
+	var list []seen
+	for {
+		inObject, n := d.StackIndex(d.StackDepth())
+		if d.StackDepth() == 0 && n > 0 {
+			break
+		}
+		t, err := d.ReadToken()
+		if err != nil {
+			return nil, err
+		}
+		s := seen{Kind: strictjson.Kind(t.Kind()), Text: t.String()}
+		if s.Kind == strictjson.String && inObject == jsontext.KindBeginObject && n%2 == 0 {
+			s.Kind = strictjson.Name
+		}
+		list = append(list, s)
+	}
+	if _, err := d.ReadToken(); err != io.EOF {
+		return nil, fmt.Errorf("after the value: %v", err)
+	}
+	return list, nil
+}
+
+// FuzzDecoder holds the laws of the decoder: it accepts what jsontext accepts
+// (of what jsontext refuses only half pairs and repeated names, which it
+// marks) and reads the same tokens; its errors say where, and stay.
+func FuzzDecoder(f *testing.F) {
+	for _, s := range deltas {
+		f.Add([]byte(s))
+	}
+	for _, s := range []string{
+		`{"type":"RUN_STARTED","threadId":"t-1","runId":"r-1","timestamp":1732170530865,"input":{"messages":[{"id":"u1","role":"user","content":"hi"}],"tools":[],"state":{},"context":[],"forwardedProps":null}}`,
+		`{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"u1","role":"user","content":[{"type":"text","text":"a"},{"type":"binary","mimeType":"image/png","data":"iVBORw0KGgo="}]},{"id":"a1","role":"assistant","content":null,"toolCalls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{\"x\":1}"}}]}]}`,
+		`{"type":"STATE_SNAPSHOT","snapshot":{"a":1e400,"b":-0.0,"c":[true,false,null],"d":12345678901234567890}}`,
+		`{"type":"RUN_ERROR","message":"\ud83d\ude42 \u2028 \"quoted\" \\ \/","code":"E"}`,
+		`{"type":"CUSTOM","name":"\ud83d","value":"\ude42"}`,
+		`{"type":"RAW","event":{"a":1,"\u0061":2}}`,
+		" {\"type\" :\t\"RUN_FINISHED\"\r\n}\n", "\ufeff{}", "{}{}", "01", "1.", "[1,]", `"\x"`, "\"\xc0\xaf\"", "nul", "",
+		manyNames(14, -1), manyNames(14, 2), strings.Repeat("[", 512) + strings.Repeat("]", 512), strings.Repeat("[", 513) + strings.Repeat("]", 513),
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, in []byte) {
+		d := strictjson.NewDecoder(in)
+		var got []seen
+		var failed error
+		strict, end := true, 0
+		for {
+			token, err := d.Next()
+			if err != nil {
+				failed = err
+				break
+			}
+			if token.Start < end || token.End <= token.Start || token.End > len(in) {
+				t.Fatalf("token at [%d, %d) after %d of %d", token.Start, token.End, end, len(in))
+			}
+			end = token.End
+			s := seen{Kind: token.Kind, Text: string(d.Bytes(token))}
+			if token.Kind == strictjson.Name || token.Kind == strictjson.String {
+				valid := false
+				s.Text, valid = d.Text(token)
+				strict = strict && valid
+			}
+			strict = strict && !token.Duplicate
+			got = append(got, s)
+		}
+		if failed != io.EOF {
+			strict = false
+			checkError(t, d, failed, len(in))
+		}
+		want, err := reference(in)
+		if f, ok := failed.(finding.Finding); ok && f.Code == finding.JSONTooDeep {
+			if d.Depth() != strictjson.MaxDepth {
+				t.Fatalf("too deep at depth %d", d.Depth())
+			}
+			err = failed // jsontext goes deeper
+		}
+		if (err == nil) != strict {
+			t.Fatalf("%q: read to %v, jsontext to %v", in, failed, err)
+		}
+		if err == nil && !slices.Equal(want, got) {
+			t.Fatalf("%q (-jsontext +got):\n%s", in, cmp.Diff(want, got))
+		}
+		checkObject(t, in, failed)
+	})
+}
+
+func checkError(t *testing.T, d *strictjson.Decoder, err error, length int) {
+	t.Helper()
+	var f finding.Finding
+	if !errors.As(err, &f) || f.Severity != finding.Error || f.Offset == nil || *f.Offset < 0 || *f.Offset > int64(length) {
+		t.Fatalf("bad error %#v", err)
+	}
+	if !jsontext.Pointer(f.Pointer).IsValid() {
+		t.Fatalf("bad pointer %q", f.Pointer)
+	}
+	if _, again := d.Next(); !cmp.Equal(again, err) {
+		t.Fatalf("first %v, then %v", err, again)
+	}
+}
+
+// checkObject holds ReadText and Elements to what the tokens said: failed is
+// how reading them ended.
+func checkObject(t *testing.T, in []byte, failed error) {
+	t.Helper()
+	var o strictjson.Object
+	v, err := o.ReadText(new(strictjson.Decoder), in)
+	var f finding.Finding
+	if errors.As(err, &f) && f.Code == finding.JSONDuplicateKey {
+		return
+	}
+	if (err == nil) != (failed == io.EOF) {
+		t.Fatalf("%q: the tokens end with %v, the text with %v", in, failed, err)
+	}
+	if err != nil {
+		return
+	}
+	stands := func(v strictjson.Value) {
+		if !bytes.Equal(v.Raw, in[v.Start:v.Start+len(v.Raw)]) {
+			t.Fatalf("%q: %q does not stand at %d", in, v.Raw, v.Start)
+		}
+		if _, err := read(string(v.Raw)); err != nil {
+			t.Fatalf("%q: %q is no value: %v", in, v.Raw, err)
+		}
+	}
+	stands(v)
+	for _, m := range o.Members {
+		stands(m.Name)
+		stands(m.Value)
+		name, _ := m.Name.Text()
+		if got, ok := o.Get(name); !ok || got.Start != m.Value.Start {
+			t.Fatalf("%q: %q is found at %d, stands at %d", in, name, got.Start, m.Value.Start)
+		}
+	}
+	if err := strictjson.Elements(v, func(_ int, v strictjson.Value, o *strictjson.Object) error {
+		stands(v)
+		for _, m := range o.Members {
+			stands(m.Name)
+			stands(m.Value)
+		}
+		return nil
+	}); err != nil {
+		t.Fatalf("%q: %v", in, err)
+	}
+}
+
+// units spells a character as \u escapes, one for each UTF-16 unit.
+func units(r rune) []string {
+	if high, low := utf16.EncodeRune(r); high != '\ufffd' {
+		return []string{fmt.Sprintf(`\u%04x`, high), fmt.Sprintf(`\u%04X`, low)}
+	}
+	return []string{fmt.Sprintf(`\u%04x`, r)}
+}
+
+// speller writes a JSON value in one of its many spellings, and the tokens it
+// must be read as.
+type speller struct {
+	random *rand.Rand
+	text   strings.Builder
+	tokens []seen
+}
+
+func (s *speller) space() {
+	for s.random.IntN(3) == 0 {
+		s.text.WriteByte(" \t\r\n"[s.random.IntN(4)])
+	}
+}
+
+func (s *speller) emit(kind strictjson.Kind, spelling, text string) {
+	s.space()
+	s.text.WriteString(spelling)
+	s.space()
+	s.tokens = append(s.tokens, seen{Kind: kind, Text: text})
+}
+
+func (s *speller) quoted(kind strictjson.Kind, text string) {
+	short := map[rune]string{'"': `\"`, '\\': `\\`, '/': `\/`, '\b': `\b`, '\f': `\f`, '\n': `\n`, '\r': `\r`, '\t': `\t`}
+	var b strings.Builder
+	b.WriteByte('"')
+	for _, r := range text {
+		escape, must := short[r], r < 0x20 || r == '"' || r == '\\'
+		switch n := s.random.IntN(4); {
+		case escape != "" && n < 2:
+			b.WriteString(escape)
+		case must || n == 3:
+			b.WriteString(strings.Join(units(r), ""))
+		default:
+			b.WriteRune(r)
+		}
+	}
+	b.WriteByte('"')
+	s.emit(kind, b.String(), text)
+}
+
+func (s *speller) value(t *rapid.T, depth int) {
+	kinds := 7
+	if depth > 4 {
+		kinds = 5
+	}
+	switch rapid.IntRange(0, kinds-1).Draw(t, "kind") {
+	case 0:
+		s.emit(strictjson.Null, "null", "null")
+	case 1:
+		s.emit(strictjson.True, "true", "true")
+	case 2:
+		s.emit(strictjson.False, "false", "false")
+	case 3:
+		n := rapid.StringMatching(`-?(0|[1-9][0-9]{0,30})(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,4})?`).Draw(t, "number")
+		s.emit(strictjson.Number, n, n)
+	case 4:
+		s.quoted(strictjson.String, rapid.String().Draw(t, "string"))
+	case 5:
+		s.emit(strictjson.ArrayStart, "[", "[")
+		for i := range rapid.IntRange(0, 4).Draw(t, "elements") {
+			if i > 0 {
+				s.text.WriteByte(',')
+			}
+			s.value(t, depth+1)
+		}
+		s.emit(strictjson.ArrayEnd, "]", "]")
+	case 6:
+		s.emit(strictjson.ObjectStart, "{", "{")
+		for i, name := range rapid.SliceOfNDistinct(rapid.String(), 0, 20, rapid.ID).Draw(t, "names") {
+			if i > 0 {
+				s.text.WriteByte(',')
+			}
+			s.quoted(strictjson.Name, name)
+			s.text.WriteByte(':')
+			s.value(t, depth+2)
+		}
+		s.emit(strictjson.ObjectEnd, "}", "}")
+	}
+}
+
+// However a value is spelled, it is read as itself.
+func TestSpellings(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := &speller{random: rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))}
+		s.value(t, 0)
+		got, err := read(s.text.String())
+		if err != nil {
+			t.Fatalf("%s: %v", s.text.String(), err)
+		}
+		if diff := cmp.Diff(s.tokens, got); diff != "" {
+			t.Fatalf("%s (-want +got):\n%s", s.text.String(), diff)
+		}
+	})
+}

@@ -1,0 +1,149 @@
+package strictjson_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/internal/strictjson"
+)
+
+// manyNames returns an object of n members, the last of which repeats the name
+// of the given one, escaped, when that is not negative.
+func manyNames(n, repeated int) string {
+	var b strings.Builder
+	b.WriteByte('{')
+	for i := range n {
+		name := fmt.Sprintf("name%d", i)
+		if i == n-1 && repeated >= 0 {
+			name = fmt.Sprintf(`n\u0061me%d`, repeated)
+		}
+		fmt.Fprintf(&b, `"%s":%d`, name, i)
+		if i < n-1 {
+			b.WriteByte(',')
+		}
+	}
+	b.WriteByte('}')
+	return b.String()
+}
+
+// duplicates returns the names that are marked as standing twice.
+func duplicates(t *testing.T, text string) []string {
+	t.Helper()
+	tokens, err := read(text)
+	if err != nil {
+		t.Fatalf("%.80s: %v", text, err)
+	}
+	var list []string
+	for _, token := range tokens {
+		if token.Duplicate {
+			list = append(list, token.Text)
+		}
+	}
+	return list
+}
+
+func TestDuplicateNames(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		want string // the names that stand twice, joined by spaces
+	}{
+		{`{"a":1,"b":1,"A":1,"":1}`, ""},
+		{`{"a":1,"a":2}`, "a"},
+		{`{"":1,"":2}`, ""},
+		{`{"a":1,"a":2,"a":3}`, "a a"},
+		{`{"a":1,"\u0061":2}`, "a"},
+		{`{"\u0061":1,"\u0061":2}`, "a"},
+		{`{"\/":1,"/":2}`, "/"},
+		{`{"\n":1,"\u000A":2,"\u000a":3}`, "\n \n"},
+		{`{"🙂":1,"\ud83d\ude42":2}`, "🙂"},
+		{`{"\ud83d":1,"\ude42":2}`, ""},
+		{`{"\ud83d":1,"\uD83D":2}`, "\xed\xa0\xbd"},
+		{`{"a\\":1,"a":2}`, ""},
+		{`{"\\u0061":1,"a":2}`, ""},
+		{"{\"\u00e9\":1,\"e\u0301\":2}", ""}, // composed and decomposed are two names
+		{`{"a":{"a":{"a":1}}}`, ""},
+		{`[{"a":1},{"a":1}]`, ""},
+		{`{"a":{"b":1},"b":{"a":1},"c":[{"x":1,"y":2,"x":3}]}`, "x"},
+		{`{"a":{"b":1,"b":2},"a":3}`, "b a"},
+		{`{"a":[[{"q":{},"q":[]}]],"b":1}`, "q"},
+		// An object that is left gives its names back to the one around it.
+		{`{"a":` + manyNames(50, -1) + `,"name1":1,"a":2}`, "a"},
+		{manyNames(30, -1)[:len(manyNames(30, -1))-1] + `,"x":` + manyNames(20, 4) + `,"name7":1}`, "name4 name7"},
+	} {
+		got := duplicates(t, tt.text)
+		if tt.text == `{"":1,"":2}` {
+			if len(got) != 1 || got[0] != "" {
+				t.Errorf("%s: got %q", tt.text, got)
+			}
+			continue
+		}
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("%.80s: got %q, want %q", tt.text, got, tt.want)
+		}
+	}
+}
+
+// Around the size where the table takes over, and far past it, a name is found
+// again wherever it stands.
+func TestDuplicateAmongMany(t *testing.T) {
+	for _, n := range []int{11, 12, 13, 14, 47, 48, 49, 50, 1_000, 100_000} {
+		if got := duplicates(t, manyNames(n, -1)); got != nil {
+			t.Errorf("%d names: %q marked", n, got)
+		}
+		for _, repeated := range []int{0, 1, n / 2, n - 2} {
+			want := fmt.Sprintf("name%d", repeated)
+			if got := duplicates(t, manyNames(n, repeated)); len(got) != 1 || got[0] != want {
+				t.Errorf("%d names, %s twice: %q marked", n, want, got)
+			}
+		}
+	}
+}
+
+func TestDuplicateBeforeTable(t *testing.T) {
+	text := `{"name0":0,` + manyNames(20, -1)[1:]
+	if got := duplicates(t, text); len(got) != 1 || got[0] != "name0" {
+		t.Errorf("got %q", got)
+	}
+	text = `{"a":0,"a":1,"a":2,` + manyNames(20, 0)[1:]
+	if got := strings.Join(duplicates(t, text), " "); got != "a a name0" {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestEscapedNamesAmongMany(t *testing.T) {
+	var b strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&b, `"\u%04x":0,`, 0x4e00+i)
+	}
+	for i := range 200 {
+		fmt.Fprintf(&b, `"%c":0,`, rune(0x4e00+i))
+	}
+	got := duplicates(t, "{"+strings.TrimSuffix(b.String(), ",")+"}")
+	if len(got) != 200 || got[0] != "一" {
+		t.Errorf("%d marked", len(got))
+	}
+}
+
+func TestRepeated(t *testing.T) {
+	d := strictjson.NewDecoder([]byte(`[{"\u001b[31m":1,"\u001b[31m":2}]`))
+	for {
+		token, err := d.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !token.Duplicate {
+			continue
+		}
+		var f finding.Finding
+		if !errors.As(d.Repeated(token), &f) {
+			t.Fatal("no finding")
+		}
+		if f.Code != finding.JSONDuplicateKey || *f.Offset != 17 || f.Pointer != "/0/\x1b[31m" || f.Message != `the key "\u001b[31m" stands twice in one object` {
+			t.Errorf("got %+v", f)
+		}
+		return
+	}
+}
