@@ -189,8 +189,8 @@ func (fl *captureFlags) importFile(ctx context.Context, row *captureRow, labels 
 }
 
 func (fl *captureFlags) record(cmd *cobra.Command, row *captureRow, s live.Settings) {
-	progress := newProgress(cmd.ErrOrStderr())
-	s.Progress = progress.capturing
+	progress, show := newCapturing(cmd.ErrOrStderr())
+	s.Progress = show
 	result, err := live.Record(cmd.Context(), fl.out, s)
 	progress.end()
 	if result.Manifest != nil {

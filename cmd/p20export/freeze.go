@@ -88,8 +88,8 @@ else those given with --started-at and --finished-at; never the clock's.
 		p := newPrinter(cmd)
 		worst := status(exitDone)
 		for _, path := range paths {
-			progress := newProgress(cmd.ErrOrStderr())
-			s.Progress = progress.reading(path)
+			progress, show := newReading(cmd.ErrOrStderr(), path)
+			s.Progress = show
 			rows, err := freeze.Freeze(cmd.Context(), path, s)
 			progress.end()
 			if err != nil {

@@ -34,8 +34,8 @@ holds no run or was altered after it was closed.
 		p := newPrinter(cmd)
 		worst := status(exitDone)
 		for _, path := range paths {
-			progress := newProgress(cmd.ErrOrStderr())
-			rows := freeze.Inspect(cmd.Context(), path, progress.reading(path))
+			progress, show := newReading(cmd.ErrOrStderr(), path)
+			rows := freeze.Inspect(cmd.Context(), path, show)
 			progress.end()
 			for _, row := range rows {
 				switch {

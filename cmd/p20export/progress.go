@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,52 +23,67 @@ const patience = 500 * time.Millisecond
 type progress struct {
 	w       io.Writer
 	started time.Time
-	shown   bool
-	line    atomic.Value // string
-	display *mpb.Progress
+	line    atomic.Pointer[string]
+	timer   *time.Timer
+
+	mu      sync.Mutex
+	ended   bool
+	display *mpb.Progress // nil until shown
 	bar     *mpb.Bar
 }
 
-func newProgress(w io.Writer) *progress {
-	p := &progress{started: time.Now()}
+// newProgress begins to show the line after a while, until end is called.
+func newProgress(w io.Writer, line string) *progress {
+	p := &progress{w: w, started: time.Now()}
+	p.line.Store(&line)
 	if isTerminal(w) {
-		p.w = w
+		p.timer = time.AfterFunc(patience, p.show)
 	}
 	return p
 }
 
-// say sets the line, once the work has taken a while.
-func (p *progress) say(format string, args ...any) {
-	if p.w == nil || !p.shown && time.Since(p.started) < patience {
+func (p *progress) show() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended {
 		return
 	}
-	p.line.Store(fmt.Sprintf(format, args...))
-	if p.shown {
-		return
-	}
-	p.shown = true
 	p.display = mpb.New(mpb.WithOutput(p.w), mpb.WithRefreshRate(100*time.Millisecond), mpb.WithAutoRefresh())
 	line := decor.Any(func(decor.Statistics) string {
-		return fmt.Sprintf(" %s, %s", p.line.Load(), time.Since(p.started).Round(time.Second))
+		return fmt.Sprintf(" %s, %s", *p.line.Load(), time.Since(p.started).Round(time.Second))
 	})
 	p.bar = p.display.New(0, mpb.SpinnerStyle(), mpb.BarRemoveOnComplete(), mpb.AppendDecorators(line), mpb.BarWidth(1))
 }
 
 // end takes the line away.
 func (p *progress) end() {
-	if p.shown {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = true
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	if p.display != nil {
 		p.bar.Abort(true)
 		p.display.Wait()
 	}
 }
 
-// capturing shows how far a recording has come.
-func (p *progress) capturing(now live.Progress) {
-	p.say("capturing: %s, %s", plural(now.Events, "event", "events"), bytesCount(now.Bytes))
+// newCapturing shows how far a recording has come.
+func newCapturing(w io.Writer) (*progress, func(live.Progress)) {
+	p := newProgress(w, "waiting for an answer")
+	return p, func(now live.Progress) {
+		line := fmt.Sprintf("capturing: %s, %s", plural(now.Events, "event", "events"), bytesCount(now.Bytes))
+		p.line.Store(&line)
+	}
 }
 
-// reading returns a function that shows how much of a file was read.
-func (p *progress) reading(path string) func(int64) {
-	name := finding.Escape(filepath.Base(path))
-	return func(read int64) { p.say("reading %s: %s", name, bytesCount(read)) }
+// newReading shows how much of a capture was read.
+func newReading(w io.Writer, path string) (*progress, func(int64)) {
+	name := "reading " + finding.Escape(filepath.Base(path))
+	p := newProgress(w, name)
+	return p, func(read int64) {
+		line := name + ": " + bytesCount(read)
+		p.line.Store(&line)
+	}
 }

@@ -37,8 +37,8 @@ Times given by an operator are taken from the record and reported as such.
 		}
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		progress := newProgress(cmd.ErrOrStderr())
-		row := freeze.Verify(cmd.Context(), args[0], record, source, progress.reading(source))
+		progress, show := newReading(cmd.ErrOrStderr(), source)
+		row := freeze.Verify(cmd.Context(), args[0], record, source, show)
 		progress.end()
 		p := newPrinter(cmd)
 		if *f == formatJSON {
