@@ -93,14 +93,23 @@ func (s *scanner) scan(f capture.Frame) (*Event, error) {
 	if !ok {
 		return nil, e.Finding(finding.EventTypeMissing, "the event has no type")
 	}
+	if e.Type = knownType(kind); e.Type != "" {
+		return e, nil
+	}
 	name, valid := kind.Text()
 	if kind.Kind != strictjson.String || !valid || name == "" {
 		return nil, e.FindingAt(kind, finding.EventTypeMissing, "the event's type is not a name").On("/type")
 	}
-	if e.Type, ok = knownTypes[name]; !ok {
-		e.Type = name
-	}
+	e.Type = name
 	return e, nil
+}
+
+// knownType returns an event type of AG-UI without copying it, or "".
+func knownType(v strictjson.Value) string {
+	if v.Kind != strictjson.String {
+		return ""
+	}
+	return knownTypes[string(v.Raw[1:len(v.Raw)-1])]
 }
 
 // Finding makes a finding about the event, at its place in the response.
@@ -141,10 +150,7 @@ func bounded(p finding.Pointer) finding.Pointer {
 func (e *Event) Clone() *Event {
 	c := *e
 	c.Data = append([]byte(nil), e.Data...)
-	c.Members = make([]strictjson.Member, len(e.Members))
-	for i, m := range e.Members {
-		c.Members[i] = strictjson.Member{Name: m.Name.In(c.Data), Value: m.Value.In(c.Data)}
-	}
+	c.Object = e.Of(c.Data)
 	return &c
 }
 

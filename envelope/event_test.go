@@ -213,7 +213,7 @@ func TestClone(t *testing.T) {
 	}
 	type member struct{ name, raw string }
 	var got []member
-	for _, m := range clone.Members {
+	for m := range clone.All {
 		name, _ := strictjson.Unquote(m.Name.Raw)
 		got = append(got, member{name, string(m.Value.Raw)})
 		if string(clone.Data[m.Value.Start:m.Value.Start+len(m.Value.Raw)]) != string(m.Value.Raw) {

@@ -100,7 +100,7 @@ func (d *draft) presentText(o origin, v strictjson.Value) string {
 // others records every member of an event that is not among the keys taken.
 // They never refuse the run: an event is not the artifact.
 func (d *draft) others(e *envelope.Event, taken ...string) {
-	for _, m := range e.Members {
+	for m := range e.All {
 		name, _ := strictjson.Unquote(m.Name.Raw)
 		if name == "type" || contains(taken, name) || name == "timestamp" && d.timed(e) {
 			continue

@@ -106,7 +106,7 @@ func (d *draft) message(o origin, m *strictjson.Object) {
 	if name, ok := m.Get("name"); ok {
 		msg.Name = d.optional(o.name("name"), name)
 	}
-	for _, member := range m.Members {
+	for member := range m.All {
 		key, _ := strictjson.Unquote(member.Name.Raw)
 		switch key {
 		case "id", "role", "content", "name":
@@ -131,7 +131,7 @@ func (d *draft) whole(o origin, text string) string {
 func (d *draft) joined(o origin, parts strictjson.Value) {
 	d.omitted.add(o.omission(finding.TextPartsJoined))
 	_ = strictjson.Elements(parts, func(i int, _ strictjson.Value, part *strictjson.Object) error {
-		for _, member := range part.Members {
+		for member := range part.All {
 			if key, _ := strictjson.Unquote(member.Name.Raw); key != "type" && key != "text" {
 				d.omitted.add(o.index(i).name(key).omission(finding.KeyOutsideSubset))
 			}

@@ -192,7 +192,7 @@ func (f *fold) delta(m *streamed, e *envelope.Event, required bool) {
 // aside records what an event says of its message that is not taken. Its
 // timestamp and rawEvent are about the event, which is no part of the artifact.
 func (f *fold) aside(e *envelope.Event, taken ...string) {
-	for _, m := range e.Members {
+	for m := range e.All {
 		switch name, _ := strictjson.Unquote(m.Name.Raw); name {
 		case "type", "timestamp", "rawEvent", "subagentRunId":
 		default:

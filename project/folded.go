@@ -73,7 +73,7 @@ func (d *draft) request(data []byte) (ids map[string]bool) {
 		}
 	}
 	d.messages(origin{pointer: "/messages"}, list)
-	for _, m := range input.Members {
+	for m := range input.All {
 		switch name, _ := strictjson.Unquote(m.Name.Raw); name {
 		case "messages", "threadId", "runId":
 		default:

@@ -12,6 +12,7 @@ package strictjson
 import (
 	"bytes"
 	"io"
+	"math"
 
 	"github.com/p20export/p20export/internal/finding"
 )
@@ -88,10 +89,30 @@ type level struct {
 	first     int  // where the names of the level begin in names
 }
 
-// span is where a name is, quotes included.
+// span is where a name is, quotes included. Texts are below 2 GiB, so that a
+// text of nothing but names costs eight bytes each.
 type span struct {
-	start, end int
-	escaped    bool
+	start int32
+	end   int32 // its complement when the name holds an escape
+}
+
+func newSpan(start, end int, escaped bool) span {
+	s := span{int32(start), int32(end)}
+	if escaped {
+		s.end = ^s.end
+	}
+	return s
+}
+
+func (s span) escaped() bool { return s.end < 0 }
+
+// of returns the bytes of the name.
+func (s span) of(data []byte) []byte {
+	end := s.end
+	if end < 0 {
+		end = ^end
+	}
+	return data[s.start:end]
 }
 
 // NewDecoder returns a decoder of data.
@@ -105,6 +126,9 @@ func NewDecoder(data []byte) *Decoder {
 func (d *Decoder) Reset(data []byte) {
 	d.index.tables = d.index.tables[:0]
 	*d = Decoder{data: data, open: d.open[:0], names: d.names[:0], index: d.index}
+	if len(data) > math.MaxInt32 {
+		d.err = finding.New(finding.JSONSyntax, "the text is longer than 2 GiB")
+	}
 }
 
 // Depth returns how many arrays and objects are open.
@@ -188,7 +212,7 @@ func (d *Decoder) name(top *level) (Token, error) {
 	d.pos++
 	top.count++
 	top.wantValue = true
-	name := span{t.Start, t.End, d.escaped}
+	name := newSpan(t.Start, t.End, d.escaped)
 	t.Duplicate = d.index.add(d.data, d.names, top.first, name)
 	d.names = append(d.names, name)
 	return t, nil
@@ -343,10 +367,10 @@ func (d *Decoder) Pointer() finding.Pointer {
 				end = d.open[i+1].first
 			}
 			s := d.names[end-1]
-			if s.end-s.start > 6*maxPointer {
+			if len(s.of(d.data)) > 6*maxPointer {
 				return around
 			}
-			name, _ := Unquote(d.data[s.start:s.end])
+			name, _ := Unquote(s.of(d.data))
 			p = p.Name(name)
 		default:
 			p = p.Index(l.count - 1)

@@ -148,7 +148,7 @@ func checkObject(t *testing.T, in []byte, failed error) {
 		}
 	}
 	stands(v)
-	for _, m := range o.Members {
+	for m := range o.All {
 		stands(m.Name)
 		stands(m.Value)
 		name, _ := m.Name.Text()
@@ -158,7 +158,7 @@ func checkObject(t *testing.T, in []byte, failed error) {
 	}
 	if err := strictjson.Elements(v, func(_ int, v strictjson.Value, o *strictjson.Object) error {
 		stands(v)
-		for _, m := range o.Members {
+		for m := range o.All {
 			stands(m.Name)
 			stands(m.Value)
 		}

@@ -87,17 +87,17 @@ func (x *nameIndex) put(t *nameTable, data []byte, names []span, i int, s span) 
 }
 
 func (x *nameIndex) hash(data []byte, s span) uint64 {
-	if !s.escaped {
-		return maphash.Bytes(x.seed, data[s.start+1:s.end-1])
+	if quoted := s.of(data); !s.escaped() {
+		return maphash.Bytes(x.seed, quoted[1:len(quoted)-1])
 	}
-	text, _ := Unquote(data[s.start:s.end])
+	text, _ := Unquote(s.of(data))
 	return maphash.String(x.seed, text)
 }
 
 // sameName compares two names after unescaping.
 func sameName(data []byte, a, b span) bool {
-	qa, qb := data[a.start:a.end], data[b.start:b.end]
-	if !a.escaped && !b.escaped {
+	qa, qb := a.of(data), b.of(data)
+	if !a.escaped() && !b.escaped() {
 		return string(qa) == string(qb)
 	}
 	ta, _ := Unquote(qa)

@@ -3,6 +3,7 @@ package strictjson
 import (
 	"bytes"
 	"io"
+	"slices"
 )
 
 // Value is where a JSON value stands in the text it was read from.
@@ -37,16 +38,38 @@ type Member struct {
 	Value Value
 }
 
-// Object is the members of one object, in order. Its zero value has none.
+// Object is the members of one object, in order. Its zero value has none. It
+// holds places in the text it was read from, 20 bytes for each member, because
+// hostile objects have millions.
 type Object struct {
-	Members []Member
+	text    []byte
+	base    int // of text within the text that values count from
+	members []member
+}
+
+type member struct {
+	name, nameEnd, value, valueEnd int32
+	kind                           Kind
+}
+
+// Len returns the number of members.
+func (o *Object) Len() int { return len(o.members) }
+
+// All calls yield for each member, in order.
+func (o *Object) All(yield func(m Member) bool) {
+	for i := range o.members {
+		m := &o.members[i]
+		if !yield(Member{Name: o.at(Name, m.name, m.nameEnd), Value: o.at(m.kind, m.value, m.valueEnd)}) {
+			return
+		}
+	}
 }
 
 // Get returns the value of the named member.
 func (o *Object) Get(name string) (Value, bool) {
-	for i := range o.Members {
-		if equalsQuoted(o.Members[i].Name.Raw, name) {
-			return o.Members[i].Value, true
+	for i := range o.members {
+		if m := &o.members[i]; equalsQuoted(o.text[m.name:m.nameEnd], name) {
+			return o.at(m.kind, m.value, m.valueEnd), true
 		}
 	}
 	return Value{}, false
@@ -54,11 +77,25 @@ func (o *Object) Get(name string) (Value, bool) {
 
 // Names calls yield for the name of each member, in order.
 func (o *Object) Names(yield func(name string) bool) {
-	for _, m := range o.Members {
-		if name, _ := Unquote(m.Name.Raw); !yield(name) {
+	for m := range o.All {
+		if name, _ := m.Name.Text(); !yield(name) {
 			return
 		}
 	}
+}
+
+// Of returns o as the members of text, a copy of the text it was read from.
+func (o *Object) Of(text []byte) Object {
+	return Object{text: text, base: o.base, members: slices.Clone(o.members)}
+}
+
+func (o *Object) at(kind Kind, start, end int32) Value {
+	return Value{Kind: kind, Raw: o.text[start:end], Start: o.base + int(start)}
+}
+
+// reset makes o an object of text without members.
+func (o *Object) reset(text []byte, base int) {
+	o.text, o.base, o.members = text, base, o.members[:0]
 }
 
 // equalsQuoted compares a quoted string with s without copying it where it
@@ -79,7 +116,7 @@ func equalsQuoted(quoted []byte, s string) bool {
 // ReadText reads data as one JSON text. When it is an object its members
 // replace those of o. Names that stand twice are an error at any depth.
 func (o *Object) ReadText(d *Decoder, data []byte) (Value, error) {
-	o.Members = o.Members[:0]
+	o.reset(data, 0)
 	d.Reset(data)
 	t, err := d.Next()
 	if err != nil {
@@ -122,10 +159,7 @@ func (o *Object) read(d *Decoder) (end int, err error) {
 		if err != nil {
 			return 0, err
 		}
-		o.Members = append(o.Members, Member{
-			Name:  Value{Kind: Name, Raw: d.data[name.Start:name.End], Start: name.Start},
-			Value: Value{Kind: value.Kind, Raw: d.data[value.Start:end], Start: value.Start},
-		})
+		o.members = append(o.members, member{int32(name.Start), int32(name.End), int32(value.Start), int32(end), value.Kind})
 	}
 }
 
@@ -149,7 +183,7 @@ func Elements(array Value, each func(i int, v Value, o *Object) error) error {
 		if t.Kind == ArrayEnd {
 			return nil
 		}
-		o.Members = o.Members[:0]
+		o.reset(array.Raw, array.Start)
 		var end int
 		if t.Kind == ObjectStart {
 			end, err = o.read(d)
@@ -159,18 +193,8 @@ func Elements(array Value, each func(i int, v Value, o *Object) error) error {
 		if err != nil {
 			return err
 		}
-		for m := range o.Members {
-			o.Members[m].Name.Start += array.Start
-			o.Members[m].Value.Start += array.Start
-		}
 		if err := each(i, Value{Kind: t.Kind, Raw: d.data[t.Start:end], Start: array.Start + t.Start}, &o); err != nil {
 			return err
 		}
 	}
-}
-
-// In returns v as a value of text, a copy of the text it was read from.
-func (v Value) In(text []byte) Value {
-	v.Raw = text[v.Start : v.Start+len(v.Raw)]
-	return v
 }

@@ -1,8 +1,10 @@
 package strictjson_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,13 +25,13 @@ func TestReadText(t *testing.T) {
 	}
 	want := []string{`"a"@2=[1,{"b":2}]@7`, `"\u0062"@20="x\ty"@29`, `"c"@36=null@40`}
 	var got []string
-	for _, m := range o.Members {
+	for m := range o.All {
 		if m.Name.Kind != strictjson.Name {
 			t.Errorf("the name %s has kind %c", m.Name.Raw, m.Name.Kind)
 		}
 		got = append(got, fmt.Sprintf("%s@%d=%s@%d", m.Name.Raw, m.Name.Start, m.Value.Raw, m.Value.Start))
 		for _, v := range []strictjson.Value{m.Name, m.Value} {
-			if string(text[v.Start:v.Start+len(v.Raw)]) != string(v.Raw) || string(v.In(text).Raw) != string(v.Raw) {
+			if string(text[v.Start:v.Start+len(v.Raw)]) != string(v.Raw) {
 				t.Errorf("%s does not stand at %d", v.Raw, v.Start)
 			}
 		}
@@ -37,14 +39,19 @@ func TestReadText(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if name, valid := o.Members[1].Name.Text(); name != "b" || !valid {
-		t.Errorf("the second name is %q, %v", name, valid)
+	if names := slices.Collect(o.Names); !slices.Equal(names, []string{"a", "b", "c"}) {
+		t.Errorf("the names are %q", names)
 	}
 	if v, ok := o.Get("b"); !ok || v.Start != 29 {
 		t.Errorf("b is %v, %v", v, ok)
 	}
 	if v, ok := o.Get("B"); ok || v.Kind != 0 {
 		t.Errorf("B is %v", v)
+	}
+	again := o.Of(bytes.Clone(text))
+	clear(text)
+	if v, ok := again.Get("b"); !ok || string(v.Raw) != `"x\ty"` || v.Start != 29 || again.Len() != 3 {
+		t.Errorf("b in a copy of the text is %s at %d", v.Raw, v.Start)
 	}
 }
 
@@ -56,8 +63,8 @@ func TestReadTextOfOthers(t *testing.T) {
 	}
 	for text, kind := range map[string]strictjson.Kind{`[{"a":1}]`: strictjson.ArrayStart, `"s"`: strictjson.String, `1`: strictjson.Number, `true`: strictjson.True, `null`: strictjson.Null, `{}`: strictjson.ObjectStart} {
 		v, err := o.ReadText(&d, []byte(text))
-		if err != nil || v.Kind != kind || string(v.Raw) != text || len(o.Members) != 0 {
-			t.Errorf("%s: %c %s, %d members, %v", text, v.Kind, v.Raw, len(o.Members), err)
+		if err != nil || v.Kind != kind || string(v.Raw) != text || o.Len() != 0 {
+			t.Errorf("%s: %c %s, %d members, %v", text, v.Kind, v.Raw, o.Len(), err)
 		}
 	}
 }
@@ -149,7 +156,7 @@ func TestElements(t *testing.T) {
 	err := strictjson.Elements(list, func(i int, v strictjson.Value, o *strictjson.Object) error {
 		got = append(got, fmt.Sprintf("%d: %s@%d", i, v.Raw, v.Start))
 		check := []strictjson.Value{v}
-		for _, m := range o.Members {
+		for m := range o.All {
 			got = append(got, fmt.Sprintf("%s=%s", m.Name.Raw, m.Value.Raw))
 			check = append(check, m.Name, m.Value)
 		}
