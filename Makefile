@@ -95,7 +95,7 @@ regenerate: ## rewrite the sample lane and every file that tests compare with
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (60s)
 	@$(GO) test ./... -list '^Fuzz' | awk '/^Fuzz/ {names[n++]=$$1} /^ok/ {for (i=0;i<n;i++) print names[i], $$2; n=0}' | while read -r name package; do \
-	echo "$$name $$package"; $(GO) test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) "$$package"; done
+	echo "$$name $$package"; $(GO) test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x "$$package"; done
 
 .PHONY: bench
 bench: $(BIN) ## benchmarks, and a 1 GB capture's time and peak memory

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// terminal opens a pseudoterminal: what a program writes to tty is read from
+// screen.
+func terminal(t *testing.T) (screen, tty *os.File) {
+	t.Helper()
+	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { screen.Close() })
+	fd := int(screen.Fd())
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 30, Col: 100}); err != nil {
+		t.Fatal(err)
+	}
+	tty, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tty.Close() })
+	return screen, tty
+}
+
+// program prepares a run of the program as a process of its own.
+func program(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "p20export")
+	if err := os.Symlink(self, path); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(path, args...)
+	cmd.Env = append(os.Environ(), "TERM=xterm", "NO_COLOR=")
+	return cmd
+}
+
+// shown runs a command on a terminal and returns what the terminal got.
+func shown(t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
+	screen, tty := terminal(t)
+	cmd.Stdout, cmd.Stderr = tty, tty
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan string)
+	go func() {
+		out, _ := io.ReadAll(screen) // ends with EIO when the last writer is gone
+		done <- string(out)
+	}()
+	_ = cmd.Wait()
+	tty.Close()
+	return <-done
+}
+
+var colour = regexp.MustCompile("\x1b\\[[0-9]*m")
+
+// On a terminal verdicts have colour, and nothing of the input reaches it that
+// it could act on.
+func TestTerminalColour(t *testing.T) {
+	hostile := filepath.Join(t.TempDir(), "hostile.ndjson")
+	put(t, hostile, []byte("{\"type\":\"RUN_STARTED\",\"threadId\":\"\\u001b[31mt\",\"runId\":\"r\u202e\"}\n{\"type\":\"RUN_ERROR\",\"message\":\"\\u001b]0;title\\u0007\"}\n"))
+	out := shown(t, program(t, "freeze", hostile, "-o", t.TempDir()))
+	if !strings.Contains(out, "\x1b[31mrefused") {
+		t.Errorf("no colour on a terminal: %q", out)
+	}
+	if rest := colour.ReplaceAllString(out, ""); strings.ContainsAny(rest, "\x1b\x07\u202e") {
+		t.Errorf("the input reaches the terminal: %q", rest)
+	}
+	for _, plain := range []string{"NO_COLOR=1", "TERM=dumb"} {
+		cmd := program(t, "freeze", hostile, "-o", t.TempDir())
+		cmd.Env = append(cmd.Env, plain)
+		if out := shown(t, cmd); strings.Contains(out, "\x1b") || !strings.Contains(out, "refused") {
+			t.Errorf("with %s: %q", plain, out)
+		}
+	}
+}
+
+// A recording shows how far it has come, and takes that away again at the end.
+func TestTerminalProgress(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "data: {\"type\":\"RUN_STARTED\"}\n\n")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	request := filepath.Join(t.TempDir(), "request.json")
+	put(t, request, []byte("{}"))
+	dir := filepath.Join(t.TempDir(), "capture")
+	screen, tty := terminal(t)
+	cmd := program(t, "capture", server.URL, "--input", request, "-o", dir)
+	cmd.Stderr = tty
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	tty.Close() // the screen ends when the program does
+	defer time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() }).Stop()
+	var out []byte
+	for buf := make([]byte, 4096); !bytes.Contains(out, []byte("capturing: 1 event, 30 bytes")); {
+		n, err := screen.Read(buf)
+		if err != nil {
+			t.Fatalf("no progress was shown (%v): %q", err, out)
+		}
+		out = append(out, buf[:n]...)
+	}
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	go io.Copy(io.Discard, screen)
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 130 {
+		t.Errorf("exit status %d, want 130", code)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "capture.json")); err != nil {
+		t.Error(err)
+	}
+}
