@@ -86,11 +86,13 @@ captures: harness-adk ## replace the committed ADK captures by fresh ones
 
 .PHONY: sample
 sample: ## make the sample lane anew from the committed captures
-	@$(GO) test -count=1 ./cmd/p20export -run '^(TestSample|TestDocs)$$' -update
+	@$(GO) test -count=1 ./cmd/p20export -run '^TestSample$$' -update
+	@$(GO) test -count=1 ./cmd/p20export -run '^TestDocs$$' -update
 
 .PHONY: regenerate
 regenerate: ## rewrite the sample lane and every file that tests compare with
-	@$(GO) test ./cmd/p20export -update
+	@$(GO) test -count=1 ./cmd/p20export -run '^TestCommittedCaptures$$' -update
+	@$(MAKE) sample
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (60s)

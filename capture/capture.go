@@ -79,8 +79,8 @@ func (c *Capture) Bytes() int64 { return c.response.n }
 
 // Findings returns what is known after io.EOF and is no reason to refuse the
 // capture as a whole: event_incomplete and array_malformed of the framing,
-// capture_cut_short when the capture was closed before the response ended, and
-// arrivals_malformed.
+// capture_cut_short when the capture was closed before the response ended,
+// http_status when it was no answer with status 200, and arrivals_malformed.
 func (c *Capture) Findings() []finding.Finding { return slices.Clone(c.findings) }
 
 // Close closes the files. Standard input and a reader given to OpenReader stay open.
@@ -137,6 +137,10 @@ func (c *Capture) finish(err error) error {
 		return err
 	}
 	if m := c.manifest; m != nil {
+		if status := m.Source.Status; status != 0 && status != 200 {
+			c.findings = append(c.findings, finding.New(finding.HTTPStatus,
+				"the response is an answer with status %d", status).Graded(finding.Warning).Hinting("see %s in the capture directory", m.Framing.FileName()))
+		}
 		if m.End != EndEOF {
 			c.findings = append(c.findings, finding.New(finding.CaptureCutShort,
 				"the capture was closed before its response ended (end: %s)", m.End))

@@ -15,6 +15,9 @@ const (
 	places
 )
 
+// envelopeHint is for whoever takes a capture for an envelope.
+const envelopeHint = "a bounded envelope is three events; p20export freeze makes one from a capture"
+
 var placeNames = [places]string{"RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED or RUN_ERROR"}
 
 // Check reads frames as a bounded envelope: exactly RUN_STARTED, one
@@ -28,6 +31,7 @@ func Check(frames Frames) ([]finding.Finding, error) {
 		run  Run
 		seen [places]bool
 		last = -1
+		read = 0
 	)
 	for {
 		frame, err := frames.Next()
@@ -37,6 +41,7 @@ func Check(frames Frames) ([]finding.Finding, error) {
 		if err != nil {
 			return nil, err
 		}
+		read++
 		e, err := s.scan(frame)
 		if err != nil {
 			run.damaged(frame, err)
@@ -45,7 +50,7 @@ func Check(frames Frames) ([]finding.Finding, error) {
 		place := placeOf(e.Type)
 		switch {
 		case place < 0:
-			run.report(e.Finding(finding.ExtraEventFamily, "%s is no part of a bounded envelope", finding.Quote(e.Type)).On("/type"))
+			run.report(e.Finding(finding.ExtraEventFamily, "%s is no part of a bounded envelope", finding.Quote(e.Type)).On("/type").Hinting(envelopeHint))
 			continue
 		case seen[place]:
 			run.report(e.Finding(finding.EnvelopeRepeated, "%s is there already", placeNames[place]).On("/type"))
@@ -60,9 +65,13 @@ func Check(frames Frames) ([]finding.Finding, error) {
 			run.checkSnapshot(e)
 		}
 	}
+	hint := envelopeHint
+	if read == 0 {
+		hint = "the file holds no event at all: it is neither JSON lines, nor a JSON array, nor an event stream"
+	}
 	for place, ok := range seen {
 		if !ok {
-			run.report(finding.New(finding.EnvelopeIncomplete, "%s is missing", placeNames[place]))
+			run.report(finding.New(finding.EnvelopeIncomplete, "%s is missing", placeNames[place]).Hinting("%s", hint))
 		}
 	}
 	if run.Started != nil && run.Terminal != nil {

@@ -160,21 +160,3 @@ func oneLine(event []byte) []byte {
 	}
 	return out
 }
-
-// builtSnapshot spells a MESSAGES_SNAPSHOT event of the text subset.
-func builtSnapshot(messages []artifact.Message) []byte {
-	b := []byte(`{"type":"MESSAGES_SNAPSHOT","messages":[`)
-	for i, m := range messages {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = artifact.AppendString(append(b, `{"id":`...), m.ID)
-		b = artifact.AppendString(append(b, `,"role":`...), m.Role)
-		b = artifact.AppendString(append(b, `,"content":`...), m.Content)
-		if m.Name != "" {
-			b = artifact.AppendString(append(b, `,"name":`...), m.Name)
-		}
-		b = append(b, '}')
-	}
-	return append(b, `]}`...)
-}

@@ -128,7 +128,7 @@ func (d *draft) times() {
 	d.resolved, findings = ResolveTimes(d.run, d.settings.Operator)
 	d.reportAll(findings)
 	if d.resolved.Source == "" {
-		d.report(d.run.Started.Finding(finding.StartedAtMissing, "RUN_STARTED has no timestamp, and the capture has no arrival times"))
+		d.report(d.run.Started.Finding(finding.StartedAtMissing, "RUN_STARTED has no timestamp that can be used, and the capture has no arrival times"))
 		return
 	}
 	d.artifact.StartedAt, d.artifact.FinishedAt = d.resolved.StartedAt, d.resolved.FinishedAt

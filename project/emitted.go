@@ -38,6 +38,10 @@ func (d *draft) chosen(snapshot *envelope.Event) bool {
 // emitted takes the messages of an emitted snapshot.
 func (d *draft) emitted(e *envelope.Event) {
 	d.snapshot = e
+	if isBuilt(e) {
+		d.report(e.Finding(finding.SnapshotBuilt, "this snapshot was built by p20export, not emitted by the run").On("/metadata").
+			Graded(finding.Error).Hinting("freeze the capture it was built from"))
+	}
 	list, ok := e.Get("messages")
 	if !ok || list.Kind != strictjson.ArrayStart {
 		d.report(e.Finding(finding.SnapshotMalformed, "the snapshot has no list of messages").On("/messages"))
@@ -69,11 +73,9 @@ func (d *draft) messages(o origin, list strictjson.Value) {
 // message takes one message, or leaves it out whole.
 func (d *draft) message(o origin, m *strictjson.Object) {
 	var msg artifact.Message
-	var drop finding.Code
+	var drop []finding.Code
 	unfit := func(at origin, code finding.Code, format string, args ...any) {
-		if drop == "" {
-			drop = code
-		}
+		drop = append(drop, code)
 		if d.strict {
 			d.outside(at, code, format, args...)
 		}
@@ -90,8 +92,11 @@ func (d *draft) message(o origin, m *strictjson.Object) {
 	if d.strict && joined && why != finding.ContentNotText {
 		unfit(o.name("content"), finding.ContentNotText, "the content %s", contentFault[finding.ContentNotText])
 	}
-	if drop != "" && !d.strict {
-		d.omitted.add(o.omission(drop))
+	if drop != nil && !d.strict {
+		for _, code := range drop {
+			d.omitted.add(o.omission(code))
+		}
+		d.richer(o, m)
 		return
 	}
 	msg.Content = d.whole(o.name("content"), text)
@@ -106,16 +111,20 @@ func (d *draft) message(o origin, m *strictjson.Object) {
 	if name, ok := m.Get("name"); ok {
 		msg.Name = d.optional(o.name("name"), name)
 	}
+	d.richer(o, m)
+	d.artifact.Messages = append(d.artifact.Messages, msg)
+	d.sources = append(d.sources, o)
+}
+
+// richer deals with the keys of a message that are outside the subset.
+func (d *draft) richer(o origin, m *strictjson.Object) {
 	for member := range m.All {
-		key, _ := strictjson.Unquote(member.Name.Raw)
-		switch key {
+		switch key, _ := member.Name.Text(); key {
 		case "id", "role", "content", "name":
 		default:
 			d.outside(o.name(key), finding.KeyOutsideSubset, "the message has the key %s", finding.Quote(key))
 		}
 	}
-	d.artifact.Messages = append(d.artifact.Messages, msg)
-	d.sources = append(d.sources, o)
 }
 
 // whole refuses text with half a surrogate pair.

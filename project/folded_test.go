@@ -161,7 +161,7 @@ func TestFoldedRequest(t *testing.T) {
 			[]string{"key_outside_subset request.json /state", "key_outside_subset request.json /tools", "key_outside_subset request.json /\uFFFD", "key_outside_subset request.json /a~1b"}, []string{built}},
 		{"richer messages", request(`{"id":"1","role":"assistant","toolCalls":[]}`, `{"id":"2","role":"tool","content":"4","toolCallId":"c"}`, `{"id":"3","role":"user","content":[{"type":"text","text":"x"},{"type":"text","text":"y"}]}`, `{"id":"4","role":"user","content":"x","name":null}`),
 			[]string{"2/tool: 4", "3/user: xy", "4/user: x", "a/assistant: Hello"},
-			[]string{"content_missing request.json /messages/0", "key_outside_subset request.json /messages/1/toolCallId", "text_parts_joined request.json /messages/2/content", "value_null request.json /messages/3/name"}, []string{built}},
+			[]string{"content_missing request.json /messages/0", "key_outside_subset request.json /messages/0/toolCalls", "key_outside_subset request.json /messages/1/toolCallId", "text_parts_joined request.json /messages/2/content", "value_null request.json /messages/3/name"}, []string{built}},
 		{"absent", "", []string{"a/assistant: Hello"}, []string{absent}, []string{"(request_absent)", built}},
 		{"of another run", strings.Replace(request(user), "r1", "r2", 1), []string{"a/assistant: Hello"}, []string{"request_names_other_run request.json /runId"}, []string{built, "(request_names_other_run /runId)"}},
 		{"of another thread", strings.Replace(request(user), "t1", "t2", 1), []string{"a/assistant: Hello"}, []string{"request_names_other_run request.json /threadId"}, []string{built, "(request_names_other_run /threadId)"}},

@@ -1,6 +1,9 @@
 package project
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/internal/finding"
 	"github.com/p20export/p20export/internal/strictjson"
@@ -81,4 +84,37 @@ func (l *omissions) result() []Omission {
 		return l.list
 	}
 	return append(l.list[:len(l.list):len(l.list)], Omission{Reason: finding.OmissionsUncounted, Count: l.uncounted})
+}
+
+// summarised is how many omissions a summary names.
+const summarised = 5
+
+// OmissionsFinding says for people what was left out; ok is false when nothing
+// was.
+func (o *Output) OmissionsFinding() (f finding.Finding, ok bool) {
+	total := 0
+	var named []string
+	for _, left := range o.Omissions {
+		total += max(left.Count, 1)
+		if len(named) < summarised && left.Count == 0 {
+			named = append(named, left.String())
+		}
+	}
+	if more := total - len(named); more > 0 {
+		named = append(named, fmt.Sprintf("and %d more", more))
+	}
+	are := "omissions are"
+	if total == 1 {
+		are = "omission is"
+	}
+	return finding.New(finding.OmissionsRecorded, "%d %s recorded: %s", total, are, strings.Join(named, "; ")), total > 0
+}
+
+// String names the place and the reason of an omission.
+func (o Omission) String() string {
+	where := o.File
+	if o.EventIndex != nil {
+		where = fmt.Sprintf("event %d", *o.EventIndex)
+	}
+	return strings.TrimSpace(where+" "+finding.Escape(string(o.Pointer))) + " (" + string(o.Reason) + ")"
 }

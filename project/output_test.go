@@ -60,7 +60,7 @@ func TestEnvelopeLines(t *testing.T) {
 func TestBuiltSnapshot(t *testing.T) {
 	r := projectRun(t, folded, request(`{"name":"N\ud83d\ude00","role":"user","id":" u1","content":"a\"\\\u0000\u0007\n<é>"}`), started, textStart("a"), textContent("a", `x\t\u007f`), failed)
 	want := started + "\n" +
-		`{"type":"MESSAGES_SNAPSHOT","messages":[{"id":" u1","role":"user","content":"a\"\\\u0000\u0007\n<é>","name":"N😀"},{"id":"a","role":"assistant","content":"x\t` + "\x7f" + `"}]}` + "\n" + failed + "\n"
+		`{"type":"MESSAGES_SNAPSHOT","metadata":{"p20export":{"origin":"built"}},"messages":[{"id":" u1","role":"user","content":"a\"\\\u0000\u0007\n<é>","name":"N😀"},{"id":"a","role":"assistant","content":"x\t` + "\x7f" + `"}]}` + "\n" + failed + "\n"
 	if r.out == nil {
 		t.Fatal(brief(r.findings))
 	}
@@ -75,8 +75,16 @@ func TestBuiltSnapshot(t *testing.T) {
 	if !finding.Has(r.findings, finding.SnapshotBuilt) {
 		t.Error("nothing says that the snapshot was built")
 	}
-	// Projecting the envelope strictly gives the same messages.
-	again := projectAll(t, input{Settings: strict, framing: capture.NDJSON, raw: string(r.out.Envelope), at: everySecond})[0]
+	// Its envelope is not taken for what a run emitted.
+	for _, s := range []project.Settings{strict, text("", "")} {
+		again := projectAll(t, input{Settings: s, framing: capture.NDJSON, raw: string(r.out.Envelope), at: everySecond})[0]
+		if diff := cmp.Diff([]string{"snapshot_built #1 /metadata"}, brief(again.findings)); diff != "" || again.out != nil {
+			t.Error(diff)
+		}
+	}
+	// Without the mark it projects to the same messages.
+	unmarked := strings.Replace(string(r.out.Envelope), `"metadata":{"p20export":{"origin":"built"}},`, "", 1)
+	again := projectAll(t, input{Settings: strict, framing: capture.NDJSON, raw: unmarked, at: everySecond})[0]
 	if again.out == nil {
 		t.Fatal(brief(again.findings))
 	}

@@ -165,7 +165,7 @@ func DecodeRecord(data []byte) (*Record, error) {
 	}
 	r := new(Record)
 	if err := json.Unmarshal(data, r, json.RejectUnknownMembers(true)); err != nil {
-		return nil, err
+		return nil, unreadable(err)
 	}
 	switch {
 	case r.Type != StatementType:
@@ -183,6 +183,22 @@ func DecodeRecord(data []byte) (*Record, error) {
 		return nil, errors.New("not in the one spelling records have")
 	}
 	return r, nil
+}
+
+// unreadable says why JSON is no record, in the record's terms.
+func unreadable(err error) error {
+	var semantic *json.SemanticError
+	if !errors.As(err, &semantic) {
+		return err
+	}
+	place := "it"
+	if semantic.JSONPointer != "" {
+		place = string(semantic.JSONPointer)
+	}
+	if errors.Is(err, json.ErrUnknownName) {
+		return fmt.Errorf("%s is no key of a record", place)
+	}
+	return fmt.Errorf("%s has a value that a record does not have there", place)
 }
 
 // Complete fills in the run's source and the names of the two files.

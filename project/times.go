@@ -116,7 +116,7 @@ func ResolveTimes(run *envelope.Run, operator OperatorTimes) (Times, []finding.F
 		return t, unused(findings, operator)
 	case operator.Given():
 		return Times{Source: OperatorTime, StartedAt: operator.StartedAt, FinishedAt: operator.FinishedAt},
-			append(findings, finding.New(finding.OperatorAsserted, "the times are those given with --started-at and --finished-at"))
+			append(findings, finding.New(finding.OperatorAsserted, "the times were given by the operator and are not in the capture"))
 	}
 	return Times{}, findings
 }

@@ -115,6 +115,9 @@ func (fl *captureFlags) run(cmd *cobra.Command, args []string) error {
 			})
 		}
 	}
+	if row.Verdict == captured && row.Events != nil && *row.Events == 0 {
+		row.Findings = append(row.Findings, finding.New(finding.NoEvents, "the response holds no event, framed as %s", *row.Framing))
+	}
 	if *fl.format == formatJSON {
 		p.json(row)
 	} else {
@@ -218,16 +221,9 @@ func (row *captureRow) closed(m *capture.Manifest) {
 
 func (row *captureRow) fail(err error) {
 	row.Verdict = freeze.Failed
-	f, ok := err, false
-	var found finding.Finding
-	if ok = errors.As(f, &found); !ok {
-		found = finding.New(finding.IOFailed, "%s", finding.Escape(err.Error()))
-		switch {
-		case errors.Is(err, fs.ErrExist):
-			found.Hint = "a capture is never written into again: choose another -o"
-		case errors.Is(err, context.Canceled):
-			found = finding.New(finding.Interrupted, "interrupted before anything arrived; nothing was written")
-		}
+	found, _ := freeze.Explain(err)
+	if errors.Is(err, fs.ErrExist) {
+		found.Hint = "a capture is never written into again: choose another -o"
 	}
 	row.Findings = append(row.Findings, found)
 }

@@ -39,8 +39,9 @@ Projections:
   folded-stream          for runs that emitted no snapshot: built from the
                          request and the streamed text, and marked as built
 
-The times in an artifact are the events' own, else the capture's arrival times,
-else those given with --started-at and --finished-at; never the clock's.
+The times in an artifact are the events' own (timestamps in milliseconds, from
+2025 on and at most a day ahead of their arrival), else the capture's arrival
+times, else those given with --started-at and --finished-at; never the clock's.
 ` + exitHelp,
 		Example: `  p20export freeze captures/one-turn -o frozen
   p20export freeze captures/* -o frozen --projection emitted-snapshot-text
@@ -87,6 +88,7 @@ else those given with --started-at and --finished-at; never the clock's.
 		}
 		p := newPrinter(cmd)
 		worst := status(exitDone)
+		count := make(map[freeze.Verdict]int)
 		for _, path := range paths {
 			progress, show := newReading(cmd.ErrOrStderr(), path)
 			s.Progress = show
@@ -97,6 +99,7 @@ else those given with --started-at and --finished-at; never the clock's.
 			}
 			for _, row := range rows {
 				worst = worst.worse(statusOf(row.Verdict))
+				count[row.Verdict]++
 				if *f == formatJSON {
 					p.json(row)
 				} else {
@@ -106,6 +109,9 @@ else those given with --started-at and --finished-at; never the clock's.
 			if cmd.Context().Err() != nil {
 				return p.close(context.Cause(cmd.Context()))
 			}
+		}
+		if len(paths) > 1 && *f == formatText {
+			p.line("%s: %d frozen, %d refused, %d failed", plural(len(paths), "capture", "captures"), count[freeze.Frozen], count[freeze.Refused], count[freeze.Failed])
 		}
 		return p.close(worst.err())
 	}

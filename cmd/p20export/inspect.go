@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,7 +22,8 @@ MESSAGES_SNAPSHOT events with their positions and messages by role, its times
 and where they come from, its terminal event and its size.
 
 A CAPTURE is a capture directory, a plain SSE, NDJSON or JSON array file, or -
-for standard input. inspect describes and does not judge: what is wrong with a
+for standard input. Events are counted from 0, as in a record; runs and
+snapshots from 1. inspect describes and does not judge: what is wrong with a
 run is listed, and the exit status is 0 all the same. It is 1 when a capture
 holds no run or was altered after it was closed.
 ` + exitHelp,
@@ -37,6 +40,9 @@ holds no run or was altered after it was closed.
 			progress, show := newReading(cmd.ErrOrStderr(), path)
 			rows := freeze.Inspect(cmd.Context(), path, show)
 			progress.end()
+			if *f == formatText {
+				p.source(rows[0])
+			}
 			for _, row := range rows {
 				switch {
 				case row.Failed:
@@ -59,12 +65,26 @@ holds no run or was altered after it was closed.
 	return cmd
 }
 
+// source says what a capture is, once for all its runs.
+func (p *printer) source(row freeze.InspectRow) {
+	p.line("%s", row.Capture)
+	if row.Source.Digest == "" {
+		return
+	}
+	if m := row.Source.Manifest; m != nil && m.Source.URL != "" {
+		p.line("  source    %s %s, status %d, %s", m.Source.Method, m.Source.URL, m.Source.Status, m.Source.ContentType)
+	}
+	p.line("  response  %s, framing %s, %s", bytesCount(row.Source.Bytes), string(row.Source.Framing), string(row.Source.Digest))
+	if m := row.Source.Manifest; m != nil {
+		for _, key := range slices.Sorted(maps.Keys(m.Labels)) {
+			p.line("  label     %s=%s", key, m.Labels[key])
+		}
+	}
+}
+
 func (p *printer) inspected(row freeze.InspectRow) {
-	switch {
-	case row.Run == nil:
-		p.line("%s", row.Capture)
-	default:
-		p.line("%s  run %d", row.Capture, *row.Run)
+	if row.Run != nil {
+		p.line("run %d", *row.Run)
 		p.line("  thread    %s", text(row.ThreadID))
 		p.line("  run       %s", text(row.RunID))
 		if row.ParentRunID != nil {
@@ -72,7 +92,7 @@ func (p *printer) inspected(row freeze.InspectRow) {
 		}
 		p.line("  events    %d in %s: %s", row.Events, bytesCount(row.Bytes), counts(*row.Families))
 		for _, s := range row.Snapshots {
-			p.line("  snapshot  event %d of the capture, %d messages: %s", s.Index, s.Messages, counts(s.Roles))
+			p.line("  snapshot  event %d, %s: %s", s.Index, plural(s.Messages, "message", "messages"), counts(s.Roles))
 		}
 		if len(row.Snapshots) == 0 {
 			p.line("  snapshot  none")
@@ -85,7 +105,7 @@ func (p *printer) inspected(row freeze.InspectRow) {
 
 func times(row freeze.InspectRow) string {
 	if row.StartedAt == nil {
-		return "none: neither event timestamps nor arrival times"
+		return "none: no event timestamp that can be used, and no arrival times"
 	}
 	s := "started " + *row.StartedAt
 	if row.FinishedAt != nil {

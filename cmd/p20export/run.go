@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -69,7 +70,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case errors.As(err, &done):
 		return int(done)
 	}
-	fmt.Fprintf(stderr, "p20export: %s\n", finding.Escape(err.Error()))
+	for line := range strings.Lines("p20export: " + err.Error() + "\n") {
+		if line = strings.TrimSpace(line); line != "" {
+			fmt.Fprintln(stderr, finding.Printable(line))
+		}
+	}
 	if errors.Is(err, errOutput) {
 		return exitFailed
 	}
@@ -120,9 +125,11 @@ sync or branch correctness.
   p20export validate frozen/one-turn.artifact.json
   p20export verify frozen/one-turn.artifact.json \
       --record frozen/one-turn.record.json --capture captures/one-turn`,
+		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
+	root.SetVersionTemplate("p20export {{.Version}}\n")
 	root.AddCommand(newCapture(), newInspect(), newFreeze(), newValidate(), newVerify(), newVersion())
 	return root
 }

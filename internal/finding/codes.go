@@ -55,6 +55,7 @@ const (
 	EventTypeMissing    Code = "event_type_missing"
 	EventFieldMalformed Code = "event_field_malformed"
 	NoRun               Code = "no_run"
+	NoEvents            Code = "no_events"
 	FramesBeforeRun     Code = "frames_before_run"
 	RunNotFound         Code = "run_not_found"
 	RunAmbiguous        Code = "run_ambiguous"
@@ -98,12 +99,15 @@ const (
 	TimestampImplausible Code = "timestamp_implausible"
 	OmissionsUncounted   Code = "omissions_past_limit"
 	OperatorTimesUnused  Code = "operator_times_unused"
+	OperatorTimesNeedRun Code = "operator_times_need_run"
+	OmissionsRecorded    Code = "omissions_recorded"
 )
 
 // Findings about an artifact.
 const (
 	TooLarge           Code = "file_too_large"
 	NotObject          Code = "not_an_object"
+	NotArtifact        Code = "not_an_artifact"
 	KeyUnknown         Code = "key_unknown"
 	ExtraEventFamily   Code = "extra_event_family"
 	KeyMissing         Code = "key_missing"

@@ -65,11 +65,11 @@ const (
 
 // Freeze freezes the runs of one capture. It writes nothing before the whole
 // capture was read and its digests were found right, and nothing at all for a
-// run that is refused. The error is one of usage; everything else is in the
-// rows.
+// run that is refused. The error is one of the settings; everything else is in
+// the rows.
 func Freeze(ctx context.Context, path string, s Settings) ([]Row, error) {
 	if err := s.Check(); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUsage, err)
+		return nil, err
 	}
 	c, err := capture.Open(ctx, path, "")
 	if err != nil {
@@ -89,19 +89,16 @@ func Freeze(ctx context.Context, path string, s Settings) ([]Row, error) {
 	if err != nil {
 		return []Row{failure(path, err)}, nil
 	}
-	rows, err := f.finish(totals)
-	if err == nil && ctx.Err() != nil {
-		rows, err = []Row{failure(path, context.Cause(ctx))}, nil
-	}
-	if err != nil {
-		return nil, err
+	rows := f.finish(totals)
+	if ctx.Err() != nil {
+		return []Row{failure(path, context.Cause(ctx))}, nil
 	}
 	return f.publish(rows), nil
 }
 
 // failure is the row of a capture of which nothing can be said run by run.
 func failure(path string, err error) Row {
-	f, isVerdict := asFinding(err)
+	f, isVerdict := Explain(err)
 	row := Row{Capture: path, Verdict: Failed, Findings: []finding.Finding{f}}
 	if isVerdict {
 		row.Verdict = Refused
@@ -167,6 +164,9 @@ func (f *freezer) End(run *envelope.Run) error {
 	if out == nil {
 		return nil
 	}
+	if omitted, ok := out.OmissionsFinding(); ok {
+		p.row.Findings = append(p.row.Findings, omitted)
+	}
 	p.row.Verdict = Frozen
 	p.row.Origin = &out.Origin
 	p.row.Profiles = &Profiles{V1: true, Assay: !finding.Failed(out.Assay)}
@@ -182,23 +182,23 @@ func (f *freezer) End(run *envelope.Run) error {
 }
 
 // finish turns the capture's end into rows.
-func (f *freezer) finish(totals envelope.Totals) ([]Row, error) {
+func (f *freezer) finish(totals envelope.Totals) []Row {
 	if totals.Runs > 1 && f.settings.Operator.Given() && f.settings.Run == "" {
-		return nil, fmt.Errorf("%w: the capture holds %d runs: --started-at and --finished-at need --run to say which one they are of", ErrUsage, totals.Runs)
+		totals.Findings = append(totals.Findings, finding.New(finding.OperatorTimesNeedRun, "the capture holds %d runs, and --started-at can be of one only", totals.Runs))
 	}
 	ofCapture := Row{Capture: f.capture.Path(), Verdict: Refused, Findings: totals.Findings}
 	bytes := f.capture.Bytes()
 	ofCapture.CaptureBytes = &bytes
 	switch {
 	case totals.Runs == 0:
-		return []Row{ofCapture}, nil
+		return []Row{ofCapture}
 	case len(f.runs) == 0:
 		ofCapture.Findings = append(ofCapture.Findings, finding.New(finding.RunNotFound, "no run %s among %d", finding.Quote(f.settings.Run), totals.Runs))
-		return []Row{ofCapture}, nil
+		return []Row{ofCapture}
 	case len(f.runs) > 1 && f.settings.Run != "":
 		ofCapture.Findings = append(ofCapture.Findings, finding.New(finding.RunAmbiguous, "%d runs have the id %s", len(f.runs), finding.Quote(f.settings.Run)))
 		f.discard()
-		return []Row{ofCapture}, nil
+		return []Row{ofCapture}
 	}
 	name := f.settings.Name
 	if name == "" {
@@ -216,7 +216,7 @@ func (f *freezer) finish(totals envelope.Totals) ([]Row, error) {
 				p.out.name += "." + strconv.Itoa(*p.row.Run)
 			}
 			if err := p.out.complete(f.source(*p.row.Run)); err != nil {
-				f, _ := asFinding(err)
+				f, _ := Explain(err)
 				p.row.Verdict, p.row.Findings = Failed, append(p.row.Findings, f)
 			}
 		}
@@ -225,7 +225,7 @@ func (f *freezer) finish(totals envelope.Totals) ([]Row, error) {
 		finding.Sort(p.row.Findings)
 		rows = append(rows, p.row)
 	}
-	return rows, nil
+	return rows
 }
 
 // refuse takes back what was made of a run: the capture as a whole is no
@@ -255,7 +255,7 @@ func (f *freezer) publish(rows []Row) []Row {
 		}
 		row := &rows[i]
 		if err := p.out.publish(); err != nil {
-			fault, _ := asFinding(err)
+			fault, _ := Explain(err)
 			if errors.Is(err, fs.ErrExist) {
 				fault = finding.New(finding.OutputExists, "%s", finding.Escape(err.Error()))
 			}
@@ -285,17 +285,17 @@ func (f *freezer) discard() {
 func CheckNames(paths []string, name string) error {
 	if name != "" {
 		if len(paths) > 1 {
-			return fmt.Errorf("%w: --name goes with one capture", ErrUsage)
+			return errors.New("--name goes with one capture")
 		}
 		if name != filepath.Base(name) || name == "." || name == ".." || strings.ContainsRune(name, os.PathSeparator) {
-			return fmt.Errorf("%w: --name %s is not a plain file name", ErrUsage, finding.Quote(name))
+			return fmt.Errorf("--name %s is not a plain file name", finding.Quote(name))
 		}
 	}
 	seen := make(map[string]string, len(paths))
 	for _, path := range paths {
 		base := capture.BaseName(path)
 		if other, ok := seen[base]; ok {
-			return fmt.Errorf("%w: %s and %s would both be frozen as %s; freeze them apart, with --name", ErrUsage, finding.Escape(other), finding.Escape(path), finding.Escape(base))
+			return fmt.Errorf("%s and %s would both be frozen as %s; freeze them apart, with --name", finding.Escape(other), finding.Escape(path), finding.Escape(base))
 		}
 		seen[base] = path
 	}

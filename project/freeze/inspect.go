@@ -5,6 +5,7 @@ import (
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/internal/digest"
 	"github.com/p20export/p20export/internal/finding"
 	"github.com/p20export/p20export/project"
 )
@@ -29,8 +30,18 @@ type InspectRow struct {
 	// read is no evidence of a run.
 	Failed   bool `json:"-"`
 	Negative bool `json:"-"`
-	// Events is how many events the run has; ErrorMessage its error's text.
+	// Events is how many events the run has.
 	Events int `json:"-"`
+	// Source describes the capture the run is in.
+	Source Source `json:"-"`
+}
+
+// Source describes a capture. Manifest is nil for a plain file.
+type Source struct {
+	Manifest *capture.Manifest
+	Framing  capture.Framing
+	Bytes    int64
+	Digest   digest.Digest
 }
 
 // SnapshotRow describes one MESSAGES_SNAPSHOT.
@@ -53,19 +64,21 @@ func Inspect(ctx context.Context, path string, progress Progress) []InspectRow {
 	if err != nil {
 		return []InspectRow{uninspected(path, err)}
 	}
+	source := Source{Manifest: c.Manifest(), Framing: c.Framing(), Bytes: c.Bytes(), Digest: c.Digest()}
 	if totals.Runs == 0 {
-		return []InspectRow{{Capture: c.Path(), Snapshots: []SnapshotRow{}, Bytes: c.Bytes(), Findings: totals.Findings, Negative: true, Events: totals.Events}}
+		return []InspectRow{{Capture: c.Path(), Snapshots: []SnapshotRow{}, Bytes: c.Bytes(), Findings: totals.Findings, Negative: true, Events: totals.Events, Source: source}}
 	}
 	for n := range i.rows {
 		row := &i.rows[n]
 		row.Findings = append(totals.Findings[:len(totals.Findings):len(totals.Findings)], row.Findings...)
 		finding.Sort(row.Findings)
+		row.Source = source
 	}
 	return i.rows
 }
 
 func uninspected(path string, err error) InspectRow {
-	f, isVerdict := asFinding(err)
+	f, isVerdict := Explain(err)
 	return InspectRow{Capture: path, Snapshots: []SnapshotRow{}, Findings: []finding.Finding{f}, Failed: !isVerdict, Negative: isVerdict}
 }
 

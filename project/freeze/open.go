@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"syscall"
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/envelope"
@@ -33,9 +34,6 @@ const (
 	Unverifiable Verdict = "unverifiable"
 	Failed       Verdict = "error"
 )
-
-// ErrUsage marks settings that do not fit the input.
-var ErrUsage = errors.New("usage")
 
 // Progress is told from time to time how many bytes of a capture were read. It
 // may be nil.
@@ -67,18 +65,26 @@ func scan(c *capture.Capture, v envelope.Visitor, progress Progress) (envelope.T
 	return totals, err
 }
 
-// asFinding tells what is wrong with evidence from what could not be done: the
-// first is a verdict, the second an error.
-func asFinding(err error) (f finding.Finding, isVerdict bool) {
+// Explain makes a finding of an error, with the next step. isVerdict tells what
+// is wrong with evidence from what could not be done.
+func Explain(err error) (f finding.Finding, isVerdict bool) {
 	if errors.As(err, &f) {
 		return f, f.Code != finding.IOFailed
 	}
 	f = finding.New(finding.IOFailed, "%s", finding.Escape(err.Error()))
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		f.Hint = "check the path"
 	case errors.Is(err, context.Canceled):
 		f = finding.New(finding.Interrupted, "interrupted before it was done")
+	case errors.Is(err, fs.ErrNotExist):
+		f.Hint = "check the path"
+	case errors.Is(err, syscall.EISDIR):
+		f.Hint = "name a file, not a directory"
+	case errors.Is(err, syscall.ENOTDIR):
+		f.Hint = "name a directory; a file of that name is in the way"
+	case errors.Is(err, syscall.ENOSPC):
+		f.Hint = "make room on the disk and run it again; nothing half-written was left"
+	case errors.Is(err, fs.ErrPermission):
+		f.Hint = "check who may read or write it"
 	}
 	return f, false
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/capture"
@@ -13,6 +14,7 @@ import (
 	"github.com/p20export/p20export/internal/digest"
 	"github.com/p20export/p20export/internal/finding"
 	"github.com/p20export/p20export/internal/strictjson"
+	"github.com/p20export/p20export/project"
 )
 
 // Kind is what a file claims to be.
@@ -55,7 +57,7 @@ func Validate(ctx context.Context, path string, p artifact.Profile, kind Kind) V
 		row.Kind = &kind
 	}
 	if err := row.validate(ctx, kind); err != nil {
-		f, isVerdict := asFinding(err)
+		f, isVerdict := Explain(err)
 		row.Verdict, row.Findings = Failed, append(row.Findings, f)
 		if isVerdict {
 			row.Verdict = Malformed
@@ -86,11 +88,14 @@ func (row *ValidateRow) validate(ctx context.Context, kind Kind) error {
 		row.Kind = &kind
 	}
 	canonical := false
-	if kind == ArtifactKind {
+	switch {
+	case kind == ArtifactKind && isRecord(head):
+		row.Findings = []finding.Finding{finding.New(finding.NotArtifact, "the file is a record (an in-toto Statement), not an artifact")}
+	case kind == ArtifactKind:
 		var a *artifact.Artifact
 		a, row.Findings = artifact.Decode(head, row.Profile)
 		canonical = a != nil && artifact.IsCanonical(head, a)
-	} else {
+	default:
 		row.Findings, canonical, err = checkEnvelope(head, r)
 	}
 	if err == nil {
@@ -101,6 +106,9 @@ func (row *ValidateRow) validate(ctx context.Context, kind Kind) error {
 	}
 	d := digest.Sum(hash)
 	row.Digest, row.Canonical = &d, &canonical
+	if f, built := builtBeside(row.File, d); built {
+		row.Findings = append(row.Findings, f)
+	}
 	if row.Findings == nil {
 		row.Findings = []finding.Finding{}
 	}
@@ -140,6 +148,39 @@ func kindOf(head []byte) Kind {
 			return ArtifactKind
 		}
 	}
+}
+
+// isRecord reports whether a file is an in-toto Statement, as records are.
+func isRecord(head []byte) bool {
+	var o strictjson.Object
+	_, err := o.ReadText(new(strictjson.Decoder), head)
+	kind, _ := o.Get("_type")
+	return err == nil && kind.Is(project.StatementType)
+}
+
+// builtBeside looks for the record beside an artifact or envelope, and says so
+// when it states of these very bytes that their snapshot was built.
+func builtBeside(path string, d digest.Digest) (finding.Finding, bool) {
+	name, ok := strings.CutSuffix(path, artifactSuffix)
+	if !ok {
+		if name, ok = strings.CutSuffix(path, envelopeSuffix); !ok {
+			return finding.Finding{}, false
+		}
+	}
+	data, err := readBounded(name+recordSuffix, project.MaxRecordBytes)
+	if err != nil {
+		return finding.Finding{}, false
+	}
+	record, err := project.DecodeRecord(data)
+	if err != nil || record.Predicate.Projection.Origin != project.Built {
+		return finding.Finding{}, false
+	}
+	for _, s := range record.Subject {
+		if s.Digest.SHA256 == d.Hex() {
+			return finding.New(finding.SnapshotBuilt, "the record beside it says that its message snapshot was built, not emitted"), true
+		}
+	}
+	return finding.Finding{}, false
 }
 
 // checkEnvelope checks a bounded envelope in any framing. It is canonical as

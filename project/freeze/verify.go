@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/p20export/p20export/artifact"
@@ -33,7 +33,7 @@ type VerifyRow struct {
 func Verify(ctx context.Context, artifactPath, recordPath, capturePath string, progress Progress) VerifyRow {
 	v := &verifier{row: VerifyRow{Artifact: artifactPath, Record: recordPath, Capture: capturePath, Verdict: Verified, Findings: []finding.Finding{}}}
 	if err := v.verify(ctx, progress); err != nil {
-		f, isVerdict := asFinding(err)
+		f, isVerdict := Explain(err)
 		v.row.Findings = append(v.row.Findings, f)
 		switch {
 		case !isVerdict:
@@ -57,7 +57,7 @@ type verifier struct {
 	request   []byte
 	run       *envelope.Run
 	out       *project.Output
-	refusal   []finding.Finding
+	findings  []finding.Finding // of the projection
 }
 
 func (v *verifier) report(f finding.Finding) { v.row.Findings = append(v.row.Findings, f) }
@@ -72,7 +72,7 @@ func (v *verifier) verify(ctx context.Context, progress Progress) error {
 		return err
 	}
 	if v.record, err = project.DecodeRecord(stated); err != nil {
-		return finding.New(finding.RecordMalformed, "%s", finding.Escape(err.Error()))
+		return finding.New(finding.RecordMalformed, "%s is no record: %s", finding.Escape(filepath.Base(v.row.Record)), finding.Printable(err.Error()))
 	}
 	p := v.record.Predicate
 	if !project.Known(p.Projection.Name, p.Projection.Version) {
@@ -150,7 +150,7 @@ func (v *verifier) open(ctx context.Context) (*capture.Capture, error) {
 
 // differing makes a verdict of a capture that is not what it was.
 func differing(err error) error {
-	if f, isVerdict := asFinding(err); isVerdict {
+	if f, isVerdict := Explain(err); isVerdict {
 		return finding.New(finding.CaptureDiffers, "%s", f.Message).Hinting("%s", f.Hint)
 	}
 	return err
@@ -171,7 +171,7 @@ func (v *verifier) Event(run *envelope.Run, e *envelope.Event) {
 func (v *verifier) End(run *envelope.Run) error {
 	if run.Number == v.record.Predicate.Capture.Run {
 		v.run = run
-		v.out, v.refusal = v.collector.Project(run, v.request)
+		v.out, v.findings = v.collector.Project(run, v.request)
 		v.collector = nil
 	}
 	return nil
@@ -185,8 +185,8 @@ func (v *verifier) compare(c *capture.Capture, given []byte) error {
 	if v.run == nil {
 		return finding.New(finding.NotReprojected, "the capture has no run %d", source.Run)
 	}
+	v.row.Findings = append(v.row.Findings, v.findings...)
 	if v.out == nil {
-		v.row.Findings = append(v.row.Findings, v.refusal...)
 		return finding.New(finding.NotReprojected, "the projection %s refuses the run", v.settings.Projection)
 	}
 	base := filepath.Base(v.row.Artifact)
@@ -203,11 +203,8 @@ func (v *verifier) compare(c *capture.Capture, given []byte) error {
 	if why := v.recordDifference(again); why != "" {
 		v.report(finding.New(finding.RecordDiffers, "%s", why))
 	}
-	if v.out.Times.Source == project.OperatorTime {
-		v.report(finding.New(finding.OperatorAsserted, "the times were given by the operator and are not in the capture"))
-	}
-	if v.out.Origin == project.Built {
-		v.report(finding.New(finding.SnapshotBuilt, "the message snapshot was built, not emitted"))
+	if omitted, ok := v.out.OmissionsFinding(); ok {
+		v.report(omitted)
 	}
 	return nil
 }
@@ -244,11 +241,19 @@ func (v *verifier) recordDifference(again *project.Record) string {
 		return ""
 	}
 	line := bytes.Count(have[:min(at, len(have))], []byte{'\n'}) + 1
-	why := "the record differs from the one made again, first in line " + strconv.Itoa(line)
+	why := fmt.Sprintf("the record differs from the one made again, first in line %d: it has %s where %s belongs", line, lineAt(have, at), lineAt(want, at))
 	if base := filepath.Base(v.row.Artifact); v.record.Subject[0].Name != base {
 		why += "; it names " + finding.Quote(v.record.Subject[0].Name) + ", the artifact given is " + finding.Quote(base)
 	}
 	return why
+}
+
+// lineAt quotes the line of data that holds the byte at.
+func lineAt(data []byte, at int) string {
+	at = min(at, len(data))
+	start := bytes.LastIndexByte(data[:at], '\n') + 1
+	line, _, _ := bytes.Cut(data[start:], []byte{'\n'})
+	return finding.Quote(strings.TrimSpace(string(line)))
 }
 
 // differenceAt returns the first byte at which a and b differ, or -1.
