@@ -130,20 +130,7 @@ func (e *Event) place(f finding.Finding) finding.Finding {
 	if int64(len(e.Data)) == e.Bytes && f.Offset != nil {
 		at += *f.Offset
 	}
-	return f.At(at).In(e.Index).On(bounded(f.Pointer))
-}
-
-// maxPointerBytes is how long the pointer of a finding about a damaged event
-// may be. Such findings are kept while the capture is read, and a pointer can be
-// as long as the event.
-const maxPointerBytes = 1 << 10
-
-// bounded returns p, or where p is too long the pointer to a value around it.
-func bounded(p finding.Pointer) finding.Pointer {
-	if len(p) > maxPointerBytes {
-		p = p[:strings.LastIndexByte(string(p[:maxPointerBytes+1]), '/')]
-	}
-	return p
+	return f.At(at).In(e.Index).On(finding.Pointer(strings.ToValidUTF8(string(f.Pointer), "\uFFFD")))
 }
 
 // Clone returns a copy of e that stays valid.

@@ -130,15 +130,16 @@ func (d *draft) result(snapshot []byte, made Origin) (*Output, []finding.Finding
 
 func (d *draft) sorted() []finding.Finding {
 	finding.Sort(d.findings)
-	if d.unlisted > 0 {
-		d.findings = append(d.findings, finding.New(finding.FindingsUnlisted, "%d more findings are not listed", d.unlisted))
+	if d.unlisted > 0 || d.unread > 0 {
+		d.findings = append(d.findings, finding.New(finding.FindingsUnlisted, "%d more findings are not listed; %d more messages were not looked at", d.unlisted, d.unread))
 	}
 	return d.findings
 }
 
-// oneLine returns an event's JSON text as it is, or without its white space
-// where it spans lines.
+// oneLine returns an event's JSON text as it is, less white space around it, or
+// without any white space where it spans lines.
 func oneLine(event []byte) []byte {
+	event = bytes.Trim(event, " \t\r\n")
 	if !bytes.ContainsAny(event, "\r\n") {
 		return event
 	}

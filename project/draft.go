@@ -25,6 +25,7 @@ type draft struct {
 	omitted  omissions
 	findings []finding.Finding
 	unlisted int
+	unread   int // messages past the one that settled the refusal
 	failed   bool
 }
 

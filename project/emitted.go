@@ -55,6 +55,10 @@ func (d *draft) emitted(e *envelope.Event) {
 func (d *draft) messages(o origin, list strictjson.Value) {
 	// The text was read before, so there is no error.
 	_ = strictjson.Elements(list, func(i int, v strictjson.Value, m *strictjson.Object) error {
+		if d.settled() {
+			d.unread++
+			return nil
+		}
 		at := o.index(i)
 		at.start = v.Start
 		if v.Kind != strictjson.ObjectStart {
@@ -68,6 +72,12 @@ func (d *draft) messages(o origin, list strictjson.Value) {
 		d.message(at, m)
 		return nil
 	})
+}
+
+// settled reports whether the run is refused whatever messages are still to
+// come: there are more than any artifact holds, or more findings than are listed.
+func (d *draft) settled() bool {
+	return len(d.artifact.Messages) > artifact.V1.Limits().Messages || d.failed && len(d.findings) == maxFindings
 }
 
 // message takes one message, or leaves it out whole.

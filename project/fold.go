@@ -111,10 +111,12 @@ func (f *fold) start(e *envelope.Event, id string) *streamed {
 	role, hasRole := e.Get("role")
 	name, hasName := e.Get("name")
 	if m := f.byID[id]; m != nil {
-		if hasRole && streamedRole(role) != m.role {
-			f.omitted.add(origin{event: e}.name("role").omission(finding.KeyOutsideSubset))
-		}
-		if hasName && !sameName(m.name, name) {
+		switch {
+		case hasRole && streamedRole(role) != m.role:
+			f.refuse(origin{event: e}.name("role"), finding.MessageSpeakers, "message %s is begun again in another role", finding.Quote(id))
+		case hasName && m.name != nil && !sameName(m.name, name):
+			f.refuse(origin{event: e}.name("name"), finding.MessageSpeakers, "message %s is begun again under another name", finding.Quote(id))
+		case hasName && m.name == nil:
 			f.omitted.add(origin{event: e}.name("name").omission(finding.KeyOutsideSubset))
 		}
 		return m

@@ -25,7 +25,7 @@ func TestEnvelopeLines(t *testing.T) {
 		raw     string
 		want    [3]string
 	}{
-		{"one line", capture.SSE, stream(started, tricky, finished), [3]string{started, tricky, finished}},
+		{"one line", capture.SSE, stream(started, tricky, finished), [3]string{started, strings.TrimSpace(tricky), finished}},
 		{"several lines", capture.SSE, stream(strings.ReplaceAll(started, ",", "\ndata: ,")) + "data: " + strings.ReplaceAll(lines(tricky[:60])+tricky[60:], "\n", "\ndata:") + "\n\n" + stream("{\ndata\ndata: "+finished[1:]), [3]string{started, "", finished}},
 		{"array", capture.JSON, "[" + started + ",\n" + strings.Replace(tricky, " , ", " \r\n, ", 1) + "," + strings.ReplaceAll(finished, ":", "\t:\n") + "]", [3]string{started, "", finished}},
 		{"a CR within a line", capture.NDJSON, started + "\r\n" + strings.Replace(tricky, " : ", "\r: ", 1) + "\n" + finished, [3]string{started, "", finished}},

@@ -23,6 +23,10 @@ const (
 // MaxRecordBytes bounds a record file: 10,000 omissions with long pointers.
 const MaxRecordBytes = 64 << 20
 
+// maxToolVersion bounds the one value of a record that verify leaves aside, in
+// bytes.
+const maxToolVersion = 128
+
 // Record says how an artifact came about, so that anyone with the capture can
 // repeat it. It is an in-toto Statement v1.
 type Record struct {
@@ -63,6 +67,9 @@ type Predicate struct {
 	Families envelope.Families `json:"families"`
 	Sizes    Sizes             `json:"sizes"`
 }
+
+// ToolName is the name of the program that makes records.
+const ToolName = "p20export"
 
 // Tool is the program that made the record.
 type Tool struct {
@@ -172,6 +179,8 @@ func DecodeRecord(data []byte) (*Record, error) {
 		return nil, errors.New("_type is not that of an in-toto Statement v1")
 	case r.PredicateType != PredicateType:
 		return nil, errors.New("predicateType is not that of a p20export record v1")
+	case len(r.Predicate.Tool.Version) > maxToolVersion:
+		return nil, errors.New("/predicate/tool/version is too long")
 	case len(r.Subject) != 2:
 		return nil, errors.New("the subjects are not an artifact and an envelope")
 	}
@@ -212,7 +221,7 @@ func (r *Record) Complete(source Source, artifactName, envelopeName string) {
 // aside.
 func (r *Record) Same(other *Record) (bool, error) {
 	mine, theirs := *r, *other
-	mine.Predicate.Tool, theirs.Predicate.Tool = Tool{}, Tool{}
+	mine.Predicate.Tool.Version, theirs.Predicate.Tool.Version = "", ""
 	a, err := mine.Encode()
 	if err != nil {
 		return false, err

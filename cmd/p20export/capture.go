@@ -253,7 +253,7 @@ func readHeaders(given []string) (http.Header, error) {
 	for _, h := range given {
 		name, value, ok := strings.Cut(h, ":")
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
-		if !ok || name == "" {
+		if !ok || name == "" || strings.ContainsFunc(name, notInToken) {
 			return nil, errors.New("a --header is not 'Name: @file' or 'Name: $VARIABLE'")
 		}
 		at := strings.LastIndexAny(value, "@$")
@@ -277,6 +277,12 @@ func readHeaders(given []string) (http.Header, error) {
 		header.Add(name, value[:at]+secret)
 	}
 	return header, nil
+}
+
+// notInToken reports whether r may not stand in a header's name (RFC 9110
+// §5.6.2).
+func notInToken(r rune) bool {
+	return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
 }
 
 func (p *printer) captured(row captureRow) {

@@ -86,6 +86,9 @@ times, else those given with --started-at and --finished-at; never the clock's.
 		if err := freeze.CheckNames(paths, name); err != nil {
 			return err
 		}
+		if err := freeze.CheckOutput(out); err != nil {
+			return err
+		}
 		p := newPrinter(cmd)
 		worst := status(exitDone)
 		count := make(map[freeze.Verdict]int)

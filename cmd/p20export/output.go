@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -95,7 +96,8 @@ func wantsColour(w io.Writer) bool {
 // json writes v as one line. Characters a terminal could act on are escaped,
 // which JSON allows anywhere in a string.
 func (p *printer) json(v any) {
-	line, err := json.Marshal(v)
+	// A path need not be UTF-8; it is shown with U+FFFD then.
+	line, err := json.Marshal(v, jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		p.err = errors.Join(p.err, err)
 		return

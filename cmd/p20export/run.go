@@ -82,12 +82,12 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return exitUsage
 }
 
-// withSignals returns a context that the first SIGINT or SIGTERM ends; the
-// second one ends the program.
+// withSignals returns a context that the first SIGINT, SIGTERM or SIGHUP ends;
+// the second one ends the program.
 func withSignals(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
 		select {
 		case s := <-signals:

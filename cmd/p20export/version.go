@@ -13,7 +13,7 @@ import (
 const version = "0.1.0"
 
 // tool is how captures and records name this program.
-func tool() project.Tool { return project.Tool{Name: "p20export", Version: version} }
+func tool() project.Tool { return project.Tool{Name: project.ToolName, Version: version} }
 
 func newVersion() *cobra.Command {
 	cmd := &cobra.Command{

@@ -51,23 +51,29 @@ func (s *Staged) Discard() {
 	}
 }
 
-// Publish gives the staged file its name. A file of that name with the same
-// bytes counts as published; one with other bytes is an error that matches
-// fs.ErrExist. The directory is not synced: SyncDir does that once for many.
-func (s *Staged) Publish(name string) error {
+// Publish gives the staged file its name and reports whether it made that file.
+// A file of that name that is the same, as same tells by its path and the staged
+// bytes, counts as published; any other is an error that matches fs.ErrExist.
+// The directory is not synced: SyncDir does that once for many.
+func (s *Staged) Publish(name string, same Same) (made bool, err error) {
 	final := filepath.Join(s.dir, name)
-	err := os.Link(s.temp, final)
+	err = os.Link(s.temp, final)
 	if linkUnsupported(err) {
 		err = s.rename(final)
 	}
+	made = err == nil
 	if errors.Is(err, fs.ErrExist) {
-		err = s.compare(final)
+		err = s.compare(final, same)
 	}
 	if err == nil {
 		s.Discard()
 	}
-	return err
+	return made, err
 }
+
+// Same reports whether the file at path is the one that data would be. Holds is
+// the plainest.
+type Same func(path string, data []byte) (bool, error)
 
 // rename publishes on a file system without hard links. Two programs that
 // publish the same name at the same moment are then not told apart.
@@ -84,14 +90,28 @@ func linkUnsupported(err error) bool {
 	return errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOTSUP) || errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.EMLINK)
 }
 
-func (s *Staged) compare(final string) error {
+func (s *Staged) compare(final string, same Same) error {
 	data, err := s.Read()
 	if err != nil {
 		return err
 	}
-	same, err := Holds(final, data)
-	if err == nil && !same {
-		return fmt.Errorf("%s: %w with other bytes", final, fs.ErrExist)
+	return Compare(final, data, same)
+}
+
+// Compare returns nil when the file at path is the same as data, an error that
+// matches fs.ErrNotExist when nothing has that name, and one that matches
+// fs.ErrExist when something else has: also a link or a directory.
+func Compare(path string, data []byte, same Same) error {
+	info, err := os.Lstat(path)
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s: %w and is not a regular file", path, fs.ErrExist)
+	}
+	ok, err := same(path, data)
+	if err == nil && !ok {
+		return fmt.Errorf("%s: %w with other bytes", path, fs.ErrExist)
 	}
 	return err
 }
@@ -119,4 +139,31 @@ func SyncDir(dir string) error {
 		return err
 	}
 	return errors.Join(d.Sync(), d.Close())
+}
+
+// MakeDir makes dir and its parents, as far as they are not there, and returns
+// those it made, outermost first.
+func MakeDir(dir string) (made []string, err error) {
+	if parent := filepath.Dir(dir); parent != dir {
+		if _, err := os.Stat(parent); errors.Is(err, fs.ErrNotExist) {
+			if made, err = MakeDir(parent); err != nil {
+				return made, err
+			}
+		}
+	}
+	err = os.Mkdir(dir, 0o777)
+	if err == nil {
+		return append(made, dir), nil
+	}
+	if info, statErr := os.Stat(dir); statErr == nil && info.IsDir() {
+		return made, nil
+	}
+	return made, err
+}
+
+// RemoveEmpty removes directories that MakeDir made, as far as they are empty.
+func RemoveEmpty(made []string) {
+	for i := len(made) - 1; i >= 0; i-- {
+		_ = os.Remove(made[i])
+	}
 }

@@ -63,7 +63,7 @@ func TestPublish(t *testing.T) {
 	if data, err := s.Read(); string(data) != "one" || err != nil {
 		t.Errorf("Read: %q, %v", data, err)
 	}
-	if err := s.Publish("final"); err != nil {
+	if err := publish(s, "final"); err != nil {
 		t.Fatal(err)
 	}
 	mustHold(t, dir, map[string]string{"final": "one"})
@@ -76,7 +76,7 @@ func TestPublish(t *testing.T) {
 
 func TestPublishEmpty(t *testing.T) {
 	dir := t.TempDir()
-	if err := stage(t, dir, "").Publish("final"); err != nil {
+	if err := publish(stage(t, dir, ""), "final"); err != nil {
 		t.Fatal(err)
 	}
 	mustHold(t, dir, map[string]string{"final": ""})
@@ -85,14 +85,14 @@ func TestPublishEmpty(t *testing.T) {
 func TestPublishAgain(t *testing.T) {
 	dir := t.TempDir()
 	for range 2 {
-		if err := stage(t, dir, "one").Publish("final"); err != nil {
+		if err := publish(stage(t, dir, "one"), "final"); err != nil {
 			t.Fatal(err)
 		}
 		mustHold(t, dir, map[string]string{"final": "one"})
 	}
 	for _, other := range []string{"", "on", "two", "one\n"} {
 		s := stage(t, dir, other)
-		if err := s.Publish("final"); !errors.Is(err, fs.ErrExist) {
+		if err := publish(s, "final"); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("publishing %q: %v", other, err)
 		}
 		s.Discard()
@@ -160,7 +160,7 @@ func TestDirectoryGone(t *testing.T) {
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Publish("final"); !errors.Is(err, fs.ErrNotExist) {
+	if err := publish(s, "final"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -181,7 +181,7 @@ func TestNameTaken(t *testing.T) {
 	before := contents(t, dir)
 	for name := range before {
 		s := stage(t, dir, "one")
-		if err := s.Publish(name); err == nil {
+		if err := publish(s, name); err == nil {
 			t.Errorf("published over a %s", name)
 		} else if name != "dangling" && !errors.Is(err, fs.ErrExist) {
 			t.Errorf("over a %s: %v", name, err)
@@ -200,7 +200,7 @@ func TestManyPublishers(t *testing.T) {
 		wg.Go(func() {
 			s, err := Stage(dir, fmt.Appendf(nil, "bytes of %d", i))
 			if err == nil {
-				err = s.Publish("final")
+				err = publish(s, "final")
 				s.Discard()
 			}
 			errs[i] = err
@@ -229,7 +229,7 @@ func TestManyPublishersOfTheSame(t *testing.T) {
 		wg.Go(func() {
 			s, err := Stage(dir, []byte("same"))
 			if err == nil {
-				err = s.Publish("final")
+				err = publish(s, "final")
 			}
 			errs[i] = err
 		})
@@ -319,11 +319,11 @@ func TestHolds(t *testing.T) {
 func TestUmask(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o077))
 	dir := t.TempDir()
-	if err := stage(t, dir, "one").Publish("private"); err != nil {
+	if err := publish(stage(t, dir, "one"), "private"); err != nil {
 		t.Fatal(err)
 	}
 	syscall.Umask(0o022)
-	if err := stage(t, dir, "one").Publish("public"); err != nil {
+	if err := publish(stage(t, dir, "one"), "public"); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]fs.FileMode{"private": 0o600, "public": 0o644} {
@@ -331,5 +331,43 @@ func TestUmask(t *testing.T) {
 		if err != nil || info.Mode() != want {
 			t.Errorf("%s: %v, %v; want %v", name, info.Mode(), err, want)
 		}
+	}
+}
+
+func publish(s *Staged, name string) error {
+	_, err := s.Publish(name, Holds)
+	return err
+}
+
+// Made directories are told and taken back as far as they are empty.
+func TestMakeDir(t *testing.T) {
+	root := t.TempDir()
+	deep := filepath.Join(root, "a", "b", "c")
+	made, err := MakeDir(deep)
+	if err != nil || len(made) != 3 || made[2] != deep {
+		t.Fatalf("made %q, %v", made, err)
+	}
+	if again, err := MakeDir(deep); err != nil || again != nil {
+		t.Errorf("made %q again, %v", again, err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "a", "kept"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	RemoveEmpty(made)
+	if entries, err := os.ReadDir(filepath.Join(root, "a")); err != nil || len(entries) != 1 || entries[0].Name() != "kept" {
+		t.Errorf("left %v, %v", entries, err)
+	}
+	// A link to nowhere is not made, and not taken away.
+	link := filepath.Join(root, "link")
+	if err := os.Symlink(filepath.Join(root, "nowhere"), link); err != nil {
+		t.Fatal(err)
+	}
+	made, err = MakeDir(link)
+	if err == nil || made != nil {
+		t.Errorf("made %q, %v", made, err)
+	}
+	RemoveEmpty(made)
+	if _, err := os.Lstat(link); err != nil {
+		t.Error(err)
 	}
 }

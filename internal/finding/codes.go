@@ -94,6 +94,7 @@ const (
 	RequestMalformed     Code = "request_malformed"
 	RequestOtherRun      Code = "request_names_other_run"
 	TextNotOpen          Code = "text_event_not_open"
+	MessageSpeakers      Code = "message_has_two_speakers"
 	StreamedIDInRequest  Code = "streamed_id_in_request"
 	StartedAtMissing     Code = "started_at_missing"
 	TimestampImplausible Code = "timestamp_implausible"

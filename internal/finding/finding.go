@@ -58,7 +58,7 @@ func New(code Code, format string, args ...any) Finding {
 	return Finding{
 		Code:     code,
 		Severity: about.Severity,
-		Message:  fmt.Sprintf(format, args...),
+		Message:  shortened(fmt.Sprintf(format, args...)),
 		Hint:     about.Hint,
 		Spec:     about.Spec,
 	}
@@ -70,8 +70,9 @@ func (f Finding) At(offset int64) Finding { f.Offset = &offset; return f }
 // In returns f with the index of the event it is about.
 func (f Finding) In(event int) Finding { f.EventIndex = &event; return f }
 
-// On returns f with a pointer.
-func (f Finding) On(p Pointer) Finding { f.Pointer = p; return f }
+// On returns f with a pointer; one that is too long becomes that of a value
+// around it.
+func (f Finding) On(p Pointer) Finding { f.Pointer = p.Bounded(); return f }
 
 // OnLine returns f with a line number.
 func (f Finding) OnLine(line int) Finding { f.Line = line; return f }
@@ -89,10 +90,12 @@ func (f Finding) Graded(s Severity) Finding { f.Severity = s; return f }
 func (f Finding) Error() string { return string(f.Code) + ": " + f.Message }
 
 // Sort orders findings by offset, then pointer, then code. Findings without an
-// offset come first.
+// offset come first, but for the count of those that are not listed, which is
+// last.
 func Sort(list []Finding) {
 	slices.SortStableFunc(list, func(a, b Finding) int {
 		return cmp.Or(
+			cmp.Compare(rank(a), rank(b)),
 			cmp.Compare(offset(a), offset(b)),
 			cmp.Compare(a.Pointer, b.Pointer),
 			cmp.Compare(a.Code, b.Code),
@@ -108,6 +111,13 @@ func Failed(list []Finding) bool {
 // Has reports whether any finding has the code.
 func Has(list []Finding, code Code) bool {
 	return slices.ContainsFunc(list, func(f Finding) bool { return f.Code == code })
+}
+
+func rank(f Finding) int {
+	if f.Code == FindingsUnlisted {
+		return 1
+	}
+	return 0
 }
 
 func offset(f Finding) int64 {
@@ -187,4 +197,26 @@ func escape(s string, backslash bool) string {
 // Unhandy reports whether a terminal could act on r, or show nothing for it.
 func Unhandy(r rune) bool {
 	return unicode.In(r, unicode.C, unicode.Zl, unicode.Zp)
+}
+
+// The lengths in bytes that pointers and messages of findings keep to: findings
+// are held while a capture is read, and a name in it can be as long as an event.
+const (
+	MaxPointer = 1 << 10
+	maxMessage = 4 << 10
+)
+
+// Bounded returns p, or where p is too long the pointer to a value around it.
+func (p Pointer) Bounded() Pointer {
+	if len(p) > MaxPointer {
+		p = p[:max(0, strings.LastIndexByte(string(p[:MaxPointer+1]), '/'))]
+	}
+	return p
+}
+
+func shortened(message string) string {
+	if len(message) <= maxMessage {
+		return message
+	}
+	return strings.ToValidUTF8(message[:maxMessage], "") + "…"
 }

@@ -66,6 +66,7 @@ var table = map[Code]About{
 	RequestMalformed:     {Error, "request.json is not an AG-UI run input", "AG-UI", ""},
 	RequestOtherRun:      {Info, "the request beside the response names another run, so its messages are not this run's", "", ""},
 	TextNotOpen:          {Error, "a text event for a message that is not open", "AG-UI", ""},
+	MessageSpeakers:      {Error, "a streamed message is begun again in another role or under another name", "AG-UI", ""},
 	StreamedIDInRequest:  {Error, "a streamed message has the id of a message in the request", "P20 §8.3", ""},
 	StartedAtMissing:     {Error, "no source says when the run started", "P20 §8.1", "give --started-at as RFC 3339, such as --started-at 2026-01-31T12:00:00Z"},
 	TimestampImplausible: {Warning, "an event timestamp that cannot be milliseconds since 1970 of this run, and is not used", "AG-UI", ""},

@@ -350,7 +350,7 @@ func (d *Decoder) fail(code finding.Code, at int, format string, args ...any) er
 
 // maxPointer bounds how long a pointer gets, in bytes, since a hostile name may
 // be megabytes long and stand in every finding.
-const maxPointer = 4096
+const maxPointer = finding.MaxPointer
 
 // Pointer returns the RFC 6901 pointer to the value read last, or to the one
 // the decoder is in. Where that would pass maxPointer it points to the nearest

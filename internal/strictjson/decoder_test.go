@@ -318,12 +318,12 @@ func TestPointerIsBounded(t *testing.T) {
 	}{
 		{`{"a":{"` + long + `":[x`, "/a"},
 		{`{"` + long + `":{"a":x`, ""},
-		{`{"` + strings.Repeat("n", 4095) + `":x`, finding.Pointer("/" + strings.Repeat("n", 4095))},
-		{`{"` + strings.Repeat("n", 4096) + `":x`, ""},
-		{`{"` + strings.Repeat(`\u0061`, 4095) + `":x`, finding.Pointer("/" + strings.Repeat("a", 4095))},
-		{`{"` + strings.Repeat("/", 2047) + `":x`, finding.Pointer("/" + strings.Repeat("~1", 2047))},
-		{`{"` + strings.Repeat("/", 2048) + `":x`, ""},
-		{deep + "x", finding.Pointer(strings.Repeat("/"+strings.Repeat("m", 100), 40))},
+		{`{"` + strings.Repeat("n", 1023) + `":x`, finding.Pointer("/" + strings.Repeat("n", 1023))},
+		{`{"` + strings.Repeat("n", 1024) + `":x`, ""},
+		{`{"` + strings.Repeat(`\u0061`, 1023) + `":x`, finding.Pointer("/" + strings.Repeat("a", 1023))},
+		{`{"` + strings.Repeat("/", 511) + `":x`, finding.Pointer("/" + strings.Repeat("~1", 511))},
+		{`{"` + strings.Repeat("/", 512) + `":x`, ""},
+		{deep + "x", finding.Pointer(strings.Repeat("/"+strings.Repeat("m", 100), 10))},
 	} {
 		_, err := read(tt.text)
 		var f finding.Finding

@@ -1,6 +1,7 @@
 package freeze
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,9 +10,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/internal/atomicfile"
 	"github.com/p20export/p20export/internal/digest"
 	"github.com/p20export/p20export/internal/finding"
 	"github.com/p20export/p20export/project"
@@ -113,7 +116,8 @@ type freezer struct {
 	request   []byte
 	collector *project.Collector
 	runs      []*pending
-	madeDir   bool
+	madeDirs  []string
+	items     int // findings kept in rows
 }
 
 // pending is a run whose files wait for the end of the capture.
@@ -148,11 +152,12 @@ func (f *freezer) End(run *envelope.Run) error {
 	if f.collector == nil {
 		return nil
 	}
-	if len(f.runs) == maxRuns {
+	if len(f.runs) == maxRuns || f.items > maxItems {
 		return tooMany(run)
 	}
 	out, findings := f.collector.Project(run, f.request)
-	number, id := run.Number, run.RunID // the row outlives the run
+	f.items += len(findings)
+	number, id := run.Number, clipped(run.RunID) // the row outlives the run
 	p := &pending{row: Row{
 		Capture:  f.capture.Path(),
 		Run:      &number,
@@ -173,9 +178,10 @@ func (f *freezer) End(run *envelope.Run) error {
 	p.row.Assay = out.Assay
 	d, n := digest.Of(out.Bytes), len(out.Bytes)
 	p.row.ArtifactDigest, p.row.ArtifactBytes = &d, &n
-	var err error
-	if _, err = os.Stat(f.settings.Dir); errors.Is(err, fs.ErrNotExist) {
-		f.madeDir = true
+	made, err := atomicfile.MakeDir(f.settings.Dir)
+	f.madeDirs = append(f.madeDirs, made...)
+	if err != nil {
+		return err
 	}
 	p.out, err = stage(f.settings.Dir, out, project.NewRecord(out, run, f.settings.Settings, f.settings.Tool))
 	return err
@@ -275,8 +281,26 @@ func (f *freezer) discard() {
 		p.out.discard()
 		p.out = nil
 	}
-	if f.madeDir {
-		_ = os.Remove(f.settings.Dir) // which fails when anything was published
+	atomicfile.RemoveEmpty(f.madeDirs) // which spares those that something was published in
+}
+
+// CheckOutput reports an output directory that lies in a capture: nothing is
+// ever written into one.
+func CheckOutput(dir string) error {
+	if dir == "" {
+		return errors.New("-o is empty")
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	for at := abs; ; at = filepath.Dir(at) {
+		if _, err := os.Lstat(filepath.Join(at, capture.ManifestName)); err == nil {
+			return fmt.Errorf("-o %s lies in the capture %s, which nothing is written into", finding.Escape(dir), finding.Escape(at))
+		}
+		if at == filepath.Dir(at) {
+			return nil
+		}
 	}
 }
 
@@ -293,7 +317,10 @@ func CheckNames(paths []string, name string) error {
 	}
 	seen := make(map[string]string, len(paths))
 	for _, path := range paths {
-		base := capture.BaseName(path)
+		base := cmp.Or(name, capture.BaseName(path))
+		if !utf8.ValidString(base) {
+			return fmt.Errorf("the name %s is not UTF-8 and cannot stand in a record; give another with --name", finding.Quote(base))
+		}
 		if other, ok := seen[base]; ok {
 			return fmt.Errorf("%s and %s would both be frozen as %s; freeze them apart, with --name", finding.Escape(other), finding.Escape(path), finding.Escape(base))
 		}

@@ -86,6 +86,7 @@ type inspector struct {
 	path   string
 	rows   []InspectRow
 	events int
+	items  int // what the rows hold
 }
 
 // Event implements envelope.Visitor.
@@ -98,16 +99,20 @@ func (i *inspector) Event(_ *envelope.Run, e *envelope.Event) {
 
 // End implements envelope.Visitor.
 func (i *inspector) End(run *envelope.Run) error {
-	if len(i.rows) == maxRuns {
+	i.items += len(run.Findings) + run.Families.Len()
+	for _, s := range run.Snapshots {
+		i.items += 1 + s.Roles.Len()
+	}
+	if len(i.rows) == maxRuns || i.items > maxItems {
 		return tooMany(run)
 	}
 	number, families := run.Number, run.Families // the row outlives the run
 	row := InspectRow{
 		Capture:     i.path,
 		Run:         &number,
-		ThreadID:    present(run.ThreadID),
-		RunID:       present(run.RunID),
-		ParentRunID: present(run.ParentRunID),
+		ThreadID:    present(clipped(run.ThreadID)),
+		RunID:       present(clipped(run.RunID)),
+		ParentRunID: present(clipped(run.ParentRunID)),
 		Families:    &families,
 		Snapshots:   make([]SnapshotRow, 0, len(run.Snapshots)),
 		Bytes:       run.Bytes,

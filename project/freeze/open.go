@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"strings"
 	"syscall"
 
 	"github.com/p20export/p20export/capture"
@@ -19,6 +20,22 @@ import (
 // maxRuns is how many runs of one capture are told apart. Each costs a row and
 // staged files; real captures hold a few.
 const maxRuns = 10_000
+
+// maxItems is how many findings, snapshots and names of families the rows of
+// one capture may hold together: they are kept until its end.
+const maxItems = 50_000
+
+// maxID bounds how much of an id a row shows, in bytes; the contract takes 256
+// code points.
+const maxID = 2 << 10
+
+// clipped returns an id as a row shows it.
+func clipped(id string) string {
+	if len(id) > maxID {
+		id = strings.ToValidUTF8(id[:maxID], "") + "…"
+	}
+	return strings.Clone(id)
+}
 
 // Verdict is the outcome for one row.
 type Verdict string
@@ -91,5 +108,5 @@ func Explain(err error) (f finding.Finding, isVerdict bool) {
 
 // tooMany is the finding that ends the reading of a capture of too many runs.
 func tooMany(run *envelope.Run) error {
-	return run.Started.Finding(finding.RunsTooMany, "the capture holds more than %d runs", maxRuns)
+	return run.Started.Finding(finding.RunsTooMany, "the capture holds more than %d runs, or more than %d findings, snapshots and event families", maxRuns, maxItems)
 }

@@ -20,9 +20,6 @@ type staged struct {
 
 // stage writes the files of one run under temporary names.
 func stage(dir string, out *project.Output, record *project.Record) (_ *staged, err error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
 	s := &staged{dir: dir}
 	defer func() {
 		if err != nil {
@@ -62,42 +59,38 @@ func (s *staged) complete(source project.Source) error {
 	return err
 }
 
-// publish names the files, the record last. When any of them is there with
-// other bytes nothing is written.
+// publish names the files, the record last. When any of them is there already
+// and is another, nothing is written: what this call named is taken back.
 func (s *staged) publish() error {
-	for _, f := range []struct {
-		suffix string
-		staged *atomicfile.Staged
-		same   func(path string, data []byte) (bool, error)
+	files := []struct {
+		name string
+		file *atomicfile.Staged
+		same atomicfile.Same
 	}{
-		{artifactSuffix, s.artifact, atomicfile.Holds},
-		{envelopeSuffix, s.envelope, atomicfile.Holds},
-		{recordSuffix, s.record, sameRecord},
-	} {
-		path := *s.path(f.suffix)
-		data, err := f.staged.Read()
+		{s.name + artifactSuffix, s.artifact, atomicfile.Holds},
+		{s.name + envelopeSuffix, s.envelope, atomicfile.Holds},
+		{s.name + recordSuffix, s.record, sameRecord}, // one of another tool version stays as it is
+	}
+	for _, f := range files {
+		data, err := f.file.Read()
+		if err == nil {
+			err = atomicfile.Compare(filepath.Join(s.dir, f.name), data, f.same)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	var named []string
+	for _, f := range files {
+		made, err := f.file.Publish(f.name, f.same)
 		if err != nil {
+			for _, path := range named {
+				_ = os.Remove(path)
+			}
 			return err
 		}
-		same, err := f.same(path, data)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-		case err != nil:
-			return err
-		case !same:
-			return fmt.Errorf("%s: %w with other bytes", path, fs.ErrExist)
-		}
-	}
-	if err := s.artifact.Publish(s.name + artifactSuffix); err != nil {
-		return err
-	}
-	if err := s.envelope.Publish(s.name + envelopeSuffix); err != nil {
-		return err
-	}
-	// A record of another tool version stays as it is.
-	if _, err := os.Lstat(*s.path(recordSuffix)); errors.Is(err, fs.ErrNotExist) {
-		if err := s.record.Publish(s.name + recordSuffix); err != nil {
-			return err
+		if made {
+			named = append(named, filepath.Join(s.dir, f.name))
 		}
 	}
 	return atomicfile.SyncDir(s.dir)
