@@ -12,6 +12,7 @@ import (
 type arrayState struct {
 	part    arrayPart
 	some    bool  // an element or a comma has been met
+	hollow  bool  // an empty element has been named
 	depth   int64 // of arrays and objects open within the element
 	text    bool  // within a string
 	escaped bool  // just past a backslash within a string
@@ -30,7 +31,8 @@ const (
 )
 
 // nextElement returns the next element of the array. Nothing between two commas,
-// or between a comma and the closing bracket, is an element without data.
+// or between a comma and the closing bracket, is an element without data; the
+// first of them is named.
 func (s *Splitter) nextElement() (Frame, error) {
 	a := &s.array
 	for {
@@ -126,6 +128,10 @@ func (s *Splitter) inText(i int) int {
 func (s *Splitter) delimit() Frame {
 	a := &s.array
 	a.some = true
+	if e := s.event; e.last == e.offset && !a.hollow {
+		a.hollow = true // one finding, however many commas there are
+		s.note(finding.ArrayMalformed, e.offset, "an element of the array is empty")
+	}
 	if s.buf[s.pos] == ']' {
 		a.part = partAfter
 	}

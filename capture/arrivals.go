@@ -34,6 +34,9 @@ func (a arrival) appendTo(b []byte) []byte {
 type arrivals struct {
 	r       *bufio.Reader
 	started time.Time
+	held    bool      // lines are held against first and until
+	first   time.Time // the moment of the first line
+	until   time.Time // the last moment a line may have
 	last    arrival
 	offset  int64 // of the next line
 	line    int   // number of the last line read, from 1
@@ -45,6 +48,15 @@ func newArrivals(r io.Reader, started time.Time) *arrivals {
 	return &arrivals{r: bufio.NewReader(r), started: started}
 }
 
+// within makes lines be held against the manifest: the first has the moment first,
+// and none is after until.
+func (a *arrivals) within(first, until time.Time) { a.held, a.first, a.until = true, first, until }
+
+// moment returns when the bytes of a line were there.
+func (a *arrivals) moment(l arrival) time.Time {
+	return a.started.Add(time.Duration(l.micros) * time.Microsecond)
+}
+
 // at returns when the first bytes up to the offset end were there: the moment of
 // the first line that counts at least as many. Offsets must not fall from call to
 // call. The time is zero past the last line, and after a malformed one.
@@ -54,7 +66,7 @@ func (a *arrivals) at(end int64) (time.Time, error) {
 			return time.Time{}, err
 		}
 	}
-	return a.started.Add(time.Duration(a.last.micros) * time.Microsecond), nil
+	return a.moment(a.last), nil
 }
 
 // finish reads the rest and holds the last line against the size of the response.
@@ -96,6 +108,10 @@ func (a *arrivals) next() (bool, error) {
 		a.refuse("line %d counts no more bytes than the line before", a.line)
 	case next.micros < a.last.micros:
 		a.refuse("line %d is earlier than the line before", a.line)
+	case a.held && a.line == 1 && !a.moment(next).Equal(a.first):
+		a.refuse("the first line is not the first_byte_at of %s", ManifestName)
+	case a.held && a.moment(next).After(a.until):
+		a.refuse("line %d is after the ended_at of %s", a.line, ManifestName)
 	default:
 		a.last = next
 		a.offset += int64(len(line))

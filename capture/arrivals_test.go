@@ -126,7 +126,7 @@ func rewrite(t *testing.T, dir, name, content string, change func(*Manifest)) {
 func TestCaptureArrivalsMalformed(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "c")
 	m := write(t, create(t, dir, nil), EndEOF, "data: a\n\n", "data: b\n\n")
-	rewrite(t, dir, ArrivalsName, "9\t5\n9\t6\n", nil)
+	rewrite(t, dir, ArrivalsName, "9\t5\n9\t6\n", func(m *Manifest) { m.FirstByteAt = m.StartedAt.Add(5 * time.Microsecond) })
 	c := open(t, dir, "")
 	frames, err := readAll(t, c)
 	if err != io.EOF {
@@ -135,6 +135,45 @@ func TestCaptureArrivalsMalformed(t *testing.T) {
 	want := []time.Time{m.StartedAt.Add(5 * time.Microsecond), {}}
 	if diff := cmp.Diff(want, []time.Time{frames[0].Arrived, frames[1].Arrived}); diff != "" {
 		t.Errorf("times (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"arrivals_malformed error"}, codes(c.Findings())); diff != "" {
+		t.Errorf("findings (-want +got):\n%s", diff)
+	}
+}
+
+// Arrivals lie where the manifest says: the first at first_byte_at, the last not
+// after ended_at.
+func TestCaptureArrivalsOutsideManifest(t *testing.T) {
+	for arrivals, line := range map[string]int{
+		"9\t1000000\n18\t2000000\n":   0,
+		"9\t1000000\n18\t3000000\n":   0, // ended_at
+		"9\t1000000\n18\t3000001\n":   2,
+		"9\t999999\n18\t2000000\n":    1,
+		"9\t1000001\n18\t2000000\n":   1,
+		"9\t99000000\n18\t99000000\n": 1,
+	} {
+		dir := filepath.Join(t.TempDir(), "c")
+		write(t, create(t, dir, nil), EndEOF, "data: a\n\n", "data: b\n\n")
+		rewrite(t, dir, ArrivalsName, arrivals, nil)
+		c := open(t, dir, "")
+		if _, err := readAll(t, c); err != io.EOF {
+			t.Fatal(err)
+		}
+		found := c.Findings()
+		if line == 0 && found == nil {
+			continue
+		}
+		if len(found) != 1 || found[0].Code != finding.ArrivalsMalformed || found[0].Line != line {
+			t.Errorf("%q: findings %v, want line %d", arrivals, found, line)
+		}
+	}
+	// Without first_byte_at no byte arrived.
+	dir := filepath.Join(t.TempDir(), "c")
+	write(t, create(t, dir, nil), EndEOF, "data: a\n\n")
+	rewrite(t, dir, ArrivalsName, "9\t1000000\n", func(m *Manifest) { m.FirstByteAt = time.Time{} })
+	c := open(t, dir, "")
+	if _, err := readAll(t, c); err != io.EOF {
+		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"arrivals_malformed error"}, codes(c.Findings())); diff != "" {
 		t.Errorf("findings (-want +got):\n%s", diff)

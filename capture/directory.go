@@ -16,27 +16,30 @@ type directory struct {
 	path  string
 	dirs  []string // made, outermost first
 	files []string // made, as names within path
+	link  func(old, new string) error
 }
+
+var errNoName = errors.New("the capture directory has no name")
 
 // Vacant reports whether Create could make a capture in dir: nil when dir does
 // not exist or is an empty directory, and an error that matches fs.ErrExist
 // when something is there.
 func Vacant(dir string) error {
-	f, err := os.Open(dir)
+	info, err := os.Stat(dir) // opening a named pipe would wait
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
 	if !info.IsDir() {
 		return fmt.Errorf("%s is not a directory: %w", dir, fs.ErrExist)
 	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
 	switch _, err := f.Readdirnames(1); err {
 	case io.EOF:
 		return nil
@@ -50,12 +53,12 @@ func Vacant(dir string) error {
 // makeDirectory makes dir and its missing parents, or takes an empty directory.
 func makeDirectory(dir string) (_ *directory, err error) {
 	if dir == "" {
-		return nil, errors.New("the capture directory has no name")
+		return nil, errNoName
 	}
 	if err := Vacant(dir); err != nil {
 		return nil, err
 	}
-	d := &directory{path: filepath.Clean(dir)}
+	d := &directory{path: filepath.Clean(dir), link: os.Link}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, d.undo())
@@ -93,6 +96,48 @@ func (d *directory) create(name string) (*os.File, error) {
 		d.files = append(d.files, name)
 	}
 	return f, err
+}
+
+// claim makes the claim, and refuses the directory when anything else is there by
+// now: another writer may have come and gone since it was vacant.
+func (d *directory) claim() (*os.File, error) {
+	f, err := d.create(claimName)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(d.path)
+	if err == nil && (len(entries) != 1 || entries[0].Name() != claimName) {
+		err = fmt.Errorf("the directory %s is not empty any more: %w", d.path, fs.ErrExist)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// publish gives the claim its name, which nothing may have. On a file system
+// without hard links two programs that do so at the same moment are not told
+// apart.
+func (d *directory) publish(name string) error {
+	from, to := filepath.Join(d.path, claimName), filepath.Join(d.path, name)
+	err := d.link(from, to)
+	switch {
+	case err == nil:
+		return os.Remove(from)
+	case !linkUnsupported(err):
+		return err
+	}
+	if _, err := os.Lstat(to); err == nil {
+		return &fs.PathError{Op: "rename", Path: to, Err: fs.ErrExist}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.Rename(from, to)
+}
+
+func linkUnsupported(err error) bool {
+	return errors.Is(err, syscall.EPERM) || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EMLINK)
 }
 
 // remove removes a file.

@@ -16,9 +16,12 @@ import (
 // (end: error or cancelled) is returned together with the error. Import returns as soon as ctx
 // ends, even while r is waiting for bytes; r must not be used again then.
 //
+// A response longer than Settings.MaxBytes is kept so far, and the manifest (end:
+// limit) is returned without an error.
+//
 // The counter has counted the events of what was kept.
 func Import(ctx context.Context, r io.Reader, dir string, s Settings) (*Manifest, *Counter, error) {
-	if err := Vacant(dir); err != nil {
+	if err := Ready(dir, s); err != nil {
 		return nil, nil, err
 	}
 	if s.Source.Kind == "" {
@@ -40,7 +43,11 @@ func Import(ctx context.Context, r io.Reader, dir string, s Settings) (*Manifest
 	if err != nil {
 		return nil, nil, err
 	}
-	source := &failing{r: io.MultiReader(bytes.NewReader(prefix), r)}
+	limit := &limited{r: io.MultiReader(bytes.NewReader(prefix), r), left: s.MaxBytes}
+	source := &failing{r: limit}
+	if s.MaxBytes <= 0 {
+		source.r = limit.r
+	}
 	count := NewCounter(s.Framing)
 	_, err = io.CopyBuffer(io.MultiWriter(w, feeder{count}), source, make([]byte, bufferBytes))
 	count.End()
@@ -51,6 +58,8 @@ func Import(ctx context.Context, r io.Reader, dir string, s Settings) (*Manifest
 		end = EndCancelled
 	case err != nil:
 		end = EndError
+	case limit.over:
+		end = EndLimit
 	}
 	m, closeErr := w.Close(end)
 	if closeErr != nil {
@@ -65,6 +74,32 @@ type feeder struct{ *Counter }
 func (f feeder) Write(p []byte) (int, error) {
 	f.Feed(p)
 	return len(p), nil
+}
+
+// limited ends after left bytes. At the limit one more byte tells whether the
+// response ends there.
+type limited struct {
+	r    io.Reader
+	left int64
+	over bool // there was more
+}
+
+func (l *limited) Read(p []byte) (int, error) {
+	if l.over {
+		return 0, io.EOF
+	}
+	if l.left > 0 {
+		n, err := l.r.Read(p[:min(int64(len(p)), l.left)])
+		l.left -= int64(n)
+		return n, err
+	}
+	var more [1]byte
+	n, err := l.r.Read(more[:])
+	if n > 0 {
+		l.over = true
+		return 0, io.EOF
+	}
+	return 0, err
 }
 
 // failing remembers the error of a reader.

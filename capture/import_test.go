@@ -124,3 +124,35 @@ func (c *cancelling) Read(p []byte) (int, error) {
 	c.first = c.first[n:]
 	return n, nil
 }
+
+// What came up to the limit is kept; a response that ends there is whole.
+func TestImportLimit(t *testing.T) {
+	for limit, want := range map[int64]End{1: EndLimit, 9: EndLimit, 17: EndLimit, 18: EndEOF, 19: EndEOF, 0: EndEOF, 1 << 40: EndEOF} {
+		for how, r := range map[string]io.Reader{
+			"whole": strings.NewReader(twoEvents), "one byte": iotest.OneByteReader(strings.NewReader(twoEvents)), "error with data": iotest.DataErrReader(strings.NewReader(twoEvents)),
+		} {
+			dir := filepath.Join(t.TempDir(), "c")
+			m, count, err := Import(t.Context(), r, dir, Settings{Tool: testTool, MaxBytes: limit})
+			if err != nil {
+				t.Fatalf("limit %d, %s: %v", limit, how, err)
+			}
+			kept := twoEvents
+			if want == EndLimit {
+				kept = twoEvents[:limit]
+			}
+			if m.End != want || listing(t, dir)[m.Framing.FileName()] != kept || count.Events() != strings.Count(kept, "\n\n") {
+				t.Errorf("limit %d, %s: end %s, %d events, %d bytes", limit, how, m.End, count.Events(), m.Response().Bytes)
+			}
+		}
+	}
+}
+
+// Settings that cannot be written are found before a byte is read.
+func TestImportChecksFirst(t *testing.T) {
+	r := strings.NewReader(twoEvents)
+	parent := t.TempDir()
+	m, _, err := Import(t.Context(), r, filepath.Join(parent, "c"), Settings{Tool: testTool, Labels: map[string]string{"a": "\xff"}})
+	if m != nil || err == nil || r.Len() != len(twoEvents) || len(listing(t, parent)) != 0 {
+		t.Errorf("manifest %+v, error %v, %d bytes unread", m, err, r.Len())
+	}
+}

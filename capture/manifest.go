@@ -44,7 +44,8 @@ type Source struct {
 	Kind   Kind   `json:"kind"`
 	Method string `json:"method,omitzero"`
 	// URL has no user info, query or fragment.
-	URL         string `json:"url,omitzero"`
+	URL string `json:"url,omitzero"`
+	// Status is of three digits, whether or not RFC 9110 §15 knows it.
 	Status      int    `json:"status,omitzero"`
 	ContentType string `json:"content_type,omitzero"`
 	// Headers are response headers with lower-case names. Request headers are
@@ -166,8 +167,8 @@ func (m *Manifest) check() *problem {
 		return &problem{"/schema", "the schema is not " + ManifestSchema}
 	case !slices.Contains([]Kind{KindHTTP, KindProxy, KindFile}, m.Source.Kind):
 		return &problem{"/source/kind", "the kind is not http, proxy or file"}
-	case m.Source.Status != 0 && (m.Source.Status < 100 || m.Source.Status > 599):
-		return &problem{"/source/status", "the status is not from 100 to 599"}
+	case m.Source.Status < 0 || m.Source.Status > 999:
+		return &problem{"/source/status", "the status is not from 0 to 999"}
 	case !bareURL(m.Source.URL):
 		return &problem{"/source/url", "the URL cannot be read, or has user info, a query or a fragment"}
 	case framingErr != nil:

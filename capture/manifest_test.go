@@ -193,7 +193,7 @@ func TestManifestMalformed(t *testing.T) {
 		"null":                    {`"first_byte_at": "2026-11-21T06:28:51.500000Z"`, `"first_byte_at": null`, "/first_byte_at", "null"},
 		"null label":              {`"0.11.0"`, `null`, "/labels/version", "null"},
 		"other kind":              {`"kind": "http"`, `"kind": "ftp"`, "/source/kind", `"ftp"`},
-		"status":                  {`200`, `99`, "/source/status", "99"},
+		"status":                  {`200`, `1000`, "/source/status", "1000"},
 		"status text":             {`200`, `"200"`, "/source/status", ""},
 		"url with query":          {`8011/`, `8011/?key=1`, "/source/url", `"http://127.0.0.1:8011/?key=1"`},
 		"url with user":           {`http://`, `http://u:p@`, "/source/url", `"http://u:p@`},

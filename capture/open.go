@@ -23,7 +23,8 @@ import (
 // manifest, capture_manifest_malformed, capture_file_missing, and
 // content_coding_unsupported. Others are of the file system.
 //
-// Reading ends with ctx, even while standard input is waiting for bytes.
+// Opening and reading end with ctx, even while standard input or a named pipe is
+// waiting for bytes.
 func Open(ctx context.Context, path string, framing Framing) (*Capture, error) {
 	if path == "-" {
 		c, err := OpenReader(Interruptible(ctx, os.Stdin), "stdin", framing)
@@ -39,15 +40,11 @@ func Open(ctx context.Context, path string, framing Framing) (*Capture, error) {
 	if info.IsDir() {
 		return openDir(ctx, path, framing)
 	}
-	f, err := os.Open(path)
+	f, err := OpenFile(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	var r io.Reader = &guarded{ctx, f}
-	if !info.Mode().IsRegular() {
-		r = Interruptible(ctx, f)
-	}
-	c, err := OpenReader(r, BaseName(path), framing)
+	c, err := OpenReader(f, BaseName(path), framing)
 	if err != nil {
 		f.Close()
 		return nil, err
@@ -101,6 +98,7 @@ func openDir(ctx context.Context, dir string, framing Framing) (_ *Capture, err 
 	if f := files[ArrivalsName]; f != nil {
 		c.arrivalsFile = newMeter(f)
 		c.arrivals = newArrivals(c.arrivalsFile, manifest.StartedAt)
+		c.arrivals.within(manifest.FirstByteAt, manifest.EndedAt)
 	}
 	c.request, c.requestLimit = files[RequestName], maxRequestBytes
 	response := &guarded{ctx, files[manifest.Framing.FileName()]}

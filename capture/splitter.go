@@ -94,7 +94,8 @@ func (s *Splitter) Next() (Frame, error) {
 
 // Findings returns what is known after io.EOF: event_incomplete for an SSE event
 // without its blank line or an array without its bracket, and array_malformed
-// for an array that is none, or that has bytes after it.
+// for an array that is none, that has an empty element (the first is named), or
+// that has bytes after it.
 func (s *Splitter) Findings() []finding.Finding { return slices.Clone(s.findings) }
 
 // fill replaces the buffer, which must have been read to its end. The bytes of

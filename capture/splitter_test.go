@@ -220,8 +220,11 @@ func TestSplitArray(t *testing.T) {
 		{"delimiters in strings", `["a,]}[{\"\\",2]`, result{Frames: []seen{{1, 12, 14, `"a,]}[{\"\\"`}, {14, 1, 16, "2"}}}},
 		{"nested strings", `[{"k":"]"},[","]]`, result{Frames: []seen{{1, 9, 11, `{"k":"]"}`}, {11, 5, 17, `[","]`}}}},
 		{"lines", "[\n  1,\n  2\n]\n", result{Frames: []seen{{4, 1, 6, "1"}, {9, 1, 12, "2"}}}},
-		{"empty elements", "[,]", result{Frames: []seen{{1, 0, 2, ""}, {2, 0, 3, ""}}}},
-		{"trailing comma", "[1, ]", result{Frames: []seen{{1, 1, 3, "1"}, {4, 0, 5, ""}}}},
+		{"empty elements", "[,]", result{Frames: []seen{{1, 0, 2, ""}, {2, 0, 3, ""}}, Findings: []string{"array_malformed@1"}}},
+		{"leading comma", "[ ,1]", result{Frames: []seen{{2, 0, 3, ""}, {3, 1, 5, "1"}}, Findings: []string{"array_malformed@2"}}},
+		{"double comma", "[1,\n,2]", result{Frames: []seen{{1, 1, 3, "1"}, {4, 0, 5, ""}, {5, 1, 7, "2"}}, Findings: []string{"array_malformed@4"}}},
+		{"trailing comma", "[1, ]", result{Frames: []seen{{1, 1, 3, "1"}, {4, 0, 5, ""}}, Findings: []string{"array_malformed@4"}}},
+		{"only the first empty element is named", "[,,]x", result{Frames: []seen{{1, 0, 2, ""}, {2, 0, 3, ""}, {3, 0, 4, ""}}, Findings: []string{"array_malformed@1", "array_malformed@4"}}},
 		{"not closed", "[1, {", result{Frames: []seen{{1, 1, 3, "1"}}, Findings: []string{"event_incomplete@4"}}},
 		{"not closed after an element", "[1", result{Findings: []string{"event_incomplete@1"}}},
 		{"not closed after a comma", "[1, ", result{Frames: []seen{{1, 1, 3, "1"}}, Findings: []string{"event_incomplete@4"}}},
@@ -283,11 +286,14 @@ func TestSplitAgreesWithReference(t *testing.T) {
 		var want result
 		frames, malformed, incomplete := referenceArray([]byte(in))
 		want.Frames = frames
+		if i := slices.IndexFunc(frames, func(f seen) bool { return f.Data == "" }); i >= 0 {
+			want.Findings = []string{"array_malformed@" + itoa(frames[i].Offset)}
+		}
 		if malformed >= 0 {
-			want.Findings = []string{"array_malformed@" + itoa(malformed)}
+			want.Findings = append(want.Findings, "array_malformed@"+itoa(malformed))
 		}
 		if incomplete >= 0 {
-			want.Findings = []string{"event_incomplete@" + itoa(min(incomplete, int64(len(in))))}
+			want.Findings = append(want.Findings, "event_incomplete@"+itoa(min(incomplete, int64(len(in)))))
 		}
 		if diff := cmp.Diff(want, split(t, chunked(t, in), JSON, MaxEventBytes)); diff != "" {
 			t.Fatalf("%q (-reference +got):\n%s", in, diff)

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"hash"
 	"maps"
+	"math"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/p20export/p20export/internal/digest"
@@ -26,6 +26,8 @@ type Settings struct {
 	Tool   Tool
 	// Arrivals makes every Write note its moment in arrivals.tsv.
 	Arrivals bool
+	// MaxBytes bounds what Import keeps of a response; 0 means no bound.
+	MaxBytes int64
 }
 
 // Writer writes a capture directory: the response as it comes, the manifest at
@@ -62,15 +64,9 @@ func Create(dir string, s Settings) (_ *Writer, err error) {
 	if w.started.IsZero() {
 		w.started = w.now()
 	}
-	started := w.started.UTC().Truncate(time.Microsecond)
-	w.manifest = Manifest{
-		Schema: ManifestSchema, Source: s.Source, Framing: s.Framing,
-		StartedAt: started, EndedAt: started, End: EndEOF,
-		Labels: maps.Clone(s.Labels), Tool: s.Tool,
-	}
-	w.manifest.Source.Headers = maps.Clone(s.Source.Headers)
+	w.manifest = newManifest(s, w.started)
 	// A manifest that cannot be written is found now and not after the response.
-	if _, err := w.trial().Encode(); err != nil {
+	if _, err := w.manifest.trial().Encode(); err != nil {
 		return nil, err
 	}
 	if w.dir, err = makeDirectory(dir); err != nil {
@@ -81,7 +77,7 @@ func Create(dir string, s Settings) (_ *Writer, err error) {
 			err = errors.Join(err, w.Abort())
 		}
 	}()
-	if w.claim, err = w.dir.create(claimName); err != nil {
+	if w.claim, err = w.dir.claim(); err != nil {
 		return nil, err
 	}
 	if w.response, err = w.store(s.Framing.FileName()); err != nil {
@@ -126,8 +122,9 @@ func (w *Writer) Write(p []byte) (int, error) {
 }
 
 // Close ends the capture: every file is synced, then the manifest is written
-// beside its name, synced, moved to its name, and the directory synced. The
-// manifest is returned. After an error the capture stays unfinished.
+// beside its name, synced, given its name, and the directory synced. The manifest
+// is returned. After an error the capture stays unfinished; a manifest that is
+// there already is such an error, and matches fs.ErrExist.
 func (w *Writer) Close(end End) (*Manifest, error) {
 	if w.closed {
 		return nil, errClosed
@@ -191,7 +188,7 @@ func (w *Writer) writeManifest() error {
 	if err := w.claim.Close(); err != nil {
 		return err
 	}
-	if err := os.Rename(filepath.Join(w.dir.path, claimName), filepath.Join(w.dir.path, ManifestName)); err != nil {
+	if err := w.dir.publish(ManifestName); err != nil {
 		return err
 	}
 	return w.dir.sync()
@@ -208,10 +205,24 @@ func (w *Writer) writeRequest(body []byte) error {
 	return errors.Join(err, closeErr)
 }
 
-// trial returns the manifest as it would be if nothing came.
-func (w *Writer) trial() *Manifest {
-	m := w.manifest
-	*m.Files.response(m.Framing) = &File{Digest: digest.Of(nil)}
+// newManifest returns the manifest of a capture that begins.
+func newManifest(s Settings, started time.Time) Manifest {
+	started = started.UTC().Truncate(time.Microsecond)
+	m := Manifest{
+		Schema: ManifestSchema, Source: s.Source, Framing: s.Framing,
+		StartedAt: started, EndedAt: started, End: EndEOF,
+		Labels: maps.Clone(s.Labels), Tool: s.Tool,
+	}
+	m.Source.Headers = maps.Clone(s.Source.Headers)
+	return m
+}
+
+// trial returns the longest manifest that could come of one that begins.
+func (m Manifest) trial() *Manifest {
+	longest := &File{Bytes: math.MaxInt64, Digest: digest.Of(nil)}
+	m.FirstByteAt, m.End = m.StartedAt, EndCancelled
+	m.Files = Files{Request: longest, Arrivals: longest}
+	*m.Files.response(m.Framing) = longest
 	return &m
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/p20export/p20export/capture"
@@ -50,7 +51,8 @@ type Progress struct {
 // Result is a closed capture.
 type Result struct {
 	Manifest *capture.Manifest
-	// Events counts the complete events of the response.
+	// Events counts the complete events of the response. Of one with a content
+	// coding it may count fewer when ctx or Timeout ended before it was decoded.
 	Events int
 	// Findings tell what was wrong with the exchange. They are about the capture
 	// Manifest describes.
@@ -71,13 +73,14 @@ var errTimeout = errors.New("the time limit was reached")
 // An error means that there is no closed capture. Without a response nothing is
 // left on disk: the error is a finding http_failed, or the cause of ctx's end. A
 // directory that is not vacant gives an error that matches fs.ErrExist, before
-// anything is sent.
+// anything is sent, as are labels that cannot be written and a directory that
+// cannot be made.
 func Record(ctx context.Context, dir string, s Settings) (Result, error) {
 	target, err := parseURL(s.URL)
 	if err != nil {
 		return Result{}, err
 	}
-	if err := capture.Vacant(dir); err != nil {
+	if err := ready(dir, target, s); err != nil {
 		return Result{}, err
 	}
 	caller := ctx
@@ -107,9 +110,28 @@ func Record(ctx context.Context, dir string, s Settings) (Result, error) {
 		return Result{}, failed(target, err)
 	}
 	defer response.Body.Close()
+	switch status := response.StatusCode; {
+	case status < 0 || status > 999: // HTTP/2 alone lets it through
+		return Result{}, failed(target, fmt.Errorf("the answer has the status %d", status))
+	case status == http.StatusSwitchingProtocols:
+		// What follows is no HTTP (RFC 9110 §15.2.2), and its reading would not
+		// end with ctx.
+		response.Body = http.NoBody
+	}
 
 	r := &recording{settings: s, dir: dir, target: target, started: started, response: response}
 	return r.run(ctx, caller)
+}
+
+// ready reports whether the response could be kept, whatever its headers are.
+func ready(dir, target string, s Settings) error {
+	return capture.Ready(dir, capture.Settings{
+		Source: capture.Source{
+			Kind: capture.KindHTTP, Method: http.MethodPost, URL: target, Status: 999,
+			ContentType: strings.Repeat("\x00", headerBytes), // six bytes each in JSON
+		},
+		Framing: s.Framing, Labels: s.Labels, Tool: s.Tool,
+	})
 }
 
 // parseURL returns what may be said of a URL: neither user info nor query nor

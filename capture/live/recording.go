@@ -60,7 +60,7 @@ func (r *recording) run(ctx, caller context.Context) (Result, error) {
 		return Result{}, err
 	}
 	result := Result{Manifest: manifest, Findings: r.findings(end, broken)}
-	if err := r.tally(&result); err != nil {
+	if err := r.tally(ctx, &result); err != nil {
 		return Result{}, err
 	}
 	if s.Progress != nil {
@@ -152,7 +152,7 @@ func (r *recording) findings(end capture.End, broken *finding.Finding) []finding
 
 // tally adds the number of events and, when the body is what was asked for, what
 // its framing shows. A coded body is counted in the closed capture.
-func (r *recording) tally(result *Result) error {
+func (r *recording) tally(ctx context.Context, result *Result) error {
 	asked := judge(r.settings.Framing, r.response, nil) == nil
 	if r.count != nil {
 		r.count.End()
@@ -162,7 +162,7 @@ func (r *recording) tally(result *Result) error {
 		}
 		return nil
 	}
-	events, findings, err := countStored(r.dir)
+	events, findings, err := countStored(ctx, r.dir)
 	result.Events = events
 	if asked {
 		result.Findings = append(result.Findings, findings...)
@@ -170,11 +170,11 @@ func (r *recording) tally(result *Result) error {
 	return err
 }
 
-// countStored counts the events of a closed capture. A body that cannot be
-// decoded is a finding.
-func countStored(dir string) (events int, findings []finding.Finding, err error) {
+// countStored counts the events of a closed capture, as far as it comes until ctx
+// ends. A body that cannot be decoded is a finding.
+func countStored(ctx context.Context, dir string) (events int, findings []finding.Finding, err error) {
 	var f finding.Finding
-	c, err := capture.Open(context.Background(), dir, "")
+	c, err := capture.Open(ctx, dir, "")
 	if errors.As(err, &f) {
 		return 0, []finding.Finding{f}, nil
 	}
@@ -193,6 +193,8 @@ func countStored(dir string) (events int, findings []finding.Finding, err error)
 			return events, about(), nil
 		case errors.As(err, &f):
 			return events, append(about(), f), nil
+		case ctx.Err() != nil:
+			return events, about(), nil
 		case err != nil:
 			return events, nil, err
 		}

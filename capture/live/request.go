@@ -30,6 +30,8 @@ func newClient() (client *http.Client, closeIdle func()) {
 		ForceAttemptHTTP2:      true,
 		TLSHandshakeTimeout:    10 * time.Second,
 		DisableCompression:     true,
+		DialContext:            dialGated,
+		MaxIdleConnsPerHost:    -1, // net/http logs what an idle connection brings
 		ReadBufferSize:         readBytes,
 		MaxResponseHeaderBytes: headerBytes,
 	}

@@ -21,8 +21,12 @@ import (
 	"github.com/p20export/p20export/project/freeze"
 )
 
-// maxInput bounds a request body, as reading a capture does.
-const maxInput = 64 << 20
+// maxInput bounds a request body, as reading a capture does, and maxHeader a
+// header's value in a file.
+const (
+	maxInput  = 64 << 20
+	maxHeader = 64 << 10
+)
 
 type captureFlags struct {
 	out, from, input, framing string
@@ -81,7 +85,7 @@ an environment variable, so that no secret stands on the command line:
 	flags.StringArrayVar(&fl.headers, "header", nil, "request header 'Name: @file' or 'Name: $VARIABLE' (repeatable)")
 	flags.StringArrayVar(&fl.labels, "label", nil, "label key=value kept in the manifest (repeatable)")
 	flags.DurationVar(&fl.timeout, "timeout", 0, "end the capture after this long, as in 90s or 5m (default: no limit)")
-	flags.Int64Var(&fl.maxBytes, "max-bytes", 0, "end the capture after this many bytes of the response (default: no limit)")
+	flags.Int64Var(&fl.maxBytes, "max-bytes", 0, "end the capture after this many bytes of the response or file (default: no limit)")
 	fl.format = addFormat(cmd)
 	if err := cmd.MarkFlagRequired("output"); err != nil {
 		panic(err)
@@ -101,7 +105,7 @@ func (fl *captureFlags) run(cmd *cobra.Command, args []string) error {
 	if fl.from != "" {
 		fl.importFile(cmd.Context(), &row, labels, framing)
 	} else {
-		header, err := readHeaders(fl.headers)
+		header, err := readHeaders(cmd.Context(), fl.headers)
 		if err != nil {
 			return err
 		}
@@ -139,8 +143,8 @@ func (fl *captureFlags) check(args []string) (map[string]string, capture.Framing
 		return nil, "", errors.New("give either a URL or --from, not both")
 	case fl.from == "" && fl.input == "":
 		return nil, "", errors.New("--input is missing: the run input to post, as JSON")
-	case fl.from != "" && (fl.input != "" || fl.headers != nil || fl.timeout != 0 || fl.maxBytes != 0):
-		return nil, "", errors.New("--input, --header, --timeout and --max-bytes are for an endpoint; they do not go with --from")
+	case fl.from != "" && (fl.input != "" || fl.headers != nil || fl.timeout != 0):
+		return nil, "", errors.New("--input, --header and --timeout are for an endpoint; they do not go with --from")
 	case fl.from == "" && !isEndpoint(args[0]):
 		return nil, "", fmt.Errorf("%s is no URL of an endpoint, such as http://127.0.0.1:8011/", finding.Quote(args[0]))
 	case fl.timeout < 0 || fl.maxBytes < 0:
@@ -172,7 +176,7 @@ func isEndpoint(s string) bool {
 func (fl *captureFlags) importFile(ctx context.Context, row *captureRow, labels map[string]string, framing capture.Framing) {
 	var r io.Reader = os.Stdin
 	if fl.from != "-" {
-		f, err := os.Open(fl.from)
+		f, err := capture.OpenFile(ctx, fl.from)
 		if err != nil {
 			row.fail(err)
 			return
@@ -180,8 +184,12 @@ func (fl *captureFlags) importFile(ctx context.Context, row *captureRow, labels 
 		defer f.Close()
 		r = f
 	}
-	m, count, err := capture.Import(ctx, r, fl.out, capture.Settings{Framing: framing, StartedAt: time.Now(), Labels: labels, Tool: capture.Tool(tool())})
+	m, count, err := capture.Import(ctx, r, fl.out, capture.Settings{Framing: framing, StartedAt: time.Now(), Labels: labels, Tool: capture.Tool(tool()), MaxBytes: fl.maxBytes})
 	if m != nil {
+		if m.End == capture.EndLimit {
+			row.Verdict = freeze.Failed
+			row.Findings = append(row.Findings, finding.New(finding.CaptureCutShort, "the input is longer than the limit of %d bytes", fl.maxBytes).Graded(finding.Error))
+		}
 		row.closed(m)
 		events := count.Events()
 		row.Events, row.Findings = &events, append(row.Findings, count.Findings()...)
@@ -229,26 +237,34 @@ func (row *captureRow) fail(err error) {
 }
 
 func readInput(ctx context.Context, path string) ([]byte, error) {
-	var r io.Reader = capture.Interruptible(ctx, os.Stdin)
-	if path != "-" {
-		f, err := os.Open(path)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		r = f
+	if path == "-" {
+		return readAtMost(capture.Interruptible(ctx, os.Stdin), "standard input", maxInput)
 	}
-	body, err := io.ReadAll(io.LimitReader(r, maxInput+1))
-	if err == nil && len(body) > maxInput {
-		err = fmt.Errorf("%s: a request body may have %d bytes", path, maxInput)
+	return readFile(ctx, path, maxInput)
+}
+
+// readFile reads a file, or a pipe to its end, of at most limit bytes.
+func readFile(ctx context.Context, path string, limit int64) ([]byte, error) {
+	f, err := capture.OpenFile(ctx, path)
+	if err != nil {
+		return nil, err
 	}
-	return body, err
+	defer f.Close()
+	return readAtMost(f, path, limit)
+}
+
+func readAtMost(r io.Reader, name string, limit int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = fmt.Errorf("%s has more than %d bytes", name, limit)
+	}
+	return data, err
 }
 
 // readHeaders resolves 'Name: [words] @file' and 'Name: [words] $VARIABLE'.
 // Literal values are refused, so that secrets stay off the command line. No
 // error quotes a value.
-func readHeaders(given []string) (http.Header, error) {
+func readHeaders(ctx context.Context, given []string) (http.Header, error) {
 	header := make(http.Header)
 	for _, h := range given {
 		name, value, ok := strings.Cut(h, ":")
@@ -263,7 +279,7 @@ func readHeaders(given []string) (http.Header, error) {
 		source := value[at+1:]
 		var secret string
 		if value[at] == '@' {
-			data, err := os.ReadFile(source)
+			data, err := readFile(ctx, source, maxHeader)
 			if err != nil {
 				return nil, fmt.Errorf("--header %s: %w", finding.Quote(name), err)
 			}

@@ -12,7 +12,7 @@ var table = map[Code]About{
 	CodingDamaged:      {Error, "the stored content coding cannot be undone", "RFC 9110 §8.4", "record the run again; p20export asks for identity coding"},
 	EventIncomplete:    {Warning, "the capture ends inside an event, which therefore does not count", "WHATWG HTML §9.2.6", ""},
 	EventTooLarge:      {Error, "an event past 64 MiB", "", "leave raw provider events out of the stream"},
-	ArrayMalformed:     {Error, "a JSON array capture with bytes outside its array", "RFC 8259 §5", "check what wrote the file; p20export capture --from FILE --framing F imports it under another framing"},
+	ArrayMalformed:     {Error, "a JSON array capture with bytes outside its array, or without a value where one belongs", "RFC 8259 §5", "check what wrote the file; p20export capture --from FILE --framing F imports it under another framing"},
 	CaptureCutShort:    {Warning, "the capture was closed before its response ended", "", "record the run again if its end matters"},
 
 	HTTPStatus:      {Error, "the endpoint answered with a status other than 200", "RFC 9110 §15", "see the response file kept in the capture directory"},

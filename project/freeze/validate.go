@@ -223,9 +223,9 @@ func openInput(ctx context.Context, path string) (io.Reader, func(), error) {
 	if path == "-" {
 		return capture.Interruptible(ctx, os.Stdin), func() {}, nil
 	}
-	f, err := os.Open(path)
+	f, err := capture.OpenFile(ctx, path)
 	if err != nil {
 		return nil, nil, err
 	}
-	return capture.Interruptible(ctx, f), func() { f.Close() }, nil
+	return f, func() { f.Close() }, nil
 }

@@ -1,0 +1,60 @@
+package capture
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// OpenFile opens a file, a named pipe or a device for reading. Opening and
+// reading end with ctx, also while a pipe waits for its writer or for bytes; a
+// goroutine waits on then, until the pipe has a writer. A directory is an error
+// that matches syscall.EISDIR.
+func OpenFile(ctx context.Context, path string) (io.ReadCloser, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	type result struct {
+		file *os.File
+		err  error
+	}
+	opened := make(chan result, 1)
+	go func() {
+		f, err := os.Open(path)
+		opened <- result{f, err}
+	}()
+	var r result
+	select {
+	case <-ctx.Done():
+		go func() {
+			if r := <-opened; r.err == nil {
+				r.file.Close()
+			}
+		}()
+		return nil, context.Cause(ctx)
+	case r = <-opened:
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	info, err := r.file.Stat()
+	switch {
+	case err != nil:
+	case info.IsDir():
+		err = &fs.PathError{Op: "read", Path: path, Err: syscall.EISDIR}
+	case info.Mode().IsRegular():
+		return &ending{&guarded{ctx, r.file}, r.file}, nil
+	default:
+		return &ending{Interruptible(ctx, r.file), r.file}, nil
+	}
+	r.file.Close()
+	return nil, err
+}
+
+// ending is a file whose reading ends with a context.
+type ending struct {
+	io.Reader
+	io.Closer
+}

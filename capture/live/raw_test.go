@@ -1,0 +1,169 @@
+package live
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/p20export/p20export/capture"
+)
+
+// raw serves bytes that no server of net/http would send. Every connection gets
+// first at once, and the answer once the request's head is there. It is held open
+// until the test ends.
+func raw(t *testing.T, first, answer string) (url string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	release := make(chan struct{})
+	t.Cleanup(func() { close(release); listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				io.WriteString(conn, first)
+				if _, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
+					io.WriteString(conn, answer)
+				}
+				<-release
+			}()
+		}
+	}()
+	return "http://" + listener.Addr().String()
+}
+
+// What follows 101 is no HTTP; nothing of it is waited for.
+func TestRecordSwitchingProtocols(t *testing.T) {
+	url := raw(t, "", "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\nhello")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Second, errors.New("it does not end"))
+	defer cancel()
+	dir, result, err := record(t, ctx, settings(url))
+	if err != nil {
+		t.Fatal(err)
+	}
+	check(t, dir, result, "", capture.EndEOF, 0, "http_status error")
+	if result.Manifest.Source.Status != 101 {
+		t.Errorf("status %d", result.Manifest.Source.Status)
+	}
+}
+
+// Every status that can come is kept.
+func TestRecordStatus(t *testing.T) {
+	for _, status := range []string{"999", "600", "042", "099", "000"} {
+		url := raw(t, "", fmt.Sprintf("HTTP/1.1 %s x\r\nContent-Type: text/event-stream\r\nContent-Length: 18\r\n\r\n%s", status, twoEvents))
+		dir, result, err := record(t, t.Context(), settings(url))
+		if err != nil {
+			t.Errorf("%s: %v", status, err)
+			continue
+		}
+		check(t, dir, result, twoEvents, capture.EndEOF, 2, "http_status error")
+	}
+}
+
+// What keeps a capture from being written is found before anything is sent.
+func TestRecordChecksFirst(t *testing.T) {
+	server := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("a request was sent") })
+	for name, change := range map[string]func(*Settings){
+		"label":     func(s *Settings) { s.Labels = map[string]string{"a": "\xff"} },
+		"long":      func(s *Settings) { s.Labels = map[string]string{"a": strings.Repeat("x", 1<<20)} },
+		"just fits": func(s *Settings) { s.Labels = map[string]string{"a": strings.Repeat("x", 1<<20-2000)} },
+		"framing":   func(s *Settings) { s.Framing = "text" },
+		"tool":      func(s *Settings) { s.Tool.Name = "" },
+	} {
+		s := settings(server.URL)
+		change(&s)
+		if _, _, err := record(t, t.Context(), s); err == nil {
+			t.Errorf("bad %s: no error", name)
+		}
+	}
+}
+
+// The end of the context ends the counting of a coded response, and what was
+// counted is told.
+func TestCountStoredCancelled(t *testing.T) {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	io.WriteString(z, twoEvents)
+	z.Close()
+	for name, end := range map[string]func(s *Settings, cancel func()){
+		"cancelled": func(s *Settings, cancel func()) { s.Progress = func(Progress) { cancel() } },
+		"in time":   func(*Settings, func()) {},
+	} {
+		server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			answer(200, "text/event-stream", b.String())(w, r)
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		s := settings(server.URL)
+		end(&s, cancel)
+		dir, result, err := record(t, ctx, s)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		want := 2
+		if name == "cancelled" {
+			want = 0
+		}
+		if got := files(t, dir)["response.sse"]; got != b.String() || result.Events != want || result.Manifest == nil {
+			t.Errorf("%s: %d bytes kept, %d events, want %d", name, len(got), result.Events, want)
+		}
+	}
+}
+
+// Bytes that nobody asked for are no reason for net/http to write to standard
+// error.
+func TestRecordUnsolicited(t *testing.T) {
+	var said bytes.Buffer
+	defer log.SetOutput(log.Writer())
+	log.SetOutput(&said)
+	whole := "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 18\r\n\r\n" + twoEvents
+	for range 20 {
+		dir, result, err := record(t, t.Context(), settings(raw(t, "", whole+"HTTP/1.1 200 OK\r\n\r\n")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, dir, result, twoEvents, capture.EndEOF, 2)
+		if _, _, err := record(t, t.Context(), settings(raw(t, "SSH-2.0-x\r\n", ""))); err == nil {
+			t.Error("a banner is taken for an answer")
+		}
+	}
+	time.Sleep(20 * time.Millisecond)
+	log.SetOutput(io.Discard)
+	if said.Len() > 0 {
+		t.Errorf("said %s", said.String())
+	}
+}
+
+// The server is not told that the connection will be closed: one of net/http
+// would then not notice that its client is gone.
+func TestRecordConnectionHeader(t *testing.T) {
+	closes := make(chan bool, 1)
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		closes <- r.Close
+		answer(200, "text/event-stream", twoEvents)(w, r)
+	})
+	if _, _, err := record(t, t.Context(), settings(server.URL)); err != nil {
+		t.Fatal(err)
+	}
+	if <-closes {
+		t.Error("the request says Connection: close")
+	}
+}

@@ -1,0 +1,105 @@
+package capture
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What Ready accepts leaves no trace.
+func TestReady(t *testing.T) {
+	parent := t.TempDir()
+	for _, dir := range []string{parent, filepath.Join(parent, "a", "b")} {
+		if err := Ready(dir, Settings{Tool: testTool}); err != nil {
+			t.Errorf("error %v", err)
+		}
+		if left := listing(t, parent); len(left) != 0 {
+			t.Errorf("%v left", left)
+		}
+	}
+}
+
+func TestReadyRefuses(t *testing.T) {
+	parent := t.TempDir()
+	file := filepath.Join(parent, "file")
+	if err := os.WriteFile(file, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	dangling := filepath.Join(parent, "dangling")
+	if err := os.Symlink(filepath.Join(parent, "nowhere"), dangling); err != nil {
+		t.Fatal(err)
+	}
+	closed := filepath.Join(parent, "closed")
+	if err := os.Mkdir(closed, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	for name, dir := range map[string]string{
+		"no name": "", "a file": file, "below a file": filepath.Join(file, "c"), "not empty": parent,
+		"a link to nothing": dangling, "below a link to nothing": filepath.Join(dangling, "c"),
+		"no permission": filepath.Join(closed, "c"), "an empty one without permission": closed,
+	} {
+		if strings.Contains(name, "permission") && os.Getuid() == 0 {
+			continue // root may write everywhere
+		}
+		if err := Ready(dir, Settings{Tool: testTool}); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if err := Ready(parent, Settings{Tool: testTool}); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("not empty: %v", err)
+	}
+	for name, change := range map[string]func(*Settings){
+		"label":   func(s *Settings) { s.Labels = map[string]string{"a": "\xff"} },
+		"labels":  func(s *Settings) { s.Labels = map[string]string{"a": strings.Repeat("x", maxManifestBytes)} },
+		"framing": func(s *Settings) { s.Framing = "text" },
+		"tool":    func(s *Settings) { s.Tool.Version = "" },
+	} {
+		s := Settings{Tool: testTool}
+		change(&s)
+		if err := Ready(filepath.Join(parent, "c"), s); err == nil {
+			t.Errorf("bad %s: no error", name)
+		}
+	}
+}
+
+// Whatever settings are accepted, the manifest that comes of them fits: what is
+// known only at the end is in the trial already.
+func TestTrialIsTheLongest(t *testing.T) {
+	room := func(n int) Settings {
+		return Settings{Source: Source{Kind: KindHTTP}, Framing: NDJSON, StartedAt: testStart, Tool: testTool, Arrivals: true,
+			Request: []byte("{}"), Labels: map[string]string{"a": strings.Repeat("x", n)}}
+	}
+	n := maxManifestBytes
+	for Ready(filepath.Join(t.TempDir(), "c"), room(n)) != nil {
+		n -= 64
+	}
+	if n < maxManifestBytes-4096 {
+		t.Errorf("labels of no more than %d bytes are accepted", n)
+	}
+	w, err := Create(filepath.Join(t.TempDir(), "c"), room(n))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, w, EndCancelled, "1\n")
+}
+
+// A status is what net/http takes for one: three digits.
+func TestManifestStatus(t *testing.T) {
+	for status, good := range map[int]bool{0: true, 42: true, 99: true, 100: true, 599: true, 600: true, 999: true, 1000: false, -1: false} {
+		m := exampleManifest()
+		m.Source.Status = status
+		b, err := m.Encode()
+		if good != (err == nil) {
+			t.Errorf("status %d: %v", status, err)
+		}
+		if !good {
+			continue
+		}
+		if again, err := DecodeManifest(b); err != nil || again.Source.Status != status {
+			t.Errorf("status %d: read back %+v, %v", status, again, err)
+		}
+	}
+}
