@@ -1,6 +1,7 @@
 package project
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -103,7 +104,7 @@ func (d *draft) presentText(o origin, v strictjson.Value) string {
 func (d *draft) others(e *envelope.Event, taken ...string) {
 	for m := range e.All {
 		name, _ := strictjson.Unquote(m.Name.Raw)
-		if name == "type" || contains(taken, name) || name == "timestamp" && d.timed(e) {
+		if name == "type" || slices.Contains(taken, name) || name == "timestamp" && d.timed(e) {
 			continue
 		}
 		d.omitted.add(origin{event: e}.name(name).omission(finding.KeyOutsideSubset))
@@ -113,15 +114,6 @@ func (d *draft) others(e *envelope.Event, taken ...string) {
 // timed reports whether a label of the artifact is the event's own timestamp.
 func (d *draft) timed(e *envelope.Event) bool {
 	return d.resolved.Source == EventTime && (e == d.run.Started || e == d.run.Terminal && d.resolved.FinishedAt != "")
-}
-
-func contains(list []string, s string) bool {
-	for _, one := range list {
-		if one == s {
-			return true
-		}
-	}
-	return false
 }
 
 func (d *draft) times() {

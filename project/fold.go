@@ -1,6 +1,8 @@
 package project
 
 import (
+	"slices"
+
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/internal/finding"
@@ -198,7 +200,7 @@ func (f *fold) aside(e *envelope.Event, taken ...string) {
 		switch name, _ := strictjson.Unquote(m.Name.Raw); name {
 		case "type", "timestamp", "rawEvent", "subagentRunId":
 		default:
-			if !contains(taken, name) {
+			if !slices.Contains(taken, name) {
 				f.omitted.add(origin{event: e}.name(name).omission(finding.KeyOutsideSubset))
 			}
 		}
