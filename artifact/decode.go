@@ -9,25 +9,28 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// Decode reads an artifact strictly and reports everything that is wrong with
-// it under the profile, in document order. From the 101st finding on they are
-// only counted, by a finding that stands last. The artifact is nil when any
-// finding is an error. Non-canonical JSON is read; IsCanonical tells.
+// Decode reads an artifact strictly (docs/contract.md) and reports everything
+// that is wrong with it under the profile, in document order. Past
+// finding.MaxListed findings are only counted, by one that stands last. The
+// artifact is nil when any finding is an error. Non-canonical JSON is read;
+// IsCanonical tells.
 func Decode(data []byte, p Profile) (*Artifact, []finding.Finding) {
 	c := &checker{profile: p, data: data}
 	if len(data) > MaxFileBytes {
-		c.report(finding.New(finding.TooLarge, "the file is larger than %d bytes", MaxFileBytes))
+		c.found.Add(finding.Breach("T1", "the file is larger than %d bytes", MaxFileBytes))
 		return nil, c.result()
 	}
 	c.json = strictjson.NewDecoder(data)
 	if err := c.artifact(); err != nil {
 		if f, ok := err.(finding.Finding); ok {
-			c.report(f)
+			c.found.Add(f.Ruled())
 		}
 		return nil, c.result()
 	}
-	c.whole()
-	if c.failed {
+	if c.seen != nil {
+		c.whole()
+	}
+	if c.found.Failed() {
 		return nil, c.result()
 	}
 	return &c.a, c.result()
@@ -35,34 +38,22 @@ func Decode(data []byte, p Profile) (*Artifact, []finding.Finding) {
 
 // checker reads one artifact and collects findings.
 type checker struct {
-	profile  Profile
-	data     []byte
-	json     *strictjson.Decoder
-	a        Artifact
-	seen     map[string]strictjson.Token // top-level key to its value
-	findings []finding.Finding
-	uncount  int
-	failed   bool
+	profile Profile
+	data    []byte
+	json    *strictjson.Decoder
+	a       Artifact
+	seen    map[string]strictjson.Token // top-level key to its value
+	found   finding.List
+	// inMessages says that the decoder is inside the value of messages.
+	inMessages bool
 }
 
-func (c *checker) report(f finding.Finding) {
-	c.failed = c.failed || f.Severity == finding.Error
-	if len(c.findings) < maxFindings {
-		c.findings = append(c.findings, f)
-	} else {
-		c.uncount++
+// fault reports a broken rule at the decoder's place. It builds nothing that
+// will not be listed: a hostile file may hold a million faults.
+func (c *checker) fault(rule string, start int, format string, args ...any) {
+	if !c.found.Past(int64(start)) {
+		c.found.Add(finding.Breach(rule, format, args...).At(int64(start)).On(c.json.Pointer()))
 	}
-}
-
-// fault reports what is wrong at the decoder's place. Past the listed findings
-// it builds nothing: a hostile file may hold a million of them.
-func (c *checker) fault(code finding.Code, start int, format string, args ...any) {
-	if len(c.findings) == maxFindings {
-		c.failed = true
-		c.uncount++
-		return
-	}
-	c.report(finding.New(code, format, args...).At(int64(start)).On(c.json.Pointer()))
 }
 
 // quoted is input that is quoted only when its message is built.
@@ -70,12 +61,12 @@ type quoted string
 
 func (q quoted) String() string { return finding.Quote(string(q)) }
 
-// result orders the findings and gives them their lines.
+// result gives the findings their lines.
 func (c *checker) result() []finding.Finding {
-	finding.Sort(c.findings)
+	list := c.found.Findings()
 	line, at := 1, int64(0)
-	for i := range c.findings {
-		f := &c.findings[i]
+	for i := range list {
+		f := &list[i]
 		if f.Offset == nil {
 			continue
 		}
@@ -83,34 +74,50 @@ func (c *checker) result() []finding.Finding {
 		at = *f.Offset
 		f.Line = line
 	}
-	if c.uncount > 0 {
-		c.findings = append(c.findings, finding.New(finding.FindingsUnlisted, "%d more findings are not listed", c.uncount))
-	}
-	return c.findings
+	return list
 }
 
 // text is one string key of the contract.
 type text struct {
-	to    *string
-	limit func(Limits) int
-	exact string // the only value, where there is one
-	check func(*checker, string) (code finding.Code, why string)
+	to     *string
+	exact  exact
+	length length
+	check  func(*checker, string) (rule, why string)
 }
 
+// exact is the only value of a key, where there is one.
+type exact struct{ value, rule string }
+
+// length bounds a key under v1, and again under the Assay profile.
+type length struct {
+	limit     func(Limits) int
+	v1, assay string // rules
+}
+
+// textRules are the rules that hold for every string of an object.
+type textRules struct{ kind, surrogate, blank string }
+
+var (
+	wrapperText = textRules{"A5", "A6", "A7"}
+	messageText = textRules{"M8", "M9", "M10"}
+)
+
 func (c *checker) keys() map[string]text {
-	ref := func(l Limits) int { return l.Ref }
+	ref := func(to *string) text {
+		return text{to: to, length: length{func(l Limits) int { return l.Ref }, "A11", "P1"}, check: checkRef}
+	}
 	return map[string]text{
-		"schema":            {to: &c.a.Schema, exact: Schema},
-		"framework":         {to: &c.a.Framework, exact: Framework},
-		"surface":           {to: &c.a.Surface, exact: Surface},
-		"thread_id_ref":     {to: &c.a.ThreadIDRef, limit: ref, check: checkRef},
-		"run_id_ref":        {to: &c.a.RunIDRef, limit: ref, check: checkRef},
-		"parent_run_id_ref": {to: &c.a.ParentRunIDRef, limit: ref, check: checkRef},
+		"schema":            {to: &c.a.Schema, exact: exact{Schema, "A8"}},
+		"framework":         {to: &c.a.Framework, exact: exact{Framework, "A9"}},
+		"surface":           {to: &c.a.Surface, exact: exact{Surface, "A10"}},
+		"thread_id_ref":     ref(&c.a.ThreadIDRef),
+		"run_id_ref":        ref(&c.a.RunIDRef),
+		"parent_run_id_ref": ref(&c.a.ParentRunIDRef),
 		"started_at":        {to: &c.a.StartedAt, check: checkTime},
 		"finished_at":       {to: &c.a.FinishedAt, check: checkTime},
 		"terminal_event":    {to: &c.a.TerminalEvent, check: checkTerminal},
-		"error_code":        {to: &c.a.ErrorCode, limit: func(l Limits) int { return l.ErrorCode }, check: checkError},
-		"error_message":     {to: &c.a.ErrorMessage, limit: func(l Limits) int { return l.ErrorMessage }, check: checkError},
+		"error_code":        {to: &c.a.ErrorCode, length: length{func(l Limits) int { return l.ErrorCode }, "A23", "P5"}, check: checkError},
+		"error_message":     {to: &c.a.ErrorMessage, length: length{func(l Limits) int { return l.ErrorMessage }, "A24", "P6"}, check: checkError},
 	}
 }
 
@@ -123,20 +130,26 @@ func (c *checker) artifact() error {
 		return err
 	}
 	if start.Kind != strictjson.ObjectStart {
-		c.report(finding.New(finding.NotObject, "the file holds %s where an artifact is an object", start.Kind).At(int64(start.Start)))
-		return c.walk(start, true)
+		c.fault("A1", start.Start, "the file holds %s where an artifact is an object", start.Kind)
+		if err = c.walk(start, true); err != nil {
+			return err
+		}
+		return c.end()
 	}
 	keys := c.keys()
 	c.seen = make(map[string]strictjson.Token, len(keys)+1)
 	err = c.object(func(name string, value strictjson.Token) (bool, error) {
 		if name == "messages" {
 			c.seen[name] = value
-			return true, c.messages(value)
+			c.inMessages = true
+			err := c.messages(value)
+			c.inMessages = false
+			return true, err
 		}
 		key, ok := keys[name]
 		if ok {
 			c.seen[name] = value
-			return true, c.text(value, key)
+			return true, c.text(value, key, wrapperText)
 		}
 		return false, nil
 	})
@@ -145,10 +158,15 @@ func (c *checker) artifact() error {
 	}
 	for _, name := range required {
 		if _, ok := c.seen[name]; !ok {
-			c.report(finding.New(finding.KeyMissing, "the required key %s is missing", name).At(int64(start.Start)).On(finding.Pointer("").Name(name)))
+			c.found.Add(finding.Breach("A2", "the required key %s is missing", name).At(int64(start.Start)).On(finding.Pointer("").Name(name)))
 		}
 	}
-	if _, err = c.json.Next(); err != io.EOF {
+	return c.end()
+}
+
+// end reads the end of the file.
+func (c *checker) end() error {
+	if _, err := c.json.Next(); err != io.EOF {
 		return err
 	}
 	return nil
@@ -198,17 +216,26 @@ func (c *checker) unknown(name string, t strictjson.Token) bool {
 		c.smuggled(name, f, t)
 		return true
 	}
-	c.fault(finding.KeyUnknown, t.Start, "the key %s is not part of the contract", quoted(name))
+	c.fault(c.inside("A3", "M6"), t.Start, "the key %s is not part of the contract", quoted(name))
 	return false
 }
 
 func (c *checker) smuggled(name, family string, t strictjson.Token) {
-	c.fault(finding.ExtraEventFamily, t.Start, "the key %s brings in %s; an artifact holds no other AG-UI event family", quoted(name), family)
+	c.fault(c.inside("A4", "M7"), t.Start, "the key %s brings in %s; an artifact holds no other AG-UI event family", quoted(name), family)
 }
 
 func (c *checker) repeated(t strictjson.Token) {
 	name, _ := c.json.Text(t)
-	c.fault(finding.JSONDuplicateKey, t.Start, "the key %s stands twice in one object", quoted(name))
+	c.fault("T4", t.Start, "the key %s stands twice in one object", quoted(name))
+}
+
+// inside returns the number of a rule that has one for the artifact and one
+// for its messages, according to where the decoder is.
+func (c *checker) inside(wrapper, message string) string {
+	if c.inMessages {
+		return message
+	}
+	return wrapper
 }
 
 // walk reads over the value that t begins, reporting keys inside it that bring
@@ -221,125 +248,144 @@ func (c *checker) walk(t strictjson.Token, quiet bool) (err error) {
 		if t, err = c.json.Next(); err != nil {
 			return err
 		}
-		if t.Kind != strictjson.Name {
-			continue
-		}
-		if t.Duplicate {
+		switch {
+		case t.Kind != strictjson.Name:
+		case t.Duplicate:
 			c.repeated(t)
-		}
-		if quiet {
-			continue
-		}
-		name, _ := c.json.Text(t)
-		if f, ok := family(name); ok {
+		case !quiet:
+			name, _ := c.json.Text(t)
+			f, ok := family(name)
+			if !ok {
+				continue
+			}
 			c.smuggled(name, f, t)
+			if t, err = c.json.Next(); err == nil {
+				err = c.walk(t, true)
+			}
+			if err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
 // text reads one string of the contract.
-func (c *checker) text(t strictjson.Token, key text) error {
-	fault := func(code finding.Code, format string, args ...any) {
-		c.fault(code, t.Start, "%s %s", c.json.Pointer(), fmt.Sprintf(format, args...))
+func (c *checker) text(t strictjson.Token, key text, rules textRules) error {
+	fault := func(rule, format string, args ...any) {
+		if !c.found.Past(int64(t.Start)) {
+			p := c.json.Pointer()
+			c.found.Add(finding.Breach(rule, "%s %s", p, fmt.Sprintf(format, args...)).At(int64(t.Start)).On(p))
+		}
 	}
 	if t.Kind != strictjson.String {
-		fault(finding.WrongType, "is %s where a string belongs", t.Kind)
+		fault(rules.kind, "is %s where a string belongs", t.Kind)
 		return c.walk(t, false)
 	}
 	value, valid := c.json.Text(t)
 	*key.to = value
 	if !valid {
-		fault(finding.LoneSurrogate, "holds half of a surrogate pair")
+		fault(rules.surrogate, "holds half of a surrogate pair")
 		return nil
 	}
-	if key.exact != "" {
-		if value != key.exact {
-			fault(finding.WrongValue, "is %s; it must be %q", quoted(value), key.exact)
+	if key.exact.value != "" {
+		if value != key.exact.value {
+			fault(key.exact.rule, "is %s; it must be %q", quoted(value), key.exact.value)
 		}
 		return nil
 	}
 	if IsBlank(value) {
-		fault(finding.ValueBlank, "is blank")
+		fault(rules.blank, "is blank")
 		return nil
 	}
-	if key.limit != nil {
-		if n, limit, ok := c.profile.within(value, key.limit); !ok {
-			fault(finding.TooLong, "has %d code points; the limit is %d", n, limit)
+	if key.length.limit != nil {
+		if rule, n, limit := c.tooLong(value, key.length); rule != "" {
+			fault(rule, "has %d code points; the limit is %d", n, limit)
 		}
 	}
 	if key.check != nil {
-		if code, why := key.check(c, value); code != "" {
-			fault(code, "%s", why)
+		if rule, why := key.check(c, value); rule != "" {
+			fault(rule, "%s", why)
 		}
 	}
 	return nil
 }
 
-func checkRef(_ *checker, s string) (finding.Code, string) {
-	if why := refFault(s); why != "" {
-		return finding.RefNotOpaque, "holds " + why + "; a reference is an opaque name"
+// tooLong returns the limit that s breaks, its rule, and how long s is as that
+// limit counts.
+func (c *checker) tooLong(s string, l length) (rule string, n, limit int) {
+	if n, limit = runes(s), l.limit(limitsV1); n > limit {
+		return l.v1, n, limit
+	}
+	if c.profile == Assay {
+		if n, limit = runes(Trim(s)), l.limit(limitsAssay); n > limit {
+			return l.assay, n, limit
+		}
+	}
+	return "", 0, 0
+}
+
+func checkRef(_ *checker, s string) (rule, why string) {
+	if rule, why = refFault(s); rule != "" {
+		why = "holds " + why + "; a reference is an opaque name"
+	}
+	return rule, why
+}
+
+func checkTime(_ *checker, s string) (rule, why string) {
+	if _, fault := parseTime(s); fault.rule != "" {
+		return fault.rule, fmt.Sprintf("is %s: %s", finding.Quote(s), fault.why)
 	}
 	return "", ""
 }
 
-func checkTime(_ *checker, s string) (finding.Code, string) {
-	if _, err := ParseTime(s); err != nil {
-		return finding.TimestampMalformed, fmt.Sprintf("is %s: %v", finding.Quote(s), err)
-	}
-	return "", ""
-}
-
-func checkTerminal(_ *checker, s string) (finding.Code, string) {
+func checkTerminal(_ *checker, s string) (rule, why string) {
 	if s == RunFinished || s == RunError {
 		return "", ""
 	}
-	why := fmt.Sprintf("is %s; it must be RUN_FINISHED or RUN_ERROR", finding.Quote(s))
+	why = fmt.Sprintf("is %s; it must be RUN_FINISHED or RUN_ERROR", finding.Quote(s))
 	if f, ok := family(s); ok && f != RunFinished && f != RunError {
-		return finding.ExtraEventFamily, why
+		return "A20", why
 	}
-	return finding.WrongValue, why
+	return "A19", why
 }
 
-func checkError(_ *checker, s string) (finding.Code, string) {
+func checkError(_ *checker, s string) (rule, why string) {
 	if HasControl(s) {
-		return finding.ControlCharacter, "holds a control character"
+		return "A25", "holds a control character"
 	}
 	return "", ""
 }
 
 // whole checks what concerns more than one key.
 func (c *checker) whole() {
-	if c.seen == nil {
-		return
-	}
 	// at reports f about pointer, at the value of key.
 	at := func(key, pointer string, f finding.Finding) {
-		c.report(f.At(int64(c.seen[key].Start)).On(finding.Pointer("").Name(pointer)))
+		c.found.Add(f.At(int64(c.seen[key].Start)).On(finding.Pointer("").Name(pointer)))
 	}
 	started, err1 := ParseTime(c.a.StartedAt)
 	finished, err2 := ParseTime(c.a.FinishedAt)
 	if err1 == nil && err2 == nil && finished.Before(started) {
-		at("finished_at", "finished_at", finding.New(finding.TimesOutOfOrder, "finished_at %s is before started_at %s", c.a.FinishedAt, c.a.StartedAt))
+		at("finished_at", "finished_at", finding.Breach("A18", "finished_at %s is before started_at %s", c.a.FinishedAt, c.a.StartedAt))
 	}
 	_, hasMessage := c.seen["error_message"]
 	_, hasCode := c.seen["error_code"]
 	switch c.a.TerminalEvent {
 	case RunError:
 		if !hasMessage {
-			at("terminal_event", "error_message", finding.New(finding.KeyMissing, "error_message is required beside RUN_ERROR"))
+			at("terminal_event", "error_message", finding.Breach("A21", "error_message is required beside RUN_ERROR"))
 		}
 	case RunFinished:
 		if hasMessage {
-			at("error_message", "error_message", finding.New(finding.ErrorKeyForbidden, "error_message may not stand beside RUN_FINISHED"))
+			at("error_message", "error_message", finding.Breach("A22", "error_message may not stand beside RUN_FINISHED"))
 		}
 		if hasCode {
-			at("error_code", "error_code", finding.New(finding.ErrorKeyForbidden, "error_code may not stand beside RUN_FINISHED"))
+			at("error_code", "error_code", finding.Breach("A22", "error_code may not stand beside RUN_FINISHED"))
 		}
 	}
-	if c.profile == Assay && !c.failed {
+	if c.profile == Assay && !c.found.Failed() {
 		if n := eventData(&c.a); n > maxEventData {
-			c.report(finding.New(finding.EventLineTooLong, "the artifact takes %d bytes of its event line; %d are left for it", n, maxEventData))
+			c.found.Add(finding.Breach("P7", "the artifact takes %d bytes of its event line; %d are left for it", n, maxEventData))
 		}
 	}
 }

@@ -18,7 +18,8 @@ var eventTypes = []string{
 }
 
 // familyKeys are keys under which AG-UI carries another family's payload, and
-// the family. They are compared without case, underscores and hyphens.
+// the family. They are compared without the case of
+// ASCII letters, underscores and hyphens.
 var familyKeys = map[string]string{
 	"event": "RAW", "events": "RAW", "rawevent": "RAW", "rawevents": "RAW",
 	"state": "STATE_SNAPSHOT", "states": "STATE_SNAPSHOT", "snapshot": "STATE_SNAPSHOT",
@@ -59,4 +60,13 @@ func family(name string) (string, bool) {
 
 var separators = strings.NewReplacer("_", "", "-", "")
 
-func normal(name string) string { return separators.Replace(strings.ToLower(name)) }
+func normal(name string) string { return separators.Replace(strings.Map(lower, name)) }
+
+// lower is that of ASCII alone: what Unicode makes lower case depends on its
+// version, and on the language.
+func lower(r rune) rune {
+	if r >= 'A' && r <= 'Z' {
+		r += 'a' - 'A'
+	}
+	return r
+}

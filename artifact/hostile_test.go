@@ -41,13 +41,13 @@ func TestHostileFiles(t *testing.T) {
 		{"too large", strings.Repeat("{", artifact.MaxFileBytes+1), finding.TooLarge, finding.TooLarge, mib},
 		{"200,000 brackets", strings.Repeat("[", 200_000), finding.NotObject, finding.JSONTooDeep, mib},
 		{"200,000 objects", strings.Repeat(`{"a":`, 200_000), finding.KeyUnknown, finding.JSONTooDeep, mib},
-		{"a name again and again", fill(`{"":0`, `,"":0`, "}"), finding.KeyUnknown, finding.FindingsUnlisted, 280 * mib},
-		{"nothing but other names", unique.String(), finding.KeyUnknown, finding.FindingsUnlisted, 200 * mib},
-		{"a million families", fill(`{"x":[`, `{"raw":0},`, `0]}`), finding.KeyUnknown, finding.FindingsUnlisted, 80 * mib},
+		{"a name again and again", fill(`{"":0`, `,"":0`, "}"), finding.KeyMissing, finding.FindingsUnlisted, 280 * mib},
+		{"nothing but other names", unique.String(), finding.KeyMissing, finding.FindingsUnlisted, 200 * mib},
+		{"a million families", fill(`{"x":[`, `{"raw":0},`, `0]}`), finding.KeyMissing, finding.FindingsUnlisted, 80 * mib},
 		// Each finding would have a pointer of 4 MiB.
-		{"below a long name", `{"` + strings.Repeat("n", 4*mib) + `":[` + strings.Repeat(`{"raw":0},`, 300_000) + `0]}`, finding.KeyUnknown, finding.FindingsUnlisted, 32 * mib},
-		{"a million messages", with(t, base, `{"id":"m1","role":"user","content":"hi"}`, strings.Repeat(`{},`, 1_000_000)+"{}"), finding.KeyMissing, finding.FindingsUnlisted, 4 * mib},
-		{"a million numbers for messages", with(t, base, `{"id":"m1","role":"user","content":"hi"}`, strings.Repeat(`0,`, 1_000_000)+"0"), finding.WrongType, finding.FindingsUnlisted, 4 * mib},
+		{"below a long name", `{"` + strings.Repeat("n", 4*mib) + `":[` + strings.Repeat(`{"raw":0},`, 300_000) + `0]}`, finding.KeyMissing, finding.FindingsUnlisted, 32 * mib},
+		{"a million messages", with(t, base, `{"id":"m1","role":"user","content":"hi"}`, strings.Repeat(`{},`, 1_000_000)+"{}"), finding.MessagesTooMany, finding.FindingsUnlisted, 4 * mib},
+		{"a million numbers for messages", with(t, base, `{"id":"m1","role":"user","content":"hi"}`, strings.Repeat(`0,`, 1_000_000)+"0"), finding.MessagesTooMany, finding.FindingsUnlisted, 4 * mib},
 		{"a long string", with(t, base, `"hi"`, `"`+strings.Repeat("x", 7*mib)+`"`), finding.TooLong, finding.TooLong, 16 * mib},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

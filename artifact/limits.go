@@ -1,9 +1,6 @@
 package artifact
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // Profile names a set of limits. Whatever Assay accepts, V1 accepts.
 type Profile string
@@ -69,17 +66,4 @@ func (p Profile) Limits() Limits {
 		return limitsAssay
 	}
 	return limitsV1
-}
-
-// maxFindings is how many findings of one file are listed; the rest is counted.
-const maxFindings = 100
-
-// within reports whether s keeps limit under the profile, and how long it is
-// as the profile counts.
-func (p Profile) within(s string, pick func(Limits) int) (length, limit int, ok bool) {
-	length, limit = runes(s), pick(limitsV1)
-	if p == Assay && length <= limit {
-		length, limit = runes(strings.TrimFunc(s, IsSpace)), pick(limitsAssay)
-	}
-	return length, limit, length <= limit
 }

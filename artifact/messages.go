@@ -12,7 +12,7 @@ import (
 // longer kept.
 func (c *checker) messages(t strictjson.Token) error {
 	if t.Kind != strictjson.ArrayStart {
-		c.fault(finding.WrongType, t.Start, "%s is %s where a list belongs", c.json.Pointer(), t.Kind)
+		c.fault("M1", t.Start, "%s is %s where a list belongs", c.json.Pointer(), t.Kind)
 		return c.walk(t, false)
 	}
 	ids := make(map[string]int)
@@ -37,16 +37,16 @@ func (c *checker) messages(t strictjson.Token) error {
 	}
 	switch {
 	case count == 0:
-		c.fault(finding.MessagesEmpty, t.Start, "%s holds no message", c.json.Pointer())
+		c.fault("M2", t.Start, "%s holds no message", c.json.Pointer())
 	case count > limit:
-		c.fault(finding.MessagesTooMany, t.Start, "%s holds %d messages; the limit is %d", c.json.Pointer(), count, limit)
+		c.fault("M3", t.Start, "%s holds %d messages; the limit is %d", c.json.Pointer(), count, limit)
 	}
 	return nil
 }
 
 func (c *checker) message(t strictjson.Token, i int, ids map[string]int) error {
 	if t.Kind != strictjson.ObjectStart {
-		c.fault(finding.WrongType, t.Start, "%s is %s where a message is an object", c.json.Pointer(), t.Kind)
+		c.fault("M4", t.Start, "%s is %s where a message is an object", c.json.Pointer(), t.Kind)
 		return c.walk(t, false)
 	}
 	c.a.Messages = append(c.a.Messages, Message{})
@@ -56,21 +56,21 @@ func (c *checker) message(t strictjson.Token, i int, ids map[string]int) error {
 		switch name {
 		case "id":
 			id = true
-			err = c.text(value, text{to: &m.ID, limit: limitID, check: func(_ *checker, s string) (finding.Code, string) {
+			err = c.text(value, text{to: &m.ID, length: idLength, check: func(_ *checker, s string) (rule, why string) {
 				if first, ok := ids[Trim(s)]; ok {
-					return finding.MessageIDRepeated, fmt.Sprintf("repeats the id of /messages/%d", first)
+					return "M16", fmt.Sprintf("repeats the id of /messages/%d", first)
 				}
 				ids[Trim(s)] = i
 				return "", ""
-			}})
+			}}, messageText)
 		case "role":
 			role = true
-			err = c.text(value, text{to: &m.Role, check: checkRole})
+			err = c.text(value, text{to: &m.Role, check: checkRole}, messageText)
 		case "content":
 			content = true
-			err = c.text(value, text{to: &m.Content, limit: limitContent})
+			err = c.text(value, text{to: &m.Content, length: contentLength}, messageText)
 		case "name":
-			err = c.text(value, text{to: &m.Name, limit: limitName})
+			err = c.text(value, text{to: &m.Name, length: nameLength}, messageText)
 		default:
 			return false, nil
 		}
@@ -85,25 +85,27 @@ func (c *checker) message(t strictjson.Token, i int, ids map[string]int) error {
 	}{{"id", id}, {"role", role}, {"content", content}} {
 		if !key.seen {
 			at := finding.Pointer("/messages").Index(i)
-			c.report(finding.New(finding.KeyMissing, "%s has no %s", at, key.name).At(int64(t.Start)).On(at.Name(key.name)))
+			c.found.Add(finding.Breach("M5", "%s has no %s", at, key.name).At(int64(t.Start)).On(at.Name(key.name)))
 		}
 	}
 	return nil
 }
 
-func limitID(l Limits) int      { return l.MessageID }
-func limitContent(l Limits) int { return l.Content }
-func limitName(l Limits) int    { return l.Name }
+var (
+	idLength      = length{func(l Limits) int { return l.MessageID }, "M11", "P2"}
+	contentLength = length{func(l Limits) int { return l.Content }, "M12", "P4"}
+	nameLength    = length{func(l Limits) int { return l.Name }, "M13", "P3"}
+)
 
-func checkRole(_ *checker, role string) (finding.Code, string) {
+func checkRole(_ *checker, role string) (rule, why string) {
 	if IsRole(role) {
 		return "", ""
 	}
-	why := fmt.Sprintf("is %s; it must be developer, system, assistant, user or tool", finding.Quote(role))
+	why = fmt.Sprintf("is %s; it must be developer, system, assistant, user or tool", finding.Quote(role))
 	if _, ok := family(role); ok {
-		return finding.ExtraEventFamily, why
+		return "M15", why
 	}
-	return finding.WrongValue, why
+	return "M14", why
 }
 
 // eventData bounds how many bytes the artifact takes in an Assay event line: its

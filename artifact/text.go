@@ -19,17 +19,17 @@ func Trim(s string) string { return strings.TrimFunc(s, IsSpace) }
 // HasControl reports whether s holds a control character (Unicode category Cc).
 func HasControl(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }
 
-// refFault says why s is no opaque reference, or nothing.
-func refFault(s string) string {
+// refFault says which rule of references s breaks first, and why; or nothing.
+func refFault(s string) (rule, why string) {
 	switch {
 	case strings.Contains(s, "://"):
-		return "://"
+		return "A12", "://"
 	case HasControl(s):
-		return "a control character"
+		return "A13", "a control character"
 	case strings.ContainsFunc(s, IsSpace):
-		return "white space"
+		return "A14", "white space"
 	}
-	return ""
+	return "", ""
 }
 
 func runes(s string) int { return utf8.RuneCountInString(s) }

@@ -14,17 +14,28 @@ var timestamp = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(
 // ParseTime reads a timestamp of the contract. As written and as an instant it
 // must lie in the years 1 to 9999, the instant in those of UTC.
 func ParseTime(s string) (time.Time, error) {
+	t, fault := parseTime(s)
+	if fault.rule != "" {
+		return time.Time{}, errors.New(fault.why)
+	}
+	return t, nil
+}
+
+// timeFault is the rule a timestamp breaks first, and why.
+type timeFault struct{ rule, why string }
+
+func parseTime(s string) (time.Time, timeFault) {
 	if !timestamp.MatchString(s) {
-		return time.Time{}, errors.New("not RFC 3339 with Z or an offset and at most six fraction digits")
+		return time.Time{}, timeFault{"A15", "not RFC 3339 with Z or an offset and at most six fraction digits"}
 	}
 	t, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {
-		return time.Time{}, errors.New("no such date or time of day")
+		return time.Time{}, timeFault{"A16", "no such date or time of day"}
 	}
 	if year := t.UTC().Year(); year < 1 || year > 9999 || s[:4] == "0000" {
-		return time.Time{}, errors.New("its year is outside 1 to 9999")
+		return time.Time{}, timeFault{"A17", "its year is outside 1 to 9999"}
 	}
-	return t, nil
+	return t, timeFault{}
 }
 
 // FormatTime spells t as the artifacts of this program do: UTC with Z, no

@@ -28,9 +28,7 @@ var placeNames = [places]string{"RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHE
 func Check(frames Frames) ([]finding.Finding, error) {
 	var (
 		s    scanner
-		run  Run
-		seen [places]bool
-		last = -1
+		c    checker
 		read = 0
 	)
 	for {
@@ -44,45 +42,58 @@ func Check(frames Frames) ([]finding.Finding, error) {
 		read++
 		e, err := s.scan(frame)
 		if err != nil {
-			run.damaged(frame, err)
+			c.found.Add(unreadable(frame, err))
 			continue
 		}
-		place := placeOf(e.Type)
-		switch {
-		case place < 0:
-			run.report(e.Finding(finding.ExtraEventFamily, "%s is no part of a bounded envelope", finding.Quote(e.Type)).On("/type").Hinting(envelopeHint))
-			continue
-		case seen[place]:
-			run.report(e.Finding(finding.EnvelopeRepeated, "%s is there already", placeNames[place]).On("/type"))
-			continue
-		case place < last:
-			run.report(e.Finding(finding.EnvelopeOrder, "%s stands after %s", e.Type, placeNames[last]).On("/type"))
-		}
-		seen[place] = true
-		last = max(last, place)
-		run.add(e)
-		if place == placeSnapshot {
-			run.checkSnapshot(e)
-		}
+		c.event(e)
 	}
 	hint := envelopeHint
 	if read == 0 {
 		hint = "the file holds no event at all: it is neither JSON lines, nor a JSON array, nor an event stream"
 	}
-	for place, ok := range seen {
+	if c.seen[placeStarted] && c.terminal != nil {
+		c.terminal.sameRun(c.started, c.found.Add)
+	}
+	for place, ok := range c.seen {
 		if !ok {
-			run.report(finding.New(finding.EnvelopeIncomplete, "%s is missing", placeNames[place]).Hinting("%s", hint))
+			c.found.Add(finding.Breach("E6", "%s is missing", placeNames[place]).Hinting("%s", hint))
 		}
 	}
-	if run.Started != nil && run.Terminal != nil {
-		run.terminalNames("runId", run.RunID, finding.TerminalOtherRun)
-		run.terminalNames("threadId", run.ThreadID, finding.TerminalOtherThread)
+	return c.found.Findings(), nil
+}
+
+// checker reads the events of one bounded envelope.
+type checker struct {
+	found    finding.List
+	seen     [places]bool
+	latest   int // the latest place seen
+	started  identity
+	terminal *Event
+}
+
+func (c *checker) event(e *Event) {
+	place := placeOf(e.Type)
+	kind, _ := e.Get("type")
+	switch {
+	case place < 0:
+		c.found.Add(e.breach(kind, "E3", "/type", "%s is no part of a bounded envelope", finding.Quote(e.Type)).Hinting(envelopeHint))
+		return
+	case c.seen[place]:
+		c.found.Add(e.breach(kind, "E4", "/type", "%s is there already", placeNames[place]))
+		return
+	case place < c.latest:
+		c.found.Add(e.breach(kind, "E5", "/type", "%s stands after %s", e.Type, placeNames[c.latest]))
 	}
-	finding.Sort(run.Findings)
-	if run.uncounted > 0 {
-		run.Findings = append(run.Findings, finding.New(finding.FindingsUnlisted, "%d more findings are not listed", run.uncounted))
+	c.seen[place] = true
+	c.latest = max(c.latest, place)
+	switch place {
+	case placeStarted:
+		c.started = e.identity(c.found.Add)
+	case placeSnapshot:
+		c.snapshot(e)
+	case placeTerminal:
+		c.terminal = e.Clone()
 	}
-	return run.Findings, nil
 }
 
 func placeOf(eventType string) int {
@@ -97,16 +108,19 @@ func placeOf(eventType string) int {
 	return -1
 }
 
-// checkSnapshot reports messages that are no objects.
-func (r *Run) checkSnapshot(e *Event) {
+// snapshot reports messages that are no list of objects.
+func (c *checker) snapshot(e *Event) {
 	list, ok := e.Get("messages")
+	if !ok {
+		list = e.whole()
+	}
 	if !ok || list.Kind != strictjson.ArrayStart {
-		r.report(e.Finding(finding.SnapshotMalformed, "the snapshot has no list of messages").On("/messages"))
+		c.found.Add(e.breach(list, "E12", "/messages", "the snapshot has no list of messages"))
 		return
 	}
 	_ = strictjson.Elements(list, func(i int, v strictjson.Value, _ *strictjson.Object) error {
 		if v.Kind != strictjson.ObjectStart {
-			r.report(e.FindingAt(v, finding.SnapshotMalformed, "message %d is %s where an object belongs", i, v.Kind).On(finding.Pointer("/messages").Index(i)))
+			c.found.Add(e.breach(v, "E13", finding.Pointer("/messages").Index(i), "message %d is %s where an object belongs", i, v.Kind))
 		}
 		return nil
 	})

@@ -123,7 +123,7 @@ func TestCheckExtraEvents(t *testing.T) {
 			events := slices.Insert([]string{started, snapshot, finished}, at, extra)
 			for _, f := range framings {
 				got := check(t, f, events...)
-				want := fmt.Sprintf("%s #%d /type @%d", code, at, strings.Index(framed(f, events...), extra))
+				want := fmt.Sprintf("%s #%d /type @%d", code, at, strings.Index(framed(f, events...), extra)+len(`{"type":`))
 				if diff := cmp.Diff([]string{want}, brief(got)); diff != "" || !finding.Failed(got) {
 					t.Errorf("%s at %d, %s: %s", name, at, f, diff)
 				}

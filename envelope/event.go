@@ -122,6 +122,17 @@ func (e *Event) FindingAt(v strictjson.Value, code finding.Code, format string, 
 	return e.place(finding.New(code, format, args...).At(int64(v.Start)))
 }
 
+// breach makes a finding that a rule of the contract is broken by a value
+// inside the event, about what pointer names.
+func (e *Event) breach(v strictjson.Value, rule string, pointer finding.Pointer, format string, args ...any) finding.Finding {
+	return e.place(finding.Breach(rule, format, args...).At(int64(v.Start))).On(pointer)
+}
+
+// whole is the event itself as a value.
+func (e *Event) whole() strictjson.Value {
+	return strictjson.Value{Kind: strictjson.ObjectStart, Raw: e.Data}
+}
+
 // place turns the offset of a finding within the event's JSON text into one
 // within the response. Where the text is joined from several data lines the
 // two do not correspond and the event's own offset is given.

@@ -9,9 +9,6 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// maxFindings is how many findings of one run are kept; the rest is counted.
-const maxFindings = 100
-
 // maxSnapshots is how many snapshots of one run are described one by one, and
 // maxRoles how many roles are told apart in each. AG-UI has seven.
 const (
@@ -48,7 +45,8 @@ type Run struct {
 	// them means that every projection refuses the run.
 	Findings []finding.Finding
 
-	uncounted int
+	found     finding.List
+	names     identity
 	last      Ref
 	after     *finding.Finding // first event after the terminal one
 	terminals int
@@ -139,22 +137,18 @@ func Scan(frames Frames, v Visitor) (Totals, error) {
 	return totals, nil
 }
 
-func (r *Run) report(f finding.Finding) {
-	if len(r.Findings) < maxFindings {
-		r.Findings = append(r.Findings, f)
-	} else {
-		r.uncounted++
-	}
-}
-
 // damaged notes a frame of the run that cannot be read as an event.
 func (r *Run) damaged(f capture.Frame, err error) {
 	r.last = Ref{Index: f.Index, Offset: f.Offset, Bytes: f.Bytes}
-	fault, ok := err.(finding.Finding)
-	if !ok {
-		fault = finding.New(finding.JSONSyntax, "%v", err).At(f.Offset).In(f.Index)
+	r.found.Add(unreadable(f, err))
+}
+
+// unreadable is the finding about a frame that is no event.
+func unreadable(f capture.Frame, err error) finding.Finding {
+	if fault, ok := err.(finding.Finding); ok {
+		return fault.Ruled()
 	}
-	r.report(fault)
+	return finding.New(finding.JSONSyntax, "%v", err).At(f.Offset).In(f.Index)
 }
 
 // add notes one event of the run.
@@ -164,8 +158,8 @@ func (r *Run) add(e *Event) {
 	switch e.Type {
 	case RunStarted:
 		r.Started = e.Clone()
-		r.ThreadID = r.id(e, "threadId")
-		r.RunID = r.id(e, "runId")
+		r.names = e.identity(r.found.Add)
+		r.ThreadID, r.RunID = r.names.thread.text, r.names.run.text
 		if v, ok := e.Get("parentRunId"); ok {
 			parent, _ := v.Text()
 			r.ParentRunID = strings.ToValidUTF8(parent, "\uFFFD")
@@ -175,7 +169,7 @@ func (r *Run) add(e *Event) {
 			r.Terminal = e.Clone()
 			return
 		}
-		r.report(e.Finding(finding.TerminalSeveral, "%s is terminal event %d of the run", e.Type, r.terminals))
+		r.found.Add(e.Finding(finding.TerminalSeveral, "%s is terminal event %d of the run", e.Type, r.terminals))
 		return
 	case MessagesSnapshot:
 		if r.SnapshotCount++; r.SnapshotCount <= maxSnapshots {
@@ -188,64 +182,23 @@ func (r *Run) add(e *Event) {
 	}
 }
 
-// id reads a required name of RUN_STARTED.
-func (r *Run) id(e *Event, key string) string {
-	v, ok := e.Get(key)
-	if !ok {
-		r.report(e.Finding(finding.EventFieldMalformed, "RUN_STARTED has no %s", key).On(finding.Pointer("").Name(key)))
-		return ""
-	}
-	return r.text(e, v, key)
-}
-
-// text reads a string of an event that names a run or thread.
-func (r *Run) text(e *Event, v strictjson.Value, key string) string {
-	at := finding.Pointer("").Name(key)
-	if v.Kind != strictjson.String {
-		r.report(e.FindingAt(v, finding.EventFieldMalformed, "%s of %s is %s where a string belongs", key, e.Type, v.Kind).On(at))
-		return ""
-	}
-	s, valid := v.Text()
-	if !valid {
-		r.report(e.FindingAt(v, finding.LoneSurrogate, "%s of %s holds half of a surrogate pair", key, e.Type).On(at))
-		return strings.ToValidUTF8(s, "\uFFFD")
-	}
-	return s
-}
-
 // end judges the run as a bounded envelope and hands it over.
 func (r *Run) end(v Visitor) error {
 	r.Bytes = r.last.Offset + r.last.Bytes - r.Started.Offset
 	switch {
 	case r.Terminal == nil:
-		r.report(finding.New(finding.RunNotTerminated, "the run ends with event %d and has no RUN_FINISHED or RUN_ERROR", r.last.Index).At(r.last.Offset).In(r.last.Index))
+		r.found.Add(finding.New(finding.RunNotTerminated, "the run ends with event %d and has no RUN_FINISHED or RUN_ERROR", r.last.Index).At(r.last.Offset).In(r.last.Index))
 	default:
 		if r.after != nil {
-			r.report(*r.after)
+			r.found.Add(*r.after)
 		}
-		r.terminalNames("runId", r.RunID, finding.TerminalOtherRun)
-		r.terminalNames("threadId", r.ThreadID, finding.TerminalOtherThread)
+		r.Terminal.sameRun(r.names, r.found.Add)
 	}
 	if r.Families.uncounted > 0 {
-		r.report(finding.New(finding.FamiliesUncounted, "%d events are of types that are not told apart: those past %d, or of more than %d bytes", r.Families.uncounted, maxFamilies, maxFamilyBytes))
+		r.found.Add(finding.New(finding.FamiliesUncounted, "%d events are of types that are not told apart: those past %d, or of more than %d bytes", r.Families.uncounted, maxFamilies, maxFamilyBytes))
 	}
-	finding.Sort(r.Findings)
-	if r.uncounted > 0 {
-		r.Findings = append(r.Findings, finding.New(finding.FindingsUnlisted, "%d more findings are not listed", r.uncounted))
-	}
+	r.Findings = r.found.Findings()
 	return v.End(r)
-}
-
-// terminalNames checks that the terminal event names the same thing as
-// RUN_STARTED, if it names any.
-func (r *Run) terminalNames(key, want string, code finding.Code) {
-	v, ok := r.Terminal.Get(key)
-	if !ok {
-		return
-	}
-	if got := r.text(r.Terminal, v, key); v.Kind == strictjson.String && got != want {
-		r.report(r.Terminal.FindingAt(v, code, "%s names %s %s, RUN_STARTED %s", r.Terminal.Type, key, finding.Quote(got), finding.Quote(want)).On(finding.Pointer("").Name(key)))
-	}
 }
 
 // describe counts a snapshot's messages.

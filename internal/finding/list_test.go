@@ -1,0 +1,43 @@
+package finding_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/p20export/p20export/internal/finding"
+)
+
+// A list has the first findings in the order of Sort and counts the others, in
+// whatever order they come.
+func TestListKeepsTheFirst(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var all []finding.Finding
+		var list finding.List
+		n := rapid.IntRange(0, 5*finding.MaxListed).Draw(t, "n")
+		for range n {
+			f := finding.New(finding.KeyUnknown, "m").On(finding.Pointer(fmt.Sprint("/", rapid.IntRange(0, 9).Draw(t, "pointer"))))
+			if at := rapid.Int64Range(-2, 300).Draw(t, "offset"); at >= 0 {
+				f = f.At(at)
+				if list.Past(at) {
+					all = append(all, f)
+					continue
+				}
+			}
+			all = append(all, f)
+			list.Add(f)
+		}
+		finding.Sort(all)
+		want := all[:min(n, finding.MaxListed)]
+		got := list.Findings()
+		if n > finding.MaxListed {
+			want = append(slices.Clone(want), finding.New(finding.FindingsUnlisted, "%d more findings are not listed", n-finding.MaxListed))
+		}
+		if diff := cmp.Diff(want, got); n > 0 && diff != "" || list.Failed() != (n > 0) {
+			t.Fatalf("%d findings: %s", n, diff)
+		}
+	})
+}
