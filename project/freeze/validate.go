@@ -196,7 +196,7 @@ func checkEnvelope(head []byte, rest io.Reader) ([]finding.Finding, bool, error)
 	}
 	findings = append(findings, splitter.Findings()...)
 	finding.Sort(findings)
-	return findings, framing == capture.NDJSON && spelling.canonical(), nil
+	return findings, framing == capture.NDJSON && spelling.canonical() && !finding.Failed(findings), nil
 }
 
 // lines watches whether what is written through it is lines that each begin

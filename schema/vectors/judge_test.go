@@ -1,0 +1,166 @@
+package vectors_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/project/freeze"
+)
+
+// answer is what a validator says of a file.
+type answer struct {
+	Verdict   string
+	Canonical bool
+	Digest    string // of the canonical file; empty when none is known
+	Findings  []string
+}
+
+// want is what a vector wants of a validator that knows the canonical file of
+// an artifact.
+func (v *vector) want(data []byte) answer {
+	a := answer{Verdict: v.Outcome, Canonical: v.CanonicalDigest == sum(data), Findings: v.list()}
+	if v.Kind == "artifact" {
+		a.Digest = v.CanonicalDigest
+	}
+	return a
+}
+
+func brief(findings []finding.Finding) []string {
+	out := []string{}
+	for _, f := range findings {
+		out = append(out, strings.TrimSpace(string(f.Code)+" "+string(f.Pointer)))
+	}
+	return out
+}
+
+// rules are those that findings name.
+func rules(findings []finding.Finding) map[string]bool {
+	all := make(map[string]bool)
+	for _, f := range findings {
+		all[f.Rule] = true
+	}
+	return all
+}
+
+func (v *vector) data(t *testing.T) []byte {
+	t.Helper()
+	data, err := v.Input.bytes()
+	if err != nil {
+		t.Fatalf("%s: %v", v.Name, err)
+	}
+	return data
+}
+
+// The library answers every vector as it says, and the findings name its rule.
+func TestLibrary(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "input")
+	sides := make(map[string]both)
+	for _, v := range load(t) {
+		data := v.data(t)
+		var got answer
+		var findings []finding.Finding
+		if v.Kind == "artifact" {
+			var a *artifact.Artifact
+			a, findings = artifact.Decode(data, artifact.Profile(v.Profile))
+			got.Verdict = "malformed"
+			if a != nil {
+				got = answer{Verdict: "accepted", Canonical: artifact.IsCanonical(data, a), Digest: sum(artifact.Encode(a))}
+			}
+		} else {
+			if err := os.WriteFile(file, data, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			row := freeze.Validate(t.Context(), file, artifact.Profile(v.Profile), freeze.EnvelopeKind)
+			findings = row.Findings
+			got = answer{Verdict: string(row.Verdict), Canonical: *row.Canonical}
+		}
+		got.Findings = brief(findings)
+		if diff := cmp.Diff(v.want(data), got); diff != "" {
+			t.Errorf("%s: %s\n%s", v.Name, v.About, diff)
+		}
+		for rule := range rules(findings) {
+			if rule == "" && !finding.Has(findings, finding.FindingsUnlisted) {
+				t.Errorf("%s: a finding names no rule", v.Name)
+			}
+		}
+		sides[v.Rule] = sides[v.Rule].seen(v.Outcome == "accepted", rules(findings)[v.Rule])
+	}
+	// Every rule is shown from both sides.
+	for _, r := range finding.Rules() {
+		s := sides[r.ID]
+		if !s.kept || !s.broken && r.Code != "" || s.broken && r.Code == "" {
+			t.Errorf("%s: some vector keeps it: %v; one breaks it: %v", r.ID, s.kept, s.broken)
+		}
+	}
+}
+
+// both says whether some vector of a rule keeps it, and whether one breaks it.
+type both struct{ kept, broken bool }
+
+func (b both) seen(kept, broken bool) both { return both{b.kept || kept, b.broken || broken} }
+
+// The program answers every vector as it says.
+func TestProgram(t *testing.T) {
+	dir := t.TempDir()
+	program := filepath.Join(dir, "p20export")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../cmd/p20export").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	type group struct{ kind, profile string }
+	groups := make(map[group][]vector)
+	for _, v := range load(t) {
+		g := group{v.Kind, v.Profile}
+		groups[g] = append(groups[g], v)
+	}
+	for g, list := range groups {
+		args := []string{"validate", "--format", "json", "--kind", g.kind, "--profile", g.profile}
+		malformed := false
+		for i := range list {
+			path := filepath.Join(dir, g.kind+g.profile+strconv.Itoa(i))
+			if err := os.WriteFile(path, list[i].data(t), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			args = append(args, path)
+			malformed = malformed || list[i].Outcome == "malformed"
+		}
+		cmd := exec.CommandContext(t.Context(), program, args...)
+		cmd.Stderr = os.Stderr
+		out, err := cmd.Output()
+		if _, ok := err.(*exec.ExitError); err != nil && !ok || malformed != (cmd.ProcessState.ExitCode() == 1) {
+			t.Fatalf("%v: %v", g, err)
+		}
+		rows := bytes.Split(bytes.TrimSuffix(out, []byte("\n")), []byte("\n"))
+		if len(rows) != len(list) {
+			t.Fatalf("%v: %d rows of %d files", g, len(rows), len(list))
+		}
+		for i, line := range rows {
+			var row struct {
+				Verdict   string            `json:"verdict"`
+				Canonical bool              `json:"canonical"`
+				Digest    string            `json:"digest"`
+				Findings  []finding.Finding `json:"findings"`
+				Rest      jsontext.Value    `json:",inline"`
+			}
+			if err := json.Unmarshal(line, &row); err != nil {
+				t.Fatal(err)
+			}
+			v, data := list[i], list[i].data(t)
+			got, want := answer{Verdict: row.Verdict, Canonical: row.Canonical, Findings: brief(row.Findings)}, v.want(data)
+			want.Digest = "" // the program gives the digest of the file as it is
+			if diff := cmp.Diff(want, got); diff != "" || row.Digest != sum(data) {
+				t.Errorf("%s: %s\n%s", v.Name, v.About, diff)
+			}
+		}
+	}
+}
