@@ -142,6 +142,18 @@ const (
 	RunsTooMany       Code = "runs_too_many"
 )
 
+// Findings of verify about a directory.
+const (
+	RecordAbsent    Code = "record_absent"
+	ArtifactAbsent  Code = "artifact_absent"
+	CaptureAbsent   Code = "capture_absent"
+	CaptureRepeated Code = "capture_repeated"
+	NothingFrozen   Code = "nothing_frozen"
+	NothingToVerify Code = "nothing_to_verify"
+	FileUnexplained Code = "file_unexplained"
+	TreeTooLarge    Code = "tree_too_large"
+)
+
 // Findings about what could not be done.
 const (
 	IOFailed     Code = "io_failed"

@@ -107,6 +107,15 @@ var table = map[Code]About{
 	OperatorAsserted:  {Info, "the times were given by the operator, not seen in the capture", "", ""},
 	SnapshotBuilt:     {Info, "the message snapshot was built from the stream, not emitted", "", ""},
 
+	RecordAbsent:    {Error, "an artifact or envelope that no record beside it names", "", "restore the .record.json that freeze wrote beside it, or freeze the capture again elsewhere and compare"},
+	ArtifactAbsent:  {Error, "a record whose artifact is not beside it", "", "restore the artifact beside its record, or freeze the capture again"},
+	CaptureAbsent:   {Error, "the capture that a record was made from is neither in the directory nor given", "", "give it with --capture CAPTURE, or a directory that holds it"},
+	CaptureRepeated: {Info, "a whole capture that is the same as one that was used", "", "one of the two is enough"},
+	NothingFrozen:   {Info, "a whole capture from which no record in the directory was made", "", "freeze it with: p20export freeze CAPTURE -o DIR"},
+	NothingToVerify: {Error, "a directory without any artifact, envelope, record or capture", "", "check the path"},
+	FileUnexplained: {Warning, "something in the directory that is no whole capture's and no record's; an error under --strict", "", "find out where it comes from, and move it out of the directory"},
+	TreeTooLarge:    {Error, "more entries in a directory than are looked at", "", "verify its subdirectories one by one, or move out what is no evidence"},
+
 	IOFailed:     {Error, "something could not be read or written", "", ""},
 	OutputExists: {Error, "an output file exists with other bytes", "", "evidence is never overwritten: choose another -o or --name, or move the old file away"},
 	Interrupted:  {Error, "the work was interrupted", "", ""},

@@ -33,20 +33,26 @@ type VerifyRow struct {
 func Verify(ctx context.Context, artifactPath, recordPath, capturePath string, progress Progress) VerifyRow {
 	v := &verifier{row: VerifyRow{Artifact: artifactPath, Record: recordPath, Capture: capturePath, Verdict: Verified, Findings: []finding.Finding{}}}
 	if err := v.verify(ctx, progress); err != nil {
-		f, isVerdict := Explain(err)
-		v.row.Findings = append(v.row.Findings, f)
-		switch {
-		case !isVerdict:
-			v.row.Verdict = Failed
-		case f.Code == finding.ProjectionUnknown || f.Code == finding.ManifestMismatch:
-			v.row.Verdict = Unverifiable
-		default:
-			v.row.Verdict = Differs
-		}
+		f, verdict := unverified(err)
+		v.row.Verdict, v.row.Findings = verdict, append(v.row.Findings, f)
 	} else if finding.Failed(v.row.Findings) {
 		v.row.Verdict = Differs
 	}
 	return v.row
+}
+
+// unverified makes a finding and a verdict of what ended a verification.
+func unverified(err error) (finding.Finding, Verdict) {
+	f, isVerdict := Explain(err)
+	if !isVerdict {
+		return f, Failed
+	}
+	switch f.Code {
+	case finding.ProjectionUnknown, finding.ManifestMismatch,
+		finding.RecordAbsent, finding.ArtifactAbsent, finding.EnvelopeAbsent, finding.CaptureAbsent, finding.NothingToVerify:
+		return f, Unverifiable
+	}
+	return f, Differs
 }
 
 type verifier struct {
@@ -70,15 +76,8 @@ func (v *verifier) verify(ctx context.Context, progress Progress) error {
 	if err != nil {
 		return err
 	}
-	stated, err := readBounded(v.row.Record, project.MaxRecordBytes)
-	if errors.Is(err, errTooLong) {
-		return finding.New(finding.RecordMalformed, "%s", finding.Escape(err.Error()))
-	}
-	if err != nil {
+	if v.record, err = readRecord(v.row.Record); err != nil {
 		return err
-	}
-	if v.record, err = project.DecodeRecord(stated); err != nil {
-		return finding.New(finding.RecordMalformed, "%s is no record: %s", finding.Escape(filepath.Base(v.row.Record)), finding.Printable(err.Error()))
 	}
 	p := v.record.Predicate
 	if !project.Known(p.Projection.Name, p.Projection.Version) {
@@ -99,6 +98,22 @@ func (v *verifier) verify(ctx context.Context, progress Progress) error {
 	}
 	v.row.Findings = append(v.row.Findings, totals.Findings...)
 	return v.compare(c, given)
+}
+
+// readRecord reads a record strictly. What is no record is a finding.
+func readRecord(path string) (*project.Record, error) {
+	stated, err := readBounded(path, project.MaxRecordBytes)
+	if errors.Is(err, errTooLong) {
+		return nil, finding.New(finding.RecordMalformed, "%s", finding.Escape(err.Error()))
+	}
+	if err != nil {
+		return nil, err
+	}
+	record, err := project.DecodeRecord(stated)
+	if err != nil {
+		return nil, finding.New(finding.RecordMalformed, "%s is no record: %s", finding.Escape(filepath.Base(path)), finding.Printable(err.Error()))
+	}
+	return record, nil
 }
 
 // replay takes the projection's settings from the record.
