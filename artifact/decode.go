@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/p20export/p20export/internal/finding"
 	"github.com/p20export/p20export/internal/strictjson"
@@ -27,8 +28,10 @@ func Decode(data []byte, p Profile) (*Artifact, []finding.Finding) {
 		}
 		return nil, c.result()
 	}
-	if c.seen != nil {
-		c.whole()
+	if c.profile == Assay && !c.found.Failed() {
+		if n := eventData(&c.a); n > maxEventData {
+			c.found.Add(finding.Breach("P7", "the artifact takes %d bytes of its event line; %d are left for it", n, maxEventData))
+		}
 	}
 	if c.found.Failed() {
 		return nil, c.result()
@@ -44,8 +47,6 @@ type checker struct {
 	a       Artifact
 	seen    map[string]strictjson.Token // top-level key to its value
 	found   finding.List
-	// inMessages says that the decoder is inside the value of messages.
-	inMessages bool
 }
 
 // fault reports a broken rule at the decoder's place. It builds nothing that
@@ -138,21 +139,15 @@ func (c *checker) artifact() error {
 	}
 	keys := c.keys()
 	c.seen = make(map[string]strictjson.Token, len(keys)+1)
-	err = c.object(func(name string, value strictjson.Token) (bool, error) {
-		if name == "messages" {
+	err = c.object(
+		func(name string) bool { _, ok := keys[name]; return ok || name == "messages" },
+		func(name string, value strictjson.Token) error {
 			c.seen[name] = value
-			c.inMessages = true
-			err := c.messages(value)
-			c.inMessages = false
-			return true, err
-		}
-		key, ok := keys[name]
-		if ok {
-			c.seen[name] = value
-			return true, c.text(value, key, wrapperText)
-		}
-		return false, nil
-	})
+			if name == "messages" {
+				return c.messages(value)
+			}
+			return c.text(value, keys[name], wrapperText)
+		})
 	if err != nil {
 		return err
 	}
@@ -161,6 +156,7 @@ func (c *checker) artifact() error {
 			c.found.Add(finding.Breach("A2", "the required key %s is missing", name).At(int64(start.Start)).On(finding.Pointer("").Name(name)))
 		}
 	}
+	c.whole()
 	return c.end()
 }
 
@@ -172,36 +168,32 @@ func (c *checker) end() error {
 	return nil
 }
 
-// object reads the members of an object that has been entered. member reads
-// the value and says whether the contract has the name; what it does not have
-// is reported and read over.
-func (c *checker) object(member func(name string, value strictjson.Token) (bool, error)) error {
+// object reads the members of an object that has been entered: member those
+// whose name is known. What the contract does not have is reported and read
+// over.
+func (c *checker) object(known func(name string) bool, member func(name string, value strictjson.Token) error) error {
 	for {
 		t, err := c.json.Next()
 		if err != nil || t.Kind == strictjson.ObjectEnd {
 			return err
 		}
-		if t.Duplicate {
-			c.repeated(t)
-			if t, err = c.json.Next(); err == nil {
-				err = c.walk(t, false)
-			}
-			if err != nil {
-				return err
-			}
-			continue
-		}
 		name, valid := c.json.Text(t)
+		quiet, mine := false, false
+		switch {
+		case t.Duplicate:
+			c.repeated(t)
+		case valid && known(name):
+			mine = true
+		default:
+			quiet = c.unknown(name, t)
+		}
 		value, err := c.json.Next()
-		if err != nil {
-			return err
-		}
-		known := false
-		if valid {
-			known, err = member(name, value)
-		}
-		if err == nil && !known {
-			err = c.walk(value, c.unknown(name, t))
+		switch {
+		case err != nil:
+		case mine:
+			err = member(name, value)
+		default:
+			err = c.walk(value, quiet)
 		}
 		if err != nil {
 			return err
@@ -216,12 +208,12 @@ func (c *checker) unknown(name string, t strictjson.Token) bool {
 		c.smuggled(name, f, t)
 		return true
 	}
-	c.fault(c.inside("A3", "M6"), t.Start, "the key %s is not part of the contract", quoted(name))
+	c.faultInside("A3", "M6", t.Start, "the key %s is not part of the contract", quoted(name))
 	return false
 }
 
 func (c *checker) smuggled(name, family string, t strictjson.Token) {
-	c.fault(c.inside("A4", "M7"), t.Start, "the key %s brings in %s; an artifact holds no other AG-UI event family", quoted(name), family)
+	c.faultInside("A4", "M7", t.Start, "the key %s brings in %s; an artifact holds no other AG-UI event family", quoted(name), family)
 }
 
 func (c *checker) repeated(t strictjson.Token) {
@@ -229,13 +221,17 @@ func (c *checker) repeated(t strictjson.Token) {
 	c.fault("T4", t.Start, "the key %s stands twice in one object", quoted(name))
 }
 
-// inside returns the number of a rule that has one for the artifact and one
-// for its messages, according to where the decoder is.
-func (c *checker) inside(wrapper, message string) string {
-	if c.inMessages {
-		return message
+// faultInside is fault of a rule that has one number for the artifact and one
+// for what is in its messages.
+func (c *checker) faultInside(wrapper, message string, start int, format string, args ...any) {
+	if c.found.Past(int64(start)) {
+		return
 	}
-	return wrapper
+	rule, p := wrapper, c.json.Pointer()
+	if strings.HasPrefix(string(p), "/messages/") {
+		rule = message
+	}
+	c.found.Add(finding.Breach(rule, format, args...).At(int64(start)).On(p))
 }
 
 // walk reads over the value that t begins, reporting keys inside it that bring
@@ -381,11 +377,6 @@ func (c *checker) whole() {
 		}
 		if hasCode {
 			at("error_code", "error_code", finding.Breach("A22", "error_code may not stand beside RUN_FINISHED"))
-		}
-	}
-	if c.profile == Assay && !c.found.Failed() {
-		if n := eventData(&c.a); n > maxEventData {
-			c.found.Add(finding.Breach("P7", "the artifact takes %d bytes of its event line; %d are left for it", n, maxEventData))
 		}
 	}
 }

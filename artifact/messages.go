@@ -52,11 +52,11 @@ func (c *checker) message(t strictjson.Token, i int, ids map[string]int) error {
 	c.a.Messages = append(c.a.Messages, Message{})
 	m := &c.a.Messages[len(c.a.Messages)-1]
 	var id, role, content bool
-	err := c.object(func(name string, value strictjson.Token) (known bool, err error) {
+	err := c.object(isMessageKey, func(name string, value strictjson.Token) error {
 		switch name {
 		case "id":
 			id = true
-			err = c.text(value, text{to: &m.ID, length: idLength, check: func(_ *checker, s string) (rule, why string) {
+			return c.text(value, text{to: &m.ID, length: idLength, check: func(_ *checker, s string) (rule, why string) {
 				if first, ok := ids[Trim(s)]; ok {
 					return "M16", fmt.Sprintf("repeats the id of /messages/%d", first)
 				}
@@ -65,16 +65,12 @@ func (c *checker) message(t strictjson.Token, i int, ids map[string]int) error {
 			}}, messageText)
 		case "role":
 			role = true
-			err = c.text(value, text{to: &m.Role, check: checkRole}, messageText)
+			return c.text(value, text{to: &m.Role, check: checkRole}, messageText)
 		case "content":
 			content = true
-			err = c.text(value, text{to: &m.Content, length: contentLength}, messageText)
-		case "name":
-			err = c.text(value, text{to: &m.Name, length: nameLength}, messageText)
-		default:
-			return false, nil
+			return c.text(value, text{to: &m.Content, length: contentLength}, messageText)
 		}
-		return true, err
+		return c.text(value, text{to: &m.Name, length: nameLength}, messageText)
 	})
 	if err != nil {
 		return err
@@ -89,6 +85,10 @@ func (c *checker) message(t strictjson.Token, i int, ids map[string]int) error {
 		}
 	}
 	return nil
+}
+
+func isMessageKey(name string) bool {
+	return name == "id" || name == "role" || name == "content" || name == "name"
 }
 
 var (

@@ -487,6 +487,8 @@ func (a *author) assay() {
 			a.bad("P1", "97-"+name, "97 code points in "+key, ref("⟦r*97⟧"), "too_long /"+key)
 		}
 	}
+	a.bad("P1", "half-pair", "a text that holds half of a pair is not counted", value(finished, "run_id_ref", `"\ud800⟦r*97⟧"`), "lone_surrogate /run_id_ref")
+	a.bad("P1", "several", "two findings about one reference", value(finished, "run_id_ref", `"⟦r*97⟧ "`), "ref_not_opaque /run_id_ref", "too_long /run_id_ref")
 	a.bad("P1", "257", "past the v1 limit there is one finding too", value(finished, "run_id_ref", `"⟦r*257⟧"`), "too_long /run_id_ref")
 	for _, c := range []struct {
 		rule, key string

@@ -252,6 +252,14 @@ func (a *author) text() {
 	a.bad("T3", "after-other-findings", "what was found before the fault is reported, what is absent is not judged",
 		`{"schema":"x","framework":7,"messages":[],`, "wrong_value /schema", "wrong_type /framework", "messages_empty /messages", "json_syntax /messages")
 	a.bad("T3", "list-not-ended", "a list that was not read to its end is not called empty", `{"messages":[`, "json_syntax /messages/0")
+	a.bad("T3", "key-read", "a key is read when its colon is", `{"x":`, "key_unknown /x", "json_syntax /x")
+	a.bad("T3", "key-not-read", "a name without its colon is no key yet", `{"x"`, "json_syntax")
+	a.bad("T3", "family-read", "a family whose value is not read", `{"schema":{"state":`, "wrong_type /schema", "extra_event_family /schema/state", "json_syntax /schema/state")
+	a.bad("T3", "value-not-read", "a value that is not read to its end has no type", `{"schema":tru`, "json_syntax /schema")
+	a.bad("T3", "bracket-read", "a list has its type with its opening bracket", `{"schema":[`, "wrong_type /schema", "json_syntax /schema/0")
+	a.bad("T3", "not-closed", "rules about the object as a whole need its closing brace", `{"terminal_event":"RUN_FINISHED","error_code":"x"`, "json_syntax /error_code")
+	a.bad("T3", "escape-before-bad-byte", "a bad escape is at fault at its backslash", first("content", "\"\\\xff\""), "json_syntax /messages/0/content")
+	a.bad("T3", "message-closed", "a message that is closed is judged as a whole", `{"messages":[{"id":"m1"}`, "key_missing /messages/0/content", "key_missing /messages/0/role", "json_syntax /messages/0")
 	a.loose("T3", "white-space", "white space of every JSON kind between all tokens", strings.NewReplacer("\n", "\r\n\t ", ": ", " : ").Replace(finished), finished)
 	a.bad("T3", "huge-number", "1e400 and an integer of 400 digits are JSON, and of the wrong type here",
 		swap(first("content", "1e400"), `"RUN_FINISHED"`, "\"RUN_FINISHED\",\n  \"x\": ⟦9*400⟧"), "wrong_type /messages/0/content", "key_unknown /x")
@@ -285,6 +293,7 @@ func (a *author) text() {
 		a.bad("T6", c.name, c.about+" after the value", finished+c.after, "json_trailing_data")
 	}
 	a.bad("T6", "after-list", "a second value after one that is no object", "[] []", "not_an_object", "json_trailing_data")
+	a.bad("T6", "judged-whole", "the artifact before it is judged as a whole", without(failed, "error_message")+"7", "key_missing /error_message", "json_trailing_data")
 	a.loose("T6", "white-space", "white space of every JSON kind after the value", finished+" \t\r\n", finished)
 	a.loose("T6", "nothing", "no line feed at the end", strings.TrimSuffix(finished, "\n"), finished)
 }

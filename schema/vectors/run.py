@@ -1,0 +1,344 @@
+#!/usr/bin/env python3
+"""Judges a validator by the conformance vectors.
+
+run.py --command 'CMD {kind} {profile} {file}' runs CMD once for each vector
+and compares its answer. Exit status: 0 all vectors pass, 1 some fail, 2 usage
+(or a vector that cannot be read), 3 the command could not be run at all or no
+vector is selected.
+"""
+
+import argparse
+import base64
+import concurrent.futures
+import hashlib
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+
+PASSED, FAILED, USAGE, NOT_RUN = 0, 1, 2, 3
+VERDICTS = ("accepted", "malformed")
+OUTPUT_LIMIT = 16 * 1024 * 1024  # bytes that are read of one command's output
+SHOWN = 3  # findings that are shown on each side of a failing vector
+
+
+class BadVector(Exception):
+    """A vector file that does not keep the format."""
+
+
+# Vectors
+
+
+def input_bytes(item):
+    """The bytes of an `input` or of one of its parts."""
+    if "text" in item:
+        data = item["text"].encode("utf-8")
+    elif "base64" in item:
+        data = base64.b64decode(item["base64"], validate=True)
+    else:
+        data = b"".join(input_bytes(part) for part in item["parts"])
+    return data * item.get("times", 1)
+
+
+def expected_findings(vector):
+    """The (code, pointer) pairs of a vector, `times` counted."""
+    pairs = []
+    for finding in vector["findings"]:
+        pairs += [(finding["code"], finding["pointer"])] * finding.get("times", 1)
+    return pairs
+
+
+def load_vector(name):
+    """Reads one vector file and checks that it can be judged."""
+    try:
+        with open(name, encoding="utf-8") as file:
+            vector = json.load(file)
+        for key in ("name", "rule", "kind", "profile"):
+            if not isinstance(vector[key], str):
+                raise BadVector("%s: %s is not a string" % (name, key))
+        if vector["outcome"] not in VERDICTS:
+            raise BadVector("%s: unknown outcome" % name)
+        input_bytes(vector["input"])
+        expected_findings(vector)
+        vector.get("canonical_digest")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise BadVector("%s: %s: %s" % (name, type(error).__name__, error)) from None
+    return vector
+
+
+def load_vectors(folder, rule, part):
+    """The selected vectors below a folder, in the order of their paths."""
+    vectors = []
+    for where, folders, files in os.walk(folder):
+        folders.sort()
+        for file in sorted(files):
+            if not file.endswith(".json"):
+                continue
+            vector = load_vector(os.path.join(where, file))
+            if rule is not None and vector["rule"] != rule:
+                continue
+            if part is None or part in vector["name"]:
+                vectors.append(vector)
+    return vectors
+
+
+# Running the command
+
+
+def fill(words, values):
+    """The words of the command with {file}, {kind} and {profile} replaced."""
+    filled = []
+    for word in words:
+        for key, value in values.items():
+            word = word.replace("{%s}" % key, value)
+        filled.append(word)
+    return filled
+
+
+def kill(process):
+    """Kills the command and what it started in its process group."""
+    try:
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+    except OSError:
+        pass
+
+
+def run_command(words, source, timeout):
+    """Runs one command; (output, exit status, trouble or None).
+
+    OSError is raised when the command cannot be started.
+    """
+    process = subprocess.Popen(
+        words,
+        stdin=source,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    late = threading.Event()
+
+    def at_timeout():
+        late.set()
+        kill(process)
+
+    timer = threading.Timer(timeout, at_timeout)
+    timer.start()
+    try:
+        output = process.stdout.read(OUTPUT_LIMIT + 1)
+        if len(output) > OUTPUT_LIMIT:
+            kill(process)
+        status = process.wait()
+    finally:
+        timer.cancel()
+        process.stdout.close()
+    if late.is_set():
+        return output, status, "timeout after %g s" % timeout
+    if len(output) > OUTPUT_LIMIT:
+        return output, status, "more than %d bytes of output" % OUTPUT_LIMIT
+    return output, status, None
+
+
+def last_answer(output):
+    """The last line that is a JSON object with a string `verdict`, or None."""
+    for line in reversed(output.split(b"\n")):
+        line = line.strip()
+        if not line.startswith(b"{"):
+            continue
+        try:
+            answer = json.loads(line.decode("utf-8"))
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(answer, dict) and isinstance(answer.get("verdict"), str):
+            return answer
+    return None
+
+
+def answer_of(output, status):
+    """The answer of a command; its exit status alone when it prints none."""
+    answer = last_answer(output)
+    if answer is None and status in (0, 1):
+        answer = {"verdict": VERDICTS[status]}
+    return answer
+
+
+# Comparing
+
+
+def answered_findings(answer):
+    """The (code, pointer) pairs of an answer, or None when they are no list of findings."""
+    findings = answer.get("findings")
+    if findings is None:
+        return []
+    if not isinstance(findings, list):
+        return None
+    pairs = []
+    for finding in findings:
+        if not isinstance(finding, dict):
+            return None
+        pair = (finding.get("code"), finding.get("pointer", ""))
+        if not all(isinstance(text, str) for text in pair):
+            return None
+        pairs.append(pair)
+    return pairs
+
+
+def show(pairs):
+    """A short text of a list of findings."""
+    shown = ["%s at %s" % (code, json.dumps(pointer[:80])) for code, pointer in pairs[:SHOWN]]
+    if len(pairs) > SHOWN:
+        shown.append("%d in all" % len(pairs))
+    return "[%s]" % ", ".join(shown)
+
+
+def compare(vector, data, answer, level):
+    """None when the answer is right, else (what was expected, what came)."""
+    if answer["verdict"] not in VERDICTS:
+        return vector["outcome"], "no verdict: %r" % answer["verdict"][:80]
+    if answer["verdict"] != vector["outcome"]:
+        return vector["outcome"], answer["verdict"]
+    digest = vector.get("canonical_digest")
+    canonical = digest == "sha256:" + hashlib.sha256(data).hexdigest()
+    if answer.get("canonical") is not None and answer["canonical"] is not canonical:
+        return "canonical %s" % canonical, "canonical %r" % (answer["canonical"],)
+    theirs = answer.get("canonical_digest")
+    if digest is not None and theirs is not None and theirs != digest:
+        return "canonical_digest %s" % digest, "canonical_digest %r" % (theirs,)
+    if level == "findings":
+        return compare_findings(expected_findings(vector), answered_findings(answer))
+    return None
+
+
+def compare_findings(expected, came):
+    """The same for the ordered list of findings."""
+    if came is None:
+        return "findings %s" % show(expected), "no list of findings"
+    if came == expected:
+        return None
+    first = 0
+    while first < min(len(came), len(expected)) and came[first] == expected[first]:
+        first += 1
+    at = " from number %d on" % (first + 1)
+    return "findings%s %s" % (at, show(expected[first:])), "findings %s" % show(came[first:])
+
+
+def judge_vector(vector, words, level, timeout):
+    """Runs the command on one vector; None or a failure."""
+    data = input_bytes(vector["input"])
+    with tempfile.TemporaryDirectory() as folder:
+        name = os.path.join(folder, "input")
+        with open(name, "wb") as file:
+            file.write(data)
+        values = {"kind": vector["kind"], "profile": vector["profile"], "file": name}
+        by_file = any("{file}" in word for word in words)
+        with open(os.devnull if by_file else name, "rb") as source:
+            output, status, trouble = run_command(fill(words, values), source, timeout)
+    if trouble is None:
+        answer = answer_of(output, status)
+        if answer is None:
+            trouble = "no verdict, exit status %d" % status
+    if trouble is not None:
+        difference = (vector["outcome"], trouble)
+    else:
+        difference = compare(vector, data, answer, level)
+    if difference is None:
+        return None
+    expected, came = difference
+    return {"name": vector["name"], "rule": vector["rule"], "expected": expected, "came": came}
+
+
+def run_all(vectors, words, options):
+    """The failures of all vectors, in their order."""
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        runs = [
+            pool.submit(judge_vector, vector, words, options.level, options.timeout)
+            for vector in vectors
+        ]
+        try:
+            results = [run.result() for run in runs]
+        except OSError:
+            for run in runs:
+                run.cancel()
+            raise
+    return [failure for failure in results if failure is not None]
+
+
+def print_result(failures, total, form):
+    """One line for each failing vector and a summary, or one JSON object."""
+    passed = total - len(failures)
+    if form == "json":
+        print(json.dumps({"passed": passed, "failed": len(failures), "failures": failures}))
+        return
+    for failure in failures:
+        print("FAIL %(name)s (%(rule)s): expected %(expected)s; came %(came)s" % failure)
+    print("%d vectors, %d passed, %d failed" % (total, passed, len(failures)))
+
+
+# The command line
+
+
+def positive(kind):
+    """An argument type: a number of this kind above zero."""
+
+    def read(text):
+        number = kind(text)
+        if not 0 < number < 1000000:
+            raise ValueError(text)
+        return number
+
+    read.__name__ = "positive " + kind.__name__
+    return read
+
+
+def parse(arguments):
+    """The options and the words of the command."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    parser = argparse.ArgumentParser(description="Judges a validator by the conformance vectors.")
+    parser.add_argument("--command", required=True, metavar="CMD",
+                        help="run for each vector; {file}, {kind}, {profile} are replaced")
+    parser.add_argument("--level", choices=("verdict", "findings"), default="findings")
+    parser.add_argument("--rule", help="only vectors of this rule")
+    parser.add_argument("--name", metavar="SUBSTRING", help="only vectors with this in the name")
+    parser.add_argument("--vectors", metavar="DIR", default=os.path.join(here, "cases"),
+                        help="folder of the vectors (cases beside this file)")
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument("--jobs", type=positive(int), default=os.cpu_count() or 1, metavar="N")
+    parser.add_argument("--timeout", type=positive(float), default=60.0, metavar="SECONDS")
+    options = parser.parse_args(arguments)
+    try:
+        words = shlex.split(options.command)
+    except ValueError as error:
+        parser.error("--command: %s" % error)
+    if not words:
+        parser.error("--command is empty")
+    return options, words
+
+
+def main(arguments=None):
+    """The command; its exit status."""
+    options, words = parse(arguments)
+    try:
+        vectors = load_vectors(options.vectors, options.rule, options.name)
+    except BadVector as error:
+        print("run.py: bad vector: %s" % error, file=sys.stderr)
+        return USAGE
+    if not vectors:
+        print("run.py: no vector is selected", file=sys.stderr)
+        return NOT_RUN
+    try:
+        failures = run_all(vectors, words, options)
+    except OSError as error:
+        print("run.py: cannot run the command: %s" % error.strerror, file=sys.stderr)
+        return NOT_RUN
+    print_result(failures, len(vectors), options.format)
+    return FAILED if failures else PASSED
+
+
+if __name__ == "__main__":
+    sys.exit(main())
