@@ -1,0 +1,288 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/project/freeze"
+)
+
+// testCase is one file to judge.
+type testCase struct {
+	kind    string
+	profile artifact.Profile
+	data    []byte
+}
+
+// newCase makes case i of a seed: three of four are artifacts.
+func newCase(seed uint64, i int) testCase {
+	g := generator{rand.New(rand.NewPCG(seed, uint64(i)))}
+	c := testCase{kind: string(freeze.ArtifactKind), profile: artifact.Profiles()[g.IntN(2)]}
+	odd := [...]float64{0, 0.02, 0.1, 0.3}[g.IntN(4)]
+	if g.IntN(4) > 0 {
+		c.data = g.style(g.artifact(odd))
+	} else {
+		c.kind = string(freeze.EnvelopeKind)
+		c.data = g.envelope(odd)
+	}
+	if g.chance(0.4) {
+		c.data = g.damage(c.data)
+	}
+	if c.kind == string(freeze.EnvelopeKind) && !judged(c.data) {
+		c.data = append([]byte{'{'}, c.data...)
+	}
+	return c
+}
+
+// judged reports whether the contract has rules for an envelope file of such a
+// beginning (section 7).
+func judged(data []byte) bool {
+	rest := bytes.TrimLeft(bytes.TrimPrefix(data, []byte("\ufeff")), " \t\r\n")
+	return len(rest) == 0 || rest[0] == '{'
+}
+
+type generator struct{ *rand.Rand }
+
+func (g generator) chance(p float64) bool { return g.Float64() < p }
+
+func pick[T any](g generator, list []T) T { return list[g.IntN(len(list))] }
+
+// member is a name and its value, both as JSON text.
+type member struct{ name, value string }
+
+func object(members []member) string {
+	var b strings.Builder
+	b.WriteByte('{')
+	for i, m := range members {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(m.name + ":" + m.value)
+	}
+	b.WriteByte('}')
+	return b.String()
+}
+
+var (
+	words = []string{"a", "m1", "Hello", "é", "e\u0301", "😀", " ", "\u00a0", "\u2028", "\u3000", "\u200b", "\ufeff", "\u0085", `\n`, `\t`, `\u0000`, `\u001c`, `\u007f`, "\x7f",
+		`\"`, `\\`, `\/`, `\u0041`, `\ud83d\ude00`, `\ud83d`, `\ude00`, `\ud800\ud800`, "://", ":", "/", "-", "0", "RUN_ERROR", "state", "\u0080", `\b`, `\f`, `\r`, "<", "&"}
+	names = []string{"schema", "framework", "surface", "thread_id_ref", "run_id_ref", "parent_run_id_ref", "started_at", "finished_at", "messages", "terminal_event", "error_code", "error_message",
+		"id", "role", "content", "name", "type", "x", "", "state", "toolCalls", "tool_calls", "RAW", "STATE-DELTA", "events", "event", "metadata", "a/b", "a~b", `s\u0074ate`, `\ud800`, `\udc00\udc00`, "thin\u212aing", "State_", "İ"}
+	times = []string{"2026-01-31T12:00:00Z", "2026-01-31T12:00:00.5Z", "2026-01-31T12:00:01.123456+05:30", "2024-02-29T23:59:59-08:00", "2026-02-29T00:00:00Z", "2026-01-31T24:00:00Z", "2016-12-31T23:59:60Z",
+		"0001-01-01T00:00:00+00:01", "0000-01-01T00:00:00Z", "9999-12-31T23:59:59-00:01", "2026-01-31t12:00:00Z", "2026-01-31T12:00:00z", "2026-01-31T12:00:00.1234567Z", "2026-01-31T12:00:00", "2026-01-31 12:00:00Z",
+		"2026-01-31T12:00:00+24:00", "1900-02-29T00:00:00Z", "2000-02-29T00:00:00Z", "2026-13-01T00:00:00Z", "2026-01-31T11:59:59.999999Z", ""}
+	scalars = []string{"null", "true", "false", "0", "-1", "1e400", "1.50E-3", "12345678901234567890", `""`, `"x"`, "[]", "{}", `[{}]`, `{"state":{}}`, `{"a":{"events":[1]},"a":2}`, `[{"raw":1,"raw":{"delta":2}}]`, `{"toolCalls":{"step":1}}`}
+	roles   = []string{"developer", "system", "assistant", "user", "tool", "User", "reasoning", "activity", "model", " user", "STATE_DELTA"}
+	types   = []string{"RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED", "RUN_ERROR", "STATE_SNAPSHOT", "RAW", "", "run_started", "UNHEARD_OF", `RUN\u005fERROR`}
+)
+
+// text is a string of up to n of the words.
+func (g generator) text(n int) string {
+	var b strings.Builder
+	b.WriteByte('"')
+	for range g.IntN(n + 1) {
+		b.WriteString(pick(g, words))
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// plain is a string that keeps every rule.
+func (g generator) plain() string { return fmt.Sprintf(`"v%x"`, g.Uint32()) }
+
+// long is a string about as long as a limit.
+func (g generator) long() string {
+	n := pick(g, []int{48, 60, 96, 128, 200, 256, 400, 1024}) + g.IntN(5) - 2
+	return `"` + strings.Repeat(" ", g.IntN(3)) + strings.Repeat(pick(g, []string{"a", "é", "😀", `\u0061`, "e\u0301"}), n) + strings.Repeat("\u00a0", g.IntN(3)) + `"`
+}
+
+// value is usual, or with chance odd something else.
+func (g generator) value(odd float64, usual string) string {
+	if !g.chance(odd) {
+		return usual
+	}
+	switch g.IntN(5) {
+	case 0:
+		return pick(g, scalars)
+	case 1:
+		return g.long()
+	case 2:
+		return `"` + pick(g, times) + `"`
+	}
+	return g.text(6)
+}
+
+func (g generator) artifact(odd float64) string {
+	end := pick(g, []string{artifact.RunFinished, artifact.RunError})
+	all := []member{
+		{`"schema"`, g.value(odd, `"`+artifact.Schema+`"`)},
+		{`"framework"`, g.value(odd, `"`+artifact.Framework+`"`)},
+		{`"surface"`, g.value(odd, `"`+artifact.Surface+`"`)},
+		{`"thread_id_ref"`, g.value(odd, g.plain())},
+		{`"run_id_ref"`, g.value(odd, g.plain())},
+		{`"started_at"`, g.value(odd, `"2026-01-31T12:00:00Z"`)},
+		{`"messages"`, g.value(odd/2, g.messages(odd))},
+		{`"terminal_event"`, g.value(odd, `"`+end+`"`)},
+	}
+	if g.chance(0.3) {
+		all = append(all, member{`"parent_run_id_ref"`, g.value(odd, g.plain())})
+	}
+	if g.chance(0.5) {
+		all = append(all, member{`"finished_at"`, g.value(odd, `"`+pick(g, times[:4])+`"`)})
+	}
+	if end == artifact.RunError || g.chance(odd) {
+		all = append(all, member{`"error_message"`, g.value(odd, g.plain())})
+		if g.chance(0.5) {
+			all = append(all, member{`"error_code"`, g.value(odd, g.plain())})
+		}
+	}
+	all = g.disturb(all, odd)
+	if g.chance(odd / 20) {
+		for range 80 + g.IntN(60) {
+			all = append(all, member{fmt.Sprintf(`"k%d"`, g.IntN(1000)), pick(g, scalars)})
+		}
+	}
+	return object(all)
+}
+
+// disturb leaves members out, adds others, and changes their order.
+func (g generator) disturb(all []member, odd float64) []member {
+	all = slices.DeleteFunc(all, func(member) bool { return g.chance(odd / 4) })
+	for g.chance(odd) {
+		all = slices.Insert(all, g.IntN(len(all)+1), member{`"` + pick(g, names) + `"`, pick(g, scalars)})
+	}
+	if g.chance(0.3) {
+		g.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	}
+	return all
+}
+
+func (g generator) messages(odd float64) string {
+	var list []string
+	n := 1 + g.IntN(5)
+	if g.chance(odd / 4) {
+		n = 0
+	}
+	if g.chance(odd / 100) {
+		n = 2_001
+	}
+	for i := range n {
+		id := fmt.Sprintf(`"m%d"`, i)
+		if g.chance(odd / 2) {
+			id = `" m0 "`
+		}
+		m := []member{
+			{`"id"`, g.value(odd, id)},
+			{`"role"`, g.value(odd/2, `"`+pick(g, roles[:5])+`"`)},
+			{`"content"`, g.value(odd, g.plain())},
+		}
+		if g.chance(odd / 2) {
+			m[1].value = `"` + pick(g, roles) + `"`
+		}
+		if g.chance(0.3) {
+			m = append(m, member{`"name"`, g.value(odd, g.plain())})
+		}
+		message := object(g.disturb(m, odd/2))
+		if g.chance(odd / 8) {
+			message = pick(g, scalars)
+		}
+		list = append(list, message)
+	}
+	return "[" + strings.Join(list, ",") + "]"
+}
+
+// style puts an artifact into canonical form, or some white space around its
+// tokens, or leaves it on one line.
+func (g generator) style(text string) []byte {
+	switch g.IntN(3) {
+	case 0:
+		if a, _ := artifact.Decode([]byte(text), artifact.V1); a != nil {
+			return artifact.Encode(a)
+		}
+	case 1:
+		space := pick(g, []string{" ", "\n", "\r\n\t"})
+		return []byte(strings.NewReplacer(",\"", ","+space+"\"", "{", "{"+space, "]", space+"]").Replace(text))
+	}
+	return []byte(text)
+}
+
+func (g generator) envelope(odd float64) []byte {
+	ids := func(odd float64) []member {
+		return []member{{`"threadId"`, g.value(odd, `"t"`)}, {`"runId"`, g.value(odd, `"r"`)}}
+	}
+	kind := func(usual string) member {
+		if g.chance(odd / 2) {
+			return member{`"type"`, g.value(odd, `"`+pick(g, types)+`"`)}
+		}
+		return member{`"type"`, `"` + usual + `"`}
+	}
+	var list []string
+	for range 1 + g.IntN(3) {
+		list = append(list, pick(g, []string{"{}", `{"id":"m1","toolCalls":[]}`, `{"content":"` + pick(g, words) + `"}`}))
+	}
+	if g.chance(odd) {
+		list = append(list, pick(g, scalars))
+	}
+	events := []string{
+		object(g.disturb(append([]member{kind("RUN_STARTED")}, ids(odd/2)...), odd)),
+		object(g.disturb([]member{kind("MESSAGES_SNAPSHOT"), {`"messages"`, g.value(odd, "["+strings.Join(list, ",")+"]")}}, odd)),
+		object(g.disturb(append([]member{kind(pick(g, types[2:4]))}, ids(odd)[g.IntN(3):]...), odd)),
+	}
+	for g.chance(odd) {
+		events = slices.Insert(events, g.IntN(len(events)+1), object(g.disturb([]member{kind(pick(g, types))}, odd)))
+	}
+	if g.chance(odd) {
+		g.Shuffle(len(events), func(i, j int) { events[i], events[j] = events[j], events[i] })
+	}
+	if g.chance(odd / 2) {
+		events = events[:g.IntN(len(events)+1)]
+	}
+	ends := []string{"\n"}
+	if g.chance(0.2) {
+		ends = []string{"\n", "\r\n", " \n", "\n\n", "\n \t", ""}
+	}
+	var b bytes.Buffer
+	if g.chance(0.03) {
+		b.WriteString("\ufeff")
+	}
+	for _, e := range events {
+		b.WriteString(e + pick(g, ends))
+	}
+	return b.Bytes()
+}
+
+// damage changes a few bytes.
+func (g generator) damage(data []byte) []byte {
+	data = slices.Clone(data)
+	for range 1 + g.IntN(3) {
+		at := g.IntN(len(data) + 1)
+		end := min(len(data), at+g.IntN(20))
+		switch g.IntN(7) {
+		case 0:
+			data = slices.Insert(data, at, byte(g.IntN(256)))
+		case 1:
+			if at < len(data) {
+				data[at] = byte(g.IntN(256))
+			}
+		case 2:
+			data = slices.Delete(data, at, end)
+		case 3:
+			data = slices.Insert(data, at, slices.Clone(data[at:end])...)
+		case 4:
+			piece := pick(g, slices.Concat(words, scalars, []string{`"`, ",", ":", "{", "}", "[", "]", "\\", "\n", "\xff", "\xed\xa0\x80", "\xc0\xaf", "\ufeff", `\u12`, strings.Repeat("[", 520)}))
+			data = slices.Insert(data, at, []byte(piece)...)
+		case 5:
+			data = data[:at]
+		case 6:
+			name := fmt.Sprintf(`"%s":%s,`, pick(g, names), pick(g, scalars))
+			if open := bytes.IndexByte(data[at:], '{'); open >= 0 {
+				data = slices.Insert(data, at+open+1, []byte(name)...)
+			}
+		}
+	}
+	return data
+}
