@@ -89,10 +89,15 @@ sample: ## make the sample lane anew from the committed captures
 	@$(GO) test -count=1 ./cmd/p20export -run '^TestSample$$' -update
 	@$(GO) test -count=1 ./cmd/p20export -run '^TestDocs$$' -update
 
+.PHONY: schema
+schema: ## make the JSON Schemas anew from the Go types and the sample lane
+	@$(GO) run ./schema/generate
+
 .PHONY: regenerate
-regenerate: ## rewrite the sample lane and every file that tests compare with
+regenerate: ## rewrite the sample lane, the schemas and every file that tests compare with
 	@$(GO) test -count=1 ./cmd/p20export -run '^TestCommittedCaptures$$' -update
 	@$(MAKE) sample
+	@$(MAKE) schema
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (60s)

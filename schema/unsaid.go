@@ -1,0 +1,92 @@
+package schema
+
+import (
+	"slices"
+
+	"github.com/p20export/p20export/internal/finding"
+)
+
+// Rule is a rule of a file that its schema cannot say. What breaks such rules
+// alone is accepted by the schema and refused by the program.
+type Rule struct {
+	// Name is lower_snake and, among the rules of one schema, unique.
+	Name string
+	Says string
+	// Code is the finding by which the program refuses a file that breaks the
+	// rule; it is empty when the file is accepted all the same.
+	Code finding.Code
+	// Spec is where the rule comes from.
+	Spec string
+}
+
+// Unsaid lists what the named schema cannot say. A schema describes the values
+// that a JSON parser hands over, and the first rules are of the bytes before
+// that: a parser may keep some of them, and none can be relied on.
+func Unsaid(name string) []Rule {
+	return slices.Clone(unsaid[name])
+}
+
+var unsaid = map[string][]Rule{
+	Artifact:      ofArtifacts,
+	ArtifactAssay: append(slices.Clone(ofArtifacts), ofAssay...),
+	Envelope:      ofEnvelopes,
+	Record:        ofRecords,
+	Capture:       ofCaptures,
+}
+
+var ofArtifacts = []Rule{
+	{"duplicate_key", "no key stands twice in one object, compared after unescaping", finding.JSONDuplicateKey, "RFC 8259 §4"},
+	{"utf8", "the text is valid UTF-8", finding.JSONInvalidUTF8, "RFC 8259 §8.1"},
+	{"surrogate_pairs", "no string holds half of a surrogate pair", finding.LoneSurrogate, "RFC 8259 §8.2"},
+	{"one_value", "nothing but white space follows the value", finding.JSONTrailing, "RFC 8259 §2"},
+	{"file_bytes", "the file has at most 8,388,608 bytes", finding.TooLarge, "P20 §8.3"},
+	{"unique_ids", "no two messages have ids that are equal after trimming", finding.MessageIDRepeated, "P20 §8.3"},
+	{"times_in_order", "finished_at is not before started_at", finding.TimesOutOfOrder, "P20 §8.3"},
+	{"leap_day", "29 February stands in leap years only", finding.TimestampMalformed, "RFC 3339 §5.7"},
+	{"utc_year", "the instant of a timestamp lies in the years 1 to 9999 of UTC", finding.TimestampMalformed, "P20 §8.3"},
+	{"canonical", "the canonical spelling: key order, two-space indent, minimal escapes, one newline at the end; another one is accepted with canonical: false", "", "RFC 8785 §3.2.2.2"},
+}
+
+var ofAssay = []Rule{
+	{"trimmed_length", "a string with white space at an end keeps its limit without it; the schema holds it to twice the limit", finding.TooLong, "P20 §8.3"},
+	{"event_line", "the artifact's event line has at most 1,048,576 bytes", finding.EventLineTooLong, "P20 §8.3"},
+}
+
+var ofEnvelopes = []Rule{
+	{"duplicate_key", "no key stands twice in one object, compared after unescaping", finding.JSONDuplicateKey, "RFC 8259 §4"},
+	{"utf8", "the text is valid UTF-8", finding.JSONInvalidUTF8, "RFC 8259 §8.1"},
+	{"one_value", "nothing but white space follows the event on its line", finding.JSONTrailing, "RFC 8259 §2"},
+	{"depth", "values nest at most 512 deep", finding.JSONTooDeep, "RFC 8259 §9"},
+	{"event_bytes", "an event has at most 67,108,864 bytes", finding.EventTooLarge, "RFC 8259 §9"},
+	{"surrogate_pairs", "threadId and runId hold no half of a surrogate pair", finding.LoneSurrogate, "RFC 8259 §8.2"},
+	{"one_run", "runId of the terminal event, where it has one, is that of RUN_STARTED", finding.TerminalOtherRun, "P20 §7"},
+	{"one_thread", "threadId of the terminal event, where it has one, is that of RUN_STARTED", finding.TerminalOtherThread, "P20 §7"},
+	{"canonical", "three lines without white space around the events; another framing is accepted with canonical: false", "", "P20 §7"},
+}
+
+var ofRecords = []Rule{
+	{"duplicate_key", "no key stands twice in one object", finding.RecordMalformed, "RFC 8259 §4"},
+	{"utf8", "the text is valid UTF-8 and holds no half of a surrogate pair", finding.RecordMalformed, "RFC 8259 §8.1"},
+	{"one_value", "nothing follows the record but one newline", finding.RecordMalformed, "RFC 8259 §2"},
+	{"one_spelling", "the one spelling of records: key order, two-space indent, minimal escapes", finding.RecordMalformed, "RFC 8785 §3.2.2.2"},
+	{"integers", "an integer is written without fraction and exponent and fits 64 bits", finding.RecordMalformed, "RFC 8259 §6"},
+	{"file_bytes", "the file has at most 67,108,864 bytes", finding.RecordMalformed, "P20 §8.3"},
+	{"tool_version_bytes", "the tool's version has at most 128 bytes; the schema counts code points", finding.RecordMalformed, "P20 §8.3"},
+	{"snapshot_number", "the number of a snapshot fits 64 bits", finding.RecordMalformed, "P20 §7"},
+	{"times_in_order", "the operator's finished_at is not before started_at", finding.RecordMalformed, "P20 §8.3"},
+	{"leap_day", "29 February stands in leap years only", finding.RecordMalformed, "RFC 3339 §5.7"},
+	{"about_the_files", "digests, sizes, places, families and omissions are those of the artifact, the envelope and the capture", finding.RecordDiffers, "P20 §14.2"},
+}
+
+var ofCaptures = []Rule{
+	{"duplicate_key", "no key stands twice in one object", finding.ManifestMalformed, "RFC 8259 §4"},
+	{"utf8", "the text is valid UTF-8 and holds no half of a surrogate pair", finding.ManifestMalformed, "RFC 8259 §8.1"},
+	{"one_value", "nothing but white space follows the manifest", finding.ManifestMalformed, "RFC 8259 §2"},
+	{"integers", "an integer is written without fraction and exponent and fits 64 bits", finding.ManifestMalformed, "RFC 8259 §6"},
+	{"file_bytes", "the file has at most 1,048,576 bytes", finding.ManifestMalformed, "P20 §14.2"},
+	{"url", "the URL can be read as one", finding.ManifestMalformed, "RFC 3986 §3"},
+	{"times_in_order", "started_at, first_byte_at and ended_at do not go back", finding.ManifestMalformed, "P20 §14.2"},
+	{"leap_day", "29 February stands in leap years only", finding.ManifestMalformed, "RFC 3339 §5.7"},
+	{"zero_time", "started_at and ended_at are not the first instant of year 1", finding.ManifestMalformed, "P20 §14.2"},
+	{"about_the_files", "sizes and digests are those of the files beside it", finding.DigestMismatch, "P20 §14.3"},
+}
