@@ -118,7 +118,8 @@ sync or branch correctness.
   inspect    look into a capture
   freeze     project a capture's runs to artifacts
   validate   judge an artifact or a bounded envelope
-  verify     repeat a projection from the raw capture and compare`,
+  verify     repeat a projection from the raw capture and compare
+  schema     list or print the JSON Schemas of these files`,
 		Example: `  p20export capture http://127.0.0.1:8011/ --input request.json -o captures/one-turn
   p20export inspect captures/one-turn
   p20export freeze captures/one-turn -o frozen
@@ -130,7 +131,7 @@ sync or branch correctness.
 		SilenceUsage:  true,
 	}
 	root.SetVersionTemplate("p20export {{.Version}}\n")
-	root.AddCommand(newCapture(), newInspect(), newFreeze(), newValidate(), newVerify(), newVersion())
+	root.AddCommand(newCapture(), newInspect(), newFreeze(), newValidate(), newVerify(), newSchema(), newVersion())
 	return root
 }
 

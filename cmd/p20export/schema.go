@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p20export/p20export/schema"
+)
+
+func newSchema() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "schema [" + strings.Join(schema.Names(), "|") + "]",
+		Short: "List the JSON Schemas, or print one",
+		Long: `List the JSON Schemas (draft 2020-12) of the files this program writes and reads,
+or print one of them, byte for byte as the repository holds it.
+
+A schema is for editors, tests and other languages. It never refuses what the
+program accepts, and cannot say everything the program checks: validate and
+verify decide. The schema envelope is of the array of an envelope file's three
+lines. --format is how the list is written; a schema is JSON in any case.
+` + exitHelp,
+		Example: `  p20export schema
+  p20export schema artifact > artifact.schema.json
+  p20export schema --format json | jq -r .id`,
+		Args:      oneSchema,
+		ValidArgs: schemaCompletions(),
+	}
+	f := addFormat(cmd)
+	cmd.RunE = func(cmd *cobra.Command, names []string) error {
+		p := newPrinter(cmd)
+		for _, name := range names {
+			data, _ := schema.Get(name)
+			p.w.Write(data)
+		}
+		if len(names) == 0 {
+			p.schemas(*f)
+		}
+		return p.close(nil)
+	}
+	return cmd
+}
+
+// oneSchema wants the name of a schema, or none.
+func oneSchema(_ *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return fmt.Errorf("name one schema, not %d", len(args))
+	}
+	for _, name := range args {
+		if _, ok := schema.Get(name); !ok {
+			return fmt.Errorf("schema %q is not known; the schemas are %s", name, strings.Join(schema.Names(), ", "))
+		}
+	}
+	return nil
+}
+
+func schemaCompletions() (all []cobra.Completion) {
+	for _, name := range schema.Names() {
+		all = append(all, cobra.CompletionWithDesc(name, schema.About(name)))
+	}
+	return all
+}
+
+// schemaRow is one schema in the list.
+type schemaRow struct {
+	Schema string `json:"schema"`
+	ID     string `json:"id"`
+	About  string `json:"about"`
+}
+
+// schemas writes the list of schemas.
+func (p *printer) schemas(f format) {
+	for _, name := range schema.Names() {
+		row := schemaRow{name, schema.ID(name), schema.About(name)}
+		if f == formatJSON {
+			p.json(row)
+			continue
+		}
+		p.line("%s", row.Schema)
+		p.line("  is        %s", row.About)
+		p.line("  id        %s", row.ID)
+	}
+}
