@@ -16,18 +16,21 @@ const module = "github.com/p20export/p20export"
 // floors says which of our packages each package may import, besides those
 // below internal/, which all may. What is not in the table may import none.
 var floors = map[string][]string{
-	"cmd/p20export":     {"discovery", "schema", "project/freeze", "project", "artifact/assay", "envelope", "capture/live", "capture", "artifact"},
-	"discovery":         {"project/freeze", "project", "envelope", "capture", "artifact"},
-	"schema":            {},
-	"schema/generate":   {"schema", "project", "envelope", "capture", "artifact"},
-	"schema/schematest": {"schema"},
-	"project/freeze":    {"capture", "envelope", "project", "artifact"},
-	"project":           {"envelope", "artifact"},
-	"artifact/assay":    {"artifact"},
-	"envelope":          {"capture"},
-	"capture/live":      {"capture"},
-	"capture":           {},
-	"artifact":          {},
+	"cmd/p20export":               {"discovery", "schema", "project/freeze", "project", "artifact/assay", "envelope", "capture/live", "capture", "artifact"},
+	"discovery":                   {"project/freeze", "project", "envelope", "capture", "artifact"},
+	"schema":                      {},
+	"schema/generate":             {"schema", "project", "envelope", "capture", "artifact"},
+	"schema/schematest":           {"schema"},
+	"schema/vectors":              {},
+	"schema/vectors/differential": {"project/freeze", "artifact"},
+	"schema/vectors/mutation":     {},
+	"project/freeze":              {"capture", "envelope", "project", "artifact"},
+	"project":                     {"envelope", "artifact"},
+	"artifact/assay":              {"artifact"},
+	"envelope":                    {"capture"},
+	"capture/live":                {"capture"},
+	"capture":                     {},
+	"artifact":                    {},
 }
 
 // banned are imports of the standard library that a package must do without.

@@ -2,6 +2,7 @@ package vectors_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,8 @@ import (
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/internal/finding"
 	"github.com/p20export/p20export/project/freeze"
+	"github.com/p20export/p20export/schema"
+	"github.com/p20export/p20export/schema/schematest"
 )
 
 // answer is what a validator says of a file.
@@ -62,29 +65,30 @@ func (v *vector) data(t *testing.T) []byte {
 	return data
 }
 
+// judge is the library's answer, without its findings, and these.
+func judge(t *testing.T, v vector, data []byte) (answer, []finding.Finding) {
+	t.Helper()
+	if v.Kind == "artifact" {
+		a, findings := artifact.Decode(data, artifact.Profile(v.Profile))
+		if a == nil {
+			return answer{Verdict: "malformed"}, findings
+		}
+		return answer{Verdict: "accepted", Canonical: artifact.IsCanonical(data, a), Digest: sum(artifact.Encode(a))}, findings
+	}
+	file := filepath.Join(t.TempDir(), "input")
+	if err := os.WriteFile(file, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	row := freeze.Validate(t.Context(), file, artifact.Profile(v.Profile), freeze.EnvelopeKind)
+	return answer{Verdict: string(row.Verdict), Canonical: *row.Canonical}, row.Findings
+}
+
 // The library answers every vector as it says, and the findings name its rule.
 func TestLibrary(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "input")
 	sides := make(map[string]both)
 	for _, v := range load(t) {
 		data := v.data(t)
-		var got answer
-		var findings []finding.Finding
-		if v.Kind == "artifact" {
-			var a *artifact.Artifact
-			a, findings = artifact.Decode(data, artifact.Profile(v.Profile))
-			got.Verdict = "malformed"
-			if a != nil {
-				got = answer{Verdict: "accepted", Canonical: artifact.IsCanonical(data, a), Digest: sum(artifact.Encode(a))}
-			}
-		} else {
-			if err := os.WriteFile(file, data, 0o644); err != nil {
-				t.Fatal(err)
-			}
-			row := freeze.Validate(t.Context(), file, artifact.Profile(v.Profile), freeze.EnvelopeKind)
-			findings = row.Findings
-			got = answer{Verdict: string(row.Verdict), Canonical: *row.Canonical}
-		}
+		got, findings := judge(t, v, data)
 		got.Findings = brief(findings)
 		if diff := cmp.Diff(v.want(data), got); diff != "" {
 			t.Errorf("%s: %s\n%s", v.Name, v.About, diff)
@@ -163,4 +167,70 @@ func TestProgram(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The JSON Schemas accept every file that is accepted, and refuse every one
+// that breaks a rule they can say. Of the rules that they say in part they
+// refuse some.
+func TestSchemas(t *testing.T) {
+	unsaid, inPart := make(map[string]map[string]bool), make(map[string]int)
+	for _, name := range schema.Names() {
+		unsaid[name] = make(map[string]bool)
+		for _, u := range schema.Unsaid(name) {
+			for _, rule := range u.Rules {
+				unsaid[name][rule] = true
+			}
+		}
+	}
+	refused := 0
+	for _, v := range load(t) {
+		data := v.data(t)
+		name, err := applySchema(v, data)
+		if err != nil && !errors.Is(err, schematest.ErrRefused) && !errors.Is(err, schematest.ErrNotJSON) {
+			t.Fatal(err)
+		}
+		_, findings := judge(t, v, data)
+		said := false
+		for rule := range rules(findings) {
+			// An event is missing to us where its line cannot be read.
+			follows := rule == "E6" && strings.HasPrefix(v.Rule, "T")
+			said = said || rule != "" && !unsaid[name][rule] && !follows
+		}
+		switch {
+		case v.Outcome == "accepted" && err != nil:
+			t.Errorf("%s: %v", v.Name, err)
+		case said && err == nil:
+			t.Errorf("%s: the schema %s accepts it", v.Name, name)
+		case said:
+			refused++
+		case err != nil:
+			inPart[v.Rule]++
+		}
+	}
+	if refused < 500 {
+		t.Errorf("the schemas were held against only %d malformed files", refused)
+	}
+	for _, rule := range []string{"A16", "A17", "P1", "P2", "P3", "P4", "P5", "P6"} {
+		if inPart[rule] == 0 {
+			t.Errorf("the schemas say nothing of %s", rule)
+		}
+	}
+}
+
+// applySchema holds a file against the schema of its kind and profile.
+func applySchema(v vector, data []byte) (name string, err error) {
+	switch {
+	case v.Kind == "envelope":
+		// The schema is of the events, whatever stands between them.
+		var events [][]byte
+		for line := range bytes.Lines(bytes.TrimPrefix(data, []byte("\ufeff"))) {
+			if len(bytes.TrimSpace(line)) > 0 {
+				events = append(events, bytes.TrimRight(line, "\r\n"))
+			}
+		}
+		return schema.Envelope, schematest.CheckLines(schema.Envelope, bytes.Join(events, []byte("\n")))
+	case v.Profile == "assay":
+		return schema.ArtifactAssay, schematest.Check(schema.ArtifactAssay, data)
+	}
+	return schema.Artifact, schematest.Check(schema.Artifact, data)
 }
