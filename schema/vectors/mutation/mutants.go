@@ -1,0 +1,132 @@
+package main
+
+// mutant is the program without the check of one rule.
+type mutant struct {
+	rule string
+	does string // what is disabled
+	file string
+	old  string // stands once in the file
+	new  string
+}
+
+const (
+	decode   = "artifact/decode.go"
+	message  = "artifact/messages.go"
+	encode   = "artifact/encode.go"
+	words    = "artifact/text.go"
+	stamps   = "artifact/times.go"
+	reader   = "internal/strictjson/decoder.go"
+	quoted   = "internal/strictjson/strings.go"
+	event    = "envelope/event.go"
+	bounded  = "envelope/bounded.go"
+	identity = "envelope/identity.go"
+	validate = "project/freeze/validate.go"
+)
+
+// v1Limit and assayLimit are where lengths are compared.
+const (
+	v1Limit    = "l.limit(limitsV1); n > limit {"
+	assayLimit = "l.limit(limitsAssay); n > limit {"
+)
+
+func unless(rule string) (old, new string) {
+	switch rule[0] {
+	case 'P':
+		return assayLimit, `l.limit(limitsAssay); n > limit && l.assay != "` + rule + `" {`
+	}
+	return v1Limit, `l.limit(limitsV1); n > limit && l.v1 != "` + rule + `" {`
+}
+
+func limit(rule, of string) mutant {
+	old, new := unless(rule)
+	return mutant{rule, "the limit of " + of, decode, old, new}
+}
+
+// drop takes a statement out.
+func drop(rule, does, file, statement string) mutant { return mutant{rule, does, file, statement, ""} }
+
+const (
+	unknownKey = `	c.faultInside("A3", "M6", t.Start, "the key %s is not part of the contract", quoted(name))`
+	familyKey  = `	c.faultInside("A4", "M7", t.Start, "the key %s brings in %s; an artifact holds no other AG-UI event family", quoted(name), family)`
+	inMessages = `strings.HasPrefix(string(c.json.Pointer()), "/messages/")`
+)
+
+// mutants are in the order of the contract.
+var mutants = []mutant{
+	{"T1", "the size of the file", decode, "if len(data) > MaxFileBytes {", "if len(data) > 2*MaxFileBytes {"},
+	{"T2", "UTF-8 in strings", quoted, "if !ascii && !utf8.Valid(d.data[start:i]) {", "if false && !ascii {"},
+	{"T3", "control characters in strings", quoted, "case c < 0x20:", "case c < 0x20 && false:"},
+	{"T4", "names that stand twice", reader, "t.Duplicate = d.index.add(", "d.index.add("},
+	{"T5", "the depth", reader, "if len(d.open) == MaxDepth {", "if len(d.open) == 2*MaxDepth {"},
+	{"T6", "bytes after the value", reader, "case d.pos < len(d.data):\n\t\t\treturn Token{}, d.fail(finding.JSONTrailing", "case d.pos < 0:\n\t\t\treturn Token{}, d.fail(finding.JSONTrailing"},
+
+	drop("A1", "an artifact is an object", decode, `		c.fault("A1", start.Start, "the file holds %s where an artifact is an object", start.Kind)`),
+	{"A2", "required keys", decode, "range required {", "range required[:0] {"},
+	{"A3", "unknown keys of the artifact", decode, unknownKey, "\tif " + inMessages + " {\n" + unknownKey + "\n\t}"},
+	{"A4", "families outside messages", decode, familyKey, "\tif " + inMessages + " {\n" + familyKey + "\n\t}"},
+	{"A5", "strings of the artifact", decode, "fault(rules.kind,", "fault2 := fault\n\t\tif rules.kind == \"A5\" {\n\t\t\tfault2 = func(string, string, ...any) {}\n\t\t}\n\t\tfault2(rules.kind,"},
+	{"A6", "half pairs in the artifact", decode, "\tif !valid {\n\t\tfault(rules.surrogate,", "\tif !valid && rules.surrogate != \"A6\" {\n\t\tfault(rules.surrogate,"},
+	{"A7", "blank strings of the artifact", decode, "if IsBlank(value) {", `if IsBlank(value) && rules.blank != "A7" {`},
+	{"A8", "schema", decode, `exact: exact{Schema, "A8"}`, ""},
+	{"A9", "framework", decode, `exact: exact{Framework, "A9"}`, ""},
+	{"A10", "surface", decode, `exact: exact{Surface, "A10"}`, ""},
+	limit("A11", "references"),
+	{"A12", "://", words, `case strings.Contains(s, "://"):`, "case false:"},
+	{"A13", "control characters in references", words, "case HasControl(s):", "case false:"},
+	{"A14", "white space in references", words, "case strings.ContainsFunc(s, IsSpace):", "case false:"},
+	{"A15", "the form of timestamps", stamps, "if !timestamp.MatchString(s) {", "if false {"},
+	{"A16", "the calendar", stamps, "if err != nil {", "if err != nil && false {"},
+	{"A17", "years", stamps, `year < 1 || year > 9999 || s[:4] == "0000"`, "year < -9"},
+	{"A18", "the order of times", decode, "finished.Before(started) {", "finished.Before(started) && false {"},
+	{"A19", "terminal labels", decode, `return "A19", why`, `return "", ""`},
+	{"A20", "families as terminal labels", decode, "ok && f != RunFinished && f != RunError {", `ok && f == "" {`},
+	{"A21", "error_message beside RUN_ERROR", decode, "if !hasMessage {", "if !hasMessage && false {"},
+	{"A22", "error keys beside RUN_FINISHED", decode, "case RunFinished:", `case "":`},
+	limit("A23", "error_code"),
+	limit("A24", "error_message"),
+	{"A25", "control characters in error texts", decode, `return "A25", "holds a control character"`, `return "", ""`},
+
+	drop("M1", "messages is a list", message, `		c.fault("M1", t.Start, "%s is %s where a list belongs", c.json.Pointer(), t.Kind)`),
+	{"M2", "the empty list", message, "case count == 0:", "case count < 0:"},
+	{"M3", "how many messages", message, "case count > limit:", "case count > 1<<30:"},
+	drop("M4", "a message is an object", message, `		c.fault("M4", t.Start, "%s is %s where a message is an object", c.json.Pointer(), t.Kind)`),
+	{"M5", "required keys of a message", message, "if !key.seen {", "if !key.seen && false {"},
+	{"M6", "unknown keys of messages", decode, unknownKey, "\tif !" + inMessages + " {\n" + unknownKey + "\n\t}"},
+	{"M7", "families in messages", decode, familyKey, "\tif !" + inMessages + " {\n" + familyKey + "\n\t}"},
+	{"M8", "strings of messages", decode, "fault(rules.kind,", "fault2 := fault\n\t\tif rules.kind == \"M8\" {\n\t\t\tfault2 = func(string, string, ...any) {}\n\t\t}\n\t\tfault2(rules.kind,"},
+	{"M9", "half pairs in messages", decode, "\tif !valid {\n\t\tfault(rules.surrogate,", "\tif !valid && rules.surrogate != \"M9\" {\n\t\tfault(rules.surrogate,"},
+	{"M10", "blank strings of messages", decode, "if IsBlank(value) {", `if IsBlank(value) && rules.blank != "M10" {`},
+	limit("M11", "id"),
+	limit("M12", "content"),
+	limit("M13", "name"),
+	{"M14", "roles", message, `return "M14", why`, `return "", ""`},
+	{"M15", "families as roles", message, "if _, ok := family(role); ok {", "if _, ok := family(role); ok && false {"},
+	{"M16", "ids that stand twice", message, "if first, ok := ids[Trim(s)]; ok {", "if first, ok := ids[Trim(s)]; ok && first < 0 {"},
+
+	limit("P1", "references"),
+	limit("P2", "id"),
+	limit("P3", "name"),
+	limit("P4", "content"),
+	limit("P5", "error_code"),
+	limit("P6", "error_message"),
+	{"P7", "the event line", decode, "n > maxEventData {", "n > 2*maxEventData {"},
+
+	{"E1", "an event is an object", event, "if value.Kind != strictjson.ObjectStart {", "if false {"},
+	{"E2", "the type of an event", event, `if kind.Kind != strictjson.String || !valid || name == "" {`, `if false && valid {`},
+	drop("E3", "other events", bounded, `		c.found.Add(e.breach(kind, "E3", "/type", "%s is no part of a bounded envelope", finding.Quote(e.Type)).Hinting(envelopeHint))`),
+	drop("E4", "events that stand twice", bounded, `		c.found.Add(e.breach(kind, "E4", "/type", "%s is there already", placeNames[place]))`),
+	{"E5", "the order of events", bounded, "case place < c.latest:", "case place < 0 && kind.Kind == 0:"},
+	{"E6", "events that are absent", bounded, "if !ok {\n\t\t\tc.found.Add(finding.Breach(\"E6\"", "if !ok && false {\n\t\t\tc.found.Add(finding.Breach(\"E6\""},
+	drop("E7", "names that RUN_STARTED lacks", identity, `			report(e.breach(e.whole(), "E7", finding.Pointer("").Name(key), "RUN_STARTED has no %s", key))`),
+	drop("E8", "names are strings", identity, `		report(e.breach(v, "E8", at, "%s of %s is %s where a string belongs", key, e.Type, v.Kind))`),
+	drop("E9", "half pairs in names", identity, `		report(e.breach(v, "E9", at, "%s of %s holds half of a surrogate pair", key, e.Type))`),
+	{"E10", "one run", identity, "got.known && n.want.known", `n.rule != "E10" && got.known && n.want.known`},
+	{"E11", "one thread", identity, "got.known && n.want.known", `n.rule != "E11" && got.known && n.want.known`},
+	drop("E12", "the list of the snapshot", bounded, `		c.found.Add(e.breach(list, "E12", "/messages", "the snapshot has no list of messages"))`),
+	drop("E13", "messages of the snapshot are objects", bounded, `			c.found.Add(e.breach(v, "E13", finding.Pointer("/messages").Index(i), "message %d is %s where an object belongs", i, v.Kind))`),
+
+	{"C1", "the order of keys", encode, "framework\", a.Framework)\n\tw.string(\",\\n  \", \"surface\", a.Surface)", "surface\", a.Surface)\n\tw.string(\",\\n  \", \"framework\", a.Framework)"},
+	{"C2", "the line feed at the end", encode, `w.buf.WriteString("\n}\n")`, `w.buf.WriteString("\n}")`},
+	{"C3", "the short escape of U+0008", encode, "b = append(b, `\\b`...)", "b = append(b, `\\u0008`...)"},
+	{"C4", "white space around events", validate, "l.loose = true", "l.loose = false"},
+}
