@@ -211,7 +211,7 @@ func first(s string, n int) string {
 // placed turns a finding about the artifact into one about where its value
 // came from.
 func (d *draft) placed(f finding.Finding) finding.Finding {
-	f.Offset, f.Line = nil, 0
+	f.Offset, f.Line, f.Column, f.Excerpt = nil, 0, 0, finding.Excerpt{}
 	parts := strings.SplitN(string(f.Pointer), "/", 4)
 	if len(parts) < 2 {
 		return f

@@ -47,6 +47,10 @@ type Finding struct {
 	Offset *int64 `json:"offset,omitzero"`
 	// Line counts lines of that file from 1.
 	Line int `json:"line,omitzero"`
+	// Column counts code points of that line from 1.
+	Column int `json:"column,omitzero"`
+	// Excerpt shows that line to people.
+	Excerpt Excerpt `json:"-"`
 	// EventIndex counts the capture's events from 0.
 	EventIndex *int `json:"event_index,omitzero"`
 }

@@ -1,0 +1,176 @@
+package finding
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+)
+
+// Excerpt is the line around a finding's place, as a terminal may show it: what
+// Escape makes of it, cut on both sides where it is long. The zero value is
+// none.
+type Excerpt struct {
+	// Text is the line, with … where it is cut.
+	Text string
+	// At is where in Text the place is, in bytes; len(Text) is its end.
+	At int
+}
+
+// Caret returns how many cells of a terminal stand before the place. A place
+// within a cluster, such as that of a combining mark, is under its first cell.
+func (e Excerpt) Caret() int {
+	cells, shown := 0, 0
+	for rest, state := e.Text, -1; rest != ""; {
+		cluster, after, width, next := uniseg.FirstGraphemeClusterInString(rest, state)
+		if shown += len(cluster); shown > e.At {
+			break
+		}
+		cells += width
+		rest, state = after, next
+	}
+	return cells
+}
+
+// Locate gives the findings that have an offset within data, its end included,
+// their lines, columns and excerpts. Lines end with LF or CRLF, as editors have
+// it; a CR alone ends none. Columns count code points, a byte that is not UTF-8
+// as one.
+//
+// Data may be only the beginning of a file: findings past it get no line, and
+// the last excerpt ends where data does. Sorted findings cost one pass over
+// data together, however long its lines are.
+func Locate(data []byte, list []Finding) {
+	place := cursor{data: data, line: 1, column: 1}
+	for i := range list {
+		f := &list[i]
+		if f.Offset == nil || *f.Offset < 0 || *f.Offset > int64(len(data)) {
+			continue
+		}
+		place.moveTo(runeStart(data, int(*f.Offset)))
+		f.Line, f.Column, f.Excerpt = place.line, place.column, place.excerpt()
+	}
+}
+
+// cursor is a place in data, with the line it is on.
+type cursor struct {
+	data         []byte
+	at           int
+	line, column int
+	start        int     // where the line starts
+	left, right  []piece // memory for excerpts
+}
+
+func (c *cursor) moveTo(at int) {
+	if at < c.at {
+		c.at, c.line, c.column, c.start = 0, 1, 1, 0
+	}
+	between := c.data[c.at:at]
+	if n := bytes.Count(between, []byte{'\n'}); n > 0 {
+		c.line += n
+		c.column = 1
+		c.start = c.at + bytes.LastIndexByte(between, '\n') + 1
+		between = c.data[c.start:at]
+	}
+	c.column += utf8.RuneCount(between)
+	c.at = at
+}
+
+// runeStart returns where the code point begins that the byte at lies in.
+func runeStart(data []byte, at int) int {
+	for i := at - 1; i >= max(0, at-utf8.UTFMax+1); i-- {
+		if utf8.RuneStart(data[i]) {
+			if _, size := utf8.DecodeRune(data[i:]); i+size > at {
+				return i
+			}
+			break
+		}
+	}
+	return at
+}
+
+const (
+	// excerptCells is how wide an excerpt is at most, its two … aside.
+	excerptCells = 74
+	// excerptBytes bounds how much of a line is looked at on each side.
+	excerptBytes = 320
+)
+
+// excerpt shows the line around the place.
+func (c *cursor) excerpt() Excerpt {
+	from := c.start
+	if c.at-from > excerptBytes {
+		from = runeStart(c.data, c.at-excerptBytes)
+	}
+	to := min(len(c.data), c.at+excerptBytes)
+	ends := to == len(c.data)
+	if n := bytes.IndexByte(c.data[c.at:to], '\n'); n >= 0 {
+		to, ends = c.at+n, true
+	} else if !ends {
+		to = runeStart(c.data, to)
+	}
+	// The CR of a CRLF is no part of the line, whichever side it is on.
+	if to < len(c.data) && c.data[to] == '\n' && to > c.start && c.data[to-1] == '\r' {
+		to--
+	}
+	c.left = pieces(c.left[:0], string(c.data[from:max(from, min(c.at, to))]), math.MaxInt)
+	c.right = pieces(c.right[:0], string(c.data[c.at:max(c.at, to)]), excerptCells)
+	left, right := c.left, c.right
+	leftCells, rightCells := cellsOf(left), cellsOf(right)
+	half := excerptCells / 2
+	room := max(half, excerptCells-rightCells)
+	cutLeft, cutRight := from > c.start, !ends
+	for ; leftCells > room; left = left[1:] {
+		leftCells, cutLeft = leftCells-left[0].cells, true
+	}
+	for ; rightCells > excerptCells-leftCells; right = right[:len(right)-1] {
+		rightCells, cutRight = rightCells-right[len(right)-1].cells, true
+	}
+	var text strings.Builder
+	if cutLeft {
+		text.WriteString("…")
+	}
+	for _, p := range left {
+		text.WriteString(p.text)
+	}
+	at := text.Len()
+	for _, p := range right {
+		text.WriteString(p.text)
+	}
+	if cutRight {
+		text.WriteString("…")
+	}
+	return Excerpt{Text: text.String(), At: at}
+}
+
+// piece is one grapheme cluster of a line, escaped, and how wide that is.
+type piece struct {
+	text  string
+	cells int
+}
+
+// pieces appends a line's pieces to list, up to the first that goes past so
+// many cells.
+func pieces(list []piece, line string, cells int) []piece {
+	for state := -1; line != "" && cells >= 0; {
+		p := piece{}
+		p.text, line, p.cells, state = uniseg.FirstGraphemeClusterInString(line, state)
+		if len(p.text) > 1 || p.text[0] < ' ' || p.text[0] > '~' || p.text[0] == '\\' {
+			p.text = Escape(p.text)
+			p.cells = uniseg.StringWidth(p.text)
+		}
+		list = append(list, p)
+		cells -= p.cells
+	}
+	return list
+}
+
+func cellsOf(list []piece) int {
+	n := 0
+	for _, p := range list {
+		n += p.cells
+	}
+	return n
+}
