@@ -1,7 +1,6 @@
 package artifact
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"strings"
@@ -62,19 +61,10 @@ type quoted string
 
 func (q quoted) String() string { return finding.Quote(string(q)) }
 
-// result gives the findings their lines.
+// result gives the findings their places in the file.
 func (c *checker) result() []finding.Finding {
 	list := c.found.Findings()
-	line, at := 1, int64(0)
-	for i := range list {
-		f := &list[i]
-		if f.Offset == nil {
-			continue
-		}
-		line += bytes.Count(c.data[at:*f.Offset], []byte{'\n'})
-		at = *f.Offset
-		f.Line = line
-	}
+	finding.Locate(c.data, list)
 	return list
 }
 
