@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -26,30 +27,47 @@ var errOutput = errors.New("cannot write the result")
 type format string
 
 const (
-	formatText format = "text"
-	formatJSON format = "json"
+	formatText  format = "text"
+	formatJSON  format = "json"
+	formatSARIF format = "sarif"
+	formatJUnit format = "junit"
 )
 
-func (f *format) String() string { return string(*f) }
+// formatFlag is the value of a command's --format: one of those it has.
+type formatFlag struct {
+	to *format
+	of []string
+}
+
+// String implements pflag.Value.
+func (f formatFlag) String() string { return string(*f.to) }
 
 // Set implements pflag.Value.
-func (f *format) Set(s string) error {
-	switch format(s) {
-	case formatText, formatJSON:
-		*f = format(s)
-		return nil
+func (f formatFlag) Set(s string) error {
+	if !slices.Contains(f.of, s) {
+		last := len(f.of) - 1
+		return fmt.Errorf("the formats are %s and %s", strings.Join(f.of[:last], ", "), f.of[last])
 	}
-	return errors.New("the formats are text and json")
+	*f.to = format(s)
+	return nil
 }
 
 // Type implements pflag.Value.
-func (f *format) Type() string { return "text|json" }
+func (f formatFlag) Type() string { return strings.Join(f.of, "|") }
 
-// addFormat gives a command its --format flag.
-func addFormat(cmd *cobra.Command) *format {
+// addFormat gives a command its --format flag: text, json and those named.
+func addFormat(cmd *cobra.Command, more ...format) *format {
 	f := formatText
-	cmd.Flags().Var(&f, "format", "how results are written; json is one object a line")
-	complete(cmd, "format", string(formatText), string(formatJSON))
+	flag := formatFlag{to: &f, of: []string{string(formatText), string(formatJSON)}}
+	usage := "how results are written; json is one object a line"
+	for _, m := range more {
+		flag.of = append(flag.of, string(m))
+	}
+	if len(more) > 0 {
+		usage += ", the others are one document at the end"
+	}
+	cmd.Flags().Var(flag, "format", usage)
+	complete(cmd, "format", flag.of...)
 	return &f
 }
 
@@ -93,8 +111,7 @@ func wantsColour(w io.Writer) bool {
 	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// json writes v as one line. Characters a terminal could act on are escaped,
-// which JSON allows anywhere in a string.
+// json writes v as one line.
 func (p *printer) json(v any) {
 	// A path need not be UTF-8; it is shown with U+FFFD then.
 	line, err := json.Marshal(v, jsontext.AllowInvalidUTF8(true))
@@ -102,20 +119,41 @@ func (p *printer) json(v any) {
 		p.err = errors.Join(p.err, err)
 		return
 	}
-	for i, w := 0, 0; i < len(line); i += w {
+	_, _ = (&shownJSON{w: p.w}).Write(append(line, '\n'))
+}
+
+// document writes v as one indented JSON document.
+func (p *printer) document(v any) {
+	err := json.MarshalWrite(&shownJSON{w: p.w}, v, jsontext.AllowInvalidUTF8(true), jsontext.WithIndent("  "))
+	p.err = errors.Join(p.err, err)
+	p.w.WriteByte('\n')
+}
+
+// shownJSON passes JSON on. Characters a terminal could act on are escaped,
+// which JSON allows anywhere in a string.
+type shownJSON struct {
+	w    *bufio.Writer // keeps its first error
+	held []byte        // the beginning of a character whose rest is to come
+}
+
+func (s *shownJSON) Write(text []byte) (int, error) {
+	s.held = append(s.held, text...)
+	i := 0
+	for w := 0; utf8.FullRune(s.held[i:]); i += w {
 		var r rune
-		r, w = utf8.DecodeRune(line[i:])
+		r, w = utf8.DecodeRune(s.held[i:])
 		switch {
 		case r < utf8.RuneSelf && r != 0x7f || !finding.Unhandy(r):
-			p.w.Write(line[i : i+w])
+			s.w.Write(s.held[i : i+w])
 		case r > 0xffff:
 			r -= 0x10000
-			fmt.Fprintf(p.w, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
+			fmt.Fprintf(s.w, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
 		default:
-			fmt.Fprintf(p.w, `\u%04x`, r)
+			fmt.Fprintf(s.w, `\u%04x`, r)
 		}
 	}
-	p.w.WriteByte('\n')
+	s.held = append(s.held[:0], s.held[i:]...)
+	return len(text), nil
 }
 
 // line writes one line of text. Its arguments are escaped for the terminal.
@@ -134,6 +172,8 @@ const (
 	green  = "32"
 	yellow = "33"
 )
+
+var severityColour = map[finding.Severity]string{finding.Error: red, finding.Warning: yellow}
 
 func (p *printer) paint(colour, text string) painted {
 	if !p.colour || colour == "" {
@@ -157,27 +197,61 @@ func (p *printer) verdict(v freeze.Verdict) painted {
 	return p.paint(colour, fmt.Sprintf("%-9s", string(v)))
 }
 
-// findings writes findings and, once each, what to do about them.
+// findings writes findings with the lines they are on and, once each, what to
+// do about them. Findings of one place stand together above its line.
 func (p *printer) findings(list []finding.Finding) {
 	var hints []string
-	seen := map[string]bool{}
-	for _, f := range list {
-		colour := ""
-		switch f.Severity {
-		case finding.Error:
-			colour = red
-		case finding.Warning:
-			colour = yellow
+	codes := map[string][]string{}
+	for i, f := range list {
+		p.finding(f)
+		if i+1 == len(list) || !samePlace(f, list[i+1]) {
+			p.excerpt(f)
 		}
-		p.line("  %s %s%s: %s%s", p.paint(colour, fmt.Sprintf("%-7s", string(f.Severity))), string(f.Code), where(f), painted(finding.Printable(f.Message)), spec(f))
-		if f.Hint != "" && !seen[f.Hint] {
-			seen[f.Hint] = true
+		if f.Hint == "" {
+			continue
+		}
+		if codes[f.Hint] == nil {
 			hints = append(hints, f.Hint)
+		}
+		if code := string(f.Code); !slices.Contains(codes[f.Hint], code) {
+			codes[f.Hint] = append(codes[f.Hint], code)
 		}
 	}
 	for _, h := range hints {
-		p.line("  next    %s", painted(finding.Printable(h)))
+		of := ""
+		if len(hints) > 1 {
+			of = " (" + strings.Join(codes[h], ", ") + ")"
+		}
+		p.line("  next    %s%s", painted(finding.Printable(h)), of)
 	}
+}
+
+func samePlace(a, b finding.Finding) bool {
+	return a.Offset != nil && b.Offset != nil && *a.Offset == *b.Offset
+}
+
+// finding writes one finding.
+func (p *printer) finding(f finding.Finding) {
+	if f.Code == finding.FindingsUnlisted {
+		p.line("  %-7s %s", "…", painted(finding.Printable(f.Message)))
+		return
+	}
+	p.line("  %s %s", p.paint(severityColour[f.Severity], fmt.Sprintf("%-7s", string(f.Severity))), painted(sentence(f)))
+}
+
+// excerpt writes the line a finding is on, where it is known, with a caret
+// below the place.
+func (p *printer) excerpt(f finding.Finding) {
+	if f.Excerpt.Text == "" {
+		return
+	}
+	p.line("  %7d | %s", f.Line, painted(finding.Printable(f.Excerpt.Text)))
+	p.line("  %7s | %s%s", "", strings.Repeat(" ", f.Excerpt.Caret()), p.paint(severityColour[f.Severity], "^"))
+}
+
+// sentence says what a finding is about and where its rule comes from, escaped.
+func sentence(f finding.Finding) string {
+	return finding.Escape(string(f.Code)+where(f)) + ": " + finding.Printable(f.Message) + finding.Escape(rule(f))
 }
 
 // where says a finding's place.
@@ -192,6 +266,9 @@ func where(f finding.Finding) string {
 	if f.Line > 0 {
 		parts = append(parts, "line "+strconv.Itoa(f.Line))
 	}
+	if f.Column > 0 {
+		parts = append(parts, "column "+strconv.Itoa(f.Column))
+	}
 	if f.Offset != nil {
 		parts = append(parts, "byte "+strconv.FormatInt(*f.Offset, 10))
 	}
@@ -201,11 +278,19 @@ func where(f finding.Finding) string {
 	return " at " + strings.Join(parts, ", ")
 }
 
-func spec(f finding.Finding) string {
-	if f.Spec == "" {
+// rule names a finding's rule and where that comes from.
+func rule(f finding.Finding) string {
+	var parts []string
+	if f.Rule != "" {
+		parts = append(parts, "rule "+f.Rule)
+	}
+	if f.Spec != "" {
+		parts = append(parts, f.Spec)
+	}
+	if parts == nil {
 		return ""
 	}
-	return " (" + f.Spec + ")"
+	return " (" + strings.Join(parts, ", ") + ")"
 }
 
 // bytesCount spells a byte count with thousands apart.

@@ -46,11 +46,17 @@ type ValidateRow struct {
 	// Canonical says whether the file is in the one spelling of its kind.
 	Canonical *bool             `json:"canonical"`
 	Findings  []finding.Finding `json:"findings"`
+	// Bytes is how long the file is; it counts where there is a digest.
+	Bytes int64 `json:"-"`
 }
 
 // Validate judges one file as an artifact or a bounded envelope. An empty kind
 // is told from the file: one JSON value without a type is an artifact,
 // anything else an envelope. "-" is standard input.
+//
+// Findings in the first artifact.MaxFileBytes of the file, which are held in
+// memory, have lines, columns and excerpts; what lies beyond in an envelope has
+// its offset alone.
 func Validate(ctx context.Context, path string, p artifact.Profile, kind Kind) ValidateRow {
 	row := ValidateRow{File: path, Profile: p, Findings: []finding.Finding{}}
 	if kind != "" {
@@ -78,7 +84,8 @@ func (row *ValidateRow) validate(ctx context.Context, kind Kind) error {
 	}
 	defer closeFile()
 	hash := digest.Hash()
-	r = io.TeeReader(r, hash)
+	var size counter
+	r = io.TeeReader(r, io.MultiWriter(hash, &size))
 	head, err := io.ReadAll(io.LimitReader(r, artifact.MaxFileBytes+1))
 	if err != nil {
 		return err
@@ -97,6 +104,7 @@ func (row *ValidateRow) validate(ctx context.Context, kind Kind) error {
 		canonical = a != nil && artifact.IsCanonical(head, a)
 	default:
 		row.Findings, canonical, err = checkEnvelope(head, r)
+		finding.Locate(head, row.Findings)
 	}
 	if err == nil {
 		_, err = io.Copy(io.Discard, r)
@@ -105,9 +113,10 @@ func (row *ValidateRow) validate(ctx context.Context, kind Kind) error {
 		return err
 	}
 	d := digest.Sum(hash)
-	row.Digest, row.Canonical = &d, &canonical
+	row.Digest, row.Canonical, row.Bytes = &d, &canonical, int64(size)
 	if f, built := builtBeside(row.File, d); built {
 		row.Findings = append(row.Findings, f)
+		finding.Sort(row.Findings)
 	}
 	if row.Findings == nil {
 		row.Findings = []finding.Finding{}
@@ -197,6 +206,14 @@ func checkEnvelope(head []byte, rest io.Reader) ([]finding.Finding, bool, error)
 	findings = append(findings, splitter.Findings()...)
 	finding.Sort(findings)
 	return findings, framing == capture.NDJSON && spelling.canonical() && !finding.Failed(findings), nil
+}
+
+// counter counts the bytes written to it.
+type counter int64
+
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(len(p))
+	return len(p), nil
 }
 
 // lines watches whether what is written through it is lines that each begin
