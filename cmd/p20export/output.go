@@ -138,20 +138,25 @@ type shownJSON struct {
 
 func (s *shownJSON) Write(text []byte) (int, error) {
 	s.held = append(s.held, text...)
-	i := 0
+	done, i := 0, 0
 	for w := 0; utf8.FullRune(s.held[i:]); i += w {
-		var r rune
-		r, w = utf8.DecodeRune(s.held[i:])
-		switch {
-		case r < utf8.RuneSelf && r != 0x7f || !finding.Unhandy(r):
-			s.w.Write(s.held[i : i+w])
-		case r > 0xffff:
-			r -= 0x10000
-			fmt.Fprintf(s.w, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
-		default:
-			fmt.Fprintf(s.w, `\u%04x`, r)
+		r := rune(s.held[i])
+		if w = 1; r >= utf8.RuneSelf {
+			r, w = utf8.DecodeRune(s.held[i:])
 		}
+		if r < 0x7f || !finding.Unhandy(r) {
+			continue
+		}
+		s.w.Write(s.held[done:i])
+		done = i + w
+		if r > 0xffff {
+			r -= 0x10000
+			fmt.Fprintf(s.w, `\u%04x`, 0xd800+r>>10)
+			r = 0xdc00 + r&0x3ff
+		}
+		fmt.Fprintf(s.w, `\u%04x`, r)
 	}
+	s.w.Write(s.held[done:i])
 	s.held = append(s.held[:0], s.held[i:]...)
 	return len(text), nil
 }

@@ -36,8 +36,10 @@ func TestSample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	findings := do(t, exitNegative, append([]string{"validate", "--format", "json"}, names...)...)
-	put(t, "malformed/validate.ndjson", findings)
+	for f, name := range map[format]string{formatJSON: "validate.ndjson", formatSARIF: "validate.sarif", formatJUnit: "validate.junit.xml"} {
+		findings := do(t, exitNegative, append([]string{"validate", "--format", string(f)}, names...)...)
+		put(t, filepath.Join("malformed", name), findings)
+	}
 	t.Chdir(sourceDir)
 	compareTrees(t, dir, sampleDir)
 }

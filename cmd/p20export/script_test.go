@@ -84,8 +84,8 @@ func serve(ts *testscript.TestScript, _ bool, args []string) {
 
 // interrupt SIGNAL CODE FILE SIZE ARGS... runs p20export with the arguments,
 // waits until the file has the size, sends the signal, and checks the exit
-// status. Standard input holds the file input.txt, if there is one, and stays
-// open. For the file "-" comments follow until the program has read some.
+// status. What it printed is left in the file output.txt. Standard input holds
+// the file input.txt, if there is one, and stays open. For the file "-" comments follow until the program has read some.
 func interrupt(ts *testscript.TestScript, _ bool, args []string) {
 	signals := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM}
 	size, err := strconv.ParseInt(args[3], 10, 64)
@@ -121,6 +121,7 @@ func interrupt(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(cmd.Process.Signal(signals[args[0]]))
 	<-done
 	ts.Logf("[output]\n%s", out.String())
+	ts.Check(os.WriteFile(ts.MkAbs("output.txt"), out.Bytes(), 0o644))
 	if got := strconv.Itoa(cmd.ProcessState.ExitCode()); got != args[1] {
 		ts.Fatalf("exit status %s, want %s", got, args[1])
 	}

@@ -143,3 +143,37 @@ func TestTerminalProgress(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A line of the input that is shown with a finding cannot act on the terminal,
+// in any format.
+func TestTerminalExcerpts(t *testing.T) {
+	dir := t.TempDir()
+	hostile := filepath.Join(dir, "hostile\x1b[2J\u202e.json")
+	put(t, hostile, []byte("{\"a\x7f\": 1, \"\u202e\u2066\u0085\u009b2J\u200f\ufeff\": 2, \"\x1b]0;title\x07\": 3}"))
+	cut := filepath.Join(dir, "cut.json")
+	put(t, cut, []byte(`{"`+strings.Repeat("\u009b", 300)+`": {"state": "`+strings.Repeat("\x1b[2J", 300)+"\xff\""))
+	envelope := filepath.Join(dir, "envelope.ndjson")
+	put(t, envelope, []byte("{\"type\":\"RAW\",\"\u009b\":\"\u202e\"}\n{\"type\":\"\x1b[31m\"}\n"))
+	for _, f := range []string{"text", "json", "sarif", "junit"} {
+		out := shown(t, program(t, "validate", "--format", f, hostile, cut, envelope))
+		rest := colour.ReplaceAllString(out, "")
+		if i := strings.IndexFunc(strings.ReplaceAll(rest, "\r\n", "\n"), unshowable); i >= 0 {
+			t.Errorf("%s: the input reaches the terminal: %q", f, rest)
+		}
+		if f != "text" {
+			continue
+		}
+		for _, want := range []string{"\x1b[31m^\x1b[0m", `1 | {"a\u007f": 1, "\u202e`, `2 | {"type":"\u001b[31m"}`} {
+			if !strings.Contains(out, want) {
+				t.Errorf("%q is not shown: %q", want, out)
+			}
+		}
+	}
+	for _, plain := range []string{"NO_COLOR=1", "TERM=dumb"} {
+		cmd := program(t, "validate", hostile)
+		cmd.Env = append(cmd.Env, plain)
+		if out := shown(t, cmd); strings.Contains(out, "\x1b") || !strings.Contains(out, " ^\r\n") {
+			t.Errorf("with %s: %q", plain, out)
+		}
+	}
+}

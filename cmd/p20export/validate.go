@@ -22,15 +22,23 @@ anything else an envelope; --kind overrides that. - is standard input.
 
 JSON in another spelling than the canonical one is accepted and reported with
 canonical: false. The digest is of the file's bytes as they are.
+
+Everything that is wrong is listed in document order, up to 100 findings a file,
+each with its JSON Pointer, line, column and byte, its rule and the next step.
+Lines end with LF or CRLF; columns count code points.
+
+--format sarif (SARIF 2.1.0) and --format junit (JUnit XML) write one document
+for all files once every file is judged, and nothing when interrupted.
 ` + exitHelp,
 		Example: `  p20export validate frozen/one-turn.artifact.json
   p20export validate --profile assay --format json frozen/*.artifact.json
+  p20export validate --format sarif frozen/*.artifact.json > findings.sarif
   p20export validate --kind envelope - < frozen/one-turn.envelope.ndjson`,
 		Args: oneOrMore("FILE"),
 	}
 	cmd.Flags().StringVar(&profile, "profile", string(artifact.V1), "limits to keep: v1, or assay for what Assay's mapping takes today")
 	cmd.Flags().StringVar(&kind, "kind", "", "judge as artifact or envelope, whatever the file looks like")
-	f := addFormat(cmd)
+	f := addFormat(cmd, formatSARIF, formatJUnit)
 	complete(cmd, "profile", string(artifact.V1), string(artifact.Assay))
 	complete(cmd, "kind", string(freeze.ArtifactKind), string(freeze.EnvelopeKind))
 	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
@@ -44,17 +52,27 @@ canonical: false. The digest is of the file's bytes as they are.
 		}
 		p := newPrinter(cmd)
 		worst := status(exitDone)
+		var rows []freeze.ValidateRow // of a format that is one document
 		for _, path := range paths {
 			row := freeze.Validate(cmd.Context(), path, prof, k)
 			worst = worst.worse(statusOf(row.Verdict))
-			if *f == formatJSON {
-				p.json(row)
-			} else {
+			switch *f {
+			case formatText:
 				p.validated(row)
+			case formatJSON:
+				p.json(row)
+			default:
+				rows = append(rows, row)
 			}
 			if cmd.Context().Err() != nil {
 				return p.close(context.Cause(cmd.Context()))
 			}
+		}
+		switch *f {
+		case formatSARIF:
+			p.document(newSARIF(rows))
+		case formatJUnit:
+			p.junit(rows)
 		}
 		return p.close(worst.err())
 	}

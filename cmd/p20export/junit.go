@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bufio"
+	"encoding/xml"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/project/freeze"
+)
+
+// junitSuites is JUnit XML as CI systems read it (the schema of Jenkins's xUnit
+// plugin, junit-10.xsd). It has no times: the same files give the same bytes.
+type junitSuites struct {
+	XMLName xml.Name   `xml:"testsuites"`
+	Suite   junitSuite `xml:"testsuite"`
+}
+
+type junitSuite struct {
+	Name     string      `xml:"name,attr"`
+	Tests    int         `xml:"tests,attr"`
+	Failures int         `xml:"failures,attr"`
+	Errors   int         `xml:"errors,attr"`
+	Cases    []junitCase `xml:"testcase"`
+}
+
+// junitCase is one file. Of error, failure and output it has at most one.
+type junitCase struct {
+	Name      string        `xml:"name,attr"`
+	Class     string        `xml:"classname,attr"`
+	Error     *junitProblem `xml:"error"`
+	Failure   *junitProblem `xml:"failure"`
+	SystemOut *junitText    `xml:"system-out"`
+}
+
+type junitProblem struct {
+	Message string `xml:"message,attr"`
+	Type    string `xml:"type,attr"`
+	junitText
+}
+
+// junitText is text as it is, in a CDATA section.
+type junitText struct {
+	Text string `xml:",cdata"`
+}
+
+// junit writes one document of all rows: a malformed file is a failure, one
+// that could not be judged an error. The text is that of --format text.
+func (p *printer) junit(rows []freeze.ValidateRow) {
+	suite := junitSuite{Name: "p20export validate", Tests: len(rows)}
+	for _, row := range rows {
+		c := junitCase{Name: finding.Escape(row.File), Class: "p20export.validate"}
+		switch row.Verdict {
+		case freeze.Accepted:
+			if len(row.Findings) > 0 {
+				c.SystemOut = &junitText{plainFindings(row.Findings)}
+			}
+		case freeze.Malformed:
+			suite.Failures++
+			c.Failure = newJUnitProblem(row)
+		default:
+			suite.Errors++
+			c.Error = newJUnitProblem(row)
+		}
+		suite.Cases = append(suite.Cases, c)
+	}
+	p.w.WriteString(xml.Header)
+	e := xml.NewEncoder(p.w)
+	e.Indent("", "  ")
+	p.err = errors.Join(p.err, e.Encode(junitSuites{Suite: suite}))
+	p.w.WriteByte('\n')
+}
+
+// newJUnitProblem says what is wrong with a row: the first error, then all.
+func newJUnitProblem(row freeze.ValidateRow) *junitProblem {
+	problem := &junitProblem{Type: string(row.Verdict), junitText: junitText{plainFindings(row.Findings)}}
+	if i := slices.IndexFunc(row.Findings, func(f finding.Finding) bool { return f.Severity == finding.Error }); i >= 0 {
+		problem.Message = sentence(row.Findings[i])
+	}
+	return problem
+}
+
+// plainFindings is findings as text without colour. Everything that XML cannot
+// carry (XML 1.0 §2.2) is escaped in it.
+func plainFindings(list []finding.Finding) string {
+	var text strings.Builder
+	p := printer{w: bufio.NewWriter(&text)}
+	p.findings(list)
+	p.w.Flush()
+	return "\n" + text.String()
+}

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"github.com/p20export/p20export/internal/digest"
+	"github.com/p20export/p20export/internal/finding"
+)
+
+// schemaOfSARIF compiles the published schema (testdata/sarif/README.md).
+func schemaOfSARIF(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	text := read(t, "testdata/sarif/sarif-schema-2.1.0.json")
+	if d := digest.Of(text).Hex(); d != "c3b4bb2d6093897483348925aaa73af03b3e3f4bd4ca38cef26dcb4212a2682e" {
+		t.Fatalf("the schema was changed: %s", d)
+	}
+	c := jsonschema.NewCompiler()
+	c.AssertFormat = true
+	c.LoadURL = nil // nothing is fetched
+	if err := c.AddResource(sarifSchema, bytes.NewReader(text)); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := c.Compile(sarifSchema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+func TestSARIF(t *testing.T) {
+	schema := schemaOfSARIF(t)
+	for _, j := range judgedFiles(t) {
+		t.Run(j.name, func(t *testing.T) {
+			out := validated(t, j, formatSARIF)
+			var v any
+			if err := json.Unmarshal(out, &v); err != nil {
+				t.Fatal(err)
+			}
+			if err := schema.Validate(v); err != nil {
+				t.Errorf("%#v", err)
+			}
+			checkSARIF(t, j, out)
+		})
+	}
+}
+
+// The schema refuses what is no SARIF, so that the test above can fail.
+func TestSARIFSchemaRefuses(t *testing.T) {
+	schema := schemaOfSARIF(t)
+	for _, text := range []string{
+		`{}`,
+		`{"version":"2.1.0","runs":[{}]}`,
+		`{"version":"2.1.0","runs":[{"tool":{"driver":{"name":"p","informationUri":"no uri"}}}]}`,
+		`{"version":"2.1.0","runs":[{"tool":{"driver":{"name":"p"}},"results":[{"message":{"text":"m"},"level":"info"}]}]}`,
+		`{"version":"2.1.0","runs":[{"tool":{"driver":{"name":"p"}},"artifacts":[{},{}]}]}`,
+		`{"version":"2.1.0","runs":[{"tool":{"driver":{"name":"p"}},"artifacts":[{"location":{"uri":"%zz"}}]}]}`,
+	} {
+		var v any
+		if err := json.Unmarshal([]byte(text), &v); err != nil {
+			t.Fatal(err)
+		}
+		if schema.Validate(v) == nil {
+			t.Errorf("%s is valid", text)
+		}
+	}
+}
+
+// checkSARIF holds a log against what the JSON rows of the same files say, and
+// against what the schema does not check.
+func checkSARIF(t *testing.T, j judged, out []byte) {
+	t.Helper()
+	var log sarifLog
+	if err := json.Unmarshal(out, &log); err != nil {
+		t.Fatal(err)
+	}
+	run := log.Runs[0]
+	var results []sarifResult
+	var notifications []sarifNotification
+	failed := false
+	for line := range bytes.Lines(validated(t, j, formatJSON)) {
+		var row struct {
+			File     string
+			Verdict  string
+			Digest   *digest.Digest
+			Findings []finding.Finding
+		}
+		if err := json.Unmarshal(line, &row); err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(run.Artifacts, func(a sarifArtifact) bool {
+			return pathOf(t, a.Location.URI) == row.File && (row.Digest == nil) == (a.Hashes == nil) && (row.Digest == nil || a.Hashes.SHA256 == row.Digest.Hex())
+		})
+		if i < 0 {
+			t.Fatalf("no artifact for %q in %+v", row.File, run.Artifacts)
+		}
+		if path := strings.TrimPrefix(row.File, "file://"); run.Artifacts[i].Length != nil && path != "-" && !strings.ContainsRune(path, '\ufffd') {
+			if info, err := os.Stat(path); err != nil || info.Size() != *run.Artifacts[i].Length {
+				t.Errorf("%s: length %d, %v", path, *run.Artifacts[i].Length, err)
+			}
+		}
+		failed = failed || row.Verdict == "error"
+		for _, f := range row.Findings {
+			r := sarifResult{RuleID: f.Code, Level: sarifLevels[f.Severity], Properties: &sarifProperties{f.Rule, f.Spec, f.Hint, f.EventIndex}}
+			l := sarifLocation{Physical: sarifPhysical{Artifact: sarifPlace{URI: run.Artifacts[i].Location.URI, Index: &i}}}
+			if f.Offset != nil {
+				l.Physical.Region = &sarifRegion{StartLine: f.Line, StartColumn: f.Column, ByteOffset: f.Offset}
+			}
+			if f.Pointer != "" {
+				l.Logical = []sarifLogical{{f.Pointer}}
+			}
+			r.Locations = []sarifLocation{l}
+			if row.Verdict == "error" {
+				notifications = append(notifications, sarifNotification{Descriptor: sarifDescriptor{ID: f.Code}, Level: r.Level, Locations: r.Locations})
+			} else {
+				results = append(results, r)
+			}
+		}
+	}
+	if run.Invocations[0].Successful == failed {
+		t.Errorf("executionSuccessful is %t", !failed)
+	}
+	about := run.Tool.Driver
+	for i := range run.Results {
+		r := &run.Results[i]
+		if about.Rules[r.RuleIndex].ID != r.RuleID || r.Message.Text == "" {
+			t.Errorf("result %d: rule %d is not %s, or no message", i, r.RuleIndex, r.RuleID)
+		}
+		r.RuleIndex, r.Message = 0, sarifMessage{}
+		if r.Properties == nil {
+			r.Properties = &sarifProperties{}
+		}
+		physical := &r.Locations[0].Physical
+		if physical.Context != nil {
+			if physical.Context.StartLine != physical.Region.StartLine || len(physical.Context.Snippet.Text) > 2000 {
+				t.Errorf("result %d: context %+v", i, physical.Context)
+			}
+			if s := physical.Region.Snippet; s != nil && !strings.HasSuffix(physical.Context.Snippet.Text, s.Text) {
+				t.Errorf("result %d: %q is not the end of %q", i, s.Text, physical.Context.Snippet.Text)
+			}
+			physical.Context, physical.Region.Snippet = nil, nil
+		}
+	}
+	for i := range run.Invocations[0].Notifications {
+		n := &run.Invocations[0].Notifications[i]
+		if about.Notifications[n.Descriptor.Index].ID != n.Descriptor.ID || n.Message.Text == "" {
+			t.Errorf("notification %d: %+v", i, n)
+		}
+		n.Descriptor.Index, n.Message, n.Properties = 0, sarifMessage{}, nil
+	}
+	if diff := cmp.Diff(results, append([]sarifResult(nil), run.Results...)); diff != "" {
+		t.Errorf("results (-rows +log)\n%s", diff)
+	}
+	if diff := cmp.Diff(notifications, run.Invocations[0].Notifications); diff != "" {
+		t.Errorf("notifications (-rows +log)\n%s", diff)
+	}
+}
+
+// uriCharacters are those of RFC 3986 §2.
+var uriCharacters = regexp.MustCompile(`^([A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-F]{2})*$`)
+
+// pathOf reads a URI reference back; what is not UTF-8 is shown as in a row.
+func pathOf(t *testing.T, uri string) string {
+	t.Helper()
+	u, err := url.Parse(uri)
+	if err != nil || !uriCharacters.MatchString(uri) {
+		t.Fatalf("%q is no URI reference: %v", uri, err)
+	}
+	path := strings.ToValidUTF8(u.Path, "\ufffd")
+	if rest, ok := strings.CutPrefix(path, "./"); ok && strings.Contains(rest, ":") {
+		return rest // a colon in the first segment needs the dot
+	}
+	return path
+}
+
+func TestFileURI(t *testing.T) {
+	for path, want := range map[string]string{
+		"a.json":        "a.json",
+		"a/b c.json":    "a/b%20c.json",
+		"../a#b?c%.x":   "../a%23b%3Fc%25.x",
+		"a:b":           "./a:b",
+		"a\nb\xff":      "a%0Ab%FF",
+		"/tmp/a b.json": "file:///tmp/a%20b.json",
+		"//tmp/a":       "file:////tmp/a",
+		"-":             "-",
+		"./-":           "./-",
+		"日":             "%E6%97%A5",
+	} {
+		if got := fileURI(path); got != want {
+			t.Errorf("%q: %s, want %s", path, got, want)
+		}
+	}
+}
+
+// What is quoted from an input is neither a placeholder nor a link.
+func TestSARIFMessage(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain [1]":               "plain [1]",
+		`the key "{0}" is not`:    `the key "{{0}}" is not`,
+		`"[a](https://b) [c](1)"`: `"\[a](https://b) \[c](1)"`,
+		"\x1b[31m":                `\u001b[31m`,
+	} {
+		if got := newSARIFMessage(text).Text; got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// A finding's rule reaches every format.
+func TestRuleShown(t *testing.T) {
+	f := finding.New(finding.WrongType, "m")
+	f.Rule = "M4"
+	if got, want := sentence(f), "wrong_type: m (rule M4, P20 §8)"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if p := newSARIFProperties(f); p == nil || p.Rule != "M4" {
+		t.Errorf("%+v", p)
+	}
+}
