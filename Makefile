@@ -13,6 +13,8 @@ BIN := $(BUILD)/p20export
 DEMO := $(BUILD)/demo
 SOURCES := $(shell find . -name '*.go' -not -path './.build/*' -not -path '*/.venv/*') go.mod go.sum
 FUZZTIME ?= 60s
+N ?= 20000
+SEED ?= 1
 
 .PHONY: help
 help: ## list the targets
@@ -36,7 +38,7 @@ demo: $(BIN) ## freeze a committed real ADK run, validate and verify it
 	cat $(DEMO)/one-turn.artifact.json
 
 .PHONY: test
-test: check-format check-modules vet staticcheck unit live ## run every check
+test: check-format check-modules vet staticcheck unit conformance differential live ## run every check
 	@echo "all checks passed"
 
 .PHONY: check-format
@@ -67,6 +69,22 @@ unit: ## unit, property, testscript, fuzz corpus, floors, golden files; under -r
 live: harness-adk ## capture every scenario afresh from the real middleware
 	@$(GO) test -race -count=1 -tags live -run '^TestLive' -v ./cmd/p20export
 
+VECTORS := schema/vectors
+.PHONY: conformance
+conformance: $(BIN) ## judge the program and the Python reference by the vectors
+	@cd $(VECTORS)/reference && $(PYTHON) -W error -B -m unittest -q
+	@cd $(VECTORS) && $(PYTHON) -W error -B -m unittest -q run_test
+	@$(PYTHON) -B $(VECTORS)/run.py --jobs 2 --command '$(BIN) validate --format json --kind {kind} --profile {profile} {file}'
+	@$(PYTHON) -B $(VECTORS)/run.py --jobs 2 --command '$(PYTHON) -B $(VECTORS)/reference/validate.py --kind {kind} --profile {profile} {file}'
+
+.PHONY: differential
+differential: ## compare the two validators on N generated files (20000) of a SEED (1)
+	@$(GO) run ./$(VECTORS)/differential -python $(PYTHON) -n $(N) -seed $(SEED)
+
+.PHONY: mutation
+mutation: ## disable each rule's check in turn, run the vectors, and write the table of docs/contract.md (about six minutes)
+	@$(GO) run ./$(VECTORS)/mutation -update
+
 ADK := discovery/harness/adk
 .PHONY: harness-adk
 harness-adk: $(ADK)/.venv/.installed ## install the ADK harness into its virtual environment
@@ -93,11 +111,16 @@ sample: ## make the sample lane anew from the committed captures
 schema: ## make the JSON Schemas anew from the Go types and the sample lane
 	@$(GO) run ./schema/generate
 
+.PHONY: vectors
+vectors: ## write the conformance vectors and the tables of docs/contract.md anew
+	@$(GO) test -count=1 ./$(VECTORS) -run '^(TestVectorsAreAuthored|TestContractTables)$$' -update
+
 .PHONY: regenerate
 regenerate: ## rewrite the sample lane, the schemas and every file that tests compare with
 	@$(GO) test -count=1 ./cmd/p20export -run '^TestCommittedCaptures$$' -update
 	@$(MAKE) sample
 	@$(MAKE) schema
+	@$(MAKE) vectors
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (60s)

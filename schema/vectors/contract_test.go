@@ -1,0 +1,192 @@
+package vectors_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/schema"
+)
+
+const contract = "../../docs/contract.md"
+
+// The tables of the contract are those that are made here from the code and
+// the vectors.
+func TestContractTables(t *testing.T) {
+	b, err := os.ReadFile(contract)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(b)
+	for _, table := range []struct{ name, content string }{
+		{"unsaid", unsaidTable()},
+		{"codes", codesTable()},
+		{"vectors", vectorsTable(load(t))},
+	} {
+		begin, end := "<!-- "+table.name+": made by make vectors -->\n", "<!-- "+table.name+" end -->\n"
+		before, rest, ok1 := strings.Cut(text, begin)
+		got, after, ok2 := strings.Cut(rest, end)
+		if !ok1 || !ok2 {
+			t.Fatalf("the contract has no place for the table of %s", table.name)
+		}
+		want := "\n" + table.content + "\n"
+		text = before + begin + want + end + after
+		if diff := cmp.Diff(want, got); diff != "" && !*update {
+			t.Errorf("the table of %s is out of date: run 'make vectors' and look at what changed\n%s", table.name, diff)
+		}
+	}
+	if *update {
+		if err := os.WriteFile(contract, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func unsaidTable() string {
+	var b strings.Builder
+	b.WriteString("| rules | what a schema cannot say |\n|---|---|\n")
+	seen := make(map[string]bool)
+	for _, name := range []string{schema.Artifact, schema.ArtifactAssay, schema.Envelope} {
+		for _, u := range schema.Unsaid(name) {
+			line := fmt.Sprintf("| %s | %s |\n", strings.Join(u.Rules, ", "), u.Says)
+			if len(u.Rules) > 0 && !seen[line] {
+				seen[line] = true
+				b.WriteString(line)
+			}
+		}
+	}
+	return b.String()
+}
+
+func codesTable() string {
+	rulesOf := make(map[finding.Code][]string)
+	for _, r := range finding.Rules() {
+		rulesOf[r.Code] = append(rulesOf[r.Code], r.ID)
+	}
+	var b strings.Builder
+	b.WriteString("| code | severity | rules | what it means | what to do |\n|---|---|---|---|---|\n")
+	for _, code := range finding.Codes() {
+		about, _ := finding.Describe(code)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", code, about.Severity, strings.Join(rulesOf[code], ", "), cell(about.Meaning), cell(about.Hint))
+	}
+	return b.String()
+}
+
+func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
+
+func vectorsTable(all []vector) string {
+	count := make(map[string][2]int)
+	for _, v := range all {
+		n := count[v.Rule]
+		n[map[string]int{"accepted": 0, "malformed": 1}[v.Outcome]]++
+		count[v.Rule] = n
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d files in all.\n\n| rule | accepted | malformed |\n|---|---|---|\n", len(all))
+	for _, r := range finding.Rules() {
+		fmt.Fprintf(&b, "| [%s](../schema/vectors/cases/%s/) | %d | %d |\n", r.ID, r.ID, count[r.ID][0], count[r.ID][1])
+	}
+	return b.String()
+}
+
+// The codes of the rules are the codes in the vectors, and every other code of
+// the program is shown by a test or a script.
+func TestEveryCodeIsShown(t *testing.T) {
+	ruled, shown := make(map[string]bool), make(map[string]bool)
+	for _, r := range finding.Rules() {
+		if r.Code != "" {
+			ruled[string(r.Code)] = true
+		}
+	}
+	ruled[string(finding.FindingsUnlisted)] = true
+	for _, v := range load(t) {
+		for _, e := range v.Findings {
+			shown[e.Code] = true
+		}
+	}
+	if diff := cmp.Diff(ruled, shown); diff != "" {
+		t.Errorf("the codes of the rules are not those of the vectors: %s", diff)
+	}
+	tests := testSources(t)
+	for _, code := range finding.Codes() {
+		if !shown[string(code)] && !regexp.MustCompile(`\b(`+string(code)+`|finding\.`+constant(t, code)+`)\b`).MatchString(tests) {
+			t.Errorf("no test shows %s", code)
+		}
+	}
+}
+
+// constant is the name of a code in Go.
+func constant(t *testing.T, code finding.Code) string {
+	t.Helper()
+	b, err := os.ReadFile("../../internal/finding/codes.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(`(\w+)\s+Code = "` + string(code) + `"`).FindSubmatch(b)
+	if m == nil {
+		t.Fatalf("%s is no constant", code)
+	}
+	return string(m[1])
+}
+
+// testSources is the text of every test and testscript of the repository, but
+// those about the codes themselves.
+func testSources(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	for _, dir := range []string{"artifact", "capture", "cmd", "discovery", "envelope", "internal/atomicfile", "project"} {
+		err := filepath.WalkDir(filepath.Join("../..", dir), func(path string, d os.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") && !strings.HasSuffix(path, ".txtar") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			b.Write(text)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if b.Len() < 100_000 {
+		t.Fatal("the tests were not found")
+	}
+	return b.String()
+}
+
+// What the contract says of families is what the vectors try.
+func TestContractFamilies(t *testing.T) {
+	b, err := os.ReadFile(contract)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(b), "## 6. Event families")
+	section, _, _ = strings.Cut(section, "\n## ")
+	types, keys, _ := strings.Cut(section, "Further normal forms")
+	_, types, _ = strings.Cut(types, "itself: ")
+	got := strings.Split(strings.TrimSuffix(strings.TrimSpace(types), "."), ", ")
+	if diff := cmp.Diff(eventTypes, got); diff != "" {
+		t.Error(diff)
+	}
+	var stated []string
+	for _, row := range regexp.MustCompile("(?m)^\\| (`.*) \\|").FindAllStringSubmatch(keys, -1) {
+		for name := range strings.FieldsSeq(strings.ReplaceAll(strings.Split(row[1], "|")[0], "`", "")) {
+			stated = append(stated, name)
+		}
+	}
+	var tried []string
+	for _, k := range familyKeys {
+		tried = append(tried, strings.ToLower(k))
+	}
+	slices.Sort(stated)
+	slices.Sort(tried)
+	if diff := cmp.Diff(tried, stated); diff != "" {
+		t.Error(diff)
+	}
+}
