@@ -128,7 +128,7 @@ fuzz: ## run every fuzz target for FUZZTIME (60s)
 	echo "$$name $$package"; $(GO) test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x "$$package"; done
 
 .PHONY: bench
-bench: $(BIN) ## benchmarks, and a 1 GB capture's time and peak memory
+bench: $(BIN) ## benchmarks, and time and peak memory of a 1 GB capture and of hostile files
 	@$(GO) test -run '^$$' -bench . -benchmem ./...
 	@$(GO) run ./internal/bench -program $(BIN)
 

@@ -1,9 +1,10 @@
-// Command bench measures the whole program on a capture of a gigabyte: time,
-// throughput and peak memory of each step.
+// Command bench measures the whole program: time, throughput and peak memory of
+// each step on a capture of a gigabyte, and of validate on hostile files.
 package main
 
 import (
 	"bufio"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -19,10 +20,86 @@ func main() {
 	program := flag.String("program", "p20export", "the program to measure")
 	size := flag.Int64("bytes", 1_000_000_000, "size of the capture")
 	flag.Parse()
-	if err := bench(*program, *size); err != nil {
+	err := bench(*program, *size)
+	if err == nil {
+		err = hostile(*program)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
+}
+
+// measured runs a command that must end with the status, and returns its
+// seconds and its peak memory in MiB.
+func measured(status int, program string, args ...string) (seconds, mib float64, err error) {
+	cmd := exec.Command(program, args...)
+	cmd.Stderr = os.Stderr
+	started := time.Now()
+	err = cmd.Run()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == status {
+		err = nil
+	}
+	if err == nil && cmd.ProcessState.ExitCode() != status {
+		err = fmt.Errorf("exit status %d, not %d", cmd.ProcessState.ExitCode(), status)
+	}
+	if err != nil {
+		return 0, 0, fmt.Errorf("%s: %w", strings.Join(args, " "), err)
+	}
+	rss := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss
+	return time.Since(started).Seconds(), float64(rss) / 1024, nil
+}
+
+func same(s string) func(int) string { return func(int) string { return s } }
+
+// hostile measures validate on malformed files that cost the most to refuse.
+// The goal is a second and 64 MiB for each. The files are written piece by
+// piece: the peak of a child is never below what this program itself holds.
+func hostile(program string) error {
+	dir, err := os.MkdirTemp("", "p20export-bench-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	const largest = 8 << 20
+	fmt.Printf("\nvalidate of hostile files\n%-46s %8s %14s\n", "file", "seconds", "peak RSS (MiB)")
+	for _, file := range []struct {
+		name, before string
+		again        func(i int) string
+		times        int
+		after        string
+	}{
+		{"8 MiB and a byte, one long string", `{"x":"`, same("aaaaaaa\n"), largest / 8, `"}`},
+		{"8 MiB and a byte, brackets", "", same("[["), largest/2 + 1, ""},
+		{"200,000 brackets", "", same("["), 200_000, ""},
+		{"1,000,000 findings: one key again and again", `{"":0`, same(`,"":0`), 1_000_000, "}"},
+		{"1,000,000 findings: messages that are none", `{"messages":[0`, same(",0"), 1_000_000, "]}"},
+		{"800,000 findings: families in an unknown key", `{"x":[0`, same(`,{"raw":0}`), 800_000, "]}"},
+		{"780,000 findings: different keys, near 8 MiB", `{"x":0`, func(i int) string { return fmt.Sprintf(`,"%x":0`, i) }, 780_000, "}"},
+		{"1,000,000 findings: events of an envelope", "", same(`{"type":"RAW"}` + "\n"), 1_000_000, ""},
+		{"1,000,000 findings: messages of an envelope", `{"type":"MESSAGES_SNAPSHOT","messages":[0`, same(",0"), 1_000_000, "]}"},
+	} {
+		path := filepath.Join(dir, "hostile")
+		f, err := os.Create(path)
+		if err != nil {
+			return err
+		}
+		w := bufio.NewWriter(f)
+		w.WriteString(file.before)
+		for i := range file.times {
+			w.WriteString(file.again(i))
+		}
+		w.WriteString(file.after)
+		if err := errors.Join(w.Flush(), f.Close()); err != nil {
+			return err
+		}
+		seconds, mib, err := measured(1, program, "validate", path)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%-46s %8.2f %14.1f\n", file.name, seconds, mib)
+	}
+	return nil
 }
 
 func bench(program string, size int64) error {
@@ -43,15 +120,11 @@ func bench(program string, size int64) error {
 		{"freeze", in("large"), "-o", in("frozen"), "--started-at", "2026-01-31T12:00:00Z"},
 		{"verify", in("frozen/large.artifact.json"), "--record", in("frozen/large.record.json"), "--capture", in("large")},
 	} {
-		cmd := exec.Command(program, step...)
-		cmd.Stderr = os.Stderr
-		started := time.Now()
-		if err := cmd.Run(); err != nil {
-			return fmt.Errorf("%s: %w", strings.Join(step, " "), err)
+		seconds, mib, err := measured(0, program, step...)
+		if err != nil {
+			return err
 		}
-		seconds := time.Since(started).Seconds()
-		rss := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss
-		fmt.Printf("%-8s %8.2f %8.0f %14.1f\n", step[0], seconds, float64(size)/1e6/seconds, float64(rss)/1024)
+		fmt.Printf("%-8s %8.2f %8.0f %14.1f\n", step[0], seconds, float64(size)/1e6/seconds, mib)
 	}
 	return nil
 }

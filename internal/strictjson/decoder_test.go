@@ -404,3 +404,29 @@ func TestZeroDecoder(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A loose decoder reads the same tokens and does not tell names that stand
+// twice.
+func TestLoose(t *testing.T) {
+	text := `{"a":{"x":1,"x":2},"a":[` + strings.Repeat(`{"n":1},`, 40) + `0],"b":{` + strings.Repeat(`"same":1,`, 40) + `"other":2}}`
+	strict, loose := strictjson.NewDecoder([]byte(text)), strictjson.NewDecoder([]byte(text))
+	loose.Loose()
+	repeated := 0
+	for {
+		want, wantErr := strict.Next()
+		got, err := loose.Next()
+		if want.Duplicate {
+			repeated++
+			want.Duplicate = false
+		}
+		if got != want || !errors.Is(err, wantErr) || loose.Pointer() != strict.Pointer() {
+			t.Fatalf("%+v %v at %s, want %+v %v at %s", got, err, loose.Pointer(), want, wantErr, strict.Pointer())
+		}
+		if err != nil {
+			break
+		}
+	}
+	if repeated != 41 {
+		t.Errorf("%d names stand twice, want 41", repeated)
+	}
+}

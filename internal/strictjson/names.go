@@ -5,6 +5,9 @@ import "hash/maphash"
 // fewNames is up to how many names of an object are compared one by one.
 const fewNames = 12
 
+// firstSlots is how large a table begins: a power of two, as it stays.
+const firstSlots = 128
+
 // nameIndex finds a repeated name. Objects of few names are searched; a larger
 // one gets an open-addressing table of indices into the decoder's names, so
 // that a million names cost a few bytes each and no hash of an attacker's
@@ -55,7 +58,7 @@ func (x *nameIndex) enter(data []byte, names []span, first int) {
 	if !x.seeded {
 		x.seed, x.seeded = maphash.MakeSeed(), true
 	}
-	x.tables = append(x.tables, nameTable{first: first, slots: make([]int32, 8*fewNames)})
+	x.tables = append(x.tables, nameTable{first: first, slots: make([]int32, firstSlots)})
 	t := &x.tables[len(x.tables)-1]
 	for i, s := range names[first:] {
 		x.put(t, data, names, i, s)
@@ -75,8 +78,9 @@ func (x *nameIndex) grow(t *nameTable, data []byte, names []span) {
 // put enters s, the i-th name of the object, and reports whether an equal one
 // is there already.
 func (x *nameIndex) put(t *nameTable, data []byte, names []span, i int, s span) bool {
-	slot := int(x.hash(data, s) % uint64(len(t.slots)))
-	for ; t.slots[slot] != 0; slot = (slot + 1) % len(t.slots) {
+	mask := len(t.slots) - 1
+	slot := int(x.hash(data, s)) & mask
+	for ; t.slots[slot] != 0; slot = (slot + 1) & mask {
 		if sameName(data, names[t.first+int(t.slots[slot])-1], s) {
 			return true
 		}

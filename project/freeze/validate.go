@@ -86,17 +86,18 @@ func (row *ValidateRow) validate(ctx context.Context, kind Kind) error {
 	hash := digest.Hash()
 	var size counter
 	r = io.TeeReader(r, io.MultiWriter(hash, &size))
-	head, err := io.ReadAll(io.LimitReader(r, artifact.MaxFileBytes+1))
+	head, err := readHead(r, artifact.MaxFileBytes+1)
 	if err != nil {
 		return err
 	}
+	seen := look(head)
 	if kind == "" {
-		kind = kindOf(head)
+		kind = seen.kind
 		row.Kind = &kind
 	}
 	canonical := false
 	switch {
-	case kind == ArtifactKind && isRecord(head):
+	case kind == ArtifactKind && seen.record:
 		row.Findings = []finding.Finding{finding.New(finding.NotArtifact, "the file is a record (an in-toto Statement), not an artifact")}
 	case kind == ArtifactKind:
 		var a *artifact.Artifact
@@ -124,47 +125,64 @@ func (row *ValidateRow) validate(ctx context.Context, kind Kind) error {
 	return nil
 }
 
-// kindOf tells an artifact from an envelope by what the file begins with.
-func kindOf(head []byte) Kind {
-	var o strictjson.Object
-	value, err := o.ReadText(new(strictjson.Decoder), head)
-	_, typed := o.Get("type")
-	switch {
-	case err == nil && (value.Kind != strictjson.ObjectStart || typed):
-		return EnvelopeKind
-	case err == nil:
-		return ArtifactKind
+// readHead reads up to limit bytes. It doubles its memory, as io.ReadAll does
+// not, and so leaves little behind for a file of 8 MiB.
+func readHead(r io.Reader, limit int) ([]byte, error) {
+	head := make([]byte, 0, 64<<10)
+	for len(head) < limit {
+		if len(head) == cap(head) {
+			head = append(make([]byte, 0, min(2*cap(head), limit)), head...)
+		}
+		n, err := r.Read(head[len(head):cap(head)])
+		head = head[:len(head)+n]
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
-	// Not one JSON value. It is a damaged artifact when it begins as one would:
-	// with an object whose first key is not type.
+	return head, nil
+}
+
+// looks is what a file looks like before it is judged.
+type looks struct {
+	kind   Kind
+	record bool // it has the _type of an in-toto Statement, as records do
+}
+
+// look tells an artifact from an envelope: what begins with an object that has
+// no key type, as far as it can be read, is an artifact.
+func look(head []byte) looks {
 	d := strictjson.NewDecoder(head)
+	d.Loose()
 	if t, err := d.Next(); err != nil || t.Kind != strictjson.ObjectStart {
-		return EnvelopeKind
+		return looks{kind: EnvelopeKind}
 	}
+	l := looks{kind: ArtifactKind}
 	for {
 		t, err := d.Next()
 		if err != nil || t.Kind == strictjson.ObjectEnd {
-			return ArtifactKind
+			return l
 		}
-		if name, _ := d.Text(t); name == "type" {
-			return EnvelopeKind
-		}
+		name, _ := d.Text(t)
 		value, err := d.Next()
-		if err == nil {
-			_, err = d.Skip(value)
+		switch {
+		case err != nil:
+			if name == "type" {
+				l.kind = EnvelopeKind
+			}
+			return l
+		case name == "type":
+			l.kind = EnvelopeKind
+		case name == "_type":
+			text := strictjson.Value{Kind: value.Kind, Raw: d.Bytes(value)}
+			l.record = text.Is(project.StatementType)
 		}
-		if err != nil {
-			return ArtifactKind
+		if _, err := d.Skip(value); err != nil {
+			return l
 		}
 	}
-}
-
-// isRecord reports whether a file is an in-toto Statement, as records are.
-func isRecord(head []byte) bool {
-	var o strictjson.Object
-	_, err := o.ReadText(new(strictjson.Decoder), head)
-	kind, _ := o.Get("_type")
-	return err == nil && kind.Is(project.StatementType)
 }
 
 // builtBeside looks for the record beside an artifact or envelope, and says so

@@ -80,7 +80,7 @@ func run(ctx context.Context, rule string, update bool) error {
 		case len(results[i]) == 0:
 			errs[i] = fmt.Errorf("%s: no vector notices that its check is disabled", m.rule)
 		}
-		fmt.Printf("%-4s %3d vectors fail  %s\n", m.rule, len(results[i]), m.does)
+		fmt.Printf("%-4s %4d vectors fail: %s\n", m.rule, len(results[i]), m.does)
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/p20export/p20export/internal/finding"
+)
+
+// Every rule has its mutant, what each changes is still in the source, and the
+// contract has the outcome of each.
+func TestMutants(t *testing.T) {
+	var rules, mutated []string
+	for _, r := range finding.Rules() {
+		rules = append(rules, r.ID)
+	}
+	text, err := os.ReadFile(filepath.Join("../../..", contract))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), tableBegin)
+	for _, m := range mutants {
+		mutated = append(mutated, m.rule)
+		source, err := os.ReadFile(filepath.Join("../../..", m.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(source), m.old); n != 1 || m.old == m.new {
+			t.Errorf("%s: what it changes stands %d times in %s", m.rule, n, m.file)
+		}
+		if !strings.Contains(table, "| "+m.rule+" | "+m.does+" | ") {
+			t.Errorf("%s: the contract's table lacks it: run 'make mutation'", m.rule)
+		}
+	}
+	if diff := cmp.Diff(rules, mutated); diff != "" {
+		t.Error(diff)
+	}
+}
