@@ -84,6 +84,9 @@ func TestDescriptions(t *testing.T) {
 		default:
 			t.Errorf("%s has severity %q", code, about.Severity)
 		}
+		if about.Severity != finding.Info && about.Hint == "" {
+			t.Errorf("%s does not say what to do", code)
+		}
 		if about.Meaning == "" {
 			t.Errorf("%s has no meaning", code)
 		}
