@@ -198,12 +198,20 @@ func (c *checker) unknown(name string, t strictjson.Token) bool {
 		c.smuggled(name, f, t)
 		return true
 	}
-	c.faultInside("A3", "M6", t.Start, "the key %s is not part of the contract", quoted(name))
+	c.faultInside("A3", "M6", t.Start, func() finding.Finding {
+		f := finding.Breach("A3", "the key %s is not part of the contract", finding.Quote(name))
+		if key, ok := meant(name); ok {
+			f = f.Hinting("if it is meant as %s, spell it so; else remove it", key)
+		}
+		return f
+	})
 	return false
 }
 
 func (c *checker) smuggled(name, family string, t strictjson.Token) {
-	c.faultInside("A4", "M7", t.Start, "the key %s brings in %s; an artifact holds no other AG-UI event family", quoted(name), family)
+	c.faultInside("A4", "M7", t.Start, func() finding.Finding {
+		return finding.Breach("A4", "the key %s brings in %s; an artifact holds no other AG-UI event family", finding.Quote(name), family)
+	})
 }
 
 func (c *checker) repeated(t strictjson.Token) {
@@ -212,16 +220,16 @@ func (c *checker) repeated(t strictjson.Token) {
 }
 
 // faultInside is fault of a rule that has one number for the artifact and one
-// for what is in its messages.
-func (c *checker) faultInside(wrapper, message string, start int, format string, args ...any) {
+// for what is in its messages. make is called only for what will be listed.
+func (c *checker) faultInside(wrapper, message string, start int, make func() finding.Finding) {
 	if c.found.Past(int64(start)) {
 		return
 	}
-	rule, p := wrapper, c.json.Pointer()
+	f, p := make().Under(wrapper), c.json.Pointer()
 	if strings.HasPrefix(string(p), "/messages/") {
-		rule = message
+		f = f.Under(message)
 	}
-	c.found.Add(finding.Breach(rule, format, args...).At(int64(start)).On(p))
+	c.found.Add(f.At(int64(start)).On(p))
 }
 
 // walk reads over the value that t begins, reporting keys inside it that bring
@@ -259,10 +267,15 @@ func (c *checker) walk(t strictjson.Token, quiet bool) (err error) {
 // text reads one string of the contract.
 func (c *checker) text(t strictjson.Token, key text, rules textRules) error {
 	fault := func(rule, format string, args ...any) {
-		if !c.found.Past(int64(t.Start)) {
-			p := c.json.Pointer()
-			c.found.Add(finding.Breach(rule, "%s %s", p, fmt.Sprintf(format, args...)).At(int64(t.Start)).On(p))
+		if c.found.Past(int64(t.Start)) {
+			return
 		}
+		p := c.json.Pointer()
+		f := finding.Breach(rule, "%s %s", p, fmt.Sprintf(format, args...)).At(int64(t.Start)).On(p)
+		if t.Kind == strictjson.Null {
+			f = f.Hinting("null is not absence: leave an optional key out, give a required one its string")
+		}
+		c.found.Add(f)
 	}
 	if t.Kind != strictjson.String {
 		fault(rules.kind, "is %s where a string belongs", t.Kind)

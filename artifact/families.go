@@ -70,3 +70,26 @@ func lower(r rune) rune {
 	}
 	return r
 }
+
+// meantKeys has the keys of the contract under their normal forms, with and
+// without the ending of references.
+var meantKeys = func() map[string]string {
+	all := make(map[string]string)
+	for _, key := range []string{
+		"schema", "framework", "surface", "thread_id_ref", "run_id_ref", "parent_run_id_ref", "started_at", "finished_at",
+		"messages", "terminal_event", "error_code", "error_message", "id", "role", "content", "name",
+	} {
+		all[normal(key)] = key
+		all[normal(strings.TrimSuffix(key, "_ref"))] = key
+	}
+	return all
+}()
+
+// meant returns the key of the contract that an unknown key looks like, such as
+// the name upstream has for it.
+func meant(name string) (key string, ok bool) {
+	if len(name) <= longestFamily {
+		key, ok = meantKeys[normal(name)]
+	}
+	return key, ok
+}

@@ -72,7 +72,7 @@ func TestCaptureDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "one-turn.v2")
 	m := write(t, create(t, dir, nil), EndEOF, "data: a\n", "\ndata", ": b\n\n")
 	c := open(t, dir+"/", "")
-	if c.Name() != "one-turn" || c.Path() != dir+"/" || c.Framing() != SSE {
+	if c.Name() != "one-turn.v2" || c.Path() != dir+"/" || c.Framing() != SSE {
 		t.Errorf("name %q, path %q, framing %q", c.Name(), c.Path(), c.Framing())
 	}
 	frames, err := readAll(t, c)
@@ -190,7 +190,7 @@ func TestNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir("up.d/in")
-	for path, want := range map[string]string{"a.sse": "a", "x/y.tar.gz": "y.tar", "dir.v1//": "dir", ".": "in", "..": "up", "/": "capture", ".hidden": ".hidden", "a.": "a"} {
+	for path, want := range map[string]string{"a.sse": "a", "x/y.tar.gz": "y.tar", "dir.v1//": "dir", ".": "in", "..": "up.d", "/": "capture", ".hidden": ".hidden", "a.": "a"} {
 		if got := BaseName(path); got != want {
 			t.Errorf("BaseName(%q) = %q, want %q", path, got, want)
 		}

@@ -172,8 +172,9 @@ func peek(r io.Reader) ([]byte, error) {
 	return buf, nil
 }
 
-// BaseName returns the last element of a path less its last extension. A name
-// that is nothing but an extension is kept whole.
+// BaseName returns the last element of a path, that of a file less its last
+// extension. A name that is nothing but an extension is kept whole, and so is
+// that of a directory: what stands after a point there is a version.
 func BaseName(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs
@@ -181,6 +182,9 @@ func BaseName(path string) string {
 	base := filepath.Base(path)
 	if base == string(filepath.Separator) {
 		return "capture"
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return base
 	}
 	if name := strings.TrimSuffix(base, filepath.Ext(base)); name != "" {
 		return name

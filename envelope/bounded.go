@@ -42,7 +42,11 @@ func Check(frames Frames) ([]finding.Finding, error) {
 		read++
 		e, err := s.scan(frame)
 		if err != nil {
-			c.found.Add(unreadable(frame, err))
+			f := unreadable(frame, err)
+			if f.Code == finding.JSONSyntax || f.Code == finding.JSONTrailing {
+				f = f.Hinting("correct the JSON at the caret; in JSON lines each event stands on one line, and alone on it")
+			}
+			c.found.Add(f)
 			continue
 		}
 		c.event(e)

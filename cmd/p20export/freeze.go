@@ -26,10 +26,10 @@ func newFreeze() *cobra.Command {
   NAME.envelope.ndjson   the bounded envelope behind it: three events, for review
   NAME.record.json       how it was made: projection, digests, every omission
 
-NAME is the capture's base name, with .N added when it holds several runs. A run
-is frozen whole or refused with every reason; a refused run writes nothing.
-Files that exist are never overwritten: the same bytes count as done, others are
-an error.
+NAME is the capture's base name (a file's less its extension), with .N added
+when it holds several runs. A run is frozen whole or refused with every reason;
+a refused run writes nothing. Files that exist are never overwritten: the same
+bytes count as done, others are an error.
 
 Projections:
   emitted-snapshot       the run's only MESSAGES_SNAPSHOT as it is; refuses any

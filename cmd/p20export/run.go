@@ -132,7 +132,53 @@ sync or branch correctness.
 	}
 	root.SetVersionTemplate("p20export {{.Version}}\n")
 	root.AddCommand(newCapture(), newInspect(), newFreeze(), newValidate(), newVerify(), newSchema(), newVersion())
+	root.SetHelpCommand(newHelp(root))
+	strictCompletion(root)
 	return root
+}
+
+// newHelp is cobra's help command, but that an unknown topic is a usage error.
+func newHelp(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [command]",
+		Short: "Help about any command",
+		Long:  "Help about any command, as p20export COMMAND --help gives it.",
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return names(root), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			cmd, _, err := root.Find(args)
+			if err != nil {
+				return err
+			}
+			return cmd.Help()
+		},
+	}
+}
+
+func names(root *cobra.Command) (all []string) {
+	for _, cmd := range root.Commands() {
+		all = append(all, cmd.Name())
+	}
+	return all
+}
+
+// strictCompletion makes an unknown shell a usage error: what completion prints
+// is sourced.
+func strictCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() != "completion" {
+			continue
+		}
+		cmd.Args = cobra.ArbitraryArgs
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return fmt.Errorf("shell %q is not known; the shells are %s", args[0], strings.Join(names(cmd), ", "))
+		}
+	}
 }
 
 const exitHelp = `

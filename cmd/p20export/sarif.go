@@ -53,6 +53,7 @@ type sarifDriver struct {
 type sarifAbout struct {
 	ID               finding.Code         `json:"id"`
 	ShortDescription sarifMessage         `json:"shortDescription"`
+	HelpURI          string               `json:"helpUri"`
 	Help             *sarifMessage        `json:"help,omitempty"`
 	Configuration    sarifConfiguration   `json:"defaultConfiguration"`
 	Properties       sarifAboutProperties `json:"properties"`
@@ -186,7 +187,7 @@ func newSARIF(rows []freeze.ValidateRow) sarifLog {
 	for _, row := range rows {
 		place := files.add(row)
 		for _, f := range row.Findings {
-			level, message, locations := sarifLevels[f.Severity], newSARIFMessage(f.Message), []sarifLocation{newSARIFLocation(place, f)}
+			level, message, locations := sarifLevels[f.Severity], newSARIFMessage(said(f)), []sarifLocation{newSARIFLocation(place, f)}
 			if row.Verdict == freeze.Failed {
 				did.Notifications = append(did.Notifications, sarifNotification{sarifDescriptor{f.Code, noticeIndex[f.Code]}, level, message, locations, newSARIFProperties(f)})
 			} else {
@@ -218,6 +219,7 @@ func sarifAbouts(rows []freeze.ValidateRow, failed bool) ([]sarifAbout, map[find
 		a := sarifAbout{
 			ID:               code,
 			ShortDescription: newSARIFMessage(about.Meaning),
+			HelpURI:          codesURI,
 			Configuration:    sarifConfiguration{sarifLevels[about.Severity]},
 			Properties:       sarifAboutProperties{about.Severity, about.Spec},
 		}
@@ -304,6 +306,18 @@ func newSARIFProperties(f finding.Finding) *sarifProperties {
 		return nil
 	}
 	return &p
+}
+
+// codesURI is the table of finding codes.
+const codesURI = "https://github.com/p20export/p20export/blob/main/docs/contract.md#11-finding-codes"
+
+// said is all of a finding that a reader of a message alone needs.
+func said(f finding.Finding) string {
+	text := f.Message + rule(f)
+	if f.Hint != "" {
+		text += ". Next: " + f.Hint
+	}
+	return text
 }
 
 // newSARIFMessage makes a plain text message. Braces would be placeholders and

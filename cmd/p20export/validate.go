@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,8 +18,10 @@ func newValidate() *cobra.Command {
 		Short: "Judge artifacts and bounded envelopes",
 		Long: `Judge each FILE strictly against the v1 contract (a pre-proof draft, P20 §14):
 as an artifact, or as a bounded envelope of RUN_STARTED, one MESSAGES_SNAPSHOT
-and one terminal event. A file of one JSON value without a type is an artifact,
-anything else an envelope; --kind overrides that. - is standard input.
+and one terminal event. Which of the two a file is says its name
+(.artifact.json, .envelope.ndjson), else how it begins: an object with the key
+type, a list or an event stream begins an envelope, all else is an artifact;
+--kind overrides that. - is standard input.
 
 JSON in another spelling than the canonical one is accepted and reported with
 canonical: false. The digest is of the file's bytes as they are.
@@ -51,11 +54,12 @@ for all files once every file is judged, and nothing when interrupted.
 			return fmt.Errorf("kind %q is not known: %w", kind, err)
 		}
 		p := newPrinter(cmd)
-		worst := status(exitDone)
+		worst, count := status(exitDone), map[freeze.Verdict]int{}
 		var rows []freeze.ValidateRow // of a format that is one document
 		for _, path := range paths {
 			row := freeze.Validate(cmd.Context(), path, prof, k)
 			worst = worst.worse(statusOf(row.Verdict))
+			count[row.Verdict]++
 			switch *f {
 			case formatText:
 				p.validated(row)
@@ -69,6 +73,8 @@ for all files once every file is judged, and nothing when interrupted.
 			}
 		}
 		switch *f {
+		case formatText:
+			p.validatedAll(count)
 		case formatSARIF:
 			p.document(newSARIF(rows))
 		case formatJUnit:
@@ -77,6 +83,21 @@ for all files once every file is judged, and nothing when interrupted.
 		return p.close(worst.err())
 	}
 	return cmd
+}
+
+// validatedAll counts several files by their verdicts.
+func (p *printer) validatedAll(count map[freeze.Verdict]int) {
+	var said []string
+	total := 0
+	for _, v := range []freeze.Verdict{freeze.Accepted, freeze.Malformed, freeze.Failed} {
+		if n := count[v]; n > 0 {
+			said = append(said, fmt.Sprintf("%d %s", n, v))
+			total += n
+		}
+	}
+	if total > 1 {
+		p.line("%d files: %s", total, strings.Join(said, ", "))
+	}
 }
 
 func (p *printer) validated(row freeze.ValidateRow) {

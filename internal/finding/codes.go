@@ -109,6 +109,7 @@ const (
 	TooLarge           Code = "file_too_large"
 	NotObject          Code = "not_an_object"
 	NotArtifact        Code = "not_an_artifact"
+	NotCanonical       Code = "not_canonical"
 	KeyUnknown         Code = "key_unknown"
 	ExtraEventFamily   Code = "extra_event_family"
 	KeyMissing         Code = "key_missing"

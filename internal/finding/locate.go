@@ -10,7 +10,7 @@ import (
 )
 
 // Excerpt is the line around a finding's place, as a terminal may show it: what
-// Escape makes of it, cut on both sides where it is long. The zero value is
+// Printable makes of it, cut on both sides where it is long. The zero value is
 // none.
 type Excerpt struct {
 	// Text is the line, with … where it is cut.
@@ -157,8 +157,8 @@ func pieces(list []piece, line string, cells int) []piece {
 	for state := -1; line != "" && cells >= 0; {
 		p := piece{}
 		p.text, line, p.cells, state = uniseg.FirstGraphemeClusterInString(line, state)
-		if len(p.text) > 1 || p.text[0] < ' ' || p.text[0] > '~' || p.text[0] == '\\' {
-			p.text = Escape(p.text)
+		if len(p.text) > 1 || p.text[0] < ' ' || p.text[0] > '~' {
+			p.text = Printable(p.text)
 			p.cells = uniseg.StringWidth(p.text)
 		}
 		list = append(list, p)

@@ -40,7 +40,7 @@ func TestLocate(t *testing.T) {
 		{"at the LF of CRLF", "{\r⌖\n}", 1, 3, "{\n ^"},
 		{"at the CR of CRLF", "{⌖\r\n}", 1, 2, "{\n ^"},
 		{"a CR alone ends no line", "a\rb⌖c", 1, 4, "a\\rbc\n    ^"},
-		{"escaped to several", "\t\x1b[31m⌖x\u202e\\", 1, 7, "\\t\\u001b[31mx\\u202e\\\\\n            ^"},
+		{"escaped to several", "\t\x1b[31m⌖x\u202e\\", 1, 7, "\\t\\u001b[31mx\\u202e\\\n            ^"},
 		{"under the escape itself", "ab⌖\x07c", 1, 3, "ab\\u0007c\n  ^"},
 		{"not UTF-8", "\xff\xfe⌖\xfd", 1, 3, "\\xff\\xfe\\xfd\n        ^"},
 		{"wide", "日本⌖語", 1, 3, "日本語\n    ^"},

@@ -13,7 +13,7 @@ import (
 
 // A rule of the contract's text: its number, its code where it has one, and
 // where it comes from.
-var ruleText = regexp.MustCompile("(?m)^\\*\\*([A-Z]\\d+)\\.\\*\\* (.*)$")
+var ruleText = regexp.MustCompile("(?m)^<a id=\"[A-Z]\\d+\"></a>\\*\\*([A-Z]\\d+)\\.\\*\\* (.*)$")
 
 // The rules in code are those of docs/contract.md, in its order, with the code
 // and the origin it states.

@@ -77,7 +77,8 @@ var table = map[Code]About{
 
 	TooLarge:           {Error, "the file is larger than its limit", "P20 §8.3", "keep the file within its limit: freeze a run of fewer or shorter messages"},
 	NotObject:          {Error, "not a JSON object", "P20 §12", "give one JSON object with the keys of the contract"},
-	NotArtifact:        {Error, "the file is a record, which says how an artifact came about", "P20 §12", "check it with: p20export verify ARTIFACT --record RECORD --capture CAPTURE"},
+	NotArtifact:        {Info, "the file is a record, which says how an artifact came about", "P20 §12", "check it with: p20export verify ARTIFACT --record RECORD --capture CAPTURE"},
+	NotCanonical:       {Info, "an artifact that is accepted in another spelling than the canonical one", "P20 §8", "nothing is wrong; p20export freeze writes the canonical form, and equal artifacts have equal digests only in it"},
 	KeyUnknown:         {Error, "a key the contract does not have", "P20 §8", "remove the key; nothing else may enter v1"},
 	ExtraEventFamily:   {Error, "a key, role, terminal value or event that brings in another AG-UI event family", "P20 §7", "an artifact holds one bounded run envelope and nothing beside it; remove it"},
 	KeyMissing:         {Error, "a required key is absent", "P20 §8.1", "add the key; p20export freeze writes all that are required"},

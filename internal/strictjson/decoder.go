@@ -229,7 +229,10 @@ func (d *Decoder) name(top *level) (Token, error) {
 
 func (d *Decoder) value() (Token, error) {
 	c, ok := d.peek()
-	if !ok {
+	switch {
+	case !ok && !d.begun && d.pos == 0:
+		return Token{}, d.syntax("the text is empty")
+	case !ok:
 		return Token{}, d.syntax("a value is missing")
 	}
 	switch c {
@@ -299,7 +302,7 @@ func (d *Decoder) number() (Token, error) {
 		d.pos++
 	} else if !d.digits() {
 		if d.pos == start {
-			return Token{}, d.syntax("not a JSON value")
+			return Token{}, d.notValue()
 		}
 		return Token{}, d.syntax("a digit is missing")
 	}
@@ -320,6 +323,28 @@ func (d *Decoder) number() (Token, error) {
 	}
 	d.valueSeen()
 	return Token{Kind: Number, Start: start, End: d.pos}, nil
+}
+
+// beginnings are what files that are not JSON often begin with.
+var beginnings = []struct{ bytes, says, hint string }{
+	{"\xef\xbb\xbf", "a byte order mark stands before the value", "save the file as UTF-8 without a byte order mark"},
+	{"\xff\xfe", "the text begins as UTF-16", "save the file as UTF-8"},
+	{"\xfe\xff", "the text begins as UTF-16", "save the file as UTF-8"},
+	{"\x1f\x8b", "the text begins as gzip", "decompress the file first"},
+	{"<", "the text begins as HTML or XML", "look at where the file came from; an error page was perhaps saved for it"},
+}
+
+// notValue is the finding that no value begins at the decoder's place.
+func (d *Decoder) notValue() error {
+	if !d.begun {
+		for _, b := range beginnings {
+			if bytes.HasPrefix(d.data[d.pos:], []byte(b.bytes)) {
+				f := finding.New(finding.JSONSyntax, "%s", b.says)
+				return f.Hinting("%s", b.hint).At(int64(d.pos))
+			}
+		}
+	}
+	return d.syntax("not a JSON value")
 }
 
 func (d *Decoder) digits() bool {

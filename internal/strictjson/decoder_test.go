@@ -138,7 +138,7 @@ func TestRefusals(t *testing.T) {
 	)
 	for _, r := range []refusal{
 		// No value.
-		{"", syntax, 0, "", "a value is missing"},
+		{"", syntax, 0, "", "the text is empty"},
 		{" \r\n\t", syntax, 4, "", "a value is missing"},
 		{"[", syntax, 1, "/0", "a value is missing"},
 		{"[1,", syntax, 3, "/1", "a value is missing"},
@@ -151,7 +151,12 @@ func TestRefusals(t *testing.T) {
 		{"NaN", syntax, 0, "", noValue},
 		{"Infinity", syntax, 0, "", noValue},
 		{"// c\n1", syntax, 0, "", noValue},
-		{"\ufeff{}", syntax, 0, "", noValue},
+		{"\ufeff{}", syntax, 0, "", "a byte order mark stands before the value"},
+		{"\xff\xfe{\x00}\x00", syntax, 0, "", "the text begins as UTF-16"},
+		{"\xfe\xff\x00{\x00}", syntax, 0, "", "the text begins as UTF-16"},
+		{"\x1f\x8b\x08\x00", syntax, 0, "", "the text begins as gzip"},
+		{" <html>", syntax, 1, "", "the text begins as HTML or XML"},
+		{"[<]", syntax, 1, "/0", noValue},
 		{"\xff", syntax, 0, "", noValue},
 		{"\x00", syntax, 0, "", noValue},
 		{"\v1", syntax, 0, "", noValue},

@@ -2,10 +2,12 @@ package freeze
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/p20export/p20export/artifact"
@@ -51,8 +53,8 @@ type ValidateRow struct {
 }
 
 // Validate judges one file as an artifact or a bounded envelope. An empty kind
-// is told from the file: one JSON value without a type is an artifact,
-// anything else an envelope. "-" is standard input.
+// is told from the file's name, else from how it begins (look). "-" is standard
+// input.
 //
 // Findings in the first artifact.MaxFileBytes of the file, which are held in
 // memory, have lines, columns and excerpts; what lies beyond in an envelope has
@@ -92,17 +94,23 @@ func (row *ValidateRow) validate(ctx context.Context, kind Kind) error {
 	}
 	seen := look(head)
 	if kind == "" {
-		kind = seen.kind
+		kind = cmp.Or(kindByName(row.File), seen.kind)
 		row.Kind = &kind
 	}
 	canonical := false
 	switch {
-	case kind == ArtifactKind && seen.record:
-		row.Findings = []finding.Finding{finding.New(finding.NotArtifact, "the file is a record (an in-toto Statement), not an artifact")}
 	case kind == ArtifactKind:
 		var a *artifact.Artifact
 		a, row.Findings = artifact.Decode(head, row.Profile)
 		canonical = a != nil && artifact.IsCanonical(head, a)
+		switch {
+		case seen.record:
+			row.inform(finding.New(finding.NotArtifact, "the file is a record (an in-toto Statement), not an artifact"))
+		case a != nil && !canonical:
+			at := max(0, differenceAt(head, artifact.Encode(a)))
+			row.inform(finding.New(finding.NotCanonical, "the canonical form differs from here on").At(int64(at)))
+			finding.Locate(head, row.Findings)
+		}
 	default:
 		row.Findings, canonical, err = checkEnvelope(head, r)
 		finding.Locate(head, row.Findings)
@@ -116,13 +124,29 @@ func (row *ValidateRow) validate(ctx context.Context, kind Kind) error {
 	d := digest.Sum(hash)
 	row.Digest, row.Canonical, row.Bytes = &d, &canonical, int64(size)
 	if f, built := builtBeside(row.File, d); built {
-		row.Findings = append(row.Findings, f)
-		finding.Sort(row.Findings)
+		row.inform(f)
 	}
 	if row.Findings == nil {
 		row.Findings = []finding.Finding{}
 	}
 	return nil
+}
+
+// inform adds what is worth knowing and no fault.
+func (row *ValidateRow) inform(f finding.Finding) {
+	row.Findings = append(row.Findings, f)
+	finding.Sort(row.Findings)
+}
+
+// kindByName is the kind that freeze would have written under a name.
+func kindByName(path string) Kind {
+	switch {
+	case strings.HasSuffix(path, artifactSuffix):
+		return ArtifactKind
+	case strings.HasSuffix(path, envelopeSuffix):
+		return EnvelopeKind
+	}
+	return ""
 }
 
 // readHead reads up to limit bytes. It doubles its memory, as io.ReadAll does
@@ -151,13 +175,23 @@ type looks struct {
 	record bool // it has the _type of an in-toto Statement, as records do
 }
 
-// look tells an artifact from an envelope: what begins with an object that has
-// no key type, as far as it can be read, is an artifact.
+// eventStream is how an event stream begins: a field or a comment.
+var eventStream = regexp.MustCompile(`^(data|event|id|retry)?:`)
+
+// look tells an artifact from an envelope: an envelope begins with an object
+// that has the key type, with a list, or as an event stream does.
 func look(head []byte) looks {
-	d := strictjson.NewDecoder(head)
+	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\ufeff")), " \t\r\n")
+	if !bytes.HasPrefix(text, []byte("{")) {
+		if bytes.HasPrefix(text, []byte("[")) || eventStream.Match(text) {
+			return looks{kind: EnvelopeKind}
+		}
+		return looks{kind: ArtifactKind}
+	}
+	d := strictjson.NewDecoder(text)
 	d.Loose()
-	if t, err := d.Next(); err != nil || t.Kind != strictjson.ObjectStart {
-		return looks{kind: EnvelopeKind}
+	if _, err := d.Next(); err != nil {
+		return looks{kind: ArtifactKind}
 	}
 	l := looks{kind: ArtifactKind}
 	for {

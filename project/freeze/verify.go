@@ -38,6 +38,7 @@ func Verify(ctx context.Context, artifactPath, recordPath, capturePath string, p
 	} else if finding.Failed(v.row.Findings) {
 		v.row.Verdict = Differs
 	}
+	finding.Sort(v.row.Findings)
 	return v.row
 }
 
@@ -209,7 +210,7 @@ func (v *verifier) compare(c *capture.Capture, given []byte) error {
 	source.Framing = string(c.Framing())
 	again.Complete(source, base, name+envelopeSuffix)
 	if at := differenceAt(given, v.out.Bytes); at >= 0 {
-		v.report(finding.New(finding.ArtifactDiffers, "the artifact differs from the projection at byte %d", at).At(int64(at)))
+		v.report(finding.New(finding.ArtifactDiffers, "the artifact differs from the projection from here on").At(int64(at)))
 	}
 	if err := v.compareEnvelope(filepath.Join(filepath.Dir(v.row.Artifact), name+envelopeSuffix)); err != nil {
 		return err
@@ -235,7 +236,7 @@ func (v *verifier) compareEnvelope(path string) error {
 		return err
 	}
 	if at := differenceAt(there, v.out.Envelope); at >= 0 {
-		v.report(finding.New(finding.EnvelopeDiffers, "the envelope differs from the projection at byte %d", at).At(int64(at)))
+		v.report(finding.New(finding.EnvelopeDiffers, "the envelope differs from the projection from here on").At(int64(at)))
 	}
 	return nil
 }

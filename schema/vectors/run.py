@@ -23,6 +23,8 @@ import threading
 PASSED, FAILED, USAGE, NOT_RUN = 0, 1, 2, 3
 VERDICTS = ("accepted", "malformed")
 OUTPUT_LIMIT = 16 * 1024 * 1024  # bytes that are read of one command's output
+CONTROL = "A1-object"  # a file that every validator accepts
+INFORMS = "findings_past_limit"  # the one finding of severity info that is compared
 SHOWN = 3  # findings that are shown on each side of a failing vector
 
 
@@ -70,19 +72,28 @@ def load_vector(name):
     return vector
 
 
-def load_vectors(folder, rule, part):
-    """The selected vectors below a folder, in the order of their paths."""
-    vectors = []
+def load_vectors(folder, rules, part):
+    """The selected vectors below a folder, in the order of their paths.
+
+    A selection without an accepted file gets CONTROL beside it: a command that
+    crashes refuses every file, and must not pass by it.
+    """
+    vectors, control = [], None
+    rules = [rule.upper() for rule in rules or ()]
     for where, folders, files in os.walk(folder):
         folders.sort()
         for file in sorted(files):
             if not file.endswith(".json"):
                 continue
             vector = load_vector(os.path.join(where, file))
-            if rule is not None and vector["rule"] != rule:
+            if vector["name"] == CONTROL:
+                control = vector
+            if rules and vector["rule"] not in rules:
                 continue
-            if part is None or part in vector["name"]:
+            if part is None or part in vector["name"] or part in os.path.join(where, file):
                 vectors.append(vector)
+    if vectors and control and all(vector["outcome"] != VERDICTS[0] for vector in vectors):
+        vectors.append(control)
     return vectors
 
 
@@ -182,6 +193,8 @@ def answered_findings(answer):
     for finding in findings:
         if not isinstance(finding, dict):
             return None
+        if finding.get("severity") == "info" and finding.get("code") != INFORMS:
+            continue
         pair = (finding.get("code"), finding.get("pointer", ""))
         if not all(isinstance(text, str) for text in pair):
             return None
@@ -303,8 +316,8 @@ def parse(arguments):
     parser.add_argument("--command", required=True, metavar="CMD",
                         help="run for each vector; {file}, {kind}, {profile} are replaced")
     parser.add_argument("--level", choices=("verdict", "findings"), default="findings")
-    parser.add_argument("--rule", help="only vectors of this rule")
-    parser.add_argument("--name", metavar="SUBSTRING", help="only vectors with this in the name")
+    parser.add_argument("--rule", action="append", help="only vectors of this rule; may be repeated")
+    parser.add_argument("--name", metavar="SUBSTRING", help="only vectors with this in the name or path")
     parser.add_argument("--vectors", metavar="DIR", default=os.path.join(here, "cases"),
                         help="folder of the vectors (cases beside this file)")
     parser.add_argument("--format", choices=("text", "json"), default="text")
@@ -334,7 +347,7 @@ def main(arguments=None):
     try:
         failures = run_all(vectors, words, options)
     except OSError as error:
-        print("run.py: cannot run the command: %s" % error.strerror, file=sys.stderr)
+        print("run.py: cannot run %s: %s" % (words[0], error.strerror), file=sys.stderr)
         return NOT_RUN
     print_result(failures, len(vectors), options.format)
     return FAILED if failures else PASSED

@@ -46,8 +46,8 @@ func limit(rule, of string) mutant {
 func drop(rule, does, file, statement string) mutant { return mutant{rule, does, file, statement, ""} }
 
 const (
-	unknownKey = `	c.faultInside("A3", "M6", t.Start, "the key %s is not part of the contract", quoted(name))`
-	familyKey  = `	c.faultInside("A4", "M7", t.Start, "the key %s brings in %s; an artifact holds no other AG-UI event family", quoted(name), family)`
+	unknownKey = `	c.faultInside("A3", "M6", t.Start, func() finding.Finding {`
+	familyKey  = `	c.faultInside("A4", "M7", t.Start, func() finding.Finding {`
 	inMessages = `strings.HasPrefix(string(c.json.Pointer()), "/messages/")`
 )
 
@@ -62,8 +62,8 @@ var mutants = []mutant{
 
 	drop("A1", "an artifact is an object", decode, `		c.fault("A1", start.Start, "the file holds %s where an artifact is an object", start.Kind)`),
 	{"A2", "required keys", decode, "range required {", "range required[:0] {"},
-	{"A3", "unknown keys of the artifact", decode, unknownKey, "\tif " + inMessages + " {\n" + unknownKey + "\n\t}"},
-	{"A4", "families outside messages", decode, familyKey, "\tif " + inMessages + " {\n" + familyKey + "\n\t}"},
+	{"A3", "unknown keys of the artifact", decode, unknownKey, "\tif !" + inMessages + " {\n\t\treturn false\n\t}\n" + unknownKey},
+	{"A4", "families outside messages", decode, familyKey, "\tif !" + inMessages + " {\n\t\treturn\n\t}\n" + familyKey},
 	{"A5", "strings of the artifact", decode, "fault(rules.kind,", "fault2 := fault\n\t\tif rules.kind == \"A5\" {\n\t\t\tfault2 = func(string, string, ...any) {}\n\t\t}\n\t\tfault2(rules.kind,"},
 	{"A6", "half pairs in the artifact", decode, "\tif !valid {\n\t\tfault(rules.surrogate,", "\tif !valid && rules.surrogate != \"A6\" {\n\t\tfault(rules.surrogate,"},
 	{"A7", "blank strings of the artifact", decode, "if IsBlank(value) {", `if IsBlank(value) && rules.blank != "A7" {`},
@@ -91,8 +91,8 @@ var mutants = []mutant{
 	{"M3", "how many messages", message, "case count > limit:", "case count > 1<<30:"},
 	drop("M4", "a message is an object", message, `		c.fault("M4", t.Start, "%s is %s where a message is an object", c.json.Pointer(), t.Kind)`),
 	{"M5", "required keys of a message", message, "if !key.seen {", "if !key.seen && false {"},
-	{"M6", "unknown keys of messages", decode, unknownKey, "\tif !" + inMessages + " {\n" + unknownKey + "\n\t}"},
-	{"M7", "families in messages", decode, familyKey, "\tif !" + inMessages + " {\n" + familyKey + "\n\t}"},
+	{"M6", "unknown keys of messages", decode, unknownKey, "\tif " + inMessages + " {\n\t\treturn false\n\t}\n" + unknownKey},
+	{"M7", "families in messages", decode, familyKey, "\tif " + inMessages + " {\n\t\treturn\n\t}\n" + familyKey},
 	{"M8", "strings of messages", decode, "fault(rules.kind,", "fault2 := fault\n\t\tif rules.kind == \"M8\" {\n\t\t\tfault2 = func(string, string, ...any) {}\n\t\t}\n\t\tfault2(rules.kind,"},
 	{"M9", "half pairs in messages", decode, "\tif !valid {\n\t\tfault(rules.surrogate,", "\tif !valid && rules.surrogate != \"M9\" {\n\t\tfault(rules.surrogate,"},
 	{"M10", "blank strings of messages", decode, "if IsBlank(value) {", `if IsBlank(value) && rules.blank != "M10" {`},
