@@ -246,6 +246,9 @@ func (v *treeVerifier) verify(ctx context.Context, row TreeRow, candidates []*so
 			continue
 		}
 		s.use()
+		if !done.scanned && ctx.Err() == nil {
+			v.unread(ctx, s, &done)
+		}
 		row.Capture, row.Verdict, row.Findings = &s.path, done.Verdict, done.Findings
 		return row
 	}
@@ -253,6 +256,23 @@ func (v *treeVerifier) verify(ctx context.Context, row TreeRow, candidates []*so
 	s.use()
 	row.Capture = &s.path
 	return rowOf(row, differing(s.bad))
+}
+
+// unread holds a capture against its manifest that a row names and verification
+// did not come to, so that what is wrong with it is told all the same.
+func (v *treeVerifier) unread(ctx context.Context, s *source, row *VerifyRow) {
+	err := s.check(ctx, v.settings.Progress)
+	if err == nil {
+		return
+	}
+	f, verdict := unverified(differing(err))
+	if row.Verdict == Unverifiable {
+		row.Verdict = verdict
+	}
+	if !finding.Has(row.Findings, f.Code) {
+		row.Findings = append(row.Findings, f)
+		finding.Sort(row.Findings)
+	}
 }
 
 // use marks a capture as named by a row.

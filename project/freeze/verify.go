@@ -25,6 +25,9 @@ type VerifyRow struct {
 	Origin     *project.Origin     `json:"origin"`
 	TimeSource *project.TimeSource `json:"time_source"`
 	Findings   []finding.Finding   `json:"findings"`
+	// scanned says that the capture was read to its end and is what its
+	// manifest says.
+	scanned bool
 }
 
 // Verify repeats the projection a record names from the raw capture and
@@ -97,6 +100,7 @@ func (v *verifier) verify(ctx context.Context, progress Progress) error {
 	if err != nil {
 		return differing(err)
 	}
+	v.row.scanned = true
 	v.row.Findings = append(v.row.Findings, totals.Findings...)
 	return v.compare(c, given)
 }
