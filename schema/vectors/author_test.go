@@ -176,10 +176,14 @@ func authored() []vector {
 	a.families()
 	a.canonical()
 	a.reporting()
+	a.textEdges()
+	a.artifactEdges()
 	a.profile = "assay"
 	a.assay()
+	a.assayEdges()
 	a.kind, a.profile = "envelope", "v1"
 	a.envelope()
+	a.envelopeEdges()
 	return a.cases
 }
 
