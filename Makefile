@@ -128,6 +128,12 @@ fuzz: ## run every fuzz target for FUZZTIME (60s)
 	@$(GO) test ./... -list '^Fuzz' | awk '/^Fuzz/ {names[n++]=$$1} /^ok/ {for (i=0;i<n;i++) print names[i], $$2; n=0}' | while read -r name package; do \
 	echo "$$name $$package"; $(GO) test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x "$$package"; done
 
+.PHONY: corpus
+corpus: ## keep up to 64 small inputs of each fuzz target from Go's cache under testdata/fuzz
+	@cd "$$($(GO) env GOCACHE)/fuzz/github.com/p20export/p20export" && find . -type d -name 'Fuzz*' | while read -r target; do \
+	to="$(CURDIR)/$$(dirname "$$target")/testdata/fuzz/$$(basename "$$target")"; rm -rf "$$to"; mkdir -p "$$to"; \
+	find "$$target" -type f -size -3k | sort | awk '{all[n++]=$$0} END {step=n>64?n/64:1; for (i=0; i<n; i+=step) print all[int(i)]}' | while read -r f; do cp "$$f" "$$to/"; done; done
+
 .PHONY: bench
 bench: $(BIN) ## benchmarks, and time and peak memory of a 1 GB capture and of hostile files
 	@$(GO) test -run '^$$' -bench . -benchmem ./...
