@@ -35,8 +35,6 @@ func spelled(r rune) string {
 	return string(r)
 }
 
-func isControl(r rune) bool { return r < 0x20 || r >= 0x7f && r <= 0x9f }
-
 // lengths adds a text of n code points, which is accepted, and one of n+1, in
 // several scripts. with makes the file of a text.
 func (a *author) lengths(rule string, n int, finding string, with func(text string) string) {
