@@ -233,7 +233,11 @@ func (g generator) envelope(odd float64) []byte {
 		object(g.disturb(append([]member{kind(pick(g, types[2:4]))}, ids(odd)[g.IntN(3):]...), odd)),
 	}
 	for g.chance(odd) {
-		events = slices.Insert(events, g.IntN(len(events)+1), object(g.disturb([]member{kind(pick(g, types))}, odd)))
+		extra := object(g.disturb([]member{kind(pick(g, types))}, odd))
+		if g.chance(0.2) {
+			extra = pick(g, scalars)
+		}
+		events = slices.Insert(events, g.IntN(len(events)+1), extra)
 	}
 	if g.chance(odd) {
 		g.Shuffle(len(events), func(i, j int) { events[i], events[j] = events[j], events[i] })
