@@ -277,7 +277,10 @@ func (g generator) damage(data []byte) []byte {
 		case 3:
 			data = slices.Insert(data, at, slices.Clone(data[at:end])...)
 		case 4:
-			piece := pick(g, slices.Concat(words, scalars, []string{`"`, ",", ":", "{", "}", "[", "]", "\\", "\n", "\xff", "\xed\xa0\x80", "\xc0\xaf", "\ufeff", `\u12`, strings.Repeat("[", 520)}))
+			piece := pick(g, slices.Concat(words, scalars, []string{`"`, ",", ":", "{", "}", "[", "]", "\\", "\n", "\xff", "\xed\xa0\x80", "\xc0\xaf", "\ufeff", `\u12`}))
+			if g.chance(0.03) {
+				piece = strings.Repeat(pick(g, []string{"[", `{"a":`}), 520)
+			}
 			data = slices.Insert(data, at, []byte(piece)...)
 		case 5:
 			data = data[:at]
