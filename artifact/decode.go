@@ -93,24 +93,40 @@ var (
 	messageText = textRules{"M8", "M9", "M10"}
 )
 
-func (c *checker) keys() map[string]text {
-	ref := func(to *string) text {
-		return text{to: to, length: length{func(l Limits) int { return l.Ref }, "A11", "P1"}, check: checkRef}
+// key returns what the contract says of a key of the artifact that is a string.
+func (c *checker) key(name string) (key text, ok bool) {
+	switch name {
+	case "schema":
+		key = text{to: &c.a.Schema, exact: exact{Schema, "A8"}}
+	case "framework":
+		key = text{to: &c.a.Framework, exact: exact{Framework, "A9"}}
+	case "surface":
+		key = text{to: &c.a.Surface, exact: exact{Surface, "A10"}}
+	case "thread_id_ref":
+		key = text{to: &c.a.ThreadIDRef, length: refLength, check: checkRef}
+	case "run_id_ref":
+		key = text{to: &c.a.RunIDRef, length: refLength, check: checkRef}
+	case "parent_run_id_ref":
+		key = text{to: &c.a.ParentRunIDRef, length: refLength, check: checkRef}
+	case "started_at":
+		key = text{to: &c.a.StartedAt, check: checkTime}
+	case "finished_at":
+		key = text{to: &c.a.FinishedAt, check: checkTime}
+	case "terminal_event":
+		key = text{to: &c.a.TerminalEvent, check: checkTerminal}
+	case "error_code":
+		key = text{to: &c.a.ErrorCode, length: codeLength, check: checkError}
+	case "error_message":
+		key = text{to: &c.a.ErrorMessage, length: errorLength, check: checkError}
 	}
-	return map[string]text{
-		"schema":            {to: &c.a.Schema, exact: exact{Schema, "A8"}},
-		"framework":         {to: &c.a.Framework, exact: exact{Framework, "A9"}},
-		"surface":           {to: &c.a.Surface, exact: exact{Surface, "A10"}},
-		"thread_id_ref":     ref(&c.a.ThreadIDRef),
-		"run_id_ref":        ref(&c.a.RunIDRef),
-		"parent_run_id_ref": ref(&c.a.ParentRunIDRef),
-		"started_at":        {to: &c.a.StartedAt, check: checkTime},
-		"finished_at":       {to: &c.a.FinishedAt, check: checkTime},
-		"terminal_event":    {to: &c.a.TerminalEvent, check: checkTerminal},
-		"error_code":        {to: &c.a.ErrorCode, length: length{func(l Limits) int { return l.ErrorCode }, "A23", "P5"}, check: checkError},
-		"error_message":     {to: &c.a.ErrorMessage, length: length{func(l Limits) int { return l.ErrorMessage }, "A24", "P6"}, check: checkError},
-	}
+	return key, key.to != nil
 }
+
+var (
+	refLength   = length{func(l Limits) int { return l.Ref }, "A11", "P1"}
+	codeLength  = length{func(l Limits) int { return l.ErrorCode }, "A23", "P5"}
+	errorLength = length{func(l Limits) int { return l.ErrorMessage }, "A24", "P6"}
+)
 
 // required lists the keys every artifact has, in the contract's order.
 var required = []string{"schema", "framework", "surface", "thread_id_ref", "run_id_ref", "started_at", "messages", "terminal_event"}
@@ -127,16 +143,16 @@ func (c *checker) artifact() error {
 		}
 		return c.end()
 	}
-	keys := c.keys()
-	c.seen = make(map[string]strictjson.Token, len(keys)+1)
+	c.seen = make(map[string]strictjson.Token)
 	err = c.object(
-		func(name string) bool { _, ok := keys[name]; return ok || name == "messages" },
+		func(name string) bool { _, ok := c.key(name); return ok || name == "messages" },
 		func(name string, value strictjson.Token) error {
 			c.seen[name] = value
 			if name == "messages" {
 				return c.messages(value)
 			}
-			return c.text(value, keys[name], wrapperText)
+			key, _ := c.key(name)
+			return c.text(value, key, wrapperText)
 		})
 	if err != nil {
 		return err
