@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -241,6 +242,11 @@ func (p *pending) refuse() {
 	p.out = nil
 	p.row.Verdict, p.row.Origin, p.row.Profiles = Refused, nil, nil
 	p.row.ArtifactDigest, p.row.ArtifactBytes = nil, nil
+	// What was left out of an artifact that is not there, and who gave its
+	// times, is no news.
+	p.row.Findings = slices.DeleteFunc(p.row.Findings, func(f finding.Finding) bool {
+		return f.Code == finding.OmissionsRecorded || f.Code == finding.OperatorAsserted
+	})
 }
 
 func (f *freezer) source(run int) project.Source {
