@@ -48,12 +48,27 @@ type checker struct {
 	found   finding.List
 }
 
-// fault reports a broken rule at the decoder's place. It builds nothing that
-// will not be listed: a hostile file may hold a million faults.
-func (c *checker) fault(rule string, start int, format string, args ...any) {
+// add reports a finding at the decoder's place. What will not be listed is not
+// made: a hostile file may hold a million faults.
+func (c *checker) add(start int, make func(p finding.Pointer) finding.Finding) {
 	if !c.found.Past(int64(start)) {
-		c.found.Add(finding.Breach(rule, format, args...).At(int64(start)).On(c.json.Pointer()))
+		p := c.json.Pointer()
+		c.found.Add(make(p).At(int64(start)).On(p))
 	}
+}
+
+// fault reports a broken rule at the decoder's place.
+func (c *checker) fault(rule string, start int, format string, args ...any) {
+	c.add(start, func(finding.Pointer) finding.Finding { return finding.Breach(rule, format, args...) })
+}
+
+// inside returns the number of a rule that has one for the artifact and one for
+// what is in its messages.
+func inside(p finding.Pointer, wrapper, message string) string {
+	if strings.HasPrefix(string(p), "/messages/") {
+		return message
+	}
+	return wrapper
 }
 
 // quoted is input that is quoted only when its message is built.
@@ -214,8 +229,8 @@ func (c *checker) unknown(name string, t strictjson.Token) bool {
 		c.smuggled(name, f, t)
 		return true
 	}
-	c.faultInside("A3", "M6", t.Start, func() finding.Finding {
-		f := finding.Breach("A3", "the key %s is not part of the contract", finding.Quote(name))
+	c.add(t.Start, func(p finding.Pointer) finding.Finding {
+		f := finding.Breach(inside(p, "A3", "M6"), "the key %s is not part of the contract", finding.Quote(name))
 		if key, ok := meant(name); ok {
 			f = f.Hinting("if it is meant as %s, spell it so; else remove it", key)
 		}
@@ -225,27 +240,14 @@ func (c *checker) unknown(name string, t strictjson.Token) bool {
 }
 
 func (c *checker) smuggled(name, family string, t strictjson.Token) {
-	c.faultInside("A4", "M7", t.Start, func() finding.Finding {
-		return finding.Breach("A4", "the key %s brings in %s; an artifact holds no other AG-UI event family", finding.Quote(name), family)
+	c.add(t.Start, func(p finding.Pointer) finding.Finding {
+		return finding.Breach(inside(p, "A4", "M7"), "the key %s brings in %s; an artifact holds no other AG-UI event family", finding.Quote(name), family)
 	})
 }
 
 func (c *checker) repeated(t strictjson.Token) {
 	name, _ := c.json.Text(t)
 	c.fault("T4", t.Start, "the key %s stands twice in one object", quoted(name))
-}
-
-// faultInside is fault of a rule that has one number for the artifact and one
-// for what is in its messages. make is called only for what will be listed.
-func (c *checker) faultInside(wrapper, message string, start int, make func() finding.Finding) {
-	if c.found.Past(int64(start)) {
-		return
-	}
-	f, p := make().Under(wrapper), c.json.Pointer()
-	if strings.HasPrefix(string(p), "/messages/") {
-		f = f.Under(message)
-	}
-	c.found.Add(f.At(int64(start)).On(p))
 }
 
 // walk reads over the value that t begins, reporting keys inside it that bring
@@ -283,15 +285,13 @@ func (c *checker) walk(t strictjson.Token, quiet bool) (err error) {
 // text reads one string of the contract.
 func (c *checker) text(t strictjson.Token, key text, rules textRules) error {
 	fault := func(rule, format string, args ...any) {
-		if c.found.Past(int64(t.Start)) {
-			return
-		}
-		p := c.json.Pointer()
-		f := finding.Breach(rule, "%s %s", p, fmt.Sprintf(format, args...)).At(int64(t.Start)).On(p)
-		if t.Kind == strictjson.Null {
-			f = f.Hinting("null is not absence: leave an optional key out, give a required one its string")
-		}
-		c.found.Add(f)
+		c.add(t.Start, func(p finding.Pointer) finding.Finding {
+			f := finding.Breach(rule, "%s %s", p, fmt.Sprintf(format, args...))
+			if t.Kind == strictjson.Null {
+				f = f.Hinting("null is not absence: leave an optional key out, give a required one its string")
+			}
+			return f
+		})
 	}
 	if t.Kind != strictjson.String {
 		fault(rules.kind, "is %s where a string belongs", t.Kind)

@@ -121,20 +121,19 @@ func Rules() []Rule { return slices.Clone(rules) }
 // Breach makes a finding that a rule of the contract is broken. The rule must
 // be one that has a code.
 func Breach(rule, format string, args ...any) Finding {
-	return New(ruleByID[rule].Code, format, args...).Under(rule)
+	return New(ruleByID[rule].Code, format, args...).under(rule)
 }
 
 // Ruled returns f under the contract's rule of its code, where the code has
 // just one.
 func (f Finding) Ruled() Finding {
 	if rule, ok := soleRule[f.Code]; ok {
-		return f.Under(rule)
+		return f.under(rule)
 	}
 	return f
 }
 
-// Under returns f under another rule of the same code.
-func (f Finding) Under(rule string) Finding {
+func (f Finding) under(rule string) Finding {
 	f.Rule, f.Spec = rule, ruleByID[rule].Spec
 	return f
 }

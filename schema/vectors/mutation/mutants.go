@@ -46,8 +46,9 @@ func limit(rule, of string) mutant {
 func drop(rule, does, file, statement string) mutant { return mutant{rule, does, file, statement, ""} }
 
 const (
-	unknownKey = `	c.faultInside("A3", "M6", t.Start, func() finding.Finding {`
-	familyKey  = `	c.faultInside("A4", "M7", t.Start, func() finding.Finding {`
+	unknownKey = "\tc.add(t.Start, func(p finding.Pointer) finding.Finding {\n\t\tf := finding.Breach(inside(p, \"A3\", \"M6\")"
+	familyKey  = "\tc.add(t.Start, func(p finding.Pointer) finding.Finding {\n\t\treturn finding.Breach(inside(p, \"A4\", \"M7\")"
+	wrongKind  = `		fault(rules.kind, "is %s where a string belongs", t.Kind)`
 	inMessages = `strings.HasPrefix(string(c.json.Pointer()), "/messages/")`
 )
 
@@ -64,7 +65,7 @@ var mutants = []mutant{
 	{"A2", "required keys", decode, "range required {", "range required[:0] {"},
 	{"A3", "unknown keys of the artifact", decode, unknownKey, "\tif !" + inMessages + " {\n\t\treturn false\n\t}\n" + unknownKey},
 	{"A4", "families outside messages", decode, familyKey, "\tif !" + inMessages + " {\n\t\treturn\n\t}\n" + familyKey},
-	{"A5", "strings of the artifact", decode, "fault(rules.kind,", "fault2 := fault\n\t\tif rules.kind == \"A5\" {\n\t\t\tfault2 = func(string, string, ...any) {}\n\t\t}\n\t\tfault2(rules.kind,"},
+	{"A5", "strings of the artifact", decode, wrongKind, "\t\tif rules.kind != \"A5\" {\n\t" + wrongKind + "\n\t\t}"},
 	{"A6", "half pairs in the artifact", decode, "\tif !valid {\n\t\tfault(rules.surrogate,", "\tif !valid && rules.surrogate != \"A6\" {\n\t\tfault(rules.surrogate,"},
 	{"A7", "blank strings of the artifact", decode, "if IsBlank(value) {", `if IsBlank(value) && rules.blank != "A7" {`},
 	{"A8", "the value of `schema`", decode, `exact: exact{Schema, "A8"}`, ""},
@@ -93,7 +94,7 @@ var mutants = []mutant{
 	{"M5", "required keys of a message", message, "if !key.seen {", "if !key.seen && false {"},
 	{"M6", "unknown keys of messages", decode, unknownKey, "\tif " + inMessages + " {\n\t\treturn false\n\t}\n" + unknownKey},
 	{"M7", "families in messages", decode, familyKey, "\tif " + inMessages + " {\n\t\treturn\n\t}\n" + familyKey},
-	{"M8", "strings of messages", decode, "fault(rules.kind,", "fault2 := fault\n\t\tif rules.kind == \"M8\" {\n\t\t\tfault2 = func(string, string, ...any) {}\n\t\t}\n\t\tfault2(rules.kind,"},
+	{"M8", "strings of messages", decode, wrongKind, "\t\tif rules.kind != \"M8\" {\n\t" + wrongKind + "\n\t\t}"},
 	{"M9", "half pairs in messages", decode, "\tif !valid {\n\t\tfault(rules.surrogate,", "\tif !valid && rules.surrogate != \"M9\" {\n\t\tfault(rules.surrogate,"},
 	{"M10", "blank strings of messages", decode, "if IsBlank(value) {", `if IsBlank(value) && rules.blank != "M10" {`},
 	limit("M11", "`id`"),
