@@ -2,13 +2,13 @@ package freeze
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"io"
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/capture"
@@ -92,26 +92,18 @@ func (row *ValidateRow) validate(ctx context.Context, kind Kind) error {
 	if err != nil {
 		return err
 	}
-	seen := look(head)
+	// A look costs a pass over the file, which most files can do without.
+	seen := sync.OnceValue(func() looks { return look(head) })
 	if kind == "" {
-		kind = cmp.Or(kindByName(row.File), seen.kind)
+		if kind = kindByName(row.File); kind == "" {
+			kind = seen().kind
+		}
 		row.Kind = &kind
 	}
 	canonical := false
-	switch {
-	case kind == ArtifactKind:
-		var a *artifact.Artifact
-		a, row.Findings = artifact.Decode(head, row.Profile)
-		canonical = a != nil && artifact.IsCanonical(head, a)
-		switch {
-		case seen.record:
-			row.inform(finding.New(finding.NotArtifact, "the file is a record (an in-toto Statement), not an artifact"))
-		case a != nil && !canonical:
-			at := max(0, differenceAt(head, artifact.Encode(a)))
-			row.inform(finding.New(finding.NotCanonical, "the canonical form differs from here on").At(int64(at)))
-			finding.Locate(head, row.Findings)
-		}
-	default:
+	if kind == ArtifactKind {
+		canonical = row.artifact(head, seen)
+	} else {
 		row.Findings, canonical, err = checkEnvelope(head, r)
 		finding.Locate(head, row.Findings)
 	}
@@ -130,6 +122,24 @@ func (row *ValidateRow) validate(ctx context.Context, kind Kind) error {
 		row.Findings = []finding.Finding{}
 	}
 	return nil
+}
+
+// artifact judges a file as an artifact and reports whether it is canonical.
+func (row *ValidateRow) artifact(head []byte, seen func() looks) (canonical bool) {
+	a, findings := artifact.Decode(head, row.Profile)
+	row.Findings = findings
+	if a == nil {
+		if seen().record {
+			row.inform(finding.New(finding.NotArtifact, "the file is a record (an in-toto Statement), not an artifact"))
+		}
+		return false
+	}
+	at := differenceAt(head, artifact.Encode(a))
+	if at >= 0 {
+		row.inform(finding.New(finding.NotCanonical, "the canonical form differs from here on").At(int64(at)))
+		finding.Locate(head, row.Findings)
+	}
+	return at < 0
 }
 
 // inform adds what is worth knowing and no fault.
