@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/p20export/p20export/internal/atomicfile"
 )
 
 // directory is a capture directory being written. It remembers what was made, to
@@ -116,28 +118,9 @@ func (d *directory) claim() (*os.File, error) {
 	return f, nil
 }
 
-// publish gives the claim its name, which nothing may have. On a file system
-// without hard links two programs that do so at the same moment are not told
-// apart.
+// publish gives the claim its name, which nothing may have.
 func (d *directory) publish(name string) error {
-	from, to := filepath.Join(d.path, claimName), filepath.Join(d.path, name)
-	err := d.link(from, to)
-	switch {
-	case err == nil:
-		return os.Remove(from)
-	case !linkUnsupported(err):
-		return err
-	}
-	if _, err := os.Lstat(to); err == nil {
-		return &fs.PathError{Op: "rename", Path: to, Err: fs.ErrExist}
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return os.Rename(from, to)
-}
-
-func linkUnsupported(err error) bool {
-	return errors.Is(err, syscall.EPERM) || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EMLINK)
+	return atomicfile.Move(filepath.Join(d.path, claimName), filepath.Join(d.path, name), d.link)
 }
 
 // remove removes a file.

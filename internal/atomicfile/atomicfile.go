@@ -24,13 +24,21 @@ type Staged struct {
 // Stage writes data to a temporary file in dir and syncs it. It is published
 // or discarded by the caller. Who may read the file is for the umask to say.
 func Stage(dir string, data []byte) (*Staged, error) {
+	return Create(dir, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// Create is Stage for a file that write writes. When write fails nothing is
+// left.
+func Create(dir string, write func(io.Writer) error) (*Staged, error) {
 	s := &Staged{dir: dir, temp: filepath.Join(dir, ".p20export-"+rand.Text()+".tmp")}
 	f, err := os.OpenFile(s.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return nil, err
 	}
-	_, err = f.Write(data)
-	if err == nil {
+	if err = write(f); err == nil {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
@@ -39,6 +47,9 @@ func Stage(dir string, data []byte) (*Staged, error) {
 	}
 	return s, nil
 }
+
+// Open opens the staged file for reading.
+func (s *Staged) Open() (*os.File, error) { return os.Open(s.temp) }
 
 // Read returns the staged bytes.
 func (s *Staged) Read() ([]byte, error) { return os.ReadFile(s.temp) }
@@ -52,18 +63,14 @@ func (s *Staged) Discard() {
 }
 
 // Publish gives the staged file its name and reports whether it made that file.
-// A file of that name that is the same, as same tells by its path and the staged
-// bytes, counts as published; any other is an error that matches fs.ErrExist.
-// The directory is not synced: SyncDir does that once for many.
+// A file of that name that is the same counts as published; any other is an
+// error that matches fs.ErrExist. The directory is not synced: SyncDir does that
+// once for many.
 func (s *Staged) Publish(name string, same Same) (made bool, err error) {
-	final := filepath.Join(s.dir, name)
-	err = os.Link(s.temp, final)
-	if linkUnsupported(err) {
-		err = s.rename(final)
-	}
+	err = Move(s.temp, filepath.Join(s.dir, name), os.Link)
 	made = err == nil
 	if errors.Is(err, fs.ErrExist) {
-		err = s.compare(final, same)
+		err = s.Compare(name, same)
 	}
 	if err == nil {
 		s.Discard()
@@ -71,37 +78,39 @@ func (s *Staged) Publish(name string, same Same) (made bool, err error) {
 	return made, err
 }
 
-// Same reports whether the file at path is the one that data would be. Holds is
-// the plainest.
-type Same func(path string, data []byte) (bool, error)
-
-// rename publishes on a file system without hard links. Two programs that
-// publish the same name at the same moment are then not told apart.
-func (s *Staged) rename(final string) error {
-	if _, err := os.Lstat(final); err == nil {
-		return fs.ErrExist
+// Move gives the file at from the name to, which nothing may have: what has it
+// is an error that matches fs.ErrExist. Where link, which is os.Link, finds a
+// file system without hard links the file is renamed, and two programs that do
+// so at the same moment are not told apart.
+func Move(from, to string, link func(old, new string) error) error {
+	err := link(from, to)
+	switch {
+	case err == nil:
+		return os.Remove(from)
+	case !linkUnsupported(err):
+		return err
+	}
+	if _, err := os.Lstat(to); err == nil {
+		return &fs.PathError{Op: "rename", Path: to, Err: fs.ErrExist}
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return os.Rename(s.temp, final)
+	return os.Rename(from, to)
 }
 
 func linkUnsupported(err error) bool {
-	return errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOTSUP) || errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.EMLINK)
+	return errors.Is(err, syscall.EPERM) || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EMLINK)
 }
 
-func (s *Staged) compare(final string, same Same) error {
-	data, err := s.Read()
-	if err != nil {
-		return err
-	}
-	return Compare(final, data, same)
-}
+// Same reports whether the file at there is the one that the file at staged
+// would be. Equal is the plainest.
+type Same func(there, staged string) (bool, error)
 
-// Compare returns nil when the file at path is the same as data, an error that
-// matches fs.ErrNotExist when nothing has that name, and one that matches
-// fs.ErrExist when something else has: also a link or a directory.
-func Compare(path string, data []byte, same Same) error {
+// Compare returns nil when the file of that name is the same as the staged one,
+// an error that matches fs.ErrNotExist when nothing has the name, and one that
+// matches fs.ErrExist when something else has: also a link or a directory.
+func (s *Staged) Compare(name string, same Same) error {
+	path := filepath.Join(s.dir, name)
 	info, err := os.Lstat(path)
 	switch {
 	case err != nil:
@@ -109,28 +118,59 @@ func Compare(path string, data []byte, same Same) error {
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("%s: %w and is not a regular file", path, fs.ErrExist)
 	}
-	ok, err := same(path, data)
+	ok, err := same(path, s.temp)
 	if err == nil && !ok {
 		return fmt.Errorf("%s: %w with other bytes", path, fs.ErrExist)
 	}
 	return err
 }
 
-// Holds reports whether the file is a regular file of exactly these bytes.
-// Anything else is not opened: opening a pipe waits for its writer.
-func Holds(path string, data []byte) (bool, error) {
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() || info.Size() != int64(len(data)) {
-		return false, err
-	}
-	f, err := os.Open(path)
+// Equal reports whether two regular files hold the same bytes. Anything else is
+// not opened: opening a pipe waits for its writer.
+func Equal(there, staged string) (bool, error) {
+	a, err := os.Stat(there)
 	if err != nil {
 		return false, err
 	}
-	defer f.Close()
-	there, err := io.ReadAll(io.LimitReader(f, int64(len(data))+1))
-	return bytes.Equal(there, data), err
+	b, err := os.Stat(staged)
+	if err != nil || !a.Mode().IsRegular() || a.Size() != b.Size() {
+		return false, err
+	}
+	left, err := os.Open(there)
+	if err != nil {
+		return false, err
+	}
+	defer left.Close()
+	right, err := os.Open(staged)
+	if err != nil {
+		return false, err
+	}
+	defer right.Close()
+	return equal(left, right)
 }
+
+// equal compares what two readers hold.
+func equal(a, b io.Reader) (bool, error) {
+	var bufA, bufB [32 << 10]byte
+	for {
+		n, errA := io.ReadFull(a, bufA[:])
+		m, errB := io.ReadFull(b, bufB[:])
+		if !bytes.Equal(bufA[:n], bufB[:m]) {
+			return false, nil
+		}
+		switch {
+		case errA == nil && errB == nil:
+		case ended(errA) && ended(errB):
+			return true, nil
+		case ended(errA):
+			return false, errB
+		default:
+			return false, errA
+		}
+	}
+}
+
+func ended(err error) bool { return err == io.EOF || err == io.ErrUnexpectedEOF }
 
 // SyncDir makes the names published in dir durable.
 func SyncDir(dir string) error {

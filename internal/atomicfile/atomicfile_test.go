@@ -6,12 +6,15 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -241,27 +244,29 @@ func TestManyPublishersOfTheSame(t *testing.T) {
 	mustHold(t, dir, map[string]string{"final": "same"})
 }
 
-func TestRename(t *testing.T) {
+// Without hard links a file is renamed, and takes no name that something has.
+func TestMoveWithoutLinks(t *testing.T) {
+	noLinks := func(old, new string) error {
+		return &os.LinkError{Op: "link", Old: old, New: new, Err: syscall.EPERM}
+	}
 	dir := t.TempDir()
 	final := filepath.Join(dir, "final")
-	s := stage(t, dir, "one")
-	if err := s.rename(final); err != nil {
+	if err := Move(stage(t, dir, "one").temp, final, noLinks); err != nil {
 		t.Fatal(err)
 	}
-	s.Discard()
 	mustHold(t, dir, map[string]string{"final": "one"})
 
-	s = stage(t, dir, "two")
-	if err := s.rename(final); !errors.Is(err, fs.ErrExist) {
+	s := stage(t, dir, "two")
+	if err := Move(s.temp, final, noLinks); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("over a file: %v", err)
 	}
 	if err := os.Symlink("nowhere", filepath.Join(dir, "dangling")); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.rename(filepath.Join(dir, "dangling")); !errors.Is(err, fs.ErrExist) {
+	if err := Move(s.temp, filepath.Join(dir, "dangling"), noLinks); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("over a symlink: %v", err)
 	}
-	if err := s.rename(filepath.Join(final, "below")); err == nil || errors.Is(err, fs.ErrExist) {
+	if err := Move(s.temp, filepath.Join(final, "below"), noLinks); err == nil || errors.Is(err, fs.ErrExist) {
 		t.Errorf("below a file: %v", err)
 	}
 	if data, err := s.Read(); string(data) != "two" || err != nil {
@@ -269,6 +274,19 @@ func TestRename(t *testing.T) {
 	}
 	s.Discard()
 	mustHold(t, dir, map[string]string{"final": "one", "dangling": fs.ModeSymlink.String()})
+}
+
+// A file that could not be written whole is not there at all.
+func TestCreateFails(t *testing.T) {
+	dir, failing := t.TempDir(), errors.New("failing")
+	s, err := Create(dir, func(w io.Writer) error {
+		io.WriteString(w, "half")
+		return failing
+	})
+	if s != nil || !errors.Is(err, failing) {
+		t.Errorf("%v, %v", s, err)
+	}
+	mustHold(t, dir, map[string]string{})
 }
 
 func TestLinkUnsupported(t *testing.T) {
@@ -284,35 +302,62 @@ func TestLinkUnsupported(t *testing.T) {
 	}
 }
 
-func TestHolds(t *testing.T) {
+func TestEqual(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
-	data := bytes.Repeat([]byte("0123456789"), 1_000)
-	if _, err := Holds(path, data); !errors.Is(err, fs.ErrNotExist) {
+	data := bytes.Repeat([]byte("0123456789"), 10_000)
+	other := filepath.Join(dir, "other")
+	put := func(path string, data []byte) {
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(other, data)
+	if _, err := Equal(path, other); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	put(path, data)
 	changed := bytes.Clone(data)
 	changed[len(changed)-1]++
 	for _, tt := range []struct {
 		data []byte
 		want bool
 	}{{data, true}, {changed, false}, {data[1:], false}, {append(bytes.Clone(data), 0), false}, {nil, false}} {
-		if got, err := Holds(path, tt.data); got != tt.want || err != nil {
+		put(other, tt.data)
+		if got, err := Equal(path, other); got != tt.want || err != nil {
 			t.Errorf("%d bytes: %v, %v", len(tt.data), got, err)
 		}
 	}
-	if got, err := Holds(dir, nil); got || err != nil {
+	if got, err := Equal(dir, other); got || err != nil {
 		t.Errorf("a directory: %v, %v", got, err)
 	}
 	pipe := filepath.Join(dir, "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := Holds(pipe, nil); got || err != nil {
+	if got, err := Equal(pipe, other); got || err != nil {
 		t.Errorf("a pipe: %v, %v", got, err)
+	}
+}
+
+// Files may change while they are compared, and disks fail.
+func TestEqualReaders(t *testing.T) {
+	failing := errors.New("failing")
+	half := func() io.Reader { return strings.NewReader("half") }
+	broken := func() io.Reader { return io.MultiReader(half(), iotest.ErrReader(failing)) }
+	for name, c := range map[string]struct {
+		a, b io.Reader
+		want bool
+		err  error
+	}{
+		"same":         {half(), half(), true, nil},
+		"longer":       {half(), strings.NewReader("half more"), false, nil},
+		"first fails":  {broken(), half(), false, failing},
+		"second fails": {half(), broken(), false, failing},
+	} {
+		if got, err := equal(c.a, c.b); got != c.want || !errors.Is(err, c.err) {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
 	}
 }
 
@@ -335,7 +380,7 @@ func TestUmask(t *testing.T) {
 }
 
 func publish(s *Staged, name string) error {
-	_, err := s.Publish(name, Holds)
+	_, err := s.Publish(name, Equal)
 	return err
 }
 

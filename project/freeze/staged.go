@@ -67,16 +67,12 @@ func (s *staged) publish() error {
 		file *atomicfile.Staged
 		same atomicfile.Same
 	}{
-		{s.name + artifactSuffix, s.artifact, atomicfile.Holds},
-		{s.name + envelopeSuffix, s.envelope, atomicfile.Holds},
+		{s.name + artifactSuffix, s.artifact, atomicfile.Equal},
+		{s.name + envelopeSuffix, s.envelope, atomicfile.Equal},
 		{s.name + recordSuffix, s.record, sameRecord}, // one of another tool version stays as it is
 	}
 	for _, f := range files {
-		data, err := f.file.Read()
-		if err == nil {
-			err = atomicfile.Compare(filepath.Join(s.dir, f.name), data, f.same)
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := f.file.Compare(f.name, f.same); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -96,21 +92,22 @@ func (s *staged) publish() error {
 	return atomicfile.SyncDir(s.dir)
 }
 
-// sameRecord compares a record file with a record, tool version aside.
-func sameRecord(path string, data []byte) (bool, error) {
-	if same, err := atomicfile.Holds(path, data); same || err != nil {
+// sameRecord compares two record files, tool version aside.
+func sameRecord(there, staged string) (bool, error) {
+	if same, err := atomicfile.Equal(there, staged); same || err != nil {
 		return same, err
 	}
-	there, err := readBounded(path, project.MaxRecordBytes)
-	if err != nil {
-		return false, err
+	var records [2]*project.Record
+	for i, path := range []string{there, staged} {
+		data, err := readBounded(path, project.MaxRecordBytes)
+		if err != nil {
+			return false, err
+		}
+		if records[i], err = project.DecodeRecord(data); err != nil {
+			return false, nil
+		}
 	}
-	a, errA := project.DecodeRecord(there)
-	b, errB := project.DecodeRecord(data)
-	if errA != nil || errB != nil {
-		return false, nil
-	}
-	return a.Same(b)
+	return records[0].Same(records[1])
 }
 
 func (s *staged) path(suffix string) *string {
