@@ -28,8 +28,8 @@ func Decode(data []byte, p Profile) (*Artifact, []finding.Finding) {
 		return nil, c.result()
 	}
 	if c.profile == Assay && !c.found.Failed() {
-		if n := eventData(&c.a); n > maxEventData {
-			c.found.Add(finding.Breach("P7", "the artifact takes %d bytes of its event line; %d are left for it", n, maxEventData))
+		if n := eventData(&c.a); n > MaxEventData {
+			c.found.Add(finding.Breach("P7", "the artifact takes %d bytes of its event line; %d are left for it", n, MaxEventData))
 		}
 	}
 	if c.found.Failed() {

@@ -51,7 +51,7 @@ func TestEventLine(t *testing.T) {
 
 // White space that Assay trims takes nothing of the line.
 func TestEventLineIsTrimmed(t *testing.T) {
-	a := sized(t, maxEventData)
+	a := sized(t, MaxEventData)
 	a.Messages[0].Content = strings.Repeat("\x1c", 1_000) + a.Messages[0].Content + strings.Repeat("\u3000", 1_000)
 	if got, findings := Decode(Encode(a), Assay); got == nil {
 		t.Error(findings)

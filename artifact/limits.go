@@ -41,10 +41,10 @@ type Limits struct {
 // MaxFileBytes is the largest artifact file of any profile, in bytes.
 const MaxFileBytes = 8 << 20
 
-// maxEventData bounds the canonical JSON (RFC 8785) of an artifact of the
+// MaxEventData bounds the canonical JSON (RFC 8785) of an artifact of the
 // Assay profile, in bytes: Assay reads event lines of up to 1,048,576 bytes,
 // of which 4,096 are kept for what stands around the artifact.
-const maxEventData = 1<<20 - 4096
+const MaxEventData = 1<<20 - 4096
 
 // limitsV1 are counted on strings as they stand.
 var limitsV1 = Limits{

@@ -100,10 +100,10 @@ func (e Event) appendLine(b []byte, run Run, sequence int, hash digest.Digest) [
 	return append(b, "}\n"...)
 }
 
-// LineBytes returns how long the event's line is, its newline included.
-func (e Event) LineBytes(run Run, sequence int) int {
-	bare := Event{Type: e.Type}
-	return len(bare.appendLine(nil, run, sequence, zeroDigest)) + len(e.Data)
+// LineBytes returns how long the line of an event of that type is, with so many
+// bytes of data and its newline.
+func LineBytes(typ string, data int, run Run, sequence int) int {
+	return len(Event{Type: typ}.appendLine(nil, run, sequence, zeroDigest)) + data
 }
 
 var zeroDigest = digest.Of(nil)

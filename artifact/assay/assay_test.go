@@ -148,7 +148,7 @@ func TestCanonical(t *testing.T) {
 		for _, e := range []Event{Placeholder(a), receiptOf(a).Event(a)} {
 			line := e.AppendLine(nil, run, sequence)
 			mustBeCanonical(t, bytes.TrimSuffix(line, []byte{'\n'}))
-			if got := e.LineBytes(run, sequence); got != len(line) {
+			if got := LineBytes(e.Type, len(e.Data), run, sequence); got != len(line) {
 				t.Fatalf("LineBytes says %d of %d bytes", got, len(line))
 			}
 		}
@@ -214,14 +214,14 @@ func TestWriteBundleRefuses(t *testing.T) {
 	big := func(n int) Event {
 		return Event{Type: PlaceholderType, Data: []byte(`"` + strings.Repeat("x", n-2) + `"`)}
 	}
-	around := big(2).LineBytes(run, 0) - 2
+	around := LineBytes(PlaceholderType, 0, run, 0)
 	wide := MaxLineBytes + 1 - around
 	// full makes up to MaxEventsBytes, and so many bytes more.
 	full := func(more int) Events {
 		return func(yield func(Event, error) bool) {
 			const lines, each = 100, MaxEventsBytes / 100
 			for i := range lines {
-				n := each + 2 - big(2).LineBytes(run, i)
+				n := each - LineBytes(PlaceholderType, 0, run, i)
 				if i+1 == lines {
 					n += more
 				}

@@ -100,7 +100,7 @@ func (fl *captureFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	p := newPrinter(cmd)
+	p := newPrinter(cmd.OutOrStdout())
 	row := captureRow{Capture: fl.out, Verdict: captured, Findings: []finding.Finding{}}
 	if fl.from != "" {
 		fl.importFile(cmd.Context(), &row, labels, framing)

@@ -89,7 +89,7 @@ times, else those given with --started-at and --finished-at; never the clock's.
 		if err := freeze.CheckOutput(out); err != nil {
 			return err
 		}
-		p := newPrinter(cmd)
+		p := newPrinter(cmd.OutOrStdout())
 		worst := status(exitDone)
 		count := make(map[freeze.Verdict]int)
 		for _, path := range paths {
@@ -124,7 +124,7 @@ times, else those given with --started-at and --finished-at; never the clock's.
 // statusOf is the exit status of one verdict.
 func statusOf(v freeze.Verdict) status {
 	switch v {
-	case freeze.Frozen, freeze.Accepted, freeze.Verified:
+	case freeze.Frozen, freeze.Accepted, freeze.Verified, written:
 		return exitDone
 	case freeze.Failed, freeze.Unverifiable:
 		return exitFailed

@@ -34,7 +34,7 @@ holds no run or was altered after it was closed.
 	}
 	f := addFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
-		p := newPrinter(cmd)
+		p := newPrinter(cmd.OutOrStdout())
 		worst := status(exitDone)
 		for _, path := range paths {
 			progress, show := newReading(cmd.ErrOrStderr(), path)

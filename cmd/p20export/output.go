@@ -78,15 +78,15 @@ func complete(cmd *cobra.Command, flag string, values ...string) {
 	}
 }
 
-// printer writes results to standard output. It keeps the first error.
+// printer writes results. It keeps the first error.
 type printer struct {
 	w      *bufio.Writer
 	colour bool
 	err    error
 }
 
-func newPrinter(cmd *cobra.Command) *printer {
-	out := cmd.OutOrStdout()
+// newPrinter returns a printer to standard output or standard error.
+func newPrinter(out io.Writer) *printer {
 	return &printer{w: bufio.NewWriter(out), colour: wantsColour(out)}
 }
 
@@ -194,7 +194,7 @@ type painted string
 func (p *printer) verdict(v freeze.Verdict) painted {
 	colour := red
 	switch v {
-	case freeze.Frozen, freeze.Accepted, freeze.Verified:
+	case freeze.Frozen, freeze.Accepted, freeze.Verified, written:
 		colour = green
 	case freeze.Unverifiable:
 		colour = yellow

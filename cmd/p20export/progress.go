@@ -87,3 +87,12 @@ func newReading(w io.Writer, path string) (*progress, func(int64)) {
 		p.line.Store(&line)
 	}
 }
+
+// newImporting shows how many artifacts of an import were read.
+func newImporting(w io.Writer, artifacts int) (*progress, func(int)) {
+	p := newProgress(w, "importing")
+	return p, func(read int) {
+		line := fmt.Sprintf("importing: %d of %s", read, plural(artifacts, "artifact", "artifacts"))
+		p.line.Store(&line)
+	}
+}

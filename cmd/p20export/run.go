@@ -119,6 +119,7 @@ sync or branch correctness.
   freeze     project a capture's runs to artifacts
   validate   judge an artifact or a bounded envelope
   verify     repeat a projection from the raw capture and compare
+  assay      put artifacts into Assay's events and bundles
   schema     list or print the JSON Schemas of these files`,
 		Example: `  p20export capture http://127.0.0.1:8011/ --input request.json -o captures/one-turn
   p20export inspect captures/one-turn
@@ -131,7 +132,7 @@ sync or branch correctness.
 		SilenceUsage:  true,
 	}
 	root.SetVersionTemplate("p20export {{.Version}}\n")
-	root.AddCommand(newCapture(), newInspect(), newFreeze(), newValidate(), newVerify(), newSchema(), newVersion())
+	root.AddCommand(newCapture(), newInspect(), newFreeze(), newValidate(), newVerify(), newAssay(), newSchema(), newVersion())
 	root.SetHelpCommand(newHelp(root))
 	strictCompletion(root)
 	return root

@@ -29,7 +29,7 @@ lines. --format is how the list is written; a schema is JSON in any case.
 	}
 	f := addFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, names []string) error {
-		p := newPrinter(cmd)
+		p := newPrinter(cmd.OutOrStdout())
 		for _, name := range names {
 			data, _ := schema.Get(name)
 			p.w.Write(data)

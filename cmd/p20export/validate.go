@@ -53,7 +53,7 @@ for all files once every file is judged, and nothing when interrupted.
 		if err != nil {
 			return fmt.Errorf("kind %q is not known: %w", kind, err)
 		}
-		p := newPrinter(cmd)
+		p := newPrinter(cmd.OutOrStdout())
 		worst, count := status(exitDone), map[freeze.Verdict]int{}
 		var rows []freeze.ValidateRow // of a format that is one document
 		for _, path := range paths {

@@ -100,12 +100,12 @@ a single one, null where there is nothing, and file for what is none of those.
 // verifyOne verifies one artifact.
 func verifyOne(cmd *cobra.Command, artifact, record, source string, f format) error {
 	if record == "" {
-		record = strings.TrimSuffix(artifact, ".artifact.json") + ".record.json"
+		record = freeze.RecordPath(artifact)
 	}
 	progress, show := newReading(cmd.ErrOrStderr(), source)
 	row := freeze.Verify(cmd.Context(), artifact, record, source, show)
 	progress.end()
-	p := newPrinter(cmd)
+	p := newPrinter(cmd.OutOrStdout())
 	if f == formatJSON {
 		p.json(row)
 	} else {
@@ -116,7 +116,7 @@ func verifyOne(cmd *cobra.Command, artifact, record, source string, f format) er
 
 // verifyTree verifies a directory. Each row is written when it is known.
 func verifyTree(cmd *cobra.Command, dir string, s freeze.TreeSettings, f format) error {
-	p := newPrinter(cmd)
+	p := newPrinter(cmd.OutOrStdout())
 	worst := status(exitDone)
 	count := make(map[freeze.Verdict]int)
 	progress, show := newReading(cmd.ErrOrStderr(), dir)

@@ -32,7 +32,7 @@ func newVersion() *cobra.Command {
 			OS      string `json:"os"`
 			Arch    string `json:"arch"`
 		}{tool().Name, version, commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH}
-		p := newPrinter(cmd)
+		p := newPrinter(cmd.OutOrStdout())
 		if *f == formatJSON {
 			p.json(v)
 			return p.close(nil)
@@ -47,15 +47,24 @@ func newVersion() *cobra.Command {
 	return cmd
 }
 
+// commit is what this program was built from, where that is known; with -dirty
+// when the source had changes that are in no commit.
 func commit() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return ""
 	}
+	var revision, dirty string
 	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return s.Value
+		switch {
+		case s.Key == "vcs.revision":
+			revision = s.Value
+		case s.Key == "vcs.modified" && s.Value == "true":
+			dirty = "-dirty"
 		}
 	}
-	return ""
+	if revision == "" {
+		return ""
+	}
+	return revision + dirty
 }

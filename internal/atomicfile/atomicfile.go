@@ -78,6 +78,42 @@ func (s *Staged) Publish(name string, same Same) (made bool, err error) {
 	return made, err
 }
 
+// Named is a staged file with the name it is to have, and what counts as the
+// same file.
+type Named struct {
+	*Staged
+	Name string
+	Same Same
+}
+
+// PublishAll publishes staged files of one directory in their order, and makes
+// their names durable. When any of them is there already and is another, nothing
+// is written: what this call named is taken back.
+func PublishAll(files ...Named) error {
+	for _, f := range files {
+		if err := f.Compare(f.Name, f.Same); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	var named []string
+	for _, f := range files {
+		made, err := f.Publish(f.Name, f.Same)
+		if err != nil {
+			for _, path := range named {
+				_ = os.Remove(path)
+			}
+			return err
+		}
+		if made {
+			named = append(named, filepath.Join(f.dir, f.Name))
+		}
+	}
+	if len(files) == 0 {
+		return nil
+	}
+	return SyncDir(files[0].dir)
+}
+
 // Move gives the file at from the name to, which nothing may have: what has it
 // is an error that matches fs.ErrExist. Where link, which is os.Link, finds a
 // file system without hard links the file is renamed, and two programs that do

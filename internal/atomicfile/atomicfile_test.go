@@ -289,6 +289,30 @@ func TestCreateFails(t *testing.T) {
 	mustHold(t, dir, map[string]string{})
 }
 
+// Of several files all are published or none.
+func TestPublishAll(t *testing.T) {
+	dir := t.TempDir()
+	named := func(name, data string) Named { return Named{stage(t, dir, data), name, Equal} }
+	if err := PublishAll(named("a", "1"), named("b", "2")); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{"a": "1", "b": "2"}
+	mustHold(t, dir, want)
+	for _, last := range []string{"b", "nowhere/d"} {
+		files := []Named{named("a", "1"), named("c", "3"), named(last, "4")}
+		if err := PublishAll(files...); err == nil {
+			t.Errorf("%s was published", last)
+		}
+		for _, f := range files {
+			f.Discard()
+		}
+		mustHold(t, dir, want)
+	}
+	if err := PublishAll(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestLinkUnsupported(t *testing.T) {
 	for _, err := range []error{syscall.EPERM, syscall.ENOTSUP, syscall.ENOSYS, syscall.EMLINK} {
 		if !linkUnsupported(&os.LinkError{Op: "link", Err: err}) {

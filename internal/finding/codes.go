@@ -155,6 +155,14 @@ const (
 	TreeTooLarge    Code = "tree_too_large"
 )
 
+// Findings about imports into Assay, and about its bundles.
+const (
+	RecordOfAnother  Code = "record_of_another"
+	ReceiptNeeded    Code = "receipt_needed"
+	ArtifactRefUnfit Code = "artifact_ref_unfit"
+	BundleLimit      Code = "bundle_limit"
+)
+
 // Findings about what could not be done.
 const (
 	IOFailed     Code = "io_failed"

@@ -117,6 +117,11 @@ var table = map[Code]About{
 	FileUnexplained: {Warning, "something in the directory that is no whole capture's and no record's; an error under --strict", "", "find out where it comes from, and move it out of the directory"},
 	TreeTooLarge:    {Error, "more entries in a directory than are looked at", "", "verify its subdirectories one by one, or move out what is no evidence"},
 
+	RecordOfAnother:  {Error, "the record of an artifact states another digest than the artifact has", "", "restore the artifact or its record; p20export verify tells which of them is what the capture projects to"},
+	ReceiptNeeded:    {Error, "an artifact whose snapshot was built, in a form that cannot say so", "P20 §5", "import it with --receipt, which states the origin"},
+	ArtifactRefUnfit: {Error, "an artifact's file name that no receipt can hold", "", "rename the artifact and its record"},
+	BundleLimit:      {Error, "more events than one bundle holds", "", "--split writes several bundles, each with a run id of its own"},
+
 	IOFailed:     {Error, "something could not be read or written", "", "check that the file is there, that it can be read or written, and that the disk is not full"},
 	OutputExists: {Error, "an output file exists with other bytes", "", "evidence is never overwritten: choose another -o or --name, or move the old file away"},
 	Interrupted:  {Error, "the work was interrupted", "", "run the command again"},

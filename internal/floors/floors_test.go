@@ -16,7 +16,7 @@ const module = "github.com/p20export/p20export"
 // floors says which of our packages each package may import, besides those
 // below internal/, which all may. What is not in the table may import none.
 var floors = map[string][]string{
-	"cmd/p20export":               {"discovery", "schema", "project/freeze", "project", "envelope", "capture/live", "capture", "artifact/assay", "artifact"},
+	"cmd/p20export":               {"discovery", "schema", "project/importer", "project/freeze", "project", "envelope", "capture/live", "capture", "artifact/assay", "artifact"},
 	"discovery":                   {"project/freeze", "project", "envelope", "capture", "artifact"},
 	"schema":                      {},
 	"schema/generate":             {"schema", "project", "envelope", "capture", "artifact"},
@@ -24,6 +24,7 @@ var floors = map[string][]string{
 	"schema/vectors":              {},
 	"schema/vectors/differential": {"project/freeze", "artifact"},
 	"schema/vectors/mutation":     {},
+	"project/importer":            {"project/freeze", "project", "envelope", "artifact/assay", "artifact"},
 	"project/freeze":              {"capture", "envelope", "project", "artifact"},
 	"project":                     {"envelope", "artifact"},
 	"envelope":                    {"capture"},

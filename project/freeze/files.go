@@ -5,8 +5,45 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"strings"
 	"syscall"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/project"
 )
+
+// RecordPath returns where freeze writes the record of an artifact.
+func RecordPath(artifact string) string {
+	return strings.TrimSuffix(artifact, artifactSuffix) + recordSuffix
+}
+
+// ReadArtifact reads an artifact file. Of one that is longer than an artifact
+// may be it returns the beginning, which artifact.Decode refuses for its length.
+func ReadArtifact(path string) ([]byte, error) {
+	data, err := readBounded(path, artifact.MaxFileBytes)
+	if errors.Is(err, errTooLong) {
+		err = nil
+	}
+	return data, err
+}
+
+// ReadRecord reads a record strictly. What is no record is a finding.
+func ReadRecord(path string) (*project.Record, error) {
+	stated, err := readBounded(path, project.MaxRecordBytes)
+	if errors.Is(err, errTooLong) {
+		return nil, finding.New(finding.RecordMalformed, "%s", finding.Escape(err.Error()))
+	}
+	if err != nil {
+		return nil, err
+	}
+	record, err := project.DecodeRecord(stated)
+	if err != nil {
+		return nil, finding.New(finding.RecordMalformed, "%s is no record: %s", finding.Escape(filepath.Base(path)), finding.Printable(err.Error()))
+	}
+	return record, nil
+}
 
 // errTooLong marks a file that is longer than anything of its kind.
 var errTooLong = errors.New("too long")

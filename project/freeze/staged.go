@@ -1,10 +1,7 @@
 package freeze
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/p20export/p20export/internal/atomicfile"
@@ -59,37 +56,13 @@ func (s *staged) complete(source project.Source) error {
 	return err
 }
 
-// publish names the files, the record last. When any of them is there already
-// and is another, nothing is written: what this call named is taken back.
+// publish names the files, the record last.
 func (s *staged) publish() error {
-	files := []struct {
-		name string
-		file *atomicfile.Staged
-		same atomicfile.Same
-	}{
-		{s.name + artifactSuffix, s.artifact, atomicfile.Equal},
-		{s.name + envelopeSuffix, s.envelope, atomicfile.Equal},
-		{s.name + recordSuffix, s.record, sameRecord}, // one of another tool version stays as it is
-	}
-	for _, f := range files {
-		if err := f.file.Compare(f.name, f.same); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	var named []string
-	for _, f := range files {
-		made, err := f.file.Publish(f.name, f.same)
-		if err != nil {
-			for _, path := range named {
-				_ = os.Remove(path)
-			}
-			return err
-		}
-		if made {
-			named = append(named, filepath.Join(s.dir, f.name))
-		}
-	}
-	return atomicfile.SyncDir(s.dir)
+	return atomicfile.PublishAll(
+		atomicfile.Named{Staged: s.artifact, Name: s.name + artifactSuffix, Same: atomicfile.Equal},
+		atomicfile.Named{Staged: s.envelope, Name: s.name + envelopeSuffix, Same: atomicfile.Equal},
+		atomicfile.Named{Staged: s.record, Name: s.name + recordSuffix, Same: sameRecord}, // one of another tool version stays as it is
+	)
 }
 
 // sameRecord compares two record files, tool version aside.

@@ -147,7 +147,7 @@ func (v *treeVerifier) records(ctx context.Context) bool {
 // record verifies one record with what lies beside it.
 func (v *treeVerifier) record(ctx context.Context, e *entry) TreeRow {
 	row := TreeRow{Record: &e.path}
-	record, err := readRecord(e.path)
+	record, err := ReadRecord(e.path)
 	if err != nil {
 		stem, _ := e.stem(recordSuffix)
 		row.Artifact = e.in.take(stem+artifactSuffix, artifactSuffix)

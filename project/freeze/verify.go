@@ -80,7 +80,7 @@ func (v *verifier) verify(ctx context.Context, progress Progress) error {
 	if err != nil {
 		return err
 	}
-	if v.record, err = readRecord(v.row.Record); err != nil {
+	if v.record, err = ReadRecord(v.row.Record); err != nil {
 		return err
 	}
 	p := v.record.Predicate
@@ -103,22 +103,6 @@ func (v *verifier) verify(ctx context.Context, progress Progress) error {
 	v.row.scanned = true
 	v.row.Findings = append(v.row.Findings, totals.Findings...)
 	return v.compare(c, given)
-}
-
-// readRecord reads a record strictly. What is no record is a finding.
-func readRecord(path string) (*project.Record, error) {
-	stated, err := readBounded(path, project.MaxRecordBytes)
-	if errors.Is(err, errTooLong) {
-		return nil, finding.New(finding.RecordMalformed, "%s", finding.Escape(err.Error()))
-	}
-	if err != nil {
-		return nil, err
-	}
-	record, err := project.DecodeRecord(stated)
-	if err != nil {
-		return nil, finding.New(finding.RecordMalformed, "%s is no record: %s", finding.Escape(filepath.Base(path)), finding.Printable(err.Error()))
-	}
-	return record, nil
 }
 
 // replay takes the projection's settings from the record.

@@ -110,7 +110,7 @@ var mutants = []mutant{
 	limit("P4", "`content` under assay"),
 	limit("P5", "`error_code` under assay"),
 	limit("P6", "`error_message` under assay"),
-	{"P7", "the event line", decode, "n > maxEventData {", "n > 2*maxEventData {"},
+	{"P7", "the event line", decode, "n > MaxEventData {", "n > 2*MaxEventData {"},
 
 	{"E1", "an event is an object", event, "if value.Kind != strictjson.ObjectStart {", "if false {"},
 	{"E2", "the type of an event", event, `if kind.Kind != strictjson.String || !valid || name == "" {`, `if false && valid {`},

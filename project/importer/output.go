@@ -1,0 +1,151 @@
+package importer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/p20export/p20export/artifact/assay"
+	"github.com/p20export/p20export/internal/atomicfile"
+	"github.com/p20export/p20export/internal/digest"
+	"github.com/p20export/p20export/internal/finding"
+)
+
+// Output is a file that an import wrote, or that was there with the same bytes.
+type Output struct {
+	File string `json:"file"`
+	// RunID is that of its events; null where each has its own.
+	RunID  *string `json:"run_id"`
+	Events int     `json:"events"`
+	// RunRoot identifies a bundle; lines have none.
+	RunRoot *digest.Digest `json:"run_root"`
+	// Digest and Bytes are of the file.
+	Digest digest.Digest `json:"digest"`
+	Bytes  int64         `json:"bytes"`
+}
+
+// MaxParts is how many bundles one import is split into at most.
+const MaxParts = 9999
+
+const bundleSuffix = ".tar.gz"
+
+// part is a range of events that goes into one bundle.
+type part struct {
+	from, to int
+	run      assay.Run
+	file     string
+}
+
+// split divides the events into as few bundles as hold them. Where there are
+// several each has a run and a file of its own, by number.
+func (e *Events) split(file string) []part {
+	parts := e.divide(func(int) part { return part{run: e.run, file: file} })
+	if len(parts) == 1 {
+		return parts
+	}
+	return e.divide(func(i int) part {
+		number := fmt.Sprintf("-%04d", i+1)
+		p := part{run: e.run, file: strings.TrimSuffix(file, bundleSuffix) + number + bundleSuffix}
+		p.run.ID += number
+		return p
+	})
+}
+
+func (e *Events) divide(begin func(number int) part) []part {
+	var parts []part
+	var now part
+	size := 0
+	for i := range e.places {
+		line := func() int {
+			return assay.LineBytes(e.places[i].typ, int(e.places[i].end-e.start(i)), now.run, i-now.from)
+		}
+		if i == 0 || i-now.from == assay.MaxEvents || size+line() > assay.MaxEventsBytes {
+			now, size = begin(len(parts)), 0
+			now.from = i
+			parts = append(parts, now)
+		}
+		size += line()
+		parts[len(parts)-1].to = i + 1
+	}
+	return parts
+}
+
+// WriteBundles writes the events into one bundle of that name, or with several
+// into as many as they take. All of them are there in the end, or none.
+func (e *Events) WriteBundles(ctx context.Context, file string, several bool) ([]Output, error) {
+	parts := e.split(file)
+	if len(parts) > 1 && !several {
+		return nil, finding.New(finding.BundleLimit, "%d events need %d bundles; one holds %d events and %d bytes of them", e.Len(), len(parts), assay.MaxEvents, assay.MaxEventsBytes)
+	}
+	if len(parts) > MaxParts {
+		return nil, finding.New(finding.BundleLimit, "%d events need %d bundles; one import makes %d", e.Len(), len(parts), MaxParts).Hinting("import fewer artifacts at a time")
+	}
+	var outputs []Output
+	var files []atomicfile.Named
+	defer func() {
+		for _, f := range files {
+			f.Discard()
+		}
+	}()
+	for _, p := range parts {
+		out := Output{File: p.file, RunID: &p.run.ID, Events: p.to - p.from}
+		staged, err := out.stage(func(w io.Writer) error {
+			b, err := assay.WriteBundle(w, p.run, e.between(ctx, p.from, p.to))
+			out.RunRoot = &b.RunRoot
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, staged)
+		outputs = append(outputs, out)
+	}
+	return outputs, publish(files...)
+}
+
+// WriteNDJSON writes the events as lines of a file.
+func (e *Events) WriteNDJSON(ctx context.Context, file string) (Output, error) {
+	out := Output{File: file, Events: e.Len()}
+	if e.ids == nil {
+		out.RunID = &e.run.ID
+	}
+	staged, err := out.stage(func(w io.Writer) error { return e.WriteLines(ctx, w) })
+	if err != nil {
+		return out, err
+	}
+	defer staged.Discard()
+	return out, publish(staged)
+}
+
+// stage writes the output's file under a temporary name.
+func (o *Output) stage(write func(io.Writer) error) (atomicfile.Named, error) {
+	hash := digest.Hash()
+	staged, err := atomicfile.Create(filepath.Dir(o.File), func(w io.Writer) error {
+		size := new(counter)
+		err := write(io.MultiWriter(w, hash, size))
+		o.Bytes = int64(*size)
+		return err
+	})
+	o.Digest = digest.Sum(hash)
+	return atomicfile.Named{Staged: staged, Name: filepath.Base(o.File), Same: atomicfile.Equal}, err
+}
+
+// counter counts the bytes written to it.
+type counter int64
+
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(len(p))
+	return len(p), nil
+}
+
+func publish(files ...atomicfile.Named) error {
+	err := atomicfile.PublishAll(files...)
+	if errors.Is(err, fs.ErrExist) {
+		err = finding.New(finding.OutputExists, "%s", finding.Escape(err.Error()))
+	}
+	return err
+}
