@@ -55,11 +55,13 @@ check-modules: ## go.mod is tidy and what it names is what go.sum says
 vet: ## go vet, with and without the live lane
 	@$(GO) vet ./...
 	@$(GO) vet -tags live ./cmd/...
+	@$(GO) vet -tags assaycli ./cmd/...
 
 .PHONY: staticcheck
 staticcheck: ## staticcheck, pinned in internal/tools
 	@$(GO) tool -modfile=internal/tools/go.mod staticcheck ./...
 	@$(GO) tool -modfile=internal/tools/go.mod staticcheck -tags live ./cmd/...
+	@$(GO) tool -modfile=internal/tools/go.mod staticcheck -tags assaycli ./cmd/...
 
 .PHONY: unit
 unit: ## unit, property, testscript, fuzz corpus, floors, golden files; under -race
@@ -106,6 +108,14 @@ captures: harness-adk ## replace the committed ADK captures by fresh ones
 sample: ## make the sample lane anew from the committed captures
 	@$(GO) test -count=1 ./cmd/p20export -run '^TestSample$$' -update
 	@$(GO) test -count=1 ./cmd/p20export -run '^TestDocs$$' -update
+
+CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/p20export
+ASSAY := $(CACHE)/assay-cli-6.21.0
+.PHONY: assay-cli
+assay-cli: ## build Assay's own command line (10 to 15 minutes, once), and check and show the sample lane with it
+	@command -v cargo >/dev/null || { echo "make: Rust 1.89 or newer is needed for Assay's command line: https://rustup.rs/" >&2; exit 1; }
+	@[ -x $(ASSAY)/bin/assay ] || cargo install assay-cli --version 6.21.0 --locked --root $(ASSAY)
+	@P20EXPORT_ASSAY=$(ASSAY)/bin $(GO) test -count=1 -tags assaycli ./cmd/p20export -run '^TestAssayDocs$$' -update
 
 .PHONY: schema
 schema: ## make the JSON Schemas anew from the Go types and the sample lane

@@ -12,6 +12,24 @@ import (
 // print with what the documents show; with -update it rewrites them. A command
 // is a line after "$ "; a line that ends in a backslash goes on.
 func TestDocs(t *testing.T) {
+	bin := ownBin(t)
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, doc := range []struct{ path, in string }{
+		{"README.md", root},
+		{sampleReadme, filepath.Join(root, filepath.Dir(sampleReadme))},
+	} {
+		t.Run(doc.path, func(t *testing.T) {
+			checkConsole(t, "```console", filepath.Join(root, doc.path), doc.in, bin)
+		})
+	}
+}
+
+// ownBin returns a directory that holds this program under its name.
+func ownBin(t *testing.T) string {
+	t.Helper()
 	bin := t.TempDir()
 	self, err := os.Executable()
 	if err != nil {
@@ -20,31 +38,26 @@ func TestDocs(t *testing.T) {
 	if err := os.Symlink(self, filepath.Join(bin, "p20export")); err != nil {
 		t.Fatal(err)
 	}
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
+	return bin
+}
+
+const sampleReadme = "examples/ag-ui-compacted-message-snapshot-evidence/README.md"
+
+// checkConsole runs the blocks of a document that begin with the fence, with
+// the programs in bin.
+func checkConsole(t *testing.T, fence, path, in, bin string) {
+	scratch := t.TempDir()
+	made, commands := rerun(t, fence, string(read(t, path)), func(command string) string {
+		cmd := exec.Command("sh", "-c", command)
+		cmd.Dir = in
+		cmd.Env = append(withoutMake(os.Environ()), "PATH="+bin+":"+os.Getenv("PATH"), "SCRATCH="+scratch)
+		out, _ := cmd.CombinedOutput() // a refusal is shown, too
+		return strings.ReplaceAll(string(out), scratch, "$SCRATCH")
+	})
+	if commands == 0 {
+		t.Errorf("%s shows no command", path)
 	}
-	for _, doc := range []struct{ path, in string }{
-		{"README.md", root},
-		{"examples/ag-ui-compacted-message-snapshot-evidence/README.md", filepath.Join(root, "examples/ag-ui-compacted-message-snapshot-evidence")},
-	} {
-		t.Run(doc.path, func(t *testing.T) {
-			scratch := t.TempDir()
-			path := filepath.Join(root, doc.path)
-			old := string(read(t, path))
-			made, commands := rerun(t, old, func(command string) string {
-				cmd := exec.Command("sh", "-c", command)
-				cmd.Dir = doc.in
-				cmd.Env = append(withoutMake(os.Environ()), "PATH="+bin+":"+os.Getenv("PATH"), "SCRATCH="+scratch)
-				out, _ := cmd.CombinedOutput() // a refusal is shown, too
-				return strings.ReplaceAll(string(out), scratch, "$SCRATCH")
-			})
-			if commands == 0 {
-				t.Errorf("%s shows no command", doc.path)
-			}
-			golden(t, path, []byte(made))
-		})
-	}
+	golden(t, path, []byte(made))
 }
 
 // withoutMake removes what a make that runs the tests would tell one that is
@@ -59,14 +72,15 @@ func withoutMake(env []string) []string {
 	return kept
 }
 
-// rerun replaces the output after each command of a document's console blocks.
-func rerun(t *testing.T, doc string, do func(command string) string) (made string, commands int) {
+// rerun replaces the output after each command of a document's blocks that begin
+// with the fence.
+func rerun(t *testing.T, fence, doc string, do func(command string) string) (made string, commands int) {
 	t.Helper()
 	var out strings.Builder
 	lines := strings.SplitAfter(doc, "\n")
 	for i := 0; i < len(lines); i++ {
 		out.WriteString(lines[i])
-		if strings.TrimSpace(lines[i]) != "```console" {
+		if strings.TrimSpace(lines[i]) != fence {
 			continue
 		}
 		for i++; i < len(lines) && strings.TrimSpace(lines[i]) != "```"; i++ {

@@ -162,7 +162,7 @@ func originShown(o project.Origin) string {
 func assayLine(row freeze.Row) string {
 	switch {
 	case row.Profiles.Assay && *row.Origin == project.Built:
-		return "Assay could take this artifact; what hands it on must say that its snapshot was built."
+		return "Assay could take this artifact as a receipt (p20export assay --receipt), which says that its snapshot was built."
 	case row.Profiles.Assay:
 		return "Assay could take this artifact."
 	}

@@ -31,6 +31,7 @@ func TestSample(t *testing.T) {
 		}
 		do(t, exitDone, "freeze", raw, "-o", "frozen", "--projection", s.projection)
 	}
+	importSample(t)
 	malform(t)
 	names, err := filepath.Glob("malformed/*")
 	if err != nil {
@@ -42,6 +43,24 @@ func TestSample(t *testing.T) {
 	}
 	t.Chdir(sourceDir)
 	compareTrees(t, dir, sampleDir)
+}
+
+// importSample takes the frozen runs into Assay.
+func importSample(t *testing.T) {
+	t.Helper()
+	if err := os.Mkdir("assay", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	imported := func(args ...string) {
+		do(t, exitDone, append([]string{"assay", "--import-time", "2026-11-21T12:00:00Z", "--as-sample"}, args...)...)
+	}
+	imported("frozen/finished.artifact.json", "--ndjson", "-o", "assay/finished.assay.ndjson")
+	imported("frozen/multi-turn.artifact.json", "--ndjson", "-o", "assay/multi-turn.assay.ndjson")
+	for _, run := range []string{"finished", "multi-turn", "failed"} {
+		imported("frozen/"+run+".artifact.json", "--receipt", "--ndjson", "-o", "assay/"+run+".receipt.ndjson")
+	}
+	imported("frozen/finished.artifact.json", "frozen/multi-turn.artifact.json", "frozen/failed.artifact.json",
+		"--receipt", "--bundle", "assay/receipts.tar.gz", "--assay-run-id", "sample")
 }
 
 // sourceDir is where the tests of this package start.
@@ -114,11 +133,11 @@ func put(t *testing.T, path string, data []byte) {
 	}
 }
 
-// compareTrees holds the committed directory against one made anew, its README
-// aside, which TestDocs checks.
+// compareTrees holds the committed directory against one made anew, what is
+// written by hand aside.
 func compareTrees(t *testing.T, fresh, committed string) {
 	t.Helper()
-	seen := map[string]bool{"README.md": true}
+	seen := map[string]bool{"README.md": true, "verify.sh": true, "assay/pack.yaml": true}
 	err := filepath.WalkDir(fresh, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err

@@ -1,0 +1,62 @@
+#!/bin/sh
+# Checks the Assay files of this lane with the real tool.
+#
+#   verify.sh                   with the Assay command line in PATH (6.21.0)
+#   verify.sh VERIFIER [ARG]... with any command that verifies the bundle named last
+#
+# Each file is made again from frozen/ and must be the same. The lines are
+# verified within a bundle that holds them and nothing else. That a bundle
+# verifies says that it is whole; what its events hold is not interpreted.
+set -eu
+cd "$(dirname "$0")"
+P20EXPORT=${P20EXPORT:-p20export}
+TIME=2026-11-21T12:00:00Z
+command -v "$P20EXPORT" >/dev/null || { echo "verify.sh: p20export is not in PATH; set P20EXPORT to the program" >&2; exit 2; }
+full=
+if [ $# -eq 0 ]; then
+	command -v assay >/dev/null || { echo "verify.sh: assay is not in PATH; make assay-cli builds it, or name another verifier" >&2; exit 2; }
+	full=yes
+	set -- assay evidence verify
+fi
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# same MADE COMMITTED
+same() {
+	cmp "$1" "$2" || { echo "verify.sh: $2 is not what p20export makes of frozen/" >&2; exit 1; }
+}
+
+# lines FILE ARTIFACT [FLAG]...
+lines() {
+	file=$1
+	artifact=$2
+	shift 2
+	"$P20EXPORT" assay "$artifact" --bundle "$scratch/one.tar.gz" --import-time "$TIME" --as-sample "$@" >/dev/null
+	tar -xzOf "$scratch/one.tar.gz" events.ndjson >"$scratch/lines"
+	same "$scratch/lines" "$file"
+}
+
+for run in finished multi-turn; do
+	lines assay/$run.assay.ndjson frozen/$run.artifact.json
+	"$@" "$scratch/one.tar.gz"
+	echo "verified  assay/$run.assay.ndjson"
+	rm "$scratch/one.tar.gz"
+done
+for run in finished multi-turn failed; do
+	lines assay/$run.receipt.ndjson frozen/$run.artifact.json --receipt
+	"$@" "$scratch/one.tar.gz"
+	echo "verified  assay/$run.receipt.ndjson"
+	rm "$scratch/one.tar.gz"
+done
+"$P20EXPORT" assay frozen/finished.artifact.json frozen/multi-turn.artifact.json frozen/failed.artifact.json \
+	--receipt --bundle "$scratch/receipts.tar.gz" --assay-run-id sample --import-time "$TIME" --as-sample >/dev/null
+same "$scratch/receipts.tar.gz" assay/receipts.tar.gz
+"$@" assay/receipts.tar.gz
+echo "verified  assay/receipts.tar.gz"
+if [ -n "$full" ]; then
+	assay evidence lint assay/receipts.tar.gz --pack assay/pack.yaml --fail-on info
+	assay trust-basis generate assay/receipts.tar.gz >"$scratch/trust-basis.json"
+	assay trust-basis assert --input "$scratch/trust-basis.json" --require bundle_verified=verified
+fi
