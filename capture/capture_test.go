@@ -268,7 +268,7 @@ func TestCaptureChangedFiles(t *testing.T) {
 	t.Run("manifest", func(t *testing.T) {
 		dir := make(t)
 		path := filepath.Join(dir, ManifestName)
-		for _, in := range []string{"", "{}", strings.Repeat(" ", maxManifestBytes+1)} {
+		for _, in := range []string{"", "{}", strings.Repeat(" ", MaxManifestBytes+1)} {
 			if err := os.WriteFile(path, []byte(in), 0o666); err != nil {
 				t.Fatal(err)
 			}

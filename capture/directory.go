@@ -103,12 +103,12 @@ func (d *directory) create(name string) (*os.File, error) {
 // claim makes the claim, and refuses the directory when anything else is there by
 // now: another writer may have come and gone since it was vacant.
 func (d *directory) claim() (*os.File, error) {
-	f, err := d.create(claimName)
+	f, err := d.create(ClaimName)
 	if err != nil {
 		return nil, err
 	}
 	entries, err := os.ReadDir(d.path)
-	if err == nil && (len(entries) != 1 || entries[0].Name() != claimName) {
+	if err == nil && (len(entries) != 1 || entries[0].Name() != ClaimName) {
 		err = fmt.Errorf("the directory %s is not empty any more: %w", d.path, fs.ErrExist)
 	}
 	if err != nil {
@@ -120,7 +120,7 @@ func (d *directory) claim() (*os.File, error) {
 
 // publish gives the claim its name, which nothing may have.
 func (d *directory) publish(name string) error {
-	return atomicfile.Move(filepath.Join(d.path, claimName), filepath.Join(d.path, name), d.link)
+	return atomicfile.Move(filepath.Join(d.path, ClaimName), filepath.Join(d.path, name), d.link)
 }
 
 // remove removes a file.

@@ -10,9 +10,9 @@ const (
 	// carries one conversation, as the largest event does.
 	maxRequestBytes = 64 << 20
 
-	// maxManifestBytes bounds capture.json, which is read as a whole. A manifest
+	// MaxManifestBytes bounds capture.json, which is read as a whole. A manifest
 	// is about a kilobyte; labels are what could make it longer.
-	maxManifestBytes = 1 << 20
+	MaxManifestBytes = 1 << 20
 
 	// bufferBytes is the fixed size of a Splitter's read buffer. Only an event
 	// that does not lie whole in it takes memory beside it.

@@ -110,8 +110,8 @@ func (m *Manifest) Encode() ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("manifest: %w", err)
 	}
-	if len(b) >= maxManifestBytes {
-		return nil, fmt.Errorf("manifest: longer than %d bytes", maxManifestBytes)
+	if len(b) >= MaxManifestBytes {
+		return nil, fmt.Errorf("manifest: longer than %d bytes", MaxManifestBytes)
 	}
 	return append(b, '\n'), nil
 }

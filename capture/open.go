@@ -117,12 +117,12 @@ func readManifest(dir string) (*Manifest, digest.Digest, error) {
 		return nil, "", err
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxManifestBytes+1))
+	b, err := io.ReadAll(io.LimitReader(f, MaxManifestBytes+1))
 	if err != nil {
 		return nil, "", err
 	}
-	if len(b) > maxManifestBytes {
-		return nil, "", finding.New(finding.ManifestMalformed, "%s is longer than %d bytes", ManifestName, maxManifestBytes)
+	if len(b) > MaxManifestBytes {
+		return nil, "", finding.New(finding.ManifestMalformed, "%s is longer than %d bytes", ManifestName, MaxManifestBytes)
 	}
 	m, err := DecodeManifest(b)
 	if err != nil {

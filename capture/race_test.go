@@ -61,7 +61,7 @@ func TestCloseKeepsAManifest(t *testing.T) {
 		w.dir.link = link
 		write(t, w, EndEOF, twoEvents)
 		files := listing(t, w.dir.path)
-		if _, ok := files[claimName]; ok || len(files) != 4 {
+		if _, ok := files[ClaimName]; ok || len(files) != 4 {
 			t.Errorf("%s: files %v", name, files)
 		}
 		if _, err := readAll(t, open(t, w.dir.path, "")); err == nil {

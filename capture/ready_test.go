@@ -53,7 +53,7 @@ func TestReadyRefuses(t *testing.T) {
 	}
 	for name, change := range map[string]func(*Settings){
 		"label":   func(s *Settings) { s.Labels = map[string]string{"a": "\xff"} },
-		"labels":  func(s *Settings) { s.Labels = map[string]string{"a": strings.Repeat("x", maxManifestBytes)} },
+		"labels":  func(s *Settings) { s.Labels = map[string]string{"a": strings.Repeat("x", MaxManifestBytes)} },
 		"framing": func(s *Settings) { s.Framing = "text" },
 		"tool":    func(s *Settings) { s.Tool.Version = "" },
 	} {
@@ -72,11 +72,11 @@ func TestTrialIsTheLongest(t *testing.T) {
 		return Settings{Source: Source{Kind: KindHTTP}, Framing: NDJSON, StartedAt: testStart, Tool: testTool, Arrivals: true,
 			Request: []byte("{}"), Labels: map[string]string{"a": strings.Repeat("x", n)}}
 	}
-	n := maxManifestBytes
+	n := MaxManifestBytes
 	for Ready(filepath.Join(t.TempDir(), "c"), room(n)) != nil {
 		n -= 64
 	}
-	if n < maxManifestBytes-4096 {
+	if n < MaxManifestBytes-4096 {
 		t.Errorf("labels of no more than %d bytes are accepted", n)
 	}
 	w, err := Create(filepath.Join(t.TempDir(), "c"), room(n))

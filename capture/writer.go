@@ -49,9 +49,9 @@ type Writer struct {
 	closed bool
 }
 
-// claimName is the manifest's name while it is being written. It is made first,
+// ClaimName is the manifest's name while it is being written. It is made first,
 // so that of several writers one gets the directory.
-const claimName = ManifestName + ".tmp"
+const ClaimName = ManifestName + ".tmp"
 
 var errClosed = errors.New("the capture is closed")
 
@@ -137,7 +137,7 @@ func (w *Writer) Close(end End) (*Manifest, error) {
 		err = w.writeManifest()
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("the capture stays unfinished: %w", err), w.claim.Close(), w.dir.remove(claimName))
+		return nil, errors.Join(fmt.Errorf("the capture stays unfinished: %w", err), w.claim.Close(), w.dir.remove(ClaimName))
 	}
 	return &w.manifest, nil
 }

@@ -219,7 +219,7 @@ func TestCreateRefusesWhatIsThere(t *testing.T) {
 func TestCreateChecksSettings(t *testing.T) {
 	for name, change := range map[string]func(*Settings){
 		"label":   func(s *Settings) { s.Labels = map[string]string{"a": "\xff"} },
-		"labels":  func(s *Settings) { s.Labels = map[string]string{"a": strings.Repeat("x", maxManifestBytes)} },
+		"labels":  func(s *Settings) { s.Labels = map[string]string{"a": strings.Repeat("x", MaxManifestBytes)} },
 		"url":     func(s *Settings) { s.Source.URL = "http://h/?secret" },
 		"kind":    func(s *Settings) { s.Source.Kind = "" },
 		"framing": func(s *Settings) { s.Framing = "text" },
@@ -276,7 +276,7 @@ func TestCreateClaims(t *testing.T) {
 	dir := t.TempDir()
 	w := create(t, dir, nil)
 	second := &directory{path: dir}
-	if _, err := second.create(claimName); !errors.Is(err, fs.ErrExist) {
+	if _, err := second.create(ClaimName); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("the claim is made twice: %v", err)
 	}
 	write(t, w, EndEOF, "x")
@@ -303,7 +303,7 @@ func TestWriterFailure(t *testing.T) {
 			t.Errorf("%s: Close: %v", name, err)
 		}
 		files := listing(t, w.dir.path)
-		if _, ok := files[ManifestName]; ok || files[claimName] != "" || len(files) != 3 {
+		if _, ok := files[ManifestName]; ok || files[ClaimName] != "" || len(files) != 3 {
 			t.Errorf("%s: files %v", name, files)
 		}
 		if !strings.HasPrefix(files["response.sse"], "data: a\n\n") {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -87,16 +86,12 @@ for all files once every file is judged, and nothing when interrupted.
 
 // validatedAll counts several files by their verdicts.
 func (p *printer) validatedAll(count map[freeze.Verdict]int) {
-	var said []string
 	total := 0
-	for _, v := range []freeze.Verdict{freeze.Accepted, freeze.Malformed, freeze.Failed} {
-		if n := count[v]; n > 0 {
-			said = append(said, fmt.Sprintf("%d %s", n, v))
-			total += n
-		}
+	for _, n := range count {
+		total += n
 	}
 	if total > 1 {
-		p.line("%d files: %s", total, strings.Join(said, ", "))
+		p.line("%d files: %s", total, verdictCounts(count, freeze.Accepted, freeze.Malformed, freeze.Failed))
 	}
 }
 

@@ -140,7 +140,7 @@ func verifyTree(cmd *cobra.Command, dir string, s freeze.TreeSettings, f format)
 		return p.close(context.Cause(cmd.Context()))
 	}
 	if f == formatText {
-		p.line("%s: %s", dir, verdictCounts(count))
+		p.line("%s: %s", dir, verdictCounts(count, freeze.Verified, freeze.Differs, freeze.Unverifiable, freeze.Failed, freeze.Whole, freeze.Unexplained))
 	}
 	return p.close(worst.err())
 }
@@ -154,11 +154,12 @@ func statusOfRow(row freeze.TreeRow) status {
 	return statusOf(row.Verdict)
 }
 
-// verdictCounts spells how often each verdict was given.
-func verdictCounts(count map[freeze.Verdict]int) string {
+// verdictCounts spells how often verdicts were given, in the order of theirs;
+// those that were not are left out, but for the first.
+func verdictCounts(count map[freeze.Verdict]int, verdicts ...freeze.Verdict) string {
 	var parts []string
-	for _, v := range []freeze.Verdict{freeze.Verified, freeze.Differs, freeze.Unverifiable, freeze.Failed, freeze.Whole, freeze.Unexplained} {
-		if n := count[v]; n > 0 || v == freeze.Verified {
+	for i, v := range verdicts {
+		if n := count[v]; n > 0 || i == 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, v))
 		}
 	}

@@ -125,14 +125,14 @@ func newSource(f *folder, m *entry) *source {
 	f.isCapture = true
 	m.told = true
 	s := &source{path: f.path}
-	data, err := readBounded(m.path, maxManifest)
+	data, err := readBounded(m.path, capture.MaxManifestBytes)
 	s.manifest = digest.Of(data)
 	var manifest *capture.Manifest
 	if err == nil {
 		manifest, err = capture.DecodeManifest(data)
 	}
 	if errors.Is(err, errTooLong) {
-		err = finding.New(finding.ManifestMalformed, "%s is longer than %d bytes", capture.ManifestName, maxManifest)
+		err = finding.New(finding.ManifestMalformed, "%s is longer than %d bytes", capture.ManifestName, capture.MaxManifestBytes)
 	}
 	if err != nil {
 		s.bad = err
@@ -152,17 +152,11 @@ func newSource(f *folder, m *entry) *source {
 	return s
 }
 
-// maxManifest bounds capture.json, in bytes, as package capture does.
-const maxManifest = 1 << 20
-
 // captureFiles are the files a capture directory can have beside its manifest.
 var captureFiles = []string{
 	capture.SSE.FileName(), capture.NDJSON.FileName(), capture.JSON.FileName(),
 	capture.RequestName, capture.ArrivalsName,
 }
-
-// claim is the manifest's name while a capture is being written.
-const claim = capture.ManifestName + ".tmp"
 
 // listedFiles returns the names of the files a manifest lists.
 func listedFiles(m *capture.Manifest) []string {
@@ -191,7 +185,7 @@ func (f *folder) unfinished() bool {
 	if f.held[capture.ManifestName] != nil {
 		return false
 	}
-	return slices.ContainsFunc([]string{claim, capture.ArrivalsName, captureFiles[0], captureFiles[1], captureFiles[2]}, func(name string) bool {
+	return slices.ContainsFunc([]string{capture.ClaimName, capture.ArrivalsName, captureFiles[0], captureFiles[1], captureFiles[2]}, func(name string) bool {
 		e := f.regular(name)
 		return e != nil && !e.told
 	})

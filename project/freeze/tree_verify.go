@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/internal/digest"
 	"github.com/p20export/p20export/internal/finding"
 	"github.com/p20export/p20export/project"
@@ -300,7 +301,7 @@ func (v *treeVerifier) captures(ctx context.Context) bool {
 			continue
 		}
 		v.evidence = true
-		f.tell(append(captureFiles[:len(captureFiles):len(captureFiles)], claim))
+		f.tell(append(captureFiles[:len(captureFiles):len(captureFiles)], capture.ClaimName))
 		why := finding.New(finding.CaptureUnfinished, "%s has no capture.json, so it is no closed capture", finding.Escape(f.path))
 		if !v.tell(TreeRow{Capture: &f.path, Verdict: Unexplained, Findings: v.unexplained(why)}) {
 			return false

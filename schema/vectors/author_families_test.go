@@ -21,9 +21,7 @@ var (
 )
 
 func (a *author) families() {
-	top := func(name string) string {
-		return swap(finished, `  "framework"`, `  "`+name+"\": {},\n  \"framework\"")
-	}
+	top := func(name string) string { return insert(`"` + name + `": {}`) }
 	inside := func(name string) string { return second("name", `"guide",`+"\n      \""+name+`": []`) }
 	for _, name := range append(append([]string{}, eventTypes...), familyKeys...) {
 		a.bad("A4", name, "the key "+name, top(name), "extra_event_family /"+name)

@@ -320,7 +320,6 @@ func (a *author) wrapper() {
 		a.ok("A2", "without-"+strings.ReplaceAll(key, "_", "-"), key+" is optional", without(finished, key))
 	}
 
-	insert := func(member string) string { return swap(finished, `  "framework"`, "  "+member+",\n  \"framework\"") }
 	for _, c := range []struct{ name, key, pointer string }{
 		{"plain", "extra", "extra"}, {"empty", "", ""}, {"upper-case", "SCHEMA", "SCHEMA"}, {"camel-case", "runIdRef", "runIdRef"}, {"upstream", "threadId", "threadId"},
 		{"tilde", "a~b", "a~0b"}, {"slash", "a/b", "a~1b"}, {"metadata", "metadata", "metadata"}, {"space", "schema ", "schema "}, {"non-ascii", "schéma", "schéma"},
