@@ -38,7 +38,7 @@ demo: $(BIN) ## freeze a committed real ADK run, validate and verify it
 	cat $(DEMO)/one-turn.artifact.json
 
 .PHONY: test
-test: check-format check-modules vet staticcheck unit conformance differential live ## run every check
+test: check-format check-modules vet staticcheck unit conformance differential judge live ## run every check
 	@echo "all checks passed"
 
 .PHONY: check-format
@@ -52,16 +52,18 @@ check-modules: ## go.mod is tidy and what it names is what go.sum says
 	@$(GO) mod verify
 
 .PHONY: vet
-vet: ## go vet, with and without the live lane
+vet: ## go vet, with and without the lanes of their own
 	@$(GO) vet ./...
 	@$(GO) vet -tags live ./cmd/...
 	@$(GO) vet -tags assaycli ./cmd/...
+	@$(GO) vet -tags judge ./artifact/assay/... ./cmd/...
 
 .PHONY: staticcheck
 staticcheck: ## staticcheck, pinned in internal/tools
 	@$(GO) tool -modfile=internal/tools/go.mod staticcheck ./...
 	@$(GO) tool -modfile=internal/tools/go.mod staticcheck -tags live ./cmd/...
 	@$(GO) tool -modfile=internal/tools/go.mod staticcheck -tags assaycli ./cmd/...
+	@$(GO) tool -modfile=internal/tools/go.mod staticcheck -tags judge ./artifact/assay/... ./cmd/...
 
 .PHONY: unit
 unit: ## unit, property, testscript, fuzz corpus, floors, golden files; under -race
@@ -70,6 +72,11 @@ unit: ## unit, property, testscript, fuzz corpus, floors, golden files; under -r
 .PHONY: live
 live: harness-adk ## capture every scenario afresh from the real middleware
 	@$(GO) test -race -count=1 -tags live -run '^TestLive' -v ./cmd/p20export
+
+.PHONY: judge
+judge: ## compare our verdicts on Assay bundles with the published verifier's (built once, in about two minutes)
+	@judge=$$(artifact/assay/judge/build.sh); \
+	P20EXPORT_JUDGE=$$judge $(GO) test -race -count=1 -tags judge -run '^TestJudge' ./artifact/assay/... ./cmd/p20export
 
 VECTORS := schema/vectors
 .PHONY: conformance
