@@ -152,9 +152,9 @@ corpus: ## keep up to 64 small inputs of each fuzz target from Go's cache under 
 	find "$$target" -type f -size -3k | sort | awk '{all[n++]=$$0} END {step=n>64?n/64:1; for (i=0; i<n; i+=step) print all[int(i)]}' | while read -r f; do cp "$$f" "$$to/"; done; done
 
 .PHONY: bench
-bench: $(BIN) ## benchmarks, and time and peak memory of a 1 GB capture and of hostile files
+bench: $(BIN) ## benchmarks; time and peak memory of a 1 GB capture, of hostile files and of the largest bundles
 	@$(GO) test -run '^$$' -bench . -benchmem ./...
-	@$(GO) run ./internal/bench -program $(BIN)
+	@$(GO) run ./internal/bench -program $(BIN) -judge "$$(artifact/assay/judge/build.sh --release)"
 
 .PHONY: clean
 clean: ## remove what the Makefile made

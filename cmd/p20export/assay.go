@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,8 +25,9 @@ func newAssay() *cobra.Command {
 		Use:   "assay ARTIFACT... (--ndjson [-o FILE] | --bundle FILE.tar.gz) --import-time TIME",
 		Short: "Put artifacts into Assay's events and bundles",
 		Long: `Put each ARTIFACT into one event of Assay's Evidence Contract v1, and write the
-events as lines (--ndjson) or as an evidence bundle (--bundle). Assay vouches for
-a bundle's integrity: that its events are those that were put in, in order. It
+events as lines (--ndjson) or as an evidence bundle (--bundle). A directory stands
+for the *.artifact.json in it, in the order of their names. Assay vouches for a
+bundle's integrity: that its events are those that were put in, in order. It
 leaves what they hold uninterpreted; it has no AG-UI importer.
 
 All artifacts are imported or none. An artifact outside the profile assay
@@ -47,13 +49,16 @@ It holds 100,000 events and 100 MiB of them; --split writes FILE-0001.tar.gz and
 so on where that is not enough, with the run ids ID-0001 and so on.
 
 The same artifacts, time, run id and program make the same bytes. Files are never
-overwritten: the same bytes count as done, others are an error.
+overwritten: the same bytes count as done, others are an error. With the lines on
+standard output, refusals and errors go to standard error.
 ` + exitHelp,
 		Example: `  p20export assay frozen/one-turn.artifact.json --ndjson --import-time 2026-01-31T12:00:00Z
-  p20export assay frozen/*.artifact.json --bundle evidence.tar.gz \
+  p20export assay frozen --bundle evidence.tar.gz \
       --assay-run-id nightly-42 --import-time 2026-01-31T12:00:00Z
   p20export assay frozen/failed.artifact.json --receipt --ndjson -o failed.ndjson \
-      --import-time 2026-01-31T12:00:00Z`,
+      --import-time 2026-01-31T12:00:00Z
+  p20export assay verify evidence.tar.gz
+  p20export assay show evidence.tar.gz`,
 		Args: oneOrMore("ARTIFACT"),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return []string{"json"}, cobra.ShellCompDirectiveFilterFileExt
@@ -70,12 +75,17 @@ overwritten: the same bytes count as done, others are an error.
 	flags.StringArrayVar(&a.records, "record", nil, "with --receipt: the record of the artifact (default: the one beside it);\nof several artifacts one each, in their order")
 	flags.BoolVar(&a.sample, "as-sample", false, "name Assay's sample as the producer, instead of this program")
 	a.format = addFormat(cmd)
+	cmd.AddCommand(newAssayVerify(), newAssayShow())
 	cmd.MarkFlagsOneRequired("ndjson", "bundle")
 	cmd.MarkFlagsMutuallyExclusive("ndjson", "bundle")
 	if err := cmd.MarkFlagRequired("import-time"); err != nil {
 		panic(err)
 	}
-	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		paths, err := importer.Artifacts(args)
+		if err != nil {
+			return err
+		}
 		s, err := a.settings(paths)
 		if err != nil {
 			return err
@@ -251,7 +261,7 @@ func (a *assayFlags) write(cmd *cobra.Command, events *importer.Events) ([]outpu
 // failed is the row of an output that was not written.
 func (a *assayFlags) failed(err error) outputRow {
 	f, _ := freeze.Explain(err)
-	row := outputRow{Output: importer.Output{File: a.output + a.bundle}, Verdict: freeze.Failed, Findings: []finding.Finding{f}}
+	row := outputRow{Output: importer.Output{File: cmp.Or(a.output, a.bundle, "-")}, Verdict: freeze.Failed, Findings: []finding.Finding{f}}
 	if f.Code == finding.BundleLimit {
 		row.Verdict = freeze.Refused
 	}

@@ -119,7 +119,7 @@ sync or branch correctness.
   freeze     project a capture's runs to artifacts
   validate   judge an artifact or a bounded envelope
   verify     repeat a projection from the raw capture and compare
-  assay      put artifacts into Assay's events and bundles
+  assay      put artifacts into Assay's events and bundles, and check bundles
   schema     list or print the JSON Schemas of these files`,
 		Example: `  p20export capture http://127.0.0.1:8011/ --input request.json -o captures/one-turn
   p20export inspect captures/one-turn

@@ -1,5 +1,6 @@
 // Command bench measures the whole program: time, throughput and peak memory of
-// each step on a capture of a gigabyte, and of validate on hostile files.
+// each step on a capture of a gigabyte, of validate on hostile files, and of the
+// largest bundles for Assay.
 package main
 
 import (
@@ -19,10 +20,14 @@ import (
 func main() {
 	program := flag.String("program", "p20export", "the program to measure")
 	size := flag.Int64("bytes", 1_000_000_000, "size of the capture")
+	judge := flag.String("judge", "judge", "Assay's own verifier, to be measured beside it")
 	flag.Parse()
 	err := bench(*program, *size)
 	if err == nil {
 		err = hostile(*program)
+	}
+	if err == nil {
+		err = bundles(*program, *judge)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)

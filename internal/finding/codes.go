@@ -161,6 +161,8 @@ const (
 	ReceiptNeeded    Code = "receipt_needed"
 	ArtifactRefUnfit Code = "artifact_ref_unfit"
 	BundleLimit      Code = "bundle_limit"
+	BundleRefused    Code = "bundle_refused"
+	BundleDeviates   Code = "bundle_deviates"
 )
 
 // Findings about what could not be done.

@@ -121,6 +121,8 @@ var table = map[Code]About{
 	ReceiptNeeded:    {Error, "an artifact whose snapshot was built, in a form that cannot say so", "P20 §5", "import it with --receipt, which states the origin"},
 	ArtifactRefUnfit: {Error, "an artifact's file name that no receipt can hold", "", "rename the artifact and its record"},
 	BundleLimit:      {Error, "more events than one bundle holds", "", "--split writes several bundles, each with a run id of its own"},
+	BundleRefused:    {Error, "a bundle that Assay's verifier refuses", "Assay Evidence Contract v1", "restore the bundle from where it was made, or make it again from the artifacts"},
+	BundleDeviates:   {Error, "something in a bundle that Assay's verifier lets pass and that no writer of bundles writes", "Assay Evidence Contract v1", "find out what wrote or changed the bundle; p20export assay --bundle makes one without"},
 
 	IOFailed:     {Error, "something could not be read or written", "", "check that the file is there, that it can be read or written, and that the disk is not full"},
 	OutputExists: {Error, "an output file exists with other bytes", "", "evidence is never overwritten: choose another -o or --name, or move the old file away"},

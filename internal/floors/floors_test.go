@@ -32,6 +32,7 @@ var floors = map[string][]string{
 	"capture":                     {},
 	"artifact/assay":              {"artifact"},
 	"artifact":                    {},
+	"internal/bench":              {"artifact"},
 }
 
 // banned are imports of the standard library that a package must do without.

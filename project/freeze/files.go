@@ -16,7 +16,7 @@ import (
 
 // RecordPath returns where freeze writes the record of an artifact.
 func RecordPath(artifact string) string {
-	return strings.TrimSuffix(artifact, artifactSuffix) + recordSuffix
+	return strings.TrimSuffix(artifact, ArtifactSuffix) + recordSuffix
 }
 
 // ReadArtifact reads an artifact file. Of one that is longer than an artifact

@@ -62,7 +62,7 @@ type Profiles struct {
 
 // Suffixes of the three output files.
 const (
-	artifactSuffix = ".artifact.json"
+	ArtifactSuffix = ".artifact.json"
 	envelopeSuffix = ".envelope.ndjson"
 	recordSuffix   = ".record.json"
 )
@@ -275,7 +275,7 @@ func (f *freezer) publish(rows []Row) []Row {
 			row.Findings = append(row.Findings, fault)
 			continue
 		}
-		row.Artifact = p.out.path(artifactSuffix)
+		row.Artifact = p.out.path(ArtifactSuffix)
 		row.Envelope = p.out.path(envelopeSuffix)
 		row.Record = p.out.path(recordSuffix)
 	}

@@ -47,7 +47,7 @@ func (s *staged) complete(source project.Source) error {
 	if err != nil {
 		return fmt.Errorf("staged record: %w", err)
 	}
-	record.Complete(source, s.name+artifactSuffix, s.name+envelopeSuffix)
+	record.Complete(source, s.name+ArtifactSuffix, s.name+envelopeSuffix)
 	if data, err = record.Encode(); err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (s *staged) complete(source project.Source) error {
 // publish names the files, the record last.
 func (s *staged) publish() error {
 	return atomicfile.PublishAll(
-		atomicfile.Named{Staged: s.artifact, Name: s.name + artifactSuffix, Same: atomicfile.Equal},
+		atomicfile.Named{Staged: s.artifact, Name: s.name + ArtifactSuffix, Same: atomicfile.Equal},
 		atomicfile.Named{Staged: s.envelope, Name: s.name + envelopeSuffix, Same: atomicfile.Equal},
 		atomicfile.Named{Staged: s.record, Name: s.name + recordSuffix, Same: sameRecord}, // one of another tool version stays as it is
 	)

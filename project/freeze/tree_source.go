@@ -105,7 +105,7 @@ func (s *sources) add(t *tree, inside bool) {
 // None of them is taken for the raw capture, even where an envelope has the same
 // bytes.
 func (e *entry) output() bool {
-	return slices.ContainsFunc([]string{artifactSuffix, envelopeSuffix, recordSuffix}, func(suffix string) bool {
+	return slices.ContainsFunc([]string{ArtifactSuffix, envelopeSuffix, recordSuffix}, func(suffix string) bool {
 		return strings.HasSuffix(e.name, suffix)
 	})
 }

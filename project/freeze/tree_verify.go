@@ -151,7 +151,7 @@ func (v *treeVerifier) record(ctx context.Context, e *entry) TreeRow {
 	record, err := ReadRecord(e.path)
 	if err != nil {
 		stem, _ := e.stem(recordSuffix)
-		row.Artifact = e.in.take(stem+artifactSuffix, artifactSuffix)
+		row.Artifact = e.in.take(stem+ArtifactSuffix, ArtifactSuffix)
 		e.in.take(stem+envelopeSuffix, envelopeSuffix)
 		return rowOf(row, err)
 	}
@@ -159,7 +159,7 @@ func (v *treeVerifier) record(ctx context.Context, e *entry) TreeRow {
 		row.Origin, row.TimeSource = &p.Projection.Origin, &p.Times.Source
 	}
 	artifactName, envelopeName := record.Subject[0].Name, record.Subject[1].Name
-	row.Artifact = e.in.take(artifactName, artifactSuffix)
+	row.Artifact = e.in.take(artifactName, ArtifactSuffix)
 	e.in.take(envelopeName, envelopeSuffix)
 	if err := lacking(e.in, artifactName); err != nil {
 		return rowOf(row, err)
@@ -188,14 +188,14 @@ func (f *folder) take(name, suffix string) *string {
 // lacking says what a record lacks beside it to be verified. An envelope may be
 // absent; it may not be something that is not read.
 func lacking(f *folder, artifactName string) error {
-	stem, named := strings.CutSuffix(artifactName, artifactSuffix)
+	stem, named := strings.CutSuffix(artifactName, ArtifactSuffix)
 	envelopeName := stem + envelopeSuffix
 	a, env := f.held[artifactName], f.held[envelopeName]
 	switch {
 	case a == nil:
 		return finding.New(finding.ArtifactAbsent, "%s, which the record names, is not beside it", finding.Quote(artifactName))
 	case !named:
-		return finding.New(finding.ArtifactAbsent, "%s, which the record names, is no *%s", finding.Quote(artifactName), artifactSuffix)
+		return finding.New(finding.ArtifactAbsent, "%s, which the record names, is no *%s", finding.Quote(artifactName), ArtifactSuffix)
 	case !a.regular():
 		return finding.New(finding.ArtifactAbsent, "%s, which the record names, is %s", finding.Quote(artifactName), a.kind())
 	case env != nil && !env.regular():
@@ -366,7 +366,7 @@ func (v *treeVerifier) leftover(e *entry) TreeRow {
 	case !e.regular():
 		return v.stray(e, "it is "+e.kind())
 	}
-	if _, ok := e.stem(artifactSuffix); ok {
+	if _, ok := e.stem(ArtifactSuffix); ok {
 		v.evidence = true
 		return rowOf(TreeRow{Artifact: &e.path}, finding.New(finding.RecordAbsent, "no record beside the artifact names it, so it cannot be verified"))
 	}

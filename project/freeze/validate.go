@@ -80,7 +80,7 @@ func Validate(ctx context.Context, path string, p artifact.Profile, kind Kind) V
 }
 
 func (row *ValidateRow) validate(ctx context.Context, kind Kind) error {
-	r, closeFile, err := openInput(ctx, row.File)
+	r, closeFile, err := OpenInput(ctx, row.File)
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (row *ValidateRow) inform(f finding.Finding) {
 // kindByName is the kind that freeze would have written under a name.
 func kindByName(path string) Kind {
 	switch {
-	case strings.HasSuffix(path, artifactSuffix):
+	case strings.HasSuffix(path, ArtifactSuffix):
 		return ArtifactKind
 	case strings.HasSuffix(path, envelopeSuffix):
 		return EnvelopeKind
@@ -232,7 +232,7 @@ func look(head []byte) looks {
 // builtBeside looks for the record beside an artifact or envelope, and says so
 // when it states of these very bytes that their snapshot was built.
 func builtBeside(path string, d digest.Digest) (finding.Finding, bool) {
-	name, ok := strings.CutSuffix(path, artifactSuffix)
+	name, ok := strings.CutSuffix(path, ArtifactSuffix)
 	if !ok {
 		if name, ok = strings.CutSuffix(path, envelopeSuffix); !ok {
 			return finding.Finding{}, false
@@ -298,7 +298,9 @@ func (l *lines) Write(p []byte) (int, error) {
 
 func (l *lines) canonical() bool { return !l.loose && l.last == '\n' }
 
-func openInput(ctx context.Context, path string) (io.Reader, func(), error) {
+// OpenInput opens a file, or standard input as "-", for reading that the context
+// can end. The caller calls the function when it is done.
+func OpenInput(ctx context.Context, path string) (io.Reader, func(), error) {
 	if path == "-" {
 		return capture.Interruptible(ctx, os.Stdin), func() {}, nil
 	}

@@ -193,7 +193,7 @@ func (v *verifier) compare(c *capture.Capture, given []byte) error {
 		return finding.New(finding.NotReprojected, "the projection %s refuses the run", v.settings.Projection)
 	}
 	base := filepath.Base(v.row.Artifact)
-	name := strings.TrimSuffix(base, artifactSuffix)
+	name := strings.TrimSuffix(base, ArtifactSuffix)
 	again := project.NewRecord(v.out, v.run, v.settings, project.Tool{Name: project.ToolName, Version: v.record.Predicate.Tool.Version})
 	source.Framing = string(c.Framing())
 	again.Complete(source, base, name+envelopeSuffix)

@@ -41,7 +41,7 @@ func TestVerifyEveryByte(t *testing.T) {
 	} {
 		t.Run(c.scenario, func(t *testing.T) {
 			raw, out := frozen(t, c.scenario, c.projection)
-			artifact := filepath.Join(out, c.scenario+artifactSuffix)
+			artifact := filepath.Join(out, c.scenario+ArtifactSuffix)
 			record := filepath.Join(out, c.scenario+recordSuffix)
 			verdict := func() Verdict { return Verify(context.Background(), artifact, record, raw, nil).Verdict }
 			if v := verdict(); v != Verified {

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -52,6 +53,33 @@ type Row struct {
 func RunID(path string) string {
 	base := filepath.Base(path)
 	return "import-ag-ui-" + strings.TrimSuffix(base, filepath.Ext(base))
+}
+
+// Artifacts returns the paths with each directory replaced by the artifacts in
+// it, those freeze would have named so, in byte order. What is below it is not
+// looked at.
+func Artifacts(paths []string) ([]string, error) {
+	var all []string
+	for _, path := range paths {
+		if info, err := os.Stat(path); err != nil || !info.IsDir() {
+			all = append(all, path) // what is wrong with it is said when it is read
+			continue
+		}
+		entries, err := os.ReadDir(path)
+		if err != nil {
+			return nil, err
+		}
+		before := len(all)
+		for _, e := range entries {
+			if strings.HasSuffix(e.Name(), freeze.ArtifactSuffix) {
+				all = append(all, filepath.Join(path, e.Name()))
+			}
+		}
+		if len(all) == before {
+			return nil, fmt.Errorf("the directory %s holds no *%s", path, freeze.ArtifactSuffix)
+		}
+	}
+	return all, nil
 }
 
 // Import reads artifacts into events. Each that is refused or cannot be read is

@@ -102,9 +102,26 @@ func (e *Events) WriteBundles(ctx context.Context, file string, several bool) ([
 			return nil, err
 		}
 		files = append(files, staged)
+		if err := checked(staged); err != nil {
+			return nil, fmt.Errorf("%s: what was written does not verify: %w", p.file, err)
+		}
 		outputs = append(outputs, out)
 	}
 	return outputs, publish(files...)
+}
+
+// checked verifies a bundle as it lies on the disk, before it gets its name.
+func checked(staged atomicfile.Named) error {
+	f, err := staged.Open()
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	v, err := assay.Verify(f, assay.Options{Strict: true})
+	if err == nil && len(v.Deviations) > 0 {
+		err = errors.New(v.Deviations[0].Message)
+	}
+	return err
 }
 
 // WriteNDJSON writes the events as lines of a file.
