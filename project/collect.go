@@ -65,7 +65,7 @@ func (c *Collector) Project(run *envelope.Run, request []byte) (*Output, []findi
 	d := &draft{run: run, settings: c.settings, artifact: artifact.New(), strict: c.settings.Projection == EmittedSnapshot}
 	d.reportAll(run.Findings)
 	if run.Terminal == nil {
-		return d.result(nil, "")
+		return d.result(nil)
 	}
 	if n := run.Families.Uncounted(); n > 0 {
 		d.omitted.add(Omission{Reason: finding.FamiliesUncounted, Count: n})
@@ -74,9 +74,7 @@ func (c *Collector) Project(run *envelope.Run, request []byte) (*Output, []findi
 	d.started()
 	d.terminal()
 	var snapshot []byte
-	made := Emitted
 	if c.fold != nil {
-		made = Built
 		if run.SnapshotCount > 0 {
 			s := run.Snapshots[0]
 			d.report(finding.New(finding.SnapshotPresent, "the run emitted a MESSAGES_SNAPSHOT").At(s.Offset).In(s.Index))
@@ -88,11 +86,11 @@ func (c *Collector) Project(run *envelope.Run, request []byte) (*Output, []findi
 		d.emitted(c.snapshot)
 		snapshot = c.snapshot.Data
 	}
-	return d.result(snapshot, made)
+	return d.result(snapshot)
 }
 
 // result judges the draft and turns it into an output.
-func (d *draft) result(snapshot []byte, made Origin) (*Output, []finding.Finding) {
+func (d *draft) result(snapshot []byte) (*Output, []finding.Finding) {
 	if len(d.artifact.Messages) == 0 && !d.failed {
 		d.report(finding.New(finding.NothingLeft, "no message is left within the text subset"))
 	}
@@ -102,7 +100,7 @@ func (d *draft) result(snapshot []byte, made Origin) (*Output, []finding.Finding
 	out := &Output{
 		Artifact:  d.artifact,
 		Bytes:     artifact.Encode(d.artifact),
-		Origin:    made,
+		Origin:    d.settings.Projection.Origin(),
 		Times:     d.resolved,
 		Omissions: d.omitted.result(),
 	}
@@ -113,7 +111,7 @@ func (d *draft) result(snapshot []byte, made Origin) (*Output, []finding.Finding
 	if d.failed {
 		return nil, d.sorted()
 	}
-	if made == Built {
+	if out.Origin == Built {
 		d.report(finding.New(finding.SnapshotBuilt, "the message snapshot was built from the request and the stream; the run emitted none"))
 	}
 	_, out.Assay = artifact.Decode(out.Bytes, artifact.Assay)

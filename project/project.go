@@ -61,6 +61,14 @@ const (
 	Built   Origin = "built"
 )
 
+// Origin returns where the messages of the projection's artifacts come from.
+func (n Name) Origin() Origin {
+	if n == FoldedStream {
+		return Built
+	}
+	return Emitted
+}
+
 // Selection chooses one of a run's snapshots: "only", "first", "last" or a
 // number from 1.
 type Selection string

@@ -210,6 +210,30 @@ func unreadable(err error) error {
 	return fmt.Errorf("%s has a value that a record does not have there", place)
 }
 
+// Settings returns what has to be set to repeat the projection, or why the
+// record states what no projection of this program does. Whether its version is
+// this program's says Known.
+func (r *Record) Settings() (Settings, error) {
+	p := r.Predicate
+	s := Settings{Projection: p.Projection.Name}
+	if want := s.Projection.Origin(); p.Projection.Origin != want {
+		return s, fmt.Errorf("the origin is %q; the snapshot of %s is %s", p.Projection.Origin, s.Projection, want)
+	}
+	var err error
+	if s.Snapshot, err = ParseSelection(string(p.Projection.Snapshot)); err != nil {
+		return s, err
+	}
+	if s.Profile, err = artifact.ParseProfile(string(p.Profile)); err != nil {
+		return s, err
+	}
+	if p.Times.Source == OperatorTime {
+		if s.Operator, err = NewOperatorTimes(p.Times.StartedAt, p.Times.FinishedAt); err != nil {
+			return s, err
+		}
+	}
+	return s, s.Check()
+}
+
 // Complete fills in the run's source and the names of the two files.
 func (r *Record) Complete(source Source, artifactName, envelopeName string) {
 	r.Subject[0].Name, r.Subject[1].Name = artifactName, envelopeName

@@ -101,13 +101,14 @@ func (p *timeParser) separator(sep string) {
 
 // digits consumes up to width digits, at least one. A number too big for any
 // part of a time is cut short.
-func (p *timeParser) digits(width int) (n, count int) {
+func (p *timeParser) digits(width int) (number, count int) {
+	n := int64(0)
 	for count < width && count < len(p.s) && '0' <= p.s[count] && p.s[count] <= '9' {
-		n = min(n*10+int(p.s[count]-'0'), 1<<40)
+		n = min(n*10+int64(p.s[count]-'0'), 1<<30)
 		count++
 	}
 	p.s, p.failed = p.s[count:], p.failed || count == 0
-	return n, count
+	return int(n), count
 }
 
 func (p *timeParser) number(width, low, high int) int {

@@ -2,22 +2,20 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/artifact/assay"
-	"github.com/p20export/p20export/internal/finding"
-	"github.com/p20export/p20export/project/freeze"
 	"github.com/p20export/p20export/project/importer"
 )
-
-// written is the verdict of an output file.
-const written freeze.Verdict = "written"
 
 func newAssay() *cobra.Command {
 	var a assayFlags
@@ -38,9 +36,10 @@ Two forms:
   placeholder  the artifact alone, as Assay's mapping of P20 has it
   receipt      (--receipt) also which file it was, its digest, the projection
                that made it and whether its snapshot was emitted or built, from
-               its record. An artifact whose record says built needs this form.
-               The record is NAME.record.json beside NAME.artifact.json, or what
-               --record gives
+               its record. An artifact whose record says built needs this form
+
+The record of NAME.artifact.json, or NAME.json, is NAME.record.json beside it, or
+what --record gives. Where there is one it has to be of these very bytes.
 
 The run id of an event is import-ag-ui-NAME, NAME being the artifact's file name
 without its last extension, or what --assay-run-id gives: then events are
@@ -59,30 +58,37 @@ standard output, refusals and errors go to standard error.
       --import-time 2026-01-31T12:00:00Z
   p20export assay verify evidence.tar.gz
   p20export assay show evidence.tar.gz`,
-		Args: oneOrMore("ARTIFACT"),
+		Args: artifactsOrSubcommand,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return []string{"json"}, cobra.ShellCompDirectiveFilterFileExt
 		},
 	}
+	cmd.SuggestionsMinimumDistance = 2
 	flags := cmd.Flags()
 	flags.BoolVar(&a.ndjson, "ndjson", false, "write one event a line, to standard output or to -o")
-	flags.StringVarP(&a.output, "output", "o", "", "with --ndjson: the file the lines go into")
+	flags.StringVarP(&a.output, "output", "o", "", "with --ndjson: the file the lines go into; - is standard output")
 	flags.StringVar(&a.bundle, "bundle", "", "write one evidence bundle of this name, which ends in .tar.gz")
 	flags.BoolVar(&a.split, "split", false, "with --bundle: as many bundles as the events need")
 	flags.StringVar(&a.time, "import-time", "", "when the import is made, RFC 3339; the clock is never asked (required)")
 	flags.StringVar(&a.runID, "assay-run-id", "", "run id of the events (default: made of the file name of the one artifact)")
 	flags.BoolVar(&a.receipt, "receipt", false, "the receipt form, which says where the artifact came from")
-	flags.StringArrayVar(&a.records, "record", nil, "with --receipt: the record of the artifact (default: the one beside it);\nof several artifacts one each, in their order")
+	flags.StringArrayVar(&a.records, "record", nil, "the record of the artifact (default: the one beside it);\nof several artifacts one each, in their order")
 	flags.BoolVar(&a.sample, "as-sample", false, "name Assay's sample as the producer, instead of this program")
 	a.format = addFormat(cmd)
 	cmd.AddCommand(newAssayVerify(), newAssayShow())
-	cmd.MarkFlagsOneRequired("ndjson", "bundle")
 	cmd.MarkFlagsMutuallyExclusive("ndjson", "bundle")
 	if err := cmd.MarkFlagRequired("import-time"); err != nil {
 		panic(err)
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		a.given = cmd.Flags().Changed
+		if err := a.check(); err != nil {
+			return err
+		}
 		paths, err := importer.Artifacts(args)
+		if _, unread := errors.AsType[*fs.PathError](err); unread {
+			return fmt.Errorf("%w: %w", errInput, err)
+		}
 		if err != nil {
 			return err
 		}
@@ -95,28 +101,64 @@ standard output, refusals and errors go to standard error.
 	return cmd
 }
 
+// artifactsOrSubcommand wants artifacts, and knows a subcommand that is mistyped.
+func artifactsOrSubcommand(cmd *cobra.Command, args []string) error {
+	if err := oneOrMore("ARTIFACT")(cmd, args); err != nil {
+		return err
+	}
+	if _, err := os.Lstat(args[0]); err != nil {
+		for _, name := range cmd.SuggestionsFor(args[0]) {
+			return fmt.Errorf("no file is named %q; did you mean %s %s?", args[0], cmd.CommandPath(), name)
+		}
+	}
+	return nil
+}
+
 // assayFlags are the flags of assay.
 type assayFlags struct {
 	ndjson, split, receipt, sample bool
 	output, bundle, time, runID    string
 	records                        []string
 	format                         *format
+	given                          func(flag string) bool
 }
 
-// settings checks the flags against each other and the artifacts' names.
+// check checks the flags against each other.
+func (a *assayFlags) check() error {
+	values := map[string]string{"bundle": a.bundle, "output": a.output, "assay-run-id": a.runID}
+	for _, name := range []string{"bundle", "output", "assay-run-id"} {
+		if a.given(name) && values[name] == "" {
+			return fmt.Errorf("--%s is empty", name)
+		}
+	}
+	if slices.Contains(a.records, "") {
+		return errors.New("--record is empty")
+	}
+	file := cmp.Or(a.bundle, a.output)
+	_, name := filepath.Split(file)
+	switch {
+	case !a.ndjson && a.bundle == "":
+		return errors.New("one of --ndjson and --bundle is required")
+	case a.output != "" && !a.ndjson:
+		return errors.New("--output goes with --ndjson")
+	case a.split && a.bundle == "":
+		return errors.New("--split goes with --bundle")
+	case a.bundle != "" && !strings.HasSuffix(a.bundle, importer.BundleSuffix):
+		return fmt.Errorf("--bundle %q does not end in %s", a.bundle, importer.BundleSuffix)
+	case file != "" && slices.Contains([]string{"", ".", "..", importer.BundleSuffix}, name):
+		return fmt.Errorf("%q names no file", file)
+	}
+	if a.output == "-" {
+		a.output = ""
+	}
+	return nil
+}
+
+// settings makes what an import wants of the flags.
 func (a *assayFlags) settings(paths []string) (importer.Settings, error) {
 	s := importer.Settings{Receipt: a.receipt, Records: a.records}
-	switch {
-	case a.output != "" && !a.ndjson:
-		return s, errors.New("--output goes with --ndjson")
-	case a.split && a.bundle == "":
-		return s, errors.New("--split goes with --bundle")
-	case len(a.records) > 0 && !a.receipt:
-		return s, errors.New("--record goes with --receipt")
-	case len(a.records) > 0 && len(a.records) != len(paths):
-		return s, fmt.Errorf("%s given for %s", plural(len(a.records), "--record is", "--record are"), plural(len(paths), "artifact", "artifacts"))
-	case a.bundle != "" && !strings.HasSuffix(a.bundle, ".tar.gz"):
-		return s, fmt.Errorf("--bundle %q does not end in .tar.gz", a.bundle)
+	if n := len(a.records); n > 0 && n != len(paths) {
+		return s, fmt.Errorf("%s given for %s", plural(n, "--record is", "--record are"), plural(len(paths), "artifact", "artifacts"))
 	}
 	at, err := artifact.ParseTime(a.time)
 	if err != nil {
@@ -141,12 +183,11 @@ func (a *assayFlags) producer() assay.Producer {
 func (a *assayFlags) checkRunIDs(s *importer.Settings, paths []string) error {
 	switch {
 	case a.runID != "":
-		id := a.runID
-		if a.split {
-			id += "-0000"
-		}
-		if err := assay.CheckRunID(id); err != nil {
+		if err := assay.CheckRunID(a.runID); err != nil {
 			return fmt.Errorf("--assay-run-id %q: %w", a.runID, err)
+		}
+		if err := assay.CheckRunID(a.runID + "-0001"); err != nil && a.split {
+			return fmt.Errorf("--assay-run-id %q, with the -0001 that --split may add: %w", a.runID, err)
 		}
 		return nil
 	case a.bundle != "" && len(paths) > 1:
@@ -156,10 +197,10 @@ func (a *assayFlags) checkRunIDs(s *importer.Settings, paths []string) error {
 	for _, path := range paths {
 		id := importer.RunID(path)
 		if err := assay.CheckRunID(id); err != nil {
-			return fmt.Errorf("%s gives the run id %q: %w; give one with --assay-run-id", path, id, err)
+			return fmt.Errorf("%q gives the run id %q: %w; give one with --assay-run-id", path, id, err)
 		}
 		if first, taken := seen[id]; taken {
-			return fmt.Errorf("%s and %s both give the run id %q; give one for all with --assay-run-id", first, path, id)
+			return fmt.Errorf("%q and %q both give the run id %q; give one for all with --assay-run-id", first, path, id)
 		}
 		seen[id] = path
 	}
@@ -167,127 +208,4 @@ func (a *assayFlags) checkRunIDs(s *importer.Settings, paths []string) error {
 		s.Run.ID = importer.RunID(paths[0])
 	}
 	return nil
-}
-
-// outputRow is what became of an output file.
-type outputRow struct {
-	importer.Output
-	Verdict  freeze.Verdict    `json:"verdict"`
-	Findings []finding.Finding `json:"findings"`
-}
-
-// do imports the artifacts and writes the events.
-func (a *assayFlags) do(cmd *cobra.Command, paths []string, s importer.Settings) error {
-	out := cmd.OutOrStdout()
-	if a.ndjson && a.output == "" {
-		out = cmd.ErrOrStderr() // standard output is the events'
-	}
-	p := newPrinter(out)
-	progress, show := newImporting(cmd.ErrOrStderr(), len(paths))
-	s.Progress = show
-	worst, missing := status(exitDone), 0
-	events, err := importer.Import(cmd.Context(), paths, s, func(row importer.Row) {
-		progress.end()
-		missing++
-		worst = worst.worse(statusOf(row.Verdict))
-		if *a.format == formatJSON {
-			p.json(row)
-		} else {
-			p.notImported(row)
-		}
-	})
-	defer progress.end()
-	if events != nil {
-		defer events.Close()
-	}
-	if interrupted := context.Cause(cmd.Context()); interrupted != nil {
-		return p.close(interrupted)
-	}
-	var rows []outputRow
-	if err == nil && events != nil {
-		rows, err = a.write(cmd, events)
-	}
-	progress.end()
-	if interrupted := context.Cause(cmd.Context()); interrupted != nil {
-		return p.close(interrupted)
-	}
-	if errors.Is(err, errOutput) {
-		return p.close(err)
-	}
-	if err != nil {
-		rows = []outputRow{a.failed(err)}
-	}
-	if missing > 0 && *a.format == formatText {
-		p.line("nothing was written: %d of %s could not be imported", missing, plural(len(paths), "artifact", "artifacts"))
-	}
-	for _, row := range rows {
-		worst = worst.worse(statusOf(row.Verdict))
-		if *a.format == formatJSON {
-			p.json(row)
-		} else {
-			p.written(row)
-		}
-	}
-	return p.close(worst.err())
-}
-
-// write writes the events where the flags say. Lines on standard output have no
-// row.
-func (a *assayFlags) write(cmd *cobra.Command, events *importer.Events) ([]outputRow, error) {
-	var outputs []importer.Output
-	var err error
-	switch {
-	case a.bundle != "":
-		outputs, err = events.WriteBundles(cmd.Context(), a.bundle, a.split)
-	case a.output != "":
-		var o importer.Output
-		o, err = events.WriteNDJSON(cmd.Context(), a.output)
-		outputs = append(outputs, o)
-	default:
-		if err = events.WriteLines(cmd.Context(), cmd.OutOrStdout()); err != nil {
-			err = fmt.Errorf("%w: %w", errOutput, err)
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	var rows []outputRow
-	for _, o := range outputs {
-		rows = append(rows, outputRow{Output: o, Verdict: written, Findings: []finding.Finding{}})
-	}
-	return rows, nil
-}
-
-// failed is the row of an output that was not written.
-func (a *assayFlags) failed(err error) outputRow {
-	f, _ := freeze.Explain(err)
-	row := outputRow{Output: importer.Output{File: cmp.Or(a.output, a.bundle, "-")}, Verdict: freeze.Failed, Findings: []finding.Finding{f}}
-	if f.Code == finding.BundleLimit {
-		row.Verdict = freeze.Refused
-	}
-	return row
-}
-
-func (p *printer) notImported(row importer.Row) {
-	p.line("%s %s", p.verdict(row.Verdict), row.Artifact)
-	if row.Record != nil {
-		p.line("  record    %s", *row.Record)
-	}
-	p.made(row.Origin, nil)
-	p.findings(row.Findings)
-}
-
-func (p *printer) written(row outputRow) {
-	p.line("%s %s", p.verdict(row.Verdict), row.File)
-	if row.Verdict == written {
-		if row.RunID != nil {
-			p.line("  run id    %s", *row.RunID)
-		}
-		if row.RunRoot != nil {
-			p.line("  run root  %s", string(*row.RunRoot))
-		}
-		p.line("  events    %d", row.Events)
-		p.line("  file      %s  %s", bytesCount(row.Bytes), string(row.Digest))
-	}
-	p.findings(row.Findings)
 }

@@ -20,8 +20,11 @@ import (
 	"github.com/p20export/p20export/project/freeze"
 )
 
-// errOutput marks that the result could not be written.
-var errOutput = errors.New("cannot write the result")
+// What marks errors that are not of the command line.
+var (
+	errOutput = errors.New("cannot write the result")
+	errInput  = errors.New("cannot read the input")
+)
 
 // format is how results are written.
 type format string

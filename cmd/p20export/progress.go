@@ -55,6 +55,9 @@ func (p *progress) show() {
 	p.bar = p.display.New(0, mpb.SpinnerStyle(), mpb.BarRemoveOnComplete(), mpb.AppendDecorators(line), mpb.BarWidth(1))
 }
 
+// say changes the line.
+func (p *progress) say(line string) { p.line.Store(&line) }
+
 // end takes the line away.
 func (p *progress) end() {
 	p.mu.Lock()
@@ -73,8 +76,7 @@ func (p *progress) end() {
 func newCapturing(w io.Writer) (*progress, func(live.Progress)) {
 	p := newProgress(w, "waiting for an answer")
 	return p, func(now live.Progress) {
-		line := fmt.Sprintf("capturing: %s, %s", plural(now.Events, "event", "events"), bytesCount(now.Bytes))
-		p.line.Store(&line)
+		p.say(fmt.Sprintf("capturing: %s, %s", plural(now.Events, "event", "events"), bytesCount(now.Bytes)))
 	}
 }
 
@@ -83,8 +85,7 @@ func newReading(w io.Writer, path string) (*progress, func(int64)) {
 	name := "reading " + finding.Escape(filepath.Base(path))
 	p := newProgress(w, name)
 	return p, func(read int64) {
-		line := name + ": " + bytesCount(read)
-		p.line.Store(&line)
+		p.say(name + ": " + bytesCount(read))
 	}
 }
 
@@ -92,7 +93,6 @@ func newReading(w io.Writer, path string) (*progress, func(int64)) {
 func newImporting(w io.Writer, artifacts int) (*progress, func(int)) {
 	p := newProgress(w, "importing")
 	return p, func(read int) {
-		line := fmt.Sprintf("importing: %d of %s", read, plural(artifacts, "artifact", "artifacts"))
-		p.line.Store(&line)
+		p.say(fmt.Sprintf("importing: %d of %s", read, plural(artifacts, "artifact", "artifacts")))
 	}
 }

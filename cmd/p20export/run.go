@@ -75,7 +75,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 			fmt.Fprintln(stderr, finding.Printable(line))
 		}
 	}
-	if errors.Is(err, errOutput) {
+	if errors.Is(err, errOutput) || errors.Is(err, errInput) {
 		return exitFailed
 	}
 	fmt.Fprintf(stderr, "Run '%s --help' for usage.\n", cmd.CommandPath())

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -31,21 +32,35 @@ func Stage(dir string, data []byte) (*Staged, error) {
 }
 
 // Create is Stage for a file that write writes. When write fails nothing is
-// left.
+// left. Errors name the directory, not the temporary file.
 func Create(dir string, write func(io.Writer) error) (*Staged, error) {
-	s := &Staged{dir: dir, temp: filepath.Join(dir, ".p20export-"+rand.Text()+".tmp")}
-	f, err := os.OpenFile(s.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	// Where dir is link/.. the path is another than Join makes of it.
+	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return nil, err
+	}
+	s := &Staged{dir: real, temp: filepath.Join(real, ".p20export-"+rand.Text()+".tmp")}
+	f, err := os.OpenFile(s.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return nil, inDirectory(dir, err)
 	}
 	if err = write(f); err == nil {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		s.Discard()
-		return nil, err
+		return nil, inDirectory(dir, err)
 	}
 	return s, nil
+}
+
+// inDirectory names the directory in an error that has the name of a temporary
+// file.
+func inDirectory(dir string, err error) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok && strings.HasPrefix(filepath.Base(p.Path), ".p20export-") {
+		return &fs.PathError{Op: "write a file in", Path: dir, Err: p.Err}
+	}
+	return err
 }
 
 // Open opens the staged file for reading.
@@ -88,8 +103,19 @@ type Named struct {
 
 // PublishAll publishes staged files of one directory in their order, and makes
 // their names durable. When any of them is there already and is another, nothing
-// is written: what this call named is taken back.
+// is written: what this call named is taken back. Of two programs that publish
+// in one directory one waits for the other, so that none counts as its own what
+// the other takes back; a file system without locks has no such order.
 func PublishAll(files ...Named) error {
+	if len(files) == 0 {
+		return nil
+	}
+	dir, err := os.Open(files[0].dir)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	lock(dir)
 	for _, f := range files {
 		if err := f.Compare(f.Name, f.Same); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -108,10 +134,7 @@ func PublishAll(files ...Named) error {
 			named = append(named, filepath.Join(f.dir, f.Name))
 		}
 	}
-	if len(files) == 0 {
-		return nil
-	}
-	return SyncDir(files[0].dir)
+	return dir.Sync()
 }
 
 // Move gives the file at from the name to, which nothing may have: what has it

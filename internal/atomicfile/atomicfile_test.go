@@ -117,6 +117,9 @@ func TestMissingDirectory(t *testing.T) {
 	if s, err := Stage(dir, []byte("x")); !errors.Is(err, fs.ErrNotExist) || s != nil {
 		t.Errorf("Stage: %v, %v", s, err)
 	}
+	if s, err := Stage(dir+"/..", []byte("x")); !errors.Is(err, fs.ErrNotExist) || s != nil {
+		t.Errorf("Stage in .. of nothing: %v, %v", s, err)
+	}
 	if err := SyncDir(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("SyncDir: %v", err)
 	}
@@ -310,6 +313,36 @@ func TestPublishAll(t *testing.T) {
 	}
 	if err := PublishAll(); err != nil {
 		t.Error(err)
+	}
+}
+
+// What a publisher was told is there stays there, whoever publishes beside it.
+func TestPublishAllAtOnce(t *testing.T) {
+	for range 100 {
+		dir := t.TempDir()
+		errs := make([]error, 4)
+		var wg sync.WaitGroup
+		for i := range errs {
+			wg.Go(func() {
+				same, err1 := Stage(dir, []byte("same"))
+				own, err2 := Stage(dir, fmt.Appendf(nil, "of %d", i))
+				if err := errors.Join(err1, err2); err != nil {
+					errs[i] = err
+					return
+				}
+				errs[i] = PublishAll(Named{same, "a", Equal}, Named{own, "b", Equal})
+				same.Discard()
+				own.Discard()
+			})
+		}
+		wg.Wait()
+		for i, err := range errs {
+			if err == nil {
+				mustHold(t, dir, map[string]string{"a": "same", "b": fmt.Sprintf("of %d", i)})
+			} else if !errors.Is(err, fs.ErrExist) {
+				t.Errorf("%d: %v", i, err)
+			}
+		}
 	}
 }
 

@@ -14,9 +14,14 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// RecordPath returns where freeze writes the record of an artifact.
+// RecordPath returns where freeze writes the record of an artifact. One of
+// another name has it beside its name without the last extension.
 func RecordPath(artifact string) string {
-	return strings.TrimSuffix(artifact, ArtifactSuffix) + recordSuffix
+	name, ok := strings.CutSuffix(artifact, ArtifactSuffix)
+	if !ok {
+		name = strings.TrimSuffix(artifact, filepath.Ext(artifact))
+	}
+	return name + recordSuffix
 }
 
 // ReadArtifact reads an artifact file. Of one that is longer than an artifact

@@ -88,7 +88,7 @@ func (v *verifier) verify(ctx context.Context, progress Progress) error {
 		return finding.New(finding.ProjectionUnknown, "the record names projection %s version %d", finding.Quote(string(p.Projection.Name)), p.Projection.Version)
 	}
 	v.row.Origin, v.row.TimeSource = &p.Projection.Origin, &p.Times.Source
-	if err := v.replay(); err != nil {
+	if v.settings, err = v.record.Settings(); err != nil {
 		return finding.New(finding.RecordMalformed, "%s", finding.Escape(err.Error()))
 	}
 	c, err := v.open(ctx)
@@ -103,25 +103,6 @@ func (v *verifier) verify(ctx context.Context, progress Progress) error {
 	v.row.scanned = true
 	v.row.Findings = append(v.row.Findings, totals.Findings...)
 	return v.compare(c, given)
-}
-
-// replay takes the projection's settings from the record.
-func (v *verifier) replay() (err error) {
-	p := v.record.Predicate
-	v.settings = project.Settings{Projection: p.Projection.Name}
-	if v.settings.Snapshot, err = project.ParseSelection(string(p.Projection.Snapshot)); err != nil {
-		return err
-	}
-	if v.settings.Profile, err = artifact.ParseProfile(string(p.Profile)); err != nil {
-		return err
-	}
-	if p.Times.Source == project.OperatorTime {
-		v.settings.Operator, err = project.NewOperatorTimes(p.Times.StartedAt, p.Times.FinishedAt)
-		if err != nil {
-			return err
-		}
-	}
-	return v.settings.Check()
 }
 
 // open opens the capture and what the projection needs beside it.

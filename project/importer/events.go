@@ -3,7 +3,10 @@ package importer
 import (
 	"bufio"
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/p20export/p20export/artifact/assay"
@@ -29,7 +32,7 @@ type place struct {
 func newEvents(run assay.Run) (*Events, error) {
 	f, err := os.CreateTemp("", "p20export-*.tmp")
 	if err != nil {
-		return nil, err
+		return nil, temporary(err)
 	}
 	if err := os.Remove(f.Name()); err != nil {
 		f.Close()
@@ -50,6 +53,15 @@ func (e *Events) add(event assay.Event, path string) error {
 	}
 	e.places = append(e.places, place{e.start(len(e.places)) + int64(len(event.Data)), event.Type})
 	_, err := e.w.Write(event.Data)
+	return temporary(err)
+}
+
+// temporary says of an error that it is about the temporary file, whose name
+// tells nobody anything.
+func temporary(err error) error {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return fmt.Errorf("the temporary directory %s (set TMPDIR for another): %w", os.TempDir(), p.Err)
+	}
 	return err
 }
 
@@ -66,7 +78,7 @@ func (e *Events) start(i int) int64 {
 func (e *Events) between(ctx context.Context, from, to int) assay.Events {
 	return func(yield func(assay.Event, error) bool) {
 		if err := e.w.Flush(); err != nil {
-			yield(assay.Event{}, err)
+			yield(assay.Event{}, temporary(err))
 			return
 		}
 		start := e.start(from)

@@ -31,9 +31,9 @@ type Settings struct {
 	// to each artifact.
 	Run assay.Run
 	// Receipt chooses the receipt form, which says where an artifact came from.
-	// Records are then those of the artifacts, in their order; without any they
-	// are looked for beside the artifacts.
 	Receipt bool
+	// Records are those of the artifacts, in their order; without any they are
+	// looked for beside the artifacts, and only receipts need them.
 	Records []string
 	// Progress is told how many artifacts were read. It may be nil.
 	Progress func(artifacts int)
@@ -49,10 +49,14 @@ type Row struct {
 }
 
 // RunID returns the run id of an artifact that is imported alone: that of
-// Assay's mapping, made of the file's name without its last extension.
+// Assay's mapping, made of the file's name without its last extension. A dot
+// that begins or ends the name begins no extension.
 func RunID(path string) string {
 	base := filepath.Base(path)
-	return "import-ag-ui-" + strings.TrimSuffix(base, filepath.Ext(base))
+	if dot := strings.LastIndexByte(base, '.'); 0 < dot && dot < len(base)-1 {
+		base = base[:dot]
+	}
+	return "import-ag-ui-" + base
 }
 
 // Artifacts returns the paths with each directory replaced by the artifacts in
@@ -60,9 +64,21 @@ func RunID(path string) string {
 // looked at.
 func Artifacts(paths []string) ([]string, error) {
 	var all []string
+	seen := make(map[string]bool)
+	add := func(path string) error {
+		if seen[path] {
+			return fmt.Errorf("%q is named twice", path)
+		}
+		seen[path] = true
+		all = append(all, path)
+		return nil
+	}
 	for _, path := range paths {
 		if info, err := os.Stat(path); err != nil || !info.IsDir() {
-			all = append(all, path) // what is wrong with it is said when it is read
+			// What is wrong with it is said when it is read.
+			if err := add(path); err != nil {
+				return nil, err
+			}
 			continue
 		}
 		entries, err := os.ReadDir(path)
@@ -71,12 +87,16 @@ func Artifacts(paths []string) ([]string, error) {
 		}
 		before := len(all)
 		for _, e := range entries {
-			if strings.HasSuffix(e.Name(), freeze.ArtifactSuffix) {
-				all = append(all, filepath.Join(path, e.Name()))
+			if !strings.HasSuffix(e.Name(), freeze.ArtifactSuffix) {
+				continue
+			}
+			// Join would make another path of link/.. than the system does.
+			if err := add(strings.TrimSuffix(path, "/") + "/" + e.Name()); err != nil {
+				return nil, err
 			}
 		}
 		if len(all) == before {
-			return nil, fmt.Errorf("the directory %s holds no *%s", path, freeze.ArtifactSuffix)
+			return nil, fmt.Errorf("the directory %q holds no *%s", path, freeze.ArtifactSuffix)
 		}
 	}
 	return all, nil
@@ -98,15 +118,15 @@ func Import(ctx context.Context, paths []string, s Settings, report func(Row)) (
 		if err := context.Cause(ctx); err != nil {
 			return nil, errors.Join(err, events.Close())
 		}
-		record := freeze.RecordPath(path)
+		one := imported{row: Row{Artifact: path, Findings: []finding.Finding{}}, record: freeze.RecordPath(path), needed: s.Receipt || len(s.Records) > 0}
 		if len(s.Records) > 0 {
-			record = s.Records[i]
+			one.record = s.Records[i]
 		}
-		one := imported{row: Row{Artifact: path, Findings: []finding.Finding{}}, record: record}
-		event, err := one.event(s)
+		event, ok := one.event(s)
 		switch {
-		case err != nil:
-			report(one.refused(err))
+		case !ok:
+			finding.Sort(one.row.Findings)
+			report(one.row)
 			whole = false
 		case whole:
 			if err := events.add(event, path); err != nil {
@@ -127,46 +147,51 @@ func Import(ctx context.Context, paths []string, s Settings, report func(Row)) (
 type imported struct {
 	row    Row
 	record string // its path
+	needed bool   // the record
 }
 
-// errRefused says that the reasons are in the row.
-var errRefused = errors.New("refused")
-
-// refused completes the row of an artifact that err keeps out.
-func (i *imported) refused(err error) Row {
-	i.row.Verdict = freeze.Refused
-	if err != errRefused {
-		f, isVerdict := freeze.Explain(err)
-		if !isVerdict {
-			i.row.Verdict = freeze.Failed
-		}
-		i.row.Findings = append(i.row.Findings, f)
+// refuse adds a reason to keep the artifact out.
+func (i *imported) refuse(err error) {
+	f, isVerdict := freeze.Explain(err)
+	switch {
+	case !isVerdict:
+		i.row.Verdict = freeze.Failed
+	case i.row.Verdict == "":
+		i.row.Verdict = freeze.Refused
 	}
-	return i.row
+	i.row.Findings = append(i.row.Findings, f)
 }
 
-func (i *imported) event(s Settings) (assay.Event, error) {
-	var none assay.Event
+// event returns the artifact's event. Without one the row has every reason.
+func (i *imported) event(s Settings) (event assay.Event, ok bool) {
 	data, err := freeze.ReadArtifact(i.row.Artifact)
 	if err != nil {
-		return none, err
+		i.refuse(err)
+		return event, false
 	}
 	of := digest.Of(data)
-	record, err := i.itsRecord(of, s.Receipt)
+	record, err := i.itsRecord(of)
 	if err != nil {
-		return none, err
+		i.refuse(err)
 	}
 	a, found := artifact.Decode(data, artifact.Assay)
 	if a == nil {
-		i.row.Findings = advised(found, record)
-		return none, errRefused
-	}
-	if !s.Receipt {
-		return assay.Placeholder(a), nil
+		for _, f := range advised(found, record) {
+			i.refuse(f)
+		}
 	}
 	ref := filepath.Base(i.row.Artifact)
-	if err := assay.CheckArtifactRef(ref); err != nil {
-		return none, finding.New(finding.ArtifactRefUnfit, "a receipt names the artifact's file: %v", err)
+	switch {
+	case record != nil && record.Predicate.Projection.Origin == project.Built && !s.Receipt:
+		i.refuse(finding.New(finding.ReceiptNeeded, "its record says that the message snapshot was built, not emitted by the run; a placeholder event has no place to say so"))
+	case s.Receipt && assay.CheckArtifactRef(ref) != nil:
+		i.refuse(finding.New(finding.ArtifactRefUnfit, "a receipt names the artifact's file: %v", assay.CheckArtifactRef(ref)))
+	}
+	switch {
+	case i.row.Verdict != "":
+		return event, false
+	case !s.Receipt:
+		return assay.Placeholder(a), true
 	}
 	p := record.Predicate.Projection
 	return assay.Receipt{
@@ -175,32 +200,38 @@ func (i *imported) event(s Settings) (assay.Event, error) {
 		Reducer:        fmt.Sprintf("%s@%d", p.Name, p.Version),
 		Origin:         string(p.Origin),
 		ImportedAt:     s.Run.Time,
-	}.Event(a), nil
+	}.Event(a), true
 }
 
-// itsRecord reads the record of an artifact of that digest. The placeholder form
-// does without one; but where there is one it has no place to say that the
-// snapshot was built, and a record of other bytes says that something was
-// changed.
-func (i *imported) itsRecord(of digest.Digest, receipt bool) (*project.Record, error) {
+// itsRecord reads the record of an artifact of that digest, and returns none
+// where there is none and none is needed. What it says is held against what
+// this program's projections do: what it says goes out in the artifact's name.
+func (i *imported) itsRecord(of digest.Digest) (*project.Record, error) {
 	record, err := freeze.ReadRecord(i.record)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && !receipt:
-		return nil, nil
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, finding.New(finding.RecordAbsent, "%s is not there; a receipt states what the record says", finding.Escape(i.record)).Hinting("give it with --record, or freeze the capture again")
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(i.record); err == nil {
+			return nil, finding.New(finding.RecordAbsent, "%s is a link to nothing", finding.Escape(i.record))
+		}
+		if !i.needed {
+			return nil, nil
+		}
+		return nil, finding.New(finding.RecordAbsent, "%s is not there; what it says is needed", finding.Escape(i.record)).Hinting("give it with --record, or freeze the capture again")
 	}
 	i.row.Record = &i.record
 	if err != nil {
 		return nil, err
 	}
+	name := finding.Escape(filepath.Base(i.record))
 	if stated := record.Subject[0].Digest.SHA256; stated != of.Hex() {
-		return nil, finding.New(finding.RecordOfAnother, "%s states the digest sha256:%s; the artifact has %s", finding.Escape(filepath.Base(i.record)), finding.Escape(stated), of)
+		return nil, finding.New(finding.RecordOfAnother, "%s states the digest sha256:%s; the artifact has %s", name, finding.Escape(stated), of)
+	}
+	if p := record.Predicate.Projection; !project.Known(p.Name, p.Version) {
+		return nil, finding.New(finding.ProjectionUnknown, "%s names projection %s version %d", name, finding.Quote(string(p.Name)), p.Version)
+	}
+	if _, err := record.Settings(); err != nil {
+		return nil, finding.New(finding.RecordMalformed, "%s: %s", name, finding.Escape(err.Error()))
 	}
 	i.row.Origin = &record.Predicate.Projection.Origin
-	if *i.row.Origin == project.Built && !receipt {
-		return nil, finding.New(finding.ReceiptNeeded, "its record says that the message snapshot was built, not emitted by the run; a placeholder event has no place to say so")
-	}
 	return record, nil
 }
 
@@ -237,5 +268,5 @@ func advise(found []finding.Finding, record *project.Record) string {
 	case !outside("P2 P3 P4 P5 P6 P7") && snapshots > 1:
 		return fmt.Sprintf("the run emitted %d snapshots; freeze another one of them with --profile assay --projection %s --snapshot N", snapshots, project.EmittedSnapshotText)
 	}
-	return "no option of freeze makes it fit: only error texts are ever cut, and Assay's mapping takes no more"
+	return "no option of freeze makes it fit: only error texts are ever cut"
 }

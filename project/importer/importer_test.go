@@ -239,6 +239,10 @@ func TestRunID(t *testing.T) {
 		"a/b/one.artifact.json": "import-ag-ui-one.artifact",
 		"noextension":           "import-ag-ui-noextension",
 		"./frozen/../x.json":    "import-ag-ui-x",
+		// As pathlib.PurePath.stem has it, which Assay's mapping uses.
+		".json": "import-ag-ui-.json",
+		"x.":    "import-ag-ui-x.",
+		"a.b.":  "import-ag-ui-a.b.",
 	} {
 		if got := RunID(path); got != want {
 			t.Errorf("%s: %s, want %s", path, got, want)

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,21 +18,22 @@ import (
 
 // Output is a file that an import wrote, or that was there with the same bytes.
 type Output struct {
-	File string `json:"file"`
-	// RunID is that of its events; null where each has its own.
-	RunID  *string `json:"run_id"`
-	Events int     `json:"events"`
+	File string
+	// RunID is that of its events; nil where each has its own.
+	RunID  *string
+	Events int
 	// RunRoot identifies a bundle; lines have none.
-	RunRoot *digest.Digest `json:"run_root"`
+	RunRoot *digest.Digest
 	// Digest and Bytes are of the file.
-	Digest digest.Digest `json:"digest"`
-	Bytes  int64         `json:"bytes"`
+	Digest digest.Digest
+	Bytes  int64
 }
 
 // MaxParts is how many bundles one import is split into at most.
 const MaxParts = 9999
 
-const bundleSuffix = ".tar.gz"
+// BundleSuffix ends the names of bundles.
+const BundleSuffix = ".tar.gz"
 
 // part is a range of events that goes into one bundle.
 type part struct {
@@ -49,7 +51,7 @@ func (e *Events) split(file string) []part {
 	}
 	return e.divide(func(i int) part {
 		number := fmt.Sprintf("-%04d", i+1)
-		p := part{run: e.run, file: strings.TrimSuffix(file, bundleSuffix) + number + bundleSuffix}
+		p := part{run: e.run, file: strings.TrimSuffix(file, BundleSuffix) + number + BundleSuffix}
 		p.run.ID += number
 		return p
 	})
@@ -102,24 +104,27 @@ func (e *Events) WriteBundles(ctx context.Context, file string, several bool) ([
 			return nil, err
 		}
 		files = append(files, staged)
-		if err := checked(staged); err != nil {
-			return nil, fmt.Errorf("%s: what was written does not verify: %w", p.file, err)
+		if err := checked(ctx, staged); err != nil {
+			return nil, err
 		}
 		outputs = append(outputs, out)
 	}
-	return outputs, publish(files...)
+	return outputs, publish(ctx, files...)
 }
 
 // checked verifies a bundle as it lies on the disk, before it gets its name.
-func checked(staged atomicfile.Named) error {
+func checked(ctx context.Context, staged atomicfile.Named) error {
 	f, err := staged.Open()
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	v, err := assay.Verify(f, assay.Options{Strict: true})
+	v, err := assay.Verify(f, assay.Options{Strict: true, Entry: func(assay.Entry) error { return context.Cause(ctx) }})
 	if err == nil && len(v.Deviations) > 0 {
 		err = errors.New(v.Deviations[0].Message)
+	}
+	if err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("what was written does not verify: %w", err)
 	}
 	return err
 }
@@ -135,20 +140,22 @@ func (e *Events) WriteNDJSON(ctx context.Context, file string) (Output, error) {
 		return out, err
 	}
 	defer staged.Discard()
-	return out, publish(staged)
+	return out, publish(ctx, staged)
 }
 
 // stage writes the output's file under a temporary name.
 func (o *Output) stage(write func(io.Writer) error) (atomicfile.Named, error) {
 	hash := digest.Hash()
-	staged, err := atomicfile.Create(filepath.Dir(o.File), func(w io.Writer) error {
+	// Dir would make another path of link/../name than the system does.
+	dir, name := filepath.Split(o.File)
+	staged, err := atomicfile.Create(cmp.Or(dir, "."), func(w io.Writer) error {
 		size := new(counter)
 		err := write(io.MultiWriter(w, hash, size))
 		o.Bytes = int64(*size)
 		return err
 	})
 	o.Digest = digest.Sum(hash)
-	return atomicfile.Named{Staged: staged, Name: filepath.Base(o.File), Same: atomicfile.Equal}, err
+	return atomicfile.Named{Staged: staged, Name: name, Same: atomicfile.Equal}, err
 }
 
 // counter counts the bytes written to it.
@@ -159,10 +166,15 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func publish(files ...atomicfile.Named) error {
+// publish gives the files their names unless the context has ended; after that
+// they are there.
+func publish(ctx context.Context, files ...atomicfile.Named) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
 	err := atomicfile.PublishAll(files...)
 	if errors.Is(err, fs.ErrExist) {
-		err = finding.New(finding.OutputExists, "%s", finding.Escape(err.Error()))
+		err = finding.New(finding.OutputExists, "%s", finding.Escape(err.Error())).Hinting("evidence is never overwritten: choose another name, or move the old file away")
 	}
 	return err
 }
