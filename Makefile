@@ -77,7 +77,9 @@ live: harness-adk ## capture every scenario afresh from the real middleware
 .PHONY: judge
 judge: ## compare our verdicts on Assay bundles with the published verifier's (built once, in about two minutes)
 	@judge=$$(artifact/assay/judge/build.sh); \
-	P20EXPORT_JUDGE=$$judge $(GO) test -race -count=1 -tags judge -run '^TestJudge' ./artifact/assay/... ./cmd/p20export
+	export P20EXPORT_JUDGE=$$judge; \
+	$(GO) test -race -count=1 -tags judge -run '^TestJudge' -skip '^TestJudgeLarge' ./artifact/assay/... ./cmd/p20export; \
+	$(GO) test -count=1 -tags judge -run '^TestJudgeLarge' ./artifact/assay/... # gigabytes, which -race is too slow for
 
 VECTORS := schema/vectors
 .PHONY: conformance

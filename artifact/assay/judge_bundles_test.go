@@ -16,7 +16,7 @@ import (
 
 // Two thousand bundles of 1 to 200 artifacts, as placeholders or receipts, are
 // accepted by the published verifier and by ours, and have no deviation.
-func TestJudgeBundles(t *testing.T) {
+func TestJudgeLargeNumber(t *testing.T) {
 	j := startJudge(t)
 	bundles, events := 0, 0
 	for range 20 {

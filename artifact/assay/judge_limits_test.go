@@ -18,7 +18,7 @@ import (
 
 // Limits that a mutation of a small bundle does not reach, at n and n+1.
 
-func TestJudgeBundleBytes(t *testing.T) {
+func TestJudgeLargeFile(t *testing.T) {
 	j := startJudge(t)
 	limit := int(DefaultLimits().Bundle)
 	for _, size := range []int{limit, limit + 1} {
@@ -53,7 +53,7 @@ func expect(t *testing.T, j *judge, data []byte, accept bool, code string) {
 	}
 }
 
-func TestJudgeDecodedBytes(t *testing.T) {
+func TestJudgeLargeArchive(t *testing.T) {
 	j := startJudge(t)
 	limit := int(DefaultLimits().Decoded)
 	f := newForge()
@@ -93,7 +93,7 @@ func deflatedPiece(data []byte) []byte {
 	return b.Bytes()
 }
 
-func TestJudgeLines(t *testing.T) {
+func TestJudgeLargeEvents(t *testing.T) {
 	j := startJudge(t)
 	limit := DefaultLimits().Lines
 	for _, n := range []int{limit, limit + 1} {

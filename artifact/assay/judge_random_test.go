@@ -50,7 +50,7 @@ func samples(t *testing.T) [][]byte {
 // Any bytes of the file changed, removed or added.
 func TestJudgeBytes(t *testing.T) {
 	j, all := startJudge(t), samples(t)
-	repeat(t, 6000, func(t *rapid.T) {
+	repeat(t, 4000, func(t *rapid.T) {
 		data := slices.Clone(all[rapid.IntRange(0, len(all)-1).Draw(t, "sample")])
 		for range rapid.IntRange(1, 3).Draw(t, "changes") {
 			at := rapid.IntRange(0, len(data)-1).Draw(t, "at")
@@ -91,7 +91,7 @@ func TestJudgeText(t *testing.T) {
 		end := min(len(s), at+rapid.SampledFrom([]int{0, 0, 1, 2, 5, 30}).Draw(t, "cut"))
 		return s[:at] + pieces.Draw(t, "piece") + s[end:]
 	}
-	repeat(t, 6000, func(t *rapid.T) {
+	repeat(t, 4000, func(t *rapid.T) {
 		f := newForge()
 		times := rapid.IntRange(1, 2).Draw(t, "edits")
 		switch rapid.IntRange(0, 3).Draw(t, "what") {
@@ -127,7 +127,7 @@ func TestJudgeFields(t *testing.T) {
 		`"2026-04-14T20:10:00Z"`, "[]", "{}", `["a","b","c"]`, `["a","b",null]`, `["a","b",1]`, `{"name":"a","version":"b"}`, `{"events.ndjson":["a","b",1]}`, `"urn:x"`, `"\ud800"`, `1e400`,
 	})
 	manifest := []string{"schema_version", "bundle_id", "producer", "run_id", "event_count", "run_root", "algorithms", "files", "other"}
-	repeat(t, 6000, func(t *rapid.T) {
+	repeat(t, 4000, func(t *rapid.T) {
 		f := newForge()
 		change := func(o *object, names []string) {
 			for range rapid.IntRange(0, 2).Draw(t, "changes") {
@@ -166,7 +166,7 @@ func TestJudgeFields(t *testing.T) {
 func TestJudgeArchive(t *testing.T) {
 	j := startJudge(t)
 	interesting := []int{0, 1, 13, 99, 100, 124, 130, 134, 135, 136, 148, 153, 154, 155, 156, 157, 256, 257, 262, 263, 265, 344, 345, 500, 511}
-	repeat(t, 6000, func(t *rapid.T) {
+	repeat(t, 4000, func(t *rapid.T) {
 		f := newForge()
 		f.level = rapid.SampledFrom([]int{0, 1, 9}).Draw(t, "level")
 		f.members = func(ms []forgedMember) []forgedMember {

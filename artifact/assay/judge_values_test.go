@@ -14,7 +14,7 @@ import (
 func TestJudgeTimes(t *testing.T) {
 	j := startJudge(t)
 	pick := func(t *rapid.T, from ...string) string { return rapid.SampledFrom(from).Draw(t, "part") }
-	repeat(t, 10000, func(t *rapid.T) {
+	repeat(t, 4000, func(t *rapid.T) {
 		space := func() string {
 			return pick(t, "", "", "", "", "", "", " ", "  ", "\\t", "\\u00a0", "\\u3000", "\\u200b")
 		}
@@ -54,7 +54,7 @@ func TestJudgeNumbers(t *testing.T) {
 		}
 		return run
 	}
-	repeat(t, 10000, func(t *rapid.T) {
+	repeat(t, 4000, func(t *rapid.T) {
 		number := rapid.SampledFrom([]string{"", "-"}).Draw(t, "sign")
 		number += strings.TrimLeft(digits(t, 1, 22), "0")
 		if number == "" || number == "-" {
