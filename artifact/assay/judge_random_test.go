@@ -48,7 +48,7 @@ func samples(t *testing.T) [][]byte {
 }
 
 // Any bytes of the file changed, removed or added.
-func TestJudgeBytes(t *testing.T) {
+func TestJudgeRandomBytes(t *testing.T) {
 	j, all := startJudge(t), samples(t)
 	repeat(t, 4000, func(t *rapid.T) {
 		data := slices.Clone(all[rapid.IntRange(0, len(all)-1).Draw(t, "sample")])
@@ -74,7 +74,7 @@ func TestJudgeBytes(t *testing.T) {
 
 // The text of lines and manifest edited anywhere, with all hashes but the
 // content hashes right for what came of it.
-func TestJudgeText(t *testing.T) {
+func TestJudgeRandomText(t *testing.T) {
 	j := startJudge(t)
 	pieces := rapid.OneOf(
 		rapid.SampledFrom([]string{
@@ -120,7 +120,7 @@ func TestJudgeText(t *testing.T) {
 }
 
 // Fields of events and manifest given values at random, hashes put right.
-func TestJudgeFields(t *testing.T) {
+func TestJudgeRandomFields(t *testing.T) {
 	j := startJudge(t)
 	values := rapid.SampledFrom([]string{
 		"null", "true", "false", "0", "1", "2", "-0", "1.0", "1e0", "18446744073709551615", "18446744073709551616", "4294967296", `""`, `"run"`, `"run:0"`, `"a:b"`, `"1.0"`,
@@ -163,7 +163,7 @@ func TestJudgeFields(t *testing.T) {
 }
 
 // Bytes of the tar archive edited; the checksums of headers put right or not.
-func TestJudgeArchive(t *testing.T) {
+func TestJudgeRandomArchive(t *testing.T) {
 	j := startJudge(t)
 	interesting := []int{0, 1, 13, 99, 100, 124, 130, 134, 135, 136, 148, 153, 154, 155, 156, 157, 256, 257, 262, 263, 265, 344, 345, 500, 511}
 	repeat(t, 4000, func(t *rapid.T) {

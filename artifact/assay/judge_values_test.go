@@ -11,7 +11,7 @@ import (
 )
 
 // Times that follow the reference's grammar, or nearly.
-func TestJudgeTimes(t *testing.T) {
+func TestJudgeRandomTimes(t *testing.T) {
 	j := startJudge(t)
 	pick := func(t *rapid.T, from ...string) string { return rapid.SampledFrom(from).Draw(t, "part") }
 	repeat(t, 4000, func(t *rapid.T) {
@@ -45,7 +45,7 @@ func TestJudgeTimes(t *testing.T) {
 }
 
 // Numbers of any spelling in the data, hashed by our canonical form.
-func TestJudgeNumbers(t *testing.T) {
+func TestJudgeRandomNumbers(t *testing.T) {
 	j := startJudge(t)
 	digits := func(t *rapid.T, least, most int) string {
 		run := rapid.StringOfN(rapid.RuneFrom([]rune("0123456789")), least, most, -1).Draw(t, "digits")
@@ -74,7 +74,7 @@ func TestJudgeNumbers(t *testing.T) {
 }
 
 // Strings and keys of any text, spelled at random, hashed by our canonical form.
-func TestJudgeStrings(t *testing.T) {
+func TestJudgeRandomStrings(t *testing.T) {
 	j := startJudge(t)
 	repeat(t, 4000, func(t *rapid.T) {
 		spell := func() string {

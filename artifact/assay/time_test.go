@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Which times are taken is compared with the reference by TestJudgeTimes, and
+// Which times are taken is compared with the reference by TestJudgeRandomTimes, and
 // here which moment they are.
 func TestParseTime(t *testing.T) {
 	for s, want := range map[string]string{
