@@ -15,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/p20export/p20export/internal/strictjson"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
 )
@@ -118,18 +119,5 @@ func (s *Suite) Encode() ([]byte, error) {
 	if err := json.MarshalWrite(&buf, s, jsontext.WithIndent("  ")); err != nil {
 		return nil, err
 	}
-	var out bytes.Buffer
-	for _, r := range buf.String() {
-		switch {
-		case r < 0x7f:
-			out.WriteRune(r)
-		case r > 0xffff:
-			r -= 0x10000
-			fmt.Fprintf(&out, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
-		default:
-			fmt.Fprintf(&out, `\u%04x`, r)
-		}
-	}
-	out.WriteByte('\n')
-	return out.Bytes(), nil
+	return append(strictjson.ASCII(buf.Bytes()), '\n'), nil
 }

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/internal/strictjson"
 	"github.com/p20export/p20export/project/freeze"
 )
 
@@ -152,12 +153,7 @@ func (s *shownJSON) Write(text []byte) (int, error) {
 		}
 		s.w.Write(s.held[done:i])
 		done = i + w
-		if r > 0xffff {
-			r -= 0x10000
-			fmt.Fprintf(s.w, `\u%04x`, 0xd800+r>>10)
-			r = 0xdc00 + r&0x3ff
-		}
-		fmt.Fprintf(s.w, `\u%04x`, r)
+		s.w.Write(strictjson.AppendRune(s.w.AvailableBuffer(), r))
 	}
 	s.w.Write(s.held[done:i])
 	s.held = append(s.held[:0], s.held[i:]...)

@@ -21,6 +21,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/p20export/p20export/internal/digest"
+	"github.com/p20export/p20export/internal/strictjson"
 )
 
 var update = flag.Bool("update", false, "write the vectors, and the tables of docs/contract.md, anew")
@@ -150,20 +151,7 @@ func (v *vector) encode(t *testing.T) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out bytes.Buffer
-	for _, r := range string(b) {
-		switch {
-		case r > 0xffff:
-			r -= 0x10000
-			fmt.Fprintf(&out, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
-		case r >= 0x7f:
-			fmt.Fprintf(&out, `\u%04x`, r)
-		default:
-			out.WriteRune(r)
-		}
-	}
-	out.WriteByte('\n')
-	return out.Bytes()
+	return append(strictjson.ASCII(b), '\n')
 }
 
 // load reads every committed vector.

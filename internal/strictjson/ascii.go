@@ -1,0 +1,29 @@
+package strictjson
+
+import (
+	"fmt"
+	"unicode/utf16"
+)
+
+// AppendRune appends the \u escape of a character, or the two of its surrogate
+// pair (RFC 8259 §7).
+func AppendRune(b []byte, r rune) []byte {
+	for _, unit := range utf16.AppendRune(nil, r) {
+		b = fmt.Appendf(b, `\u%04x`, unit)
+	}
+	return b
+}
+
+// ASCII returns JSON text with every character beyond printable ASCII escaped,
+// so that every reader shows what it holds. Outside strings JSON has none.
+func ASCII(text []byte) []byte {
+	out := make([]byte, 0, len(text))
+	for _, r := range string(text) {
+		if r < 0x7f {
+			out = append(out, byte(r))
+		} else {
+			out = AppendRune(out, r)
+		}
+	}
+	return out
+}
