@@ -125,6 +125,7 @@ ASSAY := $(CACHE)/assay-cli-6.21.0
 assay-cli: ## build Assay's own command line (10 to 15 minutes, once), and check and show the sample lane with it
 	@command -v cargo >/dev/null || { echo "make: Rust 1.89 or newer is needed for Assay's command line: https://rustup.rs/" >&2; exit 1; }
 	@[ -x $(ASSAY)/bin/assay ] || cargo install assay-cli --version 6.21.0 --locked --root $(ASSAY)
+	@echo "Assay's command line is $(ASSAY)/bin/assay"
 	@P20EXPORT_ASSAY=$(ASSAY)/bin $(GO) test -count=1 -tags assaycli ./cmd/p20export -run '^TestAssayDocs$$' -update
 
 .PHONY: schema

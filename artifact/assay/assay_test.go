@@ -177,6 +177,9 @@ func TestTrimmed(t *testing.T) {
 	if diff := cmp.Diff(want, string(Placeholder(a).Data)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	if got := Trimmed(a); got != 3 {
+		t.Errorf("%d strings are trimmed, want 3", got)
+	}
 }
 
 func TestFormatTime(t *testing.T) {

@@ -94,6 +94,21 @@ func observed(b []byte, a *artifact.Artifact) []byte {
 	return append(b, '}')
 }
 
+// Trimmed counts the strings of an artifact that events hold without the white
+// space at their ends.
+func Trimmed(a *artifact.Artifact) (count int) {
+	texts := []string{a.ErrorCode, a.ErrorMessage}
+	for _, m := range a.Messages {
+		texts = append(texts, m.ID, m.Content, m.Name)
+	}
+	for _, s := range texts {
+		if artifact.Trim(s) != s {
+			count++
+		}
+	}
+	return count
+}
+
 // normalTime spells a timestamp of an artifact in the one way events have.
 func normalTime(s string) string {
 	t, err := artifact.ParseTime(s)

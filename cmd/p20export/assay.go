@@ -29,8 +29,9 @@ bundle's integrity: that its events are those that were put in, in order. It
 leaves what they hold uninterpreted; it has no AG-UI importer.
 
 All artifacts are imported or none. An artifact outside the profile assay
-(messages of up to 400 code points, see docs/contract.md) is refused with every
-reason; nothing is shortened.
+(messages of up to 400 code points; p20export validate --profile assay) is
+refused with every reason. Nothing is shortened but for white space at the ends
+of strings, which Assay's mapping leaves out, and that is reported.
 
 Two forms:
   placeholder  the artifact alone, as Assay's mapping of P20 has it
@@ -41,11 +42,13 @@ Two forms:
 The record of NAME.artifact.json, or NAME.json, is NAME.record.json beside it, or
 what --record gives. Where there is one it has to be of these very bytes.
 
-The run id of an event is import-ag-ui-NAME, NAME being the artifact's file name
-without its last extension, or what --assay-run-id gives: then events are
-numbered from 0. A bundle is of one run; several artifacts need --assay-run-id.
-It holds 100,000 events and 100 MiB of them; --split writes FILE-0001.tar.gz and
-so on where that is not enough, with the run ids ID-0001 and so on.
+The run of an event, in Assay's words, is the import and no AG-UI run. Its id is
+import-ag-ui-NAME, NAME being the artifact's file name without its last extension,
+or what --assay-run-id gives: then events are numbered from 0. A bundle is of one
+run; several artifacts need --assay-run-id. It holds 100,000 events and 100 MiB of
+them; --split writes FILE-0001.tar.gz and so on where that is not enough, with the
+run ids ID-0001 and so on. Assay's command line takes bundles; lines are for other
+readers.
 
 The same artifacts, time, run id and program make the same bytes. Files are never
 overwritten: the same bytes count as done, others are an error. With the lines on
@@ -76,7 +79,6 @@ standard output, refusals and errors go to standard error.
 	flags.BoolVar(&a.sample, "as-sample", false, "name Assay's sample as the producer, instead of this program")
 	a.format = addFormat(cmd)
 	cmd.AddCommand(newAssayVerify(), newAssayShow())
-	cmd.MarkFlagsMutuallyExclusive("ndjson", "bundle")
 	if err := cmd.MarkFlagRequired("import-time"); err != nil {
 		panic(err)
 	}
@@ -139,6 +141,8 @@ func (a *assayFlags) check() error {
 	switch {
 	case !a.ndjson && a.bundle == "":
 		return errors.New("one of --ndjson and --bundle is required")
+	case a.ndjson && a.bundle != "":
+		return errors.New("--ndjson and --bundle exclude each other")
 	case a.output != "" && !a.ndjson:
 		return errors.New("--output goes with --ndjson")
 	case a.split && a.bundle == "":
@@ -191,7 +195,7 @@ func (a *assayFlags) checkRunIDs(s *importer.Settings, paths []string) error {
 		}
 		return nil
 	case a.bundle != "" && len(paths) > 1:
-		return errors.New("a bundle of several artifacts is of one run: name it with --assay-run-id")
+		return errors.New("a bundle is one Assay run, that of its import: with several artifacts name it with --assay-run-id")
 	}
 	seen := make(map[string]string)
 	for _, path := range paths {

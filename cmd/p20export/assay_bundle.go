@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -79,7 +80,7 @@ func (p *printer) bundle(row importer.BundleRow) {
 		p.line("  run id    %s", *row.RunID)
 		p.line("  run root  %s", *row.RunRoot)
 		p.line("  producer  %s %s (%s)", row.Producer.Name, row.Producer.Version, row.Producer.Git)
-		p.line("  events    %d, %s", *row.Events, bytesCount(*row.EventsBytes))
+		p.line("  events    %s, %s", grouped(int64(*row.Events)), bytesCount(*row.EventsBytes))
 		p.line("  file      %s  %s", bytesCount(*row.Bytes), string(*row.Digest))
 	}
 	p.findings(row.Findings)
@@ -92,7 +93,7 @@ func newAssayShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show BUNDLE",
 		Short: "Show what is in an evidence bundle",
-		Long: `Verify a BUNDLE as assay verify does and list its events. Of events that
+		Long: `Verify a BUNDLE, a file, as assay verify does and list its events. Of events that
 p20export assay wrote it shows what they say of the run; of others the type alone.
 --format json writes the row of assay verify, and then a line for each event with
 its data. A bundle that does not verify is not shown.
@@ -128,7 +129,7 @@ func show(cmd *cobra.Command, path string, f format) error {
 	if row.Verdict == freeze.Verified {
 		if f == formatText {
 			p.line("")
-			p.line(entryLine, "seq", "form", "origin", "messages", "end", "run")
+			p.line(entryLine, "seq", "form", "origin", "projection", "messages", "end", "AG-UI run", "artifact")
 		}
 		again := importer.VerifyBundle(cmd.Context(), path, false, func(e assay.Entry) error {
 			if f == formatJSON {
@@ -165,7 +166,7 @@ func newEntryRow(e assay.Entry) entryRow {
 	return entryRow{e.Seq, e.ID, e.Type, e.Source, e.Time, importer.Producer{Name: e.Producer.Name, Version: e.Producer.Version, Git: e.Producer.Git}, e.ContentHash, e.Data}
 }
 
-const entryLine = "  %6v  %-11s  %-7s  %8v  %-12s  %s"
+const entryLine = "  %6v  %-11s  %-7s  %-23s  %8v  %-12s  %-20s  %s"
 
 // entry writes what an event of this program says of its run, and of another
 // its type.
@@ -173,6 +174,8 @@ func (p *printer) entry(e assay.Entry) {
 	forms := map[string]string{assay.PlaceholderType: "placeholder", assay.ReceiptType: "receipt"}
 	var data struct {
 		Origin   string `json:"origin"`
+		Reducer  string `json:"reducer_version"`
+		Artifact string `json:"source_artifact_ref"`
 		Observed struct {
 			RunID    string           `json:"run_id_ref"`
 			Messages []jsontext.Value `json:"messages"`
@@ -184,8 +187,5 @@ func (p *printer) entry(e assay.Entry) {
 		p.line("  %6v  %s", e.Seq, e.Type)
 		return
 	}
-	if data.Origin == "" {
-		data.Origin = "-"
-	}
-	p.line(entryLine, e.Seq, form, data.Origin, len(data.Observed.Messages), data.Observed.End, data.Observed.RunID)
+	p.line(entryLine, e.Seq, form, cmp.Or(data.Origin, "-"), cmp.Or(data.Reducer, "-"), len(data.Observed.Messages), data.Observed.End, data.Observed.RunID, cmp.Or(data.Artifact, "-"))
 }

@@ -73,6 +73,8 @@ func (a *assayFlags) do(cmd *cobra.Command, paths []string, s importer.Settings)
 		return p.close(err)
 	case err != nil:
 		rows = []outputRow{a.failed(err)}
+	case rows == nil && events != nil && *a.format == formatText:
+		p.findings(events.Findings())
 	}
 	if missing > 0 && *a.format == formatText {
 		p.line("nothing was written: %d of %s could not be imported", missing, plural(len(paths), "artifact", "artifacts"))
@@ -116,7 +118,7 @@ func (a *assayFlags) write(cmd *cobra.Command, events *importer.Events) ([]outpu
 	}
 	var rows []outputRow
 	for _, o := range outputs {
-		rows = append(rows, outputRow{o.File, written, o.RunID, &o.Events, o.RunRoot, &o.Digest, &o.Bytes, []finding.Finding{}})
+		rows = append(rows, outputRow{o.File, written, o.RunID, &o.Events, o.RunRoot, &o.Digest, &o.Bytes, events.Findings()})
 	}
 	return rows, nil
 }
@@ -149,7 +151,7 @@ func (p *printer) written(row outputRow) {
 		if row.RunRoot != nil {
 			p.line("  run root  %s", string(*row.RunRoot))
 		}
-		p.line("  events    %d", *row.Events)
+		p.line("  events    %s", grouped(int64(*row.Events)))
 		p.line("  file      %s  %s", bytesCount(*row.Bytes), string(*row.Digest))
 	}
 	p.findings(row.Findings)

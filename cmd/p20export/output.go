@@ -299,12 +299,17 @@ func rule(f finding.Finding) string {
 
 // bytesCount spells a byte count with thousands apart.
 func bytesCount(n int64) string {
+	if n == 1 {
+		return "1 byte"
+	}
+	return grouped(n) + " bytes"
+}
+
+// grouped spells a number that is not negative with thousands apart.
+func grouped(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	for i := len(s) - 3; i > 0; i -= 3 {
 		s = s[:i] + "," + s[i:]
 	}
-	if n == 1 {
-		return s + " byte"
-	}
-	return s + " bytes"
+	return s
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/p20export/p20export/internal/finding"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
+	"github.com/p20export/p20export/project/importer"
 )
 
 func newVerify() *cobra.Command {
@@ -87,6 +88,8 @@ a single one, null where there is nothing, and file for what is none of those.
 		switch {
 		case strict:
 			return errors.New("--strict goes with a directory")
+		case strings.HasSuffix(args[0], importer.BundleSuffix):
+			return fmt.Errorf("%q is named like a bundle; p20export assay verify verifies those", args[0])
 		case len(captures) == 0:
 			return errors.New(`required flag(s) "capture" not set`)
 		case len(captures) > 1:

@@ -8,14 +8,19 @@
 # verified within a bundle that holds them and nothing else. That a bundle
 # verifies says that it is whole; what its events hold is not interpreted.
 set -eu
-cd "$(dirname "$0")"
 P20EXPORT=${P20EXPORT:-p20export}
+case $P20EXPORT in
+/*) ;;
+*/*) P20EXPORT=$PWD/$P20EXPORT ;;
+esac
+cd "$(dirname "$0")"
 TIME=2026-11-21T12:00:00Z
 command -v "$P20EXPORT" >/dev/null || { echo "verify.sh: p20export is not in PATH; set P20EXPORT to the program" >&2; exit 2; }
 full=
 if [ $# -eq 0 ]; then
-	command -v assay >/dev/null || { echo "verify.sh: assay is not in PATH; make assay-cli builds it, or name another verifier" >&2; exit 2; }
+	command -v assay >/dev/null || { echo "verify.sh: assay is not in PATH; make assay-cli builds it and says where, or name another verifier" >&2; exit 2; }
 	full=yes
+	echo "with $(assay --version)"
 	set -- assay evidence verify
 fi
 scratch=$(mktemp -d)

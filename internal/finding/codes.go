@@ -160,6 +160,8 @@ const (
 	RecordOfAnother  Code = "record_of_another"
 	ReceiptNeeded    Code = "receipt_needed"
 	ArtifactRefUnfit Code = "artifact_ref_unfit"
+	TextTrimmed      Code = "text_trimmed"
+	OriginUnknown    Code = "origin_unknown"
 	BundleLimit      Code = "bundle_limit"
 	BundleRefused    Code = "bundle_refused"
 	BundleDeviates   Code = "bundle_deviates"

@@ -120,6 +120,8 @@ var table = map[Code]About{
 	RecordOfAnother:  {Error, "the record of an artifact states another digest than the artifact has", "", "restore the artifact or its record; p20export verify tells which of them is what the capture projects to"},
 	ReceiptNeeded:    {Error, "an artifact whose snapshot was built, in a form that cannot say so", "P20 §5", "import it with --receipt, which states the origin"},
 	ArtifactRefUnfit: {Error, "an artifact's file name that no receipt can hold", "", "rename the artifact and its record"},
+	TextTrimmed:      {Info, "strings of artifacts whose events hold them without the white space at their ends", "", ""},
+	OriginUnknown:    {Info, "artifacts without a record, so that nothing says whether their snapshots were emitted or built", "", "the receipt form wants the record that freeze wrote, and states it"},
 	BundleLimit:      {Error, "more events than one bundle holds", "", "--split writes several bundles, each with a run id of its own"},
 	BundleRefused:    {Error, "a bundle that Assay's verifier refuses", "Assay Evidence Contract v1", "restore the bundle from where it was made, or make it again from the artifacts"},
 	BundleDeviates:   {Error, "something in a bundle that Assay's verifier lets pass and that no writer of bundles writes", "Assay Evidence Contract v1", "find out what wrote or changed the bundle; p20export assay --bundle makes one without"},

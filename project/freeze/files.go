@@ -24,6 +24,18 @@ func RecordPath(artifact string) string {
 	return name + recordSuffix
 }
 
+// OtherThanArtifact says what freeze would have written under a name, when that
+// is no artifact.
+func OtherThanArtifact(path string) string {
+	switch {
+	case strings.HasSuffix(path, recordSuffix):
+		return "a record"
+	case strings.HasSuffix(path, envelopeSuffix):
+		return "an envelope"
+	}
+	return ""
+}
+
 // ReadArtifact reads an artifact file. Of one that is longer than an artifact
 // may be it returns the beginning, which artifact.Decode refuses for its length.
 func ReadArtifact(path string) ([]byte, error) {

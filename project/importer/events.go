@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"github.com/p20export/p20export/artifact/assay"
+	"github.com/p20export/p20export/internal/finding"
 )
 
 // Events are the events of an import, complete and in order. They wait in a
@@ -21,6 +22,9 @@ type Events struct {
 	w      *bufio.Writer
 	places []place
 	ids    []string // of the runs, where each event has its own
+	// trimmed and unknown count the strings that were trimmed and the artifacts
+	// whose origin is not known.
+	trimmed, unknown int
 }
 
 // place is where the data of an event are.
@@ -44,12 +48,28 @@ func newEvents(run assay.Run) (*Events, error) {
 // Close gives back what the events take.
 func (e *Events) Close() error { return e.file.Close() }
 
+// Findings says what is worth knowing of the events that were made.
+func (e *Events) Findings() []finding.Finding {
+	found := []finding.Finding{}
+	if e.trimmed > 0 {
+		found = append(found, finding.New(finding.TextTrimmed, "white space at the ends of %d of the artifacts' strings was left out, as Assay's mapping does", e.trimmed))
+	}
+	if e.unknown > 0 {
+		found = append(found, finding.New(finding.OriginUnknown, "%d of the artifacts came without a record; whether their snapshots were emitted or built is not known", e.unknown))
+	}
+	return found
+}
+
 // Len returns how many events there are.
 func (e *Events) Len() int { return len(e.places) }
 
-func (e *Events) add(event assay.Event, path string) error {
+func (e *Events) add(event assay.Event, from *imported) error {
 	if e.run.ID == "" {
-		e.ids = append(e.ids, RunID(path))
+		e.ids = append(e.ids, RunID(from.row.Artifact))
+	}
+	e.trimmed += from.trimmed
+	if from.row.Origin == nil {
+		e.unknown++
 	}
 	e.places = append(e.places, place{e.start(len(e.places)) + int64(len(event.Data)), event.Type})
 	_, err := e.w.Write(event.Data)

@@ -129,7 +129,7 @@ func Import(ctx context.Context, paths []string, s Settings, report func(Row)) (
 			report(one.row)
 			whole = false
 		case whole:
-			if err := events.add(event, path); err != nil {
+			if err := events.add(event, &one); err != nil {
 				return nil, errors.Join(err, events.Close())
 			}
 		}
@@ -148,6 +148,8 @@ type imported struct {
 	row    Row
 	record string // its path
 	needed bool   // the record
+	// trimmed counts the strings that the event holds trimmed.
+	trimmed int
 }
 
 // refuse adds a reason to keep the artifact out.
@@ -164,6 +166,10 @@ func (i *imported) refuse(err error) {
 
 // event returns the artifact's event. Without one the row has every reason.
 func (i *imported) event(s Settings) (event assay.Event, ok bool) {
+	if kind := freeze.OtherThanArtifact(i.row.Artifact); kind != "" {
+		i.refuse(finding.New(finding.NotArtifact, "its name is that of %s", kind).Graded(finding.Error).Hinting("name the *%s beside it", freeze.ArtifactSuffix))
+		return event, false
+	}
 	data, err := freeze.ReadArtifact(i.row.Artifact)
 	if err != nil {
 		i.refuse(err)
@@ -187,10 +193,11 @@ func (i *imported) event(s Settings) (event assay.Event, ok bool) {
 	case s.Receipt && assay.CheckArtifactRef(ref) != nil:
 		i.refuse(finding.New(finding.ArtifactRefUnfit, "a receipt names the artifact's file: %v", assay.CheckArtifactRef(ref)))
 	}
-	switch {
-	case i.row.Verdict != "":
+	if i.row.Verdict != "" {
 		return event, false
-	case !s.Receipt:
+	}
+	i.trimmed = assay.Trimmed(a)
+	if !s.Receipt {
 		return assay.Placeholder(a), true
 	}
 	p := record.Predicate.Projection
@@ -268,5 +275,5 @@ func advise(found []finding.Finding, record *project.Record) string {
 	case !outside("P2 P3 P4 P5 P6 P7") && snapshots > 1:
 		return fmt.Sprintf("the run emitted %d snapshots; freeze another one of them with --profile assay --projection %s --snapshot N", snapshots, project.EmittedSnapshotText)
 	}
-	return "no option of freeze makes it fit: only error texts are ever cut"
+	return "no option of freeze makes it fit, as only error texts are ever cut: leave it out; p20export validate --profile assay tells which artifacts fit"
 }

@@ -35,7 +35,7 @@ func some(t testing.TB, run assay.Run, sizes ...int) *Events {
 	t.Cleanup(func() { e.Close() })
 	for i, n := range sizes {
 		event := assay.Event{Type: assay.PlaceholderType, Data: []byte(`"` + strings.Repeat("x", n-2) + `"`)}
-		if err := e.add(event, fmt.Sprintf("dir/%d.json", i)); err != nil {
+		if err := e.add(event, &imported{row: Row{Artifact: fmt.Sprintf("dir/%d.json", i)}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -148,7 +148,7 @@ func TestWriteBundles(t *testing.T) {
 	e := some(t, testRun(), smallest(assay.MaxEvents+1)...)
 	_, err := e.WriteBundles(t.Context(), path, false)
 	var f finding.Finding
-	if !errors.As(err, &f) || f.Code != finding.BundleLimit || f.Message != "100001 events need 2 bundles; one holds 100000 events and 104857600 bytes of them" {
+	if !errors.As(err, &f) || f.Code != finding.BundleLimit || f.Message != "100001 events need 2 bundles; one holds 100,000 events and 100 MiB of them" {
 		t.Errorf("without --split: %v", err)
 	}
 	mustHold(t, dir)

@@ -81,7 +81,7 @@ func (e *Events) divide(begin func(number int) part) []part {
 func (e *Events) WriteBundles(ctx context.Context, file string, several bool) ([]Output, error) {
 	parts := e.split(file)
 	if len(parts) > 1 && !several {
-		return nil, finding.New(finding.BundleLimit, "%d events need %d bundles; one holds %d events and %d bytes of them", e.Len(), len(parts), assay.MaxEvents, assay.MaxEventsBytes)
+		return nil, finding.New(finding.BundleLimit, "%d events need %d bundles; one holds 100,000 events and 100 MiB of them", e.Len(), len(parts))
 	}
 	if len(parts) > MaxParts {
 		return nil, finding.New(finding.BundleLimit, "%d events need %d bundles; one import makes %d", e.Len(), len(parts), MaxParts).Hinting("import fewer artifacts at a time")
