@@ -13,7 +13,7 @@ import (
 var (
 	errTarBlock   = errors.New("failed to read entire block")
 	errTarSum     = errors.New("archive header checksum mismatch")
-	errTarSkip    = errors.New("unexpected EOF during skip")
+	errTarSkip    = errors.New("the archive ends within a member")
 	errTarType    = errors.New("a member is not a plain file")
 	errTarLink    = errors.New("a member header carries a link name or a name prefix")
 	errTarSlash   = errors.New("a member name ends in a slash")

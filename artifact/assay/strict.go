@@ -10,10 +10,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/p20export/p20export/internal/digest"
+	"github.com/p20export/p20export/internal/finding"
 )
 
-// Deviation is something that the reference verifier lets pass and that its
-// own writer, and that of this package, never writes.
+// Deviation is something that the reference verifier lets pass and the writer of
+// this package never writes. The reference's own writer takes some of it from
+// its callers, such as a producer that is not that of the events.
 type Deviation struct {
 	Event   int    // which line of events.ndjson, from 0; -1 when it is not about one
 	Pointer string // JSON Pointer into the event, or into the manifest; empty for the whole
@@ -40,6 +42,8 @@ func (v *verifier) deviate(pointer, format string, args ...any) {
 		v.verified.MoreDeviations++
 		return
 	}
+	// A name in a bundle can be as long as a line.
+	pointer = strings.Clone(string(finding.Pointer(pointer).Bounded()))
 	v.verified.Deviations = append(v.verified.Deviations, Deviation{v.line, pointer, fmt.Sprintf(format, args...)})
 }
 

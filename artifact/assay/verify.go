@@ -25,14 +25,6 @@ func DefaultLimits() Limits {
 	}
 }
 
-// RetainedLimits are those of the reference's commands that keep the events,
-// such as show and lint: a bundle may verify and still be too big for them.
-func RetainedLimits() Limits {
-	l := DefaultLimits()
-	l.Events = l.Bundle
-	return l
-}
-
 // Options says how to verify. The zero value is the reference's way.
 type Options struct {
 	Limits Limits // the zero value stands for DefaultLimits

@@ -51,7 +51,7 @@ func (d *decoder) decode(kind jsontext.Kind, members []jsonMember, pointer strin
 			for n = 0; n < len(fields) && fields[n].name != m.name; n++ {
 			}
 			if n == len(fields) {
-				d.tell(pointer+"/"+escapePointer(m.name), "is not a field of the format")
+				d.tell(pointer+"/"+escapePointer(m.name), "a member that is no field of the format")
 				continue
 			}
 		}

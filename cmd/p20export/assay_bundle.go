@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
 	"github.com/p20export/p20export/artifact/assay"
-	"github.com/p20export/p20export/internal/finding"
 	"github.com/p20export/p20export/project/freeze"
 	"github.com/p20export/p20export/project/importer"
 )
@@ -26,14 +27,14 @@ whole: its events are those its manifest states, in their order. That says
 nothing of what the events hold, which stays uninterpreted. - is standard input.
 
 A refusal has the class and the code of Assay's verifier. With --strict a bundle
-is held against what writers of bundles write, too: Assay's verifier lets pass
-unknown fields, another key order, line ends of two characters, a producer that
-is not that of the events, other spellings of times, empty ids and the like.
+is held against what p20export writes, too: Assay's verifier lets pass unknown
+fields, another key order, line ends of two characters, a producer that is not
+that of the events, other spellings of times, empty ids and the like.
 
 Verdicts:
   verified  the bundle's integrity holds
   refused   Assay's verifier refuses it (exit status 1)
-  differs   with --strict: it is none that a writer of bundles writes (1)
+  differs   with --strict: it has what p20export never writes (exit status 1)
   error     it could not be read (exit status 3)
 ` + exitHelp,
 		Example: `  p20export assay verify evidence.tar.gz
@@ -41,13 +42,18 @@ Verdicts:
 		Args:              oneOrMore("BUNDLE"),
 		ValidArgsFunction: completeBundles,
 	}
-	cmd.Flags().BoolVar(&strict, "strict", false, "what no writer of bundles writes is an error, too")
+	cmd.Flags().BoolVar(&strict, "strict", false, "what p20export never writes is an error, too")
 	f := addFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
+		if i := slices.Index(paths, "-"); i >= 0 && slices.Contains(paths[i+1:], "-") {
+			return errors.New("standard input can be read once")
+		}
 		p := newPrinter(cmd.OutOrStdout())
 		worst := status(exitDone)
 		for _, path := range paths {
-			row := verifyBundle(cmd, path, strict, nil)
+			progress, show := newReading(cmd.ErrOrStderr(), path)
+			row := importer.VerifyBundle(cmd.Context(), path, strict, show)
+			progress.end()
 			worst = worst.worse(statusOf(row.Verdict))
 			if *f == formatJSON {
 				p.json(row)
@@ -65,13 +71,6 @@ Verdicts:
 
 func completeBundles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return []string{"gz"}, cobra.ShellCompDirectiveFilterFileExt
-}
-
-// verifyBundle verifies a bundle and shows how far it has come.
-func verifyBundle(cmd *cobra.Command, path string, strict bool, entry func(assay.Entry) error) importer.BundleRow {
-	progress, show := newReading(cmd.ErrOrStderr(), path)
-	defer progress.end()
-	return importer.VerifyBundle(cmd.Context(), path, strict, entry, show)
 }
 
 func (p *printer) bundle(row importer.BundleRow) {
@@ -93,10 +92,11 @@ func newAssayShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show BUNDLE",
 		Short: "Show what is in an evidence bundle",
-		Long: `Verify a BUNDLE, a file, as assay verify does and list its events. Of events that
-p20export assay wrote it shows what they say of the run; of others the type alone.
---format json writes the row of assay verify, and then a line for each event with
-its data. A bundle that does not verify is not shown.
+		Long: `Verify a BUNDLE as assay verify does and list its events; - is standard input. Of
+events of the types that p20export assay writes it shows what they say of the
+AG-UI run; of others the type alone. --format json writes the row of assay verify,
+and then a line for each event with its data. A bundle that does not verify is not
+shown.
 ` + exitHelp,
 		Example: `  p20export assay show evidence.tar.gz
   p20export assay show evidence.tar.gz --format json | jq -r '.data.observed.run_id_ref // empty'`,
@@ -105,43 +105,38 @@ its data. A bundle that does not verify is not shown.
 	}
 	f := addFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if args[0] == "-" {
-			return errors.New("show reads the bundle twice, and needs a file; assay verify takes -")
-		}
 		return show(cmd, args[0], *f)
 	}
 	return cmd
 }
 
-// show shows a bundle. It is read again for its events, so that none is shown of
-// a bundle that does not verify and none has to be kept.
+// show shows a bundle that holds.
 func show(cmd *cobra.Command, path string, f format) error {
 	p := newPrinter(cmd.OutOrStdout())
-	write := func(row importer.BundleRow) {
-		if f == formatJSON {
-			p.json(row)
-		} else {
-			p.bundle(row)
-		}
+	progress, reading := newReading(cmd.ErrOrStderr(), path)
+	row, kept := importer.KeepBundle(cmd.Context(), path, reading)
+	progress.end()
+	if f == formatJSON {
+		p.json(row)
+	} else {
+		p.bundle(row)
 	}
-	row := verifyBundle(cmd, path, false, nil)
-	write(row)
-	if row.Verdict == freeze.Verified {
+	if kept != nil {
+		defer kept.Close()
 		if f == formatText {
 			p.line("")
 			p.line(entryLine, "seq", "form", "origin", "projection", "messages", "end", "AG-UI run", "artifact")
 		}
-		again := importer.VerifyBundle(cmd.Context(), path, false, func(e assay.Entry) error {
+		err := kept.Entries(cmd.Context(), func(e assay.Entry) error {
 			if f == formatJSON {
 				p.json(newEntryRow(e))
 			} else {
 				p.entry(e)
 			}
 			return p.err
-		}, nil)
-		if again.Digest == nil || *again.Digest != *row.Digest {
-			row = importer.BundleRow{Bundle: path, Verdict: freeze.Failed, Findings: []finding.Finding{finding.New(finding.IOFailed, "the bundle changed while it was read")}}
-			write(row)
+		})
+		if err != nil && cmd.Context().Err() == nil {
+			return p.close(fmt.Errorf("%w: %w", errInput, err))
 		}
 	}
 	if cmd.Context().Err() != nil {

@@ -124,7 +124,7 @@ var table = map[Code]About{
 	OriginUnknown:    {Info, "artifacts without a record, so that nothing says whether their snapshots were emitted or built", "", "the receipt form wants the record that freeze wrote, and states it"},
 	BundleLimit:      {Error, "more events than one bundle holds", "", "--split writes several bundles, each with a run id of its own"},
 	BundleRefused:    {Error, "a bundle that Assay's verifier refuses", "Assay Evidence Contract v1", "restore the bundle from where it was made, or make it again from the artifacts"},
-	BundleDeviates:   {Error, "something in a bundle that Assay's verifier lets pass and that no writer of bundles writes", "Assay Evidence Contract v1", "find out what wrote or changed the bundle; p20export assay --bundle makes one without"},
+	BundleDeviates:   {Error, "something in a bundle that Assay's verifier lets pass and p20export never writes", "Assay Evidence Contract v1", "find out what wrote or changed the bundle; p20export assay --bundle makes one without"},
 
 	IOFailed:     {Error, "something could not be read or written", "", "check that the file is there, that it can be read or written, and that the disk is not full"},
 	OutputExists: {Error, "an output file exists with other bytes", "", "evidence is never overwritten: choose another -o or --name, or move the old file away"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 
 	"github.com/p20export/p20export/artifact/assay"
 	"github.com/p20export/p20export/internal/digest"
@@ -43,40 +44,88 @@ type Producer struct {
 }
 
 // VerifyBundle verifies the integrity of a bundle as Assay's verifier does. With
-// strict, what that lets pass and no writer of bundles writes is an error too.
-// Each event goes to entry, which may be nil, before it is known whether the
-// bundle holds. "-" is standard input.
-func VerifyBundle(ctx context.Context, path string, strict bool, entry func(assay.Entry) error, progress freeze.Progress) BundleRow {
-	row := BundleRow{Bundle: path, Verdict: freeze.Verified, Findings: []finding.Finding{}}
-	if err := row.verify(ctx, strict, entry, progress); err != nil {
-		f, isVerdict := freeze.Explain(err)
-		row.Verdict, row.Findings = freeze.Failed, append(row.Findings, f)
-		if isVerdict {
-			row.Verdict = freeze.Refused
+// strict, what that lets pass and this program never writes is an error too. "-"
+// is standard input.
+func VerifyBundle(ctx context.Context, path string, strict bool, progress freeze.Progress) BundleRow {
+	return verifyBundle(ctx, path, strict, progress, io.Discard)
+}
+
+// KeepBundle is VerifyBundle, and keeps the bundle so that its events can be
+// gone through once it is known to hold: what is verified and what is shown are
+// the same bytes, wherever they come from. There is none to keep when it does
+// not hold. The caller closes it.
+func KeepBundle(ctx context.Context, path string, progress freeze.Progress) (BundleRow, *Kept) {
+	file, err := temporaryFile()
+	if err != nil {
+		return unread(BundleRow{Bundle: path}, err), nil
+	}
+	row := verifyBundle(ctx, path, false, progress, file)
+	if row.Verdict != freeze.Verified {
+		file.Close()
+		return row, nil
+	}
+	return row, &Kept{file, *row.Bytes}
+}
+
+// Kept is a bundle that holds.
+type Kept struct {
+	file  *os.File
+	bytes int64
+}
+
+// Close gives back what the bundle takes.
+func (k *Kept) Close() error { return k.file.Close() }
+
+// Entries goes through the bundle's events until the context ends or each
+// returns an error.
+func (k *Kept) Entries(ctx context.Context, each func(assay.Entry) error) error {
+	_, err := assay.Verify(io.NewSectionReader(k.file, 0, k.bytes), assay.Options{Entry: func(e assay.Entry) error {
+		if err := context.Cause(ctx); err != nil {
+			return err
 		}
+		return each(e)
+	}})
+	return err
+}
+
+// verifyBundle writes what it reads to keep.
+func verifyBundle(ctx context.Context, path string, strict bool, progress freeze.Progress, keep io.Writer) BundleRow {
+	row := BundleRow{Bundle: path, Verdict: freeze.Verified, Findings: []finding.Finding{}}
+	if err := row.verify(ctx, strict, progress, keep); err != nil {
+		row = unread(row, err)
 	}
 	return row
 }
 
-func (row *BundleRow) verify(ctx context.Context, strict bool, entry func(assay.Entry) error, progress freeze.Progress) error {
+// unread is the row of a bundle that err ended the verification of.
+func unread(row BundleRow, err error) BundleRow {
+	f, isVerdict := freeze.Explain(err)
+	row.Verdict, row.Findings = freeze.Failed, append(row.Findings, f)
+	if isVerdict {
+		row.Verdict = freeze.Refused
+	}
+	return row
+}
+
+func (row *BundleRow) verify(ctx context.Context, strict bool, progress freeze.Progress, keep io.Writer) error {
 	r, closeFile, err := freeze.OpenInput(ctx, row.Bundle)
 	if err != nil {
 		return err
 	}
 	defer closeFile()
 	hash := digest.Hash()
-	r = io.TeeReader(r, hash)
+	r = io.TeeReader(r, io.MultiWriter(hash, keep))
 	if progress != nil {
 		r = &told{Reader: r, progress: progress}
 	}
-	v, err := assay.Verify(r, assay.Options{Strict: strict, Entry: entry})
+	v, err := assay.Verify(r, assay.Options{Strict: strict})
 	var refusal *assay.Refusal
 	switch {
 	case errors.As(err, &refusal):
 		row.Refusal = &Refusal{refusal.Class, refusal.Code}
 		return refused(refusal)
 	case err != nil:
-		return err
+		return temporary(err)
 	}
 	m, d := v.Manifest, digest.Sum(hash)
 	row.RunID, row.RunRoot, row.Digest = &m.RunID, &v.RunRoot, &d
@@ -90,11 +139,12 @@ func (row *BundleRow) verify(ctx context.Context, strict bool, entry func(assay.
 
 // refused makes a finding of a refusal.
 func refused(r *assay.Refusal) finding.Finding {
-	f := finding.New(finding.BundleRefused, "%s", finding.Escape(r.Error()))
+	f := finding.New(finding.BundleRefused, "%s", finding.Printable(r.Error()))
 	if r.Event >= 0 {
 		f = f.In(r.Event)
 	}
-	if r.Class == "Limits" {
+	switch r.Code {
+	case "LimitBundleBytes", "LimitDecodeBytes", "LimitFileSize", "LimitTotalEvents":
 		f = f.Hinting("make several smaller bundles; p20export assay --bundle --split does")
 	}
 	return f

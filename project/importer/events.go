@@ -8,6 +8,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/p20export/p20export/artifact/assay"
 	"github.com/p20export/p20export/internal/finding"
@@ -34,16 +36,28 @@ type place struct {
 }
 
 func newEvents(run assay.Run) (*Events, error) {
-	f, err := os.CreateTemp("", "p20export-*.tmp")
+	f, err := temporaryFile()
+	if err != nil {
+		return nil, err
+	}
+	return &Events{run: run, file: f, w: bufio.NewWriterSize(f, 256<<10)}, nil
+}
+
+// temporaryFile returns a file without a name, which is gone when it is closed
+// or the program ends.
+func temporaryFile() (*os.File, error) {
+	f, err := os.CreateTemp("", temporaryPrefix+"*.tmp")
 	if err != nil {
 		return nil, temporary(err)
 	}
 	if err := os.Remove(f.Name()); err != nil {
 		f.Close()
-		return nil, err
+		return nil, temporary(err)
 	}
-	return &Events{run: run, file: f, w: bufio.NewWriterSize(f, 256<<10)}, nil
+	return f, nil
 }
+
+const temporaryPrefix = "p20export-"
 
 // Close gives back what the events take.
 func (e *Events) Close() error { return e.file.Close() }
@@ -79,7 +93,7 @@ func (e *Events) add(event assay.Event, from *imported) error {
 // temporary says of an error that it is about the temporary file, whose name
 // tells nobody anything.
 func temporary(err error) error {
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
+	if p, ok := errors.AsType[*fs.PathError](err); ok && strings.HasPrefix(filepath.Base(p.Path), temporaryPrefix) {
 		return fmt.Errorf("the temporary directory %s (set TMPDIR for another): %w", os.TempDir(), p.Err)
 	}
 	return err
