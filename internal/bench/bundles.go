@@ -22,7 +22,7 @@ func bundles(program, judge string) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	fmt.Printf("\nthe largest bundles; MB are of events\n%-46s %8s %8s %14s\n", "step", "seconds", "MB/s", "peak RSS (MiB)")
+	fmt.Printf("\nthe largest bundles; MB are of events\n%-52s %8s %8s %14s\n", "step", "seconds", "MB/s", "peak RSS (MiB)")
 	for _, kind := range []struct {
 		name                       string
 		artifacts, messages, words int
@@ -50,7 +50,7 @@ func bundles(program, judge string) error {
 					return err
 				}
 			}
-			fmt.Printf("%-46s %8.2f %8.0f %14.1f\n", fmt.Sprintf("%d artifacts, %s", kind.artifacts, name), seconds, size/1e6/seconds, mib)
+			fmt.Printf("%-52s %8.2f %8.0f %14.1f\n", fmt.Sprintf("%d artifacts, %s", kind.artifacts, name), seconds, size/1e6/seconds, mib)
 		}
 	}
 	return nil
