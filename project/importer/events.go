@@ -27,6 +27,9 @@ type Events struct {
 	// trimmed and unknown count the strings that were trimmed and the artifacts
 	// whose origin is not known.
 	trimmed, unknown int
+	// most is how many events one bundle holds, and mostBytes how many bytes of
+	// them.
+	most, mostBytes int
 }
 
 // place is where the data of an event are.
@@ -40,7 +43,7 @@ func newEvents(run assay.Run) (*Events, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Events{run: run, file: f, w: bufio.NewWriterSize(f, 256<<10)}, nil
+	return &Events{run: run, file: f, w: bufio.NewWriterSize(f, 256<<10), most: assay.MaxEvents, mostBytes: assay.MaxEventsBytes}, nil
 }
 
 // temporaryFile returns a file without a name, which is gone when it is closed

@@ -87,7 +87,7 @@ func readBundle(t testing.TB, path string) bundle {
 // Events come out as they went in, each time.
 func TestEventsAgain(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		sizes := rapid.SliceOfN(rapid.IntRange(2, 700_000), 1, 6).Draw(rt, "sizes")
+		sizes := rapid.SliceOfN(rapid.IntRange(2, 100_000), 1, 8).Draw(rt, "sizes")
 		e := some(t, testRun(), sizes...)
 		defer e.Close()
 		from := rapid.IntRange(0, len(sizes)).Draw(rt, "from")
@@ -131,6 +131,13 @@ func TestSplit(t *testing.T) {
 	if parts[0].file != "b-0001.tar.gz" || parts[1].file != "b-0002.tar.gz" || parts[0].run.ID != "run-0001" || parts[1].run.ID != "run-0002" {
 		t.Errorf("names: %+v", parts)
 	}
+	// So does the next after as many as a bundle holds.
+	if parts := some(t, run, smallest(assay.MaxEvents)...).split("b.tar.gz"); len(parts) != 1 {
+		t.Errorf("the most events: %+v", parts)
+	}
+	if parts := some(t, run, smallest(assay.MaxEvents+1)...).split("b.tar.gz"); len(parts) != 2 || parts[0].to != assay.MaxEvents || parts[1].to != assay.MaxEvents+1 {
+		t.Errorf("one event more: %+v", parts)
+	}
 	// Where there are several the longer run id counts.
 	sizes = nil
 	for i := range 100 {
@@ -145,10 +152,12 @@ func TestSplit(t *testing.T) {
 func TestWriteBundles(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "all.tar.gz")
-	e := some(t, testRun(), smallest(assay.MaxEvents+1)...)
+	const events = 101
+	e := some(t, testRun(), smallest(events)...)
+	e.most = events - 1
 	_, err := e.WriteBundles(t.Context(), path, false)
 	var f finding.Finding
-	if !errors.As(err, &f) || f.Code != finding.BundleLimit || f.Message != "100001 events need 2 bundles; one holds 100,000 events and 100 MiB of them" {
+	if !errors.As(err, &f) || f.Code != finding.BundleLimit || f.Message != "101 events need 2 bundles; one holds 100,000 events and 100 MiB of them" {
 		t.Errorf("without --split: %v", err)
 	}
 	mustHold(t, dir)
@@ -161,7 +170,7 @@ func TestWriteBundles(t *testing.T) {
 	for i, want := range []struct {
 		run    string
 		events int
-	}{{"run-0001", assay.MaxEvents}, {"run-0002", 1}} {
+	}{{"run-0001", events - 1}, {"run-0002", 1}} {
 		b := readBundle(t, outputs[i].File)
 		if b.RunID != want.run || b.Events != want.events || len(b.IDs) != want.events || b.IDs[want.events-1] != fmt.Sprintf("%s:%d", want.run, want.events-1) {
 			t.Errorf("%s: %s, %d events, the last %s", outputs[i].File, b.RunID, b.Events, b.IDs[len(b.IDs)-1])

@@ -65,7 +65,7 @@ func (e *Events) divide(begin func(number int) part) []part {
 		line := func() int {
 			return assay.LineBytes(e.places[i].typ, int(e.places[i].end-e.start(i)), now.run, i-now.from)
 		}
-		if i == 0 || i-now.from == assay.MaxEvents || size+line() > assay.MaxEventsBytes {
+		if i == 0 || i-now.from == e.most || size+line() > e.mostBytes {
 			now, size = begin(len(parts)), 0
 			now.from = i
 			parts = append(parts, now)
