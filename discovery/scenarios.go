@@ -20,12 +20,33 @@ import (
 	"github.com/p20export/p20export/project/freeze"
 )
 
-// Suite is the scenario file of one harness.
+// Names of the files: the scenarios, which all harnesses share, and what each
+// harness is expected to make of them.
+const (
+	ScenariosName = "scenarios.json"
+	ExpectedName  = "expected.json"
+)
+
+// List is the file of the scenarios. They are run in order against one fresh
+// server.
+type List struct {
+	Scenarios []Scenario `json:"scenarios"`
+}
+
+// Suite is what one harness makes of the scenarios.
 type Suite struct {
 	Harness     string      `json:"harness"`
 	Integration Integration `json:"integration"`
-	// Scenarios are run in order against one fresh server.
-	Scenarios []Scenario `json:"scenarios"`
+	// Scenarios has each scenario of the list once, in its order.
+	Scenarios []Expected `json:"scenarios"`
+}
+
+// Expected says what a harness is expected to make of a scenario, or why it
+// cannot express it.
+type Expected struct {
+	Name   string       `json:"name"`
+	Note   string       `json:"note,omitzero"`
+	Expect *Expectation `json:"expect,omitzero"`
 }
 
 // Integration is the package whose endpoint the harness runs.
@@ -34,14 +55,13 @@ type Integration struct {
 	Version string `json:"version"`
 }
 
-// Scenario is one request and what is expected of the answer.
+// Scenario is one request.
 type Scenario struct {
 	Name  string `json:"name"`
 	About string `json:"about"`
 	// Path is where the request is posted to, below the harness's address.
 	Path    string         `json:"path"`
 	Request jsontext.Value `json:"request"`
-	Expect  Expectation    `json:"expect"`
 }
 
 // Expectation is what a capture of a scenario shows.
@@ -90,33 +110,65 @@ type Outcome struct {
 
 var plainName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
-// LoadSuite reads a scenario file strictly.
-func LoadSuite(path string) (*Suite, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
+// LoadList reads the file of the scenarios strictly.
+func LoadList(path string) (*List, error) {
+	var l List
+	if err := load(path, &l); err != nil {
 		return nil, err
 	}
-	var s Suite
-	if err := json.Unmarshal(data, &s, json.RejectUnknownMembers(true)); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if len(s.Scenarios) == 0 {
+	if len(l.Scenarios) == 0 {
 		return nil, fmt.Errorf("%s: no scenarios", path)
 	}
 	seen := make(map[string]bool)
-	for _, one := range s.Scenarios {
-		if !plainName.MatchString(one.Name) || seen[one.Name] {
-			return nil, fmt.Errorf("%s: scenario name %q is not plain or stands twice", path, one.Name)
+	for _, s := range l.Scenarios {
+		if !plainName.MatchString(s.Name) || seen[s.Name] {
+			return nil, fmt.Errorf("%s: scenario name %q is not plain or stands twice", path, s.Name)
 		}
-		seen[one.Name] = true
+		seen[s.Name] = true
+	}
+	return &l, nil
+}
+
+// LoadSuite reads the file of a harness strictly and holds it against the list.
+func LoadSuite(path string, l *List) (*Suite, error) {
+	var s Suite
+	if err := load(path, &s); err != nil {
+		return nil, err
+	}
+	for i, scenario := range l.Scenarios {
+		if i == len(s.Scenarios) || s.Scenarios[i].Name != scenario.Name {
+			return nil, fmt.Errorf("%s: scenario %q is missing or out of order", path, scenario.Name)
+		}
+		if one := s.Scenarios[i]; (one.Note == "") == (one.Expect == nil) {
+			return nil, fmt.Errorf("%s: scenario %q has no expectation and no note, or both", path, scenario.Name)
+		}
+	}
+	if len(s.Scenarios) > len(l.Scenarios) {
+		return nil, fmt.Errorf("%s: more scenarios than the list has", path)
 	}
 	return &s, nil
 }
 
+func load(path string, v any) error {
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(data, v, json.RejectUnknownMembers(true))
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+// Encode spells the list as its file: two-space indent, ASCII only.
+func (l *List) Encode() ([]byte, error) { return encode(l) }
+
 // Encode spells the suite as its file: two-space indent, ASCII only.
-func (s *Suite) Encode() ([]byte, error) {
+func (s *Suite) Encode() ([]byte, error) { return encode(s) }
+
+func encode(v any) ([]byte, error) {
 	var buf bytes.Buffer
-	if err := json.MarshalWrite(&buf, s, jsontext.WithIndent("  ")); err != nil {
+	if err := json.MarshalWrite(&buf, v, jsontext.WithIndent("  ")); err != nil {
 		return nil, err
 	}
 	return append(strictjson.ASCII(buf.Bytes()), '\n'), nil
