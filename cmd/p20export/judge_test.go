@@ -47,9 +47,11 @@ func TestJudgeCaptures(t *testing.T) {
 		out := filepath.Join(dir, string(projection))
 		for _, capture := range captures {
 			var stdout, stderr bytes.Buffer
-			run([]string{"freeze", capture, "-o", out, "--projection", string(projection)}, &stdout, &stderr)
+			// Harnesses name their captures alike.
+			of := filepath.Join(out, filepath.Base(filepath.Dir(capture)))
+			run([]string{"freeze", capture, "-o", of, "--projection", string(projection)}, &stdout, &stderr)
 		}
-		all, err := filepath.Glob(filepath.Join(out, "*.artifact.json"))
+		all, err := filepath.Glob(filepath.Join(out, "*", "*.artifact.json"))
 		if err != nil {
 			t.Fatal(err)
 		}
