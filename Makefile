@@ -18,7 +18,7 @@ SEED ?= 1
 
 .PHONY: help
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 .PHONY: build
 build: $(BIN) ## build the program into .build/
@@ -71,8 +71,8 @@ unit: ## unit, property, testscript, fuzz corpus, floors, golden files; under -r
 	@$(GO) test -race ./...
 
 .PHONY: live
-live: harness-adk ## capture every scenario afresh from the real middleware
-	@$(GO) test -race -count=1 -tags live -run '^TestLive' -v ./cmd/p20export
+live: harness-adk ## capture every scenario afresh from the real ADK middleware
+	@$(GO) test -race -count=1 -tags live -run '^TestLiveADK$$' -v ./cmd/p20export
 
 .PHONY: judge
 judge: ## compare our verdicts on Assay bundles with the published verifier's (built once, in about two minutes)
@@ -97,21 +97,23 @@ differential: ## compare the two validators on N generated files (20000) of a SE
 mutation: ## disable each rule's check in turn, run the vectors, and write the table of docs/contract.md (about six minutes)
 	@$(GO) run ./$(VECTORS)/mutation -update
 
-ADK := discovery/harness/adk
-.PHONY: harness-adk
-harness-adk: $(ADK)/.venv/.installed ## install the ADK harness into its virtual environment
-$(ADK)/.venv/.installed: $(ADK)/requirements.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "make: Python 3.11 or newer is needed for the ADK harness ($(PYTHON) is not; set PYTHON=)" >&2; exit 1; }
-	@rm -rf $(ADK)/.venv
-	@$(PYTHON) -m venv $(ADK)/.venv || { echo "make: python's venv module is needed (Debian: apt-get install python3-venv)" >&2; exit 1; }
-	@echo "installing the ADK harness (about half a minute)"
-	@$(ADK)/.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $(ADK)/requirements.txt
-	@$(ADK)/.venv/bin/python -m pip check --disable-pip-version-check
+HARNESS ?= adk
+VENVS := $(patsubst %,discovery/harness/%/.venv,adk langgraph)
+.PHONY: harness-adk harness-langgraph
+harness-adk: discovery/harness/adk/.venv/.installed ## install the ADK harness into its virtual environment
+harness-langgraph: discovery/harness/langgraph/.venv/.installed ## install the LangGraph harness into its own
+$(VENVS:%=%/.installed): %/.venv/.installed: %/requirements.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "make: Python 3.11 or newer is needed for the harness in $* ($(PYTHON) is not; set PYTHON=)" >&2; exit 1; }
+	@rm -rf $*/.venv
+	@$(PYTHON) -m venv $*/.venv || { echo "make: python's venv module is needed (Debian: apt-get install python3-venv)" >&2; exit 1; }
+	@echo "installing the harness in $* (about half a minute)"
+	@$*/.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $*/requirements.txt
+	@$*/.venv/bin/python -m pip check --disable-pip-version-check
 	@touch $@
 
 .PHONY: captures
-captures: harness-adk ## replace the committed ADK captures by fresh ones
-	@$(GO) test -count=1 -tags live -run '^TestLiveADK$$' ./cmd/p20export -record
+captures: harness-$(HARNESS) ## replace the committed captures of HARNESS (adk, or langgraph) by fresh ones
+	@$(GO) test -count=1 -tags live -run '(?i)^TestLive$(HARNESS)$$' ./cmd/p20export -record
 	@$(MAKE) regenerate
 
 .PHONY: sample
@@ -162,4 +164,4 @@ bench: $(BIN) ## benchmarks; time and peak memory of a 1 GB capture, of hostile 
 
 .PHONY: clean
 clean: ## remove what the Makefile made
-	@rm -rf $(BUILD) $(ADK)/.venv
+	@rm -rf $(BUILD) $(VENVS)

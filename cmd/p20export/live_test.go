@@ -23,12 +23,16 @@ import (
 
 var record = flag.Bool("record", false, "replace the committed captures by fresh ones")
 
-// TestLiveADK runs every scenario against the real middleware: it captures
+// The ports are those of recordings, whose captures name them.
+func TestLiveADK(t *testing.T)       { runHarness(t, "adk", "8011") }
+func TestLiveLangGraph(t *testing.T) { runHarness(t, "langgraph", "8012") }
+
+// runHarness runs every scenario against a real integration: it captures
 // afresh with the program, freezes and validates, and compares the structure
 // with that of the committed captures.
-func TestLiveADK(t *testing.T) {
-	const harness = "../../discovery/harness/adk"
-	committed := "../../discovery/captures/adk"
+func runHarness(t *testing.T, name, port string) {
+	harness := filepath.Join("../../discovery/harness", name)
+	committed := filepath.Join("../../discovery/captures", name)
 	list, err := discovery.LoadList(scenariosPath)
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +41,7 @@ func TestLiveADK(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	url := startHarness(t, harness)
+	url := startHarness(t, harness, port)
 	fresh := t.TempDir()
 	for i, s := range list.Scenarios {
 		expect := suite.Scenarios[i].Expect
@@ -65,12 +69,13 @@ func TestLiveADK(t *testing.T) {
 	}
 }
 
-// startHarness starts the harness on a free port and returns its address.
-func startHarness(t *testing.T, dir string) string {
+// startHarness starts the harness and returns its address: on a free port, or
+// on the given one when recording.
+func startHarness(t *testing.T, dir, port string) string {
 	t.Helper()
 	python := filepath.Join(dir, ".venv", "bin", "python")
 	if _, err := os.Stat(python); err != nil {
-		t.Fatalf("the harness is not installed (%v): run 'make harness-adk'", err)
+		t.Fatalf("the harness is not installed (%v): run 'make harness-%s'", err, filepath.Base(dir))
 	}
 	python, err := filepath.Abs(python)
 	if err != nil {
@@ -79,7 +84,7 @@ func startHarness(t *testing.T, dir string) string {
 	var log bytes.Buffer
 	args := []string{"app.py"}
 	if *record {
-		args = append(args, "--port", "8011")
+		args = append(args, "--port", port)
 	}
 	cmd := exec.CommandContext(context.Background(), python, args...)
 	cmd.Dir, cmd.Stderr = dir, &log
