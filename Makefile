@@ -98,10 +98,11 @@ mutation: ## disable each rule's check in turn, run the vectors, and write the t
 	@$(GO) run ./$(VECTORS)/mutation -update
 
 HARNESS ?= adk
-VENVS := $(patsubst %,discovery/harness/%/.venv,adk langgraph)
-.PHONY: harness-adk harness-langgraph
+VENVS := $(patsubst %,discovery/harness/%/.venv,adk langgraph pydantic-ai)
+.PHONY: harness-adk harness-langgraph harness-pydantic-ai
 harness-adk: discovery/harness/adk/.venv/.installed ## install the ADK harness into its virtual environment
 harness-langgraph: discovery/harness/langgraph/.venv/.installed ## install the LangGraph harness into its own
+harness-pydantic-ai: discovery/harness/pydantic-ai/.venv/.installed ## install the Pydantic AI harness into its own
 $(VENVS:%=%/.installed): %/.venv/.installed: %/requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "make: Python 3.11 or newer is needed for the harness in $* ($(PYTHON) is not; set PYTHON=)" >&2; exit 1; }
 	@rm -rf $*/.venv
@@ -112,8 +113,8 @@ $(VENVS:%=%/.installed): %/.venv/.installed: %/requirements.txt
 	@touch $@
 
 .PHONY: captures
-captures: harness-$(HARNESS) ## replace the committed captures of HARNESS (adk, or langgraph) by fresh ones
-	@$(GO) test -count=1 -tags live -run '(?i)^TestLive$(HARNESS)$$' ./cmd/p20export -record
+captures: harness-$(HARNESS) ## replace the committed captures of HARNESS (adk, langgraph or pydantic-ai) by fresh ones
+	@$(GO) test -count=1 -tags live -run '(?i)^TestLive$(subst -,,$(HARNESS))$$' ./cmd/p20export -record
 	@$(MAKE) regenerate
 
 .PHONY: sample

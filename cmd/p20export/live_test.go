@@ -24,8 +24,9 @@ import (
 var record = flag.Bool("record", false, "replace the committed captures by fresh ones")
 
 // The ports are those of recordings, whose captures name them.
-func TestLiveADK(t *testing.T)       { runHarness(t, "adk", "8011") }
-func TestLiveLangGraph(t *testing.T) { runHarness(t, "langgraph", "8012") }
+func TestLiveADK(t *testing.T)        { runHarness(t, "adk", "8011") }
+func TestLiveLangGraph(t *testing.T)  { runHarness(t, "langgraph", "8012") }
+func TestLivePydanticAI(t *testing.T) { runHarness(t, "pydantic-ai", "8013") }
 
 // runHarness runs every scenario against a real integration: it captures
 // afresh with the program, freezes and validates, and compares the structure
