@@ -79,8 +79,8 @@ func (s *Staged) Discard() {
 
 // Publish gives the staged file its name and reports whether it made that file.
 // A file of that name that is the same counts as published; any other is an
-// error that matches fs.ErrExist. The directory is not synced: SyncDir does that
-// once for many.
+// error that matches fs.ErrExist. The directory is not synced: PublishAll does
+// that once for many.
 func (s *Staged) Publish(name string, same Same) (made bool, err error) {
 	err = Move(s.temp, filepath.Join(s.dir, name), os.Link)
 	made = err == nil
@@ -230,15 +230,6 @@ func equal(a, b io.Reader) (bool, error) {
 }
 
 func ended(err error) bool { return err == io.EOF || err == io.ErrUnexpectedEOF }
-
-// SyncDir makes the names published in dir durable.
-func SyncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
 
 // MakeDir makes dir and its parents, as far as they are not there, and returns
 // those it made, outermost first.

@@ -72,9 +72,6 @@ func TestPublish(t *testing.T) {
 	mustHold(t, dir, map[string]string{"final": "one"})
 	s.Discard()
 	mustHold(t, dir, map[string]string{"final": "one"})
-	if err := SyncDir(dir); err != nil {
-		t.Error(err)
-	}
 }
 
 func TestPublishEmpty(t *testing.T) {
@@ -120,8 +117,8 @@ func TestMissingDirectory(t *testing.T) {
 	if s, err := Stage(dir+"/..", []byte("x")); !errors.Is(err, fs.ErrNotExist) || s != nil {
 		t.Errorf("Stage in .. of nothing: %v, %v", s, err)
 	}
-	if err := SyncDir(dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("SyncDir: %v", err)
+	if err := PublishAll(Named{&Staged{dir: dir}, "final", Equal}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("PublishAll: %v", err)
 	}
 	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the directory was made: %v", err)

@@ -29,8 +29,8 @@ type Output struct {
 	Bytes  int64
 }
 
-// MaxParts is how many bundles one import is split into at most.
-const MaxParts = 9999
+// maxParts is how many bundles one import is split into at most.
+const maxParts = 9999
 
 // BundleSuffix ends the names of bundles.
 const BundleSuffix = ".tar.gz"
@@ -83,8 +83,8 @@ func (e *Events) WriteBundles(ctx context.Context, file string, several bool) ([
 	if len(parts) > 1 && !several {
 		return nil, finding.New(finding.BundleLimit, "%d events need %d bundles; one holds 100,000 events and 100 MiB of them", e.Len(), len(parts))
 	}
-	if len(parts) > MaxParts {
-		return nil, finding.New(finding.BundleLimit, "%d events need %d bundles; one import makes %d", e.Len(), len(parts), MaxParts).Hinting("import fewer artifacts at a time")
+	if len(parts) > maxParts {
+		return nil, finding.New(finding.BundleLimit, "%d events need %d bundles; one import makes %d", e.Len(), len(parts), maxParts).Hinting("import fewer artifacts at a time")
 	}
 	var outputs []Output
 	var files []atomicfile.Named
