@@ -64,12 +64,21 @@ type Event struct {
 // JSON of its data, content type, specification version and type. Neither the
 // run nor the time is in it.
 func (e Event) ContentHash() digest.Digest {
+	return hashContent(e.Data, dataContentType, specVersion, maybe{}, e.Type)
+}
+
+// hashContent returns the digest of the canonical form of five fields, of which
+// the data are canonical already (crypto/id.rs, ContentHashInput).
+func hashContent(data []byte, contentType, specversion string, subject maybe, typ string) digest.Digest {
 	h := digest.Hash()
 	h.Write([]byte(`{"data":`))
-	h.Write(e.Data)
-	rest := member(nil, "datacontenttype", dataContentType)
-	rest = member(rest, "specversion", specVersion)
-	rest = member(rest, "type", e.Type)
+	h.Write(data)
+	rest := member(nil, "datacontenttype", contentType)
+	rest = member(rest, "specversion", specversion)
+	if subject.set {
+		rest = member(rest, "subject", subject.text)
+	}
+	rest = member(rest, "type", typ)
 	h.Write(append(rest, '}'))
 	return digest.Sum(h)
 }

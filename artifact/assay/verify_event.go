@@ -1,7 +1,6 @@
 package assay
 
 import (
-	"bytes"
 	"fmt"
 	"unicode/utf8"
 
@@ -122,29 +121,13 @@ func (r *eventReader) read(line []byte) (*event, *Refusal) {
 	return e, nil
 }
 
-// hash returns the content hash: the digest of the canonical form (RFC 8785)
-// of five fields (crypto/id.rs, ContentHashInput).
+// hash returns the content hash.
 func (e *event) hash() (digest.Digest, error) {
 	data, err := canonical(e.data)
 	if err != nil {
 		return "", fmt.Errorf("canonical data: %w", err)
 	}
-	var b bytes.Buffer
-	b.WriteString(`{"data":`)
-	b.Write(data)
-	quote := func(name, value string) {
-		b.WriteString(`,"` + name + `":`)
-		quoted, _ := jsontext.AppendQuote(b.AvailableBuffer(), value) // the value is UTF-8
-		b.Write(quoted)
-	}
-	quote("datacontenttype", e.contentType)
-	quote("specversion", e.specversion)
-	if e.subject.set {
-		quote("subject", e.subject.text)
-	}
-	quote("type", e.kind)
-	b.WriteByte('}')
-	return digest.Of(b.Bytes()), nil
+	return hashContent(data, e.contentType, e.specversion, e.subject, e.kind), nil
 }
 
 func (e *event) entry(size int) Entry {
