@@ -72,7 +72,7 @@ unit: ## unit, property, testscript, fuzz corpus, floors, golden files; under -r
 
 .PHONY: live
 live: harness-adk ## capture every scenario afresh from the real ADK middleware
-	@$(GO) test -race -count=1 -tags live -run '^TestLiveADK$$' -v ./cmd/p20export
+	@$(GO) test -race -count=1 -tags live -run '^TestLive$$' -v ./cmd/p20export -harness adk
 
 .PHONY: judge
 judge: ## compare our verdicts on Assay bundles with the published verifier's (built once, in about two minutes)
@@ -98,11 +98,10 @@ mutation: ## disable each rule's check in turn, run the vectors, and write the t
 	@$(GO) run ./$(VECTORS)/mutation -update
 
 HARNESS ?= adk
-VENVS := $(patsubst %,discovery/harness/%/.venv,adk langgraph pydantic-ai)
-.PHONY: harness-adk harness-langgraph harness-pydantic-ai
-harness-adk: discovery/harness/adk/.venv/.installed ## install the ADK harness into its virtual environment
-harness-langgraph: discovery/harness/langgraph/.venv/.installed ## install the LangGraph harness into its own
-harness-pydantic-ai: discovery/harness/pydantic-ai/.venv/.installed ## install the Pydantic AI harness into its own
+HARNESSES := $(patsubst discovery/harness/%/harness.json,%,$(wildcard discovery/harness/*/harness.json))
+VENVS := $(HARNESSES:%=discovery/harness/%/.venv)
+.PHONY: $(HARNESSES:%=harness-%)
+$(HARNESSES:%=harness-%): harness-%: discovery/harness/%/.venv/.installed
 $(VENVS:%=%/.installed): %/.venv/.installed: %/requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "make: Python 3.11 or newer is needed for the harness in $* ($(PYTHON) is not; set PYTHON=)" >&2; exit 1; }
 	@rm -rf $*/.venv
@@ -113,8 +112,8 @@ $(VENVS:%=%/.installed): %/.venv/.installed: %/requirements.txt
 	@touch $@
 
 .PHONY: captures
-captures: harness-$(HARNESS) ## replace the committed captures of HARNESS (adk, langgraph or pydantic-ai) by fresh ones
-	@$(GO) test -count=1 -tags live -run '(?i)^TestLive$(subst -,,$(HARNESS))$$' ./cmd/p20export -record
+captures: harness-$(HARNESS) ## replace the committed captures of HARNESS (adk) by fresh ones
+	@$(GO) test -count=1 -tags live -run '^TestLive$$' ./cmd/p20export -harness $(HARNESS) -record
 	@$(MAKE) regenerate
 
 .PHONY: sample

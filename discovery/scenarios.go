@@ -35,8 +35,6 @@ type List struct {
 
 // Suite is what one harness makes of the scenarios.
 type Suite struct {
-	Harness     string      `json:"harness"`
-	Integration Integration `json:"integration"`
 	// Scenarios has each scenario of the list once, in its order.
 	Scenarios []Expected `json:"scenarios"`
 }
@@ -47,12 +45,6 @@ type Expected struct {
 	Name   string       `json:"name"`
 	Note   string       `json:"note,omitzero"`
 	Expect *Expectation `json:"expect,omitzero"`
-}
-
-// Integration is the package whose endpoint the harness runs.
-type Integration struct {
-	Name    string `json:"name"`
-	Version string `json:"version"`
 }
 
 // Scenario is one request.
@@ -108,7 +100,7 @@ type Outcome struct {
 	Reasons []string `json:"reasons,omitzero"`
 }
 
-var plainName = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+var plainName = regexp.MustCompile(`^[a-z0-9]+([-.][a-z0-9]+)*$`)
 
 // LoadList reads the file of the scenarios strictly.
 func LoadList(path string) (*List, error) {

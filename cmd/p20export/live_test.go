@@ -3,16 +3,11 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
-	"context"
 	"flag"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,41 +16,46 @@ import (
 	"github.com/p20export/p20export/discovery"
 )
 
-var record = flag.Bool("record", false, "replace the committed captures by fresh ones")
+var (
+	record = flag.Bool("record", false, "replace the committed captures by fresh ones")
+	only   = flag.String("harness", "", "the one harness to run; all when empty")
+)
 
-// The ports are those of recordings, whose captures name them.
-func TestLiveADK(t *testing.T)        { runHarness(t, "adk", "8011") }
-func TestLiveLangGraph(t *testing.T)  { runHarness(t, "langgraph", "8012") }
-func TestLivePydanticAI(t *testing.T) { runHarness(t, "pydantic-ai", "8013") }
-
-// runHarness runs every scenario against a real integration: it captures
+// TestLive runs every scenario against the real integrations: it captures
 // afresh with the program, freezes and validates, and compares the structure
 // with that of the committed captures.
-func runHarness(t *testing.T, name, port string) {
-	harness := filepath.Join("../../discovery/harness", name)
-	committed := filepath.Join("../../discovery/captures", name)
-	list, err := discovery.LoadList(scenariosPath)
-	if err != nil {
-		t.Fatal(err)
+func TestLive(t *testing.T) {
+	for _, of := range loadHarnesses(t) {
+		if *only == "" || *only == of.Name {
+			t.Run(of.Name, func(t *testing.T) { runHarness(t, of) })
+		}
 	}
-	suite, err := discovery.LoadSuite(filepath.Join(harness, discovery.ExpectedName), list)
+}
+
+func runHarness(t *testing.T, of harness) {
+	server, err := of.Start(t.Context())
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%v\nrun 'make harness-%s'", err, of.Name)
 	}
-	url := startHarness(t, harness, port)
+	defer func() {
+		server.Stop()
+		if t.Failed() {
+			t.Logf("the harness's log:\n%s", server.Log())
+		}
+	}()
 	fresh := t.TempDir()
-	for i, s := range list.Scenarios {
-		expect := suite.Scenarios[i].Expect
+	for i, s := range of.list.Scenarios {
+		expect := of.suite.Scenarios[i].Expect
 		if expect == nil {
 			continue // its note says why
 		}
 		t.Run(s.Name, func(t *testing.T) {
-			dir := captureScenario(t, suite.Integration, s, url, filepath.Join(fresh, s.Name), expect.HTTPStatus)
+			dir := captureScenario(t, of.Integration, s, server.URL, filepath.Join(fresh, s.Name), expect.HTTPStatus)
 			if *record {
-				keep(t, dir, filepath.Join(committed, s.Name))
+				keep(t, dir, filepath.Join(of.captures, s.Name))
 			}
 			checkScenario(t, *expect, dir)
-			want, err := discovery.ReadStructure(filepath.Join(committed, s.Name))
+			want, err := discovery.ReadStructure(filepath.Join(of.captures, s.Name))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,49 +68,6 @@ func runHarness(t *testing.T, name, port string) {
 			}
 		})
 	}
-}
-
-// startHarness starts the harness and returns its address: on a free port, or
-// on the given one when recording.
-func startHarness(t *testing.T, dir, port string) string {
-	t.Helper()
-	python := filepath.Join(dir, ".venv", "bin", "python")
-	if _, err := os.Stat(python); err != nil {
-		t.Fatalf("the harness is not installed (%v): run 'make harness-%s'", err, filepath.Base(dir))
-	}
-	python, err := filepath.Abs(python)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var log bytes.Buffer
-	args := []string{"app.py"}
-	if *record {
-		args = append(args, "--port", port)
-	}
-	cmd := exec.CommandContext(context.Background(), python, args...)
-	cmd.Dir, cmd.Stderr = dir, &log
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		_ = cmd.Wait()
-		if t.Failed() {
-			t.Logf("the harness's log:\n%s", log.String())
-		}
-	})
-	line, err := bufio.NewReader(out).ReadString('\n')
-	url, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
-	if !ok {
-		_ = cmd.Process.Kill()
-		t.Fatalf("the harness did not start (%v): %q\n%s", err, line, log.String())
-	}
-	return url
 }
 
 // captureScenario captures a scenario with the program.

@@ -18,37 +18,65 @@ var update = flag.Bool("update", false, "rewrite the files that tests compare wi
 
 const scenariosPath = "../../discovery/" + discovery.ScenariosName
 
-// TestCommittedCaptures holds every committed capture against what its harness
-// is expected to make of its scenario.
-func TestCommittedCaptures(t *testing.T) {
+// harness is a harness of this repository with what belongs to it.
+type harness struct {
+	*discovery.Harness
+	list     *discovery.List
+	suite    *discovery.Suite
+	expected string // the suite's file
+	captures string // the directory of its committed captures
+}
+
+// loadHarnesses reads the scenarios and every harness.
+func loadHarnesses(t *testing.T) []harness {
+	t.Helper()
 	list, err := discovery.LoadList(scenariosPath)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := list.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	golden(t, scenariosPath, want)
-	files, err := filepath.Glob("../../discovery/harness/*/" + discovery.ExpectedName)
+	files, err := filepath.Glob("../../discovery/harness/*/" + discovery.HarnessName)
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no harness: %v", err)
 	}
+	var all []harness
 	for _, file := range files {
-		suite, err := discovery.LoadSuite(file, list)
-		if err != nil {
+		dir := filepath.Dir(file)
+		h := harness{list: list, expected: filepath.Join(dir, discovery.ExpectedName)}
+		if h.Harness, err = discovery.LoadHarness(dir); err != nil {
 			t.Fatal(err)
 		}
-		captures := filepath.Join("../../discovery/captures", suite.Harness)
+		if h.suite, err = discovery.LoadSuite(h.expected, list); err != nil {
+			t.Fatal(err)
+		}
+		if h.Name != filepath.Base(dir) {
+			t.Errorf("%s: the name is %q", file, h.Name)
+		}
+		h.captures = filepath.Join("../../discovery/captures", h.Name)
+		all = append(all, h)
+	}
+	return all
+}
+
+// TestCommittedCaptures holds every committed capture against what its harness
+// is expected to make of its scenario.
+func TestCommittedCaptures(t *testing.T) {
+	for i, h := range loadHarnesses(t) {
+		if i == 0 {
+			want, err := h.list.Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden(t, scenariosPath, want)
+		}
 		expressed := 0
-		for i := range suite.Scenarios {
-			s := &suite.Scenarios[i]
+		for i := range h.suite.Scenarios {
+			s := &h.suite.Scenarios[i]
 			if s.Expect == nil {
 				continue // its note says why
 			}
 			expressed++
-			t.Run(suite.Harness+"/"+s.Name, func(t *testing.T) {
-				dir := filepath.Join(captures, s.Name)
+			t.Run(h.Name+"/"+s.Name, func(t *testing.T) {
+				dir := filepath.Join(h.captures, s.Name)
 				if *update {
 					seen, err := discovery.Observe(context.Background(), dir, t.TempDir())
 					if err != nil {
@@ -59,14 +87,14 @@ func TestCommittedCaptures(t *testing.T) {
 				checkScenario(t, *s.Expect, dir)
 			})
 		}
-		if dirs, err := os.ReadDir(captures); err != nil || len(dirs) != expressed {
-			t.Errorf("%s: %d captures for %d scenarios (%v)", captures, len(dirs), expressed, err)
+		if dirs, err := os.ReadDir(h.captures); err != nil || len(dirs) != expressed {
+			t.Errorf("%s: %d captures for %d scenarios (%v)", h.captures, len(dirs), expressed, err)
 		}
-		want, err := suite.Encode()
+		want, err := h.suite.Encode()
 		if err != nil {
 			t.Fatal(err)
 		}
-		golden(t, file, want)
+		golden(t, h.expected, want)
 	}
 }
 

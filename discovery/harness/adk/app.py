@@ -1,41 +1,17 @@
 """The AG-UI ADK middleware over HTTP, with scripted models behind it. See README.md."""
 
-import argparse
-import asyncio
 import contextlib
-import logging
 import os
-import signal
-import socket
-import sys
 
 os.environ["OTEL_SDK_DISABLED"] = "true"  # before ADK is imported: it traces through OpenTelemetry
 
-import uvicorn
 from ag_ui_adk import ADKAgent, AGUIToolset, add_adk_fastapi_endpoint
 from fastapi import FastAPI
 from google.adk.agents import BaseAgent, LlmAgent, SequentialAgent
 from google.adk.tools import FunctionTool, ToolContext
 
-from scripted_model import Call, Fail, Say, ScriptedModel, Step, Wait, say, think
-
-# Written as escapes because most of these cannot be seen, or would change how this file is shown.
-UNICODE_CHUNKS = (
-    "emoji: \U0001F600 family: \U0001F468\u200d",  # the ZWJ sequence is cut across two deltas
-    "\U0001F469\u200d\U0001F467 flag: \U0001F1F3",  # and so is the flag
-    "\U0001F1F4 skin: \U0001F44B\U0001F3FD",
-    " astral: \U00010348 \U0001D11E \U00020BB7 \U0010FFFD",
-    " combining: e",
-    "\u0301 o\u0308 Z\u0351\u036B\u0343",  # the first mark arrives without its base letter
-    " lines: a\r\nb\nc\rd",
-    " separators: \u2028|\u2029|\u0085|\u000b|\u000c",
-    " invisible: \uFEFF|\u200b|\u00ad",
-    " controls: \u0000|\u0001|\u001b[31mred\u001b[0m|\u007f|\u009b",
-    " markup: </script><!-- &amp; \"quoted\" back\\slash",
-    " bidi: \u202Etxet desrever\u202C \u2066isolate\u2069",
-    " last: \uFFFD \uFFFE \uE000",
-)
-
+from script import ALONE, SCRIPTS, TEAM
+from scripted_model import ScriptedModel
 
 def get_weather(city: str) -> dict:
     """Returns the weather in a city."""
@@ -54,71 +30,35 @@ def delete_file(path: str) -> dict:
     return {"deleted": path}
 
 
-def agent(*turns: tuple[Step, ...], name: str = "guide", tools: tuple = ()) -> LlmAgent:
+def agent(script: str, name: str = "guide", tools: tuple = ()) -> LlmAgent:
     return LlmAgent(
         name=name,
-        model=ScriptedModel(turns=turns),
+        model=ScriptedModel(script=SCRIPTS[script]),
         instruction="Answer briefly.",
         tools=list(tools),
     )
 
 
+# The tools of the agents that have some.
+TOOLS = {
+    "backend-tool": (get_weather,),
+    "state-change": (add_item,),
+    "client-tool": (AGUIToolset(),),
+    "confirmation": (FunctionTool(delete_file, require_confirmation=True),),
+}
+
+
 def agents() -> dict[str, BaseAgent]:
     """One agent for each endpoint path."""
-    return {
-        "/one-turn": agent((say("The capital of France is Paris."),)),
-        "/three-turns": agent(
-            (say("Oslo is the capital of Norway."),),
-            (say("About 720,000 people live there."),),
-            (say("The Akerselva runs through it."),),
-        ),
-        "/backend-tool": agent(
-            (Call("get_weather", {"city": "Oslo"}),),
-            (say("It rains in Oslo, at 4 degrees."),),
-            tools=(get_weather,),
-        ),
-        "/state-change": agent(
-            (say("I will add it."), Call("add_item", {"item": "milk"})),
-            (say("Milk is on the list."),),
-            tools=(add_item,),
-        ),
-        "/reasoning": agent(
-            (
-                think("17 is not divisible by 2 or 3, and 5 times 5 is more than 17."),
-                say("Yes, 17 is a prime number."),
-            )
-        ),
-        "/model-error": agent((say("The first part of the answer"), Fail("scripted model failure"))),
-        "/long-stream": agent((Say(tuple(f"{n} " for n in range(2999)) + ("2999",), pause=0),)),
-        "/unicode": agent((Say(UNICODE_CHUNKS),)),
-        "/two-agents": SequentialAgent(
-            name="team",
-            sub_agents=[
-                agent((say("Fjords were carved by glaciers."),), name="researcher"),
-                agent((say("Ice made the fjords."),), name="writer"),
-            ],
-        ),
-        "/client-tool": agent(
-            (say("Let me ask you."), Call("choose_color", {"options": ["red", "blue"]})),
-            tools=(AGUIToolset(),),
-        ),
-        "/confirmation": agent(
-            (Call("delete_file", {"path": "notes.txt"}),),
-            tools=(FunctionTool(delete_file, require_confirmation=True),),
-        ),
-        "/parent-run": agent((say("This run has a parent."),)),
-        "/snapshot-off": agent((say("No snapshot follows this text."),)),
-        "/empty-reply": agent(()),
-        "/multimodal": agent((say("The picture is one red pixel."),)),
-        "/keep-alive": agent((Wait(17), say("Thank you for waiting."))),
-        "/refused": agent((say("A refused request never gets here."),)),
-    }
+    alone = {path: agent(path, tools=TOOLS.get(path, ())) for path in ALONE}
+    team = [agent(name, name) for name in TEAM]
+    return alone | {"two-agents": SequentialAgent(name="team", sub_agents=team)}
 
 
 # Settings of the middleware that differ from the common ones, for one path.
 SETTINGS = {
-    "/snapshot-off": {"emit_messages_snapshot": False},
-    "/confirmation": {"emit_interrupt_outcome": True},
+    "snapshot-off": {"emit_messages_snapshot": False},
+    "confirmation": {"emit_interrupt_outcome": True},
 }
 
 
@@ -135,43 +75,11 @@ def build() -> FastAPI:
     for path, adk_agent in agents().items():
         middleware = ADKAgent(
             adk_agent=adk_agent,
-            app_name=path.strip("/").replace("-", "_"),
+            app_name=path.replace("-", "_"),
             user_id="harness",
             use_in_memory_services=True,
             **{"emit_messages_snapshot": True, **SETTINGS.get(path, {})},
         )
         served.append(middleware)
-        add_adk_fastapi_endpoint(app, middleware, path=path)
+        add_adk_fastapi_endpoint(app, middleware, path=f"/{path}")
     return app
-
-
-class Server(uvicorn.Server):
-    """Says on standard output when it accepts connections."""
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets=sockets)
-        if self.started and sockets:
-            print("listening on http://%s:%d" % sockets[0].getsockname(), flush=True)
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--port", type=int, default=0, help="0, the default, takes a free port")
-    args = parser.parse_args()
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    logging.getLogger("uvicorn").setLevel(logging.INFO)
-
-    # uvicorn raises the signal again once it has shut down; leaving with 0 is meant for that moment.
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: sys.exit(0))
-
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(("127.0.0.1", args.port))
-        config = uvicorn.Config(build(), log_config=None, timeout_graceful_shutdown=1)
-        asyncio.run(Server(config).serve(sockets=[listener]))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -10,69 +9,17 @@ from langchain_core.messages import AIMessageChunk, BaseMessage, HumanMessage, T
 from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 
-
-class ScriptedFailure(Exception):
-    """The failure a script asks for. Its text reaches the client in RUN_ERROR."""
-
-
-@dataclass(frozen=True)
-class Say:
-    """Text, one streamed delta per chunk, each followed by `pause` seconds."""
-
-    chunks: tuple[str, ...]
-    pause: float = 0.003
-
-
-@dataclass(frozen=True)
-class Think(Say):
-    """Like Say, as reasoning blocks."""
-
-
-@dataclass(frozen=True)
-class Call:
-    """A call of the tool `name` under `id`, which a model chooses in LangChain."""
-
-    name: str
-    args: str
-    id: str
-
-
-@dataclass(frozen=True)
-class Fail:
-    """An exception raised inside the model."""
-
-    message: str
-
-
-Step = Say | Call | Fail
-
-
-def words(text: str) -> tuple[str, ...]:
-    """The text word by word; the chunks joined are the text."""
-    first, *rest = text.split(" ")
-    return (first, *(" " + word for word in rest))
-
-
-def say(text: str) -> Say:
-    """Text streamed word by word."""
-    return Say(words(text))
-
-
-def think(text: str) -> Think:
-    """Reasoning streamed word by word."""
-    return Think(words(text))
+from script import Call, Fail, Say, Script, ScriptedFailure, Think, turn
 
 
 class ScriptedModel(BaseChatModel):
-    """Plays `turns[n]` for the request's message n+1 that wants an answer: a user's or a tool's.
+    """Plays the script's turn n for the request's message n+1 that wants an answer: a user's or a tool's.
 
-    The turn follows from the request alone, so nothing is kept between calls and
-    the same requests give the same replies in any order and in any process. The
-    answers are not what is counted: the adapter takes a client's copy of an answer
-    for another message.
+    The answers are not what is counted: the adapter takes a client's copy of an
+    answer for another message.
     """
 
-    turns: tuple[tuple[Step, ...], ...]
+    script: Script
 
     @property
     def _llm_type(self) -> str:
@@ -87,10 +34,7 @@ class ScriptedModel(BaseChatModel):
     async def _astream(
         self, messages: list[BaseMessage], *args: Any, **kwargs: Any
     ) -> AsyncIterator[ChatGenerationChunk]:
-        turn = sum(isinstance(message, HumanMessage | ToolMessage) for message in messages) - 1
-        if turn >= len(self.turns):
-            raise ScriptedFailure(f"the script has {len(self.turns)} turns, turn {turn + 1} was asked for")
-        steps = self.turns[turn]
+        steps = turn(self.script, sum(isinstance(message, HumanMessage | ToolMessage) for message in messages) - 1)
         # Reasoning exists only as a block, and an answer is of blocks or of a string.
         blocks = any(isinstance(step, Think) for step in steps)
         for index, step in enumerate(steps):
@@ -109,10 +53,9 @@ class ScriptedModel(BaseChatModel):
 
 
 def _call(index: int, call: Call) -> Iterator[Any]:
-    """The call as providers stream it: its name and id first, its arguments in two pieces."""
-    half = len(call.args) // 2
+    """The call as providers stream it: its name and id first."""
     yield tool_call_chunk(name=call.name, id=call.id, args="", index=index)
-    for args in (call.args[:half], call.args[half:]):
+    for args in call.pieces():
         yield tool_call_chunk(args=args, index=index)
 
 
