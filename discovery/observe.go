@@ -24,6 +24,9 @@ func Observe(ctx context.Context, path, dir string) (Expectation, error) {
 		return Expectation{}, err
 	}
 	seen := Expectation{HTTPStatus: s.HTTPStatus, Terminal: s.Terminal}
+	if s.End != capture.EndEOF {
+		seen.End = s.End
+	}
 	for _, name := range project.Names() {
 		rows, err := freeze.Freeze(ctx, path, freeze.Settings{
 			Settings: project.Settings{Projection: name},
@@ -101,6 +104,7 @@ func place(index *int, file string, p finding.Pointer, types []string) string {
 type Structure struct {
 	HTTPStatus  int
 	ContentType string
+	End         capture.End
 	Framing     capture.Framing
 	// Sequence has each event's type and keys, runs of equal ones counted:
 	// "TEXT_MESSAGE_CONTENT delta messageId x6".
@@ -121,7 +125,7 @@ func ReadStructure(path string) (*Structure, error) {
 	defer c.Close()
 	s := &Structure{Framing: c.Framing()}
 	if m := c.Manifest(); m != nil {
-		s.HTTPStatus, s.ContentType = m.Source.Status, m.Source.ContentType
+		s.HTTPStatus, s.ContentType, s.End = m.Source.Status, m.Source.ContentType, m.End
 	}
 	b := &builder{s: s}
 	if _, err := envelope.Scan(c, b); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/internal/strictjson"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
@@ -59,6 +60,8 @@ type Scenario struct {
 // Expectation is what a capture of a scenario shows.
 type Expectation struct {
 	HTTPStatus int `json:"http_status"`
+	// End is how the response ended; empty when it came to its own end.
+	End capture.End `json:"end,omitzero"`
 	// Terminal is the run's terminal event; empty when there is no run.
 	Terminal   string             `json:"terminal,omitzero"`
 	TimeSource project.TimeSource `json:"time_source,omitzero"`

@@ -50,7 +50,7 @@ func runHarness(t *testing.T, of harness) {
 			continue // its note says why
 		}
 		t.Run(s.Name, func(t *testing.T) {
-			dir := captureScenario(t, of.Integration, s, server.URL, filepath.Join(fresh, s.Name), expect.HTTPStatus)
+			dir := captureScenario(t, of.Integration, s, server.URL, filepath.Join(fresh, s.Name), expect)
 			if *record {
 				keep(t, dir, filepath.Join(of.captures, s.Name))
 			}
@@ -71,7 +71,7 @@ func runHarness(t *testing.T, of harness) {
 }
 
 // captureScenario captures a scenario with the program.
-func captureScenario(t *testing.T, of discovery.Integration, s discovery.Scenario, url, dir string, answer int) string {
+func captureScenario(t *testing.T, of discovery.Integration, s discovery.Scenario, url, dir string, expect *discovery.Expectation) string {
 	t.Helper()
 	input := filepath.Join(t.TempDir(), "request.json")
 	request := s.Request.Clone()
@@ -86,7 +86,7 @@ func captureScenario(t *testing.T, of discovery.Integration, s discovery.Scenari
 		"--label", "integration=" + of.Name, "--label", "version=" + of.Version, "--label", "scenario=" + s.Name,
 	}, &stdout, &stderr)
 	want := exitDone
-	if answer != 200 {
+	if expect.HTTPStatus != 200 || expect.End != "" {
 		want = exitFailed
 	}
 	if status != want {
