@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/internal/finding"
-	"github.com/p20export/p20export/project/freeze"
 )
 
 // junitSuites is JUnit XML as CI systems read it (the schema of Jenkins's xUnit
@@ -26,7 +25,7 @@ type junitSuite struct {
 	Cases    []junitCase `xml:"testcase"`
 }
 
-// junitCase is one file. Of error, failure and output it has at most one.
+// junitCase is one file, or one run of a capture. Of error, failure and output it has at most one.
 type junitCase struct {
 	Name      string        `xml:"name,attr"`
 	Class     string        `xml:"classname,attr"`
@@ -46,18 +45,18 @@ type junitText struct {
 	Text string `xml:",cdata"`
 }
 
-// junit writes one document of all rows: a malformed file is a failure, one
-// that could not be judged an error. The text is that of --format text.
-func (p *printer) junit(rows []freeze.ValidateRow) {
-	suite := junitSuite{Name: "p20export validate", Tests: len(rows)}
+// junit writes one document of all rows of a command: a negative verdict is a
+// failure, what could not be judged an error. The text is that of --format text.
+func (p *printer) junit(command string, rows []result) {
+	suite := junitSuite{Name: "p20export " + command, Tests: len(rows)}
 	for _, row := range rows {
-		c := junitCase{Name: finding.Escape(row.File), Class: "p20export.validate"}
-		switch row.Verdict {
-		case freeze.Accepted:
-			if len(row.Findings) > 0 {
-				c.SystemOut = &junitText{plainFindings(row.Findings)}
+		c := junitCase{Name: finding.Escape(row.name), Class: "p20export." + command}
+		switch row.status {
+		case exitDone:
+			if len(row.findings) > 0 {
+				c.SystemOut = &junitText{plainFindings(row.findings)}
 			}
-		case freeze.Malformed:
+		case exitNegative:
 			suite.Failures++
 			c.Failure = newJUnitProblem(row)
 		default:
@@ -74,10 +73,10 @@ func (p *printer) junit(rows []freeze.ValidateRow) {
 }
 
 // newJUnitProblem says what is wrong with a row: the first error, then all.
-func newJUnitProblem(row freeze.ValidateRow) *junitProblem {
-	problem := &junitProblem{Type: string(row.Verdict), junitText: junitText{plainFindings(row.Findings)}}
-	if i := slices.IndexFunc(row.Findings, func(f finding.Finding) bool { return f.Severity == finding.Error }); i >= 0 {
-		problem.Message = sentence(row.Findings[i])
+func newJUnitProblem(row result) *junitProblem {
+	problem := &junitProblem{Type: row.verdict, junitText: junitText{plainFindings(row.findings)}}
+	if i := slices.IndexFunc(row.findings, func(f finding.Finding) bool { return f.Severity == finding.Error }); i >= 0 {
+		problem.Message = sentence(row.findings[i])
 	}
 	return problem
 }

@@ -132,7 +132,7 @@ sync or branch correctness.
 		SilenceUsage:  true,
 	}
 	root.SetVersionTemplate("p20export {{.Version}}\n")
-	root.AddCommand(newCapture(), newInspect(), newFreeze(), newValidate(), newVerify(), newAssay(), newSchema(), newVersion())
+	root.AddCommand(newCapture(), newInspect(), newFreeze(), newValidate(), newVerify(), newCompare(), newAssay(), newSchema(), newVersion())
 	root.SetHelpCommand(newHelp(root))
 	strictCompletion(root)
 	return root

@@ -10,7 +10,6 @@ import (
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/internal/digest"
 	"github.com/p20export/p20export/internal/finding"
-	"github.com/p20export/p20export/project/freeze"
 )
 
 // What this program says of SARIF 2.1.0 (OASIS Standard, with errata 01) and
@@ -99,9 +98,9 @@ type sarifHashes struct {
 }
 
 type sarifArtifactProperties struct {
-	Kind      *freeze.Kind     `json:"kind,omitempty"`
+	Kind      string           `json:"kind,omitzero"`
 	Profile   artifact.Profile `json:"profile"`
-	Verdict   freeze.Verdict   `json:"verdict"`
+	Verdict   string           `json:"verdict"`
 	Canonical *bool            `json:"canonical,omitempty"`
 }
 
@@ -170,7 +169,7 @@ var sarifLevels = map[finding.Severity]string{finding.Error: "error", finding.Wa
 //
 // Every finding is held at once, which is bounded by the files named: a file has
 // about a hundred at most, and 10,000 files of a hundred take 1.7 GB.
-func newSARIF(rows []freeze.ValidateRow) sarifLog {
+func newSARIF(rows []result) sarifLog {
 	rules, ruleIndex := sarifAbouts(rows, false)
 	notices, noticeIndex := sarifAbouts(rows, true)
 	run := sarifRun{
@@ -186,15 +185,15 @@ func newSARIF(rows []freeze.ValidateRow) sarifLog {
 	var files sarifFiles
 	for _, row := range rows {
 		place := files.add(row)
-		for _, f := range row.Findings {
+		for _, f := range row.findings {
 			level, message, locations := sarifLevels[f.Severity], newSARIFMessage(said(f)), []sarifLocation{newSARIFLocation(place, f)}
-			if row.Verdict == freeze.Failed {
+			if row.failed() {
 				did.Notifications = append(did.Notifications, sarifNotification{sarifDescriptor{f.Code, noticeIndex[f.Code]}, level, message, locations, newSARIFProperties(f)})
 			} else {
 				run.Results = append(run.Results, sarifResult{f.Code, ruleIndex[f.Code], level, message, locations, newSARIFProperties(f)})
 			}
 		}
-		did.Successful = did.Successful && row.Verdict != freeze.Failed
+		did.Successful = did.Successful && !row.failed()
 	}
 	run.Invocations = []sarifInvocation{did}
 	run.Artifacts = append(run.Artifacts, files.list...)
@@ -203,11 +202,11 @@ func newSARIF(rows []freeze.ValidateRow) sarifLog {
 
 // sarifAbouts describes the codes of the rows that failed, or of those that did
 // not, sorted, and says where in that list each is.
-func sarifAbouts(rows []freeze.ValidateRow, failed bool) ([]sarifAbout, map[finding.Code]int) {
+func sarifAbouts(rows []result, failed bool) ([]sarifAbout, map[finding.Code]int) {
 	index := map[finding.Code]int{}
 	for _, row := range rows {
-		for _, f := range row.Findings {
-			if (row.Verdict == freeze.Failed) == failed {
+		for _, f := range row.findings {
+			if row.failed() == failed {
 				index[f.Code] = 0
 			}
 		}
@@ -244,20 +243,20 @@ type sarifFile struct {
 }
 
 // add returns where a row's file is among the artifacts.
-func (s *sarifFiles) add(row freeze.ValidateRow) sarifPlace {
-	place := sarifPlace{URI: fileURI(row.File)}
+func (s *sarifFiles) add(row result) sarifPlace {
+	place := sarifPlace{URI: fileURI(row.file)}
 	key := sarifFile{uri: place.URI}
 	a := sarifArtifact{
 		Location:   place,
 		Roles:      []string{"analysisTarget"},
-		Properties: sarifArtifactProperties{row.Kind, row.Profile, row.Verdict, row.Canonical},
+		Properties: sarifArtifactProperties{row.kind, row.profile, row.verdict, row.canonical},
 	}
-	if row.File == "-" {
+	if row.file == "-" {
 		a.Location.Description = &sarifMessage{"standard input"}
 	}
-	if row.Digest != nil {
-		key.digest = *row.Digest
-		a.Length, a.Hashes = &row.Bytes, &sarifHashes{row.Digest.Hex()}
+	if row.digest != "" {
+		key.digest = row.digest
+		a.Length, a.Hashes = &row.bytes, &sarifHashes{row.digest.Hex()}
 	}
 	i, seen := s.at[key]
 	if !seen {

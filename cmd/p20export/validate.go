@@ -7,6 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/internal/digest"
+	"github.com/p20export/p20export/internal/finding"
 	"github.com/p20export/p20export/project/freeze"
 )
 
@@ -54,7 +56,7 @@ for all files once every file is judged, and nothing when interrupted.
 		}
 		p := newPrinter(cmd.OutOrStdout())
 		worst, count := status(exitDone), map[freeze.Verdict]int{}
-		var rows []freeze.ValidateRow // of a format that is one document
+		var rows []result // of a format that is one document
 		for _, path := range paths {
 			row := freeze.Validate(cmd.Context(), path, prof, k)
 			worst = worst.worse(statusOf(row.Verdict))
@@ -65,7 +67,7 @@ for all files once every file is judged, and nothing when interrupted.
 			case formatJSON:
 				p.json(row)
 			default:
-				rows = append(rows, row)
+				rows = append(rows, resultOf(row))
 			}
 			if cmd.Context().Err() != nil {
 				return p.close(context.Cause(cmd.Context()))
@@ -77,11 +79,43 @@ for all files once every file is judged, and nothing when interrupted.
 		case formatSARIF:
 			p.document(newSARIF(rows))
 		case formatJUnit:
-			p.junit(rows)
+			p.junit("validate", rows)
 		}
 		return p.close(worst.err())
 	}
 	return cmd
+}
+
+// result is what a format that is one document says of one input, or of one run
+// in it.
+type result struct {
+	name      string // of the input, with its run
+	file      string // that findings have their offsets in
+	status    status
+	verdict   string
+	digest    digest.Digest // of the file; empty when it was not read
+	bytes     int64
+	kind      string // empty where inputs are of one kind
+	profile   artifact.Profile
+	canonical *bool
+	findings  []finding.Finding
+}
+
+// failed reports whether the input could not be judged.
+func (r result) failed() bool { return r.status == exitFailed }
+
+func resultOf(row freeze.ValidateRow) result {
+	j := result{
+		name: row.File, file: row.File, status: statusOf(row.Verdict), verdict: string(row.Verdict),
+		bytes: row.Bytes, profile: row.Profile, canonical: row.Canonical, findings: row.Findings,
+	}
+	if row.Digest != nil {
+		j.digest = *row.Digest
+	}
+	if row.Kind != nil {
+		j.kind = string(*row.Kind)
+	}
+	return j
 }
 
 // validatedAll counts several files by their verdicts.

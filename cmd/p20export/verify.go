@@ -159,7 +159,7 @@ func statusOfRow(row freeze.TreeRow) status {
 
 // verdictCounts spells how often verdicts were given, in the order of theirs;
 // those that were not are left out, but for the first.
-func verdictCounts(count map[freeze.Verdict]int, verdicts ...freeze.Verdict) string {
+func verdictCounts[V ~string](count map[V]int, verdicts ...V) string {
 	var parts []string
 	for i, v := range verdicts {
 		if n := count[v]; n > 0 || i == 0 {

@@ -93,6 +93,21 @@ func (s *Staged) Publish(name string, same Same) (made bool, err error) {
 	return made, err
 }
 
+// Replace gives the staged file its name, in place of what had it, and makes it
+// durable. It is for files that are no evidence.
+func (s *Staged) Replace(name string) error {
+	dir, err := os.Open(s.dir)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if err := os.Rename(s.temp, filepath.Join(s.dir, name)); err != nil {
+		return inDirectory(s.dir, err)
+	}
+	s.temp = ""
+	return dir.Sync()
+}
+
 // Named is a staged file with the name it is to have, and what counts as the
 // same file.
 type Named struct {

@@ -167,6 +167,26 @@ const (
 	BundleDeviates   Code = "bundle_deviates"
 )
 
+// Findings of compare about what changed since a baseline.
+const (
+	RunGone           Code = "baseline_run_missing"
+	RunAdded          Code = "baseline_run_added"
+	StatusChanged     Code = "baseline_status"
+	TerminalChanged   Code = "baseline_terminal"
+	SnapshotsChanged  Code = "baseline_snapshots"
+	SnapshotMoved     Code = "baseline_snapshot_place"
+	RoleChanged       Code = "baseline_role"
+	ProjectionChanged Code = "baseline_projection"
+	MessagesChanged   Code = "baseline_messages"
+	FieldChanged      Code = "baseline_field"
+	TimesChanged      Code = "baseline_times"
+	AssayChanged      Code = "baseline_assay"
+	IDsChanged        Code = "baseline_ids"
+	FieldUntaken      Code = "baseline_field_untaken"
+	ReasonsChanged    Code = "baseline_reasons"
+	FamiliesChanged   Code = "baseline_families"
+)
+
 // Findings about what could not be done.
 const (
 	IOFailed     Code = "io_failed"

@@ -1,0 +1,237 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/p20export/p20export/discovery"
+	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/project/freeze"
+)
+
+// compared writes what a comparison found.
+func (p *printer) compared(runs []discovery.Examination, f format) {
+	switch f {
+	case formatJSON:
+		for _, run := range runs {
+			p.json(run)
+		}
+	case formatText:
+		for _, run := range runs {
+			p.examined(run)
+		}
+		p.comparedAll(runs)
+	default:
+		results := make([]result, 0, len(runs))
+		for _, run := range runs {
+			results = append(results, resultOfRun(run))
+		}
+		if f == formatSARIF {
+			p.document(newSARIF(results))
+		} else {
+			p.junit("compare", results)
+		}
+	}
+}
+
+func resultOfRun(run discovery.Examination) result {
+	r := result{
+		name: run.Capture, file: run.Response, status: statusOfRun(run), verdict: string(run.Verdict),
+		digest: run.Digest, bytes: run.Bytes, profile: run.Contract,
+		findings: append(slices.Clone(run.Changes), run.Findings...),
+	}
+	if run.Run != nil {
+		r.name += fmt.Sprintf(" run %d", *run.Run)
+	}
+	return r
+}
+
+var runColour = map[discovery.Verdict]string{discovery.Exact: green, discovery.Reduced: green, discovery.Chosen: yellow, discovery.Built: yellow}
+
+func (p *printer) examined(e discovery.Examination) {
+	colour := runColour[e.Verdict]
+	if colour == "" {
+		colour = red
+	}
+	var more string
+	if e.Run != nil {
+		more = fmt.Sprintf("  run %d", *e.Run)
+	}
+	if e.Integration.Name != "" {
+		more += "  (" + strings.TrimSpace(e.Integration.Name+" "+e.Integration.Version) + ")"
+	}
+	p.line("%s %s%s", p.paint(colour, fmt.Sprintf("%-8s", e.Verdict)), e.Capture, more)
+	if e.Verdict != discovery.Failed {
+		for _, made := range e.Projections {
+			p.projection(made)
+		}
+	}
+	if e.Run != nil && e.Verdict != discovery.Missing {
+		p.shown(e)
+	}
+	p.findings(e.Findings)
+	if e.Changes != nil && e.Verdict != discovery.Failed {
+		affecting := 0
+		for _, c := range e.Changes {
+			if c.Severity == finding.Error {
+				affecting++
+			}
+		}
+		switch {
+		case len(e.Changes) == 0:
+			p.line("  changes   none since the baseline")
+		case affecting == 0:
+			p.line("  changes   %d since the baseline, none of which affects the contract", len(e.Changes))
+		default:
+			p.line("  changes   %d since the baseline, %d affecting the contract", len(e.Changes), affecting)
+		}
+		p.findings(e.Changes)
+	}
+}
+
+func (p *printer) projection(made discovery.Projection) {
+	name := string(made.Name)
+	if made.Snapshot != "" {
+		name = "  --snapshot " + string(made.Snapshot)
+	}
+	if made.Verdict != freeze.Frozen {
+		p.line("  %-21s refuses  %s", name, reasonList(made.Reasons))
+		return
+	}
+	text := sequence(made.Roles)
+	if len(made.Omissions) > 0 {
+		text += "; leaves out " + reasonList(made.Omissions)
+	}
+	p.line("  %-21s freezes  %s", name, text)
+}
+
+// shown says what a run shows beside its projections.
+func (p *printer) shown(e discovery.Examination) {
+	for i, s := range e.Snapshots {
+		if i == shownSnapshots {
+			p.line("  snapshot  and %d more", len(e.Snapshots)-i)
+			break
+		}
+		p.line("  snapshot  event %d, %s: %s", s.Index, standing(s), sequence(s.Roles))
+	}
+	if len(e.Snapshots) == 0 {
+		p.line("  snapshot  none")
+	} else {
+		p.line("  ids       the last snapshot has %d of %d streamed, %d of %d of the request", e.IDs.StreamedKept, e.IDs.Streamed, e.IDs.RequestedKept, e.IDs.Requested)
+	}
+	if d := e.Difference; d != nil {
+		p.line("  folding   %s", differences(d))
+	}
+	p.line("  times     %s", runTimes(e.Times))
+	p.line("  parent    %s", runParent(e.Parent))
+	if s := e.Sizes; s != nil {
+		p.line("  sizes     run %s, envelope %s, artifact %s (%s without white space)", grouped(s.Run), grouped(int64(s.Envelope)), grouped(int64(s.Artifact)), bytesCount(int64(s.Compact)))
+	}
+}
+
+// shownSnapshots is how many snapshots of a run are shown one by one.
+const shownSnapshots = 10
+
+// standing says where a snapshot stands in its run.
+func standing(s discovery.Snapshot) string {
+	switch s.Remaining {
+	case 0:
+		return "last, after " + s.Before
+	case 1:
+		return "last but one, between " + s.Before + " and " + s.After
+	}
+	return plural(s.Remaining, "event", "events") + " before the end, between " + s.Before + " and " + s.After
+}
+
+// sequence spells roles in their order, or counts them where they are many.
+func sequence(roles []string) string {
+	const shown = 8
+	if len(roles) == 0 {
+		return "no messages"
+	}
+	if len(roles) <= shown {
+		return strings.Join(roles, ", ")
+	}
+	return strings.Join(roles[:shown], ", ") + fmt.Sprintf(" and %d more", len(roles)-shown)
+}
+
+func reasonList(list []discovery.Reason) string {
+	const shown = 12
+	var parts []string
+	for i, r := range list {
+		if i == shown {
+			parts = append(parts, fmt.Sprintf("and %d more", len(list)-i))
+			break
+		}
+		parts = append(parts, r.String())
+	}
+	return strings.Join(parts, ", ")
+}
+
+func differences(d *discovery.Difference) string {
+	text := fmt.Sprintf("%s from request and stream, %d emitted; %d the same", plural(d.Folded, "message", "messages"), d.Emitted, d.Same)
+	for _, a := range []discovery.Aspect{discovery.InID, discovery.InName, discovery.InWhiteSpace, discovery.InEscapes, discovery.InContent} {
+		if n := d.Count(a); n > 0 {
+			text += fmt.Sprintf(", %d with another %s", n, a)
+		}
+	}
+	folded, emitted := d.Alone()
+	if folded > 0 {
+		text += fmt.Sprintf(", %d not emitted", folded)
+	}
+	if emitted > 0 {
+		text += fmt.Sprintf(", %d in the snapshot alone", emitted)
+	}
+	return text
+}
+
+func runTimes(t discovery.Times) string {
+	text := "none"
+	if t.Source != "" {
+		text = "source " + string(t.Source)
+	}
+	text += "; " + plural(t.Timestamps, "event has", "events have") + " a timestamp"
+	if t.Implausible {
+		text += ", that of RUN_STARTED cannot be its time"
+	}
+	return text
+}
+
+func runParent(r discovery.Parent) string {
+	var in []string
+	for _, place := range []struct {
+		has  bool
+		name string
+	}{{r.Request, "the request"}, {r.RunStarted, "RUN_STARTED"}, {r.Input, "the request's copy in RUN_STARTED"}} {
+		if place.has {
+			in = append(in, place.name)
+		}
+	}
+	if in == nil {
+		return "none named"
+	}
+	return "named in " + strings.Join(in, " and ")
+}
+
+// comparedAll sums up several runs and counts their fields.
+func (p *printer) comparedAll(runs []discovery.Examination) {
+	count := map[discovery.Verdict]int{}
+	for _, run := range runs {
+		count[run.Verdict]++
+	}
+	if list := discovery.Presences(runs); len(list) > 0 {
+		p.line("%-47s %-11s %-11s %s", "fields", "emitted", "surfaced", "reduced")
+		for _, f := range list {
+			place := strings.Join(strings.Fields(f.Event+" "+f.Role+" "+f.Name), " ")
+			as := "no"
+			if f.As != "" {
+				as = fmt.Sprintf("%d as %s", f.Reduced, f.As)
+			}
+			p.line("  %-45s %-11s %-11d %s", place, fmt.Sprintf("%d of %d", f.Emitted, f.Of), f.Surfaced, as)
+		}
+	}
+	if len(runs) > 1 {
+		p.line("%s: %s", plural(len(runs), "run", "runs"), verdictCounts(count, discovery.Exact, discovery.Reduced, discovery.Chosen, discovery.Built, discovery.Refused, discovery.Missing, discovery.Failed))
+	}
+}

@@ -1,0 +1,182 @@
+package discovery
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/internal/strictjson"
+	"github.com/p20export/p20export/project"
+)
+
+// BaselineSchema is the value of a baseline's schema key.
+const BaselineSchema = "p20export.baseline.v1"
+
+// maxBaselineBytes bounds a baseline's file: thousands of runs.
+const maxBaselineBytes = 64 << 20
+
+// Baseline is the shape of runs, to compare later ones with.
+type Baseline struct {
+	Schema   string           `json:"schema"`
+	Contract artifact.Profile `json:"contract"`
+	Runs     []Shape          `json:"runs"`
+}
+
+// Shape is what a run has in common with another one of the same scenario:
+// everything about the contract but ids, times, texts and sizes.
+type Shape struct {
+	// Capture is the capture's name and Run its number in it: by both a run is
+	// known again.
+	Capture     string             `json:"capture"`
+	Run         int                `json:"run"`
+	Integration Integration        `json:"integration,omitzero"`
+	HTTPStatus  int                `json:"http_status,omitzero"`
+	Verdict     Verdict            `json:"verdict"`
+	Terminal    string             `json:"terminal,omitzero"`
+	TimeSource  project.TimeSource `json:"time_source,omitzero"`
+	Projections []Projection       `json:"projections"`
+	Snapshots   []Place            `json:"snapshots"`
+	// StreamedIDs and RequestedIDs say what becomes of message ids in the last
+	// snapshot.
+	StreamedIDs  Keeping `json:"streamed_ids,omitzero"`
+	RequestedIDs Keeping `json:"requested_ids,omitzero"`
+	Fields       []Field `json:"fields"`
+	// Families are the types of the run's events, in the order of their first
+	// appearance.
+	Families []string `json:"families"`
+}
+
+// Place is where a snapshot stands among the events.
+type Place struct {
+	Before string `json:"before"`
+	After  string `json:"after,omitzero"`
+}
+
+// Keeping says how many of some ids are in a snapshot.
+type Keeping string
+
+// The keepings. There is none where there are no ids or no snapshot.
+const (
+	KeptAll  Keeping = "all"
+	KeptSome Keeping = "some"
+	KeptNone Keeping = "none"
+)
+
+func keeping(kept, of int) Keeping {
+	switch {
+	case of == 0:
+		return ""
+	case kept == 0:
+		return KeptNone
+	case kept < of:
+		return KeptSome
+	}
+	return KeptAll
+}
+
+// NewBaseline takes the shapes of runs. Two captures of one name are an error.
+func NewBaseline(runs []Examination, contract artifact.Profile) (*Baseline, error) {
+	b := &Baseline{Schema: BaselineSchema, Contract: contract, Runs: []Shape{}}
+	paths := make([]string, 0, len(runs))
+	for _, run := range runs {
+		paths = append(paths, run.Capture)
+		b.Runs = append(b.Runs, shape(run))
+	}
+	slices.SortFunc(b.Runs, Shape.compare)
+	return b, Distinct(slices.Compact(paths))
+}
+
+func (s Shape) compare(t Shape) int {
+	return cmp.Or(cmp.Compare(s.Capture, t.Capture), cmp.Compare(s.Run, t.Run))
+}
+
+// Distinct reports two captures that a baseline could not tell apart: they have
+// one name.
+func Distinct(paths []string) error {
+	of := make(map[string]string)
+	for _, path := range paths {
+		name := capture.BaseName(path)
+		if other, ok := of[name]; ok {
+			return fmt.Errorf("%s and %s have one name, by which a baseline knows them; compare them apart", other, path)
+		}
+		of[name] = path
+	}
+	return nil
+}
+
+func shape(e Examination) Shape {
+	s := Shape{
+		Capture: capture.BaseName(e.Capture), Integration: e.Integration, HTTPStatus: e.HTTPStatus,
+		Verdict: e.Verdict, Terminal: e.Terminal, TimeSource: e.Times.Source,
+		Projections: slices.Clone(e.Projections), Snapshots: []Place{}, Fields: slices.Clone(e.Fields), Families: []string{},
+		StreamedIDs:  keeping(e.IDs.StreamedKept, e.IDs.Streamed),
+		RequestedIDs: keeping(e.IDs.RequestedKept, e.IDs.Requested),
+	}
+	if e.Run != nil {
+		s.Run = *e.Run
+	}
+	for _, snapshot := range e.Snapshots {
+		s.Snapshots = append(s.Snapshots, Place{snapshot.Before, snapshot.After})
+	}
+	for name := range e.Families.All {
+		s.Families = append(s.Families, name)
+	}
+	return s
+}
+
+// LoadBaseline reads a baseline strictly. One that was made under another
+// contract is an error.
+func LoadBaseline(path string, contract artifact.Profile) (*Baseline, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxBaselineBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	b := new(Baseline)
+	if len(data) > maxBaselineBytes {
+		err = fmt.Errorf("larger than %d bytes", maxBaselineBytes)
+	} else if err = json.Unmarshal(data, b, json.RejectUnknownMembers(true)); err == nil {
+		err = b.check(contract)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s is no baseline that can be compared with: %w", path, err)
+	}
+	return b, nil
+}
+
+func (b *Baseline) check(contract artifact.Profile) error {
+	switch {
+	case b.Schema != BaselineSchema:
+		return fmt.Errorf("its schema is %q, not %s", b.Schema, BaselineSchema)
+	case b.Contract != contract:
+		return fmt.Errorf("it was made with --contract %s; give that, or write it anew", b.Contract)
+	case len(b.Runs) == 0:
+		return errors.New("it has no runs")
+	case !slices.IsSortedFunc(b.Runs, Shape.compare) || len(slices.CompactFunc(slices.Clone(b.Runs), func(s, t Shape) bool { return s.compare(t) == 0 })) != len(b.Runs):
+		return errors.New("its runs are out of order, or one stands twice")
+	}
+	return nil
+}
+
+// Encode spells the baseline as its file: two-space indent, ASCII only, one
+// newline at the end.
+func (b *Baseline) Encode() ([]byte, error) {
+	var buf bytes.Buffer
+	if err := json.MarshalWrite(&buf, b, jsontext.WithIndent("  ")); err != nil {
+		return nil, err
+	}
+	return append(strictjson.ASCII(buf.Bytes()), '\n'), nil
+}

@@ -1,0 +1,279 @@
+package discovery
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/freeze"
+)
+
+// Compare notes in each run what changed since the baseline, and adds an
+// examination for each run of it that is missing. A change that affects the
+// contract is an error: the run itself, how it ends, its snapshots, what a
+// projection makes of it, a key that the artifact takes, its source of times.
+// They come before the others. The captures must be Distinct.
+func (b *Baseline) Compare(runs []Examination) []Examination {
+	found := make(map[int]bool)
+	for i := range runs {
+		now := shape(runs[i])
+		runs[i].Changes = []finding.Finding{}
+		if runs[i].Verdict == Failed {
+			for at, was := range b.Runs { // whatever run it is of
+				found[at] = found[at] || was.Capture == now.Capture
+			}
+			continue
+		}
+		at, ok := slices.BinarySearchFunc(b.Runs, now, Shape.compare)
+		if !ok {
+			runs[i].Changes = append(runs[i].Changes, finding.New(finding.RunAdded, "the baseline has no run %d of %s", now.Run, finding.Quote(now.Capture)))
+			continue
+		}
+		found[at] = true
+		c := changes{was: b.Runs[at], now: now, run: &runs[i]}
+		runs[i].Changes = append(runs[i].Changes, c.all()...)
+	}
+	for i, was := range b.Runs {
+		if !found[i] {
+			runs = append(runs, missing(was, b))
+		}
+	}
+	return runs
+}
+
+func missing(was Shape, b *Baseline) Examination {
+	x := &examiner{contract: b.Contract}
+	e := x.empty(Missing)
+	e.Capture, e.Response, e.Integration = was.Capture, was.Capture, was.Integration
+	if was.Run > 0 {
+		e.Run = &was.Run
+	}
+	e.Projections = []Projection{}
+	e.Changes = []finding.Finding{finding.New(finding.RunGone, "the baseline has run %d of %s (%s), and it is not among those compared", was.Run, finding.Quote(was.Capture), was.Verdict)}
+	return e
+}
+
+// changes are between two shapes of one run.
+type changes struct {
+	was, now Shape
+	run      *Examination
+	list     []finding.Finding
+}
+
+func (c *changes) add(f finding.Finding) { c.list = append(c.list, f) }
+
+// say notes a change of the run as a whole.
+func (c *changes) say(code finding.Code, format string, args ...any) {
+	c.add(finding.New(code, format, args...))
+}
+
+// at places a change in the event that shows it, where the run has it.
+func (c *changes) at(event string, f finding.Finding) finding.Finding {
+	for _, p := range c.run.Events {
+		if p.Part == parts[event] {
+			return f.At(p.Offset).In(p.Index)
+		}
+	}
+	return f
+}
+
+var parts = map[string]string{
+	envelope.RunStarted: project.RunStartedPart, envelope.MessagesSnapshot: project.SnapshotPart,
+	envelope.RunFinished: project.TerminalPart, envelope.RunError: project.TerminalPart,
+}
+
+func (c *changes) all() []finding.Finding {
+	if c.was.HTTPStatus != c.now.HTTPStatus {
+		c.say(finding.StatusChanged, "the HTTP status was %s and is %s", orNone(c.was.HTTPStatus), orNone(c.now.HTTPStatus))
+	}
+	if c.was.Terminal != c.now.Terminal {
+		c.say(finding.TerminalChanged, "the run's terminal event was %s and is %s", orNone(c.was.Terminal), orNone(c.now.Terminal))
+	}
+	c.snapshots()
+	c.roles()
+	c.projections()
+	c.fields()
+	if c.was.TimeSource != c.now.TimeSource {
+		c.say(finding.TimesChanged, "the source of times was %s and is %s", orNone(c.was.TimeSource), orNone(c.now.TimeSource))
+	}
+	c.ids("streamed", c.was.StreamedIDs, c.now.StreamedIDs)
+	c.ids("the request's", c.was.RequestedIDs, c.now.RequestedIDs)
+	c.families()
+	slices.SortStableFunc(c.list, func(a, b finding.Finding) int { return cmp.Compare(grade[a.Severity], grade[b.Severity]) })
+	return c.list
+}
+
+var grade = map[finding.Severity]int{finding.Error: 0, finding.Warning: 1, finding.Info: 2}
+
+// orNone spells a value that may be missing.
+func orNone[T comparable](v T) string {
+	var zero T
+	if v == zero {
+		return "none"
+	}
+	return fmt.Sprint(v)
+}
+
+func (c *changes) snapshots() {
+	was, now := len(c.was.Snapshots), len(c.now.Snapshots)
+	if was != now {
+		c.add(c.at(envelope.MessagesSnapshot, finding.New(finding.SnapshotsChanged, "the run had %d MESSAGES_SNAPSHOT and has %d", was, now)))
+		return
+	}
+	for i := range now {
+		if a, b := c.was.Snapshots[i], c.now.Snapshots[i]; a != b {
+			c.say(finding.SnapshotMoved, "snapshot %d stood between %s and %s and stands between %s and %s", i+1, orNone(a.Before), orNone(a.After), orNone(b.Before), orNone(b.After))
+		}
+	}
+}
+
+// roles compares those of all snapshots, where there were and are some.
+func (c *changes) roles() {
+	if len(c.was.Snapshots) == 0 || len(c.now.Snapshots) == 0 {
+		return
+	}
+	was, now := snapshotRoles(c.was.Fields), snapshotRoles(c.now.Fields)
+	for _, role := range now {
+		if !slices.Contains(was, role) {
+			c.add(c.at(envelope.MessagesSnapshot, finding.New(finding.RoleChanged, "the snapshot had no messages of the role %s and has some", finding.Quote(role))))
+		}
+	}
+	for _, role := range was {
+		if !slices.Contains(now, role) {
+			c.add(c.at(envelope.MessagesSnapshot, finding.New(finding.RoleChanged, "the snapshot had messages of the role %s and has none", finding.Quote(role))))
+		}
+	}
+}
+
+func snapshotRoles(fields []Field) (roles []string) {
+	for _, f := range fields {
+		if f.Role != "" && !slices.Contains(roles, f.Role) {
+			roles = append(roles, f.Role)
+		}
+	}
+	return roles
+}
+
+// projections compares what each made of the run, and the messages of the first
+// that froze it both times.
+func (c *changes) projections() {
+	messages := false
+	for _, was := range c.was.Projections {
+		at := slices.IndexFunc(c.now.Projections, func(p Projection) bool { return p.Name == was.Name && p.Snapshot == was.Snapshot })
+		if at < 0 {
+			continue // there are no longer several snapshots, which is said
+		}
+		now := c.now.Projections[at]
+		name := string(now.Name)
+		if now.Snapshot != "" {
+			name += " --snapshot " + string(now.Snapshot)
+		}
+		switch {
+		case was.Verdict != now.Verdict && now.Verdict == freeze.Frozen:
+			c.say(finding.ProjectionChanged, "%s refused the run (%s) and freezes it", name, joined(was.Reasons))
+		case was.Verdict != now.Verdict:
+			c.say(finding.ProjectionChanged, "%s froze the run and refuses it: %s", name, joined(now.Reasons))
+		case now.Verdict != freeze.Frozen:
+			c.reasons(name+" refuses the run", was.Reasons, now.Reasons)
+		default:
+			c.reasons(name+" leaves out", was.Omissions, now.Omissions)
+			if messages {
+				break
+			}
+			messages = true
+			if !slices.Equal(was.Roles, now.Roles) {
+				c.say(finding.MessagesChanged, "the artifact's messages were of %s and are of %s", strings.Join(was.Roles, ", "), strings.Join(now.Roles, ", "))
+			}
+			if was.Assay != now.Assay {
+				c.say(finding.AssayChanged, "that Assay could take the artifact was %t and is %t", was.Assay, now.Assay)
+			}
+		}
+	}
+}
+
+// reasons compares two lists by what and where; how often depends on how much
+// was said.
+func (c *changes) reasons(what string, was, now []Reason) {
+	if more := without(now, was); len(more) > 0 {
+		c.say(finding.ReasonsChanged, "%s, which it did not: %s", what, joined(more))
+	}
+	if less := without(was, now); len(less) > 0 {
+		c.say(finding.ReasonsChanged, "%s no longer: %s", what, joined(less))
+	}
+}
+
+func without(list, other []Reason) (rest []Reason) {
+	for _, r := range list {
+		if !slices.ContainsFunc(other, func(o Reason) bool { return o.Code == r.Code && o.Event == r.Event && o.Pointer == r.Pointer }) {
+			rest = append(rest, r)
+		}
+	}
+	return rest
+}
+
+func joined(list []Reason) string {
+	var parts []string
+	for _, r := range list {
+		parts = append(parts, r.String())
+	}
+	return strings.Join(parts, ", ")
+}
+
+// fields compares the keys of events, and of messages of a role, that there
+// were and are.
+func (c *changes) fields() {
+	c.missingFields(c.now.Fields, c.was.Fields, "had no key %s", "and has one")
+	c.missingFields(c.was.Fields, c.now.Fields, "had a key %s", "and has none")
+}
+
+func (c *changes) missingFields(list, other []Field, had, has string) {
+	for _, f := range list {
+		comparable, there := false, false
+		for _, o := range other {
+			same := o.Event == f.Event && o.Role == f.Role
+			comparable = comparable || same
+			there = there || same && o.Name == f.Name
+		}
+		if !comparable || there {
+			continue
+		}
+		what := f.Event
+		if f.Role != "" {
+			what = "a message of the role " + finding.Quote(f.Role) + " in " + f.Event
+		}
+		code, taken := finding.FieldUntaken, "which the artifact does not take"
+		if f.Reduced != "" {
+			code, taken = finding.FieldChanged, "which the artifact takes as "+f.Reduced
+		}
+		c.add(c.at(f.Event, finding.New(code, "%s "+had+", %s, %s", what, finding.Quote(f.Name), taken, has)))
+	}
+}
+
+// ids compares what becomes of message ids, where there were and are some.
+func (c *changes) ids(whose string, was, now Keeping) {
+	if was != now && was != "" && now != "" {
+		c.say(finding.IDsChanged, "of %s message ids the snapshot kept %s and keeps %s", whose, was, now)
+	}
+}
+
+func (c *changes) families() {
+	missing := func(list, other []string) string {
+		var names []string
+		for _, name := range list {
+			if !slices.Contains(other, name) {
+				names = append(names, finding.Quote(name))
+			}
+		}
+		return strings.Join(names, ", ")
+	}
+	if more := missing(c.now.Families, c.was.Families); more != "" {
+		c.say(finding.FamiliesChanged, "the run has events that it did not have: %s", more)
+	}
+	if less := missing(c.was.Families, c.now.Families); less != "" {
+		c.say(finding.FamiliesChanged, "the run has no longer: %s", less)
+	}
+}

@@ -1,0 +1,331 @@
+package discovery
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/internal/digest"
+	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/freeze"
+)
+
+// Examination says what one run of a capture shows about the contract: what
+// each projection makes of it and why, and what the discovery gate (P20 §14)
+// asks. A capture that holds no run has one with what is wrong.
+type Examination struct {
+	Capture string `json:"capture"`
+	// Response is the file that offsets are of.
+	Response string `json:"-"`
+	// Digest and Bytes are of the response as it is stored; empty when it could
+	// not be read.
+	Digest digest.Digest `json:"digest,omitzero"`
+	Bytes  int64         `json:"bytes,omitzero"`
+	// Integration and Scenario are the capture's labels; empty without them.
+	Integration Integration      `json:"integration,omitzero"`
+	Scenario    string           `json:"scenario,omitzero"`
+	Contract    artifact.Profile `json:"contract"`
+	Run         *int             `json:"run"`
+	RunID       *string          `json:"run_id"`
+	Verdict     Verdict          `json:"verdict"`
+	// HTTPStatus is zero where the capture has no manifest of a response.
+	HTTPStatus int    `json:"http_status,omitzero"`
+	Terminal   string `json:"terminal,omitzero"`
+	// Projections has each, the default first; and where the run has several
+	// snapshots what choosing the last of them gives.
+	Projections []Projection `json:"projections"`
+	Snapshots   []Snapshot   `json:"snapshots"`
+	// Difference is between the messages folded from request and stream and
+	// those of the last emitted snapshot; nil where one of the two is missing.
+	Difference *Difference       `json:"difference"`
+	IDs        IDs               `json:"ids"`
+	Times      Times             `json:"times"`
+	Parent     Parent            `json:"parent"`
+	Fields     []Field           `json:"fields"`
+	Families   envelope.Families `json:"families"`
+	// Events are the three of the envelope, of the first projection that froze
+	// the run.
+	Events   []project.Part    `json:"events"`
+	Sizes    *Sizes            `json:"sizes"`
+	Findings []finding.Finding `json:"findings"`
+	// Changes are those since a baseline; absent where none was compared with.
+	Changes []finding.Finding `json:"changes,omitzero"`
+}
+
+// Verdict says what became of a run under the contract.
+type Verdict string
+
+// The verdicts, the best first.
+const (
+	// Exact: the one emitted snapshot is within the text subset as it is.
+	Exact Verdict = "exact"
+	// Reduced: the emitted snapshot gives an artifact that leaves something of
+	// its messages out.
+	Reduced Verdict = "reduced"
+	// Chosen: the run emitted several snapshots; one that is chosen, such as
+	// the last, gives an artifact.
+	Chosen Verdict = "chosen"
+	// Built: the run emitted no snapshot; one can be built.
+	Built Verdict = "built"
+	// Refused: no projection freezes the run.
+	Refused Verdict = "refused"
+	// Missing: the run is in the baseline alone.
+	Missing Verdict = "missing"
+	// Failed: the capture could not be read.
+	Failed Verdict = "error"
+)
+
+// verdicts are those of the projections that freeze a run.
+var verdicts = map[project.Name]Verdict{
+	project.EmittedSnapshot:     Exact,
+	project.EmittedSnapshotText: Reduced,
+	project.FoldedStream:        Built,
+}
+
+// Emitted reports whether an artifact came of the one snapshot the run emitted.
+func (v Verdict) Emitted() bool { return v == Exact || v == Reduced }
+
+// Projection is what one projection makes of a run.
+type Projection struct {
+	Name project.Name `json:"name"`
+	// Snapshot is the selection, where several are emitted and one is chosen.
+	Snapshot project.Selection `json:"snapshot,omitzero"`
+	Verdict  freeze.Verdict    `json:"verdict"`
+	// Roles are those of the artifact's messages, in order.
+	Roles []string `json:"roles,omitzero"`
+	// Omissions are what it leaves out, Reasons why it refuses.
+	Omissions []Reason `json:"omissions,omitzero"`
+	Reasons   []Reason `json:"reasons,omitzero"`
+	// Assay says whether today's Assay mapping could take the artifact.
+	Assay bool `json:"assay,omitzero"`
+}
+
+// Sizes are byte counts.
+type Sizes struct {
+	// Run is from RUN_STARTED to the last event, framing included.
+	Run int64 `json:"run_bytes"`
+	// Envelope is the three events, a line each.
+	Envelope int `json:"envelope_bytes"`
+	// Artifact is the canonical artifact, Compact the same without white space.
+	Artifact int `json:"artifact_bytes"`
+	Compact  int `json:"artifact_compact_bytes"`
+}
+
+// Times says what labels a run's times can have.
+type Times struct {
+	// Source is the one that serves; empty when none does.
+	Source project.TimeSource `json:"source,omitzero"`
+	// Timestamps counts the events that have one of their own.
+	Timestamps int `json:"timestamps"`
+	// Implausible says that RUN_STARTED has one that cannot be its time.
+	Implausible bool `json:"implausible"`
+}
+
+// Parent says where a parent run is named.
+type Parent struct {
+	Request    bool `json:"request"`
+	RunStarted bool `json:"run_started"`
+	// Input: in the copy of the request that RUN_STARTED may carry.
+	Input bool `json:"input"`
+}
+
+// Examine reads a capture once and describes each of its runs under a profile.
+// It judges nothing else and writes nothing.
+func Examine(ctx context.Context, path string, contract artifact.Profile, progress freeze.Progress) []Examination {
+	c, err := capture.Open(ctx, path, "")
+	if err != nil {
+		return []Examination{unexamined(path, contract, err)}
+	}
+	defer c.Close()
+	request, err := c.Request()
+	if err != nil {
+		return []Examination{unexamined(path, contract, err)}
+	}
+	x := &examiner{contract: contract, request: readRequest(request)}
+	totals, err := freeze.Look(c, request, settings(contract), x, progress)
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		return []Examination{unexamined(path, contract, err)}
+	}
+	if totals.Runs == 0 {
+		x.list = []Examination{x.empty(Refused)}
+	}
+	damaged := finding.Failed(totals.Findings)
+	for i := range x.list {
+		e := &x.list[i]
+		e.Capture, e.Digest, e.Bytes = path, c.Digest(), c.Bytes()
+		e.Response = path
+		if m := c.Manifest(); m != nil {
+			e.Response = filepath.Join(path, c.Framing().FileName())
+			e.HTTPStatus = m.Source.Status
+			e.Integration = Integration{m.Labels["integration"], m.Labels["version"]}
+			e.Scenario = m.Labels["scenario"]
+		}
+		if damaged {
+			e.refuse(totals.Findings)
+		}
+		e.Findings = append(totals.Findings[:len(totals.Findings):len(totals.Findings)], e.Findings...)
+		finding.Sort(e.Findings)
+	}
+	return x.list
+}
+
+// settings are those of every projection; the last one is no projection of the
+// contract but what a folding is compared with.
+func settings(contract artifact.Profile) []project.Settings {
+	var all []project.Settings
+	for _, name := range project.Names() {
+		all = append(all, project.Settings{Projection: name, Profile: contract})
+	}
+	return append(all, project.Settings{Projection: project.EmittedSnapshotText, Snapshot: project.Last})
+}
+
+func unexamined(path string, contract artifact.Profile, err error) Examination {
+	f, isVerdict := freeze.Explain(err)
+	x := &examiner{contract: contract}
+	e := x.empty(Failed)
+	if isVerdict {
+		e.Verdict = Refused
+	}
+	e.Capture, e.Response, e.Findings = path, path, []finding.Finding{f}
+	return e
+}
+
+// refuse takes back what was made of a run: the capture as a whole is no
+// evidence.
+func (e *Examination) refuse(why []finding.Finding) {
+	e.Verdict, e.Events, e.Sizes = Refused, []project.Part{}, nil
+	for i := range e.Projections {
+		p := &e.Projections[i]
+		*p = Projection{Name: p.Name, Verdict: freeze.Refused, Reasons: reasons(why, nil)}
+	}
+}
+
+// examiner implements freeze.Looker.
+type examiner struct {
+	contract artifact.Profile
+	request  request
+	list     []Examination
+
+	types      types
+	fields     fields
+	ids        []string // of the last snapshot's messages
+	snapshots  []Snapshot
+	after      *Snapshot // whose next event is to come
+	last       string    // the type of the run's last event so far
+	timestamps int
+}
+
+func (x *examiner) empty(v Verdict) Examination {
+	e := Examination{
+		Contract: x.contract, Verdict: v, Parent: Parent{Request: x.request.parent},
+		Projections: []Projection{}, Snapshots: []Snapshot{}, Fields: []Field{}, Events: []project.Part{},
+		Findings: []finding.Finding{},
+	}
+	for _, name := range project.Names() {
+		e.Projections = append(e.Projections, Projection{Name: name, Verdict: freeze.Refused})
+	}
+	return e
+}
+
+// Event implements freeze.Looker.
+func (x *examiner) Event(_ *envelope.Run, e *envelope.Event) {
+	if e.Type == envelope.RunStarted {
+		x.fields, x.ids, x.snapshots, x.after, x.last, x.timestamps = fields{}, nil, nil, nil, "", 0
+	}
+	x.types.set(e.Index, e.Type)
+	if _, ok := e.Get("timestamp"); ok {
+		x.timestamps++
+	}
+	x.around(e)
+	switch e.Type {
+	case envelope.RunStarted, envelope.RunFinished, envelope.RunError:
+		x.fields.event(e)
+	case envelope.MessagesSnapshot:
+		x.fields.snapshot(e)
+		x.ids = messageIDs(e.Object.Get("messages"))
+	}
+}
+
+// End implements freeze.Looker.
+func (x *examiner) End(run *envelope.Run, made []freeze.Projected) error {
+	e := x.empty(Refused)
+	number, id, families := run.Number, run.RunID, run.Families // the examination outlives the run
+	e.Run, e.RunID, e.Families = &number, &id, families
+	if run.Terminal != nil {
+		e.Terminal = run.Terminal.Type
+	}
+	times, findings := project.ResolveTimes(run, project.OperatorTimes{})
+	e.Times = Times{Source: times.Source, Timestamps: x.timestamps, Implausible: finding.Has(findings, finding.TimestampImplausible)}
+	e.Parent.RunStarted, e.Parent.Input = parents(run.Started)
+	e.Snapshots = append(e.Snapshots, x.snapshots...)
+
+	last := made[len(made)-1]
+	var frozen *project.Output
+	for i, p := range made[:len(made)-1] {
+		e.Projections[i] = x.projection(p)
+		if p.Output != nil && frozen == nil {
+			e.Verdict, frozen = verdicts[p.Settings.Projection], p.Output
+		}
+		switch p.Settings.Projection {
+		case project.EmittedSnapshot:
+			e.Findings = append(e.Findings, p.Findings...)
+		case project.FoldedStream:
+			e.compareFolding(p.Folding, last.Output, x.ids, x.request)
+		}
+	}
+	if run.SnapshotCount > 1 {
+		if x.contract == artifact.Assay && last.Output != nil && finding.Failed(last.Output.Assay) {
+			last.Output, last.Findings = nil, last.Output.Assay
+		}
+		chosen := x.projection(last)
+		chosen.Snapshot = project.Last
+		e.Projections = append(e.Projections, chosen)
+		if last.Output != nil && frozen == nil {
+			e.Verdict, frozen = Chosen, last.Output
+		}
+	}
+	if frozen != nil {
+		e.freeze(run, frozen)
+		x.fields.frozen(frozen)
+		for i, f := range e.Findings { // they refuse one projection, not the run
+			if f.Severity == finding.Error {
+				e.Findings[i] = f.Graded(finding.Warning)
+			}
+		}
+	}
+	e.Fields = x.fields.result()
+	x.list = append(x.list, e)
+	return nil
+}
+
+func (e *Examination) freeze(run *envelope.Run, out *project.Output) {
+	compact := jsontext.Value(out.Bytes).Clone()
+	if err := compact.Compact(); err != nil {
+		panic(err) // canonical bytes are JSON
+	}
+	e.Events = out.Parts
+	e.Sizes = &Sizes{Run: run.Bytes, Envelope: len(out.Envelope), Artifact: len(out.Bytes), Compact: len(compact)}
+}
+
+func (x *examiner) projection(p freeze.Projected) Projection {
+	made := Projection{Name: p.Settings.Projection, Verdict: freeze.Refused}
+	if p.Output == nil {
+		made.Reasons = reasons(p.Findings, &x.types)
+		return made
+	}
+	made.Verdict = freeze.Frozen
+	for _, m := range p.Output.Artifact.Messages {
+		made.Roles = append(made.Roles, m.Role)
+	}
+	made.Omissions = omitted(p.Output.Omissions, &x.types)
+	made.Assay = !finding.Failed(p.Output.Assay)
+	return made
+}
