@@ -138,10 +138,10 @@ def start(scripts: dict[str, Script] = SCRIPTS) -> str:
     return "http://127.0.0.1:%d/v1" % server.server_address[1]
 
 
-def main() -> int:
+def main(scripts: dict[str, Script] = SCRIPTS) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: sys.exit(0))
-    print("listening on " + start(), flush=True)
+    print("listening on " + start(scripts), flush=True)
     signal.pause()
     return 0
 
