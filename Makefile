@@ -11,7 +11,7 @@ PYTHON ?= python3
 BUILD := .build
 BIN := $(BUILD)/p20export
 DEMO := $(BUILD)/demo
-SOURCES := $(shell find . -name '*.go' -not -path './.build/*' -not -path '*/.venv/*') go.mod go.sum
+SOURCES := $(shell find . -name '*.go' -not -path './.build/*' -not -path '*/.venv/*' -not -path '*/node_modules/*') go.mod go.sum
 FUZZTIME ?= 60s
 N ?= 20000
 SEED ?= 1
@@ -99,9 +99,11 @@ mutation: ## disable each rule's check in turn, run the vectors, and write the t
 
 HARNESS ?= adk
 HARNESSES := $(patsubst discovery/harness/%/harness.json,%,$(wildcard discovery/harness/*/harness.json))
-VENVS := $(HARNESSES:%=discovery/harness/%/.venv)
+VENVS := $(patsubst %/requirements.txt,%/.venv,$(wildcard discovery/harness/*/requirements.txt))
+MODULES := $(patsubst %/package-lock.json,%/node_modules,$(wildcard discovery/harness/*/package-lock.json))
 .PHONY: $(HARNESSES:%=harness-%)
-$(HARNESSES:%=harness-%): harness-%: discovery/harness/%/.venv/.installed
+$(VENVS:discovery/harness/%/.venv=harness-%): harness-%: discovery/harness/%/.venv/.installed
+$(MODULES:discovery/harness/%/node_modules=harness-%): harness-%: discovery/harness/%/node_modules/.installed
 $(VENVS:%=%/.installed): %/.venv/.installed: %/requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "make: Python 3.11 or newer is needed for the harness in $* ($(PYTHON) is not; set PYTHON=)" >&2; exit 1; }
 	@rm -rf $*/.venv
@@ -109,6 +111,11 @@ $(VENVS:%=%/.installed): %/.venv/.installed: %/requirements.txt
 	@echo "installing the harness in $* (about half a minute)"
 	@$*/.venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $*/requirements.txt
 	@$*/.venv/bin/python -m pip check --disable-pip-version-check
+	@touch $@
+$(MODULES:%=%/.installed): %/node_modules/.installed: %/package-lock.json
+	@node -e 'process.exit(+(parseInt(process.versions.node) < 20))' 2>/dev/null && command -v npm >/dev/null || { echo "make: Node.js 20 or newer with npm is needed for the harness in $*: https://nodejs.org/" >&2; exit 1; }
+	@echo "installing the harness in $* (about a minute)"
+	@cd $* && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
 .PHONY: captures
@@ -164,4 +171,4 @@ bench: $(BIN) ## benchmarks; time and peak memory of a 1 GB capture, of hostile 
 
 .PHONY: clean
 clean: ## remove what the Makefile made
-	@rm -rf $(BUILD) $(VENVS)
+	@rm -rf $(BUILD) $(VENVS) $(MODULES)
