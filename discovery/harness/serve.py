@@ -1,4 +1,4 @@
-"""Serves the ASGI application that app.py of the current directory builds, on 127.0.0.1.
+"""Serves the ASGI application that app.py builds, on 127.0.0.1.
 
 When it accepts connections it prints one line, "listening on http://127.0.0.1:PORT"; the log
 goes to standard error. SIGTERM ends it within about two seconds with status 0.
@@ -14,8 +14,6 @@ import sys
 
 import uvicorn
 
-sys.path.insert(0, os.getcwd())
-
 
 class Server(uvicorn.Server):
     """Says on standard output when it accepts connections."""
@@ -29,6 +27,7 @@ class Server(uvicorn.Server):
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, default=0, help="0, the default, takes a free port")
+    parser.add_argument("--app", default=os.getcwd(), help="the directory of app.py, by default the current one")
     args = parser.parse_args()
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     logging.getLogger("uvicorn").setLevel(logging.INFO)
@@ -37,6 +36,7 @@ def main() -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: sys.exit(0))
 
+    sys.path.insert(0, args.app)
     from app import build  # after the signals: importing an integration takes seconds
 
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as listener:

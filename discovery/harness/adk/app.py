@@ -1,17 +1,26 @@
 """The AG-UI ADK middleware over HTTP, with scripted models behind it. See README.md."""
 
 import contextlib
+import inspect
 import os
 
 os.environ["OTEL_SDK_DISABLED"] = "true"  # before ADK is imported: it traces through OpenTelemetry
 
-from ag_ui_adk import ADKAgent, AGUIToolset, add_adk_fastapi_endpoint
+from ag_ui_adk import ADKAgent, add_adk_fastapi_endpoint
 from fastapi import FastAPI
 from google.adk.agents import BaseAgent, LlmAgent, SequentialAgent
 from google.adk.tools import FunctionTool, ToolContext
 
 from script import ALONE, SCRIPTS, TEAM
 from scripted_model import ScriptedModel
+
+try:
+    from ag_ui_adk import AGUIToolset
+
+    client_tools = (AGUIToolset(),)
+except ImportError:  # older releases give the client's tools to the root agent by themselves
+    client_tools = ()
+
 
 def get_weather(city: str) -> dict:
     """Returns the weather in a city."""
@@ -43,7 +52,7 @@ def agent(script: str, name: str = "guide", tools: tuple = ()) -> LlmAgent:
 TOOLS = {
     "backend-tool": (get_weather,),
     "state-change": (add_item,),
-    "client-tool": (AGUIToolset(),),
+    "client-tool": client_tools,
     "confirmation": (FunctionTool(delete_file, require_confirmation=True),),
 }
 
@@ -60,6 +69,7 @@ SETTINGS = {
     "snapshot-off": {"emit_messages_snapshot": False},
     "confirmation": {"emit_interrupt_outcome": True},
 }
+KNOWN = inspect.signature(ADKAgent).parameters  # older releases lack some of them
 
 
 def build() -> FastAPI:
@@ -73,12 +83,13 @@ def build() -> FastAPI:
 
     app = FastAPI(title="p20export harness: adk", lifespan=lifespan)
     for path, adk_agent in agents().items():
+        settings = {"emit_messages_snapshot": True, **SETTINGS.get(path, {})}
         middleware = ADKAgent(
             adk_agent=adk_agent,
             app_name=path.replace("-", "_"),
             user_id="harness",
             use_in_memory_services=True,
-            **{"emit_messages_snapshot": True, **SETTINGS.get(path, {})},
+            **{name: value for name, value in settings.items() if name in KNOWN},
         )
         served.append(middleware)
         add_adk_fastapi_endpoint(app, middleware, path=f"/{path}")
