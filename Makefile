@@ -99,11 +99,13 @@ mutation: ## disable each rule's check in turn, run the vectors, and write the t
 
 HARNESS ?= adk
 HARNESSES := $(patsubst discovery/harness/%/harness.json,%,$(wildcard discovery/harness/*/harness.json))
-VENVS := $(patsubst %/requirements.txt,%/.venv,$(wildcard discovery/harness/*/requirements.txt))
+DRIFT := $(patsubst discovery/drift/%/harness.json,%,$(wildcard discovery/drift/*/harness.json))
+VENVS := $(patsubst %/requirements.txt,%/.venv,$(wildcard discovery/harness/*/requirements.txt discovery/drift/*/requirements.txt))
 MODULES := $(patsubst %/package-lock.json,%/node_modules,$(wildcard discovery/harness/*/package-lock.json))
-.PHONY: $(HARNESSES:%=harness-%)
-$(VENVS:discovery/harness/%/.venv=harness-%): harness-%: discovery/harness/%/.venv/.installed
+.PHONY: $(HARNESSES:%=harness-%) $(DRIFT:%=harness-%)
+$(patsubst discovery/harness/%/.venv,harness-%,$(filter discovery/harness/%,$(VENVS))): harness-%: discovery/harness/%/.venv/.installed
 $(MODULES:discovery/harness/%/node_modules=harness-%): harness-%: discovery/harness/%/node_modules/.installed
+$(DRIFT:%=harness-%): harness-%: discovery/drift/%/.venv/.installed
 $(VENVS:%=%/.installed): %/.venv/.installed: %/requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "make: Python 3.11 or newer is needed for the harness in $* ($(PYTHON) is not; set PYTHON=)" >&2; exit 1; }
 	@rm -rf $*/.venv
@@ -122,6 +124,11 @@ $(MODULES:%=%/.installed): %/node_modules/.installed: %/package-lock.json
 captures: harness-$(HARNESS) ## replace the committed captures of HARNESS (adk) by fresh ones
 	@$(GO) test -count=1 -tags live -run '^TestLive$$' ./cmd/p20export -harness $(HARNESS) -record
 	@$(MAKE) regenerate
+
+.PHONY: discovery-drift
+discovery-drift: $(DRIFT:%=harness-%) ## capture every scenario afresh from older releases of the ADK middleware; RECORD=1 replaces their captures
+	@for name in $(DRIFT); do $(GO) test -race -count=1 -tags live -run '^TestLive$$' -v ./cmd/p20export -harness $$name $(if $(RECORD),-record); done
+	@$(if $(RECORD),$(MAKE) regenerate)
 
 .PHONY: sample
 sample: ## make the sample lane anew from the committed captures

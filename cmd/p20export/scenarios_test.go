@@ -25,36 +25,52 @@ type harness struct {
 	suite    *discovery.Suite
 	expected string // the suite's file
 	captures string // the directory of its committed captures
+	drift    bool   // it runs an older release, and only when asked for by name
 }
 
-// loadHarnesses reads the scenarios and every harness.
+// loadHarnesses reads the scenarios and every harness, those of older releases
+// last.
 func loadHarnesses(t *testing.T) []harness {
 	t.Helper()
 	list, err := discovery.LoadList(scenariosPath)
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := filepath.Glob("../../discovery/harness/*/" + discovery.HarnessName)
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no harness: %v", err)
-	}
 	var all []harness
-	for _, file := range files {
-		dir := filepath.Dir(file)
-		h := harness{list: list, expected: filepath.Join(dir, discovery.ExpectedName)}
-		if h.Harness, err = discovery.LoadHarness(dir); err != nil {
-			t.Fatal(err)
+	for _, place := range []struct {
+		harnesses, captures string
+		drift               bool
+	}{
+		{"../../discovery/harness", "../../discovery/captures", false},
+		{"../../discovery/drift", "../../discovery/drift/captures", true},
+	} {
+		files, err := filepath.Glob(filepath.Join(place.harnesses, "*", discovery.HarnessName))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: no harness: %v", place.harnesses, err)
 		}
-		if h.suite, err = discovery.LoadSuite(h.expected, list); err != nil {
-			t.Fatal(err)
+		for _, file := range files {
+			h := loadHarness(t, filepath.Dir(file), list)
+			h.captures, h.drift = filepath.Join(place.captures, h.Name), place.drift
+			all = append(all, h)
 		}
-		if h.Name != filepath.Base(dir) {
-			t.Errorf("%s: the name is %q", file, h.Name)
-		}
-		h.captures = filepath.Join("../../discovery/captures", h.Name)
-		all = append(all, h)
 	}
 	return all
+}
+
+func loadHarness(t *testing.T, dir string, list *discovery.List) harness {
+	t.Helper()
+	h := harness{list: list, expected: filepath.Join(dir, discovery.ExpectedName)}
+	var err error
+	if h.Harness, err = discovery.LoadHarness(dir); err != nil {
+		t.Fatal(err)
+	}
+	if h.suite, err = discovery.LoadSuite(h.expected, list); err != nil {
+		t.Fatal(err)
+	}
+	if h.Name != filepath.Base(dir) {
+		t.Errorf("%s: the name is %q", dir, h.Name)
+	}
+	return h
 }
 
 // TestCommittedCaptures holds every committed capture against what its harness
