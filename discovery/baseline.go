@@ -83,6 +83,17 @@ func keeping(kept, of int) Keeping {
 	return KeptAll
 }
 
+// Integrations lists what the runs are of, each once.
+func (b *Baseline) Integrations() []Integration {
+	var list []Integration
+	for _, run := range b.Runs {
+		if run.Integration != (Integration{}) && !slices.Contains(list, run.Integration) {
+			list = append(list, run.Integration)
+		}
+	}
+	return list
+}
+
 // NewBaseline takes the shapes of runs. Two captures of one name are an error.
 func NewBaseline(runs []Examination, contract artifact.Profile) (*Baseline, error) {
 	b := &Baseline{Schema: BaselineSchema, Contract: contract, Runs: []Shape{}}

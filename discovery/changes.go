@@ -198,11 +198,11 @@ func (c *changes) projections() {
 // reasons compares two lists by what and where; how often depends on how much
 // was said.
 func (c *changes) reasons(what string, was, now []Reason) {
-	if more := without(now, was); len(more) > 0 {
-		c.say(finding.ReasonsChanged, "%s, which it did not: %s", what, joined(more))
+	for _, r := range without(now, was) {
+		c.say(finding.ReasonsChanged, "%s, which it did not: %s", what, r.place())
 	}
-	if less := without(was, now); len(less) > 0 {
-		c.say(finding.ReasonsChanged, "%s no longer: %s", what, joined(less))
+	for _, r := range without(was, now) {
+		c.say(finding.ReasonsChanged, "%s no longer: %s", what, r.place())
 	}
 }
 
@@ -218,7 +218,7 @@ func without(list, other []Reason) (rest []Reason) {
 func joined(list []Reason) string {
 	var parts []string
 	for _, r := range list {
-		parts = append(parts, r.String())
+		parts = append(parts, r.place())
 	}
 	return strings.Join(parts, ", ")
 }
@@ -261,19 +261,14 @@ func (c *changes) ids(whose string, was, now Keeping) {
 }
 
 func (c *changes) families() {
-	missing := func(list, other []string) string {
-		var names []string
-		for _, name := range list {
-			if !slices.Contains(other, name) {
-				names = append(names, finding.Quote(name))
-			}
+	for _, name := range c.now.Families {
+		if !slices.Contains(c.was.Families, name) {
+			c.say(finding.FamiliesChanged, "the run had no %s and has some", finding.Quote(name))
 		}
-		return strings.Join(names, ", ")
 	}
-	if more := missing(c.now.Families, c.was.Families); more != "" {
-		c.say(finding.FamiliesChanged, "the run has events that it did not have: %s", more)
-	}
-	if less := missing(c.was.Families, c.now.Families); less != "" {
-		c.say(finding.FamiliesChanged, "the run has no longer: %s", less)
+	for _, name := range c.was.Families {
+		if !slices.Contains(c.now.Families, name) {
+			c.say(finding.FamiliesChanged, "the run had %s and has none", finding.Quote(name))
+		}
 	}
 }

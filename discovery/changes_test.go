@@ -78,8 +78,9 @@ func TestChanges(t *testing.T) {
 			`error baseline_projection: emitted-snapshot froze the run and refuses it: snapshot_missing`,
 			`error baseline_projection: emitted-snapshot-text froze the run and refuses it: snapshot_missing`,
 			`error baseline_projection: folded-stream refused the run (snapshot_present MESSAGES_SNAPSHOT) and freezes it`,
-			`info baseline_families: the run has events that it did not have: "RUN_ERROR"`,
-			`info baseline_families: the run has no longer: "MESSAGES_SNAPSHOT", "RUN_FINISHED"`,
+			`info baseline_families: the run had no "RUN_ERROR" and has some`,
+			`info baseline_families: the run had "MESSAGES_SNAPSHOT" and has none`,
+			`info baseline_families: the run had "RUN_FINISHED" and has none`,
 		}},
 		{"two snapshots where one was", base, []string{started, snapshot, message, snapshot, finished}, []string{
 			`error baseline_snapshots: the run had 1 MESSAGES_SNAPSHOT and has 2`,

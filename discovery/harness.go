@@ -35,6 +35,9 @@ type Integration struct {
 	Version string `json:"version"`
 }
 
+// String is the name and the version.
+func (i Integration) String() string { return strings.TrimSpace(i.Name + " " + i.Version) }
+
 // LoadHarness reads a harness's description strictly.
 func LoadHarness(dir string) (*Harness, error) {
 	h := Harness{dir: dir}

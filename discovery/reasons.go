@@ -22,14 +22,15 @@ type Reason struct {
 
 // String is "code EVENT/pointer", and how often where that is not once.
 func (r Reason) String() string {
-	s := string(r.Code)
-	if where := r.Event + string(r.Pointer); where != "" {
-		s += " " + where
-	}
 	if r.Count > 1 {
-		s += fmt.Sprintf(" ×%d", r.Count)
+		return fmt.Sprintf("%s ×%d", r.place(), r.Count)
 	}
-	return s
+	return r.place()
+}
+
+// place is what and where, however often.
+func (r Reason) place() string {
+	return strings.TrimSpace(string(r.Code) + " " + r.Event + string(r.Pointer))
 }
 
 // reasons gathers the errors among findings.

@@ -38,6 +38,9 @@ it says that something changed that affects the contract: a run, its terminal
 event, its snapshots, what a projection makes of it, a key that the artifact
 takes, its source of times. Other changes are listed and do not count.
 
+With --baseline the text says what changed, each change once with the runs it
+is in; --format json has everything.
+
 A baseline is what --write-baseline wrote: the shape of every run, without ids,
 times and texts, to be kept beside the integration's code. Runs are known by
 their capture's name and their number in it. --write-baseline replaces the file,
@@ -81,7 +84,7 @@ once every capture is read, and nothing when interrupted.
 			runs = base.Compare(runs)
 		}
 		p := newPrinter(cmd.OutOrStdout())
-		p.compared(runs, *f)
+		p.compared(base, runs, *f)
 		worst := statusOfRuns(runs)
 		if write == "" {
 			return p.close(worst.err())

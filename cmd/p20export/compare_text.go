@@ -6,18 +6,22 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/discovery"
-	"github.com/p20export/p20export/internal/finding"
 	"github.com/p20export/p20export/project/freeze"
 )
 
-// compared writes what a comparison found.
-func (p *printer) compared(runs []discovery.Examination, f format) {
+// compared writes what a comparison found: as text with a baseline what changed,
+// else what each run shows.
+func (p *printer) compared(base *discovery.Baseline, runs []discovery.Examination, f format) {
 	switch f {
 	case formatJSON:
 		for _, run := range runs {
 			p.json(run)
 		}
 	case formatText:
+		if base != nil {
+			p.changed(base, runs)
+			return
+		}
 		for _, run := range runs {
 			p.examined(run)
 		}
@@ -49,45 +53,33 @@ func resultOfRun(run discovery.Examination) result {
 
 var runColour = map[discovery.Verdict]string{discovery.Exact: green, discovery.Reduced: green, discovery.Chosen: yellow, discovery.Built: yellow}
 
-func (p *printer) examined(e discovery.Examination) {
-	colour := runColour[e.Verdict]
+// runVerdict returns a run's verdict in its colour, padded to a column.
+func (p *printer) runVerdict(v discovery.Verdict) painted {
+	colour := runColour[v]
 	if colour == "" {
 		colour = red
 	}
+	return p.paint(colour, fmt.Sprintf("%-8s", v))
+}
+
+func (p *printer) examined(e discovery.Examination) {
 	var more string
 	if e.Run != nil {
 		more = fmt.Sprintf("  run %d", *e.Run)
 	}
-	if e.Integration.Name != "" {
-		more += "  (" + strings.TrimSpace(e.Integration.Name+" "+e.Integration.Version) + ")"
+	if e.Integration != (discovery.Integration{}) {
+		more += "  (" + e.Integration.String() + ")"
 	}
-	p.line("%s %s%s", p.paint(colour, fmt.Sprintf("%-8s", e.Verdict)), e.Capture, more)
+	p.line("%s %s%s", p.runVerdict(e.Verdict), e.Capture, more)
 	if e.Verdict != discovery.Failed {
 		for _, made := range e.Projections {
 			p.projection(made)
 		}
 	}
-	if e.Run != nil && e.Verdict != discovery.Missing {
+	if e.Run != nil {
 		p.shown(e)
 	}
 	p.findings(e.Findings)
-	if e.Changes != nil && e.Verdict != discovery.Failed {
-		affecting := 0
-		for _, c := range e.Changes {
-			if c.Severity == finding.Error {
-				affecting++
-			}
-		}
-		switch {
-		case len(e.Changes) == 0:
-			p.line("  changes   none since the baseline")
-		case affecting == 0:
-			p.line("  changes   %d since the baseline, none of which affects the contract", len(e.Changes))
-		default:
-			p.line("  changes   %d since the baseline, %d affecting the contract", len(e.Changes), affecting)
-		}
-		p.findings(e.Changes)
-	}
 }
 
 func (p *printer) projection(made discovery.Projection) {
