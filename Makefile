@@ -130,6 +130,14 @@ discovery-drift: $(DRIFT:%=harness-%) ## capture every scenario afresh from olde
 	@for name in $(DRIFT); do $(GO) test -race -count=1 -tags live -run '^TestLive$$' -v ./cmd/p20export -harness $$name $(if $(RECORD),-record); done
 	@$(if $(RECORD),$(MAKE) regenerate)
 
+.PHONY: discovery
+discovery: $(HARNESSES:%=harness-%) ## install every harness, capture every scenario afresh, and compare the structure with the committed captures
+	@for name in $(HARNESSES); do $(GO) test -count=1 -tags live -run '^TestLive$$' -v ./cmd/p20export -harness $$name; done
+
+.PHONY: gate
+gate: ## make discovery/GATE.md and FIELD_PRESENCE.md anew from the committed captures
+	@$(GO) run ./discovery/generate
+
 .PHONY: sample
 sample: ## make the sample lane anew from the committed captures
 	@$(GO) test -count=1 ./cmd/p20export -run '^TestSample$$' -update
@@ -156,6 +164,7 @@ vectors: ## write the conformance vectors and the tables of docs/contract.md ane
 .PHONY: regenerate
 regenerate: ## rewrite the sample lane, the schemas and every file that tests compare with
 	@$(GO) test -count=1 ./cmd/p20export -run '^TestCommittedCaptures$$' -update
+	@$(MAKE) gate
 	@$(MAKE) sample
 	@$(MAKE) schema
 	@$(MAKE) vectors

@@ -3,6 +3,7 @@ package discovery
 import (
 	"context"
 	"path/filepath"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -52,6 +53,7 @@ type Examination struct {
 	// the run.
 	Events   []project.Part    `json:"events"`
 	Sizes    *Sizes            `json:"sizes"`
+	Texts    *Texts            `json:"texts"`
 	Findings []finding.Finding `json:"findings"`
 	// Changes are those since a baseline; absent where none was compared with.
 	Changes []finding.Finding `json:"changes,omitzero"`
@@ -114,6 +116,14 @@ type Sizes struct {
 	// Artifact is the canonical artifact, Compact the same without white space.
 	Artifact int `json:"artifact_bytes"`
 	Compact  int `json:"artifact_compact_bytes"`
+}
+
+// Texts measures the contents of an artifact's messages, in code points.
+type Texts struct {
+	Messages int `json:"messages"`
+	Longest  int `json:"longest"`
+	// PastAssay counts those longer than today's Assay mapping takes.
+	PastAssay int `json:"past_assay"`
 }
 
 // Times says what labels a run's times can have.
@@ -201,7 +211,7 @@ func unexamined(path string, contract artifact.Profile, err error) Examination {
 // refuse takes back what was made of a run: the capture as a whole is no
 // evidence.
 func (e *Examination) refuse(why []finding.Finding) {
-	e.Verdict, e.Events, e.Sizes = Refused, []project.Part{}, nil
+	e.Verdict, e.Events, e.Sizes, e.Texts = Refused, []project.Part{}, nil, nil
 	for i := range e.Projections {
 		p := &e.Projections[i]
 		*p = Projection{Name: p.Name, Verdict: freeze.Refused, Reasons: reasons(why, nil)}
@@ -312,6 +322,14 @@ func (e *Examination) freeze(run *envelope.Run, out *project.Output) {
 		panic(err) // canonical bytes are JSON
 	}
 	e.Events = out.Parts
+	e.Texts = &Texts{Messages: len(out.Artifact.Messages)}
+	for _, m := range out.Artifact.Messages {
+		n := utf8.RuneCountInString(artifact.Trim(m.Content))
+		e.Texts.Longest = max(e.Texts.Longest, n)
+		if n > artifact.Assay.Limits().Content {
+			e.Texts.PastAssay++
+		}
+	}
 	e.Sizes = &Sizes{Run: run.Bytes, Envelope: len(out.Envelope), Artifact: len(out.Bytes), Compact: len(compact)}
 }
 

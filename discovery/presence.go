@@ -19,6 +19,9 @@ type Presence struct {
 	As string `json:"as,omitzero"`
 }
 
+// Place is the field's event, role and name.
+func (p Presence) Place() string { return Field{Event: p.Event, Role: p.Role, Name: p.Name}.Place() }
+
 // Presences counts the fields of runs, in the order of the envelope's events.
 func Presences(runs []Examination) []Presence {
 	type event struct{ name, role string }

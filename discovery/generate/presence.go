@@ -1,0 +1,71 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/p20export/p20export/discovery"
+)
+
+const presenceHead = `# Field presence
+
+Which keys the events of the bounded envelope have, in how many runs of each integration, by the committed captures. %s makes this page anew, and %s fails when it is out of date.
+
+A cell is *n of m*: n runs have the key, of m that have such an event or, for a key of messages, a snapshot with a message of that role; empty where none has. *Surfaced* counts the runs with the key in the bounded envelope that lies beside the artifact for reviewers (where there are several snapshots, with the last chosen); *reduced* those whose artifact has it, and as what. All others have it left out. Null or blank values are counted as present, with their number behind.
+
+`
+
+// fieldPresence writes FIELD_PRESENCE.md.
+func fieldPresence(lanes []lane) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, presenceHead, "`make gate`", "`make test`")
+	var all []discovery.Examination
+	of := make([]map[string]discovery.Presence, len(lanes))
+	for i, l := range lanes {
+		all = append(all, l.runs...)
+		of[i] = make(map[string]discovery.Presence)
+		for _, p := range discovery.Presences(l.runs) {
+			of[i][p.Place()] = p
+		}
+	}
+	event := ""
+	for _, p := range discovery.Presences(all) {
+		if p.Event != event {
+			if event != "" {
+				b.WriteString("\n")
+			}
+			event = p.Event
+			fmt.Fprintf(&b, "## %s\n| key |", event)
+			for _, l := range lanes {
+				fmt.Fprintf(&b, " %s |", l.Name)
+			}
+			fmt.Fprintf(&b, " surfaced | reduced |\n|---|%s---|---|\n", strings.Repeat("---|", len(lanes)))
+		}
+		name := "`" + p.Name + "`"
+		if p.Role != "" {
+			name = p.Role + ": " + name
+		}
+		fmt.Fprintf(&b, "| %s |", name)
+		for i := range lanes {
+			fmt.Fprintf(&b, " %s |", cell(of[i][p.Place()]))
+		}
+		as := "no"
+		if p.As != "" {
+			as = fmt.Sprintf("%d as `%s`", p.Reduced, p.As)
+		}
+		fmt.Fprintf(&b, " %d | %s |\n", p.Surfaced, as)
+	}
+	return b.Bytes()
+}
+
+func cell(p discovery.Presence) string {
+	if p.Emitted == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%d of %d", p.Emitted, p.Of)
+	if p.Empty > 0 {
+		text += fmt.Sprintf(" (%d empty)", p.Empty)
+	}
+	return text
+}
