@@ -2,6 +2,8 @@ module github.com/p20export/p20export
 
 go 1.26.0
 
+ignore ./discovery/harness/copilotkit/node_modules
+
 require (
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
 	github.com/google/go-cmp v0.7.0
