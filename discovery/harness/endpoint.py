@@ -25,6 +25,8 @@ def choose(request: dict[str, Any], scripts: dict[str, Script]) -> Turn:
     if script is None:
         raise ScriptedFailure(f"no script is called {request.get('model')!r}")
     wanting = sum(message.get("role") in ("user", "tool") for message in request.get("messages", []))
+    if not wanting:
+        raise ScriptedFailure("no message wants an answer")
     return turn(script, wanting - 1)
 
 
