@@ -19,15 +19,16 @@ from typing import Any
 from script import SCRIPTS, Call, Fail, Say, Script, ScriptedFailure, Think, Turn, Wait, turn
 
 
-def choose(request: dict[str, Any], scripts: dict[str, Script]) -> Turn:
-    """The turn the request asks for: one for each message that wants an answer."""
-    script = scripts.get(request.get("model", ""))
+def choose(request: dict[str, Any], scripts: dict[str, Script]) -> tuple[str, Turn]:
+    """An id of the answer, and the turn the request asks for: one for each message that wants an answer."""
+    name = request.get("model", "")
+    script = scripts.get(name)
     if script is None:
-        raise ScriptedFailure(f"no script is called {request.get('model')!r}")
+        raise ScriptedFailure(f"no script is called {name!r}")
     wanting = sum(message.get("role") in ("user", "tool") for message in request.get("messages", []))
     if not wanting:
         raise ScriptedFailure("no message wants an answer")
-    return turn(script, wanting - 1)
+    return f"chatcmpl-{name}-{wanting}", turn(script, wanting - 1)
 
 
 def deltas(steps: Turn) -> Iterator[dict[str, Any]]:
@@ -83,18 +84,18 @@ class Handler(BaseHTTPRequestHandler):
         if self.path != "/v1/chat/completions":
             return self._json(404, {"error": {"message": f"{self.path} is not served", "type": "not_found"}})
         try:
-            steps = choose(request, self.scripts)
+            id, steps = choose(request, self.scripts)
             if request.get("stream"):
-                return self._stream(request["model"], steps)
+                return self._stream(id, request["model"], steps)
             answer = message(steps)
         except ScriptedFailure as failure:
             return self._json(400, {"error": {"message": str(failure), "type": "scripted"}})
         finish = "tool_calls" if "tool_calls" in answer else "stop"
         choice = {"index": 0, "message": answer, "finish_reason": finish}
         usage = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
-        self._json(200, _envelope("chat.completion", request["model"], [choice]) | {"usage": usage})
+        self._json(200, _envelope("chat.completion", id, request["model"], [choice]) | {"usage": usage})
 
-    def _stream(self, model: str, steps: Turn) -> None:
+    def _stream(self, id: str, model: str, steps: Turn) -> None:
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Connection", "close")
@@ -105,15 +106,19 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(f"data: {json.dumps(data)}\n\n".encode())
             self.wfile.flush()
 
+        def chunk(delta: dict[str, Any], finish: str | None = None) -> None:
+            choice = {"index": 0, "delta": delta, "finish_reason": finish}
+            send(_envelope("chat.completion.chunk", id, model, [choice]))
+
         try:
             finish = "stop"
             for delta in deltas(steps):
                 if "tool_calls" in delta:
                     finish = "tool_calls"
-                send(_envelope("chat.completion.chunk", model, [{"index": 0, "delta": delta, "finish_reason": None}]))
+                chunk(delta)
         except ScriptedFailure as failure:
             return send({"error": {"message": str(failure), "type": "scripted", "code": None, "param": None}})
-        send(_envelope("chat.completion.chunk", model, [{"index": 0, "delta": {}, "finish_reason": finish}]))
+        chunk({}, finish)
         self.wfile.write(b"data: [DONE]\n\n")
 
     def _json(self, status: int, value: Any) -> None:
@@ -128,8 +133,8 @@ class Handler(BaseHTTPRequestHandler):
         """Says nothing: the log is the harness's."""
 
 
-def _envelope(kind: str, model: str, choices: list[dict[str, Any]]) -> dict[str, Any]:
-    return {"id": f"chatcmpl-{model}", "object": kind, "created": 1767225600, "model": model, "choices": choices}
+def _envelope(kind: str, id: str, model: str, choices: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"id": id, "object": kind, "created": 1767225600, "model": model, "choices": choices}
 
 
 def start(scripts: dict[str, Script] = SCRIPTS) -> str:
