@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/envelope"
@@ -228,4 +229,35 @@ func need(list *[]Need, reasons []Reason, run string) {
 		}
 		(*list)[at].Runs = append((*list)[at].Runs, run)
 	}
+}
+
+// Advice says what a change would be, in a few words.
+func (n Need) Advice() string {
+	key := string(n.Pointer[strings.LastIndexByte(string(n.Pointer), '/')+1:])
+	switch n.Code {
+	case finding.SnapshotMissing:
+		return "emit a MESSAGES_SNAPSHOT"
+	case finding.SnapshotSeveral:
+		return "emit one MESSAGES_SNAPSHOT, not several"
+	case finding.TerminalSeveral:
+		return "end the run with one terminal event"
+	case finding.EventsAfterTerminal:
+		return "send nothing after the terminal event"
+	case finding.RunNotTerminated:
+		return "end the run with a terminal event"
+	case finding.KeyOutsideSubset:
+		return "no `" + key + "` on messages"
+	case finding.RoleOutsideSubset:
+		return "no messages of other roles"
+	case finding.ContentMissing:
+		return "`content` on every message"
+	case finding.ContentBlank:
+		return "no blank `content`"
+	case finding.ContentNotText:
+		return "`content` as text"
+	case finding.ValueNull, finding.ValueBlank:
+		return "no `" + key + "` that is null or blank"
+	}
+	about, _ := finding.Describe(n.Code)
+	return "mend: " + about.Meaning
 }

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/p20export/p20export/discovery"
+	"github.com/p20export/p20export/internal/finding"
+)
+
+// gateRow is the last row of a command that answers the discovery gate.
+type gateRow struct {
+	Gate discovery.Gate `json:"gate"`
+}
+
+// gate writes the answer to the discovery gate (P20 §14.3).
+func (p *printer) gate(g discovery.Gate) {
+	if g.Met {
+		p.line("%s", p.paint(green, "These captures meet the discovery gate (P20 §14.3)."))
+	} else {
+		p.line("%s", p.paint(yellow, "These captures do not meet the discovery gate (P20 §14.3)."))
+	}
+	for _, a := range g.Answers {
+		p.line("  %s", a.Question)
+		p.line("    %s", painted(finding.Printable(a.Text)))
+		for _, e := range a.Evidence {
+			p.line("    %s, bytes %s to %s: %s", e.File, grouped(e.Offset), grouped(e.Offset+e.Bytes-1), e.Part)
+		}
+	}
+	for _, s := range g.Standings {
+		p.needs("for an artifact of an emitted snapshot", s.Blocks)
+		p.needs("to need no reduction", s.Richer)
+	}
+}
+
+// needs says what runs would have to change, and for what.
+func (p *printer) needs(what string, list []discovery.Need) {
+	if len(list) == 0 {
+		return
+	}
+	p.line("  %s:", what)
+	for _, n := range list {
+		p.line("    %s (%s)", n.Advice(), strings.Join(n.Runs, ", "))
+	}
+}
