@@ -9,8 +9,11 @@ package discovery
 import (
 	"bytes"
 	"fmt"
+	"net/url"
 	"os"
+	"path"
 	"regexp"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -51,9 +54,10 @@ type Expected struct {
 // Scenario is one request.
 type Scenario struct {
 	Name  string `json:"name"`
-	About string `json:"about"`
-	// Path is where the request is posted to, below the harness's address.
-	Path    string         `json:"path"`
+	About string `json:"about,omitzero"`
+	// Path is where the request is posted to, below the endpoint's address;
+	// without one it is that address.
+	Path    string         `json:"path,omitzero"`
 	Request jsontext.Value `json:"request"`
 }
 
@@ -120,8 +124,22 @@ func LoadList(path string) (*List, error) {
 			return nil, fmt.Errorf("%s: scenario name %q is not plain or stands twice", path, s.Name)
 		}
 		seen[s.Name] = true
+		if s.Path != "" && !plainPath(s.Path) {
+			return nil, fmt.Errorf("%s: scenario %q: the path %q is not plain, such as /agent", path, s.Name, s.Path)
+		}
+		if len(s.Request) == 0 {
+			return nil, fmt.Errorf("%s: scenario %q has no request", path, s.Name)
+		}
 	}
 	return &l, nil
+}
+
+// plainPath reports whether a path stays what it is when it is put below
+// another.
+func plainPath(p string) bool {
+	clean := path.Clean(p)
+	_, err := url.PathUnescape(p)
+	return err == nil && p[0] == '/' && !strings.ContainsAny(p, "?#") && (p == clean || p == clean+"/")
 }
 
 // LoadSuite reads the file of a harness strictly and holds it against the list.
