@@ -1,18 +1,16 @@
 package discovery
 
 import (
-	"bufio"
 	"bytes"
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
+	"net/url"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/p20export/p20export/internal/finding"
 )
 
 // HarnessName is the file that describes a harness, in its directory.
@@ -26,7 +24,8 @@ type Harness struct {
 	// connections it prints one line, "listening on URL"; SIGTERM ends it.
 	Command []string `json:"command"`
 
-	dir string
+	dir               string
+	startLimit, grace time.Duration
 }
 
 // Integration is the package whose endpoint the harness runs.
@@ -40,13 +39,16 @@ func (i Integration) String() string { return strings.TrimSpace(i.Name + " " + i
 
 // LoadHarness reads a harness's description strictly.
 func LoadHarness(dir string) (*Harness, error) {
-	h := Harness{dir: dir}
+	h := Harness{dir: dir, startLimit: startLimit, grace: grace}
 	path := filepath.Join(dir, HarnessName)
 	if err := load(path, &h); err != nil {
 		return nil, err
 	}
 	if !plainName.MatchString(h.Name) {
 		return nil, fmt.Errorf("%s: name %q is not plain: lower-case letters, digits and single dashes or dots", path, h.Name)
+	}
+	if h.Integration.Name == "" || h.Integration.Version == "" {
+		return nil, fmt.Errorf("%s: the integration has no name or no version", path)
 	}
 	if len(h.Command) == 0 {
 		return nil, fmt.Errorf("%s: no command", path)
@@ -66,13 +68,18 @@ const (
 type Server struct {
 	URL string
 
-	cmd *exec.Cmd
-	end context.CancelCauseFunc
-	log tail
+	cmd   *exec.Cmd
+	end   context.CancelFunc
+	said  firstLine
+	ended chan struct{}
+	log   tail
 }
 
-// Start starts a harness and waits until it accepts connections. The server
-// ends with the context, and with Stop at the latest.
+// Start starts a harness and waits until it accepts connections, or ctx ends.
+// From then on the server lives until Stop, so that what is captured when ctx
+// ends is not cut off by the server's end. Where the system has process groups
+// it gets one of its own: Ctrl-C on a terminal does not reach it, and Stop
+// reaches what it started.
 func (h *Harness) Start(ctx context.Context) (*Server, error) {
 	name := h.Command[0]
 	if strings.ContainsRune(name, '/') && !filepath.IsAbs(name) {
@@ -82,46 +89,91 @@ func (h *Harness) Start(ctx context.Context) (*Server, error) {
 		}
 		name = abs
 	}
-	ctx, end := context.WithCancelCause(ctx)
-	s := &Server{cmd: exec.CommandContext(ctx, name, h.Command[1:]...), end: end}
-	s.cmd.Dir, s.cmd.Stderr = h.dir, &s.log
-	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(syscall.SIGTERM) }
-	s.cmd.WaitDelay = grace
-	out, err := s.cmd.StdoutPipe()
-	if err != nil {
-		end(err)
-		return nil, err
-	}
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	s := &Server{cmd: exec.CommandContext(life, name, h.Command[1:]...), end: end, ended: make(chan struct{})}
+	s.said.line = make(chan string, 1)
+	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = h.dir, &s.said, &s.log
+	s.cmd.WaitDelay = h.grace
+	setGroup(s.cmd)
 	if err := s.cmd.Start(); err != nil {
-		end(err)
-		return nil, fmt.Errorf("harness %s does not start; is it installed? %w", h.Name, err)
+		end()
+		return nil, fmt.Errorf("%s does not start; is it installed? %w", h.Name, err)
 	}
-	late := time.AfterFunc(startLimit, func() { end(fmt.Errorf("it did not say so within %s", startLimit)) })
-	defer late.Stop()
-	reader := bufio.NewReader(io.LimitReader(out, tailBytes))
-	line, err := reader.ReadString('\n')
-	url, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
-	if !ok {
-		cause := context.Cause(ctx)
+	go func() {
+		_ = s.cmd.Wait()
+		killGroup(s.cmd)
+		close(s.ended)
+	}()
+	err := s.listening(ctx, h.startLimit)
+	if err != nil {
 		s.Stop()
-		return nil, fmt.Errorf("harness %s does not say where it listens: %w\n%s", h.Name, cmp.Or(cause, err, errNotListening), s.Log())
+		return nil, fmt.Errorf("%s: %w\n%s", h.Name, err, s.Log())
 	}
-	s.URL = url
-	go io.Copy(io.Discard, out) // lest a server that goes on printing waits for a reader
 	return s, nil
 }
 
-var errNotListening = errors.New(`the first line of its output is not "listening on URL"`)
-
-// Stop ends the server and waits for its end.
-func (s *Server) Stop() {
-	s.end(context.Canceled)
-	_ = s.cmd.Wait()
+// listening waits for the line that says where the server listens.
+func (s *Server) listening(ctx context.Context, limit time.Duration) error {
+	late := time.NewTimer(limit)
+	defer late.Stop()
+	select {
+	case line := <-s.said.line:
+		return s.listensOn(line)
+	case <-s.ended:
+		select {
+		case line := <-s.said.line:
+			return s.listensOn(line)
+		default:
+			return fmt.Errorf("it ended before it said where it listens: %s", s.cmd.ProcessState)
+		}
+	case <-late.C:
+		return fmt.Errorf("it did not say where it listens within %s", limit)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
-// Log returns the end of what the server wrote to its standard error. It is
-// complete after Stop.
+func (s *Server) listensOn(line string) error {
+	at, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
+	u, err := url.Parse(at)
+	if !ok || err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return fmt.Errorf(`the first line of its output is %s, not "listening on URL"`, finding.Quote(line))
+	}
+	s.URL = at
+	return nil
+}
+
+// Stop ends the server and waits for its end. It may be called again.
+func (s *Server) Stop() {
+	s.end()
+	<-s.ended
+}
+
+// Log returns the end of what the server wrote to its standard error. It is for
+// after Stop.
 func (s *Server) Log() string { return s.log.String() }
+
+// firstLine takes a server's output and passes its first line on, or what stands
+// for one when it is longer than lineBytes. The rest is read over.
+type firstLine struct {
+	held   []byte
+	passed bool
+	line   chan string // of capacity 1
+}
+
+const lineBytes = 4 << 10
+
+func (f *firstLine) Write(p []byte) (int, error) {
+	if f.passed {
+		return len(p), nil
+	}
+	f.held = append(f.held, p[:min(len(p), lineBytes)]...)
+	line, _, whole := bytes.Cut(f.held, []byte("\n"))
+	if f.passed = whole || len(f.held) >= lineBytes; f.passed {
+		f.line <- string(line)
+	}
+	return len(p), nil
+}
 
 // tail keeps the end of what is written to it.
 type tail struct{ kept []byte }
