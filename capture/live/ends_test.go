@@ -134,6 +134,9 @@ func TestRecordNoServer(t *testing.T) {
 	listener.Close()
 	_, _, err = record(t, t.Context(), settings("http://alice:hunter2@"+address+"/run?k=querykey#fragment-part"))
 	mustFail(t, err, "POST http://"+address+"/run: ")
+	if !errors.Is(err, ErrUnreachable) {
+		t.Errorf("%v is not ErrUnreachable", err)
+	}
 
 	// Certificates are checked.
 	tls := httptest.NewUnstartedServer(answer(200, "text/event-stream", twoEvents))
@@ -142,6 +145,9 @@ func TestRecordNoServer(t *testing.T) {
 	defer tls.Close()
 	_, _, err = record(t, t.Context(), settings(tls.URL+"/?k=querykey"))
 	mustFail(t, err, "POST "+tls.URL+"/: ")
+	if errors.Is(err, ErrUnreachable) {
+		t.Errorf("%v is ErrUnreachable", err)
+	}
 
 	// Something that speaks no HTTP.
 	raw, err := net.Listen("tcp", "127.0.0.1:0")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -61,6 +62,18 @@ type Result struct {
 
 var errTimeout = errors.New("the time limit was reached")
 
+// ErrUnreachable is matched by the error of a request for which no connection
+// came about.
+var ErrUnreachable = errors.New("no connection")
+
+// unreachable is the finding about such a request.
+type unreachable struct{ finding.Finding }
+
+func (u unreachable) Unwrap() error { return u.Finding }
+
+// Is implements errors.Is.
+func (unreachable) Is(target error) bool { return target == ErrUnreachable }
+
 // Record sends one POST request and keeps the response in the directory dir,
 // which must not exist yet or be empty. The directory is made when the response
 // headers are there.
@@ -71,7 +84,8 @@ var errTimeout = errors.New("the time limit was reached")
 // limit (an error) or a cancelled ctx (a warning), and what the framing shows.
 //
 // An error means that there is no closed capture. Without a response nothing is
-// left on disk: the error is a finding http_failed, or the cause of ctx's end. A
+// left on disk: the error is a finding http_failed (which matches ErrUnreachable when
+// nothing accepted the connection), or the cause of ctx's end. A
 // directory that is not vacant gives an error that matches fs.ErrExist, before
 // anything is sent, as are labels that cannot be written and a directory that
 // cannot be made.
@@ -106,6 +120,10 @@ func Record(ctx context.Context, dir string, s Settings) (Result, error) {
 		}
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
+		}
+		var dialed *net.OpError
+		if errors.As(err, &dialed) && (dialed.Op == "dial" || dialed.Op == "proxyconnect") {
+			return Result{}, unreachable{failed(target, err)}
 		}
 		return Result{}, failed(target, err)
 	}
