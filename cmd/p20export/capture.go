@@ -6,10 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/http"
-	"net/url"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,19 +18,13 @@ import (
 	"github.com/p20export/p20export/project/freeze"
 )
 
-// maxInput bounds a request body, as reading a capture does, and maxHeader a
-// header's value in a file.
-const (
-	maxInput  = 64 << 20
-	maxHeader = 64 << 10
-)
+// maxInput bounds a request body, as reading a capture does.
+const maxInput = 64 << 20
 
 type captureFlags struct {
-	out, from, input, framing string
-	headers, labels           []string
-	timeout                   time.Duration
-	maxBytes                  int64
-	format                    *format
+	out, from, input string
+	exchange         exchange
+	format           *format
 }
 
 // captureRow is what became of a capture.
@@ -81,42 +72,33 @@ an environment variable, so that no secret stands on the command line:
 	flags.StringVarP(&fl.out, "output", "o", "", "directory of the capture; must not exist or be empty (required)")
 	flags.StringVar(&fl.from, "from", "", "import this file instead of asking an endpoint; - is standard input")
 	flags.StringVar(&fl.input, "input", "", "request body, an AG-UI run input as JSON; - is standard input")
-	flags.StringVar(&fl.framing, "framing", "", "how the response is framed, instead of telling: sse, ndjson or json")
-	flags.StringArrayVar(&fl.headers, "header", nil, "request header 'Name: @file' or 'Name: $VARIABLE' (repeatable)")
-	flags.StringArrayVar(&fl.labels, "label", nil, "label key=value kept in the manifest (repeatable)")
-	flags.DurationVar(&fl.timeout, "timeout", 0, "end the capture after this long, as in 90s or 5m (default: no limit)")
-	flags.Int64Var(&fl.maxBytes, "max-bytes", 0, "end the capture after this many bytes of the response or file (default: no limit)")
+	fl.exchange.addFlags(cmd)
 	fl.format = addFormat(cmd)
 	if err := cmd.MarkFlagRequired("output"); err != nil {
 		panic(err)
 	}
-	complete(cmd, "framing", string(capture.SSE), string(capture.NDJSON), string(capture.JSON))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return fl.run(cmd, args) }
 	return cmd
 }
 
 func (fl *captureFlags) run(cmd *cobra.Command, args []string) error {
-	labels, framing, err := fl.check(args)
+	settings, err := fl.check(args)
 	if err != nil {
 		return err
 	}
 	p := newPrinter(cmd.OutOrStdout())
 	row := captureRow{Capture: fl.out, Verdict: captured, Findings: []finding.Finding{}}
 	if fl.from != "" {
-		fl.importFile(cmd.Context(), &row, labels, framing)
+		fl.importFile(cmd.Context(), &row, settings)
 	} else {
-		header, err := readHeaders(cmd.Context(), fl.headers)
-		if err != nil {
+		if settings.Header, err = readHeaders(cmd.Context(), fl.exchange.headers); err != nil {
 			return err
 		}
-		body, err := readInput(cmd.Context(), fl.input)
-		if err != nil {
+		settings.URL = args[0]
+		if settings.Body, err = readInput(cmd.Context(), fl.input); err != nil {
 			row.fail(err)
 		} else {
-			fl.record(cmd, &row, live.Settings{
-				URL: args[0], Body: body, Header: header, Timeout: fl.timeout, MaxBytes: fl.maxBytes,
-				Framing: framing, Labels: labels, Tool: capture.Tool(tool()),
-			})
+			fl.record(cmd, &row, settings)
 		}
 	}
 	if row.Verdict == captured && row.Events != nil && *row.Events == 0 {
@@ -135,45 +117,23 @@ func (fl *captureFlags) run(cmd *cobra.Command, args []string) error {
 }
 
 // check reads the flags that need reading.
-func (fl *captureFlags) check(args []string) (map[string]string, capture.Framing, error) {
+func (fl *captureFlags) check(args []string) (live.Settings, error) {
 	switch {
 	case fl.from == "" && len(args) == 0:
-		return nil, "", errors.New("give the URL of an endpoint, or --from FILE")
+		return live.Settings{}, errors.New("give the URL of an endpoint, or --from FILE")
 	case fl.from != "" && len(args) > 0:
-		return nil, "", errors.New("give either a URL or --from, not both")
+		return live.Settings{}, errors.New("give either a URL or --from, not both")
 	case fl.from == "" && fl.input == "":
-		return nil, "", errors.New("--input is missing: the run input to post, as JSON")
-	case fl.from != "" && (fl.input != "" || fl.headers != nil || fl.timeout != 0):
-		return nil, "", errors.New("--input, --header and --timeout are for an endpoint; they do not go with --from")
+		return live.Settings{}, errors.New("--input is missing: the run input to post, as JSON")
+	case fl.from != "" && (fl.input != "" || fl.exchange.headers != nil || fl.exchange.timeout != 0):
+		return live.Settings{}, errors.New("--input, --header and --timeout are for an endpoint; they do not go with --from")
 	case fl.from == "" && !isEndpoint(args[0]):
-		return nil, "", fmt.Errorf("%s is no URL of an endpoint, such as http://127.0.0.1:8011/", finding.Quote(args[0]))
-	case fl.timeout < 0 || fl.maxBytes < 0:
-		return nil, "", errors.New("--timeout and --max-bytes cannot be negative")
+		return live.Settings{}, fmt.Errorf("%s is no URL of an endpoint, such as http://127.0.0.1:8011/", finding.Quote(args[0]))
 	}
-	var framing capture.Framing
-	if fl.framing != "" {
-		var err error
-		if framing, err = capture.ParseFraming(fl.framing); err != nil {
-			return nil, "", err
-		}
-	}
-	labels := make(map[string]string, len(fl.labels))
-	for _, l := range fl.labels {
-		key, value, ok := strings.Cut(l, "=")
-		if _, twice := labels[key]; !ok || key == "" || twice {
-			return nil, "", fmt.Errorf("--label %s is not key=value with a key of its own", finding.Quote(l))
-		}
-		labels[key] = value
-	}
-	return labels, framing, nil
+	return fl.exchange.settings()
 }
 
-func isEndpoint(s string) bool {
-	u, err := url.Parse(s)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
-}
-
-func (fl *captureFlags) importFile(ctx context.Context, row *captureRow, labels map[string]string, framing capture.Framing) {
+func (fl *captureFlags) importFile(ctx context.Context, row *captureRow, s live.Settings) {
 	var r io.Reader = os.Stdin
 	if fl.from != "-" {
 		f, err := capture.OpenFile(ctx, fl.from)
@@ -184,11 +144,11 @@ func (fl *captureFlags) importFile(ctx context.Context, row *captureRow, labels 
 		defer f.Close()
 		r = f
 	}
-	m, count, err := capture.Import(ctx, r, fl.out, capture.Settings{Framing: framing, StartedAt: time.Now(), Labels: labels, Tool: capture.Tool(tool()), MaxBytes: fl.maxBytes})
+	m, count, err := capture.Import(ctx, r, fl.out, capture.Settings{Framing: s.Framing, StartedAt: time.Now(), Labels: s.Labels, Tool: s.Tool, MaxBytes: s.MaxBytes})
 	if m != nil {
 		if m.End == capture.EndLimit {
 			row.Verdict = freeze.Failed
-			row.Findings = append(row.Findings, finding.New(finding.CaptureCutShort, "the input is longer than the limit of %d bytes", fl.maxBytes).Graded(finding.Error))
+			row.Findings = append(row.Findings, finding.New(finding.CaptureCutShort, "the input is longer than the limit of %d bytes", s.MaxBytes).Graded(finding.Error))
 		}
 		row.closed(m)
 		events := count.Events()
@@ -259,46 +219,6 @@ func readAtMost(r io.Reader, name string, limit int64) ([]byte, error) {
 		err = fmt.Errorf("%s has more than %d bytes", name, limit)
 	}
 	return data, err
-}
-
-// readHeaders resolves 'Name: [words] @file' and 'Name: [words] $VARIABLE'.
-// Literal values are refused, so that secrets stay off the command line. No
-// error quotes a value.
-func readHeaders(ctx context.Context, given []string) (http.Header, error) {
-	header := make(http.Header)
-	for _, h := range given {
-		name, value, ok := strings.Cut(h, ":")
-		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
-		if !ok || name == "" || strings.ContainsFunc(name, notInToken) {
-			return nil, errors.New("a --header is not 'Name: @file' or 'Name: $VARIABLE'")
-		}
-		at := strings.LastIndexAny(value, "@$")
-		if at < 0 || at > 0 && value[at-1] != ' ' || at == len(value)-1 {
-			return nil, fmt.Errorf("--header %s: give the value as @file or $VARIABLE in single quotes; a value on the command line can be read by others", finding.Quote(name))
-		}
-		source := value[at+1:]
-		var secret string
-		if value[at] == '@' {
-			data, err := readFile(ctx, source, maxHeader)
-			if err != nil {
-				return nil, fmt.Errorf("--header %s: %w", finding.Quote(name), err)
-			}
-			secret = strings.TrimRight(string(data), "\r\n")
-		} else if secret, ok = os.LookupEnv(strings.Trim(source, "{}")); !ok {
-			return nil, fmt.Errorf("--header %s: the environment variable it names is not set", finding.Quote(name))
-		}
-		if strings.ContainsAny(secret, "\r\n\x00") {
-			return nil, fmt.Errorf("--header %s: the value spans lines", finding.Quote(name))
-		}
-		header.Add(name, value[:at]+secret)
-	}
-	return header, nil
-}
-
-// notInToken reports whether r may not stand in a header's name (RFC 9110
-// §5.6.2).
-func notInToken(r rune) bool {
-	return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
 }
 
 func (p *printer) captured(row captureRow) {
