@@ -38,7 +38,8 @@ func Observe(ctx context.Context, path, dir string) (Expectation, error) {
 			return seen, err
 		}
 		if len(rows) != 1 {
-			return seen, fmt.Errorf("%s: %d runs where a scenario has one", path, len(rows))
+			return seen, finding.New(finding.ScenarioUnexpected, "the capture holds %d runs where a scenario has one", len(rows)).
+				Hinting("the endpoint should answer a request with one run")
 		}
 		if *seen.Freeze.Of(name), err = seen.outcome(rows[0], s.types); err != nil {
 			return seen, err

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/capture/live"
+	"github.com/p20export/p20export/discovery"
 	"github.com/p20export/p20export/internal/digest"
 	"github.com/p20export/p20export/internal/finding"
 	"github.com/p20export/p20export/project/freeze"
@@ -41,7 +41,7 @@ type captureRow struct {
 }
 
 // captured is the verdict of a capture that was closed and lacks nothing.
-const captured freeze.Verdict = "captured"
+const captured = discovery.Captured
 
 func newCapture() *cobra.Command {
 	var fl captureFlags
@@ -188,12 +188,8 @@ func (row *captureRow) closed(m *capture.Manifest) {
 }
 
 func (row *captureRow) fail(err error) {
-	row.Verdict = freeze.Failed
 	found, _ := freeze.Explain(err)
-	if errors.Is(err, fs.ErrExist) {
-		found.Hint = "a capture is never written into again: choose another -o"
-	}
-	row.Findings = append(row.Findings, found)
+	row.Verdict, row.Findings = freeze.Failed, append(row.Findings, found)
 }
 
 func readInput(ctx context.Context, path string) ([]byte, error) {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/discovery"
 	"github.com/p20export/p20export/internal/finding"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
@@ -124,7 +125,7 @@ times, else those given with --started-at and --finished-at; never the clock's.
 // statusOf is the exit status of one verdict.
 func statusOf(v freeze.Verdict) status {
 	switch v {
-	case freeze.Frozen, freeze.Accepted, freeze.Verified, written:
+	case freeze.Frozen, freeze.Accepted, freeze.Verified, written, captured, discovery.Skipped:
 		return exitDone
 	case freeze.Failed, freeze.Unverifiable:
 		return exitFailed

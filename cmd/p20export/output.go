@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/p20export/p20export/discovery"
 	"github.com/p20export/p20export/internal/finding"
 	"github.com/p20export/p20export/internal/strictjson"
 	"github.com/p20export/p20export/project/freeze"
@@ -23,8 +24,9 @@ import (
 
 // What marks errors that are not of the command line.
 var (
-	errOutput = errors.New("cannot write the result")
-	errInput  = errors.New("cannot read the input")
+	errOutput  = errors.New("cannot write the result")
+	errInput   = errors.New("cannot read the input")
+	errHarness = errors.New("cannot run the harness")
 )
 
 // format is how results are written.
@@ -193,9 +195,9 @@ type painted string
 func (p *printer) verdict(v freeze.Verdict) painted {
 	colour := red
 	switch v {
-	case freeze.Frozen, freeze.Accepted, freeze.Verified, written:
+	case freeze.Frozen, freeze.Accepted, freeze.Verified, written, captured:
 		colour = green
-	case freeze.Unverifiable:
+	case freeze.Unverifiable, discovery.Skipped:
 		colour = yellow
 	}
 	return p.paint(colour, fmt.Sprintf("%-9s", string(v)))

@@ -23,6 +23,8 @@ const patience = 500 * time.Millisecond
 type progress struct {
 	w       io.Writer
 	started time.Time
+	done    int
+	total   int // of what is counted; 0 shows no bar
 	line    atomic.Pointer[string]
 	timer   *time.Timer
 
@@ -33,8 +35,11 @@ type progress struct {
 }
 
 // newProgress begins to show the line after a while, until end is called.
-func newProgress(w io.Writer, line string) *progress {
-	p := &progress{w: w, started: time.Now()}
+func newProgress(w io.Writer, line string) *progress { return newBar(w, line, 0, 0) }
+
+// newBar is newProgress with a bar of how much of a total is done.
+func newBar(w io.Writer, line string, done, total int) *progress {
+	p := &progress{w: w, started: time.Now(), done: done, total: total}
 	p.line.Store(&line)
 	if isTerminal(w) {
 		p.timer = time.AfterFunc(patience, p.show)
@@ -52,7 +57,12 @@ func (p *progress) show() {
 	line := decor.Any(func(decor.Statistics) string {
 		return fmt.Sprintf(" %s, %s", *p.line.Load(), time.Since(p.started).Round(time.Second))
 	})
-	p.bar = p.display.New(0, mpb.SpinnerStyle(), mpb.BarRemoveOnComplete(), mpb.AppendDecorators(line), mpb.BarWidth(1))
+	style, width := mpb.BarFillerBuilder(mpb.SpinnerStyle()), 1
+	if p.total > 0 {
+		style, width = mpb.BarStyle(), 24
+	}
+	p.bar = p.display.New(int64(p.total), style, mpb.BarRemoveOnComplete(), mpb.AppendDecorators(line), mpb.BarWidth(width))
+	p.bar.SetCurrent(int64(p.done))
 }
 
 // say changes the line.
@@ -94,5 +104,29 @@ func newImporting(w io.Writer, artifacts int) (*progress, func(int)) {
 	p := newProgress(w, "importing")
 	return p, func(read int) {
 		p.say(fmt.Sprintf("importing: %d of %s", read, plural(artifacts, "artifact", "artifacts")))
+	}
+}
+
+// discovering shows how many of the scenarios were run, and how far the present
+// one has come.
+type discovering struct {
+	w           io.Writer
+	done, total int
+	now         *progress // nil between two scenarios
+}
+
+func (d *discovering) show(scenario string, now live.Progress) {
+	line := fmt.Sprintf("%d of %d, %s: %s, %s", d.done+1, d.total, scenario, plural(now.Events, "event", "events"), bytesCount(now.Bytes))
+	if d.now == nil {
+		d.now = newBar(d.w, line, d.done, d.total)
+	}
+	d.now.say(line)
+}
+
+// next ends a scenario; its line is gone when next returns.
+func (d *discovering) next() {
+	if d.done++; d.now != nil {
+		d.now.end()
+		d.now = nil
 	}
 }

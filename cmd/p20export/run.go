@@ -75,7 +75,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 			fmt.Fprintln(stderr, finding.Printable(line))
 		}
 	}
-	if errors.Is(err, errOutput) || errors.Is(err, errInput) {
+	if errors.Is(err, errOutput) || errors.Is(err, errInput) || errors.Is(err, errHarness) {
 		return exitFailed
 	}
 	fmt.Fprintf(stderr, "Run '%s --help' for usage.\n", cmd.CommandPath())
@@ -115,6 +115,7 @@ envelope (P20). It does not claim stream fidelity, replay completeness, state
 sync or branch correctness.
 
   capture    record a run from an endpoint, or import a file
+  discover   run a list of scenarios against an endpoint, a capture of each
   inspect    look into a capture
   freeze     project a capture's runs to artifacts
   validate   judge an artifact or a bounded envelope
@@ -132,7 +133,7 @@ sync or branch correctness.
 		SilenceUsage:  true,
 	}
 	root.SetVersionTemplate("p20export {{.Version}}\n")
-	root.AddCommand(newCapture(), newInspect(), newFreeze(), newValidate(), newVerify(), newCompare(), newAssay(), newSchema(), newVersion())
+	root.AddCommand(newCapture(), newDiscover(), newInspect(), newFreeze(), newValidate(), newVerify(), newCompare(), newAssay(), newSchema(), newVersion())
 	root.SetHelpCommand(newHelp(root))
 	strictCompletion(root)
 	return root

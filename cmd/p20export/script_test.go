@@ -46,12 +46,13 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// serve FILE [status=N] [type=T] [hold] answers every request with the file,
-// and sets $URL. With hold the answer stays open until the client goes away.
+// serve FILE [status=N] [type=T] [hold|cut] answers every request with the file,
+// and sets $URL. With hold the answer stays open until the client goes away, with
+// cut the connection breaks off after the file.
 // What was asked is left in the file request.txt.
 func serve(ts *testscript.TestScript, _ bool, args []string) {
 	body := ts.ReadFile(args[0])
-	status, contentType, hold := http.StatusOK, "text/event-stream", false
+	status, contentType, hold, cut := http.StatusOK, "text/event-stream", false, false
 	for _, arg := range args[1:] {
 		key, value, _ := strings.Cut(arg, "=")
 		switch key {
@@ -61,6 +62,8 @@ func serve(ts *testscript.TestScript, _ bool, args []string) {
 			contentType = value
 		case "hold":
 			hold = true
+		case "cut":
+			cut = true
 		}
 	}
 	asked := ts.MkAbs("request.txt")
@@ -77,6 +80,9 @@ func serve(ts *testscript.TestScript, _ bool, args []string) {
 		if hold {
 			<-r.Context().Done()
 		}
+		if cut {
+			panic(http.ErrAbortHandler)
+		}
 	}))
 	ts.Defer(server.Close)
 	ts.Setenv("URL", server.URL)
@@ -91,7 +97,7 @@ func interrupt(ts *testscript.TestScript, _ bool, args []string) {
 	size, err := strconv.ParseInt(args[3], 10, 64)
 	ts.Check(err)
 	cmd := exec.Command(filepath.Join(filepath.SplitList(ts.Getenv("PATH"))[0], "p20export"), args[4:]...)
-	cmd.Dir = ts.MkAbs(".")
+	cmd.Dir, cmd.Env = ts.MkAbs("."), append(os.Environ(), "URL="+ts.Getenv("URL"))
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	stdin, err := cmd.StdinPipe()

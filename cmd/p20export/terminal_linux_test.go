@@ -177,3 +177,58 @@ func TestTerminalExcerpts(t *testing.T) {
 		}
 	}
 }
+
+// A run of scenarios shows a bar of them with the present one, and what each
+// came to stands whole above it.
+func TestTerminalDiscovering(t *testing.T) {
+	release := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "data: {\"type\":\"RUN_STARTED\"}\n\n")
+		_ = http.NewResponseController(w).Flush()
+		if r.URL.Path == "/first" {
+			<-release
+		} else {
+			<-r.Context().Done()
+		}
+	}))
+	defer server.Close()
+	dir := t.TempDir()
+	list := filepath.Join(dir, "list.json")
+	put(t, list, []byte(`{"scenarios": [{"name": "first", "path": "/first", "request": {}}, {"name": "second", "request": {}}, {"name": "third", "request": {}}]}`))
+	screen, tty := terminal(t)
+	cmd := program(t, "discover", server.URL, "--scenarios", list, "-o", filepath.Join(dir, "out"))
+	cmd.Stdout, cmd.Stderr = tty, tty
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	tty.Close() // the screen ends when the program does
+	defer time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() }).Stop()
+	var out []byte
+	until := func(want string) {
+		for buf := make([]byte, 4096); !bytes.Contains(out, []byte(want)); {
+			n, err := screen.Read(buf)
+			if err != nil {
+				t.Fatalf("%q was not shown (%v): %q", want, err, out)
+			}
+			out = append(out, buf[:n]...)
+		}
+	}
+	until("1 of 3, first: 1 event, 30 bytes")
+	close(release)
+	until("2 of 3, second: 1 event, 30 bytes")
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	rest, _ := io.ReadAll(screen) // ends with EIO when the program is gone
+	out = append(out, rest...)
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 130 {
+		t.Errorf("exit status %d, want 130", code)
+	}
+	for _, want := range []string{"\x1b[32mcaptured \x1b[0m first\r\n", "second\r\n", "1 scenario was not run\r\n"} {
+		if !bytes.Contains(out, []byte(want)) {
+			t.Errorf("%q is not shown: %q", want, out)
+		}
+	}
+}

@@ -187,6 +187,11 @@ const (
 	FamiliesChanged   Code = "baseline_families"
 )
 
+// Findings about captures of scenarios.
+const (
+	ScenarioUnexpected Code = "scenario_unexpected"
+)
+
 // Findings about what could not be done.
 const (
 	IOFailed     Code = "io_failed"

@@ -143,6 +143,8 @@ var table = map[Code]About{
 	ReasonsChanged:    {Info, "a projection refuses the run for other reasons, or leaves out something else, than in the baseline", "P20 §8.3", ""},
 	FamiliesChanged:   {Info, "an event family appeared in the run, or vanished", "AG-UI", ""},
 
+	ScenarioUnexpected: {Error, "a capture of a scenario that does not show what is expected of it", "", "look at the capture; when what it shows is right, state it in expected.json"},
+
 	IOFailed:     {Error, "something could not be read or written", "", "check that the file is there, that it can be read or written, and that the disk is not full"},
 	OutputExists: {Error, "an output file exists with other bytes", "", "evidence is never overwritten: choose another -o or --name, or move the old file away"},
 	Interrupted:  {Error, "the work was interrupted", "", "run the command again"},

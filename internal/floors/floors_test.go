@@ -17,7 +17,7 @@ const module = "github.com/p20export/p20export"
 // below internal/, which all may. What is not in the table may import none.
 var floors = map[string][]string{
 	"cmd/p20export":               {"discovery", "schema", "project/importer", "project/freeze", "project", "envelope", "capture/live", "capture", "artifact/assay", "artifact"},
-	"discovery":                   {"project/freeze", "project", "envelope", "capture", "artifact"},
+	"discovery":                   {"project/freeze", "project", "envelope", "capture/live", "capture", "artifact"},
 	"discovery/generate":          {"discovery", "capture", "artifact"},
 	"schema":                      {},
 	"schema/generate":             {"schema", "project", "envelope", "capture", "artifact"},

@@ -94,6 +94,8 @@ func Explain(err error) (f finding.Finding, isVerdict bool) {
 		f = finding.New(finding.Interrupted, "interrupted before it was done")
 	case errors.Is(err, fs.ErrNotExist):
 		f.Hint = "check the path"
+	case errors.Is(err, fs.ErrExist):
+		f.Hint = "what is there is never written into again: choose another -o"
 	case errors.Is(err, syscall.EISDIR):
 		f.Hint = "name a file, not a directory"
 	case errors.Is(err, syscall.ENOTDIR):

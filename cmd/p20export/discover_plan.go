@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"github.com/p20export/p20export/discovery"
+	"github.com/p20export/p20export/internal/finding"
+)
+
+// plan reads the flags and the files they name. The harness is nil when there
+// is a URL.
+func (fl *discoverFlags) plan(ctx context.Context, args []string) (*discovery.Plan, *discovery.Harness, error) {
+	if err := fl.check(args); err != nil {
+		return nil, nil, err
+	}
+	plan := &discovery.Plan{Dir: fl.out}
+	var err error
+	if plan.Request, err = fl.exchange.settings(); err != nil {
+		return nil, nil, err
+	}
+	for _, name := range fl.ownLabels() {
+		if _, given := plan.Request.Labels[name]; given {
+			return nil, nil, fmt.Errorf("--label %s: discover sets that label itself", name)
+		}
+	}
+	if plan.Request.Header, err = readHeaders(ctx, fl.exchange.headers); err != nil {
+		return nil, nil, err
+	}
+	list, err := discovery.LoadList(fl.scenarios)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", errInput, err)
+	}
+	if plan.Scenarios, err = fl.chosen(list); err != nil {
+		return nil, nil, err
+	}
+	if fl.harness == "" {
+		plan.Request.URL = args[0]
+		return plan, nil, nil
+	}
+	harness, err := discovery.LoadHarness(fl.harness)
+	if err == nil {
+		plan.Suite, err = discovery.LoadSuite(filepath.Join(fl.harness, discovery.ExpectedName), list)
+	}
+	if err != nil && (harness == nil || !errors.Is(err, fs.ErrNotExist)) {
+		return nil, nil, fmt.Errorf("%w: %w", errInput, err)
+	}
+	plan.Request.Labels["integration"] = harness.Integration.Name
+	plan.Request.Labels["version"] = harness.Integration.Version
+	return plan, harness, nil
+}
+
+func (fl *discoverFlags) check(args []string) error {
+	switch {
+	case fl.out == "":
+		return errors.New("--output is empty: name the directory of the captures")
+	case fl.harness == "" && len(args) == 0:
+		return errors.New("give the URL of an endpoint, or --harness DIR")
+	case fl.harness != "" && len(args) > 0:
+		return errors.New("give either a URL or --harness, not both")
+	case fl.harness == "" && !isEndpoint(args[0]):
+		return fmt.Errorf("%s is no URL of an endpoint, such as http://127.0.0.1:8011/", finding.Quote(args[0]))
+	}
+	return nil
+}
+
+// ownLabels are the labels that are not the operator's to give.
+func (fl *discoverFlags) ownLabels() []string {
+	if fl.harness == "" {
+		return []string{discovery.LabelScenario}
+	}
+	return []string{discovery.LabelScenario, "integration", "version"}
+}
+
+// chosen returns the scenarios to run.
+func (fl *discoverFlags) chosen(list *discovery.List) ([]discovery.Scenario, error) {
+	if fl.only == nil {
+		return list.Scenarios, nil
+	}
+	var chosen []discovery.Scenario
+	for _, s := range list.Scenarios {
+		if slices.Contains(fl.only, s.Name) {
+			chosen = append(chosen, s)
+		}
+	}
+	for _, name := range fl.only {
+		if !slices.ContainsFunc(chosen, func(s discovery.Scenario) bool { return s.Name == name }) {
+			return nil, fmt.Errorf("--only %s: %s has no such scenario", finding.Quote(name), finding.Quote(fl.scenarios))
+		}
+	}
+	return chosen, nil
+}

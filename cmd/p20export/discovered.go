@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/p20export/p20export/discovery"
+	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/freeze"
+)
+
+// scenario writes what became of a scenario.
+func (p *printer) scenario(row discovery.Row) {
+	p.line("%s %s", p.verdict(row.Verdict), row.Scenario)
+	if row.Note != "" {
+		p.line("  not expressible: %s", row.Note)
+	}
+	if row.Capture != nil {
+		p.line("  capture   %s", *row.Capture)
+		p.line("  answer    HTTP status %d, %s, %s, end %s", *row.HTTPStatus, plural(*row.Events, "event", "events"), bytesCount(*row.Bytes), string(*row.End))
+	}
+	if row.Freeze != nil {
+		p.line("  terminal  %s", text(row.Terminal))
+		p.line("  snapshots %s", snapshots(row.Snapshots))
+		for _, name := range project.Names() {
+			p.line("  %-21s %s", string(name), outcome(*row.Freeze.Of(name)))
+		}
+	}
+	p.findings(row.Findings)
+}
+
+// discovered writes how many scenarios came out how.
+func (p *printer) discovered(count map[freeze.Verdict]int, of int) {
+	p.line("%s: %d captured, %d unexpected, %d failed, %d not expressible", plural(of, "scenario", "scenarios"),
+		count[discovery.Captured], count[discovery.Unexpected], count[freeze.Failed], count[discovery.Skipped])
+	for _, n := range count {
+		of -= n
+	}
+	if of > 0 {
+		p.line("%s not run", plural(of, "scenario was", "scenarios were"))
+	}
+}
+
+// snapshots says how many messages each snapshot has.
+func snapshots(messages []int) string {
+	if len(messages) == 0 {
+		return "none"
+	}
+	var of []string
+	for _, n := range messages {
+		of = append(of, plural(n, "message", "messages"))
+	}
+	return fmt.Sprintf("%d, of %s", len(messages), strings.Join(of, ", "))
+}
+
+// outcome says what a projection makes of a run, each reason by its code.
+func outcome(o discovery.Outcome) string {
+	if o.Verdict == freeze.Frozen {
+		return fmt.Sprintf("%s, %s: %s; %s", o.Verdict, o.Origin, strings.Join(o.Roles, ", "), plural(len(o.Omissions), "omission", "omissions"))
+	}
+	var codes []string
+	count := make(map[string]int)
+	for _, r := range o.Reasons {
+		code, _, _ := strings.Cut(r, " ")
+		if count[code]++; count[code] == 1 {
+			codes = append(codes, code)
+		}
+	}
+	for i, c := range codes {
+		if n := count[c]; n > 1 {
+			codes[i] = fmt.Sprintf("%s (%d)", c, n)
+		}
+	}
+	return fmt.Sprintf("%s: %s", o.Verdict, strings.Join(codes, ", "))
+}
+
+// showLog shows what a harness's server wrote to its standard error.
+func showLog(w io.Writer, name, log string) {
+	for line := range strings.Lines(log) {
+		fmt.Fprintf(w, "%s: %s\n", name, finding.Printable(strings.TrimRight(line, "\r\n")))
+	}
+}
