@@ -7,7 +7,6 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,9 +20,9 @@ var (
 	only   = flag.String("harness", "", "the one harness to run; all but those of older releases when empty")
 )
 
-// TestLive runs every scenario against the real integrations: it captures
-// afresh with the program, freezes and validates, and compares the structure
-// with that of the committed captures.
+// TestLive runs every scenario against the real integrations with the program,
+// freezes and validates each capture, and compares its structure with that of
+// the committed one.
 func TestLive(t *testing.T) {
 	for _, of := range loadHarnesses(t) {
 		if *only == of.Name || *only == "" && !of.drift {
@@ -33,33 +32,30 @@ func TestLive(t *testing.T) {
 }
 
 func runHarness(t *testing.T, of harness) {
-	server, err := of.Start(t.Context())
-	if err != nil {
-		t.Fatalf("%v\nrun 'make harness-%s'", err, of.Name)
-	}
-	defer func() {
-		server.Stop()
-		if t.Failed() {
-			t.Logf("the harness's log:\n%s", server.Log())
-		}
-	}()
 	fresh := t.TempDir()
-	for i, s := range of.list.Scenarios {
-		expect := of.suite.Scenarios[i].Expect
-		if expect == nil {
+	var stdout, stderr bytes.Buffer
+	status := run([]string{"discover", "--harness", filepath.Dir(of.expected), "--scenarios", scenariosPath, "-o", fresh}, &stdout, &stderr)
+	if stdout.Len() == 0 {
+		t.Fatalf("%s\nrun 'make harness-%s'", stderr.String(), of.Name)
+	}
+	if status != exitDone {
+		t.Errorf("discover: exit status %d\n%s%s", status, stdout.String(), stderr.String())
+	}
+	for _, s := range of.suite.Scenarios {
+		if s.Expect == nil {
 			continue // its note says why
 		}
 		t.Run(s.Name, func(t *testing.T) {
-			dir := captureScenario(t, of.Integration, s, server.URL, filepath.Join(fresh, s.Name), expect)
-			if *record {
-				keep(t, dir, filepath.Join(of.captures, s.Name))
-			}
-			checkScenario(t, *expect, dir)
-			want, err := discovery.ReadStructure(filepath.Join(of.captures, s.Name))
+			dir, committed := filepath.Join(fresh, s.Name), filepath.Join(of.captures, s.Name)
+			got, err := discovery.ReadStructure(dir)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := discovery.ReadStructure(dir)
+			if *record {
+				keep(t, dir, committed)
+			}
+			checkScenario(t, *s.Expect, dir)
+			want, err := discovery.ReadStructure(committed)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,31 +64,6 @@ func runHarness(t *testing.T, of harness) {
 			}
 		})
 	}
-}
-
-// captureScenario captures a scenario with the program.
-func captureScenario(t *testing.T, of discovery.Integration, s discovery.Scenario, url, dir string, expect *discovery.Expectation) string {
-	t.Helper()
-	input := filepath.Join(t.TempDir(), "request.json")
-	request := s.Request.Clone()
-	if err := request.Compact(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(input, request, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	var stdout, stderr bytes.Buffer
-	status := run([]string{"capture", url + s.Path, "--input", input, "-o", dir,
-		"--label", "integration=" + of.Name, "--label", "version=" + of.Version, "--label", "scenario=" + s.Name,
-	}, &stdout, &stderr)
-	want := exitDone
-	if expect.HTTPStatus != 200 || expect.End != "" {
-		want = exitFailed
-	}
-	if status != want {
-		t.Fatalf("capture: exit status %s, want %s\n%s%s", strconv.Itoa(status), strconv.Itoa(want), stdout.String(), stderr.String())
-	}
-	return dir
 }
 
 func keep(t *testing.T, fresh, committed string) {
