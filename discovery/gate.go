@@ -90,7 +90,7 @@ func (g *Gate) snapshot(runs []Examination, all Standing) Answer {
 			from++
 		}
 	}
-	a.Text = fmt.Sprintf("%s: %d of %s give an artifact of the one snapshot they emitted, %d of them as it is; they are of %d of %s.", yes(a.Good),
+	a.Text = fmt.Sprintf("%s: of %[3]s %[2]d give an artifact of the one snapshot they emitted, %[4]d of them as it is; they are of %[5]d of %[6]s.", yes(a.Good),
 		all.Emitted(), counted(all.Runs, "run"), all.Count(Exact), from, counted(len(g.Standings), "integration"))
 	for _, run := range firstOf(runs, func(e Examination) bool { return e.Verdict == Exact }) {
 		a.Evidence = append(a.Evidence, evidence(run, project.SnapshotPart)...)
@@ -100,18 +100,25 @@ func (g *Gate) snapshot(runs []Examination, all Standing) Answer {
 
 func raw(runs []Examination) Answer {
 	a := Answer{Question: askRaw}
-	kept, damaged := 0, 0
+	captures, kept, damaged := map[string]bool{}, 0, 0
 	for _, run := range runs {
+		if captures[run.Capture] {
+			continue
+		}
+		captures[run.Capture] = true
 		switch {
 		case run.Digest == "":
 			damaged++
-		case run.HTTPStatus != 0:
+		case run.Response != run.Capture:
 			kept++
 		}
 	}
 	a.Good = kept > 0 && damaged == 0
-	a.Text = fmt.Sprintf("%s: %d of %s are capture directories with every byte of the response as it arrived; the sizes and digests their manifests state were found right on this reading. %d could not be read.",
-		yes(a.Good), kept, counted(len(runs), "capture"), damaged)
+	a.Text = fmt.Sprintf("%s: of %s %d keep every byte of the response as it arrived, in a directory whose manifest states its size and digest, which this reading found to be right.",
+		yes(a.Good), counted(len(captures), "capture"), kept)
+	if damaged > 0 {
+		a.Text += fmt.Sprintf(" %d could not be read.", damaged)
+	}
 	for _, run := range firstOf(runs, func(e Examination) bool { return len(e.Events) == 3 }) {
 		a.Evidence = append(a.Evidence, evidence(run, "")...)
 	}
@@ -119,6 +126,9 @@ func raw(runs []Examination) Answer {
 }
 
 func one(runs []Examination, all Standing) Answer {
+	if all.Runs == 0 {
+		return Answer{Question: askOne, Text: noRun}
+	}
 	s := all.Snapshots
 	a := Answer{Question: askOne, Good: all.Emitted() > 0}
 	word := "Not every one"
@@ -143,6 +153,8 @@ func parent(runs []Examination, all Standing) Answer {
 	p := all.Parent
 	word := "absent"
 	switch {
+	case all.Runs == 0:
+		return Answer{Question: askParent, Text: noRun}
 	case p.RunStarted*2 > all.Runs:
 		word = "common"
 	case p.RunStarted > 0:
@@ -159,6 +171,9 @@ func parent(runs []Examination, all Standing) Answer {
 
 func smaller(runs []Examination, all Standing) Answer {
 	s := all.Sizes
+	if s.Artifacts == 0 {
+		return Answer{Question: askSmaller, Text: "There is no artifact to measure."}
+	}
 	a := Answer{Question: askSmaller, Good: s.BelowRun > 0}
 	a.Text = fmt.Sprintf("Of %s with an artifact, the canonical artifact is smaller than the run as it was captured in %d. It is smaller than the run's three events, as the bounded envelope has them, in %d; without white space in %d.",
 		counted(s.Artifacts, "run"), s.BelowRun, s.BelowEnvelope, s.CompactBelowEnvelope)
@@ -187,6 +202,9 @@ func sizes(run Examination) string {
 }
 
 func anchors(runs []Examination, all Standing) Answer {
+	if all.Runs == 0 {
+		return Answer{Question: askAnchors, Text: noRun}
+	}
 	a := Answer{Question: askAnchors}
 	refused := 0
 	for _, run := range runs {
@@ -202,13 +220,16 @@ func anchors(runs []Examination, all Standing) Answer {
 			}
 		}
 	}
-	a.Good = refused == 0 && all.Runs > 0
+	a.Good = refused == 0
 	a.Text = fmt.Sprintf("No: threadId and runId, the two that are required, are opaque strings within the limits in each of %s.", counted(all.Runs, "run"))
 	if refused > 0 {
 		a.Text = fmt.Sprintf("Yes: %d of %s are refused for their threadId or runId.", refused, counted(all.Runs, "run"))
 	}
 	return a
 }
+
+// noRun answers what only runs could.
+const noRun = "Unknown: no capture holds a run."
 
 func yes(good bool) string {
 	if good {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/discovery"
 	"github.com/p20export/p20export/project/freeze"
 )
@@ -28,7 +29,9 @@ func newDiscover() *cobra.Command {
 		Long: `Post the request of every scenario in FILE to an endpoint, one at a time and in
 order, keep each answer as a capture in DIR/SCENARIO, and say what the three
 projections make of it. Every answer is worth keeping: an HTTP error status is
-shown and is no failure.
+shown and is no failure. At the end the captures answer the discovery gate (P20
+§14.3): whether the endpoint emits exactly one usable snapshot in a run, and
+what runs without one would have to change.
 
 A scenario file is JSON. A path is below URL; without one it is URL itself. Each
 request is an AG-UI run input:
@@ -60,8 +63,8 @@ is run. When nothing accepts a connection the rest is not run. Ctrl-C closes the
 capture under way as cancelled; those before it are whole. Headers are given as
 for p20export capture.
 
-Exit status: 0 every scenario was captured, as expected where something is; 1 a
-capture is not as expected; 2 the command line is wrong; 3 a scenario could not
+Exit status: 0 every scenario was captured, and the captures are as expected or,
+where nothing is expected, meet the gate; 1 they are not, or do not; 2 the command line is wrong; 3 a scenario could not
 be captured whole; 130 or 143 interrupted.`,
 		Example: `  p20export discover http://127.0.0.1:8011/ --scenarios scenarios.json -o captures
   p20export discover --harness discovery/harness/adk --scenarios discovery/scenarios.json -o captures
@@ -148,6 +151,7 @@ func (fl *discoverFlags) discover(cmd *cobra.Command, p *printer, plan *discover
 	bar := &discovering{w: stderr, total: len(plan.Scenarios)}
 	plan.Progress = bar.show
 	count := make(map[freeze.Verdict]int)
+	var captures []string
 	for row := range plan.Run(ctx) {
 		bar.next()
 		fl.show(p, row)
@@ -156,6 +160,9 @@ func (fl *discoverFlags) discover(cmd *cobra.Command, p *printer, plan *discover
 		}
 		count[row.Verdict]++
 		done = done.worse(statusOf(row.Verdict))
+		if row.Capture != nil {
+			captures = append(captures, *row.Capture)
+		}
 	}
 	if *fl.format == formatText {
 		p.discovered(count, len(plan.Scenarios))
@@ -163,7 +170,28 @@ func (fl *discoverFlags) discover(cmd *cobra.Command, p *printer, plan *discover
 	if ctx.Err() != nil {
 		return done, context.Cause(ctx)
 	}
+	if len(captures) > 0 {
+		if met := fl.answer(ctx, p, captures); !met && plan.Suite == nil {
+			done = done.worse(exitNegative)
+		}
+	}
 	return done, nil
+}
+
+// answer answers the discovery gate from the captures, and reports whether they
+// meet it.
+func (fl *discoverFlags) answer(ctx context.Context, p *printer, captures []string) (met bool) {
+	var runs []discovery.Examination
+	for _, path := range captures {
+		runs = append(runs, discovery.Examine(ctx, path, artifact.V1, nil)...)
+	}
+	g := discovery.Answered(runs, artifact.V1)
+	if *fl.format == formatJSON {
+		p.json(gateRow{g})
+	} else {
+		p.gate(g)
+	}
+	return g.Met
 }
 
 func (fl *discoverFlags) show(p *printer, row discovery.Row) {
