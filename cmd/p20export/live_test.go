@@ -24,10 +24,15 @@ var (
 // freezes and validates each capture, and compares its structure with that of
 // the committed one.
 func TestLive(t *testing.T) {
+	ran := 0
 	for _, of := range loadHarnesses(t) {
 		if *only == of.Name || *only == "" && !of.drift {
+			ran++
 			t.Run(of.Name, func(t *testing.T) { runHarness(t, of) })
 		}
+	}
+	if ran == 0 {
+		t.Fatalf("no harness is called %q", *only)
 	}
 }
 
