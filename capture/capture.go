@@ -142,8 +142,11 @@ func (c *Capture) finish(err error) error {
 				"the response is an answer with status %d", status).Graded(finding.Warning).Hinting("see %s in the capture directory", m.Framing.FileName()))
 		}
 		if m.End != EndEOF {
-			c.findings = append(c.findings, finding.New(finding.CaptureCutShort,
-				"the capture was closed before its response ended (end: %s)", m.End))
+			what := "the capture was closed before its response ended"
+			if m.End == EndError {
+				what = "the response broke off before its end"
+			}
+			c.findings = append(c.findings, finding.New(finding.CaptureCutShort, "%s (end: %s)", what, m.End))
 		}
 		if err := c.verify(); err != nil {
 			return err

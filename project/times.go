@@ -150,7 +150,11 @@ func eventTime(e *envelope.Event) (time.Time, bool, *finding.Finding) {
 	t := time.UnixMilli(ms)
 	switch {
 	case t.Before(earliest):
-		return time.Time{}, false, fault("lies before 2025")
+		why := "lies before 2025"
+		if s := time.Unix(ms, 0); !s.Before(earliest) && !s.After(end) {
+			why += " (as seconds it would fit)"
+		}
+		return time.Time{}, false, fault(why)
 	case t.After(end):
 		return time.Time{}, false, fault("lies after " + artifact.FormatTime(end))
 	}

@@ -64,7 +64,7 @@ an environment variable, so that no secret stands on the command line:
 ` + exitHelp,
 		Example: `  p20export capture http://127.0.0.1:8011/ --input request.json -o captures/one-turn
   p20export capture http://127.0.0.1:8011/ --input request.json -o captures/x \
-      --label integration=ag_ui_adk --label version=0.11.0 --timeout 2m
+      --label integration=my-agent --label version=1.2.0 --timeout 2m
   p20export capture --from saved.sse -o captures/saved`,
 		Args: cobra.MaximumNArgs(1),
 	}

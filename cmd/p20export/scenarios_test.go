@@ -101,6 +101,7 @@ func TestCommittedCaptures(t *testing.T) {
 					s.Expect = &seen
 				}
 				checkScenario(t, *s.Expect, dir)
+				checkSize(t, dir)
 			})
 		}
 		if dirs, err := os.ReadDir(h.captures); err != nil || len(dirs) != expressed {
@@ -111,6 +112,29 @@ func TestCommittedCaptures(t *testing.T) {
 			t.Fatal(err)
 		}
 		golden(t, h.expected, want)
+	}
+}
+
+// maxCommitted bounds a committed capture, in bytes, so that the repository
+// stays small.
+const maxCommitted = 1_000_000
+
+func checkSize(t *testing.T, dir string) {
+	t.Helper()
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := int64(0)
+	for _, file := range files {
+		info, err := file.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		total += info.Size()
+	}
+	if total > maxCommitted {
+		t.Errorf("%s has %d bytes; the limit is %d: shorten its scenario", dir, total, maxCommitted)
 	}
 }
 

@@ -13,7 +13,7 @@ var table = map[Code]About{
 	EventIncomplete:    {Warning, "the capture ends inside an event, which therefore does not count", "WHATWG HTML §9.2.6", "fetch the response again whole if its last event matters"},
 	EventTooLarge:      {Error, "an event past 64 MiB", "", "leave raw provider events out of the stream"},
 	ArrayMalformed:     {Error, "a JSON array capture with bytes outside its array, or without a value where one belongs", "RFC 8259 §5", "check what wrote the file; p20export capture --from FILE --framing F imports it under another framing"},
-	CaptureCutShort:    {Warning, "the capture was closed before its response ended", "", "record the run again if its end matters"},
+	CaptureCutShort:    {Warning, "a capture without the end of its response: it broke off, or the capture was closed before", "", "record the run again if its end matters"},
 
 	HTTPStatus:      {Error, "the endpoint answered with a status other than 200", "RFC 9110 §15", "see the response file kept in the capture directory"},
 	HTTPContentType: {Error, "the endpoint answered with something other than an event stream", "WHATWG HTML §9.2", "check the URL; give --framing when the body is events all the same"},
