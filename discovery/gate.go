@@ -179,9 +179,13 @@ func smaller(runs []Examination, all Standing) Answer {
 		counted(s.Artifacts, "run"), s.BelowRun, s.BelowEnvelope, s.CompactBelowEnvelope)
 	if least, ok := extreme(runs, func(a, b Examination) bool { return a.Sizes.Run < b.Sizes.Run }); ok {
 		a.Text += " The smallest run: " + sizes(least) + "."
+		a.Evidence = evidence(least, "")
 	}
 	if most, ok := extreme(runs, func(a, b Examination) bool { return a.Sizes.Run > b.Sizes.Run }); ok {
 		a.Text += " The largest: " + sizes(most) + "."
+		if most.Response != a.Evidence[0].File {
+			a.Evidence = append(a.Evidence, evidence(most, "")...)
+		}
 	}
 	return a
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/capture"
@@ -35,26 +36,28 @@ func contract(b *bytes.Buffer, lanes []lane, g discovery.Gate) {
 		sizes.BelowEnvelope += s.Sizes.BelowEnvelope
 		sizes.CompactBelowEnvelope += s.Sizes.CompactBelowEnvelope
 	}
+	var long []string
+	var both agreement
 	for _, l := range lanes {
 		for _, run := range l.runs {
+			both.add(run.Difference)
 			if run.Sizes == nil {
 				continue
 			}
 			frozen++
-			for _, p := range run.Projections {
-				if len(p.Roles) > 0 {
-					if p.Assay {
-						assay++
-					}
-					break
-				}
+			if name := capture.BaseName(run.Capture); run.Texts.PastAssay > 0 && !slices.Contains(long, "`"+name+"`") {
+				long = append(long, "`"+name+"`")
+			}
+			if slices.ContainsFunc(run.Projections, func(p discovery.Projection) bool { return p.Assay }) {
+				assay++
 			}
 		}
 	}
 	limits := artifact.Assay.Limits()
 	fmt.Fprintf(b, "## What this says about the contract\n")
-	fmt.Fprintf(b, "- **Length.** %d of %d messages in artifacts exceed the %d characters that today's Assay mapping takes; the longest has %d. They are those of `long-stream`, which is there to exceed them. How long messages are in use, scripted texts cannot say. Assay could take %d of %d artifacts.\n", texts.PastAssay, texts.Messages, limits.Content, texts.Longest, assay, frozen)
+	fmt.Fprintf(b, "- **Length.** %d of %d messages in artifacts exceed the %d characters that today's Assay mapping takes; the longest has %d. They are of %s. The texts are scripts, one of them there to be long; how long messages are in use they cannot say. Assay could take %d of %d artifacts.\n", texts.PastAssay, texts.Messages, limits.Content, texts.Longest, join(long), assay, frozen)
 	fmt.Fprintf(b, "- **Message ids.** Where there is a snapshot to look into, %d of %d streamed ids are in it. %d integrations keep them all, %d replace them all, %d keep some. An id in an artifact names a message in that artifact, and need not be one a client saw.\n", ids.StreamedKept, ids.Streamed, stable, replaced, mixed)
+	fmt.Fprintf(b, "- **Stream and snapshot.** In %d runs both can be told: the text messages of request and stream, and those of the last snapshot. %d messages are in both with the same text, %d of these under another id and %d under another name; %d differ in white space, %d in HTML escapes, %d in other text; %d are in the snapshot alone and %d in the stream alone. A snapshot that was emitted is therefore taken as it is, and one that was built is marked.\n", both.runs, both.same, both.id, both.name, both.white, both.escapes, both.content, both.emitted, both.folded)
 	fmt.Fprintf(b, "- **Size.** The canonical artifact is smaller than the three events behind it in %d of %d runs, and without white space in %d. It has two-space indent and names of its own, which a short history does not make up for; what makes it small is that the rest of the run is not in it.\n\n", sizes.BelowEnvelope, sizes.Artifacts, sizes.CompactBelowEnvelope)
 	b.WriteString("The sizes of `one-turn`, a question and an answer, in bytes:\n\n| integration | run as captured | envelope | artifact | without white space |\n|---|---|---|---|---|\n")
 	for _, l := range lanes {
@@ -65,4 +68,41 @@ func contract(b *bytes.Buffer, lanes []lane, g discovery.Gate) {
 		}
 	}
 	b.WriteString("\n")
+}
+
+// agreement counts how folded and emitted messages differ; id and name are of
+// those with the same text.
+type agreement struct {
+	runs, same, id, name, white, escapes, content, emitted, folded int
+}
+
+func (a *agreement) add(d *discovery.Difference) {
+	if d == nil {
+		return
+	}
+	a.runs++
+	a.same += d.Same
+	for _, one := range d.Apart {
+		has := func(aspect discovery.Aspect) bool { return slices.Contains(one.In, aspect) }
+		switch {
+		case one.Emitted == nil:
+			a.folded++
+		case one.Folded == nil:
+			a.emitted++
+		case has(discovery.InWhiteSpace):
+			a.white++
+		case has(discovery.InEscapes):
+			a.escapes++
+		case has(discovery.InContent):
+			a.content++
+		default:
+			a.same++
+			if has(discovery.InID) {
+				a.id++
+			}
+			if has(discovery.InName) {
+				a.name++
+			}
+		}
+	}
 }
