@@ -80,6 +80,19 @@ func shown(t *testing.T, cmd *exec.Cmd) string {
 	return <-done
 }
 
+// until reads a terminal until it shows something, and returns what it got.
+func until(t *testing.T, screen *os.File, want string) (out []byte) {
+	t.Helper()
+	for buf := make([]byte, 4096); !bytes.Contains(out, []byte(want)); {
+		n, err := screen.Read(buf)
+		if err != nil {
+			t.Fatalf("%q was not shown (%v): %q", want, err, out)
+		}
+		out = append(out, buf[:n]...)
+	}
+	return out
+}
+
 var colour = regexp.MustCompile("\x1b\\[[0-9]*m")
 
 // On a terminal verdicts have colour, and nothing of the input reaches it that
@@ -123,14 +136,7 @@ func TestTerminalProgress(t *testing.T) {
 	}
 	tty.Close() // the screen ends when the program does
 	defer time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() }).Stop()
-	var out []byte
-	for buf := make([]byte, 4096); !bytes.Contains(out, []byte("capturing: 1 event, 30 bytes")); {
-		n, err := screen.Read(buf)
-		if err != nil {
-			t.Fatalf("no progress was shown (%v): %q", err, out)
-		}
-		out = append(out, buf[:n]...)
-	}
+	until(t, screen, "capturing: 1 event, 30 bytes")
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
@@ -174,61 +180,6 @@ func TestTerminalExcerpts(t *testing.T) {
 		cmd.Env = append(cmd.Env, plain)
 		if out := shown(t, cmd); strings.Contains(out, "\x1b") || !strings.Contains(out, " ^\r\n") {
 			t.Errorf("with %s: %q", plain, out)
-		}
-	}
-}
-
-// A run of scenarios shows a bar of them with the present one, and what each
-// came to stands whole above it.
-func TestTerminalDiscovering(t *testing.T) {
-	release := make(chan struct{})
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = io.WriteString(w, "data: {\"type\":\"RUN_STARTED\"}\n\n")
-		_ = http.NewResponseController(w).Flush()
-		if r.URL.Path == "/first" {
-			<-release
-		} else {
-			<-r.Context().Done()
-		}
-	}))
-	defer server.Close()
-	dir := t.TempDir()
-	list := filepath.Join(dir, "list.json")
-	put(t, list, []byte(`{"scenarios": [{"name": "first", "path": "/first", "request": {}}, {"name": "second", "request": {}}, {"name": "third", "request": {}}]}`))
-	screen, tty := terminal(t)
-	cmd := program(t, "discover", server.URL, "--scenarios", list, "-o", filepath.Join(dir, "out"))
-	cmd.Stdout, cmd.Stderr = tty, tty
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	tty.Close() // the screen ends when the program does
-	defer time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() }).Stop()
-	var out []byte
-	until := func(want string) {
-		for buf := make([]byte, 4096); !bytes.Contains(out, []byte(want)); {
-			n, err := screen.Read(buf)
-			if err != nil {
-				t.Fatalf("%q was not shown (%v): %q", want, err, out)
-			}
-			out = append(out, buf[:n]...)
-		}
-	}
-	until("1 of 3, first: 1 event, 30 bytes")
-	close(release)
-	until("2 of 3, second: 1 event, 30 bytes")
-	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
-		t.Fatal(err)
-	}
-	rest, _ := io.ReadAll(screen) // ends with EIO when the program is gone
-	out = append(out, rest...)
-	_ = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != 130 {
-		t.Errorf("exit status %d, want 130", code)
-	}
-	for _, want := range []string{"\x1b[32mcaptured \x1b[0m first\r\n", "second\r\n", "1 scenario was not run\r\n"} {
-		if !bytes.Contains(out, []byte(want)) {
-			t.Errorf("%q is not shown: %q", want, out)
 		}
 	}
 }

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A run of scenarios shows a bar of them with the present one, and what each
+// came to stands whole above it.
+func TestTerminalDiscovering(t *testing.T) {
+	release := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "data: {\"type\":\"RUN_STARTED\"}\n\n")
+		_ = http.NewResponseController(w).Flush()
+		if r.URL.Path == "/first" {
+			<-release
+		} else {
+			<-r.Context().Done()
+		}
+	}))
+	defer server.Close()
+	dir := t.TempDir()
+	list := filepath.Join(dir, "list.json")
+	put(t, list, []byte(`{"scenarios": [{"name": "first", "path": "/first", "request": {}}, {"name": "second", "request": {}}, {"name": "third", "request": {}}]}`))
+	screen, tty := terminal(t)
+	cmd := program(t, "discover", server.URL, "--scenarios", list, "-o", filepath.Join(dir, "out"))
+	cmd.Stdout, cmd.Stderr = tty, tty
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	tty.Close() // the screen ends when the program does
+	defer time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() }).Stop()
+	out := until(t, screen, "1 of 3, first: 1 event, 30 bytes")
+	close(release)
+	out = append(out, until(t, screen, "2 of 3, second: 1 event, 30 bytes")...)
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	rest, _ := io.ReadAll(screen) // ends with EIO when the program is gone
+	out = append(out, rest...)
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 130 {
+		t.Errorf("exit status %d, want 130", code)
+	}
+	for _, want := range []string{"\x1b[32mcaptured \x1b[0m first\r\n", "second\r\n", "1 scenario was not run\r\n"} {
+		if !bytes.Contains(out, []byte(want)) {
+			t.Errorf("%q is not shown: %q", want, out)
+		}
+	}
+}
+
+// Ctrl-C on a terminal is for the program: the server of its harness goes on
+// until the capture under way is closed.
+func TestTerminalCtrlC(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "data: {\"type\":\"RUN_STARTED\"}\n\n")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "harness.json"), []byte(`{"name": "mine", "integration": {"name": "p", "version": "1"}, "command": ["sh", "serve"]}`))
+	put(t, filepath.Join(dir, "serve"), []byte("trap 'echo > interrupted' INT\ntrap 'echo > ended; exit' TERM\necho listening on "+server.URL+"\nwhile :; do sleep 1000; done\n"))
+	list := filepath.Join(dir, "list.json")
+	put(t, list, []byte(`{"scenarios": [{"name": "one", "request": {}}]}`))
+	screen, tty := terminal(t)
+	cmd := program(t, "discover", "--harness", dir, "--scenarios", list, "-o", filepath.Join(dir, "out"))
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	tty.Close() // the screen ends when the program does
+	defer time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() }).Stop()
+	until(t, screen, "1 of 1, one: 1 event, 30 bytes")
+	if _, err := screen.WriteString("\x03"); err != nil {
+		t.Fatal(err)
+	}
+	rest, _ := io.ReadAll(screen) // ends with EIO when the program is gone
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 130 || !bytes.Contains(rest, []byte("end cancelled")) {
+		t.Errorf("exit status %d, want 130; %q", code, rest)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "interrupted")); err == nil {
+		t.Error("Ctrl-C reached the server")
+	}
+	if _, err := os.Stat(filepath.Join(dir, "ended")); err != nil {
+		t.Error(err)
+	}
+}
