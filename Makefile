@@ -165,6 +165,7 @@ vectors: ## write the conformance vectors and the tables of docs/contract.md ane
 regenerate: ## rewrite the sample lane, the schemas and every file that tests compare with
 	@$(GO) test -count=1 ./cmd/p20export -run '^TestCommittedCaptures$$' -update
 	@$(MAKE) gate
+	@$(GO) test -count=1 ./discovery/report -run '^TestGolden$$' -update
 	@$(MAKE) sample
 	@$(MAKE) schema
 	@$(MAKE) vectors

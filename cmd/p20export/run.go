@@ -117,6 +117,7 @@ sync or branch correctness.
   capture    record a run from an endpoint, or import a file
   discover   run a list of scenarios against an endpoint, a capture of each
   inspect    look into a capture
+  report     make one HTML page to look at captures
   freeze     project a capture's runs to artifacts
   validate   judge an artifact or a bounded envelope
   verify     repeat a projection from the raw capture and compare
@@ -133,7 +134,7 @@ sync or branch correctness.
 		SilenceUsage:  true,
 	}
 	root.SetVersionTemplate("p20export {{.Version}}\n")
-	root.AddCommand(newCapture(), newDiscover(), newInspect(), newFreeze(), newValidate(), newVerify(), newCompare(), newAssay(), newSchema(), newVersion())
+	root.AddCommand(newCapture(), newDiscover(), newInspect(), newReport(), newFreeze(), newValidate(), newVerify(), newCompare(), newAssay(), newSchema(), newVersion())
 	root.SetHelpCommand(newHelp(root))
 	strictCompletion(root)
 	return root

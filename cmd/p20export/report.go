@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/discovery/report"
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/freeze"
+)
+
+func newReport() *cobra.Command {
+	var (
+		out, run, projection, snapshot, profile string
+		startedAt, finishedAt                   string
+	)
+	cmd := &cobra.Command{
+		Use:   "report CAPTURE... -o FILE.html",
+		Short: "Make one HTML page to look at captures",
+		Long: `Make one self-contained HTML page of the runs of each CAPTURE: what happened, what
+each projection makes of it, the artifact, the three events behind it with every
+omission at its place, the raw events with their times of arrival, findings, sizes
+and digests. The page loads nothing and works from a file; several runs get an
+index.
+
+What it says of a run is what freeze does with it, under the projection named, or
+else under the first of emitted-snapshot, emitted-snapshot-text and folded-stream
+that freezes it. A refused run is shown with every reason: the page judges nothing,
+freeze does.
+
+The page holds the raw events, which can say more than an artifact does: prompts,
+arguments of tools, state. Pass it on only to those who may see the captures. It is
+bounded however large a capture is: of an event in the timeline it shows up to
+64 KiB, of all of them 8 MiB and 100,000 events, and it says what it leaves out.
+
+The same captures make the same bytes. A file that exists is never overwritten: the
+same bytes count as done, others are an error. When a capture cannot be read no page
+is written. A capture is read several times, so - is not taken; capture --from -
+keeps what comes on standard input.
+
+Exit status: 0 the page is written, whatever it shows; 2 the command line is wrong;
+3 it could not be done; 130 or 143 interrupted.`,
+		Example: `  p20export report captures/one-turn -o one-turn.html
+  p20export report captures/* -o captures.html
+  p20export report run.sse -o run.html --started-at 2026-01-31T12:00:00Z
+  p20export report captures/two-runs -o second.html --run '#2' --projection folded-stream`,
+		Args: oneOrMore("CAPTURE"),
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&out, "output", "o", "", "file the page goes into (required)")
+	flags.StringVar(&run, "run", "", "show one run: its id, or '#2' for the second")
+	flags.StringVar(&projection, "projection", "", "the projection the page is about (default: the first that freezes)")
+	flags.StringVar(&snapshot, "snapshot", string(project.Only), "which snapshot emitted-snapshot-text takes: only, first, last or a number from 1")
+	flags.StringVar(&profile, "profile", string(artifact.V1), "limits to keep: v1, or assay for what Assay's mapping takes today")
+	flags.StringVar(&startedAt, "started-at", "", "start of the run, RFC 3339, for captures without times")
+	flags.StringVar(&finishedAt, "finished-at", "", "end of the run, RFC 3339, for captures without times")
+	f := addFormat(cmd)
+	if err := cmd.MarkFlagRequired("output"); err != nil {
+		panic(err)
+	}
+	if err := cmd.MarkFlagFilename("output", "html"); err != nil {
+		panic(err)
+	}
+	complete(cmd, "projection", string(project.EmittedSnapshot), string(project.EmittedSnapshotText), string(project.FoldedStream))
+	complete(cmd, "snapshot", string(project.Only), string(project.First), string(project.Last))
+	complete(cmd, "profile", string(artifact.V1), string(artifact.Assay))
+	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
+		if slices.Contains(paths, "-") {
+			return errors.New("a capture is read several times, and standard input can be read once; keep it first with capture --from -")
+		}
+		s := report.Settings{Run: run, Tool: tool(), Out: out}
+		var err error
+		if projection != "" {
+			if s.Projection, err = project.ParseName(projection); err != nil {
+				return err
+			}
+		}
+		if s.Snapshot, err = project.ParseSelection(snapshot); err != nil {
+			return err
+		}
+		if s.Profile, err = artifact.ParseProfile(profile); err != nil {
+			return err
+		}
+		if s.Operator, err = project.NewOperatorTimes(startedAt, finishedAt); err != nil {
+			return err
+		}
+		dir, name := filepath.Split(out)
+		if name == "" {
+			return errors.New("-o names no file")
+		}
+		if err := freeze.CheckOutput(filepath.Clean(dir)); err != nil {
+			return err
+		}
+		var last *progress
+		s.Reading = func(path string) freeze.Progress {
+			if last != nil {
+				last.end()
+			}
+			var show freeze.Progress
+			last, show = newReading(cmd.ErrOrStderr(), path)
+			return show
+		}
+		rows, err := report.Write(cmd.Context(), paths, s)
+		if last != nil {
+			last.end()
+		}
+		p := newPrinter(cmd.OutOrStdout())
+		if err != nil {
+			return p.close(err)
+		}
+		for _, row := range rows {
+			if *f == formatJSON {
+				p.json(row)
+			} else {
+				p.reported(row)
+			}
+		}
+		if cmd.Context().Err() != nil {
+			return p.close(context.Cause(cmd.Context()))
+		}
+		if rows[0].Report == nil {
+			return p.close(status(exitFailed))
+		}
+		if *f == formatText {
+			p.line("%s %s  %s  %s", p.verdict(written), *rows[0].Report, bytesCount(*rows[0].ReportBytes), string(*rows[0].ReportDigest))
+		}
+		return p.close(nil)
+	}
+	return cmd
+}
+
+// reported writes what a page shows of one run, in a line, or why there is none.
+func (p *printer) reported(row report.Row) {
+	switch {
+	case row.Report == nil && row.Capture == nil:
+		p.line("%s no page", p.verdict(row.Verdict))
+		p.findings(row.Findings)
+	case row.Report == nil:
+		p.line("%s %s", p.verdict(row.Verdict), *row.Capture)
+		p.findings(row.Findings)
+	case row.Run == nil:
+		p.line("%s %s", p.verdict(row.Verdict), *row.Capture)
+	default:
+		p.line("%s %s  run %d  %s  %s", p.verdict(row.Verdict), *row.Capture, *row.Run, text(row.RunID), string(*row.Projection))
+	}
+}

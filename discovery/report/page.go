@@ -1,0 +1,87 @@
+package report
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"html/template"
+	"io"
+
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/freeze"
+)
+
+//go:embed page.html
+var pageHTML string
+
+//go:embed page.css
+var pageCSS string
+
+//go:embed page.js
+var pageJS string
+
+var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
+	"bytes":   bytesCount,
+	"plural":  plural,
+	"hue":     hue,
+	"spelled": spelled,
+}).Parse(pageHTML))
+
+// page is what the template shows.
+type page struct {
+	Title    string
+	Version  string
+	Captures int
+	Frozen   int
+	Refused  int
+	Sections []*section
+
+	CSP template.HTMLAttr
+	CSS template.CSS
+	JS  template.JS
+}
+
+func newPage(tool project.Tool, captures int) *page {
+	return &page{
+		Version:  tool.Name + " " + tool.Version,
+		Captures: captures,
+		CSS:      template.CSS(pageCSS),
+		JS:       template.JS(pageJS),
+		CSP: template.HTMLAttr(`content="default-src 'none'; script-src 'sha256-` + hash(pageJS) + `'; style-src 'sha256-` + hash(pageCSS) +
+			`'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"`),
+	}
+}
+
+// hash is that of an inline script or style as a Content-Security-Policy spells
+// it (CSP3 §2.3.1).
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// add puts a run on the page.
+func (p *page) add(name string, r *run, left *limits) error {
+	s, err := newSection(name, r, left)
+	if err != nil {
+		return err
+	}
+	s.Number = len(p.Sections) + 1
+	p.Sections = append(p.Sections, s)
+	if s.Verdict == freeze.Frozen {
+		p.Frozen++
+	} else {
+		p.Refused++
+	}
+	return nil
+}
+
+// Several reports whether the page has an index.
+func (p *page) Several() bool { return len(p.Sections) > 1 }
+
+func (p *page) write(w io.Writer) error {
+	p.Title = plural(p.Captures, "capture", "captures")
+	if !p.Several() {
+		p.Title = p.Sections[0].Capture
+	}
+	return pageTemplate.Execute(w, p)
+}

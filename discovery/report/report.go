@@ -1,0 +1,165 @@
+// Package report makes one self-contained HTML page of captures: the raw events
+// of each run, what was kept of them, what was left out and where, and the
+// artifact that came of it.
+//
+// What the page says of a run is what package freeze does with it. The package
+// must hold no rule of a projection, and nothing of a capture may act in a page.
+package report
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/p20export/p20export/internal/atomicfile"
+	"github.com/p20export/p20export/internal/digest"
+	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/freeze"
+)
+
+// Settings choose what a page shows and where it goes.
+type Settings struct {
+	// Settings are those of the projections. An empty Projection stands for the
+	// first that freezes a run; Snapshot is for emitted-snapshot-text alone.
+	project.Settings
+	// Run chooses one run of each capture, by its id or as "#2" by its number;
+	// empty takes all.
+	Run  string
+	Tool project.Tool
+	// Out is the file of the page.
+	Out string
+	// Reading is told which capture is read, and returns what is told how far;
+	// it may be nil.
+	Reading func(path string) freeze.Progress
+}
+
+// Row is what the page shows of one run, or why there is no page.
+type Row struct {
+	Capture *string `json:"capture"`
+	Run     *int    `json:"run"`
+	RunID   *string `json:"run_id"`
+	// Verdict is frozen or refused, and error where there is no page.
+	Verdict freeze.Verdict `json:"verdict"`
+	// Projection is the one the page is about, and the findings are of: the first
+	// where all of them refuse the run; nil when nothing of the capture counts.
+	Projection     *project.Name     `json:"projection"`
+	Origin         *project.Origin   `json:"origin"`
+	ArtifactDigest *digest.Digest    `json:"artifact_digest"`
+	ArtifactBytes  *int              `json:"artifact_bytes"`
+	Findings       []finding.Finding `json:"findings"`
+	// Report, ReportDigest and ReportBytes are of the page; nil when there is
+	// none.
+	Report       *string        `json:"report"`
+	ReportDigest *digest.Digest `json:"report_digest"`
+	ReportBytes  *int64         `json:"report_bytes"`
+}
+
+// Check fills in defaults and reports settings that do not go together.
+func (s *Settings) Check() error {
+	if s.Projection != "" {
+		return s.Settings.Check()
+	}
+	of := s.Settings
+	of.Projection = project.EmittedSnapshotText
+	return of.Check()
+}
+
+func (s *Settings) progress(path string) freeze.Progress {
+	if s.Reading == nil {
+		return nil
+	}
+	return s.Reading(path)
+}
+
+// Write writes the page of the captures that paths name. The page is there whole
+// or not at all, and no other file is ever replaced: one with the same bytes
+// counts as written. Equal captures make equal bytes under one version of the
+// program. The rows are those of a page that was written, or of errors alone. The
+// error is one of the settings or the paths; everything else is in the rows.
+func Write(ctx context.Context, paths []string, s Settings) ([]Row, error) {
+	return write(ctx, paths, s, bounds)
+}
+
+// write is Write within limits.
+func write(ctx context.Context, paths []string, s Settings, left limits) ([]Row, error) {
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	names, err := pageNames(paths)
+	if err != nil {
+		return nil, err
+	}
+	g := &gatherer{settings: s, left: &left}
+	page := newPage(s.Tool, len(paths))
+	var rows []Row
+	for i, path := range paths {
+		err := g.gather(ctx, path, func(r *run) error {
+			rows = append(rows, r.row(path))
+			return page.add(names[i], r, &left)
+		})
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		if err != nil {
+			return []Row{failure(&path, err)}, nil
+		}
+	}
+	return s.publish(ctx, page, rows), nil
+}
+
+// publish writes the page and tells the rows.
+func (s *Settings) publish(ctx context.Context, page *page, rows []Row) []Row {
+	hash := digest.Hash()
+	var size counter
+	dir, name := filepath.Split(s.Out)
+	staged, err := atomicfile.Create(cmp.Or(dir, "."), func(w io.Writer) error {
+		return page.write(io.MultiWriter(w, hash, &size))
+	})
+	defer staged.Discard()
+	if err == nil {
+		err = context.Cause(ctx)
+	}
+	if err == nil {
+		err = atomicfile.PublishAll(atomicfile.Named{Staged: staged, Name: name, Same: atomicfile.Equal})
+	}
+	if errors.Is(err, fs.ErrExist) {
+		err = finding.New(finding.OutputExists, "%s", finding.Escape(err.Error())).Hinting("a report is never overwritten: choose another name, or move the old file away")
+	}
+	if err != nil {
+		return []Row{failure(nil, err)}
+	}
+	sum, bytes := digest.Sum(hash), int64(size)
+	for i := range rows {
+		rows[i].Report, rows[i].ReportDigest, rows[i].ReportBytes = &s.Out, &sum, &bytes
+	}
+	return rows
+}
+
+// failure is the row of a page that was not written.
+func failure(capture *string, err error) Row {
+	f, _ := freeze.Explain(err)
+	return Row{Capture: capture, Verdict: freeze.Failed, Findings: []finding.Finding{f}}
+}
+
+// row is what is said of a run outside the page.
+func (r *run) row(path string) Row {
+	row := Row{Capture: &path, Run: r.inspect.Run, RunID: r.inspect.RunID, Verdict: freeze.Refused, Findings: r.inspect.Findings}
+	if r.subject != nil {
+		of := r.subject.Row
+		row.Verdict, row.Findings, row.Projection = of.Verdict, of.Findings, &r.subject.Projection
+		row.Origin, row.ArtifactDigest, row.ArtifactBytes = of.Origin, of.ArtifactDigest, of.ArtifactBytes
+	}
+	return row
+}
+
+// counter counts the bytes written to it.
+type counter int64
+
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(len(p))
+	return len(p), nil
+}

@@ -1,0 +1,385 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/internal/digest"
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/freeze"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+const captures = "../captures"
+
+var tool = project.Tool{Name: "p20export", Version: "0.0.0-test"}
+
+// made writes a page and returns it.
+func made(t *testing.T, s Settings, left limits, paths ...string) ([]Row, []byte) {
+	t.Helper()
+	s.Tool, s.Out = tool, filepath.Join(t.TempDir(), "report.html")
+	rows, err := write(context.Background(), paths, s, left)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rows[0].Report == nil {
+		t.Fatalf("no page: %v", rows[0].Findings)
+	}
+	page, err := os.ReadFile(s.Out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sum := digest.Of(page); sum != *rows[0].ReportDigest || int64(len(page)) != *rows[0].ReportBytes {
+		t.Errorf("the row says %s and %d bytes", *rows[0].ReportDigest, *rows[0].ReportBytes)
+	}
+	return rows, page
+}
+
+// element returns what stands between the first of an opening tag and its end.
+func element(t *testing.T, page []byte, open, end string) string {
+	t.Helper()
+	_, after, ok := strings.Cut(string(page), open)
+	inside, _, closed := strings.Cut(after, end)
+	if !ok || !closed {
+		t.Fatalf("no %s", open)
+	}
+	return inside
+}
+
+// One page, but for style and script: what changes in it is to be looked at.
+func TestGolden(t *testing.T) {
+	_, page := made(t, Settings{}, bounds, captures+"/adk/backend-tool")
+	got := []byte("<main" + element(t, page, "<main", "</main>") + "</main>\n")
+	const path = "testdata/backend-tool.html"
+	if *update {
+		if err := os.WriteFile(path, got, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Of every committed capture the page says what freeze does, holds the events as
+// they were captured, and its policy admits its own style and script and nothing
+// else.
+func TestCommittedCaptures(t *testing.T) {
+	paths, err := filepath.Glob(captures + "/*/*")
+	if err != nil || len(paths) < 50 {
+		t.Fatalf("%d captures, %v", len(paths), err)
+	}
+	ctx := context.Background()
+	verdicts := make(map[freeze.Verdict]int)
+	for _, path := range paths {
+		rows, page := made(t, Settings{}, bounds, path)
+		if len(rows) != 1 {
+			t.Fatalf("%s: %d rows", path, len(rows))
+		}
+		verdicts[rows[0].Verdict]++
+		checkPolicy(t, page)
+		checkEvents(t, path, page)
+		if rows[0].Run == nil {
+			continue
+		}
+		frozen, err := freeze.Freeze(ctx, path, freeze.Settings{Settings: project.Settings{Projection: *rows[0].Projection}, Dir: t.TempDir(), Tool: tool})
+		if err != nil {
+			t.Fatal(err)
+		}
+		of := frozen[0]
+		if of.Verdict != rows[0].Verdict || cmp.Diff(of.Findings, rows[0].Findings) != "" || cmp.Diff(of.ArtifactDigest, rows[0].ArtifactDigest) != "" {
+			t.Errorf("%s: freeze says %v, the report %v", path, of, rows[0])
+		}
+		if of.Verdict != freeze.Frozen {
+			continue
+		}
+		for _, file := range []string{*of.Artifact, *of.Envelope, *of.Record} {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Contains(page, []byte("<code>"+string(digest.Of(data))+"</code>")) {
+				t.Errorf("%s: the page does not have the digest of %s", path, filepath.Base(file))
+			}
+		}
+	}
+	if verdicts[freeze.Frozen] < 40 || verdicts[freeze.Refused] < 3 {
+		t.Errorf("%v", verdicts)
+	}
+}
+
+// checkPolicy holds the page's policy against its style and script, and makes
+// sure that nothing stands in it that could load or run besides.
+func checkPolicy(t *testing.T, page []byte) {
+	t.Helper()
+	policy := element(t, page, `<meta http-equiv="Content-Security-Policy" content="`, `">`)
+	want := "default-src 'none'; script-src 'sha256-" + hash(element(t, page, "<script>", "</script>")) + "'; style-src 'sha256-" + hash(element(t, page, "<style>", "</style>")) +
+		"'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+	if diff := cmp.Diff(want, policy); diff != "" {
+		t.Error(diff)
+	}
+	if at := regexp.MustCompile(`(?i)<[^<>]*\s((style|on[a-z]+|src|srcset)=|href="[^#])[^<>]*>`).Find(page); at != nil {
+		t.Errorf("the page has %s", at)
+	}
+	scripts, data := bytes.Count(bytes.ToLower(page), []byte("<script")), bytes.Count(page, []byte(`<script type="application/json" id="data-`))
+	if scripts != data+1 {
+		t.Errorf("%d scripts, %d of them data", scripts, data)
+	}
+}
+
+// checkEvents holds a page's data against the frames of its capture.
+func checkEvents(t *testing.T, path string, page []byte) {
+	t.Helper()
+	c, err := capture.Open(context.Background(), path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var frames []capture.Frame
+	for {
+		f, err := c.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Data = bytes.Clone(f.Data)
+		frames = append(frames, f)
+	}
+	if len(frames) == 0 {
+		return
+	}
+	var data struct {
+		Types  [][2]string
+		Events [][]json.RawMessage
+	}
+	if err := json.Unmarshal([]byte(element(t, page, `<script type="application/json" id="data-1">`, "</script>")), &data); err != nil {
+		t.Fatal(err)
+	}
+	if len(data.Events) != len(frames) {
+		t.Fatalf("%s: %d events of %d", path, len(data.Events), len(frames))
+	}
+	for i, f := range frames {
+		e := data.Events[i]
+		var kind int
+		var text string
+		if err := errors.Join(json.Unmarshal(e[0], &kind), json.Unmarshal(e[5], &text)); err != nil {
+			t.Fatal(err)
+		}
+		got := fmt.Sprintf("%s %s %s %s %s", e[1], e[2], e[3], e[4], text)
+		want := fmt.Sprintf("%d %d %d %d %s", f.Index, f.Offset, f.Bytes, f.Arrived.Sub(c.Manifest().StartedAt).Microseconds(), f.Data)
+		if want != got || string(e[6]) != "0" || !strings.Contains(string(f.Data), `"`+data.Types[kind][0]+`"`) {
+			t.Errorf("%s: event %d is\n%.300s, not\n%.300s", path, i, got, want)
+		}
+	}
+}
+
+// saved writes a capture of the events as a plain file, with times.
+func saved(t *testing.T, name string, events ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	var b strings.Builder
+	for _, e := range events {
+		b.WriteString("data: " + e + "\n\n")
+	}
+	if err := os.WriteFile(path, []byte(b.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+const (
+	started  = `{"type":"RUN_STARTED","threadId":"t","runId":"r","timestamp":1769860800123}`
+	finished = `{"type":"RUN_FINISHED","threadId":"t","runId":"r","timestamp":1769860801123}`
+)
+
+// However much a capture holds, the page holds no more than its limits, and says
+// what it does not show.
+func TestBounded(t *testing.T) {
+	small := limits{sections: 2, events: 300, event: 200, timelines: 20_000, tree: 4_000, trees: 10_000, listed: 5, facts: 2_000}
+	_, page := made(t, Settings{}, small, captures+"/adk/one-turn")
+	empty := len(page)
+	word := strings.Repeat(`\u202e<`+"\u202e", 1<<16)
+	events := []string{started}
+	for i := range 1_000 {
+		events = append(events, fmt.Sprintf(`{"type":"CUSTOM","n":%d,"value":"%s"}`, i, word[:1_000]))
+	}
+	var messages, keys []string
+	for i := range 1_000 {
+		keys = append(keys, fmt.Sprintf(`"<%d>":[[[["%d"]]]]`, i, i))
+		messages = append(messages, fmt.Sprintf(`{"id":"%d","role":"user","content":"%s",%s}`, i, word[:100], strings.Join(keys[max(0, i-9):], ",")))
+	}
+	events = append(events, `{"type":"MESSAGES_SNAPSHOT","messages":[`+strings.Join(messages, ",")+`]}`, finished)
+	rows, page := made(t, Settings{}, small, saved(t, "large.sse", events...))
+	if rows[0].Verdict != freeze.Frozen {
+		t.Fatalf("%v", rows[0].Findings)
+	}
+	if len(page) > empty+60_000 {
+		t.Errorf("%d bytes, a small page has %d", len(page), empty)
+	}
+	for _, want := range []string{
+		"1,003 events,", "703 events are past what a page lists", "events are shown in part, or by place and size alone",
+		"The rest is not shown here.", "more messages are not shown here", "more are not listed",
+	} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	checkPolicy(t, page)
+}
+
+// What is said of a capture is said of each of its runs, and is short each time.
+func TestFactsAreBounded(t *testing.T) {
+	var events []string
+	long := strings.Repeat("<\u202e", 1<<16)
+	for range 100 {
+		events = append(events, `{"type":"RUN_STARTED","threadId":"`+long[:40_000]+`","runId":"`+long[:40_000]+`","timestamp":1769860800123}`,
+			`{"type":"MESSAGES_SNAPSHOT","messages":[`+strings.Repeat(`{"id":"","role":"<"},`, 50)+`{}]}`, `{"type":"RUN_ERROR","message":"m"}`)
+	}
+	dir := filepath.Join(t.TempDir(), "labelled")
+	stream := strings.NewReader("data: " + strings.Join(events, "\n\ndata: ") + "\n\n")
+	if _, _, err := capture.Import(context.Background(), stream, dir, capture.Settings{Tool: capture.Tool{Name: "p20export", Version: "0"}, Labels: map[string]string{"long": strings.Repeat("l", 500_000)}}); err != nil {
+		t.Fatal(err)
+	}
+	small := limits{sections: 100, events: 10, event: 200, timelines: 2_000, tree: 1_000, trees: 1_000, listed: 200, facts: 50_000}
+	rows, page := made(t, Settings{}, small, dir)
+	if len(rows) != 100 || len(page) > 2<<20 {
+		t.Errorf("%d bytes for %d runs", len(page), len(rows))
+	}
+	checkPolicy(t, page)
+}
+
+// More runs than a page shows make none.
+func TestRunsAreBounded(t *testing.T) {
+	small := bounds
+	small.sections = 2
+	var events []string
+	for range 3 {
+		events = append(events, started, finished)
+	}
+	s := Settings{Tool: tool, Out: filepath.Join(t.TempDir(), "report.html")}
+	path := saved(t, "three.sse", events...)
+	rows, err := write(context.Background(), []string{path}, s, small)
+	if err != nil || rows[0].Verdict != freeze.Failed || !strings.Contains(rows[0].Findings[0].Message, "more runs than a page shows") {
+		t.Errorf("%v %v", rows, err)
+	}
+	if left, _ := os.ReadDir(filepath.Dir(s.Out)); len(left) > 0 {
+		t.Errorf("%v was left", left)
+	}
+	rows, _ = made(t, Settings{Run: "#3"}, small, path)
+	if len(rows) != 1 || *rows[0].Run != 3 {
+		t.Errorf("%v", rows)
+	}
+}
+
+// A reading that was interrupted leaves nothing.
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	s := Settings{Tool: tool, Out: filepath.Join(t.TempDir(), "report.html"), Reading: func(string) freeze.Progress { cancel(); return nil }}
+	rows, err := Write(ctx, []string{captures + "/adk/one-turn"}, s)
+	if err != nil || rows[0].Verdict != freeze.Failed || rows[0].Findings[0].Code != "interrupted" {
+		t.Errorf("%v %v", rows, err)
+	}
+	if left, _ := os.ReadDir(filepath.Dir(s.Out)); len(left) > 0 {
+		t.Errorf("%v was left", left)
+	}
+}
+
+// A capture that changes between two of its readings makes no page: what the one
+// saw is not what the other shows.
+func TestChanged(t *testing.T) {
+	events := []string{started}
+	for range 1_100 {
+		events = append(events, `{"type":"CUSTOM"}`)
+	}
+	path := saved(t, "growing.sse", append(events, finished)...)
+	calls := 0
+	grow := func(int64) {
+		if calls++; calls == 4 { // the last projection reads
+			f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = f.WriteString(": grown\n")
+			if err := errors.Join(err, f.Close()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	s := Settings{Tool: tool, Out: filepath.Join(t.TempDir(), "report.html"), Reading: func(string) freeze.Progress { return grow }}
+	rows, err := Write(context.Background(), []string{path}, s)
+	if err != nil || rows[0].Verdict != freeze.Failed || !strings.Contains(rows[0].Findings[0].Message, "changed while it was read") {
+		t.Errorf("%v %v", rows, err)
+	}
+	if calls < 5 {
+		t.Errorf("%d calls", calls)
+	}
+}
+
+// Events before the first run, frames that are no event, and bytes that are not
+// UTF-8 are in the timeline.
+func TestDamagedEvents(t *testing.T) {
+	_, page := made(t, Settings{}, bounds, saved(t, "damaged.sse", `{"type":"EARLY"}`, started, "not JSON \xff</script>", finished))
+	data := element(t, page, `<script type="application/json" id="data-1">`, "</script>")
+	want := `{"types":[["EARLY","other"],["RUN_STARTED","run"],["","bad"],["RUN_FINISHED","run"]],"events":[[0,0,6,16,-1,"{\"type\":\"EARLY\"}",0],`
+	if !strings.HasPrefix(data, want) || !strings.Contains(data, `"not JSON \udcff\u003c/script\u003e"`) {
+		t.Errorf("%s", data)
+	}
+	checkPolicy(t, page)
+}
+
+// What a projection says of a whole capture it says of each run that is shown.
+func TestAbout(t *testing.T) {
+	one, two := 1, 2
+	all := []freeze.InspectRow{{Run: &one}, {Run: &two}}
+	for _, c := range []struct {
+		row   freeze.Row
+		all   []freeze.InspectRow
+		shown map[int][]outcome
+		want  []int
+	}{
+		{freeze.Row{Run: &two}, all, nil, []int{2}},
+		{freeze.Row{}, all, nil, []int{1, 2}},
+		{freeze.Row{}, all, map[int][]outcome{2: nil}, []int{2}},
+		{freeze.Row{}, []freeze.InspectRow{{}}, nil, []int{0}},
+	} {
+		if diff := cmp.Diff(c.want, about(c.row, c.all, c.shown)); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func TestPageNames(t *testing.T) {
+	for _, c := range []struct{ paths, want []string }{
+		{[]string{"a/one"}, []string{"one"}},
+		{[]string{"a/one/", "b/two"}, []string{"one", "two"}},
+		{[]string{"a/one", "b/one"}, []string{"a/one", "b/one"}},
+		{[]string{"x/a/one", "y/a/one", "/one"}, []string{"x/a/one", "y/a/one", "/one"}},
+		{[]string{"a/one", "b/one", "c/two"}, []string{"a/one", "b/one", "c/two"}},
+		{[]string{"a/one", "./a/../a/one"}, nil},
+	} {
+		got, err := pageNames(c.paths)
+		if diff := cmp.Diff(c.want, got); diff != "" || (err == nil) != (c.want != nil) {
+			t.Errorf("%v: %v %s", c.paths, err, diff)
+		}
+	}
+}

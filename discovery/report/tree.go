@@ -1,0 +1,257 @@
+package report
+
+import (
+	"fmt"
+	"html"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/internal/strictjson"
+	"github.com/p20export/p20export/project"
+)
+
+// mark is a place in a JSON text and the places below it: why it was left out
+// of the artifact, or changed on the way there.
+type mark struct {
+	reasons []finding.Code
+	below   map[string]*mark
+}
+
+// add marks the place a pointer names.
+func (m *mark) add(o project.Omission) {
+	at := m
+	for i, name := range strings.Split(string(o.Pointer), "/") {
+		if i == 0 {
+			continue // what stands before the first slash
+		}
+		name = strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
+		if at.below == nil {
+			at.below = make(map[string]*mark)
+		}
+		next := at.below[name]
+		if next == nil {
+			next = new(mark)
+			at.below[name] = next
+		}
+		at = next
+	}
+	at.reasons = append(at.reasons, o.Reason)
+}
+
+// child returns the mark of a member or element, nil when nothing there is
+// marked.
+func (m *mark) child(name string) *mark {
+	if m == nil {
+		return nil
+	}
+	// As pointers spell names.
+	return m.below[strings.ToValidUTF8(name, "\uFFFD")]
+}
+
+// changes reports whether a reason says that a value was taken, but not as it is.
+func changes(reason finding.Code) bool {
+	return reason == finding.TextPartsJoined || reason == finding.TextShortened
+}
+
+// The states of a line of a tree.
+const (
+	plain   = ""
+	kept    = "kept"
+	left    = "left"
+	changed = "changed"
+)
+
+// state is that of what a mark is on, below something of the state above.
+func (m *mark) state(above string) string {
+	switch {
+	case above == plain || above == left:
+		return above
+	case m == nil:
+		return kept
+	}
+	state := kept
+	for _, r := range m.reasons {
+		if !changes(r) {
+			return left
+		}
+		state = changed
+	}
+	return state
+}
+
+// tree spells a JSON text as HTML, a line a value, each line with what became of
+// it. With marks nil nothing is said of that.
+type tree struct {
+	b     []byte
+	limit int
+	dec   *strictjson.Decoder
+	open  []level
+	begun bool   // a line has
+	state string // of that line
+	tags  string // what it ends with
+	empty bool   // it opens a container that is empty so far
+}
+
+type level struct {
+	mark   *mark
+	state  string
+	object bool
+	index  int
+}
+
+// The sizes in bytes from which a string is shown folded, and what is shown of
+// it then.
+const (
+	longText = 1_000
+	glimpse  = 160
+)
+
+// maxIndent is how deep lines are indented.
+const maxIndent = 16
+
+// appendTree appends a JSON text as lines of HTML, and returns how many bytes of
+// the text are in them. The text is cut when what was appended reaches the limit.
+func appendTree(b, text []byte, marks *mark, limit int) ([]byte, int) {
+	t := &tree{b: b, limit: len(b) + limit, dec: strictjson.NewDecoder(text)}
+	root := plain
+	if marks != nil {
+		root = marks.state(kept)
+	}
+	var name *strictjson.Token
+	for {
+		token, err := t.dec.Next()
+		if err != nil {
+			t.end("")
+			if err == io.EOF {
+				return t.b, len(text)
+			}
+			return t.b, 0 // no JSON; what shows it says so
+		}
+		switch token.Kind {
+		case strictjson.Name:
+			name = &token
+			continue
+		case strictjson.ObjectEnd, strictjson.ArrayEnd:
+			t.close(string(rune(token.Kind)))
+			continue
+		}
+		m, state := marks, root
+		if len(t.open) > 0 {
+			m, state = t.next(name)
+		}
+		if !t.value(token, name, m, state) {
+			t.end("")
+			return t.b, token.Start
+		}
+		name = nil
+	}
+}
+
+// next returns the mark and the state of the next value in the innermost
+// container.
+func (t *tree) next(name *strictjson.Token) (*mark, string) {
+	top := &t.open[len(t.open)-1]
+	key := strconv.Itoa(top.index)
+	top.index++
+	if top.mark != nil && name != nil {
+		key, _ = t.dec.Text(*name)
+	}
+	m := top.mark.child(key)
+	return m, m.state(top.state)
+}
+
+// value appends the line of a value, as far as there is room.
+func (t *tree) value(token strictjson.Token, name *strictjson.Token, m *mark, state string) bool {
+	comma := ","
+	if t.empty || !t.begun {
+		comma = ""
+	}
+	t.end(comma)
+	if len(t.b) >= t.limit {
+		return false
+	}
+	t.begin(state)
+	whole := true
+	if name != nil {
+		whole = t.text("k", t.dec.Bytes(*name))
+		t.b = append(t.b, ": "...)
+	}
+	if m != nil {
+		for _, r := range m.reasons {
+			verb := "left out"
+			if changes(r) {
+				verb = "changed"
+			}
+			t.tags += fmt.Sprintf(` <span class="tag">%s: %s</span>`, verb, html.EscapeString(string(r)))
+		}
+	}
+	switch raw := t.dec.Bytes(token); {
+	case token.Kind == strictjson.ObjectStart, token.Kind == strictjson.ArrayStart:
+		t.b = append(t.b, raw...)
+		t.open = append(t.open, level{mark: m, state: state, object: raw[0] == '{'})
+		t.empty = true
+		return whole
+	case token.Kind == strictjson.String && len(raw) > longText:
+		return t.long(raw) && whole
+	case token.Kind == strictjson.String:
+		return t.text("s", raw) && whole
+	default:
+		return t.text("n", raw) && whole
+	}
+}
+
+// text appends a token, as far as there is room.
+func (t *tree) text(class string, raw []byte) bool {
+	t.b = append(append(append(t.b, `<span class="`...), class...), `">`...)
+	var n int
+	t.b, n = appendVisible(t.b, string(raw), false, t.limit)
+	t.b = append(t.b, `</span>`...)
+	return n == len(raw)
+}
+
+// long appends a long string, folded.
+func (t *tree) long(raw []byte) bool {
+	begin := strings.ToValidUTF8(string(raw[:glimpse]), "")
+	t.b = append(t.b, `<details class="long"><summary><span class="s">`...)
+	t.b, _ = appendVisible(t.b, begin, false, t.limit)
+	t.b = fmt.Appendf(t.b, `…</span> <span class="size">%s</span></summary>`, bytesCount(int64(len(raw))))
+	whole := t.text("s", raw)
+	t.b = append(t.b, `</details>`...)
+	return whole
+}
+
+// close ends the innermost container.
+func (t *tree) close(with string) {
+	top := t.open[len(t.open)-1]
+	t.open = t.open[:len(t.open)-1]
+	if !t.empty {
+		t.end("")
+		t.begin(top.state)
+	}
+	t.b = append(t.b, with...)
+	t.empty = false
+}
+
+// begin begins a line at the depth of what is open.
+func (t *tree) begin(state string) {
+	t.b = fmt.Appendf(t.b, `<div class="ln i%d %s">`, min(len(t.open), maxIndent), state)
+	if state == left {
+		t.b = append(t.b, `<del>`...)
+	}
+	t.begun, t.state, t.tags, t.empty = true, state, "", false
+}
+
+// end ends the line that has begun.
+func (t *tree) end(comma string) {
+	if !t.begun {
+		return
+	}
+	t.b = append(t.b, comma...)
+	if t.state == left {
+		t.b = append(t.b, `</del>`...)
+	}
+	t.b = append(append(t.b, t.tags...), "</div>\n"...)
+	t.begun = false
+}

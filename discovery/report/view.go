@@ -1,0 +1,257 @@
+package report
+
+import (
+	"html/template"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/freeze"
+)
+
+// section is what a page says of one run. Its strings are visible text.
+type section struct {
+	Number  int
+	Capture string
+	Run     string // "run 1" where the capture holds one
+	Verdict freeze.Verdict
+	Says    string
+	// Projection is the one the section is about; empty when all of them refused
+	// the run, or nothing counts.
+	Projection project.Name
+	Terminal   string
+	Facts      []fact
+	Outcomes   []outcomeView
+	Findings   []findingsView
+	Sizes      []size
+	Artifact   *artifactView // nil when the run was refused
+	Digests    []fact
+	Timeline   *timeline
+	Families   []family
+	Data       template.JS
+}
+
+// fact is a name and what it stands for.
+type fact struct{ Name, Value string }
+
+// outcomeView is what a projection made of a run.
+type outcomeView struct {
+	Projection project.Name
+	Verdict    freeze.Verdict
+	Subject    bool
+	Says       []string
+}
+
+// size is one bar of the picture of sizes.
+type size struct {
+	Name  string
+	Bytes int64
+	Width string // of a hundred
+}
+
+// family is a type of event and how many the run has.
+type family struct {
+	Name  string
+	Count int
+}
+
+func newSection(name string, r *run, left *limits) (*section, error) {
+	row := r.inspect
+	s := &section{Capture: visible(name), Verdict: freeze.Refused, Timeline: r.timeline, Facts: facts(row)}
+	if row.Terminal != nil {
+		s.Terminal = visible(*row.Terminal)
+	}
+	if row.Run != nil {
+		if !r.alone {
+			s.Run = "run " + strconv.Itoa(*row.Run)
+		}
+		s.Sizes = append(s.Sizes, size{Name: "Run, as captured", Bytes: row.Bytes})
+		for name, n := range row.Families.All {
+			if cost := item + len(name); take(&left.facts, cost) == cost && len(s.Families) < left.listed {
+				s.Families = append(s.Families, family{visible(name), n})
+			}
+		}
+	}
+	s.Digests = append(s.Digests, captureDigests(row)...)
+	var kept frozen
+	if r.subject == nil {
+		s.Says = "Nothing of this capture counts."
+		s.Findings = append(s.Findings, newFindings("", row.Findings, left))
+	} else if err := s.judged(r, &kept, left); err != nil {
+		return nil, err
+	}
+	scale(s.Sizes)
+	if r.timeline != nil {
+		var parts []project.Part
+		var omissions []project.Omission
+		if kept.record != nil {
+			parts, omissions = kept.record.Predicate.Events, kept.record.Predicate.Omissions
+		}
+		if strip := r.timeline.Strip; strip != nil {
+			if n := len(strip.Marks()); take(&left.facts, n) < n {
+				r.timeline.Strip = nil
+			}
+		}
+		s.Data = template.JS(r.timeline.data(parts, omissions, left))
+	}
+	return s, nil
+}
+
+// judged says what the projections made of the run.
+func (s *section) judged(r *run, kept *frozen, left *limits) (err error) {
+	subject := r.subject
+	s.Verdict = subject.Row.Verdict
+	if subject.Frozen() || r.asked {
+		s.Projection = subject.Projection
+	}
+	for _, o := range r.outcomes {
+		s.Outcomes = append(s.Outcomes, o.view(o.Projection == s.Projection, left))
+	}
+	if !subject.Frozen() {
+		s.Says = "Refused by every projection, so nothing of it was kept."
+		for _, o := range r.outcomes {
+			if o.Frozen() {
+				s.Says = "Refused by " + string(subject.Projection) + ", so nothing of it was kept; another projection takes it."
+			}
+			s.Findings = append(s.Findings, newFindings(string(o.Projection), o.Row.Findings, left))
+		}
+		if r.inspect.Run == nil {
+			s.Says = "There is no run in this capture, so nothing of it was kept."
+			s.Findings, s.Outcomes = s.Findings[:1], nil
+			s.Findings[0].Of = ""
+		}
+		return nil
+	}
+	s.Findings = append(s.Findings, newFindings("", subject.Row.Findings, left))
+	if *kept, err = subject.files(); err != nil {
+		return err
+	}
+	s.Artifact = newArtifact(r, *kept, left)
+	s.Says = frozenSays(subject.Projection, plural(len(kept.decoded.Messages), "message", "messages"))
+	sizes := kept.record.Predicate.Sizes
+	s.Sizes = append(s.Sizes,
+		size{Name: "Envelope, three events", Bytes: int64(sizes.EnvelopeBytes)},
+		size{Name: "Artifact", Bytes: int64(sizes.ArtifactBytes)},
+		size{Name: "Artifact without white space", Bytes: int64(compactBytes(kept.artifact))})
+	sums := kept.record.Subject
+	s.Digests = append([]fact{
+		{visible(sums[0].Name), "sha256:" + sums[0].Digest.SHA256},
+		{visible(sums[1].Name), "sha256:" + sums[1].Digest.SHA256},
+		{freeze.RecordPath(visible(sums[0].Name)), string(kept.recordDigest)},
+	}, s.Digests...)
+	return nil
+}
+
+// frozenSays says what became of a run that was frozen.
+func frozenSays(by project.Name, messages string) string {
+	s := "Frozen by " + string(by) + ": " + messages
+	switch by {
+	case project.EmittedSnapshotText:
+		return s + " of a snapshot the run emitted, reduced to text."
+	case project.FoldedStream:
+		return s + " built from the request and the streamed text. The run emitted no snapshot."
+	}
+	return s + ", as the run emitted them."
+}
+
+// facts are what is known of a run and of its capture.
+func facts(row freeze.InspectRow) (list []fact) {
+	add := func(name string, value *string) {
+		if value == nil {
+			return
+		}
+		text := *value
+		if len(text) > maxFact {
+			text = strings.ToValidUTF8(text[:maxFact], "") + "…"
+		}
+		list = append(list, fact{name, visible(text)})
+	}
+	add("Thread", row.ThreadID)
+	add("Run", row.RunID)
+	add("Parent run", row.ParentRunID)
+	add("Ended with", row.Terminal)
+	add("Started", row.StartedAt)
+	add("Finished", row.FinishedAt)
+	if row.TimeSource != nil {
+		add("Times from", new(map[project.TimeSource]string{
+			project.EventTime:    "the events themselves",
+			project.ArrivalTime:  "their arrival",
+			project.OperatorTime: "whoever ran the program",
+		}[*row.TimeSource]))
+	}
+	m := row.Source.Manifest
+	if m == nil {
+		if row.Source.Digest != "" {
+			add("Source", new("a plain file, "+string(row.Source.Framing)+", without times of arrival"))
+		}
+		return list
+	}
+	source := "imported"
+	if m.Source.Kind != capture.KindFile {
+		source = m.Source.Method + " " + m.Source.URL + ", status " + strconv.Itoa(m.Source.Status)
+	}
+	add("Source", new(source+", "+string(m.Framing)))
+	var labels []string
+	for _, key := range slices.Sorted(maps.Keys(m.Labels)) {
+		labels = append(labels, key+"="+m.Labels[key])
+	}
+	if labels != nil {
+		add("Labels", new(strings.Join(labels, ", ")))
+	}
+	return list
+}
+
+func captureDigests(row freeze.InspectRow) (list []fact) {
+	if row.Source.Digest == "" {
+		return nil
+	}
+	list = append(list, fact{"the response, as captured", string(row.Source.Digest)})
+	if m := row.Source.Manifest; m != nil && m.Files.Request != nil {
+		list = append(list, fact{capture.RequestName, string(m.Files.Request.Digest)})
+	}
+	return list
+}
+
+// said is how many reasons stand beside a projection's verdict.
+const said = 3
+
+func (o outcome) view(subject bool, left *limits) outcomeView {
+	v := outcomeView{Projection: o.Projection, Verdict: o.Row.Verdict, Subject: subject}
+	var says []string
+	if o.Frozen() {
+		says = append(says, bytesCount(int64(*o.Row.ArtifactBytes)))
+	}
+	for _, f := range o.Row.Findings {
+		switch {
+		case o.Frozen():
+			what, _, _ := strings.Cut(f.Message, ":")
+			says = append(says, what)
+		case f.Severity == finding.Error:
+			says = append(says, string(f.Code)+place(f))
+		}
+	}
+	if more := len(says) - said; more > 0 {
+		says = append(says[:said], "and "+plural(more, "more", "more"))
+	}
+	for _, text := range says {
+		if take(&left.facts, len(text)) == len(text) {
+			v.Says = append(v.Says, visible(text))
+		}
+	}
+	return v
+}
+
+// scale gives each size its bar, to one scale.
+func scale(sizes []size) {
+	var largest int64 = 1
+	for _, s := range sizes {
+		largest = max(largest, s.Bytes)
+	}
+	for i := range sizes {
+		sizes[i].Width = strconv.FormatFloat(100*float64(sizes[i].Bytes)/float64(largest), 'f', 2, 64)
+	}
+}

@@ -1,0 +1,92 @@
+package report
+
+import (
+	"fmt"
+	"html"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/internal/strictjson"
+)
+
+// appendVisible appends text as HTML in which nothing acts: markup is escaped,
+// and a character that shows nothing or changes how others are shown stands as
+// its picture or its number, marked as such. Line feeds and tabs stay where
+// breaks is set. It stops when b has limit bytes or more, and returns how much
+// of the text was appended.
+func appendVisible(b []byte, text string, breaks bool, limit int) ([]byte, int) {
+	for i, w := 0, 0; i < len(text); i += w {
+		if len(b) >= limit {
+			return b, i
+		}
+		var r rune
+		r, w = utf8.DecodeRuneInString(text[i:])
+		switch {
+		case r == utf8.RuneError && w == 1:
+			b = fmt.Appendf(b, `<b class="x">⟨x%02X⟩</b>`, text[i])
+		case breaks && (r == '\n' || r == '\t'):
+			b = append(b, byte(r))
+		case finding.Unhandy(r):
+			b = append(append(append(b, `<b class="x">`...), picture(r)...), `</b>`...)
+		case r < utf8.RuneSelf:
+			b = append(b, html.EscapeString(text[i:i+w])...)
+		default:
+			b = append(b, text[i:i+w]...)
+		}
+	}
+	return b, len(text)
+}
+
+// picture returns what stands for a character that shows nothing.
+func picture(r rune) string {
+	switch {
+	case r < 0x20:
+		return string('␀' + r)
+	case r == 0x7f:
+		return "␡"
+	}
+	return fmt.Sprintf("⟨U+%04X⟩", r)
+}
+
+// visible returns short text for a place that holds no markup.
+func visible(text string) string {
+	var b strings.Builder
+	for i, w := 0, 0; i < len(text); i += w {
+		var r rune
+		switch r, w = utf8.DecodeRuneInString(text[i:]); {
+		case r == utf8.RuneError && w == 1:
+			fmt.Fprintf(&b, "⟨x%02X⟩", text[i])
+		case finding.Unhandy(r):
+			b.WriteString(picture(r))
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// appendJSON appends text as a JSON string that is inert in a script element:
+// what HTML, JavaScript or a terminal could act on is escaped. A byte that is
+// not UTF-8 becomes half a surrogate pair, U+DC00 and the byte, which no UTF-8
+// can spell. It stops when b has limit bytes or more, and returns how much of the
+// text was appended.
+func appendJSON(b []byte, text []byte, limit int) ([]byte, int) {
+	b = append(b, '"')
+	i := 0
+	for w := 0; i < len(text) && len(b) < limit; i += w {
+		var r rune
+		r, w = utf8.DecodeRune(text[i:])
+		switch {
+		case r == utf8.RuneError && w == 1:
+			b = fmt.Appendf(b, `\udc%02x`, text[i])
+		case r == '"' || r == '\\':
+			b = append(b, '\\', byte(r))
+		case r == '<' || r == '>' || r == '&' || finding.Unhandy(r):
+			b = strictjson.AppendRune(b, r)
+		default:
+			b = append(b, text[i:i+w]...)
+		}
+	}
+	return append(b, '"'), i
+}
