@@ -38,7 +38,7 @@ demo: $(BIN) ## freeze a committed real ADK run, validate and verify it
 	cat $(DEMO)/one-turn.artifact.json
 
 .PHONY: test
-test: check-format check-modules vet staticcheck unit conformance differential judge live ## run every check
+test: check-format check-modules vet staticcheck unit conformance differential browser judge live ## run every check
 	@echo "all checks passed"
 
 .PHONY: check-format
@@ -58,6 +58,7 @@ vet: ## go vet, with and without the lanes of their own; and a build for another
 	@$(GO) vet -tags live ./cmd/...
 	@$(GO) vet -tags assaycli ./cmd/...
 	@$(GO) vet -tags judge ./artifact/assay/... ./cmd/...
+	@$(GO) vet -tags browser ./discovery/report
 
 .PHONY: staticcheck
 staticcheck: ## staticcheck, pinned in internal/tools
@@ -65,6 +66,7 @@ staticcheck: ## staticcheck, pinned in internal/tools
 	@$(GO) tool -modfile=internal/tools/go.mod staticcheck -tags live ./cmd/...
 	@$(GO) tool -modfile=internal/tools/go.mod staticcheck -tags assaycli ./cmd/...
 	@$(GO) tool -modfile=internal/tools/go.mod staticcheck -tags judge ./artifact/assay/... ./cmd/...
+	@$(GO) tool -modfile=internal/tools/go.mod staticcheck -tags browser ./discovery/report
 
 .PHONY: unit
 unit: ## unit, property, testscript, fuzz corpus, floors, golden files; under -race
@@ -80,6 +82,18 @@ judge: ## compare our verdicts on Assay bundles with the published verifier's (b
 	export P20EXPORT_JUDGE=$$judge; \
 	$(GO) test -race -count=1 -tags judge -run '^TestJudge' -skip '^TestJudge(Large|Random)' ./artifact/assay/... ./cmd/p20export; \
 	$(GO) test -count=1 -tags judge -run '^TestJudge(Large|Random)' ./artifact/assay/... # too much for -race
+
+AXE := $(BUILD)/axe
+.PHONY: browser
+browser: $(AXE)/.installed ## use the pages of report in a real Chromium, and judge them with axe-core
+	@chromium=$$(discovery/report/chromium.sh); \
+	P20EXPORT_CHROMIUM=$$chromium P20EXPORT_AXE=$(CURDIR)/$(AXE)/node_modules/axe-core/axe.min.js \
+	$(GO) test -count=1 -tags browser -run '^TestBrowser' ./discovery/report # the page is under test here, not Go
+$(AXE)/.installed: discovery/report/axe/package.json discovery/report/axe/package-lock.json
+	@command -v npm >/dev/null || { echo "make: npm is needed for axe-core (Debian: apt-get install npm)" >&2; exit 1; }
+	@rm -rf $(AXE) && mkdir -p $(AXE) && cp $^ $(AXE)/
+	@cd $(AXE) && npm ci --silent --ignore-scripts --no-audit --no-fund
+	@touch $@
 
 VECTORS := schema/vectors
 .PHONY: conformance

@@ -5,6 +5,8 @@ go 1.26.0
 ignore ./discovery/harness/copilotkit/node_modules
 
 require (
+	github.com/chromedp/cdproto v0.159.0
+	github.com/chromedp/chromedp v0.23.0
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
 	github.com/google/go-cmp v0.7.0
 	github.com/in-toto/attestation v1.2.0

@@ -48,6 +48,7 @@ var banned = map[string][]string{
 
 // kept are modules that only some packages import.
 var kept = map[string][]string{
+	"github.com/chromedp":                      {}, // tests alone
 	"github.com/invopop/jsonschema":            {"schema/generate"},
 	"github.com/santhosh-tekuri/jsonschema/v5": {"schema/schematest"},
 }

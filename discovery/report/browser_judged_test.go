@@ -1,0 +1,143 @@
+//go:build browser
+
+package report
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	cdppage "github.com/chromedp/cdproto/page"
+
+	"github.com/p20export/p20export/capture"
+)
+
+// hostileCapture is a capture made to break out of a page; one that is damaged
+// is refused, too.
+func hostileCapture(t *testing.T, damaged bool) string {
+	t.Helper()
+	const attack = `</script><script>window.owned=1</script><img src=x onerror=window.owned=1><!--`
+	quoted := func(s string) string {
+		b, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&", `\u2028`, "\u2028").Replace(string(b))
+	}
+	all := quoted(attack + "\u202egnp.exe\u2066 \u2028 \u200b\ufeff {{.}} ${x} \u05e9\u05dc\u05d5\u05dd")
+	word := quoted(strings.Repeat("W", 1<<20))
+	events := []string{
+		`{"type":"RUN_STARTED","threadId":` + quoted("t"+strings.ReplaceAll(attack, " ", "\u2027")) + `,"runId":"r","timestamp":1769860800123,"` + "\u202e<b>" + `":1}`,
+		`{"type":` + quoted("<script>\u202e") + `,"value":` + all + `}`,
+		"not JSON \x1b[2J\x00\xff " + attack,
+		`{"type":"CUSTOM","word":` + word + `}`,
+		`{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"m1","role":"user","content":` + all + `},{"id":"m2","role":"assistant","content":` + quoted(strings.Repeat("W", 200_000)) + `,"x":` + word + `}]}`,
+		`{"type":"RUN_ERROR","message":` + quoted(attack) + `,"timestamp":1769860801123}`,
+	}
+	if !damaged {
+		events = slices.Delete(events, 2, 3)
+	}
+	dir := filepath.Join(t.TempDir(), "hostile")
+	stream := "data: " + strings.Join(events, "\n\ndata: ") + "\n\n"
+	if _, _, err := capture.Import(context.Background(), strings.NewReader(stream), dir, capture.Settings{Tool: capture.Tool{Name: "p20export", Version: "0"}}); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// openAll opens everything that opens.
+func (b *tab) openAll() {
+	b.Helper()
+	b.script(`for (const d of document.querySelectorAll("details")) d.open = true`)
+	b.until(`[...document.querySelectorAll("details.timeline")].every((d) => d.querySelector(".rows"))`)
+	b.script(`for (const r of document.querySelectorAll("button.row")) r.click()`)
+}
+
+// verdict is what axe-core says of a page.
+type verdict struct {
+	Violations []struct {
+		ID, Help string
+		Nodes    []struct{ HTML, FailureSummary string }
+	}
+	Passes []struct{ ID string }
+}
+
+// Whatever a capture holds is shown and does nothing.
+func TestBrowserHostile(t *testing.T) {
+	for _, damaged := range []bool{true, false} {
+		page := pageOf(t, hostileCapture(t, damaged))
+		for _, width := range []int64{1200, 360} {
+			b := open(t, page, width, "light")
+			b.openAll()
+			b.until(`document.querySelectorAll("#r1-timeline pre").length >= 5`)
+			b.holds(`window.owned === undefined && document.images.length === 0 && document.scripts.length === 2`)
+			b.holds(`document.documentElement.scrollWidth <= innerWidth`)
+			b.holds(`(document.body.textContent.match(/[^\P{C}\n\t]|[\u2028\u2029]/gu) || []).length === 0`)
+			if damaged {
+				shows(b, "#r1-timeline pre", "</script><script>window.owned=1</script>", "⟨U+202E⟩gnp.exe⟨U+2066⟩", "⟨U+2028⟩", "not JSON ␛[2J␀⟨xFF⟩ </script>")
+				continue
+			}
+			shows(b, ".messages .content", "</script><script>window.owned=1</script><img src=x onerror=window.owned=1><!--⟨U+202E⟩gnp.exe⟨U+2066⟩ ⟨U+2028⟩ ⟨U+200B⟩⟨U+FEFF⟩ {{.}} ${x} \u05e9\u05dc\u05d5\u05dd", strings.Repeat("W", 200_000))
+			shows(b, ".tree", `"⟨U+202E⟩<b>": 1`, `left out: key_outside_subset`, `"x": "`+strings.Repeat("W", 159)+`…`, strings.Repeat("W", 1<<20))
+		}
+	}
+}
+
+// shows reports what elements do not show of what is wanted.
+func shows(b *tab, selector string, want ...string) {
+	b.Helper()
+	text := evaluate[string](b, `[...document.querySelectorAll("`+selector+`")].map((p) => p.textContent).join("\n")`)
+	for _, w := range want {
+		if !strings.Contains(text, w) {
+			b.Errorf("%s does not show %.200q", selector, w)
+		}
+	}
+}
+
+// axe-core finds nothing to say of any page, in light and dark, wide and narrow,
+// with everything opened.
+func TestBrowserAxe(t *testing.T) {
+	axe, err := os.ReadFile(variable(t, "P20EXPORT_AXE"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []struct {
+		name string
+		path string
+		wide bool // only: axe-core takes a minute for a megabyte on thirty thousand lines
+	}{
+		{name: "one", path: pageOf(t, captures+"/adk/backend-tool")},
+		{name: "built", path: pageOf(t, captures+"/adk/model-error")},
+		{name: "refused", path: pageOf(t, captures+"/langgraph/two-agents")},
+		{name: "no run", path: pageOf(t, captures+"/adk/refused")},
+		{name: "index", path: pageOf(t, captures+"/adk/one-turn", captures+"/langgraph/one-turn", captures+"/adk/refused", captures+"/adk/model-error")},
+		{name: "hostile", path: pageOf(t, hostileCapture(t, false)), wide: true},
+	} {
+		for _, scheme := range []string{"light", "dark"} {
+			for _, width := range []int64{1200, 360} {
+				if p.wide && width == 360 {
+					continue
+				}
+				t.Run(fmt.Sprintf("%s %s %d", p.name, scheme, width), func(t *testing.T) {
+					// The judge itself writes markup, which the page's policy forbids.
+					b := open(t, p.path, width, scheme, command(cdppage.SetBypassCSP, cdppage.SetBypassCSPParams{Enabled: true}))
+					b.holds(`matchMedia("(prefers-color-scheme: ` + scheme + `)").matches && innerWidth === ` + fmt.Sprint(width))
+					b.openAll()
+					b.script(string(axe))
+					found := evaluate[verdict](b, `axe.run({resultTypes: ["violations", "passes"]})`)
+					for _, v := range found.Violations {
+						t.Errorf("%s: %s: %.600v", v.ID, v.Help, v.Nodes)
+					}
+					if len(found.Passes) < 20 {
+						t.Errorf("only %d rules were looked at", len(found.Passes))
+					}
+				})
+			}
+		}
+	}
+}

@@ -1,0 +1,193 @@
+//go:build browser
+
+package report
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// A group opens on a click, and an event in it shows its raw text.
+func TestBrowserClick(t *testing.T) {
+	b := open(t, pageOf(t, captures+"/adk/backend-tool"), 1200, "light")
+	const group = `#r1-timeline li:nth-child(7)`
+	b.click(group + ` > button`)
+	b.until(`document.querySelectorAll("` + group + ` ol > li").length === 7`)
+	b.holds(`document.querySelector("` + group + ` > button").getAttribute("aria-expanded") === "true"`)
+	b.click(group + ` ol > li:nth-child(2) > button`)
+	b.until(`document.querySelector("` + group + ` pre").textContent.endsWith('"delta":" rains"}')`)
+	b.click(group + ` > button`)
+	b.until(`document.querySelector("` + group + ` > div").hidden`)
+	// A link to an event finds it and opens it.
+	b.click(`a[data-event="15"]`)
+	b.until(`document.querySelectorAll("#r1-timeline ol.rows > li").length === 1 && document.activeElement.classList.contains("row")`)
+	b.holds(`document.querySelector("#r1-timeline pre").textContent.startsWith('{"type":"MESSAGES_SNAPSHOT"')`)
+	b.holds(`document.querySelectorAll("#r1-timeline .omission").length === 3`)
+}
+
+// Every control is reached with Tab alone, shows where the focus is, and does its
+// work with the keys.
+func TestBrowserKeyboard(t *testing.T) {
+	b := open(t, pageOf(t, captures+"/adk/one-turn", captures+"/adk/backend-tool"), 1200, "light")
+	const focus = `document.activeElement`
+	b.keys(kb.Tab)
+	b.holds(focus + `.className === "skip"`)
+	b.keys(kb.Enter)
+	b.until(`location.hash === "#main"`)
+	b.run(chromedp.Navigate(strings.TrimSuffix(evaluate[string](b, `location.href`), "#main")))
+	b.forgive()
+	// The timelines of several runs are closed; Space opens the first.
+	b.focus(`#r1 details.timeline > summary`)
+	b.keys(" ")
+	b.until(`document.querySelectorAll("#r1-timeline ol.rows > li").length > 3`)
+	want := evaluate[[]string](b, `[...document.querySelectorAll("a[href], button, input, select, summary, [tabindex='0']")].filter((e) => e.checkVisibility()).map((e, i) => e.dataset.stop = String(i))`)
+	if len(want) < 40 {
+		t.Fatalf("only %d controls", len(want))
+	}
+	b.focus(`a.skip`)
+	for i := range want {
+		at := evaluate[[]string](b, `(() => { const e = document.activeElement, s = getComputedStyle(e); return [e.dataset.stop || e.outerHTML.slice(0, 80), s.outlineStyle, s.outlineWidth]; })()`)
+		if at[0] != want[i] || at[1] != "solid" || at[2] != "2px" {
+			t.Fatalf("Tab %d comes to %q, outlined %s", i, at, at[1:])
+		}
+		b.keys(kb.Tab)
+	}
+	// "/" searches, j and the arrows go through the rows, Enter opens one.
+	b.script(`document.activeElement.blur()`)
+	// As one key whose text is for the page to take or leave.
+	b.run(command(input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: "/", Text: "/"}))
+	b.holds(focus + `.id === "q1" && ` + focus + `.value === ""`)
+	b.keys("paris", kb.Tab, kb.Tab)
+	b.holds(focus + `.textContent.includes("TEXT_MESSAGE_CONTENT")`)
+	b.keys("j")
+	b.holds(focus + `.textContent.includes("MESSAGES_SNAPSHOT")`)
+	b.keys(kb.ArrowUp)
+	b.holds(focus + `.textContent.includes("TEXT_MESSAGE_CONTENT")`)
+	b.keys(kb.Enter)
+	b.holds(focus + `.nextSibling.querySelector("pre").textContent.includes(" Paris")`)
+	// The index leads to a run, and back.
+	b.focus(`nav a[href="#r2"]`)
+	b.keys(kb.Enter)
+	b.until(`location.hash === "#r2" && document.getElementById("r2").getBoundingClientRect().top < innerHeight`)
+}
+
+// tenThousand is a capture of that many events, most of one family.
+func tenThousand(t *testing.T) string {
+	events := []string{started}
+	for i := range 9_000 {
+		text := fmt.Sprintf("word %d", i)
+		if i == 4_321 {
+			text = "the NEEDLE"
+		}
+		events = append(events, fmt.Sprintf(`{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"%s"}`, text))
+	}
+	for i := range 998 {
+		events = append(events, fmt.Sprintf(`{"type":"%s","toolCallId":"%d"}`, []string{"TOOL_CALL_START", "TOOL_CALL_END"}[i%2], i/2))
+	}
+	return saved(t, "ten-thousand.sse", append(events, finished)...)
+}
+
+// Ten thousand events are few rows until they are asked for, and each of them is
+// found.
+func TestBrowserTenThousandEvents(t *testing.T) {
+	b := open(t, pageOf(t, tenThousand(t)), 1200, "light")
+	const rows, said = `document.querySelectorAll("#r1-timeline > details > ol > li:not(.more)").length`, `document.querySelector("#r1-timeline p.count").textContent`
+	b.holds(rows + ` === 100 && document.querySelectorAll("*").length < 2000`)
+	b.holds(said + ` === "10,000 events in 1,001 rows"`)
+	b.holds(`document.querySelector("#r1-timeline li:nth-child(2)").textContent.includes("TEXT_MESSAGE_CONTENT × 9,000")`)
+	b.click(`#r1-timeline li:nth-child(2) > button`)
+	b.until(`document.querySelectorAll("#r1-timeline li:nth-child(2) ol > li").length === 101`)
+	b.click(`#r1-timeline li:nth-child(2) ol > li.more > button`)
+	b.until(`document.querySelectorAll("#r1-timeline li:nth-child(2) ol > li").length === 201`)
+	b.holds(`document.activeElement.textContent.startsWith("#101")`)
+	search := func(text string, want string) {
+		t.Helper()
+		b.script(`document.getElementById("q1").value = ""; document.getElementById("q1").focus()`)
+		b.keys(text)
+		b.until(said + ` === "` + want + `"`)
+	}
+	search("needle", "1 of 10,000 events match")
+	b.holds(rows + ` === 1 && document.querySelector("#r1-timeline .row .at").textContent === "#4322"`)
+	search("#9999", "1 of 10,000 events match")
+	b.holds(`document.querySelector("#r1-timeline .row .type").textContent === "RUN_FINISHED"`)
+	search("tool_call", "998 of 10,000 events match")
+	b.script(`document.getElementById("t1").value = "=TOOL_CALL_END"; document.getElementById("t1").dispatchEvent(new Event("change"))`)
+	b.until(said + ` === "499 of 10,000 events match"`)
+	b.holds(rows + ` === 100`)
+	search("nowhere to be found", "0 of 10,000 events match")
+}
+
+// A digest is copied, or selected where the page may not copy.
+func TestBrowserCopy(t *testing.T) {
+	b := open(t, pageOf(t, captures+"/adk/one-turn"), 1200, "light")
+	const digest, status = `document.querySelector("#r1-digests + dl code").textContent`, `document.getElementById("status").textContent`
+	b.holds(digest + `.startsWith("sha256:")`)
+	b.script(`Object.defineProperty(navigator, "clipboard", {configurable: true, value: {writeText: async (text) => { window.copied = text; }}})`)
+	b.click(`#r1-digests + dl button`)
+	b.until(status + ` === "Copied."`)
+	b.holds(`window.copied === ` + digest)
+	b.script(`Object.defineProperty(navigator, "clipboard", {value: undefined})`)
+	b.click(`#r1-digests + dl button`)
+	b.until(status + `.startsWith("Selected.")`)
+	b.holds(`getSelection().toString() === ` + digest)
+}
+
+// Without JavaScript the facts stand there all the same.
+func TestBrowserWithoutScript(t *testing.T) {
+	b := open(t, pageOf(t, captures+"/adk/backend-tool"), 1200, "light", command(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}))
+	text := evaluate[string](b, `document.body.innerText`)
+	for _, want := range []string{
+		"frozen", "Frozen by emitted-snapshot-text: 3 messages", "thread-backend-tool", "run-backend-tool", "RUN_FINISHED", "omissions_recorded",
+		"It rains in Oslo, at 4 degrees.", "left out: content_missing", "829 bytes", "sha256:", "The timeline needs JavaScript",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not shown", want)
+		}
+	}
+	if strings.Contains(text, "Copy") {
+		t.Error("a button is shown that does nothing")
+	}
+}
+
+// On paper the artifact is open and the controls are gone.
+func TestBrowserPrint(t *testing.T) {
+	b := open(t, pageOf(t, captures+"/adk/backend-tool"), 1200, "dark")
+	b.script(`addEventListener("beforeprint", () => { window.opened = document.querySelector("details.json").open; })`)
+	pdf, err := chromedp.Run(b.ctx, chromedp.PrintToPDF())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(string(pdf), "%PDF-") || len(pdf) < 10_000 {
+		t.Errorf("%d bytes of PDF", len(pdf))
+	}
+	b.holds(`window.opened && !document.querySelector("details.json").open`)
+	b.run(command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"}))
+	b.until(`!document.querySelector(".search").checkVisibility() && !document.querySelector("button.copy").checkVisibility()`)
+}
+
+// The policy holds whatever came to stand in the page: no script is run, no text
+// becomes markup, nothing is loaded.
+func TestBrowserPolicy(t *testing.T) {
+	var asked atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	defer server.Close()
+	b := open(t, pageOf(t, captures+"/adk/one-turn"), 1200, "light")
+	b.holds(`(() => { try { document.body.innerHTML = "<p>"; return false; } catch (e) { return e instanceof TypeError; } })()`)
+	b.holds(`(() => { try { document.body.setAttribute("onclick", "window.owned = 1"); document.body.click(); } catch {} return !window.owned; })()`)
+	b.holds(`(() => { try { const s = document.createElement("script"); s.text = "window.owned = 1"; document.body.append(s); } catch {} return !window.owned; })()`)
+	b.holds(`fetch("` + server.URL + `").then(() => false, () => true)`)
+	b.holds(`new Promise((done) => { const i = new Image(); i.onload = () => done(false); i.onerror = () => done(true); i.src = "` + server.URL + `"; })`)
+	if asked.Load() != 0 {
+		t.Errorf("%d requests came", asked.Load())
+	}
+	b.forgive() // what it refused
+}
