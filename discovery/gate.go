@@ -1,7 +1,9 @@
 package discovery
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/p20export/p20export/artifact"
@@ -177,27 +179,16 @@ func smaller(runs []Examination, all Standing) Answer {
 	a := Answer{Question: askSmaller, Good: s.BelowRun > 0}
 	a.Text = fmt.Sprintf("Of %s with an artifact, the canonical artifact is smaller than the run as it was captured in %d. It is smaller than the run's three events, as the bounded envelope has them, in %d; without white space in %d.",
 		counted(s.Artifacts, "run"), s.BelowRun, s.BelowEnvelope, s.CompactBelowEnvelope)
-	if least, ok := extreme(runs, func(a, b Examination) bool { return a.Sizes.Run < b.Sizes.Run }); ok {
-		a.Text += " The smallest run: " + sizes(least) + "."
-		a.Evidence = evidence(least, "")
-	}
-	if most, ok := extreme(runs, func(a, b Examination) bool { return a.Sizes.Run > b.Sizes.Run }); ok {
+	runs = slices.DeleteFunc(slices.Clone(runs), func(e Examination) bool { return e.Sizes == nil })
+	bySize := func(a, b Examination) int { return cmp.Compare(a.Sizes.Run, b.Sizes.Run) }
+	least, most := slices.MinFunc(runs, bySize), slices.MaxFunc(runs, bySize)
+	a.Text += " The smallest run: " + sizes(least) + "."
+	a.Evidence = evidence(least, "")
+	if bySize(least, most) < 0 {
 		a.Text += " The largest: " + sizes(most) + "."
-		if most.Response != a.Evidence[0].File {
-			a.Evidence = append(a.Evidence, evidence(most, "")...)
-		}
+		a.Evidence = append(a.Evidence, evidence(most, "")...)
 	}
 	return a
-}
-
-// extreme returns the first run with sizes that no other precedes.
-func extreme(runs []Examination, before func(a, b Examination) bool) (found Examination, ok bool) {
-	for _, run := range runs {
-		if run.Sizes != nil && (!ok || before(run, found)) {
-			found, ok = run, true
-		}
-	}
-	return found, ok
 }
 
 func sizes(run Examination) string {

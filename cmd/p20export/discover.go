@@ -64,9 +64,9 @@ capture under way as cancelled; those before it are whole. Headers are given as
 for p20export capture.
 
 Exit status: 0 every scenario was captured, and the captures are as expected or,
-where nothing is expected, meet the gate; 1 they are not, or do not; 2 the
-command line is wrong; 3 a scenario could not be captured whole; 130 or 143
-interrupted.`,
+where nothing is expected and no --only given, meet the gate; 1 they are not, or
+do not; 2 the command line is wrong; 3 a scenario could not be captured whole;
+130 or 143 interrupted.`,
 		Example: `  p20export discover http://127.0.0.1:8011/ --scenarios scenarios.json -o captures
   p20export discover --harness discovery/harness/adk --scenarios discovery/scenarios.json -o captures
   p20export discover http://127.0.0.1:8011/ --scenarios scenarios.json -o again \
@@ -172,7 +172,7 @@ func (fl *discoverFlags) discover(cmd *cobra.Command, p *printer, plan *discover
 		return done, context.Cause(ctx)
 	}
 	if len(captures) > 0 {
-		if met := fl.answer(ctx, p, captures); !met && plan.Suite == nil {
+		if met := fl.answer(ctx, p, captures); !met && plan.Suite == nil && len(fl.only) == 0 {
 			done = done.worse(exitNegative)
 		}
 	}
