@@ -179,7 +179,7 @@ func Examine(ctx context.Context, path string, contract artifact.Profile, progre
 			e.Scenario = m.Labels["scenario"]
 		}
 		if damaged {
-			e.refuse(totals.Findings)
+			e.refuse(totals.Findings, &x.types)
 		}
 		e.Findings = append(totals.Findings[:len(totals.Findings):len(totals.Findings)], e.Findings...)
 		finding.Sort(e.Findings)
@@ -210,11 +210,14 @@ func unexamined(path string, contract artifact.Profile, err error) Examination {
 
 // refuse takes back what was made of a run: the capture as a whole is no
 // evidence.
-func (e *Examination) refuse(why []finding.Finding) {
+func (e *Examination) refuse(why []finding.Finding, of *types) {
 	e.Verdict, e.Events, e.Sizes, e.Texts = Refused, []project.Part{}, nil, nil
 	for i := range e.Projections {
 		p := &e.Projections[i]
-		*p = Projection{Name: p.Name, Verdict: freeze.Refused, Reasons: reasons(why, nil)}
+		*p = Projection{Name: p.Name, Snapshot: p.Snapshot, Verdict: freeze.Refused, Reasons: append(reasons(why, of), p.Reasons...)}
+	}
+	for i := range e.Fields {
+		e.Fields[i].Surfaced, e.Fields[i].Reduced = false, ""
 	}
 }
 
