@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/p20export/p20export/artifact"
@@ -226,6 +227,7 @@ type examiner struct {
 	contract artifact.Profile
 	request  request
 	list     []Examination
+	held     int // bytes of the list, as JSON
 
 	types      types
 	fields     fields
@@ -315,6 +317,22 @@ func (x *examiner) End(run *envelope.Run, made []freeze.Projected) error {
 		}
 	}
 	e.Fields = x.fields.result()
+	return x.keep(run, e)
+}
+
+// maxHeld bounds the examinations of one capture together, in bytes of JSON:
+// they are held until its end.
+const maxHeld = 64 << 20
+
+// keep adds an examination to the list while there is room.
+func (x *examiner) keep(run *envelope.Run, e Examination) error {
+	data, err := json.Marshal(e, jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		return err
+	}
+	if x.held += len(data); x.held > maxHeld {
+		return run.Started.Finding(finding.RunsTooMany, "there is more to say of the capture's runs than %d bytes", maxHeld).Hinting("divide the capture")
+	}
 	x.list = append(x.list, e)
 	return nil
 }

@@ -77,9 +77,10 @@ func (g *gathered) add(r Reason) {
 	g.list = append(g.list, r)
 }
 
-// anyIndex puts * for each index of a pointer.
+// anyIndex puts * for each index of a pointer. One that is too long becomes that
+// of a value around it, as in a finding.
 func anyIndex(p finding.Pointer) finding.Pointer {
-	parts := strings.Split(string(p), "/")
+	parts := strings.Split(string(p.Bounded()), "/")
 	for i, part := range parts {
 		if part != "" && strings.Trim(part, "0123456789") == "" {
 			parts[i] = "*"
@@ -96,9 +97,20 @@ type types struct {
 }
 
 // maxTypes is how many event types are told apart; AG-UI has about forty.
-const maxTypes = 1024
+// maxTyped is of how many events the type is remembered; a reason in a later one
+// has none.
+const (
+	maxTypes = 1024
+	maxTyped = 4 << 20
+)
 
 func (t *types) set(index int, name string) {
+	if index >= maxTyped {
+		return
+	}
+	if len(name) > maxNameBytes {
+		name = shownName(name)
+	}
 	id, ok := t.ids[name]
 	if !ok {
 		if t.ids == nil {

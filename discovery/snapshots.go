@@ -1,6 +1,8 @@
 package discovery
 
 import (
+	"strings"
+
 	"github.com/p20export/p20export/envelope"
 )
 
@@ -25,13 +27,28 @@ const (
 	maxRoles = 2_000
 )
 
+// maxNameBytes is how much of a role or an event type is shown. AG-UI's have up
+// to thirty; a hostile one is as long as an event.
+const maxNameBytes = 128
+
+func shownName(name string) string {
+	if len(name) > maxNameBytes {
+		name = name[:maxNameBytes] + "…"
+	}
+	return strings.Clone(strings.ToValidUTF8(name, "\uFFFD"))
+}
+
 // around notes a snapshot, or what follows one.
 func (x *examiner) around(e *envelope.Event) {
+	name := e.Type
+	if len(name) > maxNameBytes {
+		name = shownName(name)
+	}
 	for i := range x.snapshots {
 		x.snapshots[i].Remaining++
 	}
 	if x.after != nil {
-		x.after.After, x.after = e.Type, nil
+		x.after.After, x.after = name, nil
 	}
 	if e.Type == envelope.MessagesSnapshot && len(x.snapshots) < maxKept {
 		s := Snapshot{Ref: e.Ref(), Roles: []string{}, Before: x.last}
@@ -40,11 +57,11 @@ func (x *examiner) around(e *envelope.Event) {
 			if len(s.Roles) < maxRoles {
 				v, _ := m.Get("role")
 				role, _ := v.Text()
-				s.Roles = append(s.Roles, role)
+				s.Roles = append(s.Roles, shownName(role))
 			}
 		}
 		x.snapshots = append(x.snapshots, s)
 		x.after = &x.snapshots[len(x.snapshots)-1]
 	}
-	x.last = e.Type
+	x.last = name
 }
