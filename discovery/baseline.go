@@ -16,6 +16,7 @@ import (
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/internal/strictjson"
 	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/freeze"
 )
 
 // BaselineSchema is the value of a baseline's schema key.
@@ -145,8 +146,16 @@ func shape(e Examination) Shape {
 }
 
 // LoadBaseline reads a baseline strictly. One that was made under another
-// contract is an error.
+// contract is an error, and so is what is no regular file: opening a pipe waits
+// for its writer.
 func LoadBaseline(path string, contract artifact.Profile) (*Baseline, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no baseline that can be compared with: it is not a regular file", path)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -176,18 +185,40 @@ func (b *Baseline) check(contract artifact.Profile) error {
 		return fmt.Errorf("it was made with --contract %s; give that, or write it anew", b.Contract)
 	case len(b.Runs) == 0:
 		return errors.New("it has no runs")
+	case slices.ContainsFunc(b.Runs, func(s Shape) bool { return !s.complete() }):
+		return errors.New("a run of it lacks what every run has, or has what none has")
 	case !slices.IsSortedFunc(b.Runs, Shape.compare) || len(slices.CompactFunc(slices.Clone(b.Runs), func(s, t Shape) bool { return s.compare(t) == 0 })) != len(b.Runs):
 		return errors.New("its runs are out of order, or one stands twice")
 	}
 	return nil
 }
 
+// complete reports whether a run is one that a baseline can hold: what is
+// missing from it would be compared with nothing, and never be seen to change.
+func (s Shape) complete() bool {
+	var names []project.Name
+	for _, p := range s.Projections {
+		if p.Verdict != freeze.Frozen && p.Verdict != freeze.Refused {
+			return false
+		}
+		if p.Snapshot == "" {
+			names = append(names, p.Name)
+		}
+	}
+	return s.Capture != "" && s.Run >= 0 && slices.Contains(order, s.Verdict) && slices.Equal(names, project.Names()) &&
+		s.Snapshots != nil && s.Fields != nil && s.Families != nil
+}
+
 // Encode spells the baseline as its file: two-space indent, ASCII only, one
-// newline at the end.
+// newline at the end. One that LoadBaseline would not read is an error.
 func (b *Baseline) Encode() ([]byte, error) {
 	var buf bytes.Buffer
 	if err := json.MarshalWrite(&buf, b, jsontext.WithIndent("  ")); err != nil {
 		return nil, err
 	}
-	return append(strictjson.ASCII(buf.Bytes()), '\n'), nil
+	data := append(strictjson.ASCII(buf.Bytes()), '\n')
+	if len(data) > maxBaselineBytes {
+		return nil, fmt.Errorf("the baseline would be larger than %d bytes; write one of fewer captures", maxBaselineBytes)
+	}
+	return data, nil
 }
