@@ -8,12 +8,14 @@ import (
 	"io"
 	"os"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/internal/finding"
 	"github.com/p20export/p20export/internal/strictjson"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
@@ -112,11 +114,14 @@ func (s Shape) compare(t Shape) int {
 }
 
 // Distinct reports two captures that a baseline could not tell apart: they have
-// one name.
+// one name. It reports one whose name cannot stand in a baseline, too.
 func Distinct(paths []string) error {
 	of := make(map[string]string)
 	for _, path := range paths {
 		name := capture.BaseName(path)
+		if !utf8.ValidString(name) {
+			return fmt.Errorf("the name %s is not UTF-8 and cannot stand in a baseline", finding.Quote(name))
+		}
 		if other, ok := of[name]; ok {
 			return fmt.Errorf("%s and %s have one name, by which a baseline knows them; compare them apart", other, path)
 		}

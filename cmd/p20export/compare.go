@@ -128,7 +128,7 @@ func writeBaseline(path string, runs []discovery.Examination, profile artifact.P
 	}
 	data, err := b.Encode()
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errOutput, err)
 	}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("%w: %s is not a regular file", errOutput, path)
