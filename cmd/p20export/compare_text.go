@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/discovery"
+	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/project/freeze"
 )
 
@@ -102,7 +103,7 @@ func (p *printer) projection(made discovery.Projection) {
 func (p *printer) shown(e discovery.Examination) {
 	for i, s := range e.Snapshots {
 		if i == shownSnapshots {
-			p.line("  snapshot  and %d more", len(e.Snapshots)-i)
+			p.line("  snapshot  and %d more", e.Families.Count(envelope.MessagesSnapshot)-i)
 			break
 		}
 		p.line("  snapshot  event %d, %s: %s", s.Index, standing(s), sequence(s.Roles))
