@@ -101,8 +101,12 @@ func (s *Staged) Replace(name string) error {
 		return err
 	}
 	defer dir.Close()
-	if err := os.Rename(s.temp, filepath.Join(s.dir, name)); err != nil {
-		return inDirectory(s.dir, err)
+	path := filepath.Join(s.dir, name)
+	if err := os.Rename(s.temp, path); err != nil {
+		if l, ok := errors.AsType[*os.LinkError](err); ok { // which names the temporary file
+			err = &fs.PathError{Op: "replace", Path: path, Err: l.Err}
+		}
+		return err
 	}
 	s.temp = ""
 	return dir.Sync()

@@ -470,3 +470,65 @@ func TestMakeDir(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestReplace(t *testing.T) {
+	dir := t.TempDir()
+	if err := stage(t, dir, "new").Replace("fresh"); err != nil {
+		t.Fatal(err)
+	}
+	mustHold(t, dir, map[string]string{"fresh": "new"})
+	s := stage(t, dir, "newer")
+	if err := s.Replace("fresh"); err != nil {
+		t.Fatal(err)
+	}
+	s.Discard() // does nothing once it has its name
+	mustHold(t, dir, map[string]string{"fresh": "newer"})
+}
+
+// A link is replaced itself, and so is one of two names of a file: what else has
+// the old bytes keeps them.
+func TestReplaceLinks(t *testing.T) {
+	dir, other := t.TempDir(), t.TempDir()
+	target := filepath.Join(other, "target")
+	if err := os.WriteFile(target, []byte("old"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Symlink(target, filepath.Join(dir, "soft")), os.Link(target, filepath.Join(dir, "hard"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"soft", "hard"} {
+		if err := stage(t, dir, "new").Replace(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mustHold(t, dir, map[string]string{"soft": "new", "hard": "new"})
+	mustHold(t, other, map[string]string{"target": "old"})
+}
+
+// What cannot be replaced stays, and discarding leaves nothing else. The error
+// does not name the temporary file.
+func TestReplaceFails(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "taken"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s := stage(t, dir, "new")
+	err := s.Replace("taken")
+	if err == nil || strings.Contains(err.Error(), ".tmp") {
+		t.Errorf("over a directory: %v", err)
+	}
+	s.Discard()
+	mustHold(t, dir, map[string]string{"taken": fs.ModeDir.String()})
+
+	gone := filepath.Join(dir, "gone")
+	if err := os.Mkdir(gone, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s = stage(t, gone, "new")
+	if err := os.RemoveAll(gone); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Replace("file"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("in a directory that is gone: %v", err)
+	}
+}
