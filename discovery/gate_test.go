@@ -1,0 +1,171 @@
+package discovery_test
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/discovery"
+)
+
+// The gate's answers to small sets of captures: which are good, and how each
+// begins.
+func TestAnswered(t *testing.T) {
+	one := []string{started, message, snapshot, finished}
+	several := []string{started, snapshot, message, snapshot, finished}
+	none := []string{started, message, finished}
+	named := func(events []string) []string {
+		list := slices.Clone(events)
+		list[0] = strings.Replace(list[0], `"runId"`, `"parentRunId":"p","runId"`, 1)
+		return list
+	}
+	rich := func(events []string) []string {
+		list := slices.Clone(events)
+		for i := range list {
+			list[i] = strings.ReplaceAll(list[i], `"threadId":"t"`, `"threadId":"`+strings.Repeat("t", 300)+`"`)
+		}
+		return list
+	}
+	tests := []struct {
+		name string
+		runs [][]string
+		good []bool
+		text []string
+	}{
+		{"one snapshot", [][]string{one}, []bool{true, false, true, true, false, true}, []string{
+			"Yes: 1 of 1 run give", "No: 0 of 1 capture are", "Yes, where it finished: of 1 run", "Absent: 0 of 1 run name", "Of 1 run with an artifact, the canonical artifact is smaller than the run as it was captured in 0.", "No: threadId",
+		}},
+		{"no snapshot", [][]string{none}, []bool{false, false, false, true, false, true}, []string{
+			"No: 0 of 1 run give", "No: 0 of 1 capture are", "None: of 1 run that ended in RUN_FINISHED 0 emit one, 1 none, 0 several;", "Absent:", "Of 1 run with", "No: threadId",
+		}},
+		{"several snapshots", [][]string{several}, []bool{false, false, false, true, true, true}, []string{
+			"No: 0 of 1 run give", "No:", "None: of 1 run that ended in RUN_FINISHED 0 emit one, 0 none, 1 several;", "Absent:", "Of 1 run with", "No: threadId",
+		}},
+		{"some with one", [][]string{one, none, several, {started, message, failed}}, []bool{true, false, true, true, true, true}, []string{
+			"Yes: 1 of 4 runs give", "No:", "Not every one: of 3 runs that ended in RUN_FINISHED 1 emit one, 1 none, 1 several; of 1 run that ended in RUN_ERROR 0 emit one, 1 none, 0 several.", "Absent:", "Of 4 runs with", "No: threadId",
+		}},
+		{"a parent once", [][]string{named(one), one}, []bool{true, false, true, true, false, true}, []string{
+			"Yes:", "No:", "Yes, where it finished", "Incidental: 1 of 2 runs name a parent in RUN_STARTED", "Of 2 runs", "No: threadId",
+		}},
+		{"a parent in most", [][]string{named(one), named(none), one}, []bool{true, false, true, true, false, true}, []string{
+			"Yes:", "No:", "Not every one", "Common: 2 of 3 runs", "Of 3 runs", "No: threadId",
+		}},
+		{"a long run", [][]string{slices.Insert(slices.Clone(one), 1, slices.Repeat([]string{`{"type":"CUSTOM","name":"n","value":1}`}, 30)...)}, []bool{true, false, true, true, true, true}, []string{
+			"Yes:", "No:", "Yes, where it finished", "Absent:", "Of 1 run with an artifact, the canonical artifact is smaller than the run as it was captured in 1.", "No: threadId",
+		}},
+		{"an anchor too long", [][]string{rich(one)}, []bool{false, false, false, true, false, false}, []string{
+			"No:", "No:", "Yes, where it finished", "Absent:", "Of 0 runs with", "Yes: 1 of 1 run are refused for their threadId or runId.",
+		}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var runs []discovery.Examination
+			for _, events := range test.runs {
+				runs = append(runs, examined(t, "one", events...)...)
+			}
+			holdAnswers(t, discovery.Answered(runs, artifact.V1), test.good, test.text)
+		})
+	}
+}
+
+func TestAnsweredOfNothing(t *testing.T) {
+	unread := discovery.Examine(t.Context(), filepath.Join(t.TempDir(), "nowhere"), artifact.V1, nil)
+	g := discovery.Answered(unread, artifact.V1)
+	if g.Met || len(g.Standings) != 1 || g.Standings[0].Unanswered != 1 || g.Standings[0].Runs != 0 {
+		t.Errorf("%+v", g)
+	}
+	holdAnswers(t, g, []bool{false, false, false, true, false, false}, []string{
+		"No: 0 of 0 runs", "No: 0 of 1 capture are capture directories", "None: of 0 runs", "Absent: 0 of 0 runs", "Of 0 runs", "No run was read.",
+	})
+}
+
+// A capture of several runs is one capture.
+func TestAnsweredOfRuns(t *testing.T) {
+	runs := examined(t, "two", started, message, snapshot, finished, started, message, snapshot, finished)
+	if len(runs) != 2 {
+		t.Fatalf("%d runs", len(runs))
+	}
+	g := discovery.Answered(runs, artifact.V1)
+	holdAnswers(t, g, []bool{true, false, true, true, false, true}, []string{
+		"Yes: 2 of 2 runs give", "No: 0 of 1 capture are", "Yes, where it finished", "Absent", "Of 2 runs", "No: threadId",
+	})
+	for i := range runs {
+		runs[i].HTTPStatus = 200
+	}
+	holdAnswers(t, discovery.Answered(runs, artifact.V1), []bool{true, true, true, true, false, true}, []string{
+		"", "Yes: 1 of 1 capture are", "", "", "", "",
+	})
+}
+
+// A capture directory of one integration that emits one snapshot meets the gate,
+// and every piece of evidence names a file.
+func TestAnsweredOfCapture(t *testing.T) {
+	g := discovery.Answered(discovery.Examine(t.Context(), "captures/adk/long-stream", artifact.V1, nil), artifact.V1)
+	if !g.Met || len(g.Standings) != 1 || !g.Standings[0].Met || g.Standings[0].Emitted() != 1 {
+		t.Errorf("%+v", g.Standings)
+	}
+	holdAnswers(t, g, []bool{true, true, true, true, true, true}, []string{"Yes: 1 of 1 run", "Yes: 1 of 1 capture", "Yes, where it finished", "Absent", "Of 1 run", "No:"})
+	evidence := 0
+	for _, a := range g.Answers {
+		for _, e := range a.Evidence {
+			evidence++
+			if e.File != filepath.Join("captures/adk/long-stream", "response.sse") || e.Bytes == 0 || e.Part == "" {
+				t.Errorf("%s: %+v", a.Question, e)
+			}
+		}
+	}
+	if evidence == 0 {
+		t.Error("no evidence")
+	}
+}
+
+func holdAnswers(t *testing.T, g discovery.Gate, good []bool, text []string) {
+	t.Helper()
+	if len(g.Answers) != len(good) || len(good) != len(text) {
+		t.Fatalf("%d answers", len(g.Answers))
+	}
+	for i, a := range g.Answers {
+		if a.Good != good[i] || !strings.HasPrefix(a.Text, text[i]) {
+			t.Errorf("%s\n%t %s, want %t %s", a.Question, a.Good, a.Text, good[i], text[i])
+		}
+	}
+}
+
+func TestPresences(t *testing.T) {
+	blank := strings.Replace(snapshot, `"Hi."`, `" "`, 1)
+	runs := slices.Concat(
+		examined(t, "one", started, message, snapshot, finished),
+		examined(t, "two", started, blank, finished),
+		examined(t, "three", strings.Replace(started, `"runId"`, `"parentRunId":null,"runId"`, 1), message, failed),
+	)
+	want := []discovery.Presence{
+		{Event: "RUN_STARTED", Name: "threadId", Of: 3, Emitted: 3, Surfaced: 3, Reduced: 3, As: "thread_id_ref"},
+		{Event: "RUN_STARTED", Name: "runId", Of: 3, Emitted: 3, Surfaced: 3, Reduced: 3, As: "run_id_ref"},
+		{Event: "RUN_STARTED", Name: "parentRunId", Of: 3, Emitted: 1, Empty: 1, Surfaced: 1},
+		{Event: "RUN_STARTED", Name: "timestamp", Of: 3, Emitted: 3, Surfaced: 3, Reduced: 3, As: "started_at"},
+		{Event: "MESSAGES_SNAPSHOT", Name: "messages", Of: 2, Emitted: 2, Surfaced: 2, Reduced: 2, As: "messages"},
+		{Event: "MESSAGES_SNAPSHOT", Role: "assistant", Name: "id", Of: 2, Emitted: 2, Surfaced: 2, Reduced: 1, As: "id"},
+		{Event: "MESSAGES_SNAPSHOT", Role: "assistant", Name: "role", Of: 2, Emitted: 2, Surfaced: 2, Reduced: 1, As: "role"},
+		{Event: "MESSAGES_SNAPSHOT", Role: "assistant", Name: "content", Of: 2, Emitted: 2, Empty: 1, Surfaced: 2, Reduced: 1, As: "content"},
+		{Event: "MESSAGES_SNAPSHOT", Role: "user", Name: "id", Of: 2, Emitted: 2, Surfaced: 2, Reduced: 2, As: "id"},
+		{Event: "MESSAGES_SNAPSHOT", Role: "user", Name: "role", Of: 2, Emitted: 2, Surfaced: 2, Reduced: 2, As: "role"},
+		{Event: "MESSAGES_SNAPSHOT", Role: "user", Name: "content", Of: 2, Emitted: 2, Surfaced: 2, Reduced: 2, As: "content"},
+		{Event: "RUN_FINISHED", Name: "type", Of: 2, Emitted: 2, Surfaced: 2, Reduced: 2, As: "terminal_event"},
+		{Event: "RUN_FINISHED", Name: "threadId", Of: 2, Emitted: 2, Surfaced: 2},
+		{Event: "RUN_FINISHED", Name: "runId", Of: 2, Emitted: 2, Surfaced: 2},
+		{Event: "RUN_FINISHED", Name: "timestamp", Of: 2, Emitted: 2, Surfaced: 2, Reduced: 2, As: "finished_at"},
+		{Event: "RUN_ERROR", Name: "type", Of: 1, Emitted: 1, Surfaced: 1, Reduced: 1, As: "terminal_event"},
+		{Event: "RUN_ERROR", Name: "message", Of: 1, Emitted: 1, Surfaced: 1, Reduced: 1, As: "error_message"},
+		{Event: "RUN_ERROR", Name: "timestamp", Of: 1, Emitted: 1, Surfaced: 1, Reduced: 1, As: "finished_at"},
+	}
+	if diff := cmp.Diff(want, discovery.Presences(runs)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if got := discovery.Presences(nil); got == nil || len(got) != 0 {
+		t.Errorf("of no runs: %v", got)
+	}
+}
