@@ -1,11 +1,15 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -43,8 +47,9 @@ is in; --format json has everything.
 
 A baseline is what --write-baseline wrote: the shape of every run, without ids,
 times and texts, to be kept beside the integration's code. Runs are known by
-their capture's name and their number in it. --write-baseline replaces the file,
-and without --baseline its exit status is 0 once it is written.
+their capture's name and their number in it. --write-baseline replaces a baseline,
+never another file, and without --baseline its exit status is 0 once it is
+written.
 
 --format sarif (SARIF 2.1.0) and --format junit (JUnit XML) write one document
 once every capture is read, and nothing when interrupted.
@@ -64,6 +69,16 @@ once every capture is read, and nothing when interrupted.
 		profile, err := artifact.ParseProfile(contract)
 		if err != nil {
 			return err
+		}
+		for _, flag := range []string{"baseline", "write-baseline"} {
+			if f := cmd.Flags().Lookup(flag); f.Changed && f.Value.String() == "" {
+				return fmt.Errorf("--%s is empty", flag)
+			}
+		}
+		if write != "" {
+			if err := replaceable(write); err != nil {
+				return fmt.Errorf("%w: %w", errOutput, err)
+			}
 		}
 		if baseline != "" || write != "" {
 			if err := discovery.Distinct(paths); err != nil {
@@ -130,9 +145,6 @@ func writeBaseline(path string, runs []discovery.Examination, profile artifact.P
 	if err != nil {
 		return fmt.Errorf("%w: %w", errOutput, err)
 	}
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("%w: %s is not a regular file", errOutput, path)
-	}
 	staged, err := atomicfile.Stage(filepath.Dir(path), data)
 	if err == nil {
 		defer staged.Discard()
@@ -140,6 +152,34 @@ func writeBaseline(path string, runs []discovery.Examination, profile artifact.P
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", errOutput, err)
+	}
+	return nil
+}
+
+// replaceable reports why a baseline may not be written to path: it has
+// something that is no baseline, which may be evidence. An empty file is none.
+func replaceable(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil // writing will say so
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is not a regular file", path)
+	case info.Size() == 0:
+		return nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	head := make([]byte, 1<<10)
+	n, err := io.ReadFull(f, head)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
+	}
+	if !bytes.Contains(head[:n], []byte(strconv.Quote(discovery.BaselineSchema))) {
+		return fmt.Errorf("%s is no baseline, and is not replaced by one", path)
 	}
 	return nil
 }
