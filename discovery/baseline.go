@@ -15,6 +15,7 @@ import (
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/internal/finding"
 	"github.com/p20export/p20export/internal/strictjson"
 	"github.com/p20export/p20export/project"
@@ -48,6 +49,8 @@ type Shape struct {
 	TimeSource  project.TimeSource `json:"time_source,omitzero"`
 	Projections []Projection       `json:"projections"`
 	Snapshots   []Place            `json:"snapshots"`
+	// MoreSnapshots counts those past the number that is listed.
+	MoreSnapshots int `json:"more_snapshots,omitzero"`
 	// StreamedIDs and RequestedIDs say what becomes of message ids in the last
 	// snapshot.
 	StreamedIDs  Keeping `json:"streamed_ids,omitzero"`
@@ -141,6 +144,7 @@ func shape(e Examination) Shape {
 	if e.Run != nil {
 		s.Run = *e.Run
 	}
+	s.MoreSnapshots = e.Families.Count(envelope.MessagesSnapshot) - len(e.Snapshots)
 	for _, snapshot := range e.Snapshots {
 		s.Snapshots = append(s.Snapshots, Place{snapshot.Before, snapshot.After})
 	}

@@ -119,12 +119,12 @@ func orNone[T comparable](v T) string {
 }
 
 func (c *changes) snapshots() {
-	was, now := len(c.was.Snapshots), len(c.now.Snapshots)
+	was, now := len(c.was.Snapshots)+c.was.MoreSnapshots, len(c.now.Snapshots)+c.now.MoreSnapshots
 	if was != now {
 		c.add(c.at(envelope.MessagesSnapshot, finding.New(finding.SnapshotsChanged, "the run had %d MESSAGES_SNAPSHOT and has %d", was, now)))
 		return
 	}
-	for i := range now {
+	for i := range c.now.Snapshots {
 		if a, b := c.was.Snapshots[i], c.now.Snapshots[i]; a != b {
 			c.say(finding.SnapshotMoved, "snapshot %d stood between %s and %s and stands between %s and %s", i+1, orNone(a.Before), orNone(a.After), orNone(b.Before), orNone(b.After))
 		}

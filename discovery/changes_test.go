@@ -3,6 +3,7 @@ package discovery_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -87,6 +88,10 @@ func TestChanges(t *testing.T) {
 			`error baseline_projection: emitted-snapshot froze the run and refuses it: snapshot_several MESSAGES_SNAPSHOT`,
 			`error baseline_projection: emitted-snapshot-text froze the run and refuses it: snapshot_several MESSAGES_SNAPSHOT`,
 		}},
+		{"more snapshots than are listed", slices.Concat([]string{started}, slices.Repeat([]string{snapshot}, 150), []string{finished}),
+			slices.Concat([]string{started}, slices.Repeat([]string{snapshot}, 200), []string{finished}), []string{
+				`error baseline_snapshots: the run had 150 MESSAGES_SNAPSHOT and has 200`,
+			}},
 		{"a snapshot elsewhere", base, []string{started, snapshot, message, finished}, []string{
 			`info baseline_snapshot_place: snapshot 1 stood between TEXT_MESSAGE_END and RUN_FINISHED and stands between RUN_STARTED and TEXT_MESSAGE_START`,
 		}},

@@ -310,10 +310,8 @@ func (x *examiner) End(run *envelope.Run, made []freeze.Projected) error {
 	if frozen != nil {
 		e.freeze(run, frozen)
 		x.fields.frozen(frozen)
-		for i, f := range e.Findings { // they refuse one projection, not the run
-			if f.Severity == finding.Error {
-				e.Findings[i] = f.Graded(finding.Warning)
-			}
+		if e.Verdict == Reduced {
+			e.Findings = finding.Eased(e.Findings) // they refuse one projection, not the run
 		}
 	}
 	e.Fields = x.fields.result()

@@ -1,22 +1,17 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/discovery"
-	"github.com/p20export/p20export/internal/atomicfile"
 	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/project/freeze"
 )
 
 func newCompare() *cobra.Command {
@@ -76,6 +71,9 @@ once every capture is read, and nothing when interrupted.
 			}
 		}
 		if write != "" {
+			if err := freeze.CheckOutput("--write-baseline", filepath.Dir(write)); err != nil {
+				return err
+			}
 			if err := replaceable(write); err != nil {
 				return fmt.Errorf("%w: %w", errOutput, err)
 			}
@@ -104,7 +102,7 @@ once every capture is read, and nothing when interrupted.
 		if write == "" {
 			return p.close(worst.err())
 		}
-		if worst == exitFailed {
+		if slices.ContainsFunc(runs, func(e discovery.Examination) bool { return e.Verdict != discovery.Missing && e.Digest == "" }) {
 			return p.close(fmt.Errorf("%w, so no baseline was written: it would lack a run", errInput))
 		}
 		if err := writeBaseline(write, runs, profile); err != nil {
@@ -132,56 +130,6 @@ func examine(cmd *cobra.Command, paths []string, profile artifact.Profile) (runs
 		}
 	}
 	return runs, nil
-}
-
-// writeBaseline writes the shape of runs to a file, in place of what it held.
-func writeBaseline(path string, runs []discovery.Examination, profile artifact.Profile) error {
-	runs = slices.DeleteFunc(slices.Clone(runs), func(e discovery.Examination) bool { return e.Verdict == discovery.Missing })
-	b, err := discovery.NewBaseline(runs, profile)
-	if err != nil {
-		return err
-	}
-	data, err := b.Encode()
-	if err != nil {
-		return fmt.Errorf("%w: %w", errOutput, err)
-	}
-	staged, err := atomicfile.Stage(filepath.Dir(path), data)
-	if err == nil {
-		defer staged.Discard()
-		err = staged.Replace(filepath.Base(path))
-	}
-	if err != nil {
-		return fmt.Errorf("%w: %w", errOutput, err)
-	}
-	return nil
-}
-
-// replaceable reports why a baseline may not be written to path: it has
-// something that is no baseline, which may be evidence. An empty file is none.
-func replaceable(path string) error {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return nil // writing will say so
-	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is not a regular file", path)
-	case info.Size() == 0:
-		return nil
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	head := make([]byte, 1<<10)
-	n, err := io.ReadFull(f, head)
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return err
-	}
-	if !bytes.Contains(head[:n], []byte(strconv.Quote(discovery.BaselineSchema))) {
-		return fmt.Errorf("%s is no baseline, and is not replaced by one", path)
-	}
-	return nil
 }
 
 // statusOfRuns is the exit status of a comparison.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/p20export/p20export/discovery"
 	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/internal/finding"
 	"github.com/p20export/p20export/project/freeze"
 )
 
@@ -44,7 +45,10 @@ func resultOfRun(run discovery.Examination) result {
 	r := result{
 		name: run.Capture, file: run.Response, status: statusOfRun(run), verdict: string(run.Verdict),
 		digest: run.Digest, bytes: run.Bytes, profile: run.Contract,
-		findings: append(slices.Clone(run.Changes), run.Findings...),
+		findings: run.Findings,
+	}
+	if run.Changes != nil && run.Verdict != discovery.Failed { // what the run is was accepted with the baseline
+		r.findings = append(slices.Clone(run.Changes), finding.Eased(run.Findings)...)
 	}
 	if run.Run != nil {
 		r.name += fmt.Sprintf(" run %d", *run.Run)

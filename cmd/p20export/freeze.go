@@ -87,7 +87,7 @@ times, else those given with --started-at and --finished-at; never the clock's.
 		if err := freeze.CheckNames(paths, name); err != nil {
 			return err
 		}
-		if err := freeze.CheckOutput(out); err != nil {
+		if err := freeze.CheckOutput("-o", out); err != nil {
 			return err
 		}
 		p := newPrinter(cmd.OutOrStdout())

@@ -93,7 +93,7 @@ Exit status: 0 the page is written, whatever it shows; 2 the command line is wro
 		if name == "" {
 			return errors.New("-o names no file")
 		}
-		if err := freeze.CheckOutput(filepath.Clean(dir)); err != nil {
+		if err := freeze.CheckOutput("-o", filepath.Clean(dir)); err != nil {
 			return err
 		}
 		var last *progress

@@ -116,6 +116,7 @@ sync or branch correctness.
 
   capture    record a run from an endpoint, or import a file
   discover   run a list of scenarios against an endpoint, a capture of each
+  compare    hold captures against the contract, and against a baseline
   inspect    look into a capture
   report     make one HTML page to look at captures
   freeze     project a capture's runs to artifacts

@@ -257,3 +257,11 @@ func TestUnhandy(t *testing.T) {
 		}
 	}
 }
+
+func TestEased(t *testing.T) {
+	list := []finding.Finding{finding.New(finding.NoRun, "a"), finding.New(finding.OmissionsRecorded, "b")}
+	eased := finding.Eased(list)
+	if eased[0].Severity != finding.Warning || eased[1].Severity != finding.Info || list[0].Severity != finding.Error || finding.Failed(eased) {
+		t.Errorf("%v of %v", eased, list)
+	}
+}

@@ -290,11 +290,11 @@ func (f *freezer) discard() {
 	atomicfile.RemoveEmpty(f.madeDirs) // which spares those that something was published in
 }
 
-// CheckOutput reports an output directory that lies in a capture: nothing is
-// ever written into one.
-func CheckOutput(dir string) error {
+// CheckOutput reports an output directory, given by a flag, that lies in a
+// capture: nothing is ever written into one.
+func CheckOutput(flag, dir string) error {
 	if dir == "" {
-		return errors.New("-o is empty")
+		return fmt.Errorf("%s is empty", flag)
 	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -302,7 +302,7 @@ func CheckOutput(dir string) error {
 	}
 	for at := abs; ; at = filepath.Dir(at) {
 		if _, err := os.Lstat(filepath.Join(at, capture.ManifestName)); err == nil {
-			return fmt.Errorf("-o %s lies in the capture %s, which nothing is written into", finding.Escape(dir), finding.Escape(at))
+			return fmt.Errorf("%s %s lies in the capture %s, which nothing is written into", flag, finding.Escape(dir), finding.Escape(at))
 		}
 		if at == filepath.Dir(at) {
 			return nil
