@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/internal/finding"
@@ -14,9 +13,10 @@ import (
 // Gate is the answer to the discovery gate (P20 §14.3) that some captures give.
 type Gate struct {
 	Contract artifact.Profile `json:"contract"`
-	// Met says that for one integration at least every question has a good
-	// answer. It is about these captures, and claims nothing of others.
+	// Met says that one integration at least meets it; Why says why none does.
+	// It is about these captures, and claims nothing of others.
 	Met       bool       `json:"met"`
+	Why       string     `json:"why,omitzero"`
 	Answers   []Answer   `json:"answers"`
 	Standings []Standing `json:"standings"`
 }
@@ -25,7 +25,9 @@ type Gate struct {
 type Answer struct {
 	Question string `json:"question"`
 	Good     bool   `json:"good"`
-	Text     string `json:"text"`
+	// Word is the answer, Text the figures behind it.
+	Word string `json:"answer"`
+	Text string `json:"text"`
 	// Evidence names events by their place in a response file.
 	Evidence []Evidence `json:"evidence,omitzero"`
 }
@@ -58,6 +60,15 @@ func Answered(runs []Examination, contract artifact.Profile) Gate {
 	for _, s := range g.Standings {
 		g.Met = g.Met || s.Met
 	}
+	switch {
+	case g.Met:
+	case all.Runs == 0:
+		g.Why = "no capture holds a run"
+	case all.Emitted() == 0:
+		g.Why = "no run gives an artifact of the one snapshot it emitted"
+	default:
+		g.Why = "no artifact of an emitted snapshot is smaller than its run"
+	}
 	return g
 }
 
@@ -85,15 +96,15 @@ func firstOf(runs []Examination, holds func(Examination) bool) (list []Examinati
 }
 
 func (g *Gate) snapshot(runs []Examination, all Standing) Answer {
-	a := Answer{Question: askSnapshot, Good: all.Emitted() > 0}
 	from := 0
 	for _, s := range g.Standings {
 		if s.Emitted() > 0 {
 			from++
 		}
 	}
-	a.Text = fmt.Sprintf("%s: of %[3]s %[2]d give an artifact of the one snapshot they emitted, %[4]d of them as it is; they are of %[5]d of %[6]s.", yes(a.Good),
-		all.Emitted(), counted(all.Runs, "run"), all.Count(Exact), from, counted(len(g.Standings), "integration"))
+	a := Answer{Question: askSnapshot, Good: all.Emitted() > 0, Word: yes(all.Emitted() > 0)}
+	a.Text = fmt.Sprintf("Runs that give an artifact of the one snapshot they emitted: %d of %d, %d of them with the snapshot as it is. Integrations with such a run: %d of %d.",
+		all.Emitted(), all.Runs, all.Count(Exact), from, len(g.Standings))
 	for _, run := range firstOf(runs, func(e Examination) bool { return e.Verdict == Exact }) {
 		a.Evidence = append(a.Evidence, evidence(run, project.SnapshotPart)...)
 	}
@@ -101,7 +112,6 @@ func (g *Gate) snapshot(runs []Examination, all Standing) Answer {
 }
 
 func raw(runs []Examination) Answer {
-	a := Answer{Question: askRaw}
 	captures, kept, damaged := map[string]bool{}, 0, 0
 	for _, run := range runs {
 		if captures[run.Capture] {
@@ -115,11 +125,11 @@ func raw(runs []Examination) Answer {
 			kept++
 		}
 	}
-	a.Good = kept > 0 && damaged == 0
-	a.Text = fmt.Sprintf("%s: of %s %d keep every byte of the response as it arrived, in a directory whose manifest states its size and digest, which this reading found to be right.",
-		yes(a.Good), counted(len(captures), "capture"), kept)
+	good := kept > 0 && damaged == 0
+	a := Answer{Question: askRaw, Good: good, Word: yes(good)}
+	a.Text = fmt.Sprintf("Captures with every byte of the response as it arrived, in a directory whose manifest states its size and digest, which this reading found to be right: %d of %d.", kept, len(captures))
 	if damaged > 0 {
-		a.Text += fmt.Sprintf(" %d could not be read.", damaged)
+		a.Text += fmt.Sprintf(" Captures that could not be read: %d.", damaged)
 	}
 	for _, run := range firstOf(runs, func(e Examination) bool { return len(e.Events) == 3 }) {
 		a.Evidence = append(a.Evidence, evidence(run, "")...)
@@ -129,20 +139,18 @@ func raw(runs []Examination) Answer {
 
 func one(runs []Examination, all Standing) Answer {
 	if all.Runs == 0 {
-		return Answer{Question: askOne, Text: noRun}
+		return unknown(askOne)
 	}
 	s := all.Snapshots
-	a := Answer{Question: askOne, Good: all.Emitted() > 0}
-	word := "Not every one"
-	switch {
-	case s.Finished.One == 0:
-		word = "None"
-	case s.Finished.One == s.Finished.Total():
-		word = "Yes, where it finished"
+	a := Answer{Question: askOne, Good: all.Emitted() > 0, Word: "not every one"}
+	switch s.Finished.One {
+	case 0:
+		a.Word = "no"
+	case s.Finished.Total():
+		a.Word = "yes, where it finishes"
 	}
-	a.Text = fmt.Sprintf("%s: of %s that ended in RUN_FINISHED %d emit one, %d none, %d several; of %s that ended in RUN_ERROR %d emit one, %d none, %d several. %d of the %d with one give an artifact.",
-		word, counted(s.Finished.Total(), "run"), s.Finished.One, s.Finished.None, s.Finished.Several,
-		counted(s.Failed.Total(), "run"), s.Failed.One, s.Failed.None, s.Failed.Several, all.Emitted(), s.Finished.One+s.Failed.One)
+	a.Text = fmt.Sprintf("Runs that ended in RUN_FINISHED, by their snapshots: one %d, none %d, several %d. Runs that ended in RUN_ERROR: one %d, none %d, several %d. Of those with one an artifact is made in: %d.",
+		s.Finished.One, s.Finished.None, s.Finished.Several, s.Failed.One, s.Failed.None, s.Failed.Several, all.Emitted())
 	for _, run := range firstOf(runs, func(e Examination) bool { return len(e.Snapshots) > 1 }) {
 		for _, s := range run.Snapshots {
 			a.Evidence = append(a.Evidence, Evidence{run.Response, project.SnapshotPart, s.Offset, s.Bytes})
@@ -153,18 +161,20 @@ func one(runs []Examination, all Standing) Answer {
 
 func parent(runs []Examination, all Standing) Answer {
 	p := all.Parent
-	word := "absent"
+	a := Answer{Question: askParent, Good: all.Runs > 0}
 	switch {
 	case all.Runs == 0:
-		return Answer{Question: askParent, Text: noRun}
+		return unknown(askParent)
 	case p.RunStarted*2 > all.Runs:
-		word = "common"
+		a.Word = "common"
 	case p.RunStarted > 0:
-		word = "incidental"
+		a.Word = "incidental"
+	case p.Request == 0:
+		a.Word = "absent, and not asked for"
+	default:
+		a.Word = "absent"
 	}
-	a := Answer{Question: askParent, Good: true}
-	a.Text = fmt.Sprintf("%s: %d of %s name a parent in RUN_STARTED, %d in the copy of the request that RUN_STARTED may carry. %s named one.",
-		strings.ToUpper(word[:1])+word[1:], p.RunStarted, counted(all.Runs, "run"), p.Input, counted(p.Request, "request"))
+	a.Text = fmt.Sprintf("Runs that name a parent in RUN_STARTED: %d of %d; in the copy of the request that RUN_STARTED may carry: %d. Requests that named one: %d.", p.RunStarted, all.Runs, p.Input, p.Request)
 	for _, run := range firstOf(runs, func(e Examination) bool { return e.Parent.Request || e.Parent.RunStarted || e.Parent.Input }) {
 		a.Evidence = append(a.Evidence, evidence(run, project.RunStartedPart)...)
 	}
@@ -174,11 +184,17 @@ func parent(runs []Examination, all Standing) Answer {
 func smaller(runs []Examination, all Standing) Answer {
 	s := all.Sizes
 	if s.Artifacts == 0 {
-		return Answer{Question: askSmaller, Text: "There is no artifact to measure."}
+		return Answer{Question: askSmaller, Word: "unknown", Text: "There is no artifact to measure."}
 	}
-	a := Answer{Question: askSmaller, Good: s.BelowRun > 0}
-	a.Text = fmt.Sprintf("Of %s with an artifact, the canonical artifact is smaller than the run as it was captured in %d. It is smaller than the run's three events, as the bounded envelope has them, in %d; without white space in %d.",
-		counted(s.Artifacts, "run"), s.BelowRun, s.BelowEnvelope, s.CompactBelowEnvelope)
+	a := Answer{Question: askSmaller, Good: s.EmittedBelowRun > 0, Word: "in part"}
+	switch {
+	case s.BelowRun == 0:
+		a.Word = "no"
+	case s.BelowEnvelope == s.Artifacts:
+		a.Word = "yes"
+	}
+	a.Text = fmt.Sprintf("Canonical artifacts smaller than their run as it was captured: %d of %d; of those of one emitted snapshot: %d of %d. Smaller than the three events of the bounded envelope: %d of %d; without white space: %d.",
+		s.BelowRun, s.Artifacts, s.EmittedBelowRun, all.Emitted(), s.BelowEnvelope, s.Artifacts, s.CompactBelowEnvelope)
 	runs = slices.DeleteFunc(slices.Clone(runs), func(e Examination) bool { return e.Sizes == nil })
 	bySize := func(a, b Examination) int { return cmp.Compare(a.Sizes.Run, b.Sizes.Run) }
 	least, most := slices.MinFunc(runs, bySize), slices.MaxFunc(runs, bySize)
@@ -198,45 +214,29 @@ func sizes(run Examination) string {
 
 func anchors(runs []Examination, all Standing) Answer {
 	if all.Runs == 0 {
-		return Answer{Question: askAnchors, Text: noRun}
+		return unknown(askAnchors)
 	}
-	a := Answer{Question: askAnchors}
 	refused := 0
 	for _, run := range runs {
-		for _, p := range run.Projections {
-			if p.Name != project.EmittedSnapshotText || p.Snapshot != "" {
-				continue
-			}
-			for _, r := range p.Reasons {
-				if r.Code == finding.RefNotOpaque || r.Pointer == "/threadId" || r.Pointer == "/runId" {
-					refused++
-					break
-				}
-			}
+		if slices.ContainsFunc(run.Projections[1].Reasons, func(r Reason) bool {
+			return r.Code == finding.RefNotOpaque || r.Pointer == "/threadId" || r.Pointer == "/runId"
+		}) {
+			refused++
 		}
 	}
-	a.Good = refused == 0
-	a.Text = fmt.Sprintf("No: threadId and runId, the two that are required, are opaque strings within the limits in each of %s.", counted(all.Runs, "run"))
-	if refused > 0 {
-		a.Text = fmt.Sprintf("Yes: %d of %s are refused for their threadId or runId.", refused, counted(all.Runs, "run"))
-	}
+	a := Answer{Question: askAnchors, Good: refused == 0, Word: yes(refused > 0)}
+	a.Text = fmt.Sprintf("threadId and runId, the two that are required, are opaque strings within the limits in %d of %d runs.", all.Runs-refused, all.Runs)
 	return a
 }
 
-// noRun answers what only runs could.
-const noRun = "Unknown: no capture holds a run."
-
-func yes(good bool) string {
-	if good {
-		return "Yes"
-	}
-	return "No"
+// unknown answers what only runs could.
+func unknown(question string) Answer {
+	return Answer{Question: question, Word: "unknown", Text: "No capture holds a run."}
 }
 
-// counted puts a number before a noun.
-func counted(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
+func yes(is bool) string {
+	if is {
+		return "yes"
 	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return "no"
 }

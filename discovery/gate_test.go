@@ -37,28 +37,31 @@ func TestAnswered(t *testing.T) {
 		text []string
 	}{
 		{"one snapshot", [][]string{one}, []bool{true, false, true, true, false, true}, []string{
-			"Yes: 1 of 1 run give", "No: 0 of 1 capture are", "Yes, where it finished: of 1 run", "Absent: 0 of 1 run name", "Of 1 run with an artifact, the canonical artifact is smaller than the run as it was captured in 0.", "No: threadId",
+			"yes: Runs that give an artifact of the one snapshot they emitted: 1 of 1, 1 of", "no: ", "yes, where it finishes: Runs that ended in RUN_FINISHED, by their snapshots: one 1, none 0, several 0.",
+			"absent, and not asked for: ", "no: Canonical artifacts smaller than their run as it was captured: 0 of 1; of those of one emitted snapshot: 0 of 1.", "no: threadId",
 		}},
 		{"no snapshot", [][]string{none}, []bool{false, false, false, true, false, true}, []string{
-			"No: 0 of 1 run give", "No: 0 of 1 capture are", "None: of 1 run that ended in RUN_FINISHED 0 emit one, 1 none, 0 several;", "Absent:", "Of 1 run with", "No: threadId",
+			"no: Runs that give an artifact of the one snapshot they emitted: 0 of 1", "no: ", "no: Runs that ended in RUN_FINISHED, by their snapshots: one 0, none 1, several 0.", "absent", "no: ", "no: threadId",
 		}},
-		{"several snapshots", [][]string{several}, []bool{false, false, false, true, true, true}, []string{
-			"No: 0 of 1 run give", "No:", "None: of 1 run that ended in RUN_FINISHED 0 emit one, 0 none, 1 several;", "Absent:", "Of 1 run with", "No: threadId",
+		{"several snapshots", [][]string{several}, []bool{false, false, false, true, false, true}, []string{
+			"no: Runs that give an artifact of the one snapshot they emitted: 0 of 1", "no: ", "no: Runs that ended in RUN_FINISHED, by their snapshots: one 0, none 0, several 1.", "absent",
+			"in part: Canonical artifacts smaller than their run as it was captured: 1 of 1; of those of one emitted snapshot: 0 of 0.", "no: threadId",
 		}},
-		{"some with one", [][]string{one, none, several, {started, message, failed}}, []bool{true, false, true, true, true, true}, []string{
-			"Yes: 1 of 4 runs give", "No:", "Not every one: of 3 runs that ended in RUN_FINISHED 1 emit one, 1 none, 1 several; of 1 run that ended in RUN_ERROR 0 emit one, 1 none, 0 several.", "Absent:", "Of 4 runs with", "No: threadId",
+		{"some with one", [][]string{one, none, several, {started, message, failed}}, []bool{true, false, true, true, false, true}, []string{
+			"yes: Runs that give an artifact of the one snapshot they emitted: 1 of 4", "no: ", "not every one: Runs that ended in RUN_FINISHED, by their snapshots: one 1, none 1, several 1. Runs that ended in RUN_ERROR: one 0, none 1, several 0. Of those with one an artifact is made in: 1.",
+			"absent", "in part: ", "no: threadId",
 		}},
-		{"a parent once", [][]string{named(one), one}, []bool{true, false, true, true, false, true}, []string{
-			"Yes:", "No:", "Yes, where it finished", "Incidental: 1 of 2 runs name a parent in RUN_STARTED", "Of 2 runs", "No: threadId",
+		{"a parent once", [][]string{named(one), one, one}, []bool{true, false, true, true, false, true}, []string{
+			"yes: ", "no: ", "yes, where it finishes: ", "incidental: Runs that name a parent in RUN_STARTED: 1 of 3", "no: ", "no: threadId",
 		}},
 		{"a parent in most", [][]string{named(one), named(none), one}, []bool{true, false, true, true, false, true}, []string{
-			"Yes:", "No:", "Not every one", "Common: 2 of 3 runs", "Of 3 runs", "No: threadId",
+			"yes: ", "no: ", "not every one: ", "common: Runs that name a parent in RUN_STARTED: 2 of 3", "no: ", "no: threadId",
 		}},
 		{"a long run", [][]string{slices.Insert(slices.Clone(one), 1, slices.Repeat([]string{`{"type":"CUSTOM","name":"n","value":1}`}, 30)...)}, []bool{true, false, true, true, true, true}, []string{
-			"Yes:", "No:", "Yes, where it finished", "Absent:", "Of 1 run with an artifact, the canonical artifact is smaller than the run as it was captured in 1.", "No: threadId",
+			"yes: ", "no: ", "yes, where it finishes: ", "absent", "in part: Canonical artifacts smaller than their run as it was captured: 1 of 1; of those of one emitted snapshot: 1 of 1.", "no: threadId",
 		}},
 		{"an anchor too long", [][]string{rich(one)}, []bool{false, false, false, true, false, false}, []string{
-			"No:", "No:", "Yes, where it finished", "Absent:", "Of 0 runs with", "Yes: 1 of 1 run are refused for their threadId or runId.",
+			"no: ", "no: ", "yes, where it finishes: ", "absent", "unknown: There is no artifact to measure.", "yes: threadId and runId, the two that are required, are opaque strings within the limits in 0 of 1 runs.",
 		}},
 	}
 	for _, test := range tests {
@@ -78,9 +81,12 @@ func TestAnsweredOfNothing(t *testing.T) {
 	if g.Met || len(g.Standings) != 1 || g.Standings[0].Unanswered != 1 || g.Standings[0].Runs != 0 {
 		t.Errorf("%+v", g)
 	}
-	holdAnswers(t, g, []bool{false, false, false, true, false, false}, []string{
-		"No: 0 of 0 runs", "No: 0 of 1 capture are capture directories", "None: of 0 runs", "Absent: 0 of 0 runs", "Of 0 runs", "No run was read.",
+	holdAnswers(t, g, []bool{false, false, false, false, false, false}, []string{
+		"no: ", "no: ", "unknown: No capture holds a run.", "unknown: No capture holds a run.", "unknown: ", "unknown: No capture holds a run.",
 	})
+	if g.Why != "no capture holds a run" {
+		t.Errorf("%q", g.Why)
+	}
 }
 
 // A capture of several runs is one capture.
@@ -91,14 +97,18 @@ func TestAnsweredOfRuns(t *testing.T) {
 	}
 	g := discovery.Answered(runs, artifact.V1)
 	holdAnswers(t, g, []bool{true, false, true, true, false, true}, []string{
-		"Yes: 2 of 2 runs give", "No: 0 of 1 capture are", "Yes, where it finished", "Absent", "Of 2 runs", "No: threadId",
+		"yes: Runs that give an artifact of the one snapshot they emitted: 2 of 2", "no: Captures with every byte", "yes, where it finishes", "absent", "no: ", "no: threadId",
 	})
-	for i := range runs {
-		runs[i].HTTPStatus = 200
+	if want := "no artifact of an emitted snapshot is smaller than its run"; g.Met || g.Why != want {
+		t.Errorf("%t %q, want %q", g.Met, g.Why, want)
 	}
-	holdAnswers(t, discovery.Answered(runs, artifact.V1), []bool{true, true, true, true, false, true}, []string{
-		"", "Yes: 1 of 1 capture are", "", "", "", "",
-	})
+	for i := range runs {
+		runs[i].Response = "elsewhere"
+	}
+	kept := discovery.Answered(runs, artifact.V1).Answers[1]
+	if !kept.Good || !strings.HasSuffix(kept.Text, "found to be right: 1 of 1.") {
+		t.Errorf("%+v", kept)
+	}
 }
 
 // A capture directory of one integration that emits one snapshot meets the gate,
@@ -108,7 +118,7 @@ func TestAnsweredOfCapture(t *testing.T) {
 	if !g.Met || len(g.Standings) != 1 || !g.Standings[0].Met || g.Standings[0].Emitted() != 1 {
 		t.Errorf("%+v", g.Standings)
 	}
-	holdAnswers(t, g, []bool{true, true, true, true, true, true}, []string{"Yes: 1 of 1 run", "Yes: 1 of 1 capture", "Yes, where it finished", "Absent", "Of 1 run", "No:"})
+	holdAnswers(t, g, []bool{true, true, true, true, true, true}, []string{"yes: ", "yes: ", "yes, where it finishes", "absent", "in part: ", "no: "})
 	evidence := 0
 	for _, a := range g.Answers {
 		for _, e := range a.Evidence {
@@ -129,8 +139,8 @@ func holdAnswers(t *testing.T, g discovery.Gate, good []bool, text []string) {
 		t.Fatalf("%d answers", len(g.Answers))
 	}
 	for i, a := range g.Answers {
-		if a.Good != good[i] || !strings.HasPrefix(a.Text, text[i]) {
-			t.Errorf("%s\n%t %s, want %t %s", a.Question, a.Good, a.Text, good[i], text[i])
+		if a.Good != good[i] || !strings.HasPrefix(a.Word+": "+a.Text, text[i]) {
+			t.Errorf("%s\n%t %s: %s, want %t %s", a.Question, a.Good, a.Word, a.Text, good[i], text[i])
 		}
 	}
 }

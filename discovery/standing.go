@@ -29,8 +29,9 @@ type Standing struct {
 	Implausible int        `json:"implausible"`
 	Sizes       SizeCounts `json:"sizes"`
 	Texts       Texts      `json:"texts"`
-	// Blocks is why runs give no artifact of one emitted snapshot, Richer what
-	// in the snapshots of others is outside the text subset.
+	// Blocks is why runs give no artifact of one emitted snapshot. Richer is what
+	// in the last snapshots of runs is outside the text subset, which the
+	// artifact leaves out.
 	Blocks []Need `json:"blocks"`
 	Richer []Need `json:"richer"`
 }
@@ -73,8 +74,11 @@ type CountedSource struct {
 
 // SizeCounts counts runs that have an artifact by what it is smaller than.
 type SizeCounts struct {
-	Artifacts            int `json:"artifacts"`
-	BelowRun             int `json:"below_run"`
+	Artifacts int `json:"artifacts"`
+	BelowRun  int `json:"below_run"`
+	// EmittedBelowRun are those of BelowRun that are of the one snapshot their
+	// run emitted.
+	EmittedBelowRun      int `json:"emitted_below_run"`
 	BelowEnvelope        int `json:"below_envelope"`
 	CompactBelowEnvelope int `json:"compact_below_envelope"`
 }
@@ -156,14 +160,26 @@ func (s *Standing) add(run Examination) {
 	s.Parent.add(run.Parent)
 	s.time(run.Times)
 	s.measure(run)
-	switch run.Verdict {
-	case Exact:
-	case Reduced:
-		need(&s.Richer, run.Projections[0].Reasons, name)
-	default:
+	if !run.Verdict.Emitted() {
 		need(&s.Blocks, run.Projections[1].Reasons, name)
 	}
-	s.Met = s.Met || run.Verdict.Emitted() && int64(run.Sizes.Artifact) < run.Sizes.Run
+	need(&s.Richer, richer(run), name)
+	s.Met = s.Sizes.EmittedBelowRun > 0
+}
+
+// richer is what the text subset leaves out of the run's one snapshot, or of the
+// last of several.
+func richer(run Examination) (list []Reason) {
+	of := run.Projections[1]
+	if run.Verdict == Chosen {
+		of = run.Projections[len(run.Projections)-1]
+	}
+	for _, r := range of.Omissions {
+		if r.Event == envelope.MessagesSnapshot && strings.HasPrefix(string(r.Pointer), "/messages") {
+			list = append(list, r)
+		}
+	}
+	return list
 }
 
 func (n *Numbers) add(snapshots int) {
@@ -207,6 +223,9 @@ func (s *Standing) measure(run Examination) {
 	s.Sizes.Artifacts++
 	if int64(run.Sizes.Artifact) < run.Sizes.Run {
 		s.Sizes.BelowRun++
+		if run.Verdict.Emitted() {
+			s.Sizes.EmittedBelowRun++
+		}
 	}
 	if run.Sizes.Artifact < run.Sizes.Envelope {
 		s.Sizes.BelowEnvelope++

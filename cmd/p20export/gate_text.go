@@ -17,18 +17,22 @@ func (p *printer) gate(g discovery.Gate) {
 	if g.Met {
 		p.line("%s", p.paint(green, "These captures meet the discovery gate (P20 §14.3)."))
 	} else {
-		p.line("%s", p.paint(yellow, "These captures do not meet the discovery gate (P20 §14.3)."))
+		p.line("%s", p.paint(yellow, "These captures do not meet the discovery gate (P20 §14.3): "+g.Why+"."))
 	}
 	for _, a := range g.Answers {
-		p.line("  %s", a.Question)
+		colour := ""
+		if !a.Good {
+			colour = yellow
+		}
+		p.line("  %s %s", a.Question, p.paint(colour, a.Word))
 		p.line("    %s", painted(finding.Printable(a.Text)))
 		for _, e := range a.Evidence {
-			p.line("    %s, bytes %s to %s: %s", e.File, grouped(e.Offset), grouped(e.Offset+e.Bytes-1), e.Part)
+			p.line("    %s, bytes %d to %d: %s", e.File, e.Offset, e.Offset+e.Bytes-1, e.Part)
 		}
 	}
 	for _, s := range g.Standings {
-		p.needs("for an artifact of an emitted snapshot", s.Blocks)
-		p.needs("to need no reduction", s.Richer)
+		p.needs("what stands between a run and an artifact of one emitted snapshot", s.Blocks)
+		p.needs("what artifacts leave out of the last snapshot", s.Richer)
 	}
 }
 
@@ -37,7 +41,7 @@ func (p *printer) needs(what string, list []discovery.Need) {
 	if len(list) == 0 {
 		return
 	}
-	p.line("  %s:", what)
+	p.line("  %s, and what would change it", strings.ToUpper(what[:1])+what[1:])
 	for _, n := range list {
 		p.line("    %s (%s)", n.Advice(), strings.Join(n.Runs, ", "))
 	}

@@ -13,9 +13,9 @@ const gateHead = `# The discovery gate
 
 P20 §14 says what must be known before the lane may claim anything. This page answers it from the committed captures of %d real integrations, each run unchanged with only its model scripted ([harnesses](harness/README.md)). %s makes it anew, and %s fails when it is out of date; %s records every capture again and compares the structure.
 
-It is about these captures: %d runs, recorded %s. Their texts are scripted, so their lengths are ours; what is an integration's own is the events around them. An integration that is not listed was not tried. Nothing here says more than *portable compacted message-history evidence for a bounded run envelope*.
+It is about these captures: %d runs in %d captures, recorded %s. Their texts are scripted, so their lengths are ours; what is an integration's own is the events around them. An integration that is not listed was not tried. Nothing here says more than *portable compacted message-history evidence for a bounded run envelope*.
 
-Verdicts: **exact**, the one emitted snapshot is within the text subset as it is; **reduced**, the emitted snapshot gives an artifact that leaves something out, and says what; **chosen**, there are several snapshots, and one that is chosen gives an artifact; **built**, there is none, and one can be built from request and stream; **refused**, no projection takes the run.
+Verdicts: **exact**, the one emitted snapshot is within the text subset as it is; **reduced**, the artifact leaves something of that snapshot out, and its record says what; **chosen**, there are several snapshots, and the last gives an artifact; **built**, there is none, and one can be built from request and stream; **refused**, no projection takes the run.
 
 `
 
@@ -33,14 +33,14 @@ func gate(lanes []lane) []byte {
 		when = "from " + first + " to " + last
 	}
 	g := discovery.Answered(runs, artifact.V1)
-	fmt.Fprintf(&b, gateHead, len(lanes), "`make gate`", "`make test`", "`make discovery`", total(g), when)
-	result := "**These captures do not meet the gate.**"
+	fmt.Fprintf(&b, gateHead, len(lanes), "`make gate`", "`make test`", "`make discovery`", total(g), captures(lanes), when)
+	result := "**These captures do not meet the gate:** " + g.Why + "."
 	if g.Met {
-		result = "**These captures meet the gate:** " + met(g) + " have runs with exactly one emitted snapshot and an artifact of it that is smaller than the run. The tables say in how many of their runs that is so, and what the others lack."
+		result = "**These captures meet the gate.** An integration meets it when one run at least emits exactly one snapshot and gives an artifact of it that is smaller than the run: " + met(g) + " do. The tables say in how many of their runs that is so, and what the others lack."
 	}
 	fmt.Fprintf(&b, "%s\n\n## The questions\n", result)
 	for i, a := range g.Answers {
-		fmt.Fprintf(&b, "### %d. %s\n%s\n\n", i+1, a.Question, a.Text)
+		fmt.Fprintf(&b, "### %d. %s\n**%s.** %s\n\n", i+1, a.Question, strings.ToUpper(a.Word[:1])+a.Word[1:], a.Text)
 		evidence(&b, a.Evidence)
 	}
 	standings(&b, lanes, g)
@@ -48,6 +48,13 @@ func gate(lanes []lane) []byte {
 	contract(&b, lanes, g)
 	notes(&b, lanes)
 	return b.Bytes()
+}
+
+func captures(lanes []lane) (n int) {
+	for _, l := range lanes {
+		n += l.captures
+	}
+	return n
 }
 
 func total(g discovery.Gate) (n int) {
@@ -81,7 +88,7 @@ func evidence(b *bytes.Buffer, list []discovery.Evidence) {
 	if len(list) == 0 {
 		return
 	}
-	b.WriteString("| evidence | bytes, from 0 |\n|---|---|\n")
+	b.WriteString("| evidence | bytes, from 0, the first and the last |\n|---|---|\n")
 	for i := 0; i < len(list); {
 		file := list[i].File
 		var parts []string
@@ -106,7 +113,7 @@ func standings(b *bytes.Buffer, lanes []lane, g discovery.Gate) {
 		fmt.Fprintf(b, "| %s | %s | %d | %d | %d | %d | %d | %d | %s |\n", s.Integration.Name, s.Integration.Version, s.Runs,
 			s.Count(discovery.Exact), s.Count(discovery.Reduced), s.Count(discovery.Chosen), s.Count(discovery.Built), s.Count(discovery.Refused), answer)
 	}
-	b.WriteString("\nA request that is refused with an HTTP error has no run and is not among them.\n\n### What they emit\n| integration | snapshots in finished runs: none / one / several | in failed runs | streamed ids in the snapshot | the request's | parent in RUN_STARTED (in its `input`) | times from | artifact below its run | below its envelope (without white space) |\n|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("\nA request that is refused with an HTTP error has no run and is not among them. An integration whose only runs with one snapshot are smaller than their artifacts does not meet the gate.\n\n### What they emit\n| integration | snapshots in finished runs: none / one / several | in failed runs | streamed ids in the snapshot | the request's | parent in RUN_STARTED (in its `input`) | times from | artifact below its run | below its envelope (without white space) |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, s := range g.Standings {
 		f, e, z := s.Snapshots.Finished, s.Snapshots.Failed, s.Sizes
 		fmt.Fprintf(b, "| %s | %d / %d / %d | %d / %d / %d | %s | %s | %d (%d) | %s | %d of %d | %d (%d) |\n", s.Integration.Name, f.None, f.One, f.Several, e.None, e.One, e.Several,

@@ -54,6 +54,8 @@ type lane struct {
 	// notes are the scenarios that it cannot express.
 	notes []discovery.Expected
 	runs  []discovery.Examination
+	// captures counts its captures, those without a run included.
+	captures int
 	// first and last are the days of its captures.
 	first, last string
 }
@@ -115,5 +117,6 @@ func (l *lane) read(dir string) error {
 		}
 	}
 	l.runs = append(l.runs, runs...)
+	l.captures++
 	return nil
 }

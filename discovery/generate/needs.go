@@ -10,9 +10,13 @@ import (
 
 // needs writes what each integration would have to change.
 func needs(b *bytes.Buffer, g discovery.Gate) {
-	b.WriteString("## What each would have to change\nTo qualify, a run emits exactly one MESSAGES_SNAPSHOT from which an artifact is made. Where the last column alone has something, nothing has to change: the artifact leaves that out and its record says so.\n\n| integration | for an artifact of an emitted snapshot | to need no reduction |\n|---|---|---|\n")
+	b.WriteString("## What each would have to change\nThe middle column is about runs that give no artifact of one emitted snapshot. The last is what the text subset leaves out of a run's one snapshot, or of the last of several: nothing has to change for that, as the artifact leaves it out and its record says so.\n\n| integration | for an artifact of one emitted snapshot | for a snapshot of which nothing is left out |\n|---|---|---|\n")
 	for _, s := range g.Standings {
-		fmt.Fprintf(b, "| %s | %s | %s |\n", s.Integration.Name, sentences(s, s.Blocks), sentences(s, s.Richer))
+		rich := sentences(s, s.Richer)
+		if n := s.Snapshots; n.Finished.One+n.Finished.Several+n.Failed.One+n.Failed.Several == 0 {
+			rich = "not known: no snapshot was seen"
+		}
+		fmt.Fprintf(b, "| %s | %s | %s |\n", s.Integration.Name, sentences(s, s.Blocks), rich)
 	}
 	b.WriteString("\n")
 }

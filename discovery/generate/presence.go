@@ -12,14 +12,14 @@ const presenceHead = `# Field presence
 
 Which keys the events of the bounded envelope have, in how many runs of each integration, by the committed captures. %s makes this page anew, and %s fails when it is out of date.
 
-A cell is *n of m*: n runs have the key, of m that have such an event or, for a key of messages, a snapshot with a message of that role; empty where none has. *Surfaced* counts the runs with the key in the bounded envelope that lies beside the artifact for reviewers (where there are several snapshots, with the last chosen); *reduced* those whose artifact has it, and as what. All others have it left out. Null or blank values are counted as present, with their number behind.
+A cell is *n of m*: n runs have the key, of m that have such an event or, for a key of messages, a snapshot with a message of that role; empty where none has. *Surfaced* counts the runs with the key in the bounded envelope that lies beside the artifact for reviewers (where there are several snapshots, with the last chosen); *reduced* those whose artifact has it, and as what. All others have it left out. Null or blank values are counted as present, with their number behind. %s is listed where the artifact takes it.
 
 `
 
 // fieldPresence writes FIELD_PRESENCE.md.
 func fieldPresence(lanes []lane) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, presenceHead, "`make gate`", "`make test`")
+	fmt.Fprintf(&b, presenceHead, "`make gate`", "`make test`", "`type`")
 	var all []discovery.Examination
 	of := make([]map[string]discovery.Presence, len(lanes))
 	for i, l := range lanes {
