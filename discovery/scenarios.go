@@ -9,6 +9,7 @@ package discovery
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"path"
@@ -162,8 +163,12 @@ func LoadSuite(path string, l *List) (*Suite, error) {
 	return &s, nil
 }
 
+// maxFile bounds a file of a list, a suite or a harness, in bytes: what it names
+// may be no file, or have no end. A capture's request may be as long.
+const maxFile = 64 << 20
+
 func load(path string, v any) error {
-	data, err := os.ReadFile(path)
+	data, err := readBounded(path)
 	if err == nil {
 		err = json.Unmarshal(data, v, json.RejectUnknownMembers(true))
 	}
@@ -171,6 +176,19 @@ func load(path string, v any) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
+}
+
+func readBounded(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(data) > maxFile {
+		err = fmt.Errorf("more than %d bytes", maxFile)
+	}
+	return data, err
 }
 
 // Encode spells the list as its file: two-space indent, ASCII only.

@@ -58,6 +58,20 @@ func TestLoadList(t *testing.T) {
 	refused(t, err, path, "no such file")
 }
 
+// A file that does not end is not read to its end.
+func TestLoadBounded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), ScenariosName)
+	write(t, path, twoScenarios+strings.Repeat(" ", maxFile-len(twoScenarios)))
+	if _, err := LoadList(path); err != nil {
+		t.Errorf("at the limit: %v", err)
+	}
+	if err := os.Truncate(path, maxFile+1); err != nil {
+		t.Fatal(err)
+	}
+	_, err := LoadList(path)
+	refused(t, err, path, "more than 67108864 bytes")
+}
+
 func TestLoadListPaths(t *testing.T) {
 	path := filepath.Join(t.TempDir(), ScenariosName)
 	for p, fits := range map[string]bool{
