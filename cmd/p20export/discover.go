@@ -172,7 +172,11 @@ func (fl *discoverFlags) discover(cmd *cobra.Command, p *printer, plan *discover
 		return done, context.Cause(ctx)
 	}
 	if len(captures) > 0 {
-		if met := fl.answer(ctx, p, captures); !met && plan.Suite == nil && len(fl.only) == 0 {
+		met, err := fl.answer(ctx, p, captures)
+		if err != nil {
+			return done, err
+		}
+		if !met && plan.Suite == nil && len(fl.only) == 0 {
 			done = done.worse(exitNegative)
 		}
 	}
@@ -180,11 +184,15 @@ func (fl *discoverFlags) discover(cmd *cobra.Command, p *printer, plan *discover
 }
 
 // answer answers the discovery gate from the captures, and reports whether they
-// meet it.
-func (fl *discoverFlags) answer(ctx context.Context, p *printer, captures []string) (met bool) {
+// meet it. The error is the cause of ctx's end: captures that were not read to
+// their end answer nothing.
+func (fl *discoverFlags) answer(ctx context.Context, p *printer, captures []string) (met bool, err error) {
 	var runs []discovery.Examination
 	for _, path := range captures {
 		runs = append(runs, discovery.Examine(ctx, path, artifact.V1, nil)...)
+	}
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx)
 	}
 	g := discovery.Answered(runs, artifact.V1)
 	if *fl.format == formatJSON {
@@ -192,7 +200,7 @@ func (fl *discoverFlags) answer(ctx context.Context, p *printer, captures []stri
 	} else {
 		p.gate(g)
 	}
-	return g.Met
+	return g.Met, nil
 }
 
 func (fl *discoverFlags) show(p *printer, row discovery.Row) {
