@@ -33,7 +33,7 @@ func hostileCapture(t *testing.T, damaged bool) string {
 	word := quoted(strings.Repeat("W", 1<<20))
 	events := []string{
 		`{"type":"RUN_STARTED","threadId":` + quoted("t"+strings.ReplaceAll(attack, " ", "\u2027")) + `,"runId":"r","timestamp":1769860800123,"` + "\u202e<b>" + `":1}`,
-		`{"type":` + quoted("<script>\u202e") + `,"value":` + all + `}`,
+		`{"type":` + quoted("<script>\u202e"+strings.Repeat("W", 200)) + `,"value":` + all + `}`,
 		"not JSON \x1b[2J\x00\xff " + attack,
 		`{"type":"CUSTOM","word":` + word + `}`,
 		`{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"m1","role":"user","content":` + all + `},{"id":"m2","role":"assistant","content":` + quoted(strings.Repeat("W", 200_000)) + `,"x":` + word + `}]}`,
