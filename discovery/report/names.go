@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
+	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/internal/finding"
 )
 
@@ -17,6 +19,9 @@ func pageNames(paths []string) ([]string, error) {
 		abs, err := filepath.Abs(path)
 		if err != nil {
 			return nil, err
+		}
+		if base := capture.BaseName(path); !utf8.ValidString(base) {
+			return nil, fmt.Errorf("the name %s is not UTF-8 and cannot stand in a record; make the report of a copy with another name", finding.Quote(base))
 		}
 		elements[i] = strings.Split(filepath.ToSlash(abs), "/")
 	}

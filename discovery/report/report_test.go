@@ -376,6 +376,8 @@ func TestPageNames(t *testing.T) {
 		{[]string{"x/a/one", "y/a/one", "/one"}, []string{"x/a/one", "y/a/one", "/one"}},
 		{[]string{"a/one", "b/one", "c/two"}, []string{"a/one", "b/one", "c/two"}},
 		{[]string{"a/one", "./a/../a/one"}, nil},
+		{[]string{"a\xff/one"}, []string{"one"}},
+		{[]string{"one", "a/two\xff.sse"}, nil},
 	} {
 		got, err := pageNames(c.paths)
 		if diff := cmp.Diff(c.want, got); diff != "" || (err == nil) != (c.want != nil) {
