@@ -2,8 +2,6 @@ package report
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -61,7 +59,7 @@ type gatherer struct {
 // what is wrong with the capture as evidence is said of its runs.
 func (g *gatherer) gather(ctx context.Context, path string, show func(*run) error) error {
 	if info, err := os.Stat(path); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is neither a directory nor a regular file, and a report reads it several times", path)
+		return finding.New(finding.IOFailed, "%s is neither a directory nor a regular file, and a report reads it several times", finding.Escape(path)).Hinting("keep it first with p20export capture --from")
 	}
 	progress := g.settings.progress(path)
 	rows := freeze.Inspect(ctx, path, progress)
@@ -136,7 +134,7 @@ func about(row freeze.Row, all []freeze.InspectRow, shown map[int][]outcome) []i
 // room takes the room that so many runs need on the page.
 func (g *gatherer) room(runs int) error {
 	if take(&g.left.sections, runs) < runs {
-		return errors.New("the captures hold more runs than a page shows; make several pages, or choose a run with --run")
+		return finding.New(finding.IOFailed, "the captures hold more runs than a page shows").Hinting("make several pages, or choose a run with --run")
 	}
 	return nil
 }
@@ -159,7 +157,7 @@ func (g *gatherer) timelines(ctx context.Context, path string, shown map[int][]o
 }
 
 func errChanged(path string) error {
-	return fmt.Errorf("%s changed while it was read", finding.Escape(path))
+	return finding.New(finding.IOFailed, "%s changed while it was read", finding.Escape(path)).Hinting("wait until it is whole, and make the page again")
 }
 
 // choose returns the outcome a page is about: that of the projection that was

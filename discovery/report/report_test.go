@@ -279,7 +279,7 @@ func TestRunsAreBounded(t *testing.T) {
 	s := Settings{Tool: tool, Out: filepath.Join(t.TempDir(), "report.html")}
 	path := saved(t, "three.sse", events...)
 	rows, err := write(context.Background(), []string{path}, s, small)
-	if err != nil || rows[0].Verdict != freeze.Failed || !strings.Contains(rows[0].Findings[0].Message, "more runs than a page shows") {
+	if err != nil || rows[0].Verdict != freeze.Failed || !strings.Contains(rows[0].Findings[0].Message, "more runs than a page shows") || !strings.Contains(rows[0].Findings[0].Hint, "--run") {
 		t.Errorf("%v %v", rows, err)
 	}
 	if left, _ := os.ReadDir(filepath.Dir(s.Out)); len(left) > 0 {
@@ -327,7 +327,7 @@ func TestChanged(t *testing.T) {
 	}
 	s := Settings{Tool: tool, Out: filepath.Join(t.TempDir(), "report.html"), Reading: func(string) freeze.Progress { return grow }}
 	rows, err := Write(context.Background(), []string{path}, s)
-	if err != nil || rows[0].Verdict != freeze.Failed || !strings.Contains(rows[0].Findings[0].Message, "changed while it was read") {
+	if err != nil || rows[0].Verdict != freeze.Failed || !strings.Contains(rows[0].Findings[0].Message, "changed while it was read") || !strings.Contains(rows[0].Findings[0].Hint, "again") {
 		t.Errorf("%v %v", rows, err)
 	}
 	if calls < 5 {
