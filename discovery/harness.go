@@ -79,8 +79,8 @@ type Server struct {
 // From then on the server lives until Stop, so that what is captured when ctx
 // ends is not cut off by the server's end. Where the system has process groups
 // it gets one of its own: Ctrl-C on a terminal does not reach it, and Stop
-// reaches what it started.
-func (h *Harness) Start(ctx context.Context) (*Server, error) {
+// reaches what it started. The end of patience kills all of them at once.
+func (h *Harness) Start(ctx, patience context.Context) (*Server, error) {
 	name := h.Command[0]
 	if strings.ContainsRune(name, '/') && !filepath.IsAbs(name) {
 		abs, err := filepath.Abs(filepath.Join(h.dir, name))
@@ -100,6 +100,7 @@ func (h *Harness) Start(ctx context.Context) (*Server, error) {
 		return nil, fmt.Errorf("%s does not start; is it installed? %w", h.Name, err)
 	}
 	go func() {
+		defer context.AfterFunc(patience, func() { _ = s.cmd.Process.Kill(); killGroup(s.cmd) })()
 		_ = s.cmd.Wait()
 		killGroup(s.cmd)
 		close(s.ended)

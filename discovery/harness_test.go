@@ -62,7 +62,7 @@ const listens = "echo listening on http://127.0.0.1:1; "
 func TestStart(t *testing.T) {
 	h := scripted(t, "pwd >&2; "+listens+"head -c 1000000 /dev/zero; echo printed >&2; exec sleep 1000")
 	ctx, cancel := context.WithCancel(t.Context())
-	server, err := h.Start(ctx)
+	server, err := h.Start(ctx, t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestStartRelative(t *testing.T) {
 	}
 	t.Chdir(filepath.Dir(h.dir))
 	h.dir, h.Command = filepath.Base(h.dir), []string{"./serve"}
-	server, err := h.Start(t.Context())
+	server, err := h.Start(t.Context(), t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestStartRefusals(t *testing.T) {
 		{"killed", "kill -9 $$", "signal: killed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			server, err := scripted(t, c.script).Start(t.Context())
+			server, err := scripted(t, c.script).Start(t.Context(), t.Context())
 			if err == nil {
 				server.Stop()
 				t.Fatal("it started")
@@ -128,7 +128,7 @@ func TestStartRefusals(t *testing.T) {
 	}
 	h := scripted(t, "")
 	h.Command = []string{"./absent"}
-	if _, err := h.Start(t.Context()); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "is it installed?") {
+	if _, err := h.Start(t.Context(), t.Context()); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), "is it installed?") {
 		t.Errorf("an absent command: %v", err)
 	}
 }
@@ -138,14 +138,14 @@ func TestStartRefusals(t *testing.T) {
 func TestStartSilent(t *testing.T) {
 	h := scripted(t, "exec sleep 1000")
 	h.startLimit = 1
-	if _, err := h.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "within 1ns") {
+	if _, err := h.Start(t.Context(), t.Context()); err == nil || !strings.Contains(err.Error(), "within 1ns") {
 		t.Errorf("late: %v", err)
 	}
 	h.startLimit = startLimit
 	why := errors.New("why")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
-	if _, err := h.Start(ctx); !errors.Is(err, why) {
+	if _, err := h.Start(ctx, t.Context()); !errors.Is(err, why) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -169,7 +169,7 @@ func TestStopStubborn(t *testing.T) {
 				f, _ := os.Open(alive) // waits for the script
 				opened <- f
 			}()
-			server, err := h.Start(t.Context())
+			server, err := h.Start(t.Context(), t.Context())
 			f := <-opened
 			defer f.Close()
 			if err != nil {

@@ -136,7 +136,9 @@ func (fl *discoverFlags) discover(cmd *cobra.Command, p *printer, plan *discover
 		signal.Notify(pipe, syscall.SIGPIPE)
 		defer signal.Stop(pipe)
 		starting := newProgress(stderr, "starting the harness "+harness.Name)
-		server, err := harness.Start(ctx)
+		patience, stop := untilSecondSignal(ctx)
+		defer stop()
+		server, err := harness.Start(ctx, patience)
 		starting.end()
 		if err != nil {
 			return exitFailed, fmt.Errorf("%w: %w", errHarness, err)

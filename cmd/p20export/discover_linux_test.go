@@ -7,6 +7,8 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -95,5 +97,49 @@ func TestTerminalCtrlC(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "ended")); err != nil {
 		t.Error(err)
+	}
+}
+
+// A server that ignores SIGTERM keeps the program for a while. Who presses Ctrl-C
+// again is not left with that server.
+func TestSecondCtrlC(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "data: {\"type\":\"RUN_STARTED\"}\n\n")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "harness.json"), []byte(`{"name": "mine", "integration": {"name": "p", "version": "1"}, "command": ["sh", "serve"]}`))
+	put(t, filepath.Join(dir, "serve"), []byte("trap '' TERM\necho $$ > pid\necho listening on "+server.URL+"\nwhile :; do sleep 1000; done\n"))
+	list := filepath.Join(dir, "list.json")
+	put(t, list, []byte(`{"scenarios": [{"name": "one", "request": {}}]}`))
+	screen, tty := terminal(t)
+	cmd := program(t, "discover", "--harness", dir, "--scenarios", list, "-o", filepath.Join(dir, "out"))
+	cmd.Stdout, cmd.Stderr = tty, tty
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	tty.Close() // the screen ends when the program does
+	defer time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() }).Stop()
+	for _, shown := range []string{"1 of 1, one: 1 event, 30 bytes", "end cancelled"} {
+		until(t, screen, shown)
+		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, _ = io.ReadAll(screen) // ends with EIO when the program is gone
+	_ = cmd.Wait()
+	pid, err := strconv.Atoi(strings.TrimSpace(string(read(t, filepath.Join(dir, "pid")))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, 0); err != syscall.ESRCH {
+		t.Errorf("the server lives on: %v", err)
+		_ = syscall.Kill(-pid, syscall.SIGKILL)
+	}
+	if code := cmd.ProcessState.ExitCode(); code != 130 {
+		t.Errorf("exit status %d, want 130", code)
 	}
 }

@@ -102,6 +102,26 @@ func withSignals(parent context.Context) (context.Context, func()) {
 	}
 }
 
+// untilSecondSignal returns a context that a signal after the end of ctx ends,
+// instead of the program; the one after that ends the program.
+func untilSecondSignal(ctx context.Context) (context.Context, func()) {
+	patience, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		signals := make(chan os.Signal, 1)
+		signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+		defer signal.Stop(signals)
+		select {
+		case <-signals:
+			cancel()
+		case <-patience.Done():
+		}
+	})
+	return patience, func() {
+		stop()
+		cancel()
+	}
+}
+
 func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "p20export",
