@@ -101,7 +101,7 @@ func Explain(err error) (f finding.Finding, isVerdict bool) {
 	case errors.Is(err, syscall.ENOTDIR):
 		f.Hint = "name a directory; a file of that name is in the way"
 	case errors.Is(err, syscall.ENOSPC):
-		f.Hint = "make room on the disk and run it again; nothing half-written was left"
+		f.Hint = "make room on the disk and run it again"
 	case errors.Is(err, fs.ErrPermission):
 		f.Hint = "check who may read or write it"
 	}

@@ -1,0 +1,17 @@
+package freeze
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A full disk leaves nothing half-written of what freeze writes, but a capture
+// that stays unfinished: the advice is for both.
+func TestExplainNoSpace(t *testing.T) {
+	f, _ := Explain(fmt.Errorf("the capture stays unfinished: %w", syscall.ENOSPC))
+	if !strings.HasPrefix(f.Hint, "make room on the disk") || strings.Contains(f.Hint, "nothing") {
+		t.Errorf("hint %q", f.Hint)
+	}
+}
