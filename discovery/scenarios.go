@@ -124,6 +124,9 @@ func LoadList(path string) (*List, error) {
 		if !plainName.MatchString(s.Name) || seen[s.Name] {
 			return nil, fmt.Errorf("%s: scenario name %q is not plain or stands twice", path, s.Name)
 		}
+		if s.Name == capture.ManifestName {
+			return nil, fmt.Errorf("%s: scenario name %q would make a capture of the directory of the captures", path, s.Name)
+		}
 		seen[s.Name] = true
 		if s.Path != "" && !plainPath(s.Path) {
 			return nil, fmt.Errorf("%s: scenario %q: the path %q is not plain, such as /agent", path, s.Name, s.Path)

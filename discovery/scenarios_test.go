@@ -45,6 +45,7 @@ func TestLoadList(t *testing.T) {
 		`{"scenarios": [{"name": "", "request": {}}]}`:                                `""`,
 		`{"scenarios": [{"name": "../a", "request": {}}]}`:                            `"../a"`,
 		`{"scenarios": [{"name": "a", "request": {}}, {"name": "a", "request": {}}]}`: `"a" is not plain or stands twice`,
+		`{"scenarios": [{"name": "capture.json", "request": {}}]}`:                    "make a capture of the directory",
 		`{"scenarios": [{"name": "a"}]}`:                                              `"a" has no request`,
 	} {
 		write(t, path, in)
