@@ -91,8 +91,8 @@ func readHeaders(ctx context.Context, given []string) (http.Header, error) {
 		} else if secret, ok = os.LookupEnv(strings.Trim(source, "{}")); !ok {
 			return nil, fmt.Errorf("--header %s: the environment variable it names is not set", finding.Quote(name))
 		}
-		if strings.ContainsAny(secret, "\r\n\x00") {
-			return nil, fmt.Errorf("--header %s: the value spans lines", finding.Quote(name))
+		if strings.ContainsFunc(secret, notInValue) {
+			return nil, fmt.Errorf("--header %s: the value spans lines or holds a control character", finding.Quote(name))
 		}
 		header.Add(name, value[:at]+secret)
 	}
@@ -104,3 +104,7 @@ func readHeaders(ctx context.Context, given []string) (http.Header, error) {
 func notInToken(r rune) bool {
 	return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
 }
+
+// notInValue reports whether r may not stand in a header's value (RFC 9110
+// §5.5).
+func notInValue(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
