@@ -33,6 +33,9 @@ type Baseline struct {
 	Schema   string           `json:"schema"`
 	Contract artifact.Profile `json:"contract"`
 	Runs     []Shape          `json:"runs"`
+
+	// Path is the file it was read from.
+	Path string `json:"-"`
 }
 
 // Shape is what a run has in common with another one of the same scenario:
@@ -174,10 +177,10 @@ func LoadBaseline(path string, contract artifact.Profile) (*Baseline, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := new(Baseline)
+	b := &Baseline{Path: path}
 	if len(data) > maxBaselineBytes {
 		err = fmt.Errorf("larger than %d bytes", maxBaselineBytes)
-	} else if err = json.Unmarshal(data, b, json.RejectUnknownMembers(true)); err == nil {
+	} else if err = strictjson.Explain(json.Unmarshal(data, b, json.RejectUnknownMembers(true)), "a baseline"); err == nil {
 		err = b.check(contract)
 	}
 	if err != nil {

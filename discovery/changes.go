@@ -30,7 +30,12 @@ func (b *Baseline) Compare(runs []Examination) []Examination {
 		}
 		at, ok := slices.BinarySearchFunc(b.Runs, now, Shape.compare)
 		if !ok {
-			runs[i].Changes = append(runs[i].Changes, finding.New(finding.RunAdded, "the baseline has no run %d of %s", now.Run, finding.Quote(now.Capture)))
+			runs[i].Changes = append(runs[i].Changes, added(now))
+			if runs[i].Digest == "" { // it is not known what the capture holds
+				for at, was := range b.Runs {
+					found[at] = found[at] || was.Capture == now.Capture
+				}
+			}
 			continue
 		}
 		found[at] = true
@@ -45,6 +50,23 @@ func (b *Baseline) Compare(runs []Examination) []Examination {
 	return runs
 }
 
+// added is the change of a run that the baseline does not have. One that holds
+// no run is no harmless addition.
+func added(now Shape) finding.Finding {
+	if now.Run == 0 {
+		return finding.New(finding.RunAdded, "no run is found in %s, which the baseline does not know so", finding.Quote(now.Capture)).Graded(finding.Error)
+	}
+	return finding.New(finding.RunAdded, "the baseline does not have %s", now.name())
+}
+
+// name says which run of which capture a shape is of.
+func (s Shape) name() string {
+	if s.Run == 0 {
+		return finding.Quote(s.Capture)
+	}
+	return fmt.Sprintf("run %d of %s", s.Run, finding.Quote(s.Capture))
+}
+
 func missing(was Shape, b *Baseline) Examination {
 	x := &examiner{contract: b.Contract}
 	e := x.empty(Missing)
@@ -53,7 +75,7 @@ func missing(was Shape, b *Baseline) Examination {
 		e.Run = &was.Run
 	}
 	e.Projections = []Projection{}
-	e.Changes = []finding.Finding{finding.New(finding.RunGone, "the baseline has run %d of %s (%s), and it is not among those compared", was.Run, finding.Quote(was.Capture), was.Verdict)}
+	e.Changes = []finding.Finding{finding.New(finding.RunGone, "the baseline has %s (%s), which is not among those compared", was.name(), was.Verdict)}
 	return e
 }
 

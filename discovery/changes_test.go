@@ -51,6 +51,7 @@ func baselineOf(t *testing.T, runs []discovery.Examination) *discovery.Baseline 
 	if err != nil {
 		t.Fatal(err)
 	}
+	b.Path = path
 	if diff := cmp.Diff(b, read); diff != "" {
 		t.Fatalf("a baseline is read as another (-written +read):\n%s", diff)
 	}

@@ -22,8 +22,10 @@ import (
 // asks. A capture that holds no run has one with what is wrong.
 type Examination struct {
 	Capture string `json:"capture"`
-	// Response is the file that offsets are of.
+	// Response is the file that offsets are of; Coded says that they are of what
+	// it decodes to.
 	Response string `json:"-"`
+	Coded    bool   `json:"-"`
 	// Digest and Bytes are of the response as it is stored; empty when it could
 	// not be read.
 	Digest digest.Digest `json:"digest,omitzero"`
@@ -175,6 +177,7 @@ func Examine(ctx context.Context, path string, contract artifact.Profile, progre
 		e.Response = path
 		if m := c.Manifest(); m != nil {
 			e.Response = filepath.Join(path, c.Framing().FileName())
+			e.Coded = m.Source.Headers["content-encoding"] != ""
 			e.HTTPStatus = m.Source.Status
 			e.Integration = Integration{m.Labels["integration"], m.Labels["version"]}
 			e.Scenario = m.Labels["scenario"]

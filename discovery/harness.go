@@ -41,7 +41,7 @@ func (i Integration) String() string { return strings.TrimSpace(i.Name + " " + i
 func LoadHarness(dir string) (*Harness, error) {
 	h := Harness{dir: dir, startLimit: startLimit, grace: grace}
 	path := filepath.Join(dir, HarnessName)
-	if err := load(path, &h); err != nil {
+	if err := load(path, "a harness.json", &h); err != nil {
 		return nil, err
 	}
 	if !plainName.MatchString(h.Name) {

@@ -113,7 +113,7 @@ var plainName = regexp.MustCompile(`^[a-z0-9]+([-.][a-z0-9]+)*$`)
 // LoadList reads the file of the scenarios strictly.
 func LoadList(path string) (*List, error) {
 	var l List
-	if err := load(path, &l); err != nil {
+	if err := load(path, "a file of scenarios", &l); err != nil {
 		return nil, err
 	}
 	if len(l.Scenarios) == 0 {
@@ -121,8 +121,11 @@ func LoadList(path string) (*List, error) {
 	}
 	seen := make(map[string]bool)
 	for _, s := range l.Scenarios {
-		if !plainName.MatchString(s.Name) || seen[s.Name] {
-			return nil, fmt.Errorf("%s: scenario name %q is not plain or stands twice", path, s.Name)
+		if !plainName.MatchString(s.Name) {
+			return nil, fmt.Errorf("%s: scenario name %q is not plain: lower-case letters and digits, with single dashes or dots between", path, s.Name)
+		}
+		if seen[s.Name] {
+			return nil, fmt.Errorf("%s: two scenarios are named %q", path, s.Name)
 		}
 		if s.Name == capture.ManifestName {
 			return nil, fmt.Errorf("%s: scenario name %q would make a capture of the directory of the captures", path, s.Name)
@@ -149,7 +152,7 @@ func plainPath(p string) bool {
 // LoadSuite reads the file of a harness strictly and holds it against the list.
 func LoadSuite(path string, l *List) (*Suite, error) {
 	var s Suite
-	if err := load(path, &s); err != nil {
+	if err := load(path, "a file of expectations", &s); err != nil {
 		return nil, err
 	}
 	for i, scenario := range l.Scenarios {
@@ -170,10 +173,12 @@ func LoadSuite(path string, l *List) (*Suite, error) {
 // may be no file, or have no end. A capture's request may be as long.
 const maxFile = 64 << 20
 
-func load(path string, v any) error {
+// load reads a file into v strictly. What names the kind of file with its
+// article.
+func load(path, what string, v any) error {
 	data, err := readBounded(path)
 	if err == nil {
-		err = json.Unmarshal(data, v, json.RejectUnknownMembers(true))
+		err = strictjson.Explain(json.Unmarshal(data, v, json.RejectUnknownMembers(true)), what)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)

@@ -36,7 +36,7 @@ func TestLoadList(t *testing.T) {
 	}
 	for in, why := range map[string]string{
 		``:                  "unexpected EOF",
-		`[]`:                "array",
+		`[]`:                "it is no JSON object, which a file of scenarios is",
 		`{}`:                "no scenarios",
 		`{"scenarios": []}`: "no scenarios",
 		twoScenarios + "{}": "after",
@@ -44,7 +44,7 @@ func TestLoadList(t *testing.T) {
 		`{"scenarios": [{"name": "a", "name": "a", "request": {}}]}`:                  "duplicate",
 		`{"scenarios": [{"name": "", "request": {}}]}`:                                `""`,
 		`{"scenarios": [{"name": "../a", "request": {}}]}`:                            `"../a"`,
-		`{"scenarios": [{"name": "a", "request": {}}, {"name": "a", "request": {}}]}`: `"a" is not plain or stands twice`,
+		`{"scenarios": [{"name": "a", "request": {}}, {"name": "a", "request": {}}]}`: `two scenarios are named "a"`,
 		`{"scenarios": [{"name": "capture.json", "request": {}}]}`:                    "make a capture of the directory",
 		`{"scenarios": [{"name": "a"}]}`:                                              `"a" has no request`,
 	} {

@@ -11,6 +11,7 @@ import (
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/internal/digest"
+	"github.com/p20export/p20export/internal/strictjson"
 )
 
 // What makes a record: an in-toto Statement v1 about an artifact and the
@@ -172,7 +173,7 @@ func DecodeRecord(data []byte) (*Record, error) {
 	}
 	r := new(Record)
 	if err := json.Unmarshal(data, r, json.RejectUnknownMembers(true)); err != nil {
-		return nil, unreadable(err)
+		return nil, strictjson.Explain(err, "a record")
 	}
 	switch {
 	case r.Type != StatementType:
@@ -192,22 +193,6 @@ func DecodeRecord(data []byte) (*Record, error) {
 		return nil, errors.New("not in the one spelling records have")
 	}
 	return r, nil
-}
-
-// unreadable says why JSON is no record, in the record's terms.
-func unreadable(err error) error {
-	var semantic *json.SemanticError
-	if !errors.As(err, &semantic) {
-		return err
-	}
-	place := "it"
-	if semantic.JSONPointer != "" {
-		place = string(semantic.JSONPointer)
-	}
-	if errors.Is(err, json.ErrUnknownName) {
-		return fmt.Errorf("%s is no key of a record", place)
-	}
-	return fmt.Errorf("%s has a value that a record does not have there", place)
 }
 
 // Settings returns what has to be set to repeat the projection, or why the

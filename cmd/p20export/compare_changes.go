@@ -37,7 +37,7 @@ func (p *printer) changed(base *discovery.Baseline, runs []discovery.Examination
 		}
 		count[text]++
 		p.line("%s %s: %s", p.runVerdict(run.Verdict), runName(run), text)
-		if run.Verdict == discovery.Failed {
+		if run.Run == nil && text != "unchanged" {
 			p.findings(run.Findings)
 		}
 	}

@@ -31,7 +31,14 @@ func (p *printer) compared(base *discovery.Baseline, runs []discovery.Examinatio
 	default:
 		results := make([]result, 0, len(runs))
 		for _, run := range runs {
-			results = append(results, resultOfRun(run))
+			r := resultOfRun(run)
+			if run.Verdict == discovery.Missing {
+				r.file = base.Path
+			}
+			if f == formatSARIF && !run.Coded {
+				r.findings = onLines(r.file, r.findings)
+			}
+			results = append(results, r)
 		}
 		if f == formatSARIF {
 			p.document(newSARIF(results))
