@@ -33,6 +33,9 @@ type Plan struct {
 	Scenarios []Scenario
 	// Suite says what is expected of them; nil expects nothing.
 	Suite *Suite
+	// Learn says that what is seen will be what is expected, so that nothing is
+	// unexpected now.
+	Learn bool
 	// Dir gets a capture of each scenario, a directory named as it is.
 	Dir string
 	// Request is what the requests share. Its URL is the address that the
@@ -62,6 +65,9 @@ type Row struct {
 	TimeSource *project.TimeSource `json:"time_source"`
 	Freeze     *Outcomes           `json:"freeze"`
 	Findings   []finding.Finding   `json:"findings"`
+	// Seen is what an expectation would say of the capture; nil where nothing
+	// was observed.
+	Seen *Expectation `json:"-"`
 }
 
 // LabelScenario is the label of a capture that names its scenario.
@@ -125,7 +131,7 @@ func (p *Plan) capture(ctx context.Context, s Scenario) (Row, error) {
 		row.fail(err)
 		return row, err
 	}
-	row.closed(dir, result, expected.Expect)
+	row.closed(dir, result, p.Learn || expected.Expect != nil && expected.Expect.End == capture.EndError)
 	if ctx.Err() != nil {
 		return row, nil
 	}
@@ -188,15 +194,14 @@ func (row *Row) unread(err error) {
 
 // closed says what was captured. A status other than 200 is an answer, and so is
 // a response that breaks off as expected.
-func (row *Row) closed(dir string, result live.Result, expected *Expectation) {
+func (row *Row) closed(dir string, result live.Result, mayBreak bool) {
 	m := result.Manifest
 	row.Capture, row.HTTPStatus, row.End, row.Events = &dir, &m.Source.Status, &m.End, &result.Events
 	if response := m.Response(); response != nil {
 		row.Bytes = &response.Bytes
 	}
-	broken := expected != nil && expected.End == capture.EndError
 	for _, f := range result.Findings {
-		if f.Code == finding.HTTPStatus || broken && f.Code == finding.HTTPFailed {
+		if f.Code == finding.HTTPStatus || mayBreak && f.Code == finding.HTTPFailed {
 			f = f.Graded(finding.Warning)
 		}
 		row.Findings = append(row.Findings, f)
@@ -228,7 +233,7 @@ func (row *Row) observe(ctx context.Context, expected *Expectation) error {
 	if err != nil {
 		return err
 	}
-	row.Freeze = &seen.Freeze
+	row.Seen, row.Freeze = &seen, &seen.Freeze
 	if seen.Terminal != "" {
 		row.Terminal = &seen.Terminal
 	}

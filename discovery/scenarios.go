@@ -134,8 +134,8 @@ func LoadList(path string) (*List, error) {
 		if s.Path != "" && !plainPath(s.Path) {
 			return nil, fmt.Errorf("%s: scenario %q: the path %q is not plain, such as /agent", path, s.Name, s.Path)
 		}
-		if len(s.Request) == 0 {
-			return nil, fmt.Errorf("%s: scenario %q has no request", path, s.Name)
+		if s.Request.Kind() != '{' {
+			return nil, fmt.Errorf("%s: scenario %q has no request that is an object, an AG-UI run input", path, s.Name)
 		}
 	}
 	return &l, nil

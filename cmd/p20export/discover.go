@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -17,6 +18,7 @@ import (
 type discoverFlags struct {
 	out, scenarios, harness string
 	only                    []string
+	learn                   bool
 	exchange                exchange
 	format                  *format
 }
@@ -29,9 +31,12 @@ func newDiscover() *cobra.Command {
 		Long: `Post the request of every scenario in FILE to an endpoint, one at a time and in
 order, keep each answer as a capture in DIR/SCENARIO, and say what the three
 projections make of it. Every answer is worth keeping: an HTTP error status is
-shown and is no failure. At the end the captures answer the discovery gate (P20
-§14.3): whether the endpoint emits exactly one usable snapshot in a run, and
-what runs without one would have to change.
+shown and is no failure.
+
+At the end the captures answer the discovery gate (P20 §14.3), and say what runs
+would have to change. The gate is met when one run at least emits exactly one
+snapshot and gives an artifact of it that is smaller than the run; p20export
+compare judges run by run.
 
 A scenario file is JSON. A path is below URL; without one it is URL itself. Each
 request is an AG-UI run input:
@@ -51,12 +56,14 @@ integration is started there:
 
 The server stays in the foreground and prints "listening on URL" once it accepts
 connections, within two minutes. At the end it gets SIGTERM, and ten seconds
-later SIGKILL. Its captures are labelled integration, version and scenario; when
-it fails, the end of its log is shown.
+later SIGKILL. Its captures are labelled integration, version and scenario; where
+the exit status is not 0, the end of its log is shown.
 
 When the harness's directory also has expected.json, each capture is held
 against what that expects of its scenario, and a scenario for which it has a
-note instead is not run.
+note instead is not run. --write-expected writes that file from what is seen: a
+list with "expect" for each scenario, in place of which you may put "note", why
+the integration cannot express it; the notes stay when it is written again.
 
 Captures are never written into again: when the place of one is taken, nothing
 is run. When nothing accepts a connection the rest is not run. Ctrl-C closes the
@@ -78,6 +85,7 @@ do not; 2 the command line is wrong; 3 a scenario could not be captured whole;
 	flags.StringVar(&fl.scenarios, "scenarios", "", "file of the scenarios (required)")
 	flags.StringVar(&fl.harness, "harness", "", "start the server that this directory describes, instead of asking a URL")
 	flags.StringArrayVar(&fl.only, "only", nil, "run this scenario alone (repeatable)")
+	flags.BoolVar(&fl.learn, "write-expected", false, "write what is seen as the harness's expected.json; its notes stay")
 	fl.exchange.addFlags(cmd)
 	fl.format = addFormat(cmd)
 	for _, name := range []string{"output", "scenarios"} {
@@ -154,6 +162,7 @@ func (fl *discoverFlags) discover(cmd *cobra.Command, p *printer, plan *discover
 	bar := &discovering{w: stderr, total: len(plan.Scenarios)}
 	plan.Progress = bar.show
 	count := make(map[freeze.Verdict]int)
+	var rows []discovery.Row
 	var captures []string
 	for row := range plan.Run(ctx) {
 		bar.next()
@@ -163,6 +172,7 @@ func (fl *discoverFlags) discover(cmd *cobra.Command, p *printer, plan *discover
 		}
 		count[row.Verdict]++
 		done = done.worse(statusOf(row.Verdict))
+		rows = append(rows, row)
 		if row.Capture != nil {
 			captures = append(captures, *row.Capture)
 		}
@@ -182,7 +192,26 @@ func (fl *discoverFlags) discover(cmd *cobra.Command, p *printer, plan *discover
 			done = done.worse(exitNegative)
 		}
 	}
+	if fl.learn && done == exitDone {
+		return done, fl.write(p, plan, rows)
+	}
 	return done, nil
+}
+
+// write writes what was seen as what is expected of the harness.
+func (fl *discoverFlags) write(p *printer, plan *discovery.Plan, rows []discovery.Row) error {
+	suite, err := plan.Learned(rows)
+	if err != nil {
+		return fmt.Errorf("%w: nothing was written as expected: %w", errInput, err)
+	}
+	path := filepath.Join(fl.harness, discovery.ExpectedName)
+	if err := suite.Write(path); err != nil {
+		return fmt.Errorf("%w: %w", errOutput, err)
+	}
+	if *fl.format == formatText {
+		p.line("expectations written: %s", path)
+	}
+	return nil
 }
 
 // answer answers the discovery gate from the captures, and reports whether they

@@ -43,8 +43,13 @@ func (fl *discoverFlags) plan(ctx context.Context, args []string) (*discovery.Pl
 		return plan, nil, nil
 	}
 	harness, err := discovery.LoadHarness(fl.harness)
-	if err == nil {
-		plan.Suite, err = discovery.LoadSuite(filepath.Join(fl.harness, discovery.ExpectedName), list)
+	switch path := filepath.Join(fl.harness, discovery.ExpectedName); {
+	case err != nil:
+	case fl.learn:
+		plan.Learn = true
+		plan.Suite, err = discovery.LoadNotes(path, list)
+	default:
+		plan.Suite, err = discovery.LoadSuite(path, list)
 	}
 	if err != nil && (harness == nil || !errors.Is(err, fs.ErrNotExist)) {
 		return nil, nil, fmt.Errorf("%w: %w", errInput, err)
@@ -62,6 +67,8 @@ func (fl *discoverFlags) check(args []string) error {
 		return errors.New("give the URL of an endpoint, or --harness DIR")
 	case fl.harness != "" && len(args) > 0:
 		return errors.New("give either a URL or --harness, not both")
+	case fl.learn && (fl.harness == "" || fl.only != nil):
+		return errors.New("--write-expected goes with --harness and the whole list")
 	case fl.harness == "" && !isEndpoint(args[0]):
 		return fmt.Errorf("%s is no URL of an endpoint, such as http://127.0.0.1:8011/", finding.Quote(args[0]))
 	}
