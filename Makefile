@@ -135,9 +135,10 @@ $(MODULES:%=%/.installed): %/node_modules/.installed: %/package-lock.json
 	@touch $@
 
 .PHONY: captures
-captures: harness-$(HARNESS) ## replace the committed captures of HARNESS (adk) by fresh ones
+captures: harness-$(HARNESS) ## replace the committed captures of HARNESS (adk) by fresh ones, and rewrite what is made from them
 	@$(GO) test -count=1 -tags live -run '^TestLive$$' ./cmd/p20export -harness $(HARNESS) -record
 	@$(MAKE) regenerate
+	@echo "recorded; now look at what changed: git diff --stat"
 
 .PHONY: discovery-drift
 discovery-drift: $(DRIFT:%=harness-%) ## capture every scenario afresh from older releases of the ADK middleware; RECORD=1 replaces their captures
@@ -151,6 +152,7 @@ discovery: $(HARNESSES:%=harness-%) ## install every harness, capture every scen
 .PHONY: gate
 gate: ## make discovery/GATE.md and FIELD_PRESENCE.md anew from the committed captures
 	@$(GO) run ./discovery/generate
+	@echo "made discovery/GATE.md and discovery/FIELD_PRESENCE.md"
 
 .PHONY: sample
 sample: ## make the sample lane anew from the committed captures

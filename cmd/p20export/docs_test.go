@@ -20,6 +20,7 @@ func TestDocs(t *testing.T) {
 	for _, doc := range []struct{ path, in string }{
 		{"README.md", root},
 		{"discovery/drift/README.md", root},
+		{"docs/integrations.md", root},
 		{sampleReadme, filepath.Join(root, filepath.Dir(sampleReadme))},
 	} {
 		t.Run(doc.path, func(t *testing.T) {
