@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -129,6 +130,9 @@ func (fl *captureFlags) check(args []string) (live.Settings, error) {
 		return live.Settings{}, errors.New("--input, --header and --timeout are for an endpoint; they do not go with --from")
 	case fl.from == "" && !isEndpoint(args[0]):
 		return live.Settings{}, fmt.Errorf("%s is no URL of an endpoint, such as http://127.0.0.1:8011/", finding.Quote(args[0]))
+	}
+	if err := freeze.CheckOutput("-o", filepath.Dir(fl.out)); fl.out != "" && err != nil {
+		return live.Settings{}, err
 	}
 	return fl.exchange.settings()
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/p20export/p20export/discovery"
 	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/project/freeze"
 )
 
 // plan reads the flags and the files they name. The harness is nil when there
@@ -72,7 +73,7 @@ func (fl *discoverFlags) check(args []string) error {
 	case fl.harness == "" && !isEndpoint(args[0]):
 		return fmt.Errorf("%s is no URL of an endpoint, such as http://127.0.0.1:8011/", finding.Quote(args[0]))
 	}
-	return nil
+	return freeze.CheckOutput("-o", fl.out)
 }
 
 // ownLabels are the labels that are not the operator's to give.
