@@ -59,21 +59,29 @@ func TestTerminalDiscovering(t *testing.T) {
 	}
 }
 
-// Ctrl-C on a terminal is for the program: the server of its harness goes on
-// until the capture under way is closed.
-func TestTerminalCtrlC(t *testing.T) {
+// heldHarness makes a harness whose endpoint holds its stream open, and a list of
+// one scenario. Its server begins with some lines of shell.
+func heldHarness(t *testing.T, begin string) (dir, list string) {
+	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = io.WriteString(w, "data: {\"type\":\"RUN_STARTED\"}\n\n")
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	}))
-	defer server.Close()
-	dir := t.TempDir()
+	t.Cleanup(server.Close)
+	dir = t.TempDir()
 	put(t, filepath.Join(dir, "harness.json"), []byte(`{"name": "mine", "integration": {"name": "p", "version": "1"}, "command": ["sh", "serve"]}`))
-	put(t, filepath.Join(dir, "serve"), []byte("trap 'echo > interrupted' INT\ntrap 'echo > ended; exit' TERM\necho listening on "+server.URL+"\nwhile :; do sleep 1000; done\n"))
-	list := filepath.Join(dir, "list.json")
+	put(t, filepath.Join(dir, "serve"), []byte(begin+"\necho listening on "+server.URL+"\nwhile :; do sleep 1000; done\n"))
+	list = filepath.Join(dir, "list.json")
 	put(t, list, []byte(`{"scenarios": [{"name": "one", "request": {}}]}`))
+	return dir, list
+}
+
+// Ctrl-C on a terminal is for the program: the server of its harness goes on
+// until the capture under way is closed.
+func TestTerminalCtrlC(t *testing.T) {
+	dir, list := heldHarness(t, "trap 'echo > interrupted' INT\ntrap 'echo > ended; exit' TERM")
 	screen, tty := terminal(t)
 	cmd := program(t, "discover", "--harness", dir, "--scenarios", list, "-o", filepath.Join(dir, "out"))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
@@ -103,18 +111,7 @@ func TestTerminalCtrlC(t *testing.T) {
 // A server that ignores SIGTERM keeps the program for a while. Who presses Ctrl-C
 // again is not left with that server.
 func TestSecondCtrlC(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = io.WriteString(w, "data: {\"type\":\"RUN_STARTED\"}\n\n")
-		_ = http.NewResponseController(w).Flush()
-		<-r.Context().Done()
-	}))
-	defer server.Close()
-	dir := t.TempDir()
-	put(t, filepath.Join(dir, "harness.json"), []byte(`{"name": "mine", "integration": {"name": "p", "version": "1"}, "command": ["sh", "serve"]}`))
-	put(t, filepath.Join(dir, "serve"), []byte("trap '' TERM\necho $$ > pid\necho listening on "+server.URL+"\nwhile :; do sleep 1000; done\n"))
-	list := filepath.Join(dir, "list.json")
-	put(t, list, []byte(`{"scenarios": [{"name": "one", "request": {}}]}`))
+	dir, list := heldHarness(t, "trap '' TERM\necho $$ > pid")
 	screen, tty := terminal(t)
 	cmd := program(t, "discover", "--harness", dir, "--scenarios", list, "-o", filepath.Join(dir, "out"))
 	cmd.Stdout, cmd.Stderr = tty, tty
