@@ -32,6 +32,7 @@ type page struct {
 	Title    string
 	Version  string
 	Captures int
+	Runs     int
 	Frozen   int
 	Refused  int
 	Sections []*section
@@ -67,6 +68,9 @@ func (p *page) add(name string, r *run, left *limits) error {
 	}
 	s.Number = len(p.Sections) + 1
 	p.Sections = append(p.Sections, s)
+	if r.inspect.Run != nil {
+		p.Runs++
+	}
 	if s.Verdict == freeze.Frozen {
 		p.Frozen++
 	} else {
@@ -77,6 +81,9 @@ func (p *page) add(name string, r *run, left *limits) error {
 
 // Several reports whether the page has an index.
 func (p *page) Several() bool { return len(p.Sections) > 1 }
+
+// WithoutRun is how many captures have a section that is of no run.
+func (p *page) WithoutRun() int { return len(p.Sections) - p.Runs }
 
 func (p *page) write(w io.Writer) error {
 	p.Title = plural(p.Captures, "capture", "captures")

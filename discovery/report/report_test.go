@@ -268,6 +268,35 @@ func TestFactsAreBounded(t *testing.T) {
 	checkPolicy(t, page)
 }
 
+// A capture without a run is a capture and no run, and the page says which it is.
+func TestRunsAreCounted(t *testing.T) {
+	unfinished := filepath.Join(t.TempDir(), "unfinished")
+	if err := os.Mkdir(unfinished, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(unfinished, "response.sse"), []byte("data: {}\n\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	two := saved(t, "two.sse", started, finished, started, finished)
+	for _, c := range []struct {
+		paths []string
+		want  []string
+	}{
+		{[]string{captures + "/adk/refused"}, []string{"1 capture, 0 runs</h1>", "<dt>Run</dt><dd>the capture holds none</dd>"}},
+		{[]string{unfinished}, []string{"1 capture, 0 runs</h1>", "<dt>Run</dt><dd>none is read of a capture that does not count</dd>"}},
+		{[]string{two}, []string{"1 capture, 2 runs</h1>", "<p>0 frozen, 2 refused.</p>"}},
+		{[]string{captures + "/adk/one-turn", captures + "/adk/refused"}, []string{"2 captures, 1 run</h1>", "<p>1 frozen, 1 refused. 1 refused capture shows no run.</p>", "refused</a> <small>no run</small></th>"}},
+		{[]string{two, captures + "/adk/refused", unfinished}, []string{"3 captures, 2 runs</h1>", "<p>0 frozen, 4 refused. 2 refused captures show no run.</p>", "unfinished</a> <small>not read</small></th>"}},
+	} {
+		_, page := made(t, Settings{}, bounds, c.paths...)
+		for _, want := range c.want {
+			if !strings.Contains(string(page), want) {
+				t.Errorf("%v: the page does not say %q", c.paths, want)
+			}
+		}
+	}
+}
+
 // More runs than a page shows make none.
 func TestRunsAreBounded(t *testing.T) {
 	small := bounds

@@ -17,7 +17,7 @@ import (
 type section struct {
 	Number  int
 	Capture string
-	Run     string // "run 1" where the capture holds one
+	Run     string // "run 1" where the capture holds several, or why there is none
 	Verdict freeze.Verdict
 	Says    string
 	// Projection is the one the section is about; empty when all of them refused
@@ -65,7 +65,14 @@ func newSection(name string, r *run, left *limits) (*section, error) {
 	if row.Terminal != nil {
 		s.Terminal = visible(*row.Terminal)
 	}
-	if row.Run != nil {
+	switch {
+	case r.subject == nil:
+		s.Run = "not read"
+		s.Facts = append(s.Facts, fact{"Run", "none is read of a capture that does not count"})
+	case row.Run == nil:
+		s.Run = "no run"
+		s.Facts = append([]fact{{"Run", "the capture holds none"}}, s.Facts...)
+	default:
 		if !r.alone {
 			s.Run = "run " + strconv.Itoa(*row.Run)
 		}
