@@ -10,6 +10,7 @@ import (
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/discovery/report"
+	"github.com/p20export/p20export/internal/finding"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
 )
@@ -145,7 +146,31 @@ func (p *printer) reported(row report.Row) {
 		p.findings(row.Findings)
 	case row.Run == nil:
 		p.line("%s %s", p.verdict(row.Verdict), *row.Capture)
+		p.reasons(row.Findings)
 	default:
 		p.line("%s %s  run %d  %s  %s", p.verdict(row.Verdict), *row.Capture, *row.Run, text(row.RunID), string(*row.Projection))
+		if row.Verdict == freeze.Refused {
+			p.reasons(row.Findings)
+		}
+	}
+}
+
+// shownReasons is how many reasons stand below a refused run; the page has all.
+const shownReasons = 3
+
+// reasons writes the first errors of a refused run, and after them what it was
+// warned of, with what to do about each.
+func (p *printer) reasons(all []finding.Finding) {
+	var list []finding.Finding
+	for _, s := range []finding.Severity{finding.Error, finding.Warning} {
+		for _, f := range all {
+			if f.Severity == s {
+				list = append(list, f)
+			}
+		}
+	}
+	p.findings(list[:min(shownReasons, len(list))])
+	if more := len(list) - shownReasons; more > 0 {
+		p.line("  %-7s %s on the page", "…", plural(more, "more is", "more are"))
 	}
 }
