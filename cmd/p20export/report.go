@@ -74,6 +74,9 @@ Exit status: 0 the page is written, whatever it shows; 2 the command line is wro
 		if slices.Contains(paths, "-") {
 			return errors.New("a capture is read several times, and standard input can be read once; keep it first with capture --from -")
 		}
+		if out == "-" {
+			return errors.New("a report is a file; give -o NAME.html")
+		}
 		s := report.Settings{Run: run, Tool: tool(), Out: out}
 		var err error
 		if projection != "" {
