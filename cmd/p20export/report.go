@@ -39,10 +39,13 @@ arguments of tools, state. Pass it on only to those who may see the captures. It
 bounded however large a capture is: of an event in the timeline it shows up to
 64 KiB, of all of them 8 MiB and 100,000 events, and it says what it leaves out.
 
+A capture that does not count, such as one that is unfinished or was altered, is
+shown as refused. When one cannot be read at all, because it is not there or a disk
+fails, no page is written, not even of the others. A capture is read several times,
+so - is not taken; capture --from - keeps what comes on standard input.
+
 The same captures make the same bytes. A file that exists is never overwritten: the
-same bytes count as done, others are an error. When a capture cannot be read no page
-is written. A capture is read several times, so - is not taken; capture --from -
-keeps what comes on standard input.
+same bytes count as done, others are an error.
 
 Exit status: 0 the page is written, whatever it shows; 2 the command line is wrong;
 3 it could not be done; 130 or 143 interrupted.`,
