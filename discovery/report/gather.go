@@ -66,10 +66,12 @@ func (g *gatherer) gather(ctx context.Context, path string, show func(*run) erro
 	if rows[0].Failed {
 		return rows[0].Findings[0]
 	}
-	if rows[0].Source.Digest == "" {
-		if err := g.room(1); err != nil {
+	if g.settings.Run == "" || rows[0].Source.Digest == "" {
+		if err := g.room(len(rows)); err != nil {
 			return err
 		}
+	}
+	if rows[0].Source.Digest == "" {
 		return show(&run{inspect: rows[0]})
 	}
 	dir, err := os.MkdirTemp("", "p20export-report-")
@@ -90,10 +92,12 @@ func (g *gatherer) gather(ctx context.Context, path string, show func(*run) erro
 			}
 		}
 	}
-	// With --run the projections know only the runs that were asked for.
-	rows = slices.DeleteFunc(rows, func(row freeze.InspectRow) bool { return byRun[numberOf(row.Run)] == nil })
-	if err := g.room(len(rows)); err != nil {
-		return err
+	if g.settings.Run != "" {
+		// The projections know only the runs that were asked for.
+		rows = slices.DeleteFunc(rows, func(row freeze.InspectRow) bool { return byRun[numberOf(row.Run)] == nil })
+		if err := g.room(len(rows)); err != nil {
+			return err
+		}
 	}
 	timelines, err := g.timelines(ctx, path, byRun, rows[0].Source.Digest, progress)
 	if err != nil {
@@ -134,9 +138,13 @@ func about(row freeze.Row, all []freeze.InspectRow, shown map[int][]outcome) []i
 // room takes the room that so many runs need on the page.
 func (g *gatherer) room(runs int) error {
 	if take(&g.left.sections, runs) < runs {
-		return finding.New(finding.IOFailed, "the captures hold more runs than a page shows").Hinting("make several pages, or choose a run with --run")
+		return errRoom()
 	}
 	return nil
+}
+
+func errRoom() error {
+	return finding.New(finding.IOFailed, "the captures hold more runs than a page shows").Hinting("make several pages, or choose a run with --run")
 }
 
 // timelines reads the events of the runs that are shown, and makes sure that

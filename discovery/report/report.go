@@ -93,6 +93,9 @@ func write(ctx context.Context, paths []string, s Settings, left limits) ([]Row,
 	if err != nil {
 		return nil, err
 	}
+	if len(paths) > left.sections {
+		return []Row{failure(nil, errRoom())}, nil
+	}
 	g := &gatherer{settings: s, left: &left}
 	page := newPage(s.Tool, len(paths))
 	var rows []Row

@@ -297,24 +297,37 @@ func TestRunsAreCounted(t *testing.T) {
 	}
 }
 
-// More runs than a page shows make none.
+// More runs than a page shows make none, and nothing is frozen for it.
 func TestRunsAreBounded(t *testing.T) {
 	small := bounds
 	small.sections = 2
 	var events []string
 	for range 3 {
 		events = append(events, started, finished)
+		for range 1_000 {
+			events = append(events, `{"type":"CUSTOM"}`)
+		}
 	}
-	s := Settings{Tool: tool, Out: filepath.Join(t.TempDir(), "report.html")}
 	path := saved(t, "three.sse", events...)
-	rows, err := write(context.Background(), []string{path}, s, small)
-	if err != nil || rows[0].Verdict != freeze.Failed || !strings.Contains(rows[0].Findings[0].Message, "more runs than a page shows") || !strings.Contains(rows[0].Findings[0].Hint, "--run") {
-		t.Errorf("%v %v", rows, err)
+	one, other := saved(t, "one.sse", started, finished), saved(t, "other.sse", started, finished)
+	for _, c := range []struct {
+		paths   []string
+		reports int // that come of one reading, or of none
+	}{{[]string{path}, len(events) / 1024}, {[]string{one, other, path}, 0}} {
+		reports := 0
+		s := Settings{Tool: tool, Out: filepath.Join(t.TempDir(), "report.html"), Reading: func(string) freeze.Progress { return func(int64) { reports++ } }}
+		rows, err := write(context.Background(), c.paths, s, small)
+		if err != nil || rows[0].Verdict != freeze.Failed || !strings.Contains(rows[0].Findings[0].Message, "more runs than a page shows") || !strings.Contains(rows[0].Findings[0].Hint, "--run") {
+			t.Errorf("%v %v", rows, err)
+		}
+		if reports != c.reports {
+			t.Errorf("%v: %d reports of a reading", c.paths, reports)
+		}
+		if left, _ := os.ReadDir(filepath.Dir(s.Out)); len(left) > 0 {
+			t.Errorf("%v was left", left)
+		}
 	}
-	if left, _ := os.ReadDir(filepath.Dir(s.Out)); len(left) > 0 {
-		t.Errorf("%v was left", left)
-	}
-	rows, _ = made(t, Settings{Run: "#3"}, small, path)
+	rows, _ := made(t, Settings{Run: "#3"}, small, path)
 	if len(rows) != 1 || *rows[0].Run != 3 {
 		t.Errorf("%v", rows)
 	}
