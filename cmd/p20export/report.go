@@ -32,7 +32,8 @@ index.
 What it says of a run is what freeze does with it, under the projection named, or
 else under the first of emitted-snapshot, emitted-snapshot-text and folded-stream
 that freezes it. A refused run is shown with every reason: the page judges nothing,
-freeze does.
+freeze does. Of a run with several snapshots, of which none was chosen, it also says
+what emitted-snapshot-text makes of the last.
 
 The page holds the raw events, which can say more than an artifact does: prompts,
 arguments of tools, state. Pass it on only to those who may see the captures. It is
@@ -157,6 +158,9 @@ func (p *printer) reported(row report.Row) {
 		p.line("%s %s  run %d  %s  %s", p.verdict(row.Verdict), *row.Capture, *row.Run, text(row.RunID), string(*row.Projection))
 		if row.Verdict == freeze.Refused {
 			p.reasons(row.Findings)
+		}
+		if row.Last {
+			p.line("  next    --projection %s --snapshot %s freezes it", string(project.EmittedSnapshotText), string(project.Last))
 		}
 	}
 }

@@ -6,23 +6,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
-	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/internal/digest"
 	"github.com/p20export/p20export/internal/finding"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
 )
-
-// outcome is what one projection made of a run.
-type outcome struct {
-	Projection project.Name
-	Row        freeze.Row
-}
-
-// Frozen reports whether the projection froze the run.
-func (o outcome) Frozen() bool { return o.Row.Verdict == freeze.Frozen }
 
 // run is what is known of one run, or of a capture without one.
 type run struct {
@@ -81,14 +72,22 @@ func (g *gatherer) gather(ctx context.Context, path string, show func(*run) erro
 	defer os.RemoveAll(dir)
 	alone := len(rows) == 1
 	byRun := make(map[int][]outcome)
-	for _, name := range project.Names() {
-		frozen, err := g.freeze(ctx, path, name, filepath.Join(dir, string(name)), progress)
+	several := make(map[int]bool) // snapshots, by the number of the run
+	for _, row := range rows {
+		if len(row.Snapshots) > 1 {
+			several[numberOf(row.Run)] = true
+		}
+	}
+	for i, o := range attempts(g.settings.Settings, len(several) > 0) {
+		frozen, err := g.freeze(ctx, path, o.Settings, filepath.Join(dir, strconv.Itoa(i)), progress)
 		if err != nil {
 			return err
 		}
-		for _, row := range frozen {
-			for _, number := range about(row, rows, byRun) {
-				byRun[number] = append(byRun[number], outcome{name, row})
+		for _, o.Row = range frozen {
+			for _, number := range about(o.Row, rows, byRun) {
+				if !o.Unasked || several[number] {
+					byRun[number] = append(byRun[number], o)
+				}
 			}
 		}
 	}
@@ -106,7 +105,7 @@ func (g *gatherer) gather(ctx context.Context, path string, show func(*run) erro
 	for _, row := range rows {
 		r := &run{inspect: row, alone: alone, outcomes: byRun[numberOf(row.Run)]}
 		r.timeline = timelines[r.number()]
-		r.subject, r.asked = g.choose(r.outcomes), g.settings.Projection != ""
+		r.subject, r.asked = choose(r.outcomes, g.settings.Projection), g.settings.Projection != ""
 		if r.subject.Frozen() && r.subject.Projection == project.FoldedStream {
 			if r.request, err = readRequest(ctx, path); err != nil {
 				return err
@@ -168,26 +167,10 @@ func errChanged(path string) error {
 	return finding.New(finding.IOFailed, "%s changed while it was read", finding.Escape(path)).Hinting("wait until it is whole, and make the page again")
 }
 
-// choose returns the outcome a page is about: that of the projection that was
-// asked for, else the first that froze the run, else the first.
-func (g *gatherer) choose(outcomes []outcome) *outcome {
-	for i := range outcomes {
-		if o := &outcomes[i]; o.Projection == g.settings.Projection || g.settings.Projection == "" && o.Frozen() {
-			return o
-		}
-	}
-	return &outcomes[0]
-}
-
 // freeze freezes a capture's runs under one projection, exactly as the command
 // does.
-func (g *gatherer) freeze(ctx context.Context, path string, name project.Name, dir string, progress freeze.Progress) ([]freeze.Row, error) {
-	s := freeze.Settings{Settings: g.settings.Settings, Dir: dir, Run: g.settings.Run, Tool: g.settings.Tool, Progress: progress}
-	s.Projection = name
-	if name != project.EmittedSnapshotText {
-		s.Snapshot = project.Only // which no other projection chooses
-	}
-	rows, err := freeze.Freeze(ctx, path, s)
+func (g *gatherer) freeze(ctx context.Context, path string, s project.Settings, dir string, progress freeze.Progress) ([]freeze.Row, error) {
+	rows, err := freeze.Freeze(ctx, path, freeze.Settings{Settings: s, Dir: dir, Run: g.settings.Run, Tool: g.settings.Tool, Progress: progress})
 	if err != nil {
 		return nil, err
 	}
@@ -199,35 +182,6 @@ func (g *gatherer) freeze(ctx context.Context, path string, name project.Name, d
 		}
 	}
 	return rows, nil
-}
-
-// frozen is the three files of a frozen run.
-type frozen struct {
-	artifact, envelope []byte
-	record             *project.Record
-	recordDigest       digest.Digest
-	decoded            *artifact.Artifact
-}
-
-// files takes in the files of a frozen run.
-func (o outcome) files() (f frozen, err error) {
-	if f.artifact, err = os.ReadFile(*o.Row.Artifact); err != nil {
-		return f, err
-	}
-	if f.envelope, err = os.ReadFile(*o.Row.Envelope); err != nil {
-		return f, err
-	}
-	record, err := os.ReadFile(*o.Row.Record)
-	if err != nil {
-		return f, err
-	}
-	f.recordDigest = digest.Of(record)
-	if f.record, err = project.DecodeRecord(record); err != nil {
-		return f, err
-	}
-	var findings []finding.Finding
-	f.decoded, findings = artifact.Decode(f.artifact, artifact.V1)
-	return f, artifact.Err(findings)
 }
 
 func readRequest(ctx context.Context, path string) ([]byte, error) {

@@ -56,6 +56,10 @@ type Row struct {
 	Report       *string        `json:"report"`
 	ReportDigest *digest.Digest `json:"report_digest"`
 	ReportBytes  *int64         `json:"report_bytes"`
+
+	// Last says that the run has several snapshots of which none was chosen, and
+	// that emitted-snapshot-text with the last of them freezes it.
+	Last bool `json:"-"`
 }
 
 // Check fills in defaults and reports settings that do not go together.
@@ -63,9 +67,10 @@ func (s *Settings) Check() error {
 	if s.Projection != "" {
 		return s.Settings.Check()
 	}
-	of := s.Settings
-	of.Projection = project.EmittedSnapshotText
-	return of.Check()
+	s.Projection = project.EmittedSnapshotText
+	err := s.Settings.Check()
+	s.Projection = ""
+	return err
 }
 
 func (s *Settings) progress(path string) freeze.Progress {
@@ -155,6 +160,8 @@ func (r *run) row(path string) Row {
 		of := r.subject.Row
 		row.Verdict, row.Findings, row.Projection = of.Verdict, of.Findings, &r.subject.Projection
 		row.Origin, row.ArtifactDigest, row.ArtifactBytes = of.Origin, of.ArtifactDigest, of.ArtifactBytes
+		last := r.last()
+		row.Last = last != nil && last.Frozen()
 	}
 	return row
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/capture"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
 )
@@ -37,14 +37,6 @@ type section struct {
 
 // fact is a name and what it stands for.
 type fact struct{ Name, Value string }
-
-// outcomeView is what a projection made of a run.
-type outcomeView struct {
-	Projection project.Name
-	Verdict    freeze.Verdict
-	Subject    bool
-	Says       []string
-}
 
 // size is one bar of the picture of sizes.
 type size struct {
@@ -116,15 +108,21 @@ func (s *section) judged(r *run, kept *frozen, left *limits) (err error) {
 		s.Projection = subject.Projection
 	}
 	for _, o := range r.outcomes {
-		s.Outcomes = append(s.Outcomes, o.view(o.Projection == s.Projection, left))
+		s.Outcomes = append(s.Outcomes, o.view(!o.Unasked && o.Projection == s.Projection, left))
 	}
 	if !subject.Frozen() {
 		s.Says = "Refused by every projection, so nothing of it was kept."
 		for _, o := range r.outcomes {
-			if o.Frozen() {
+			switch {
+			case o.Unasked && o.Frozen():
+				s.Says = "Refused, so nothing of it was kept: the run emitted " + plural(r.inspect.Families.Count(envelope.MessagesSnapshot), "snapshot", "snapshots") +
+					", and one can be chosen. --projection " + o.Name() + " freezes it."
+			case o.Unasked:
+				s.Says = "Refused by every projection, and with --snapshot last as well, so nothing of it was kept."
+			case o.Frozen():
 				s.Says = "Refused by " + string(subject.Projection) + ", so nothing of it was kept; another projection takes it."
 			}
-			s.Findings = append(s.Findings, newFindings(string(o.Projection), o.Row.Findings, left))
+			s.Findings = append(s.Findings, newFindings(o.Name(), o.Row.Findings, left))
 		}
 		if r.inspect.Run == nil {
 			s.Says = "There is no run in this capture, so nothing of it was kept."
@@ -221,35 +219,6 @@ func captureDigests(row freeze.InspectRow) (list []fact) {
 		list = append(list, fact{capture.RequestName, string(m.Files.Request.Digest)})
 	}
 	return list
-}
-
-// said is how many reasons stand beside a projection's verdict.
-const said = 3
-
-func (o outcome) view(subject bool, left *limits) outcomeView {
-	v := outcomeView{Projection: o.Projection, Verdict: o.Row.Verdict, Subject: subject}
-	var says []string
-	if o.Frozen() {
-		says = append(says, bytesCount(int64(*o.Row.ArtifactBytes)))
-	}
-	for _, f := range o.Row.Findings {
-		switch {
-		case o.Frozen():
-			what, _, _ := strings.Cut(f.Message, ":")
-			says = append(says, what)
-		case f.Severity == finding.Error:
-			says = append(says, string(f.Code)+place(f))
-		}
-	}
-	if more := len(says) - said; more > 0 {
-		says = append(says[:said], "and "+plural(more, "more", "more"))
-	}
-	for _, text := range says {
-		if take(&left.facts, len(text)) == len(text) {
-			v.Says = append(v.Says, visible(text))
-		}
-	}
-	return v
 }
 
 // scale gives each size its bar, to one scale.
