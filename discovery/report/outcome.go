@@ -2,9 +2,11 @@ package report
 
 import (
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/internal/digest"
 	"github.com/p20export/p20export/internal/finding"
 	"github.com/p20export/p20export/project"
@@ -107,6 +109,46 @@ func (o outcome) view(subject bool, left *limits) outcomeView {
 		}
 	}
 	return v
+}
+
+// frozenSays says what became of a run that was frozen.
+func frozenSays(p project.Predicate, messages string) string {
+	s := "Frozen by " + string(p.Projection.Name) + ": " + messages
+	switch p.Projection.Name {
+	case project.EmittedSnapshotText:
+		s += " of " + snapshotTaken(p.Projection.Snapshot, p.Families.Count(envelope.MessagesSnapshot)) + " the run emitted"
+		if reduced(p) {
+			s += ", reduced to text"
+		}
+		return s + "."
+	case project.FoldedStream:
+		return s + " built from the request and the streamed text. The run emitted no snapshot."
+	}
+	return s + ", as the run emitted them."
+}
+
+// snapshotTaken says which of so many snapshots an artifact is of.
+func snapshotTaken(chosen project.Selection, of int) string {
+	switch {
+	case of == 1:
+		return "the snapshot"
+	case chosen == project.First || chosen == project.Last:
+		return "the " + string(chosen) + " of " + plural(of, "snapshot", "snapshots")
+	}
+	return "number " + string(chosen) + " of " + plural(of, "snapshot", "snapshots")
+}
+
+// reduced reports whether something of the messages of the snapshot that was taken
+// was left out.
+func reduced(p project.Predicate) bool {
+	for _, part := range p.Events {
+		if part.Part == project.SnapshotPart {
+			return slices.ContainsFunc(p.Omissions, func(o project.Omission) bool {
+				return o.EventIndex != nil && *o.EventIndex == part.Index && strings.HasPrefix(string(o.Pointer), "/messages/")
+			})
+		}
+	}
+	return false
 }
 
 // frozen is the three files of a frozen run.

@@ -297,52 +297,6 @@ func TestRunsAreCounted(t *testing.T) {
 	}
 }
 
-const (
-	snapshot = `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"1","role":"user","content":"hi"}]}`
-	richer   = `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"1","role":"user","content":"hi"},{"id":"2","role":"tool","content":"4","toolCallId":"c"}]}`
-	useless  = `{"type":"MESSAGES_SNAPSHOT","messages":[]}`
-)
-
-// Of a run with several snapshots the page says that one can be chosen, and what
-// the last gives; of no other run, and not when a choice was made.
-func TestSeveralSnapshots(t *testing.T) {
-	const last = "emitted-snapshot-text --snapshot last"
-	for _, c := range []struct {
-		settings project.Settings
-		snaps    []string
-		frozen   bool
-		last     bool
-		outcomes int
-		says     string
-	}{
-		{project.Settings{}, []string{snapshot, richer}, false, true, 4, "Refused, so nothing of it was kept: the run emitted 2 snapshots, and one can be chosen. --projection " + last + " freezes it."},
-		{project.Settings{Projection: project.EmittedSnapshot, Snapshot: project.Only}, []string{snapshot, richer}, false, true, 4, "--projection " + last + " freezes it."},
-		{project.Settings{Projection: project.EmittedSnapshotText}, []string{snapshot, richer}, false, true, 4, "--projection " + last + " freezes it."},
-		{project.Settings{}, []string{snapshot, useless}, false, false, 4, "Refused by every projection, and with --snapshot last as well, so nothing of it was kept."},
-		{project.Settings{Snapshot: "3"}, []string{snapshot, richer}, false, false, 3, "Refused by every projection, so nothing of it was kept."},
-		{project.Settings{Snapshot: project.First}, []string{useless, snapshot}, false, false, 3, "Refused by every projection, so nothing of it was kept."},
-		{project.Settings{Snapshot: project.Last}, []string{useless, snapshot}, true, false, 3, "Frozen by emitted-snapshot-text: "},
-		{project.Settings{}, []string{useless}, false, false, 3, "Refused by every projection, so nothing of it was kept."},
-	} {
-		// The run before it has one snapshot, and is not in question.
-		events := append([]string{started, snapshot, finished, started}, append(c.snaps, finished)...)
-		rows, page := made(t, Settings{Settings: c.settings, Run: "#2"}, bounds, saved(t, "runs.sse", events...))
-		if len(rows) != 1 || (rows[0].Verdict == freeze.Frozen) != c.frozen || rows[0].Last != c.last {
-			t.Errorf("%v %d snapshots: %+v", c.settings, len(c.snaps), rows)
-		}
-		if n := strings.Count(element(t, page, `<ul class="outcomes">`, "</section>"), "<strong>"); n != c.outcomes || !strings.Contains(string(page), c.says) {
-			t.Errorf("%v %d snapshots: %d outcomes, and not %q", c.settings, len(c.snaps), n, c.says)
-		}
-		if c.settings.Snapshot != "" || c.settings.Projection != "" {
-			continue
-		}
-		rows, page = made(t, Settings{}, bounds, saved(t, "runs.sse", events...))
-		if len(rows) != 2 || rows[0].Last || rows[1].Last != c.last || rows[0].Verdict != freeze.Frozen || strings.Count(string(page), "<strong>"+last) != c.outcomes-3 {
-			t.Errorf("%d snapshots: %+v", len(c.snaps), rows)
-		}
-	}
-}
-
 // More runs than a page shows make none, and nothing is frozen for it.
 func TestRunsAreBounded(t *testing.T) {
 	small := bounds

@@ -136,7 +136,7 @@ func (s *section) judged(r *run, kept *frozen, left *limits) (err error) {
 		return err
 	}
 	s.Artifact = newArtifact(r, *kept, left)
-	s.Says = frozenSays(subject.Projection, plural(len(kept.decoded.Messages), "message", "messages"))
+	s.Says = frozenSays(kept.record.Predicate, plural(len(kept.decoded.Messages), "message", "messages"))
 	sizes := kept.record.Predicate.Sizes
 	s.Sizes = append(s.Sizes,
 		size{Name: "Envelope, three events", Bytes: int64(sizes.EnvelopeBytes)},
@@ -149,18 +149,6 @@ func (s *section) judged(r *run, kept *frozen, left *limits) (err error) {
 		{freeze.RecordPath(visible(sums[0].Name)), string(kept.recordDigest)},
 	}, s.Digests...)
 	return nil
-}
-
-// frozenSays says what became of a run that was frozen.
-func frozenSays(by project.Name, messages string) string {
-	s := "Frozen by " + string(by) + ": " + messages
-	switch by {
-	case project.EmittedSnapshotText:
-		return s + " of a snapshot the run emitted, reduced to text."
-	case project.FoldedStream:
-		return s + " built from the request and the streamed text. The run emitted no snapshot."
-	}
-	return s + ", as the run emitted them."
 }
 
 // facts are what is known of a run and of its capture.

@@ -1,0 +1,83 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/freeze"
+)
+
+const (
+	snapshot = `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"1","role":"user","content":"hi"}]}`
+	richer   = `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"1","role":"user","content":"hi"},{"id":"2","role":"tool","content":"4","toolCallId":"c"}]}`
+	useless  = `{"type":"MESSAGES_SNAPSHOT","messages":[]}`
+)
+
+// Of a run with several snapshots the page says that one can be chosen, and what
+// the last gives; of no other run, and not when a choice was made.
+func TestSeveralSnapshots(t *testing.T) {
+	const last = "emitted-snapshot-text --snapshot last"
+	for _, c := range []struct {
+		settings project.Settings
+		snaps    []string
+		frozen   bool
+		last     bool
+		outcomes int
+		says     string
+	}{
+		{project.Settings{}, []string{snapshot, richer}, false, true, 4, "Refused, so nothing of it was kept: the run emitted 2 snapshots, and one can be chosen. --projection " + last + " freezes it."},
+		{project.Settings{Projection: project.EmittedSnapshot, Snapshot: project.Only}, []string{snapshot, richer}, false, true, 4, "--projection " + last + " freezes it."},
+		{project.Settings{Projection: project.EmittedSnapshotText}, []string{snapshot, richer}, false, true, 4, "--projection " + last + " freezes it."},
+		{project.Settings{}, []string{snapshot, useless}, false, false, 4, "Refused by every projection, and with --snapshot last as well, so nothing of it was kept."},
+		{project.Settings{Snapshot: "3"}, []string{snapshot, richer}, false, false, 3, "Refused by every projection, so nothing of it was kept."},
+		{project.Settings{Snapshot: project.First}, []string{useless, snapshot}, false, false, 3, "Refused by every projection, so nothing of it was kept."},
+		{project.Settings{Snapshot: project.Last}, []string{useless, snapshot}, true, false, 3, "Frozen by emitted-snapshot-text: "},
+		{project.Settings{}, []string{useless}, false, false, 3, "Refused by every projection, so nothing of it was kept."},
+	} {
+		// The run before it has one snapshot, and is not in question.
+		events := append([]string{started, snapshot, finished, started}, append(c.snaps, finished)...)
+		rows, page := made(t, Settings{Settings: c.settings, Run: "#2"}, bounds, saved(t, "runs.sse", events...))
+		if len(rows) != 1 || (rows[0].Verdict == freeze.Frozen) != c.frozen || rows[0].Last != c.last {
+			t.Errorf("%v %d snapshots: %+v", c.settings, len(c.snaps), rows)
+		}
+		if n := strings.Count(element(t, page, `<ul class="outcomes">`, "</section>"), "<strong>"); n != c.outcomes || !strings.Contains(string(page), c.says) {
+			t.Errorf("%v %d snapshots: %d outcomes, and not %q", c.settings, len(c.snaps), n, c.says)
+		}
+		if c.settings.Snapshot != "" || c.settings.Projection != "" {
+			continue
+		}
+		rows, page = made(t, Settings{}, bounds, saved(t, "runs.sse", events...))
+		if len(rows) != 2 || rows[0].Last || rows[1].Last != c.last || rows[0].Verdict != freeze.Frozen || strings.Count(string(page), "<strong>"+last) != c.outcomes-3 {
+			t.Errorf("%d snapshots: %+v", len(c.snaps), rows)
+		}
+	}
+}
+
+// What a page says of a frozen run names the snapshot, and says that it was
+// reduced only when something of its messages was left out.
+func TestFrozenSays(t *testing.T) {
+	const more = `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"1","role":"user","content":"hi"}],"rawEvent":{"messages":[1]}}`
+	for _, c := range []struct {
+		chosen project.Selection
+		snaps  []string
+		want   string
+	}{
+		{project.Only, []string{snapshot}, "1 message of the snapshot the run emitted."},
+		{project.Only, []string{richer}, "2 messages of the snapshot the run emitted, reduced to text."},
+		{project.Only, []string{more}, "1 message of the snapshot the run emitted."},
+		{project.Last, []string{snapshot}, "1 message of the snapshot the run emitted."},
+		{project.Last, []string{richer, richer, snapshot}, "1 message of the last of 3 snapshots the run emitted."},
+		{project.Last, []string{snapshot, richer}, "2 messages of the last of 2 snapshots the run emitted, reduced to text."},
+		{project.First, []string{snapshot, richer}, "1 message of the first of 2 snapshots the run emitted."},
+		{"2", []string{snapshot, richer, snapshot}, "2 messages of number 2 of 3 snapshots the run emitted, reduced to text."},
+	} {
+		path := saved(t, "run.sse", append(append([]string{started}, c.snaps...), finished)...)
+		_, page := made(t, Settings{Settings: project.Settings{Projection: project.EmittedSnapshotText, Snapshot: c.chosen}}, bounds, path)
+		if diff := cmp.Diff(`<span class="verdict frozen">frozen</span> Frozen by emitted-snapshot-text: `+c.want, element(t, page, `<p class="says">`, "</p>")); diff != "" {
+			t.Errorf("--snapshot %s of %d: %s", c.chosen, len(c.snaps), diff)
+		}
+	}
+}
