@@ -50,7 +50,7 @@ func TestBrowserKeyboard(t *testing.T) {
 	b.keys(" ")
 	b.until(`document.querySelectorAll("#r1-timeline ol.rows > li").length > 3`)
 	want := evaluate[[]string](b, `[...document.querySelectorAll("a[href], button, input, select, summary, [tabindex='0']")].filter((e) => e.checkVisibility()).map((e, i) => e.dataset.stop = String(i))`)
-	if len(want) < 40 {
+	if len(want) < 35 {
 		t.Fatalf("only %d controls", len(want))
 	}
 	b.focus(`a.skip`)
@@ -155,6 +155,20 @@ func TestBrowserWithoutScript(t *testing.T) {
 	}
 	if strings.Contains(text, "Copy") {
 		t.Error("a button is shown that does nothing")
+	}
+}
+
+// The index shows all of itself at any width: no part of it has to be scrolled to.
+func TestBrowserIndexFits(t *testing.T) {
+	long := saved(t, strings.Repeat("a-long-name-", 12)+".sse", started, finished)
+	page := pageOf(t, captures+"/adk/backend-tool", captures+"/adk/model-error", captures+"/langgraph/two-agents", captures+"/adk/refused", long)
+	for _, width := range []int64{320, 360, 800, 961, 1200} {
+		b := open(t, page, width, "light")
+		b.holds(`document.documentElement.scrollWidth <= innerWidth`)
+		b.holds(`[...document.querySelectorAll(".index tbody *")].every((e) => e.getBoundingClientRect().right <= innerWidth)`)
+		// Where the heads of the columns are gone, a cell says what it is.
+		b.holds(`[...document.querySelectorAll(".index td[data-is]:not(:empty)")].every((td) => (getComputedStyle(td, "::before").content === "none") === document.querySelector(".index thead").checkVisibility())`)
+		b.holds(`document.querySelector(".index thead").checkVisibility() === ` + fmt.Sprint(width > 960))
 	}
 }
 
