@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/discovery"
 	"github.com/p20export/p20export/internal/finding"
 	"github.com/p20export/p20export/project"
@@ -15,8 +14,8 @@ import (
 
 func newFreeze() *cobra.Command {
 	var (
-		out, run, name, projection, snapshot, profile string
-		startedAt, finishedAt                         string
+		out, run, name string
+		fl             projecting
 	)
 	cmd := &cobra.Command{
 		Use:   "freeze CAPTURE... -o DIR",
@@ -53,32 +52,16 @@ times, else those given with --started-at and --finished-at; never the clock's.
 	flags := cmd.Flags()
 	flags.StringVarP(&out, "output", "o", "", "directory the files go into; made when it is not there (required)")
 	flags.StringVar(&run, "run", "", "freeze one run: its id, or '#2' for the second")
-	flags.StringVar(&projection, "projection", string(project.EmittedSnapshot), "how a run becomes an artifact")
-	flags.StringVar(&snapshot, "snapshot", string(project.Only), "which snapshot emitted-snapshot-text takes: only, first, last or a number from 1")
-	flags.StringVar(&profile, "profile", string(artifact.V1), "limits to keep: v1, or assay for what Assay's mapping takes today")
-	flags.StringVar(&startedAt, "started-at", "", "start of the run, RFC 3339, for captures without times")
-	flags.StringVar(&finishedAt, "finished-at", "", "end of the run, RFC 3339, for captures without times")
+	fl.addFlags(cmd, project.EmittedSnapshot, "how a run becomes an artifact")
 	flags.StringVar(&name, "name", "", "name of the files instead of the capture's (one capture only)")
 	f := addFormat(cmd)
 	if err := cmd.MarkFlagRequired("output"); err != nil {
 		panic(err)
 	}
-	complete(cmd, "projection", string(project.EmittedSnapshot), string(project.EmittedSnapshotText), string(project.FoldedStream))
-	complete(cmd, "snapshot", string(project.Only), string(project.First), string(project.Last))
-	complete(cmd, "profile", string(artifact.V1), string(artifact.Assay))
 	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
 		s := freeze.Settings{Dir: out, Run: run, Name: name, Tool: tool()}
 		var err error
-		if s.Projection, err = project.ParseName(projection); err != nil {
-			return err
-		}
-		if s.Snapshot, err = project.ParseSelection(snapshot); err != nil {
-			return err
-		}
-		if s.Profile, err = artifact.ParseProfile(profile); err != nil {
-			return err
-		}
-		if s.Operator, err = project.NewOperatorTimes(startedAt, finishedAt); err != nil {
+		if s.Settings, err = fl.settings(); err != nil {
 			return err
 		}
 		if err := s.Check(); err != nil {

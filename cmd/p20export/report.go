@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/discovery/report"
 	"github.com/p20export/p20export/internal/finding"
 	"github.com/p20export/p20export/project"
@@ -17,8 +16,8 @@ import (
 
 func newReport() *cobra.Command {
 	var (
-		out, run, projection, snapshot, profile string
-		startedAt, finishedAt                   string
+		out, run string
+		fl       projecting
 	)
 	cmd := &cobra.Command{
 		Use:   "report CAPTURE... -o FILE.html",
@@ -59,11 +58,7 @@ Exit status: 0 the page is written, whatever it shows; 2 the command line is wro
 	flags := cmd.Flags()
 	flags.StringVarP(&out, "output", "o", "", "file the page goes into (required)")
 	flags.StringVar(&run, "run", "", "show one run: its id, or '#2' for the second")
-	flags.StringVar(&projection, "projection", "", "the projection the page is about (default: the first that freezes)")
-	flags.StringVar(&snapshot, "snapshot", string(project.Only), "which snapshot emitted-snapshot-text takes: only, first, last or a number from 1")
-	flags.StringVar(&profile, "profile", string(artifact.V1), "limits to keep: v1, or assay for what Assay's mapping takes today")
-	flags.StringVar(&startedAt, "started-at", "", "start of the run, RFC 3339, for captures without times")
-	flags.StringVar(&finishedAt, "finished-at", "", "end of the run, RFC 3339, for captures without times")
+	fl.addFlags(cmd, "", "the projection the page is about (default: the first that freezes)")
 	f := addFormat(cmd)
 	if err := cmd.MarkFlagRequired("output"); err != nil {
 		panic(err)
@@ -71,9 +66,6 @@ Exit status: 0 the page is written, whatever it shows; 2 the command line is wro
 	if err := cmd.MarkFlagFilename("output", "html"); err != nil {
 		panic(err)
 	}
-	complete(cmd, "projection", string(project.EmittedSnapshot), string(project.EmittedSnapshotText), string(project.FoldedStream))
-	complete(cmd, "snapshot", string(project.Only), string(project.First), string(project.Last))
-	complete(cmd, "profile", string(artifact.V1), string(artifact.Assay))
 	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
 		if slices.Contains(paths, "-") {
 			return errors.New("a capture is read several times, and standard input can be read once; keep it first with capture --from -")
@@ -83,18 +75,7 @@ Exit status: 0 the page is written, whatever it shows; 2 the command line is wro
 		}
 		s := report.Settings{Run: run, Tool: tool(), Out: out}
 		var err error
-		if projection != "" {
-			if s.Projection, err = project.ParseName(projection); err != nil {
-				return err
-			}
-		}
-		if s.Snapshot, err = project.ParseSelection(snapshot); err != nil {
-			return err
-		}
-		if s.Profile, err = artifact.ParseProfile(profile); err != nil {
-			return err
-		}
-		if s.Operator, err = project.NewOperatorTimes(startedAt, finishedAt); err != nil {
+		if s.Settings, err = fl.settings(); err != nil {
 			return err
 		}
 		dir, name := filepath.Split(out)

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/project"
+)
+
+// projecting are the flags of commands that project runs.
+type projecting struct {
+	projection, snapshot, profile string
+	startedAt, finishedAt         string
+	optional                      bool // the projection
+}
+
+// addFlags gives a command the flags. The default projection may be none.
+func (fl *projecting) addFlags(cmd *cobra.Command, projection project.Name, usage string) {
+	fl.optional = projection == ""
+	flags := cmd.Flags()
+	flags.StringVar(&fl.projection, "projection", string(projection), usage)
+	flags.StringVar(&fl.snapshot, "snapshot", string(project.Only), "which snapshot emitted-snapshot-text takes: only, first, last or a number from 1")
+	flags.StringVar(&fl.profile, "profile", string(artifact.V1), "limits to keep: v1, or assay for what Assay's mapping takes today")
+	flags.StringVar(&fl.startedAt, "started-at", "", "start of the run, RFC 3339, for captures without times")
+	flags.StringVar(&fl.finishedAt, "finished-at", "", "end of the run, RFC 3339, for captures without times")
+	complete(cmd, "projection", string(project.EmittedSnapshot), string(project.EmittedSnapshotText), string(project.FoldedStream))
+	complete(cmd, "snapshot", string(project.Only), string(project.First), string(project.Last))
+	complete(cmd, "profile", string(artifact.V1), string(artifact.Assay))
+}
+
+// settings reads the flags. The projection is empty where it may be and none is
+// given.
+func (fl *projecting) settings() (s project.Settings, err error) {
+	if fl.projection != "" || !fl.optional {
+		if s.Projection, err = project.ParseName(fl.projection); err != nil {
+			return s, err
+		}
+	}
+	if s.Snapshot, err = project.ParseSelection(fl.snapshot); err != nil {
+		return s, err
+	}
+	if s.Profile, err = artifact.ParseProfile(fl.profile); err != nil {
+		return s, err
+	}
+	s.Operator, err = project.NewOperatorTimes(fl.startedAt, fl.finishedAt)
+	return s, err
+}
