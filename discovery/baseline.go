@@ -15,7 +15,6 @@ import (
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/capture"
-	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/internal/finding"
 	"github.com/p20export/p20export/internal/strictjson"
 	"github.com/p20export/p20export/project"
@@ -140,14 +139,13 @@ func shape(e Examination) Shape {
 	s := Shape{
 		Capture: capture.BaseName(e.Capture), Integration: e.Integration, HTTPStatus: e.HTTPStatus,
 		Verdict: e.Verdict, Terminal: e.Terminal, TimeSource: e.Times.Source,
-		Projections: slices.Clone(e.Projections), Snapshots: []Place{}, Fields: slices.Clone(e.Fields), Families: []string{},
+		Projections: slices.Clone(e.Projections), Snapshots: []Place{}, MoreSnapshots: e.MoreSnapshots, Fields: slices.Clone(e.Fields), Families: []string{},
 		StreamedIDs:  keeping(e.IDs.StreamedKept, e.IDs.Streamed),
 		RequestedIDs: keeping(e.IDs.RequestedKept, e.IDs.Requested),
 	}
 	if e.Run != nil {
 		s.Run = *e.Run
 	}
-	s.MoreSnapshots = e.Families.Count(envelope.MessagesSnapshot) - len(e.Snapshots)
 	for _, snapshot := range e.Snapshots {
 		s.Snapshots = append(s.Snapshots, Place{snapshot.Before, snapshot.After})
 	}
@@ -218,7 +216,8 @@ func (s Shape) complete() bool {
 		}
 	}
 	return s.Capture != "" && s.Run >= 0 && slices.Contains(order, s.Verdict) && slices.Equal(names, project.Names()) &&
-		s.Snapshots != nil && s.Fields != nil && s.Families != nil
+		s.Snapshots != nil && s.Fields != nil && s.Families != nil &&
+		(s.MoreSnapshots == 0 && len(s.Snapshots) <= maxKept || s.MoreSnapshots > 0 && len(s.Snapshots) == maxKept)
 }
 
 // Encode spells the baseline as its file: two-space indent, ASCII only, one

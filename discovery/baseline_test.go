@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -78,6 +79,9 @@ func TestLoadBaselineRefuses(t *testing.T) {
 		"fields":        {set("fields", nil), incomplete},
 		"families":      {change(func(_, run map[string]any) { delete(run, "families") }), incomplete},
 		"snapshots":     {change(func(_, run map[string]any) { delete(run, "snapshots") }), incomplete},
+		"more":          {set("more_snapshots", 1), incomplete},
+		"fewer":         {set("more_snapshots", -1), incomplete},
+		"many":          {set("snapshots", slices.Repeat([]any{map[string]any{"before": "X"}}, 101)), incomplete},
 		"projection": {change(func(_, run map[string]any) {
 			run["projections"].([]any)[0].(map[string]any)["verdict"] = "good"
 		}), incomplete},

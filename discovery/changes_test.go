@@ -1,6 +1,7 @@
 package discovery_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -175,5 +176,23 @@ func TestChangesOfRuns(t *testing.T) {
 	unread := base.Compare(discovery.Examine(t.Context(), filepath.Join(t.TempDir(), "one"), artifact.V1, nil))
 	if len(unread) != 2 || unread[0].Verdict != discovery.Failed || unread[1].Verdict != discovery.Missing || filepath.Base(unread[1].Capture) != "two" {
 		t.Errorf("unread: %+v", unread)
+	}
+}
+
+// Snapshots are counted whatever other types a run has, and however many are
+// listed.
+func TestChangesOfManySnapshots(t *testing.T) {
+	events := []string{started}
+	for i := range 600 { // more than are told apart
+		events = append(events, fmt.Sprintf(`{"type":"X%d"}`, i))
+	}
+	was := examined(t, "one", append(events, slices.Repeat([]string{snapshot}, 150)...)...)
+	if n := len(was[0].Snapshots); n != 100 || was[0].MoreSnapshots != 50 {
+		t.Fatalf("%d snapshots and %d more", n, was[0].MoreSnapshots)
+	}
+	now := baselineOf(t, was).Compare(examined(t, "one", append(events, snapshot)...))
+	changes := now[0].Changes
+	if len(changes) == 0 || changes[0].Code != finding.SnapshotsChanged || changes[0].Message != "the run had 150 MESSAGES_SNAPSHOT and has 1" {
+		t.Errorf("%v", changes)
 	}
 }

@@ -36,6 +36,8 @@ type Examination struct {
 	// snapshots what choosing the last of them gives.
 	Projections []Projection `json:"projections"`
 	Snapshots   []Snapshot   `json:"snapshots"`
+	// MoreSnapshots counts those past the number that is described one by one.
+	MoreSnapshots int `json:"more_snapshots,omitzero"`
 	// Difference is between the messages folded from request and stream and
 	// those of the last emitted snapshot; nil where one of the two is missing.
 	Difference *Difference       `json:"difference"`

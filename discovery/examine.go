@@ -153,6 +153,7 @@ func (x *examiner) End(run *envelope.Run, made []freeze.Projected) error {
 	e.Times = Times{Source: times.Source, Timestamps: x.timestamps, Implausible: finding.Has(findings, finding.TimestampImplausible)}
 	e.Parent.RunStarted, e.Parent.Input = parents(run.Started)
 	e.Snapshots = append(e.Snapshots, x.snapshots...)
+	e.MoreSnapshots = run.SnapshotCount - len(e.Snapshots)
 
 	last := made[len(made)-1]
 	var frozen *project.Output

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/discovery"
-	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/internal/finding"
 	"github.com/p20export/p20export/project/freeze"
 )
@@ -114,7 +113,7 @@ func (p *printer) projection(made discovery.Projection) {
 func (p *printer) shown(e discovery.Examination) {
 	for i, s := range e.Snapshots {
 		if i == shownSnapshots {
-			p.line("  snapshot  and %d more", e.Families.Count(envelope.MessagesSnapshot)-i)
+			p.line("  snapshot  and %d more", len(e.Snapshots)-i+e.MoreSnapshots)
 			break
 		}
 		p.line("  snapshot  event %d, %s: %s", s.Index, standing(s), sequence(s.Roles))
