@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/internal/digest"
 	"github.com/p20export/p20export/internal/finding"
 	"github.com/p20export/p20export/project"
@@ -26,6 +27,12 @@ type run struct {
 	asked    bool      // for that one
 	timeline *timeline // nil when no event is listed
 	request  []byte    // what a snapshot was built from, if it was
+}
+
+// snapshots is how many the run emitted. They are listed up to a number, and
+// counted as long as their type is told apart from others.
+func (r *run) snapshots() int {
+	return max(len(r.inspect.Snapshots), r.inspect.Families.Count(envelope.MessagesSnapshot))
 }
 
 func (r *run) number() int { return numberOf(r.inspect.Run) }

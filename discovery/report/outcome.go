@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/artifact"
-	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/internal/digest"
 	"github.com/p20export/p20export/internal/finding"
 	"github.com/p20export/p20export/project"
@@ -111,12 +110,13 @@ func (o outcome) view(subject bool, left *limits) outcomeView {
 	return v
 }
 
-// frozenSays says what became of a run that was frozen.
-func frozenSays(p project.Predicate, messages string) string {
+// frozenSays says what became of a run that was frozen, which emitted so many
+// snapshots.
+func frozenSays(p project.Predicate, messages string, snapshots int) string {
 	s := "Frozen by " + string(p.Projection.Name) + ": " + messages
 	switch p.Projection.Name {
 	case project.EmittedSnapshotText:
-		s += " of " + snapshotTaken(p.Projection.Snapshot, p.Families.Count(envelope.MessagesSnapshot)) + " the run emitted"
+		s += " of " + snapshotTaken(p.Projection.Snapshot, snapshots) + " the run emitted"
 		if reduced(p) {
 			s += ", reduced to text"
 		}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -79,5 +80,22 @@ func TestFrozenSays(t *testing.T) {
 		if diff := cmp.Diff(`<span class="verdict frozen">frozen</span> Frozen by emitted-snapshot-text: `+c.want, element(t, page, `<p class="says">`, "</p>")); diff != "" {
 			t.Errorf("--snapshot %s of %d: %s", c.chosen, len(c.snaps), diff)
 		}
+	}
+}
+
+// Snapshots are counted whatever other types a run has.
+func TestSnapshotsAmongManyTypes(t *testing.T) {
+	events := []string{started}
+	for i := range 600 { // more than are told apart
+		events = append(events, fmt.Sprintf(`{"type":"X%d"}`, i))
+	}
+	path := saved(t, "run.sse", append(events, snapshot, snapshot, finished)...)
+	_, page := made(t, Settings{}, bounds, path)
+	if says := element(t, page, `<p class="says">`, "</p>"); !strings.Contains(says, "the run emitted 2 snapshots, and one can be chosen") {
+		t.Error(says)
+	}
+	_, page = made(t, Settings{Settings: project.Settings{Projection: project.EmittedSnapshotText, Snapshot: project.Last}}, bounds, path)
+	if says := element(t, page, `<p class="says">`, "</p>"); !strings.Contains(says, "1 message of the last of 2 snapshots the run emitted") {
+		t.Error(says)
 	}
 }

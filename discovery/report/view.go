@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/capture"
-	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
 )
@@ -115,7 +114,7 @@ func (s *section) judged(r *run, kept *frozen, left *limits) (err error) {
 		for _, o := range r.outcomes {
 			switch {
 			case o.Unasked && o.Frozen():
-				s.Says = "Refused, so nothing of it was kept: the run emitted " + plural(r.inspect.Families.Count(envelope.MessagesSnapshot), "snapshot", "snapshots") +
+				s.Says = "Refused, so nothing of it was kept: the run emitted " + plural(r.snapshots(), "snapshot", "snapshots") +
 					", and one can be chosen. --projection " + o.Name() + " freezes it."
 			case o.Unasked:
 				s.Says = "Refused by every projection, and with --snapshot last as well, so nothing of it was kept."
@@ -136,7 +135,7 @@ func (s *section) judged(r *run, kept *frozen, left *limits) (err error) {
 		return err
 	}
 	s.Artifact = newArtifact(r, *kept, left)
-	s.Says = frozenSays(kept.record.Predicate, plural(len(kept.decoded.Messages), "message", "messages"))
+	s.Says = frozenSays(kept.record.Predicate, plural(len(kept.decoded.Messages), "message", "messages"), r.snapshots())
 	sizes := kept.record.Predicate.Sizes
 	s.Sizes = append(s.Sizes,
 		size{Name: "Envelope, three events", Bytes: int64(sizes.EnvelopeBytes)},
