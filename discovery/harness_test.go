@@ -60,7 +60,11 @@ const listens = "echo listening on http://127.0.0.1:1; "
 // A server runs in its harness's directory until Stop, whatever else ends, and
 // goes on printing with nobody listening.
 func TestStart(t *testing.T) {
-	h := scripted(t, "pwd >&2; "+listens+"head -c 1000000 /dev/zero; echo printed >&2; exec sleep 1000")
+	h := scripted(t, "pwd >&2; "+listens+"head -c 1000000 /dev/zero; echo >printed; exec sleep 1000")
+	printed := filepath.Join(h.dir, "printed")
+	if err := syscall.Mkfifo(printed, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	server, err := h.Start(ctx, t.Context())
 	if err != nil {
@@ -71,6 +75,9 @@ func TestStart(t *testing.T) {
 	case <-server.ended:
 		t.Error("the server ended with the context")
 	default:
+	}
+	if _, err := os.ReadFile(printed); err != nil { // waits until the script gets there
+		t.Error(err)
 	}
 	if server.URL != "http://127.0.0.1:1" {
 		t.Errorf("it listens on %q", server.URL)
