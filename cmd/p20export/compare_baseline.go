@@ -38,9 +38,10 @@ func writeBaseline(path string, runs []discovery.Examination, profile artifact.P
 }
 
 // replaceable reports why a baseline may not be written to path: it has
-// something that is no baseline, which may be evidence. An empty file is none.
+// something that is no baseline, which may be evidence. An empty file is none. A
+// symbolic link is refused, as the link would be replaced and not its file.
 func replaceable(path string) error {
-	info, err := os.Stat(path)
+	info, err := os.Lstat(path)
 	switch {
 	case err != nil:
 		return nil // writing will say so
