@@ -145,13 +145,9 @@ func agree(t rapid.TB, dir, path string) {
 	if len(runs) == 0 || len(runs) != len(inspected) {
 		t.Fatalf("%d runs, inspect has %d", len(runs), len(inspected))
 	}
-	structure, err := ReadStructure(path)
+	outline, err := readOutline(context.Background(), path)
 	if err != nil {
 		t.Fatal(err)
-	}
-	of := new(types)
-	for i, name := range structure.types {
-		of.set(i, name)
 	}
 	for i, run := range runs {
 		if diff := cmp.Diff(inspectedAs(t, inspected[i]), examinedAs(t, run)); diff != "" {
@@ -161,7 +157,7 @@ func agree(t rapid.TB, dir, path string) {
 			if p.Snapshot == "" && p.Name != project.Names()[j] {
 				t.Errorf("projection %d is %s", j, p.Name)
 			}
-			if diff := cmp.Diff(frozenAs(t, filepath.Join(dir, string(p.Name)+string(p.Snapshot)), path, p, i, of), projectedAs(p)); diff != "" {
+			if diff := cmp.Diff(frozenAs(t, filepath.Join(dir, string(p.Name)+string(p.Snapshot)), path, p, i, &outline.types), projectedAs(p)); diff != "" {
 				t.Errorf("run %d, %s %s (-freeze +compare)\n%s", i+1, p.Name, p.Snapshot, diff)
 			}
 		}

@@ -19,14 +19,16 @@ import (
 // every projection into dir, and says what came of it. Captures of scenarios
 // hold one run at most.
 func Observe(ctx context.Context, path, dir string) (Expectation, error) {
-	s, err := ReadStructure(path)
+	l, err := readOutline(ctx, path)
 	if err != nil {
 		return Expectation{}, err
 	}
-	seen := Expectation{HTTPStatus: s.HTTPStatus, Terminal: s.Terminal}
-	if s.End != capture.EndEOF {
-		seen.End = s.End
-	}
+	return l.observe(ctx, path, dir)
+}
+
+// observe is Observe of a capture whose outline was read.
+func (l *outline) observe(ctx context.Context, path, dir string) (Expectation, error) {
+	seen := l.seen
 	for _, name := range project.Names() {
 		rows, err := freeze.Freeze(ctx, path, freeze.Settings{
 			Settings: project.Settings{Projection: name},
@@ -41,7 +43,7 @@ func Observe(ctx context.Context, path, dir string) (Expectation, error) {
 			return seen, finding.New(finding.ScenarioUnexpected, "the capture holds %d runs where a scenario has one", len(rows)).
 				Hinting("the endpoint should answer a request with one run")
 		}
-		if *seen.Freeze.Of(name), err = seen.outcome(rows[0], s.types); err != nil {
+		if *seen.Freeze.Of(name), err = seen.outcome(rows[0], &l.types); err != nil {
 			return seen, err
 		}
 	}
@@ -50,12 +52,12 @@ func Observe(ctx context.Context, path, dir string) (Expectation, error) {
 
 // outcome describes a row, and takes from a frozen one what all projections of
 // the run share.
-func (e *Expectation) outcome(row freeze.Row, types []string) (Outcome, error) {
+func (e *Expectation) outcome(row freeze.Row, of *types) (Outcome, error) {
 	o := Outcome{Verdict: row.Verdict}
 	if row.Verdict != freeze.Frozen {
 		for _, f := range row.Findings {
 			if f.Severity == finding.Error {
-				o.Reasons = append(o.Reasons, string(f.Code)+place(f.EventIndex, "", f.Pointer, types))
+				o.Reasons = append(o.Reasons, string(f.Code)+place(f.EventIndex, "", f.Pointer, of))
 			}
 		}
 		return o, nil
@@ -82,17 +84,17 @@ func (e *Expectation) outcome(row freeze.Row, types []string) (Outcome, error) {
 	}
 	e.TimeSource = record.Predicate.Times.Source
 	for _, left := range record.Predicate.Omissions {
-		o.Omissions = append(o.Omissions, string(left.Reason)+place(left.EventIndex, left.File, left.Pointer, types))
+		o.Omissions = append(o.Omissions, string(left.Reason)+place(left.EventIndex, left.File, left.Pointer, of))
 	}
 	return o, nil
 }
 
 // place names an event by its type, which does not change between two captures
 // of one scenario as its index might.
-func place(index *int, file string, p finding.Pointer, types []string) string {
+func place(index *int, file string, p finding.Pointer, of *types) string {
 	where := file
-	if index != nil && *index < len(types) {
-		where = types[*index]
+	if index != nil {
+		where = of.at(index)
 	}
 	if where += string(p); where == "" {
 		return ""
@@ -113,8 +115,6 @@ type Structure struct {
 	// Snapshots has each snapshot's messages as "role: keys".
 	Snapshots [][]string
 	Terminal  string
-
-	types []string
 }
 
 // ReadStructure reads a capture's structure.
@@ -144,10 +144,6 @@ type builder struct {
 
 // Event implements envelope.Visitor.
 func (b *builder) Event(_ *envelope.Run, e *envelope.Event) {
-	for len(b.s.types) <= e.Index {
-		b.s.types = append(b.s.types, "")
-	}
-	b.s.types[e.Index] = e.Type
 	one := strings.Join(append([]string{e.Type}, keys(e)...), " ")
 	if one != b.last {
 		b.flush()

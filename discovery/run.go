@@ -213,20 +213,20 @@ func (row *Row) closed(dir string, result live.Result, mayBreak bool) {
 
 // observe says what the capture shows, and holds it against what is expected.
 func (row *Row) observe(ctx context.Context, expected *Expectation) error {
-	structure, err := ReadStructure(*row.Capture)
+	outline, err := readOutline(ctx, *row.Capture)
+	if ctx.Err() != nil {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
-	row.Snapshots = make([]int, len(structure.Snapshots))
-	for i, messages := range structure.Snapshots {
-		row.Snapshots[i] = len(messages)
-	}
+	row.Snapshots = outline.snapshots
 	out, err := os.MkdirTemp("", "p20export-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(out)
-	seen, err := Observe(ctx, *row.Capture, out)
+	seen, err := outline.observe(ctx, *row.Capture, out)
 	if ctx.Err() != nil {
 		return nil // what was seen may be that it was interrupted
 	}

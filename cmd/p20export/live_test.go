@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/p20export/p20export/discovery"
 )
@@ -64,7 +63,7 @@ func runHarness(t *testing.T, of harness) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(discovery.Structure{})); diff != "" {
+			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("the structure changed since the committed capture (-committed +fresh):\n%s", diff)
 			}
 		})
