@@ -22,20 +22,18 @@ func (b *Baseline) Compare(runs []Examination) []Examination {
 	for i := range runs {
 		now := shape(runs[i])
 		runs[i].Changes = []finding.Finding{}
-		if runs[i].Verdict == Failed {
-			for at, was := range b.Runs { // whatever run it is of
+		if runs[i].Digest == "" { // it is not known what the capture holds
+			for at, was := range b.Runs {
 				found[at] = found[at] || was.Capture == now.Capture
+			}
+			if runs[i].Verdict != Failed {
+				runs[i].Changes = append(runs[i].Changes, notFound(now, "of which nothing counts"))
 			}
 			continue
 		}
 		at, ok := slices.BinarySearchFunc(b.Runs, now, Shape.compare)
 		if !ok {
 			runs[i].Changes = append(runs[i].Changes, added(now))
-			if runs[i].Digest == "" { // it is not known what the capture holds
-				for at, was := range b.Runs {
-					found[at] = found[at] || was.Capture == now.Capture
-				}
-			}
 			continue
 		}
 		found[at] = true
@@ -54,9 +52,13 @@ func (b *Baseline) Compare(runs []Examination) []Examination {
 // no run is no harmless addition.
 func added(now Shape) finding.Finding {
 	if now.Run == 0 {
-		return finding.New(finding.RunAdded, "no run is found in %s, which the baseline does not know so", finding.Quote(now.Capture)).Graded(finding.Error)
+		return notFound(now, "which the baseline does not know so")
 	}
 	return finding.New(finding.RunAdded, "the baseline does not have %s", now.name())
+}
+
+func notFound(now Shape, why string) finding.Finding {
+	return finding.New(finding.RunAdded, "no run is found in %s, %s", finding.Quote(now.Capture), why).Graded(finding.Error)
 }
 
 // name says which run of which capture a shape is of.

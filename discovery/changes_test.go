@@ -196,3 +196,21 @@ func TestChangesOfManySnapshots(t *testing.T) {
 		t.Errorf("%v", changes)
 	}
 }
+
+// A capture of which nothing counts is no capture without a run: it is held
+// against nothing, and an error.
+func TestChangesOfUncounted(t *testing.T) {
+	base := baselineOf(t, examined(t, "one", finished))
+	dir := filepath.Join(t.TempDir(), "one")
+	if err := os.MkdirAll(filepath.Join(dir, "unfinished"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	runs := base.Compare(discovery.Examine(t.Context(), dir, artifact.V1, nil))
+	if len(runs) != 1 || runs[0].Verdict != discovery.Refused || len(runs[0].Changes) != 1 {
+		t.Fatalf("%+v", runs)
+	}
+	c := runs[0].Changes[0]
+	if c.Code != finding.RunAdded || c.Severity != finding.Error || c.Message != `no run is found in "one", of which nothing counts` {
+		t.Errorf("%+v", c)
+	}
+}
