@@ -24,9 +24,14 @@ func Examine(ctx context.Context, path string, contract artifact.Profile, progre
 		return []Examination{unexamined(path, contract, err)}
 	}
 	defer c.Close()
+	fail := func(err error) []Examination {
+		e := unexamined(path, contract, err)
+		e.label(c.Manifest())
+		return []Examination{e}
+	}
 	request, err := c.Request()
 	if err != nil {
-		return []Examination{unexamined(path, contract, err)}
+		return fail(err)
 	}
 	x := &examiner{contract: contract, request: readRequest(request)}
 	totals, err := freeze.Look(c, request, settings(contract), x, progress)
@@ -34,7 +39,7 @@ func Examine(ctx context.Context, path string, contract artifact.Profile, progre
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		return []Examination{unexamined(path, contract, err)}
+		return fail(err)
 	}
 	if totals.Runs == 0 {
 		x.list = []Examination{x.empty(Refused)}
@@ -48,8 +53,7 @@ func Examine(ctx context.Context, path string, contract artifact.Profile, progre
 			e.Response = filepath.Join(path, c.Framing().FileName())
 			e.Coded = m.Source.Headers["content-encoding"] != ""
 			e.HTTPStatus = m.Source.Status
-			e.Integration = Integration{m.Labels["integration"], m.Labels["version"]}
-			e.Scenario = m.Labels["scenario"]
+			e.label(m)
 		}
 		if damaged {
 			e.refuse(totals.Findings, &x.types)
@@ -58,6 +62,14 @@ func Examine(ctx context.Context, path string, contract artifact.Profile, progre
 		finding.Sort(e.Findings)
 	}
 	return x.list
+}
+
+// label takes in the labels of a capture; there is no manifest of a plain file.
+func (e *Examination) label(m *capture.Manifest) {
+	if m != nil {
+		e.Integration = Integration{m.Labels["integration"], m.Labels["version"]}
+		e.Scenario = m.Labels[LabelScenario]
+	}
 }
 
 // settings are those of every projection; the last one is no projection of the

@@ -1,6 +1,7 @@
 package discovery_test
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -130,6 +131,25 @@ func TestAnsweredOfCapture(t *testing.T) {
 	}
 	if evidence == 0 {
 		t.Error("no evidence")
+	}
+}
+
+// An altered capture is one of its integration's all the same.
+func TestAnsweredOfAltered(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "one-turn")
+	if err := os.CopyFS(path, os.DirFS("captures/adk/one-turn")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(path, "response.sse"), []byte("altered"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	runs := discovery.Examine(t.Context(), "captures/adk/long-stream", artifact.V1, nil)
+	g := discovery.Answered(append(runs, discovery.Examine(t.Context(), path, artifact.V1, nil)...), artifact.V1)
+	if len(g.Standings) != 1 || g.Standings[0].Runs != 1 || g.Standings[0].Unanswered != 1 {
+		t.Errorf("%+v", g.Standings)
+	}
+	if a := g.Answers[1]; a.Good || !strings.HasSuffix(a.Text, "Captures that could not be read: 1.") {
+		t.Errorf("%+v", a)
 	}
 }
 
