@@ -67,7 +67,7 @@ func Examine(ctx context.Context, path string, contract artifact.Profile, progre
 // label takes in the labels of a capture; there is no manifest of a plain file.
 func (e *Examination) label(m *capture.Manifest) {
 	if m != nil {
-		e.Integration = Integration{m.Labels["integration"], m.Labels["version"]}
+		e.Integration = Integration{m.Labels[LabelIntegration], m.Labels[LabelVersion]}
 		e.Scenario = m.Labels[LabelScenario]
 	}
 }

@@ -70,8 +70,12 @@ type Row struct {
 	Seen *Expectation `json:"-"`
 }
 
-// LabelScenario is the label of a capture that names its scenario.
-const LabelScenario = "scenario"
+// The labels of a capture that say what it is of.
+const (
+	LabelIntegration = "integration"
+	LabelVersion     = "version"
+	LabelScenario    = "scenario"
+)
 
 // Blocked returns a row for each scenario whose place is taken: captures are
 // never written into again. The error says that none of them could be written.

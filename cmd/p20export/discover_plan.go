@@ -55,8 +55,8 @@ func (fl *discoverFlags) plan(ctx context.Context, args []string) (*discovery.Pl
 	if err != nil && (harness == nil || !errors.Is(err, fs.ErrNotExist)) {
 		return nil, nil, fmt.Errorf("%w: %w", errInput, err)
 	}
-	plan.Request.Labels["integration"] = harness.Integration.Name
-	plan.Request.Labels["version"] = harness.Integration.Version
+	plan.Request.Labels[discovery.LabelIntegration] = harness.Integration.Name
+	plan.Request.Labels[discovery.LabelVersion] = harness.Integration.Version
 	return plan, harness, nil
 }
 
@@ -81,7 +81,7 @@ func (fl *discoverFlags) ownLabels() []string {
 	if fl.harness == "" {
 		return []string{discovery.LabelScenario}
 	}
-	return []string{discovery.LabelScenario, "integration", "version"}
+	return []string{discovery.LabelScenario, discovery.LabelIntegration, discovery.LabelVersion}
 }
 
 // chosen returns the scenarios to run.
