@@ -42,9 +42,9 @@
   // Event is one row of a timeline's data.
   const read = (data) => {
     const left = new Map();
-    for (const [index, pointer, reason] of data.left) {
+    for (const [index, pointer, reason, verb] of data.left) {
       if (!left.has(index)) left.set(index, []);
-      left.get(index).push({ pointer, reason });
+      left.get(index).push({ pointer, reason, verb });
     }
     return data.events.map(([type, index, offset, bytes, micros, text, cut]) => ({
       type: data.types[type][0], hue: data.types[type][1], index, offset, bytes, micros, text, cut,
@@ -109,7 +109,7 @@
     if (e.left.length) line[1].append(" ", element("span", "tag", plural(e.left.length, "omission", "omissions")));
     return row([...line, ...figures(e.bytes, e.offset, e.micros)], (body) => {
       for (const o of e.left) {
-        const p = element("p", "omission", "left out: ");
+        const p = element("p", "omission", o.verb + ": ");
         const code = element("code");
         code.append(visible(o.pointer || "the whole event"));
         p.append(code, " ", element("span", "tag", o.reason));

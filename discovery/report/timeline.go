@@ -168,7 +168,7 @@ func (t *timeline) data(parts []project.Part, omissions []project.Omission, left
 		before := len(b)
 		b = fmt.Appendf(b, `%s[%d,`, comma, *o.EventIndex)
 		b, _ = appendJSON(b, []byte(o.Pointer), len(b)+finding.MaxPointer)
-		b = fmt.Appendf(b, `,"%s"]`, o.Reason)
+		b = fmt.Appendf(b, `,"%s","%s"]`, o.Reason, verb(o.Reason))
 		take(&left.facts, len(b)-before)
 		comma = ","
 	}

@@ -55,6 +55,14 @@ func changes(reason finding.Code) bool {
 	return reason == finding.TextPartsJoined || reason == finding.TextShortened
 }
 
+// verb says what became of a value for a reason.
+func verb(reason finding.Code) string {
+	if changes(reason) {
+		return "changed"
+	}
+	return "left out"
+}
+
 // The states of a line of a tree.
 const (
 	plain   = ""
@@ -180,11 +188,7 @@ func (t *tree) value(token strictjson.Token, name *strictjson.Token, m *mark, st
 	}
 	if m != nil {
 		for _, r := range m.reasons {
-			verb := "left out"
-			if changes(r) {
-				verb = "changed"
-			}
-			t.tags += fmt.Sprintf(` <span class="tag">%s: %s</span>`, verb, html.EscapeString(string(r)))
+			t.tags += fmt.Sprintf(` <span class="tag">%s: %s</span>`, verb(r), html.EscapeString(string(r)))
 		}
 	}
 	switch raw := t.dec.Bytes(token); {

@@ -168,3 +168,16 @@ func TestTreeIsBounded(t *testing.T) {
 		}
 	}
 }
+
+// The timeline says of an omission what the trees say of it.
+func TestTimelineSays(t *testing.T) {
+	index, left := 3, bounds
+	data := (&timeline{}).data(nil, []project.Omission{
+		{EventIndex: &index, Pointer: "/messages/0/content", Reason: finding.TextPartsJoined},
+		{EventIndex: &index, Pointer: "/rawEvent", Reason: finding.KeyOutsideSubset},
+	}, &left)
+	const want = `{"types":[],"events":[],"kept":{},"left":[[3,"/messages/0/content","text_parts_joined","changed"],[3,"/rawEvent","key_outside_subset","left out"]]}`
+	if diff := cmp.Diff(want, string(data)); diff != "" {
+		t.Error(diff)
+	}
+}
