@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"os"
 	"slices"
 
@@ -27,7 +28,7 @@ func onLines(path string, list []finding.Finding) []finding.Finding {
 		return list
 	}
 	defer file.Close()
-	slices.SortFunc(order, func(a, b int) int { return int(*list[a].Offset - *list[b].Offset) })
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(*list[a].Offset, *list[b].Offset) })
 	lines, at := 1, int64(0)
 	buffer := make([]byte, 64<<10)
 	for len(order) > 0 {
