@@ -25,7 +25,8 @@ type junitSuite struct {
 	Cases    []junitCase `xml:"testcase"`
 }
 
-// junitCase is one file, or one run of a capture. Of error, failure and output it has at most one.
+// junitCase is one file, or one run of a capture. Of error, failure and output
+// it has at most one.
 type junitCase struct {
 	Name      string        `xml:"name,attr"`
 	Class     string        `xml:"classname,attr"`
