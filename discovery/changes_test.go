@@ -214,3 +214,14 @@ func TestChangesOfUncounted(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
+
+// What is folded of a stream that cannot be folded whole is compared with nothing.
+func TestDifferenceOfWhole(t *testing.T) {
+	const stray = `{"type":"TEXT_MESSAGE_CONTENT","messageId":"b","delta":"Hi."}` // of a message that never began
+	if runs := examined(t, "one", started, message, snapshot, finished); runs[0].Difference == nil {
+		t.Error("no difference")
+	}
+	if runs := examined(t, "one", started, message, stray, snapshot, finished); runs[0].Difference != nil || runs[0].Verdict != discovery.Exact {
+		t.Errorf("%s, %+v", runs[0].Verdict, runs[0].Difference)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/internal/finding"
 	"github.com/p20export/p20export/project"
 )
 
@@ -83,7 +84,7 @@ func (e *Examination) compareFolding(f project.Folding, last *project.Output, id
 		return
 	}
 	e.IDs = IDs{len(f.Streamed), kept(f.Streamed, ids), len(r.ids), kept(r.ids, ids)}
-	if last != nil {
+	if last != nil && !finding.Failed(f.Findings) {
 		e.Difference = difference(f.Messages, last.Artifact.Messages)
 	}
 }

@@ -39,7 +39,8 @@ type Examination struct {
 	// MoreSnapshots counts those past the number that is described one by one.
 	MoreSnapshots int `json:"more_snapshots,omitzero"`
 	// Difference is between the messages folded from request and stream and
-	// those of the last emitted snapshot; nil where one of the two is missing.
+	// those of the last emitted snapshot; nil where one of the two is missing, or
+	// is not whole.
 	Difference *Difference       `json:"difference"`
 	IDs        IDs               `json:"ids"`
 	Times      Times             `json:"times"`
