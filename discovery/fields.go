@@ -30,12 +30,7 @@ type Field struct {
 }
 
 // Place is the field without what one run says of it.
-func (f Field) Place() string {
-	if f.Role != "" {
-		return f.Event + " " + f.Role + " " + f.Name
-	}
-	return f.Event + " " + f.Name
-}
+func (f Field) Place() Field { return Field{Event: f.Event, Role: f.Role, Name: f.Name} }
 
 // fields gathers the fields of one run.
 type fields struct {
@@ -95,9 +90,10 @@ func (f *fields) event(e *envelope.Event) {
 func (f *fields) snapshot(e *envelope.Event) {
 	f.event(e)
 	for _, message := range envelope.Messages(e) {
-		role := "without role"
-		if v, ok := message.Get("role"); ok {
-			role, _ = v.Text()
+		v, _ := message.Get("role")
+		role, _ := v.Text()
+		if role == "" {
+			role = "without role"
 		}
 		for m := range message.All {
 			f.add(e.Type, role, m)

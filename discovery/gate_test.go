@@ -199,3 +199,18 @@ func TestPresences(t *testing.T) {
 		t.Errorf("of no runs: %v", got)
 	}
 }
+
+// Two keys that are spelled alike with their roles are two, and a key of a
+// message is none of its event.
+func TestPresencesApart(t *testing.T) {
+	const odd = `{"type":"MESSAGES_SNAPSHOT","user id":1,"messages":[{"id":"u","role":"user","content":"Hello."},{"id":"v","role":""},{"id":"w","role":1},{"id":"x"}]}`
+	got := map[string]int{}
+	for _, p := range discovery.Presences(examined(t, "one", started, odd, finished)) {
+		if strings.HasSuffix(p.Name, "id") && p.Event == "MESSAGES_SNAPSHOT" {
+			got[p.Role+"/"+p.Name] = p.Emitted
+		}
+	}
+	if diff := cmp.Diff(map[string]int{"/user id": 1, "user/id": 1, "without role/id": 1}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

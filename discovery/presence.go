@@ -20,13 +20,13 @@ type Presence struct {
 }
 
 // Place is the field's event, role and name.
-func (p Presence) Place() string { return Field{Event: p.Event, Role: p.Role, Name: p.Name}.Place() }
+func (p Presence) Place() Field { return Field{Event: p.Event, Role: p.Role, Name: p.Name} }
 
 // Presences counts the fields of runs, in the order of the envelope's events.
 func Presences(runs []Examination) []Presence {
 	type event struct{ name, role string }
 	var order []Field
-	counts := make(map[string]*Presence)
+	counts := make(map[Field]*Presence)
 	of := make(map[event]int)
 	for _, run := range runs {
 		seen := make(map[event]bool)

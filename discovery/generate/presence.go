@@ -21,10 +21,10 @@ func fieldPresence(lanes []lane) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, presenceHead, "`make gate`", "`make test`", "`type`")
 	var all []discovery.Examination
-	of := make([]map[string]discovery.Presence, len(lanes))
+	of := make([]map[discovery.Field]discovery.Presence, len(lanes))
 	for i, l := range lanes {
 		all = append(all, l.runs...)
-		of[i] = make(map[string]discovery.Presence)
+		of[i] = make(map[discovery.Field]discovery.Presence)
 		for _, p := range discovery.Presences(l.runs) {
 			of[i][p.Place()] = p
 		}
