@@ -50,7 +50,7 @@ type Shape struct {
 	Terminal    string             `json:"terminal,omitzero"`
 	TimeSource  project.TimeSource `json:"time_source,omitzero"`
 	Projections []Projection       `json:"projections"`
-	Snapshots   []Place            `json:"snapshots"`
+	Snapshots   []Position         `json:"snapshots"`
 	// MoreSnapshots counts those past the number that is listed.
 	MoreSnapshots int `json:"more_snapshots,omitzero"`
 	// StreamedIDs and RequestedIDs say what becomes of message ids in the last
@@ -63,8 +63,8 @@ type Shape struct {
 	Families []string `json:"families"`
 }
 
-// Place is where a snapshot stands among the events.
-type Place struct {
+// Position is where a snapshot stands among the events.
+type Position struct {
 	Before string `json:"before"`
 	After  string `json:"after,omitzero"`
 }
@@ -139,7 +139,7 @@ func shape(e Examination) Shape {
 	s := Shape{
 		Capture: capture.BaseName(e.Capture), Integration: e.Integration, HTTPStatus: e.HTTPStatus,
 		Verdict: e.Verdict, Terminal: e.Terminal, TimeSource: e.Times.Source,
-		Projections: slices.Clone(e.Projections), Snapshots: []Place{}, MoreSnapshots: e.MoreSnapshots, Fields: slices.Clone(e.Fields), Families: []string{},
+		Projections: slices.Clone(e.Projections), Snapshots: []Position{}, MoreSnapshots: e.MoreSnapshots, Fields: slices.Clone(e.Fields), Families: []string{},
 		StreamedIDs:  keeping(e.IDs.StreamedKept, e.IDs.Streamed),
 		RequestedIDs: keeping(e.IDs.RequestedKept, e.IDs.Requested),
 	}
@@ -147,7 +147,7 @@ func shape(e Examination) Shape {
 		s.Run = *e.Run
 	}
 	for _, snapshot := range e.Snapshots {
-		s.Snapshots = append(s.Snapshots, Place{snapshot.Before, snapshot.After})
+		s.Snapshots = append(s.Snapshots, Position{snapshot.Before, snapshot.After})
 	}
 	for name := range e.Families.All {
 		s.Families = append(s.Families, name)
@@ -215,7 +215,7 @@ func (s Shape) complete() bool {
 			names = append(names, p.Name)
 		}
 	}
-	return s.Capture != "" && s.Run >= 0 && slices.Contains(order, s.Verdict) && slices.Equal(names, project.Names()) &&
+	return s.Capture != "" && s.Run >= 0 && slices.Contains(verdictOrder, s.Verdict) && slices.Equal(names, project.Names()) &&
 		s.Snapshots != nil && s.Fields != nil && s.Families != nil &&
 		(s.MoreSnapshots == 0 && len(s.Snapshots) <= maxKept || s.MoreSnapshots > 0 && len(s.Snapshots) == maxKept)
 }

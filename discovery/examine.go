@@ -149,7 +149,7 @@ func (x *examiner) Event(_ *envelope.Run, e *envelope.Event) {
 		x.fields.event(e)
 	case envelope.MessagesSnapshot:
 		x.fields.snapshot(e)
-		x.ids = messageIDs(e.Object.Get("messages"))
+		x.ids = messageIDs(&e.Object)
 	}
 }
 

@@ -14,7 +14,7 @@ type outline struct {
 	// seen is an expectation without what freezing shows.
 	seen  Expectation
 	types types
-	// snapshots has how many messages each emitted snapshot has.
+	// snapshots has how many messages each emitted snapshot has, up to maxKept.
 	snapshots []int
 }
 
@@ -40,7 +40,7 @@ func readOutline(ctx context.Context, path string) (*outline, error) {
 // Event implements envelope.Visitor.
 func (l *outline) Event(_ *envelope.Run, e *envelope.Event) {
 	l.types.set(e.Index, e.Type)
-	if e.Type != envelope.MessagesSnapshot {
+	if e.Type != envelope.MessagesSnapshot || len(l.snapshots) == maxKept {
 		return
 	}
 	n := 0

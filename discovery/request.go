@@ -22,12 +22,13 @@ func readRequest(data []byte) request {
 		return r // folded-stream says what is wrong with it
 	}
 	r.parent = names(&input, "parentRunId")
-	r.ids = messageIDs(input.Get("messages"))
+	r.ids = messageIDs(&input)
 	return r
 }
 
-// messageIDs returns the ids of a list of messages, as they are.
-func messageIDs(list strictjson.Value, _ bool) (ids []string) {
+// messageIDs returns the ids of an object's messages, as they are.
+func messageIDs(o *strictjson.Object) (ids []string) {
+	list, _ := o.Get("messages")
 	// The list was read before, as part of its text, so there is no error.
 	_ = strictjson.Elements(list, func(_ int, _ strictjson.Value, m *strictjson.Object) error {
 		if id, ok := m.Get("id"); ok && id.Kind == strictjson.String {

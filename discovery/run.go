@@ -60,7 +60,8 @@ type Row struct {
 	Events     *int         `json:"events"`
 	Bytes      *int64       `json:"bytes"`
 	Terminal   *string      `json:"terminal"`
-	// Snapshots has how many messages each emitted snapshot has.
+	// Snapshots has how many messages each emitted snapshot has; past the
+	// hundredth they are not listed.
 	Snapshots  []int               `json:"snapshots"`
 	TimeSource *project.TimeSource `json:"time_source"`
 	Freeze     *Outcomes           `json:"freeze"`

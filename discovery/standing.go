@@ -131,12 +131,14 @@ func newStanding(i Integration, runs []Examination) Standing {
 		}
 		s.add(run)
 	}
-	slices.SortStableFunc(s.Verdicts, func(a, b Given) int { return slices.Index(order, a.Verdict) - slices.Index(order, b.Verdict) })
+	slices.SortStableFunc(s.Verdicts, func(a, b Given) int {
+		return slices.Index(verdictOrder, a.Verdict) - slices.Index(verdictOrder, b.Verdict)
+	})
 	return s
 }
 
-// order is that of verdicts, the best first.
-var order = []Verdict{Exact, Reduced, Chosen, Built, Refused}
+// verdictOrder is that of verdicts, the best first.
+var verdictOrder = []Verdict{Exact, Reduced, Chosen, Built, Refused}
 
 func (s *Standing) add(run Examination) {
 	s.Runs++

@@ -192,8 +192,11 @@ func (fl *discoverFlags) discover(cmd *cobra.Command, p *printer, plan *discover
 			done = done.worse(exitNegative)
 		}
 	}
-	if fl.learn && done == exitDone {
+	switch {
+	case fl.learn && done == exitDone:
 		return done, fl.write(p, plan, rows)
+	case fl.learn:
+		fmt.Fprintln(stderr, "p20export: nothing was written as expected, as not every scenario was captured whole")
 	}
 	return done, nil
 }

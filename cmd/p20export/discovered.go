@@ -48,9 +48,13 @@ func snapshots(messages []int) string {
 	if len(messages) == 0 {
 		return "none"
 	}
+	const shown = 8
 	var of []string
-	for _, n := range messages {
+	for _, n := range messages[:min(shown, len(messages))] {
 		of = append(of, plural(n, "message", "messages"))
+	}
+	if len(messages) > shown {
+		of = append(of, "…")
 	}
 	return fmt.Sprintf("%d, of %s", len(messages), strings.Join(of, ", "))
 }
