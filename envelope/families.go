@@ -9,7 +9,8 @@ import (
 
 // maxFamilies is how many names are told apart in one count, and
 // maxFamilyBytes how long one may be, so that hostile names cost no memory.
-// AG-UI has about forty.
+// The event types of AG-UI, about forty, are told apart beyond it: what a run
+// has of them must not depend on what else it has.
 const (
 	maxFamilies    = 512
 	maxFamilyBytes = 128
@@ -28,7 +29,7 @@ type Families struct {
 func (f *Families) Add(name string) {
 	i, ok := f.index[name]
 	if !ok {
-		if len(f.names) == maxFamilies || len(name) > maxFamilyBytes {
+		if len(f.names) >= maxFamilies && knownTypes[name] == "" || len(name) > maxFamilyBytes {
 			f.uncounted++
 			return
 		}
