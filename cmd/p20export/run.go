@@ -106,20 +106,24 @@ func withSignals(parent context.Context) (context.Context, func()) {
 // instead of the program; the one after that ends the program.
 func untilSecondSignal(ctx context.Context) (context.Context, func()) {
 	patience, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, func() {
-		signals := make(chan os.Signal, 1)
-		signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-		defer signal.Stop(signals)
-		select {
-		case <-signals:
-			cancel()
-		case <-patience.Done():
-		}
-	})
-	return patience, func() {
-		stop()
-		cancel()
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	awaited := 2
+	if ctx.Err() != nil {
+		awaited = 1
 	}
+	go func() {
+		defer signal.Stop(signals)
+		for range awaited {
+			select {
+			case <-signals:
+			case <-patience.Done():
+				return
+			}
+		}
+		cancel()
+	}()
+	return patience, cancel
 }
 
 func newRoot() *cobra.Command {
