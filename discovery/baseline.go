@@ -46,6 +46,7 @@ type Shape struct {
 	Run         int                `json:"run"`
 	Integration Integration        `json:"integration,omitzero"`
 	HTTPStatus  int                `json:"http_status,omitzero"`
+	End         capture.End        `json:"end,omitzero"`
 	Verdict     Verdict            `json:"verdict"`
 	Terminal    string             `json:"terminal,omitzero"`
 	TimeSource  project.TimeSource `json:"time_source,omitzero"`
@@ -137,7 +138,7 @@ func Distinct(paths []string) error {
 
 func shape(e Examination) Shape {
 	s := Shape{
-		Capture: capture.BaseName(e.Capture), Integration: e.Integration, HTTPStatus: e.HTTPStatus,
+		Capture: capture.BaseName(e.Capture), Integration: e.Integration, HTTPStatus: e.HTTPStatus, End: e.End,
 		Verdict: e.Verdict, Terminal: e.Terminal, TimeSource: e.Times.Source,
 		Projections: slices.Clone(e.Projections), Snapshots: []Position{}, MoreSnapshots: e.MoreSnapshots, Fields: slices.Clone(e.Fields), Families: []string{},
 		StreamedIDs:  keeping(e.IDs.StreamedKept, e.IDs.Streamed),

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/internal/finding"
 	"github.com/p20export/p20export/project"
@@ -116,6 +117,9 @@ func (c *changes) all() []finding.Finding {
 	}
 	if c.was.Terminal != c.now.Terminal {
 		c.say(finding.TerminalChanged, "the run's terminal event was %s and is %s", orNone(c.was.Terminal), orNone(c.now.Terminal))
+	}
+	if was, now := cmp.Or(c.was.End, capture.EndEOF), cmp.Or(c.now.End, capture.EndEOF); was != now {
+		c.say(finding.EndChanged, "the response ended with %s and ends with %s", was, now)
 	}
 	c.snapshots()
 	c.roles()

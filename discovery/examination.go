@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/internal/digest"
 	"github.com/p20export/p20export/internal/finding"
@@ -30,8 +31,11 @@ type Examination struct {
 	RunID       *string          `json:"run_id"`
 	Verdict     Verdict          `json:"verdict"`
 	// HTTPStatus is zero where the capture has no manifest of a response.
-	HTTPStatus int    `json:"http_status,omitzero"`
-	Terminal   string `json:"terminal,omitzero"`
+	HTTPStatus int `json:"http_status,omitzero"`
+	// End is how the response ended; empty when it came to its own end, or
+	// where that is not known.
+	End      capture.End `json:"end,omitzero"`
+	Terminal string      `json:"terminal,omitzero"`
 	// Projections has each, the default first; and where the run has several
 	// snapshots what choosing the last of them gives.
 	Projections []Projection `json:"projections"`

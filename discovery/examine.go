@@ -53,6 +53,9 @@ func Examine(ctx context.Context, path string, contract artifact.Profile, progre
 			e.Response = filepath.Join(path, c.Framing().FileName())
 			e.Coded = m.Source.Headers["content-encoding"] != ""
 			e.HTTPStatus = m.Source.Status
+			if m.End != capture.EndEOF {
+				e.End = m.End
+			}
 			e.label(m)
 		}
 		if damaged {

@@ -112,7 +112,7 @@ func (g *Gate) snapshot(runs []Examination, all Standing) Answer {
 }
 
 func raw(runs []Examination) Answer {
-	captures, kept, damaged := map[string]bool{}, 0, 0
+	captures, kept, broken, damaged := map[string]bool{}, 0, 0, 0
 	for _, run := range runs {
 		if captures[run.Capture] {
 			continue
@@ -123,11 +123,17 @@ func raw(runs []Examination) Answer {
 			damaged++
 		case run.Response != run.Capture:
 			kept++
+			if run.End != "" {
+				broken++
+			}
 		}
 	}
 	good := kept > 0 && damaged == 0
 	a := Answer{Question: askRaw, Good: good, Word: yes(good)}
 	a.Text = fmt.Sprintf("Captures with every byte of the response as it arrived, in a directory whose manifest states its size and digest, which this reading found to be right: %d of %d.", kept, len(captures))
+	if broken > 0 {
+		a.Text += fmt.Sprintf(" Responses among them that did not come to their own end: %d.", broken)
+	}
 	if damaged > 0 {
 		a.Text += fmt.Sprintf(" Captures that could not be read: %d.", damaged)
 	}

@@ -173,6 +173,7 @@ const (
 	RunAdded          Code = "baseline_run_added"
 	StatusChanged     Code = "baseline_status"
 	TerminalChanged   Code = "baseline_terminal"
+	EndChanged        Code = "baseline_end"
 	SnapshotsChanged  Code = "baseline_snapshots"
 	SnapshotMoved     Code = "baseline_snapshot_place"
 	RoleChanged       Code = "baseline_role"

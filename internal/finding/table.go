@@ -130,6 +130,7 @@ var table = map[Code]About{
 	RunAdded:          {Info, "a run that the baseline does not have; an error where no run is found in a capture", "", "write the baseline anew with --write-baseline to keep it"},
 	StatusChanged:     {Error, "the endpoint answers with another HTTP status than in the baseline", "RFC 9110 §15", "see the response kept in the capture"},
 	TerminalChanged:   {Error, "the run ends otherwise than in the baseline", "P20 §7", "see how the run ends with p20export inspect"},
+	EndChanged:        {Warning, "the response ends otherwise than in the baseline: it came to its own end (eof), or broke off", "", "see whether the server closes the connection before the end of its response"},
 	SnapshotsChanged:  {Error, "the run has another number of snapshots than in the baseline", "P20 §14", "the contract takes the one MESSAGES_SNAPSHOT of a run"},
 	SnapshotMoved:     {Info, "a snapshot stands elsewhere among the events than in the baseline", "P20 §14", ""},
 	RoleChanged:       {Error, "a snapshot has messages of a role it did not have, or no longer has them", "P20 §8.3", "see the messages with p20export inspect"},
