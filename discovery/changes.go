@@ -24,8 +24,8 @@ func (b *Baseline) Compare(runs []Examination) []Examination {
 		now := shape(runs[i])
 		runs[i].Changes = []finding.Finding{}
 		if runs[i].Digest == "" { // it is not known what the capture holds
-			for at, was := range b.Runs {
-				found[at] = found[at] || was.Capture == now.Capture
+			for _, at := range b.of(now.Capture) {
+				found[at] = true
 			}
 			if runs[i].Verdict != Failed {
 				runs[i].Changes = append(runs[i].Changes, notFound(now, "of which nothing counts"))
@@ -34,7 +34,11 @@ func (b *Baseline) Compare(runs []Examination) []Examination {
 		}
 		at, ok := slices.BinarySearchFunc(b.Runs, now, Shape.compare)
 		if !ok {
-			runs[i].Changes = append(runs[i].Changes, added(now))
+			known := b.of(now.Capture)
+			runs[i].Changes = append(runs[i].Changes, b.unknown(now, known)...)
+			for _, at := range known { // a run for none, or none for a run, is told there
+				found[at] = found[at] || now.Run == 0 || b.Runs[at].Run == 0
+			}
 			continue
 		}
 		found[at] = true
@@ -49,13 +53,39 @@ func (b *Baseline) Compare(runs []Examination) []Examination {
 	return runs
 }
 
-// added is the change of a run that the baseline does not have. One that holds
-// no run is no harmless addition.
-func added(now Shape) finding.Finding {
-	if now.Run == 0 {
-		return notFound(now, "which the baseline does not know so")
+// of returns where the baseline has a capture's runs.
+func (b *Baseline) of(capture string) (at []int) {
+	for i, s := range b.Runs {
+		if s.Capture == capture {
+			at = append(at, i)
+		}
 	}
-	return finding.New(finding.RunAdded, "the baseline does not have %s", now.name())
+	return at
+}
+
+// unknown is what changed with a run that the baseline does not have; known is
+// where it has others of the capture. A new capture alone is no change of the
+// contract, unless no run is found in it.
+func (b *Baseline) unknown(now Shape, known []int) []finding.Finding {
+	if len(known) == 0 {
+		if now.Run == 0 {
+			return []finding.Finding{notFound(now, "which the baseline does not have")}
+		}
+		return []finding.Finding{finding.New(finding.RunAdded, "the baseline does not have %s", finding.Quote(now.Capture))}
+	}
+	c := changes{was: b.Runs[known[0]], now: now}
+	c.answer()
+	switch {
+	case now.Run == 0:
+		for _, at := range known {
+			c.say(finding.RunGone, "the baseline has %s (%s), and no run is found in the capture", b.Runs[at].name(), b.Runs[at].Verdict)
+		}
+	case c.was.Run == 0:
+		c.add(finding.New(finding.RunAdded, "the baseline found no run in %s, and there is one", c.was.name()).Graded(finding.Error))
+	default:
+		c.add(finding.New(finding.RunAdded, "the baseline does not have %s", now.name()).Graded(finding.Error))
+	}
+	return c.list
 }
 
 func notFound(now Shape, why string) finding.Finding {
@@ -106,20 +136,20 @@ func (c *changes) at(event string, f finding.Finding) finding.Finding {
 	return f
 }
 
+var (
+	could = map[bool]string{true: "could", false: "could not"}
+	can   = map[bool]string{true: "can", false: "cannot"}
+)
+
 var parts = map[string]string{
 	envelope.RunStarted: project.RunStartedPart, envelope.MessagesSnapshot: project.SnapshotPart,
 	envelope.RunFinished: project.TerminalPart, envelope.RunError: project.TerminalPart,
 }
 
 func (c *changes) all() []finding.Finding {
-	if c.was.HTTPStatus != c.now.HTTPStatus {
-		c.say(finding.StatusChanged, "the HTTP status was %s and is %s", orNone(c.was.HTTPStatus), orNone(c.now.HTTPStatus))
-	}
+	c.answer()
 	if c.was.Terminal != c.now.Terminal {
 		c.say(finding.TerminalChanged, "the run's terminal event was %s and is %s", orNone(c.was.Terminal), orNone(c.now.Terminal))
-	}
-	if was, now := cmp.Or(c.was.End, capture.EndEOF), cmp.Or(c.now.End, capture.EndEOF); was != now {
-		c.say(finding.EndChanged, "the response ended with %s and ends with %s", was, now)
 	}
 	c.snapshots()
 	c.roles()
@@ -133,6 +163,16 @@ func (c *changes) all() []finding.Finding {
 	c.families()
 	slices.SortStableFunc(c.list, func(a, b finding.Finding) int { return cmp.Compare(grade[a.Severity], grade[b.Severity]) })
 	return c.list
+}
+
+// answer compares the HTTP status, and how the response ended.
+func (c *changes) answer() {
+	if c.was.HTTPStatus != c.now.HTTPStatus {
+		c.say(finding.StatusChanged, "the HTTP status was %s and is %s", orNone(c.was.HTTPStatus), orNone(c.now.HTTPStatus))
+	}
+	if was, now := cmp.Or(c.was.End, capture.EndEOF), cmp.Or(c.now.End, capture.EndEOF); was != now {
+		c.say(finding.EndChanged, "the response ended with %s and ends with %s", was, now)
+	}
 }
 
 var grade = map[finding.Severity]int{finding.Error: 0, finding.Warning: 1, finding.Info: 2}
@@ -217,7 +257,7 @@ func (c *changes) projections() {
 				c.say(finding.MessagesChanged, "the artifact's messages were of %s and are of %s", strings.Join(was.Roles, ", "), strings.Join(now.Roles, ", "))
 			}
 			if was.Assay != now.Assay {
-				c.say(finding.AssayChanged, "that Assay could take the artifact was %t and is %t", was.Assay, now.Assay)
+				c.say(finding.AssayChanged, "Assay %s take the artifact, and %s", could[was.Assay], can[now.Assay])
 			}
 		}
 	}

@@ -123,7 +123,7 @@ func TestChanges(t *testing.T) {
 			`info baseline_reasons: folded-stream refuses the run, which it did not: started_at_missing RUN_STARTED`,
 		}},
 		{"a text too long for Assay", base, []string{started, message, strings.Replace(snapshot, "Hello.", strings.Repeat("x", 401), 1), finished}, []string{
-			`warning baseline_assay: that Assay could take the artifact was true and is false`,
+			`warning baseline_assay: Assay could take the artifact, and cannot`,
 		}},
 	}
 	shown := map[finding.Code]bool{}

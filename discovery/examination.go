@@ -66,7 +66,7 @@ type Verdict string
 
 // The verdicts, the best first.
 const (
-	// Exact: the one emitted snapshot is within the text subset as it is.
+	// Exact: the one emitted snapshot's messages are within the text subset as they are.
 	Exact Verdict = "exact"
 	// Reduced: the emitted snapshot gives an artifact that leaves something of
 	// its messages out.

@@ -157,14 +157,14 @@ func LoadSuite(path string, l *List) (*Suite, error) {
 	}
 	for i, scenario := range l.Scenarios {
 		if i == len(s.Scenarios) || s.Scenarios[i].Name != scenario.Name {
-			return nil, fmt.Errorf("%s: scenario %q is missing or out of order", path, scenario.Name)
+			return nil, fmt.Errorf("%s: scenario %q is missing or out of order; --write-expected writes the file anew and keeps its notes", path, scenario.Name)
 		}
 		if one := s.Scenarios[i]; (one.Note == "") == (one.Expect == nil) {
 			return nil, fmt.Errorf("%s: scenario %q has no expectation and no note, or both", path, scenario.Name)
 		}
 	}
 	if len(s.Scenarios) > len(l.Scenarios) {
-		return nil, fmt.Errorf("%s: more scenarios than the list has", path)
+		return nil, fmt.Errorf("%s: more scenarios than the list has; --write-expected writes the file anew and keeps the notes of those", path)
 	}
 	return &s, nil
 }

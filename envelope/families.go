@@ -16,6 +16,9 @@ const (
 	maxFamilyBytes = 128
 )
 
+// MostFamilies is how many names of event types one count may hold.
+func MostFamilies() int { return maxFamilies + len(knownTypes) }
+
 // Families counts names in the order of their first appearance. The zero value
 // has counted nothing.
 type Families struct {

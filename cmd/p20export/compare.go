@@ -26,7 +26,7 @@ message ids outlive the stream, what times, parent and fields it has, and
 whether its artifact is smaller than what it was made from. Nothing is written.
 
 Verdicts:
-  exact    the one emitted snapshot is within the text subset as it is
+  exact    the one emitted snapshot's messages are within the text subset as they are
   reduced  the emitted snapshot gives an artifact that leaves something out
   chosen   several snapshots; the last of them gives an artifact
   built    no emitted snapshot; one can be built from request and stream

@@ -63,7 +63,9 @@ When the harness's directory also has expected.json, each capture is held
 against what that expects of its scenario, and a scenario for which it has a
 note instead is not run. --write-expected writes that file from what is seen: a
 list with "expect" for each scenario, in place of which you may put "note", why
-the integration cannot express it; the notes stay when it is written again.
+the integration cannot express it; the notes stay when it is written again. It
+takes what it sees, broken answers too, and its exit status is 0 once it is
+written.
 
 Captures are never written into again: when the place of one is taken, nothing
 is run. When nothing accepts a connection the rest is not run. Ctrl-C closes the

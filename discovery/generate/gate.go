@@ -15,7 +15,7 @@ P20 §14 says what must be known before the lane may claim anything. This page a
 
 It is about these captures: %d runs in %d captures, recorded %s. Their texts are scripted, so their lengths are ours; what is an integration's own is the events around them. An integration that is not listed was not tried. Nothing here says more than *portable compacted message-history evidence for a bounded run envelope*.
 
-Verdicts: **exact**, the one emitted snapshot is within the text subset as it is; **reduced**, the artifact leaves something of that snapshot out, and its record says what; **chosen**, there are several snapshots, and the last gives an artifact; **built**, there is none, and one can be built from request and stream; **refused**, no projection takes the run.
+Verdicts: **exact**, the one emitted snapshot's messages are within the text subset as they are; **reduced**, the artifact leaves something of those messages out, and its record says what; **chosen**, there are several snapshots, and the last gives an artifact; **built**, there is none, and one can be built from request and stream; **refused**, no projection takes the run.
 
 `
 

@@ -127,7 +127,7 @@ var table = map[Code]About{
 	BundleDeviates:   {Error, "something in a bundle that Assay's verifier lets pass and p20export never writes", "Assay Evidence Contract v1", "find out what wrote or changed the bundle; p20export assay --bundle makes one without"},
 
 	RunGone:           {Error, "a run of the baseline is not among those compared", "", "compare captures of every scenario the baseline has, or write it anew with --write-baseline"},
-	RunAdded:          {Info, "a run that the baseline does not have; an error where no run is found in a capture", "", "write the baseline anew with --write-baseline to keep it"},
+	RunAdded:          {Info, "a run that the baseline does not have; an error but for that of a new capture", "", "see the capture with p20export inspect; write the baseline anew with --write-baseline if it is meant"},
 	StatusChanged:     {Error, "the endpoint answers with another HTTP status than in the baseline", "RFC 9110 §15", "see the response kept in the capture"},
 	TerminalChanged:   {Error, "the run ends otherwise than in the baseline", "P20 §7", "see how the run ends with p20export inspect"},
 	EndChanged:        {Warning, "the response ends otherwise than in the baseline: it came to its own end (eof), or broke off", "", "see whether the server closes the connection before the end of its response"},

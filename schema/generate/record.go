@@ -16,7 +16,6 @@ import (
 // omission can be of.
 const (
 	mostOmissions = 10_001 // one of them counts the rest
-	mostFamilies  = 512
 	longestFamily = 128
 	longestTool   = 128
 	requestFile   = "request.json"
@@ -51,7 +50,7 @@ func families() *jsonschema.Schema {
 	s.AdditionalProperties = &jsonschema.Schema{Type: "integer", Minimum: "1"}
 	s.PropertyNames = new(jsonschema.Schema)
 	between(s.PropertyNames, 1, longestFamily)
-	s.MaxProperties = number(mostFamilies)
+	s.MaxProperties = number(envelope.MostFamilies())
 	s.Required = []string{envelope.RunStarted}
 	return s
 }
