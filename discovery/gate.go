@@ -103,7 +103,7 @@ func (g *Gate) snapshot(runs []Examination, all Standing) Answer {
 		}
 	}
 	a := Answer{Question: askSnapshot, Good: all.Emitted() > 0, Word: yes(all.Emitted() > 0)}
-	a.Text = fmt.Sprintf("Runs that give an artifact of the one snapshot they emitted: %d of %d, %d of them with the snapshot as it is. Integrations with such a run: %d of %d.",
+	a.Text = fmt.Sprintf("Runs that give an artifact of the one snapshot they emitted: %d of %d, %d of them with its messages as they are. Integrations with such a run: %d of %d.",
 		all.Emitted(), all.Runs, all.Count(Exact), from, len(g.Standings))
 	for _, run := range firstOf(runs, func(e Examination) bool { return e.Verdict == Exact }) {
 		a.Evidence = append(a.Evidence, evidence(run, project.SnapshotPart)...)
