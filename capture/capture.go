@@ -138,8 +138,14 @@ func (c *Capture) finish(err error) error {
 	}
 	if m := c.manifest; m != nil {
 		if status := m.Source.Status; status != 0 && status != 200 {
-			c.findings = append(c.findings, finding.New(finding.HTTPStatus,
-				"the response is an answer with status %d", status).Graded(finding.Warning).Hinting("see %s in the capture directory", m.Framing.FileName()))
+			answer := finding.New(finding.HTTPStatus, "the response is an answer with status %d", status).Graded(finding.Warning).
+				Hinting("see %s in the capture directory", m.Framing.FileName())
+			for i, f := range c.findings { // no other framing would make events of such an answer
+				if f.Code == finding.ArrayMalformed {
+					c.findings[i].Hint = answer.Hint
+				}
+			}
+			c.findings = append(c.findings, answer)
 		}
 		if m.End != EndEOF {
 			what := "the capture was closed before its response ended"

@@ -124,7 +124,7 @@ func (p *printer) shown(e discovery.Examination) {
 		p.line("  ids       the last snapshot has %d of %d streamed, %d of %d of the request", e.IDs.StreamedKept, e.IDs.Streamed, e.IDs.RequestedKept, e.IDs.Requested)
 	}
 	if d := e.Difference; d != nil {
-		p.line("  folding   %s", differences(d))
+		p.line("  folding   %s", differences(d, e.IDs.Requested > 0))
 	}
 	p.line("  times     %s", runTimes(e.Times))
 	p.line("  parent    %s", runParent(e.Parent))
@@ -172,8 +172,12 @@ func reasonList(list []discovery.Reason) string {
 	return strings.Join(parts, ", ")
 }
 
-func differences(d *discovery.Difference) string {
-	text := fmt.Sprintf("%s from request and stream, %d emitted; %d the same", plural(d.Folded, "message", "messages"), d.Emitted, d.Same)
+func differences(d *discovery.Difference, requested bool) string {
+	from := "the stream"
+	if requested {
+		from = "request and stream"
+	}
+	text := fmt.Sprintf("%s from %s, %d emitted; %d the same", plural(d.Folded, "message", "messages"), from, d.Emitted, d.Same)
 	for _, a := range []discovery.Aspect{discovery.InID, discovery.InName, discovery.InWhiteSpace, discovery.InEscapes, discovery.InContent} {
 		if n := d.Count(a); n > 0 {
 			text += fmt.Sprintf(", %d with another %s", n, a)
