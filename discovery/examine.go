@@ -119,6 +119,7 @@ type examiner struct {
 	types      types
 	fields     fields
 	ids        []string // of the last snapshot's messages
+	events     int      // of the run so far
 	snapshots  []Snapshot
 	after      *Snapshot // whose next event is to come
 	last       string    // the type of the run's last event so far
@@ -140,7 +141,7 @@ func (x *examiner) empty(v Verdict) Examination {
 // Event implements freeze.Looker.
 func (x *examiner) Event(_ *envelope.Run, e *envelope.Event) {
 	if e.Type == envelope.RunStarted {
-		x.fields, x.ids, x.snapshots, x.after, x.last, x.timestamps = fields{}, nil, nil, nil, "", 0
+		x.fields, x.ids, x.events, x.snapshots, x.after, x.last, x.timestamps = fields{}, nil, 0, nil, nil, "", 0
 	}
 	x.types.set(e.Index, e.Type)
 	if _, ok := e.Get("timestamp"); ok {
@@ -167,7 +168,10 @@ func (x *examiner) End(run *envelope.Run, made []freeze.Projected) error {
 	times, findings := project.ResolveTimes(run, project.OperatorTimes{})
 	e.Times = Times{Source: times.Source, Timestamps: x.timestamps, Implausible: finding.Has(findings, finding.TimestampImplausible)}
 	e.Parent.RunStarted, e.Parent.Input = parents(run.Started)
-	e.Snapshots = append(e.Snapshots, x.snapshots...)
+	for _, s := range x.snapshots {
+		s.Remaining = x.events - s.ordinal
+		e.Snapshots = append(e.Snapshots, s)
+	}
 	e.MoreSnapshots = run.SnapshotCount - len(e.Snapshots)
 
 	last := made[len(made)-1]

@@ -18,6 +18,8 @@ type Snapshot struct {
 	After  string `json:"after,omitzero"`
 	// Remaining counts the run's events that follow it.
 	Remaining int `json:"remaining"`
+
+	ordinal int // among the run's events
 }
 
 // maxKept is how many snapshots of a run are described, and maxRoles how many
@@ -44,14 +46,12 @@ func (x *examiner) around(e *envelope.Event) {
 	if len(name) > maxNameBytes {
 		name = shownName(name)
 	}
-	for i := range x.snapshots {
-		x.snapshots[i].Remaining++
-	}
+	x.events++
 	if x.after != nil {
 		x.after.After, x.after = name, nil
 	}
 	if e.Type == envelope.MessagesSnapshot && len(x.snapshots) < maxKept {
-		s := Snapshot{Ref: e.Ref(), Roles: []string{}, Before: x.last}
+		s := Snapshot{Ref: e.Ref(), Roles: []string{}, Before: x.last, ordinal: x.events}
 		for _, m := range envelope.Messages(e) {
 			s.Messages++
 			if len(s.Roles) < maxRoles {
