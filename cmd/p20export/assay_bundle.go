@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/p20export/p20export/artifact/assay"
+	"github.com/p20export/p20export/internal/spell"
 	"github.com/p20export/p20export/project/freeze"
 	"github.com/p20export/p20export/project/importer"
 )
@@ -79,8 +80,8 @@ func (p *printer) bundle(row importer.BundleRow) {
 		p.line("  run id    %s", *row.RunID)
 		p.line("  run root  %s", *row.RunRoot)
 		p.line("  producer  %s %s (%s)", row.Producer.Name, row.Producer.Version, row.Producer.Git)
-		p.line("  events    %s, %s", grouped(int64(*row.Events)), bytesCount(*row.EventsBytes))
-		p.line("  file      %s  %s", bytesCount(*row.Bytes), string(*row.Digest))
+		p.line("  events    %s, %s", spell.Grouped(int64(*row.Events)), spell.Bytes(*row.EventsBytes))
+		p.line("  file      %s  %s", spell.Bytes(*row.Bytes), string(*row.Digest))
 	}
 	p.findings(row.Findings)
 	if row.Verdict == freeze.Verified {

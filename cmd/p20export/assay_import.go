@@ -10,6 +10,7 @@ import (
 
 	"github.com/p20export/p20export/internal/digest"
 	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/internal/spell"
 	"github.com/p20export/p20export/project/freeze"
 	"github.com/p20export/p20export/project/importer"
 )
@@ -151,8 +152,8 @@ func (p *printer) written(row outputRow) {
 		if row.RunRoot != nil {
 			p.line("  run root  %s", string(*row.RunRoot))
 		}
-		p.line("  events    %s", grouped(int64(*row.Events)))
-		p.line("  file      %s  %s", bytesCount(*row.Bytes), string(*row.Digest))
+		p.line("  events    %s", spell.Grouped(int64(*row.Events)))
+		p.line("  file      %s  %s", spell.Bytes(*row.Bytes), string(*row.Digest))
 	}
 	p.findings(row.Findings)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/p20export/p20export/discovery"
 	"github.com/p20export/p20export/internal/digest"
 	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/internal/spell"
 	"github.com/p20export/p20export/project/freeze"
 )
 
@@ -224,7 +225,7 @@ func readAtMost(r io.Reader, name string, limit int64) ([]byte, error) {
 func (p *printer) captured(row captureRow) {
 	p.line("%s %s", p.capturedVerdict(row), row.Capture)
 	if row.Digest != nil {
-		detail := bytesCount(*row.Bytes) + ", framing " + string(*row.Framing)
+		detail := spell.Bytes(*row.Bytes) + ", framing " + string(*row.Framing)
 		if row.Events != nil {
 			detail = plural(*row.Events, "event", "events") + ", " + detail
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/p20export/p20export/discovery"
 	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/internal/spell"
 	"github.com/p20export/p20export/project/freeze"
 )
 
@@ -129,7 +130,7 @@ func (p *printer) shown(e discovery.Examination) {
 	p.line("  times     %s", runTimes(e.Times))
 	p.line("  parent    %s", runParent(e.Parent))
 	if s := e.Sizes; s != nil {
-		p.line("  sizes     run %s, envelope %s, artifact %s (%s without white space)", grouped(s.Run), grouped(int64(s.Envelope)), grouped(int64(s.Artifact)), bytesCount(int64(s.Compact)))
+		p.line("  sizes     run %s, envelope %s, artifact %s (%s without white space)", spell.Grouped(s.Run), spell.Grouped(int64(s.Envelope)), spell.Grouped(int64(s.Artifact)), spell.Bytes(int64(s.Compact)))
 	}
 }
 

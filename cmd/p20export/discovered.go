@@ -7,6 +7,7 @@ import (
 
 	"github.com/p20export/p20export/discovery"
 	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/internal/spell"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
 )
@@ -19,7 +20,7 @@ func (p *printer) scenario(row discovery.Row) {
 	}
 	if row.Capture != nil {
 		p.line("  capture   %s", *row.Capture)
-		p.line("  answer    HTTP status %d, %s, %s, end %s", *row.HTTPStatus, plural(*row.Events, "event", "events"), bytesCount(*row.Bytes), string(*row.End))
+		p.line("  answer    HTTP status %d, %s, %s, end %s", *row.HTTPStatus, plural(*row.Events, "event", "events"), spell.Bytes(*row.Bytes), string(*row.End))
 	}
 	if row.Freeze != nil {
 		p.line("  terminal  %s", text(row.Terminal))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/p20export/p20export/discovery"
 	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/internal/spell"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
 )
@@ -123,7 +124,7 @@ func (p *printer) frozen(row freeze.Row) {
 		p.line("%s %s  run %d  %s", p.verdict(row.Verdict), row.Capture, *row.Run, *row.RunID)
 	}
 	if row.Verdict == freeze.Frozen {
-		p.line("  artifact  %s  %s  %s", *row.Artifact, bytesCount(int64(*row.ArtifactBytes)), string(*row.ArtifactDigest))
+		p.line("  artifact  %s  %s  %s", *row.Artifact, spell.Bytes(int64(*row.ArtifactBytes)), string(*row.ArtifactDigest))
 		p.line("  envelope  %s", *row.Envelope)
 		p.line("  record    %s", *row.Record)
 		p.line("  snapshot  %s", originShown(*row.Origin))

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/internal/spell"
 	"github.com/p20export/p20export/project/freeze"
 )
 
@@ -74,7 +75,7 @@ func (p *printer) source(row freeze.InspectRow) {
 	if m := row.Source.Manifest; m != nil && m.Source.URL != "" {
 		p.line("  source    %s %s, status %d, %s", m.Source.Method, m.Source.URL, m.Source.Status, m.Source.ContentType)
 	}
-	p.line("  response  %s, framing %s, %s", bytesCount(row.Source.Bytes), string(row.Source.Framing), string(row.Source.Digest))
+	p.line("  response  %s, framing %s, %s", spell.Bytes(row.Source.Bytes), string(row.Source.Framing), string(row.Source.Digest))
 	if m := row.Source.Manifest; m != nil {
 		for _, key := range slices.Sorted(maps.Keys(m.Labels)) {
 			p.line("  label     %s=%s", key, m.Labels[key])
@@ -90,7 +91,7 @@ func (p *printer) inspected(row freeze.InspectRow) {
 		if row.ParentRunID != nil {
 			p.line("  parent    %s", *row.ParentRunID)
 		}
-		p.line("  events    %d in %s: %s", row.Events, bytesCount(row.Bytes), counts(*row.Families))
+		p.line("  events    %d in %s: %s", row.Events, spell.Bytes(row.Bytes), counts(*row.Families))
 		for _, s := range row.Snapshots {
 			p.line("  snapshot  event %d, %s: %s", s.Index, plural(s.Messages, "message", "messages"), counts(s.Roles))
 		}

@@ -298,20 +298,3 @@ func rule(f finding.Finding) string {
 	}
 	return " (" + strings.Join(parts, ", ") + ")"
 }
-
-// bytesCount spells a byte count with thousands apart.
-func bytesCount(n int64) string {
-	if n == 1 {
-		return "1 byte"
-	}
-	return grouped(n) + " bytes"
-}
-
-// grouped spells a number that is not negative with thousands apart.
-func grouped(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/p20export/p20export/capture/live"
 	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/internal/spell"
 )
 
 // patience is how long work may take before progress is shown.
@@ -86,7 +87,7 @@ func (p *progress) end() {
 func newCapturing(w io.Writer) (*progress, func(live.Progress)) {
 	p := newProgress(w, "waiting for an answer")
 	return p, func(now live.Progress) {
-		p.say(fmt.Sprintf("capturing: %s, %s", plural(now.Events, "event", "events"), bytesCount(now.Bytes)))
+		p.say(fmt.Sprintf("capturing: %s, %s", plural(now.Events, "event", "events"), spell.Bytes(now.Bytes)))
 	}
 }
 
@@ -95,7 +96,7 @@ func newReading(w io.Writer, path string) (*progress, func(int64)) {
 	name := "reading " + finding.Escape(filepath.Base(path))
 	p := newProgress(w, name)
 	return p, func(read int64) {
-		p.say(name + ": " + bytesCount(read))
+		p.say(name + ": " + spell.Bytes(read))
 	}
 }
 
@@ -116,7 +117,7 @@ type discovering struct {
 }
 
 func (d *discovering) show(scenario string, now live.Progress) {
-	line := fmt.Sprintf("%d of %d, %s: %s, %s", d.done+1, d.total, scenario, plural(now.Events, "event", "events"), bytesCount(now.Bytes))
+	line := fmt.Sprintf("%d of %d, %s: %s, %s", d.done+1, d.total, scenario, plural(now.Events, "event", "events"), spell.Bytes(now.Bytes))
 	if d.now == nil {
 		d.now = newBar(d.w, line, d.done, d.total)
 	}

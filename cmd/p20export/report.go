@@ -10,6 +10,7 @@ import (
 
 	"github.com/p20export/p20export/discovery/report"
 	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/internal/spell"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
 )
@@ -116,7 +117,7 @@ Exit status: 0 the page is written, whatever it shows; 2 the command line is wro
 			return p.close(status(exitFailed))
 		}
 		if *f == formatText {
-			p.line("%s %s  %s  %s", p.verdict(written), *rows[0].Report, bytesCount(*rows[0].ReportBytes), string(*rows[0].ReportDigest))
+			p.line("%s %s  %s  %s", p.verdict(written), *rows[0].Report, spell.Bytes(*rows[0].ReportBytes), string(*rows[0].ReportDigest))
 		}
 		return p.close(nil)
 	}

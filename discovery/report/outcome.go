@@ -8,6 +8,7 @@ import (
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/internal/digest"
 	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/internal/spell"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
 )
@@ -88,7 +89,7 @@ func (o outcome) view(subject bool, left *limits) outcomeView {
 	v := outcomeView{Name: o.Name(), Verdict: o.Row.Verdict, Subject: subject}
 	var says []string
 	if o.Frozen() {
-		says = append(says, bytesCount(int64(*o.Row.ArtifactBytes)))
+		says = append(says, spell.Bytes(int64(*o.Row.ArtifactBytes)))
 	}
 	for _, f := range o.Row.Findings {
 		switch {

@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"io"
 
+	"github.com/p20export/p20export/internal/spell"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
 )
@@ -21,7 +22,7 @@ var pageCSS string
 var pageJS string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"bytes":   bytesCount,
+	"bytes":   spell.Bytes,
 	"plural":  plural,
 	"hue":     hue,
 	"spelled": spelled,

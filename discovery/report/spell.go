@@ -2,34 +2,19 @@ package report
 
 import (
 	"fmt"
-	"strconv"
-)
 
-// bytesCount spells a byte count with thousands apart.
-func bytesCount(n int64) string {
-	if n == 1 {
-		return "1 byte"
-	}
-	return grouped(n) + " bytes"
-}
+	"github.com/p20export/p20export/internal/spell"
+)
 
 // plural spells a number with its noun.
 func plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return grouped(int64(n)) + " " + many
-}
-
-func grouped(n int64) string {
-	s := strconv.FormatInt(n, 10)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
+	return spell.Grouped(int64(n)) + " " + many
 }
 
 // spelled is a time since the request was sent.
 func spelled(micros int64) string {
-	return fmt.Sprintf("+%s.%03d ms", grouped(micros/1000), micros%1000)
+	return fmt.Sprintf("+%s.%03d ms", spell.Grouped(micros/1000), micros%1000)
 }
