@@ -1,7 +1,6 @@
 package discovery
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/capture"
@@ -224,11 +222,10 @@ func (s Shape) complete() bool {
 // Encode spells the baseline as its file: two-space indent, ASCII only, one
 // newline at the end. One that LoadBaseline would not read is an error.
 func (b *Baseline) Encode() ([]byte, error) {
-	var buf bytes.Buffer
-	if err := json.MarshalWrite(&buf, b, jsontext.WithIndent("  ")); err != nil {
+	data, err := encode(b)
+	if err != nil {
 		return nil, err
 	}
-	data := append(strictjson.ASCII(buf.Bytes()), '\n')
 	if len(data) > maxBaselineBytes {
 		return nil, fmt.Errorf("the baseline would be larger than %d bytes; write one of fewer captures", maxBaselineBytes)
 	}

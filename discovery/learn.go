@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/p20export/p20export/internal/atomicfile"
 )
@@ -52,10 +51,5 @@ func (s *Suite) Write(path string) error {
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is not a regular file", path)
 	}
-	staged, err := atomicfile.Stage(filepath.Dir(path), data)
-	if err != nil {
-		return err
-	}
-	defer staged.Discard()
-	return staged.Replace(filepath.Base(path))
+	return atomicfile.ReplaceFile(path, data)
 }

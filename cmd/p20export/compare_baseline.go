@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -23,13 +22,8 @@ func writeBaseline(path string, runs []discovery.Examination, profile artifact.P
 		return err
 	}
 	data, err := b.Encode()
-	if err != nil {
-		return fmt.Errorf("%w: %w", errOutput, err)
-	}
-	staged, err := atomicfile.Stage(filepath.Dir(path), data)
 	if err == nil {
-		defer staged.Discard()
-		err = staged.Replace(filepath.Base(path))
+		err = atomicfile.ReplaceFile(path, data)
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", errOutput, err)

@@ -93,6 +93,17 @@ func (s *Staged) Publish(name string, same Same) (made bool, err error) {
 	return made, err
 }
 
+// ReplaceFile writes a file whole, in place of what had its name, and makes it
+// durable. It is for files that are no evidence.
+func ReplaceFile(path string, data []byte) error {
+	s, err := Stage(filepath.Dir(path), data)
+	if err != nil {
+		return err
+	}
+	defer s.Discard()
+	return s.Replace(filepath.Base(path))
+}
+
 // Replace gives the staged file its name, in place of what had it, and makes it
 // durable. It is for files that are no evidence.
 func (s *Staged) Replace(name string) error {
