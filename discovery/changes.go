@@ -276,7 +276,7 @@ func (c *changes) reasons(what string, was, now []Reason) {
 
 func without(list, other []Reason) (rest []Reason) {
 	for _, r := range list {
-		if !slices.ContainsFunc(other, func(o Reason) bool { return o.Code == r.Code && o.Event == r.Event && o.Pointer == r.Pointer }) {
+		if !slices.ContainsFunc(other, func(o Reason) bool { return o.key() == r.key() }) {
 			rest = append(rest, r)
 		}
 	}

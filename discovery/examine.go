@@ -12,6 +12,7 @@ import (
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/internal/strictjson"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
 )
@@ -228,10 +229,6 @@ func (x *examiner) keep(run *envelope.Run, e Examination) error {
 }
 
 func (e *Examination) freeze(run *envelope.Run, out *project.Output) {
-	compact := jsontext.Value(out.Bytes).Clone()
-	if err := compact.Compact(); err != nil {
-		panic(err) // canonical bytes are JSON
-	}
 	e.Events = out.Parts
 	e.Texts = &Texts{Messages: len(out.Artifact.Messages)}
 	for _, m := range out.Artifact.Messages {
@@ -241,7 +238,7 @@ func (e *Examination) freeze(run *envelope.Run, out *project.Output) {
 			e.Texts.PastAssay++
 		}
 	}
-	e.Sizes = &Sizes{Run: run.Bytes, Envelope: len(out.Envelope), Artifact: len(out.Bytes), Compact: len(compact)}
+	e.Sizes = &Sizes{Run: run.Bytes, Envelope: len(out.Envelope), Artifact: len(out.Bytes), Compact: strictjson.CompactSize(out.Bytes)}
 }
 
 func (x *examiner) projection(p freeze.Projected) Projection {

@@ -39,15 +39,12 @@ type fields struct {
 }
 
 // maxFields is how many keys of one run are told apart, so that hostile names
-// cost no memory; maxFieldBytes how long one may be.
-const (
-	maxFields     = 512
-	maxFieldBytes = 128
-)
+// cost no memory; one longer than maxNameBytes is not.
+const maxFields = 512
 
 func (f *fields) add(event, role string, m strictjson.Member) {
 	name, _ := strictjson.Unquote(m.Name.Raw)
-	if len(name) > maxFieldBytes || len(role) > maxFieldBytes {
+	if len(name) > maxNameBytes || len(role) > maxNameBytes {
 		return
 	}
 	key := Field{Event: event, Role: strings.ToValidUTF8(role, "\uFFFD"), Name: strings.ToValidUTF8(name, "\uFFFD")}

@@ -28,6 +28,12 @@ func (r Reason) String() string {
 	return r.place()
 }
 
+// key is the reason however often.
+func (r Reason) key() Reason {
+	r.Count = 0
+	return r
+}
+
 // place is what and where, however often.
 func (r Reason) place() string {
 	return strings.TrimSpace(string(r.Code) + " " + r.Event + string(r.Pointer))
@@ -64,16 +70,14 @@ type gathered struct {
 }
 
 func (g *gathered) add(r Reason) {
-	key := r
-	key.Count = 0
-	if i, ok := g.at[key]; ok {
+	if i, ok := g.at[r.key()]; ok {
 		g.list[i].Count += r.Count
 		return
 	}
 	if g.at == nil {
 		g.at = make(map[Reason]int)
 	}
-	g.at[key] = len(g.list)
+	g.at[r.key()] = len(g.list)
 	g.list = append(g.list, r)
 }
 

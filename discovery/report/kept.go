@@ -5,8 +5,6 @@ import (
 	"html/template"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/p20export/p20export/internal/finding"
 	"github.com/p20export/p20export/project"
 )
@@ -156,14 +154,4 @@ func newTree(text []byte, marks *mark, left *limits) shown {
 	b, n := appendTree(nil, text, marks, min(left.tree, left.trees))
 	take(&left.trees, len(b))
 	return shown{template.HTML(b), n < len(text)}
-}
-
-// compactBytes is the size of a JSON text without the white space around its
-// tokens.
-func compactBytes(text []byte) int {
-	v := jsontext.Value(bytes.Clone(text))
-	if err := v.Compact(); err != nil {
-		return len(text)
-	}
-	return len(v)
 }

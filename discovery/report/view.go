@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/internal/strictjson"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
 )
@@ -140,7 +141,7 @@ func (s *section) judged(r *run, kept *frozen, left *limits) (err error) {
 	s.Sizes = append(s.Sizes,
 		size{Name: "Envelope, three events", Bytes: int64(sizes.EnvelopeBytes)},
 		size{Name: "Artifact", Bytes: int64(sizes.ArtifactBytes)},
-		size{Name: "Artifact without white space", Bytes: int64(compactBytes(kept.artifact))})
+		size{Name: "Artifact without white space", Bytes: int64(strictjson.CompactSize(kept.artifact))})
 	sums := kept.record.Subject
 	s.Digests = append([]fact{
 		{visible(sums[0].Name), "sha256:" + sums[0].Digest.SHA256},
