@@ -2,14 +2,9 @@ package discovery
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"slices"
-	"strings"
 
 	"github.com/p20export/p20export/artifact"
-	"github.com/p20export/p20export/capture"
-	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/internal/finding"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
@@ -100,99 +95,4 @@ func place(index *int, file string, p finding.Pointer, of *types) string {
 		return ""
 	}
 	return " " + where
-}
-
-// Structure is what captures of one scenario have in common: everything but
-// ids, times, texts and the sizes of reads.
-type Structure struct {
-	HTTPStatus  int
-	ContentType string
-	End         capture.End
-	Framing     capture.Framing
-	// Sequence has each event's type and keys, runs of equal ones counted:
-	// "TEXT_MESSAGE_CONTENT delta messageId x6".
-	Sequence []string
-	// Snapshots has each snapshot's messages as "role: keys".
-	Snapshots [][]string
-	Terminal  string
-}
-
-// ReadStructure reads a capture's structure.
-func ReadStructure(path string) (*Structure, error) {
-	c, err := capture.Open(context.Background(), path, "")
-	if err != nil {
-		return nil, err
-	}
-	defer c.Close()
-	s := &Structure{Framing: c.Framing()}
-	if m := c.Manifest(); m != nil {
-		s.HTTPStatus, s.ContentType, s.End = m.Source.Status, m.Source.ContentType, m.End
-	}
-	b := &builder{s: s}
-	if _, err := envelope.Scan(c, b); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	b.flush()
-	return s, nil
-}
-
-type builder struct {
-	s     *Structure
-	last  string
-	count int
-}
-
-// Event implements envelope.Visitor.
-func (b *builder) Event(_ *envelope.Run, e *envelope.Event) {
-	one := strings.Join(append([]string{e.Type}, keys(e)...), " ")
-	if one != b.last {
-		b.flush()
-		b.last = one
-	}
-	b.count++
-	if e.Type == envelope.MessagesSnapshot {
-		b.s.Snapshots = append(b.s.Snapshots, messages(e))
-	}
-}
-
-// End implements envelope.Visitor.
-func (b *builder) End(run *envelope.Run) error {
-	if run.Terminal != nil {
-		b.s.Terminal = run.Terminal.Type
-	}
-	return nil
-}
-
-func (b *builder) flush() {
-	if b.count > 1 {
-		b.last += fmt.Sprintf(" x%d", b.count)
-	}
-	if b.count > 0 {
-		b.s.Sequence = append(b.s.Sequence, b.last)
-	}
-	b.last, b.count = "", 0
-}
-
-func keys(e *envelope.Event) []string {
-	var names []string
-	for name := range e.Names {
-		if name != "type" {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
-func messages(e *envelope.Event) []string {
-	var list []string
-	for _, m := range envelope.Messages(e) {
-		names := slices.Sorted(m.Names)
-		role := ""
-		if v, ok := m.Get("role"); ok {
-			role, _ = v.Text()
-		}
-		list = append(list, role+": "+strings.Join(names, " "))
-	}
-	return list
 }

@@ -10,8 +10,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/p20export/p20export/discovery"
 )
 
 var (
@@ -51,7 +49,7 @@ func runHarness(t *testing.T, of harness) {
 		}
 		t.Run(s.Name, func(t *testing.T) {
 			dir, committed := filepath.Join(fresh, s.Name), filepath.Join(of.captures, s.Name)
-			got, err := discovery.ReadStructure(dir)
+			got, err := readStructure(dir)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -59,7 +57,7 @@ func runHarness(t *testing.T, of harness) {
 				keep(t, dir, committed)
 			}
 			checkScenario(t, *s.Expect, dir)
-			want, err := discovery.ReadStructure(committed)
+			want, err := readStructure(committed)
 			if err != nil {
 				t.Fatal(err)
 			}
