@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
@@ -53,7 +53,7 @@ type checker struct {
 func (c *checker) add(start int, make func(p finding.Pointer) finding.Finding) {
 	if !c.found.Past(int64(start)) {
 		p := c.json.Pointer()
-		c.found.Add(make(p).At(int64(start)).On(p))
+		c.found.Add(make(p).WithOffset(int64(start)).WithPointer(p))
 	}
 }
 
@@ -174,7 +174,7 @@ func (c *checker) artifact() error {
 	}
 	for _, name := range required {
 		if _, ok := c.seen[name]; !ok {
-			c.found.Add(finding.Breach("A2", "the required key %s is missing", name).At(int64(start.Start)).On(finding.Pointer("").Name(name)))
+			c.found.Add(finding.Breach("A2", "the required key %s is missing", name).WithOffset(int64(start.Start)).WithPointer(finding.Pointer("").Name(name)))
 		}
 	}
 	c.whole()
@@ -232,7 +232,7 @@ func (c *checker) unknown(name string, t strictjson.Token) bool {
 	c.add(t.Start, func(p finding.Pointer) finding.Finding {
 		f := finding.Breach(inside(p, "A3", "M6"), "the key %s is not part of the contract", finding.Quote(name))
 		if key, ok := meant(name); ok {
-			f = f.Hinting("if it is meant as %s, spell it so; else remove it", key)
+			f = f.WithHint("if it is meant as %s, spell it so; else remove it", key)
 		}
 		return f
 	})
@@ -288,7 +288,7 @@ func (c *checker) text(t strictjson.Token, key text, rules textRules) error {
 		c.add(t.Start, func(p finding.Pointer) finding.Finding {
 			f := finding.Breach(rule, "%s %s", p, fmt.Sprintf(format, args...))
 			if t.Kind == strictjson.Null {
-				f = f.Hinting("null is not absence: leave an optional key out, give a required one its string")
+				f = f.WithHint("null is not absence: leave an optional key out, give a required one its string")
 			}
 			return f
 		})
@@ -376,7 +376,7 @@ func checkError(_ *checker, s string) (rule, why string) {
 func (c *checker) whole() {
 	// at reports f about pointer, at the value of key.
 	at := func(key, pointer string, f finding.Finding) {
-		c.found.Add(f.At(int64(c.seen[key].Start)).On(finding.Pointer("").Name(pointer)))
+		c.found.Add(f.WithOffset(int64(c.seen[key].Start)).WithPointer(finding.Pointer("").Name(pointer)))
 	}
 	started, err1 := ParseTime(c.a.StartedAt)
 	finished, err2 := ParseTime(c.a.FinishedAt)

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 )
 
 // ErrMalformed is what every refusal of an artifact is.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/p20export/p20export/artifact"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 )
 
 // smuggling are keys that bring in an AG-UI event family, in several spellings.

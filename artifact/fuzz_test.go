@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/p20export/p20export/artifact"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 )
 
 // checkLaws holds the laws of Decode on any bytes.

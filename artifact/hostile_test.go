@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/p20export/p20export/artifact"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 )
 
 // allocated returns how many bytes f allocates in all.

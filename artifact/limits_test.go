@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/p20export/p20export/artifact"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 )
 
 // full returns an artifact with every key.

@@ -3,7 +3,7 @@ package capture
 import (
 	"io"
 
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 )
 
 // arrayState is where the parser stands within a JSON array (RFC 8259 §5).

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 )
 
 // A line of arrivals.tsv stands for a network read: the bytes of the response
@@ -122,7 +122,7 @@ func (a *arrivals) next() (bool, error) {
 
 // refuse ends the reading with a finding about the line at offset.
 func (a *arrivals) refuse(format string, args ...any) {
-	f := finding.New(finding.ArrivalsMalformed, ArrivalsName+": "+format, args...).At(a.offset).OnLine(a.line)
+	f := finding.New(finding.ArrivalsMalformed, ArrivalsName+": "+format, args...).WithOffset(a.offset).WithLine(a.line)
 	a.problem, a.ended = &f, true
 	a.last = arrival{bytes: -1} // no offset is at or before it
 }

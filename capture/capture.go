@@ -7,8 +7,8 @@ import (
 	"os"
 	"slices"
 
-	"github.com/p20export/p20export/internal/digest"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/digest"
+	"github.com/p20export/p20export/finding"
 )
 
 // Capture is an open capture: a directory, a plain file or a stream. It is read
@@ -119,7 +119,7 @@ func (c *Capture) readCoded(r io.Reader, coding string) error {
 		c.arrivals = nil
 		c.findings = append(c.findings, finding.New(finding.ArrivalsMalformed,
 			"%s counts bytes of the content coding, so no event has a time of arrival", ArrivalsName).
-			Graded(finding.Warning).Hinting("give --started-at, or record again; p20export asks for identity coding"))
+			WithSeverity(finding.Warning).WithHint("give --started-at, or record again; p20export asks for identity coding"))
 	}
 	return nil
 }
@@ -138,8 +138,8 @@ func (c *Capture) finish(err error) error {
 	}
 	if m := c.manifest; m != nil {
 		if status := m.Source.Status; status != 0 && status != 200 {
-			answer := finding.New(finding.HTTPStatus, "the response is an answer with status %d", status).Graded(finding.Warning).
-				Hinting("see %s in the capture directory", m.Framing.FileName())
+			answer := finding.New(finding.HTTPStatus, "the response is an answer with status %d", status).WithSeverity(finding.Warning).
+				WithHint("see %s in the capture directory", m.Framing.FileName())
 			for i, f := range c.findings { // no other framing would make events of such an answer
 				if f.Code == finding.ArrayMalformed {
 					c.findings[i].Hint = answer.Hint
@@ -160,7 +160,7 @@ func (c *Capture) finish(err error) error {
 	}
 	if damage != nil {
 		return finding.New(finding.CodingDamaged, "the response can be decoded only up to byte %d: %s",
-			c.splitter.here(), finding.Escape(reason(damage.err))).At(c.splitter.here())
+			c.splitter.here(), finding.Escape(reason(damage.err))).WithOffset(c.splitter.here())
 	}
 	return io.EOF
 }

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"io"
 
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 )
 
 // Counter counts events of a response that comes piece by piece, without waiting

@@ -1,7 +1,7 @@
 package capture
 
 import (
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 )
 
 // event is the event being put together. As long as its data is one stretch of
@@ -88,7 +88,7 @@ func (s *Splitter) emit(end int64) Frame {
 	}
 	if e.over || int64(len(data)) > s.limit {
 		problem := finding.New(finding.EventTooLarge,
-			"event %d has more than %d bytes of data", f.Index, s.limit).At(f.Offset).In(f.Index)
+			"event %d has more than %d bytes of data", f.Index, s.limit).WithOffset(f.Offset).WithEvent(f.Index)
 		f.Problem = &problem
 	} else if f.Data = data[:len(data):len(data)]; f.Data == nil {
 		f.Data = []byte{}

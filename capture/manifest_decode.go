@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 )
 
 // DecodeManifest reads capture.json strictly: one JSON object (RFC 8259) with the
@@ -25,9 +25,9 @@ func DecodeManifest(b []byte) (*Manifest, error) {
 		return nil, malformed(b, err)
 	}
 	if p := m.check(); p != nil {
-		f := finding.New(finding.ManifestMalformed, "%s: %s", ManifestName, p.message).On(finding.Pointer(p.at))
+		f := finding.New(finding.ManifestMalformed, "%s: %s", ManifestName, p.message).WithPointer(finding.Pointer(p.at))
 		if at, ok := locate(b, jsontext.Pointer(p.at)); ok {
-			f = f.At(at)
+			f = f.WithOffset(at)
 		}
 		return nil, f
 	}
@@ -41,14 +41,14 @@ func malformed(b []byte, err error) finding.Finding {
 	switch {
 	case errors.As(err, &syntactic):
 		return finding.New(finding.ManifestMalformed, "%s: %s", ManifestName, finding.Escape(reason(syntactic.Err))).
-			On(finding.Pointer(syntactic.JSONPointer)).At(min(syntactic.ByteOffset, int64(len(b))))
+			WithPointer(finding.Pointer(syntactic.JSONPointer)).WithOffset(min(syntactic.ByteOffset, int64(len(b))))
 	case errors.As(err, &semantic):
 		message := "the value has the wrong type"
 		if semantic.Err != nil {
 			message = reason(semantic.Err)
 		}
 		return finding.New(finding.ManifestMalformed, "%s: %s", ManifestName, finding.Escape(message)).
-			On(finding.Pointer(semantic.JSONPointer)).At(min(semantic.ByteOffset, int64(len(b))))
+			WithPointer(finding.Pointer(semantic.JSONPointer)).WithOffset(min(semantic.ByteOffset, int64(len(b))))
 	}
 	return finding.New(finding.ManifestMalformed, "%s: %s", ManifestName, finding.Escape(reason(err)))
 }

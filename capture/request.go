@@ -3,7 +3,7 @@ package capture
 import (
 	"io"
 
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 )
 
 // Request returns the bytes of request.json, held against the manifest, or nil

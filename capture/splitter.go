@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 )
 
 // Frame is one event of a response: its payload and where it lay. All offsets
@@ -178,5 +178,5 @@ func (s *Splitter) here() int64 { return s.base + int64(s.pos) }
 
 // note records a finding at an offset.
 func (s *Splitter) note(code finding.Code, at int64, message string) {
-	s.findings = append(s.findings, finding.New(code, "%s", message).At(at))
+	s.findings = append(s.findings, finding.New(code, "%s", message).WithOffset(at))
 }

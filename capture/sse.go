@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"io"
 
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 )
 
 // The rules are those of "Interpreting an event stream" (WHATWG HTML §9.2.6):

@@ -9,7 +9,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/p20export/p20export/internal/digest"
+	"github.com/p20export/p20export/digest"
 )
 
 // Settings say what a capture holds beside the response.

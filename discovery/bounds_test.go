@@ -11,7 +11,7 @@ import (
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/envelope"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 )
 
 // A name as long as an event is shown short, wherever it stands.

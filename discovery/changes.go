@@ -8,7 +8,7 @@ import (
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/envelope"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
 )
@@ -81,15 +81,15 @@ func (b *Baseline) unknown(now Shape, known []int) []finding.Finding {
 			c.say(finding.RunGone, "the baseline has %s (%s), and no run is found in the capture", b.Runs[at].name(), b.Runs[at].Verdict)
 		}
 	case c.was.Run == 0:
-		c.add(finding.New(finding.RunAdded, "the baseline found no run in %s, and there is one", c.was.name()).Graded(finding.Error))
+		c.add(finding.New(finding.RunAdded, "the baseline found no run in %s, and there is one", c.was.name()).WithSeverity(finding.Error))
 	default:
-		c.add(finding.New(finding.RunAdded, "the baseline does not have %s", now.name()).Graded(finding.Error))
+		c.add(finding.New(finding.RunAdded, "the baseline does not have %s", now.name()).WithSeverity(finding.Error))
 	}
 	return c.list
 }
 
 func notFound(now Shape, why string) finding.Finding {
-	return finding.New(finding.RunAdded, "no run is found in %s, %s", finding.Quote(now.Capture), why).Graded(finding.Error)
+	return finding.New(finding.RunAdded, "no run is found in %s, %s", finding.Quote(now.Capture), why).WithSeverity(finding.Error)
 }
 
 // name says which run of which capture a shape is of.
@@ -130,7 +130,7 @@ func (c *changes) say(code finding.Code, format string, args ...any) {
 func (c *changes) at(event string, f finding.Finding) finding.Finding {
 	for _, p := range c.run.Events {
 		if p.Part == parts[event] {
-			return f.At(p.Offset).In(p.Index)
+			return f.WithOffset(p.Offset).WithEvent(p.Index)
 		}
 	}
 	return f

@@ -12,7 +12,7 @@ import (
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/discovery"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 )
 
 // The events of a run whose times are its own.

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/p20export/p20export/artifact"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 )
 
 // someMessages draws from few values, so that lists have much in common.

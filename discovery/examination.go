@@ -3,9 +3,9 @@ package discovery
 import (
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/envelope"
-	"github.com/p20export/p20export/internal/digest"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
 )

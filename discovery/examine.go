@@ -11,7 +11,7 @@ import (
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/envelope"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/strictjson"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
@@ -222,7 +222,7 @@ func (x *examiner) keep(run *envelope.Run, e Examination) error {
 		return err
 	}
 	if x.held += len(data); x.held > maxHeld {
-		return run.Started.Finding(finding.RunsTooMany, "there is more to say of the capture's runs than %d bytes", maxHeld).Hinting("divide the capture")
+		return run.Started.Finding(finding.RunsTooMany, "there is more to say of the capture's runs than %d bytes", maxHeld).WithHint("divide the capture")
 	}
 	x.list = append(x.list, e)
 	return nil

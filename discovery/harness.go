@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 )
 
 // HarnessName is the file that describes a harness, in its directory.

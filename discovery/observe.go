@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"github.com/p20export/p20export/artifact"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
 )
@@ -36,7 +36,7 @@ func (l *outline) observe(ctx context.Context, path, dir string) (Expectation, e
 		}
 		if len(rows) != 1 {
 			return seen, finding.New(finding.ScenarioUnexpected, "the capture holds %d runs where a scenario has one", len(rows)).
-				Hinting("the endpoint should answer a request with one run")
+				WithHint("the endpoint should answer a request with one run")
 		}
 		if *seen.Freeze.Of(name), err = seen.outcome(rows[0], &l.types); err != nil {
 			return seen, err

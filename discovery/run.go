@@ -12,7 +12,7 @@ import (
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/capture/live"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
 )
@@ -207,7 +207,7 @@ func (row *Row) closed(dir string, result live.Result, mayBreak bool) {
 	}
 	for _, f := range result.Findings {
 		if f.Code == finding.HTTPStatus || mayBreak && f.Code == finding.HTTPFailed {
-			f = f.Graded(finding.Warning)
+			f = f.WithSeverity(finding.Warning)
 		}
 		row.Findings = append(row.Findings, f)
 	}

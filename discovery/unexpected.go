@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
 )
 
@@ -33,7 +33,7 @@ func (e *Expectation) unexpected(seen *Expectation) []finding.Finding {
 type unexpected []finding.Finding
 
 func (d *unexpected) add(at finding.Pointer, format string, args ...any) {
-	*d = append(*d, finding.New(finding.ScenarioUnexpected, format, args...).On(at))
+	*d = append(*d, finding.New(finding.ScenarioUnexpected, format, args...).WithPointer(at))
 }
 
 func (d *unexpected) text(at finding.Pointer, want, have string) {

@@ -3,7 +3,7 @@ package envelope
 import (
 	"io"
 
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
@@ -44,7 +44,7 @@ func Check(frames Frames) ([]finding.Finding, error) {
 		if err != nil {
 			f := unreadable(frame, err)
 			if f.Code == finding.JSONSyntax || f.Code == finding.JSONTrailing {
-				f = f.Hinting("correct the JSON at the caret; in JSON lines each event stands on one line, and alone on it")
+				f = f.WithHint("correct the JSON at the caret; in JSON lines each event stands on one line, and alone on it")
 			}
 			c.found.Add(f)
 			continue
@@ -60,7 +60,7 @@ func Check(frames Frames) ([]finding.Finding, error) {
 	}
 	for place, ok := range c.seen {
 		if !ok {
-			c.found.Add(finding.Breach("E6", "%s is missing", placeNames[place]).Hinting("%s", hint))
+			c.found.Add(finding.Breach("E6", "%s is missing", placeNames[place]).WithHint("%s", hint))
 		}
 	}
 	return c.found.Findings(), nil
@@ -80,7 +80,7 @@ func (c *checker) event(e *Event) {
 	kind, _ := e.Get("type")
 	switch {
 	case place < 0:
-		c.found.Add(e.breach(kind, "E3", "/type", "%s is no part of a bounded envelope", finding.Quote(e.Type)).Hinting(envelopeHint))
+		c.found.Add(e.breach(kind, "E3", "/type", "%s is no part of a bounded envelope", finding.Quote(e.Type)).WithHint(envelopeHint))
 		return
 	case c.seen[place]:
 		c.found.Add(e.breach(kind, "E4", "/type", "%s is there already", placeNames[place]))

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/p20export/p20export/capture"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
@@ -77,7 +77,7 @@ func (s *scanner) scan(f capture.Frame) (*Event, error) {
 	e := &s.event
 	*e = Event{Index: f.Index, Offset: f.Offset, Bytes: f.Bytes, Arrived: f.Arrived, Data: f.Data, Object: e.Object}
 	if f.Problem != nil {
-		return nil, f.Problem.In(f.Index)
+		return nil, f.Problem.WithEvent(f.Index)
 	}
 	value, err := e.ReadText(&s.json, f.Data)
 	if err != nil {
@@ -98,7 +98,7 @@ func (s *scanner) scan(f capture.Frame) (*Event, error) {
 	}
 	name, valid := kind.Text()
 	if kind.Kind != strictjson.String || !valid || name == "" {
-		return nil, e.FindingAt(kind, finding.EventTypeMissing, "the event's type is not a name").On("/type")
+		return nil, e.FindingAt(kind, finding.EventTypeMissing, "the event's type is not a name").WithPointer("/type")
 	}
 	e.Type = name
 	return e, nil
@@ -114,18 +114,18 @@ func knownType(v strictjson.Value) string {
 
 // Finding makes a finding about the event, at its place in the response.
 func (e *Event) Finding(code finding.Code, format string, args ...any) finding.Finding {
-	return finding.New(code, format, args...).At(e.Offset).In(e.Index)
+	return finding.New(code, format, args...).WithOffset(e.Offset).WithEvent(e.Index)
 }
 
 // FindingAt makes a finding about a value inside the event.
 func (e *Event) FindingAt(v strictjson.Value, code finding.Code, format string, args ...any) finding.Finding {
-	return e.place(finding.New(code, format, args...).At(int64(v.Start)))
+	return e.place(finding.New(code, format, args...).WithOffset(int64(v.Start)))
 }
 
 // breach makes a finding that a rule of the contract is broken by a value
 // inside the event, about what pointer names.
 func (e *Event) breach(v strictjson.Value, rule string, pointer finding.Pointer, format string, args ...any) finding.Finding {
-	return e.place(finding.Breach(rule, format, args...).At(int64(v.Start))).On(pointer)
+	return e.place(finding.Breach(rule, format, args...).WithOffset(int64(v.Start))).WithPointer(pointer)
 }
 
 // whole is the event itself as a value.
@@ -141,7 +141,7 @@ func (e *Event) place(f finding.Finding) finding.Finding {
 	if int64(len(e.Data)) == e.Bytes && f.Offset != nil {
 		at += *f.Offset
 	}
-	return f.At(at).In(e.Index).On(finding.Pointer(strings.ToValidUTF8(string(f.Pointer), "\uFFFD")))
+	return f.WithOffset(at).WithEvent(e.Index).WithPointer(finding.Pointer(strings.ToValidUTF8(string(f.Pointer), "\uFFFD")))
 }
 
 // Clone returns a copy of e that stays valid.

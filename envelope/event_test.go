@@ -10,7 +10,7 @@ import (
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/envelope"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
@@ -65,7 +65,7 @@ func TestDamagedEvents(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			raw := stream(started, c.data, finished)
 			at := int64(len(stream(started)) + len("data: ") + c.at)
-			want := []string{brief([]finding.Finding{finding.New(c.code, "").In(1).On(finding.Pointer(c.pointer)).At(at)})[0]}
+			want := []string{brief([]finding.Finding{finding.New(c.code, "").WithEvent(1).WithPointer(finding.Pointer(c.pointer)).WithOffset(at)})[0]}
 			runs, totals := scanAll(t, raw, capture.SSE)
 			if diff := cmp.Diff(want, brief(runs[0].Findings)); diff != "" {
 				t.Error(diff)
@@ -155,7 +155,7 @@ func TestAcceptedEvents(t *testing.T) {
 // A frame the splitter could not keep refuses its run with the splitter's own
 // finding.
 func TestFrameProblem(t *testing.T) {
-	problem := finding.New(finding.EventTooLarge, "too large").At(77)
+	problem := finding.New(finding.EventTooLarge, "too large").WithOffset(77)
 	source := &frames{list: []capture.Frame{
 		{Index: 4, Offset: 10, Bytes: int64(len(started)), Data: []byte(started)},
 		{Index: 5, Offset: 77, Bytes: 9, Problem: &problem},

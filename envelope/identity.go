@@ -3,7 +3,7 @@ package envelope
 import (
 	"strings"
 
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/capture"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
@@ -128,7 +128,7 @@ func Scan(frames Frames, v Visitor) (Totals, error) {
 		}
 	}
 	if before > 0 {
-		totals.Findings = append(totals.Findings, finding.New(finding.FramesBeforeRun, "%s before the first RUN_STARTED", count(before, "event stands", "events stand")).At(first.Offset).In(first.Index))
+		totals.Findings = append(totals.Findings, finding.New(finding.FramesBeforeRun, "%s before the first RUN_STARTED", count(before, "event stands", "events stand")).WithOffset(first.Offset).WithEvent(first.Index))
 	}
 	if totals.Runs == 0 {
 		totals.Findings = append(totals.Findings, finding.New(finding.NoRun, "no RUN_STARTED among %s", count(totals.Events, "event", "events")))
@@ -148,7 +148,7 @@ func unreadable(f capture.Frame, err error) finding.Finding {
 	if fault, ok := err.(finding.Finding); ok {
 		return fault.Ruled()
 	}
-	return finding.New(finding.JSONSyntax, "%v", err).At(f.Offset).In(f.Index)
+	return finding.New(finding.JSONSyntax, "%v", err).WithOffset(f.Offset).WithEvent(f.Index)
 }
 
 // add notes one event of the run.
@@ -187,7 +187,7 @@ func (r *Run) end(v Visitor) error {
 	r.Bytes = r.last.Offset + r.last.Bytes - r.Started.Offset
 	switch {
 	case r.Terminal == nil:
-		r.found.Add(finding.New(finding.RunNotTerminated, "the run ends with event %d and has no RUN_FINISHED or RUN_ERROR", r.last.Index).At(r.last.Offset).In(r.last.Index))
+		r.found.Add(finding.New(finding.RunNotTerminated, "the run ends with event %d and has no RUN_FINISHED or RUN_ERROR", r.last.Index).WithOffset(r.last.Offset).WithEvent(r.last.Index))
 	default:
 		if r.after != nil {
 			r.found.Add(*r.after)
@@ -206,7 +206,7 @@ func describe(e *Event) Snapshot {
 	s := Snapshot{Ref: e.Ref()}
 	list, ok := e.Get("messages")
 	if !ok || list.Kind != strictjson.ArrayStart {
-		f := e.Finding(finding.SnapshotMalformed, "the snapshot has no list of messages").On("/messages")
+		f := e.Finding(finding.SnapshotMalformed, "the snapshot has no list of messages").WithPointer("/messages")
 		s.Problem = &f
 		return s
 	}

@@ -2,7 +2,7 @@ package project
 
 import (
 	"github.com/p20export/p20export/envelope"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 

@@ -5,7 +5,7 @@ import (
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/envelope"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 )
 
 // Collector keeps, of one run's events, what its projection needs: the chosen
@@ -77,7 +77,7 @@ func (c *Collector) Project(run *envelope.Run, request []byte) (*Output, []findi
 	if c.fold != nil {
 		if run.SnapshotCount > 0 {
 			s := run.Snapshots[0]
-			d.report(finding.New(finding.SnapshotPresent, "the run emitted a MESSAGES_SNAPSHOT").At(s.Offset).In(s.Index))
+			d.report(finding.New(finding.SnapshotPresent, "the run emitted a MESSAGES_SNAPSHOT").WithOffset(s.Offset).WithEvent(s.Index))
 		} else {
 			d.folded(c.fold, request)
 			snapshot = builtSnapshot(d.artifact.Messages)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/envelope"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
@@ -52,7 +52,7 @@ func (d *draft) reportAll(list []finding.Finding) {
 // omission.
 func (d *draft) outside(o origin, code finding.Code, format string, args ...any) {
 	if d.strict {
-		d.report(o.finding(code, format, args...).Graded(finding.Error))
+		d.report(o.finding(code, format, args...).WithSeverity(finding.Error))
 		return
 	}
 	d.omitted.add(o.omission(code))
@@ -237,7 +237,7 @@ func (d *draft) placed(f finding.Finding) finding.Finding {
 		i := 0
 		if len(parts) < 3 {
 			if d.snapshot != nil {
-				return d.snapshot.Finding(f.Code, "%s", f.Message).On("/messages")
+				return d.snapshot.Finding(f.Code, "%s", f.Message).WithPointer("/messages")
 			}
 			return f
 		}

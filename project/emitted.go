@@ -3,7 +3,7 @@ package project
 import (
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/envelope"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
@@ -18,7 +18,7 @@ func (d *draft) chosen(snapshot *envelope.Event) bool {
 		return false
 	case want == Only && count > 1:
 		s := d.run.Snapshots[1]
-		d.report(finding.New(finding.SnapshotSeveral, "the run has %d MESSAGES_SNAPSHOT events where one is taken", count).At(s.Offset).In(s.Index))
+		d.report(finding.New(finding.SnapshotSeveral, "the run has %d MESSAGES_SNAPSHOT events where one is taken", count).WithOffset(s.Offset).WithEvent(s.Index))
 		return false
 	case snapshot == nil:
 		d.report(finding.New(finding.SnapshotOutOfRange, "the run has %d MESSAGES_SNAPSHOT events; number %s was asked for", count, want))
@@ -39,12 +39,12 @@ func (d *draft) chosen(snapshot *envelope.Event) bool {
 func (d *draft) emitted(e *envelope.Event) {
 	d.snapshot = e
 	if isBuilt(e) {
-		d.report(e.Finding(finding.SnapshotBuilt, "this snapshot was built by p20export, not emitted by the run").On("/metadata").
-			Graded(finding.Error).Hinting("freeze the capture it was built from"))
+		d.report(e.Finding(finding.SnapshotBuilt, "this snapshot was built by p20export, not emitted by the run").WithPointer("/metadata").
+			WithSeverity(finding.Error).WithHint("freeze the capture it was built from"))
 	}
 	list, ok := e.Get("messages")
 	if !ok || list.Kind != strictjson.ArrayStart {
-		d.report(e.Finding(finding.SnapshotMalformed, "the snapshot has no list of messages").On("/messages"))
+		d.report(e.Finding(finding.SnapshotMalformed, "the snapshot has no list of messages").WithPointer("/messages"))
 		return
 	}
 	d.messages(origin{event: e, pointer: "/messages"}, list)
@@ -116,7 +116,7 @@ func (d *draft) message(o origin, m *strictjson.Object) {
 	if id, ok := m.Get("id"); ok {
 		msg.ID = d.text(o.name("id"), id)
 	} else {
-		d.report(o.finding(finding.KeyMissing, "the message has no id").On(o.name("id").pointer))
+		d.report(o.finding(finding.KeyMissing, "the message has no id").WithPointer(o.name("id").pointer))
 	}
 	if name, ok := m.Get("name"); ok {
 		msg.Name = d.optional(o.name("name"), name)

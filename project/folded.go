@@ -2,7 +2,7 @@ package project
 
 import (
 	"github.com/p20export/p20export/artifact"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
@@ -14,7 +14,7 @@ func (d *draft) folded(f *fold, request []byte) {
 	for _, m := range f.messages {
 		o := origin{event: m.event}
 		if requested[artifact.Trim(m.id)] {
-			d.report(o.finding(finding.StreamedIDInRequest, "the streamed message %s has the id of a message in the request", finding.Quote(m.id)).On("/messageId"))
+			d.report(o.finding(finding.StreamedIDInRequest, "the streamed message %s has the id of a message in the request", finding.Quote(m.id)).WithPointer("/messageId"))
 			continue
 		}
 		d.streamed(o, m)

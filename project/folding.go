@@ -3,7 +3,7 @@ package project
 import (
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/envelope"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 )
 
 // Folding is what the request and the stream of a run say of its messages,

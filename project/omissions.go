@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/envelope"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
@@ -48,11 +48,11 @@ func (o origin) index(i int) origin { o.pointer = o.pointer.Index(i); return o }
 // finding makes a finding about what the origin names.
 func (o origin) finding(code finding.Code, format string, args ...any) finding.Finding {
 	if o.event == nil {
-		f := finding.New(code, format, args...).On(o.pointer)
+		f := finding.New(code, format, args...).WithPointer(o.pointer)
 		f.Message = requestFile + ": " + f.Message
 		return f
 	}
-	return o.event.FindingAt(strictjson.Value{Start: o.start}, code, format, args...).On(o.pointer)
+	return o.event.FindingAt(strictjson.Value{Start: o.start}, code, format, args...).WithPointer(o.pointer)
 }
 
 func (o origin) omission(reason finding.Code) Omission {

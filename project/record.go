@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/envelope"
-	"github.com/p20export/p20export/internal/digest"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 

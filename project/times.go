@@ -8,7 +8,7 @@ import (
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/envelope"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
@@ -136,7 +136,7 @@ func eventTime(e *envelope.Event) (time.Time, bool, *finding.Finding) {
 		return time.Time{}, false, nil
 	}
 	fault := func(why string) *finding.Finding {
-		f := e.FindingAt(v, finding.TimestampImplausible, "the timestamp %s of %s %s and is not used", finding.Quote(string(v.Raw)), e.Type, why).On("/timestamp")
+		f := e.FindingAt(v, finding.TimestampImplausible, "the timestamp %s of %s %s and is not used", finding.Quote(string(v.Raw)), e.Type, why).WithPointer("/timestamp")
 		return &f
 	}
 	ms, err := strconv.ParseInt(string(v.Raw), 10, 64)

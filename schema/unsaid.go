@@ -3,7 +3,7 @@ package schema
 import (
 	"slices"
 
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 )
 
 // Rule is a rule of a file that its schema cannot say. What breaks such rules

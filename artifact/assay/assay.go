@@ -13,7 +13,7 @@ import (
 	"strconv"
 
 	"github.com/p20export/p20export/artifact"
-	"github.com/p20export/p20export/internal/digest"
+	"github.com/p20export/p20export/digest"
 )
 
 // What is in every event of this package. The types are placeholders: Assay

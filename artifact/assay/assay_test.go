@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/p20export/p20export/artifact"
-	"github.com/p20export/p20export/internal/digest"
+	"github.com/p20export/p20export/digest"
 )
 
 // The event of testdata/valid.ag-ui.json was written by Assay's mapping, and its

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/p20export/p20export/artifact"
-	"github.com/p20export/p20export/internal/digest"
+	"github.com/p20export/p20export/digest"
 )
 
 // What the data of events say of the system behind them (P20 §9).

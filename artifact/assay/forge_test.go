@@ -10,7 +10,7 @@ import (
 
 	"github.com/klauspost/compress/flate"
 
-	"github.com/p20export/p20export/internal/digest"
+	"github.com/p20export/p20export/digest"
 )
 
 // object is a JSON object as it is spelled: names and values are raw JSON, and

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/p20export/p20export/artifact"
-	"github.com/p20export/p20export/internal/digest"
+	"github.com/p20export/p20export/digest"
 )
 
 // Two thousand bundles of 1 to 200 artifacts, as placeholders or receipts, are

@@ -13,7 +13,7 @@ import (
 
 	"github.com/klauspost/compress/flate"
 
-	"github.com/p20export/p20export/internal/digest"
+	"github.com/p20export/p20export/digest"
 )
 
 // Limits that a mutation of a small bundle does not reach, at n and n+1.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/p20export/p20export/artifact"
-	"github.com/p20export/p20export/internal/digest"
+	"github.com/p20export/p20export/digest"
 )
 
 func TestCheckRunID(t *testing.T) {

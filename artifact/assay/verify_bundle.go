@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/p20export/p20export/internal/digest"
+	"github.com/p20export/p20export/digest"
 )
 
 // verifier is the state of one verification.

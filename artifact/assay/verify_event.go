@@ -6,7 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/p20export/p20export/internal/digest"
+	"github.com/p20export/p20export/digest"
 )
 
 // Entry is one event of a bundle as its line has it, for showing it.

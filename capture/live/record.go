@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/p20export/p20export/capture"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 )
 
 // Settings describe a request and the bounds of its recording.
@@ -159,9 +159,9 @@ func parseURL(s string) (string, error) {
 	switch {
 	case err != nil:
 		// The parser's message quotes the URL.
-		return "", finding.New(finding.HTTPFailed, "the URL cannot be read").Hinting("give a URL such as http://127.0.0.1:8000/")
+		return "", finding.New(finding.HTTPFailed, "the URL cannot be read").WithHint("give a URL such as http://127.0.0.1:8000/")
 	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
-		return "", finding.New(finding.HTTPFailed, "the URL is not http:// or https:// and a host").Hinting("give a URL such as http://127.0.0.1:8000/")
+		return "", finding.New(finding.HTTPFailed, "the URL is not http:// or https:// and a host").WithHint("give a URL such as http://127.0.0.1:8000/")
 	}
 	return bare(u), nil
 }

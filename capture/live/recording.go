@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/p20export/p20export/capture"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 )
 
 // recording is an exchange whose response headers are there.
@@ -109,7 +109,7 @@ func (r *recording) copy(ctx, caller context.Context) (capture.End, *finding.Fin
 
 // cut makes a finding about a response that was not read to its end.
 func cut(severity finding.Severity, format string, args ...any) *finding.Finding {
-	f := finding.New(finding.CaptureCutShort, format, args...).Graded(severity)
+	f := finding.New(finding.CaptureCutShort, format, args...).WithSeverity(severity)
 	return &f
 }
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/p20export/p20export/capture"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 )
 
 const (
@@ -129,7 +129,7 @@ func judge(asked capture.Framing, response *http.Response, body []byte) *finding
 	case response.StatusCode != http.StatusOK:
 		f = finding.New(finding.HTTPStatus, "the endpoint answered with status %d%s", response.StatusCode, quoted(body))
 		if to := location(response); to != "" {
-			f = f.Hinting("redirects are not followed; it points to %s", to)
+			f = f.WithHint("redirects are not followed; it points to %s", to)
 		}
 	case asked == "" && t == "":
 		f = finding.New(finding.HTTPContentType, "the endpoint answered without a content type%s", quoted(body))

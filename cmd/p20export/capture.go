@@ -13,9 +13,9 @@ import (
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/capture/live"
+	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/discovery"
-	"github.com/p20export/p20export/internal/digest"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/spell"
 	"github.com/p20export/p20export/project/freeze"
 )
@@ -153,7 +153,7 @@ func (fl *captureFlags) importFile(ctx context.Context, row *captureRow, s live.
 	if m != nil {
 		if m.End == capture.EndLimit {
 			row.Verdict = freeze.Failed
-			row.Findings = append(row.Findings, finding.New(finding.CaptureCutShort, "the input is longer than the limit of %d bytes", s.MaxBytes).Graded(finding.Error))
+			row.Findings = append(row.Findings, finding.New(finding.CaptureCutShort, "the input is longer than the limit of %d bytes", s.MaxBytes).WithSeverity(finding.Error))
 		}
 		row.closed(m)
 		events := count.Events()

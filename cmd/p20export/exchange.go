@@ -14,7 +14,7 @@ import (
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/capture/live"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 )
 
 // maxHeader bounds a header's value in a file.

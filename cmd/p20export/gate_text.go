@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/discovery"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 )
 
 // gateRow is the last row of a command that answers the discovery gate.

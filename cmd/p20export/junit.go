@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 )
 
 // junitSuites is JUnit XML as CI systems read it (the schema of Jenkins's xUnit

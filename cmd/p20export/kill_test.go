@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project/freeze"
 )
 

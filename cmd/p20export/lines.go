@@ -6,7 +6,7 @@ import (
 	"os"
 	"slices"
 
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 )
 
 // onLines returns findings with the lines of a file that their offsets are on:
@@ -38,7 +38,7 @@ func onLines(path string, list []finding.Finding) []finding.Finding {
 			here := int(*list[order[0]].Offset - at)
 			lines += bytes.Count(chunk[:here], []byte{'\n'})
 			chunk, at, n = chunk[here:], at+int64(here), n-here
-			list[order[0]] = list[order[0]].OnLine(lines)
+			list[order[0]] = list[order[0]].WithLine(lines)
 			order = order[1:]
 		}
 		lines += bytes.Count(chunk, []byte{'\n'})

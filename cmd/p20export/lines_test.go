@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 )
 
 // The line of an offset is one more than the line feeds before it.
@@ -21,7 +21,7 @@ func TestOnLines(t *testing.T) {
 		}
 		var list []finding.Finding
 		for _, offset := range rapid.SliceOf(rapid.Int64Range(0, int64(len(text)-1))).Draw(t, "offsets") {
-			list = append(list, finding.New(finding.NoRun, "x").At(offset))
+			list = append(list, finding.New(finding.NoRun, "x").WithOffset(offset))
 		}
 		list = append(list, finding.New(finding.NoRun, "x"))
 		for i, f := range onLines(path, list) {
@@ -34,7 +34,7 @@ func TestOnLines(t *testing.T) {
 			}
 		}
 	})
-	list := []finding.Finding{finding.New(finding.NoRun, "x").At(1)}
+	list := []finding.Finding{finding.New(finding.NoRun, "x").WithOffset(1)}
 	if got := onLines(filepath.Join(t.TempDir(), "nowhere"), list); got[0].Line != 0 {
 		t.Errorf("%+v", got)
 	}

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/p20export/p20export/discovery"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/strictjson"
 	"github.com/p20export/p20export/project/freeze"
 )

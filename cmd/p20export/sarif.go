@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/artifact"
-	"github.com/p20export/p20export/internal/digest"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/digest"
+	"github.com/p20export/p20export/finding"
 )
 
 // What this program says of SARIF 2.1.0 (OASIS Standard, with errata 01) and

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
-	"github.com/p20export/p20export/internal/digest"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/digest"
+	"github.com/p20export/p20export/finding"
 )
 
 // schemaOfSARIF compiles the published schema (testdata/sarif/README.md).

@@ -3,7 +3,7 @@ package report
 import (
 	"strconv"
 
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 )
 
 // findingsView is the findings of one projection, or of a capture as a whole.

@@ -9,9 +9,9 @@ import (
 	"strconv"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/envelope"
-	"github.com/p20export/p20export/internal/digest"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
 )
@@ -57,7 +57,7 @@ type gatherer struct {
 // what is wrong with the capture as evidence is said of its runs.
 func (g *gatherer) gather(ctx context.Context, path string, show func(*run) error) error {
 	if info, err := os.Stat(path); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
-		return finding.New(finding.IOFailed, "%s is neither a directory nor a regular file, and a report reads it several times", finding.Escape(path)).Hinting("keep it first with p20export capture --from")
+		return finding.New(finding.IOFailed, "%s is neither a directory nor a regular file, and a report reads it several times", finding.Escape(path)).WithHint("keep it first with p20export capture --from")
 	}
 	progress := g.settings.progress(path)
 	rows := freeze.Inspect(ctx, path, progress)
@@ -150,7 +150,7 @@ func (g *gatherer) room(runs int) error {
 }
 
 func errRoom() error {
-	return finding.New(finding.IOFailed, "the captures hold more runs than a page shows").Hinting("make several pages, or choose a run with --run")
+	return finding.New(finding.IOFailed, "the captures hold more runs than a page shows").WithHint("make several pages, or choose a run with --run")
 }
 
 // timelines reads the events of the runs that are shown, and makes sure that
@@ -171,7 +171,7 @@ func (g *gatherer) timelines(ctx context.Context, path string, shown map[int][]o
 }
 
 func errChanged(path string) error {
-	return finding.New(finding.IOFailed, "%s changed while it was read", finding.Escape(path)).Hinting("wait until it is whole, and make the page again")
+	return finding.New(finding.IOFailed, "%s changed while it was read", finding.Escape(path)).WithHint("wait until it is whole, and make the page again")
 }
 
 // freeze freezes a capture's runs under one projection, exactly as the command

@@ -5,7 +5,7 @@ import (
 	"html/template"
 	"strings"
 
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
 )
 

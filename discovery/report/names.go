@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/p20export/p20export/capture"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 )
 
 // pageNames returns how a page names captures: by their base names, with as many

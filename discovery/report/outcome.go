@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/artifact"
-	"github.com/p20export/p20export/internal/digest"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/digest"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/spell"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"

@@ -14,9 +14,9 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"github.com/p20export/p20export/digest"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/atomicfile"
-	"github.com/p20export/p20export/internal/digest"
-	"github.com/p20export/p20export/internal/finding"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
 )
@@ -135,7 +135,7 @@ func (s *Settings) publish(ctx context.Context, page *page, rows []Row) []Row {
 		err = atomicfile.PublishAll(atomicfile.Named{Staged: staged, Name: name, Same: atomicfile.Equal})
 	}
 	if errors.Is(err, fs.ErrExist) {
-		err = finding.New(finding.OutputExists, "%s", finding.Escape(err.Error())).Hinting("a report is never overwritten: choose another name, or move the old file away")
+		err = finding.New(finding.OutputExists, "%s", finding.Escape(err.Error())).WithHint("a report is never overwritten: choose another name, or move the old file away")
 	}
 	if err != nil {
 		return []Row{failure(nil, err)}

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/p20export/p20export/capture"
-	"github.com/p20export/p20export/internal/digest"
+	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
 )

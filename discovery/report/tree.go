@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/spell"
 	"github.com/p20export/p20export/internal/strictjson"
 	"github.com/p20export/p20export/project"

@@ -14,7 +14,7 @@ import (
 	"io"
 	"math"
 
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 )
 
 // MaxDepth is how many arrays and objects may be open at once. Real events
@@ -340,7 +340,7 @@ func (d *Decoder) notValue() error {
 		for _, b := range beginnings {
 			if bytes.HasPrefix(d.data[d.pos:], []byte(b.bytes)) {
 				f := finding.New(finding.JSONSyntax, "%s", b.says)
-				return f.Hinting("%s", b.hint).At(int64(d.pos))
+				return f.WithHint("%s", b.hint).WithOffset(int64(d.pos))
 			}
 		}
 	}
@@ -381,7 +381,7 @@ func (d *Decoder) syntax(format string, args ...any) error {
 }
 
 func (d *Decoder) fail(code finding.Code, at int, format string, args ...any) error {
-	return finding.New(code, format, args...).At(int64(at)).On(d.Pointer())
+	return finding.New(code, format, args...).WithOffset(int64(at)).WithPointer(d.Pointer())
 }
 
 // maxPointer bounds how long a pointer gets, in bytes, since a hostile name may

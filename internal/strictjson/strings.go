@@ -5,7 +5,7 @@ import (
 	"math/bits"
 	"unicode/utf8"
 
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 )
 
 // string reads RFC 8259 §7 and checks that it is UTF-8.

@@ -14,10 +14,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/atomicfile"
-	"github.com/p20export/p20export/internal/digest"
-	"github.com/p20export/p20export/internal/finding"
 	"github.com/p20export/p20export/project"
 )
 

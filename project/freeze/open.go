@@ -14,7 +14,7 @@ import (
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/envelope"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 )
 
 // maxRuns is how many runs of one capture are told apart. Each costs a row and

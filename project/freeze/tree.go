@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/p20export/p20export/internal/digest"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/digest"
+	"github.com/p20export/p20export/finding"
 )
 
 // maxTreeEntries is how many files and directories of one tree are looked at.

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/capture"
-	"github.com/p20export/p20export/internal/digest"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/digest"
+	"github.com/p20export/p20export/finding"
 )
 
 // source is a capture that a record can have been made from: a capture directory

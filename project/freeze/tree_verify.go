@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/capture"
-	"github.com/p20export/p20export/internal/digest"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/digest"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
 )
 
@@ -200,7 +200,7 @@ func lacking(f *folder, artifactName string) error {
 		return finding.New(finding.ArtifactAbsent, "%s, which the record names, is %s", finding.Quote(artifactName), a.kind())
 	case env != nil && !env.regular():
 		return finding.New(finding.EnvelopeAbsent, "%s beside the record is %s", finding.Quote(envelopeName), env.kind()).
-			Graded(finding.Error).Hinting("put the envelope itself there, or nothing")
+			WithSeverity(finding.Error).WithHint("put the envelope itself there, or nothing")
 	}
 	return nil
 }
@@ -214,7 +214,7 @@ func (v *treeVerifier) candidates(ctx context.Context, want project.Source) ([]*
 			return list, err
 		}
 		return nil, finding.New(finding.CaptureAbsent, "no file here has the %d bytes and the digest %s that the record states", want.Bytes, shown(want.Digest)).
-			Hinting("give the file whose digest is %s with --capture FILE, or a directory that holds it", shown(want.Digest))
+			WithHint("give the file whose digest is %s with --capture FILE, or a directory that holds it", shown(want.Digest))
 	}
 	if list := v.sources.byManifest[want.ManifestDigest]; len(list) > 0 {
 		return list, nil
@@ -224,7 +224,7 @@ func (v *treeVerifier) candidates(ctx context.Context, want project.Source) ([]*
 		also = "; " + finding.Escape(other.path) + " has the same response under another capture.json"
 	}
 	return nil, finding.New(finding.CaptureAbsent, "no capture here has a capture.json with the digest %s that the record states%s", shown(want.ManifestDigest), also).
-		Hinting("give the capture whose capture.json has the digest %s with --capture CAPTURE, or a directory that holds it", shown(want.ManifestDigest))
+		WithHint("give the capture whose capture.json has the digest %s with --capture CAPTURE, or a directory that holds it", shown(want.ManifestDigest))
 }
 
 // shown returns a digest that a record states, which may be anything.
@@ -319,7 +319,7 @@ func (v *treeVerifier) unused(ctx context.Context, s *source) TreeRow {
 	row.Verdict = Whole
 	for _, f := range s.findings {
 		if f.Severity == finding.Error { // of its events, and not of the capture
-			f = f.Graded(finding.Warning)
+			f = f.WithSeverity(finding.Warning)
 		}
 		row.Findings = append(row.Findings, f)
 	}
@@ -344,7 +344,7 @@ func (v *treeVerifier) unexplained(f finding.Finding) []finding.Finding {
 	if v.settings.Strict {
 		severity = finding.Error
 	}
-	return []finding.Finding{f.Graded(severity)}
+	return []finding.Finding{f.WithSeverity(severity)}
 }
 
 // rest tells of everything that no row has accounted for.

@@ -12,9 +12,9 @@ import (
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/envelope"
-	"github.com/p20export/p20export/internal/digest"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/strictjson"
 	"github.com/p20export/p20export/project"
 )
@@ -136,7 +136,7 @@ func (row *ValidateRow) artifact(head []byte, seen func() looks) (canonical bool
 	}
 	at := differenceAt(head, artifact.Encode(a))
 	if at >= 0 {
-		row.inform(finding.New(finding.NotCanonical, "the canonical form differs from here on").At(int64(at)))
+		row.inform(finding.New(finding.NotCanonical, "the canonical form differs from here on").WithOffset(int64(at)))
 		finding.Locate(head, row.Findings)
 	}
 	return at < 0

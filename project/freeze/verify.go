@@ -12,7 +12,7 @@ import (
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/envelope"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
 )
 
@@ -115,9 +115,9 @@ func (v *verifier) open(ctx context.Context) (*capture.Capture, error) {
 	}
 	switch stated := source.ManifestDigest; {
 	case stated != "" && c.Manifest() == nil:
-		err = finding.New(finding.ManifestMismatch, "the record was made from a capture directory, and a plain file is given").Hinting("give the capture directory with its capture.json and arrivals.tsv")
+		err = finding.New(finding.ManifestMismatch, "the record was made from a capture directory, and a plain file is given").WithHint("give the capture directory with its capture.json and arrivals.tsv")
 	case stated == "" && c.Manifest() != nil:
-		err = finding.New(finding.ManifestMismatch, "the record was made from a plain file, and a capture directory is given").Hinting("give %s", filepath.Join(v.row.Capture, c.Framing().FileName()))
+		err = finding.New(finding.ManifestMismatch, "the record was made from a plain file, and a capture directory is given").WithHint("give %s", filepath.Join(v.row.Capture, c.Framing().FileName()))
 	case stated != c.ManifestDigest():
 		err = finding.New(finding.CaptureDiffers, "capture.json has the digest %s; the record states %s", c.ManifestDigest(), stated)
 	case v.settings.Projection == project.FoldedStream:
@@ -135,7 +135,7 @@ func (v *verifier) open(ctx context.Context) (*capture.Capture, error) {
 // differing makes a verdict of a capture that is not what it was.
 func differing(err error) error {
 	if f, isVerdict := Explain(err); isVerdict {
-		return finding.New(finding.CaptureDiffers, "%s", f.Message).Hinting("%s", f.Hint)
+		return finding.New(finding.CaptureDiffers, "%s", f.Message).WithHint("%s", f.Hint)
 	}
 	return err
 }
@@ -179,7 +179,7 @@ func (v *verifier) compare(c *capture.Capture, given []byte) error {
 	source.Framing = string(c.Framing())
 	again.Complete(source, base, name+envelopeSuffix)
 	if at := differenceAt(given, v.out.Bytes); at >= 0 {
-		v.report(finding.New(finding.ArtifactDiffers, "the artifact differs from the projection from here on").At(int64(at)))
+		v.report(finding.New(finding.ArtifactDiffers, "the artifact differs from the projection from here on").WithOffset(int64(at)))
 	}
 	if err := v.compareEnvelope(filepath.Join(filepath.Dir(v.row.Artifact), name+envelopeSuffix)); err != nil {
 		return err
@@ -205,7 +205,7 @@ func (v *verifier) compareEnvelope(path string) error {
 		return err
 	}
 	if at := differenceAt(there, v.out.Envelope); at >= 0 {
-		v.report(finding.New(finding.EnvelopeDiffers, "the envelope differs from the projection from here on").At(int64(at)))
+		v.report(finding.New(finding.EnvelopeDiffers, "the envelope differs from the projection from here on").WithOffset(int64(at)))
 	}
 	return nil
 }

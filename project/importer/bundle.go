@@ -7,8 +7,8 @@ import (
 	"os"
 
 	"github.com/p20export/p20export/artifact/assay"
-	"github.com/p20export/p20export/internal/digest"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/digest"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project/freeze"
 )
 
@@ -141,11 +141,11 @@ func (row *BundleRow) verify(ctx context.Context, strict bool, progress freeze.P
 func refused(r *assay.Refusal) finding.Finding {
 	f := finding.New(finding.BundleRefused, "%s", finding.Printable(r.Error()))
 	if r.Event >= 0 {
-		f = f.In(r.Event)
+		f = f.WithEvent(r.Event)
 	}
 	switch r.Code {
 	case "LimitBundleBytes", "LimitDecodeBytes", "LimitFileSize", "LimitTotalEvents":
-		f = f.Hinting("make several smaller bundles; p20export assay --bundle --split does")
+		f = f.WithHint("make several smaller bundles; p20export assay --bundle --split does")
 	}
 	return f
 }
@@ -153,9 +153,9 @@ func refused(r *assay.Refusal) finding.Finding {
 // deviations reports what strictness found.
 func (row *BundleRow) deviations(v *assay.Verified) {
 	for _, d := range v.Deviations {
-		f := finding.New(finding.BundleDeviates, "%s", finding.Escape(d.Message)).On(finding.Pointer(d.Pointer))
+		f := finding.New(finding.BundleDeviates, "%s", finding.Escape(d.Message)).WithPointer(finding.Pointer(d.Pointer))
 		if d.Event >= 0 {
-			f = f.In(d.Event)
+			f = f.WithEvent(d.Event)
 		}
 		row.Findings = append(row.Findings, f)
 	}

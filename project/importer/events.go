@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/artifact/assay"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 )
 
 // Events are the events of an import, complete and in order. They wait in a

@@ -18,9 +18,9 @@ import (
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/artifact/assay"
+	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/envelope"
-	"github.com/p20export/p20export/internal/digest"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
 )
@@ -167,7 +167,7 @@ func (i *imported) refuse(err error) {
 // event returns the artifact's event. Without one the row has every reason.
 func (i *imported) event(s Settings) (event assay.Event, ok bool) {
 	if kind := freeze.OtherThanArtifact(i.row.Artifact); kind != "" {
-		i.refuse(finding.New(finding.NotArtifact, "its name is that of %s", kind).Graded(finding.Error).Hinting("name the *%s beside it", freeze.ArtifactSuffix))
+		i.refuse(finding.New(finding.NotArtifact, "its name is that of %s", kind).WithSeverity(finding.Error).WithHint("name the *%s beside it", freeze.ArtifactSuffix))
 		return event, false
 	}
 	data, err := freeze.ReadArtifact(i.row.Artifact)
@@ -222,7 +222,7 @@ func (i *imported) itsRecord(of digest.Digest) (*project.Record, error) {
 		if !i.needed {
 			return nil, nil
 		}
-		return nil, finding.New(finding.RecordAbsent, "%s is not there; what it says is needed", finding.Escape(i.record)).Hinting("give it with --record, or freeze the capture again")
+		return nil, finding.New(finding.RecordAbsent, "%s is not there; what it says is needed", finding.Escape(i.record)).WithHint("give it with --record, or freeze the capture again")
 	}
 	i.row.Record = &i.record
 	if err != nil {
@@ -249,7 +249,7 @@ func advised(found []finding.Finding, record *project.Record) []finding.Finding 
 	advice := advise(found, record)
 	for i, f := range found {
 		if strings.HasPrefix(f.Rule, "P") {
-			found[i] = f.Hinting("%s", advice)
+			found[i] = f.WithHint("%s", advice)
 		}
 	}
 	return found

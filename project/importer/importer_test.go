@@ -18,7 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/p20export/p20export/artifact/assay"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 )
 
 func testRun() assay.Run {

@@ -11,9 +11,9 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/artifact/assay"
+	"github.com/p20export/p20export/digest"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/atomicfile"
-	"github.com/p20export/p20export/internal/digest"
-	"github.com/p20export/p20export/internal/finding"
 )
 
 // Output is a file that an import wrote, or that was there with the same bytes.
@@ -84,7 +84,7 @@ func (e *Events) WriteBundles(ctx context.Context, file string, several bool) ([
 		return nil, finding.New(finding.BundleLimit, "%d events need %d bundles; one holds 100,000 events and 100 MiB of them", e.Len(), len(parts))
 	}
 	if len(parts) > maxParts {
-		return nil, finding.New(finding.BundleLimit, "%d events need %d bundles; one import makes %d", e.Len(), len(parts), maxParts).Hinting("import fewer artifacts at a time")
+		return nil, finding.New(finding.BundleLimit, "%d events need %d bundles; one import makes %d", e.Len(), len(parts), maxParts).WithHint("import fewer artifacts at a time")
 	}
 	var outputs []Output
 	var files []atomicfile.Named
@@ -174,7 +174,7 @@ func publish(ctx context.Context, files ...atomicfile.Named) error {
 	}
 	err := atomicfile.PublishAll(files...)
 	if errors.Is(err, fs.ErrExist) {
-		err = finding.New(finding.OutputExists, "%s", finding.Escape(err.Error())).Hinting("evidence is never overwritten: choose another name, or move the old file away")
+		err = finding.New(finding.OutputExists, "%s", finding.Escape(err.Error())).WithHint("evidence is never overwritten: choose another name, or move the old file away")
 	}
 	return err
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/p20export/p20export/artifact"
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/schema"
 )
 
@@ -156,7 +156,7 @@ func TestReasons(t *testing.T) {
 
 // codeNames maps the Go names of codes to the codes.
 func codeNames(t *testing.T) map[string]finding.Code {
-	f, err := parser.ParseFile(token.NewFileSet(), "../../internal/finding/codes.go", nil, 0)
+	f, err := parser.ParseFile(token.NewFileSet(), "../../finding/codes.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

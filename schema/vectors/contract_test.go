@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/schema"
 )
 
@@ -123,7 +123,7 @@ func TestEveryCodeIsShown(t *testing.T) {
 // constant is the name of a code in Go.
 func constant(t *testing.T, code finding.Code) string {
 	t.Helper()
-	b, err := os.ReadFile("../../internal/finding/codes.go")
+	b, err := os.ReadFile("../../finding/codes.go")
 	if err != nil {
 		t.Fatal(err)
 	}

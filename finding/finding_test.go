@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 )
 
 func TestNew(t *testing.T) {
@@ -26,7 +26,7 @@ func TestNew(t *testing.T) {
 		Pointer: "/x", Offset: &offset, Line: 2, EventIndex: &event,
 	}
 	f := finding.New(finding.KeyUnknown, "the key %s is %d", finding.Quote("x"), 1)
-	got := f.At(7).In(3).On("/x").OnLine(2)
+	got := f.WithOffset(7).WithEvent(3).WithPointer("/x").WithLine(2)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -34,7 +34,7 @@ func TestNew(t *testing.T) {
 		t.Errorf("the first finding was changed: %+v", f)
 	}
 	want.Severity, want.Hint = finding.Info, "do 5"
-	if diff := cmp.Diff(want, got.Graded(finding.Info).Hinting("do %d", 5)); diff != "" {
+	if diff := cmp.Diff(want, got.WithSeverity(finding.Info).WithHint("do %d", 5)); diff != "" {
 		t.Error(diff)
 	}
 	if got.Error() != `key_unknown: the key "x" is 1` {
@@ -49,11 +49,11 @@ func TestNew(t *testing.T) {
 func TestSort(t *testing.T) {
 	none := finding.New(finding.NoRun, "first")
 	at := func(offset int64, p finding.Pointer, c finding.Code) finding.Finding {
-		return finding.New(c, "message").At(offset).On(p)
+		return finding.New(c, "message").WithOffset(offset).WithPointer(p)
 	}
 	want := []finding.Finding{
 		none,
-		none.On("/a"),
+		none.WithPointer("/a"),
 		at(0, "", finding.WrongType),
 		at(5, "", finding.KeyMissing),
 		at(5, "", finding.WrongType),
@@ -70,7 +70,7 @@ func TestSort(t *testing.T) {
 			t.Fatal(diff)
 		}
 	}
-	equal := []finding.Finding{none.OnLine(1), none.OnLine(2), none.OnLine(3)}
+	equal := []finding.Finding{none.WithLine(1), none.WithLine(2), none.WithLine(3)}
 	finding.Sort(equal)
 	if equal[0].Line != 1 || equal[1].Line != 2 || equal[2].Line != 3 {
 		t.Error("equal findings changed places")
@@ -88,8 +88,8 @@ func TestFailedAndHas(t *testing.T) {
 		{nil, false},
 		{[]finding.Finding{warning, info}, false},
 		{[]finding.Finding{info, fault, warning}, true},
-		{[]finding.Finding{warning.Graded(finding.Error)}, true},
-		{[]finding.Finding{fault.Graded(finding.Info)}, false},
+		{[]finding.Finding{warning.WithSeverity(finding.Error)}, true},
+		{[]finding.Finding{fault.WithSeverity(finding.Info)}, false},
 	} {
 		if got := finding.Failed(tt.list); got != tt.want {
 			t.Errorf("Failed(%v) = %v", tt.list, got)

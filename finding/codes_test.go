@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 )
 
 // declared returns the constants of type Code in codes.go by their names.

@@ -10,12 +10,12 @@ import (
 	"github.com/rivo/uniseg"
 	"pgregory.net/rapid"
 
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 )
 
 // located returns a finding at an offset of data, with its place.
 func located(data string, at int) finding.Finding {
-	list := []finding.Finding{finding.New(finding.WrongType, "m").At(int64(at))}
+	list := []finding.Finding{finding.New(finding.WrongType, "m").WithOffset(int64(at))}
 	finding.Locate([]byte(data), list)
 	return list[0]
 }
@@ -73,8 +73,8 @@ func TestLocate(t *testing.T) {
 func TestLocateWithout(t *testing.T) {
 	list := []finding.Finding{
 		finding.New(finding.NotArtifact, "no offset"),
-		finding.New(finding.WrongType, "past the data").At(4),
-		finding.New(finding.WrongType, "before the data").At(-1),
+		finding.New(finding.WrongType, "past the data").WithOffset(4),
+		finding.New(finding.WrongType, "before the data").WithOffset(-1),
 	}
 	want := append([]finding.Finding(nil), list...)
 	finding.Locate([]byte("{}\n"), list)
@@ -104,7 +104,7 @@ func TestLocateLaws(t *testing.T) {
 		data := text.Draw(t, "data")
 		var list []finding.Finding
 		for _, at := range rapid.SliceOf(rapid.IntRange(0, len(data))).Draw(t, "places") {
-			list = append(list, finding.New(finding.WrongType, "m").At(int64(at)))
+			list = append(list, finding.New(finding.WrongType, "m").WithOffset(int64(at)))
 		}
 		finding.Sort(list)
 		finding.Locate([]byte(data), list)
@@ -151,7 +151,7 @@ func BenchmarkLocate(b *testing.B) {
 	data := bytes.Repeat([]byte(`{"a":0},`), 1<<20)
 	var list []finding.Finding
 	for i := range 100 {
-		list = append(list, finding.New(finding.WrongType, "m").At(int64(i*len(data)/100)))
+		list = append(list, finding.New(finding.WrongType, "m").WithOffset(int64(i*len(data)/100)))
 	}
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {

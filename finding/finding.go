@@ -68,27 +68,27 @@ func New(code Code, format string, args ...any) Finding {
 	}
 }
 
-// At returns f with a byte offset.
-func (f Finding) At(offset int64) Finding { f.Offset = &offset; return f }
+// WithOffset returns f with a byte offset.
+func (f Finding) WithOffset(offset int64) Finding { f.Offset = &offset; return f }
 
-// In returns f with the index of the event it is about.
-func (f Finding) In(event int) Finding { f.EventIndex = &event; return f }
+// WithEvent returns f with the index of the event it is about.
+func (f Finding) WithEvent(event int) Finding { f.EventIndex = &event; return f }
 
-// On returns f with a pointer; one that is too long becomes that of a value
+// WithPointer returns f with a pointer; one that is too long becomes that of a value
 // around it.
-func (f Finding) On(p Pointer) Finding { f.Pointer = p.Bounded(); return f }
+func (f Finding) WithPointer(p Pointer) Finding { f.Pointer = p.Bounded(); return f }
 
-// OnLine returns f with a line number.
-func (f Finding) OnLine(line int) Finding { f.Line = line; return f }
+// WithLine returns f with a line number.
+func (f Finding) WithLine(line int) Finding { f.Line = line; return f }
 
-// Hinting returns f with another next step than its code's.
-func (f Finding) Hinting(format string, args ...any) Finding {
+// WithHint returns f with another next step than its code's.
+func (f Finding) WithHint(format string, args ...any) Finding {
 	f.Hint = fmt.Sprintf(format, args...)
 	return f
 }
 
-// Graded returns f with another severity than its code's.
-func (f Finding) Graded(s Severity) Finding { f.Severity = s; return f }
+// WithSeverity returns f with another severity than its code's.
+func (f Finding) WithSeverity(s Severity) Finding { f.Severity = s; return f }
 
 // Error makes a Finding usable as an error.
 func (f Finding) Error() string { return string(f.Code) + ": " + f.Message }
@@ -118,7 +118,7 @@ func Eased(list []Finding) []Finding {
 	eased := slices.Clone(list)
 	for i, f := range eased {
 		if f.Severity == Error {
-			eased[i] = f.Graded(Warning)
+			eased[i] = f.WithSeverity(Warning)
 		}
 	}
 	return eased

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 )
 
 // A list has the first findings in the order of Sort and counts the others, in
@@ -19,9 +19,9 @@ func TestListKeepsTheFirst(t *testing.T) {
 		var list finding.List
 		n := rapid.IntRange(0, 5*finding.MaxListed).Draw(t, "n")
 		for range n {
-			f := finding.New(finding.KeyUnknown, "m").On(finding.Pointer(fmt.Sprint("/", rapid.IntRange(0, 9).Draw(t, "pointer"))))
+			f := finding.New(finding.KeyUnknown, "m").WithPointer(finding.Pointer(fmt.Sprint("/", rapid.IntRange(0, 9).Draw(t, "pointer"))))
 			if at := rapid.Int64Range(-2, 300).Draw(t, "offset"); at >= 0 {
-				f = f.At(at)
+				f = f.WithOffset(at)
 				if list.Past(at) {
 					all = append(all, f)
 					continue

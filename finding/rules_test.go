@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/p20export/p20export/internal/finding"
+	"github.com/p20export/p20export/finding"
 )
 
 // A rule of the contract's text: its number, its code where it has one, and
@@ -18,7 +18,7 @@ var ruleText = regexp.MustCompile("(?m)^<a id=\"[A-Z]\\d+\"></a>\\*\\*([A-Z]\\d+
 // The rules in code are those of docs/contract.md, in its order, with the code
 // and the origin it states.
 func TestRulesAreTheContracts(t *testing.T) {
-	text, err := os.ReadFile("../../docs/contract.md")
+	text, err := os.ReadFile("../docs/contract.md")
 	if err != nil {
 		t.Fatal(err)
 	}
