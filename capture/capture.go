@@ -9,6 +9,7 @@ import (
 
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/hint"
 )
 
 // Capture is an open capture: a directory, a plain file or a stream. It is read
@@ -119,7 +120,7 @@ func (c *Capture) readCoded(r io.Reader, coding string) error {
 		c.arrivals = nil
 		c.findings = append(c.findings, finding.New(finding.ArrivalsMalformed,
 			"%s counts bytes of the content coding, so no event has a time of arrival", ArrivalsName).
-			WithSeverity(finding.Warning).WithHint("give --started-at, or record again; p20export asks for identity coding"))
+			WithSeverity(finding.Warning).WithHint(hint.GiveTimes))
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"io"
 
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
@@ -14,9 +15,6 @@ const (
 	placeTerminal
 	places
 )
-
-// envelopeHint is for whoever takes a capture for an envelope.
-const envelopeHint = "a bounded envelope is three events; p20export freeze makes one from a capture"
 
 var placeNames = [places]string{"RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED or RUN_ERROR"}
 
@@ -51,16 +49,16 @@ func Check(frames Frames) ([]finding.Finding, error) {
 		}
 		c.event(e)
 	}
-	hint := envelopeHint
+	next := hint.FreezeEnvelope
 	if read == 0 {
-		hint = "the file holds no event at all: it is neither JSON lines, nor a JSON array, nor an event stream"
+		next = "the file holds no event at all: it is neither JSON lines, nor a JSON array, nor an event stream"
 	}
 	if c.seen[placeStarted] && c.terminal != nil {
 		c.terminal.sameRun(c.started, c.found.Add)
 	}
 	for place, ok := range c.seen {
 		if !ok {
-			c.found.Add(finding.Breach("E6", "%s is missing", placeNames[place]).WithHint("%s", hint))
+			c.found.Add(finding.Breach("E6", "%s is missing", placeNames[place]).WithHint("%s", next))
 		}
 	}
 	return c.found.Findings(), nil
@@ -80,7 +78,7 @@ func (c *checker) event(e *Event) {
 	kind, _ := e.Get("type")
 	switch {
 	case place < 0:
-		c.found.Add(e.breach(kind, "E3", "/type", "%s is no part of a bounded envelope", finding.Quote(e.Type)).WithHint(envelopeHint))
+		c.found.Add(e.breach(kind, "E3", "/type", "%s is no part of a bounded envelope", finding.Quote(e.Type)).WithHint(hint.FreezeEnvelope))
 		return
 	case c.seen[place]:
 		c.found.Add(e.breach(kind, "E4", "/type", "%s is there already", placeNames[place]))

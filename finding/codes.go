@@ -3,6 +3,8 @@ package finding
 import (
 	"maps"
 	"slices"
+
+	"github.com/p20export/p20export/internal/hint"
 )
 
 // About says what every finding of one code has in common.
@@ -201,10 +203,16 @@ const (
 )
 
 // Codes lists every code, sorted.
-func Codes() []Code { return slices.Sorted(maps.Keys(table)) }
+func Codes() []Code { return slices.Sorted(maps.Keys(kinds)) }
+
+// kind is what the findings of one code have in common, but for the next step.
+type kind struct {
+	severity      Severity
+	meaning, spec string
+}
 
 // Describe returns what is common to the findings of a code.
 func Describe(c Code) (About, bool) {
-	about, ok := table[c]
-	return about, ok
+	k, ok := kinds[c]
+	return About{k.severity, k.meaning, k.spec, hint.ByCode[string(c)]}, ok
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/hint"
 )
 
 // declared returns the constants of type Code in codes.go by their names.
@@ -54,7 +55,7 @@ func TestEveryCodeIsDescribed(t *testing.T) {
 		}
 		names[code] = name
 		if _, ok := finding.Describe(code); !ok {
-			t.Errorf("%s (%s) has no entry in table.go", name, code)
+			t.Errorf("%s (%s) has no entry in kinds.go", name, code)
 		}
 	}
 	listed := finding.Codes()
@@ -63,7 +64,7 @@ func TestEveryCodeIsDescribed(t *testing.T) {
 	}
 	for _, code := range listed {
 		if _, ok := names[code]; !ok {
-			t.Errorf("%s of table.go is not declared in codes.go", code)
+			t.Errorf("%s of kinds.go is not declared in codes.go", code)
 		}
 	}
 	if _, ok := finding.Describe("no_such_code"); ok {
@@ -101,6 +102,15 @@ func TestDescriptions(t *testing.T) {
 		}
 		if f := finding.New(code, "message"); f.Code != code || f.Severity != about.Severity || f.Spec != about.Spec || f.Hint != about.Hint || f.Message != "message" {
 			t.Errorf("%s makes %+v", code, f)
+		}
+	}
+}
+
+// TestHintsHaveCodes finds next steps that no finding has.
+func TestHintsHaveCodes(t *testing.T) {
+	for code := range hint.ByCode {
+		if _, ok := finding.Describe(finding.Code(code)); !ok {
+			t.Errorf("the next step of %q is that of no code", code)
 		}
 	}
 }

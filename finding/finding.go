@@ -58,7 +58,7 @@ type Finding struct {
 // New makes a finding of the given code with what the code's table entry says
 // of severity, origin and next step.
 func New(code Code, format string, args ...any) Finding {
-	about := table[code]
+	about, _ := Describe(code)
 	return Finding{
 		Code:     code,
 		Severity: about.Severity,

@@ -12,6 +12,7 @@ import (
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
 )
@@ -57,7 +58,7 @@ type gatherer struct {
 // what is wrong with the capture as evidence is said of its runs.
 func (g *gatherer) gather(ctx context.Context, path string, show func(*run) error) error {
 	if info, err := os.Stat(path); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
-		return finding.New(finding.IOFailed, "%s is neither a directory nor a regular file, and a report reads it several times", finding.Escape(path)).WithHint("keep it first with p20export capture --from")
+		return finding.New(finding.IOFailed, "%s is neither a directory nor a regular file, and a report reads it several times", finding.Escape(path)).WithHint(hint.ImportFirst)
 	}
 	progress := g.settings.progress(path)
 	rows := freeze.Inspect(ctx, path, progress)
@@ -150,7 +151,7 @@ func (g *gatherer) room(runs int) error {
 }
 
 func errRoom() error {
-	return finding.New(finding.IOFailed, "the captures hold more runs than a page shows").WithHint("make several pages, or choose a run with --run")
+	return finding.New(finding.IOFailed, "the captures hold more runs than a page shows").WithHint(hint.ChooseRun)
 }
 
 // timelines reads the events of the runs that are shown, and makes sure that

@@ -10,6 +10,7 @@ import (
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/project"
 )
 
@@ -214,7 +215,7 @@ func (v *treeVerifier) candidates(ctx context.Context, want project.Source) ([]*
 			return list, err
 		}
 		return nil, finding.New(finding.CaptureAbsent, "no file here has the %d bytes and the digest %s that the record states", want.Bytes, shown(want.Digest)).
-			WithHint("give the file whose digest is %s with --capture FILE, or a directory that holds it", shown(want.Digest))
+			WithHint(hint.GiveFile, shown(want.Digest))
 	}
 	if list := v.sources.byManifest[want.ManifestDigest]; len(list) > 0 {
 		return list, nil
@@ -224,7 +225,7 @@ func (v *treeVerifier) candidates(ctx context.Context, want project.Source) ([]*
 		also = "; " + finding.Escape(other.path) + " has the same response under another capture.json"
 	}
 	return nil, finding.New(finding.CaptureAbsent, "no capture here has a capture.json with the digest %s that the record states%s", shown(want.ManifestDigest), also).
-		WithHint("give the capture whose capture.json has the digest %s with --capture CAPTURE, or a directory that holds it", shown(want.ManifestDigest))
+		WithHint(hint.GiveCapture, shown(want.ManifestDigest))
 }
 
 // shown returns a digest that a record states, which may be anything.

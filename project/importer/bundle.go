@@ -9,6 +9,7 @@ import (
 	"github.com/p20export/p20export/artifact/assay"
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/project/freeze"
 )
 
@@ -145,7 +146,7 @@ func refused(r *assay.Refusal) finding.Finding {
 	}
 	switch r.Code {
 	case "LimitBundleBytes", "LimitDecodeBytes", "LimitFileSize", "LimitTotalEvents":
-		f = f.WithHint("make several smaller bundles; p20export assay --bundle --split does")
+		f = f.WithHint(hint.SplitBundle)
 	}
 	return f
 }

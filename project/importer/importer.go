@@ -21,6 +21,7 @@ import (
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
 )
@@ -222,7 +223,7 @@ func (i *imported) itsRecord(of digest.Digest) (*project.Record, error) {
 		if !i.needed {
 			return nil, nil
 		}
-		return nil, finding.New(finding.RecordAbsent, "%s is not there; what it says is needed", finding.Escape(i.record)).WithHint("give it with --record, or freeze the capture again")
+		return nil, finding.New(finding.RecordAbsent, "%s is not there; what it says is needed", finding.Escape(i.record)).WithHint(hint.GiveRecord)
 	}
 	i.row.Record = &i.record
 	if err != nil {
@@ -271,9 +272,9 @@ func advise(found []finding.Finding, record *project.Record) string {
 		if p.Name == project.EmittedSnapshot {
 			p.Name = project.EmittedSnapshotText
 		}
-		return fmt.Sprintf("freeze the capture again with --profile assay --projection %s: it cuts error texts at the limit, and records that", p.Name)
+		return fmt.Sprintf(hint.CutErrorText, p.Name)
 	case !outside("P2 P3 P4 P5 P6 P7") && snapshots > 1:
-		return fmt.Sprintf("the run emitted %d snapshots; freeze another one of them with --profile assay --projection %s --snapshot N", snapshots, project.EmittedSnapshotText)
+		return fmt.Sprintf(hint.ChooseSnapshot, snapshots, project.EmittedSnapshotText)
 	}
-	return "no option of freeze makes it fit, as only error texts are ever cut: leave it out; p20export validate --profile assay tells which artifacts fit"
+	return hint.LeaveOut
 }

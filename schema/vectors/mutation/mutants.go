@@ -114,7 +114,7 @@ var mutants = []mutant{
 
 	{"E1", "an event is an object", event, "if value.Kind != strictjson.ObjectStart {", "if false {"},
 	{"E2", "the type of an event", event, `if kind.Kind != strictjson.String || !valid || name == "" {`, `if false && valid {`},
-	drop("E3", "other events", bounded, `		c.found.Add(e.breach(kind, "E3", "/type", "%s is no part of a bounded envelope", finding.Quote(e.Type)).WithHint(envelopeHint))`),
+	drop("E3", "other events", bounded, `		c.found.Add(e.breach(kind, "E3", "/type", "%s is no part of a bounded envelope", finding.Quote(e.Type)).WithHint(hint.FreezeEnvelope))`),
 	drop("E4", "events that stand twice", bounded, `		c.found.Add(e.breach(kind, "E4", "/type", "%s is there already", placeNames[place]))`),
 	{"E5", "the order of events", bounded, "case place < c.latest:", "case place < 0 && kind.Kind == 0:"},
 	{"E6", "events that are absent", bounded, "if !ok {\n\t\t\tc.found.Add(finding.Breach(\"E6\"", "if !ok && false {\n\t\t\tc.found.Add(finding.Breach(\"E6\""},

@@ -1,0 +1,157 @@
+// Package hint holds the next steps that findings name, for the users of the
+// command line: this is the one table below the commands whose texts name
+// commands and flags. The command line, the documentation and the report share
+// it.
+package hint
+
+// Next steps for findings that know more than their code does. Verbs are those
+// of package fmt.
+const (
+	GiveTimes      = "give --started-at, or record again; p20export asks for identity coding"
+	FreezeEnvelope = "a bounded envelope is three events; p20export freeze makes one from a capture"
+	GiveFile       = "give the file whose digest is %s with --capture FILE, or a directory that holds it"
+	GiveCapture    = "give the capture whose capture.json has the digest %s with --capture CAPTURE, or a directory that holds it"
+	GiveRecord     = "give it with --record, or freeze the capture again"
+	SplitBundle    = "make several smaller bundles; p20export assay --bundle --split does"
+	CutErrorText   = "freeze the capture again with --profile assay --projection %s: it cuts error texts at the limit, and records that"
+	ChooseSnapshot = "the run emitted %d snapshots; freeze another one of them with --profile assay --projection %s --snapshot N"
+	LeaveOut       = "no option of freeze makes it fit, as only error texts are ever cut: leave it out; p20export validate --profile assay tells which artifacts fit"
+	ImportFirst    = "keep it first with p20export capture --from"
+	ChooseRun      = "make several pages, or choose a run with --run"
+)
+
+// ByCode has the next step for the findings of a code, where there is one. It is
+// never changed at run time.
+var ByCode = map[string]string{
+	"capture_unfinished":         "if it holds captures, name those (DIR/*); else record the run again into a new directory, or name the response file itself to read it without its times",
+	"capture_manifest_malformed": "restore capture.json from where the capture was made",
+	"capture_file_missing":       "restore the whole capture directory",
+	"capture_digest_mismatch":    "restore the capture; its bytes were changed after it was closed",
+	"arrivals_malformed":         "restore arrivals.tsv, or name the response file itself and give --started-at",
+	"content_coding_unsupported": "record the run again; p20export asks for identity coding",
+	"content_coding_damaged":     "record the run again; p20export asks for identity coding",
+	"event_incomplete":           "fetch the response again whole if its last event matters",
+	"event_too_large":            "leave raw provider events out of the stream",
+	"array_malformed":            "check what wrote the file; p20export capture --from FILE --framing F imports it under another framing",
+	"capture_cut_short":          "record the run again if its end matters",
+
+	"http_status":       "see the response file kept in the capture directory",
+	"http_content_type": "check the URL; give --framing when the body is events all the same",
+	"http_failed":       "check that the endpoint is running and reachable",
+
+	"json_syntax":         "correct the JSON at the caret, or write the file again with the tool that made it",
+	"json_invalid_utf8":   "write the file as UTF-8",
+	"json_duplicate_key":  "keep one of the two and remove the other",
+	"json_too_deep":       "remove the nesting; the contract needs four levels",
+	"json_trailing_data":  "remove what follows the value; a file holds one",
+	"lone_surrogate":      "write the whole surrogate pair, or the character itself",
+	"findings_past_limit": "correct those that are listed and run it again",
+
+	"event_not_object":            "make each event one JSON object",
+	"event_type_missing":          "give the event its AG-UI type as a string",
+	"event_field_malformed":       "give the field as AG-UI has it, a string",
+	"no_run":                      "check that it is an AG-UI event stream with its RUN_STARTED",
+	"no_events":                   "check that it is an AG-UI event stream; --framing says how it is framed",
+	"frames_before_run":           "the integration should begin the run with RUN_STARTED",
+	"run_not_found":               "name a run by its id, or by its number as '#2'; p20export inspect CAPTURE lists them",
+	"run_ambiguous":               "name it by number, as in --run '#2'",
+	"run_not_terminated":          "record the run to its end",
+	"events_after_terminal":       "the integration should end the run with its terminal event; no projection takes more",
+	"terminal_several":            "the integration should end the run once",
+	"terminal_names_other_run":    "the terminal event and RUN_STARTED are to be of one run",
+	"terminal_names_other_thread": "the terminal event and RUN_STARTED are to be of one thread",
+	"families_uncounted":          "look at the stream: AG-UI has about forty event types",
+	"envelope_incomplete":         "give RUN_STARTED, one MESSAGES_SNAPSHOT and one terminal event",
+	"envelope_order":              "put the events in order: RUN_STARTED, MESSAGES_SNAPSHOT, terminal event",
+	"envelope_event_repeated":     "keep one event of each kind",
+
+	"snapshot_missing":         "a snapshot can be built from the stream with --projection folded-stream",
+	"snapshot_several":         "choose one with --projection emitted-snapshot-text --snapshot first|last|N",
+	"snapshot_out_of_range":    "p20export inspect CAPTURE lists the snapshots",
+	"snapshot_present":         "use --projection emitted-snapshot or emitted-snapshot-text",
+	"snapshot_malformed":       "messages is to be a list of objects",
+	"key_outside_subset":       "--projection emitted-snapshot-text leaves it out and records that",
+	"role_outside_subset":      "--projection emitted-snapshot-text leaves it out and records that",
+	"content_missing":          "--projection emitted-snapshot-text leaves it out and records that",
+	"content_blank":            "--projection emitted-snapshot-text leaves it out and records that",
+	"content_not_text":         "--projection emitted-snapshot-text joins a list of text parts, leaves out a message with any other part, and records either",
+	"value_null":               "--projection emitted-snapshot-text leaves it out and records that",
+	"value_blank":              "give a value that is not blank, or leave the key out where it is optional",
+	"nothing_left":             "see the messages with p20export inspect; another projection may keep some",
+	"request_absent":           "keep request.json in the capture if the messages it sent belong to the history",
+	"request_malformed":        "restore request.json as it was sent",
+	"text_event_not_open":      "the integration should open a message with TEXT_MESSAGE_START before it adds to it",
+	"message_has_two_speakers": "the integration should give each message one role and one name",
+	"streamed_id_in_request":   "the integration should give a streamed message an id of its own",
+	"started_at_missing":       "give --started-at as RFC 3339, such as --started-at 2026-01-31T12:00:00Z",
+	"timestamp_implausible":    "the integration should write milliseconds since 1970",
+	"operator_times_need_run":  "say which run they are of with --run",
+
+	"file_too_large":      "keep the file within its limit: freeze a run of fewer or shorter messages",
+	"not_an_object":       "give one JSON object with the keys of the contract",
+	"not_an_artifact":     "check it with: p20export verify ARTIFACT --record RECORD --capture CAPTURE",
+	"not_canonical":       "nothing is wrong; p20export freeze writes the canonical form, and equal artifacts have equal digests only in it",
+	"key_unknown":         "remove the key; nothing else may enter v1",
+	"extra_event_family":  "an artifact holds one bounded run envelope and nothing beside it; remove it",
+	"key_missing":         "add the key; p20export freeze writes all that are required",
+	"wrong_type":          "give the value the JSON type the message names",
+	"wrong_value":         "use one of the values the message names",
+	"too_long":            "keep to the limit, counted in code points",
+	"ref_not_opaque":      "use an opaque id: no ://, no white space, no control characters",
+	"control_character":   "leave the control characters out of the text",
+	"timestamp_malformed": "write it as 2026-01-31T12:00:00Z",
+	"times_out_of_order":  "correct the time that is wrong, or leave finished_at out",
+	"messages_empty":      "an artifact holds at least one message",
+	"messages_too_many":   "keep to the limit: freeze a run with fewer messages",
+	"message_id_repeated": "give each message an id of its own",
+	"error_key_forbidden": "remove the key, or say RUN_ERROR if the run failed",
+	"event_line_too_long": "validate with --profile v1 if Assay is not to take it; else freeze a run of fewer or shorter messages",
+
+	"artifact_differs":   "restore the artifact, or freeze the capture again elsewhere and compare",
+	"envelope_differs":   "restore the envelope, or freeze the capture again elsewhere and compare",
+	"record_malformed":   "give the .record.json that freeze wrote beside the artifact, unchanged",
+	"record_differs":     "restore the record, or freeze the capture again elsewhere and compare",
+	"capture_differs":    "give the capture the record was made from, unchanged",
+	"not_reprojected":    "give the capture the record was made from, unchanged, or freeze it again elsewhere and compare",
+	"projection_unknown": "use the p20export release the record names",
+	"manifest_mismatch":  "give the capture in the form the record was made from",
+	"runs_too_many":      "divide the capture, or take one with --run",
+	"operator_asserted":  "capture the run with its arrivals if the times are to be seen rather than said",
+
+	"record_absent":     "restore the .record.json that freeze wrote beside it, or freeze the capture again elsewhere and compare",
+	"artifact_absent":   "restore the artifact beside its record, or freeze the capture again",
+	"capture_absent":    "give it with --capture CAPTURE, or a directory that holds it",
+	"capture_repeated":  "one of the two is enough",
+	"nothing_frozen":    "freeze it with: p20export freeze CAPTURE -o DIR",
+	"nothing_to_verify": "check the path",
+	"file_unexplained":  "find out where it comes from, and move it out of the directory",
+	"tree_too_large":    "verify its subdirectories one by one, or move out what is no evidence",
+
+	"record_of_another":  "restore the artifact or its record; p20export verify tells which of them is what the capture projects to",
+	"receipt_needed":     "import it with --receipt, which states the origin",
+	"artifact_ref_unfit": "rename the artifact and its record",
+	"origin_unknown":     "the receipt form wants the record that freeze wrote, and states it",
+	"bundle_limit":       "--split writes several bundles, each with a run id of its own",
+	"bundle_refused":     "restore the bundle from where it was made, or make it again from the artifacts",
+	"bundle_deviates":    "find out what wrote or changed the bundle; p20export assay --bundle makes one without",
+
+	"baseline_run_missing": "compare captures of every scenario the baseline has, or write it anew with --write-baseline",
+	"baseline_run_added":   "see the capture with p20export inspect; write the baseline anew with --write-baseline if it is meant",
+	"baseline_status":      "see the response kept in the capture",
+	"baseline_terminal":    "see how the run ends with p20export inspect",
+	"baseline_end":         "see whether the server closes the connection before the end of its response",
+	"baseline_snapshots":   "the contract takes the one MESSAGES_SNAPSHOT of a run",
+	"baseline_role":        "see the messages with p20export inspect",
+	"baseline_projection":  "compare without --baseline shows each projection's reasons; renew the baseline with --write-baseline if that is meant",
+	"baseline_messages":    "renew the baseline with --write-baseline if that is meant",
+	"baseline_field":       "renew the baseline with --write-baseline if that is meant",
+	"baseline_times":       "see the timestamps of RUN_STARTED and the terminal event",
+	"baseline_assay":       "p20export validate --profile assay says why",
+	"baseline_ids":         "a client that knows messages by their streamed ids should look at this; renew the baseline with --write-baseline if it is meant",
+
+	"scenario_unexpected": "look at the capture; when what it shows is right, state it in expected.json",
+
+	"io_failed":     "check that the file is there, that it can be read or written, and that the disk is not full",
+	"output_exists": "evidence is never overwritten: choose another -o or --name, or move the old file away",
+	"interrupted":   "run the command again",
+}
