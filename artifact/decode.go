@@ -22,7 +22,7 @@ func Decode(data []byte, p Profile) (*Artifact, []finding.Finding) {
 	}
 	c.json = strictjson.NewDecoder(data)
 	if err := c.artifact(); err != nil {
-		if f, ok := err.(finding.Finding); ok {
+		if f, ok := finding.FromSyntax(err); ok {
 			c.found.Add(f.Ruled())
 		}
 		return nil, c.result()
@@ -52,7 +52,7 @@ type checker struct {
 // made: a hostile file may hold a million faults.
 func (c *checker) add(start int, make func(p finding.Pointer) finding.Finding) {
 	if !c.found.Past(int64(start)) {
-		p := c.json.Pointer()
+		p := finding.Pointer(c.json.Pointer())
 		c.found.Add(make(p).WithOffset(int64(start)).WithPointer(p))
 	}
 }

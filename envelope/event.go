@@ -81,7 +81,7 @@ func (s *scanner) scan(f capture.Frame) (*Event, error) {
 	}
 	value, err := e.ReadText(&s.json, f.Data)
 	if err != nil {
-		if fault, ok := err.(finding.Finding); ok {
+		if fault, ok := finding.FromSyntax(err); ok {
 			return nil, e.place(fault)
 		}
 		return nil, err

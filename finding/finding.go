@@ -13,6 +13,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/p20export/p20export/internal/strictjson"
 )
 
 // Severity says what a finding does to the verdict.
@@ -150,13 +152,11 @@ type Pointer string
 // has no spelling for what is not Unicode, such as half a surrogate pair: it
 // becomes U+FFFD.
 func (p Pointer) Name(name string) Pointer {
-	return p + "/" + Pointer(pointerEscaper.Replace(strings.ToValidUTF8(name, "\uFFFD")))
+	return p + "/" + Pointer(strictjson.EscapePointer(name))
 }
 
 // Index returns the pointer to the i-th element of what p points to.
 func (p Pointer) Index(i int) Pointer { return p + "/" + Pointer(strconv.Itoa(i)) }
-
-var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
 
 // quoteLimit is how much of an input a message quotes, in code points.
 const quoteLimit = 60
@@ -218,7 +218,7 @@ func Unhandy(r rune) bool {
 // The lengths in bytes that pointers and messages of findings keep to: findings
 // are held while a capture is read, and a name in it can be as long as an event.
 const (
-	MaxPointer = 1 << 10
+	MaxPointer = strictjson.MaxPointer
 	maxMessage = 4 << 10
 )
 

@@ -11,10 +11,10 @@ package strictjson
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"math"
-
-	"github.com/p20export/p20export/finding"
+	"strconv"
 )
 
 // MaxDepth is how many arrays and objects may be open at once. Real events
@@ -129,7 +129,7 @@ func (d *Decoder) Reset(data []byte) {
 	d.index.tables = d.index.tables[:0]
 	*d = Decoder{data: data, open: d.open[:0], names: d.names[:0], index: d.index}
 	if len(data) > math.MaxInt32 {
-		d.err = finding.New(finding.JSONSyntax, "the text is longer than 2 GiB")
+		d.err = &SyntaxError{Fault: Malformed, Message: "the text is longer than 2 GiB"}
 	}
 }
 
@@ -151,7 +151,7 @@ func (d *Decoder) Text(t Token) (text string, valid bool) {
 }
 
 // Next returns the next token; io.EOF says that the text ended where it may.
-// Any other error is a finding.Finding with the offset of the offending byte
+// Any other error is a *SyntaxError with the offset of the offending byte
 // (of a misspelled literal, its first) and the Pointer at that place; it is
 // returned again by later calls.
 // A duplicate name is no error here but marked on its token.
@@ -173,7 +173,7 @@ func (d *Decoder) next() (Token, error) {
 		case !d.begun:
 			return d.value()
 		case d.pos < len(d.data):
-			return Token{}, d.fail(finding.JSONTrailing, d.pos, "bytes after the JSON value")
+			return Token{}, d.fail(Trailing, d.pos, "bytes after the JSON value")
 		}
 		return Token{}, io.EOF
 	}
@@ -238,7 +238,7 @@ func (d *Decoder) value() (Token, error) {
 	switch c {
 	case '{', '[':
 		if len(d.open) == MaxDepth {
-			return Token{}, d.fail(finding.JSONTooDeep, d.pos, "nested deeper than %d", MaxDepth)
+			return Token{}, d.fail(TooDeep, d.pos, "nested deeper than %d", MaxDepth)
 		}
 		d.valueSeen()
 		d.open = append(d.open, level{object: c == '{', first: len(d.names)})
@@ -326,7 +326,7 @@ func (d *Decoder) number() (Token, error) {
 }
 
 // beginnings are what files that are not JSON often begin with.
-var beginnings = []struct{ bytes, says, hint string }{
+var beginnings = []struct{ bytes, says, advice string }{
 	{"\xef\xbb\xbf", "a byte order mark stands before the value", "save the file as UTF-8 without a byte order mark"},
 	{"\xff\xfe", "the text begins as UTF-16", "save the file as UTF-8"},
 	{"\xfe\xff", "the text begins as UTF-16", "save the file as UTF-8"},
@@ -334,13 +334,12 @@ var beginnings = []struct{ bytes, says, hint string }{
 	{"<", "the text begins as HTML or XML", "look at where the file came from; an error page was perhaps saved for it"},
 }
 
-// notValue is the finding that no value begins at the decoder's place.
+// notValue is the error that no value begins at the decoder's place.
 func (d *Decoder) notValue() error {
 	if !d.begun {
 		for _, b := range beginnings {
 			if bytes.HasPrefix(d.data[d.pos:], []byte(b.bytes)) {
-				f := finding.New(finding.JSONSyntax, "%s", b.says)
-				return f.WithHint("%s", b.hint).WithOffset(int64(d.pos))
+				return &SyntaxError{Fault: Malformed, Message: b.says, Advice: b.advice, Offset: int64(d.pos)}
 			}
 		}
 	}
@@ -377,22 +376,18 @@ func (d *Decoder) peek() (byte, bool) {
 }
 
 func (d *Decoder) syntax(format string, args ...any) error {
-	return d.fail(finding.JSONSyntax, d.pos, format, args...)
+	return d.fail(Malformed, d.pos, format, args...)
 }
 
-func (d *Decoder) fail(code finding.Code, at int, format string, args ...any) error {
-	return finding.New(code, format, args...).WithOffset(int64(at)).WithPointer(d.Pointer())
+func (d *Decoder) fail(fault Fault, at int, format string, args ...any) error {
+	return &SyntaxError{Fault: fault, Message: fmt.Sprintf(format, args...), Offset: int64(at), Pointer: d.Pointer()}
 }
-
-// maxPointer bounds how long a pointer gets, in bytes, since a hostile name may
-// be megabytes long and stand in every finding.
-const maxPointer = finding.MaxPointer
 
 // Pointer returns the RFC 6901 pointer to the value read last, or to the one
-// the decoder is in. Where that would pass maxPointer it points to the nearest
+// the decoder is in. Where that would pass MaxPointer it points to the nearest
 // value around it.
-func (d *Decoder) Pointer() finding.Pointer {
-	var p finding.Pointer
+func (d *Decoder) Pointer() string {
+	var p string
 	for i, l := range d.open {
 		around := p
 		switch {
@@ -403,15 +398,15 @@ func (d *Decoder) Pointer() finding.Pointer {
 				end = d.open[i+1].first
 			}
 			s := d.names[end-1]
-			if len(s.of(d.data)) > 6*maxPointer {
+			if len(s.of(d.data)) > 6*MaxPointer {
 				return around
 			}
 			name, _ := Unquote(s.of(d.data))
-			p = p.Name(name)
+			p += "/" + EscapePointer(name)
 		default:
-			p = p.Index(l.count - 1)
+			p += "/" + strconv.Itoa(l.count-1)
 		}
-		if len(p) > maxPointer {
+		if len(p) > MaxPointer {
 			return around
 		}
 	}
@@ -420,7 +415,7 @@ func (d *Decoder) Pointer() finding.Pointer {
 
 // Skip reads past the value that t begins, so that the next token is the one
 // after it, and returns where the value ends. A name repeated inside is
-// reported as a json_duplicate_key error.
+// a DuplicateKey error.
 func (d *Decoder) Skip(t Token) (end int, err error) {
 	if t.Kind != ObjectStart && t.Kind != ArrayStart {
 		return t.End, nil
@@ -436,8 +431,8 @@ func (d *Decoder) Skip(t Token) (end int, err error) {
 	return t.End, nil
 }
 
-// Repeated is the finding that a name stands in its object twice.
+// Repeated is the error that a name stands in its object twice.
 func (d *Decoder) Repeated(t Token) error {
 	name, _ := d.Text(t)
-	return d.fail(finding.JSONDuplicateKey, t.Start, "the key %s stands twice in one object", finding.Quote(name))
+	return &SyntaxError{Fault: DuplicateKey, Message: "a key stands twice in one object", Key: name, Offset: int64(t.Start), Pointer: d.Pointer()}
 }

@@ -2,7 +2,6 @@ package strictjson_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -93,7 +92,7 @@ func FuzzDecoder(f *testing.F) {
 			checkError(t, d, failed, len(in))
 		}
 		want, err := reference(in)
-		if f, ok := failed.(finding.Finding); ok && f.Code == finding.JSONTooDeep {
+		if f, ok := finding.FromSyntax(failed); ok && f.Code == finding.JSONTooDeep {
 			if d.Depth() != strictjson.MaxDepth {
 				t.Fatalf("too deep at depth %d", d.Depth())
 			}
@@ -112,7 +111,7 @@ func FuzzDecoder(f *testing.F) {
 func checkError(t *testing.T, d *strictjson.Decoder, err error, length int) {
 	t.Helper()
 	var f finding.Finding
-	if !errors.As(err, &f) || f.Severity != finding.Error || f.Offset == nil || *f.Offset < 0 || *f.Offset > int64(length) {
+	if !asFinding(err, &f) || f.Severity != finding.Error || f.Offset == nil || *f.Offset < 0 || *f.Offset > int64(length) {
 		t.Fatalf("bad error %#v", err)
 	}
 	if !jsontext.Pointer(f.Pointer).IsValid() {
@@ -130,7 +129,7 @@ func checkObject(t *testing.T, in []byte, failed error) {
 	var o strictjson.Object
 	v, err := o.ReadText(new(strictjson.Decoder), in)
 	var f finding.Finding
-	if errors.As(err, &f) && f.Code == finding.JSONDuplicateKey {
+	if asFinding(err, &f) && f.Code == finding.JSONDuplicateKey {
 		return
 	}
 	if (err == nil) != (failed == io.EOF) {

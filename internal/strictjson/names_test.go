@@ -1,7 +1,6 @@
 package strictjson_test
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -138,7 +137,7 @@ func TestRepeated(t *testing.T) {
 			continue
 		}
 		var f finding.Finding
-		if !errors.As(d.Repeated(token), &f) {
+		if !asFinding(d.Repeated(token), &f) {
 			t.Fatal("no finding")
 		}
 		if f.Code != finding.JSONDuplicateKey || *f.Offset != 17 || f.Pointer != "/0/\x1b[31m" || f.Message != `the key "\u001b[31m" stands twice in one object` {

@@ -91,7 +91,7 @@ func TestReadTextRefuses(t *testing.T) {
 		var o strictjson.Object
 		v, err := o.ReadText(new(strictjson.Decoder), []byte(tt.text))
 		var f finding.Finding
-		if !errors.As(err, &f) || f.Code != tt.code || *f.Offset != tt.offset || f.Pointer != tt.pointer || v.Raw != nil {
+		if !asFinding(err, &f) || f.Code != tt.code || *f.Offset != tt.offset || f.Pointer != tt.pointer || v.Raw != nil {
 			t.Errorf("%s: %v, %+v", tt.text, v, err)
 		}
 	}

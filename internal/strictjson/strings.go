@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"unicode/utf8"
-
-	"github.com/p20export/p20export/finding"
 )
 
 // string reads RFC 8259 §7 and checks that it is UTF-8.
@@ -51,13 +49,13 @@ func (d *Decoder) string(kind Kind) (Token, error) {
 	}
 }
 
-// badString is the finding about the first fault of the string from start: a
+// badString is the error about the first fault of the string from start: a
 // byte before end that is not UTF-8, else what stands at end.
 func (d *Decoder) badString(start, end int, format string, args ...any) error {
 	for d.pos = start; d.pos < end; {
 		r, n := utf8.DecodeRune(d.data[d.pos:end])
 		if r == utf8.RuneError && n == 1 {
-			return d.fail(finding.JSONInvalidUTF8, d.pos, "byte 0x%02x is not UTF-8", d.data[d.pos])
+			return d.fail(InvalidUTF8, d.pos, "byte 0x%02x is not UTF-8", d.data[d.pos])
 		}
 		d.pos += n
 	}

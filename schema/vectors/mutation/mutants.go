@@ -59,7 +59,7 @@ var mutants = []mutant{
 	{"T3", "control characters in strings", quoted, "case c < 0x20:", "case c < 0x20 && false:"},
 	{"T4", "names that stand twice", reader, "t.Duplicate = d.index.add(", "d.index.add("},
 	{"T5", "the depth", reader, "if len(d.open) == MaxDepth {", "if len(d.open) == 2*MaxDepth {"},
-	{"T6", "bytes after the value", reader, "case d.pos < len(d.data):\n\t\t\treturn Token{}, d.fail(finding.JSONTrailing", "case d.pos < 0:\n\t\t\treturn Token{}, d.fail(finding.JSONTrailing"},
+	{"T6", "bytes after the value", reader, "case d.pos < len(d.data):\n\t\t\treturn Token{}, d.fail(Trailing", "case d.pos < 0:\n\t\t\treturn Token{}, d.fail(Trailing"},
 
 	drop("A1", "an artifact is an object", decode, `		c.fault("A1", start.Start, "the file holds %s where an artifact is an object", start.Kind)`),
 	{"A2", "required keys", decode, "range required {", "range required[:0] {"},
