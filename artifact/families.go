@@ -1,45 +1,36 @@
 package artifact
 
-import "strings"
+import (
+	"strings"
 
-// eventTypes are the AG-UI event types an artifact could smuggle in: those of
-// 1.0, and those of earlier releases and drafts that logs still hold.
-var eventTypes = []string{
-	"RUN_STARTED", "RUN_FINISHED", "RUN_ERROR", "STEP_STARTED", "STEP_FINISHED",
-	"TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END", "TEXT_MESSAGE_CHUNK",
-	"TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END", "TOOL_CALL_CHUNK", "TOOL_CALL_RESULT",
-	"STATE_SNAPSHOT", "STATE_DELTA", "MESSAGES_SNAPSHOT",
-	"ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA", "RAW", "CUSTOM",
-	"REASONING_START", "REASONING_END", "REASONING_MESSAGE_START", "REASONING_MESSAGE_CONTENT",
-	"REASONING_MESSAGE_END", "REASONING_MESSAGE_CHUNK", "REASONING_ENCRYPTED_VALUE",
-	"SUBAGENT_STARTED", "SUBAGENT_FINISHED", "SUBAGENT_ERROR",
-	"THINKING_START", "THINKING_END", "THINKING_TEXT_MESSAGE_START",
-	"THINKING_TEXT_MESSAGE_CONTENT", "THINKING_TEXT_MESSAGE_END", "META",
-}
+	"github.com/p20export/p20export/envelope/event/names"
+)
 
 // familyKeys are keys under which AG-UI carries another family's payload, and
 // the family. They are compared without the case of
 // ASCII letters, underscores and hyphens.
 var familyKeys = map[string]string{
-	"event": "RAW", "events": "RAW", "rawevent": "RAW", "rawevents": "RAW",
-	"state": "STATE_SNAPSHOT", "states": "STATE_SNAPSHOT", "snapshot": "STATE_SNAPSHOT",
-	"delta": "STATE_DELTA", "deltas": "STATE_DELTA", "patch": "STATE_DELTA", "patches": "STATE_DELTA",
-	"toolcall": "TOOL_CALL_START", "toolcalls": "TOOL_CALL_START", "toolcallid": "TOOL_CALL_START",
-	"toolcallname": "TOOL_CALL_START", "toolcallresult": "TOOL_CALL_RESULT", "parentmessageid": "TOOL_CALL_START",
-	"activity": "ACTIVITY_SNAPSHOT", "activities": "ACTIVITY_SNAPSHOT", "activitytype": "ACTIVITY_SNAPSHOT",
-	"reasoning": "REASONING_START", "encryptedvalue": "REASONING_ENCRYPTED_VALUE",
-	"encryptedcontent": "REASONING_ENCRYPTED_VALUE", "thinking": "THINKING_START",
-	"step": "STEP_STARTED", "steps": "STEP_STARTED", "stepname": "STEP_STARTED",
-	"subagent": "SUBAGENT_STARTED", "subagents": "SUBAGENT_STARTED", "subagentrunid": "SUBAGENT_STARTED",
+	"event": names.Raw, "events": names.Raw, "rawevent": names.Raw, "rawevents": names.Raw,
+	"state": names.StateSnapshot, "states": names.StateSnapshot, "snapshot": names.StateSnapshot,
+	"delta": names.StateDelta, "deltas": names.StateDelta, "patch": names.StateDelta, "patches": names.StateDelta,
+	"toolcall": names.ToolCallStart, "toolcalls": names.ToolCallStart, "toolcallid": names.ToolCallStart,
+	"toolcallname": names.ToolCallStart, "toolcallresult": names.ToolCallResult, "parentmessageid": names.ToolCallStart,
+	"activity": names.ActivitySnapshot, "activities": names.ActivitySnapshot, "activitytype": names.ActivitySnapshot,
+	"reasoning": names.ReasoningStart, "encryptedvalue": names.ReasoningEncryptedValue,
+	"encryptedcontent": names.ReasoningEncryptedValue, "thinking": names.ThinkingStart,
+	"step": names.StepStarted, "steps": names.StepStarted, "stepname": names.StepStarted,
+	"subagent": names.SubagentStarted, "subagents": names.SubagentStarted, "subagentrunid": names.SubagentStarted,
 }
 
-// families has familyKeys and every event type under its normal form.
+// families has familyKeys and, under its normal form, every event type an
+// artifact could smuggle in: those of releases, and those of drafts that logs
+// still hold.
 var families = func() map[string]string {
-	all := make(map[string]string, len(familyKeys)+len(eventTypes))
+	all := make(map[string]string, len(familyKeys)+names.Count()+1)
 	for key, family := range familyKeys {
 		all[key] = family
 	}
-	for _, name := range eventTypes {
+	for _, name := range names.All() {
 		all[normal(name)] = name
 	}
 	return all

@@ -10,42 +10,22 @@ import (
 	"time"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
 // Event types the program acts on. Every other type is counted and read over.
 const (
-	RunStarted         = "RUN_STARTED"
-	RunFinished        = "RUN_FINISHED"
-	RunError           = "RUN_ERROR"
-	MessagesSnapshot   = "MESSAGES_SNAPSHOT"
-	TextMessageStart   = "TEXT_MESSAGE_START"
-	TextMessageContent = "TEXT_MESSAGE_CONTENT"
-	TextMessageEnd     = "TEXT_MESSAGE_END"
-	TextMessageChunk   = "TEXT_MESSAGE_CHUNK"
+	RunStarted         = names.RunStarted
+	RunFinished        = names.RunFinished
+	RunError           = names.RunError
+	MessagesSnapshot   = names.MessagesSnapshot
+	TextMessageStart   = names.TextMessageStart
+	TextMessageContent = names.TextMessageContent
+	TextMessageEnd     = names.TextMessageEnd
+	TextMessageChunk   = names.TextMessageChunk
 )
-
-// knownTypes are the event types of AG-UI 1.0 and of earlier releases, so that
-// reading an event copies no type it has seen before.
-var knownTypes = func() map[string]string {
-	all := make(map[string]string)
-	for _, name := range []string{
-		RunStarted, RunFinished, RunError, MessagesSnapshot,
-		TextMessageStart, TextMessageContent, TextMessageEnd, TextMessageChunk,
-		"STEP_STARTED", "STEP_FINISHED",
-		"TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END", "TOOL_CALL_CHUNK", "TOOL_CALL_RESULT",
-		"STATE_SNAPSHOT", "STATE_DELTA", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA", "RAW", "CUSTOM",
-		"REASONING_START", "REASONING_END", "REASONING_MESSAGE_START", "REASONING_MESSAGE_CONTENT",
-		"REASONING_MESSAGE_END", "REASONING_MESSAGE_CHUNK", "REASONING_ENCRYPTED_VALUE",
-		"SUBAGENT_STARTED", "SUBAGENT_FINISHED", "SUBAGENT_ERROR",
-		"THINKING_START", "THINKING_END", "THINKING_TEXT_MESSAGE_START",
-		"THINKING_TEXT_MESSAGE_CONTENT", "THINKING_TEXT_MESSAGE_END",
-	} {
-		all[name] = name
-	}
-	return all
-}()
 
 // Event is one AG-UI event of a capture.
 type Event struct {
@@ -109,7 +89,7 @@ func knownType(v strictjson.Value) string {
 	if v.Kind != strictjson.String {
 		return ""
 	}
-	return knownTypes[string(v.Raw[1:len(v.Raw)-1])]
+	return names.Of(v.Raw[1 : len(v.Raw)-1])
 }
 
 // Finding makes a finding about the event, at its place in the response.

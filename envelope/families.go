@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/p20export/p20export/envelope/event/names"
 )
 
 // maxFamilies is how many names are told apart in one count, and
@@ -17,7 +19,7 @@ const (
 )
 
 // MostFamilies is how many names of event types one count may hold.
-func MostFamilies() int { return maxFamilies + len(knownTypes) }
+func MostFamilies() int { return maxFamilies + names.Count() }
 
 // Families counts names in the order of their first appearance. The zero value
 // has counted nothing.
@@ -32,7 +34,7 @@ type Families struct {
 func (f *Families) Add(name string) {
 	i, ok := f.index[name]
 	if !ok {
-		if len(f.names) >= maxFamilies && knownTypes[name] == "" || len(name) > maxFamilyBytes {
+		if len(f.names) >= maxFamilies && !names.IsReleased(name) || len(name) > maxFamilyBytes {
 			f.uncounted++
 			return
 		}

@@ -2,6 +2,7 @@ package project
 
 import (
 	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/strictjson"
 )
@@ -59,10 +60,10 @@ func (f *fold) closeLanes(eventType, tag string, tagged bool) {
 	case envelope.RunStarted, envelope.RunFinished, envelope.RunError, envelope.MessagesSnapshot:
 		f.current = nil
 		clear(f.lanes)
-	case "TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END", "TOOL_CALL_CHUNK", "TOOL_CALL_RESULT",
-		"STATE_SNAPSHOT", "STATE_DELTA", "CUSTOM", "STEP_STARTED", "STEP_FINISHED",
-		"REASONING_START", "REASONING_END", "REASONING_MESSAGE_START", "REASONING_MESSAGE_CONTENT",
-		"REASONING_MESSAGE_END", "REASONING_MESSAGE_CHUNK", "SUBAGENT_FINISHED", "SUBAGENT_ERROR":
+	case names.ToolCallStart, names.ToolCallArgs, names.ToolCallEnd, names.ToolCallChunk, names.ToolCallResult,
+		names.StateSnapshot, names.StateDelta, names.Custom, names.StepStarted, names.StepFinished,
+		names.ReasoningStart, names.ReasoningEnd, names.ReasoningMessageStart, names.ReasoningMessageContent,
+		names.ReasoningMessageEnd, names.ReasoningMessageChunk, names.SubagentFinished, names.SubagentError:
 		f.closeLane(tag, tagged)
 	}
 }

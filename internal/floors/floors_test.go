@@ -32,12 +32,13 @@ var floors = map[string][]string{
 	"schema/vectors/mutation":     {},
 	"project/importer":            {"project/freeze", "project", "envelope", "artifact/assay", "artifact"},
 	"project/freeze":              {"capture", "envelope", "project", "artifact"},
-	"project":                     {"envelope", "artifact"},
-	"envelope":                    {"capture"},
+	"project":                     {"envelope", "envelope/event/names", "artifact"},
+	"envelope":                    {"envelope/event/names", "capture"},
+	"envelope/event/names":        {},
 	"capture/live":                {"capture"},
 	"capture":                     {},
 	"artifact/assay":              {"artifact"},
-	"artifact":                    {},
+	"artifact":                    {"envelope/event/names"},
 	"internal/bench":              {"artifact"},
 }
 
