@@ -151,7 +151,7 @@ discovery: $(HARNESSES:%=harness-%) ## install every harness, capture every scen
 
 .PHONY: gate
 gate: ## make discovery/GATE.md and FIELD_PRESENCE.md anew from the committed captures
-	@$(GO) run ./discovery/generate
+	@$(GO) run ./internal/generate/gate
 	@echo "made discovery/GATE.md and discovery/FIELD_PRESENCE.md"
 
 .PHONY: sample
@@ -170,7 +170,7 @@ assay-cli: ## build Assay's own command line (10 to 15 minutes, once), and check
 
 .PHONY: schema
 schema: ## make the JSON Schemas anew from the Go types and the sample lane
-	@$(GO) run ./schema/generate
+	@$(GO) run ./internal/generate/schema
 
 .PHONY: vectors
 vectors: ## write the conformance vectors and the tables of docs/contract.md anew

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 
 	"github.com/p20export/p20export/capture"
-	"github.com/p20export/p20export/capture/live"
+	"github.com/p20export/p20export/capture/client"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
@@ -40,10 +40,10 @@ type Plan struct {
 	Dir string
 	// Request is what the requests share. Its URL is the address that the
 	// scenarios' paths are below; to its Labels that of the scenario is added.
-	Request live.Settings
+	Request client.Settings
 	// Progress, when not nil, is called as a scenario is asked for, and from time
 	// to time while its answer comes.
-	Progress func(scenario string, now live.Progress)
+	Progress func(scenario string, now client.Progress)
 }
 
 // Row is what became of a scenario. What is not known is null.
@@ -110,7 +110,7 @@ func (p *Plan) Run(ctx context.Context) iter.Seq[Row] {
 				return
 			}
 			row, err := p.capture(ctx, s)
-			if !yield(row) || errors.Is(err, live.ErrUnreachable) {
+			if !yield(row) || errors.Is(err, client.ErrUnreachable) {
 				return
 			}
 		}
@@ -128,10 +128,10 @@ func (p *Plan) capture(ctx context.Context, s Scenario) (Row, error) {
 	}
 	dir, request := p.place(s), p.request(s)
 	if p.Progress != nil {
-		request.Progress = func(now live.Progress) { p.Progress(s.Name, now) }
-		request.Progress(live.Progress{})
+		request.Progress = func(now client.Progress) { p.Progress(s.Name, now) }
+		request.Progress(client.Progress{})
 	}
-	result, err := live.Record(ctx, dir, request)
+	result, err := client.Record(ctx, dir, request)
 	if err != nil {
 		row.fail(err)
 		return row, err
@@ -147,7 +147,7 @@ func (p *Plan) capture(ctx context.Context, s Scenario) (Row, error) {
 }
 
 // request returns what is asked for a scenario.
-func (p *Plan) request(s Scenario) live.Settings {
+func (p *Plan) request(s Scenario) client.Settings {
 	r := p.Request
 	if u, err := url.Parse(r.URL); err == nil && s.Path != "" {
 		r.URL = u.JoinPath(s.Path).String()
@@ -199,7 +199,7 @@ func (row *Row) unread(err error) {
 
 // closed says what was captured. A status other than 200 is an answer, and so is
 // a response that breaks off as expected.
-func (row *Row) closed(dir string, result live.Result, mayBreak bool) {
+func (row *Row) closed(dir string, result client.Result, mayBreak bool) {
 	m := result.Manifest
 	row.Capture, row.HTTPStatus, row.End, row.Events = &dir, &m.Source.Status, &m.End, &result.Events
 	if response := m.Response(); response != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/p20export/p20export/capture"
-	"github.com/p20export/p20export/capture/live"
+	"github.com/p20export/p20export/capture/client"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
@@ -45,7 +45,7 @@ func serve(t *testing.T, handle http.HandlerFunc) (url string, asked *[]string) 
 
 func planned(t *testing.T, url string, names ...string) *Plan {
 	t.Helper()
-	p := &Plan{Dir: filepath.Join(t.TempDir(), "out"), Request: live.Settings{URL: url, Tool: capture.Tool{Name: "p20export", Version: "test"}}}
+	p := &Plan{Dir: filepath.Join(t.TempDir(), "out"), Request: client.Settings{URL: url, Tool: capture.Tool{Name: "p20export", Version: "test"}}}
 	for _, name := range names {
 		p.Scenarios = append(p.Scenarios, Scenario{Name: name, About: "About " + name + ".", Path: "/" + name, Request: []byte(`{ "runId": "r" }`)})
 	}
@@ -74,7 +74,7 @@ func TestRun(t *testing.T) {
 	p.Request.Labels = map[string]string{"own": "x"}
 	p.Suite = &Suite{Scenarios: []Expected{{Name: "c", Note: "It cannot."}}}
 	var progress []string
-	p.Progress = func(scenario string, now live.Progress) {
+	p.Progress = func(scenario string, now client.Progress) {
 		if now.Bytes == 0 || now.Events == 2 {
 			progress = append(progress, scenario)
 		}
@@ -188,7 +188,7 @@ func TestRunCancelled(t *testing.T) {
 		}
 	})
 	p := planned(t, url, "a", "b", "c")
-	p.Progress = func(scenario string, now live.Progress) {
+	p.Progress = func(scenario string, now client.Progress) {
 		if scenario == "b" && now.Events > 0 {
 			cancel()
 		}

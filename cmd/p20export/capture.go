@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/p20export/p20export/capture"
-	"github.com/p20export/p20export/capture/live"
+	"github.com/p20export/p20export/capture/client"
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/discovery"
 	"github.com/p20export/p20export/finding"
@@ -119,26 +119,26 @@ func (fl *captureFlags) run(cmd *cobra.Command, args []string) error {
 }
 
 // check reads the flags that need reading.
-func (fl *captureFlags) check(args []string) (live.Settings, error) {
+func (fl *captureFlags) check(args []string) (client.Settings, error) {
 	switch {
 	case fl.from == "" && len(args) == 0:
-		return live.Settings{}, errors.New("give the URL of an endpoint, or --from FILE")
+		return client.Settings{}, errors.New("give the URL of an endpoint, or --from FILE")
 	case fl.from != "" && len(args) > 0:
-		return live.Settings{}, errors.New("give either a URL or --from, not both")
+		return client.Settings{}, errors.New("give either a URL or --from, not both")
 	case fl.from == "" && fl.input == "":
-		return live.Settings{}, errors.New("--input is missing: the run input to post, as JSON")
+		return client.Settings{}, errors.New("--input is missing: the run input to post, as JSON")
 	case fl.from != "" && (fl.input != "" || fl.exchange.headers != nil || fl.exchange.timeout != 0):
-		return live.Settings{}, errors.New("--input, --header and --timeout are for an endpoint; they do not go with --from")
+		return client.Settings{}, errors.New("--input, --header and --timeout are for an endpoint; they do not go with --from")
 	case fl.from == "" && !isEndpoint(args[0]):
-		return live.Settings{}, fmt.Errorf("%s is no URL of an endpoint, such as http://127.0.0.1:8011/", finding.Quote(args[0]))
+		return client.Settings{}, fmt.Errorf("%s is no URL of an endpoint, such as http://127.0.0.1:8011/", finding.Quote(args[0]))
 	}
 	if err := freeze.CheckOutput("-o", filepath.Dir(fl.out)); fl.out != "" && err != nil {
-		return live.Settings{}, err
+		return client.Settings{}, err
 	}
 	return fl.exchange.settings()
 }
 
-func (fl *captureFlags) importFile(ctx context.Context, row *captureRow, s live.Settings) {
+func (fl *captureFlags) importFile(ctx context.Context, row *captureRow, s client.Settings) {
 	var r io.Reader = os.Stdin
 	if fl.from != "-" {
 		f, err := capture.OpenFile(ctx, fl.from)
@@ -164,10 +164,10 @@ func (fl *captureFlags) importFile(ctx context.Context, row *captureRow, s live.
 	}
 }
 
-func (fl *captureFlags) record(cmd *cobra.Command, row *captureRow, s live.Settings) {
+func (fl *captureFlags) record(cmd *cobra.Command, row *captureRow, s client.Settings) {
 	progress, show := newCapturing(cmd.ErrOrStderr())
 	s.Progress = show
-	result, err := live.Record(cmd.Context(), fl.out, s)
+	result, err := client.Record(cmd.Context(), fl.out, s)
 	progress.end()
 	if result.Manifest != nil {
 		row.closed(result.Manifest)

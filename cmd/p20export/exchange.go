@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/p20export/p20export/capture"
-	"github.com/p20export/p20export/capture/live"
+	"github.com/p20export/p20export/capture/client"
 	"github.com/p20export/p20export/finding"
 )
 
@@ -39,8 +39,8 @@ func (x *exchange) addFlags(cmd *cobra.Command) {
 }
 
 // settings reads the flags, the headers aside.
-func (x *exchange) settings() (live.Settings, error) {
-	s := live.Settings{Timeout: x.timeout, MaxBytes: x.maxBytes, Labels: make(map[string]string, len(x.labels)), Tool: capture.Tool(tool())}
+func (x *exchange) settings() (client.Settings, error) {
+	s := client.Settings{Timeout: x.timeout, MaxBytes: x.maxBytes, Labels: make(map[string]string, len(x.labels)), Tool: capture.Tool(tool())}
 	if x.timeout < 0 || x.maxBytes < 0 {
 		return s, errors.New("--timeout and --max-bytes cannot be negative")
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
-	"github.com/p20export/p20export/capture/live"
+	"github.com/p20export/p20export/capture/client"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/spell"
 )
@@ -84,9 +84,9 @@ func (p *progress) end() {
 }
 
 // newCapturing shows how far a recording has come.
-func newCapturing(w io.Writer) (*progress, func(live.Progress)) {
+func newCapturing(w io.Writer) (*progress, func(client.Progress)) {
 	p := newProgress(w, "waiting for an answer")
-	return p, func(now live.Progress) {
+	return p, func(now client.Progress) {
 		p.say(fmt.Sprintf("capturing: %s, %s", plural(now.Events, "event", "events"), spell.Bytes(now.Bytes)))
 	}
 }
@@ -116,7 +116,7 @@ type discovering struct {
 	now         *progress // nil between two scenarios
 }
 
-func (d *discovering) show(scenario string, now live.Progress) {
+func (d *discovering) show(scenario string, now client.Progress) {
 	line := fmt.Sprintf("%d of %d, %s: %s, %s", d.done+1, d.total, scenario, plural(now.Events, "event", "events"), spell.Bytes(now.Bytes))
 	if d.now == nil {
 		d.now = newBar(d.w, line, d.done, d.total)

@@ -1,4 +1,4 @@
-// Package live records a run over HTTP into a capture directory.
+// Package client records a run over HTTP into a capture directory.
 //
 // It knows HTTP and package capture. It must not know AG-UI: the request body is
 // sent as it is, and what comes back is bytes in frames.
@@ -7,4 +7,4 @@
 // page is evidence too. What could identify the caller is not kept: request
 // headers are never stored, and URLs lose user info, query and fragment, in
 // messages as well.
-package live
+package client
