@@ -58,3 +58,16 @@ type ending struct {
 	io.Reader
 	io.Closer
 }
+
+// OpenInput opens a file, or standard input as "-", for reading that the context
+// can end. The caller calls the function when it is done.
+func OpenInput(ctx context.Context, path string) (io.Reader, func(), error) {
+	if path == "-" {
+		return Interruptible(ctx, os.Stdin), func() {}, nil
+	}
+	f, err := OpenFile(ctx, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	return f, func() { f.Close() }, nil
+}

@@ -54,3 +54,20 @@ func makeable(dir string) error {
 		dir = parent
 	}
 }
+
+// Around returns the capture directory that a path is or lies in, or "". Nothing
+// may be written there.
+func Around(path string) (string, error) {
+	at, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	for ; ; at = filepath.Dir(at) {
+		if _, err := os.Lstat(filepath.Join(at, ManifestName)); err == nil {
+			return at, nil
+		}
+		if at == filepath.Dir(at) {
+			return "", nil
+		}
+	}
+}

@@ -72,6 +72,17 @@ type Visitor interface {
 	End(run *Run) error
 }
 
+// FrameVisitor is a Visitor that also sees every frame, before it sees the event
+// in it.
+type FrameVisitor interface {
+	Visitor
+	// Frame is called for each frame in order, those that belong to no run
+	// included. The run owns the frame; it is nil before the first RUN_STARTED.
+	// The event is nil where the frame cannot be read as one. Frame and event are
+	// valid during the call.
+	Frame(run *Run, f capture.Frame, e *Event)
+}
+
 // Totals says what a capture holds besides its runs.
 type Totals struct {
 	Events int
@@ -90,6 +101,7 @@ func Scan(frames Frames, v Visitor) (Totals, error) {
 		before int
 		first  Ref
 	)
+	every, _ := v.(FrameVisitor)
 	for {
 		frame, err := frames.Next()
 		if err == io.EOF {
@@ -109,18 +121,25 @@ func Scan(frames Frames, v Visitor) (Totals, error) {
 			totals.Runs++
 			run = &Run{Number: totals.Runs}
 		}
-		if run == nil {
+		switch {
+		case run == nil:
 			if before++; before == 1 {
 				first = Ref{Index: frame.Index, Offset: frame.Offset, Bytes: frame.Bytes}
 			}
-			continue
+		case err != nil:
+			run.damaged(frame, err)
+		default:
+			run.add(e)
 		}
 		if err != nil {
-			run.damaged(frame, err)
-			continue
+			e = nil
 		}
-		run.add(e)
-		v.Event(run, e)
+		if every != nil {
+			every.Frame(run, frame, e)
+		}
+		if run != nil && e != nil {
+			v.Event(run, e)
+		}
 	}
 	if run != nil {
 		if err := run.end(v); err != nil {

@@ -2,26 +2,34 @@ package project
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
 )
 
-// Collector keeps, of one run's events, what its projection needs: the chosen
-// snapshot, or the streamed text.
+// Collector keeps, of one run's events, what its projections need: the chosen
+// snapshots, and the streamed text. However many projections need it, each
+// snapshot is kept once and the text is folded once.
 type Collector struct {
-	settings Settings
-	snapshot *envelope.Event
-	seen     int
-	fold     *fold
+	selections []Selection
+	snapshots  map[Selection]*envelope.Event
+	seen       int
+	fold       *fold // nil when nothing folds
 }
 
-// NewCollector returns a collector for one run. The settings must be checked.
-func NewCollector(s Settings) *Collector {
-	c := &Collector{settings: s}
-	if s.Projection == FoldedStream {
-		c.fold = newFold()
+// NewCollector returns a collector for one run, which will be projected under
+// the settings. They must be checked.
+func NewCollector(settings ...Settings) *Collector {
+	c := &Collector{snapshots: make(map[Selection]*envelope.Event)}
+	for _, s := range settings {
+		switch {
+		case s.Projection == FoldedStream && c.fold == nil:
+			c.fold = newFold()
+		case s.Projection != FoldedStream && !slices.Contains(c.selections, s.Snapshot):
+			c.selections = append(c.selections, s.Snapshot)
+		}
 	}
 	return c
 }
@@ -31,13 +39,19 @@ func (c *Collector) Observe(e *envelope.Event) {
 	if c.fold != nil {
 		c.fold.observe(e)
 	}
-	if e.Type != envelope.MessagesSnapshot || c.fold != nil {
+	if e.Type != envelope.MessagesSnapshot {
 		return
 	}
 	c.seen++
-	want := c.settings.Snapshot.number()
-	if c.seen == want || want == 0 && (c.seen == 1 || c.settings.Snapshot == Last) {
-		c.snapshot = e.Clone()
+	var kept *envelope.Event
+	for _, s := range c.selections {
+		want := s.number()
+		if c.seen == want || want == 0 && (c.seen == 1 || s == Last) {
+			if kept == nil {
+				kept = e.Clone()
+			}
+			c.snapshots[s] = kept
+		}
 	}
 }
 
@@ -57,12 +71,12 @@ type Output struct {
 	Assay []finding.Finding
 }
 
-// Project makes the artifact of a run whose events the collector has seen. The
-// request is the capture's request.json, nil when there is none; only
-// FoldedStream reads it. The output is nil when the run is refused: then the
-// findings say every reason. They are ordered.
-func (c *Collector) Project(run *envelope.Run, request []byte) (*Output, []finding.Finding) {
-	d := &draft{run: run, settings: c.settings, artifact: artifact.New(), strict: c.settings.Projection == EmittedSnapshot}
+// Project makes the artifact of a run whose events the collector has seen, under
+// one of its settings. The request is the capture's request.json, nil when there
+// is none; only FoldedStream reads it. The output is nil when the run is refused:
+// then the findings say every reason. They are ordered.
+func (c *Collector) Project(run *envelope.Run, request []byte, s Settings) (*Output, []finding.Finding) {
+	d := &draft{run: run, settings: s, artifact: artifact.New(), strict: s.Projection == EmittedSnapshot}
 	d.reportAll(run.Findings)
 	if run.Terminal == nil {
 		return d.result(nil)
@@ -74,17 +88,17 @@ func (c *Collector) Project(run *envelope.Run, request []byte) (*Output, []findi
 	d.started()
 	d.terminal()
 	var snapshot []byte
-	if c.fold != nil {
+	if s.Projection == FoldedStream {
 		if run.SnapshotCount > 0 {
-			s := run.Snapshots[0]
-			d.report(finding.New(finding.SnapshotPresent, "the run emitted a MESSAGES_SNAPSHOT").WithOffset(s.Offset).WithEvent(s.Index))
+			first := run.Snapshots[0]
+			d.report(finding.New(finding.SnapshotPresent, "the run emitted a MESSAGES_SNAPSHOT").WithOffset(first.Offset).WithEvent(first.Index))
 		} else {
 			d.folded(c.fold, request)
 			snapshot = builtSnapshot(d.artifact.Messages)
 		}
-	} else if d.chosen(c.snapshot) {
-		d.emitted(c.snapshot)
-		snapshot = c.snapshot.Data
+	} else if taken := c.snapshots[s.Snapshot]; d.chosen(taken) {
+		d.emitted(taken)
+		snapshot = taken.Data
 	}
 	return d.result(snapshot)
 }

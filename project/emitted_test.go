@@ -10,6 +10,7 @@ import (
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/record"
 )
 
 var strict = project.Settings{Projection: project.EmittedSnapshot}
@@ -214,7 +215,7 @@ func TestEventKeysAreRecorded(t *testing.T) {
 		if diff := cmp.Diff([]string{"(timestamp_implausible #0 /timestamp)"}, brief(r.findings)); diff != "" {
 			t.Error(diff)
 		}
-		if _, err := project.NewRecord(r.out, r.run, s, project.Tool{}).Encode(); err != nil {
+		if _, err := record.New(r.out, r.run, s, record.Tool{}).Encode(); err != nil {
 			t.Error(err)
 		}
 	}

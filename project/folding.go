@@ -21,7 +21,7 @@ type Folding struct {
 // Fold returns the folding of a run whose events a FoldedStream collector has
 // seen. The request is as Project takes it.
 func (c *Collector) Fold(run *envelope.Run, request []byte) Folding {
-	d := &draft{run: run, settings: c.settings, artifact: artifact.New()}
+	d := &draft{run: run, settings: Settings{Projection: FoldedStream}, artifact: artifact.New()}
 	d.folded(c.fold, request)
 	f := Folding{Messages: d.artifact.Messages, Findings: d.sorted()}
 	for _, m := range c.fold.messages {

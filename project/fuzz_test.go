@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/record"
 )
 
 // FuzzDecodeRecord: a record is decoded or refused, never half read. What is
@@ -28,7 +28,7 @@ func FuzzDecodeRecord(f *testing.F) {
 	}
 	f.Add([]byte("{}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r, err := project.DecodeRecord(data)
+		r, err := record.Decode(data)
 		if err != nil {
 			if r != nil || err.Error() == "" {
 				t.Fatalf("%v beside %v", r, err)

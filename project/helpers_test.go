@@ -110,7 +110,7 @@ func (p *projector) Event(_ *envelope.Run, e *envelope.Event) {
 }
 
 func (p *projector) End(run *envelope.Run) error {
-	out, findings := p.collect.Project(run, p.in.request)
+	out, findings := p.collect.Project(run, p.in.request, p.in.Settings)
 	if (out == nil) != finding.Failed(findings) {
 		p.t.Errorf("output %v beside findings %v", out, brief(findings))
 	}
@@ -128,7 +128,7 @@ func (p *projector) End(run *envelope.Run) error {
 
 func projectAll(t tester, in input) []result {
 	t.Helper()
-	if err := in.Check(); err != nil {
+	if err := in.Normalize(); err != nil {
 		t.Fatal(err)
 	}
 	if in.framing == "" {

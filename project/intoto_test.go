@@ -19,6 +19,7 @@ import (
 
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
+	"github.com/p20export/p20export/project/record"
 )
 
 // errSubject marks a statement whose subjects are not the files beside it.
@@ -50,13 +51,13 @@ func readStatement(record []byte, dir string) (*intoto.Statement, error) {
 // frozenRecords freezes a capture by one projection and returns its records.
 func frozenRecords(t *testing.T, capture, dir string, s project.Settings) []string {
 	t.Helper()
-	rows, err := freeze.Freeze(context.Background(), capture, freeze.Settings{Settings: s, Dir: dir, Tool: project.Tool{Name: project.ToolName, Version: "0.0.1"}})
+	rows, err := freeze.Freeze(context.Background(), capture, freeze.Settings{Settings: s, Dir: dir, Tool: record.Tool{Name: record.ToolName, Version: "0.0.1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var records []string
 	for _, row := range rows {
-		if row.Verdict == freeze.Frozen {
+		if row.Verdict == project.Frozen {
 			records = append(records, *row.Record)
 		}
 	}
@@ -95,11 +96,11 @@ func TestRecordsAreInTotoStatements(t *testing.T) {
 
 func checkStatement(t *testing.T, path, dir string, s project.Settings) {
 	t.Helper()
-	record, err := os.ReadFile(path)
+	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	st, err := readStatement(record, dir)
+	st, err := readStatement(data, dir)
 	if err != nil {
 		t.Fatalf("%s: %v", s.Projection, err)
 	}
@@ -111,11 +112,11 @@ func checkStatement(t *testing.T, path, dir string, s project.Settings) {
 	if diff := cmp.Diff([]string{name + ".artifact.json", name + ".envelope.ndjson"}, names); diff != "" {
 		t.Errorf("%s: subjects (-want +got):\n%s", s.Projection, diff)
 	}
-	if st.GetType() != intoto.StatementTypeUri || st.GetPredicateType() != project.PredicateType {
+	if st.GetType() != intoto.StatementTypeUri || st.GetPredicateType() != record.PredicateType {
 		t.Errorf("%s: _type %q, predicateType %q", s.Projection, st.GetType(), st.GetPredicateType())
 	}
 	var written struct{ Predicate map[string]any }
-	if err := json.Unmarshal(record, &written); err != nil {
+	if err := json.Unmarshal(data, &written); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(written.Predicate, st.GetPredicate().AsMap()); diff != "" {
@@ -141,7 +142,7 @@ func TestDamagedRecordIsNoStatement(t *testing.T) {
 	if _, err := readStatement(good, dir); err != nil {
 		t.Fatal(err)
 	}
-	var r project.Record
+	var r record.Record
 	if err := json.Unmarshal(good, &r); err != nil {
 		t.Fatal(err)
 	}
@@ -154,8 +155,8 @@ func TestDamagedRecordIsNoStatement(t *testing.T) {
 		old, new string
 		want     error // nil for one of the JSON reader
 	}{
-		"type":           {project.StatementType, "https://in-toto.io/Link/v1", intoto.ErrInvalidStatementType},
-		"predicate type": {project.PredicateType, "", intoto.ErrPredicateTypeRequired},
+		"type":           {record.StatementType, "https://in-toto.io/Link/v1", intoto.ErrInvalidStatementType},
+		"predicate type": {record.PredicateType, "", intoto.ErrPredicateTypeRequired},
 		"no predicate":   {`"predicate":`, `"subject":`, nil},
 		"no subject": {string(between(good, `"subject": `, `,
   "predicateType"`)), "[]", intoto.ErrSubjectRequired},

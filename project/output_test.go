@@ -11,6 +11,7 @@ import (
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/record"
 )
 
 // The envelope has each event as it was received, or without the white space
@@ -109,7 +110,7 @@ func TestDeterminism(t *testing.T) {
 			if r.out == nil {
 				t.Fatal(brief(r.findings))
 			}
-			record, err := project.NewRecord(r.out, r.run, in.Settings, tool).Encode()
+			record, err := record.New(r.out, r.run, in.Settings, tool).Encode()
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -35,10 +35,13 @@ const version = 1
 // Names lists the projections, the default first.
 func Names() []Name { return []Name{EmittedSnapshot, EmittedSnapshotText, FoldedStream} }
 
+// Version returns the version of the projection that this program applies.
+func (n Name) Version() int { return version }
+
 // Known reports whether this program has the projection in that version.
 func Known(name Name, v int) bool {
 	_, err := ParseName(string(name))
-	return err == nil && v == version
+	return err == nil && v == name.Version()
 }
 
 // ParseName returns the projection of that name.
@@ -107,9 +110,9 @@ type Settings struct {
 	Operator OperatorTimes
 }
 
-// Check fills in defaults and reports settings that are not known or do not go
+// Normalize fills in defaults and reports settings that are not known or do not go
 // together.
-func (s *Settings) Check() error {
+func (s *Settings) Normalize() error {
 	if s.Projection == "" {
 		s.Projection = EmittedSnapshot
 	}

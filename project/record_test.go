@@ -11,30 +11,31 @@ import (
 
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/record"
 )
 
-var tool = project.Tool{Name: "p20export", Version: "0.1.0"}
+var tool = record.Tool{Name: "p20export", Version: "0.1.0"}
 
 // oneRecord is a record with every key in it.
-func oneRecord(t *testing.T) (result, *project.Record) {
+func oneRecord(t *testing.T) (result, *record.Record) {
 	t.Helper()
 	s := text("last", "")
 	s.Operator = project.OperatorTimes{StartedAt: "2026-11-21T06:28:50Z", FinishedAt: "2026-11-21T06:28:51Z"}
-	if err := s.Check(); err != nil {
+	if err := s.Normalize(); err != nil {
 		t.Fatal(err)
 	}
 	r := projectAll(t, input{Settings: s, raw: stream(started, snapshot(), `{"type":"RAW","event":1}`, snapshot(`{"id":"m","role":"user","content":"<&>","<k>":"secret"}`), finished)})[0]
 	if r.out == nil {
 		t.Fatal(brief(r.findings))
 	}
-	record := project.NewRecord(r.out, r.run, s, tool)
-	record.Complete(project.Source{Digest: digest.Of(nil), Bytes: 1038, Framing: "sse", ManifestDigest: digest.Of([]byte("m")), Run: 1}, "x.artifact.json", "x.envelope.ndjson")
-	return r, record
+	rec := record.New(r.out, r.run, s, tool)
+	rec.Complete(record.Source{Digest: digest.Of(nil), Bytes: 1038, Framing: "sse", ManifestDigest: digest.Of([]byte("m")), Run: 1}, "x.artifact.json", "x.envelope.ndjson")
+	return r, rec
 }
 
 func TestRecordSpelling(t *testing.T) {
-	r, record := oneRecord(t)
-	got, err := record.Encode()
+	r, rec := oneRecord(t)
+	got, err := rec.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,16 +142,16 @@ func TestRecordSpelling(t *testing.T) {
 // What is decoded encodes to the same bytes; nothing but the one spelling is
 // decoded.
 func TestRecordDecode(t *testing.T) {
-	_, record := oneRecord(t)
-	data, _ := record.Encode()
-	back, err := project.DecodeRecord(data)
+	_, rec := oneRecord(t)
+	data, _ := rec.Encode()
+	back, err := record.Decode(data)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if again, _ := back.Encode(); string(again) != string(data) {
 		t.Error(cmp.Diff(string(data), string(again)))
 	}
-	if same, err := back.Same(record); !same || err != nil {
+	if same, err := back.Same(rec); !same || err != nil {
 		t.Error("the decoded record is not the same", err)
 	}
 	replace := func(old, new string) string {
@@ -194,7 +195,7 @@ func TestRecordDecode(t *testing.T) {
 		"count of zero":     replace(`"reason": "snapshot_not_chosen"`, `"reason": "snapshot_not_chosen",`+"\n        "+`"count": 0`),
 		"empty manifest":    replace(`"manifest_digest": "`+string(digest.Of([]byte("m"))), `"manifest_digest": "`),
 	} {
-		if _, err := project.DecodeRecord([]byte(bad)); err == nil {
+		if _, err := record.Decode([]byte(bad)); err == nil {
 			t.Errorf("%s: decoded", name)
 		}
 	}
@@ -204,17 +205,17 @@ func TestRecordDecode(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, n := range []int{0, 1, 3} {
-		changed := *record
-		changed.Subject = make([]project.Subject, n)
+		changed := *rec
+		changed.Subject = make([]record.Subject, n)
 		data, err := changed.Encode()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := project.DecodeRecord(data); err == nil {
+		if _, err := record.Decode(data); err == nil {
 			t.Errorf("a record of %d subjects was decoded", n)
 		}
 	}
-	if _, err := project.DecodeRecord(make([]byte, project.MaxRecordBytes+1)); err == nil || !strings.Contains(err.Error(), "limit") {
+	if _, err := record.Decode(make([]byte, record.MaxBytes+1)); err == nil || !strings.Contains(err.Error(), "limit") {
 		t.Errorf("a record past the limit: %v", err)
 	}
 }
@@ -222,9 +223,9 @@ func TestRecordDecode(t *testing.T) {
 // The optional keys are absent, not empty, when there is nothing to say.
 func TestRecordLeast(t *testing.T) {
 	r := projectRun(t, strict, "", started, snapshot(user), finished)
-	record := project.NewRecord(r.out, r.run, strict, tool)
-	record.Complete(project.Source{Digest: digest.Of(nil), Framing: "ndjson", Run: 2}, "a", "b")
-	data, err := record.Encode()
+	rec := record.New(r.out, r.run, strict, tool)
+	rec.Complete(record.Source{Digest: digest.Of(nil), Framing: "ndjson", Run: 2}, "a", "b")
+	data, err := rec.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,54 +237,54 @@ func TestRecordLeast(t *testing.T) {
 			t.Errorf("there is a key %s", key)
 		}
 	}
-	if _, err := project.DecodeRecord(data); err != nil {
+	if _, err := record.Decode(data); err != nil {
 		t.Error(err)
 	}
 	built := projectRun(t, folded, request(user), started, failed)
 	s := folded
-	if err := s.Check(); err != nil {
+	if err := s.Normalize(); err != nil {
 		t.Fatal(err)
 	}
-	record = project.NewRecord(built.out, built.run, s, tool)
-	if record.Predicate.Projection != (project.Projection{Name: "folded-stream", Version: 1, Snapshot: "only", Origin: "built"}) || len(record.Predicate.Events) != 2 {
-		t.Errorf("%+v %v", record.Predicate.Projection, record.Predicate.Events)
+	rec = record.New(built.out, built.run, s, tool)
+	if rec.Predicate.Projection != (record.Projection{Name: "folded-stream", Version: 1, Snapshot: "only", Origin: "built"}) || len(rec.Predicate.Events) != 2 {
+		t.Errorf("%+v %v", rec.Predicate.Projection, rec.Predicate.Events)
 	}
 }
 
 // Two records are the same when nothing but the tool tells them apart: any
 // other value that changes makes another record.
 func TestRecordSame(t *testing.T) {
-	_, record := oneRecord(t)
-	data, _ := record.Encode()
-	again := func() *project.Record {
-		r, err := project.DecodeRecord(data)
+	_, rec := oneRecord(t)
+	data, _ := rec.Encode()
+	again := func() *record.Record {
+		r, err := record.Decode(data)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return r
 	}
 	other := again()
-	other.Predicate.Tool = project.Tool{Name: "p20export", Version: "9.9.9"}
-	if same, err := record.Same(other); !same || err != nil {
+	other.Predicate.Tool = record.Tool{Name: "p20export", Version: "9.9.9"}
+	if same, err := rec.Same(other); !same || err != nil {
 		t.Error("the tool's version tells them apart", err)
 	}
-	if other.Predicate.Tool.Version != "9.9.9" || record.Predicate.Tool != tool {
+	if other.Predicate.Tool.Version != "9.9.9" || rec.Predicate.Tool != tool {
 		t.Error("comparing changes a record")
 	}
 	changes := 0
 	var walk func(v reflect.Value, path string)
-	check := func(path string, o *project.Record) {
+	check := func(path string, o *record.Record) {
 		changes++
-		if same, err := record.Same(o); same || err != nil {
+		if same, err := rec.Same(o); same || err != nil {
 			t.Errorf("%s does not tell them apart: %v", path, err)
 		}
 	}
-	var root *project.Record
+	var root *record.Record
 	walk = func(v reflect.Value, path string) {
 		switch v.Kind() {
 		case reflect.Struct:
 			for i := range v.NumField() {
-				if v.Type() == reflect.TypeFor[project.Tool]() && v.Type().Field(i).Name == "Version" {
+				if v.Type() == reflect.TypeFor[record.Tool]() && v.Type().Field(i).Name == "Version" {
 					continue
 				}
 				if v.Type().Field(i).IsExported() {
@@ -324,11 +325,11 @@ func TestRecordSame(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	var s project.Settings
-	if err := s.Check(); err != nil || s != (project.Settings{Projection: "emitted-snapshot", Snapshot: "only", Profile: "v1"}) {
+	if err := s.Normalize(); err != nil || s != (project.Settings{Projection: "emitted-snapshot", Snapshot: "only", Profile: "v1"}) {
 		t.Errorf("%+v %v", s, err)
 	}
 	for _, ok := range []project.Settings{{Projection: "emitted-snapshot-text", Snapshot: "last"}, {Projection: "folded-stream", Snapshot: "only", Profile: "assay"}, {Projection: "emitted-snapshot-text", Snapshot: "12"}} {
-		if err := ok.Check(); err != nil {
+		if err := ok.Normalize(); err != nil {
 			t.Error(err)
 		}
 	}
@@ -337,7 +338,7 @@ func TestSettings(t *testing.T) {
 		{Projection: "emitted"}, {Profile: "v2"}, {Projection: "emitted-snapshot-text", Snapshot: "0"},
 		{Operator: project.OperatorTimes{FinishedAt: "2026-11-21T06:28:50Z"}},
 	} {
-		if err := bad.Check(); err == nil {
+		if err := bad.Normalize(); err == nil {
 			t.Errorf("%+v is taken", bad)
 		}
 	}

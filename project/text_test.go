@@ -10,6 +10,7 @@ import (
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/record"
 )
 
 func text(sel project.Selection, p artifact.Profile) project.Settings {
@@ -72,7 +73,7 @@ func TestTextMessages(t *testing.T) {
 			if diff := cmp.Diff(orEmpty(c.left), left(r.out.Omissions)); diff != "" {
 				t.Error(diff)
 			}
-			if _, err := project.NewRecord(r.out, r.run, text("", ""), project.Tool{}).Encode(); err != nil {
+			if _, err := record.New(r.out, r.run, text("", ""), record.Tool{}).Encode(); err != nil {
 				t.Error(err)
 			}
 			if !strings.Contains(string(r.out.Envelope), snapshot(c.messages)) {
@@ -271,8 +272,8 @@ func TestOmissionsCap(t *testing.T) {
 	for _, o := range list {
 		bytes += len(o.Pointer)
 	}
-	data, err := project.NewRecord(r.out, r.run, text("", ""), project.Tool{}).Encode()
-	if err != nil || bytes > 8<<20 || 6*(8<<20)+200*10_001 > project.MaxRecordBytes || len(data) > bytes+200*len(list)+2_000 {
+	data, err := record.New(r.out, r.run, text("", ""), record.Tool{}).Encode()
+	if err != nil || bytes > 8<<20 || 6*(8<<20)+200*10_001 > record.MaxBytes || len(data) > bytes+200*len(list)+2_000 {
 		t.Errorf("%d bytes of pointers in a record of %d: %v", bytes, len(data), err)
 	}
 }

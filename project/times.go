@@ -40,6 +40,33 @@ type OperatorTimes struct {
 	FinishedAt string
 }
 
+// The labels of a run's times.
+const (
+	StartLabel  = "started_at"
+	FinishLabel = "finished_at"
+)
+
+// TimeError is a time of the operator's that cannot be read.
+type TimeError struct {
+	Label, Value string
+	Err          error
+}
+
+// Error names the label, the value and what is wrong with it.
+func (e *TimeError) Error() string {
+	return fmt.Sprintf("%s %s: %v", e.Label, finding.Quote(e.Value), e.Err)
+}
+
+// Unwrap returns what is wrong with the value.
+func (e *TimeError) Unwrap() error { return e.Err }
+
+// Errors of an operator's times that do not go together: one source serves both
+// labels.
+var (
+	ErrFinishFirst = errors.New("finished_at is before started_at")
+	ErrFinishAlone = errors.New("finished_at needs started_at: one source serves both labels")
+)
+
 // NewOperatorTimes reads two RFC 3339 times, either of which may be empty, and
 // spells them as artifacts do.
 func NewOperatorTimes(started, finished string) (OperatorTimes, error) {
@@ -48,19 +75,19 @@ func NewOperatorTimes(started, finished string) (OperatorTimes, error) {
 	for _, given := range []struct {
 		name, value string
 		to          *string
-	}{{"started-at", started, &t.StartedAt}, {"finished-at", finished, &t.FinishedAt}} {
+	}{{StartLabel, started, &t.StartedAt}, {FinishLabel, finished, &t.FinishedAt}} {
 		if given.value == "" {
 			continue
 		}
 		parsed, err := artifact.ParseTime(given.value)
 		if err != nil {
-			return t, fmt.Errorf("--%s %s: %w", given.name, finding.Quote(given.value), err)
+			return t, &TimeError{given.name, given.value, err}
 		}
 		*given.to = artifact.FormatTime(parsed)
 		times = append(times, parsed)
 	}
 	if len(times) == 2 && times[1].Before(times[0]) {
-		return t, errors.New("--finished-at is before --started-at")
+		return t, ErrFinishFirst
 	}
 	return t, t.check()
 }
@@ -70,7 +97,7 @@ func (t OperatorTimes) Given() bool { return t != OperatorTimes{} }
 
 func (t OperatorTimes) check() error {
 	if t.FinishedAt != "" && t.StartedAt == "" {
-		return errors.New("--finished-at needs --started-at: one source serves both labels")
+		return ErrFinishAlone
 	}
 	return nil
 }
@@ -123,7 +150,7 @@ func ResolveTimes(run *envelope.Run, operator OperatorTimes) (Times, []finding.F
 
 func unused(findings []finding.Finding, operator OperatorTimes) []finding.Finding {
 	if operator.Given() {
-		findings = append(findings, finding.New(finding.OperatorTimesUnused, "--started-at and --finished-at were not needed: the capture has its own times"))
+		findings = append(findings, finding.New(finding.OperatorTimesUnused, "the times given were not needed: the capture has its own"))
 	}
 	return findings
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
+	"github.com/p20export/p20export/project/record"
 	"github.com/p20export/p20export/schema"
 )
 
@@ -59,7 +60,7 @@ func TestFrozen(t *testing.T) {
 		out := filepath.Join(dir, "out")
 		rows, err := freeze.Freeze(context.Background(), path, freeze.Settings{
 			Settings: project.Settings{Projection: c.projection, Snapshot: c.snapshot, Operator: c.operator},
-			Dir:      out, Tool: project.Tool{Name: project.ToolName, Version: "0.1.0"},
+			Dir:      out, Tool: record.Tool{Name: record.ToolName, Version: "0.1.0"},
 		})
 		if err != nil {
 			t.Fatal(err)

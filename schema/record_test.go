@@ -10,8 +10,8 @@ import (
 	"github.com/p20export/p20export/schema/schematest"
 )
 
-// record returns a committed record to be edited.
-func record(t *testing.T, name string) object {
+// frozenRecord returns a committed record to be edited.
+func frozenRecord(t *testing.T, name string) object {
 	t.Helper()
 	value, err := schematest.Parse(read(t, lane+"frozen/"+name+".record.json"))
 	if err != nil {
@@ -34,7 +34,7 @@ func TestRecord(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"finished", "failed"} {
-		check(name, record(t, name), true)
+		check(name, frozenRecord(t, name), true)
 	}
 	for path, optional := range map[string]bool{
 		"_type": false, "subject": false, "predicateType": false, "predicate": false,
@@ -47,7 +47,7 @@ func TestRecord(t *testing.T) {
 		"predicate families": false, "predicate families RUN_STARTED": false, "predicate families STATE_SNAPSHOT": true,
 		"predicate sizes": false, "predicate sizes capture_bytes": false, "predicate sizes envelope_bytes": false, "predicate sizes artifact_bytes": false,
 	} {
-		o := record(t, "finished")
+		o := frozenRecord(t, "finished")
 		in, key := down(o, path)
 		delete(in, key)
 		check("without "+path, o, optional)
@@ -57,7 +57,7 @@ func TestRecord(t *testing.T) {
 		check("true "+path, o, false)
 	}
 	for _, path := range []string{"x", "predicate x", "predicate projection x", "predicate tool x", "predicate capture x", "predicate times x", "predicate sizes x"} {
-		o := record(t, "finished")
+		o := frozenRecord(t, "finished")
 		in, key := down(o, path)
 		in[key] = "x"
 		check("key "+path, o, false)
@@ -142,19 +142,19 @@ func TestRecord(t *testing.T) {
 		{"finished", "predicate sizes artifact_bytes", n("8388609"), false},
 		{"finished", "predicate sizes capture_bytes", n("0"), false},
 	} {
-		o := record(t, c.of)
+		o := frozenRecord(t, c.of)
 		in, key := down(o, c.path)
 		in[key] = c.value
 		check(fmt.Sprintf("%s %s: %v", c.of, c.path, c.value), o, c.want)
 	}
-	text := record(t, "finished")
+	text := frozenRecord(t, "finished")
 	in, _ := down(text, "predicate projection name")
 	in["name"] = "emitted-snapshot-text"
 	for selection, want := range map[string]bool{"only": true, "first": true, "last": true, "1": true, "42": true, "0": false, "01": false, "+1": false, "": false, "none": false} {
 		in["snapshot"] = selection
 		check("snapshot "+selection, text, want)
 	}
-	many := record(t, "finished")
+	many := frozenRecord(t, "finished")
 	list := make([]any, 10_001)
 	for i := range list {
 		list[i] = object{"event_index": n("0"), "pointer": "", "reason": "value_null"}
@@ -164,7 +164,7 @@ func TestRecord(t *testing.T) {
 	many["predicate"].(object)["omissions"] = append(list, list[0])
 	check("10,002 omissions", many, false)
 	for i, suffix := range []string{".artifact.json", ".envelope.ndjson"} {
-		o := record(t, "finished")
+		o := frozenRecord(t, "finished")
 		subject := o["subject"].([]any)[i].(object)
 		subject["name"] = "a name é" + suffix
 		check(suffix, o, true)

@@ -16,6 +16,7 @@ import (
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
+	"github.com/p20export/p20export/project/record"
 	"github.com/p20export/p20export/schema"
 	"github.com/p20export/p20export/schema/schematest"
 )
@@ -177,7 +178,7 @@ func TestCommitted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	tool := project.Tool{Name: project.ToolName, Version: "0.1.0"}
+	tool := record.Tool{Name: record.ToolName, Version: "0.1.0"}
 	for _, projection := range project.Names() {
 		for _, p := range artifact.Profiles() {
 			for i, dir := range dirs {

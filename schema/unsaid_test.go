@@ -13,7 +13,8 @@ import (
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/finding"
-	"github.com/p20export/p20export/project/freeze"
+	"github.com/p20export/p20export/project/scan"
+	"github.com/p20export/p20export/project/verify"
 	"github.com/p20export/p20export/schema"
 	"github.com/p20export/p20export/schema/schematest"
 )
@@ -163,7 +164,7 @@ func recordFindings(t *testing.T, _ string, data []byte) []finding.Finding {
 	if err := os.WriteFile(path, data, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return freeze.Verify(context.Background(), lane+"frozen/finished.artifact.json", path, lane+"raw/finished", nil).Findings
+	return verify.File(context.Background(), lane+"frozen/finished.artifact.json", path, lane+"raw/finished", nil).Findings
 }
 
 func brokenManifests(t *testing.T) map[string][]byte {
@@ -191,5 +192,5 @@ func captureFindings(t *testing.T, _ string, data []byte) []finding.Finding {
 	if err := os.WriteFile(filepath.Join(dir, "capture.json"), data, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return freeze.Inspect(context.Background(), dir, nil)[0].Findings
+	return scan.Inspect(context.Background(), dir, nil)[0].Findings
 }

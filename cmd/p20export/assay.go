@@ -14,7 +14,8 @@ import (
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/artifact/assay"
-	"github.com/p20export/p20export/project/importer"
+	"github.com/p20export/p20export/cmd/p20export/internal/render"
+	"github.com/p20export/p20export/project/export"
 )
 
 func newAssay() *cobra.Command {
@@ -26,7 +27,7 @@ func newAssay() *cobra.Command {
 events as lines (--ndjson) or as an evidence bundle (--bundle). A directory stands
 for the *.artifact.json in it, in the order of their names. Assay vouches for a
 bundle's integrity: that its events are those that were put in, in order. It
-leaves what they hold uninterpreted; it has no AG-UI importer.
+leaves what they hold uninterpreted; it has no AG-UI export.
 
 All artifacts are imported or none. An artifact outside the profile assay
 (messages of up to 400 code points; p20export validate --profile assay) is
@@ -87,7 +88,7 @@ standard output, refusals and errors go to standard error.
 		if err := a.check(); err != nil {
 			return err
 		}
-		paths, err := importer.Artifacts(args)
+		paths, err := export.Artifacts(args)
 		if _, unread := errors.AsType[*fs.PathError](err); unread {
 			return fmt.Errorf("%w: %w", errInput, err)
 		}
@@ -121,7 +122,7 @@ type assayFlags struct {
 	ndjson, split, receipt, sample bool
 	output, bundle, time, runID    string
 	records                        []string
-	format                         *format
+	format                         *render.Format
 	given                          func(flag string) bool
 }
 
@@ -147,9 +148,9 @@ func (a *assayFlags) check() error {
 		return errors.New("--output goes with --ndjson")
 	case a.split && a.bundle == "":
 		return errors.New("--split goes with --bundle")
-	case a.bundle != "" && !strings.HasSuffix(a.bundle, importer.BundleSuffix):
-		return fmt.Errorf("--bundle %q does not end in %s", a.bundle, importer.BundleSuffix)
-	case file != "" && slices.Contains([]string{"", ".", "..", importer.BundleSuffix}, name):
+	case a.bundle != "" && !strings.HasSuffix(a.bundle, export.BundleSuffix):
+		return fmt.Errorf("--bundle %q does not end in %s", a.bundle, export.BundleSuffix)
+	case file != "" && slices.Contains([]string{"", ".", "..", export.BundleSuffix}, name):
 		return fmt.Errorf("%q names no file", file)
 	}
 	if a.output == "-" {
@@ -159,10 +160,14 @@ func (a *assayFlags) check() error {
 }
 
 // settings makes what an import wants of the flags.
-func (a *assayFlags) settings(paths []string) (importer.Settings, error) {
-	s := importer.Settings{Receipt: a.receipt, Records: a.records}
+func (a *assayFlags) settings(paths []string) (export.Settings, error) {
+	s := export.Settings{Receipt: a.receipt, Records: a.records}
 	if n := len(a.records); n > 0 && n != len(paths) {
-		return s, fmt.Errorf("%s given for %s", plural(n, "--record is", "--record are"), plural(len(paths), "artifact", "artifacts"))
+		are := "are"
+		if n == 1 {
+			are = "is"
+		}
+		return s, fmt.Errorf("%d --record %s given for %s", n, are, artifacts(len(paths)))
 	}
 	at, err := artifact.ParseTime(a.time)
 	if err != nil {
@@ -184,7 +189,7 @@ func (a *assayFlags) producer() assay.Producer {
 }
 
 // checkRunIDs sees to it that every event has a run id, and no two the same id.
-func (a *assayFlags) checkRunIDs(s *importer.Settings, paths []string) error {
+func (a *assayFlags) checkRunIDs(s *export.Settings, paths []string) error {
 	switch {
 	case a.runID != "":
 		if err := assay.CheckRunID(a.runID); err != nil {
@@ -199,7 +204,7 @@ func (a *assayFlags) checkRunIDs(s *importer.Settings, paths []string) error {
 	}
 	seen := make(map[string]string)
 	for _, path := range paths {
-		id := importer.RunID(path)
+		id := export.RunID(path)
 		if err := assay.CheckRunID(id); err != nil {
 			return fmt.Errorf("%q gives the run id %q: %w; give one with --assay-run-id", path, id, err)
 		}
@@ -209,7 +214,7 @@ func (a *assayFlags) checkRunIDs(s *importer.Settings, paths []string) error {
 		seen[id] = path
 	}
 	if a.bundle != "" {
-		s.Run.ID = importer.RunID(paths[0])
+		s.Run.ID = export.RunID(paths[0])
 	}
 	return nil
 }

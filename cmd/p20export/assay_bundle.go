@@ -1,20 +1,14 @@
 package main
 
 import (
-	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
-	"github.com/p20export/p20export/artifact/assay"
-	"github.com/p20export/p20export/internal/spell"
-	"github.com/p20export/p20export/project/freeze"
-	"github.com/p20export/p20export/project/importer"
+	"github.com/p20export/p20export/cmd/p20export/internal/render"
+	"github.com/p20export/p20export/project/export"
 )
 
 func newAssayVerify() *cobra.Command {
@@ -49,44 +43,24 @@ Verdicts:
 		if i := slices.Index(paths, "-"); i >= 0 && slices.Contains(paths[i+1:], "-") {
 			return errors.New("standard input can be read once")
 		}
-		p := newPrinter(cmd.OutOrStdout())
-		worst := status(exitDone)
+		p := newPrinter(cmd, f)
+		var tally render.Tally
 		for _, path := range paths {
-			progress, show := newReading(cmd.ErrOrStderr(), path)
-			row := importer.VerifyBundle(cmd.Context(), path, strict, show)
-			progress.end()
-			worst = worst.worse(statusOf(row.Verdict))
-			if *f == formatJSON {
-				p.json(row)
-			} else {
-				p.bundle(row)
-			}
-			if cmd.Context().Err() != nil {
-				return p.close(context.Cause(cmd.Context()))
+			var row export.BundleRow
+			reading(cmd, path, func(progress func(int64)) { row = export.VerifyBundle(cmd.Context(), path, strict, progress) })
+			tally.Add(row.Verdict)
+			p.Bundle(row)
+			if err := interrupted(cmd); err != nil {
+				return p.Close(err)
 			}
 		}
-		return p.close(worst.err())
+		return p.Close(tally.Status.Err())
 	}
 	return cmd
 }
 
 func completeBundles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return []string{"gz"}, cobra.ShellCompDirectiveFilterFileExt
-}
-
-func (p *printer) bundle(row importer.BundleRow) {
-	p.line("%s %s", p.verdict(row.Verdict), row.Bundle)
-	if row.Digest != nil {
-		p.line("  run id    %s", *row.RunID)
-		p.line("  run root  %s", *row.RunRoot)
-		p.line("  producer  %s %s (%s)", row.Producer.Name, row.Producer.Version, row.Producer.Git)
-		p.line("  events    %s, %s", spell.Grouped(int64(*row.Events)), spell.Bytes(*row.EventsBytes))
-		p.line("  file      %s  %s", spell.Bytes(*row.Bytes), string(*row.Digest))
-	}
-	p.findings(row.Findings)
-	if row.Verdict == freeze.Verified {
-		p.line("  Its integrity holds; what its events hold is not interpreted.")
-	}
 }
 
 func newAssayShow() *cobra.Command {
@@ -106,82 +80,27 @@ shown.
 	}
 	f := addFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return show(cmd, args[0], *f)
+		return show(cmd, args[0], f)
 	}
 	return cmd
 }
 
 // show shows a bundle that holds.
-func show(cmd *cobra.Command, path string, f format) error {
-	p := newPrinter(cmd.OutOrStdout())
-	progress, reading := newReading(cmd.ErrOrStderr(), path)
-	row, kept := importer.KeepBundle(cmd.Context(), path, reading)
-	progress.end()
-	if f == formatJSON {
-		p.json(row)
-	} else {
-		p.bundle(row)
-	}
+func show(cmd *cobra.Command, path string, f *render.Format) error {
+	p := newPrinter(cmd, f)
+	var row export.BundleRow
+	var kept *export.Kept
+	reading(cmd, path, func(progress func(int64)) { row, kept = export.KeepBundle(cmd.Context(), path, progress) })
+	p.Bundle(row)
 	if kept != nil {
 		defer kept.Close()
-		if f == formatText {
-			p.line("")
-			p.line(entryLine, "seq", "form", "origin", "projection", "messages", "end", "AG-UI run", "artifact")
-		}
-		err := kept.Entries(cmd.Context(), func(e assay.Entry) error {
-			if f == formatJSON {
-				p.json(newEntryRow(e))
-			} else {
-				p.entry(e)
-			}
-			return p.err
-		})
-		if err != nil && cmd.Context().Err() == nil {
-			return p.close(fmt.Errorf("%w: %w", errInput, err))
+		p.EntryHead()
+		if err := kept.Entries(cmd.Context(), p.Entry); err != nil && interrupted(cmd) == nil {
+			return p.Close(fmt.Errorf("%w: %w", errInput, err))
 		}
 	}
-	if cmd.Context().Err() != nil {
-		return p.close(context.Cause(cmd.Context()))
+	if err := interrupted(cmd); err != nil {
+		return p.Close(err)
 	}
-	return p.close(statusOf(row.Verdict).err())
-}
-
-// entryRow is an event of a bundle.
-type entryRow struct {
-	Sequence    uint64            `json:"seq"`
-	ID          string            `json:"id"`
-	Type        string            `json:"type"`
-	Source      string            `json:"source"`
-	Time        string            `json:"time"`
-	Producer    importer.Producer `json:"producer"`
-	ContentHash string            `json:"content_hash"`
-	Data        jsontext.Value    `json:"data"`
-}
-
-func newEntryRow(e assay.Entry) entryRow {
-	return entryRow{e.Seq, e.ID, e.Type, e.Source, e.Time, importer.Producer{Name: e.Producer.Name, Version: e.Producer.Version, Git: e.Producer.Git}, e.ContentHash, e.Data}
-}
-
-const entryLine = "  %6v  %-11s  %-7s  %-23s  %8v  %-12s  %-20s  %s"
-
-// entry writes what an event of this program says of its run, and of another
-// its type.
-func (p *printer) entry(e assay.Entry) {
-	forms := map[string]string{assay.PlaceholderType: "placeholder", assay.ReceiptType: "receipt"}
-	var data struct {
-		Origin   string `json:"origin"`
-		Reducer  string `json:"reducer_version"`
-		Artifact string `json:"source_artifact_ref"`
-		Observed struct {
-			RunID    string           `json:"run_id_ref"`
-			Messages []jsontext.Value `json:"messages"`
-			End      string           `json:"terminal_event"`
-		} `json:"observed"`
-	}
-	form := forms[e.Type]
-	if form == "" || json.Unmarshal(e.Data, &data) != nil {
-		p.line("  %6v  %s", e.Seq, e.Type)
-		return
-	}
-	p.line(entryLine, e.Seq, form, cmp.Or(data.Origin, "-"), cmp.Or(data.Reducer, "-"), len(data.Observed.Messages), data.Observed.End, data.Observed.RunID, cmp.Or(data.Artifact, "-"))
+	return p.Close(render.StatusOf(row.Verdict).Err())
 }

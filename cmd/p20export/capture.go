@@ -13,11 +13,10 @@ import (
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/capture/client"
-	"github.com/p20export/p20export/digest"
-	"github.com/p20export/p20export/discovery"
+	"github.com/p20export/p20export/cmd/p20export/internal/render"
+	"github.com/p20export/p20export/discovery/scenario"
 	"github.com/p20export/p20export/finding"
-	"github.com/p20export/p20export/internal/spell"
-	"github.com/p20export/p20export/project/freeze"
+	"github.com/p20export/p20export/project"
 )
 
 // maxInput bounds a request body, as reading a capture does.
@@ -26,24 +25,8 @@ const maxInput = 64 << 20
 type captureFlags struct {
 	out, from, input string
 	exchange         exchange
-	format           *format
+	format           *render.Format
 }
-
-// captureRow is what became of a capture.
-type captureRow struct {
-	Capture  string            `json:"capture"`
-	Verdict  freeze.Verdict    `json:"verdict"`
-	End      *capture.End      `json:"end"`
-	Status   *int              `json:"status"`
-	Framing  *capture.Framing  `json:"framing"`
-	Events   *int              `json:"events"`
-	Bytes    *int64            `json:"bytes"`
-	Digest   *digest.Digest    `json:"digest"`
-	Findings []finding.Finding `json:"findings"`
-}
-
-// captured is the verdict of a capture that was closed and lacks nothing.
-const captured = discovery.Captured
 
 func newCapture() *cobra.Command {
 	var fl captureFlags
@@ -88,8 +71,8 @@ func (fl *captureFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	p := newPrinter(cmd.OutOrStdout())
-	row := captureRow{Capture: fl.out, Verdict: captured, Findings: []finding.Finding{}}
+	p := newPrinter(cmd, fl.format)
+	row := render.CaptureRow{Capture: fl.out, Verdict: scenario.Captured, Findings: []finding.Finding{}}
 	if fl.from != "" {
 		fl.importFile(cmd.Context(), &row, settings)
 	} else {
@@ -98,24 +81,20 @@ func (fl *captureFlags) run(cmd *cobra.Command, args []string) error {
 		}
 		settings.URL = args[0]
 		if settings.Body, err = readInput(cmd.Context(), fl.input); err != nil {
-			row.fail(err)
+			row.Fail(err)
 		} else {
 			fl.record(cmd, &row, settings)
 		}
 	}
-	if row.Verdict == captured && row.Events != nil && *row.Events == 0 {
+	if row.Verdict == scenario.Captured && row.Events != nil && *row.Events == 0 {
 		row.Findings = append(row.Findings, finding.New(finding.NoEvents, "the response holds no event, framed as %s", *row.Framing))
 	}
-	if *fl.format == formatJSON {
-		p.json(row)
-	} else {
-		p.captured(row)
+	p.Captured(row)
+	done := render.Done
+	if row.Verdict != scenario.Captured || row.End != nil && *row.End != capture.EndEOF {
+		done = render.Failed
 	}
-	done := status(exitDone)
-	if row.Verdict != captured || row.End != nil && *row.End != capture.EndEOF {
-		done = exitFailed
-	}
-	return p.close(done.err())
+	return p.Close(done.Err())
 }
 
 // check reads the flags that need reading.
@@ -132,18 +111,18 @@ func (fl *captureFlags) check(args []string) (client.Settings, error) {
 	case fl.from == "" && !isEndpoint(args[0]):
 		return client.Settings{}, fmt.Errorf("%s is no URL of an endpoint, such as http://127.0.0.1:8011/", finding.Quote(args[0]))
 	}
-	if err := freeze.CheckOutput("-o", filepath.Dir(fl.out)); fl.out != "" && err != nil {
+	if err := checkOutput("-o", filepath.Dir(fl.out)); fl.out != "" && err != nil {
 		return client.Settings{}, err
 	}
 	return fl.exchange.settings()
 }
 
-func (fl *captureFlags) importFile(ctx context.Context, row *captureRow, s client.Settings) {
+func (fl *captureFlags) importFile(ctx context.Context, row *render.CaptureRow, s client.Settings) {
 	var r io.Reader = os.Stdin
 	if fl.from != "-" {
 		f, err := capture.OpenFile(ctx, fl.from)
 		if err != nil {
-			row.fail(err)
+			row.Fail(err)
 			return
 		}
 		defer f.Close()
@@ -152,49 +131,34 @@ func (fl *captureFlags) importFile(ctx context.Context, row *captureRow, s clien
 	m, count, err := capture.Import(ctx, r, fl.out, capture.Settings{Framing: s.Framing, StartedAt: time.Now(), Labels: s.Labels, Tool: s.Tool, MaxBytes: s.MaxBytes})
 	if m != nil {
 		if m.End == capture.EndLimit {
-			row.Verdict = freeze.Failed
+			row.Verdict = project.Failed
 			row.Findings = append(row.Findings, finding.New(finding.CaptureCutShort, "the input is longer than the limit of %d bytes", s.MaxBytes).WithSeverity(finding.Error))
 		}
-		row.closed(m)
+		row.Close(m)
 		events := count.Events()
 		row.Events, row.Findings = &events, append(row.Findings, count.Findings()...)
 	}
 	if err != nil && !(m != nil && m.End == capture.EndCancelled) {
-		row.fail(err)
+		row.Fail(err)
 	}
 }
 
-func (fl *captureFlags) record(cmd *cobra.Command, row *captureRow, s client.Settings) {
-	progress, show := newCapturing(cmd.ErrOrStderr())
+func (fl *captureFlags) record(cmd *cobra.Command, row *render.CaptureRow, s client.Settings) {
+	progress, show := render.NewCapturing(cmd.ErrOrStderr())
 	s.Progress = show
 	result, err := client.Record(cmd.Context(), fl.out, s)
-	progress.end()
+	progress.End()
 	if result.Manifest != nil {
-		row.closed(result.Manifest)
+		row.Close(result.Manifest)
 		row.Events = &result.Events
 	}
 	row.Findings = append(row.Findings, result.Findings...)
 	switch {
 	case err != nil:
-		row.fail(err)
+		row.Fail(err)
 	case finding.Failed(row.Findings):
-		row.Verdict = freeze.Failed
+		row.Verdict = project.Failed
 	}
-}
-
-func (row *captureRow) closed(m *capture.Manifest) {
-	row.End, row.Framing = &m.End, &m.Framing
-	if m.Source.Status != 0 {
-		row.Status = &m.Source.Status
-	}
-	if response := m.Response(); response != nil {
-		row.Bytes, row.Digest = &response.Bytes, &response.Digest
-	}
-}
-
-func (row *captureRow) fail(err error) {
-	found, _ := freeze.Explain(err)
-	row.Verdict, row.Findings = freeze.Failed, append(row.Findings, found)
 }
 
 func readInput(ctx context.Context, path string) ([]byte, error) {
@@ -220,31 +184,4 @@ func readAtMost(r io.Reader, name string, limit int64) ([]byte, error) {
 		err = fmt.Errorf("%s has more than %d bytes", name, limit)
 	}
 	return data, err
-}
-
-func (p *printer) captured(row captureRow) {
-	p.line("%s %s", p.capturedVerdict(row), row.Capture)
-	if row.Digest != nil {
-		detail := spell.Bytes(*row.Bytes) + ", framing " + string(*row.Framing)
-		if row.Events != nil {
-			detail = plural(*row.Events, "event", "events") + ", " + detail
-		}
-		if row.Status != nil {
-			detail += fmt.Sprintf(", HTTP status %d", *row.Status)
-		}
-		p.line("  response  %s", detail)
-		p.line("  digest    %s", string(*row.Digest))
-		p.line("  end       %s", string(*row.End))
-	}
-	p.findings(row.Findings)
-}
-
-func (p *printer) capturedVerdict(row captureRow) painted {
-	switch {
-	case row.Verdict != captured:
-		return p.paint(red, fmt.Sprintf("%-9s", string(row.Verdict)))
-	case *row.End != capture.EndEOF:
-		return p.paint(yellow, fmt.Sprintf("%-9s", string(row.Verdict)))
-	}
-	return p.paint(green, fmt.Sprintf("%-9s", string(row.Verdict)))
 }

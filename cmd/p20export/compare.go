@@ -1,21 +1,20 @@
 package main
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/p20export/p20export/artifact"
-	"github.com/p20export/p20export/discovery"
-	"github.com/p20export/p20export/finding"
-	"github.com/p20export/p20export/project/freeze"
+	"github.com/p20export/p20export/cmd/p20export/internal/render"
+	"github.com/p20export/p20export/discovery/analysis"
+	"github.com/p20export/p20export/discovery/baseline"
 )
 
 func newCompare() *cobra.Command {
-	var contract, baseline, write string
+	var contract, with, write string
 	cmd := &cobra.Command{
 		Use:   "compare CAPTURE...",
 		Short: "Hold captures against the contract, and against a baseline",
@@ -56,9 +55,9 @@ once every capture is read, and nothing when interrupted.
 		Args: oneOrMore("CAPTURE"),
 	}
 	cmd.Flags().StringVar(&contract, "contract", string(artifact.V1), "limits to hold artifacts to: v1, or assay for what Assay's mapping takes today")
-	cmd.Flags().StringVar(&baseline, "baseline", "", "a file of --write-baseline to compare with")
+	cmd.Flags().StringVar(&with, "baseline", "", "a file of --write-baseline to compare with")
 	cmd.Flags().StringVar(&write, "write-baseline", "", "write the shape of these runs to a file")
-	f := addFormat(cmd, formatSARIF, formatJUnit)
+	f := addFormat(cmd, render.SARIF, render.JUnit)
 	complete(cmd, "contract", string(artifact.V1), string(artifact.Assay))
 	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
 		profile, err := artifact.ParseProfile(contract)
@@ -71,84 +70,61 @@ once every capture is read, and nothing when interrupted.
 			}
 		}
 		if write != "" {
-			if err := freeze.CheckOutput("--write-baseline", filepath.Dir(write)); err != nil {
+			if err := checkOutput("--write-baseline", filepath.Dir(write)); err != nil {
 				return err
 			}
-			if err := replaceable(write); err != nil {
-				return fmt.Errorf("%w: %w", errOutput, err)
+			if err := baseline.Replaceable(write); err != nil {
+				return fmt.Errorf("%w: %w", render.ErrOutput, err)
 			}
 		}
-		if baseline != "" || write != "" {
-			if err := discovery.Distinct(paths); err != nil {
+		if with != "" || write != "" {
+			if err := baseline.Distinct(paths); err != nil {
 				return err
 			}
 		}
-		var base *discovery.Baseline
-		if baseline != "" {
-			if base, err = discovery.LoadBaseline(baseline, profile); err != nil {
-				return fmt.Errorf("%w: %w", errInput, err)
+		var base *baseline.Baseline
+		if with != "" {
+			if base, err = baseline.Load(with, profile); err != nil {
+				return fmt.Errorf("%w: %w", errInput, contractFlag(with, err))
 			}
 		}
-		runs, err := examine(cmd, paths, profile)
-		if err != nil {
-			return err
+		var runs []analysis.Run
+		for _, path := range paths {
+			reading(cmd, path, func(progress func(int64)) {
+				runs = append(runs, analysis.Analyze(cmd.Context(), path, profile, progress)...)
+			})
+			if err := interrupted(cmd); err != nil {
+				return err
+			}
 		}
 		if base != nil {
 			runs = base.Compare(runs)
 		}
-		p := newPrinter(cmd.OutOrStdout())
-		p.compared(base, runs, *f)
-		worst := statusOfRuns(runs)
+		p := newPrinter(cmd, f)
+		p.Compared(base, runs)
+		worst := render.StatusOfRuns(runs)
 		if write == "" {
-			return p.close(worst.err())
+			return p.Close(worst.Err())
 		}
-		if slices.ContainsFunc(runs, func(e discovery.Examination) bool { return e.Verdict != discovery.Missing && e.Digest == "" }) {
-			return p.close(fmt.Errorf("%w, so no baseline was written: it would lack a run", errInput))
+		switch err := baseline.Write(write, runs, profile); {
+		case errors.Is(err, baseline.ErrUnread):
+			return p.Close(fmt.Errorf("%w, so no baseline was written: it would lack a run", errInput))
+		case err != nil:
+			return p.Close(fmt.Errorf("%w: %w", render.ErrOutput, err))
 		}
-		if err := writeBaseline(write, runs, profile); err != nil {
-			return p.close(err)
-		}
-		if *f == formatText {
-			p.line("baseline written: %s", write)
-		}
+		p.Note("baseline written: %s", write)
 		if base == nil {
-			return p.close(nil) // what these runs are is what is wanted from now on
+			return p.Close(nil) // what these runs are is what is wanted from now on
 		}
-		return p.close(worst.err())
+		return p.Close(worst.Err())
 	}
 	return cmd
 }
 
-// examine examines every capture, and shows how far it is.
-func examine(cmd *cobra.Command, paths []string, profile artifact.Profile) (runs []discovery.Examination, err error) {
-	for _, path := range paths {
-		progress, show := newReading(cmd.ErrOrStderr(), path)
-		runs = append(runs, discovery.Examine(cmd.Context(), path, profile, show)...)
-		progress.end()
-		if cmd.Context().Err() != nil {
-			return nil, context.Cause(cmd.Context())
-		}
+// contractFlag names the flag where a baseline was made under another contract.
+func contractFlag(path string, err error) error {
+	if other, ok := errors.AsType[*baseline.ContractError](err); ok {
+		return fmt.Errorf("%s is no baseline that can be compared with: it was made with --contract %s; give that, or write it anew", path, other.Of)
 	}
-	return runs, nil
-}
-
-// statusOfRuns is the exit status of a comparison.
-func statusOfRuns(runs []discovery.Examination) status {
-	worst := status(exitDone)
-	for _, run := range runs {
-		worst = worst.worse(statusOfRun(run))
-	}
-	return worst
-}
-
-// statusOfRun is that of one run: with a baseline what changed counts, else
-// whether an artifact came of its one emitted snapshot.
-func statusOfRun(run discovery.Examination) status {
-	switch {
-	case run.Verdict == discovery.Failed:
-		return exitFailed
-	case run.Changes != nil && finding.Failed(run.Changes), run.Changes == nil && !run.Verdict.Emitted():
-		return exitNegative
-	}
-	return exitDone
+	return err
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/finding"
 )
@@ -97,7 +98,7 @@ func TestCompareSARIF(t *testing.T) {
 			if err := schema.Validate(v); err != nil {
 				t.Errorf("%#v", err)
 			}
-			var log sarifLog
+			var log render.SARIFLog
 			if err := json.Unmarshal(stdout.Bytes(), &log); err != nil {
 				t.Fatal(err)
 			}
@@ -107,12 +108,12 @@ func TestCompareSARIF(t *testing.T) {
 }
 
 // holdCompareSARIF holds a log against the rows of the same runs.
-func holdCompareSARIF(t *testing.T, log sarifRun, rows []compareRow) {
+func holdCompareSARIF(t *testing.T, log render.SARIFRun, rows []compareRow) {
 	t.Helper()
 	var want, got []string
 	failed := false
 	for _, row := range rows {
-		i := slices.IndexFunc(log.Artifacts, func(a sarifArtifact) bool {
+		i := slices.IndexFunc(log.Artifacts, func(a render.SARIFArtifact) bool {
 			path := strings.TrimPrefix(pathOf(t, a.Location.URI), "file://")
 			if row.Verdict == "missing" { // which is in the baseline alone
 				return strings.HasSuffix(path, ".json")
@@ -131,7 +132,7 @@ func holdCompareSARIF(t *testing.T, log sarifRun, rows []compareRow) {
 			shown = append(row.Changes, finding.Eased(row.Findings)...)
 		}
 		for _, f := range shown {
-			want = append(want, string(f.Code)+" "+sarifLevels[f.Severity])
+			want = append(want, string(f.Code)+" "+render.SARIFLevels[f.Severity])
 		}
 	}
 	for _, r := range log.Results {
@@ -157,7 +158,7 @@ func TestCompareJUnit(t *testing.T) {
 			var stdout, stderr bytes.Buffer
 			run(append([]string{"compare", "--format", "junit"}, args...), &stdout, &stderr)
 			checkJUnitNames(t, stdout.Bytes())
-			var suites junitSuites
+			var suites render.JUnitSuites
 			if err := xml.Unmarshal(stdout.Bytes(), &suites); err != nil {
 				t.Fatal(err)
 			}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/signal"
@@ -11,8 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/p20export/p20export/artifact"
-	"github.com/p20export/p20export/discovery"
-	"github.com/p20export/p20export/project/freeze"
+	"github.com/p20export/p20export/cmd/p20export/internal/render"
+	"github.com/p20export/p20export/discovery/analysis"
+	"github.com/p20export/p20export/discovery/gate"
+	"github.com/p20export/p20export/discovery/scenario"
 )
 
 type discoverFlags struct {
@@ -20,7 +21,7 @@ type discoverFlags struct {
 	only                    []string
 	learn                   bool
 	exchange                exchange
-	format                  *format
+	format                  *render.Format
 }
 
 func newDiscover() *cobra.Command {
@@ -105,7 +106,7 @@ do not; 2 the command line is wrong; 3 a scenario could not be captured whole;
 // completeOnly offers the names of the scenarios, when their file can be read.
 func (fl *discoverFlags) completeOnly(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	var names []string
-	if list, err := discovery.LoadList(fl.scenarios); err == nil {
+	if list, err := scenario.LoadList(fl.scenarios); err == nil {
 		for _, s := range list.Scenarios {
 			names = append(names, s.Name+"\t"+s.About)
 		}
@@ -118,84 +119,77 @@ func (fl *discoverFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	p := newPrinter(cmd.OutOrStdout())
+	p := newPrinter(cmd, fl.format)
 	taken, err := plan.Blocked()
 	if err != nil {
-		return fmt.Errorf("%w: %w", errOutput, err)
+		return fmt.Errorf("%w: %w", render.ErrOutput, err)
 	}
 	if len(taken) > 0 {
 		for _, row := range taken {
-			fl.show(p, row)
+			p.Scenario(row)
 		}
-		return p.close(status(exitFailed))
+		return p.Close(render.Failed)
 	}
 	done, err := fl.discover(cmd, p, plan, harness)
 	if err != nil {
-		return p.close(err)
+		return p.Close(err)
 	}
-	return p.close(done.err())
+	return p.Close(done.Err())
 }
 
 // discover runs the plan, against the harness's server where there is one, and
 // shows each row as it comes.
-func (fl *discoverFlags) discover(cmd *cobra.Command, p *printer, plan *discovery.Plan, harness *discovery.Harness) (done status, err error) {
+func (fl *discoverFlags) discover(cmd *cobra.Command, p *render.Printer, plan *scenario.Plan, harness *scenario.Harness) (done render.Status, err error) {
 	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
 	if harness != nil {
 		// Lest a closed standard output ends this program and not the server.
 		pipe := make(chan os.Signal, 1)
 		signal.Notify(pipe, syscall.SIGPIPE)
 		defer signal.Stop(pipe)
-		starting := newProgress(stderr, "starting the harness "+harness.Name)
-		patience, stop := untilSecondSignal(ctx)
+		starting := render.NewProgress(stderr, "starting the harness "+harness.Name)
+		kill, stop := untilSecondSignal(ctx)
 		defer stop()
-		server, err := harness.Start(ctx, patience)
-		starting.end()
+		server, err := harness.Start(ctx, kill)
+		starting.End()
 		if err != nil {
-			return exitFailed, fmt.Errorf("%w: %w", errHarness, err)
+			return render.Failed, fmt.Errorf("%w: %w", errHarness, err)
 		}
 		defer func() {
 			server.Stop()
-			if done != exitDone && ctx.Err() == nil {
-				showLog(stderr, harness.Name, server.Log())
+			if done != render.Done && ctx.Err() == nil {
+				render.Log(stderr, harness.Name, server.Log())
 			}
 		}()
 		plan.Request.URL = server.URL
 	}
-	bar := &discovering{w: stderr, total: len(plan.Scenarios)}
-	plan.Progress = bar.show
-	count := make(map[freeze.Verdict]int)
-	var rows []discovery.Row
-	var captures []string
+	bar := render.NewDiscovering(stderr, len(plan.Scenarios))
+	plan.Progress = bar.Show
+	var tally render.Tally
+	var rows []scenario.Row
+	var runs []analysis.Run
 	for row := range plan.Run(ctx) {
-		bar.next()
-		fl.show(p, row)
-		if p.w.Flush() != nil {
-			return done, nil // close says why
+		bar.Next()
+		p.Scenario(row)
+		tally.Add(row.Verdict)
+		if !p.Flush() {
+			return tally.Status, nil // Close says why
 		}
-		count[row.Verdict]++
-		done = done.worse(statusOf(row.Verdict))
-		rows = append(rows, row)
-		if row.Capture != nil {
-			captures = append(captures, *row.Capture)
-		}
+		rows, runs = append(rows, row), append(runs, row.Runs...)
 	}
-	if *fl.format == formatText {
-		p.discovered(count, len(plan.Scenarios))
+	p.Discovered(&tally, len(plan.Scenarios))
+	done = tally.Status
+	if err := interrupted(cmd); err != nil {
+		return done, err
 	}
-	if ctx.Err() != nil {
-		return done, context.Cause(ctx)
-	}
-	if len(captures) > 0 {
-		met, err := fl.answer(ctx, p, captures)
-		if err != nil {
-			return done, err
-		}
-		if !met && plan.Suite == nil && len(fl.only) == 0 {
-			done = done.worse(exitNegative)
+	if len(runs) > 0 {
+		g := gate.Evaluate(runs, artifact.V1)
+		p.Gate(g)
+		if !g.Met && plan.Suite == nil && len(fl.only) == 0 {
+			done = done.Worse(render.Negative)
 		}
 	}
 	switch {
-	case fl.learn && done == exitDone:
+	case fl.learn && done == render.Done:
 		return done, fl.write(p, plan, rows)
 	case fl.learn:
 		fmt.Fprintln(stderr, "p20export: nothing was written as expected, as not every scenario was captured whole")
@@ -204,45 +198,15 @@ func (fl *discoverFlags) discover(cmd *cobra.Command, p *printer, plan *discover
 }
 
 // write writes what was seen as what is expected of the harness.
-func (fl *discoverFlags) write(p *printer, plan *discovery.Plan, rows []discovery.Row) error {
-	suite, err := plan.Learned(rows)
+func (fl *discoverFlags) write(p *render.Printer, plan *scenario.Plan, rows []scenario.Row) error {
+	suite, err := plan.Expected(rows)
 	if err != nil {
 		return fmt.Errorf("%w: nothing was written as expected: %w", errInput, err)
 	}
-	path := filepath.Join(fl.harness, discovery.ExpectedName)
+	path := filepath.Join(fl.harness, scenario.ExpectedName)
 	if err := suite.Write(path); err != nil {
-		return fmt.Errorf("%w: %w", errOutput, err)
+		return fmt.Errorf("%w: %w", render.ErrOutput, err)
 	}
-	if *fl.format == formatText {
-		p.line("expectations written: %s", path)
-	}
+	p.Note("expectations written: %s", path)
 	return nil
-}
-
-// answer answers the discovery gate from the captures, and reports whether they
-// meet it. The error is the cause of ctx's end: captures that were not read to
-// their end answer nothing.
-func (fl *discoverFlags) answer(ctx context.Context, p *printer, captures []string) (met bool, err error) {
-	var runs []discovery.Examination
-	for _, path := range captures {
-		runs = append(runs, discovery.Examine(ctx, path, artifact.V1, nil)...)
-	}
-	if ctx.Err() != nil {
-		return false, context.Cause(ctx)
-	}
-	g := discovery.Answered(runs, artifact.V1)
-	if *fl.format == formatJSON {
-		p.json(gateRow{g})
-	} else {
-		p.gate(g)
-	}
-	return g.Met, nil
-}
-
-func (fl *discoverFlags) show(p *printer, row discovery.Row) {
-	if *fl.format == formatJSON {
-		p.json(row)
-		return
-	}
-	p.scenario(row)
 }

@@ -8,18 +8,18 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/p20export/p20export/discovery"
+	"github.com/p20export/p20export/discovery/analysis"
+	"github.com/p20export/p20export/discovery/scenario"
 	"github.com/p20export/p20export/finding"
-	"github.com/p20export/p20export/project/freeze"
 )
 
 // plan reads the flags and the files they name. The harness is nil when there
 // is a URL.
-func (fl *discoverFlags) plan(ctx context.Context, args []string) (*discovery.Plan, *discovery.Harness, error) {
+func (fl *discoverFlags) plan(ctx context.Context, args []string) (*scenario.Plan, *scenario.Harness, error) {
 	if err := fl.check(args); err != nil {
 		return nil, nil, err
 	}
-	plan := &discovery.Plan{Dir: fl.out}
+	plan := &scenario.Plan{Dir: fl.out}
 	var err error
 	if plan.Request, err = fl.exchange.settings(); err != nil {
 		return nil, nil, err
@@ -32,7 +32,7 @@ func (fl *discoverFlags) plan(ctx context.Context, args []string) (*discovery.Pl
 	if plan.Request.Header, err = readHeaders(ctx, fl.exchange.headers); err != nil {
 		return nil, nil, err
 	}
-	list, err := discovery.LoadList(fl.scenarios)
+	list, err := scenario.LoadList(fl.scenarios)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", errInput, err)
 	}
@@ -43,20 +43,23 @@ func (fl *discoverFlags) plan(ctx context.Context, args []string) (*discovery.Pl
 		plan.Request.URL = args[0]
 		return plan, nil, nil
 	}
-	harness, err := discovery.LoadHarness(fl.harness)
-	switch path := filepath.Join(fl.harness, discovery.ExpectedName); {
+	harness, err := scenario.LoadHarness(fl.harness)
+	switch path := filepath.Join(fl.harness, scenario.ExpectedName); {
 	case err != nil:
 	case fl.learn:
-		plan.Learn = true
-		plan.Suite, err = discovery.LoadNotes(path, list)
+		plan.UpdateExpected = true
+		plan.Suite, err = scenario.LoadNotes(path, list)
 	default:
-		plan.Suite, err = discovery.LoadSuite(path, list)
+		plan.Suite, err = scenario.LoadSuite(path, list)
 	}
 	if err != nil && (harness == nil || !errors.Is(err, fs.ErrNotExist)) {
+		if errors.Is(err, scenario.ErrOtherList) {
+			err = fmt.Errorf("%w; --write-expected writes the file anew and keeps its notes", err)
+		}
 		return nil, nil, fmt.Errorf("%w: %w", errInput, err)
 	}
-	plan.Request.Labels[discovery.LabelIntegration] = harness.Integration.Name
-	plan.Request.Labels[discovery.LabelVersion] = harness.Integration.Version
+	plan.Request.Labels[analysis.LabelIntegration] = harness.Integration.Name
+	plan.Request.Labels[analysis.LabelVersion] = harness.Integration.Version
 	return plan, harness, nil
 }
 
@@ -73,30 +76,30 @@ func (fl *discoverFlags) check(args []string) error {
 	case fl.harness == "" && !isEndpoint(args[0]):
 		return fmt.Errorf("%s is no URL of an endpoint, such as http://127.0.0.1:8011/", finding.Quote(args[0]))
 	}
-	return freeze.CheckOutput("-o", fl.out)
+	return checkOutput("-o", fl.out)
 }
 
 // ownLabels are the labels that are not the operator's to give.
 func (fl *discoverFlags) ownLabels() []string {
 	if fl.harness == "" {
-		return []string{discovery.LabelScenario}
+		return []string{analysis.LabelScenario}
 	}
-	return []string{discovery.LabelScenario, discovery.LabelIntegration, discovery.LabelVersion}
+	return []string{analysis.LabelScenario, analysis.LabelIntegration, analysis.LabelVersion}
 }
 
 // chosen returns the scenarios to run.
-func (fl *discoverFlags) chosen(list *discovery.List) ([]discovery.Scenario, error) {
+func (fl *discoverFlags) chosen(list *scenario.List) ([]scenario.Scenario, error) {
 	if fl.only == nil {
 		return list.Scenarios, nil
 	}
-	var chosen []discovery.Scenario
+	var chosen []scenario.Scenario
 	for _, s := range list.Scenarios {
 		if slices.Contains(fl.only, s.Name) {
 			chosen = append(chosen, s)
 		}
 	}
 	for _, name := range fl.only {
-		if !slices.ContainsFunc(chosen, func(s discovery.Scenario) bool { return s.Name == name }) {
+		if !slices.ContainsFunc(chosen, func(s scenario.Scenario) bool { return s.Name == name }) {
 			return nil, fmt.Errorf("--only %s: %s has no such scenario", finding.Quote(name), finding.Quote(fl.scenarios))
 		}
 	}

@@ -1,16 +1,12 @@
 package main
 
 import (
-	"context"
-	"strings"
-
 	"github.com/spf13/cobra"
 
-	"github.com/p20export/p20export/discovery"
-	"github.com/p20export/p20export/finding"
-	"github.com/p20export/p20export/internal/spell"
+	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
+	"github.com/p20export/p20export/project/scan"
 )
 
 func newFreeze() *cobra.Command {
@@ -60,106 +56,43 @@ times, else those given with --started-at and --finished-at; never the clock's.
 		panic(err)
 	}
 	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
-		s := freeze.Settings{Dir: out, Run: run, Name: name, Tool: tool()}
+		s := freeze.Settings{Dir: out, Run: scan.Choice(run), Name: name, Tool: tool()}
 		var err error
 		if s.Settings, err = fl.settings(); err != nil {
 			return err
 		}
-		if err := s.Check(); err != nil {
+		if err := s.Normalize(); err != nil {
 			return err
 		}
-		if err := freeze.CheckNames(paths, name); err != nil {
+		if err := checkNames(paths, name); err != nil {
 			return err
 		}
-		if err := freeze.CheckOutput("-o", out); err != nil {
+		if err := checkOutput("-o", out); err != nil {
 			return err
 		}
-		p := newPrinter(cmd.OutOrStdout())
-		worst := status(exitDone)
-		count := make(map[freeze.Verdict]int)
+		p := newPrinter(cmd, f)
+		var tally render.Tally
 		for _, path := range paths {
-			progress, show := newReading(cmd.ErrOrStderr(), path)
-			s.Progress = show
-			rows, err := freeze.Freeze(cmd.Context(), path, s)
-			progress.end()
+			var rows []freeze.Row
+			reading(cmd, path, func(progress func(int64)) {
+				s.Progress = progress
+				rows, err = freeze.Freeze(cmd.Context(), path, s)
+			})
 			if err != nil {
-				return p.close(err)
+				return p.Close(err)
 			}
 			for _, row := range rows {
-				worst = worst.worse(statusOf(row.Verdict))
-				count[row.Verdict]++
-				if *f == formatJSON {
-					p.json(row)
-				} else {
-					p.frozen(row)
-				}
+				tally.Add(row.Verdict)
+				p.Frozen(row)
 			}
-			if cmd.Context().Err() != nil {
-				return p.close(context.Cause(cmd.Context()))
+			if err := interrupted(cmd); err != nil {
+				return p.Close(err)
 			}
 		}
-		if len(paths) > 1 && *f == formatText {
-			p.line("%s: %d frozen, %d refused, %d failed", plural(len(paths), "capture", "captures"), count[freeze.Frozen], count[freeze.Refused], count[freeze.Failed])
+		if len(paths) > 1 {
+			p.FrozenAll(len(paths), &tally)
 		}
-		return p.close(worst.err())
+		return p.Close(tally.Status.Err())
 	}
 	return cmd
-}
-
-// statusOf is the exit status of one verdict.
-func statusOf(v freeze.Verdict) status {
-	switch v {
-	case freeze.Frozen, freeze.Accepted, freeze.Verified, written, captured, discovery.Skipped:
-		return exitDone
-	case freeze.Failed, freeze.Unverifiable:
-		return exitFailed
-	}
-	return exitNegative
-}
-
-func (p *printer) frozen(row freeze.Row) {
-	if row.Run == nil {
-		p.line("%s %s", p.verdict(row.Verdict), row.Capture)
-	} else {
-		p.line("%s %s  run %d  %s", p.verdict(row.Verdict), row.Capture, *row.Run, *row.RunID)
-	}
-	if row.Verdict == freeze.Frozen {
-		p.line("  artifact  %s  %s  %s", *row.Artifact, spell.Bytes(int64(*row.ArtifactBytes)), string(*row.ArtifactDigest))
-		p.line("  envelope  %s", *row.Envelope)
-		p.line("  record    %s", *row.Record)
-		p.line("  snapshot  %s", originShown(*row.Origin))
-	}
-	p.findings(row.Findings)
-	if row.Verdict == freeze.Frozen {
-		p.line("  %s", assayLine(row))
-	}
-}
-
-// originShown says where an artifact's messages come from.
-func originShown(o project.Origin) string {
-	if o == project.Built {
-		return "built from the request and the streamed text, not emitted"
-	}
-	return "emitted by the run"
-}
-
-// assayLine says whether Assay could take the artifact and, if not, why.
-func assayLine(row freeze.Row) string {
-	switch {
-	case row.Profiles.Assay && *row.Origin == project.Built:
-		return "Assay could take this artifact as a receipt (p20export assay --receipt), which says that its snapshot was built."
-	case row.Profiles.Assay:
-		return "Assay could take this artifact."
-	}
-	var reasons []string
-	for _, f := range row.Assay {
-		if f.Severity == finding.Error {
-			reasons = append(reasons, f.Message)
-		}
-	}
-	const shown = 3
-	if more := len(reasons) - shown; more > 0 {
-		reasons = append(reasons[:shown], "and "+plural(more, "more reason", "more reasons"))
-	}
-	return "Assay could not take this artifact: " + strings.Join(reasons, "; ") + "."
 }

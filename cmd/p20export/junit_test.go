@@ -9,7 +9,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/p20export/p20export/project/freeze"
+	"github.com/p20export/p20export/cmd/p20export/internal/render"
+	"github.com/p20export/p20export/project"
 )
 
 // junitSchema is what the schema of Jenkins's xUnit plugin (junit-10.xsd) has
@@ -27,9 +28,9 @@ var junitSchema = map[string]struct{ in, attributes []string }{
 func TestJUnit(t *testing.T) {
 	for _, j := range judgedFiles(t) {
 		t.Run(j.name, func(t *testing.T) {
-			out := validated(t, j, formatJUnit)
+			out := validated(t, j, render.JUnit)
 			checkJUnitNames(t, out)
-			var suites junitSuites
+			var suites render.JUnitSuites
 			if err := xml.Unmarshal(out, &suites); err != nil {
 				t.Fatal(err)
 			}
@@ -45,14 +46,14 @@ func TestJUnit(t *testing.T) {
 				case c.Error != nil && c.Failure == nil:
 					verdicts[c.Error.Type]++
 				default:
-					verdicts[string(freeze.Accepted)]++
+					verdicts[string(project.Accepted)]++
 				}
 			}
 			if s.Tests != len(j.files) || len(s.Cases) != s.Tests || s.Failures != verdicts["malformed"] || s.Errors != verdicts["error"] {
 				t.Errorf("%d files: %d tests, %d failures, %d errors, %v", len(j.files), s.Tests, s.Failures, s.Errors, verdicts)
 			}
 			want := map[string]int{}
-			for line := range strings.Lines(string(validated(t, j, formatJSON))) {
+			for line := range strings.Lines(string(validated(t, j, render.JSON))) {
 				for _, v := range []string{"accepted", "malformed", "error"} {
 					want[v] += strings.Count(line, `"verdict":`+strconv.Quote(v))
 				}

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/p20export/p20export/finding"
-	"github.com/p20export/p20export/project/freeze"
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/validate"
+	"github.com/p20export/p20export/project/verify"
 )
 
 // TestKilled ends the program without warning at many moments of freezing, and
@@ -88,13 +90,13 @@ func judge(t *testing.T, dir string, captures []string) (named int) {
 		path := filepath.Join(dir, e.Name())
 		name, record := strings.CutSuffix(e.Name(), ".record.json")
 		if !record {
-			if row := freeze.Validate(context.Background(), path, "v1", ""); row.Verdict != freeze.Accepted {
+			if row := validate.File(context.Background(), path, "v1", ""); row.Verdict != project.Accepted {
 				t.Errorf("%s was left %s: %v", e.Name(), row.Verdict, row.Findings)
 			}
 			continue
 		}
-		row := freeze.Verify(context.Background(), filepath.Join(dir, name+".artifact.json"), path, source[name], nil)
-		if row.Verdict != freeze.Verified || finding.Has(row.Findings, finding.EnvelopeAbsent) {
+		row := verify.File(context.Background(), filepath.Join(dir, name+".artifact.json"), path, source[name], nil)
+		if row.Verdict != project.Verified || finding.Has(row.Findings, finding.EnvelopeAbsent) {
 			t.Errorf("%s was left %s: %v", e.Name(), row.Verdict, row.Findings)
 		}
 	}

@@ -13,8 +13,8 @@ import (
 )
 
 var (
-	record = flag.Bool("record", false, "replace the committed captures by fresh ones")
-	only   = flag.String("harness", "", "the one harness to run; all but those of older releases when empty")
+	recording = flag.Bool("record", false, "replace the committed captures by fresh ones")
+	only      = flag.String("harness", "", "the one harness to run; all but those of older releases when empty")
 )
 
 // TestLive runs every scenario against the real integrations with the program,
@@ -53,7 +53,7 @@ func runHarness(t *testing.T, of harness) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if *record {
+			if *recording {
 				keep(t, dir, committed)
 			}
 			checkScenario(t, *s.Expect, dir)

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
 )
 
@@ -42,6 +46,24 @@ func (fl *projecting) settings() (s project.Settings, err error) {
 	if s.Profile, err = artifact.ParseProfile(fl.profile); err != nil {
 		return s, err
 	}
-	s.Operator, err = project.NewOperatorTimes(fl.startedAt, fl.finishedAt)
-	return s, err
+	if s.Operator, err = project.NewOperatorTimes(fl.startedAt, fl.finishedAt); err != nil {
+		return s, withTimeFlags(err)
+	}
+	return s, nil
+}
+
+// withTimeFlags names the flags in an error of an operator's times.
+func withTimeFlags(err error) error {
+	one, ok := errors.AsType[*project.TimeError](err)
+	switch {
+	case ok && one.Label == project.StartLabel:
+		return fmt.Errorf("--started-at %s: %w", finding.Quote(one.Value), one.Err)
+	case ok:
+		return fmt.Errorf("--finished-at %s: %w", finding.Quote(one.Value), one.Err)
+	case errors.Is(err, project.ErrFinishFirst):
+		return errors.New("--finished-at is before --started-at")
+	case errors.Is(err, project.ErrFinishAlone):
+		return errors.New("--finished-at needs --started-at: one source serves both labels")
+	}
+	return err
 }

@@ -1,18 +1,15 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/discovery/report"
-	"github.com/p20export/p20export/finding"
-	"github.com/p20export/p20export/internal/spell"
-	"github.com/p20export/p20export/project"
-	"github.com/p20export/p20export/project/freeze"
+	"github.com/p20export/p20export/project/scan"
 )
 
 func newReport() *cobra.Command {
@@ -69,12 +66,12 @@ Exit status: 0 the page is written, whatever it shows; 2 the command line is wro
 	}
 	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
 		if slices.Contains(paths, "-") {
-			return errors.New("a capture is read several times, and standard input can be read once; keep it first with capture --from -")
+			return errors.New("a page names captures by their files, and standard input can be read once; keep it first with capture --from -")
 		}
 		if out == "-" {
 			return errors.New("a report is a file; give -o NAME.html")
 		}
-		s := report.Settings{Run: run, Tool: tool(), Out: out}
+		s := report.Settings{Run: scan.Choice(run), Tool: tool(), Out: out}
 		var err error
 		if s.Settings, err = fl.settings(); err != nil {
 			return err
@@ -83,86 +80,32 @@ Exit status: 0 the page is written, whatever it shows; 2 the command line is wro
 		if name == "" {
 			return errors.New("-o names no file")
 		}
-		if err := freeze.CheckOutput("-o", filepath.Clean(dir)); err != nil {
+		if err := checkOutput("-o", filepath.Clean(dir)); err != nil {
 			return err
 		}
-		var last *progress
-		s.Reading = func(path string) freeze.Progress {
-			if last != nil {
-				last.end()
-			}
-			var show freeze.Progress
-			last, show = newReading(cmd.ErrOrStderr(), path)
+		last := new(render.Progress)
+		s.Reading = func(path string) (show scan.Progress) {
+			last.End()
+			last, show = render.NewReading(cmd.ErrOrStderr(), path)
 			return show
 		}
 		rows, err := report.Write(cmd.Context(), paths, s)
-		if last != nil {
-			last.end()
-		}
-		p := newPrinter(cmd.OutOrStdout())
+		last.End()
+		p := newPrinter(cmd, f)
 		if err != nil {
-			return p.close(err)
+			return p.Close(err)
 		}
 		for _, row := range rows {
-			if *f == formatJSON {
-				p.json(row)
-			} else {
-				p.reported(row)
-			}
+			p.Reported(row)
 		}
-		if cmd.Context().Err() != nil {
-			return p.close(context.Cause(cmd.Context()))
+		if err := interrupted(cmd); err != nil {
+			return p.Close(err)
 		}
 		if rows[0].Report == nil {
-			return p.close(status(exitFailed))
+			return p.Close(render.Failed)
 		}
-		if *f == formatText {
-			p.line("%s %s  %s  %s", p.verdict(written), *rows[0].Report, spell.Bytes(*rows[0].ReportBytes), string(*rows[0].ReportDigest))
-		}
-		return p.close(nil)
+		p.ReportWritten(rows[0])
+		return p.Close(nil)
 	}
 	return cmd
-}
-
-// reported writes what a page shows of one run, in a line, or why there is none.
-func (p *printer) reported(row report.Row) {
-	switch {
-	case row.Report == nil && row.Capture == nil:
-		p.line("%s no page", p.verdict(row.Verdict))
-		p.findings(row.Findings)
-	case row.Report == nil:
-		p.line("%s %s", p.verdict(row.Verdict), *row.Capture)
-		p.findings(row.Findings)
-	case row.Run == nil:
-		p.line("%s %s", p.verdict(row.Verdict), *row.Capture)
-		p.reasons(row.Findings)
-	default:
-		p.line("%s %s  run %d  %s  %s", p.verdict(row.Verdict), *row.Capture, *row.Run, text(row.RunID), string(*row.Projection))
-		if row.Verdict == freeze.Refused {
-			p.reasons(row.Findings)
-		}
-		if row.Last {
-			p.line("  next    --projection %s --snapshot %s freezes it", string(project.EmittedSnapshotText), string(project.Last))
-		}
-	}
-}
-
-// shownReasons is how many reasons stand below a refused run; the page has all.
-const shownReasons = 3
-
-// reasons writes the first errors of a refused run, and after them what it was
-// warned of, with what to do about each.
-func (p *printer) reasons(all []finding.Finding) {
-	var list []finding.Finding
-	for _, s := range []finding.Severity{finding.Error, finding.Warning} {
-		for _, f := range all {
-			if f.Severity == s {
-				list = append(list, f)
-			}
-		}
-	}
-	p.findings(list[:min(shownReasons, len(list))])
-	if more := len(list) - shownReasons; more > 0 {
-		p.line("  %-7s %s on the page", "…", plural(more, "more is", "more are"))
-	}
 }

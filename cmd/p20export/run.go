@@ -12,35 +12,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/finding"
 )
 
-// The exit statuses. Of several inputs the highest of failed, negative and done
-// counts.
-const (
-	exitDone     = 0
-	exitNegative = 1
-	exitUsage    = 2
-	exitFailed   = 3
+// What marks errors that are not of the command line.
+var (
+	errInput   = errors.New("cannot read the input")
+	errHarness = errors.New("cannot run the harness")
 )
-
-// status is how a command that did its work ends the program.
-type status int
-
-func (s status) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
-
-// worse returns the status that counts.
-func (s status) worse(other status) status {
-	return max(s, other)
-}
-
-// err returns s as a command's error: none for exitDone.
-func (s status) err() error {
-	if s == exitDone {
-		return nil
-	}
-	return s
-}
 
 // signalled is why a context ended.
 type signalled struct{ syscall.Signal }
@@ -63,10 +43,10 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if errors.As(context.Cause(ctx), &why) && err != nil {
 		return 128 + int(why.Signal)
 	}
-	var done status
+	var done render.Status
 	switch {
 	case err == nil:
-		return exitDone
+		return int(render.Done)
 	case errors.As(err, &done):
 		return int(done)
 	}
@@ -75,11 +55,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 			fmt.Fprintln(stderr, finding.Printable(line))
 		}
 	}
-	if errors.Is(err, errOutput) || errors.Is(err, errInput) || errors.Is(err, errHarness) {
-		return exitFailed
+	if errors.Is(err, render.ErrOutput) || errors.Is(err, errInput) || errors.Is(err, errHarness) {
+		return int(render.Failed)
 	}
 	fmt.Fprintf(stderr, "Run '%s --help' for usage.\n", cmd.CommandPath())
-	return exitUsage
+	return int(render.Usage)
 }
 
 // withSignals returns a context that the first SIGINT, SIGTERM or SIGHUP ends;
@@ -105,7 +85,7 @@ func withSignals(parent context.Context) (context.Context, func()) {
 // untilSecondSignal returns a context that a signal after the end of ctx ends,
 // instead of the program; the one after that ends the program.
 func untilSecondSignal(ctx context.Context) (context.Context, func()) {
-	patience, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	kill, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	awaited := 2
@@ -117,13 +97,13 @@ func untilSecondSignal(ctx context.Context) (context.Context, func()) {
 		for range awaited {
 			select {
 			case <-signals:
-			case <-patience.Done():
+			case <-kill.Done():
 				return
 			}
 		}
 		cancel()
 	}()
-	return patience, cancel
+	return kill, cancel
 }
 
 func newRoot() *cobra.Command {
@@ -222,3 +202,18 @@ func oneOrMore(what string) cobra.PositionalArgs {
 		return nil
 	}
 }
+
+// newPrinter returns the printer of a command's results.
+func newPrinter(cmd *cobra.Command, f *render.Format) *render.Printer {
+	return render.New(cmd.OutOrStdout(), *f, tool())
+}
+
+// reading does work that reads a file, and shows on standard error how far it is.
+func reading(cmd *cobra.Command, path string, work func(progress func(int64))) {
+	shown, progress := render.NewReading(cmd.ErrOrStderr(), path)
+	defer shown.End()
+	work(progress)
+}
+
+// interrupted returns why the context of a command ended, or nil.
+func interrupted(cmd *cobra.Command) error { return context.Cause(cmd.Context()) }

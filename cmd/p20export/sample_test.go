@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/p20export/p20export/cmd/p20export/internal/render"
 )
 
 const sampleDir = "../../examples/ag-ui-compacted-message-snapshot-evidence"
@@ -37,7 +39,7 @@ func TestSample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for f, name := range map[format]string{formatJSON: "validate.ndjson", formatSARIF: "validate.sarif", formatJUnit: "validate.junit.xml"} {
+	for f, name := range map[render.Format]string{render.JSON: "validate.ndjson", render.SARIF: "validate.sarif", render.JUnit: "validate.junit.xml"} {
 		findings := do(t, exitNegative, append([]string{"validate", "--format", string(f)}, names...)...)
 		put(t, filepath.Join("malformed", name), findings)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
+	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/finding"
 )
@@ -27,10 +28,10 @@ func schemaOfSARIF(t *testing.T) *jsonschema.Schema {
 	c := jsonschema.NewCompiler()
 	c.AssertFormat = true
 	c.LoadURL = nil // nothing is fetched
-	if err := c.AddResource(sarifSchema, bytes.NewReader(text)); err != nil {
+	if err := c.AddResource(render.SARIFSchema, bytes.NewReader(text)); err != nil {
 		t.Fatal(err)
 	}
-	schema, err := c.Compile(sarifSchema)
+	schema, err := c.Compile(render.SARIFSchema)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +42,7 @@ func TestSARIF(t *testing.T) {
 	schema := schemaOfSARIF(t)
 	for _, j := range judgedFiles(t) {
 		t.Run(j.name, func(t *testing.T) {
-			out := validated(t, j, formatSARIF)
+			out := validated(t, j, render.SARIF)
 			var v any
 			if err := json.Unmarshal(out, &v); err != nil {
 				t.Fatal(err)
@@ -79,15 +80,15 @@ func TestSARIFSchemaRefuses(t *testing.T) {
 // against what the schema does not check.
 func checkSARIF(t *testing.T, j judged, out []byte) {
 	t.Helper()
-	var log sarifLog
+	var log render.SARIFLog
 	if err := json.Unmarshal(out, &log); err != nil {
 		t.Fatal(err)
 	}
 	run := log.Runs[0]
-	var results []sarifResult
-	var notifications []sarifNotification
+	var results []render.SARIFResult
+	var notifications []render.SARIFNotification
 	failed := false
-	for line := range bytes.Lines(validated(t, j, formatJSON)) {
+	for line := range bytes.Lines(validated(t, j, render.JSON)) {
 		var row struct {
 			File     string
 			Verdict  string
@@ -97,7 +98,7 @@ func checkSARIF(t *testing.T, j judged, out []byte) {
 		if err := json.Unmarshal(line, &row); err != nil {
 			t.Fatal(err)
 		}
-		i := slices.IndexFunc(run.Artifacts, func(a sarifArtifact) bool {
+		i := slices.IndexFunc(run.Artifacts, func(a render.SARIFArtifact) bool {
 			return pathOf(t, a.Location.URI) == row.File && (row.Digest == nil) == (a.Hashes == nil) && (row.Digest == nil || a.Hashes.SHA256 == row.Digest.Hex())
 		})
 		if i < 0 {
@@ -110,17 +111,17 @@ func checkSARIF(t *testing.T, j judged, out []byte) {
 		}
 		failed = failed || row.Verdict == "error"
 		for _, f := range row.Findings {
-			r := sarifResult{RuleID: f.Code, Level: sarifLevels[f.Severity], Properties: &sarifProperties{f.Rule, f.Spec, f.Hint, f.EventIndex}}
-			l := sarifLocation{Physical: sarifPhysical{Artifact: sarifPlace{URI: run.Artifacts[i].Location.URI, Index: &i}}}
+			r := render.SARIFResult{RuleID: f.Code, Level: render.SARIFLevels[f.Severity], Properties: &render.SARIFProperties{Rule: f.Rule, Spec: f.Spec, Hint: f.Hint, EventIndex: f.EventIndex}}
+			l := render.SARIFLocation{Physical: render.SARIFPhysical{Artifact: render.SARIFPlace{URI: run.Artifacts[i].Location.URI, Index: &i}}}
 			if f.Offset != nil {
-				l.Physical.Region = &sarifRegion{StartLine: f.Line, StartColumn: f.Column, ByteOffset: f.Offset}
+				l.Physical.Region = &render.SARIFRegion{StartLine: f.Line, StartColumn: f.Column, ByteOffset: f.Offset}
 			}
 			if f.Pointer != "" {
-				l.Logical = []sarifLogical{{f.Pointer}}
+				l.Logical = []render.SARIFLogical{{Pointer: f.Pointer}}
 			}
-			r.Locations = []sarifLocation{l}
+			r.Locations = []render.SARIFLocation{l}
 			if row.Verdict == "error" {
-				notifications = append(notifications, sarifNotification{Descriptor: sarifDescriptor{ID: f.Code}, Level: r.Level, Locations: r.Locations})
+				notifications = append(notifications, render.SARIFNotification{Descriptor: render.SARIFDescriptor{ID: f.Code}, Level: r.Level, Locations: r.Locations})
 			} else {
 				results = append(results, r)
 			}
@@ -135,9 +136,9 @@ func checkSARIF(t *testing.T, j judged, out []byte) {
 		if about.Rules[r.RuleIndex].ID != r.RuleID || r.Message.Text == "" {
 			t.Errorf("result %d: rule %d is not %s, or no message", i, r.RuleIndex, r.RuleID)
 		}
-		r.RuleIndex, r.Message = 0, sarifMessage{}
+		r.RuleIndex, r.Message = 0, render.SARIFMessage{}
 		if r.Properties == nil {
-			r.Properties = &sarifProperties{}
+			r.Properties = &render.SARIFProperties{}
 		}
 		physical := &r.Locations[0].Physical
 		if physical.Context != nil {
@@ -155,9 +156,9 @@ func checkSARIF(t *testing.T, j judged, out []byte) {
 		if about.Notifications[n.Descriptor.Index].ID != n.Descriptor.ID || n.Message.Text == "" {
 			t.Errorf("notification %d: %+v", i, n)
 		}
-		n.Descriptor.Index, n.Message, n.Properties = 0, sarifMessage{}, nil
+		n.Descriptor.Index, n.Message, n.Properties = 0, render.SARIFMessage{}, nil
 	}
-	if diff := cmp.Diff(results, append([]sarifResult(nil), run.Results...)); diff != "" {
+	if diff := cmp.Diff(results, append([]render.SARIFResult(nil), run.Results...)); diff != "" {
 		t.Errorf("results (-rows +log)\n%s", diff)
 	}
 	if diff := cmp.Diff(notifications, run.Invocations[0].Notifications); diff != "" {
@@ -180,49 +181,4 @@ func pathOf(t *testing.T, uri string) string {
 		return rest // a colon in the first segment needs the dot
 	}
 	return path
-}
-
-func TestFileURI(t *testing.T) {
-	for path, want := range map[string]string{
-		"a.json":        "a.json",
-		"a/b c.json":    "a/b%20c.json",
-		"../a#b?c%.x":   "../a%23b%3Fc%25.x",
-		"a:b":           "./a:b",
-		"a\nb\xff":      "a%0Ab%FF",
-		"/tmp/a b.json": "file:///tmp/a%20b.json",
-		"//tmp/a":       "file:////tmp/a",
-		"-":             "-",
-		"./-":           "./-",
-		"日":             "%E6%97%A5",
-	} {
-		if got := fileURI(path); got != want {
-			t.Errorf("%q: %s, want %s", path, got, want)
-		}
-	}
-}
-
-// What is quoted from an input is neither a placeholder nor a link.
-func TestSARIFMessage(t *testing.T) {
-	for text, want := range map[string]string{
-		"plain [1]":               "plain [1]",
-		`the key "{0}" is not`:    `the key "{{0}}" is not`,
-		`"[a](https://b) [c](1)"`: `"\[a](https://b) \[c](1)"`,
-		"\x1b[31m":                `\u001b[31m`,
-	} {
-		if got := newSARIFMessage(text).Text; got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
-	}
-}
-
-// A finding's rule reaches every format.
-func TestRuleShown(t *testing.T) {
-	f := finding.New(finding.WrongType, "m")
-	f.Rule = "M4"
-	if got, want := sentence(f), "wrong_type: m (rule M4, P20 §8)"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	if p := newSARIFProperties(f); p == nil || p.Rule != "M4" {
-		t.Errorf("%+v", p)
-	}
 }

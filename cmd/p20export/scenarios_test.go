@@ -10,19 +10,22 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/p20export/p20export/discovery"
+	"github.com/p20export/p20export/discovery/scenario"
+	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
+	"github.com/p20export/p20export/project/validate"
+	"github.com/p20export/p20export/project/verify"
 )
 
 var update = flag.Bool("update", false, "rewrite the files that tests compare with")
 
-const scenariosPath = "../../discovery/" + discovery.ScenariosName
+const scenariosPath = "../../discovery/" + scenario.ScenariosName
 
 // harness is a harness of this repository with what belongs to it.
 type harness struct {
-	*discovery.Harness
-	list     *discovery.List
-	suite    *discovery.Suite
+	*scenario.Harness
+	list     *scenario.List
+	suite    *scenario.Suite
 	expected string // the suite's file
 	captures string // the directory of its committed captures
 	drift    bool   // it runs an older release, and only when asked for by name
@@ -32,7 +35,7 @@ type harness struct {
 // last.
 func loadHarnesses(t *testing.T) []harness {
 	t.Helper()
-	list, err := discovery.LoadList(scenariosPath)
+	list, err := scenario.LoadList(scenariosPath)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +47,7 @@ func loadHarnesses(t *testing.T) []harness {
 		{"../../discovery/harness", "../../discovery/captures", false},
 		{"../../discovery/drift", "../../discovery/drift/captures", true},
 	} {
-		files, err := filepath.Glob(filepath.Join(place.harnesses, "*", discovery.HarnessName))
+		files, err := filepath.Glob(filepath.Join(place.harnesses, "*", scenario.HarnessName))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: no harness: %v", place.harnesses, err)
 		}
@@ -57,14 +60,14 @@ func loadHarnesses(t *testing.T) []harness {
 	return all
 }
 
-func loadHarness(t *testing.T, dir string, list *discovery.List) harness {
+func loadHarness(t *testing.T, dir string, list *scenario.List) harness {
 	t.Helper()
-	h := harness{list: list, expected: filepath.Join(dir, discovery.ExpectedName)}
+	h := harness{list: list, expected: filepath.Join(dir, scenario.ExpectedName)}
 	var err error
-	if h.Harness, err = discovery.LoadHarness(dir); err != nil {
+	if h.Harness, err = scenario.LoadHarness(dir); err != nil {
 		t.Fatal(err)
 	}
-	if h.suite, err = discovery.LoadSuite(h.expected, list); err != nil {
+	if h.suite, err = scenario.LoadSuite(h.expected, list); err != nil {
 		t.Fatal(err)
 	}
 	if h.Name != filepath.Base(dir) {
@@ -94,11 +97,11 @@ func TestCommittedCaptures(t *testing.T) {
 			t.Run(h.Name+"/"+s.Name, func(t *testing.T) {
 				dir := filepath.Join(h.captures, s.Name)
 				if *update {
-					seen, err := discovery.Observe(context.Background(), dir, t.TempDir())
+					seen, err := scenario.Observe(context.Background(), dir)
 					if err != nil {
 						t.Fatal(err)
 					}
-					s.Expect = &seen
+					s.Expect = &seen.Expectation
 				}
 				checkScenario(t, *s.Expect, dir)
 				checkSize(t, dir)
@@ -140,15 +143,21 @@ func checkSize(t *testing.T, dir string) {
 
 // checkScenario holds a capture against what is expected of it, and validates
 // what was frozen.
-func checkScenario(t *testing.T, want discovery.Expectation, dir string) {
+func checkScenario(t *testing.T, want scenario.Expectation, dir string) {
 	t.Helper()
 	out := t.TempDir()
-	seen, err := discovery.Observe(context.Background(), dir, out)
+	seen, err := scenario.Observe(context.Background(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, seen); diff != "" {
+	if diff := cmp.Diff(want, seen.Expectation); diff != "" {
 		t.Errorf("%s is not as its scenario expects (-expected +seen):\n%s", dir, diff)
+	}
+	for _, name := range project.Names() {
+		s := freeze.Settings{Settings: project.Settings{Projection: name}, Dir: out, Name: string(name), Tool: tool()}
+		if rows, err := freeze.Freeze(context.Background(), dir, s); err != nil || rows[0].Verdict != want.Freeze.Of(name).Verdict {
+			t.Errorf("freeze %s under %s: %v %v", dir, name, rows, err)
+		}
 	}
 	files, err := filepath.Glob(filepath.Join(out, "*.artifact.json"))
 	if err != nil {
@@ -157,11 +166,11 @@ func checkScenario(t *testing.T, want discovery.Expectation, dir string) {
 	for _, a := range files {
 		base := a[:len(a)-len(".artifact.json")]
 		for _, file := range []string{a, base + ".envelope.ndjson"} {
-			if row := freeze.Validate(context.Background(), file, "v1", ""); row.Verdict != freeze.Accepted || !*row.Canonical {
+			if row := validate.File(context.Background(), file, "v1", ""); row.Verdict != project.Accepted || !*row.Canonical {
 				t.Errorf("validate %s: %s, canonical %t: %v", file, row.Verdict, *row.Canonical, row.Findings)
 			}
 		}
-		if row := freeze.Verify(context.Background(), a, base+".record.json", dir, nil); row.Verdict != freeze.Verified {
+		if row := verify.File(context.Background(), a, base+".record.json", dir, nil); row.Verdict != project.Verified {
 			t.Errorf("verify %s: %s: %v", a, row.Verdict, row.Findings)
 		}
 	}

@@ -29,15 +29,15 @@ lines. --format is how the list is written; a schema is JSON in any case.
 	}
 	f := addFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, names []string) error {
-		p := newPrinter(cmd.OutOrStdout())
+		p := newPrinter(cmd, f)
 		for _, name := range names {
 			data, _ := schema.Get(name)
-			p.w.Write(data)
+			p.Raw(data)
 		}
 		if len(names) == 0 {
-			p.schemas(*f)
+			p.Schemas()
 		}
-		return p.close(nil)
+		return p.Close(nil)
 	}
 	return cmd
 }
@@ -60,25 +60,4 @@ func schemaCompletions() (all []cobra.Completion) {
 		all = append(all, cobra.CompletionWithDesc(name, schema.About(name)))
 	}
 	return all
-}
-
-// schemaRow is one schema in the list.
-type schemaRow struct {
-	Schema string `json:"schema"`
-	ID     string `json:"id"`
-	About  string `json:"about"`
-}
-
-// schemas writes the list of schemas.
-func (p *printer) schemas(f format) {
-	for _, name := range schema.Names() {
-		row := schemaRow{name, schema.ID(name), schema.About(name)}
-		if f == formatJSON {
-			p.json(row)
-			continue
-		}
-		p.line("%s", row.Schema)
-		p.line("  is        %s", row.About)
-		p.line("  id        %s", row.ID)
-	}
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/p20export/p20export/cmd/p20export/internal/render"
 )
 
 // judged is one invocation of validate in the current directory.
@@ -66,7 +68,7 @@ func judgedFiles(t *testing.T) []judged {
 }
 
 // validated runs validate in a format and checks that it does so again.
-func validated(t *testing.T, j judged, f format) []byte {
+func validated(t *testing.T, j judged, f render.Format) []byte {
 	t.Helper()
 	run := func() []byte {
 		if j.stdin != "" {
@@ -99,7 +101,7 @@ func unshowable(r rune) bool {
 func TestValidateText(t *testing.T) {
 	for _, j := range judgedFiles(t) {
 		t.Run(j.name, func(t *testing.T) {
-			for _, f := range []format{formatText, formatJSON} {
+			for _, f := range []render.Format{render.Text, render.JSON} {
 				validated(t, j, f)
 			}
 		})

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -10,15 +10,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/p20export/p20export/finding"
-	"github.com/p20export/p20export/project"
-	"github.com/p20export/p20export/project/freeze"
-	"github.com/p20export/p20export/project/importer"
+	"github.com/p20export/p20export/cmd/p20export/internal/render"
+	"github.com/p20export/p20export/project/export"
+	"github.com/p20export/p20export/project/record"
+	"github.com/p20export/p20export/project/verify"
 )
 
 func newVerify() *cobra.Command {
 	var (
-		record   string
+		stated   string
 		captures []string
 		strict   bool
 	)
@@ -71,7 +71,7 @@ a single one, null where there is nothing, and file for what is none of those.
   p20export verify evidence --format json | jq 'select(.verdict != "verified")'`,
 		Args: cobra.ExactArgs(1),
 	}
-	cmd.Flags().StringVar(&record, "record", "", "the record of one artifact (default: the one beside it)")
+	cmd.Flags().StringVar(&stated, "record", "", "the record of one artifact (default: the one beside it)")
 	cmd.Flags().StringArrayVar(&captures, "capture", nil, "the capture it was made from (required for one artifact);\nfor a DIR more captures, or a directory of them (repeatable)")
 	cmd.Flags().BoolVar(&strict, "strict", false, "with a DIR: anything unexplained in it is an error")
 	f := addFormat(cmd)
@@ -83,139 +83,48 @@ a single one, null where there is nothing, and file for what is none of those.
 			if slices.Contains(captures, "-") {
 				return errors.New("--capture - goes with one artifact")
 			}
-			return verifyTree(cmd, args[0], freeze.TreeSettings{Captures: captures, Strict: strict}, *f)
+			return verifyTree(cmd, args[0], verify.TreeSettings{Captures: captures, Strict: strict}, f)
 		}
 		switch {
 		case strict:
 			return errors.New("--strict goes with a directory")
-		case strings.HasSuffix(args[0], importer.BundleSuffix):
+		case strings.HasSuffix(args[0], export.BundleSuffix):
 			return fmt.Errorf("%q is named like a bundle; p20export assay verify verifies those", args[0])
 		case len(captures) == 0:
 			return errors.New(`required flag(s) "capture" not set`)
 		case len(captures) > 1:
 			return errors.New("one artifact has one --capture")
 		}
-		return verifyOne(cmd, args[0], record, captures[0], *f)
+		var row verify.Row
+		reading(cmd, captures[0], func(progress func(int64)) {
+			row = verify.File(cmd.Context(), args[0], cmp.Or(stated, record.Path(args[0])), captures[0], progress)
+		})
+		p := newPrinter(cmd, f)
+		p.Verified(row)
+		return p.Close(render.StatusOf(row.Verdict).Err())
 	}
 	return cmd
 }
 
-// verifyOne verifies one artifact.
-func verifyOne(cmd *cobra.Command, artifact, record, source string, f format) error {
-	if record == "" {
-		record = freeze.RecordPath(artifact)
-	}
-	progress, show := newReading(cmd.ErrOrStderr(), source)
-	row := freeze.Verify(cmd.Context(), artifact, record, source, show)
-	progress.end()
-	p := newPrinter(cmd.OutOrStdout())
-	if f == formatJSON {
-		p.json(row)
-	} else {
-		p.verified(row)
-	}
-	return p.close(statusOf(row.Verdict).err())
-}
-
 // verifyTree verifies a directory. Each row is written when it is known.
-func verifyTree(cmd *cobra.Command, dir string, s freeze.TreeSettings, f format) error {
-	p := newPrinter(cmd.OutOrStdout())
-	worst := status(exitDone)
-	count := make(map[freeze.Verdict]int)
-	progress, show := newReading(cmd.ErrOrStderr(), dir)
+func verifyTree(cmd *cobra.Command, dir string, s verify.TreeSettings, f *render.Format) error {
+	p := newPrinter(cmd, f)
+	var tally render.Tally
+	shown, show := render.NewReading(cmd.ErrOrStderr(), dir)
 	s.Progress = func(read int64) { show(read) }
-	for row := range freeze.VerifyTree(cmd.Context(), dir, s) {
-		progress.end()
-		worst = worst.worse(statusOfRow(row))
-		count[row.Verdict]++
-		if f == formatJSON {
-			p.json(row)
-		} else {
-			p.treeRow(row)
+	for row := range verify.Tree(cmd.Context(), dir, s) {
+		shown.End()
+		tally.AddIn(row)
+		p.VerifiedIn(row)
+		if !p.Flush() {
+			return p.Close(nil)
 		}
-		if p.w.Flush() != nil {
-			return p.close(nil)
-		}
-		progress, show = newReading(cmd.ErrOrStderr(), dir)
+		shown, show = render.NewReading(cmd.ErrOrStderr(), dir)
 	}
-	progress.end()
-	if cmd.Context().Err() != nil {
-		return p.close(context.Cause(cmd.Context()))
+	shown.End()
+	if err := interrupted(cmd); err != nil {
+		return p.Close(err)
 	}
-	if f == formatText {
-		p.line("%s: %s", dir, verdictCounts(count, freeze.Verified, freeze.Differs, freeze.Unverifiable, freeze.Failed, freeze.Whole, freeze.Unexplained))
-	}
-	return p.close(worst.err())
-}
-
-// statusOfRow is the exit status of one row of a directory.
-func statusOfRow(row freeze.TreeRow) status {
-	switch {
-	case row.Verdict == freeze.Whole, row.Verdict == freeze.Unexplained && !finding.Failed(row.Findings):
-		return exitDone
-	}
-	return statusOf(row.Verdict)
-}
-
-// verdictCounts spells how often verdicts were given, in the order of theirs;
-// those that were not are left out, but for the first.
-func verdictCounts[V ~string](count map[V]int, verdicts ...V) string {
-	var parts []string
-	for i, v := range verdicts {
-		if n := count[v]; n > 0 || i == 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, v))
-		}
-	}
-	return strings.Join(parts, ", ")
-}
-
-func (p *printer) verified(row freeze.VerifyRow) {
-	p.line("%s %s", p.verdict(row.Verdict), row.Artifact)
-	p.line("  record    %s", row.Record)
-	p.line("  capture   %s", row.Capture)
-	p.made(row.Origin, row.TimeSource)
-	p.findings(row.Findings)
-}
-
-// treeRow writes a row of a directory: first what it is about, then the rest of
-// what it names.
-func (p *printer) treeRow(row freeze.TreeRow) {
-	labels := [...]string{"", "  record    ", "  capture   ", ""}
-	about := true
-	for i, path := range [...]*string{row.Artifact, row.Record, row.Capture, row.File} {
-		switch {
-		case path == nil:
-		case about:
-			p.line("%s %s", p.treeVerdict(row), *path)
-			about = false
-		default:
-			p.line("%s%s", painted(labels[i]), *path)
-		}
-	}
-	p.made(row.Origin, row.TimeSource)
-	p.findings(row.Findings)
-}
-
-// treeVerdict returns the verdict of a row in its colour.
-func (p *printer) treeVerdict(row freeze.TreeRow) painted {
-	colour := ""
-	switch {
-	case row.Verdict == freeze.Whole:
-		colour = green
-	case statusOfRow(row) == exitDone && row.Verdict == freeze.Unexplained:
-		colour = yellow
-	default:
-		return p.verdict(row.Verdict)
-	}
-	return p.paint(colour, fmt.Sprintf("%-9s", string(row.Verdict)))
-}
-
-// made says how a verified artifact was made.
-func (p *printer) made(origin *project.Origin, times *project.TimeSource) {
-	if origin != nil {
-		p.line("  snapshot  %s", originShown(*origin))
-	}
-	if times != nil {
-		p.line("  times     %s", string(*times))
-	}
+	p.VerifiedAll(dir, &tally)
+	return p.Close(tally.Status.Err())
 }

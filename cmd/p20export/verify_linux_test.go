@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/record"
 )
 
 // Ctrl-C while a directory is verified ends it with 130, and the rows written by
@@ -28,7 +28,7 @@ func TestVerifyDirectoryInterrupted(t *testing.T) {
 	if err := os.Truncate(long, terabyte); err != nil {
 		t.Fatal(err)
 	}
-	record, err := project.DecodeRecord(read(t, filepath.Join(dir, "one-turn.record.json")))
+	record, err := record.Decode(read(t, filepath.Join(dir, "one-turn.record.json")))
 	if err != nil {
 		t.Fatal(err)
 	}

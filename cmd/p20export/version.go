@@ -6,14 +6,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/cmd/p20export/internal/render"
+	"github.com/p20export/p20export/project/record"
 )
 
 // version is the release this source is of.
 const version = "0.1.0"
 
 // tool is how captures and records name this program.
-func tool() project.Tool { return project.Tool{Name: project.ToolName, Version: version} }
+func tool() record.Tool { return record.Tool{Name: record.ToolName, Version: version} }
 
 func newVersion() *cobra.Command {
 	cmd := &cobra.Command{
@@ -24,25 +25,9 @@ func newVersion() *cobra.Command {
 	}
 	f := addFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		v := struct {
-			Name    string `json:"name"`
-			Version string `json:"version"`
-			Commit  string `json:"commit,omitzero"`
-			Go      string `json:"go"`
-			OS      string `json:"os"`
-			Arch    string `json:"arch"`
-		}{tool().Name, version, commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH}
-		p := newPrinter(cmd.OutOrStdout())
-		if *f == formatJSON {
-			p.json(v)
-			return p.close(nil)
-		}
-		p.line("%s %s", v.Name, v.Version)
-		if v.Commit != "" {
-			p.line("commit %s", v.Commit)
-		}
-		p.line("%s %s/%s", v.Go, v.OS, v.Arch)
-		return p.close(nil)
+		p := newPrinter(cmd, f)
+		p.Version(render.Version{Name: tool().Name, Version: version, Commit: commit(), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH})
+		return p.Close(nil)
 	}
 	return cmd
 }

@@ -2,30 +2,29 @@ package report
 
 import (
 	"context"
-	"maps"
 	"os"
-	"path/filepath"
-	"slices"
-	"strconv"
 
 	"github.com/p20export/p20export/capture"
-	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/atomicfile"
 	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/project"
-	"github.com/p20export/p20export/project/freeze"
+	"github.com/p20export/p20export/project/record"
+	"github.com/p20export/p20export/project/scan"
 )
 
 // run is what is known of one run, or of a capture without one.
 type run struct {
-	inspect freeze.InspectRow
+	inspect scan.Inspection
 	alone   bool // in its capture
 	// outcomes are those of the projections in their order; empty when nothing
-	// of the capture counts. The files of the frozen ones are still there.
+	// of the capture counts.
 	outcomes []outcome
-	subject  *outcome  // the one the page is about; nil when there are none
-	asked    bool      // for that one
+	subject  *outcome // the one the page is about; nil when there are none
+	asked    bool     // for that one
+	// frozen are the files of the subject, where it froze the run.
+	frozen   *frozen
 	timeline *timeline // nil when no event is listed
 	request  []byte    // what a snapshot was built from, if it was
 }
@@ -36,167 +35,208 @@ func (r *run) snapshots() int {
 	return max(len(r.inspect.Snapshots), r.inspect.Families.Count(envelope.MessagesSnapshot))
 }
 
-func (r *run) number() int { return numberOf(r.inspect.Run) }
-
-// numberOf is 0 for what belongs to no run.
-func numberOf(run *int) int {
-	if run == nil {
-		return 0
-	}
-	return *run
-}
-
-// gatherer reads captures one after the other. It holds no more of them than a
-// page shows.
+// gatherer reads captures one after the other, each once. It holds no more of them
+// than a page shows.
 type gatherer struct {
 	settings Settings
 	left     *limits
 }
 
 // gather reads one capture under every projection, and calls show for each of
-// its runs. Its error is why nothing can be said of the capture, or that of show;
-// what is wrong with the capture as evidence is said of its runs.
-func (g *gatherer) gather(ctx context.Context, path string, show func(*run) error) error {
+// its runs. Its error is why nothing can be said of the capture; what is wrong with the capture as evidence is said of its runs.
+func (g *gatherer) gather(ctx context.Context, path string, show func(*run)) error {
 	if info, err := os.Stat(path); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
-		return finding.New(finding.IOFailed, "%s is neither a directory nor a regular file, and a report reads it several times", finding.Escape(path)).WithHint(hint.ImportFirst)
+		return finding.New(finding.IOFailed, "%s is neither a directory nor a regular file, and a page names captures by their files", finding.Escape(path)).WithHint(hint.ImportFirst)
 	}
 	progress := g.settings.progress(path)
-	rows := freeze.Inspect(ctx, path, progress)
-	if rows[0].Failed {
-		return rows[0].Findings[0]
+	before := *g.left
+	var r reading
+	defer r.close()
+	c, err := capture.Open(ctx, path, "")
+	if err == nil {
+		defer c.Close()
+		r = reading{settings: &g.settings, left: g.left, tries: tries(g.settings.Settings), capture: c, inspector: scan.NewInspector(path)}
+		err = r.read(ctx, progress)
 	}
-	if g.settings.Run == "" || rows[0].Source.Digest == "" {
-		if err := g.room(len(rows)); err != nil {
-			return err
-		}
-	}
-	if rows[0].Source.Digest == "" {
-		return show(&run{inspect: rows[0]})
-	}
-	dir, err := os.MkdirTemp("", "p20export-report-")
 	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	alone := len(rows) == 1
-	byRun := make(map[int][]outcome)
-	several := make(map[int]bool) // snapshots, by the number of the run
-	for _, row := range rows {
-		if len(row.Snapshots) > 1 {
-			several[numberOf(row.Run)] = true
+		*g.left = before
+		row := scan.Uninspected(path, err)
+		if row.Failed {
+			return row.Findings[0]
 		}
-	}
-	for i, o := range attempts(g.settings.Settings, len(several) > 0) {
-		frozen, err := g.freeze(ctx, path, o.Settings, filepath.Join(dir, strconv.Itoa(i)), progress)
-		if err != nil {
-			return err
+		if take(&g.left.sections, 1) == 0 {
+			return errRoom()
 		}
-		for _, o.Row = range frozen {
-			for _, number := range about(o.Row, rows, byRun) {
-				if !o.Unasked || several[number] {
-					byRun[number] = append(byRun[number], o)
-				}
-			}
-		}
+		show(&run{inspect: row})
+		return nil
 	}
-	if g.settings.Run != "" {
-		// The projections know only the runs that were asked for.
-		rows = slices.DeleteFunc(rows, func(row freeze.InspectRow) bool { return byRun[numberOf(row.Run)] == nil })
-		if err := g.room(len(rows)); err != nil {
+	if r.result.Runs > 0 {
+		if err := g.settings.Run.Judge(r.result, r.chosen); err != nil {
 			return err
 		}
 	}
-	timelines, err := g.timelines(ctx, path, byRun, rows[0].Source.Digest, progress)
-	if err != nil {
-		return err
-	}
-	for _, row := range rows {
-		r := &run{inspect: row, alone: alone, outcomes: byRun[numberOf(row.Run)]}
-		r.timeline = timelines[r.number()]
-		r.subject, r.asked = choose(r.outcomes, g.settings.Projection), g.settings.Projection != ""
-		if r.subject.Frozen() && r.subject.Projection == project.FoldedStream {
-			if r.request, err = readRequest(ctx, path); err != nil {
-				return err
-			}
-		}
-		if err := show(r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// about returns the numbers of the runs that a row of a projection is about. One
-// without a run is about all that are shown so far, or all there are.
-func about(row freeze.Row, all []freeze.InspectRow, shown map[int][]outcome) []int {
-	if row.Run != nil {
-		return []int{*row.Run}
-	}
-	if len(shown) > 0 {
-		return slices.Collect(maps.Keys(shown))
-	}
-	var numbers []int
-	for _, r := range all {
-		numbers = append(numbers, numberOf(r.Run))
-	}
-	return numbers
-}
-
-// room takes the room that so many runs need on the page.
-func (g *gatherer) room(runs int) error {
-	if take(&g.left.sections, runs) < runs {
+	shown := max(r.chosen, 1)
+	if take(&g.left.sections, shown) < shown {
 		return errRoom()
 	}
-	return nil
+	return r.show(show)
 }
 
 func errRoom() error {
 	return finding.New(finding.IOFailed, "the captures hold more runs than a page shows").WithHint(hint.ChooseRun)
 }
 
-// timelines reads the events of the runs that are shown, and makes sure that
-// they are those the projections saw.
-func (g *gatherer) timelines(ctx context.Context, path string, shown map[int][]outcome, want digest.Digest, progress freeze.Progress) (map[int]*timeline, error) {
-	first := 1 // which shows what stands before it, too
-	if shown[0] != nil {
-		first = 0
-	}
-	timelines, sum, err := readTimelines(ctx, path, func(run int) (int, bool) {
-		run = max(run, first)
-		return run, shown[run] != nil
-	}, g.left, progress)
-	if err == nil && sum != want {
-		err = errChanged(path)
-	}
-	return timelines, err
+// reading is the consumer that takes in the runs of one capture.
+type reading struct {
+	settings  *Settings
+	left      *limits
+	tries     []outcome
+	capture   *capture.Capture
+	inspector *scan.Inspector
+
+	request   []byte
+	noRequest error // why it cannot be read
+	project   scan.Projections
+	chosen    int // runs
+	runs      []*held
+	spool     *atomicfile.Spool
+	events    timelines
+	result    scan.Result
 }
 
-func errChanged(path string) error {
-	return finding.New(finding.IOFailed, "%s changed while it was read", finding.Escape(path)).WithHint("wait until it is whole, and make the page again")
+// held is a run as it is held until the end of the capture. The files of its
+// subject wait in the spool.
+type held struct {
+	number   int
+	outcomes []outcome
+	files    int // of the outcome the page is about: the first of three in the spool
 }
 
-// freeze freezes a capture's runs under one projection, exactly as the command
-// does.
-func (g *gatherer) freeze(ctx context.Context, path string, s project.Settings, dir string, progress freeze.Progress) ([]freeze.Row, error) {
-	rows, err := freeze.Freeze(ctx, path, freeze.Settings{Settings: s, Dir: dir, Run: g.settings.Run, Tool: g.settings.Tool, Progress: progress})
+// read reads the capture to its end.
+func (r *reading) read(ctx context.Context, progress scan.Progress) (err error) {
+	if r.request, err = r.capture.Request(); err != nil {
+		if _, isVerdict := finding.FromError(err); !isVerdict {
+			return err
+		}
+		r.noRequest = err
+	}
+	settings := make([]project.Settings, len(r.tries))
+	for i := range r.tries {
+		settings[i] = r.tries[i].Settings
+	}
+	r.project = scan.Projections{Request: r.request, Settings: func(*envelope.Run) []project.Settings { return settings }, Made: r.made}
+	r.events = timelines{left: r.left, byRun: make(map[int]*timeline)}
+	if m := r.capture.Manifest(); m != nil {
+		r.events.start = m.StartedAt
+	}
+	r.result, err = scan.Run(ctx, r.capture, progress, r.inspector, r)
+	return err
+}
+
+// Frame implements scan.FrameConsumer.
+func (r *reading) Frame(run *envelope.Run, f capture.Frame, e *envelope.Event) {
+	r.events.add(run, f, e, r.wants)
+}
+
+// wants reports whether a run is shown, as far as there is room. Past that it is
+// only counted.
+func (r *reading) wants(run *envelope.Run) bool {
+	return r.settings.Run.Has(run) && r.chosen < r.left.sections
+}
+
+// Begin implements scan.Consumer.
+func (r *reading) Begin(run *envelope.Run) scan.Observer {
+	wanted := r.wants(run)
+	if r.settings.Run.Has(run) {
+		r.chosen++
+	}
+	if !wanted {
+		return nil
+	}
+	return r.project.Begin(run)
+}
+
+// made keeps what the projections made of a run.
+func (r *reading) made(run *envelope.Run, made []scan.Projected) error {
+	k := &held{number: run.Number}
+	for i := range made {
+		o := r.tries[i]
+		if o.Unasked && run.SnapshotCount < 2 {
+			continue
+		}
+		if o.Projection == project.FoldedStream && r.noRequest != nil {
+			o.refuse(r.noRequest)
+		} else {
+			o.take(&made[i])
+		}
+		k.outcomes = append(k.outcomes, o)
+	}
+	r.runs = append(r.runs, k)
+	subject := choose(k.outcomes, r.settings.Projection)
+	out := made[subject].Output
+	if !k.outcomes[subject].Frozen() {
+		return nil
+	}
+	if r.spool == nil {
+		spool, err := atomicfile.NewSpool(os.TempDir())
+		if err != nil {
+			return err
+		}
+		r.spool = spool
+	}
+	draft, err := record.New(out, run, made[subject].Settings, r.settings.Tool).Encode()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for _, row := range rows {
-		for _, f := range row.Findings {
-			if row.Verdict == freeze.Failed || f.Code == finding.RunNotFound || f.Code == finding.RunAmbiguous {
-				return nil, f
-			}
+	for i, data := range [][]byte{out.Bytes, out.Envelope, draft} {
+		n, err := r.spool.Add(data)
+		if err != nil {
+			return err
+		}
+		if i == 0 {
+			k.files = n
 		}
 	}
-	return rows, nil
+	return nil
 }
 
-func readRequest(ctx context.Context, path string) ([]byte, error) {
-	c, err := capture.Open(ctx, path, "")
-	if err != nil {
-		return nil, err
+// Finish implements scan.Consumer.
+func (r *reading) Finish(scan.Result) error { return nil }
+
+func (r *reading) close() { r.spool.Close() }
+
+// show shows the runs that were kept, or the capture when it holds none.
+func (r *reading) show(show func(*run)) error {
+	r.settings.Run.Operator(&r.result, r.settings.Operator)
+	rows := r.inspector.Inspections()
+	if r.result.Runs == 0 {
+		none := &held{}
+		for _, o := range r.tries {
+			if o.Projection == project.FoldedStream && r.noRequest != nil {
+				o.refuse(r.noRequest)
+			}
+			if !o.Unasked {
+				none.outcomes = append(none.outcomes, o)
+			}
+		}
+		r.runs = []*held{none}
 	}
-	defer c.Close()
-	return c.Request()
+	for _, k := range r.runs {
+		one := &run{inspect: rows[max(k.number, 1)-1], alone: r.result.Runs <= 1, outcomes: k.outcomes, timeline: r.events.byRun[k.number]}
+		for i := range k.outcomes {
+			k.outcomes[i].judge(r.result)
+		}
+		one.subject, one.asked = &k.outcomes[choose(k.outcomes, r.settings.Projection)], r.settings.Projection != ""
+		if one.subject.Frozen() {
+			var err error
+			if one.frozen, err = r.files(k); err != nil {
+				return err
+			}
+			if one.subject.Projection == project.FoldedStream {
+				one.request = r.request
+			}
+		}
+		show(one)
+	}
+	return nil
 }

@@ -1,16 +1,19 @@
 package report
 
 import (
-	"os"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/internal/spell"
 	"github.com/p20export/p20export/project"
-	"github.com/p20export/p20export/project/freeze"
+	"github.com/p20export/p20export/project/record"
+	"github.com/p20export/p20export/project/scan"
 )
 
 // outcome is what one projection made of a run.
@@ -19,23 +22,58 @@ type outcome struct {
 	// Unasked says that the page itself chose the snapshot, to show what a choice
 	// gives; a page is never about it.
 	Unasked bool
-	Row     freeze.Row
+	// Verdict is frozen or refused.
+	Verdict  project.Verdict
+	Findings []finding.Finding
+	// What follows is of a frozen artifact.
+	Origin project.Origin
+	Digest digest.Digest
+	Bytes  int
+
+	alone bool // the findings are all there are: those about the capture do not join them
 }
 
 // Frozen reports whether the projection froze the run.
-func (o outcome) Frozen() bool { return o.Row.Verdict == freeze.Frozen }
+func (o outcome) Frozen() bool { return o.Verdict == project.Frozen }
+
+// take takes in what the projection made of the run.
+func (o *outcome) take(p *scan.Projected) {
+	o.Findings = p.WithOmissions()
+	if out := p.Output; out != nil {
+		o.Verdict, o.Origin = project.Frozen, out.Origin
+		o.Digest, o.Bytes = digest.Of(out.Bytes), len(out.Bytes)
+	}
+}
+
+// refuse says why the projection could not be tried.
+func (o *outcome) refuse(err error) {
+	f, _ := finding.FromError(err)
+	o.Findings, o.alone = []finding.Finding{f}, true
+}
+
+// judge adds what is known at the end of the capture.
+func (o *outcome) judge(r scan.Result) {
+	if o.alone {
+		return
+	}
+	findings, counts := r.Judge(o.Findings)
+	o.Findings = findings
+	if !counts {
+		o.Verdict, o.Origin, o.Digest, o.Bytes = project.Refused, "", "", 0
+	}
+}
 
 // Name names the projection, and which snapshot it takes where one is chosen.
 func (o outcome) Name() string {
 	if o.Snapshot == project.Only {
 		return string(o.Projection)
 	}
-	return string(o.Projection) + " --snapshot " + string(o.Snapshot)
+	return fmt.Sprintf(hint.WithSnapshot, o.Projection, o.Snapshot)
 }
 
-// attempts returns the outcomes to come, those of the projections in their order;
-// and where no snapshot was chosen among several, what choosing the last gives.
-func attempts(s project.Settings, several bool) []outcome {
+// tries returns the outcomes to come, those of the projections in their order; and
+// where no snapshot is chosen, what choosing the last of several gives.
+func tries(s project.Settings) []outcome {
 	var list []outcome
 	chosen := s.Snapshot
 	for _, s.Projection = range project.Names() {
@@ -43,24 +81,24 @@ func attempts(s project.Settings, several bool) []outcome {
 		if s.Projection == project.EmittedSnapshotText {
 			s.Snapshot = chosen // which no other projection does
 		}
-		list = append(list, outcome{Settings: s})
+		list = append(list, outcome{Settings: s, Verdict: project.Refused})
 	}
-	if chosen == project.Only && several {
+	if chosen == project.Only {
 		s.Projection, s.Snapshot = project.EmittedSnapshotText, project.Last
-		list = append(list, outcome{Settings: s, Unasked: true})
+		list = append(list, outcome{Settings: s, Unasked: true, Verdict: project.Refused})
 	}
 	return list
 }
 
-// choose returns the outcome a page is about: that of the projection that was
-// asked for, else the first that froze the run, else the first.
-func choose(outcomes []outcome, asked project.Name) *outcome {
-	for i := range outcomes {
-		if o := &outcomes[i]; !o.Unasked && (o.Projection == asked || asked == "" && o.Frozen()) {
-			return o
+// choose returns the place of the outcome a page is about: that of the projection
+// that was asked for, else the first that froze the run, else the first.
+func choose(outcomes []outcome, asked project.Name) int {
+	for i, o := range outcomes {
+		if !o.Unasked && (o.Projection == asked || asked == "" && o.Frozen()) {
+			return i
 		}
 	}
-	return &outcomes[0]
+	return 0
 }
 
 // last returns what choosing the last snapshot gives; nil where that was not
@@ -77,7 +115,7 @@ func (r *run) last() *outcome {
 // outcomeView is what a projection made of a run.
 type outcomeView struct {
 	Name    string
-	Verdict freeze.Verdict
+	Verdict project.Verdict
 	Subject bool
 	Says    []string
 }
@@ -86,12 +124,12 @@ type outcomeView struct {
 const said = 3
 
 func (o outcome) view(subject bool, left *limits) outcomeView {
-	v := outcomeView{Name: o.Name(), Verdict: o.Row.Verdict, Subject: subject}
+	v := outcomeView{Name: o.Name(), Verdict: o.Verdict, Subject: subject}
 	var says []string
 	if o.Frozen() {
-		says = append(says, spell.Bytes(int64(*o.Row.ArtifactBytes)))
+		says = append(says, spell.Bytes(int64(o.Bytes)))
 	}
-	for _, f := range o.Row.Findings {
+	for _, f := range o.Findings {
 		switch {
 		case o.Frozen():
 			what, _, _ := strings.Cut(f.Message, ":")
@@ -113,7 +151,7 @@ func (o outcome) view(subject bool, left *limits) outcomeView {
 
 // frozenSays says what became of a run that was frozen, which emitted so many
 // snapshots.
-func frozenSays(p project.Predicate, messages string, snapshots int) string {
+func frozenSays(p record.Predicate, messages string, snapshots int) string {
 	s := "Frozen by " + string(p.Projection.Name) + ": " + messages
 	switch p.Projection.Name {
 	case project.EmittedSnapshotText:
@@ -141,7 +179,7 @@ func snapshotTaken(chosen project.Selection, of int) string {
 
 // reduced reports whether something of the messages of the snapshot that was taken
 // was left out.
-func reduced(p project.Predicate) bool {
+func reduced(p record.Predicate) bool {
 	for _, part := range p.Events {
 		if part.Part == project.SnapshotPart {
 			return slices.ContainsFunc(p.Omissions, func(o project.Omission) bool {
@@ -155,27 +193,35 @@ func reduced(p project.Predicate) bool {
 // frozen is the three files of a frozen run.
 type frozen struct {
 	artifact, envelope []byte
-	record             *project.Record
+	record             *record.Record
 	recordDigest       digest.Digest
 	decoded            *artifact.Artifact
 }
 
-// files takes in the files of a frozen run.
-func (o outcome) files() (f frozen, err error) {
-	if f.artifact, err = os.ReadFile(*o.Row.Artifact); err != nil {
-		return f, err
+// files returns the files of a frozen run, as freeze would write them.
+func (r *reading) files(k *held) (*frozen, error) {
+	var pieces [3][]byte
+	for i := range pieces {
+		var err error
+		if pieces[i], err = r.spool.Read(k.files + i); err != nil {
+			return nil, err
+		}
 	}
-	if f.envelope, err = os.ReadFile(*o.Row.Envelope); err != nil {
-		return f, err
+	f := &frozen{artifact: pieces[0], envelope: pieces[1]}
+	var err error
+	if f.record, err = record.Decode(pieces[2]); err != nil {
+		return nil, err
 	}
-	record, err := os.ReadFile(*o.Row.Record)
+	name := r.capture.Name()
+	if r.result.Runs > 1 {
+		name += "." + strconv.Itoa(k.number)
+	}
+	f.record.Complete(record.SourceOf(r.capture, k.number), name+record.ArtifactSuffix, name+record.EnvelopeSuffix)
+	whole, err := f.record.Encode()
 	if err != nil {
-		return f, err
+		return nil, err
 	}
-	f.recordDigest = digest.Of(record)
-	if f.record, err = project.DecodeRecord(record); err != nil {
-		return f, err
-	}
+	f.recordDigest = digest.Of(whole)
 	var findings []finding.Finding
 	f.decoded, findings = artifact.Decode(f.artifact, artifact.V1)
 	return f, artifact.Err(findings)

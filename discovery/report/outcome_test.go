@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/p20export/p20export/project"
-	"github.com/p20export/p20export/project/freeze"
 )
 
 const (
@@ -41,7 +40,7 @@ func TestSeveralSnapshots(t *testing.T) {
 		// The run before it has one snapshot, and is not in question.
 		events := append([]string{started, snapshot, finished, started}, append(c.snaps, finished)...)
 		rows, page := made(t, Settings{Settings: c.settings, Run: "#2"}, bounds, saved(t, "runs.sse", events...))
-		if len(rows) != 1 || (rows[0].Verdict == freeze.Frozen) != c.frozen || rows[0].Last != c.last {
+		if len(rows) != 1 || (rows[0].Verdict == project.Frozen) != c.frozen || rows[0].Last != c.last {
 			t.Errorf("%v %d snapshots: %+v", c.settings, len(c.snaps), rows)
 		}
 		if n := strings.Count(element(t, page, `<ul class="outcomes">`, "</section>"), "<strong>"); n != c.outcomes || !strings.Contains(string(page), c.says) {
@@ -51,7 +50,7 @@ func TestSeveralSnapshots(t *testing.T) {
 			continue
 		}
 		rows, page = made(t, Settings{}, bounds, saved(t, "runs.sse", events...))
-		if len(rows) != 2 || rows[0].Last || rows[1].Last != c.last || rows[0].Verdict != freeze.Frozen || strings.Count(string(page), "<strong>"+last) != c.outcomes-3 {
+		if len(rows) != 2 || rows[0].Last || rows[1].Last != c.last || rows[0].Verdict != project.Frozen || strings.Count(string(page), "<strong>"+last) != c.outcomes-3 {
 			t.Errorf("%d snapshots: %+v", len(c.snaps), rows)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/p20export/p20export/internal/spell"
 	"github.com/p20export/p20export/project"
-	"github.com/p20export/p20export/project/freeze"
+	"github.com/p20export/p20export/project/record"
 )
 
 //go:embed page.html
@@ -43,7 +43,7 @@ type page struct {
 	JS  template.JS
 }
 
-func newPage(tool project.Tool, captures int) *page {
+func newPage(tool record.Tool, captures int) *page {
 	return &page{
 		Version:  tool.Name + " " + tool.Version,
 		Captures: captures,
@@ -62,22 +62,18 @@ func hash(text string) string {
 }
 
 // add puts a run on the page.
-func (p *page) add(name string, r *run, left *limits) error {
-	s, err := newSection(name, r, left)
-	if err != nil {
-		return err
-	}
+func (p *page) add(name string, r *run, left *limits) {
+	s := newSection(name, r, left)
 	s.Number = len(p.Sections) + 1
 	p.Sections = append(p.Sections, s)
 	if r.inspect.Run != nil {
 		p.Runs++
 	}
-	if s.Verdict == freeze.Frozen {
+	if s.Verdict == project.Frozen {
 		p.Frozen++
 	} else {
 		p.Refused++
 	}
-	return nil
 }
 
 // Several reports whether the page has an index.

@@ -2,8 +2,7 @@
 // of each run, what was kept of them, what was left out and where, and the
 // artifact that came of it.
 //
-// What the page says of a run is what package freeze does with it. The package
-// must hold no rule of a projection, and nothing of a capture may act in a page.
+// What the page says of a run is what freezing it gives. The package must hold no rule of a projection, and nothing of a capture may act in a page.
 package report
 
 import (
@@ -18,7 +17,8 @@ import (
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/atomicfile"
 	"github.com/p20export/p20export/project"
-	"github.com/p20export/p20export/project/freeze"
+	"github.com/p20export/p20export/project/record"
+	"github.com/p20export/p20export/project/scan"
 )
 
 // Settings choose what a page shows and where it goes.
@@ -28,13 +28,13 @@ type Settings struct {
 	project.Settings
 	// Run chooses one run of each capture, by its id or as "#2" by its number;
 	// empty takes all.
-	Run  string
-	Tool project.Tool
+	Run  scan.Choice
+	Tool record.Tool
 	// Out is the file of the page.
 	Out string
 	// Reading is told which capture is read, and returns what is told how far;
 	// it may be nil.
-	Reading func(path string) freeze.Progress
+	Reading func(path string) scan.Progress
 }
 
 // Row is what the page shows of one run, or why there is no page.
@@ -43,7 +43,7 @@ type Row struct {
 	Run     *int    `json:"run"`
 	RunID   *string `json:"run_id"`
 	// Verdict is frozen or refused, and error where there is no page.
-	Verdict freeze.Verdict `json:"verdict"`
+	Verdict project.Verdict `json:"verdict"`
 	// Projection is the one the page is about, and the findings are of: the first
 	// where all of them refuse the run; nil when nothing of the capture counts.
 	Projection     *project.Name     `json:"projection"`
@@ -62,18 +62,18 @@ type Row struct {
 	Last bool `json:"-"`
 }
 
-// Check fills in defaults and reports settings that do not go together.
-func (s *Settings) Check() error {
+// Normalize fills in defaults and reports settings that do not go together.
+func (s *Settings) Normalize() error {
 	if s.Projection != "" {
-		return s.Settings.Check()
+		return s.Settings.Normalize()
 	}
 	s.Projection = project.EmittedSnapshotText
-	err := s.Settings.Check()
+	err := s.Settings.Normalize()
 	s.Projection = ""
 	return err
 }
 
-func (s *Settings) progress(path string) freeze.Progress {
+func (s *Settings) progress(path string) scan.Progress {
 	if s.Reading == nil {
 		return nil
 	}
@@ -91,7 +91,7 @@ func Write(ctx context.Context, paths []string, s Settings) ([]Row, error) {
 
 // write is Write within limits.
 func write(ctx context.Context, paths []string, s Settings, left limits) ([]Row, error) {
-	if err := s.Check(); err != nil {
+	if err := s.Normalize(); err != nil {
 		return nil, err
 	}
 	names, err := pageNames(paths)
@@ -105,9 +105,9 @@ func write(ctx context.Context, paths []string, s Settings, left limits) ([]Row,
 	page := newPage(s.Tool, len(paths))
 	var rows []Row
 	for i, path := range paths {
-		err := g.gather(ctx, path, func(r *run) error {
+		err := g.gather(ctx, path, func(r *run) {
 			rows = append(rows, r.row(path))
-			return page.add(names[i], r, &left)
+			page.add(names[i], r, &left)
 		})
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
@@ -149,17 +149,19 @@ func (s *Settings) publish(ctx context.Context, page *page, rows []Row) []Row {
 
 // failure is the row of a page that was not written.
 func failure(capture *string, err error) Row {
-	f, _ := freeze.Explain(err)
-	return Row{Capture: capture, Verdict: freeze.Failed, Findings: []finding.Finding{f}}
+	f, _ := finding.FromError(err)
+	return Row{Capture: capture, Verdict: project.Failed, Findings: []finding.Finding{f}}
 }
 
 // row is what is said of a run outside the page.
 func (r *run) row(path string) Row {
-	row := Row{Capture: &path, Run: r.inspect.Run, RunID: r.inspect.RunID, Verdict: freeze.Refused, Findings: r.inspect.Findings}
+	row := Row{Capture: &path, Run: r.inspect.Run, RunID: r.inspect.RunID, Verdict: project.Refused, Findings: r.inspect.Findings}
 	if r.subject != nil {
-		of := r.subject.Row
-		row.Verdict, row.Findings, row.Projection = of.Verdict, of.Findings, &r.subject.Projection
-		row.Origin, row.ArtifactDigest, row.ArtifactBytes = of.Origin, of.ArtifactDigest, of.ArtifactBytes
+		of := r.subject
+		row.Verdict, row.Findings, row.Projection = of.Verdict, of.Findings, &of.Projection
+		if of.Frozen() {
+			row.Origin, row.ArtifactDigest, row.ArtifactBytes = &of.Origin, &of.Digest, &of.Bytes
+		}
 		last := r.last()
 		row.Last = last != nil && last.Frozen()
 	}

@@ -20,13 +20,15 @@ import (
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
+	"github.com/p20export/p20export/project/record"
+	"github.com/p20export/p20export/project/scan"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 const captures = "../captures"
 
-var tool = project.Tool{Name: "p20export", Version: "0.0.0-test"}
+var tool = record.Tool{Name: "p20export", Version: "0.0.0-test"}
 
 // made writes a page and returns it.
 func made(t *testing.T, s Settings, left limits, paths ...string) ([]Row, []byte) {
@@ -88,7 +90,7 @@ func TestCommittedCaptures(t *testing.T) {
 		t.Fatalf("%d captures, %v", len(paths), err)
 	}
 	ctx := context.Background()
-	verdicts := make(map[freeze.Verdict]int)
+	verdicts := make(map[project.Verdict]int)
 	for _, path := range paths {
 		rows, page := made(t, Settings{}, bounds, path)
 		if len(rows) != 1 {
@@ -108,7 +110,7 @@ func TestCommittedCaptures(t *testing.T) {
 		if of.Verdict != rows[0].Verdict || cmp.Diff(of.Findings, rows[0].Findings) != "" || cmp.Diff(of.ArtifactDigest, rows[0].ArtifactDigest) != "" {
 			t.Errorf("%s: freeze says %v, the report %v", path, of, rows[0])
 		}
-		if of.Verdict != freeze.Frozen {
+		if of.Verdict != project.Frozen {
 			continue
 		}
 		for _, file := range []string{*of.Artifact, *of.Envelope, *of.Record} {
@@ -121,7 +123,7 @@ func TestCommittedCaptures(t *testing.T) {
 			}
 		}
 	}
-	if verdicts[freeze.Frozen] < 40 || verdicts[freeze.Refused] < 3 {
+	if verdicts[project.Frozen] < 40 || verdicts[project.Refused] < 3 {
 		t.Errorf("%v", verdicts)
 	}
 }
@@ -230,7 +232,7 @@ func TestBounded(t *testing.T) {
 	}
 	events = append(events, `{"type":"MESSAGES_SNAPSHOT","messages":[`+strings.Join(messages, ",")+`]}`, finished)
 	rows, page := made(t, Settings{}, small, saved(t, "large.sse", events...))
-	if rows[0].Verdict != freeze.Frozen {
+	if rows[0].Verdict != project.Frozen {
 		t.Fatalf("%v", rows[0].Findings)
 	}
 	if len(page) > empty+60_000 {
@@ -315,9 +317,9 @@ func TestRunsAreBounded(t *testing.T) {
 		reports int // that come of one reading, or of none
 	}{{[]string{path}, len(events) / 1024}, {[]string{one, other, path}, 0}} {
 		reports := 0
-		s := Settings{Tool: tool, Out: filepath.Join(t.TempDir(), "report.html"), Reading: func(string) freeze.Progress { return func(int64) { reports++ } }}
+		s := Settings{Tool: tool, Out: filepath.Join(t.TempDir(), "report.html"), Reading: func(string) scan.Progress { return func(int64) { reports++ } }}
 		rows, err := write(context.Background(), c.paths, s, small)
-		if err != nil || rows[0].Verdict != freeze.Failed || !strings.Contains(rows[0].Findings[0].Message, "more runs than a page shows") || !strings.Contains(rows[0].Findings[0].Hint, "--run") {
+		if err != nil || rows[0].Verdict != project.Failed || !strings.Contains(rows[0].Findings[0].Message, "more runs than a page shows") || !strings.Contains(rows[0].Findings[0].Hint, "--run") {
 			t.Errorf("%v %v", rows, err)
 		}
 		if reports != c.reports {
@@ -336,44 +338,13 @@ func TestRunsAreBounded(t *testing.T) {
 // A reading that was interrupted leaves nothing.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
-	s := Settings{Tool: tool, Out: filepath.Join(t.TempDir(), "report.html"), Reading: func(string) freeze.Progress { cancel(); return nil }}
+	s := Settings{Tool: tool, Out: filepath.Join(t.TempDir(), "report.html"), Reading: func(string) scan.Progress { cancel(); return nil }}
 	rows, err := Write(ctx, []string{captures + "/adk/one-turn"}, s)
-	if err != nil || rows[0].Verdict != freeze.Failed || rows[0].Findings[0].Code != "interrupted" {
+	if err != nil || rows[0].Verdict != project.Failed || rows[0].Findings[0].Code != "interrupted" {
 		t.Errorf("%v %v", rows, err)
 	}
 	if left, _ := os.ReadDir(filepath.Dir(s.Out)); len(left) > 0 {
 		t.Errorf("%v was left", left)
-	}
-}
-
-// A capture that changes between two of its readings makes no page: what the one
-// saw is not what the other shows.
-func TestChanged(t *testing.T) {
-	events := []string{started}
-	for range 1_100 {
-		events = append(events, `{"type":"CUSTOM"}`)
-	}
-	path := saved(t, "growing.sse", append(events, finished)...)
-	calls := 0
-	grow := func(int64) {
-		if calls++; calls == 4 { // the last projection reads
-			f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = f.WriteString(": grown\n")
-			if err := errors.Join(err, f.Close()); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	s := Settings{Tool: tool, Out: filepath.Join(t.TempDir(), "report.html"), Reading: func(string) freeze.Progress { return grow }}
-	rows, err := Write(context.Background(), []string{path}, s)
-	if err != nil || rows[0].Verdict != freeze.Failed || !strings.Contains(rows[0].Findings[0].Message, "changed while it was read") || !strings.Contains(rows[0].Findings[0].Hint, "again") {
-		t.Errorf("%v %v", rows, err)
-	}
-	if calls < 5 {
-		t.Errorf("%d calls", calls)
 	}
 }
 
@@ -387,27 +358,6 @@ func TestDamagedEvents(t *testing.T) {
 		t.Errorf("%s", data)
 	}
 	checkPolicy(t, page)
-}
-
-// What a projection says of a whole capture it says of each run that is shown.
-func TestAbout(t *testing.T) {
-	one, two := 1, 2
-	all := []freeze.InspectRow{{Run: &one}, {Run: &two}}
-	for _, c := range []struct {
-		row   freeze.Row
-		all   []freeze.InspectRow
-		shown map[int][]outcome
-		want  []int
-	}{
-		{freeze.Row{Run: &two}, all, nil, []int{2}},
-		{freeze.Row{}, all, nil, []int{1, 2}},
-		{freeze.Row{}, all, map[int][]outcome{2: nil}, []int{2}},
-		{freeze.Row{}, []freeze.InspectRow{{}}, nil, []int{0}},
-	} {
-		if diff := cmp.Diff(c.want, about(c.row, c.all, c.shown)); diff != "" {
-			t.Error(diff)
-		}
-	}
 }
 
 func TestPageNames(t *testing.T) {

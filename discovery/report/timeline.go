@@ -1,17 +1,14 @@
 package report
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"strings"
+	"time"
 
 	"github.com/p20export/p20export/capture"
-	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
-	"github.com/p20export/p20export/project/freeze"
 )
 
 // timeline is the events of one run, in the spelling of the page's data.
@@ -56,6 +53,7 @@ func (t *timeline) add(f capture.Frame, kind string, micros int64, left *limits)
 			t.index = make(map[string]int)
 		}
 		i = len(t.types)
+		kind = strings.Clone(kind)
 		t.types = append(t.types, kind)
 		t.index[kind] = i
 	}
@@ -92,53 +90,59 @@ func hue(kind string) string {
 	return "other"
 }
 
-// readTimelines reads a capture's events into the timelines of its runs. Of the
-// number of an event's run, 0 before the first, place makes that of its timeline,
-// and whether that is wanted. The digest is that of the response as it was read.
-func readTimelines(ctx context.Context, path string, place func(run int) (int, bool), left *limits, progress freeze.Progress) (map[int]*timeline, digest.Digest, error) {
-	c, err := capture.Open(ctx, path, "")
-	if err != nil {
-		return nil, "", err
+// timelines takes the frames of a capture into the timelines of its runs.
+type timelines struct {
+	left  *limits
+	start time.Time // of the capture; zero where that is not known
+	// byRun has those of the runs that are wanted, and under 0 that of a capture
+	// without a run.
+	byRun map[int]*timeline
+
+	begun  bool
+	run    *envelope.Run // of the frame before; nil before the first
+	now    *timeline     // nil when the run is not wanted
+	before limits        // what was left when the capture began
+}
+
+// add lists a frame, where its run is wanted. The first run shows what stands
+// before it, too. The run is nil before the first, the event where the frame is
+// none.
+func (t *timelines) add(run *envelope.Run, f capture.Frame, e *envelope.Event, wanted func(*envelope.Run) bool) {
+	switch {
+	case !t.begun && run == nil:
+		t.before = *t.left
+		t.now = new(timeline)
+		t.byRun[0] = t.now
+	case run == t.run && t.begun:
+	case !wanted(run):
+		if t.byRun[0] != nil { // of events that are not shown after all
+			*t.left = t.before
+			delete(t.byRun, 0)
+		}
+		t.now = nil
+	default:
+		if t.now = t.byRun[0]; t.now == nil {
+			t.now = new(timeline)
+		}
+		delete(t.byRun, 0)
+		t.byRun[run.Number] = t.now
 	}
-	defer c.Close()
-	all := make(map[int]*timeline)
-	run := 0
-	for {
-		f, err := c.Next()
-		if err == io.EOF {
-			return all, c.Digest(), nil
-		}
-		if err != nil {
-			return nil, "", err
-		}
-		if f.Index%1024 == 0 && progress != nil {
-			progress(c.Bytes())
-		}
-		kind := ""
-		if f.Problem == nil {
-			if e, err := envelope.ReadEvent(f.Data); err == nil {
-				kind = e.Type
-			}
-		}
-		if kind == envelope.RunStarted {
-			run++
-		}
-		number, wanted := place(run)
-		if !wanted {
-			continue
-		}
-		if all[number] == nil {
-			all[number] = new(timeline)
-		}
-		micros := int64(-1)
-		if m := c.Manifest(); m != nil && !f.Arrived.IsZero() {
-			micros = f.Arrived.Sub(m.StartedAt).Microseconds()
-		}
-		if len(kind) > maxType {
-			kind = strings.ToValidUTF8(kind[:maxType], "") + "…"
-		}
-		all[number].add(f, strings.Clone(kind), micros, left)
+	t.begun, t.run = true, run
+	if t.now == nil {
+		return
 	}
+	kind := ""
+	if e != nil {
+		kind = e.Type
+	}
+	if len(kind) > maxType {
+		kind = strings.ToValidUTF8(kind[:maxType], "") + "…"
+	}
+	micros := int64(-1)
+	if !t.start.IsZero() && !f.Arrived.IsZero() {
+		micros = f.Arrived.Sub(t.start).Microseconds()
+	}
+	t.now.add(f, kind, micros, t.left)
 }
 
 // data spells a timeline as the page's JSON, with the places of the events that

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"html/template"
 	"maps"
 	"slices"
@@ -8,9 +9,11 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/internal/strictjson"
 	"github.com/p20export/p20export/project"
-	"github.com/p20export/p20export/project/freeze"
+	"github.com/p20export/p20export/project/record"
+	"github.com/p20export/p20export/project/scan"
 )
 
 // section is what a page says of one run. Its strings are visible text.
@@ -18,7 +21,7 @@ type section struct {
 	Number  int
 	Capture string
 	Run     string // "run 1" where the capture holds several, or why there is none
-	Verdict freeze.Verdict
+	Verdict project.Verdict
 	Says    string
 	// Projection is the one the section is about; empty when all of them refused
 	// the run, or nothing counts.
@@ -51,9 +54,9 @@ type family struct {
 	Count int
 }
 
-func newSection(name string, r *run, left *limits) (*section, error) {
+func newSection(name string, r *run, left *limits) *section {
 	row := r.inspect
-	s := &section{Capture: visible(name), Verdict: freeze.Refused, Timeline: r.timeline, Facts: facts(row)}
+	s := &section{Capture: visible(name), Verdict: project.Refused, Timeline: r.timeline, Facts: facts(row)}
 	if row.Terminal != nil {
 		s.Terminal = visible(*row.Terminal)
 	}
@@ -76,19 +79,18 @@ func newSection(name string, r *run, left *limits) (*section, error) {
 		}
 	}
 	s.Digests = append(s.Digests, captureDigests(row)...)
-	var kept frozen
 	if r.subject == nil {
 		s.Says = "Nothing of this capture counts."
 		s.Findings = append(s.Findings, newFindings("", row.Findings, left))
-	} else if err := s.judged(r, &kept, left); err != nil {
-		return nil, err
+	} else {
+		s.judged(r, left)
 	}
 	scale(s.Sizes)
 	if r.timeline != nil {
 		var parts []project.Part
 		var omissions []project.Omission
-		if kept.record != nil {
-			parts, omissions = kept.record.Predicate.Events, kept.record.Predicate.Omissions
+		if r.frozen != nil {
+			parts, omissions = r.frozen.record.Predicate.Events, r.frozen.record.Predicate.Omissions
 		}
 		if strip := r.timeline.Strip; strip != nil {
 			if n := len(strip.Marks()); take(&left.facts, n) < n {
@@ -97,13 +99,13 @@ func newSection(name string, r *run, left *limits) (*section, error) {
 		}
 		s.Data = template.JS(r.timeline.data(parts, omissions, left))
 	}
-	return s, nil
+	return s
 }
 
 // judged says what the projections made of the run.
-func (s *section) judged(r *run, kept *frozen, left *limits) (err error) {
+func (s *section) judged(r *run, left *limits) {
 	subject := r.subject
-	s.Verdict = subject.Row.Verdict
+	s.Verdict = subject.Verdict
 	if subject.Frozen() || r.asked {
 		s.Projection = subject.Projection
 	}
@@ -115,44 +117,39 @@ func (s *section) judged(r *run, kept *frozen, left *limits) (err error) {
 		for _, o := range r.outcomes {
 			switch {
 			case o.Unasked && o.Frozen():
-				s.Says = "Refused, so nothing of it was kept: the run emitted " + plural(r.snapshots(), "snapshot", "snapshots") +
-					", and one can be chosen. --projection " + o.Name() + " freezes it."
+				s.Says = fmt.Sprintf(hint.PageChoose, plural(r.snapshots(), "snapshot", "snapshots"), o.Name())
 			case o.Unasked:
-				s.Says = "Refused by every projection, and with --snapshot last as well, so nothing of it was kept."
+				s.Says = hint.PageNoChoice
 			case o.Frozen():
 				s.Says = "Refused by " + string(subject.Projection) + ", so nothing of it was kept; another projection takes it."
 			}
-			s.Findings = append(s.Findings, newFindings(o.Name(), o.Row.Findings, left))
+			s.Findings = append(s.Findings, newFindings(o.Name(), o.Findings, left))
 		}
 		if r.inspect.Run == nil {
 			s.Says = "There is no run in this capture, so nothing of it was kept."
 			s.Findings, s.Outcomes = s.Findings[:1], nil
 			s.Findings[0].Of = ""
 		}
-		return nil
+		return
 	}
-	s.Findings = append(s.Findings, newFindings("", subject.Row.Findings, left))
-	if *kept, err = subject.files(); err != nil {
-		return err
-	}
-	s.Artifact = newArtifact(r, *kept, left)
-	s.Says = frozenSays(kept.record.Predicate, plural(len(kept.decoded.Messages), "message", "messages"), r.snapshots())
-	sizes := kept.record.Predicate.Sizes
+	s.Findings = append(s.Findings, newFindings("", subject.Findings, left))
+	s.Artifact = newArtifact(r, *r.frozen, left)
+	s.Says = frozenSays(r.frozen.record.Predicate, plural(len(r.frozen.decoded.Messages), "message", "messages"), r.snapshots())
+	sizes := r.frozen.record.Predicate.Sizes
 	s.Sizes = append(s.Sizes,
 		size{Name: "Envelope, three events", Bytes: int64(sizes.EnvelopeBytes)},
 		size{Name: "Artifact", Bytes: int64(sizes.ArtifactBytes)},
-		size{Name: "Artifact without white space", Bytes: int64(strictjson.CompactSize(kept.artifact))})
-	sums := kept.record.Subject
+		size{Name: "Artifact without white space", Bytes: int64(strictjson.CompactSize(r.frozen.artifact))})
+	sums := r.frozen.record.Subject
 	s.Digests = append([]fact{
 		{visible(sums[0].Name), "sha256:" + sums[0].Digest.SHA256},
 		{visible(sums[1].Name), "sha256:" + sums[1].Digest.SHA256},
-		{freeze.RecordPath(visible(sums[0].Name)), string(kept.recordDigest)},
+		{record.Path(visible(sums[0].Name)), string(r.frozen.recordDigest)},
 	}, s.Digests...)
-	return nil
 }
 
 // facts are what is known of a run and of its capture.
-func facts(row freeze.InspectRow) (list []fact) {
+func facts(row scan.Inspection) (list []fact) {
 	add := func(name string, value *string) {
 		if value == nil {
 			return
@@ -198,7 +195,7 @@ func facts(row freeze.InspectRow) (list []fact) {
 	return list
 }
 
-func captureDigests(row freeze.InspectRow) (list []fact) {
+func captureDigests(row scan.Inspection) (list []fact) {
 	if row.Source.Digest == "" {
 		return nil
 	}

@@ -140,12 +140,37 @@ func PublishAll(files ...Named) error {
 	if len(files) == 0 {
 		return nil
 	}
-	dir, err := os.Open(files[0].dir)
-	if err != nil {
-		return err
+	return PublishSets([][]Named{files})[0]
+}
+
+// PublishSets publishes several sets of files of one directory, each as
+// PublishAll does, and syncs the directory once. It returns an error for each
+// set, which says nothing of the others. No set may be empty.
+func PublishSets(sets [][]Named) []error {
+	errs := make([]error, len(sets))
+	if len(sets) == 0 {
+		return errs
 	}
-	defer dir.Close()
-	lock(dir)
+	dir, err := os.Open(sets[0][0].dir)
+	if err == nil {
+		defer dir.Close()
+		lock(dir)
+		for i, files := range sets {
+			errs[i] = publishSet(files)
+		}
+		err = dir.Sync()
+	}
+	for i := range errs {
+		if errs[i] == nil {
+			errs[i] = err
+		}
+	}
+	return errs
+}
+
+// publishSet publishes files in their order. When it fails, what it named is taken
+// back.
+func publishSet(files []Named) error {
 	for _, f := range files {
 		if err := f.Compare(f.Name, f.Same); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -164,7 +189,7 @@ func PublishAll(files ...Named) error {
 			named = append(named, filepath.Join(f.dir, f.Name))
 		}
 	}
-	return dir.Sync()
+	return nil
 }
 
 // Move gives the file at from the name to, which nothing may have: what has it

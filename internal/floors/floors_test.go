@@ -4,8 +4,14 @@ package floors
 import (
 	"bytes"
 	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
+	"io/fs"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -20,18 +26,29 @@ var ground = []string{"digest", "finding"}
 // floors says which of our packages each package may import, besides those
 // on the ground. What is not in the table may import none.
 var floors = map[string][]string{
-	"cmd/p20export":               {"discovery", "discovery/report", "schema", "project/importer", "project/freeze", "project", "envelope", "capture/client", "capture", "artifact/assay", "artifact"},
-	"discovery":                   {"project/freeze", "project", "envelope", "capture/client", "capture", "artifact"},
-	"internal/generate/gate":      {"discovery", "capture", "artifact"},
-	"discovery/report":            {"project/freeze", "project", "envelope", "capture", "artifact"},
-	"schema":                      {},
-	"internal/generate/schema":    {"schema", "project", "envelope", "capture", "artifact"},
-	"schema/schematest":           {"schema"},
-	"schema/vectors":              {},
-	"schema/vectors/differential": {"project/freeze", "artifact"},
-	"schema/vectors/mutation":     {},
-	"project/importer":            {"project/freeze", "project", "envelope", "artifact/assay", "artifact"},
-	"project/freeze":              {"capture", "envelope", "project", "artifact"},
+	"cmd/p20export": {
+		"cmd/p20export/internal/render", "schema",
+		"discovery/scenario", "discovery/gate", "discovery/baseline", "discovery/report", "discovery/analysis",
+		"project/export", "project/verify", "project/freeze", "project/validate", "project/record", "project/scan", "project",
+		"capture/client", "capture", "artifact/assay", "artifact",
+	},
+	"cmd/p20export/internal/render": {
+		"schema",
+		"discovery/scenario", "discovery/gate", "discovery/baseline", "discovery/report", "discovery/analysis",
+		"project/export", "project/verify", "project/freeze", "project/validate", "project/record", "project/scan", "project",
+		"envelope", "capture/client", "capture", "artifact/assay", "artifact",
+	},
+	"discovery/scenario":          {"discovery/analysis", "project/scan", "project", "envelope", "capture/client", "capture", "artifact"},
+	"discovery/gate":              {"discovery/analysis", "project", "envelope", "capture", "artifact"},
+	"discovery/baseline":          {"discovery/analysis", "project", "envelope", "capture", "artifact"},
+	"discovery/analysis":          {"project/scan", "project", "envelope", "capture", "artifact"},
+	"discovery/report":            {"project/record", "project/scan", "project", "envelope", "capture", "artifact"},
+	"project/export":              {"project/record", "project", "envelope", "capture", "artifact/assay", "artifact"},
+	"project/verify":              {"project/record", "project/scan", "project", "envelope", "capture", "artifact"},
+	"project/freeze":              {"project/record", "project/scan", "project", "envelope", "capture"},
+	"project/validate":            {"project/record", "project", "envelope", "capture", "artifact"},
+	"project/record":              {"project", "envelope", "capture", "artifact"},
+	"project/scan":                {"project", "envelope", "capture"},
 	"project":                     {"envelope", "envelope/event/names", "artifact"},
 	"envelope":                    {"envelope/event/names", "capture"},
 	"envelope/event/names":        {},
@@ -39,16 +56,28 @@ var floors = map[string][]string{
 	"capture":                     {},
 	"artifact/assay":              {"artifact"},
 	"artifact":                    {"envelope/event/names"},
+	"schema":                      {},
+	"schema/schematest":           {"schema"},
+	"schema/vectors":              {},
+	"schema/vectors/differential": {"project/validate", "project", "artifact"},
+	"schema/vectors/mutation":     {},
+	"internal/generate/gate":      {"discovery/scenario", "discovery/gate", "discovery/analysis", "capture", "artifact"},
+	"internal/generate/schema":    {"schema", "project/record", "project", "envelope", "capture", "artifact"},
 	"internal/bench":              {"artifact"},
 }
 
 // banned are imports of the standard library that a package must do without.
 var banned = map[string][]string{
-	"capture":        {"net/http"},
-	"artifact":       {"net/http", "os", "net"},
-	"artifact/assay": {"net/http", "os", "net"},
-	"envelope":       {"net/http", "os", "net"},
-	"project":        {"net/http", "os", "net", "path/filepath"},
+	"capture":              {"net/http"},
+	"artifact":             {"net/http", "os", "net"},
+	"artifact/assay":       {"net/http", "os", "net"},
+	"envelope":             {"net/http", "os", "net"},
+	"envelope/event/names": {"net/http", "os", "net"},
+	"finding":              {"net/http", "os", "net"},
+	"digest":               {"net/http", "os", "net"},
+	"project":              {"net/http", "os", "net", "path/filepath"},
+	"project/scan":         {"net/http", "os", "net"},
+	"project/record":       {"net/http", "net"},
 }
 
 // kept are modules that only some packages import.
@@ -110,5 +139,50 @@ func TestImports(t *testing.T) {
 	}
 	if checked < 10 {
 		t.Errorf("only %d packages were checked", checked)
+	}
+}
+
+// commands may name commands and flags in their strings: the program itself, the
+// programs of the repository, and the one table that the program, the
+// documentation and the report share.
+var commands = regexp.MustCompile(`^(cmd|internal/(hint|bench|generate)|schema/vectors/(mutation|differential))/`)
+
+// spoken is a flag, or the program with a command of its own.
+var spoken = regexp.MustCompile(`(^|[^-\w])--[a-z%]|p20export `)
+
+// TestOnlyCommandsNameFlags holds that the packages below the commands, which
+// others import, do not speak of a command line.
+func TestOnlyCommandsNameFlags(t *testing.T) {
+	read := 0
+	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if name := d.Name(); d.IsDir() && (name == "node_modules" || name == "testdata" || name != ".." && strings.HasPrefix(name, ".")) {
+			return fs.SkipDir
+		}
+		name := strings.TrimPrefix(filepath.ToSlash(path), "../../")
+		if filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") || commands.MatchString(name) {
+			return nil
+		}
+		read++
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, path, nil, 0)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING && spoken.MatchString(literal.Value) {
+				t.Errorf("%s names a flag or a command: %s", set.Position(literal.Pos()), literal.Value)
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if read < 100 {
+		t.Errorf("only %d files were read", read)
 	}
 }

@@ -4,9 +4,10 @@
 // it.
 package hint
 
-// Next steps for findings that know more than their code does. Verbs are those
-// of package fmt.
+// Next steps for those who know more than a finding's code does. Verbs are those of
+// package fmt.
 const (
+	ChooseOutput   = "what is there is never written into again: choose another -o"
 	GiveTimes      = "give --started-at, or record again; p20export asks for identity coding"
 	FreezeEnvelope = "a bounded envelope is three events; p20export freeze makes one from a capture"
 	GiveFile       = "give the file whose digest is %s with --capture FILE, or a directory that holds it"
@@ -18,6 +19,9 @@ const (
 	LeaveOut       = "no option of freeze makes it fit, as only error texts are ever cut: leave it out; p20export validate --profile assay tells which artifacts fit"
 	ImportFirst    = "keep it first with p20export capture --from"
 	ChooseRun      = "make several pages, or choose a run with --run"
+	WithSnapshot   = "%s --snapshot %s"
+	PageChoose     = "Refused, so nothing of it was kept: the run emitted %s, and one can be chosen. --projection %s freezes it."
+	PageNoChoice   = "Refused by every projection, and with --snapshot last as well, so nothing of it was kept."
 )
 
 // ByCode has the next step for the findings of a code, where there is one. It is

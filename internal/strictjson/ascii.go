@@ -1,8 +1,12 @@
 package strictjson
 
 import (
+	"bytes"
 	"fmt"
 	"unicode/utf16"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // AppendRune appends the \u escape of a character, or the two of its surrogate
@@ -26,4 +30,14 @@ func ASCII(text []byte) []byte {
 		}
 	}
 	return out
+}
+
+// Document spells v as one of our files: two-space indent, ASCII only, one line
+// feed at the end.
+func Document(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	if err := json.MarshalWrite(&buf, v, jsontext.WithIndent("  ")); err != nil {
+		return nil, err
+	}
+	return append(ASCII(buf.Bytes()), '\n'), nil
 }

@@ -1,37 +1,33 @@
 package freeze
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
+	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
-	"slices"
 	"strconv"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
-	"github.com/p20export/p20export/internal/atomicfile"
 	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/record"
+	"github.com/p20export/p20export/project/scan"
 )
 
 // Settings choose what is frozen and where it goes.
 type Settings struct {
 	project.Settings
-	// Dir is where the files go; it is made when it is not there.
+	// Dir is where the files go; it is made when it is not there. It is for
+	// Freeze alone.
 	Dir string
-	// Run chooses one run, by its id or as "#2" by its number; empty takes all.
-	Run string
+	// Run chooses the runs.
+	Run scan.Choice
 	// Name replaces the capture's name in file names.
 	Name     string
-	Tool     project.Tool
-	Progress Progress
+	Tool     record.Tool
+	Progress scan.Progress
 }
 
 // Row is what became of one run, or of a capture without one.
@@ -39,7 +35,7 @@ type Row struct {
 	Capture        string            `json:"capture"`
 	Run            *int              `json:"run"`
 	RunID          *string           `json:"run_id"`
-	Verdict        Verdict           `json:"verdict"`
+	Verdict        project.Verdict   `json:"verdict"`
 	Origin         *project.Origin   `json:"origin"`
 	Artifact       *string           `json:"artifact"`
 	Envelope       *string           `json:"envelope"`
@@ -60,19 +56,24 @@ type Profiles struct {
 	Assay bool `json:"assay"`
 }
 
-// Suffixes of the three output files.
-const (
-	ArtifactSuffix = ".artifact.json"
-	envelopeSuffix = ".envelope.ndjson"
-	recordSuffix   = ".record.json"
-)
+// Files are the bytes of the three files of a frozen run.
+type Files struct {
+	Artifact, Envelope, Record []byte
+}
 
-// Freeze freezes the runs of one capture. It writes nothing before the whole
-// capture was read and its digests were found right, and nothing at all for a
-// run that is refused. The error is one of the settings; everything else is in
-// the rows.
+// Run is what became of one run that was frozen in memory. The paths in its row
+// are nil, and its files empty when it was refused.
+type Run struct {
+	Row
+	Files
+}
+
+// Freeze freezes the runs of the capture that path names into files. It writes
+// nothing before the whole capture was read and its digests were found right,
+// and nothing at all for a run that is refused. The error is one of the settings;
+// everything else is in the rows.
 func Freeze(ctx context.Context, path string, s Settings) ([]Row, error) {
-	if err := s.Check(); err != nil {
+	if err := s.Normalize(); err != nil {
 		return nil, err
 	}
 	c, err := capture.Open(ctx, path, "")
@@ -80,257 +81,193 @@ func Freeze(ctx context.Context, path string, s Settings) ([]Row, error) {
 		return []Row{failure(path, err)}, nil
 	}
 	defer c.Close()
-	f := &freezer{settings: s, capture: c}
-	defer f.discard()
-	var request []byte
-	if s.Projection == project.FoldedStream {
-		if request, err = c.Request(); err != nil {
-			return []Row{failure(path, err)}, nil
+	files := &staging{dir: s.Dir}
+	defer files.discard()
+	return freeze(ctx, c, s, files), nil
+}
+
+// Capture freezes the runs of an open capture in memory, which it reads to its
+// end. The error is one of the settings; everything else is in the runs.
+func Capture(ctx context.Context, c *capture.Capture, s Settings) ([]Run, error) {
+	if err := s.Normalize(); err != nil {
+		return nil, err
+	}
+	kept := &memory{}
+	rows := freeze(ctx, c, s, kept)
+	runs := make([]Run, len(rows))
+	for i, row := range rows {
+		runs[i].Row = row
+		if row.Verdict == project.Frozen {
+			runs[i].Files = kept.runs[*row.Run]
 		}
 	}
-	f.request = request
-	totals, err := scan(c, f, s.Progress)
+	return runs, nil
+}
+
+// Reader freezes the runs of a response in memory: an event stream, JSON lines or
+// a JSON array. The artifacts are called after name. A response read so has no
+// times of arrival and no request.
+func Reader(ctx context.Context, r io.Reader, name string, s Settings) ([]Run, error) {
+	c, err := capture.OpenReader(r, name, "")
 	if err != nil {
-		return []Row{failure(path, err)}, nil
+		return []Run{{Row: failure(name, err)}}, nil
 	}
-	rows := f.finish(totals)
+	defer c.Close()
+	return Capture(ctx, c, s)
+}
+
+// freeze freezes the runs of a capture into an output.
+func freeze(ctx context.Context, c *capture.Capture, s Settings, to output) []Row {
+	f := &freezer{settings: s, capture: c, output: to}
+	p := &scan.Projections{Settings: f.wants, Made: f.made}
+	if s.Projection == project.FoldedStream {
+		request, err := c.Request()
+		if err != nil {
+			return []Row{failure(c.Path(), err)}
+		}
+		p.Request = request
+	}
+	result, err := scan.Run(ctx, c, s.Progress, p)
+	if err != nil {
+		return []Row{failure(c.Path(), err)}
+	}
+	rows := f.finish(result)
 	if ctx.Err() != nil {
-		return []Row{failure(path, context.Cause(ctx))}, nil
+		return []Row{failure(c.Path(), context.Cause(ctx))}
 	}
-	return f.publish(rows), nil
+	f.publish(rows)
+	return rows
 }
 
 // failure is the row of a capture of which nothing can be said run by run.
 func failure(path string, err error) Row {
-	f, isVerdict := Explain(err)
-	row := Row{Capture: path, Verdict: Failed, Findings: []finding.Finding{f}}
+	f, isVerdict := finding.FromError(err)
+	row := Row{Capture: path, Verdict: project.Failed, Findings: []finding.Finding{f}}
 	if isVerdict {
-		row.Verdict = Refused
+		row.Verdict = project.Refused
 	}
 	return row
 }
 
-// freezer projects the runs of a capture as they are read.
+// output is where frozen runs go. What it keeps of a run waits for the end of the
+// capture; then it is completed, and all that are completed are published at
+// once.
+type output interface {
+	// keep takes the files of a run. The record lacks names and digests.
+	keep(run int, out *project.Output, draft *record.Record) error
+	// complete fills in what is known at the capture's end.
+	complete(run int, source record.Source, name string) error
+	// drop forgets a run.
+	drop(run int)
+	// publish publishes what was completed of the runs. It returns an error for
+	// each.
+	publish(runs []int) []error
+	// place names the published files of a run in its row.
+	place(run int, row *Row)
+}
+
+// freezer freezes the runs of a capture as they are read.
 type freezer struct {
-	settings  Settings
-	capture   *capture.Capture
-	request   []byte
-	collector *project.Collector
-	runs      []*pending
-	madeDirs  []string
-	items     int // findings kept in rows
+	settings Settings
+	capture  *capture.Capture
+	output   output
+	rows     []Row // of the chosen runs
+	items    int   // findings kept in rows
 }
 
-// pending is a run whose files wait for the end of the capture.
-type pending struct {
-	row Row
-	out *staged
+func (f *freezer) wants(run *envelope.Run) []project.Settings {
+	if !f.settings.Run.Has(run) {
+		return nil
+	}
+	return []project.Settings{f.settings.Settings}
 }
 
-// Event implements envelope.Visitor.
-func (f *freezer) Event(run *envelope.Run, e *envelope.Event) {
-	if e.Type == envelope.RunStarted {
-		f.collector = nil
-		if f.wants(run) {
-			f.collector = project.NewCollector(f.settings.Settings)
+// made takes in what the projection made of a run.
+func (f *freezer) made(run *envelope.Run, made []scan.Projected) error {
+	if len(f.rows) == scan.MaxRuns || f.items > scan.MaxItems {
+		return scan.TooMany(run)
+	}
+	p := &made[0]
+	f.items += len(p.Findings)
+	number, id := run.Number, scan.Clip(run.RunID) // the row outlives the run
+	row := Row{Capture: f.capture.Path(), Run: &number, RunID: &id, Verdict: project.Refused, Findings: p.WithOmissions()}
+	if out := p.Output; out != nil {
+		row.Verdict, row.Origin = project.Frozen, &out.Origin
+		row.Profiles = &Profiles{V1: true, Assay: !finding.Failed(out.Assay)}
+		row.Assay = out.Assay
+		d, n := digest.Of(out.Bytes), len(out.Bytes)
+		row.ArtifactDigest, row.ArtifactBytes = &d, &n
+		if err := f.output.keep(number, out, record.New(out, run, f.settings.Settings, f.settings.Tool)); err != nil {
+			return err
 		}
 	}
-	if f.collector != nil {
-		f.collector.Observe(e)
-	}
+	f.rows = append(f.rows, row)
+	return nil
 }
 
-func (f *freezer) wants(run *envelope.Run) bool {
-	want := f.settings.Run
-	if number, ok := strings.CutPrefix(want, "#"); ok {
-		return number == strconv.Itoa(run.Number)
+// finish turns the capture's end into rows. Those that are still frozen are
+// complete.
+func (f *freezer) finish(result scan.Result) []Row {
+	f.settings.Run.Operator(&result, f.settings.Operator)
+	of := Row{Capture: result.Path, Verdict: project.Refused, Findings: result.Findings, CaptureBytes: &result.Bytes}
+	if result.Runs == 0 {
+		return []Row{of}
 	}
-	return want == "" || want == run.RunID
-}
-
-// End implements envelope.Visitor.
-func (f *freezer) End(run *envelope.Run) error {
-	if f.collector == nil {
-		return nil
-	}
-	if len(f.runs) == maxRuns || f.items > maxItems {
-		return tooMany(run)
-	}
-	out, findings := f.collector.Project(run, f.request)
-	f.items += len(findings)
-	number, id := run.Number, clipped(run.RunID) // the row outlives the run
-	p := &pending{row: Row{
-		Capture:  f.capture.Path(),
-		Run:      &number,
-		RunID:    &id,
-		Verdict:  Refused,
-		Findings: findings,
-	}}
-	f.runs = append(f.runs, p)
-	if out == nil {
-		return nil
-	}
-	if omitted, ok := out.OmissionsFinding(); ok {
-		p.row.Findings = append(p.row.Findings, omitted)
-	}
-	p.row.Verdict = Frozen
-	p.row.Origin = &out.Origin
-	p.row.Profiles = &Profiles{V1: true, Assay: !finding.Failed(out.Assay)}
-	p.row.Assay = out.Assay
-	d, n := digest.Of(out.Bytes), len(out.Bytes)
-	p.row.ArtifactDigest, p.row.ArtifactBytes = &d, &n
-	made, err := atomicfile.MakeDir(f.settings.Dir)
-	f.madeDirs = append(f.madeDirs, made...)
-	if err != nil {
-		return err
-	}
-	p.out, err = stage(f.settings.Dir, out, project.NewRecord(out, run, f.settings.Settings, f.settings.Tool))
-	return err
-}
-
-// finish turns the capture's end into rows.
-func (f *freezer) finish(totals envelope.Totals) []Row {
-	if totals.Runs > 1 && f.settings.Operator.Given() && f.settings.Run == "" {
-		totals.Findings = append(totals.Findings, finding.New(finding.OperatorTimesNeedRun, "the capture holds %d runs, and --started-at can be of one only", totals.Runs))
-	}
-	ofCapture := Row{Capture: f.capture.Path(), Verdict: Refused, Findings: totals.Findings}
-	bytes := f.capture.Bytes()
-	ofCapture.CaptureBytes = &bytes
-	switch {
-	case totals.Runs == 0:
-		return []Row{ofCapture}
-	case len(f.runs) == 0:
-		ofCapture.Findings = append(ofCapture.Findings, finding.New(finding.RunNotFound, "no run %s among %d", finding.Quote(f.settings.Run), totals.Runs))
-		return []Row{ofCapture}
-	case len(f.runs) > 1 && f.settings.Run != "":
-		ofCapture.Findings = append(ofCapture.Findings, finding.New(finding.RunAmbiguous, "%d runs have the id %s", len(f.runs), finding.Quote(f.settings.Run)))
-		f.discard()
-		return []Row{ofCapture}
+	if err := f.settings.Run.Judge(result, len(f.rows)); err != nil {
+		why, _ := finding.FromError(err)
+		of.Findings = append(of.Findings, why)
+		return []Row{of}
 	}
 	name := f.settings.Name
 	if name == "" {
 		name = f.capture.Name()
 	}
-	rows := make([]Row, 0, len(f.runs))
-	damaged := finding.Failed(totals.Findings)
-	for _, p := range f.runs {
-		if damaged {
-			p.refuse()
-		}
-		if p.out != nil {
-			p.out.name = name
-			if totals.Runs > 1 {
-				p.out.name += "." + strconv.Itoa(*p.row.Run)
-			}
-			if err := p.out.complete(f.source(*p.row.Run)); err != nil {
-				f, _ := Explain(err)
-				p.row.Verdict, p.row.Findings = Failed, append(p.row.Findings, f)
-			}
-		}
-		p.row.CaptureBytes = &bytes
-		p.row.Findings = append(totals.Findings[:len(totals.Findings):len(totals.Findings)], p.row.Findings...)
-		finding.Sort(p.row.Findings)
-		rows = append(rows, p.row)
-	}
-	return rows
-}
-
-// refuse takes back what was made of a run: the capture as a whole is no
-// evidence.
-func (p *pending) refuse() {
-	p.out.discard()
-	p.out = nil
-	p.row.Verdict, p.row.Origin, p.row.Profiles = Refused, nil, nil
-	p.row.ArtifactDigest, p.row.ArtifactBytes = nil, nil
-	// What was left out of an artifact that is not there, and who gave its
-	// times, is no news.
-	p.row.Findings = slices.DeleteFunc(p.row.Findings, func(f finding.Finding) bool {
-		return f.Code == finding.OmissionsRecorded || f.Code == finding.OperatorAsserted
-	})
-}
-
-func (f *freezer) source(run int) project.Source {
-	return project.Source{
-		Digest:         f.capture.Digest(),
-		Bytes:          f.capture.Bytes(),
-		Framing:        string(f.capture.Framing()),
-		ManifestDigest: f.capture.ManifestDigest(),
-		Run:            run,
-	}
-}
-
-// publish gives the staged files their names, and tells the rows.
-func (f *freezer) publish(rows []Row) []Row {
-	for i, p := range f.runs {
-		if p.out == nil || i >= len(rows) || rows[i].Verdict != Frozen {
+	for i := range f.rows {
+		row := &f.rows[i]
+		row.CaptureBytes = &result.Bytes
+		findings, counts := result.Judge(row.Findings)
+		row.Findings = findings
+		if row.Verdict != project.Frozen {
 			continue
 		}
-		row := &rows[i]
-		if err := p.out.publish(); err != nil {
-			fault, _ := Explain(err)
-			if errors.Is(err, fs.ErrExist) {
-				fault = finding.New(finding.OutputExists, "%s", finding.Escape(err.Error()))
-			}
-			row.Verdict = Failed
-			row.Findings = append(row.Findings, fault)
+		if !counts {
+			f.output.drop(*row.Run)
+			row.Verdict, row.Origin, row.Profiles = project.Refused, nil, nil
+			row.ArtifactDigest, row.ArtifactBytes = nil, nil
 			continue
 		}
-		row.Artifact = p.out.path(ArtifactSuffix)
-		row.Envelope = p.out.path(envelopeSuffix)
-		row.Record = p.out.path(recordSuffix)
+		called := name
+		if result.Runs > 1 {
+			called += "." + strconv.Itoa(*row.Run)
+		}
+		if err := f.output.complete(*row.Run, record.SourceOf(f.capture, *row.Run), called); err != nil {
+			why, _ := finding.FromError(err)
+			row.Verdict, row.Findings = project.Failed, append(row.Findings, why)
+			finding.Sort(row.Findings)
+		}
 	}
-	return rows
+	return f.rows
 }
 
-func (f *freezer) discard() {
-	for _, p := range f.runs {
-		p.out.discard()
-		p.out = nil
-	}
-	atomicfile.RemoveEmpty(f.madeDirs) // which spares those that something was published in
-}
-
-// CheckOutput reports an output directory, given by a flag, that lies in a
-// capture: nothing is ever written into one.
-func CheckOutput(flag, dir string) error {
-	if dir == "" {
-		return fmt.Errorf("%s is empty", flag)
-	}
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return err
-	}
-	for at := abs; ; at = filepath.Dir(at) {
-		if _, err := os.Lstat(filepath.Join(at, capture.ManifestName)); err == nil {
-			return fmt.Errorf("%s %s lies in the capture %s, which nothing is written into", flag, finding.Escape(dir), finding.Escape(at))
-		}
-		if at == filepath.Dir(at) {
-			return nil
+// publish publishes the files of the frozen runs, and says so in their rows.
+func (f *freezer) publish(rows []Row) {
+	var frozen []*Row
+	var runs []int
+	for i := range rows {
+		if rows[i].Verdict == project.Frozen {
+			frozen, runs = append(frozen, &rows[i]), append(runs, *rows[i].Run)
 		}
 	}
-}
-
-// CheckNames reports, before anything is written, two captures that would be
-// frozen under one name, or a name that is no file name.
-func CheckNames(paths []string, name string) error {
-	if name != "" {
-		if len(paths) > 1 {
-			return errors.New("--name goes with one capture")
+	for i, err := range f.output.publish(runs) {
+		row := frozen[i]
+		if err == nil {
+			f.output.place(runs[i], row)
+			continue
 		}
-		if name != filepath.Base(name) || name == "." || name == ".." || strings.ContainsRune(name, os.PathSeparator) {
-			return fmt.Errorf("--name %s is not a plain file name", finding.Quote(name))
+		fault, _ := finding.FromError(err)
+		if errors.Is(err, fs.ErrExist) {
+			fault = finding.New(finding.OutputExists, "%s", finding.Escape(err.Error()))
 		}
+		row.Verdict, row.Findings = project.Failed, append(row.Findings, fault)
 	}
-	seen := make(map[string]string, len(paths))
-	for _, path := range paths {
-		base := cmp.Or(name, capture.BaseName(path))
-		if !utf8.ValidString(base) {
-			return fmt.Errorf("the name %s is not UTF-8 and cannot stand in a record; give another with --name", finding.Quote(base))
-		}
-		if other, ok := seen[base]; ok {
-			return fmt.Errorf("%s and %s would both be frozen as %s; freeze them apart, with --name", finding.Escape(other), finding.Escape(path), finding.Escape(base))
-		}
-		seen[base] = path
-	}
-	return nil
 }

@@ -17,7 +17,7 @@ import (
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/finding"
-	"github.com/p20export/p20export/project/freeze"
+	"github.com/p20export/p20export/project/validate"
 	"github.com/p20export/p20export/schema"
 	"github.com/p20export/p20export/schema/schematest"
 )
@@ -84,7 +84,7 @@ func judge(t *testing.T, v vector, data []byte) (answer, []finding.Finding) {
 	if err := os.WriteFile(file, data, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	row := freeze.Validate(t.Context(), file, artifact.Profile(v.Profile), freeze.EnvelopeKind)
+	row := validate.File(t.Context(), file, artifact.Profile(v.Profile), validate.Envelope)
 	return answer{Verdict: string(row.Verdict), Canonical: *row.Canonical}, row.Findings
 }
 

@@ -7,17 +7,18 @@ import (
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/capture"
-	"github.com/p20export/p20export/discovery"
+	"github.com/p20export/p20export/discovery/analysis"
+	"github.com/p20export/p20export/discovery/gate"
 )
 
 // contract writes what the results say about the contract itself.
-func contract(b *bytes.Buffer, lanes []lane, g discovery.Gate) {
-	var texts discovery.Texts
-	var ids discovery.IDs
+func contract(b *bytes.Buffer, lanes []lane, g gate.Gate) {
+	var texts analysis.Texts
+	var ids analysis.IDs
 	stable, replaced, mixed := 0, 0, 0
-	var sizes discovery.SizeCounts
+	var sizes gate.SizeCounts
 	assay, frozen := 0, 0
-	for _, s := range g.Standings {
+	for _, s := range g.Summaries {
 		texts.Messages += s.Texts.Messages
 		texts.PastAssay += s.Texts.PastAssay
 		texts.Longest = max(texts.Longest, s.Texts.Longest)
@@ -48,7 +49,7 @@ func contract(b *bytes.Buffer, lanes []lane, g discovery.Gate) {
 			if name := capture.BaseName(run.Capture); run.Texts.PastAssay > 0 && !slices.Contains(long, "`"+name+"`") {
 				long = append(long, "`"+name+"`")
 			}
-			if slices.ContainsFunc(run.Projections, func(p discovery.Projection) bool { return p.Assay }) {
+			if slices.ContainsFunc(run.Projections, func(p analysis.Projection) bool { return p.Assay }) {
 				assay++
 			}
 		}
@@ -76,31 +77,31 @@ type agreement struct {
 	runs, same, id, name, white, escapes, content, emitted, folded int
 }
 
-func (a *agreement) add(d *discovery.Difference) {
+func (a *agreement) add(d *analysis.Difference) {
 	if d == nil {
 		return
 	}
 	a.runs++
 	a.same += d.Same
-	for _, one := range d.Apart {
-		has := func(aspect discovery.Aspect) bool { return slices.Contains(one.In, aspect) }
+	for _, one := range d.Mismatches {
+		has := func(aspect analysis.Aspect) bool { return slices.Contains(one.In, aspect) }
 		switch {
 		case one.Emitted == nil:
 			a.folded++
 		case one.Folded == nil:
 			a.emitted++
-		case has(discovery.InWhiteSpace):
+		case has(analysis.InWhiteSpace):
 			a.white++
-		case has(discovery.InEscapes):
+		case has(analysis.InEscapes):
 			a.escapes++
-		case has(discovery.InContent):
+		case has(analysis.InContent):
 			a.content++
 		default:
 			a.same++
-			if has(discovery.InID) {
+			if has(analysis.InID) {
 				a.id++
 			}
-			if has(discovery.InName) {
+			if has(analysis.InName) {
 				a.name++
 			}
 		}

@@ -6,7 +6,8 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/artifact"
-	"github.com/p20export/p20export/discovery"
+	"github.com/p20export/p20export/discovery/analysis"
+	"github.com/p20export/p20export/discovery/gate"
 )
 
 const gateHead = `# The discovery gate
@@ -19,10 +20,10 @@ Verdicts: **exact**, the one emitted snapshot's messages are within the text sub
 
 `
 
-// gate writes GATE.md.
-func gate(lanes []lane) []byte {
+// gateDocument writes GATE.md.
+func gateDocument(lanes []lane) []byte {
 	var b bytes.Buffer
-	var runs []discovery.Examination
+	var runs []analysis.Run
 	first, last := lanes[0].first, lanes[0].last
 	for _, l := range lanes {
 		runs = append(runs, l.runs...)
@@ -32,7 +33,7 @@ func gate(lanes []lane) []byte {
 	if last != first {
 		when = "from " + first + " to " + last
 	}
-	g := discovery.Answered(runs, artifact.V1)
+	g := gate.Evaluate(runs, artifact.V1)
 	fmt.Fprintf(&b, gateHead, len(lanes), "`make gate`", "`make test`", "`make discovery`", total(g), captures(lanes), when)
 	result := "**These captures do not meet the gate:** " + g.Why + "."
 	if g.Met {
@@ -57,17 +58,17 @@ func captures(lanes []lane) (n int) {
 	return n
 }
 
-func total(g discovery.Gate) (n int) {
-	for _, s := range g.Standings {
+func total(g gate.Gate) (n int) {
+	for _, s := range g.Summaries {
 		n += s.Runs
 	}
 	return n
 }
 
 // met names the integrations for which the gate is met.
-func met(g discovery.Gate) string {
+func met(g gate.Gate) string {
 	var names []string
-	for _, s := range g.Standings {
+	for _, s := range g.Summaries {
 		if s.Met {
 			names = append(names, s.Integration.Name)
 		}
@@ -84,7 +85,7 @@ func join(list []string) string {
 }
 
 // evidence lists pieces of captures, those of one file together.
-func evidence(b *bytes.Buffer, list []discovery.Evidence) {
+func evidence(b *bytes.Buffer, list []gate.Evidence) {
 	if len(list) == 0 {
 		return
 	}
@@ -103,18 +104,18 @@ func evidence(b *bytes.Buffer, list []discovery.Evidence) {
 // short is a path as seen from the documents.
 func short(file string) string { return strings.TrimPrefix(file, "discovery/") }
 
-func standings(b *bytes.Buffer, lanes []lane, g discovery.Gate) {
+func standings(b *bytes.Buffer, lanes []lane, g gate.Gate) {
 	b.WriteString("## The integrations\n### What became of their runs\n| integration | version | runs | exact | reduced | chosen | built | refused | meets the gate |\n|---|---|---|---|---|---|---|---|---|\n")
-	for _, s := range g.Standings {
+	for _, s := range g.Summaries {
 		answer := "no"
 		if s.Met {
 			answer = "yes"
 		}
 		fmt.Fprintf(b, "| %s | %s | %d | %d | %d | %d | %d | %d | %s |\n", s.Integration.Name, s.Integration.Version, s.Runs,
-			s.Count(discovery.Exact), s.Count(discovery.Reduced), s.Count(discovery.Chosen), s.Count(discovery.Built), s.Count(discovery.Refused), answer)
+			s.Count(analysis.Exact), s.Count(analysis.Reduced), s.Count(analysis.Chosen), s.Count(analysis.Built), s.Count(analysis.Refused), answer)
 	}
 	b.WriteString("\nA request that is refused with an HTTP error has no run and is not among them. An integration whose only runs with one snapshot are smaller than their artifacts does not meet the gate.\n\n### What they emit\n| integration | snapshots in finished runs: none / one / several | in failed runs | streamed ids in the snapshot | the request's | parent in RUN_STARTED (in its `input`) | times from | artifact below its run | below its envelope (without white space) |\n|---|---|---|---|---|---|---|---|---|\n")
-	for _, s := range g.Standings {
+	for _, s := range g.Summaries {
 		f, e, z := s.Snapshots.Finished, s.Snapshots.Failed, s.Sizes
 		fmt.Fprintf(b, "| %s | %d / %d / %d | %d / %d / %d | %s | %s | %d (%d) | %s | %d of %d | %d (%d) |\n", s.Integration.Name, f.None, f.One, f.Several, e.None, e.One, e.Several,
 			share(s.IDs.StreamedKept, s.IDs.Streamed), share(s.IDs.RequestedKept, s.IDs.Requested), s.Parent.RunStarted, s.Parent.Input, times(s), z.BelowRun, z.Artifacts, z.BelowEnvelope, z.CompactBelowEnvelope)
@@ -137,7 +138,7 @@ func share(n, of int) string {
 	return fmt.Sprintf("%d of %d", n, of)
 }
 
-func times(s discovery.Standing) string {
+func times(s gate.Summary) string {
 	var parts []string
 	for _, c := range s.Times {
 		source := string(c.Source)

@@ -11,7 +11,8 @@ import (
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/capture"
-	"github.com/p20export/p20export/discovery"
+	"github.com/p20export/p20export/discovery/analysis"
+	"github.com/p20export/p20export/discovery/scenario"
 )
 
 func main() {
@@ -41,19 +42,19 @@ func documents() (map[string][]byte, error) {
 		return nil, err
 	}
 	return map[string][]byte{
-		"discovery/GATE.md":           gate(lanes),
+		"discovery/GATE.md":           gateDocument(lanes),
 		"discovery/FIELD_PRESENCE.md": fieldPresence(lanes),
 	}, nil
 }
 
 // lane is one harness and what its captures show.
 type lane struct {
-	*discovery.Harness
+	*scenario.Harness
 	// pins are the packages its author chose, "name version".
 	pins []string
 	// notes are the scenarios that it cannot express.
-	notes []discovery.Expected
-	runs  []discovery.Examination
+	notes []scenario.Expected
+	runs  []analysis.Run
 	// captures counts its captures, those without a run included.
 	captures int
 	// first and last are the days of its captures.
@@ -62,11 +63,11 @@ type lane struct {
 
 // lanes reads every harness with its captures, in the order of their names.
 func lanes() ([]lane, error) {
-	list, err := discovery.LoadList("discovery/" + discovery.ScenariosName)
+	list, err := scenario.LoadList("discovery/" + scenario.ScenariosName)
 	if err != nil {
 		return nil, err
 	}
-	files, err := filepath.Glob("discovery/harness/*/" + discovery.HarnessName)
+	files, err := filepath.Glob("discovery/harness/*/" + scenario.HarnessName)
 	if err != nil || len(files) == 0 {
 		return nil, fmt.Errorf("no harness is found (%v); run in the root of the repository", err)
 	}
@@ -74,10 +75,10 @@ func lanes() ([]lane, error) {
 	for _, file := range files {
 		dir := filepath.Dir(file)
 		l := lane{}
-		if l.Harness, err = discovery.LoadHarness(dir); err != nil {
+		if l.Harness, err = scenario.LoadHarness(dir); err != nil {
 			return nil, err
 		}
-		suite, err := discovery.LoadSuite(filepath.Join(dir, discovery.ExpectedName), list)
+		suite, err := scenario.LoadSuite(filepath.Join(dir, scenario.ExpectedName), list)
 		if err != nil {
 			return nil, err
 		}
@@ -110,9 +111,9 @@ func (l *lane) read(dir string) error {
 		l.first = day
 	}
 	l.last = max(l.last, day)
-	runs := discovery.Examine(context.Background(), dir, artifact.V1, nil)
+	runs := analysis.Analyze(context.Background(), dir, artifact.V1, nil)
 	for _, run := range runs {
-		if run.Verdict == discovery.Failed {
+		if run.Verdict == analysis.Failed {
 			return fmt.Errorf("%s: %v", dir, run.Findings)
 		}
 	}

@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/p20export/p20export/discovery"
+	"github.com/p20export/p20export/discovery/analysis"
+	"github.com/p20export/p20export/discovery/gate"
 )
 
 const presenceHead = `# Field presence
@@ -20,17 +21,17 @@ A cell is *n of m*: n runs have the key, of m that have such an event or, for a 
 func fieldPresence(lanes []lane) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, presenceHead, "`make gate`", "`make test`", "`type`")
-	var all []discovery.Examination
-	of := make([]map[discovery.Field]discovery.Presence, len(lanes))
+	var all []analysis.Run
+	of := make([]map[analysis.Field]gate.FieldStats, len(lanes))
 	for i, l := range lanes {
 		all = append(all, l.runs...)
-		of[i] = make(map[discovery.Field]discovery.Presence)
-		for _, p := range discovery.Presences(l.runs) {
+		of[i] = make(map[analysis.Field]gate.FieldStats)
+		for _, p := range gate.Fields(l.runs) {
 			of[i][p.Place()] = p
 		}
 	}
 	event := ""
-	for _, p := range discovery.Presences(all) {
+	for _, p := range gate.Fields(all) {
 		if p.Event != event {
 			if event != "" {
 				b.WriteString("\n")
@@ -59,7 +60,7 @@ func fieldPresence(lanes []lane) []byte {
 	return b.Bytes()
 }
 
-func cell(p discovery.Presence) string {
+func cell(p gate.FieldStats) string {
 	if p.Emitted == 0 {
 		return ""
 	}

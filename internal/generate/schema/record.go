@@ -10,6 +10,7 @@ import (
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/record"
 )
 
 // Bounds of a record that package project keeps to itself, and the file that an
@@ -58,15 +59,15 @@ func families() *jsonschema.Schema {
 // record makes the schema of records as this program writes them. Decoding
 // reads more of them, so that verify can say what is wrong with one.
 func (g *generator) record() (*jsonschema.Schema, error) {
-	s := g.reflect(project.Record{}, false)
+	s := g.reflect(record.Record{}, false)
 	var err error
 	if s.Examples, err = examples("frozen/finished.record.json", "frozen/failed.record.json"); err != nil {
 		return nil, err
 	}
 	return s, apply(s, []rule{
 		{"", nil, "Says how an artifact came about, so that anyone with the capture can repeat it: an in-toto Statement v1. It is the account of the one clearly named projection step (P20 §4)."},
-		{"_type", constant(project.StatementType), "The type of an in-toto Statement v1."},
-		{"predicateType", constant(project.PredicateType), "The type of a record's predicate."},
+		{"_type", constant(record.StatementType), "The type of an in-toto Statement v1."},
+		{"predicateType", constant(record.PredicateType), "The type of a record's predicate."},
 		{"subject", subjects, "The two files the record is about: the artifact, then its envelope."},
 		{"subject/*/name", nil, "The file's name."},
 		{"subject/*/digest", nil, "The file's digest, as in-toto writes it."},
@@ -78,7 +79,7 @@ func (g *generator) record() (*jsonschema.Schema, error) {
 		{"predicate/projection/snapshot", func(s *jsonschema.Schema) { s.Pattern = "^(only|first|last|[1-9][0-9]*)$" }, "Which of the run's snapshots was taken: the only one, the first, the last, or a number from 1 (P20 §7)."},
 		{"predicate/projection/origin", nil, "Whether the run emitted the snapshot or the projection built it (P20 §4)."},
 		{"predicate/profile", nil, "The limits the artifact was held to."},
-		{"predicate/tool/name", constant(project.ToolName), "The program's name."},
+		{"predicate/tool/name", constant(record.ToolName), "The program's name."},
 		{"predicate/tool/version", func(s *jsonschema.Schema) { between(s, 1, longestTool) }, "The program's version."},
 		{"predicate/capture/digest", nil, "Digest of the response as it is stored."},
 		{"predicate/capture/bytes", atLeast("1"), "Size in bytes of the response as it is stored."},

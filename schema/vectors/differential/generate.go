@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/artifact"
-	"github.com/p20export/p20export/project/freeze"
+	"github.com/p20export/p20export/project/validate"
 )
 
 // testCase is one file to judge.
@@ -21,18 +21,18 @@ type testCase struct {
 // newCase makes case i of a seed: three of four are artifacts.
 func newCase(seed uint64, i int) testCase {
 	g := generator{rand.New(rand.NewPCG(seed, uint64(i)))}
-	c := testCase{kind: string(freeze.ArtifactKind), profile: artifact.Profiles()[g.IntN(2)]}
+	c := testCase{kind: string(validate.Artifact), profile: artifact.Profiles()[g.IntN(2)]}
 	odd := [...]float64{0, 0.02, 0.1, 0.3}[g.IntN(4)]
 	if g.IntN(4) > 0 {
 		c.data = g.style(g.artifact(odd))
 	} else {
-		c.kind = string(freeze.EnvelopeKind)
+		c.kind = string(validate.Envelope)
 		c.data = g.envelope(odd)
 	}
 	if g.chance(0.4) {
 		c.data = g.damage(c.data)
 	}
-	if c.kind == string(freeze.EnvelopeKind) && !judged(c.data) {
+	if c.kind == string(validate.Envelope) && !judged(c.data) {
 		c.data = append([]byte{'{'}, c.data...)
 	}
 	return c

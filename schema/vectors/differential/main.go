@@ -32,7 +32,8 @@ import (
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/finding"
-	"github.com/p20export/p20export/project/freeze"
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/validate"
 )
 
 func main() {
@@ -194,18 +195,18 @@ func (a answer) String() string {
 func (c testCase) judge(ctx context.Context, file string) (answer, error) {
 	var a answer
 	var list []finding.Finding
-	if c.kind == string(freeze.ArtifactKind) {
+	if c.kind == string(validate.Artifact) {
 		var value *artifact.Artifact
 		value, list = artifact.Decode(c.data, c.profile)
-		a.Verdict = string(freeze.Malformed)
+		a.Verdict = string(project.Malformed)
 		if value != nil {
-			a = answer{Verdict: string(freeze.Accepted), Canonical: artifact.IsCanonical(c.data, value), Digest: string(digest.Of(artifact.Encode(value)))}
+			a = answer{Verdict: string(project.Accepted), Canonical: artifact.IsCanonical(c.data, value), Digest: string(digest.Of(artifact.Encode(value)))}
 		}
 	} else {
 		if err := os.WriteFile(file, c.data, 0o644); err != nil {
 			return a, err
 		}
-		row := freeze.Validate(ctx, file, c.profile, freeze.EnvelopeKind)
+		row := validate.File(ctx, file, c.profile, validate.Envelope)
 		if row.Canonical == nil {
 			return a, fmt.Errorf("%s: %v", file, row.Findings)
 		}

@@ -20,7 +20,7 @@ const (
 	event    = "envelope/event.go"
 	bounded  = "envelope/bounded.go"
 	identity = "envelope/identity.go"
-	validate = "project/freeze/validate.go"
+	validate = "project/validate/validate.go"
 )
 
 // v1Limit and assayLimit are where lengths are compared.

@@ -1,0 +1,149 @@
+package render
+
+import (
+	"cmp"
+	"encoding/json"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/p20export/p20export/artifact/assay"
+	"github.com/p20export/p20export/digest"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/spell"
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/export"
+)
+
+// Written is the verdict of an output file.
+const Written project.Verdict = "written"
+
+// OutputRow is what became of an output file. What follows the verdict is null
+// when it was not written.
+type OutputRow struct {
+	File    string          `json:"file"`
+	Verdict project.Verdict `json:"verdict"`
+	// RunID is that of the events; null also where each has its own.
+	RunID  *string `json:"run_id"`
+	Events *int    `json:"events"`
+	// RunRoot identifies a bundle; lines have none.
+	RunRoot  *digest.Digest    `json:"run_root"`
+	Digest   *digest.Digest    `json:"digest"`
+	Bytes    *int64            `json:"bytes"`
+	Findings []finding.Finding `json:"findings"`
+}
+
+// NotImported prints why an artifact was not imported.
+func (p *Printer) NotImported(row export.Row) {
+	if p.format == JSON {
+		p.json(row)
+		return
+	}
+	p.line("%s %s", p.verdict(row.Verdict), row.Artifact)
+	if row.Record != nil {
+		p.line("  record    %s", *row.Record)
+	}
+	p.made(row.Origin, nil)
+	p.findings(row.Findings)
+}
+
+// Output prints what became of an output file.
+func (p *Printer) Output(row OutputRow) {
+	if p.format == JSON {
+		p.json(row)
+		return
+	}
+	p.line("%s %s", p.verdict(row.Verdict), row.File)
+	if row.Verdict == Written {
+		if row.RunID != nil {
+			p.line("  run id    %s", *row.RunID)
+		}
+		if row.RunRoot != nil {
+			p.line("  run root  %s", string(*row.RunRoot))
+		}
+		p.line("  events    %s", spell.Grouped(int64(*row.Events)))
+		p.line("  file      %s  %s", spell.Bytes(*row.Bytes), string(*row.Digest))
+	}
+	p.findings(row.Findings)
+}
+
+// Imported prints what is worth knowing of events that have no row.
+func (p *Printer) Imported(found []finding.Finding) {
+	if p.format == Text {
+		p.findings(found)
+	}
+}
+
+// Bundle prints what became of a bundle.
+func (p *Printer) Bundle(row export.BundleRow) {
+	if p.format == JSON {
+		p.json(row)
+		return
+	}
+	p.line("%s %s", p.verdict(row.Verdict), row.Bundle)
+	if row.Digest != nil {
+		p.line("  run id    %s", *row.RunID)
+		p.line("  run root  %s", *row.RunRoot)
+		p.line("  producer  %s %s (%s)", row.Producer.Name, row.Producer.Version, row.Producer.Git)
+		p.line("  events    %s, %s", spell.Grouped(int64(*row.Events)), spell.Bytes(*row.EventsBytes))
+		p.line("  file      %s  %s", spell.Bytes(*row.Bytes), string(*row.Digest))
+	}
+	p.findings(row.Findings)
+	if row.Verdict == project.Verified {
+		p.line("  Its integrity holds; what its events hold is not interpreted.")
+	}
+}
+
+// entryRow is an event of a bundle.
+type entryRow struct {
+	Sequence    uint64          `json:"seq"`
+	ID          string          `json:"id"`
+	Type        string          `json:"type"`
+	Source      string          `json:"source"`
+	Time        string          `json:"time"`
+	Producer    export.Producer `json:"producer"`
+	ContentHash string          `json:"content_hash"`
+	Data        jsontext.Value  `json:"data"`
+}
+
+func newEntryRow(e assay.Entry) entryRow {
+	return entryRow{e.Seq, e.ID, e.Type, e.Source, e.Time, export.Producer{Name: e.Producer.Name, Version: e.Producer.Version, Git: e.Producer.Git}, e.ContentHash, e.Data}
+}
+
+const entryLine = "  %6v  %-11s  %-7s  %-23s  %8v  %-12s  %-20s  %s"
+
+// EntryHead prints the line above the events of a bundle.
+func (p *Printer) EntryHead() {
+	p.Note("")
+	p.Note(entryLine, "seq", "form", "origin", "projection", "messages", "end", "AG-UI run", "artifact")
+}
+
+// Entry prints what an event of this program says of its run, and of another its
+// type. It returns the first error of printing.
+func (p *Printer) Entry(e assay.Entry) error {
+	if p.format == JSON {
+		p.json(newEntryRow(e))
+	} else {
+		p.entry(e)
+	}
+	return p.err
+}
+
+func (p *Printer) entry(e assay.Entry) {
+	forms := map[string]string{assay.PlaceholderType: "placeholder", assay.ReceiptType: "receipt"}
+	var data struct {
+		Origin   string `json:"origin"`
+		Reducer  string `json:"reducer_version"`
+		Artifact string `json:"source_artifact_ref"`
+		Observed struct {
+			RunID    string           `json:"run_id_ref"`
+			Messages []jsontext.Value `json:"messages"`
+			End      string           `json:"terminal_event"`
+		} `json:"observed"`
+	}
+	form := forms[e.Type]
+	if form == "" || json.Unmarshal(e.Data, &data) != nil {
+		p.line("  %6v  %s", e.Seq, e.Type)
+		return
+	}
+	p.line(entryLine, e.Seq, form, cmp.Or(data.Origin, "-"), cmp.Or(data.Reducer, "-"), len(data.Observed.Messages), data.Observed.End, data.Observed.RunID, cmp.Or(data.Artifact, "-"))
+}

@@ -1,0 +1,122 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/discovery/analysis"
+	"github.com/p20export/p20export/discovery/baseline"
+	"github.com/p20export/p20export/finding"
+)
+
+// change is one change and the runs it is in.
+type change struct {
+	finding.Finding
+	runs []string
+}
+
+// changed writes what changed since a baseline: each change once, those that
+// affect the contract first, and then every run with how many it has.
+func (p *Printer) changed(base *baseline.Baseline, runs []analysis.Run) {
+	p.line("since the baseline of %s; now %s", integrations(base.Integrations()), integrations(present(runs)))
+	affecting, other := gather(runs)
+	p.changes(red, "affecting the contract", affecting)
+	p.changes("", "beside the contract", other)
+	count := map[string]int{}
+	for _, run := range runs {
+		text := "unchanged"
+		switch {
+		case run.Verdict == analysis.Failed:
+			text = "unread"
+		case finding.Failed(run.Changes):
+			text = "changed"
+		case len(run.Changes) > 0:
+			text = "changed beside the contract"
+		}
+		count[text]++
+		p.line("%s %s: %s", p.runVerdict(run.Verdict), runName(run), text)
+		if run.Run == nil && text != "unchanged" {
+			p.findings(run.Findings)
+		}
+	}
+	p.line("%s: %s", plural(len(runs), "run", "runs"), verdictCounts(count, "changed", "changed beside the contract", "unchanged", "unread"))
+}
+
+func present(runs []analysis.Run) (list []analysis.Integration) {
+	for _, run := range runs {
+		if i := run.Integration; run.Verdict != analysis.Missing && i != (analysis.Integration{}) && !slices.Contains(list, i) {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+func integrations(list []analysis.Integration) string {
+	if len(list) == 0 {
+		return "captures without labels"
+	}
+	var names []string
+	for _, i := range list {
+		names = append(names, i.String())
+	}
+	return strings.Join(names, ", ")
+}
+
+// runName is the name by which a baseline knows a run.
+func runName(run analysis.Run) string {
+	name := capture.BaseName(run.Capture)
+	if run.Run != nil && *run.Run != 1 {
+		name += fmt.Sprintf(" run %d", *run.Run)
+	}
+	return name
+}
+
+// gather brings the same change of several runs together, the most frequent
+// first among those of one code.
+func gather(runs []analysis.Run) (affecting, other []change) {
+	var all []*change
+	at := map[string]*change{}
+	for _, run := range runs {
+		for _, f := range run.Changes {
+			c := at[f.Error()]
+			if c == nil {
+				c = &change{Finding: f}
+				at[f.Error()] = c
+				all = append(all, c)
+			}
+			c.runs = append(c.runs, runName(run))
+		}
+	}
+	order := map[finding.Code]int{}
+	for _, c := range all {
+		if _, ok := order[c.Code]; !ok {
+			order[c.Code] = len(order)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *change) int {
+		return cmp.Or(cmp.Compare(order[a.Code], order[b.Code]), cmp.Compare(len(b.runs), len(a.runs)))
+	})
+	for _, c := range all {
+		if c.Severity == finding.Error {
+			affecting = append(affecting, *c)
+		} else {
+			other = append(other, *c)
+		}
+	}
+	return affecting, other
+}
+
+func (p *Printer) changes(colour, what string, list []change) {
+	if len(list) == 0 {
+		p.line("%s: nothing changed", what)
+		return
+	}
+	p.line("%s", p.paint(colour, what+": "+plural(len(list), "change", "changes")))
+	for _, c := range list {
+		p.line("  %s", painted(sentence(finding.Finding{Code: c.Code, Message: c.Message, Spec: c.Spec})))
+		p.line("    in %s: %s", plural(len(c.runs), "run", "runs"), strings.Join(c.runs, ", "))
+	}
+}

@@ -1,0 +1,106 @@
+package render
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/p20export/p20export/finding"
+)
+
+// findings writes findings with the lines they are on and, once each, what to
+// do about them. Findings of one place stand together above its line.
+func (p *Printer) findings(list []finding.Finding) {
+	var hints []string
+	codes := map[string][]string{}
+	for i, f := range list {
+		p.finding(f)
+		if i+1 == len(list) || !samePlace(f, list[i+1]) {
+			p.excerpt(f)
+		}
+		if f.Hint == "" {
+			continue
+		}
+		if codes[f.Hint] == nil {
+			hints = append(hints, f.Hint)
+		}
+		if code := string(f.Code); !slices.Contains(codes[f.Hint], code) {
+			codes[f.Hint] = append(codes[f.Hint], code)
+		}
+	}
+	for _, h := range hints {
+		of := ""
+		if len(hints) > 1 {
+			of = " (" + strings.Join(codes[h], ", ") + ")"
+		}
+		p.line("  next    %s%s", painted(finding.Printable(h)), of)
+	}
+}
+
+func samePlace(a, b finding.Finding) bool {
+	return a.Offset != nil && b.Offset != nil && *a.Offset == *b.Offset
+}
+
+// finding writes one finding.
+func (p *Printer) finding(f finding.Finding) {
+	if f.Code == finding.FindingsUnlisted {
+		p.line("  %-7s %s", "…", painted(finding.Printable(f.Message)))
+		return
+	}
+	p.line("  %s %s", p.paint(severityColour[f.Severity], fmt.Sprintf("%-7s", string(f.Severity))), painted(sentence(f)))
+}
+
+// excerpt writes the line a finding is on, where it is known, with a caret
+// below the place.
+func (p *Printer) excerpt(f finding.Finding) {
+	if f.Excerpt.Text == "" {
+		return
+	}
+	p.line("  %7d | %s", f.Line, painted(finding.Printable(f.Excerpt.Text)))
+	p.line("  %7s | %s%s", "", strings.Repeat(" ", f.Excerpt.Caret()), p.paint(severityColour[f.Severity], "^"))
+}
+
+// sentence says what a finding is about and where its rule comes from, escaped.
+func sentence(f finding.Finding) string {
+	return finding.Escape(string(f.Code)+where(f)) + ": " + finding.Printable(f.Message) + finding.Escape(rule(f))
+}
+
+// where says a finding's place.
+func where(f finding.Finding) string {
+	var parts []string
+	if f.EventIndex != nil {
+		parts = append(parts, "event "+strconv.Itoa(*f.EventIndex))
+	}
+	if f.Pointer != "" {
+		parts = append(parts, string(f.Pointer))
+	}
+	if f.Line > 0 {
+		parts = append(parts, "line "+strconv.Itoa(f.Line))
+	}
+	if f.Column > 0 {
+		parts = append(parts, "column "+strconv.Itoa(f.Column))
+	}
+	if f.Offset != nil {
+		parts = append(parts, "byte "+strconv.FormatInt(*f.Offset, 10))
+	}
+	if parts == nil {
+		return ""
+	}
+	return " at " + strings.Join(parts, ", ")
+}
+
+// rule names a finding's rule and where that comes from.
+func rule(f finding.Finding) string {
+	var parts []string
+	if f.Rule != "" {
+		parts = append(parts, "rule "+f.Rule)
+	}
+	if f.Spec != "" {
+		parts = append(parts, f.Spec)
+	}
+	if parts == nil {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
+}

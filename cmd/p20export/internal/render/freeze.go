@@ -1,0 +1,67 @@
+package render
+
+import (
+	"strings"
+
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/spell"
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/freeze"
+)
+
+// Frozen prints what became of a run.
+func (p *Printer) Frozen(row freeze.Row) {
+	if p.format == JSON {
+		p.json(row)
+		return
+	}
+	if row.Run == nil {
+		p.line("%s %s", p.verdict(row.Verdict), row.Capture)
+	} else {
+		p.line("%s %s  run %d  %s", p.verdict(row.Verdict), row.Capture, *row.Run, *row.RunID)
+	}
+	if row.Verdict == project.Frozen {
+		p.line("  artifact  %s  %s  %s", *row.Artifact, spell.Bytes(int64(*row.ArtifactBytes)), string(*row.ArtifactDigest))
+		p.line("  envelope  %s", *row.Envelope)
+		p.line("  record    %s", *row.Record)
+		p.line("  snapshot  %s", originShown(*row.Origin))
+	}
+	p.findings(row.Findings)
+	if row.Verdict == project.Frozen {
+		p.line("  %s", assayLine(row))
+	}
+}
+
+// originShown says where an artifact's messages come from.
+func originShown(o project.Origin) string {
+	if o == project.Built {
+		return "built from the request and the streamed text, not emitted"
+	}
+	return "emitted by the run"
+}
+
+// assayLine says whether Assay could take the artifact and, if not, why.
+func assayLine(row freeze.Row) string {
+	switch {
+	case row.Profiles.Assay && *row.Origin == project.Built:
+		return "Assay could take this artifact as a receipt (p20export assay --receipt), which says that its snapshot was built."
+	case row.Profiles.Assay:
+		return "Assay could take this artifact."
+	}
+	var reasons []string
+	for _, f := range row.Assay {
+		if f.Severity == finding.Error {
+			reasons = append(reasons, f.Message)
+		}
+	}
+	const shown = 3
+	if more := len(reasons) - shown; more > 0 {
+		reasons = append(reasons[:shown], "and "+plural(more, "more reason", "more reasons"))
+	}
+	return "Assay could not take this artifact: " + strings.Join(reasons, "; ") + "."
+}
+
+// FrozenAll counts what became of several captures.
+func (p *Printer) FrozenAll(captures int, t *Tally) {
+	p.Note("%s: %d frozen, %d refused, %d failed", plural(captures, "capture", "captures"), t.counts[project.Frozen], t.counts[project.Refused], t.counts[project.Failed])
+}

@@ -1,0 +1,94 @@
+package render
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/internal/spell"
+	"github.com/p20export/p20export/project/scan"
+)
+
+// Inspected prints what is said of a capture's runs.
+func (p *Printer) Inspected(rows []scan.Inspection) {
+	if p.format == Text {
+		p.source(rows[0])
+	}
+	for _, row := range rows {
+		if p.format == JSON {
+			p.json(row)
+		} else {
+			p.inspected(row)
+		}
+	}
+}
+
+// source says what a capture is, once for all its runs.
+func (p *Printer) source(row scan.Inspection) {
+	p.line("%s", row.Capture)
+	if row.Source.Digest == "" {
+		return
+	}
+	if m := row.Source.Manifest; m != nil && m.Source.URL != "" {
+		p.line("  source    %s %s, status %d, %s", m.Source.Method, m.Source.URL, m.Source.Status, m.Source.ContentType)
+	}
+	p.line("  response  %s, framing %s, %s", spell.Bytes(row.Source.Bytes), string(row.Source.Framing), string(row.Source.Digest))
+	if m := row.Source.Manifest; m != nil {
+		for _, key := range slices.Sorted(maps.Keys(m.Labels)) {
+			p.line("  label     %s=%s", key, m.Labels[key])
+		}
+	}
+}
+
+func (p *Printer) inspected(row scan.Inspection) {
+	if row.Run != nil {
+		p.line("run %d", *row.Run)
+		p.line("  thread    %s", text(row.ThreadID))
+		p.line("  run       %s", text(row.RunID))
+		if row.ParentRunID != nil {
+			p.line("  parent    %s", *row.ParentRunID)
+		}
+		p.line("  events    %d in %s: %s", row.Events, spell.Bytes(row.Bytes), counts(*row.Families))
+		for _, s := range row.Snapshots {
+			p.line("  snapshot  event %d, %s: %s", s.Index, plural(s.Messages, "message", "messages"), counts(s.Roles))
+		}
+		if len(row.Snapshots) == 0 {
+			p.line("  snapshot  none")
+		}
+		p.line("  times     %s", times(row))
+		p.line("  terminal  %s", text(row.Terminal))
+	}
+	p.findings(row.Findings)
+}
+
+func times(row scan.Inspection) string {
+	if row.StartedAt == nil {
+		return "none: no event timestamp that can be used, and no arrival times"
+	}
+	s := "started " + *row.StartedAt
+	if row.FinishedAt != nil {
+		s += ", finished " + *row.FinishedAt
+	}
+	return s + fmt.Sprintf(" (source: %s)", *row.TimeSource)
+}
+
+// counts spells counted names: "RUN_STARTED 1, TEXT_MESSAGE_CONTENT 3".
+func counts(f envelope.Families) string {
+	var parts []string
+	for name, n := range f.All {
+		parts = append(parts, fmt.Sprintf("%s %d", name, n))
+	}
+	if parts == nil {
+		return "none"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func text(s *string) string {
+	if s == nil {
+		return "none"
+	}
+	return *s
+}

@@ -1,0 +1,181 @@
+// Package render shows results: as text for people, as JSON rows, SARIF or JUnit
+// XML, and the progress of long work.
+//
+// It knows what results are called and what they mean for the exit status. It must
+// not know flags, and decides nothing about evidence.
+package render
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/term"
+
+	"github.com/p20export/p20export/discovery/scenario"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/strictjson"
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/record"
+)
+
+// ErrOutput marks errors of writing results.
+var ErrOutput = errors.New("cannot write the result")
+
+// Format is how results are written.
+type Format string
+
+// The formats. JSON is one object a line; SARIF and JUnit are one document at the
+// end.
+const (
+	Text  Format = "text"
+	JSON  Format = "json"
+	SARIF Format = "sarif"
+	JUnit Format = "junit"
+)
+
+// Printer writes results. It keeps the first error.
+type Printer struct {
+	format  Format
+	tool    record.Tool
+	w       *bufio.Writer
+	colour  bool
+	err     error
+	results []result // of a format that is one document
+}
+
+// New returns a Printer to standard output or standard error. The tool is this
+// program.
+func New(out io.Writer, f Format, tool record.Tool) *Printer {
+	return &Printer{format: f, tool: tool, w: bufio.NewWriter(out), colour: wantsColour(out)}
+}
+
+// Flush writes what was printed so far, and reports whether that went well.
+func (p *Printer) Flush() bool {
+	if err := p.w.Flush(); p.err == nil {
+		p.err = err
+	}
+	return p.err == nil
+}
+
+// Raw prints bytes as they are.
+func (p *Printer) Raw(data []byte) { p.w.Write(data) }
+
+// Note prints a line that only text has.
+func (p *Printer) Note(format string, args ...any) {
+	if p.format == Text {
+		p.line(format, args...)
+	}
+}
+
+// Close flushes and returns err, or that the result could not be written.
+func (p *Printer) Close(err error) error {
+	if flushed := p.w.Flush(); p.err == nil {
+		p.err = flushed
+	}
+	if p.err != nil {
+		return fmt.Errorf("%w: %w", ErrOutput, p.err)
+	}
+	return err
+}
+
+// isTerminal reports whether w is a terminal.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+func wantsColour(w io.Writer) bool {
+	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// json writes v as one line.
+func (p *Printer) json(v any) {
+	// A path need not be UTF-8; it is shown with U+FFFD then.
+	line, err := json.Marshal(v, jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		p.err = errors.Join(p.err, err)
+		return
+	}
+	_, _ = (&shownJSON{w: p.w}).Write(append(line, '\n'))
+}
+
+// document writes v as one indented JSON document.
+func (p *Printer) document(v any) {
+	err := json.MarshalWrite(&shownJSON{w: p.w}, v, jsontext.AllowInvalidUTF8(true), jsontext.WithIndent("  "))
+	p.err = errors.Join(p.err, err)
+	p.w.WriteByte('\n')
+}
+
+// shownJSON passes JSON on. Characters a terminal could act on are escaped,
+// which JSON allows anywhere in a string.
+type shownJSON struct {
+	w    *bufio.Writer // keeps its first error
+	held []byte        // the beginning of a character whose rest is to come
+}
+
+func (s *shownJSON) Write(text []byte) (int, error) {
+	s.held = append(s.held, text...)
+	done, i := 0, 0
+	for w := 0; utf8.FullRune(s.held[i:]); i += w {
+		r := rune(s.held[i])
+		if w = 1; r >= utf8.RuneSelf {
+			r, w = utf8.DecodeRune(s.held[i:])
+		}
+		if r < 0x7f || !finding.Unhandy(r) {
+			continue
+		}
+		s.w.Write(s.held[done:i])
+		done = i + w
+		s.w.Write(strictjson.AppendRune(s.w.AvailableBuffer(), r))
+	}
+	s.w.Write(s.held[done:i])
+	s.held = append(s.held[:0], s.held[i:]...)
+	return len(text), nil
+}
+
+// line writes one line of text. Its arguments are escaped for the terminal.
+func (p *Printer) line(format string, args ...any) {
+	for i, a := range args {
+		if s, ok := a.(string); ok {
+			args[i] = finding.Escape(s)
+		}
+	}
+	fmt.Fprintf(p.w, format+"\n", args...)
+}
+
+// The colours of verdicts and severities.
+const (
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+)
+
+var severityColour = map[finding.Severity]string{finding.Error: red, finding.Warning: yellow}
+
+func (p *Printer) paint(colour, text string) painted {
+	if !p.colour || colour == "" {
+		return painted(text)
+	}
+	return painted("\x1b[" + colour + "m" + text + "\x1b[0m")
+}
+
+// painted is text of this program's own, written as it is.
+type painted string
+
+// verdict returns a verdict in its colour, padded to a column.
+func (p *Printer) verdict(v project.Verdict) painted {
+	colour := red
+	switch v {
+	case project.Frozen, project.Accepted, project.Verified, Written, scenario.Captured:
+		colour = green
+	case project.Unverifiable, scenario.Skipped:
+		colour = yellow
+	}
+	return p.paint(colour, fmt.Sprintf("%-9s", string(v)))
+}

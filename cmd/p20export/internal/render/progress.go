@@ -1,0 +1,137 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+
+	"github.com/p20export/p20export/capture/client"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/spell"
+)
+
+// patience is how long work may take before progress is shown.
+const patience = 500 * time.Millisecond
+
+// Progress shows one line about long work on a terminal, and takes it away at
+// the end. Where w is no terminal it shows nothing.
+type Progress struct {
+	w       io.Writer
+	started time.Time
+	done    int
+	total   int // of what is counted; 0 shows no bar
+	line    atomic.Pointer[string]
+	timer   *time.Timer
+
+	mu      sync.Mutex
+	ended   bool
+	display *mpb.Progress // nil until shown
+	bar     *mpb.Bar
+}
+
+// NewProgress begins to show the line after a while, until End is called.
+func NewProgress(w io.Writer, line string) *Progress { return newBar(w, line, 0, 0) }
+
+// newBar is NewProgress with a bar of how much of a total is done.
+func newBar(w io.Writer, line string, done, total int) *Progress {
+	p := &Progress{w: w, started: time.Now(), done: done, total: total}
+	p.line.Store(&line)
+	if isTerminal(w) {
+		p.timer = time.AfterFunc(patience, p.show)
+	}
+	return p
+}
+
+func (p *Progress) show() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended {
+		return
+	}
+	p.display = mpb.New(mpb.WithOutput(p.w), mpb.WithRefreshRate(100*time.Millisecond), mpb.WithAutoRefresh())
+	line := decor.Any(func(decor.Statistics) string {
+		return fmt.Sprintf(" %s, %s", *p.line.Load(), time.Since(p.started).Round(time.Second))
+	})
+	style, width := mpb.BarFillerBuilder(mpb.SpinnerStyle()), 1
+	if p.total > 0 {
+		style, width = mpb.BarStyle(), 24
+	}
+	p.bar = p.display.New(int64(p.total), style, mpb.BarRemoveOnComplete(), mpb.AppendDecorators(line), mpb.BarWidth(width))
+	p.bar.SetCurrent(int64(p.done))
+}
+
+// Say changes the line.
+func (p *Progress) Say(line string) { p.line.Store(&line) }
+
+// End takes the line away.
+func (p *Progress) End() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = true
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	if p.display != nil {
+		p.bar.Abort(true)
+		p.display.Wait()
+	}
+}
+
+// NewCapturing shows how far a recording has come.
+func NewCapturing(w io.Writer) (*Progress, func(client.Progress)) {
+	p := NewProgress(w, "waiting for an answer")
+	return p, func(now client.Progress) {
+		p.Say(fmt.Sprintf("capturing: %s, %s", plural(now.Events, "event", "events"), spell.Bytes(now.Bytes)))
+	}
+}
+
+// NewReading shows how much of a capture was read.
+func NewReading(w io.Writer, path string) (*Progress, func(int64)) {
+	name := "reading " + finding.Escape(filepath.Base(path))
+	p := NewProgress(w, name)
+	return p, func(read int64) {
+		p.Say(name + ": " + spell.Bytes(read))
+	}
+}
+
+// NewImporting shows how many artifacts of an import were read.
+func NewImporting(w io.Writer, artifacts int) (*Progress, func(int)) {
+	p := NewProgress(w, "importing")
+	return p, func(read int) {
+		p.Say(fmt.Sprintf("importing: %d of %s", read, plural(artifacts, "artifact", "artifacts")))
+	}
+}
+
+// Discovering shows how many of the scenarios were run, and how far the present
+// one has come.
+type Discovering struct {
+	w           io.Writer
+	done, total int
+	now         *Progress // nil between two scenarios
+}
+
+// NewDiscovering returns the progress of so many scenarios.
+func NewDiscovering(w io.Writer, total int) *Discovering { return &Discovering{w: w, total: total} }
+
+// Show says how far a scenario has come.
+func (d *Discovering) Show(scenario string, now client.Progress) {
+	line := fmt.Sprintf("%d of %d, %s: %s, %s", d.done+1, d.total, scenario, plural(now.Events, "event", "events"), spell.Bytes(now.Bytes))
+	if d.now == nil {
+		d.now = newBar(d.w, line, d.done, d.total)
+	}
+	d.now.Say(line)
+}
+
+// Next ends a scenario; its line is gone when Next returns.
+func (d *Discovering) Next() {
+	if d.done++; d.now != nil {
+		d.now.End()
+		d.now = nil
+	}
+}

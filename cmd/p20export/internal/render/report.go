@@ -1,0 +1,60 @@
+package render
+
+import (
+	"github.com/p20export/p20export/discovery/report"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/spell"
+	"github.com/p20export/p20export/project"
+)
+
+// Reported prints what a page shows of one run, in a line, or why there is none.
+func (p *Printer) Reported(row report.Row) {
+	if p.format == JSON {
+		p.json(row)
+		return
+	}
+	switch {
+	case row.Report == nil && row.Capture == nil:
+		p.line("%s no page", p.verdict(row.Verdict))
+		p.findings(row.Findings)
+	case row.Report == nil:
+		p.line("%s %s", p.verdict(row.Verdict), *row.Capture)
+		p.findings(row.Findings)
+	case row.Run == nil:
+		p.line("%s %s", p.verdict(row.Verdict), *row.Capture)
+		p.reasons(row.Findings)
+	default:
+		p.line("%s %s  run %d  %s  %s", p.verdict(row.Verdict), *row.Capture, *row.Run, text(row.RunID), string(*row.Projection))
+		if row.Verdict == project.Refused {
+			p.reasons(row.Findings)
+		}
+		if row.Last {
+			p.line("  next    --projection %s --snapshot %s freezes it", string(project.EmittedSnapshotText), string(project.Last))
+		}
+	}
+}
+
+// shownReasons is how many reasons stand below a refused run; the page has all.
+const shownReasons = 3
+
+// reasons writes the first errors of a refused run, and after them what it was
+// warned of, with what to do about each.
+func (p *Printer) reasons(all []finding.Finding) {
+	var list []finding.Finding
+	for _, s := range []finding.Severity{finding.Error, finding.Warning} {
+		for _, f := range all {
+			if f.Severity == s {
+				list = append(list, f)
+			}
+		}
+	}
+	p.findings(list[:min(shownReasons, len(list))])
+	if more := len(list) - shownReasons; more > 0 {
+		p.line("  %-7s %s on the page", "…", plural(more, "more is", "more are"))
+	}
+}
+
+// ReportWritten prints the file of a page.
+func (p *Printer) ReportWritten(row report.Row) {
+	p.Note("%s %s  %s  %s", p.verdict(Written), *row.Report, spell.Bytes(*row.ReportBytes), string(*row.ReportDigest))
+}

@@ -1,0 +1,334 @@
+package render
+
+import (
+	"maps"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/digest"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/project/record"
+)
+
+// What this program says of SARIF 2.1.0 (OASIS Standard, with errata 01) and
+// of itself in it.
+const (
+	SARIFVersion = "2.1.0"
+	SARIFSchema  = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+	homepage     = "https://github.com/p20export/p20export"
+)
+
+type SARIFLog struct {
+	Schema  string     `json:"$schema"`
+	Version string     `json:"version"`
+	Runs    []SARIFRun `json:"runs"`
+}
+
+type SARIFRun struct {
+	Tool        SARIFTool         `json:"tool"`
+	Invocations []SARIFInvocation `json:"invocations"`
+	Artifacts   []SARIFArtifact   `json:"artifacts"`
+	ColumnKind  string            `json:"columnKind"`
+	Results     []SARIFResult     `json:"results"`
+}
+
+type SARIFTool struct {
+	Driver SARIFDriver `json:"driver"`
+}
+
+type SARIFDriver struct {
+	Name            string       `json:"name"`
+	Version         string       `json:"version"`
+	SemanticVersion string       `json:"semanticVersion"`
+	InformationURI  string       `json:"informationUri"`
+	Notifications   []SARIFAbout `json:"notifications,omitempty"`
+	Rules           []SARIFAbout `json:"rules"`
+}
+
+// SARIFAbout is a reportingDescriptor (§3.49): a code and what its findings
+// have in common.
+type SARIFAbout struct {
+	ID               finding.Code         `json:"id"`
+	ShortDescription SARIFMessage         `json:"shortDescription"`
+	HelpURI          string               `json:"helpUri"`
+	Help             *SARIFMessage        `json:"help,omitempty"`
+	Configuration    SARIFConfiguration   `json:"defaultConfiguration"`
+	Properties       SARIFAboutProperties `json:"properties"`
+}
+
+type SARIFConfiguration struct {
+	Level string `json:"level"`
+}
+
+type SARIFAboutProperties struct {
+	Severity finding.Severity `json:"severity"`
+	Spec     string           `json:"spec,omitzero"`
+}
+
+type SARIFInvocation struct {
+	Successful    bool                `json:"executionSuccessful"`
+	Notifications []SARIFNotification `json:"toolExecutionNotifications,omitempty"`
+}
+
+type SARIFNotification struct {
+	Descriptor SARIFDescriptor  `json:"descriptor"`
+	Level      string           `json:"level"`
+	Message    SARIFMessage     `json:"message"`
+	Locations  []SARIFLocation  `json:"locations"`
+	Properties *SARIFProperties `json:"properties,omitempty"`
+}
+
+type SARIFDescriptor struct {
+	ID    finding.Code `json:"id"`
+	Index int          `json:"index"`
+}
+
+type SARIFArtifact struct {
+	Location   SARIFPlace              `json:"location"`
+	Length     *int64                  `json:"length,omitempty"`
+	Roles      []string                `json:"roles"`
+	Hashes     *SARIFHashes            `json:"hashes,omitempty"`
+	Properties SARIFArtifactProperties `json:"properties"`
+}
+
+type SARIFHashes struct {
+	SHA256 string `json:"sha-256"`
+}
+
+type SARIFArtifactProperties struct {
+	Kind      string           `json:"kind,omitzero"`
+	Profile   artifact.Profile `json:"profile"`
+	Verdict   string           `json:"verdict"`
+	Canonical *bool            `json:"canonical,omitempty"`
+}
+
+// SARIFPlace is an artifactLocation (§3.4).
+type SARIFPlace struct {
+	URI         string        `json:"uri"`
+	Index       *int          `json:"index,omitempty"`
+	Description *SARIFMessage `json:"description,omitempty"`
+}
+
+type SARIFResult struct {
+	RuleID     finding.Code     `json:"ruleId"`
+	RuleIndex  int              `json:"ruleIndex"`
+	Level      string           `json:"level"`
+	Message    SARIFMessage     `json:"message"`
+	Locations  []SARIFLocation  `json:"locations"`
+	Properties *SARIFProperties `json:"properties,omitempty"`
+}
+
+// SARIFProperties is what SARIF has no place for. Hint is this finding's own;
+// its rule's help is that of most findings.
+type SARIFProperties struct {
+	Rule       string `json:"rule,omitzero"`
+	Spec       string `json:"spec,omitzero"`
+	Hint       string `json:"hint,omitzero"`
+	EventIndex *int   `json:"event_index,omitempty"`
+}
+
+type SARIFLocation struct {
+	Physical SARIFPhysical  `json:"physicalLocation"`
+	Logical  []SARIFLogical `json:"logicalLocations,omitempty"`
+}
+
+type SARIFPhysical struct {
+	Artifact SARIFPlace   `json:"artifactLocation"`
+	Region   *SARIFRegion `json:"region,omitempty"`
+	Context  *SARIFRegion `json:"contextRegion,omitempty"`
+}
+
+// SARIFRegion is from a place to the end of its line (§3.30). The snippet is
+// escaped and cut as on a terminal.
+type SARIFRegion struct {
+	StartLine   int          `json:"startLine,omitzero"`
+	StartColumn int          `json:"startColumn,omitzero"`
+	ByteOffset  *int64       `json:"byteOffset,omitempty"`
+	Snippet     *SARIFString `json:"snippet,omitempty"`
+}
+
+type SARIFString struct {
+	Text string `json:"text"`
+}
+
+type SARIFLogical struct {
+	Pointer finding.Pointer `json:"fullyQualifiedName"`
+}
+
+type SARIFMessage struct {
+	Text string `json:"text"`
+}
+
+// SARIFLevels spells severities.
+var SARIFLevels = map[finding.Severity]string{finding.Error: "error", finding.Warning: "warning", finding.Info: "note"}
+
+// newSARIF makes one log of all rows. What could not be judged is a
+// notification, every other finding a result, in the order of the rows.
+//
+// Every finding is held at once, which is bounded by the files named: a file has
+// about a hundred at most, and 10,000 files of a hundred take 1.7 GB.
+func newSARIF(tool record.Tool, rows []result) SARIFLog {
+	rules, ruleIndex := SARIFAbouts(rows, false)
+	notices, noticeIndex := SARIFAbouts(rows, true)
+	run := SARIFRun{
+		Tool: SARIFTool{SARIFDriver{
+			Name: tool.Name, Version: tool.Version, SemanticVersion: tool.Version, InformationURI: homepage,
+			Notifications: notices, Rules: rules,
+		}},
+		Artifacts:  []SARIFArtifact{},
+		ColumnKind: "unicodeCodePoints",
+		Results:    []SARIFResult{},
+	}
+	did := SARIFInvocation{Successful: true}
+	var files SARIFFiles
+	for _, row := range rows {
+		place := files.add(row)
+		for _, f := range row.findings {
+			level, message, locations := SARIFLevels[f.Severity], newSARIFMessage(said(f)), []SARIFLocation{newSARIFLocation(place, f)}
+			if row.failed() {
+				did.Notifications = append(did.Notifications, SARIFNotification{SARIFDescriptor{f.Code, noticeIndex[f.Code]}, level, message, locations, newSARIFProperties(f)})
+			} else {
+				run.Results = append(run.Results, SARIFResult{f.Code, ruleIndex[f.Code], level, message, locations, newSARIFProperties(f)})
+			}
+		}
+		did.Successful = did.Successful && !row.failed()
+	}
+	run.Invocations = []SARIFInvocation{did}
+	run.Artifacts = append(run.Artifacts, files.list...)
+	return SARIFLog{SARIFSchema, SARIFVersion, []SARIFRun{run}}
+}
+
+// SARIFAbouts describes the codes of the rows that failed, or of those that did
+// not, sorted, and says where in that list each is.
+func SARIFAbouts(rows []result, failed bool) ([]SARIFAbout, map[finding.Code]int) {
+	index := map[finding.Code]int{}
+	for _, row := range rows {
+		for _, f := range row.findings {
+			if row.failed() == failed {
+				index[f.Code] = 0
+			}
+		}
+	}
+	list := []SARIFAbout{}
+	for _, code := range slices.Sorted(maps.Keys(index)) {
+		about, _ := finding.Describe(code)
+		index[code] = len(list)
+		a := SARIFAbout{
+			ID:               code,
+			ShortDescription: newSARIFMessage(about.Meaning),
+			HelpURI:          codesURI,
+			Configuration:    SARIFConfiguration{SARIFLevels[about.Severity]},
+			Properties:       SARIFAboutProperties{about.Severity, about.Spec},
+		}
+		if about.Hint != "" {
+			help := newSARIFMessage(about.Hint)
+			a.Help = &help
+		}
+		list = append(list, a)
+	}
+	return list, index
+}
+
+// SARIFFiles lists each file once: SARIF wants artifacts to be unique (§3.14.15).
+type SARIFFiles struct {
+	list []SARIFArtifact
+	at   map[SARIFFile]int
+}
+
+type SARIFFile struct {
+	uri    string
+	digest digest.Digest
+}
+
+// add returns where a row's file is among the artifacts.
+func (s *SARIFFiles) add(row result) SARIFPlace {
+	place := SARIFPlace{URI: fileURI(row.file)}
+	key := SARIFFile{uri: place.URI}
+	a := SARIFArtifact{
+		Location:   place,
+		Roles:      []string{"analysisTarget"},
+		Properties: SARIFArtifactProperties{row.kind, row.profile, row.verdict, row.canonical},
+	}
+	if row.file == "-" {
+		a.Location.Description = &SARIFMessage{"standard input"}
+	}
+	if row.digest != "" {
+		key.digest = row.digest
+		a.Length, a.Hashes = &row.bytes, &SARIFHashes{row.digest.Hex()}
+	}
+	i, seen := s.at[key]
+	if !seen {
+		if s.at == nil {
+			s.at = map[SARIFFile]int{}
+		}
+		i = len(s.list)
+		s.at[key] = i
+		s.list = append(s.list, a)
+	}
+	place.Index = &i
+	return place
+}
+
+// fileURI spells a path as a URI reference (RFC 3986 §4.1): relative as it was
+// given, absolute with its scheme. Standard input is "-", which is the name of
+// no file: one of that name is "./-".
+func fileURI(path string) string {
+	u := url.URL{Path: filepath.ToSlash(path)}
+	if filepath.IsAbs(path) {
+		u.Scheme = "file"
+	}
+	return u.String()
+}
+
+func newSARIFLocation(place SARIFPlace, f finding.Finding) SARIFLocation {
+	l := SARIFLocation{Physical: SARIFPhysical{Artifact: place}}
+	if f.Offset != nil {
+		l.Physical.Region = &SARIFRegion{StartLine: f.Line, StartColumn: f.Column, ByteOffset: f.Offset}
+	}
+	if e := f.Excerpt; e.Text != "" {
+		if rest := e.Text[e.At:]; rest != "" {
+			l.Physical.Region.Snippet = &SARIFString{rest}
+		}
+		l.Physical.Context = &SARIFRegion{StartLine: f.Line, Snippet: &SARIFString{e.Text}}
+	}
+	if f.Pointer != "" {
+		l.Logical = []SARIFLogical{{f.Pointer}}
+	}
+	return l
+}
+
+func newSARIFProperties(f finding.Finding) *SARIFProperties {
+	p := SARIFProperties{f.Rule, f.Spec, f.Hint, f.EventIndex}
+	if p == (SARIFProperties{}) {
+		return nil
+	}
+	return &p
+}
+
+// codesURI is the table of finding codes.
+const codesURI = "https://github.com/p20export/p20export/blob/main/docs/contract.md#11-finding-codes"
+
+// said is all of a finding that a reader of a message alone needs.
+func said(f finding.Finding) string {
+	text := f.Message + rule(f)
+	if f.Hint != "" {
+		text += ". Next: " + f.Hint
+	}
+	return text
+}
+
+// newSARIFMessage makes a plain text message. Braces would be placeholders and
+// are doubled (§3.11.5); what would be a link is none (§3.11.6): a quoted piece
+// of input must not become one.
+func newSARIFMessage(text string) SARIFMessage {
+	text = braces.Replace(finding.Printable(text))
+	if strings.Contains(text, "](") {
+		text = strings.ReplaceAll(text, "[", `\[`)
+	}
+	return SARIFMessage{text}
+}
+
+var braces = strings.NewReplacer("{", "{{", "}", "}}")

@@ -1,0 +1,24 @@
+package render
+
+import "github.com/p20export/p20export/schema"
+
+// schemaRow is one schema in the list.
+type schemaRow struct {
+	Schema string `json:"schema"`
+	ID     string `json:"id"`
+	About  string `json:"about"`
+}
+
+// Schemas prints the list of schemas.
+func (p *Printer) Schemas() {
+	for _, name := range schema.Names() {
+		row := schemaRow{name, schema.ID(name), schema.About(name)}
+		if p.format == JSON {
+			p.json(row)
+			continue
+		}
+		p.line("%s", row.Schema)
+		p.line("  is        %s", row.About)
+		p.line("  id        %s", row.ID)
+	}
+}

@@ -1,0 +1,113 @@
+package render
+
+import (
+	"fmt"
+
+	"github.com/p20export/p20export/discovery/analysis"
+	"github.com/p20export/p20export/discovery/scenario"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/scan"
+	"github.com/p20export/p20export/project/verify"
+)
+
+// Status is how a command that did its work ends the program. Of several the
+// highest counts.
+type Status int
+
+// The exit statuses.
+const (
+	Done     Status = 0
+	Negative Status = 1
+	Usage    Status = 2
+	Failed   Status = 3
+)
+
+// Error makes a Status an error that ends the program with it.
+func (s Status) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+
+// Worse returns the status that counts.
+func (s Status) Worse(other Status) Status { return max(s, other) }
+
+// Err returns s as a command's error: none for Done.
+func (s Status) Err() error {
+	if s == Done {
+		return nil
+	}
+	return s
+}
+
+// StatusOf is the exit status of one verdict.
+func StatusOf(v project.Verdict) Status {
+	switch v {
+	case project.Frozen, project.Accepted, project.Verified, Written, scenario.Captured, scenario.Skipped:
+		return Done
+	case project.Failed, project.Unverifiable:
+		return Failed
+	}
+	return Negative
+}
+
+// Tally counts verdicts.
+type Tally struct {
+	// Status is the one that counts of those added.
+	Status Status
+	counts map[project.Verdict]int
+}
+
+// Add counts a verdict, with its exit status.
+func (t *Tally) Add(v project.Verdict) { t.add(v, StatusOf(v)) }
+
+// AddIn counts the verdict of a row of a directory, with its exit status.
+func (t *Tally) AddIn(row verify.TreeRow) { t.add(row.Verdict, statusOfRow(row)) }
+
+func (t *Tally) add(v project.Verdict, s Status) {
+	if t.counts == nil {
+		t.counts = make(map[project.Verdict]int)
+	}
+	t.counts[v]++
+	t.Status = t.Status.Worse(s)
+}
+
+// Total is how many were counted.
+func (t *Tally) Total() (n int) {
+	for _, count := range t.counts {
+		n += count
+	}
+	return n
+}
+
+// StatusOfRuns is the exit status of a comparison.
+func StatusOfRuns(runs []analysis.Run) Status {
+	worst := Done
+	for _, run := range runs {
+		worst = worst.Worse(statusOfRun(run))
+	}
+	return worst
+}
+
+// statusOfRun is that of one run: with a baseline what changed counts, else
+// whether an artifact came of its one emitted snapshot.
+func statusOfRun(run analysis.Run) Status {
+	switch {
+	case run.Verdict == analysis.Failed:
+		return Failed
+	case run.Changes != nil && finding.Failed(run.Changes), run.Changes == nil && !run.Verdict.Emitted():
+		return Negative
+	}
+	return Done
+}
+
+// StatusOfInspection is the exit status of what is said of a capture.
+func StatusOfInspection(rows []scan.Inspection) Status {
+	worst := Done
+	for _, row := range rows {
+		switch {
+		case row.Failed:
+			worst = worst.Worse(Failed)
+		case row.Negative:
+			worst = worst.Worse(Negative)
+		}
+	}
+	return worst
+}

@@ -1,0 +1,98 @@
+package render
+
+import (
+	"fmt"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/digest"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/validate"
+)
+
+// result is what a format that is one document says of one input, or of one run
+// in it.
+type result struct {
+	name      string // of the input, with its run
+	file      string // that findings have their offsets in
+	status    Status
+	verdict   string
+	digest    digest.Digest // of the file; empty when it was not read
+	bytes     int64
+	kind      string // empty where inputs are of one kind
+	profile   artifact.Profile
+	canonical *bool
+	findings  []finding.Finding
+}
+
+// failed reports whether the input could not be judged.
+func (r result) failed() bool { return r.status == Failed }
+
+func resultOf(row validate.Row) result {
+	j := result{
+		name: row.File, file: row.File, status: StatusOf(row.Verdict), verdict: string(row.Verdict),
+		bytes: row.Bytes, profile: row.Profile, canonical: row.Canonical, findings: row.Findings,
+	}
+	if row.Digest != nil {
+		j.digest = *row.Digest
+	}
+	if row.Kind != nil {
+		j.kind = string(*row.Kind)
+	}
+	return j
+}
+
+// Validated prints what became of a file; a format that is one document keeps it
+// until ValidatedAll.
+func (p *Printer) Validated(row validate.Row) {
+	switch p.format {
+	case Text:
+		p.validated(row)
+	case JSON:
+		p.json(row)
+	default:
+		p.results = append(p.results, resultOf(row))
+	}
+}
+
+// ValidatedAll counts several files by their verdicts, or prints the document.
+func (p *Printer) ValidatedAll(t *Tally) {
+	switch {
+	case p.format == SARIF:
+		p.document(newSARIF(p.tool, p.results))
+	case p.format == JUnit:
+		p.junit("validate", p.results)
+	case t.Total() > 1:
+		p.Note("%d files: %s", t.Total(), verdictCounts(t.counts, project.Accepted, project.Malformed, project.Failed))
+	}
+}
+
+func (p *Printer) validated(row validate.Row) {
+	kind := ""
+	if row.Kind != nil {
+		kind = "  " + string(*row.Kind) + ", profile " + string(row.Profile)
+	}
+	p.line("%s %s%s", p.verdict(row.Verdict), row.File, kind)
+	if row.Digest != nil {
+		p.line("  digest    %s", string(*row.Digest))
+	}
+	if row.Verdict == project.Accepted {
+		p.line("  canonical %s", yesNo(*row.Canonical))
+	}
+	p.findings(row.Findings)
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+// plural puts a number before the form of a noun that goes with it.
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

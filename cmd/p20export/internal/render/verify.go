@@ -1,0 +1,96 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/verify"
+)
+
+// statusOfRow is the exit status of one row of a directory.
+func statusOfRow(row verify.TreeRow) Status {
+	switch {
+	case row.Verdict == verify.Whole, row.Verdict == verify.Unexplained && !finding.Failed(row.Findings):
+		return Done
+	}
+	return StatusOf(row.Verdict)
+}
+
+// verdictCounts spells how often verdicts were given, in the order of theirs;
+// those that were not are left out, but for the first.
+func verdictCounts[V ~string](count map[V]int, verdicts ...V) string {
+	var parts []string
+	for i, v := range verdicts {
+		if n := count[v]; n > 0 || i == 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, v))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Verified prints what became of an artifact.
+func (p *Printer) Verified(row verify.Row) {
+	if p.format == JSON {
+		p.json(row)
+		return
+	}
+	p.line("%s %s", p.verdict(row.Verdict), row.Artifact)
+	p.line("  record    %s", row.Record)
+	p.line("  capture   %s", row.Capture)
+	p.made(row.Origin, row.TimeSource)
+	p.findings(row.Findings)
+}
+
+// VerifiedIn prints a row of a directory: first what it is about, then the rest of
+// what it names.
+func (p *Printer) VerifiedIn(row verify.TreeRow) {
+	if p.format == JSON {
+		p.json(row)
+		return
+	}
+	labels := [...]string{"", "  record    ", "  capture   ", ""}
+	about := true
+	for i, path := range [...]*string{row.Artifact, row.Record, row.Capture, row.File} {
+		switch {
+		case path == nil:
+		case about:
+			p.line("%s %s", p.treeVerdict(row), *path)
+			about = false
+		default:
+			p.line("%s%s", painted(labels[i]), *path)
+		}
+	}
+	p.made(row.Origin, row.TimeSource)
+	p.findings(row.Findings)
+}
+
+// treeVerdict returns the verdict of a row in its colour.
+func (p *Printer) treeVerdict(row verify.TreeRow) painted {
+	colour := ""
+	switch {
+	case row.Verdict == verify.Whole:
+		colour = green
+	case statusOfRow(row) == Done && row.Verdict == verify.Unexplained:
+		colour = yellow
+	default:
+		return p.verdict(row.Verdict)
+	}
+	return p.paint(colour, fmt.Sprintf("%-9s", string(row.Verdict)))
+}
+
+// made says how a verified artifact was made.
+func (p *Printer) made(origin *project.Origin, times *project.TimeSource) {
+	if origin != nil {
+		p.line("  snapshot  %s", originShown(*origin))
+	}
+	if times != nil {
+		p.line("  times     %s", string(*times))
+	}
+}
+
+// VerifiedAll counts the verdicts in a directory.
+func (p *Printer) VerifiedAll(dir string, t *Tally) {
+	p.Note("%s: %s", dir, verdictCounts(t.counts, project.Verified, project.Differs, project.Unverifiable, project.Failed, verify.Whole, verify.Unexplained))
+}

@@ -1,0 +1,323 @@
+package analysis
+
+import (
+	"context"
+	"path/filepath"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/strictjson"
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/scan"
+)
+
+// Analyze reads a capture once and describes each of its runs under a contract. It
+// judges nothing else and writes nothing.
+func Analyze(ctx context.Context, path string, contract artifact.Profile, progress scan.Progress) []Run {
+	c, err := capture.Open(ctx, path, "")
+	if err != nil {
+		return []Run{Unread(path, contract, err)}
+	}
+	defer c.Close()
+	a, err := New(c, contract)
+	if err == nil {
+		_, err = scan.Run(ctx, c, progress, a)
+	}
+	if err != nil {
+		return []Run{a.Unread(err)}
+	}
+	return a.Runs()
+}
+
+// Analyzer is the consumer that describes the runs of one capture.
+type Analyzer struct {
+	// Made, when not nil, is called at the end of each run with what the
+	// projections made of it: those of project.Names, and one more that takes the
+	// last snapshot.
+	Made func(run *envelope.Run, made []scan.Projected)
+
+	path     string
+	manifest *capture.Manifest
+	contract artifact.Profile
+	request  request
+	project  scan.Projections
+	settings []project.Settings
+	list     []Run
+	held     int // bytes of the list, as JSON
+	types    Types
+}
+
+// New returns the Analyzer of an open capture, whose request it reads. It is not
+// nil beside an error.
+func New(c *capture.Capture, contract artifact.Profile) (*Analyzer, error) {
+	a := &Analyzer{path: c.Path(), manifest: c.Manifest(), contract: contract, settings: settings(contract)}
+	for i := range a.settings {
+		if err := a.settings[i].Normalize(); err != nil {
+			return a, err
+		}
+	}
+	data, err := c.Request()
+	if err != nil {
+		return a, err
+	}
+	a.request = readRequest(data)
+	a.project.Request = data
+	a.project.Settings = func(*envelope.Run) []project.Settings { return a.settings }
+	return a, nil
+}
+
+// Runs returns what the capture's runs show, or one Run for a capture without
+// one. It is for after Finish.
+func (a *Analyzer) Runs() []Run { return a.list }
+
+// Types returns the types of the events that were read.
+func (a *Analyzer) Types() *Types { return &a.types }
+
+// Begin implements scan.Consumer.
+func (a *Analyzer) Begin(run *envelope.Run) scan.Observer {
+	o := &observer{of: a}
+	projections := a.project
+	projections.Made = o.made
+	o.projecting = projections.Begin(run)
+	return o
+}
+
+// Finish implements scan.Consumer.
+func (a *Analyzer) Finish(result scan.Result) error {
+	if result.Runs == 0 {
+		a.list = []Run{a.empty(Refused)}
+	}
+	damaged := finding.Failed(result.Findings)
+	for i := range a.list {
+		e := &a.list[i]
+		e.Capture, e.Digest, e.Bytes = a.path, result.Digest, result.Bytes
+		e.Response = a.path
+		if m := a.manifest; m != nil {
+			e.Response = filepath.Join(a.path, result.Framing.FileName())
+			e.Coded = m.Source.Headers["content-encoding"] != ""
+			e.HTTPStatus = m.Source.Status
+			if m.End != capture.EndEOF {
+				e.End = m.End
+			}
+			e.label(m)
+		}
+		if damaged {
+			e.refuse(result.Findings, &a.types)
+		}
+		e.Findings = append(result.Findings[:len(result.Findings):len(result.Findings)], e.Findings...)
+		finding.Sort(e.Findings)
+	}
+	return nil
+}
+
+// Unread describes the capture when it could not be read to its end.
+func (a *Analyzer) Unread(err error) Run {
+	e := Unread(a.path, a.contract, err)
+	e.label(a.manifest)
+	return e
+}
+
+// label takes in the labels of a capture; there is no manifest of a plain file.
+func (e *Run) label(m *capture.Manifest) {
+	if m != nil {
+		e.Integration = Integration{m.Labels[LabelIntegration], m.Labels[LabelVersion]}
+		e.Scenario = m.Labels[LabelScenario]
+	}
+}
+
+// settings are those of every projection; the last one is no projection of the
+// contract but what a folding is compared with.
+func settings(contract artifact.Profile) []project.Settings {
+	var all []project.Settings
+	for _, name := range project.Names() {
+		all = append(all, project.Settings{Projection: name, Profile: contract})
+	}
+	return append(all, project.Settings{Projection: project.EmittedSnapshotText, Snapshot: project.Last})
+}
+
+// Unread describes a capture that could not be read.
+func Unread(path string, contract artifact.Profile, err error) Run {
+	f, isVerdict := finding.FromError(err)
+	e := Empty(contract, Failed)
+	if isVerdict {
+		e.Verdict = Refused
+	}
+	e.Capture, e.Response, e.Findings = path, path, []finding.Finding{f}
+	return e
+}
+
+// refuse takes back what was made of a run: the capture as a whole is no
+// evidence.
+func (e *Run) refuse(why []finding.Finding, of *Types) {
+	e.Verdict, e.Events, e.Sizes, e.Texts = Refused, []project.Part{}, nil, nil
+	for i := range e.Projections {
+		p := &e.Projections[i]
+		*p = Projection{Name: p.Name, Snapshot: p.Snapshot, Verdict: project.Refused, Reasons: append(reasons(why, of), p.Reasons...)}
+	}
+	for i := range e.Fields {
+		e.Fields[i].Surfaced, e.Fields[i].Reduced = false, ""
+	}
+}
+
+// Empty is a run of which nothing is known.
+func Empty(contract artifact.Profile, v Verdict) Run {
+	e := Run{
+		Contract: contract, Verdict: v,
+		Projections: []Projection{}, Snapshots: []Snapshot{}, Fields: []Field{}, Events: []project.Part{},
+		Findings: []finding.Finding{},
+	}
+	for _, name := range project.Names() {
+		e.Projections = append(e.Projections, Projection{Name: name, Verdict: project.Refused})
+	}
+	return e
+}
+
+func (a *Analyzer) empty(v Verdict) Run {
+	e := Empty(a.contract, v)
+	e.Parent.Request = a.request.parent
+	return e
+}
+
+// observer describes one run.
+type observer struct {
+	of         *Analyzer
+	projecting scan.Observer
+
+	fields     fields
+	ids        []string // of the last snapshot's messages
+	events     int      // so far
+	snapshots  []Snapshot
+	after      *Snapshot // whose next event is to come
+	last       string    // the type of the last event so far
+	timestamps int
+}
+
+// Event implements scan.Observer.
+func (x *observer) Event(e *envelope.Event) {
+	x.of.types.set(e.Index, e.Type)
+	if _, ok := e.Get("timestamp"); ok {
+		x.timestamps++
+	}
+	x.around(e)
+	switch e.Type {
+	case envelope.RunStarted, envelope.RunFinished, envelope.RunError:
+		x.fields.event(e)
+	case envelope.MessagesSnapshot:
+		x.fields.snapshot(e)
+		x.ids = messageIDs(&e.Object)
+	}
+	x.projecting.Event(e)
+}
+
+// End implements scan.Observer.
+func (x *observer) End(run *envelope.Run) error { return x.projecting.End(run) }
+
+// made describes the run by what was made of it.
+func (x *observer) made(run *envelope.Run, made []scan.Projected) error {
+	if run.Number > scan.MaxRuns {
+		return scan.TooMany(run)
+	}
+	if x.of.Made != nil {
+		x.of.Made(run, made)
+	}
+	e := x.of.empty(Refused)
+	number, id, families := run.Number, run.RunID, run.Families // they outlive the run
+	e.Run, e.RunID, e.Families = &number, &id, families
+	if run.Terminal != nil {
+		e.Terminal = run.Terminal.Type
+	}
+	times, findings := project.ResolveTimes(run, project.OperatorTimes{})
+	e.Times = Times{Source: times.Source, Timestamps: x.timestamps, Implausible: finding.Has(findings, finding.TimestampImplausible)}
+	e.Parent.RunStarted, e.Parent.Input = parents(run.Started)
+	for _, s := range x.snapshots {
+		s.Remaining = x.events - s.ordinal
+		e.Snapshots = append(e.Snapshots, s)
+	}
+	e.MoreSnapshots = run.SnapshotCount - len(e.Snapshots)
+
+	last := made[len(made)-1]
+	var frozen *project.Output
+	for i, p := range made[:len(made)-1] {
+		e.Projections[i] = x.of.projection(p)
+		if p.Output != nil && frozen == nil {
+			e.Verdict, frozen = verdicts[p.Projection], p.Output
+		}
+		switch p.Projection {
+		case project.EmittedSnapshot:
+			e.Findings = append(e.Findings, p.Findings...)
+		case project.FoldedStream:
+			e.compareFolding(p.Fold(), last.Output, x.ids, x.of.request)
+		}
+	}
+	if run.SnapshotCount > 1 {
+		if x.of.contract == artifact.Assay && last.Output != nil && finding.Failed(last.Output.Assay) {
+			last.Output, last.Findings = nil, last.Output.Assay
+		}
+		chosen := x.of.projection(last)
+		chosen.Snapshot = project.Last
+		e.Projections = append(e.Projections, chosen)
+		if last.Output != nil && frozen == nil {
+			e.Verdict, frozen = Chosen, last.Output
+		}
+	}
+	if frozen != nil {
+		e.freeze(run, frozen)
+		x.fields.frozen(frozen)
+		if e.Verdict == Reduced {
+			e.Findings = finding.Eased(e.Findings) // they refuse one projection, not the run
+		}
+	}
+	e.Fields = x.fields.result()
+	return x.of.keep(run, e)
+}
+
+// maxHeld bounds the runs of one capture together, in bytes of JSON:
+// they are held until its end.
+const maxHeld = 64 << 20
+
+// keep adds a run to the list while there is room.
+func (a *Analyzer) keep(run *envelope.Run, e Run) error {
+	data, err := json.Marshal(e, jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		return err
+	}
+	if a.held += len(data); a.held > maxHeld {
+		return run.Started.Finding(finding.RunsTooMany, "there is more to say of the capture's runs than %d bytes", maxHeld).WithHint("divide the capture")
+	}
+	a.list = append(a.list, e)
+	return nil
+}
+
+func (e *Run) freeze(run *envelope.Run, out *project.Output) {
+	e.Events = out.Parts
+	e.Texts = &Texts{Messages: len(out.Artifact.Messages)}
+	for _, m := range out.Artifact.Messages {
+		n := utf8.RuneCountInString(artifact.Trim(m.Content))
+		e.Texts.Longest = max(e.Texts.Longest, n)
+		if n > artifact.Assay.Limits().Content {
+			e.Texts.PastAssay++
+		}
+	}
+	e.Sizes = &Sizes{Run: run.Bytes, Envelope: len(out.Envelope), Artifact: len(out.Bytes), Compact: strictjson.CompactSize(out.Bytes)}
+}
+
+func (a *Analyzer) projection(p scan.Projected) Projection {
+	made := Projection{Name: p.Projection, Verdict: project.Refused}
+	if p.Output == nil {
+		made.Reasons = reasons(p.Findings, &a.types)
+		return made
+	}
+	made.Verdict = project.Frozen
+	for _, m := range p.Output.Artifact.Messages {
+		made.Roles = append(made.Roles, m.Role)
+	}
+	made.Omissions = omitted(p.Output.Omissions, &a.types)
+	made.Assay = !finding.Failed(p.Output.Assay)
+	return made
+}

@@ -1,0 +1,191 @@
+package analysis
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/internal/strictjson"
+	"github.com/p20export/p20export/project"
+)
+
+// Field is a key that an event of the envelope emits.
+type Field struct {
+	// Event is the event's type.
+	Event string `json:"event"`
+	// Role is that of the snapshot's messages that have the key; empty for a
+	// key of the event itself.
+	Role string `json:"role,omitzero"`
+	Name string `json:"name"`
+	// Emitted is how many events or messages have the key, Empty in how many
+	// of them it is null or blank.
+	Emitted int `json:"emitted"`
+	Empty   int `json:"empty,omitzero"`
+	// Surfaced says that the key is in the run's bounded envelope, Reduced
+	// under which key it is in the artifact.
+	Surfaced bool   `json:"surfaced"`
+	Reduced  string `json:"reduced,omitzero"`
+}
+
+// Place is the field without what one run says of it.
+func (f Field) Place() Field { return Field{Event: f.Event, Role: f.Role, Name: f.Name} }
+
+// fields gathers the fields of one run.
+type fields struct {
+	list []Field
+	at   map[Field]int
+}
+
+// maxFields is how many keys of one run are told apart, so that hostile names
+// cost no memory; one longer than maxNameBytes is not.
+const maxFields = 512
+
+func (f *fields) add(event, role string, m strictjson.Member) {
+	name, _ := strictjson.Unquote(m.Name.Raw)
+	if len(name) > maxNameBytes || len(role) > maxNameBytes {
+		return
+	}
+	key := Field{Event: event, Role: strings.ToValidUTF8(role, "\uFFFD"), Name: strings.ToValidUTF8(name, "\uFFFD")}
+	i, ok := f.at[key]
+	if !ok {
+		if len(f.list) == maxFields {
+			return
+		}
+		if f.at == nil {
+			f.at = make(map[Field]int)
+		}
+		i = len(f.list)
+		f.at[key] = i
+		f.list = append(f.list, key)
+	}
+	f.list[i].Emitted++
+	if isEmpty(m.Value) {
+		f.list[i].Empty++
+	}
+}
+
+func isEmpty(v strictjson.Value) bool {
+	if v.Kind != strictjson.String {
+		return v.Kind == strictjson.Null
+	}
+	text, _ := v.Text()
+	return artifact.IsBlank(text)
+}
+
+// event adds an event's keys. Its type goes without saying, but for the terminal
+// event, whose type the artifact takes.
+func (f *fields) event(e *envelope.Event) {
+	for m := range e.All {
+		if terminal := e.Type == envelope.RunFinished || e.Type == envelope.RunError; terminal || string(m.Name.Raw) != `"type"` {
+			f.add(e.Type, "", m)
+		}
+	}
+}
+
+func (f *fields) snapshot(e *envelope.Event) {
+	f.event(e)
+	for _, message := range envelope.Messages(e) {
+		v, _ := message.Get("role")
+		role, _ := v.Text()
+		if role == "" {
+			role = "without role"
+		}
+		for m := range message.All {
+			f.add(e.Type, role, m)
+		}
+	}
+}
+
+// frozen notes what of the fields is in an envelope and its artifact.
+func (f *fields) frozen(out *project.Output) {
+	emitted := out.Origin == project.Emitted
+	a := out.Artifact
+	named := make(map[string]bool)
+	for _, m := range a.Messages {
+		named[m.Role] = named[m.Role] || m.Name != ""
+	}
+	for i := range f.list {
+		field := &f.list[i]
+		field.Surfaced = field.Event != envelope.MessagesSnapshot || emitted
+		switch {
+		case field.Event == envelope.MessagesSnapshot && !emitted:
+		case field.Event == envelope.MessagesSnapshot && field.Role == "":
+			field.Reduced = reducedSnapshot[field.Name]
+		case field.Event == envelope.MessagesSnapshot:
+			if _, kept := named[field.Role]; kept && (field.Name != "name" || named[field.Role]) {
+				field.Reduced = reducedMessage[field.Name]
+			}
+		case field.Event == envelope.RunStarted:
+			field.Reduced = reducedStarted(field.Name, out)
+		default:
+			field.Reduced = reducedTerminal(field.Name, out)
+		}
+	}
+}
+
+var (
+	reducedSnapshot = map[string]string{"messages": "messages"}
+	reducedMessage  = map[string]string{"id": "id", "role": "role", "content": "content", "name": "name"}
+)
+
+func reducedStarted(name string, out *project.Output) string {
+	switch {
+	case name == "threadId":
+		return "thread_id_ref"
+	case name == "runId":
+		return "run_id_ref"
+	case name == "parentRunId" && out.Artifact.ParentRunIDRef != "":
+		return "parent_run_id_ref"
+	case name == "timestamp" && out.Times.Source == project.EventTime:
+		return "started_at"
+	}
+	return ""
+}
+
+func reducedTerminal(name string, out *project.Output) string {
+	switch {
+	case name == "type":
+		return "terminal_event"
+	case name == "message" && out.Artifact.ErrorMessage != "":
+		return "error_message"
+	case name == "code" && out.Artifact.ErrorCode != "":
+		return "error_code"
+	case name == "timestamp" && out.Times.Source == project.EventTime && out.Artifact.FinishedAt != "":
+		return "finished_at"
+	}
+	return ""
+}
+
+// result returns the fields in the order of the envelope's events, and by role
+// and name within each.
+func (f *fields) result() []Field {
+	list := slices.Clone(f.list)
+	if list == nil {
+		list = []Field{}
+	}
+	SortFields(list)
+	return list
+}
+
+func SortFields(list []Field) {
+	slices.SortFunc(list, func(a, b Field) int {
+		return cmp.Or(cmp.Compare(eventRank(a.Event), eventRank(b.Event)), cmp.Compare(a.Event, b.Event),
+			cmp.Compare(a.Role, b.Role), cmp.Compare(nameRank(a.Name), nameRank(b.Name)), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+var eventOrder = []string{envelope.RunStarted, envelope.MessagesSnapshot, envelope.RunFinished, envelope.RunError}
+
+func eventRank(event string) int { return slices.Index(eventOrder, event) }
+
+var nameOrder = []string{"type", "threadId", "runId", "parentRunId", "id", "role", "name", "content"}
+
+// nameRank puts what the contract takes first.
+func nameRank(name string) int {
+	if i := slices.Index(nameOrder, name); i >= 0 {
+		return i
+	}
+	return len(nameOrder)
+}

@@ -1,0 +1,61 @@
+package analysis
+
+import (
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/internal/strictjson"
+)
+
+// request is what matters of the request that caused a run.
+type request struct {
+	ids    []string // of its messages
+	parent bool
+}
+
+func readRequest(data []byte) request {
+	var r request
+	var decoder strictjson.Decoder
+	var input strictjson.Object
+	if data == nil {
+		return r
+	}
+	if _, err := input.ReadText(&decoder, data); err != nil {
+		return r // folded-stream says what is wrong with it
+	}
+	r.parent = names(&input, "parentRunId")
+	r.ids = messageIDs(&input)
+	return r
+}
+
+// messageIDs returns the ids of an object's messages, as they are.
+func messageIDs(o *strictjson.Object) (ids []string) {
+	list, _ := o.Get("messages")
+	// The list was read before, as part of its text, so there is no error.
+	_ = strictjson.Elements(list, func(_ int, _ strictjson.Value, m *strictjson.Object) error {
+		if id, ok := m.Get("id"); ok && id.Kind == strictjson.String {
+			text, _ := id.Text()
+			ids = append(ids, text)
+		}
+		return nil
+	})
+	return ids
+}
+
+// names reports whether an object gives a key a string that is not blank.
+func names(o *strictjson.Object, key string) bool {
+	v, ok := o.Get(key)
+	return ok && v.Kind == strictjson.String && !isEmpty(v)
+}
+
+// parents says whether RUN_STARTED names a parent run, and whether the copy of
+// the request in it does.
+func parents(started *envelope.Event) (own, input bool) {
+	own = names(&started.Object, "parentRunId")
+	if v, ok := started.Get("input"); ok && v.Kind == strictjson.ObjectStart {
+		var decoder strictjson.Decoder
+		var o strictjson.Object
+		if _, err := o.ReadText(&decoder, v.Raw); err == nil {
+			input = names(&o, "parentRunId")
+		}
+	}
+	return own, input
+}

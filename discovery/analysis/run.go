@@ -1,0 +1,153 @@
+// Package analysis describes what each run of a capture shows about the contract:
+// what every projection makes of it and why, and what the discovery gate asks.
+//
+// It judges nothing, and must hold no rule of a projection or an integration.
+package analysis
+
+import (
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/digest"
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/project"
+)
+
+// Run says what one run of a capture shows about the contract: what
+// each projection makes of it and why, and what the discovery gate (P20 §14)
+// asks. A capture that holds no run has one with what is wrong.
+type Run struct {
+	Capture string `json:"capture"`
+	// Response is the file that offsets are of; Coded says that they are of what
+	// it decodes to.
+	Response string `json:"-"`
+	Coded    bool   `json:"-"`
+	// Digest and Bytes are of the response as it is stored; empty when it could
+	// not be read.
+	Digest digest.Digest `json:"digest,omitzero"`
+	Bytes  int64         `json:"bytes,omitzero"`
+	// Integration and Scenario are the capture's labels; empty without them.
+	Integration Integration      `json:"integration,omitzero"`
+	Scenario    string           `json:"scenario,omitzero"`
+	Contract    artifact.Profile `json:"contract"`
+	Run         *int             `json:"run"`
+	RunID       *string          `json:"run_id"`
+	Verdict     Verdict          `json:"verdict"`
+	// HTTPStatus is zero where the capture has no manifest of a response.
+	HTTPStatus int `json:"http_status,omitzero"`
+	// End is how the response ended; empty when it came to its own end, or
+	// where that is not known.
+	End      capture.End `json:"end,omitzero"`
+	Terminal string      `json:"terminal,omitzero"`
+	// Projections has each, the default first; and where the run has several
+	// snapshots what choosing the last of them gives.
+	Projections []Projection `json:"projections"`
+	Snapshots   []Snapshot   `json:"snapshots"`
+	// MoreSnapshots counts those past the number that is described one by one.
+	MoreSnapshots int `json:"more_snapshots,omitzero"`
+	// Difference is between the messages folded from request and stream and
+	// those of the last emitted snapshot; nil where one of the two is missing, or
+	// is not whole.
+	Difference *Difference       `json:"difference"`
+	IDs        IDs               `json:"ids"`
+	Times      Times             `json:"times"`
+	Parent     Parent            `json:"parent"`
+	Fields     []Field           `json:"fields"`
+	Families   envelope.Families `json:"families"`
+	// Events are the three of the envelope, of the first projection that froze
+	// the run.
+	Events   []project.Part    `json:"events"`
+	Sizes    *Sizes            `json:"sizes"`
+	Texts    *Texts            `json:"texts"`
+	Findings []finding.Finding `json:"findings"`
+	// Changes are those since a baseline; absent where none was compared with.
+	Changes []finding.Finding `json:"changes,omitzero"`
+}
+
+// Verdict says what became of a run under the contract.
+type Verdict string
+
+// The verdicts, the best first.
+const (
+	// Exact: the one emitted snapshot's messages are within the text subset as they are.
+	Exact Verdict = "exact"
+	// Reduced: the emitted snapshot gives an artifact that leaves something of
+	// its messages out.
+	Reduced Verdict = "reduced"
+	// Chosen: the run emitted several snapshots; one that is chosen, such as
+	// the last, gives an artifact.
+	Chosen Verdict = "chosen"
+	// Built: the run emitted no snapshot; one can be built.
+	Built Verdict = "built"
+	// Refused: no projection freezes the run.
+	Refused Verdict = "refused"
+	// Missing: the run is in the baseline alone.
+	Missing Verdict = "missing"
+	// Failed: the capture could not be read.
+	Failed Verdict = "error"
+)
+
+// verdicts are those of the projections that freeze a run.
+var verdicts = map[project.Name]Verdict{
+	project.EmittedSnapshot:     Exact,
+	project.EmittedSnapshotText: Reduced,
+	project.FoldedStream:        Built,
+}
+
+// Verdicts lists those that a run in a baseline can have, the best first.
+func Verdicts() []Verdict { return []Verdict{Exact, Reduced, Chosen, Built, Refused} }
+
+// Emitted reports whether an artifact came of the one snapshot the run emitted.
+func (v Verdict) Emitted() bool { return v == Exact || v == Reduced }
+
+// Projection is what one projection makes of a run.
+type Projection struct {
+	Name project.Name `json:"name"`
+	// Snapshot is the selection, where several are emitted and one is chosen.
+	Snapshot project.Selection `json:"snapshot,omitzero"`
+	Verdict  project.Verdict   `json:"verdict"`
+	// Roles are those of the artifact's messages, in order.
+	Roles []string `json:"roles,omitzero"`
+	// Omissions are what it leaves out, Reasons why it refuses.
+	Omissions []Reason `json:"omissions,omitzero"`
+	Reasons   []Reason `json:"reasons,omitzero"`
+	// Assay says whether today's Assay mapping could take the artifact.
+	Assay bool `json:"assay,omitzero"`
+}
+
+// Sizes are byte counts.
+type Sizes struct {
+	// Run is from RUN_STARTED to the last event, framing included.
+	Run int64 `json:"run_bytes"`
+	// Envelope is the three events, a line each.
+	Envelope int `json:"envelope_bytes"`
+	// Artifact is the canonical artifact, Compact the same without white space.
+	Artifact int `json:"artifact_bytes"`
+	Compact  int `json:"artifact_compact_bytes"`
+}
+
+// Texts measures the contents of an artifact's messages, in code points.
+type Texts struct {
+	Messages int `json:"messages"`
+	Longest  int `json:"longest"`
+	// PastAssay counts those longer than today's Assay mapping takes.
+	PastAssay int `json:"past_assay"`
+}
+
+// Times says what labels a run's times can have.
+type Times struct {
+	// Source is the one that serves; empty when none does.
+	Source project.TimeSource `json:"source,omitzero"`
+	// Timestamps counts the events that have one of their own.
+	Timestamps int `json:"timestamps"`
+	// Implausible says that RUN_STARTED has one that cannot be its time.
+	Implausible bool `json:"implausible"`
+}
+
+// Parent says where a parent run is named.
+type Parent struct {
+	Request    bool `json:"request"`
+	RunStarted bool `json:"run_started"`
+	// Input: in the copy of the request that RUN_STARTED may carry.
+	Input bool `json:"input"`
+}

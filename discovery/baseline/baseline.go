@@ -1,0 +1,247 @@
+// Package baseline compares runs with how they were: a baseline is the shape of
+// runs without ids, times, texts and sizes, kept in a file.
+//
+// It judges what a change does to the contract, and reads no capture.
+package baseline
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/discovery/analysis"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/strictjson"
+	"github.com/p20export/p20export/project"
+)
+
+// Schema is the value of a baseline's schema key.
+const Schema = "p20export.baseline.v1"
+
+// maxBytes bounds a baseline's file: thousands of runs.
+const maxBytes = 64 << 20
+
+// Baseline is the shape of runs, to compare later ones with.
+type Baseline struct {
+	Schema   string           `json:"schema"`
+	Contract artifact.Profile `json:"contract"`
+	Runs     []Run            `json:"runs"`
+
+	// Path is the file it was read from.
+	Path string `json:"-"`
+}
+
+// Run is what a run has in common with another one of the same scenario:
+// everything about the contract but ids, times, texts and sizes.
+type Run struct {
+	// Capture is the capture's name and Run its number in it: by both a run is
+	// known again.
+	Capture     string                `json:"capture"`
+	Run         int                   `json:"run"`
+	Integration analysis.Integration  `json:"integration,omitzero"`
+	HTTPStatus  int                   `json:"http_status,omitzero"`
+	End         capture.End           `json:"end,omitzero"`
+	Verdict     analysis.Verdict      `json:"verdict"`
+	Terminal    string                `json:"terminal,omitzero"`
+	TimeSource  project.TimeSource    `json:"time_source,omitzero"`
+	Projections []analysis.Projection `json:"projections"`
+	Snapshots   []Position            `json:"snapshots"`
+	// MoreSnapshots counts those past the number that is listed.
+	MoreSnapshots int `json:"more_snapshots,omitzero"`
+	// StreamedIDs and RequestedIDs say what becomes of message ids in the last
+	// snapshot.
+	StreamedIDs  Retention        `json:"streamed_ids,omitzero"`
+	RequestedIDs Retention        `json:"requested_ids,omitzero"`
+	Fields       []analysis.Field `json:"fields"`
+	// Families are the types of the run's events, in the order of their first
+	// appearance.
+	Families []string `json:"families"`
+}
+
+// Position is where a snapshot stands among the events.
+type Position struct {
+	Before string `json:"before"`
+	After  string `json:"after,omitzero"`
+}
+
+// Retention says how many of some ids are in a snapshot.
+type Retention string
+
+// The retentions. There is none where there are no ids or no snapshot.
+const (
+	KeptAll  Retention = "all"
+	KeptSome Retention = "some"
+	KeptNone Retention = "none"
+)
+
+func retention(kept, of int) Retention {
+	switch {
+	case of == 0:
+		return ""
+	case kept == 0:
+		return KeptNone
+	case kept < of:
+		return KeptSome
+	}
+	return KeptAll
+}
+
+// Integrations lists what the runs are of, each once.
+func (b *Baseline) Integrations() []analysis.Integration {
+	var list []analysis.Integration
+	for _, run := range b.Runs {
+		if run.Integration != (analysis.Integration{}) && !slices.Contains(list, run.Integration) {
+			list = append(list, run.Integration)
+		}
+	}
+	return list
+}
+
+// New takes the shapes of runs. Two captures of one name are an error.
+func New(runs []analysis.Run, contract artifact.Profile) (*Baseline, error) {
+	b := &Baseline{Schema: Schema, Contract: contract, Runs: []Run{}}
+	paths := make([]string, 0, len(runs))
+	for _, run := range runs {
+		paths = append(paths, run.Capture)
+		b.Runs = append(b.Runs, runOf(run))
+	}
+	slices.SortFunc(b.Runs, Run.compare)
+	return b, Distinct(slices.Compact(paths))
+}
+
+func (s Run) compare(t Run) int {
+	return cmp.Or(cmp.Compare(s.Capture, t.Capture), cmp.Compare(s.Run, t.Run))
+}
+
+// Distinct reports two captures that a baseline could not tell apart: they have
+// one name. It reports one whose name cannot stand in a baseline, too.
+func Distinct(paths []string) error {
+	of := make(map[string]string)
+	for _, path := range paths {
+		name := capture.BaseName(path)
+		if !utf8.ValidString(name) {
+			return fmt.Errorf("the name %s is not UTF-8 and cannot stand in a baseline", finding.Quote(name))
+		}
+		if other, ok := of[name]; ok {
+			return fmt.Errorf("%s and %s have one name, by which a baseline knows them; compare them apart", other, path)
+		}
+		of[name] = path
+	}
+	return nil
+}
+
+func runOf(e analysis.Run) Run {
+	s := Run{
+		Capture: capture.BaseName(e.Capture), Integration: e.Integration, HTTPStatus: e.HTTPStatus, End: e.End,
+		Verdict: e.Verdict, Terminal: e.Terminal, TimeSource: e.Times.Source,
+		Projections: slices.Clone(e.Projections), Snapshots: []Position{}, MoreSnapshots: e.MoreSnapshots, Fields: slices.Clone(e.Fields), Families: []string{},
+		StreamedIDs:  retention(e.IDs.StreamedKept, e.IDs.Streamed),
+		RequestedIDs: retention(e.IDs.RequestedKept, e.IDs.Requested),
+	}
+	if e.Run != nil {
+		s.Run = *e.Run
+	}
+	for _, snapshot := range e.Snapshots {
+		s.Snapshots = append(s.Snapshots, Position{snapshot.Before, snapshot.After})
+	}
+	for name := range e.Families.All {
+		s.Families = append(s.Families, name)
+	}
+	return s
+}
+
+// Load reads a baseline strictly. One that was made under another
+// contract is an error, and so is what is no regular file: opening a pipe waits
+// for its writer.
+func Load(path string, contract artifact.Profile) (*Baseline, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no baseline that can be compared with: it is not a regular file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	b := &Baseline{Path: path}
+	if len(data) > maxBytes {
+		err = fmt.Errorf("larger than %d bytes", maxBytes)
+	} else if err = strictjson.Explain(json.Unmarshal(data, b, json.RejectUnknownMembers(true)), "a baseline"); err == nil {
+		err = b.check(contract)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s is no baseline that can be compared with: %w", path, err)
+	}
+	return b, nil
+}
+
+// ContractError says that a baseline was made under another contract than it is
+// compared under.
+type ContractError struct {
+	// Of is the contract it was made under.
+	Of artifact.Profile
+}
+
+// Error says so.
+func (e *ContractError) Error() string { return "it was made under another contract, " + string(e.Of) }
+
+func (b *Baseline) check(contract artifact.Profile) error {
+	switch {
+	case b.Schema != Schema:
+		return fmt.Errorf("its schema is %q, not %s", b.Schema, Schema)
+	case b.Contract != contract:
+		return &ContractError{Of: b.Contract}
+	case len(b.Runs) == 0:
+		return errors.New("it has no runs")
+	case slices.ContainsFunc(b.Runs, func(s Run) bool { return !s.complete() }):
+		return errors.New("a run of it lacks what every run has, or has what none has")
+	case !slices.IsSortedFunc(b.Runs, Run.compare) || len(slices.CompactFunc(slices.Clone(b.Runs), func(s, t Run) bool { return s.compare(t) == 0 })) != len(b.Runs):
+		return errors.New("its runs are out of order, or one stands twice")
+	}
+	return nil
+}
+
+// complete reports whether a run is one that a baseline can hold: what is
+// missing from it would be compared with nothing, and never be seen to change.
+func (s Run) complete() bool {
+	var names []project.Name
+	for _, p := range s.Projections {
+		if p.Verdict != project.Frozen && p.Verdict != project.Refused {
+			return false
+		}
+		if p.Snapshot == "" {
+			names = append(names, p.Name)
+		}
+	}
+	return s.Capture != "" && s.Run >= 0 && slices.Contains(analysis.Verdicts(), s.Verdict) && slices.Equal(names, project.Names()) &&
+		s.Snapshots != nil && s.Fields != nil && s.Families != nil &&
+		(s.MoreSnapshots == 0 && len(s.Snapshots) <= analysis.MaxSnapshots || s.MoreSnapshots > 0 && len(s.Snapshots) == analysis.MaxSnapshots)
+}
+
+// Encode spells the baseline as its file: two-space indent, ASCII only, one
+// newline at the end. One that Load would not read is an error.
+func (b *Baseline) Encode() ([]byte, error) {
+	data, err := strictjson.Document(b)
+	if err != nil {
+		return nil, err
+	}
+	if len(data) > maxBytes {
+		return nil, fmt.Errorf("the baseline would be larger than %d bytes; write one of fewer captures", maxBytes)
+	}
+	return data, nil
+}

@@ -1,0 +1,342 @@
+package baseline
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/discovery/analysis"
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/hint"
+	"github.com/p20export/p20export/project"
+)
+
+// Compare notes in each run what changed since the baseline, and adds an
+// examination for each run of it that is missing. A change that affects the
+// contract is an error: the run itself, how it ends, its snapshots, what a
+// projection makes of it, a key that the artifact takes, its source of times.
+// They come before the others. The captures must be Distinct.
+func (b *Baseline) Compare(runs []analysis.Run) []analysis.Run {
+	found := make(map[int]bool)
+	for i := range runs {
+		now := runOf(runs[i])
+		runs[i].Changes = []finding.Finding{}
+		if runs[i].Digest == "" { // it is not known what the capture holds
+			for _, at := range b.of(now.Capture) {
+				found[at] = true
+			}
+			if runs[i].Verdict != analysis.Failed {
+				runs[i].Changes = append(runs[i].Changes, notFound(now, "of which nothing counts"))
+			}
+			continue
+		}
+		at, ok := slices.BinarySearchFunc(b.Runs, now, Run.compare)
+		if !ok {
+			known := b.of(now.Capture)
+			runs[i].Changes = append(runs[i].Changes, b.unknown(now, known)...)
+			for _, at := range known { // a run for none, or none for a run, is told there
+				found[at] = found[at] || now.Run == 0 || b.Runs[at].Run == 0
+			}
+			continue
+		}
+		found[at] = true
+		c := changes{was: b.Runs[at], now: now, run: &runs[i]}
+		runs[i].Changes = append(runs[i].Changes, c.all()...)
+	}
+	for i, was := range b.Runs {
+		if !found[i] {
+			runs = append(runs, missing(was, b))
+		}
+	}
+	return runs
+}
+
+// of returns where the baseline has a capture's runs.
+func (b *Baseline) of(capture string) (at []int) {
+	for i, s := range b.Runs {
+		if s.Capture == capture {
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
+// unknown is what changed with a run that the baseline does not have; known is
+// where it has others of the capture. A new capture alone is no change of the
+// contract, unless no run is found in it.
+func (b *Baseline) unknown(now Run, known []int) []finding.Finding {
+	if len(known) == 0 {
+		if now.Run == 0 {
+			return []finding.Finding{notFound(now, "which the baseline does not have")}
+		}
+		return []finding.Finding{finding.New(finding.RunAdded, "the baseline does not have %s", finding.Quote(now.Capture))}
+	}
+	c := changes{was: b.Runs[known[0]], now: now}
+	c.answer()
+	switch {
+	case now.Run == 0:
+		for _, at := range known {
+			c.say(finding.RunGone, "the baseline has %s (%s), and no run is found in the capture", b.Runs[at].name(), b.Runs[at].Verdict)
+		}
+	case c.was.Run == 0:
+		c.add(finding.New(finding.RunAdded, "the baseline found no run in %s, and there is one", c.was.name()).WithSeverity(finding.Error))
+	default:
+		c.add(finding.New(finding.RunAdded, "the baseline does not have %s", now.name()).WithSeverity(finding.Error))
+	}
+	return c.list
+}
+
+func notFound(now Run, why string) finding.Finding {
+	return finding.New(finding.RunAdded, "no run is found in %s, %s", finding.Quote(now.Capture), why).WithSeverity(finding.Error)
+}
+
+// name says which run of which capture a shape is of.
+func (s Run) name() string {
+	if s.Run == 0 {
+		return finding.Quote(s.Capture)
+	}
+	return fmt.Sprintf("run %d of %s", s.Run, finding.Quote(s.Capture))
+}
+
+func missing(was Run, b *Baseline) analysis.Run {
+	e := analysis.Empty(b.Contract, analysis.Missing)
+	e.Capture, e.Response, e.Integration = was.Capture, was.Capture, was.Integration
+	if was.Run > 0 {
+		e.Run = &was.Run
+	}
+	e.Projections = []analysis.Projection{}
+	e.Changes = []finding.Finding{finding.New(finding.RunGone, "the baseline has %s (%s), which is not among those compared", was.name(), was.Verdict)}
+	return e
+}
+
+// changes are between two shapes of one run.
+type changes struct {
+	was, now Run
+	run      *analysis.Run
+	list     []finding.Finding
+}
+
+func (c *changes) add(f finding.Finding) { c.list = append(c.list, f) }
+
+// say notes a change of the run as a whole.
+func (c *changes) say(code finding.Code, format string, args ...any) {
+	c.add(finding.New(code, format, args...))
+}
+
+// at places a change in the event that shows it, where the run has it.
+func (c *changes) at(event string, f finding.Finding) finding.Finding {
+	for _, p := range c.run.Events {
+		if p.Part == parts[event] {
+			return f.WithOffset(p.Offset).WithEvent(p.Index)
+		}
+	}
+	return f
+}
+
+var (
+	could = map[bool]string{true: "could", false: "could not"}
+	can   = map[bool]string{true: "can", false: "cannot"}
+)
+
+var parts = map[string]string{
+	envelope.RunStarted: project.RunStartedPart, envelope.MessagesSnapshot: project.SnapshotPart,
+	envelope.RunFinished: project.TerminalPart, envelope.RunError: project.TerminalPart,
+}
+
+func (c *changes) all() []finding.Finding {
+	c.answer()
+	if c.was.Terminal != c.now.Terminal {
+		c.say(finding.TerminalChanged, "the run's terminal event was %s and is %s", orNone(c.was.Terminal), orNone(c.now.Terminal))
+	}
+	c.snapshots()
+	c.roles()
+	c.projections()
+	c.fields()
+	if c.was.TimeSource != c.now.TimeSource {
+		c.say(finding.TimesChanged, "the source of times was %s and is %s", orNone(c.was.TimeSource), orNone(c.now.TimeSource))
+	}
+	c.ids("streamed", c.was.StreamedIDs, c.now.StreamedIDs)
+	c.ids("the request's", c.was.RequestedIDs, c.now.RequestedIDs)
+	c.families()
+	slices.SortStableFunc(c.list, func(a, b finding.Finding) int { return cmp.Compare(grade[a.Severity], grade[b.Severity]) })
+	return c.list
+}
+
+// answer compares the HTTP status, and how the response ended.
+func (c *changes) answer() {
+	if c.was.HTTPStatus != c.now.HTTPStatus {
+		c.say(finding.StatusChanged, "the HTTP status was %s and is %s", orNone(c.was.HTTPStatus), orNone(c.now.HTTPStatus))
+	}
+	if was, now := cmp.Or(c.was.End, capture.EndEOF), cmp.Or(c.now.End, capture.EndEOF); was != now {
+		c.say(finding.EndChanged, "the response ended with %s and ends with %s", was, now)
+	}
+}
+
+var grade = map[finding.Severity]int{finding.Error: 0, finding.Warning: 1, finding.Info: 2}
+
+// orNone spells a value that may be missing.
+func orNone[T comparable](v T) string {
+	var zero T
+	if v == zero {
+		return "none"
+	}
+	return fmt.Sprint(v)
+}
+
+func (c *changes) snapshots() {
+	was, now := len(c.was.Snapshots)+c.was.MoreSnapshots, len(c.now.Snapshots)+c.now.MoreSnapshots
+	if was != now {
+		c.add(c.at(envelope.MessagesSnapshot, finding.New(finding.SnapshotsChanged, "the run had %d MESSAGES_SNAPSHOT and has %d", was, now)))
+		return
+	}
+	for i := range c.now.Snapshots {
+		if a, b := c.was.Snapshots[i], c.now.Snapshots[i]; a != b {
+			c.say(finding.SnapshotMoved, "snapshot %d stood between %s and %s and stands between %s and %s", i+1, orNone(a.Before), orNone(a.After), orNone(b.Before), orNone(b.After))
+		}
+	}
+}
+
+// roles compares those of all snapshots, where there were and are some.
+func (c *changes) roles() {
+	if len(c.was.Snapshots) == 0 || len(c.now.Snapshots) == 0 {
+		return
+	}
+	was, now := snapshotRoles(c.was.Fields), snapshotRoles(c.now.Fields)
+	for _, role := range now {
+		if !slices.Contains(was, role) {
+			c.add(c.at(envelope.MessagesSnapshot, finding.New(finding.RoleChanged, "the snapshot had no messages of the role %s and has some", finding.Quote(role))))
+		}
+	}
+	for _, role := range was {
+		if !slices.Contains(now, role) {
+			c.add(c.at(envelope.MessagesSnapshot, finding.New(finding.RoleChanged, "the snapshot had messages of the role %s and has none", finding.Quote(role))))
+		}
+	}
+}
+
+func snapshotRoles(fields []analysis.Field) (roles []string) {
+	for _, f := range fields {
+		if f.Role != "" && !slices.Contains(roles, f.Role) {
+			roles = append(roles, f.Role)
+		}
+	}
+	return roles
+}
+
+// projections compares what each made of the run, and the messages of the first
+// that froze it both times.
+func (c *changes) projections() {
+	messages := false
+	for _, was := range c.was.Projections {
+		at := slices.IndexFunc(c.now.Projections, func(p analysis.Projection) bool { return p.Name == was.Name && p.Snapshot == was.Snapshot })
+		if at < 0 {
+			continue // there are no longer several snapshots, which is said
+		}
+		now := c.now.Projections[at]
+		name := string(now.Name)
+		if now.Snapshot != "" {
+			name = fmt.Sprintf(hint.WithSnapshot, name, now.Snapshot)
+		}
+		switch {
+		case was.Verdict != now.Verdict && now.Verdict == project.Frozen:
+			c.say(finding.ProjectionChanged, "%s refused the run (%s) and freezes it", name, joined(was.Reasons))
+		case was.Verdict != now.Verdict:
+			c.say(finding.ProjectionChanged, "%s froze the run and refuses it: %s", name, joined(now.Reasons))
+		case now.Verdict != project.Frozen:
+			c.reasons(name+" refuses the run", was.Reasons, now.Reasons)
+		default:
+			c.reasons(name+" leaves out", was.Omissions, now.Omissions)
+			if messages {
+				break
+			}
+			messages = true
+			if !slices.Equal(was.Roles, now.Roles) {
+				c.say(finding.MessagesChanged, "the artifact's messages were of %s and are of %s", strings.Join(was.Roles, ", "), strings.Join(now.Roles, ", "))
+			}
+			if was.Assay != now.Assay {
+				c.say(finding.AssayChanged, "Assay %s take the artifact, and %s", could[was.Assay], can[now.Assay])
+			}
+		}
+	}
+}
+
+// reasons compares two lists by what and where; how often depends on how much
+// was said.
+func (c *changes) reasons(what string, was, now []analysis.Reason) {
+	for _, r := range without(now, was) {
+		c.say(finding.ReasonsChanged, "%s, which it did not: %s", what, r.Place())
+	}
+	for _, r := range without(was, now) {
+		c.say(finding.ReasonsChanged, "%s no longer: %s", what, r.Place())
+	}
+}
+
+func without(list, other []analysis.Reason) (rest []analysis.Reason) {
+	for _, r := range list {
+		if !slices.ContainsFunc(other, func(o analysis.Reason) bool { return o.Key() == r.Key() }) {
+			rest = append(rest, r)
+		}
+	}
+	return rest
+}
+
+func joined(list []analysis.Reason) string {
+	var parts []string
+	for _, r := range list {
+		parts = append(parts, r.Place())
+	}
+	return strings.Join(parts, ", ")
+}
+
+// fields compares the keys of events, and of messages of a role, that there
+// were and are.
+func (c *changes) fields() {
+	c.missingFields(c.now.Fields, c.was.Fields, "had no key %s", "and has one")
+	c.missingFields(c.was.Fields, c.now.Fields, "had a key %s", "and has none")
+}
+
+func (c *changes) missingFields(list, other []analysis.Field, had, has string) {
+	for _, f := range list {
+		comparable, there := false, false
+		for _, o := range other {
+			same := o.Event == f.Event && o.Role == f.Role
+			comparable = comparable || same
+			there = there || same && o.Name == f.Name
+		}
+		if !comparable || there {
+			continue
+		}
+		what := f.Event
+		if f.Role != "" {
+			what = "a message of the role " + finding.Quote(f.Role) + " in " + f.Event
+		}
+		code, taken := finding.FieldUntaken, "which the artifact does not take"
+		if f.Reduced != "" {
+			code, taken = finding.FieldChanged, "which the artifact takes as "+f.Reduced
+		}
+		c.add(c.at(f.Event, finding.New(code, "%s "+had+", %s, %s", what, finding.Quote(f.Name), taken, has)))
+	}
+}
+
+// ids compares what becomes of message ids, where there were and are some.
+func (c *changes) ids(whose string, was, now Retention) {
+	if was != now && was != "" && now != "" {
+		c.say(finding.IDsChanged, "of %s message ids the snapshot kept %s and keeps %s", whose, was, now)
+	}
+}
+
+func (c *changes) families() {
+	for _, name := range c.now.Families {
+		if !slices.Contains(c.was.Families, name) {
+			c.say(finding.FamiliesChanged, "the run had no %s and has some", finding.Quote(name))
+		}
+	}
+	for _, name := range c.was.Families {
+		if !slices.Contains(c.now.Families, name) {
+			c.say(finding.FamiliesChanged, "the run had %s and has none", finding.Quote(name))
+		}
+	}
+}

@@ -1,0 +1,253 @@
+// Package gate answers the questions of the discovery gate (P20 §14.3) from the
+// runs of captures, and says how each integration stands to the contract.
+//
+// It reads no capture, and must hold no rule of an integration.
+package gate
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/discovery/analysis"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/project"
+)
+
+// Gate is the answer to the discovery gate (P20 §14.3) that some captures give.
+type Gate struct {
+	Contract artifact.Profile `json:"contract"`
+	// Met says that one integration at least meets it; Why says why none does.
+	// It is about these captures, and claims nothing of others.
+	Met       bool      `json:"met"`
+	Why       string    `json:"why,omitzero"`
+	Answers   []Answer  `json:"answers"`
+	Summaries []Summary `json:"standings"`
+}
+
+// Answer is that to one question.
+type Answer struct {
+	Question string `json:"question"`
+	Good     bool   `json:"good"`
+	// Word is the answer, Text the figures behind it.
+	Word string `json:"answer"`
+	Text string `json:"text"`
+	// Evidence names events by their place in a response file.
+	Evidence []Evidence `json:"evidence,omitzero"`
+}
+
+// Evidence is a piece of a capture: Bytes from Offset on in a file.
+type Evidence struct {
+	File   string `json:"file"`
+	Part   string `json:"part"`
+	Offset int64  `json:"offset"`
+	Bytes  int64  `json:"bytes"`
+}
+
+// The questions of P20 §14.3, and of §14 about the identity anchors.
+const (
+	askSnapshot = "Does a capture of an emitted MESSAGES_SNAPSHOT exist from which an artifact is made?"
+	askRaw      = "Is the raw captured run envelope preserved?"
+	askOne      = "Does a bounded run emit exactly one usable snapshot?"
+	askParent   = "Is parentRunId absent, incidental or common?"
+	askSmaller  = "Is the artifact smaller than the upstream envelope?"
+	askAnchors  = "Is a required identity anchor too rich?"
+)
+
+// Evaluate answers the gate from the runs of captures.
+func Evaluate(runs []analysis.Run, contract artifact.Profile) Gate {
+	g := Gate{Contract: contract, Summaries: summaries(runs)}
+	all := newSummary(analysis.Integration{}, runs)
+	g.Answers = []Answer{
+		g.snapshot(runs, all), raw(runs), one(runs, all), parent(runs, all), smaller(runs, all), anchors(runs, all),
+	}
+	for _, s := range g.Summaries {
+		g.Met = g.Met || s.Met
+	}
+	switch {
+	case g.Met:
+	case all.Runs == 0:
+		g.Why = "no capture holds a run"
+	case all.Emitted() == 0:
+		g.Why = "no run gives an artifact of the one snapshot it emitted"
+	default:
+		g.Why = "no artifact of an emitted snapshot is smaller than its run"
+	}
+	return g
+}
+
+// evidence names the parts of a run's envelope; those of one event alone where
+// part is not empty.
+func evidence(run analysis.Run, part string) (list []Evidence) {
+	for _, p := range run.Events {
+		if part == "" || part == p.Part {
+			list = append(list, Evidence{run.Response, p.Part, p.Offset, p.Bytes})
+		}
+	}
+	return list
+}
+
+// firstOf returns the first run of each integration for which holds.
+func firstOf(runs []analysis.Run, holds func(analysis.Run) bool) (list []analysis.Run) {
+	seen := make(map[analysis.Integration]bool)
+	for _, run := range runs {
+		if !seen[run.Integration] && holds(run) {
+			seen[run.Integration] = true
+			list = append(list, run)
+		}
+	}
+	return list
+}
+
+func (g *Gate) snapshot(runs []analysis.Run, all Summary) Answer {
+	from := 0
+	for _, s := range g.Summaries {
+		if s.Emitted() > 0 {
+			from++
+		}
+	}
+	a := Answer{Question: askSnapshot, Good: all.Emitted() > 0, Word: yes(all.Emitted() > 0)}
+	a.Text = fmt.Sprintf("Runs that give an artifact of the one snapshot they emitted: %d of %d, %d of them with its messages as they are. Integrations with such a run: %d of %d.",
+		all.Emitted(), all.Runs, all.Count(analysis.Exact), from, len(g.Summaries))
+	for _, run := range firstOf(runs, func(e analysis.Run) bool { return e.Verdict == analysis.Exact }) {
+		a.Evidence = append(a.Evidence, evidence(run, project.SnapshotPart)...)
+	}
+	return a
+}
+
+func raw(runs []analysis.Run) Answer {
+	captures, kept, broken, damaged := map[string]bool{}, 0, 0, 0
+	for _, run := range runs {
+		if captures[run.Capture] {
+			continue
+		}
+		captures[run.Capture] = true
+		switch {
+		case run.Digest == "":
+			damaged++
+		case run.Response != run.Capture:
+			kept++
+			if run.End != "" {
+				broken++
+			}
+		}
+	}
+	good := kept > 0 && damaged == 0
+	a := Answer{Question: askRaw, Good: good, Word: yes(good)}
+	a.Text = fmt.Sprintf("Captures with every byte of the response as it arrived, in a directory whose manifest states its size and digest, which this reading found to be right: %d of %d.", kept, len(captures))
+	if broken > 0 {
+		a.Text += fmt.Sprintf(" Responses among them that did not come to their own end: %d.", broken)
+	}
+	if damaged > 0 {
+		a.Text += fmt.Sprintf(" Captures that could not be read: %d.", damaged)
+	}
+	for _, run := range firstOf(runs, func(e analysis.Run) bool { return len(e.Events) == 3 }) {
+		a.Evidence = append(a.Evidence, evidence(run, "")...)
+	}
+	return a
+}
+
+func one(runs []analysis.Run, all Summary) Answer {
+	if all.Runs == 0 {
+		return unknown(askOne)
+	}
+	s := all.Snapshots
+	a := Answer{Question: askOne, Good: all.Emitted() > 0, Word: "not every one"}
+	switch s.Finished.One {
+	case 0:
+		a.Word = "no"
+	case s.Finished.Total():
+		a.Word = "yes, where it finishes"
+	}
+	a.Text = fmt.Sprintf("Runs that ended in RUN_FINISHED, by their snapshots: one %d, none %d, several %d. Runs that ended in RUN_ERROR: one %d, none %d, several %d. Of those with one an artifact is made in: %d.",
+		s.Finished.One, s.Finished.None, s.Finished.Several, s.Failed.One, s.Failed.None, s.Failed.Several, all.Emitted())
+	for _, run := range firstOf(runs, func(e analysis.Run) bool { return len(e.Snapshots) > 1 }) {
+		for _, s := range run.Snapshots {
+			a.Evidence = append(a.Evidence, Evidence{run.Response, project.SnapshotPart, s.Offset, s.Bytes})
+		}
+	}
+	return a
+}
+
+func parent(runs []analysis.Run, all Summary) Answer {
+	p := all.Parent
+	a := Answer{Question: askParent, Good: all.Runs > 0}
+	switch {
+	case all.Runs == 0:
+		return unknown(askParent)
+	case p.RunStarted*2 > all.Runs:
+		a.Word = "common"
+	case p.RunStarted > 0:
+		a.Word = "incidental"
+	case p.Request == 0:
+		a.Word = "absent, and not asked for"
+	default:
+		a.Word = "absent"
+	}
+	a.Text = fmt.Sprintf("Runs that name a parent in RUN_STARTED: %d of %d; in the copy of the request that RUN_STARTED may carry: %d. Requests that named one: %d.", p.RunStarted, all.Runs, p.Input, p.Request)
+	for _, run := range firstOf(runs, func(e analysis.Run) bool { return e.Parent.Request || e.Parent.RunStarted || e.Parent.Input }) {
+		a.Evidence = append(a.Evidence, evidence(run, project.RunStartedPart)...)
+	}
+	return a
+}
+
+func smaller(runs []analysis.Run, all Summary) Answer {
+	s := all.Sizes
+	if s.Artifacts == 0 {
+		return Answer{Question: askSmaller, Word: "unknown", Text: "There is no artifact to measure."}
+	}
+	a := Answer{Question: askSmaller, Good: s.EmittedBelowRun > 0, Word: "in part"}
+	switch {
+	case s.BelowRun == 0:
+		a.Word = "no"
+	case s.BelowEnvelope == s.Artifacts:
+		a.Word = "yes"
+	}
+	a.Text = fmt.Sprintf("Canonical artifacts smaller than their run as it was captured: %d of %d; of those of one emitted snapshot: %d of %d. Smaller than the three events of the bounded envelope: %d of %d; without white space: %d.",
+		s.BelowRun, s.Artifacts, s.EmittedBelowRun, all.Emitted(), s.BelowEnvelope, s.Artifacts, s.CompactBelowEnvelope)
+	runs = slices.DeleteFunc(slices.Clone(runs), func(e analysis.Run) bool { return e.Sizes == nil })
+	bySize := func(a, b analysis.Run) int { return cmp.Compare(a.Sizes.Run, b.Sizes.Run) }
+	least, most := slices.MinFunc(runs, bySize), slices.MaxFunc(runs, bySize)
+	a.Text += " The smallest run: " + sizes(least) + "."
+	a.Evidence = evidence(least, "")
+	if bySize(least, most) < 0 {
+		a.Text += " The largest: " + sizes(most) + "."
+		a.Evidence = append(a.Evidence, evidence(most, "")...)
+	}
+	return a
+}
+
+func sizes(run analysis.Run) string {
+	s := run.Sizes
+	return fmt.Sprintf("%s, run %d bytes, envelope %d, artifact %d canonical and %d without white space", run.Capture, s.Run, s.Envelope, s.Artifact, s.Compact)
+}
+
+func anchors(runs []analysis.Run, all Summary) Answer {
+	if all.Runs == 0 {
+		return unknown(askAnchors)
+	}
+	refused := 0
+	for _, run := range runs {
+		if slices.ContainsFunc(run.Projections[1].Reasons, func(r analysis.Reason) bool {
+			return r.Code == finding.RefNotOpaque || r.Pointer == "/threadId" || r.Pointer == "/runId"
+		}) {
+			refused++
+		}
+	}
+	a := Answer{Question: askAnchors, Good: refused == 0, Word: yes(refused > 0)}
+	a.Text = fmt.Sprintf("threadId and runId, the two that are required, are opaque strings within the limits in %d of %d runs.", all.Runs-refused, all.Runs)
+	return a
+}
+
+// unknown answers what only runs could.
+func unknown(question string) Answer {
+	return Answer{Question: question, Word: "unknown", Text: "No capture holds a run."}
+}
+
+func yes(is bool) string {
+	if is {
+		return "yes"
+	}
+	return "no"
+}

@@ -1,0 +1,232 @@
+package gate_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/discovery/analysis"
+	"github.com/p20export/p20export/discovery/gate"
+	"github.com/p20export/p20export/internal/testkit"
+)
+
+const (
+	started  = testkit.Started
+	message  = testkit.Message
+	snapshot = testkit.Snapshot
+	finished = testkit.Finished
+	failed   = testkit.Failed
+)
+
+// examined examines a capture of events, one a line, under a name.
+func examined(t *testing.T, name string, events ...string) []analysis.Run {
+	t.Helper()
+	return analysis.Analyze(t.Context(), testkit.Lines(t, name, events...), artifact.V1, nil)
+}
+
+// The gate's answers to small sets of captures: which are good, and how each
+// begins.
+func TestAnswered(t *testing.T) {
+	one := []string{started, message, snapshot, finished}
+	several := []string{started, snapshot, message, snapshot, finished}
+	none := []string{started, message, finished}
+	named := func(events []string) []string {
+		list := slices.Clone(events)
+		list[0] = strings.Replace(list[0], `"runId"`, `"parentRunId":"p","runId"`, 1)
+		return list
+	}
+	rich := func(events []string) []string {
+		list := slices.Clone(events)
+		for i := range list {
+			list[i] = strings.ReplaceAll(list[i], `"threadId":"t"`, `"threadId":"`+strings.Repeat("t", 300)+`"`)
+		}
+		return list
+	}
+	tests := []struct {
+		name string
+		runs [][]string
+		good []bool
+		text []string
+	}{
+		{"one snapshot", [][]string{one}, []bool{true, false, true, true, false, true}, []string{
+			"yes: Runs that give an artifact of the one snapshot they emitted: 1 of 1, 1 of", "no: ", "yes, where it finishes: Runs that ended in RUN_FINISHED, by their snapshots: one 1, none 0, several 0.",
+			"absent, and not asked for: ", "no: Canonical artifacts smaller than their run as it was captured: 0 of 1; of those of one emitted snapshot: 0 of 1.", "no: threadId",
+		}},
+		{"no snapshot", [][]string{none}, []bool{false, false, false, true, false, true}, []string{
+			"no: Runs that give an artifact of the one snapshot they emitted: 0 of 1", "no: ", "no: Runs that ended in RUN_FINISHED, by their snapshots: one 0, none 1, several 0.", "absent", "no: ", "no: threadId",
+		}},
+		{"several snapshots", [][]string{several}, []bool{false, false, false, true, false, true}, []string{
+			"no: Runs that give an artifact of the one snapshot they emitted: 0 of 1", "no: ", "no: Runs that ended in RUN_FINISHED, by their snapshots: one 0, none 0, several 1.", "absent",
+			"in part: Canonical artifacts smaller than their run as it was captured: 1 of 1; of those of one emitted snapshot: 0 of 0.", "no: threadId",
+		}},
+		{"some with one", [][]string{one, none, several, {started, message, failed}}, []bool{true, false, true, true, false, true}, []string{
+			"yes: Runs that give an artifact of the one snapshot they emitted: 1 of 4", "no: ", "not every one: Runs that ended in RUN_FINISHED, by their snapshots: one 1, none 1, several 1. Runs that ended in RUN_ERROR: one 0, none 1, several 0. Of those with one an artifact is made in: 1.",
+			"absent", "in part: ", "no: threadId",
+		}},
+		{"a parent once", [][]string{named(one), one, one}, []bool{true, false, true, true, false, true}, []string{
+			"yes: ", "no: ", "yes, where it finishes: ", "incidental: Runs that name a parent in RUN_STARTED: 1 of 3", "no: ", "no: threadId",
+		}},
+		{"a parent in most", [][]string{named(one), named(none), one}, []bool{true, false, true, true, false, true}, []string{
+			"yes: ", "no: ", "not every one: ", "common: Runs that name a parent in RUN_STARTED: 2 of 3", "no: ", "no: threadId",
+		}},
+		{"a long run", [][]string{slices.Insert(slices.Clone(one), 1, slices.Repeat([]string{`{"type":"CUSTOM","name":"n","value":1}`}, 30)...)}, []bool{true, false, true, true, true, true}, []string{
+			"yes: ", "no: ", "yes, where it finishes: ", "absent", "in part: Canonical artifacts smaller than their run as it was captured: 1 of 1; of those of one emitted snapshot: 1 of 1.", "no: threadId",
+		}},
+		{"an anchor too long", [][]string{rich(one)}, []bool{false, false, false, true, false, false}, []string{
+			"no: ", "no: ", "yes, where it finishes: ", "absent", "unknown: There is no artifact to measure.", "yes: threadId and runId, the two that are required, are opaque strings within the limits in 0 of 1 runs.",
+		}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var runs []analysis.Run
+			for _, events := range test.runs {
+				runs = append(runs, examined(t, "one", events...)...)
+			}
+			holdAnswers(t, gate.Evaluate(runs, artifact.V1), test.good, test.text)
+		})
+	}
+}
+
+func TestAnsweredOfNothing(t *testing.T) {
+	unread := analysis.Analyze(t.Context(), filepath.Join(t.TempDir(), "nowhere"), artifact.V1, nil)
+	g := gate.Evaluate(unread, artifact.V1)
+	if g.Met || len(g.Summaries) != 1 || g.Summaries[0].Unanswered != 1 || g.Summaries[0].Runs != 0 {
+		t.Errorf("%+v", g)
+	}
+	holdAnswers(t, g, []bool{false, false, false, false, false, false}, []string{
+		"no: ", "no: ", "unknown: No capture holds a run.", "unknown: No capture holds a run.", "unknown: ", "unknown: No capture holds a run.",
+	})
+	if g.Why != "no capture holds a run" {
+		t.Errorf("%q", g.Why)
+	}
+}
+
+// A capture of several runs is one capture.
+func TestAnsweredOfRuns(t *testing.T) {
+	runs := examined(t, "two", started, message, snapshot, finished, started, message, snapshot, finished)
+	if len(runs) != 2 {
+		t.Fatalf("%d runs", len(runs))
+	}
+	g := gate.Evaluate(runs, artifact.V1)
+	holdAnswers(t, g, []bool{true, false, true, true, false, true}, []string{
+		"yes: Runs that give an artifact of the one snapshot they emitted: 2 of 2", "no: Captures with every byte", "yes, where it finishes", "absent", "no: ", "no: threadId",
+	})
+	if want := "no artifact of an emitted snapshot is smaller than its run"; g.Met || g.Why != want {
+		t.Errorf("%t %q, want %q", g.Met, g.Why, want)
+	}
+	for i := range runs {
+		runs[i].Response = "elsewhere"
+	}
+	kept := gate.Evaluate(runs, artifact.V1).Answers[1]
+	if !kept.Good || !strings.HasSuffix(kept.Text, "found to be right: 1 of 1.") {
+		t.Errorf("%+v", kept)
+	}
+}
+
+// A capture directory of one integration that emits one snapshot meets the gate,
+// and every piece of evidence names a file.
+func TestAnsweredOfCapture(t *testing.T) {
+	g := gate.Evaluate(analysis.Analyze(t.Context(), "../captures/adk/long-stream", artifact.V1, nil), artifact.V1)
+	if !g.Met || len(g.Summaries) != 1 || !g.Summaries[0].Met || g.Summaries[0].Emitted() != 1 {
+		t.Errorf("%+v", g.Summaries)
+	}
+	holdAnswers(t, g, []bool{true, true, true, true, true, true}, []string{"yes: ", "yes: ", "yes, where it finishes", "absent", "in part: ", "no: "})
+	evidence := 0
+	for _, a := range g.Answers {
+		for _, e := range a.Evidence {
+			evidence++
+			if e.File != filepath.Join("../captures/adk/long-stream", "response.sse") || e.Bytes == 0 || e.Part == "" {
+				t.Errorf("%s: %+v", a.Question, e)
+			}
+		}
+	}
+	if evidence == 0 {
+		t.Error("no evidence")
+	}
+}
+
+// An altered capture is one of its integration's all the same.
+func TestAnsweredOfAltered(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "one-turn")
+	if err := os.CopyFS(path, os.DirFS("../captures/adk/one-turn")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(path, "response.sse"), []byte("altered"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	runs := analysis.Analyze(t.Context(), "../captures/adk/long-stream", artifact.V1, nil)
+	g := gate.Evaluate(append(runs, analysis.Analyze(t.Context(), path, artifact.V1, nil)...), artifact.V1)
+	if len(g.Summaries) != 1 || g.Summaries[0].Runs != 1 || g.Summaries[0].Unanswered != 1 {
+		t.Errorf("%+v", g.Summaries)
+	}
+	if a := g.Answers[1]; a.Good || !strings.HasSuffix(a.Text, "Captures that could not be read: 1.") {
+		t.Errorf("%+v", a)
+	}
+}
+
+func holdAnswers(t *testing.T, g gate.Gate, good []bool, text []string) {
+	t.Helper()
+	if len(g.Answers) != len(good) || len(good) != len(text) {
+		t.Fatalf("%d answers", len(g.Answers))
+	}
+	for i, a := range g.Answers {
+		if a.Good != good[i] || !strings.HasPrefix(a.Word+": "+a.Text, text[i]) {
+			t.Errorf("%s\n%t %s: %s, want %t %s", a.Question, a.Good, a.Word, a.Text, good[i], text[i])
+		}
+	}
+}
+
+func TestPresences(t *testing.T) {
+	blank := strings.Replace(snapshot, `"Hi."`, `" "`, 1)
+	runs := slices.Concat(
+		examined(t, "one", started, message, snapshot, finished),
+		examined(t, "two", started, blank, finished),
+		examined(t, "three", strings.Replace(started, `"runId"`, `"parentRunId":null,"runId"`, 1), message, failed),
+	)
+	want := []gate.FieldStats{
+		{Event: "RUN_STARTED", Name: "threadId", Of: 3, Emitted: 3, Surfaced: 3, Reduced: 3, As: "thread_id_ref"},
+		{Event: "RUN_STARTED", Name: "runId", Of: 3, Emitted: 3, Surfaced: 3, Reduced: 3, As: "run_id_ref"},
+		{Event: "RUN_STARTED", Name: "parentRunId", Of: 3, Emitted: 1, Empty: 1, Surfaced: 1},
+		{Event: "RUN_STARTED", Name: "timestamp", Of: 3, Emitted: 3, Surfaced: 3, Reduced: 3, As: "started_at"},
+		{Event: "MESSAGES_SNAPSHOT", Name: "messages", Of: 2, Emitted: 2, Surfaced: 2, Reduced: 2, As: "messages"},
+		{Event: "MESSAGES_SNAPSHOT", Role: "assistant", Name: "id", Of: 2, Emitted: 2, Surfaced: 2, Reduced: 1, As: "id"},
+		{Event: "MESSAGES_SNAPSHOT", Role: "assistant", Name: "role", Of: 2, Emitted: 2, Surfaced: 2, Reduced: 1, As: "role"},
+		{Event: "MESSAGES_SNAPSHOT", Role: "assistant", Name: "content", Of: 2, Emitted: 2, Empty: 1, Surfaced: 2, Reduced: 1, As: "content"},
+		{Event: "MESSAGES_SNAPSHOT", Role: "user", Name: "id", Of: 2, Emitted: 2, Surfaced: 2, Reduced: 2, As: "id"},
+		{Event: "MESSAGES_SNAPSHOT", Role: "user", Name: "role", Of: 2, Emitted: 2, Surfaced: 2, Reduced: 2, As: "role"},
+		{Event: "MESSAGES_SNAPSHOT", Role: "user", Name: "content", Of: 2, Emitted: 2, Surfaced: 2, Reduced: 2, As: "content"},
+		{Event: "RUN_FINISHED", Name: "type", Of: 2, Emitted: 2, Surfaced: 2, Reduced: 2, As: "terminal_event"},
+		{Event: "RUN_FINISHED", Name: "threadId", Of: 2, Emitted: 2, Surfaced: 2},
+		{Event: "RUN_FINISHED", Name: "runId", Of: 2, Emitted: 2, Surfaced: 2},
+		{Event: "RUN_FINISHED", Name: "timestamp", Of: 2, Emitted: 2, Surfaced: 2, Reduced: 2, As: "finished_at"},
+		{Event: "RUN_ERROR", Name: "type", Of: 1, Emitted: 1, Surfaced: 1, Reduced: 1, As: "terminal_event"},
+		{Event: "RUN_ERROR", Name: "message", Of: 1, Emitted: 1, Surfaced: 1, Reduced: 1, As: "error_message"},
+		{Event: "RUN_ERROR", Name: "timestamp", Of: 1, Emitted: 1, Surfaced: 1, Reduced: 1, As: "finished_at"},
+	}
+	if diff := cmp.Diff(want, gate.Fields(runs)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if got := gate.Fields(nil); got == nil || len(got) != 0 {
+		t.Errorf("of no runs: %v", got)
+	}
+}
+
+// Two keys that are spelled alike with their roles are two, and a key of a
+// message is none of its event.
+func TestPresencesApart(t *testing.T) {
+	const odd = `{"type":"MESSAGES_SNAPSHOT","user id":1,"messages":[{"id":"u","role":"user","content":"Hello."},{"id":"v","role":""},{"id":"w","role":1},{"id":"x"}]}`
+	got := map[string]int{}
+	for _, p := range gate.Fields(examined(t, "one", started, odd, finished)) {
+		if strings.HasSuffix(p.Name, "id") && p.Event == "MESSAGES_SNAPSHOT" {
+			got[p.Role+"/"+p.Name] = p.Emitted
+		}
+	}
+	if diff := cmp.Diff(map[string]int{"/user id": 1, "user/id": 1, "without role/id": 1}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

@@ -1,0 +1,283 @@
+package gate
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/discovery/analysis"
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/project"
+)
+
+// Summary is how one integration stands to the contract, by its captures.
+type Summary struct {
+	Integration analysis.Integration `json:"integration"`
+	// Met says that one run at least gives an artifact of the one snapshot it
+	// emitted, smaller than the run.
+	Met bool `json:"met"`
+	// Runs counts the runs, Unanswered the captures without one.
+	Runs       int             `json:"runs"`
+	Unanswered int             `json:"unanswered"`
+	Verdicts   []Given         `json:"verdicts"`
+	Snapshots  SnapshotCounts  `json:"snapshots"`
+	IDs        analysis.IDs    `json:"ids"`
+	Parent     ParentCounts    `json:"parent"`
+	Times      []CountedSource `json:"times"`
+	// Implausible counts runs whose RUN_STARTED has a timestamp that cannot be
+	// its time.
+	Implausible int            `json:"implausible"`
+	Sizes       SizeCounts     `json:"sizes"`
+	Texts       analysis.Texts `json:"texts"`
+	// Blocks is why runs give no artifact of one emitted snapshot. ExtraContent is what
+	// in the last snapshots of runs is outside the text subset, which the
+	// artifact leaves out.
+	Blocks       []Need `json:"blocks"`
+	ExtraContent []Need `json:"richer"`
+}
+
+// Given is a verdict and the runs it was given to, by their captures' names.
+type Given struct {
+	Verdict analysis.Verdict `json:"verdict"`
+	Runs    []string         `json:"runs"`
+}
+
+// SnapshotCounts counts runs by how many snapshots they emit, apart by how they
+// ended.
+type SnapshotCounts struct {
+	Finished Numbers `json:"finished"`
+	Failed   Numbers `json:"failed"`
+}
+
+// Numbers counts runs by how many snapshots they emit.
+type Numbers struct {
+	None    int `json:"none"`
+	One     int `json:"one"`
+	Several int `json:"several"`
+}
+
+// Total counts the runs.
+func (n Numbers) Total() int { return n.None + n.One + n.Several }
+
+// ParentCounts counts runs by where a parent run is named.
+type ParentCounts struct {
+	Request    int `json:"request"`
+	RunStarted int `json:"run_started"`
+	Input      int `json:"input"`
+}
+
+// CountedSource counts the runs whose times come from one source.
+type CountedSource struct {
+	Source project.TimeSource `json:"source"`
+	Runs   int                `json:"runs"`
+}
+
+// SizeCounts counts runs that have an artifact by what it is smaller than.
+type SizeCounts struct {
+	Artifacts int `json:"artifacts"`
+	BelowRun  int `json:"below_run"`
+	// EmittedBelowRun are those of BelowRun that are of the one snapshot their
+	// run emitted.
+	EmittedBelowRun      int `json:"emitted_below_run"`
+	BelowEnvelope        int `json:"below_envelope"`
+	CompactBelowEnvelope int `json:"compact_below_envelope"`
+}
+
+// Need is a reason and the runs that have it.
+type Need struct {
+	Code    finding.Code    `json:"code"`
+	Event   string          `json:"event,omitzero"`
+	Pointer finding.Pointer `json:"pointer,omitzero"`
+	Runs    []string        `json:"runs"`
+}
+
+// Count returns how many runs have a verdict.
+func (s Summary) Count(v analysis.Verdict) int {
+	for _, g := range s.Verdicts {
+		if g.Verdict == v {
+			return len(g.Runs)
+		}
+	}
+	return 0
+}
+
+// Emitted returns how many runs give an artifact of the one snapshot they
+// emitted.
+func (s Summary) Emitted() int { return s.Count(analysis.Exact) + s.Count(analysis.Reduced) }
+
+// summaries has one for each integration, in the order of their first runs.
+func summaries(runs []analysis.Run) []Summary {
+	var order []analysis.Integration
+	of := make(map[analysis.Integration][]analysis.Run)
+	for _, run := range runs {
+		if of[run.Integration] == nil {
+			order = append(order, run.Integration)
+		}
+		of[run.Integration] = append(of[run.Integration], run)
+	}
+	list := []Summary{}
+	for _, i := range order {
+		list = append(list, newSummary(i, of[i]))
+	}
+	return list
+}
+
+func newSummary(i analysis.Integration, runs []analysis.Run) Summary {
+	s := Summary{Integration: i, Verdicts: []Given{}, Times: []CountedSource{}, Blocks: []Need{}, ExtraContent: []Need{}}
+	for _, run := range runs {
+		if run.Run == nil {
+			s.Unanswered++
+			continue
+		}
+		s.add(run)
+	}
+	best := analysis.Verdicts()
+	slices.SortStableFunc(s.Verdicts, func(a, b Given) int {
+		return slices.Index(best, a.Verdict) - slices.Index(best, b.Verdict)
+	})
+	return s
+}
+
+func (s *Summary) add(run analysis.Run) {
+	s.Runs++
+	name := capture.BaseName(run.Capture)
+	at := slices.IndexFunc(s.Verdicts, func(g Given) bool { return g.Verdict == run.Verdict })
+	if at < 0 {
+		at = len(s.Verdicts)
+		s.Verdicts = append(s.Verdicts, Given{Verdict: run.Verdict})
+	}
+	s.Verdicts[at].Runs = append(s.Verdicts[at].Runs, name)
+	switch run.Terminal {
+	case envelope.RunFinished:
+		s.Snapshots.Finished.add(len(run.Snapshots))
+	case envelope.RunError:
+		s.Snapshots.Failed.add(len(run.Snapshots))
+	}
+	s.IDs.Streamed += run.IDs.Streamed
+	s.IDs.StreamedKept += run.IDs.StreamedKept
+	s.IDs.Requested += run.IDs.Requested
+	s.IDs.RequestedKept += run.IDs.RequestedKept
+	s.Parent.add(run.Parent)
+	s.time(run.Times)
+	s.measure(run)
+	if !run.Verdict.Emitted() {
+		need(&s.Blocks, run.Projections[1].Reasons, name)
+	}
+	need(&s.ExtraContent, extraContent(run), name)
+	s.Met = s.Sizes.EmittedBelowRun > 0
+}
+
+// extraContent is what the text subset leaves out of the run's one snapshot, or of the
+// last of several.
+func extraContent(run analysis.Run) (list []analysis.Reason) {
+	of := run.Projections[1]
+	if run.Verdict == analysis.Chosen {
+		of = run.Projections[len(run.Projections)-1]
+	}
+	for _, r := range of.Omissions {
+		if r.Event == envelope.MessagesSnapshot && strings.HasPrefix(string(r.Pointer), "/messages") {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+func (n *Numbers) add(snapshots int) {
+	switch snapshots {
+	case 0:
+		n.None++
+	case 1:
+		n.One++
+	default:
+		n.Several++
+	}
+}
+
+func (p *ParentCounts) add(in analysis.Parent) {
+	for _, c := range []struct {
+		has bool
+		to  *int
+	}{{in.Request, &p.Request}, {in.RunStarted, &p.RunStarted}, {in.Input, &p.Input}} {
+		if c.has {
+			*c.to++
+		}
+	}
+}
+
+func (s *Summary) time(t analysis.Times) {
+	if t.Implausible {
+		s.Implausible++
+	}
+	at := slices.IndexFunc(s.Times, func(c CountedSource) bool { return c.Source == t.Source })
+	if at < 0 {
+		at = len(s.Times)
+		s.Times = append(s.Times, CountedSource{Source: t.Source})
+	}
+	s.Times[at].Runs++
+}
+
+func (s *Summary) measure(run analysis.Run) {
+	if run.Sizes == nil {
+		return
+	}
+	s.Sizes.Artifacts++
+	if int64(run.Sizes.Artifact) < run.Sizes.Run {
+		s.Sizes.BelowRun++
+		if run.Verdict.Emitted() {
+			s.Sizes.EmittedBelowRun++
+		}
+	}
+	if run.Sizes.Artifact < run.Sizes.Envelope {
+		s.Sizes.BelowEnvelope++
+	}
+	if run.Sizes.Compact < run.Sizes.Envelope {
+		s.Sizes.CompactBelowEnvelope++
+	}
+	s.Texts.Messages += run.Texts.Messages
+	s.Texts.PastAssay += run.Texts.PastAssay
+	s.Texts.Longest = max(s.Texts.Longest, run.Texts.Longest)
+}
+
+// need adds a run's reasons to a list.
+func need(list *[]Need, reasons []analysis.Reason, run string) {
+	for _, r := range reasons {
+		at := slices.IndexFunc(*list, func(n Need) bool { return n.Code == r.Code && n.Event == r.Event && n.Pointer == r.Pointer })
+		if at < 0 {
+			at = len(*list)
+			*list = append(*list, Need{Code: r.Code, Event: r.Event, Pointer: r.Pointer})
+		}
+		(*list)[at].Runs = append((*list)[at].Runs, run)
+	}
+}
+
+// Advice says what a change would be, in a few words.
+func (n Need) Advice() string {
+	key := string(n.Pointer[strings.LastIndexByte(string(n.Pointer), '/')+1:])
+	switch n.Code {
+	case finding.SnapshotMissing:
+		return "emit a MESSAGES_SNAPSHOT"
+	case finding.SnapshotSeveral:
+		return "emit one MESSAGES_SNAPSHOT, not several"
+	case finding.TerminalSeveral:
+		return "end the run with one terminal event"
+	case finding.EventsAfterTerminal:
+		return "send nothing after the terminal event"
+	case finding.RunNotTerminated:
+		return "end the run with a terminal event"
+	case finding.KeyOutsideSubset:
+		return "no `" + key + "` on messages"
+	case finding.RoleOutsideSubset:
+		return "no messages of other roles"
+	case finding.ContentMissing:
+		return "`content` on every message"
+	case finding.ContentBlank:
+		return "no blank `content`"
+	case finding.ContentNotText:
+		return "`content` as text"
+	case finding.ValueNull, finding.ValueBlank:
+		return "no `" + key + "` that is null or blank"
+	}
+	about, _ := finding.Describe(n.Code)
+	return "mend: " + about.Meaning
+}

@@ -1,0 +1,82 @@
+package scenario
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/project"
+)
+
+// diffExpectation says where what was seen is not what was expected, each place
+// as a pointer into the expectation.
+func diffExpectation(e, seen *Expectation) []finding.Finding {
+	var d unexpected
+	d.text("/http_status", strconv.Itoa(e.HTTPStatus), strconv.Itoa(seen.HTTPStatus))
+	d.text("/end", string(e.End), string(seen.End))
+	d.text("/terminal", e.Terminal, seen.Terminal)
+	d.text("/time_source", string(e.TimeSource), string(seen.TimeSource))
+	d.text("/parent", e.Parent, seen.Parent)
+	for _, name := range project.Names() {
+		at := finding.Pointer("/freeze").Name(string(name))
+		want, have := e.Freeze.Of(name), seen.Freeze.Of(name)
+		d.text(at+"/verdict", string(want.Verdict), string(have.Verdict))
+		d.text(at+"/origin", string(want.Origin), string(have.Origin))
+		d.list(at+"/roles", want.Roles, have.Roles)
+		d.list(at+"/omissions", want.Omissions, have.Omissions)
+		d.list(at+"/reasons", want.Reasons, have.Reasons)
+	}
+	return d
+}
+
+type unexpected []finding.Finding
+
+func (d *unexpected) add(at finding.Pointer, format string, args ...any) {
+	*d = append(*d, finding.New(finding.ScenarioUnexpected, format, args...).WithPointer(at))
+}
+
+func (d *unexpected) text(at finding.Pointer, want, have string) {
+	if want != have {
+		d.add(at, "expected %s, seen %s", shown(want), shown(have))
+	}
+}
+
+// list tells two lists by what only one of them has, or by their order.
+func (d *unexpected) list(at finding.Pointer, want, have []string) {
+	missing, more := beyond(want, have), beyond(have, want)
+	switch {
+	case slices.Equal(want, have):
+	case len(missing) == 0 && len(more) == 0:
+		d.add(at, "in another order: expected %s; seen %s", listed(want), listed(have))
+	case len(more) == 0:
+		d.add(at, "expected and not seen: %s", listed(missing))
+	case len(missing) == 0:
+		d.add(at, "seen and not expected: %s", listed(more))
+	default:
+		d.add(at, "expected and not seen: %s; seen and not expected: %s", listed(missing), listed(more))
+	}
+}
+
+// beyond returns what a has and b has not, as often as it has it more.
+func beyond(a, b []string) []string {
+	rest := slices.Clone(b)
+	var only []string
+	for _, s := range a {
+		if i := slices.Index(rest, s); i >= 0 {
+			rest = slices.Delete(rest, i, i+1)
+		} else {
+			only = append(only, s)
+		}
+	}
+	return only
+}
+
+func shown(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return finding.Quote(s)
+}
+
+func listed(l []string) string { return finding.Escape(strings.Join(l, ", ")) }

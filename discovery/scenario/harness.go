@@ -1,0 +1,184 @@
+package scenario
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/p20export/p20export/discovery/analysis"
+	"github.com/p20export/p20export/finding"
+)
+
+// HarnessName is the file that describes a harness, in its directory.
+const HarnessName = "harness.json"
+
+// Harness is a server that runs a real integration.
+type Harness struct {
+	Name        string               `json:"name"`
+	Integration analysis.Integration `json:"integration"`
+	// Command starts the server in the harness's directory. Once it accepts
+	// connections it prints one line, "listening on URL"; SIGTERM ends it.
+	Command []string `json:"command"`
+
+	dir               string
+	startLimit, grace time.Duration
+}
+
+// LoadHarness reads a harness's description strictly.
+func LoadHarness(dir string) (*Harness, error) {
+	h := Harness{dir: dir, startLimit: startLimit, grace: grace}
+	path := filepath.Join(dir, HarnessName)
+	if err := load(path, "a harness.json", &h); err != nil {
+		return nil, err
+	}
+	if !plainName.MatchString(h.Name) {
+		return nil, fmt.Errorf("%s: name %q is not plain: lower-case letters, digits and single dashes or dots", path, h.Name)
+	}
+	if h.Integration.Name == "" || h.Integration.Version == "" {
+		return nil, fmt.Errorf("%s: the integration has no name or no version", path)
+	}
+	if len(h.Command) == 0 {
+		return nil, fmt.Errorf("%s: no command", path)
+	}
+	return &h, nil
+}
+
+const (
+	// startLimit is how long a server may take to accept connections: a cold
+	// start imports an integration's whole dependency tree.
+	startLimit = 2 * time.Minute
+	// grace is how long it may take to end after SIGTERM before it is killed.
+	grace = 10 * time.Second
+)
+
+// Server is a harness that accepts connections at URL.
+type Server struct {
+	URL string
+
+	cmd   *exec.Cmd
+	end   context.CancelFunc
+	said  firstLine
+	ended chan struct{}
+	log   tail
+}
+
+// Start starts a harness and waits until it accepts connections, or ctx ends.
+// From then on the server lives until Stop, so that what is captured when ctx
+// ends is not cut off by the server's end. Where the system has process groups
+// it gets one of its own: Ctrl-C on a terminal does not reach it, and Stop
+// reaches what it started. Cancelling kill kills all of them at once.
+func (h *Harness) Start(ctx, kill context.Context) (*Server, error) {
+	name := h.Command[0]
+	if strings.ContainsRune(name, '/') && !filepath.IsAbs(name) {
+		abs, err := filepath.Abs(filepath.Join(h.dir, name))
+		if err != nil {
+			return nil, err
+		}
+		name = abs
+	}
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	s := &Server{cmd: exec.CommandContext(life, name, h.Command[1:]...), end: end, ended: make(chan struct{})}
+	s.said.line = make(chan string, 1)
+	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = h.dir, &s.said, &s.log
+	s.cmd.WaitDelay = h.grace
+	setGroup(s.cmd)
+	if err := s.cmd.Start(); err != nil {
+		end()
+		return nil, fmt.Errorf("%s does not start; is it installed? %w", h.Name, err)
+	}
+	go func() {
+		defer context.AfterFunc(kill, func() { _ = s.cmd.Process.Kill(); killGroup(s.cmd) })()
+		_ = s.cmd.Wait()
+		killGroup(s.cmd)
+		close(s.ended)
+	}()
+	err := s.listening(ctx, h.startLimit)
+	if err != nil {
+		s.Stop()
+		return nil, fmt.Errorf("%s: %w\n%s", h.Name, err, s.Log())
+	}
+	return s, nil
+}
+
+// listening waits for the line that says where the server listens.
+func (s *Server) listening(ctx context.Context, limit time.Duration) error {
+	late := time.NewTimer(limit)
+	defer late.Stop()
+	select {
+	case line := <-s.said.line:
+		return s.listensOn(line)
+	case <-s.ended:
+		select {
+		case line := <-s.said.line:
+			return s.listensOn(line)
+		default:
+			return fmt.Errorf("it ended before it said where it listens: %s", s.cmd.ProcessState)
+		}
+	case <-late.C:
+		return fmt.Errorf("it did not say where it listens within %s", limit)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (s *Server) listensOn(line string) error {
+	at, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
+	u, err := url.Parse(at)
+	if !ok || err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return fmt.Errorf(`the first line of its output is %s, not "listening on URL"`, finding.Quote(line))
+	}
+	s.URL = at
+	return nil
+}
+
+// Stop ends the server and waits for its end. It may be called again.
+func (s *Server) Stop() {
+	s.end()
+	<-s.ended
+}
+
+// Log returns the end of what the server wrote to its standard error. It is for
+// after Stop.
+func (s *Server) Log() string { return s.log.String() }
+
+// firstLine takes a server's output and passes its first line on, or what stands
+// for one when it is longer than lineBytes. The rest is read over.
+type firstLine struct {
+	held   []byte
+	passed bool
+	line   chan string // of capacity 1
+}
+
+const lineBytes = 4 << 10
+
+func (f *firstLine) Write(p []byte) (int, error) {
+	if f.passed {
+		return len(p), nil
+	}
+	f.held = append(f.held, p[:min(len(p), lineBytes)]...)
+	line, _, whole := bytes.Cut(f.held, []byte("\n"))
+	if f.passed = whole || len(f.held) >= lineBytes; f.passed {
+		f.line <- string(line)
+	}
+	return len(p), nil
+}
+
+// tail keeps the end of what is written to it.
+type tail struct{ kept []byte }
+
+const tailBytes = 64 << 10
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.kept = append(t.kept, p...)
+	if over := len(t.kept) - tailBytes; over > tailBytes {
+		t.kept = bytes.Clone(t.kept[over:])
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string { return string(t.kept) }

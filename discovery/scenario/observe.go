@@ -1,0 +1,126 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/discovery/analysis"
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/scan"
+)
+
+// Observation is what one reading of a capture shows.
+type Observation struct {
+	// Expectation is what would be expected of the scenario, were this capture
+	// as it should be. It is of captures of one run at most.
+	Expectation
+	// Snapshots has how many messages each emitted snapshot has, as far as they
+	// are described one by one.
+	Snapshots []int
+	// Runs are what the discovery gate is answered from. There is at least one.
+	Runs []analysis.Run
+}
+
+// Observe reads a capture once and says what it shows. Beside an error the
+// observation has Runs, and Snapshots where there are too many runs.
+func Observe(ctx context.Context, path string) (Observation, error) {
+	c, err := capture.Open(ctx, path, "")
+	if err != nil {
+		return Observation{Runs: []analysis.Run{analysis.Unread(path, artifact.V1, err)}}, err
+	}
+	defer c.Close()
+	a, err := analysis.New(c, artifact.V1)
+	if err == nil {
+		var o observer
+		a.Made = func(run *envelope.Run, made []scan.Projected) { o.made(run, made, a.Types()) }
+		var result scan.Result
+		if result, err = scan.Run(ctx, c, nil, a); err == nil {
+			return o.finish(result, a)
+		}
+	}
+	return Observation{Runs: []analysis.Run{a.Unread(err)}}, fmt.Errorf("%s: %w", path, err)
+}
+
+// observer keeps what the projections made of the first run.
+type observer struct {
+	outcomes []outcome
+	seen     Expectation
+}
+
+// outcome is an Outcome whose reasons are known when the whole capture was read.
+type outcome struct {
+	Outcome
+	name     project.Name
+	findings []finding.Finding
+}
+
+func (o *observer) made(run *envelope.Run, made []scan.Projected, of *analysis.Types) {
+	if o.outcomes != nil {
+		return
+	}
+	for _, p := range made[:len(project.Names())] {
+		one := outcome{name: p.Projection, findings: p.Findings}
+		one.Verdict = project.Refused
+		if out := p.Output; out != nil {
+			one.Verdict, one.Origin = project.Frozen, out.Origin
+			for _, m := range out.Artifact.Messages {
+				one.Roles = append(one.Roles, m.Role)
+			}
+			for _, left := range out.Omissions {
+				one.Omissions = append(one.Omissions, string(left.Reason)+place(left.EventIndex, left.File, left.Pointer, of))
+			}
+			o.seen.Parent, o.seen.TimeSource = out.Artifact.ParentRunIDRef, out.Times.Source
+		}
+		o.outcomes = append(o.outcomes, one)
+	}
+}
+
+// finish completes the observation at the capture's end.
+func (o *observer) finish(r scan.Result, a *analysis.Analyzer) (Observation, error) {
+	seen := Observation{Expectation: o.seen, Snapshots: []int{}, Runs: a.Runs()}
+	for _, run := range seen.Runs {
+		seen.HTTPStatus, seen.End, seen.Terminal = run.HTTPStatus, run.End, run.Terminal
+		for _, s := range run.Snapshots[:min(len(run.Snapshots), analysis.MaxSnapshots-len(seen.Snapshots))] {
+			seen.Snapshots = append(seen.Snapshots, s.Messages)
+		}
+	}
+	if r.Runs > 1 {
+		return seen, finding.New(finding.ScenarioUnexpected, "the capture holds %d runs where a scenario has one", r.Runs).
+			WithHint("the endpoint should answer a request with one run")
+	}
+	if r.Runs == 0 {
+		for _, name := range project.Names() {
+			o.outcomes = append(o.outcomes, outcome{name: name, Outcome: Outcome{Verdict: project.Refused}})
+		}
+	}
+	for _, one := range o.outcomes {
+		findings, counts := r.Judge(one.findings)
+		if one.Verdict != project.Frozen || !counts {
+			one.Outcome = Outcome{Verdict: project.Refused}
+			for _, f := range findings {
+				if f.Severity == finding.Error {
+					one.Reasons = append(one.Reasons, string(f.Code)+place(f.EventIndex, "", f.Pointer, a.Types()))
+				}
+			}
+		}
+		*seen.Freeze.Of(one.name) = one.Outcome
+	}
+	return seen, nil
+}
+
+// place names an event by its type, which does not change between two captures
+// of one scenario as its index might.
+func place(index *int, file string, p finding.Pointer, of *analysis.Types) string {
+	where := file
+	if index != nil {
+		where = of.At(index)
+	}
+	if where += string(p); where == "" {
+		return ""
+	}
+	return " " + where
+}

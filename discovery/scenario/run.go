@@ -1,0 +1,239 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"iter"
+	"maps"
+	"net/url"
+	"path/filepath"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/capture/client"
+	"github.com/p20export/p20export/discovery/analysis"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/project"
+)
+
+// Verdicts about scenarios, beside project.Failed.
+const (
+	// Captured: the answer was kept, whatever it is.
+	Captured project.Verdict = "captured"
+	// Skipped: the harness cannot express the scenario, and says why.
+	Skipped project.Verdict = "skipped"
+	// Unexpected: the capture does not show what is expected of it.
+	Unexpected project.Verdict = "unexpected"
+)
+
+// Plan says which scenarios are run, where, and what they should show.
+type Plan struct {
+	// Scenarios are run in order, one at a time.
+	Scenarios []Scenario
+	// Suite says what is expected of them; nil expects nothing.
+	Suite *Suite
+	// UpdateExpected says that what is seen will be what is expected, so that
+	// nothing is unexpected now.
+	UpdateExpected bool
+	// Dir gets a capture of each scenario, a directory named as it is.
+	Dir string
+	// Request is what the requests share. Its URL is the address that the
+	// scenarios' paths are below; to its Labels that of the scenario is added.
+	Request client.Settings
+	// Progress, when not nil, is called as a scenario is asked for, and from time
+	// to time while its answer comes.
+	Progress func(scenario string, now client.Progress)
+}
+
+// Row is what became of a scenario. What is not known is null.
+type Row struct {
+	Scenario string          `json:"scenario"`
+	About    string          `json:"about,omitzero"`
+	Verdict  project.Verdict `json:"verdict"`
+	// Note says why a skipped scenario was not run.
+	Note string `json:"note,omitzero"`
+	// Capture is the path of the closed capture.
+	Capture    *string      `json:"capture"`
+	HTTPStatus *int         `json:"http_status"`
+	End        *capture.End `json:"end"`
+	Events     *int         `json:"events"`
+	Bytes      *int64       `json:"bytes"`
+	Terminal   *string      `json:"terminal"`
+	// Snapshots has how many messages each emitted snapshot has; past the
+	// hundredth they are not listed.
+	Snapshots  []int               `json:"snapshots"`
+	TimeSource *project.TimeSource `json:"time_source"`
+	Freeze     *Outcomes           `json:"freeze"`
+	Findings   []finding.Finding   `json:"findings"`
+	// Seen is what an expectation would say of the capture; nil where nothing
+	// was observed.
+	Seen *Expectation `json:"-"`
+	// Runs are what the capture's runs show; empty without a capture.
+	Runs []analysis.Run `json:"-"`
+}
+
+// Blocked returns a row for each scenario whose place is taken: captures are
+// never written into again. The error says that none of them could be written.
+func (p *Plan) Blocked() ([]Row, error) {
+	var rows []Row
+	for _, s := range p.Scenarios {
+		if p.Suite.of(s.Name).Note != "" {
+			continue
+		}
+		request := p.request(s)
+		err := capture.Ready(p.place(s), capture.Settings{Labels: request.Labels, Tool: request.Tool})
+		switch {
+		case errors.Is(err, fs.ErrExist):
+			row := newRow(s)
+			row.fail(err)
+			rows = append(rows, row)
+		case err != nil:
+			return nil, err
+		}
+	}
+	return rows, nil
+}
+
+// Run captures the scenarios and yields a row for each. It ends early with ctx,
+// the capture under way closed as cancelled, and when nothing accepts a
+// connection: the row that says so is the last.
+func (p *Plan) Run(ctx context.Context) iter.Seq[Row] {
+	return func(yield func(Row) bool) {
+		for _, s := range p.Scenarios {
+			if ctx.Err() != nil {
+				return
+			}
+			row, err := p.capture(ctx, s)
+			if !yield(row) || errors.Is(err, client.ErrUnreachable) {
+				return
+			}
+		}
+	}
+}
+
+// capture runs one scenario. The error, which the row states too, says why
+// there is no capture.
+func (p *Plan) capture(ctx context.Context, s Scenario) (Row, error) {
+	row := newRow(s)
+	expected := p.Suite.of(s.Name)
+	if expected.Note != "" {
+		row.Verdict, row.Note = Skipped, expected.Note
+		return row, nil
+	}
+	dir, request := p.place(s), p.request(s)
+	if p.Progress != nil {
+		request.Progress = func(now client.Progress) { p.Progress(s.Name, now) }
+		request.Progress(client.Progress{})
+	}
+	result, err := client.Record(ctx, dir, request)
+	if err != nil {
+		row.fail(err)
+		return row, err
+	}
+	row.closed(dir, result, p.UpdateExpected || expected.Expect != nil && expected.Expect.End == capture.EndError)
+	if ctx.Err() != nil {
+		return row, nil
+	}
+	if err := row.observe(ctx, expected.Expect); err != nil {
+		row.unread(err)
+	}
+	return row, nil
+}
+
+// request returns what is asked for a scenario.
+func (p *Plan) request(s Scenario) client.Settings {
+	r := p.Request
+	if u, err := url.Parse(r.URL); err == nil && s.Path != "" {
+		r.URL = u.JoinPath(s.Path).String()
+	}
+	body := s.Request.Clone()
+	_ = body.Compact() // its syntax was checked with its file's
+	r.Body = body
+	r.Labels = map[string]string{analysis.LabelScenario: s.Name}
+	maps.Copy(r.Labels, p.Request.Labels)
+	return r
+}
+
+func (p *Plan) place(s Scenario) string { return filepath.Join(p.Dir, s.Name) }
+
+// of returns what is expected of a scenario: nothing when nothing is said.
+func (s *Suite) of(name string) Expected {
+	if s != nil {
+		for _, e := range s.Scenarios {
+			if e.Name == name {
+				return e
+			}
+		}
+	}
+	return Expected{}
+}
+
+func newRow(s Scenario) Row {
+	return Row{Scenario: s.Name, About: s.About, Verdict: Captured, Findings: []finding.Finding{}}
+}
+
+func (row *Row) fail(err error) {
+	found, _ := finding.FromError(err)
+	row.Verdict, row.Findings = project.Failed, append(row.Findings, found)
+}
+
+// unread says why no more can be said of a capture, unless that was said when it
+// was made.
+func (row *Row) unread(err error) {
+	found, _ := finding.FromError(err)
+	if !finding.Has(row.Findings, found.Code) {
+		row.Findings = append(row.Findings, found)
+	}
+	if found.Code != finding.ScenarioUnexpected {
+		row.Verdict = project.Failed
+	} else if row.Verdict == Captured {
+		row.Verdict = Unexpected
+	}
+}
+
+// closed says what was captured. A status other than 200 is an answer, and so is
+// a response that breaks off as expected.
+func (row *Row) closed(dir string, result client.Result, mayBreak bool) {
+	m := result.Manifest
+	row.Capture, row.HTTPStatus, row.End, row.Events = &dir, &m.Source.Status, &m.End, &result.Events
+	if response := m.Response(); response != nil {
+		row.Bytes = &response.Bytes
+	}
+	for _, f := range result.Findings {
+		if f.Code == finding.HTTPStatus || mayBreak && f.Code == finding.HTTPFailed {
+			f = f.WithSeverity(finding.Warning)
+		}
+		row.Findings = append(row.Findings, f)
+	}
+	if finding.Failed(row.Findings) {
+		row.Verdict = project.Failed
+	}
+}
+
+// observe says what the capture shows, and compares it with what is expected.
+func (row *Row) observe(ctx context.Context, expected *Expectation) error {
+	seen, err := Observe(ctx, *row.Capture)
+	if ctx.Err() != nil {
+		return nil // what was seen may be that it was interrupted
+	}
+	row.Runs, row.Snapshots = seen.Runs, seen.Snapshots
+	if err != nil {
+		return err
+	}
+	row.Seen, row.Freeze = &seen.Expectation, &seen.Freeze
+	if seen.Terminal != "" {
+		row.Terminal = &seen.Terminal
+	}
+	if seen.TimeSource != "" {
+		row.TimeSource = &seen.TimeSource
+	}
+	if expected == nil {
+		return nil
+	}
+	unexpected := diffExpectation(expected, &seen.Expectation)
+	if len(unexpected) > 0 && row.Verdict == Captured {
+		row.Verdict = Unexpected
+	}
+	row.Findings = append(row.Findings, unexpected...)
+	return nil
+}

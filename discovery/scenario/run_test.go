@@ -1,0 +1,289 @@
+package scenario
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/capture/client"
+	"github.com/p20export/p20export/discovery/analysis"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/project"
+)
+
+const failedRun = `data: {"type":"RUN_STARTED","threadId":"t","runId":"r"}
+
+data: {"type":"RUN_ERROR","message":"no"}
+
+`
+
+// serve answers every request so, and keeps their paths and bodies.
+func serve(t *testing.T, handle http.HandlerFunc) (url string, asked *[]string) {
+	t.Helper()
+	asked = new([]string)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		*asked = append(*asked, r.URL.RequestURI()+" "+string(body))
+		w.Header().Set("Content-Type", "text/event-stream")
+		handle(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, asked
+}
+
+func planned(t *testing.T, url string, names ...string) *Plan {
+	t.Helper()
+	p := &Plan{Dir: filepath.Join(t.TempDir(), "out"), Request: client.Settings{URL: url, Tool: capture.Tool{Name: "p20export", Version: "test"}}}
+	for _, name := range names {
+		p.Scenarios = append(p.Scenarios, Scenario{Name: name, About: "About " + name + ".", Path: "/" + name, Request: []byte(`{ "runId": "r" }`)})
+	}
+	return p
+}
+
+// brief tells rows by what matters in most tests.
+func brief(rows []Row) (all []string) {
+	for _, row := range rows {
+		s := row.Scenario + " " + string(row.Verdict)
+		if row.End != nil {
+			s += " " + string(*row.End)
+		}
+		for _, f := range row.Findings {
+			s += " " + string(f.Code) + " " + string(f.Severity)
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+func TestRun(t *testing.T) {
+	url, asked := serve(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, failedRun) })
+	p := planned(t, url+"/base?key=value", "a", "b", "c")
+	p.Scenarios[1].Path = ""
+	p.Request.Labels = map[string]string{"own": "x"}
+	p.Suite = &Suite{Scenarios: []Expected{{Name: "c", Note: "It cannot."}}}
+	var progress []string
+	p.Progress = func(scenario string, now client.Progress) {
+		if now.Bytes == 0 || now.Events == 2 {
+			progress = append(progress, scenario)
+		}
+	}
+	if blocked, err := p.Blocked(); err != nil || blocked != nil {
+		t.Fatalf("%v, %v", blocked, err)
+	}
+	rows := slices.Collect(p.Run(t.Context()))
+	refused := Outcome{Verdict: project.Refused, Reasons: []string{"snapshot_missing"}}
+	want := []Row{
+		{
+			Scenario: "a", About: "About a.", Verdict: Captured, Capture: new(filepath.Join(p.Dir, "a")),
+			HTTPStatus: new(200), End: new(capture.EndEOF), Events: new(2), Bytes: new(int64(len(failedRun))),
+			Terminal: new("RUN_ERROR"), Snapshots: []int{}, Findings: []finding.Finding{},
+			Freeze: &Outcomes{
+				EmittedSnapshot: refused, EmittedSnapshotText: refused,
+				FoldedStream: Outcome{Verdict: project.Refused, Reasons: []string{"request_malformed /messages"}},
+			},
+		},
+		{Scenario: "c", About: "About c.", Verdict: Skipped, Note: "It cannot.", Findings: []finding.Finding{}},
+	}
+	if diff := cmp.Diff(want, []Row{rows[0], rows[2]}, cmpopts.IgnoreFields(Row{}, "Seen", "Runs")); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{`/base/a?key=value {"runId":"r"}`, `/base?key=value {"runId":"r"}`}, *asked); diff != "" {
+		t.Errorf("asked -want +got:\n%s", diff)
+	}
+	if progress = slices.Compact(progress); !slices.Equal(progress, []string{"a", "b"}) {
+		t.Errorf("progress %q", progress)
+	}
+	c, err := capture.Open(t.Context(), *rows[1].Capture, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if diff := cmp.Diff(map[string]string{"own": "x", analysis.LabelScenario: "b"}, c.Manifest().Labels); diff != "" {
+		t.Errorf("labels -want +got:\n%s", diff)
+	}
+	if len(p.Request.Labels) != 1 {
+		t.Errorf("the plan's labels became %v", p.Request.Labels)
+	}
+}
+
+// A scenario that fails is no reason not to run the next; a server that nobody
+// reaches is.
+func TestRunGoesOn(t *testing.T) {
+	var server *httptest.Server
+	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch w.Header().Set("Content-Type", "text/event-stream"); r.URL.Path {
+		case "/none":
+			panic(http.ErrAbortHandler)
+		case "/cut":
+			io.WriteString(w, failedRun)
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		case "/fault":
+			w.WriteHeader(http.StatusInternalServerError)
+		case "/last":
+			server.Listener.Close()
+		}
+		io.WriteString(w, failedRun)
+	}))
+	defer server.Close()
+	p := planned(t, server.URL, "none", "cut", "fault", "last", "gone", "never")
+	want := []string{
+		"none error http_failed error",
+		"cut error error http_failed error",
+		"fault captured eof http_status warning",
+		"last captured eof",
+		"gone error http_failed error",
+	}
+	if diff := cmp.Diff(want, brief(slices.Collect(p.Run(t.Context())))); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if left, err := os.ReadDir(p.Dir); err != nil || len(left) != 3 {
+		t.Errorf("%d captures are left, %v", len(left), err)
+	}
+}
+
+// A response that breaks off is as good as another where that is expected, and
+// one that does not is unexpected there.
+func TestRunBrokenAsExpected(t *testing.T) {
+	url, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, failedRun)
+		if r.URL.Path == "/cut" {
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}
+	})
+	p := planned(t, url, "cut", "whole")
+	refused := Outcome{Verdict: project.Refused, Reasons: []string{"snapshot_missing"}}
+	expect := &Expectation{HTTPStatus: 200, End: capture.EndError, Terminal: "RUN_ERROR", Freeze: Outcomes{
+		EmittedSnapshot: refused, EmittedSnapshotText: refused,
+		FoldedStream: Outcome{Verdict: project.Refused, Reasons: []string{"request_malformed /messages"}},
+	}}
+	p.Suite = &Suite{Scenarios: []Expected{{Name: "cut", Expect: expect}, {Name: "whole", Expect: expect}}}
+	want := []string{"cut captured error http_failed warning", "whole unexpected eof scenario_unexpected error"}
+	if diff := cmp.Diff(want, brief(slices.Collect(p.Run(t.Context())))); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// The end of the context closes the capture under way, and nothing else is run.
+func TestRunCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	url, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, failedRun)
+		if r.URL.Path == "/b" {
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		}
+	})
+	p := planned(t, url, "a", "b", "c")
+	p.Progress = func(scenario string, now client.Progress) {
+		if scenario == "b" && now.Events > 0 {
+			cancel()
+		}
+	}
+	want := []string{"a captured eof", "b captured cancelled capture_cut_short warning"}
+	if diff := cmp.Diff(want, brief(slices.Collect(p.Run(ctx)))); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	want = nil
+	if diff := cmp.Diff(want, brief(slices.Collect(p.Run(ctx)))); diff != "" {
+		t.Errorf("after the end: -want +got:\n%s", diff)
+	}
+}
+
+// A scenario is one run. A capture of more is kept.
+func TestRunSeveralRuns(t *testing.T) {
+	url, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, failedRun+failedRun) })
+	p := planned(t, url, "a")
+	rows := slices.Collect(p.Run(t.Context()))
+	if diff := cmp.Diff([]string{"a unexpected eof scenario_unexpected error"}, brief(rows)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// A damaged coding is told once.
+func TestRunDamagedCoding(t *testing.T) {
+	url, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		io.WriteString(w, failedRun)
+	})
+	p := planned(t, url, "a")
+	if diff := cmp.Diff([]string{"a error eof arrivals_malformed warning content_coding_damaged error"}, brief(slices.Collect(p.Run(t.Context())))); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestBlocked(t *testing.T) {
+	p := planned(t, "http://127.0.0.1:1", "a", "b", "c", "d")
+	for _, name := range []string{"a", "c"} {
+		if err := os.MkdirAll(filepath.Join(p.Dir, name, "x"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(p.Dir, "d"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p.Suite = &Suite{Scenarios: []Expected{{Name: "c", Note: "It cannot."}}}
+	rows, err := p.Blocked()
+	if diff := cmp.Diff([]string{"a error io_failed error"}, brief(rows)); diff != "" || err != nil {
+		t.Errorf("%v, -want +got:\n%s", err, diff)
+	}
+	p.Request.Labels = map[string]string{"x": "\xff"}
+	if _, err := p.Blocked(); err == nil {
+		t.Error("a label that cannot be written is no error")
+	}
+}
+
+// What differs is said once a place, and nothing when nothing does.
+func TestUnexpected(t *testing.T) {
+	expected := func() Expectation {
+		return Expectation{HTTPStatus: 200, Terminal: "RUN_FINISHED", TimeSource: project.ArrivalTime, Freeze: Outcomes{
+			EmittedSnapshot: Outcome{Verdict: project.Frozen, Origin: project.Emitted, Roles: []string{"user", "assistant", "user"}},
+			FoldedStream:    Outcome{Verdict: project.Refused, Reasons: []string{"a", "a", "b"}},
+		}}
+	}
+	for _, c := range []struct {
+		change func(*Expectation)
+		want   []string
+	}{
+		{func(*Expectation) {}, nil},
+		{func(e *Expectation) { e.HTTPStatus = 500 }, []string{`/http_status expected "200", seen "500"`}},
+		{func(e *Expectation) { e.End = capture.EndError }, []string{`/end expected none, seen "error"`}},
+		{func(e *Expectation) { e.Terminal = "" }, []string{`/terminal expected "RUN_FINISHED", seen none`}},
+		{func(e *Expectation) { e.Terminal = "\x1b" }, []string{`/terminal expected "RUN_FINISHED", seen "\u001b"`}},
+		{func(e *Expectation) { e.TimeSource = project.EventTime }, []string{`/time_source expected "arrival", seen "event"`}},
+		{func(e *Expectation) { e.Parent = "p" }, []string{`/parent expected none, seen "p"`}},
+		{func(e *Expectation) { e.Freeze.EmittedSnapshot.Verdict = project.Refused }, []string{`/freeze/emitted-snapshot/verdict expected "frozen", seen "refused"`}},
+		{func(e *Expectation) { e.Freeze.EmittedSnapshot.Origin = project.Built }, []string{`/freeze/emitted-snapshot/origin expected "emitted", seen "built"`}},
+		{func(e *Expectation) { slices.Sort(e.Freeze.EmittedSnapshot.Roles) }, []string{`/freeze/emitted-snapshot/roles in another order: expected user, assistant, user; seen assistant, user, user`}},
+		{func(e *Expectation) { e.Freeze.EmittedSnapshot.Roles = []string{"user"} }, []string{`/freeze/emitted-snapshot/roles expected and not seen: assistant, user`}},
+		{func(e *Expectation) { e.Freeze.EmittedSnapshotText.Omissions = []string{"x\x1b", "y"} }, []string{`/freeze/emitted-snapshot-text/omissions seen and not expected: x\u001b, y`}},
+		{func(e *Expectation) { e.Freeze.FoldedStream.Reasons = []string{"a", "b", "b"} }, []string{`/freeze/folded-stream/reasons expected and not seen: a; seen and not expected: b`}},
+		{func(e *Expectation) { e.HTTPStatus, e.Terminal = 422, "" }, []string{`/http_status expected "200", seen "422"`, `/terminal expected "RUN_FINISHED", seen none`}},
+	} {
+		want, seen := expected(), expected()
+		c.change(&seen)
+		var got []string
+		for _, f := range diffExpectation(&want, &seen) {
+			if f.Code != finding.ScenarioUnexpected || f.Severity != finding.Error {
+				t.Errorf("%v", f)
+			}
+			got = append(got, string(f.Pointer)+" "+f.Message)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	}
+}

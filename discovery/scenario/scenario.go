@@ -1,0 +1,217 @@
+// Package scenario runs lists of scenarios against endpoints, and against the
+// servers of harnesses: a capture of each, and what it shows against what is
+// expected.
+//
+// It must hold no rule of an integration: what differs between them is in their
+// files.
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path"
+	"regexp"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/internal/strictjson"
+	"github.com/p20export/p20export/project"
+)
+
+// Names of the files: the scenarios, which all harnesses share, and what each
+// harness is expected to make of them.
+const (
+	ScenariosName = "scenarios.json"
+	ExpectedName  = "expected.json"
+)
+
+// List is the file of the scenarios. They are run in order against one fresh
+// server.
+type List struct {
+	Scenarios []Scenario `json:"scenarios"`
+}
+
+// Suite is what one harness makes of the scenarios.
+type Suite struct {
+	// Scenarios has each scenario of the list once, in its order.
+	Scenarios []Expected `json:"scenarios"`
+}
+
+// Expected says what a harness is expected to make of a scenario, or why it
+// cannot express it.
+type Expected struct {
+	Name   string       `json:"name"`
+	Note   string       `json:"note,omitzero"`
+	Expect *Expectation `json:"expect,omitzero"`
+}
+
+// Scenario is one request.
+type Scenario struct {
+	Name  string `json:"name"`
+	About string `json:"about,omitzero"`
+	// Path is where the request is posted to, below the endpoint's address;
+	// without one it is that address.
+	Path    string         `json:"path,omitzero"`
+	Request jsontext.Value `json:"request"`
+}
+
+// Expectation is what a capture of a scenario shows.
+type Expectation struct {
+	HTTPStatus int `json:"http_status"`
+	// End is how the response ended; empty when it came to its own end.
+	End capture.End `json:"end,omitzero"`
+	// Terminal is the run's terminal event; empty when there is no run.
+	Terminal   string             `json:"terminal,omitzero"`
+	TimeSource project.TimeSource `json:"time_source,omitzero"`
+	// Parent is the artifact's parent_run_id_ref.
+	Parent string `json:"parent,omitzero"`
+	// Freeze has the outcome of each projection.
+	Freeze Outcomes `json:"freeze"`
+}
+
+// Outcomes are those of the three projections.
+type Outcomes struct {
+	EmittedSnapshot     Outcome `json:"emitted-snapshot"`
+	EmittedSnapshotText Outcome `json:"emitted-snapshot-text"`
+	FoldedStream        Outcome `json:"folded-stream"`
+}
+
+// Of returns the place of a projection's outcome.
+func (o *Outcomes) Of(name project.Name) *Outcome {
+	switch name {
+	case project.EmittedSnapshotText:
+		return &o.EmittedSnapshotText
+	case project.FoldedStream:
+		return &o.FoldedStream
+	}
+	return &o.EmittedSnapshot
+}
+
+// Outcome is what one projection makes of a run.
+type Outcome struct {
+	Verdict project.Verdict `json:"verdict"`
+	// Origin says whether the snapshot was emitted or built.
+	Origin project.Origin `json:"origin,omitzero"`
+	// Roles are those of the artifact's messages, in order.
+	Roles []string `json:"roles,omitzero"`
+	// Omissions are "reason place", the place an event's type, or the request,
+	// and the pointer.
+	Omissions []string `json:"omissions,omitzero"`
+	// Reasons are "code place" of every error.
+	Reasons []string `json:"reasons,omitzero"`
+}
+
+var plainName = regexp.MustCompile(`^[a-z0-9]+([-.][a-z0-9]+)*$`)
+
+// LoadList reads the file of the scenarios strictly.
+func LoadList(path string) (*List, error) {
+	var l List
+	if err := load(path, "a file of scenarios", &l); err != nil {
+		return nil, err
+	}
+	if len(l.Scenarios) == 0 {
+		return nil, fmt.Errorf("%s: no scenarios", path)
+	}
+	seen := make(map[string]bool)
+	for _, s := range l.Scenarios {
+		if !plainName.MatchString(s.Name) {
+			return nil, fmt.Errorf("%s: scenario name %q is not plain: lower-case letters and digits, with single dashes or dots between", path, s.Name)
+		}
+		if seen[s.Name] {
+			return nil, fmt.Errorf("%s: two scenarios are named %q", path, s.Name)
+		}
+		if s.Name == capture.ManifestName {
+			return nil, fmt.Errorf("%s: scenario name %q would make a capture of the directory of the captures", path, s.Name)
+		}
+		seen[s.Name] = true
+		if s.Path != "" && !plainPath(s.Path) {
+			return nil, fmt.Errorf("%s: scenario %q: the path %q is not plain, such as /agent", path, s.Name, s.Path)
+		}
+		if s.Request.Kind() != '{' {
+			return nil, fmt.Errorf("%s: scenario %q has no request that is an object, an AG-UI run input", path, s.Name)
+		}
+	}
+	return &l, nil
+}
+
+// plainPath reports whether a path stays what it is when it is put below
+// another.
+func plainPath(p string) bool {
+	clean := path.Clean(p)
+	_, err := url.PathUnescape(p)
+	return err == nil && p[0] == '/' && !strings.ContainsAny(p, "?#") && (p == clean || p == clean+"/")
+}
+
+// ErrOtherList is matched by the error of a file of expectations that is not of
+// the scenarios of the list.
+var ErrOtherList = errors.New("not the scenarios of the list")
+
+// otherList is such an error.
+type otherList struct{ why string }
+
+func (e otherList) Error() string { return e.why }
+
+// Is implements errors.Is.
+func (otherList) Is(target error) bool { return target == ErrOtherList }
+
+// LoadSuite reads the file of a harness strictly and holds it against the list.
+func LoadSuite(path string, l *List) (*Suite, error) {
+	var s Suite
+	if err := load(path, "a file of expectations", &s); err != nil {
+		return nil, err
+	}
+	for i, scenario := range l.Scenarios {
+		if i == len(s.Scenarios) || s.Scenarios[i].Name != scenario.Name {
+			return nil, otherList{fmt.Sprintf("%s: scenario %q is missing or out of order", path, scenario.Name)}
+		}
+		if one := s.Scenarios[i]; (one.Note == "") == (one.Expect == nil) {
+			return nil, fmt.Errorf("%s: scenario %q has no expectation and no note, or both", path, scenario.Name)
+		}
+	}
+	if len(s.Scenarios) > len(l.Scenarios) {
+		return nil, otherList{path + ": more scenarios than the list has"}
+	}
+	return &s, nil
+}
+
+// maxFile bounds a file of a list, a suite or a harness, in bytes: what it names
+// may be no file, or have no end. A capture's request may be as long.
+const maxFile = 64 << 20
+
+// load reads a file into v strictly. What names the kind of file with its
+// article.
+func load(path, what string, v any) error {
+	data, err := readBounded(path)
+	if err == nil {
+		err = strictjson.Explain(json.Unmarshal(data, v, json.RejectUnknownMembers(true)), what)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+func readBounded(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(data) > maxFile {
+		err = fmt.Errorf("more than %d bytes", maxFile)
+	}
+	return data, err
+}
+
+// Encode spells the list as its file: two-space indent, ASCII only.
+func (l *List) Encode() ([]byte, error) { return strictjson.Document(l) }
+
+// Encode spells the suite as its file: two-space indent, ASCII only.
+func (s *Suite) Encode() ([]byte, error) { return strictjson.Document(s) }

@@ -1,0 +1,133 @@
+package scenario
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const twoScenarios = `{"scenarios": [{"name": "a", "request": {}}, {"name": "b", "about": "B.", "path": "/b/", "request": {"runId": "r"}}]}`
+
+// refused wants an error that names the file and says why.
+func refused(t *testing.T, err error, path, why string) {
+	t.Helper()
+	if err == nil || !strings.HasPrefix(err.Error(), path+": ") && !strings.Contains(err.Error(), "open "+path) || !strings.Contains(err.Error(), why) {
+		t.Errorf("%v, want %q", err, why)
+	}
+}
+
+func TestLoadList(t *testing.T) {
+	path := filepath.Join(t.TempDir(), ScenariosName)
+	write(t, path, twoScenarios)
+	list, err := LoadList(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &List{Scenarios: []Scenario{
+		{Name: "a", Request: []byte("{}")},
+		{Name: "b", About: "B.", Path: "/b/", Request: []byte(`{"runId": "r"}`)},
+	}}
+	if diff := cmp.Diff(want, list); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	for in, why := range map[string]string{
+		``:                  "unexpected EOF",
+		`[]`:                "it is no JSON object, which a file of scenarios is",
+		`{}`:                "no scenarios",
+		`{"scenarios": []}`: "no scenarios",
+		twoScenarios + "{}": "after",
+		`{"scenarios": [{"name": "a", "requests": {}}]}`:                              "requests",
+		`{"scenarios": [{"name": "a", "name": "a", "request": {}}]}`:                  "duplicate",
+		`{"scenarios": [{"name": "", "request": {}}]}`:                                `""`,
+		`{"scenarios": [{"name": "../a", "request": {}}]}`:                            `"../a"`,
+		`{"scenarios": [{"name": "a", "request": {}}, {"name": "a", "request": {}}]}`: `two scenarios are named "a"`,
+		`{"scenarios": [{"name": "capture.json", "request": {}}]}`:                    "make a capture of the directory",
+		`{"scenarios": [{"name": "a"}]}`:                                              `"a" has no request`,
+	} {
+		write(t, path, in)
+		_, err := LoadList(path)
+		refused(t, err, path, why)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	_, err = LoadList(path)
+	refused(t, err, path, "no such file")
+}
+
+// A file that does not end is not read to its end.
+func TestLoadBounded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), ScenariosName)
+	write(t, path, twoScenarios+strings.Repeat(" ", maxFile-len(twoScenarios)))
+	if _, err := LoadList(path); err != nil {
+		t.Errorf("at the limit: %v", err)
+	}
+	if err := os.Truncate(path, maxFile+1); err != nil {
+		t.Fatal(err)
+	}
+	_, err := LoadList(path)
+	refused(t, err, path, "more than 67108864 bytes")
+}
+
+func TestLoadListPaths(t *testing.T) {
+	path := filepath.Join(t.TempDir(), ScenariosName)
+	for p, fits := range map[string]bool{
+		"": true, "/": true, "/a": true, "/a/": true, "/a/b.c": true, "/a%20b": true,
+		"a": false, "//a": false, "/a//b": false, "/../a": false, "/a/..": false, "/./a": false,
+		"/a?b=c": false, "/a#b": false, "/%zz": false, "http://127.0.0.1/": false,
+	} {
+		write(t, path, fmt.Sprintf(`{"scenarios": [{"name": "a", "path": %q, "request": {}}]}`, p))
+		_, err := LoadList(path)
+		if !fits {
+			refused(t, err, path, fmt.Sprintf("scenario %q: the path %q is not plain", "a", p))
+		} else if err != nil {
+			t.Errorf("%q: %v", p, err)
+		}
+	}
+}
+
+func TestLoadSuite(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, ScenariosName)
+	write(t, path, twoScenarios)
+	list, err := LoadList(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const a = `{"name": "a", "expect": {"http_status": 200, "freeze": {}}}`
+	path = filepath.Join(dir, ExpectedName)
+	write(t, path, `{"scenarios": [`+a+`, {"name": "b", "note": "It cannot."}]}`)
+	suite, err := LoadSuite(path, list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Suite{Scenarios: []Expected{{Name: "a", Expect: &Expectation{HTTPStatus: 200}}, {Name: "b", Note: "It cannot."}}}
+	if diff := cmp.Diff(want, suite); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	for in, why := range map[string]string{
+		`{`:                          "unexpected EOF",
+		`{"scenarios": []}`:          `"a" is missing or out of order`,
+		`{"scenarios": [` + a + `]}`: `"b" is missing or out of order`,
+		`{"scenarios": [{"name": "b", "note": "It cannot."}, ` + a + `]}`:                                               `"a" is missing or out of order`,
+		`{"scenarios": [` + a + `, {"name": "b"}]}`:                                                                     `"b" has no expectation and no note, or both`,
+		`{"scenarios": [` + a + `, {"name": "b", "note": "It cannot.", "expect": {"http_status": 200, "freeze": {}}}]}`: `"b" has no expectation and no note, or both`,
+		`{"scenarios": [` + a + `, {"name": "b", "note": "It cannot."}, {"name": "c", "note": "It cannot."}]}`:          "more scenarios than the list has",
+		`{"scenarios": [` + a + `, {"name": "b", "notes": "It cannot."}]}`:                                              "notes",
+	} {
+		write(t, path, in)
+		_, err := LoadSuite(path, list)
+		refused(t, err, path, why)
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

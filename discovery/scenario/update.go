@@ -1,0 +1,55 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/p20export/p20export/internal/atomicfile"
+)
+
+// LoadNotes reads of a harness's expectations only which scenarios of the list
+// it cannot express. There may be no file yet.
+func LoadNotes(path string, l *List) (*Suite, error) {
+	var s Suite
+	if err := load(path, "a file of expectations", &s); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	notes := &Suite{}
+	for _, scenario := range l.Scenarios {
+		notes.Scenarios = append(notes.Scenarios, Expected{Name: scenario.Name, Note: s.of(scenario.Name).Note})
+	}
+	return notes, nil
+}
+
+// Expected is the suite that the rows of a whole plan make: its notes, and what
+// was seen of every other scenario. The error names one of which nothing was.
+func (p *Plan) Expected(rows []Row) (*Suite, error) {
+	s := &Suite{}
+	for _, scenario := range p.Scenarios {
+		one := Expected{Name: scenario.Name, Note: p.Suite.of(scenario.Name).Note}
+		for _, row := range rows {
+			if row.Scenario == scenario.Name {
+				one.Expect = row.Seen
+			}
+		}
+		if one.Note == "" && one.Expect == nil {
+			return nil, fmt.Errorf("scenario %q was not captured whole", scenario.Name)
+		}
+		s.Scenarios = append(s.Scenarios, one)
+	}
+	return s, nil
+}
+
+// Write puts the suite's file in place of the one there.
+func (s *Suite) Write(path string) error {
+	data, err := s.Encode()
+	if err != nil {
+		return err
+	}
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file", path)
+	}
+	return atomicfile.ReplaceFile(path, data)
+}

@@ -1,0 +1,58 @@
+package atomicfile
+
+import (
+	"io"
+	"os"
+)
+
+// Spool keeps pieces of data in a temporary file without a name, which is gone
+// when it is closed or the program ends. It is not synced: it is for what is
+// read back by the same program.
+type Spool struct {
+	file *os.File
+	ends []int64
+}
+
+// NewSpool returns an empty spool in a directory.
+func NewSpool(dir string) (*Spool, error) {
+	f, err := os.CreateTemp(dir, ".p20export-*.tmp")
+	if err == nil {
+		if err = os.Remove(f.Name()); err == nil {
+			return &Spool{file: f}, nil
+		}
+		f.Close()
+	}
+	return nil, inDirectory(dir, err)
+}
+
+// Add appends a piece, and returns its number from 0.
+func (s *Spool) Add(data []byte) (int, error) {
+	if _, err := s.file.WriteAt(data, s.end(len(s.ends))); err != nil {
+		return 0, err
+	}
+	s.ends = append(s.ends, s.end(len(s.ends))+int64(len(data)))
+	return len(s.ends) - 1, nil
+}
+
+// Read returns a piece by its number.
+func (s *Spool) Read(i int) ([]byte, error) {
+	data := make([]byte, s.end(i+1)-s.end(i))
+	_, err := io.ReadFull(io.NewSectionReader(s.file, s.end(i), int64(len(data))), data)
+	return data, err
+}
+
+// end returns where the first n pieces end.
+func (s *Spool) end(n int) int64 {
+	if n == 0 {
+		return 0
+	}
+	return s.ends[n-1]
+}
+
+// Close gives back what the spool takes. Closing no spool does nothing.
+func (s *Spool) Close() error {
+	if s == nil {
+		return nil
+	}
+	return s.file.Close()
+}

@@ -1,0 +1,30 @@
+// Package testkit has what tests of several packages share: the events of small
+// runs, and captures of them. It is no part of the program.
+package testkit
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The events of a run whose times are its own.
+const (
+	Started  = `{"type":"RUN_STARTED","threadId":"t","runId":"r","timestamp":1767225600000}`
+	Message  = `{"type":"TEXT_MESSAGE_START","messageId":"a","role":"assistant"}` + "\n" + `{"type":"TEXT_MESSAGE_CONTENT","messageId":"a","delta":"Hi."}` + "\n" + `{"type":"TEXT_MESSAGE_END","messageId":"a"}`
+	Snapshot = `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"u","role":"user","content":"Hello."},{"id":"a","role":"assistant","content":"Hi."}]}`
+	Finished = `{"type":"RUN_FINISHED","threadId":"t","runId":"r","timestamp":1767225601000}`
+	Failed   = `{"type":"RUN_ERROR","message":"broken","timestamp":1767225601000}`
+)
+
+// Lines writes events, one a line, into a capture of that name and returns its
+// path.
+func Lines(t testing.TB, name string, events ...string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name+".ndjson")
+	if err := os.WriteFile(path, []byte(strings.Join(events, "\n")+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

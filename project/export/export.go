@@ -1,0 +1,280 @@
+// Package export takes frozen artifacts, with the records beside them, into
+// Assay: as lines of events, or as bundles of them. It is to p20export what
+// Assay's own importers are to other sources.
+//
+// It writes all of an import or nothing, and must hold no rule of the floors
+// below it.
+package export
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/artifact/assay"
+	"github.com/p20export/p20export/digest"
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/hint"
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/record"
+)
+
+// Settings choose the form of an import.
+type Settings struct {
+	// Run is what the events share. Its ID may be empty where RunID gives one
+	// to each artifact.
+	Run assay.Run
+	// Receipt chooses the receipt form, which says where an artifact came from.
+	Receipt bool
+	// Records are those of the artifacts, in their order; without any they are
+	// looked for beside the artifacts, and only receipts need them.
+	Records []string
+	// Progress is told how many artifacts were read. It may be nil.
+	Progress func(artifacts int)
+}
+
+// Row is the refusal of one artifact.
+type Row struct {
+	Artifact string            `json:"artifact"`
+	Record   *string           `json:"record"`
+	Verdict  project.Verdict   `json:"verdict"`
+	Origin   *project.Origin   `json:"origin"`
+	Findings []finding.Finding `json:"findings"`
+}
+
+// RunID returns the run id of an artifact that is imported alone: that of
+// Assay's mapping, made of the file's name without its last extension. A dot
+// that begins or ends the name begins no extension.
+func RunID(path string) string {
+	base := filepath.Base(path)
+	if dot := strings.LastIndexByte(base, '.'); 0 < dot && dot < len(base)-1 {
+		base = base[:dot]
+	}
+	return "import-ag-ui-" + base
+}
+
+// Artifacts returns the paths with each directory replaced by the artifacts in
+// it, those freeze would have named so, in byte order. What is below it is not
+// looked at.
+func Artifacts(paths []string) ([]string, error) {
+	var all []string
+	seen := make(map[string]bool)
+	add := func(path string) error {
+		if seen[path] {
+			return fmt.Errorf("%q is named twice", path)
+		}
+		seen[path] = true
+		all = append(all, path)
+		return nil
+	}
+	for _, path := range paths {
+		if info, err := os.Stat(path); err != nil || !info.IsDir() {
+			// What is wrong with it is said when it is read.
+			if err := add(path); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		entries, err := os.ReadDir(path)
+		if err != nil {
+			return nil, err
+		}
+		before := len(all)
+		for _, e := range entries {
+			if !strings.HasSuffix(e.Name(), record.ArtifactSuffix) {
+				continue
+			}
+			// Join would make another path of link/.. than the system does.
+			if err := add(strings.TrimSuffix(path, "/") + "/" + e.Name()); err != nil {
+				return nil, err
+			}
+		}
+		if len(all) == before {
+			return nil, fmt.Errorf("the directory %q holds no *%s", path, record.ArtifactSuffix)
+		}
+	}
+	return all, nil
+}
+
+// Import reads artifacts into events. Each that is refused or cannot be read is
+// reported, and there are no events then: whoever imports a hundred wants a
+// hundred, or to know which one is missing. The caller closes the events.
+func Import(ctx context.Context, paths []string, s Settings, report func(Row)) (*Events, error) {
+	if len(s.Records) > 0 && len(s.Records) != len(paths) {
+		return nil, fmt.Errorf("%d records are given for %d artifacts", len(s.Records), len(paths))
+	}
+	events, err := newEvents(s.Run)
+	if err != nil {
+		return nil, err
+	}
+	whole := true
+	for i, path := range paths {
+		if err := context.Cause(ctx); err != nil {
+			return nil, errors.Join(err, events.Close())
+		}
+		one := imported{row: Row{Artifact: path, Findings: []finding.Finding{}}, record: record.Path(path), needed: s.Receipt || len(s.Records) > 0}
+		if len(s.Records) > 0 {
+			one.record = s.Records[i]
+		}
+		event, ok := one.event(s)
+		switch {
+		case !ok:
+			finding.Sort(one.row.Findings)
+			report(one.row)
+			whole = false
+		case whole:
+			if err := events.add(event, &one); err != nil {
+				return nil, errors.Join(err, events.Close())
+			}
+		}
+		if s.Progress != nil {
+			s.Progress(i + 1)
+		}
+	}
+	if !whole {
+		return nil, events.Close()
+	}
+	return events, nil
+}
+
+// imported is an artifact on its way into an event.
+type imported struct {
+	row    Row
+	record string // its path
+	needed bool   // the record
+	// trimmed counts the strings that the event holds trimmed.
+	trimmed int
+}
+
+// refuse adds a reason to keep the artifact out.
+func (i *imported) refuse(err error) {
+	f, isVerdict := finding.FromError(err)
+	switch {
+	case !isVerdict:
+		i.row.Verdict = project.Failed
+	case i.row.Verdict == "":
+		i.row.Verdict = project.Refused
+	}
+	i.row.Findings = append(i.row.Findings, f)
+}
+
+// event returns the artifact's event. Without one the row has every reason.
+func (i *imported) event(s Settings) (event assay.Event, ok bool) {
+	if kind := record.OtherThanArtifact(i.row.Artifact); kind != "" {
+		i.refuse(finding.New(finding.NotArtifact, "its name is that of %s", kind).WithSeverity(finding.Error).WithHint("name the *%s beside it", record.ArtifactSuffix))
+		return event, false
+	}
+	data, err := record.ReadArtifact(i.row.Artifact)
+	if err != nil {
+		i.refuse(err)
+		return event, false
+	}
+	of := digest.Of(data)
+	record, err := i.itsRecord(of)
+	if err != nil {
+		i.refuse(err)
+	}
+	a, found := artifact.Decode(data, artifact.Assay)
+	if a == nil {
+		for _, f := range advised(found, record) {
+			i.refuse(f)
+		}
+	}
+	ref := filepath.Base(i.row.Artifact)
+	switch {
+	case record != nil && record.Predicate.Projection.Origin == project.Built && !s.Receipt:
+		i.refuse(finding.New(finding.ReceiptNeeded, "its record says that the message snapshot was built, not emitted by the run; a placeholder event has no place to say so"))
+	case s.Receipt && assay.CheckArtifactRef(ref) != nil:
+		i.refuse(finding.New(finding.ArtifactRefUnfit, "a receipt names the artifact's file: %v", assay.CheckArtifactRef(ref)))
+	}
+	if i.row.Verdict != "" {
+		return event, false
+	}
+	i.trimmed = assay.Trimmed(a)
+	if !s.Receipt {
+		return assay.Placeholder(a), true
+	}
+	p := record.Predicate.Projection
+	return assay.Receipt{
+		ArtifactRef:    ref,
+		ArtifactDigest: of,
+		Reducer:        fmt.Sprintf("%s@%d", p.Name, p.Version),
+		Origin:         string(p.Origin),
+		ImportedAt:     s.Run.Time,
+	}.Event(a), true
+}
+
+// itsRecord reads the record of an artifact of that digest, and returns none
+// where there is none and none is needed. What it says is held against what
+// this program's projections do: what it says goes out in the artifact's name.
+func (i *imported) itsRecord(of digest.Digest) (*record.Record, error) {
+	record, err := record.Read(i.record)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(i.record); err == nil {
+			return nil, finding.New(finding.RecordAbsent, "%s is a link to nothing", finding.Escape(i.record))
+		}
+		if !i.needed {
+			return nil, nil
+		}
+		return nil, finding.New(finding.RecordAbsent, "%s is not there; what it says is needed", finding.Escape(i.record)).WithHint(hint.GiveRecord)
+	}
+	i.row.Record = &i.record
+	if err != nil {
+		return nil, err
+	}
+	name := finding.Escape(filepath.Base(i.record))
+	if stated := record.Subject[0].Digest.SHA256; stated != of.Hex() {
+		return nil, finding.New(finding.RecordOfAnother, "%s states the digest sha256:%s; the artifact has %s", name, finding.Escape(stated), of)
+	}
+	if p := record.Predicate.Projection; !project.Known(p.Name, p.Version) {
+		return nil, finding.New(finding.ProjectionUnknown, "%s names projection %s version %d", name, finding.Quote(string(p.Name)), p.Version)
+	}
+	if _, err := record.Settings(); err != nil {
+		return nil, finding.New(finding.RecordMalformed, "%s: %s", name, finding.Escape(err.Error()))
+	}
+	i.row.Origin = &record.Predicate.Projection.Origin
+	return record, nil
+}
+
+// advised gives the findings of the Assay profile the next step that freeze has
+// for the artifact, if it has one: it cuts error texts and takes one of several
+// snapshots, and shortens nothing else.
+func advised(found []finding.Finding, made *record.Record) []finding.Finding {
+	advice := advise(found, made)
+	for i, f := range found {
+		if strings.HasPrefix(f.Rule, "P") {
+			found[i] = f.WithHint("%s", advice)
+		}
+	}
+	return found
+}
+
+func advise(found []finding.Finding, made *record.Record) string {
+	p := record.Projection{Name: project.EmittedSnapshot}
+	snapshots := 0
+	if made != nil {
+		p, snapshots = made.Predicate.Projection, made.Predicate.Families.Count(envelope.MessagesSnapshot)
+	}
+	outside := func(rules string) bool {
+		return slices.ContainsFunc(found, func(f finding.Finding) bool {
+			return f.Severity == finding.Error && !slices.Contains(strings.Fields(rules), f.Rule)
+		})
+	}
+	switch {
+	case !outside("P5 P6"):
+		if p.Name == project.EmittedSnapshot {
+			p.Name = project.EmittedSnapshotText
+		}
+		return fmt.Sprintf(hint.CutErrorText, p.Name)
+	case !outside("P2 P3 P4 P5 P6 P7") && snapshots > 1:
+		return fmt.Sprintf(hint.ChooseSnapshot, snapshots, project.EmittedSnapshotText)
+	}
+	return hint.LeaveOut
+}

@@ -1,0 +1,180 @@
+package export
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/p20export/p20export/artifact/assay"
+	"github.com/p20export/p20export/digest"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/atomicfile"
+)
+
+// Output is a file that an import wrote, or that was there with the same bytes.
+type Output struct {
+	File string
+	// RunID is that of its events; nil where each has its own.
+	RunID  *string
+	Events int
+	// RunRoot identifies a bundle; lines have none.
+	RunRoot *digest.Digest
+	// Digest and Bytes are of the file.
+	Digest digest.Digest
+	Bytes  int64
+}
+
+// maxParts is how many bundles one import is split into at most.
+const maxParts = 9999
+
+// BundleSuffix ends the names of bundles.
+const BundleSuffix = ".tar.gz"
+
+// part is a range of events that goes into one bundle.
+type part struct {
+	from, to int
+	run      assay.Run
+	file     string
+}
+
+// split divides the events into as few bundles as hold them. Where there are
+// several each has a run and a file of its own, by number.
+func (e *Events) split(file string) []part {
+	parts := e.divide(func(int) part { return part{run: e.run, file: file} })
+	if len(parts) == 1 {
+		return parts
+	}
+	return e.divide(func(i int) part {
+		number := fmt.Sprintf("-%04d", i+1)
+		p := part{run: e.run, file: strings.TrimSuffix(file, BundleSuffix) + number + BundleSuffix}
+		p.run.ID += number
+		return p
+	})
+}
+
+func (e *Events) divide(begin func(number int) part) []part {
+	var parts []part
+	var now part
+	size := 0
+	for i := range e.places {
+		line := func() int {
+			return assay.LineBytes(e.places[i].typ, int(e.places[i].end-e.start(i)), now.run, i-now.from)
+		}
+		if i == 0 || i-now.from == e.most || size+line() > e.mostBytes {
+			now, size = begin(len(parts)), 0
+			now.from = i
+			parts = append(parts, now)
+		}
+		size += line()
+		parts[len(parts)-1].to = i + 1
+	}
+	return parts
+}
+
+// WriteBundles writes the events into one bundle of that name, or with several
+// into as many as they take. All of them are there in the end, or none.
+func (e *Events) WriteBundles(ctx context.Context, file string, several bool) ([]Output, error) {
+	parts := e.split(file)
+	if len(parts) > 1 && !several {
+		return nil, finding.New(finding.BundleLimit, "%d events need %d bundles; one holds 100,000 events and 100 MiB of them", e.Len(), len(parts))
+	}
+	if len(parts) > maxParts {
+		return nil, finding.New(finding.BundleLimit, "%d events need %d bundles; one import makes %d", e.Len(), len(parts), maxParts).WithHint("import fewer artifacts at a time")
+	}
+	var outputs []Output
+	var files []atomicfile.Named
+	defer func() {
+		for _, f := range files {
+			f.Discard()
+		}
+	}()
+	for _, p := range parts {
+		out := Output{File: p.file, RunID: &p.run.ID, Events: p.to - p.from}
+		staged, err := out.stage(func(w io.Writer) error {
+			b, err := assay.WriteBundle(w, p.run, e.between(ctx, p.from, p.to))
+			out.RunRoot = &b.RunRoot
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, staged)
+		if err := checked(ctx, staged); err != nil {
+			return nil, err
+		}
+		outputs = append(outputs, out)
+	}
+	return outputs, publish(ctx, files...)
+}
+
+// checked verifies a bundle as it lies on the disk, before it gets its name.
+func checked(ctx context.Context, staged atomicfile.Named) error {
+	f, err := staged.Open()
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	v, err := assay.Verify(f, assay.Options{Strict: true, Entry: func(assay.Entry) error { return context.Cause(ctx) }})
+	if err == nil && len(v.Deviations) > 0 {
+		err = errors.New(v.Deviations[0].Message)
+	}
+	if err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("what was written does not verify: %w", err)
+	}
+	return err
+}
+
+// WriteNDJSON writes the events as lines of a file.
+func (e *Events) WriteNDJSON(ctx context.Context, file string) (Output, error) {
+	out := Output{File: file, Events: e.Len()}
+	if e.ids == nil {
+		out.RunID = &e.run.ID
+	}
+	staged, err := out.stage(func(w io.Writer) error { return e.WriteLines(ctx, w) })
+	if err != nil {
+		return out, err
+	}
+	defer staged.Discard()
+	return out, publish(ctx, staged)
+}
+
+// stage writes the output's file under a temporary name.
+func (o *Output) stage(write func(io.Writer) error) (atomicfile.Named, error) {
+	hash := digest.Hash()
+	// Dir would make another path of link/../name than the system does.
+	dir, name := filepath.Split(o.File)
+	staged, err := atomicfile.Create(cmp.Or(dir, "."), func(w io.Writer) error {
+		size := new(counter)
+		err := write(io.MultiWriter(w, hash, size))
+		o.Bytes = int64(*size)
+		return err
+	})
+	o.Digest = digest.Sum(hash)
+	return atomicfile.Named{Staged: staged, Name: name, Same: atomicfile.Equal}, err
+}
+
+// counter counts the bytes written to it.
+type counter int64
+
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(len(p))
+	return len(p), nil
+}
+
+// publish gives the files their names unless the context has ended; after that
+// they are there.
+func publish(ctx context.Context, files ...atomicfile.Named) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	err := atomicfile.PublishAll(files...)
+	if errors.Is(err, fs.ErrExist) {
+		err = finding.New(finding.OutputExists, "%s", finding.Escape(err.Error())).WithHint("evidence is never overwritten: choose another name, or move the old file away")
+	}
+	return err
+}

@@ -1,0 +1,239 @@
+// Package record has the record of a frozen run: an in-toto Statement v1 that
+// says how an artifact came about, so that anyone with the capture can repeat
+// it. It knows how the files of a run are named and read.
+//
+// It must not know how a run is projected.
+package record
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/digest"
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/internal/strictjson"
+	"github.com/p20export/p20export/project"
+)
+
+// What makes a record: an in-toto Statement v1 about an artifact and the
+// envelope behind it.
+const (
+	StatementType = "https://in-toto.io/Statement/v1"
+	PredicateType = "https://github.com/p20export/p20export/record/v1"
+)
+
+// MaxBytes bounds a record file: 10,000 omissions with long pointers.
+const MaxBytes = 64 << 20
+
+// maxToolVersion bounds the one value of a record that verify leaves aside, in
+// bytes.
+const maxToolVersion = 128
+
+// Record says how an artifact came about, so that anyone with the capture can
+// repeat it. It is an in-toto Statement v1.
+type Record struct {
+	Type          string    `json:"_type"`
+	Subject       []Subject `json:"subject"`
+	PredicateType string    `json:"predicateType"`
+	Predicate     Predicate `json:"predicate"`
+}
+
+// Subject is a file the record is about, by in-toto's own digest map.
+type Subject struct {
+	Name   string        `json:"name"`
+	Digest SubjectDigest `json:"digest"`
+}
+
+// SubjectDigest holds 64 lower-case hex digits.
+type SubjectDigest struct {
+	SHA256 string `json:"sha256"`
+}
+
+func newSubject(data []byte) Subject {
+	return Subject{Digest: SubjectDigest{SHA256: digest.Of(data).Hex()}}
+}
+
+// Predicate is what the record states.
+type Predicate struct {
+	Projection Projection       `json:"projection"`
+	Profile    artifact.Profile `json:"profile"`
+	Tool       Tool             `json:"tool"`
+	Capture    Source           `json:"capture"`
+	// Events are the three events of the envelope; a built snapshot was no
+	// event and is not among them.
+	Events []project.Part `json:"events"`
+	Times  Times          `json:"times"`
+	// Omissions name what was left out and never hold it.
+	Omissions []project.Omission `json:"omissions"`
+	// Families counts the run's events by type.
+	Families envelope.Families `json:"families"`
+	Sizes    Sizes             `json:"sizes"`
+}
+
+// ToolName is the name of the program that makes records.
+const ToolName = "p20export"
+
+// Tool is the program that made the record.
+type Tool struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+// Projection is a projection as it was applied.
+type Projection struct {
+	Name     project.Name      `json:"name"`
+	Version  int               `json:"version"`
+	Snapshot project.Selection `json:"snapshot"`
+	Origin   project.Origin    `json:"origin"`
+}
+
+// Source is the run that was projected.
+type Source struct {
+	// Digest and Bytes are of the response as it is stored.
+	Digest digest.Digest `json:"digest"`
+	Bytes  int64         `json:"bytes"`
+	// Framing is sse, ndjson or json.
+	Framing string `json:"framing"`
+	// ManifestDigest is of capture.json; a plain file has none.
+	ManifestDigest digest.Digest `json:"manifest_digest,omitzero"`
+	// Run counts the capture's runs from 1.
+	Run int `json:"run"`
+}
+
+// SourceOf states a run of a capture that was read to its end.
+func SourceOf(c *capture.Capture, run int) Source {
+	return Source{Digest: c.Digest(), Bytes: c.Bytes(), Framing: string(c.Framing()), ManifestDigest: c.ManifestDigest(), Run: run}
+}
+
+// Times says where the time labels come from. Those of the operator are
+// kept, so that they can be given again.
+type Times struct {
+	Source     project.TimeSource `json:"source"`
+	StartedAt  string             `json:"started_at,omitzero"`
+	FinishedAt string             `json:"finished_at,omitzero"`
+}
+
+// Sizes are byte counts.
+type Sizes struct {
+	CaptureBytes  int64 `json:"capture_bytes"`
+	EnvelopeBytes int   `json:"envelope_bytes"`
+	ArtifactBytes int   `json:"artifact_bytes"`
+}
+
+// New states how out was made of a run under settings. It is not whole
+// before Complete.
+func New(out *project.Output, run *envelope.Run, s project.Settings, tool Tool) *Record {
+	times := Times{Source: out.Times.Source}
+	if times.Source == project.OperatorTime {
+		times.StartedAt, times.FinishedAt = out.Times.StartedAt, out.Times.FinishedAt
+	}
+	return &Record{
+		Type:          StatementType,
+		Subject:       []Subject{newSubject(out.Bytes), newSubject(out.Envelope)},
+		PredicateType: PredicateType,
+		Predicate: Predicate{
+			Projection: Projection{Name: s.Projection, Version: s.Projection.Version(), Snapshot: s.Snapshot, Origin: out.Origin},
+			Profile:    s.Profile,
+			Tool:       tool,
+			Capture:    Source{Run: run.Number},
+			Events:     out.Parts,
+			Times:      times,
+			Omissions:  out.Omissions,
+			Families:   run.Families,
+			Sizes:      Sizes{EnvelopeBytes: len(out.Envelope), ArtifactBytes: len(out.Bytes)},
+		},
+	}
+}
+
+// Encode returns the record's one spelling: its key order, two-space indent,
+// minimal escapes and one newline at the end.
+func (r *Record) Encode() ([]byte, error) {
+	if r.Predicate.Omissions == nil {
+		r.Predicate.Omissions = []project.Omission{}
+	}
+	var buf bytes.Buffer
+	if err := json.MarshalWrite(&buf, r, jsontext.WithIndent("  ")); err != nil {
+		return nil, fmt.Errorf("encode record: %w", err)
+	}
+	buf.WriteByte('\n')
+	return buf.Bytes(), nil
+}
+
+// Decode reads a record strictly: only its one spelling is accepted.
+func Decode(data []byte) (*Record, error) {
+	if len(data) > MaxBytes {
+		return nil, fmt.Errorf("%d bytes; the limit is %d", len(data), MaxBytes)
+	}
+	r := new(Record)
+	if err := json.Unmarshal(data, r, json.RejectUnknownMembers(true)); err != nil {
+		return nil, strictjson.Explain(err, "a record")
+	}
+	switch {
+	case r.Type != StatementType:
+		return nil, errors.New("_type is not that of an in-toto Statement v1")
+	case r.PredicateType != PredicateType:
+		return nil, errors.New("predicateType is not that of a record v1")
+	case len(r.Predicate.Tool.Version) > maxToolVersion:
+		return nil, errors.New("/predicate/tool/version is too long")
+	case len(r.Subject) != 2:
+		return nil, errors.New("the subjects are not an artifact and an envelope")
+	}
+	again, err := r.Encode()
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(again, data) {
+		return nil, errors.New("not in the one spelling records have")
+	}
+	return r, nil
+}
+
+// Settings returns what has to be set to repeat the projection, or why the
+// record states what no projection of this program does. Whether its version is
+// this program's says project.Known.
+func (r *Record) Settings() (project.Settings, error) {
+	p := r.Predicate
+	s := project.Settings{Projection: p.Projection.Name}
+	if want := s.Projection.Origin(); p.Projection.Origin != want {
+		return s, fmt.Errorf("the origin is %q; the snapshot of %s is %s", p.Projection.Origin, s.Projection, want)
+	}
+	var err error
+	if s.Snapshot, err = project.ParseSelection(string(p.Projection.Snapshot)); err != nil {
+		return s, err
+	}
+	if s.Profile, err = artifact.ParseProfile(string(p.Profile)); err != nil {
+		return s, err
+	}
+	if p.Times.Source == project.OperatorTime {
+		if s.Operator, err = project.NewOperatorTimes(p.Times.StartedAt, p.Times.FinishedAt); err != nil {
+			return s, err
+		}
+	}
+	return s, s.Normalize()
+}
+
+// Complete fills in the run's source and the names of the two files.
+func (r *Record) Complete(source Source, artifactName, envelopeName string) {
+	r.Subject[0].Name, r.Subject[1].Name = artifactName, envelopeName
+	r.Predicate.Capture = source
+	r.Predicate.Sizes.CaptureBytes = source.Bytes
+}
+
+// Same reports whether two records are byte for byte the same, tool version
+// aside.
+func (r *Record) Same(other *Record) (bool, error) {
+	mine, theirs := *r, *other
+	mine.Predicate.Tool.Version, theirs.Predicate.Tool.Version = "", ""
+	a, err := mine.Encode()
+	if err != nil {
+		return false, err
+	}
+	b, err := theirs.Encode()
+	return bytes.Equal(a, b), err
+}

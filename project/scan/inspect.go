@@ -1,0 +1,154 @@
+package scan
+
+import (
+	"context"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/project"
+)
+
+// Inspection describes one run, or a capture without one.
+type Inspection struct {
+	Capture     string              `json:"capture"`
+	Run         *int                `json:"run"`
+	ThreadID    *string             `json:"thread_id"`
+	RunID       *string             `json:"run_id"`
+	ParentRunID *string             `json:"parent_run_id"`
+	Families    *envelope.Families  `json:"families"`
+	Snapshots   []SnapshotRow       `json:"snapshots"`
+	Terminal    *string             `json:"terminal"`
+	StartedAt   *string             `json:"started_at"`
+	FinishedAt  *string             `json:"finished_at"`
+	TimeSource  *project.TimeSource `json:"time_source"`
+	Bytes       int64               `json:"bytes"`
+	Findings    []finding.Finding   `json:"findings"`
+
+	// Failed says that the capture could not be read, Negative that what was
+	// read is no evidence of a run.
+	Failed   bool `json:"-"`
+	Negative bool `json:"-"`
+	// Events is how many events the run has.
+	Events int `json:"-"`
+	// Source describes the capture the run is in.
+	Source Source `json:"-"`
+}
+
+// SnapshotRow describes one MESSAGES_SNAPSHOT.
+type SnapshotRow struct {
+	Index    int               `json:"index"`
+	Messages int               `json:"messages"`
+	Roles    envelope.Families `json:"roles"`
+}
+
+// Inspect reads a capture and describes each of its runs. It judges nothing: what
+// is wrong with a run is among its findings.
+func Inspect(ctx context.Context, path string, progress Progress) []Inspection {
+	c, err := capture.Open(ctx, path, "")
+	if err != nil {
+		return []Inspection{Uninspected(path, err)}
+	}
+	defer c.Close()
+	i := NewInspector(c.Path())
+	if _, err := Run(ctx, c, progress, i); err != nil {
+		return []Inspection{Uninspected(path, err)}
+	}
+	return i.Inspections()
+}
+
+// Uninspected describes a capture that could not be read.
+func Uninspected(path string, err error) Inspection {
+	f, isVerdict := finding.FromError(err)
+	return Inspection{Capture: path, Snapshots: []SnapshotRow{}, Findings: []finding.Finding{f}, Failed: !isVerdict, Negative: isVerdict}
+}
+
+// Inspector is the consumer that describes runs.
+type Inspector struct {
+	path  string
+	rows  []Inspection
+	items int // what the rows hold
+}
+
+// NewInspector returns an Inspector of the capture of that path.
+func NewInspector(path string) *Inspector { return &Inspector{path: path} }
+
+// Inspections returns a row for each run, or one for a capture without a run. It
+// is for after Finish.
+func (i *Inspector) Inspections() []Inspection { return i.rows }
+
+// Begin implements Consumer.
+func (i *Inspector) Begin(*envelope.Run) Observer { return &inspecting{of: i} }
+
+// Finish implements Consumer.
+func (i *Inspector) Finish(r Result) error {
+	if r.Runs == 0 {
+		i.rows = []Inspection{{Capture: i.path, Snapshots: []SnapshotRow{}, Bytes: r.Bytes, Findings: r.Findings, Negative: true, Events: r.Events, Source: r.Source}}
+	}
+	for n := range i.rows {
+		row := &i.rows[n]
+		if r.Runs > 0 {
+			row.Findings, _ = r.Judge(row.Findings)
+		}
+		row.Source = r.Source
+	}
+	return nil
+}
+
+// inspecting describes one run.
+type inspecting struct {
+	of     *Inspector
+	events int
+}
+
+// Event implements Observer.
+func (o *inspecting) Event(*envelope.Event) { o.events++ }
+
+// End implements Observer.
+func (o *inspecting) End(run *envelope.Run) error {
+	i := o.of
+	i.items += len(run.Findings) + run.Families.Len()
+	for _, s := range run.Snapshots {
+		i.items += 1 + s.Roles.Len()
+	}
+	if len(i.rows) == MaxRuns || i.items > MaxItems {
+		return TooMany(run)
+	}
+	number, families := run.Number, run.Families // the row outlives the run
+	row := Inspection{
+		Capture:     i.path,
+		Run:         &number,
+		ThreadID:    present(Clip(run.ThreadID)),
+		RunID:       present(Clip(run.RunID)),
+		ParentRunID: present(Clip(run.ParentRunID)),
+		Families:    &families,
+		Snapshots:   make([]SnapshotRow, 0, len(run.Snapshots)),
+		Bytes:       run.Bytes,
+		Findings:    run.Findings,
+		Events:      o.events,
+	}
+	for _, s := range run.Snapshots {
+		row.Snapshots = append(row.Snapshots, SnapshotRow{Index: s.Index, Messages: s.Messages, Roles: s.Roles})
+		if s.Problem != nil {
+			row.Findings = append(row.Findings, *s.Problem)
+		}
+	}
+	if run.Terminal != nil {
+		row.Terminal = present(run.Terminal.Type)
+	}
+	times, findings := project.ResolveTimes(run, project.OperatorTimes{})
+	row.Findings = append(row.Findings, findings...)
+	if times.Source != "" {
+		row.TimeSource = &times.Source
+	}
+	row.StartedAt, row.FinishedAt = present(times.StartedAt), present(times.FinishedAt)
+	i.rows = append(i.rows, row)
+	return nil
+}
+
+func present(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}

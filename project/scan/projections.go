@@ -1,0 +1,98 @@
+package scan
+
+import (
+	"slices"
+
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/project"
+)
+
+// Projections is the consumer that projects runs, in memory. All projections of
+// a run share one folding of its text and one copy of each snapshot.
+type Projections struct {
+	// Request is the capture's request.json; nil when there is none.
+	Request []byte
+	// Settings returns those under which a run is projected; the run is not
+	// looked at when there are none. They must be checked.
+	Settings func(run *envelope.Run) []project.Settings
+	// Made is called at the end of each projected run, with what each of the
+	// settings made of it. An error ends the reading.
+	Made func(run *envelope.Run, made []Projected) error
+}
+
+// Projected is what a projection made of a run.
+type Projected struct {
+	project.Settings
+	// Output is nil when the run is refused. It is so whatever is wrong with the
+	// capture as a whole, which only Finish knows.
+	Output *project.Output
+	// Findings are why, or what is worth knowing of the output, in their order.
+	Findings []finding.Finding
+
+	run       *envelope.Run
+	request   []byte
+	collector *project.Collector
+}
+
+// Fold returns what the request and the stream say of the run's messages. The
+// projection must be FoldedStream.
+func (p *Projected) Fold() project.Folding { return p.collector.Fold(p.run, p.request) }
+
+// Begin implements Consumer.
+func (p *Projections) Begin(run *envelope.Run) Observer {
+	settings := p.Settings(run)
+	if len(settings) == 0 {
+		return nil
+	}
+	return &projecting{of: p, settings: settings, collector: project.NewCollector(settings...)}
+}
+
+// Finish implements Consumer.
+func (p *Projections) Finish(Result) error { return nil }
+
+// projecting projects one run.
+type projecting struct {
+	of        *Projections
+	settings  []project.Settings
+	collector *project.Collector
+}
+
+// Event implements Observer.
+func (o *projecting) Event(e *envelope.Event) { o.collector.Observe(e) }
+
+// End implements Observer.
+func (o *projecting) End(run *envelope.Run) error {
+	made := make([]Projected, len(o.settings))
+	for i, s := range o.settings {
+		made[i] = Projected{Settings: s, run: run, request: o.of.Request, collector: o.collector}
+		made[i].Output, made[i].Findings = o.collector.Project(run, o.of.Request, s)
+	}
+	return o.of.Made(run, made)
+}
+
+// WithOmissions returns the findings and what was left out of the output.
+func (p *Projected) WithOmissions() []finding.Finding {
+	if p.Output != nil {
+		if omitted, ok := p.Output.OmissionsFinding(); ok {
+			return append(p.Findings, omitted)
+		}
+	}
+	return p.Findings
+}
+
+// Judge adds to the findings about a projected run those about the capture, in
+// their order, and reports whether what was made of the run counts: it does not
+// where the capture as a whole is refused. What was left out of an artifact, and
+// who gave its times, is not listed then.
+func (r Result) Judge(of []finding.Finding) (list []finding.Finding, counts bool) {
+	counts = !finding.Failed(r.Findings)
+	if !counts {
+		of = slices.DeleteFunc(of, func(f finding.Finding) bool {
+			return f.Code == finding.OmissionsRecorded || f.Code == finding.OperatorAsserted
+		})
+	}
+	list = append(r.Findings[:len(r.Findings):len(r.Findings)], of...)
+	finding.Sort(list)
+	return list, counts
+}

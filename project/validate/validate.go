@@ -1,0 +1,326 @@
+// Package validate judges files as artifacts of the v1 contract or as bounded
+// envelopes.
+//
+// It must hold no rule of either: those are in packages artifact and envelope.
+package validate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/digest"
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/diff"
+	"github.com/p20export/p20export/internal/strictjson"
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/record"
+)
+
+// Kind is what a file claims to be.
+type Kind string
+
+// The kinds of file that can be validated.
+const (
+	Artifact Kind = "artifact"
+	Envelope Kind = "envelope"
+)
+
+// ParseKind returns the kind of that name; the empty name means to tell.
+func ParseKind(s string) (Kind, error) {
+	switch k := Kind(s); k {
+	case "", Artifact, Envelope:
+		return k, nil
+	}
+	return "", errors.New("the kinds are artifact and envelope")
+}
+
+// Row is the outcome of validating one file.
+type Row struct {
+	File    string           `json:"file"`
+	Kind    *Kind            `json:"kind"`
+	Profile artifact.Profile `json:"profile"`
+	Verdict project.Verdict  `json:"verdict"`
+	// Digest is of the file's bytes as they are.
+	Digest *digest.Digest `json:"digest"`
+	// Canonical says whether the file is in the one spelling of its kind.
+	Canonical *bool             `json:"canonical"`
+	Findings  []finding.Finding `json:"findings"`
+	// Bytes is how long the file is; it counts where there is a digest.
+	Bytes int64 `json:"-"`
+}
+
+// File judges one file as an artifact or a bounded envelope. An empty kind is
+// told from the file's name, else from how it begins (look). "-" is standard
+// input. An artifact or envelope whose snapshot was built, as the record beside
+// it says, is reported as such.
+//
+// Findings in the first artifact.MaxFileBytes of the file, which are held in
+// memory, have lines, columns and excerpts; those beyond, in an envelope, have
+// their offset alone.
+func File(ctx context.Context, path string, p artifact.Profile, kind Kind) Row {
+	r, closeFile, err := capture.OpenInput(ctx, path)
+	if err != nil {
+		return newRow(path, p, kind).judged(err)
+	}
+	defer closeFile()
+	row := Reader(r, path, p, kind)
+	if row.Digest != nil {
+		if f, built := builtBeside(path, *row.Digest); built {
+			row.inform(f)
+		}
+	}
+	return row
+}
+
+// Reader judges what r holds, as File does, under a name. It reads no file beside
+// it.
+func Reader(r io.Reader, name string, p artifact.Profile, kind Kind) Row {
+	row := newRow(name, p, kind)
+	return row.judged(row.read(r, kind))
+}
+
+func newRow(name string, p artifact.Profile, kind Kind) *Row {
+	row := &Row{File: name, Profile: p, Findings: []finding.Finding{}}
+	if kind != "" {
+		row.Kind = &kind
+	}
+	return row
+}
+
+// judged gives the verdict. The error is why the input could not be read to its
+// end.
+func (row *Row) judged(err error) Row {
+	switch {
+	case err != nil:
+		f, isVerdict := finding.FromError(err)
+		row.Verdict, row.Findings = project.Failed, append(row.Findings, f)
+		if isVerdict {
+			row.Verdict = project.Malformed
+		}
+	case finding.Failed(row.Findings):
+		row.Verdict = project.Malformed
+	default:
+		row.Verdict = project.Accepted
+	}
+	return *row
+}
+
+// read reads the input and finds what is wrong with it.
+func (row *Row) read(r io.Reader, kind Kind) error {
+	hash := digest.Hash()
+	var size counter
+	r = io.TeeReader(r, io.MultiWriter(hash, &size))
+	head, err := readHead(r, artifact.MaxFileBytes+1)
+	if err != nil {
+		return err
+	}
+	// A look costs a pass over the file, which most files can do without.
+	seen := sync.OnceValue(func() looks { return look(head) })
+	if kind == "" {
+		if kind = kindByName(row.File); kind == "" {
+			kind = seen().kind
+		}
+		row.Kind = &kind
+	}
+	canonical := false
+	if kind == Artifact {
+		canonical = row.artifact(head, seen)
+	} else {
+		row.Findings, canonical, err = checkEnvelope(head, r)
+		finding.Locate(head, row.Findings)
+	}
+	if err == nil {
+		_, err = io.Copy(io.Discard, r)
+	}
+	if err != nil {
+		return err
+	}
+	d := digest.Sum(hash)
+	row.Digest, row.Canonical, row.Bytes = &d, &canonical, int64(size)
+	if row.Findings == nil {
+		row.Findings = []finding.Finding{}
+	}
+	return nil
+}
+
+// artifact judges a file as an artifact and reports whether it is canonical.
+func (row *Row) artifact(head []byte, seen func() looks) (canonical bool) {
+	a, findings := artifact.Decode(head, row.Profile)
+	row.Findings = findings
+	if a == nil {
+		if seen().record {
+			row.inform(finding.New(finding.NotArtifact, "the file is a record (an in-toto Statement), not an artifact"))
+		}
+		return false
+	}
+	at := diff.At(head, artifact.Encode(a))
+	if at >= 0 {
+		row.inform(finding.New(finding.NotCanonical, "the canonical form differs from here on").WithOffset(int64(at)))
+		finding.Locate(head, row.Findings)
+	}
+	return at < 0
+}
+
+// inform adds what is worth knowing and no fault.
+func (row *Row) inform(f finding.Finding) {
+	row.Findings = append(row.Findings, f)
+	finding.Sort(row.Findings)
+}
+
+// kindByName is the kind that freeze would have written under a name.
+func kindByName(path string) Kind {
+	switch {
+	case strings.HasSuffix(path, record.ArtifactSuffix):
+		return Artifact
+	case strings.HasSuffix(path, record.EnvelopeSuffix):
+		return Envelope
+	}
+	return ""
+}
+
+// readHead reads up to limit bytes. It doubles its memory, as io.ReadAll does
+// not, and so leaves little behind for a file of 8 MiB.
+func readHead(r io.Reader, limit int) ([]byte, error) {
+	head := make([]byte, 0, 64<<10)
+	for len(head) < limit {
+		if len(head) == cap(head) {
+			head = append(make([]byte, 0, min(2*cap(head), limit)), head...)
+		}
+		n, err := r.Read(head[len(head):cap(head)])
+		head = head[:len(head)+n]
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return head, nil
+}
+
+// looks is what a file looks like before it is judged.
+type looks struct {
+	kind   Kind
+	record bool // it has the _type of an in-toto Statement, as records do
+}
+
+// eventStream is how an event stream begins: a field or a comment.
+var eventStream = regexp.MustCompile(`^(data|event|id|retry)?:`)
+
+// look tells an artifact from an envelope: an envelope begins with an object
+// that has the key type, with a list, or as an event stream does.
+func look(head []byte) looks {
+	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\ufeff")), " \t\r\n")
+	if !bytes.HasPrefix(text, []byte("{")) {
+		if bytes.HasPrefix(text, []byte("[")) || eventStream.Match(text) {
+			return looks{kind: Envelope}
+		}
+		return looks{kind: Artifact}
+	}
+	d := strictjson.NewDecoder(text)
+	d.Loose()
+	if _, err := d.Next(); err != nil {
+		return looks{kind: Artifact}
+	}
+	l := looks{kind: Artifact}
+	for {
+		t, err := d.Next()
+		if err != nil || t.Kind == strictjson.ObjectEnd {
+			return l
+		}
+		name, _ := d.Text(t)
+		value, err := d.Next()
+		switch {
+		case err != nil:
+			if name == "type" {
+				l.kind = Envelope
+			}
+			return l
+		case name == "type":
+			l.kind = Envelope
+		case name == "_type":
+			text := strictjson.Value{Kind: value.Kind, Raw: d.Bytes(value)}
+			l.record = text.Is(record.StatementType)
+		}
+		if _, err := d.Skip(value); err != nil {
+			return l
+		}
+	}
+}
+
+// builtBeside looks for the record beside an artifact or envelope, and says so
+// when it states of these very bytes that their snapshot was built.
+func builtBeside(path string, d digest.Digest) (finding.Finding, bool) {
+	name, ok := strings.CutSuffix(path, record.ArtifactSuffix)
+	if !ok {
+		if name, ok = strings.CutSuffix(path, record.EnvelopeSuffix); !ok {
+			return finding.Finding{}, false
+		}
+	}
+	data, err := record.ReadBounded(name+record.Suffix, record.MaxBytes)
+	if err != nil {
+		return finding.Finding{}, false
+	}
+	beside, err := record.Decode(data)
+	if err != nil || beside.Predicate.Projection.Origin != project.Built {
+		return finding.Finding{}, false
+	}
+	for _, s := range beside.Subject {
+		if s.Digest.SHA256 == d.Hex() {
+			return finding.New(finding.SnapshotBuilt, "the record beside it says that its message snapshot was built, not emitted"), true
+		}
+	}
+	return finding.Finding{}, false
+}
+
+// checkEnvelope checks a bounded envelope in any framing. It is canonical as
+// three lines without white space around them.
+func checkEnvelope(head []byte, rest io.Reader) ([]finding.Finding, bool, error) {
+	framing := capture.DetectFraming(head)
+	spelling := &lines{}
+	r := io.TeeReader(io.MultiReader(bytes.NewReader(head), rest), spelling)
+	splitter := capture.NewSplitter(r, framing)
+	findings, err := envelope.Check(splitter)
+	if err != nil {
+		return nil, false, err
+	}
+	findings = append(findings, splitter.Findings()...)
+	finding.Sort(findings)
+	return findings, framing == capture.NDJSON && spelling.canonical() && !finding.Failed(findings), nil
+}
+
+// counter counts the bytes written to it.
+type counter int64
+
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(len(p))
+	return len(p), nil
+}
+
+// lines watches whether what is written through it is lines that each begin
+// with a brace and end with one.
+type lines struct {
+	last  byte
+	loose bool
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	for _, c := range p {
+		atStart := l.last == 0 || l.last == '\n'
+		if atStart && c != '{' || c == '\n' && l.last != '}' || c == '\r' {
+			l.loose = true
+		}
+		l.last = c
+	}
+	return len(p), nil
+}
+
+func (l *lines) canonical() bool { return !l.loose && l.last == '\n' }

@@ -1,0 +1,246 @@
+package verify
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/diff"
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/record"
+	"github.com/p20export/p20export/project/scan"
+)
+
+// claim is a record on its way to a verdict. It stays small until the run it is
+// about was read, and after: any number of them can wait for one capture.
+type claim struct {
+	name string // of the artifact
+	// load returns the artifact and the record, envelope the file beside them.
+	load     func() ([]byte, *record.Record, error)
+	envelope func(limit int) ([]byte, error)
+
+	source     record.Source
+	settings   project.Settings
+	origin     *project.Origin
+	timeSource *project.TimeSource
+
+	read     bool // the capture was read to its end
+	run      bool // and the run was found in it
+	found    []finding.Finding
+	compared error // what ended the comparison
+	err      error // what ended the verification
+}
+
+// state takes in what a record states, as far as it is needed before its run is
+// read. The error is why it cannot be verified.
+func (c *claim) state(stated *record.Record) (err error) {
+	p := stated.Predicate
+	c.source = p.Capture
+	if !project.Known(p.Projection.Name, p.Projection.Version) {
+		return finding.New(finding.ProjectionUnknown, "the record names projection %s version %d", finding.Quote(string(p.Projection.Name)), p.Projection.Version)
+	}
+	c.origin, c.timeSource = &p.Projection.Origin, &p.Times.Source
+	if c.settings, err = stated.Settings(); err != nil {
+		return finding.New(finding.RecordMalformed, "%s", finding.Escape(err.Error()))
+	}
+	return nil
+}
+
+// row completes a row with the outcome.
+func (c *claim) row(row Row) Row {
+	row.Origin, row.TimeSource = c.origin, c.timeSource
+	return row.judged(c.found, c.err)
+}
+
+// again forgets the outcome, for another capture.
+func (c *claim) again() { c.read, c.run, c.found, c.compared, c.err = false, false, nil, nil, nil }
+
+// fits reports a capture that has another form than the one the record was made
+// from.
+func (c *claim) fits(with *capture.Capture) error {
+	switch stated := c.source.ManifestDigest; {
+	case stated != "" && with.Manifest() == nil:
+		return finding.New(finding.ManifestMismatch, "the record was made from a capture directory, and a plain file is given").WithHint("give the capture directory with its capture.json and arrivals.tsv")
+	case stated == "" && with.Manifest() != nil:
+		return finding.New(finding.ManifestMismatch, "the record was made from a plain file, and a capture directory is given").WithHint("give %s", filepath.Join(with.Path(), with.Framing().FileName()))
+	case stated != with.ManifestDigest():
+		return finding.New(finding.CaptureDiffers, "capture.json has the digest %s; the record states %s", with.ManifestDigest(), stated)
+	}
+	return nil
+}
+
+// against verifies claims against an open capture in one reading of it. Every
+// claim has its outcome then. The error is why the capture could not be read to
+// its end; it is nil, and so is the result, when no claim needed the reading.
+func against(ctx context.Context, c *capture.Capture, claims []*claim, progress scan.Progress) (*scan.Result, error) {
+	byRun := make(map[int][]*claim)
+	var request []byte
+	var noRequest error
+	asked := false
+	for _, one := range claims {
+		if one.err = one.fits(c); one.err != nil {
+			continue
+		}
+		if one.settings.Projection == project.FoldedStream {
+			if !asked {
+				asked = true
+				request, noRequest = c.Request()
+			}
+			if noRequest != nil {
+				one.err = differing(noRequest)
+				continue
+			}
+		}
+		byRun[one.source.Run] = append(byRun[one.source.Run], one)
+	}
+	if len(byRun) == 0 {
+		return nil, nil
+	}
+	held := 0 // findings
+	projections := &scan.Projections{
+		Request: request,
+		Settings: func(run *envelope.Run) (list []project.Settings) {
+			for _, one := range byRun[run.Number] {
+				if !slices.Contains(list, one.settings) {
+					list = append(list, one.settings)
+				}
+			}
+			return list
+		},
+		Made: func(run *envelope.Run, made []scan.Projected) error {
+			for _, one := range byRun[run.Number] {
+				i := slices.IndexFunc(made, func(p scan.Projected) bool { return p.Settings == one.settings })
+				one.run = true
+				one.compared = one.compare(c.Framing(), run, &made[i])
+				if held += len(one.found); held > scan.MaxItems {
+					one.found = first(one.found)
+				}
+			}
+			return nil
+		},
+	}
+	result, err := scan.Run(ctx, c, progress, projections)
+	for _, ofRun := range byRun {
+		for _, one := range ofRun {
+			if err != nil {
+				one.found, one.err = nil, differing(err)
+			} else {
+				one.finish(result)
+			}
+		}
+	}
+	return &result, err
+}
+
+// first returns the first findings of a list, and how many more there are. It
+// bounds what the claims of one capture hold together.
+func first(of []finding.Finding) []finding.Finding {
+	var list finding.List
+	for _, f := range of {
+		list.Add(f)
+	}
+	return list.Findings()
+}
+
+// finish gives the outcome when the whole capture was read.
+func (c *claim) finish(r scan.Result) {
+	c.read = true
+	compared := c.found
+	c.found = r.Findings[:len(r.Findings):len(r.Findings)]
+	switch source := c.source; {
+	case r.Digest != source.Digest || r.Bytes != source.Bytes:
+		c.err = finding.New(finding.CaptureDiffers, "the response has %d bytes and the digest %s; the record states %d bytes and %s", r.Bytes, r.Digest, source.Bytes, source.Digest)
+	case !c.run:
+		c.err = finding.New(finding.NotReprojected, "the capture has no run %d", source.Run)
+	default:
+		c.found, c.err = append(c.found, compared...), c.compared
+	}
+}
+
+func (c *claim) report(f finding.Finding) { c.found = append(c.found, f) }
+
+// compare compares the files with what the projection made of the run. The error
+// is what ended that.
+func (c *claim) compare(framing capture.Framing, run *envelope.Run, made *scan.Projected) error {
+	c.found = append(c.found, made.Findings...)
+	out := made.Output
+	if out == nil {
+		return finding.New(finding.NotReprojected, "the projection %s refuses the run", c.settings.Projection)
+	}
+	given, stated, err := c.load()
+	if err != nil {
+		return err
+	}
+	again := record.New(out, run, c.settings, record.Tool{Name: record.ToolName, Version: stated.Predicate.Tool.Version})
+	source := stated.Predicate.Capture
+	source.Framing = string(framing)
+	again.Complete(source, c.name, envelopeName(c.name))
+	if at := diff.At(given, out.Bytes); at >= 0 {
+		c.report(finding.New(finding.ArtifactDiffers, "the artifact differs from the projection from here on").WithOffset(int64(at)))
+	}
+	if err := c.compareEnvelope(out.Envelope); err != nil {
+		return err
+	}
+	if why := c.recordDifference(stated, again); why != "" {
+		c.report(finding.New(finding.RecordDiffers, "%s", why))
+	}
+	if omitted, ok := out.OmissionsFinding(); ok {
+		c.report(omitted)
+	}
+	return nil
+}
+
+// compareEnvelope compares the envelope beside the artifact; when there is none
+// its digest in the record is what is compared.
+func (c *claim) compareEnvelope(want []byte) error {
+	there, err := c.envelope(len(want))
+	if missing, ok := errors.AsType[*fs.PathError](err); ok && errors.Is(err, fs.ErrNotExist) {
+		c.report(finding.New(finding.EnvelopeAbsent, "%s is not there; its digest in the record was compared instead", finding.Escape(missing.Path)))
+		return nil
+	}
+	if err != nil && !errors.Is(err, record.ErrTooLong) {
+		return err
+	}
+	if at := diff.At(there, want); at >= 0 {
+		c.report(finding.New(finding.EnvelopeDiffers, "the envelope differs from the projection from here on").WithOffset(int64(at)))
+	}
+	return nil
+}
+
+// recordDifference says where the record differs from the one made again.
+func (c *claim) recordDifference(stated, again *record.Record) string {
+	want, err := again.Encode()
+	if err != nil {
+		return err.Error()
+	}
+	have, err := stated.Encode()
+	if err != nil {
+		return err.Error()
+	}
+	at := diff.At(have, want)
+	if at < 0 {
+		return ""
+	}
+	line := bytes.Count(have[:min(at, len(have))], []byte{'\n'}) + 1
+	why := fmt.Sprintf("the record differs from the one made again, first in line %d: it has %s where %s belongs", line, lineAt(have, at), lineAt(want, at))
+	if stated.Subject[0].Name != c.name {
+		why += "; it names " + finding.Quote(stated.Subject[0].Name) + ", the artifact given is " + finding.Quote(c.name)
+	}
+	return why
+}
+
+// lineAt quotes the line of data that holds the byte at.
+func lineAt(data []byte, at int) string {
+	at = min(at, len(data))
+	start := bytes.LastIndexByte(data[:at], '\n') + 1
+	line, _, _ := bytes.Cut(data[start:], []byte{'\n'})
+	return finding.Quote(strings.TrimSpace(string(line)))
+}

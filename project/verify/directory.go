@@ -1,0 +1,536 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"os"
+	"strings"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/digest"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/hint"
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/record"
+	"github.com/p20export/p20export/project/scan"
+)
+
+// TreeRow is the outcome for one record of a directory, or for something in it
+// that no record is about. What a row has not is nil.
+type TreeRow struct {
+	Artifact   *string             `json:"artifact"`
+	Record     *string             `json:"record"`
+	Capture    *string             `json:"capture"`
+	Verdict    project.Verdict     `json:"verdict"`
+	Origin     *project.Origin     `json:"origin"`
+	TimeSource *project.TimeSource `json:"time_source"`
+	Findings   []finding.Finding   `json:"findings"`
+	// File is what the row is about when it is none of the three.
+	File *string `json:"file"`
+}
+
+// TreeSettings say how a directory is verified.
+type TreeSettings struct {
+	// Captures are captures outside the directory, or directories of them.
+	Captures []string
+	// Strict makes an error of anything unexplained.
+	Strict   bool
+	Progress scan.Progress
+}
+
+// Tree verifies every record in a directory and below it, each with the
+// artifact and envelope beside it and the capture it states, and accounts for
+// everything else there. Each capture is read once, however many records were made
+// from it. Rows come as they are known: first the records, then
+// the captures no record was made from, then the rest, each by path. After the
+// context ends no further row comes.
+func Tree(ctx context.Context, dir string, s TreeSettings) iter.Seq[TreeRow] {
+	return verifyTree(ctx, dir, s, maxTreeEntries)
+}
+
+// verifyTree is Tree with a limit of the entries of each tree.
+func verifyTree(ctx context.Context, dir string, s TreeSettings, limit int) iter.Seq[TreeRow] {
+	return func(yield func(TreeRow) bool) {
+		v := &treeVerifier{settings: s, sources: newSources(), limit: limit}
+		v.tell = func(row TreeRow) bool {
+			if row.Findings == nil {
+				row.Findings = []finding.Finding{}
+			}
+			return yield(row) && ctx.Err() == nil
+		}
+		if v.load(ctx, dir) && v.records(ctx) && v.captures(ctx) && v.rest() && !v.evidence {
+			v.tell(rowOf(TreeRow{File: &dir}, finding.New(finding.NothingToVerify, "%s holds no artifact, envelope, record or capture", finding.Escape(dir))))
+		}
+	}
+}
+
+// treeVerifier verifies one directory. Its methods that return a bool return
+// false when there is nothing more to be done.
+type treeVerifier struct {
+	settings TreeSettings
+	tree     *tree
+	sources  *sources
+	limit    int
+	evidence bool // there is something to verify
+	tell     func(TreeRow) bool
+
+	stated  []*stated
+	waiting map[key][]*stated // for a capture, until it is read for the first of them
+}
+
+// rowOf completes a row that an error ended.
+func rowOf(row TreeRow, err error) TreeRow {
+	f, verdict := unverified(err)
+	row.Verdict, row.Findings = verdict, append(row.Findings, f)
+	return row
+}
+
+// load looks at the directory and at the captures given beside it.
+func (v *treeVerifier) load(ctx context.Context, dir string) bool {
+	t, err := walk(ctx, dir, v.limit)
+	if err != nil {
+		v.tell(failedRow(TreeRow{File: &dir}, err))
+		return false
+	}
+	v.tree = t
+	v.sources.add(t, true)
+	for _, path := range v.settings.Captures {
+		if err := v.give(ctx, path); err != nil && !v.tell(failedRow(TreeRow{Capture: &path}, err)) {
+			return false
+		}
+	}
+	return true
+}
+
+// failedRow completes the row of a directory of which nothing can be said.
+func failedRow(row TreeRow, err error) TreeRow {
+	row = rowOf(row, err)
+	row.Verdict = project.Failed
+	return row
+}
+
+// give takes in a capture outside the directory, or a directory of captures.
+func (v *treeVerifier) give(ctx context.Context, path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return err
+	case info.IsDir():
+		t, err := walk(ctx, path, v.limit)
+		if err == nil {
+			v.sources.add(t, false)
+		}
+		return err
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is no regular file and no directory", path)
+	}
+	v.sources.addFile(&entry{path: path, name: info.Name(), mode: info.Mode(), size: info.Size()}, false)
+	return nil
+}
+
+// stated is a record with what lies beside it.
+type stated struct {
+	claim
+	early error // why it is not verified from any capture
+	tree  TreeRow
+	done  bool // tree is the outcome
+}
+
+// key is what a record states of its capture: the digest of its manifest, or the
+// size of the plain file. Records of one key are verified together.
+type key struct {
+	manifest digest.Digest
+	size     int64
+}
+
+// records verifies every record, in the order of their paths. All are read first,
+// to know which of them are of one capture.
+func (v *treeVerifier) records(ctx context.Context) bool {
+	v.waiting = make(map[key][]*stated)
+	for _, e := range v.tree.entries {
+		if _, ok := e.stem(record.Suffix); ok && e.regular() {
+			if ctx.Err() != nil {
+				return false
+			}
+			v.evidence = true
+			e.told = true
+			v.stated = append(v.stated, v.read(e))
+		}
+	}
+	for _, r := range v.stated {
+		if !r.done {
+			v.verify(ctx, r.key())
+		}
+		if !v.tell(r.tree) {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *stated) key() key {
+	if m := r.source.ManifestDigest; m != "" {
+		return key{manifest: m}
+	}
+	return key{size: r.source.Bytes}
+}
+
+// end gives the outcome where an error ended it.
+func (r *stated) end(err error) { r.tree, r.done = rowOf(r.tree, err), true }
+
+// read reads one record, and finds what lies beside it.
+func (v *treeVerifier) read(e *entry) *stated {
+	r := &stated{tree: TreeRow{Record: &e.path}}
+	what, err := record.Read(e.path)
+	if err != nil {
+		stem, _ := e.stem(record.Suffix)
+		r.tree.Artifact = e.in.take(stem+record.ArtifactSuffix, record.ArtifactSuffix)
+		e.in.take(stem+record.EnvelopeSuffix, record.EnvelopeSuffix)
+		r.end(err)
+		return r
+	}
+	artifactName, envelopeName := what.Subject[0].Name, what.Subject[1].Name
+	r.tree.Artifact = e.in.take(artifactName, record.ArtifactSuffix)
+	e.in.take(envelopeName, record.EnvelopeSuffix)
+	r.name = artifactName
+	unstated := r.state(what)
+	r.tree.Origin, r.tree.TimeSource = r.origin, r.timeSource
+	if err := lacking(e.in, artifactName); err != nil {
+		r.end(err)
+		return r
+	}
+	r.load = func() ([]byte, *record.Record, error) { return r.reload(e.path) }
+	r.envelope = envelopeBeside(*r.tree.Artifact)
+	if _, r.early = readArtifact(*r.tree.Artifact); r.early == nil {
+		r.early = unstated
+	}
+	v.waiting[r.key()] = append(v.waiting[r.key()], r)
+	return r
+}
+
+// reload reads the files again when their run was read: until then only what the
+// record states is held.
+func (r *stated) reload(path string) ([]byte, *record.Record, error) {
+	given, err := readArtifact(*r.tree.Artifact)
+	if err != nil {
+		return nil, nil, err
+	}
+	again, err := record.Read(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if settings, err := again.Settings(); err != nil || settings != r.settings || again.Predicate.Capture != r.source {
+		return nil, nil, finding.New(finding.IOFailed, "%s changed while it was verified", finding.Escape(path)).WithHint("wait until it is whole, and verify the directory again")
+	}
+	return given, again, nil
+}
+
+// take accounts for a file that a record names, and returns its path. A record
+// can name no other than an artifact and an envelope beside it.
+func (f *folder) take(name, suffix string) *string {
+	e := f.regular(name)
+	if e == nil {
+		return nil
+	}
+	if _, ok := e.stem(suffix); !ok {
+		return nil
+	}
+	e.told = true
+	return &e.path
+}
+
+// lacking says what a record lacks beside it to be verified. An envelope may be
+// absent; it may not be something that is not read.
+func lacking(f *folder, artifactName string) error {
+	stem, named := strings.CutSuffix(artifactName, record.ArtifactSuffix)
+	envelopeName := stem + record.EnvelopeSuffix
+	a, env := f.held[artifactName], f.held[envelopeName]
+	switch {
+	case a == nil:
+		return finding.New(finding.ArtifactAbsent, "%s, which the record names, is not beside it", finding.Quote(artifactName))
+	case !named:
+		return finding.New(finding.ArtifactAbsent, "%s, which the record names, is no *%s", finding.Quote(artifactName), record.ArtifactSuffix)
+	case !a.regular():
+		return finding.New(finding.ArtifactAbsent, "%s, which the record names, is %s", finding.Quote(artifactName), a.kind())
+	case env != nil && !env.regular():
+		return finding.New(finding.EnvelopeAbsent, "%s beside the record is %s", finding.Quote(envelopeName), env.kind()).
+			WithSeverity(finding.Error).WithHint("put the envelope itself there, or nothing")
+	}
+	return nil
+}
+
+// absent is the finding that no capture is there which a record can have been made
+// from.
+func (v *treeVerifier) absent(want record.Source) error {
+	if want.ManifestDigest == "" {
+		return finding.New(finding.CaptureAbsent, "no file here has the %d bytes and the digest %s that the record states", want.Bytes, shown(want.Digest)).
+			WithHint(hint.GiveFile, shown(want.Digest))
+	}
+	also := ""
+	if other := v.sources.byResponse[want.Digest]; other != nil && want.Digest != "" {
+		also = "; " + finding.Escape(other.path) + " has the same response under another capture.json"
+	}
+	return finding.New(finding.CaptureAbsent, "no capture here has a capture.json with the digest %s that the record states%s", shown(want.ManifestDigest), also).
+		WithHint(hint.GiveCapture, shown(want.ManifestDigest))
+}
+
+// shown returns a digest that a record states, which may be anything.
+func shown(d digest.Digest) string {
+	if _, err := digest.Parse(string(d)); err != nil {
+		return finding.Quote(string(d))
+	}
+	return string(d)
+}
+
+// verify verifies all records of a key.
+func (v *treeVerifier) verify(ctx context.Context, k key) {
+	records := v.waiting[k]
+	delete(v.waiting, k)
+	if k.manifest != "" {
+		v.settle(ctx, records, v.sources.byManifest[k.manifest])
+		return
+	}
+	if files := v.sources.loose(k.size); len(files) == 1 && v.sources.plain[k.size] == nil {
+		// Its digest comes with the one reading of it.
+		v.first(ctx, records, files[0])
+	}
+	byDigest := make(map[digest.Digest][]*stated)
+	for _, r := range records {
+		byDigest[r.source.Digest] = append(byDigest[r.source.Digest], r)
+	}
+	for _, r := range records {
+		if r.done {
+			continue
+		}
+		candidates, err := v.sources.withBytes(ctx, k.size, r.source.Digest)
+		if err != nil {
+			r.end(err)
+			continue
+		}
+		v.settle(ctx, byDigest[r.source.Digest], candidates)
+	}
+}
+
+// first verifies records from the only file of the size they state. Those that
+// state another digest than it has are left.
+func (v *treeVerifier) first(ctx context.Context, records []*stated, e *entry) {
+	result, err := v.try(ctx, e.path, records)
+	switch {
+	case ctx.Err() != nil || result == nil && err == nil:
+	case err != nil:
+		v.sources.summed(e, "", err)
+	default:
+		s := v.sources.summed(e, result.Digest, nil)
+		s.read = true
+		for _, r := range records {
+			if r.source.Digest == result.Digest {
+				v.conclude(ctx, r, s)
+			}
+		}
+	}
+}
+
+// try verifies the records that need it against the capture of that path, in one
+// reading. The result is nil when none needed it, or when it could not be opened.
+func (v *treeVerifier) try(ctx context.Context, path string, records []*stated) (*scan.Result, error) {
+	var claims []*claim
+	for _, r := range records {
+		if !r.done && r.early == nil {
+			r.again()
+			claims = append(claims, &r.claim)
+		}
+	}
+	if claims == nil {
+		return nil, nil
+	}
+	c, err := capture.Open(ctx, path, "")
+	if err != nil {
+		for _, one := range claims {
+			one.err = differing(err)
+		}
+		return nil, err
+	}
+	defer c.Close()
+	return against(ctx, c, claims, v.settings.Progress)
+}
+
+// settle gives every record its outcome: from the first of the captures that is
+// whole. When none is, the row says what is wrong with the first.
+func (v *treeVerifier) settle(ctx context.Context, records []*stated, candidates []*source) {
+	if len(candidates) == 0 {
+		for _, r := range records {
+			r.end(v.absent(r.source))
+		}
+		return
+	}
+	for _, s := range candidates {
+		if s.bad != nil {
+			continue
+		}
+		result, err := v.try(ctx, s.path, records)
+		if result != nil && ctx.Err() == nil {
+			s.read, s.bad = true, err
+		}
+		for _, r := range records {
+			if r.done || finding.Has(r.outcome().Findings, finding.CaptureDiffers) && s.check(ctx, v.settings.Progress) != nil {
+				continue
+			}
+			v.conclude(ctx, r, s)
+		}
+	}
+	for _, r := range records {
+		if !r.done {
+			s := candidates[0]
+			s.use()
+			r.tree.Capture = &s.path
+			r.end(differing(s.bad))
+		}
+	}
+}
+
+// outcome is what a record came to, against the capture it was tried with.
+func (r *stated) outcome() Row {
+	if r.early != nil {
+		return Row{}.judged(nil, r.early)
+	}
+	return r.row(Row{})
+}
+
+// conclude gives a record its outcome, from a capture. What is wrong with a
+// capture that the record was not tried with is said all the same.
+func (v *treeVerifier) conclude(ctx context.Context, r *stated, s *source) {
+	s.use()
+	row := r.outcome()
+	if !r.read && ctx.Err() == nil {
+		v.unread(ctx, s, &row)
+	}
+	r.tree.Capture, r.tree.Verdict, r.tree.Findings, r.done = &s.path, row.Verdict, row.Findings, true
+}
+
+// unread adds to a row what is wrong with its capture, which was not read for it.
+func (v *treeVerifier) unread(ctx context.Context, s *source, row *Row) {
+	err := s.check(ctx, v.settings.Progress)
+	if err == nil {
+		return
+	}
+	f, verdict := unverified(differing(err))
+	if row.Verdict == project.Unverifiable {
+		row.Verdict = verdict
+	}
+	if !finding.Has(row.Findings, f.Code) {
+		row.Findings = append(row.Findings, f)
+		finding.Sort(row.Findings)
+	}
+}
+
+// use marks a capture as named by a row.
+func (s *source) use() {
+	s.used = true
+	if s.file != nil {
+		s.file.told = true
+	}
+}
+
+// captures judges the captures in the directory that no row has named, and
+// those that were not closed.
+func (v *treeVerifier) captures(ctx context.Context) bool {
+	for _, s := range v.sources.directories {
+		if !s.inside {
+			continue
+		}
+		v.evidence = true
+		if !s.used && !v.tell(v.unused(ctx, s)) {
+			return false
+		}
+	}
+	for _, f := range v.tree.folders {
+		if !f.unfinished() {
+			continue
+		}
+		v.evidence = true
+		f.tell(append(captureFiles[:len(captureFiles):len(captureFiles)], capture.ClaimName))
+		why := finding.New(finding.CaptureUnfinished, "%s has no capture.json, so it is no closed capture", finding.Escape(f.path))
+		if !v.tell(TreeRow{Capture: &f.path, Verdict: Unexplained, Findings: v.unexplained(why)}) {
+			return false
+		}
+	}
+	return true
+}
+
+// unused is the row of a capture directory that no record was verified from.
+func (v *treeVerifier) unused(ctx context.Context, s *source) TreeRow {
+	row := TreeRow{Capture: &s.path}
+	if err := s.check(ctx, v.settings.Progress); err != nil {
+		return rowOf(row, err)
+	}
+	row.Verdict = Whole
+	for _, f := range s.findings {
+		if f.Severity == finding.Error { // of its events, and not of the capture
+			f = f.WithSeverity(finding.Warning)
+		}
+		row.Findings = append(row.Findings, f)
+	}
+	f := finding.New(finding.NothingFrozen, "no record here was made from it")
+	for _, other := range v.sources.byManifest[s.manifest] {
+		if other.used {
+			f = repeated(other)
+			break
+		}
+	}
+	row.Findings = append(row.Findings, f)
+	return row
+}
+
+func repeated(used *source) finding.Finding {
+	return finding.New(finding.CaptureRepeated, "it is the same capture as %s, which was used", finding.Escape(used.path))
+}
+
+// unexplained grades a finding about something unexplained.
+func (v *treeVerifier) unexplained(f finding.Finding) []finding.Finding {
+	severity := finding.Warning
+	if v.settings.Strict {
+		severity = finding.Error
+	}
+	return []finding.Finding{f.WithSeverity(severity)}
+}
+
+// rest tells of everything that no row has accounted for.
+func (v *treeVerifier) rest() bool {
+	for _, e := range v.tree.entries {
+		if !e.told && !v.tell(v.leftover(e)) {
+			return false
+		}
+	}
+	return true
+}
+
+// leftover is the row of an entry that no other row accounts for.
+func (v *treeVerifier) leftover(e *entry) TreeRow {
+	switch {
+	case e.err != nil:
+		v.evidence = true // as far as can be told
+		return rowOf(TreeRow{File: &e.path}, e.err)
+	case !e.regular():
+		return v.stray(e, "it is "+e.kind())
+	}
+	if _, ok := e.stem(record.ArtifactSuffix); ok {
+		v.evidence = true
+		return rowOf(TreeRow{Artifact: &e.path}, finding.New(finding.RecordAbsent, "no record beside the artifact names it, so it cannot be verified"))
+	}
+	if _, ok := e.stem(record.EnvelopeSuffix); ok {
+		v.evidence = true
+		return rowOf(TreeRow{File: &e.path}, finding.New(finding.RecordAbsent, "no record beside the envelope names it, so it cannot be verified"))
+	}
+	if used := v.sources.repeats(e); used != nil {
+		return TreeRow{Capture: &e.path, Verdict: Whole, Findings: []finding.Finding{repeated(used)}}
+	}
+	if e.in.isCapture {
+		return v.stray(e, "it lies in a capture whose capture.json does not list it")
+	}
+	return v.stray(e, "no record here names it or was made from it")
+}
+
+func (v *treeVerifier) stray(e *entry, why string) TreeRow {
+	return TreeRow{File: &e.path, Verdict: Unexplained, Findings: v.unexplained(finding.New(finding.FileUnexplained, "%s", why))}
+}

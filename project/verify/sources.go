@@ -1,0 +1,279 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/digest"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/project/record"
+	"github.com/p20export/p20export/project/scan"
+)
+
+// source is a capture that a record can have been made from: a capture directory
+// or a plain file.
+type source struct {
+	path string
+	file *entry // of a plain file
+	// inside says that it lies in the directory that is verified.
+	inside bool
+	// manifest is the digest of capture.json; a plain file has none.
+	manifest digest.Digest
+	// response is the digest that the manifest states of the response.
+	response digest.Digest
+	// bad is why it is no whole capture, as far as that is known.
+	bad error
+	// read says that it was read to its end, with these findings.
+	read     bool
+	findings []finding.Finding
+	// used says that some row names it.
+	used bool
+}
+
+// check reads the capture once, and holds its files against its manifest.
+func (s *source) check(ctx context.Context, progress scan.Progress) error {
+	if !s.read && s.bad == nil {
+		s.read = true
+		s.findings, s.bad = readThrough(ctx, s.path, progress)
+	}
+	return s.bad
+}
+
+// progressEvery is how many frames pass between two calls of a Progress.
+const progressEvery = 1024
+
+// readThrough reads a capture to its end, whatever its events are.
+func readThrough(ctx context.Context, path string, progress scan.Progress) ([]finding.Finding, error) {
+	c, err := capture.Open(ctx, path, "")
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	for n := 1; ; n++ {
+		if n%progressEvery == 0 && progress != nil {
+			progress(c.Bytes())
+		}
+		switch _, err := c.Next(); {
+		case err == io.EOF:
+			return c.Findings(), nil
+		case err != nil:
+			return nil, err
+		}
+	}
+}
+
+// sources are the captures of several trees, found by what a record states.
+// Those of the tree that is verified come first, then by path.
+type sources struct {
+	directories []*source
+	byManifest  map[digest.Digest][]*source
+	byResponse  map[digest.Digest]*source // the first of each
+	bySize      map[int64][]*entry        // the regular files
+	plain       map[int64]map[digest.Digest][]*source
+	outside     map[*entry]bool
+}
+
+func newSources() *sources {
+	return &sources{
+		byManifest: make(map[digest.Digest][]*source),
+		byResponse: make(map[digest.Digest]*source),
+		bySize:     make(map[int64][]*entry),
+		plain:      make(map[int64]map[digest.Digest][]*source),
+		outside:    make(map[*entry]bool),
+	}
+}
+
+// add takes in the captures of a tree.
+func (s *sources) add(t *tree, inside bool) {
+	for _, f := range t.folders {
+		if m := f.regular(capture.ManifestName); m != nil {
+			c := newSource(f, m)
+			c.inside = inside
+			s.directories = append(s.directories, c)
+			s.byManifest[c.manifest] = append(s.byManifest[c.manifest], c)
+			if s.byResponse[c.response] == nil {
+				s.byResponse[c.response] = c
+			}
+		}
+	}
+	for _, e := range t.entries {
+		if !e.output() {
+			s.addFile(e, inside)
+		}
+	}
+}
+
+// output reports whether the entry is named as one of the three files of a run.
+// None of them is taken for the raw capture, even where an envelope has the same
+// bytes.
+func (e *entry) output() bool {
+	return slices.ContainsFunc([]string{record.ArtifactSuffix, record.EnvelopeSuffix, record.Suffix}, func(suffix string) bool {
+		return strings.HasSuffix(e.name, suffix)
+	})
+}
+
+// addFile takes in a file that may be a plain capture.
+func (s *sources) addFile(e *entry, inside bool) {
+	if e.regular() {
+		s.bySize[e.size] = append(s.bySize[e.size], e)
+		s.outside[e] = !inside
+	}
+}
+
+// newSource reads the manifest of a capture directory. Its files are accounted
+// for: those that the manifest lists, or all that a capture can have when it
+// cannot be read.
+func newSource(f *folder, m *entry) *source {
+	f.isCapture = true
+	m.told = true
+	s := &source{path: f.path}
+	data, err := record.ReadBounded(m.path, capture.MaxManifestBytes)
+	s.manifest = digest.Of(data)
+	var manifest *capture.Manifest
+	if err == nil {
+		manifest, err = capture.DecodeManifest(data)
+	}
+	if errors.Is(err, record.ErrTooLong) {
+		err = finding.New(finding.ManifestMalformed, "%s is longer than %d bytes", capture.ManifestName, capture.MaxManifestBytes)
+	}
+	if err != nil {
+		s.bad = err
+		f.tell(captureFiles)
+		return s
+	}
+	s.response = manifest.Response().Digest
+	listed := listedFiles(manifest)
+	for _, name := range listed {
+		if e := f.held[name]; e != nil && !e.regular() && s.bad == nil {
+			s.bad = finding.New(finding.CaptureFileMissing, "%s is %s", name, e.kind())
+		} else if e == nil && s.bad == nil {
+			s.bad = finding.New(finding.CaptureFileMissing, "%s, which %s lists, is not there", name, capture.ManifestName)
+		}
+	}
+	f.tell(listed)
+	return s
+}
+
+// captureFiles are the files a capture directory can have beside its manifest.
+var captureFiles = []string{
+	capture.SSE.FileName(), capture.NDJSON.FileName(), capture.JSON.FileName(),
+	capture.RequestName, capture.ArrivalsName,
+}
+
+// listedFiles returns the names of the files a manifest lists.
+func listedFiles(m *capture.Manifest) []string {
+	names := []string{m.Framing.FileName()}
+	if m.Files.Request != nil {
+		names = append(names, capture.RequestName)
+	}
+	if m.Files.Arrivals != nil {
+		names = append(names, capture.ArrivalsName)
+	}
+	return names
+}
+
+// tell marks regular files of the folder as accounted for.
+func (f *folder) tell(names []string) {
+	for _, name := range names {
+		if e := f.regular(name); e != nil {
+			e.told = true
+		}
+	}
+}
+
+// unfinished reports whether the folder looks like a capture that was not
+// closed: it has no manifest, and what only a capture has.
+func (f *folder) unfinished() bool {
+	if f.held[capture.ManifestName] != nil {
+		return false
+	}
+	return slices.ContainsFunc([]string{capture.ClaimName, capture.ArrivalsName, captureFiles[0], captureFiles[1], captureFiles[2]}, func(name string) bool {
+		e := f.regular(name)
+		return e != nil && !e.told
+	})
+}
+
+// withBytes returns the plain files of that size and digest. Files of that size
+// are read for it, once each.
+func (s *sources) withBytes(ctx context.Context, size int64, d digest.Digest) ([]*source, error) {
+	if s.plain[size] == nil {
+		for _, e := range s.loose(size) {
+			sum, err := sumOf(ctx, e.path)
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			s.summed(e, sum, err)
+		}
+	}
+	return s.plain[size][d], nil
+}
+
+// summed takes in the digest of a file, which is a capture then, or why it could
+// not be read.
+func (s *sources) summed(e *entry, sum digest.Digest, err error) *source {
+	group := s.plain[e.size]
+	if group == nil {
+		group = make(map[digest.Digest][]*source)
+		s.plain[e.size] = group
+	}
+	if e.err = err; err != nil {
+		return nil
+	}
+	e.sum = sum
+	one := &source{path: e.path, file: e, inside: !s.outside[e]}
+	group[sum] = append(group[sum], one)
+	return one
+}
+
+// loose returns the files of a size, those of no capture directory first.
+func (s *sources) loose(size int64) []*entry {
+	files := slices.Clone(s.bySize[size])
+	slices.SortStableFunc(files, func(a, b *entry) int { return s.rank(a) - s.rank(b) })
+	return files
+}
+
+func (s *sources) rank(e *entry) int {
+	rank := 0
+	if s.outside[e] {
+		rank = 2
+	}
+	if e.in != nil && e.in.isCapture {
+		rank++
+	}
+	return rank
+}
+
+// repeats returns the capture that was used and is the same, byte for byte, as a
+// plain file, or nil.
+func (s *sources) repeats(e *entry) *source {
+	for _, other := range s.plain[e.size][e.sum] {
+		if other.used && other.path != e.path {
+			return other
+		}
+	}
+	return nil
+}
+
+// sumOf returns the digest of a regular file's bytes.
+func sumOf(ctx context.Context, path string) (digest.Digest, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", errors.New(path + " is no regular file any more")
+	}
+	f, err := capture.OpenFile(ctx, path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := digest.Hash()
+	_, err = io.Copy(h, f)
+	return digest.Sum(h), err
+}

@@ -1,0 +1,91 @@
+package verify
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/freeze"
+	"github.com/p20export/p20export/project/record"
+)
+
+const captures = "../../discovery/captures/adk"
+
+var testTool = record.Tool{Name: "p20export", Version: "0.0.1"}
+
+// frozen copies a committed capture and freezes the copy.
+func frozen(t *testing.T, scenario string, p project.Name) (raw, out string) {
+	t.Helper()
+	raw, out = filepath.Join(t.TempDir(), scenario), t.TempDir()
+	if err := os.CopyFS(raw, os.DirFS(filepath.Join(captures, scenario))); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := freeze.Freeze(context.Background(), raw, freeze.Settings{Settings: project.Settings{Projection: p}, Dir: out, Tool: testTool})
+	if err != nil || len(rows) != 1 || rows[0].Verdict != project.Frozen {
+		t.Fatalf("freeze: %v %+v", err, rows)
+	}
+	return raw, out
+}
+
+// Every byte of the capture, the artifact, the envelope and the record counts:
+// whichever is flipped, verify no longer says verified. The one exception is the
+// record's tool, which verify leaves aside.
+func TestVerifyEveryByte(t *testing.T) {
+	for _, c := range []struct {
+		scenario   string
+		projection project.Name
+	}{
+		{"backend-tool", project.EmittedSnapshotText},
+		{"model-error", project.FoldedStream},
+	} {
+		t.Run(c.scenario, func(t *testing.T) {
+			raw, out := frozen(t, c.scenario, c.projection)
+			artifact := filepath.Join(out, c.scenario+record.ArtifactSuffix)
+			stated := filepath.Join(out, c.scenario+record.Suffix)
+			verdict := func() project.Verdict { return File(context.Background(), artifact, stated, raw, nil).Verdict }
+			if v := verdict(); v != project.Verified {
+				t.Fatalf("before any flip: %s", v)
+			}
+			files := []string{artifact, filepath.Join(out, c.scenario+record.EnvelopeSuffix), stated}
+			for _, name := range []string{"capture.json", "response.sse", "request.json", "arrivals.tsv"} {
+				files = append(files, filepath.Join(raw, name))
+			}
+			for _, file := range files {
+				good, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				aside := string(good)
+				from := strings.Index(aside, `"tool": {`) + len(`"tool": {`)
+				to := from + strings.Index(aside[from:], "}")
+				flipped := 0
+				for i := range good {
+					if file == stated && i >= from && i < to {
+						continue
+					}
+					bad := append([]byte(nil), good...)
+					bad[i] ^= 1
+					if err := os.WriteFile(file, bad, 0o644); err != nil {
+						t.Fatal(err)
+					}
+					if v := verdict(); v == project.Verified {
+						t.Errorf("%s: byte %d flipped from %q to %q, and still verified", filepath.Base(file), i, good[i], bad[i])
+					}
+					flipped++
+				}
+				if err := os.WriteFile(file, good, 0o644); err != nil {
+					t.Fatal(err)
+				}
+				if flipped < 100 && filepath.Base(file) != "arrivals.tsv" {
+					t.Errorf("%s: only %d bytes flipped", file, flipped)
+				}
+			}
+			if v := verdict(); v != project.Verified {
+				t.Errorf("after all flips were undone: %s", v)
+			}
+		})
+	}
+}
