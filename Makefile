@@ -151,7 +151,7 @@ discovery: $(HARNESSES:%=harness-%) ## install every harness, capture every scen
 
 .PHONY: gate
 gate: ## make discovery/GATE.md and FIELD_PRESENCE.md anew from the committed captures
-	@$(GO) run ./internal/generate/gate
+	@$(GO) run ./cmd/internal/generate/gate
 	@echo "made discovery/GATE.md and discovery/FIELD_PRESENCE.md"
 
 .PHONY: sample
@@ -170,7 +170,7 @@ assay-cli: ## build Assay's own command line (10 to 15 minutes, once), and check
 
 .PHONY: schema
 schema: ## make the JSON Schemas anew from the Go types and the sample lane
-	@$(GO) run ./internal/generate/schema
+	@$(GO) run ./cmd/internal/generate/schema
 
 .PHONY: vectors
 vectors: ## write the conformance vectors and the tables of docs/contract.md anew
@@ -200,7 +200,7 @@ corpus: ## keep up to 64 small inputs of each fuzz target from Go's cache under 
 .PHONY: bench
 bench: $(BIN) ## benchmarks; time and peak memory of a 1 GB capture, of hostile files and of the largest bundles
 	@$(GO) test -run '^$$' -bench . -benchmem ./...
-	@$(GO) run ./internal/bench -program $(BIN) -judge "$$(artifact/assay/judge/build.sh --release)"
+	@$(GO) run ./cmd/internal/bench -program $(BIN) -judge "$$(artifact/assay/judge/build.sh --release)"
 
 .PHONY: clean
 clean: ## remove what the Makefile made

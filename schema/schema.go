@@ -1,7 +1,7 @@
 // Package schema holds the JSON Schemas (draft 2020-12) of the files this
 // program writes and reads, for editors, tests and other languages.
 //
-// They are made from the Go types by internal/generate/schema and embedded as bytes. A
+// They are made from the Go types by cmd/internal/generate/schema and embedded as bytes. A
 // schema never refuses what the Go decoder accepts; what it cannot say is listed
 // by Unsaid, and what decides is the decoder.
 package schema

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
+	"fmt"
 	"html/template"
 	"io"
 
@@ -88,4 +89,17 @@ func (p *page) write(w io.Writer) error {
 		p.Title = p.Sections[0].Capture
 	}
 	return pageTemplate.Execute(w, p)
+}
+
+// plural spells a number with its noun.
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return spell.Grouped(int64(n)) + " " + many
+}
+
+// spelled is a time since the request was sent.
+func spelled(micros int64) string {
+	return fmt.Sprintf("+%s.%03d ms", spell.Grouped(micros/1000), micros%1000)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/internal/strictjson"
 	"github.com/p20export/p20export/project"
@@ -215,4 +216,43 @@ func scale(sizes []size) {
 	for i := range sizes {
 		sizes[i].Width = strconv.FormatFloat(100*float64(sizes[i].Bytes)/float64(largest), 'f', 2, 64)
 	}
+}
+
+// findingsView is the findings of one projection, or of a capture as a whole.
+type findingsView struct {
+	Of   string // empty where it need not be said
+	List []findingView
+	More int
+}
+
+type findingView struct {
+	finding.Finding
+	Place string
+	Text  string
+	Next  string
+}
+
+// place says where a finding is, in few words.
+func place(f finding.Finding) string {
+	s := ""
+	if f.EventIndex != nil {
+		s = " at event " + strconv.Itoa(*f.EventIndex)
+	}
+	if f.Pointer != "" {
+		s += " " + string(f.Pointer)
+	}
+	return s
+}
+
+func newFindings(of string, list []finding.Finding, left *limits) findingsView {
+	v := findingsView{Of: of}
+	for _, f := range list {
+		cost := item + len(f.Message) + len(f.Hint) + len(f.Pointer)
+		if len(v.List) == left.listed || take(&left.facts, cost) < cost {
+			v.More++
+			continue
+		}
+		v.List = append(v.List, findingView{Finding: f, Place: visible(string(f.Pointer)), Text: visible(f.Message), Next: visible(f.Hint)})
+	}
+	return v
 }

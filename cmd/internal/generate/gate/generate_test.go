@@ -8,7 +8,7 @@ import (
 )
 
 func TestDocumentsAreFresh(t *testing.T) {
-	t.Chdir("../../..")
+	t.Chdir("../../../..")
 	made, err := documents()
 	if err != nil {
 		t.Fatal(err)
