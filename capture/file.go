@@ -2,6 +2,7 @@ package capture
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -70,4 +71,30 @@ func OpenInput(ctx context.Context, path string) (io.Reader, func(), error) {
 		return nil, nil, err
 	}
 	return f, func() { f.Close() }, nil
+}
+
+// ReadInput is ReadFile of a file, or of standard input as "-".
+func ReadInput(ctx context.Context, path string, limit int64) ([]byte, error) {
+	if path == "-" {
+		return readAtMost(Interruptible(ctx, os.Stdin), "standard input", limit)
+	}
+	return ReadFile(ctx, path, limit)
+}
+
+// ReadFile reads a file, or a pipe to its end, of at most limit bytes.
+func ReadFile(ctx context.Context, path string, limit int64) ([]byte, error) {
+	f, err := OpenFile(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readAtMost(f, path, limit)
+}
+
+func readAtMost(r io.Reader, name string, limit int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		err = fmt.Errorf("%s has more than %d bytes", name, limit)
+	}
+	return data, err
 }

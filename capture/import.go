@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
+
+	"github.com/p20export/p20export/finding"
 )
 
 // Import copies a response from r into a new capture directory of kind file
@@ -114,4 +117,37 @@ func (f *failing) Read(p []byte) (int, error) {
 		f.err = err
 	}
 	return n, err
+}
+
+// Result is a closed capture and what its bytes show.
+type Result struct {
+	Manifest *Manifest
+	// Events counts the complete events of the response. Of one with a content
+	// coding it may count fewer when the capture ended before it was decoded.
+	Events int
+	// Findings tell what was wrong, about the capture Manifest describes.
+	Findings []finding.Finding
+}
+
+// ImportFile is Import of the file that path names; "-" is standard input. A
+// file longer than Settings.MaxBytes is the finding capture_cut_short, an error.
+func ImportFile(ctx context.Context, path, dir string, s Settings) (result Result, err error) {
+	var r io.Reader = os.Stdin
+	if path != "-" {
+		f, err := OpenFile(ctx, path)
+		if err != nil {
+			return result, err
+		}
+		defer f.Close()
+		r = f
+	}
+	m, count, err := Import(ctx, r, dir, s)
+	if m != nil {
+		result = Result{Manifest: m, Events: count.Events(), Findings: count.Findings()}
+		if m.End == EndLimit {
+			over := finding.New(finding.CaptureCutShort, "the input is longer than the limit of %d bytes", s.MaxBytes).WithSeverity(finding.Error)
+			result.Findings = append([]finding.Finding{over}, result.Findings...)
+		}
+	}
+	return result, err
 }

@@ -49,16 +49,8 @@ type Progress struct {
 	Elapsed time.Duration
 }
 
-// Result is a closed capture.
-type Result struct {
-	Manifest *capture.Manifest
-	// Events counts the complete events of the response. Of one with a content
-	// coding it may count fewer when ctx or Timeout ended before it was decoded.
-	Events int
-	// Findings tell what was wrong with the exchange. They are about the capture
-	// Manifest describes.
-	Findings []finding.Finding
-}
+// Result is a closed capture. Its findings are about the exchange, too.
+type Result = capture.Result
 
 var errTimeout = errors.New("the time limit was reached")
 

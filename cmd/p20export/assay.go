@@ -14,6 +14,8 @@ import (
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/artifact/assay"
+	"github.com/p20export/p20export/cmd/p20export/internal/build"
+	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/project/export"
 )
@@ -78,11 +80,9 @@ standard output, refusals and errors go to standard error.
 	flags.BoolVar(&a.receipt, "receipt", false, "the receipt form, which says where the artifact came from")
 	flags.StringArrayVar(&a.records, "record", nil, "the record of the artifact (default: the one beside it);\nof several artifacts one each, in their order")
 	flags.BoolVar(&a.sample, "as-sample", false, "name Assay's sample as the producer, instead of this program")
-	a.format = addFormat(cmd)
+	a.format = cli.AddFormat(cmd)
 	cmd.AddCommand(newAssayVerify(), newAssayShow())
-	if err := cmd.MarkFlagRequired("import-time"); err != nil {
-		panic(err)
-	}
+	cli.Require(cmd, "import-time")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		a.given = cmd.Flags().Changed
 		if err := a.check(); err != nil {
@@ -106,7 +106,7 @@ standard output, refusals and errors go to standard error.
 
 // artifactsOrSubcommand wants artifacts, and knows a subcommand that is mistyped.
 func artifactsOrSubcommand(cmd *cobra.Command, args []string) error {
-	if err := oneOrMore("ARTIFACT")(cmd, args); err != nil {
+	if err := cli.OneOrMore("ARTIFACT")(cmd, args); err != nil {
 		return err
 	}
 	if _, err := os.Lstat(args[0]); err != nil {
@@ -163,11 +163,7 @@ func (a *assayFlags) check() error {
 func (a *assayFlags) settings(paths []string) (export.Settings, error) {
 	s := export.Settings{Receipt: a.receipt, Records: a.records}
 	if n := len(a.records); n > 0 && n != len(paths) {
-		are := "are"
-		if n == 1 {
-			are = "is"
-		}
-		return s, fmt.Errorf("%d --record %s given for %s", n, are, artifacts(len(paths)))
+		return s, fmt.Errorf("%s given for %s", render.Plural(n, "--record is", "--record are"), render.Plural(len(paths), "artifact", "artifacts"))
 	}
 	at, err := artifact.ParseTime(a.time)
 	if err != nil {
@@ -181,7 +177,7 @@ func (a *assayFlags) producer() assay.Producer {
 	if a.sample {
 		return assay.SampleProducer()
 	}
-	p := assay.Producer{Name: tool().Name, Version: version, Git: commit()}
+	p := assay.Producer{Name: build.Tool().Name, Version: build.Version, Git: build.Commit()}
 	if p.Git == "" {
 		p.Git = assay.UnknownGit
 	}
@@ -202,16 +198,11 @@ func (a *assayFlags) checkRunIDs(s *export.Settings, paths []string) error {
 	case a.bundle != "" && len(paths) > 1:
 		return errors.New("a bundle is one Assay run, that of its import: with several artifacts name it with --assay-run-id")
 	}
-	seen := make(map[string]string)
-	for _, path := range paths {
-		id := export.RunID(path)
-		if err := assay.CheckRunID(id); err != nil {
-			return fmt.Errorf("%q gives the run id %q: %w; give one with --assay-run-id", path, id, err)
-		}
-		if first, taken := seen[id]; taken {
-			return fmt.Errorf("%q and %q both give the run id %q; give one for all with --assay-run-id", first, path, id)
-		}
-		seen[id] = path
+	err := export.CheckRunIDs(paths)
+	if bad, ok := errors.AsType[*export.RunIDError](err); ok && len(bad.Paths) > 1 {
+		return fmt.Errorf("%w; give one for all with --assay-run-id", err)
+	} else if ok {
+		return fmt.Errorf("%w; give one with --assay-run-id", err)
 	}
 	if a.bundle != "" {
 		s.Run.ID = export.RunID(paths[0])

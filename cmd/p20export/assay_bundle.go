@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/project/export"
 )
@@ -34,11 +35,11 @@ Verdicts:
 ` + exitHelp,
 		Example: `  p20export assay verify evidence.tar.gz
   p20export assay verify --strict --format json bundles/*.tar.gz`,
-		Args:              oneOrMore("BUNDLE"),
+		Args:              cli.OneOrMore("BUNDLE"),
 		ValidArgsFunction: completeBundles,
 	}
 	cmd.Flags().BoolVar(&strict, "strict", false, "what p20export never writes is an error, too")
-	f := addFormat(cmd)
+	f := cli.AddFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
 		if i := slices.Index(paths, "-"); i >= 0 && slices.Contains(paths[i+1:], "-") {
 			return errors.New("standard input can be read once")
@@ -47,7 +48,7 @@ Verdicts:
 		var tally render.Tally
 		for _, path := range paths {
 			var row export.BundleRow
-			reading(cmd, path, func(progress func(int64)) { row = export.VerifyBundle(cmd.Context(), path, strict, progress) })
+			cli.Reading(cmd, path, func(progress func(int64)) { row = export.VerifyBundle(cmd.Context(), path, strict, progress) })
 			tally.Add(row.Verdict)
 			p.Bundle(row)
 			if err := interrupted(cmd); err != nil {
@@ -78,7 +79,7 @@ shown.
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeBundles,
 	}
-	f := addFormat(cmd)
+	f := cli.AddFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return show(cmd, args[0], f)
 	}
@@ -90,7 +91,7 @@ func show(cmd *cobra.Command, path string, f *render.Format) error {
 	p := newPrinter(cmd, f)
 	var row export.BundleRow
 	var kept *export.Kept
-	reading(cmd, path, func(progress func(int64)) { row, kept = export.KeepBundle(cmd.Context(), path, progress) })
+	cli.Reading(cmd, path, func(progress func(int64)) { row, kept = export.KeepBundle(cmd.Context(), path, progress) })
 	p.Bundle(row)
 	if kept != nil {
 		defer kept.Close()

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p20export/p20export/cmd/p20export/internal/build"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/finding"
-	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/export"
 )
 
@@ -20,7 +20,7 @@ func (a *assayFlags) do(cmd *cobra.Command, paths []string, s export.Settings) e
 	if a.toStdout() {
 		out = cmd.ErrOrStderr()
 	}
-	p := render.New(out, *a.format, tool())
+	p := render.New(out, *a.format, build.Tool())
 	progress, show := render.NewImporting(cmd.ErrOrStderr(), len(paths))
 	defer func() { progress.End() }()
 	s.Progress = func(read int) { show(read) }
@@ -49,26 +49,18 @@ func (a *assayFlags) do(cmd *cobra.Command, paths []string, s export.Settings) e
 	case errors.Is(err, render.ErrOutput):
 		return p.Close(err)
 	case err != nil:
-		rows = []render.OutputRow{a.failed(err)}
+		rows = []render.OutputRow{render.NewFailedOutput(a.file(), err)}
 	case rows == nil && events != nil:
 		p.Imported(events.Findings())
 	}
 	if missing > 0 {
-		p.Note("nothing was written: %d of %s could not be imported", missing, artifacts(len(paths)))
+		p.Note("nothing was written: %d of %s could not be imported", missing, render.Plural(len(paths), "artifact", "artifacts"))
 	}
 	for _, row := range rows {
 		tally.Add(row.Verdict)
 		p.Output(row)
 	}
 	return p.Close(tally.Status.Err())
-}
-
-// artifacts spells a number of them.
-func artifacts(n int) string {
-	if n == 1 {
-		return "1 artifact"
-	}
-	return fmt.Sprintf("%d artifacts", n)
 }
 
 // toStdout reports whether the events go to standard output.
@@ -97,19 +89,5 @@ func (a *assayFlags) write(cmd *cobra.Command, events *export.Events) ([]render.
 	if err != nil {
 		return nil, err
 	}
-	var rows []render.OutputRow
-	for _, o := range outputs {
-		rows = append(rows, render.OutputRow{File: o.File, Verdict: render.Written, RunID: o.RunID, Events: &o.Events, RunRoot: o.RunRoot, Digest: &o.Digest, Bytes: &o.Bytes, Findings: events.Findings()})
-	}
-	return rows, nil
-}
-
-// failed is the row of an output that was not written.
-func (a *assayFlags) failed(err error) render.OutputRow {
-	f, _ := finding.FromError(err)
-	row := render.OutputRow{File: a.file(), Verdict: project.Failed, Findings: []finding.Finding{f}}
-	if f.Code == finding.BundleLimit {
-		row.Verdict = project.Refused
-	}
-	return row
+	return render.NewOutputs(outputs, events.Findings()), nil
 }

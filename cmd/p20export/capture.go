@@ -1,11 +1,8 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -13,10 +10,9 @@ import (
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/capture/client"
+	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
-	"github.com/p20export/p20export/discovery/scenario"
 	"github.com/p20export/p20export/finding"
-	"github.com/p20export/p20export/project"
 )
 
 // maxInput bounds a request body, as reading a capture does.
@@ -58,10 +54,8 @@ an environment variable, so that no secret stands on the command line:
 	flags.StringVar(&fl.from, "from", "", "import this file instead of asking an endpoint; - is standard input")
 	flags.StringVar(&fl.input, "input", "", "request body, an AG-UI run input as JSON; - is standard input")
 	fl.exchange.addFlags(cmd)
-	fl.format = addFormat(cmd)
-	if err := cmd.MarkFlagRequired("output"); err != nil {
-		panic(err)
-	}
+	fl.format = cli.AddFormat(cmd)
+	cli.Require(cmd, "output")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return fl.run(cmd, args) }
 	return cmd
 }
@@ -72,29 +66,22 @@ func (fl *captureFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	p := newPrinter(cmd, fl.format)
-	row := render.CaptureRow{Capture: fl.out, Verdict: scenario.Captured, Findings: []finding.Finding{}}
+	var result capture.Result
 	if fl.from != "" {
-		fl.importFile(cmd.Context(), &row, settings)
+		result, err = capture.ImportFile(cmd.Context(), fl.from, fl.out, capture.Settings{Framing: settings.Framing, StartedAt: time.Now(), Labels: settings.Labels, Tool: settings.Tool, MaxBytes: settings.MaxBytes})
 	} else {
-		if settings.Header, err = readHeaders(cmd.Context(), fl.exchange.headers); err != nil {
+		if settings.Header, err = fl.exchange.headersOf(cmd.Context()); err != nil {
 			return err
 		}
 		settings.URL = args[0]
-		if settings.Body, err = readInput(cmd.Context(), fl.input); err != nil {
-			row.Fail(err)
-		} else {
-			fl.record(cmd, &row, settings)
+		if settings.Body, err = capture.ReadInput(cmd.Context(), fl.input, maxInput); err == nil {
+			var shown *render.Progress
+			shown, settings.Progress = render.NewCapturing(cmd.ErrOrStderr())
+			result, err = client.Record(cmd.Context(), fl.out, settings)
+			shown.End()
 		}
 	}
-	if row.Verdict == scenario.Captured && row.Events != nil && *row.Events == 0 {
-		row.Findings = append(row.Findings, finding.New(finding.NoEvents, "the response holds no event, framed as %s", *row.Framing))
-	}
-	p.Captured(row)
-	done := render.Done
-	if row.Verdict != scenario.Captured || row.End != nil && *row.End != capture.EndEOF {
-		done = render.Failed
-	}
-	return p.Close(done.Err())
+	return p.Close(p.Captured(fl.out, result, err).Err())
 }
 
 // check reads the flags that need reading.
@@ -115,73 +102,4 @@ func (fl *captureFlags) check(args []string) (client.Settings, error) {
 		return client.Settings{}, err
 	}
 	return fl.exchange.settings()
-}
-
-func (fl *captureFlags) importFile(ctx context.Context, row *render.CaptureRow, s client.Settings) {
-	var r io.Reader = os.Stdin
-	if fl.from != "-" {
-		f, err := capture.OpenFile(ctx, fl.from)
-		if err != nil {
-			row.Fail(err)
-			return
-		}
-		defer f.Close()
-		r = f
-	}
-	m, count, err := capture.Import(ctx, r, fl.out, capture.Settings{Framing: s.Framing, StartedAt: time.Now(), Labels: s.Labels, Tool: s.Tool, MaxBytes: s.MaxBytes})
-	if m != nil {
-		if m.End == capture.EndLimit {
-			row.Verdict = project.Failed
-			row.Findings = append(row.Findings, finding.New(finding.CaptureCutShort, "the input is longer than the limit of %d bytes", s.MaxBytes).WithSeverity(finding.Error))
-		}
-		row.Close(m)
-		events := count.Events()
-		row.Events, row.Findings = &events, append(row.Findings, count.Findings()...)
-	}
-	if err != nil && !(m != nil && m.End == capture.EndCancelled) {
-		row.Fail(err)
-	}
-}
-
-func (fl *captureFlags) record(cmd *cobra.Command, row *render.CaptureRow, s client.Settings) {
-	progress, show := render.NewCapturing(cmd.ErrOrStderr())
-	s.Progress = show
-	result, err := client.Record(cmd.Context(), fl.out, s)
-	progress.End()
-	if result.Manifest != nil {
-		row.Close(result.Manifest)
-		row.Events = &result.Events
-	}
-	row.Findings = append(row.Findings, result.Findings...)
-	switch {
-	case err != nil:
-		row.Fail(err)
-	case finding.Failed(row.Findings):
-		row.Verdict = project.Failed
-	}
-}
-
-func readInput(ctx context.Context, path string) ([]byte, error) {
-	if path == "-" {
-		return readAtMost(capture.Interruptible(ctx, os.Stdin), "standard input", maxInput)
-	}
-	return readFile(ctx, path, maxInput)
-}
-
-// readFile reads a file, or a pipe to its end, of at most limit bytes.
-func readFile(ctx context.Context, path string, limit int64) ([]byte, error) {
-	f, err := capture.OpenFile(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return readAtMost(f, path, limit)
-}
-
-func readAtMost(r io.Reader, name string, limit int64) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, limit+1))
-	if err == nil && int64(len(data)) > limit {
-		err = fmt.Errorf("%s has more than %d bytes", name, limit)
-	}
-	return data, err
 }

@@ -1,16 +1,15 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/project/freeze"
 )
 
 // checkOutput reports an output directory, given by a flag, that lies in a
@@ -37,16 +36,11 @@ func checkNames(paths []string, name string) error {
 			return fmt.Errorf("--name %s is not a plain file name", finding.Quote(name))
 		}
 	}
-	seen := make(map[string]string, len(paths))
-	for _, path := range paths {
-		base := cmp.Or(name, capture.BaseName(path))
-		if !utf8.ValidString(base) {
-			return fmt.Errorf("the name %s is not UTF-8 and cannot stand in a record; give another with --name", finding.Quote(base))
-		}
-		if other, ok := seen[base]; ok {
-			return fmt.Errorf("%s and %s would both be frozen as %s; freeze them apart, with --name", finding.Escape(other), finding.Escape(path), finding.Escape(base))
-		}
-		seen[base] = path
+	err := freeze.CheckNames(paths, name)
+	if bad, ok := errors.AsType[*freeze.NameError](err); ok && len(bad.Paths) > 1 {
+		return fmt.Errorf("%w; freeze them apart, with --name", err)
+	} else if ok {
+		return fmt.Errorf("%w; give another with --name", err)
 	}
-	return nil
+	return err
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/discovery/analysis"
 	"github.com/p20export/p20export/discovery/baseline"
@@ -52,13 +53,13 @@ once every capture is read, and nothing when interrupted.
   p20export compare captures/* --write-baseline baseline.json
   p20export compare fresh/* --baseline baseline.json
   p20export compare captures/* --contract assay --format json | jq .verdict`,
-		Args: oneOrMore("CAPTURE"),
+		Args: cli.OneOrMore("CAPTURE"),
 	}
 	cmd.Flags().StringVar(&contract, "contract", string(artifact.V1), "limits to hold artifacts to: v1, or assay for what Assay's mapping takes today")
 	cmd.Flags().StringVar(&with, "baseline", "", "a file of --write-baseline to compare with")
 	cmd.Flags().StringVar(&write, "write-baseline", "", "write the shape of these runs to a file")
-	f := addFormat(cmd, render.SARIF, render.JUnit)
-	complete(cmd, "contract", string(artifact.V1), string(artifact.Assay))
+	f := cli.AddFormat(cmd, render.SARIF, render.JUnit)
+	cli.Complete(cmd, "contract", string(artifact.V1), string(artifact.Assay))
 	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
 		profile, err := artifact.ParseProfile(contract)
 		if err != nil {
@@ -90,7 +91,7 @@ once every capture is read, and nothing when interrupted.
 		}
 		var runs []analysis.Run
 		for _, path := range paths {
-			reading(cmd, path, func(progress func(int64)) {
+			cli.Reading(cmd, path, func(progress func(int64)) {
 				runs = append(runs, analysis.Analyze(cmd.Context(), path, profile, progress)...)
 			})
 			if err := interrupted(cmd); err != nil {

@@ -10,7 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
+	"github.com/p20export/p20export/cmd/p20export/internal/signals"
 	"github.com/p20export/p20export/discovery/analysis"
 	"github.com/p20export/p20export/discovery/gate"
 	"github.com/p20export/p20export/discovery/scenario"
@@ -90,15 +92,9 @@ do not; 2 the command line is wrong; 3 a scenario could not be captured whole;
 	flags.StringArrayVar(&fl.only, "only", nil, "run this scenario alone (repeatable)")
 	flags.BoolVar(&fl.learn, "write-expected", false, "write what is seen as the harness's expected.json; its notes stay")
 	fl.exchange.addFlags(cmd)
-	fl.format = addFormat(cmd)
-	for _, name := range []string{"output", "scenarios"} {
-		if err := cmd.MarkFlagRequired(name); err != nil {
-			panic(err)
-		}
-	}
-	if err := cmd.RegisterFlagCompletionFunc("only", fl.completeOnly); err != nil {
-		panic(err)
-	}
+	fl.format = cli.AddFormat(cmd)
+	cli.Require(cmd, "output", "scenarios")
+	cli.CompleteBy(cmd, "only", fl.completeOnly)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return fl.run(cmd, args) }
 	return cmd
 }
@@ -147,7 +143,7 @@ func (fl *discoverFlags) discover(cmd *cobra.Command, p *render.Printer, plan *s
 		signal.Notify(pipe, syscall.SIGPIPE)
 		defer signal.Stop(pipe)
 		starting := render.NewProgress(stderr, "starting the harness "+harness.Name)
-		kill, stop := untilSecondSignal(ctx)
+		kill, stop := signals.UntilSecond(ctx)
 		defer stop()
 		server, err := harness.Start(ctx, kill)
 		starting.End()

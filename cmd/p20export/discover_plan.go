@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"slices"
 
 	"github.com/p20export/p20export/discovery/analysis"
 	"github.com/p20export/p20export/discovery/scenario"
@@ -29,15 +28,18 @@ func (fl *discoverFlags) plan(ctx context.Context, args []string) (*scenario.Pla
 			return nil, nil, fmt.Errorf("--label %s: discover sets that label itself", name)
 		}
 	}
-	if plan.Request.Header, err = readHeaders(ctx, fl.exchange.headers); err != nil {
+	if plan.Request.Header, err = fl.exchange.headersOf(ctx); err != nil {
 		return nil, nil, err
 	}
 	list, err := scenario.LoadList(fl.scenarios)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", errInput, err)
 	}
-	if plan.Scenarios, err = fl.chosen(list); err != nil {
-		return nil, nil, err
+	if plan.Scenarios = list.Scenarios; fl.only != nil {
+		var unknown string
+		if plan.Scenarios, unknown = list.Choose(fl.only); unknown != "" {
+			return nil, nil, fmt.Errorf("--only %s: %s has no such scenario", finding.Quote(unknown), finding.Quote(fl.scenarios))
+		}
 	}
 	if fl.harness == "" {
 		plan.Request.URL = args[0]
@@ -85,23 +87,4 @@ func (fl *discoverFlags) ownLabels() []string {
 		return []string{analysis.LabelScenario}
 	}
 	return []string{analysis.LabelScenario, analysis.LabelIntegration, analysis.LabelVersion}
-}
-
-// chosen returns the scenarios to run.
-func (fl *discoverFlags) chosen(list *scenario.List) ([]scenario.Scenario, error) {
-	if fl.only == nil {
-		return list.Scenarios, nil
-	}
-	var chosen []scenario.Scenario
-	for _, s := range list.Scenarios {
-		if slices.Contains(fl.only, s.Name) {
-			chosen = append(chosen, s)
-		}
-	}
-	for _, name := range fl.only {
-		if !slices.ContainsFunc(chosen, func(s scenario.Scenario) bool { return s.Name == name }) {
-			return nil, fmt.Errorf("--only %s: %s has no such scenario", finding.Quote(name), finding.Quote(fl.scenarios))
-		}
-	}
-	return chosen, nil
 }

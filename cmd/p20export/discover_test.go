@@ -15,6 +15,7 @@ import (
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/capture/client"
+	"github.com/p20export/p20export/cmd/p20export/internal/build"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/discovery/scenario"
 )
@@ -42,7 +43,7 @@ func TestGateInterrupted(t *testing.T) {
 		fl := discoverFlags{format: &f}
 		plan := &scenario.Plan{
 			Scenarios: []scenario.Scenario{{Name: "a", Request: []byte("{}")}},
-			Dir:       filepath.Join(t.TempDir(), "out"), Request: client.Settings{URL: server.URL, Tool: capture.Tool(tool())},
+			Dir:       filepath.Join(t.TempDir(), "out"), Request: client.Settings{URL: server.URL, Tool: capture.Tool(build.Tool())},
 		}
 		_, err := fl.discover(cmd, p, plan, nil)
 		if err := p.Close(nil); err != nil {

@@ -3,6 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/p20export/p20export/cmd/p20export/internal/build"
+	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
@@ -44,19 +46,17 @@ times, else those given with --started-at and --finished-at; never the clock's.
   p20export freeze captures/* -o frozen --projection emitted-snapshot-text
   p20export freeze run.sse -o frozen --started-at 2026-01-31T12:00:00Z
   p20export freeze captures/two-runs -o frozen --run '#2'`,
-		Args: oneOrMore("CAPTURE"),
+		Args: cli.OneOrMore("CAPTURE"),
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&out, "output", "o", "", "directory the files go into; made when it is not there (required)")
 	flags.StringVar(&run, "run", "", "freeze one run: its id, or '#2' for the second")
 	fl.addFlags(cmd, project.EmittedSnapshot, "how a run becomes an artifact")
 	flags.StringVar(&name, "name", "", "name of the files instead of the capture's (one capture only)")
-	f := addFormat(cmd)
-	if err := cmd.MarkFlagRequired("output"); err != nil {
-		panic(err)
-	}
+	f := cli.AddFormat(cmd)
+	cli.Require(cmd, "output")
 	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
-		s := freeze.Settings{Dir: out, Run: scan.Choice(run), Name: name, Tool: tool()}
+		s := freeze.Settings{Dir: out, Run: scan.Choice(run), Name: name, Tool: build.Tool()}
 		var err error
 		if s.Settings, err = fl.settings(); err != nil {
 			return err
@@ -74,7 +74,7 @@ times, else those given with --started-at and --finished-at; never the clock's.
 		var tally render.Tally
 		for _, path := range paths {
 			var rows []freeze.Row
-			reading(cmd, path, func(progress func(int64)) {
+			cli.Reading(cmd, path, func(progress func(int64)) {
 				s.Progress = progress
 				rows, err = freeze.Freeze(cmd.Context(), path, s)
 			})

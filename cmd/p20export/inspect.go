@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/project/scan"
 )
@@ -24,15 +25,15 @@ holds no run or was altered after it was closed.
 		Example: `  p20export inspect captures/one-turn
   p20export inspect --format json captures/* | jq .families
   curl -sN -d @request.json -H 'Content-Type: application/json' URL | p20export inspect -`,
-		Args: oneOrMore("CAPTURE"),
+		Args: cli.OneOrMore("CAPTURE"),
 	}
-	f := addFormat(cmd)
+	f := cli.AddFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
 		p := newPrinter(cmd, f)
 		worst := render.Done
 		for _, path := range paths {
 			var rows []scan.Inspection
-			reading(cmd, path, func(progress func(int64)) { rows = scan.Inspect(cmd.Context(), path, progress) })
+			cli.Reading(cmd, path, func(progress func(int64)) { rows = scan.Inspect(cmd.Context(), path, progress) })
 			p.Inspected(rows)
 			worst = worst.Worse(render.StatusOfInspection(rows))
 			if err := interrupted(cmd); err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
 )
@@ -27,9 +28,9 @@ func (fl *projecting) addFlags(cmd *cobra.Command, projection project.Name, usag
 	flags.StringVar(&fl.profile, "profile", string(artifact.V1), "limits to keep: v1, or assay for what Assay's mapping takes today")
 	flags.StringVar(&fl.startedAt, "started-at", "", "start of the run, RFC 3339, for captures without times")
 	flags.StringVar(&fl.finishedAt, "finished-at", "", "end of the run, RFC 3339, for captures without times")
-	complete(cmd, "projection", string(project.EmittedSnapshot), string(project.EmittedSnapshotText), string(project.FoldedStream))
-	complete(cmd, "snapshot", string(project.Only), string(project.First), string(project.Last))
-	complete(cmd, "profile", string(artifact.V1), string(artifact.Assay))
+	cli.Complete(cmd, "projection", string(project.EmittedSnapshot), string(project.EmittedSnapshotText), string(project.FoldedStream))
+	cli.Complete(cmd, "snapshot", string(project.Only), string(project.First), string(project.Last))
+	cli.Complete(cmd, "profile", string(artifact.V1), string(artifact.Assay))
 }
 
 // settings reads the flags. The projection is empty where it may be and none is

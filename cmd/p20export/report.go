@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p20export/p20export/cmd/p20export/internal/build"
+	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/discovery/report"
 	"github.com/p20export/p20export/project/scan"
@@ -51,16 +53,14 @@ Exit status: 0 the page is written, whatever it shows; 2 the command line is wro
   p20export report captures/* -o captures.html
   p20export report run.sse -o run.html --started-at 2026-01-31T12:00:00Z
   p20export report captures/two-runs -o second.html --run '#2' --projection folded-stream`,
-		Args: oneOrMore("CAPTURE"),
+		Args: cli.OneOrMore("CAPTURE"),
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&out, "output", "o", "", "file the page goes into (required)")
 	flags.StringVar(&run, "run", "", "show one run: its id, or '#2' for the second")
 	fl.addFlags(cmd, "", "the projection the page is about (default: the first that freezes)")
-	f := addFormat(cmd)
-	if err := cmd.MarkFlagRequired("output"); err != nil {
-		panic(err)
-	}
+	f := cli.AddFormat(cmd)
+	cli.Require(cmd, "output")
 	if err := cmd.MarkFlagFilename("output", "html"); err != nil {
 		panic(err)
 	}
@@ -71,7 +71,7 @@ Exit status: 0 the page is written, whatever it shows; 2 the command line is wro
 		if out == "-" {
 			return errors.New("a report is a file; give -o NAME.html")
 		}
-		s := report.Settings{Run: scan.Choice(run), Tool: tool(), Out: out}
+		s := report.Settings{Run: scan.Choice(run), Tool: build.Tool(), Out: out}
 		var err error
 		if s.Settings, err = fl.settings(); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/p20export/p20export/cmd/p20export/internal/build"
 	"github.com/p20export/p20export/discovery/scenario"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
@@ -154,7 +155,7 @@ func checkScenario(t *testing.T, want scenario.Expectation, dir string) {
 		t.Errorf("%s is not as its scenario expects (-expected +seen):\n%s", dir, diff)
 	}
 	for _, name := range project.Names() {
-		s := freeze.Settings{Settings: project.Settings{Projection: name}, Dir: out, Name: string(name), Tool: tool()}
+		s := freeze.Settings{Settings: project.Settings{Projection: name}, Dir: out, Name: string(name), Tool: build.Tool()}
 		if rows, err := freeze.Freeze(context.Background(), dir, s); err != nil || rows[0].Verdict != want.Freeze.Of(name).Verdict {
 			t.Errorf("freeze %s under %s: %v %v", dir, name, rows, err)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/schema"
 )
 
@@ -27,7 +28,7 @@ lines. --format is how the list is written; a schema is JSON in any case.
 		Args:      oneSchema,
 		ValidArgs: schemaCompletions(),
 	}
-	f := addFormat(cmd)
+	f := cli.AddFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, names []string) error {
 		p := newPrinter(cmd, f)
 		for _, name := range names {

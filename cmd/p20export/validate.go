@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/project/validate"
 )
@@ -36,13 +37,13 @@ for all files once every file is judged, and nothing when interrupted.
   p20export validate --profile assay --format json frozen/*.artifact.json
   p20export validate --format sarif frozen/*.artifact.json > findings.sarif
   p20export validate --kind envelope - < frozen/one-turn.envelope.ndjson`,
-		Args: oneOrMore("FILE"),
+		Args: cli.OneOrMore("FILE"),
 	}
 	cmd.Flags().StringVar(&profile, "profile", string(artifact.V1), "limits to keep: v1, or assay for what Assay's mapping takes today")
 	cmd.Flags().StringVar(&kind, "kind", "", "judge as artifact or envelope, whatever the file looks like")
-	f := addFormat(cmd, render.SARIF, render.JUnit)
-	complete(cmd, "profile", string(artifact.V1), string(artifact.Assay))
-	complete(cmd, "kind", string(validate.Artifact), string(validate.Envelope))
+	f := cli.AddFormat(cmd, render.SARIF, render.JUnit)
+	cli.Complete(cmd, "profile", string(artifact.V1), string(artifact.Assay))
+	cli.Complete(cmd, "kind", string(validate.Artifact), string(validate.Envelope))
 	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
 		prof, err := artifact.ParseProfile(profile)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/project/export"
 	"github.com/p20export/p20export/project/record"
@@ -74,7 +75,7 @@ a single one, null where there is nothing, and file for what is none of those.
 	cmd.Flags().StringVar(&stated, "record", "", "the record of one artifact (default: the one beside it)")
 	cmd.Flags().StringArrayVar(&captures, "capture", nil, "the capture it was made from (required for one artifact);\nfor a DIR more captures, or a directory of them (repeatable)")
 	cmd.Flags().BoolVar(&strict, "strict", false, "with a DIR: anything unexplained in it is an error")
-	f := addFormat(cmd)
+	f := cli.AddFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if info, err := os.Stat(args[0]); err == nil && info.IsDir() {
 			if cmd.Flags().Changed("record") {
@@ -96,7 +97,7 @@ a single one, null where there is nothing, and file for what is none of those.
 			return errors.New("one artifact has one --capture")
 		}
 		var row verify.Row
-		reading(cmd, captures[0], func(progress func(int64)) {
+		cli.Reading(cmd, captures[0], func(progress func(int64)) {
 			row = verify.File(cmd.Context(), args[0], cmp.Or(stated, record.Path(args[0])), captures[0], progress)
 		})
 		p := newPrinter(cmd, f)

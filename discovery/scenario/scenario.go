@@ -14,6 +14,7 @@ import (
 	"os"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -138,6 +139,22 @@ func LoadList(path string) (*List, error) {
 		}
 	}
 	return &l, nil
+}
+
+// Choose returns the scenarios of these names, in the order of the list, or a name
+// that no scenario has.
+func (l *List) Choose(names []string) (chosen []Scenario, unknown string) {
+	for _, s := range l.Scenarios {
+		if slices.Contains(names, s.Name) {
+			chosen = append(chosen, s)
+		}
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(chosen, func(s Scenario) bool { return s.Name == name }) {
+			return nil, name
+		}
+	}
+	return chosen, ""
 }
 
 // plainPath reports whether a path stays what it is when it is put below

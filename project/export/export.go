@@ -60,6 +60,44 @@ func RunID(path string) string {
 	return "import-ag-ui-" + base
 }
 
+// RunIDError is a run id that artifacts cannot have: two of them give it, or Assay
+// does not take it.
+type RunIDError struct {
+	ID string
+	// Paths are the artifacts that give it.
+	Paths []string
+	// Err says why Assay does not take it.
+	Err error
+}
+
+// Error says what is wrong with the run id.
+func (e *RunIDError) Error() string {
+	if len(e.Paths) > 1 {
+		return fmt.Sprintf("%q and %q both give the run id %q", e.Paths[0], e.Paths[1], e.ID)
+	}
+	return fmt.Sprintf("%q gives the run id %q: %v", e.Paths[0], e.ID, e.Err)
+}
+
+// Unwrap returns why Assay does not take the id.
+func (e *RunIDError) Unwrap() error { return e.Err }
+
+// CheckRunIDs reports an artifact whose RunID cannot be that of its event. The
+// error is a *RunIDError.
+func CheckRunIDs(paths []string) error {
+	seen := make(map[string]string)
+	for _, path := range paths {
+		id := RunID(path)
+		if err := assay.CheckRunID(id); err != nil {
+			return &RunIDError{ID: id, Paths: []string{path}, Err: err}
+		}
+		if first, taken := seen[id]; taken {
+			return &RunIDError{ID: id, Paths: []string{first, path}}
+		}
+		seen[id] = path
+	}
+	return nil
+}
+
 // Artifacts returns the paths with each directory replaced by the artifacts in
 // it, those freeze would have named so, in byte order. What is below it is not
 // looked at.

@@ -147,3 +147,21 @@ func (p *Printer) entry(e assay.Entry) {
 	}
 	p.line(entryLine, e.Seq, form, cmp.Or(data.Origin, "-"), cmp.Or(data.Reducer, "-"), len(data.Observed.Messages), data.Observed.End, data.Observed.RunID, cmp.Or(data.Artifact, "-"))
 }
+
+// NewOutputs are the rows of the files that were written.
+func NewOutputs(outputs []export.Output, found []finding.Finding) (rows []OutputRow) {
+	for _, o := range outputs {
+		rows = append(rows, OutputRow{o.File, Written, o.RunID, &o.Events, o.RunRoot, &o.Digest, &o.Bytes, found})
+	}
+	return rows
+}
+
+// NewFailedOutput is the row of a file that was not written.
+func NewFailedOutput(file string, err error) OutputRow {
+	f, _ := finding.FromError(err)
+	row := OutputRow{File: file, Verdict: project.Failed, Findings: []finding.Finding{f}}
+	if f.Code == finding.BundleLimit {
+		row.Verdict = project.Refused
+	}
+	return row
+}

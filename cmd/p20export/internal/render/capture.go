@@ -11,8 +11,8 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// CaptureRow is what became of a capture.
-type CaptureRow struct {
+// captureRow is what became of a capture.
+type captureRow struct {
 	Capture  string            `json:"capture"`
 	Verdict  project.Verdict   `json:"verdict"`
 	End      *capture.End      `json:"end"`
@@ -24,17 +24,43 @@ type CaptureRow struct {
 	Findings []finding.Finding `json:"findings"`
 }
 
-// Captured prints what became of a capture.
-func (p *Printer) Captured(row CaptureRow) {
+// Captured prints what became of a capture, or why there is none, and returns its
+// exit status. An import keeps what its file holds, so only its own limit counts
+// against it.
+func (p *Printer) Captured(dir string, r capture.Result, err error) Status {
+	row := captureRow{Capture: dir, Verdict: scenario.Captured, Findings: append([]finding.Finding{}, r.Findings...)}
+	m := r.Manifest
+	if m != nil {
+		row.close(m)
+		row.Events = &r.Events
+		if finding.Failed(r.Findings) && (m.Source.Kind != capture.KindFile || m.End == capture.EndLimit) {
+			row.Verdict = project.Failed
+		}
+	}
+	if err != nil && (m == nil || m.End != capture.EndCancelled) {
+		found, _ := finding.FromError(err)
+		row.Verdict, row.Findings = project.Failed, append(row.Findings, found)
+	}
+	if row.Verdict == scenario.Captured && row.Events != nil && *row.Events == 0 {
+		row.Findings = append(row.Findings, finding.New(finding.NoEvents, "the response holds no event, framed as %s", *row.Framing))
+	}
 	if p.format == JSON {
 		p.json(row)
-		return
+	} else {
+		p.captured(row)
 	}
+	if row.Verdict != scenario.Captured || row.End != nil && *row.End != capture.EndEOF {
+		return Failed
+	}
+	return Done
+}
+
+func (p *Printer) captured(row captureRow) {
 	p.line("%s %s", p.capturedVerdict(row), row.Capture)
 	if row.Digest != nil {
 		detail := spell.Bytes(*row.Bytes) + ", framing " + string(*row.Framing)
 		if row.Events != nil {
-			detail = plural(*row.Events, "event", "events") + ", " + detail
+			detail = Plural(*row.Events, "event", "events") + ", " + detail
 		}
 		if row.Status != nil {
 			detail += fmt.Sprintf(", HTTP status %d", *row.Status)
@@ -46,7 +72,7 @@ func (p *Printer) Captured(row CaptureRow) {
 	p.findings(row.Findings)
 }
 
-func (p *Printer) capturedVerdict(row CaptureRow) painted {
+func (p *Printer) capturedVerdict(row captureRow) painted {
 	switch {
 	case row.Verdict != scenario.Captured:
 		return p.paint(red, fmt.Sprintf("%-9s", string(row.Verdict)))
@@ -56,8 +82,8 @@ func (p *Printer) capturedVerdict(row CaptureRow) painted {
 	return p.paint(green, fmt.Sprintf("%-9s", string(row.Verdict)))
 }
 
-// Close takes in the manifest of the closed capture.
-func (row *CaptureRow) Close(m *capture.Manifest) {
+// close takes in the manifest of the closed capture.
+func (row *captureRow) close(m *capture.Manifest) {
 	row.End, row.Framing = &m.End, &m.Framing
 	if m.Source.Status != 0 {
 		row.Status = &m.Source.Status
@@ -65,10 +91,4 @@ func (row *CaptureRow) Close(m *capture.Manifest) {
 	if response := m.Response(); response != nil {
 		row.Bytes, row.Digest = &response.Bytes, &response.Digest
 	}
-}
-
-// Fail takes in what went wrong.
-func (row *CaptureRow) Fail(err error) {
-	found, _ := finding.FromError(err)
-	row.Verdict, row.Findings = project.Failed, append(row.Findings, found)
 }

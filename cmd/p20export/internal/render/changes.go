@@ -42,7 +42,7 @@ func (p *Printer) changed(base *baseline.Baseline, runs []analysis.Run) {
 			p.findings(run.Findings)
 		}
 	}
-	p.line("%s: %s", plural(len(runs), "run", "runs"), verdictCounts(count, "changed", "changed beside the contract", "unchanged", "unread"))
+	p.line("%s: %s", Plural(len(runs), "run", "runs"), verdictCounts(count, "changed", "changed beside the contract", "unchanged", "unread"))
 }
 
 func present(runs []analysis.Run) (list []analysis.Integration) {
@@ -114,9 +114,9 @@ func (p *Printer) changes(colour, what string, list []change) {
 		p.line("%s: nothing changed", what)
 		return
 	}
-	p.line("%s", p.paint(colour, what+": "+plural(len(list), "change", "changes")))
+	p.line("%s", p.paint(colour, what+": "+Plural(len(list), "change", "changes")))
 	for _, c := range list {
 		p.line("  %s", painted(sentence(finding.Finding{Code: c.Code, Message: c.Message, Spec: c.Spec})))
-		p.line("    in %s: %s", plural(len(c.runs), "run", "runs"), strings.Join(c.runs, ", "))
+		p.line("    in %s: %s", Plural(len(c.runs), "run", "runs"), strings.Join(c.runs, ", "))
 	}
 }

@@ -147,7 +147,7 @@ func standing(s analysis.Snapshot) string {
 	case 1:
 		return "last but one, between " + s.Before + " and " + s.After
 	}
-	return plural(s.Remaining, "event", "events") + " before the end, between " + s.Before + " and " + s.After
+	return Plural(s.Remaining, "event", "events") + " before the end, between " + s.Before + " and " + s.After
 }
 
 // sequence spells roles in their order, or counts them where they are many.
@@ -180,7 +180,7 @@ func differences(d *analysis.Difference, requested bool) string {
 	if requested {
 		from = "request and stream"
 	}
-	text := fmt.Sprintf("%s from %s, %d emitted; %d the same", plural(d.Folded, "message", "messages"), from, d.Emitted, d.Same)
+	text := fmt.Sprintf("%s from %s, %d emitted; %d the same", Plural(d.Folded, "message", "messages"), from, d.Emitted, d.Same)
 	for _, a := range []analysis.Aspect{analysis.InID, analysis.InName, analysis.InWhiteSpace, analysis.InEscapes, analysis.InContent} {
 		if n := d.Count(a); n > 0 {
 			text += fmt.Sprintf(", %d with another %s", n, a)
@@ -201,7 +201,7 @@ func runTimes(t analysis.Times) string {
 	if t.Source != "" {
 		text = "source " + string(t.Source)
 	}
-	text += "; " + plural(t.Timestamps, "event has", "events have") + " a timestamp"
+	text += "; " + Plural(t.Timestamps, "event has", "events have") + " a timestamp"
 	if t.Implausible {
 		text += ", that of RUN_STARTED cannot be its time"
 	}
@@ -242,6 +242,6 @@ func (p *Printer) comparedAll(runs []analysis.Run) {
 		}
 	}
 	if len(runs) > 1 {
-		p.line("%s: %s", plural(len(runs), "run", "runs"), verdictCounts(count, analysis.Exact, analysis.Reduced, analysis.Chosen, analysis.Built, analysis.Refused, analysis.Missing, analysis.Failed))
+		p.line("%s: %s", Plural(len(runs), "run", "runs"), verdictCounts(count, analysis.Exact, analysis.Reduced, analysis.Chosen, analysis.Built, analysis.Refused, analysis.Missing, analysis.Failed))
 	}
 }

@@ -23,7 +23,7 @@ func (p *Printer) Scenario(row scenario.Row) {
 	}
 	if row.Capture != nil {
 		p.line("  capture   %s", *row.Capture)
-		p.line("  answer    HTTP status %d, %s, %s, end %s", *row.HTTPStatus, plural(*row.Events, "event", "events"), spell.Bytes(*row.Bytes), string(*row.End))
+		p.line("  answer    HTTP status %d, %s, %s, end %s", *row.HTTPStatus, Plural(*row.Events, "event", "events"), spell.Bytes(*row.Bytes), string(*row.End))
 	}
 	if row.Freeze != nil {
 		p.line("  terminal  %s", text(row.Terminal))
@@ -40,10 +40,10 @@ func (p *Printer) Discovered(t *Tally, of int) {
 	if p.format != Text {
 		return
 	}
-	p.line("%s: %d captured, %d unexpected, %d failed, %d not expressible", plural(of, "scenario", "scenarios"),
+	p.line("%s: %d captured, %d unexpected, %d failed, %d not expressible", Plural(of, "scenario", "scenarios"),
 		t.counts[scenario.Captured], t.counts[scenario.Unexpected], t.counts[project.Failed], t.counts[scenario.Skipped])
 	if of -= t.Total(); of > 0 {
-		p.line("%s not run", plural(of, "scenario was", "scenarios were"))
+		p.line("%s not run", Plural(of, "scenario was", "scenarios were"))
 	}
 }
 
@@ -55,7 +55,7 @@ func snapshots(messages []int) string {
 	const shown = 8
 	var of []string
 	for _, n := range messages[:min(shown, len(messages))] {
-		of = append(of, plural(n, "message", "messages"))
+		of = append(of, Plural(n, "message", "messages"))
 	}
 	if len(messages) > shown {
 		of = append(of, "…")
@@ -66,7 +66,7 @@ func snapshots(messages []int) string {
 // outcome says what a projection makes of a run, each reason by its code.
 func outcome(o scenario.Outcome) string {
 	if o.Verdict == project.Frozen {
-		return fmt.Sprintf("%s, %s: %s; %s", o.Verdict, o.Origin, strings.Join(o.Roles, ", "), plural(len(o.Omissions), "omission", "omissions"))
+		return fmt.Sprintf("%s, %s: %s; %s", o.Verdict, o.Origin, strings.Join(o.Roles, ", "), Plural(len(o.Omissions), "omission", "omissions"))
 	}
 	var codes []string
 	count := make(map[string]int)

@@ -56,12 +56,12 @@ func assayLine(row freeze.Row) string {
 	}
 	const shown = 3
 	if more := len(reasons) - shown; more > 0 {
-		reasons = append(reasons[:shown], "and "+plural(more, "more reason", "more reasons"))
+		reasons = append(reasons[:shown], "and "+Plural(more, "more reason", "more reasons"))
 	}
 	return "Assay could not take this artifact: " + strings.Join(reasons, "; ") + "."
 }
 
 // FrozenAll counts what became of several captures.
 func (p *Printer) FrozenAll(captures int, t *Tally) {
-	p.Note("%s: %d frozen, %d refused, %d failed", plural(captures, "capture", "captures"), t.counts[project.Frozen], t.counts[project.Refused], t.counts[project.Failed])
+	p.Note("%s: %d frozen, %d refused, %d failed", Plural(captures, "capture", "captures"), t.counts[project.Frozen], t.counts[project.Refused], t.counts[project.Failed])
 }

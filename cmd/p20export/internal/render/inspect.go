@@ -52,7 +52,7 @@ func (p *Printer) inspected(row scan.Inspection) {
 		}
 		p.line("  events    %d in %s: %s", row.Events, spell.Bytes(row.Bytes), counts(*row.Families))
 		for _, s := range row.Snapshots {
-			p.line("  snapshot  event %d, %s: %s", s.Index, plural(s.Messages, "message", "messages"), counts(s.Roles))
+			p.line("  snapshot  event %d, %s: %s", s.Index, Plural(s.Messages, "message", "messages"), counts(s.Roles))
 		}
 		if len(row.Snapshots) == 0 {
 			p.line("  snapshot  none")

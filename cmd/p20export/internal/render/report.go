@@ -50,7 +50,7 @@ func (p *Printer) reasons(all []finding.Finding) {
 	}
 	p.findings(list[:min(shownReasons, len(list))])
 	if more := len(list) - shownReasons; more > 0 {
-		p.line("  %-7s %s on the page", "…", plural(more, "more is", "more are"))
+		p.line("  %-7s %s on the page", "…", Plural(more, "more is", "more are"))
 	}
 }
 

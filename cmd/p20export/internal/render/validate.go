@@ -89,8 +89,8 @@ func yesNo(b bool) string {
 	return "no"
 }
 
-// plural puts a number before the form of a noun that goes with it.
-func plural(n int, one, many string) string {
+// Plural puts a number before the form of a noun that goes with it.
+func Plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}

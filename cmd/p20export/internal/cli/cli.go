@@ -1,0 +1,133 @@
+// Package cli has what the commands of this program share: the flag --format,
+// completion and help, stricter than cobra's own.
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p20export/p20export/cmd/p20export/internal/render"
+)
+
+// formatFlag is the value of a command's --format: one of those it has.
+type formatFlag struct {
+	to *render.Format
+	of []string
+}
+
+// String implements pflag.Value.
+func (f formatFlag) String() string { return string(*f.to) }
+
+// Set implements pflag.Value.
+func (f formatFlag) Set(s string) error {
+	if !slices.Contains(f.of, s) {
+		last := len(f.of) - 1
+		return fmt.Errorf("the formats are %s and %s", strings.Join(f.of[:last], ", "), f.of[last])
+	}
+	*f.to = render.Format(s)
+	return nil
+}
+
+// Type implements pflag.Value.
+func (f formatFlag) Type() string { return strings.Join(f.of, "|") }
+
+// AddFormat gives a command its --format flag: text, json and those named.
+func AddFormat(cmd *cobra.Command, more ...render.Format) *render.Format {
+	f := render.Text
+	flag := formatFlag{to: &f, of: []string{string(render.Text), string(render.JSON)}}
+	usage := "how results are written; json is one object a line"
+	for _, m := range more {
+		flag.of = append(flag.of, string(m))
+	}
+	if len(more) > 0 {
+		usage += ", the others are one document at the end"
+	}
+	cmd.Flags().Var(flag, "format", usage)
+	Complete(cmd, "format", flag.of...)
+	return &f
+}
+
+// Complete offers a flag's values to the shell.
+func Complete(cmd *cobra.Command, flag string, values ...string) {
+	CompleteBy(cmd, flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// CompleteBy offers a flag's values to the shell as they are known then.
+func CompleteBy(cmd *cobra.Command, flag string, values cobra.CompletionFunc) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, values); err != nil {
+		panic(err) // the flag does not exist: a mistake of this program's
+	}
+}
+
+// Require makes flags required.
+func Require(cmd *cobra.Command, flags ...string) {
+	for _, name := range flags {
+		if err := cmd.MarkFlagRequired(name); err != nil {
+			panic(err) // the flag does not exist: a mistake of this program's
+		}
+	}
+}
+
+// Reading does work that reads a file, and shows on standard error how far it is.
+func Reading(cmd *cobra.Command, path string, work func(progress func(int64))) {
+	shown, progress := render.NewReading(cmd.ErrOrStderr(), path)
+	defer shown.End()
+	work(progress)
+}
+
+// OneOrMore wants at least one argument, and says of what.
+func OneOrMore(what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return fmt.Errorf("name at least one %s", what)
+		}
+		return nil
+	}
+}
+
+// Help is cobra's help command, but that an unknown topic is a usage error.
+func Help(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [command]",
+		Short: "Help about any command",
+		Long:  "Help about any command, as p20export COMMAND --help gives it.",
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return names(root), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			cmd, _, err := root.Find(args)
+			if err != nil {
+				return err
+			}
+			return cmd.Help()
+		},
+	}
+}
+
+func names(root *cobra.Command) (all []string) {
+	for _, cmd := range root.Commands() {
+		all = append(all, cmd.Name())
+	}
+	return all
+}
+
+// StrictCompletion makes an unknown shell a usage error: what completion prints
+// is sourced.
+func StrictCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() != "completion" {
+			continue
+		}
+		cmd.Args = cobra.ArbitraryArgs
+		cmd.RunE = func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return fmt.Errorf("shell %q is not known; the shells are %s", args[0], strings.Join(names(cmd), ", "))
+		}
+	}
+}

@@ -1,0 +1,44 @@
+package freeze
+
+import (
+	"cmp"
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/finding"
+)
+
+// NameError is a name under which captures cannot be frozen: two of them have it,
+// or it is not UTF-8.
+type NameError struct {
+	Name string
+	// Paths are the captures that have it.
+	Paths []string
+}
+
+// Error says what is wrong with the name.
+func (e *NameError) Error() string {
+	if len(e.Paths) > 1 {
+		return fmt.Sprintf("%s and %s would both be frozen as %s", finding.Escape(e.Paths[0]), finding.Escape(e.Paths[1]), finding.Escape(e.Name))
+	}
+	return fmt.Sprintf("the name %s is not UTF-8 and cannot stand in a record", finding.Quote(e.Name))
+}
+
+// CheckNames reports, before anything is written, a name under which captures
+// cannot be frozen into one directory. A name that is not empty replaces those of
+// the captures. The error is a *NameError.
+func CheckNames(paths []string, name string) error {
+	seen := make(map[string]string, len(paths))
+	for _, path := range paths {
+		base := cmp.Or(name, capture.BaseName(path))
+		if !utf8.ValidString(base) {
+			return &NameError{base, []string{path}}
+		}
+		if other, ok := seen[base]; ok {
+			return &NameError{base, []string{other, path}}
+		}
+		seen[base] = path
+	}
+	return nil
+}
