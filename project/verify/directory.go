@@ -291,9 +291,9 @@ func (v *treeVerifier) verify(ctx context.Context, k key) {
 		v.settle(ctx, records, v.sources.byManifest[k.manifest])
 		return
 	}
-	if files := v.sources.loose(k.size); len(files) == 1 && v.sources.plain[k.size] == nil {
+	if groups := v.sources.loose(k.size); len(groups) > 0 && len(groups[0]) == 1 && v.sources.plain[k.size] == nil {
 		// Its digest comes with the one reading of it.
-		v.first(ctx, records, files[0])
+		v.first(ctx, records, groups[0][0])
 	}
 	byDigest := make(map[digest.Digest][]*stated)
 	for _, r := range records {
@@ -312,8 +312,8 @@ func (v *treeVerifier) verify(ctx context.Context, k key) {
 	}
 }
 
-// first verifies records from the only file of the size they state. Those that
-// state another digest than it has are left.
+// first verifies records from the only file to look at first. Those that state
+// another digest than it has are left.
 func (v *treeVerifier) first(ctx context.Context, records []*stated, e *entry) {
 	result, err := v.try(ctx, e.path, records)
 	switch {

@@ -156,6 +156,9 @@ func newSource(f *folder, m *entry) *source {
 		}
 	}
 	f.tell(listed)
+	if e := f.regular(listed[0]); e != nil {
+		e.listed = true
+	}
 	return s
 }
 
@@ -165,7 +168,8 @@ var captureFiles = []string{
 	capture.RequestName, capture.ArrivalsName,
 }
 
-// listedFiles returns the names of the files a manifest lists.
+// listedFiles returns the names of the files a manifest lists, that of the response
+// first.
 func listedFiles(m *capture.Manifest) []string {
 	names := []string{m.Framing.FileName()}
 	if m.Files.Request != nil {
@@ -199,18 +203,25 @@ func (f *folder) unfinished() bool {
 }
 
 // withBytes returns the plain files of that size and digest. Files of that size
-// are read for it, once each.
+// are read for it, once each, as far as it takes: those that a capture.json lists
+// come after others, and those outside the directory last.
 func (s *sources) withBytes(ctx context.Context, size int64, d digest.Digest) ([]*source, error) {
-	if s.plain[size] == nil {
-		for _, e := range s.loose(size) {
+	for _, files := range s.loose(size) {
+		for _, e := range files {
+			if e.sum != "" || e.err != nil {
+				continue
+			}
 			sum, err := sumOf(ctx, e.path)
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
 			s.summed(e, sum, err)
 		}
+		if found := s.plain[size][d]; len(found) > 0 {
+			return found, nil
+		}
 	}
-	return s.plain[size][d], nil
+	return nil, nil
 }
 
 // summed takes in the digest of a file, which is a capture then, or why it could
@@ -230,22 +241,37 @@ func (s *sources) summed(e *entry, sum digest.Digest, err error) *source {
 	return one
 }
 
-// loose returns the files of a size, those of no capture directory first.
-func (s *sources) loose(size int64) []*entry {
-	files := slices.Clone(s.bySize[size])
-	slices.SortStableFunc(files, func(a, b *entry) int { return s.rank(a) - s.rank(b) })
-	return files
+// loose returns the files of a size, in the order in which they are looked at:
+// those in the directory before others, and of each those that no capture.json
+// lists before those that one does.
+func (s *sources) loose(size int64) (groups [][]*entry) {
+	var by [4][]*entry
+	for _, e := range s.bySize[size] {
+		at := 0
+		if s.outside[e] {
+			at = 2
+		}
+		if e.listed {
+			at++
+		}
+		by[at] = append(by[at], e)
+	}
+	for _, files := range by {
+		// Of a directory that is a capture a file may be a stray copy.
+		slices.SortStableFunc(files, func(a, b *entry) int { return a.rank() - b.rank() })
+		if len(files) > 0 {
+			groups = append(groups, files)
+		}
+	}
+	return groups
 }
 
-func (s *sources) rank(e *entry) int {
-	rank := 0
-	if s.outside[e] {
-		rank = 2
-	}
+// rank is 1 for what is in the directory of a capture, else 0.
+func (e *entry) rank() int {
 	if e.in != nil && e.in.isCapture {
-		rank++
+		return 1
 	}
-	return rank
+	return 0
 }
 
 // repeats returns the capture that was used and is the same, byte for byte, as a

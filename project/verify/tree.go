@@ -49,6 +49,8 @@ type entry struct {
 	err  error // why it could not be looked at or read
 	sum  digest.Digest
 	told bool // some row speaks of it
+	// listed says that it is the response that a capture.json lists.
+	listed bool
 }
 
 // regular reports whether the entry is a file that can be read without waiting

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/p20export/p20export/cmd/p20export/internal/render"
+	"github.com/p20export/p20export/internal/testkit"
+)
+
+// manyRuns writes a capture directory of so many runs, and returns it with its
+// response.
+func manyRuns(t *testing.T, dir, name string, runs int) (capture, response string) {
+	t.Helper()
+	var events strings.Builder
+	for i := range runs {
+		fmt.Fprintf(&events, "data: {\"type\":\"RUN_STARTED\",\"threadId\":\"t\",\"runId\":\"r%d\",\"timestamp\":1767225600000}\n\n", i)
+		for _, e := range strings.Split(testkit.Message, "\n") {
+			events.WriteString("data: " + e + "\n\n")
+		}
+		fmt.Fprintf(&events, "data: %s\n\ndata: {\"type\":\"RUN_FINISHED\",\"threadId\":\"t\",\"runId\":\"r%d\"}\n\n", testkit.Snapshot, i)
+	}
+	file := filepath.Join(dir, name+".sse")
+	put(t, file, []byte(events.String()))
+	capture = filepath.Join(dir, name)
+	if out, err := program(t, "capture", "--from", file, "-o", capture).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return capture, filepath.Join(capture, "response.sse")
+}
+
+func trace(t *testing.T, want render.Status, args ...string) testkit.Traced {
+	t.Helper()
+	traced := testkit.Trace(t, program(t, args...))
+	if traced.Status != int(want) {
+		t.Fatalf("%q: exit status %d\n%s", args, traced.Status, traced.Output)
+	}
+	return traced
+}
+
+// Each command opens a response once and reads every byte of it once, whatever it
+// serves.
+func TestReadsOnce(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := func(name string) string { return filepath.Join(dir, name) }
+	capture, response := manyRuns(t, dir, "many", 40)
+	plain := in("many.sse")
+	size := int64(len(read(t, response)))
+	trace(t, render.Done, "freeze", capture, "-o", in("evidence"))
+	trace(t, render.Done, "freeze", capture, "-o", in("one"), "--run", "#1", "--projection", "emitted-snapshot-text")
+	trace(t, render.Done, "freeze", plain, "-o", in("loose"))
+	one := in("evidence/many.7.artifact.json")
+	for _, c := range []struct {
+		args []string
+		of   string
+		want render.Status
+	}{
+		{[]string{"inspect", capture}, response, render.Done},
+		{[]string{"inspect", plain}, plain, render.Done},
+		{[]string{"freeze", capture, "-o", in("again")}, response, render.Done},
+		{[]string{"freeze", capture, "-o", in("third"), "--run", "#3"}, response, render.Done},
+		{[]string{"freeze", capture, "-o", in("folded"), "--projection", "folded-stream"}, response, render.Negative},
+		{[]string{"compare", capture}, response, render.Done},
+		{[]string{"compare", capture, "--contract", "assay", "--format", "junit"}, response, render.Done},
+		{[]string{"compare", capture, "--write-baseline", in("baseline.json")}, response, render.Done},
+		{[]string{"compare", capture, "--baseline", in("baseline.json"), "--format", "json"}, response, render.Done},
+		{[]string{"report", capture, "-o", in("page.html")}, response, render.Done},
+		{[]string{"report", capture, "-o", in("page7.html"), "--run", "#7"}, response, render.Done},
+		{[]string{"verify", one, "--record", in("evidence/many.7.record.json"), "--capture", capture}, response, render.Done},
+		{[]string{"verify", in("evidence"), "--capture", capture}, response, render.Done},
+		{[]string{"verify", dir}, response, render.Done},
+		{[]string{"verify", in("loose"), "--capture", plain}, plain, render.Done},
+		{[]string{"capture", "--from", plain, "-o", in("copy")}, plain, render.Done},
+	} {
+		t.Run(strings.Join(c.args[:1], " "), func(t *testing.T) {
+			traced := trace(t, c.want, c.args...)
+			if opens, bytes := traced.Opens[c.of], traced.Bytes[c.of]; opens != 1 || bytes != size {
+				t.Errorf("%q: opened %d times, %d bytes read of %d", c.args, opens, bytes, size)
+			}
+		})
+	}
+}
+
+// answering starts a server that gives every request one answer, and returns its
+// URL.
+func answering(t *testing.T, response []byte) string {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = w.Write(response)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// discover reads each capture once after it was written, for the expectations and
+// the gate together.
+func TestDiscoverReadsOnce(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := answering(t, read(t, "../../discovery/captures/adk/long-stream/response.sse"))
+	put(t, filepath.Join(dir, "scenarios.json"), []byte(`{"scenarios": [{"name": "a", "request": {}}, {"name": "b", "request": {}}]}`))
+	traced := trace(t, render.Done, "discover", server, "--scenarios", filepath.Join(dir, "scenarios.json"), "-o", filepath.Join(dir, "out"))
+	for _, name := range []string{"a", "b"} {
+		response := filepath.Join(dir, "out", name, "response.sse")
+		// It is opened a first time to be written.
+		if opens, bytes := traced.Opens[response], traced.Bytes[response]; opens != 2 || bytes != int64(len(read(t, response))) {
+			t.Errorf("%s: opened %d times, %d bytes read", response, opens, bytes)
+		}
+	}
+	if !strings.Contains(traced.Output, "gate") {
+		t.Errorf("no answer: %s", traced.Output)
+	}
+}
+
+// freeze syncs each file it writes once, and the directory once for all runs.
+func TestFreezeSyncsOnce(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	capture, _ := manyRuns(t, dir, "many", 20)
+	out := filepath.Join(dir, "out")
+	if err := os.Mkdir(out, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	traced := trace(t, render.Done, "freeze", capture, "-o", out)
+	files := 0
+	for path, n := range traced.Syncs {
+		if n != 1 {
+			t.Errorf("%s was synced %d times", path, n)
+		}
+		if path != out {
+			files++
+		}
+	}
+	if written, err := os.ReadDir(out); err != nil || len(written) != 60 || files != len(written) || traced.Syncs[out] != 1 {
+		t.Errorf("%d files, %d of them synced, the directory %d times (%v)", len(written), files, traced.Syncs[out], err)
+	}
+}
+
+// What Trace counts is what a program does.
+func TestTraceCounts(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file.txt")
+	path, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, path, slices.Repeat([]byte("x"), 100_000))
+	if traced := testkit.Trace(t, exec.Command("sh", "-c", "exit 3")); traced.Status != 3 {
+		t.Errorf("exit status %d", traced.Status)
+	}
+	traced := testkit.Trace(t, exec.Command("cat", path, path))
+	if traced.Opens[path] != 2 || traced.Bytes[path] != 200_000 || len(traced.Output) != 200_000 {
+		t.Errorf("opened %d times, %d bytes read, %d written", traced.Opens[path], traced.Bytes[path], len(traced.Output))
+	}
+}
