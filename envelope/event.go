@@ -42,7 +42,7 @@ type Event struct {
 	// Data is the event's JSON text.
 	Data []byte
 	// Object has its members.
-	strictjson.Object
+	Object
 }
 
 // scanner reads frames as events, with memory it keeps.
@@ -98,7 +98,7 @@ func (e *Event) Finding(code finding.Code, format string, args ...any) finding.F
 }
 
 // FindingAt makes a finding about a value inside the event.
-func (e *Event) FindingAt(v strictjson.Value, code finding.Code, format string, args ...any) finding.Finding {
+func (e *Event) FindingAt(v Value, code finding.Code, format string, args ...any) finding.Finding {
 	return e.place(finding.New(code, format, args...).WithOffset(int64(v.Start)))
 }
 

@@ -1,6 +1,7 @@
 package envelope
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 
@@ -87,6 +88,20 @@ func (f Families) MarshalJSONTo(enc *jsontext.Encoder) error {
 		}
 	}
 	return enc.WriteToken(jsontext.EndObject)
+}
+
+// MarshalJSON is MarshalJSONTo for encoding/json.
+func (f Families) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	if err := f.MarshalJSONTo(jsontext.NewEncoder(&b)); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSpace(b.Bytes()), nil
+}
+
+// UnmarshalJSON is UnmarshalJSONFrom for encoding/json.
+func (f *Families) UnmarshalJSON(data []byte) error {
+	return f.UnmarshalJSONFrom(jsontext.NewDecoder(bytes.NewReader(data)))
 }
 
 // UnmarshalJSONFrom reads what MarshalJSONTo wrote.

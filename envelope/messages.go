@@ -10,8 +10,8 @@ var errStop = errors.New("stop")
 
 // Messages calls yield for each message of a snapshot that is an object, in
 // order. The object is valid during the call.
-func Messages(e *Event) func(yield func(i int, m *strictjson.Object) bool) {
-	return func(yield func(int, *strictjson.Object) bool) {
+func Messages(e *Event) func(yield func(i int, m *Object) bool) {
+	return func(yield func(int, *Object) bool) {
 		list, _ := e.Get("messages")
 		// The list was read before, as part of the event: the only error is
 		// the one that ends the loop.

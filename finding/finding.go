@@ -218,7 +218,7 @@ func Unhandy(r rune) bool {
 // The lengths in bytes that pointers and messages of findings keep to: findings
 // are held while a capture is read, and a name in it can be as long as an event.
 const (
-	MaxPointer = strictjson.MaxPointer
+	MaxPointer = 1 << 10
 	maxMessage = 4 << 10
 )
 

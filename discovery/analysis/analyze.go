@@ -110,7 +110,7 @@ func (a *Analyzer) Finish(result scan.Result) error {
 		if damaged {
 			e.refuse(result.Findings, &a.types)
 		}
-		e.Findings = append(result.Findings[:len(result.Findings):len(result.Findings)], e.Findings...)
+		e.Findings = append(append(make([]finding.Finding, 0, len(result.Findings)+len(e.Findings)), result.Findings...), e.Findings...)
 		finding.Sort(e.Findings)
 	}
 	return nil

@@ -169,7 +169,7 @@ func (s *Suite) of(name string) Expected {
 }
 
 func newRow(s Scenario) Row {
-	return Row{Scenario: s.Name, About: s.About, Verdict: Captured, Findings: []finding.Finding{}}
+	return Row{Scenario: s.Name, About: s.About, Verdict: Captured, Snapshots: []int{}, Findings: []finding.Finding{}}
 }
 
 func (row *Row) fail(err error) {
@@ -216,7 +216,10 @@ func (row *Row) observe(ctx context.Context, expected *Expectation) error {
 	if ctx.Err() != nil {
 		return nil // what was seen may be that it was interrupted
 	}
-	row.Runs, row.Snapshots = seen.Runs, seen.Snapshots
+	row.Runs = seen.Runs
+	if seen.Snapshots != nil {
+		row.Snapshots = seen.Snapshots
+	}
 	if err != nil {
 		return err
 	}

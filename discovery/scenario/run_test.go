@@ -94,7 +94,7 @@ func TestRun(t *testing.T) {
 				FoldedStream: Outcome{Verdict: project.Refused, Reasons: []string{"request_malformed /messages"}},
 			},
 		},
-		{Scenario: "c", About: "About c.", Verdict: Skipped, Note: "It cannot.", Findings: []finding.Finding{}},
+		{Scenario: "c", About: "About c.", Verdict: Skipped, Note: "It cannot.", Snapshots: []int{}, Findings: []finding.Finding{}},
 	}
 	if diff := cmp.Diff(want, []Row{rows[0], rows[2]}, cmpopts.IgnoreFields(Row{}, "Seen", "Runs")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

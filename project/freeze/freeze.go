@@ -25,7 +25,8 @@ type Settings struct {
 	// Run chooses the runs.
 	Run scan.Choice
 	// Name replaces the capture's name in file names.
-	Name     string
+	Name string
+	// Tool is what the record names as its maker.
 	Tool     record.Tool
 	Progress scan.Progress
 }
@@ -56,7 +57,7 @@ type Profiles struct {
 	Assay bool `json:"assay"`
 }
 
-// Files are the bytes of the three files of a frozen run.
+// Files are the three files of a frozen run.
 type Files struct {
 	Artifact, Envelope, Record []byte
 }
@@ -65,7 +66,7 @@ type Files struct {
 // are nil, and its files empty when it was refused.
 type Run struct {
 	Row
-	Files
+	Files Files
 }
 
 // Freeze freezes the runs of the capture that path names into files. It writes

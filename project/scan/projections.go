@@ -92,7 +92,7 @@ func (r Result) Judge(of []finding.Finding) (list []finding.Finding, counts bool
 			return f.Code == finding.OmissionsRecorded || f.Code == finding.OperatorAsserted
 		})
 	}
-	list = append(r.Findings[:len(r.Findings):len(r.Findings)], of...)
+	list = append(append(make([]finding.Finding, 0, len(r.Findings)+len(of)), r.Findings...), of...)
 	finding.Sort(list)
 	return list, counts
 }

@@ -1,0 +1,124 @@
+package render
+
+import (
+	"bytes"
+	"context"
+	stdjson "encoding/json"
+	"io/fs"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/artifact/assay"
+	"github.com/p20export/p20export/discovery/analysis"
+	"github.com/p20export/p20export/discovery/baseline"
+	"github.com/p20export/p20export/discovery/gate"
+	"github.com/p20export/p20export/discovery/report"
+	"github.com/p20export/p20export/discovery/scenario"
+	"github.com/p20export/p20export/internal/diff"
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/export"
+	"github.com/p20export/p20export/project/freeze"
+	"github.com/p20export/p20export/project/record"
+	"github.com/p20export/p20export/project/scan"
+	"github.com/p20export/p20export/project/validate"
+	"github.com/p20export/p20export/project/verify"
+)
+
+// Rows are the same JSON through encoding/json, which importers of the packages
+// use: no field needs this program's encoder.
+func TestRowsThroughEncodingJSON(t *testing.T) {
+	captures, err := filepath.Glob("../../../../discovery/captures/*/*")
+	if err != nil || len(captures) < 100 {
+		t.Fatalf("%d captures, %v", len(captures), err)
+	}
+	ctx := context.Background()
+	rows := 0
+	check := func(row any) {
+		t.Helper()
+		rows++
+		want, err := json.Marshal(row, jsontext.AllowInvalidUTF8(true))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got bytes.Buffer
+		e := stdjson.NewEncoder(&got)
+		e.SetEscapeHTML(false)
+		if err := e.Encode(row); err != nil {
+			t.Fatal(err)
+		}
+		if text := bytes.TrimSpace(got.Bytes()); !bytes.Equal(text, want) {
+			at := diff.At(text, want)
+			t.Errorf("%T: encoding/json has %.60s where the row has %.60s", row, text[max(0, at-30):], want[max(0, at-30):])
+		}
+	}
+	all := func(list ...any) {
+		for _, row := range list {
+			check(row)
+		}
+	}
+	tool := record.Tool{Name: "p20export", Version: "0"}
+	var runs []analysis.Run
+	for i, path := range append(captures, "nowhere") {
+		analyzed := analysis.Analyze(ctx, path, artifact.V1, nil)
+		runs = append(runs, analyzed...)
+		for _, row := range analyzed {
+			check(row)
+		}
+		for _, row := range scan.Inspect(ctx, path, nil) {
+			check(row)
+		}
+		for _, name := range project.Names() {
+			out := t.TempDir()
+			frozen, err := freeze.Freeze(ctx, path, freeze.Settings{Settings: project.Settings{Projection: name}, Dir: out, Tool: tool})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, row := range frozen {
+				check(row)
+				if row.Artifact != nil && i%10 == 0 {
+					all(verify.File(ctx, *row.Artifact, *row.Record, path, nil), validate.File(ctx, *row.Artifact, artifact.V1, ""), validate.File(ctx, *row.Record, artifact.V1, ""))
+					for row := range verify.Tree(ctx, out, verify.TreeSettings{}) {
+						check(row)
+					}
+					run := assay.Run{ID: "run", Time: assay.FormatTime(time.Unix(0, 0)), Producer: assay.SampleProducer()}
+					events, err := export.Import(ctx, []string{*row.Artifact, "nowhere"}, export.Settings{Run: run}, func(row export.Row) { check(row) })
+					if err != nil || events != nil {
+						t.Fatalf("%v, %v", events, err)
+					}
+				}
+			}
+		}
+		if i%20 == 0 {
+			made, err := report.Write(ctx, []string{path}, report.Settings{Tool: tool, Out: filepath.Join(t.TempDir(), "page.html")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, row := range made {
+				check(row)
+			}
+		}
+	}
+	base, err := baseline.New(runs[:40], artifact.V1)
+	if err != nil {
+		base, err = baseline.New(runs[:10], artifact.V1)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range base.Compare(analysis.Analyze(ctx, captures[0], artifact.V1, nil)) {
+		check(row)
+	}
+	list := &scenario.Plan{Scenarios: []scenario.Scenario{{Name: "a", Request: []byte("{}")}}, Suite: &scenario.Suite{Scenarios: []scenario.Expected{{Name: "a", Note: "It cannot."}}}}
+	for row := range list.Run(ctx) {
+		check(row)
+	}
+	all(base, gateRow{gate.Evaluate(runs, artifact.V1)}, Version{Name: "p20export"}, export.VerifyBundle(ctx, "nowhere", false, nil), NewFailedOutput("x", fs.ErrExist))
+	if rows < 1000 {
+		t.Errorf("only %d rows", rows)
+	}
+}

@@ -1,0 +1,94 @@
+package floors
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/p20export/p20export/internal/testkit"
+)
+
+// TestConsumer builds and runs a program of another module, outside the
+// repository, that freezes, validates and verifies through the packages.
+func TestConsumer(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("testdata/consumer")); err != nil {
+		t.Fatal(err)
+	}
+	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"go.mod": "module consumer.example\n\ngo 1.26.0\n\nrequire " + module + " v0.0.0\n\nreplace " + module + " => " + root + "\n",
+		"go.sum": string(sums),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	response := strings.NewReader(strings.Join([]string{testkit.Started, testkit.Message, testkit.Snapshot, testkit.Finished}, "\n"))
+	// What it needs is there, as this module needs it; nothing is fetched.
+	cmd := exec.Command("go", "run", "-mod=mod", ".")
+	cmd.Dir, cmd.Stdin = dir, response
+	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off", "GOPROXY=off", "GOSUMDB=off")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if want := "frozen accepted verified true\ntrue\n"; string(out) != want {
+		t.Errorf("it says\n%s want\n%s", out, want)
+	}
+}
+
+// ofInternal is a type of a package that other modules cannot import.
+var ofInternal = regexp.MustCompile(`\b(atomicfile|diff|hint|spell|strictjson|testkit)\.[A-Z]`)
+
+// TestSignatures holds that no public signature has a type that another module
+// cannot name: where one is of an internal package, a public package gives it a
+// name.
+func TestSignatures(t *testing.T) {
+	out, err := exec.Command("go", "list", "-f", "{{if .GoFiles}}{{.ImportPath}}{{end}}", module+"/...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	internal, err := filepath.Glob("../*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range internal {
+		if name := filepath.Base(dir); name != "floors" && name != "tools" && !ofInternal.MatchString(name+".X") {
+			t.Errorf("internal/%s is not looked for", name)
+		}
+	}
+	packages := 0
+	for _, path := range strings.Fields(string(out)) {
+		if strings.Contains(path, "/internal/") {
+			continue
+		}
+		doc, err := exec.Command("go", "doc", "-all", path).Output()
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		packages++
+		for line := range strings.Lines(string(doc)) {
+			code, _, _ := strings.Cut(line, "//")
+			if ofInternal.MatchString(code) && !alias.MatchString(code) {
+				t.Errorf("%s: %s", path, strings.TrimSpace(line))
+			}
+		}
+	}
+	if packages < 15 {
+		t.Errorf("only %d packages were looked at", packages)
+	}
+}
+
+// alias gives a name to a type or a constant.
+var alias = regexp.MustCompile(`^\t*(type )?[A-Z]\w* += `)

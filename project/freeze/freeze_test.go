@@ -1,0 +1,117 @@
+package freeze_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/freeze"
+	"github.com/p20export/p20export/project/record"
+	"github.com/p20export/p20export/project/verify"
+)
+
+const captures = "../../discovery/captures"
+
+var tool = record.Tool{Name: record.ToolName, Version: "0.0.1"}
+
+// What is frozen in memory is byte for byte what is frozen into files, and both
+// are verified, for every committed capture under every projection.
+func TestMemoryIsFiles(t *testing.T) {
+	paths, err := filepath.Glob(captures + "/*/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	frozen, refused := 0, 0
+	for _, path := range paths {
+		for _, name := range project.Names() {
+			s := freeze.Settings{Settings: project.Settings{Projection: name}, Dir: t.TempDir(), Tool: tool}
+			rows, err := freeze.Freeze(t.Context(), path, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := open(t, path)
+			runs, err := freeze.Capture(t.Context(), c, s)
+			if err != nil || len(runs) != len(rows) {
+				t.Fatalf("%s: %d runs in memory, %d in files (%v)", path, len(runs), len(rows), err)
+			}
+			for i, row := range rows {
+				run := runs[i]
+				if row.Verdict != project.Frozen {
+					refused++
+					if diff := cmp.Diff(row, run.Row); diff != "" || run.Files.Artifact != nil {
+						t.Errorf("%s under %s (-files +memory)\n%s", path, name, diff)
+					}
+					continue
+				}
+				frozen++
+				for file, data := range map[string][]byte{*row.Artifact: run.Files.Artifact, *row.Envelope: run.Files.Envelope, *row.Record: run.Files.Record} {
+					if there, err := os.ReadFile(file); err != nil || !bytes.Equal(there, data) {
+						t.Errorf("%s: %d bytes in memory, %d in the file (%v)", file, len(data), len(there), err)
+					}
+				}
+				files := verify.Files{Name: filepath.Base(*row.Artifact), Artifact: run.Files.Artifact, Envelope: run.Files.Envelope, Record: run.Files.Record}
+				if v := verify.Capture(t.Context(), open(t, path), files); v.Verdict != project.Verified {
+					t.Errorf("%s under %s: %s %v", path, name, v.Verdict, v.Findings)
+				}
+				row.Artifact, row.Envelope, row.Record = nil, nil, nil
+				if diff := cmp.Diff(row, run.Row); diff != "" {
+					t.Errorf("%s under %s (-files +memory)\n%s", path, name, diff)
+				}
+			}
+		}
+	}
+	if frozen < 100 || refused < 100 {
+		t.Errorf("%d runs frozen, %d refused", frozen, refused)
+	}
+}
+
+func open(t *testing.T, path string) *capture.Capture {
+	t.Helper()
+	c, err := capture.Open(t.Context(), path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// However a reader gives its bytes, the same files come of them; and of one that
+// fails none.
+func TestReaderHoweverItReads(t *testing.T) {
+	want, err := freeze.Reader(t.Context(), bytes.NewReader([]byte(response)), "hello", freeze.Settings{Tool: tool})
+	if err != nil || len(want) != 1 || want[0].Verdict != project.Frozen {
+		t.Fatalf("%+v, %v", want, err)
+	}
+	whole := func() *bytes.Reader { return bytes.NewReader([]byte(response)) }
+	for how, r := range map[string]io.Reader{
+		"a byte at a time":            iotest.OneByteReader(whole()),
+		"its end with its last bytes": iotest.DataErrReader(whole()),
+		"half of what it is asked to": iotest.HalfReader(whole()),
+	} {
+		got, err := freeze.Reader(t.Context(), r, "hello", freeze.Settings{Tool: tool})
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v\n%s", how, err, diff)
+		}
+	}
+	broken, err := freeze.Reader(t.Context(), iotest.TimeoutReader(iotest.HalfReader(whole())), "hello", freeze.Settings{Tool: tool})
+	if err != nil || len(broken) != 1 || broken[0].Verdict != project.Failed || broken[0].Files.Artifact != nil {
+		t.Errorf("broken off: %+v, %v", broken, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	stopped, err := freeze.Reader(ctx, bytes.NewReader([]byte(response)), "hello", freeze.Settings{Tool: tool})
+	if err != nil || len(stopped) != 1 || stopped[0].Verdict != project.Failed || stopped[0].Findings[0].Code != "interrupted" {
+		t.Errorf("interrupted: %+v, %v", stopped, err)
+	}
+	if _, err := freeze.Reader(t.Context(), bytes.NewReader(nil), "x", freeze.Settings{Settings: project.Settings{Projection: "none"}}); err == nil {
+		t.Error("a projection that is not known is no error")
+	}
+}
