@@ -41,8 +41,8 @@ bounded however large a capture is: of an event in the timeline it shows up to
 
 A capture that does not count, such as one that is unfinished or was altered, is
 shown as refused. When one cannot be read at all, because it is not there or a disk
-fails, no page is written, not even of the others. A capture is read several times,
-so - is not taken; capture --from - keeps what comes on standard input.
+fails, no page is written, not even of the others. A page names captures by their
+files, so - is not taken; capture --from - keeps what comes on standard input.
 
 The same captures make the same bytes. A file that exists is never overwritten: the
 same bytes count as done, others are an error.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/capture"
-	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
@@ -24,31 +23,48 @@ import (
 )
 
 func main() {
-	ctx := context.Background()
-	response, err := io.ReadAll(os.Stdin)
-	if err != nil {
-		panic(err)
+	text, err := io.ReadAll(os.Stdin)
+	if err == nil {
+		err = errors.Join(show(context.Background(), bytes.NewReader(text)), check(context.Background(), text))
 	}
-	runs, err := freeze.Reader(ctx, bytes.NewReader(response), "run", freeze.Settings{Tool: record.Tool{Name: record.ToolName, Version: "9"}})
+	fmt.Println(err)
+	_, err = capture.Open(context.Background(), os.TempDir(), "")
+	var f finding.Finding
+	fmt.Println(errors.As(err, &f) && f.Code == finding.CaptureUnfinished)
+}
+
+// show is what README.md shows.
+func show(ctx context.Context, response io.Reader) error {
+	runs, err := freeze.Reader(ctx, response, "run", freeze.Settings{Tool: record.Tool{Name: record.ToolName, Version: "9"}})
 	if err != nil {
-		panic(err)
+		return err
 	}
 	for _, run := range runs {
 		if run.Verdict != project.Frozen {
-			fmt.Println(run.Verdict, run.Findings[0].Code == finding.SnapshotMissing)
+			fmt.Println(run.Verdict, run.Findings[0].Code)
 			continue
 		}
 		file := validate.Reader(bytes.NewReader(run.Files.Artifact), "run.artifact.json", artifact.V1, "")
+		fmt.Println(run.Verdict, file.Verdict, *run.ArtifactDigest)
+	}
+	return nil
+}
+
+// check freezes and verifies in 20 lines.
+func check(ctx context.Context, response []byte) error {
+	runs, err := freeze.Reader(ctx, bytes.NewReader(response), "run", freeze.Settings{Tool: record.Tool{Name: record.ToolName, Version: "9"}})
+	if err != nil {
+		return err
+	}
+	for _, run := range runs {
 		c, err := capture.OpenReader(bytes.NewReader(response), "run", "")
 		if err != nil {
-			panic(err)
+			return err
 		}
 		row := verify.Capture(ctx, c, verify.Files{Name: "run.artifact.json", Artifact: run.Files.Artifact, Record: run.Files.Record})
-		fmt.Println(run.Verdict, file.Verdict, row.Verdict, digest.Of(run.Files.Artifact) == *run.ArtifactDigest)
+		fmt.Println(row.Verdict, row.Findings[0].Code == finding.EnvelopeAbsent)
 	}
-	_, err = capture.Open(ctx, os.TempDir(), "")
-	var f finding.Finding
-	fmt.Println(errors.As(err, &f) && f.Code == finding.CaptureUnfinished)
+	return nil
 }
 
 // What stands in public signatures can be named.
