@@ -20,11 +20,11 @@ type Capture struct {
 	manifest       *Manifest // nil for a plain file
 	manifestDigest digest.Digest
 
-	response     *meter   // the stored bytes
-	decoder      *decoder // nil when the response has no content coding
+	response     *hashReader // the stored bytes
+	decoder      *decoder    // nil when the response has no content coding
 	splitter     *Splitter
-	request      *os.File // nil when there is none
-	arrivalsFile *meter   // nil when there is none
+	request      *os.File    // nil when there is none
+	arrivalsFile *hashReader // nil when there is none
 	arrivals     *arrivals
 
 	requestLimit   int64 // of Request; maxRequestBytes outside tests
@@ -102,14 +102,14 @@ func (c *Capture) Close() error {
 
 // read makes the response be read as it is stored.
 func (c *Capture) read(r io.Reader) {
-	c.response = newMeter(r)
+	c.response = newHashReader(r)
 	c.splitter = NewSplitter(c.response, c.framing)
 }
 
 // readCoded makes the response be decoded. Arrivals count coded bytes then, so
 // they say nothing about frames.
 func (c *Capture) readCoded(r io.Reader, coding string) error {
-	c.response = newMeter(r)
+	c.response = newHashReader(r)
 	d, err := decode(c.response, coding)
 	if err != nil {
 		return err
@@ -173,7 +173,7 @@ func (c *Capture) verify() error {
 		return err
 	}
 	if c.request != nil && !c.requestChecked {
-		m := newMeter(c.request)
+		m := newHashReader(c.request)
 		if err := m.drain(); err != nil {
 			return err
 		}
@@ -198,16 +198,16 @@ func (c *Capture) verify() error {
 	return nil
 }
 
-// meter counts and hashes what is read through it.
-type meter struct {
+// hashReader counts and hashes what is read through it.
+type hashReader struct {
 	r    io.Reader
 	n    int64
 	hash hash.Hash
 }
 
-func newMeter(r io.Reader) *meter { return &meter{r: r, hash: digest.Hash()} }
+func newHashReader(r io.Reader) *hashReader { return &hashReader{r: r, hash: digest.Hash()} }
 
-func (m *meter) Read(p []byte) (int, error) {
+func (m *hashReader) Read(p []byte) (int, error) {
 	n, err := m.r.Read(p)
 	m.n += int64(n)
 	m.hash.Write(p[:n])
@@ -215,13 +215,13 @@ func (m *meter) Read(p []byte) (int, error) {
 }
 
 // drain reads to the end.
-func (m *meter) drain() error {
+func (m *hashReader) drain() error {
 	_, err := io.Copy(io.Discard, m)
 	return err
 }
 
 // compare holds what was read against what the manifest lists.
-func (m *meter) compare(name string, want *File) error {
+func (m *hashReader) compare(name string, want *File) error {
 	switch sum := digest.Sum(m.hash); {
 	case m.n != want.Bytes:
 		return finding.New(finding.DigestMismatch, "%s has %d bytes, its manifest says %d", name, m.n, want.Bytes)

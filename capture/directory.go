@@ -23,10 +23,10 @@ type directory struct {
 
 var errNoName = errors.New("the capture directory has no name")
 
-// Vacant reports whether Create could make a capture in dir: nil when dir does
+// CheckEmpty reports whether Create could make a capture in dir: nil when dir does
 // not exist or is an empty directory, and an error that matches fs.ErrExist
 // when something is there.
-func Vacant(dir string) error {
+func CheckEmpty(dir string) error {
 	info, err := os.Stat(dir) // opening a named pipe would wait
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -57,7 +57,7 @@ func makeDirectory(dir string) (_ *directory, err error) {
 	if dir == "" {
 		return nil, errNoName
 	}
-	if err := Vacant(dir); err != nil {
+	if err := CheckEmpty(dir); err != nil {
 		return nil, err
 	}
 	d := &directory{path: filepath.Clean(dir), link: os.Link}
@@ -139,7 +139,7 @@ func (d *directory) undo() error {
 		errs = append(errs, d.remove(name))
 	}
 	for i := len(d.dirs) - 1; i >= 0; i-- {
-		if Vacant(d.dirs[i]) != nil {
+		if CheckEmpty(d.dirs[i]) != nil {
 			break
 		}
 		errs = append(errs, os.Remove(d.dirs[i]))

@@ -141,10 +141,10 @@ func TestOpenFile(t *testing.T) {
 }
 
 // A named pipe is no place for a capture, and is not opened to find that out.
-func TestVacantPipe(t *testing.T) {
+func TestCheckEmptyPipe(t *testing.T) {
 	path := fifo(t)
 	within(t, func() {
-		if err := Vacant(path); !errors.Is(err, fs.ErrExist) {
+		if err := CheckEmpty(path); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("error %v", err)
 		}
 	})

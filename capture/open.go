@@ -96,7 +96,7 @@ func openDir(ctx context.Context, dir string, framing Framing) (_ *Capture, err 
 		files[e.name] = f
 	}
 	if f := files[ArrivalsName]; f != nil {
-		c.arrivalsFile = newMeter(f)
+		c.arrivalsFile = newHashReader(f)
 		c.arrivals = newArrivals(c.arrivalsFile, manifest.StartedAt)
 		c.arrivals.within(manifest.FirstByteAt, manifest.EndedAt)
 	}

@@ -25,7 +25,7 @@ func Ready(dir string, s Settings) error {
 	if dir == "" {
 		return errNoName
 	}
-	if err := Vacant(dir); err != nil {
+	if err := CheckEmpty(dir); err != nil {
 		return err
 	}
 	return makeable(filepath.Clean(dir))

@@ -14,7 +14,7 @@ func (c *Capture) Request() ([]byte, error) {
 	if c.request == nil {
 		return nil, nil
 	}
-	m := newMeter(io.NewSectionReader(c.request, 0, c.requestLimit+1))
+	m := newHashReader(io.NewSectionReader(c.request, 0, c.requestLimit+1))
 	b, err := io.ReadAll(m)
 	if err != nil {
 		return nil, err

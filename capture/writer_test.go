@@ -197,13 +197,13 @@ func TestCreateRefusesWhatIsThere(t *testing.T) {
 				t.Errorf("%s was changed:\n%s", filepath.Base(dir), diff)
 			}
 		}
-		if err := Vacant(dir); !errors.Is(err, fs.ErrExist) {
-			t.Errorf("Vacant(%s) = %v", filepath.Base(dir), err)
+		if err := CheckEmpty(dir); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("CheckEmpty(%s) = %v", filepath.Base(dir), err)
 		}
 	}
 	for _, dir := range []string{t.TempDir(), filepath.Join(t.TempDir(), "a", "b")} {
-		if err := Vacant(dir); err != nil {
-			t.Errorf("Vacant = %v", err)
+		if err := CheckEmpty(dir); err != nil {
+			t.Errorf("CheckEmpty = %v", err)
 		}
 	}
 	if _, err := Create("", Settings{Source: Source{Kind: KindFile}, Framing: SSE, Tool: testTool}); err == nil {

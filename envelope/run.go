@@ -34,7 +34,7 @@ type Run struct {
 	// RUN_ERROR, nil when there is none.
 	Started, Terminal *Event
 	// Families counts the run's events by type.
-	Families Families
+	Families Counts
 	// Snapshots describes the first MESSAGES_SNAPSHOT events; SnapshotCount
 	// counts them all.
 	Snapshots     []Snapshot
@@ -58,7 +58,7 @@ type Snapshot struct {
 	Messages int
 	// Roles counts messages by role; those without a role are not counted, nor
 	// those of a role past the sixteenth.
-	Roles Families
+	Roles Counts
 	// Problem is why the messages cannot be read, if they cannot.
 	Problem *finding.Finding
 }

@@ -120,7 +120,7 @@ func (d *draft) result(snapshot []byte) (*Output, []finding.Finding) {
 	}
 	_, broken := artifact.Decode(out.Bytes, d.settings.Profile)
 	for _, f := range broken {
-		d.report(d.placed(f))
+		d.report(d.relocate(f))
 	}
 	if d.failed {
 		return nil, d.sorted()

@@ -48,9 +48,9 @@ func (d *draft) reportAll(list []finding.Finding) {
 	}
 }
 
-// outside deals with something outside the subset: strictly a finding, else an
+// rejectOrOmit deals with something rejectOrOmit the subset: strictly a finding, else an
 // omission.
-func (d *draft) outside(o origin, code finding.Code, format string, args ...any) {
+func (d *draft) rejectOrOmit(o origin, code finding.Code, format string, args ...any) {
 	if d.strict {
 		d.report(o.finding(code, format, args...).WithSeverity(finding.Error))
 		return
@@ -66,13 +66,13 @@ func (d *draft) text(o origin, v strictjson.Value) string {
 	}
 	s, valid := v.Text()
 	if !valid {
-		d.halved(o)
+		d.loneSurrogate(o)
 	}
 	return s
 }
 
-// halved refuses a text that would be projected with half a surrogate pair.
-func (d *draft) halved(o origin) {
+// loneSurrogate refuses a text that would be projected with half a surrogate pair.
+func (d *draft) loneSurrogate(o origin) {
 	what := string(o.pointer)
 	if what == "" {
 		what = "the text"
@@ -83,7 +83,7 @@ func (d *draft) halved(o origin) {
 // optional reads a string that may be absent. Null and blank are outside.
 func (d *draft) optional(o origin, v strictjson.Value) string {
 	if v.Kind == strictjson.Null {
-		d.outside(o, finding.ValueNull, "%s is null", o.pointer)
+		d.rejectOrOmit(o, finding.ValueNull, "%s is null", o.pointer)
 		return ""
 	}
 	return d.presentText(o, v)
@@ -93,7 +93,7 @@ func (d *draft) optional(o origin, v strictjson.Value) string {
 func (d *draft) presentText(o origin, v strictjson.Value) string {
 	s := d.text(o, v)
 	if v.Kind == strictjson.String && artifact.IsBlank(s) {
-		d.outside(o, finding.ValueBlank, "%s is blank", o.pointer)
+		d.rejectOrOmit(o, finding.ValueBlank, "%s is blank", o.pointer)
 		return ""
 	}
 	return s
@@ -151,7 +151,7 @@ func (d *draft) terminal() {
 	if v, ok := e.Get("code"); ok {
 		o := origin{event: e}.name("code")
 		if v.Kind == strictjson.Null {
-			d.outside(o, finding.ValueNull, "%s is null", o.pointer)
+			d.rejectOrOmit(o, finding.ValueNull, "%s is null", o.pointer)
 		} else {
 			d.artifact.ErrorCode = d.errorText(o, v, func(l artifact.Limits) int { return l.ErrorCode })
 		}
@@ -172,10 +172,10 @@ func (d *draft) errorText(o origin, v strictjson.Value, limit func(artifact.Limi
 		s = short
 	}
 	if !utf8.ValidString(s) {
-		d.halved(o)
+		d.loneSurrogate(o)
 	}
 	if artifact.IsBlank(s) {
-		d.outside(o, finding.ValueBlank, "%s is blank", o.pointer)
+		d.rejectOrOmit(o, finding.ValueBlank, "%s is blank", o.pointer)
 		return ""
 	}
 	return s
@@ -208,9 +208,9 @@ func first(s string, n int) string {
 	return s
 }
 
-// placed turns a finding about the artifact into one about where its value
+// relocate turns a finding about the artifact into one about where its value
 // came from.
-func (d *draft) placed(f finding.Finding) finding.Finding {
+func (d *draft) relocate(f finding.Finding) finding.Finding {
 	f.Offset, f.Line, f.Column, f.Excerpt = nil, 0, 0, finding.Excerpt{}
 	parts := strings.SplitN(string(f.Pointer), "/", 4)
 	if len(parts) < 2 {

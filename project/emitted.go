@@ -87,7 +87,7 @@ func (d *draft) message(o origin, m *strictjson.Object) {
 	unfit := func(at origin, code finding.Code, format string, args ...any) {
 		drop = append(drop, code)
 		if d.strict {
-			d.outside(at, code, format, args...)
+			d.rejectOrOmit(at, code, format, args...)
 		}
 	}
 	role, ok := m.Get("role")
@@ -132,7 +132,7 @@ func (d *draft) richer(o origin, m *strictjson.Object) {
 		switch key, _ := member.Name.Text(); key {
 		case "id", "role", "content", "name":
 		default:
-			d.outside(o.name(key), finding.KeyOutsideSubset, "the message has the key %s", finding.Quote(key))
+			d.rejectOrOmit(o.name(key), finding.KeyOutsideSubset, "the message has the key %s", finding.Quote(key))
 		}
 	}
 }
@@ -141,7 +141,7 @@ func (d *draft) richer(o origin, m *strictjson.Object) {
 func (d *draft) whole(o origin, text string) string {
 	s, valid := strictjson.JoinHalves(text)
 	if !valid {
-		d.halved(o)
+		d.loneSurrogate(o)
 	}
 	return s
 }

@@ -3,7 +3,7 @@
 //
 // They are made from the Go types by cmd/internal/generate/schema and embedded as bytes. A
 // schema never refuses what the Go decoder accepts; what it cannot say is listed
-// by Unsaid, and what decides is the decoder.
+// by Inexpressible, and what decides is the decoder.
 package schema
 
 import (

@@ -48,12 +48,12 @@ type Run struct {
 	// Difference is between the messages folded from request and stream and
 	// those of the last emitted snapshot; nil where one of the two is missing, or
 	// is not whole.
-	Difference *Difference       `json:"difference"`
-	IDs        IDs               `json:"ids"`
-	Times      Times             `json:"times"`
-	Parent     Parent            `json:"parent"`
-	Fields     []Field           `json:"fields"`
-	Families   envelope.Families `json:"families"`
+	Difference *Difference     `json:"difference"`
+	IDs        IDs             `json:"ids"`
+	Times      Times           `json:"times"`
+	Parent     Parent          `json:"parent"`
+	Fields     []Field         `json:"fields"`
+	Families   envelope.Counts `json:"families"`
 	// Events are the three of the envelope, of the first projection that froze
 	// the run.
 	Events   []project.Part    `json:"events"`

@@ -10,7 +10,7 @@ import (
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/hint"
-	"github.com/p20export/p20export/internal/spell"
+	"github.com/p20export/p20export/internal/humanize"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/record"
 	"github.com/p20export/p20export/project/scan"
@@ -127,7 +127,7 @@ func (o outcome) view(subject bool, left *limits) outcomeView {
 	v := outcomeView{Name: o.Name(), Verdict: o.Verdict, Subject: subject}
 	var says []string
 	if o.Frozen() {
-		says = append(says, spell.Bytes(int64(o.Bytes)))
+		says = append(says, humanize.Bytes(int64(o.Bytes)))
 	}
 	for _, f := range o.Findings {
 		switch {

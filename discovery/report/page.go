@@ -8,7 +8,7 @@ import (
 	"html/template"
 	"io"
 
-	"github.com/p20export/p20export/internal/spell"
+	"github.com/p20export/p20export/internal/humanize"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/record"
 )
@@ -23,7 +23,7 @@ var pageCSS string
 var pageJS string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"bytes":   spell.Bytes,
+	"bytes":   humanize.Bytes,
 	"plural":  plural,
 	"hue":     hue,
 	"spelled": spelled,
@@ -96,10 +96,10 @@ func plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return spell.Grouped(int64(n)) + " " + many
+	return humanize.Grouped(int64(n)) + " " + many
 }
 
 // spelled is a time since the request was sent.
 func spelled(micros int64) string {
-	return fmt.Sprintf("+%s.%03d ms", spell.Grouped(micros/1000), micros%1000)
+	return fmt.Sprintf("+%s.%03d ms", humanize.Grouped(micros/1000), micros%1000)
 }

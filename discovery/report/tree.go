@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/finding"
-	"github.com/p20export/p20export/internal/spell"
+	"github.com/p20export/p20export/internal/humanize"
 	"github.com/p20export/p20export/internal/strictjson"
 	"github.com/p20export/p20export/project"
 )
@@ -221,7 +221,7 @@ func (t *tree) long(raw []byte) bool {
 	begin := strings.ToValidUTF8(string(raw[:glimpse]), "")
 	t.b = append(t.b, `<details class="long"><summary><span class="s">`...)
 	t.b, _ = appendVisible(t.b, begin, false, t.limit)
-	t.b = fmt.Appendf(t.b, `…</span> <span class="size">%s</span></summary>`, spell.Bytes(int64(len(raw))))
+	t.b = fmt.Appendf(t.b, `…</span> <span class="size">%s</span></summary>`, humanize.Bytes(int64(len(raw))))
 	whole := t.text("s", raw)
 	t.b = append(t.b, `</details>`...)
 	return whole

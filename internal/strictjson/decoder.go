@@ -133,10 +133,10 @@ func (d *Decoder) Reset(data []byte) {
 	}
 }
 
-// Loose makes the decoder not tell names that stand twice, for a look at what a
+// AllowDuplicates makes the decoder not tell names that stand twice, for a look at what a
 // text is before it is read: no Token is a Duplicate. It costs a fraction of the
 // time and memory where an object has very many names.
-func (d *Decoder) Loose() { d.loose = true }
+func (d *Decoder) AllowDuplicates() { d.loose = true }
 
 // Depth returns how many arrays and objects are open.
 func (d *Decoder) Depth() int { return len(d.open) }

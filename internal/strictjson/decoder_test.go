@@ -422,7 +422,7 @@ func TestZeroDecoder(t *testing.T) {
 func TestLoose(t *testing.T) {
 	text := `{"a":{"x":1,"x":2},"a":[` + strings.Repeat(`{"n":1},`, 40) + `0],"b":{` + strings.Repeat(`"same":1,`, 40) + `"other":2}}`
 	strict, loose := strictjson.NewDecoder([]byte(text)), strictjson.NewDecoder([]byte(text))
-	loose.Loose()
+	loose.AllowDuplicates()
 	repeated := 0
 	for {
 		want, wantErr := strict.Next()

@@ -72,8 +72,8 @@ type Predicate struct {
 	// Omissions name what was left out and never hold it.
 	Omissions []project.Omission `json:"omissions"`
 	// Families counts the run's events by type.
-	Families envelope.Families `json:"families"`
-	Sizes    Sizes             `json:"sizes"`
+	Families envelope.Counts `json:"families"`
+	Sizes    Sizes           `json:"sizes"`
 }
 
 // ToolName is the name of the program that makes records.

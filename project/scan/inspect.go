@@ -16,7 +16,7 @@ type Inspection struct {
 	ThreadID    *string             `json:"thread_id"`
 	RunID       *string             `json:"run_id"`
 	ParentRunID *string             `json:"parent_run_id"`
-	Families    *envelope.Families  `json:"families"`
+	Families    *envelope.Counts    `json:"families"`
 	Snapshots   []SnapshotRow       `json:"snapshots"`
 	Terminal    *string             `json:"terminal"`
 	StartedAt   *string             `json:"started_at"`
@@ -37,9 +37,9 @@ type Inspection struct {
 
 // SnapshotRow describes one MESSAGES_SNAPSHOT.
 type SnapshotRow struct {
-	Index    int               `json:"index"`
-	Messages int               `json:"messages"`
-	Roles    envelope.Families `json:"roles"`
+	Index    int             `json:"index"`
+	Messages int             `json:"messages"`
+	Roles    envelope.Counts `json:"roles"`
 }
 
 // Inspect reads a capture and describes each of its runs. It judges nothing: what

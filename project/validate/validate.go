@@ -226,7 +226,7 @@ func look(head []byte) looks {
 		return looks{kind: Artifact}
 	}
 	d := strictjson.NewDecoder(text)
-	d.Loose()
+	d.AllowDuplicates()
 	if _, err := d.Next(); err != nil {
 		return looks{kind: Artifact}
 	}

@@ -53,8 +53,8 @@ func unsaidTable() string {
 	var b strings.Builder
 	b.WriteString("| schema | rules | what it cannot say |\n|---|---|---|\n")
 	for _, name := range []string{schema.Artifact, schema.ArtifactAssay, schema.Envelope} {
-		inV1 := len(schema.Unsaid(schema.Artifact))
-		for i, u := range schema.Unsaid(name) {
+		inV1 := len(schema.Inexpressible(schema.Artifact))
+		for i, u := range schema.Inexpressible(name) {
 			if len(u.Rules) > 0 && (name != schema.ArtifactAssay || i >= inV1) {
 				fmt.Fprintf(&b, "| %s | %s | %s |\n", name, strings.Join(u.Rules, ", "), u.Says)
 			}

@@ -191,7 +191,7 @@ func TestSchemas(t *testing.T) {
 	unsaid, inPart := make(map[string]map[string]bool), make(map[string]int)
 	for _, name := range schema.Names() {
 		unsaid[name] = make(map[string]bool)
-		for _, u := range schema.Unsaid(name) {
+		for _, u := range schema.Inexpressible(name) {
 			for _, rule := range u.Rules {
 				unsaid[name][rule] = true
 			}

@@ -119,7 +119,7 @@ func TestReasons(t *testing.T) {
 				case *ast.Ident:
 					name = f.Name
 				}
-				if slices.Contains([]string{"omission", "outside", "unfit"}, name) {
+				if slices.Contains([]string{"omission", "rejectOrOmit", "unfit"}, name) {
 					for _, arg := range n.Args {
 						note(arg)
 					}

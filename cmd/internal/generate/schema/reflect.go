@@ -86,7 +86,7 @@ func mapped(t reflect.Type) *jsonschema.Schema {
 		return enum(reasons()...)
 	case reflect.TypeFor[finding.Pointer]():
 		return &jsonschema.Schema{Type: "string", Pattern: pointer}
-	case reflect.TypeFor[envelope.Families]():
+	case reflect.TypeFor[envelope.Counts]():
 		return families()
 	case reflect.TypeFor[capture.Framing]():
 		return enum(framings()...)

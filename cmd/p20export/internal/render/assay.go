@@ -9,7 +9,7 @@ import (
 	"github.com/p20export/p20export/artifact/assay"
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/finding"
-	"github.com/p20export/p20export/internal/spell"
+	"github.com/p20export/p20export/internal/humanize"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/export"
 )
@@ -60,8 +60,8 @@ func (p *Printer) Output(row OutputRow) {
 		if row.RunRoot != nil {
 			p.line("  run root  %s", string(*row.RunRoot))
 		}
-		p.line("  events    %s", spell.Grouped(int64(*row.Events)))
-		p.line("  file      %s  %s", spell.Bytes(*row.Bytes), string(*row.Digest))
+		p.line("  events    %s", humanize.Grouped(int64(*row.Events)))
+		p.line("  file      %s  %s", humanize.Bytes(*row.Bytes), string(*row.Digest))
 	}
 	p.findings(row.Findings)
 }
@@ -84,8 +84,8 @@ func (p *Printer) Bundle(row export.BundleRow) {
 		p.line("  run id    %s", *row.RunID)
 		p.line("  run root  %s", *row.RunRoot)
 		p.line("  producer  %s %s (%s)", row.Producer.Name, row.Producer.Version, row.Producer.Git)
-		p.line("  events    %s, %s", spell.Grouped(int64(*row.Events)), spell.Bytes(*row.EventsBytes))
-		p.line("  file      %s  %s", spell.Bytes(*row.Bytes), string(*row.Digest))
+		p.line("  events    %s, %s", humanize.Grouped(int64(*row.Events)), humanize.Bytes(*row.EventsBytes))
+		p.line("  file      %s  %s", humanize.Bytes(*row.Bytes), string(*row.Digest))
 	}
 	p.findings(row.Findings)
 	if row.Verdict == project.Verified {

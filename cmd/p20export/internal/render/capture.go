@@ -7,7 +7,7 @@ import (
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/discovery/scenario"
 	"github.com/p20export/p20export/finding"
-	"github.com/p20export/p20export/internal/spell"
+	"github.com/p20export/p20export/internal/humanize"
 	"github.com/p20export/p20export/project"
 )
 
@@ -58,7 +58,7 @@ func (p *Printer) Captured(dir string, r capture.Result, err error) Status {
 func (p *Printer) captured(row captureRow) {
 	p.line("%s %s", p.capturedVerdict(row), row.Capture)
 	if row.Digest != nil {
-		detail := spell.Bytes(*row.Bytes) + ", framing " + string(*row.Framing)
+		detail := humanize.Bytes(*row.Bytes) + ", framing " + string(*row.Framing)
 		if row.Events != nil {
 			detail = Plural(*row.Events, "event", "events") + ", " + detail
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/p20export/p20export/discovery/baseline"
 	"github.com/p20export/p20export/discovery/gate"
 	"github.com/p20export/p20export/finding"
-	"github.com/p20export/p20export/internal/spell"
+	"github.com/p20export/p20export/internal/humanize"
 	"github.com/p20export/p20export/project"
 )
 
@@ -132,7 +132,7 @@ func (p *Printer) shown(e analysis.Run) {
 	p.line("  times     %s", runTimes(e.Times))
 	p.line("  parent    %s", runParent(e.Parent))
 	if s := e.Sizes; s != nil {
-		p.line("  sizes     run %s, envelope %s, artifact %s (%s without white space)", spell.Grouped(s.Run), spell.Grouped(int64(s.Envelope)), spell.Grouped(int64(s.Artifact)), spell.Bytes(int64(s.Compact)))
+		p.line("  sizes     run %s, envelope %s, artifact %s (%s without white space)", humanize.Grouped(s.Run), humanize.Grouped(int64(s.Envelope)), humanize.Grouped(int64(s.Artifact)), humanize.Bytes(int64(s.Compact)))
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/p20export/p20export/discovery/scenario"
 	"github.com/p20export/p20export/finding"
-	"github.com/p20export/p20export/internal/spell"
+	"github.com/p20export/p20export/internal/humanize"
 	"github.com/p20export/p20export/project"
 )
 
@@ -23,7 +23,7 @@ func (p *Printer) Scenario(row scenario.Row) {
 	}
 	if row.Capture != nil {
 		p.line("  capture   %s", *row.Capture)
-		p.line("  answer    HTTP status %d, %s, %s, end %s", *row.HTTPStatus, Plural(*row.Events, "event", "events"), spell.Bytes(*row.Bytes), string(*row.End))
+		p.line("  answer    HTTP status %d, %s, %s, end %s", *row.HTTPStatus, Plural(*row.Events, "event", "events"), humanize.Bytes(*row.Bytes), string(*row.End))
 	}
 	if row.Freeze != nil {
 		p.line("  terminal  %s", text(row.Terminal))

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/finding"
-	"github.com/p20export/p20export/internal/spell"
+	"github.com/p20export/p20export/internal/humanize"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
 )
@@ -21,7 +21,7 @@ func (p *Printer) Frozen(row freeze.Row) {
 		p.line("%s %s  run %d  %s", p.verdict(row.Verdict), row.Capture, *row.Run, *row.RunID)
 	}
 	if row.Verdict == project.Frozen {
-		p.line("  artifact  %s  %s  %s", *row.Artifact, spell.Bytes(int64(*row.ArtifactBytes)), string(*row.ArtifactDigest))
+		p.line("  artifact  %s  %s  %s", *row.Artifact, humanize.Bytes(int64(*row.ArtifactBytes)), string(*row.ArtifactDigest))
 		p.line("  envelope  %s", *row.Envelope)
 		p.line("  record    %s", *row.Record)
 		p.line("  snapshot  %s", originShown(*row.Origin))

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/envelope"
-	"github.com/p20export/p20export/internal/spell"
+	"github.com/p20export/p20export/internal/humanize"
 	"github.com/p20export/p20export/project/scan"
 )
 
@@ -34,7 +34,7 @@ func (p *Printer) source(row scan.Inspection) {
 	if m := row.Source.Manifest; m != nil && m.Source.URL != "" {
 		p.line("  source    %s %s, status %d, %s", m.Source.Method, m.Source.URL, m.Source.Status, m.Source.ContentType)
 	}
-	p.line("  response  %s, framing %s, %s", spell.Bytes(row.Source.Bytes), string(row.Source.Framing), string(row.Source.Digest))
+	p.line("  response  %s, framing %s, %s", humanize.Bytes(row.Source.Bytes), string(row.Source.Framing), string(row.Source.Digest))
 	if m := row.Source.Manifest; m != nil {
 		for _, key := range slices.Sorted(maps.Keys(m.Labels)) {
 			p.line("  label     %s=%s", key, m.Labels[key])
@@ -50,7 +50,7 @@ func (p *Printer) inspected(row scan.Inspection) {
 		if row.ParentRunID != nil {
 			p.line("  parent    %s", *row.ParentRunID)
 		}
-		p.line("  events    %d in %s: %s", row.Events, spell.Bytes(row.Bytes), counts(*row.Families))
+		p.line("  events    %d in %s: %s", row.Events, humanize.Bytes(row.Bytes), counts(*row.Families))
 		for _, s := range row.Snapshots {
 			p.line("  snapshot  event %d, %s: %s", s.Index, Plural(s.Messages, "message", "messages"), counts(s.Roles))
 		}
@@ -75,7 +75,7 @@ func times(row scan.Inspection) string {
 }
 
 // counts spells counted names: "RUN_STARTED 1, TEXT_MESSAGE_CONTENT 3".
-func counts(f envelope.Families) string {
+func counts(f envelope.Counts) string {
 	var parts []string
 	for name, n := range f.All {
 		parts = append(parts, fmt.Sprintf("%s %d", name, n))

@@ -13,7 +13,7 @@ import (
 
 	"github.com/p20export/p20export/capture/client"
 	"github.com/p20export/p20export/finding"
-	"github.com/p20export/p20export/internal/spell"
+	"github.com/p20export/p20export/internal/humanize"
 )
 
 // patience is how long work may take before progress is shown.
@@ -87,7 +87,7 @@ func (p *Progress) End() {
 func NewCapturing(w io.Writer) (*Progress, func(client.Progress)) {
 	p := NewProgress(w, "waiting for an answer")
 	return p, func(now client.Progress) {
-		p.Say(fmt.Sprintf("capturing: %s, %s", Plural(now.Events, "event", "events"), spell.Bytes(now.Bytes)))
+		p.Say(fmt.Sprintf("capturing: %s, %s", Plural(now.Events, "event", "events"), humanize.Bytes(now.Bytes)))
 	}
 }
 
@@ -96,7 +96,7 @@ func NewReading(w io.Writer, path string) (*Progress, func(int64)) {
 	name := "reading " + finding.Escape(filepath.Base(path))
 	p := NewProgress(w, name)
 	return p, func(read int64) {
-		p.Say(name + ": " + spell.Bytes(read))
+		p.Say(name + ": " + humanize.Bytes(read))
 	}
 }
 
@@ -121,7 +121,7 @@ func NewDiscovering(w io.Writer, total int) *Discovering { return &Discovering{w
 
 // Show says how far a scenario has come.
 func (d *Discovering) Show(scenario string, now client.Progress) {
-	line := fmt.Sprintf("%d of %d, %s: %s, %s", d.done+1, d.total, scenario, Plural(now.Events, "event", "events"), spell.Bytes(now.Bytes))
+	line := fmt.Sprintf("%d of %d, %s: %s, %s", d.done+1, d.total, scenario, Plural(now.Events, "event", "events"), humanize.Bytes(now.Bytes))
 	if d.now == nil {
 		d.now = newBar(d.w, line, d.done, d.total)
 	}

@@ -3,7 +3,7 @@ package render
 import (
 	"github.com/p20export/p20export/discovery/report"
 	"github.com/p20export/p20export/finding"
-	"github.com/p20export/p20export/internal/spell"
+	"github.com/p20export/p20export/internal/humanize"
 	"github.com/p20export/p20export/project"
 )
 
@@ -56,5 +56,5 @@ func (p *Printer) reasons(all []finding.Finding) {
 
 // ReportWritten prints the file of a page.
 func (p *Printer) ReportWritten(row report.Row) {
-	p.Note("%s %s  %s  %s", p.verdict(Written), *row.Report, spell.Bytes(*row.ReportBytes), string(*row.ReportDigest))
+	p.Note("%s %s  %s  %s", p.verdict(Written), *row.Report, humanize.Bytes(*row.ReportBytes), string(*row.ReportDigest))
 }

@@ -23,10 +23,10 @@ import (
 // schema is asked.
 const byParser = "one_value"
 
-// TestUnsaid has, for every rule that a schema cannot say, a file that breaks
+// TestInexpressible has, for every rule that a schema cannot say, a file that breaks
 // this rule alone: the schema accepts it, and the program has the rule's
 // finding.
-func TestUnsaid(t *testing.T) {
+func TestInexpressible(t *testing.T) {
 	for _, s := range []struct {
 		name    string
 		files   map[string][]byte
@@ -41,7 +41,7 @@ func TestUnsaid(t *testing.T) {
 		{schema.Record, brokenRecords(t), schematest.Check, recordFindings},
 		{schema.Capture, brokenManifests(t), schematest.Check, captureFindings},
 	} {
-		rules := schema.Unsaid(s.name)
+		rules := schema.Inexpressible(s.name)
 		if len(rules) != len(s.files) {
 			t.Errorf("%s: %d rules, %d files", s.name, len(rules), len(s.files))
 		}

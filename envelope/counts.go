@@ -19,12 +19,12 @@ const (
 	maxFamilyBytes = 128
 )
 
-// MostFamilies is how many names of event types one count may hold.
-func MostFamilies() int { return maxFamilies + names.Count() }
+// MaxCounts is how many names of event types one count may hold.
+func MaxCounts() int { return maxFamilies + names.Count() }
 
-// Families counts names in the order of their first appearance. The zero value
+// Counts counts names in the order of their first appearance. The zero value
 // has counted nothing.
-type Families struct {
+type Counts struct {
 	names     []string
 	counts    []int
 	index     map[string]int
@@ -32,7 +32,7 @@ type Families struct {
 }
 
 // Add counts one more of name.
-func (f *Families) Add(name string) {
+func (f *Counts) Add(name string) {
 	i, ok := f.index[name]
 	if !ok {
 		if len(f.names) >= maxFamilies && !names.IsReleased(name) || len(name) > maxFamilyBytes {
@@ -51,7 +51,7 @@ func (f *Families) Add(name string) {
 }
 
 // Count returns how many of name were counted.
-func (f *Families) Count(name string) int {
+func (f *Counts) Count(name string) int {
 	if i, ok := f.index[name]; ok {
 		return f.counts[i]
 	}
@@ -59,7 +59,7 @@ func (f *Families) Count(name string) int {
 }
 
 // All calls yield for each name in the order of first appearance.
-func (f *Families) All(yield func(name string, count int) bool) {
+func (f *Counts) All(yield func(name string, count int) bool) {
 	for i, name := range f.names {
 		if !yield(name, f.counts[i]) {
 			return
@@ -68,14 +68,14 @@ func (f *Families) All(yield func(name string, count int) bool) {
 }
 
 // Len returns how many names were told apart.
-func (f *Families) Len() int { return len(f.names) }
+func (f *Counts) Len() int { return len(f.names) }
 
 // Uncounted returns how often a name was added that is not told apart: one past
 // the number, or past the length, of those that are.
-func (f *Families) Uncounted() int { return f.uncounted }
+func (f *Counts) Uncounted() int { return f.uncounted }
 
 // MarshalJSONTo writes an object of name to count, in order.
-func (f Families) MarshalJSONTo(enc *jsontext.Encoder) error {
+func (f Counts) MarshalJSONTo(enc *jsontext.Encoder) error {
 	if err := enc.WriteToken(jsontext.BeginObject); err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (f Families) MarshalJSONTo(enc *jsontext.Encoder) error {
 }
 
 // MarshalJSON is MarshalJSONTo for encoding/json.
-func (f Families) MarshalJSON() ([]byte, error) {
+func (f Counts) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	if err := f.MarshalJSONTo(jsontext.NewEncoder(&b)); err != nil {
 		return nil, err
@@ -100,16 +100,16 @@ func (f Families) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON is UnmarshalJSONFrom for encoding/json.
-func (f *Families) UnmarshalJSON(data []byte) error {
+func (f *Counts) UnmarshalJSON(data []byte) error {
 	return f.UnmarshalJSONFrom(jsontext.NewDecoder(bytes.NewReader(data)))
 }
 
 // UnmarshalJSONFrom reads what MarshalJSONTo wrote.
-func (f *Families) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+func (f *Counts) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	if t, err := dec.ReadToken(); err != nil || t.Kind() != '{' {
 		return orWrong(err)
 	}
-	*f = Families{}
+	*f = Counts{}
 	for dec.PeekKind() != '}' {
 		name, err := dec.ReadToken()
 		if err != nil {

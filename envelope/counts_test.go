@@ -12,7 +12,7 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-func listed(f *envelope.Families) (out []string) {
+func listed(f *envelope.Counts) (out []string) {
 	for name, n := range f.All {
 		out = append(out, fmt.Sprintf("%s=%d", name, n))
 	}
@@ -20,7 +20,7 @@ func listed(f *envelope.Families) (out []string) {
 }
 
 func TestFamiliesOrder(t *testing.T) {
-	var f envelope.Families
+	var f envelope.Counts
 	if f.Len() != 0 || f.Count("a") != 0 || listed(&f) != nil {
 		t.Error("the zero value has counted something")
 	}
@@ -43,7 +43,7 @@ func TestFamiliesOrder(t *testing.T) {
 
 // Names past the caps are not told apart, and those that are go on.
 func TestFamiliesCaps(t *testing.T) {
-	var f envelope.Families
+	var f envelope.Counts
 	for i := range 600 {
 		f.Add(fmt.Sprint(i))
 	}
@@ -58,7 +58,7 @@ func TestFamiliesCaps(t *testing.T) {
 	if f.Len() != 513 || f.Uncounted() != 89 || f.Count(envelope.MessagesSnapshot) != 3 {
 		t.Errorf("%d names, %d uncounted, %d snapshots", f.Len(), f.Uncounted(), f.Count(envelope.MessagesSnapshot))
 	}
-	var long envelope.Families
+	var long envelope.Counts
 	long.Add(strings.Repeat("x", 128))
 	long.Add(strings.Repeat("x", 129))
 	if long.Len() != 1 || long.Uncounted() != 1 {
@@ -87,7 +87,7 @@ func TestFamiliesUncounted(t *testing.T) {
 }
 
 func TestFamiliesJSON(t *testing.T) {
-	var f envelope.Families
+	var f envelope.Counts
 	for _, name := range []string{"RUN_STARTED", "", "a\"\\\n\u0000é", "RUN_STARTED", "<&>"} {
 		f.Add(name)
 	}
@@ -98,7 +98,7 @@ func TestFamiliesJSON(t *testing.T) {
 	if want := `{"RUN_STARTED":2,"":1,"a\"\\\n\u0000é":1,"<&>":1}`; string(data) != want {
 		t.Errorf("%s", data)
 	}
-	var back envelope.Families
+	var back envelope.Counts
 	if err := json.Unmarshal(data, &back); err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestFamiliesJSON(t *testing.T) {
 	if string(again) != string(data) {
 		t.Errorf("%s", again)
 	}
-	var empty envelope.Families
+	var empty envelope.Counts
 	if data, err = json.Marshal(empty); err != nil || string(data) != "{}" {
 		t.Errorf("%s %v", data, err)
 	}

@@ -1,5 +1,5 @@
-// Package spell spells numbers for people.
-package spell
+// Package humanize spells numbers for people.
+package humanize
 
 import "strconv"
 

@@ -22,10 +22,10 @@ type Rule struct {
 	Rules []string
 }
 
-// Unsaid lists what the named schema cannot say. A schema describes the values
+// Inexpressible lists what the named schema cannot say. A schema describes the values
 // that a JSON parser hands over, and the first rules are of the bytes before
 // that: a parser may keep some of them, and none can be relied on.
-func Unsaid(name string) []Rule {
+func Inexpressible(name string) []Rule {
 	return slices.Clone(unsaid[name])
 }
 
