@@ -56,10 +56,10 @@ func (s *Splitter) nextElement() (Frame, error) {
 			s.pos++
 			a.part = partElements
 		case a.part == partBefore:
-			s.note(finding.ArrayMalformed, s.here(), "the response does not begin with '['")
+			s.note(finding.ArrayMalformed, s.here(), s.lineAt(s.pos), "the response does not begin with '['")
 			a.part = partBroken
 		case a.part == partAfter:
-			s.note(finding.ArrayMalformed, s.here(), "bytes follow the array's closing ']'")
+			s.note(finding.ArrayMalformed, s.here(), s.lineAt(s.pos), "bytes follow the array's closing ']'")
 			a.part = partBroken
 		case s.buf[s.pos] == ']' && !a.some:
 			s.pos++
@@ -130,7 +130,7 @@ func (s *Splitter) delimit() Frame {
 	a.some = true
 	if e := s.event; e.last == e.offset && !a.hollow {
 		a.hollow = true // one finding, however many commas there are
-		s.note(finding.ArrayMalformed, e.offset, "an element of the array is empty")
+		s.note(finding.ArrayMalformed, e.offset, e.line, "an element of the array is empty")
 	}
 	if s.buf[s.pos] == ']' {
 		a.part = partAfter
@@ -142,15 +142,15 @@ func (s *Splitter) delimit() Frame {
 // endArray ends the response.
 func (s *Splitter) endArray() {
 	s.ended = true
-	at := s.here()
+	at, line := s.here(), s.lineAt(s.pos)
 	switch s.array.part {
 	case partBefore:
-		s.note(finding.ArrayMalformed, at, "the response does not begin with '['")
+		s.note(finding.ArrayMalformed, at, line, "the response does not begin with '['")
 	case partElements:
 		if s.event.open {
-			at = s.event.offset
+			at, line = s.event.offset, s.event.line
 		}
 		s.event = event{}
-		s.note(finding.EventIncomplete, at, "the response ends before the ']' that would close its array")
+		s.note(finding.EventIncomplete, at, line, "the response ends before the ']' that would close its array")
 	}
 }

@@ -80,8 +80,8 @@ func TestCaptureDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Frame{
-		{Index: 0, Offset: 6, Bytes: 1, End: 9, Data: []byte("a"), Arrived: m.StartedAt.Add(2 * time.Second)},
-		{Index: 1, Offset: 15, Bytes: 1, End: 18, Data: []byte("b"), Arrived: m.StartedAt.Add(3 * time.Second)},
+		{Index: 0, Offset: 6, Bytes: 1, Line: 1, End: 9, Data: []byte("a"), Arrived: m.StartedAt.Add(2 * time.Second)},
+		{Index: 1, Offset: 15, Bytes: 1, Line: 3, End: 18, Data: []byte("b"), Arrived: m.StartedAt.Add(3 * time.Second)},
 	}
 	if diff := cmp.Diff(want, frames); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -9,6 +9,7 @@ import (
 type event struct {
 	open   bool  // a first data byte, or its place, has been met
 	offset int64 // of that byte
+	line   int   // that it is on
 	last   int64 // just past the last data byte
 
 	lo, hi int // buf[lo:hi] is the data, unless copied
@@ -21,6 +22,7 @@ type event struct {
 func (s *Splitter) begin() {
 	e := &s.event
 	e.open, e.offset, e.last = true, s.here(), s.here()
+	e.line = s.lineAt(s.pos)
 	e.lo, e.hi = s.pos, s.pos
 }
 
@@ -75,7 +77,7 @@ func (s *Splitter) add(piece []byte) {
 // emit closes the event as a frame that ends at the given offset.
 func (s *Splitter) emit(end int64) Frame {
 	e := &s.event
-	f := Frame{Index: s.index, Offset: e.offset, Bytes: e.last - e.offset, End: end}
+	f := Frame{Index: s.index, Offset: e.offset, Line: e.line, Bytes: e.last - e.offset, End: end}
 	s.index++
 
 	data := e.data
@@ -88,7 +90,7 @@ func (s *Splitter) emit(end int64) Frame {
 	}
 	if e.over || int64(len(data)) > s.limit {
 		problem := finding.New(finding.EventTooLarge,
-			"event %d has more than %d bytes of data", f.Index, s.limit).WithOffset(f.Offset).WithEvent(f.Index)
+			"event %d has more than %d bytes of data", f.Index, s.limit).WithOffset(f.Offset).OnResponseLine(f.Line).WithEvent(f.Index)
 		f.Problem = &problem
 	} else if f.Data = data[:len(data):len(data)]; f.Data == nil {
 		f.Data = []byte{}

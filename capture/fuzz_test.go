@@ -26,6 +26,7 @@ func checkLaws(t *testing.T, in []byte, seed uint64, f Framing, reference []seen
 	if diff := cmp.Diff(whole, split(t, &pieces{in: in, sizes: sizes, hesitant: seed%2 == 0}, f, MaxEventBytes)); diff != "" {
 		t.Fatalf("%q in pieces (-whole +pieces):\n%s", in, diff)
 	}
+	checkLines(t, in, sizes, f)
 	end := int64(0)
 	for i, frame := range whole.Frames {
 		if frame.Offset < end || frame.Bytes < 0 || frame.Offset+frame.Bytes > frame.End || frame.End > int64(len(in)) {
@@ -36,6 +37,31 @@ func checkLaws(t *testing.T, in []byte, seed uint64, f Framing, reference []seen
 		if oneLine := f != SSE || !bytes.ContainsAny([]byte(there), "\r\n"); oneLine && there != frame.Data {
 			t.Fatalf("%q: frame %d has data %q, the file holds %q", in, i, frame.Data, there)
 		}
+	}
+}
+
+// checkLines holds the lines of frames and findings to the line feeds before them.
+func checkLines(t *testing.T, in []byte, sizes []int, f Framing) {
+	t.Helper()
+	at := func(what string, offset int64, line int) {
+		t.Helper()
+		if want := 1 + bytes.Count(in[:offset], []byte{'\n'}); line != want {
+			t.Fatalf("%q: the %s at byte %d is on line %d, want %d", in, what, offset, line, want)
+		}
+	}
+	s := NewSplitter(&pieces{in: in, sizes: sizes}, f)
+	for {
+		frame, err := s.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		at("frame", frame.Offset, frame.Line)
+	}
+	for _, found := range s.Findings() {
+		at(string(found.Code), *found.Offset, found.ResponseLine)
 	}
 }
 

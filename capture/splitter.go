@@ -21,6 +21,9 @@ type Frame struct {
 	// Bytes is the extent from Offset to the last data byte, that one included.
 	// For SSE data over several lines it covers what lies between the lines too.
 	Bytes int64
+	// Line is the line of the response that Offset is on, counted from 1. Lines end
+	// with LF, whatever the framing.
+	Line int
 	// End is just past the byte that completed the event: for SSE the first byte
 	// of the blank line's terminator, otherwise the line feed, ',' or ']' that
 	// ended it, or the end of the file. Offset+Bytes <= End.
@@ -48,6 +51,8 @@ type Splitter struct {
 	buf      []byte
 	pos, end int   // 0 <= pos <= end <= len(buf); buf[pos:end] is unread
 	base     int64 // offset of buf[0]
+	lines    int   // LFs before buf[counted]
+	counted  int   // 0 <= counted <= end
 	err      error // what the last read returned beside its bytes
 	begun    bool  // the byte order mark is behind
 	ended    bool  // the end of the response is behind
@@ -104,8 +109,9 @@ func (s *Splitter) fill() error {
 	if s.event.open {
 		s.spill()
 	}
+	s.lineAt(s.end)
 	s.base += int64(s.end)
-	s.pos, s.end = 0, 0
+	s.pos, s.end, s.counted = 0, 0, 0
 	s.sse.lf, s.sse.cr, s.array.quote, s.array.slash = 0, 0, 0, 0
 	n, err := s.read(s.buf)
 	s.end = n
@@ -176,7 +182,17 @@ func (s *Splitter) seek(from int, c byte) int {
 // here returns the offset of buf[pos].
 func (s *Splitter) here() int64 { return s.base + int64(s.pos) }
 
-// note records a finding at an offset.
-func (s *Splitter) note(code finding.Code, at int64, message string) {
-	s.findings = append(s.findings, finding.New(code, "%s", message).WithOffset(at))
+// lineAt returns the line that buf[i] is on. No call may ask for a byte before that
+// of an earlier one.
+func (s *Splitter) lineAt(i int) int {
+	s.lines += bytes.Count(s.buf[s.counted:i], lineFeed)
+	s.counted = i
+	return s.lines + 1
+}
+
+var lineFeed = []byte{'\n'}
+
+// note records a finding at an offset, on a line.
+func (s *Splitter) note(code finding.Code, at int64, line int, message string) {
+	s.findings = append(s.findings, finding.New(code, "%s", message).WithOffset(at).OnResponseLine(line))
 }

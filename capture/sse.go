@@ -140,14 +140,14 @@ func (s *Splitter) endLine() {
 // the standard has it, and named.
 func (s *Splitter) endSSE() {
 	s.ended = true
-	at := s.here()
+	at, line := s.here(), s.lineAt(s.pos)
 	switch {
 	case s.event.open:
-		at = s.event.offset
+		at, line = s.event.offset, s.event.line
 	case s.sse.part == partSpace, s.sse.part == partName && s.sse.matched == len(dataName):
 	default:
 		return
 	}
 	s.event = event{}
-	s.note(finding.EventIncomplete, at, "the response ends before the blank line that would complete its last event")
+	s.note(finding.EventIncomplete, at, line, "the response ends before the blank line that would complete its last event")
 }

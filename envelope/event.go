@@ -6,6 +6,7 @@
 package envelope
 
 import (
+	"bytes"
 	"strings"
 	"time"
 
@@ -34,6 +35,9 @@ type Event struct {
 	// Offset is that of the event's first data byte in the response, Bytes runs
 	// to its last.
 	Offset, Bytes int64
+	// Line is the line of the response that Offset is on, counted from 1; 0 where
+	// it is not known.
+	Line int
 	// Arrived is when the read that completed the event came in; zero when
 	// that is not known.
 	Arrived time.Time
@@ -55,7 +59,7 @@ type scanner struct {
 // finding.Finding that refuses the run that owns the frame.
 func (s *scanner) scan(f capture.Frame) (*Event, error) {
 	e := &s.event
-	*e = Event{Index: f.Index, Offset: f.Offset, Bytes: f.Bytes, Arrived: f.Arrived, Data: f.Data, Object: e.Object}
+	*e = Event{Index: f.Index, Offset: f.Offset, Bytes: f.Bytes, Line: f.Line, Arrived: f.Arrived, Data: f.Data, Object: e.Object}
 	if f.Problem != nil {
 		return nil, f.Problem.WithEvent(f.Index)
 	}
@@ -94,7 +98,7 @@ func knownType(v strictjson.Value) string {
 
 // Finding makes a finding about the event, at its place in the response.
 func (e *Event) Finding(code finding.Code, format string, args ...any) finding.Finding {
-	return finding.New(code, format, args...).WithOffset(e.Offset).WithEvent(e.Index)
+	return e.Ref().On(finding.New(code, format, args...))
 }
 
 // FindingAt makes a finding about a value inside the event.
@@ -117,11 +121,13 @@ func (e *Event) whole() strictjson.Value {
 // within the response. Where the text is joined from several data lines the
 // two do not correspond and the event's own offset is given.
 func (e *Event) place(f finding.Finding) finding.Finding {
-	at := e.Offset
+	at := e.Ref()
 	if int64(len(e.Data)) == e.Bytes && f.Offset != nil {
-		at += *f.Offset
+		if at.Offset += *f.Offset; at.Line > 0 {
+			at.Line += bytes.Count(e.Data[:*f.Offset], lineFeed)
+		}
 	}
-	return f.WithOffset(at).WithEvent(e.Index).WithPointer(finding.Pointer(strings.ToValidUTF8(string(f.Pointer), "\uFFFD")))
+	return at.On(f).WithPointer(finding.Pointer(strings.ToValidUTF8(string(f.Pointer), "\uFFFD")))
 }
 
 // Clone returns a copy of e that stays valid.
@@ -133,14 +139,23 @@ func (e *Event) Clone() *Event {
 }
 
 // Ref says where an event is.
-func (e *Event) Ref() Ref { return Ref{Index: e.Index, Offset: e.Offset, Bytes: e.Bytes} }
+func (e *Event) Ref() Ref { return Ref{Index: e.Index, Offset: e.Offset, Bytes: e.Bytes, Line: e.Line} }
 
 // Ref says where an event is in its capture.
 type Ref struct {
 	Index  int   `json:"index"`
 	Offset int64 `json:"offset"`
 	Bytes  int64 `json:"bytes"`
+	// Line is the line of the response that Offset is on; no file states it.
+	Line int `json:"-"`
 }
+
+// On returns a finding at the place of the event.
+func (r Ref) On(f finding.Finding) finding.Finding {
+	return f.WithOffset(r.Offset).OnResponseLine(r.Line).WithEvent(r.Index)
+}
+
+var lineFeed = []byte{'\n'}
 
 // ReadEvent reads one JSON text as an event that came from nowhere in
 // particular.

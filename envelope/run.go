@@ -124,7 +124,7 @@ func Scan(frames Frames, v Visitor) (Totals, error) {
 		switch {
 		case run == nil:
 			if before++; before == 1 {
-				first = Ref{Index: frame.Index, Offset: frame.Offset, Bytes: frame.Bytes}
+				first = refOf(frame)
 			}
 		case err != nil:
 			run.damaged(frame, err)
@@ -147,7 +147,7 @@ func Scan(frames Frames, v Visitor) (Totals, error) {
 		}
 	}
 	if before > 0 {
-		totals.Findings = append(totals.Findings, finding.New(finding.FramesBeforeRun, "%s before the first RUN_STARTED", count(before, "event stands", "events stand")).WithOffset(first.Offset).WithEvent(first.Index))
+		totals.Findings = append(totals.Findings, first.On(finding.New(finding.FramesBeforeRun, "%s before the first RUN_STARTED", count(before, "event stands", "events stand"))))
 	}
 	if totals.Runs == 0 {
 		totals.Findings = append(totals.Findings, finding.New(finding.NoRun, "no RUN_STARTED among %s", count(totals.Events, "event", "events")))
@@ -156,9 +156,14 @@ func Scan(frames Frames, v Visitor) (Totals, error) {
 	return totals, nil
 }
 
+// refOf says where a frame is.
+func refOf(f capture.Frame) Ref {
+	return Ref{Index: f.Index, Offset: f.Offset, Bytes: f.Bytes, Line: f.Line}
+}
+
 // damaged notes a frame of the run that cannot be read as an event.
 func (r *Run) damaged(f capture.Frame, err error) {
-	r.last = Ref{Index: f.Index, Offset: f.Offset, Bytes: f.Bytes}
+	r.last = refOf(f)
 	r.found.Add(unreadable(f, err))
 }
 
@@ -167,7 +172,7 @@ func unreadable(f capture.Frame, err error) finding.Finding {
 	if fault, ok := err.(finding.Finding); ok {
 		return fault.Ruled()
 	}
-	return finding.New(finding.JSONSyntax, "%v", err).WithOffset(f.Offset).WithEvent(f.Index)
+	return refOf(f).On(finding.New(finding.JSONSyntax, "%v", err))
 }
 
 // add notes one event of the run.
@@ -206,7 +211,7 @@ func (r *Run) end(v Visitor) error {
 	r.Bytes = r.last.Offset + r.last.Bytes - r.Started.Offset
 	switch {
 	case r.Terminal == nil:
-		r.found.Add(finding.New(finding.RunNotTerminated, "the run ends with event %d and has no RUN_FINISHED or RUN_ERROR", r.last.Index).WithOffset(r.last.Offset).WithEvent(r.last.Index))
+		r.found.Add(r.last.On(finding.New(finding.RunNotTerminated, "the run ends with event %d and has no RUN_FINISHED or RUN_ERROR", r.last.Index)))
 	default:
 		if r.after != nil {
 			r.found.Add(*r.after)

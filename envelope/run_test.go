@@ -219,7 +219,7 @@ func TestSnapshots(t *testing.T) {
 				got = append(got, fmt.Sprintf("%s=%d", name, n))
 			}
 			at := int64(strings.Index(raw, c.event))
-			if strings.Join(got, " ") != c.roles || s.Messages != c.messages || s.Ref != (envelope.Ref{Index: 2, Offset: at, Bytes: int64(len(c.event))}) {
+			if strings.Join(got, " ") != c.roles || s.Messages != c.messages || s.Ref != (envelope.Ref{Index: 2, Offset: at, Bytes: int64(len(c.event)), Line: 5}) {
 				t.Errorf("%d messages, roles %q, %+v", s.Messages, got, s.Ref)
 			}
 			switch {

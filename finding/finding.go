@@ -53,6 +53,9 @@ type Finding struct {
 	Column int `json:"column,omitzero"`
 	// Excerpt shows that line to people.
 	Excerpt Excerpt `json:"-"`
+	// ResponseLine is the line of a capture's response that Offset is on, counted
+	// from 1; 0 where it is not known. Lines end with LF.
+	ResponseLine int `json:"-"`
 	// EventIndex counts the capture's events from 0.
 	EventIndex *int `json:"event_index,omitzero"`
 }
@@ -72,6 +75,9 @@ func New(code Code, format string, args ...any) Finding {
 
 // WithOffset returns f with a byte offset.
 func (f Finding) WithOffset(offset int64) Finding { f.Offset = &offset; return f }
+
+// OnResponseLine returns f with a line of the response.
+func (f Finding) OnResponseLine(line int) Finding { f.ResponseLine = line; return f }
 
 // WithEvent returns f with the index of the event it is about.
 func (f Finding) WithEvent(event int) Finding { f.EventIndex = &event; return f }

@@ -90,8 +90,7 @@ func (c *Collector) Project(run *envelope.Run, request []byte, s Settings) (*Out
 	var snapshot []byte
 	if s.Projection == FoldedStream {
 		if run.SnapshotCount > 0 {
-			first := run.Snapshots[0]
-			d.report(finding.New(finding.SnapshotPresent, "the run emitted a MESSAGES_SNAPSHOT").WithOffset(first.Offset).WithEvent(first.Index))
+			d.report(run.Snapshots[0].On(finding.New(finding.SnapshotPresent, "the run emitted a MESSAGES_SNAPSHOT")))
 		} else {
 			d.folded(c.fold, request)
 			snapshot = builtSnapshot(d.artifact.Messages)

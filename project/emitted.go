@@ -17,8 +17,7 @@ func (d *draft) chosen(snapshot *envelope.Event) bool {
 		d.report(finding.New(finding.SnapshotMissing, "the run has no MESSAGES_SNAPSHOT"))
 		return false
 	case want == Only && count > 1:
-		s := d.run.Snapshots[1]
-		d.report(finding.New(finding.SnapshotSeveral, "the run has %d MESSAGES_SNAPSHOT events where one is taken", count).WithOffset(s.Offset).WithEvent(s.Index))
+		d.report(d.run.Snapshots[1].On(finding.New(finding.SnapshotSeveral, "the run has %d MESSAGES_SNAPSHOT events where one is taken", count)))
 		return false
 	case snapshot == nil:
 		d.report(finding.New(finding.SnapshotOutOfRange, "the run has %d MESSAGES_SNAPSHOT events; number %s was asked for", count, want))

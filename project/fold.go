@@ -126,7 +126,7 @@ func (f *fold) start(e *envelope.Event, id string) *streamed {
 	if !f.room(origin{event: e}, len(id)+len(role.Raw)+len(name.Raw)+entryBytes) {
 		return nil
 	}
-	m := &streamed{id: id, role: streamedRole(role), event: &envelope.Event{Index: e.Index, Offset: e.Offset, Bytes: e.Bytes, Type: e.Type}}
+	m := &streamed{id: id, role: streamedRole(role), event: &envelope.Event{Index: e.Index, Offset: e.Offset, Bytes: e.Bytes, Line: e.Line, Type: e.Type}}
 	if hasName {
 		name.Raw = append([]byte(nil), name.Raw...)
 		m.name = &name

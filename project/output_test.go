@@ -68,8 +68,8 @@ func TestBuiltSnapshot(t *testing.T) {
 	if diff := cmp.Diff(want, string(r.out.Envelope)); diff != "" {
 		t.Error(diff)
 	}
-	parts := []project.Part{{Part: "run_started", Ref: envelope.Ref{Index: 0, Offset: 6, Bytes: int64(len(started))}},
-		{Part: "terminal", Ref: envelope.Ref{Index: 3, Offset: int64(strings.Index(stream(started, textStart("a"), textContent("a", `x\t\u007f`), failed), failed)), Bytes: int64(len(failed))}}}
+	parts := []project.Part{{Part: "run_started", Ref: envelope.Ref{Index: 0, Offset: 6, Bytes: int64(len(started)), Line: 1}},
+		{Part: "terminal", Ref: envelope.Ref{Index: 3, Offset: int64(strings.Index(stream(started, textStart("a"), textContent("a", `x\t\u007f`), failed), failed)), Bytes: int64(len(failed)), Line: 7}}}
 	if diff := cmp.Diff(parts, r.out.Parts); diff != "" || r.out.Origin != project.Built {
 		t.Error(diff)
 	}

@@ -287,7 +287,7 @@ func TestRecordSame(t *testing.T) {
 				if v.Type() == reflect.TypeFor[record.Tool]() && v.Type().Field(i).Name == "Version" {
 					continue
 				}
-				if v.Type().Field(i).IsExported() {
+				if v.Type().Field(i).IsExported() && v.Type().Field(i).Tag.Get("json") != "-" {
 					walk(v.Field(i), path+"."+v.Type().Field(i).Name)
 				}
 			}

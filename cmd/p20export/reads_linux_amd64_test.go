@@ -55,10 +55,11 @@ func TestReadsOnce(t *testing.T) {
 	in := func(name string) string { return filepath.Join(dir, name) }
 	capture, response := manyRuns(t, dir, "many", 40)
 	plain := in("many.sse")
-	size := int64(len(read(t, response)))
 	trace(t, render.Done, "freeze", capture, "-o", in("evidence"))
 	trace(t, render.Done, "freeze", capture, "-o", in("one"), "--run", "#1", "--projection", "emitted-snapshot-text")
 	trace(t, render.Done, "freeze", plain, "-o", in("loose"))
+	damaged := in("damaged.sse")
+	put(t, damaged, append([]byte("data: early\n\n"), read(t, plain)...))
 	one := in("evidence/many.7.artifact.json")
 	for _, c := range []struct {
 		args []string
@@ -74,6 +75,8 @@ func TestReadsOnce(t *testing.T) {
 		{[]string{"compare", capture, "--contract", "assay", "--format", "junit"}, response, render.Done},
 		{[]string{"compare", capture, "--write-baseline", in("baseline.json")}, response, render.Done},
 		{[]string{"compare", capture, "--baseline", in("baseline.json"), "--format", "json"}, response, render.Done},
+		{[]string{"compare", capture, "--baseline", in("baseline.json"), "--format", "sarif"}, response, render.Done},
+		{[]string{"compare", damaged, "--format", "sarif"}, damaged, render.Done},
 		{[]string{"report", capture, "-o", in("page.html")}, response, render.Done},
 		{[]string{"report", capture, "-o", in("page7.html"), "--run", "#7"}, response, render.Done},
 		{[]string{"verify", one, "--record", in("evidence/many.7.record.json"), "--capture", capture}, response, render.Done},
@@ -84,6 +87,7 @@ func TestReadsOnce(t *testing.T) {
 	} {
 		t.Run(strings.Join(c.args[:1], " "), func(t *testing.T) {
 			traced := trace(t, c.want, c.args...)
+			size := int64(len(read(t, c.of)))
 			if opens, bytes := traced.Opens[c.of], traced.Bytes[c.of]; opens != 1 || bytes != size {
 				t.Errorf("%q: opened %d times, %d bytes read of %d", c.args, opens, bytes, size)
 			}

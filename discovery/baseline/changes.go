@@ -130,7 +130,7 @@ func (c *changes) say(code finding.Code, format string, args ...any) {
 func (c *changes) at(event string, f finding.Finding) finding.Finding {
 	for _, p := range c.run.Events {
 		if p.Part == parts[event] {
-			return f.WithOffset(p.Offset).WithEvent(p.Index)
+			return p.On(f)
 		}
 	}
 	return f

@@ -37,9 +37,7 @@ func (p *Printer) Compared(base *baseline.Baseline, runs []analysis.Run) {
 			if run.Verdict == analysis.Missing {
 				r.file = base.Path
 			}
-			if p.format == SARIF && !run.Coded {
-				r.findings = onLines(r.file, r.findings)
-			}
+			r.response = !run.Coded
 			results = append(results, r)
 		}
 		if p.format == SARIF {

@@ -187,7 +187,7 @@ func newSARIF(tool record.Tool, rows []result) SARIFLog {
 	for _, row := range rows {
 		place := files.add(row)
 		for _, f := range row.findings {
-			level, message, locations := SARIFLevels[f.Severity], newSARIFMessage(said(f)), []SARIFLocation{newSARIFLocation(place, f)}
+			level, message, locations := SARIFLevels[f.Severity], newSARIFMessage(said(f)), []SARIFLocation{newSARIFLocation(place, lined(f, row))}
 			if row.failed() {
 				did.Notifications = append(did.Notifications, SARIFNotification{SARIFDescriptor{f.Code, noticeIndex[f.Code]}, level, message, locations, newSARIFProperties(f)})
 			} else {
@@ -281,6 +281,15 @@ func fileURI(path string) string {
 		u.Scheme = "file"
 	}
 	return u.String()
+}
+
+// lined returns a finding with its line, of the response where that is what it is
+// about: code scanning shows nothing without one.
+func lined(f finding.Finding, row result) finding.Finding {
+	if f.Line == 0 && row.response {
+		f.Line = f.ResponseLine
+	}
+	return f
 }
 
 func newSARIFLocation(place SARIFPlace, f finding.Finding) SARIFLocation {

@@ -15,6 +15,7 @@ import (
 type result struct {
 	name      string // of the input, with its run
 	file      string // that findings have their offsets in
+	response  bool   // it is a response as it was sent, so its lines are those of the findings
 	status    Status
 	verdict   string
 	digest    digest.Digest // of the file; empty when it was not read
