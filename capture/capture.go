@@ -30,6 +30,7 @@ type Capture struct {
 	requestLimit   int64 // of Request; maxRequestBytes outside tests
 	requestChecked bool
 	findings       []finding.Finding
+	begun          bool  // Next was called
 	done           error // what Next returns from now on
 	closers        []io.Closer
 }
@@ -58,6 +59,7 @@ func (c *Capture) Framing() Framing { return c.framing }
 // another size or digest, content_coding_damaged for a response that cannot be
 // decoded. Any other error is of the file system. Errors are final.
 func (c *Capture) Next() (Frame, error) {
+	c.begun = true
 	if c.done != nil {
 		return Frame{}, c.done
 	}
@@ -71,6 +73,9 @@ func (c *Capture) Next() (Frame, error) {
 	}
 	return f, nil
 }
+
+// Begun reports whether Next was called: a capture is read once.
+func (c *Capture) Begun() bool { return c.begun }
 
 // Digest returns the digest of the stored response bytes; valid after io.EOF.
 func (c *Capture) Digest() digest.Digest { return digest.Sum(c.response.hash) }

@@ -26,6 +26,25 @@ func CheckRunID(id string) error {
 	return checkName(id)
 }
 
+// Check says why events cannot have what the run gives them. The id may be empty:
+// then each event has a run of its own.
+func (r Run) Check() error {
+	if r.ID != "" {
+		if err := CheckRunID(r.ID); err != nil {
+			return fmt.Errorf("run id %q: %w", r.ID, err)
+		}
+	}
+	if at, err := artifact.ParseTime(r.Time); err != nil || FormatTime(at) != r.Time {
+		return fmt.Errorf("time %q is not spelled as FormatTime does", r.Time)
+	}
+	for _, part := range []struct{ name, value string }{{"name", r.Producer.Name}, {"version", r.Producer.Version}, {"git", r.Producer.Git}} {
+		if err := checkName(part.value); err != nil {
+			return fmt.Errorf("the %s of the producer: %w", part.name, err)
+		}
+	}
+	return nil
+}
+
 // CheckArtifactRef says why a name is none that a receipt may give an artifact.
 func CheckArtifactRef(name string) error { return checkName(name) }
 

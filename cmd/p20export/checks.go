@@ -3,9 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/finding"
@@ -31,9 +28,6 @@ func checkNames(paths []string, name string) error {
 	if name != "" {
 		if len(paths) > 1 {
 			return errors.New("--name goes with one capture")
-		}
-		if name != filepath.Base(name) || name == "." || name == ".." || strings.ContainsRune(name, os.PathSeparator) {
-			return fmt.Errorf("--name %s is not a plain file name", finding.Quote(name))
 		}
 	}
 	err := freeze.CheckNames(paths, name)

@@ -107,6 +107,9 @@ func (b *Baseline) Integrations() []analysis.Integration {
 
 // New takes the shapes of runs. Two captures of one name are an error.
 func New(runs []analysis.Run, contract artifact.Profile) (*Baseline, error) {
+	if _, err := artifact.ParseProfile(string(contract)); err != nil {
+		return nil, err
+	}
 	b := &Baseline{Schema: Schema, Contract: contract, Runs: []Run{}}
 	paths := make([]string, 0, len(runs))
 	for _, run := range runs {

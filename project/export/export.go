@@ -143,10 +143,18 @@ func Artifacts(paths []string) ([]string, error) {
 
 // Import reads artifacts into events. Each that is refused or cannot be read is
 // reported, and there are no events then: whoever imports a hundred wants a
-// hundred, or to know which one is missing. The caller closes the events.
+// hundred, or to know which one is missing. Then the events and the error are nil;
+// else the caller closes the events. An empty run id gives each event that of its
+// artifact. The error is one of the settings, or of the temporary file.
 func Import(ctx context.Context, paths []string, s Settings, report func(Row)) (*Events, error) {
 	if len(s.Records) > 0 && len(s.Records) != len(paths) {
 		return nil, fmt.Errorf("%d records are given for %d artifacts", len(s.Records), len(paths))
+	}
+	if err := s.Run.Check(); err != nil {
+		return nil, err
+	}
+	if report == nil {
+		report = func(Row) {}
 	}
 	events, err := newEvents(s.Run)
 	if err != nil {

@@ -3,6 +3,7 @@ package freeze
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"strconv"
@@ -24,11 +25,27 @@ type Settings struct {
 	Dir string
 	// Run chooses the runs.
 	Run scan.Choice
-	// Name replaces the capture's name in file names.
+	// Name replaces the capture's name in file names. It is a plain file name.
 	Name string
-	// Tool is what the record names as its maker.
+	// Tool is the program that the record names as its maker. Its name can only be
+	// record.ToolName, and stands for the empty one: verification repeats it.
 	Tool     record.Tool
 	Progress scan.Progress
+}
+
+// Normalize fills in defaults and reports settings that are not known or do not go
+// together; a name under which no file can be is a *NameError.
+func (s *Settings) Normalize() error {
+	if s.Tool.Name == "" {
+		s.Tool.Name = record.ToolName
+	}
+	if s.Tool.Name != record.ToolName {
+		return fmt.Errorf("the tool is %q; records are made by %s", s.Tool.Name, record.ToolName)
+	}
+	if s.Name != "" && !plain(s.Name) {
+		return &NameError{Name: s.Name}
+	}
+	return s.Settings.Normalize()
 }
 
 // Row is what became of one run, or of a capture without one.
@@ -66,7 +83,7 @@ type Files struct {
 // are nil, and its files empty when it was refused.
 type Run struct {
 	Row
-	Files Files
+	Files Files `json:"-"`
 }
 
 // Freeze freezes the runs of the capture that path names into files. It writes
@@ -87,8 +104,8 @@ func Freeze(ctx context.Context, path string, s Settings) ([]Row, error) {
 	return freeze(ctx, c, s, files), nil
 }
 
-// Capture freezes the runs of an open capture in memory, which it reads to its
-// end. The error is one of the settings; everything else is in the runs.
+// Capture freezes the runs of an open capture in memory, which it reads from its
+// first frame to its end. The error is one of the settings; everything else is in the runs.
 func Capture(ctx context.Context, c *capture.Capture, s Settings) ([]Run, error) {
 	if err := s.Normalize(); err != nil {
 		return nil, err
@@ -106,9 +123,13 @@ func Capture(ctx context.Context, c *capture.Capture, s Settings) ([]Run, error)
 }
 
 // Reader freezes the runs of a response in memory: an event stream, JSON lines or
-// a JSON array. The artifacts are called after name. A response read so has no
-// times of arrival and no request.
+// a JSON array. The artifacts are called after name, a plain file name. A response
+// read so has no times of arrival and no request: its events have timestamps, or
+// Settings.Operator has the times.
 func Reader(ctx context.Context, r io.Reader, name string, s Settings) ([]Run, error) {
+	if !plain(name) {
+		return nil, &NameError{Name: name}
+	}
 	c, err := capture.OpenReader(r, name, "")
 	if err != nil {
 		return []Run{{Row: failure(name, err)}}, nil

@@ -3,6 +3,8 @@ package freeze
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/p20export/p20export/capture"
@@ -10,7 +12,7 @@ import (
 )
 
 // NameError is a name under which captures cannot be frozen: two of them have it,
-// or it is not UTF-8.
+// it is not UTF-8, or it is no plain file name.
 type NameError struct {
 	Name string
 	// Paths are the captures that have it.
@@ -22,7 +24,15 @@ func (e *NameError) Error() string {
 	if len(e.Paths) > 1 {
 		return fmt.Sprintf("%s and %s would both be frozen as %s", finding.Escape(e.Paths[0]), finding.Escape(e.Paths[1]), finding.Escape(e.Name))
 	}
+	if utf8.ValidString(e.Name) {
+		return fmt.Sprintf("the name %s is not a plain file name", finding.Quote(e.Name))
+	}
 	return fmt.Sprintf("the name %s is not UTF-8 and cannot stand in a record", finding.Quote(e.Name))
+}
+
+// plain reports whether files can have a name and a record can state it.
+func plain(name string) bool {
+	return name != "" && name != "." && name != ".." && name == filepath.Base(name) && !strings.ContainsAny(name, "/\x00") && utf8.ValidString(name)
 }
 
 // CheckNames reports, before anything is written, a name under which captures
@@ -32,7 +42,7 @@ func CheckNames(paths []string, name string) error {
 	seen := make(map[string]string, len(paths))
 	for _, path := range paths {
 		base := cmp.Or(name, capture.BaseName(path))
-		if !utf8.ValidString(base) {
+		if !plain(base) {
 			return &NameError{base, []string{path}}
 		}
 		if other, ok := seen[base]; ok {

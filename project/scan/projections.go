@@ -14,10 +14,11 @@ type Projections struct {
 	// Request is the capture's request.json; nil when there is none.
 	Request []byte
 	// Settings returns those under which a run is projected; the run is not
-	// looked at when there are none. They must be checked.
+	// looked at when there are none. project.Settings.Normalize was called on
+	// each.
 	Settings func(run *envelope.Run) []project.Settings
 	// Made is called at the end of each projected run, with what each of the
-	// settings made of it. An error ends the reading.
+	// settings made of it. An error ends the reading. Neither function may be nil.
 	Made func(run *envelope.Run, made []Projected) error
 }
 

@@ -76,6 +76,9 @@ type Progress func(read int64)
 // or the cause of ctx's end; finding.FromError tells which of them are about
 // the evidence.
 func Run(ctx context.Context, c *capture.Capture, progress Progress, consumers ...Consumer) (Result, error) {
+	if c.Begun() {
+		return Result{}, finding.New(finding.IOFailed, "%s was read before; a capture is read once", finding.Escape(c.Path())).WithHint("open it again")
+	}
 	p := &pass{consumers: consumers, observers: make([]Observer, len(consumers))}
 	for _, consumer := range consumers {
 		if f, ok := consumer.(FrameConsumer); ok {

@@ -81,7 +81,7 @@ func File(ctx context.Context, path string, p artifact.Profile, kind Kind) Row {
 }
 
 // Reader judges what r holds, as File does, under a name. It reads no file beside
-// it.
+// it. The empty profile is artifact.V1.
 func Reader(r io.Reader, name string, p artifact.Profile, kind Kind) Row {
 	row := newRow(name, p, kind)
 	return row.judged(row.read(r, kind))
@@ -115,6 +115,15 @@ func (row *Row) judged(err error) Row {
 
 // read reads the input and finds what is wrong with it.
 func (row *Row) read(r io.Reader, kind Kind) error {
+	if row.Profile == "" {
+		row.Profile = artifact.V1
+	}
+	if _, err := artifact.ParseProfile(string(row.Profile)); err != nil {
+		return err
+	}
+	if _, err := ParseKind(string(kind)); err != nil {
+		return err
+	}
 	hash := digest.Hash()
 	var size counter
 	r = io.TeeReader(r, io.MultiWriter(hash, &size))

@@ -6,6 +6,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -42,7 +43,8 @@ type Row struct {
 
 // Files are the files of one frozen run, in memory.
 type Files struct {
-	// Name is that of the artifact's file, which the record states.
+	// Name is that of the artifact's file, which the record states. The empty one
+	// stands for that.
 	Name             string
 	Artifact, Record []byte
 	// Envelope may be nil: then its digest in the record is compared instead.
@@ -51,15 +53,16 @@ type Files struct {
 
 // File repeats the projection a record names from the raw capture and compares
 // artifact, envelope and record byte for byte, tool version aside. The envelope is
-// the one beside the artifact. Times given by the operator are taken from the
+// the one beside the artifact, and so is the record where no path of it is given. Times given by the operator are taken from the
 // record and reported as such.
 func File(ctx context.Context, artifactPath, recordPath, capturePath string, progress scan.Progress) Row {
-	row := Row{Artifact: artifactPath, Record: recordPath, Capture: capturePath}
+	recordPath = cmp.Or(recordPath, record.Path(artifactPath))
 	given, err := readArtifact(artifactPath)
 	var stated *record.Record
 	if err == nil {
 		stated, err = record.Read(recordPath)
 	}
+	row := Row{Artifact: artifactPath, Record: recordPath, Capture: capturePath}
 	if err != nil {
 		return row.judged(nil, err)
 	}
@@ -87,6 +90,8 @@ func Capture(ctx context.Context, c *capture.Capture, f Files) Row {
 	if err != nil {
 		return row.judged(nil, finding.New(finding.RecordMalformed, "it is no record: %s", finding.Printable(err.Error())))
 	}
+	f.Name = cmp.Or(f.Name, stated.Subject[0].Name)
+	row.Artifact = f.Name
 	held := claim{name: f.Name, load: func() ([]byte, *record.Record, error) { return f.Artifact, stated, nil }, envelope: func(int) ([]byte, error) {
 		if f.Envelope == nil {
 			return nil, &fs.PathError{Op: "open", Path: envelopeName(f.Name), Err: fs.ErrNotExist}
