@@ -19,8 +19,8 @@ const (
 	maxFamilyBytes = 128
 )
 
-// MaxCounts is how many names of event types one count may hold.
-func MaxCounts() int { return maxFamilies + names.Count() }
+// MaxFamilies is how many names of event types one count may hold.
+func MaxFamilies() int { return maxFamilies + names.Count() }
 
 // Counts counts names in the order of their first appearance. The zero value
 // has counted nothing.
@@ -101,6 +101,9 @@ func (f Counts) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON is UnmarshalJSONFrom for encoding/json.
 func (f *Counts) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" { // which encoding/json has change nothing
+		return nil
+	}
 	return f.UnmarshalJSONFrom(jsontext.NewDecoder(bytes.NewReader(data)))
 }
 

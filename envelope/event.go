@@ -63,7 +63,7 @@ func (s *scanner) scan(f capture.Frame) (*Event, error) {
 	if f.Problem != nil {
 		return nil, f.Problem.WithEvent(f.Index)
 	}
-	value, err := e.ReadText(&s.json, f.Data)
+	value, err := strictjson.ReadText(&e.Object, &s.json, f.Data)
 	if err != nil {
 		if fault, ok := finding.FromSyntax(err); ok {
 			return nil, e.place(fault)
@@ -134,7 +134,7 @@ func (e *Event) place(f finding.Finding) finding.Finding {
 func (e *Event) Clone() *Event {
 	c := *e
 	c.Data = append([]byte(nil), e.Data...)
-	c.Object = e.Of(c.Data)
+	c.Object = strictjson.CopyOf(&e.Object, c.Data)
 	return &c
 }
 

@@ -2,6 +2,7 @@ package envelope
 
 import (
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/p20export/p20export/capture"
@@ -221,7 +222,7 @@ func (r *Run) end(v Visitor) error {
 	if r.Families.uncounted > 0 {
 		r.found.Add(finding.New(finding.FamiliesUncounted, "%d events are of types that are not told apart: those past %d, or of more than %d bytes", r.Families.uncounted, maxFamilies, maxFamilyBytes))
 	}
-	r.Findings = r.found.Findings()
+	r.Findings = slices.Clip(r.found.Findings())
 	return v.End(r)
 }
 

@@ -26,7 +26,7 @@ func TestFromSyntax(t *testing.T) {
 		strings.Repeat("[", strictjson.MaxDepth+1): {finding.JSONTooDeep, strictjson.MaxDepth, finding.Pointer(strings.Repeat("/0", strictjson.MaxDepth)).Bounded(), "nested deeper than 512"},
 	} {
 		var o strictjson.Object
-		_, err := o.ReadText(new(strictjson.Decoder), []byte(text))
+		_, err := strictjson.ReadText(&o, new(strictjson.Decoder), []byte(text))
 		f, ok := finding.FromSyntax(err)
 		if !ok || f.Code != want.code || *f.Offset != want.offset || f.Pointer != want.pointer || f.Message != want.message {
 			t.Errorf("%.40s: %v at %v %q: %s", text, f.Code, *f.Offset, f.Pointer, f.Message)

@@ -43,7 +43,7 @@ func member(v strictjson.Value, name string) (strictjson.Value, bool) {
 		return strictjson.Value{}, false
 	}
 	var o strictjson.Object
-	if _, err := o.ReadText(new(strictjson.Decoder), v.Raw); err != nil {
+	if _, err := strictjson.ReadText(&o, new(strictjson.Decoder), v.Raw); err != nil {
 		return strictjson.Value{}, false
 	}
 	return o.Get(name)

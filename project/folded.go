@@ -54,7 +54,7 @@ func (d *draft) request(data []byte) (ids map[string]bool) {
 	}
 	var decoder strictjson.Decoder
 	var input strictjson.Object
-	value, err := input.ReadText(&decoder, data)
+	value, err := strictjson.ReadText(&input, &decoder, data)
 	if fault, ok := finding.FromSyntax(err); ok {
 		fault.Message, fault.Offset = requestFile+": "+fault.Message, nil
 		d.report(fault)

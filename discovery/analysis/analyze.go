@@ -22,7 +22,7 @@ import (
 func Analyze(ctx context.Context, path string, contract artifact.Profile, progress scan.Progress) []Run {
 	c, err := capture.Open(ctx, path, "")
 	if err != nil {
-		return []Run{Unread(path, contract, err)}
+		return []Run{Unread(path, contract, nil, err)}
 	}
 	defer c.Close()
 	a, err := New(c, contract)
@@ -30,7 +30,7 @@ func Analyze(ctx context.Context, path string, contract artifact.Profile, progre
 		_, err = scan.Run(ctx, c, progress, a)
 	}
 	if err != nil {
-		return []Run{a.Unread(err)}
+		return []Run{Unread(path, contract, c.Manifest(), err)}
 	}
 	return a.Runs()
 }
@@ -53,18 +53,17 @@ type Analyzer struct {
 	types    Types
 }
 
-// New returns the Analyzer of an open capture, whose request it reads. It is not
-// nil beside an error.
+// New returns the Analyzer of an open capture, whose request it reads.
 func New(c *capture.Capture, contract artifact.Profile) (*Analyzer, error) {
 	a := &Analyzer{path: c.Path(), manifest: c.Manifest(), contract: contract, settings: settings(contract)}
 	for i := range a.settings {
 		if err := a.settings[i].Normalize(); err != nil {
-			return a, err
+			return nil, err
 		}
 	}
 	data, err := c.Request()
 	if err != nil {
-		return a, err
+		return nil, err
 	}
 	a.request = readRequest(data)
 	a.project.Request = data
@@ -116,13 +115,6 @@ func (a *Analyzer) Finish(result scan.Result) error {
 	return nil
 }
 
-// Unread describes the capture when it could not be read to its end.
-func (a *Analyzer) Unread(err error) Run {
-	e := Unread(a.path, a.contract, err)
-	e.label(a.manifest)
-	return e
-}
-
 // label takes in the labels of a capture; there is no manifest of a plain file.
 func (e *Run) label(m *capture.Manifest) {
 	if m != nil {
@@ -141,14 +133,16 @@ func settings(contract artifact.Profile) []project.Settings {
 	return append(all, project.Settings{Projection: project.EmittedSnapshotText, Snapshot: project.Last})
 }
 
-// Unread describes a capture that could not be read.
-func Unread(path string, contract artifact.Profile, err error) Run {
+// Unread describes a capture that could not be read. The manifest is nil where it is
+// not known.
+func Unread(path string, contract artifact.Profile, m *capture.Manifest, err error) Run {
 	f, isVerdict := finding.FromError(err)
 	e := Empty(contract, Failed)
 	if isVerdict {
 		e.Verdict = Refused
 	}
 	e.Capture, e.Response, e.Findings = path, path, []finding.Finding{f}
+	e.label(m)
 	return e
 }
 
@@ -165,7 +159,7 @@ func (e *Run) refuse(why []finding.Finding, of *Types) {
 	}
 }
 
-// Empty is a run of which nothing is known.
+// Empty is a run about which nothing is known.
 func Empty(contract artifact.Profile, v Verdict) Run {
 	e := Run{
 		Contract: contract, Verdict: v,

@@ -18,7 +18,7 @@ func readRequest(data []byte) request {
 	if data == nil {
 		return r
 	}
-	if _, err := input.ReadText(&decoder, data); err != nil {
+	if _, err := strictjson.ReadText(&input, &decoder, data); err != nil {
 		return r // folded-stream says what is wrong with it
 	}
 	r.parent = names(&input, "parentRunId")
@@ -53,7 +53,7 @@ func parents(started *envelope.Event) (own, input bool) {
 	if v, ok := started.Get("input"); ok && v.Kind == strictjson.ObjectStart {
 		var decoder strictjson.Decoder
 		var o strictjson.Object
-		if _, err := o.ReadText(&decoder, v.Raw); err == nil {
+		if _, err := strictjson.ReadText(&o, &decoder, v.Raw); err == nil {
 			input = names(&o, "parentRunId")
 		}
 	}

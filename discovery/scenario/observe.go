@@ -25,12 +25,12 @@ type Observation struct {
 	Runs []analysis.Run
 }
 
-// Observe reads a capture once and says what it shows. Beside an error the
+// Observe reads a capture once and says what it shows. With an error, too, the
 // observation has Runs, and Snapshots where there are too many runs.
 func Observe(ctx context.Context, path string) (Observation, error) {
 	c, err := capture.Open(ctx, path, "")
 	if err != nil {
-		return Observation{Runs: []analysis.Run{analysis.Unread(path, artifact.V1, err)}}, err
+		return Observation{Runs: []analysis.Run{analysis.Unread(path, artifact.V1, nil, err)}}, fmt.Errorf("%s: %w", path, err)
 	}
 	defer c.Close()
 	a, err := analysis.New(c, artifact.V1)
@@ -42,20 +42,19 @@ func Observe(ctx context.Context, path string) (Observation, error) {
 			return o.finish(result, a)
 		}
 	}
-	return Observation{Runs: []analysis.Run{a.Unread(err)}}, fmt.Errorf("%s: %w", path, err)
+	return Observation{Runs: []analysis.Run{analysis.Unread(path, artifact.V1, c.Manifest(), err)}}, fmt.Errorf("%s: %w", path, err)
 }
 
 // observer keeps what the projections made of the first run.
-type observer struct {
-	outcomes []outcome
-	seen     Expectation
-}
+type observer struct{ outcomes []outcome }
 
 // outcome is an Outcome whose reasons are known when the whole capture was read.
 type outcome struct {
 	Outcome
 	name     project.Name
 	findings []finding.Finding
+	parent   string
+	times    project.TimeSource
 }
 
 func (o *observer) made(run *envelope.Run, made []scan.Projected, of *analysis.Types) {
@@ -73,7 +72,7 @@ func (o *observer) made(run *envelope.Run, made []scan.Projected, of *analysis.T
 			for _, left := range out.Omissions {
 				one.Omissions = append(one.Omissions, string(left.Reason)+place(left.EventIndex, left.File, left.Pointer, of))
 			}
-			o.seen.Parent, o.seen.TimeSource = out.Artifact.ParentRunIDRef, out.Times.Source
+			one.parent, one.times = out.Artifact.ParentRunIDRef, out.Times.Source
 		}
 		o.outcomes = append(o.outcomes, one)
 	}
@@ -81,7 +80,7 @@ func (o *observer) made(run *envelope.Run, made []scan.Projected, of *analysis.T
 
 // finish completes the observation at the capture's end.
 func (o *observer) finish(r scan.Result, a *analysis.Analyzer) (Observation, error) {
-	seen := Observation{Expectation: o.seen, Snapshots: []int{}, Runs: a.Runs()}
+	seen := Observation{Snapshots: []int{}, Runs: a.Runs()}
 	for _, run := range seen.Runs {
 		seen.HTTPStatus, seen.End, seen.Terminal = run.HTTPStatus, run.End, run.Terminal
 		for _, s := range run.Snapshots[:min(len(run.Snapshots), analysis.MaxSnapshots-len(seen.Snapshots))] {
@@ -99,7 +98,9 @@ func (o *observer) finish(r scan.Result, a *analysis.Analyzer) (Observation, err
 	}
 	for _, one := range o.outcomes {
 		findings, counts := r.Judge(one.findings)
-		if one.Verdict != project.Frozen || !counts {
+		if one.Verdict == project.Frozen && counts {
+			seen.Parent, seen.TimeSource = one.parent, one.times
+		} else {
 			one.Outcome = Outcome{Verdict: project.Refused}
 			for _, f := range findings {
 				if f.Severity == finding.Error {

@@ -101,5 +101,28 @@ func TestSignatures(t *testing.T) {
 	}
 }
 
+// TestAliasedMethods holds the same of the methods of types that envelope gives a
+// name to.
+func TestAliasedMethods(t *testing.T) {
+	doc, err := exec.Command("go", "doc", "-all", "../strictjson").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	methods := 0
+	for line := range strings.Lines(string(doc)) {
+		if found := method.FindStringSubmatch(line); found != nil {
+			methods++
+			if strings.Contains(found[1], "Decoder") || strings.Contains(found[1], "Token") {
+				t.Errorf("another module cannot call %s", strings.TrimSpace(line))
+			}
+		}
+	}
+	if methods < 5 {
+		t.Errorf("only %d methods were looked at", methods)
+	}
+}
+
+var method = regexp.MustCompile(`^func \(\w+ \*?(?:Object|Value|Member|Kind)\) (.*)`)
+
 // alias gives a name to a type or a constant.
 var alias = regexp.MustCompile(`^\t*(type )?[A-Z]\w* += `)

@@ -28,7 +28,7 @@ func BenchmarkReadText(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		for _, e := range events {
-			if _, err := o.ReadText(&d, e); err != nil {
+			if _, err := strictjson.ReadText(&o, &d, e); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -127,7 +127,7 @@ func checkError(t *testing.T, d *strictjson.Decoder, err error, length int) {
 func checkObject(t *testing.T, in []byte, failed error) {
 	t.Helper()
 	var o strictjson.Object
-	v, err := o.ReadText(new(strictjson.Decoder), in)
+	v, err := strictjson.ReadText(&o, new(strictjson.Decoder), in)
 	var f finding.Finding
 	if asFinding(err, &f) && f.Code == finding.JSONDuplicateKey {
 		return

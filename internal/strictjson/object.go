@@ -84,8 +84,8 @@ func (o *Object) Names(yield func(name string) bool) {
 	}
 }
 
-// Of returns o as the members of text, a copy of the text it was read from.
-func (o *Object) Of(text []byte) Object {
+// CopyOf returns o as the members of text, a copy of the text it was read from.
+func CopyOf(o *Object, text []byte) Object {
 	return Object{text: text, base: o.base, members: slices.Clone(o.members)}
 }
 
@@ -115,7 +115,7 @@ func equalsQuoted(quoted []byte, s string) bool {
 
 // ReadText reads data as one JSON text. When it is an object its members
 // replace those of o. Names that stand twice are an error at any depth.
-func (o *Object) ReadText(d *Decoder, data []byte) (Value, error) {
+func ReadText(o *Object, d *Decoder, data []byte) (Value, error) {
 	o.reset(data, 0)
 	d.Reset(data)
 	t, err := d.Next()

@@ -16,7 +16,7 @@ import (
 func TestReadText(t *testing.T) {
 	text := []byte(` {"a": [1,{"b":2}], "\u0062":"x\ty","c":null}` + "\n")
 	var o strictjson.Object
-	value, err := o.ReadText(new(strictjson.Decoder), text)
+	value, err := strictjson.ReadText(&o, new(strictjson.Decoder), text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestReadText(t *testing.T) {
 	if v, ok := o.Get("B"); ok || v.Kind != 0 {
 		t.Errorf("B is %v", v)
 	}
-	again := o.Of(bytes.Clone(text))
+	again := strictjson.CopyOf(&o, bytes.Clone(text))
 	clear(text)
 	if v, ok := again.Get("b"); !ok || string(v.Raw) != `"x\ty"` || v.Start != 29 || again.Len() != 3 {
 		t.Errorf("b in a copy of the text is %s at %d", v.Raw, v.Start)
@@ -58,11 +58,11 @@ func TestReadText(t *testing.T) {
 func TestReadTextOfOthers(t *testing.T) {
 	var o strictjson.Object
 	var d strictjson.Decoder
-	if _, err := o.ReadText(&d, []byte(`{"left":"over"}`)); err != nil {
+	if _, err := strictjson.ReadText(&o, &d, []byte(`{"left":"over"}`)); err != nil {
 		t.Fatal(err)
 	}
 	for text, kind := range map[string]strictjson.Kind{`[{"a":1}]`: strictjson.ArrayStart, `"s"`: strictjson.String, `1`: strictjson.Number, `true`: strictjson.True, `null`: strictjson.Null, `{}`: strictjson.ObjectStart} {
-		v, err := o.ReadText(&d, []byte(text))
+		v, err := strictjson.ReadText(&o, &d, []byte(text))
 		if err != nil || v.Kind != kind || string(v.Raw) != text || o.Len() != 0 {
 			t.Errorf("%s: %c %s, %d members, %v", text, v.Kind, v.Raw, o.Len(), err)
 		}
@@ -89,7 +89,7 @@ func TestReadTextRefuses(t *testing.T) {
 		{``, finding.JSONSyntax, 0, ""},
 	} {
 		var o strictjson.Object
-		v, err := o.ReadText(new(strictjson.Decoder), []byte(tt.text))
+		v, err := strictjson.ReadText(&o, new(strictjson.Decoder), []byte(tt.text))
 		var f finding.Finding
 		if !asFinding(err, &f) || f.Code != tt.code || *f.Offset != tt.offset || f.Pointer != tt.pointer || v.Raw != nil {
 			t.Errorf("%s: %v, %+v", tt.text, v, err)
@@ -120,7 +120,7 @@ func TestValueIs(t *testing.T) {
 		{`["a"]`, "a", false},
 	} {
 		var o strictjson.Object
-		v, err := o.ReadText(new(strictjson.Decoder), []byte(tt.raw))
+		v, err := strictjson.ReadText(&o, new(strictjson.Decoder), []byte(tt.raw))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +133,7 @@ func TestValueIs(t *testing.T) {
 			}
 			continue
 		}
-		if _, err := o.ReadText(new(strictjson.Decoder), []byte(`{"other":0,`+tt.raw+`:1}`)); err != nil {
+		if _, err := strictjson.ReadText(&o, new(strictjson.Decoder), []byte(`{"other":0,`+tt.raw+`:1}`)); err != nil {
 			t.Fatal(err)
 		}
 		if v, ok := o.Get(tt.s); ok != tt.want || ok && string(v.Raw) != "1" {
@@ -148,7 +148,7 @@ func TestValueIs(t *testing.T) {
 func TestElements(t *testing.T) {
 	text := []byte(`{"list": [1, {"a":"x","b":[]}, [2,{"c":3}], "s"] }`)
 	var o strictjson.Object
-	if _, err := o.ReadText(new(strictjson.Decoder), text); err != nil {
+	if _, err := strictjson.ReadText(&o, new(strictjson.Decoder), text); err != nil {
 		t.Fatal(err)
 	}
 	list, _ := o.Get("list")

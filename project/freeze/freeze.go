@@ -105,12 +105,13 @@ func Freeze(ctx context.Context, path string, s Settings) ([]Row, error) {
 }
 
 // Capture freezes the runs of an open capture in memory, which it reads from its
-// first frame to its end. The error is one of the settings; everything else is in the runs.
+// first frame to its end. The files of its runs are held in memory together, up to
+// 512 MiB of them. The error is one of the settings; everything else is in the runs.
 func Capture(ctx context.Context, c *capture.Capture, s Settings) ([]Run, error) {
 	if err := s.Normalize(); err != nil {
 		return nil, err
 	}
-	kept := &memory{}
+	kept := &memory{most: maxMemory}
 	rows := freeze(ctx, c, s, kept)
 	runs := make([]Run, len(rows))
 	for i, row := range rows {
@@ -130,7 +131,9 @@ func Reader(ctx context.Context, r io.Reader, name string, s Settings) ([]Run, e
 	if !plain(name) {
 		return nil, &NameError{Name: name}
 	}
-	c, err := capture.OpenReader(r, name, "")
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	c, err := capture.OpenReader(capture.Interruptible(ctx, r), name, "")
 	if err != nil {
 		return []Run{{Row: failure(name, err)}}, nil
 	}

@@ -25,8 +25,8 @@ type Projections struct {
 // Projected is what a projection made of a run.
 type Projected struct {
 	project.Settings
-	// Output is nil when the run is refused. It is so whatever is wrong with the
-	// capture as a whole, which only Finish knows.
+	// Output is nil when the run is refused. Problems of the capture as a whole are
+	// known only in Finish.
 	Output *project.Output
 	// Findings are why, or what is worth knowing of the output, in their order.
 	Findings []finding.Finding
@@ -76,7 +76,7 @@ func (o *projecting) End(run *envelope.Run) error {
 func (p *Projected) WithOmissions() []finding.Finding {
 	if p.Output != nil {
 		if omitted, ok := p.Output.OmissionsFinding(); ok {
-			return append(p.Findings, omitted)
+			return append(slices.Clip(p.Findings), omitted)
 		}
 	}
 	return p.Findings
@@ -88,12 +88,12 @@ func (p *Projected) WithOmissions() []finding.Finding {
 // who gave its times, is not listed then.
 func (r Result) Judge(of []finding.Finding) (list []finding.Finding, counts bool) {
 	counts = !finding.Failed(r.Findings)
-	if !counts {
-		of = slices.DeleteFunc(of, func(f finding.Finding) bool {
-			return f.Code == finding.OmissionsRecorded || f.Code == finding.OperatorAsserted
-		})
+	list = append(make([]finding.Finding, 0, len(r.Findings)+len(of)), r.Findings...)
+	for _, f := range of {
+		if counts || f.Code != finding.OmissionsRecorded && f.Code != finding.OperatorAsserted {
+			list = append(list, f)
+		}
 	}
-	list = append(append(make([]finding.Finding, 0, len(r.Findings)+len(of)), r.Findings...), of...)
 	finding.Sort(list)
 	return list, counts
 }

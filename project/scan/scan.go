@@ -1,5 +1,5 @@
-// Package scan reads a capture once, for whoever is interested: it opens,
-// hashes and segments it, and shows its runs to any number of consumers.
+// Package scan reads an open capture once and shows its runs to any number of
+// consumers.
 //
 // It knows how runs are read and projected, and must hold no rule of either. It
 // writes nothing.
@@ -7,6 +7,7 @@ package scan
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/p20export/p20export/capture"
@@ -67,7 +68,7 @@ type Source struct {
 	Digest digest.Digest
 }
 
-// Progress is told from time to time how many bytes of a capture were read. It
+// Progress is called from time to time with how many bytes of a capture were read. It
 // may be nil.
 type Progress func(read int64)
 
@@ -85,7 +86,7 @@ func Run(ctx context.Context, c *capture.Capture, progress Progress, consumers .
 			p.frames = append(p.frames, f)
 		}
 	}
-	totals, err := envelope.Scan(&reported{Capture: c, progress: progress}, p)
+	totals, err := envelope.Scan(&reported{ctx: ctx, Capture: c, progress: progress}, p)
 	if err == nil {
 		err = context.Cause(ctx)
 	}
@@ -94,6 +95,7 @@ func Run(ctx context.Context, c *capture.Capture, progress Progress, consumers .
 	}
 	r := Result{Source: sourceOf(c), Events: totals.Events, Runs: totals.Runs, Findings: append(totals.Findings, c.Findings()...)}
 	finding.Sort(r.Findings)
+	r.Findings = slices.Clip(r.Findings)
 	for _, consumer := range consumers {
 		if err := consumer.Finish(r); err != nil {
 			return r, err
@@ -151,8 +153,10 @@ func (p *pass) End(run *envelope.Run) error {
 // progressEvery is how many frames pass between two calls of a Progress.
 const progressEvery = 1024
 
-// reported tells a Progress how far the reading has come.
+// reported calls a Progress with how far the reading has come, and ends with a
+// context.
 type reported struct {
+	ctx context.Context
 	*capture.Capture
 	progress Progress
 	frames   int
@@ -160,13 +164,16 @@ type reported struct {
 
 // Next implements envelope.Frames.
 func (r *reported) Next() (capture.Frame, error) {
+	if r.ctx.Err() != nil {
+		return capture.Frame{}, context.Cause(r.ctx)
+	}
 	if r.frames++; r.frames%progressEvery == 0 && r.progress != nil {
 		r.progress(r.Bytes())
 	}
 	return r.Capture.Next()
 }
 
-// MaxRuns is how many runs of one capture are told apart, and MaxItems how many
+// MaxRuns is how many runs of one capture are distinguished, and MaxItems how many
 // findings, snapshots and names of families the rows of one capture may hold
 // together: they are kept until its end. Each run costs a row and staged files;
 // real captures hold a few.

@@ -158,7 +158,8 @@ func (v *treeVerifier) records(ctx context.Context) bool {
 			v.stated = append(v.stated, v.read(e))
 		}
 	}
-	for _, r := range v.stated {
+	for i, r := range v.stated {
+		v.stated[i] = nil // which nobody needs once its row is told
 		if !r.done {
 			v.verify(ctx, r.key())
 		}
@@ -322,7 +323,6 @@ func (v *treeVerifier) first(ctx context.Context, records []*stated, e *entry) {
 		v.sources.summed(e, "", err)
 	default:
 		s := v.sources.summed(e, result.Digest, nil)
-		s.read = true
 		for _, r := range records {
 			if r.source.Digest == result.Digest {
 				v.conclude(ctx, r, s)
@@ -406,6 +406,7 @@ func (v *treeVerifier) conclude(ctx context.Context, r *stated, s *source) {
 		v.unread(ctx, s, &row)
 	}
 	r.tree.Capture, r.tree.Verdict, r.tree.Findings, r.done = &s.path, row.Verdict, row.Findings, true
+	r.found = nil
 }
 
 // unread adds to a row what is wrong with its capture, which was not read for it.
@@ -430,107 +431,4 @@ func (s *source) use() {
 	if s.file != nil {
 		s.file.told = true
 	}
-}
-
-// captures judges the captures in the directory that no row has named, and
-// those that were not closed.
-func (v *treeVerifier) captures(ctx context.Context) bool {
-	for _, s := range v.sources.directories {
-		if !s.inside {
-			continue
-		}
-		v.evidence = true
-		if !s.used && !v.tell(v.unused(ctx, s)) {
-			return false
-		}
-	}
-	for _, f := range v.tree.folders {
-		if !f.unfinished() {
-			continue
-		}
-		v.evidence = true
-		f.tell(append(captureFiles[:len(captureFiles):len(captureFiles)], capture.ClaimName))
-		why := finding.New(finding.CaptureUnfinished, "%s has no capture.json, so it is no closed capture", finding.Escape(f.path))
-		if !v.tell(TreeRow{Capture: &f.path, Verdict: Unexplained, Findings: v.unexplained(why)}) {
-			return false
-		}
-	}
-	return true
-}
-
-// unused is the row of a capture directory that no record was verified from.
-func (v *treeVerifier) unused(ctx context.Context, s *source) TreeRow {
-	row := TreeRow{Capture: &s.path}
-	if err := s.check(ctx, v.settings.Progress); err != nil {
-		return rowOf(row, err)
-	}
-	row.Verdict = Whole
-	for _, f := range s.findings {
-		if f.Severity == finding.Error { // of its events, and not of the capture
-			f = f.WithSeverity(finding.Warning)
-		}
-		row.Findings = append(row.Findings, f)
-	}
-	f := finding.New(finding.NothingFrozen, "no record here was made from it")
-	for _, other := range v.sources.byManifest[s.manifest] {
-		if other.used {
-			f = repeated(other)
-			break
-		}
-	}
-	row.Findings = append(row.Findings, f)
-	return row
-}
-
-func repeated(used *source) finding.Finding {
-	return finding.New(finding.CaptureRepeated, "it is the same capture as %s, which was used", finding.Escape(used.path))
-}
-
-// unexplained grades a finding about something unexplained.
-func (v *treeVerifier) unexplained(f finding.Finding) []finding.Finding {
-	severity := finding.Warning
-	if v.settings.Strict {
-		severity = finding.Error
-	}
-	return []finding.Finding{f.WithSeverity(severity)}
-}
-
-// rest tells of everything that no row has accounted for.
-func (v *treeVerifier) rest() bool {
-	for _, e := range v.tree.entries {
-		if !e.told && !v.tell(v.leftover(e)) {
-			return false
-		}
-	}
-	return true
-}
-
-// leftover is the row of an entry that no other row accounts for.
-func (v *treeVerifier) leftover(e *entry) TreeRow {
-	switch {
-	case e.err != nil:
-		v.evidence = true // as far as can be told
-		return rowOf(TreeRow{File: &e.path}, e.err)
-	case !e.regular():
-		return v.stray(e, "it is "+e.kind())
-	}
-	if _, ok := e.stem(record.ArtifactSuffix); ok {
-		v.evidence = true
-		return rowOf(TreeRow{Artifact: &e.path}, finding.New(finding.RecordAbsent, "no record beside the artifact names it, so it cannot be verified"))
-	}
-	if _, ok := e.stem(record.EnvelopeSuffix); ok {
-		v.evidence = true
-		return rowOf(TreeRow{File: &e.path}, finding.New(finding.RecordAbsent, "no record beside the envelope names it, so it cannot be verified"))
-	}
-	if used := v.sources.repeats(e); used != nil {
-		return TreeRow{Capture: &e.path, Verdict: Whole, Findings: []finding.Finding{repeated(used)}}
-	}
-	if e.in.isCapture {
-		return v.stray(e, "it lies in a capture whose capture.json does not list it")
-	}
-	return v.stray(e, "no record here names it or was made from it")
-}
-
-func (v *treeVerifier) stray(e *entry, why string) TreeRow {
-	return TreeRow{File: &e.path, Verdict: Unexplained, Findings: v.unexplained(finding.New(finding.FileUnexplained, "%s", why))}
 }

@@ -236,7 +236,8 @@ func (s *sources) summed(e *entry, sum digest.Digest, err error) *source {
 		return nil
 	}
 	e.sum = sum
-	one := &source{path: e.path, file: e, inside: !s.outside[e]}
+	// It has no manifest that its bytes could be compared with.
+	one := &source{path: e.path, file: e, inside: !s.outside[e], read: true}
 	group[sum] = append(group[sum], one)
 	return one
 }

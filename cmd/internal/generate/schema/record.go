@@ -51,7 +51,7 @@ func families() *jsonschema.Schema {
 	s.AdditionalProperties = &jsonschema.Schema{Type: "integer", Minimum: "1"}
 	s.PropertyNames = new(jsonschema.Schema)
 	between(s.PropertyNames, 1, longestFamily)
-	s.MaxProperties = number(envelope.MaxCounts())
+	s.MaxProperties = number(envelope.MaxFamilies())
 	s.Required = []string{envelope.RunStarted}
 	return s
 }

@@ -171,8 +171,8 @@ var SARIFLevels = map[finding.Severity]string{finding.Error: "error", finding.Wa
 // Every finding is held at once, which is bounded by the files named: a file has
 // about a hundred at most, and 10,000 files of a hundred take 1.7 GB.
 func newSARIF(tool record.Tool, rows []result) SARIFLog {
-	rules, ruleIndex := SARIFAbouts(rows, false)
-	notices, noticeIndex := SARIFAbouts(rows, true)
+	rules, ruleIndex := sarifAbouts(rows, false)
+	notices, noticeIndex := sarifAbouts(rows, true)
 	run := SARIFRun{
 		Tool: SARIFTool{SARIFDriver{
 			Name: tool.Name, Version: tool.Version, SemanticVersion: tool.Version, InformationURI: homepage,
@@ -183,7 +183,7 @@ func newSARIF(tool record.Tool, rows []result) SARIFLog {
 		Results:    []SARIFResult{},
 	}
 	did := SARIFInvocation{Successful: true}
-	var files SARIFFiles
+	var files sarifFiles
 	for _, row := range rows {
 		place := files.add(row)
 		for _, f := range row.findings {
@@ -201,9 +201,9 @@ func newSARIF(tool record.Tool, rows []result) SARIFLog {
 	return SARIFLog{SARIFSchema, SARIFVersion, []SARIFRun{run}}
 }
 
-// SARIFAbouts describes the codes of the rows that failed, or of those that did
+// sarifAbouts describes the codes of the rows that failed, or of those that did
 // not, sorted, and says where in that list each is.
-func SARIFAbouts(rows []result, failed bool) ([]SARIFAbout, map[finding.Code]int) {
+func sarifAbouts(rows []result, failed bool) ([]SARIFAbout, map[finding.Code]int) {
 	index := map[finding.Code]int{}
 	for _, row := range rows {
 		for _, f := range row.findings {
@@ -232,21 +232,21 @@ func SARIFAbouts(rows []result, failed bool) ([]SARIFAbout, map[finding.Code]int
 	return list, index
 }
 
-// SARIFFiles lists each file once: SARIF wants artifacts to be unique (§3.14.15).
-type SARIFFiles struct {
+// sarifFiles lists each file once: SARIF wants artifacts to be unique (§3.14.15).
+type sarifFiles struct {
 	list []SARIFArtifact
-	at   map[SARIFFile]int
+	at   map[sarifFile]int
 }
 
-type SARIFFile struct {
+type sarifFile struct {
 	uri    string
 	digest digest.Digest
 }
 
 // add returns where a row's file is among the artifacts.
-func (s *SARIFFiles) add(row result) SARIFPlace {
+func (s *sarifFiles) add(row result) SARIFPlace {
 	place := SARIFPlace{URI: fileURI(row.file)}
-	key := SARIFFile{uri: place.URI}
+	key := sarifFile{uri: place.URI}
 	a := SARIFArtifact{
 		Location:   place,
 		Roles:      []string{"analysisTarget"},
@@ -262,7 +262,7 @@ func (s *SARIFFiles) add(row result) SARIFPlace {
 	i, seen := s.at[key]
 	if !seen {
 		if s.at == nil {
-			s.at = map[SARIFFile]int{}
+			s.at = map[sarifFile]int{}
 		}
 		i = len(s.list)
 		s.at[key] = i

@@ -61,6 +61,7 @@ func check(ctx context.Context, response []byte) error {
 		if err != nil {
 			return err
 		}
+		defer c.Close()
 		row := verify.Capture(ctx, c, verify.Files{Name: "run.artifact.json", Artifact: run.Files.Artifact, Record: run.Files.Record})
 		fmt.Println(row.Verdict, row.Findings[0].Code == finding.EnvelopeAbsent)
 	}
