@@ -16,8 +16,9 @@ import (
 //
 // When r fails, or ctx ends, before anything but white space came, nothing is
 // left on disk. When that happens later, what came is kept, and the manifest
-// (end: error or cancelled) is returned together with the error. Import returns as soon as ctx
-// ends, even while r is waiting for bytes; r must not be used again then.
+// (end: error or cancelled) is returned together with the error. Import returns
+// as soon as ctx ends, even while r is waiting for bytes; r must not be used
+// again then.
 //
 // A response longer than Settings.MaxBytes is kept so far, and the manifest (end:
 // limit) is returned without an error.

@@ -1,9 +1,9 @@
 // Package schema holds the JSON Schemas (draft 2020-12) of the files this
 // program writes and reads, for editors, tests and other languages.
 //
-// They are made from the Go types by cmd/internal/generate/schema and embedded as bytes. A
-// schema never refuses what the Go decoder accepts; what it cannot say is listed
-// by Inexpressible, and what decides is the decoder.
+// They are made from the Go types by cmd/internal/generate/schema and embedded as
+// bytes. A schema never refuses what the Go decoder accepts. Inexpressible lists
+// what it cannot say; the decoder decides.
 package schema
 
 import (

@@ -21,7 +21,7 @@ import (
 	"github.com/p20export/p20export/project/scan"
 )
 
-// What Examine says of a committed capture is what freeze and inspect say.
+// What Analyze says of a committed capture is what freeze and inspect say.
 func TestAgreesOnCaptures(t *testing.T) {
 	for _, pattern := range []string{"../captures/*/*", "../drift/captures/*/*"} {
 		seen := 0
@@ -140,7 +140,7 @@ func TestAgreesOnAlteredCapture(t *testing.T) {
 	}
 }
 
-// agree holds the examinations of a capture against the rows of the other two
+// agree compares the runs of a capture with the rows of the other two
 // commands.
 func agree(t rapid.TB, dir, path string) {
 	t.Helper()

@@ -44,7 +44,7 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// The examinations of one capture are held up to a bound.
+// The runs of one capture are held up to a bound.
 func TestHeld(t *testing.T) {
 	x := &Analyzer{contract: artifact.V1}
 	e := x.empty(Refused)

@@ -169,6 +169,8 @@ func (f *fields) result() []Field {
 	return list
 }
 
+// SortFields puts fields into the order of the envelope's events, and by role and
+// name within each.
 func SortFields(list []Field) {
 	slices.SortFunc(list, func(a, b Field) int {
 		return cmp.Or(cmp.Compare(eventRank(a.Event), eventRank(b.Event)), cmp.Compare(a.Event, b.Event),

@@ -132,6 +132,8 @@ func (t *Types) set(index int, name string) {
 	t.of[index] = id
 }
 
+// At returns the type of the event of that index, or "" where there is none or it
+// is not remembered.
 func (t *Types) At(index *int) string {
 	if t == nil || index == nil || *index >= len(t.of) {
 		return ""

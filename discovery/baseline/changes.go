@@ -15,11 +15,11 @@ import (
 )
 
 // Compare returns the runs with what changed in each since the baseline, and one
-// more for each run of it that is missing. A change that affects the
-// contract is an error: the run itself, how it ends, its snapshots, what a
-// projection makes of it, a key that the artifact takes, its source of times.
-// They come before the others. The captures must be Distinct, and
-// analyzed under the contract of the baseline.
+// more for each run of it that is missing. A change that affects the contract is
+// an error: the run itself, how it ends, its snapshots, what a projection makes of
+// it, a key that the artifact takes, its source of times. Those come before the
+// others. The captures must be Distinct, and analyzed under the contract of the
+// baseline.
 func (b *Baseline) Compare(runs []analysis.Run) []analysis.Run {
 	found := make(map[int]bool)
 	runs = slices.Clone(runs)

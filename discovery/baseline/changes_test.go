@@ -25,7 +25,7 @@ const (
 	failed   = testkit.Failed
 )
 
-// examined examines a capture of events, one a line, under a name.
+// examined analyzes a capture of events, one a line, under a name.
 func examined(t *testing.T, name string, events ...string) []analysis.Run {
 	t.Helper()
 	return analysis.Analyze(t.Context(), testkit.Lines(t, name, events...), artifact.V1, nil)

@@ -23,7 +23,7 @@ const (
 	failed   = testkit.Failed
 )
 
-// examined examines a capture of events, one a line, under a name.
+// examined analyzes a capture of events, one a line, under a name.
 func examined(t *testing.T, name string, events ...string) []analysis.Run {
 	t.Helper()
 	return analysis.Analyze(t.Context(), testkit.Lines(t, name, events...), artifact.V1, nil)
@@ -181,7 +181,7 @@ func holdAnswers(t *testing.T, g gate.Gate, good []bool, text []string) {
 	}
 }
 
-func TestPresences(t *testing.T) {
+func TestFields(t *testing.T) {
 	blank := strings.Replace(snapshot, `"Hi."`, `" "`, 1)
 	runs := slices.Concat(
 		examined(t, "one", started, message, snapshot, finished),
@@ -218,7 +218,7 @@ func TestPresences(t *testing.T) {
 
 // Two keys that are spelled alike with their roles are two, and a key of a
 // message is none of its event.
-func TestPresencesApart(t *testing.T) {
+func TestFieldsApart(t *testing.T) {
 	const odd = `{"type":"MESSAGES_SNAPSHOT","user id":1,"messages":[{"id":"u","role":"user","content":"Hello."},{"id":"v","role":""},{"id":"w","role":1},{"id":"x"}]}`
 	got := map[string]int{}
 	for _, p := range gate.Fields(examined(t, "one", started, odd, finished)) {

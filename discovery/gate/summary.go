@@ -30,9 +30,9 @@ type Summary struct {
 	Implausible int            `json:"implausible"`
 	Sizes       SizeCounts     `json:"sizes"`
 	Texts       analysis.Texts `json:"texts"`
-	// Blocks is why runs give no artifact of one emitted snapshot. ExtraContent is what
-	// in the last snapshots of runs is outside the text subset, which the
-	// artifact leaves out.
+	// Blocks is why runs give no artifact of one emitted snapshot. ExtraContent
+	// is what in the last snapshots of runs is outside the text subset, which
+	// the artifact leaves out.
 	Blocks       []Need `json:"blocks"`
 	ExtraContent []Need `json:"richer"`
 }
@@ -168,8 +168,8 @@ func (s *Summary) add(run analysis.Run) {
 	s.Met = s.Sizes.EmittedBelowRun > 0
 }
 
-// extraContent is what the text subset leaves out of the run's one snapshot, or of the
-// last of several.
+// extraContent is what the text subset leaves out of the run's one snapshot, or of
+// the last of several.
 func extraContent(run analysis.Run) (list []analysis.Reason) {
 	of := run.Projections[1]
 	if run.Verdict == analysis.Chosen {

@@ -43,7 +43,8 @@ type gatherer struct {
 }
 
 // gather reads one capture under every projection, and calls show for each of
-// its runs. Its error is why nothing can be said of the capture; what is wrong with the capture as evidence is said of its runs.
+// its runs. Its error is why nothing can be said of the capture; what is wrong
+// with the capture as evidence is said of its runs.
 func (g *gatherer) gather(ctx context.Context, path string, show func(*run)) error {
 	if info, err := os.Stat(path); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
 		return finding.New(finding.IOFailed, "%s is neither a directory nor a regular file, and a page names captures by their files", finding.Escape(path)).WithHint(hint.ImportFirst)

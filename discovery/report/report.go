@@ -2,7 +2,8 @@
 // of each run, what was kept of them, what was left out and where, and the
 // artifact that came of it.
 //
-// What the page says of a run is what freezing it gives. The package must hold no rule of a projection, and nothing of a capture may act in a page.
+// What the page says of a run is what freezing it gives. The package must hold
+// no rule of a projection, and nothing of a capture may act in a page.
 package report
 
 import (

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,6 +18,7 @@ import (
 	"github.com/p20export/p20export/capture/client"
 	"github.com/p20export/p20export/discovery/analysis"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/testkit"
 	"github.com/p20export/p20export/project"
 )
 
@@ -284,6 +286,26 @@ func TestUnexpected(t *testing.T) {
 		}
 		if diff := cmp.Diff(c.want, got); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
+		}
+	}
+}
+
+// Nothing is said of the times and the parent of a run that does not count: the
+// capture as a whole is refused.
+func TestObserveRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "trailing.json")
+	events := "[" + strings.Join([]string{testkit.Started, testkit.Snapshot, testkit.Finished}, ",") + "]"
+	for _, c := range []struct {
+		after   string
+		verdict project.Verdict
+		times   project.TimeSource
+	}{{"", project.Frozen, project.EventTime}, {" trailing", project.Refused, ""}} {
+		if err := os.WriteFile(path, []byte(events+c.after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		seen, err := Observe(t.Context(), path)
+		if err != nil || seen.Freeze.EmittedSnapshot.Verdict != c.verdict || seen.TimeSource != c.times {
+			t.Errorf("%q: %+v, %v", c.after, seen.Expectation, err)
 		}
 	}
 }

@@ -30,10 +30,10 @@ func TestConsumer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	response := strings.NewReader(strings.Join([]string{testkit.Started, testkit.Message, testkit.Snapshot, testkit.Finished}, "\n"))
+	response := testkit.Lines(t, "run", testkit.Started, testkit.Message, testkit.Snapshot, testkit.Finished)
 	// What it needs is there, as this module needs it; nothing is fetched.
-	cmd := exec.Command("go", "run", "-mod=mod", ".")
-	cmd.Dir, cmd.Stdin = dir, response
+	cmd := exec.Command("go", "run", "-mod=mod", ".", response)
+	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off", "GOPROXY=off", "GOSUMDB=off")
 	out, err := cmd.CombinedOutput()
 	if err != nil {

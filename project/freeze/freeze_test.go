@@ -3,6 +3,7 @@ package freeze_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
 	"github.com/p20export/p20export/project/record"
@@ -113,5 +115,64 @@ func TestReaderHoweverItReads(t *testing.T) {
 	}
 	if _, err := freeze.Reader(t.Context(), bytes.NewReader(nil), "x", freeze.Settings{Settings: project.Settings{Projection: "none"}}); err == nil {
 		t.Error("a projection that is not known is no error")
+	}
+}
+
+// counted cancels at its third read, and counts those that follow.
+type counted struct {
+	cancel context.CancelFunc
+	reads  int
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	if c.reads++; c.reads == 3 {
+		c.cancel()
+	}
+	return copy(p, "data: {\"type\":\"RUN_STARTED\",\"threadId\":\"t\",\"runId\":\"r\"}\n\n"), nil
+}
+
+// A reader without an end is read until the context ends.
+func TestReaderEndsWithContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	endless := &counted{cancel: cancel}
+	runs, err := freeze.Reader(ctx, endless, "endless", freeze.Settings{Tool: tool})
+	if err != nil || len(runs) != 1 || runs[0].Findings[0].Code != finding.Interrupted {
+		t.Errorf("%+v, %v", runs, err)
+	}
+}
+
+// What a caller cannot mean is an error, and nothing is written.
+func TestSettingsRefused(t *testing.T) {
+	dir := t.TempDir()
+	out := filepath.Join(dir, "sub")
+	path := captures + "/adk/one-turn"
+	for _, s := range []freeze.Settings{
+		{Dir: out, Name: "../escaped"}, {Dir: out, Name: "a/b"}, {Dir: out, Name: ".."}, {Dir: out, Name: "a\xff"}, {Dir: out, Name: "a\x00"},
+		{Dir: out, Tool: record.Tool{Name: "another"}}, {Dir: out, Settings: project.Settings{Snapshot: "0"}},
+	} {
+		if rows, err := freeze.Freeze(t.Context(), path, s); err == nil {
+			t.Errorf("%+v: %+v", s, rows)
+		}
+	}
+	var bad *freeze.NameError
+	if _, err := freeze.Reader(t.Context(), bytes.NewReader([]byte(response)), "../x", freeze.Settings{}); !errors.As(err, &bad) || bad.Name != "../x" {
+		t.Errorf("%v", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("%v was written (%v)", left, err)
+	}
+	// Without a tool the record names this program, and is verified.
+	c := open(t, path)
+	runs, err := freeze.Capture(t.Context(), c, freeze.Settings{})
+	if err != nil || runs[0].Verdict != project.Frozen {
+		t.Fatalf("%+v, %v", runs, err)
+	}
+	files := verify.Files{Artifact: runs[0].Files.Artifact, Envelope: runs[0].Files.Envelope, Record: runs[0].Files.Record}
+	if row := verify.Capture(t.Context(), open(t, path), files); row.Verdict != project.Verified {
+		t.Errorf("%+v", row)
+	}
+	// A capture is read once.
+	if again, err := freeze.Capture(t.Context(), c, freeze.Settings{}); err != nil || again[0].Verdict != project.Failed || again[0].Findings[0].Code != finding.IOFailed {
+		t.Errorf("read again: %+v, %v", again, err)
 	}
 }

@@ -52,7 +52,7 @@ func ReadArtifact(path string) ([]byte, error) {
 	return data, err
 }
 
-// Read reads a record strictly. What is no record is a finding.
+// Read reads a record strictly. An invalid record is the finding record_malformed.
 func Read(path string) (*Record, error) {
 	stated, err := ReadBounded(path, MaxBytes)
 	if errors.Is(err, ErrTooLong) {

@@ -195,8 +195,8 @@ func Decode(data []byte) (*Record, error) {
 }
 
 // Settings returns what has to be set to repeat the projection, or why the
-// record states what no projection of this program does. Whether its version is
-// this program's says project.Known.
+// record states what no projection of this program does. project.Known says whether
+// this program has its version.
 func (r *Record) Settings() (project.Settings, error) {
 	p := r.Predicate
 	s := project.Settings{Projection: p.Projection.Name}

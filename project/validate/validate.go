@@ -58,7 +58,7 @@ type Row struct {
 }
 
 // File judges one file as an artifact or a bounded envelope. An empty kind is
-// told from the file's name, else from how it begins (look). "-" is standard
+// told from the file's name, else from how it begins. "-" is standard
 // input. An artifact or envelope whose snapshot was built, as the record beside
 // it says, is reported as such.
 //
@@ -178,7 +178,7 @@ func (row *Row) artifact(head []byte, seen func() looks) (canonical bool) {
 	return at < 0
 }
 
-// inform adds what is worth knowing and no fault.
+// inform adds a finding that is no fault.
 func (row *Row) inform(f finding.Finding) {
 	row.Findings = append(row.Findings, f)
 	finding.Sort(row.Findings)

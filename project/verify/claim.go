@@ -60,8 +60,8 @@ func (c *claim) row(row Row) Row {
 	return row.judged(c.found, c.err)
 }
 
-// again forgets the outcome, for another capture.
-func (c *claim) again() { c.read, c.run, c.found, c.compared, c.err = false, false, nil, nil, nil }
+// reset forgets the outcome, for another capture.
+func (c *claim) reset() { c.read, c.run, c.found, c.compared, c.err = false, false, nil, nil, nil }
 
 // fits reports a capture that has another form than the one the record was made
 // from.

@@ -337,7 +337,7 @@ func (v *treeVerifier) try(ctx context.Context, path string, records []*stated) 
 	var claims []*claim
 	for _, r := range records {
 		if !r.done && r.early == nil {
-			r.again()
+			r.reset()
 			claims = append(claims, &r.claim)
 		}
 	}

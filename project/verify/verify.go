@@ -52,9 +52,10 @@ type Files struct {
 }
 
 // File repeats the projection a record names from the raw capture and compares
-// artifact, envelope and record byte for byte, tool version aside. The envelope is
-// the one beside the artifact, and so is the record where no path of it is given. Times given by the operator are taken from the
-// record and reported as such.
+// artifact, envelope and record byte for byte, tool version aside. The envelope
+// is the one beside the artifact, and so is the record where no path of it is
+// given. Times given by the operator are taken from the record and reported as
+// such.
 func File(ctx context.Context, artifactPath, recordPath, capturePath string, progress scan.Progress) Row {
 	recordPath = cmp.Or(recordPath, record.Path(artifactPath))
 	given, err := readArtifact(artifactPath)

@@ -11,11 +11,11 @@ import (
 )
 
 // Patterns are written in what RE2, ECMA-262 (with the u flag and without) and
-// Python's re read alike: characters of a class stand for themselves, digits are
-// [0-9], nothing looks ahead. ($ alone differs: to Python it also stands before a
-// newline at the end, so that more is accepted there.) No class names a character outside the Basic
-// Multilingual Plane, so that a half of a pair is read as what it is: no white
-// space and no control character.
+// Python's re read alike: characters of a class stand for themselves, digits
+// are [0-9], nothing looks ahead. ($ alone differs: to Python it also stands
+// before a newline at the end, so that more is accepted there.) No class names
+// a character outside the Basic Multilingual Plane, so that a half of a pair is
+// read as what it is: no white space and no control character.
 
 const hexDigits = "[0-9a-f]{64}"
 

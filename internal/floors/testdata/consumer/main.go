@@ -1,5 +1,5 @@
-// Command consumer freezes, validates and verifies the response on standard input
-// through the packages alone, as another module would.
+// Command consumer freezes, validates and verifies the response in a file through
+// the packages alone, as another module would.
 package main
 
 import (
@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/p20export/p20export/artifact"
@@ -23,19 +22,22 @@ import (
 )
 
 func main() {
-	text, err := io.ReadAll(os.Stdin)
-	if err == nil {
-		err = errors.Join(show(context.Background(), bytes.NewReader(text)), check(context.Background(), text))
-	}
-	fmt.Println(err)
-	_, err = capture.Open(context.Background(), os.TempDir(), "")
+	ctx, path := context.Background(), os.Args[1]
+	text, err := os.ReadFile(path)
+	fmt.Println(errors.Join(err, show(ctx, path), check(ctx, text)))
+	_, err = capture.Open(ctx, os.TempDir(), "")
 	var f finding.Finding
 	fmt.Println(errors.As(err, &f) && f.Code == finding.CaptureUnfinished)
 }
 
 // show is what README.md shows.
-func show(ctx context.Context, response io.Reader) error {
-	runs, err := freeze.Reader(ctx, response, "run", freeze.Settings{Tool: record.Tool{Name: record.ToolName, Version: "9"}})
+func show(ctx context.Context, path string) error {
+	c, err := capture.Open(ctx, path, "")
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	runs, err := freeze.Capture(ctx, c, freeze.Settings{})
 	if err != nil {
 		return err
 	}
@@ -52,7 +54,7 @@ func show(ctx context.Context, response io.Reader) error {
 
 // check freezes and verifies in 20 lines.
 func check(ctx context.Context, response []byte) error {
-	runs, err := freeze.Reader(ctx, bytes.NewReader(response), "run", freeze.Settings{Tool: record.Tool{Name: record.ToolName, Version: "9"}})
+	runs, err := freeze.Reader(ctx, bytes.NewReader(response), "run", freeze.Settings{Tool: record.Tool{Version: "1.2.0"}})
 	if err != nil {
 		return err
 	}
