@@ -2,7 +2,9 @@ package analysis
 
 import (
 	"context"
+	"iter"
 	"path/filepath"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
@@ -40,7 +42,7 @@ type Analyzer struct {
 	// Made, when not nil, is called at the end of each run with what the
 	// projections made of it: those of project.Names, and one more that takes the
 	// last snapshot.
-	Made func(run *envelope.Run, made []scan.Projected)
+	Made func(run *envelope.Run, made []*scan.Projected)
 
 	path     string
 	manifest *capture.Manifest
@@ -213,10 +215,11 @@ func (x *observer) Event(e *envelope.Event) {
 func (x *observer) End(run *envelope.Run) error { return x.projecting.End(run) }
 
 // made describes the run by what was made of it.
-func (x *observer) made(run *envelope.Run, made []scan.Projected) error {
+func (x *observer) made(run *envelope.Run, each iter.Seq[*scan.Projected]) error {
 	if run.Number > scan.MaxRuns {
 		return scan.TooMany(run)
 	}
+	made := slices.Collect(each)
 	if x.of.Made != nil {
 		x.of.Made(run, made)
 	}
@@ -301,7 +304,7 @@ func (e *Run) freeze(run *envelope.Run, out *project.Output) {
 	e.Sizes = &Sizes{Run: run.Bytes, Envelope: len(out.Envelope), Artifact: len(out.Bytes), Compact: strictjson.CompactSize(out.Bytes)}
 }
 
-func (a *Analyzer) projection(p scan.Projected) Projection {
+func (a *Analyzer) projection(p *scan.Projected) Projection {
 	made := Projection{Name: p.Projection, Verdict: project.Refused}
 	if p.Output == nil {
 		made.Reasons = reasons(p.Findings, &a.types)

@@ -2,7 +2,9 @@ package report
 
 import (
 	"context"
+	"iter"
 	"os"
+	"slices"
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/envelope"
@@ -158,7 +160,8 @@ func (r *reading) Begin(run *envelope.Run) scan.Observer {
 }
 
 // made keeps what the projections made of a run.
-func (r *reading) made(run *envelope.Run, made []scan.Projected) error {
+func (r *reading) made(run *envelope.Run, each iter.Seq[*scan.Projected]) error {
+	made := slices.Collect(each)
 	k := &held{number: run.Number}
 	for i := range made {
 		o := r.tries[i]
@@ -168,7 +171,7 @@ func (r *reading) made(run *envelope.Run, made []scan.Projected) error {
 		if o.Projection == project.FoldedStream && r.noRequest != nil {
 			o.refuse(r.noRequest)
 		} else {
-			o.take(&made[i])
+			o.take(made[i])
 		}
 		k.outcomes = append(k.outcomes, o)
 	}

@@ -36,7 +36,7 @@ func Observe(ctx context.Context, path string) (Observation, error) {
 	a, err := analysis.New(c, artifact.V1)
 	if err == nil {
 		var o observer
-		a.Made = func(run *envelope.Run, made []scan.Projected) { o.made(run, made, a.Types()) }
+		a.Made = func(_ *envelope.Run, made []*scan.Projected) { o.made(made, a.Types()) }
 		var result scan.Result
 		if result, err = scan.Run(ctx, c, nil, a); err == nil {
 			return o.finish(result, a)
@@ -57,7 +57,7 @@ type outcome struct {
 	times    project.TimeSource
 }
 
-func (o *observer) made(run *envelope.Run, made []scan.Projected, of *analysis.Types) {
+func (o *observer) made(made []*scan.Projected, of *analysis.Types) {
 	if o.outcomes != nil {
 		return
 	}

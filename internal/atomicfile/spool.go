@@ -9,6 +9,7 @@ import (
 // when it is closed or the program ends. It is not synced: it is for what is
 // read back by the same program.
 type Spool struct {
+	dir  string
 	file *os.File
 	ends []int64
 }
@@ -18,7 +19,7 @@ func NewSpool(dir string) (*Spool, error) {
 	f, err := os.CreateTemp(dir, ".p20export-*.tmp")
 	if err == nil {
 		if err = os.Remove(f.Name()); err == nil {
-			return &Spool{file: f}, nil
+			return &Spool{dir: dir, file: f}, nil
 		}
 		f.Close()
 	}
@@ -28,7 +29,7 @@ func NewSpool(dir string) (*Spool, error) {
 // Add appends a piece, and returns its number from 0.
 func (s *Spool) Add(data []byte) (int, error) {
 	if _, err := s.file.WriteAt(data, s.end(len(s.ends))); err != nil {
-		return 0, err
+		return 0, inDirectory(s.dir, err)
 	}
 	s.ends = append(s.ends, s.end(len(s.ends))+int64(len(data)))
 	return len(s.ends) - 1, nil
@@ -38,7 +39,7 @@ func (s *Spool) Add(data []byte) (int, error) {
 func (s *Spool) Read(i int) ([]byte, error) {
 	data := make([]byte, s.end(i+1)-s.end(i))
 	_, err := io.ReadFull(io.NewSectionReader(s.file, s.end(i), int64(len(data))), data)
-	return data, err
+	return data, inDirectory(s.dir, err)
 }
 
 // end returns where the first n pieces end.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"strconv"
 
 	"github.com/p20export/p20export/capture"
@@ -208,11 +209,19 @@ func (f *freezer) wants(run *envelope.Run) []project.Settings {
 }
 
 // made takes in what the projection made of a run.
-func (f *freezer) made(run *envelope.Run, made []scan.Projected) error {
+func (f *freezer) made(run *envelope.Run, made iter.Seq[*scan.Projected]) error {
+	for p := range made {
+		if err := f.keep(run, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *freezer) keep(run *envelope.Run, p *scan.Projected) error {
 	if len(f.rows) == scan.MaxRuns || f.items > scan.MaxItems {
 		return scan.TooMany(run)
 	}
-	p := &made[0]
 	f.items += len(p.Findings)
 	number, id := run.Number, scan.Clip(run.RunID) // the row outlives the run
 	row := Row{Capture: f.capture.Path(), Run: &number, RunID: &id, Verdict: project.Refused, Findings: p.WithOmissions()}

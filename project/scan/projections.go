@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/p20export/p20export/envelope"
@@ -18,8 +19,10 @@ type Projections struct {
 	// each.
 	Settings func(run *envelope.Run) []project.Settings
 	// Made is called at the end of each projected run, with what each of the
-	// settings made of it. An error ends the reading. Neither function may be nil.
-	Made func(run *envelope.Run, made []Projected) error
+	// settings makes of it, in their order. Each is made when it is asked for, so
+	// only those that are kept take memory. An error ends the reading. Neither
+	// function may be nil.
+	Made func(run *envelope.Run, made iter.Seq[*Projected]) error
 }
 
 // Projected is what a projection made of a run.
@@ -64,12 +67,15 @@ func (o *projecting) Event(e *envelope.Event) { o.collector.Observe(e) }
 
 // End implements Observer.
 func (o *projecting) End(run *envelope.Run) error {
-	made := make([]Projected, len(o.settings))
-	for i, s := range o.settings {
-		made[i] = Projected{Settings: s, run: run, request: o.of.Request, collector: o.collector}
-		made[i].Output, made[i].Findings = o.collector.Project(run, o.of.Request, s)
-	}
-	return o.of.Made(run, made)
+	return o.of.Made(run, func(yield func(*Projected) bool) {
+		for _, s := range o.settings {
+			p := &Projected{Settings: s, run: run, request: o.of.Request, collector: o.collector}
+			p.Output, p.Findings = o.collector.Project(run, o.of.Request, s)
+			if !yield(p) {
+				return
+			}
+		}
+	})
 }
 
 // WithOmissions returns the findings and what was left out of the output.

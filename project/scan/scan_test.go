@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -223,8 +224,10 @@ func projected(t *testing.T, path string, settings []project.Settings) (all []sc
 	p := &scan.Projections{
 		Request:  request,
 		Settings: func(*envelope.Run) []project.Settings { return settings },
-		Made: func(_ *envelope.Run, made []scan.Projected) error {
-			all = append(all, made...)
+		Made: func(_ *envelope.Run, made iter.Seq[*scan.Projected]) error {
+			for p := range made {
+				all = append(all, *p)
+			}
 			return nil
 		},
 	}

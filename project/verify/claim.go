@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,11 +33,12 @@ type claim struct {
 	origin     *project.Origin
 	timeSource *project.TimeSource
 
-	read     bool // the capture was read to its end
-	run      bool // and the run was found in it
-	found    []finding.Finding
-	compared error // what ended the comparison
-	err      error // what ended the verification
+	read     bool              // the capture was read to its end
+	whole    []finding.Finding // about it
+	run      bool              // the run was found in it
+	other    bool              // it is not the capture that the record states
+	compared *shelved          // the findings of the comparison
+	err      error             // what ended the verification
 }
 
 // state takes in what a record states, as far as it is needed before its run is
@@ -55,13 +57,22 @@ func (c *claim) state(stated *record.Record) (err error) {
 }
 
 // row completes a row with the outcome.
-func (c *claim) row(row Row) Row {
+func (c *claim) row(row Row, shelf *shelf) Row {
 	row.Origin, row.TimeSource = c.origin, c.timeSource
-	return row.judged(c.found, c.err)
+	found, err := c.whole, c.err
+	if c.run && !c.other {
+		compared, lost := shelf.look(c.compared)
+		if found = append(slices.Clip(found), compared...); lost != nil {
+			err = lost
+		}
+	}
+	return row.judged(found, err)
 }
 
 // reset forgets the outcome, for another capture.
-func (c *claim) reset() { c.read, c.run, c.found, c.compared, c.err = false, false, nil, nil, nil }
+func (c *claim) reset() {
+	c.read, c.whole, c.run, c.other, c.compared, c.err = false, nil, false, false, nil, nil
+}
 
 // fits reports a capture that has another form than the one the record was made
 // from.
@@ -80,7 +91,7 @@ func (c *claim) fits(with *capture.Capture) error {
 // against verifies claims against an open capture in one reading of it. Every
 // claim has its outcome then. The error is why the capture could not be read to
 // its end; it is nil, and so is the result, when no claim needed the reading.
-func against(ctx context.Context, c *capture.Capture, claims []*claim, progress scan.Progress) (*scan.Result, error) {
+func against(ctx context.Context, c *capture.Capture, claims []*claim, shelf *shelf, progress scan.Progress) (*scan.Result, error) {
 	byRun := make(map[int][]*claim)
 	var request []byte
 	var noRequest error
@@ -104,7 +115,6 @@ func against(ctx context.Context, c *capture.Capture, claims []*claim, progress 
 	if len(byRun) == 0 {
 		return nil, nil
 	}
-	held := 0 // findings
 	projections := &scan.Projections{
 		Request: request,
 		Settings: func(run *envelope.Run) (list []project.Settings) {
@@ -115,13 +125,14 @@ func against(ctx context.Context, c *capture.Capture, claims []*claim, progress 
 			}
 			return list
 		},
-		Made: func(run *envelope.Run, made []scan.Projected) error {
-			for _, one := range byRun[run.Number] {
-				i := slices.IndexFunc(made, func(p scan.Projected) bool { return p.Settings == one.settings })
-				one.run = true
-				one.compared = one.compare(c.Framing(), run, &made[i])
-				if held += len(one.found); held > scan.MaxItems {
-					one.found = first(one.found)
+		Made: func(run *envelope.Run, made iter.Seq[*scan.Projected]) error {
+			for p := range made {
+				for _, one := range byRun[run.Number] {
+					if one.settings == p.Settings {
+						one.run = true
+						found, err := one.compare(c.Framing(), run, p)
+						one.compared, one.err = shelf.put(found), err
+					}
 				}
 			}
 			return nil
@@ -131,7 +142,8 @@ func against(ctx context.Context, c *capture.Capture, claims []*claim, progress 
 	for _, ofRun := range byRun {
 		for _, one := range ofRun {
 			if err != nil {
-				one.found, one.err = nil, differing(err)
+				shelf.take(one.compared)
+				one.compared, one.err = nil, differing(err)
 			} else {
 				one.finish(result)
 			}
@@ -140,79 +152,64 @@ func against(ctx context.Context, c *capture.Capture, claims []*claim, progress 
 	return &result, err
 }
 
-// first returns the first findings of a list, and how many more there are. It
-// bounds what the claims of one capture hold together.
-func first(of []finding.Finding) []finding.Finding {
-	var list finding.List
-	for _, f := range of {
-		list.Add(f)
-	}
-	return list.Findings()
-}
-
 // finish gives the outcome when the whole capture was read.
 func (c *claim) finish(r scan.Result) {
-	c.read = true
-	compared := c.found
-	c.found = r.Findings[:len(r.Findings):len(r.Findings)]
+	c.read, c.whole = true, r.Findings
 	switch source := c.source; {
 	case r.Digest != source.Digest || r.Bytes != source.Bytes:
+		c.other = true
 		c.err = finding.New(finding.CaptureDiffers, "the response has %d bytes and the digest %s; the record states %d bytes and %s", r.Bytes, r.Digest, source.Bytes, source.Digest)
 	case !c.run:
 		c.err = finding.New(finding.NotReprojected, "the capture has no run %d", source.Run)
-	default:
-		c.found, c.err = append(c.found, compared...), c.compared
 	}
 }
 
-func (c *claim) report(f finding.Finding) { c.found = append(c.found, f) }
-
-// compare compares the files with what the projection made of the run. The error
-// is what ended that.
-func (c *claim) compare(framing capture.Framing, run *envelope.Run, made *scan.Projected) error {
-	c.found = append(c.found, made.Findings...)
+// compare compares the files with what the projection made of the run, and returns
+// what it found. The error is what ended that.
+func (c *claim) compare(framing capture.Framing, run *envelope.Run, made *scan.Projected) (found []finding.Finding, err error) {
+	found = slices.Clip(made.Findings)
 	out := made.Output
 	if out == nil {
-		return finding.New(finding.NotReprojected, "the projection %s refuses the run", c.settings.Projection)
+		return found, finding.New(finding.NotReprojected, "the projection %s refuses the run", c.settings.Projection)
 	}
 	given, stated, err := c.load()
 	if err != nil {
-		return err
+		return found, err
 	}
 	again := record.New(out, run, c.settings, record.Tool{Name: record.ToolName, Version: stated.Predicate.Tool.Version})
 	source := stated.Predicate.Capture
 	source.Framing = string(framing)
 	again.Complete(source, c.name, envelopeName(c.name))
 	if at := diff.At(given, out.Bytes); at >= 0 {
-		c.report(finding.New(finding.ArtifactDiffers, "the artifact differs from the projection from here on").WithOffset(int64(at)))
+		found = append(found, finding.New(finding.ArtifactDiffers, "the artifact differs from the projection from here on").WithOffset(int64(at)))
 	}
-	if err := c.compareEnvelope(out.Envelope); err != nil {
-		return err
+	ofEnvelope, err := c.compareEnvelope(out.Envelope)
+	if found = append(found, ofEnvelope...); err != nil {
+		return found, err
 	}
 	if why := c.recordDifference(stated, again); why != "" {
-		c.report(finding.New(finding.RecordDiffers, "%s", why))
+		found = append(found, finding.New(finding.RecordDiffers, "%s", why))
 	}
 	if omitted, ok := out.OmissionsFinding(); ok {
-		c.report(omitted)
+		found = append(found, omitted)
 	}
-	return nil
+	return found, nil
 }
 
 // compareEnvelope compares the envelope beside the artifact; when there is none
 // its digest in the record is what is compared.
-func (c *claim) compareEnvelope(want []byte) error {
+func (c *claim) compareEnvelope(want []byte) ([]finding.Finding, error) {
 	there, err := c.envelope(len(want))
 	if missing, ok := errors.AsType[*fs.PathError](err); ok && errors.Is(err, fs.ErrNotExist) {
-		c.report(finding.New(finding.EnvelopeAbsent, "%s is not there; its digest in the record was compared instead", finding.Escape(missing.Path)))
-		return nil
+		return []finding.Finding{finding.New(finding.EnvelopeAbsent, "%s is not there; its digest in the record was compared instead", finding.Escape(missing.Path))}, nil
 	}
 	if err != nil && !errors.Is(err, record.ErrTooLong) {
-		return err
+		return nil, err
 	}
 	if at := diff.At(there, want); at >= 0 {
-		c.report(finding.New(finding.EnvelopeDiffers, "the envelope differs from the projection from here on").WithOffset(int64(at)))
+		return []finding.Finding{finding.New(finding.EnvelopeDiffers, "the envelope differs from the projection from here on").WithOffset(int64(at))}, nil
 	}
-	return nil
+	return nil, nil
 }
 
 // recordDifference says where the record differs from the one made again.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/p20export/p20export/capture"
@@ -46,13 +47,20 @@ type TreeSettings struct {
 // the captures no record was made from, then the rest, each by path. After the
 // context ends no further row comes.
 func Tree(ctx context.Context, dir string, s TreeSettings) iter.Seq[TreeRow] {
-	return verifyTree(ctx, dir, s, maxTreeEntries)
+	return verifyTree(ctx, dir, s, limits{entries: maxTreeEntries, findings: maxFindings})
 }
 
-// verifyTree is Tree with a limit of the entries of each tree.
-func verifyTree(ctx context.Context, dir string, s TreeSettings, limit int) iter.Seq[TreeRow] {
+// limits bound what the verification of a directory takes.
+type limits struct {
+	entries  int // of each tree
+	findings int // in memory
+}
+
+// verifyTree is Tree with limits.
+func verifyTree(ctx context.Context, dir string, s TreeSettings, most limits) iter.Seq[TreeRow] {
 	return func(yield func(TreeRow) bool) {
-		v := &treeVerifier{settings: s, sources: newSources(), limit: limit}
+		v := &treeVerifier{settings: s, sources: newSources(), shelf: &shelf{most: most.findings}, limit: most.entries}
+		defer v.shelf.close()
 		v.tell = func(row TreeRow) bool {
 			if row.Findings == nil {
 				row.Findings = []finding.Finding{}
@@ -75,6 +83,7 @@ type treeVerifier struct {
 	evidence bool // there is something to verify
 	tell     func(TreeRow) bool
 
+	shelf   *shelf
 	stated  []*stated
 	waiting map[key][]*stated // for a capture, until it is read for the first of them
 }
@@ -134,7 +143,8 @@ type stated struct {
 	claim
 	early error // why it is not verified from any capture
 	tree  TreeRow
-	done  bool // tree is the outcome
+	found *shelved // the findings of the row
+	done  bool     // tree is the outcome
 }
 
 // key is what a record states of its capture: the digest of its manifest, or the
@@ -162,6 +172,13 @@ func (v *treeVerifier) records(ctx context.Context) bool {
 		v.stated[i] = nil // which nobody needs once its row is told
 		if !r.done {
 			v.verify(ctx, r.key())
+		}
+		if r.found != nil {
+			found, err := v.shelf.look(r.found)
+			if r.tree.Findings = found; err != nil {
+				r.end(err)
+			}
+			v.shelf.take(r.found)
 		}
 		if !v.tell(r.tree) {
 			return false
@@ -337,6 +354,7 @@ func (v *treeVerifier) try(ctx context.Context, path string, records []*stated) 
 	var claims []*claim
 	for _, r := range records {
 		if !r.done && r.early == nil {
+			v.shelf.take(r.compared)
 			r.reset()
 			claims = append(claims, &r.claim)
 		}
@@ -344,6 +362,26 @@ func (v *treeVerifier) try(ctx context.Context, path string, records []*stated) 
 	if claims == nil {
 		return nil, nil
 	}
+	var result *scan.Result
+	for len(claims) > 0 {
+		now, later := together(claims)
+		again, err := v.readOnce(ctx, path, now)
+		if err != nil {
+			for _, one := range later {
+				one.err = differing(err)
+			}
+			return again, err
+		}
+		if again != nil {
+			result = again
+		}
+		claims = later
+	}
+	return result, nil
+}
+
+// readOnce verifies claims in one reading of the capture of that path.
+func (v *treeVerifier) readOnce(ctx context.Context, path string, claims []*claim) (*scan.Result, error) {
 	c, err := capture.Open(ctx, path, "")
 	if err != nil {
 		for _, one := range claims {
@@ -352,7 +390,30 @@ func (v *treeVerifier) try(ctx context.Context, path string, records []*stated) 
 		return nil, err
 	}
 	defer c.Close()
-	return against(ctx, c, claims, v.settings.Progress)
+	return against(ctx, c, claims, v.shelf, v.settings.Progress)
+}
+
+// maxSnapshots is how many snapshots of one run are kept for one reading. Each can
+// be as long as an event.
+const maxSnapshots = 4
+
+// together divides claims into those that one reading serves and those that wait
+// for another, as the records of a run name more of its snapshots than are kept.
+func together(claims []*claim) (now, later []*claim) {
+	kept := make(map[int][]project.Selection)
+	for _, one := range claims {
+		of := kept[one.source.Run]
+		switch s := one.settings.Snapshot; {
+		case one.settings.Projection == project.FoldedStream, slices.Contains(of, s):
+			now = append(now, one)
+		case len(of) < maxSnapshots:
+			kept[one.source.Run] = append(of, s)
+			now = append(now, one)
+		default:
+			later = append(later, one)
+		}
+	}
+	return now, later
 }
 
 // settle gives every record its outcome: from the first of the captures that is
@@ -373,7 +434,7 @@ func (v *treeVerifier) settle(ctx context.Context, records []*stated, candidates
 			s.read, s.bad = true, err
 		}
 		for _, r := range records {
-			if r.done || finding.Has(r.outcome().Findings, finding.CaptureDiffers) && s.check(ctx, v.settings.Progress) != nil {
+			if r.done || finding.Has(r.outcome(v.shelf).Findings, finding.CaptureDiffers) && s.check(ctx, v.settings.Progress) != nil {
 				continue
 			}
 			v.conclude(ctx, r, s)
@@ -390,23 +451,24 @@ func (v *treeVerifier) settle(ctx context.Context, records []*stated, candidates
 }
 
 // outcome is what a record came to, against the capture it was tried with.
-func (r *stated) outcome() Row {
+func (r *stated) outcome(shelf *shelf) Row {
 	if r.early != nil {
 		return Row{}.judged(nil, r.early)
 	}
-	return r.row(Row{})
+	return r.row(Row{}, shelf)
 }
 
 // conclude gives a record its outcome, from a capture. What is wrong with a
 // capture that the record was not tried with is said all the same.
 func (v *treeVerifier) conclude(ctx context.Context, r *stated, s *source) {
 	s.use()
-	row := r.outcome()
+	row := r.outcome(v.shelf)
 	if !r.read && ctx.Err() == nil {
 		v.unread(ctx, s, &row)
 	}
-	r.tree.Capture, r.tree.Verdict, r.tree.Findings, r.done = &s.path, row.Verdict, row.Findings, true
-	r.found = nil
+	v.shelf.take(r.compared)
+	r.tree.Capture, r.tree.Verdict, r.done = &s.path, row.Verdict, true
+	r.whole, r.compared, r.found = nil, nil, v.shelf.put(row.Findings)
 }
 
 // unread adds to a row what is wrong with its capture, which was not read for it.

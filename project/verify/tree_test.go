@@ -278,12 +278,12 @@ func TestVerifyTreeLimit(t *testing.T) {
 		10: {"verified frozen/one-turn.artifact.json frozen/one-turn.record.json captures/one-turn"},
 		9:  {"error " + dir + " tree_too_large"},
 	} {
-		rows := slices.Collect(verifyTree(context.Background(), dir, TreeSettings{}, limit))
+		rows := slices.Collect(verifyTree(context.Background(), dir, TreeSettings{}, limits{entries: limit}))
 		if diff := cmp.Diff(want, outline(dir, rows)); diff != "" {
 			t.Errorf("limit %d (-want +got):\n%s", limit, diff)
 		}
 	}
-	rows := slices.Collect(verifyTree(context.Background(), filepath.Join(dir, "frozen"), TreeSettings{Captures: []string{filepath.Join(dir, "captures")}}, 4))
+	rows := slices.Collect(verifyTree(context.Background(), filepath.Join(dir, "frozen"), TreeSettings{Captures: []string{filepath.Join(dir, "captures")}}, limits{entries: 4}))
 	want := []string{
 		"error captures tree_too_large",
 		"unverifiable frozen/one-turn.artifact.json frozen/one-turn.record.json capture_absent",

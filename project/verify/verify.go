@@ -69,18 +69,20 @@ func File(ctx context.Context, artifactPath, recordPath, capturePath string, pro
 	}
 	name := filepath.Base(artifactPath)
 	held := claim{name: name, load: func() ([]byte, *record.Record, error) { return given, stated, nil }, envelope: envelopeBeside(artifactPath)}
+	shelf := &shelf{most: maxFindings}
+	defer shelf.close()
 	if err := held.state(stated); err != nil {
 		held.err = err
-		return held.row(row)
+		return held.row(row, shelf)
 	}
 	c, err := capture.Open(ctx, capturePath, "")
 	if err != nil {
 		held.err = differing(err)
-		return held.row(row)
+		return held.row(row, shelf)
 	}
 	defer c.Close()
-	_, _ = against(ctx, c, []*claim{&held}, progress)
-	return held.row(row)
+	_, _ = against(ctx, c, []*claim{&held}, shelf, progress)
+	return held.row(row, shelf)
 }
 
 // Capture verifies the files of a frozen run against an open capture, which it
@@ -99,10 +101,12 @@ func Capture(ctx context.Context, c *capture.Capture, f Files) Row {
 		}
 		return f.Envelope, nil
 	}}
+	shelf := &shelf{most: maxFindings}
+	defer shelf.close()
 	if held.err = held.state(stated); held.err == nil {
-		_, _ = against(ctx, c, []*claim{&held}, nil)
+		_, _ = against(ctx, c, []*claim{&held}, shelf, nil)
 	}
-	return held.row(row)
+	return held.row(row, shelf)
 }
 
 // judged completes a row with what was found, and what ended the verification.
