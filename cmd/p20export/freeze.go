@@ -61,10 +61,10 @@ times, else those given with --started-at and --finished-at; never the clock's.
 		if s.Settings, err = fl.settings(); err != nil {
 			return err
 		}
-		if err := s.Normalize(); err != nil {
+		if err := checkNames(paths, name); err != nil {
 			return err
 		}
-		if err := checkNames(paths, name); err != nil {
+		if err := s.Normalize(); err != nil {
 			return err
 		}
 		if err := checkOutput("-o", out); err != nil {
