@@ -21,8 +21,8 @@ type Frame struct {
 	// Bytes is the extent from Offset to the last data byte, that one included.
 	// For SSE data over several lines it covers what lies between the lines too.
 	Bytes int64
-	// Line is the line of the response that Offset is on, counted from 1. Lines end
-	// with LF, whatever the framing.
+	// Line is the line number of Offset in the response, from 1. Only LF ends a
+	// line, under every framing.
 	Line int
 	// End is just past the byte that completed the event: for SSE the first byte
 	// of the blank line's terminator, otherwise the line feed, ',' or ']' that

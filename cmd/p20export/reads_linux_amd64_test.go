@@ -45,8 +45,8 @@ func trace(t *testing.T, want render.Status, args ...string) testkit.Traced {
 	return traced
 }
 
-// Each command opens a response once and reads every byte of it once, whatever it
-// serves.
+// TestReadsOnce checks that each command opens the response once and reads each
+// byte of it once.
 func TestReadsOnce(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

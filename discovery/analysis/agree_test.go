@@ -21,7 +21,7 @@ import (
 	"github.com/p20export/p20export/project/scan"
 )
 
-// What Analyze says of a committed capture is what freeze and inspect say.
+// Analyze agrees with freeze and inspect about every committed capture.
 func TestAgreesOnCaptures(t *testing.T) {
 	for _, pattern := range []string{"../captures/*/*", "../drift/captures/*/*"} {
 		seen := 0

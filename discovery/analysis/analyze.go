@@ -117,7 +117,7 @@ func (a *Analyzer) Finish(result scan.Result) error {
 	return nil
 }
 
-// label takes in the labels of a capture; there is no manifest of a plain file.
+// label copies the labels from a capture's manifest, which is nil for a plain file.
 func (e *Run) label(m *capture.Manifest) {
 	if m != nil {
 		e.Integration = Integration{m.Labels[LabelIntegration], m.Labels[LabelVersion]}

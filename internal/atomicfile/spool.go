@@ -16,14 +16,25 @@ type Spool struct {
 
 // NewSpool returns an empty spool in a directory.
 func NewSpool(dir string) (*Spool, error) {
-	f, err := os.CreateTemp(dir, ".p20export-*.tmp")
-	if err == nil {
-		if err = os.Remove(f.Name()); err == nil {
-			return &Spool{dir: dir, file: f}, nil
-		}
-		f.Close()
+	f, err := Unnamed(dir, ".p20export-*.tmp")
+	if err != nil {
+		return nil, inDirectory(dir, err)
 	}
-	return nil, inDirectory(dir, err)
+	return &Spool{dir: dir, file: f}, nil
+}
+
+// Unnamed returns a file without a name, which is gone when it is closed or the
+// program ends. The directory and the pattern are those of os.CreateTemp.
+func Unnamed(dir, pattern string) (*os.File, error) {
+	f, err := os.CreateTemp(dir, pattern)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // Add appends a piece, and returns its number from 0.

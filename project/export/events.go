@@ -13,6 +13,7 @@ import (
 
 	"github.com/p20export/p20export/artifact/assay"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/atomicfile"
 )
 
 // Events are the events of an import, complete and in order. They wait in a
@@ -46,18 +47,10 @@ func newEvents(run assay.Run) (*Events, error) {
 	return &Events{run: run, file: f, w: bufio.NewWriterSize(f, 256<<10), most: assay.MaxEvents, mostBytes: assay.MaxEventsBytes}, nil
 }
 
-// temporaryFile returns a file without a name, which is gone when it is closed
-// or the program ends.
+// temporaryFile returns a file without a name in the temporary directory.
 func temporaryFile() (*os.File, error) {
-	f, err := os.CreateTemp("", temporaryPrefix+"*.tmp")
-	if err != nil {
-		return nil, temporary(err)
-	}
-	if err := os.Remove(f.Name()); err != nil {
-		f.Close()
-		return nil, temporary(err)
-	}
-	return f, nil
+	f, err := atomicfile.Unnamed("", temporaryPrefix+"*.tmp")
+	return f, temporary(err)
 }
 
 const temporaryPrefix = "p20export-"

@@ -78,7 +78,7 @@ func Reading(cmd *cobra.Command, path string, work func(progress func(int64))) {
 	work(progress)
 }
 
-// OneOrMore wants at least one argument, and says of what.
+// OneOrMore requires at least one argument; what names it in the error.
 func OneOrMore(what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {

@@ -117,8 +117,8 @@ func (p *Printer) EntryHead() {
 	p.Note(entryLine, "seq", "form", "origin", "projection", "messages", "end", "AG-UI run", "artifact")
 }
 
-// Entry prints what an event of this program says of its run, and of another its
-// type. It returns the first error of printing.
+// Entry prints the run that an event describes, or only the type of an event that
+// another program made. It returns the first error of printing.
 func (p *Printer) Entry(e assay.Entry) error {
 	if p.format == JSON {
 		p.json(newEntryRow(e))

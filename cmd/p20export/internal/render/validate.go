@@ -10,8 +10,8 @@ import (
 	"github.com/p20export/p20export/project/validate"
 )
 
-// result is what a format that is one document says of one input, or of one run
-// in it.
+// result is the part of a SARIF or JUnit document about one input, or about one
+// run in it.
 type result struct {
 	name      string // of the input, with its run
 	file      string // that findings have their offsets in
