@@ -95,6 +95,10 @@ $(AXE)/.installed: discovery/report/axe/package.json discovery/report/axe/packag
 	@cd $(AXE) && npm ci --silent --ignore-scripts --no-audit --no-fund
 	@touch $@
 
+.PHONY: faults
+faults: ## fail every file-system call in every way on every kind of file system, and kill at 200 moments (about six minutes)
+	@$(GO) test -count=1 ./cmd/p20export -run '^(TestFaults|TestKilled)$$' -faults -timeout 60m -v | grep -v '^=== '
+
 VECTORS := schema/vectors
 .PHONY: conformance
 conformance: $(BIN) ## judge the program and the Python reference by the vectors

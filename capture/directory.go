@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/p20export/p20export/internal/atomicfile"
 )
@@ -18,7 +17,7 @@ type directory struct {
 	path  string
 	dirs  []string // made, outermost first
 	files []string // made, as names within path
-	link  func(old, new string) error
+	left  bool     // the claim was published, and its temporary name stays
 }
 
 var errNoName = errors.New("the capture directory has no name")
@@ -60,33 +59,9 @@ func makeDirectory(dir string) (_ *directory, err error) {
 	if err := CheckEmpty(dir); err != nil {
 		return nil, err
 	}
-	d := &directory{path: filepath.Clean(dir), link: os.Link}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, d.undo())
-		}
-	}()
-	var missing []string
-	for at := d.path; ; at = filepath.Dir(at) {
-		if _, err := os.Stat(at); err == nil {
-			break
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-		missing = append(missing, at)
-	}
-	for i := len(missing) - 1; i >= 0; i-- {
-		switch err := os.Mkdir(missing[i], 0o777); {
-		case err == nil:
-			d.dirs = append(d.dirs, missing[i])
-		case errors.Is(err, fs.ErrExist) && i > 0: // made by another in the meantime
-			continue
-		default:
-			return nil, err
-		}
-		if err := syncDir(filepath.Dir(missing[i])); err != nil {
-			return nil, err
-		}
+	d := &directory{path: filepath.Clean(dir)}
+	if d.dirs, err = atomicfile.MakeDir(d.path); err != nil {
+		return nil, errors.Join(err, d.undo())
 	}
 	return d, nil
 }
@@ -119,8 +94,9 @@ func (d *directory) claim() (*os.File, error) {
 }
 
 // publish gives the claim its name, which nothing may have.
-func (d *directory) publish(name string) error {
-	return atomicfile.Move(filepath.Join(d.path, ClaimName), filepath.Join(d.path, name), d.link)
+func (d *directory) publish(name string) (err error) {
+	d.left, err = atomicfile.Move(filepath.Join(d.path, ClaimName), filepath.Join(d.path, name))
+	return err
 }
 
 // remove removes a file.
@@ -147,18 +123,4 @@ func (d *directory) undo() error {
 	return errors.Join(errs...)
 }
 
-func (d *directory) sync() error { return syncDir(d.path) }
-
-// syncDir makes the entries of a directory durable, where the file system has a
-// way to.
-func syncDir(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	err = f.Sync()
-	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
-		err = nil
-	}
-	return errors.Join(err, f.Close())
-}
+func (d *directory) sync() error { return atomicfile.SyncDir(d.path) }

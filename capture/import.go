@@ -2,6 +2,7 @@ package capture
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -25,8 +26,20 @@ import (
 //
 // The counter has counted the events of what was kept.
 func Import(ctx context.Context, r io.Reader, dir string, s Settings) (*Manifest, *Counter, error) {
+	i, err := importFrom(ctx, r, dir, s)
+	return i.manifest, i.count, err
+}
+
+// imported is what came of an import.
+type imported struct {
+	manifest *Manifest
+	count    *Counter
+	leftover string
+}
+
+func importFrom(ctx context.Context, r io.Reader, dir string, s Settings) (i imported, err error) {
 	if err := Ready(dir, s); err != nil {
-		return nil, nil, err
+		return i, err
 	}
 	if s.Source.Kind == "" {
 		s.Source.Kind = KindFile
@@ -38,14 +51,14 @@ func Import(ctx context.Context, r io.Reader, dir string, s Settings) (*Manifest
 
 	prefix, err := peek(r)
 	if err != nil {
-		return nil, nil, err
+		return i, err
 	}
 	if s.Framing == "" {
 		s.Framing = DetectFraming(prefix)
 	}
 	w, err := Create(dir, s)
 	if err != nil {
-		return nil, nil, err
+		return i, err
 	}
 	limit := &limited{r: io.MultiReader(bytes.NewReader(prefix), r), left: s.MaxBytes}
 	source := &failing{r: limit}
@@ -66,10 +79,10 @@ func Import(ctx context.Context, r io.Reader, dir string, s Settings) (*Manifest
 		end = EndLimit
 	}
 	m, closeErr := w.Close(end)
-	if closeErr != nil {
-		return nil, nil, closeErr
+	if m == nil {
+		return i, closeErr
 	}
-	return m, count, err
+	return imported{m, count, w.Leftover()}, cmp.Or(closeErr, err)
 }
 
 // feeder makes a Counter usable as an io.Writer.
@@ -142,9 +155,12 @@ func ImportFile(ctx context.Context, path, dir string, s Settings) (result Resul
 		defer f.Close()
 		r = f
 	}
-	m, count, err := Import(ctx, r, dir, s)
-	if m != nil {
-		result = Result{Manifest: m, Events: count.Events(), Findings: count.Findings()}
+	i, err := importFrom(ctx, r, dir, s)
+	if m := i.manifest; m != nil {
+		result = Result{Manifest: m, Events: i.count.Events(), Findings: i.count.Findings()}
+		if i.leftover != "" {
+			result.Findings = append(result.Findings, finding.Leftover(i.leftover))
+		}
 		if m.End == EndLimit {
 			over := finding.New(finding.CaptureCutShort, "the input is longer than the limit of %d bytes", s.MaxBytes).WithSeverity(finding.Error)
 			result.Findings = append([]finding.Finding{over}, result.Findings...)

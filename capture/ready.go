@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -26,6 +27,9 @@ func Ready(dir string, s Settings) error {
 		return errNoName
 	}
 	if err := CheckEmpty(dir); err != nil {
+		return err
+	}
+	if err := CheckOutside(dir); err != nil {
 		return err
 	}
 	return makeable(filepath.Clean(dir))
@@ -55,19 +59,43 @@ func makeable(dir string) error {
 	}
 }
 
-// Around returns the capture directory that a path is or lies in, or "". Nothing
-// may be written there.
-func Around(path string) (string, error) {
-	at, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
+// InsideError is about a path that is or lies in a capture directory, where
+// nothing may be written.
+type InsideError struct {
+	Path, Capture string
+}
+
+// Error names both.
+func (e *InsideError) Error() string {
+	return fmt.Sprintf("%s lies in the capture %s, which nothing is written into", e.Path, e.Capture)
+}
+
+// CheckOutside reports whether something may be written to a path: an *InsideError
+// when it is or lies in a capture, closed or not. Links are followed. The path need
+// not be there.
+func CheckOutside(path string) error {
+	at := cmp.Or(path, ".")
+	real, err := filepath.EvalSymlinks(at)
+	for err != nil && at != "." && at != string(filepath.Separator) {
+		// Dir would make another path of link/../name than the system does.
+		parent, _ := filepath.Split(strings.TrimRight(at, string(filepath.Separator)))
+		at = cmp.Or(parent, ".")
+		real, err = filepath.EvalSymlinks(at)
 	}
-	for ; ; at = filepath.Dir(at) {
-		if _, err := os.Lstat(filepath.Join(at, ManifestName)); err == nil {
-			return at, nil
+	if err != nil {
+		return err
+	}
+	if real, err = filepath.Abs(real); err != nil {
+		return err
+	}
+	for ; ; real = filepath.Dir(real) {
+		for _, name := range []string{ManifestName, ClaimName} {
+			if _, err := os.Lstat(filepath.Join(real, name)); err == nil {
+				return &InsideError{path, real}
+			}
 		}
-		if at == filepath.Dir(at) {
-			return "", nil
+		if real == filepath.Dir(real) {
+			return nil
 		}
 	}
 }

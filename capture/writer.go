@@ -7,9 +7,11 @@ import (
 	"maps"
 	"math"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/p20export/p20export/digest"
+	"github.com/p20export/p20export/internal/atomicfile"
 )
 
 // Settings say what a capture holds beside the response.
@@ -123,8 +125,10 @@ func (w *Writer) Write(p []byte) (int, error) {
 
 // Close ends the capture: every file is synced, then the manifest is written
 // beside its name, synced, given its name, and the directory synced. The manifest
-// is returned. After an error the capture stays unfinished; a manifest that is
-// there already is such an error, and matches fs.ErrExist.
+// is returned when it has its name: then the capture is closed. An error beside it
+// says that it is not known whether a crash would lose the capture. After any
+// other error the capture stays unfinished; a manifest that is there already is
+// such an error, and matches fs.ErrExist.
 func (w *Writer) Close(end End) (*Manifest, error) {
 	if w.closed {
 		return nil, errClosed
@@ -136,10 +140,23 @@ func (w *Writer) Close(end End) (*Manifest, error) {
 	if err == nil {
 		err = w.writeManifest()
 	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("the capture stays unfinished: %w", err), w.claim.Close(), w.dir.remove(ClaimName))
+	err = errors.Join(err, w.claim.Close())
+	if err == nil {
+		err = w.dir.publish(ManifestName)
 	}
-	return &w.manifest, nil
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("the capture stays unfinished: %w", err), w.dir.remove(ClaimName))
+	}
+	return &w.manifest, atomicfile.Unsynced(w.dir.path, w.dir.sync())
+}
+
+// Leftover returns the path of a temporary file that Close could not remove, or
+// "".
+func (w *Writer) Leftover() string {
+	if !w.dir.left {
+		return ""
+	}
+	return filepath.Join(w.dir.path, ClaimName)
 }
 
 // Abort removes what the Writer made, directories included. It is for a capture
@@ -174,6 +191,7 @@ func (w *Writer) closeFiles() error {
 	return err
 }
 
+// writeManifest writes the manifest into the claim and syncs it.
 func (w *Writer) writeManifest() error {
 	b, err := w.manifest.Encode()
 	if err != nil {
@@ -182,16 +200,7 @@ func (w *Writer) writeManifest() error {
 	if _, err := w.claim.Write(b); err != nil {
 		return err
 	}
-	if err := w.claim.Sync(); err != nil {
-		return err
-	}
-	if err := w.claim.Close(); err != nil {
-		return err
-	}
-	if err := w.dir.publish(ManifestName); err != nil {
-		return err
-	}
-	return w.dir.sync()
+	return w.claim.Sync()
 }
 
 func (w *Writer) writeRequest(body []byte) error {

@@ -154,6 +154,7 @@ const (
 	NothingFrozen   Code = "nothing_frozen"
 	NothingToVerify Code = "nothing_to_verify"
 	FileUnexplained Code = "file_unexplained"
+	TemporaryFile   Code = "temporary_file"
 	TreeTooLarge    Code = "tree_too_large"
 )
 
@@ -197,9 +198,11 @@ const (
 
 // Findings about what could not be done.
 const (
-	IOFailed     Code = "io_failed"
-	OutputExists Code = "output_exists"
-	Interrupted  Code = "interrupted"
+	IOFailed          Code = "io_failed"
+	OutputExists      Code = "output_exists"
+	DurabilityUnknown Code = "durability_unknown"
+	TemporaryLeft     Code = "temporary_left"
+	Interrupted       Code = "interrupted"
 )
 
 // Codes lists every code, sorted.

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"syscall"
 
+	"github.com/p20export/p20export/internal/atomicfile"
 	"github.com/p20export/p20export/internal/hint"
 )
 
@@ -14,6 +15,9 @@ import (
 func FromError(err error) (f Finding, isVerdict bool) {
 	if errors.As(err, &f) {
 		return f, f.Code != IOFailed
+	}
+	if unsynced, ok := errors.AsType[*atomicfile.UnsyncedError](err); ok {
+		return New(DurabilityUnknown, "%s", Escape(unsynced.Error())), false
 	}
 	f = New(IOFailed, "%s", Escape(err.Error()))
 	switch {
@@ -33,4 +37,10 @@ func FromError(err error) (f Finding, isVerdict bool) {
 		f.Hint = "check who may read or write it"
 	}
 	return f, false
+}
+
+// Leftover returns the finding about a temporary file that could not be removed
+// after its content was published.
+func Leftover(path string) Finding {
+	return New(TemporaryLeft, "%s could not be removed; the file it became is written", Escape(path))
 }

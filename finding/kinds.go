@@ -115,6 +115,7 @@ var kinds = map[Code]kind{
 	NothingFrozen:   {Info, "a whole capture from which no record in the directory was made", ""},
 	NothingToVerify: {Error, "a directory without any artifact, envelope, record or capture", ""},
 	FileUnexplained: {Warning, "something in the directory that is no whole capture's and no record's; an error in a strict verification", ""},
+	TemporaryFile:   {Warning, "a temporary file: a program was killed while it wrote it, or is writing it; an error in a strict verification", ""},
 	TreeTooLarge:    {Error, "more entries in a directory than are looked at", ""},
 
 	RecordOfAnother:  {Error, "the record of an artifact states another digest than the artifact has", ""},
@@ -146,7 +147,9 @@ var kinds = map[Code]kind{
 
 	ScenarioUnexpected: {Error, "a capture of a scenario that does not show what is expected of it", ""},
 
-	IOFailed:     {Error, "something could not be read or written", ""},
-	OutputExists: {Error, "an output file exists with other bytes", ""},
-	Interrupted:  {Error, "the work was interrupted", ""},
+	IOFailed:          {Error, "something could not be read or written", ""},
+	OutputExists:      {Error, "an output file exists with other bytes", ""},
+	DurabilityUnknown: {Error, "the files are written, but their directory could not be synced: whether a crash of the system would lose them is not known", ""},
+	TemporaryLeft:     {Warning, "a file is written, and its temporary name could not be removed", ""},
+	Interrupted:       {Error, "the work was interrupted", ""},
 }

@@ -56,10 +56,17 @@ func (r *recording) run(ctx, caller context.Context) (Result, error) {
 
 	end, broken := r.copy(ctx, caller)
 	manifest, err := writer.Close(end)
-	if err != nil {
+	if manifest == nil {
 		return Result{}, err
 	}
 	result := Result{Manifest: manifest, Findings: r.findings(end, broken)}
+	if err != nil { // the capture is closed all the same
+		unsynced, _ := finding.FromError(err)
+		result.Findings = append(result.Findings, unsynced)
+	}
+	if left := writer.Leftover(); left != "" {
+		result.Findings = append(result.Findings, finding.Leftover(left))
+	}
 	if err := r.tally(ctx, &result); err != nil {
 		return Result{}, err
 	}

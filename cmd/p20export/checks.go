@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/p20export/p20export/capture"
-	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project/freeze"
 )
 
@@ -15,9 +14,9 @@ func checkOutput(flag, dir string) error {
 	if dir == "" {
 		return fmt.Errorf("%s is empty", flag)
 	}
-	in, err := capture.Around(dir)
-	if err == nil && in != "" {
-		err = fmt.Errorf("%s %s lies in the capture %s, which nothing is written into", flag, finding.Escape(dir), finding.Escape(in))
+	err := capture.CheckOutside(dir)
+	if in, ok := errors.AsType[*capture.InsideError](err); ok {
+		return fmt.Errorf("%s %w", flag, in)
 	}
 	return err
 }

@@ -110,6 +110,8 @@ once every capture is read, and nothing when interrupted.
 		switch err := baseline.Write(write, runs, profile); {
 		case errors.Is(err, baseline.ErrUnread):
 			return p.Close(fmt.Errorf("%w, so no baseline was written: it would lack a run", errInput))
+		case isUnsynced(err):
+			return p.Close(fmt.Errorf("baseline %w", err))
 		case err != nil:
 			return p.Close(fmt.Errorf("%w: %w", render.ErrOutput, err))
 		}

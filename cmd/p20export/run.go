@@ -14,6 +14,7 @@ import (
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/cmd/p20export/internal/signals"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/atomicfile"
 )
 
 // What marks errors that are not of the command line.
@@ -26,6 +27,9 @@ var (
 func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signals.Context(context.Background())
 	defer stop()
+	ctx = atomicfile.OnWait(ctx, func(dir string) {
+		fmt.Fprintf(stderr, "p20export: waiting for another program that writes in %s\n", finding.Printable(dir))
+	})
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetOut(stdout)
@@ -47,11 +51,17 @@ func run(args []string, stdout, stderr io.Writer) int {
 			fmt.Fprintln(stderr, finding.Printable(line))
 		}
 	}
-	if errors.Is(err, render.ErrOutput) || errors.Is(err, errInput) || errors.Is(err, errHarness) {
+	if errors.Is(err, render.ErrOutput) || errors.Is(err, errInput) || errors.Is(err, errHarness) || isUnsynced(err) {
 		return int(render.Failed)
 	}
 	fmt.Fprintf(stderr, "Run '%s --help' for usage.\n", cmd.CommandPath())
 	return int(render.Usage)
+}
+
+// isUnsynced reports whether all was written, and may not survive a crash.
+func isUnsynced(err error) bool {
+	_, ok := errors.AsType[*atomicfile.UnsyncedError](err)
+	return ok
 }
 
 func newRoot() *cobra.Command {

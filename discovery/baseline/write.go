@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 
 	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/discovery/analysis"
 	"github.com/p20export/p20export/internal/atomicfile"
 )
@@ -31,6 +33,9 @@ func Write(path string, runs []analysis.Run, contract artifact.Profile) error {
 	}
 	data, err := b.Encode()
 	if err != nil {
+		return err
+	}
+	if err := capture.CheckOutside(filepath.Dir(path)); err != nil {
 		return err
 	}
 	return atomicfile.ReplaceFile(path, data)

@@ -7,6 +7,7 @@
 package report
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"io/fs"
 	"path/filepath"
 
+	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/atomicfile"
@@ -124,28 +126,51 @@ func write(ctx context.Context, paths []string, s Settings, left limits) ([]Row,
 func (s *Settings) publish(ctx context.Context, page *page, rows []Row) []Row {
 	hash := digest.Hash()
 	var size counter
-	dir, name := filepath.Split(s.Out)
-	staged, err := atomicfile.Create(cmp.Or(dir, "."), func(w io.Writer) error {
+	left, err := s.writePage(ctx, func(w io.Writer) error {
 		return page.write(io.MultiWriter(w, hash, &size))
 	})
-	defer staged.Discard()
-	if err == nil {
-		err = context.Cause(ctx)
-	}
-	if err == nil {
-		err = atomicfile.PublishAll(atomicfile.Named{Staged: staged, Name: name, Same: atomicfile.Equal})
-	}
 	if errors.Is(err, fs.ErrExist) {
 		err = finding.New(finding.OutputExists, "%s", finding.Escape(err.Error())).WithHint("a report is never overwritten: choose another name, or move the old file away")
 	}
 	if err != nil {
 		return []Row{failure(nil, err)}
 	}
+	for _, name := range left {
+		rows[0].Findings = append(rows[0].Findings, finding.Leftover(name))
+	}
 	sum, bytes := digest.Sum(hash), int64(size)
 	for i := range rows {
 		rows[i].Report, rows[i].ReportDigest, rows[i].ReportBytes = &s.Out, &sum, &bytes
 	}
 	return rows
+}
+
+// writePage writes the file of the page. It returns temporary names that could
+// not be removed.
+func (s *Settings) writePage(ctx context.Context, write func(io.Writer) error) (left []string, err error) {
+	dir, name := filepath.Split(s.Out)
+	dir = cmp.Or(dir, ".")
+	if err := capture.CheckOutside(dir); err != nil {
+		return nil, err
+	}
+	to, err := atomicfile.OpenDirectory(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer to.Close()
+	staged, err := to.Create(func(w io.Writer) error {
+		buffered := bufio.NewWriterSize(w, 64<<10)
+		return errors.Join(write(buffered), buffered.Flush())
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer staged.Discard()
+	file := atomicfile.Named{Staged: staged, Name: name, Same: atomicfile.Equal}
+	if err := to.Publish(ctx, file); err != nil {
+		return nil, err
+	}
+	return atomicfile.Left(file), to.Sync()
 }
 
 // failure is the row of a page that was not written.

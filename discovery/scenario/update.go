@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 
+	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/internal/atomicfile"
 )
 
@@ -50,6 +52,9 @@ func (s *Suite) Write(path string) error {
 	}
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("%s is not a regular file", path)
+	}
+	if err := capture.CheckOutside(filepath.Dir(path)); err != nil {
+		return err
 	}
 	return atomicfile.ReplaceFile(path, data)
 }

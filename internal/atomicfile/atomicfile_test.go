@@ -4,12 +4,14 @@ package atomicfile
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -48,77 +50,123 @@ func mustHold(t *testing.T, dir string, want map[string]string) {
 	}
 }
 
-func stage(t *testing.T, dir, data string) *Staged {
+func opened(t *testing.T, dir string) *Directory {
 	t.Helper()
-	s, err := Stage(dir, []byte(data))
+	d, err := OpenDirectory(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { d.Close() })
+	return d
+}
+
+// ways runs a test with files that have no names until they are published, where
+// the system has them, and with files that have temporary names.
+func ways(t *testing.T, test func(t *testing.T, open func(dir string) *Directory)) {
+	for _, named := range []bool{false, true} {
+		t.Run(map[bool]string{false: "unnamed", true: "named"}[named], func(t *testing.T) {
+			test(t, func(dir string) *Directory {
+				d := opened(t, dir)
+				d.named = named
+				return d
+			})
+		})
+	}
+}
+
+func (d *Directory) stage(t *testing.T, data string) *Staged {
+	t.Helper()
+	s, err := d.Stage([]byte(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Discard)
 	return s
 }
 
+// put publishes data under a name.
+func (d *Directory) put(name, data string) error {
+	s, err := d.Stage([]byte(data))
+	if err != nil {
+		return err
+	}
+	defer s.Discard()
+	return d.Publish(context.Background(), Named{s, name, Equal})
+}
+
 func TestPublish(t *testing.T) {
-	dir := t.TempDir()
-	s := stage(t, dir, "one")
-	if all := contents(t, dir); len(all) != 1 || all["final"] != "" {
-		t.Errorf("staged: %v", all)
-	}
-	if data, err := s.Read(); string(data) != "one" || err != nil {
-		t.Errorf("Read: %q, %v", data, err)
-	}
-	if err := publish(s, "final"); err != nil {
-		t.Fatal(err)
-	}
-	mustHold(t, dir, map[string]string{"final": "one"})
-	s.Discard()
-	mustHold(t, dir, map[string]string{"final": "one"})
-}
-
-func TestPublishEmpty(t *testing.T) {
-	dir := t.TempDir()
-	if err := publish(stage(t, dir, ""), "final"); err != nil {
-		t.Fatal(err)
-	}
-	mustHold(t, dir, map[string]string{"final": ""})
-}
-
-func TestPublishAgain(t *testing.T) {
-	dir := t.TempDir()
-	for range 2 {
-		if err := publish(stage(t, dir, "one"), "final"); err != nil {
+	ways(t, func(t *testing.T, open func(string) *Directory) {
+		dir := t.TempDir()
+		d := open(dir)
+		s := d.stage(t, "one")
+		if data, err := io.ReadAll(s.Reader()); string(data) != "one" || err != nil {
+			t.Errorf("Reader: %q, %v", data, err)
+		}
+		if err := d.Publish(t.Context(), Named{s, "final", Equal}); err != nil {
 			t.Fatal(err)
 		}
 		mustHold(t, dir, map[string]string{"final": "one"})
-	}
-	for _, other := range []string{"", "on", "two", "one\n"} {
-		s := stage(t, dir, other)
-		if err := publish(s, "final"); !errors.Is(err, fs.ErrExist) {
-			t.Errorf("publishing %q: %v", other, err)
+		s.Discard()
+		s.Discard()
+		if err := d.put("empty", ""); err != nil {
+			t.Fatal(err)
 		}
-		s.Discard()
-		s.Discard()
-		mustHold(t, dir, map[string]string{"final": "one"})
+		mustHold(t, dir, map[string]string{"final": "one", "empty": ""})
+		if err := d.Sync(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// On this system a file has no name before it is published.
+func TestUnnamed(t *testing.T) {
+	dir := t.TempDir()
+	s := opened(t, dir).stage(t, "one")
+	if all := contents(t, dir); (len(all) == 0) != (runtime.GOOS == "linux") {
+		t.Errorf("staged: %v", all)
 	}
+	s.Discard()
+	mustHold(t, dir, map[string]string{})
+}
+
+func TestPublishAgain(t *testing.T) {
+	ways(t, func(t *testing.T, open func(string) *Directory) {
+		dir := t.TempDir()
+		d := open(dir)
+		for range 2 {
+			if err := d.put("final", "one"); err != nil {
+				t.Fatal(err)
+			}
+			mustHold(t, dir, map[string]string{"final": "one"})
+		}
+		for _, other := range []string{"", "on", "two", "one\n"} {
+			if err := d.put("final", other); !errors.Is(err, fs.ErrExist) {
+				t.Errorf("publishing %q: %v", other, err)
+			}
+			mustHold(t, dir, map[string]string{"final": "one"})
+		}
+	})
 }
 
 func TestDiscard(t *testing.T) {
-	dir := t.TempDir()
-	stage(t, dir, "one").Discard()
-	mustHold(t, dir, map[string]string{})
+	ways(t, func(t *testing.T, open func(string) *Directory) {
+		dir := t.TempDir()
+		open(dir).stage(t, "one").Discard()
+		mustHold(t, dir, map[string]string{})
+	})
 	(*Staged)(nil).Discard()
 	(&Staged{}).Discard()
+	if err := (*Directory)(nil).Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestMissingDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "none")
-	if s, err := Stage(dir, []byte("x")); !errors.Is(err, fs.ErrNotExist) || s != nil {
-		t.Errorf("Stage: %v, %v", s, err)
-	}
-	if s, err := Stage(dir+"/..", []byte("x")); !errors.Is(err, fs.ErrNotExist) || s != nil {
-		t.Errorf("Stage in .. of nothing: %v, %v", s, err)
-	}
-	if err := PublishAll(Named{&Staged{dir: dir}, "final", Equal}); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("PublishAll: %v", err)
+	for _, dir := range []string{dir, dir + "/.."} {
+		if d, err := OpenDirectory(dir); !errors.Is(err, fs.ErrNotExist) || d != nil {
+			t.Errorf("%s: %v, %v", dir, d, err)
+		}
 	}
 	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the directory was made: %v", err)
@@ -127,7 +175,12 @@ func TestMissingDirectory(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Stage(file, []byte("x")); err == nil {
+	d, err := OpenDirectory(file)
+	if err == nil {
+		defer d.Close()
+		_, err = d.Stage([]byte("x"))
+	}
+	if err == nil {
 		t.Error("staged within a file")
 	}
 }
@@ -146,7 +199,7 @@ func TestReadOnlyDirectory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s, err := Stage(dir, []byte("x"))
+	s, err := opened(t, dir).Stage([]byte("x"))
 	if errors.Is(err, fs.ErrPermission) != errors.Is(want, fs.ErrPermission) || (err == nil) != (want == nil) {
 		t.Errorf("staging gives %v, plain writing %v", err, want)
 	}
@@ -155,17 +208,20 @@ func TestReadOnlyDirectory(t *testing.T) {
 }
 
 func TestDirectoryGone(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "sub")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	s := stage(t, dir, "one")
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
-	if err := publish(s, "final"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("got %v", err)
-	}
+	ways(t, func(t *testing.T, open func(string) *Directory) {
+		dir := filepath.Join(t.TempDir(), "sub")
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		d := open(dir)
+		s := d.stage(t, "one")
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Publish(t.Context(), Named{s, "final", Equal}); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("got %v", err)
+		}
+	})
 }
 
 // Whatever stands under the name stays as it is.
@@ -182,175 +238,281 @@ func TestNameTaken(t *testing.T) {
 		}
 	}
 	before := contents(t, dir)
-	for name := range before {
-		s := stage(t, dir, "one")
-		if err := publish(s, name); err == nil {
-			t.Errorf("published over a %s", name)
-		} else if name != "dangling" && !errors.Is(err, fs.ErrExist) {
-			t.Errorf("over a %s: %v", name, err)
+	ways(t, func(t *testing.T, open func(string) *Directory) {
+		d := open(dir)
+		for name := range before {
+			if err := d.put(name, "one"); !errors.Is(err, fs.ErrExist) {
+				t.Errorf("over a %s: %v", name, err)
+			}
 		}
-		s.Discard()
-	}
-	mustHold(t, dir, before)
+		mustHold(t, dir, before)
+	})
 }
 
 func TestManyPublishers(t *testing.T) {
-	dir := t.TempDir()
-	const publishers = 16
-	errs := make([]error, publishers)
-	var wg sync.WaitGroup
-	for i := range publishers {
-		wg.Go(func() {
-			s, err := Stage(dir, fmt.Appendf(nil, "bytes of %d", i))
-			if err == nil {
-				err = publish(s, "final")
-				s.Discard()
+	ways(t, func(t *testing.T, open func(string) *Directory) {
+		dir := t.TempDir()
+		errs := atOnce(16, func(i int) error { return open(dir).put("final", fmt.Sprintf("bytes of %d", i)) })
+		winner := -1
+		for i, err := range errs {
+			switch {
+			case err == nil && winner >= 0:
+				t.Errorf("both %d and %d won", winner, i)
+			case err == nil:
+				winner = i
+			case !errors.Is(err, fs.ErrExist):
+				t.Errorf("%d: %v", i, err)
 			}
-			errs[i] = err
-		})
-	}
-	wg.Wait()
-	winner := -1
-	for i, err := range errs {
-		switch {
-		case err == nil && winner >= 0:
-			t.Errorf("both %d and %d won", winner, i)
-		case err == nil:
-			winner = i
-		case !errors.Is(err, fs.ErrExist):
-			t.Errorf("%d: %v", i, err)
 		}
-	}
-	mustHold(t, dir, map[string]string{"final": fmt.Sprintf("bytes of %d", winner)})
+		mustHold(t, dir, map[string]string{"final": fmt.Sprintf("bytes of %d", winner)})
+	})
 }
 
 func TestManyPublishersOfTheSame(t *testing.T) {
-	dir := t.TempDir()
-	errs := make([]error, 16)
-	var wg sync.WaitGroup
-	for i := range errs {
-		wg.Go(func() {
-			s, err := Stage(dir, []byte("same"))
-			if err == nil {
-				err = publish(s, "final")
-			}
-			errs[i] = err
-		})
-	}
-	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		t.Error(err)
-	}
-	mustHold(t, dir, map[string]string{"final": "same"})
+	ways(t, func(t *testing.T, open func(string) *Directory) {
+		dir := t.TempDir()
+		errs := atOnce(16, func(int) error { return open(dir).put("final", "same") })
+		if err := errors.Join(errs...); err != nil {
+			t.Error(err)
+		}
+		mustHold(t, dir, map[string]string{"final": "same"})
+	})
 }
 
-// Without hard links a file is renamed, and takes no name that something has.
-func TestMoveWithoutLinks(t *testing.T) {
-	noLinks := func(old, new string) error {
-		return &os.LinkError{Op: "link", Old: old, New: new, Err: syscall.EPERM}
+// atOnce does something several times at once.
+func atOnce(n int, do func(i int) error) []error {
+	errs := make([]error, n)
+	var wg sync.WaitGroup
+	for i := range errs {
+		wg.Go(func() { errs[i] = do(i) })
 	}
-	dir := t.TempDir()
-	final := filepath.Join(dir, "final")
-	if err := Move(stage(t, dir, "one").temp, final, noLinks); err != nil {
-		t.Fatal(err)
-	}
-	mustHold(t, dir, map[string]string{"final": "one"})
+	wg.Wait()
+	return errs
+}
 
-	s := stage(t, dir, "two")
-	if err := Move(s.temp, final, noLinks); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("over a file: %v", err)
+// refusing is a way of renaming or linking that fails.
+func refusing(err error) func(from, to string) error {
+	return func(from, to string) error { return &os.LinkError{Op: "link", Old: from, New: to, Err: err} }
+}
+
+// Whichever ways of naming a file the system has, it takes no name that
+// something has.
+func TestMove(t *testing.T) {
+	none := refusing(syscall.EPERM)
+	for name, by := range map[string]struct{ rename, link func(from, to string) error }{
+		"rename":       {renameNew, none},
+		"link":         {refusing(syscall.EINVAL), os.Link},
+		"plain rename": {none, none},
+		"system":       {renameNew, os.Link},
+	} {
+		dir := t.TempDir()
+		in := func(name string) string { return filepath.Join(dir, name) }
+		put := func(path, data string) {
+			if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		put(in("one"), "one")
+		if left, err := move(in("one"), in("final"), by.rename, by.link); left || err != nil {
+			t.Fatalf("%s: %v, %v", name, left, err)
+		}
+		mustHold(t, dir, map[string]string{"final": "one"})
+		put(in("two"), "two")
+		if err := os.Symlink("nowhere", in("dangling")); err != nil {
+			t.Fatal(err)
+		}
+		for _, to := range []string{"final", "dangling"} {
+			if _, err := move(in("two"), in(to), by.rename, by.link); !errors.Is(err, fs.ErrExist) {
+				t.Errorf("%s over %s: %v", name, to, err)
+			}
+		}
+		if _, err := move(in("two"), in("final/below"), by.rename, by.link); err == nil || errors.Is(err, fs.ErrExist) {
+			t.Errorf("%s below a file: %v", name, err)
+		}
+		mustHold(t, dir, map[string]string{"final": "one", "two": "two", "dangling": fs.ModeSymlink.String()})
 	}
-	if err := os.Symlink("nowhere", filepath.Join(dir, "dangling")); err != nil {
-		t.Fatal(err)
+	for _, err := range []error{syscall.EIO, syscall.ENOSPC, syscall.EACCES} {
+		if left, got := move("a", "b", none, refusing(err)); left || !errors.Is(got, err) {
+			t.Errorf("%v: %v, %v", err, left, got)
+		}
 	}
-	if err := Move(s.temp, filepath.Join(dir, "dangling"), noLinks); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("over a symlink: %v", err)
+}
+
+// A name that was given counts, even if the temporary one cannot be removed.
+func TestMoveLeft(t *testing.T) {
+	dir := t.TempDir()
+	from := filepath.Join(dir, "gone")
+	left, err := move(from, filepath.Join(dir, "final"), refusing(syscall.EPERM), func(from, to string) error {
+		return os.WriteFile(to, []byte("one"), 0o600) // from cannot be removed: it is not there
+	})
+	if !left || err != nil {
+		t.Errorf("%v, %v", left, err)
 	}
-	if err := Move(s.temp, filepath.Join(final, "below"), noLinks); err == nil || errors.Is(err, fs.ErrExist) {
-		t.Errorf("below a file: %v", err)
-	}
-	if data, err := s.Read(); string(data) != "two" || err != nil {
-		t.Errorf("the staged file is %q, %v", data, err)
-	}
-	s.Discard()
-	mustHold(t, dir, map[string]string{"final": "one", "dangling": fs.ModeSymlink.String()})
 }
 
 // A file that could not be written whole is not there at all.
 func TestCreateFails(t *testing.T) {
-	dir, failing := t.TempDir(), errors.New("failing")
-	s, err := Create(dir, func(w io.Writer) error {
-		io.WriteString(w, "half")
-		return failing
+	ways(t, func(t *testing.T, open func(string) *Directory) {
+		dir, failing := t.TempDir(), errors.New("failing")
+		s, err := open(dir).Create(func(w io.Writer) error {
+			io.WriteString(w, "half")
+			return failing
+		})
+		if s != nil || !errors.Is(err, failing) {
+			t.Errorf("%v, %v", s, err)
+		}
+		mustHold(t, dir, map[string]string{})
 	})
-	if s != nil || !errors.Is(err, failing) {
-		t.Errorf("%v, %v", s, err)
-	}
-	mustHold(t, dir, map[string]string{})
 }
 
 // Of several files all are published or none.
 func TestPublishAll(t *testing.T) {
-	dir := t.TempDir()
-	named := func(name, data string) Named { return Named{stage(t, dir, data), name, Equal} }
-	if err := PublishAll(named("a", "1"), named("b", "2")); err != nil {
-		t.Fatal(err)
-	}
-	want := map[string]string{"a": "1", "b": "2"}
-	mustHold(t, dir, want)
-	for _, last := range []string{"b", "nowhere/d"} {
-		files := []Named{named("a", "1"), named("c", "3"), named(last, "4")}
-		if err := PublishAll(files...); err == nil {
-			t.Errorf("%s was published", last)
+	ways(t, func(t *testing.T, open func(string) *Directory) {
+		dir := t.TempDir()
+		d := open(dir)
+		named := func(name, data string) Named { return Named{d.stage(t, data), name, Equal} }
+		if err := d.Publish(t.Context(), named("a", "1"), named("b", "2")); err != nil {
+			t.Fatal(err)
 		}
-		for _, f := range files {
-			f.Discard()
-		}
+		want := map[string]string{"a": "1", "b": "2"}
 		mustHold(t, dir, want)
-	}
-	if err := PublishAll(); err != nil {
-		t.Error(err)
-	}
+		for _, last := range []string{"b", "nowhere/d"} {
+			files := []Named{named("a", "1"), named("c", "3"), named(last, "4")}
+			err := d.Publish(t.Context(), files...)
+			if err == nil {
+				t.Errorf("%s was published", last)
+			} else if strings.Contains(err.Error(), ".tmp") || strings.Contains(err.Error(), "/proc") {
+				t.Errorf("the error names a temporary file: %v", err)
+			}
+			for _, f := range files {
+				f.Discard()
+			}
+			mustHold(t, dir, want)
+		}
+		if err := d.Publish(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // What a publisher was told is there stays there, whoever publishes beside it.
 func TestPublishAllAtOnce(t *testing.T) {
-	for range 100 {
-		dir := t.TempDir()
-		errs := make([]error, 4)
-		var wg sync.WaitGroup
-		for i := range errs {
-			wg.Go(func() {
-				same, err1 := Stage(dir, []byte("same"))
-				own, err2 := Stage(dir, fmt.Appendf(nil, "of %d", i))
+	ways(t, func(t *testing.T, open func(string) *Directory) {
+		for range 100 {
+			dir := t.TempDir()
+			errs := atOnce(4, func(i int) error {
+				d := open(dir)
+				same, err1 := d.Stage([]byte("same"))
+				own, err2 := d.Stage(fmt.Appendf(nil, "of %d", i))
+				defer same.Discard()
+				defer own.Discard()
 				if err := errors.Join(err1, err2); err != nil {
-					errs[i] = err
-					return
+					return err
 				}
-				errs[i] = PublishAll(Named{same, "a", Equal}, Named{own, "b", Equal})
-				same.Discard()
-				own.Discard()
+				return d.Publish(t.Context(), Named{same, "a", Equal}, Named{own, "b", Equal})
 			})
-		}
-		wg.Wait()
-		for i, err := range errs {
-			if err == nil {
-				mustHold(t, dir, map[string]string{"a": "same", "b": fmt.Sprintf("of %d", i)})
-			} else if !errors.Is(err, fs.ErrExist) {
-				t.Errorf("%d: %v", i, err)
+			for i, err := range errs {
+				if err == nil {
+					mustHold(t, dir, map[string]string{"a": "same", "b": fmt.Sprintf("of %d", i)})
+				} else if !errors.Is(err, fs.ErrExist) {
+					t.Errorf("%d: %v", i, err)
+				}
 			}
 		}
+	})
+}
+
+// Waiting for a directory is told after a second, and ends with the context.
+func TestPublishWaits(t *testing.T) {
+	dir := t.TempDir()
+	holder := opened(t, dir)
+	if err := holder.lock(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	d := opened(t, dir)
+	s := d.stage(t, "one")
+	told, stopped := make(chan string, 1), errors.New("stopped by the test")
+	ctx, stop := context.WithCancelCause(OnWait(t.Context(), func(dir string) { told <- dir }))
+	ended := make(chan error)
+	go func() { ended <- d.Publish(ctx, Named{s, "final", Equal}) }()
+	if name := <-told; name != dir {
+		t.Errorf("told of %s", name)
+	}
+	stop(stopped)
+	if err := <-ended; !errors.Is(err, stopped) {
+		t.Errorf("got %v", err)
+	}
+	mustHold(t, dir, map[string]string{})
+	unlock(holder.file)
+	if err := d.Publish(t.Context(), Named{s, "final", Equal}); err != nil {
+		t.Error(err)
+	}
+	mustHold(t, dir, map[string]string{"final": "one"})
+	if err := d.Publish(ctx, Named{s, "final", Equal}); !errors.Is(err, stopped) {
+		t.Errorf("after the context's end: %v", err)
 	}
 }
 
-func TestLinkUnsupported(t *testing.T) {
-	for _, err := range []error{syscall.EPERM, syscall.ENOTSUP, syscall.ENOSYS, syscall.EMLINK} {
-		if !linkUnsupported(&os.LinkError{Op: "link", Err: err}) {
+// Temporary files that no program holds are removed by the next one, and nothing
+// else is.
+func TestReap(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string) {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{temporaryPrefix + "killed.tmp", temporaryPrefix + "killed too.tmp", temporaryPrefix + "other", "other.tmp"} {
+		write(name)
+	}
+	pipe, link, folder := temporaryPrefix+"pipe.tmp", temporaryPrefix+"link.tmp", temporaryPrefix+"folder.tmp"
+	if err := errors.Join(syscall.Mkfifo(filepath.Join(dir, pipe), 0o600), os.Symlink("other.tmp", filepath.Join(dir, link)), os.Mkdir(filepath.Join(dir, folder), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	d := opened(t, dir)
+	want := map[string]string{
+		temporaryPrefix + "other": "", "other.tmp": "",
+		pipe: fs.ModeNamedPipe.String(), link: fs.ModeSymlink.String(), folder: fs.ModeDir.String(),
+	}
+	mustHold(t, dir, want)
+	d.named = true
+	s := d.stage(t, "held")
+	want[filepath.Base(s.temp)] = "held"
+	opened(t, dir)
+	mustHold(t, dir, want)
+	s.Discard()
+	delete(want, filepath.Base(s.temp))
+	mustHold(t, dir, want)
+}
+
+// Many writers with temporary names, each of which reaps, lose nothing.
+func TestReapAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	errs := atOnce(32, func(i int) error {
+		d, err := OpenDirectory(dir)
+		if err != nil {
+			return err
+		}
+		defer d.Close()
+		d.named = true
+		return d.put(fmt.Sprint(i), "x")
+	})
+	if err := errors.Join(errs...); err != nil {
+		t.Error(err)
+	}
+	if all := contents(t, dir); len(all) != 32 {
+		t.Errorf("%d files", len(all))
+	}
+}
+
+func TestUnsupported(t *testing.T) {
+	for _, err := range []error{syscall.EPERM, syscall.ENOTSUP, syscall.ENOSYS, syscall.EMLINK, syscall.EINVAL} {
+		if !unsupported(&os.LinkError{Op: "link", Err: err}) {
 			t.Errorf("%v falls back to nothing", err)
 		}
 	}
 	for _, err := range []error{nil, syscall.EEXIST, syscall.ENOENT, syscall.ENOSPC, syscall.EIO, syscall.EACCES, syscall.EROFS} {
-		if linkUnsupported(err) {
+		if unsupported(err) {
 			t.Errorf("%v falls back to renaming", err)
 		}
 	}
@@ -367,9 +529,6 @@ func TestEqual(t *testing.T) {
 		}
 	}
 	put(other, data)
-	if _, err := Equal(path, other); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("no file: %v", err)
-	}
 	put(path, data)
 	changed := bytes.Clone(data)
 	changed[len(changed)-1]++
@@ -378,19 +537,19 @@ func TestEqual(t *testing.T) {
 		want bool
 	}{{data, true}, {changed, false}, {data[1:], false}, {append(bytes.Clone(data), 0), false}, {nil, false}} {
 		put(other, tt.data)
-		if got, err := Equal(path, other); got != tt.want || err != nil {
+		a, err1 := os.Open(path)
+		b, err2 := os.Open(other)
+		if err := errors.Join(err1, err2); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Equal(a, b); got != tt.want || err != nil {
 			t.Errorf("%d bytes: %v, %v", len(tt.data), got, err)
 		}
-	}
-	if got, err := Equal(dir, other); got || err != nil {
-		t.Errorf("a directory: %v, %v", got, err)
-	}
-	pipe := filepath.Join(dir, "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := Equal(pipe, other); got || err != nil {
-		t.Errorf("a pipe: %v, %v", got, err)
+		a.Close()
+		b.Close()
+		if _, err := Equal(a, b); !errors.Is(err, os.ErrClosed) {
+			t.Errorf("closed files: %v", err)
+		}
 	}
 }
 
@@ -417,25 +576,20 @@ func TestEqualReaders(t *testing.T) {
 
 func TestUmask(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o077))
-	dir := t.TempDir()
-	if err := publish(stage(t, dir, "one"), "private"); err != nil {
-		t.Fatal(err)
-	}
-	syscall.Umask(0o022)
-	if err := publish(stage(t, dir, "one"), "public"); err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range map[string]fs.FileMode{"private": 0o600, "public": 0o644} {
-		info, err := os.Stat(filepath.Join(dir, name))
-		if err != nil || info.Mode() != want {
-			t.Errorf("%s: %v, %v; want %v", name, info.Mode(), err, want)
+	ways(t, func(t *testing.T, open func(string) *Directory) {
+		dir := t.TempDir()
+		for umask, want := range map[int]fs.FileMode{0o077: 0o600, 0o022: 0o644} {
+			syscall.Umask(umask)
+			name := want.String()
+			if err := open(dir).put(name, "one"); err != nil {
+				t.Fatal(err)
+			}
+			info, err := os.Stat(filepath.Join(dir, name))
+			if err != nil || info.Mode() != want {
+				t.Errorf("%v, %v; want %v", info.Mode(), err, want)
+			}
 		}
-	}
-}
-
-func publish(s *Staged, name string) error {
-	_, err := s.Publish(name, Equal)
-	return err
+	})
 }
 
 // Made directories are told and taken back as far as they are empty.
@@ -471,18 +625,14 @@ func TestMakeDir(t *testing.T) {
 	}
 }
 
-func TestReplace(t *testing.T) {
+func TestReplaceFile(t *testing.T) {
 	dir := t.TempDir()
-	if err := stage(t, dir, "new").Replace("fresh"); err != nil {
-		t.Fatal(err)
+	for _, data := range []string{"new", "newer"} {
+		if err := ReplaceFile(filepath.Join(dir, "fresh"), []byte(data)); err != nil {
+			t.Fatal(err)
+		}
+		mustHold(t, dir, map[string]string{"fresh": data})
 	}
-	mustHold(t, dir, map[string]string{"fresh": "new"})
-	s := stage(t, dir, "newer")
-	if err := s.Replace("fresh"); err != nil {
-		t.Fatal(err)
-	}
-	s.Discard() // does nothing once it has its name
-	mustHold(t, dir, map[string]string{"fresh": "newer"})
 }
 
 // A link is replaced itself, and so is one of two names of a file: what else has
@@ -497,7 +647,7 @@ func TestReplaceLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"soft", "hard"} {
-		if err := stage(t, dir, "new").Replace(name); err != nil {
+		if err := ReplaceFile(filepath.Join(dir, name), []byte("new")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -505,30 +655,19 @@ func TestReplaceLinks(t *testing.T) {
 	mustHold(t, other, map[string]string{"target": "old"})
 }
 
-// What cannot be replaced stays, and discarding leaves nothing else. The error
-// does not name the temporary file.
+// What cannot be replaced stays, and nothing else is left. The error does not
+// name the temporary file.
 func TestReplaceFails(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "taken"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	s := stage(t, dir, "new")
-	err := s.Replace("taken")
+	err := ReplaceFile(filepath.Join(dir, "taken"), []byte("new"))
 	if err == nil || strings.Contains(err.Error(), ".tmp") {
 		t.Errorf("over a directory: %v", err)
 	}
-	s.Discard()
 	mustHold(t, dir, map[string]string{"taken": fs.ModeDir.String()})
-
-	gone := filepath.Join(dir, "gone")
-	if err := os.Mkdir(gone, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	s = stage(t, gone, "new")
-	if err := os.RemoveAll(gone); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Replace("file"); !errors.Is(err, fs.ErrNotExist) {
+	if err := ReplaceFile(filepath.Join(dir, "gone", "file"), []byte("new")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("in a directory that is gone: %v", err)
 	}
 }

@@ -2,7 +2,12 @@
 
 package atomicfile
 
-import "os"
+import (
+	"errors"
+	"os"
+)
 
-// lock does nothing where directories cannot be locked.
-func lock(*os.File) {}
+// tryLock says that there are no locks.
+func tryLock(*os.File) (bool, error) { return false, errors.ErrUnsupported }
+
+func unlock(*os.File) {}

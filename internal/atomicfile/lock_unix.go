@@ -3,13 +3,25 @@
 package atomicfile
 
 import (
+	"errors"
 	"os"
 	"syscall"
 )
 
-// lock waits for the directory until dir is closed by whoever has it, where the
-// file system has locks.
-func lock(dir *os.File) {
-	for syscall.Flock(int(dir.Fd()), syscall.LOCK_EX) == syscall.EINTR {
+// tryLock locks an open file or directory until it is closed, unless another has
+// it. The error says that the file system has no locks.
+func tryLock(f *os.File) (bool, error) {
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		switch {
+		case err == nil:
+			return true, nil
+		case errors.Is(err, syscall.EWOULDBLOCK):
+			return false, nil
+		case !errors.Is(err, syscall.EINTR):
+			return false, err
+		}
 	}
 }
+
+func unlock(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }

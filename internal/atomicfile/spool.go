@@ -16,23 +16,27 @@ type Spool struct {
 
 // NewSpool returns an empty spool in a directory.
 func NewSpool(dir string) (*Spool, error) {
-	f, err := Unnamed(dir, ".p20export-*.tmp")
+	f, err := Unnamed(dir)
 	if err != nil {
-		return nil, inDirectory(dir, err)
+		return nil, err
 	}
 	return &Spool{dir: dir, file: f}, nil
 }
 
-// Unnamed returns a file without a name, which is gone when it is closed or the
-// program ends. The directory and the pattern are those of os.CreateTemp.
-func Unnamed(dir, pattern string) (*os.File, error) {
-	f, err := os.CreateTemp(dir, pattern)
-	if err != nil {
-		return nil, err
+// Unnamed returns a file without a name in a directory, which is gone when it is
+// closed or the program ends. Errors name the directory.
+func Unnamed(dir string) (*os.File, error) {
+	f, err := openUnnamed(dir)
+	if err == nil {
+		return f, nil
 	}
-	if err := os.Remove(f.Name()); err != nil {
+	f, path, err := createNamed(dir)
+	if err != nil {
+		return nil, inDirectory(dir, dir, err)
+	}
+	if err := os.Remove(path); err != nil {
 		f.Close()
-		return nil, err
+		return nil, inDirectory(dir, dir, err)
 	}
 	return f, nil
 }
@@ -40,7 +44,7 @@ func Unnamed(dir, pattern string) (*os.File, error) {
 // Add appends a piece, and returns its number from 0.
 func (s *Spool) Add(data []byte) (int, error) {
 	if _, err := s.file.WriteAt(data, s.end(len(s.ends))); err != nil {
-		return 0, inDirectory(s.dir, err)
+		return 0, inDirectory(s.dir, s.dir, err)
 	}
 	s.ends = append(s.ends, s.end(len(s.ends))+int64(len(data)))
 	return len(s.ends) - 1, nil
@@ -50,7 +54,7 @@ func (s *Spool) Add(data []byte) (int, error) {
 func (s *Spool) Read(i int) ([]byte, error) {
 	data := make([]byte, s.end(i+1)-s.end(i))
 	_, err := io.ReadFull(io.NewSectionReader(s.file, s.end(i), int64(len(data))), data)
-	return data, inDirectory(s.dir, err)
+	return data, inDirectory(s.dir, s.dir, err)
 }
 
 // end returns where the first n pieces end.

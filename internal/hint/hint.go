@@ -129,6 +129,7 @@ var ByCode = map[string]string{
 	"nothing_frozen":    "freeze it with: p20export freeze CAPTURE -o DIR",
 	"nothing_to_verify": "check the path",
 	"file_unexplained":  "find out where it comes from, and move it out of the directory",
+	"temporary_file":    "remove it if no p20export is running; the next one that writes in the directory does",
 	"tree_too_large":    "verify its subdirectories one by one, or move out what is no evidence",
 
 	"record_of_another":  "restore the artifact or its record; p20export verify tells which of them is what the capture projects to",
@@ -155,7 +156,9 @@ var ByCode = map[string]string{
 
 	"scenario_unexpected": "look at the capture; when what it shows is right, state it in expected.json",
 
-	"io_failed":     "check that the file is there, that it can be read or written, and that the disk is not full",
-	"output_exists": "evidence is never overwritten: choose another -o or --name, or move the old file away",
-	"interrupted":   "run the command again",
+	"io_failed":          "check that the file is there, that it can be read or written, and that the disk is not full",
+	"durability_unknown": "check the disk and run it again: files that are there count as done",
+	"temporary_left":     "remove it when the directory allows that",
+	"output_exists":      "evidence is never overwritten: choose another -o or --name, or move the old file away",
+	"interrupted":        "run the command again",
 }

@@ -45,48 +45,66 @@ const (
 // output and standard error are Trace's own.
 func Trace(t testing.TB, cmd *exec.Cmd) Traced {
 	t.Helper()
+	traced := Traced{Opens: map[string]int{}, Bytes: map[string]int64{}, Syncs: map[string]int{}}
+	traced.Status, traced.Output = follow(t, cmd, &tracer{left: traced.left})
+	return traced
+}
+
+// tracer follows the system calls of a program.
+type tracer struct {
+	pid int
+	// entered is called before a call and left after it; either may be nil.
+	entered, left func(pid, tid int) error
+}
+
+// follow runs a program to its end under a tracer.
+func follow(t testing.TB, cmd *exec.Cmd, tr *tracer) (status int, said string) {
+	t.Helper()
 	output, err := os.CreateTemp(t.TempDir(), "output")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer output.Close()
 	cmd.Stdout, cmd.Stderr = output, output
-	traced := Traced{Opens: map[string]int{}, Bytes: map[string]int64{}, Syncs: map[string]int{}}
 	done := make(chan error)
 	go func() { // a thread of its own, which alone is the tracer
 		runtime.LockOSThread()
-		done <- traced.follow(cmd)
+		defer runtime.UnlockOSThread()
+		var err error
+		status, err = tr.follow(cmd)
+		done <- err
 	}()
 	if err := <-done; err != nil {
 		t.Fatalf("trace %s: %v", cmd, err)
 	}
-	said, err := os.ReadFile(output.Name())
+	data, err := os.ReadFile(output.Name())
 	if err != nil {
 		t.Fatal(err)
 	}
-	traced.Output = string(bytes.TrimSpace(said))
-	return traced
+	return status, string(bytes.TrimSpace(data))
 }
 
 // wnothread makes wait4 see the children of this thread alone (wait4(2)).
 const wnothread = 0x20000000
 
-func (tr *Traced) follow(cmd *exec.Cmd) error {
+// follow returns the exit status, or -1 for a program that a signal ended.
+func (tr *tracer) follow(cmd *exec.Cmd) (int, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
 	if err := cmd.Start(); err != nil {
-		return err
+		return 0, err
 	}
 	pid := cmd.Process.Pid
+	tr.pid = pid
 	var ws syscall.WaitStatus
 	if _, err := syscall.Wait4(pid, &ws, syscall.WALL, nil); err != nil {
-		return err
+		return 0, err
 	}
 	const exitKill = 0x100000 // PTRACE_O_EXITKILL
 	if err := syscall.PtraceSetOptions(pid, syscall.PTRACE_O_TRACESYSGOOD|syscall.PTRACE_O_TRACECLONE|exitKill); err != nil {
-		return err
+		return 0, err
 	}
 	if err := syscall.PtraceSyscall(pid, 0); err != nil {
-		return err
+		return 0, err
 	}
 	inside := make(map[int]bool) // threads between the entry and the exit of a call
 	for {
@@ -95,28 +113,32 @@ func (tr *Traced) follow(cmd *exec.Cmd) error {
 			continue
 		}
 		if err != nil {
-			return err
+			return 0, err
 		}
 		pass := 0
 		switch {
 		case ws.Exited() || ws.Signaled():
 			if tid == pid {
-				tr.Status = ws.ExitStatus()
 				_ = cmd.Process.Release()
-				return nil
+				return ws.ExitStatus(), nil
 			}
 			continue
 		case ws.StopSignal() == syscall.SIGTRAP|0x80:
-			if inside[tid] = !inside[tid]; !inside[tid] {
-				if err := tr.left(pid, tid); err != nil {
-					return err
+			inside[tid] = !inside[tid]
+			see := tr.left
+			if inside[tid] {
+				see = tr.entered
+			}
+			if see != nil {
+				if err := see(pid, tid); err != nil && !errors.Is(err, syscall.ESRCH) { // it ended
+					return 0, err
 				}
 			}
 		case ws.StopSignal() != syscall.SIGTRAP && ws.StopSignal() != syscall.SIGSTOP:
 			pass = int(ws.StopSignal())
 		}
 		if err := syscall.PtraceSyscall(tid, pass); err != nil && !errors.Is(err, syscall.ESRCH) {
-			return err
+			return 0, err
 		}
 	}
 }
@@ -125,19 +147,13 @@ func (tr *Traced) follow(cmd *exec.Cmd) error {
 func (tr *Traced) left(pid, tid int) error {
 	var regs syscall.PtraceRegs
 	if err := syscall.PtraceGetRegs(tid, &regs); err != nil {
-		if errors.Is(err, syscall.ESRCH) {
-			return nil // it ended
-		}
 		return err
 	}
 	result := int64(regs.Rax)
 	if result < 0 {
 		return nil
 	}
-	name := func(fd uint64) string {
-		path, _ := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "fd", strconv.FormatUint(fd, 10)))
-		return path
-	}
+	name := func(fd uint64) string { return descriptor(pid, fd) }
 	switch regs.Orig_rax {
 	case sysOpen, sysOpenat:
 		tr.Opens[name(uint64(result))]++
@@ -153,4 +169,10 @@ func (tr *Traced) left(pid, tid int) error {
 		tr.Syncs[name(regs.Rdi)]++
 	}
 	return nil
+}
+
+// descriptor returns the path of an open file of a process.
+func descriptor(pid int, fd uint64) string {
+	path, _ := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "fd", strconv.FormatUint(fd, 10)))
+	return path
 }

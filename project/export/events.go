@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/p20export/p20export/artifact/assay"
 	"github.com/p20export/p20export/finding"
@@ -31,6 +30,7 @@ type Events struct {
 	// most is how many events one bundle holds, and mostBytes how many bytes of
 	// them.
 	most, mostBytes int
+	left            []string // temporary names that could not be removed
 }
 
 // place is where the data of an event are.
@@ -49,16 +49,15 @@ func newEvents(run assay.Run) (*Events, error) {
 
 // temporaryFile returns a file without a name in the temporary directory.
 func temporaryFile() (*os.File, error) {
-	f, err := atomicfile.Unnamed("", temporaryPrefix+"*.tmp")
+	f, err := atomicfile.Unnamed(os.TempDir())
 	return f, temporary(err)
 }
-
-const temporaryPrefix = "p20export-"
 
 // Close gives back what the events take.
 func (e *Events) Close() error { return e.file.Close() }
 
-// Findings says what is worth knowing of the events that were made.
+// Findings says what is worth knowing of the events that were made, and of the
+// files they were written to.
 func (e *Events) Findings() []finding.Finding {
 	found := []finding.Finding{}
 	if e.trimmed > 0 {
@@ -66,6 +65,9 @@ func (e *Events) Findings() []finding.Finding {
 	}
 	if e.unknown > 0 {
 		found = append(found, finding.New(finding.OriginUnknown, "%d of the artifacts came without a record; whether their snapshots were emitted or built is not known", e.unknown))
+	}
+	for _, name := range e.left {
+		found = append(found, finding.Leftover(name))
 	}
 	return found
 }
@@ -89,7 +91,7 @@ func (e *Events) add(event assay.Event, from *imported) error {
 // temporary says of an error that it is about the temporary file, whose name
 // tells nobody anything.
 func temporary(err error) error {
-	if p, ok := errors.AsType[*fs.PathError](err); ok && strings.HasPrefix(filepath.Base(p.Path), temporaryPrefix) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok && (p.Path == os.TempDir() || atomicfile.IsTemporary(filepath.Base(p.Path))) {
 		return fmt.Errorf("the temporary directory %s (set TMPDIR for another): %w", os.TempDir(), p.Err)
 	}
 	return err

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/artifact/assay"
+	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/atomicfile"
@@ -86,6 +87,11 @@ func (e *Events) WriteBundles(ctx context.Context, file string, several bool) ([
 	if len(parts) > maxParts {
 		return nil, finding.New(finding.BundleLimit, "%d events need %d bundles; one import makes %d", e.Len(), len(parts), maxParts).WithHint("import fewer artifacts at a time")
 	}
+	dir, err := openOutput(file)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
 	var outputs []Output
 	var files []atomicfile.Named
 	defer func() {
@@ -95,7 +101,7 @@ func (e *Events) WriteBundles(ctx context.Context, file string, several bool) ([
 	}()
 	for _, p := range parts {
 		out := Output{File: p.file, RunID: &p.run.ID, Events: p.to - p.from}
-		staged, err := out.stage(func(w io.Writer) error {
+		staged, err := out.stage(dir, func(w io.Writer) error {
 			b, err := assay.WriteBundle(w, p.run, e.between(ctx, p.from, p.to))
 			out.RunRoot = &b.RunRoot
 			return err
@@ -109,17 +115,12 @@ func (e *Events) WriteBundles(ctx context.Context, file string, several bool) ([
 		}
 		outputs = append(outputs, out)
 	}
-	return outputs, publish(ctx, files...)
+	return outputs, e.publish(ctx, dir, files...)
 }
 
 // checked verifies a bundle as it lies on the disk, before it gets its name.
 func checked(ctx context.Context, staged atomicfile.Named) error {
-	f, err := staged.Open()
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	v, err := assay.Verify(f, assay.Options{Strict: true, Entry: func(assay.Entry) error { return context.Cause(ctx) }})
+	v, err := assay.Verify(staged.Reader(), assay.Options{Strict: true, Entry: func(assay.Entry) error { return context.Cause(ctx) }})
 	if err == nil && len(v.Deviations) > 0 {
 		err = errors.New(v.Deviations[0].Message)
 	}
@@ -135,27 +136,42 @@ func (e *Events) WriteNDJSON(ctx context.Context, file string) (Output, error) {
 	if e.ids == nil {
 		out.RunID = &e.run.ID
 	}
-	staged, err := out.stage(func(w io.Writer) error { return e.WriteLines(ctx, w) })
+	dir, err := openOutput(file)
+	if err != nil {
+		return out, err
+	}
+	defer dir.Close()
+	staged, err := out.stage(dir, func(w io.Writer) error { return e.WriteLines(ctx, w) })
 	if err != nil {
 		return out, err
 	}
 	defer staged.Discard()
-	return out, publish(ctx, staged)
+	return out, e.publish(ctx, dir, staged)
 }
 
-// stage writes the output's file under a temporary name.
-func (o *Output) stage(write func(io.Writer) error) (atomicfile.Named, error) {
-	hash := digest.Hash()
+// openOutput opens the directory of a file that is to be written, which lies in
+// no capture.
+func openOutput(file string) (*atomicfile.Directory, error) {
 	// Dir would make another path of link/../name than the system does.
-	dir, name := filepath.Split(o.File)
-	staged, err := atomicfile.Create(cmp.Or(dir, "."), func(w io.Writer) error {
+	dir, _ := filepath.Split(file)
+	dir = cmp.Or(dir, ".")
+	if err := capture.CheckOutside(dir); err != nil {
+		return nil, err
+	}
+	return atomicfile.OpenDirectory(dir)
+}
+
+// stage writes the output's file, which gets no name yet.
+func (o *Output) stage(dir *atomicfile.Directory, write func(io.Writer) error) (atomicfile.Named, error) {
+	hash := digest.Hash()
+	staged, err := dir.Create(func(w io.Writer) error {
 		size := new(counter)
 		err := write(io.MultiWriter(w, hash, size))
 		o.Bytes = int64(*size)
 		return err
 	})
 	o.Digest = digest.Sum(hash)
-	return atomicfile.Named{Staged: staged, Name: name, Same: atomicfile.Equal}, err
+	return atomicfile.Named{Staged: staged, Name: filepath.Base(o.File), Same: atomicfile.Equal}, err
 }
 
 // counter counts the bytes written to it.
@@ -168,11 +184,12 @@ func (c *counter) Write(p []byte) (int, error) {
 
 // publish gives the files their names unless the context has ended; after that
 // they are there.
-func publish(ctx context.Context, files ...atomicfile.Named) error {
-	if err := context.Cause(ctx); err != nil {
-		return err
+func (e *Events) publish(ctx context.Context, dir *atomicfile.Directory, files ...atomicfile.Named) error {
+	err := dir.Publish(ctx, files...)
+	if err == nil {
+		e.left = atomicfile.Left(files...)
+		return dir.Sync()
 	}
-	err := atomicfile.PublishAll(files...)
 	if errors.Is(err, fs.ErrExist) {
 		err = finding.New(finding.OutputExists, "%s", finding.Escape(err.Error())).WithHint("evidence is never overwritten: choose another name, or move the old file away")
 	}

@@ -101,7 +101,7 @@ func Freeze(ctx context.Context, path string, s Settings) ([]Row, error) {
 	}
 	defer c.Close()
 	files := &staging{dir: s.Dir}
-	defer files.discard()
+	defer files.close()
 	return freeze(ctx, c, s, files), nil
 }
 
@@ -161,7 +161,7 @@ func freeze(ctx context.Context, c *capture.Capture, s Settings, to output) []Ro
 	if ctx.Err() != nil {
 		return []Row{failure(c.Path(), context.Cause(ctx))}
 	}
-	f.publish(rows)
+	f.publish(ctx, rows)
 	return rows
 }
 
@@ -176,8 +176,7 @@ func failure(path string, err error) Row {
 }
 
 // output is where frozen runs go. What it keeps of a run waits for the end of the
-// capture; then it is completed, and all that are completed are published at
-// once.
+// capture; then it is completed and published.
 type output interface {
 	// keep takes the files of a run. The record lacks names and digests.
 	keep(run int, out *project.Output, draft *record.Record) error
@@ -185,9 +184,11 @@ type output interface {
 	complete(run int, source record.Source, name string) error
 	// drop forgets a run.
 	drop(run int)
-	// publish publishes what was completed of the runs. It returns an error for
-	// each.
-	publish(runs []int) []error
+	// publish publishes a run that was completed, wholly or not at all. It returns
+	// temporary names that could not be removed.
+	publish(ctx context.Context, run int) (left []string, err error)
+	// sync makes durable what was published.
+	sync() error
 	// place names the published files of a run in its row.
 	place(run int, row *Row)
 }
@@ -284,24 +285,40 @@ func (f *freezer) finish(result scan.Result) []Row {
 }
 
 // publish publishes the files of the frozen runs, and says so in their rows.
-func (f *freezer) publish(rows []Row) {
-	var frozen []*Row
-	var runs []int
+func (f *freezer) publish(ctx context.Context, rows []Row) {
+	var published []*Row
 	for i := range rows {
-		if rows[i].Verdict == project.Frozen {
-			frozen, runs = append(frozen, &rows[i]), append(runs, *rows[i].Run)
-		}
-	}
-	for i, err := range f.output.publish(runs) {
-		row := frozen[i]
-		if err == nil {
-			f.output.place(runs[i], row)
+		row := &rows[i]
+		if row.Verdict != project.Frozen {
 			continue
 		}
-		fault, _ := finding.FromError(err)
-		if errors.Is(err, fs.ErrExist) {
-			fault = finding.New(finding.OutputExists, "%s", finding.Escape(err.Error()))
+		left, err := f.output.publish(ctx, *row.Run)
+		if err != nil {
+			fault, _ := finding.FromError(err)
+			if errors.Is(err, fs.ErrExist) {
+				fault = finding.New(finding.OutputExists, "%s", finding.Escape(err.Error()))
+			}
+			row.fail(fault)
+			continue
 		}
-		row.Verdict, row.Findings = project.Failed, append(row.Findings, fault)
+		f.output.place(*row.Run, row)
+		for _, name := range left {
+			row.Findings = append(row.Findings, finding.Leftover(name))
+		}
+		published = append(published, row)
 	}
+	if len(published) == 0 {
+		return
+	}
+	if err := f.output.sync(); err != nil {
+		fault, _ := finding.FromError(err)
+		for _, row := range published {
+			row.fail(fault)
+		}
+	}
+}
+
+// fail says what could not be done for a run.
+func (r *Row) fail(fault finding.Finding) {
+	r.Verdict, r.Findings = project.Failed, append(r.Findings, fault)
 }

@@ -1,6 +1,8 @@
 package freeze
 
 import (
+	"context"
+
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/record"
@@ -42,7 +44,10 @@ func (m *memory) complete(run int, source record.Source, name string) (err error
 func (m *memory) drop(run int) { delete(m.runs, run) }
 
 // publish implements output.
-func (m *memory) publish(runs []int) []error { return make([]error, len(runs)) }
+func (m *memory) publish(context.Context, int) ([]string, error) { return nil, nil }
+
+// sync implements output.
+func (m *memory) sync() error { return nil }
 
 // place implements output.
 func (m *memory) place(int, *Row) {}

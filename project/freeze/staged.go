@@ -1,40 +1,48 @@
 package freeze
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 
+	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/internal/atomicfile"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/record"
 )
 
-// staging keeps frozen runs on disk, under temporary names until they are
-// published. Drafts of records wait in a spool: until the capture's end they
-// lack names and digests.
+// staging keeps frozen runs in a temporary file until the whole capture was read,
+// and then writes the files of one run after the other.
 type staging struct {
-	dir    string
-	made   []string // directories that were not there
-	drafts *atomicfile.Spool
-	runs   map[int]*staged
+	dir  string
+	made []string // directories that were not there
+	kept *atomicfile.Spool
+	runs map[int]*staged
+	to   *atomicfile.Directory // opened for the first run that is published
 }
 
-// staged is one run on disk.
+// staged is one run: the numbers of its files in the spool, and the name they
+// get. The record is a draft until the capture's end: it lacks names and digests.
 type staged struct {
+	artifact, envelope, record int
+	source                     record.Source
 	name                       string
-	draft                      int // its number in the spool
-	artifact, envelope, record *atomicfile.Staged
 }
 
 // keep implements output.
 func (s *staging) keep(run int, out *project.Output, draft *record.Record) error {
 	if s.runs == nil {
+		if err := capture.CheckOutside(s.dir); err != nil {
+			return err
+		}
 		made, err := atomicfile.MakeDir(s.dir)
 		s.made = made
 		if err != nil {
 			return err
 		}
-		if s.drafts, err = atomicfile.NewSpool(s.dir); err != nil {
+		if s.kept, err = atomicfile.NewSpool(s.dir); err != nil {
 			return err
 		}
 		s.runs = make(map[int]*staged)
@@ -45,30 +53,20 @@ func (s *staging) keep(run int, out *project.Output, draft *record.Record) error
 	}
 	r := new(staged)
 	s.runs[run] = r
-	if r.artifact, err = atomicfile.Stage(s.dir, out.Bytes); err != nil {
+	if r.artifact, err = s.kept.Add(out.Bytes); err != nil {
 		return err
 	}
-	if r.envelope, err = atomicfile.Stage(s.dir, out.Envelope); err != nil {
+	if r.envelope, err = s.kept.Add(out.Envelope); err != nil {
 		return err
 	}
-	r.draft, err = s.drafts.Add(data)
+	r.record, err = s.kept.Add(data)
 	return err
 }
 
 // complete implements output.
 func (s *staging) complete(run int, source record.Source, name string) error {
-	r := s.runs[run]
-	draft, err := s.drafts.Read(r.draft)
-	if err != nil {
-		return err
-	}
-	data, err := completed(draft, source, name)
-	if err != nil {
-		return err
-	}
-	r.name = name
-	r.record, err = atomicfile.Stage(s.dir, data)
-	return err
+	s.runs[run].source, s.runs[run].name = source, name
+	return nil
 }
 
 // completed fills in the draft of a record.
@@ -82,21 +80,62 @@ func completed(draft []byte, source record.Source, name string) ([]byte, error) 
 }
 
 // drop implements output.
-func (s *staging) drop(run int) { s.runs[run].discard() }
+func (s *staging) drop(int) {}
 
-// publish implements output. Of each run the record comes last.
-func (s *staging) publish(runs []int) []error {
-	sets := make([][]atomicfile.Named, len(runs))
-	for i, run := range runs {
-		r := s.runs[run]
-		sets[i] = []atomicfile.Named{
-			{Staged: r.artifact, Name: r.name + record.ArtifactSuffix, Same: atomicfile.Equal},
-			{Staged: r.envelope, Name: r.name + record.EnvelopeSuffix, Same: atomicfile.Equal},
-			{Staged: r.record, Name: r.name + record.Suffix, Same: sameRecord}, // one of another tool version stays as it is
+// publish implements output. The record comes last.
+func (s *staging) publish(ctx context.Context, run int) (left []string, err error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	if s.to == nil {
+		if s.to, err = atomicfile.OpenDirectory(s.dir); err != nil {
+			return nil, err
 		}
 	}
-	return atomicfile.PublishSets(sets)
+	r := s.runs[run]
+	draft, err := s.kept.Read(r.record)
+	if err != nil {
+		return nil, err
+	}
+	data, err := completed(draft, r.source, r.name)
+	if err != nil {
+		return nil, err
+	}
+	var files [3]atomicfile.Named
+	defer func() {
+		for _, f := range files {
+			f.Discard()
+		}
+	}()
+	files[0] = atomicfile.Named{Name: r.name + record.ArtifactSuffix, Same: atomicfile.Equal}
+	files[1] = atomicfile.Named{Name: r.name + record.EnvelopeSuffix, Same: atomicfile.Equal}
+	files[2] = atomicfile.Named{Name: r.name + record.Suffix, Same: sameRecord} // one of another tool version stays as it is
+	if files[0].Staged, err = s.copy(r.artifact); err != nil {
+		return nil, err
+	}
+	if files[1].Staged, err = s.copy(r.envelope); err != nil {
+		return nil, err
+	}
+	if files[2].Staged, err = s.to.Stage(data); err != nil {
+		return nil, err
+	}
+	if err := s.to.Publish(ctx, files[:]...); err != nil {
+		return nil, err
+	}
+	return atomicfile.Left(files[:]...), nil
 }
+
+// copy stages a file of the spool.
+func (s *staging) copy(kept int) (*atomicfile.Staged, error) {
+	data, err := s.kept.Read(kept)
+	if err != nil {
+		return nil, err
+	}
+	return s.to.Stage(data)
+}
+
+// sync implements output.
+func (s *staging) sync() error { return s.to.Sync() }
 
 // place implements output.
 func (s *staging) place(run int, row *Row) {
@@ -107,29 +146,22 @@ func (s *staging) place(run int, row *Row) {
 	row.Artifact, row.Envelope, row.Record = path(record.ArtifactSuffix), path(record.EnvelopeSuffix), path(record.Suffix)
 }
 
-// discard removes what was not published.
-func (s *staging) discard() {
-	for _, r := range s.runs {
-		r.discard()
-	}
-	s.drafts.Close()
+// close gives back what the staging takes, and removes directories it made for
+// nothing.
+func (s *staging) close() {
+	s.kept.Close()
+	s.to.Close()
 	atomicfile.RemoveEmpty(s.made) // which spares those that something was published in
 }
 
-func (r *staged) discard() {
-	r.artifact.Discard()
-	r.envelope.Discard()
-	r.record.Discard()
-}
-
 // sameRecord compares two record files, tool version aside.
-func sameRecord(there, staged string) (bool, error) {
+func sameRecord(there, staged *os.File) (bool, error) {
 	if same, err := atomicfile.Equal(there, staged); same || err != nil {
 		return same, err
 	}
 	var records [2]*record.Record
-	for i, path := range []string{there, staged} {
-		data, err := record.ReadBounded(path, record.MaxBytes)
+	for i, f := range []*os.File{there, staged} {
+		data, err := io.ReadAll(io.NewSectionReader(f, 0, record.MaxBytes+1))
 		if err != nil {
 			return false, err
 		}

@@ -2,9 +2,11 @@ package verify
 
 import (
 	"context"
+	"path/filepath"
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/atomicfile"
 	"github.com/p20export/p20export/project/record"
 )
 
@@ -100,6 +102,10 @@ func (v *treeVerifier) leftover(e *entry) TreeRow {
 	}
 	if used := v.sources.repeats(e); used != nil {
 		return TreeRow{Capture: &e.path, Verdict: Whole, Findings: []finding.Finding{repeated(used)}}
+	}
+	if atomicfile.IsTemporary(filepath.Base(e.path)) {
+		why := finding.New(finding.TemporaryFile, "a temporary file of p20export, which was killed or is still writing it")
+		return TreeRow{File: &e.path, Verdict: Unexplained, Findings: v.unexplained(why)}
 	}
 	if e.in.isCapture {
 		return v.stray(e, "it lies in a capture whose capture.json does not list it")

@@ -1,6 +1,8 @@
 package render
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
 	"github.com/p20export/p20export/capture"
@@ -37,7 +39,7 @@ func (p *Printer) Captured(dir string, r capture.Result, err error) Status {
 			row.Verdict = project.Failed
 		}
 	}
-	if err != nil && (m == nil || m.End != capture.EndCancelled) {
+	if err != nil && (m == nil || m.End != capture.EndCancelled || !errors.Is(err, context.Canceled)) {
 		found, _ := finding.FromError(err)
 		row.Verdict, row.Findings = project.Failed, append(row.Findings, found)
 	}

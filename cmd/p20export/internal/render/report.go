@@ -1,6 +1,8 @@
 package render
 
 import (
+	"slices"
+
 	"github.com/p20export/p20export/discovery/report"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/humanize"
@@ -57,4 +59,7 @@ func (p *Printer) reasons(all []finding.Finding) {
 // ReportWritten prints the file of a page.
 func (p *Printer) ReportWritten(row report.Row) {
 	p.Note("%s %s  %s  %s", p.verdict(Written), *row.Report, humanize.Bytes(*row.ReportBytes), string(*row.ReportDigest))
+	if p.format == Text {
+		p.findings(slices.DeleteFunc(slices.Clone(row.Findings), func(f finding.Finding) bool { return f.Code != finding.TemporaryLeft }))
+	}
 }

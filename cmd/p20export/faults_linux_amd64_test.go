@@ -1,0 +1,418 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/cmd/p20export/internal/render"
+	"github.com/p20export/p20export/internal/testkit"
+)
+
+// written is a command that writes into a directory of its own.
+type written struct {
+	args func(out string) []string
+	// sets are files that count together: one is there only with those before it.
+	sets [][]string
+	// said is what is printed for a set that is written.
+	said string
+	// capture says that the command makes a capture, which is never repeated in
+	// the same directory, and has times of its own.
+	capture bool
+}
+
+// fileSystem is what a directory lies on: calls that always fail there.
+type fileSystem map[string]func(testkit.Call) syscall.Errno
+
+func failsAlways(errno syscall.Errno) func(testkit.Call) syscall.Errno {
+	return func(testkit.Call) syscall.Errno { return errno }
+}
+
+func withoutUnnamed(c testkit.Call) syscall.Errno {
+	if c.Flags&unix.O_TMPFILE == unix.O_TMPFILE {
+		return syscall.EOPNOTSUPP
+	}
+	return 0
+}
+
+var fileSystems = map[string]fileSystem{
+	"plain":        {},
+	"no names":     {"openat": withoutUnnamed},
+	"links":        {"openat": withoutUnnamed, "renameat2": failsAlways(syscall.EINVAL)},
+	"no links":     {"openat": withoutUnnamed, "renameat2": failsAlways(syscall.EINVAL), "linkat": failsAlways(syscall.EPERM)},
+	"no dir sync":  {"fsync": func(c testkit.Call) syscall.Errno { return ofDirectory(c, syscall.EINVAL) }},
+	"no locks":     {"flock": failsAlways(syscall.EOPNOTSUPP), "openat": withoutUnnamed},
+	"only adding":  {"unlinkat": failsAlways(syscall.EPERM), "renameat2": failsAlways(syscall.EPERM), "renameat": failsAlways(syscall.EPERM), "rmdir": failsAlways(syscall.EPERM)},
+	"adding named": {"unlinkat": failsAlways(syscall.EPERM), "renameat2": failsAlways(syscall.EPERM), "renameat": failsAlways(syscall.EPERM), "openat": withoutUnnamed},
+}
+
+// ofDirectory is an error of calls about directories.
+func ofDirectory(c testkit.Call, errno syscall.Errno) syscall.Errno {
+	if info, err := os.Stat(c.Path); err == nil && info.IsDir() {
+		return errno
+	}
+	return 0
+}
+
+func (f fileSystem) fault(c testkit.Call) testkit.Fault {
+	if fails := f[c.Name]; fails != nil {
+		return testkit.Fault{Err: fails(c)}
+	}
+	return testkit.Fault{}
+}
+
+// faultKind is a way in which a call fails.
+type faultKind struct {
+	testkit.Fault
+	of string // the calls it can happen to; empty for all
+	on bool   // it goes on: all later calls fail as well
+}
+
+var faultKinds = map[string]faultKind{
+	"EIO":       {Fault: testkit.Fault{Err: syscall.EIO}},
+	"ENOSPC":    {Fault: testkit.Fault{Err: syscall.ENOSPC}},
+	"EMFILE on": {Fault: testkit.Fault{Err: syscall.EMFILE}, on: true},
+	"EIO on":    {Fault: testkit.Fault{Err: syscall.EIO}, on: true},
+	"half":      {Fault: testkit.Fault{Short: true}, of: "write"},
+	"kill":      {Fault: testkit.Fault{Kill: true}},
+}
+
+// usualFaults are tried in every run of the tests; make faults tries all.
+var usualFaults = []string{"plain EIO", "plain kill", "plain half", "no names kill"}
+
+var allFaults = flag.Bool("faults", false, "fail calls in every way on every kind of file system")
+
+// TestFaults fails every file-system call of the commands that write files, one
+// after the other and in several ways, on several kinds of file systems, and
+// judges what is left: a file that is there is whole, a record is there only with
+// its artifact and its envelope, what is said is true, and the same command run
+// again completes the work and leaves no temporary file.
+func TestFaults(t *testing.T) {
+	in, commands := writers(t)
+	var cases atomic.Int64
+	t.Cleanup(func() {
+		t.Logf("%d faults", cases.Load())
+		if !t.Failed() && cases.Load() < 500 {
+			t.Errorf("only %d faults", cases.Load())
+		}
+	})
+	for _, name := range slices.Sorted(maps.Keys(commands)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := commands[name]
+			want := c.reference(t, in("reference "+name))
+			for _, on := range slices.Sorted(maps.Keys(fileSystems)) {
+				for _, kind := range slices.Sorted(maps.Keys(faultKinds)) {
+					if !*allFaults && !slices.Contains(usualFaults, on+" "+kind) {
+						continue
+					}
+					for at := 1; ; at++ {
+						f := &faulty{c, fileSystems[on], want, in(fmt.Sprintf("%s-%s-%s-%d", name, on, kind, at)), fmt.Sprintf("%s, %s at call %d", on, kind, at)}
+						if !f.run(t, faultKinds[kind], at) {
+							break // there are fewer calls
+						}
+						if err := os.RemoveAll(f.out); err != nil {
+							t.Fatal(err)
+						}
+						cases.Add(1)
+						if t.Failed() {
+							return
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// ran runs a command within the test.
+func ran(args ...string) (status int, said string) {
+	var out bytes.Buffer
+	status = run(args, &out, &out)
+	return status, out.String()
+}
+
+// writers returns the commands that write files, and the directory that their
+// outputs can be in.
+func writers(t *testing.T) (in func(name string) string, commands map[string]written) {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	in = func(name string) string { return filepath.Join(dir, name) }
+	runs, _ := manyRuns(t, dir, "many", 2)
+	trace(t, render.Done, "freeze", runs, "-o", in("evidence"))
+	server := answering(t, read(t, in("many.sse")))
+	put(t, in("request.json"), []byte(`{}`))
+	set := func(name string) []string {
+		return []string{name + ".artifact.json", name + ".envelope.ndjson", name + ".record.json"}
+	}
+	return in, map[string]written{
+		"freeze": {
+			args: func(out string) []string { return []string{"freeze", runs, "-o", out} },
+			sets: [][]string{set("many.1"), set("many.2")},
+			said: "frozen  ",
+		},
+		"bundle": {
+			args: func(out string) []string {
+				return []string{"assay", in("evidence/many.1.artifact.json"), in("evidence/many.2.artifact.json"), "--import-time", "2026-04-14T20:10:00Z", "--assay-run-id", "x", "--bundle", filepath.Join(out, "b.tar.gz")}
+			},
+			sets: [][]string{{"b.tar.gz"}},
+			said: "written  ",
+		},
+		"report": {
+			args: func(out string) []string { return []string{"report", runs, "-o", filepath.Join(out, "page.html")} },
+			sets: [][]string{{"page.html"}},
+			said: "written  ",
+		},
+		"baseline": {
+			args: func(out string) []string {
+				return []string{"compare", runs, "--write-baseline", filepath.Join(out, "baseline.json")}
+			},
+			sets: [][]string{{"baseline.json"}},
+			said: "baseline written",
+		},
+		"import": {
+			args:    func(out string) []string { return []string{"capture", "--from", in("many.sse"), "-o", out} },
+			sets:    [][]string{{"response.sse", "capture.json"}},
+			said:    "captured  ",
+			capture: true,
+		},
+		"capture": {
+			args: func(out string) []string {
+				return []string{"capture", server, "--input", in("request.json"), "-o", out}
+			},
+			sets:    [][]string{{"response.sse", "arrivals.tsv", "request.json", "capture.json"}},
+			said:    "captured  ",
+			capture: true,
+		},
+	}
+}
+
+// reference returns the files that a command writes when nothing fails.
+func (c *written) reference(t *testing.T, out string) map[string][]byte {
+	t.Helper()
+	if !c.capture {
+		if err := os.Mkdir(out, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if status, said := ran(c.args(out)...); status != int(render.Done) {
+		t.Fatalf("exit status %d: %s", status, said)
+	}
+	files := files(t, out)
+	for _, set := range c.sets {
+		for _, name := range set {
+			if files[name] == nil {
+				t.Fatalf("%s was not written: %v", name, slices.Collect(maps.Keys(files)))
+			}
+		}
+	}
+	return files
+}
+
+// files returns the files of a directory with their bytes; none if it is not
+// there.
+func files(t *testing.T, dir string) map[string][]byte {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	all := make(map[string][]byte)
+	for _, e := range entries {
+		all[e.Name()] = append([]byte{}, read(t, filepath.Join(dir, e.Name()))...)
+	}
+	return all
+}
+
+// faulty is a command that meets a fault.
+type faulty struct {
+	written
+	on    fileSystem
+	want  map[string][]byte
+	out   string
+	about string
+}
+
+// run runs the command with a fault, judges what is left, and repeats it. It
+// reports whether there were calls enough for the fault.
+func (f *faulty) run(t *testing.T, kind faultKind, at int) (met bool) {
+	t.Helper()
+	f.make(t)
+	n, unsynced := 0, false
+	status, said := testkit.Inject(t, program(t, f.args(f.out)...), f.out, func(c testkit.Call) testkit.Fault {
+		if kind.of == "" || kind.of == c.Name {
+			n++
+		}
+		if n < at || n > at && !kind.on {
+			return f.on.fault(c)
+		}
+		unsynced = unsynced || c.Name == "fsync" && kind.Err != 0 && c.Path == f.out
+		return kind.Fault
+	})
+	f.judgeRun(t, status, said, unsynced)
+	return n >= at
+}
+
+// make makes the directory that the command writes in; a capture makes its own.
+func (f *faulty) make(t *testing.T) {
+	t.Helper()
+	if !f.capture {
+		if err := os.Mkdir(f.out, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// judgeRun judges what a run left, and repeats it. unsynced says that the output
+// directory could not be synced.
+func (f *faulty) judgeRun(t *testing.T, status int, said string, unsynced bool) {
+	t.Helper()
+	bad := func(format string, args ...any) {
+		t.Helper()
+		t.Errorf("%s: %s\nexit status %d, left %q\n%s", f.about, fmt.Sprintf(format, args...), status, slices.Sorted(maps.Keys(files(t, f.out))), said)
+	}
+	if strings.Contains(said, "goroutine ") {
+		bad("it panicked")
+	}
+	if status != int(render.Done) && status != int(render.Failed) && status != -1 {
+		bad("the exit status")
+	}
+	sets := f.judge(t, bad)
+	complete := sets == len(f.sets)
+	switch {
+	case strings.Count(said, f.said) > sets:
+		bad("something acknowledged is missing")
+	case status == int(render.Done) && !complete:
+		bad("success without all files")
+	case status == int(render.Done) && unsynced:
+		bad("success though the directory was not synced")
+	case status == int(render.Failed) && complete && !strings.Contains(said, "written, durability unknown"):
+		bad("a failure, and all files are there")
+	case strings.Contains(said, "written, durability unknown") && len(f.sets) == 1 && !complete:
+		bad("written, it says, and files are missing")
+	}
+	if f.capture {
+		f.repeatCapture(t, bad)
+		return
+	}
+	// What this left behind does not matter: the same again completes it.
+	if status, again := ran(f.args(f.out)...); status != int(render.Done) {
+		bad("again: exit status %d: %s", status, again)
+	}
+	for name, data := range files(t, f.out) {
+		if !bytes.Equal(data, f.want[name]) {
+			bad("again: %s is left, or is another file", name)
+		}
+	}
+	if f.judge(t, bad) < len(f.sets) {
+		bad("again: files are missing")
+	}
+}
+
+// judge checks the files that are there, and returns how many sets are complete.
+func (f *faulty) judge(t *testing.T, bad func(string, ...any)) (sets int) {
+	t.Helper()
+	there := files(t, f.out)
+	if f.capture {
+		if _, closed := there[capture.ManifestName]; closed {
+			sets = 1
+			if status, said := ran("inspect", f.out); status != int(render.Done) {
+				bad("the capture cannot be read: %s", said)
+			}
+		}
+		return sets
+	}
+	for _, set := range f.sets {
+		missing := ""
+		for _, name := range set {
+			data, ok := there[name]
+			switch {
+			case !ok:
+				missing = name
+			case !bytes.Equal(data, f.want[name]):
+				bad("%s is not what it should be", name)
+			case missing != "":
+				bad("%s is there without %s", name, missing)
+			}
+			delete(there, name)
+		}
+		if missing == "" {
+			sets++
+		}
+	}
+	for name := range there {
+		if !strings.HasPrefix(name, ".p20export-") {
+			bad("%s is left", name)
+		}
+	}
+	return sets
+}
+
+// repeatCapture captures again, elsewhere when the first one left something.
+func (f *faulty) repeatCapture(t *testing.T, bad func(string, ...any)) {
+	t.Helper()
+	if left := files(t, f.out); len(left) > 0 {
+		if status, again := ran(f.args(f.out)...); status == int(render.Done) {
+			bad("again: it was written over: %s", again)
+		}
+		f.out += "-again"
+	}
+	if status, again := ran(f.args(f.out)...); status != int(render.Done) || f.judge(t, bad) == 0 {
+		bad("again: exit status %d: %s", status, again)
+	}
+}
+
+// In a directory that files can only be added to, all that was asked for is
+// written, and what cannot be removed is told.
+func TestOnlyAdding(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs, _ := manyRuns(t, dir, "many", 1)
+	for _, c := range []struct {
+		on   string
+		args func(out string) []string
+		left int
+	}{
+		{"only adding", func(out string) []string { return []string{"freeze", runs, "-o", out} }, 0},
+		{"adding named", func(out string) []string { return []string{"report", runs, "-o", filepath.Join(out, "page.html")} }, 1},
+	} {
+		out := filepath.Join(dir, c.on)
+		if err := os.Mkdir(out, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		status, said := testkit.Inject(t, program(t, c.args(out)...), out, fileSystems[c.on].fault)
+		if told := strings.Count(said, "temporary_left: "); status != int(render.Done) || told != c.left {
+			t.Errorf("%s: exit status %d, %d files told\n%s", c.on, status, told, said)
+		}
+		temporary := 0
+		for name := range files(t, out) {
+			if strings.HasPrefix(name, ".p20export-") {
+				temporary++
+			}
+		}
+		if temporary != c.left {
+			t.Errorf("%s: %d temporary files", c.on, temporary)
+		}
+	}
+	out := filepath.Join(dir, "capture")
+	status, said := testkit.Inject(t, program(t, "capture", "--from", filepath.Join(dir, "many.sse"), "-o", out), out, fileSystems["only adding"].fault)
+	if status != int(render.Done) || !strings.Contains(said, "temporary_left: "+out+"/capture.json.tmp") {
+		t.Errorf("exit status %d\n%s", status, said)
+	}
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/p20export/p20export/internal/testkit"
+)
+
+// usualKills is how often TestKilled kills each command; with -faults it is 200.
+const usualKills = 20
+
+// TestKilled kills the commands that write files at random system calls. What was
+// acknowledged stays, what is there is whole, and after the next run nothing is
+// left of the one that was killed.
+func TestKilled(t *testing.T) {
+	in, commands := writers(t)
+	for _, name := range []string{"freeze", "bundle", "report", "capture", "import"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := commands[name]
+			f := &faulty{written: c, want: c.reference(t, in("killed "+name)), out: in("counted " + name)}
+			f.make(t)
+			_, _, calls := testkit.KillAt(t, program(t, c.args(f.out)...), 0)
+			times, killed := usualKills, 0
+			if *allFaults {
+				times = 200
+			}
+			for n := range times {
+				at := 1 + rand.IntN(calls)
+				f.out, f.about = in(fmt.Sprintf("killed %s %d", name, n)), fmt.Sprintf("killed at call %d", at)
+				f.make(t)
+				status, said, _ := testkit.KillAt(t, program(t, c.args(f.out)...), at)
+				if status < 0 {
+					killed++
+				}
+				f.judgeRun(t, status, said, false)
+				if !c.capture {
+					if left, err := filepath.Glob(filepath.Join(f.out, ".p20export-*")); err != nil || len(left) > 0 {
+						t.Errorf("%s: %q is left, %v", f.about, left, err)
+					}
+				}
+				if err := os.RemoveAll(f.out); err != nil {
+					t.Fatal(err)
+				}
+			}
+			t.Logf("%d kills", killed)
+			if killed < times/2 {
+				t.Errorf("only %d of %d were killed in time", killed, times)
+			}
+		})
+	}
+}

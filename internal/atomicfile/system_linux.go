@@ -1,0 +1,45 @@
+package atomicfile
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// openUnnamed opens a new file without a name.
+func openUnnamed(dir string) (*os.File, error) {
+	return os.OpenFile(dir, unix.O_TMPFILE|os.O_RDWR, 0o666)
+}
+
+// openLinkable opens a new file without a name that link can give one.
+func openLinkable(dir string) (*os.File, error) {
+	f, err := openUnnamed(dir)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Lstat(descriptor(f)); err != nil { // /proc is not mounted
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// link gives a file without a name one that nothing has.
+func link(f *os.File, to string) error {
+	from := descriptor(f)
+	if err := unix.Linkat(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.AT_SYMLINK_FOLLOW); err != nil {
+		return &os.LinkError{Op: "link", Old: from, New: to, Err: err}
+	}
+	return nil
+}
+
+func descriptor(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
+
+// renameNew renames a file to a name that nothing has.
+func renameNew(from, to string) error {
+	if err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE); err != nil {
+		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
+	}
+	return nil
+}
