@@ -300,6 +300,8 @@ func (f *faulty) judgeRun(t *testing.T, status int, said string, unsynced bool) 
 		bad("success without all files")
 	case status == int(render.Done) && unsynced:
 		bad("success though the directory was not synced")
+	case unsynced && complete && status >= 0 && f.said != "baseline written" && !strings.Contains(said, "durability_unknown: "):
+		bad("the directory was not synced, and that is not said")
 	case status == int(render.Failed) && complete && !strings.Contains(said, "written, durability unknown"):
 		bad("a failure, and all files are there")
 	case strings.Contains(said, "written, durability unknown") && len(f.sets) == 1 && !complete:
