@@ -59,8 +59,8 @@ func TestRecordSwitchingProtocols(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(t, dir, result, "", capture.EndEOF, 0, "http_status error")
-	if result.Manifest.Source.Status != 101 {
-		t.Errorf("status %d", result.Manifest.Source.Status)
+	if got := result.Manifest.Source.Status; got == nil || *got != 101 {
+		t.Errorf("status %v", got)
 	}
 }
 
@@ -74,6 +74,12 @@ func TestRecordStatus(t *testing.T) {
 			continue
 		}
 		check(t, dir, result, twoEvents, capture.EndEOF, 2, "http_status error")
+		if got := result.Manifest.Source.Status; got == nil || fmt.Sprintf("%03d", *got) != status {
+			t.Errorf("%s: the manifest has the status %v", status, got)
+		}
+		if message := result.Findings[0].Message; !strings.Contains(message, "status "+status) {
+			t.Errorf("%s: the finding says %q", status, message)
+		}
 	}
 }
 

@@ -82,11 +82,16 @@ func (unreachable) Is(target error) bool { return target == ErrUnreachable }
 // anything is sent, as are labels that cannot be written and a directory that
 // cannot be made.
 func Record(ctx context.Context, dir string, s Settings) (Result, error) {
-	target, err := parseURL(s.URL)
+	asked, err := parseURL(s.URL)
 	if err != nil {
 		return Result{}, err
 	}
-	if err := ready(dir, target, s); err != nil {
+	target := bare(asked)
+	proxy, err := http.ProxyFromEnvironment(&http.Request{URL: asked})
+	if err != nil {
+		return Result{}, failed(target, err)
+	}
+	if err := ready(dir, target, bare(proxy), s); err != nil {
 		return Result{}, err
 	}
 	caller := ctx
@@ -97,7 +102,7 @@ func Record(ctx context.Context, dir string, s Settings) (Result, error) {
 		ctx, stop = context.WithTimeoutCause(ctx, s.Timeout, errTimeout)
 		defer stop()
 	}
-	client, closeIdle := newClient()
+	client, closeIdle := newClient(proxy)
 	defer closeIdle()
 
 	request, err := newRequest(ctx, s)
@@ -129,37 +134,40 @@ func Record(ctx context.Context, dir string, s Settings) (Result, error) {
 		response.Body = http.NoBody
 	}
 
-	r := &recording{settings: s, dir: dir, target: target, started: started, response: response}
+	r := &recording{settings: s, dir: dir, target: target, proxy: bare(proxy), started: started, response: response}
 	return r.run(ctx, caller)
 }
 
 // ready reports whether the response could be kept, whatever its headers are.
-func ready(dir, target string, s Settings) error {
+func ready(dir, target, proxy string, s Settings) error {
 	return capture.Ready(dir, capture.Settings{
 		Source: capture.Source{
-			Kind: capture.KindHTTP, Method: http.MethodPost, URL: target, Status: 999,
+			Kind: capture.KindHTTP, Method: http.MethodPost, URL: target, Proxy: proxy, Status: new(999),
 			ContentType: strings.Repeat("\x00", headerBytes), // six bytes each in JSON
 		},
 		Framing: s.Framing, Labels: s.Labels, Tool: s.Tool,
 	})
 }
 
-// parseURL returns what may be said of a URL: neither user info nor query nor
-// fragment.
-func parseURL(s string) (string, error) {
+// parseURL reads the URL of an endpoint.
+func parseURL(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	switch {
 	case err != nil:
 		// The parser's message quotes the URL.
-		return "", finding.New(finding.HTTPFailed, "the URL cannot be read").WithHint("give a URL such as http://127.0.0.1:8000/")
+		return nil, finding.New(finding.HTTPFailed, "the URL cannot be read").WithHint("give a URL such as http://127.0.0.1:8000/")
 	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
-		return "", finding.New(finding.HTTPFailed, "the URL is not http:// or https:// and a host").WithHint("give a URL such as http://127.0.0.1:8000/")
+		return nil, finding.New(finding.HTTPFailed, "the URL is not http:// or https:// and a host").WithHint("give a URL such as http://127.0.0.1:8000/")
 	}
-	return bare(u), nil
+	return u, nil
 }
 
-// bare spells a URL without user info, query and fragment.
+// bare returns what may be said of a URL: neither user info nor query nor
+// fragment. It returns "" for nil.
 func bare(u *url.URL) string {
+	if u == nil {
+		return ""
+	}
 	v := *u
 	v.User, v.RawQuery, v.ForceQuery, v.Fragment, v.RawFragment = nil, "", false, "", ""
 	return v.String()

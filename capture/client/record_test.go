@@ -181,7 +181,7 @@ func TestRecord(t *testing.T) {
 	check(t, dir, result, twoEvents, capture.EndEOF, 2)
 	m := result.Manifest
 	if diff := cmp.Diff(capture.Source{
-		Kind: capture.KindHTTP, Method: "POST", URL: server.URL + "/run", Status: 200, ContentType: "text/event-stream; charset=utf-8",
+		Kind: capture.KindHTTP, Method: "POST", URL: server.URL + "/run", Status: new(200), ContentType: "text/event-stream; charset=utf-8",
 		Headers: map[string]string{"server": "test", "cache-control": "no-cache, no-transform"},
 	}, m.Source); diff != "" {
 		t.Errorf("source (-want +got):\n%s", diff)

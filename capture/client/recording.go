@@ -19,6 +19,7 @@ type recording struct {
 	settings Settings
 	dir      string
 	target   string // the URL as it may be said
+	proxy    string // its proxy's likewise; "" for none
 	started  time.Time
 	response *http.Response
 
@@ -40,7 +41,7 @@ const (
 func (r *recording) run(ctx, caller context.Context) (Result, error) {
 	s := r.settings
 	format := framing(s.Framing, r.response)
-	from := source(r.target, r.response)
+	from := source(r.target, r.proxy, r.response)
 	writer, err := capture.Create(r.dir, capture.Settings{
 		Source: from, Framing: format, StartedAt: r.started,
 		Request: s.Body, Labels: s.Labels, Tool: s.Tool, Arrivals: true,

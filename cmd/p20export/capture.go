@@ -42,6 +42,9 @@ an environment variable, so that no secret stands on the command line:
 
   --header 'Authorization: Bearer @token.txt'
   --header 'X-Api-Key: $API_KEY'     (quote it, so that the shell leaves it alone)
+
+A proxy that HTTP_PROXY or HTTPS_PROXY names is used, and the manifest has its
+address without user and password.
 ` + exitHelp,
 		Example: `  p20export capture http://127.0.0.1:8011/ --input request.json -o captures/one-turn
   p20export capture http://127.0.0.1:8011/ --input request.json -o captures/x \

@@ -63,7 +63,7 @@ func (p *Printer) captured(row captureRow) {
 			detail = Plural(*row.Events, "event", "events") + ", " + detail
 		}
 		if row.Status != nil {
-			detail += fmt.Sprintf(", HTTP status %d", *row.Status)
+			detail += fmt.Sprintf(", HTTP status %03d", *row.Status)
 		}
 		p.line("  response  %s", detail)
 		p.line("  digest    %s", string(*row.Digest))
@@ -84,10 +84,7 @@ func (p *Printer) capturedVerdict(row captureRow) painted {
 
 // close takes in the manifest of the closed capture.
 func (row *captureRow) close(m *capture.Manifest) {
-	row.End, row.Framing = &m.End, &m.Framing
-	if m.Source.Status != 0 {
-		row.Status = &m.Source.Status
-	}
+	row.End, row.Framing, row.Status = &m.End, &m.Framing, m.Source.Status
 	if response := m.Response(); response != nil {
 		row.Bytes, row.Digest = &response.Bytes, &response.Digest
 	}
