@@ -123,9 +123,9 @@ func (f *failing) Read(p []byte) (int, error) {
 // Result is a closed capture and what its bytes show.
 type Result struct {
 	Manifest *Manifest
-	// Events counts the complete events of the response. Of one with a content
-	// coding it may count fewer when the capture ended before it was decoded.
-	Events int
+	// Events counts the complete events of the response, as far as its content
+	// coding can be undone. It is nil when they were not all counted.
+	Events *int
 	// Findings tell what was wrong, about the capture Manifest describes.
 	Findings []finding.Finding
 }
@@ -144,7 +144,7 @@ func ImportFile(ctx context.Context, path, dir string, s Settings) (result Resul
 	}
 	m, count, err := Import(ctx, r, dir, s)
 	if m != nil {
-		result = Result{Manifest: m, Events: count.Events(), Findings: count.Findings()}
+		result = Result{Manifest: m, Events: new(count.Events()), Findings: count.Findings()}
 		if m.End == EndLimit {
 			over := finding.New(finding.CaptureCutShort, "the input is longer than the limit of %d bytes", s.MaxBytes).WithSeverity(finding.Error)
 			result.Findings = append([]finding.Finding{over}, result.Findings...)

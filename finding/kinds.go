@@ -14,6 +14,7 @@ var kinds = map[Code]kind{
 	EventTooLarge:      {Error, "an event past 64 MiB", ""},
 	ArrayMalformed:     {Error, "a JSON array capture with bytes outside its array, or without a value where one belongs", "RFC 8259 §5"},
 	CaptureCutShort:    {Warning, "a capture without the end of its response: it broke off, or the capture was closed before", ""},
+	EventsUncounted:    {Warning, "a response with a content coding whose events were not all counted, so their number is not known", ""},
 
 	HTTPStatus:      {Error, "the endpoint answered with a status other than 200", "RFC 9110 §15"},
 	HTTPContentType: {Error, "the endpoint answered with something other than an event stream", "WHATWG HTML §9.2"},

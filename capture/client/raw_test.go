@@ -10,10 +10,12 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/p20export/p20export/capture"
@@ -101,36 +103,53 @@ func TestRecordChecksFirst(t *testing.T) {
 	}
 }
 
-// The end of the context ends the counting of a coded response, and what was
-// counted is told.
-func TestCountStoredCancelled(t *testing.T) {
+// The events of a coded body are counted once it is stored. Their number is told
+// whole or not at all.
+func TestRecordCountsCoded(t *testing.T) {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	io.WriteString(z, twoEvents)
 	z.Close()
-	for name, end := range map[string]func(s *Settings, cancel func()){
-		"cancelled": func(s *Settings, cancel func()) { s.Progress = func(Progress) { cancel() } },
-		"in time":   func(*Settings, func()) {},
+	for _, c := range []struct {
+		name   string
+		limit  time.Duration
+		end    func(timeout, cancel func())
+		events string
+		found  []string
+	}{
+		{"in time", time.Hour, func(_, _ func()) {}, "2", []string{"arrivals_malformed warning"}},
+		{"the time limit is reached with the last byte", time.Hour, func(timeout, _ func()) { timeout() }, "2", []string{"arrivals_malformed warning"}},
+		{"cancelled with the last byte", time.Hour, func(_, cancel func()) { cancel() }, "unknown", []string{"events_uncounted warning"}},
+		{"counting takes too long", 0, func(_, _ func()) {}, "unknown", []string{"events_uncounted warning"}},
 	} {
-		server := serve(t, func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Content-Encoding", "gzip")
-			answer(200, "text/event-stream", b.String())(w, r)
-		})
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		s := settings(server.URL)
-		end(&s, cancel)
-		dir, result, err := record(t, ctx, s)
+		caller, cancel := context.WithCancel(t.Context())
+		ctx, expire := context.WithCancelCause(caller)
+		last := func(p []byte) (int, error) {
+			c.end(func() { expire(errTimeout) }, cancel)
+			return copy(p, b.Bytes()), io.EOF
+		}
+		var shown Progress
+		s := settings("http://h/")
+		s.Progress = func(p Progress) { shown = p }
+		r := &recording{settings: s, dir: filepath.Join(t.TempDir(), "c"), target: "http://h/", started: time.Now(), countLimit: c.limit, response: &http.Response{
+			StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}, "Content-Encoding": {"gzip"}},
+			Body: &scripted{[]func([]byte) (int, error){last}},
+		}}
+		result, err := r.run(ctx, caller)
 		if err != nil {
-			t.Fatalf("%s: %v", name, err)
+			t.Fatalf("%s: %v", c.name, err)
 		}
-		want := 2
-		if name == "cancelled" {
-			want = 0
+		if got := files(t, r.dir)["response.sse"]; got != b.String() || result.Manifest.End != capture.EndEOF {
+			t.Errorf("%s: %d bytes kept, end %s", c.name, len(got), result.Manifest.End)
 		}
-		if got := files(t, dir)["response.sse"]; got != b.String() || result.Events != want || result.Manifest == nil {
-			t.Errorf("%s: %d bytes kept, %d events, want %d", name, len(got), result.Events, want)
+		if counted(result.Events) != c.events || counted(shown.Events) != c.events {
+			t.Errorf("%s: %s events, %s shown, want %s", c.name, counted(result.Events), counted(shown.Events), c.events)
 		}
+		if diff := cmp.Diff(c.found, codes(result.Findings)); diff != "" {
+			t.Errorf("%s: findings (-want +got):\n%s", c.name, diff)
+		}
+		cancel()
+		expire(nil)
 	}
 }
 

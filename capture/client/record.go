@@ -42,9 +42,9 @@ type Settings struct {
 
 // Progress is how far a recording has come.
 type Progress struct {
-	// Events counts complete events. It stays 0 for a response with a content
-	// coding, whose events are counted at the end.
-	Events  int
+	// Events counts complete events. It is nil while they are not known: those of
+	// a response with a content coding are counted at the end.
+	Events  *int
 	Bytes   int64
 	Elapsed time.Duration
 }
@@ -134,7 +134,7 @@ func Record(ctx context.Context, dir string, s Settings) (Result, error) {
 		response.Body = http.NoBody
 	}
 
-	r := &recording{settings: s, dir: dir, target: target, proxy: bare(proxy), started: started, response: response}
+	r := &recording{settings: s, dir: dir, target: target, proxy: bare(proxy), started: started, response: response, countLimit: countLimit}
 	return r.run(ctx, caller)
 }
 

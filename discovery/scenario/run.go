@@ -195,7 +195,7 @@ func (row *Row) unread(err error) {
 // a response that breaks off as expected.
 func (row *Row) closed(dir string, result client.Result, mayBreak bool) {
 	m := result.Manifest
-	row.Capture, row.HTTPStatus, row.End, row.Events = &dir, m.Source.Status, &m.End, &result.Events
+	row.Capture, row.HTTPStatus, row.End, row.Events = &dir, m.Source.Status, &m.End, result.Events
 	if response := m.Response(); response != nil {
 		row.Bytes = &response.Bytes
 	}

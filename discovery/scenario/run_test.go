@@ -77,7 +77,7 @@ func TestRun(t *testing.T) {
 	p.Suite = &Suite{Scenarios: []Expected{{Name: "c", Note: "It cannot."}}}
 	var progress []string
 	p.Progress = func(scenario string, now client.Progress) {
-		if now.Bytes == 0 || now.Events == 2 {
+		if now.Bytes == 0 || now.Events != nil && *now.Events == 2 {
 			progress = append(progress, scenario)
 		}
 	}
@@ -191,7 +191,7 @@ func TestRunCancelled(t *testing.T) {
 	})
 	p := planned(t, url, "a", "b", "c")
 	p.Progress = func(scenario string, now client.Progress) {
-		if scenario == "b" && now.Events > 0 {
+		if scenario == "b" && now.Events != nil && *now.Events > 0 {
 			cancel()
 		}
 	}

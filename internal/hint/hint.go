@@ -38,6 +38,7 @@ var ByCode = map[string]string{
 	"event_too_large":            "leave raw provider events out of the stream",
 	"array_malformed":            "check what wrote the file; p20export capture --from FILE --framing F imports it under another framing",
 	"capture_cut_short":          "record the run again if its end matters",
+	"events_uncounted":           "the response is kept as it came; p20export inspect CAPTURE reads all of it",
 
 	"http_status":       "see the response file kept in the capture directory",
 	"http_content_type": "check the URL; give --framing when the body is events all the same",
