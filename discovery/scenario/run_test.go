@@ -144,7 +144,7 @@ func TestRunGoesOn(t *testing.T) {
 	want := []string{
 		"none error http_failed error",
 		"cut error error http_failed error",
-		"fault captured eof http_status warning",
+		"fault error eof http_status error",
 		"last captured eof",
 		"gone error http_failed error",
 	}
@@ -175,6 +175,35 @@ func TestRunBrokenAsExpected(t *testing.T) {
 	p.Suite = &Suite{Scenarios: []Expected{{Name: "cut", Expect: expect}, {Name: "whole", Expect: expect}}}
 	want := []string{"cut captured error http_failed warning", "whole unexpected eof scenario_unexpected error"}
 	if diff := cmp.Diff(want, brief(slices.Collect(p.Run(t.Context())))); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// An HTTP error is for the expectation to judge, where there is one, or where one is
+// being written.
+func TestRunHTTPErrorAsExpected(t *testing.T) {
+	url, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusNotFound)
+		io.WriteString(w, `{"detail":"Not Found"}`)
+	})
+	refused := Outcome{Verdict: project.Refused, Reasons: []string{"http_status"}}
+	expect := func(status int) *Expectation {
+		return &Expectation{HTTPStatus: status, Freeze: Outcomes{EmittedSnapshot: refused, EmittedSnapshotText: refused, FoldedStream: refused}}
+	}
+	p := planned(t, url, "as-expected", "otherwise", "unsaid")
+	p.Suite = &Suite{Scenarios: []Expected{{Name: "as-expected", Expect: expect(404)}, {Name: "otherwise", Expect: expect(200)}}}
+	want := []string{
+		"as-expected captured eof http_status warning",
+		"otherwise unexpected eof http_status warning scenario_unexpected error",
+		"unsaid error eof http_status error",
+	}
+	if diff := cmp.Diff(want, brief(slices.Collect(p.Run(t.Context())))); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	learning := planned(t, url, "unsaid")
+	learning.UpdateExpected = true
+	if diff := cmp.Diff([]string{"unsaid captured eof http_status warning"}, brief(slices.Collect(learning.Run(t.Context())))); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
