@@ -12,7 +12,7 @@ import (
 
 // Import copies a response from r into a new capture directory of kind file
 // (unless Settings names another kind), byte for byte and without arrivals. An
-// empty framing is told from the first bytes.
+// empty framing is told from the first bytes. A request must be a JSON object.
 //
 // When r fails, or ctx ends, before anything but white space came, nothing is
 // left on disk. When that happens later, what came is kept, and the manifest
@@ -25,6 +25,11 @@ import (
 //
 // The counter has counted the events of what was kept.
 func Import(ctx context.Context, r io.Reader, dir string, s Settings) (*Manifest, *Counter, error) {
+	if s.Request != nil {
+		if err := CheckRequest(s.Request); err != nil {
+			return nil, nil, err
+		}
+	}
 	if err := Ready(dir, s); err != nil {
 		return nil, nil, err
 	}
@@ -53,6 +58,7 @@ func Import(ctx context.Context, r io.Reader, dir string, s Settings) (*Manifest
 		source.r = limit.r
 	}
 	count := NewCounter(s.Framing)
+	count.Frame = s.Frame
 	_, err = io.CopyBuffer(io.MultiWriter(w, feeder{count}), source, make([]byte, bufferBytes))
 	count.End()
 	end := EndEOF

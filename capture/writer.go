@@ -28,6 +28,9 @@ type Settings struct {
 	Arrivals bool
 	// MaxBytes bounds what Import keeps of a response; 0 means no bound.
 	MaxBytes int64
+	// Frame, when not nil, is called with each frame that Import counts. The frame
+	// is valid during the call.
+	Frame func(Frame)
 }
 
 // Writer writes a capture directory: the response as it comes, the manifest at

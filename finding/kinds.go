@@ -64,7 +64,7 @@ var kinds = map[Code]kind{
 	SubagentText:         {Info, "text of a subagent, which is not the run's own history", "AG-UI"},
 	NothingLeft:          {Error, "no message is left within the text subset", "P20 §8.3"},
 	RequestAbsent:        {Info, "no request beside the response, so the messages it sent are not known", ""},
-	RequestMalformed:     {Error, "request.json is not an AG-UI run input", "AG-UI"},
+	RequestMalformed:     {Error, "a request that is not an AG-UI run input", "AG-UI"},
 	RequestOtherRun:      {Info, "the request beside the response names another run, so its messages are not this run's", ""},
 	TextNotOpen:          {Error, "a text event for a message that is not open", "AG-UI"},
 	MessageSpeakers:      {Error, "a streamed message is begun again in another role or under another name", "AG-UI"},

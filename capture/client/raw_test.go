@@ -94,6 +94,7 @@ func TestRecordChecksFirst(t *testing.T) {
 		"just fits": func(s *Settings) { s.Labels = map[string]string{"a": strings.Repeat("x", 1<<20-2000)} },
 		"framing":   func(s *Settings) { s.Framing = "text" },
 		"tool":      func(s *Settings) { s.Tool.Name = "" },
+		"body":      func(s *Settings) { s.Body = []byte("[]") },
 	} {
 		s := settings(server.URL)
 		change(&s)
@@ -131,6 +132,8 @@ func TestRecordCountsCoded(t *testing.T) {
 		var shown Progress
 		s := settings("http://h/")
 		s.Progress = func(p Progress) { shown = p }
+		frames := 0
+		s.Frame = func(capture.Frame) { frames++ }
 		r := &recording{settings: s, dir: filepath.Join(t.TempDir(), "c"), target: "http://h/", started: time.Now(), countLimit: c.limit, response: &http.Response{
 			StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}, "Content-Encoding": {"gzip"}},
 			Body: &scripted{[]func([]byte) (int, error){last}},
@@ -144,6 +147,9 @@ func TestRecordCountsCoded(t *testing.T) {
 		}
 		if counted(result.Events) != c.events || counted(shown.Events) != c.events {
 			t.Errorf("%s: %s events, %s shown, want %s", c.name, counted(result.Events), counted(shown.Events), c.events)
+		}
+		if result.Events != nil && frames != *result.Events {
+			t.Errorf("%s: %d frames were shown of %d events", c.name, frames, *result.Events)
 		}
 		if diff := cmp.Diff(c.found, codes(result.Findings)); diff != "" {
 			t.Errorf("%s: findings (-want +got):\n%s", c.name, diff)

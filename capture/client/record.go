@@ -20,8 +20,8 @@ type Settings struct {
 	// URL is where the request goes: http or https. User info in it becomes
 	// basic authentication.
 	URL string
-	// Body is the request body, stored as request.json. Nil is sent as an empty
-	// body and not stored.
+	// Body is the request body, one JSON object, stored as request.json. Nil is sent
+	// as an empty body and not stored.
 	Body []byte
 	// Header is sent and never stored. It goes before the defaults, but for
 	// Accept-Encoding, which always asks for identity.
@@ -38,6 +38,9 @@ type Settings struct {
 	// Progress, when not nil, is called after reads, at most ten times a second,
 	// and once at the end, always by the goroutine that called Record.
 	Progress func(Progress)
+	// Frame, when not nil, is called with each frame that is counted. The frame is
+	// valid during the call.
+	Frame func(capture.Frame)
 }
 
 // Progress is how far a recording has come.
@@ -79,12 +82,17 @@ func (unreachable) Is(target error) bool { return target == ErrUnreachable }
 // left on disk: the error is a finding http_failed (which matches ErrUnreachable when
 // nothing accepted the connection), or the cause of ctx's end. A
 // directory that is not vacant gives an error that matches fs.ErrExist, before
-// anything is sent, as are labels that cannot be written and a directory that
-// cannot be made.
+// anything is sent, as are a body that is no JSON object, labels that cannot be
+// written and a directory that cannot be made.
 func Record(ctx context.Context, dir string, s Settings) (Result, error) {
 	asked, err := parseURL(s.URL)
 	if err != nil {
 		return Result{}, err
+	}
+	if s.Body != nil {
+		if err := capture.CheckRequest(s.Body); err != nil {
+			return Result{}, err
+		}
 	}
 	target := bare(asked)
 	proxy, err := http.ProxyFromEnvironment(&http.Request{URL: asked})

@@ -60,6 +60,7 @@ func (r *recording) run(ctx, caller context.Context) (Result, error) {
 	coded := from.Headers["content-encoding"]
 	if coded == "" || strings.EqualFold(coded, "identity") {
 		r.count = capture.NewCounter(format)
+		r.count.Frame = s.Frame
 	}
 
 	end, broken := r.copy(ctx, caller)
@@ -174,7 +175,7 @@ func (r *recording) tally(caller context.Context, result *Result) error {
 	}
 	ctx, stop := context.WithTimeoutCause(caller, r.countLimit, errCountLimit)
 	defer stop()
-	events, findings, err := countStored(ctx, r.dir)
+	events, findings, err := r.countStored(ctx)
 	if ctx.Err() != nil && err != nil {
 		result.Findings = append(result.Findings, finding.New(finding.EventsUncounted, "the events of the response were not all counted: %s", uncounted(ctx)))
 		return nil
@@ -197,9 +198,9 @@ func uncounted(ctx context.Context) string {
 // countStored counts the events of a closed capture. They are nil when ctx ended
 // before, or their content coding is not known. A body that cannot be decoded is a
 // finding.
-func countStored(ctx context.Context, dir string) (events *int, findings []finding.Finding, err error) {
+func (r *recording) countStored(ctx context.Context) (events *int, findings []finding.Finding, err error) {
 	var f finding.Finding
-	c, err := capture.Open(ctx, dir, "")
+	c, err := capture.Open(ctx, r.dir, "")
 	if errors.As(err, &f) {
 		return nil, []finding.Finding{f}, nil
 	}
@@ -212,8 +213,10 @@ func countStored(ctx context.Context, dir string) (events *int, findings []findi
 		return slices.DeleteFunc(c.Findings(), func(f finding.Finding) bool { return f.Code == finding.CaptureCutShort })
 	}
 	for n := 0; ; n++ {
-		_, err := c.Next()
+		frame, err := c.Next()
 		switch {
+		case err == nil && r.settings.Frame != nil:
+			r.settings.Frame(frame)
 		case err == io.EOF:
 			return &n, about(), nil
 		case errors.As(err, &f):
