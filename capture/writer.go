@@ -2,7 +2,6 @@ package capture
 
 import (
 	"errors"
-	"fmt"
 	"hash"
 	"maps"
 	"math"
@@ -140,7 +139,7 @@ func (w *Writer) Close(end End) (*Manifest, error) {
 		err = w.writeManifest()
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("the capture stays unfinished: %w", err), w.claim.Close(), w.dir.remove(ClaimName))
+		return nil, unfinished{errors.Join(err, w.claim.Close(), w.dir.remove(ClaimName))}
 	}
 	return &w.manifest, nil
 }

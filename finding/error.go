@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"syscall"
 
+	"github.com/p20export/p20export/internal/atomicfile"
 	"github.com/p20export/p20export/internal/hint"
 )
 
@@ -19,6 +20,8 @@ func FromError(err error) (f Finding, isVerdict bool) {
 	switch {
 	case errors.Is(err, context.Canceled):
 		f = New(Interrupted, "interrupted before it was done")
+	case isTemporary(err):
+		f.Hint = hint.OtherTemporary
 	case errors.Is(err, fs.ErrNotExist):
 		f.Hint = "check the path"
 	case errors.Is(err, fs.ErrExist):
@@ -33,4 +36,10 @@ func FromError(err error) (f Finding, isVerdict bool) {
 		f.Hint = "check who may read or write it"
 	}
 	return f, false
+}
+
+// isTemporary reports whether an error is one of the directory for temporary files.
+func isTemporary(err error) bool {
+	_, ok := errors.AsType[*atomicfile.TemporaryError](err)
+	return ok
 }

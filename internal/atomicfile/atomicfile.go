@@ -55,9 +55,12 @@ func Create(dir string, write func(io.Writer) error) (*Staged, error) {
 }
 
 // inDirectory names the directory in an error that has the name of a temporary
-// file.
+// file; none is the directory for temporary files.
 func inDirectory(dir string, err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok && strings.HasPrefix(filepath.Base(p.Path), ".p20export-") {
+		if dir == "" {
+			return &TemporaryError{Dir: os.TempDir(), Err: p.Err}
+		}
 		return &fs.PathError{Op: "write a file in", Path: dir, Err: p.Err}
 	}
 	return err

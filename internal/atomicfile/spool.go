@@ -14,7 +14,22 @@ type Spool struct {
 	ends []int64
 }
 
-// NewSpool returns an empty spool in a directory.
+// TemporaryError is an error of the directory for temporary files, which TMPDIR
+// names on Unix.
+type TemporaryError struct {
+	Dir string
+	Err error
+}
+
+func (e *TemporaryError) Error() string {
+	return "the directory for temporary files, " + e.Dir + ": " + e.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (e *TemporaryError) Unwrap() error { return e.Err }
+
+// NewSpool returns an empty spool in a directory. None is the directory for
+// temporary files, whose errors are of type *TemporaryError.
 func NewSpool(dir string) (*Spool, error) {
 	f, err := Unnamed(dir, ".p20export-*.tmp")
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -90,7 +89,7 @@ func (e *Events) add(event assay.Event, from *imported) error {
 // tells nobody anything.
 func temporary(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok && strings.HasPrefix(filepath.Base(p.Path), temporaryPrefix) {
-		return fmt.Errorf("the temporary directory %s (set TMPDIR for another): %w", os.TempDir(), p.Err)
+		return &atomicfile.TemporaryError{Dir: os.TempDir(), Err: p.Err}
 	}
 	return err
 }
