@@ -143,13 +143,11 @@ func (c *Capture) finish(err error) error {
 		return err
 	}
 	if m := c.manifest; m != nil {
-		if status := m.Source.Status; status != 0 && status != 200 {
-			answer := finding.New(finding.HTTPStatus, "the response is an answer with status %d", status).WithSeverity(finding.Warning).
+		if status := m.Source.Status; status != nil && *status != 200 {
+			answer := finding.New(finding.HTTPStatus, "the response is an answer with status %03d", *status).WithSeverity(finding.Warning).
 				WithHint("see %s in the capture directory", m.Framing.FileName())
-			for i, f := range c.findings { // no other framing would make events of such an answer
-				if f.Code == finding.ArrayMalformed {
-					c.findings[i].Hint = answer.Hint
-				}
+			if c.splitter.index == 0 { // an error's body is not expected to be an array of events
+				c.findings = slices.DeleteFunc(c.findings, func(f finding.Finding) bool { return f.Code == finding.ArrayMalformed })
 			}
 			c.findings = append(c.findings, answer)
 		}

@@ -10,6 +10,10 @@ import (
 // Counter counts events of a response that comes piece by piece, without waiting
 // for more and without keeping more than the event it is in.
 type Counter struct {
+	// Frame, when not nil, is called with each frame that is counted. The frame is
+	// valid during the call.
+	Frame func(Frame)
+
 	splitter *Splitter
 	rest     []byte // of the piece being fed
 	over     bool   // no piece will follow
@@ -46,10 +50,14 @@ func (c *Counter) End() {
 
 func (c *Counter) drain() {
 	for {
-		if _, err := c.splitter.Next(); err != nil {
+		frame, err := c.splitter.Next()
+		if err != nil {
 			return
 		}
 		c.events++
+		if c.Frame != nil {
+			c.Frame(frame)
+		}
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 
 // Import copies a response from r into a new capture directory of kind file
 // (unless Settings names another kind), byte for byte and without arrivals. An
-// empty framing is told from the first bytes.
+// empty framing is told from the first bytes. A request must be a JSON object.
 //
 // When r fails, or ctx ends, before anything but white space came, nothing is
 // left on disk. When that happens later, what came is kept, and the manifest
@@ -38,6 +38,11 @@ type imported struct {
 }
 
 func importFrom(ctx context.Context, r io.Reader, dir string, s Settings) (i imported, err error) {
+	if s.Request != nil {
+		if err := CheckRequest(s.Request); err != nil {
+			return i, err
+		}
+	}
 	if err := Ready(dir, s); err != nil {
 		return i, err
 	}
@@ -66,6 +71,7 @@ func importFrom(ctx context.Context, r io.Reader, dir string, s Settings) (i imp
 		source.r = limit.r
 	}
 	count := NewCounter(s.Framing)
+	count.Frame = s.Frame
 	_, err = io.CopyBuffer(io.MultiWriter(w, feeder{count}), source, make([]byte, bufferBytes))
 	count.End()
 	end := EndEOF
@@ -136,9 +142,9 @@ func (f *failing) Read(p []byte) (int, error) {
 // Result is a closed capture and what its bytes show.
 type Result struct {
 	Manifest *Manifest
-	// Events counts the complete events of the response. Of one with a content
-	// coding it may count fewer when the capture ended before it was decoded.
-	Events int
+	// Events counts the complete events of the response, as far as its content
+	// coding can be undone. It is nil when they were not all counted.
+	Events *int
 	// Findings tell what was wrong, about the capture Manifest describes.
 	Findings []finding.Finding
 }
@@ -157,7 +163,7 @@ func ImportFile(ctx context.Context, path, dir string, s Settings) (result Resul
 	}
 	i, err := importFrom(ctx, r, dir, s)
 	if m := i.manifest; m != nil {
-		result = Result{Manifest: m, Events: i.count.Events(), Findings: i.count.Findings()}
+		result = Result{Manifest: m, Events: new(i.count.Events()), Findings: i.count.Findings()}
 		if i.leftover != "" {
 			result.Findings = append(result.Findings, finding.Leftover(i.leftover))
 		}

@@ -45,8 +45,12 @@ type Source struct {
 	Method string `json:"method,omitzero"`
 	// URL has no user info, query or fragment.
 	URL string `json:"url,omitzero"`
-	// Status is of three digits, whether or not RFC 9110 §15 knows it.
-	Status      int    `json:"status,omitzero"`
+	// Proxy is the URL of the proxy that the request was sent through, without
+	// user info, query and fragment.
+	Proxy string `json:"proxy,omitzero"`
+	// Status is of three digits, 000 included, whether or not RFC 9110 §15 knows
+	// it. It is nil when there was no HTTP response.
+	Status      *int   `json:"status,omitzero"`
 	ContentType string `json:"content_type,omitzero"`
 	// Headers are response headers with lower-case names. Request headers are
 	// never stored.
@@ -167,10 +171,12 @@ func (m *Manifest) check() *problem {
 		return &problem{"/schema", "the schema is not " + ManifestSchema}
 	case !slices.Contains([]Kind{KindHTTP, KindProxy, KindFile}, m.Source.Kind):
 		return &problem{"/source/kind", "the kind is not http, proxy or file"}
-	case m.Source.Status < 0 || m.Source.Status > 999:
+	case m.Source.Status != nil && (*m.Source.Status < 0 || *m.Source.Status > 999):
 		return &problem{"/source/status", "the status is not from 0 to 999"}
 	case !bareURL(m.Source.URL):
 		return &problem{"/source/url", "the URL cannot be read, or has user info, a query or a fragment"}
+	case !bareURL(m.Source.Proxy):
+		return &problem{"/source/proxy", "the URL of the proxy cannot be read, or has user info, a query or a fragment"}
 	case framingErr != nil:
 		return &problem{"/framing", "the framing is not sse, ndjson or json"}
 	case !slices.Contains([]End{EndEOF, EndCancelled, EndError, EndLimit}, m.End):

@@ -25,7 +25,7 @@ func exampleManifest() *Manifest {
 	return &Manifest{
 		Schema: ManifestSchema,
 		Source: Source{
-			Kind: KindHTTP, Method: "POST", URL: "http://127.0.0.1:8011/", Status: 200,
+			Kind: KindHTTP, Method: "POST", URL: "http://127.0.0.1:8011/", Proxy: "http://127.0.0.1:3128", Status: new(200),
 			ContentType: "text/event-stream; charset=utf-8", Headers: map[string]string{"server": "uvicorn", "cache-control": "no-store"},
 		},
 		Framing:     SSE,
@@ -50,6 +50,7 @@ const golden = `{
     "kind": "http",
     "method": "POST",
     "url": "http://127.0.0.1:8011/",
+    "proxy": "http://127.0.0.1:3128",
     "status": 200,
     "content_type": "text/event-stream; charset=utf-8",
     "headers": {

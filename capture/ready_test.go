@@ -90,7 +90,7 @@ func TestTrialIsTheLongest(t *testing.T) {
 func TestManifestStatus(t *testing.T) {
 	for status, good := range map[int]bool{0: true, 42: true, 99: true, 100: true, 599: true, 600: true, 999: true, 1000: false, -1: false} {
 		m := exampleManifest()
-		m.Source.Status = status
+		m.Source.Status = &status
 		b, err := m.Encode()
 		if good != (err == nil) {
 			t.Errorf("status %d: %v", status, err)
@@ -98,7 +98,7 @@ func TestManifestStatus(t *testing.T) {
 		if !good {
 			continue
 		}
-		if again, err := DecodeManifest(b); err != nil || again.Source.Status != status {
+		if again, err := DecodeManifest(b); err != nil || again.Source.Status == nil || *again.Source.Status != status {
 			t.Errorf("status %d: read back %+v, %v", status, again, err)
 		}
 	}

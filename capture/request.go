@@ -4,7 +4,34 @@ import (
 	"io"
 
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/strictjson"
 )
+
+// CheckRequest reports a request body that is not one JSON object (RFC 8259), which
+// an AG-UI run input is. The error is a finding, request_malformed. Names that stand
+// twice in an object are left to whoever is asked.
+func CheckRequest(body []byte) error {
+	d := strictjson.NewDecoder(body)
+	d.AllowDuplicates()
+	value, err := d.Next()
+	if err == nil {
+		_, err = d.Skip(value)
+	}
+	if err == nil {
+		_, err = d.Next()
+	}
+	var f finding.Finding
+	switch fault, ok := finding.FromSyntax(err); {
+	case ok:
+		f = finding.New(finding.RequestMalformed, "the request is not JSON: %s", fault.Message).WithPointer(fault.Pointer)
+		f.Offset = fault.Offset
+	case value.Kind != strictjson.ObjectStart:
+		f = finding.New(finding.RequestMalformed, "the request is %s, not an object", value.Kind)
+	default:
+		return nil
+	}
+	return f.WithHint("give an AG-UI run input, one JSON object")
+}
 
 // Request returns the bytes of request.json, held against the manifest, or nil
 // when the capture has none. Errors that are findings: capture_digest_mismatch,

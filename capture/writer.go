@@ -2,7 +2,6 @@ package capture
 
 import (
 	"errors"
-	"fmt"
 	"hash"
 	"maps"
 	"math"
@@ -30,6 +29,9 @@ type Settings struct {
 	Arrivals bool
 	// MaxBytes bounds what Import keeps of a response; 0 means no bound.
 	MaxBytes int64
+	// Frame, when not nil, is called with each frame that Import counts. The frame
+	// is valid during the call.
+	Frame func(Frame)
 }
 
 // Writer writes a capture directory: the response as it comes, the manifest at
@@ -145,7 +147,7 @@ func (w *Writer) Close(end End) (*Manifest, error) {
 		err = w.dir.publish(ManifestName)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("the capture stays unfinished: %w", err), w.dir.remove(ClaimName))
+		return nil, unfinished{errors.Join(err, w.dir.remove(ClaimName))}
 	}
 	return &w.manifest, atomicfile.Unsynced(w.dir.path, w.dir.sync())
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/p20export/p20export/digest"
+	"github.com/p20export/p20export/finding"
 )
 
 var testTool = Tool{"p20export", "0.1.0"}
@@ -299,8 +300,12 @@ func TestWriterFailure(t *testing.T) {
 		if _, err := w.Write([]byte("data: c\n\n")); !errors.Is(err, os.ErrClosed) {
 			t.Errorf("%s: the fault is forgotten: %v", name, err)
 		}
-		if _, err := w.Close(EndEOF); err == nil || !strings.Contains(err.Error(), "unfinished") {
+		_, err := w.Close(EndEOF)
+		if err == nil || !strings.Contains(err.Error(), "unfinished") {
 			t.Errorf("%s: Close: %v", name, err)
+		}
+		if f, _ := finding.FromError(err); f.Code != finding.IOFailed || !strings.Contains(f.Hint, "another -o") {
+			t.Errorf("%s: Close: %+v", name, f)
 		}
 		files := listing(t, w.dir.path)
 		if _, ok := files[ManifestName]; ok || files[ClaimName] != "" || len(files) != 3 {

@@ -31,6 +31,7 @@ const (
 	EventTooLarge      Code = "event_too_large"
 	ArrayMalformed     Code = "array_malformed"
 	CaptureCutShort    Code = "capture_cut_short"
+	EventsUncounted    Code = "events_uncounted"
 )
 
 // Findings about recording a capture over HTTP.

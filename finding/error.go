@@ -23,6 +23,8 @@ func FromError(err error) (f Finding, isVerdict bool) {
 	switch {
 	case errors.Is(err, context.Canceled):
 		f = New(Interrupted, "interrupted before it was done")
+	case isTemporary(err):
+		f.Hint = hint.OtherTemporary
 	case errors.Is(err, fs.ErrNotExist):
 		f.Hint = "check the path"
 	case errors.Is(err, fs.ErrExist):
@@ -43,4 +45,10 @@ func FromError(err error) (f Finding, isVerdict bool) {
 // after its content was published.
 func Leftover(path string) Finding {
 	return New(TemporaryLeft, "%s could not be removed; the file it became is written", Escape(path))
+}
+
+// isTemporary reports whether an error is one of the directory for temporary files.
+func isTemporary(err error) bool {
+	_, ok := errors.AsType[*atomicfile.TemporaryError](err)
+	return ok
 }

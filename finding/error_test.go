@@ -2,6 +2,7 @@ package finding_test
 
 import (
 	"fmt"
+	"io/fs"
 	"strings"
 	"syscall"
 	"testing"
@@ -10,10 +11,10 @@ import (
 	"github.com/p20export/p20export/internal/atomicfile"
 )
 
-// A full disk leaves nothing half-written of what freeze writes, but a capture
-// that stays unfinished: the advice is for both.
+// A full disk leaves nothing half-written of what freeze writes. A capture, which
+// stays unfinished, has a next step of its own.
 func TestFromErrorNoSpace(t *testing.T) {
-	f, _ := finding.FromError(fmt.Errorf("the capture stays unfinished: %w", syscall.ENOSPC))
+	f, _ := finding.FromError(fmt.Errorf("cannot write: %w", syscall.ENOSPC))
 	if !strings.HasPrefix(f.Hint, "make room on the disk") || strings.Contains(f.Hint, "nothing") {
 		t.Errorf("hint %q", f.Hint)
 	}
@@ -24,5 +25,15 @@ func TestFromErrorUnsynced(t *testing.T) {
 	f, isVerdict := finding.FromError(fmt.Errorf("publishing: %w", &atomicfile.UnsyncedError{Dir: "out", Err: syscall.EIO}))
 	if f.Code != "durability_unknown" || isVerdict || !strings.HasPrefix(f.Message, "written, durability unknown: out ") {
 		t.Errorf("%v, %v", f, isVerdict)
+	}
+}
+
+// The directory for temporary files is not the input's or the output's fault.
+func TestFromErrorTemporary(t *testing.T) {
+	for _, cause := range []error{fs.ErrNotExist, fs.ErrPermission, syscall.ENOSPC} {
+		f, isVerdict := finding.FromError(fmt.Errorf("x: %w", &atomicfile.TemporaryError{Dir: "/tmp", Err: cause}))
+		if f.Code != finding.IOFailed || isVerdict || !strings.Contains(f.Message, "the directory for temporary files, /tmp: ") || !strings.Contains(f.Hint, "TMPDIR") {
+			t.Errorf("%v: %+v", cause, f)
+		}
 	}
 }

@@ -14,6 +14,7 @@ var kinds = map[Code]kind{
 	EventTooLarge:      {Error, "an event past 64 MiB", ""},
 	ArrayMalformed:     {Error, "a JSON array capture with bytes outside its array, or without a value where one belongs", "RFC 8259 §5"},
 	CaptureCutShort:    {Warning, "a capture without the end of its response: it broke off, or the capture was closed before", ""},
+	EventsUncounted:    {Warning, "a response with a content coding whose events were not all counted, so their number is not known", ""},
 
 	HTTPStatus:      {Error, "the endpoint answered with a status other than 200", "RFC 9110 §15"},
 	HTTPContentType: {Error, "the endpoint answered with something other than an event stream", "WHATWG HTML §9.2"},
@@ -63,7 +64,7 @@ var kinds = map[Code]kind{
 	SubagentText:         {Info, "text of a subagent, which is not the run's own history", "AG-UI"},
 	NothingLeft:          {Error, "no message is left within the text subset", "P20 §8.3"},
 	RequestAbsent:        {Info, "no request beside the response, so the messages it sent are not known", ""},
-	RequestMalformed:     {Error, "request.json is not an AG-UI run input", "AG-UI"},
+	RequestMalformed:     {Error, "a request that is not an AG-UI run input", "AG-UI"},
 	RequestOtherRun:      {Info, "the request beside the response names another run, so its messages are not this run's", ""},
 	TextNotOpen:          {Error, "a text event for a message that is not open", "AG-UI"},
 	MessageSpeakers:      {Error, "a streamed message is begun again in another role or under another name", "AG-UI"},

@@ -19,7 +19,7 @@ func manifest() object {
 	return object{
 		"schema": "p20export.capture.v1",
 		"source": object{
-			"kind": "http", "method": "POST", "url": "http://127.0.0.1:8011/", "status": json.Number("200"),
+			"kind": "http", "method": "POST", "url": "http://127.0.0.1:8011/", "proxy": "http://127.0.0.1:3128", "status": json.Number("200"),
 			"content_type": "text/event-stream", "headers": object{"server": "uvicorn"},
 		},
 		"framing": "sse", "started_at": "2026-11-21T06:28:50.865123Z", "first_byte_at": "2026-11-21T06:28:51.500000Z",
@@ -57,7 +57,7 @@ func TestCapture(t *testing.T) {
 	}
 	check("the whole", manifest(), true)
 	for path, optional := range map[string]bool{
-		"schema": false, "source": false, "source kind": false, "source method": true, "source url": true, "source status": true,
+		"schema": false, "source": false, "source kind": false, "source method": true, "source url": true, "source proxy": true, "source status": true,
 		"source content_type": true, "source headers": true, "framing": false, "started_at": false, "first_byte_at": true, "ended_at": false,
 		"end": false, "files": false, "files response.sse": false, "files request.json": true, "files arrivals.tsv": true,
 		"files response.sse bytes": true, "files response.sse digest": false, "labels": true, "tool": false, "tool name": false, "tool version": false,
@@ -90,6 +90,7 @@ func TestCapture(t *testing.T) {
 		{"source url", "", true}, {"source url", "http://h/#", true}, {"source url", "http://h/a@b", true}, {"source url", "/x", true},
 		{"source url", "http://u@h/", false}, {"source url", "http://u:p@h/", false}, {"source url", "//u@h", false}, {"source url", "http://h/?", false},
 		{"source url", "http://h/?q", false}, {"source url", "http://h/#f", false},
+		{"source proxy", "", true}, {"source proxy", "socks5://h:1080", true}, {"source proxy", "http://u:p@h/", false}, {"source proxy", "http://h/?q", false},
 		{"end", "cancelled", true}, {"end", "error", true}, {"end", "limit", true}, {"end", "EOF", false}, {"end", "", false},
 		{"framing", "ndjson", false}, {"framing", "json", false}, {"framing", "SSE", false},
 		{"started_at", "2026-11-21T06:28:50Z", false}, {"started_at", "2026-11-21T06:28:50.8651234Z", false}, {"started_at", "2026-11-21T06:28:50.865123+00:00", false},

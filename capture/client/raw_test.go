@@ -10,10 +10,12 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/p20export/p20export/capture"
@@ -59,8 +61,8 @@ func TestRecordSwitchingProtocols(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(t, dir, result, "", capture.EndEOF, 0, "http_status error")
-	if result.Manifest.Source.Status != 101 {
-		t.Errorf("status %d", result.Manifest.Source.Status)
+	if got := result.Manifest.Source.Status; got == nil || *got != 101 {
+		t.Errorf("status %v", got)
 	}
 }
 
@@ -74,6 +76,12 @@ func TestRecordStatus(t *testing.T) {
 			continue
 		}
 		check(t, dir, result, twoEvents, capture.EndEOF, 2, "http_status error")
+		if got := result.Manifest.Source.Status; got == nil || fmt.Sprintf("%03d", *got) != status {
+			t.Errorf("%s: the manifest has the status %v", status, got)
+		}
+		if message := result.Findings[0].Message; !strings.Contains(message, "status "+status) {
+			t.Errorf("%s: the finding says %q", status, message)
+		}
 	}
 }
 
@@ -86,6 +94,7 @@ func TestRecordChecksFirst(t *testing.T) {
 		"just fits": func(s *Settings) { s.Labels = map[string]string{"a": strings.Repeat("x", 1<<20-2000)} },
 		"framing":   func(s *Settings) { s.Framing = "text" },
 		"tool":      func(s *Settings) { s.Tool.Name = "" },
+		"body":      func(s *Settings) { s.Body = []byte("[]") },
 	} {
 		s := settings(server.URL)
 		change(&s)
@@ -95,36 +104,58 @@ func TestRecordChecksFirst(t *testing.T) {
 	}
 }
 
-// The end of the context ends the counting of a coded response, and what was
-// counted is told.
-func TestCountStoredCancelled(t *testing.T) {
+// The events of a coded body are counted once it is stored. Their number is told
+// whole or not at all.
+func TestRecordCountsCoded(t *testing.T) {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	io.WriteString(z, twoEvents)
 	z.Close()
-	for name, end := range map[string]func(s *Settings, cancel func()){
-		"cancelled": func(s *Settings, cancel func()) { s.Progress = func(Progress) { cancel() } },
-		"in time":   func(*Settings, func()) {},
+	for _, c := range []struct {
+		name   string
+		limit  time.Duration
+		end    func(timeout, cancel func())
+		events string
+		found  []string
+	}{
+		{"in time", time.Hour, func(_, _ func()) {}, "2", []string{"arrivals_malformed warning"}},
+		{"the time limit is reached with the last byte", time.Hour, func(timeout, _ func()) { timeout() }, "2", []string{"arrivals_malformed warning"}},
+		{"cancelled with the last byte", time.Hour, func(_, cancel func()) { cancel() }, "unknown", []string{"events_uncounted warning"}},
+		{"counting takes too long", 0, func(_, _ func()) {}, "unknown", []string{"events_uncounted warning"}},
 	} {
-		server := serve(t, func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Content-Encoding", "gzip")
-			answer(200, "text/event-stream", b.String())(w, r)
-		})
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		s := settings(server.URL)
-		end(&s, cancel)
-		dir, result, err := record(t, ctx, s)
+		caller, cancel := context.WithCancel(t.Context())
+		ctx, expire := context.WithCancelCause(caller)
+		last := func(p []byte) (int, error) {
+			c.end(func() { expire(errTimeout) }, cancel)
+			return copy(p, b.Bytes()), io.EOF
+		}
+		var shown Progress
+		s := settings("http://h/")
+		s.Progress = func(p Progress) { shown = p }
+		frames := 0
+		s.Frame = func(capture.Frame) { frames++ }
+		r := &recording{settings: s, dir: filepath.Join(t.TempDir(), "c"), target: "http://h/", started: time.Now(), countLimit: c.limit, response: &http.Response{
+			StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}, "Content-Encoding": {"gzip"}},
+			Body: &scripted{[]func([]byte) (int, error){last}},
+		}}
+		result, err := r.run(ctx, caller)
 		if err != nil {
-			t.Fatalf("%s: %v", name, err)
+			t.Fatalf("%s: %v", c.name, err)
 		}
-		want := 2
-		if name == "cancelled" {
-			want = 0
+		if got := files(t, r.dir)["response.sse"]; got != b.String() || result.Manifest.End != capture.EndEOF {
+			t.Errorf("%s: %d bytes kept, end %s", c.name, len(got), result.Manifest.End)
 		}
-		if got := files(t, dir)["response.sse"]; got != b.String() || result.Events != want || result.Manifest == nil {
-			t.Errorf("%s: %d bytes kept, %d events, want %d", name, len(got), result.Events, want)
+		if counted(result.Events) != c.events || counted(shown.Events) != c.events {
+			t.Errorf("%s: %s events, %s shown, want %s", c.name, counted(result.Events), counted(shown.Events), c.events)
 		}
+		if result.Events != nil && frames != *result.Events {
+			t.Errorf("%s: %d frames were shown of %d events", c.name, frames, *result.Events)
+		}
+		if diff := cmp.Diff(c.found, codes(result.Findings)); diff != "" {
+			t.Errorf("%s: findings (-want +got):\n%s", c.name, diff)
+		}
+		cancel()
+		expire(nil)
 	}
 }
 

@@ -20,8 +20,8 @@ type Settings struct {
 	// URL is where the request goes: http or https. User info in it becomes
 	// basic authentication.
 	URL string
-	// Body is the request body, stored as request.json. Nil is sent as an empty
-	// body and not stored.
+	// Body is the request body, one JSON object, stored as request.json. Nil is sent
+	// as an empty body and not stored.
 	Body []byte
 	// Header is sent and never stored. It goes before the defaults, but for
 	// Accept-Encoding, which always asks for identity.
@@ -38,13 +38,16 @@ type Settings struct {
 	// Progress, when not nil, is called after reads, at most ten times a second,
 	// and once at the end, always by the goroutine that called Record.
 	Progress func(Progress)
+	// Frame, when not nil, is called with each frame that is counted. The frame is
+	// valid during the call.
+	Frame func(capture.Frame)
 }
 
 // Progress is how far a recording has come.
 type Progress struct {
-	// Events counts complete events. It stays 0 for a response with a content
-	// coding, whose events are counted at the end.
-	Events  int
+	// Events counts complete events. It is nil while they are not known: those of
+	// a response with a content coding are counted at the end.
+	Events  *int
 	Bytes   int64
 	Elapsed time.Duration
 }
@@ -79,14 +82,24 @@ func (unreachable) Is(target error) bool { return target == ErrUnreachable }
 // left on disk: the error is a finding http_failed (which matches ErrUnreachable when
 // nothing accepted the connection), or the cause of ctx's end. A
 // directory that is not vacant gives an error that matches fs.ErrExist, before
-// anything is sent, as are labels that cannot be written and a directory that
-// cannot be made.
+// anything is sent, as are a body that is no JSON object, labels that cannot be
+// written and a directory that cannot be made.
 func Record(ctx context.Context, dir string, s Settings) (Result, error) {
-	target, err := parseURL(s.URL)
+	asked, err := parseURL(s.URL)
 	if err != nil {
 		return Result{}, err
 	}
-	if err := ready(dir, target, s); err != nil {
+	if s.Body != nil {
+		if err := capture.CheckRequest(s.Body); err != nil {
+			return Result{}, err
+		}
+	}
+	target := bare(asked)
+	proxy, err := http.ProxyFromEnvironment(&http.Request{URL: asked})
+	if err != nil {
+		return Result{}, failed(target, err)
+	}
+	if err := ready(dir, target, bare(proxy), s); err != nil {
 		return Result{}, err
 	}
 	caller := ctx
@@ -97,7 +110,7 @@ func Record(ctx context.Context, dir string, s Settings) (Result, error) {
 		ctx, stop = context.WithTimeoutCause(ctx, s.Timeout, errTimeout)
 		defer stop()
 	}
-	client, closeIdle := newClient()
+	client, closeIdle := newClient(proxy)
 	defer closeIdle()
 
 	request, err := newRequest(ctx, s)
@@ -129,37 +142,40 @@ func Record(ctx context.Context, dir string, s Settings) (Result, error) {
 		response.Body = http.NoBody
 	}
 
-	r := &recording{settings: s, dir: dir, target: target, started: started, response: response}
+	r := &recording{settings: s, dir: dir, target: target, proxy: bare(proxy), started: started, response: response, countLimit: countLimit}
 	return r.run(ctx, caller)
 }
 
 // ready reports whether the response could be kept, whatever its headers are.
-func ready(dir, target string, s Settings) error {
+func ready(dir, target, proxy string, s Settings) error {
 	return capture.Ready(dir, capture.Settings{
 		Source: capture.Source{
-			Kind: capture.KindHTTP, Method: http.MethodPost, URL: target, Status: 999,
+			Kind: capture.KindHTTP, Method: http.MethodPost, URL: target, Proxy: proxy, Status: new(999),
 			ContentType: strings.Repeat("\x00", headerBytes), // six bytes each in JSON
 		},
 		Framing: s.Framing, Labels: s.Labels, Tool: s.Tool,
 	})
 }
 
-// parseURL returns what may be said of a URL: neither user info nor query nor
-// fragment.
-func parseURL(s string) (string, error) {
+// parseURL reads the URL of an endpoint.
+func parseURL(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	switch {
 	case err != nil:
 		// The parser's message quotes the URL.
-		return "", finding.New(finding.HTTPFailed, "the URL cannot be read").WithHint("give a URL such as http://127.0.0.1:8000/")
+		return nil, finding.New(finding.HTTPFailed, "the URL cannot be read").WithHint("give a URL such as http://127.0.0.1:8000/")
 	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
-		return "", finding.New(finding.HTTPFailed, "the URL is not http:// or https:// and a host").WithHint("give a URL such as http://127.0.0.1:8000/")
+		return nil, finding.New(finding.HTTPFailed, "the URL is not http:// or https:// and a host").WithHint("give a URL such as http://127.0.0.1:8000/")
 	}
-	return bare(u), nil
+	return u, nil
 }
 
-// bare spells a URL without user info, query and fragment.
+// bare returns what may be said of a URL: neither user info nor query nor
+// fragment. It returns "" for nil.
 func bare(u *url.URL) string {
+	if u == nil {
+		return ""
+	}
 	v := *u
 	v.User, v.RawQuery, v.ForceQuery, v.Fragment, v.RawFragment = nil, "", false, "", ""
 	return v.String()

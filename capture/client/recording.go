@@ -19,8 +19,11 @@ type recording struct {
 	settings Settings
 	dir      string
 	target   string // the URL as it may be said
+	proxy    string // its proxy's likewise; "" for none
 	started  time.Time
 	response *http.Response
+	// countLimit bounds the counting of a coded body; countLimit outside tests.
+	countLimit time.Duration
 
 	writer *capture.Writer
 	count  *capture.Counter
@@ -34,13 +37,18 @@ const (
 	headBytes = 512
 	// progressEvery is the least time between two calls of Progress.
 	progressEvery = 100 * time.Millisecond
+	// countLimit is how long the events of a coded body are counted once it is
+	// stored. A small body can decode to a thousand times its size.
+	countLimit = 10 * time.Second
 )
+
+var errCountLimit = errors.New("counting them took too long")
 
 // run reads the body to its end, whichever that is, and closes the capture.
 func (r *recording) run(ctx, caller context.Context) (Result, error) {
 	s := r.settings
 	format := framing(s.Framing, r.response)
-	from := source(r.target, r.response)
+	from := source(r.target, r.proxy, r.response)
 	writer, err := capture.Create(r.dir, capture.Settings{
 		Source: from, Framing: format, StartedAt: r.started,
 		Request: s.Body, Labels: s.Labels, Tool: s.Tool, Arrivals: true,
@@ -52,6 +60,7 @@ func (r *recording) run(ctx, caller context.Context) (Result, error) {
 	coded := from.Headers["content-encoding"]
 	if coded == "" || strings.EqualFold(coded, "identity") {
 		r.count = capture.NewCounter(format)
+		r.count.Frame = s.Frame
 	}
 
 	end, broken := r.copy(ctx, caller)
@@ -67,7 +76,7 @@ func (r *recording) run(ctx, caller context.Context) (Result, error) {
 	if left := writer.Leftover(); left != "" {
 		result.Findings = append(result.Findings, finding.Leftover(left))
 	}
-	if err := r.tally(ctx, &result); err != nil {
+	if err := r.tally(caller, &result); err != nil {
 		return Result{}, err
 	}
 	if s.Progress != nil {
@@ -138,11 +147,12 @@ func (r *recording) note(p []byte) {
 	}
 }
 
-func (r *recording) events() int {
+// events returns how many events came, or nil while that is not known.
+func (r *recording) events() *int {
 	if r.count == nil {
-		return 0
+		return nil
 	}
-	return r.count.Events()
+	return new(r.count.Events())
 }
 
 // findings tells what was wrong with the exchange.
@@ -158,18 +168,25 @@ func (r *recording) findings(end capture.End, broken *finding.Finding) []finding
 }
 
 // tally adds the number of events and, when the body is what was asked for, what
-// its framing shows. A coded body is counted in the closed capture.
-func (r *recording) tally(ctx context.Context, result *Result) error {
+// its framing shows. A coded body is counted in the closed capture, until the
+// caller's context ends or the limit is reached: its own time is not the response's.
+func (r *recording) tally(caller context.Context, result *Result) error {
 	asked := judge(r.settings.Framing, r.response, nil) == nil
 	if r.count != nil {
 		r.count.End()
-		result.Events = r.count.Events()
+		result.Events = r.events()
 		if asked {
 			result.Findings = append(result.Findings, r.count.Findings()...)
 		}
 		return nil
 	}
-	events, findings, err := countStored(ctx, r.dir)
+	ctx, stop := context.WithTimeoutCause(caller, r.countLimit, errCountLimit)
+	defer stop()
+	events, findings, err := r.countStored(ctx)
+	if ctx.Err() != nil && err != nil {
+		result.Findings = append(result.Findings, finding.New(finding.EventsUncounted, "the events of the response were not all counted: %s", uncounted(ctx)))
+		return nil
+	}
 	result.Events = events
 	if asked {
 		result.Findings = append(result.Findings, findings...)
@@ -177,33 +194,42 @@ func (r *recording) tally(ctx context.Context, result *Result) error {
 	return err
 }
 
-// countStored counts the events of a closed capture, as far as it comes until ctx
-// ends. A body that cannot be decoded is a finding.
-func countStored(ctx context.Context, dir string) (events int, findings []finding.Finding, err error) {
+// uncounted says why the counting ended before its end.
+func uncounted(ctx context.Context) string {
+	if errors.Is(context.Cause(ctx), errCountLimit) {
+		return errCountLimit.Error()
+	}
+	return "the recording was cancelled"
+}
+
+// countStored counts the events of a closed capture. They are nil when ctx ended
+// before, or their content coding is not known. A body that cannot be decoded is a
+// finding.
+func (r *recording) countStored(ctx context.Context) (events *int, findings []finding.Finding, err error) {
 	var f finding.Finding
-	c, err := capture.Open(ctx, dir, "")
+	c, err := capture.Open(ctx, r.dir, "")
 	if errors.As(err, &f) {
-		return 0, []finding.Finding{f}, nil
+		return nil, []finding.Finding{f}, nil
 	}
 	if err != nil {
-		return 0, nil, err
+		return nil, nil, err
 	}
 	defer c.Close()
 	// How the response ended is a finding already.
 	about := func() []finding.Finding {
 		return slices.DeleteFunc(c.Findings(), func(f finding.Finding) bool { return f.Code == finding.CaptureCutShort })
 	}
-	for ; ; events++ {
-		_, err := c.Next()
+	for n := 0; ; n++ {
+		frame, err := c.Next()
 		switch {
+		case err == nil && r.settings.Frame != nil:
+			r.settings.Frame(frame)
 		case err == io.EOF:
-			return events, about(), nil
+			return &n, about(), nil
 		case errors.As(err, &f):
-			return events, append(about(), f), nil
-		case ctx.Err() != nil:
-			return events, about(), nil
+			return &n, append(about(), f), nil
 		case err != nil:
-			return events, nil, err
+			return nil, nil, err
 		}
 	}
 }

@@ -22,11 +22,11 @@ const (
 	headerBytes = 64 << 10
 )
 
-// newClient returns a client that follows no redirect and decodes nothing, and a
-// function that lets go of its connections.
-func newClient() (client *http.Client, closeIdle func()) {
+// newClient returns a client that asks through a proxy, unless it is nil, follows
+// no redirect and decodes nothing, and a function that lets go of its connections.
+func newClient(proxy *url.URL) (client *http.Client, closeIdle func()) {
 	transport := &http.Transport{
-		Proxy:                  http.ProxyFromEnvironment,
+		Proxy:                  http.ProxyURL(proxy),
 		ForceAttemptHTTP2:      true,
 		TLSHandshakeTimeout:    10 * time.Second,
 		DisableCompression:     true,
@@ -64,10 +64,10 @@ func newRequest(ctx context.Context, s Settings) (*http.Request, error) {
 }
 
 // source describes a response for the manifest.
-func source(target string, response *http.Response) capture.Source {
+func source(target, proxy string, response *http.Response) capture.Source {
 	return capture.Source{
-		Kind: capture.KindHTTP, Method: http.MethodPost, URL: target,
-		Status:      response.StatusCode,
+		Kind: capture.KindHTTP, Method: http.MethodPost, URL: target, Proxy: proxy,
+		Status:      &response.StatusCode,
 		ContentType: printable(response.Header.Get("Content-Type")),
 		Headers:     keptHeaders(response.Header),
 	}
@@ -127,7 +127,7 @@ func judge(asked capture.Framing, response *http.Response, body []byte) *finding
 	var f finding.Finding
 	switch t := mediaType(response); {
 	case response.StatusCode != http.StatusOK:
-		f = finding.New(finding.HTTPStatus, "the endpoint answered with status %d%s", response.StatusCode, quoted(body))
+		f = finding.New(finding.HTTPStatus, "the endpoint answered with status %03d%s", response.StatusCode, quoted(body))
 		if to := location(response); to != "" {
 			f = f.WithHint("redirects are not followed; it points to %s", to)
 		}

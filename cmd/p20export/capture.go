@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -13,26 +14,28 @@ import (
 	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/project/scan"
 )
 
 // maxInput bounds a request body, as reading a capture does.
 const maxInput = 64 << 20
 
 type captureFlags struct {
-	out, from, input string
-	exchange         exchange
-	format           *render.Format
+	out, from, input, request string
+	exchange                  exchange
+	format                    *render.Format
 }
 
 func newCapture() *cobra.Command {
 	var fl captureFlags
 	cmd := &cobra.Command{
-		Use:   "capture URL --input REQUEST -o DIR | capture --from FILE -o DIR",
+		Use:   "capture URL --input REQUEST -o DIR | capture --from FILE [--request REQUEST] -o DIR",
 		Short: "Record a run from an endpoint, or import a file",
 		Long: `Post an AG-UI run to URL and keep the answer in the new directory DIR: the
 response and the request byte for byte, the arrival of every read, and a
 manifest written last. Or import an SSE, NDJSON or JSON array file (- is
-standard input); an import has no arrival times.
+standard input), with the request that led to it where you have it; an import has
+no arrival times.
 
 A directory without capture.json is unfinished and is never written into again.
 Ctrl-C closes the capture with what arrived, marked cancelled.
@@ -42,17 +45,21 @@ an environment variable, so that no secret stands on the command line:
 
   --header 'Authorization: Bearer @token.txt'
   --header 'X-Api-Key: $API_KEY'     (quote it, so that the shell leaves it alone)
+
+A proxy that HTTP_PROXY or HTTPS_PROXY names is used, and the manifest has its
+address without user and password.
 ` + exitHelp,
 		Example: `  p20export capture http://127.0.0.1:8011/ --input request.json -o captures/one-turn
   p20export capture http://127.0.0.1:8011/ --input request.json -o captures/x \
       --label integration=my-agent --label version=1.2.0 --timeout 2m
-  p20export capture --from saved.sse -o captures/saved`,
+  p20export capture --from saved.sse --request request.json -o captures/saved`,
 		Args: cobra.MaximumNArgs(1),
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&fl.out, "output", "o", "", "directory of the capture; must not exist or be empty (required)")
 	flags.StringVar(&fl.from, "from", "", "import this file instead of asking an endpoint; - is standard input")
 	flags.StringVar(&fl.input, "input", "", "request body, an AG-UI run input as JSON; - is standard input")
+	flags.StringVar(&fl.request, "request", "", "with --from: the request body to keep, an AG-UI run input as JSON; - is standard input")
 	fl.exchange.addFlags(cmd)
 	fl.format = cli.AddFormat(cmd)
 	cli.Require(cmd, "output")
@@ -67,20 +74,29 @@ func (fl *captureFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	p := newPrinter(cmd, fl.format)
 	var result capture.Result
-	if fl.from != "" {
-		result, err = capture.ImportFile(cmd.Context(), fl.from, fl.out, capture.Settings{Framing: settings.Framing, StartedAt: time.Now(), Labels: settings.Labels, Tool: settings.Tool, MaxBytes: settings.MaxBytes})
-	} else {
-		if settings.Header, err = fl.exchange.headersOf(cmd.Context()); err != nil {
-			return err
-		}
-		settings.URL = args[0]
-		if settings.Body, err = capture.ReadInput(cmd.Context(), fl.input, maxInput); err == nil {
-			var shown *render.Progress
-			shown, settings.Progress = render.NewCapturing(cmd.ErrOrStderr())
-			result, err = client.Record(cmd.Context(), fl.out, settings)
-			shown.End()
-		}
+	var watch scan.Watch
+	settings.Frame = watch.Frame
+	if settings.Header, err = fl.exchange.headersOf(cmd.Context()); err != nil {
+		return err
 	}
+	if request := cmp.Or(fl.input, fl.request); request != "" {
+		settings.Body, err = capture.ReadInput(cmd.Context(), request, maxInput)
+	}
+	switch {
+	case err != nil:
+	case fl.from != "":
+		result, err = capture.ImportFile(cmd.Context(), fl.from, fl.out, capture.Settings{
+			Framing: settings.Framing, StartedAt: time.Now(), Request: settings.Body, Labels: settings.Labels,
+			Tool: settings.Tool, MaxBytes: settings.MaxBytes, Frame: settings.Frame,
+		})
+	default:
+		settings.URL = args[0]
+		var shown *render.Progress
+		shown, settings.Progress = render.NewCapturing(cmd.ErrOrStderr())
+		result, err = client.Record(cmd.Context(), fl.out, settings)
+		shown.End()
+	}
+	watch.Report(&result)
 	return p.Close(p.Captured(fl.out, result, err).Err())
 }
 
@@ -91,10 +107,14 @@ func (fl *captureFlags) check(args []string) (client.Settings, error) {
 		return client.Settings{}, errors.New("give the URL of an endpoint, or --from FILE")
 	case fl.from != "" && len(args) > 0:
 		return client.Settings{}, errors.New("give either a URL or --from, not both")
+	case fl.from == "" && fl.request != "":
+		return client.Settings{}, errors.New("--request is kept beside an imported file; an endpoint is sent --input")
 	case fl.from == "" && fl.input == "":
 		return client.Settings{}, errors.New("--input is missing: the run input to post, as JSON")
 	case fl.from != "" && (fl.input != "" || fl.exchange.headers != nil || fl.exchange.timeout != 0):
 		return client.Settings{}, errors.New("--input, --header and --timeout are for an endpoint; they do not go with --from")
+	case fl.from == "-" && fl.request == "-":
+		return client.Settings{}, errors.New("--from and --request cannot both be standard input")
 	case fl.from == "" && !isEndpoint(args[0]):
 		return client.Settings{}, fmt.Errorf("%s is no URL of an endpoint, such as http://127.0.0.1:8011/", finding.Quote(args[0]))
 	}

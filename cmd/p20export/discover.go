@@ -33,8 +33,9 @@ func newDiscover() *cobra.Command {
 		Short: "Run a list of scenarios against an endpoint, a capture of each",
 		Long: `Post the request of every scenario in FILE to an endpoint, one at a time and in
 order, keep each answer as a capture in DIR/SCENARIO, and say what the three
-projections make of it. Every answer is worth keeping: an HTTP error status is
-shown and is no failure.
+projections make of it. Every answer is kept. An HTTP error status is an error, as
+it is for p20export capture, unless expected.json says what is expected of the
+scenario.
 
 At the end the captures answer the discovery gate (P20 §14.3), and say what runs
 would have to change. The gate is met when one run at least emits exactly one
@@ -77,8 +78,8 @@ for p20export capture.
 
 Exit status: 0 every scenario was captured, and the captures are as expected or,
 where nothing is expected and no --only given, meet the gate; 1 they are not, or
-do not; 2 the command line is wrong; 3 a scenario could not be captured whole;
-130 or 143 interrupted.`,
+do not; 2 the command line is wrong; 3 a scenario could not be captured whole, or
+was answered with an HTTP error without an expectation; 130 or 143 interrupted.`,
 		Example: `  p20export discover http://127.0.0.1:8011/ --scenarios scenarios.json -o captures
   p20export discover --harness discovery/harness/adk --scenarios discovery/scenarios.json -o captures
   p20export discover http://127.0.0.1:8011/ --scenarios scenarios.json -o again \

@@ -47,7 +47,7 @@ func TestScripts(t *testing.T) {
 }
 
 // serve FILE [status=N] [type=T] [hold|cut] answers every request with the file,
-// and sets $URL. With hold the answer stays open until the client goes away, with
+// and sets $URL, and $HOST to its host and port. With hold the answer stays open until the client goes away, with
 // cut the connection breaks off after the file.
 // What was asked is left in the file request.txt.
 func serve(ts *testscript.TestScript, _ bool, args []string) {
@@ -86,6 +86,7 @@ func serve(ts *testscript.TestScript, _ bool, args []string) {
 	}))
 	ts.Defer(server.Close)
 	ts.Setenv("URL", server.URL)
+	ts.Setenv("HOST", strings.TrimPrefix(server.URL, "http://"))
 }
 
 // interrupt SIGNAL CODE FILE SIZE ARGS... runs p20export with the arguments,

@@ -36,7 +36,10 @@ func readStructure(path string) (*structure, error) {
 	defer c.Close()
 	s := &structure{Framing: c.Framing()}
 	if m := c.Manifest(); m != nil {
-		s.HTTPStatus, s.ContentType, s.End = m.Source.Status, m.Source.ContentType, m.End
+		s.ContentType, s.End = m.Source.ContentType, m.End
+		if m.Source.Status != nil {
+			s.HTTPStatus = *m.Source.Status
+		}
 	}
 	b := &structureBuilder{s: s}
 	if _, err := envelope.Scan(c, b); err != nil {

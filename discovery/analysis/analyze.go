@@ -102,7 +102,9 @@ func (a *Analyzer) Finish(result scan.Result) error {
 		if m := a.manifest; m != nil {
 			e.Response = filepath.Join(a.path, result.Framing.FileName())
 			e.Coded = m.Source.Headers["content-encoding"] != ""
-			e.HTTPStatus = m.Source.Status
+			if m.Source.Status != nil {
+				e.HTTPStatus = *m.Source.Status
+			}
 			if m.End != capture.EndEOF {
 				e.End = m.End
 			}

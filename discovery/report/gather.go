@@ -182,7 +182,7 @@ func (r *reading) made(run *envelope.Run, each iter.Seq[*scan.Projected]) error 
 		return nil
 	}
 	if r.spool == nil {
-		spool, err := atomicfile.NewSpool(os.TempDir())
+		spool, err := atomicfile.NewSpool("")
 		if err != nil {
 			return err
 		}

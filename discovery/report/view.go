@@ -183,7 +183,13 @@ func facts(row scan.Inspection) (list []fact) {
 	}
 	source := "imported"
 	if m.Source.Kind != capture.KindFile {
-		source = m.Source.Method + " " + m.Source.URL + ", status " + strconv.Itoa(m.Source.Status)
+		source = m.Source.Method + " " + m.Source.URL
+		if m.Source.Proxy != "" {
+			source += " through the proxy " + m.Source.Proxy
+		}
+		if m.Source.Status != nil {
+			source += fmt.Sprintf(", status %03d", *m.Source.Status)
+		}
 	}
 	add("Source", new(source+", "+string(m.Framing)))
 	var labels []string

@@ -130,7 +130,7 @@ func (p *Plan) capture(ctx context.Context, s Scenario) (Row, error) {
 		row.fail(err)
 		return row, err
 	}
-	row.closed(dir, result, p.UpdateExpected || expected.Expect != nil && expected.Expect.End == capture.EndError)
+	row.closed(dir, result, expected.Expect, p.UpdateExpected)
 	if ctx.Err() != nil {
 		return row, nil
 	}
@@ -191,16 +191,18 @@ func (row *Row) unread(err error) {
 	}
 }
 
-// closed says what was captured. A status other than 200 is an answer, and so is
-// a response that breaks off as expected.
-func (row *Row) closed(dir string, result client.Result, mayBreak bool) {
+// closed says what was captured. An HTTP error is left to what is expected of the
+// scenario, where something is, and so is a response that breaks off as expected.
+func (row *Row) closed(dir string, result client.Result, expected *Expectation, update bool) {
+	mayFail := update || expected != nil
+	mayBreak := update || expected != nil && expected.End == capture.EndError
 	m := result.Manifest
-	row.Capture, row.HTTPStatus, row.End, row.Events = &dir, &m.Source.Status, &m.End, &result.Events
+	row.Capture, row.HTTPStatus, row.End, row.Events = &dir, m.Source.Status, &m.End, result.Events
 	if response := m.Response(); response != nil {
 		row.Bytes = &response.Bytes
 	}
 	for _, f := range result.Findings {
-		if f.Code == finding.HTTPStatus || mayBreak && f.Code == finding.HTTPFailed {
+		if mayFail && f.Code == finding.HTTPStatus || mayBreak && f.Code == finding.HTTPFailed {
 			f = f.WithSeverity(finding.Warning)
 		}
 		row.Findings = append(row.Findings, f)

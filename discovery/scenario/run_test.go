@@ -77,7 +77,7 @@ func TestRun(t *testing.T) {
 	p.Suite = &Suite{Scenarios: []Expected{{Name: "c", Note: "It cannot."}}}
 	var progress []string
 	p.Progress = func(scenario string, now client.Progress) {
-		if now.Bytes == 0 || now.Events == 2 {
+		if now.Bytes == 0 || now.Events != nil && *now.Events == 2 {
 			progress = append(progress, scenario)
 		}
 	}
@@ -144,7 +144,7 @@ func TestRunGoesOn(t *testing.T) {
 	want := []string{
 		"none error http_failed error",
 		"cut error error http_failed error",
-		"fault captured eof http_status warning",
+		"fault error eof http_status error",
 		"last captured eof",
 		"gone error http_failed error",
 	}
@@ -179,6 +179,35 @@ func TestRunBrokenAsExpected(t *testing.T) {
 	}
 }
 
+// An HTTP error is for the expectation to judge, where there is one, or where one is
+// being written.
+func TestRunHTTPErrorAsExpected(t *testing.T) {
+	url, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusNotFound)
+		io.WriteString(w, `{"detail":"Not Found"}`)
+	})
+	refused := Outcome{Verdict: project.Refused, Reasons: []string{"http_status"}}
+	expect := func(status int) *Expectation {
+		return &Expectation{HTTPStatus: status, Freeze: Outcomes{EmittedSnapshot: refused, EmittedSnapshotText: refused, FoldedStream: refused}}
+	}
+	p := planned(t, url, "as-expected", "otherwise", "unsaid")
+	p.Suite = &Suite{Scenarios: []Expected{{Name: "as-expected", Expect: expect(404)}, {Name: "otherwise", Expect: expect(200)}}}
+	want := []string{
+		"as-expected captured eof http_status warning",
+		"otherwise unexpected eof http_status warning scenario_unexpected error",
+		"unsaid error eof http_status error",
+	}
+	if diff := cmp.Diff(want, brief(slices.Collect(p.Run(t.Context())))); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	learning := planned(t, url, "unsaid")
+	learning.UpdateExpected = true
+	if diff := cmp.Diff([]string{"unsaid captured eof http_status warning"}, brief(slices.Collect(learning.Run(t.Context())))); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 // The end of the context closes the capture under way, and nothing else is run.
 func TestRunCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
@@ -191,7 +220,7 @@ func TestRunCancelled(t *testing.T) {
 	})
 	p := planned(t, url, "a", "b", "c")
 	p.Progress = func(scenario string, now client.Progress) {
-		if scenario == "b" && now.Events > 0 {
+		if scenario == "b" && now.Events != nil && *now.Events > 0 {
 			cancel()
 		}
 	}

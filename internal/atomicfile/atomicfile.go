@@ -97,10 +97,17 @@ func (d *Directory) Create(write func(io.Writer) error) (*Staged, error) {
 // inDirectory names the directory in an error about a file in it that has no
 // name, or a temporary one.
 func inDirectory(name, path string, err error) error {
-	if p, ok := errors.AsType[*fs.PathError](err); ok && (p.Path == path || IsTemporary(filepath.Base(p.Path))) {
+	if p, ok := ofTemporary(path, err); ok {
 		return &fs.PathError{Op: "write a file in", Path: name, Err: p.Err}
 	}
 	return err
+}
+
+// ofTemporary reports whether an error is about a file without a name in a
+// directory, or about one with a temporary name.
+func ofTemporary(dir string, err error) (*fs.PathError, bool) {
+	p, ok := errors.AsType[*fs.PathError](err)
+	return p, ok && (p.Path == dir || IsTemporary(filepath.Base(p.Path)))
 }
 
 // Reader returns a reader of the staged file.

@@ -1,6 +1,7 @@
 package atomicfile
 
 import (
+	"cmp"
 	"io"
 	"os"
 )
@@ -14,7 +15,22 @@ type Spool struct {
 	ends []int64
 }
 
-// NewSpool returns an empty spool in a directory.
+// TemporaryError is an error of the directory for temporary files, which TMPDIR
+// names on Unix.
+type TemporaryError struct {
+	Dir string
+	Err error
+}
+
+func (e *TemporaryError) Error() string {
+	return "the directory for temporary files, " + e.Dir + ": " + e.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (e *TemporaryError) Unwrap() error { return e.Err }
+
+// NewSpool returns an empty spool in a directory. None is the directory for
+// temporary files, whose errors are of type *TemporaryError.
 func NewSpool(dir string) (*Spool, error) {
 	f, err := Unnamed(dir)
 	if err != nil {
@@ -24,27 +40,40 @@ func NewSpool(dir string) (*Spool, error) {
 }
 
 // Unnamed returns a file without a name in a directory, which is gone when it is
-// closed or the program ends. Errors name the directory.
+// closed or the program ends. None is the directory for temporary files. Errors
+// name the directory; InDirectory makes those of the file do so.
 func Unnamed(dir string) (*os.File, error) {
-	f, err := openUnnamed(dir)
+	in := cmp.Or(dir, os.TempDir())
+	f, err := openUnnamed(in)
 	if err == nil {
 		return f, nil
 	}
-	f, path, err := createNamed(dir)
+	f, path, err := createNamed(in)
 	if err != nil {
-		return nil, inDirectory(dir, dir, err)
+		return nil, InDirectory(dir, err)
 	}
 	if err := os.Remove(path); err != nil {
 		f.Close()
-		return nil, inDirectory(dir, dir, err)
+		return nil, InDirectory(dir, err)
 	}
 	return f, nil
+}
+
+// InDirectory names the directory in an error about a file that Unnamed returned.
+func InDirectory(dir string, err error) error {
+	if dir != "" {
+		return inDirectory(dir, dir, err)
+	}
+	if p, ok := ofTemporary(os.TempDir(), err); ok {
+		return &TemporaryError{os.TempDir(), p.Err}
+	}
+	return err
 }
 
 // Add appends a piece, and returns its number from 0.
 func (s *Spool) Add(data []byte) (int, error) {
 	if _, err := s.file.WriteAt(data, s.end(len(s.ends))); err != nil {
-		return 0, inDirectory(s.dir, s.dir, err)
+		return 0, InDirectory(s.dir, err)
 	}
 	s.ends = append(s.ends, s.end(len(s.ends))+int64(len(data)))
 	return len(s.ends) - 1, nil
@@ -54,7 +83,7 @@ func (s *Spool) Add(data []byte) (int, error) {
 func (s *Spool) Read(i int) ([]byte, error) {
 	data := make([]byte, s.end(i+1)-s.end(i))
 	_, err := io.ReadFull(io.NewSectionReader(s.file, s.end(i), int64(len(data))), data)
-	return data, inDirectory(s.dir, s.dir, err)
+	return data, InDirectory(s.dir, err)
 }
 
 // end returns where the first n pieces end.

@@ -7,21 +7,24 @@ package hint
 // Next steps for those who know more than a finding's code does. Verbs are those of
 // package fmt.
 const (
-	ChooseOutput   = "what is there is never written into again: choose another -o"
-	GiveTimes      = "give --started-at, or record again; p20export asks for identity coding"
-	FreezeEnvelope = "a bounded envelope is three events; p20export freeze makes one from a capture"
-	GiveFile       = "give the file whose digest is %s with --capture FILE, or a directory that holds it"
-	GiveCapture    = "give the capture whose capture.json has the digest %s with --capture CAPTURE, or a directory that holds it"
-	GiveRecord     = "give it with --record, or freeze the capture again"
-	SplitBundle    = "make several smaller bundles; p20export assay --bundle --split does"
-	CutErrorText   = "freeze the capture again with --profile assay --projection %s: it cuts error texts at the limit, and records that"
-	ChooseSnapshot = "the run emitted %d snapshots; freeze another one of them with --profile assay --projection %s --snapshot N"
-	LeaveOut       = "no option of freeze makes it fit, as only error texts are ever cut: leave it out; p20export validate --profile assay tells which artifacts fit"
-	ImportFirst    = "keep it first with p20export capture --from"
-	ChooseRun      = "make several pages, or choose a run with --run"
-	WithSnapshot   = "%s --snapshot %s"
-	PageChoose     = "Refused, so nothing of it was kept: the run emitted %s, and one can be chosen. --projection %s freezes it."
-	PageNoChoice   = "Refused by every projection, and with --snapshot last as well, so nothing of it was kept."
+	ChooseOutput    = "what is there is never written into again: choose another -o"
+	AfterUnfinished = "what came is kept and is never written into again: run it again with another -o"
+	AfterFullDisk   = "make room on the disk, and run it again with another -o: what came is kept and is never written into again"
+	OtherTemporary  = "set TMPDIR to a directory that can be written in and has room"
+	GiveTimes       = "give --started-at, or record again; p20export asks for identity coding"
+	FreezeEnvelope  = "a bounded envelope is three events; p20export freeze makes one from a capture"
+	GiveFile        = "give the file whose digest is %s with --capture FILE, or a directory that holds it"
+	GiveCapture     = "give the capture whose capture.json has the digest %s with --capture CAPTURE, or a directory that holds it"
+	GiveRecord      = "give it with --record, or freeze the capture again"
+	SplitBundle     = "make several smaller bundles; p20export assay --bundle --split does"
+	CutErrorText    = "freeze the capture again with --profile assay --projection %s: it cuts error texts at the limit, and records that"
+	ChooseSnapshot  = "the run emitted %d snapshots; freeze another one of them with --profile assay --projection %s --snapshot N"
+	LeaveOut        = "no option of freeze makes it fit, as only error texts are ever cut: leave it out; p20export validate --profile assay tells which artifacts fit"
+	ImportFirst     = "keep it first with p20export capture --from"
+	ChooseRun       = "make several pages, or choose a run with --run"
+	WithSnapshot    = "%s --snapshot %s"
+	PageChoose      = "Refused, so nothing of it was kept: the run emitted %s, and one can be chosen. --projection %s freezes it."
+	PageNoChoice    = "Refused by every projection, and with --snapshot last as well, so nothing of it was kept."
 )
 
 // ByCode has the next step for the findings of a code, where there is one. It is
@@ -38,6 +41,7 @@ var ByCode = map[string]string{
 	"event_too_large":            "leave raw provider events out of the stream",
 	"array_malformed":            "check what wrote the file; p20export capture --from FILE --framing F imports it under another framing",
 	"capture_cut_short":          "record the run again if its end matters",
+	"events_uncounted":           "the response is kept as it came; p20export inspect CAPTURE reads all of it",
 
 	"http_status":       "see the response file kept in the capture directory",
 	"http_content_type": "check the URL; give --framing when the body is events all the same",
@@ -82,7 +86,7 @@ var ByCode = map[string]string{
 	"value_null":               "--projection emitted-snapshot-text leaves it out and records that",
 	"value_blank":              "give a value that is not blank, or leave the key out where it is optional",
 	"nothing_left":             "see the messages with p20export inspect; another projection may keep some",
-	"request_absent":           "keep request.json in the capture if the messages it sent belong to the history",
+	"request_absent":           "keep request.json in the capture if the messages it sent belong to the history; p20export capture --from FILE --request FILE does",
 	"request_malformed":        "restore request.json as it was sent",
 	"text_event_not_open":      "the integration should open a message with TEXT_MESSAGE_START before it adds to it",
 	"message_has_two_speakers": "the integration should give each message one role and one name",

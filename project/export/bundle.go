@@ -10,6 +10,7 @@ import (
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/atomicfile"
 	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/project"
 )
@@ -57,7 +58,7 @@ func VerifyBundle(ctx context.Context, path string, strict bool, progress func(r
 // the same bytes, wherever they come from. There is none to keep when it does
 // not hold. The caller closes it.
 func KeepBundle(ctx context.Context, path string, progress func(read int64)) (BundleRow, *Kept) {
-	file, err := temporaryFile()
+	file, err := atomicfile.Unnamed("")
 	if err != nil {
 		return unread(BundleRow{Bundle: path}, err), nil
 	}
@@ -127,7 +128,7 @@ func (row *BundleRow) verify(ctx context.Context, strict bool, progress func(rea
 		row.Refusal = &Refusal{refusal.Class, refusal.Code}
 		return refused(refusal)
 	case err != nil:
-		return temporary(err)
+		return atomicfile.InDirectory("", err)
 	}
 	m, d := v.Manifest, digest.Sum(hash)
 	row.RunID, row.RunRoot, row.Digest = &m.RunID, &v.RunRoot, &d

@@ -3,12 +3,8 @@ package export
 import (
 	"bufio"
 	"context"
-	"errors"
-	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/p20export/p20export/artifact/assay"
 	"github.com/p20export/p20export/finding"
@@ -40,17 +36,11 @@ type place struct {
 }
 
 func newEvents(run assay.Run) (*Events, error) {
-	f, err := temporaryFile()
+	f, err := atomicfile.Unnamed("")
 	if err != nil {
 		return nil, err
 	}
 	return &Events{run: run, file: f, w: bufio.NewWriterSize(f, 256<<10), most: assay.MaxEvents, mostBytes: assay.MaxEventsBytes}, nil
-}
-
-// temporaryFile returns a file without a name in the temporary directory.
-func temporaryFile() (*os.File, error) {
-	f, err := atomicfile.Unnamed(os.TempDir())
-	return f, temporary(err)
 }
 
 // Close gives back what the events take.
@@ -85,16 +75,7 @@ func (e *Events) add(event assay.Event, from *imported) error {
 	}
 	e.places = append(e.places, place{e.start(len(e.places)) + int64(len(event.Data)), event.Type})
 	_, err := e.w.Write(event.Data)
-	return temporary(err)
-}
-
-// temporary says of an error that it is about the temporary file, whose name
-// tells nobody anything.
-func temporary(err error) error {
-	if p, ok := errors.AsType[*fs.PathError](err); ok && (p.Path == os.TempDir() || atomicfile.IsTemporary(filepath.Base(p.Path))) {
-		return fmt.Errorf("the temporary directory %s (set TMPDIR for another): %w", os.TempDir(), p.Err)
-	}
-	return err
+	return atomicfile.InDirectory("", err)
 }
 
 // start returns where the data of an event begin.
@@ -110,7 +91,7 @@ func (e *Events) start(i int) int64 {
 func (e *Events) between(ctx context.Context, from, to int) assay.Events {
 	return func(yield func(assay.Event, error) bool) {
 		if err := e.w.Flush(); err != nil {
-			yield(assay.Event{}, temporary(err))
+			yield(assay.Event{}, atomicfile.InDirectory("", err))
 			return
 		}
 		start := e.start(from)

@@ -94,6 +94,9 @@ func Run(ctx context.Context, c *capture.Capture, progress Progress, consumers .
 		return Result{}, err
 	}
 	r := Result{Source: sourceOf(c), Events: totals.Events, Runs: totals.Runs, Findings: append(totals.Findings, c.Findings()...)}
+	if r.Runs == 0 {
+		r.Findings = unanswered(r.Findings)
+	}
 	finding.Sort(r.Findings)
 	r.Findings = slices.Clip(r.Findings)
 	for _, consumer := range consumers {
@@ -102,6 +105,17 @@ func Run(ctx context.Context, c *capture.Capture, progress Progress, consumers .
 		}
 	}
 	return r, nil
+}
+
+// unanswered returns the findings of a capture without a run. Where the endpoint
+// answered with an HTTP error, that is why there is none.
+func unanswered(list []finding.Finding) []finding.Finding {
+	i := slices.IndexFunc(list, func(f finding.Finding) bool { return f.Code == finding.HTTPStatus })
+	if i < 0 {
+		return list
+	}
+	list[i] = list[i].WithSeverity(finding.Error)
+	return slices.DeleteFunc(list, func(f finding.Finding) bool { return f.Code == finding.NoRun })
 }
 
 // sourceOf describes a capture that was read to its end.

@@ -236,3 +236,50 @@ func projected(t *testing.T, path string, settings []project.Settings) (all []sc
 	}
 	return all
 }
+
+// An HTTP error is the one reason why there is no run. It explains nothing of an
+// answer that holds one.
+func TestRunHTTPError(t *testing.T) {
+	const run = `{"type":"RUN_STARTED","threadId":"t","runId":"r"}`
+	for _, c := range []struct {
+		status  int
+		framing capture.Framing
+		body    string
+		want    []string
+	}{
+		{404, capture.JSON, `{"detail":"Not Found"}`, []string{"http_status error"}},
+		{404, capture.JSON, ``, []string{"http_status error"}},
+		{404, capture.JSON, `[]`, []string{"http_status error"}},
+		{500, capture.SSE, "<html>", []string{"http_status error"}},
+		{0, capture.SSE, "<html>", []string{"http_status error"}},
+		{500, capture.JSON, "[" + run + "]", []string{"http_status warning"}},
+		{500, capture.JSON, "[" + run + "] more", []string{"http_status warning", "array_malformed error"}},
+		{200, capture.JSON, `{"detail":"Not Found"}`, []string{"no_run error", "array_malformed error"}},
+		{200, capture.SSE, "<html>", []string{"no_run error"}},
+	} {
+		dir := filepath.Join(t.TempDir(), "c")
+		w, err := capture.Create(dir, capture.Settings{
+			Source: capture.Source{Kind: capture.KindHTTP, Status: &c.status}, Framing: c.framing, Tool: capture.Tool{Name: "test", Version: "1"},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(c.body)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Close(capture.EndEOF); err != nil {
+			t.Fatal(err)
+		}
+		r, err := scan.Run(t.Context(), opened(t, dir), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, f := range r.Findings {
+			got = append(got, string(f.Code)+" "+string(f.Severity))
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%d %s (-want +got):\n%s", c.status, c.body, diff)
+		}
+	}
+}

@@ -1,8 +1,6 @@
 package verify
 
 import (
-	"os"
-
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -56,7 +54,7 @@ func (s *shelf) put(list []finding.Finding) *shelved {
 	}
 	one := &shelved{away: true}
 	if s.spool == nil {
-		if s.spool, one.err = atomicfile.NewSpool(os.TempDir()); one.err != nil {
+		if s.spool, one.err = atomicfile.NewSpool(""); one.err != nil {
 			return one
 		}
 	}

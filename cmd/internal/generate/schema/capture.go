@@ -36,6 +36,9 @@ func (g *generator) capture() (*jsonschema.Schema, error) {
 		{"source/url", func(s *jsonschema.Schema) {
 			s.Pattern, s.Not = bareURL, &jsonschema.Schema{Pattern: userInfo}
 		}, ""},
+		{"source/proxy", func(s *jsonschema.Schema) {
+			s.Pattern, s.Not = bareURL, &jsonschema.Schema{Pattern: userInfo}
+		}, ""},
 		{"source/status", func(s *jsonschema.Schema) { s.Minimum, s.Maximum = "0", "999" }, ""},
 		{"source/content_type", nil, "The response's content type, as it was sent."},
 		{"framing", nil, "How events lie in the response: an event stream, one JSON value a line, or one JSON array."},

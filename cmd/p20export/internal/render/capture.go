@@ -34,7 +34,7 @@ func (p *Printer) Captured(dir string, r capture.Result, err error) Status {
 	m := r.Manifest
 	if m != nil {
 		row.close(m)
-		row.Events = &r.Events
+		row.Events = r.Events
 		if finding.Failed(r.Findings) && (m.Source.Kind != capture.KindFile || m.End == capture.EndLimit) {
 			row.Verdict = project.Failed
 		}
@@ -61,17 +61,23 @@ func (p *Printer) captured(row captureRow) {
 	p.line("%s %s", p.capturedVerdict(row), row.Capture)
 	if row.Digest != nil {
 		detail := humanize.Bytes(*row.Bytes) + ", framing " + string(*row.Framing)
-		if row.Events != nil {
-			detail = Plural(*row.Events, "event", "events") + ", " + detail
-		}
+		detail = events(row.Events) + detail
 		if row.Status != nil {
-			detail += fmt.Sprintf(", HTTP status %d", *row.Status)
+			detail += fmt.Sprintf(", HTTP status %03d", *row.Status)
 		}
 		p.line("  response  %s", detail)
 		p.line("  digest    %s", string(*row.Digest))
 		p.line("  end       %s", string(*row.End))
 	}
 	p.findings(row.Findings)
+}
+
+// events says how many events came, before what else is said, where that is known.
+func events(n *int) string {
+	if n == nil {
+		return ""
+	}
+	return Plural(*n, "event", "events") + ", "
 }
 
 func (p *Printer) capturedVerdict(row captureRow) painted {
@@ -86,10 +92,7 @@ func (p *Printer) capturedVerdict(row captureRow) painted {
 
 // close takes in the manifest of the closed capture.
 func (row *captureRow) close(m *capture.Manifest) {
-	row.End, row.Framing = &m.End, &m.Framing
-	if m.Source.Status != 0 {
-		row.Status = &m.Source.Status
-	}
+	row.End, row.Framing, row.Status = &m.End, &m.Framing, m.Source.Status
 	if response := m.Response(); response != nil {
 		row.Bytes, row.Digest = &response.Bytes, &response.Digest
 	}

@@ -23,7 +23,7 @@ func (p *Printer) Scenario(row scenario.Row) {
 	}
 	if row.Capture != nil {
 		p.line("  capture   %s", *row.Capture)
-		p.line("  answer    HTTP status %d, %s, %s, end %s", *row.HTTPStatus, Plural(*row.Events, "event", "events"), humanize.Bytes(*row.Bytes), string(*row.End))
+		p.line("  answer    HTTP status %03d, %s%s, end %s", *row.HTTPStatus, events(row.Events), humanize.Bytes(*row.Bytes), string(*row.End))
 	}
 	if row.Freeze != nil {
 		p.line("  terminal  %s", text(row.Terminal))

@@ -32,7 +32,14 @@ func (p *Printer) source(row scan.Inspection) {
 		return
 	}
 	if m := row.Source.Manifest; m != nil && m.Source.URL != "" {
-		p.line("  source    %s %s, status %d, %s", m.Source.Method, m.Source.URL, m.Source.Status, m.Source.ContentType)
+		source := m.Source.Method + " " + m.Source.URL
+		if m.Source.Status != nil {
+			source += fmt.Sprintf(", status %03d", *m.Source.Status)
+		}
+		p.line("  source    %s, %s", source, m.Source.ContentType)
+		if m.Source.Proxy != "" {
+			p.line("  proxy     %s", m.Source.Proxy)
+		}
 	}
 	p.line("  response  %s, framing %s, %s", humanize.Bytes(row.Source.Bytes), string(row.Source.Framing), string(row.Source.Digest))
 	if m := row.Source.Manifest; m != nil {

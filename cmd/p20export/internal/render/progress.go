@@ -87,7 +87,7 @@ func (p *Progress) End() {
 func NewCapturing(w io.Writer) (*Progress, func(client.Progress)) {
 	p := NewProgress(w, "waiting for an answer")
 	return p, func(now client.Progress) {
-		p.Say(fmt.Sprintf("capturing: %s, %s", Plural(now.Events, "event", "events"), humanize.Bytes(now.Bytes)))
+		p.Say(fmt.Sprintf("capturing: %s%s", events(now.Events), humanize.Bytes(now.Bytes)))
 	}
 }
 
@@ -121,7 +121,7 @@ func NewDiscovering(w io.Writer, total int) *Discovering { return &Discovering{w
 
 // Show says how far a scenario has come.
 func (d *Discovering) Show(scenario string, now client.Progress) {
-	line := fmt.Sprintf("%d of %d, %s: %s, %s", d.done+1, d.total, scenario, Plural(now.Events, "event", "events"), humanize.Bytes(now.Bytes))
+	line := fmt.Sprintf("%d of %d, %s: %s%s", d.done+1, d.total, scenario, events(now.Events), humanize.Bytes(now.Bytes))
 	if d.now == nil {
 		d.now = newBar(d.w, line, d.done, d.total)
 	}

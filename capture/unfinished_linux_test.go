@@ -1,0 +1,39 @@
+package capture
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/p20export/p20export/finding"
+)
+
+// What a full disk leaves is never written into again, so the next step is another
+// directory.
+func TestWriterFullDisk(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "c")
+	w := create(t, dir, nil)
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.response.file.Close()
+	w.response.file = full
+	if _, err := w.Write([]byte("data: a\n\n")); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("Write: %v", err)
+	}
+	_, err = w.Close(EndEOF)
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("Close: %v", err)
+	}
+	f, isVerdict := finding.FromError(err)
+	if f.Code != finding.IOFailed || isVerdict || !strings.Contains(f.Message, "the capture stays unfinished: ") || !strings.HasPrefix(f.Hint, "make room on the disk") || !strings.Contains(f.Hint, "another -o") {
+		t.Errorf("%+v", f)
+	}
+	if CheckEmpty(dir) == nil {
+		t.Error("the directory can be used again")
+	}
+}
