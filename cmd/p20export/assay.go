@@ -156,6 +156,12 @@ func (a *assayFlags) check() error {
 	if a.output == "-" {
 		a.output = ""
 	}
+	switch {
+	case a.bundle != "":
+		return checkOutputFile("--bundle", a.bundle)
+	case a.output != "":
+		return checkOutputFile("-o", a.output)
+	}
 	return nil
 }
 

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -118,7 +118,7 @@ func (fl *captureFlags) check(args []string) (client.Settings, error) {
 	case fl.from == "" && !isEndpoint(args[0]):
 		return client.Settings{}, fmt.Errorf("%s is no URL of an endpoint, such as http://127.0.0.1:8011/", finding.Quote(args[0]))
 	}
-	if err := checkOutput("-o", filepath.Dir(fl.out)); fl.out != "" && err != nil {
+	if err := checkOutputFile("-o", strings.TrimRight(fl.out, "/")); err != nil {
 		return client.Settings{}, err
 	}
 	return fl.exchange.settings()

@@ -3,20 +3,31 @@ package main
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/project/freeze"
 )
 
-// checkOutput reports an output directory, given by a flag, that lies in a
+// checkOutput reports an output directory, given by a flag, that is or lies in a
 // capture: nothing is ever written into one.
 func checkOutput(flag, dir string) error {
 	if dir == "" {
 		return fmt.Errorf("%s is empty", flag)
 	}
+	return checkIn(flag, dir, dir)
+}
+
+// checkOutputFile is checkOutput for a file.
+func checkOutputFile(flag, file string) error {
+	dir, _ := filepath.Split(file) // Dir would make another path of link/../name than the system does
+	return checkIn(flag, file, dir)
+}
+
+func checkIn(flag, path, dir string) error {
 	err := capture.CheckOutside(dir)
 	if in, ok := errors.AsType[*capture.InsideError](err); ok {
-		return fmt.Errorf("%s %w", flag, in)
+		return fmt.Errorf("%s %w", flag, &capture.InsideError{Path: path, Capture: in.Capture})
 	}
 	return err
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -71,7 +70,7 @@ once every capture is read, and nothing when interrupted.
 			}
 		}
 		if write != "" {
-			if err := checkOutput("--write-baseline", filepath.Dir(write)); err != nil {
+			if err := checkOutputFile("--write-baseline", write); err != nil {
 				return err
 			}
 			if err := baseline.Replaceable(write); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/internal/testkit"
+	"github.com/p20export/p20export/project/scan"
 )
 
 // manyRuns writes a capture directory of so many runs, and returns it with its
@@ -151,6 +152,68 @@ func TestFreezeSyncsOnce(t *testing.T) {
 	}
 	if written, err := os.ReadDir(out); err != nil || len(written) != 60 || files != len(written) || traced.Syncs[out] != 1 {
 		t.Errorf("%d files, %d of them synced, the directory %d times (%v)", len(written), files, traced.Syncs[out], err)
+	}
+}
+
+// freeze decides before it writes files: of a capture with too many runs nothing
+// is synced, and no directory is left. The parent of one that it makes is synced.
+func TestFreezeDecidesFirst(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	capture, _ := manyRuns(t, dir, "many", scan.MaxRuns+1)
+	out := filepath.Join(dir, "made", "out")
+	traced := trace(t, render.Negative, "freeze", capture, "-o", out)
+	for path, n := range traced.Syncs {
+		if path != dir && path != filepath.Dir(out) {
+			t.Errorf("%s was synced %d times", path, n)
+		}
+	}
+	if _, err := os.Stat(filepath.Dir(out)); !os.IsNotExist(err) || !strings.Contains(traced.Output, "runs_too_many") {
+		t.Errorf("%v\n%s", err, traced.Output)
+	}
+	few, _ := manyRuns(t, dir, "few", 1)
+	if traced := trace(t, render.Done, "freeze", few, "-o", out); traced.Syncs[dir] != 1 || traced.Syncs[filepath.Dir(out)] != 1 {
+		t.Errorf("the parents were synced %v", traced.Syncs)
+	}
+}
+
+// Freezing again what is there writes nothing.
+func TestFreezeAgain(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	capture, _ := manyRuns(t, dir, "many", 20)
+	out := filepath.Join(dir, "out")
+	trace(t, render.Done, "freeze", capture, "-o", out)
+	traced := trace(t, render.Done, "freeze", capture, "-o", out)
+	if len(traced.Syncs) != 1 || traced.Syncs[out] != 1 {
+		t.Errorf("synced %v", traced.Syncs)
+	}
+}
+
+// A page is written through a buffer.
+func TestReportWrites(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	capture, _ := manyRuns(t, dir, "many", 20)
+	out := filepath.Join(dir, "out")
+	if err := os.Mkdir(out, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	page, writes := filepath.Join(out, "page.html"), 0
+	status, said := testkit.Inject(t, program(t, "report", capture, "-o", page), out, func(c testkit.Call) testkit.Fault {
+		if c.Name == "write" {
+			writes++
+		}
+		return testkit.Fault{}
+	})
+	if size := len(read(t, page)); status != 0 || writes == 0 || writes > size/(64<<10)+1 {
+		t.Errorf("exit status %d, %d bytes in %d writes\n%s", status, size, writes, said)
 	}
 }
 

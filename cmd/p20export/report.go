@@ -76,11 +76,10 @@ Exit status: 0 the page is written, whatever it shows; 2 the command line is wro
 		if s.Settings, err = fl.settings(); err != nil {
 			return err
 		}
-		dir, name := filepath.Split(out)
-		if name == "" {
+		if _, name := filepath.Split(out); name == "" {
 			return errors.New("-o names no file")
 		}
-		if err := checkOutput("-o", filepath.Clean(dir)); err != nil {
+		if err := checkOutputFile("-o", out); err != nil {
 			return err
 		}
 		last := new(render.Progress)

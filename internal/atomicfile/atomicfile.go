@@ -10,6 +10,7 @@
 package atomicfile
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -57,8 +58,9 @@ func (d *Directory) Close() error {
 type Staged struct {
 	in   *Directory
 	file *os.File // nil when it was discarded
-	temp string   // the path; empty without a name
-	left bool     // it was published, and temp could not be removed
+	size int64
+	temp string // the path; empty without a name
+	left bool   // it was published, and temp could not be removed
 }
 
 // Stage writes data to a file without a name and syncs it. It is published or
@@ -83,6 +85,9 @@ func (d *Directory) Create(write func(io.Writer) error) (*Staged, error) {
 	}
 	if err == nil {
 		err = write(s.file)
+	}
+	if err == nil {
+		s.size, err = s.file.Seek(0, io.SeekCurrent)
 	}
 	if err == nil {
 		err = s.file.Sync()
@@ -111,7 +116,7 @@ func ofTemporary(dir string, err error) (*fs.PathError, bool) {
 }
 
 // Reader returns a reader of the staged file.
-func (s *Staged) Reader() io.Reader { return content(s.file) }
+func (s *Staged) Reader() *io.SectionReader { return io.NewSectionReader(s.file, 0, s.size) }
 
 // Discard removes the staged file, unless it was published. Discarding again does
 // nothing.
@@ -134,6 +139,17 @@ type Named struct {
 	Same Same
 }
 
+// Has reports whether the directory has a file of that name that is the same as
+// one with this data would be: then it need not be staged. It waits as Publish
+// does, so that what another program may take back is not counted.
+func (d *Directory) Has(ctx context.Context, name string, data []byte, same Same) (bool, error) {
+	if err := d.lock(ctx); err != nil {
+		return false, err
+	}
+	defer unlock(d.file)
+	return d.compare(name, io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), same) == nil, nil
+}
+
 // Publish gives staged files of the directory their names, in their order, or
 // none of them: when any of the names is taken by another file, or a name
 // cannot be given, those given before are taken back. A file that is there and
@@ -151,7 +167,7 @@ func (d *Directory) Publish(ctx context.Context, files ...Named) error {
 	}
 	defer unlock(d.file)
 	for _, f := range files {
-		if err := d.compare(f); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := d.compare(f.Name, f.Reader(), f.Same); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -183,7 +199,7 @@ func (d *Directory) publish(f Named) (made bool, err error) {
 		}
 		return true, nil
 	case errors.Is(err, fs.ErrExist):
-		return false, d.compare(f)
+		return false, d.compare(f.Name, f.Reader(), f.Same)
 	}
 	if l, ok := errors.AsType[*os.LinkError](err); ok { // which names the temporary file
 		err = &fs.PathError{Op: "create", Path: to, Err: l.Err}

@@ -6,20 +6,19 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 )
 
 // Same reports whether the file there is the one that the staged file would
-// be. Equal is the plainest. Where the files are read from is not known.
-type Same func(there, staged *os.File) (bool, error)
+// be. Equal is the plainest.
+type Same func(there, staged *io.SectionReader) (bool, error)
 
 // compare returns nil when the file of that name is the same as the staged one,
 // an error that matches fs.ErrNotExist when nothing has the name, and one that
 // matches fs.ErrExist when something else has: also a link or a directory.
-func (d *Directory) compare(f Named) error {
-	path := filepath.Join(d.path, f.Name)
+func (d *Directory) compare(name string, staged *io.SectionReader, same Same) error {
+	path := filepath.Join(d.path, name)
 	info, err := os.Lstat(path)
 	switch {
 	case err != nil:
@@ -27,15 +26,19 @@ func (d *Directory) compare(f Named) error {
 	case !info.Mode().IsRegular(): // opening a pipe would wait for its writer
 		return fmt.Errorf("%s: %w and is not a regular file", path, fs.ErrExist)
 	}
-	there, err := os.Open(path)
+	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("%s: %w and cannot be read to compare it: %w", path, fs.ErrExist, err)
 	}
 	if err != nil {
 		return err
 	}
-	defer there.Close()
-	ok, err := f.Same(there, f.file)
+	defer f.Close()
+	there, err := content(f)
+	if err != nil {
+		return err
+	}
+	ok, err := same(there, staged)
 	if err == nil && !ok {
 		return fmt.Errorf("%s: %w with other bytes", path, fs.ErrExist)
 	}
@@ -43,21 +46,21 @@ func (d *Directory) compare(f Named) error {
 }
 
 // Equal reports whether two files hold the same bytes.
-func Equal(there, staged *os.File) (bool, error) {
-	a, err := there.Stat()
-	if err != nil {
-		return false, err
+func Equal(there, staged *io.SectionReader) (bool, error) {
+	if there.Size() != staged.Size() {
+		return false, nil
 	}
-	b, err := staged.Stat()
-	if err != nil || a.Size() != b.Size() {
-		return false, err
-	}
-	return equal(content(there), content(staged))
+	return equal(there, staged)
 }
 
-// content reads a file from its beginning, wherever it was read or written
-// last.
-func content(f *os.File) io.Reader { return io.NewSectionReader(f, 0, math.MaxInt64) }
+// content reads a file from its beginning to its present end.
+func content(f *os.File) (*io.SectionReader, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return io.NewSectionReader(f, 0, info.Size()), nil
+}
 
 // equal compares what two readers hold.
 func equal(a, b io.Reader) (bool, error) {

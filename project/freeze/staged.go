@@ -2,9 +2,9 @@ package freeze
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/p20export/p20export/capture"
@@ -93,45 +93,60 @@ func (s *staging) publish(ctx context.Context, run int) (left []string, err erro
 		}
 	}
 	r := s.runs[run]
-	draft, err := s.kept.Read(r.record)
-	if err != nil {
+	artifact, err1 := s.kept.Read(r.artifact)
+	envelope, err2 := s.kept.Read(r.envelope)
+	draft, err3 := s.kept.Read(r.record)
+	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, err
 	}
 	data, err := completed(draft, r.source, r.name)
 	if err != nil {
 		return nil, err
 	}
-	var files [3]atomicfile.Named
+	return s.write(ctx, []file{
+		{r.name + record.ArtifactSuffix, artifact, atomicfile.Equal},
+		{r.name + record.EnvelopeSuffix, envelope, atomicfile.Equal},
+		{r.name + record.Suffix, data, sameRecord}, // one of another tool version stays as it is
+	})
+}
+
+// file is a file that is to be written.
+type file struct {
+	name string
+	data []byte
+	same atomicfile.Same
+}
+
+// write writes files, all or none, unless all are there.
+func (s *staging) write(ctx context.Context, files []file) (left []string, err error) {
+	all := true
+	for _, f := range files {
+		has, err := s.to.Has(ctx, f.name, f.data, f.same)
+		if err != nil {
+			return nil, err
+		}
+		all = all && has
+	}
+	if all {
+		return nil, nil
+	}
+	var staged []atomicfile.Named
 	defer func() {
-		for _, f := range files {
+		for _, f := range staged {
 			f.Discard()
 		}
 	}()
-	files[0] = atomicfile.Named{Name: r.name + record.ArtifactSuffix, Same: atomicfile.Equal}
-	files[1] = atomicfile.Named{Name: r.name + record.EnvelopeSuffix, Same: atomicfile.Equal}
-	files[2] = atomicfile.Named{Name: r.name + record.Suffix, Same: sameRecord} // one of another tool version stays as it is
-	if files[0].Staged, err = s.copy(r.artifact); err != nil {
+	for _, f := range files {
+		one, err := s.to.Stage(f.data)
+		if err != nil {
+			return nil, err
+		}
+		staged = append(staged, atomicfile.Named{Staged: one, Name: f.name, Same: f.same})
+	}
+	if err := s.to.Publish(ctx, staged...); err != nil {
 		return nil, err
 	}
-	if files[1].Staged, err = s.copy(r.envelope); err != nil {
-		return nil, err
-	}
-	if files[2].Staged, err = s.to.Stage(data); err != nil {
-		return nil, err
-	}
-	if err := s.to.Publish(ctx, files[:]...); err != nil {
-		return nil, err
-	}
-	return atomicfile.Left(files[:]...), nil
-}
-
-// copy stages a file of the spool.
-func (s *staging) copy(kept int) (*atomicfile.Staged, error) {
-	data, err := s.kept.Read(kept)
-	if err != nil {
-		return nil, err
-	}
-	return s.to.Stage(data)
+	return atomicfile.Left(staged...), nil
 }
 
 // sync implements output.
@@ -155,13 +170,13 @@ func (s *staging) close() {
 }
 
 // sameRecord compares two record files, tool version aside.
-func sameRecord(there, staged *os.File) (bool, error) {
+func sameRecord(there, staged *io.SectionReader) (bool, error) {
 	if same, err := atomicfile.Equal(there, staged); same || err != nil {
 		return same, err
 	}
 	var records [2]*record.Record
-	for i, f := range []*os.File{there, staged} {
-		data, err := io.ReadAll(io.NewSectionReader(f, 0, record.MaxBytes+1))
+	for i, r := range []*io.SectionReader{there, staged} {
+		data, err := io.ReadAll(io.NewSectionReader(r, 0, record.MaxBytes+1))
 		if err != nil {
 			return false, err
 		}
