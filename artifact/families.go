@@ -2,6 +2,7 @@ package artifact
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/p20export/p20export/envelope/event/names"
 )
@@ -9,32 +10,31 @@ import (
 // familyKeys are keys under which AG-UI carries another family's payload, and
 // the family. They are compared without the case of
 // ASCII letters, underscores and hyphens.
-var familyKeys = map[string]string{
-	"event": names.Raw, "events": names.Raw, "rawevent": names.Raw, "rawevents": names.Raw,
-	"state": names.StateSnapshot, "states": names.StateSnapshot, "snapshot": names.StateSnapshot,
-	"delta": names.StateDelta, "deltas": names.StateDelta, "patch": names.StateDelta, "patches": names.StateDelta,
-	"toolcall": names.ToolCallStart, "toolcalls": names.ToolCallStart, "toolcallid": names.ToolCallStart,
-	"toolcallname": names.ToolCallStart, "toolcallresult": names.ToolCallResult, "parentmessageid": names.ToolCallStart,
-	"activity": names.ActivitySnapshot, "activities": names.ActivitySnapshot, "activitytype": names.ActivitySnapshot,
-	"reasoning": names.ReasoningStart, "encryptedvalue": names.ReasoningEncryptedValue,
-	"encryptedcontent": names.ReasoningEncryptedValue, "thinking": names.ThinkingStart,
-	"step": names.StepStarted, "steps": names.StepStarted, "stepname": names.StepStarted,
-	"subagent": names.SubagentStarted, "subagents": names.SubagentStarted, "subagentrunid": names.SubagentStarted,
+func familyKeys() map[string]string {
+	return map[string]string{
+		"event": names.Raw, "events": names.Raw, "rawevent": names.Raw, "rawevents": names.Raw,
+		"state": names.StateSnapshot, "states": names.StateSnapshot, "snapshot": names.StateSnapshot,
+		"delta": names.StateDelta, "deltas": names.StateDelta, "patch": names.StateDelta, "patches": names.StateDelta,
+		"toolcall": names.ToolCallStart, "toolcalls": names.ToolCallStart, "toolcallid": names.ToolCallStart,
+		"toolcallname": names.ToolCallStart, "toolcallresult": names.ToolCallResult, "parentmessageid": names.ToolCallStart,
+		"activity": names.ActivitySnapshot, "activities": names.ActivitySnapshot, "activitytype": names.ActivitySnapshot,
+		"reasoning": names.ReasoningStart, "encryptedvalue": names.ReasoningEncryptedValue,
+		"encryptedcontent": names.ReasoningEncryptedValue, "thinking": names.ThinkingStart,
+		"step": names.StepStarted, "steps": names.StepStarted, "stepname": names.StepStarted,
+		"subagent": names.SubagentStarted, "subagents": names.SubagentStarted, "subagentrunid": names.SubagentStarted,
+	}
 }
 
 // families has familyKeys and, under its normal form, every event type an
 // artifact could smuggle in: those of releases, and those of drafts that logs
 // still hold.
-var families = func() map[string]string {
-	all := make(map[string]string, len(familyKeys)+names.Count()+1)
-	for key, family := range familyKeys {
-		all[key] = family
-	}
+var families = sync.OnceValue(func() map[string]string {
+	all := familyKeys()
 	for _, name := range names.All() {
 		all[normal(name)] = name
 	}
 	return all
-}()
+})
 
 // longestFamily bounds which names are worth comparing, in bytes before
 // normalising.
@@ -45,7 +45,7 @@ func family(name string) (string, bool) {
 	if len(name) > longestFamily {
 		return "", false
 	}
-	f, ok := families[normal(name)]
+	f, ok := families()[normal(name)]
 	return f, ok
 }
 
@@ -64,7 +64,7 @@ func lower(r rune) rune {
 
 // meantKeys has the keys of the contract under their normal forms, with and
 // without the ending of references.
-var meantKeys = func() map[string]string {
+var meantKeys = sync.OnceValue(func() map[string]string {
 	all := make(map[string]string)
 	for _, key := range []string{
 		"schema", "framework", "surface", "thread_id_ref", "run_id_ref", "parent_run_id_ref", "started_at", "finished_at",
@@ -74,13 +74,13 @@ var meantKeys = func() map[string]string {
 		all[normal(strings.TrimSuffix(key, "_ref"))] = key
 	}
 	return all
-}()
+})
 
 // meant returns the key of the contract that an unknown key looks like, such as
 // the name upstream has for it.
 func meant(name string) (key string, ok bool) {
 	if len(name) <= longestFamily {
-		key, ok = meantKeys[normal(name)]
+		key, ok = meantKeys()[normal(name)]
 	}
 	return key, ok
 }

@@ -3,13 +3,16 @@ package artifact
 import (
 	"errors"
 	"regexp"
+	"sync"
 	"time"
 )
 
 // timestamp is RFC 3339 §5.6 with upper-case T and Z and at most six fraction
 // digits. Hours, minutes and seconds are checked by time.Parse, which knows no
 // leap second and no hour 24.
-var timestamp = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
+var timestamp = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
+})
 
 // ParseTime reads a timestamp of the contract. As written and as an instant it
 // must lie in the years 1 to 9999, the instant in those of UTC.
@@ -25,7 +28,7 @@ func ParseTime(s string) (time.Time, error) {
 type timeFault struct{ rule, why string }
 
 func parseTime(s string) (time.Time, timeFault) {
-	if !timestamp.MatchString(s) {
+	if !timestamp().MatchString(s) {
 		return time.Time{}, timeFault{"A15", "not RFC 3339 with Z or an offset and at most six fraction digits"}
 	}
 	t, err := time.Parse(time.RFC3339Nano, s)

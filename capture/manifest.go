@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -110,7 +111,7 @@ func (m *Manifest) Encode() ([]byte, error) {
 	if p := m.check(); p != nil {
 		return nil, fmt.Errorf("manifest: %s: %s", p.at, p.message)
 	}
-	b, err := json.Marshal(m, json.Deterministic(true), json.WithMarshalers(marshalTime), jsontext.WithIndent("  "))
+	b, err := json.Marshal(m, json.Deterministic(true), json.WithMarshalers(marshalTime()), jsontext.WithIndent("  "))
 	if err != nil {
 		return nil, fmt.Errorf("manifest: %w", err)
 	}
@@ -123,21 +124,27 @@ func (m *Manifest) Encode() ([]byte, error) {
 // timeLayout is RFC 3339 in UTC with microseconds.
 const timeLayout = "2006-01-02T15:04:05.000000Z"
 
-var marshalTime = json.MarshalToFunc(func(e *jsontext.Encoder, t time.Time) error {
-	return e.WriteToken(jsontext.String(t.UTC().Format(timeLayout)))
+// What marshalTime and unmarshalTime return is cached by package json, so each
+// is made once.
+var marshalTime = sync.OnceValue(func() *json.Marshalers {
+	return json.MarshalToFunc(func(e *jsontext.Encoder, t time.Time) error {
+		return e.WriteToken(jsontext.String(t.UTC().Format(timeLayout)))
+	})
 })
 
-var unmarshalTime = json.UnmarshalFromFunc(func(d *jsontext.Decoder, t *time.Time) error {
-	var s string
-	if err := json.UnmarshalDecode(d, &s); err != nil {
-		return err
-	}
-	parsed, err := time.Parse(timeLayout, s)
-	if err != nil || parsed.Format(timeLayout) != s {
-		return fmt.Errorf("a time is not written as %s", timeLayout)
-	}
-	*t = parsed
-	return nil
+var unmarshalTime = sync.OnceValue(func() *json.Unmarshalers {
+	return json.UnmarshalFromFunc(func(d *jsontext.Decoder, t *time.Time) error {
+		var s string
+		if err := json.UnmarshalDecode(d, &s); err != nil {
+			return err
+		}
+		parsed, err := time.Parse(timeLayout, s)
+		if err != nil || parsed.Format(timeLayout) != s {
+			return fmt.Errorf("a time is not written as %s", timeLayout)
+		}
+		*t = parsed
+		return nil
+	})
 })
 
 // response returns the place of the response entry of a framing.

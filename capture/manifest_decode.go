@@ -21,7 +21,7 @@ func DecodeManifest(b []byte) (*Manifest, error) {
 		return nil, malformed(b, err)
 	}
 	m := new(Manifest)
-	if err := json.Unmarshal(b, m, json.RejectUnknownMembers(true), json.WithUnmarshalers(unmarshalTime)); err != nil {
+	if err := json.Unmarshal(b, m, json.RejectUnknownMembers(true), json.WithUnmarshalers(unmarshalTime())); err != nil {
 		return nil, malformed(b, err)
 	}
 	if p := m.check(); p != nil {

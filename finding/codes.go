@@ -207,7 +207,7 @@ const (
 )
 
 // Codes lists every code, sorted.
-func Codes() []Code { return slices.Sorted(maps.Keys(kinds)) }
+func Codes() []Code { return slices.Sorted(maps.Keys(kinds())) }
 
 // kind is what the findings of one code have in common, but for the next step.
 type kind struct {
@@ -217,6 +217,6 @@ type kind struct {
 
 // Describe returns what is common to the findings of a code.
 func Describe(c Code) (About, bool) {
-	k, ok := kinds[c]
-	return About{k.severity, k.meaning, k.spec, hint.ByCode[string(c)]}, ok
+	k, ok := kinds()[c]
+	return About{k.severity, k.meaning, k.spec, hint.ByCode()[string(c)]}, ok
 }

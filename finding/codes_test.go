@@ -108,7 +108,7 @@ func TestDescriptions(t *testing.T) {
 
 // TestHintsHaveCodes finds next steps that no finding has.
 func TestHintsHaveCodes(t *testing.T) {
-	for code := range hint.ByCode {
+	for code := range hint.ByCode() {
 		if _, ok := finding.Describe(finding.Code(code)); !ok {
 			t.Errorf("the next step of %q is that of no code", code)
 		}

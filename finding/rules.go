@@ -3,6 +3,7 @@ package finding
 import (
 	"maps"
 	"slices"
+	"sync"
 )
 
 // Rule is one numbered rule of docs/contract.md.
@@ -96,16 +97,16 @@ var rules = []Rule{
 	{"C4", "", "P20 §7"},
 }
 
-var ruleByID = func() map[string]Rule {
+var ruleByID = sync.OnceValue(func() map[string]Rule {
 	all := make(map[string]Rule, len(rules))
 	for _, r := range rules {
 		all[r.ID] = r
 	}
 	return all
-}()
+})
 
 // soleRule has the codes that a single rule has.
-var soleRule = func() map[Code]string {
+var soleRule = sync.OnceValue(func() map[Code]string {
 	sole, count := make(map[Code]string), make(map[Code]int)
 	for _, r := range rules {
 		count[r.Code]++
@@ -113,7 +114,7 @@ var soleRule = func() map[Code]string {
 	}
 	maps.DeleteFunc(sole, func(c Code, _ string) bool { return c == "" || count[c] > 1 })
 	return sole
-}()
+})
 
 // Rules lists the rules of the contract, in its order.
 func Rules() []Rule { return slices.Clone(rules) }
@@ -121,19 +122,19 @@ func Rules() []Rule { return slices.Clone(rules) }
 // Breach makes a finding that a rule of the contract is broken. The rule must
 // be one that has a code.
 func Breach(rule, format string, args ...any) Finding {
-	return New(ruleByID[rule].Code, format, args...).under(rule)
+	return New(ruleByID()[rule].Code, format, args...).under(rule)
 }
 
 // Ruled returns f under the contract's rule of its code, where the code has
 // just one.
 func (f Finding) Ruled() Finding {
-	if rule, ok := soleRule[f.Code]; ok {
+	if rule, ok := soleRule()[f.Code]; ok {
 		return f.under(rule)
 	}
 	return f
 }
 
 func (f Finding) under(rule string) Finding {
-	f.Rule, f.Spec = rule, ruleByID[rule].Spec
+	f.Rule, f.Spec = rule, ruleByID()[rule].Spec
 	return f
 }

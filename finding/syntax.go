@@ -2,18 +2,21 @@ package finding
 
 import (
 	"errors"
+	"sync"
 
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
 // faults has the code of each fault of a JSON text.
-var faults = map[strictjson.Fault]Code{
-	strictjson.Malformed:    JSONSyntax,
-	strictjson.InvalidUTF8:  JSONInvalidUTF8,
-	strictjson.DuplicateKey: JSONDuplicateKey,
-	strictjson.TooDeep:      JSONTooDeep,
-	strictjson.Trailing:     JSONTrailing,
-}
+var faults = sync.OnceValue(func() map[strictjson.Fault]Code {
+	return map[strictjson.Fault]Code{
+		strictjson.Malformed:    JSONSyntax,
+		strictjson.InvalidUTF8:  JSONInvalidUTF8,
+		strictjson.DuplicateKey: JSONDuplicateKey,
+		strictjson.TooDeep:      JSONTooDeep,
+		strictjson.Trailing:     JSONTrailing,
+	}
+})
 
 // FromSyntax returns the finding about a JSON text that cannot be read strictly;
 // ok is false when err is no such error.
@@ -22,7 +25,7 @@ func FromSyntax(err error) (f Finding, ok bool) {
 	if !ok {
 		return f, false
 	}
-	f = New(faults[syntax.Fault], "%s", syntax.Message)
+	f = New(faults()[syntax.Fault], "%s", syntax.Message)
 	if syntax.Fault == strictjson.DuplicateKey {
 		f = New(JSONDuplicateKey, "the key %s stands twice in one object", Quote(syntax.Key))
 	}

@@ -96,10 +96,10 @@ func (d *draft) message(o origin, m *strictjson.Object) {
 	content, ok := m.Get("content")
 	text, joined, why := readContent(content, ok)
 	if why != "" {
-		unfit(o.name("content"), why, "the content %s", contentFault[why])
+		unfit(o.name("content"), why, "the content %s", contentFault(why))
 	}
 	if d.strict && joined && why != finding.ContentNotText {
-		unfit(o.name("content"), finding.ContentNotText, "the content %s", contentFault[finding.ContentNotText])
+		unfit(o.name("content"), finding.ContentNotText, "the content %s", contentFault(finding.ContentNotText))
 	}
 	if drop != nil && !d.strict {
 		for _, code := range drop {
@@ -158,10 +158,15 @@ func (d *draft) joined(o origin, parts strictjson.Value) {
 	})
 }
 
-var contentFault = map[finding.Code]string{
-	finding.ContentMissing: "is absent",
-	finding.ContentBlank:   "is blank",
-	finding.ContentNotText: "is not plain text",
+// contentFault says what is wrong with a content that was refused with a code.
+func contentFault(code finding.Code) string {
+	switch code {
+	case finding.ContentMissing:
+		return "is absent"
+	case finding.ContentBlank:
+		return "is blank"
+	}
+	return "is not plain text"
 }
 
 // readContent reads a message's content: a string, or a list of text parts,

@@ -11,6 +11,7 @@ package assay
 
 import (
 	"strconv"
+	"sync"
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/digest"
@@ -112,10 +113,10 @@ func (e Event) appendLine(b []byte, run Run, sequence int, hash digest.Digest) [
 // LineBytes returns how long the line of an event of that type is, with so many
 // bytes of data and its newline.
 func LineBytes(typ string, data int, run Run, sequence int) int {
-	return len(Event{Type: typ}.appendLine(nil, run, sequence, zeroDigest)) + data
+	return len(Event{Type: typ}.appendLine(nil, run, sequence, zeroDigest())) + data
 }
 
-var zeroDigest = digest.Of(nil)
+var zeroDigest = sync.OnceValue(func() digest.Digest { return digest.Of(nil) })
 
 // member appends a member of an object whose value is a string.
 func member(b []byte, name, value string) []byte {

@@ -152,7 +152,7 @@ func TestCanonical(t *testing.T) {
 				t.Fatalf("LineBytes says %d of %d bytes", got, len(line))
 			}
 		}
-		mustBeCanonical(t, Bundle{RunRoot: zeroDigest, EventsDigest: zeroDigest, Events: sequence, EventsBytes: 7}.manifest(run))
+		mustBeCanonical(t, Bundle{RunRoot: zeroDigest(), EventsDigest: zeroDigest(), Events: sequence, EventsBytes: 7}.manifest(run))
 	})
 }
 

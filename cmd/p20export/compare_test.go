@@ -132,7 +132,7 @@ func holdCompareSARIF(t *testing.T, log render.SARIFRun, rows []compareRow) {
 			shown = append(row.Changes, finding.Eased(row.Findings)...)
 		}
 		for _, f := range shown {
-			want = append(want, string(f.Code)+" "+render.SARIFLevels[f.Severity])
+			want = append(want, string(f.Code)+" "+render.SARIFLevel(f.Severity))
 		}
 	}
 	for _, r := range log.Results {

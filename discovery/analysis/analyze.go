@@ -245,7 +245,7 @@ func (x *observer) made(run *envelope.Run, each iter.Seq[*scan.Projected]) error
 	for i, p := range made[:len(made)-1] {
 		e.Projections[i] = x.of.projection(p)
 		if p.Output != nil && frozen == nil {
-			e.Verdict, frozen = verdicts[p.Projection], p.Output
+			e.Verdict, frozen = verdictOf(p.Projection), p.Output
 		}
 		switch p.Projection {
 		case project.EmittedSnapshot:

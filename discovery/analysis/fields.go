@@ -112,10 +112,10 @@ func (f *fields) frozen(out *project.Output) {
 		switch {
 		case field.Event == envelope.MessagesSnapshot && !emitted:
 		case field.Event == envelope.MessagesSnapshot && field.Role == "":
-			field.Reduced = reducedSnapshot[field.Name]
+			field.Reduced = reducedSnapshot(field.Name)
 		case field.Event == envelope.MessagesSnapshot:
 			if _, kept := named[field.Role]; kept && (field.Name != "name" || named[field.Role]) {
-				field.Reduced = reducedMessage[field.Name]
+				field.Reduced = reducedMessage(field.Name)
 			}
 		case field.Event == envelope.RunStarted:
 			field.Reduced = reducedStarted(field.Name, out)
@@ -125,10 +125,20 @@ func (f *fields) frozen(out *project.Output) {
 	}
 }
 
-var (
-	reducedSnapshot = map[string]string{"messages": "messages"}
-	reducedMessage  = map[string]string{"id": "id", "role": "role", "content": "content", "name": "name"}
-)
+func reducedSnapshot(name string) string {
+	if name == "messages" {
+		return name
+	}
+	return ""
+}
+
+func reducedMessage(name string) string {
+	switch name {
+	case "id", "role", "content", "name":
+		return name
+	}
+	return ""
+}
 
 func reducedStarted(name string, out *project.Output) string {
 	switch {

@@ -87,11 +87,15 @@ const (
 	Failed Verdict = "error"
 )
 
-// verdicts are those of the projections that freeze a run.
-var verdicts = map[project.Name]Verdict{
-	project.EmittedSnapshot:     Exact,
-	project.EmittedSnapshotText: Reduced,
-	project.FoldedStream:        Built,
+// verdictOf returns the verdict on a run that the projection freezes.
+func verdictOf(projection project.Name) Verdict {
+	switch projection {
+	case project.EmittedSnapshot:
+		return Exact
+	case project.EmittedSnapshotText:
+		return Reduced
+	}
+	return Built
 }
 
 // Verdicts lists those that a run in a baseline can have, the best first.

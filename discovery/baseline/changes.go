@@ -131,21 +131,24 @@ func (c *changes) say(code finding.Code, format string, args ...any) {
 // at places a change in the event that shows it, where the run has it.
 func (c *changes) at(event string, f finding.Finding) finding.Finding {
 	for _, p := range c.run.Events {
-		if p.Part == parts[event] {
+		if p.Part == partOf(event) {
 			return p.On(f)
 		}
 	}
 	return f
 }
 
-var (
-	could = map[bool]string{true: "could", false: "could not"}
-	can   = map[bool]string{true: "can", false: "cannot"}
-)
-
-var parts = map[string]string{
-	envelope.RunStarted: project.RunStartedPart, envelope.MessagesSnapshot: project.SnapshotPart,
-	envelope.RunFinished: project.TerminalPart, envelope.RunError: project.TerminalPart,
+// partOf returns the part of an envelope that events of the type become.
+func partOf(event string) string {
+	switch event {
+	case envelope.RunStarted:
+		return project.RunStartedPart
+	case envelope.MessagesSnapshot:
+		return project.SnapshotPart
+	case envelope.RunFinished, envelope.RunError:
+		return project.TerminalPart
+	}
+	return ""
 }
 
 func (c *changes) all() []finding.Finding {
@@ -163,7 +166,7 @@ func (c *changes) all() []finding.Finding {
 	c.ids("streamed", c.was.StreamedIDs, c.now.StreamedIDs)
 	c.ids("the request's", c.was.RequestedIDs, c.now.RequestedIDs)
 	c.families()
-	slices.SortStableFunc(c.list, func(a, b finding.Finding) int { return cmp.Compare(grade[a.Severity], grade[b.Severity]) })
+	slices.SortStableFunc(c.list, func(a, b finding.Finding) int { return cmp.Compare(grade(a.Severity), grade(b.Severity)) })
 	return c.list
 }
 
@@ -177,7 +180,10 @@ func (c *changes) answer() {
 	}
 }
 
-var grade = map[finding.Severity]int{finding.Error: 0, finding.Warning: 1, finding.Info: 2}
+// grade orders severities, the worst first.
+func grade(s finding.Severity) int {
+	return slices.Index([]finding.Severity{finding.Error, finding.Warning, finding.Info}, s)
+}
 
 // orNone spells a value that may be missing.
 func orNone[T comparable](v T) string {
@@ -258,8 +264,11 @@ func (c *changes) projections() {
 			if !slices.Equal(was.Roles, now.Roles) {
 				c.say(finding.MessagesChanged, "the artifact's messages were of %s and are of %s", strings.Join(was.Roles, ", "), strings.Join(now.Roles, ", "))
 			}
-			if was.Assay != now.Assay {
-				c.say(finding.AssayChanged, "Assay %s take the artifact, and %s", could[was.Assay], can[now.Assay])
+			switch {
+			case was.Assay && !now.Assay:
+				c.say(finding.AssayChanged, "Assay could take the artifact, and cannot")
+			case !was.Assay && now.Assay:
+				c.say(finding.AssayChanged, "Assay could not take the artifact, and can")
 			}
 		}
 	}

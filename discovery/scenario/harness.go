@@ -36,7 +36,7 @@ func LoadHarness(dir string) (*Harness, error) {
 	if err := load(path, "a harness.json", &h); err != nil {
 		return nil, err
 	}
-	if !plainName.MatchString(h.Name) {
+	if !plainName().MatchString(h.Name) {
 		return nil, fmt.Errorf("%s: name %q is not plain: lower-case letters, digits and single dashes or dots", path, h.Name)
 	}
 	if h.Integration.Name == "" || h.Integration.Version == "" {

@@ -16,6 +16,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -108,7 +109,7 @@ type Outcome struct {
 	Reasons []string `json:"reasons,omitzero"`
 }
 
-var plainName = regexp.MustCompile(`^[a-z0-9]+([-.][a-z0-9]+)*$`)
+var plainName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9]+([-.][a-z0-9]+)*$`) })
 
 // LoadList reads the file of the scenarios strictly.
 func LoadList(path string) (*List, error) {
@@ -121,7 +122,7 @@ func LoadList(path string) (*List, error) {
 	}
 	seen := make(map[string]bool)
 	for _, s := range l.Scenarios {
-		if !plainName.MatchString(s.Name) {
+		if !plainName().MatchString(s.Name) {
 			return nil, fmt.Errorf("%s: scenario name %q is not plain: lower-case letters and digits, with single dashes or dots between", path, s.Name)
 		}
 		if seen[s.Name] {

@@ -222,14 +222,14 @@ type looks struct {
 }
 
 // eventStream is how an event stream begins: a field or a comment.
-var eventStream = regexp.MustCompile(`^(data|event|id|retry)?:`)
+var eventStream = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(data|event|id|retry)?:`) })
 
 // look tells an artifact from an envelope: an envelope begins with an object
 // that has the key type, with a list, or as an event stream does.
 func look(head []byte) looks {
 	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\ufeff")), " \t\r\n")
 	if !bytes.HasPrefix(text, []byte("{")) {
-		if bytes.HasPrefix(text, []byte("[")) || eventStream.Match(text) {
+		if bytes.HasPrefix(text, []byte("[")) || eventStream().Match(text) {
 			return looks{kind: Envelope}
 		}
 		return looks{kind: Artifact}

@@ -143,7 +143,7 @@ func newSource(f *folder, m *entry) *source {
 	}
 	if err != nil {
 		s.bad = err
-		f.tell(captureFiles)
+		f.tell(captureFiles())
 		return s
 	}
 	s.response = manifest.Response().Digest
@@ -162,10 +162,13 @@ func newSource(f *folder, m *entry) *source {
 	return s
 }
 
-// captureFiles are the files a capture directory can have beside its manifest.
-var captureFiles = []string{
-	capture.SSE.FileName(), capture.NDJSON.FileName(), capture.JSON.FileName(),
-	capture.RequestName, capture.ArrivalsName,
+// captureFiles returns the names of the files that a capture directory can have
+// beside its manifest, those of responses first.
+func captureFiles() []string {
+	return []string{
+		capture.SSE.FileName(), capture.NDJSON.FileName(), capture.JSON.FileName(),
+		capture.RequestName, capture.ArrivalsName,
+	}
 }
 
 // listedFiles returns the names of the files a manifest lists, that of the response
@@ -196,7 +199,7 @@ func (f *folder) unfinished() bool {
 	if f.held[capture.ManifestName] != nil {
 		return false
 	}
-	return slices.ContainsFunc([]string{capture.ClaimName, capture.ArrivalsName, captureFiles[0], captureFiles[1], captureFiles[2]}, func(name string) bool {
+	return slices.ContainsFunc(append(captureFiles()[:3], capture.ArrivalsName, capture.ClaimName), func(name string) bool {
 		e := f.regular(name)
 		return e != nil && !e.told
 	})

@@ -253,7 +253,7 @@ func accounted(t *rapid.T, dir string, rows []TreeRow) {
 		}
 		_, isRecord := strings.CutSuffix(path, record.Suffix)
 		_, isEnvelope := strings.CutSuffix(path, record.EnvelopeSuffix)
-		inCapture := speaks[filepath.Dir(path)] > 0 && slices.Contains(append(captureFiles[:len(captureFiles):len(captureFiles)], "capture.json"), d.Name())
+		inCapture := speaks[filepath.Dir(path)] > 0 && slices.Contains(append(captureFiles(), "capture.json"), d.Name())
 		switch {
 		case speaks[path] > 0, inCapture:
 		case isEnvelope && slices.ContainsFunc(rows, func(r TreeRow) bool { return r.Record != nil && filepath.Dir(*r.Record) == filepath.Dir(path) }):

@@ -3,7 +3,10 @@
 // It imports nothing and knows nothing of what the events mean.
 package names
 
-import "slices"
+import (
+	"slices"
+	"sync"
+)
 
 // The events of AG-UI 1.0.
 const (
@@ -100,19 +103,19 @@ func Released() []string { return slices.Clone(released) }
 // All returns Released and the types that only drafts had.
 func All() []string { return append(Released(), Meta) }
 
-var byName = func() map[string]string {
+var byName = sync.OnceValue(func() map[string]string {
 	all := make(map[string]string, len(released))
 	for _, name := range released {
 		all[name] = name
 	}
 	return all
-}()
+})
 
 // Of returns the released event type of that name without copying it, or "".
-func Of(name []byte) string { return byName[string(name)] }
+func Of(name []byte) string { return byName()[string(name)] }
 
 // IsReleased reports whether a release of AG-UI has the event type.
-func IsReleased(name string) bool { return byName[name] != "" }
+func IsReleased(name string) bool { return byName()[name] != "" }
 
 // Count is how many event types AG-UI's releases have.
 func Count() int { return len(released) }

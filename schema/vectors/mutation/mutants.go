@@ -75,7 +75,7 @@ var mutants = []mutant{
 	{"A12", "`://` in references", words, `case strings.Contains(s, "://"):`, "case false:"},
 	{"A13", "control characters in references", words, "case HasControl(s):", "case false:"},
 	{"A14", "white space in references", words, "case strings.ContainsFunc(s, IsSpace):", "case false:"},
-	{"A15", "the form of timestamps", stamps, "if !timestamp.MatchString(s) {", "if false {"},
+	{"A15", "the form of timestamps", stamps, "if !timestamp().MatchString(s) {", "if false {"},
 	{"A16", "the calendar", stamps, "if err != nil {", "if err != nil && false {"},
 	{"A17", "years", stamps, `year < 1 || year > 9999 || s[:4] == "0000"`, "year < -9"},
 	{"A18", "the order of times", decode, "finished.Before(started) {", "finished.Before(started) && false {"},

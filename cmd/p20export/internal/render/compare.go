@@ -63,13 +63,14 @@ func resultOfRun(run analysis.Run) result {
 	return r
 }
 
-var runColour = map[analysis.Verdict]string{analysis.Exact: green, analysis.Reduced: green, analysis.Chosen: yellow, analysis.Built: yellow}
-
 // runVerdict returns a run's verdict in its colour, padded to a column.
 func (p *Printer) runVerdict(v analysis.Verdict) painted {
-	colour := runColour[v]
-	if colour == "" {
-		colour = red
+	colour := red
+	switch v {
+	case analysis.Exact, analysis.Reduced:
+		colour = green
+	case analysis.Chosen, analysis.Built:
+		colour = yellow
 	}
 	return p.paint(colour, fmt.Sprintf("%-8s", v))
 }

@@ -48,7 +48,7 @@ func (p *Printer) finding(f finding.Finding) {
 		p.line("  %-7s %s", "…", painted(finding.Printable(f.Message)))
 		return
 	}
-	p.line("  %s %s", p.paint(severityColour[f.Severity], fmt.Sprintf("%-7s", string(f.Severity))), painted(sentence(f)))
+	p.line("  %s %s", p.paint(severityColour(f.Severity), fmt.Sprintf("%-7s", string(f.Severity))), painted(sentence(f)))
 }
 
 // excerpt writes the line a finding is on, where it is known, with a caret
@@ -58,7 +58,7 @@ func (p *Printer) excerpt(f finding.Finding) {
 		return
 	}
 	p.line("  %7d | %s", f.Line, painted(finding.Printable(f.Excerpt.Text)))
-	p.line("  %7s | %s%s", "", strings.Repeat(" ", f.Excerpt.Caret()), p.paint(severityColour[f.Severity], "^"))
+	p.line("  %7s | %s%s", "", strings.Repeat(" ", f.Excerpt.Caret()), p.paint(severityColour(f.Severity), "^"))
 }
 
 // sentence says what a finding is about and where its rule comes from, escaped.

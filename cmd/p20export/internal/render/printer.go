@@ -156,7 +156,16 @@ const (
 	yellow = "33"
 )
 
-var severityColour = map[finding.Severity]string{finding.Error: red, finding.Warning: yellow}
+// severityColour returns the colour of a severity, or "".
+func severityColour(s finding.Severity) string {
+	switch s {
+	case finding.Error:
+		return red
+	case finding.Warning:
+		return yellow
+	}
+	return ""
+}
 
 func (p *Printer) paint(colour, text string) painted {
 	if !p.colour || colour == "" {

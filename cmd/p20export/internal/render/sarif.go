@@ -162,8 +162,13 @@ type SARIFMessage struct {
 	Text string `json:"text"`
 }
 
-// SARIFLevels spells severities.
-var SARIFLevels = map[finding.Severity]string{finding.Error: "error", finding.Warning: "warning", finding.Info: "note"}
+// SARIFLevel spells a severity.
+func SARIFLevel(s finding.Severity) string {
+	if s == finding.Info {
+		return "note"
+	}
+	return string(s)
+}
 
 // newSARIF makes one log of all rows. What could not be judged is a
 // notification, every other finding a result, in the order of the rows.
@@ -187,7 +192,7 @@ func newSARIF(tool record.Tool, rows []result) SARIFLog {
 	for _, row := range rows {
 		place := files.add(row)
 		for _, f := range row.findings {
-			level, message, locations := SARIFLevels[f.Severity], newSARIFMessage(said(f)), []SARIFLocation{newSARIFLocation(place, lined(f, row))}
+			level, message, locations := SARIFLevel(f.Severity), newSARIFMessage(said(f)), []SARIFLocation{newSARIFLocation(place, lined(f, row))}
 			if row.failed() {
 				did.Notifications = append(did.Notifications, SARIFNotification{SARIFDescriptor{f.Code, noticeIndex[f.Code]}, level, message, locations, newSARIFProperties(f)})
 			} else {
@@ -220,7 +225,7 @@ func sarifAbouts(rows []result, failed bool) ([]SARIFAbout, map[finding.Code]int
 			ID:               code,
 			ShortDescription: newSARIFMessage(about.Meaning),
 			HelpURI:          codesURI,
-			Configuration:    SARIFConfiguration{SARIFLevels[about.Severity]},
+			Configuration:    SARIFConfiguration{SARIFLevel(about.Severity)},
 			Properties:       SARIFAboutProperties{about.Severity, about.Spec},
 		}
 		if about.Hint != "" {
