@@ -2,10 +2,10 @@ package report
 
 import (
 	"bytes"
-	"html/template"
 	"strings"
 
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/humanize"
 	"github.com/p20export/p20export/project"
 )
 
@@ -29,7 +29,7 @@ type artifactView struct {
 type message struct {
 	Role, Name, ID string
 	Begin          string // of a long content, which is folded
-	Content        template.HTML
+	Content        markup
 	Bytes          int64
 	Cut            bool
 }
@@ -39,7 +39,7 @@ const longContent = 4_000
 
 // shown is a JSON text as a tree.
 type shown struct {
-	HTML template.HTML
+	HTML markup
 	Cut  bool
 }
 
@@ -97,7 +97,7 @@ func newArtifact(r *run, f frozen, left *limits) *artifactView {
 			continue
 		}
 		b, n := appendVisible(nil, m.Content, true, limit)
-		shown := message{Role: m.Role, Name: visible(m.Name), ID: visible(m.ID), Content: template.HTML(b), Bytes: int64(len(m.Content)), Cut: n < len(m.Content)}
+		shown := message{Role: m.Role, Name: visible(m.Name), ID: visible(m.ID), Content: markup(b), Bytes: int64(len(m.Content)), Cut: n < len(m.Content)}
 		if len(m.Content) > longContent {
 			shown.Begin = visible(strings.ToValidUTF8(m.Content[:glimpse], ""))
 		}
@@ -153,5 +153,108 @@ func (v *artifactView) parts(r *run, f frozen, marks map[int]*mark, request *mar
 func newTree(text []byte, marks *mark, left *limits) shown {
 	b, n := appendTree(nil, text, marks, min(left.tree, left.trees))
 	take(&left.trees, len(b))
-	return shown{template.HTML(b), n < len(text)}
+	return shown{markup(b), n < len(text)}
+}
+
+// write writes the artifact: its messages, and its JSON as a tree.
+func (v *artifactView) write(w *markupWriter) {
+	w.put(`
+<section>
+<h3>The artifact</h3>`)
+	if v.Built {
+		w.put(`
+<p class="built">These messages were <strong>built</strong> from the request and the streamed text. The run emitted no snapshot.</p>`)
+	}
+	w.put(`
+<ol class="messages">`)
+	for _, m := range v.Messages {
+		w.put(`
+<li><p class="who"><strong>%s</strong>`, m.Role)
+		w.some(` %s`, m.Name)
+		w.put(` <small>%s</small></p>`, m.ID)
+		if m.Begin != "" {
+			w.put(`<details class="long"><summary><span>%s… <span class="size">%s</span></span></summary><div class="content">%s</div></details>`, m.Begin, humanize.Bytes(m.Bytes), m.Content)
+		} else {
+			w.put(`<div class="content">%s</div>`, m.Content)
+		}
+		if m.Cut {
+			w.put(`<p class="cut">The rest is not shown here.</p>`)
+		}
+		w.put(`</li>`)
+	}
+	if v.More > 0 {
+		w.put(`
+<li class="cut">%s not shown here.</li>`, plural(v.More, "more message is", "more messages are"))
+	}
+	w.put(`
+</ol>
+<p class="end">Ended with <code>%s</code>`, v.Terminal)
+	w.some(`: %s`, v.Error)
+	w.put(`</p>
+<details class="json">
+<summary>%s, %s</summary>`, v.Name, humanize.Bytes(v.Bytes))
+	v.JSON.write(w)
+	w.put(`
+</details>
+</section>`)
+}
+
+// writeParts writes what the artifact was made from, and what was left out.
+func (v *artifactView) writeParts(w *markupWriter, section int) {
+	w.put(`
+<section>
+<h3>What was kept and what was left out</h3>
+<p class="legend"><span class="ln kept">kept</span> <span class="ln left"><del>left out</del></span> <span class="ln changed">changed</span></p>`)
+	for _, p := range v.Parts {
+		w.put(`
+<section class="part">
+<h4>%s <small>`, p.Title)
+		switch {
+		case p.Event != nil:
+			w.event(section, *p.Event)
+			w.put(`, `)
+		case p.Is == "request":
+			w.put(`what the snapshot was built from, `)
+		default:
+			w.put(`<strong>built</strong>, no event of the run, `)
+		}
+		w.put(`%s</small></h4>`, humanize.Bytes(p.Bytes))
+		p.Tree.write(w)
+		w.put(`
+</section>`)
+	}
+	if len(v.Left) == 0 {
+		w.put(`
+<p>Nothing was left out of these events.</p>
+</section>`)
+		return
+	}
+	w.put(`
+<h4>Each omission, as the record lists it</h4>
+<ul class="omissions">`)
+	for _, o := range v.Left {
+		w.put(`
+<li>`)
+		if o.Event != nil {
+			w.event(section, *o.Event)
+			w.put(` `)
+		}
+		w.put(`<code>%s</code> <span class="tag">%s</span> <small>%s</small></li>`, o.Place, o.Reason, o.Meaning)
+	}
+	if v.LeftMore > 0 {
+		w.put(`
+<li class="none">%s not listed.</li>`, plural(v.LeftMore, "more is", "more are"))
+	}
+	w.put(`
+</ul>
+</section>`)
+}
+
+func (s shown) write(w *markupWriter) {
+	w.put(`
+<div class="tree">%s</div>`, s.HTML)
+	if s.Cut {
+		w.put(`
+<p class="cut">The rest is not shown here.</p>`)
+	}
 }

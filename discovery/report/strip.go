@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"html/template"
 	"slices"
 )
 
@@ -53,11 +52,11 @@ const (
 	narrowest = 3
 )
 
-// Height is that of the picture, in pixels.
-func (s *strip) Height() int { return lane * len(s.lanes) }
+// height is that of the picture, in pixels.
+func (s *strip) height() int { return lane * len(s.lanes) }
 
-// Marks draws the marks as SVG, those of neighbours in one.
-func (s *strip) Marks() template.HTML {
+// marks draws the marks as SVG, those of neighbours in one.
+func (s *strip) marks() markup {
 	var b []byte
 	span := float64(s.Last-s.First) + 1
 	for i, hue := range s.lanes {
@@ -79,5 +78,5 @@ func (s *strip) Marks() template.HTML {
 			from = to
 		}
 	}
-	return template.HTML(b)
+	return markup(b)
 }

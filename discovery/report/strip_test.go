@@ -33,7 +33,7 @@ func TestStrip(t *testing.T) {
 			t.Fatalf("from %d to %d", s.First, s.Last)
 		}
 		used := make(map[int]bool)
-		drawn := rect.FindAllStringSubmatch(string(s.Marks()), -1)
+		drawn := rect.FindAllStringSubmatch(string(s.marks()), -1)
 		for _, e := range events {
 			place := float64(e.micros-first) / float64(s.Last-first+1) * across
 			found := false
@@ -48,7 +48,7 @@ func TestStrip(t *testing.T) {
 				}
 			}
 			if !found {
-				t.Errorf("no mark at %.1f for %v of %v in %s", place, e, events, s.Marks())
+				t.Errorf("no mark at %.1f for %v of %v in %s", place, e, events, s.marks())
 			}
 		}
 		if len(used) != len(drawn) {

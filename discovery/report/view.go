@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"html/template"
 	"maps"
 	"slices"
 	"strconv"
@@ -36,7 +35,7 @@ type section struct {
 	Digests    []fact
 	Timeline   *timeline
 	Families   []family
-	Data       template.JS
+	Data       markup
 }
 
 // fact is a name and what it stands for.
@@ -94,11 +93,11 @@ func newSection(name string, r *run, left *limits) *section {
 			parts, omissions = r.frozen.record.Predicate.Events, r.frozen.record.Predicate.Omissions
 		}
 		if strip := r.timeline.Strip; strip != nil {
-			if n := len(strip.Marks()); take(&left.facts, n) < n {
+			if n := len(strip.marks()); take(&left.facts, n) < n {
 				r.timeline.Strip = nil
 			}
 		}
-		s.Data = template.JS(r.timeline.data(parts, omissions, left))
+		s.Data = markup(r.timeline.data(parts, omissions, left))
 	}
 	return s
 }

@@ -1,8 +1,10 @@
 package report
 
 import (
+	"bufio"
 	"fmt"
 	"html"
+	"io"
 	"strings"
 	"unicode/utf8"
 
@@ -90,3 +92,53 @@ func appendJSON(b []byte, text []byte, limit int) ([]byte, int) {
 	}
 	return append(b, '"'), i
 }
+
+// markup is HTML, or what stands in a style or script element: constants of this
+// package, and what its functions make of a capture through appendVisible and
+// appendJSON. No other text is ever converted to it.
+type markup string
+
+// markupWriter writes HTML. The first error stays, and Flush returns it.
+type markupWriter struct{ *bufio.Writer }
+
+func newMarkupWriter(w io.Writer) *markupWriter {
+	return &markupWriter{bufio.NewWriterSize(w, 64<<10)}
+}
+
+// put writes constant HTML with values in place of each %s. Values that are not
+// markup are escaped, for text and for attribute values in double quotes: a %s
+// stands nowhere else, unless its value is markup or a number.
+func (w *markupWriter) put(format markup, values ...any) {
+	rest := string(format)
+	for _, v := range values {
+		var before string
+		before, rest, _ = strings.Cut(rest, "%s")
+		w.WriteString(before)
+		if m, ok := v.(markup); ok {
+			w.WriteString(string(m))
+		} else {
+			w.WriteString(escape(fmt.Sprint(v)))
+		}
+	}
+	w.WriteString(rest)
+}
+
+// some is put for one text, and nothing when that is empty.
+func (w *markupWriter) some(format markup, text string) {
+	if text != "" {
+		w.put(format, text)
+	}
+}
+
+// event writes a link to an event in the timeline of a section.
+func (w *markupWriter) event(section, index int) {
+	w.put(`<a href="#r%s-timeline" data-event="%s">event %s</a>`, section, index, index)
+}
+
+// escape returns text without what HTML could act on, in text and in quoted
+// attribute values (WHATWG HTML §13.1.2).
+func escape(text string) string {
+	return escaper.Replace(text)
+}
+
+var escaper = strings.NewReplacer("\x00", "\uFFFD", `"`, "&#34;", "&", "&amp;", "'", "&#39;", "+", "&#43;", "<", "&lt;", ">", "&gt;")

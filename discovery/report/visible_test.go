@@ -1,9 +1,17 @@
 package report
 
 import (
+	"bytes"
 	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
 	"html"
+	"html/template"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -110,6 +118,60 @@ func TestPictures(t *testing.T) {
 	}
 	b, _ = appendJSON(nil, []byte("\xff\x80\U000e0001</script>"), 1<<20)
 	if diff := cmp.Diff(`"\udcff\udc80\udb40\udc01\u003c/script\u003e"`, string(b)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Values are escaped as package html/template does it, in text, in a title and in
+// an attribute.
+func TestEscapeIsThatOfTemplates(t *testing.T) {
+	oracle := template.Must(template.New("").Parse("<title>{{.}}</title><p class=\"{{.}}\" data-is=\"{{.}}\">{{.}}</p>"))
+	rapid.Check(t, func(t *rapid.T) {
+		text := hostile().Draw(t, "text") + "%s+"
+		var want, got bytes.Buffer
+		if err := oracle.Execute(&want, text); err != nil {
+			t.Fatal(err)
+		}
+		w := newMarkupWriter(&got)
+		w.put(`<title>%s</title><p class="%s" data-is="%s">%s</p>`, text, text, text, text)
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want.String(), got.String()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// TestMarkup lists what is converted to markup, which nothing escapes: the page's
+// own files and policy, and what appendVisible, appendTree and appendJSON made.
+func TestMarkup(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, path := range files {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok && types.ExprString(call.Fun) == "markup" {
+				got = append(got, path+" "+types.ExprString(call))
+			}
+			return true
+		})
+	}
+	slices.Sort(got)
+	want := []string{
+		"kept.go markup(b)", "kept.go markup(b)", "page.go markup(pageCSS)", "page.go markup(pageJS)", "page.go markup(policy())",
+		"strip.go markup(b)", "view.go markup(r.timeline.data(parts, omissions, left))",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 }
