@@ -25,16 +25,27 @@ var (
 
 // run is the whole program: it returns its exit status.
 func run(args []string, stdout, stderr io.Writer) int {
-	ctx, stop := signals.Context(context.Background())
-	defer stop()
-	ctx = atomicfile.OnWait(ctx, func(dir string) {
-		fmt.Fprintf(stderr, "p20export: waiting for another program that writes in %s\n", finding.Printable(dir))
-	})
+	ctx, stop := context.Background(), func() {}
+	defer func() { stop() }()
 	root := newRoot()
-	root.SetArgs(args)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
-	cmd, err := root.ExecuteContextC(ctx)
+	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
+		ctx, stop = signals.Context(cmd.Context())
+		ctx = atomicfile.OnWait(ctx, func(dir string) {
+			fmt.Fprintf(stderr, "p20export: waiting for another program that writes in %s\n", finding.Printable(dir))
+		})
+		cmd.SetContext(ctx)
+	}
+	cmd, err := root, error(nil)
+	if cli.AsksVersion(newRoot, args) {
+		if _, err = fmt.Fprintln(stdout, "p20export", build.Version); err != nil {
+			err = fmt.Errorf("%w: %w", render.ErrOutput, err)
+		}
+	} else {
+		root.SetArgs(args)
+		root.SetOut(stdout)
+		root.SetErr(stderr)
+		cmd, err = root.ExecuteContextC(ctx)
+	}
 	var why signals.Ended
 	if errors.As(context.Cause(ctx), &why) && err != nil {
 		return 128 + int(why.Signal)
@@ -96,7 +107,6 @@ sync or branch correctness.
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.SetVersionTemplate("p20export {{.Version}}\n")
 	root.AddCommand(newCapture(), newDiscover(), newInspect(), newReport(), newFreeze(), newValidate(), newVerify(), newCompare(), newAssay(), newSchema(), newVersion())
 	root.SetHelpCommand(cli.Help(root))
 	cli.StrictCompletion(root)

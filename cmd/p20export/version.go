@@ -16,6 +16,8 @@ func newVersion() *cobra.Command {
 		Short: "Print the version",
 		Long:  "Print the version of p20export, the commit it was built from where that is known, and the Go release.",
 		Args:  cobra.NoArgs,
+		// In place of the root's, which handles signals: this command is over before that is set up.
+		PersistentPreRun: func(*cobra.Command, []string) {},
 	}
 	f := cli.AddFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
