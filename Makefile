@@ -10,6 +10,10 @@ GO ?= go
 PYTHON ?= python3
 BUILD := .build
 BIN := $(BUILD)/p20export
+RELEASE := $(BUILD)/release/p20export
+HELLO := $(BUILD)/release/hello
+RELEASE_BYTES ?= 13000000
+RELEASED := CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w'
 DEMO := $(BUILD)/demo
 SOURCES := $(shell find . -name '*.go' -not -path './.build/*' -not -path '*/.venv/*' -not -path '*/node_modules/*') go.mod go.sum
 FUZZTIME ?= 60s
@@ -27,6 +31,15 @@ $(BIN): $(SOURCES)
 	@mkdir -p $(BUILD)
 	@$(GO) build -o $@ ./cmd/p20export
 
+.PHONY: release $(RELEASE) $(HELLO)
+release: $(RELEASE) ## build the program as it is released (static, stripped) into .build/release/, and check its size
+	@bytes=$$(wc -c <$<); echo "$<: $$bytes bytes"; \
+	[ "$$bytes" -le $(RELEASE_BYTES) ] || { echo "make: a release has at most $(RELEASE_BYTES) bytes; go tool nm -size -sort size $(BIN) lists what is large" >&2; exit 1; }
+$(RELEASE):
+	@$(RELEASED) -o $@ ./cmd/p20export
+$(HELLO):
+	@$(RELEASED) -o $@ ./cmd/internal/bench/testdata/hello
+
 .PHONY: demo
 demo: $(BIN) ## freeze a committed real ADK run, validate and verify it
 	@rm -rf $(DEMO)
@@ -38,7 +51,7 @@ demo: $(BIN) ## freeze a committed real ADK run, validate and verify it
 	cat $(DEMO)/one-turn.artifact.json
 
 .PHONY: test
-test: check-format check-modules vet staticcheck unit conformance differential browser judge live ## run every check
+test: check-format check-modules vet staticcheck release unit conformance differential browser judge live ## run every check
 	@echo "all checks passed"
 
 .PHONY: check-format
@@ -202,9 +215,9 @@ corpus: ## keep up to 64 small inputs of each fuzz target from Go's cache under 
 	find "$$target" -type f -size -3k | sort | awk '{all[n++]=$$0} END {step=n>64?n/64:1; for (i=0; i<n; i+=step) print all[int(i)]}' | while read -r f; do cp "$$f" "$$to/"; done; done
 
 .PHONY: bench
-bench: $(BIN) ## benchmarks; time and peak memory of a 1 GB capture, of hostile files and of the largest bundles
+bench: $(RELEASE) $(HELLO) ## benchmarks; start-up against a cobra hello-world; time and peak memory of a 1 GB capture, of hostile files and of the largest bundles
 	@$(GO) test -run '^$$' -bench . -benchmem ./...
-	@$(GO) run ./cmd/internal/bench -program $(BIN) -judge "$$(artifact/assay/judge/build.sh --release)"
+	@$(GO) run ./cmd/internal/bench -program $(RELEASE) -hello $(HELLO) -judge "$$(artifact/assay/judge/build.sh --release)"
 
 .PHONY: clean
 clean: ## remove what the Makefile made

@@ -1,6 +1,6 @@
-// Command bench measures the whole program: time, throughput and peak memory of
-// each step on a capture of a gigabyte, of validate on hostile files, and of the
-// largest bundles for Assay.
+// Command bench measures the whole program: its start-up, and time, throughput and
+// peak memory of each step on a capture of a gigabyte, of validate on hostile
+// files, and of the largest bundles for Assay.
 package main
 
 import (
@@ -19,10 +19,14 @@ import (
 
 func main() {
 	program := flag.String("program", "p20export", "the program to measure")
+	hello := flag.String("hello", "hello", "the program of testdata/hello, to compare the start-up with")
 	size := flag.Int64("bytes", 1_000_000_000, "size of the capture")
 	judge := flag.String("judge", "judge", "Assay's own verifier, to be measured beside it")
 	flag.Parse()
-	err := bench(*program, *size)
+	err := startUp(*program, *hello)
+	if err == nil {
+		err = bench(*program, *size)
+	}
 	if err == nil {
 		err = hostile(*program)
 	}
@@ -118,7 +122,7 @@ func bench(program string, size int64) error {
 		return err
 	}
 	in := func(name string) string { return filepath.Join(dir, name) }
-	fmt.Printf("a capture of %d bytes\n%-8s %8s %8s %14s\n", size, "step", "seconds", "MB/s", "peak RSS (MiB)")
+	fmt.Printf("\na capture of %d bytes\n%-8s %8s %8s %14s\n", size, "step", "seconds", "MB/s", "peak RSS (MiB)")
 	for _, step := range [][]string{
 		{"capture", "--from", source, "-o", in("large")},
 		{"inspect", in("large")},
