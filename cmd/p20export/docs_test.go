@@ -107,3 +107,12 @@ func rerun(t *testing.T, fence, doc string, do func(command string) string) (mad
 	}
 	return out.String(), commands
 }
+
+// Each command is found by its name, without those of the others being made.
+func TestCommandsAreNamed(t *testing.T) {
+	for _, c := range commands {
+		if made := c.new(); made.Name() != c.name || len(made.Aliases) > 0 {
+			t.Errorf("%s makes %s, %v", c.name, made.Name(), made.Aliases)
+		}
+	}
+}

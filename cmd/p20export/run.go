@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -27,7 +28,7 @@ var (
 func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := context.Background(), func() {}
 	defer func() { stop() }()
-	root := newRoot()
+	root := newRoot(args)
 	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
 		ctx, stop = signals.Context(cmd.Context())
 		ctx = atomicfile.OnWait(ctx, func(dir string) {
@@ -75,7 +76,21 @@ func isUnsynced(err error) bool {
 	return ok
 }
 
-func newRoot() *cobra.Command {
+type command struct {
+	name string
+	new  func() *cobra.Command
+}
+
+// commands are those of the root command.
+var commands = []command{
+	{"capture", newCapture}, {"discover", newDiscover}, {"inspect", newInspect}, {"report", newReport},
+	{"freeze", newFreeze}, {"validate", newValidate}, {"verify", newVerify}, {"compare", newCompare},
+	{"assay", newAssay}, {"schema", newSchema}, {"version", newVersion},
+}
+
+// newRoot makes the root command for the arguments: with the one command that the
+// first of them names, or with all.
+func newRoot(args []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "p20export",
 		Short: "Freeze one captured AG-UI run into a small evidence artifact",
@@ -107,9 +122,16 @@ sync or branch correctness.
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.AddCommand(newCapture(), newDiscover(), newInspect(), newReport(), newFreeze(), newValidate(), newVerify(), newCompare(), newAssay(), newSchema(), newVersion())
+	named := slices.IndexFunc(commands, func(c command) bool { return len(args) > 0 && c.name == args[0] })
+	for i, c := range commands {
+		if named < 0 || named == i {
+			root.AddCommand(c.new())
+		}
+	}
 	root.SetHelpCommand(cli.Help(root))
-	cli.StrictCompletion(root)
+	if named < 0 {
+		cli.StrictCompletion(root)
+	}
 	return root
 }
 

@@ -92,11 +92,11 @@ func OneOrMore(what string) cobra.PositionalArgs {
 // as cobra reads them. Cobra prints a version in its own words or by a template,
 // and a program that executes templates can call methods by name, so the linker
 // keeps every exported method of its types.
-func AsksVersion(newRoot func() *cobra.Command, args []string) bool {
+func AsksVersion(newRoot func(args []string) *cobra.Command, args []string) bool {
 	if !slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "-") }) {
 		return false
 	}
-	root := newRoot() // one that is not executed: the flags are added too early for that
+	root := newRoot(args) // one that is not executed: the flags are added too early for that
 	cmd, args, err := root.Find(args)
 	if err != nil || cmd != root {
 		return false
