@@ -151,9 +151,8 @@ func (d *Decoder) Text(t Token) (text string, valid bool) {
 }
 
 // Next returns the next token; io.EOF says that the text ended where it may.
-// Any other error is a *SyntaxError with the offset of the offending byte
-// (of a misspelled literal, its first) and the Pointer at that place; it is
-// returned again by later calls.
+// Any other error is a *SyntaxError with the offset of the offending byte and
+// the Pointer at that place; it is returned again by later calls.
 // A duplicate name is no error here but marked on its token.
 func (d *Decoder) Next() (Token, error) {
 	if d.err != nil {
@@ -284,10 +283,12 @@ func (d *Decoder) close(c byte) Token {
 
 func (d *Decoder) literal(word string, kind Kind) (Token, error) {
 	start := d.pos
-	if !bytes.HasPrefix(d.data[start:], []byte(word)) {
-		return Token{}, d.syntax("not a JSON value")
+	for i := range len(word) {
+		if c, ok := d.peek(); !ok || c != word[i] {
+			return Token{}, d.syntax("%s is misspelled", word)
+		}
+		d.pos++
 	}
-	d.pos += len(word)
 	d.valueSeen()
 	return Token{Kind: kind, Start: start, End: d.pos}, nil
 }

@@ -206,10 +206,13 @@ func TestRefusals(t *testing.T) {
 		{"{}\x00", trailing, 2, "", after},
 		{"{}\n\ufeff", trailing, 3, "", after},
 		{`"a"b`, trailing, 3, "", after},
-		// Literals: the finding is at their first byte.
-		{"tru", syntax, 0, "", noValue},
-		{"[true,fals]", syntax, 6, "/1", noValue},
-		{"nul ", syntax, 0, "", noValue},
+		// Literals: the finding is at the first byte that is not theirs.
+		{"tru", syntax, 3, "", "true is misspelled"},
+		{"trux", syntax, 3, "", "true is misspelled"},
+		{"[true,fals]", syntax, 10, "/1", "false is misspelled"},
+		{`{"a":nil}`, syntax, 6, "/a", "null is misspelled"},
+		{"nul ", syntax, 3, "", "null is misspelled"},
+		{"n", syntax, 1, "", "null is misspelled"},
 		{"True", syntax, 0, "", noValue},
 		{"truex", trailing, 4, "", after},
 		{"[nullx]", syntax, 5, "/0", "] or , is missing"},

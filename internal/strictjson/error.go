@@ -25,7 +25,9 @@ type SyntaxError struct {
 	Advice string
 	// Key is the repeated key of DuplicateKey.
 	Key string
-	// Offset is that of the offending byte, in bytes.
+	// Offset is that of the offending byte: the first that no JSON text could have
+	// there, or the length of a text that ends too early. Of a bad escape it is the
+	// backslash, of bad UTF-8 the first byte of the sequence.
 	Offset int64
 	// Pointer is the RFC 6901 pointer to the value the decoder was in.
 	Pointer string

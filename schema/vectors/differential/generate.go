@@ -277,7 +277,8 @@ func (g generator) damage(data []byte) []byte {
 		case 3:
 			data = slices.Insert(data, at, slices.Clone(data[at:end])...)
 		case 4:
-			piece := pick(g, slices.Concat(words, scalars, []string{`"`, ",", ":", "{", "}", "[", "]", "\\", "\n", "\xff", "\xed\xa0\x80", "\xc0\xaf", "\ufeff", `\u12`}))
+			piece := pick(g, slices.Concat(words, scalars, []string{`"`, ",", ":", "{", "}", "[", "]", "\\", "\n", "\xff", "\xed\xa0\x80", "\xc0\xaf", "\ufeff", `\u12`,
+				":tru", ":trux", ":fals", "[nul", ":-", ":1e", ":1.", "n", "t"}))
 			if g.chance(0.03) {
 				piece = strings.Repeat(pick(g, []string{"[", `{"a":`}), 520)
 			}

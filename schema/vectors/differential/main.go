@@ -1,7 +1,7 @@
 // Command differential makes artifacts and envelopes, whole and damaged, and
 // compares what the Go validator says of each with what the Python reference
 // under schema/vectors/reference says: verdict, canonical form, and every
-// finding's rule, code and pointer, in order.
+// finding's rule, code, pointer and offset, in order.
 //
 //	differential -n 20000 -seed 1 -python python3
 //
@@ -176,17 +176,29 @@ type found struct {
 	Code    string `json:"code"`
 	Rule    string `json:"rule"`
 	Pointer string `json:"pointer"`
+	Offset  *int64 `json:"offset"` // nil for a finding without a place
+}
+
+func (f found) same(g found) bool {
+	return f.Code == g.Code && f.Rule == g.Rule && f.Pointer == g.Pointer && f.place() == g.place()
+}
+
+func (f found) place() string {
+	if f.Offset == nil {
+		return "no place"
+	}
+	return fmt.Sprintf("byte %d", *f.Offset)
 }
 
 func (a answer) same(b answer) bool {
-	return a.Verdict == b.Verdict && a.Canonical == b.Canonical && a.Digest == b.Digest && slices.Equal(a.Findings, b.Findings)
+	return a.Verdict == b.Verdict && a.Canonical == b.Canonical && a.Digest == b.Digest && slices.EqualFunc(a.Findings, b.Findings, found.same)
 }
 
 func (a answer) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, canonical %v %s:", a.Verdict, a.Canonical, a.Digest)
 	for _, f := range a.Findings {
-		fmt.Fprintf(&b, " %s %s %s;", f.Rule, f.Code, finding.Quote(f.Pointer))
+		fmt.Fprintf(&b, " %s %s %s at %s;", f.Rule, f.Code, finding.Quote(f.Pointer), f.place())
 	}
 	return b.String()
 }
@@ -214,7 +226,7 @@ func (c testCase) judge(ctx context.Context, file string) (answer, error) {
 		a = answer{Verdict: string(row.Verdict), Canonical: *row.Canonical}
 	}
 	for _, f := range list {
-		a.Findings = append(a.Findings, found{string(f.Code), f.Rule, string(f.Pointer)})
+		a.Findings = append(a.Findings, found{string(f.Code), f.Rule, string(f.Pointer), f.Offset})
 	}
 	return a, nil
 }

@@ -127,7 +127,11 @@ class Text(unittest.TestCase):
             self.assertEqual(found(data), ["A1 ", "T3 " + pointer], data)
 
     def test_t3_place(self):
-        cases = {b"[tru]": 4, b"[01]": 2, b'["\\x"]': 2, b"[1.]": 3, b'["\\u12x': 2, b'["a': 3}
+        cases = {
+            b"[tru]": 4, b"tru": 3, b"trux": 3, b"fal,": 3, b"nul": 3, b"n": 1, b"nil": 1,
+            b"-": 1, b"-x": 1, b"1e": 2, b"1ex": 2, b"1e+": 3, b"[1.]": 3, b"[01]": 2,
+            b'["\\x"]': 2, b'["\\u12x': 2, b'["a': 3, b'{"a":': 5, b"[1 2]": 3,
+        }
         for data, place in cases.items():
             self.assertEqual(validate(data, "artifact", "v1")["findings"][-1]["offset"], place)
 
