@@ -31,20 +31,15 @@ func (p *Printer) Compared(base *baseline.Baseline, runs []analysis.Run) {
 		}
 		p.comparedAll(runs)
 	default:
-		results := make([]result, 0, len(runs))
 		for _, run := range runs {
 			r := resultOfRun(run)
 			if run.Verdict == analysis.Missing {
 				r.file = base.Path
 			}
 			r.response = !run.Coded
-			results = append(results, r)
+			p.add("compare", r)
 		}
-		if p.format == SARIF {
-			p.document(newSARIF(p.tool, results))
-		} else {
-			p.junit("compare", results)
-		}
+		p.document("compare")
 	}
 }
 

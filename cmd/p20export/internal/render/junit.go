@@ -2,8 +2,8 @@ package render
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/xml"
-	"errors"
 	"slices"
 	"strings"
 
@@ -46,32 +46,70 @@ type JUnitText struct {
 	Text string `xml:",cdata"`
 }
 
-// junit writes one document of all rows of a command: a negative verdict is a
+// junitSuite makes one document of all rows of a command: a negative verdict is a
 // failure, what could not be judged an error. The text is that of --format text.
-func (p *Printer) junit(command string, rows []result) {
-	suite := JUnitSuite{Name: "p20export " + command, Tests: len(rows)}
-	for _, row := range rows {
-		c := JUnitCase{Name: finding.Escape(row.name), Class: "p20export." + command}
-		switch row.status {
-		case Done:
-			if len(row.findings) > 0 {
-				c.SystemOut = &JUnitText{plainFindings(row.findings)}
-			}
-		case Negative:
-			suite.Failures++
-			c.Failure = newJUnitProblem(row)
-		default:
-			suite.Errors++
-			c.Error = newJUnitProblem(row)
-		}
-		suite.Cases = append(suite.Cases, c)
-	}
-	p.w.WriteString(xml.Header)
-	e := xml.NewEncoder(p.w)
-	e.Indent("", "  ")
-	p.err = errors.Join(p.err, e.Encode(JUnitSuites{Suite: suite}))
-	p.w.WriteByte('\n')
+//
+// The suite states its counts before its cases, so the cases wait for the last
+// row.
+type junitSuite struct {
+	command string
+	counts  JUnitSuite // without its cases
+	cases   pieces     // XML elements, each with its line feed
 }
+
+// add implements document.
+func (s *junitSuite) add(row result) error {
+	c := JUnitCase{Name: finding.Escape(row.name), Class: "p20export." + s.command}
+	s.counts.Tests++
+	switch row.status {
+	case Done:
+		if len(row.findings) > 0 {
+			c.SystemOut = &JUnitText{plainFindings(row.findings)}
+		}
+	case Negative:
+		s.counts.Failures++
+		c.Failure = newJUnitProblem(row)
+	default:
+		s.counts.Errors++
+		c.Error = newJUnitProblem(row)
+	}
+	var text bytes.Buffer
+	e := xml.NewEncoder(&text)
+	e.Indent("    ", "  ")
+	if err := e.EncodeElement(c, xml.StartElement{Name: xml.Name{Local: "testcase"}}); err != nil {
+		return err
+	}
+	text.WriteByte('\n')
+	return s.cases.add(text.Bytes())
+}
+
+// write implements document.
+func (s *junitSuite) write(w *bufio.Writer) error {
+	s.counts.Name = "p20export " + s.command
+	text, err := xml.MarshalIndent(JUnitSuites{Suite: s.counts}, "", "  ")
+	if err != nil {
+		return err
+	}
+	cases, err := s.cases.reader()
+	if err != nil {
+		return err
+	}
+	end := bytes.Index(text, []byte("</testsuite>"))
+	w.WriteString(xml.Header)
+	w.Write(text[:end])
+	if s.counts.Tests > 0 {
+		w.WriteByte('\n')
+		if _, err := w.ReadFrom(cases); err != nil {
+			return err
+		}
+		w.WriteString("  ")
+	}
+	w.Write(text[end:])
+	return w.WriteByte('\n')
+}
+
+// close implements document.
+func (s *junitSuite) close() error { return s.cases.close() }
 
 // newJUnitProblem says what is wrong with a row: the first error, then all.
 func newJUnitProblem(row result) *JUnitProblem {

@@ -41,12 +41,20 @@ const (
 
 // Printer writes results. It keeps the first error.
 type Printer struct {
-	format  Format
-	tool    record.Tool
-	w       *bufio.Writer
-	colour  bool
-	err     error
-	results []result // of a format that is one document
+	format Format
+	tool   record.Tool
+	w      *bufio.Writer
+	colour bool
+	err    error
+	doc    document // of a format that is one document; nil before its first row
+}
+
+// document is the result of a command in a format that is one document. Its rows
+// are added as they come, and it is written once all are there.
+type document interface {
+	add(row result) error
+	write(w *bufio.Writer) error
+	close() error
 }
 
 // New returns a Printer to standard output or standard error. The tool is this
@@ -78,6 +86,10 @@ func (p *Printer) Close(err error) error {
 	if flushed := p.w.Flush(); p.err == nil {
 		p.err = flushed
 	}
+	if p.doc != nil {
+		p.err = errors.Join(p.err, p.doc.close())
+		p.doc = nil
+	}
 	if p.err != nil {
 		return fmt.Errorf("%w: %w", ErrOutput, p.err)
 	}
@@ -105,11 +117,33 @@ func (p *Printer) json(v any) {
 	_, _ = (&shownJSON{w: p.w}).Write(append(line, '\n'))
 }
 
-// document writes v as one indented JSON document.
-func (p *Printer) document(v any) {
-	err := json.MarshalWrite(&shownJSON{w: p.w}, v, jsontext.AllowInvalidUTF8(true), jsontext.WithIndent("  "))
-	p.err = errors.Join(p.err, err)
-	p.w.WriteByte('\n')
+// add adds a row of a command to its document.
+func (p *Printer) add(command string, row result) {
+	if p.err != nil {
+		return
+	}
+	p.begin(command)
+	p.err = p.doc.add(row)
+}
+
+// document writes the document of a command.
+func (p *Printer) document(command string) {
+	if p.err != nil {
+		return
+	}
+	p.begin(command)
+	p.err = p.doc.write(p.w)
+}
+
+// begin makes the document of a command, unless it is there.
+func (p *Printer) begin(command string) {
+	switch {
+	case p.doc != nil:
+	case p.format == SARIF:
+		p.doc = &sarifLog{tool: p.tool, rules: map[finding.Code]int{}, notices: map[finding.Code]int{}}
+	default:
+		p.doc = &junitSuite{command: command}
+	}
 }
 
 // shownJSON passes JSON on. Characters a terminal could act on are escaped,

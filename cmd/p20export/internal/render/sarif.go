@@ -1,11 +1,16 @@
 package render
 
 import (
+	"bufio"
+	"io"
 	"maps"
 	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/digest"
@@ -170,53 +175,96 @@ func SARIFLevel(s finding.Severity) string {
 	return string(s)
 }
 
-// newSARIF makes one log of all rows. What could not be judged is a
-// notification, every other finding a result, in the order of the rows.
+// sarifLog makes one log of all rows. What could not be judged is a notification,
+// every other finding a result, in the order of the rows.
 //
-// Every finding is held at once, which is bounded by the files named: a file has
-// about a hundred at most, and 10,000 files of a hundred take 1.7 GB.
-func newSARIF(tool record.Tool, rows []result) SARIFLog {
-	rules, ruleIndex := sarifAbouts(rows, false)
-	notices, noticeIndex := sarifAbouts(rows, true)
-	run := SARIFRun{
-		Tool: SARIFTool{SARIFDriver{
-			Name: tool.Name, Version: tool.Version, SemanticVersion: tool.Version, InformationURI: homepage,
-			Notifications: notices, Rules: rules,
-		}},
-		Artifacts:  []SARIFArtifact{},
-		ColumnKind: "unicodeCodePoints",
-		Results:    []SARIFResult{},
-	}
-	did := SARIFInvocation{Successful: true}
-	var files sarifFiles
-	for _, row := range rows {
-		place := files.add(row)
-		for _, f := range row.findings {
-			level, message, locations := SARIFLevel(f.Severity), newSARIFMessage(said(f)), []SARIFLocation{newSARIFLocation(place, lined(f, row))}
-			if row.failed() {
-				did.Notifications = append(did.Notifications, SARIFNotification{SARIFDescriptor{f.Code, noticeIndex[f.Code]}, level, message, locations, newSARIFProperties(f)})
-			} else {
-				run.Results = append(run.Results, SARIFResult{f.Code, ruleIndex[f.Code], level, message, locations, newSARIFProperties(f)})
-			}
-		}
-		did.Successful = did.Successful && !row.failed()
-	}
-	run.Invocations = []SARIFInvocation{did}
-	run.Artifacts = append(run.Artifacts, files.list...)
-	return SARIFLog{SARIFSchema, SARIFVersion, []SARIFRun{run}}
+// SARIF lists rules and files before the results, so the results wait for the last
+// row. Memory holds what is known of each file, and the notifications: one for
+// each file that could not be judged.
+type sarifLog struct {
+	tool          record.Tool
+	rules         map[finding.Code]int // where each code is among the rules, once that is known
+	notices       map[finding.Code]int // the same of notifications
+	files         sarifFiles
+	notifications []SARIFNotification
+	failed        bool
+	results       pieces // JSON texts; their rule indexes are not known yet
 }
 
-// sarifAbouts describes the codes of the rows that failed, or of those that did
-// not, sorted, and says where in that list each is.
-func sarifAbouts(rows []result, failed bool) ([]SARIFAbout, map[finding.Code]int) {
-	index := map[finding.Code]int{}
-	for _, row := range rows {
-		for _, f := range row.findings {
-			if row.failed() == failed {
-				index[f.Code] = 0
-			}
+// add implements document.
+func (s *sarifLog) add(row result) error {
+	place := s.files.add(row)
+	s.failed = s.failed || row.failed()
+	for _, f := range row.findings {
+		level, message, locations := SARIFLevel(f.Severity), newSARIFMessage(said(f)), []SARIFLocation{newSARIFLocation(place, lined(f, row))}
+		if row.failed() {
+			s.notices[f.Code] = 0
+			s.notifications = append(s.notifications, SARIFNotification{SARIFDescriptor{ID: f.Code}, level, message, locations, newSARIFProperties(f)})
+			continue
+		}
+		s.rules[f.Code] = 0
+		text, err := json.Marshal(SARIFResult{RuleID: f.Code, Level: level, Message: message, Locations: locations, Properties: newSARIFProperties(f)}, jsontext.AllowInvalidUTF8(true))
+		if err != nil {
+			return err
+		}
+		if err := s.results.add(text); err != nil {
+			return err
 		}
 	}
+	return nil
+}
+
+// write implements document.
+func (s *sarifLog) write(w *bufio.Writer) error {
+	rules, notices := sarifAbouts(s.rules), sarifAbouts(s.notices)
+	for i := range s.notifications {
+		d := &s.notifications[i].Descriptor
+		d.Index = s.notices[d.ID]
+	}
+	log := SARIFLog{SARIFSchema, SARIFVersion, []SARIFRun{{
+		Tool: SARIFTool{SARIFDriver{
+			Name: s.tool.Name, Version: s.tool.Version, SemanticVersion: s.tool.Version, InformationURI: homepage,
+			Notifications: notices, Rules: rules,
+		}},
+		Invocations: []SARIFInvocation{{!s.failed, s.notifications}},
+		Artifacts:   append([]SARIFArtifact{}, s.files.list...),
+		ColumnKind:  "unicodeCodePoints",
+	}}}
+	err := json.MarshalWrite(&shownJSON{w: w}, log, jsontext.AllowInvalidUTF8(true), jsontext.WithIndent("  "),
+		json.WithMarshalers(json.MarshalToFunc(s.writeResults)))
+	w.WriteByte('\n')
+	return err
+}
+
+// writeResults writes the results of the log, which were kept.
+func (s *sarifLog) writeResults(to *jsontext.Encoder, _ []SARIFResult) error {
+	r, err := s.results.reader()
+	if err != nil {
+		return err
+	}
+	if err := to.WriteToken(jsontext.BeginArray); err != nil {
+		return err
+	}
+	for from := jsontext.NewDecoder(bufio.NewReader(r)); ; {
+		var one SARIFResult
+		switch err := json.UnmarshalDecode(from, &one); {
+		case err == io.EOF:
+			return to.WriteToken(jsontext.EndArray)
+		case err != nil:
+			return err
+		}
+		one.RuleIndex = s.rules[one.RuleID]
+		if err := json.MarshalEncode(to, one); err != nil {
+			return err
+		}
+	}
+}
+
+// close implements document.
+func (s *sarifLog) close() error { return s.results.close() }
+
+// sarifAbouts describes codes, sorted, and sets where in that list each is.
+func sarifAbouts(index map[finding.Code]int) []SARIFAbout {
 	list := []SARIFAbout{}
 	for _, code := range slices.Sorted(maps.Keys(index)) {
 		about, _ := finding.Describe(code)
@@ -234,7 +282,7 @@ func sarifAbouts(rows []result, failed bool) ([]SARIFAbout, map[finding.Code]int
 		}
 		list = append(list, a)
 	}
-	return list, index
+	return list
 }
 
 // sarifFiles lists each file once: SARIF wants artifacts to be unique (§3.14.15).
@@ -262,7 +310,8 @@ func (s *sarifFiles) add(row result) SARIFPlace {
 	}
 	if row.digest != "" {
 		key.digest = row.digest
-		a.Length, a.Hashes = &row.bytes, &SARIFHashes{row.digest.Hex()}
+		length := row.bytes // the row is not kept
+		a.Length, a.Hashes = &length, &SARIFHashes{row.digest.Hex()}
 	}
 	i, seen := s.at[key]
 	if !seen {

@@ -52,17 +52,15 @@ func (p *Printer) Validated(row validate.Row) {
 	case JSON:
 		p.json(row)
 	default:
-		p.results = append(p.results, resultOf(row))
+		p.add("validate", resultOf(row))
 	}
 }
 
 // ValidatedAll counts several files by their verdicts, or prints the document.
 func (p *Printer) ValidatedAll(t *Tally) {
 	switch {
-	case p.format == SARIF:
-		p.document(newSARIF(p.tool, p.results))
-	case p.format == JUnit:
-		p.junit("validate", p.results)
+	case p.format == SARIF || p.format == JUnit:
+		p.document("validate")
 	case t.Total() > 1:
 		p.Note("%d files: %s", t.Total(), verdictCounts(t.counts, project.Accepted, project.Malformed, project.Failed))
 	}
