@@ -24,7 +24,8 @@ type, a list or an event stream begins an envelope, all else is an artifact;
 --kind overrides that. - is standard input.
 
 JSON in another spelling than the canonical one is accepted and reported with
-canonical: false. The digest is of the file's bytes as they are.
+canonical: false. The digest is of the file's bytes as they are; a pipe past the
+limit of its kind (file_too_large) is read no further and has none.
 
 Everything that is wrong is listed in document order, up to 100 findings a file,
 each with its JSON Pointer, line, column and byte, its rule and the next step.

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"regexp"
 	"strings"
 	"sync"
@@ -19,6 +20,7 @@ import (
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/diff"
+	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/internal/strictjson"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/record"
@@ -42,13 +44,23 @@ func ParseKind(s string) (Kind, error) {
 	return "", errors.New("the kinds are artifact and envelope")
 }
 
+// maxEnvelopeBytes and maxEvents bound what is read of an envelope: without them
+// the reading of a stream that does not end would not end. Its three events have at
+// most capture.MaxEventBytes each, and as much again is left for what stands around
+// them. Events past the third are listed, as far as findings are.
+const (
+	maxEnvelopeBytes = 4 * capture.MaxEventBytes
+	maxEvents        = 100_000
+)
+
 // Row is the outcome of validating one file.
 type Row struct {
 	File    string           `json:"file"`
 	Kind    *Kind            `json:"kind"`
 	Profile artifact.Profile `json:"profile"`
 	Verdict project.Verdict  `json:"verdict"`
-	// Digest is of the file's bytes as they are.
+	// Digest is of the file's bytes as they are; nil when they were not all read,
+	// as of a stream past its limit.
 	Digest *digest.Digest `json:"digest"`
 	// Canonical says whether the file is in the one spelling of its kind.
 	Canonical *bool             `json:"canonical"`
@@ -64,27 +76,41 @@ type Row struct {
 //
 // Findings in the first artifact.MaxFileBytes of the file, which are held in
 // memory, have lines, columns and excerpts; those beyond, in an envelope, have
-// their offset alone.
+// their offset alone. A pipe or device is not read past the limit of its kind, since
+// it may have no end; a regular file is read on for its digest.
 func File(ctx context.Context, path string, p artifact.Profile, kind Kind) Row {
 	r, closeFile, err := capture.OpenInput(ctx, path)
 	if err != nil {
-		return newRow(path, p, kind).judged(err)
+		row := newRow(path, p, kind)
+		row.judge(err)
+		return *row
 	}
 	defer closeFile()
-	row := Reader(r, path, p, kind)
+	row := newRow(path, p, kind)
+	row.judge(row.read(r, kind, isRegular(path)))
 	if row.Digest != nil {
 		if f, built := builtBeside(path, *row.Digest); built {
 			row.inform(f)
 		}
 	}
-	return row
+	return *row
 }
 
-// Reader judges what r holds, as File does, under a name. It reads no file beside
-// it. The empty profile is artifact.V1.
+// Reader judges what r holds, as File does of a pipe, under a name. It reads no file
+// beside it. The empty profile is artifact.V1.
 func Reader(r io.Reader, name string, p artifact.Profile, kind Kind) Row {
 	row := newRow(name, p, kind)
-	return row.judged(row.read(r, kind))
+	row.judge(row.read(r, kind, false))
+	return *row
+}
+
+// isRegular reports whether an input is a regular file, which has an end.
+func isRegular(path string) bool {
+	info, err := os.Stdin.Stat()
+	if path != "-" {
+		info, err = os.Stat(path)
+	}
+	return err == nil && info.Mode().IsRegular()
 }
 
 func newRow(name string, p artifact.Profile, kind Kind) *Row {
@@ -95,9 +121,9 @@ func newRow(name string, p artifact.Profile, kind Kind) *Row {
 	return row
 }
 
-// judged gives the verdict. The error is why the input could not be read to its
+// judge gives the verdict. The error is why the input could not be read to its
 // end.
-func (row *Row) judged(err error) Row {
+func (row *Row) judge(err error) {
 	switch {
 	case err != nil:
 		f, isVerdict := finding.FromError(err)
@@ -110,11 +136,11 @@ func (row *Row) judged(err error) Row {
 	default:
 		row.Verdict = project.Accepted
 	}
-	return *row
 }
 
-// read reads the input and finds what is wrong with it.
-func (row *Row) read(r io.Reader, kind Kind) error {
+// read reads the input and finds what is wrong with it. An input that ends is read
+// to its end, whatever it is.
+func (row *Row) read(r io.Reader, kind Kind, ends bool) error {
 	if row.Profile == "" {
 		row.Profile = artifact.V1
 	}
@@ -143,13 +169,16 @@ func (row *Row) read(r io.Reader, kind Kind) error {
 	if kind == Artifact {
 		canonical = row.artifact(head, seen)
 	} else {
-		row.Findings, canonical, err = checkEnvelope(head, r)
+		row.Findings, canonical, err = checkEnvelope(head, r, maxEnvelopeBytes)
 		finding.Locate(head, row.Findings)
 	}
-	if err == nil {
-		_, err = io.Copy(io.Discard, r)
-	}
 	if err != nil {
+		return err
+	}
+	if finding.Has(row.Findings, finding.TooLarge) && !ends {
+		return nil
+	}
+	if _, err := io.Copy(io.Discard, r); err != nil {
 		return err
 	}
 	d := digest.Sum(hash)
@@ -291,19 +320,52 @@ func builtBeside(path string, d digest.Digest) (finding.Finding, bool) {
 }
 
 // checkEnvelope checks a bounded envelope in any framing. It is canonical as
-// three lines without white space around them.
-func checkEnvelope(head []byte, rest io.Reader) ([]finding.Finding, bool, error) {
+// three lines without white space around them. A file past the limit has that
+// finding alone.
+func checkEnvelope(head []byte, rest io.Reader, limit int64) ([]finding.Finding, bool, error) {
 	framing := capture.DetectFraming(head)
 	spelling := &lines{}
 	r := io.TeeReader(io.MultiReader(bytes.NewReader(head), rest), spelling)
-	splitter := capture.NewSplitter(r, framing)
-	findings, err := envelope.Check(splitter)
+	splitter := capture.NewSplitter(&limited{r, limit, limit}, framing)
+	findings, err := envelope.Check(&counted{splitter, maxEvents})
+	if f, ok := err.(finding.Finding); ok && f.Code == finding.TooLarge {
+		return []finding.Finding{f}, false, nil
+	}
 	if err != nil {
 		return nil, false, err
 	}
 	findings = append(findings, splitter.Findings()...)
 	finding.Sort(findings)
 	return findings, framing == capture.NDJSON && spelling.canonical() && !finding.Failed(findings), nil
+}
+
+// limited reads an envelope up to its limit. A byte past it is a finding, which is
+// the error then.
+type limited struct {
+	r           io.Reader
+	limit, left int64
+}
+
+func (l *limited) Read(p []byte) (int, error) {
+	n, err := l.r.Read(p[:min(int64(len(p)), l.left+1)])
+	if l.left -= int64(n); l.left < 0 {
+		return 0, finding.New(finding.TooLarge, "the file is larger than %d bytes", l.limit).WithHint(hint.FreezeEnvelope)
+	}
+	return n, err
+}
+
+// counted passes on the events of an envelope up to their limit.
+type counted struct {
+	envelope.Frames
+	left int
+}
+
+func (c *counted) Next() (capture.Frame, error) {
+	f, err := c.Frames.Next()
+	if c.left--; err == nil && c.left < 0 {
+		err = finding.New(finding.TooLarge, "the file holds more than %d events", maxEvents).WithHint(hint.FreezeEnvelope)
+	}
+	return f, err
 }
 
 // counter counts the bytes written to it.
