@@ -122,7 +122,7 @@ var kinds = sync.OnceValue(func() map[Code]kind {
 		TemporaryFile:   {Warning, "a temporary file: a program was killed while it wrote it, or is writing it; an error in a strict verification", ""},
 		TreeTooLarge:    {Error, "more entries in a directory than are looked at", ""},
 
-		RecordOfAnother:  {Error, "the record of an artifact states another digest than the artifact has", ""},
+	RecordOfAnother:  {Error, "the record of an artifact or envelope states another digest than the file has", ""},
 		ReceiptNeeded:    {Error, "an artifact whose snapshot was built, in a form that cannot say so", "P20 §5"},
 		ArtifactRefUnfit: {Error, "an artifact's file name that no receipt can hold", ""},
 		TextTrimmed:      {Info, "strings of artifacts whose events hold them without the white space at their ends", ""},

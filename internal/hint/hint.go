@@ -143,7 +143,7 @@ var ByCode = sync.OnceValue(func() map[string]string {
 		"temporary_file":    "remove it if no p20export is running; the next one that writes in the directory does",
 		"tree_too_large":    "verify its subdirectories one by one, or move out what is no evidence",
 
-		"record_of_another":  "restore the artifact or its record; p20export verify tells which of them is what the capture projects to",
+	"record_of_another":  "restore the file or its record; p20export verify tells which of them is what the capture projects to",
 		"receipt_needed":     "import it with --receipt, which states the origin",
 		"artifact_ref_unfit": "rename the artifact and its record",
 		"origin_unknown":     "the receipt form wants the record that freeze wrote, and states it",

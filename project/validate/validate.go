@@ -71,8 +71,11 @@ type Row struct {
 
 // File judges one file as an artifact or a bounded envelope. An empty kind is
 // told from the file's name, else from how it begins. "-" is standard
-// input. An artifact or envelope whose snapshot was built, as the record beside
-// it says, is reported as such.
+// input.
+//
+// An artifact or envelope whose snapshot was built, as the record beside it says, is
+// reported as such. One that is well formed and is not the one that the record
+// states has the verdict project.Differs.
 //
 // Findings in the first artifact.MaxFileBytes of the file, which are held in
 // memory, have lines, columns and excerpts; those beyond, in an envelope, have
@@ -89,9 +92,7 @@ func File(ctx context.Context, path string, p artifact.Profile, kind Kind) Row {
 	row := newRow(path, p, kind)
 	row.judge(row.read(r, kind, isRegular(path)))
 	if row.Digest != nil {
-		if f, built := builtBeside(path, *row.Digest); built {
-			row.inform(f)
-		}
+		row.compareRecord()
 	}
 	return *row
 }
@@ -207,7 +208,7 @@ func (row *Row) artifact(head []byte, seen func() looks) (canonical bool) {
 	return at < 0
 }
 
-// inform adds a finding that is no fault.
+// inform adds a finding that is no fault of the file itself.
 func (row *Row) inform(f finding.Finding) {
 	row.Findings = append(row.Findings, f)
 	finding.Sort(row.Findings)
@@ -292,31 +293,6 @@ func look(head []byte) looks {
 			return l
 		}
 	}
-}
-
-// builtBeside looks for the record beside an artifact or envelope, and says so
-// when it states of these very bytes that their snapshot was built.
-func builtBeside(path string, d digest.Digest) (finding.Finding, bool) {
-	name, ok := strings.CutSuffix(path, record.ArtifactSuffix)
-	if !ok {
-		if name, ok = strings.CutSuffix(path, record.EnvelopeSuffix); !ok {
-			return finding.Finding{}, false
-		}
-	}
-	data, err := record.ReadBounded(name+record.Suffix, record.MaxBytes)
-	if err != nil {
-		return finding.Finding{}, false
-	}
-	beside, err := record.Decode(data)
-	if err != nil || beside.Predicate.Projection.Origin != project.Built {
-		return finding.Finding{}, false
-	}
-	for _, s := range beside.Subject {
-		if s.Digest.SHA256 == d.Hex() {
-			return finding.New(finding.SnapshotBuilt, "the record beside it says that its message snapshot was built, not emitted"), true
-		}
-	}
-	return finding.Finding{}, false
 }
 
 // checkEnvelope checks a bounded envelope in any framing. It is canonical as

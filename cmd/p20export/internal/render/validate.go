@@ -62,7 +62,7 @@ func (p *Printer) ValidatedAll(t *Tally) {
 	case p.format == SARIF || p.format == JUnit:
 		p.document("validate")
 	case t.Total() > 1:
-		p.Note("%d files: %s", t.Total(), verdictCounts(t.counts, project.Accepted, project.Malformed, project.Failed))
+		p.Note("%d files: %s", t.Total(), verdictCounts(t.counts, project.Accepted, project.Malformed, project.Differs, project.Failed))
 	}
 }
 
