@@ -20,8 +20,12 @@ import (
 // for a plain file the one its first bytes tell.
 //
 // Errors that are findings: capture_unfinished for a directory without a
-// manifest, capture_manifest_malformed, capture_file_missing, and
-// content_coding_unsupported. Others are of the file system.
+// manifest, capture_manifest_malformed, capture_file_missing, capture_file_link,
+// and content_coding_unsupported. Others are of the file system.
+//
+// The path itself may be a symbolic link. A file of a capture directory may not:
+// capture writes none, and what a link names can lie outside the directory and
+// change without it.
 //
 // Opening and reading end with ctx, even while standard input or a named pipe is
 // waiting for bytes.
@@ -132,10 +136,10 @@ func readManifest(dir string) (*Manifest, digest.Digest, error) {
 }
 
 // openRegular opens a file of a capture, which must be there and be a regular
-// file (a named pipe would block, a device would not end).
+// file (a named pipe would block, a device would not end) and no link to one.
 func openRegular(dir, name string) (*os.File, error) {
 	path := filepath.Join(dir, name)
-	info, err := os.Stat(path)
+	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && name == ManifestName:
 		return nil, finding.New(finding.CaptureUnfinished, "the directory %s has no %s, so it is no closed capture", finding.Quote(filepath.Base(dir)), name)
@@ -143,6 +147,8 @@ func openRegular(dir, name string) (*os.File, error) {
 		return nil, finding.New(finding.CaptureFileMissing, "%s, which %s lists, is not there", name, ManifestName)
 	case err != nil:
 		return nil, err
+	case info.Mode()&fs.ModeSymlink != 0:
+		return nil, finding.New(finding.CaptureFileLink, "%s is a symbolic link, which is not followed", name)
 	case !info.Mode().IsRegular():
 		return nil, finding.New(finding.CaptureFileMissing, "%s is not a regular file", name)
 	}

@@ -23,6 +23,7 @@ const (
 	CaptureUnfinished  Code = "capture_unfinished"
 	ManifestMalformed  Code = "capture_manifest_malformed"
 	CaptureFileMissing Code = "capture_file_missing"
+	CaptureFileLink    Code = "capture_file_link"
 	DigestMismatch     Code = "capture_digest_mismatch"
 	ArrivalsMalformed  Code = "arrivals_malformed"
 	CodingUnsupported  Code = "content_coding_unsupported"

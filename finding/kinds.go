@@ -9,6 +9,7 @@ var kinds = sync.OnceValue(func() map[Code]kind {
 		CaptureUnfinished:  {Error, "a capture directory without its manifest", ""},
 		ManifestMalformed:  {Error, "a manifest (capture.json) that cannot be read strictly", ""},
 		CaptureFileMissing: {Error, "a file the manifest lists is not there", ""},
+		CaptureFileLink:    {Error, "a file of the capture is a symbolic link, which is not followed", ""},
 		DigestMismatch:     {Error, "a file of the capture does not have the size or digest its manifest states", ""},
 		ArrivalsMalformed:  {Error, "arrivals.tsv is not two growing columns of numbers", ""},
 		CodingUnsupported:  {Error, "the response is stored under a content coding that is not gzip or zstd", "RFC 9110 §8.4"},
@@ -122,7 +123,7 @@ var kinds = sync.OnceValue(func() map[Code]kind {
 		TemporaryFile:   {Warning, "a temporary file: a program was killed while it wrote it, or is writing it; an error in a strict verification", ""},
 		TreeTooLarge:    {Error, "more entries in a directory than are looked at", ""},
 
-	RecordOfAnother:  {Error, "the record of an artifact or envelope states another digest than the file has", ""},
+		RecordOfAnother:  {Error, "the record of an artifact or envelope states another digest than the file has", ""},
 		ReceiptNeeded:    {Error, "an artifact whose snapshot was built, in a form that cannot say so", "P20 §5"},
 		ArtifactRefUnfit: {Error, "an artifact's file name that no receipt can hold", ""},
 		TextTrimmed:      {Info, "strings of artifacts whose events hold them without the white space at their ends", ""},

@@ -40,6 +40,7 @@ var ByCode = sync.OnceValue(func() map[string]string {
 		"capture_unfinished":         "if it holds captures, name those (DIR/*); else record the run again into a new directory, or name the response file itself to read it without its times",
 		"capture_manifest_malformed": "restore capture.json from where the capture was made",
 		"capture_file_missing":       "restore the whole capture directory",
+		"capture_file_link":          "put a copy of the file it names in place of the link; cp -rL copies a whole capture so",
 		"capture_digest_mismatch":    "restore the capture; its bytes were changed after it was closed",
 		"arrivals_malformed":         "restore arrivals.tsv, or name the response file itself and give --started-at",
 		"content_coding_unsupported": "record the run again; p20export asks for identity coding",
@@ -143,7 +144,7 @@ var ByCode = sync.OnceValue(func() map[string]string {
 		"temporary_file":    "remove it if no p20export is running; the next one that writes in the directory does",
 		"tree_too_large":    "verify its subdirectories one by one, or move out what is no evidence",
 
-	"record_of_another":  "restore the file or its record; p20export verify tells which of them is what the capture projects to",
+		"record_of_another":  "restore the file or its record; p20export verify tells which of them is what the capture projects to",
 		"receipt_needed":     "import it with --receipt, which states the origin",
 		"artifact_ref_unfit": "rename the artifact and its record",
 		"origin_unknown":     "the receipt form wants the record that freeze wrote, and states it",

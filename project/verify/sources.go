@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -149,10 +150,8 @@ func newSource(f *folder, m *entry) *source {
 	s.response = manifest.Response().Digest
 	listed := listedFiles(manifest)
 	for _, name := range listed {
-		if e := f.held[name]; e != nil && !e.regular() && s.bad == nil {
-			s.bad = finding.New(finding.CaptureFileMissing, "%s is %s", name, e.kind())
-		} else if e == nil && s.bad == nil {
-			s.bad = finding.New(finding.CaptureFileMissing, "%s, which %s lists, is not there", name, capture.ManifestName)
+		if err := f.lacks(name); s.bad == nil {
+			s.bad = err
 		}
 	}
 	f.tell(listed)
@@ -160,6 +159,21 @@ func newSource(f *folder, m *entry) *source {
 		e.listed = true
 	}
 	return s
+}
+
+// lacks says why a file that a manifest lists cannot be read. A link in its place is
+// accounted for by that.
+func (f *folder) lacks(name string) error {
+	switch e := f.held[name]; {
+	case e == nil:
+		return finding.New(finding.CaptureFileMissing, "%s, which %s lists, is not there", name, capture.ManifestName)
+	case e.mode&fs.ModeSymlink != 0:
+		e.told = true
+		return finding.New(finding.CaptureFileLink, "%s is %s", name, e.kind())
+	case !e.regular():
+		return finding.New(finding.CaptureFileMissing, "%s is %s", name, e.kind())
+	}
+	return nil
 }
 
 // captureFiles returns the names of the files that a capture directory can have

@@ -129,16 +129,17 @@ func unverified(err error) (finding.Finding, project.Verdict) {
 		return f, project.Failed
 	}
 	switch f.Code {
-	case finding.ProjectionUnknown, finding.ManifestMismatch,
+	case finding.ProjectionUnknown, finding.ManifestMismatch, finding.CaptureFileLink,
 		finding.RecordAbsent, finding.ArtifactAbsent, finding.EnvelopeAbsent, finding.CaptureAbsent, finding.NothingToVerify:
 		return f, project.Unverifiable
 	}
 	return f, project.Differs
 }
 
-// differing makes a verdict of a capture that is not what it was.
+// differing makes a verdict of a capture that is not what it was. A link in place of
+// a file says nothing about that.
 func differing(err error) error {
-	if f, isVerdict := finding.FromError(err); isVerdict {
+	if f, isVerdict := finding.FromError(err); isVerdict && f.Code != finding.CaptureFileLink {
 		return finding.New(finding.CaptureDiffers, "%s", f.Message).WithHint("%s", f.Hint)
 	}
 	return err
