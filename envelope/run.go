@@ -1,6 +1,7 @@
 package envelope
 
 import (
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -99,8 +100,7 @@ func Scan(frames Frames, v Visitor) (Totals, error) {
 		s      scanner
 		totals Totals
 		run    *Run
-		before int
-		first  Ref
+		before prelude
 	)
 	every, _ := v.(FrameVisitor)
 	for {
@@ -124,9 +124,7 @@ func Scan(frames Frames, v Visitor) (Totals, error) {
 		}
 		switch {
 		case run == nil:
-			if before++; before == 1 {
-				first = refOf(frame)
-			}
+			before.add(frame, err)
 		case err != nil:
 			run.damaged(frame, err)
 		default:
@@ -147,14 +145,55 @@ func Scan(frames Frames, v Visitor) (Totals, error) {
 			return totals, err
 		}
 	}
-	if before > 0 {
-		totals.Findings = append(totals.Findings, first.On(finding.New(finding.FramesBeforeRun, "%s before the first RUN_STARTED", count(before, "event stands", "events stand"))))
+	if before.frames > 0 {
+		totals.Findings = append(totals.Findings, before.finding())
 	}
 	if totals.Runs == 0 {
 		totals.Findings = append(totals.Findings, finding.New(finding.NoRun, "no RUN_STARTED among %s", count(totals.Events, "event", "events")))
 	}
 	finding.Sort(totals.Findings)
 	return totals, nil
+}
+
+// prelude is what stands before the first run.
+type prelude struct {
+	frames     int
+	first      Ref
+	unreadable int
+	why        finding.Finding // about the first that is no event
+}
+
+// add notes a frame, and why it is no event if it is none.
+func (p *prelude) add(f capture.Frame, err error) {
+	if p.frames++; p.frames == 1 {
+		p.first = refOf(f)
+	}
+	if err == nil {
+		return
+	}
+	if p.unreadable++; p.unreadable == 1 {
+		p.why = unreadable(f, err)
+	}
+}
+
+// finding says how many frames there are, and why they are no events where that is
+// so. What cannot be read there can be a damaged RUN_STARTED.
+func (p *prelude) finding() finding.Finding {
+	text := count(p.frames, "event stands", "events stand") + " before the first RUN_STARTED"
+	switch {
+	case p.unreadable == 1:
+		text += fmt.Sprintf("; event %d cannot be read: ", *p.why.EventIndex)
+	case p.unreadable > 1:
+		text += fmt.Sprintf("; %d of them cannot be read, the first is event %d: ", p.unreadable, *p.why.EventIndex)
+	}
+	if p.unreadable > 0 {
+		text += string(p.why.Code)
+		if p.why.Offset != nil {
+			text += fmt.Sprintf(" at byte %d", *p.why.Offset)
+		}
+		text += ": " + p.why.Message
+	}
+	return p.first.On(finding.New(finding.FramesBeforeRun, "%s", text))
 }
 
 // refOf says where a frame is.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,6 +65,54 @@ func TestSegmentation(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What stands before the first run is read like everything else, and what cannot
+// be read there is said.
+func TestBeforeFirstRun(t *testing.T) {
+	tooLarge := finding.New(finding.EventTooLarge, "the event has more than 9 bytes").WithOffset(100)
+	for _, c := range []struct {
+		name   string
+		frames []capture.Frame
+		want   string
+	}{
+		{"readable", framesOf(custom, finished, started, finished), "2 events stand before the first RUN_STARTED"},
+		{"one that is not", framesOf(`{"a":tru}`, started), "1 event stands before the first RUN_STARTED; event 0 cannot be read: json_syntax at byte 8: true is misspelled"},
+		{"a damaged start", framesOf(custom, `{"type":"RUN_STARTED"`, `7`, started), fmt.Sprintf("3 events stand before the first RUN_STARTED; 2 of them cannot be read, the first is event 1: json_syntax at byte %d: } or , is missing", 1000+len(`{"type":"RUN_STARTED"`))},
+		{"a key twice", framesOf(`{"type":"CUSTOM","a":1,"a":2}`), `1 event stands before the first RUN_STARTED; event 0 cannot be read: json_duplicate_key at byte 23: the key "a" stands twice in one object`},
+		{"no object", framesOf(`7`), "1 event stands before the first RUN_STARTED; event 0 cannot be read: event_not_object at byte 0: the event is a number where an object belongs"},
+		{"no type", framesOf(`{}`), "1 event stands before the first RUN_STARTED; event 0 cannot be read: event_type_missing at byte 0: the event has no type"},
+		{"too large", append([]capture.Frame{{Offset: 100, Problem: &tooLarge}}, framesOf(started)...), "1 event stands before the first RUN_STARTED; event 0 cannot be read: event_too_large at byte 100: the event has more than 9 bytes"},
+	} {
+		totals, err := envelope.Scan(&given{frames: c.frames}, &recorder{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(totals.Findings, func(f finding.Finding) bool { return f.Code == finding.FramesBeforeRun })
+		if i < 0 || totals.Findings[i].Message != c.want || totals.Findings[i].Severity != finding.Warning {
+			t.Errorf("%s: %+v", c.name, totals.Findings)
+		}
+	}
+}
+
+// framesOf puts each event at a thousand bytes of its own.
+func framesOf(events ...string) (list []capture.Frame) {
+	for i, e := range events {
+		list = append(list, capture.Frame{Index: i, Offset: int64(1000 * i), Bytes: int64(len(e)), Data: []byte(e)})
+	}
+	return list
+}
+
+// given are frames that are there already.
+type given struct{ frames []capture.Frame }
+
+func (g *given) Next() (capture.Frame, error) {
+	if len(g.frames) == 0 {
+		return capture.Frame{}, io.EOF
+	}
+	f := g.frames[0]
+	g.frames = g.frames[1:]
+	return f, nil
 }
 
 // Every rule of the bounded envelope, from both sides. The findings are those

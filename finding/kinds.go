@@ -37,7 +37,7 @@ var kinds = sync.OnceValue(func() map[Code]kind {
 		EventFieldMalformed: {Error, "a field of an event that is read has the wrong type", "AG-UI"},
 		NoRun:               {Error, "the capture has no RUN_STARTED, so it holds no run", "P20 §7"},
 		NoEvents:            {Warning, "the response holds no event", "WHATWG HTML §9.2.6"},
-		FramesBeforeRun:     {Warning, "events before the first RUN_STARTED belong to no run", "P20 §7"},
+		FramesBeforeRun:     {Warning, "events before the first RUN_STARTED belong to no run; the message says why one of them cannot be read", "P20 §7"},
 		RunNotFound:         {Error, "the capture holds no run of that name or number", ""},
 		RunAmbiguous:        {Error, "several runs of the capture have that id", ""},
 		RunNotTerminated:    {Error, "the run has no RUN_FINISHED and no RUN_ERROR", "P20 §7"},
