@@ -60,8 +60,10 @@ integration is started there:
 
 The server stays in the foreground and prints "listening on URL" once it accepts
 connections, within two minutes. At the end it gets SIGTERM, and ten seconds
-later SIGKILL. Its captures are labelled integration, version and scenario; where
-the exit status is not 0, the end of its log is shown.
+later SIGKILL. On Unix systems SIGKILL also ends it, and what it started, when
+p20export itself is killed; /bin/sh is needed for that. Its captures are labelled
+integration, version and scenario; where the exit status is not 0, the end of its
+log is shown.
 
 When the harness's directory also has expected.json, each capture is held
 against what that expects of its scenario, and a scenario for which it has a

@@ -134,7 +134,7 @@ func TestSecondCtrlC(t *testing.T) {
 	}
 	if err := syscall.Kill(pid, 0); err != syscall.ESRCH {
 		t.Errorf("the server lives on: %v", err)
-		_ = syscall.Kill(-pid, syscall.SIGKILL)
+		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 	if code := cmd.ProcessState.ExitCode(); code != 130 {
 		t.Errorf("exit status %d, want 130", code)

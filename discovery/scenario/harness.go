@@ -69,9 +69,12 @@ type Server struct {
 
 // Start starts a harness and waits until it accepts connections, or ctx ends.
 // From then on the server lives until Stop, so that what is captured when ctx
-// ends is not cut off by the server's end. Where the system has process groups
-// it gets one of its own: Ctrl-C on a terminal does not reach it, and Stop
-// reaches what it started. Cancelling kill kills all of them at once.
+// ends is not cut off by the server's end. On Unix systems it gets a process
+// group of its own: Ctrl-C on a terminal does not reach it, Stop reaches what it
+// started, and when this program ends without Stop, even by SIGKILL, the whole
+// group is killed. /bin/sh is needed for that. Elsewhere Stop ends the server
+// alone, and a server whose program is killed lives on. Cancelling kill kills
+// everything that Stop reaches at once.
 func (h *Harness) Start(ctx, kill context.Context) (*Server, error) {
 	name := h.Command[0]
 	if strings.ContainsRune(name, '/') && !filepath.IsAbs(name) {
@@ -82,23 +85,28 @@ func (h *Harness) Start(ctx, kill context.Context) (*Server, error) {
 		name = abs
 	}
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	group, err := newGroup()
+	if err != nil {
+		end()
+		return nil, fmt.Errorf("cannot start the shell that ends %s with this program: %w", h.Name, err)
+	}
 	s := &Server{cmd: exec.CommandContext(life, name, h.Command[1:]...), end: end, ended: make(chan struct{})}
 	s.said.line = make(chan string, 1)
 	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = h.dir, &s.said, &s.log
 	s.cmd.WaitDelay = h.grace
-	setGroup(s.cmd)
+	group.add(s.cmd)
 	if err := s.cmd.Start(); err != nil {
 		end()
+		group.end()
 		return nil, fmt.Errorf("%s does not start; is it installed? %w", h.Name, err)
 	}
 	go func() {
-		defer context.AfterFunc(kill, func() { _ = s.cmd.Process.Kill(); killGroup(s.cmd) })()
+		defer context.AfterFunc(kill, func() { _ = s.cmd.Process.Kill(); group.kill() })()
 		_ = s.cmd.Wait()
-		killGroup(s.cmd)
+		group.end()
 		close(s.ended)
 	}()
-	err := s.listening(ctx, h.startLimit)
-	if err != nil {
+	if err := s.listening(ctx, h.startLimit); err != nil {
 		s.Stop()
 		return nil, fmt.Errorf("%s: %w\n%s", h.Name, err, s.Log())
 	}

@@ -190,6 +190,27 @@ func TestStopStubborn(t *testing.T) {
 	}
 }
 
+// Nothing is left of a group that ended, and no signal goes to what may have its
+// id then.
+func TestGroupEnd(t *testing.T) {
+	g, err := newGroup()
+	if err != nil {
+		t.Fatal(err)
+	}
+	watcher := g.watcher.Process.Pid
+	if group, err := syscall.Getpgid(watcher); err != nil || group != watcher {
+		t.Errorf("the watcher %d is in the group %d, %v", watcher, group, err)
+	}
+	g.end()
+	if err := syscall.Kill(watcher, 0); err != syscall.ESRCH {
+		t.Errorf("the watcher is left: %v", err)
+	}
+	if err := g.signal(syscall.SIGTERM); err != os.ErrProcessDone {
+		t.Errorf("a signal after the end: %v", err)
+	}
+	g.end()
+}
+
 func TestTail(t *testing.T) {
 	var log tail
 	for range 5 * tailBytes {
