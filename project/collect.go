@@ -76,7 +76,7 @@ type Output struct {
 // is none; only FoldedStream reads it. The output is nil when the run is refused:
 // then the findings say every reason. They are ordered.
 func (c *Collector) Project(run *envelope.Run, request []byte, s Settings) (*Output, []finding.Finding) {
-	d := &draft{run: run, settings: s, artifact: artifact.New(), strict: s.Projection == EmittedSnapshot}
+	d := &draft{run: run, request: request, settings: s, artifact: artifact.New(), strict: s.Projection == EmittedSnapshot}
 	d.reportAll(run.Findings)
 	if run.Terminal == nil {
 		return d.result(nil)
@@ -92,7 +92,7 @@ func (c *Collector) Project(run *envelope.Run, request []byte, s Settings) (*Out
 		if run.SnapshotCount > 0 {
 			d.report(run.Snapshots[0].On(finding.New(finding.SnapshotPresent, "the run emitted a MESSAGES_SNAPSHOT")))
 		} else {
-			d.folded(c.fold, request)
+			d.folded(c.fold)
 			snapshot = builtSnapshot(d.artifact.Messages)
 		}
 	} else if taken := c.snapshots[s.Snapshot]; d.chosen(taken) {
@@ -125,7 +125,11 @@ func (d *draft) result(snapshot []byte) (*Output, []finding.Finding) {
 		return nil, d.sorted()
 	}
 	if out.Origin == Built {
-		d.report(finding.New(finding.SnapshotBuilt, "the message snapshot was built from the request and the stream; the run emitted none"))
+		from := "the stream"
+		if d.fromRequest {
+			from = "the request and the stream"
+		}
+		d.report(finding.New(finding.SnapshotBuilt, "the message snapshot was built from %s; the run emitted none", from))
 	}
 	_, out.Assay = artifact.Decode(out.Bytes, artifact.Assay)
 	out.Parts = append(out.Parts, Part{RunStartedPart, d.run.Started.Ref()})

@@ -15,6 +15,7 @@ import (
 // draft is an artifact in the making.
 type draft struct {
 	run      *envelope.Run
+	request  []byte // nil when there is none
 	settings Settings
 	// strict refuses what is outside the subset; otherwise it is left out and
 	// recorded.
@@ -23,11 +24,13 @@ type draft struct {
 	resolved Times
 	snapshot *envelope.Event // the emitted one, if it was that
 	sources  []origin        // of each message
-	omitted  omissions
-	findings []finding.Finding
-	unlisted int
-	unread   int // messages past the one that settled the refusal
-	failed   bool
+	// fromRequest says that the messages of the request were taken.
+	fromRequest bool
+	omitted     omissions
+	findings    []finding.Finding
+	unlisted    int
+	unread      int // messages past the one that settled the refusal
+	failed      bool
 }
 
 // maxFindings is how many findings of one run are listed; the rest is counted.
@@ -134,7 +137,11 @@ func (d *draft) started() {
 	if v, ok := e.Get("parentRunId"); ok {
 		d.artifact.ParentRunIDRef = d.optional(origin{event: e}.name("parentRunId"), v)
 	}
-	d.others(e, "threadId", "runId", "parentRunId")
+	taken := []string{"threadId", "runId", "parentRunId"}
+	if _, ok := d.startedInput(); ok {
+		taken = append(taken, "input") // folded says what is left out of it
+	}
+	d.others(e, taken...)
 }
 
 // terminal takes the run's end (P20 §8.3, terminal_event, "Error details").

@@ -50,7 +50,7 @@ func (d *draft) emitted(e *envelope.Event) {
 	d.others(e, "messages")
 }
 
-// messages takes the messages of a list: a snapshot's, or the request's.
+// messages takes the messages of a list: a snapshot's, or a run input's.
 func (d *draft) messages(o origin, list strictjson.Value) {
 	// The text was read before, so there is no error.
 	_ = strictjson.Elements(list, func(i int, v strictjson.Value, m *strictjson.Object) error {
@@ -61,11 +61,7 @@ func (d *draft) messages(o origin, list strictjson.Value) {
 		at := o.index(i)
 		at.start = v.Start
 		if v.Kind != strictjson.ObjectStart {
-			code := finding.SnapshotMalformed
-			if o.event == nil {
-				code = finding.RequestMalformed
-			}
-			d.report(at.finding(code, "message %d is %s where an object belongs", i, v.Kind))
+			d.report(at.malformed("message %d is %s where an object belongs", i, v.Kind))
 			return nil
 		}
 		d.message(at, m)

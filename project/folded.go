@@ -7,11 +7,12 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// folded takes the request's messages and then the streamed ones.
-func (d *draft) folded(f *fold, request []byte) {
+// folded takes the messages that the run was asked with and then the streamed
+// ones.
+func (d *draft) folded(f *fold) {
 	d.reportAll(f.findings)
 	d.unlisted += f.unlisted
-	requested := d.request(request)
+	requested := d.requested()
 	for _, m := range f.messages {
 		o := origin{event: m.event}
 		if requested[artifact.Trim(m.id)] {
@@ -43,42 +44,68 @@ func (d *draft) streamed(o origin, m *streamed) {
 	d.sources = append(d.sources, o)
 }
 
-// request takes the messages of the request that caused the run, and returns
-// the trimmed ids of them all, those left out included. Its other keys are left
-// out.
-func (d *draft) request(data []byte) (ids map[string]bool) {
-	if data == nil {
-		d.omitted.add(origin{}.omission(finding.RequestAbsent))
-		d.report(origin{}.finding(finding.RequestAbsent, "there is none, so only streamed messages are taken"))
-		return nil
+// requested takes the messages that the run was asked with, and returns the
+// trimmed ids of them all, those left out included. They are those of the request
+// or, where there is none, of the copy of it in RUN_STARTED.
+func (d *draft) requested() (ids map[string]bool) {
+	if d.request != nil {
+		return d.input(origin{}, d.request)
 	}
+	d.omitted.add(origin{}.omission(finding.RequestAbsent))
+	if input, ok := d.startedInput(); ok {
+		d.report(origin{}.finding(finding.RequestAbsent, "there is none; the input in RUN_STARTED is read instead"))
+		return d.input(origin{event: d.run.Started, pointer: "/input", start: input.Start}, input.Raw)
+	}
+	d.report(origin{}.finding(finding.RequestAbsent, "there is none, so only streamed messages are taken"))
+	return nil
+}
+
+// startedInput returns the input of RUN_STARTED, where the projection reads it:
+// FoldedStream since its version 2, when there is no request. Null is no input.
+func (d *draft) startedInput() (strictjson.Value, bool) {
+	if d.settings.Projection != FoldedStream || d.settings.Version == 1 || d.request != nil {
+		return strictjson.Value{}, false
+	}
+	v, ok := d.run.Started.Get("input")
+	return v, ok && v.Kind != strictjson.Null
+}
+
+// input takes the messages of a run input, the JSON text at an origin. Its other
+// keys are left out.
+func (d *draft) input(o origin, text []byte) (ids map[string]bool) {
 	var decoder strictjson.Decoder
 	var input strictjson.Object
-	value, err := strictjson.ReadText(&input, &decoder, data)
-	if fault, ok := finding.FromSyntax(err); ok {
+	value, err := strictjson.ReadText(&input, &decoder, text)
+	if fault, ok := finding.FromSyntax(err); ok { // of request.json: an event was read before
 		fault.Message, fault.Offset = requestFile+": "+fault.Message, nil
 		d.report(fault)
 		return nil
 	}
+	what := "it"
+	if o.event != nil {
+		what = "the input"
+	}
 	list, ok := input.Get("messages")
 	if value.Kind != strictjson.ObjectStart || !ok || list.Kind != strictjson.ArrayStart {
-		d.report(origin{pointer: "/messages"}.finding(finding.RequestMalformed, "it has no list of messages"))
+		d.report(o.name("messages").malformed("%s has no list of messages", what))
 		return nil
 	}
 	for _, names := range []struct{ key, what, of string }{{"runId", "run", d.run.RunID}, {"threadId", "thread", d.run.ThreadID}} {
 		if id, ok := input.Get(names.key); ok && !id.Is(names.of) {
-			o := origin{}.name(names.key)
+			o := o.name(names.key)
 			d.omitted.add(o.omission(finding.RequestOtherRun))
-			d.report(o.finding(finding.RequestOtherRun, "it names another %s, so only streamed messages are taken", names.what))
+			d.report(o.finding(finding.RequestOtherRun, "%s names another %s, so only streamed messages are taken", what, names.what))
 			return nil
 		}
 	}
-	d.messages(origin{pointer: "/messages"}, list)
+	d.fromRequest = o.event == nil
+	list.Start += o.start
+	d.messages(o.name("messages"), list)
 	for m := range input.All {
 		switch name, _ := strictjson.Unquote(m.Name.Raw); name {
 		case "messages", "threadId", "runId":
 		default:
-			d.omitted.add(origin{}.name(name).omission(finding.KeyOutsideSubset))
+			d.omitted.add(o.name(name).omission(finding.KeyOutsideSubset))
 		}
 	}
 	ids = make(map[string]bool)
@@ -92,7 +119,7 @@ func (d *draft) request(data []byte) (ids map[string]bool) {
 	return ids
 }
 
-// Folding is what the request and the stream of a run say of its messages,
+// Folding is what the input and the stream of a run say of its messages,
 // whether or not the run emitted a snapshot. It is for comparing the two; an
 // artifact is made by Project alone.
 type Folding struct {
@@ -100,6 +127,8 @@ type Folding struct {
 	// Streamed are the ids of the messages that the run streamed itself, in the
 	// order of their start and as they are; those without text are among them.
 	Streamed []string
+	// RequestTaken says that the messages of the request are among them.
+	RequestTaken bool
 	// Findings say what Project refuses the folding for.
 	Findings []finding.Finding
 }
@@ -107,9 +136,9 @@ type Folding struct {
 // Fold returns the folding of a run whose events a FoldedStream collector has
 // seen. The request is as Project takes it.
 func (c *Collector) Fold(run *envelope.Run, request []byte) Folding {
-	d := &draft{run: run, settings: Settings{Projection: FoldedStream}, artifact: artifact.New()}
-	d.folded(c.fold, request)
-	f := Folding{Messages: d.artifact.Messages, Findings: d.sorted()}
+	d := &draft{run: run, request: request, settings: Settings{Projection: FoldedStream}, artifact: artifact.New()}
+	d.folded(c.fold)
+	f := Folding{Messages: d.artifact.Messages, RequestTaken: d.fromRequest, Findings: d.sorted()}
 	for _, m := range c.fold.messages {
 		f.Streamed = append(f.Streamed, m.id)
 	}

@@ -151,43 +151,47 @@ func TestFoldedStream(t *testing.T) {
 	}
 }
 
+// requests are run inputs, and what a run that streams "Hello" makes of each when
+// it was asked with it.
+var requests = []struct {
+	name, request string
+	said, left    []string
+	want          []string
+}{
+	{"plain", request(user), []string{"u1/user: Hi", "a/assistant: Hello"}, nil, []string{built}},
+	{"no messages", request(), []string{"a/assistant: Hello"}, nil, []string{built}},
+	{"other keys", `{"state":{},"messages":[` + user + `],"tools":[],"\ud800":0,"a/b":1}`, []string{"u1/user: Hi", "a/assistant: Hello"},
+		[]string{"key_outside_subset request.json /state", "key_outside_subset request.json /tools", "key_outside_subset request.json /\uFFFD", "key_outside_subset request.json /a~1b"}, []string{built}},
+	{"richer messages", request(`{"id":"1","role":"assistant","toolCalls":[]}`, `{"id":"2","role":"tool","content":"4","toolCallId":"c"}`, `{"id":"3","role":"user","content":[{"type":"text","text":"x"},{"type":"text","text":"y"}]}`, `{"id":"4","role":"user","content":"x","name":null}`),
+		[]string{"2/tool: 4", "3/user: xy", "4/user: x", "a/assistant: Hello"},
+		[]string{"content_missing request.json /messages/0", "key_outside_subset request.json /messages/0/toolCalls", "key_outside_subset request.json /messages/1/toolCallId", "text_parts_joined request.json /messages/2/content", "value_null request.json /messages/3/name"}, []string{built}},
+	{"absent", "", []string{"a/assistant: Hello"}, []string{absent}, []string{"(request_absent)", built}},
+	{"of another run", strings.Replace(request(user), "r1", "r2", 1), []string{"a/assistant: Hello"}, []string{"request_names_other_run request.json /runId"}, []string{built, "(request_names_other_run /runId)"}},
+	{"of another thread", strings.Replace(request(user), "t1", "t2", 1), []string{"a/assistant: Hello"}, []string{"request_names_other_run request.json /threadId"}, []string{built, "(request_names_other_run /threadId)"}},
+	{"of a run that is no name", strings.Replace(request(user), `"r1"`, `null`, 1), []string{"a/assistant: Hello"}, []string{"request_names_other_run request.json /runId"}, []string{built, "(request_names_other_run /runId)"}},
+	{"run by escape", strings.Replace(request(user), `r1`, `\u00721`, 1), []string{"u1/user: Hi", "a/assistant: Hello"}, nil, []string{built}},
+	{"not JSON", `{"messages":[` + user + `]`, nil, nil, []string{"json_syntax /messages"}},
+	{"empty", " ", nil, nil, []string{"json_syntax"}},
+	{"key twice", `{"messages":[{"id":"1","id":"2"}]}`, nil, nil, []string{"json_duplicate_key /messages/0/id"}},
+	{"trailing", request(user) + `{}`, nil, nil, []string{"json_trailing_data"}},
+	{"no list", `{"threadId":"t1"}`, nil, nil, []string{"request_malformed /messages"}},
+	{"list of another kind", `{"messages":{}}`, nil, nil, []string{"request_malformed /messages"}},
+	{"an array", `[` + user + `]`, nil, nil, []string{"request_malformed /messages"}},
+	{"message no object", request(user, `null`), nil, nil, []string{"request_malformed /messages/1"}},
+	{"message without id", request(`{"role":"user","content":"x"}`), nil, nil, []string{"key_missing /messages/0/id"}},
+	{"ids repeated", request(user, user), nil, nil, []string{"message_id_repeated /messages/1/id"}},
+	{"half a pair", request(`{"id":"1","role":"user","content":"\ud800"}`), nil, nil, []string{"lone_surrogate /messages/0/content"}},
+	{"half a pair left out", request(`{"id":"1","role":"activity","content":"\ud800"}`), []string{"a/assistant: Hello"}, []string{"role_outside_subset request.json /messages/0"}, []string{built}},
+	{"streamed id", request(`{"id":"a","role":"user","content":"x"}`), nil, nil, []string{"streamed_id_in_request #1 /messageId"}},
+	{"streamed id after trimming", request(`{"id":" a\u001c","role":"user","content":"x"}`), nil, nil, []string{"streamed_id_in_request #1 /messageId"}},
+	{"streamed id of a message left out", request(user, `{"id":"a","role":"assistant","toolCalls":[]}`), nil, nil, []string{"streamed_id_in_request #1 /messageId"}},
+	{"streamed id of another run's request", `{"runId":"r2","messages":[{"id":"a","role":"user","content":"x"}]}`, []string{"a/assistant: Hello"}, []string{"request_names_other_run request.json /runId"}, []string{built, "(request_names_other_run /runId)"}},
+}
+
 // The messages of the request come first and are held to the text subset.
 func TestFoldedRequest(t *testing.T) {
 	events := []string{started, textStart("a"), textContent("a", "Hello"), failed}
-	for _, c := range []struct {
-		name, request string
-		said, left    []string
-		want          []string
-	}{
-		{"plain", request(user), []string{"u1/user: Hi", "a/assistant: Hello"}, nil, []string{built}},
-		{"no messages", request(), []string{"a/assistant: Hello"}, nil, []string{built}},
-		{"other keys", `{"state":{},"messages":[` + user + `],"tools":[],"\ud800":0,"a/b":1}`, []string{"u1/user: Hi", "a/assistant: Hello"},
-			[]string{"key_outside_subset request.json /state", "key_outside_subset request.json /tools", "key_outside_subset request.json /\uFFFD", "key_outside_subset request.json /a~1b"}, []string{built}},
-		{"richer messages", request(`{"id":"1","role":"assistant","toolCalls":[]}`, `{"id":"2","role":"tool","content":"4","toolCallId":"c"}`, `{"id":"3","role":"user","content":[{"type":"text","text":"x"},{"type":"text","text":"y"}]}`, `{"id":"4","role":"user","content":"x","name":null}`),
-			[]string{"2/tool: 4", "3/user: xy", "4/user: x", "a/assistant: Hello"},
-			[]string{"content_missing request.json /messages/0", "key_outside_subset request.json /messages/0/toolCalls", "key_outside_subset request.json /messages/1/toolCallId", "text_parts_joined request.json /messages/2/content", "value_null request.json /messages/3/name"}, []string{built}},
-		{"absent", "", []string{"a/assistant: Hello"}, []string{absent}, []string{"(request_absent)", built}},
-		{"of another run", strings.Replace(request(user), "r1", "r2", 1), []string{"a/assistant: Hello"}, []string{"request_names_other_run request.json /runId"}, []string{built, "(request_names_other_run /runId)"}},
-		{"of another thread", strings.Replace(request(user), "t1", "t2", 1), []string{"a/assistant: Hello"}, []string{"request_names_other_run request.json /threadId"}, []string{built, "(request_names_other_run /threadId)"}},
-		{"of a run that is no name", strings.Replace(request(user), `"r1"`, `null`, 1), []string{"a/assistant: Hello"}, []string{"request_names_other_run request.json /runId"}, []string{built, "(request_names_other_run /runId)"}},
-		{"run by escape", strings.Replace(request(user), `r1`, `\u00721`, 1), []string{"u1/user: Hi", "a/assistant: Hello"}, nil, []string{built}},
-		{"not JSON", `{"messages":[` + user + `]`, nil, nil, []string{"json_syntax /messages"}},
-		{"empty", " ", nil, nil, []string{"json_syntax"}},
-		{"key twice", `{"messages":[{"id":"1","id":"2"}]}`, nil, nil, []string{"json_duplicate_key /messages/0/id"}},
-		{"trailing", request(user) + `{}`, nil, nil, []string{"json_trailing_data"}},
-		{"no list", `{"threadId":"t1"}`, nil, nil, []string{"request_malformed /messages"}},
-		{"list of another kind", `{"messages":{}}`, nil, nil, []string{"request_malformed /messages"}},
-		{"an array", `[` + user + `]`, nil, nil, []string{"request_malformed /messages"}},
-		{"message no object", request(user, `null`), nil, nil, []string{"request_malformed /messages/1"}},
-		{"message without id", request(`{"role":"user","content":"x"}`), nil, nil, []string{"key_missing /messages/0/id"}},
-		{"ids repeated", request(user, user), nil, nil, []string{"message_id_repeated /messages/1/id"}},
-		{"half a pair", request(`{"id":"1","role":"user","content":"\ud800"}`), nil, nil, []string{"lone_surrogate /messages/0/content"}},
-		{"half a pair left out", request(`{"id":"1","role":"activity","content":"\ud800"}`), []string{"a/assistant: Hello"}, []string{"role_outside_subset request.json /messages/0"}, []string{built}},
-		{"streamed id", request(`{"id":"a","role":"user","content":"x"}`), nil, nil, []string{"streamed_id_in_request #1 /messageId"}},
-		{"streamed id after trimming", request(`{"id":" a\u001c","role":"user","content":"x"}`), nil, nil, []string{"streamed_id_in_request #1 /messageId"}},
-		{"streamed id of a message left out", request(user, `{"id":"a","role":"assistant","toolCalls":[]}`), nil, nil, []string{"streamed_id_in_request #1 /messageId"}},
-		{"streamed id of another run's request", `{"runId":"r2","messages":[{"id":"a","role":"user","content":"x"}]}`, []string{"a/assistant: Hello"}, []string{"request_names_other_run request.json /runId"}, []string{built, "(request_names_other_run /runId)"}},
-	} {
+	for _, c := range requests {
 		t.Run(c.name, func(t *testing.T) {
 			r := projectRun(t, folded, c.request, events...)
 			if diff := cmp.Diff(orEmpty(c.said), said(r.out)); diff != "" {

@@ -2,6 +2,7 @@ package project
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/p20export/p20export/envelope"
@@ -33,7 +34,15 @@ type Omission struct {
 // requestFile is how omissions name the request.
 const requestFile = "request.json"
 
-// origin is where something projected was found: in an event, or in the request
+// RequestTaken reports whether a built snapshot has the messages of the request,
+// as the omissions of its artifact tell.
+func RequestTaken(omissions []Omission) bool {
+	return !slices.ContainsFunc(omissions, func(o Omission) bool {
+		return o.File == requestFile && (o.Reason == finding.RequestAbsent || o.Reason == finding.RequestOtherRun)
+	})
+}
+
+// origin is where something projected was found: in an event, or in request.json
 // when event is nil.
 type origin struct {
 	event   *envelope.Event
@@ -53,6 +62,18 @@ func (o origin) finding(code finding.Code, format string, args ...any) finding.F
 		return f
 	}
 	return o.event.FindingAt(strictjson.Value{Start: o.start}, code, format, args...).WithPointer(o.pointer)
+}
+
+// malformed makes the finding that messages cannot be read: those of a snapshot,
+// of request.json, or of RUN_STARTED's input.
+func (o origin) malformed(format string, args ...any) finding.Finding {
+	switch {
+	case o.event == nil:
+		return o.finding(finding.RequestMalformed, format, args...)
+	case o.event.Type == envelope.RunStarted:
+		return o.finding(finding.RequestMalformed, format, args...).WithHint("the integration should give RUN_STARTED the input as it got it, or none")
+	}
+	return o.finding(finding.SnapshotMalformed, format, args...)
 }
 
 func (o origin) omission(reason finding.Code) Omission {

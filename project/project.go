@@ -3,7 +3,8 @@
 // what was left out.
 //
 // A projection has a name and a version; what it outputs never changes under
-// one version. The package must not know files, directories or networks.
+// one version, and older versions stay, so that records of them verify. The
+// package must not know files, directories or networks.
 package project
 
 import (
@@ -24,24 +25,29 @@ const (
 	// EmittedSnapshotText reduces one emitted snapshot to the text subset and
 	// records each omission.
 	EmittedSnapshotText Name = "emitted-snapshot-text"
-	// FoldedStream builds a snapshot from the request and the streamed text
-	// messages of a run that emitted none.
+	// FoldedStream builds a snapshot from the messages that a run was asked with
+	// and its streamed text messages, when the run emitted none. The former are
+	// those of the request or, where there is no request, of RUN_STARTED's input.
+	// Version 1 does not read that input.
 	FoldedStream Name = "folded-stream"
 )
-
-// version is the version of every projection so far.
-const version = 1
 
 // Names lists the projections, the default first.
 func Names() []Name { return []Name{EmittedSnapshot, EmittedSnapshotText, FoldedStream} }
 
-// Version returns the version of the projection that this program applies.
-func (n Name) Version() int { return version }
+// Version returns the newest version of the projection, which is applied when no
+// other is asked for.
+func (n Name) Version() int {
+	if n == FoldedStream {
+		return 2
+	}
+	return 1
+}
 
 // Known reports whether this program has the projection in that version.
 func Known(name Name, v int) bool {
 	_, err := ParseName(string(name))
-	return err == nil && v == name.Version()
+	return err == nil && 1 <= v && v <= name.Version()
 }
 
 // ParseName returns the projection of that name.
@@ -104,8 +110,10 @@ func (s Selection) number() int {
 // Settings choose what to do with a run.
 type Settings struct {
 	Projection Name
-	Snapshot   Selection
-	Profile    artifact.Profile
+	// Version is that of the projection. 0 stands for the newest.
+	Version  int
+	Snapshot Selection
+	Profile  artifact.Profile
 	// Operator has times for captures that have none.
 	Operator OperatorTimes
 }
@@ -124,6 +132,12 @@ func (s *Settings) Normalize() error {
 	}
 	if _, err := ParseName(string(s.Projection)); err != nil {
 		return err
+	}
+	if s.Version == 0 {
+		s.Version = s.Projection.Version()
+	}
+	if !Known(s.Projection, s.Version) {
+		return fmt.Errorf("projection %s has no version %d; the newest is %d", s.Projection, s.Version, s.Projection.Version())
 	}
 	if _, err := ParseSelection(string(s.Snapshot)); err != nil {
 		return err

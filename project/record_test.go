@@ -246,7 +246,7 @@ func TestRecordLeast(t *testing.T) {
 		t.Fatal(err)
 	}
 	rec = record.New(built.out, built.run, s, tool)
-	if rec.Predicate.Projection != (record.Projection{Name: "folded-stream", Version: 1, Snapshot: "only", Origin: "built"}) || len(rec.Predicate.Events) != 2 {
+	if rec.Predicate.Projection != (record.Projection{Name: "folded-stream", Version: 2, Snapshot: "only", Origin: "built"}) || len(rec.Predicate.Events) != 2 {
 		t.Errorf("%+v %v", rec.Predicate.Projection, rec.Predicate.Events)
 	}
 }
@@ -325,17 +325,17 @@ func TestRecordSame(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	var s project.Settings
-	if err := s.Normalize(); err != nil || s != (project.Settings{Projection: "emitted-snapshot", Snapshot: "only", Profile: "v1"}) {
+	if err := s.Normalize(); err != nil || s != (project.Settings{Projection: "emitted-snapshot", Version: 1, Snapshot: "only", Profile: "v1"}) {
 		t.Errorf("%+v %v", s, err)
 	}
-	for _, ok := range []project.Settings{{Projection: "emitted-snapshot-text", Snapshot: "last"}, {Projection: "folded-stream", Snapshot: "only", Profile: "assay"}, {Projection: "emitted-snapshot-text", Snapshot: "12"}} {
+	for _, ok := range []project.Settings{{Projection: "emitted-snapshot-text", Snapshot: "last"}, {Projection: "folded-stream", Snapshot: "only", Profile: "assay"}, {Projection: "emitted-snapshot-text", Snapshot: "12"}, {Projection: "folded-stream", Version: 1}, {Projection: "folded-stream", Version: 2}} {
 		if err := ok.Normalize(); err != nil {
 			t.Error(err)
 		}
 	}
 	for _, bad := range []project.Settings{
 		{Snapshot: "last"}, {Projection: "folded-stream", Snapshot: "1"}, {Projection: "emitted-snapshot", Snapshot: "first"},
-		{Projection: "emitted"}, {Profile: "v2"}, {Projection: "emitted-snapshot-text", Snapshot: "0"},
+		{Projection: "emitted"}, {Version: 2}, {Version: -1}, {Projection: "folded-stream", Version: 3}, {Profile: "v2"}, {Projection: "emitted-snapshot-text", Snapshot: "0"},
 		{Operator: project.OperatorTimes{FinishedAt: "2026-11-21T06:28:50Z"}},
 	} {
 		if err := bad.Normalize(); err == nil {
@@ -352,9 +352,15 @@ func TestSettings(t *testing.T) {
 			t.Errorf("%q: %q", sel, got)
 		}
 	}
+	newest := map[project.Name]int{"emitted-snapshot": 1, "emitted-snapshot-text": 1, "folded-stream": 2}
 	for _, n := range project.Names() {
-		if got, err := project.ParseName(string(n)); err != nil || got != n || !project.Known(n, 1) || project.Known(n, 2) || project.Known(n, 0) {
+		if got, err := project.ParseName(string(n)); err != nil || got != n || n.Version() != newest[n] || project.Known(n, newest[n]+1) || project.Known(n, 0) {
 			t.Errorf("%s: %v", n, err)
+		}
+		for v := range newest[n] {
+			if !project.Known(n, v+1) {
+				t.Errorf("%s version %d is not known", n, v+1)
+			}
 		}
 	}
 	if _, err := project.ParseName("x"); err == nil || project.Known("x", 1) {

@@ -36,7 +36,12 @@ Projections:
   emitted-snapshot-text  one emitted snapshot reduced to that text subset; each
                          omission is recorded
   folded-stream          for runs that emitted no snapshot: built from the
-                         request and the streamed text, and marked as built
+                         request and the streamed text, and marked as built;
+                         where the capture has no request.json, the input in
+                         RUN_STARTED is read instead
+
+Records name a projection with its version, folded-stream@2 for example. Those of
+earlier versions still verify: folded-stream@1 did not read that input.
 
 The times in an artifact are the events' own (timestamps in milliseconds, from
 2025 on and at most a day ahead of their arrival), else the capture's arrival

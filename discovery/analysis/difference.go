@@ -10,7 +10,7 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// Difference says how the messages folded from request and stream differ from
+// Difference says how the messages folded from input and stream differ from
 // the text subset of the last snapshot that the run emitted.
 type Difference struct {
 	Folded  int `json:"folded"`
@@ -19,6 +19,8 @@ type Difference struct {
 	Same int `json:"same"`
 	// Mismatches lists the others, in their order.
 	Mismatches []Mismatch `json:"apart"`
+	// RequestTaken says that messages of the request were folded.
+	RequestTaken bool `json:"-"`
 }
 
 // Mismatch is a message that is not the same in both, or is in one alone. Folded
@@ -86,6 +88,7 @@ func (e *Run) compareFolding(f project.Folding, last *project.Output, ids []stri
 	e.IDs = IDs{len(f.Streamed), kept(f.Streamed, ids), len(r.ids), kept(r.ids, ids)}
 	if last != nil && !finding.Failed(f.Findings) {
 		e.Difference = difference(f.Messages, last.Artifact.Messages)
+		e.Difference.RequestTaken = f.RequestTaken && len(r.ids) > 0
 	}
 }
 

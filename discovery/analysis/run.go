@@ -45,7 +45,7 @@ type Run struct {
 	Snapshots   []Snapshot   `json:"snapshots"`
 	// MoreSnapshots counts those past the number that is described one by one.
 	MoreSnapshots int `json:"more_snapshots,omitzero"`
-	// Difference is between the messages folded from request and stream and
+	// Difference is between the messages folded from input and stream and
 	// those of the last emitted snapshot; nil where one of the two is missing, or
 	// is not whole.
 	Difference *Difference     `json:"difference"`

@@ -12,6 +12,7 @@ import (
 // artifactView is an artifact and how it came about.
 type artifactView struct {
 	Built    bool
+	From     string // of a built snapshot: what it was built from
 	Name     string
 	Terminal string
 	Error    string
@@ -64,6 +65,7 @@ func newArtifact(r *run, f frozen, left *limits) *artifactView {
 	p := f.record.Predicate
 	v := &artifactView{
 		Built:    p.Projection.Origin == project.Built,
+		From:     builtFrom(p),
 		Name:     visible(f.record.Subject[0].Name),
 		Terminal: f.decoded.TerminalEvent,
 		Error:    visible(f.decoded.ErrorMessage),
@@ -85,7 +87,8 @@ func newArtifact(r *run, f frozen, left *limits) *artifactView {
 		}
 		at.add(o)
 		if o.Reason == finding.RequestOtherRun {
-			at.reasons = append(at.reasons, o.Reason) // nothing of it is taken
+			o.Pointer = o.Pointer[:strings.LastIndexByte(string(o.Pointer), '/')]
+			at.add(o) // nothing of the input is taken
 		}
 	}
 	v.parts(r, f, marks, request, left)
@@ -163,7 +166,7 @@ func (v *artifactView) write(w *markupWriter) {
 <h3>The artifact</h3>`)
 	if v.Built {
 		w.put(`
-<p class="built">These messages were <strong>built</strong> from the request and the streamed text. The run emitted no snapshot.</p>`)
+<p class="built">These messages were <strong>built</strong> from %s. The run emitted no snapshot.</p>`, v.From)
 	}
 	w.put(`
 <ol class="messages">`)

@@ -71,20 +71,20 @@ func (o outcome) Name() string {
 	return fmt.Sprintf(hint.WithSnapshot, o.Projection, o.Snapshot)
 }
 
-// tries returns the outcomes to come, those of the projections in their order; and
+// tries returns the outcomes to come, those of the newest projections in their order; and
 // where no snapshot is chosen, what choosing the last of several gives.
 func tries(s project.Settings) []outcome {
 	var list []outcome
 	chosen := s.Snapshot
 	for _, s.Projection = range project.Names() {
-		s.Snapshot = project.Only
+		s.Version, s.Snapshot = s.Projection.Version(), project.Only
 		if s.Projection == project.EmittedSnapshotText {
 			s.Snapshot = chosen // which no other projection does
 		}
 		list = append(list, outcome{Settings: s, Verdict: project.Refused})
 	}
 	if chosen == project.Only {
-		s.Projection, s.Snapshot = project.EmittedSnapshotText, project.Last
+		s.Projection, s.Version, s.Snapshot = project.EmittedSnapshotText, project.EmittedSnapshotText.Version(), project.Last
 		list = append(list, outcome{Settings: s, Unasked: true, Verdict: project.Refused})
 	}
 	return list
@@ -161,9 +161,17 @@ func frozenSays(p record.Predicate, messages string, snapshots int) string {
 		}
 		return s + "."
 	case project.FoldedStream:
-		return s + " built from the request and the streamed text. The run emitted no snapshot."
+		return s + " built from " + builtFrom(p) + ". The run emitted no snapshot."
 	}
 	return s + ", as the run emitted them."
+}
+
+// builtFrom says what a built snapshot was built from.
+func builtFrom(p record.Predicate) string {
+	if project.RequestTaken(p.Omissions) {
+		return "the request and the streamed text"
+	}
+	return "the stream"
 }
 
 // snapshotTaken says which of so many snapshots an artifact is of.

@@ -72,7 +72,7 @@ func (s *Settings) Normalize() error {
 	}
 	s.Projection = project.EmittedSnapshotText
 	err := s.Settings.Normalize()
-	s.Projection = ""
+	s.Projection, s.Version = "", 0
 	return err
 }
 

@@ -47,6 +47,9 @@ type Row struct {
 	Verdict  project.Verdict   `json:"verdict"`
 	Origin   *project.Origin   `json:"origin"`
 	Findings []finding.Finding `json:"findings"`
+
+	// RequestTaken says that a built snapshot has the messages of the request.
+	RequestTaken bool `json:"-"`
 }
 
 // RunID returns the run id of an artifact that is imported alone: that of
@@ -285,7 +288,7 @@ func (i *imported) itsRecord(of digest.Digest) (*record.Record, error) {
 	if _, err := record.Settings(); err != nil {
 		return nil, finding.New(finding.RecordMalformed, "%s: %s", name, finding.Escape(err.Error()))
 	}
-	i.row.Origin = &record.Predicate.Projection.Origin
+	i.row.Origin, i.row.RequestTaken = &record.Predicate.Projection.Origin, project.RequestTaken(record.Predicate.Omissions)
 	return record, nil
 }
 

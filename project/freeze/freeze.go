@@ -67,6 +67,8 @@ type Row struct {
 
 	// Assay says why Assay could not take a frozen artifact.
 	Assay []finding.Finding `json:"-"`
+	// RequestTaken says that a built snapshot has the messages of the request.
+	RequestTaken bool `json:"-"`
 }
 
 // Profiles says which profiles an artifact keeps.
@@ -229,7 +231,7 @@ func (f *freezer) keep(run *envelope.Run, p *scan.Projected) error {
 	if out := p.Output; out != nil {
 		row.Verdict, row.Origin = project.Frozen, &out.Origin
 		row.Profiles = &Profiles{V1: true, Assay: !finding.Failed(out.Assay)}
-		row.Assay = out.Assay
+		row.Assay, row.RequestTaken = out.Assay, project.RequestTaken(out.Omissions)
 		d, n := digest.Of(out.Bytes), len(out.Bytes)
 		row.ArtifactDigest, row.ArtifactBytes = &d, &n
 		if err := f.output.keep(number, out, record.New(out, run, f.settings.Settings, f.settings.Tool)); err != nil {

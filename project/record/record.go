@@ -138,7 +138,7 @@ func New(out *project.Output, run *envelope.Run, s project.Settings, tool Tool) 
 		Subject:       []Subject{newSubject(out.Bytes), newSubject(out.Envelope)},
 		PredicateType: PredicateType,
 		Predicate: Predicate{
-			Projection: Projection{Name: s.Projection, Version: s.Projection.Version(), Snapshot: s.Snapshot, Origin: out.Origin},
+			Projection: Projection{Name: s.Projection, Version: s.Version, Snapshot: s.Snapshot, Origin: out.Origin},
 			Profile:    s.Profile,
 			Tool:       tool,
 			Capture:    Source{Run: run.Number},
@@ -195,11 +195,11 @@ func Decode(data []byte) (*Record, error) {
 }
 
 // Settings returns what has to be set to repeat the projection, or why the
-// record states what no projection of this program does. project.Known says whether
-// this program has its version.
+// record states what no projection of this program does, as one of a version that
+// project.Known does not know.
 func (r *Record) Settings() (project.Settings, error) {
 	p := r.Predicate
-	s := project.Settings{Projection: p.Projection.Name}
+	s := project.Settings{Projection: p.Projection.Name, Version: p.Projection.Version}
 	if want := s.Projection.Origin(); p.Projection.Origin != want {
 		return s, fmt.Errorf("the origin is %q; the snapshot of %s is %s", p.Projection.Origin, s.Projection, want)
 	}

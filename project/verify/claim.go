@@ -32,6 +32,7 @@ type claim struct {
 	settings   project.Settings
 	origin     *project.Origin
 	timeSource *project.TimeSource
+	requested  bool // what the record says of the request
 
 	read     bool              // the capture was read to its end
 	whole    []finding.Finding // about it
@@ -49,7 +50,7 @@ func (c *claim) state(stated *record.Record) (err error) {
 	if !project.Known(p.Projection.Name, p.Projection.Version) {
 		return finding.New(finding.ProjectionUnknown, "the record names projection %s version %d", finding.Quote(string(p.Projection.Name)), p.Projection.Version)
 	}
-	c.origin, c.timeSource = &p.Projection.Origin, &p.Times.Source
+	c.origin, c.timeSource, c.requested = &p.Projection.Origin, &p.Times.Source, project.RequestTaken(p.Omissions)
 	if c.settings, err = stated.Settings(); err != nil {
 		return finding.New(finding.RecordMalformed, "%s", finding.Escape(err.Error()))
 	}
@@ -58,7 +59,7 @@ func (c *claim) state(stated *record.Record) (err error) {
 
 // row completes a row with the outcome.
 func (c *claim) row(row Row, shelf *shelf) Row {
-	row.Origin, row.TimeSource = c.origin, c.timeSource
+	row.Origin, row.TimeSource, row.RequestTaken = c.origin, c.timeSource, c.requested
 	found, err := c.whole, c.err
 	if c.run && !c.other {
 		compared, lost := shelf.look(c.compared)

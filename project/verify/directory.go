@@ -29,6 +29,9 @@ type TreeRow struct {
 	Findings   []finding.Finding   `json:"findings"`
 	// File is what the row is about when it is none of the three.
 	File *string `json:"file"`
+
+	// RequestTaken says that a built snapshot has the messages of the request.
+	RequestTaken bool `json:"-"`
 }
 
 // TreeSettings say how a directory is verified.
@@ -213,7 +216,7 @@ func (v *treeVerifier) read(e *entry) *stated {
 	e.in.take(envelopeName, record.EnvelopeSuffix)
 	r.name = artifactName
 	unstated := r.state(what)
-	r.tree.Origin, r.tree.TimeSource = r.origin, r.timeSource
+	r.tree.Origin, r.tree.TimeSource, r.tree.RequestTaken = r.origin, r.timeSource, r.requested
 	if err := lacking(e.in, artifactName); err != nil {
 		r.end(err)
 		return r

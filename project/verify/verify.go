@@ -39,6 +39,9 @@ type Row struct {
 	Origin     *project.Origin     `json:"origin"`
 	TimeSource *project.TimeSource `json:"time_source"`
 	Findings   []finding.Finding   `json:"findings"`
+
+	// RequestTaken says that a built snapshot has the messages of the request.
+	RequestTaken bool `json:"-"`
 }
 
 // Files are the files of one frozen run, in memory.

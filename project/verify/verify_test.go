@@ -89,3 +89,48 @@ func TestVerifyEveryByte(t *testing.T) {
 		})
 	}
 }
+
+// Records that name version 1 of folded-stream verify: what it outputs does not
+// change. It does not read the input in RUN_STARTED; version 2 does.
+func TestVerifyFirstVersion(t *testing.T) {
+	const dir = "testdata/version-1"
+	for name, raw := range map[string]string{
+		"failed": "../../examples/ag-ui-compacted-message-snapshot-evidence/raw/failed",
+		"input":  filepath.Join(dir, "input.ndjson"),
+	} {
+		path := filepath.Join(dir, name+record.ArtifactSuffix)
+		stated, err := record.Read(record.Path(path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p := stated.Predicate.Projection; p.Name != project.FoldedStream || p.Version != 1 {
+			t.Fatalf("%s is of %s@%d", name, p.Name, p.Version)
+		}
+		if row := File(t.Context(), path, "", raw, nil); row.Verdict != project.Verified {
+			t.Errorf("%s: %s %v", name, row.Verdict, row.Findings)
+		}
+	}
+	out := t.TempDir()
+	rows, err := freeze.Freeze(t.Context(), filepath.Join(dir, "input.ndjson"), freeze.Settings{Settings: project.Settings{Projection: project.FoldedStream}, Dir: out, Tool: testTool})
+	if err != nil || rows[0].Verdict != project.Frozen {
+		t.Fatalf("%v %+v", err, rows)
+	}
+	again, err := os.ReadFile(*rows[0].Artifact)
+	if err != nil || strings.Count(string(again), `"id"`) != 2 {
+		t.Errorf("version 2 made %s, %v", again, err)
+	}
+	// A record cannot claim another version than its artifact is of.
+	stated, err := os.ReadFile(filepath.Join(dir, "input"+record.Suffix))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for version, want := range map[string]project.Verdict{"2": project.Differs, "3": project.Unverifiable, "0": project.Unverifiable} {
+		other := filepath.Join(t.TempDir(), "input"+record.Suffix)
+		if err := os.WriteFile(other, []byte(strings.Replace(string(stated), `"version": 1`, `"version": `+version, 1)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if row := File(t.Context(), filepath.Join(dir, "input"+record.ArtifactSuffix), other, filepath.Join(dir, "input.ndjson"), nil); row.Verdict != want {
+			t.Errorf("version %s: %s %v, want %s", version, row.Verdict, row.Findings, want)
+		}
+	}
+}

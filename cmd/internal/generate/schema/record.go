@@ -75,7 +75,7 @@ func (g *generator) record() (*jsonschema.Schema, error) {
 		{"predicate", events, ""},
 		{"predicate/projection", projection, "The projection as it was applied (P20 §4)."},
 		{"predicate/projection/name", nil, "The projection's name (P20 §4)."},
-		{"predicate/projection/version", func(s *jsonschema.Schema) { s.Const = 1 }, "The projection's version. What it outputs never changes under one version."},
+		{"predicate/projection/version", versions, "The projection's version. What it outputs never changes under one version."},
 		{"predicate/projection/snapshot", func(s *jsonschema.Schema) { s.Pattern = "^(only|first|last|[1-9][0-9]*)$" }, "Which of the run's snapshots was taken: the only one, the first, the last, or a number from 1 (P20 §7)."},
 		{"predicate/projection/origin", nil, "Whether the run emitted the snapshot or the projection built it (P20 §4)."},
 		{"predicate/profile", nil, "The limits the artifact was held to."},
@@ -111,13 +111,24 @@ func (g *generator) record() (*jsonschema.Schema, error) {
 	})
 }
 
-// projection ties origin and selection to the projection's name.
+// versions are those of all projections.
+func versions(s *jsonschema.Schema) {
+	for v := range project.FoldedStream.Version() {
+		s.Enum = append(s.Enum, v+1)
+	}
+}
+
+// projection ties origin, version and selection to the projection's name.
 func projection(s *jsonschema.Schema) {
 	s.AllOf = []*jsonschema.Schema{
 		{
 			If:   with("name", exactly(project.FoldedStream, "The snapshot is built from the stream.")),
 			Then: with("origin", exactly(project.Built, "A built snapshot says so.")),
 			Else: with("origin", exactly(project.Emitted, "The snapshot is the run's own.")),
+		},
+		{
+			If:   with("name", exactly(project.FoldedStream, "Version 2 reads the input in RUN_STARTED when there is no request.")),
+			Else: with("version", &jsonschema.Schema{Const: 1, Description: "The only version."}),
 		},
 		{
 			If:   with("name", exactly(project.EmittedSnapshotText, "One of several snapshots can be chosen.")),

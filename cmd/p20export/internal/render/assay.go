@@ -42,7 +42,7 @@ func (p *Printer) NotImported(row export.Row) {
 	if row.Record != nil {
 		p.line("  record    %s", *row.Record)
 	}
-	p.made(row.Origin, nil)
+	p.made(row.Origin, row.RequestTaken, nil)
 	p.findings(row.Findings)
 }
 

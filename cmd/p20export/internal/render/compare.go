@@ -121,7 +121,7 @@ func (p *Printer) shown(e analysis.Run) {
 		p.line("  ids       the last snapshot has %d of %d streamed, %d of %d of the request", e.IDs.StreamedKept, e.IDs.Streamed, e.IDs.RequestedKept, e.IDs.Requested)
 	}
 	if d := e.Difference; d != nil {
-		p.line("  folding   %s", differences(d, e.IDs.Requested > 0))
+		p.line("  folding   %s", differences(d))
 	}
 	p.line("  times     %s", runTimes(e.Times))
 	p.line("  parent    %s", runParent(e.Parent))
@@ -169,9 +169,9 @@ func reasonList(list []analysis.Reason) string {
 	return strings.Join(parts, ", ")
 }
 
-func differences(d *analysis.Difference, requested bool) string {
+func differences(d *analysis.Difference) string {
 	from := "the stream"
-	if requested {
+	if d.RequestTaken {
 		from = "request and stream"
 	}
 	text := fmt.Sprintf("%s from %s, %d emitted; %d the same", Plural(d.Folded, "message", "messages"), from, d.Emitted, d.Same)

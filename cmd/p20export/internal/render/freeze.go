@@ -24,7 +24,7 @@ func (p *Printer) Frozen(row freeze.Row) {
 		p.line("  artifact  %s  %s  %s", *row.Artifact, humanize.Bytes(int64(*row.ArtifactBytes)), string(*row.ArtifactDigest))
 		p.line("  envelope  %s", *row.Envelope)
 		p.line("  record    %s", *row.Record)
-		p.line("  snapshot  %s", originShown(*row.Origin))
+		p.line("  snapshot  %s", originShown(*row.Origin, row.RequestTaken))
 	}
 	p.findings(row.Findings)
 	if row.Verdict == project.Frozen {
@@ -33,9 +33,12 @@ func (p *Printer) Frozen(row freeze.Row) {
 }
 
 // originShown says where an artifact's messages come from.
-func originShown(o project.Origin) string {
-	if o == project.Built {
+func originShown(o project.Origin, requestTaken bool) string {
+	switch {
+	case o == project.Built && requestTaken:
 		return "built from the request and the streamed text, not emitted"
+	case o == project.Built:
+		return "built from the stream, not emitted"
 	}
 	return "emitted by the run"
 }

@@ -39,7 +39,7 @@ func (p *Printer) Verified(row verify.Row) {
 	p.line("%s %s", p.verdict(row.Verdict), row.Artifact)
 	p.line("  record    %s", row.Record)
 	p.line("  capture   %s", row.Capture)
-	p.made(row.Origin, row.TimeSource)
+	p.made(row.Origin, row.RequestTaken, row.TimeSource)
 	p.findings(row.Findings)
 }
 
@@ -62,7 +62,7 @@ func (p *Printer) VerifiedIn(row verify.TreeRow) {
 			p.line("%s%s", painted(labels[i]), *path)
 		}
 	}
-	p.made(row.Origin, row.TimeSource)
+	p.made(row.Origin, row.RequestTaken, row.TimeSource)
 	p.findings(row.Findings)
 }
 
@@ -81,9 +81,9 @@ func (p *Printer) treeVerdict(row verify.TreeRow) painted {
 }
 
 // made says how a verified artifact was made.
-func (p *Printer) made(origin *project.Origin, times *project.TimeSource) {
+func (p *Printer) made(origin *project.Origin, requestTaken bool, times *project.TimeSource) {
 	if origin != nil {
-		p.line("  snapshot  %s", originShown(*origin))
+		p.line("  snapshot  %s", originShown(*origin, requestTaken))
 	}
 	if times != nil {
 		p.line("  times     %s", string(*times))
