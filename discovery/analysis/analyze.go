@@ -113,8 +113,7 @@ func (a *Analyzer) Finish(result scan.Result) error {
 		if damaged {
 			e.refuse(result.Findings, &a.types)
 		}
-		e.Findings = append(append(make([]finding.Finding, 0, len(result.Findings)+len(e.Findings)), result.Findings...), e.Findings...)
-		finding.Sort(e.Findings)
+		e.Findings, _ = result.Judge(e.Findings)
 	}
 	return nil
 }
@@ -251,6 +250,7 @@ func (x *observer) made(run *envelope.Run, each iter.Seq[*scan.Projected]) error
 		case project.EmittedSnapshot:
 			e.Findings = append(e.Findings, p.Findings...)
 		case project.FoldedStream:
+			e.Findings = scan.Advise(e.Findings, p)
 			e.compareFolding(p.Fold(), last.Output, x.ids, x.of.request)
 		}
 	}

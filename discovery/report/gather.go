@@ -163,6 +163,7 @@ func (r *reading) Begin(run *envelope.Run) scan.Observer {
 func (r *reading) made(run *envelope.Run, each iter.Seq[*scan.Projected]) error {
 	made := slices.Collect(each)
 	k := &held{number: run.Number}
+	folded := made[slices.IndexFunc(made, func(p *scan.Projected) bool { return p.Projection == project.FoldedStream })]
 	for i := range made {
 		o := r.tries[i]
 		if o.Unasked && run.SnapshotCount < 2 {
@@ -172,6 +173,9 @@ func (r *reading) made(run *envelope.Run, each iter.Seq[*scan.Projected]) error 
 			o.refuse(r.noRequest)
 		} else {
 			o.take(made[i])
+			if r.noRequest == nil {
+				o.Findings = scan.Advise(o.Findings, folded)
+			}
 		}
 		k.outcomes = append(k.outcomes, o)
 	}

@@ -23,6 +23,8 @@ const (
 	ChooseSnapshot  = "the run emitted %d snapshots; freeze another one of them with --profile assay --projection %s --snapshot N"
 	LeaveOut        = "no option of freeze makes it fit, as only error texts are ever cut: leave it out; p20export validate --profile assay tells which artifacts fit"
 	ImportFirst     = "keep it first with p20export capture --from"
+	BuildSnapshot   = "a snapshot can be built from the stream with --projection folded-stream"
+	BuildsNone      = "no projection takes the run: folded-stream refuses it too, for %s"
 	ChooseRun       = "make several pages, or choose a run with --run"
 	WithSnapshot    = "%s --snapshot %s"
 	PageChoose      = "Refused, so nothing of it was kept: the run emitted %s, and one can be chosen. --projection %s freezes it."
@@ -81,7 +83,7 @@ var ByCode = sync.OnceValue(func() map[string]string {
 		"envelope_order":              "put the events in order: RUN_STARTED, MESSAGES_SNAPSHOT, terminal event",
 		"envelope_event_repeated":     "keep one event of each kind",
 
-		"snapshot_missing":         "a snapshot can be built from the stream with --projection folded-stream",
+	"snapshot_missing":         "the integration should emit one MESSAGES_SNAPSHOT",
 		"snapshot_several":         "choose one with --projection emitted-snapshot-text --snapshot first|last|N",
 		"snapshot_out_of_range":    "p20export inspect CAPTURE lists the snapshots",
 		"snapshot_present":         "use --projection emitted-snapshot or emitted-snapshot-text",

@@ -148,13 +148,14 @@ func Reader(ctx context.Context, r io.Reader, name string, s Settings) ([]Run, e
 func freeze(ctx context.Context, c *capture.Capture, s Settings, to output) []Row {
 	f := &freezer{settings: s, capture: c, output: to}
 	p := &scan.Projections{Settings: f.wants, Made: f.made}
-	if s.Projection == project.FoldedStream {
-		request, err := c.Request()
-		if err != nil {
-			return []Row{failure(c.Path(), err)}
-		}
+	request, err := c.Request()
+	switch {
+	case err == nil:
 		p.Request = request
+	case s.Projection == project.FoldedStream:
+		return []Row{failure(c.Path(), err)}
 	}
+	f.advises = err == nil && s.Projection != project.FoldedStream
 	result, err := scan.Run(ctx, c, s.Progress, p)
 	if err != nil {
 		return []Row{failure(c.Path(), err)}
@@ -200,6 +201,7 @@ type freezer struct {
 	settings Settings
 	capture  *capture.Capture
 	output   output
+	advises  bool  // whether a run without a snapshot is tried under FoldedStream
 	rows     []Row // of the chosen runs
 	items    int   // findings kept in rows
 }
@@ -208,17 +210,29 @@ func (f *freezer) wants(run *envelope.Run) []project.Settings {
 	if !f.settings.Run.Has(run) {
 		return nil
 	}
-	return []project.Settings{f.settings.Settings}
+	asked := f.settings.Settings
+	if !f.advises {
+		return []project.Settings{asked}
+	}
+	folded := asked
+	folded.Projection, folded.Version, folded.Snapshot = project.FoldedStream, project.FoldedStream.Version(), project.Only
+	return []project.Settings{asked, folded}
 }
 
-// made takes in what the projection made of a run.
+// made takes in what the projection made of a run. The second, which only advises,
+// is made for a run that lacks a snapshot.
 func (f *freezer) made(run *envelope.Run, made iter.Seq[*scan.Projected]) error {
+	var asked *scan.Projected
 	for p := range made {
-		if err := f.keep(run, p); err != nil {
-			return err
+		if asked != nil {
+			asked.Findings = scan.Advise(asked.Findings, p)
+			break
+		}
+		if asked = p; !finding.Has(p.Findings, finding.SnapshotMissing) {
+			break
 		}
 	}
-	return nil
+	return f.keep(run, asked)
 }
 
 func (f *freezer) keep(run *envelope.Run, p *scan.Projected) error {

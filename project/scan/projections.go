@@ -6,6 +6,7 @@ import (
 
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/project"
 )
 
@@ -88,14 +89,42 @@ func (p *Projected) WithOmissions() []finding.Finding {
 	return p.Findings
 }
 
+// Advise gives the finding that a run emitted no snapshot its next step, by what
+// FoldedStream made of the same run: the projection is advised only if it froze
+// the run.
+func Advise(findings []finding.Finding, folded *Projected) []finding.Finding {
+	at := slices.IndexFunc(findings, func(f finding.Finding) bool { return f.Code == finding.SnapshotMissing })
+	if at < 0 {
+		return findings
+	}
+	findings = slices.Clone(findings)
+	if folded.Output != nil {
+		findings[at] = findings[at].WithHint(hint.BuildSnapshot)
+		return findings
+	}
+	why := finding.FindingsUnlisted
+	for _, f := range folded.Findings {
+		if f.Severity == finding.Error {
+			why = f.Code
+			break
+		}
+	}
+	findings[at] = findings[at].WithHint(hint.BuildsNone, why)
+	return findings
+}
+
 // Judge adds to the findings about a projected run those about the capture, in
 // their order, and reports whether what was made of the run counts: it does not
 // where the capture as a whole is refused. What was left out of an artifact, and
-// who gave its times, is not listed then.
+// who gave its times, is not listed then, and no projection is advised.
 func (r Result) Judge(of []finding.Finding) (list []finding.Finding, counts bool) {
 	counts = !finding.Failed(r.Findings)
 	list = append(make([]finding.Finding, 0, len(r.Findings)+len(of)), r.Findings...)
 	for _, f := range of {
+		if !counts && f.Code == finding.SnapshotMissing {
+			about, _ := finding.Describe(f.Code)
+			f = f.WithHint("%s", about.Hint)
+		}
 		if counts || f.Code != finding.OmissionsRecorded && f.Code != finding.OperatorAsserted {
 			list = append(list, f)
 		}
