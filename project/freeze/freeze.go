@@ -129,7 +129,8 @@ func Capture(ctx context.Context, c *capture.Capture, s Settings) ([]Run, error)
 // Reader freezes the runs of a response in memory: an event stream, JSON lines or
 // a JSON array. The artifacts are called after name, a plain file name. A response
 // read so has no times of arrival and no request: its events have timestamps, or
-// Settings.Operator has the times.
+// Settings.Operator has the times; and what the run was asked with is known from
+// RUN_STARTED, if at all.
 func Reader(ctx context.Context, r io.Reader, name string, s Settings) ([]Run, error) {
 	if !plain(name) {
 		return nil, &NameError{Name: name}
