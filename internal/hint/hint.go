@@ -83,7 +83,7 @@ var ByCode = sync.OnceValue(func() map[string]string {
 		"envelope_order":              "put the events in order: RUN_STARTED, MESSAGES_SNAPSHOT, terminal event",
 		"envelope_event_repeated":     "keep one event of each kind",
 
-	"snapshot_missing":         "the integration should emit one MESSAGES_SNAPSHOT",
+		"snapshot_missing":         "the integration should emit one MESSAGES_SNAPSHOT",
 		"snapshot_several":         "choose one with --projection emitted-snapshot-text --snapshot first|last|N",
 		"snapshot_out_of_range":    "p20export inspect CAPTURE lists the snapshots",
 		"snapshot_present":         "use --projection emitted-snapshot or emitted-snapshot-text",
