@@ -18,7 +18,12 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
+// atOnce ends a program built with -race as soon as it exits. By default each
+// waits a second for races in goroutines that exiting would stop.
+const atOnce = "atexit_sleep_ms=0"
+
 func TestMain(m *testing.M) {
+	_ = os.Setenv("GORACE", atOnce) // for the programs that tests start
 	testscript.Main(m, map[string]func(){"p20export": main})
 }
 
@@ -34,6 +39,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("CAPTURES", captures)
+			e.Setenv("GORACE", atOnce)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
