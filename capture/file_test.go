@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -36,6 +37,18 @@ func within(t *testing.T, f func()) {
 	}
 }
 
+// asked is a context that calls a function when somebody begins to wait for its
+// end.
+type asked struct {
+	context.Context
+	waiting func()
+}
+
+func (a asked) Done() <-chan struct{} {
+	a.waiting()
+	return a.Context.Done()
+}
+
 // Opening a named pipe that nobody writes to ends with the context.
 func TestOpenPipeWithoutWriter(t *testing.T) {
 	stopped := errors.New("stopped by the test")
@@ -45,9 +58,8 @@ func TestOpenPipeWithoutWriter(t *testing.T) {
 		"Open":     func(ctx context.Context) error { _, err := Open(ctx, path, ""); return err },
 	} {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		time.AfterFunc(10*time.Millisecond, func() { cancel(stopped) })
 		within(t, func() {
-			if err := open(ctx); !errors.Is(err, stopped) {
+			if err := open(asked{ctx, func() { cancel(stopped) }}); !errors.Is(err, stopped) {
 				t.Errorf("%s: error %v, want the context's cause", name, err)
 			}
 		})
@@ -58,15 +70,21 @@ func TestOpenPipeWithoutWriter(t *testing.T) {
 // go of.
 func TestOpenPipe(t *testing.T) {
 	path := fifo(t)
-	go func() {
-		time.Sleep(10 * time.Millisecond)
-		if w, err := os.OpenFile(path, os.O_WRONLY, 0); err == nil {
-			io.WriteString(w, twoEvents)
-			w.Close()
-		}
-	}()
+	write := sync.OnceFunc(func() {
+		go func() {
+			if w, err := os.OpenFile(path, os.O_WRONLY, 0); err == nil {
+				io.WriteString(w, twoEvents)
+				w.Close()
+			}
+		}()
+	})
 	within(t, func() {
-		c := open(t, path, "")
+		c, err := Open(asked{t.Context(), write}, path, "")
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer c.Close()
 		if frames, err := readAll(t, c); err != io.EOF || len(frames) != 2 || c.Name() != "pipe" {
 			t.Errorf("%d frames of %q, %v", len(frames), c.Name(), err)
 		}
@@ -89,10 +107,13 @@ func TestOpenPipe(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		time.AfterFunc(10*time.Millisecond, func() { cancel(stopped) })
-		b, err := io.ReadAll(r)
-		if !errors.Is(err, stopped) || string(b) != "data" {
-			t.Errorf("read %q, %v", b, err)
+		b := make([]byte, len("data")+1)
+		if n, err := io.ReadFull(r, b[:len("data")]); err != nil || string(b[:n]) != "data" {
+			t.Errorf("read %q, %v", b[:n], err)
+		}
+		go cancel(stopped)
+		if n, err := r.Read(b); n != 0 || !errors.Is(err, stopped) {
+			t.Errorf("read %q, %v; want the context's cause", b[:n], err)
 		}
 		if err := r.Close(); err != nil {
 			t.Error(err)

@@ -5,11 +5,15 @@ import (
 	"errors"
 	"io"
 	"testing"
-	"time"
+	"testing/synctest"
 )
 
 // A reader that waits for bytes is let go of when the context ends.
 func TestInterruptible(t *testing.T) {
+	synctest.Test(t, testInterruptible)
+}
+
+func testInterruptible(t *testing.T) {
 	stopped := errors.New("stopped by the test")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	in, out := io.Pipe()
@@ -20,7 +24,10 @@ func TestInterruptible(t *testing.T) {
 	if n, err := io.ReadFull(r, got[:3]); err != nil || string(got[:n]) != "abc" {
 		t.Fatalf("read %q, %v", got[:n], err)
 	}
-	time.AfterFunc(0, func() { cancel(stopped) })
+	go func() {
+		synctest.Wait() // until the read waits
+		cancel(stopped)
+	}()
 	for range 2 {
 		if n, err := r.Read(got); n != 0 || !errors.Is(err, stopped) {
 			t.Errorf("read %q, %v; want the context's cause", got[:n], err)

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,31 +24,31 @@ import (
 
 // raw serves bytes that no server of net/http would send. Every connection gets
 // first at once, and the answer once the request's head is there. It is held open
-// until the test ends.
+// until the client closes it, which the end of the test waits for.
 func raw(t *testing.T, first, answer string) (url string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	release := make(chan struct{})
-	t.Cleanup(func() { close(release); listener.Close() })
-	go func() {
+	var connections sync.WaitGroup
+	t.Cleanup(func() { listener.Close(); connections.Wait() })
+	connections.Go(func() {
 		for {
 			conn, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			go func() {
+			connections.Go(func() {
 				defer conn.Close()
 				io.WriteString(conn, first)
 				if _, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
 					io.WriteString(conn, answer)
 				}
-				<-release
-			}()
+				io.Copy(io.Discard, conn)
+			})
 		}
-	}()
+	})
 	return "http://" + listener.Addr().String()
 }
 
@@ -166,17 +167,18 @@ func TestRecordUnsolicited(t *testing.T) {
 	defer log.SetOutput(log.Writer())
 	log.SetOutput(&said)
 	whole := "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 18\r\n\r\n" + twoEvents
-	for range 20 {
-		dir, result, err := record(t, t.Context(), settings(raw(t, "", whole+"HTTP/1.1 200 OK\r\n\r\n")))
-		if err != nil {
-			t.Fatal(err)
+	t.Run("until the connections are closed", func(t *testing.T) {
+		for range 20 {
+			dir, result, err := record(t, t.Context(), settings(raw(t, "", whole+"HTTP/1.1 200 OK\r\n\r\n")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, dir, result, twoEvents, capture.EndEOF, 2)
+			if _, _, err := record(t, t.Context(), settings(raw(t, "SSH-2.0-x\r\n", ""))); err == nil {
+				t.Error("a banner is taken for an answer")
+			}
 		}
-		check(t, dir, result, twoEvents, capture.EndEOF, 2)
-		if _, _, err := record(t, t.Context(), settings(raw(t, "SSH-2.0-x\r\n", ""))); err == nil {
-			t.Error("a banner is taken for an answer")
-		}
-	}
-	time.Sleep(20 * time.Millisecond)
+	})
 	log.SetOutput(io.Discard)
 	if said.Len() > 0 {
 		t.Errorf("said %s", said.String())
