@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/p20export/p20export/digest"
+	"github.com/p20export/p20export/internal/testkit"
 )
 
 func TestImport(t *testing.T) {
@@ -31,7 +32,7 @@ func TestImport(t *testing.T) {
 			if diff := cmp.Diff(&File{int64(len(in)), digest.Of([]byte(in))}, m.Response()); diff != "" {
 				t.Errorf("%s: response (-want +got):\n%s", how, diff)
 			}
-			if got := listing(t, dir); got[m.Framing.FileName()] != in || len(got) != 2 {
+			if got := testkit.Contents(t, dir); got[m.Framing.FileName()] != in || len(got) != 2 {
 				t.Errorf("%s: %d files, response of %d bytes", how, len(got), len(got[m.Framing.FileName()]))
 			}
 			frames, err := readAll(t, open(t, dir, ""))
@@ -52,11 +53,11 @@ func TestImportGivenFraming(t *testing.T) {
 func TestImportOccupied(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "c")
 	write(t, create(t, dir, nil), EndEOF)
-	before := listing(t, dir)
+	before := testkit.Contents(t, dir)
 	if _, _, err := Import(t.Context(), strings.NewReader("x"), dir, Settings{Tool: testTool}); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("error %v", err)
 	}
-	if diff := cmp.Diff(before, listing(t, dir)); diff != "" {
+	if diff := cmp.Diff(before, testkit.Contents(t, dir)); diff != "" {
 		t.Errorf("changed:\n%s", diff)
 	}
 }
@@ -65,8 +66,8 @@ func TestImportBroken(t *testing.T) {
 	broken := errors.New("broken")
 	parent := t.TempDir()
 	m, _, err := Import(t.Context(), iotest.ErrReader(broken), filepath.Join(parent, "c"), Settings{Tool: testTool})
-	if m != nil || !errors.Is(err, broken) || len(listing(t, parent)) != 0 {
-		t.Errorf("manifest %+v, error %v, left %v", m, err, listing(t, parent))
+	if m != nil || !errors.Is(err, broken) || len(testkit.Contents(t, parent)) != 0 {
+		t.Errorf("manifest %+v, error %v, left %v", m, err, testkit.Contents(t, parent))
 	}
 	dir := filepath.Join(parent, "d")
 	m, _, err = Import(t.Context(), io.MultiReader(strings.NewReader(twoEvents), iotest.ErrReader(broken)), dir, Settings{Tool: testTool})
@@ -88,8 +89,8 @@ func TestImportCancelled(t *testing.T) {
 	cancel(stopped)
 	parent := t.TempDir()
 	m, _, err := Import(ctx, r, filepath.Join(parent, "c"), Settings{Tool: testTool})
-	if m != nil || !errors.Is(err, stopped) || len(listing(t, parent)) != 0 {
-		t.Errorf("manifest %+v, error %v, left %v", m, err, listing(t, parent))
+	if m != nil || !errors.Is(err, stopped) || len(testkit.Contents(t, parent)) != 0 {
+		t.Errorf("manifest %+v, error %v, left %v", m, err, testkit.Contents(t, parent))
 	}
 
 	ctx, cancel = context.WithCancelCause(t.Context())
@@ -140,7 +141,7 @@ func TestImportLimit(t *testing.T) {
 			if want == EndLimit {
 				kept = twoEvents[:limit]
 			}
-			if m.End != want || listing(t, dir)[m.Framing.FileName()] != kept || count.Events() != strings.Count(kept, "\n\n") {
+			if m.End != want || testkit.Contents(t, dir)[m.Framing.FileName()] != kept || count.Events() != strings.Count(kept, "\n\n") {
 				t.Errorf("limit %d, %s: end %s, %d events, %d bytes", limit, how, m.End, count.Events(), m.Response().Bytes)
 			}
 		}
@@ -152,7 +153,7 @@ func TestImportChecksFirst(t *testing.T) {
 	r := strings.NewReader(twoEvents)
 	parent := t.TempDir()
 	m, _, err := Import(t.Context(), r, filepath.Join(parent, "c"), Settings{Tool: testTool, Labels: map[string]string{"a": "\xff"}})
-	if m != nil || err == nil || r.Len() != len(twoEvents) || len(listing(t, parent)) != 0 {
+	if m != nil || err == nil || r.Len() != len(twoEvents) || len(testkit.Contents(t, parent)) != 0 {
 		t.Errorf("manifest %+v, error %v, %d bytes unread", m, err, r.Len())
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/p20export/p20export/internal/testkit"
 )
 
 // A directory that was vacant may hold a whole capture when the claim is made.
@@ -21,7 +23,7 @@ func TestClaimAfterAnotherCapture(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, create(t, dir, nil), EndEOF, twoEvents)
-	before := listing(t, dir)
+	before := testkit.Contents(t, dir)
 	f, err := late.claim()
 	if !errors.Is(err, fs.ErrExist) {
 		t.Errorf("error %v, want fs.ErrExist", err)
@@ -32,7 +34,7 @@ func TestClaimAfterAnotherCapture(t *testing.T) {
 	if err := late.undo(); err != nil {
 		t.Error(err)
 	}
-	if diff := cmp.Diff(before, listing(t, dir)); diff != "" {
+	if diff := cmp.Diff(before, testkit.Contents(t, dir)); diff != "" {
 		t.Errorf("the first capture was changed:\n%s", diff)
 	}
 }
@@ -50,7 +52,7 @@ func TestCloseKeepsAManifest(t *testing.T) {
 	if b, err := os.ReadFile(path); string(b) != "evidence" || err != nil {
 		t.Errorf("the manifest was replaced by %q, %v", b, err)
 	}
-	if files := listing(t, w.dir.path); len(files) != 4 {
+	if files := testkit.Contents(t, w.dir.path); len(files) != 4 {
 		t.Errorf("files %v", files)
 	}
 }
@@ -79,7 +81,7 @@ func TestCreateAtOnce(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if files := listing(t, dir); closed.Load() > 1 || closed.Load() == 1 && len(files) != 2 {
+		if files := testkit.Contents(t, dir); closed.Load() > 1 || closed.Load() == 1 && len(files) != 2 {
 			t.Fatalf("%d captures were closed, files %v", closed.Load(), files)
 		}
 	}

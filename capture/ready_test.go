@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/p20export/p20export/internal/testkit"
 )
 
 // What Ready accepts leaves no trace.
@@ -16,7 +18,7 @@ func TestReady(t *testing.T) {
 		if err := Ready(dir, Settings{Tool: testTool}); err != nil {
 			t.Errorf("error %v", err)
 		}
-		if left := listing(t, parent); len(left) != 0 {
+		if left := testkit.Contents(t, parent); len(left) != 0 {
 			t.Errorf("%v left", left)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/testkit"
 )
 
 var testTool = Tool{"p20export", "0.1.0"}
@@ -57,32 +58,6 @@ func write(t *testing.T, w *Writer, end End, pieces ...string) *Manifest {
 	return m
 }
 
-// listing returns the files under dir with their contents.
-func listing(t *testing.T, dir string) map[string]string {
-	t.Helper()
-	found := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		name, err := filepath.Rel(dir, path)
-		if err != nil || name == "." {
-			return err
-		}
-		if d.IsDir() {
-			found[name] = "directory"
-			return nil
-		}
-		b, err := os.ReadFile(path)
-		found[name] = string(b)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
-}
-
 func TestWriter(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "deep", "run.capture")
 	labels := map[string]string{"b": "2", "a": "1"}
@@ -114,7 +89,7 @@ func TestWriter(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]string{
 		"response.sse": "data: a\n\ndata: b\n\n", "request.json": `{"runId":"r"}`, "arrivals.tsv": arrivals, "capture.json": string(b),
-	}, listing(t, dir)); diff != "" {
+	}, testkit.Contents(t, dir)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 
@@ -124,8 +99,8 @@ func TestWriter(t *testing.T) {
 	if _, err := w.Close(EndEOF); err == nil {
 		t.Error("a second Close succeeds")
 	}
-	if err := w.Abort(); err != nil || len(listing(t, dir)) != 4 {
-		t.Errorf("Abort after Close: %v, %d files left", err, len(listing(t, dir)))
+	if err := w.Abort(); err != nil || len(testkit.Contents(t, dir)) != 4 {
+		t.Errorf("Abort after Close: %v, %d files left", err, len(testkit.Contents(t, dir)))
 	}
 }
 
@@ -138,7 +113,7 @@ func TestWriterBare(t *testing.T) {
 		if !m.FirstByteAt.IsZero() || m.Files.Request != nil || m.Files.Arrivals != nil || m.Response().Bytes != 0 || m.End != EndCancelled {
 			t.Errorf("manifest %+v", m)
 		}
-		files := listing(t, dir)
+		files := testkit.Contents(t, dir)
 		if _, ok := files[f.FileName()]; !ok || len(files) != 2 {
 			t.Errorf("files %v", files)
 		}
@@ -163,7 +138,7 @@ func TestWriterClockGoesBack(t *testing.T) {
 		return testStart.Add(d)
 	}
 	m := write(t, w, EndEOF, "a", "b", "c")
-	if got, want := listing(t, w.dir.path)[ArrivalsName], "1\t0\n2\t5000000\n3\t5000000\n"; got != want {
+	if got, want := testkit.Contents(t, w.dir.path)[ArrivalsName], "1\t0\n2\t5000000\n3\t5000000\n"; got != want {
 		t.Errorf("arrivals %q, want %q", got, want)
 	}
 	if got := m.EndedAt.Sub(m.StartedAt); got != 5*time.Second {
@@ -188,13 +163,13 @@ func TestCreateRefusesWhatIsThere(t *testing.T) {
 	for _, dir := range []string{closed, unfinished, file, other} {
 		var before map[string]string
 		if dir != file {
-			before = listing(t, dir)
+			before = testkit.Contents(t, dir)
 		}
 		if _, err := Create(dir, Settings{Source: Source{Kind: KindFile}, Framing: NDJSON, Tool: testTool}); !errors.Is(err, fs.ErrExist) {
 			t.Errorf("%s: error %v, want fs.ErrExist", filepath.Base(dir), err)
 		}
 		if dir != file {
-			if diff := cmp.Diff(before, listing(t, dir)); diff != "" {
+			if diff := cmp.Diff(before, testkit.Contents(t, dir)); diff != "" {
 				t.Errorf("%s was changed:\n%s", filepath.Base(dir), diff)
 			}
 		}
@@ -233,7 +208,7 @@ func TestCreateChecksSettings(t *testing.T) {
 			w.Abort()
 			t.Errorf("bad %s: no error", name)
 		}
-		if left := listing(t, parent); len(left) != 0 {
+		if left := testkit.Contents(t, parent); len(left) != 0 {
 			t.Errorf("bad %s: %v left", name, left)
 		}
 	}
@@ -248,7 +223,7 @@ func TestAbort(t *testing.T) {
 	if err := w.Abort(); err != nil {
 		t.Fatal(err)
 	}
-	if left := listing(t, parent); len(left) != 0 {
+	if left := testkit.Contents(t, parent); len(left) != 0 {
 		t.Errorf("%v left", left)
 	}
 	if _, err := w.Close(EndEOF); err == nil {
@@ -267,7 +242,7 @@ func TestAbort(t *testing.T) {
 	if err := w.Abort(); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]string{"kept": "directory", "kept/a": "directory", "kept/a/other": ""}, listing(t, parent)); diff != "" {
+	if diff := cmp.Diff(map[string]string{"kept": "directory", "kept/a": "directory", "kept/a/other": ""}, testkit.Contents(t, parent)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -307,7 +282,7 @@ func TestWriterFailure(t *testing.T) {
 		if f, _ := finding.FromError(err); f.Code != finding.IOFailed || !strings.Contains(f.Hint, "another -o") {
 			t.Errorf("%s: Close: %+v", name, f)
 		}
-		files := listing(t, w.dir.path)
+		files := testkit.Contents(t, w.dir.path)
 		if _, ok := files[ManifestName]; ok || files[ClaimName] != "" || len(files) != 3 {
 			t.Errorf("%s: files %v", name, files)
 		}
@@ -324,7 +299,7 @@ func TestWriterFailure(t *testing.T) {
 	if m, err := w.Close(EndEOF); err == nil {
 		t.Errorf("Close without a manifest file: %+v", m)
 	}
-	if files := listing(t, w.dir.path); len(files) != 3 {
+	if files := testkit.Contents(t, w.dir.path); len(files) != 3 {
 		t.Errorf("files %v", files)
 	}
 	// The end is not one of the known ones.

@@ -12,6 +12,7 @@ import (
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/testkit"
 )
 
 // framed spells events in a framing.
@@ -22,7 +23,7 @@ func framed(f capture.Framing, events ...string) string {
 	case capture.JSON:
 		return "[" + strings.Join(events, ",\n ") + "]"
 	}
-	return stream(events...)
+	return testkit.Stream(events...)
 }
 
 var framings = []capture.Framing{capture.SSE, capture.NDJSON, capture.JSON}

@@ -13,6 +13,7 @@ import (
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/testkit"
 )
 
 // scanned is all that is known of a capture after a scan, in words.
@@ -76,10 +77,10 @@ func scanned(t *testing.T, split *capture.Splitter) (out []string) {
 // what it accepts is one run that Scan has nothing against.
 func FuzzScan(f *testing.F) {
 	for _, raw := range []string{
-		"", stream(started, snapshot, finished), stream(custom, started, failed, started, finished, snapshot),
+		"", testkit.Stream(started, snapshot, finished), testkit.Stream(custom, started, failed, started, finished, snapshot),
 		framed(capture.NDJSON, started, snapshot, finished), framed(capture.JSON, started, snapshot, failed),
 		"data: {\"type\":\ndata: \"RUN_STARTED\"}\n\n: ping\r\n\r\ndata\n\ndata: {\"type\":\"RUN_ERROR\",\"runId\":null}\n\n",
-		stream(`{"type":"RUN_STARTED","threadId":"\ud800","runId":7,"parentRunId":"\udc00"}`, "{\"\xff\":1}", `{"a":{"\ud800":1,"\ud800":2}}`),
+		testkit.Stream(`{"type":"RUN_STARTED","threadId":"\ud800","runId":7,"parentRunId":"\udc00"}`, "{\"\xff\":1}", `{"a":{"\ud800":1,"\ud800":2}}`),
 	} {
 		f.Add([]byte(raw), byte(0))
 	}

@@ -19,15 +19,6 @@ const (
 	custom   = `{"type":"CUSTOM","name":"n","value":null}`
 )
 
-// stream frames events as SSE, each on one data line.
-func stream(events ...string) string {
-	var b strings.Builder
-	for _, e := range events {
-		b.WriteString("data: " + e + "\n\n")
-	}
-	return b.String()
-}
-
 // seen is a run as the visitor saw it.
 type seen struct {
 	*envelope.Run

@@ -10,6 +10,7 @@ import (
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/testkit"
 	"github.com/p20export/p20export/project"
 )
 
@@ -144,7 +145,7 @@ func projectAll(t tester, in input) []result {
 // projectRun projects one run, whose events arrive a second apart.
 func projectRun(t tester, s project.Settings, request string, events ...string) result {
 	t.Helper()
-	in := input{Settings: s, raw: stream(events...), at: everySecond}
+	in := input{Settings: s, raw: testkit.Stream(events...), at: everySecond}
 	if request != "" {
 		in.request = []byte(request)
 	}
@@ -153,14 +154,6 @@ func projectRun(t tester, s project.Settings, request string, events ...string) 
 		t.Fatalf("%d runs", len(results))
 	}
 	return results[0]
-}
-
-func stream(events ...string) string {
-	var b strings.Builder
-	for _, e := range events {
-		b.WriteString("data: " + e + "\n\n")
-	}
-	return b.String()
 }
 
 // brief writes findings as "code #event pointer", informations and warnings

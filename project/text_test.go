@@ -9,6 +9,7 @@ import (
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/testkit"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/record"
 )
@@ -130,7 +131,7 @@ func TestSelection(t *testing.T) {
 // Each run of a capture has its own snapshots.
 func TestSelectionIsOfTheRun(t *testing.T) {
 	s := func(id string) string { return snapshot(`{"id":"` + id + `","role":"user","content":"x"}`) }
-	results := projectAll(t, input{Settings: text("last", ""), at: everySecond, raw: stream(started, s("a"), s("b"), finished, started, s("c"), failed)})
+	results := projectAll(t, input{Settings: text("last", ""), at: everySecond, raw: testkit.Stream(started, s("a"), s("b"), finished, started, s("c"), failed)})
 	if diff := cmp.Diff([]string{"b/user: x", "c/user: x"}, append(said(results[0].out), said(results[1].out)...)); diff != "" {
 		t.Error(diff)
 	}
@@ -143,7 +144,7 @@ func TestSelectionIsOfTheRun(t *testing.T) {
 func TestSelectionPastCaps(t *testing.T) {
 	one := snapshot(user)
 	for _, n := range []int{10_000, 10_001, 10_002, 10_500} {
-		raw := stream(started) + strings.Repeat(stream(one), n) + stream(finished)
+		raw := testkit.Stream(started) + strings.Repeat(testkit.Stream(one), n) + testkit.Stream(finished)
 		for _, sel := range []project.Selection{"first", "last", "10000"} {
 			r := projectAll(t, input{Settings: text(sel, ""), raw: raw, at: everySecond})[0]
 			if r.out == nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/testkit"
 	"github.com/p20export/p20export/project/scan"
 	"github.com/p20export/p20export/project/verify"
 	"github.com/p20export/p20export/schema"
@@ -139,7 +140,7 @@ func brokenEnvelopes(t *testing.T) map[string][]byte {
 }
 
 func brokenRecords(t *testing.T) map[string][]byte {
-	good := read(t, lane+"frozen/finished.record.json")
+	good := testkit.Read(t, lane+"frozen/finished.record.json")
 	times := func(labels string) []byte {
 		return with(t, good, `"source": "arrival"`, `"source": "operator",`+labels)
 	}
@@ -168,7 +169,7 @@ func recordFindings(t *testing.T, _ string, data []byte) []finding.Finding {
 }
 
 func brokenManifests(t *testing.T) map[string][]byte {
-	good := read(t, lane+"raw/finished/capture.json")
+	good := testkit.Read(t, lane+"raw/finished/capture.json")
 	return map[string][]byte{
 		"duplicate_key":   with(t, good, `"framing"`, `"end": "eof", "framing"`),
 		"utf8":            with(t, good, `"uvicorn"`, "\"\xff\""),
@@ -186,9 +187,7 @@ func brokenManifests(t *testing.T) map[string][]byte {
 // captureFindings reads a capture whose manifest is data.
 func captureFindings(t *testing.T, _ string, data []byte) []finding.Finding {
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(lane+"raw/finished")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Copy(t, dir, lane+"raw/finished")
 	if err := os.WriteFile(filepath.Join(dir, "capture.json"), data, 0o644); err != nil {
 		t.Fatal(err)
 	}

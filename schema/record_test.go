@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/p20export/p20export/internal/testkit"
 	"github.com/p20export/p20export/schema"
 	"github.com/p20export/p20export/schema/schematest"
 )
@@ -13,7 +14,7 @@ import (
 // frozenRecord returns a committed record to be edited.
 func frozenRecord(t *testing.T, name string) object {
 	t.Helper()
-	value, err := schematest.Parse(read(t, lane+"frozen/"+name+".record.json"))
+	value, err := schematest.Parse(testkit.Read(t, lane+"frozen/"+name+".record.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
 	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/internal/testkit"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
 	"github.com/p20export/p20export/project/record"
@@ -25,15 +25,6 @@ const (
 	lane     = "../examples/ag-ui-compacted-message-snapshot-evidence/"
 	captures = "../discovery/captures"
 )
-
-func read(t *testing.T, path string) []byte {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
 
 // get returns a schema as JSON values.
 func get(t *testing.T, name string) map[string]any {
@@ -215,14 +206,14 @@ func acceptFile(t *testing.T, count map[string]int, path string) {
 	t.Helper()
 	accept := func(name string, check func(string, []byte) error) {
 		count[name]++
-		if err := check(name, read(t, path)); err != nil {
+		if err := check(name, testkit.Read(t, path)); err != nil {
 			t.Errorf("%s: %s: %v", name, path, err)
 		}
 	}
 	switch {
 	case strings.HasSuffix(path, ".artifact.json"):
 		accept(schema.Artifact, schematest.Check)
-		if a, _ := artifact.Decode(read(t, path), artifact.Assay); a != nil {
+		if a, _ := artifact.Decode(testkit.Read(t, path), artifact.Assay); a != nil {
 			accept(schema.ArtifactAssay, schematest.Check)
 		}
 	case strings.HasSuffix(path, ".envelope.ndjson"):
@@ -244,7 +235,7 @@ func TestMalformed(t *testing.T) {
 	refused := 0
 	for _, path := range files {
 		var err error
-		switch data := read(t, path); {
+		switch data := testkit.Read(t, path); {
 		case strings.HasSuffix(path, ".artifact.json"):
 			err = schematest.Check(schema.Artifact, data)
 		case strings.HasSuffix(path, ".envelope.ndjson"):

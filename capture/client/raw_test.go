@@ -20,6 +20,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/internal/testkit"
 )
 
 // raw serves bytes that no server of net/http would send. Every connection gets
@@ -143,7 +144,7 @@ func TestRecordCountsCoded(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		if got := files(t, r.dir)["response.sse"]; got != b.String() || result.Manifest.End != capture.EndEOF {
+		if got := testkit.Contents(t, r.dir)["response.sse"]; got != b.String() || result.Manifest.End != capture.EndEOF {
 			t.Errorf("%s: %d bytes kept, end %s", c.name, len(got), result.Manifest.End)
 		}
 		if counted(result.Events) != c.events || counted(shown.Events) != c.events {

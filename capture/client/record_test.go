@@ -19,6 +19,7 @@ import (
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/testkit"
 )
 
 const twoEvents = "data: a\n\ndata: b\n\n"
@@ -53,11 +54,12 @@ func answer(status int, contentType, body string) http.HandlerFunc {
 // record records and checks that no secret came out.
 func record(t *testing.T, ctx context.Context, s Settings) (dir string, result Result, err error) {
 	t.Helper()
-	dir = filepath.Join(t.TempDir(), "parent", "c")
+	parent := t.TempDir()
+	dir = filepath.Join(parent, "parent", "c")
 	result, err = Record(ctx, dir, s)
 	said := fmt.Sprintf("%v %+v", err, result.Findings)
-	for name, b := range files(t, dir) {
-		if name != "response.sse" && name != capture.RequestName {
+	for path, b := range testkit.Contents(t, parent) {
+		if name := filepath.Base(path); name != "response.sse" && name != capture.RequestName {
 			said += b
 		}
 	}
@@ -72,24 +74,6 @@ func record(t *testing.T, ctx context.Context, s Settings) (dir string, result R
 		}
 	}
 	return dir, result, err
-}
-
-// files returns what a capture directory holds; nothing when it does not exist.
-func files(t *testing.T, dir string) map[string]string {
-	t.Helper()
-	found := map[string]string{}
-	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		found[e.Name()] = string(b)
-	}
-	return found
 }
 
 func codes(list []finding.Finding) []string {
@@ -117,7 +101,7 @@ func check(t *testing.T, dir string, result Result, body string, end capture.End
 	if diff := cmp.Diff(found, codes(result.Findings)); diff != "" {
 		t.Errorf("findings (-want +got):\n%s", diff)
 	}
-	if got := files(t, dir)[result.Manifest.Framing.FileName()]; got != body {
+	if got := testkit.Contents(t, dir)[result.Manifest.Framing.FileName()]; got != body {
 		t.Errorf("body %q, want %q", got, body)
 	}
 	c, err := capture.Open(t.Context(), dir, "")
@@ -198,7 +182,7 @@ func TestRecord(t *testing.T) {
 	if m.Framing != capture.SSE || m.Labels["integration"] != "test" || m.FirstByteAt.Before(m.StartedAt) || m.EndedAt.Before(m.FirstByteAt) {
 		t.Errorf("manifest %+v", m)
 	}
-	if got := files(t, dir)[capture.RequestName]; got != `{"runId":"r"}` {
+	if got := testkit.Contents(t, dir)[capture.RequestName]; got != `{"runId":"r"}` {
 		t.Errorf("request.json %q", got)
 	}
 }
@@ -261,7 +245,7 @@ func TestRecordArrivals(t *testing.T) {
 	dir, result := play(t, t.Context(), t.Context(), s, says("data: a\n", nil), says("\nda", nil), says("", nil), says("ta: b\n\n", io.EOF))
 	check(t, dir, result, twoEvents, capture.EndEOF, 2)
 	var received []string
-	for line := range strings.Lines(files(t, dir)[capture.ArrivalsName]) {
+	for line := range strings.Lines(testkit.Contents(t, dir)[capture.ArrivalsName]) {
 		bytes, _, _ := strings.Cut(line, "\t")
 		received = append(received, bytes)
 	}

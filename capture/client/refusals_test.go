@@ -14,6 +14,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/internal/testkit"
 )
 
 func TestRecordBadURL(t *testing.T) {
@@ -38,7 +39,7 @@ func TestRecordOccupied(t *testing.T) {
 	if _, err := Record(t.Context(), dir, settings(server.URL)); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("error %v", err)
 	}
-	if diff := cmp.Diff(map[string]string{"x": "x"}, files(t, dir)); diff != "" {
+	if diff := cmp.Diff(map[string]string{"x": "x"}, testkit.Contents(t, dir)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	// An empty directory will do.
@@ -95,8 +96,8 @@ func TestRecordCoded(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := codes(result.Findings)
-		if len(got) == 0 || got[len(got)-1] != code || files(t, dir)["response.sse"] != twoEvents {
-			t.Errorf("%s: findings %v, files %v", coding, got, files(t, dir))
+		if len(got) == 0 || got[len(got)-1] != code || testkit.Contents(t, dir)["response.sse"] != twoEvents {
+			t.Errorf("%s: findings %v, files %v", coding, got, testkit.Contents(t, dir))
 		}
 	}
 }

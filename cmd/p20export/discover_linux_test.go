@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/p20export/p20export/internal/testkit"
 )
 
 // A run of scenarios shows a bar of them with the present one, and what each
@@ -31,7 +33,7 @@ func TestTerminalDiscovering(t *testing.T) {
 	defer server.Close()
 	dir := t.TempDir()
 	list := filepath.Join(dir, "list.json")
-	put(t, list, []byte(`{"scenarios": [{"name": "first", "path": "/first", "request": {}}, {"name": "second", "request": {}}, {"name": "third", "request": {}}]}`))
+	testkit.Write(t, list, []byte(`{"scenarios": [{"name": "first", "path": "/first", "request": {}}, {"name": "second", "request": {}}, {"name": "third", "request": {}}]}`))
 	screen, tty := terminal(t)
 	cmd := program(t, "discover", server.URL, "--scenarios", list, "-o", filepath.Join(dir, "out"))
 	cmd.Stdout, cmd.Stderr = tty, tty
@@ -71,10 +73,10 @@ func heldHarness(t *testing.T, begin string) (dir, list string) {
 	}))
 	t.Cleanup(server.Close)
 	dir = t.TempDir()
-	put(t, filepath.Join(dir, "harness.json"), []byte(`{"name": "mine", "integration": {"name": "p", "version": "1"}, "command": ["sh", "serve"]}`))
-	put(t, filepath.Join(dir, "serve"), []byte(begin+"\necho listening on "+server.URL+"\nwhile :; do sleep 1000; done\n"))
+	testkit.Write(t, filepath.Join(dir, "harness.json"), []byte(`{"name": "mine", "integration": {"name": "p", "version": "1"}, "command": ["sh", "serve"]}`))
+	testkit.Write(t, filepath.Join(dir, "serve"), []byte(begin+"\necho listening on "+server.URL+"\nwhile :; do sleep 1000; done\n"))
 	list = filepath.Join(dir, "list.json")
-	put(t, list, []byte(`{"scenarios": [{"name": "one", "request": {}}]}`))
+	testkit.Write(t, list, []byte(`{"scenarios": [{"name": "one", "request": {}}]}`))
 	return dir, list
 }
 
@@ -128,7 +130,7 @@ func TestSecondCtrlC(t *testing.T) {
 	}
 	_, _ = io.ReadAll(screen) // ends with EIO when the program is gone
 	_ = cmd.Wait()
-	pid, err := strconv.Atoi(strings.TrimSpace(string(read(t, filepath.Join(dir, "pid")))))
+	pid, err := strconv.Atoi(strings.TrimSpace(string(testkit.Read(t, filepath.Join(dir, "pid")))))
 	if err != nil {
 		t.Fatal(err)
 	}

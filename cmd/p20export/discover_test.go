@@ -18,12 +18,13 @@ import (
 	"github.com/p20export/p20export/cmd/p20export/internal/build"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/discovery/scenario"
+	"github.com/p20export/p20export/internal/testkit"
 )
 
 // Who interrupts the reading of the captures gets no answer from what was not
 // read, in either format.
 func TestGateInterrupted(t *testing.T) {
-	response := read(t, "../../discovery/captures/adk/one-turn/response.sse")
+	response := testkit.Read(t, "../../discovery/captures/adk/one-turn/response.sse")
 	for _, f := range []render.Format{render.Text, render.JSON} {
 		why := errors.New("interrupted by the test")
 		ctx, cancel := context.WithCancelCause(t.Context())

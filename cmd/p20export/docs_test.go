@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/p20export/p20export/internal/testkit"
 )
 
 // TestDocs runs the console blocks of the documents and compares what they
@@ -49,7 +51,7 @@ const sampleReadme = "examples/ag-ui-compacted-message-snapshot-evidence/README.
 // the programs in bin.
 func checkConsole(t *testing.T, fence, path, in, bin string) {
 	scratch := t.TempDir()
-	made, commands := rerun(t, fence, string(read(t, path)), func(command string) string {
+	made, commands := rerun(t, fence, string(testkit.Read(t, path)), func(command string) string {
 		cmd := exec.Command("sh", "-c", command)
 		cmd.Dir = in
 		cmd.Env = append(withoutMake(os.Environ()), "PATH="+bin+":"+os.Getenv("PATH"), "SCRATCH="+scratch)

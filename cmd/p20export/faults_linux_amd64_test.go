@@ -154,8 +154,8 @@ func writers(t *testing.T) (in func(name string) string, commands map[string]wri
 	in = func(name string) string { return filepath.Join(dir, name) }
 	runs, _ := manyRuns(t, dir, "many", 2)
 	trace(t, render.Done, "freeze", runs, "-o", in("evidence"))
-	server := answering(t, read(t, in("many.sse")))
-	put(t, in("request.json"), []byte(`{}`))
+	server := answering(t, testkit.Read(t, in("many.sse")))
+	testkit.Write(t, in("request.json"), []byte(`{}`))
 	set := func(name string) []string {
 		return []string{name + ".artifact.json", name + ".envelope.ndjson", name + ".record.json"}
 	}
@@ -233,7 +233,7 @@ func files(t *testing.T, dir string) map[string][]byte {
 	}
 	all := make(map[string][]byte)
 	for _, e := range entries {
-		all[e.Name()] = append([]byte{}, read(t, filepath.Join(dir, e.Name()))...)
+		all[e.Name()] = append([]byte{}, testkit.Read(t, filepath.Join(dir, e.Name()))...)
 	}
 	return all
 }

@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/p20export/p20export/internal/testkit"
 )
 
 // serveKilled is a harness of three processes: a script, its server and a child of
@@ -41,9 +43,9 @@ func TestHarnessKilled(t *testing.T) {
 	if err := os.Symlink(self, path); err != nil {
 		t.Fatal(err)
 	}
-	put(t, filepath.Join(dir, "harness.json"), []byte(`{"name": "mine", "integration": {"name": "p", "version": "1"}, "command": ["sh", "serve"]}`))
-	put(t, filepath.Join(dir, "serve"), []byte(serveKilled))
-	put(t, filepath.Join(dir, "list.json"), []byte(`{"scenarios": [{"name": "one", "request": {}}]}`))
+	testkit.Write(t, filepath.Join(dir, "harness.json"), []byte(`{"name": "mine", "integration": {"name": "p", "version": "1"}, "command": ["sh", "serve"]}`))
+	testkit.Write(t, filepath.Join(dir, "serve"), []byte(serveKilled))
+	testkit.Write(t, filepath.Join(dir, "list.json"), []byte(`{"scenarios": [{"name": "one", "request": {}}]}`))
 
 	kills := 0
 	var longest time.Duration

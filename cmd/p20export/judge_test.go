@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/internal/testkit"
 	"github.com/p20export/p20export/project"
 )
 
@@ -56,7 +57,7 @@ func TestJudgeCaptures(t *testing.T) {
 			t.Fatal(err)
 		}
 		taken := slices.DeleteFunc(slices.Clone(all), func(path string) bool {
-			a, _ := artifact.Decode(read(t, path), artifact.Assay)
+			a, _ := artifact.Decode(testkit.Read(t, path), artifact.Assay)
 			return a == nil
 		})
 		refused += len(all) - len(taken)

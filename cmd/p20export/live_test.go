@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/p20export/p20export/internal/testkit"
 )
 
 var (
@@ -73,7 +75,5 @@ func keep(t *testing.T, fresh, committed string) {
 	if err := os.RemoveAll(committed); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.CopyFS(committed, os.DirFS(fresh)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Copy(t, committed, fresh)
 }

@@ -29,7 +29,7 @@ func manyRuns(t *testing.T, dir, name string, runs int) (capture, response strin
 		fmt.Fprintf(&events, "data: %s\n\ndata: {\"type\":\"RUN_FINISHED\",\"threadId\":\"t\",\"runId\":\"r%d\"}\n\n", testkit.Snapshot, i)
 	}
 	file := filepath.Join(dir, name+".sse")
-	put(t, file, []byte(events.String()))
+	testkit.Write(t, file, []byte(events.String()))
 	capture = filepath.Join(dir, name)
 	if out, err := program(t, "capture", "--from", file, "-o", capture).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -60,7 +60,7 @@ func TestReadsOnce(t *testing.T) {
 	trace(t, render.Done, "freeze", capture, "-o", in("one"), "--run", "#1", "--projection", "emitted-snapshot-text")
 	trace(t, render.Done, "freeze", plain, "-o", in("loose"))
 	damaged := in("damaged.sse")
-	put(t, damaged, append([]byte("data: early\n\n"), read(t, plain)...))
+	testkit.Write(t, damaged, append([]byte("data: early\n\n"), testkit.Read(t, plain)...))
 	one := in("evidence/many.7.artifact.json")
 	for _, c := range []struct {
 		args []string
@@ -88,7 +88,7 @@ func TestReadsOnce(t *testing.T) {
 	} {
 		t.Run(strings.Join(c.args[:1], " "), func(t *testing.T) {
 			traced := trace(t, c.want, c.args...)
-			size := int64(len(read(t, c.of)))
+			size := int64(len(testkit.Read(t, c.of)))
 			if opens, bytes := traced.Opens[c.of], traced.Bytes[c.of]; opens != 1 || bytes != size {
 				t.Errorf("%q: opened %d times, %d bytes read of %d", c.args, opens, bytes, size)
 			}
@@ -114,13 +114,13 @@ func TestDiscoverReadsOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := answering(t, read(t, "../../discovery/captures/adk/long-stream/response.sse"))
-	put(t, filepath.Join(dir, "scenarios.json"), []byte(`{"scenarios": [{"name": "a", "request": {}}, {"name": "b", "request": {}}]}`))
+	server := answering(t, testkit.Read(t, "../../discovery/captures/adk/long-stream/response.sse"))
+	testkit.Write(t, filepath.Join(dir, "scenarios.json"), []byte(`{"scenarios": [{"name": "a", "request": {}}, {"name": "b", "request": {}}]}`))
 	traced := trace(t, render.Done, "discover", server, "--scenarios", filepath.Join(dir, "scenarios.json"), "-o", filepath.Join(dir, "out"))
 	for _, name := range []string{"a", "b"} {
 		response := filepath.Join(dir, "out", name, "response.sse")
 		// It is opened a first time to be written.
-		if opens, bytes := traced.Opens[response], traced.Bytes[response]; opens != 2 || bytes != int64(len(read(t, response))) {
+		if opens, bytes := traced.Opens[response], traced.Bytes[response]; opens != 2 || bytes != int64(len(testkit.Read(t, response))) {
 			t.Errorf("%s: opened %d times, %d bytes read", response, opens, bytes)
 		}
 	}
@@ -212,7 +212,7 @@ func TestReportWrites(t *testing.T) {
 		}
 		return testkit.Fault{}
 	})
-	if size := len(read(t, page)); status != 0 || writes == 0 || writes > size/(64<<10)+1 {
+	if size := len(testkit.Read(t, page)); status != 0 || writes == 0 || writes > size/(64<<10)+1 {
 		t.Errorf("exit status %d, %d bytes in %d writes\n%s", status, size, writes, said)
 	}
 }
@@ -224,7 +224,7 @@ func TestTraceCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	put(t, path, slices.Repeat([]byte("x"), 100_000))
+	testkit.Write(t, path, slices.Repeat([]byte("x"), 100_000))
 	if traced := testkit.Trace(t, exec.Command("sh", "-c", "exit 3")); traced.Status != 3 {
 		t.Errorf("exit status %d", traced.Status)
 	}

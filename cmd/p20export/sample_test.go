@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
+	"github.com/p20export/p20export/internal/testkit"
 )
 
 const sampleDir = "../../examples/ag-ui-compacted-message-snapshot-evidence"
@@ -28,9 +29,7 @@ func TestSample(t *testing.T) {
 		{"failed", "model-error", "folded-stream"},
 	} {
 		raw := filepath.Join("raw", s.name)
-		if err := os.CopyFS(raw, os.DirFS(filepath.Join(captures, s.scenario))); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Copy(t, raw, filepath.Join(captures, s.scenario))
 		do(t, exitDone, "freeze", raw, "-o", "frozen", "--projection", s.projection)
 	}
 	importSample(t)
@@ -41,7 +40,7 @@ func TestSample(t *testing.T) {
 	}
 	for f, name := range map[render.Format]string{render.JSON: "validate.ndjson", render.SARIF: "validate.sarif", render.JUnit: "validate.junit.xml"} {
 		findings := do(t, exitNegative, append([]string{"validate", "--format", string(f)}, names...)...)
-		put(t, filepath.Join("malformed", name), findings)
+		testkit.Write(t, filepath.Join("malformed", name), findings)
 	}
 	t.Chdir(sourceDir)
 	compareTrees(t, dir, sampleDir)
@@ -87,16 +86,16 @@ func do(t *testing.T, want int, args ...string) []byte {
 // malform makes files that look like the frozen ones and break the contract.
 func malform(t *testing.T) {
 	t.Helper()
-	artifact := read(t, "frozen/finished.artifact.json")
+	artifact := testkit.Read(t, "frozen/finished.artifact.json")
 	for name, edit := range map[string][2]string{
 		"state":      {`  "terminal_event"`, "  \"state\": {\n    \"step\": 1\n  },\n  \"terminal_event\""},
 		"events":     {`  "terminal_event"`, "  \"events\": [\n    {\n      \"type\": \"RUN_STARTED\"\n    }\n  ],\n  \"terminal_event\""},
 		"tool-calls": {"\"role\": \"assistant\",\n", "\"role\": \"assistant\",\n      \"toolCalls\": [],\n"},
 	} {
-		put(t, "malformed/"+name+".artifact.json", replaceOnce(t, artifact, edit[0], edit[1]))
+		testkit.Write(t, "malformed/"+name+".artifact.json", replaceOnce(t, artifact, edit[0], edit[1]))
 	}
 	var state string
-	for line := range strings.Lines(string(read(t, "raw/finished/response.sse"))) {
+	for line := range strings.Lines(string(testkit.Read(t, "raw/finished/response.sse"))) {
 		if strings.Contains(line, `"type":"STATE_SNAPSHOT"`) {
 			state = strings.TrimPrefix(line, "data: ")
 		}
@@ -104,8 +103,8 @@ func malform(t *testing.T) {
 	if state == "" {
 		t.Fatal("the finished run has no STATE_SNAPSHOT")
 	}
-	envelope := read(t, "frozen/finished.envelope.ndjson")
-	put(t, "malformed/state-snapshot.envelope.ndjson", replaceOnce(t, envelope, `{"type":"MESSAGES_SNAPSHOT"`, state+`{"type":"MESSAGES_SNAPSHOT"`))
+	envelope := testkit.Read(t, "frozen/finished.envelope.ndjson")
+	testkit.Write(t, "malformed/state-snapshot.envelope.ndjson", replaceOnce(t, envelope, `{"type":"MESSAGES_SNAPSHOT"`, state+`{"type":"MESSAGES_SNAPSHOT"`))
 }
 
 func replaceOnce(t *testing.T, data []byte, old, with string) []byte {
@@ -114,25 +113,6 @@ func replaceOnce(t *testing.T, data []byte, old, with string) []byte {
 		t.Fatalf("%q does not stand once in\n%s", old, data)
 	}
 	return bytes.Replace(data, []byte(old), []byte(with), 1)
-}
-
-func read(t *testing.T, path string) []byte {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
-
-func put(t *testing.T, path string, data []byte) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, data, 0o644); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // compareTrees holds the committed directory against one made anew, what is
@@ -149,7 +129,7 @@ func compareTrees(t *testing.T, fresh, committed string) {
 			return err
 		}
 		seen[name] = true
-		golden(t, filepath.Join(committed, name), read(t, path))
+		golden(t, filepath.Join(committed, name), testkit.Read(t, path))
 		return nil
 	})
 	if err != nil {

@@ -16,12 +16,13 @@ import (
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/testkit"
 )
 
 // schemaOfSARIF compiles the published schema (testdata/sarif/README.md).
 func schemaOfSARIF(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	text := read(t, "testdata/sarif/sarif-schema-2.1.0.json")
+	text := testkit.Read(t, "testdata/sarif/sarif-schema-2.1.0.json")
 	if d := digest.Of(text).Hex(); d != "c3b4bb2d6093897483348925aaa73af03b3e3f4bd4ca38cef26dcb4212a2682e" {
 		t.Fatalf("the schema was changed: %s", d)
 	}

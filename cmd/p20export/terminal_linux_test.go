@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/p20export/p20export/internal/testkit"
 )
 
 // terminal opens a pseudoterminal: what a program writes to tty is read from
@@ -99,7 +101,7 @@ var colour = regexp.MustCompile("\x1b\\[[0-9]*m")
 // it could act on.
 func TestTerminalColour(t *testing.T) {
 	hostile := filepath.Join(t.TempDir(), "hostile.ndjson")
-	put(t, hostile, []byte("{\"type\":\"RUN_STARTED\",\"threadId\":\"\\u001b[31mt\",\"runId\":\"r\u202e\"}\n{\"type\":\"RUN_ERROR\",\"message\":\"\\u001b]0;title\\u0007\"}\n"))
+	testkit.Write(t, hostile, []byte("{\"type\":\"RUN_STARTED\",\"threadId\":\"\\u001b[31mt\",\"runId\":\"r\u202e\"}\n{\"type\":\"RUN_ERROR\",\"message\":\"\\u001b]0;title\\u0007\"}\n"))
 	out := shown(t, program(t, "freeze", hostile, "-o", t.TempDir()))
 	if !strings.Contains(out, "\x1b[31mrefused") {
 		t.Errorf("no colour on a terminal: %q", out)
@@ -126,7 +128,7 @@ func TestTerminalProgress(t *testing.T) {
 	}))
 	defer server.Close()
 	request := filepath.Join(t.TempDir(), "request.json")
-	put(t, request, []byte("{}"))
+	testkit.Write(t, request, []byte("{}"))
 	dir := filepath.Join(t.TempDir(), "capture")
 	screen, tty := terminal(t)
 	cmd := program(t, "capture", server.URL, "--input", request, "-o", dir)
@@ -155,11 +157,11 @@ func TestTerminalProgress(t *testing.T) {
 func TestTerminalExcerpts(t *testing.T) {
 	dir := t.TempDir()
 	hostile := filepath.Join(dir, "hostile\x1b[2J\u202e.json")
-	put(t, hostile, []byte("{\"a\x7f\": 1, \"\u202e\u2066\u0085\u009b2J\u200f\ufeff\": 2, \"\x1b]0;title\x07\": 3}"))
+	testkit.Write(t, hostile, []byte("{\"a\x7f\": 1, \"\u202e\u2066\u0085\u009b2J\u200f\ufeff\": 2, \"\x1b]0;title\x07\": 3}"))
 	cut := filepath.Join(dir, "cut.json")
-	put(t, cut, []byte(`{"`+strings.Repeat("\u009b", 300)+`": {"state": "`+strings.Repeat("\x1b[2J", 300)+"\xff\""))
+	testkit.Write(t, cut, []byte(`{"`+strings.Repeat("\u009b", 300)+`": {"state": "`+strings.Repeat("\x1b[2J", 300)+"\xff\""))
 	envelope := filepath.Join(dir, "envelope.ndjson")
-	put(t, envelope, []byte("{\"type\":\"RAW\",\"\u009b\":\"\u202e\"}\n{\"type\":\"\x1b[31m\"}\n"))
+	testkit.Write(t, envelope, []byte("{\"type\":\"RAW\",\"\u009b\":\"\u202e\"}\n{\"type\":\"\x1b[31m\"}\n"))
 	for _, f := range []string{"text", "json", "sarif", "junit"} {
 		out := shown(t, program(t, "validate", "--format", f, hostile, cut, envelope))
 		rest := colour.ReplaceAllString(out, "")

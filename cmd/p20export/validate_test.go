@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
+	"github.com/p20export/p20export/internal/testkit"
 )
 
 // judged is one invocation of validate in the current directory.
@@ -30,18 +31,16 @@ func judgedFiles(t *testing.T) []judged {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	for _, sub := range []string{"frozen", "malformed"} {
-		if err := os.CopyFS(sub, os.DirFS(filepath.Join(sample, sub))); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Copy(t, sub, filepath.Join(sample, sub))
 	}
-	artifact := read(t, "frozen/finished.artifact.json")
-	put(t, "many.json", []byte(`{"messages": [`+strings.Repeat("\n  {\"a\": 1},", 400)+"\n  {}\n]}"))
-	put(t, "long.json", []byte(`{"state": "`+strings.Repeat("日", 1000)+`", "x": [], "schema": 1}`))
-	put(t, "hostile.json", []byte("{\"[a](https://example.org) {0}\": 1, \"\\u001b[31m\u202e\u009b\": \"]]>\ufffe\uffff<&\x00\x1b\xff"))
-	put(t, "cdata.json", []byte("{\"]]>\ufffe\uffff<&\": 1}"))
-	put(t, "placed.json", []byte("{\r\n\t\"schema\": 1"))
-	put(t, "beyond.ndjson", append(bytes.Repeat([]byte(": comment\n"), 1<<20), `{"type":"RAW"}`...))
-	put(t, "empty", nil)
+	artifact := testkit.Read(t, "frozen/finished.artifact.json")
+	testkit.Write(t, "many.json", []byte(`{"messages": [`+strings.Repeat("\n  {\"a\": 1},", 400)+"\n  {}\n]}"))
+	testkit.Write(t, "long.json", []byte(`{"state": "`+strings.Repeat("日", 1000)+`", "x": [], "schema": 1}`))
+	testkit.Write(t, "hostile.json", []byte("{\"[a](https://example.org) {0}\": 1, \"\\u001b[31m\u202e\u009b\": \"]]>\ufffe\uffff<&\x00\x1b\xff"))
+	testkit.Write(t, "cdata.json", []byte("{\"]]>\ufffe\uffff<&\": 1}"))
+	testkit.Write(t, "placed.json", []byte("{\r\n\t\"schema\": 1"))
+	testkit.Write(t, "beyond.ndjson", append(bytes.Repeat([]byte(": comment\n"), 1<<20), `{"type":"RAW"}`...))
+	testkit.Write(t, "empty", "")
 	var accepted, malformed []string
 	for pattern, list := range map[string]*[]string{"frozen/*.artifact.json": &accepted, "frozen/*.envelope.ndjson": &accepted, "malformed/*.json": &malformed, "malformed/*.envelope.ndjson": &malformed} {
 		found, err := filepath.Glob(pattern)
@@ -52,7 +51,7 @@ func judgedFiles(t *testing.T) []judged {
 	}
 	odd := []string{"a b.json", "a#b?c%41.json", "a\nb\t.json", "a\xffb.json", "a:b.json", "日本.json", "./-", "a\x1b[31m\u202e.json", "a&<>\"'.json", "../" + filepath.Base(dir) + "/up.json"}
 	for _, name := range odd {
-		put(t, name, replaceOnce(t, artifact, `"terminal_event"`, `"state": {}, "terminal_event"`))
+		testkit.Write(t, name, replaceOnce(t, artifact, `"terminal_event"`, `"state": {}, "terminal_event"`))
 	}
 	absolute := filepath.Join(dir, "a b.json")
 	return []judged{
@@ -111,7 +110,7 @@ func TestValidateText(t *testing.T) {
 // A long line with many findings is shown in part, each finding where it is.
 func TestValidateLongLine(t *testing.T) {
 	t.Chdir(t.TempDir())
-	put(t, "long.json", []byte(`{"messages": [`+strings.Repeat(`{},`, 2_500_000)+`{}]}`))
+	testkit.Write(t, "long.json", []byte(`{"messages": [`+strings.Repeat(`{},`, 2_500_000)+`{}]}`))
 	out := string(do(t, exitNegative, "validate", "long.json"))
 	if n := strings.Count(out, "\n  error   "); n != 100 {
 		t.Errorf("%d errors", n)

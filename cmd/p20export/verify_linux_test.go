@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/p20export/p20export/internal/testkit"
 	"github.com/p20export/p20export/project/record"
 )
 
@@ -28,7 +29,7 @@ func TestVerifyDirectoryInterrupted(t *testing.T) {
 	if err := os.Truncate(long, terabyte); err != nil {
 		t.Fatal(err)
 	}
-	record, err := record.Decode(read(t, filepath.Join(dir, "one-turn.record.json")))
+	record, err := record.Decode(testkit.Read(t, filepath.Join(dir, "one-turn.record.json")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/testkit"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
 	"github.com/p20export/p20export/project/record"
@@ -116,9 +117,7 @@ func TestAgreesOnDamagedCapture(t *testing.T) {
 // Of a response that was altered nothing is said but that.
 func TestAgreesOnAlteredCapture(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "one-turn")
-	if err := os.CopyFS(path, os.DirFS("../captures/adk/one-turn")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Copy(t, path, "../captures/adk/one-turn")
 	response := filepath.Join(path, "response.sse")
 	data, err := os.ReadFile(response)
 	if err != nil {

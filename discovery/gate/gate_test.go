@@ -153,9 +153,7 @@ func TestAnsweredOfCapture(t *testing.T) {
 // An altered capture is one of its integration's all the same.
 func TestAnsweredOfAltered(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "one-turn")
-	if err := os.CopyFS(path, os.DirFS("../captures/adk/one-turn")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Copy(t, path, "../captures/adk/one-turn")
 	if err := os.WriteFile(filepath.Join(path, "response.sse"), []byte("altered"), 0o644); err != nil {
 		t.Fatal(err)
 	}

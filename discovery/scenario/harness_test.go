@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/p20export/p20export/internal/testkit"
 )
 
 // scripted returns a harness that runs a shell script.
@@ -22,7 +24,7 @@ func scripted(t *testing.T, script string) *Harness {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(dir, HarnessName), `{"name": "mine", "integration": {"name": "p", "version": "1"}, "command": `+string(command)+`}`)
+	testkit.Write(t, filepath.Join(dir, HarnessName), `{"name": "mine", "integration": {"name": "p", "version": "1"}, "command": `+string(command)+`}`)
 	h, err := LoadHarness(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +38,7 @@ func TestLoadHarness(t *testing.T) {
 	_, err := LoadHarness(dir)
 	refused(t, err, path, "no such file")
 	const ok = `{"name": "mine", "integration": {"name": "p", "version": "1"}, "command": ["serve"]}`
-	write(t, path, ok)
+	testkit.Write(t, path, ok)
 	if h, err := LoadHarness(dir); err != nil || h.Name != "mine" || h.Command[0] != "serve" || h.dir != dir {
 		t.Errorf("%+v, %v", h, err)
 	}
@@ -49,7 +51,7 @@ func TestLoadHarness(t *testing.T) {
 		{`"1"`, `""`, "the integration has no name or no version"},
 		{`"command"`, `"cmd"`, "cmd"},
 	} {
-		write(t, path, strings.Replace(ok, c.old, c.new, 1))
+		testkit.Write(t, path, strings.Replace(ok, c.old, c.new, 1))
 		_, err := LoadHarness(dir)
 		refused(t, err, path, c.why)
 	}
@@ -96,7 +98,7 @@ func TestStart(t *testing.T) {
 // A command with a slash is relative to the harness, wherever the program runs.
 func TestStartRelative(t *testing.T) {
 	h := scripted(t, "")
-	write(t, filepath.Join(h.dir, "serve"), "#!/bin/sh\n"+listens+"exec sleep 1000\n")
+	testkit.Write(t, filepath.Join(h.dir, "serve"), "#!/bin/sh\n"+listens+"exec sleep 1000\n")
 	if err := os.Chmod(filepath.Join(h.dir, "serve"), 0o755); err != nil {
 		t.Fatal(err)
 	}

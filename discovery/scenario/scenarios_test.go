@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/p20export/p20export/internal/testkit"
 )
 
 const twoScenarios = `{"scenarios": [{"name": "a", "request": {}}, {"name": "b", "about": "B.", "path": "/b/", "request": {"runId": "r"}}]}`
@@ -22,7 +24,7 @@ func refused(t *testing.T, err error, path, why string) {
 
 func TestLoadList(t *testing.T) {
 	path := filepath.Join(t.TempDir(), ScenariosName)
-	write(t, path, twoScenarios)
+	testkit.Write(t, path, twoScenarios)
 	list, err := LoadList(path)
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +50,7 @@ func TestLoadList(t *testing.T) {
 		`{"scenarios": [{"name": "capture.json", "request": {}}]}`:                    "make a capture of the directory",
 		`{"scenarios": [{"name": "a"}]}`:                                              `"a" has no request`,
 	} {
-		write(t, path, in)
+		testkit.Write(t, path, in)
 		_, err := LoadList(path)
 		refused(t, err, path, why)
 	}
@@ -62,7 +64,7 @@ func TestLoadList(t *testing.T) {
 // A file that does not end is not read to its end.
 func TestLoadBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), ScenariosName)
-	write(t, path, twoScenarios+strings.Repeat(" ", maxFile-len(twoScenarios)))
+	testkit.Write(t, path, twoScenarios+strings.Repeat(" ", maxFile-len(twoScenarios)))
 	if _, err := LoadList(path); err != nil {
 		t.Errorf("at the limit: %v", err)
 	}
@@ -80,7 +82,7 @@ func TestLoadListPaths(t *testing.T) {
 		"a": false, "//a": false, "/a//b": false, "/../a": false, "/a/..": false, "/./a": false,
 		"/a?b=c": false, "/a#b": false, "/%zz": false, "http://127.0.0.1/": false,
 	} {
-		write(t, path, fmt.Sprintf(`{"scenarios": [{"name": "a", "path": %q, "request": {}}]}`, p))
+		testkit.Write(t, path, fmt.Sprintf(`{"scenarios": [{"name": "a", "path": %q, "request": {}}]}`, p))
 		_, err := LoadList(path)
 		if !fits {
 			refused(t, err, path, fmt.Sprintf("scenario %q: the path %q is not plain", "a", p))
@@ -93,14 +95,14 @@ func TestLoadListPaths(t *testing.T) {
 func TestLoadSuite(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, ScenariosName)
-	write(t, path, twoScenarios)
+	testkit.Write(t, path, twoScenarios)
 	list, err := LoadList(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const a = `{"name": "a", "expect": {"http_status": 200, "freeze": {}}}`
 	path = filepath.Join(dir, ExpectedName)
-	write(t, path, `{"scenarios": [`+a+`, {"name": "b", "note": "It cannot."}]}`)
+	testkit.Write(t, path, `{"scenarios": [`+a+`, {"name": "b", "note": "It cannot."}]}`)
 	suite, err := LoadSuite(path, list)
 	if err != nil {
 		t.Fatal(err)
@@ -119,15 +121,8 @@ func TestLoadSuite(t *testing.T) {
 		`{"scenarios": [` + a + `, {"name": "b", "note": "It cannot."}, {"name": "c", "note": "It cannot."}]}`:          "more scenarios than the list has",
 		`{"scenarios": [` + a + `, {"name": "b", "notes": "It cannot."}]}`:                                              "notes",
 	} {
-		write(t, path, in)
+		testkit.Write(t, path, in)
 		_, err := LoadSuite(path, list)
 		refused(t, err, path, why)
-	}
-}
-
-func write(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
 	}
 }

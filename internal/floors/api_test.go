@@ -19,12 +19,10 @@ func TestConsumer(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS("testdata/consumer")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Copy(t, dir, "testdata/consumer")
 	for name, text := range map[string]string{
 		"go.mod": "module consumer.example\n\ngo 1.26.0\n\nrequire " + module + " v0.0.0\n\nreplace " + module + " => " + root + "\n",
-		"go.sum": string(read(t, filepath.Join(root, "go.sum"))),
+		"go.sum": string(testkit.Read(t, filepath.Join(root, "go.sum"))),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -42,22 +40,13 @@ func TestConsumer(t *testing.T) {
 	if want := regexp.MustCompile(`^frozen accepted sha256:[0-9a-f]{64}\nverified true\n<nil>\ntrue\n$`); !want.Match(out) {
 		t.Errorf("it says\n%s", out)
 	}
-	shown := goBlock.FindSubmatch(read(t, filepath.Join(root, "README.md")))
-	if shown == nil || !strings.Contains(string(read(t, filepath.Join(dir, "main.go"))), string(shown[1])) {
+	shown := goBlock.FindSubmatch(testkit.Read(t, filepath.Join(root, "README.md")))
+	if shown == nil || !strings.Contains(string(testkit.Read(t, filepath.Join(dir, "main.go"))), string(shown[1])) {
 		t.Errorf("README.md shows what the consumer does not do:\n%s", shown)
 	}
 }
 
 var goBlock = regexp.MustCompile("(?s)```go\n(.*?)```")
-
-func read(t *testing.T, path string) []byte {
-	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
 
 // ofInternal is a type of a package that other modules cannot import.
 var ofInternal = regexp.MustCompile(`\b(atomicfile|diff|hint|humanize|strictjson|testkit)\.[A-Z]`)

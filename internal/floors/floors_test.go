@@ -130,6 +130,8 @@ func TestImports(t *testing.T) {
 		for _, path := range p.Imports {
 			ours, ok := strings.CutPrefix(path, module+"/")
 			switch {
+			case ours == "internal/testkit":
+				t.Errorf("package %s imports %s, which is for tests", name, ours)
 			case !ok && !mayImport(name, path):
 				t.Errorf("package %s must do without %s", name, path)
 			case !ok || strings.HasPrefix(ours, "internal/") || slices.Contains(ground, ours):

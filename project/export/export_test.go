@@ -13,12 +13,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/gzip"
 	"pgregory.net/rapid"
 
 	"github.com/p20export/p20export/artifact/assay"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/testkit"
 )
 
 func testRun() assay.Run {
@@ -160,13 +160,13 @@ func TestWriteBundles(t *testing.T) {
 	if !errors.As(err, &f) || f.Code != finding.BundleLimit || f.Message != "101 events need 2 bundles; one holds 100,000 events and 100 MiB of them" {
 		t.Errorf("without --split: %v", err)
 	}
-	mustHold(t, dir)
+	testkit.MustHold(t, dir)
 
 	outputs, err := e.WriteBundles(t.Context(), path, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustHold(t, dir, "all-0001.tar.gz", "all-0002.tar.gz")
+	testkit.MustHold(t, dir, "all-0001.tar.gz", "all-0002.tar.gz")
 	for i, want := range []struct {
 		run    string
 		events int
@@ -185,7 +185,7 @@ func TestWriteBundles(t *testing.T) {
 	if _, err := e.WriteBundles(t.Context(), filepath.Join(other, "all.tar.gz"), true); !errors.As(err, &f) || f.Code != finding.OutputExists {
 		t.Errorf("in the way: %v", err)
 	}
-	mustHold(t, other, "all-0002.tar.gz")
+	testkit.MustHold(t, other, "all-0002.tar.gz")
 }
 
 // smallest returns n times the smallest size.
@@ -195,21 +195,6 @@ func smallest(n int) []int {
 		sizes[i] = 2
 	}
 	return sizes
-}
-
-func mustHold(t *testing.T, dir string, want ...string) {
-	t.Helper()
-	var got []string
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		got = append(got, e.Name())
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the directory (-want +got):\n%s", diff)
-	}
 }
 
 // What is interrupted leaves nothing.
@@ -232,7 +217,7 @@ func TestInterrupted(t *testing.T) {
 	if err := e.WriteLines(ctx, io.Discard); !errors.Is(err, why) {
 		t.Errorf("WriteLines: %v", err)
 	}
-	mustHold(t, dir)
+	testkit.MustHold(t, dir)
 }
 
 func TestRecordsAreOneEach(t *testing.T) {

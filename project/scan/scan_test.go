@@ -133,9 +133,7 @@ b: finish 2 runs, 8 events, 1 findings`), "\n")
 // Nothing counts before Finish, which is not called where the reading fails.
 func TestFinishOnlyWhenRead(t *testing.T) {
 	altered := filepath.Join(t.TempDir(), "one-turn")
-	if err := os.CopyFS(altered, os.DirFS("../../discovery/captures/adk/one-turn")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Copy(t, altered, "../../discovery/captures/adk/one-turn")
 	if err := os.WriteFile(filepath.Join(altered, "arrivals.tsv"), []byte("0\t0\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -12,17 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/testkit"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
 	"github.com/p20export/p20export/project/record"
 )
-
-func write(t *testing.T, path, data string) {
-	t.Helper()
-	if err := os.WriteFile(path, []byte(data), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // A list of findings comes back as it was put, from memory and from the file.
 func TestShelf(t *testing.T) {
@@ -72,11 +66,11 @@ func TestVerifyTreeShelf(t *testing.T) {
 		t.Fatal(err)
 	}
 	artifact := strings.TrimSuffix(stated, record.Suffix) + record.ArtifactSuffix
-	write(t, artifact, "{}")
+	testkit.Write(t, artifact, "{}")
 	for i := range 3 {
 		other := filepath.Join(dir, "frozen", "other-"+strconv.Itoa(i))
-		write(t, other+record.Suffix, strings.ReplaceAll(string(data), "model-error.", filepath.Base(other)+"."))
-		write(t, other+record.ArtifactSuffix, "[]")
+		testkit.Write(t, other+record.Suffix, strings.ReplaceAll(string(data), "model-error.", filepath.Base(other)+"."))
+		testkit.Write(t, other+record.ArtifactSuffix, "[]")
 	}
 	want := treeRows(dir, TreeSettings{})
 	if len(want) != 4 || len(want[0].Findings) == 0 {
@@ -115,7 +109,7 @@ func TestVerifyTreeSnapshots(t *testing.T) {
 	}
 	event(`{"type":"RUN_FINISHED","threadId":"t","runId":"r","timestamp":1769860801000}`)
 	raw := filepath.Join(dir, "run.sse")
-	write(t, raw, capture.String())
+	testkit.Write(t, raw, capture.String())
 	for i := range records {
 		out := filepath.Join(dir, strconv.Itoa(i))
 		rows, err := freeze.Freeze(context.Background(), raw, freeze.Settings{Settings: project.Settings{Projection: project.EmittedSnapshotText, Snapshot: project.Selection(strconv.Itoa(i + 1))}, Dir: out, Tool: testTool})

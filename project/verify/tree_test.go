@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/testkit"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/record"
 )
@@ -31,9 +32,7 @@ func evidence(t *testing.T, scenario string, p project.Name) string {
 
 func copyTree(t testing.TB, from, to string) {
 	t.Helper()
-	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Copy(t, to, from)
 }
 
 // treeRows verifies a directory.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/p20export/p20export/internal/testkit"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
 	"github.com/p20export/p20export/project/record"
@@ -21,9 +22,7 @@ var testTool = record.Tool{Name: "p20export", Version: "0.0.1"}
 func frozen(t *testing.T, scenario string, p project.Name) (raw, out string) {
 	t.Helper()
 	raw, out = filepath.Join(t.TempDir(), scenario), t.TempDir()
-	if err := os.CopyFS(raw, os.DirFS(filepath.Join(captures, scenario))); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Copy(t, raw, filepath.Join(captures, scenario))
 	rows, err := freeze.Freeze(context.Background(), raw, freeze.Settings{Settings: project.Settings{Projection: p}, Dir: out, Tool: testTool})
 	if err != nil || len(rows) != 1 || rows[0].Verdict != project.Frozen {
 		t.Fatalf("freeze: %v %+v", err, rows)
@@ -57,53 +56,53 @@ func flipBytes(t *testing.T, scenario string, p project.Name, share, shares int)
 	raw, out := frozen(t, scenario, p)
 	artifact := filepath.Join(out, scenario+record.ArtifactSuffix)
 	stated := filepath.Join(out, scenario+record.Suffix)
-			verdict := func() project.Verdict { return File(context.Background(), artifact, stated, raw, nil).Verdict }
-			if v := verdict(); v != project.Verified {
-				t.Fatalf("before any flip: %s", v)
-			}
+	verdict := func() project.Verdict { return File(context.Background(), artifact, stated, raw, nil).Verdict }
+	if v := verdict(); v != project.Verified {
+		t.Fatalf("before any flip: %s", v)
+	}
 	files := []string{artifact, filepath.Join(out, scenario+record.EnvelopeSuffix), stated}
-			for _, name := range []string{"capture.json", "response.sse", "request.json", "arrivals.tsv"} {
-				files = append(files, filepath.Join(raw, name))
-			}
-			for _, file := range files {
-				good, err := os.ReadFile(file)
-				if err != nil {
-					t.Fatal(err)
-				}
+	for _, name := range []string{"capture.json", "response.sse", "request.json", "arrivals.tsv"} {
+		files = append(files, filepath.Join(raw, name))
+	}
+	for _, file := range files {
+		good, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
 		f, err := os.OpenFile(file, os.O_WRONLY, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-				aside := string(good)
-				from := strings.Index(aside, `"tool": {`) + len(`"tool": {`)
-				to := from + strings.Index(aside[from:], "}")
-				flipped := 0
+		aside := string(good)
+		from := strings.Index(aside, `"tool": {`) + len(`"tool": {`)
+		to := from + strings.Index(aside[from:], "}")
+		flipped := 0
 		for i := share; i < len(good); i += shares {
-					if file == stated && i >= from && i < to {
-						continue
-					}
+			if file == stated && i >= from && i < to {
+				continue
+			}
 			bad := good[i] ^ 1
 			if _, err := f.WriteAt([]byte{bad}, int64(i)); err != nil {
-						t.Fatal(err)
-					}
-					if v := verdict(); v == project.Verified {
+				t.Fatal(err)
+			}
+			if v := verdict(); v == project.Verified {
 				t.Errorf("%s: byte %d flipped from %q to %q, and still verified", filepath.Base(file), i, good[i], bad)
 			}
 			if _, err := f.WriteAt(good[i:i+1], int64(i)); err != nil {
 				t.Fatal(err)
-					}
-					flipped++
-				}
+			}
+			flipped++
+		}
 		if err := f.Close(); err != nil {
-					t.Fatal(err)
-				}
+			t.Fatal(err)
+		}
 		if flipped < 100/shares && filepath.Base(file) != "arrivals.tsv" {
-					t.Errorf("%s: only %d bytes flipped", file, flipped)
-				}
-			}
-			if v := verdict(); v != project.Verified {
-				t.Errorf("after all flips were undone: %s", v)
-			}
+			t.Errorf("%s: only %d bytes flipped", file, flipped)
+		}
+	}
+	if v := verdict(); v != project.Verified {
+		t.Errorf("after all flips were undone: %s", v)
+	}
 }
 
 // Records that name version 1 of folded-stream verify: what it outputs does not
