@@ -27,7 +27,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"p20export": main})
 }
 
-// TestScripts runs the scripts that say how the program behaves, by topic.
+// TestScripts runs the scripts that say how the program behaves, by topic. With
+// -update the files that scripts compare output with are rewritten.
 func TestScripts(t *testing.T) {
 	captures, err := filepath.Abs("../../discovery/captures")
 	if err != nil {
@@ -37,6 +38,7 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata/script",
 		RequireUniqueNames:  true,
 		RequireExplicitExec: true,
+		UpdateScripts:       *update,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("CAPTURES", captures)
 			e.Setenv("GORACE", atOnce)
