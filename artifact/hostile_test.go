@@ -21,6 +21,7 @@ func allocated(f func()) uint64 {
 
 // However hostile the file, the answer is short and so is the work for it.
 func TestHostileFiles(t *testing.T) {
+	t.Parallel()
 	const mib = 1 << 20
 	fill := func(before, member, after string) string {
 		n := (artifact.MaxFileBytes - len(before) - len(after)) / len(member)
@@ -77,6 +78,7 @@ func TestHostileFiles(t *testing.T) {
 
 // From the 101st on findings are counted, and the count is right.
 func TestFindingsAreCounted(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{1, 99, 100, 101, 102, 1_000_000} {
 		// The key, and each name after the first.
 		text := with(t, base, `"schema"`, `"x":{"":0`+strings.Repeat(`,"":0`, n-1)+`},"schema"`)

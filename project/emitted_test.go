@@ -230,6 +230,7 @@ func TestEventKeysAreRecorded(t *testing.T) {
 // Every limit, at the last value that keeps it and the first that does not,
 // under both profiles.
 func TestLimits(t *testing.T) {
+	t.Parallel()
 	text := func(n int) string { return strings.Repeat("é", n) }
 	content := func(s string) string { return snapshot(`{"id":"m","role":"user","content":"` + s + `"}`) }
 	many := func(n int) string {

@@ -293,6 +293,7 @@ func TestFoldedLimits(t *testing.T) {
 
 // What a stream can make the fold keep is bounded; past it the run is refused.
 func TestFoldedBounds(t *testing.T) {
+	t.Parallel()
 	delta := strings.Repeat("x", 8<<20)
 	var text, roles, tags []string
 	for i := range 7 {

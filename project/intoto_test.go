@@ -68,6 +68,7 @@ func frozenRecords(t *testing.T, capture, dir string, s project.Settings) []stri
 // to the in-toto attestation library, with the subjects on disk and a predicate
 // that lost nothing.
 func TestRecordsAreInTotoStatements(t *testing.T) {
+	t.Parallel()
 	captures, err := filepath.Glob("../discovery/captures/*/*/capture.json")
 	if err != nil || len(captures) == 0 {
 		t.Fatalf("no committed captures: %v", err)

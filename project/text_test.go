@@ -142,6 +142,7 @@ func TestSelectionIsOfTheRun(t *testing.T) {
 
 // Snapshots that were not chosen are all accounted for, past every cap.
 func TestSelectionPastCaps(t *testing.T) {
+	t.Parallel()
 	one := snapshot(user)
 	for _, n := range []int{10_000, 10_001, 10_002, 10_500} {
 		raw := testkit.Stream(started) + strings.Repeat(testkit.Stream(one), n) + testkit.Stream(finished)
@@ -242,6 +243,7 @@ func TestTextParentRun(t *testing.T) {
 // Omissions past the number that is listed are counted; so are those whose
 // pointers would make the record too large.
 func TestOmissionsCap(t *testing.T) {
+	t.Parallel()
 	keys := func(n int, prefix string) string {
 		var b strings.Builder
 		for i := range n {

@@ -189,6 +189,7 @@ var texts = []struct {
 // TestArtifactLimits tries each limit at n and n+1, in characters of one to
 // four bytes in UTF-8, one of which is a pair in UTF-16.
 func TestArtifactLimits(t *testing.T) {
+	t.Parallel()
 	for _, text := range texts {
 		for _, p := range artifact.Profiles() {
 			n := text.limit(p.Limits())
@@ -211,6 +212,7 @@ func TestArtifactLimits(t *testing.T) {
 // TestArtifactCharacters tries every white space and control character, and
 // their neighbours, in each string.
 func TestArtifactCharacters(t *testing.T) {
+	t.Parallel()
 	tried := 0
 	for r := rune(0); r < 0x10000; r++ {
 		special := func(r rune) bool { return artifact.IsSpace(r) || unicode.IsControl(r) }

@@ -17,6 +17,7 @@ import (
 // TestFrozen: whatever freeze writes of captures at the edges, the schemas
 // accept.
 func TestFrozen(t *testing.T) {
+	t.Parallel()
 	const (
 		started  = `{"type":"RUN_STARTED","threadId":"t","runId":"r","parentRunId":null,"":1,"a/b~c\n🙂":2,"\ud83d":3,"timestamp":1769860800000}` + "\n"
 		bare     = `{"type":"RUN_STARTED","threadId":"t","runId":"r"}` + "\n"

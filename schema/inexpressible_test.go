@@ -28,6 +28,7 @@ const byParser = "one_value"
 // this rule alone: the schema accepts it, and the program has the rule's
 // finding.
 func TestInexpressible(t *testing.T) {
+	t.Parallel()
 	for _, s := range []struct {
 		name    string
 		files   map[string][]byte

@@ -24,6 +24,7 @@ func frozenRecord(t *testing.T, name string) object {
 // TestRecord tries small edits of a record of an emitted snapshot, and of a
 // built one.
 func TestRecord(t *testing.T) {
+	t.Parallel()
 	check := func(what string, o object, want bool) {
 		t.Helper()
 		err := schematest.Check(schema.Record, encoded(t, o))

@@ -152,6 +152,7 @@ func checkDescriptions(t *testing.T, at string, value any) (properties int) {
 // TestCommitted: the schemas accept every good file of this repository, and
 // everything that is frozen from its captures.
 func TestCommitted(t *testing.T) {
+	t.Parallel()
 	count := make(map[string]int)
 	var dirs []string
 	for _, root := range []string{"../examples", captures} {

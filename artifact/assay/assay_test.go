@@ -204,6 +204,7 @@ func TestFormatTime(t *testing.T) {
 }
 
 func TestWriteBundleRefuses(t *testing.T) {
+	t.Parallel()
 	e, run := Placeholder(decoded(t, "valid.ag-ui.json")), sampleRun()
 	many := func(n int, e Event) Events {
 		return func(yield func(Event, error) bool) {

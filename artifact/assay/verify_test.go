@@ -65,6 +65,7 @@ func TestVerifyReference(t *testing.T) {
 
 // Each mutation has the verdict that the published verifier gave it.
 func TestVerifyMutations(t *testing.T) {
+	t.Parallel()
 	seen := make(map[string]bool)
 	for _, m := range mutations() {
 		if seen[m.name] {

@@ -19,6 +19,7 @@ import (
 // A run of scenarios shows a bar of them with the present one, and what each
 // came to stands whole above it.
 func TestTerminalDiscovering(t *testing.T) {
+	t.Parallel()
 	release := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -83,6 +84,7 @@ func heldHarness(t *testing.T, begin string) (dir, list string) {
 // Ctrl-C on a terminal is for the program: the server of its harness goes on
 // until the capture under way is closed.
 func TestTerminalCtrlC(t *testing.T) {
+	t.Parallel()
 	dir, list := heldHarness(t, "trap 'echo > interrupted' INT\ntrap 'echo > ended; exit' TERM")
 	screen, tty := terminal(t)
 	cmd := program(t, "discover", "--harness", dir, "--scenarios", list, "-o", filepath.Join(dir, "out"))
@@ -113,6 +115,7 @@ func TestTerminalCtrlC(t *testing.T) {
 // A server that ignores SIGTERM keeps the program for a while. Who presses Ctrl-C
 // again is not left with that server.
 func TestSecondCtrlC(t *testing.T) {
+	t.Parallel()
 	dir, list := heldHarness(t, "trap '' TERM\necho $$ > pid")
 	screen, tty := terminal(t)
 	cmd := program(t, "discover", "--harness", dir, "--scenarios", list, "-o", filepath.Join(dir, "out"))

@@ -14,6 +14,7 @@ import (
 // print with what the documents show; with -update it rewrites them. A command
 // is a line after "$ "; a line that ends in a backslash goes on.
 func TestDocs(t *testing.T) {
+	t.Parallel()
 	bin := ownBin(t)
 	root, err := filepath.Abs("../..")
 	if err != nil {

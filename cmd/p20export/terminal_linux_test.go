@@ -120,6 +120,7 @@ func TestTerminalColour(t *testing.T) {
 
 // A recording shows how far it has come, and takes that away again at the end.
 func TestTerminalProgress(t *testing.T) {
+	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = io.WriteString(w, "data: {\"type\":\"RUN_STARTED\"}\n\n")
@@ -155,6 +156,7 @@ func TestTerminalProgress(t *testing.T) {
 // A line of the input that is shown with a finding cannot act on the terminal,
 // in any format.
 func TestTerminalExcerpts(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	hostile := filepath.Join(dir, "hostile\x1b[2J\u202e.json")
 	testkit.Write(t, hostile, []byte("{\"a\x7f\": 1, \"\u202e\u2066\u0085\u009b2J\u200f\ufeff\": 2, \"\x1b]0;title\x07\": 3}"))

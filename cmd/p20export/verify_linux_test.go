@@ -17,6 +17,7 @@ import (
 // then stay. The second record states a capture so long that reading it would
 // not end in the test's time.
 func TestVerifyDirectoryInterrupted(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if out, err := program(t, "freeze", "../../discovery/captures/adk/one-turn", "-o", dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

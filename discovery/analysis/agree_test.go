@@ -24,6 +24,7 @@ import (
 
 // Analyze agrees with freeze and inspect about every committed capture.
 func TestAgreesOnCaptures(t *testing.T) {
+	t.Parallel()
 	for _, pattern := range []string{"../captures/*/*", "../drift/captures/*/*"} {
 		seen := 0
 		all, err := filepath.Glob(pattern)

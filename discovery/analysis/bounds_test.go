@@ -16,6 +16,7 @@ import (
 
 // A name as long as an event is shown short, wherever it stands.
 func TestLongNames(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("é", 1<<20)
 	events := strings.Join([]string{
 		`{"type":"RUN_STARTED","threadId":"t","runId":"r","timestamp":1767225600000,"` + long + `":1}`,

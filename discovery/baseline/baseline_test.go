@@ -27,6 +27,7 @@ func write(t rapid.TB, path string, data []byte) string {
 
 // Each refusal of a baseline names its file and says why.
 func TestLoadBaselineRefuses(t *testing.T) {
+	t.Parallel()
 	b, err := baseline.New(examined(t, "one", started, message, snapshot, finished), artifact.V1)
 	if err != nil {
 		t.Fatal(err)
@@ -168,6 +169,7 @@ func TestBaselineRoundTrip(t *testing.T) {
 
 // What could not be read back is not written.
 func TestBaselineTooLarge(t *testing.T) {
+	t.Parallel()
 	b := baseline.Baseline{Runs: []baseline.Run{{Capture: strings.Repeat("x", 64<<20)}}}
 	if data, err := b.Encode(); err == nil || !strings.Contains(err.Error(), "larger than") {
 		t.Errorf("%d bytes, %v", len(data), err)

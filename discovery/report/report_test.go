@@ -85,6 +85,7 @@ func TestGolden(t *testing.T) {
 // they were captured, and its policy admits its own style and script and nothing
 // else.
 func TestCommittedCaptures(t *testing.T) {
+	t.Parallel()
 	paths, err := filepath.Glob(captures + "/*/*")
 	if err != nil || len(paths) < 50 {
 		t.Fatalf("%d captures, %v", len(paths), err)
@@ -217,6 +218,7 @@ const (
 // However much a capture holds, the page holds no more than its limits, and says
 // what it does not show.
 func TestBounded(t *testing.T) {
+	t.Parallel()
 	small := limits{sections: 2, events: 300, event: 200, timelines: 20_000, tree: 4_000, trees: 10_000, listed: 5, facts: 2_000}
 	_, page := made(t, Settings{}, small, captures+"/adk/one-turn")
 	empty := len(page)
@@ -251,6 +253,7 @@ func TestBounded(t *testing.T) {
 
 // What is said of a capture is said of each of its runs, and is short each time.
 func TestFactsAreBounded(t *testing.T) {
+	t.Parallel()
 	var events []string
 	long := strings.Repeat("<\u202e", 1<<16)
 	for range 100 {

@@ -147,6 +147,7 @@ func compact(t *rapid.T, text string) json.RawMessage {
 
 // What costs little to write costs little to show.
 func TestTreeIsBounded(t *testing.T) {
+	t.Parallel()
 	for name, text := range map[string]string{
 		"deep":     strings.Repeat("[", 512) + strings.Repeat("]", 512),
 		"wide":     "[" + strings.Repeat("1,", 1<<19) + "1]",

@@ -63,6 +63,7 @@ func TestLoadList(t *testing.T) {
 
 // A file that does not end is not read to its end.
 func TestLoadBounded(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), ScenariosName)
 	testkit.Write(t, path, twoScenarios+strings.Repeat(" ", maxFile-len(twoScenarios)))
 	if _, err := LoadList(path); err != nil {

@@ -14,6 +14,7 @@ import (
 // TestConsumer builds and runs a program of another module, outside the
 // repository, that freezes, validates and verifies through the packages.
 func TestConsumer(t *testing.T) {
+	t.Parallel()
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
@@ -55,6 +56,7 @@ var ofInternal = regexp.MustCompile(`\b(atomicfile|diff|hint|humanize|strictjson
 // cannot name: where one is of an internal package, a public package gives it a
 // name.
 func TestSignatures(t *testing.T) {
+	t.Parallel()
 	out, err := exec.Command("go", "list", "-f", "{{if .GoFiles}}{{.ImportPath}}{{end}}", module+"/...").Output()
 	if err != nil {
 		t.Fatal(err)

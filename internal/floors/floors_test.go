@@ -101,6 +101,7 @@ func mayImport(name, path string) bool {
 }
 
 func TestImports(t *testing.T) {
+	t.Parallel()
 	var stderr bytes.Buffer
 	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", module+"/...")
 	cmd.Stderr = &stderr

@@ -88,6 +88,7 @@ func TestDuplicateNames(t *testing.T) {
 // Around the size where the table takes over, and far past it, a name is found
 // again wherever it stands.
 func TestDuplicateAmongMany(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{11, 12, 13, 14, 47, 48, 49, 50, 1_000, 100_000} {
 		if got := duplicates(t, manyNames(n, -1)); got != nil {
 			t.Errorf("%d names: %q marked", n, got)

@@ -42,7 +42,8 @@ const (
 )
 
 // Trace runs a program to its end and follows its system calls. Its standard
-// output and standard error are Trace's own.
+// output and standard error are Trace's own. No test that starts a program may run
+// in parallel with it: it could take that program's end for one of its own.
 func Trace(t testing.TB, cmd *exec.Cmd) Traced {
 	t.Helper()
 	traced := Traced{Opens: map[string]int{}, Bytes: map[string]int64{}, Syncs: map[string]int{}}

@@ -109,6 +109,7 @@ func TestEventsAgain(t *testing.T) {
 
 // A bundle takes as many events as it can hold, and the next one begins anew.
 func TestSplit(t *testing.T) {
+	t.Parallel()
 	run := testRun()
 	// full is the data of an event whose line is a hundredth of a bundle's most.
 	full := func(run assay.Run, sequence int) int {

@@ -172,6 +172,7 @@ func TestFinishOnlyWhenRead(t *testing.T) {
 
 // Any number of projections of one reading make what each makes alone.
 func TestProjectionsShare(t *testing.T) {
+	t.Parallel()
 	var all []project.Settings
 	for _, s := range []project.Settings{
 		{}, {Projection: project.EmittedSnapshotText}, {Projection: project.EmittedSnapshotText, Snapshot: project.First},

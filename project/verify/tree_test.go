@@ -113,6 +113,7 @@ func TestVerifyTreeWithoutOne(t *testing.T) {
 // Bytes of a directory of evidence that are flipped always show in some row: in
 // the file's own or in that of what needs it.
 func TestVerifyTreeFlippedBytes(t *testing.T) {
+	t.Parallel()
 	dir := evidence(t, "one-turn", project.EmittedSnapshot)
 	good := func() bool {
 		rows := treeRows(dir, TreeSettings{Strict: true})
@@ -164,6 +165,7 @@ func TestVerifyTreeFlippedBytes(t *testing.T) {
 // its own, by the row of the record that names it, or by its capture's; every
 // record has its row; and a second look says the same.
 func TestVerifyTreeAccountsForAll(t *testing.T) {
+	t.Parallel()
 	type piece struct{ from, to string }
 	var pieces []piece
 	for _, e := range []string{evidence(t, "one-turn", project.EmittedSnapshot), evidence(t, "model-error", project.FoldedStream)} {

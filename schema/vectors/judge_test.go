@@ -90,6 +90,7 @@ func judge(t *testing.T, v vector, data []byte) (answer, []finding.Finding) {
 
 // The library answers every vector as it says, and the findings name its rule.
 func TestLibrary(t *testing.T) {
+	t.Parallel()
 	sides := make(map[string]both)
 	for _, v := range load(t) {
 		data := v.data(t)
@@ -130,6 +131,7 @@ func build(t *testing.T, program string) {
 
 // The program answers every vector as it says.
 func TestProgram(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	program := *given
 	if program == "" {
@@ -188,6 +190,7 @@ func TestProgram(t *testing.T) {
 // that breaks a rule they can say. Of the rules that they say in part they
 // refuse some.
 func TestSchemas(t *testing.T) {
+	t.Parallel()
 	unsaid, inPart := make(map[string]map[string]bool), make(map[string]int)
 	for _, name := range schema.Names() {
 		unsaid[name] = make(map[string]bool)
