@@ -2,7 +2,9 @@ package project
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/envelope"
@@ -119,6 +121,9 @@ func (d *draft) result(snapshot []byte) (*Output, []finding.Finding) {
 	}
 	_, broken := artifact.Decode(out.Bytes, d.settings.Profile)
 	for _, f := range broken {
+		if f.Code == finding.MessagesTooMany && d.unread > 0 {
+			f.Message = fmt.Sprintf("there are more than %d messages, the limit", d.settings.Profile.Limits().Messages)
+		}
 		d.report(d.relocate(f))
 	}
 	if d.failed {
@@ -145,8 +150,15 @@ func (d *draft) result(snapshot []byte) (*Output, []finding.Finding) {
 
 func (d *draft) sorted() []finding.Finding {
 	finding.Sort(d.findings)
-	if d.unlisted > 0 || d.unread > 0 {
-		d.findings = append(d.findings, finding.New(finding.FindingsUnlisted, "%d more findings are not listed; %d more messages were not looked at", d.unlisted, d.unread))
+	var more []string
+	if d.unlisted > 0 {
+		more = append(more, fmt.Sprintf("%d more findings are not listed", d.unlisted))
+	}
+	if d.unread > 0 {
+		more = append(more, fmt.Sprintf("%d more messages were not looked at", d.unread))
+	}
+	if more != nil {
+		d.findings = append(d.findings, finding.New(finding.FindingsUnlisted, "%s", strings.Join(more, "; ")))
 	}
 	return d.findings
 }

@@ -302,6 +302,25 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// A list of more messages than are read is not said to end where reading did.
+func TestMessagesPastTheLimit(t *testing.T) {
+	const n = 10_000
+	var list []string
+	for i := range n {
+		list = append(list, fmt.Sprintf(`{"id":"m%d","role":"user","content":"x"}`, i))
+	}
+	for _, s := range []project.Settings{strict, {Projection: project.EmittedSnapshotText}} {
+		r := projectRun(t, s, "", started, snapshot(list...), finished)
+		if len(r.findings) != 2 || r.findings[0].Message != "there are more than 2000 messages, the limit" || r.findings[1].Message != "7999 more messages were not looked at" {
+			t.Errorf("%s: %v", s.Projection, r.findings)
+		}
+		r = projectRun(t, s, "", started, snapshot(list[:2001]...), finished)
+		if len(r.findings) != 1 || r.findings[0].Message != "/messages holds 2001 messages; the limit is 2000" {
+			t.Errorf("%s: %v", s.Projection, r.findings)
+		}
+	}
+}
+
 // Findings past the number that is listed are counted.
 func TestFindingsCap(t *testing.T) {
 	for _, n := range []int{1000, 1001} {

@@ -99,7 +99,7 @@ func (p *Printer) projection(made analysis.Projection) {
 		p.line("  %-21s refuses  %s", name, reasonList(made.Reasons))
 		return
 	}
-	text := sequence(made.Roles)
+	text := sequence(made.Roles, len(made.Roles))
 	if len(made.Omissions) > 0 {
 		text += "; leaves out " + reasonList(made.Omissions)
 	}
@@ -113,7 +113,7 @@ func (p *Printer) shown(e analysis.Run) {
 			p.line("  snapshot  and %d more", len(e.Snapshots)-i+e.MoreSnapshots)
 			break
 		}
-		p.line("  snapshot  event %d, %s: %s", s.Index, standing(s), sequence(s.Roles))
+		p.line("  snapshot  event %d, %s: %s", s.Index, standing(s), sequence(s.Roles, s.Messages))
 	}
 	if len(e.Snapshots) == 0 {
 		p.line("  snapshot  none")
@@ -144,16 +144,17 @@ func standing(s analysis.Snapshot) string {
 	return Plural(s.Remaining, "event", "events") + " before the end, between " + s.Before + " and " + s.After
 }
 
-// sequence spells roles in their order, or counts them where they are many.
-func sequence(roles []string) string {
+// sequence spells the roles of so many messages in their order, or counts them
+// where they are many. Of very many only the first have their roles listed.
+func sequence(roles []string, messages int) string {
 	const shown = 8
 	if len(roles) == 0 {
 		return "no messages"
 	}
-	if len(roles) <= shown {
+	if messages <= shown {
 		return strings.Join(roles, ", ")
 	}
-	return strings.Join(roles[:shown], ", ") + fmt.Sprintf(" and %d more", len(roles)-shown)
+	return strings.Join(roles[:shown], ", ") + fmt.Sprintf(" and %d more", messages-shown)
 }
 
 func reasonList(list []analysis.Reason) string {

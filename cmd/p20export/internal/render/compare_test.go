@@ -1,0 +1,21 @@
+package render
+
+import (
+	"slices"
+	"testing"
+)
+
+// The count is of the messages, also where not all of them have their roles
+// listed.
+func TestSequenceCounts(t *testing.T) {
+	for messages, want := range map[int]string{
+		0:         "no messages",
+		2:         "user, user",
+		9:         "user, user, user, user, user, user, user, user and 1 more",
+		1_000_000: "user, user, user, user, user, user, user, user and 999992 more",
+	} {
+		if got := sequence(slices.Repeat([]string{"user"}, min(messages, 2_000)), messages); got != want {
+			t.Errorf("%d messages: %s", messages, got)
+		}
+	}
+}
