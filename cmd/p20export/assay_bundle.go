@@ -76,7 +76,7 @@ shown.
 ` + exitHelp,
 		Example: `  p20export assay show evidence.tar.gz
   p20export assay show evidence.tar.gz --format json | jq -r '.data.observed.run_id_ref // empty'`,
-		Args:              cobra.ExactArgs(1),
+		Args:              cli.One("BUNDLE"),
 		ValidArgsFunction: completeBundles,
 	}
 	f := cli.AddFormat(cmd)

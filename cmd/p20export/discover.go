@@ -80,8 +80,9 @@ for p20export capture.
 
 Exit status: 0 every scenario was captured, and the captures are as expected or,
 where nothing is expected and no --only given, meet the gate; 1 they are not, or
-do not; 2 the command line is wrong; 3 a scenario could not be captured whole, or
-was answered with an HTTP error without an expectation; 130 or 143 interrupted.`,
+do not; 2 the command line is wrong, or the Go runtime died; 3 a scenario could
+not be captured whole, or was answered with an HTTP error without an expectation;
+129, 130 or 143 ended by SIGHUP, SIGINT or SIGTERM.`,
 		Example: `  p20export discover http://127.0.0.1:8011/ --scenarios scenarios.json -o captures
   p20export discover --harness discovery/harness/adk --scenarios discovery/scenarios.json -o captures
   p20export discover http://127.0.0.1:8011/ --scenarios scenarios.json -o again \

@@ -48,7 +48,8 @@ The same captures make the same bytes. A file that exists is never overwritten: 
 same bytes count as done, others are an error.
 
 Exit status: 0 the page is written, whatever it shows; 2 the command line is wrong;
-3 it could not be done; 130 or 143 interrupted.`,
+or the Go runtime died; 3 it could not be done; 129, 130 or 143 ended by SIGHUP,
+SIGINT or SIGTERM.`,
 		Example: `  p20export report captures/one-turn -o one-turn.html
   p20export report captures/* -o captures.html
   p20export report run.sse -o run.html --started-at 2026-01-31T12:00:00Z

@@ -28,6 +28,8 @@ var (
 func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := context.Background(), func() {}
 	defer func() { stop() }()
+	out := &cli.Output{Writer: stdout}
+	newRoot := func(args []string) *cobra.Command { return newRoot(args, out, stderr) }
 	root := newRoot(args)
 	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
 		ctx, stop = signals.Context(cmd.Context())
@@ -38,18 +40,19 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	cmd, err := root, error(nil)
 	if cli.AsksVersion(newRoot, args) {
-		if _, err = fmt.Fprintln(stdout, "p20export", build.Version); err != nil {
+		if _, err = fmt.Fprintln(out, "p20export", build.Version); err != nil {
 			err = fmt.Errorf("%w: %w", render.ErrOutput, err)
 		}
 	} else {
 		root.SetArgs(args)
-		root.SetOut(stdout)
-		root.SetErr(stderr)
 		cmd, err = root.ExecuteContextC(ctx)
 	}
 	var why signals.Ended
 	if errors.As(context.Cause(ctx), &why) && err != nil {
 		return 128 + int(why.Signal)
+	}
+	if out.Err != nil && !errors.Is(err, render.ErrOutput) {
+		err = fmt.Errorf("%w: %w", render.ErrOutput, out.Err) // of help or completion
 	}
 	var done render.Status
 	switch {
@@ -90,7 +93,7 @@ var commands = []command{
 
 // newRoot makes the root command for the arguments: with the one command that the
 // first of them names, or with all.
-func newRoot(args []string) *cobra.Command {
+func newRoot(args []string, stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "p20export",
 		Short: "Freeze one captured AG-UI run into a small evidence artifact",
@@ -122,6 +125,8 @@ sync or branch correctness.
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
+	root.SetOut(stdout) // before completion is made, which keeps it
+	root.SetErr(stderr)
 	named := slices.IndexFunc(commands, func(c command) bool { return len(args) > 0 && c.name == args[0] })
 	for i, c := range commands {
 		if named < 0 || named == i {
@@ -129,6 +134,7 @@ sync or branch correctness.
 		}
 	}
 	root.SetHelpCommand(cli.Help(root))
+	cli.WholeHelp(root)
 	if named < 0 {
 		cli.StrictCompletion(root)
 	}
@@ -137,7 +143,9 @@ sync or branch correctness.
 
 const exitHelp = `
 Exit status: 0 done and good; 1 done and the verdict is negative; 2 the command
-line is wrong; 3 it could not be done; 130 or 143 interrupted.`
+line is wrong; 3 it could not be done; 129, 130 or 143 ended by SIGHUP, SIGINT or
+SIGTERM. When the Go runtime itself dies, as without memory, the status is 2 as
+well, and standard error has its trace.`
 
 // newPrinter returns the printer of a command's results.
 func newPrinter(cmd *cobra.Command, f *render.Format) *render.Printer {

@@ -102,7 +102,7 @@ func serve(ts *testscript.TestScript, _ bool, args []string) {
 // status. What it printed is left in the file output.txt. Standard input holds
 // the file input.txt, if there is one, and stays open. For the file "-" comments follow until the program has read some.
 func interrupt(ts *testscript.TestScript, _ bool, args []string) {
-	signals := map[string]syscall.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM}
+	signals := map[string]syscall.Signal{"HUP": syscall.SIGHUP, "INT": syscall.SIGINT, "TERM": syscall.SIGTERM}
 	size, err := strconv.ParseInt(args[3], 10, 64)
 	ts.Check(err)
 	cmd := exec.Command(filepath.Join(filepath.SplitList(ts.Getenv("PATH"))[0], "p20export"), args[4:]...)

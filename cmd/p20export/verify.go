@@ -70,7 +70,7 @@ a single one, null where there is nothing, and file for what is none of those.
   p20export verify evidence --strict
   p20export verify frozen --capture captures
   p20export verify evidence --format json | jq 'select(.verdict != "verified")'`,
-		Args: cobra.ExactArgs(1),
+		Args: cli.One("ARTIFACT or DIR"),
 	}
 	cmd.Flags().StringVar(&stated, "record", "", "the record of one artifact (default: the one beside it)")
 	cmd.Flags().StringArrayVar(&captures, "capture", nil, "the capture it was made from (required for one artifact);\nfor a DIR more captures, or a directory of them (repeatable)")

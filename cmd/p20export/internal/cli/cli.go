@@ -3,7 +3,11 @@
 package cli
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -62,13 +66,32 @@ func CompleteBy(cmd *cobra.Command, flag string, values cobra.CompletionFunc) {
 	}
 }
 
-// Require makes flags required.
+// Require makes flags required. The error of those that are missing says what each
+// is for.
 func Require(cmd *cobra.Command, flags ...string) {
 	for _, name := range flags {
 		if err := cmd.MarkFlagRequired(name); err != nil {
 			panic(err) // the flag does not exist: a mistake of this program's
 		}
 	}
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		var missing []error
+		for _, name := range flags {
+			if !cmd.Flags().Changed(name) {
+				missing = append(missing, missingFlag(cmd, name))
+			}
+		}
+		return errors.Join(missing...)
+	}
+}
+
+func missingFlag(cmd *cobra.Command, name string) error {
+	f := cmd.Flags().Lookup(name)
+	name = "--" + name
+	if f.Shorthand != "" {
+		name = "-" + f.Shorthand
+	}
+	return fmt.Errorf("%s is missing: %s", name, strings.TrimSuffix(f.Usage, " (required)"))
 }
 
 // Reading does work that reads a file, and shows on standard error how far it is.
@@ -108,6 +131,54 @@ func AsksVersion(newRoot func(args []string) *cobra.Command, args []string) bool
 	}
 	given := func(flag string) bool { return root.Flags().Lookup(flag).Value.String() == "true" }
 	return given("version") && !given("help")
+}
+
+// One requires exactly one argument; what names it in the error.
+func One(what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return fmt.Errorf("name one %s, not %d", what, len(args))
+		}
+		return nil
+	}
+}
+
+// Output is standard output. It keeps the first error of writing, which cobra does
+// not return for help, and takes for a fault of the command line elsewhere.
+type Output struct {
+	io.Writer
+	Err error
+}
+
+// Write implements io.Writer.
+func (o *Output) Write(p []byte) (int, error) {
+	n, err := o.Writer.Write(p)
+	if o.Err == nil {
+		o.Err = err
+	}
+	return n, err
+}
+
+// Fd returns the descriptor of a file, which may be a terminal.
+func (o *Output) Fd() uintptr {
+	if f, ok := o.Writer.(*os.File); ok {
+		return f.Fd()
+	}
+	return ^uintptr(0)
+}
+
+// WholeHelp makes help be written at once, so that cobra says nothing of its own
+// about an error of that: Output has it.
+func WholeHelp(root *cobra.Command) {
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		out := cmd.OutOrStdout()
+		var text bytes.Buffer
+		cmd.SetOut(&text)
+		help(cmd, args)
+		cmd.SetOut(out)
+		_, _ = out.Write(text.Bytes())
+	})
 }
 
 // Help is cobra's help command, but that an unknown topic is a usage error.
