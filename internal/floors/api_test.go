@@ -50,7 +50,7 @@ func TestConsumer(t *testing.T) {
 var goBlock = regexp.MustCompile("(?s)```go\n(.*?)```")
 
 // ofInternal is a type of a package that other modules cannot import.
-var ofInternal = regexp.MustCompile(`\b(atomicfile|diff|hint|humanize|strictjson|testkit)\.[A-Z]`)
+var ofInternal = regexp.MustCompile(`\b(atomicfile|diff|dirtree|hint|humanize|strictjson|testkit)\.[A-Z]`)
 
 // TestSignatures holds that no public signature has a type that another module
 // cannot name: where one is of an internal package, a public package gives it a

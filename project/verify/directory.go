@@ -11,6 +11,7 @@ import (
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/dirtree"
 	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/record"
@@ -50,7 +51,7 @@ type TreeSettings struct {
 // the captures no record was made from, then the rest, each by path. After the
 // context ends no further row comes.
 func Tree(ctx context.Context, dir string, s TreeSettings) iter.Seq[TreeRow] {
-	return verifyTree(ctx, dir, s, limits{entries: maxTreeEntries, findings: maxFindings})
+	return verifyTree(ctx, dir, s, limits{entries: dirtree.MaxEntries, findings: maxFindings})
 }
 
 // limits bound what the verification of a directory takes.
@@ -137,7 +138,7 @@ func (v *treeVerifier) give(ctx context.Context, path string) error {
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("%s is no regular file and no directory", path)
 	}
-	v.sources.addFile(&entry{path: path, name: info.Name(), mode: info.Mode(), size: info.Size()}, false)
+	v.sources.addFile(&entry{Entry: &dirtree.Entry{Path: path, Name: info.Name(), Mode: info.Mode(), Size: info.Size()}}, false)
 	return nil
 }
 
@@ -162,7 +163,7 @@ type key struct {
 func (v *treeVerifier) records(ctx context.Context) bool {
 	v.waiting = make(map[key][]*stated)
 	for _, e := range v.tree.entries {
-		if _, ok := e.stem(record.Suffix); ok && e.regular() {
+		if _, ok := e.Stem(record.Suffix); ok && e.regular() {
 			if ctx.Err() != nil {
 				return false
 			}
@@ -202,10 +203,10 @@ func (r *stated) end(err error) { r.tree, r.done = rowOf(r.tree, err), true }
 
 // read reads one record, and finds what lies beside it.
 func (v *treeVerifier) read(e *entry) *stated {
-	r := &stated{tree: TreeRow{Record: &e.path}}
-	what, err := record.Read(e.path)
+	r := &stated{tree: TreeRow{Record: &e.Path}}
+	what, err := record.Read(e.Path)
 	if err != nil {
-		stem, _ := e.stem(record.Suffix)
+		stem, _ := e.Stem(record.Suffix)
 		r.tree.Artifact = e.in.take(stem+record.ArtifactSuffix, record.ArtifactSuffix)
 		e.in.take(stem+record.EnvelopeSuffix, record.EnvelopeSuffix)
 		r.end(err)
@@ -221,7 +222,7 @@ func (v *treeVerifier) read(e *entry) *stated {
 		r.end(err)
 		return r
 	}
-	r.load = func() ([]byte, *record.Record, error) { return r.reload(e.path) }
+	r.load = func() ([]byte, *record.Record, error) { return r.reload(e.Path) }
 	r.envelope = envelopeBeside(*r.tree.Artifact)
 	if _, r.early = readArtifact(*r.tree.Artifact); r.early == nil {
 		r.early = unstated
@@ -254,11 +255,11 @@ func (f *folder) take(name, suffix string) *string {
 	if e == nil {
 		return nil
 	}
-	if _, ok := e.stem(suffix); !ok {
+	if _, ok := e.Stem(suffix); !ok {
 		return nil
 	}
 	e.told = true
-	return &e.path
+	return &e.Path
 }
 
 // lacking says what a record lacks beside it to be verified. An envelope may be
@@ -273,9 +274,9 @@ func lacking(f *folder, artifactName string) error {
 	case !named:
 		return finding.New(finding.ArtifactAbsent, "%s, which the record names, is no *%s", finding.Quote(artifactName), record.ArtifactSuffix)
 	case !a.regular():
-		return finding.New(finding.ArtifactAbsent, "%s, which the record names, is %s", finding.Quote(artifactName), a.kind())
+		return finding.New(finding.ArtifactAbsent, "%s, which the record names, is %s", finding.Quote(artifactName), a.Kind())
 	case env != nil && !env.regular():
-		return finding.New(finding.EnvelopeAbsent, "%s beside the record is %s", finding.Quote(envelopeName), env.kind()).
+		return finding.New(finding.EnvelopeAbsent, "%s beside the record is %s", finding.Quote(envelopeName), env.Kind()).
 			WithSeverity(finding.Error).WithHint("put the envelope itself there, or nothing")
 	}
 	return nil
@@ -336,7 +337,7 @@ func (v *treeVerifier) verify(ctx context.Context, k key) {
 // first verifies records from the only file to look at first. Those that state
 // another digest than it has are left.
 func (v *treeVerifier) first(ctx context.Context, records []*stated, e *entry) {
-	result, err := v.try(ctx, e.path, records)
+	result, err := v.try(ctx, e.Path, records)
 	switch {
 	case ctx.Err() != nil || result == nil && err == nil:
 	case err != nil:

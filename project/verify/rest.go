@@ -2,7 +2,6 @@ package verify
 
 import (
 	"context"
-	"path/filepath"
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/finding"
@@ -86,26 +85,26 @@ func (v *treeVerifier) rest() bool {
 // leftover is the row of an entry that no other row accounts for.
 func (v *treeVerifier) leftover(e *entry) TreeRow {
 	switch {
-	case e.err != nil:
+	case e.Err != nil:
 		v.evidence = true // as far as can be told
-		return rowOf(TreeRow{File: &e.path}, e.err)
+		return rowOf(TreeRow{File: &e.Path}, e.Err)
 	case !e.regular():
-		return v.stray(e, "it is "+e.kind())
+		return v.stray(e, "it is "+e.Kind())
 	}
-	if _, ok := e.stem(record.ArtifactSuffix); ok {
+	if _, ok := e.Stem(record.ArtifactSuffix); ok {
 		v.evidence = true
-		return rowOf(TreeRow{Artifact: &e.path}, finding.New(finding.RecordAbsent, "no record beside the artifact names it, so it cannot be verified"))
+		return rowOf(TreeRow{Artifact: &e.Path}, finding.New(finding.RecordAbsent, "no record beside the artifact names it, so it cannot be verified"))
 	}
-	if _, ok := e.stem(record.EnvelopeSuffix); ok {
+	if _, ok := e.Stem(record.EnvelopeSuffix); ok {
 		v.evidence = true
-		return rowOf(TreeRow{File: &e.path}, finding.New(finding.RecordAbsent, "no record beside the envelope names it, so it cannot be verified"))
+		return rowOf(TreeRow{File: &e.Path}, finding.New(finding.RecordAbsent, "no record beside the envelope names it, so it cannot be verified"))
 	}
 	if used := v.sources.repeats(e); used != nil {
-		return TreeRow{Capture: &e.path, Verdict: Whole, Findings: []finding.Finding{repeated(used)}}
+		return TreeRow{Capture: &e.Path, Verdict: Whole, Findings: []finding.Finding{repeated(used)}}
 	}
-	if atomicfile.IsTemporary(filepath.Base(e.path)) {
+	if atomicfile.IsTemporary(e.Name) {
 		why := finding.New(finding.TemporaryFile, "a temporary file of p20export, which was killed or is still writing it")
-		return TreeRow{File: &e.path, Verdict: Unexplained, Findings: v.unexplained(why)}
+		return TreeRow{File: &e.Path, Verdict: Unexplained, Findings: v.unexplained(why)}
 	}
 	if e.in.isCapture {
 		return v.stray(e, "it lies in a capture whose capture.json does not list it")
@@ -114,5 +113,5 @@ func (v *treeVerifier) leftover(e *entry) TreeRow {
 }
 
 func (v *treeVerifier) stray(e *entry, why string) TreeRow {
-	return TreeRow{File: &e.path, Verdict: Unexplained, Findings: v.unexplained(finding.New(finding.FileUnexplained, "%s", why))}
+	return TreeRow{File: &e.Path, Verdict: Unexplained, Findings: v.unexplained(finding.New(finding.FileUnexplained, "%s", why))}
 }

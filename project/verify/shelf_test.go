@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/dirtree"
 	"github.com/p20export/p20export/internal/testkit"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
@@ -93,7 +94,7 @@ func TestVerifyTreeShelf(t *testing.T) {
 
 // shelfRows verifies a directory with that many findings in memory.
 func shelfRows(dir string, most int) []TreeRow {
-	return slices.Collect(verifyTree(context.Background(), dir, TreeSettings{}, limits{entries: maxTreeEntries, findings: most}))
+	return slices.Collect(verifyTree(context.Background(), dir, TreeSettings{}, limits{entries: dirtree.MaxEntries, findings: most}))
 }
 
 // Any number of records of one run can name a snapshot each, which takes several

@@ -114,14 +114,14 @@ func (s *sources) add(t *tree, inside bool) {
 // bytes.
 func (e *entry) output() bool {
 	return slices.ContainsFunc([]string{record.ArtifactSuffix, record.EnvelopeSuffix, record.Suffix}, func(suffix string) bool {
-		return strings.HasSuffix(e.name, suffix)
+		return strings.HasSuffix(e.Name, suffix)
 	})
 }
 
 // addFile takes in a file that may be a plain capture.
 func (s *sources) addFile(e *entry, inside bool) {
 	if e.regular() {
-		s.bySize[e.size] = append(s.bySize[e.size], e)
+		s.bySize[e.Size] = append(s.bySize[e.Size], e)
 		s.outside[e] = !inside
 	}
 }
@@ -133,7 +133,7 @@ func newSource(f *folder, m *entry) *source {
 	f.isCapture = true
 	m.told = true
 	s := &source{path: f.path}
-	data, err := record.ReadBounded(m.path, capture.MaxManifestBytes)
+	data, err := record.ReadBounded(m.Path, capture.MaxManifestBytes)
 	s.manifest = digest.Of(data)
 	var manifest *capture.Manifest
 	if err == nil {
@@ -167,11 +167,11 @@ func (f *folder) lacks(name string) error {
 	switch e := f.held[name]; {
 	case e == nil:
 		return finding.New(finding.CaptureFileMissing, "%s, which %s lists, is not there", name, capture.ManifestName)
-	case e.mode&fs.ModeSymlink != 0:
+	case e.Mode&fs.ModeSymlink != 0:
 		e.told = true
-		return finding.New(finding.CaptureFileLink, "%s is %s", name, e.kind())
+		return finding.New(finding.CaptureFileLink, "%s is %s", name, e.Kind())
 	case !e.regular():
-		return finding.New(finding.CaptureFileMissing, "%s is %s", name, e.kind())
+		return finding.New(finding.CaptureFileMissing, "%s is %s", name, e.Kind())
 	}
 	return nil
 }
@@ -225,10 +225,10 @@ func (f *folder) unfinished() bool {
 func (s *sources) withBytes(ctx context.Context, size int64, d digest.Digest) ([]*source, error) {
 	for _, files := range s.loose(size) {
 		for _, e := range files {
-			if e.sum != "" || e.err != nil {
+			if e.sum != "" || e.Err != nil {
 				continue
 			}
-			sum, err := sumOf(ctx, e.path)
+			sum, err := sumOf(ctx, e.Path)
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
@@ -244,17 +244,17 @@ func (s *sources) withBytes(ctx context.Context, size int64, d digest.Digest) ([
 // summed takes in the digest of a file, which is a capture then, or why it could
 // not be read.
 func (s *sources) summed(e *entry, sum digest.Digest, err error) *source {
-	group := s.plain[e.size]
+	group := s.plain[e.Size]
 	if group == nil {
 		group = make(map[digest.Digest][]*source)
-		s.plain[e.size] = group
+		s.plain[e.Size] = group
 	}
-	if e.err = err; err != nil {
+	if e.Err = err; err != nil {
 		return nil
 	}
 	e.sum = sum
 	// It has no manifest that its bytes could be compared with.
-	one := &source{path: e.path, file: e, inside: !s.outside[e], read: true}
+	one := &source{path: e.Path, file: e, inside: !s.outside[e], read: true}
 	group[sum] = append(group[sum], one)
 	return one
 }
@@ -295,8 +295,8 @@ func (e *entry) rank() int {
 // repeats returns the capture that was used and is the same, byte for byte, as a
 // plain file, or nil.
 func (s *sources) repeats(e *entry) *source {
-	for _, other := range s.plain[e.size][e.sum] {
-		if other.used && other.path != e.path {
+	for _, other := range s.plain[e.Size][e.sum] {
+		if other.used && other.path != e.Path {
 			return other
 		}
 	}

@@ -1,0 +1,166 @@
+// Package dirtree lists what lies in a directory and below it, whatever that may be:
+// it follows no symbolic link, opens nothing but directories, and stops at a bound.
+package dirtree
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/p20export/p20export/finding"
+)
+
+// MaxEntries is how many files and directories of one tree are listed. Each is held
+// in memory.
+const MaxEntries = 100_000
+
+// Tree is what lies in a directory and below it.
+type Tree struct {
+	Root string
+	// Folders are the directory and those below it, each before what it holds.
+	Folders []*Folder
+	// Entries are all that is no directory, and the directories that could not be
+	// read, in the order of their paths name by name.
+	Entries []*Entry
+
+	count, limit int
+}
+
+// Folder is a directory of a tree.
+type Folder struct {
+	Path string
+	Held map[string]*Entry // what is in it and is no directory, by name
+}
+
+// Entry is something in a tree.
+type Entry struct {
+	Path string
+	Name string
+	In   *Folder // nil for a directory that could not be read
+	Mode fs.FileMode
+	Size int64
+	Err  error // why it could not be looked at or read
+}
+
+// Regular reports whether the entry is a file that can be read without waiting
+// or going elsewhere.
+func (e *Entry) Regular() bool { return e != nil && e.Err == nil && e.Mode.IsRegular() }
+
+// Stem returns the entry's name less a suffix.
+func (e *Entry) Stem(suffix string) (string, bool) { return strings.CutSuffix(e.Name, suffix) }
+
+// Kind says what an entry that is no regular file is.
+func (e *Entry) Kind() string {
+	switch {
+	case e.Mode&fs.ModeSymlink != 0:
+		return "a symbolic link, which is not followed"
+	case e.Mode&fs.ModeNamedPipe != 0:
+		return "a named pipe, which is not read"
+	case e.Mode&fs.ModeSocket != 0:
+		return "a socket, which is not read"
+	case e.Mode&fs.ModeDevice != 0:
+		return "a device, which is not read"
+	}
+	return "no regular file"
+}
+
+// Regular returns the regular file of that name in the folder, or nil.
+func (f *Folder) Regular(name string) *Entry {
+	if e := f.Held[name]; e.Regular() {
+		return e
+	}
+	return nil
+}
+
+// Walk lists all that lies in a directory and below it. The error is of the
+// directory itself, the context's, or the finding tree_too_large, when more than
+// limit files and directories are there; what could not be looked at below it is
+// among the entries.
+func Walk(ctx context.Context, root string, limit int) (*Tree, error) {
+	t := &Tree{Root: root, limit: limit}
+	list, err := t.list(ctx, root)
+	if err == nil {
+		err = t.add(ctx, root, list)
+	}
+	return t, err
+}
+
+// list reads a directory, sorted by name.
+func (t *Tree) list(ctx context.Context, path string) ([]fs.DirEntry, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var list []fs.DirEntry
+	for {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		some, err := f.ReadDir(1024)
+		list = append(list, some...)
+		if t.count += len(some); t.count > t.limit {
+			return nil, finding.New(finding.TreeTooLarge, "%s holds more than %d files and directories", finding.Escape(t.Root), t.limit)
+		}
+		if err != nil && err != io.EOF {
+			return nil, err
+		}
+		if err != nil || len(some) == 0 {
+			slices.SortFunc(list, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+			return list, nil
+		}
+	}
+}
+
+// add takes in what lies in one directory and below it.
+func (t *Tree) add(ctx context.Context, path string, list []fs.DirEntry) error {
+	f := &Folder{Path: path, Held: make(map[string]*Entry)}
+	t.Folders = append(t.Folders, f)
+	for _, d := range list {
+		if !d.IsDir() {
+			e := newEntry(f, d)
+			f.Held[e.Name] = e
+			t.Entries = append(t.Entries, e)
+			continue
+		}
+		below := Join(path, d.Name())
+		list, err := t.list(ctx, below)
+		if err == nil {
+			err = t.add(ctx, below, list)
+		}
+		switch {
+		case err == nil:
+		case ctx.Err() != nil || errors.As(err, new(finding.Finding)):
+			return err
+		default:
+			t.Entries = append(t.Entries, &Entry{Path: below, Name: d.Name(), Mode: fs.ModeDir, Err: err})
+		}
+	}
+	return nil
+}
+
+func newEntry(f *Folder, d fs.DirEntry) *Entry {
+	e := &Entry{Path: Join(f.Path, d.Name()), Name: d.Name(), In: f, Mode: d.Type()}
+	info, err := d.Info()
+	if err != nil {
+		e.Err = err
+		return e
+	}
+	e.Mode, e.Size = info.Mode(), info.Size()
+	return e
+}
+
+// Join returns the path of a name in a directory. It is never "-", which would
+// be standard input.
+func Join(dir, name string) string {
+	if path := filepath.Join(dir, name); path != "-" {
+		return path
+	}
+	return "." + string(filepath.Separator) + name
+}

@@ -1,0 +1,87 @@
+//go:build unix
+
+package dirtree
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// What is neither a file nor a directory is named and not opened: a link to the
+// directory itself ends no walk, and a pipe without a writer holds none up.
+func TestWalkOddEntries(t *testing.T) {
+	dir := t.TempDir()
+	for name, target := range map[string]string{"itself": ".", "loop": "loop", "outside": os.TempDir(), "dangling": "missing"} {
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	socket, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "s")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	tree, err := Walk(context.Background(), dir, MaxEntries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folders, entries := outline(tree)
+	want := []string{
+		"dangling: a symbolic link, which is not followed",
+		"itself: a symbolic link, which is not followed",
+		"loop: a symbolic link, which is not followed",
+		"outside: a symbolic link, which is not followed",
+		"pipe: a named pipe, which is not read",
+		"s: a socket, which is not read",
+	}
+	if diff := cmp.Diff(want, entries); diff != "" || len(folders) != 1 {
+		t.Errorf("%q, entries (-want +got):\n%s", folders, diff)
+	}
+	if tree.Folders[0].Regular("pipe") != nil {
+		t.Error("a pipe is a regular file")
+	}
+}
+
+// A directory below that cannot be read is an entry with the error, and the rest of
+// the tree is listed.
+func TestWalkUnreadable(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "z"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	// Paths end at 4,096 bytes; modes would not keep root out.
+	root, err := os.OpenRoot(dir)
+	for range 20 {
+		if err == nil {
+			err = root.Mkdir(strings.Repeat("d", 250), 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		above := root
+		root, err = root.OpenRoot(strings.Repeat("d", 250))
+		above.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	root.Close()
+	tree, err := Walk(context.Background(), dir, MaxEntries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(tree.Entries); n != 2 || !errors.Is(tree.Entries[0].Err, syscall.ENAMETOOLONG) || !tree.Entries[0].Mode.IsDir() || tree.Entries[1].Name != "z" {
+		t.Errorf("%d entries: %v", n, tree.Entries)
+	}
+}
