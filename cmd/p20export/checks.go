@@ -3,9 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
+	"github.com/spf13/cobra"
+
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project/freeze"
 )
 
@@ -32,19 +36,66 @@ func checkIn(flag, path, dir string) error {
 	return err
 }
 
-// checkNames reports, before anything is written, two captures that would be
-// frozen under one name, or a name that is no file name.
-func checkNames(paths []string, name string) error {
-	if name != "" {
-		if len(paths) > 1 {
-			return errors.New("--name goes with one capture")
+// findCaptures returns the captures that arguments name, those in directories that
+// are none included.
+func findCaptures(cmd *cobra.Command, args []string) ([]capture.Found, error) {
+	for _, arg := range args {
+		if err := checkURL(arg); err != nil {
+			return nil, err
 		}
 	}
-	err := freeze.CheckNames(paths, name)
+	all, err := capture.Find(cmd.Context(), args)
+	if f, ok := errors.AsType[finding.Finding](err); ok {
+		return nil, fmt.Errorf("%w: %s; %s", errInput, f.Message, f.Hint)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errInput, err)
+	}
+	return all, nil
+}
+
+// findPaths returns the paths of the captures that arguments name.
+func findPaths(cmd *cobra.Command, args []string) ([]string, error) {
+	all, err := findCaptures(cmd, args)
+	paths := make([]string, len(all))
+	for i, c := range all {
+		paths[i] = c.Path
+	}
+	return paths, err
+}
+
+// checkURL reports a URL where a capture belongs.
+func checkURL(arg string) error {
+	if !isEndpoint(arg) {
+		return nil
+	}
+	if _, err := os.Lstat(arg); err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s is a URL, and no capture; record a run from it with: p20export capture URL --input REQUEST -o DIR", finding.Quote(arg))
+}
+
+// checkFreezing reports, before anything is written, two captures that would be
+// frozen under one name, a name that is no file name, or a directory of the output
+// that lies in a capture.
+func checkFreezing(captures []capture.Found, name, out string) error {
+	if name != "" && len(captures) > 1 {
+		return errors.New("--name goes with one capture")
+	}
+	err := freeze.CheckNames(captures, name)
 	if bad, ok := errors.AsType[*freeze.NameError](err); ok && len(bad.Paths) > 1 {
 		return fmt.Errorf("%w; freeze them apart, with --name", err)
 	} else if ok {
 		return fmt.Errorf("%w; give another with --name", err)
+	}
+	checked := map[string]bool{}
+	for _, c := range captures {
+		if dir := c.Under(out); !checked[dir] {
+			checked[dir] = true
+			if err := checkOutput("-o", dir); err != nil {
+				return err
+			}
+		}
 	}
 	return err
 }

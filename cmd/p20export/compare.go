@@ -23,6 +23,8 @@ what each projection makes of it and why, where its snapshots stand, how the
 messages folded from request and stream differ from the emitted ones, whether
 message ids outlive the stream, what times, parent and fields it has, and
 whether its artifact is smaller than what it was made from. Nothing is written.
+A directory that is no capture stands for the captures in it and below it, each a
+directory with a capture.json; symbolic links there are not followed.
 
 Verdicts:
   exact    the one emitted snapshot's messages are within the text subset as they are
@@ -48,10 +50,10 @@ written.
 --format sarif (SARIF 2.1.0) and --format junit (JUnit XML) write one document
 once every capture is read, and nothing when interrupted.
 ` + exitHelp,
-		Example: `  p20export compare captures/*
-  p20export compare captures/* --write-baseline baseline.json
-  p20export compare fresh/* --baseline baseline.json
-  p20export compare captures/* --contract assay --format json | jq .verdict`,
+		Example: `  p20export compare captures
+  p20export compare captures --write-baseline baseline.json
+  p20export compare fresh --baseline baseline.json
+  p20export compare captures --contract assay --format json | jq .verdict`,
 		Args: cli.OneOrMore("CAPTURE"),
 	}
 	cmd.Flags().StringVar(&contract, "contract", string(artifact.V1), "limits to hold artifacts to: v1, or assay for what Assay's mapping takes today")
@@ -59,7 +61,7 @@ once every capture is read, and nothing when interrupted.
 	cmd.Flags().StringVar(&write, "write-baseline", "", "write the shape of these runs to a file")
 	f := cli.AddFormat(cmd, render.SARIF, render.JUnit)
 	cli.Complete(cmd, "contract", string(artifact.V1), string(artifact.Assay))
-	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		profile, err := artifact.ParseProfile(contract)
 		if err != nil {
 			return err
@@ -76,6 +78,10 @@ once every capture is read, and nothing when interrupted.
 			if err := baseline.Replaceable(write); err != nil {
 				return fmt.Errorf("%w: %w", render.ErrOutput, err)
 			}
+		}
+		paths, err := findPaths(cmd, args)
+		if err != nil {
+			return err
 		}
 		if with != "" || write != "" {
 			if err := baseline.Distinct(paths); err != nil {

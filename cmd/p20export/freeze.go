@@ -26,7 +26,11 @@ func newFreeze() *cobra.Command {
   NAME.record.json       how it was made: projection, digests, every omission
 
 NAME is the capture's base name (a file's less its extension), with .N added
-when it holds several runs. A run is frozen whole or refused with every reason;
+when it holds several runs. A directory that is no capture stands for the
+captures in it and below it, each a directory with a capture.json; what one in
+a subdirectory gives goes into that subdirectory of DIR, so that two captures of
+one name do not meet. Plain response files are named themselves. Symbolic links
+in the directory are not followed. A run is frozen whole or refused with every reason;
 a refused run writes nothing. Files that exist are never overwritten: the same
 bytes count as done, others are an error.
 
@@ -48,7 +52,7 @@ The times in an artifact are the events' own (timestamps in milliseconds, from
 times, else those given with --started-at and --finished-at; never the clock's.
 ` + exitHelp,
 		Example: `  p20export freeze captures/one-turn -o frozen
-  p20export freeze captures/* -o frozen --projection emitted-snapshot-text
+  p20export freeze captures -o frozen --projection emitted-snapshot-text
   p20export freeze run.sse -o frozen --started-at 2026-01-31T12:00:00Z
   p20export freeze captures/two-runs -o frozen --run '#2'`,
 		Args: cli.OneOrMore("CAPTURE"),
@@ -60,28 +64,33 @@ times, else those given with --started-at and --finished-at; never the clock's.
 	flags.StringVar(&name, "name", "", "name of the files instead of the capture's (one capture only)")
 	f := cli.AddFormat(cmd)
 	cli.Require(cmd, "output")
-	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
-		s := freeze.Settings{Dir: out, Run: scan.Choice(run), Name: name, Tool: build.Tool()}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		s := freeze.Settings{Run: scan.Choice(run), Name: name, Tool: build.Tool()}
 		var err error
 		if s.Settings, err = fl.settings(); err != nil {
-			return err
-		}
-		if err := checkNames(paths, name); err != nil {
-			return err
-		}
-		if err := s.Normalize(); err != nil {
 			return err
 		}
 		if err := checkOutput("-o", out); err != nil {
 			return err
 		}
+		captures, err := findCaptures(cmd, args)
+		if err != nil {
+			return err
+		}
+		if err := checkFreezing(captures, name, out); err != nil {
+			return err
+		}
+		if err := s.Normalize(); err != nil {
+			return err
+		}
 		p := newPrinter(cmd, f)
 		var tally render.Tally
-		for _, path := range paths {
+		for _, c := range captures {
 			var rows []freeze.Row
-			cli.Reading(cmd, path, func(progress func(int64)) {
+			s.Dir = c.Under(out)
+			cli.Reading(cmd, c.Path, func(progress func(int64)) {
 				s.Progress = progress
-				rows, err = freeze.Freeze(cmd.Context(), path, s)
+				rows, err = freeze.Freeze(cmd.Context(), c.Path, s)
 			})
 			if err != nil {
 				return p.Close(err)
@@ -94,8 +103,8 @@ times, else those given with --started-at and --finished-at; never the clock's.
 				return p.Close(err)
 			}
 		}
-		if len(paths) > 1 {
-			p.FrozenAll(len(paths), &tally)
+		if len(captures) > 1 {
+			p.FrozenAll(len(captures), &tally)
 		}
 		return p.Close(tally.Status.Err())
 	}

@@ -26,7 +26,8 @@ func newReport() *cobra.Command {
 each projection makes of it, the artifact, the three events behind it with every
 omission at its place, the raw events with their times of arrival, findings, sizes
 and digests. The page loads nothing and works from a file; several runs get an
-index.
+index. A directory that is no capture stands for the captures in it and below it,
+each a directory with a capture.json; symbolic links there are not followed.
 
 What it says of a run is what freeze does with it, under the projection named, or
 else under the first of emitted-snapshot, emitted-snapshot-text and folded-stream
@@ -51,7 +52,7 @@ Exit status: 0 the page is written, whatever it shows; 2 the command line is wro
 or the Go runtime died; 3 it could not be done; 129, 130 or 143 ended by SIGHUP,
 SIGINT or SIGTERM.`,
 		Example: `  p20export report captures/one-turn -o one-turn.html
-  p20export report captures/* -o captures.html
+  p20export report captures -o captures.html
   p20export report run.sse -o run.html --started-at 2026-01-31T12:00:00Z
   p20export report captures/two-runs -o second.html --run '#2' --projection folded-stream`,
 		Args: cli.OneOrMore("CAPTURE"),
@@ -65,8 +66,8 @@ SIGINT or SIGTERM.`,
 	if err := cmd.MarkFlagFilename("output", "html"); err != nil {
 		panic(err)
 	}
-	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
-		if slices.Contains(paths, "-") {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if slices.Contains(args, "-") {
 			return errors.New("a page names captures by their files, and standard input can be read once; keep it first with capture --from -")
 		}
 		if out == "-" {
@@ -81,6 +82,10 @@ SIGINT or SIGTERM.`,
 			return errors.New("-o names no file")
 		}
 		if err := checkOutputFile("-o", out); err != nil {
+			return err
+		}
+		paths, err := findPaths(cmd, args)
+		if err != nil {
 			return err
 		}
 		last := new(render.Progress)

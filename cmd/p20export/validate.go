@@ -23,6 +23,11 @@ and one terminal event. Which of the two a file is says its name
 type, a list or an event stream begins an envelope, all else is an artifact;
 --kind overrides that. - is standard input.
 
+A directory stands for the *.artifact.json and *.envelope.ndjson in it and below
+it, or with --kind for those of that kind. Symbolic links in it are not followed
+and pipes not opened; one of such a name is an error, as are a directory that
+cannot be read and one without any such file.
+
 JSON in another spelling than the canonical one is accepted and reported with
 canonical: false. The digest is of the file's bytes as they are; a pipe past the
 limit of its kind (file_too_large) is read no further and has none.
@@ -39,8 +44,8 @@ Lines end with LF or CRLF; columns count code points.
 for all files once every file is judged, and nothing when interrupted.
 ` + exitHelp,
 		Example: `  p20export validate frozen/one-turn.artifact.json
-  p20export validate --profile assay --format json frozen/*.artifact.json
-  p20export validate --format sarif frozen/*.artifact.json > findings.sarif
+  p20export validate --profile assay --format json frozen --kind artifact
+  p20export validate --format sarif frozen > findings.sarif
   p20export validate --kind envelope - < frozen/one-turn.envelope.ndjson`,
 		Args: cli.OneOrMore("FILE"),
 	}
@@ -60,13 +65,12 @@ for all files once every file is judged, and nothing when interrupted.
 		}
 		p := newPrinter(cmd, f)
 		var tally render.Tally
-		for _, path := range paths {
-			row := validate.File(cmd.Context(), path, prof, k)
+		for row := range validate.Files(cmd.Context(), paths, prof, k) {
 			tally.Add(row.Verdict)
 			p.Validated(row)
-			if err := interrupted(cmd); err != nil {
-				return p.Close(err)
-			}
+		}
+		if err := interrupted(cmd); err != nil {
+			return p.Close(err)
 		}
 		p.ValidatedAll(&tally)
 		return p.Close(tally.Status.Err())

@@ -58,7 +58,7 @@ func judgedFiles(t *testing.T) []judged {
 		{name: "accepted", want: exitDone, files: accepted},
 		{name: "accepted, one of them twice", want: exitDone, files: append(accepted[:1:1], accepted[0])},
 		{name: "malformed", want: exitNegative, files: append(malformed, "many.json", "long.json", "hostile.json", "cdata.json", "placed.json", "beyond.ndjson", "empty")},
-		{name: "unreadable", want: exitFailed, files: []string{"missing.json", "frozen", "missing.json", "missing [a](b) {0}.json"}},
+		{name: "unreadable", want: exitFailed, files: []string{"missing.json", "raw", "missing.json", "missing [a](b) {0}.json"}},
 		{name: "odd names", want: exitNegative, files: append(odd, absolute)},
 		{name: "standard input", want: exitNegative, stdin: "many.json", files: []string{"-"}},
 		{name: "standard input, accepted", want: exitDone, stdin: accepted[0], files: []string{"-"}},

@@ -35,6 +35,8 @@ type Tree struct {
 // Folder is a directory of a tree.
 type Folder struct {
 	Path string
+	// Rel is its path from the root of the tree, "." for the root.
+	Rel  string
 	Held map[string]*Entry // what is in it and is no directory, by name
 }
 
@@ -42,7 +44,7 @@ type Folder struct {
 type Entry struct {
 	Path string
 	Name string
-	In   *Folder // nil for a directory that could not be read
+	In   *Folder
 	Mode fs.FileMode
 	Size int64
 	Err  error // why it could not be looked at or read
@@ -86,7 +88,7 @@ func Walk(ctx context.Context, root string, limit int) (*Tree, error) {
 	t := &Tree{Root: root, limit: limit}
 	list, err := t.list(ctx, root)
 	if err == nil {
-		err = t.add(ctx, root, list)
+		err = t.add(ctx, &Folder{Path: root, Rel: "."}, list)
 	}
 	return t, err
 }
@@ -119,8 +121,8 @@ func (t *Tree) list(ctx context.Context, path string) ([]fs.DirEntry, error) {
 }
 
 // add takes in what lies in one directory and below it.
-func (t *Tree) add(ctx context.Context, path string, list []fs.DirEntry) error {
-	f := &Folder{Path: path, Held: make(map[string]*Entry)}
+func (t *Tree) add(ctx context.Context, f *Folder, list []fs.DirEntry) error {
+	f.Held = make(map[string]*Entry)
 	t.Folders = append(t.Folders, f)
 	for _, d := range list {
 		if !d.IsDir() {
@@ -129,8 +131,8 @@ func (t *Tree) add(ctx context.Context, path string, list []fs.DirEntry) error {
 			t.Entries = append(t.Entries, e)
 			continue
 		}
-		below := Join(path, d.Name())
-		list, err := t.list(ctx, below)
+		below := &Folder{Path: Join(f.Path, d.Name()), Rel: filepath.Join(f.Rel, d.Name())}
+		list, err := t.list(ctx, below.Path)
 		if err == nil {
 			err = t.add(ctx, below, list)
 		}
@@ -139,7 +141,7 @@ func (t *Tree) add(ctx context.Context, path string, list []fs.DirEntry) error {
 		case ctx.Err() != nil || errors.As(err, new(finding.Finding)):
 			return err
 		default:
-			t.Entries = append(t.Entries, &Entry{Path: below, Name: d.Name(), Mode: fs.ModeDir, Err: err})
+			t.Entries = append(t.Entries, &Entry{Path: below.Path, Name: d.Name(), In: f, Mode: fs.ModeDir, Err: err})
 		}
 	}
 	return nil
@@ -159,6 +161,9 @@ func newEntry(f *Folder, d fs.DirEntry) *Entry {
 // Join returns the path of a name in a directory. It is never "-", which would
 // be standard input.
 func Join(dir, name string) string {
+	if strings.Contains(dir, "..") { // of a link, that is not the directory before it
+		return strings.TrimSuffix(dir, string(filepath.Separator)) + string(filepath.Separator) + name
+	}
 	if path := filepath.Join(dir, name); path != "-" {
 		return path
 	}

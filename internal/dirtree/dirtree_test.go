@@ -102,7 +102,7 @@ func TestWalkLimit(t *testing.T) {
 
 // A path is never "-", which would be standard input.
 func TestJoin(t *testing.T) {
-	for _, c := range [][3]string{{".", "-", "./-"}, {".", "a", "a"}, {"a/", "b", "a/b"}, {"a", "-", "a/-"}} {
+	for _, c := range [][3]string{{".", "-", "./-"}, {".", "a", "a"}, {"a/", "b", "a/b"}, {"a", "-", "a/-"}, {"link/..", "a", "link/../a"}, {"../", "a", "../a"}} {
 		if got := Join(c[0], c[1]); got != c[2] {
 			t.Errorf("Join(%q, %q) = %q, want %q", c[0], c[1], got, c[2])
 		}

@@ -8,11 +8,12 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/p20export/p20export/internal/testkit"
 )
 
 // What is neither a file nor a directory is named and not opened: a link to the
@@ -60,23 +61,7 @@ func TestWalkUnreadable(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "z"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// Paths end at 4,096 bytes; modes would not keep root out.
-	root, err := os.OpenRoot(dir)
-	for range 20 {
-		if err == nil {
-			err = root.Mkdir(strings.Repeat("d", 250), 0o755)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		above := root
-		root, err = root.OpenRoot(strings.Repeat("d", 250))
-		above.Close()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	root.Close()
+	testkit.Unreadable(t, dir)
 	tree, err := Walk(context.Background(), dir, MaxEntries)
 	if err != nil {
 		t.Fatal(err)

@@ -39,7 +39,7 @@ const (
 // never changed at run time.
 var ByCode = sync.OnceValue(func() map[string]string {
 	return map[string]string{
-		"capture_unfinished":         "if it holds captures, name those (DIR/*); else record the run again into a new directory, or name the response file itself to read it without its times",
+		"capture_unfinished":         "record the run again into a new directory, or name the response file itself to read it without its times",
 		"capture_manifest_malformed": "restore capture.json from where the capture was made",
 		"capture_file_missing":       "restore the whole capture directory",
 		"capture_file_link":          "put a copy of the file it names in place of the link; cp -rL copies a whole capture so",
@@ -144,7 +144,7 @@ var ByCode = sync.OnceValue(func() map[string]string {
 		"nothing_to_verify": "check the path",
 		"file_unexplained":  "find out where it comes from, and move it out of the directory",
 		"temporary_file":    "remove it if no p20export is running; the next one that writes in the directory does",
-		"tree_too_large":    "verify its subdirectories one by one, or move out what is no evidence",
+		"tree_too_large":    "name its subdirectories one by one, or move out what is no evidence",
 
 		"record_of_another":  "restore the file or its record; p20export verify tells which of them is what the capture projects to",
 		"receipt_needed":     "import it with --receipt, which states the origin",

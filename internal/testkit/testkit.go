@@ -28,3 +28,25 @@ func Lines(t testing.TB, name string, events ...string) string {
 	}
 	return path
 }
+
+// Unreadable makes a directory below dir that cannot be opened, by whoever runs the
+// test: its path is longer than paths can be.
+func Unreadable(t testing.TB, dir string) {
+	t.Helper()
+	root, err := os.OpenRoot(dir)
+	for range 20 {
+		if err == nil {
+			err = root.Mkdir(strings.Repeat("d", 250), 0o755)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		above := root
+		root, err = root.OpenRoot(strings.Repeat("d", 250))
+		above.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	root.Close()
+}

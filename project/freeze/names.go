@@ -36,19 +36,20 @@ func plain(name string) bool {
 }
 
 // CheckNames reports, before anything is written, a name under which captures
-// cannot be frozen into one directory. A name that is not empty replaces those of
-// the captures. The error is a *NameError.
-func CheckNames(paths []string, name string) error {
-	seen := make(map[string]string, len(paths))
-	for _, path := range paths {
-		base := cmp.Or(name, capture.BaseName(path))
+// cannot be frozen together, each into the directory Found.In below one. A name
+// that is not empty replaces those of the captures. The error is a *NameError.
+func CheckNames(captures []capture.Found, name string) error {
+	seen := make(map[string]string, len(captures))
+	for _, c := range captures {
+		base := cmp.Or(name, capture.BaseName(c.Path))
 		if !plain(base) {
-			return &NameError{base, []string{path}}
+			return &NameError{base, []string{c.Path}}
 		}
-		if other, ok := seen[base]; ok {
-			return &NameError{base, []string{other, path}}
+		at := filepath.Join(c.In, base)
+		if other, ok := seen[at]; ok {
+			return &NameError{at, []string{other, c.Path}}
 		}
-		seen[base] = path
+		seen[at] = c.Path
 	}
 	return nil
 }

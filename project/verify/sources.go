@@ -210,10 +210,7 @@ func (f *folder) tell(names []string) {
 // unfinished reports whether the folder looks like a capture that was not
 // closed: it has no manifest, and what only a capture has.
 func (f *folder) unfinished() bool {
-	if f.held[capture.ManifestName] != nil {
-		return false
-	}
-	return slices.ContainsFunc(append(captureFiles()[:3], capture.ArrivalsName, capture.ClaimName), func(name string) bool {
+	return f.held[capture.ManifestName] == nil && capture.Unfinished(func(name string) bool {
 		e := f.regular(name)
 		return e != nil && !e.told
 	})

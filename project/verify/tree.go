@@ -24,7 +24,7 @@ type folder struct {
 // entry is something in a tree, or a file alone.
 type entry struct {
 	*dirtree.Entry
-	in   *folder // nil for a directory that could not be read, and for a file alone
+	in   *folder // nil for a file alone
 	sum  digest.Digest
 	told bool // some row speaks of it
 	// listed says that it is the response that a capture.json lists.
@@ -57,7 +57,7 @@ func walk(ctx context.Context, root string, limit int) (*tree, error) {
 	}
 	for _, e := range found.Entries {
 		one := &entry{Entry: e, in: of[e.In]}
-		if one.in != nil {
+		if !e.Mode.IsDir() {
 			one.in.held[e.Name] = one
 		}
 		t.entries = append(t.entries, one)

@@ -1,0 +1,151 @@
+package capture
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/dirtree"
+	"github.com/p20export/p20export/internal/testkit"
+)
+
+// found spells what was found as "path in", relative to dir.
+func found(t *testing.T, dir string, paths ...string) []string {
+	t.Helper()
+	all, err := Find(context.Background(), paths)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, f := range all {
+		lines = append(lines, strings.TrimPrefix(f.Path, dir+"/")+" in "+f.In)
+	}
+	return lines
+}
+
+func lay(t *testing.T, path string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("{}"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A directory stands for the captures in it and below it, closed or not, and a
+// capture for itself alone.
+func TestFind(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{
+		"captures/one/capture.json", "captures/one/response.sse", "captures/one/inner/capture.json",
+		"captures/deep/er/one/capture.json", "captures/one-more/response.ndjson", "captures/open/capture.json.tmp",
+		"captures/new\nline/capture.json", "captures/\xff/capture.json",
+		"captures/a.sse", "captures/b.ndjson", "captures/frozen/one.artifact.json",
+		"run.sse",
+	} {
+		lay(t, filepath.Join(dir, name))
+	}
+	want := []string{
+		"captures/deep/er/one in deep/er",
+		"captures/new\nline in .",
+		"captures/one in .",
+		"captures/one/inner in one",
+		"captures/one-more in .",
+		"captures/open in .",
+		"captures/\xff in .",
+	}
+	if diff := cmp.Diff(want, found(t, dir, dir+"/captures/")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, path := range []string{"captures/one", "run.sse", "missing"} {
+		if diff := cmp.Diff([]string{path + " in ."}, found(t, dir, filepath.Join(dir, path))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", path, diff)
+		}
+	}
+	if diff := cmp.Diff([]string{"- in .", "captures/open in .", "captures/one in ."}, found(t, dir, "-", dir+"/captures/open", dir+"/captures/one")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	t.Chdir(filepath.Join(dir, "captures/deep/er"))
+	if diff := cmp.Diff([]string{"one in .", "../er/one in er"}, found(t, "", ".", "..")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The directory of an output is named as it was given, and never left.
+func TestFoundUnder(t *testing.T) {
+	for _, c := range [][3]string{
+		{".", "out", "out"}, {".", "link/..", "link/.."}, {"a/b", "out", "out/a/b"}, {"a", "out/", "out/a"},
+		{"a", "link/..", "link/../a"}, {"a", "/", "/a"},
+	} {
+		if got := (Found{In: c[0]}).Under(c[1]); got != c[2] {
+			t.Errorf("%q under %q is %q, want %q", c[0], c[1], got, c[2])
+		}
+	}
+}
+
+// A directory without a capture is an error that says so; so is one of more entries
+// than are looked at.
+func TestFindNothing(t *testing.T) {
+	dir := t.TempDir()
+	lay(t, filepath.Join(dir, "frozen", "run.sse"))
+	lay(t, filepath.Join(dir, "frozen", "one.artifact.json"))
+	if _, err := Find(context.Background(), []string{dir}); err == nil || !strings.Contains(err.Error(), "holds no capture: no directory there has a capture.json") {
+		t.Errorf("without a capture: %v", err)
+	}
+	lay(t, filepath.Join(dir, "one", "capture.json")) // 5 entries
+	if _, err := find(context.Background(), []string{dir}, 5); err != nil {
+		t.Error(err)
+	}
+	_, err := find(context.Background(), []string{dir}, 4)
+	if f, ok := errors.AsType[finding.Finding](err); !ok || f.Code != finding.TreeTooLarge {
+		t.Errorf("past the limit: %v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := find(ctx, []string{dir}, dirtree.MaxEntries); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// Links are not followed and pipes not opened; what cannot be read is found all the
+// same, so that opening it says why.
+func TestFindOddEntries(t *testing.T) {
+	dir := t.TempDir()
+	lay(t, filepath.Join(dir, "captures", "one", "capture.json"))
+	lay(t, filepath.Join(dir, "elsewhere", "capture.json"))
+	for name, target := range map[string]string{"captures/itself": ".", "captures/link": "../elsewhere", "byname": "captures"} {
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "captures", "piped"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"pipe.sse", "piped/capture.json"} {
+		if err := syscall.Mkfifo(filepath.Join(dir, "captures", name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff([]string{"byname/one in .", "byname/piped in ."}, found(t, dir, filepath.Join(dir, "byname"))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if _, err := Open(context.Background(), filepath.Join(dir, "captures", "piped"), ""); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("a pipe as the manifest: %v", err)
+	}
+	testkit.Unreadable(t, filepath.Join(dir, "captures"))
+	all, err := Find(context.Background(), []string{filepath.Join(dir, "captures")})
+	if err != nil || len(all) != 3 {
+		t.Fatalf("with a directory that cannot be read: %d, %v", len(all), err)
+	}
+	if _, err := Open(context.Background(), all[0].Path, ""); !errors.Is(err, syscall.ENAMETOOLONG) {
+		t.Errorf("opening it: %v", err)
+	}
+}

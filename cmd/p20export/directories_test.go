@@ -1,0 +1,47 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Every command that takes a directory gives up at more entries than it looks at,
+// and says so; what it writes is not begun.
+func TestDirectoryTooLarge(t *testing.T) {
+	dir, err := os.MkdirTemp("/dev/shm", "p20export") // in memory, where there is that
+	if err != nil {
+		dir = t.TempDir()
+	}
+	defer os.RemoveAll(dir)
+	for i := range 100_001 {
+		if err := os.Symlink(".", filepath.Join(dir, strconv.Itoa(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out := filepath.Join(t.TempDir(), "out")
+	commands := [][]string{
+		{"inspect", dir}, {"compare", dir}, {"freeze", dir, "-o", out}, {"report", dir, "-o", out}, {"validate", dir}, {"verify", dir},
+	}
+	for _, args := range commands {
+		var stdout, stderr bytes.Buffer
+		status := run(args, &stdout, &stderr)
+		said := stdout.String() + stderr.String()
+		if status != 3 || !strings.Contains(said, "holds more than 100000 files and directories") || !strings.Contains(said, "name its subdirectories one by one") {
+			t.Errorf("%s: exit status %d\n%s", args[0], status, said)
+		}
+	}
+	if _, err := os.Lstat(out); err == nil {
+		t.Error("something was written")
+	}
+	if err := os.Remove(filepath.Join(dir, "0")); err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	if status := run(commands[0], &stdout, &stderr); status != 3 || !strings.Contains(stderr.String(), "holds no capture") {
+		t.Errorf("%s of as many as it looks at: exit status %d\n%s", commands[0][0], status, stderr.String())
+	}
+}

@@ -1,0 +1,115 @@
+package validate
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/dirtree"
+	"github.com/p20export/p20export/internal/testkit"
+	"github.com/p20export/p20export/project"
+)
+
+const lane = "../../examples/ag-ui-compacted-message-snapshot-evidence"
+
+// rows spells rows as "verdict path message", with paths relative to dir and the
+// messages of what could not be judged.
+func rows(ctx context.Context, dir string, kind Kind, limit int, paths ...string) (lines []string) {
+	for row := range files(ctx, paths, artifact.V1, kind, limit) {
+		line := string(row.Verdict) + " " + strings.TrimPrefix(row.File, dir+"/")
+		if row.Verdict == project.Failed {
+			line += " " + row.Findings[0].Message
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// A directory stands for the artifacts and envelopes below it, whatever else is
+// there.
+func TestFiles(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, "b"), os.DirFS(lane+"/frozen")); err != nil {
+		t.Fatal(err)
+	}
+	put := func(name, text string) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("a/x.artifact.json", "{}")
+	put("a.json", "{}")
+	put("c/new\nline/x.envelope.ndjson", "{}")
+	put("c/x.artifact.json/inside.txt", "")
+	want := []string{
+		"malformed a/x.artifact.json",
+		"accepted b/failed.artifact.json", "accepted b/failed.envelope.ndjson",
+		"accepted b/finished.artifact.json", "accepted b/finished.envelope.ndjson",
+		"accepted b/multi-turn.artifact.json", "accepted b/multi-turn.envelope.ndjson",
+		"malformed c/new\nline/x.envelope.ndjson",
+	}
+	ctx := context.Background()
+	if diff := cmp.Diff(want, rows(ctx, dir, "", dirtree.MaxEntries, dir)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, kind := range []Kind{Artifact, Envelope} {
+		of := slices.DeleteFunc(slices.Clone(want), func(line string) bool { return !strings.Contains(line, "."+string(kind)+".") })
+		if diff := cmp.Diff(of, rows(ctx, dir, kind, dirtree.MaxEntries, dir)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", kind, diff)
+		}
+	}
+	if got := rows(ctx, dir, "", dirtree.MaxEntries, filepath.Join(dir, "a.json"), filepath.Join(dir, "a")); len(got) != 2 || got[0] != "malformed a.json" {
+		t.Errorf("a file and a directory: %q", got)
+	}
+}
+
+// What cannot be judged in a directory, or of it, has a row that is an error.
+func TestFilesUnread(t *testing.T) {
+	ctx, dir := context.Background(), t.TempDir()
+	if err := os.Symlink("x.artifact.json", filepath.Join(dir, "x.artifact.json")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(".", filepath.Join(dir, "itself")); err != nil {
+		t.Fatal(err)
+	}
+	link := "error x.artifact.json it is a symbolic link, which is not followed"
+	if diff := cmp.Diff([]string{link}, rows(ctx, dir, "", 2, dir)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"error " + dir + " " + finding.Escape(dir) + " holds more than 1 files and directories"}, rows(ctx, dir, "", 1, dir)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := rows(ctx, dir, Envelope, 2, dir); len(got) != 1 || !strings.Contains(got[0], "holds no file to validate") {
+		t.Errorf("no envelope: %q", got)
+	}
+	testkit.Unreadable(t, dir)
+	if got := rows(ctx, dir, "", dirtree.MaxEntries, dir); len(got) != 2 || !strings.HasPrefix(got[0], "error ddd") || got[1] != link {
+		t.Errorf("with a directory that cannot be read: %.200q", got)
+	}
+}
+
+// After the context ends no further row comes.
+func TestFilesInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	n := 0
+	for range Files(ctx, []string{lane + "/frozen", lane + "/frozen"}, artifact.V1, "") {
+		n++
+		cancel()
+	}
+	if n != 1 {
+		t.Errorf("%d rows", n)
+	}
+}
