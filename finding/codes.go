@@ -155,6 +155,7 @@ const (
 	CaptureRepeated Code = "capture_repeated"
 	NothingFrozen   Code = "nothing_frozen"
 	NothingToVerify Code = "nothing_to_verify"
+	NothingVerified Code = "nothing_verified"
 	FileUnexplained Code = "file_unexplained"
 	TemporaryFile   Code = "temporary_file"
 	TreeTooLarge    Code = "tree_too_large"

@@ -119,6 +119,7 @@ var kinds = sync.OnceValue(func() map[Code]kind {
 		CaptureRepeated: {Info, "a whole capture that is the same as one that was used", ""},
 		NothingFrozen:   {Info, "a whole capture from which no record in the directory was made", ""},
 		NothingToVerify: {Error, "a directory without any artifact, envelope, record or capture", ""},
+		NothingVerified: {Error, "a directory in which no record was verified, or no capture where captures alone are checked", ""},
 		FileUnexplained: {Warning, "something in the directory that is no whole capture's and no record's; an error in a strict verification", ""},
 		TemporaryFile:   {Warning, "a temporary file: a program was killed while it wrote it, or is writing it; an error in a strict verification", ""},
 		TreeTooLarge:    {Error, "more entries in a directory than are looked at", ""},

@@ -83,6 +83,7 @@ func TestReadsOnce(t *testing.T) {
 		{[]string{"verify", one, "--record", in("evidence/many.7.record.json"), "--capture", capture}, response, render.Done},
 		{[]string{"verify", in("evidence"), "--capture", capture}, response, render.Done},
 		{[]string{"verify", dir}, response, render.Done},
+		{[]string{"verify", capture, "--captures-only"}, response, render.Done},
 		{[]string{"verify", in("loose"), "--capture", plain}, plain, render.Done},
 		{[]string{"capture", "--from", plain, "-o", in("copy")}, plain, render.Done},
 	} {

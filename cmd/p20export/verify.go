@@ -22,6 +22,7 @@ func newVerify() *cobra.Command {
 		stated   string
 		captures []string
 		strict   bool
+		only     bool
 	)
 	cmd := &cobra.Command{
 		Use:   "verify ARTIFACT|DIR [--record RECORD] [--capture CAPTURE]",
@@ -60,8 +61,11 @@ row names it. Further verdicts, and what they are of:
 Names that begin with a dot are names like any other. Symbolic links in DIR are
 not followed, and pipes, sockets and devices not opened: they are unexplained,
 and an artifact or envelope that is one is unverifiable. Empty directories count
-as nothing. A DIR without any artifact, envelope, record or capture is
-unverifiable. A directory that cannot be read, or more than 100,000 files and
+as nothing. A DIR in which no record is verified is unverifiable, even where
+nothing in it is at fault. With --captures-only captures alone are looked for, and
+each is compared with its capture.json: that is the check of a directory that holds
+nothing else. Every other file is unexplained then, and a DIR without a whole
+capture is unverifiable. A directory that cannot be read, or more than 100,000 files and
 directories in one tree, is an error (exit status 3). A JSON row has the keys of
 a single one, null where there is nothing, and file for what is none of those.
 ` + exitHelp,
@@ -69,12 +73,14 @@ a single one, null where there is nothing, and file for what is none of those.
       --record frozen/one-turn.record.json --capture captures/one-turn
   p20export verify evidence --strict
   p20export verify frozen --capture captures
+  p20export verify captures --captures-only
   p20export verify evidence --format json | jq 'select(.verdict != "verified")'`,
 		Args: cli.One("ARTIFACT or DIR"),
 	}
 	cmd.Flags().StringVar(&stated, "record", "", "the record of one artifact (default: the one beside it)")
 	cmd.Flags().StringArrayVar(&captures, "capture", nil, "the capture it was made from (required for one artifact);\nfor a DIR more captures, or a directory of them (repeatable)")
 	cmd.Flags().BoolVar(&strict, "strict", false, "with a DIR: anything unexplained in it is an error")
+	cmd.Flags().BoolVar(&only, "captures-only", false, "with a DIR: check the captures in it, and no records")
 	f := cli.AddFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if info, err := os.Stat(args[0]); err == nil && info.IsDir() {
@@ -84,11 +90,16 @@ a single one, null where there is nothing, and file for what is none of those.
 			if slices.Contains(captures, "-") {
 				return errors.New("--capture - goes with one artifact")
 			}
-			return verifyTree(cmd, args[0], verify.TreeSettings{Captures: captures, Strict: strict}, f)
+			if only && captures != nil {
+				return errors.New("--capture goes with records, and with --captures-only none are verified")
+			}
+			return verifyTree(cmd, args[0], verify.TreeSettings{Captures: captures, CapturesOnly: only, Strict: strict}, f)
 		}
 		switch {
 		case strict:
 			return errors.New("--strict goes with a directory")
+		case only:
+			return errors.New("--captures-only goes with a directory")
 		case strings.HasSuffix(args[0], export.BundleSuffix):
 			return fmt.Errorf("%q is named like a bundle; p20export assay verify verifies those", args[0])
 		case len(captures) == 0:
@@ -126,6 +137,6 @@ func verifyTree(cmd *cobra.Command, dir string, s verify.TreeSettings, f *render
 	if err := interrupted(cmd); err != nil {
 		return p.Close(err)
 	}
-	p.VerifiedAll(dir, &tally)
+	p.VerifiedAll(dir, s.CapturesOnly, &tally)
 	return p.Close(tally.Status.Err())
 }

@@ -142,6 +142,7 @@ var ByCode = sync.OnceValue(func() map[string]string {
 		"capture_repeated":  "one of the two is enough",
 		"nothing_frozen":    "freeze it with: p20export freeze CAPTURE -o DIR",
 		"nothing_to_verify": "check the path",
+		"nothing_verified":  "freeze the captures, and verify what that writes with them; p20export verify DIR --captures-only checks captures alone",
 		"file_unexplained":  "find out where it comes from, and move it out of the directory",
 		"temporary_file":    "remove it if no p20export is running; the next one that writes in the directory does",
 		"tree_too_large":    "name its subdirectories one by one, or move out what is no evidence",

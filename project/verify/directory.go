@@ -39,6 +39,9 @@ type TreeRow struct {
 type TreeSettings struct {
 	// Captures are captures outside the directory, or directories of them.
 	Captures []string
+	// CapturesOnly says that captures alone are looked for and checked. Everything
+	// else in the directory is unexplained then, records included.
+	CapturesOnly bool
 	// Strict makes an error of anything unexplained.
 	Strict   bool
 	Progress scan.Progress
@@ -48,8 +51,9 @@ type TreeSettings struct {
 // artifact and envelope beside it and the capture it states, and accounts for
 // everything else there. Each capture is read once, however many records were made
 // from it. Rows come as they are known: first the records, then
-// the captures no record was made from, then the rest, each by path. After the
-// context ends no further row comes.
+// the captures no record was made from, then the rest, each by path. When nothing
+// was verified and no row is a failure, the last row says that. After the context
+// ends no further row comes.
 func Tree(ctx context.Context, dir string, s TreeSettings) iter.Seq[TreeRow] {
 	return verifyTree(ctx, dir, s, limits{entries: dirtree.MaxEntries, findings: maxFindings})
 }
@@ -69,10 +73,11 @@ func verifyTree(ctx context.Context, dir string, s TreeSettings, most limits) it
 			if row.Findings == nil {
 				row.Findings = []finding.Finding{}
 			}
+			v.settled = v.settled || s.settles(row)
 			return yield(row) && ctx.Err() == nil
 		}
-		if v.load(ctx, dir) && v.records(ctx) && v.captures(ctx) && v.rest() && !v.evidence {
-			v.tell(rowOf(TreeRow{File: &dir}, finding.New(finding.NothingToVerify, "%s holds no artifact, envelope, record or capture", finding.Escape(dir))))
+		if v.load(ctx, dir) && (s.CapturesOnly || v.records(ctx)) && v.captures(ctx) && v.rest() && !v.settled {
+			v.tell(rowOf(TreeRow{File: &dir}, v.nothing(dir)))
 		}
 	}
 }
@@ -85,18 +90,12 @@ type treeVerifier struct {
 	sources  *sources
 	limit    int
 	evidence bool // there is something to verify
+	settled  bool // some row gives the directory its verdict
 	tell     func(TreeRow) bool
 
 	shelf   *shelf
 	stated  []*stated
 	waiting map[key][]*stated // for a capture, until it is read for the first of them
-}
-
-// rowOf completes a row that an error ended.
-func rowOf(row TreeRow, err error) TreeRow {
-	f, verdict := unverified(err)
-	row.Verdict, row.Findings = verdict, append(row.Findings, f)
-	return row
 }
 
 // load looks at the directory and at the captures given beside it.
@@ -114,13 +113,6 @@ func (v *treeVerifier) load(ctx context.Context, dir string) bool {
 		}
 	}
 	return true
-}
-
-// failedRow completes the row of a directory of which nothing can be said.
-func failedRow(row TreeRow, err error) TreeRow {
-	row = rowOf(row, err)
-	row.Verdict = project.Failed
-	return row
 }
 
 // give takes in a capture outside the directory, or a directory of captures.

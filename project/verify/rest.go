@@ -6,6 +6,7 @@ import (
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/atomicfile"
+	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/record"
 )
 
@@ -48,6 +49,9 @@ func (v *treeVerifier) unused(ctx context.Context, s *source) TreeRow {
 		}
 		row.Findings = append(row.Findings, f)
 	}
+	if v.settings.CapturesOnly {
+		return row
+	}
 	f := finding.New(finding.NothingFrozen, "no record here was made from it")
 	for _, other := range v.sources.byManifest[s.manifest] {
 		if other.used {
@@ -82,6 +86,8 @@ func (v *treeVerifier) rest() bool {
 	return true
 }
 
+const unlisted = "it lies in a capture whose capture.json does not list it"
+
 // leftover is the row of an entry that no other row accounts for.
 func (v *treeVerifier) leftover(e *entry) TreeRow {
 	switch {
@@ -90,6 +96,13 @@ func (v *treeVerifier) leftover(e *entry) TreeRow {
 		return rowOf(TreeRow{File: &e.Path}, e.Err)
 	case !e.regular():
 		return v.stray(e, "it is "+e.Kind())
+	case atomicfile.IsTemporary(e.Name):
+		why := finding.New(finding.TemporaryFile, "a temporary file of p20export, which was killed or is still writing it")
+		return TreeRow{File: &e.Path, Verdict: Unexplained, Findings: v.unexplained(why)}
+	case v.settings.CapturesOnly && e.in.isCapture:
+		return v.stray(e, unlisted)
+	case v.settings.CapturesOnly:
+		return v.stray(e, "it belongs to no capture, and captures alone are checked")
 	}
 	if _, ok := e.Stem(record.ArtifactSuffix); ok {
 		v.evidence = true
@@ -102,16 +115,50 @@ func (v *treeVerifier) leftover(e *entry) TreeRow {
 	if used := v.sources.repeats(e); used != nil {
 		return TreeRow{Capture: &e.Path, Verdict: Whole, Findings: []finding.Finding{repeated(used)}}
 	}
-	if atomicfile.IsTemporary(e.Name) {
-		why := finding.New(finding.TemporaryFile, "a temporary file of p20export, which was killed or is still writing it")
-		return TreeRow{File: &e.Path, Verdict: Unexplained, Findings: v.unexplained(why)}
-	}
 	if e.in.isCapture {
-		return v.stray(e, "it lies in a capture whose capture.json does not list it")
+		return v.stray(e, unlisted)
 	}
 	return v.stray(e, "no record here names it or was made from it")
 }
 
 func (v *treeVerifier) stray(e *entry, why string) TreeRow {
 	return TreeRow{File: &e.Path, Verdict: Unexplained, Findings: v.unexplained(finding.New(finding.FileUnexplained, "%s", why))}
+}
+
+// settles reports whether a row is of something that was verified, or is a
+// failure: whether the directory has a verdict with it.
+func (s *TreeSettings) settles(row TreeRow) bool {
+	switch row.Verdict {
+	case Whole:
+		return s.CapturesOnly
+	case Unexplained:
+		return finding.Failed(row.Findings)
+	}
+	return true
+}
+
+// nothing is the finding that nothing in the directory was verified.
+func (v *treeVerifier) nothing(dir string) error {
+	dir = finding.Escape(dir)
+	switch {
+	case v.settings.CapturesOnly:
+		return finding.New(finding.NothingVerified, "%s holds no closed capture", dir).WithHint("check the path")
+	case v.evidence:
+		return finding.New(finding.NothingVerified, "%s holds no record, so nothing was verified", dir)
+	}
+	return finding.New(finding.NothingToVerify, "%s holds no artifact, envelope, record or capture", dir)
+}
+
+// rowOf completes a row that an error ended.
+func rowOf(row TreeRow, err error) TreeRow {
+	f, verdict := unverified(err)
+	row.Verdict, row.Findings = verdict, append(row.Findings, f)
+	return row
+}
+
+// failedRow completes the row of a directory of which nothing can be said.
+func failedRow(row TreeRow, err error) TreeRow {
+	row = rowOf(row, err)
+	row.Verdict = project.Failed
+	return row
 }

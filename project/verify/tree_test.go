@@ -86,7 +86,7 @@ func TestVerifyTreeWithoutOne(t *testing.T) {
 		{raw + "/request.json", []string{"differs " + all + " capture_differs"}},
 		{raw + "/arrivals.tsv", []string{"differs " + all + " capture_differs"}},
 		{"captures", []string{"unverifiable " + artifact + " " + record + " capture_absent"}},
-		{"frozen", []string{"whole " + raw}},
+		{"frozen", []string{"whole " + raw, "unverifiable DIR nothing_verified"}},
 	} {
 		t.Run(tt.without, func(t *testing.T) {
 			dir := t.TempDir()
@@ -96,6 +96,9 @@ func TestVerifyTreeWithoutOne(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			for i := range tt.want {
+				tt.want[i] = strings.ReplaceAll(tt.want[i], "DIR", dir)
+			}
 			if diff := cmp.Diff(tt.want, outline(dir, treeRows(dir, TreeSettings{}))); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -104,6 +107,54 @@ func TestVerifyTreeWithoutOne(t *testing.T) {
 					if row.Artifact != nil && row.Verdict != project.Verified {
 						t.Errorf("with the capture given: %v", outline(dir, []TreeRow{row}))
 					}
+				}
+			}
+		})
+	}
+}
+
+// Captures alone, and those that were not closed, are no verified directory; where
+// captures alone are checked one that is whole is wanted.
+func TestVerifyTreeCapturesOnly(t *testing.T) {
+	good := evidence(t, "one-turn", project.EmittedSnapshot)
+	const raw = "captures/one-turn"
+	for _, tt := range []struct {
+		name         string
+		change       func(dir string) error
+		plain, alone []string
+	}{
+		{"captures", func(dir string) error { return os.RemoveAll(dir + "/frozen") },
+			[]string{"whole " + raw, "unverifiable DIR nothing_verified"}, []string{"whole " + raw}},
+		{"unfinished", func(dir string) error {
+			return errors.Join(os.RemoveAll(dir+"/frozen"), os.Remove(dir+"/"+raw+"/capture.json"))
+		}, []string{"unexplained " + raw + " capture_unfinished", "unverifiable DIR nothing_verified"},
+			[]string{"unexplained " + raw + " capture_unfinished", "unverifiable DIR nothing_verified"}},
+		{"altered", func(dir string) error {
+			return errors.Join(os.RemoveAll(dir+"/frozen"), os.WriteFile(dir+"/"+raw+"/request.json", nil, 0o644))
+		}, []string{"differs " + raw + " capture_digest_mismatch"}, []string{"differs " + raw + " capture_digest_mismatch"}},
+		{"frozen alone", func(dir string) error { return os.RemoveAll(dir + "/captures") },
+			[]string{"unverifiable frozen/one-turn.artifact.json frozen/one-turn.record.json capture_absent"},
+			[]string{"unexplained frozen/one-turn.artifact.json file_unexplained", "unexplained frozen/one-turn.envelope.ndjson file_unexplained",
+				"unexplained frozen/one-turn.record.json file_unexplained", "unverifiable DIR nothing_verified"}},
+		{"both", func(string) error { return nil },
+			[]string{"verified frozen/one-turn.artifact.json frozen/one-turn.record.json " + raw},
+			[]string{"whole " + raw, "unexplained frozen/one-turn.artifact.json file_unexplained", "unexplained frozen/one-turn.envelope.ndjson file_unexplained",
+				"unexplained frozen/one-turn.record.json file_unexplained"}},
+		{"nothing", func(dir string) error { return errors.Join(os.RemoveAll(dir+"/captures"), os.RemoveAll(dir+"/frozen")) },
+			[]string{"unverifiable DIR nothing_to_verify"}, []string{"unverifiable DIR nothing_verified"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			copyTree(t, good, dir)
+			if err := tt.change(dir); err != nil {
+				t.Fatal(err)
+			}
+			for only, want := range map[bool][]string{false: tt.plain, true: tt.alone} {
+				for i := range want {
+					want[i] = strings.ReplaceAll(want[i], "DIR", dir)
+				}
+				if diff := cmp.Diff(want, outline(dir, treeRows(dir, TreeSettings{CapturesOnly: only}))); diff != "" {
+					t.Errorf("captures only %t (-want +got):\n%s", only, diff)
 				}
 			}
 		})
@@ -231,7 +282,10 @@ func place(t *rapid.T, from, to string) {
 func accounted(t *rapid.T, dir string, rows []TreeRow) {
 	speaks := make(map[string]int)
 	alone := make(map[string]int)
-	for _, row := range rows {
+	for i, row := range rows {
+		if i == len(rows)-1 && finding.Has(row.Findings, finding.NothingVerified) {
+			continue // it is of the directory as a whole, which may be a capture itself
+		}
 		paths := []*string{row.Artifact, row.Record, row.Capture, row.File}
 		for _, path := range paths {
 			if path != nil {

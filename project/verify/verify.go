@@ -133,7 +133,7 @@ func unverified(err error) (finding.Finding, project.Verdict) {
 	}
 	switch f.Code {
 	case finding.ProjectionUnknown, finding.ManifestMismatch, finding.CaptureFileLink,
-		finding.RecordAbsent, finding.ArtifactAbsent, finding.EnvelopeAbsent, finding.CaptureAbsent, finding.NothingToVerify:
+		finding.RecordAbsent, finding.ArtifactAbsent, finding.EnvelopeAbsent, finding.CaptureAbsent, finding.NothingToVerify, finding.NothingVerified:
 		return f, project.Unverifiable
 	}
 	return f, project.Differs

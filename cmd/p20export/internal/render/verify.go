@@ -91,6 +91,10 @@ func (p *Printer) made(origin *project.Origin, requestTaken bool, times *project
 }
 
 // VerifiedAll counts the verdicts in a directory.
-func (p *Printer) VerifiedAll(dir string, t *Tally) {
-	p.Note("%s: %s", dir, verdictCounts(t.counts, project.Verified, project.Differs, project.Unverifiable, project.Failed, verify.Whole, verify.Unexplained))
+func (p *Printer) VerifiedAll(dir string, capturesOnly bool, t *Tally) {
+	verdicts := []project.Verdict{project.Verified, project.Differs, project.Unverifiable, project.Failed, verify.Whole, verify.Unexplained}
+	if capturesOnly {
+		verdicts = []project.Verdict{verify.Whole, project.Differs, project.Unverifiable, project.Failed, verify.Unexplained}
+	}
+	p.Note("%s: %s", dir, verdictCounts(t.counts, verdicts...))
 }
