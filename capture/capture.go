@@ -10,6 +10,7 @@ import (
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/hint"
+	"github.com/p20export/p20export/internal/strictjson"
 )
 
 // Capture is an open capture: a directory, a plain file or a stream. It is read
@@ -82,6 +83,16 @@ func (c *Capture) Digest() digest.Digest { return digest.Sum(c.response.hash) }
 
 // Bytes returns the number of stored response bytes; valid after io.EOF.
 func (c *Capture) Bytes() int64 { return c.response.n }
+
+// Compression names the compression that the response begins as without a content
+// coding that says so: gzip, zstd, or "" for none of them. It is valid once a frame
+// was read.
+func (c *Capture) Compression() string {
+	if c.decoder != nil {
+		return ""
+	}
+	return strictjson.Compressed(c.response.head)
+}
 
 // Findings returns what is known after io.EOF and is no reason to refuse the
 // capture as a whole: event_incomplete and array_malformed of the framing,
@@ -206,7 +217,11 @@ type hashReader struct {
 	r    io.Reader
 	n    int64
 	hash hash.Hash
+	head []byte // the first bytes, up to maxHead
 }
+
+// maxHead is how many of the first bytes are kept: as many as tell a compression.
+const maxHead = 4
 
 func newHashReader(r io.Reader) *hashReader { return &hashReader{r: r, hash: digest.Hash()} }
 
@@ -214,6 +229,9 @@ func (m *hashReader) Read(p []byte) (int, error) {
 	n, err := m.r.Read(p)
 	m.n += int64(n)
 	m.hash.Write(p[:n])
+	if missing := maxHead - len(m.head); missing > 0 {
+		m.head = append(m.head, p[:min(n, missing)]...)
+	}
 	return n, err
 }
 

@@ -50,7 +50,7 @@ func Find(ctx context.Context, paths []string) ([]Found, error) {
 func find(ctx context.Context, paths []string, limit int) ([]Found, error) {
 	var all []Found
 	for _, path := range paths {
-		if !searched(path) {
+		if !Searched(path) {
 			all = append(all, Found{path, "."})
 			continue
 		}
@@ -63,8 +63,9 @@ func find(ctx context.Context, paths []string, limit int) ([]Found, error) {
 	return all, nil
 }
 
-// searched reports whether a path is of a directory that has no manifest.
-func searched(path string) bool {
+// Searched reports whether Find searches a path: it is of a directory that has no
+// manifest.
+func Searched(path string) bool {
 	if path == "-" {
 		return false
 	}

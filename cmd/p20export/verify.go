@@ -13,7 +13,6 @@ import (
 	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/project/export"
-	"github.com/p20export/p20export/project/record"
 	"github.com/p20export/p20export/project/verify"
 )
 
@@ -29,7 +28,10 @@ func newVerify() *cobra.Command {
 		Short: "Repeat a projection from the raw capture and compare",
 		Long: `Repeat the projection a RECORD names from the raw CAPTURE and compare artifact,
 envelope and record byte for byte (tool version aside). The envelope is looked
-for beside the artifact, and so is the record when none is given.
+for beside the artifact, and so is the record when none is given. Without
+--capture the capture is looked for in the artifact's directory and below it, by
+the digest that the record states; so it is where --capture gives a directory of
+captures.
 
 Verdicts:
   verified      every byte is what the capture projects to
@@ -78,11 +80,19 @@ a single one, null where there is nothing, and file for what is none of those.
 		Args: cli.One("ARTIFACT or DIR"),
 	}
 	cmd.Flags().StringVar(&stated, "record", "", "the record of one artifact (default: the one beside it)")
-	cmd.Flags().StringArrayVar(&captures, "capture", nil, "the capture it was made from (required for one artifact);\nfor a DIR more captures, or a directory of them (repeatable)")
+	cmd.Flags().StringArrayVar(&captures, "capture", nil, "the capture it was made from, or a directory that holds it (default: the\nartifact's directory); for a DIR more captures (repeatable)")
 	cmd.Flags().BoolVar(&strict, "strict", false, "with a DIR: anything unexplained in it is an error")
 	cmd.Flags().BoolVar(&only, "captures-only", false, "with a DIR: check the captures in it, and no records")
 	f := cli.AddFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if slices.Contains(captures, "") {
+			return errors.New("--capture is empty")
+		}
+		for _, path := range captures {
+			if err := checkURL(path); err != nil {
+				return err
+			}
+		}
 		if info, err := os.Stat(args[0]); err == nil && info.IsDir() {
 			if cmd.Flags().Changed("record") {
 				return errors.New("--record goes with one artifact; in a directory records are found")
@@ -102,14 +112,13 @@ a single one, null where there is nothing, and file for what is none of those.
 			return errors.New("--captures-only goes with a directory")
 		case strings.HasSuffix(args[0], export.BundleSuffix):
 			return fmt.Errorf("%q is named like a bundle; p20export assay verify verifies those", args[0])
-		case len(captures) == 0:
-			return errors.New(`required flag(s) "capture" not set`)
 		case len(captures) > 1:
 			return errors.New("one artifact has one --capture")
 		}
+		from := strings.Join(captures, "")
 		var row verify.Row
-		cli.Reading(cmd, captures[0], func(progress func(int64)) {
-			row = verify.File(cmd.Context(), args[0], cmp.Or(stated, record.Path(args[0])), captures[0], progress)
+		cli.Reading(cmd, cmp.Or(from, args[0]), func(progress func(int64)) {
+			row = verify.File(cmd.Context(), args[0], stated, from, progress)
 		})
 		p := newPrinter(cmd, f)
 		p.Verified(row)

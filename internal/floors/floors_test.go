@@ -51,7 +51,7 @@ var floors = map[string][]string{
 	"project/freeze":                 {"project/record", "project/scan", "project", "envelope", "capture"},
 	"project/validate":               {"project/record", "project", "envelope", "capture", "artifact"},
 	"project/record":                 {"project", "envelope", "capture", "artifact"},
-	"project/scan":                   {"project", "envelope", "capture"},
+	"project/scan":                   {"project", "envelope", "capture", "artifact"},
 	"project":                        {"envelope", "envelope/event/names", "artifact"},
 	"envelope":                       {"envelope/event/names", "capture"},
 	"envelope/event/names":           {},

@@ -22,6 +22,7 @@ const (
 	CutErrorText    = "freeze the capture again with --profile assay --projection %s: it cuts error texts at the limit, and records that"
 	ChooseSnapshot  = "the run emitted %d snapshots; freeze another one of them with --profile assay --projection %s --snapshot N"
 	LeaveOut        = "no option of freeze makes it fit, as only error texts are ever cut: leave it out; p20export validate --profile assay tells which artifacts fit"
+	ValidateFile    = "judge it with: p20export validate FILE"
 	ImportFirst     = "keep it first with p20export capture --from"
 	BuildSnapshot   = "a snapshot can be built from the stream with --projection folded-stream"
 	BuildsNone      = "no projection takes the run: folded-stream refuses it too, for %s"

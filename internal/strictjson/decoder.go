@@ -331,8 +331,29 @@ var beginnings = []struct{ bytes, says, advice string }{
 	{"\xef\xbb\xbf", "a byte order mark stands before the value", "save the file as UTF-8 without a byte order mark"},
 	{"\xff\xfe", "the text begins as UTF-16", "save the file as UTF-8"},
 	{"\xfe\xff", "the text begins as UTF-16", "save the file as UTF-8"},
-	{"\x1f\x8b", "the text begins as gzip", "decompress the file first"},
+	{gzipMagic, "the text begins as gzip", Decompress},
+	{zstdMagic, "the text begins as zstd", Decompress},
 	{"<", "the text begins as HTML or XML", "look at where the file came from; an error page was perhaps saved for it"},
+}
+
+// What compressed files begin with (RFC 1952 §2.3.1, RFC 8878 §3.1.1), and what to
+// do about one.
+const (
+	gzipMagic  = "\x1f\x8b"
+	zstdMagic  = "\x28\xb5\x2f\xfd"
+	Decompress = "decompress the file first"
+)
+
+// Compressed names the compression that the first bytes of a file are of: gzip,
+// zstd, or "" for none of them.
+func Compressed(head []byte) string {
+	switch {
+	case bytes.HasPrefix(head, []byte(gzipMagic)):
+		return "gzip"
+	case bytes.HasPrefix(head, []byte(zstdMagic)):
+		return "zstd"
+	}
+	return ""
 }
 
 // notValue is the error that no value begins at the decoder's place.

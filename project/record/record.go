@@ -170,6 +170,9 @@ func Decode(data []byte) (*Record, error) {
 	if len(data) > MaxBytes {
 		return nil, fmt.Errorf("%d bytes; the limit is %d", len(data), MaxBytes)
 	}
+	if how := strictjson.Compressed(data); how != "" {
+		return nil, fmt.Errorf("it begins as %s; %s", how, strictjson.Decompress)
+	}
 	r := new(Record)
 	if err := json.Unmarshal(data, r, json.RejectUnknownMembers(true)); err != nil {
 		return nil, strictjson.Explain(err, "a record")

@@ -6,14 +6,18 @@
 package scan
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"strings"
 
+	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/hint"
+	"github.com/p20export/p20export/internal/strictjson"
 )
 
 // Observer sees one run. It is made for that run, so it never has to be reset.
@@ -66,6 +70,9 @@ type Source struct {
 	// Bytes and Digest are of the stored response.
 	Bytes  int64
 	Digest digest.Digest
+	// Compression is what the response begins as where no content coding says so, as
+	// Capture.Compression has it.
+	Compression string
 }
 
 // Progress is called from time to time with how many bytes of a capture were read. It
@@ -86,7 +93,8 @@ func Run(ctx context.Context, c *capture.Capture, progress Progress, consumers .
 			p.frames = append(p.frames, f)
 		}
 	}
-	totals, err := envelope.Scan(&reported{ctx: ctx, Capture: c, progress: progress}, p)
+	frames := &reported{ctx: ctx, Capture: c, progress: progress}
+	totals, err := envelope.Scan(frames, p)
 	if err == nil {
 		err = context.Cause(ctx)
 	}
@@ -99,6 +107,7 @@ func Run(ctx context.Context, c *capture.Capture, progress Progress, consumers .
 	}
 	finding.Sort(r.Findings)
 	r.Findings = slices.Clip(r.Findings)
+	frames.explain(r)
 	for _, consumer := range consumers {
 		if err := consumer.Finish(r); err != nil {
 			return r, err
@@ -120,7 +129,7 @@ func unanswered(list []finding.Finding) []finding.Finding {
 
 // sourceOf describes a capture that was read to its end.
 func sourceOf(c *capture.Capture) Source {
-	return Source{Path: c.Path(), Manifest: c.Manifest(), ManifestDigest: c.ManifestDigest(), Framing: c.Framing(), Bytes: c.Bytes(), Digest: c.Digest()}
+	return Source{Path: c.Path(), Manifest: c.Manifest(), ManifestDigest: c.ManifestDigest(), Framing: c.Framing(), Bytes: c.Bytes(), Digest: c.Digest(), Compression: c.Compression()}
 }
 
 // pass shows what is read to the consumers.
@@ -174,6 +183,31 @@ type reported struct {
 	*capture.Capture
 	progress Progress
 	frames   int
+	artifact bool // the first frames are lines of an artifact
+}
+
+// artifactLines is how many frames are looked at for an artifact: its canonical
+// form names its schema in the second line.
+const artifactLines = 4
+
+// explain adds to the finding that there is no run what the response is instead,
+// where that is known.
+func (r *reported) explain(result Result) {
+	what, next := "", ""
+	switch {
+	case r.artifact:
+		what, next = "this is an artifact", hint.ValidateFile
+	case result.Compression != "":
+		what, next = "the response begins as "+result.Compression, strictjson.Decompress
+	default:
+		return
+	}
+	for i, f := range result.Findings {
+		if f.Code == finding.NoRun {
+			f.Message += ": " + what
+			result.Findings[i] = f.WithHint("%s", next)
+		}
+	}
 }
 
 // Next implements envelope.Frames.
@@ -184,7 +218,11 @@ func (r *reported) Next() (capture.Frame, error) {
 	if r.frames++; r.frames%progressEvery == 0 && r.progress != nil {
 		r.progress(r.Bytes())
 	}
-	return r.Capture.Next()
+	f, err := r.Capture.Next()
+	if err == nil && r.frames <= artifactLines {
+		r.artifact = r.artifact || bytes.Contains(f.Data, []byte(`"`+artifact.Schema+`"`))
+	}
+	return f, err
 }
 
 // MaxRuns is how many runs of one capture are distinguished, and MaxItems how many

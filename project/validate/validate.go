@@ -310,6 +310,11 @@ func checkEnvelope(head []byte, rest io.Reader, limit int64) ([]finding.Finding,
 	if err != nil {
 		return nil, false, err
 	}
+	if how := strictjson.Compressed(head); how != "" {
+		for i, f := range findings {
+			findings[i] = f.WithHint("the file begins as %s: %s", how, strictjson.Decompress)
+		}
+	}
 	findings = append(findings, splitter.Findings()...)
 	finding.Sort(findings)
 	return findings, framing == capture.NDJSON && spelling.canonical() && !finding.Failed(findings), nil

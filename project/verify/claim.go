@@ -15,6 +15,7 @@ import (
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/diff"
+	"github.com/p20export/p20export/internal/strictjson"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/record"
 	"github.com/p20export/p20export/project/scan"
@@ -159,7 +160,11 @@ func (c *claim) finish(r scan.Result) {
 	switch source := c.source; {
 	case r.Digest != source.Digest || r.Bytes != source.Bytes:
 		c.other = true
-		c.err = finding.New(finding.CaptureDiffers, "the response has %d bytes and the digest %s; the record states %d bytes and %s", r.Bytes, r.Digest, source.Bytes, source.Digest)
+		differs := finding.New(finding.CaptureDiffers, "the response has %d bytes and the digest %s; the record states %d bytes and %s", r.Bytes, r.Digest, source.Bytes, source.Digest)
+		if r.Compression != "" {
+			differs = differs.WithHint("the response begins as %s: %s", r.Compression, strictjson.Decompress)
+		}
+		c.err = differs
 	case !c.run:
 		c.err = finding.New(finding.NotReprojected, "the capture has no run %d", source.Run)
 	}

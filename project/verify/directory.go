@@ -12,7 +12,6 @@ import (
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/dirtree"
-	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/record"
 	"github.com/p20export/p20export/project/scan"
@@ -274,29 +273,6 @@ func lacking(f *folder, artifactName string) error {
 	return nil
 }
 
-// absent is the finding that no capture is there which a record can have been made
-// from.
-func (v *treeVerifier) absent(want record.Source) error {
-	if want.ManifestDigest == "" {
-		return finding.New(finding.CaptureAbsent, "no file here has the %d bytes and the digest %s that the record states", want.Bytes, shown(want.Digest)).
-			WithHint(hint.GiveFile, shown(want.Digest))
-	}
-	also := ""
-	if other := v.sources.byResponse[want.Digest]; other != nil && want.Digest != "" {
-		also = "; " + finding.Escape(other.path) + " has the same response under another capture.json"
-	}
-	return finding.New(finding.CaptureAbsent, "no capture here has a capture.json with the digest %s that the record states%s", shown(want.ManifestDigest), also).
-		WithHint(hint.GiveCapture, shown(want.ManifestDigest))
-}
-
-// shown returns a digest that a record states, which may be anything.
-func shown(d digest.Digest) string {
-	if _, err := digest.Parse(string(d)); err != nil {
-		return finding.Quote(string(d))
-	}
-	return string(d)
-}
-
 // verify verifies all records of a key.
 func (v *treeVerifier) verify(ctx context.Context, k key) {
 	records := v.waiting[k]
@@ -417,7 +393,7 @@ func together(claims []*claim) (now, later []*claim) {
 func (v *treeVerifier) settle(ctx context.Context, records []*stated, candidates []*source) {
 	if len(candidates) == 0 {
 		for _, r := range records {
-			r.end(v.absent(r.source))
+			r.end(v.sources.absent(r.source, "here"))
 		}
 		return
 	}

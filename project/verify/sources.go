@@ -3,6 +3,7 @@ package verify
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/project/record"
 	"github.com/p20export/p20export/project/scan"
 )
@@ -317,4 +319,34 @@ func sumOf(ctx context.Context, path string) (digest.Digest, error) {
 	h := digest.Hash()
 	_, err = io.Copy(h, f)
 	return digest.Sum(h), err
+}
+
+// absent is the finding that no capture is there which a record can have been made
+// from. where says where it was looked for.
+func (s *sources) absent(want record.Source, where string) error {
+	what := "file " + where + fmt.Sprintf(" has the %d bytes and the digest %s", want.Bytes, shown(want.Digest))
+	also := ""
+	if want.ManifestDigest != "" {
+		what = "capture " + where + " has a capture.json with the digest " + shown(want.ManifestDigest)
+		if other := s.byResponse[want.Digest]; other != nil && want.Digest != "" {
+			also = "; " + finding.Escape(other.path) + " has the same response under another capture.json"
+		}
+	}
+	return finding.New(finding.CaptureAbsent, "no %s that the record states%s", what, also).WithHint("%s", nameCapture(want))
+}
+
+// nameCapture is the next step where the capture of a record is not found.
+func nameCapture(want record.Source) string {
+	if want.ManifestDigest == "" {
+		return fmt.Sprintf(hint.GiveFile, shown(want.Digest))
+	}
+	return fmt.Sprintf(hint.GiveCapture, shown(want.ManifestDigest))
+}
+
+// shown returns a digest that a record states, which may be anything.
+func shown(d digest.Digest) string {
+	if _, err := digest.Parse(string(d)); err != nil {
+		return finding.Quote(string(d))
+	}
+	return string(d)
 }

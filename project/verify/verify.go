@@ -16,6 +16,7 @@ import (
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/dirtree"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/record"
 	"github.com/p20export/p20export/project/scan"
@@ -57,8 +58,10 @@ type Files struct {
 // File repeats the projection a record names from the raw capture and compares
 // artifact, envelope and record byte for byte, tool version aside. The envelope
 // is the one beside the artifact, and so is the record where no path of it is
-// given. Times given by the operator are taken from the record and reported as
-// such.
+// given. Where none of the capture is given, it is looked up by the digest that the
+// record states, in the artifact's directory and below it; where the path is of a
+// directory of captures, in that. Of several the first intact one is used. Times
+// given by the operator are taken from the record and reported as such.
 func File(ctx context.Context, artifactPath, recordPath, capturePath string, progress scan.Progress) Row {
 	recordPath = cmp.Or(recordPath, record.Path(artifactPath))
 	given, err := readArtifact(artifactPath)
@@ -78,14 +81,66 @@ func File(ctx context.Context, artifactPath, recordPath, capturePath string, pro
 		held.err = err
 		return held.row(row, shelf)
 	}
-	c, err := capture.Open(ctx, capturePath, "")
-	if err != nil {
-		held.err = differing(err)
-		return held.row(row, shelf)
+	candidates := []string{capturePath}
+	in := cmp.Or(capturePath, filepath.Dir(artifactPath))
+	if capturePath == "" || capture.Searched(in) {
+		if candidates, held.err = lookUp(ctx, in, held.source, dirtree.MaxEntries); held.err != nil {
+			return held.row(row, shelf)
+		}
 	}
-	defer c.Close()
-	_, _ = against(ctx, c, []*claim{&held}, shelf, progress)
-	return held.row(row, shelf)
+	var first *Row
+	for _, path := range candidates {
+		held.reset()
+		row.Capture = path
+		held.readFrom(ctx, path, shelf, progress)
+		outcome := held.row(row, shelf)
+		shelf.take(held.compared)
+		if ctx.Err() != nil || !finding.Has(outcome.Findings, finding.CaptureDiffers) {
+			return outcome
+		}
+		if first == nil {
+			first = &outcome
+		}
+	}
+	return *first
+}
+
+// readFrom verifies the claim against the capture of that path.
+func (c *claim) readFrom(ctx context.Context, path string, shelf *shelf, progress scan.Progress) {
+	with, err := capture.Open(ctx, path, "")
+	if err != nil {
+		c.err = differing(err)
+		return
+	}
+	defer with.Close()
+	_, _ = against(ctx, with, []*claim{c}, shelf, progress)
+}
+
+// lookUp returns the captures in a directory and below it that have the digest a
+// record states. None is the finding capture_absent.
+func lookUp(ctx context.Context, dir string, want record.Source, limit int) (paths []string, err error) {
+	t, err := walk(ctx, dir, limit)
+	if f, ok := errors.AsType[finding.Finding](err); ok {
+		err = finding.New(finding.CaptureAbsent, "no capture was looked for, as %s", f.Message).WithHint("%s", nameCapture(want))
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := newSources()
+	s.add(t, true)
+	found := s.byManifest[want.ManifestDigest]
+	if want.ManifestDigest == "" {
+		if found, err = s.withBytes(ctx, want.Bytes, want.Digest); err != nil {
+			return nil, err
+		}
+	}
+	for _, one := range found {
+		paths = append(paths, one.path)
+	}
+	if paths == nil {
+		return nil, s.absent(want, "in "+finding.Escape(dir)+" or below it")
+	}
+	return paths, nil
 }
 
 // Capture verifies the files of a frozen run against an open capture, which it

@@ -2,12 +2,14 @@ package verify
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/testkit"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
@@ -147,5 +149,24 @@ func TestVerifyFirstVersion(t *testing.T) {
 		if row := File(t.Context(), filepath.Join(dir, "input"+record.ArtifactSuffix), other, filepath.Join(dir, "input.ndjson"), nil); row.Verdict != want {
 			t.Errorf("version %s: %s %v, want %s", version, row.Verdict, row.Findings, want)
 		}
+	}
+}
+
+// Where the capture of one artifact is looked for, no more is looked at than in a
+// directory.
+func TestLookUpLimit(t *testing.T) {
+	dir := evidence(t, "one-turn", project.EmittedSnapshot) // 3 directories, 7 files
+	stated, err := record.Read(filepath.Join(dir, "frozen/one-turn.record.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := stated.Predicate.Capture
+	paths, err := lookUp(context.Background(), dir, source, 10)
+	if err != nil || len(paths) != 1 || paths[0] != filepath.Join(dir, "captures/one-turn") {
+		t.Errorf("%q, %v", paths, err)
+	}
+	_, err = lookUp(context.Background(), dir, source, 9)
+	if f, ok := errors.AsType[finding.Finding](err); !ok || f.Code != finding.CaptureAbsent || !strings.Contains(f.Message, "holds more than 9 files") || !strings.Contains(f.Hint, string(source.ManifestDigest)) {
+		t.Errorf("past the limit: %v", err)
 	}
 }

@@ -38,7 +38,9 @@ func (p *Printer) Verified(row verify.Row) {
 	}
 	p.line("%s %s", p.verdict(row.Verdict), row.Artifact)
 	p.line("  record    %s", row.Record)
-	p.line("  capture   %s", row.Capture)
+	if row.Capture != "" { // or none was found
+		p.line("  capture   %s", row.Capture)
+	}
 	p.made(row.Origin, row.RequestTaken, row.TimeSource)
 	p.findings(row.Findings)
 }
