@@ -42,8 +42,7 @@ const (
 )
 
 // Trace runs a program to its end and follows its system calls. Its standard
-// output and standard error are Trace's own. No test that starts a program may run
-// in parallel with it: it could take that program's end for one of its own.
+// output and standard error are Trace's own.
 func Trace(t testing.TB, cmd *exec.Cmd) Traced {
 	t.Helper()
 	traced := Traced{Opens: map[string]int{}, Bytes: map[string]int64{}, Syncs: map[string]int{}}
@@ -90,7 +89,9 @@ const wnothread = 0x20000000
 
 // follow returns the exit status, or -1 for a program that a signal ended.
 func (tr *tracer) follow(cmd *exec.Cmd) (int, error) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
+	// The program has a process group of its own, so that no other child is waited
+	// for: a thread may have started some before it became the tracer.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true, Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		return 0, err
 	}
@@ -109,7 +110,7 @@ func (tr *tracer) follow(cmd *exec.Cmd) (int, error) {
 	}
 	inside := make(map[int]bool) // threads between the entry and the exit of a call
 	for {
-		tid, err := syscall.Wait4(-1, &ws, syscall.WALL|wnothread, nil)
+		tid, err := syscall.Wait4(-pid, &ws, syscall.WALL|wnothread, nil)
 		if errors.Is(err, syscall.EINTR) {
 			continue
 		}
