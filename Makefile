@@ -78,10 +78,12 @@ staticcheck: ## staticcheck, pinned in internal/tools
 	@$(GO) tool -modfile=internal/tools/go.mod staticcheck ./...
 	@$(GO) tool -modfile=internal/tools/go.mod staticcheck -tags $(LANES) ./...
 
+# Too much for -race: they compare bytes, and judge what processes leave.
+SINGLE := TestVerifyEveryByte|TestFaults|TestKilled|TestHarnessKilled
 .PHONY: unit
 unit: ## unit, property, testscript, fuzz corpus, floors, golden files; under -race
-	@$(GO) test -race -skip '^TestVerifyEveryByte$$' ./...
-	@$(GO) test -run '^TestVerifyEveryByte$$' ./project/verify # too much for -race, and no two goroutines share anything
+	@$(GO) test -race -skip '^($(SINGLE))$$' ./...
+	@$(GO) test -run '^($(SINGLE))$$' ./project/verify ./cmd/p20export
 
 .PHONY: live
 live: harness-adk ## capture every scenario afresh from the real ADK middleware
@@ -116,7 +118,7 @@ conformance: $(BIN) ## judge the program and the Python reference by the vectors
 	@cd $(VECTORS)/reference && $(PYTHON) -W error -B -m unittest -q
 	@cd $(VECTORS) && $(PYTHON) -W error -B -m unittest -q run_test
 	@$(PYTHON) -B $(VECTORS)/run.py --jobs 2 --command '$(BIN) validate --format json --kind {kind} --profile {profile} {file}'
-	@$(PYTHON) -B $(VECTORS)/run.py --jobs 2 --command '$(PYTHON) -B $(VECTORS)/reference/validate.py --kind {kind} --profile {profile} {file}'
+	@$(PYTHON) -B $(VECTORS)/run.py --jobs 2 --server '$(PYTHON) -B $(VECTORS)/reference/validate.py --serve'
 
 .PHONY: differential
 differential: ## compare the two validators on N generated files (20000) of a SEED (1)

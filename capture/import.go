@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/strictjson"
 )
 
 // Import copies a response from r into a new capture directory of kind file
@@ -35,6 +36,7 @@ type imported struct {
 	manifest *Manifest
 	count    *Counter
 	leftover string
+	prefix   []byte // the first bytes of the response
 }
 
 func importFrom(ctx context.Context, r io.Reader, dir string, s Settings) (i imported, err error) {
@@ -88,7 +90,7 @@ func importFrom(ctx context.Context, r io.Reader, dir string, s Settings) (i imp
 	if m == nil {
 		return i, closeErr
 	}
-	return imported{m, count, w.Leftover()}, cmp.Or(closeErr, err)
+	return imported{m, count, w.Leftover(), prefix}, cmp.Or(closeErr, err)
 }
 
 // feeder makes a Counter usable as an io.Writer.
@@ -145,6 +147,8 @@ type Result struct {
 	// Events counts the complete events of the response, as far as its content
 	// coding can be undone. It is nil when they were not all counted.
 	Events *int
+	// Compression names what an imported file begins as, as Capture.Compression does.
+	Compression string
 	// Findings tell what was wrong, about the capture Manifest describes.
 	Findings []finding.Finding
 }
@@ -163,7 +167,7 @@ func ImportFile(ctx context.Context, path, dir string, s Settings) (result Resul
 	}
 	i, err := importFrom(ctx, r, dir, s)
 	if m := i.manifest; m != nil {
-		result = Result{Manifest: m, Events: new(i.count.Events()), Findings: i.count.Findings()}
+		result = Result{Manifest: m, Events: new(i.count.Events()), Compression: strictjson.Compressed(i.prefix), Findings: i.count.Findings()}
 		if i.leftover != "" {
 			result.Findings = append(result.Findings, finding.Leftover(i.leftover))
 		}

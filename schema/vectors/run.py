@@ -2,9 +2,11 @@
 """Judges a validator by the conformance vectors.
 
 run.py --command 'CMD {kind} {profile} {file}' runs CMD once for each vector
-and compares its answer. Exit status: 0 all vectors pass, 1 some fail, 2 usage
-(or a vector that cannot be read), 3 the command could not be run at all or no
-vector is selected.
+and compares its answer. run.py --server CMD starts CMD once for each of --jobs:
+it reads a header line {"kind": ..., "profile": ..., "bytes": N} and then N bytes,
+writes one line of JSON, again and again until the input ends. Exit status: 0 all
+vectors pass, 1 some fail, 2 usage (or a vector that cannot be read), 3 the command
+could not be run at all or no vector is selected.
 """
 
 import argparse
@@ -156,6 +158,71 @@ def run_command(words, source, timeout):
     return output, status, None
 
 
+class Servers:
+    """Servers of one command, one for each thread that asks."""
+
+    def __init__(self, words, timeout):
+        self.words = words
+        self.timeout = timeout
+        self.mine = threading.local()
+        self.all = []
+
+    def ask(self, data, kind, profile):
+        """Judges one file; (output, exit status or None, trouble or None).
+
+        OSError is raised when the command cannot be started.
+        """
+        process = getattr(self.mine, "process", None)
+        if process is None:
+            process = subprocess.Popen(
+                self.words,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+            self.mine.process = process
+            self.all.append(process)
+        late = threading.Event()
+
+        def at_timeout():
+            late.set()
+            kill(process)
+
+        timer = threading.Timer(self.timeout, at_timeout)
+        timer.start()
+        try:
+            header = {"kind": kind, "profile": profile, "bytes": len(data)}
+            process.stdin.write(json.dumps(header).encode("ascii") + b"\n" + data)
+            process.stdin.flush()
+            output = process.stdout.readline(OUTPUT_LIMIT + 1)
+        except BrokenPipeError:
+            output = b""
+        finally:
+            timer.cancel()
+        if output.endswith(b"\n"):
+            return output, None, None
+        # This one is of no more use; the next file gets another.
+        self.mine.process = None
+        kill(process)
+        if late.is_set():
+            return output, process.wait(), "timeout after %g s" % self.timeout
+        if len(output) > OUTPUT_LIMIT:
+            return output, process.wait(), "more than %d bytes of output" % OUTPUT_LIMIT
+        return output, process.wait(), "the server ended"
+
+    def close(self):
+        """Ends the servers."""
+        for process in self.all:
+            kill(process)
+            process.wait()
+            process.stdout.close()
+            try:
+                process.stdin.close()
+            except BrokenPipeError:
+                pass
+
+
 def last_answer(output):
     """The last line that is a JSON object with a string `verdict`, or None."""
     for line in reversed(output.split(b"\n")):
@@ -241,21 +308,17 @@ def compare_findings(expected, came):
     return "findings%s %s" % (at, show(expected[first:])), "findings %s" % show(came[first:])
 
 
-def judge_vector(vector, words, level, timeout):
-    """Runs the command on one vector; None or a failure."""
+def judge_vector(vector, words, servers, level, timeout):
+    """Asks the command about one vector; None or a failure."""
     data = input_bytes(vector["input"])
-    with tempfile.TemporaryDirectory() as folder:
-        name = os.path.join(folder, "input")
-        with open(name, "wb") as file:
-            file.write(data)
-        values = {"kind": vector["kind"], "profile": vector["profile"], "file": name}
-        by_file = any("{file}" in word for word in words)
-        with open(os.devnull if by_file else name, "rb") as source:
-            output, status, trouble = run_command(fill(words, values), source, timeout)
+    if servers:
+        output, status, trouble = servers.ask(data, vector["kind"], vector["profile"])
+    else:
+        output, status, trouble = judge_file(vector, data, words, timeout)
     if trouble is None:
         answer = answer_of(output, status)
         if answer is None:
-            trouble = "no verdict, exit status %d" % status
+            trouble = "no verdict" if servers else "no verdict, exit status %d" % status
     if trouble is not None:
         difference = (vector["outcome"], trouble)
     else:
@@ -266,11 +329,24 @@ def judge_vector(vector, words, level, timeout):
     return {"name": vector["name"], "rule": vector["rule"], "expected": expected, "came": came}
 
 
+def judge_file(vector, data, words, timeout):
+    """Runs the command on a file of these bytes; see run_command."""
+    with tempfile.TemporaryDirectory() as folder:
+        name = os.path.join(folder, "input")
+        with open(name, "wb") as file:
+            file.write(data)
+        values = {"kind": vector["kind"], "profile": vector["profile"], "file": name}
+        by_file = any("{file}" in word for word in words)
+        with open(os.devnull if by_file else name, "rb") as source:
+            return run_command(fill(words, values), source, timeout)
+
+
 def run_all(vectors, words, options):
     """The failures of all vectors, in their order."""
+    servers = Servers(words, options.timeout) if options.server else None
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         runs = [
-            pool.submit(judge_vector, vector, words, options.level, options.timeout)
+            pool.submit(judge_vector, vector, words, servers, options.level, options.timeout)
             for vector in vectors
         ]
         try:
@@ -279,6 +355,9 @@ def run_all(vectors, words, options):
             for run in runs:
                 run.cancel()
             raise
+        finally:
+            if servers:
+                servers.close()
     return [failure for failure in results if failure is not None]
 
 
@@ -313,8 +392,11 @@ def parse(arguments):
     """The options and the words of the command."""
     here = os.path.dirname(os.path.abspath(__file__))
     parser = argparse.ArgumentParser(description="Judges a validator by the conformance vectors.")
-    parser.add_argument("--command", required=True, metavar="CMD",
-                        help="run for each vector; {file}, {kind}, {profile} are replaced")
+    how = parser.add_mutually_exclusive_group(required=True)
+    how.add_argument("--command", metavar="CMD",
+                     help="run for each vector; {file}, {kind}, {profile} are replaced")
+    how.add_argument("--server", metavar="CMD",
+                     help="started once for each of --jobs; judges files from standard input")
     parser.add_argument("--level", choices=("verdict", "findings"), default="findings")
     parser.add_argument("--rule", action="append", help="only vectors of this rule; may be repeated")
     parser.add_argument("--name", metavar="SUBSTRING", help="only vectors with this in the name or path")
@@ -325,11 +407,11 @@ def parse(arguments):
     parser.add_argument("--timeout", type=positive(float), default=60.0, metavar="SECONDS")
     options = parser.parse_args(arguments)
     try:
-        words = shlex.split(options.command)
+        words = shlex.split(options.command if options.server is None else options.server)
     except ValueError as error:
-        parser.error("--command: %s" % error)
+        parser.error("the command: %s" % error)
     if not words:
-        parser.error("--command is empty")
+        parser.error("the command is empty")
     return options, words
 
 

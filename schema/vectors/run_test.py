@@ -53,7 +53,7 @@ def python(script, *words):
 
 
 class Runner(unittest.TestCase):
-    def judge(self, command, *more, vectors=(ACCEPTED, MALFORMED)):
+    def judge(self, command, *more, vectors=(ACCEPTED, MALFORMED), how="--command"):
         """(exit status, text on standard output) of the runner."""
         with tempfile.TemporaryDirectory() as folder:
             os.mkdir(os.path.join(folder, "section"))
@@ -61,7 +61,7 @@ class Runner(unittest.TestCase):
                 name = os.path.join(folder, "section", "%d.json" % number)
                 with open(name, "w", encoding="utf-8") as file:
                     file.write(item if isinstance(item, str) else json.dumps(item))
-            words = ["--command", command, "--vectors", folder, *more]
+            words = [how, command, "--vectors", folder, *more]
             output = io.StringIO()
             with contextlib.redirect_stdout(output), contextlib.redirect_stderr(io.StringIO()):
                 try:
@@ -77,6 +77,39 @@ class Runner(unittest.TestCase):
     def test_passing(self):
         status, output = self.judge(python(RIGHT, "{file}"))
         self.assertEqual((status, output), (0, "2 vectors, 2 passed, 0 failed\n"))
+
+    def test_server(self):
+        """One server judges all files; one that ends or hangs fails its file alone."""
+        script = """
+import json, sys, time
+count = 0
+for header in iter(sys.stdin.buffer.readline, b""):
+    data = sys.stdin.buffer.read(json.loads(header)["bytes"])
+    count += 1
+    if data == b"die":
+        sys.exit(0)
+    if data == b"hang":
+        time.sleep(1000)
+    good = data == b"[1]"
+    print(json.dumps({"verdict": "accepted" if good else "malformed",
+                      "findings": [] if good else [{"code": "bad", "pointer": "/%d" % count}]}), flush=True)
+"""
+        def numbered(number, text="x"):
+            return vector("v%d" % number, input={"text": text},
+                          findings=[{"code": "bad", "pointer": "/%d" % number}])
+
+        passing = [ACCEPTED, numbered(2), numbered(3)]
+        one = ("--jobs", "1")
+        status, output = self.judge(python(script), *one, vectors=passing, how="--server")
+        self.assertEqual((status, output), (0, "3 vectors, 3 passed, 0 failed\n"))
+        for text, trouble in (("die", "the server ended"), ("hang", "timeout after 2 s")):
+            vectors = [numbered(1), numbered(2, text), numbered(1)]
+            status, output = self.judge(python(script), *one, "--timeout", "2", vectors=vectors, how="--server")
+            self.assertEqual(status, 1)
+            self.assertIn("FAIL v2 (A1): expected malformed; came %s\n" % trouble, output)
+            self.assertIn("3 vectors, 2 passed, 1 failed\n", output)
+        self.assertEqual(self.judge("/nowhere/at/all", how="--server")[0], 3)
+        self.assertEqual(self.judge("x", "--server", "y")[0], 2)
 
     def test_failing(self):
         status, output = self.judge(python("print('{\"verdict\": \"accepted\"}')"))

@@ -10,6 +10,7 @@ import (
 	"github.com/p20export/p20export/discovery/scenario"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/humanize"
+	"github.com/p20export/p20export/internal/strictjson"
 	"github.com/p20export/p20export/project"
 )
 
@@ -44,7 +45,11 @@ func (p *Printer) Captured(dir string, r capture.Result, err error) Status {
 		row.Verdict, row.Findings = project.Failed, append(row.Findings, found)
 	}
 	if row.Verdict == scenario.Captured && row.Events != nil && *row.Events == 0 {
-		row.Findings = append(row.Findings, finding.New(finding.NoEvents, "the response holds no event, framed as %s", *row.Framing))
+		none := finding.New(finding.NoEvents, "the response holds no event, framed as %s", *row.Framing)
+		if r.Compression != "" {
+			none = finding.New(finding.NoEvents, "the file begins as %s, and holds no event", r.Compression).WithHint("%s", strictjson.Decompress)
+		}
+		row.Findings = append(row.Findings, none)
 	}
 	if p.format == JSON {
 		p.json(row)
