@@ -29,8 +29,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := context.Background(), func() {}
 	defer func() { stop() }()
 	out := &cli.Output{Writer: stdout}
-	newRoot := func(args []string) *cobra.Command { return newRoot(args, out, stderr) }
-	root := newRoot(args)
+	root := newRoot(args, out, stderr)
 	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
 		ctx, stop = signals.Context(cmd.Context())
 		ctx = atomicfile.OnWait(ctx, func(dir string) {
@@ -38,15 +37,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 		})
 		cmd.SetContext(ctx)
 	}
-	cmd, err := root, error(nil)
-	if cli.AsksVersion(newRoot, args) {
-		if _, err = fmt.Fprintln(out, "p20export", build.Version); err != nil {
-			err = fmt.Errorf("%w: %w", render.ErrOutput, err)
-		}
-	} else {
-		root.SetArgs(args)
-		cmd, err = root.ExecuteContextC(ctx)
-	}
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
 	var why signals.Ended
 	if errors.As(context.Cause(ctx), &why) && err != nil {
 		return 128 + int(why.Signal)
@@ -121,9 +113,18 @@ sync or branch correctness.
   p20export validate frozen/one-turn.artifact.json
   p20export verify frozen/one-turn.artifact.json \
       --record frozen/one-turn.record.json --capture captures/one-turn`,
-		Version:       build.Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
+	}
+	// Cobra's own flag prints by a template, and a program that executes templates can
+	// call methods by name, so that the linker keeps every exported method.
+	version := root.Flags().BoolP("version", "v", false, "version for p20export")
+	root.RunE = func(cmd *cobra.Command, _ []string) error {
+		if !*version {
+			return cmd.Help()
+		}
+		_, err := fmt.Fprintln(stdout, "p20export", build.Version)
+		return err
 	}
 	root.SetOut(stdout) // before completion is made, which keeps it
 	root.SetErr(stderr)

@@ -111,28 +111,6 @@ func OneOrMore(what string) cobra.PositionalArgs {
 	}
 }
 
-// AsksVersion reports whether the arguments ask the root command for its version,
-// as cobra reads them. Cobra prints a version in its own words or by a template,
-// and a program that executes templates can call methods by name, so the linker
-// keeps every exported method of its types.
-func AsksVersion(newRoot func(args []string) *cobra.Command, args []string) bool {
-	if !slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "-") }) {
-		return false
-	}
-	root := newRoot(args) // one that is not executed: the flags are added too early for that
-	cmd, args, err := root.Find(args)
-	if err != nil || cmd != root {
-		return false
-	}
-	root.InitDefaultHelpFlag()
-	root.InitDefaultVersionFlag()
-	if root.ParseFlags(args) != nil {
-		return false
-	}
-	given := func(flag string) bool { return root.Flags().Lookup(flag).Value.String() == "true" }
-	return given("version") && !given("help")
-}
-
 // One requires exactly one argument; what names it in the error.
 func One(what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
