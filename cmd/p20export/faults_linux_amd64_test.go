@@ -202,7 +202,7 @@ func writers(t *testing.T) (in func(name string) string, commands map[string]wri
 }
 
 // reference returns the files that a command writes when nothing fails.
-func (c *written) reference(t *testing.T, out string) map[string][]byte {
+func (c *written) reference(t *testing.T, out string) map[string]string {
 	t.Helper()
 	if !c.capture {
 		if err := os.Mkdir(out, 0o777); err != nil {
@@ -215,7 +215,7 @@ func (c *written) reference(t *testing.T, out string) map[string][]byte {
 	files := files(t, out)
 	for _, set := range c.sets {
 		for _, name := range set {
-			if files[name] == nil {
+			if _, ok := files[name]; !ok {
 				t.Fatalf("%s was not written: %v", name, slices.Collect(maps.Keys(files)))
 			}
 		}
@@ -223,26 +223,21 @@ func (c *written) reference(t *testing.T, out string) map[string][]byte {
 	return files
 }
 
-// files returns the files of a directory with their bytes; none if it is not
+// files returns the files of a directory and what they hold; none if it is not
 // there.
-func files(t *testing.T, dir string) map[string][]byte {
+func files(t *testing.T, dir string) map[string]string {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil && !os.IsNotExist(err) {
-		t.Fatal(err)
+	if _, err := os.Lstat(dir); os.IsNotExist(err) {
+		return nil
 	}
-	all := make(map[string][]byte)
-	for _, e := range entries {
-		all[e.Name()] = append([]byte{}, testkit.Read(t, filepath.Join(dir, e.Name()))...)
-	}
-	return all
+	return testkit.Contents(t, dir)
 }
 
 // faulty is a command that meets a fault.
 type faulty struct {
 	written
 	on    fileSystem
-	want  map[string][]byte
+	want  map[string]string
 	out   string
 	about string
 }
@@ -316,7 +311,7 @@ func (f *faulty) judgeRun(t *testing.T, status int, said string, unsynced bool) 
 		bad("again: exit status %d: %s", status, again)
 	}
 	for name, data := range files(t, f.out) {
-		if !bytes.Equal(data, f.want[name]) {
+		if data != f.want[name] {
 			bad("again: %s is left, or is another file", name)
 		}
 	}
@@ -345,7 +340,7 @@ func (f *faulty) judge(t *testing.T, bad func(string, ...any)) (sets int) {
 			switch {
 			case !ok:
 				missing = name
-			case !bytes.Equal(data, f.want[name]):
+			case data != f.want[name]:
 				bad("%s is not what it should be", name)
 			case missing != "":
 				bad("%s is there without %s", name, missing)

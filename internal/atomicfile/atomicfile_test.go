@@ -19,33 +19,13 @@ import (
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
-)
 
-// contents returns the files of dir and what they hold.
-func contents(t *testing.T, dir string) map[string]string {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := make(map[string]string)
-	for _, e := range entries {
-		if !e.Type().IsRegular() {
-			all[e.Name()] = e.Type().String()
-			continue
-		}
-		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		all[e.Name()] = string(data)
-	}
-	return all
-}
+	"github.com/p20export/p20export/internal/testkit"
+)
 
 func mustHold(t *testing.T, dir string, want map[string]string) {
 	t.Helper()
-	if diff := cmp.Diff(want, contents(t, dir)); diff != "" {
+	if diff := cmp.Diff(want, testkit.Contents(t, dir)); diff != "" {
 		t.Errorf("the directory (-want +got):\n%s", diff)
 	}
 }
@@ -122,7 +102,7 @@ func TestPublish(t *testing.T) {
 func TestUnnamed(t *testing.T) {
 	dir := t.TempDir()
 	s := opened(t, dir).stage(t, "one")
-	if all := contents(t, dir); (len(all) == 0) != (runtime.GOOS == "linux") {
+	if all := testkit.Contents(t, dir); (len(all) == 0) != (runtime.GOOS == "linux") {
 		t.Errorf("staged: %v", all)
 	}
 	s.Discard()
@@ -237,7 +217,7 @@ func TestNameTaken(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	before := contents(t, dir)
+	before := testkit.Contents(t, dir)
 	ways(t, func(t *testing.T, open func(string) *Directory) {
 		d := open(dir)
 		for name := range before {
@@ -472,7 +452,7 @@ func TestReap(t *testing.T) {
 	d := opened(t, dir)
 	want := map[string]string{
 		temporaryPrefix + "other": "", "other.tmp": "",
-		pipe: fs.ModeNamedPipe.String(), link: fs.ModeSymlink.String(), folder: fs.ModeDir.String(),
+		pipe: fs.ModeNamedPipe.String(), link: fs.ModeSymlink.String(), folder: "directory",
 	}
 	mustHold(t, dir, want)
 	d.named = true
@@ -500,7 +480,7 @@ func TestReapAtOnce(t *testing.T) {
 	if err := errors.Join(errs...); err != nil {
 		t.Error(err)
 	}
-	if all := contents(t, dir); len(all) != 32 {
+	if all := testkit.Contents(t, dir); len(all) != 32 {
 		t.Errorf("%d files", len(all))
 	}
 }
@@ -673,7 +653,7 @@ func TestReplaceFails(t *testing.T) {
 	if err == nil || strings.Contains(err.Error(), ".tmp") {
 		t.Errorf("over a directory: %v", err)
 	}
-	mustHold(t, dir, map[string]string{"taken": fs.ModeDir.String()})
+	mustHold(t, dir, map[string]string{"taken": "directory"})
 	if err := ReplaceFile(filepath.Join(dir, "gone", "file"), []byte("new")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("in a directory that is gone: %v", err)
 	}

@@ -40,7 +40,7 @@ func Copy(t testing.TB, to, from string) {
 }
 
 // Contents returns what is in a directory and below it, by path: the text of
-// files, and "directory".
+// files, "directory", and the mode of what is neither.
 func Contents(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	found := make(map[string]string)
@@ -52,8 +52,12 @@ func Contents(t testing.TB, dir string) map[string]string {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() {
+		switch {
+		case d.IsDir():
 			found[name] = "directory"
+			return nil
+		case !d.Type().IsRegular():
+			found[name] = d.Type().String()
 			return nil
 		}
 		data, err := os.ReadFile(path)
