@@ -79,6 +79,9 @@ func Searched(path string) bool {
 // search finds the captures in a directory.
 func search(ctx context.Context, dir string, limit int) ([]Found, error) {
 	tree, err := dirtree.Walk(ctx, dir, limit)
+	if _, ok := errors.AsType[*dirtree.LimitError](err); ok {
+		err, _ = finding.FromError(err)
+	}
 	if err != nil {
 		return nil, err
 	}

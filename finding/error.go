@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/p20export/p20export/internal/atomicfile"
+	"github.com/p20export/p20export/internal/dirtree"
 	"github.com/p20export/p20export/internal/hint"
 )
 
@@ -18,6 +19,9 @@ func FromError(err error) (f Finding, isVerdict bool) {
 	}
 	if unsynced, ok := errors.AsType[*atomicfile.UnsyncedError](err); ok {
 		return New(DurabilityUnknown, "%s", Escape(unsynced.Error())), false
+	}
+	if limit, ok := errors.AsType[*dirtree.LimitError](err); ok {
+		return New(TreeTooLarge, "%s", Escape(limit.Error())), true
 	}
 	f = New(IOFailed, "%s", Escape(err.Error()))
 	switch {

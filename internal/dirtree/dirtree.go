@@ -6,14 +6,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/p20export/p20export/finding"
 )
 
 // MaxEntries is how many files and directories of one tree are listed. Each is held
@@ -80,9 +79,25 @@ func (f *Folder) Regular(name string) *Entry {
 	return nil
 }
 
+// LimitError is about a tree that holds more files and directories than are listed.
+type LimitError struct {
+	Root  string
+	Limit int
+}
+
+// Error names the tree.
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("%s holds more than %d files and directories", e.Root, e.Limit)
+}
+
+func isLimit(err error) bool {
+	_, ok := errors.AsType[*LimitError](err)
+	return ok
+}
+
 // Walk lists all that lies in a directory and below it. The error is of the
-// directory itself, the context's, or the finding tree_too_large, when more than
-// limit files and directories are there; what could not be looked at below it is
+// directory itself, the context's, or a *LimitError, when more than limit files and
+// directories are there; what could not be looked at below it is
 // among the entries.
 func Walk(ctx context.Context, root string, limit int) (*Tree, error) {
 	t := &Tree{Root: root, limit: limit}
@@ -108,7 +123,7 @@ func (t *Tree) list(ctx context.Context, path string) ([]fs.DirEntry, error) {
 		some, err := f.ReadDir(1024)
 		list = append(list, some...)
 		if t.count += len(some); t.count > t.limit {
-			return nil, finding.New(finding.TreeTooLarge, "%s holds more than %d files and directories", finding.Escape(t.Root), t.limit)
+			return nil, &LimitError{t.Root, t.limit}
 		}
 		if err != nil && err != io.EOF {
 			return nil, err
@@ -138,7 +153,7 @@ func (t *Tree) add(ctx context.Context, f *Folder, list []fs.DirEntry) error {
 		}
 		switch {
 		case err == nil:
-		case ctx.Err() != nil || errors.As(err, new(finding.Finding)):
+		case ctx.Err() != nil || isLimit(err):
 			return err
 		default:
 			t.Entries = append(t.Entries, &Entry{Path: below.Path, Name: d.Name(), In: f, Mode: fs.ModeDir, Err: err})

@@ -120,8 +120,8 @@ func (c *claim) readFrom(ctx context.Context, path string, shelf *shelf, progres
 // record states. None is the finding capture_absent.
 func lookUp(ctx context.Context, dir string, want record.Source, limit int) (paths []string, err error) {
 	t, err := walk(ctx, dir, limit)
-	if f, ok := errors.AsType[finding.Finding](err); ok {
-		err = finding.New(finding.CaptureAbsent, "no capture was looked for, as %s", f.Message).WithHint("%s", nameCapture(want))
+	if _, ok := errors.AsType[*dirtree.LimitError](err); ok {
+		err = finding.New(finding.CaptureAbsent, "no capture was looked for, as %s", finding.Escape(err.Error())).WithHint("%s", nameCapture(want))
 	}
 	if err != nil {
 		return nil, err
