@@ -77,6 +77,9 @@ times, else those given with --started-at and --finished-at; never the clock's.
 		if err != nil {
 			return err
 		}
+		if err := fl.checkTimes(len(captures)); err != nil {
+			return err
+		}
 		if err := checkFreezing(captures, name, out); err != nil {
 			return err
 		}

@@ -26,8 +26,8 @@ func (fl *projecting) addFlags(cmd *cobra.Command, projection project.Name, usag
 	flags.StringVar(&fl.projection, "projection", string(projection), usage)
 	flags.StringVar(&fl.snapshot, "snapshot", string(project.Only), "which snapshot emitted-snapshot-text takes: only, first, last or a number from 1")
 	flags.StringVar(&fl.profile, "profile", string(artifact.V1), "limits to keep: v1, or assay for what Assay's mapping takes today")
-	flags.StringVar(&fl.startedAt, "started-at", "", "start of the run, RFC 3339, for captures without times")
-	flags.StringVar(&fl.finishedAt, "finished-at", "", "end of the run, RFC 3339, for captures without times")
+	flags.StringVar(&fl.startedAt, "started-at", "", "start of the run, RFC 3339, for a capture without times")
+	flags.StringVar(&fl.finishedAt, "finished-at", "", "end of the run, RFC 3339, for a capture without times")
 	cli.Complete(cmd, "projection", string(project.EmittedSnapshot), string(project.EmittedSnapshotText), string(project.FoldedStream))
 	cli.Complete(cmd, "snapshot", string(project.Only), string(project.First), string(project.Last))
 	cli.Complete(cmd, "profile", string(artifact.V1), string(artifact.Assay))
@@ -51,6 +51,15 @@ func (fl *projecting) settings() (s project.Settings, err error) {
 		return s, withTimeFlags(err)
 	}
 	return s, nil
+}
+
+// checkTimes reports times that are given for several captures: they are those of
+// one run.
+func (fl *projecting) checkTimes(captures int) error {
+	if captures > 1 && (fl.startedAt != "" || fl.finishedAt != "") {
+		return fmt.Errorf("--started-at and --finished-at are the times of one run; name one capture, not %d", captures)
+	}
+	return nil
 }
 
 // withTimeFlags names the flags in an error of an operator's times.

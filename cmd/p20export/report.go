@@ -88,6 +88,9 @@ SIGINT or SIGTERM.`,
 		if err != nil {
 			return err
 		}
+		if err := fl.checkTimes(len(paths)); err != nil {
+			return err
+		}
 		last := new(render.Progress)
 		s.Reading = func(path string) (show scan.Progress) {
 			last.End()
