@@ -93,7 +93,7 @@ func search(ctx context.Context, dir string, limit int) ([]Found, error) {
 	}
 	for _, e := range tree.Entries {
 		if e.Mode.IsDir() { // which could not be read
-			all = append(all, Found{e.Path, e.In.Rel})
+			all = append(all, Found{e.Path(), e.In.Rel})
 		}
 	}
 	if all == nil {

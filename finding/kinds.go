@@ -72,7 +72,7 @@ var kinds = sync.OnceValue(func() map[Code]kind {
 		RequestOtherRun:      {Info, "the request beside the response, or the input in RUN_STARTED, names another run, so its messages are not this run's", ""},
 		TextNotOpen:          {Error, "a text event for a message that is not open", "AG-UI"},
 		MessageSpeakers:      {Error, "a streamed message is begun again in another role or under another name", "AG-UI"},
-		StreamedIDInRequest:  {Error, "a streamed message has the id of a message in the request", "P20 §8.3"},
+		StreamedIDInRequest:  {Error, "a streamed message has the id of a message that the run was asked with, in the request or the input of RUN_STARTED", "P20 §8.3"},
 		StartedAtMissing:     {Error, "no source says when the run started", "P20 §8.1"},
 		TimestampImplausible: {Warning, "an event timestamp that cannot be milliseconds since 1970 of this run, and is not used", "AG-UI"},
 		OperatorTimesNeedRun: {Error, "times were given for a capture of several runs", "P20 §8.3"},

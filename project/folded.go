@@ -16,7 +16,7 @@ func (d *draft) folded(f *fold) {
 	for _, m := range f.messages {
 		o := origin{event: m.event}
 		if requested[artifact.Trim(m.id)] {
-			d.report(o.finding(finding.StreamedIDInRequest, "the streamed message %s has the id of a message in the request", finding.Quote(m.id)).WithPointer("/messageId"))
+			d.report(o.finding(finding.StreamedIDInRequest, "the streamed message %s has the id of a message that the run was asked with", finding.Quote(m.id)).WithPointer("/messageId"))
 			continue
 		}
 		d.streamed(o, m)

@@ -33,7 +33,10 @@ func checkIn(flag, path, dir string) error {
 	if in, ok := errors.AsType[*capture.InsideError](err); ok {
 		return fmt.Errorf("%s %w", flag, &capture.InsideError{Path: path, Capture: in.Capture})
 	}
-	return err
+	if err != nil { // the working directory is gone
+		return fmt.Errorf("%w: %w", errInput, err)
+	}
+	return nil
 }
 
 // findCaptures returns the captures that arguments name, those in directories that

@@ -51,6 +51,7 @@ var fileSystems = map[string]fileSystem{
 	"no names":     {"openat": withoutUnnamed},
 	"links":        {"openat": withoutUnnamed, "renameat2": failsAlways(syscall.EINVAL)},
 	"no links":     {"openat": withoutUnnamed, "renameat2": failsAlways(syscall.EINVAL), "linkat": failsAlways(syscall.EPERM)},
+	"no linking":   {"linkat": failsAlways(syscall.EOPNOTSUPP)},
 	"no dir sync":  {"fsync": func(c testkit.Call) syscall.Errno { return ofDirectory(c, syscall.EINVAL) }},
 	"no locks":     {"flock": failsAlways(syscall.EOPNOTSUPP), "openat": withoutUnnamed},
 	"only adding":  {"unlinkat": failsAlways(syscall.EPERM), "renameat2": failsAlways(syscall.EPERM), "renameat": failsAlways(syscall.EPERM), "rmdir": failsAlways(syscall.EPERM)},
@@ -387,6 +388,7 @@ func TestOnlyAdding(t *testing.T) {
 		left int
 	}{
 		{"only adding", func(out string) []string { return []string{"freeze", runs, "-o", out} }, 0},
+		{"no linking", func(out string) []string { return []string{"freeze", runs, "-o", out} }, 0},
 		{"adding named", func(out string) []string { return []string{"report", runs, "-o", filepath.Join(out, "page.html")} }, 1},
 	} {
 		out := filepath.Join(dir, c.on)
@@ -412,4 +414,24 @@ func TestOnlyAdding(t *testing.T) {
 	if status != int(render.Done) || !strings.Contains(said, "temporary_left: "+out+"/capture.json.tmp") {
 		t.Errorf("exit status %d\n%s", status, said)
 	}
+}
+
+// A directory that becomes a capture while another is frozen gets no files.
+func TestBecomesCapture(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs, _ := manyRuns(t, dir, "many", 1)
+	out := filepath.Join(dir, "out")
+	status, said := testkit.Inject(t, program(t, "freeze", runs, "-o", out), out, func(c testkit.Call) testkit.Fault {
+		if c.Name == "write" {
+			testkit.Write(t, filepath.Join(out, "capture.json"), "{}")
+		}
+		return testkit.Fault{}
+	})
+	if status != int(render.Failed) || !strings.Contains(said, "lies in the capture "+out) {
+		t.Errorf("exit status %d\n%s", status, said)
+	}
+	testkit.MustHold(t, out, "capture.json")
 }

@@ -33,8 +33,8 @@ canonical: false. The digest is of the file's bytes as they are; a pipe past the
 limit of its kind (file_too_large) is read no further and has none.
 
 A well-formed file is said to differ (record_of_another) when the record that
-freeze wrote beside it states another digest. With that record its snapshot is
-also said to be built, where it was.
+freeze wrote beside it states another digest, or is damaged (record_malformed). With
+that record its snapshot is also said to be built, where it was.
 
 Everything that is wrong is listed in document order, up to 100 findings a file,
 each with its JSON Pointer, line, column and byte, its rule and the next step.

@@ -13,6 +13,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -119,16 +120,21 @@ func ofTemporary(dir string, err error) (*fs.PathError, bool) {
 func (s *Staged) Reader() *io.SectionReader { return io.NewSectionReader(s.file, 0, s.size) }
 
 // Discard removes the staged file, unless it was published. Discarding again does
-// nothing.
-func (s *Staged) Discard() {
+// nothing. A temporary file that cannot be removed stays.
+func (s *Staged) Discard() { _ = s.discard() }
+
+func (s *Staged) discard() (err error) {
 	if s == nil || s.file == nil {
-		return
+		return nil
 	}
 	if s.temp != "" && !s.left {
-		_ = os.Remove(s.temp)
+		if err = os.Remove(s.temp); err != nil {
+			err = fmt.Errorf("the temporary file %s stays there: %w", s.temp, cause(err))
+		}
 	}
 	s.file.Close() // which holds the lock of a temporary name
 	s.file = nil
+	return err
 }
 
 // Named is a staged file with the name it is to have, and what counts as the
@@ -188,8 +194,11 @@ func (d *Directory) Publish(ctx context.Context, files ...Named) error {
 func (d *Directory) publish(f Named) (made bool, err error) {
 	to := filepath.Join(d.path, f.Name)
 	if f.temp == "" {
-		err = link(f.file, to)
-	} else {
+		if err = link(f.file, to); unsupported(err) {
+			err = f.takeName()
+		}
+	}
+	if f.temp != "" {
 		f.left, err = Move(f.temp, to)
 	}
 	switch {
@@ -205,6 +214,27 @@ func (d *Directory) publish(f Named) (made bool, err error) {
 		err = &fs.PathError{Op: "create", Path: to, Err: l.Err}
 	}
 	return false, err
+}
+
+// takeName copies a file without a name into one with a temporary name, for a file
+// system that has the one and cannot link it.
+func (s *Staged) takeName() error {
+	f, temp, err := createNamed(s.in.path)
+	if err != nil {
+		return inDirectory(s.in.name, s.in.path, err)
+	}
+	named := &Staged{in: s.in, file: f, temp: temp, size: s.size}
+	_, err = io.Copy(f, s.Reader())
+	if err == nil {
+		err = f.Sync()
+	}
+	if err != nil {
+		named.Discard()
+		return inDirectory(s.in.name, s.in.path, err)
+	}
+	s.Discard()
+	*s = *named
+	return nil
 }
 
 // takeBack removes files that were published.

@@ -106,7 +106,7 @@ func ReplaceFile(path string, data []byte) error {
 		if l, ok := errors.AsType[*os.LinkError](err); ok { // which names the temporary file
 			err = &fs.PathError{Op: "replace", Path: path, Err: l.Err}
 		}
-		return err
+		return errors.Join(err, s.discard())
 	}
 	s.temp = ""
 	return d.Sync()

@@ -41,12 +41,19 @@ type Folder struct {
 
 // Entry is something in a tree.
 type Entry struct {
-	Path string
 	Name string
-	In   *Folder
+	In   *Folder // nil for a file alone, whose name is its path
 	Mode fs.FileMode
 	Size int64
 	Err  error // why it could not be looked at or read
+}
+
+// Path returns the path of the entry. It is not kept: many entries can lie deep.
+func (e *Entry) Path() string {
+	if e.In == nil {
+		return e.Name
+	}
+	return Join(e.In.Path, e.Name)
 }
 
 // Regular reports whether the entry is a file that can be read without waiting
@@ -156,14 +163,14 @@ func (t *Tree) add(ctx context.Context, f *Folder, list []fs.DirEntry) error {
 		case ctx.Err() != nil || isLimit(err):
 			return err
 		default:
-			t.Entries = append(t.Entries, &Entry{Path: below.Path, Name: d.Name(), In: f, Mode: fs.ModeDir, Err: err})
+			t.Entries = append(t.Entries, &Entry{Name: d.Name(), In: f, Mode: fs.ModeDir, Err: err})
 		}
 	}
 	return nil
 }
 
 func newEntry(f *Folder, d fs.DirEntry) *Entry {
-	e := &Entry{Path: Join(f.Path, d.Name()), Name: d.Name(), In: f, Mode: d.Type()}
+	e := &Entry{Name: d.Name(), In: f, Mode: d.Type()}
 	info, err := d.Info()
 	if err != nil {
 		e.Err = err

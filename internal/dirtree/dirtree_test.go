@@ -20,7 +20,7 @@ func outline(t *Tree) (folders, entries []string) {
 		folders = append(folders, short(f.Path))
 	}
 	for _, e := range t.Entries {
-		line := short(e.Path)
+		line := short(e.Path())
 		switch {
 		case e.Err != nil:
 			line += ": cannot be read"
@@ -64,7 +64,7 @@ func TestWalk(t *testing.T) {
 	}
 	for _, e := range tree.Entries {
 		if e.Size != 5 || e.In.Held[e.Name] != e || e.In.Regular(e.Name) != e {
-			t.Errorf("%q: size %d", e.Path, e.Size)
+			t.Errorf("%q: size %d", e.Path(), e.Size)
 		}
 	}
 	if tree.Folders[0].Regular("a") != nil || tree.Folders[0].Regular("missing") != nil {

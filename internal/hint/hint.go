@@ -134,7 +134,7 @@ var ByCode = sync.OnceValue(func() map[string]string {
 		"not_reprojected":    "give the capture the record was made from, unchanged, or freeze it again elsewhere and compare",
 		"projection_unknown": "use the p20export release the record names",
 		"manifest_mismatch":  "give the capture in the form the record was made from",
-		"runs_too_many":      "divide the capture, or take one with --run",
+		"runs_too_many":      "divide the capture; p20export freeze can take one run with --run",
 		"operator_asserted":  "capture the run with its arrivals if the times are to be seen rather than said",
 
 		"record_absent":     "restore the .record.json that freeze wrote beside it, or freeze the capture again elsewhere and compare",

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 
 	"github.com/p20export/p20export/capture"
@@ -37,12 +38,8 @@ func (s *staging) keep(run int, out *project.Output, draft *record.Record) error
 		if err := capture.CheckOutside(s.dir); err != nil {
 			return err
 		}
-		made, err := atomicfile.MakeDir(s.dir)
-		s.made = made
-		if err != nil {
-			return err
-		}
-		if s.kept, err = atomicfile.NewSpool(s.dir); err != nil {
+		var err error
+		if s.kept, err = atomicfile.NewSpool(existing(s.dir)); err != nil {
 			return err
 		}
 		s.runs = make(map[int]*staged)
@@ -61,6 +58,19 @@ func (s *staging) keep(run int, out *project.Output, draft *record.Record) error
 	}
 	r.record, err = s.kept.Add(data)
 	return err
+}
+
+// existing returns the directory, or the nearest above it that is there. The
+// directory itself is made when something is written: another program that made it
+// for nothing could remove it until then.
+func existing(dir string) string {
+	for {
+		parent := filepath.Dir(dir)
+		if _, err := os.Stat(dir); err == nil || parent == dir {
+			return dir
+		}
+		dir = parent
+	}
 }
 
 // complete implements output.
@@ -88,6 +98,9 @@ func (s *staging) publish(ctx context.Context, run int) (left []string, err erro
 		return nil, err
 	}
 	if s.to == nil {
+		if s.made, err = atomicfile.MakeDir(s.dir); err != nil {
+			return nil, err
+		}
 		if s.to, err = atomicfile.OpenDirectory(s.dir); err != nil {
 			return nil, err
 		}
@@ -142,6 +155,10 @@ func (s *staging) write(ctx context.Context, files []file) (left []string, err e
 			return nil, err
 		}
 		staged = append(staged, atomicfile.Named{Staged: one, Name: f.name, Same: f.same})
+	}
+	// The directory may have become a capture while this one was read.
+	if err := capture.CheckOutside(s.dir); err != nil {
+		return nil, err
 	}
 	if err := s.to.Publish(ctx, staged...); err != nil {
 		return nil, err

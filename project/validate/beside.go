@@ -1,6 +1,8 @@
 package validate
 
 import (
+	"errors"
+	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -10,15 +12,27 @@ import (
 )
 
 // compareRecord compares an artifact or envelope with the record beside it, if there
-// is one that can be read: whether it is the file that the record states, and
-// whether its snapshot was built.
+// is one: whether it is the file that the record states, and whether its snapshot
+// was built. With a record that is malformed or cannot be read the file is not known
+// to be what was frozen.
 func (row *Row) compareRecord() {
 	path, subject := row.recordPath()
 	if path == "" {
 		return
 	}
 	beside, err := record.Read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return
+	}
 	if err != nil {
+		unread, isVerdict := finding.FromError(err)
+		row.inform(unread)
+		if row.Verdict == project.Accepted {
+			row.Verdict = project.Failed
+			if isVerdict {
+				row.Verdict = project.Differs
+			}
+		}
 		return
 	}
 	if stated := beside.Subject[subject].Digest.SHA256; stated != row.Digest.Hex() {

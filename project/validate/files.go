@@ -57,17 +57,17 @@ func below(ctx context.Context, dir string, p artifact.Profile, kind Kind, limit
 		none := true
 		for _, e := range tree.Entries {
 			unread := e.Mode.IsDir() // or it would be no entry
-			if named := kindByName(e.Path); !unread && (named == "" || kind != "" && named != kind) {
+			if named := kindByName(e.Path()); !unread && (named == "" || kind != "" && named != kind) {
 				continue
 			}
 			var row Row
 			switch {
 			case e.Err != nil:
-				row = failed(e.Path, e.Err)
+				row = failed(e.Path(), e.Err)
 			case !e.Regular():
-				row = failed(e.Path, finding.New(finding.IOFailed, "it is %s", e.Kind()).WithHint("put the file itself there, or name it"))
+				row = failed(e.Path(), finding.New(finding.IOFailed, "it is %s", e.Kind()).WithHint("put the file itself there, or name it"))
 			default:
-				row = File(ctx, e.Path, p, kind)
+				row = File(ctx, e.Path(), p, kind)
 			}
 			none = false
 			if !yield(row) {

@@ -129,7 +129,7 @@ func (v *treeVerifier) give(ctx context.Context, path string) error {
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("%s is no regular file and no directory", path)
 	}
-	v.sources.addFile(&entry{Entry: &dirtree.Entry{Path: path, Name: info.Name(), Mode: info.Mode(), Size: info.Size()}}, false)
+	v.sources.addFile(&entry{Entry: &dirtree.Entry{Name: path, Mode: info.Mode(), Size: info.Size()}}, false)
 	return nil
 }
 
@@ -194,8 +194,8 @@ func (r *stated) end(err error) { r.tree, r.done = rowOf(r.tree, err), true }
 
 // read reads one record, and finds what lies beside it.
 func (v *treeVerifier) read(e *entry) *stated {
-	r := &stated{tree: TreeRow{Record: &e.Path}}
-	what, err := record.Read(e.Path)
+	r := &stated{tree: TreeRow{Record: new(e.Path())}}
+	what, err := record.Read(e.Path())
 	if err != nil {
 		stem, _ := e.Stem(record.Suffix)
 		r.tree.Artifact = e.in.take(stem+record.ArtifactSuffix, record.ArtifactSuffix)
@@ -213,7 +213,7 @@ func (v *treeVerifier) read(e *entry) *stated {
 		r.end(err)
 		return r
 	}
-	r.load = func() ([]byte, *record.Record, error) { return r.reload(e.Path) }
+	r.load = func() ([]byte, *record.Record, error) { return r.reload(e.Path()) }
 	r.envelope = envelopeBeside(*r.tree.Artifact)
 	if _, r.early = readArtifact(*r.tree.Artifact); r.early == nil {
 		r.early = unstated
@@ -250,7 +250,7 @@ func (f *folder) take(name, suffix string) *string {
 		return nil
 	}
 	e.told = true
-	return &e.Path
+	return new(e.Path())
 }
 
 // lacking says what a record lacks beside it to be verified. An envelope may be
@@ -305,7 +305,7 @@ func (v *treeVerifier) verify(ctx context.Context, k key) {
 // first verifies records from the only file to look at first. Those that state
 // another digest than it has are left.
 func (v *treeVerifier) first(ctx context.Context, records []*stated, e *entry) {
-	result, err := v.try(ctx, e.Path, records)
+	result, err := v.try(ctx, e.Path(), records)
 	switch {
 	case ctx.Err() != nil || result == nil && err == nil:
 	case err != nil:
@@ -406,7 +406,7 @@ func (v *treeVerifier) settle(ctx context.Context, records []*stated, candidates
 			s.read, s.bad = true, err
 		}
 		for _, r := range records {
-			if r.done || finding.Has(r.outcome(v.shelf).Findings, finding.CaptureDiffers) && s.check(ctx, v.settings.Progress) != nil {
+			if r.done || elsewhere(r.outcome(v.shelf)) && s.check(ctx, v.settings.Progress) != nil {
 				continue
 			}
 			v.conclude(ctx, r, s)

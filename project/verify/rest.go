@@ -93,12 +93,12 @@ func (v *treeVerifier) leftover(e *entry) TreeRow {
 	switch {
 	case e.Err != nil:
 		v.evidence = true // as far as can be told
-		return rowOf(TreeRow{File: &e.Path}, e.Err)
+		return rowOf(TreeRow{File: new(e.Path())}, e.Err)
 	case !e.regular():
 		return v.stray(e, "it is "+e.Kind())
 	case atomicfile.IsTemporary(e.Name):
 		why := finding.New(finding.TemporaryFile, "a temporary file of p20export, which was killed or is still writing it")
-		return TreeRow{File: &e.Path, Verdict: Unexplained, Findings: v.unexplained(why)}
+		return TreeRow{File: new(e.Path()), Verdict: Unexplained, Findings: v.unexplained(why)}
 	case v.settings.CapturesOnly && e.in.isCapture:
 		return v.stray(e, unlisted)
 	case v.settings.CapturesOnly:
@@ -106,14 +106,14 @@ func (v *treeVerifier) leftover(e *entry) TreeRow {
 	}
 	if _, ok := e.Stem(record.ArtifactSuffix); ok {
 		v.evidence = true
-		return rowOf(TreeRow{Artifact: &e.Path}, finding.New(finding.RecordAbsent, "no record beside the artifact names it, so it cannot be verified"))
+		return rowOf(TreeRow{Artifact: new(e.Path())}, finding.New(finding.RecordAbsent, "no record beside the artifact names it, so it cannot be verified"))
 	}
 	if _, ok := e.Stem(record.EnvelopeSuffix); ok {
 		v.evidence = true
-		return rowOf(TreeRow{File: &e.Path}, finding.New(finding.RecordAbsent, "no record beside the envelope names it, so it cannot be verified"))
+		return rowOf(TreeRow{File: new(e.Path())}, finding.New(finding.RecordAbsent, "no record beside the envelope names it, so it cannot be verified"))
 	}
 	if used := v.sources.repeats(e); used != nil {
-		return TreeRow{Capture: &e.Path, Verdict: Whole, Findings: []finding.Finding{repeated(used)}}
+		return TreeRow{Capture: new(e.Path()), Verdict: Whole, Findings: []finding.Finding{repeated(used)}}
 	}
 	if e.in.isCapture {
 		return v.stray(e, unlisted)
@@ -122,7 +122,7 @@ func (v *treeVerifier) leftover(e *entry) TreeRow {
 }
 
 func (v *treeVerifier) stray(e *entry, why string) TreeRow {
-	return TreeRow{File: &e.Path, Verdict: Unexplained, Findings: v.unexplained(finding.New(finding.FileUnexplained, "%s", why))}
+	return TreeRow{File: new(e.Path()), Verdict: Unexplained, Findings: v.unexplained(finding.New(finding.FileUnexplained, "%s", why))}
 }
 
 // settles reports whether a row is of something that was verified, or is a

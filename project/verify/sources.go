@@ -135,7 +135,7 @@ func newSource(f *folder, m *entry) *source {
 	f.isCapture = true
 	m.told = true
 	s := &source{path: f.path}
-	data, err := record.ReadBounded(m.Path, capture.MaxManifestBytes)
+	data, err := record.ReadBounded(m.Path(), capture.MaxManifestBytes)
 	s.manifest = digest.Of(data)
 	var manifest *capture.Manifest
 	if err == nil {
@@ -227,7 +227,7 @@ func (s *sources) withBytes(ctx context.Context, size int64, d digest.Digest) ([
 			if e.sum != "" || e.Err != nil {
 				continue
 			}
-			sum, err := sumOf(ctx, e.Path)
+			sum, err := sumOf(ctx, e.Path())
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
@@ -253,7 +253,7 @@ func (s *sources) summed(e *entry, sum digest.Digest, err error) *source {
 	}
 	e.sum = sum
 	// It has no manifest that its bytes could be compared with.
-	one := &source{path: e.Path, file: e, inside: !s.outside[e], read: true}
+	one := &source{path: e.Path(), file: e, inside: !s.outside[e], read: true}
 	group[sum] = append(group[sum], one)
 	return one
 }
@@ -295,7 +295,7 @@ func (e *entry) rank() int {
 // plain file, or nil.
 func (s *sources) repeats(e *entry) *source {
 	for _, other := range s.plain[e.Size][e.sum] {
-		if other.used && other.path != e.Path {
+		if other.used && other.path != e.Path() {
 			return other
 		}
 	}

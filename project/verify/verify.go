@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"strings"
@@ -95,7 +96,7 @@ func File(ctx context.Context, artifactPath, recordPath, capturePath string, pro
 		held.readFrom(ctx, path, shelf, progress)
 		outcome := held.row(row, shelf)
 		shelf.take(held.compared)
-		if ctx.Err() != nil || !finding.Has(outcome.Findings, finding.CaptureDiffers) {
+		if ctx.Err() != nil || !elsewhere(outcome) {
 			return outcome
 		}
 		if first == nil {
@@ -103,6 +104,12 @@ func File(ctx context.Context, artifactPath, recordPath, capturePath string, pro
 		}
 	}
 	return *first
+}
+
+// elsewhere reports whether another copy of the capture may do: this one was changed,
+// has a link, or cannot be read.
+func elsewhere(r Row) bool {
+	return r.Verdict == project.Failed || finding.Has(r.Findings, finding.CaptureDiffers) || finding.Has(r.Findings, finding.CaptureFileLink)
 }
 
 // readFrom verifies the claim against the capture of that path.
@@ -138,9 +145,23 @@ func lookUp(ctx context.Context, dir string, want record.Source, limit int) (pat
 		paths = append(paths, one.path)
 	}
 	if paths == nil {
-		return nil, s.absent(want, "in "+finding.Escape(dir)+" or below it")
+		where := "in " + finding.Escape(dir) + " or below it"
+		if n := unread(t); n > 0 {
+			where += fmt.Sprintf(" (%d of what is there could not be read)", n)
+		}
+		return nil, s.absent(want, where)
 	}
 	return paths, nil
+}
+
+// unread counts the entries of a tree that could not be read.
+func unread(t *tree) (n int) {
+	for _, e := range t.entries {
+		if e.Err != nil {
+			n++
+		}
+	}
+	return n
 }
 
 // Capture verifies the files of a frozen run against an open capture, which it

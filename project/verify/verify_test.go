@@ -170,3 +170,20 @@ func TestLookUpLimit(t *testing.T) {
 		t.Errorf("past the limit: %v", err)
 	}
 }
+
+// A copy of the capture that has a link in place of its response is passed over for
+// one that is whole.
+func TestVerifyOtherCopy(t *testing.T) {
+	dir := evidence(t, "one-turn", project.EmittedSnapshot)
+	whole := filepath.Join(dir, "captures", "one-turn")
+	linked := filepath.Join(dir, "captures", "a-copy")
+	testkit.Copy(t, linked, whole)
+	response := filepath.Join(linked, "response.sse")
+	if err := errors.Join(os.Rename(response, filepath.Join(dir, "elsewhere")), os.Symlink("../../elsewhere", response)); err != nil {
+		t.Fatal(err)
+	}
+	row := File(context.Background(), filepath.Join(dir, "frozen/one-turn.artifact.json"), "", filepath.Join(dir, "captures"), nil)
+	if row.Verdict != project.Verified || row.Capture != whole {
+		t.Errorf("%s by %s: %v", row.Verdict, row.Capture, row.Findings)
+	}
+}

@@ -26,7 +26,7 @@ func (p *pieces) add(piece []byte) error {
 		return nil
 	}
 	if p.file == nil {
-		file, err := atomicfile.Unnamed(os.TempDir())
+		file, err := atomicfile.Unnamed("")
 		if err != nil {
 			return err
 		}
@@ -34,7 +34,7 @@ func (p *pieces) add(piece []byte) error {
 	}
 	_, err := p.file.Write(p.held)
 	p.held = p.held[:0]
-	return err
+	return atomicfile.InDirectory("", err)
 }
 
 // reader reads the pieces in their order.
