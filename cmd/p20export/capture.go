@@ -56,7 +56,7 @@ address without user and password.
 		Args: cobra.MaximumNArgs(1),
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&fl.out, "output", "o", "", "directory of the capture; must not exist or be empty (required)")
+	flags.StringVarP(&fl.out, "output", "o", "", "directory for the capture, new or empty (required)")
 	flags.StringVar(&fl.from, "from", "", "import this file instead of asking an endpoint; - is standard input")
 	flags.StringVar(&fl.input, "input", "", "request body, an AG-UI run input as JSON; - is standard input")
 	flags.StringVar(&fl.request, "request", "", "with --from: the request body to keep, an AG-UI run input as JSON; - is standard input")

@@ -23,8 +23,8 @@ what each projection makes of it and why, where its snapshots stand, how the
 messages folded from request and stream differ from the emitted ones, whether
 message ids outlive the stream, what times, parent and fields it has, and
 whether its artifact is smaller than what it was made from. Nothing is written.
-A directory that is no capture stands for the captures in it and below it, each a
-directory with a capture.json; symbolic links there are not followed.
+A directory that is no capture stands for the captures in it and below it, closed
+or not; symbolic links there are not followed.
 
 Verdicts:
   exact    the one emitted snapshot's messages are within the text subset as they are

@@ -25,14 +25,16 @@ func newFreeze() *cobra.Command {
   NAME.envelope.ndjson   the bounded envelope behind it: three events, for review
   NAME.record.json       how it was made: projection, digests, every omission
 
-NAME is the capture's base name (a file's less its extension), with .N added
-when it holds several runs. A directory that is no capture stands for the
-captures in it and below it, each a directory with a capture.json; what one in
-a subdirectory gives goes into that subdirectory of DIR, so that two captures of
-one name do not meet. Plain response files are named themselves. Symbolic links
-in the directory are not followed. A run is frozen whole or refused with every reason;
-a refused run writes nothing. Files that exist are never overwritten: the same
-bytes count as done, others are an error.
+NAME is the capture's base name (a file's less its extension, and stdin for -),
+with .N added when it holds several runs. A directory that is no capture stands
+for the captures in it and below it, closed or not; what one in a subdirectory
+gives goes into that subdirectory of DIR, so that two captures of one name do
+not meet. Plain response files are named themselves. Symbolic links in the
+directory are not followed.
+
+A run is frozen whole or refused with every reason; a refused run writes nothing.
+Files that exist are never overwritten: the same bytes count as done, others are
+an error.
 
 Projections:
   emitted-snapshot       the run's only MESSAGES_SNAPSHOT as it is; refuses any

@@ -17,11 +17,13 @@ MESSAGES_SNAPSHOT events with their positions and messages by role, its times
 and where they come from, its terminal event and its size.
 
 A CAPTURE is a capture directory, a plain SSE, NDJSON or JSON array file, or -
-for standard input. Another directory stands for the captures in it and below it,
-each a directory with a capture.json; symbolic links there are not followed. Events are counted from 0, as in a record; runs and
-snapshots from 1. inspect describes and does not judge: what is wrong with a
-run is listed, and the exit status is 0 all the same. It is 1 when a capture
-holds no run or was altered after it was closed.
+for standard input. Another directory stands for the captures in it and below
+it, closed or not; symbolic links there are not followed.
+
+Events are counted from 0, as in a record; runs and snapshots from 1. inspect
+describes and does not judge: what is wrong with a run is listed, and the exit
+status is 0 all the same. It is 1 when a capture holds no run or was altered
+after it was closed.
 ` + exitHelp,
 		Example: `  p20export inspect captures/one-turn
   p20export inspect --format json captures | jq .families

@@ -27,7 +27,7 @@ each projection makes of it, the artifact, the three events behind it with every
 omission at its place, the raw events with their times of arrival, findings, sizes
 and digests. The page loads nothing and works from a file; several runs get an
 index. A directory that is no capture stands for the captures in it and below it,
-each a directory with a capture.json; symbolic links there are not followed.
+closed or not; symbolic links there are not followed.
 
 What it says of a run is what freeze does with it, under the projection named, or
 else under the first of emitted-snapshot, emitted-snapshot-text and folded-stream
@@ -48,7 +48,7 @@ files, so - is not taken; capture --from - keeps what comes on standard input.
 The same captures make the same bytes. A file that exists is never overwritten: the
 same bytes count as done, others are an error.
 
-Exit status: 0 the page is written, whatever it shows; 2 the command line is wrong;
+Exit status: 0 the page is written, whatever it shows; 2 the command line is wrong,
 or the Go runtime died; 3 it could not be done; 129, 130 or 143 ended by SIGHUP,
 SIGINT or SIGTERM.`,
 		Example: `  p20export report captures/one-turn -o one-turn.html

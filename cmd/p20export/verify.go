@@ -31,14 +31,15 @@ envelope and record byte for byte (tool version aside). The envelope is looked
 for beside the artifact, and so is the record when none is given. Without
 --capture the capture is looked for in the artifact's directory and below it, by
 the digest that the record states; so it is where --capture gives a directory of
-captures.
+captures. --capture - is standard input.
 
 Verdicts:
   verified      every byte is what the capture projects to
   differs       something is not (exit status 1)
-  unverifiable  it cannot be told here: the record names a projection or version
-                this program does not have, or the capture given lacks its
-                manifest and arrival times (exit status 3)
+  unverifiable  it cannot be told here: there is no record; the record names a
+                projection or version this program does not have; no capture with
+                the digest that the record states was found; or the capture given
+                lacks its capture.json (exit status 3)
   error         a file could not be read (exit status 3)
 
 Times given by an operator are taken from the record and reported as such.
@@ -64,12 +65,15 @@ Names that begin with a dot are names like any other. Symbolic links in DIR are
 not followed, and pipes, sockets and devices not opened: they are unexplained,
 and an artifact or envelope that is one is unverifiable. Empty directories count
 as nothing. A DIR in which no record is verified is unverifiable, even where
-nothing in it is at fault. With --captures-only captures alone are looked for, and
-each is compared with its capture.json: that is the check of a directory that holds
-nothing else. Every other file is unexplained then, and a DIR without a whole
-capture is unverifiable. A directory that cannot be read, or more than 100,000 files and
-directories in one tree, is an error (exit status 3). A JSON row has the keys of
-a single one, null where there is nothing, and file for what is none of those.
+nothing in it is at fault.
+
+With --captures-only captures alone are looked for, and each is compared with its
+capture.json: that is the check of a directory that holds nothing else. Every
+other file is unexplained then, and a DIR without a whole capture is unverifiable.
+
+A directory that cannot be read, or more than 100,000 files and directories in
+one tree, is an error (exit status 3). A JSON row has the keys of a single one,
+null where there is nothing, and file for what is none of those.
 ` + exitHelp,
 		Example: `  p20export verify frozen/one-turn.artifact.json \
       --record frozen/one-turn.record.json --capture captures/one-turn

@@ -24,7 +24,7 @@ const (
 	LeaveOut        = "no option of freeze makes it fit, as only error texts are ever cut: leave it out; p20export validate --profile assay tells which artifacts fit"
 	ValidateFile    = "judge it with: p20export validate FILE"
 	ImportFirst     = "keep it first with p20export capture --from"
-	BuildSnapshot   = "a snapshot can be built from the stream with --projection folded-stream"
+	BuildSnapshot   = "a snapshot can be built with --projection folded-stream"
 	BuildsNone      = "no projection takes the run: folded-stream refuses it too, for %s"
 	ChooseRun       = "make several pages, or choose a run with --run"
 	WithSnapshot    = "%s --snapshot %s"

@@ -81,7 +81,7 @@ func (c *claim) reset() {
 func (c *claim) fits(with *capture.Capture) error {
 	switch stated := c.source.ManifestDigest; {
 	case stated != "" && with.Manifest() == nil:
-		return finding.New(finding.ManifestMismatch, "the record was made from a capture directory, and a plain file is given").WithHint("give the capture directory with its capture.json and arrivals.tsv")
+		return finding.New(finding.ManifestMismatch, "the record was made from a capture directory, and a plain file is given").WithHint("give the capture directory, with its capture.json")
 	case stated == "" && with.Manifest() != nil:
 		return finding.New(finding.ManifestMismatch, "the record was made from a plain file, and a capture directory is given").WithHint("give %s", filepath.Join(with.Path(), with.Framing().FileName()))
 	case stated != with.ManifestDigest():
