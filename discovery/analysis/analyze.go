@@ -141,10 +141,10 @@ func settings(contract artifact.Profile) []project.Settings {
 func Unread(path string, contract artifact.Profile, m *capture.Manifest, err error) Run {
 	f, isVerdict := finding.FromError(err)
 	e := Empty(contract, Failed)
-	if isVerdict {
-		e.Verdict = Refused
-	}
 	e.Capture, e.Response, e.Findings = path, path, []finding.Finding{f}
+	if isVerdict {
+		e.refuse(e.Findings, nil)
+	}
 	e.label(m)
 	return e
 }
