@@ -216,8 +216,8 @@ func (i *imported) refuse(err error) {
 
 // event returns the artifact's event. Without one the row has every reason.
 func (i *imported) event(s Settings) (event assay.Event, ok bool) {
-	if kind := record.OtherThanArtifact(i.row.Artifact); kind != "" {
-		i.refuse(finding.New(finding.NotArtifact, "its name is that of %s", kind).WithSeverity(finding.Error).WithHint("name the *%s beside it", record.ArtifactSuffix))
+	if err := record.CheckArtifactName(i.row.Artifact); err != nil {
+		i.refuse(err)
 		return event, false
 	}
 	data, err := record.ReadArtifact(i.row.Artifact)

@@ -30,9 +30,9 @@ func Path(artifact string) string {
 	return name + Suffix
 }
 
-// OtherThanArtifact says what freeze would have written under a name, when that
+// otherThanArtifact says what freeze would have written under a name, when that
 // is no artifact.
-func OtherThanArtifact(path string) string {
+func otherThanArtifact(path string) string {
 	switch {
 	case strings.HasSuffix(path, Suffix):
 		return "a record"
@@ -40,6 +40,16 @@ func OtherThanArtifact(path string) string {
 		return "an envelope"
 	}
 	return ""
+}
+
+// CheckArtifactName reports a path that is named like another file that freeze
+// writes: the finding not_an_artifact.
+func CheckArtifactName(path string) error {
+	kind := otherThanArtifact(path)
+	if kind == "" {
+		return nil
+	}
+	return finding.New(finding.NotArtifact, "its name is that of %s", kind).WithSeverity(finding.Error).WithHint("name the *%s beside it", ArtifactSuffix)
 }
 
 // ReadArtifact reads an artifact file. Of one that is longer than an artifact

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/dirtree"
+	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/record"
 	"github.com/p20export/p20export/project/scan"
@@ -64,11 +66,10 @@ type Files struct {
 // directory of captures, in that. Of several the first intact one is used. Times
 // given by the operator are taken from the record and reported as such.
 func File(ctx context.Context, artifactPath, recordPath, capturePath string, progress scan.Progress) Row {
-	recordPath = cmp.Or(recordPath, record.Path(artifactPath))
 	given, err := readArtifact(artifactPath)
 	var stated *record.Record
 	if err == nil {
-		stated, err = record.Read(recordPath)
+		recordPath, stated, err = readRecord(artifactPath, recordPath)
 	}
 	row := Row{Artifact: artifactPath, Record: recordPath, Capture: capturePath}
 	if err != nil {
@@ -208,7 +209,7 @@ func unverified(err error) (finding.Finding, project.Verdict) {
 		return f, project.Failed
 	}
 	switch f.Code {
-	case finding.ProjectionUnknown, finding.ManifestMismatch, finding.CaptureFileLink,
+	case finding.NotArtifact, finding.ProjectionUnknown, finding.ManifestMismatch, finding.CaptureFileLink,
 		finding.RecordAbsent, finding.ArtifactAbsent, finding.EnvelopeAbsent, finding.CaptureAbsent, finding.NothingToVerify, finding.NothingVerified:
 		return f, project.Unverifiable
 	}
@@ -232,6 +233,22 @@ func readArtifact(path string) ([]byte, error) {
 		err = finding.New(finding.ArtifactDiffers, "%s", finding.Escape(err.Error()))
 	}
 	return given, err
+}
+
+// readRecord reads the record of an artifact: the one of that path, or the one beside
+// the artifact where the path is empty. It returns the path as well.
+func readRecord(artifact, path string) (string, *record.Record, error) {
+	if path == "" {
+		if err := record.CheckArtifactName(artifact); err != nil {
+			return "", nil, err
+		}
+		path = record.Path(artifact)
+		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+			return path, nil, finding.New(finding.RecordAbsent, "there is no %s beside the artifact, so it cannot be verified", finding.Quote(filepath.Base(path))).WithHint("%s", hint.GiveRecord)
+		}
+	}
+	stated, err := record.Read(path)
+	return path, stated, err
 }
 
 // envelopeName returns the name of the envelope beside an artifact.

@@ -37,7 +37,9 @@ func (p *Printer) Verified(row verify.Row) {
 		return
 	}
 	p.line("%s %s", p.verdict(row.Verdict), row.Artifact)
-	p.line("  record    %s", row.Record)
+	if row.Record != "" {
+		p.line("  record    %s", row.Record)
+	}
 	if row.Capture != "" { // or none was found
 		p.line("  capture   %s", row.Capture)
 	}
