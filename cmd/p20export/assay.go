@@ -88,6 +88,9 @@ standard output, refusals and errors go to standard error.
 		if err := a.check(); err != nil {
 			return err
 		}
+		if err := checkFiles(slices.Concat(args, a.records)...); err != nil {
+			return err
+		}
 		paths, err := export.Artifacts(args)
 		if _, unread := errors.AsType[*fs.PathError](err); unread {
 			return fmt.Errorf("%w: %w", errInput, err)

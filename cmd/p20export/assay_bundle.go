@@ -44,6 +44,9 @@ Verdicts:
 		if i := slices.Index(paths, "-"); i >= 0 && slices.Contains(paths[i+1:], "-") {
 			return errors.New("standard input can be read once")
 		}
+		if err := checkFiles(paths...); err != nil {
+			return err
+		}
 		p := newPrinter(cmd, f)
 		var tally render.Tally
 		for _, path := range paths {
@@ -81,6 +84,9 @@ shown.
 	}
 	f := cli.AddFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := checkFiles(args[0]); err != nil {
+			return err
+		}
 		return show(cmd, args[0], f)
 	}
 	return cmd

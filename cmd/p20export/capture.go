@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -107,6 +108,12 @@ func (fl *captureFlags) check(args []string) (client.Settings, error) {
 		return client.Settings{}, errors.New("give the URL of an endpoint, or --from FILE")
 	case fl.from != "" && len(args) > 0:
 		return client.Settings{}, errors.New("give either a URL or --from, not both")
+	case isURL(fl.from):
+		return client.Settings{}, urlError("--from", fl.from)
+	case isURL(fl.request):
+		return client.Settings{}, urlError("--request", fl.request)
+	case fl.from == "" && !isEndpoint(args[0]):
+		return client.Settings{}, notEndpoint(args[0])
 	case fl.from == "" && fl.request != "":
 		return client.Settings{}, errors.New("--request is kept beside an imported file; an endpoint is sent --input")
 	case fl.from == "" && fl.input == "":
@@ -115,11 +122,22 @@ func (fl *captureFlags) check(args []string) (client.Settings, error) {
 		return client.Settings{}, errors.New("--input, --header and --timeout are for an endpoint; they do not go with --from")
 	case fl.from == "-" && fl.request == "-":
 		return client.Settings{}, errors.New("--from and --request cannot both be standard input")
-	case fl.from == "" && !isEndpoint(args[0]):
-		return client.Settings{}, fmt.Errorf("%s is no URL of an endpoint, such as http://127.0.0.1:8011/", finding.Quote(args[0]))
 	}
 	if err := checkOutputFile("-o", strings.TrimRight(fl.out, "/")); err != nil {
 		return client.Settings{}, err
 	}
 	return fl.exchange.settings()
+}
+
+// urlError is about a URL where a flag wants a file.
+func urlError(flag, url string) error {
+	return fmt.Errorf("%s %s is a URL; to record a run from it, give it without %s, and the request with --input: p20export capture URL --input REQUEST -o DIR", flag, finding.Quote(url), flag)
+}
+
+// notEndpoint is about an argument that is no URL, and may be a file.
+func notEndpoint(arg string) error {
+	if _, err := os.Stat(arg); err == nil {
+		return fmt.Errorf("%s is a file; import it with --from: p20export capture --from FILE -o DIR", finding.Quote(arg))
+	}
+	return fmt.Errorf("%s is no URL of an endpoint, such as http://127.0.0.1:8011/", finding.Quote(arg))
 }

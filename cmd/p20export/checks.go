@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/project/export"
 	"github.com/p20export/p20export/project/freeze"
 )
 
@@ -47,6 +50,9 @@ func findCaptures(cmd *cobra.Command, args []string) ([]capture.Found, error) {
 			return nil, err
 		}
 	}
+	if err := checkNoBundles(args...); err != nil {
+		return nil, err
+	}
 	all, err := capture.Find(cmd.Context(), args)
 	if f, ok := errors.AsType[finding.Finding](err); ok {
 		return nil, fmt.Errorf("%w: %s; %s", errInput, f.Message, f.Hint)
@@ -67,12 +73,34 @@ func findPaths(cmd *cobra.Command, args []string) ([]string, error) {
 	return paths, err
 }
 
+// isURL reports whether an argument is a URL, and no path of a file that is there.
+func isURL(arg string) bool {
+	_, err := os.Lstat(arg)
+	return err != nil && isEndpoint(arg)
+}
+
+// checkFiles reports a URL where a file belongs.
+func checkFiles(args ...string) error {
+	if i := slices.IndexFunc(args, isURL); i >= 0 {
+		return fmt.Errorf("%s is a URL, and a file is wanted; download it, and name the file", finding.Quote(args[i]))
+	}
+	return nil
+}
+
+// checkNoBundles reports a bundle where another file belongs.
+func checkNoBundles(args ...string) error {
+	for _, arg := range args {
+		if info, err := os.Stat(arg); err == nil && info.IsDir() || !strings.HasSuffix(arg, export.BundleSuffix) {
+			continue
+		}
+		return fmt.Errorf("%s is named like a bundle; verify it with: p20export assay verify BUNDLE", finding.Quote(arg))
+	}
+	return nil
+}
+
 // checkURL reports a URL where a capture belongs.
 func checkURL(arg string) error {
-	if !isEndpoint(arg) {
-		return nil
-	}
-	if _, err := os.Lstat(arg); err == nil {
+	if !isURL(arg) {
 		return nil
 	}
 	return fmt.Errorf("%s is a URL, and no capture; record a run from it with: p20export capture URL --input REQUEST -o DIR", finding.Quote(arg))

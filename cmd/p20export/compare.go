@@ -79,6 +79,9 @@ once every capture is read, and nothing when interrupted.
 				return fmt.Errorf("%w: %w", render.ErrOutput, err)
 			}
 		}
+		if err := checkFiles(with); err != nil {
+			return err
+		}
 		paths, err := findPaths(cmd, args)
 		if err != nil {
 			return err

@@ -63,6 +63,12 @@ for all files once every file is judged, and nothing when interrupted.
 		if err != nil {
 			return fmt.Errorf("kind %q is not known: %w", kind, err)
 		}
+		if err := checkFiles(paths...); err != nil {
+			return err
+		}
+		if err := checkNoBundles(paths...); err != nil {
+			return err
+		}
 		p := newPrinter(cmd, f)
 		var tally render.Tally
 		for row := range validate.Files(cmd.Context(), paths, prof, k) {

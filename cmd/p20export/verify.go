@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
-	"github.com/p20export/p20export/project/export"
 	"github.com/p20export/p20export/project/verify"
 )
 
@@ -97,6 +95,12 @@ null where there is nothing, and file for what is none of those.
 				return err
 			}
 		}
+		if err := checkFiles(args[0], stated); err != nil {
+			return err
+		}
+		if err := checkNoBundles(args[0]); err != nil {
+			return err
+		}
 		if info, err := os.Stat(args[0]); err == nil && info.IsDir() {
 			if cmd.Flags().Changed("record") {
 				return errors.New("--record goes with one artifact; in a directory records are found")
@@ -114,8 +118,6 @@ null where there is nothing, and file for what is none of those.
 			return errors.New("--strict goes with a directory")
 		case only:
 			return errors.New("--captures-only goes with a directory")
-		case strings.HasSuffix(args[0], export.BundleSuffix):
-			return fmt.Errorf("%q is named like a bundle; p20export assay verify verifies those", args[0])
 		case len(captures) > 1:
 			return errors.New("one artifact has one --capture")
 		}

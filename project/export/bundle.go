@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/p20export/p20export/artifact/assay"
 	"github.com/p20export/p20export/capture"
@@ -13,6 +14,7 @@ import (
 	"github.com/p20export/p20export/internal/atomicfile"
 	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/record"
 )
 
 // BundleRow is the outcome of verifying one bundle.
@@ -126,7 +128,11 @@ func (row *BundleRow) verify(ctx context.Context, strict bool, progress func(rea
 	switch {
 	case errors.As(err, &refusal):
 		row.Refusal = &Refusal{refusal.Class, refusal.Code}
-		return refused(refusal)
+		f := refused(refusal)
+		if strings.HasSuffix(row.Bundle, record.ArtifactSuffix) {
+			f = f.WithHint("%s", hint.ValidateFile)
+		}
+		return f
 	case err != nil:
 		return atomicfile.InDirectory("", err)
 	}

@@ -6,18 +6,14 @@
 package scan
 
 import (
-	"bytes"
 	"context"
 	"slices"
 	"strings"
 
-	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
-	"github.com/p20export/p20export/internal/hint"
-	"github.com/p20export/p20export/internal/strictjson"
 )
 
 // Observer sees one run. It is made for that run, so it never has to be reset.
@@ -183,29 +179,15 @@ type reported struct {
 	*capture.Capture
 	progress Progress
 	frames   int
-	artifact bool // the first frames are lines of an artifact
+	begin    beginning
 }
-
-// artifactLines is how many frames are looked at for an artifact: its canonical
-// form names its schema in the second line.
-const artifactLines = 4
 
 // explain adds to the finding that there is no run what the response is instead,
 // where that is known.
 func (r *reported) explain(result Result) {
-	what, next := "", ""
-	switch {
-	case r.artifact:
-		what, next = "this is an artifact", hint.ValidateFile
-	case result.Compression != "":
-		what, next = "the response begins as "+result.Compression, strictjson.Decompress
-	default:
-		return
-	}
 	for i, f := range result.Findings {
 		if f.Code == finding.NoRun {
-			f.Message += ": " + what
-			result.Findings[i] = f.WithHint("%s", next)
+			result.Findings[i] = r.begin.explain(f, result.Compression)
 		}
 	}
 }
@@ -219,8 +201,8 @@ func (r *reported) Next() (capture.Frame, error) {
 		r.progress(r.Bytes())
 	}
 	f, err := r.Capture.Next()
-	if err == nil && r.frames <= artifactLines {
-		r.artifact = r.artifact || bytes.Contains(f.Data, []byte(`"`+artifact.Schema+`"`))
+	if err == nil {
+		r.begin.frame(f.Data)
 	}
 	return f, err
 }

@@ -8,10 +8,14 @@ import (
 
 // Watch looks for a run in a response while it is recorded or imported: its Frame
 // is given to what counts the frames.
-type Watch struct{ found bool }
+type Watch struct {
+	found bool
+	begin beginning
+}
 
 // Frame takes the next frame of the response.
 func (w *Watch) Frame(f capture.Frame) {
+	w.begin.frame(f.Data)
 	if !w.found {
 		e, err := envelope.ReadEvent(f.Data)
 		w.found = err == nil && e.Type == envelope.RunStarted
@@ -25,5 +29,6 @@ func (w *Watch) Report(r *capture.Result) {
 	if w.found || r.Events == nil || *r.Events == 0 || finding.Has(r.Findings, finding.HTTPStatus) {
 		return
 	}
-	r.Findings = append(r.Findings, finding.New(finding.NoRun, "the response holds no RUN_STARTED").WithSeverity(finding.Warning))
+	f := finding.New(finding.NoRun, "the response holds no RUN_STARTED").WithSeverity(finding.Warning)
+	r.Findings = append(r.Findings, w.begin.explain(f, ""))
 }

@@ -75,23 +75,26 @@ func Require(cmd *cobra.Command, flags ...string) {
 		}
 	}
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
-		var missing []error
+		var missing []string
 		for _, name := range flags {
 			if !cmd.Flags().Changed(name) {
 				missing = append(missing, missingFlag(cmd, name))
 			}
 		}
-		return errors.Join(missing...)
+		if missing == nil {
+			return nil
+		}
+		return errors.New(strings.Join(missing, "; "))
 	}
 }
 
-func missingFlag(cmd *cobra.Command, name string) error {
+func missingFlag(cmd *cobra.Command, name string) string {
 	f := cmd.Flags().Lookup(name)
 	name = "--" + name
 	if f.Shorthand != "" {
 		name = "-" + f.Shorthand
 	}
-	return fmt.Errorf("%s is missing: %s", name, strings.TrimSuffix(f.Usage, " (required)"))
+	return fmt.Sprintf("%s is missing: %s", name, strings.TrimSuffix(f.Usage, " (required)"))
 }
 
 // Reading does work that reads a file, and shows on standard error how far it is.
