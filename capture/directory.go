@@ -2,7 +2,6 @@ package capture
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -22,6 +21,14 @@ type directory struct {
 
 var errNoName = errors.New("the capture directory has no name")
 
+// occupiedError says that something is where a capture was to be made. It matches
+// fs.ErrExist, whose text would only repeat that.
+type occupiedError struct{ text string }
+
+func (e *occupiedError) Error() string { return e.text }
+
+func (e *occupiedError) Is(target error) bool { return target == fs.ErrExist }
+
 // CheckEmpty reports whether Create could make a capture in dir: nil when dir does
 // not exist or is an empty directory, and an error that matches fs.ErrExist
 // when something is there.
@@ -34,7 +41,7 @@ func CheckEmpty(dir string) error {
 		return err
 	}
 	if !info.IsDir() {
-		return fmt.Errorf("%s is not a directory: %w", dir, fs.ErrExist)
+		return &occupiedError{dir + " is not a directory"}
 	}
 	f, err := os.Open(dir)
 	if err != nil {
@@ -45,7 +52,7 @@ func CheckEmpty(dir string) error {
 	case io.EOF:
 		return nil
 	case nil:
-		return fmt.Errorf("the directory %s is not empty: %w", dir, fs.ErrExist)
+		return &occupiedError{"the directory " + dir + " is not empty"}
 	default:
 		return err
 	}
@@ -84,7 +91,7 @@ func (d *directory) claim() (*os.File, error) {
 	}
 	entries, err := os.ReadDir(d.path)
 	if err == nil && (len(entries) != 1 || entries[0].Name() != ClaimName) {
-		err = fmt.Errorf("the directory %s is not empty any more: %w", d.path, fs.ErrExist)
+		err = &occupiedError{"the directory " + d.path + " is not empty any more"}
 	}
 	if err != nil {
 		f.Close()

@@ -49,7 +49,7 @@ func makeable(dir string) error {
 			return err
 		}
 		if _, err := os.Lstat(dir); err == nil {
-			return fmt.Errorf("%s is a link to nothing: %w", dir, fs.ErrExist)
+			return &occupiedError{dir + " is a link to nothing"}
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
