@@ -12,6 +12,7 @@ import (
 
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/dirtree"
+	"github.com/p20export/p20export/internal/hint"
 )
 
 // Found is a capture that Find found.
@@ -97,7 +98,7 @@ func search(ctx context.Context, dir string, limit int) ([]Found, error) {
 		}
 	}
 	if all == nil {
-		return nil, fmt.Errorf("%s holds no capture: no directory there has a %s; name response files themselves", finding.Escape(dir), ManifestName)
+		return nil, fmt.Errorf("%s holds no capture: no directory there has a %s; %s", finding.Escape(dir), ManifestName, hint.NameResponses)
 	}
 	slices.SortFunc(all, func(a, b Found) int {
 		return slices.Compare(elements(a.Path), elements(b.Path))

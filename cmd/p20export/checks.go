@@ -114,7 +114,9 @@ func checkFreezing(captures []capture.Found, name, out string) error {
 		return errors.New("--name goes with one capture")
 	}
 	err := freeze.CheckNames(captures, name)
-	if bad, ok := errors.AsType[*freeze.NameError](err); ok && len(bad.Paths) > 1 {
+	if bad, ok := errors.AsType[*freeze.NameError](err); ok && bad.Repeated() {
+		return err
+	} else if ok && len(bad.Paths) > 1 {
 		return fmt.Errorf("%w; freeze them apart, with --name", err)
 	} else if ok {
 		return fmt.Errorf("%w; give another with --name", err)

@@ -90,6 +90,7 @@ times, else those given with --started-at and --finished-at; never the clock's.
 		}
 		p := newPrinter(cmd, f)
 		var tally render.Tally
+		runless := 0
 		for _, c := range captures {
 			var rows []freeze.Row
 			s.Dir = c.Under(out)
@@ -102,6 +103,9 @@ times, else those given with --started-at and --finished-at; never the clock's.
 			}
 			for _, row := range rows {
 				tally.Add(row.Verdict)
+				if row.Run == nil {
+					runless++
+				}
 				p.Frozen(row)
 			}
 			if err := interrupted(cmd); err != nil {
@@ -109,7 +113,7 @@ times, else those given with --started-at and --finished-at; never the clock's.
 			}
 		}
 		if len(captures) > 1 {
-			p.FrozenAll(len(captures), &tally)
+			p.FrozenAll(len(captures), runless, &tally)
 		}
 		return p.Close(tally.Status.Err())
 	}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"unicode/utf8"
 
@@ -133,7 +134,9 @@ func Distinct(paths []string) error {
 		if !utf8.ValidString(name) {
 			return fmt.Errorf("the name %s is not UTF-8 and cannot stand in a baseline", finding.Quote(name))
 		}
-		if other, ok := of[name]; ok {
+		if other, ok := of[name]; ok && filepath.Clean(other) == filepath.Clean(path) {
+			return fmt.Errorf("%s is named twice", finding.Escape(other))
+		} else if ok {
 			return fmt.Errorf("%s and %s have one name, by which a baseline knows them; compare them apart", other, path)
 		}
 		of[name] = path

@@ -23,6 +23,8 @@ const (
 	ChooseSnapshot  = "the run emitted %d snapshots; freeze another one of them with --profile assay --projection %s --snapshot N"
 	LeaveOut        = "no option of freeze makes it fit, as only error texts are ever cut: leave it out; p20export validate --profile assay tells which artifacts fit"
 	ValidateFile    = "judge it with: p20export validate FILE"
+	NameFiles       = "check the path, or name the files themselves; p20export inspect looks into captures"
+	NameResponses   = "name response files themselves; p20export validate judges artifacts and envelopes"
 	ImportFirst     = "keep it first with p20export capture --from"
 	BuildSnapshot   = "a snapshot can be built with --projection folded-stream"
 	BuildsNone      = "no projection takes the run: folded-stream refuses it too, for %s"

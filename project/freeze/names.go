@@ -21,6 +21,9 @@ type NameError struct {
 
 // Error says what is wrong with the name.
 func (e *NameError) Error() string {
+	if e.Repeated() {
+		return finding.Escape(e.Paths[0]) + " is named twice"
+	}
 	if len(e.Paths) > 1 {
 		return fmt.Sprintf("%s and %s would both be frozen as %s", finding.Escape(e.Paths[0]), finding.Escape(e.Paths[1]), finding.Escape(e.Name))
 	}
@@ -28,6 +31,11 @@ func (e *NameError) Error() string {
 		return fmt.Sprintf("the name %s is not a plain file name", finding.Quote(e.Name))
 	}
 	return fmt.Sprintf("the name %s is not UTF-8 and cannot stand in a record", finding.Quote(e.Name))
+}
+
+// Repeated reports whether the captures are one, named twice.
+func (e *NameError) Repeated() bool {
+	return len(e.Paths) > 1 && filepath.Clean(e.Paths[0]) == filepath.Clean(e.Paths[1])
 }
 
 // plain reports whether files can have a name and a record can state it.

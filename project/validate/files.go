@@ -8,6 +8,7 @@ import (
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/dirtree"
+	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/record"
 )
@@ -75,8 +76,18 @@ func below(ctx context.Context, dir string, p artifact.Profile, kind Kind, limit
 			}
 		}
 		if none {
-			yield(failed(dir, finding.New(finding.IOFailed, "the directory holds no file to validate: no name there ends in %s or %s", record.ArtifactSuffix, record.EnvelopeSuffix).
-				WithHint("check the path, or name the files themselves")))
+			yield(failed(dir, finding.New(finding.IOFailed, "the directory holds no file to validate: no name there ends in %s", suffixes(kind)).WithHint("%s", hint.NameFiles)))
 		}
 	}
+}
+
+// suffixes spells how the names of the files of a kind end, or of both.
+func suffixes(kind Kind) string {
+	switch kind {
+	case Artifact:
+		return record.ArtifactSuffix
+	case Envelope:
+		return record.EnvelopeSuffix
+	}
+	return record.ArtifactSuffix + " or " + record.EnvelopeSuffix
 }

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/p20export/p20export/finding"
@@ -64,7 +65,12 @@ func assayLine(row freeze.Row) string {
 	return "Assay could not take this artifact: " + strings.Join(reasons, "; ") + "."
 }
 
-// FrozenAll counts what became of several captures.
-func (p *Printer) FrozenAll(captures int, t *Tally) {
-	p.Note("%s: %d frozen, %d refused, %d failed", Plural(captures, "capture", "captures"), t.counts[project.Frozen], t.counts[project.Refused], t.counts[project.Failed])
+// FrozenAll counts what became of the runs of several captures, some of which gave a
+// row without a run.
+func (p *Printer) FrozenAll(captures, runless int, t *Tally) {
+	of := Plural(t.Total()-runless, "run", "runs") + " of " + Plural(captures, "capture", "captures")
+	if runless > 0 {
+		of += fmt.Sprintf(", %d without a run", runless)
+	}
+	p.Note("%s: %d frozen, %d refused, %d failed", of, t.counts[project.Frozen], t.counts[project.Refused], t.counts[project.Failed])
 }
