@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,9 +26,10 @@ func newAssay() *cobra.Command {
 		Short: "Put artifacts into Assay's events and bundles",
 		Long: `Put each ARTIFACT into one event of Assay's Evidence Contract v1, and write the
 events as lines (--ndjson) or as an evidence bundle (--bundle). A directory stands
-for the *.artifact.json in it, in the order of their names. Assay vouches for a
-bundle's integrity: that its events are those that were put in, in order. It
-leaves what they hold uninterpreted; it has no AG-UI export.
+for the *.artifact.json in it and below it, in the order of their paths; symbolic
+links in it are not followed. Assay vouches for a bundle's integrity: that its
+events are those that were put in, in order. It leaves what they hold
+uninterpreted; it has no AG-UI export.
 
 All artifacts are imported or none. An artifact outside the profile assay
 (messages of up to 400 code points; p20export validate --profile assay) is
@@ -91,12 +91,12 @@ standard output, refusals and errors go to standard error.
 		if err := checkFiles(slices.Concat(args, a.records)...); err != nil {
 			return err
 		}
-		paths, err := export.Artifacts(args)
-		if _, unread := errors.AsType[*fs.PathError](err); unread {
-			return fmt.Errorf("%w: %w", errInput, err)
+		paths, err := export.Artifacts(cmd.Context(), args)
+		if _, twice := errors.AsType[*export.RepeatedError](err); twice {
+			return err
 		}
 		if err != nil {
-			return err
+			return fmt.Errorf("%w: %w", errInput, err)
 		}
 		s, err := a.settings(paths)
 		if err != nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/dirtree"
 	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/record"
@@ -101,47 +102,59 @@ func CheckRunIDs(paths []string) error {
 	return nil
 }
 
-// Artifacts returns the paths with each directory replaced by the artifacts in
-// it, those freeze would have named so, in byte order. What is below it is not
-// looked at.
-func Artifacts(paths []string) ([]string, error) {
+// RepeatedError is about an artifact that is named twice.
+type RepeatedError struct{ Path string }
+
+// Error names the artifact.
+func (e *RepeatedError) Error() string { return fmt.Sprintf("%q is named twice", e.Path) }
+
+// Artifacts returns the paths with each directory replaced by the artifacts in it
+// and below it, those freeze would have named so, in the order of their paths name
+// by name. Symbolic links in it are not followed: an artifact that is one is an
+// error, as is a directory that cannot be read or holds no artifact. A path that
+// comes twice is a *RepeatedError.
+func Artifacts(ctx context.Context, paths []string) ([]string, error) {
 	var all []string
 	seen := make(map[string]bool)
-	add := func(path string) error {
-		if seen[path] {
-			return fmt.Errorf("%q is named twice", path)
-		}
-		seen[path] = true
-		all = append(all, path)
-		return nil
-	}
 	for _, path := range paths {
-		if info, err := os.Stat(path); err != nil || !info.IsDir() {
-			// What is wrong with it is said when it is read.
-			if err := add(path); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		entries, err := os.ReadDir(path)
-		if err != nil {
-			return nil, err
-		}
-		before := len(all)
-		for _, e := range entries {
-			if !strings.HasSuffix(e.Name(), record.ArtifactSuffix) {
-				continue
-			}
-			// Join would make another path of link/.. than the system does.
-			if err := add(strings.TrimSuffix(path, "/") + "/" + e.Name()); err != nil {
+		found := []string{path} // what is wrong with it is said when it is read
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			if found, err = below(ctx, path); err != nil {
 				return nil, err
 			}
 		}
-		if len(all) == before {
-			return nil, fmt.Errorf("the directory %q holds no *%s", path, record.ArtifactSuffix)
+		for _, one := range found {
+			if seen[one] {
+				return nil, &RepeatedError{one}
+			}
+			seen[one] = true
+			all = append(all, one)
 		}
 	}
 	return all, nil
+}
+
+// below returns the artifacts in a directory and below it.
+func below(ctx context.Context, dir string) (paths []string, err error) {
+	tree, err := dirtree.Walk(ctx, dir, dirtree.MaxEntries)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range tree.Entries {
+		_, named := e.Stem(record.ArtifactSuffix)
+		switch {
+		case e.Err != nil && (named || e.Mode.IsDir()):
+			return nil, e.Err
+		case named && !e.Regular():
+			return nil, fmt.Errorf("%q is %s", e.Path(), e.Kind())
+		case named:
+			paths = append(paths, e.Path())
+		}
+	}
+	if paths == nil {
+		return nil, fmt.Errorf("the directory %q holds no *%s", dir, record.ArtifactSuffix)
+	}
+	return paths, nil
 }
 
 // Import reads artifacts into events. Each that is refused or cannot be read is
