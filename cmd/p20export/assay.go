@@ -25,10 +25,10 @@ func newAssay() *cobra.Command {
 		Use:   "assay ARTIFACT... (--ndjson [-o FILE] | --bundle FILE.tar.gz) --import-time TIME",
 		Short: "Put artifacts into Assay's events and bundles",
 		Long: `Put each ARTIFACT into one event of Assay's Evidence Contract v1, and write the
-events as lines (--ndjson) or as an evidence bundle (--bundle). A directory stands
-for the *.artifact.json in it and below it, in the order of their paths; symbolic
-links in it are not followed. Assay vouches for a bundle's integrity: that its
-events are those that were put in, in order. It leaves what they hold
+events as lines (--ndjson) or as an evidence bundle (--bundle). A directory
+stands for the *.artifact.json in it and below it, in the order of their paths;
+symbolic links in it are not followed. Assay vouches for a bundle's integrity:
+that its events are those that were put in, in order. It leaves what they hold
 uninterpreted; it has no AG-UI export.
 
 All artifacts are imported or none. An artifact outside the profile assay

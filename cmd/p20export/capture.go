@@ -136,7 +136,7 @@ func urlError(flag, url string) error {
 
 // notEndpoint is about an argument that is no URL, and may be a file.
 func notEndpoint(arg string) error {
-	if _, err := os.Stat(arg); err == nil {
+	if info, err := os.Stat(arg); err == nil && !info.IsDir() {
 		return fmt.Errorf("%s is a file; import it with --from: p20export capture --from FILE -o DIR", finding.Quote(arg))
 	}
 	return fmt.Errorf("%s is no URL of an endpoint, such as http://127.0.0.1:8011/", finding.Quote(arg))

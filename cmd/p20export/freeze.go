@@ -32,9 +32,9 @@ gives goes into that subdirectory of DIR, so that two captures of one name do
 not meet. Plain response files are named themselves. Symbolic links in the
 directory are not followed.
 
-A run is frozen whole or refused with every reason; a refused run writes nothing.
-Files that exist are never overwritten: the same bytes count as done, others are
-an error.
+A run is frozen whole or refused with every reason; a refused run writes
+nothing. Files that exist are never overwritten: the same bytes count as done,
+others are an error.
 
 Projections:
   emitted-snapshot       the run's only MESSAGES_SNAPSHOT as it is; refuses any
@@ -46,8 +46,8 @@ Projections:
                          where the capture has no request.json, the input in
                          RUN_STARTED is read instead
 
-Records name a projection with its version, folded-stream@2 for example. Those of
-earlier versions still verify: folded-stream@1 did not read that input.
+Records name a projection with its version, folded-stream@2 for example. Those
+of earlier versions still verify: folded-stream@1 did not read that input.
 
 The times in an artifact are the events' own (timestamps in milliseconds, from
 2025 on and at most a day ahead of their arrival), else the capture's arrival

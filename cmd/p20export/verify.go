@@ -35,9 +35,9 @@ Verdicts:
   verified      every byte is what the capture projects to
   differs       something is not (exit status 1)
   unverifiable  it cannot be told here: there is no record; the record names a
-                projection or version this program does not have; no capture with
-                the digest that the record states was found; or the capture given
-                lacks its capture.json (exit status 3)
+                projection or version this program does not have; no capture
+                with the digest that the record states was found; or the capture
+                given lacks its capture.json (exit status 3)
   error         a file could not be read (exit status 3)
 
 Times given by an operator are taken from the record and reported as such.
@@ -65,9 +65,10 @@ and an artifact or envelope that is one is unverifiable. Empty directories count
 as nothing. A DIR in which no record is verified is unverifiable, even where
 nothing in it is at fault.
 
-With --captures-only captures alone are looked for, and each is compared with its
-capture.json: that is the check of a directory that holds nothing else. Every
-other file is unexplained then, and a DIR without a whole capture is unverifiable.
+With --captures-only captures alone are looked for, and each is compared with
+its capture.json: that is the check of a directory that holds nothing else. Every
+other file is unexplained then, and a DIR without a whole capture is
+unverifiable.
 
 A directory that cannot be read, or more than 100,000 files and directories in
 one tree, is an error (exit status 3). A JSON row has the keys of a single one,
