@@ -142,13 +142,16 @@ func interrupt(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// flip FILE N flips the lowest bit of byte N.
+// flip FILE N flips the lowest bit of byte N; a negative N counts from the end.
 func flip(ts *testscript.TestScript, _ bool, args []string) {
 	path := ts.MkAbs(args[0])
 	data, err := os.ReadFile(path)
 	ts.Check(err)
 	at, err := strconv.Atoi(args[1])
 	ts.Check(err)
+	if at < 0 {
+		at += len(data)
+	}
 	data[at] ^= 1
 	ts.Check(os.WriteFile(path, data, 0o644))
 }

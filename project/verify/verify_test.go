@@ -112,7 +112,7 @@ func flipBytes(t *testing.T, scenario string, p project.Name, share, shares int)
 func TestVerifyFirstVersion(t *testing.T) {
 	const dir = "testdata/version-1"
 	for name, raw := range map[string]string{
-		"failed": "../../examples/ag-ui-compacted-message-snapshot-evidence/raw/failed",
+		"failed": filepath.Join(dir, "failed"),
 		"input":  filepath.Join(dir, "input.ndjson"),
 	} {
 		path := filepath.Join(dir, name+record.ArtifactSuffix)
