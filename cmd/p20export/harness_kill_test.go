@@ -22,8 +22,9 @@ import (
 // they were left behind.
 const serveKilled = `#!/bin/sh
 echo begun >&3
+trap "" TERM # which the server inherits
+sh -c '(sleep 60; echo left >&3) & echo served >&3; sleep 60; echo left >&3' &
 trap 'echo ending >&3' TERM
-sh -c 'trap "" TERM; (sleep 60; echo left >&3) & echo served >&3; sleep 60; echo left >&3' &
 echo listening on $URL
 echo listening >&3
 while kill -0 $! 2>/dev/null; do wait; done
