@@ -7,7 +7,6 @@
 package report
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -158,10 +157,7 @@ func (s *Settings) writePage(ctx context.Context, write func(io.Writer) error) (
 		return nil, err
 	}
 	defer to.Close()
-	staged, err := to.Create(func(w io.Writer) error {
-		buffered := bufio.NewWriterSize(w, 64<<10)
-		return errors.Join(write(buffered), buffered.Flush())
-	})
+	staged, err := to.Create(write)
 	if err != nil {
 		return nil, err
 	}

@@ -133,12 +133,10 @@ type file struct {
 // write writes files, all or none, unless all are there.
 func (s *staging) write(ctx context.Context, files []file) (left []string, err error) {
 	all := true
-	for _, f := range files {
-		has, err := s.to.Has(ctx, f.name, f.data, f.same)
-		if err != nil {
+	for i := 0; all && i < len(files); i++ {
+		if all, err = s.to.Has(ctx, files[i].name, files[i].data, files[i].same); err != nil {
 			return nil, err
 		}
-		all = all && has
 	}
 	if all {
 		return nil, nil
