@@ -38,8 +38,8 @@ func (f Found) Under(dir string) string {
 // capture.json, every one that looks like a capture that was not closed, and every
 // one that cannot be read, in the order of their paths name by name. Of the last
 // two Open says what is wrong. Files are not taken for captures there: any file can
-// be a response. Symbolic links in it are not followed. All other paths, whatever
-// is there, stand for themselves.
+// be a response. Symbolic links in it are not followed. Every other path
+// stands for itself.
 //
 // A directory without any capture is an error, and so is one with more than 100,000
 // entries: the finding tree_too_large.

@@ -106,8 +106,8 @@ func TestRecordChecksFirst(t *testing.T) {
 	}
 }
 
-// The events of a coded body are counted once it is stored. Their number is told
-// whole or not at all.
+// The events of a coded body are counted once it is stored. The
+// result has the full number or none.
 func TestRecordCountsCoded(t *testing.T) {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)

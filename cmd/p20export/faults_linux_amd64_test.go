@@ -148,10 +148,7 @@ func ran(args ...string) (status int, said string) {
 // outputs can be in.
 func writers(t *testing.T) (in func(name string) string, commands map[string]written) {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := realTemp(t)
 	in = func(name string) string { return filepath.Join(dir, name) }
 	runs, _ := manyRuns(t, dir, "many", 2)
 	trace(t, render.Done, "freeze", runs, "-o", in("evidence"))
@@ -375,12 +372,9 @@ func (f *faulty) repeatCapture(t *testing.T, bad func(string, ...any)) {
 }
 
 // In a directory that files can only be added to, all that was asked for is
-// written, and what cannot be removed is told.
+// written, and a warning names what cannot be removed.
 func TestOnlyAdding(t *testing.T) {
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := realTemp(t)
 	runs, _ := manyRuns(t, dir, "many", 1)
 	for _, c := range []struct {
 		on   string
@@ -396,8 +390,8 @@ func TestOnlyAdding(t *testing.T) {
 			t.Fatal(err)
 		}
 		status, said := testkit.Inject(t, program(t, c.args(out)...), out, fileSystems[c.on].fault)
-		if told := strings.Count(said, "temporary_left: "); status != int(render.Done) || told != c.left {
-			t.Errorf("%s: exit status %d, %d files told\n%s", c.on, status, told, said)
+		if warned := strings.Count(said, "temporary_left: "); status != int(render.Done) || warned != c.left {
+			t.Errorf("%s: exit status %d, %d warnings\n%s", c.on, status, warned, said)
 		}
 		temporary := 0
 		for name := range files(t, out) {
@@ -418,10 +412,7 @@ func TestOnlyAdding(t *testing.T) {
 
 // A directory that becomes a capture while another is frozen gets no files.
 func TestBecomesCapture(t *testing.T) {
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := realTemp(t)
 	runs, _ := manyRuns(t, dir, "many", 1)
 	out := filepath.Join(dir, "out")
 	status, said := testkit.Inject(t, program(t, "freeze", runs, "-o", out), out, func(c testkit.Call) testkit.Fault {

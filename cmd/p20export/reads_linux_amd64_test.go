@@ -37,6 +37,16 @@ func manyRuns(t *testing.T, dir, name string, runs int) (capture, response strin
 	return capture, filepath.Join(capture, "response.sse")
 }
 
+// realTemp returns a temporary directory by the path that the kernel knows it by.
+func realTemp(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 func trace(t *testing.T, want render.Status, args ...string) testkit.Traced {
 	t.Helper()
 	traced := testkit.Trace(t, program(t, args...))
@@ -49,10 +59,7 @@ func trace(t *testing.T, want render.Status, args ...string) testkit.Traced {
 // TestReadsOnce checks that each command opens the response once and reads each
 // byte of it once.
 func TestReadsOnce(t *testing.T) {
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := realTemp(t)
 	in := func(name string) string { return filepath.Join(dir, name) }
 	capture, response := manyRuns(t, dir, "many", 40)
 	plain := in("many.sse")
@@ -111,10 +118,7 @@ func answering(t *testing.T, response []byte) string {
 // discover reads each capture once after it was written, for the expectations and
 // the gate together.
 func TestDiscoverReadsOnce(t *testing.T) {
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := realTemp(t)
 	server := answering(t, testkit.Read(t, "../../discovery/captures/adk/long-stream/response.sse"))
 	testkit.Write(t, filepath.Join(dir, "scenarios.json"), []byte(`{"scenarios": [{"name": "a", "request": {}}, {"name": "b", "request": {}}]}`))
 	traced := trace(t, render.Done, "discover", server, "--scenarios", filepath.Join(dir, "scenarios.json"), "-o", filepath.Join(dir, "out"))
@@ -132,10 +136,7 @@ func TestDiscoverReadsOnce(t *testing.T) {
 
 // freeze syncs each file it writes once, and the directory once for all runs.
 func TestFreezeSyncsOnce(t *testing.T) {
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := realTemp(t)
 	capture, _ := manyRuns(t, dir, "many", 20)
 	out := filepath.Join(dir, "out")
 	if err := os.Mkdir(out, 0o777); err != nil {
@@ -159,10 +160,7 @@ func TestFreezeSyncsOnce(t *testing.T) {
 // freeze decides before it writes files: of a capture with too many runs nothing
 // is synced, and no directory is left. The parent of one that it makes is synced.
 func TestFreezeDecidesFirst(t *testing.T) {
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := realTemp(t)
 	capture, _ := manyRuns(t, dir, "many", scan.MaxRuns+1)
 	out := filepath.Join(dir, "made", "out")
 	traced := trace(t, render.Negative, "freeze", capture, "-o", out)
@@ -182,10 +180,7 @@ func TestFreezeDecidesFirst(t *testing.T) {
 
 // Freezing again what is there writes nothing.
 func TestFreezeAgain(t *testing.T) {
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := realTemp(t)
 	capture, _ := manyRuns(t, dir, "many", 20)
 	out := filepath.Join(dir, "out")
 	trace(t, render.Done, "freeze", capture, "-o", out)
@@ -197,10 +192,7 @@ func TestFreezeAgain(t *testing.T) {
 
 // A page is written through a buffer.
 func TestReportWrites(t *testing.T) {
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := realTemp(t)
 	capture, _ := manyRuns(t, dir, "many", 20)
 	out := filepath.Join(dir, "out")
 	if err := os.Mkdir(out, 0o777); err != nil {

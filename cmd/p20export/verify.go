@@ -34,7 +34,7 @@ captures. --capture - is standard input.
 Verdicts:
   verified      every byte is what the capture projects to
   differs       something is not (exit status 1)
-  unverifiable  it cannot be told here: there is no record; the record names a
+  unverifiable  this cannot be decided: there is no record; the record names a
                 projection or version this program does not have; no capture
                 with the digest that the record states was found; or the capture
                 given lacks its capture.json (exit status 3)

@@ -402,7 +402,7 @@ func TestPublishAllAtOnce(t *testing.T) {
 	})
 }
 
-// Waiting for a directory is told after a second, and ends with the context.
+// OnWait's function is called after a second; waiting ends with the context.
 func TestPublishWaits(t *testing.T) {
 	dir := t.TempDir()
 	holder := opened(t, dir)

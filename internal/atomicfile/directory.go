@@ -87,13 +87,13 @@ func syncDir(f *os.File) error {
 
 const (
 	lockPoll   = 20 * time.Millisecond // between two tries to lock a directory
-	lockSilent = time.Second           // of waiting before it is told
+	lockSilent = time.Second           // of waiting before OnWait's function is called
 )
 
 type waitKey struct{}
 
-// OnWait returns a context with which waiting for a directory that another
-// program publishes in is told after a second, by its name.
+// OnWait returns a context with which Publish calls waiting, with the name of the
+// directory, once it has waited for another program for a second.
 func OnWait(ctx context.Context, waiting func(dir string)) context.Context {
 	return context.WithValue(ctx, waitKey{}, waiting)
 }
