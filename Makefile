@@ -125,7 +125,7 @@ differential: ## compare the two validators on N generated files (20000) of a SE
 	@$(GO) run ./$(VECTORS)/differential -python $(PYTHON) -n $(N) -seed $(SEED)
 
 .PHONY: mutation
-mutation: ## disable each rule's check in turn, run the vectors, and write the table of docs/contract.md (about six minutes)
+mutation: ## disable each rule's check in turn, run the vectors, and write the table of docs/vectors.md (about six minutes)
 	@$(GO) run ./$(VECTORS)/mutation -update
 
 HARNESS ?= adk
@@ -190,7 +190,7 @@ schema: ## make the JSON Schemas anew from the Go types and the sample lane
 	@$(GO) run ./cmd/internal/generate/schema
 
 .PHONY: vectors
-vectors: ## write the conformance vectors and the tables of docs/contract.md anew
+vectors: ## write the conformance vectors anew, and the tables of docs/contract.md, findings.md and vectors.md
 	@$(GO) test -count=1 ./$(VECTORS) -run '^TestVectorsAreAuthored$$' -update
 	@$(GO) test -count=1 ./$(VECTORS) -run '^TestContractTables$$' -update
 

@@ -15,35 +15,40 @@ import (
 	"github.com/p20export/p20export/schema"
 )
 
-const contract = "../../docs/contract.md"
+const (
+	contract     = "../../docs/contract.md"
+	findingsPage = "../../docs/findings.md"
+	vectorsPage  = "../../docs/vectors.md"
+)
 
-// The tables of the contract are those that are made here from the code and
+// The tables of the documents are those that are made here from the code and
 // the vectors.
 func TestContractTables(t *testing.T) {
-	b, err := os.ReadFile(contract)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := string(b)
-	for _, table := range []struct{ name, content string }{
-		{"unsaid", unsaidTable()},
-		{"codes", codesTable()},
-		{"vectors", vectorsTable(load(t))},
+	for _, table := range []struct{ page, name, content string }{
+		{contract, "unsaid", unsaidTable()},
+		{findingsPage, "codes", codesTable()},
+		{vectorsPage, "vectors", vectorsTable(load(t))},
 	} {
+		b, err := os.ReadFile(table.page)
+		if err != nil {
+			t.Fatal(err)
+		}
 		begin, end := "<!-- "+table.name+": made by make vectors -->\n", "<!-- "+table.name+" end -->\n"
-		before, rest, ok1 := strings.Cut(text, begin)
+		before, rest, ok1 := strings.Cut(string(b), begin)
 		got, after, ok2 := strings.Cut(rest, end)
 		if !ok1 || !ok2 {
-			t.Fatalf("the contract has no place for the table of %s", table.name)
+			t.Fatalf("%s has no place for the table of %s", table.page, table.name)
 		}
 		want := "\n" + table.content + "\n"
-		text = before + begin + want + end + after
-		if diff := cmp.Diff(want, got); diff != "" && !*update {
-			t.Errorf("the table of %s is out of date: run 'make vectors' and look at what changed\n%s", table.name, diff)
+		diff := cmp.Diff(want, got)
+		if diff == "" {
+			continue
 		}
-	}
-	if *update {
-		if err := os.WriteFile(contract, []byte(text), 0o644); err != nil {
+		if !*update {
+			t.Errorf("the table of %s is out of date: run 'make vectors' and look at what changed\n%s", table.name, diff)
+			continue
+		}
+		if err := os.WriteFile(table.page, []byte(before+begin+want+end+after), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -66,13 +71,13 @@ func unsaidTable() string {
 func codesTable() string {
 	rulesOf := make(map[finding.Code][]string)
 	for _, r := range finding.Rules() {
-		rulesOf[r.Code] = append(rulesOf[r.Code], r.ID)
+		rulesOf[r.Code] = append(rulesOf[r.Code], fmt.Sprintf("[%s](contract.md#%s)", r.ID, r.ID))
 	}
 	var b strings.Builder
 	b.WriteString("| code | severity | rules | what it means | what to do |\n|---|---|---|---|---|\n")
 	for _, code := range finding.Codes() {
 		about, _ := finding.Describe(code)
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", code, about.Severity, strings.Join(rulesOf[code], ", "), cell(about.Meaning), cell(about.Hint))
+		fmt.Fprintf(&b, "| <a id=%q></a>`%s` | %s | %s | %s | %s |\n", code, code, about.Severity, strings.Join(rulesOf[code], ", "), cell(about.Meaning), cell(about.Hint))
 	}
 	return b.String()
 }

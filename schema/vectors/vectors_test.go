@@ -24,7 +24,7 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-var update = flag.Bool("update", false, "write the vectors, and the tables of docs/contract.md, anew")
+var update = flag.Bool("update", false, "write the vectors anew, and the tables of docs that are made from them and the code")
 
 // vector is one case: a file and what a validator must say of it.
 type vector struct {

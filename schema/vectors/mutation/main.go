@@ -5,7 +5,7 @@
 //
 //	mutation              every rule
 //	mutation -rule A12    one rule
-//	mutation -update      every rule, and write the table into docs/contract.md
+//	mutation -update      every rule, and write the table into docs/vectors.md
 package main
 
 import (
@@ -26,7 +26,7 @@ import (
 
 func main() {
 	rule := flag.String("rule", "", "only this rule")
-	update := flag.Bool("update", false, "write the table into docs/contract.md")
+	update := flag.Bool("update", false, "write the table into docs/vectors.md")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -151,26 +151,26 @@ func (m mutant) overlay(dir string) (string, error) {
 }
 
 const (
-	contract   = "docs/contract.md"
+	page       = "docs/vectors.md"
 	tableBegin = "<!-- mutation: made by make mutation -->\n"
 	tableEnd   = "<!-- mutation end -->\n"
 )
 
-// writeTable puts the outcome into the contract, between its two marks.
+// writeTable puts the outcome into its page, between its two marks.
 func writeTable(mutants []mutant, results [][]string) error {
-	text, err := os.ReadFile(contract)
+	text, err := os.ReadFile(page)
 	if err != nil {
 		return err
 	}
 	before, rest, ok1 := strings.Cut(string(text), tableBegin)
 	_, after, ok2 := strings.Cut(rest, tableEnd)
 	if !ok1 || !ok2 {
-		return fmt.Errorf("%s has no place for the table", contract)
+		return fmt.Errorf("%s has no place for the table", page)
 	}
 	var b strings.Builder
 	b.WriteString("| rule | what is disabled | vectors that fail |\n|---|---|---|\n")
 	for i, m := range mutants {
 		fmt.Fprintf(&b, "| %s | %s | %d |\n", m.rule, m.does, len(results[i]))
 	}
-	return os.WriteFile(contract, []byte(before+tableBegin+"\n"+b.String()+"\n"+tableEnd+after), 0o644)
+	return os.WriteFile(page, []byte(before+tableBegin+"\n"+b.String()+"\n"+tableEnd+after), 0o644)
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// Every rule has its mutant, what each changes is still in the source, and the
-// contract has the outcome of each.
+// Every rule has its mutant, what each changes is still in the source, and
+// docs/vectors.md has the outcome of each.
 func TestMutants(t *testing.T) {
 	var rules, mutated []string
 	for _, r := range finding.Rules() {
 		rules = append(rules, r.ID)
 	}
-	text, err := os.ReadFile(filepath.Join("../../..", contract))
+	text, err := os.ReadFile(filepath.Join("../../..", page))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestMutants(t *testing.T) {
 			t.Errorf("%s: what it changes stands %d times in %s", m.rule, n, m.file)
 		}
 		if !strings.Contains(table, "| "+m.rule+" | "+m.does+" | ") {
-			t.Errorf("%s: the contract's table lacks it: run 'make mutation'", m.rule)
+			t.Errorf("%s: the table in docs/vectors.md lacks it: run 'make mutation'", m.rule)
 		}
 	}
 	if diff := cmp.Diff(rules, mutated); diff != "" {

@@ -372,7 +372,7 @@ func newSARIFProperties(f finding.Finding) *SARIFProperties {
 }
 
 // codesURI is the table of finding codes.
-const codesURI = "https://github.com/p20export/p20export/blob/main/docs/contract.md#11-finding-codes"
+const codesURI = "https://github.com/p20export/p20export/blob/main/docs/findings.md"
 
 // said is all of a finding that a reader of a message alone needs.
 func said(f finding.Finding) string {
