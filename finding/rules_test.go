@@ -3,6 +3,7 @@ package finding_test
 import (
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,7 +24,8 @@ func TestRulesAreTheContracts(t *testing.T) {
 		t.Fatal(err)
 	}
 	var want, got []string
-	for _, m := range ruleText.FindAllStringSubmatch(string(text), -1) {
+	stated := ruleText.FindAllStringSubmatch(string(text), -1)
+	for _, m := range stated {
 		want = append(want, m[1])
 	}
 	for i, r := range finding.Rules() {
@@ -31,13 +33,8 @@ func TestRulesAreTheContracts(t *testing.T) {
 		if i >= len(want) || want[i] != r.ID {
 			break
 		}
-		stated := ruleText.FindAllStringSubmatch(string(text), -1)[i][2]
-		origin := r.Spec
-		if r.Code != "" {
-			origin = "`" + string(r.Code) + "`, " + r.Spec
-		}
-		if !strings.Contains(stated, origin+".") && !strings.Contains(stated, origin+" ") {
-			t.Errorf("%s: the contract does not say %s", r.ID, origin)
+		if pattern := origin(r); !regexp.MustCompile(pattern).MatchString(stated[i][2]) {
+			t.Errorf("%s: the contract does not say %s", r.ID, pattern)
 		}
 	}
 	if len(want) < 60 {
@@ -45,6 +42,52 @@ func TestRulesAreTheContracts(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// origin is how the contract says a rule's code and where it comes from. The
+// plan's sections are links, and a rule of this contract's own gives a reason.
+func origin(r finding.Rule) string {
+	code := ""
+	if r.Code != "" {
+		code = "`" + string(r.Code) + "`, "
+	}
+	switch section, ofThePlan := strings.CutPrefix(r.Spec, "P20 §"); {
+	case ofThePlan:
+		return code + regexp.QuoteMeta("["+r.Spec+"](p20.md#s"+section+")") + `[.,:]`
+	case r.Spec == finding.OwnRule:
+		return code + `[Oo]urs[:,] \S`
+	default:
+		return code + regexp.QuoteMeta(r.Spec) + `([.,:]| \()`
+	}
+}
+
+// Rules come from the sources that the contract names, and a code whose rules
+// all come from one source comes from there, too.
+func TestOrigins(t *testing.T) {
+	text, err := os.ReadFile("../docs/contract.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := regexp.MustCompile(`^(P20 §\d+(\.\d)?|RFC \d+( §[\d.]+)?|AG-UI|Assay's (mapper|verifier) [\d.]+|p20export)$`)
+	of := make(map[finding.Code][]string)
+	for _, r := range finding.Rules() {
+		if !known.MatchString(r.Spec) {
+			t.Errorf("%s comes from %q", r.ID, r.Spec)
+		}
+		row := "| `" + r.Spec + "` |\n"
+		if !strings.HasPrefix(r.Spec, "P20 ") && !strings.HasPrefix(r.Spec, "RFC ") && !strings.Contains(string(text), row) {
+			t.Errorf("the contract's table of origins lacks %s", r.Spec)
+		}
+		if !slices.Contains(of[r.Code], r.Spec) {
+			of[r.Code] = append(of[r.Code], r.Spec)
+		}
+	}
+	delete(of, "")
+	for code, specs := range of {
+		if about, _ := finding.Describe(code); len(specs) == 1 && about.Spec != specs[0] {
+			t.Errorf("%s comes from %q, and its rules from %q", code, about.Spec, specs[0])
+		}
 	}
 }
 

@@ -44,31 +44,31 @@ func Inexpressible(name string) []Rule {
 var ofArtifacts = []Rule{
 	{"duplicate_key", "no key stands twice in one object, compared after unescaping", finding.JSONDuplicateKey, "RFC 8259 §4", []string{"T4"}},
 	{"utf8", "the text is valid UTF-8", finding.JSONInvalidUTF8, "RFC 8259 §8.1", []string{"T2"}},
-	{"surrogate_pairs", "no string holds half of a surrogate pair", finding.LoneSurrogate, "RFC 8259 §8.2", []string{"A6", "M9"}},
+	{"surrogate_pairs", "no string holds half of a surrogate pair", finding.LoneSurrogate, finding.OwnRule, []string{"A6", "M9"}},
 	{"one_value", "nothing but white space follows the value", finding.JSONTrailing, "RFC 8259 §2", []string{"T6"}},
-	{"file_bytes", "the file has at most 8,388,608 bytes", finding.TooLarge, "P20 §8.3", []string{"T1"}},
-	{"unique_ids", "no two messages have ids that are equal after trimming", finding.MessageIDRepeated, "P20 §8.3", []string{"M16"}},
-	{"times_in_order", "finished_at is not before started_at", finding.TimesOutOfOrder, "P20 §8.3", []string{"A18"}},
+	{"file_bytes", "the file has at most 8,388,608 bytes", finding.TooLarge, finding.OwnRule, []string{"T1"}},
+	{"unique_ids", "no two messages have ids that are equal after trimming", finding.MessageIDRepeated, "Assay's mapper 5.4.0", []string{"M16"}},
+	{"times_in_order", "finished_at is not before started_at", finding.TimesOutOfOrder, "Assay's mapper 5.4.0", []string{"A18"}},
 	{"leap_day", "29 February stands in leap years only", finding.TimestampMalformed, "RFC 3339 §5.7", []string{"A16"}},
-	{"utc_year", "the instant of a timestamp lies in the years 1 to 9999 of UTC", finding.TimestampMalformed, "P20 §8.3", []string{"A17"}},
+	{"utc_year", "the instant of a timestamp lies in the years 1 to 9999 of UTC", finding.TimestampMalformed, "Assay's mapper 5.4.0", []string{"A17"}},
 	{"canonical", "the canonical spelling: key order, two-space indent, minimal escapes, one newline at the end; another one is accepted with canonical: false", "", "RFC 8785 §3.2.2.2", []string{"C1", "C2", "C3"}},
 }
 
 var ofAssay = []Rule{
-	{"trimmed_length", "a string with white space at an end keeps its limit without it; the schema holds it to twice the limit", finding.TooLong, "P20 §8.3", []string{"P1", "P2", "P3", "P4", "P5", "P6"}},
-	{"event_line", "the artifact's event line has at most 1,048,576 bytes", finding.EventLineTooLong, "P20 §8.3", []string{"P7"}},
+	{"trimmed_length", "a string with white space at an end keeps its limit without it; the schema holds it to twice the limit", finding.TooLong, "Assay's mapper 5.4.0", []string{"P1", "P2", "P3", "P4", "P5", "P6"}},
+	{"event_line", "the artifact's event line has at most 1,048,576 bytes", finding.EventLineTooLong, "Assay's verifier 5.4.0", []string{"P7"}},
 }
 
 var ofEnvelopes = []Rule{
 	{"duplicate_key", "no key stands twice in one object, compared after unescaping", finding.JSONDuplicateKey, "RFC 8259 §4", []string{"T4"}},
 	{"utf8", "the text is valid UTF-8", finding.JSONInvalidUTF8, "RFC 8259 §8.1", []string{"T2"}},
 	{"one_value", "nothing but white space follows the event on its line", finding.JSONTrailing, "RFC 8259 §2", []string{"T6"}},
-	{"depth", "values nest at most 512 deep", finding.JSONTooDeep, "RFC 8259 §9", []string{"T5"}},
-	{"event_bytes", "an event has at most 67,108,864 bytes", finding.EventTooLarge, "RFC 8259 §9", nil},
-	{"surrogate_pairs", "threadId and runId hold no half of a surrogate pair", finding.LoneSurrogate, "RFC 8259 §8.2", []string{"E9"}},
+	{"depth", "values nest at most 512 deep", finding.JSONTooDeep, finding.OwnRule, []string{"T5"}},
+	{"event_bytes", "an event has at most 67,108,864 bytes", finding.EventTooLarge, finding.OwnRule, nil},
+	{"surrogate_pairs", "threadId and runId hold no half of a surrogate pair", finding.LoneSurrogate, finding.OwnRule, []string{"E9"}},
 	{"one_run", "runId of the terminal event, where it has one, is that of RUN_STARTED", finding.TerminalOtherRun, "P20 §7", []string{"E10"}},
-	{"one_thread", "threadId of the terminal event, where it has one, is that of RUN_STARTED", finding.TerminalOtherThread, "P20 §7", []string{"E11"}},
-	{"canonical", "three lines without white space around the events; another framing is accepted with canonical: false", "", "P20 §7", []string{"C4"}},
+	{"one_thread", "threadId of the terminal event, where it has one, is that of RUN_STARTED", finding.TerminalOtherThread, finding.OwnRule, []string{"E11"}},
+	{"canonical", "three lines without white space around the events; another framing is accepted with canonical: false", "", finding.OwnRule, []string{"C4"}},
 }
 
 var ofRecords = []Rule{
@@ -77,10 +77,10 @@ var ofRecords = []Rule{
 	{"one_value", "nothing follows the record but one newline", finding.RecordMalformed, "RFC 8259 §2", nil},
 	{"one_spelling", "the one spelling of records: key order, two-space indent, minimal escapes", finding.RecordMalformed, "RFC 8785 §3.2.2.2", nil},
 	{"integers", "an integer is written without fraction and exponent and fits 64 bits", finding.RecordMalformed, "RFC 8259 §6", nil},
-	{"file_bytes", "the file has at most 67,108,864 bytes", finding.RecordMalformed, "P20 §8.3", nil},
-	{"tool_version_bytes", "the tool's version has at most 128 bytes; the schema counts code points", finding.RecordMalformed, "P20 §8.3", nil},
-	{"snapshot_number", "the number of a snapshot fits 64 bits", finding.RecordMalformed, "P20 §7", nil},
-	{"times_in_order", "the operator's finished_at is not before started_at", finding.RecordMalformed, "P20 §8.3", nil},
+	{"file_bytes", "the file has at most 67,108,864 bytes", finding.RecordMalformed, finding.OwnRule, nil},
+	{"tool_version_bytes", "the tool's version has at most 128 bytes; the schema counts code points", finding.RecordMalformed, finding.OwnRule, nil},
+	{"snapshot_number", "the number of a snapshot fits 64 bits", finding.RecordMalformed, finding.OwnRule, nil},
+	{"times_in_order", "the operator's finished_at is not before started_at", finding.RecordMalformed, "Assay's mapper 5.4.0", nil},
 	{"leap_day", "29 February stands in leap years only", finding.RecordMalformed, "RFC 3339 §5.7", nil},
 	{"about_the_files", "digests, sizes, places, families and omissions are those of the artifact, the envelope and the capture", finding.RecordDiffers, "P20 §14.2", nil},
 }
@@ -90,10 +90,10 @@ var ofCaptures = []Rule{
 	{"utf8", "the text is valid UTF-8 and holds no half of a surrogate pair", finding.ManifestMalformed, "RFC 8259 §8.1", nil},
 	{"one_value", "nothing but white space follows the manifest", finding.ManifestMalformed, "RFC 8259 §2", nil},
 	{"integers", "an integer is written without fraction and exponent and fits 64 bits", finding.ManifestMalformed, "RFC 8259 §6", nil},
-	{"file_bytes", "the file has at most 1,048,576 bytes", finding.ManifestMalformed, "P20 §14.2", nil},
+	{"file_bytes", "the file has at most 1,048,576 bytes", finding.ManifestMalformed, finding.OwnRule, nil},
 	{"url", "the URL can be read as one", finding.ManifestMalformed, "RFC 3986 §3", nil},
 	{"times_in_order", "started_at, first_byte_at and ended_at do not go back", finding.ManifestMalformed, "P20 §14.2", nil},
 	{"leap_day", "29 February stands in leap years only", finding.ManifestMalformed, "RFC 3339 §5.7", nil},
-	{"zero_time", "started_at and ended_at are not the first instant of year 1", finding.ManifestMalformed, "P20 §14.2", nil},
+	{"zero_time", "started_at and ended_at are not the first instant of year 1", finding.ManifestMalformed, finding.OwnRule, nil},
 	{"about_the_files", "sizes and digests are those of the files beside it", finding.DigestMismatch, "P20 §14.3", nil},
 }
