@@ -14,6 +14,7 @@ import (
 
 var (
 	markdownFence   = regexp.MustCompile("(?ms)^```.*?^```")
+	markdownCode    = regexp.MustCompile("`[^`\n]*`")
 	markdownLink    = regexp.MustCompile(`\]\(([^()\s]+)\)`)
 	markdownHeading = regexp.MustCompile(`(?m)^#+ (.*)$`)
 	markdownAnchor  = regexp.MustCompile(`<a id="([^"]+)"></a>`)
@@ -46,6 +47,30 @@ func TestLinks(t *testing.T) {
 	}
 	if links < 100 {
 		t.Errorf("only %d links were found", links)
+	}
+}
+
+// The first mention of the plan in a document leads to what it is.
+func TestPlanIsLinked(t *testing.T) {
+	t.Parallel()
+	mention := regexp.MustCompile(`\bP20\b`)
+	mentioned := 0
+	for _, doc := range documents(t, "../..") {
+		if base := filepath.Base(doc); base == "p20.md" || base == "CHANGELOG.md" {
+			continue
+		}
+		text := markdownCode.ReplaceAllString(markdownFence.ReplaceAllString(string(testkit.Read(t, doc)), ""), "")
+		at := mention.FindStringIndex(text)
+		if at == nil {
+			continue
+		}
+		mentioned++
+		if !regexp.MustCompile(`^P20( §[\d.]+)?\]\([^)]*p20\.md(#[^)]*)?\)`).MatchString(text[at[0]:]) {
+			t.Errorf("%s mentions P20 first without a link: %.60q", doc, text[at[0]:])
+		}
+	}
+	if mentioned < 5 {
+		t.Errorf("only %d documents mention the plan", mentioned)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 const gateHead = `# The discovery gate
 
-P20 §14 says what must be known before the lane may claim anything. This page answers it from the committed captures of %d real integrations, each run unchanged with only its model scripted ([harnesses](harness/README.md)). %s makes it anew, and %s fails when it is out of date; %s records every capture again and compares the structure.
+[P20 §14](../docs/p20.md#s14) says what must be known before the lane may claim anything. This page answers it from the committed captures of %d real integrations, each run unchanged with only its model scripted ([harnesses](harness/README.md)). %s makes it anew, and %s fails when it is out of date; %s records every capture again and compares the structure.
 
 It is about these captures: %d runs in %d captures, recorded %s. Their texts are scripted, so their lengths are ours; what is an integration's own is the events around them. An integration that is not listed was not tried. Nothing here says more than *portable compacted message-history evidence for a bounded run envelope*.
 
