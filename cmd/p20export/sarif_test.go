@@ -113,6 +113,9 @@ func checkSARIF(t *testing.T, j judged, out []byte) {
 		failed = failed || row.Verdict == "error"
 		for _, f := range row.Findings {
 			r := render.SARIFResult{RuleID: f.Code, Level: render.SARIFLevel(f.Severity), Properties: &render.SARIFProperties{Rule: f.Rule, Spec: f.Spec, Hint: f.Hint, EventIndex: f.EventIndex}}
+			if f.Rule != "" {
+				r.Properties.See = "https://github.com/p20export/p20export/blob/main/docs/contract.md#" + f.Rule
+			}
 			l := render.SARIFLocation{Physical: render.SARIFPhysical{Artifact: render.SARIFPlace{URI: run.Artifacts[i].Location.URI, Index: &i}}}
 			if f.Offset != nil {
 				l.Physical.Region = &render.SARIFRegion{StartLine: f.Line, StartColumn: f.Column, ByteOffset: f.Offset}

@@ -268,7 +268,7 @@ func (s *section) writeFindings(w *markupWriter) {
 				w.event(s.Number, *f.EventIndex)
 			}
 			w.some(` <code>%s</code>`, f.Place)
-			w.some(` <small>%s</small>`, f.Spec)
+			w.some(` <small>rule %s</small>`, f.Rule)
 			w.put(`</p><p>%s</p>`, f.Text)
 			w.some(`<p class="next">Next: %s</p>`, f.Next)
 			w.put(`</li>`)

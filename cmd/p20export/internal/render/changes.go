@@ -116,7 +116,7 @@ func (p *Printer) changes(colour, what string, list []change) {
 	}
 	p.line("%s", p.paint(colour, what+": "+Plural(len(list), "change", "changes")))
 	for _, c := range list {
-		p.line("  %s", painted(sentence(finding.Finding{Code: c.Code, Message: c.Message, Spec: c.Spec})))
+		p.line("  %s", painted(sentence(finding.Finding{Code: c.Code, Message: c.Message})))
 		p.line("    in %s: %s", Plural(len(c.runs), "run", "runs"), strings.Join(c.runs, ", "))
 	}
 }

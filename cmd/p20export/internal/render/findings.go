@@ -10,14 +10,18 @@ import (
 )
 
 // findings writes findings with the lines they are on and, once each, what to
-// do about them. Findings of one place stand together above its line.
+// do about them and where their rules are. Findings of one place stand together
+// above its line.
 func (p *Printer) findings(list []finding.Finding) {
-	var hints []string
+	var hints, rules []string
 	codes := map[string][]string{}
 	for i, f := range list {
 		p.finding(f)
 		if i+1 == len(list) || !samePlace(f, list[i+1]) {
 			p.excerpt(f)
+		}
+		if f.Rule != "" && !slices.Contains(rules, f.Rule) {
+			rules = append(rules, f.Rule)
 		}
 		if f.Hint == "" {
 			continue
@@ -35,6 +39,9 @@ func (p *Printer) findings(list []finding.Finding) {
 			of = " (" + strings.Join(codes[h], ", ") + ")"
 		}
 		p.line("  next    %s%s", painted(finding.Printable(h)), of)
+	}
+	for _, r := range rules {
+		p.line("  see     %s", ruleURI(r))
 	}
 }
 
@@ -61,7 +68,7 @@ func (p *Printer) excerpt(f finding.Finding) {
 	p.line("  %7s | %s%s", "", strings.Repeat(" ", f.Excerpt.Caret()), p.paint(severityColour(f.Severity), "^"))
 }
 
-// sentence says what a finding is about and where its rule comes from, escaped.
+// sentence says what a finding is about, and names its rule, escaped.
 func sentence(f finding.Finding) string {
 	return finding.Escape(string(f.Code)+where(f)) + ": " + finding.Printable(f.Message) + finding.Escape(rule(f))
 }
@@ -90,17 +97,22 @@ func where(f finding.Finding) string {
 	return " at " + strings.Join(parts, ", ")
 }
 
-// rule names a finding's rule and where that comes from.
+// rule names a finding's rule.
 func rule(f finding.Finding) string {
-	var parts []string
-	if f.Rule != "" {
-		parts = append(parts, "rule "+f.Rule)
-	}
-	if f.Spec != "" {
-		parts = append(parts, f.Spec)
-	}
-	if parts == nil {
+	if f.Rule == "" {
 		return ""
 	}
-	return " (" + strings.Join(parts, ", ") + ")"
+	return " (rule " + f.Rule + ")"
 }
+
+// Where the documents of this program are.
+const (
+	homepage = "https://github.com/p20export/p20export"
+	docs     = homepage + "/blob/main/docs"
+)
+
+// ruleURI is where the contract has a rule.
+func ruleURI(rule string) string { return docs + "/contract.md#" + rule }
+
+// codeURI is where the table of codes has a code.
+func codeURI(code finding.Code) string { return docs + "/findings.md#" + string(code) }

@@ -18,12 +18,10 @@ import (
 	"github.com/p20export/p20export/project/record"
 )
 
-// What this program says of SARIF 2.1.0 (OASIS Standard, with errata 01) and
-// of itself in it.
+// What this program says of SARIF 2.1.0 (OASIS Standard, with errata 01).
 const (
 	SARIFVersion = "2.1.0"
 	SARIFSchema  = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-	homepage     = "https://github.com/p20export/p20export"
 )
 
 type SARIFLog struct {
@@ -127,10 +125,12 @@ type SARIFResult struct {
 }
 
 // SARIFProperties is what SARIF has no place for. Hint is this finding's own;
-// its rule's help is that of most findings.
+// its rule's help is that of most findings. See is where the contract has Rule,
+// which is not a rule in the sense of SARIF: that is the code.
 type SARIFProperties struct {
 	Rule       string `json:"rule,omitzero"`
 	Spec       string `json:"spec,omitzero"`
+	See        string `json:"see,omitzero"`
 	Hint       string `json:"hint,omitzero"`
 	EventIndex *int   `json:"event_index,omitempty"`
 }
@@ -272,7 +272,7 @@ func sarifAbouts(index map[finding.Code]int) []SARIFAbout {
 		a := SARIFAbout{
 			ID:               code,
 			ShortDescription: newSARIFMessage(about.Meaning),
-			HelpURI:          codesURI,
+			HelpURI:          codeURI(code),
 			Configuration:    SARIFConfiguration{SARIFLevel(about.Severity)},
 			Properties:       SARIFAboutProperties{about.Severity, about.Spec},
 		}
@@ -364,15 +364,15 @@ func newSARIFLocation(place SARIFPlace, f finding.Finding) SARIFLocation {
 }
 
 func newSARIFProperties(f finding.Finding) *SARIFProperties {
-	p := SARIFProperties{f.Rule, f.Spec, f.Hint, f.EventIndex}
+	p := SARIFProperties{Rule: f.Rule, Spec: f.Spec, Hint: f.Hint, EventIndex: f.EventIndex}
+	if f.Rule != "" {
+		p.See = ruleURI(f.Rule)
+	}
 	if p == (SARIFProperties{}) {
 		return nil
 	}
 	return &p
 }
-
-// codesURI is the table of finding codes.
-const codesURI = "https://github.com/p20export/p20export/blob/main/docs/findings.md"
 
 // said is all of a finding that a reader of a message alone needs.
 func said(f finding.Finding) string {

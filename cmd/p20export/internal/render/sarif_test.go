@@ -1,6 +1,7 @@
 package render
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/p20export/p20export/finding"
@@ -39,14 +40,31 @@ func TestSARIFMessage(t *testing.T) {
 	}
 }
 
-// A finding's rule reaches every format.
+// A finding's rule reaches every format, and is linked to once.
 func TestRuleShown(t *testing.T) {
-	f := finding.New(finding.WrongType, "m")
-	f.Rule = "M4"
-	if got, want := sentence(f), "wrong_type: m (rule M4, P20 §8)"; got != want {
+	f := finding.Breach("M4", "m")
+	if got, want := sentence(f), "wrong_type: m (rule M4)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if p := newSARIFProperties(f); p == nil || p.Rule != "M4" {
+	const m4 = "https://github.com/p20export/p20export/blob/main/docs/contract.md#M4"
+	if p := newSARIFProperties(f); p == nil || p.Rule != "M4" || p.See != m4 {
 		t.Errorf("%+v", p)
+	}
+	a2 := finding.Breach("A2", "m")
+	want := "  see     " + m4 + "\n  see     " + strings.Replace(m4, "#M4", "#A2", 1) + "\n"
+	if text := plainFindings([]finding.Finding{f, a2, f, f}); !strings.HasSuffix(text, want) || strings.Count(text, "see ") != 2 {
+		t.Errorf("the rules are not linked to once each:\n%s", text)
+	}
+	plain := finding.New(finding.KeyOutsideSubset, "m")
+	if text := plainFindings([]finding.Finding{plain}); strings.Contains(text, "see ") || strings.Contains(text, "P20") {
+		t.Errorf("a finding without a rule:\n%s", text)
+	}
+}
+
+// A code is linked to its entry in the table of codes.
+func TestSARIFHelp(t *testing.T) {
+	about := sarifAbouts(map[finding.Code]int{finding.TooLong: 0})
+	if want := "https://github.com/p20export/p20export/blob/main/docs/findings.md#too_long"; len(about) != 1 || about[0].HelpURI != want {
+		t.Errorf("%+v, want the help at %s", about, want)
 	}
 }
