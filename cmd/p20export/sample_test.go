@@ -8,30 +8,53 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/internal/testkit"
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/record"
 )
 
 const sampleDir = "../../examples/ag-ui-compacted-message-snapshot-evidence"
 
+// sampleRun is a run of the sample lane: the capture below discovery/captures
+// that it is made from, and what the lane's README says of it.
+type sampleRun struct {
+	name, capture string
+	projection    project.Name
+	origin        project.Origin
+	terminal      string
+	parent        string // parent_run_id_ref, empty without one
+}
+
+var sampleRuns = []sampleRun{
+	{"finished", "adk/one-turn", project.EmittedSnapshot, project.Emitted, artifact.RunFinished, ""},
+	{"multi-turn", "adk/three-turns-3", project.EmittedSnapshot, project.Emitted, artifact.RunFinished, ""},
+	{"failed", "adk/model-error", project.FoldedStream, project.Built, artifact.RunError, ""},
+	{"with-parent", "claude-agent-sdk/parent-run", project.EmittedSnapshot, project.Emitted, artifact.RunFinished, "run-before"},
+	{"snapshot-then-error", "claude-agent-sdk/model-error", project.EmittedSnapshot, project.Emitted, artifact.RunError, ""},
+}
+
+// artifact is the path of the frozen artifact in the lane.
+func (r sampleRun) artifact() string { return "frozen/" + r.name + ".artifact.json" }
+
 // TestSample makes the sample lane anew from the committed captures and
 // compares it with the committed one; with -update it replaces it.
 func TestSample(t *testing.T) {
-	captures, err := filepath.Abs("../../discovery/captures/adk")
+	captures, err := filepath.Abs("../../discovery/captures")
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
 	t.Chdir(dir)
-	for _, s := range []struct{ name, scenario, projection string }{
-		{"finished", "one-turn", "emitted-snapshot"},
-		{"multi-turn", "three-turns-3", "emitted-snapshot"},
-		{"failed", "model-error", "folded-stream"},
-	} {
-		raw := filepath.Join("raw", s.name)
-		testkit.Copy(t, raw, filepath.Join(captures, s.scenario))
-		do(t, exitDone, "freeze", raw, "-o", "frozen", "--projection", s.projection)
+	for _, r := range sampleRuns {
+		raw := filepath.Join("raw", r.name)
+		testkit.Copy(t, raw, filepath.Join(captures, r.capture))
+		do(t, exitDone, "freeze", raw, "-o", "frozen", "--projection", string(r.projection))
+		r.check(t)
 	}
+	do(t, exitDone, "verify", "frozen", "--capture", "raw")
+	do(t, exitDone, "validate", "--profile", "assay", "frozen")
 	importSample(t)
 	malform(t)
 	names, err := filepath.Glob("malformed/*")
@@ -46,7 +69,27 @@ func TestSample(t *testing.T) {
 	compareTrees(t, dir, sampleDir)
 }
 
-// importSample takes the frozen runs into Assay.
+// check compares what was frozen of the run with what the README says of it.
+func (r sampleRun) check(t *testing.T) {
+	t.Helper()
+	a, findings := artifact.Decode(testkit.Read(t, r.artifact()), artifact.Assay)
+	if a == nil {
+		t.Fatalf("%s: %v", r.name, findings)
+	}
+	rec, err := record.Read(record.Path(r.artifact()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := r
+	got.projection, got.origin = rec.Predicate.Projection.Name, rec.Predicate.Projection.Origin
+	got.terminal, got.parent = a.TerminalEvent, a.ParentRunIDRef
+	if got != r {
+		t.Errorf("frozen %+v, want %+v", got, r)
+	}
+}
+
+// importSample takes the frozen runs into Assay: each as a receipt, and as a
+// placeholder where the run emitted its snapshot.
 func importSample(t *testing.T) {
 	t.Helper()
 	if err := os.Mkdir("assay", 0o755); err != nil {
@@ -55,13 +98,15 @@ func importSample(t *testing.T) {
 	imported := func(args ...string) {
 		do(t, exitDone, append([]string{"assay", "--import-time", "2026-11-21T12:00:00Z", "--as-sample"}, args...)...)
 	}
-	imported("frozen/finished.artifact.json", "--ndjson", "-o", "assay/finished.assay.ndjson")
-	imported("frozen/multi-turn.artifact.json", "--ndjson", "-o", "assay/multi-turn.assay.ndjson")
-	for _, run := range []string{"finished", "multi-turn", "failed"} {
-		imported("frozen/"+run+".artifact.json", "--receipt", "--ndjson", "-o", "assay/"+run+".receipt.ndjson")
+	bundle := []string{"--receipt", "--bundle", "assay/receipts.tar.gz", "--assay-run-id", "sample"}
+	for _, r := range sampleRuns {
+		if r.origin == project.Emitted {
+			imported(r.artifact(), "--ndjson", "-o", "assay/"+r.name+".assay.ndjson")
+		}
+		imported(r.artifact(), "--receipt", "--ndjson", "-o", "assay/"+r.name+".receipt.ndjson")
+		bundle = append(bundle, r.artifact())
 	}
-	imported("frozen/finished.artifact.json", "frozen/multi-turn.artifact.json", "frozen/failed.artifact.json",
-		"--receipt", "--bundle", "assay/receipts.tar.gz", "--assay-run-id", "sample")
+	imported(bundle...)
 }
 
 // sourceDir is where the tests of this package start.
@@ -86,13 +131,13 @@ func do(t *testing.T, want int, args ...string) []byte {
 // malform makes files that look like the frozen ones and break the contract.
 func malform(t *testing.T) {
 	t.Helper()
-	artifact := testkit.Read(t, "frozen/finished.artifact.json")
+	finished := testkit.Read(t, "frozen/finished.artifact.json")
 	for name, edit := range map[string][2]string{
 		"state":      {`  "terminal_event"`, "  \"state\": {\n    \"step\": 1\n  },\n  \"terminal_event\""},
 		"events":     {`  "terminal_event"`, "  \"events\": [\n    {\n      \"type\": \"RUN_STARTED\"\n    }\n  ],\n  \"terminal_event\""},
 		"tool-calls": {"\"role\": \"assistant\",\n", "\"role\": \"assistant\",\n      \"toolCalls\": [],\n"},
 	} {
-		testkit.Write(t, "malformed/"+name+".artifact.json", replaceOnce(t, artifact, edit[0], edit[1]))
+		testkit.Write(t, "malformed/"+name+".artifact.json", replaceOnce(t, finished, edit[0], edit[1]))
 	}
 	var state string
 	for line := range strings.Lines(string(testkit.Read(t, "raw/finished/response.sse"))) {
@@ -152,7 +197,7 @@ func compareTrees(t *testing.T, fresh, committed string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(seen) < 20 {
+	if len(seen) < 50 {
 		t.Errorf("the sample lane has only %d files", len(seen))
 	}
 }

@@ -6,16 +6,31 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 )
 
 // runVerifyScript runs the verify.sh of the sample lane with this program, and
-// bin in PATH.
+// bin in PATH. The script must say of every event file and bundle in assay/ that
+// it was verified.
 func runVerifyScript(t *testing.T, bin string, args ...string) {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(sampleDir, "verify.sh"), args...)
 	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "P20EXPORT="+filepath.Join(ownBin(t), "p20export"))
-	if out, err := cmd.CombinedOutput(); err != nil {
+	out, err := cmd.CombinedOutput()
+	if err != nil {
 		t.Errorf("verify.sh: %v\n%s", err, out)
+	}
+	files, err := filepath.Glob(filepath.Join(sampleDir, "assay", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := strings.Split(string(out), "\n")
+	for _, file := range files {
+		name := filepath.Base(file)
+		if name != "pack.yaml" && !slices.Contains(said, "verified  assay/"+name) {
+			t.Errorf("verify.sh does not verify assay/%s:\n%s", name, out)
+		}
 	}
 }

@@ -43,19 +43,20 @@ lines() {
 	same "$scratch/lines" "$file"
 }
 
-for run in finished multi-turn; do
-	lines assay/$run.assay.ndjson frozen/$run.artifact.json
+for file in assay/*.assay.ndjson; do
+	lines "$file" "frozen/$(basename "$file" .assay.ndjson).artifact.json"
 	"$@" "$scratch/one.tar.gz"
-	echo "verified  assay/$run.assay.ndjson"
+	echo "verified  $file"
 	rm "$scratch/one.tar.gz"
 done
-for run in finished multi-turn failed; do
-	lines assay/$run.receipt.ndjson frozen/$run.artifact.json --receipt
+for file in assay/*.receipt.ndjson; do
+	lines "$file" "frozen/$(basename "$file" .receipt.ndjson).artifact.json" --receipt
 	"$@" "$scratch/one.tar.gz"
-	echo "verified  assay/$run.receipt.ndjson"
+	echo "verified  $file"
 	rm "$scratch/one.tar.gz"
 done
 "$P20EXPORT" assay frozen/finished.artifact.json frozen/multi-turn.artifact.json frozen/failed.artifact.json \
+	frozen/with-parent.artifact.json frozen/snapshot-then-error.artifact.json \
 	--receipt --bundle "$scratch/receipts.tar.gz" --assay-run-id sample --import-time "$TIME" --as-sample >/dev/null
 same "$scratch/receipts.tar.gz" assay/receipts.tar.gz
 "$@" assay/receipts.tar.gz

@@ -43,5 +43,5 @@ func ExampleImport() {
 	row := export.VerifyBundle(ctx, bundles[0].File, true, nil)
 	fmt.Println(row.Verdict, *row.Events, "events,", *row.RunID)
 	// Output:
-	// verified 3 events, nightly-42
+	// verified 5 events, nightly-42
 }

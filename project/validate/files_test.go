@@ -58,6 +58,8 @@ func TestFiles(t *testing.T) {
 		"accepted b/failed.artifact.json", "accepted b/failed.envelope.ndjson",
 		"accepted b/finished.artifact.json", "accepted b/finished.envelope.ndjson",
 		"accepted b/multi-turn.artifact.json", "accepted b/multi-turn.envelope.ndjson",
+		"accepted b/snapshot-then-error.artifact.json", "accepted b/snapshot-then-error.envelope.ndjson",
+		"accepted b/with-parent.artifact.json", "accepted b/with-parent.envelope.ndjson",
 		"malformed c/new\nline/x.envelope.ndjson",
 	}
 	ctx := context.Background()
