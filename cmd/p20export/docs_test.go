@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,6 +31,31 @@ func TestDocs(t *testing.T) {
 		t.Run(doc.path, func(t *testing.T) {
 			checkConsole(t, "```console", filepath.Join(root, doc.path), doc.in, bin)
 		})
+	}
+}
+
+// TestAssayDocsAreCurrent fails when the sample lane's README shows what Assay's
+// command line said of another bundle than the lane's. That output is only made
+// where that command line is.
+func TestAssayDocsAreCurrent(t *testing.T) {
+	t.Parallel()
+	var bundle struct {
+		Events  int    `json:"events"`
+		RunRoot string `json:"run_root"`
+	}
+	row := do(t, exitDone, "assay", "verify", "--format", "json", filepath.Join(sampleDir, "assay/receipts.tar.gz"))
+	if err := json.Unmarshal(row, &bundle); err != nil {
+		t.Fatal(err)
+	}
+	_, doc, _ := strings.Cut(string(testkit.Read(t, filepath.Join("../..", sampleReadme))), "```console assay\n")
+	shown, _, _ := strings.Cut(doc, "\n```\n")
+	for _, want := range []string{
+		"\nBundle ID:   " + bundle.RunRoot + "\n",
+		fmt.Sprintf("\nBundle: %s (events: %d, verified: true)\n", bundle.RunRoot, bundle.Events),
+	} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("%s does not show %q: run 'make assay-cli'", sampleReadme, want)
+		}
 	}
 }
 
