@@ -62,7 +62,7 @@ var floors = map[string][]string{
 	"schema":                         {},
 	"schema/schematest":              {"schema"},
 	"schema/vectors":                 {},
-	"schema/vectors/differential":    {"project/validate", "project", "artifact"},
+	"schema/vectors/differential":    {"project/validate", "project/scan", "project", "envelope", "envelope/event/names", "capture", "artifact"},
 	"schema/vectors/mutation":        {},
 	"cmd/internal/generate/gate":     {"discovery/scenario", "discovery/gate", "discovery/analysis", "capture", "artifact"},
 	"cmd/internal/generate/schema":   {"schema", "project/record", "project", "envelope", "capture", "artifact"},
