@@ -16,7 +16,7 @@ import (
 // answer, and an answer that is right is no disagreement.
 func TestProtocolIsEnough(t *testing.T) {
 	var out output
-	o := &options{n: 1_500, seed: 3, only: -1, keep: t.TempDir(), out: &out}
+	o := &options{n: 600, seed: 3, only: -1, keep: t.TempDir(), out: &out}
 	total, err := o.compareStreams(t.Context(), fakeServer(t, none))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
