@@ -60,10 +60,10 @@ func (d *draft) requested() (ids map[string]bool) {
 	return nil
 }
 
-// startedInput returns the input of RUN_STARTED, where the projection reads it:
-// FoldedStream since its version 2, when there is no request. Null is no input.
+// startedInput returns the input of RUN_STARTED, where the projection reads it and
+// there is no request. Null is no input.
 func (d *draft) startedInput() (strictjson.Value, bool) {
-	if d.settings.Projection != FoldedStream || d.settings.Version == 1 || d.request != nil {
+	if !d.settings.readsInput() || d.request != nil {
 		return strictjson.Value{}, false
 	}
 	v, ok := d.run.Started.Get("input")
@@ -136,7 +136,7 @@ type Folding struct {
 // Fold returns the folding of a run whose events a FoldedStream collector has
 // seen. The request is as Project takes it.
 func (c *Collector) Fold(run *envelope.Run, request []byte) Folding {
-	d := &draft{run: run, request: request, settings: Settings{Projection: FoldedStream}, artifact: artifact.New()}
+	d := &draft{run: run, request: request, settings: Settings{Projection: FoldedStream, Version: FoldedStream.Version()}, artifact: artifact.New()}
 	d.folded(c.fold)
 	f := Folding{Messages: d.artifact.Messages, RequestTaken: d.fromRequest, Findings: d.sorted()}
 	for _, m := range c.fold.messages {

@@ -28,27 +28,11 @@ const (
 	// FoldedStream builds a snapshot from the messages that a run was asked with
 	// and its streamed text messages, when the run emitted none. The former are
 	// those of the request or, where there is no request, of RUN_STARTED's input.
-	// Version 1 does not read that input.
 	FoldedStream Name = "folded-stream"
 )
 
 // Names lists the projections, the default first.
 func Names() []Name { return []Name{EmittedSnapshot, EmittedSnapshotText, FoldedStream} }
-
-// Version returns the newest version of the projection, which is applied when no
-// other is asked for.
-func (n Name) Version() int {
-	if n == FoldedStream {
-		return 2
-	}
-	return 1
-}
-
-// Known reports whether this program has the projection in that version.
-func Known(name Name, v int) bool {
-	_, err := ParseName(string(name))
-	return err == nil && 1 <= v && v <= name.Version()
-}
 
 // ParseName returns the projection of that name.
 func ParseName(s string) (Name, error) {

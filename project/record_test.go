@@ -64,7 +64,7 @@ func TestRecordSpelling(t *testing.T) {
   "predicate": {
     "projection": {
       "name": "emitted-snapshot-text",
-      "version": 1,
+      "version": 2,
       "snapshot": "last",
       "origin": "emitted"
     },
@@ -247,7 +247,7 @@ func TestRecordLeast(t *testing.T) {
 		t.Fatal(err)
 	}
 	rec = record.New(built.out, built.run, s, tool)
-	if rec.Predicate.Projection != (record.Projection{Name: "folded-stream", Version: 2, Snapshot: "only", Origin: "built"}) || len(rec.Predicate.Events) != 2 {
+	if rec.Predicate.Projection != (record.Projection{Name: "folded-stream", Version: 3, Snapshot: "only", Origin: "built"}) || len(rec.Predicate.Events) != 2 {
 		t.Errorf("%+v %v", rec.Predicate.Projection, rec.Predicate.Events)
 	}
 }
@@ -326,17 +326,17 @@ func TestRecordSame(t *testing.T) {
 
 func TestSettings(t *testing.T) {
 	var s project.Settings
-	if err := s.Normalize(); err != nil || s != (project.Settings{Projection: "emitted-snapshot", Version: 1, Snapshot: "only", Profile: "v1"}) {
+	if err := s.Normalize(); err != nil || s != (project.Settings{Projection: "emitted-snapshot", Version: 2, Snapshot: "only", Profile: "v1"}) {
 		t.Errorf("%+v %v", s, err)
 	}
-	for _, ok := range []project.Settings{{Projection: "emitted-snapshot-text", Snapshot: "last"}, {Projection: "folded-stream", Snapshot: "only", Profile: "assay"}, {Projection: "emitted-snapshot-text", Snapshot: "12"}, {Projection: "folded-stream", Version: 1}, {Projection: "folded-stream", Version: 2}} {
+	for _, ok := range []project.Settings{{Projection: "emitted-snapshot-text", Snapshot: "last"}, {Projection: "folded-stream", Snapshot: "only", Profile: "assay"}, {Projection: "emitted-snapshot-text", Snapshot: "12"}, {Version: 1}, {Projection: "emitted-snapshot-text", Version: 1}, {Projection: "folded-stream", Version: 1}, {Projection: "folded-stream", Version: 3}} {
 		if err := ok.Normalize(); err != nil {
 			t.Error(err)
 		}
 	}
 	for _, bad := range []project.Settings{
 		{Snapshot: "last"}, {Projection: "folded-stream", Snapshot: "1"}, {Projection: "emitted-snapshot", Snapshot: "first"},
-		{Projection: "emitted"}, {Version: 2}, {Version: -1}, {Projection: "folded-stream", Version: 3}, {Profile: "v2"}, {Projection: "emitted-snapshot-text", Snapshot: "0"},
+		{Projection: "emitted"}, {Version: 3}, {Version: -1}, {Projection: "folded-stream", Version: 4}, {Profile: "v2"}, {Projection: "emitted-snapshot-text", Snapshot: "0"},
 		{Operator: project.OperatorTimes{FinishedAt: "2026-11-21T06:28:50Z"}},
 	} {
 		if err := bad.Normalize(); err == nil {
@@ -353,7 +353,7 @@ func TestSettings(t *testing.T) {
 			t.Errorf("%q: %q", sel, got)
 		}
 	}
-	newest := map[project.Name]int{"emitted-snapshot": 1, "emitted-snapshot-text": 1, "folded-stream": 2}
+	newest := map[project.Name]int{"emitted-snapshot": 2, "emitted-snapshot-text": 2, "folded-stream": 3}
 	for _, n := range project.Names() {
 		if got, err := project.ParseName(string(n)); err != nil || got != n || n.Version() != newest[n] || project.Known(n, newest[n]+1) || project.Known(n, 0) {
 			t.Errorf("%s: %v", n, err)

@@ -46,8 +46,8 @@ Projections:
                          where the capture has no request.json, the input in
                          RUN_STARTED is read instead
 
-Records name a projection with its version, folded-stream@2 for example. Those
-of earlier versions still verify: folded-stream@1 did not read that input.
+Records name a projection with its version, folded-stream@3 for example. Those
+of earlier versions still verify.
 
 The times in an artifact are the events' own (timestamps in milliseconds, from
 2025 on and at most a day ahead of their arrival), else the capture's arrival

@@ -33,8 +33,9 @@ func frozen(t *testing.T, scenario string, p project.Name) (raw, out string) {
 }
 
 // Every byte of the capture, the artifact, the envelope and the record counts:
-// whichever is flipped, verify no longer says verified. The one exception is the
-// record's tool, which verify leaves aside.
+// whichever is flipped, verify no longer says verified. There are two exceptions:
+// the record's tool, which verify leaves aside; and the version of the projection
+// where another version makes the same of the run, as the record then says.
 func TestVerifyEveryByte(t *testing.T) {
 	const shares = 8 // of the bytes, each flipped in a copy of its own
 	for _, c := range []struct {
@@ -76,6 +77,10 @@ func flipBytes(t *testing.T, scenario string, p project.Name, share, shares int)
 			t.Fatal(err)
 		}
 		aside := string(good)
+		another := -1 // where a flip makes the number of another version that makes the same
+		if p == project.FoldedStream && file == stated {
+			another = strings.Index(aside, `"version": 3`) + len(`"version": `)
+		}
 		from := strings.Index(aside, `"tool": {`) + len(`"tool": {`)
 		to := from + strings.Index(aside[from:], "}")
 		flipped := 0
@@ -87,8 +92,8 @@ func flipBytes(t *testing.T, scenario string, p project.Name, share, shares int)
 			if _, err := f.WriteAt([]byte{bad}, int64(i)); err != nil {
 				t.Fatal(err)
 			}
-			if v := verdict(); v == project.Verified {
-				t.Errorf("%s: byte %d flipped from %q to %q, and still verified", filepath.Base(file), i, good[i], bad)
+			if v := verdict(); (v == project.Verified) != (i == another) {
+				t.Errorf("%s: byte %d flipped from %q to %q: %s", filepath.Base(file), i, good[i], bad, v)
 			}
 			if _, err := f.WriteAt(good[i:i+1], int64(i)); err != nil {
 				t.Fatal(err)
@@ -107,46 +112,87 @@ func flipBytes(t *testing.T, scenario string, p project.Name, share, shares int)
 	}
 }
 
-// Records that name version 1 of folded-stream verify: what it outputs does not
-// change. It does not read the input in RUN_STARTED; version 2 does.
-func TestVerifyFirstVersion(t *testing.T) {
-	const dir = "testdata/version-1"
-	for name, raw := range map[string]string{
-		"failed": filepath.Join(dir, "failed"),
-		"input":  filepath.Join(dir, "input.ndjson"),
-	} {
-		path := filepath.Join(dir, name+record.ArtifactSuffix)
+// earlier holds records that this program's releases made under versions of the
+// projections that are no longer the newest, and the artifacts and envelopes they
+// are about.
+const earlier = "testdata/earlier"
+
+// made says of which version a record in earlier is, and from which capture it was
+// made.
+var made = map[string]struct {
+	of      string
+	capture string
+}{
+	"emitted":              {"emitted-snapshot@1", "../../discovery/drift/captures/adk-0.4.0/one-turn"},
+	"emitted-operator":     {"emitted-snapshot@1", "../../discovery/drift/captures/adk-0.4.0/three-turns-3/response.sse"},
+	"emitted-text":         {"emitted-snapshot-text@1", "../../discovery/drift/captures/adk-0.4.0/state-change"},
+	"emitted-text-tool":    {"emitted-snapshot-text@1", "../../discovery/captures/adk/backend-tool"},
+	"failed":               {"folded-stream@1", earlier + "/failed"},
+	"folded":               {"folded-stream@2", "../../discovery/captures/agno/two-agents"},
+	"folded-failed":        {"folded-stream@2", "../../discovery/captures/adk/model-error"},
+	"folded-input":         {"folded-stream@2", earlier + "/input.ndjson"},
+	"input":                {"folded-stream@1", earlier + "/input.ndjson"},
+	"refused-today":        {"emitted-snapshot@1", earlier + "/refused-today.ndjson"},
+	"refused-today-folded": {"folded-stream@2", earlier + "/refused-today-streamed.ndjson"},
+	"refused-today-text":   {"emitted-snapshot-text@1", earlier + "/refused-today.ndjson"},
+	"shortened":            {"emitted-snapshot-text@1", earlier + "/shortened.ndjson"},
+}
+
+// Records of every earlier version verify: what a projection outputs under one
+// version does not change.
+func TestVerifyEarlierVersions(t *testing.T) {
+	records, err := filepath.Glob(filepath.Join(earlier, "*"+record.Suffix))
+	if err != nil || len(records) != len(made) {
+		t.Fatalf("%d records, and %d are known: %v", len(records), len(made), err)
+	}
+	versions := make(map[string]bool)
+	for name, from := range made {
+		path := filepath.Join(earlier, name+record.ArtifactSuffix)
 		stated, err := record.Read(record.Path(path))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p := stated.Predicate.Projection; p.Name != project.FoldedStream || p.Version != 1 {
-			t.Fatalf("%s is of %s@%d", name, p.Name, p.Version)
+		p := stated.Predicate.Projection
+		if of := fmt.Sprintf("%s@%d", p.Name, p.Version); of != from.of {
+			t.Errorf("%s is of %s, not %s", name, of, from.of)
 		}
-		if row := File(t.Context(), path, "", raw, nil); row.Verdict != project.Verified {
+		versions[from.of] = true
+		if row := File(t.Context(), path, "", from.capture, nil); row.Verdict != project.Verified {
 			t.Errorf("%s: %s %v", name, row.Verdict, row.Findings)
 		}
 	}
+	for _, name := range project.Names() {
+		for v := 1; v < name.Version(); v++ {
+			if of := fmt.Sprintf("%s@%d", name, v); !versions[of] {
+				t.Errorf("there is no record of %s", of)
+			}
+		}
+	}
+}
+
+// Version 1 of folded-stream does not read the input in RUN_STARTED; those after it
+// do.
+func TestVerifyFirstVersion(t *testing.T) {
 	out := t.TempDir()
-	rows, err := freeze.Freeze(t.Context(), filepath.Join(dir, "input.ndjson"), freeze.Settings{Settings: project.Settings{Projection: project.FoldedStream}, Dir: out, Tool: testTool})
+	rows, err := freeze.Freeze(t.Context(), filepath.Join(earlier, "input.ndjson"), freeze.Settings{Settings: project.Settings{Projection: project.FoldedStream}, Dir: out, Tool: testTool})
 	if err != nil || rows[0].Verdict != project.Frozen {
 		t.Fatalf("%v %+v", err, rows)
 	}
 	again, err := os.ReadFile(*rows[0].Artifact)
 	if err != nil || strings.Count(string(again), `"id"`) != 2 {
-		t.Errorf("version 2 made %s, %v", again, err)
+		t.Errorf("the newest version made %s, %v", again, err)
 	}
 	// A record cannot claim another version than its artifact is of.
-	stated, err := os.ReadFile(filepath.Join(dir, "input"+record.Suffix))
+	stated, err := os.ReadFile(filepath.Join(earlier, "input"+record.Suffix))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for version, want := range map[string]project.Verdict{"2": project.Differs, "3": project.Unverifiable, "0": project.Unverifiable} {
+	for version, want := range map[string]project.Verdict{"2": project.Differs, "3": project.Differs, "4": project.Unverifiable, "0": project.Unverifiable} {
 		other := filepath.Join(t.TempDir(), "input"+record.Suffix)
 		if err := os.WriteFile(other, []byte(strings.Replace(string(stated), `"version": 1`, `"version": `+version, 1)), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if row := File(t.Context(), filepath.Join(dir, "input"+record.ArtifactSuffix), other, filepath.Join(dir, "input.ndjson"), nil); row.Verdict != want {
+		if row := File(t.Context(), filepath.Join(earlier, "input"+record.ArtifactSuffix), other, filepath.Join(earlier, "input.ndjson"), nil); row.Verdict != want {
 			t.Errorf("version %s: %s %v, want %s", version, row.Verdict, row.Findings, want)
 		}
 	}

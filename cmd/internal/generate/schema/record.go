@@ -113,9 +113,15 @@ func (g *generator) record() (*jsonschema.Schema, error) {
 
 // versions are those of all projections.
 func versions(s *jsonschema.Schema) {
-	for v := range project.FoldedStream.Version() {
-		s.Enum = append(s.Enum, v+1)
+	s.Enum = upTo(project.FoldedStream.Version())
+}
+
+// upTo lists the versions of a projection.
+func upTo(newest int) (all []any) {
+	for v := range newest {
+		all = append(all, v+1)
 	}
+	return all
 }
 
 // projection ties origin, version and selection to the projection's name.
@@ -127,8 +133,8 @@ func projection(s *jsonschema.Schema) {
 			Else: with("origin", exactly(project.Emitted, "The snapshot is the run's own.")),
 		},
 		{
-			If:   with("name", exactly(project.FoldedStream, "Version 2 reads the input in RUN_STARTED when there is no request.")),
-			Else: with("version", &jsonschema.Schema{Const: 1, Description: "The only version."}),
+			If:   with("name", exactly(project.FoldedStream, "It has three versions.")),
+			Else: with("version", &jsonschema.Schema{Enum: upTo(project.EmittedSnapshot.Version()), Description: "The other two have two."}),
 		},
 		{
 			If:   with("name", exactly(project.EmittedSnapshotText, "One of several snapshots can be chosen.")),

@@ -1,0 +1,27 @@
+package project
+
+// A projection whose output changes gets a new version. The older ones stay, so that
+// records of them verify; what they do otherwise than the newest is in this file.
+
+// Version returns the newest version of the projection, which is applied when no
+// other is asked for.
+func (n Name) Version() int {
+	if n == FoldedStream {
+		return 3
+	}
+	return 2
+}
+
+// Known reports whether this program has the projection in that version.
+func Known(name Name, v int) bool {
+	_, err := ParseName(string(name))
+	return err == nil && 1 <= v && v <= name.Version()
+}
+
+// since reports whether the settings are of a projection in that version or a later
+// one.
+func (s Settings) since(name Name, v int) bool { return s.Projection == name && s.Version >= v }
+
+// readsInput reports whether the input in RUN_STARTED is read when there is no
+// request.
+func (s Settings) readsInput() bool { return s.since(FoldedStream, 2) }
