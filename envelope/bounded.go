@@ -54,7 +54,9 @@ func Check(frames Frames) ([]finding.Finding, error) {
 		next = "the file holds no event at all: it is neither JSON lines, nor a JSON array, nor an event stream"
 	}
 	if c.seen[placeStarted] && c.terminal != nil {
-		c.terminal.sameRun(c.started, c.found.Add)
+		if otherRun := c.terminal.sameRun(c.started, c.found.Add); otherRun != nil {
+			c.found.Add(otherRun.Ruled())
+		}
 	}
 	for place, ok := range c.seen {
 		if !ok {

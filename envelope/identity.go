@@ -1,6 +1,7 @@
 package envelope
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/p20export/p20export/finding"
@@ -43,19 +44,26 @@ func (e *Event) name(v strictjson.Value, key string, report func(finding.Finding
 	return name{text: s, known: true}
 }
 
-// sameRun reports where a terminal event names another run or thread than
-// RUN_STARTED. It need not name any.
-func (e *Event) sameRun(started identity, report func(finding.Finding)) {
-	for _, n := range [...]struct {
-		key, rule string
-		want      name
-	}{{"runId", "E10", started.run}, {"threadId", "E11", started.thread}} {
-		v, ok := e.Get(n.key)
+// sameRun reports what is wrong with the names of a terminal event, another
+// thread than that of RUN_STARTED included. It need not name any. Another run is
+// not wrong by itself: otherRun is the finding about it, for those that refuse it.
+func (e *Event) sameRun(started identity, report func(finding.Finding)) (otherRun *finding.Finding) {
+	differs := func(key string, want name) (v strictjson.Value, why string) {
+		v, ok := e.Get(key)
 		if !ok {
-			continue
+			return v, ""
 		}
-		if got := e.name(v, n.key, report); got.known && n.want.known && got.text != n.want.text {
-			report(e.breach(v, n.rule, finding.Pointer("").Name(n.key), "%s names %s %s, RUN_STARTED %s", e.Type, n.key, finding.Quote(got.text), finding.Quote(n.want.text)))
+		if got := e.name(v, key, report); got.known && want.known && got.text != want.text {
+			why = fmt.Sprintf("%s names %s %s, RUN_STARTED %s", e.Type, key, finding.Quote(got.text), finding.Quote(want.text))
 		}
+		return v, why
 	}
+	if v, why := differs("threadId", started.thread); why != "" {
+		report(e.breach(v, "E11", "/threadId", "%s", why))
+	}
+	if v, why := differs("runId", started.run); why != "" {
+		f := e.place(finding.New(finding.TerminalOtherRun, "%s", why).WithOffset(int64(v.Start))).WithPointer("/runId")
+		otherRun = &f
+	}
+	return otherRun
 }

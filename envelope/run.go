@@ -46,6 +46,9 @@ type Run struct {
 	// Findings are what is wrong with the run as an envelope. An error among
 	// them means that every projection refuses the run.
 	Findings []finding.Finding
+	// OtherRun is the warning that the terminal event names another run than
+	// RUN_STARTED; nil when it does not. Some projections refuse the run for it.
+	OtherRun *finding.Finding
 
 	found     finding.List
 	names     identity
@@ -256,7 +259,10 @@ func (r *Run) end(v Visitor) error {
 		if r.after != nil {
 			r.found.Add(*r.after)
 		}
-		r.Terminal.sameRun(r.names, r.found.Add)
+		if otherRun := r.Terminal.sameRun(r.names, r.found.Add); otherRun != nil {
+			warning := otherRun.WithSeverity(finding.Warning)
+			r.OtherRun = &warning
+		}
 	}
 	if r.Families.uncounted > 0 {
 		r.found.Add(finding.New(finding.FamiliesUncounted, "%d events are of types that are not told apart: those past %d, or of more than %d bytes", r.Families.uncounted, maxFamilies, maxFamilyBytes))

@@ -126,30 +126,31 @@ func TestEnvelopeRules(t *testing.T) {
 		name   string
 		events []string
 		want   []string
+		other  string // that the run ends under the id of another one
 	}
 	tests := []test{
-		{"finished", []string{started, finished}, nil},
-		{"failed", []string{started, failed}, nil},
-		{"finished names nothing", []string{started, `{"type":"RUN_FINISHED"}`}, nil},
-		{"failed names its own run", []string{started, `{"type":"RUN_ERROR","message":"no","runId":"r1","threadId":"t1"}`}, nil},
-		{"names by escape", []string{started, `{"type":"RUN_FINISHED","runId":"\u00721","threadId":"t\u0031"}`}, nil},
-		{"empty names", []string{`{"type":"RUN_STARTED","threadId":"","runId":""}`, `{"type":"RUN_FINISHED","threadId":"","runId":""}`}, nil},
-		{"damage before and after", []string{`!`, started, finished}, nil},
-		{"no terminal", []string{started, custom}, []string{fmt.Sprintf("run_not_terminated #1 @%d", at(1, started))}},
-		{"nothing but the start", []string{started}, []string{"run_not_terminated #0 @6"}},
+		{"finished", []string{started, finished}, nil, ""},
+		{"failed", []string{started, failed}, nil, ""},
+		{"finished names nothing", []string{started, `{"type":"RUN_FINISHED"}`}, nil, ""},
+		{"failed names its own run", []string{started, `{"type":"RUN_ERROR","message":"no","runId":"r1","threadId":"t1"}`}, nil, ""},
+		{"names by escape", []string{started, `{"type":"RUN_FINISHED","runId":"\u00721","threadId":"t\u0031"}`}, nil, ""},
+		{"empty names", []string{`{"type":"RUN_STARTED","threadId":"","runId":""}`, `{"type":"RUN_FINISHED","threadId":"","runId":""}`}, nil, ""},
+		{"damage before and after", []string{`!`, started, finished}, nil, ""},
+		{"no terminal", []string{started, custom}, []string{fmt.Sprintf("run_not_terminated #1 @%d", at(1, started))}, ""},
+		{"nothing but the start", []string{started}, []string{"run_not_terminated #0 @6"}, ""},
 		{"no terminal, last frame damaged", []string{started, `!`}, []string{
-			fmt.Sprintf("json_syntax #1 @%d", at(1, started)), fmt.Sprintf("run_not_terminated #1 @%d", at(1, started))}},
-		{"two terminals", []string{started, finished, finished}, []string{fmt.Sprintf("terminal_several #2 @%d", at(2, started, finished))}},
-		{"finished, then failed", []string{started, finished, failed}, []string{fmt.Sprintf("terminal_several #2 @%d", at(2, started, finished))}},
-		{"failed, then finished", []string{started, failed, finished}, []string{fmt.Sprintf("terminal_several #2 @%d", at(2, started, failed))}},
+			fmt.Sprintf("json_syntax #1 @%d", at(1, started)), fmt.Sprintf("run_not_terminated #1 @%d", at(1, started))}, ""},
+		{"two terminals", []string{started, finished, finished}, []string{fmt.Sprintf("terminal_several #2 @%d", at(2, started, finished))}, ""},
+		{"finished, then failed", []string{started, finished, failed}, []string{fmt.Sprintf("terminal_several #2 @%d", at(2, started, finished))}, ""},
+		{"failed, then finished", []string{started, failed, finished}, []string{fmt.Sprintf("terminal_several #2 @%d", at(2, started, failed))}, ""},
 		{"three terminals", []string{started, failed, finished, failed}, []string{
-			fmt.Sprintf("terminal_several #2 @%d", at(2, started, failed)), fmt.Sprintf("terminal_several #3 @%d", at(3, started, failed, finished))}},
-		{"an event after the terminal", []string{started, finished, custom, custom}, []string{fmt.Sprintf("events_after_terminal #2 @%d", at(2, started, finished))}},
-		{"a snapshot after the terminal", []string{started, failed, snapshot}, []string{fmt.Sprintf("events_after_terminal #2 @%d", at(2, started, failed))}},
-		{"an unknown event after the terminal", []string{started, failed, `{"type":"META"}`}, []string{fmt.Sprintf("events_after_terminal #2 @%d", at(2, started, failed))}},
-		{"damage after the terminal", []string{started, finished, `{"type":}`}, []string{fmt.Sprintf("json_syntax #2 /type @%d", at(2, started, finished)+8)}},
+			fmt.Sprintf("terminal_several #2 @%d", at(2, started, failed)), fmt.Sprintf("terminal_several #3 @%d", at(3, started, failed, finished))}, ""},
+		{"an event after the terminal", []string{started, finished, custom, custom}, []string{fmt.Sprintf("events_after_terminal #2 @%d", at(2, started, finished))}, ""},
+		{"a snapshot after the terminal", []string{started, failed, snapshot}, []string{fmt.Sprintf("events_after_terminal #2 @%d", at(2, started, failed))}, ""},
+		{"an unknown event after the terminal", []string{started, failed, `{"type":"META"}`}, []string{fmt.Sprintf("events_after_terminal #2 @%d", at(2, started, failed))}, ""},
+		{"damage after the terminal", []string{started, finished, `{"type":}`}, []string{fmt.Sprintf("json_syntax #2 /type @%d", at(2, started, finished)+8)}, ""},
 		{"after the terminal and a second one", []string{started, finished, custom, failed}, []string{
-			fmt.Sprintf("events_after_terminal #2 @%d", at(2, started, finished)), fmt.Sprintf("terminal_several #3 @%d", at(3, started, finished, custom))}},
+			fmt.Sprintf("events_after_terminal #2 @%d", at(2, started, finished)), fmt.Sprintf("terminal_several #3 @%d", at(3, started, finished, custom))}, ""},
 	}
 	for _, names := range []struct{ key, code, own string }{{"runId", "terminal_names_other_run", "r1"}, {"threadId", "terminal_names_other_thread", "t1"}} {
 		for _, terminal := range []string{"RUN_FINISHED", "RUN_ERROR"} {
@@ -162,21 +163,25 @@ func TestEnvelopeRules(t *testing.T) {
 				`["` + names.own + `"]`: "event_field_malformed",
 			} {
 				end := `{"type":"` + terminal + `","message":"m","` + names.key + `":` + value + `}`
-				tests = append(tests, test{terminal + " " + names.key + " " + value, []string{started, end},
-					[]string{fmt.Sprintf("%s #1 /%s @%d", code, names.key, at(1, started)+on(end, value))}})
+				found := fmt.Sprintf("%s #1 /%s @%d", code, names.key, at(1, started)+on(end, value))
+				if code == "terminal_names_other_run" {
+					tests = append(tests, test{terminal + " " + names.key + " " + value, []string{started, end}, nil, "(" + found + ")"})
+					continue
+				}
+				tests = append(tests, test{terminal + " " + names.key + " " + value, []string{started, end}, []string{found}, ""})
 			}
 			end := `{"type":"` + terminal + `","` + names.key + `":"\ud800"}`
 			place := fmt.Sprintf("#1 /%s @%d", names.key, at(1, started)+on(end, `"\ud800"`))
 			tests = append(tests, test{terminal + " " + names.key + " half a pair", []string{started, end},
-				[]string{"lone_surrogate " + place}})
+				[]string{"lone_surrogate " + place}, ""})
 		}
 		for value, code := range map[string]string{`null`: "event_field_malformed", `7`: "event_field_malformed", `{}`: "event_field_malformed", `"\udc00x"`: "lone_surrogate"} {
 			start := strings.Replace(started, `"`+names.own+`"`, value, 1)
 			tests = append(tests, test{"RUN_STARTED " + names.key + " " + value, []string{start, failed},
-				[]string{fmt.Sprintf("%s #0 /%s @%d", code, names.key, before+on(start, value))}})
+				[]string{fmt.Sprintf("%s #0 /%s @%d", code, names.key, before+on(start, value))}, ""})
 		}
 		start := strings.Replace(started, `"`+names.key+`"`, `"x"`, 1)
-		tests = append(tests, test{"RUN_STARTED without " + names.key, []string{start, failed}, []string{fmt.Sprintf("event_field_malformed #0 /%s @%d", names.key, before)}})
+		tests = append(tests, test{"RUN_STARTED without " + names.key, []string{start, failed}, []string{fmt.Sprintf("event_field_malformed #0 /%s @%d", names.key, before)}, ""})
 	}
 	for _, c := range tests {
 		t.Run(c.name, func(t *testing.T) {
@@ -191,8 +196,18 @@ func TestEnvelopeRules(t *testing.T) {
 			if finding.Failed(runs[0].Findings) != (len(c.want) > 0) {
 				t.Error("a broken rule must be an error")
 			}
-			if len(runs[1].Findings) != 0 {
-				t.Errorf("the next run: %v", brief(runs[1].Findings))
+			var other string
+			if f := runs[0].OtherRun; f != nil {
+				other = brief([]finding.Finding{*f})[0]
+				if f.Severity == finding.Warning {
+					other = "(" + other + ")"
+				}
+			}
+			if other != c.other {
+				t.Errorf("another run: %q, want %q", other, c.other)
+			}
+			if len(runs[1].Findings) != 0 || runs[1].OtherRun != nil {
+				t.Errorf("the next run: %v %v", brief(runs[1].Findings), runs[1].OtherRun)
 			}
 		})
 	}

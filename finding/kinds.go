@@ -43,7 +43,7 @@ var kinds = sync.OnceValue(func() map[Code]kind {
 		RunNotTerminated:    {Error, "the run has no RUN_FINISHED and no RUN_ERROR", "P20 §7"},
 		EventsAfterTerminal: {Error, "events follow the terminal event within the run", "P20 §7"},
 		TerminalSeveral:     {Error, "the run has more than one terminal event", "P20 §7"},
-		TerminalOtherRun:    {Error, "the terminal event names another run", "P20 §7"},
+		TerminalOtherRun:    {Error, "the terminal event names another run; only a warning where the projection takes such a run", "P20 §7"},
 		TerminalOtherThread: {Error, "the terminal event names another thread", OwnRule},
 		FamiliesUncounted:   {Warning, "more event families than are told apart", ""},
 		EnvelopeIncomplete:  {Error, "a bounded envelope lacks one of its three events", "P20 §7"},

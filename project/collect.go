@@ -80,6 +80,7 @@ type Output struct {
 func (c *Collector) Project(run *envelope.Run, request []byte, s Settings) (*Output, []finding.Finding) {
 	d := &draft{run: run, request: request, settings: s, artifact: artifact.New(), strict: s.Projection == EmittedSnapshot}
 	d.reportAll(run.Findings)
+	d.otherRun()
 	if run.Terminal == nil {
 		return d.result(nil)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
@@ -144,10 +145,28 @@ func (d *draft) started() {
 	d.others(e, taken...)
 }
 
+// otherRun deals with a terminal event that names another run: some integrations end
+// each run under an id of their engine's. The artifact has the id of RUN_STARTED.
+func (d *draft) otherRun() {
+	f := d.run.OtherRun
+	switch {
+	case f == nil:
+	case d.settings.takesOtherRun():
+		d.report(*f)
+	case d.settings.Projection == EmittedSnapshot && d.run.SnapshotCount > 0:
+		d.report(f.WithSeverity(finding.Error).WithHint(hint.TakeOtherRun, EmittedSnapshotText))
+	default:
+		d.report(f.WithSeverity(finding.Error))
+	}
+}
+
 // terminal takes the run's end (P20 §8.3, terminal_event, "Error details").
 func (d *draft) terminal() {
 	e := d.run.Terminal
 	d.artifact.TerminalEvent = e.Type
+	if d.run.OtherRun != nil {
+		d.omitted.add(origin{event: e}.name("runId").omission(finding.TerminalOtherRun))
+	}
 	if e.Type == envelope.RunFinished {
 		d.others(e, "threadId", "runId")
 		return

@@ -22,6 +22,12 @@ func Known(name Name, v int) bool {
 // one.
 func (s Settings) since(name Name, v int) bool { return s.Projection == name && s.Version >= v }
 
+// takesOtherRun reports whether a run is taken whose terminal event names another
+// run.
+func (s Settings) takesOtherRun() bool {
+	return s.since(EmittedSnapshotText, 2) || s.since(FoldedStream, 3)
+}
+
 // readsInput reports whether the input in RUN_STARTED is read when there is no
 // request.
 func (s Settings) readsInput() bool { return s.since(FoldedStream, 2) }

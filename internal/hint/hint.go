@@ -28,6 +28,7 @@ const (
 	ImportFirst     = "keep it first with p20export capture --from"
 	BuildSnapshot   = "a snapshot can be built with --projection folded-stream"
 	BuildsNone      = "no projection takes the run: folded-stream refuses it too, for %s"
+	TakeOtherRun    = "--projection %s takes the run all the same, under the id in RUN_STARTED, and records that"
 	ChooseRun       = "make several pages, or choose a run with --run"
 	WithSnapshot    = "%s --snapshot %s"
 	PageChoose      = "Refused, so nothing of it was kept: the run emitted %s, and one can be chosen. --projection %s freezes it."
@@ -79,7 +80,7 @@ var ByCode = sync.OnceValue(func() map[string]string {
 		"run_not_terminated":          "record the run to its end",
 		"events_after_terminal":       "the integration should end the run with its terminal event; no projection takes more",
 		"terminal_several":            "the integration should end the run once",
-		"terminal_names_other_run":    "the terminal event and RUN_STARTED are to be of one run",
+		"terminal_names_other_run":    "the integration should end a run under the id it began with",
 		"terminal_names_other_thread": "the terminal event and RUN_STARTED are to be of one thread",
 		"families_uncounted":          "look at the stream: AG-UI has about forty event types",
 		"envelope_incomplete":         "give RUN_STARTED, one MESSAGES_SNAPSHOT and one terminal event",

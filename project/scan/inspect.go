@@ -127,6 +127,9 @@ func (o *inspecting) End(run *envelope.Run) error {
 		Findings:    run.Findings,
 		Events:      o.events,
 	}
+	if run.OtherRun != nil {
+		row.Findings = append(row.Findings, *run.OtherRun)
+	}
 	for _, s := range run.Snapshots {
 		row.Snapshots = append(row.Snapshots, SnapshotRow{Index: s.Index, Messages: s.Messages, Roles: s.Roles})
 		if s.Problem != nil {

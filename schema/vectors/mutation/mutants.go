@@ -121,8 +121,8 @@ var mutants = []mutant{
 	drop("E7", "names that RUN_STARTED lacks", identity, `			report(e.breach(e.whole(), "E7", finding.Pointer("").Name(key), "RUN_STARTED has no %s", key))`),
 	drop("E8", "names are strings", identity, `		report(e.breach(v, "E8", at, "%s of %s is %s where a string belongs", key, e.Type, v.Kind))`),
 	drop("E9", "half pairs in names", identity, `		report(e.breach(v, "E9", at, "%s of %s holds half of a surrogate pair", key, e.Type))`),
-	{"E10", "one run", identity, "got.known && n.want.known", `n.rule != "E10" && got.known && n.want.known`},
-	{"E11", "one thread", identity, "got.known && n.want.known", `n.rule != "E11" && got.known && n.want.known`},
+	{"E10", "one run", bounded, "otherRun != nil", "otherRun != nil && false"},
+	{"E11", "one thread", identity, "why != \"\" {\n\t\treport", "why != \"\" && false {\n\t\treport"},
 	drop("E12", "the list of the snapshot", bounded, `		c.found.Add(e.breach(list, "E12", "/messages", "the snapshot has no list of messages"))`),
 	drop("E13", "messages of the snapshot are objects", bounded, `			c.found.Add(e.breach(v, "E13", finding.Pointer("/messages").Index(i), "message %d is %s where an object belongs", i, v.Kind))`),
 
