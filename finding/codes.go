@@ -83,6 +83,7 @@ const (
 	SnapshotPresent      Code = "snapshot_present"
 	SnapshotNotChosen    Code = "snapshot_not_chosen"
 	SnapshotMalformed    Code = "snapshot_malformed"
+	SnapshotLacksText    Code = "snapshot_lacks_streamed_text"
 	KeyOutsideSubset     Code = "key_outside_subset"
 	RoleOutsideSubset    Code = "role_outside_subset"
 	ContentMissing       Code = "content_missing"

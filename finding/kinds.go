@@ -56,6 +56,7 @@ var kinds = sync.OnceValue(func() map[Code]kind {
 		SnapshotPresent:      {Error, "the run has an emitted snapshot, so none is built", "P20 §4"},
 		SnapshotNotChosen:    {Info, "an emitted snapshot other than the chosen one", "P20 §7"},
 		SnapshotMalformed:    {Error, "a snapshot whose messages cannot be read", "AG-UI"},
+		SnapshotLacksText:    {Warning, "a snapshot without text that the run streamed, whatever its ids", "P20 §14"},
 		KeyOutsideSubset:     {Error, "a key outside the text subset", "P20 §8.3"},
 		RoleOutsideSubset:    {Error, "a message whose role is not developer, system, assistant, user or tool", "P20 §8.3"},
 		ContentMissing:       {Error, "a message without content", "P20 §8.3"},

@@ -26,10 +26,10 @@ type Collector struct {
 func NewCollector(settings ...Settings) *Collector {
 	c := &Collector{snapshots: make(map[Selection]*envelope.Event)}
 	for _, s := range settings {
-		switch {
-		case s.Projection == FoldedStream && c.fold == nil:
+		if c.fold == nil && (s.Projection == FoldedStream || s.comparesStream()) {
 			c.fold = newFold()
-		case s.Projection != FoldedStream && !slices.Contains(c.selections, s.Snapshot):
+		}
+		if s.Projection != FoldedStream && !slices.Contains(c.selections, s.Snapshot) {
 			c.selections = append(c.selections, s.Snapshot)
 		}
 	}
@@ -75,14 +75,15 @@ type Output struct {
 
 // Project makes the artifact of a run whose events the collector has seen, under
 // one of its settings. The request is the capture's request.json, nil when there
-// is none; only FoldedStream reads it. The output is nil when the run is refused:
+// is none. FoldedStream takes its messages; the others only tell by it what of a
+// snapshot the run was asked with. The output is nil when the run is refused:
 // then the findings say every reason. They are ordered.
 func (c *Collector) Project(run *envelope.Run, request []byte, s Settings) (*Output, []finding.Finding) {
 	d := &draft{run: run, request: request, settings: s, artifact: artifact.New(), strict: s.Projection == EmittedSnapshot}
 	d.reportAll(run.Findings)
 	d.otherRun()
 	if run.Terminal == nil {
-		return d.result(nil)
+		return d.result(nil, nil)
 	}
 	if n := run.Families.Uncounted(); n > 0 {
 		d.omitted.add(Omission{Reason: finding.FamiliesUncounted, Count: n})
@@ -102,11 +103,11 @@ func (c *Collector) Project(run *envelope.Run, request []byte, s Settings) (*Out
 		d.emitted(taken)
 		snapshot = taken.Data
 	}
-	return d.result(snapshot)
+	return d.result(snapshot, c.fold)
 }
 
 // result judges the draft and turns it into an output.
-func (d *draft) result(snapshot []byte) (*Output, []finding.Finding) {
+func (d *draft) result(snapshot []byte, f *fold) (*Output, []finding.Finding) {
 	if len(d.artifact.Messages) == 0 && !d.failed {
 		d.report(finding.New(finding.NothingLeft, "no message is left within the text subset"))
 	}
@@ -114,11 +115,10 @@ func (d *draft) result(snapshot []byte) (*Output, []finding.Finding) {
 		return nil, d.sorted()
 	}
 	out := &Output{
-		Artifact:  d.artifact,
-		Bytes:     artifact.Encode(d.artifact),
-		Origin:    d.settings.Projection.Origin(),
-		Times:     d.resolved,
-		Omissions: d.omitted.result(),
+		Artifact: d.artifact,
+		Bytes:    artifact.Encode(d.artifact),
+		Origin:   d.settings.Projection.Origin(),
+		Times:    d.resolved,
 	}
 	_, broken := artifact.Decode(out.Bytes, d.settings.Profile)
 	for _, f := range broken {
@@ -130,6 +130,10 @@ func (d *draft) result(snapshot []byte) (*Output, []finding.Finding) {
 	if d.failed {
 		return nil, d.sorted()
 	}
+	if d.settings.comparesStream() {
+		d.compareStream(f)
+	}
+	out.Omissions = d.omitted.result()
 	if out.Origin == Built {
 		from := "the stream"
 		if d.fromRequest {

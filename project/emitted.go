@@ -166,7 +166,8 @@ func contentFault(code finding.Code) string {
 }
 
 // readContent reads a message's content: a string, or a list of text parts,
-// which are joined without separator. Otherwise it says why there is no text.
+// which are joined without separator. Otherwise it says why that is not all of the
+// content.
 func readContent(v strictjson.Value, present bool) (text string, joined bool, why finding.Code) {
 	switch {
 	case !present || v.Kind == strictjson.Null:
@@ -181,6 +182,7 @@ func readContent(v strictjson.Value, present bool) (text string, joined bool, wh
 			t, ok := part.Get("text")
 			if !kind.Is("text") || !ok || t.Kind != strictjson.String {
 				why = finding.ContentNotText
+				return nil
 			}
 			s, _ := t.Text()
 			all = append(all, s...)

@@ -90,13 +90,11 @@ func (d *draft) input(o origin, text []byte) (ids map[string]bool) {
 		d.report(o.name("messages").malformed("%s has no list of messages", what))
 		return nil
 	}
-	for _, names := range []struct{ key, what, of string }{{"runId", "run", d.run.RunID}, {"threadId", "thread", d.run.ThreadID}} {
-		if id, ok := input.Get(names.key); ok && !id.Is(names.of) {
-			o := o.name(names.key)
-			d.omitted.add(o.omission(finding.RequestOtherRun))
-			d.report(o.finding(finding.RequestOtherRun, "%s names another %s, so only streamed messages are taken", what, names.what))
-			return nil
-		}
+	if key, other := d.otherInput(&input); key != "" {
+		o := o.name(key)
+		d.omitted.add(o.omission(finding.RequestOtherRun))
+		d.report(o.finding(finding.RequestOtherRun, "%s names another %s, so only streamed messages are taken", what, other))
+		return nil
 	}
 	d.fromRequest = o.event == nil
 	list.Start += o.start
@@ -117,6 +115,17 @@ func (d *draft) input(o origin, text []byte) (ids map[string]bool) {
 		return nil
 	})
 	return ids
+}
+
+// otherInput returns the key of a run input, if any, that names another run or
+// thread, and which of the two.
+func (d *draft) otherInput(input *strictjson.Object) (key, what string) {
+	for _, names := range []struct{ key, what, of string }{{"runId", "run", d.run.RunID}, {"threadId", "thread", d.run.ThreadID}} {
+		if id, ok := input.Get(names.key); ok && !id.Is(names.of) {
+			return names.key, names.what
+		}
+	}
+	return "", ""
 }
 
 // Folding is what the input and the stream of a run say of its messages,

@@ -28,6 +28,12 @@ func (s Settings) takesOtherRun() bool {
 	return s.since(EmittedSnapshotText, 2) || s.since(FoldedStream, 3)
 }
 
+// comparesStream reports whether the taken snapshot is compared with what the run
+// streamed.
+func (s Settings) comparesStream() bool {
+	return s.since(EmittedSnapshot, 2) || s.since(EmittedSnapshotText, 2)
+}
+
 // readsInput reports whether the input in RUN_STARTED is read when there is no
 // request.
 func (s Settings) readsInput() bool { return s.since(FoldedStream, 2) }

@@ -46,6 +46,10 @@ Projections:
                          where the capture has no request.json, the input in
                          RUN_STARTED is read instead
 
+A snapshot that lacks text the run streamed is frozen with a warning, and the
+record names each message that is lacking. A terminal event that names another
+run is a warning too, but for emitted-snapshot, which refuses the run.
+
 Records name a projection with its version, folded-stream@3 for example. Those
 of earlier versions still verify.
 

@@ -98,6 +98,8 @@ func TestChanges(t *testing.T) {
 			`error baseline_role: the snapshot had messages of the role "assistant" and has none`,
 			`error baseline_messages: the artifact's messages were of user, assistant and are of user`,
 			`warning baseline_ids: of streamed message ids the snapshot kept all and keeps none`,
+			`info baseline_reasons: emitted-snapshot leaves out, which it did not: snapshot_lacks_streamed_text TEXT_MESSAGE_START`,
+			`info baseline_reasons: emitted-snapshot-text leaves out, which it did not: snapshot_lacks_streamed_text TEXT_MESSAGE_START`,
 		}},
 		{"a key appeared that is taken", base, []string{started, message, strings.Replace(snapshot, `"id":"a",`, `"id":"a","name":"guide",`, 1), finished}, []string{
 			`error baseline_field: a message of the role "assistant" in MESSAGES_SNAPSHOT had no key "name", which the artifact takes as name, and has one`,

@@ -32,6 +32,8 @@ func ExampleBaseline_Compare() {
 	//   info baseline_snapshot_place
 	//   info baseline_reasons
 	//   info baseline_reasons
+	//   info baseline_reasons
+	//   info baseline_reasons
 	//   info baseline_field_untaken
 	//   info baseline_families
 }

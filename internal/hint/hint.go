@@ -29,6 +29,7 @@ const (
 	BuildSnapshot   = "a snapshot can be built with --projection folded-stream"
 	BuildsNone      = "no projection takes the run: folded-stream refuses it too, for %s"
 	TakeOtherRun    = "--projection %s takes the run all the same, under the id in RUN_STARTED, and records that"
+	LaterSnapshot   = "a later snapshot may hold it: --projection %s --snapshot last takes the last"
 	ChooseRun       = "make several pages, or choose a run with --run"
 	WithSnapshot    = "%s --snapshot %s"
 	PageChoose      = "Refused, so nothing of it was kept: the run emitted %s, and one can be chosen. --projection %s freezes it."
@@ -87,27 +88,28 @@ var ByCode = sync.OnceValue(func() map[string]string {
 		"envelope_order":              "put the events in order: RUN_STARTED, MESSAGES_SNAPSHOT, terminal event",
 		"envelope_event_repeated":     "keep one event of each kind",
 
-		"snapshot_missing":         "the integration should emit one MESSAGES_SNAPSHOT",
-		"snapshot_several":         "choose one with --projection emitted-snapshot-text --snapshot first|last|N",
-		"snapshot_out_of_range":    "p20export inspect CAPTURE lists the snapshots",
-		"snapshot_present":         "use --projection emitted-snapshot or emitted-snapshot-text",
-		"snapshot_malformed":       "messages is to be a list of objects",
-		"key_outside_subset":       "--projection emitted-snapshot-text leaves it out and records that",
-		"role_outside_subset":      "--projection emitted-snapshot-text leaves it out and records that",
-		"content_missing":          "--projection emitted-snapshot-text leaves it out and records that",
-		"content_blank":            "--projection emitted-snapshot-text leaves it out and records that",
-		"content_not_text":         "--projection emitted-snapshot-text joins a list of text parts, leaves out a message with any other part, and records either",
-		"value_null":               "--projection emitted-snapshot-text leaves it out and records that",
-		"value_blank":              "give a value that is not blank, or leave the key out where it is optional",
-		"nothing_left":             "see the messages with p20export inspect; another projection may keep some",
-		"request_absent":           "keep request.json in the capture if the messages it sent belong to the history; p20export capture --from FILE --request FILE does",
-		"request_malformed":        "restore request.json as it was sent",
-		"text_event_not_open":      "the integration should open a message with TEXT_MESSAGE_START before it adds to it",
-		"message_has_two_speakers": "the integration should give each message one role and one name",
-		"streamed_id_in_request":   "the integration should give a streamed message an id of its own",
-		"started_at_missing":       "give --started-at as RFC 3339, such as --started-at 2026-01-31T12:00:00Z",
-		"timestamp_implausible":    "the integration should write milliseconds since 1970",
-		"operator_times_need_run":  "say which run they are of with --run",
+		"snapshot_missing":             "the integration should emit one MESSAGES_SNAPSHOT",
+		"snapshot_several":             "choose one with --projection emitted-snapshot-text --snapshot first|last|N",
+		"snapshot_out_of_range":        "p20export inspect CAPTURE lists the snapshots",
+		"snapshot_present":             "use --projection emitted-snapshot or emitted-snapshot-text",
+		"snapshot_malformed":           "messages is to be a list of objects",
+		"snapshot_lacks_streamed_text": "the integration should emit its snapshot when the run has said all, with all of it",
+		"key_outside_subset":           "--projection emitted-snapshot-text leaves it out and records that",
+		"role_outside_subset":          "--projection emitted-snapshot-text leaves it out and records that",
+		"content_missing":              "--projection emitted-snapshot-text leaves it out and records that",
+		"content_blank":                "--projection emitted-snapshot-text leaves it out and records that",
+		"content_not_text":             "--projection emitted-snapshot-text joins a list of text parts, leaves out a message with any other part, and records either",
+		"value_null":                   "--projection emitted-snapshot-text leaves it out and records that",
+		"value_blank":                  "give a value that is not blank, or leave the key out where it is optional",
+		"nothing_left":                 "see the messages with p20export inspect; another projection may keep some",
+		"request_absent":               "keep request.json in the capture if the messages it sent belong to the history; p20export capture --from FILE --request FILE does",
+		"request_malformed":            "restore request.json as it was sent",
+		"text_event_not_open":          "the integration should open a message with TEXT_MESSAGE_START before it adds to it",
+		"message_has_two_speakers":     "the integration should give each message one role and one name",
+		"streamed_id_in_request":       "the integration should give a streamed message an id of its own",
+		"started_at_missing":           "give --started-at as RFC 3339, such as --started-at 2026-01-31T12:00:00Z",
+		"timestamp_implausible":        "the integration should write milliseconds since 1970",
+		"operator_times_need_run":      "say which run they are of with --run",
 
 		"file_too_large":      "keep the file within its limit: freeze a run of fewer or shorter messages",
 		"not_an_object":       "give one JSON object with the keys of the contract",

@@ -95,22 +95,14 @@ func (c *claim) fits(with *capture.Capture) error {
 // its end; it is nil, and so is the result, when no claim needed the reading.
 func against(ctx context.Context, c *capture.Capture, claims []*claim, shelf *shelf, progress scan.Progress) (*scan.Result, error) {
 	byRun := make(map[int][]*claim)
-	var request []byte
-	var noRequest error
-	asked := false
+	request, noRequest := c.Request()
 	for _, one := range claims {
 		if one.err = one.fits(c); one.err != nil {
 			continue
 		}
-		if one.settings.Projection == project.FoldedStream {
-			if !asked {
-				asked = true
-				request, noRequest = c.Request()
-			}
-			if noRequest != nil {
-				one.err = differing(noRequest)
-				continue
-			}
+		if noRequest != nil && one.settings.Projection == project.FoldedStream {
+			one.err = differing(noRequest)
+			continue
 		}
 		byRun[one.source.Run] = append(byRun[one.source.Run], one)
 	}

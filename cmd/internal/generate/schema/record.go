@@ -35,7 +35,7 @@ func placed() []finding.Code {
 		finding.ContentMissing, finding.ContentBlank, finding.ContentNotText,
 		finding.ValueNull, finding.ValueBlank,
 		finding.TextShortened, finding.TextPartsJoined, finding.SubagentText,
-		finding.RequestAbsent, finding.RequestOtherRun, finding.SnapshotNotChosen, finding.TerminalOtherRun,
+		finding.RequestAbsent, finding.RequestOtherRun, finding.SnapshotNotChosen, finding.TerminalOtherRun, finding.SnapshotLacksText,
 	}
 }
 

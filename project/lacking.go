@@ -1,0 +1,229 @@
+package project
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/hint"
+	"github.com/p20export/p20export/internal/strictjson"
+)
+
+// said is a message as it is compared: its role, and its text without any white
+// space. Messages without text are not compared.
+type said struct{ role, text string }
+
+// compareStream warns of text messages that the run streamed and the taken snapshot
+// lacks. Ids, names and order are not compared: integrations give them anew.
+func (d *draft) compareStream(f *fold) {
+	var streamed []said
+	var begun []origin
+	for _, m := range f.messages {
+		if text := saidText(string(m.text)); text != "" { // of other roles no text is kept
+			streamed, begun = append(streamed, said{m.role, text}), append(begun, origin{event: m.event})
+		}
+	}
+	if len(streamed) == 0 {
+		return
+	}
+	messages, _ := d.snapshot.Get("messages")
+	lacking := lackingIn(saidIn(messages), d.asked(), streamed)
+	if len(lacking) == 0 {
+		return
+	}
+	first := begun[lacking[0]]
+	warning := first.finding(finding.SnapshotLacksText, "the snapshot lacks %s", lackingShown(len(lacking), len(streamed), first.event.Index))
+	if last := d.run.Snapshots[len(d.run.Snapshots)-1]; last.Index > d.snapshot.Index {
+		warning = warning.WithHint(hint.LaterSnapshot, EmittedSnapshotText)
+	}
+	d.report(warning)
+	for _, i := range lacking {
+		d.omitted.add(begun[i].omission(finding.SnapshotLacksText))
+	}
+}
+
+// lackingShown says how many of a run's streamed messages are lacking.
+func lackingShown(lacking, streamed, first int) string {
+	switch {
+	case streamed == 1:
+		return fmt.Sprintf("the one text message that the run streamed, begun by event %d", first)
+	case lacking == 1:
+		return fmt.Sprintf("1 of the %d text messages that the run streamed, begun by event %d", streamed, first)
+	}
+	return fmt.Sprintf("%d of the %d text messages that the run streamed, the first begun by event %d", lacking, streamed, first)
+}
+
+// lackingIn returns which of the streamed messages are not among those that a
+// snapshot holds, by their places and in their order. A snapshot that repeats what
+// the run was asked with does not say it anew.
+func lackingIn(held, asked, streamed []said) (lacking []int) {
+	echo := 0 // how many messages of the snapshot end with the last that was asked
+	if len(asked) > 0 {
+		last := asked[len(asked)-1]
+		for i, m := range held {
+			if m == last {
+				echo = i + 1
+			}
+		}
+	}
+	have := make(map[said]int)
+	for _, m := range held[:echo] {
+		have[m]++
+	}
+	for _, m := range asked {
+		have[m] = max(0, have[m]-1)
+	}
+	for _, m := range held[echo:] {
+		have[m]++
+	}
+	joined := make(map[string]bool) // roles whose messages were joined or divided
+	for i, m := range streamed {
+		if have[m]--; have[m] >= 0 {
+			continue
+		}
+		whole, tried := joined[m.role]
+		if !tried {
+			whole = contains(textOf(held[echo:], m.role), textOf(streamed, m.role))
+			joined[m.role] = whole
+		}
+		if !whole {
+			lacking = append(lacking, i)
+		}
+	}
+	return lacking
+}
+
+// textOf joins what was said in a role.
+func textOf(messages []said, role string) string {
+	var b strings.Builder
+	size := 0
+	for _, m := range messages {
+		if m.role == role {
+			size += len(m.text)
+		}
+	}
+	b.Grow(size)
+	for _, m := range messages {
+		if m.role == role {
+			b.WriteString(m.text)
+		}
+	}
+	return b.String()
+}
+
+// asked returns the messages that the run was asked with: those of the request or,
+// where it cannot be read or names another run, of the input in RUN_STARTED.
+func (d *draft) asked() []said {
+	input, _ := d.run.Started.Get("input")
+	for _, text := range [][]byte{d.request, input.Raw} {
+		var o strictjson.Object
+		value, err := strictjson.ReadText(&o, new(strictjson.Decoder), text)
+		if err != nil || value.Kind != strictjson.ObjectStart {
+			continue
+		}
+		list, _ := o.Get("messages")
+		if key, _ := d.otherInput(&o); key == "" && list.Kind == strictjson.ArrayStart {
+			return saidIn(list)
+		}
+	}
+	return nil
+}
+
+// saidIn returns what a list of messages says, whatever else is in it.
+func saidIn(list strictjson.Value) (all []said) {
+	// The text was read before, so there is no error.
+	_ = strictjson.Elements(list, func(_ int, v strictjson.Value, m *strictjson.Object) error {
+		if v.Kind != strictjson.ObjectStart {
+			return nil
+		}
+		role, _ := m.Get("role")
+		content, _ := m.Get("content")
+		if role.Kind != strictjson.String {
+			return nil
+		}
+		text, _, _ := readContent(content, true)
+		if text = saidText(text); text != "" {
+			name, _ := role.Text()
+			all = append(all, said{name, text})
+		}
+		return nil
+	})
+	return all
+}
+
+// saidText returns a text without any white space.
+func saidText(text string) string {
+	text, _ = strictjson.JoinHalves(text)
+	i := strings.IndexFunc(text, artifact.IsSpace)
+	if i < 0 {
+		return text
+	}
+	var b strings.Builder
+	b.Grow(len(text))
+	for ; i >= 0; i = strings.IndexFunc(text, artifact.IsSpace) {
+		b.WriteString(text[:i])
+		text = strings.TrimLeftFunc(text[i:], artifact.IsSpace)
+	}
+	b.WriteString(text)
+	return b.String()
+}
+
+// contains reports whether part, which is not empty, is within text. It takes time that
+// grows with their lengths alone and no further memory; strings.Contains takes time
+// that grows with their product where a text was made for that. This is the two-way
+// algorithm of Crochemore and Perrin: what follows a critical place in part is
+// compared first, from left to right, and then what precedes it, from right to left.
+func contains(text, part string) bool {
+	if len(part) > len(text) {
+		return false
+	}
+	cut, period := maximalSuffix(part, func(a, b byte) bool { return a < b })
+	if at, p := maximalSuffix(part, func(a, b byte) bool { return a > b }); at > cut {
+		cut, period = at, p
+	}
+	kept := 0 // how much of part is known to match after a shift by its period
+	if strings.HasPrefix(part[period:], part[:cut]) {
+		kept = len(part) - period
+	} else {
+		period = max(cut, len(part)-cut+1)
+	}
+	for at, known := 0, 0; at+len(part) <= len(text); {
+		i := max(cut, known)
+		for i < len(part) && part[i] == text[at+i] {
+			i++
+		}
+		if i < len(part) {
+			at, known = at+i-cut+1, 0
+			continue
+		}
+		for i = cut; i > known && part[i-1] == text[at+i-1]; {
+			i--
+		}
+		if i <= known {
+			return true
+		}
+		at, known = at+period, kept
+	}
+	return false
+}
+
+// maximalSuffix returns where the suffix of s that is the greatest in an order of
+// bytes begins, and its period.
+func maximalSuffix(s string, less func(a, b byte) bool) (at, period int) {
+	at, period = 0, 1
+	for next, k := 1, 0; next+k < len(s); {
+		switch a, b := s[next+k], s[at+k]; {
+		case less(a, b):
+			next, k = next+k+1, 0
+			period = next - at
+		case a != b:
+			at, next, k, period = next, next+1, 0, 1
+		case k+1 == period:
+			next, k = next+period, 0
+		default:
+			k++
+		}
+	}
+	return at, period
+}
