@@ -82,6 +82,25 @@ func TestFrozenSays(t *testing.T) {
 	}
 }
 
+// A page says at the top, among the findings and in the timeline that the snapshot
+// lacks text that the run streamed.
+func TestIncompleteSays(t *testing.T) {
+	_, page := made(t, Settings{}, bounds, "../drift/captures/adk-0.4.0/two-agents")
+	for _, want := range []string{
+		"Frozen by emitted-snapshot: 1 message, as the run emitted them. The snapshot lacks text that the run streamed.</p>",
+		`<li class="warning"><p><span class="severity">warning</span> <code>snapshot_lacks_streamed_text</code> at <a href="#r1-timeline" data-event="1">event 1</a>`,
+		`[1,"","snapshot_lacks_streamed_text","not in the snapshot"]`,
+	} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("the page does not have %s", want)
+		}
+	}
+	_, page = made(t, Settings{}, bounds, "../captures/adk/two-agents")
+	if strings.Contains(string(page), "lacks text") {
+		t.Error("the page of a complete run says that its snapshot lacks text")
+	}
+}
+
 // Snapshots are counted whatever other types a run has.
 func TestSnapshotsAmongManyTypes(t *testing.T) {
 	events := []string{started}

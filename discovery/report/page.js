@@ -111,7 +111,7 @@
       for (const o of e.left) {
         const p = element("p", "omission", o.verb + ": ");
         const code = element("code");
-        code.append(visible(o.pointer || "the whole event"));
+        code.append(visible(o.pointer || (o.reason === "snapshot_lacks_streamed_text" ? "the text that begins here" : "the whole event")));
         p.append(code, " ", element("span", "tag", o.reason));
         body.append(p);
       }

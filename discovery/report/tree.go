@@ -58,8 +58,11 @@ func changes(reason finding.Code) bool {
 
 // verb says what became of a value for a reason.
 func verb(reason finding.Code) string {
-	if changes(reason) {
+	switch {
+	case changes(reason):
 		return "changed"
+	case reason == finding.SnapshotLacksText:
+		return "not in the snapshot"
 	}
 	return "left out"
 }

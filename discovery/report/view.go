@@ -135,6 +135,9 @@ func (s *section) judged(r *run, left *limits) {
 	s.Findings = append(s.Findings, newFindings("", subject.Findings, left))
 	s.Artifact = newArtifact(r, *r.frozen, left)
 	s.Says = frozenSays(r.frozen.record.Predicate, plural(len(r.frozen.decoded.Messages), "message", "messages"), r.snapshots())
+	if finding.Has(subject.Findings, finding.SnapshotLacksText) {
+		s.Says += " The snapshot lacks text that the run streamed."
+	}
 	sizes := r.frozen.record.Predicate.Sizes
 	s.Sizes = append(s.Sizes,
 		size{Name: "Envelope, three events", Bytes: int64(sizes.EnvelopeBytes)},
