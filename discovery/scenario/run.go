@@ -225,6 +225,13 @@ func (row *Row) observe(ctx context.Context, expected *Expectation) error {
 	if err != nil {
 		return err
 	}
+	for _, run := range seen.Runs {
+		for _, f := range run.Findings {
+			if f.Code == finding.SnapshotLacksText {
+				row.Findings = append(row.Findings, f)
+			}
+		}
+	}
 	row.Seen, row.Freeze = &seen.Expectation, &seen.Freeze
 	if seen.Terminal != "" {
 		row.Terminal = &seen.Terminal

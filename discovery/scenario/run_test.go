@@ -120,6 +120,34 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// A snapshot that lacks what the run streamed is a warning, among what is seen and
+// not as expected.
+func TestRunIncomplete(t *testing.T) {
+	answer := "data: " + strings.ReplaceAll(strings.Join([]string{
+		testkit.Started, testkit.Message, `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"u","role":"user","content":"Hello."}]}`, testkit.Finished,
+	}, "\n"), "\n", "\n\ndata: ") + "\n\n"
+	url, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, answer) })
+	p := planned(t, url, "a")
+	rows := slices.Collect(p.Run(t.Context()))
+	if diff := cmp.Diff([]string{"a captured eof snapshot_lacks_streamed_text warning"}, brief(rows)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	seen := rows[0].Seen
+	for _, name := range []project.Name{project.EmittedSnapshot, project.EmittedSnapshotText} {
+		if o := seen.Freeze.Of(name); o.Verdict != project.Frozen || !slices.Contains(o.Omissions, "snapshot_lacks_streamed_text TEXT_MESSAGE_START") {
+			t.Errorf("%s: %+v", name, o)
+		}
+	}
+	expected := *seen
+	expected.Freeze.EmittedSnapshot.Omissions = nil
+	p = planned(t, url, "a")
+	p.Suite = &Suite{Scenarios: []Expected{{Name: "a", Expect: &expected}}}
+	rows = slices.Collect(p.Run(t.Context()))
+	if diff := cmp.Diff([]string{"a unexpected eof snapshot_lacks_streamed_text warning scenario_unexpected error"}, brief(rows)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 // A scenario that fails is no reason not to run the next; a server that nobody
 // reaches is.
 func TestRunGoesOn(t *testing.T) {
