@@ -188,6 +188,7 @@ const (
 	MessagesChanged   Code = "baseline_messages"
 	FieldChanged      Code = "baseline_field"
 	TimesChanged      Code = "baseline_times"
+	IncompleteChanged Code = "baseline_incomplete"
 	AssayChanged      Code = "baseline_assay"
 	IDsChanged        Code = "baseline_ids"
 	FieldUntaken      Code = "baseline_field_untaken"

@@ -146,6 +146,7 @@ var kinds = sync.OnceValue(func() map[Code]kind {
 		MessagesChanged:   {Error, "the artifact has messages of other roles, or in another order, than in the baseline", "P20 §8.3"},
 		FieldChanged:      {Error, "a key that the artifact takes appeared, or vanished", "P20 §8"},
 		TimesChanged:      {Error, "the artifact's times come from another source than in the baseline", "P20 §8.3"},
+		IncompleteChanged: {Error, "the snapshot behind the artifact lacks text that the run streamed, and did not in the baseline, or the other way round", "P20 §14"},
 		AssayChanged:      {Warning, "whether Assay could take the artifact changed", ""},
 		IDsChanged:        {Warning, "message ids outlive the stream otherwise than in the baseline", "P20 §14"},
 		FieldUntaken:      {Info, "a key that the artifact does not take appeared, or vanished", "P20 §8"},

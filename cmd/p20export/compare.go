@@ -27,16 +27,19 @@ A directory that is no capture stands for the captures in it and below it, close
 or not; symbolic links there are not followed.
 
 Verdicts:
-  exact    the one emitted snapshot's messages are within the text subset as they are
-  reduced  the emitted snapshot gives an artifact that leaves something out
-  chosen   several snapshots; the last of them gives an artifact
-  built    no emitted snapshot; one can be built from request and stream
-  refused  no projection freezes the run
+  exact       the one emitted snapshot's messages are within the text subset as they are
+  reduced     the emitted snapshot gives an artifact that leaves something out
+  chosen      several snapshots; the last of them gives an artifact
+  incomplete  the snapshot lacks text that the run streamed; an artifact of it
+              would lack it, too
+  built       no emitted snapshot; one can be built from request and stream
+  refused     no projection freezes the run
 
 Exit status 1 says that some run is neither exact nor reduced. With --baseline
 it says that something changed that affects the contract: a run, its terminal
-event, its snapshots, what a projection makes of it, a key that the artifact
-takes, its source of times. Other changes are listed and do not count.
+event, its snapshots, what a projection makes of it, whether its snapshot lacks
+streamed text, a key that the artifact takes, its source of times. Other changes
+are listed and do not count.
 
 With --baseline the text says what changed, each change once with the runs it
 is in; --format json has everything.

@@ -240,11 +240,11 @@ func (x *observer) made(run *envelope.Run, each iter.Seq[*scan.Projected]) error
 	e.MoreSnapshots = run.SnapshotCount - len(e.Snapshots)
 
 	last := made[len(made)-1]
-	var frozen *project.Output
+	var frozen *scan.Projected
 	for i, p := range made[:len(made)-1] {
 		e.Projections[i] = x.of.projection(p)
 		if p.Output != nil && frozen == nil {
-			e.Verdict, frozen = verdictOf(p.Projection), p.Output
+			e.Verdict, frozen = verdictOf(p.Projection), p
 		}
 		switch p.Projection {
 		case project.EmittedSnapshot:
@@ -262,15 +262,16 @@ func (x *observer) made(run *envelope.Run, each iter.Seq[*scan.Projected]) error
 		chosen.Snapshot = project.Last
 		e.Projections = append(e.Projections, chosen)
 		if last.Output != nil && frozen == nil {
-			e.Verdict, frozen = Chosen, last.Output
+			e.Verdict, frozen = Chosen, last
 		}
 	}
 	if frozen != nil {
-		e.freeze(run, frozen)
-		x.fields.frozen(frozen)
+		e.freeze(run, frozen.Output)
+		x.fields.frozen(frozen.Output)
 		if e.Verdict == Reduced {
 			e.Findings = finding.Eased(e.Findings) // they refuse one projection, not the run
 		}
+		e.complete(frozen.Findings)
 	}
 	e.Fields = x.fields.result()
 	return x.of.keep(run, e)
@@ -291,6 +292,19 @@ func (a *Analyzer) keep(run *envelope.Run, e Run) error {
 	}
 	a.list = append(a.list, e)
 	return nil
+}
+
+// complete makes a run Incomplete where one of the findings about its artifact says
+// that the snapshot lacks streamed text, and adds that finding to the run's.
+func (e *Run) complete(about []finding.Finding) {
+	at := slices.IndexFunc(about, func(f finding.Finding) bool { return f.Code == finding.SnapshotLacksText })
+	if at < 0 {
+		return
+	}
+	e.Verdict = Incomplete
+	if !finding.Has(e.Findings, finding.SnapshotLacksText) { // where emitted-snapshot refuses the run
+		e.Findings = append(e.Findings, about[at])
+	}
 }
 
 func (e *Run) freeze(run *envelope.Run, out *project.Output) {

@@ -77,6 +77,9 @@ const (
 	// Chosen: the run emitted several snapshots; one that is chosen, such as
 	// the last, gives an artifact.
 	Chosen Verdict = "chosen"
+	// Incomplete: the run would be one of those above, but the snapshot behind its
+	// artifact lacks text that the run streamed.
+	Incomplete Verdict = "incomplete"
 	// Built: the run emitted no snapshot; one can be built.
 	Built Verdict = "built"
 	// Refused: no projection freezes the run.
@@ -99,9 +102,10 @@ func verdictOf(projection project.Name) Verdict {
 }
 
 // Verdicts lists those that a run in a baseline can have, the best first.
-func Verdicts() []Verdict { return []Verdict{Exact, Reduced, Chosen, Built, Refused} }
+func Verdicts() []Verdict { return []Verdict{Exact, Reduced, Chosen, Incomplete, Built, Refused} }
 
-// Emitted reports whether an artifact came of the one snapshot the run emitted.
+// Emitted reports whether an artifact came of the one snapshot the run emitted,
+// and the snapshot lacks no text that the run streamed.
 func (v Verdict) Emitted() bool { return v == Exact || v == Reduced }
 
 // Projection is what one projection makes of a run.

@@ -17,7 +17,8 @@ import (
 // Compare returns the runs with what changed in each since the baseline, and one
 // more for each run of it that is missing. A change that affects the contract is
 // an error: the run itself, how it ends, its snapshots, what a projection makes of
-// it, a key that the artifact takes, its source of times. Those come before the
+// it, whether its snapshot lacks streamed text, a key that the artifact takes, its
+// source of times. Those come before the
 // others. The captures must be Distinct, and analyzed under the contract of the
 // baseline.
 func (b *Baseline) Compare(runs []analysis.Run) []analysis.Run {
@@ -159,6 +160,7 @@ func (c *changes) all() []finding.Finding {
 	c.snapshots()
 	c.roles()
 	c.projections()
+	c.completeness()
 	c.fields()
 	if c.was.TimeSource != c.now.TimeSource {
 		c.say(finding.TimesChanged, "the source of times was %s and is %s", orNone(c.was.TimeSource), orNone(c.now.TimeSource))
@@ -274,6 +276,18 @@ func (c *changes) projections() {
 	}
 }
 
+// completeness says whether the run became incomplete, or is complete again.
+func (c *changes) completeness() {
+	was, now := c.was.Verdict, c.now.Verdict
+	switch {
+	case was == now:
+	case now == analysis.Incomplete:
+		c.say(finding.IncompleteChanged, "the run was %s and is incomplete: its snapshot lacks text that the run streamed", was)
+	case was == analysis.Incomplete && (now.Emitted() || now == analysis.Chosen):
+		c.say(finding.IncompleteChanged, "the run was incomplete and is %s: its snapshot lacks no text that the run streamed", now)
+	}
+}
+
 // reasons compares two lists by what and where; how often depends on how much
 // was said.
 func (c *changes) reasons(what string, was, now []analysis.Reason) {
@@ -285,9 +299,11 @@ func (c *changes) reasons(what string, was, now []analysis.Reason) {
 	}
 }
 
+// without leaves out streamed text that a snapshot lacks, which completeness
+// compares.
 func without(list, other []analysis.Reason) (rest []analysis.Reason) {
 	for _, r := range list {
-		if !slices.ContainsFunc(other, func(o analysis.Reason) bool { return o.Key() == r.Key() }) {
+		if r.Code != finding.SnapshotLacksText && !slices.ContainsFunc(other, func(o analysis.Reason) bool { return o.Key() == r.Key() }) {
 			rest = append(rest, r)
 		}
 	}

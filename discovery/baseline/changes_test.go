@@ -97,10 +97,17 @@ func TestChanges(t *testing.T) {
 		{"a role vanished", base, []string{started, message, `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"u","role":"user","content":"Hello."}]}`, finished}, []string{
 			`error baseline_role: the snapshot had messages of the role "assistant" and has none`,
 			`error baseline_messages: the artifact's messages were of user, assistant and are of user`,
+			`error baseline_incomplete: the run was exact and is incomplete: its snapshot lacks text that the run streamed`,
 			`warning baseline_ids: of streamed message ids the snapshot kept all and keeps none`,
-			`info baseline_reasons: emitted-snapshot leaves out, which it did not: snapshot_lacks_streamed_text TEXT_MESSAGE_START`,
-			`info baseline_reasons: emitted-snapshot-text leaves out, which it did not: snapshot_lacks_streamed_text TEXT_MESSAGE_START`,
 		}},
+		{"the answer is another", base, []string{started, message, strings.Replace(snapshot, "Hi.", "Bye.", 1), finished}, []string{
+			`error baseline_incomplete: the run was exact and is incomplete: its snapshot lacks text that the run streamed`,
+		}},
+		{"the answer is there again", []string{started, message, strings.Replace(snapshot, "Hi.", "Bye.", 1), finished}, base, []string{
+			`error baseline_incomplete: the run was incomplete and is exact: its snapshot lacks no text that the run streamed`,
+		}},
+		{"an answer as incomplete as before", []string{started, message, strings.Replace(snapshot, "Hi.", "Bye.", 1), finished},
+			[]string{started, strings.ReplaceAll(message, `"Hi."`, `"Hello!"`), strings.Replace(snapshot, "Hi.", "Bye.", 1), finished}, []string{}},
 		{"a key appeared that is taken", base, []string{started, message, strings.Replace(snapshot, `"id":"a",`, `"id":"a","name":"guide",`, 1), finished}, []string{
 			`error baseline_field: a message of the role "assistant" in MESSAGES_SNAPSHOT had no key "name", which the artifact takes as name, and has one`,
 		}},
@@ -222,5 +229,24 @@ func TestDifferenceOfWhole(t *testing.T) {
 	}
 	if runs := examined(t, "one", started, message, stray, snapshot, finished); runs[0].Difference != nil || runs[0].Verdict != analysis.Exact {
 		t.Errorf("%s, %+v", runs[0].Verdict, runs[0].Difference)
+	}
+}
+
+// A baseline of a release that knew no incomplete runs still compares.
+func TestChangesSinceBeforeIncomplete(t *testing.T) {
+	now := examined(t, "one", started, message, strings.Replace(snapshot, "Hi.", "Bye.", 1), finished)
+	base := baselineOf(t, now)
+	was := &base.Runs[0]
+	was.Verdict = analysis.Exact
+	for i := range was.Projections {
+		was.Projections[i].Omissions = nil
+	}
+	var got []string
+	for _, c := range base.Compare(now)[0].Changes {
+		got = append(got, string(c.Severity)+" "+c.Error())
+	}
+	want := []string{`error baseline_incomplete: the run was exact and is incomplete: its snapshot lacks text that the run streamed`}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
 	}
 }

@@ -29,9 +29,8 @@ func ExampleBaseline_Compare() {
 	// exact
 	//   error baseline_role
 	//   error baseline_messages
+	//   error baseline_incomplete
 	//   info baseline_snapshot_place
-	//   info baseline_reasons
-	//   info baseline_reasons
 	//   info baseline_reasons
 	//   info baseline_reasons
 	//   info baseline_field_untaken

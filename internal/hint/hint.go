@@ -172,6 +172,7 @@ var ByCode = sync.OnceValue(func() map[string]string {
 		"baseline_messages":    "renew the baseline with --write-baseline if that is meant",
 		"baseline_field":       "renew the baseline with --write-baseline if that is meant",
 		"baseline_times":       "see the timestamps of RUN_STARTED and the terminal event",
+		"baseline_incomplete":  "the integration should put what the run streams into its MESSAGES_SNAPSHOT; renew the baseline with --write-baseline if it is of a release that did not look for this, or if the change is meant",
 		"baseline_assay":       "p20export validate --profile assay says why",
 		"baseline_ids":         "a client that knows messages by their streamed ids should look at this; renew the baseline with --write-baseline if it is meant",
 

@@ -64,10 +64,10 @@ func (p *Printer) runVerdict(v analysis.Verdict) painted {
 	switch v {
 	case analysis.Exact, analysis.Reduced:
 		colour = green
-	case analysis.Chosen, analysis.Built:
+	case analysis.Chosen, analysis.Incomplete, analysis.Built:
 		colour = yellow
 	}
-	return p.paint(colour, fmt.Sprintf("%-8s", v))
+	return p.paint(colour, fmt.Sprintf("%-10s", v))
 }
 
 func (p *Printer) examined(e analysis.Run) {
@@ -237,6 +237,6 @@ func (p *Printer) comparedAll(runs []analysis.Run) {
 		}
 	}
 	if len(runs) > 1 {
-		p.line("%s: %s", Plural(len(runs), "run", "runs"), verdictCounts(count, analysis.Exact, analysis.Reduced, analysis.Chosen, analysis.Built, analysis.Refused, analysis.Missing, analysis.Failed))
+		p.line("%s: %s", Plural(len(runs), "run", "runs"), verdictCounts(count, analysis.Exact, analysis.Reduced, analysis.Chosen, analysis.Incomplete, analysis.Built, analysis.Refused, analysis.Missing, analysis.Failed))
 	}
 }
