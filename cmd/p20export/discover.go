@@ -39,8 +39,8 @@ scenario.
 
 At the end the captures answer the discovery gate (P20 §14.3), and say what runs
 would have to change. The gate is met when one run at least emits exactly one
-snapshot and gives an artifact of it that is smaller than the run; p20export
-compare judges run by run.
+snapshot, which lacks no text that the run streamed, and gives an artifact of it
+that is smaller than the run; p20export compare judges run by run.
 
 A scenario file is JSON. A path is below URL; without one it is URL itself. Each
 request is an AG-UI run input:

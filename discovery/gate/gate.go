@@ -11,6 +11,7 @@ import (
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/discovery/analysis"
+	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
 )
@@ -69,10 +70,12 @@ func Evaluate(runs []analysis.Run, contract artifact.Profile) Gate {
 	case g.Met:
 	case all.Runs == 0:
 		g.Why = "no capture holds a run"
+	case all.Emitted() == 0 && all.Count(analysis.Incomplete) > 0:
+		g.Why = "no run gives an artifact of the one snapshot it emitted, with all text that it streamed"
 	case all.Emitted() == 0:
 		g.Why = "no run gives an artifact of the one snapshot it emitted"
 	default:
-		g.Why = "no artifact of an emitted snapshot is smaller than its run"
+		g.Why = "no artifact of one usable snapshot is smaller than its run"
 	}
 	return g
 }
@@ -108,8 +111,8 @@ func (g *Gate) snapshot(runs []analysis.Run, all Summary) Answer {
 		}
 	}
 	a := Answer{Question: askSnapshot, Good: all.Emitted() > 0, Word: yes(all.Emitted() > 0)}
-	a.Text = fmt.Sprintf("Runs that give an artifact of the one snapshot they emitted: %d of %d, %d of them with its messages as they are. Integrations with such a run: %d of %d.",
-		all.Emitted(), all.Runs, all.Count(analysis.Exact), from, len(g.Summaries))
+	a.Text = fmt.Sprintf("Runs that give an artifact of the one snapshot they emitted: %d of %d, %d of them with its messages as they are. Integrations with such a run: %d of %d. Not counted are runs whose snapshot lacks text that they streamed: %d.",
+		all.Emitted(), all.Runs, all.Count(analysis.Exact), from, len(g.Summaries), all.Count(analysis.Incomplete))
 	for _, run := range firstOf(runs, func(e analysis.Run) bool { return e.Verdict == analysis.Exact }) {
 		a.Evidence = append(a.Evidence, evidence(run, project.SnapshotPart)...)
 	}
@@ -153,16 +156,31 @@ func one(runs []analysis.Run, all Summary) Answer {
 		return unknown(askOne)
 	}
 	s := all.Snapshots
+	usable, lacking, lastLacking := s.Finished.One, 0, 0
+	for _, run := range runs {
+		switch {
+		case run.Verdict != analysis.Incomplete:
+		case len(run.Snapshots) > 1:
+			lastLacking++
+		default:
+			lacking++
+			if run.Terminal == envelope.RunFinished {
+				usable--
+			}
+		}
+	}
 	a := Answer{Question: askOne, Good: all.Emitted() > 0, Word: "not every one"}
-	switch s.Finished.One {
+	switch usable {
 	case 0:
 		a.Word = "no"
 	case s.Finished.Total():
 		a.Word = "yes, where it finishes"
 	}
-	a.Text = fmt.Sprintf("Runs that ended in RUN_FINISHED, by their snapshots: one %d, none %d, several %d. Runs that ended in RUN_ERROR: one %d, none %d, several %d. Of those with one an artifact is made in: %d.",
-		s.Finished.One, s.Finished.None, s.Finished.Several, s.Failed.One, s.Failed.None, s.Failed.Several, all.Emitted())
-	for _, run := range firstOf(runs, func(e analysis.Run) bool { return len(e.Snapshots) > 1 }) {
+	a.Text = fmt.Sprintf("Runs that ended in RUN_FINISHED, by their snapshots: one %d, none %d, several %d. Runs that ended in RUN_ERROR: one %d, none %d, several %d. Of those with one, it is usable in %d: it gives an artifact and lacks no text that the run streamed. It gives an artifact but lacks such text in %d.",
+		s.Finished.One, s.Finished.None, s.Finished.Several, s.Failed.One, s.Failed.None, s.Failed.Several, all.Emitted(), lacking)
+	a.Text += fmt.Sprintf(" Of those with several, the last gives an artifact and lacks no such text in %d; it gives one but lacks some in %d. The texts that the run streamed are compared with those in the snapshot, by role and without white space; ids, names and order are not compared.",
+		all.Count(analysis.Chosen), lastLacking)
+	for _, run := range firstOf(runs, func(e analysis.Run) bool { return len(e.Snapshots) > 1 || e.Verdict == analysis.Incomplete }) {
 		for _, s := range run.Snapshots {
 			a.Evidence = append(a.Evidence, Evidence{run.Response, project.SnapshotPart, s.Offset, s.Bytes})
 		}
@@ -204,7 +222,7 @@ func smaller(runs []analysis.Run, all Summary) Answer {
 	case s.BelowEnvelope == s.Artifacts:
 		a.Word = "yes"
 	}
-	a.Text = fmt.Sprintf("Canonical artifacts smaller than their run as it was captured: %d of %d; of those of one emitted snapshot: %d of %d. Smaller than the three events of the bounded envelope: %d of %d; without white space: %d.",
+	a.Text = fmt.Sprintf("Canonical artifacts smaller than their run as it was captured: %d of %d; of those of one usable snapshot: %d of %d. Smaller than the three events of the bounded envelope: %d of %d; without white space: %d.",
 		s.BelowRun, s.Artifacts, s.EmittedBelowRun, all.Emitted(), s.BelowEnvelope, s.Artifacts, s.CompactBelowEnvelope)
 	runs = slices.DeleteFunc(slices.Clone(runs), func(e analysis.Run) bool { return e.Sizes == nil })
 	bySize := func(a, b analysis.Run) int { return cmp.Compare(a.Sizes.Run, b.Sizes.Run) }

@@ -35,6 +35,7 @@ func TestAnswered(t *testing.T) {
 	one := []string{started, message, snapshot, finished}
 	several := []string{started, snapshot, message, snapshot, finished}
 	none := []string{started, message, finished}
+	lacking := []string{started, message, `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"u","role":"user","content":"Hello."}]}`, finished}
 	named := func(events []string) []string {
 		list := slices.Clone(events)
 		list[0] = strings.Replace(list[0], `"runId"`, `"parentRunId":"p","runId"`, 1)
@@ -55,17 +56,17 @@ func TestAnswered(t *testing.T) {
 	}{
 		{"one snapshot", [][]string{one}, []bool{true, false, true, true, false, true}, []string{
 			"yes: Runs that give an artifact of the one snapshot they emitted: 1 of 1, 1 of", "no: ", "yes, where it finishes: Runs that ended in RUN_FINISHED, by their snapshots: one 1, none 0, several 0.",
-			"absent, and not asked for: ", "no: Canonical artifacts smaller than their run as it was captured: 0 of 1; of those of one emitted snapshot: 0 of 1.", "no: threadId",
+			"absent, and not asked for: ", "no: Canonical artifacts smaller than their run as it was captured: 0 of 1; of those of one usable snapshot: 0 of 1.", "no: threadId",
 		}},
 		{"no snapshot", [][]string{none}, []bool{false, false, false, true, false, true}, []string{
 			"no: Runs that give an artifact of the one snapshot they emitted: 0 of 1", "no: ", "no: Runs that ended in RUN_FINISHED, by their snapshots: one 0, none 1, several 0.", "absent", "no: ", "no: threadId",
 		}},
 		{"several snapshots", [][]string{several}, []bool{false, false, false, true, false, true}, []string{
 			"no: Runs that give an artifact of the one snapshot they emitted: 0 of 1", "no: ", "no: Runs that ended in RUN_FINISHED, by their snapshots: one 0, none 0, several 1.", "absent",
-			"in part: Canonical artifacts smaller than their run as it was captured: 1 of 1; of those of one emitted snapshot: 0 of 0.", "no: threadId",
+			"in part: Canonical artifacts smaller than their run as it was captured: 1 of 1; of those of one usable snapshot: 0 of 0.", "no: threadId",
 		}},
 		{"some with one", [][]string{one, none, several, {started, message, failed}}, []bool{true, false, true, true, false, true}, []string{
-			"yes: Runs that give an artifact of the one snapshot they emitted: 1 of 4", "no: ", "not every one: Runs that ended in RUN_FINISHED, by their snapshots: one 1, none 1, several 1. Runs that ended in RUN_ERROR: one 0, none 1, several 0. Of those with one an artifact is made in: 1.",
+			"yes: Runs that give an artifact of the one snapshot they emitted: 1 of 4", "no: ", "not every one: Runs that ended in RUN_FINISHED, by their snapshots: one 1, none 1, several 1. Runs that ended in RUN_ERROR: one 0, none 1, several 0. Of those with one, it is usable in 1: it gives an artifact and lacks no text that the run streamed. It gives an artifact but lacks such text in 0. Of those with several, the last gives an artifact and lacks no such text in 1; it gives one but lacks some in 0.",
 			"absent", "in part: ", "no: threadId",
 		}},
 		{"a parent once", [][]string{named(one), one, one}, []bool{true, false, true, true, false, true}, []string{
@@ -75,7 +76,16 @@ func TestAnswered(t *testing.T) {
 			"yes: ", "no: ", "not every one: ", "common: Runs that name a parent in RUN_STARTED: 2 of 3", "no: ", "no: threadId",
 		}},
 		{"a long run", [][]string{slices.Insert(slices.Clone(one), 1, slices.Repeat([]string{`{"type":"CUSTOM","name":"n","value":1}`}, 30)...)}, []bool{true, false, true, true, true, true}, []string{
-			"yes: ", "no: ", "yes, where it finishes: ", "absent", "in part: Canonical artifacts smaller than their run as it was captured: 1 of 1; of those of one emitted snapshot: 1 of 1.", "no: threadId",
+			"yes: ", "no: ", "yes, where it finishes: ", "absent", "in part: Canonical artifacts smaller than their run as it was captured: 1 of 1; of those of one usable snapshot: 1 of 1.", "no: threadId",
+		}},
+		{"text is lacking", [][]string{lacking}, []bool{false, false, false, true, false, true}, []string{
+			"no: Runs that give an artifact of the one snapshot they emitted: 0 of 1, 0 of them with its messages as they are. Integrations with such a run: 0 of 1. Not counted are runs whose snapshot lacks text that they streamed: 1.", "no: ",
+			"no: Runs that ended in RUN_FINISHED, by their snapshots: one 1, none 0, several 0. Runs that ended in RUN_ERROR: one 0, none 0, several 0. Of those with one, it is usable in 0: it gives an artifact and lacks no text that the run streamed. It gives an artifact but lacks such text in 1.",
+			"absent", "in part: Canonical artifacts smaller than their run as it was captured: 1 of 1; of those of one usable snapshot: 0 of 0.", "no: threadId",
+		}},
+		{"text is lacking in some", [][]string{lacking, one, {started, message, snapshot, lacking[2], finished}}, []bool{true, false, true, true, false, true}, []string{
+			"yes: Runs that give an artifact of the one snapshot they emitted: 1 of 3", "no: ", "not every one: Runs that ended in RUN_FINISHED, by their snapshots: one 2, none 0, several 1. Runs that ended in RUN_ERROR: one 0, none 0, several 0. Of those with one, it is usable in 1: it gives an artifact and lacks no text that the run streamed. It gives an artifact but lacks such text in 1. Of those with several, the last gives an artifact and lacks no such text in 0; it gives one but lacks some in 1.",
+			"absent", "in part: ", "no: threadId",
 		}},
 		{"an anchor too long", [][]string{rich(one)}, []bool{false, false, false, true, false, false}, []string{
 			"no: ", "no: ", "yes, where it finishes: ", "absent", "unknown: There is no artifact to measure.", "yes: threadId and runId, the two that are required, are opaque strings within the limits in 0 of 1 runs.",
@@ -116,7 +126,7 @@ func TestAnsweredOfRuns(t *testing.T) {
 	holdAnswers(t, g, []bool{true, false, true, true, false, true}, []string{
 		"yes: Runs that give an artifact of the one snapshot they emitted: 2 of 2", "no: Captures with every byte", "yes, where it finishes", "absent", "no: ", "no: threadId",
 	})
-	if want := "no artifact of an emitted snapshot is smaller than its run"; g.Met || g.Why != want {
+	if want := "no artifact of one usable snapshot is smaller than its run"; g.Met || g.Why != want {
 		t.Errorf("%t %q, want %q", g.Met, g.Why, want)
 	}
 	for i := range runs {
@@ -147,6 +157,36 @@ func TestAnsweredOfCapture(t *testing.T) {
 	}
 	if evidence == 0 {
 		t.Error("no evidence")
+	}
+}
+
+// A release whose snapshots lack every answer does not meet the gate, and is told
+// what to change. What its artifacts leave out is still listed.
+func TestAnsweredOfIncomplete(t *testing.T) {
+	var runs []analysis.Run
+	for _, name := range []string{"one-turn", "backend-tool"} {
+		runs = append(runs, analysis.Analyze(t.Context(), "../drift/captures/adk-0.4.0/"+name, artifact.V1, nil)...)
+	}
+	g := gate.Evaluate(runs, artifact.V1)
+	if want := "no run gives an artifact of the one snapshot it emitted, with all text that it streamed"; g.Met || g.Why != want {
+		t.Errorf("%t %q, want %q", g.Met, g.Why, want)
+	}
+	s := g.Summaries[0]
+	if s.Met || s.Emitted() != 0 || s.Count(analysis.Incomplete) != 2 {
+		t.Errorf("%+v", s)
+	}
+	var advice []string
+	for _, n := range slices.Concat(s.Blocks, s.ExtraContent) {
+		advice = append(advice, n.Advice()+": "+strings.Join(n.Runs, ", "))
+	}
+	if diff := cmp.Diff([]string{
+		"put what the run streams into its MESSAGES_SNAPSHOT: one-turn, backend-tool",
+		"no `toolCallId` on messages: backend-tool",
+	}, advice); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if e := g.Answers[2].Evidence; len(e) != 1 || e[0].Part != "messages_snapshot" {
+		t.Errorf("%+v", e)
 	}
 }
 

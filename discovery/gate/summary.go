@@ -15,7 +15,8 @@ import (
 type Summary struct {
 	Integration analysis.Integration `json:"integration"`
 	// Met says that one run at least gives an artifact of the one snapshot it
-	// emitted, smaller than the run.
+	// emitted, smaller than the run. The snapshot must lack no text that the run
+	// streamed.
 	Met bool `json:"met"`
 	// Runs counts the runs, Unanswered the captures without one.
 	Runs       int             `json:"runs"`
@@ -30,7 +31,7 @@ type Summary struct {
 	Implausible int            `json:"implausible"`
 	Sizes       SizeCounts     `json:"sizes"`
 	Texts       analysis.Texts `json:"texts"`
-	// Blocks is why runs give no artifact of one emitted snapshot. ExtraContent
+	// Blocks is why runs give no artifact of one usable snapshot. ExtraContent
 	// is what in the last snapshots of runs is outside the text subset, which
 	// the artifact leaves out.
 	Blocks       []Need `json:"blocks"`
@@ -77,8 +78,8 @@ type CountedSource struct {
 type SizeCounts struct {
 	Artifacts int `json:"artifacts"`
 	BelowRun  int `json:"below_run"`
-	// EmittedBelowRun are those of BelowRun that are of the one snapshot their
-	// run emitted.
+	// EmittedBelowRun are those of BelowRun that are of the one usable snapshot
+	// their run emitted.
 	EmittedBelowRun      int `json:"emitted_below_run"`
 	BelowEnvelope        int `json:"below_envelope"`
 	CompactBelowEnvelope int `json:"compact_below_envelope"`
@@ -103,7 +104,7 @@ func (s Summary) Count(v analysis.Verdict) int {
 }
 
 // Emitted returns how many runs give an artifact of the one snapshot they
-// emitted.
+// emitted, which lacks no text that the run streamed.
 func (s Summary) Emitted() int { return s.Count(analysis.Exact) + s.Count(analysis.Reduced) }
 
 // summaries has one for each integration, in the order of their first runs.
@@ -164,6 +165,9 @@ func (s *Summary) add(run analysis.Run) {
 	if !run.Verdict.Emitted() {
 		need(&s.Blocks, run.Projections[1].Reasons, name)
 	}
+	if run.Verdict == analysis.Incomplete {
+		need(&s.Blocks, []analysis.Reason{{Code: finding.SnapshotLacksText}}, name)
+	}
 	need(&s.ExtraContent, extraContent(run), name)
 	s.Met = s.Sizes.EmittedBelowRun > 0
 }
@@ -172,7 +176,7 @@ func (s *Summary) add(run analysis.Run) {
 // the last of several.
 func extraContent(run analysis.Run) (list []analysis.Reason) {
 	of := run.Projections[1]
-	if run.Verdict == analysis.Chosen {
+	if of.Verdict != project.Frozen { // where none is chosen either, the last omits nothing of a snapshot
 		of = run.Projections[len(run.Projections)-1]
 	}
 	for _, r := range of.Omissions {
@@ -259,6 +263,8 @@ func (n Need) Advice() string {
 		return "emit a MESSAGES_SNAPSHOT"
 	case finding.SnapshotSeveral:
 		return "emit one MESSAGES_SNAPSHOT, not several"
+	case finding.SnapshotLacksText:
+		return "put what the run streams into its MESSAGES_SNAPSHOT"
 	case finding.TerminalSeveral:
 		return "end the run with one terminal event"
 	case finding.EventsAfterTerminal:

@@ -16,7 +16,7 @@ const gateHead = `# The discovery gate
 
 It is about these captures: %d runs in %d captures, recorded %s. Their texts are scripted, so their lengths are ours; what is an integration's own is the events around them. An integration that is not listed was not tried. Nothing here says more than *portable compacted message-history evidence for a bounded run envelope*.
 
-Verdicts: **exact**, the one emitted snapshot's messages are within the text subset as they are; **reduced**, the artifact leaves something of those messages out, and its record says what; **chosen**, there are several snapshots, and the last gives an artifact; **built**, there is none, and one can be built from request and stream; **refused**, no projection takes the run.
+Verdicts: **exact**, the one emitted snapshot's messages are within the text subset as they are; **reduced**, the artifact leaves something of those messages out, and its record says what; **chosen**, there are several snapshots, and the last gives an artifact; **incomplete**, the snapshot that would give the artifact lacks text that the run streamed; **built**, there is none, and one can be built from request and stream; **refused**, no projection takes the run.
 
 `
 
@@ -37,7 +37,7 @@ func gateDocument(lanes []lane) []byte {
 	fmt.Fprintf(&b, gateHead, len(lanes), "`make gate`", "`make test`", "`make discovery`", total(g), captures(lanes), when)
 	result := "**These captures do not meet the gate:** " + g.Why + "."
 	if g.Met {
-		result = "**These captures meet the gate.** An integration meets it when one run at least emits exactly one snapshot and gives an artifact of it that is smaller than the run: " + met(g) + " do. The tables say in how many of their runs that is so, and what the others lack."
+		result = "**These captures meet the gate.** An integration meets it when one run at least emits exactly one snapshot, which lacks no text that the run streamed, and gives an artifact of it that is smaller than the run: " + met(g) + " do. The tables say in how many of their runs that is so, and what the others lack."
 	}
 	fmt.Fprintf(&b, "%s\n\n## The questions\n", result)
 	for i, a := range g.Answers {
@@ -105,16 +105,16 @@ func evidence(b *bytes.Buffer, list []gate.Evidence) {
 func short(file string) string { return strings.TrimPrefix(file, "discovery/") }
 
 func standings(b *bytes.Buffer, lanes []lane, g gate.Gate) {
-	b.WriteString("## The integrations\n### What became of their runs\n| integration | version | runs | exact | reduced | chosen | built | refused | meets the gate |\n|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("## The integrations\n### What became of their runs\n| integration | version | runs | exact | reduced | chosen | incomplete | built | refused | meets the gate |\n|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, s := range g.Summaries {
 		answer := "no"
 		if s.Met {
 			answer = "yes"
 		}
-		fmt.Fprintf(b, "| %s | %s | %d | %d | %d | %d | %d | %d | %s |\n", s.Integration.Name, s.Integration.Version, s.Runs,
-			s.Count(analysis.Exact), s.Count(analysis.Reduced), s.Count(analysis.Chosen), s.Count(analysis.Built), s.Count(analysis.Refused), answer)
+		fmt.Fprintf(b, "| %s | %s | %d | %d | %d | %d | %d | %d | %d | %s |\n", s.Integration.Name, s.Integration.Version, s.Runs,
+			s.Count(analysis.Exact), s.Count(analysis.Reduced), s.Count(analysis.Chosen), s.Count(analysis.Incomplete), s.Count(analysis.Built), s.Count(analysis.Refused), answer)
 	}
-	b.WriteString("\nA request that is refused with an HTTP error has no run and is not among them. An integration whose only runs with one snapshot are smaller than their artifacts does not meet the gate.\n\n### What they emit\n| integration | snapshots in finished runs: none / one / several | in failed runs | streamed ids in the snapshot | the request's | parent in RUN_STARTED (in its `input`) | times from | artifact below its run | below its envelope (without white space) |\n|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("\nA request that is refused with an HTTP error has no run and is not among them. An integration whose only runs with one usable snapshot are smaller than their artifacts does not meet the gate. Incomplete runs do not count towards it.\n\n### What they emit\n| integration | snapshots in finished runs: none / one / several | in failed runs | streamed ids in the snapshot | the request's | parent in RUN_STARTED (in its `input`) | times from | artifact below its run | below its envelope (without white space) |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, s := range g.Summaries {
 		f, e, z := s.Snapshots.Finished, s.Snapshots.Failed, s.Sizes
 		fmt.Fprintf(b, "| %s | %d / %d / %d | %d / %d / %d | %s | %s | %d (%d) | %s | %d of %d | %d (%d) |\n", s.Integration.Name, f.None, f.One, f.Several, e.None, e.One, e.Several,

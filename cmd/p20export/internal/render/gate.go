@@ -35,7 +35,7 @@ func (p *Printer) Gate(g gate.Gate) {
 		}
 	}
 	for _, s := range g.Summaries {
-		p.needs("what stands between a run and an artifact of one emitted snapshot", s.Blocks)
+		p.needs("what stands between a run and an artifact of one usable snapshot", s.Blocks)
 		p.needs("what artifacts leave out of the last snapshot", s.ExtraContent)
 	}
 }
