@@ -88,8 +88,11 @@ type text struct {
 	to     *string
 	exact  exact
 	length length
-	check  func(*checker, string) (rule, why string)
+	checks []check
 }
+
+// check returns the rule that a string breaks, and why; or nothing.
+type check func(s string) (rule, why string)
 
 // exact is the only value of a key, where there is one.
 type exact struct{ value, rule string }
@@ -118,21 +121,21 @@ func (c *checker) key(name string) (key text, ok bool) {
 	case "surface":
 		key = text{to: &c.a.Surface, exact: exact{Surface, "A10"}}
 	case "thread_id_ref":
-		key = text{to: &c.a.ThreadIDRef, length: refLength, check: checkRef}
+		key = text{to: &c.a.ThreadIDRef, length: refLength, checks: []check{checkRef}}
 	case "run_id_ref":
-		key = text{to: &c.a.RunIDRef, length: refLength, check: checkRef}
+		key = text{to: &c.a.RunIDRef, length: refLength, checks: []check{checkRef}}
 	case "parent_run_id_ref":
-		key = text{to: &c.a.ParentRunIDRef, length: refLength, check: checkRef}
+		key = text{to: &c.a.ParentRunIDRef, length: refLength, checks: []check{checkRef}}
 	case "started_at":
-		key = text{to: &c.a.StartedAt, check: checkTime}
+		key = text{to: &c.a.StartedAt, checks: []check{checkTime}}
 	case "finished_at":
-		key = text{to: &c.a.FinishedAt, check: checkTime}
+		key = text{to: &c.a.FinishedAt, checks: []check{checkTime}}
 	case "terminal_event":
-		key = text{to: &c.a.TerminalEvent, check: checkTerminal}
+		key = text{to: &c.a.TerminalEvent, checks: []check{checkTerminal}}
 	case "error_code":
-		key = text{to: &c.a.ErrorCode, length: codeLength, check: checkError}
+		key = text{to: &c.a.ErrorCode, length: codeLength, checks: []check{checkControl, checkTrace}}
 	case "error_message":
-		key = text{to: &c.a.ErrorMessage, length: errorLength, check: checkError}
+		key = text{to: &c.a.ErrorMessage, length: errorLength, checks: []check{checkControl, checkTrace}}
 	}
 	return key, key.to != nil
 }
@@ -318,8 +321,8 @@ func (c *checker) text(t strictjson.Token, key text, rules textRules) error {
 			fault(rule, "has %d code points; the limit is %d", n, limit)
 		}
 	}
-	if key.check != nil {
-		if rule, why := key.check(c, value); rule != "" {
+	for _, check := range key.checks {
+		if rule, why := check(value); rule != "" {
 			fault(rule, "%s", why)
 		}
 	}
@@ -340,21 +343,21 @@ func (c *checker) tooLong(s string, l length) (rule string, n, limit int) {
 	return "", 0, 0
 }
 
-func checkRef(_ *checker, s string) (rule, why string) {
+func checkRef(s string) (rule, why string) {
 	if rule, why = refFault(s); rule != "" {
-		why = "holds " + why + "; a reference is an opaque name"
+		why += "; a reference is an opaque name"
 	}
 	return rule, why
 }
 
-func checkTime(_ *checker, s string) (rule, why string) {
+func checkTime(s string) (rule, why string) {
 	if _, fault := parseTime(s); fault.rule != "" {
 		return fault.rule, fmt.Sprintf("is %s: %s", finding.Quote(s), fault.why)
 	}
 	return "", ""
 }
 
-func checkTerminal(_ *checker, s string) (rule, why string) {
+func checkTerminal(s string) (rule, why string) {
 	if s == RunFinished || s == RunError {
 		return "", ""
 	}
@@ -365,9 +368,16 @@ func checkTerminal(_ *checker, s string) (rule, why string) {
 	return "A19", why
 }
 
-func checkError(_ *checker, s string) (rule, why string) {
+func checkControl(s string) (rule, why string) {
 	if HasControl(s) {
 		return "A25", "holds a control character"
+	}
+	return "", ""
+}
+
+func checkTrace(s string) (rule, why string) {
+	if StackTrace(s) >= 0 {
+		return "A26", "holds a stack trace"
 	}
 	return "", ""
 }

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -115,11 +114,12 @@ func validArtifact() *rapid.Generator[*artifact.Artifact] {
 	}
 	ref := func(limit int) *rapid.Generator[string] {
 		return nonBlank(limit).Filter(func(s string) bool {
-			return !strings.Contains(s, "://") && !artifact.HasControl(s) && !strings.ContainsFunc(s, artifact.IsSpace)
+			rule, _ := artifact.RefFault(s)
+			return rule == ""
 		})
 	}
 	label := func(limit int) *rapid.Generator[string] {
-		return nonBlank(limit).Filter(func(s string) bool { return !artifact.HasControl(s) })
+		return nonBlank(limit).Filter(func(s string) bool { return !artifact.HasControl(s) && artifact.StackTrace(s) < 0 })
 	}
 	optional := func(t *rapid.T, g *rapid.Generator[string], name string) string {
 		if rapid.Bool().Draw(t, "has "+name) {

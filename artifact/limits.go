@@ -46,6 +46,11 @@ const MaxFileBytes = 8 << 20
 // of which 4,096 are kept for what stands around the artifact.
 const MaxEventData = 1<<20 - 4096
 
+// maxTraceText is how much of an error text is searched for a stack trace, in
+// code points: eight times what its limit allows, so that the search stays cheap
+// however long the text is.
+const maxTraceText = 8_192
+
 // limitsV1 are counted on strings as they stand.
 var limitsV1 = Limits{
 	Ref: 256, MessageID: 256, Name: 128, Content: 262_144,

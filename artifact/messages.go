@@ -56,16 +56,16 @@ func (c *checker) message(t strictjson.Token, i int, ids map[string]int) error {
 		switch name {
 		case "id":
 			id = true
-			return c.text(value, text{to: &m.ID, length: idLength, check: func(_ *checker, s string) (rule, why string) {
+			return c.text(value, text{to: &m.ID, length: idLength, checks: []check{func(s string) (rule, why string) {
 				if first, ok := ids[Trim(s)]; ok {
 					return "M16", fmt.Sprintf("repeats the id of /messages/%d", first)
 				}
 				ids[Trim(s)] = i
 				return "", ""
-			}}, messageText)
+			}}}, messageText)
 		case "role":
 			role = true
-			return c.text(value, text{to: &m.Role, check: checkRole}, messageText)
+			return c.text(value, text{to: &m.Role, checks: []check{checkRole}}, messageText)
 		case "content":
 			content = true
 			return c.text(value, text{to: &m.Content, length: contentLength}, messageText)
@@ -97,7 +97,7 @@ var (
 	nameLength    = length{func(l Limits) int { return l.Name }, "M13", "P3"}
 )
 
-func checkRole(_ *checker, role string) (rule, why string) {
+func checkRole(role string) (rule, why string) {
 	if IsRole(role) {
 		return "", ""
 	}

@@ -19,17 +19,4 @@ func Trim(s string) string { return strings.TrimFunc(s, IsSpace) }
 // HasControl reports whether s holds a control character (Unicode category Cc).
 func HasControl(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }
 
-// refFault says which rule of references s breaks first, and why; or nothing.
-func refFault(s string) (rule, why string) {
-	switch {
-	case strings.Contains(s, "://"):
-		return "A12", "://"
-	case HasControl(s):
-		return "A13", "a control character"
-	case strings.ContainsFunc(s, IsSpace):
-		return "A14", "white space"
-	}
-	return "", ""
-}
-
 func runes(s string) int { return utf8.RuneCountInString(s) }

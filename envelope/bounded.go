@@ -19,10 +19,11 @@ const (
 var placeNames = [places]string{"RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED or RUN_ERROR"}
 
 // Check reads frames as a bounded envelope: exactly RUN_STARTED, one
-// MESSAGES_SNAPSHOT and one terminal event, in that order, of one run on one
-// thread. One more event of any family is malformed (P20 §7). The messages of
-// the snapshot are not held to the text subset. The error is one of the
-// frames'; what is wrong with the envelope are findings.
+// MESSAGES_SNAPSHOT and one terminal event, in that order, on one thread. The
+// terminal event may name another run: an envelope does not say which projection
+// made it, and some accept that. One more event of any family is malformed
+// (P20 §7). The messages of the snapshot are not held to the text subset. The
+// error is one of the frames'; what is wrong with the envelope are findings.
 func Check(frames Frames) ([]finding.Finding, error) {
 	var (
 		s    scanner
@@ -54,9 +55,7 @@ func Check(frames Frames) ([]finding.Finding, error) {
 		next = "the file holds no event at all: it is neither JSON lines, nor a JSON array, nor an event stream"
 	}
 	if c.seen[placeStarted] && c.terminal != nil {
-		if otherRun := c.terminal.sameRun(c.started, c.found.Add); otherRun != nil {
-			c.found.Add(otherRun.Ruled())
-		}
+		c.terminal.sameRun(c.started, c.found.Add) // another run may be named
 	}
 	for place, ok := range c.seen {
 		if !ok {

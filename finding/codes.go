@@ -123,6 +123,7 @@ const (
 	TooLong            Code = "too_long"
 	RefNotOpaque       Code = "ref_not_opaque"
 	ControlCharacter   Code = "control_character"
+	ErrorStackTrace    Code = "error_stack_trace"
 	TimestampMalformed Code = "timestamp_malformed"
 	TimesOutOfOrder    Code = "times_out_of_order"
 	MessagesEmpty      Code = "messages_empty"

@@ -23,6 +23,7 @@ type Rule struct {
 const OwnRule = "p20export"
 
 // rules are in the order of the contract. They are never changed at run time.
+// E10 is withdrawn; its number is not used again.
 var rules = []Rule{
 	{"T1", TooLarge, OwnRule},
 	{"T2", JSONInvalidUTF8, "RFC 8259 §8.1"},
@@ -45,6 +46,9 @@ var rules = []Rule{
 	{"A12", RefNotOpaque, "P20 §8.3"},
 	{"A13", RefNotOpaque, OwnRule},
 	{"A14", RefNotOpaque, OwnRule},
+	{"A27", RefNotOpaque, "P20 §8.3"},
+	{"A28", RefNotOpaque, "P20 §8.3"},
+	{"A29", RefNotOpaque, "P20 §8.3"},
 	{"A15", TimestampMalformed, "RFC 3339 §5.6"},
 	{"A16", TimestampMalformed, "RFC 3339 §5.7"},
 	{"A17", TimestampMalformed, "Assay's mapper 5.4.0"},
@@ -56,6 +60,7 @@ var rules = []Rule{
 	{"A23", TooLong, OwnRule},
 	{"A24", TooLong, OwnRule},
 	{"A25", ControlCharacter, OwnRule},
+	{"A26", ErrorStackTrace, "P20 §8.3"},
 
 	{"M1", WrongType, "P20 §8.3"},
 	{"M2", MessagesEmpty, "Assay's mapper 5.4.0"},
@@ -91,7 +96,6 @@ var rules = []Rule{
 	{"E7", EventFieldMalformed, "AG-UI"},
 	{"E8", EventFieldMalformed, "AG-UI"},
 	{"E9", LoneSurrogate, OwnRule},
-	{"E10", TerminalOtherRun, "P20 §7"},
 	{"E11", TerminalOtherThread, OwnRule},
 	{"E12", SnapshotMalformed, "AG-UI"},
 	{"E13", SnapshotMalformed, "AG-UI"},

@@ -91,6 +91,26 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
+// The numbers of rules that are withdrawn are not used again.
+func TestWithdrawn(t *testing.T) {
+	text, err := os.ReadFile("../docs/contract.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const number = "E10"
+	if !strings.Contains(string(text), "\n<a id=\""+number+"\"></a>"+number+" is withdrawn") {
+		t.Errorf("the contract does not say that %s is withdrawn", number)
+	}
+	for _, r := range finding.Rules() {
+		if r.ID == number {
+			t.Errorf("%s is a rule", number)
+		}
+	}
+	if f := finding.New(finding.TerminalOtherRun, "why").Ruled(); f.Rule != "" {
+		t.Errorf("%s is of rule %s", f.Code, f.Rule)
+	}
+}
+
 func TestBreach(t *testing.T) {
 	for _, r := range finding.Rules() {
 		if r.Code == "" {

@@ -236,10 +236,12 @@ func TestArtifactCharacters(t *testing.T) {
 	}
 	for _, text := range texts {
 		both(t, text.pointer+" empty", set(failed(), text.pointer, ""), false)
-		for _, link := range []string{"https://example.com", "://", "x://", "a://b"} {
+		for _, link := range []string{"https://example.com", "://", "x://", "a://b", "//a", `\\a`, "WWW.a", "MailTo:a", "a.b/c", "u:p@a.b:1?", "LocalHost:1", "1.2.3.255:1", "[::1]#", "é.é/x", "🙂.🙂/x"} {
 			both(t, text.pointer+" link", set(failed(), text.pointer, link), !text.ref)
 		}
-		both(t, text.pointer+" no link", set(failed(), text.pointer, "urn:x:/y//z:"), true)
+		for _, name := range []string{"urn:x:/y//z:", "/a", "www", "mail:to", "ſms:1", "a.b", "a.1/b", "🙂.1/x", "a..b/c", "localhost", "1.2.3.256:1", "[1]:1"} {
+			both(t, text.pointer+" no link", set(failed(), text.pointer, name), true)
+		}
 	}
 }
 

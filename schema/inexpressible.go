@@ -51,6 +51,7 @@ var ofArtifacts = []Rule{
 	{"times_in_order", "finished_at is not before started_at", finding.TimesOutOfOrder, "Assay's mapper 5.4.0", []string{"A18"}},
 	{"leap_day", "29 February stands in leap years only", finding.TimestampMalformed, "RFC 3339 §5.7", []string{"A16"}},
 	{"utc_year", "the instant of a timestamp lies in the years 1 to 9999 of UTC", finding.TimestampMalformed, "Assay's mapper 5.4.0", []string{"A17"}},
+	{"stack_traces", "error_code and error_message hold no stack trace of a known shape", finding.ErrorStackTrace, "P20 §8.3", []string{"A26"}},
 	{"canonical", "the canonical spelling: key order, two-space indent, minimal escapes, one newline at the end; another one is accepted with canonical: false", "", "RFC 8785 §3.2.2.2", []string{"C1", "C2", "C3"}},
 }
 
@@ -66,7 +67,6 @@ var ofEnvelopes = []Rule{
 	{"depth", "values nest at most 512 deep", finding.JSONTooDeep, finding.OwnRule, []string{"T5"}},
 	{"event_bytes", "an event has at most 67,108,864 bytes", finding.EventTooLarge, finding.OwnRule, nil},
 	{"surrogate_pairs", "threadId and runId hold no half of a surrogate pair", finding.LoneSurrogate, finding.OwnRule, []string{"E9"}},
-	{"one_run", "runId of the terminal event, where it has one, is that of RUN_STARTED", finding.TerminalOtherRun, "P20 §7", []string{"E10"}},
 	{"one_thread", "threadId of the terminal event, where it has one, is that of RUN_STARTED", finding.TerminalOtherThread, finding.OwnRule, []string{"E11"}},
 	{"canonical", "three lines without white space around the events; another framing is accepted with canonical: false", "", finding.OwnRule, []string{"C4"}},
 }

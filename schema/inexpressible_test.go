@@ -99,6 +99,7 @@ func brokenArtifacts(t *testing.T) map[string][]byte {
 		"times_in_order":  with(t, good, "2026-01-31T12:00:01.5Z", "2026-01-31T12:00:01+00:01"),
 		"leap_day":        with(t, good, "2026-01-31T12:00:00Z", "2023-02-29T12:00:00Z"),
 		"utc_year":        with(t, good, "2026-01-31T12:00:00Z", "0001-01-01T00:00:00+00:01"),
+		"stack_traces":    with(t, encoded(t, failed()), `"boom"`, `"stack backtrace:"`),
 		"canonical":       good,
 	}
 }
@@ -134,7 +135,6 @@ func brokenEnvelopes(t *testing.T) map[string][]byte {
 		"depth":           with(t, good, `"result":null`, `"result":`+strings.Repeat("[", 512)+strings.Repeat("]", 512)),
 		"event_bytes":     with(t, good, `"result":null`, `"result":`+strings.Repeat(" ", capture.MaxEventBytes)+`null`),
 		"surrogate_pairs": bytes.ReplaceAll(good, []byte(`"runId":"r"`), []byte(`"runId":"\udc00"`)),
-		"one_run":         with(t, good, `"result":null,"runId":"r"`, `"runId":"s"`),
 		"one_thread":      with(t, good, `"result":null,"runId":"r","threadId":"t"`, `"threadId":"u"`),
 		"canonical":       with(t, good, `{"messages"`, ` {"messages"`),
 	}

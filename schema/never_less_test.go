@@ -23,7 +23,7 @@ import (
 func odd() *rapid.Generator[string] {
 	piece := rapid.SampledFrom([]string{
 		"a", "é", "🙂", " ", "\t", "\n", "\x1c", "\u0085", "\u00a0", "\u2028", "\u3000", "\u200b", "\ufeff", "\x00", "\x1b", "\x7f", "\u009f",
-		":", "//", "://", "Z", "0", "@", "?", "#", "\U0010ffff", "\ufffd", "\ue000", "\\", "\"", "<",
+		":", "//", "://", "Z", "0", "@", ".", "[", "]", "%", "-", "_", "www.", "a.b", "localhost", "1.2.3.4", "::1", "mailto", "ſms", "/", "?", "#", "\U0010ffff", "\ufffd", "\ue000", "\\", "\"", "<",
 	})
 	long := rapid.Custom(func(t *rapid.T) string {
 		limit := rapid.SampledFrom([]int{48, 60, 96, 128, 200, 256, 400, 1024, 262_144}).Draw(t, "limit")

@@ -96,7 +96,7 @@ func (a *author) envelope() {
 	}
 	a.bad("E6", "artifact", "an artifact on one line", strings.Join(strings.Fields(failed), " ")+"\n", "envelope_incomplete *3", "event_type_missing")
 
-	for _, c := range []struct{ key, rule, code, own string }{{"threadId", "E11", "terminal_names_other_thread", "thread-1"}, {"runId", "E10", "terminal_names_other_run", "run-1"}} {
+	for _, c := range []struct{ key, own string }{{"threadId", "thread-1"}, {"runId", "run-1"}} {
 		member := fmt.Sprintf(`"%s":"%s"`, c.key, c.own)
 		started := func(v string) string { return strings.Replace(runStarted, `"`+c.own+`"`, v, 1) }
 		ended := func(v string) string { return strings.Replace(runFinished, `"`+c.own+`"`, v, 1) }
@@ -106,18 +106,31 @@ func (a *author) envelope() {
 			a.bad("E8", c.key+"-"+k.name, c.key+" of RUN_STARTED is "+k.v, join(started(k.v), snapshot, runFinished), "event_field_malformed /"+c.key)
 			a.bad("E8", c.key+"-terminal-"+k.name, c.key+" of the terminal event is "+k.v, join(runStarted, snapshot, ended(k.v)), "event_field_malformed /"+c.key)
 		}
+		a.bad("E8", c.key+"-not-judged", "not judged of the terminal event without RUN_STARTED", join(snapshot, ended("7")), "envelope_incomplete")
 		a.bad("E9", c.key, "half of a pair in RUN_STARTED", join(started(`"\ud800"`), snapshot, runFinished), "lone_surrogate /"+c.key)
 		a.bad("E9", c.key+"-terminal", "half of a pair in the terminal event", join(runStarted, snapshot, ended(`"\udfff"`)), "lone_surrogate /"+c.key)
-		a.bad("E9", c.key+"-both", "the same half in both, which are not compared", join(started(`"\ud800"`), snapshot, ended(`"\ud800"`)), "lone_surrogate /"+c.key+" *2")
-		for _, k := range []struct{ name, v string }{{"other", "other"}, {"empty", ""}, {"space", c.own + " "}, {"upper", strings.ToUpper(c.own)}} {
-			a.bad(c.rule, k.name, c.key+" is another", join(runStarted, snapshot, ended(`"`+k.v+`"`)), c.code+" /"+c.key)
+		a.bad("E9", c.key+"-both", "the same half in both", join(started(`"\ud800"`), snapshot, ended(`"\ud800"`)), "lone_surrogate /"+c.key+" *2")
+
+		// Another thread is malformed; the terminal event may name another run.
+		differs := func(name, about, input string, others ...string) {
+			if c.key == "threadId" {
+				a.bad("E11", name, about, input, append([]string{"terminal_names_other_thread /threadId"}, others...)...)
+			} else if name = "run-" + name; len(others) == 0 {
+				a.ok("E11", name, about, input)
+			} else {
+				a.bad("E11", name, about, input, others...)
+			}
 		}
-		a.bad(c.rule, "error", c.key+" of RUN_ERROR is another", join(runStarted, snapshot, strings.Replace(runError, "{", fmt.Sprintf(`{"%s":"other",`, c.key), 1)), c.code+" /"+c.key)
-		a.bad(c.rule, "before", c.key+" of a terminal event that stands first", join(ended(`"other"`), runStarted, snapshot), c.code+" /"+c.key, "envelope_order /type", "envelope_order /type")
-		a.ok(c.rule, "escaped", c.key+" with an escape is the same", join(runStarted, snapshot, ended(strings.Replace(`"`+c.own+`"`, "-", `\u002d`, 1))))
-		a.bad(c.rule, "not-judged", "not judged without RUN_STARTED", join(snapshot, ended("7")), "envelope_incomplete")
+		for _, k := range []struct{ name, v string }{{"other", "other"}, {"empty", ""}, {"space", c.own + " "}, {"upper", strings.ToUpper(c.own)}} {
+			differs(k.name, c.key+" is another", join(runStarted, snapshot, ended(`"`+k.v+`"`)))
+		}
+		differs("error", c.key+" of RUN_ERROR is another", join(runStarted, snapshot, strings.Replace(runError, "{", fmt.Sprintf(`{"%s":"other",`, c.key), 1)))
+		differs("before", c.key+" of a terminal event that stands first", join(ended(`"other"`), runStarted, snapshot), "envelope_order /type", "envelope_order /type")
+		differs("normal-form", "é in two normal forms of Unicode is two names", join(started(`"é"`), snapshot, ended("\"e\u0301\"")))
 	}
-	a.bad("E10", "both", "both names are others", join(runStarted, snapshot, `{"type":"RUN_FINISHED","runId":"x","threadId":"y"}`), "terminal_names_other_run /runId", "terminal_names_other_thread /threadId")
+	a.ok("E11", "escaped", "threadId with an escape is the same", join(runStarted, snapshot, strings.Replace(runFinished, "thread-1", `thread\u002d1`, 1)))
+	a.bad("E11", "not-judged", "not judged without RUN_STARTED", join(snapshot, strings.Replace(runFinished, "thread-1", "other", 1)), "envelope_incomplete")
+	a.bad("E11", "both", "both names are others", join(runStarted, snapshot, `{"type":"RUN_FINISHED","runId":"x","threadId":"y"}`), "terminal_names_other_thread /threadId")
 
 	for _, c := range []struct{ name, snapshot string }{
 		{"absent", `{"type":"MESSAGES_SNAPSHOT"}`}, {"null", `{"type":"MESSAGES_SNAPSHOT","messages":null}`}, {"object", `{"type":"MESSAGES_SNAPSHOT","messages":{"0":{}}}`}, {"string", `{"type":"MESSAGES_SNAPSHOT","messages":"[]"}`},

@@ -81,11 +81,14 @@ var (
 )
 
 // text is a string of up to n of the words.
-func (g generator) text(n int) string {
+func (g generator) text(n int) string { return g.joined(words, g.IntN(n+1)) }
+
+// joined is a string of n of the pieces.
+func (g generator) joined(pieces []string, n int) string {
 	var b strings.Builder
 	b.WriteByte('"')
-	for range g.IntN(n + 1) {
-		b.WriteString(pick(g, words))
+	for range n {
+		b.WriteString(pick(g, pieces))
 	}
 	b.WriteByte('"')
 	return b.String()
@@ -122,22 +125,22 @@ func (g generator) artifact(odd float64) string {
 		{`"schema"`, g.value(odd, `"`+artifact.Schema+`"`)},
 		{`"framework"`, g.value(odd, `"`+artifact.Framework+`"`)},
 		{`"surface"`, g.value(odd, `"`+artifact.Surface+`"`)},
-		{`"thread_id_ref"`, g.value(odd, g.plain())},
-		{`"run_id_ref"`, g.value(odd, g.plain())},
+		{`"thread_id_ref"`, g.ref(odd)},
+		{`"run_id_ref"`, g.ref(odd)},
 		{`"started_at"`, g.value(odd, `"2026-01-31T12:00:00Z"`)},
 		{`"messages"`, g.value(odd/2, g.messages(odd))},
 		{`"terminal_event"`, g.value(odd, `"`+end+`"`)},
 	}
 	if g.chance(0.3) {
-		all = append(all, member{`"parent_run_id_ref"`, g.value(odd, g.plain())})
+		all = append(all, member{`"parent_run_id_ref"`, g.ref(odd)})
 	}
 	if g.chance(0.5) {
 		all = append(all, member{`"finished_at"`, g.value(odd, `"`+pick(g, times[:4])+`"`)})
 	}
 	if end == artifact.RunError || g.chance(odd) {
-		all = append(all, member{`"error_message"`, g.value(odd, g.plain())})
+		all = append(all, member{`"error_message"`, g.errorText(odd)})
 		if g.chance(0.5) {
-			all = append(all, member{`"error_code"`, g.value(odd, g.plain())})
+			all = append(all, member{`"error_code"`, g.errorText(odd)})
 		}
 	}
 	all = g.disturb(all, odd)

@@ -13,7 +13,7 @@ const (
 	decode   = "artifact/decode.go"
 	message  = "artifact/messages.go"
 	encode   = "artifact/encode.go"
-	words    = "artifact/text.go"
+	refs     = "artifact/reference.go"
 	stamps   = "artifact/times.go"
 	reader   = "internal/strictjson/decoder.go"
 	quoted   = "internal/strictjson/strings.go"
@@ -72,9 +72,12 @@ var mutants = []mutant{
 	{"A9", "the value of `framework`", decode, `exact: exact{Framework, "A9"}`, ""},
 	{"A10", "the value of `surface`", decode, `exact: exact{Surface, "A10"}`, ""},
 	limit("A11", "references"),
-	{"A12", "`://` in references", words, `case strings.Contains(s, "://"):`, "case false:"},
-	{"A13", "control characters in references", words, "case HasControl(s):", "case false:"},
-	{"A14", "white space in references", words, "case strings.ContainsFunc(s, IsSpace):", "case false:"},
+	{"A12", "`://` in references", refs, `case strings.Contains(s, "://"):`, "case false:"},
+	{"A13", "control characters in references", refs, "case HasControl(s):", "case false:"},
+	{"A14", "white space in references", refs, "case strings.ContainsFunc(s, IsSpace):", "case false:"},
+	{"A27", "`//` and `www.` before references", refs, "case namesNetwork(s):", "case false:"},
+	{"A28", "schemes before references", refs, "case hasScheme(s):", "case false:"},
+	{"A29", "hosts before references", refs, "case hasHost(s):", "case false:"},
 	{"A15", "the form of timestamps", stamps, "if !timestamp().MatchString(s) {", "if false {"},
 	{"A16", "the calendar", stamps, "if err != nil {", "if err != nil && false {"},
 	{"A17", "years", stamps, `year < 1 || year > 9999 || s[:4] == "0000"`, "year < -9"},
@@ -86,6 +89,7 @@ var mutants = []mutant{
 	limit("A23", "`error_code`"),
 	limit("A24", "`error_message`"),
 	{"A25", "control characters in error texts", decode, `return "A25", "holds a control character"`, `return "", ""`},
+	{"A26", "stack traces in error texts", decode, `return "A26", "holds a stack trace"`, `return "", ""`},
 
 	drop("M1", "messages is a list", message, `		c.fault("M1", t.Start, "%s is %s where a list belongs", c.json.Pointer(), t.Kind)`),
 	{"M2", "the empty list", message, "case count == 0:", "case count < 0:"},
@@ -121,8 +125,7 @@ var mutants = []mutant{
 	drop("E7", "names that RUN_STARTED lacks", identity, `			report(e.breach(e.whole(), "E7", finding.Pointer("").Name(key), "RUN_STARTED has no %s", key))`),
 	drop("E8", "names are strings", identity, `		report(e.breach(v, "E8", at, "%s of %s is %s where a string belongs", key, e.Type, v.Kind))`),
 	drop("E9", "half pairs in names", identity, `		report(e.breach(v, "E9", at, "%s of %s holds half of a surrogate pair", key, e.Type))`),
-	{"E10", "one run", bounded, "otherRun != nil", "otherRun != nil && false"},
-	{"E11", "one thread", identity, "why != \"\" {\n\t\treport", "why != \"\" && false {\n\t\treport"},
+	{"E11", "one thread", identity, `differs("threadId", started.thread); why != ""`, `differs("threadId", started.thread); why != "" && false`},
 	drop("E12", "the list of the snapshot", bounded, `		c.found.Add(e.breach(list, "E12", "/messages", "the snapshot has no list of messages"))`),
 	drop("E13", "messages of the snapshot are objects", bounded, `			c.found.Add(e.breach(v, "E13", finding.Pointer("/messages").Index(i), "message %d is %s where an object belongs", i, v.Kind))`),
 

@@ -10,6 +10,7 @@ import random
 import subprocess
 import sys
 import tempfile
+import traceback
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -289,6 +290,22 @@ class Artifact(unittest.TestCase):
             self.assertEqual(found(artifact(run_id_ref="a" + space)), ["A14 /run_id_ref"])
         self.assertEqual(found(artifact(run_id_ref="a\u200b\u180e\u2060")), [])
 
+    def test_a27_a28_a29(self):
+        for rule, texts in (
+            ("A27", ("//a", "\\\\a\\b", "/\\a", "WWW.a", "www.")),
+            ("A28", ("javascript:", "DATA:,", "mailto:a@b.c", "http:a.b/c", "facetime-audio:1")),
+            ("A29", ("a.b/", "A.b:1/c", "a.b.?c", "x@a.b#", "LocalHost\\x", "localhost.:1", "1.2.3.4:5",
+                     "001.2.3.255./", "[::]:1", "[1::2.3.4.5]/", "\u00e9.x/y", "a:b@c@[::1]:2")),
+        ):
+            for text in texts:
+                self.assertEqual(found(artifact(thread_id_ref=text)), [rule + " /thread_id_ref"], text)
+        for good in ("/a", "www", "ww\u1e89.", "thread:7", "s\u212aype:1", "\u017fms:1", "xdata:1", "a/b", "a.b",
+                     "a.b:80", "a.1/b", "a..b/c", ".a.b/c", "a.b../c", "localhost", "localhost:", "loca\u017fhost/x",
+                     "1.2.3.4", "1.2.3.256/x", "1.2.3/x", "[1]/x", "[::1]", "[::1/x", "a,b.c,d/e", "a.b:c/d", "x@y/z"):
+            self.assertEqual(found(artifact(thread_id_ref=good)), [], good)
+        self.assertEqual(found(artifact(run_id_ref="www.a b")), ["A14 /run_id_ref"])
+        self.assertEqual(sorted(found(artifact(run_id_ref="a.b/" * 100))), ["A11 /run_id_ref", "A29 /run_id_ref"])
+
     def test_a15(self):
         for bad in ("2025-01-01", "2025-01-01t00:00:00Z", "2025-01-01T00:00:00z", "2025-01-01 00:00:00Z",
                     "2025-01-01T00:00:00", "2025-01-01T00:00:00.Z", "2025-01-01T00:00:00.1234567Z",
@@ -367,6 +384,26 @@ class Artifact(unittest.TestCase):
         self.assertEqual(error(error_message="a\nb"), ["A25 /error_message"])
         self.assertEqual(error(error_code="a\x9f"), ["A25 /error_code"])
         self.assertEqual(error(error_message="a \u2028 \u200b b"), [])
+
+    def test_a26(self):
+        def error(text):
+            return found(artifact(terminal_event="RUN_ERROR", error_message="x", error_code=text))
+
+        try:
+            raise ValueError("x")
+        except ValueError:
+            trace = traceback.format_exc()[:120]
+        self.assertEqual(error(repr(trace)[:128]), ["A26 /error_code"])
+        self.assertEqual(error(trace), ["A25 /error_code", "A26 /error_code"])
+        for text in ("at f (/a/b.js:3:5)", "@http://a/b.js:3:5", "boom\\nat A.b(C.java:3)", "goroutine 1 [running]:",
+                     "stack backtrace:", "at A.b(String x) in c.cs:line 3", "e\u0301  at /a.js:3:5"):
+            self.assertEqual(error(text), ["A26 /error_code"], text)
+        for text in ("panicked at src/main.rs:2:5", "at 10:15:30", "line 3, column 5", "at f (10:15:30)",
+                     "\u00e9at f(x)", "at a.b", "File \"x\", line 3"):
+            self.assertEqual(error(text), [], text)
+        for length, rules in ((8192, ["A23 /error_code", "A26 /error_code"]), (8193, ["A23 /error_code"])):
+            text = "stack backtrace:".rjust(length, "\u00e9")
+            self.assertEqual(sorted(error(text)), rules)
 
 
 class Messages(unittest.TestCase):
@@ -563,10 +600,10 @@ class Envelope(unittest.TestCase):
                 self.assertEqual(events(SNAPSHOT, dict(FINISHED, **{key: value})), ["E6 "])
         self.assertEqual(events(dict(STARTED, runId=""), SNAPSHOT, dict(FINISHED, runId="")), [])
 
-    def test_e10_e11(self):
-        self.assertEqual(events(STARTED, SNAPSHOT, dict(FINISHED, runId="R")), ["E10 /runId"])
+    def test_e11(self):
+        self.assertEqual(events(STARTED, SNAPSHOT, dict(FINISHED, runId="R")), [])
         self.assertEqual(events(STARTED, SNAPSHOT, dict(FINISHED, threadId="t ")), ["E11 /threadId"])
-        self.assertEqual(events(dict(FINISHED, runId="R"), SNAPSHOT, STARTED), ["E10 /runId", "E5 /type", "E5 /type"])
+        self.assertEqual(events(dict(FINISHED, threadId="T"), SNAPSHOT, STARTED), ["E11 /threadId", "E5 /type", "E5 /type"])
 
     def test_e12_e13(self):
         for value in (None, {}, "x"):

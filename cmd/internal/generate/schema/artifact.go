@@ -28,8 +28,8 @@ func (g *generator) artifact(p artifact.Profile) (*jsonschema.Schema, error) {
 		{"schema", constant(artifact.Schema), "Says which shape of artifact this is (P20 §8.1; P20 §8.3, Wrapper self-description)."},
 		{"framework", constant(artifact.Framework), "Names the upstream protocol (P20 §8.1; P20 §8.3, Wrapper self-description)."},
 		{"surface", constant(artifact.Surface), "Names the bounded seam; it does not say that upstream exports one (P20 §8.1; P20 §8.3, Wrapper self-description)."},
-		{"thread_id_ref", l.ref, "The thread: an opaque name that resolves to nothing, without ://, white space and control characters (P20 §8.1; P20 §8.3, Envelope identity)."},
-		{"run_id_ref", l.ref, "The run: an opaque name that resolves to nothing, without ://, white space and control characters (P20 §8.1; P20 §8.3, Envelope identity)."},
+		{"thread_id_ref", l.ref, "The thread: an opaque name that resolves to nothing: no link, no host or path to one, no white space and no control characters (P20 §8.1; P20 §8.3, Envelope identity)."},
+		{"run_id_ref", l.ref, "The run: an opaque name that resolves to nothing: no link, no host or path to one, no white space and no control characters (P20 §8.1; P20 §8.3, Envelope identity)."},
 		{"parent_run_id_ref", l.ref, "The parent run, for information only. Its absence does not prove that there was none (P20 §8.2; P20 §8.3, parent_run_id_ref)."},
 		{"started_at", timed(anyTime), "When the run was seen to start: RFC 3339 with Z or an offset and at most six fraction digits. A label; it proves nothing about order or completeness (P20 §8.1; P20 §8.3, Envelope timestamps)."},
 		{"finished_at", timed(anyTime), "When the run was seen to end, never before started_at. A label, written like it (P20 §8.2; P20 §8.3, Envelope timestamps)."},
@@ -44,7 +44,7 @@ func (g *generator) artifact(p artifact.Profile) (*jsonschema.Schema, error) {
 		{"terminal_event", func(s *jsonschema.Schema) {
 			s.Enum = enum(artifact.RunFinished, artifact.RunError).Enum
 		}, "How the run was seen to close (P20 §8.1; P20 §8.3, terminal_event)."},
-		{"error_code", l.label(code), "A short error code, beside RUN_ERROR only, without control characters (P20 §8.2; P20 §8.3, Error details)."},
-		{"error_message", l.label(message), "A short error message, required beside RUN_ERROR and forbidden beside RUN_FINISHED, without control characters and so without a stack trace (P20 §8.2; P20 §8.3, Error details)."},
+		{"error_code", l.label(code), "A short error code, beside RUN_ERROR only, without control characters and stack traces (P20 §8.2; P20 §8.3, Error details)."},
+		{"error_message", l.label(message), "A short error message, required beside RUN_ERROR and forbidden beside RUN_FINISHED, without control characters and stack traces (P20 §8.2; P20 §8.3, Error details)."},
 	})
 }

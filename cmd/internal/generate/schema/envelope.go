@@ -58,7 +58,7 @@ func (g *generator) envelope() (*jsonschema.Schema, error) {
 			{"", nil, "The run ends. Other keys are free (P20 §7)."},
 			{"type", func(s *jsonschema.Schema) { s.Enum = enum(envelope.RunFinished, envelope.RunError).Enum }, "The event's type (P20 §7; P20 §8.3, terminal_event)."},
 			{"threadId", nil, "The thread of RUN_STARTED, where it is named again (P20 §7)."},
-			{"runId", nil, "The run of RUN_STARTED, where it is named again (P20 §7)."},
+			{"runId", nil, "A run, where one is named; it need not be that of RUN_STARTED."},
 			{"message", nil, "What went wrong, in a RUN_ERROR (P20 §8.3, Error details)."},
 			{"code", nil, "The error's code, in a RUN_ERROR (P20 §8.3, Error details)."},
 		}},

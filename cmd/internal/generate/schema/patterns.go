@@ -74,11 +74,48 @@ func timed(pattern string) func(*jsonschema.Schema) {
 // limits narrows strings as a profile does.
 type limits struct{ profile artifact.Profile }
 
+// Parts of a host (rule A29). A label is named by what is not in it among the
+// characters that a reference can hold, so that code points past the Basic
+// Multilingual Plane are in it to every engine.
+const (
+	number255 = "(25[0-5]|2[0-4][0-9]|[01]?[0-9]{1,2})"
+	address   = `([Ll][Oo][Cc][Aa][Ll][Hh][Oo][Ss][Tt]\.?|` + number255 + `(\.` + number255 + `){3}\.?|\[[0-9A-Fa-f.]*:[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*\])`
+	notLabel  = "!-$&-,./:-@\\[-^`{-~"
+	domain    = `([^` + notLabel + `]+\.)+[^0-9` + notLabel + `][^` + notLabel + `]*\.?`
+)
+
+// resolving are what the references match that A12 to A14 and A27 to A29 refuse.
+func resolving() []*jsonschema.Schema {
+	var schemes []string
+	for _, s := range artifact.Schemes() {
+		schemes = append(schemes, anyCase(s))
+	}
+	return []*jsonschema.Schema{
+		{Description: "A link, white space or a control character.", Pattern: "://|[" + either + "]"},
+		{Description: "A link without its scheme.", Pattern: `^([/\\]{2}|[Ww]{3}\.)`},
+		{Description: "A scheme that programs open.", Pattern: "^(" + strings.Join(schemes, "|") + "):"},
+		{Description: "A host, as a link has one.", Pattern: `^([^/\\?#]*@)?((` + address + `|` + domain + `)(:[0-9]+)?[/\\?#]|` + address + `:[0-9]+$)`},
+	}
+}
+
+// anyCase matches an ASCII word in upper and in lower case.
+func anyCase(word string) string {
+	var b strings.Builder
+	for _, r := range word {
+		if upper := unicode.ToUpper(r); upper != r {
+			b.WriteString("[" + string(upper) + string(r) + "]")
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
 // ref is an opaque reference. It holds no white space, so that trimming leaves
 // it as it is.
 func (l limits) ref(s *jsonschema.Schema) {
 	between(s, 1, l.profile.Limits().Ref)
-	s.Not = &jsonschema.Schema{Pattern: "://|[" + either + "]"}
+	s.Not = &jsonschema.Schema{AnyOf: resolving()}
 }
 
 // text is text that is not blank.

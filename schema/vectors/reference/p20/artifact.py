@@ -2,12 +2,14 @@
 
 import hashlib
 
+from . import references
 from .canonical import KEYS, MESSAGE_KEYS, canonical_file, taken
 from .families import family
 from .report import NO_PLACE, Report
 from .text import Fault, Reader
 from .times import read_time
-from .words import has_control, has_half, has_white_space, trim
+from .traces import has_trace
+from .words import has_control, has_half, trim
 
 MAX_BYTES = 8388608
 MAX_MESSAGES = 2000
@@ -185,8 +187,12 @@ class _Judge:
         elif key in ERROR_KEYS:
             if has_control(value):
                 self.add("A25", place)  # A25
+            if has_trace(value):
+                self.add("A26", place)  # A26
         else:
-            self.reference(value, place)
+            rule = references.fault(value)
+            if rule is not None:
+                self.add(rule, place)  # A12 A13 A14 A27 A28 A29
 
     def length(self, value, place, limits):
         """A11 A23 A24 M11 M12 M13 and, when those hold, P1 to P6."""
@@ -195,15 +201,6 @@ class _Judge:
             self.add(rule, place)  # A11 A23 A24 M11 M12 M13
         elif self.assay and len(trim(value)) > narrow_limit:
             self.add(narrow_rule, place)  # P1 P2 P3 P4 P5 P6
-
-    def reference(self, value, place):
-        """A12 to A14: one finding, of the first that is broken."""
-        if "://" in value:
-            self.add("A12", place)  # A12
-        elif has_control(value):
-            self.add("A13", place)  # A13
-        elif has_white_space(value):
-            self.add("A14", place)  # A14
 
     def timestamp(self, key, value, place):
         """A15 to A17: one finding, of the first that is broken."""

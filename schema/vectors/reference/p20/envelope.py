@@ -15,7 +15,6 @@ PLACES = {
     "RUN_ERROR": TERMINAL,
 }
 ID_KEYS = ("threadId", "runId")
-OTHER = {"threadId": "E11", "runId": "E10"}
 
 
 def judge(data):
@@ -170,7 +169,7 @@ class _Judge:
             self.add("E9", event, key)  # E9
 
     def finish(self):
-        """E6, and E8 to E11 of the terminal event."""
+        """E6, and E8, E9 and E11 of the terminal event."""
         for place in (STARTED, SNAPSHOT, TERMINAL):
             if place not in self.events:
                 self.report.add("E6", NO_PLACE)  # E6
@@ -178,13 +177,12 @@ class _Judge:
             self.terminal(self.events[STARTED], self.events[TERMINAL])
 
     def terminal(self, started, terminal):
-        """E8 to E11 of the terminal event."""
+        """E8, E9 and E11 of the terminal event."""
         for key in ID_KEYS:
-            if key not in terminal.places:
-                continue
-            self.identity(terminal, key)
-            ours, theirs = started.texts.get(key), terminal.texts.get(key)
-            if ours is None or theirs is None or has_half(ours) or has_half(theirs):
-                continue
-            if ours != theirs:
-                self.add(OTHER[key], terminal, key)  # E10 E11
+            if key in terminal.places:
+                self.identity(terminal, key)
+        ours, theirs = started.texts.get("threadId"), terminal.texts.get("threadId")
+        if ours is None or theirs is None or has_half(ours) or has_half(theirs):
+            return
+        if ours != theirs:
+            self.add("E11", terminal, "threadId")  # E11

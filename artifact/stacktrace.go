@@ -1,0 +1,104 @@
+package artifact
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// StackTrace returns where a stack trace begins in s, in bytes, or -1 when s
+// holds none that is known. The white space, spelled-out line ends and tabs, and
+// backslashes before it count as its own. Only the shapes of rule A26 are
+// recognised, and only among the first 8,192 code points of s.
+func StackTrace(s string) int {
+	s = firstRunes(s, maxTraceText)
+	at := traces().FindStringIndex(s)
+	if at == nil {
+		return -1
+	}
+	return len(trimGap(s[:at[0]]))
+}
+
+// firstRunes returns the first n code points of s.
+func firstRunes(s string, n int) string {
+	for i := range s {
+		if n == 0 {
+			return s[:i]
+		}
+		n--
+	}
+	return s
+}
+
+// trimGap returns s without the white space, the line ends and tabs that are
+// spelled out, and the backslashes at its end.
+func trimGap(s string) string {
+	for {
+		cut := strings.TrimRight(s, "\t\n\v\f\r \\")
+		if n := len(cut) - 1; len(cut) == len(s) && n > 0 && cut[n-1] == '\\' && strings.IndexByte("nrt", cut[n]) >= 0 {
+			cut = cut[:n]
+		}
+		if len(cut) == len(s) {
+			return s
+		}
+		s = cut
+	}
+}
+
+// traces matches any of the shapes.
+var traces = sync.OnceValue(func() *regexp.Regexp {
+	var parts, shapes []string
+	for _, p := range traceParts {
+		parts = append(parts, "<"+p[0]+">", p[1])
+	}
+	fill := strings.NewReplacer(parts...)
+	for _, s := range traceShapes {
+		shapes = append(shapes, "(?:"+fill.Replace(s[1])+")")
+	}
+	return regexp.MustCompile(strings.Join(shapes, "|"))
+})
+
+// traceParts are the expressions that the shapes share; in those, <GAP> stands
+// for the expression of GAP.
+var traceParts = [][2]string{
+	{"GAP", `(?:[\t-\r ]|\\+[nrt])+`},
+	{"LINE", `(?:(?:^|[\t\n\r]|\\[nrt])[ ]?|[ ][ ])`},
+	{"AT", `(?:\b|\\[nrt])at[ ]`},
+	{"NAME", `[^\t-\r ().\\]+(?:\.+[^\t-\r ().\\]+)+`},
+	{"PLACE", `[^\t-\r ]*(?:[^\t-\r 0-9]|[/\\][^\t-\r /\\]*):[0-9]+:[0-9]+`},
+	{"INNER", `(?:[^()\n\r]*\([^()\n\r]*\))*[^()\n\r]*(?:[^()\n\r0-9]|[/\\][^\t-\r ()/\\]*):[0-9]+:[0-9]+`},
+	{"SOURCE", `[^\t-\r ()]+\.(?:java|kt|kts|scala|groovy|clj)`},
+	{"FUNC", `[^\t-\r .:\\]+(?:\.[^\t-\r .:\\]+)+`},
+	{"GOFILE", `(?:[^\t-\r /]*/)+[^\t-\r /]*\.go:[0-9]+(?:[\t-\r \\"',\]]|$)`},
+}
+
+// traceShapes are those of rule A26, each with its language. Both tables are
+// written in what RE2 and Python's re read alike (the latter with its flag
+// ASCII), and so that no text makes a backtracking engine slow.
+var traceShapes = [][2]string{
+	{"Python", `(?:\+ )?(?:Exception Group )?Traceback \(most recent call last\)`},
+	{"Python", `(?:Traceback|Stack) (?:for <[^\n\r]*> )?\(most recent call last\)`},
+	{"Python", `(?:Current thread|Thread|Stack) (?:0x[0-9a-f]+ )?\(most recent call first\)`},
+	{"Python", `File \\*["'][^"'\n\r]+["'], line [0-9]+,? in[ ]`},
+	{"Python", `<FrameSummary file[ ]`},
+	{"JavaScript", `<AT>(?:async )?(?:new |get |set )?[^\t-\r ()]+(?:(?: [^\t-\r ()]+)? \[as [^\t-\r ()]+\])? \((?:<anonymous>|wasm://[^\t-\r ()]+|<INNER>)\)`},
+	{"JavaScript", `<LINE>at (?:async )?<PLACE>`},
+	{"JavaScript", `<AT>(?:async )?<PLACE><GAP>at (?:async )?<PLACE>`},
+	{"JavaScript", `@[a-z][a-z0-9+.-]*://[^\t-\r ]+:[0-9]+:[0-9]+`},
+	{"Java", `<AT><NAME>\((?:<SOURCE>(?::[0-9]+)?|Native Method|Unknown Source(?::[0-9]+)?|SourceFile(?::[0-9]+)?|<generated>)\)`},
+	{"Java", `\[[^\t-\r ()\[,.]+(?:\.[^\t-\r ()\[,.]+)+\(<SOURCE>:[0-9]+\)[\],]`},
+	{"Go", `goroutine [0-9]+ (?:[a-z]+=[^\t-\r ]+ )*\[[^\]\n\r]+\]:`},
+	{"Go", `\.(?:go|s):[0-9]+ \+0x[0-9a-f]+`},
+	{"Go", `(?:<LINE>|[\t-\r ])<FUNC>(?:[\n\r]+|\\+[nr])(?:[\t ]|\\+t)+<GOFILE>`},
+	{"Go", `(?:<LINE>|[\t-\r ])<FUNC>[\t-\r ]+<GOFILE>[\t-\r ]*<FUNC>[\t-\r ]+<GOFILE>`},
+	{"Rust", `[Ss]tack backtrace:`},
+	{"Rust", `<LINE>at [^\t-\r ()]+\.rs:[0-9]+`},
+	{"Rust", `(?:\b|\\[nrt])[0-9]+: +0x[0-9a-f]+ -[ ]`},
+	{"Rust", `(?:\b|\\[nrt])[0-9]+: [^\t-\r \\:]+::[^\t-\r \\]+<GAP>at [^\t-\r ()]+\.rs:[0-9]+`},
+	{"Rust", `Backtrace \[(?:<GAP>)?\{ fn:[ ]`},
+	{".NET", `<AT>(?:[^\t-\r ()]+ ){0,3}[^\t-\r ()]+\([^()\n\r]*\) in [^\n\r]*:line [0-9]+`},
+	{".NET", `<LINE>at <NAME>\([^()\n\r]*\)`},
+	{".NET", `<AT><NAME>\([^()\n\r]*\)<GAP>at <NAME>\(`},
+	{".NET", `<AT>[^\t-\r ()]+ ?\([^()\n\r]*\) \[0x[0-9a-f]+\] in[ ]`},
+	{".NET", `--- End of (?:inner exception )?stack trace`},
+}

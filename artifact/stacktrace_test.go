@@ -1,0 +1,67 @@
+package artifact_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/p20export/p20export/artifact"
+)
+
+// The shapes are those that the contract lists.
+func TestShapesAreTheContracts(t *testing.T) {
+	list := func(width int, rows [][2]string) string {
+		var b strings.Builder
+		for _, r := range rows {
+			fmt.Fprintf(&b, "%-*s%s\n", width, r[0], r[1])
+		}
+		return b.String()
+	}
+	want := []string{list(8, artifact.TraceParts), list(12, artifact.TraceShapes)}
+	if diff := cmp.Diff(want, blocks(t, "A26")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Each of these begins as a trace of its language does. The vectors of A26 have
+// whole ones.
+func TestStackTrace(t *testing.T) {
+	const before = "it is gone"
+	for _, gap := range []string{" ", "\n", "\r\n\t", `\n`, `\r\n\t`, `\\n    `, "\n\n  ", ` \n \\\\r`} {
+		for _, trace := range []string{
+			"Traceback (most recent call last):", "+ Exception Group Traceback (most recent call last):", "Stack for <Task-7> (most recent call last):",
+			`File "/a/b.py", line 3, in f`, `File '/a/b.py', line 3, in f`, `File \"/a/b.py\", line 3, in f`, `File \\\"/a/b.py\\\", line 3, in f`,
+			"at f (/a/b.js:3:5)", "at async f (file:///a/b.mjs:3:5)", "at new F (/a/b c/(d)/e.js:3:5)", "at /a/b.js:3:5 at /a/c.js:3:5", "@https://a.b/c.js:3:5",
+			"at a.B.c(B.java:3)", "at a.b/c.D.e(Native Method)", "[a.B.c(B.kt:3), d.E.f(E.kt:4)]",
+			"goroutine 1 [running]:", "a/b.(*T).F /a/b.go:3 a/b.main /a/b.go:5",
+			"stack backtrace:", "0: a::b at ./src/main.rs:3:5", "0: 0x558abfae451a - a::b", `Backtrace [{ fn: "a::b"`,
+			"at A.B(String x) in /a/b.cs:line 3", "at A.B() at C.D(Int32 n)", "--- End of stack trace from previous location ---",
+		} {
+			if got := artifact.StackTrace(before + gap + trace); got != len(before) {
+				t.Errorf("%q: %d, want %d", before+gap+trace, got, len(before))
+			}
+			if got := artifact.StackTrace(trace); got != 0 {
+				t.Errorf("%q: %d, want 0", trace, got)
+			}
+		}
+	}
+}
+
+// The first 8,192 code points are searched, however many bytes they take.
+func TestStackTraceLimit(t *testing.T) {
+	const trace = "stack backtrace:"
+	for _, char := range []string{"a", "é", "😀"} {
+		before := strings.Repeat(char, 8_192-len(trace))
+		if got := artifact.StackTrace(before + trace); got != len(before) {
+			t.Errorf("%s: %d, want %d", char, got, len(before))
+		}
+		if got := artifact.StackTrace(before + char + trace); got != -1 {
+			t.Errorf("%s: %d past the limit", char, got)
+		}
+	}
+	if got := artifact.StackTrace(""); got != -1 {
+		t.Errorf("%d in nothing", got)
+	}
+}

@@ -1,0 +1,75 @@
+"""A12 to A14 and A27 to A29: what a reference must not be."""
+
+import re
+
+from .words import has_control, has_white_space
+
+# A28: schemes after which a colon makes a reference malformed.
+SCHEMES = frozenset(
+    "about blob callto cid data facetime facetime-audio file filesystem ftp ftps "
+    "geo gs http https intent irc ircs jar javascript ldap ldaps magnet mailto mid "
+    "news nntp s3 sftp sip sips skype sms ssh tel vbscript view-source vscode "
+    "webcal ws wss xmpp".split()
+)
+
+_NETWORK = re.compile(r"[/\\]{2}|[wW]{3}\.")
+_SCHEME = re.compile(r"([A-Za-z0-9-]+):")
+_AFTER_AUTHORITY = re.compile(r"[/\\?#]")
+_PORT = re.compile(r"(.*):[0-9]+", re.DOTALL)
+
+# A29: the four kinds of host. Nothing in the last repeats what can be read in
+# two ways, so it takes time in proportion to the text.
+_LOCALHOST = re.compile(r"[lL][oO][cC][aA][lL][hH][oO][sS][tT]\.?")
+_QUAD = re.compile(r"([0-9]{1,3})\.([0-9]{1,3})\.([0-9]{1,3})\.([0-9]{1,3})\.?")
+_BRACKETS = re.compile(r"\[[0-9A-Fa-f:.]+\]")
+_LABEL = r"[A-Za-z0-9_%\u0080-\U0010ffff-]+"
+_LABELS = re.compile(_LABEL + r"(?:\." + _LABEL + r")+\.?")
+
+
+def fault(text):
+    """The first of the rules that a reference breaks, or None."""
+    if "://" in text:
+        return "A12"
+    if has_control(text):
+        return "A13"
+    if has_white_space(text):
+        return "A14"
+    if _NETWORK.match(text):
+        return "A27"
+    scheme = _SCHEME.match(text)
+    if scheme and scheme.group(1).lower() in SCHEMES:
+        return "A28"
+    if begins_with_host(text):
+        return "A29"
+    return None
+
+
+def begins_with_host(text):
+    """A29."""
+    end = _AFTER_AUTHORITY.search(text)
+    host = text[: end.start()] if end else text
+    host = host.rpartition("@")[2]
+    port = _PORT.fullmatch(host)
+    if port:
+        host = port.group(1)
+    if not end and not port:
+        return False
+    return is_address(host) or (end is not None and is_name(host))
+
+
+def is_address(host):
+    """The first three kinds."""
+    if _LOCALHOST.fullmatch(host):
+        return True
+    quad = _QUAD.fullmatch(host)
+    if quad:
+        return all(int(number) <= 255 for number in quad.groups())
+    return _BRACKETS.fullmatch(host) is not None and host.count(":") >= 2
+
+
+def is_name(host):
+    """The fourth kind."""
+    if not _LABELS.fullmatch(host):
+        return False
+    last = host.removesuffix(".").rpartition(".")[2]
+    return last[0] not in "0123456789"

@@ -1,0 +1,64 @@
+"""A26: the known shapes of stack traces."""
+
+import re
+
+SEARCHED = 8192  # code points
+
+# The two lists are those of the contract, to the letter.
+PARTS = r"""
+GAP     (?:[\t-\r ]|\\+[nrt])+
+LINE    (?:(?:^|[\t\n\r]|\\[nrt])[ ]?|[ ][ ])
+AT      (?:\b|\\[nrt])at[ ]
+NAME    [^\t-\r ().\\]+(?:\.+[^\t-\r ().\\]+)+
+PLACE   [^\t-\r ]*(?:[^\t-\r 0-9]|[/\\][^\t-\r /\\]*):[0-9]+:[0-9]+
+INNER   (?:[^()\n\r]*\([^()\n\r]*\))*[^()\n\r]*(?:[^()\n\r0-9]|[/\\][^\t-\r ()/\\]*):[0-9]+:[0-9]+
+SOURCE  [^\t-\r ()]+\.(?:java|kt|kts|scala|groovy|clj)
+FUNC    [^\t-\r .:\\]+(?:\.[^\t-\r .:\\]+)+
+GOFILE  (?:[^\t-\r /]*/)+[^\t-\r /]*\.go:[0-9]+(?:[\t-\r \\"',\]]|$)
+"""
+
+SHAPES = r"""
+Python      (?:\+ )?(?:Exception Group )?Traceback \(most recent call last\)
+Python      (?:Traceback|Stack) (?:for <[^\n\r]*> )?\(most recent call last\)
+Python      (?:Current thread|Thread|Stack) (?:0x[0-9a-f]+ )?\(most recent call first\)
+Python      File \\*["'][^"'\n\r]+["'], line [0-9]+,? in[ ]
+Python      <FrameSummary file[ ]
+JavaScript  <AT>(?:async )?(?:new |get |set )?[^\t-\r ()]+(?:(?: [^\t-\r ()]+)? \[as [^\t-\r ()]+\])? \((?:<anonymous>|wasm://[^\t-\r ()]+|<INNER>)\)
+JavaScript  <LINE>at (?:async )?<PLACE>
+JavaScript  <AT>(?:async )?<PLACE><GAP>at (?:async )?<PLACE>
+JavaScript  @[a-z][a-z0-9+.-]*://[^\t-\r ]+:[0-9]+:[0-9]+
+Java        <AT><NAME>\((?:<SOURCE>(?::[0-9]+)?|Native Method|Unknown Source(?::[0-9]+)?|SourceFile(?::[0-9]+)?|<generated>)\)
+Java        \[[^\t-\r ()\[,.]+(?:\.[^\t-\r ()\[,.]+)+\(<SOURCE>:[0-9]+\)[\],]
+Go          goroutine [0-9]+ (?:[a-z]+=[^\t-\r ]+ )*\[[^\]\n\r]+\]:
+Go          \.(?:go|s):[0-9]+ \+0x[0-9a-f]+
+Go          (?:<LINE>|[\t-\r ])<FUNC>(?:[\n\r]+|\\+[nr])(?:[\t ]|\\+t)+<GOFILE>
+Go          (?:<LINE>|[\t-\r ])<FUNC>[\t-\r ]+<GOFILE>[\t-\r ]*<FUNC>[\t-\r ]+<GOFILE>
+Rust        [Ss]tack backtrace:
+Rust        <LINE>at [^\t-\r ()]+\.rs:[0-9]+
+Rust        (?:\b|\\[nrt])[0-9]+: +0x[0-9a-f]+ -[ ]
+Rust        (?:\b|\\[nrt])[0-9]+: [^\t-\r \\:]+::[^\t-\r \\]+<GAP>at [^\t-\r ()]+\.rs:[0-9]+
+Rust        Backtrace \[(?:<GAP>)?\{ fn:[ ]
+.NET        <AT>(?:[^\t-\r ()]+ ){0,3}[^\t-\r ()]+\([^()\n\r]*\) in [^\n\r]*:line [0-9]+
+.NET        <LINE>at <NAME>\([^()\n\r]*\)
+.NET        <AT><NAME>\([^()\n\r]*\)<GAP>at <NAME>\(
+.NET        <AT>[^\t-\r ()]+ ?\([^()\n\r]*\) \[0x[0-9a-f]+\] in[ ]
+.NET        --- End of (?:inner exception )?stack trace
+"""
+
+
+def _compile():
+    parts = dict(line.split(None, 1) for line in PARTS.strip().splitlines())
+    shapes = [line.split(None, 1)[1] for line in SHAPES.strip().splitlines()]
+    return [
+        re.compile(re.sub("<([A-Z]+)>", lambda part: parts[part[1]], shape), re.ASCII)
+        for shape in shapes
+    ]
+
+
+_SHAPES = _compile()
+
+
+def has_trace(text):
+    """Whether a shape matches anywhere in what is searched."""
+    text = text[:SEARCHED]
+    return any(shape.search(text) for shape in _SHAPES)
