@@ -120,8 +120,7 @@ func (d *draft) result(snapshot []byte, f *fold) (*Output, []finding.Finding) {
 		Origin:   d.settings.Projection.Origin(),
 		Times:    d.resolved,
 	}
-	_, broken := artifact.Decode(out.Bytes, d.settings.Profile)
-	for _, f := range broken {
+	for _, f := range d.judge(out.Bytes, d.settings.Profile) {
 		if f.Code == finding.MessagesTooMany && d.unread > 0 {
 			f.Message = fmt.Sprintf("there are more than %d messages, the limit", d.settings.Profile.Limits().Messages)
 		}
@@ -141,7 +140,7 @@ func (d *draft) result(snapshot []byte, f *fold) (*Output, []finding.Finding) {
 		}
 		d.report(finding.New(finding.SnapshotBuilt, "the message snapshot was built from %s; the run emitted none", from))
 	}
-	_, out.Assay = artifact.Decode(out.Bytes, artifact.Assay)
+	out.Assay = d.judge(out.Bytes, artifact.Assay)
 	out.Parts = append(out.Parts, Part{RunStartedPart, d.run.Started.Ref()})
 	if d.snapshot != nil {
 		out.Parts = append(out.Parts, Part{SnapshotPart, d.snapshot.Ref()})

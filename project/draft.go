@@ -32,6 +32,9 @@ type draft struct {
 	unlisted    int
 	unread      int // messages past the one that settled the refusal
 	failed      bool
+	// traceAlone says that the message of the run's error was nothing but a stack
+	// trace, which was left out.
+	traceAlone bool
 }
 
 // maxFindings is how many findings of one run are listed; the rest is counted.
@@ -186,15 +189,16 @@ func (d *draft) terminal() {
 }
 
 // errorText reads an error field. Not strictly, everything from the first
-// control character on is left out, and what is past the limit; what that
-// leaves out may hold half a surrogate pair.
+// control character or the stack trace on is left out, and what is past the limit;
+// what that leaves out may hold half a surrogate pair.
 func (d *draft) errorText(o origin, v strictjson.Value, limit func(artifact.Limits) int) string {
 	if d.strict || v.Kind != strictjson.String {
 		return d.presentText(o, v)
 	}
 	s, _ := v.Text()
-	if short := d.shortened(s, limit); short != s {
-		d.omitted.add(o.omission(finding.TextShortened))
+	short, why := d.shortened(s, limit)
+	if short != s {
+		d.omitted.add(o.omission(why))
 		s = short
 	}
 	if !utf8.ValidString(s) {
@@ -202,25 +206,34 @@ func (d *draft) errorText(o origin, v strictjson.Value, limit func(artifact.Limi
 	}
 	if artifact.IsBlank(s) {
 		d.rejectOrOmit(o, finding.ValueBlank, "%s is blank", o.pointer)
+		d.traceAlone = d.traceAlone || o.pointer == "/message" && why == finding.ErrorStackTrace
 		return ""
 	}
 	return s
 }
 
-// shortened returns what the limit leaves of an error text up to its first
-// control character. It counts as the profile does.
-func (d *draft) shortened(s string, limit func(artifact.Limits) int) string {
+// shortened returns what is left of an error text up to its first control character,
+// its stack trace or its limit, and why the rest is not. It counts as the profile
+// does.
+func (d *draft) shortened(s string, limit func(artifact.Limits) int) (short string, why finding.Code) {
+	short, why = s, finding.TextShortened
 	if i := strings.IndexFunc(s, unicode.IsControl); i >= 0 {
-		s = s[:i]
+		short = s[:i]
 	}
-	s = first(s, limit(artifact.V1.Limits()))
-	if d.settings.Profile == artifact.Assay {
-		text := artifact.Trim(s)
-		if short := first(text, limit(artifact.Assay.Limits())); short != text {
-			s = s[:strings.Index(s, text)] + short
+	short = first(short, limit(artifact.V1.Limits()))
+	if d.settings.cutsStackTraces() {
+		// The control character can be the line end before the trace.
+		if at := artifact.StackTrace(s); at >= 0 && at <= len(short) {
+			short, why = s[:at], finding.ErrorStackTrace
 		}
 	}
-	return s
+	if d.settings.Profile == artifact.Assay {
+		text := artifact.Trim(short)
+		if cut := first(text, limit(artifact.Assay.Limits())); cut != text {
+			short = short[:strings.Index(short, text)] + cut
+		}
+	}
+	return short, why
 }
 
 // first returns the first n code points of s.
@@ -232,6 +245,21 @@ func first(s string, n int) string {
 		n--
 	}
 	return s
+}
+
+// adviseCut gives the finding that an error text holds a stack trace its next step
+// where a projection that cuts the text leaves enough of it.
+func (d *draft) adviseCut(f finding.Finding, text string, needed bool) finding.Finding {
+	if f.Code == finding.ErrorStackTrace && (!needed || !artifact.IsBlank(text[:artifact.StackTrace(text)])) {
+		return f.WithHint(hint.CutStackTrace, EmittedSnapshotText)
+	}
+	return f
+}
+
+// judge returns what the contract finds in the artifact under a profile.
+func (d *draft) judge(data []byte, p artifact.Profile) []finding.Finding {
+	_, found := artifact.Decode(data, p)
+	return slices.DeleteFunc(found, func(f finding.Finding) bool { return !d.settings.judgesBy(f.Rule) })
 }
 
 // relocate turns a finding about the artifact into one about where its value
@@ -257,8 +285,14 @@ func (d *draft) relocate(f finding.Finding) finding.Finding {
 		o = terminal
 	case "error_code":
 		o = terminal.name("code")
+		f = d.adviseCut(f, d.artifact.ErrorCode, false)
 	case "error_message":
 		o = terminal.name("message")
+		if d.traceAlone && f.Code == finding.KeyMissing {
+			f.Message = "the message of RUN_ERROR is nothing but a stack trace (of a known shape), which is left out, and RUN_ERROR needs a message"
+			f.Hint = "the integration should say what failed, in words, before the stack trace or in place of it"
+		}
+		f = d.adviseCut(f, d.artifact.ErrorMessage, true)
 	case "messages":
 		i := 0
 		if len(parts) < 3 {

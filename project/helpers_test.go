@@ -95,6 +95,10 @@ type input struct {
 	at      func(index int) time.Time
 }
 
+// youngRules are the rules of the contract by which what the older versions make is
+// not judged.
+var youngRules = []string{"A26", "A27", "A28", "A29"}
+
 // projector projects every run of a capture.
 type projector struct {
 	t       tester
@@ -116,7 +120,11 @@ func (p *projector) End(run *envelope.Run) error {
 		p.t.Errorf("output %v beside findings %v", out, brief(findings))
 	}
 	if out != nil {
-		if a, broken := artifact.Decode(out.Bytes, p.in.Profile); a == nil || !artifact.IsCanonical(out.Bytes, a) {
+		_, broken := artifact.Decode(out.Bytes, p.in.Profile)
+		if p.in.Version < p.in.Projection.Version() {
+			broken = slices.DeleteFunc(broken, func(f finding.Finding) bool { return slices.Contains(youngRules, f.Rule) })
+		}
+		if finding.Failed(broken) || !artifact.IsCanonical(out.Bytes, out.Artifact) {
 			p.t.Errorf("the artifact is refused or not canonical: %v\n%s", brief(broken), out.Bytes)
 		}
 		if lines := strings.Count(string(out.Envelope), "\n"); lines != 3 || !strings.HasSuffix(string(out.Envelope), "\n") {

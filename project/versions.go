@@ -34,6 +34,21 @@ func (s Settings) comparesStream() bool {
 	return s.since(EmittedSnapshot, 2) || s.since(EmittedSnapshotText, 2)
 }
 
+// cutsStackTraces reports whether error texts are cut where a stack trace begins.
+func (s Settings) cutsStackTraces() bool {
+	return s.since(EmittedSnapshotText, 2) || s.since(FoldedStream, 3)
+}
+
+// judgesBy reports whether what is made is judged by a rule of the contract, which
+// did not have all of them when the older versions were the newest.
+func (s Settings) judgesBy(rule string) bool {
+	switch rule {
+	case "A26", "A27", "A28", "A29":
+		return s.since(EmittedSnapshot, 2) || s.since(EmittedSnapshotText, 2) || s.since(FoldedStream, 3)
+	}
+	return true
+}
+
 // readsInput reports whether the input in RUN_STARTED is read when there is no
 // request.
 func (s Settings) readsInput() bool { return s.since(FoldedStream, 2) }

@@ -48,7 +48,9 @@ Projections:
 
 A snapshot that lacks text the run streamed is frozen with a warning, and the
 record names each message that is lacking. A terminal event that names another
-run is a warning too, but for emitted-snapshot, which refuses the run.
+run is a warning too, but for emitted-snapshot, which refuses the run. It also
+refuses an error text that holds a stack trace of a known shape; the other two cut
+the text before it.
 
 Records name a projection with its version, folded-stream@3 for example. Those
 of earlier versions still verify.

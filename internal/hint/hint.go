@@ -29,6 +29,7 @@ const (
 	BuildSnapshot   = "a snapshot can be built with --projection folded-stream"
 	BuildsNone      = "no projection takes the run: folded-stream refuses it too, for %s"
 	TakeOtherRun    = "--projection %s takes the run all the same, under the id in RUN_STARTED, and records that"
+	CutStackTrace   = "--projection %s leaves the stack trace out and records that"
 	LaterSnapshot   = "a later snapshot may hold it: --projection %s --snapshot last takes the last"
 	ChooseRun       = "make several pages, or choose a run with --run"
 	WithSnapshot    = "%s --snapshot %s"

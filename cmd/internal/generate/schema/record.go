@@ -34,7 +34,7 @@ func placed() []finding.Code {
 		finding.KeyOutsideSubset, finding.RoleOutsideSubset,
 		finding.ContentMissing, finding.ContentBlank, finding.ContentNotText,
 		finding.ValueNull, finding.ValueBlank,
-		finding.TextShortened, finding.TextPartsJoined, finding.SubagentText,
+		finding.TextShortened, finding.ErrorStackTrace, finding.TextPartsJoined, finding.SubagentText,
 		finding.RequestAbsent, finding.RequestOtherRun, finding.SnapshotNotChosen, finding.TerminalOtherRun, finding.SnapshotLacksText,
 	}
 }
