@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"unicode/utf8"
 )
 
 // StackTrace returns where a stack trace begins in s, in bytes, or -1 when s
@@ -19,9 +20,13 @@ func StackTrace(s string) int {
 	return len(trimGap(s[:at[0]]))
 }
 
-// firstRunes returns the first n code points of s.
+// firstRunes returns the first n code points of s. Half of a surrogate pair counts
+// as one.
 func firstRunes(s string, n int) string {
-	for i := range s {
+	for i := range len(s) {
+		if !utf8.RuneStart(s[i]) {
+			continue
+		}
 		if n == 0 {
 			return s[:i]
 		}
