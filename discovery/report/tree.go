@@ -53,7 +53,7 @@ func (m *mark) child(name string) *mark {
 
 // changes reports whether a reason says that a value was taken, but not as it is.
 func changes(reason finding.Code) bool {
-	return reason == finding.TextPartsJoined || reason == finding.TextShortened
+	return reason == finding.TextPartsJoined || reason == finding.TextShortened || reason == finding.ErrorStackTrace
 }
 
 // verb says what became of a value for a reason.
