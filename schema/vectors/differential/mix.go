@@ -169,15 +169,15 @@ func (m *mix) missing() error {
 
 // reasons are those of the omissions that projections record.
 var reasons = []finding.Code{
-	finding.ContentBlank, finding.ContentMissing, finding.ContentNotText, finding.FamiliesUncounted, finding.KeyOutsideSubset, finding.OmissionsUncounted,
-	finding.RequestAbsent, finding.RequestOtherRun, finding.RoleOutsideSubset, finding.SnapshotNotChosen, finding.SubagentText,
-	finding.TextPartsJoined, finding.TextShortened, finding.ValueBlank, finding.ValueNull,
+	finding.ContentBlank, finding.ContentMissing, finding.ContentNotText, finding.ErrorStackTrace, finding.FamiliesUncounted, finding.KeyOutsideSubset, finding.OmissionsUncounted,
+	finding.RequestAbsent, finding.RequestOtherRun, finding.RoleOutsideSubset, finding.SnapshotLacksText, finding.SnapshotNotChosen, finding.SubagentText,
+	finding.TerminalOtherRun, finding.TextPartsJoined, finding.TextShortened, finding.ValueBlank, finding.ValueNull,
 }
 
 // refusals are the codes that refuse runs, but for file_too_large: large files are
 // few.
 var refusals = []finding.Code{
-	finding.ArrayMalformed, finding.ContentBlank, finding.ContentMissing, finding.ContentNotText, finding.ControlCharacter, finding.EventFieldMalformed,
+	finding.ArrayMalformed, finding.ContentBlank, finding.ContentMissing, finding.ContentNotText, finding.ControlCharacter, finding.ErrorStackTrace, finding.EventFieldMalformed,
 	finding.EventNotObject, finding.EventTypeMissing, finding.EventsAfterTerminal, finding.JSONDuplicateKey, finding.JSONInvalidUTF8, finding.JSONSyntax,
 	finding.JSONTooDeep, finding.JSONTrailing, finding.KeyMissing, finding.KeyOutsideSubset, finding.LoneSurrogate, finding.MessageIDRepeated,
 	finding.MessageSpeakers, finding.MessagesTooMany, finding.NothingLeft, finding.RefNotOpaque, finding.RequestMalformed, finding.RoleOutsideSubset,

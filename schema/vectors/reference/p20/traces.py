@@ -56,9 +56,25 @@ def _compile():
 
 
 _SHAPES = _compile()
+_ESCAPED = re.compile(r"\\[nrt]")
 
 
 def has_trace(text):
     """Whether a shape matches anywhere in what is searched."""
     text = text[:SEARCHED]
     return any(shape.search(text) for shape in _SHAPES)
+
+
+def trace_begin(text):
+    """Where the stack trace in a text begins, or None.
+
+    That is where the first match begins, less the line ends and the white
+    space before it, spelled out or not.
+    """
+    found = [match.start() for match in (shape.search(text[:SEARCHED]) for shape in _SHAPES) if match]
+    if not found:
+        return None
+    begin = min(found)
+    while begin and (text[begin - 1] in "\t\n\v\f\r \\" or _ESCAPED.match(text, max(begin - 2, 0), begin)):
+        begin -= 1
+    return begin
