@@ -77,39 +77,43 @@ func lackingIn(held, asked, streamed []said) (lacking []int) {
 	for _, m := range held[echo:] {
 		have[m]++
 	}
-	joined := make(map[string]bool) // roles whose messages were joined or divided
+	apart := make(map[string]bool) // roles whose messages were joined or divided
 	for i, m := range streamed {
 		if have[m]--; have[m] >= 0 {
 			continue
 		}
-		whole, tried := joined[m.role]
+		same, tried := apart[m.role]
 		if !tried {
-			whole = contains(textOf(held[echo:], m.role), textOf(streamed, m.role))
-			joined[m.role] = whole
+			same = endsWith(held[echo:], streamed, m.role)
+			apart[m.role] = same
 		}
-		if !whole {
+		if !same {
 			lacking = append(lacking, i)
 		}
 	}
 	return lacking
 }
 
-// textOf joins what was said in a role.
-func textOf(messages []said, role string) string {
+// endsWith reports whether the last messages of a role in held say together what those
+// of the role in streamed say together: a snapshot may join or divide messages.
+func endsWith(held, streamed []said, role string) bool {
 	var b strings.Builder
-	size := 0
-	for _, m := range messages {
-		if m.role == role {
-			size += len(m.text)
-		}
-	}
-	b.Grow(size)
-	for _, m := range messages {
+	for _, m := range streamed {
 		if m.role == role {
 			b.WriteString(m.text)
 		}
 	}
-	return b.String()
+	rest := b.String()
+	for i := len(held) - 1; i >= 0 && rest != ""; i-- {
+		if held[i].role != role {
+			continue
+		}
+		var ok bool
+		if rest, ok = strings.CutSuffix(rest, held[i].text); !ok {
+			return false
+		}
+	}
+	return rest == ""
 }
 
 // asked returns the messages that the run was asked with: those of the request or,
@@ -167,63 +171,4 @@ func saidText(text string) string {
 	}
 	b.WriteString(text)
 	return b.String()
-}
-
-// contains reports whether part, which is not empty, is within text. It takes time that
-// grows with their lengths alone and no further memory; strings.Contains takes time
-// that grows with their product where a text was made for that. This is the two-way
-// algorithm of Crochemore and Perrin: what follows a critical place in part is
-// compared first, from left to right, and then what precedes it, from right to left.
-func contains(text, part string) bool {
-	if len(part) > len(text) {
-		return false
-	}
-	cut, period := maximalSuffix(part, func(a, b byte) bool { return a < b })
-	if at, p := maximalSuffix(part, func(a, b byte) bool { return a > b }); at > cut {
-		cut, period = at, p
-	}
-	kept := 0 // how much of part is known to match after a shift by its period
-	if strings.HasPrefix(part[period:], part[:cut]) {
-		kept = len(part) - period
-	} else {
-		period = max(cut, len(part)-cut+1)
-	}
-	for at, known := 0, 0; at+len(part) <= len(text); {
-		i := max(cut, known)
-		for i < len(part) && part[i] == text[at+i] {
-			i++
-		}
-		if i < len(part) {
-			at, known = at+i-cut+1, 0
-			continue
-		}
-		for i = cut; i > known && part[i-1] == text[at+i-1]; {
-			i--
-		}
-		if i <= known {
-			return true
-		}
-		at, known = at+period, kept
-	}
-	return false
-}
-
-// maximalSuffix returns where the suffix of s that is the greatest in an order of
-// bytes begins, and its period.
-func maximalSuffix(s string, less func(a, b byte) bool) (at, period int) {
-	at, period = 0, 1
-	for next, k := 1, 0; next+k < len(s); {
-		switch a, b := s[next+k], s[at+k]; {
-		case less(a, b):
-			next, k = next+k+1, 0
-			period = next - at
-		case a != b:
-			at, next, k, period = next, next+1, 0, 1
-		case k+1 == period:
-			next, k = next+period, 0
-		default:
-			k++
-		}
-	}
-	return at, period
 }

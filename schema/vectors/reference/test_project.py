@@ -535,7 +535,14 @@ class Lacking(unittest.TestCase):
         asked, answer = [("user", "Hi")], [("assistant", "Hello, you.")]
         self.assertEqual(self.found(asked, answer, asked), [0])
         self.assertEqual(self.found(asked + [("assistant", "Hello,"), ("assistant", "you.")], answer, asked), [])
+        self.assertEqual(self.found(asked + [("assistant", "So: Hello, you.")], answer, asked), [0])
         self.assertEqual(self.found(asked + answer, answer, asked), [])
+
+    def test_joined(self):
+        two = [("assistant", "a"), ("assistant", "b")]
+        self.assertEqual(self.found([("assistant", "x"), ("assistant", "ab"), ("user", "u")], two), [])
+        self.assertEqual(self.found([("assistant", "ab"), ("assistant", "x")], two), [0, 1])
+        self.assertEqual(self.found([("assistant", "xab")], two), [0, 1])
 
     def test_echo(self):
         asked = [("assistant", "ok"), ("user", "again")]
