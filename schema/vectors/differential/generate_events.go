@@ -32,7 +32,7 @@ func (g *streams) event(kind string, members ...member) string {
 	if g.chance(g.odd / 2) {
 		all = g.disturb(all, g.odd)
 	}
-	if g.chance(g.odd / 4) {
+	if g.chance(g.odd/4) && len(all) > 0 {
 		all = append(all, all[g.IntN(len(all))])
 		g.did("a key twice")
 	}

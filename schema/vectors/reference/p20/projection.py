@@ -54,11 +54,17 @@ class Response:
         if not self.arrivals.sound:
             self.codes.add("arrivals_malformed")
         self.request = None if request is None else Request(request)
-        self._answers = {}
-        self._lacking = {}
+        self._run = None
 
     def project(self, run, settings):
-        """The answer for one run under one setting."""
+        """The answer for one run under one setting.
+
+        What several settings have in common is made once for each run.
+        """
+        if run is not self._run:
+            self._run = run
+            self._answers = {}
+            self._lacking = {}
         return _Work(self, run, settings).answer()
 
     def judged(self, data, profile):
