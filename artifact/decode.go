@@ -377,7 +377,7 @@ func checkControl(s string) (rule, why string) {
 
 func checkTrace(s string) (rule, why string) {
 	if StackTrace(s) >= 0 {
-		return "A26", "holds a stack trace"
+		return "A26", "holds what looks like a stack trace"
 	}
 	return "", ""
 }

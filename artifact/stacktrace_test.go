@@ -65,3 +65,14 @@ func TestStackTraceLimit(t *testing.T) {
 		t.Errorf("%d in nothing", got)
 	}
 }
+
+// One line of a known shape is enough, whatever the text is about; a text that only
+// names a file and a line has none. docs/contract.md has these examples.
+func TestStackTraceExamples(t *testing.T) {
+	if artifact.StackTrace("unexpected token at key (config.json:3:7)") < 0 {
+		t.Error("a line of a known shape is not found")
+	}
+	if got := artifact.StackTrace("error in main.go:12"); got >= 0 {
+		t.Errorf("a file and a line: %d", got)
+	}
+}

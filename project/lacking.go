@@ -47,11 +47,11 @@ func (d *draft) compareStream(f *fold) {
 func lackingShown(lacking, streamed, first int) string {
 	switch {
 	case streamed == 1:
-		return fmt.Sprintf("the one text message that the run streamed, begun by event %d", first)
+		return fmt.Sprintf("the only text message the run streamed (it begins at event %d)", first)
 	case lacking == 1:
-		return fmt.Sprintf("1 of the %d text messages that the run streamed, begun by event %d", streamed, first)
+		return fmt.Sprintf("1 of the %d text messages the run streamed (it begins at event %d)", streamed, first)
 	}
-	return fmt.Sprintf("%d of the %d text messages that the run streamed, the first begun by event %d", lacking, streamed, first)
+	return fmt.Sprintf("%d of the %d text messages the run streamed (the first begins at event %d)", lacking, streamed, first)
 }
 
 // lackingIn returns which of the streamed messages are not among those that a

@@ -105,7 +105,7 @@ func verdictOf(projection project.Name) Verdict {
 func Verdicts() []Verdict { return []Verdict{Exact, Reduced, Chosen, Incomplete, Built, Refused} }
 
 // Emitted reports whether an artifact came of the one snapshot the run emitted,
-// and the snapshot lacks no text that the run streamed.
+// and no streamed text was found lacking in it.
 func (v Verdict) Emitted() bool { return v == Exact || v == Reduced }
 
 // Projection is what one projection makes of a run.
@@ -119,7 +119,7 @@ type Projection struct {
 	// Omissions are what it leaves out, Reasons why it refuses.
 	Omissions []Reason `json:"omissions,omitzero"`
 	Reasons   []Reason `json:"reasons,omitzero"`
-	// Assay says whether today's Assay mapping could take the artifact.
+	// Assay says whether Assay's mapper could take the artifact.
 	Assay bool `json:"assay,omitzero"`
 }
 
@@ -138,7 +138,7 @@ type Sizes struct {
 type Texts struct {
 	Messages int `json:"messages"`
 	Longest  int `json:"longest"`
-	// PastAssay counts those longer than today's Assay mapping takes.
+	// PastAssay counts those longer than Assay's mapper takes.
 	PastAssay int `json:"past_assay"`
 }
 

@@ -276,7 +276,7 @@ func (c *changes) projections() {
 	}
 }
 
-// completeness says whether the run became incomplete, or is complete again.
+// completeness says whether the run became incomplete, or is no longer.
 func (c *changes) completeness() {
 	was, now := c.was.Verdict, c.now.Verdict
 	switch {
@@ -284,7 +284,7 @@ func (c *changes) completeness() {
 	case now == analysis.Incomplete:
 		c.say(finding.IncompleteChanged, "the run was %s and is incomplete: its snapshot lacks text that the run streamed", was)
 	case was == analysis.Incomplete && (now.Emitted() || now == analysis.Chosen):
-		c.say(finding.IncompleteChanged, "the run was incomplete and is %s: its snapshot lacks no text that the run streamed", now)
+		c.say(finding.IncompleteChanged, "the run was incomplete and is %s: no streamed text was found lacking in its snapshot", now)
 	}
 }
 

@@ -104,7 +104,7 @@ func TestChanges(t *testing.T) {
 			`error baseline_incomplete: the run was exact and is incomplete: its snapshot lacks text that the run streamed`,
 		}},
 		{"the answer is there again", []string{started, message, strings.Replace(snapshot, "Hi.", "Bye.", 1), finished}, base, []string{
-			`error baseline_incomplete: the run was incomplete and is exact: its snapshot lacks no text that the run streamed`,
+			`error baseline_incomplete: the run was incomplete and is exact: no streamed text was found lacking in its snapshot`,
 		}},
 		{"an answer as incomplete as before", []string{started, message, strings.Replace(snapshot, "Hi.", "Bye.", 1), finished},
 			[]string{started, strings.ReplaceAll(message, `"Hi."`, `"Hello!"`), strings.Replace(snapshot, "Hi.", "Bye.", 1), finished}, []string{}},

@@ -111,7 +111,7 @@ func (g *Gate) snapshot(runs []analysis.Run, all Summary) Answer {
 		}
 	}
 	a := Answer{Question: askSnapshot, Good: all.Emitted() > 0, Word: yes(all.Emitted() > 0)}
-	a.Text = fmt.Sprintf("Runs that give an artifact of the one snapshot they emitted: %d of %d, %d of them with its messages as they are. Integrations with such a run: %d of %d. Not counted are runs whose snapshot lacks text that they streamed: %d.",
+	a.Text = fmt.Sprintf("Runs that give an artifact of the one snapshot they emitted: %d of %d, %d of them with its messages as they are. Integrations with such a run: %d of %d. Runs whose snapshot lacks streamed text are not counted; there are %d.",
 		all.Emitted(), all.Runs, all.Count(analysis.Exact), from, len(g.Summaries), all.Count(analysis.Incomplete))
 	for _, run := range firstOf(runs, func(e analysis.Run) bool { return e.Verdict == analysis.Exact }) {
 		a.Evidence = append(a.Evidence, evidence(run, project.SnapshotPart)...)
@@ -138,9 +138,12 @@ func raw(runs []analysis.Run) Answer {
 	}
 	good := kept > 0 && damaged == 0
 	a := Answer{Question: askRaw, Good: good, Word: yes(good)}
-	a.Text = fmt.Sprintf("Captures with every byte of the response as it arrived, in a directory whose manifest states its size and digest, which this reading found to be right: %d of %d.", kept, len(captures))
-	if broken > 0 {
-		a.Text += fmt.Sprintf(" Responses among them that did not come to their own end: %d.", broken)
+	a.Text = fmt.Sprintf("Captures whose files have the size and digest that their manifest states: %d of %d.", kept, len(captures))
+	switch {
+	case broken == 1:
+		a.Text += " One of them broke off."
+	case broken > 1:
+		a.Text += fmt.Sprintf(" %d of them broke off.", broken)
 	}
 	if damaged > 0 {
 		a.Text += fmt.Sprintf(" Captures that could not be read: %d.", damaged)
@@ -176,9 +179,9 @@ func one(runs []analysis.Run, all Summary) Answer {
 	case s.Finished.Total():
 		a.Word = "yes, where it finishes"
 	}
-	a.Text = fmt.Sprintf("Runs that ended in RUN_FINISHED, by their snapshots: one %d, none %d, several %d. Runs that ended in RUN_ERROR: one %d, none %d, several %d. Of those with one, it is usable in %d: it gives an artifact and lacks no text that the run streamed. It gives an artifact but lacks such text in %d.",
+	a.Text = fmt.Sprintf("Runs that ended in RUN_FINISHED, by their snapshots: one %d, none %d, several %d. Runs that ended in RUN_ERROR: one %d, none %d, several %d. Of those with one, it is usable in %d: it gives an artifact, and no streamed text was found lacking in the snapshot. It gives an artifact but lacks streamed text in %d.",
 		s.Finished.One, s.Finished.None, s.Finished.Several, s.Failed.One, s.Failed.None, s.Failed.Several, all.Emitted(), lacking)
-	a.Text += fmt.Sprintf(" Of those with several, the last gives an artifact and lacks no such text in %d; it gives one but lacks some in %d. The texts that the run streamed are compared with those in the snapshot, by role and without white space; ids, names and order are not compared.",
+	a.Text += fmt.Sprintf(" Of those with several, the last gives an artifact, and no streamed text was found lacking in the snapshot, in %d; it gives one but lacks some in %d. The texts that the run streamed are compared with those in the snapshot, by role and without white space; ids, names and order are not compared.",
 		all.Count(analysis.Chosen), lastLacking)
 	for _, run := range firstOf(runs, func(e analysis.Run) bool { return len(e.Snapshots) > 1 || e.Verdict == analysis.Incomplete }) {
 		for _, s := range run.Snapshots {

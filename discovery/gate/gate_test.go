@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/discovery/analysis"
 	"github.com/p20export/p20export/discovery/gate"
 	"github.com/p20export/p20export/internal/testkit"
@@ -66,7 +67,7 @@ func TestAnswered(t *testing.T) {
 			"in part: Canonical artifacts smaller than their run as it was captured: 1 of 1; of those of one usable snapshot: 0 of 0.", "no: threadId",
 		}},
 		{"some with one", [][]string{one, none, several, {started, message, failed}}, []bool{true, false, true, true, false, true}, []string{
-			"yes: Runs that give an artifact of the one snapshot they emitted: 1 of 4", "no: ", "not every one: Runs that ended in RUN_FINISHED, by their snapshots: one 1, none 1, several 1. Runs that ended in RUN_ERROR: one 0, none 1, several 0. Of those with one, it is usable in 1: it gives an artifact and lacks no text that the run streamed. It gives an artifact but lacks such text in 0. Of those with several, the last gives an artifact and lacks no such text in 1; it gives one but lacks some in 0.",
+			"yes: Runs that give an artifact of the one snapshot they emitted: 1 of 4", "no: ", "not every one: Runs that ended in RUN_FINISHED, by their snapshots: one 1, none 1, several 1. Runs that ended in RUN_ERROR: one 0, none 1, several 0. Of those with one, it is usable in 1: it gives an artifact, and no streamed text was found lacking in the snapshot. It gives an artifact but lacks streamed text in 0. Of those with several, the last gives an artifact, and no streamed text was found lacking in the snapshot, in 1; it gives one but lacks some in 0.",
 			"absent", "in part: ", "no: threadId",
 		}},
 		{"a parent once", [][]string{named(one), one, one}, []bool{true, false, true, true, false, true}, []string{
@@ -79,12 +80,12 @@ func TestAnswered(t *testing.T) {
 			"yes: ", "no: ", "yes, where it finishes: ", "absent", "in part: Canonical artifacts smaller than their run as it was captured: 1 of 1; of those of one usable snapshot: 1 of 1.", "no: threadId",
 		}},
 		{"text is lacking", [][]string{lacking}, []bool{false, false, false, true, false, true}, []string{
-			"no: Runs that give an artifact of the one snapshot they emitted: 0 of 1, 0 of them with its messages as they are. Integrations with such a run: 0 of 1. Not counted are runs whose snapshot lacks text that they streamed: 1.", "no: ",
-			"no: Runs that ended in RUN_FINISHED, by their snapshots: one 1, none 0, several 0. Runs that ended in RUN_ERROR: one 0, none 0, several 0. Of those with one, it is usable in 0: it gives an artifact and lacks no text that the run streamed. It gives an artifact but lacks such text in 1.",
+			"no: Runs that give an artifact of the one snapshot they emitted: 0 of 1, 0 of them with its messages as they are. Integrations with such a run: 0 of 1. Runs whose snapshot lacks streamed text are not counted; there are 1.", "no: ",
+			"no: Runs that ended in RUN_FINISHED, by their snapshots: one 1, none 0, several 0. Runs that ended in RUN_ERROR: one 0, none 0, several 0. Of those with one, it is usable in 0: it gives an artifact, and no streamed text was found lacking in the snapshot. It gives an artifact but lacks streamed text in 1.",
 			"absent", "in part: Canonical artifacts smaller than their run as it was captured: 1 of 1; of those of one usable snapshot: 0 of 0.", "no: threadId",
 		}},
 		{"text is lacking in some", [][]string{lacking, one, {started, message, snapshot, lacking[2], finished}}, []bool{true, false, true, true, false, true}, []string{
-			"yes: Runs that give an artifact of the one snapshot they emitted: 1 of 3", "no: ", "not every one: Runs that ended in RUN_FINISHED, by their snapshots: one 2, none 0, several 1. Runs that ended in RUN_ERROR: one 0, none 0, several 0. Of those with one, it is usable in 1: it gives an artifact and lacks no text that the run streamed. It gives an artifact but lacks such text in 1. Of those with several, the last gives an artifact and lacks no such text in 0; it gives one but lacks some in 1.",
+			"yes: Runs that give an artifact of the one snapshot they emitted: 1 of 3", "no: ", "not every one: Runs that ended in RUN_FINISHED, by their snapshots: one 2, none 0, several 1. Runs that ended in RUN_ERROR: one 0, none 0, several 0. Of those with one, it is usable in 1: it gives an artifact, and no streamed text was found lacking in the snapshot. It gives an artifact but lacks streamed text in 1. Of those with several, the last gives an artifact, and no streamed text was found lacking in the snapshot, in 0; it gives one but lacks some in 1.",
 			"absent", "in part: ", "no: threadId",
 		}},
 		{"an anchor too long", [][]string{rich(one)}, []bool{false, false, false, true, false, false}, []string{
@@ -124,7 +125,7 @@ func TestAnsweredOfRuns(t *testing.T) {
 	}
 	g := gate.Evaluate(runs, artifact.V1)
 	holdAnswers(t, g, []bool{true, false, true, true, false, true}, []string{
-		"yes: Runs that give an artifact of the one snapshot they emitted: 2 of 2", "no: Captures with every byte", "yes, where it finishes", "absent", "no: ", "no: threadId",
+		"yes: Runs that give an artifact of the one snapshot they emitted: 2 of 2", "no: Captures whose files have the size and digest", "yes, where it finishes", "absent", "no: ", "no: threadId",
 	})
 	if want := "no artifact of one usable snapshot is smaller than its run"; g.Met || g.Why != want {
 		t.Errorf("%t %q, want %q", g.Met, g.Why, want)
@@ -133,7 +134,14 @@ func TestAnsweredOfRuns(t *testing.T) {
 		runs[i].Response = "elsewhere"
 	}
 	kept := gate.Evaluate(runs, artifact.V1).Answers[1]
-	if !kept.Good || !strings.HasSuffix(kept.Text, "found to be right: 1 of 1.") {
+	if !kept.Good || !strings.HasSuffix(kept.Text, "that their manifest states: 1 of 1.") {
+		t.Errorf("%+v", kept)
+	}
+	for i := range runs {
+		runs[i].End = capture.EndCancelled
+	}
+	kept = gate.Evaluate(runs, artifact.V1).Answers[1]
+	if !kept.Good || !strings.HasSuffix(kept.Text, "that their manifest states: 1 of 1. One of them broke off.") {
 		t.Errorf("%+v", kept)
 	}
 }

@@ -104,7 +104,7 @@ func (s Summary) Count(v analysis.Verdict) int {
 }
 
 // Emitted returns how many runs give an artifact of the one snapshot they
-// emitted, which lacks no text that the run streamed.
+// emitted, in which no streamed text was found lacking.
 func (s Summary) Emitted() int { return s.Count(analysis.Exact) + s.Count(analysis.Reduced) }
 
 // summaries has one for each integration, in the order of their first runs.

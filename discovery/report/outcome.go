@@ -149,10 +149,10 @@ func (o outcome) view(subject bool, left *limits) outcomeView {
 	return v
 }
 
-// frozenSays says what became of a run that was frozen, which emitted so many
-// snapshots.
-func frozenSays(p record.Predicate, messages string, snapshots int) string {
-	s := "Frozen by " + string(p.Projection.Name) + ": " + messages
+// frozenSays says what became of a run that was frozen: its artifact has so many
+// messages, and it emitted so many snapshots.
+func frozenSays(p record.Predicate, messages, snapshots int) string {
+	s := "Frozen by " + string(p.Projection.Name) + ": " + plural(messages, "message", "messages")
 	switch p.Projection.Name {
 	case project.EmittedSnapshotText:
 		s += " of " + snapshotTaken(p.Projection.Snapshot, snapshots) + " the run emitted"
@@ -162,6 +162,9 @@ func frozenSays(p record.Predicate, messages string, snapshots int) string {
 		return s + "."
 	case project.FoldedStream:
 		return s + " built from " + builtFrom(p) + ". The run emitted no snapshot."
+	}
+	if messages == 1 {
+		return s + ", as the run emitted it."
 	}
 	return s + ", as the run emitted them."
 }

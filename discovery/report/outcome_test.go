@@ -87,7 +87,7 @@ func TestFrozenSays(t *testing.T) {
 func TestIncompleteSays(t *testing.T) {
 	_, page := made(t, Settings{}, bounds, "../drift/captures/adk-0.4.0/two-agents")
 	for _, want := range []string{
-		"Frozen by emitted-snapshot: 1 message, as the run emitted them. The snapshot lacks text that the run streamed.</p>",
+		"Frozen by emitted-snapshot: 1 message, as the run emitted it. The snapshot lacks text that the run streamed.</p>",
 		`<li class="warning"><p><span class="severity">warning</span> <code>snapshot_lacks_streamed_text</code> at <a href="#r1-timeline" data-event="1">event 1</a>`,
 		`[1,"","snapshot_lacks_streamed_text","not in the snapshot"]`,
 	} {

@@ -134,7 +134,7 @@ func (s *section) judged(r *run, left *limits) {
 	}
 	s.Findings = append(s.Findings, newFindings("", subject.Findings, left))
 	s.Artifact = newArtifact(r, *r.frozen, left)
-	s.Says = frozenSays(r.frozen.record.Predicate, plural(len(r.frozen.decoded.Messages), "message", "messages"), r.snapshots())
+	s.Says = frozenSays(r.frozen.record.Predicate, len(r.frozen.decoded.Messages), r.snapshots())
 	if finding.Has(subject.Findings, finding.SnapshotLacksText) {
 		s.Says += " The snapshot lacks text that the run streamed."
 	}

@@ -89,7 +89,7 @@ var mutants = []mutant{
 	limit("A23", "`error_code`"),
 	limit("A24", "`error_message`"),
 	{"A25", "control characters in error texts", decode, `return "A25", "holds a control character"`, `return "", ""`},
-	{"A26", "stack traces in error texts", decode, `return "A26", "holds a stack trace"`, `return "", ""`},
+	{"A26", "stack traces in error texts", decode, `return "A26", "holds what looks like a stack trace"`, `return "", ""`},
 
 	drop("M1", "messages is a list", message, `		c.fault("M1", t.Start, "%s is %s where a list belongs", c.json.Pointer(), t.Kind)`),
 	{"M2", "the empty list", message, "case count == 0:", "case count < 0:"},

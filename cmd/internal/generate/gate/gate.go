@@ -12,7 +12,7 @@ import (
 
 const gateHead = `# The discovery gate
 
-[P20 §14](../docs/p20.md#s14) says what must be known before the lane may claim anything. This page answers it from the committed captures of %d real integrations, each run unchanged with only its model scripted ([harnesses](harness/README.md)). %s makes it anew, and %s fails when it is out of date; %s records every capture again and compares the structure.
+[P20 §14](../docs/p20.md#s14) says what must be known before anything stronger is claimed. This page answers it from the committed captures of %d real integrations, each run unchanged with only its model scripted ([harnesses](harness/README.md)). %s makes it anew, and %s fails when it is out of date; %s records every capture again and compares the structure.
 
 It is about these captures: %d runs in %d captures, recorded %s. Their texts are scripted, so their lengths are ours; what is an integration's own is the events around them. An integration that is not listed was not tried. Nothing here says more than *portable compacted message-history evidence for a bounded run envelope*.
 
@@ -37,11 +37,11 @@ func gateDocument(lanes []lane) []byte {
 	fmt.Fprintf(&b, gateHead, len(lanes), "`make gate`", "`make test`", "`make discovery`", total(g), captures(lanes), when)
 	result := "**These captures do not meet the gate:** " + g.Why + "."
 	if g.Met {
-		result = "**These captures meet the gate.** An integration meets it when one run at least emits exactly one snapshot, which lacks no text that the run streamed, and gives an artifact of it that is smaller than the run: " + met(g) + " do. The tables say in how many of their runs that is so, and what the others lack."
+		result = "**These captures meet the gate.** An integration meets it when at least one run emits exactly one snapshot, no streamed text was found lacking in it, and its artifact is smaller than the run: " + met(g) + " do. The tables say in how many of their runs that is so, and what the others lack."
 	}
-	fmt.Fprintf(&b, "%s\n\n## The questions\n", result)
+	fmt.Fprintf(&b, "%s\n\n## The questions\n\n", result)
 	for i, a := range g.Answers {
-		fmt.Fprintf(&b, "### %d. %s\n**%s.** %s\n\n", i+1, a.Question, strings.ToUpper(a.Word[:1])+a.Word[1:], a.Text)
+		fmt.Fprintf(&b, "### %d. %s\n\n**%s.** %s\n\n", i+1, a.Question, strings.ToUpper(a.Word[:1])+a.Word[1:], a.Text)
 		evidence(&b, a.Evidence)
 	}
 	standings(&b, lanes, g)
@@ -105,7 +105,7 @@ func evidence(b *bytes.Buffer, list []gate.Evidence) {
 func short(file string) string { return strings.TrimPrefix(file, "discovery/") }
 
 func standings(b *bytes.Buffer, lanes []lane, g gate.Gate) {
-	b.WriteString("## The integrations\n### What became of their runs\n| integration | version | runs | exact | reduced | chosen | incomplete | built | refused | meets the gate |\n|---|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("## The integrations\n\n### What became of their runs\n\n| integration | version | runs | exact | reduced | chosen | incomplete | built | refused | meets the gate |\n|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, s := range g.Summaries {
 		answer := "no"
 		if s.Met {
@@ -114,13 +114,13 @@ func standings(b *bytes.Buffer, lanes []lane, g gate.Gate) {
 		fmt.Fprintf(b, "| %s | %s | %d | %d | %d | %d | %d | %d | %d | %s |\n", s.Integration.Name, s.Integration.Version, s.Runs,
 			s.Count(analysis.Exact), s.Count(analysis.Reduced), s.Count(analysis.Chosen), s.Count(analysis.Incomplete), s.Count(analysis.Built), s.Count(analysis.Refused), answer)
 	}
-	b.WriteString("\nA request that is refused with an HTTP error has no run and is not among them. An integration whose only runs with one usable snapshot are smaller than their artifacts does not meet the gate. Incomplete runs do not count towards it.\n\n### What they emit\n| integration | snapshots in finished runs: none / one / several | in failed runs | streamed ids in the snapshot | the request's | parent in RUN_STARTED (in its `input`) | times from | artifact below its run | below its envelope (without white space) |\n|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("\nA request that is refused with an HTTP error has no run and is not among them. An integration whose only runs with one usable snapshot are smaller than their artifacts does not meet the gate. Incomplete runs do not count towards it.\n\n### What they emit\n\n| integration | snapshots in finished runs: none / one / several | in failed runs | streamed ids in the snapshot | the request's | parent in RUN_STARTED (in its `input`) | times from | artifact below its run | below its envelope (without white space) |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, s := range g.Summaries {
 		f, e, z := s.Snapshots.Finished, s.Snapshots.Failed, s.Sizes
 		fmt.Fprintf(b, "| %s | %d / %d / %d | %d / %d / %d | %s | %s | %d (%d) | %s | %d of %d | %d (%d) |\n", s.Integration.Name, f.None, f.One, f.Several, e.None, e.One, e.Several,
 			share(s.IDs.StreamedKept, s.IDs.Streamed), share(s.IDs.RequestedKept, s.IDs.Requested), s.Parent.RunStarted, s.Parent.Input, times(s), z.BelowRun, z.Artifacts, z.BelowEnvelope, z.CompactBelowEnvelope)
 	}
-	b.WriteString("\n### What they are\n| integration | harness | packages chosen | captured |\n|---|---|---|---|\n")
+	b.WriteString("\n### What they are\n\n| integration | harness | packages chosen | captured |\n|---|---|---|---|\n")
 	for _, l := range lanes {
 		day := l.first
 		if l.last != l.first {
@@ -154,7 +154,7 @@ func times(s gate.Summary) string {
 }
 
 func notes(b *bytes.Buffer, lanes []lane) {
-	b.WriteString("## What could not be asked\nScenarios that an integration cannot express.\n\n| integration | scenario | why |\n|---|---|---|\n")
+	b.WriteString("## What could not be asked\n\nScenarios that an integration cannot express.\n\n| integration | scenario | why |\n|---|---|---|\n")
 	for _, l := range lanes {
 		for _, n := range l.notes {
 			fmt.Fprintf(b, "| %s | %s | %s |\n", l.Integration.Name, n.Name, n.Note)

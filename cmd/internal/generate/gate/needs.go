@@ -10,7 +10,7 @@ import (
 
 // needs writes what each integration would have to change.
 func needs(b *bytes.Buffer, g gate.Gate) {
-	b.WriteString("## What each would have to change\nThe middle column is about runs that give no artifact of one usable snapshot. The last is what the text subset leaves out of a run's one snapshot, or of the last of several: nothing has to change for that, as the artifact leaves it out and its record says so.\n\n| integration | for an artifact of one usable snapshot | for a snapshot of which nothing is left out |\n|---|---|---|\n")
+	b.WriteString("## What each would have to change\n\nThe middle column is about runs that give no artifact of one usable snapshot. The last is what the text subset leaves out of a run's one snapshot, or of the last of several: nothing has to change for that, as the artifact leaves it out and its record says so.\n\n| integration | for an artifact of one usable snapshot | for a snapshot of which nothing is left out |\n|---|---|---|\n")
 	for _, s := range g.Summaries {
 		rich := sentences(s, s.ExtraContent)
 		if n := s.Snapshots; n.Finished.One+n.Finished.Several+n.Failed.One+n.Failed.Several == 0 {

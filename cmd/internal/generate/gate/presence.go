@@ -37,7 +37,7 @@ func fieldPresence(lanes []lane) []byte {
 				b.WriteString("\n")
 			}
 			event = p.Event
-			fmt.Fprintf(&b, "## %s\n| key |", event)
+			fmt.Fprintf(&b, "## %s\n\n| key |", event)
 			for _, l := range lanes {
 				fmt.Fprintf(&b, " %s |", l.Name)
 			}

@@ -87,8 +87,8 @@ func StatusOfRuns(runs []analysis.Run) Status {
 }
 
 // statusOfRun is that of one run: with a baseline what changed counts, else
-// whether an artifact came of its one emitted snapshot, which lacks no text that the
-// run streamed.
+// whether an artifact came of its one emitted snapshot, in which no streamed text was
+// found lacking.
 func statusOfRun(run analysis.Run) Status {
 	switch {
 	case run.Verdict == analysis.Failed:
