@@ -27,9 +27,10 @@ func newAssay() *cobra.Command {
 		Long: `Put each ARTIFACT into one event of Assay's Evidence Contract v1, and write the
 events as lines (--ndjson) or as an evidence bundle (--bundle). A directory
 stands for the *.artifact.json in it and below it, in the order of their paths;
-symbolic links in it are not followed. Assay vouches for a bundle's integrity:
-that its events are those that were put in, in order. It leaves what they hold
-uninterpreted; it has no AG-UI export.
+symbolic links in it are not followed. Assay checks a bundle's integrity: that
+its events are those its manifest states, in their order. A bundle is not
+signed: who can write one can write another. Assay leaves what the events hold
+uninterpreted.
 
 All artifacts are imported or none. An artifact outside the profile assay
 (messages of up to 400 code points; p20export validate --profile assay) is
@@ -40,28 +41,29 @@ Two forms:
   placeholder  the artifact alone, as Assay's mapping of P20 has it
   receipt      (--receipt) also which file it was, its digest, the projection
                that made it and whether its snapshot was emitted or built, from
-               its record. An artifact whose record says built needs this form
+               its record. If the record says built, use this form
 
-The record of NAME.artifact.json, or NAME.json, is NAME.record.json beside it, or
-what --record gives. Where there is one it has to be of these very bytes.
+The record of NAME.artifact.json, or NAME.json, is NAME.record.json beside it,
+or what --record gives. Where there is one it has to be of these very bytes.
 
 The run of an event, in Assay's words, is the import and no AG-UI run. Its id is
-import-ag-ui-NAME, NAME being the artifact's file name without its last extension,
-or what --assay-run-id gives: then events are numbered from 0. A bundle is of one
-run; several artifacts need --assay-run-id. It holds 100,000 events and 100 MiB of
-them; --split writes FILE-0001.tar.gz and so on where that is not enough, with the
-run ids ID-0001 and so on. Assay's command line takes bundles; lines are for other
-readers.
+import-ag-ui-NAME, NAME being the artifact's file name without its last
+extension, or what --assay-run-id gives: then events are numbered from 0. A
+bundle is of one run; several artifacts need --assay-run-id. It holds 100,000
+events and 100 MiB of them; --split writes FILE-0001.tar.gz and so on where that
+is not enough, with the run ids ID-0001 and so on. Assay's command line takes
+bundles; lines are for other readers.
 
-The same artifacts, time, run id and program make the same bytes. Files are never
-overwritten: the same bytes count as done, others are an error. With the lines on
-standard output, refusals and errors go to standard error.
+The same artifacts, time, run id and program make the same bytes. Files are
+never overwritten: the same bytes count as done, others are an error. With the
+lines on standard output, refusals and errors go to standard error.
 ` + exitHelp,
-		Example: `  p20export assay frozen/one-turn.artifact.json --ndjson --import-time 2026-01-31T12:00:00Z
+		Example: `  p20export assay frozen/one-turn.artifact.json --ndjson \
+      --import-time 2026-01-31T12:00:00Z
   p20export assay frozen --bundle evidence.tar.gz \
       --assay-run-id nightly-42 --import-time 2026-01-31T12:00:00Z
-  p20export assay frozen/failed.artifact.json --receipt --ndjson -o failed.ndjson \
-      --import-time 2026-01-31T12:00:00Z
+  p20export assay frozen/failed.artifact.json --receipt --ndjson \
+      -o failed.ndjson --import-time 2026-01-31T12:00:00Z
   p20export assay verify evidence.tar.gz
   p20export assay show evidence.tar.gz`,
 		Args: artifactsOrSubcommand,

@@ -19,8 +19,9 @@ func newAssayVerify() *cobra.Command {
 		Short: "Verify the integrity of evidence bundles as Assay does",
 		Long: `Verify each BUNDLE with the limits and the verdicts of Assay's own verifier
 (assay-evidence 6.21.0), for those who do not have it. A bundle that verifies is
-whole: its events are those its manifest states, in their order. That says
-nothing of what the events hold, which stays uninterpreted. - is standard input.
+whole: its events are those its manifest states, in their order. It is not
+signed: who can write a bundle can write another. What the events hold stays
+uninterpreted. - is standard input.
 
 A refusal has the class and the code of Assay's verifier. With --strict a bundle
 is held against what p20export writes, too: Assay's verifier lets pass unknown
@@ -71,14 +72,15 @@ func newAssayShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show BUNDLE",
 		Short: "Show what is in an evidence bundle",
-		Long: `Verify a BUNDLE as assay verify does and list its events; - is standard input. Of
-events of the types that p20export assay writes it shows what they say of the
-AG-UI run; of others the type alone. --format json writes the row of assay verify,
-and then a line for each event with its data. A bundle that does not verify is not
-shown.
+		Long: `Verify a BUNDLE as assay verify does and list its events; - is standard input.
+Of events of the types that p20export assay writes it shows what they say of the
+AG-UI run; of others the type alone. --format json writes the row of assay
+verify, and then a line for each event with its data. A bundle that does not
+verify is not shown.
 ` + exitHelp,
 		Example: `  p20export assay show evidence.tar.gz
-  p20export assay show evidence.tar.gz --format json | jq -r '.data.observed.run_id_ref // empty'`,
+  p20export assay show evidence.tar.gz --format json |
+      jq -r '.data.observed.run_id_ref // empty'`,
 		Args:              cli.One("BUNDLE"),
 		ValidArgsFunction: completeBundles,
 	}

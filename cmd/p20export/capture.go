@@ -35,8 +35,8 @@ func newCapture() *cobra.Command {
 		Long: `Post an AG-UI run to URL and keep the answer in the new directory DIR: the
 response and the request byte for byte, the arrival of every read, and a
 manifest written last. Or import an SSE, NDJSON or JSON array file (- is
-standard input), with the request that led to it where you have it; an import has
-no arrival times.
+standard input), with the request that led to it where you have it; an import
+has no arrival times.
 
 A directory without capture.json is unfinished and is never written into again.
 Ctrl-C closes the capture with what arrived, marked cancelled.
@@ -45,12 +45,13 @@ Request headers are sent and never stored. A header's value comes from a file or
 an environment variable, so that no secret stands on the command line:
 
   --header 'Authorization: Bearer @token.txt'
-  --header 'X-Api-Key: $API_KEY'     (quote it, so that the shell leaves it alone)
+  --header 'X-Api-Key: $API_KEY'    (quoted, so that the shell leaves it alone)
 
 A proxy that HTTP_PROXY or HTTPS_PROXY names is used, and the manifest has its
 address without user and password.
 ` + exitHelp,
-		Example: `  p20export capture http://127.0.0.1:8011/ --input request.json -o captures/one-turn
+		Example: `  p20export capture http://127.0.0.1:8011/ --input request.json \
+      -o captures/one-turn
   p20export capture http://127.0.0.1:8011/ --input request.json -o captures/x \
       --label integration=my-agent --label version=1.2.0 --timeout 2m
   p20export capture --from saved.sse --request request.json -o captures/saved`,

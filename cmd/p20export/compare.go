@@ -23,15 +23,16 @@ what each projection makes of it and why, where its snapshots stand, how the
 messages folded from request and stream differ from the emitted ones, whether
 message ids outlive the stream, what times, parent and fields it has, and
 whether its artifact is smaller than what it was made from. Nothing is written.
-A directory that is no capture stands for the captures in it and below it, closed
-or not; symbolic links there are not followed.
+A directory that is no capture stands for the captures in it and below it,
+closed or not; symbolic links there are not followed.
 
 Verdicts:
-  exact       the one emitted snapshot's messages are within the text subset as they are
+  exact       the messages of the one emitted snapshot are within the text
+              subset as they are
   reduced     the emitted snapshot gives an artifact that leaves something out
   chosen      several snapshots; the last of them gives an artifact
-  incomplete  the snapshot lacks text that the run streamed; an artifact of it
-              would lack it, too
+  incomplete  the snapshot lacks text that the run streamed; and so would its
+              artifact
   built       no emitted snapshot; one can be built from request and stream
   refused     no projection freezes the run
 
@@ -46,9 +47,9 @@ is in; --format json has everything.
 
 A baseline is what --write-baseline wrote: the shape of every run, without ids,
 times and texts, to be kept beside the integration's code. Runs are known by
-their capture's name and their number in it. --write-baseline replaces a baseline,
-never another file, and without --baseline its exit status is 0 once it is
-written.
+their capture's name and their number in it. --write-baseline replaces a
+baseline, never another file, and without --baseline its exit status is 0 once
+it is written.
 
 --format sarif (SARIF 2.1.0) and --format junit (JUnit XML) write one document
 once every capture is read, and nothing when interrupted.
@@ -59,7 +60,7 @@ once every capture is read, and nothing when interrupted.
   p20export compare captures --contract assay --format json | jq .verdict`,
 		Args: cli.OneOrMore("CAPTURE"),
 	}
-	cmd.Flags().StringVar(&contract, "contract", string(artifact.V1), "limits to hold artifacts to: v1, or assay for what Assay's mapping takes today")
+	cmd.Flags().StringVar(&contract, "contract", string(artifact.V1), "limits to hold artifacts to: v1, or assay for what Assay's mapper 5.4.0 takes")
 	cmd.Flags().StringVar(&with, "baseline", "", "a file of --write-baseline to compare with")
 	cmd.Flags().StringVar(&write, "write-baseline", "", "write the shape of these runs to a file")
 	f := cli.AddFormat(cmd, render.SARIF, render.JUnit)

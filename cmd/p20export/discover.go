@@ -33,14 +33,14 @@ func newDiscover() *cobra.Command {
 		Short: "Run a list of scenarios against an endpoint, a capture of each",
 		Long: `Post the request of every scenario in FILE to an endpoint, one at a time and in
 order, keep each answer as a capture in DIR/SCENARIO, and say what the three
-projections make of it. Every answer is kept. An HTTP error status is an error, as
-it is for p20export capture, unless expected.json says what is expected of the
-scenario.
+projections make of it. Every answer is kept. An HTTP error status is an error,
+as it is for p20export capture, unless expected.json says what is expected of
+the scenario.
 
 At the end the captures answer the discovery gate (P20 §14.3), and say what runs
-would have to change. The gate is met when one run at least emits exactly one
-snapshot, which lacks no text that the run streamed, and gives an artifact of it
-that is smaller than the run; p20export compare judges run by run.
+would have to change. The gate is met when at least one run emits exactly one
+snapshot, no streamed text was found lacking in it, and its artifact is smaller
+than the run; p20export compare judges run by run.
 
 A scenario file is JSON. A path is below URL; without one it is URL itself. Each
 request is an AG-UI run input:
@@ -61,9 +61,9 @@ integration is started there:
 The server stays in the foreground and prints "listening on URL" once it accepts
 connections, within two minutes. At the end it gets SIGTERM, and ten seconds
 later SIGKILL. On Unix systems SIGKILL also ends it, and what it started, when
-p20export itself is killed; /bin/sh is needed for that. Its captures are labelled
-integration, version and scenario; where the exit status is not 0, the end of its
-log is shown.
+p20export itself is killed; /bin/sh is needed for that. Its captures are
+labelled integration, version and scenario; where the exit status is not 0, the
+end of its log is shown.
 
 When the harness's directory also has expected.json, each capture is held
 against what that expects of its scenario, and a scenario for which it has a
@@ -80,13 +80,15 @@ for p20export capture.
 
 Exit status: 0 every scenario was captured, and the captures are as expected or,
 where nothing is expected and no --only given, meet the gate; 1 they are not, or
-do not; 2 the command line is wrong, or the Go runtime died; 3 a scenario could
-not be captured whole, or was answered with an HTTP error without an expectation;
-129, 130 or 143 ended by SIGHUP, SIGINT or SIGTERM.`,
-		Example: `  p20export discover http://127.0.0.1:8011/ --scenarios scenarios.json -o captures
-  p20export discover --harness discovery/harness/adk --scenarios discovery/scenarios.json -o captures
-  p20export discover http://127.0.0.1:8011/ --scenarios scenarios.json -o again \
-      --only one-turn --only model-error --format json`,
+do not; 2 the command line is wrong, or the Go runtime failed; 3 a scenario
+could not be captured whole, or was answered with an HTTP error without an
+expectation; 129, 130 or 143 ended by SIGHUP, SIGINT or SIGTERM.`,
+		Example: `  p20export discover http://127.0.0.1:8011/ --scenarios scenarios.json \
+      -o captures
+  p20export discover --harness discovery/harness/adk \
+      --scenarios discovery/scenarios.json -o captures
+  p20export discover http://127.0.0.1:8011/ --scenarios scenarios.json \
+      -o again --only one-turn --only model-error --format json`,
 		Args: cobra.MaximumNArgs(1),
 	}
 	flags := cmd.Flags()

@@ -21,8 +21,9 @@ func newFreeze() *cobra.Command {
 		Short: "Project the runs of captures to frozen artifacts",
 		Long: `Project each run of each CAPTURE and write three files into DIR:
 
-  NAME.artifact.json     who said what, in which run, how it ended
-  NAME.envelope.ndjson   the bounded envelope behind it: three events, for review
+
+  NAME.artifact.json     the snapshot's messages, the run's ids, times and end
+  NAME.envelope.ndjson   the bounded envelope behind it: three events to review
   NAME.record.json       how it was made: projection, digests, every omission
 
 NAME is the capture's base name (a file's less its extension, and stdin for -),
@@ -48,9 +49,9 @@ Projections:
 
 A snapshot that lacks text the run streamed is frozen with a warning, and the
 record names each message that is lacking. A terminal event that names another
-run is a warning too, but for emitted-snapshot, which refuses the run. It also
-refuses an error text that holds a stack trace of a known shape; the other two cut
-the text before it.
+run is a warning; emitted-snapshot refuses the run. emitted-snapshot also
+refuses an error text that holds a stack trace of a known shape; the other two
+cut the text before it.
 
 Records name a projection with its version, folded-stream@3 for example. Those
 of earlier versions still verify.

@@ -27,7 +27,8 @@ after it was closed.
 ` + exitHelp,
 		Example: `  p20export inspect captures/one-turn
   p20export inspect --format json captures | jq .families
-  curl -sN -d @request.json -H 'Content-Type: application/json' URL | p20export inspect -`,
+  curl -sN -d @request.json -H 'Content-Type: application/json' URL |
+      p20export inspect -`,
 		Args: cli.OneOrMore("CAPTURE"),
 	}
 	f := cli.AddFormat(cmd)

@@ -25,7 +25,7 @@ func (fl *projecting) addFlags(cmd *cobra.Command, projection project.Name, usag
 	flags := cmd.Flags()
 	flags.StringVar(&fl.projection, "projection", string(projection), usage)
 	flags.StringVar(&fl.snapshot, "snapshot", string(project.Only), "which snapshot emitted-snapshot-text takes: only, first, last or a number from 1")
-	flags.StringVar(&fl.profile, "profile", string(artifact.V1), "limits to keep: v1, or assay for what Assay's mapping takes today")
+	flags.StringVar(&fl.profile, "profile", string(artifact.V1), "limits to keep: v1, or assay for what Assay's mapper 5.4.0 takes")
 	flags.StringVar(&fl.startedAt, "started-at", "", "start of the run, RFC 3339, for a capture without times")
 	flags.StringVar(&fl.finishedAt, "finished-at", "", "end of the run, RFC 3339, for a capture without times")
 	cli.Complete(cmd, "projection", string(project.EmittedSnapshot), string(project.EmittedSnapshotText), string(project.FoldedStream))

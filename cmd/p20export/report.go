@@ -22,39 +22,43 @@ func newReport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report CAPTURE... -o FILE.html",
 		Short: "Make one HTML page to look at captures",
-		Long: `Make one self-contained HTML page of the runs of each CAPTURE: what happened, what
-each projection makes of it, the artifact, the three events behind it with every
-omission at its place, the raw events with their times of arrival, findings, sizes
-and digests. The page loads nothing and works from a file; several runs get an
-index. A directory that is no capture stands for the captures in it and below it,
-closed or not; symbolic links there are not followed.
+		Long: `Make one self-contained HTML page of the runs of each CAPTURE: what happened,
+what each projection makes of it, the artifact, the three events behind it with
+every omission at its place, the raw events with their times of arrival,
+findings, sizes and digests. The page loads nothing and works from a file;
+several runs get an index. A directory that is no capture stands for the
+captures in it and below it, closed or not; symbolic links there are not
+followed.
 
-What it says of a run is what freeze does with it, under the projection named, or
-else under the first of emitted-snapshot, emitted-snapshot-text and folded-stream
-that freezes it. A refused run is shown with every reason: the page judges nothing,
-freeze does. Of a run with several snapshots, of which none was chosen, it also says
-what emitted-snapshot-text makes of the last.
+What it says of a run is what freeze does with it, under the projection named,
+or else under the first of emitted-snapshot, emitted-snapshot-text and
+folded-stream that freezes it. A refused run is shown with every reason: the
+page judges nothing, freeze does. Of a run with several snapshots, of which none
+was chosen, it also says what emitted-snapshot-text makes of the last.
 
-The page holds the raw events, which can say more than an artifact does: prompts,
-arguments of tools, state. Pass it on only to those who may see the captures. It is
-bounded however large a capture is: of an event in the timeline it shows up to
-64 KiB, of all of them 8 MiB and 100,000 events, and it says what it leaves out.
+The page holds the raw events, which can say more than an artifact does:
+prompts, arguments of tools, state. Pass it on only to those who may see the
+captures. It is bounded however large a capture is: of an event in the timeline
+it shows up to 64 KiB, of all of them 8 MiB and 100,000 events, and it says what
+it leaves out.
 
 A capture that does not count, such as one that is unfinished or was altered, is
-shown as refused. When one cannot be read at all, because it is not there or a disk
-fails, no page is written, not even of the others. A page names captures by their
-files, so - is not taken; capture --from - keeps what comes on standard input.
+shown as refused. When one cannot be read at all, because it is not there or a
+disk fails, no page is written, not even of the others. A page names captures by
+their files, so - is not taken; capture --from - keeps what comes on standard
+input.
 
-The same captures make the same bytes. A file that exists is never overwritten: the
-same bytes count as done, others are an error.
+The same captures make the same bytes. A file that exists is never overwritten:
+the same bytes count as done, others are an error.
 
-Exit status: 0 the page is written, whatever it shows; 2 the command line is wrong,
-or the Go runtime died; 3 it could not be done; 129, 130 or 143 ended by SIGHUP,
-SIGINT or SIGTERM.`,
+Exit status: 0 the page is written, whatever it shows; 2 the command line is
+wrong, or the Go runtime failed; 3 it could not be done; 129, 130 or 143 ended
+by SIGHUP, SIGINT or SIGTERM.`,
 		Example: `  p20export report captures/one-turn -o one-turn.html
   p20export report captures -o captures.html
   p20export report run.sse -o run.html --started-at 2026-01-31T12:00:00Z
-  p20export report captures/two-runs -o second.html --run '#2' --projection folded-stream`,
+  p20export report captures/two-runs -o second.html --run '#2' \
+      --projection folded-stream`,
 		Args: cli.OneOrMore("CAPTURE"),
 	}
 	flags := cmd.Flags()

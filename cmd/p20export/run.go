@@ -90,8 +90,8 @@ func newRoot(args []string, stdout, stderr io.Writer) *cobra.Command {
 		Use:   "p20export",
 		Short: "Freeze one captured AG-UI run into a small evidence artifact",
 		Long: `p20export turns one captured AG-UI run (the event stream an AI agent sends its
-user interface) into a small frozen artifact: who said what, in which run, how
-it ended, and nothing more.
+user interface) into a small frozen artifact: the messages of one snapshot, the
+ids of the run, its time labels, the event it ended with, and nothing more.
 
 It claims portable compacted message-history evidence for one bounded run
 envelope (P20). It does not claim stream fidelity, replay completeness, state
@@ -107,7 +107,8 @@ sync or branch correctness.
   verify     repeat a projection from the raw capture and compare
   assay      put artifacts into Assay's events and bundles, and check bundles
   schema     list or print the JSON Schemas of these files`,
-		Example: `  p20export capture http://127.0.0.1:8011/ --input request.json -o captures/one-turn
+		Example: `  p20export capture http://127.0.0.1:8011/ --input request.json \
+      -o captures/one-turn
   p20export inspect captures/one-turn
   p20export freeze captures/one-turn -o frozen
   p20export validate frozen/one-turn.artifact.json
@@ -144,9 +145,9 @@ sync or branch correctness.
 
 const exitHelp = `
 Exit status: 0 done and good; 1 done and the verdict is negative; 2 the command
-line is wrong; 3 it could not be done; 129, 130 or 143 ended by SIGHUP, SIGINT or
-SIGTERM. When the Go runtime itself dies, as without memory, the status is 2 as
-well, and standard error has its trace.`
+line is wrong; 3 it could not be done; 129, 130 or 143 ended by SIGHUP, SIGINT
+or SIGTERM. If the Go runtime fails, for example out of memory, the status is
+also 2, and standard error has its trace.`
 
 // newPrinter returns the printer of a command's results.
 func newPrinter(cmd *cobra.Command, f *render.Format) *render.Printer {

@@ -14,8 +14,8 @@ func newSchema() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schema [" + strings.Join(schema.Names(), "|") + "]",
 		Short: "List the JSON Schemas, or print one",
-		Long: `List the JSON Schemas (draft 2020-12) of the files this program writes and reads,
-or print one of them, byte for byte as the repository holds it.
+		Long: `List the JSON Schemas (draft 2020-12) of the files this program writes and
+reads, or print one of them, byte for byte as the repository holds it.
 
 A schema is for editors, tests and other languages. It never refuses what the
 program accepts, and cannot say everything the program checks: validate and

@@ -18,10 +18,10 @@ func newValidate() *cobra.Command {
 		Short: "Judge artifacts and bounded envelopes",
 		Long: `Judge each FILE strictly against the v1 contract (a pre-proof draft, P20 §14):
 as an artifact, or as a bounded envelope of RUN_STARTED, one MESSAGES_SNAPSHOT
-and one terminal event. Which of the two a file is says its name
-(.artifact.json, .envelope.ndjson), else how it begins: an object with the key
-type, a list or an event stream begins an envelope, all else is an artifact;
---kind overrides that. - is standard input.
+and one terminal event. The file's name says which of the two it is
+(.artifact.json, .envelope.ndjson). With any other name its beginning says
+so: an object with the key type, a list or an event stream begins an envelope,
+all else is an artifact. --kind overrides both. - is standard input.
 
 A directory stands for the *.artifact.json and *.envelope.ndjson in it and below
 it, or with --kind for those of that kind. Symbolic links in it are not followed
@@ -33,8 +33,8 @@ canonical: false. The digest is of the file's bytes as they are; a pipe past the
 limit of its kind (file_too_large) is read no further and has none.
 
 A well-formed file is said to differ (record_of_another) when the record that
-freeze wrote beside it states another digest, or is damaged (record_malformed). With
-that record its snapshot is also said to be built, where it was.
+freeze wrote beside it states another digest, or is damaged (record_malformed).
+With that record its snapshot is also said to be built, where it was.
 
 Everything that is wrong is listed in document order, up to 100 findings a file,
 each with its JSON Pointer, line, column and byte, its rule and the next step.
@@ -49,7 +49,7 @@ for all files once every file is judged, and nothing when interrupted.
   p20export validate --kind envelope - < frozen/one-turn.envelope.ndjson`,
 		Args: cli.OneOrMore("FILE"),
 	}
-	cmd.Flags().StringVar(&profile, "profile", string(artifact.V1), "limits to keep: v1, or assay for what Assay's mapping takes today")
+	cmd.Flags().StringVar(&profile, "profile", string(artifact.V1), "limits to keep: v1, or assay for what Assay's mapper 5.4.0 takes")
 	cmd.Flags().StringVar(&kind, "kind", "", "judge as artifact or envelope, whatever the file looks like")
 	f := cli.AddFormat(cmd, render.SARIF, render.JUnit)
 	cli.Complete(cmd, "profile", string(artifact.V1), string(artifact.Assay))

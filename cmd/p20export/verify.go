@@ -46,8 +46,8 @@ With a DIR every record in it and below it is verified, with the artifact and
 envelope beside it that it names. Its capture may lie anywhere in DIR: a capture
 directory is found by the digest of its capture.json, a plain file (which no
 artifact, envelope or record is) by its size and digest. --capture gives more
-captures, or directories of them, and may be repeated; what is there serves and
-is not judged. Of several that are the same the first that is whole serves; the
+captures, or directories of them, and may be repeated; captures there are
+used, not judged. Of several that are the same the first whole one is used; the
 row names it. Further verdicts, and what they are of:
   unverifiable  a record whose artifact or capture is not there; an artifact or
                 envelope that no record beside it names (exit status 3)
@@ -66,8 +66,8 @@ as nothing. A DIR in which no record is verified is unverifiable, even where
 nothing in it is at fault.
 
 With --captures-only captures alone are looked for, and each is compared with
-its capture.json: that is the check of a directory that holds nothing else. Every
-other file is unexplained then, and a DIR without a whole capture is
+its capture.json: that is the check of a directory that holds nothing else.
+Every other file is unexplained then, and a DIR without a whole capture is
 unverifiable.
 
 A directory that cannot be read, or more than 100,000 files and directories in

@@ -14,7 +14,7 @@ func newVersion() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Long:  "Print the version of p20export, the commit it was built from where that is known, and the Go release.",
+		Long:  "Print the version of p20export, the commit it was built from where that is\nknown, and the Go release.",
 		Args:  cobra.NoArgs,
 		// In place of the root's, which handles signals: this command is over before that is set up.
 		PersistentPreRun: func(*cobra.Command, []string) {},
