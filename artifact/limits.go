@@ -5,8 +5,8 @@ import "fmt"
 // Profile names a set of limits. Whatever Assay accepts, V1 accepts.
 type Profile string
 
-// The profiles: the contract itself, and the contract narrowed to what today's
-// Assay mapping takes.
+// The profiles: the contract itself, and the contract narrowed to what
+// Assay's mapper takes.
 const (
 	V1    Profile = "v1"
 	Assay Profile = "assay"

@@ -2,9 +2,10 @@
 // compiler (crate assay-evidence 6.21.0, Evidence Contract v1), and reads such
 // bundles as strictly as Assay does.
 //
-// A bundle that verifies is whole: its events are those that were put in, in
-// their order. What the events hold is opaque to Assay, which has no AG-UI
-// importer; no text of this package claims that it understood it.
+// A bundle that verifies is whole: its events are those its manifest states, in
+// their order. It is not signed: who can write a bundle can write another. What the
+// events hold is opaque to Assay, which has no AG-UI importer; no text of this
+// package claims that it understood it.
 //
 // The package knows bytes alone: no files, and not where an artifact came from.
 package assay
