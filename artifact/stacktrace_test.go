@@ -35,8 +35,9 @@ func TestStackTrace(t *testing.T) {
 			`File "/a/b.py", line 3, in f`, `File '/a/b.py', line 3, in f`, `File \"/a/b.py\", line 3, in f`, `File \\\"/a/b.py\\\", line 3, in f`,
 			"at f (/a/b.js:3:5)", "at async f (file:///a/b.mjs:3:5)", "at new F (/a/b c/(d)/e.js:3:5)", "at /a/b.js:3:5 at /a/c.js:3:5", "@https://a.b/c.js:3:5",
 			"at a.B.c(B.java:3)", "at a.b/c.D.e(Native Method)", "[a.B.c(B.kt:3), d.E.f(E.kt:4)]",
-			"goroutine 1 [running]:", "a/b.(*T).F /a/b.go:3 a/b.main /a/b.go:5",
-			"stack backtrace:", "0: a::b at ./src/main.rs:3:5", "0: 0x558abfae451a - a::b", `Backtrace [{ fn: "a::b"`,
+			"at file:///a/b.mjs:3:5 at F.g (node:internal/a:3:5)", "at /a/b.js:3:5 at new F (/a/c.js:3:5)",
+			"/home/a/main.go:3 +0x1d", "goroutine 1 [running]:", "a/b.(*T).F /a/b.go:3 a/b.main /a/b.go:5",
+			"stack backtrace:", "0: a::b at ./src/main.rs:3:5", "0: begin_unwind at /rustc/a.rs:3:5", "0: <A as B>::f at a.rs:3:5", "0: 0x558abfae451a - a::b", `Backtrace [{ fn: "a::b"`,
 			"at A.B(String x) in /a/b.cs:line 3", "at A.B() at C.D(Int32 n)", "--- End of stack trace from previous location ---",
 		} {
 			if got := artifact.StackTrace(before + gap + trace); got != len(before) {

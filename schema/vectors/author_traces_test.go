@@ -26,6 +26,7 @@ var realTraces = []struct{ name, trace string }{
 	{"node-groups", "Error: boom\n    at POST (webpack-internal:///(rsc)/./app/(chat)/api/route.ts:10:11)\n    at POST (/app/my app/(chat)/page.js?v=12:1:23)"},
 	{"node-script", "[eval]:1\nthrow new Error(\"boom\")\n^\n\nError: boom\n    at [eval]:1:7\n    at runScriptInThisContext (node:internal/vm:209:10)\n    at node:internal/process/execution:118:14\n\nNode.js v20.20.2\n"},
 	{"node-inspect", "{\n  e: TypeError: boom\n      at as (file:///app/j.mjs:11:34)\n      at async file:///app/j.mjs:12:5\n}"},
+	{"node-module", "Error: boom\n    at file:///app/j.mjs:3:13\n    at ModuleJob.run (node:internal/modules/esm/module_job:325:25)"},
 	{"firefox", "trace@file:///C:/example.html:9:17\nb@file:///C:/example.html:16:13\n@file:///C:/example.html:21:9\n"},
 	{"safari", "a@https://example.org/assets/index-4f2a.js:1:2334\n[native code]\nglobal code@https://example.org/:12:8\n"},
 
@@ -38,9 +39,11 @@ var realTraces = []struct{ name, trace string }{
 	{"go-panic", "panic: runtime error: index out of range [3] with length 0\n\ngoroutine 19 [running]:\nmain.p(...)\n\t/app/main.go:7\nmain.main.func3()\n\t/app/main.go:12 +0xa\ncreated by main.main in goroutine 1\n\t/app/main.go:12 +0x136\nexit status 2\n"},
 	{"go-debug", "runtime error: index out of range [3] with length 0\ngoroutine 1 gp=0x2a86efe9c1e0 m=nil [chan receive, 2 minutes]:\nruntime/debug.Stack()\n\t/usr/local/go/src/runtime/debug/stack.go:26 +0x5e\n"},
 	{"go-errors", "boom\nmain.(*T).M\n\t/app/main.go:4\nmain.f\n\t/app/main.go:5\nruntime.main\n\t/usr/local/go/src/runtime/proc.go:290\nruntime.goexit\n\t/usr/local/go/src/runtime/asm_amd64.s:1771\nouter\n"},
+	{"go-zap", `{"level":"error","msg":"boom","stacktrace":"main.f\n\t/app/main.go:12"}`},
 	{"go-trimpath", "boom\nexample.com/m/store.Open\n\texample.com/m/store/open.go:31\nmain.main\n\texample.com/m/main.go:12\n"},
 
 	{"rust", "\nthread 'main' (25290) panicked at src/main.rs:4:81:\nindex out of bounds: the len is 0 but the index is 2\nstack backtrace:\n   0: __rustc::rust_begin_unwind\n             at /rustc/59807616/library/std/src/panicking.rs:689:5\n   1: t::main\n             at ./src/main.rs:4:81\nnote: Some details are omitted, run with `RUST_BACKTRACE=full` for a verbose backtrace.\n"},
+	{"rust-trait", "boom\n   0: rust_begin_unwind\n             at /rustc/05f/library/std/src/panicking.rs:697:5\n   1: <t::A as t::B>::f\n             at ./src/main.rs:3:5\n"},
 	{"rust-full", "stack backtrace:\n   0:     0x558abfae451a - std[e28293b1aa0f68bd]::backtrace_rs::backtrace::libunwind::trace\n                               at /rustc/59807616/library/std/src/../../backtrace/src/backtrace/libunwind.rs:117:9\n"},
 	{"rust-anyhow", "boom\n\nStack backtrace:\n   0: anyhow::error::<impl anyhow::Error>::msg\n             at /root/.cargo/registry/src/anyhow-1.0.104/src/backtrace.rs:10:14\n   1: t::g\n             at ./src/main.rs:1:32\n"},
 	{"rust-display", "boom\n   0: t::bt\n             at ./src/main.rs:2:40\n   1: t::main\n             at ./src/main.rs:7:55\n"},
@@ -61,7 +64,7 @@ var shapes = []string{
 	"it failed at new F (/a/b.js:3:5)", "at file:///a/b.js:3:5", "it failed at /a.js:3:5 at /b.js:3:5", "f@app://a/b.js:3:5",
 	"it failed at a.B.c(B.java:3)", "[a.B.c(B.kt:3)]",
 	"goroutine 7 [select]:", "proc.go:290 +0x1d", `main.f\n\t/a/b.go:3`, "main.f /a/b.go:3 main.g /a/b.go:5",
-	"Stack backtrace:", `boom\n at src/a.rs:3`, "7:   0x55ab - a", "7: a::b at a.rs:3", "Backtrace [{ fn: x",
+	"Stack backtrace:", `boom\n at src/a.rs:3`, "7:   0x558abfae451a - a", "7: a::b at a.rs:3:5", "Backtrace [{ fn: x",
 	"it failed at async T C.D(E f) in g.cs:line 3", "at A.B(C d)", "it failed at A.B() at C.D(E f)", "it failed at A.B (C d) [0x00012] in g", "--- End of stack trace",
 }
 
@@ -83,6 +86,7 @@ var ordinary = []string{
 	// What looks like a shape and is none.
 	"TRACEBACK (MOST RECENT CALL LAST)", "AT f (/a/b.js:3:5)", "traceback (most recent call last)", "cat f (/a/b.js:3:5)", "at f (/a/b.js:٣:٥)", "it failed at f(/a/b.js:3:5)", "boom\u00a0\u00a0at /a/b.js:3:5", "boom\u2028at /a/b.js:3:5",
 	"goroutine ٣ [running]:", "goroutine 3 [running]", "main.go:3 + 0x1d", "0: 0x - a", "stack\u00a0backtrace:", "in a.cs:line 3",
+	"Checksum mismatch in block 3: 0xdeadbeef - expected 0xcafebabe", "exception 2: 0x83 - illegal data address", "step 3: f at a.rs:3",
 }
 
 // inJSON spells a text as a string of canonical form.

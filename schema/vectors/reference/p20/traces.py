@@ -14,7 +14,7 @@ PLACE   [^\t-\r ]*(?:[^\t-\r 0-9]|[/\\][^\t-\r /\\]*):[0-9]+:[0-9]+
 INNER   (?:[^()\n\r]*\([^()\n\r]*\))*[^()\n\r]*(?:[^()\n\r0-9]|[/\\][^\t-\r ()/\\]*):[0-9]+:[0-9]+
 SOURCE  [^\t-\r ()]+\.(?:java|kt|kts|scala|groovy|clj)
 FUNC    [^\t-\r .:\\]+(?:\.[^\t-\r .:\\]+)+
-GOFILE  (?:[^\t-\r /]*/)+[^\t-\r /]*\.go:[0-9]+(?:[\t-\r \\"',\]]|$)
+GOFILE  (?:[^\t-\r /]*/)+[^\t-\r /]*\.go:[0-9]+
 """
 
 SHAPES = r"""
@@ -25,18 +25,18 @@ Python      File \\*["'][^"'\n\r]+["'], line [0-9]+,? in[ ]
 Python      <FrameSummary file[ ]
 JavaScript  <AT>(?:async )?(?:new |get |set )?[^\t-\r ()]+(?:(?: [^\t-\r ()]+)? \[as [^\t-\r ()]+\])? \((?:<anonymous>|wasm://[^\t-\r ()]+|<INNER>)\)
 JavaScript  <LINE>at (?:async )?<PLACE>
-JavaScript  <AT>(?:async )?<PLACE><GAP>at (?:async )?<PLACE>
+JavaScript  <AT>(?:async )?<PLACE><GAP>at (?:async )?(?:<PLACE>|(?:new )?[^\t-\r ()]+(?: \[as [^\t-\r ()]+\])? \()
 JavaScript  @[a-z][a-z0-9+.-]*://[^\t-\r ]+:[0-9]+:[0-9]+
 Java        <AT><NAME>\((?:<SOURCE>(?::[0-9]+)?|Native Method|Unknown Source(?::[0-9]+)?|SourceFile(?::[0-9]+)?|<generated>)\)
 Java        \[[^\t-\r ()\[,.]+(?:\.[^\t-\r ()\[,.]+)+\(<SOURCE>:[0-9]+\)[\],]
 Go          goroutine [0-9]+ (?:[a-z]+=[^\t-\r ]+ )*\[[^\]\n\r]+\]:
-Go          \.(?:go|s):[0-9]+ \+0x[0-9a-f]+
-Go          (?:<LINE>|[\t-\r ])<FUNC>(?:[\n\r]+|\\+[nr])(?:[\t ]|\\+t)+<GOFILE>
+Go          [^\t-\r \\]{0,256}\.(?:go|s):[0-9]+ \+0x[0-9a-f]+
+Go          (?:<LINE>|[\t-\r "'])<FUNC>(?:[\n\r]+|\\+[nr])(?:[\t ]|\\+t)+<GOFILE>
 Go          (?:<LINE>|[\t-\r ])<FUNC>[\t-\r ]+<GOFILE>[\t-\r ]*<FUNC>[\t-\r ]+<GOFILE>
 Rust        [Ss]tack backtrace:
 Rust        <LINE>at [^\t-\r ()]+\.rs:[0-9]+
-Rust        (?:\b|\\[nrt])[0-9]+: +0x[0-9a-f]+ -[ ]
-Rust        (?:\b|\\[nrt])[0-9]+: [^\t-\r \\:]+::[^\t-\r \\]+<GAP>at [^\t-\r ()]+\.rs:[0-9]+
+Rust        (?:\b|\\[nrt])[0-9]+: +0x[0-9a-f]{9,16} -[ ]
+Rust        (?:\b|\\[nrt])[0-9]+: [^\t-\r \\]+(?: as [^\t-\r \\]+)?<GAP>at [^\t-\r ()]+\.rs:[0-9]+:[0-9]+
 Rust        Backtrace \[(?:<GAP>)?\{ fn:[ ]
 .NET        <AT>(?:[^\t-\r ()]+ ){0,3}[^\t-\r ()]+\([^()\n\r]*\) in [^\n\r]*:line [0-9]+
 .NET        <LINE>at <NAME>\([^()\n\r]*\)
