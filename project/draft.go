@@ -213,9 +213,15 @@ func (d *draft) errorText(o origin, v strictjson.Value, limit func(artifact.Limi
 }
 
 // shortened returns what is left of an error text up to its first control character,
-// its stack trace or its limit, and why the rest is not. It counts as the profile
-// does.
+// its stack trace or its limit, and why the rest is not. Line ends that it begins
+// with are left out too. It counts as the profile does.
 func (d *draft) shortened(s string, limit func(artifact.Limits) int) (short string, why finding.Code) {
+	if d.settings.cutsStackTraces() {
+		rest := strings.TrimLeftFunc(s, artifact.IsSpace)
+		if artifact.HasControl(s[:len(s)-len(rest)]) {
+			s = rest
+		}
+	}
 	short, why = s, finding.TextShortened
 	if i := strings.IndexFunc(s, unicode.IsControl); i >= 0 {
 		short = s[:i]

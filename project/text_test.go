@@ -196,11 +196,13 @@ func TestErrorFields(t *testing.T) {
 		{"half a pair before the cut", `"message":"\ud800\n"`, "", "", "", nil, []string{"lone_surrogate #2 /message"}},
 		{"code null", `"message":"m","code":null`, "", "m", "", []string{"value_null #2 /code"}, nil},
 		{"code blank", `"message":"m","code":"  "`, "", "m", "", []string{"value_blank #2 /code"}, nil},
-		{"code blank after cutting", `"message":"m","code":" \nx"`, "", "m", "", []string{"text_shortened #2 /code", "value_blank #2 /code"}, nil},
+		{"code behind a line end", `"message":"m","code":" \nx"`, "", "m", "x", []string{"text_shortened #2 /code"}, nil},
+		{"code blank after cutting", `"message":"m","code":" \n "`, "", "m", "", []string{"text_shortened #2 /code", "value_blank #2 /code"}, nil},
 		{"code a number", `"message":"m","code":5`, "", "", "", nil, []string{"wrong_type #2 /code"}},
 		{"message absent", `"code":"x"`, "", "", "", nil, []string{"key_missing #2 /message"}},
 		{"message null", `"message":null`, "", "", "", nil, []string{"wrong_type #2 /message"}},
-		{"message blank after cutting", `"message":"\nTraceback"`, "", "", "", nil, []string{"key_missing #2 /message"}},
+		{"message behind a line end", `"message":"\nTraceback"`, "", "Traceback", "", []string{"text_shortened #2 /message"}, nil},
+		{"message blank after cutting", `"message":"\u0000x"`, "", "", "", nil, []string{"key_missing #2 /message"}},
 		{"other keys", `"message":"m","runId":"r1","usage":[],"timestamp":1`, "", "m", "", []string{"key_outside_subset #2 /usage", "key_outside_subset #2 /timestamp"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {

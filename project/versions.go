@@ -34,7 +34,8 @@ func (s Settings) comparesStream() bool {
 	return s.since(EmittedSnapshot, 2) || s.since(EmittedSnapshotText, 2)
 }
 
-// cutsStackTraces reports whether error texts are cut where a stack trace begins.
+// cutsStackTraces reports whether error texts are cut where a stack trace begins, and
+// lose the line ends that they begin with.
 func (s Settings) cutsStackTraces() bool {
 	return s.since(EmittedSnapshotText, 2) || s.since(FoldedStream, 3)
 }

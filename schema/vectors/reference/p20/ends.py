@@ -84,11 +84,15 @@ def _error_text(ledger, text, place, pointer, limits, assay):
 
 def shorten(text, limit, narrow):
     """B6: (what is left of an error text, the reason when it was cut)."""
+    whole = len(text)
+    rest = text.lstrip(WHITE_SPACE)
+    if ANY_CONTROL.search(text, 0, whole - len(rest)) is not None:
+        text = rest
     end = min(len(text), limit)
     control = ANY_CONTROL.search(text)
     if control is not None:
         end = min(end, control.start())
-    reason = None if end == len(text) else "text_shortened"
+    reason = None if end == whole else "text_shortened"
     trace = trace_begin(text)
     if trace is not None and trace <= end:
         end = trace
