@@ -44,6 +44,7 @@ type fold struct {
 	findings []finding.Finding
 	unlisted int
 	full     bool
+	compared map[*envelope.Event]comparison // snapshots with the messages
 }
 
 func newFold() *fold {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/internal/strictjson"
@@ -14,44 +15,70 @@ import (
 // space. Messages without text are not compared.
 type said struct{ role, text string }
 
-// compareStream warns of text messages that the run streamed and the taken snapshot
-// lacks. Ids, names and order are not compared: integrations give them anew.
-func (d *draft) compareStream(f *fold) {
+// comparison is what a snapshot lacks of the messages that the run streamed: they
+// have text, and lacking are the places of some among them.
+type comparison struct {
+	begun   []origin // where each was
+	lacking []int
+}
+
+// compare compares the taken snapshot with what the run streamed. Ids, names and order
+// are not compared: integrations give them anew. Several projections take the same
+// snapshot, which is compared once.
+func (d *draft) compare(f *fold) comparison {
+	c, ok := f.compared[d.snapshot]
+	if ok {
+		return c
+	}
 	var streamed []said
-	var begun []origin
 	for _, m := range f.messages {
 		if text := saidText(string(m.text)); text != "" { // of other roles no text is kept
-			streamed, begun = append(streamed, said{m.role, text}), append(begun, origin{event: m.event})
+			streamed, c.begun = append(streamed, said{m.role, text}), append(c.begun, origin{event: m.event})
 		}
 	}
-	if len(streamed) == 0 {
+	if len(streamed) > 0 {
+		messages, _ := d.snapshot.Get("messages")
+		c.lacking = lackingIn(saidIn(messages), d.asked(), streamed)
+	}
+	if f.compared == nil {
+		f.compared = make(map[*envelope.Event]comparison)
+	}
+	f.compared[d.snapshot] = c
+	return c
+}
+
+// compareStream warns of text messages that the run streamed and the taken snapshot
+// lacks.
+func (d *draft) compareStream(f *fold) {
+	c := d.compare(f)
+	if len(c.lacking) == 0 {
 		return
 	}
-	messages, _ := d.snapshot.Get("messages")
-	lacking := lackingIn(saidIn(messages), d.asked(), streamed)
-	if len(lacking) == 0 {
-		return
-	}
-	first := begun[lacking[0]]
-	warning := first.finding(finding.SnapshotLacksText, "the snapshot lacks %s", lackingShown(len(lacking), len(streamed), first.event.Index))
+	first := c.begun[c.lacking[0]]
+	warning := first.finding(finding.SnapshotLacksText, "the snapshot lacks %s", lackingShown(len(c.lacking), len(c.begun), first.event.Index, f.full))
 	if last := d.run.Snapshots[len(d.run.Snapshots)-1]; last.Index > d.snapshot.Index {
 		warning = warning.WithHint(hint.LaterSnapshot, EmittedSnapshotText)
 	}
 	d.report(warning)
-	for _, i := range lacking {
-		d.omitted.add(begun[i].omission(finding.SnapshotLacksText))
+	for _, i := range c.lacking {
+		d.omitted.add(c.begun[i].omission(finding.SnapshotLacksText))
 	}
 }
 
-// lackingShown says how many of a run's streamed messages are lacking.
-func lackingShown(lacking, streamed, first int) string {
+// lackingShown says how many of a run's streamed messages are lacking. Of a fold that
+// is full the messages are only the first ones.
+func lackingShown(lacking, streamed, begun int, full bool) string {
+	which, many := "only", ""
+	if full {
+		which, many = "first", "first "
+	}
 	switch {
 	case streamed == 1:
-		return fmt.Sprintf("the only text message the run streamed (it begins at event %d)", first)
+		return fmt.Sprintf("the %s text message the run streamed (it begins at event %d)", which, begun)
 	case lacking == 1:
-		return fmt.Sprintf("1 of the %d text messages the run streamed (it begins at event %d)", streamed, first)
+		return fmt.Sprintf("1 of the %s%d text messages the run streamed (it begins at event %d)", many, streamed, begun)
 	}
-	return fmt.Sprintf("%d of the %d text messages the run streamed (the first begins at event %d)", lacking, streamed, first)
+	return fmt.Sprintf("%d of the %s%d text messages the run streamed (the first begins at event %d)", lacking, many, streamed, begun)
 }
 
 // lackingIn returns which of the streamed messages are not among those that a

@@ -213,7 +213,7 @@ func TestLackingTextOfLongStream(t *testing.T) {
 		events = append(events, chunk(fmt.Sprintf(`"messageId":"s%d"`, i), fmt.Sprintf(`"delta":"%d%s"`, i, part.text)))
 	}
 	warning, at := lacks(t, "", append(events, snapshot(user), finished)...)
-	if len(at) != 11 || !strings.Contains(warning, "lacks 11 of the 11 text messages") {
+	if len(at) != 11 || !strings.Contains(warning, "lacks 11 of the first 11 text messages") {
 		t.Errorf("%v %q", at, warning)
 	}
 }

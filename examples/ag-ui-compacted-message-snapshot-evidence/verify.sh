@@ -13,6 +13,14 @@ case $P20EXPORT in
 /*) ;;
 */*) P20EXPORT=$PWD/$P20EXPORT ;;
 esac
+case ${1-} in
+/*) ;;
+*/*)
+	verifier=$PWD/$1
+	shift
+	set -- "$verifier" "$@"
+	;;
+esac
 cd "$(dirname "$0")"
 TIME=2026-11-21T12:00:00Z
 command -v "$P20EXPORT" >/dev/null || { echo "verify.sh: p20export is not in PATH; set P20EXPORT to the program" >&2; exit 2; }
