@@ -42,6 +42,25 @@ func RequestTaken(omissions []Omission) bool {
 	})
 }
 
+// Lacking returns how many messages that the run streamed an artifact's omissions
+// name as lacking in its snapshot.
+func Lacking(omissions []Omission) (n int) {
+	for _, o := range omissions {
+		if o.Reason == finding.SnapshotLacksText {
+			n++
+		}
+	}
+	return n
+}
+
+// StreamedMessages counts streamed messages for people.
+func StreamedMessages(n int) string {
+	if n == 1 {
+		return "1 streamed message"
+	}
+	return fmt.Sprintf("%d streamed messages", n)
+}
+
 // origin is where something projected was found: in an event, or in request.json
 // when event is nil.
 type origin struct {

@@ -45,6 +45,8 @@ Two forms:
 
 The record of NAME.artifact.json, or NAME.json, is NAME.record.json beside it,
 or what --record gives. Where there is one it has to be of these very bytes.
+Where it names messages that the snapshot lacks, a warning says so; the event
+does not.
 
 The run of an event, in Assay's words, is the import and no AG-UI run. Its id is
 import-ag-ui-NAME, NAME being the artifact's file name without its last

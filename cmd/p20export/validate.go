@@ -34,7 +34,9 @@ limit of its kind (file_too_large) is read no further and has none.
 
 A well-formed file is said to differ (record_of_another) when the record that
 freeze wrote beside it states another digest, or is damaged (record_malformed).
-With that record its snapshot is also said to be built, where it was.
+With that record its snapshot is also said to be built, where it was, and to
+lack the messages that the record names as lacking
+(snapshot_lacks_streamed_text).
 
 Everything that is wrong is listed in document order, up to 100 findings a file,
 each with its JSON Pointer, line, column and byte, its rule and the next step.

@@ -17,6 +17,7 @@ const (
 	FreezeEnvelope  = "a bounded envelope is three events; p20export freeze makes one from a capture"
 	GiveFile        = "give the file whose digest is %s with --capture FILE, or a directory that holds it"
 	GiveCapture     = "give the capture whose capture.json has the digest %s with --capture CAPTURE, or a directory that holds it"
+	KeepRecords     = "keep the records with the events: no event has a place to say so"
 	GiveRecord      = "give it with --record, or freeze the capture again"
 	SplitBundle     = "make several smaller bundles; p20export assay --bundle --split does"
 	CutErrorText    = "freeze the capture again with --profile assay --projection %s: it cuts error texts at the limit, and records that"

@@ -9,6 +9,8 @@ import (
 	"github.com/p20export/p20export/artifact/assay"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/atomicfile"
+	"github.com/p20export/p20export/internal/hint"
+	"github.com/p20export/p20export/project"
 )
 
 // Events are the events of an import, complete and in order. They wait in a
@@ -21,8 +23,9 @@ type Events struct {
 	places []place
 	ids    []string // of the runs, where each event has its own
 	// trimmed and unknown count the strings that were trimmed and the artifacts
-	// whose origin is not known.
-	trimmed, unknown int
+	// whose origin is not known; incomplete and lacking count the artifacts whose
+	// snapshots lack streamed text, and the messages that they lack.
+	trimmed, unknown, incomplete, lacking int
 	// most is how many events one bundle holds, and mostBytes how many bytes of
 	// them.
 	most, mostBytes int
@@ -56,6 +59,9 @@ func (e *Events) Findings() []finding.Finding {
 	if e.unknown > 0 {
 		found = append(found, finding.New(finding.OriginUnknown, "%d of the artifacts came without a record; whether their snapshots were emitted or built is not known", e.unknown))
 	}
+	if e.incomplete > 0 {
+		found = append(found, finding.New(finding.SnapshotLacksText, "the records of %d of the artifacts name %s that their snapshots lack", e.incomplete, project.StreamedMessages(e.lacking)).WithHint(hint.KeepRecords))
+	}
 	for _, name := range e.left {
 		found = append(found, finding.Leftover(name))
 	}
@@ -72,6 +78,10 @@ func (e *Events) add(event assay.Event, from *imported) error {
 	e.trimmed += from.trimmed
 	if from.row.Origin == nil {
 		e.unknown++
+	}
+	if from.lacking > 0 {
+		e.incomplete++
+		e.lacking += from.lacking
 	}
 	e.places = append(e.places, place{e.start(len(e.places)) + int64(len(event.Data)), event.Type})
 	_, err := e.w.Write(event.Data)

@@ -213,6 +213,9 @@ type imported struct {
 	needed bool   // the record
 	// trimmed counts the strings that the event holds trimmed.
 	trimmed int
+	// lacking counts the streamed messages that the snapshot lacks, as the record
+	// names them.
+	lacking int
 }
 
 // refuse adds a reason to keep the artifact out.
@@ -301,6 +304,7 @@ func (i *imported) itsRecord(of digest.Digest) (*record.Record, error) {
 	if _, err := record.Settings(); err != nil {
 		return nil, finding.New(finding.RecordMalformed, "%s: %s", name, finding.Escape(err.Error()))
 	}
+	i.lacking = project.Lacking(record.Predicate.Omissions)
 	i.row.Origin, i.row.RequestTaken = &record.Predicate.Projection.Origin, project.RequestTaken(record.Predicate.Omissions)
 	return record, nil
 }

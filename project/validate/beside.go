@@ -12,8 +12,8 @@ import (
 )
 
 // compareRecord compares an artifact or envelope with the record beside it, if there
-// is one: whether it is the file that the record states, and whether its snapshot
-// was built. With a record that is malformed or cannot be read the file is not known
+// is one: whether it is the file that the record states, whether its snapshot was
+// built, and whether it lacks text that the run streamed. With a record that is malformed or cannot be read the file is not known
 // to be what was frozen.
 func (row *Row) compareRecord() {
 	path, subject := row.recordPath()
@@ -45,6 +45,9 @@ func (row *Row) compareRecord() {
 	}
 	if beside.Predicate.Projection.Origin == project.Built {
 		row.inform(finding.New(finding.SnapshotBuilt, "the record beside it says that its message snapshot was built, not emitted"))
+	}
+	if n := project.Lacking(beside.Predicate.Omissions); n > 0 {
+		row.inform(finding.New(finding.SnapshotLacksText, "the record beside it names %s that its snapshot lacks", project.StreamedMessages(n)))
 	}
 }
 

@@ -73,8 +73,8 @@ type Row struct {
 // told from the file's name, else from how it begins. "-" is standard
 // input.
 //
-// An artifact or envelope whose snapshot was built, as the record beside it says, is
-// reported as such. One that is well formed and is not the one that the record
+// An artifact or envelope whose snapshot was built, or lacks text that the run
+// streamed, as the record beside it says, is reported as such. One that is well formed and is not the one that the record
 // states has the verdict project.Differs.
 //
 // Findings in the first artifact.MaxFileBytes of the file, which are held in
