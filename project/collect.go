@@ -152,7 +152,12 @@ func (d *draft) result(snapshot []byte, f *fold) (*Output, []finding.Finding) {
 	return out, d.sorted()
 }
 
+// sorted returns the findings in their order. Who gave the times of an artifact
+// does not matter when there is none.
 func (d *draft) sorted() []finding.Finding {
+	if d.failed {
+		d.findings = slices.DeleteFunc(d.findings, func(f finding.Finding) bool { return f.Code == finding.OperatorAsserted })
+	}
 	finding.Sort(d.findings)
 	var more []string
 	if d.unlisted > 0 {
