@@ -253,11 +253,28 @@ func first(s string, n int) string {
 	return s
 }
 
-// adviseCut gives the finding that an error text holds a stack trace its next step
-// where a projection that cuts the text leaves enough of it.
+// adviseCut gives the finding that an error text holds a control character or a
+// stack trace its next step: a projection that cuts the text, where that leaves
+// enough of it.
 func (d *draft) adviseCut(f finding.Finding, text string, needed bool) finding.Finding {
-	if f.Code == finding.ErrorStackTrace && (!needed || !artifact.IsBlank(text[:artifact.StackTrace(text)])) {
+	if f.Code != finding.ControlCharacter && f.Code != finding.ErrorStackTrace {
+		return f
+	}
+	rest, traced := text, artifact.StackTrace(text)
+	if traced >= 0 {
+		rest = text[:traced]
+	}
+	if i := strings.IndexFunc(rest, unicode.IsControl); i >= 0 {
+		rest = rest[:i]
+	}
+	switch left := !needed || !artifact.IsBlank(rest); {
+	case left && traced >= 0:
 		return f.WithHint(hint.CutStackTrace, EmittedSnapshotText)
+	case left:
+		return f.WithHint(hint.CutControl, EmittedSnapshotText)
+	case traced >= 0: // the line ends may be the trace's own
+		about, _ := finding.Describe(finding.ErrorStackTrace)
+		return f.WithHint("%s", about.Hint)
 	}
 	return f
 }
@@ -317,7 +334,11 @@ func (d *draft) relocate(f finding.Finding) finding.Finding {
 	default:
 		return f
 	}
-	moved := o.finding(f.Code, "%s", f.Message)
+	message := f.Message
+	if rest, named := strings.CutPrefix(message, string(f.Pointer)); named && o.pointer != "" {
+		message = string(o.pointer) + rest // the event has another name for it
+	}
+	moved := o.finding(f.Code, "%s", message)
 	moved.Hint = f.Hint
 	return moved
 }

@@ -13,7 +13,7 @@ const (
 	AfterUnfinished = "what came is kept and is never written into again: run it again with another -o"
 	AfterFullDisk   = "make room on the disk, and run it again with another -o: what came is kept and is never written into again"
 	OtherTemporary  = "set TMPDIR to a directory that can be written in and has room"
-	GiveTimes       = "give --started-at, or record again; p20export asks for identity coding"
+	GiveTimes       = "record again (p20export asks for identity coding), or freeze it alone with --started-at"
 	FreezeEnvelope  = "a bounded envelope is three events; p20export freeze makes one from a capture"
 	GiveFile        = "give the file whose digest is %s with --capture FILE, or a directory that holds it"
 	GiveCapture     = "give the capture whose capture.json has the digest %s with --capture CAPTURE, or a directory that holds it"
@@ -26,10 +26,12 @@ const (
 	ValidateFile    = "judge it with: p20export validate FILE"
 	NameFiles       = "check the path, or name the files themselves; p20export inspect looks into captures"
 	NameResponses   = "name response files themselves; p20export validate judges artifacts and envelopes"
+	OtherFraming    = "check that it is an AG-UI event stream with its RUN_STARTED; it was read as %s, and p20export capture --from FILE --framing F reads it as another framing"
 	ImportFirst     = "keep it first with p20export capture --from"
 	BuildSnapshot   = "a snapshot can be built with --projection folded-stream"
 	BuildsNone      = "no projection takes the run: folded-stream refuses it too, for %s"
 	TakeOtherRun    = "--projection %s takes the run all the same, under the id in RUN_STARTED, and records that"
+	CutControl      = "--projection %s cuts the text before its first control character and records that"
 	CutStackTrace   = "--projection %s leaves the stack trace out and records that"
 	LaterSnapshot   = "a later snapshot may hold it: --projection %s --snapshot last takes the last"
 	ChooseRun       = "make several pages, or choose a run with --run"
@@ -51,7 +53,7 @@ var ByCode = sync.OnceValue(func() map[string]string {
 		"capture_file_missing":       "restore the whole capture directory",
 		"capture_file_link":          "put a copy of the file it names in place of the link; cp -rL copies a whole capture so",
 		"capture_digest_mismatch":    "restore the capture; its bytes were changed after it was closed",
-		"arrivals_malformed":         "restore arrivals.tsv, or name the response file itself and give --started-at",
+		"arrivals_malformed":         "restore arrivals.tsv, or freeze the response file itself with --started-at",
 		"content_coding_unsupported": "record the run again; p20export asks for identity coding",
 		"content_coding_damaged":     "record the run again; p20export asks for identity coding",
 		"event_incomplete":           "fetch the response again whole if its last event matters",
@@ -109,7 +111,7 @@ var ByCode = sync.OnceValue(func() map[string]string {
 		"text_event_not_open":          "the integration should open a message with TEXT_MESSAGE_START before it adds to it",
 		"message_has_two_speakers":     "the integration should give each message one role and one name",
 		"streamed_id_in_request":       "the integration should give a streamed message an id of its own",
-		"started_at_missing":           "give --started-at as RFC 3339, such as --started-at 2026-01-31T12:00:00Z",
+		"started_at_missing":           "freeze or report it alone with --started-at 2026-01-31T12:00:00Z, or record the run with p20export capture",
 		"timestamp_implausible":        "the integration should write milliseconds since 1970",
 		"operator_times_need_run":      "say which run they are of with --run",
 

@@ -14,6 +14,7 @@ import (
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/hint"
 )
 
 // Observer sees one run. It is made for that run, so it never has to be reset.
@@ -183,10 +184,14 @@ type reported struct {
 }
 
 // explain adds to the finding that there is no run what the response is instead,
-// where that is known.
+// where that is known. The framing of a plain file is only guessed, so its next step
+// names that.
 func (r *reported) explain(result Result) {
 	for i, f := range result.Findings {
 		if f.Code == finding.NoRun {
+			if result.Manifest == nil {
+				f = f.WithHint(hint.OtherFraming, result.Framing)
+			}
 			result.Findings[i] = r.begin.explain(f, result.Compression)
 		}
 	}
