@@ -97,7 +97,6 @@ times, else those given with --started-at and --finished-at; never the clock's.
 		}
 		p := newPrinter(cmd, f)
 		var tally render.Tally
-		runless := 0
 		for _, c := range captures {
 			var rows []freeze.Row
 			s.Dir = c.Under(out)
@@ -109,10 +108,7 @@ times, else those given with --started-at and --finished-at; never the clock's.
 				return p.Close(err)
 			}
 			for _, row := range rows {
-				tally.Add(row.Verdict)
-				if row.Run == nil {
-					runless++
-				}
+				tally.AddFrozen(row)
 				p.Frozen(row)
 			}
 			if err := interrupted(cmd); err != nil {
@@ -120,7 +116,7 @@ times, else those given with --started-at and --finished-at; never the clock's.
 			}
 		}
 		if len(captures) > 1 {
-			p.FrozenAll(len(captures), runless, &tally)
+			p.FrozenAll(len(captures), &tally)
 		}
 		return p.Close(tally.Status.Err())
 	}

@@ -24,9 +24,9 @@ func newReport() *cobra.Command {
 		Short: "Make one HTML page to look at captures",
 		Long: `Make one self-contained HTML page of the runs of each CAPTURE: what happened,
 what each projection makes of it, the artifact, the three events behind it with
-every omission at its place, the raw events with their times of arrival,
-findings, sizes and digests. The page loads nothing and works from a file;
-several runs get an index. A directory that is no capture stands for the
+every omission from them at its place, the raw events with their times of
+arrival, findings, sizes and digests. The page loads nothing and works from a
+file; several runs get an index. A directory that is no capture stands for the
 captures in it and below it, closed or not; symbolic links there are not
 followed.
 

@@ -115,6 +115,9 @@ func newArtifact(r *run, f frozen, left *limits) *artifactView {
 		}
 		about, _ := finding.Describe(o.Reason)
 		item := omission{Event: o.EventIndex, Place: visible(o.File + string(o.Pointer)), Reason: o.Reason, Meaning: about.Meaning}
+		if o.Reason == finding.SnapshotLacksText {
+			item.Meaning = "a streamed message that the snapshot lacks" // of one message, not of the run
+		}
 		if o.Count > 0 {
 			item.Place = plural(o.Count, "more", "more")
 		}

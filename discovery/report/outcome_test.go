@@ -90,9 +90,16 @@ func TestIncompleteSays(t *testing.T) {
 		"Frozen by emitted-snapshot: 1 message, as the run emitted it. The snapshot lacks text that the run streamed.</p>",
 		`<li class="warning"><p><span class="severity">warning</span> <code>snapshot_lacks_streamed_text</code> at <a href="#r1-timeline" data-event="1">event 1</a>`,
 		`[1,"","snapshot_lacks_streamed_text","not in the snapshot"]`,
+		`<code></code> <span class="tag">snapshot_lacks_streamed_text</span> <small>a streamed message that the snapshot lacks</small></li>`,
 	} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page does not have %s", want)
+		}
+	}
+	_, page = made(t, Settings{}, bounds, "../drift/captures/adk-0.4.0/two-agents", "../drift/captures/adk-0.4.0/one-turn", "../captures/adk/two-agents")
+	for _, want := range []string{"<p>3 frozen (2 snapshots lack streamed text), 0 refused.</p>", `data-is="Projection">emitted-snapshot <span class="tag">lacks streamed text</span></td>`} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("the index does not have %s", want)
 		}
 	}
 	_, page = made(t, Settings{}, bounds, "../captures/adk/two-agents")

@@ -27,7 +27,9 @@ type page struct {
 	Runs     int
 	Frozen   int
 	Refused  int
-	Sections []*section
+	// Incomplete counts the frozen runs whose snapshots lack streamed text.
+	Incomplete int
+	Sections   []*section
 }
 
 func newPage(tool record.Tool, captures int) *page {
@@ -58,6 +60,9 @@ func (p *page) add(name string, r *run, left *limits) {
 	}
 	if s.Verdict == project.Frozen {
 		p.Frozen++
+		if s.Incomplete {
+			p.Incomplete++
+		}
 	} else {
 		p.Refused++
 	}
@@ -118,7 +123,11 @@ func (p *page) index(w *markupWriter) {
 	w.put(`
 <nav aria-labelledby="index">
 <h2 id="index">Index</h2>
-<p>%s frozen, %s refused.`, p.Frozen, p.Refused)
+<p>%s frozen`, p.Frozen)
+	if p.Incomplete > 0 {
+		w.put(` (%s streamed text)`, plural(p.Incomplete, "snapshot lacks", "snapshots lack"))
+	}
+	w.put(`, %s refused.`, p.Refused)
 	if n := p.withoutRun(); n > 0 {
 		w.put(` %s no run.`, plural(n, "refused capture shows", "refused captures show"))
 	}
@@ -136,6 +145,9 @@ func (p *page) index(w *markupWriter) {
 			messages, artifact = strconv.Itoa(a.Count), humanize.Bytes(a.Bytes)
 			if a.Built {
 				w.put(` <span class="tag">built</span>`)
+			}
+			if s.Incomplete {
+				w.put(` <span class="tag">lacks streamed text</span>`)
 			}
 		}
 		if len(s.Sizes) > 0 {

@@ -26,6 +26,7 @@ type section struct {
 	// Projection is the one the section is about; empty when all of them refused
 	// the run, or nothing counts.
 	Projection project.Name
+	Incomplete bool // the snapshot lacks streamed text
 	Terminal   string
 	Facts      []fact
 	Outcomes   []outcomeView
@@ -135,7 +136,7 @@ func (s *section) judged(r *run, left *limits) {
 	s.Findings = append(s.Findings, newFindings("", subject.Findings, left))
 	s.Artifact = newArtifact(r, *r.frozen, left)
 	s.Says = frozenSays(r.frozen.record.Predicate, len(r.frozen.decoded.Messages), r.snapshots())
-	if finding.Has(subject.Findings, finding.SnapshotLacksText) {
+	if s.Incomplete = finding.Has(subject.Findings, finding.SnapshotLacksText); s.Incomplete {
 		s.Says += " The snapshot lacks text that the run streamed."
 	}
 	sizes := r.frozen.record.Predicate.Sizes

@@ -100,8 +100,20 @@ func (p *Printer) projection(made analysis.Projection) {
 		return
 	}
 	text := sequence(made.Roles, len(made.Roles))
-	if len(made.Omissions) > 0 {
-		text += "; leaves out " + reasonList(made.Omissions)
+	var left []analysis.Reason
+	lacking := 0
+	for _, r := range made.Omissions {
+		if r.Code == finding.SnapshotLacksText {
+			lacking += r.Count
+		} else {
+			left = append(left, r)
+		}
+	}
+	if left != nil {
+		text += "; leaves out " + reasonList(left)
+	}
+	if lacking > 0 {
+		text += "; the snapshot lacks " + project.StreamedMessages(lacking)
 	}
 	p.line("  %-21s freezes  %s", name, text)
 }

@@ -67,12 +67,17 @@ func assayLine(row freeze.Row) string {
 	return "Assay could not take this artifact: " + strings.Join(reasons, "; ") + "."
 }
 
-// FrozenAll counts what became of the runs of several captures, some of which gave a
-// row without a run.
-func (p *Printer) FrozenAll(captures, runless int, t *Tally) {
-	of := Plural(t.Total()-runless, "run", "runs") + " of " + Plural(captures, "capture", "captures")
-	if runless > 0 {
-		of += fmt.Sprintf(", %d without a run", runless)
+// FrozenAll counts what became of the runs of several captures, and of the captures
+// without one.
+func (p *Printer) FrozenAll(captures int, t *Tally) {
+	frozen := t.counts[project.Frozen]
+	text := fmt.Sprintf("%s of %s: %d frozen%s, %d refused, %d failed", Plural(t.Total(), "run", "runs"), Plural(captures, "capture", "captures"),
+		frozen, t.incompleteShown(frozen), t.counts[project.Refused], t.counts[project.Failed])
+	if n := t.runless[project.Refused]; n > 0 {
+		text += "; " + Plural(n, "capture", "captures") + " without a run refused"
 	}
-	p.Note("%s: %d frozen, %d refused, %d failed", of, t.counts[project.Frozen], t.counts[project.Refused], t.counts[project.Failed])
+	if n := t.runless[project.Failed]; n > 0 {
+		text += "; " + Plural(n, "capture", "captures") + " failed"
+	}
+	p.Note("%s", text)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/p20export/p20export/discovery/scenario"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/freeze"
 	"github.com/p20export/p20export/project/scan"
 	"github.com/p20export/p20export/project/verify"
 )
@@ -53,13 +54,55 @@ type Tally struct {
 	// Status is the one that counts of those added.
 	Status Status
 	counts map[project.Verdict]int
+	// incomplete counts the frozen or verified runs whose snapshots lack streamed
+	// text, and runless the captures without a run by their verdicts.
+	incomplete int
+	runless    map[project.Verdict]int
 }
 
 // Add counts a verdict, with its exit status.
 func (t *Tally) Add(v project.Verdict) { t.add(v, StatusOf(v)) }
 
+// AddFrozen counts what became of a run, or of a capture without one.
+func (t *Tally) AddFrozen(row freeze.Row) {
+	if row.Run != nil {
+		t.Add(row.Verdict)
+		t.complete(row.Verdict, row.Findings)
+		return
+	}
+	if t.runless == nil {
+		t.runless = make(map[project.Verdict]int)
+	}
+	t.runless[row.Verdict]++
+	t.Status = t.Status.Worse(StatusOf(row.Verdict))
+}
+
 // AddIn counts the verdict of a row of a directory, with its exit status.
-func (t *Tally) AddIn(row verify.TreeRow) { t.add(row.Verdict, statusOfRow(row)) }
+func (t *Tally) AddIn(row verify.TreeRow) {
+	t.add(row.Verdict, statusOfRow(row))
+	t.complete(row.Verdict, row.Findings)
+}
+
+// complete counts a frozen or verified run whose snapshot lacks streamed text.
+func (t *Tally) complete(v project.Verdict, about []finding.Finding) {
+	if (v == project.Frozen || v == project.Verified) && finding.Has(about, finding.SnapshotLacksText) {
+		t.incomplete++
+	}
+}
+
+// incompleteShown says how many of n runs lack streamed text; empty when none does.
+func (t *Tally) incompleteShown(n int) string {
+	switch t.incomplete {
+	case 0:
+		return ""
+	case 1:
+		if n == 1 {
+			return " (its snapshot lacks streamed text)"
+		}
+		return " (1 whose snapshot lacks streamed text)"
+	}
+	return fmt.Sprintf(" (%d whose snapshots lack streamed text)", t.incomplete)
+}
 
 func (t *Tally) add(v project.Verdict, s Status) {
 	if t.counts == nil {

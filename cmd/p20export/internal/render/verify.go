@@ -100,5 +100,10 @@ func (p *Printer) VerifiedAll(dir string, capturesOnly bool, t *Tally) {
 	if capturesOnly {
 		verdicts = []project.Verdict{verify.Whole, project.Differs, project.Unverifiable, project.Failed, verify.Unexplained}
 	}
-	p.Note("%s: %s", dir, verdictCounts(t.counts, verdicts...))
+	text := verdictCounts(t.counts, verdicts...)
+	if verified := t.counts[project.Verified]; !capturesOnly {
+		count := fmt.Sprintf("%d %s", verified, project.Verified)
+		text = count + t.incompleteShown(verified) + strings.TrimPrefix(text, count)
+	}
+	p.Note("%s: %s", dir, text)
 }
