@@ -12,9 +12,11 @@ func newInspect() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect CAPTURE...",
 		Short: "Look into captures: runs, event families, snapshots, times",
-		Long: `Describe every run in each capture: its ids, its event families with counts, its
-MESSAGES_SNAPSHOT events with their positions and messages by role, its times
-and where they come from, its terminal event and its size.
+		Long: `Describe every run in each capture: its ids, its event families with counts, the
+text messages it streamed and its MESSAGES_SNAPSHOT events with their positions
+and messages, both by role, its times and where they come from, its terminal
+event and its size. A snapshot with fewer messages of a role than were streamed
+may lack some; compare and freeze look at the texts.
 
 A CAPTURE is a capture directory, a plain SSE, NDJSON or JSON array file, or -
 for standard input. Another directory stands for the captures in it and below

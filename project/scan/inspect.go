@@ -31,6 +31,8 @@ type Inspection struct {
 	Negative bool `json:"-"`
 	// Events is how many events the run has.
 	Events int `json:"-"`
+	// Streamed counts the run's text messages.
+	Streamed Streamed `json:"-"`
 	// Source describes the capture the run is in.
 	Source Source `json:"-"`
 }
@@ -97,17 +99,21 @@ func (i *Inspector) Finish(r Result) error {
 
 // inspecting describes one run.
 type inspecting struct {
-	of     *Inspector
-	events int
+	of       *Inspector
+	events   int
+	streamed streamedCounter
 }
 
 // Event implements Observer.
-func (o *inspecting) Event(*envelope.Event) { o.events++ }
+func (o *inspecting) Event(e *envelope.Event) {
+	o.events++
+	o.streamed.event(e)
+}
 
 // End implements Observer.
 func (o *inspecting) End(run *envelope.Run) error {
 	i := o.of
-	i.items += len(run.Findings) + run.Families.Len()
+	i.items += len(run.Findings) + run.Families.Len() + o.streamed.Roles.Len()
 	for _, s := range run.Snapshots {
 		i.items += 1 + s.Roles.Len()
 	}
@@ -126,6 +132,7 @@ func (o *inspecting) End(run *envelope.Run) error {
 		Bytes:       run.Bytes,
 		Findings:    run.Findings,
 		Events:      o.events,
+		Streamed:    o.streamed.Streamed,
 	}
 	if run.OtherRun != nil {
 		row.Findings = append(row.Findings, *run.OtherRun)

@@ -58,6 +58,7 @@ func (p *Printer) inspected(row scan.Inspection) {
 			p.line("  parent    %s", *row.ParentRunID)
 		}
 		p.line("  events    %d in %s: %s", row.Events, humanize.Bytes(row.Bytes), counts(*row.Families))
+		p.line("  streamed  %s", streamed(row.Streamed))
 		for _, s := range row.Snapshots {
 			p.line("  snapshot  event %d, %s: %s", s.Index, Plural(s.Messages, "message", "messages"), counts(s.Roles))
 		}
@@ -68,6 +69,21 @@ func (p *Printer) inspected(row scan.Inspection) {
 		p.line("  terminal  %s", text(row.Terminal))
 	}
 	p.findings(row.Findings)
+}
+
+// streamed counts the text messages of a run's stream.
+func streamed(s scan.Streamed) string {
+	switch {
+	case s.Messages == 0 && s.More:
+		return "not counted: the ids are too long"
+	case s.Messages == 0:
+		return "none"
+	}
+	text := Plural(s.Messages, "text message", "text messages")
+	if s.More {
+		text = "more than " + text
+	}
+	return text + ": " + counts(s.Roles)
 }
 
 func times(row scan.Inspection) string {

@@ -1,0 +1,67 @@
+package scan
+
+import (
+	"strings"
+
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/internal/strictjson"
+)
+
+// Streamed counts the text messages that a run streamed, without those of its
+// subagents. Nothing is kept of their texts.
+type Streamed struct {
+	Messages int
+	// Roles counts messages by role; those of a role past the sixteenth are not
+	// counted.
+	Roles envelope.Counts
+	// More says that the run has messages past those counted.
+	More bool
+}
+
+// maxStreamedBytes is how much memory the ids of a run's messages may take, and
+// idBytes what one costs besides its own bytes. maxRoles is how many roles are told
+// apart; AG-UI has seven.
+const (
+	maxStreamedBytes = 4 << 20
+	idBytes          = 64
+	maxRoles         = 16
+)
+
+// streamedCounter counts the text messages of one run by their ids.
+type streamedCounter struct {
+	Streamed
+	seen  map[string]bool
+	bytes int
+}
+
+// event takes the run's next event.
+func (c *streamedCounter) event(e *envelope.Event) {
+	if e.Type != envelope.TextMessageStart && e.Type != envelope.TextMessageChunk || c.More {
+		return
+	}
+	v, _ := e.Get("messageId")
+	id, _ := v.Text()
+	if v.Kind != strictjson.String || c.seen[id] {
+		return
+	}
+	if c.bytes += len(id) + idBytes; c.bytes > maxStreamedBytes {
+		c.More = true
+		return
+	}
+	if c.seen == nil {
+		c.seen = make(map[string]bool)
+	}
+	c.seen[id] = true
+	if v, tagged := e.Get("subagentRunId"); tagged && v.Kind != strictjson.Null {
+		return
+	}
+	c.Messages++
+	role := "assistant" // where there is none (AG-UI 1.0)
+	if v, ok := e.Get("role"); ok && v.Kind != strictjson.Null {
+		role, _ = v.Text()
+		role = strings.ToValidUTF8(role, "\uFFFD")
+	}
+	if c.Roles.Len() < maxRoles || c.Roles.Count(role) > 0 {
+		c.Roles.Add(role)
+	}
+}
