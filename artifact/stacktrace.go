@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"unicode/utf8"
 )
 
 // StackTrace returns where a stack trace begins in s, in bytes, or -1 when s
@@ -12,27 +11,12 @@ import (
 // backslashes before it count as its own. Only the shapes of rule A26 are
 // recognised, and only among the first 8,192 code points of s.
 func StackTrace(s string) int {
-	s = firstRunes(s, maxTraceText)
+	s = Prefix(s, maxTraceText)
 	at := traces().FindStringIndex(s)
 	if at == nil {
 		return -1
 	}
 	return len(trimGap(s[:at[0]]))
-}
-
-// firstRunes returns the first n code points of s. Half of a surrogate pair counts
-// as one.
-func firstRunes(s string, n int) string {
-	for i := range len(s) {
-		if !utf8.RuneStart(s[i]) {
-			continue
-		}
-		if n == 0 {
-			return s[:i]
-		}
-		n--
-	}
-	return s
 }
 
 // trimGap returns s without the white space, the line ends and tabs that are

@@ -19,4 +19,19 @@ func Trim(s string) string { return strings.TrimFunc(s, IsSpace) }
 // HasControl reports whether s holds a control character (Unicode category Cc).
 func HasControl(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }
 
+// Prefix returns the first n code points of s. Half of a surrogate pair counts
+// as one.
+func Prefix(s string, n int) string {
+	for i := range len(s) {
+		if !utf8.RuneStart(s[i]) {
+			continue
+		}
+		if n == 0 {
+			return s[:i]
+		}
+		n--
+	}
+	return s
+}
+
 func runes(s string) int { return utf8.RuneCountInString(s) }

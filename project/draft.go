@@ -226,7 +226,7 @@ func (d *draft) shortened(s string, limit func(artifact.Limits) int) (short stri
 	if i := strings.IndexFunc(s, unicode.IsControl); i >= 0 {
 		short = s[:i]
 	}
-	short = first(short, limit(artifact.V1.Limits()))
+	short = artifact.Prefix(short, limit(artifact.V1.Limits()))
 	if d.settings.cutsStackTraces() {
 		// The control character can be the line end before the trace.
 		if at := artifact.StackTrace(s); at >= 0 && at <= len(short) {
@@ -235,22 +235,11 @@ func (d *draft) shortened(s string, limit func(artifact.Limits) int) (short stri
 	}
 	if d.settings.Profile == artifact.Assay {
 		text := artifact.Trim(short)
-		if cut := first(text, limit(artifact.Assay.Limits())); cut != text {
+		if cut := artifact.Prefix(text, limit(artifact.Assay.Limits())); cut != text {
 			short = short[:strings.Index(short, text)] + cut
 		}
 	}
 	return short, why
-}
-
-// first returns the first n code points of s.
-func first(s string, n int) string {
-	for i := range s {
-		if n == 0 {
-			return s[:i]
-		}
-		n--
-	}
-	return s
 }
 
 // adviseCut gives the finding that an error text holds a control character or a
