@@ -80,7 +80,7 @@ type command struct {
 var commands = []command{
 	{"capture", newCapture}, {"discover", newDiscover}, {"inspect", newInspect}, {"report", newReport},
 	{"freeze", newFreeze}, {"validate", newValidate}, {"verify", newVerify}, {"compare", newCompare},
-	{"assay", newAssay}, {"schema", newSchema}, {"version", newVersion},
+	{"assay", newAssay}, {"explain", newExplain}, {"schema", newSchema}, {"version", newVersion},
 }
 
 // newRoot makes the root command for the arguments: with the one command that the
@@ -106,6 +106,7 @@ sync or branch correctness.
   validate   judge an artifact or a bounded envelope
   verify     repeat a projection from the raw capture and compare
   assay      put artifacts into Assay's events and bundles, and check bundles
+  explain    say what a code or a rule means, and what to do
   schema     list or print the JSON Schemas of these files`,
 		Example: `  p20export capture http://127.0.0.1:8011/ --input request.json \
       -o captures/one-turn

@@ -27,13 +27,13 @@ var ground = []string{"digest", "finding"}
 // on the ground. What is not in the table may import none.
 var floors = map[string][]string{
 	"cmd/p20export": {
-		"cmd/p20export/internal/build", "cmd/p20export/internal/cli", "cmd/p20export/internal/render", "cmd/p20export/internal/signals", "schema",
+		"cmd/p20export/internal/build", "cmd/p20export/internal/cli", "cmd/p20export/internal/render", "cmd/p20export/internal/signals", "schema", "docs",
 		"discovery/scenario", "discovery/gate", "discovery/baseline", "discovery/report", "discovery/analysis",
 		"project/export", "project/verify", "project/freeze", "project/validate", "project/record", "project/scan", "project",
 		"capture/client", "capture", "artifact/assay", "artifact",
 	},
 	"cmd/p20export/internal/render": {
-		"schema",
+		"schema", "docs",
 		"discovery/scenario", "discovery/gate", "discovery/baseline", "discovery/report", "discovery/analysis",
 		"project/export", "project/verify", "project/freeze", "project/validate", "project/record", "project/scan", "project",
 		"envelope", "capture/client", "capture", "artifact/assay", "artifact",
@@ -60,6 +60,7 @@ var floors = map[string][]string{
 	"artifact/assay":                 {"artifact"},
 	"artifact":                       {"envelope/event/names"},
 	"schema":                         {},
+	"docs":                           {},
 	"schema/schematest":              {"schema"},
 	"schema/vectors":                 {},
 	"schema/vectors/differential":    {"project/validate", "project/scan", "project", "envelope", "envelope/event/names", "capture", "artifact"},

@@ -108,11 +108,11 @@ func rule(f finding.Finding) string {
 // Where the documents of this program are.
 const (
 	homepage = "https://github.com/p20export/p20export"
-	docs     = homepage + "/blob/main/docs"
+	pages    = homepage + "/blob/main/docs"
 )
 
 // ruleURI is where the contract has a rule.
-func ruleURI(rule string) string { return docs + "/contract.md#" + rule }
+func ruleURI(rule string) string { return pages + "/contract.md#" + rule }
 
 // codeURI is where the table of codes has a code.
-func codeURI(code finding.Code) string { return docs + "/findings.md#" + string(code) }
+func codeURI(code finding.Code) string { return pages + "/findings.md#" + string(code) }

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p20export/p20export/cmd/p20export/internal/cli"
+	"github.com/p20export/p20export/docs"
+	"github.com/p20export/p20export/finding"
+)
+
+func newExplain() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "explain [CODE|RULE]...",
+		Short: "Say what a finding's code or a rule means, and what to do",
+		Long: `Explain codes of findings and rules, or list them all with what they mean.
+
+Of a CODE it prints the severity, the meaning, what to do, and the rules that
+have it. Of a RULE it prints the text, from the page that has it:
+docs/contract.md (A26, M8) or docs/projections.md (F2, X5). For a rule of the
+contract it also prints its code, where it comes from, what to do, and where
+its examples are: the conformance vectors. Upper and lower case are the same
+in the name of a rule.
+` + exitHelp,
+		Example: `  p20export explain A26
+  p20export explain snapshot_lacks_streamed_text X7
+  p20export explain --format json | jq -r .name`,
+		Args: codesAndRules,
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			return topicCompletions(), cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	f := cli.AddFormat(cmd)
+	cmd.RunE = func(cmd *cobra.Command, names []string) error {
+		p := newPrinter(cmd, f)
+		for i, name := range names {
+			if i > 0 {
+				p.Note("")
+			}
+			if about, ok := finding.Describe(finding.Code(name)); ok {
+				p.Code(finding.Code(name), about)
+			} else if rule, ok := docs.Find(name); ok {
+				p.Rule(rule)
+			}
+		}
+		if len(names) == 0 {
+			p.Topics()
+		}
+		return p.Close(nil)
+	}
+	return cmd
+}
+
+// codesAndRules wants names of codes and rules alone.
+func codesAndRules(_ *cobra.Command, args []string) error {
+	for _, name := range args {
+		_, isCode := finding.Describe(finding.Code(name))
+		if _, isRule := docs.Find(name); !isCode && !isRule {
+			return fmt.Errorf("no code and no rule is named %q; the nearest names are %s", name, strings.Join(docs.Nearest(name), ", "))
+		}
+	}
+	return nil
+}
+
+func topicCompletions() (all []cobra.Completion) {
+	for _, c := range finding.Codes() {
+		about, _ := finding.Describe(c)
+		all = append(all, cobra.CompletionWithDesc(string(c), about.Meaning))
+	}
+	for _, r := range docs.Rules() {
+		all = append(all, cobra.CompletionWithDesc(r.ID, r.Summary()))
+	}
+	return all
+}

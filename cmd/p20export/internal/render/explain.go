@@ -1,0 +1,162 @@
+package render
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/p20export/p20export/docs"
+	"github.com/p20export/p20export/finding"
+)
+
+// codeRow is what is known of a code.
+type codeRow struct {
+	Code     finding.Code     `json:"code"`
+	Severity finding.Severity `json:"severity"`
+	Meaning  string           `json:"meaning"`
+	Spec     string           `json:"spec,omitzero"`
+	Hint     string           `json:"hint,omitzero"`
+	Rules    []string         `json:"rules,omitzero"`
+	See      string           `json:"see"`
+}
+
+// ruleRow is what is known of a rule. Code, Spec, Hint and Examples are those of a
+// rule of the contract.
+type ruleRow struct {
+	Rule     string         `json:"rule"`
+	Code     finding.Code   `json:"code,omitzero"`
+	Text     string         `json:"text"`
+	After    string         `json:"after,omitzero"`
+	Codes    []finding.Code `json:"codes,omitzero"`
+	Spec     string         `json:"spec,omitzero"`
+	Hint     string         `json:"hint,omitzero"`
+	Examples string         `json:"examples,omitzero"`
+	See      string         `json:"see"`
+}
+
+// topicRow is one line of the list of codes and rules.
+type topicRow struct {
+	Name    string `json:"name"`
+	Meaning string `json:"meaning"`
+}
+
+// Topics prints the list of codes and rules.
+func (p *Printer) Topics() {
+	var rows []topicRow
+	for _, c := range finding.Codes() {
+		about, _ := finding.Describe(c)
+		rows = append(rows, topicRow{string(c), about.Meaning})
+	}
+	for _, r := range docs.Rules() {
+		rows = append(rows, topicRow{r.ID, r.Summary()})
+	}
+	for _, row := range rows {
+		if p.format == JSON {
+			p.json(row)
+			continue
+		}
+		p.line("%-28s  %s", row.Name, painted(cutShort(row.Meaning)))
+	}
+}
+
+// cutShort cuts a text that would make a line of the list too long.
+func cutShort(s string) string {
+	const most = 88
+	if utf8.RuneCountInString(s) <= most {
+		return s
+	}
+	return strings.TrimRight(string([]rune(s)[:most-1]), " ") + "…"
+}
+
+// Code explains a code.
+func (p *Printer) Code(c finding.Code, about finding.About) {
+	row := codeRow{c, about.Severity, about.Meaning, about.Spec, about.Hint, docs.RulesOf(c), codeURI(c)}
+	if p.format == JSON {
+		p.json(row)
+		return
+	}
+	p.line("%s", string(c))
+	p.field("severity", string(row.Severity))
+	p.field("means", row.Meaning)
+	p.field("from", row.Spec)
+	p.field("next", row.Hint)
+	p.field("rules", strings.Join(row.Rules, ", "))
+	p.field("see", row.See)
+}
+
+// Rule explains a rule.
+func (p *Printer) Rule(r docs.Rule) {
+	row := ruleRow{Rule: r.ID, Text: r.Text, After: r.After, Codes: r.Codes, See: pages + "/" + r.Page + "#" + r.ID}
+	all := finding.Rules()
+	if i := slices.IndexFunc(all, func(c finding.Rule) bool { return c.ID == r.ID }); i >= 0 {
+		about, _ := finding.Describe(all[i].Code)
+		row.Code, row.Codes, row.Spec, row.Hint = all[i].Code, nil, all[i].Spec, about.Hint
+		row.Examples = homepage + "/tree/main/schema/vectors/cases/" + r.ID
+	}
+	if p.format == JSON {
+		p.json(row)
+		return
+	}
+	p.line("%s", r.ID)
+	p.prose(row.Text)
+	if row.After != "" {
+		p.line("\n  The page goes on, up to the next rule or section:")
+		p.prose(row.After)
+	}
+	p.line("")
+	var codes []string
+	for _, c := range row.Codes {
+		codes = append(codes, string(c))
+	}
+	p.field("code", string(row.Code))
+	p.field("codes", strings.Join(codes, ", "))
+	p.field("from", row.Spec)
+	p.field("next", row.Hint)
+	p.field("examples", row.Examples)
+	p.field("see", row.See)
+}
+
+// field prints what is known of a code or rule, when there is something.
+func (p *Printer) field(name, value string) {
+	if value != "" {
+		p.line("  %-8s  %s", name, painted(value))
+	}
+}
+
+// ownLines begins a block whose lines stay as they are.
+var ownLines = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^(```|\\| )") })
+
+// prose prints the text of a rule, indented. Its paragraphs and list items are
+// broken into lines; fences and tables are printed as they are.
+func (p *Printer) prose(text string) {
+	for block := range strings.SplitSeq(text, "\n\n") {
+		p.line("")
+		for line := range strings.SplitSeq(block, "\n") {
+			if ownLines().MatchString(block) {
+				p.line("  %s", painted(line))
+				continue
+			}
+			p.paragraph(line)
+		}
+	}
+}
+
+// paragraph prints a line broken at its spaces.
+func (p *Printer) paragraph(text string) {
+	const most = 78
+	line, width := "", 0
+	for word := range strings.SplitSeq(text, " ") {
+		n := utf8.RuneCountInString(word)
+		if width > 0 && width+1+n > most {
+			p.line("  %s", painted(line))
+			line, width = "", 0
+		}
+		if width > 0 {
+			line, width = line+" ", width+1
+		}
+		line, width = line+word, width+n
+	}
+	p.line("  %s", painted(line))
+}

@@ -1,0 +1,56 @@
+package docs
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/p20export/p20export/finding"
+)
+
+// Nearest returns the few codes and rules whose names are most like a name, the
+// most like one first. Those that hold it count as close.
+func Nearest(name string) []string {
+	const few = 4
+	name = strings.ToLower(name)
+	var names []string
+	for _, c := range finding.Codes() {
+		names = append(names, string(c))
+	}
+	for _, r := range Rules() {
+		names = append(names, r.ID)
+	}
+	distances := make(map[string]int, len(names))
+	for _, n := range names {
+		lower := strings.ToLower(n)
+		distances[n] = distance(name, lower)
+		if len(name) > 2 && strings.Contains(lower, name) {
+			distances[n] = min(distances[n], 1)
+		}
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(distances[a], distances[b]) })
+	return names[:few]
+}
+
+// distance is how many bytes have to be inserted, removed or replaced to make b of
+// a. Of a only the first bytes count, which is more than any name has.
+func distance(a, b string) int {
+	a = a[:min(len(a), 64)]
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replaced := diagonal
+			if a[i] != b[j] {
+				replaced++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replaced, diagonal+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}
