@@ -79,8 +79,8 @@ type command struct {
 // commands are those of the root command.
 var commands = []command{
 	{"capture", newCapture}, {"discover", newDiscover}, {"inspect", newInspect}, {"report", newReport},
-	{"freeze", newFreeze}, {"validate", newValidate}, {"verify", newVerify}, {"compare", newCompare},
-	{"assay", newAssay}, {"explain", newExplain}, {"schema", newSchema}, {"version", newVersion},
+	{"freeze", newFreeze}, {"validate", newValidate}, {"diff", newDiff}, {"verify", newVerify},
+	{"compare", newCompare}, {"assay", newAssay}, {"explain", newExplain}, {"schema", newSchema}, {"version", newVersion},
 }
 
 // newRoot makes the root command for the arguments: with the one command that the
@@ -104,6 +104,7 @@ sync or branch correctness.
   report     make one HTML page to look at captures
   freeze     project a capture's runs to artifacts
   validate   judge an artifact or a bounded envelope
+  diff       show how two artifacts differ
   verify     repeat a projection from the raw capture and compare
   assay      put artifacts into Assay's events and bundles, and check bundles
   explain    say what a code or a rule means, and what to do

@@ -29,13 +29,13 @@ var floors = map[string][]string{
 	"cmd/p20export": {
 		"cmd/p20export/internal/build", "cmd/p20export/internal/cli", "cmd/p20export/internal/render", "cmd/p20export/internal/signals", "schema", "docs",
 		"discovery/scenario", "discovery/gate", "discovery/baseline", "discovery/report", "discovery/analysis",
-		"project/export", "project/verify", "project/freeze", "project/validate", "project/record", "project/scan", "project",
+		"project/export", "project/verify", "project/freeze", "project/difference", "project/validate", "project/record", "project/scan", "project",
 		"capture/client", "capture", "artifact/assay", "artifact",
 	},
 	"cmd/p20export/internal/render": {
 		"schema", "docs",
 		"discovery/scenario", "discovery/gate", "discovery/baseline", "discovery/report", "discovery/analysis",
-		"project/export", "project/verify", "project/freeze", "project/validate", "project/record", "project/scan", "project",
+		"project/export", "project/verify", "project/freeze", "project/difference", "project/validate", "project/record", "project/scan", "project",
 		"envelope", "capture/client", "capture", "artifact/assay", "artifact",
 	},
 	"cmd/p20export/internal/build":   {"project/record"},
@@ -49,6 +49,7 @@ var floors = map[string][]string{
 	"project/export":                 {"project/record", "project", "envelope", "capture", "artifact/assay", "artifact"},
 	"project/verify":                 {"project/record", "project/scan", "project", "envelope", "capture", "artifact"},
 	"project/freeze":                 {"project/record", "project/scan", "project", "envelope", "capture"},
+	"project/difference":             {"project/validate", "project", "artifact"},
 	"project/validate":               {"project/record", "project", "envelope", "capture", "artifact"},
 	"project/record":                 {"project", "envelope", "capture", "artifact"},
 	"project/scan":                   {"project", "envelope", "capture", "artifact"},

@@ -67,6 +67,8 @@ type Row struct {
 	Findings  []finding.Finding `json:"findings"`
 	// Bytes is how long the file is; it counts where there is a digest.
 	Bytes int64 `json:"-"`
+
+	decoded *artifact.Artifact // of a well-formed artifact
 }
 
 // File judges one file as an artifact or a bounded envelope. An empty kind is
@@ -103,6 +105,26 @@ func Reader(r io.Reader, name string, p artifact.Profile, kind Kind) Row {
 	row := newRow(name, p, kind)
 	row.judge(row.read(r, kind, false))
 	return *row
+}
+
+// ReadArtifact judges one file as an artifact under artifact.V1, as File does, and
+// returns what it holds: nil unless the file is accepted. It reads no record beside
+// the file.
+func ReadArtifact(ctx context.Context, path string) (*artifact.Artifact, Row) {
+	row := newRow(path, artifact.V1, Artifact)
+	r, closeFile, err := capture.OpenInput(ctx, path)
+	if err != nil {
+		row.judge(err)
+		return nil, *row
+	}
+	defer closeFile()
+	row.judge(row.read(r, Artifact, isRegular(path)))
+	a := row.decoded
+	row.decoded = nil
+	if row.Verdict != project.Accepted {
+		return nil, *row
+	}
+	return a, *row
 }
 
 // isRegular reports whether an input is a regular file, which has an end.
@@ -200,6 +222,7 @@ func (row *Row) artifact(head []byte, seen func() looks) (canonical bool) {
 		}
 		return false
 	}
+	row.decoded = a
 	at := diff.At(head, artifact.Encode(a))
 	if at >= 0 {
 		row.inform(finding.New(finding.NotCanonical, "the canonical form differs from here on").WithOffset(int64(at)))

@@ -21,6 +21,7 @@ import (
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/strictjson"
 	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/difference"
 	"github.com/p20export/p20export/project/record"
 )
 
@@ -215,7 +216,7 @@ type painted string
 func (p *Printer) verdict(v project.Verdict) painted {
 	colour := red
 	switch v {
-	case project.Frozen, project.Accepted, project.Verified, Written, scenario.Captured:
+	case project.Frozen, project.Accepted, project.Verified, Written, difference.Equal, scenario.Captured:
 		colour = green
 	case project.Unverifiable, scenario.Skipped:
 		colour = yellow

@@ -21,6 +21,7 @@ import (
 	"github.com/p20export/p20export/discovery/scenario"
 	"github.com/p20export/p20export/internal/diff"
 	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/difference"
 	"github.com/p20export/p20export/project/export"
 	"github.com/p20export/p20export/project/freeze"
 	"github.com/p20export/p20export/project/record"
@@ -117,6 +118,8 @@ func TestRowsThroughEncodingJSON(t *testing.T) {
 	for row := range list.Run(ctx) {
 		check(row)
 	}
+	const frozen = "../../../../examples/ag-ui-compacted-message-snapshot-evidence/frozen/"
+	all(difference.Files(ctx, frozen+"finished.artifact.json", frozen+"failed.artifact.json"), difference.Files(ctx, frozen+"finished.artifact.json", "nowhere"))
 	all(base, gateRow{gate.Evaluate(runs, artifact.V1)}, Version{Name: "p20export"}, export.VerifyBundle(ctx, "nowhere", false, nil), NewFailedOutput("x", fs.ErrExist))
 	if rows < 1000 {
 		t.Errorf("only %d rows", rows)

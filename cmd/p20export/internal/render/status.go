@@ -7,6 +7,7 @@ import (
 	"github.com/p20export/p20export/discovery/scenario"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/difference"
 	"github.com/p20export/p20export/project/freeze"
 	"github.com/p20export/p20export/project/scan"
 	"github.com/p20export/p20export/project/verify"
@@ -41,7 +42,7 @@ func (s Status) Err() error {
 // StatusOf is the exit status of one verdict.
 func StatusOf(v project.Verdict) Status {
 	switch v {
-	case project.Frozen, project.Accepted, project.Verified, Written, scenario.Captured, scenario.Skipped:
+	case project.Frozen, project.Accepted, project.Verified, Written, difference.Equal, scenario.Captured, scenario.Skipped:
 		return Done
 	case project.Failed, project.Unverifiable:
 		return Failed

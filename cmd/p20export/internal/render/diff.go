@@ -1,0 +1,171 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/diff"
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/difference"
+)
+
+// Differing prints how two artifacts differ.
+func (p *Printer) Differing(row difference.Row) {
+	if p.format == JSON {
+		p.json(row)
+		return
+	}
+	compared := row.Verdict == difference.Equal || row.Verdict == project.Differs
+	if !compared {
+		for _, f := range []difference.File{row.A, row.B} {
+			p.line("%s %s", p.verdict(f.Verdict), f.File)
+			p.findings(f.Findings)
+		}
+		return
+	}
+	p.line("%s A %s", p.verdict(row.Verdict), row.A.File)
+	p.line("%-9s B %s", "", row.B.File)
+	switch {
+	case *row.A.Digest == *row.B.Digest:
+		p.line("  digest    %s, of both", string(*row.A.Digest))
+		return
+	case row.Verdict == difference.Equal:
+		p.line("  equal in value; only the spelling of the JSON differs")
+	default:
+		p.line("  messages  %s", messageCounts(row))
+	}
+	p.line("  digest    A %s", string(*row.A.Digest))
+	p.line("            B %s", string(*row.B.Digest))
+	if row.Verdict == difference.Equal {
+		p.line("  canonical %s, of both", string(*row.A.CanonicalDigest))
+	}
+	for _, d := range row.Differences {
+		p.difference(d)
+	}
+}
+
+// messageCounts says what became of the messages.
+func messageCounts(row difference.Row) string {
+	onlyA, onlyB, moved := 0, 0, 0
+	changed := map[string]bool{}
+	for _, d := range row.Differences {
+		_, inA := d.A.(artifact.Message)
+		_, inB := d.B.(artifact.Message)
+		switch {
+		case inA && inB:
+			moved++
+		case inA:
+			onlyA++
+		case inB:
+			onlyB++
+		case strings.HasPrefix(string(d.Pointer), "/messages/"):
+			changed[string(d.Pointer[:strings.LastIndexByte(string(d.Pointer), '/')])] = true
+		}
+	}
+	return fmt.Sprintf("%d the same, %d changed, %d moved, %d only in A, %d only in B", row.Same, len(changed), moved, onlyA, onlyB)
+}
+
+// difference prints one difference: where it is, what it is, and the values.
+func (p *Printer) difference(d difference.Difference) {
+	what := string(d.What)
+	switch d.What {
+	case difference.Added:
+		what = "only in B"
+	case difference.Removed:
+		what = "only in A"
+	}
+	at := string(d.Pointer)
+	if d.PointerB != "" {
+		at += " (in B " + string(d.PointerB) + ")"
+	}
+	a, isText := d.A.(string)
+	b, _ := d.B.(string)
+	switch {
+	case d.Microseconds != nil:
+		what += ", " + later(*d.Microseconds)
+	case isText && d.B != nil && strings.HasSuffix(string(d.Pointer), "/content"):
+		what += fmt.Sprintf(" from code point %d on", utf8.RuneCountInString(a[:runeStart(a, diff.At([]byte(a), []byte(b)))])+1)
+	}
+	p.line("  %s %s", p.paint(differenceColour(d.What), what+":"), at)
+	for _, side := range []struct {
+		name         string
+		value, other any
+	}{{"A", d.A, d.B}, {"B", d.B, d.A}} {
+		switch v := side.value.(type) {
+		case string:
+			p.part(side.name, v, side.other)
+		case artifact.Message:
+			if side.name == "B" && d.What == difference.Moved {
+				continue // its keys have differences of their own
+			}
+			p.line("    role     %s", v.Role)
+			p.part("id", v.ID, nil)
+			if v.Name != "" {
+				p.part("name", v.Name, nil)
+			}
+			p.part("content", v.Content, nil)
+		}
+	}
+}
+
+func differenceColour(w difference.What) string {
+	switch w {
+	case difference.Added:
+		return green
+	case difference.Removed:
+		return red
+	}
+	return yellow
+}
+
+// part prints the piece of a value in which it parts from the other one, with a
+// caret below the place, or the beginning of a value without another.
+func (p *Printer) part(name, value string, other any) {
+	text := artifact.AppendString(nil, value)
+	at := int64(0)
+	if s, ok := other.(string); ok {
+		at = int64(diff.At(text, artifact.AppendString(nil, s)))
+	}
+	shown := []finding.Finding{{Offset: &at}}
+	finding.Locate(text, shown)
+	p.line("    %-9s%s", name, painted(shown[0].Excerpt.Text))
+	if at > 0 {
+		p.line("             %s^", strings.Repeat(" ", shown[0].Excerpt.Caret()))
+	}
+}
+
+// runeStart returns where the code point begins that the byte at lies in.
+func runeStart(s string, at int) int {
+	for at > 0 && at < len(s) && !utf8.RuneStart(s[at]) {
+		at--
+	}
+	return at
+}
+
+// later says how far apart two times are.
+func later(microseconds int64) string {
+	switch {
+	case microseconds == 0:
+		return "the same instant in another spelling"
+	case microseconds < 0:
+		return span(-microseconds) + " earlier in B"
+	}
+	return span(microseconds) + " later in B"
+}
+
+// span spells a length of time, which can be longer than a time.Duration.
+func span(microseconds int64) string {
+	const day = int64(24 * time.Hour / time.Microsecond)
+	var parts []string
+	if days := microseconds / day; days > 0 {
+		parts = append(parts, Plural(int(days), "day", "days"))
+	}
+	if rest := microseconds % day; rest > 0 {
+		parts = append(parts, (time.Duration(rest) * time.Microsecond).String())
+	}
+	return strings.Join(parts, " ")
+}

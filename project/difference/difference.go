@@ -1,0 +1,209 @@
+// Package difference says how two artifacts differ, in the words of the contract.
+//
+// It must not know how the artifacts were made, and holds no rule of the contract.
+package difference
+
+import (
+	"slices"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/finding"
+)
+
+// What says how a key or a message differs.
+type What string
+
+// The ways to differ. Added means only in B, removed only in A. A message is moved
+// if it comes before a message in A that it comes after in B, or the reverse; of
+// several such messages as few as possible are called moved.
+const (
+	Added   What = "added"
+	Removed What = "removed"
+	Changed What = "changed"
+	Moved   What = "moved"
+)
+
+// Difference is one difference between the artifacts A and B: of a key of the
+// artifact, of a key of a message that is in both, or of a whole message.
+type Difference struct {
+	// Pointer is the place in A. A message that is only in B has its place there.
+	Pointer finding.Pointer `json:"pointer"`
+	// PointerB is the place in B of a message, or of a key in it, that has another
+	// index there.
+	PointerB finding.Pointer `json:"pointer_b,omitzero"`
+	What     What            `json:"what"`
+	// A and B are the values: a string for a key, an artifact.Message for a whole
+	// message, nil on the side that lacks it.
+	A any `json:"a"`
+	B any `json:"b"`
+	// Microseconds is how much later the instant in B is, for times alone.
+	Microseconds *int64 `json:"microseconds,omitzero"`
+}
+
+// Of returns the differences between two artifacts in the order of the contract's
+// keys and of the messages, and how many messages are the same in both. A message
+// that was only moved is not counted as the same.
+//
+// Messages of one id are the same message. Of the others, those that share role and
+// content are paired in their order. Time and memory grow with n log n of the
+// messages.
+func Of(a, b *artifact.Artifact) (list []Difference, same int) {
+	c := comparison{list: []Difference{}}
+	c.key("/schema", "", a.Schema, b.Schema)
+	c.key("/framework", "", a.Framework, b.Framework)
+	c.key("/surface", "", a.Surface, b.Surface)
+	c.key("/thread_id_ref", "", a.ThreadIDRef, b.ThreadIDRef)
+	c.key("/run_id_ref", "", a.RunIDRef, b.RunIDRef)
+	c.key("/parent_run_id_ref", "", a.ParentRunIDRef, b.ParentRunIDRef)
+	c.time("/started_at", a.StartedAt, b.StartedAt)
+	c.time("/finished_at", a.FinishedAt, b.FinishedAt)
+	c.messages(a.Messages, b.Messages)
+	c.key("/terminal_event", "", a.TerminalEvent, b.TerminalEvent)
+	c.key("/error_code", "", a.ErrorCode, b.ErrorCode)
+	c.key("/error_message", "", a.ErrorMessage, b.ErrorMessage)
+	return c.list, c.same
+}
+
+type comparison struct {
+	list []Difference
+	same int
+}
+
+// key compares the value of a key. The empty string stands for a key that is absent.
+func (c *comparison) key(p, inB finding.Pointer, a, b string) {
+	d := Difference{Pointer: p, PointerB: inB, What: Changed, A: a, B: b}
+	switch {
+	case a == b:
+		return
+	case a == "":
+		d.What, d.A = Added, nil
+	case b == "":
+		d.What, d.B = Removed, nil
+	}
+	c.list = append(c.list, d)
+}
+
+func (c *comparison) time(p finding.Pointer, a, b string) {
+	before := len(c.list)
+	c.key(p, "", a, b)
+	if len(c.list) == before {
+		return
+	}
+	from, err := artifact.ParseTime(a)
+	if err != nil {
+		return
+	}
+	if to, err := artifact.ParseTime(b); err == nil {
+		later := to.UnixMicro() - from.UnixMicro()
+		c.list[before].Microseconds = &later
+	}
+}
+
+func (c *comparison) messages(a, b []artifact.Message) {
+	in := pairs(a, b)
+	paired := make([]bool, len(b))
+	for _, j := range in {
+		if j >= 0 {
+			paired[j] = true
+		}
+	}
+	stays := increasing(in)
+	next := 0
+	added := func(to int) {
+		for ; next < to; next++ {
+			if !paired[next] {
+				c.list = append(c.list, Difference{Pointer: message(next), What: Added, B: b[next]})
+			}
+		}
+	}
+	for i, j := range in {
+		if j < 0 {
+			c.list = append(c.list, Difference{Pointer: message(i), What: Removed, A: a[i]})
+			continue
+		}
+		if stays[i] {
+			added(j)
+		}
+		before := len(c.list)
+		if !stays[i] {
+			c.list = append(c.list, Difference{Pointer: message(i), PointerB: elsewhere(i, j, ""), What: Moved, A: a[i], B: b[j]})
+		}
+		for _, key := range []struct{ name, a, b string }{
+			{"id", a[i].ID, b[j].ID}, {"role", a[i].Role, b[j].Role}, {"content", a[i].Content, b[j].Content}, {"name", a[i].Name, b[j].Name},
+		} {
+			c.key(message(i).Name(key.name), elsewhere(i, j, key.name), key.a, key.b)
+		}
+		if len(c.list) == before {
+			c.same++
+		}
+	}
+	added(len(b))
+}
+
+func message(i int) finding.Pointer { return finding.Pointer("/messages").Index(i) }
+
+// elsewhere returns the pointer to message j of B, or to a key in it, unless the
+// message has the same index in A.
+func elsewhere(i, j int, key string) finding.Pointer {
+	switch {
+	case i == j:
+		return ""
+	case key == "":
+		return message(j)
+	}
+	return message(j).Name(key)
+}
+
+// pairs returns for each message of a the index of the same message in b, or -1.
+func pairs(a, b []artifact.Message) []int {
+	in := slices.Repeat([]int{-1}, len(a))
+	taken := make([]bool, len(b))
+	pair := func(of func(artifact.Message) artifact.Message) {
+		free := map[artifact.Message][]int{}
+		for j, m := range b {
+			if !taken[j] {
+				free[of(m)] = append(free[of(m)], j)
+			}
+		}
+		for i, m := range a {
+			if left := free[of(m)]; in[i] < 0 && len(left) > 0 {
+				in[i], taken[left[0]] = left[0], true
+				free[of(m)] = left[1:]
+			}
+		}
+	}
+	pair(func(m artifact.Message) artifact.Message { return artifact.Message{ID: m.ID} })
+	pair(func(m artifact.Message) artifact.Message {
+		return artifact.Message{Role: m.Role, Content: m.Content}
+	})
+	return in
+}
+
+// increasing reports which indexes of list belong to one of its longest increasing
+// subsequences. Negative elements belong to none.
+func increasing(list []int) []bool {
+	var ends []int // ends[n] is the index of the smallest element that ends a subsequence of n+1
+	before := make([]int, len(list))
+	for i, v := range list {
+		if v < 0 {
+			continue
+		}
+		n, _ := slices.BinarySearchFunc(ends, v, func(end, v int) int { return list[end] - v })
+		before[i] = -1
+		if n > 0 {
+			before[i] = ends[n-1]
+		}
+		if n == len(ends) {
+			ends = append(ends, i)
+		} else {
+			ends[n] = i
+		}
+	}
+	in := make([]bool, len(list))
+	if len(ends) > 0 {
+		for i := ends[len(ends)-1]; i >= 0; i = before[i] {
+			in[i] = true
+		}
+	}
+	return in
+}

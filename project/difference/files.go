@@ -1,0 +1,68 @@
+package difference
+
+import (
+	"context"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/digest"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/validate"
+)
+
+// Equal is the verdict on two artifacts of the same value, whatever their spelling.
+const Equal project.Verdict = "equal"
+
+// File is one of the two files.
+type File struct {
+	File    string          `json:"file"`
+	Verdict project.Verdict `json:"verdict"`
+	// Digest is of the file's bytes, CanonicalDigest of the canonical bytes of the
+	// artifact in it. Files of the same value have the same canonical digest.
+	Digest          *digest.Digest    `json:"digest"`
+	CanonicalDigest *digest.Digest    `json:"canonical_digest"`
+	Findings        []finding.Finding `json:"findings"`
+}
+
+// Row is the outcome of comparing two files.
+type Row struct {
+	// Verdict is Equal or project.Differs, or the worse verdict of a file that is
+	// not a well-formed artifact. Then nothing is compared.
+	Verdict project.Verdict `json:"verdict"`
+	A       File            `json:"a"`
+	B       File            `json:"b"`
+	// Same is how many messages are the same in both.
+	Same        int          `json:"same"`
+	Differences []Difference `json:"differences"`
+}
+
+// Files compares two artifact files under the contract v1. "-" is standard input,
+// which can be given once.
+func Files(ctx context.Context, a, b string) Row {
+	row := Row{Verdict: Equal, Differences: []Difference{}}
+	inA := row.A.read(ctx, a)
+	inB := row.B.read(ctx, b)
+	for _, f := range []File{row.A, row.B} {
+		if f.Verdict != project.Accepted && row.Verdict != project.Failed {
+			row.Verdict = f.Verdict
+		}
+	}
+	if row.Verdict != Equal {
+		return row
+	}
+	row.Differences, row.Same = Of(inA, inB)
+	if len(row.Differences) > 0 {
+		row.Verdict = project.Differs
+	}
+	return row
+}
+
+func (f *File) read(ctx context.Context, path string) *artifact.Artifact {
+	a, judged := validate.ReadArtifact(ctx, path)
+	*f = File{File: path, Verdict: judged.Verdict, Digest: judged.Digest, Findings: judged.Findings}
+	if a != nil {
+		d := digest.Of(artifact.Encode(a))
+		f.CanonicalDigest = &d
+	}
+	return a
+}
