@@ -45,7 +45,7 @@ var realTraces = []struct{ name, trace string }{
 	{"rust", "\nthread 'main' (25290) panicked at src/main.rs:4:81:\nindex out of bounds: the len is 0 but the index is 2\nstack backtrace:\n   0: __rustc::rust_begin_unwind\n             at /rustc/59807616/library/std/src/panicking.rs:689:5\n   1: t::main\n             at ./src/main.rs:4:81\nnote: Some details are omitted, run with `RUST_BACKTRACE=full` for a verbose backtrace.\n"},
 	{"rust-trait", "boom\n   0: rust_begin_unwind\n             at /rustc/05f/library/std/src/panicking.rs:697:5\n   1: <t::A as t::B>::f\n             at ./src/main.rs:3:5\n"},
 	{"rust-full", "stack backtrace:\n   0:     0x558abfae451a - std[e28293b1aa0f68bd]::backtrace_rs::backtrace::libunwind::trace\n                               at /rustc/59807616/library/std/src/../../backtrace/src/backtrace/libunwind.rs:117:9\n"},
-	{"rust-anyhow", "boom\n\nStack backtrace:\n   0: anyhow::error::<impl anyhow::Error>::msg\n             at /root/.cargo/registry/src/anyhow-1.0.104/src/backtrace.rs:10:14\n   1: t::g\n             at ./src/main.rs:1:32\n"},
+	{"rust-anyhow", "boom\n\nStack backtrace:\n   0: anyhow::error::<impl anyhow::Error>::msg\n             at /usr/local/cargo/registry/src/anyhow-1.0.104/src/backtrace.rs:10:14\n   1: t::g\n             at ./src/main.rs:1:32\n"},
 	{"rust-display", "boom\n   0: t::bt\n             at ./src/main.rs:2:40\n   1: t::main\n             at ./src/main.rs:7:55\n"},
 	{"rust-debug", `boom Backtrace [{ fn: "t::bt", file: "./src/main.rs", line: 2 }, { fn: "t::main", file: "./src/main.rs", line: 8 }]`},
 	{"rust-alternate", "boom Backtrace [\n    { fn: \"t::bt\", file: \"./src/main.rs\", line: 2 },\n    { fn: \"t::main\", file: \"./src/main.rs\", line: 9 },\n]"},
