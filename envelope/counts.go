@@ -31,6 +31,14 @@ type Counts struct {
 	uncounted int
 }
 
+// AddRole counts a message's role, in which halves of surrogate pairs are U+FFFD.
+// Roles past the sixteenth are not counted.
+func (f *Counts) AddRole(role string) {
+	if role = strings.ToValidUTF8(role, "\uFFFD"); f.Len() < maxRoles || f.Count(role) > 0 {
+		f.Add(role)
+	}
+}
+
 // Add counts one more of name.
 func (f *Counts) Add(name string) {
 	i, ok := f.index[name]

@@ -285,9 +285,7 @@ func describe(e *Event) Snapshot {
 		s.Messages++
 		if role, ok := o.Get("role"); ok && role.Kind == strictjson.String {
 			name, _ := role.Text()
-			if name = strings.ToValidUTF8(name, "\uFFFD"); s.Roles.Len() < maxRoles || s.Roles.Count(name) > 0 {
-				s.Roles.Add(name)
-			}
+			s.Roles.AddRole(name)
 		}
 		return nil
 	})

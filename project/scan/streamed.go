@@ -1,8 +1,6 @@
 package scan
 
 import (
-	"strings"
-
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/internal/strictjson"
 )
@@ -19,12 +17,10 @@ type Streamed struct {
 }
 
 // maxStreamedBytes is how much memory the ids of a run's messages may take, and
-// idBytes what one costs besides its own bytes. maxRoles is how many roles are told
-// apart; AG-UI has seven.
+// idBytes what one costs besides its own bytes.
 const (
 	maxStreamedBytes = 4 << 20
 	idBytes          = 64
-	maxRoles         = 16
 )
 
 // streamedCounter counts the text messages of one run by their ids.
@@ -59,9 +55,6 @@ func (c *streamedCounter) event(e *envelope.Event) {
 	role := "assistant" // where there is none (AG-UI 1.0)
 	if v, ok := e.Get("role"); ok && v.Kind != strictjson.Null {
 		role, _ = v.Text()
-		role = strings.ToValidUTF8(role, "\uFFFD")
 	}
-	if c.Roles.Len() < maxRoles || c.Roles.Count(role) > 0 {
-		c.Roles.Add(role)
-	}
+	c.Roles.AddRole(role)
 }
