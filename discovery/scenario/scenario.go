@@ -22,6 +22,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/discovery"
 	"github.com/p20export/p20export/internal/strictjson"
 	"github.com/p20export/p20export/project"
 )
@@ -59,8 +60,14 @@ type Scenario struct {
 	About string `json:"about,omitzero"`
 	// Path is where the request is posted to, below the endpoint's address;
 	// without one it is that address.
-	Path    string         `json:"path,omitzero"`
-	Request jsontext.Value `json:"request"`
+	Path string `json:"path,omitzero"`
+	// Needed: an integration qualifies only if its run of this scenario does. Where
+	// a list marks none, all are needed.
+	Needed bool `json:"needed,omitzero"`
+	// Anywhere: the request alone makes the scenario, so that any agent can be asked
+	// it, wherever it is served.
+	Anywhere bool           `json:"anywhere,omitzero"`
+	Request  jsontext.Value `json:"request"`
 }
 
 // Expectation is what a capture of a scenario shows.
@@ -113,8 +120,20 @@ var plainName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile
 
 // LoadList reads the file of the scenarios strictly.
 func LoadList(path string) (*List, error) {
+	data, err := readBounded(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return parseList(path, data)
+}
+
+// OwnList is the list that the program holds, which all harnesses share.
+func OwnList() (*List, error) { return parseList(ScenariosName, discovery.Scenarios) }
+
+// parseList reads a list strictly. Path names it in errors.
+func parseList(path string, data []byte) (*List, error) {
 	var l List
-	if err := load(path, "a file of scenarios", &l); err != nil {
+	if err := parse(path, data, "a file of scenarios", &l); err != nil {
 		return nil, err
 	}
 	if len(l.Scenarios) == 0 {
@@ -140,6 +159,19 @@ func LoadList(path string) (*List, error) {
 		}
 	}
 	return &l, nil
+}
+
+// Anywhere returns the scenarios that any agent can be asked, for the endpoint's
+// own address.
+func (l *List) Anywhere() []Scenario {
+	var list []Scenario
+	for _, s := range l.Scenarios {
+		if s.Anywhere {
+			s.Path = ""
+			list = append(list, s)
+		}
+	}
+	return list
 }
 
 // Choose returns the scenarios of these names, in the order of the list, or a name
@@ -206,10 +238,16 @@ const maxFile = 64 << 20
 // article.
 func load(path, what string, v any) error {
 	data, err := readBounded(path)
-	if err == nil {
-		err = strictjson.Explain(json.Unmarshal(data, v, json.RejectUnknownMembers(true)), what)
-	}
 	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return parse(path, data, what, v)
+}
+
+// parse reads what a file holds into v strictly. What names the kind of file with
+// its article.
+func parse(path string, data []byte, what string, v any) error {
+	if err := strictjson.Explain(json.Unmarshal(data, v, json.RejectUnknownMembers(true)), what); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil

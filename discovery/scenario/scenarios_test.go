@@ -127,3 +127,22 @@ func TestLoadSuite(t *testing.T) {
 		refused(t, err, path, why)
 	}
 }
+
+func TestOwnList(t *testing.T) {
+	own, err := OwnList()
+	if err != nil {
+		t.Fatal(err)
+	}
+	anywhere, needed := own.Anywhere(), 0
+	for _, s := range anywhere {
+		if s.Path != "" || !s.Anywhere {
+			t.Errorf("%s is posted to %q", s.Name, s.Path)
+		}
+		if s.Needed {
+			needed++
+		}
+	}
+	if needed == 0 || len(anywhere) == len(own.Scenarios) {
+		t.Errorf("%d of %d scenarios are for any agent, %d of them needed", len(anywhere), len(own.Scenarios), needed)
+	}
+}
