@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -87,10 +88,14 @@ type SizeCounts struct {
 
 // Need is a reason and the runs that have it.
 type Need struct {
-	Code    finding.Code    `json:"code"`
+	Code    finding.Code    `json:"code,omitzero"`
 	Event   string          `json:"event,omitzero"`
 	Pointer finding.Pointer `json:"pointer,omitzero"`
-	Runs    []string        `json:"runs"`
+	// HTTPStatus is that of the answer, where Code is finding.HTTPStatus.
+	HTTPStatus int `json:"http_status,omitzero"`
+	// Larger: the artifact is not smaller than its run. There is no Code then.
+	Larger bool     `json:"artifact_larger,omitzero"`
+	Runs   []string `json:"runs"`
 }
 
 // Count returns how many runs have a verdict.
@@ -258,7 +263,14 @@ func need(list *[]Need, reasons []analysis.Reason, run string) {
 // Advice says what a change would be, in a few words.
 func (n Need) Advice() string {
 	key := string(n.Pointer[strings.LastIndexByte(string(n.Pointer), '/')+1:])
+	if n.Larger {
+		return "the artifact is not smaller than the run"
+	}
 	switch n.Code {
+	case finding.HTTPStatus:
+		return fmt.Sprintf("answers HTTP %d", n.HTTPStatus)
+	case finding.NoRun, finding.NoEvents:
+		return "answer with a run"
 	case finding.SnapshotMissing:
 		return "emit a MESSAGES_SNAPSHOT"
 	case finding.SnapshotSeveral:

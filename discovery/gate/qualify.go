@@ -1,0 +1,119 @@
+package gate
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/p20export/p20export/discovery/analysis"
+	"github.com/p20export/p20export/finding"
+)
+
+// Qualifies says whether an integration qualifies.
+type Qualifies string
+
+// The answers. NotKnown: no run of a needed scenario was seen.
+const (
+	Yes      Qualifies = "yes"
+	No       Qualifies = "no"
+	NotKnown Qualifies = "unknown"
+)
+
+// Qualification says whether an integration's runs of the needed scenarios each
+// give an artifact of the one usable snapshot, and what would have to change.
+type Qualification struct {
+	Qualifies Qualifies `json:"qualifies"`
+	// Needed counts the needed scenarios that were asked, Good those of them that
+	// have a run and whose runs all qualify.
+	Needed int `json:"needed"`
+	Good   int `json:"good"`
+	// NotAsked are the needed scenarios without a capture.
+	NotAsked []string `json:"not_asked,omitzero"`
+	// Changes are what the other scenarios need, and which: what most of them need
+	// comes first. There are none where the integration qualifies.
+	Changes []Need `json:"changes"`
+}
+
+// Qualify judges one integration by its runs of the needed scenarios, which are
+// given by name. A run belongs to the scenario of its capture's label; a scenario
+// that left nothing but an error counts as asked if there is a Run with that label.
+func Qualify(runs []analysis.Run, needed []string) Qualification {
+	q := Qualification{Qualifies: No, Changes: []Need{}}
+	seen := false
+	for _, name := range needed {
+		asked, good := false, true
+		for _, run := range runs {
+			if run.Scenario != name {
+				continue
+			}
+			asked, seen = true, seen || run.Run != nil
+			for _, n := range Needs(run) {
+				good = false
+				q.change(n, name)
+			}
+		}
+		switch {
+		case !asked:
+			q.NotAsked = append(q.NotAsked, name)
+			continue
+		case good:
+			q.Good++
+		}
+		q.Needed++
+	}
+	switch {
+	case !seen:
+		q.Qualifies = NotKnown
+	case q.Good == q.Needed:
+		q.Qualifies = Yes
+	}
+	slices.SortStableFunc(q.Changes, func(a, b Need) int { return cmp.Compare(len(b.Runs), len(a.Runs)) })
+	return q
+}
+
+// change adds what a scenario needs, unless it is known. Needs that are met by the
+// same change are one.
+func (q *Qualification) change(n Need, scenario string) {
+	at := slices.IndexFunc(q.Changes, func(have Need) bool { return have.Advice() == n.Advice() })
+	if at < 0 {
+		at = len(q.Changes)
+		n.Runs = nil
+		q.Changes = append(q.Changes, n)
+	}
+	if have := &q.Changes[at].Runs; !slices.Contains(*have, scenario) {
+		*have = append(*have, scenario)
+	}
+}
+
+// Needs returns what is missing for a run to qualify: for its one emitted snapshot
+// to lack no streamed text and give an artifact, and for that artifact to be
+// smaller than the run. It returns nothing exactly if the run qualifies.
+func Needs(run analysis.Run) []Need {
+	var list []Need
+	add := func(n Need) {
+		n.Runs = []string{run.Scenario}
+		list = append(list, n)
+	}
+	switch {
+	case run.Run == nil && run.HTTPStatus != 0 && run.HTTPStatus != 200:
+		add(Need{Code: finding.HTTPStatus, HTTPStatus: run.HTTPStatus})
+	case run.Run == nil:
+		for _, f := range run.Findings {
+			if f.Severity == finding.Error {
+				add(Need{Code: f.Code})
+			}
+		}
+		if len(list) == 0 {
+			add(Need{Code: finding.NoRun})
+		}
+	case !run.Verdict.Emitted():
+		for _, r := range run.Projections[1].Reasons {
+			add(Need{Code: r.Code, Event: r.Event, Pointer: r.Pointer})
+		}
+		if run.Verdict == analysis.Incomplete {
+			add(Need{Code: finding.SnapshotLacksText})
+		}
+	case int64(run.Sizes.Artifact) >= run.Sizes.Run:
+		add(Need{Larger: true})
+	}
+	return list
+}

@@ -1,0 +1,153 @@
+package gate_test
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/discovery/analysis"
+	"github.com/p20export/p20export/discovery/gate"
+)
+
+// The integrations whose captures are committed, by the scenarios that the list
+// marks: which qualify, and what the others would have to change.
+func TestQualify(t *testing.T) {
+	const plain = "one-turn, three-turns-1, three-turns-2, three-turns-3, long-stream, unicode"
+	tests := []struct {
+		name    string
+		want    gate.Qualifies
+		changes []string
+	}{
+		{"../captures/adk", gate.Yes, nil},
+		{"../captures/claude-agent-sdk", gate.Yes, nil},
+		{"../captures/langgraph", gate.Yes, nil},
+		{"../captures/agno", gate.No, []string{"emit a MESSAGES_SNAPSHOT: " + plain}},
+		{"../captures/strands", gate.No, []string{"emit one MESSAGES_SNAPSHOT, not several: " + plain}},
+		{"../drift/captures/adk-0.4.0", gate.No, []string{"put what the run streams into its MESSAGES_SNAPSHOT: " + plain}},
+	}
+	needed := strings.Split(plain, ", ")
+	for _, test := range tests {
+		t.Run(filepath.Base(test.name), func(t *testing.T) {
+			dirs, err := filepath.Glob(test.name + "/*")
+			if err != nil || len(dirs) == 0 {
+				t.Fatal(err, dirs)
+			}
+			var runs []analysis.Run
+			for _, dir := range dirs {
+				runs = append(runs, analysis.Analyze(t.Context(), dir, artifact.V1, nil)...)
+			}
+			q := gate.Qualify(runs, needed)
+			good := 0
+			if test.want == gate.Yes {
+				good = len(needed)
+			}
+			if q.Qualifies != test.want || q.Needed != len(needed) || q.Good != good || q.NotAsked != nil {
+				t.Errorf("%+v", q)
+			}
+			if diff := cmp.Diff(test.changes, spelled(q)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// spelled are the changes with their scenarios.
+func spelled(q gate.Qualification) (list []string) {
+	for _, n := range q.Changes {
+		list = append(list, n.Advice()+": "+strings.Join(n.Runs, ", "))
+	}
+	return list
+}
+
+// Made captures, one run a line: the scenario and what becomes of it.
+func TestQualifyOf(t *testing.T) {
+	filler := strings.Repeat(`{"type":"CUSTOM","name":"n","value":1}`+"\n", 30) + `{"type":"CUSTOM","name":"n","value":2}`
+	runs := map[string][]string{
+		"good":    {started, message, filler, snapshot, finished},
+		"none":    {started, message, filler, finished},
+		"several": {started, snapshot, filler, message, snapshot, finished},
+		"lacking": {started, message, `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"u","role":"user","content":"Hello."}]}`, filler, finished},
+		"short":   {started, message, snapshot, finished},
+		"two":     {started, message, filler, snapshot, finished, started, message, filler, finished},
+		"empty":   {filler},
+	}
+	const lacks = "put what the run streams into its MESSAGES_SNAPSHOT: "
+	tests := []struct {
+		about      string
+		captures   []string // scenario=kind
+		want       gate.Qualifies
+		good, asks int
+		notAsked   []string
+		changes    []string
+	}{
+		{"all good", []string{"a=good", "b=good", "c=good"}, gate.Yes, 3, 3, nil, nil},
+		{"others never count", []string{"a=good", "b=good", "c=good", "d=none", "e=404"}, gate.Yes, 3, 3, nil, nil},
+		{"not all asked", []string{"a=good", "c=good"}, gate.Yes, 2, 2, []string{"b"}, nil},
+		{"the most first", []string{"a=none", "b=several", "c=several"}, gate.No, 0, 3, nil, []string{"emit one MESSAGES_SNAPSHOT, not several: b, c", "emit a MESSAGES_SNAPSHOT: a"}},
+		{"one lacks text", []string{"a=good", "b=lacking", "c=good"}, gate.No, 2, 3, nil, []string{lacks + "b"}},
+		{"one is short", []string{"a=good", "b=short", "c=good"}, gate.No, 2, 3, nil, []string{"the artifact is not smaller than the run: b"}},
+		{"one of two runs", []string{"a=good", "b=two", "c=good"}, gate.No, 2, 3, nil, []string{"emit a MESSAGES_SNAPSHOT: b"}},
+		{"a scenario twice", []string{"a=none", "a=none", "b=good", "c=good"}, gate.No, 2, 3, nil, []string{"emit a MESSAGES_SNAPSHOT: a"}},
+		{"no run in one", []string{"a=good", "b=empty", "c=good"}, gate.No, 2, 3, nil, []string{"answer with a run: b"}},
+		{"an HTTP error", []string{"a=good", "b=good", "c=422"}, gate.No, 2, 3, nil, []string{"answers HTTP 422: c"}},
+		{"nothing but HTTP errors", []string{"a=404", "b=500", "c=404"}, gate.NotKnown, 0, 3, nil, []string{"answers HTTP 404: a, c", "answers HTTP 500: b"}},
+		{"nothing needed", []string{"d=good"}, gate.NotKnown, 0, 0, []string{"a", "b", "c"}, nil},
+		{"nothing", nil, gate.NotKnown, 0, 0, []string{"a", "b", "c"}, nil},
+	}
+	for _, test := range tests {
+		t.Run(test.about, func(t *testing.T) {
+			var all []analysis.Run
+			for _, c := range test.captures {
+				name, kind, _ := strings.Cut(c, "=")
+				made := []analysis.Run{analysis.Empty(artifact.V1, analysis.Refused)}
+				switch kind {
+				case "404":
+					made[0].HTTPStatus = 404
+				case "422":
+					made[0].HTTPStatus = 422
+				case "500":
+					made[0].HTTPStatus = 500
+				default:
+					made = examined(t, kind, runs[kind]...)
+				}
+				for i := range made {
+					made[i].Scenario = name
+				}
+				all = append(all, made...)
+			}
+			q := gate.Qualify(all, []string{"a", "b", "c"})
+			if q.Qualifies != test.want || q.Good != test.good || q.Needed != test.asks || !slices.Equal(q.NotAsked, test.notAsked) {
+				t.Errorf("%+v", q)
+			}
+			if diff := cmp.Diff(test.changes, spelled(q)); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// A run needs nothing exactly if it is one of those that count: of the verdicts
+// exact and reduced, with an artifact that is smaller.
+func TestNeeds(t *testing.T) {
+	dirs, err := filepath.Glob("../captures/*/*")
+	if err != nil || len(dirs) == 0 {
+		t.Fatal(err, dirs)
+	}
+	counts := map[bool]int{}
+	for _, dir := range dirs {
+		for _, run := range analysis.Analyze(t.Context(), dir, artifact.V1, nil) {
+			want := run.Verdict.Emitted() && int64(run.Sizes.Artifact) < run.Sizes.Run
+			counts[want]++
+			if got := gate.Needs(run); (len(got) == 0) != want {
+				t.Errorf("%s: %s %+v", run.Capture, run.Verdict, got)
+			}
+		}
+	}
+	if counts[true] == 0 || counts[false] == 0 {
+		t.Error(counts)
+	}
+}
