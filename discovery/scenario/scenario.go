@@ -174,6 +174,22 @@ func (l *List) Anywhere() []Scenario {
 	return list
 }
 
+// Needed returns the names of the scenarios that decide whether an integration
+// qualifies: those that are marked, or all where none is.
+func (l *List) Needed() []string {
+	var marked, all []string
+	for _, s := range l.Scenarios {
+		all = append(all, s.Name)
+		if s.Needed {
+			marked = append(marked, s.Name)
+		}
+	}
+	if marked == nil {
+		return all
+	}
+	return marked
+}
+
 // Choose returns the scenarios of these names, in the order of the list, or a name
 // that no scenario has.
 func (l *List) Choose(names []string) (chosen []Scenario, unknown string) {

@@ -146,3 +146,19 @@ func TestOwnList(t *testing.T) {
 		t.Errorf("%d of %d scenarios are for any agent, %d of them needed", len(anywhere), len(own.Scenarios), needed)
 	}
 }
+
+func TestNeeded(t *testing.T) {
+	for _, test := range []struct{ list, want string }{
+		{"a b c", "a b c"},
+		{"a b! c!", "b c"},
+	} {
+		var l List
+		for name := range strings.FieldsSeq(test.list) {
+			plain, needed := strings.CutSuffix(name, "!")
+			l.Scenarios = append(l.Scenarios, Scenario{Name: plain, Needed: needed})
+		}
+		if got := strings.Join(l.Needed(), " "); got != test.want {
+			t.Errorf("%s: %s, want %s", test.list, got, test.want)
+		}
+	}
+}
