@@ -6,6 +6,19 @@ import (
 	"strings"
 )
 
+// CheckReference returns the rule of the contract that s breaks as a reference under
+// V1, or nothing.
+func CheckReference(s string) (rule string) {
+	switch {
+	case IsBlank(s):
+		return "A7"
+	case runes(s) > V1.Limits().Ref:
+		return refLength.v1
+	}
+	rule, _ = refFault(s)
+	return rule
+}
+
 // refFault says which rule of references s breaks first, and why; or nothing.
 // The order is A12, A13, A14, A27, A28, A29.
 func refFault(s string) (rule, why string) {

@@ -177,7 +177,7 @@ func Empty(contract artifact.Profile, v Verdict) Run {
 
 func (a *Analyzer) empty(v Verdict) Run {
 	e := Empty(a.contract, v)
-	e.Parent.Request = a.request.parent
+	e.Parent.Request, e.Unnamed = a.request.parent, a.request.unnamed()
 	return e
 }
 
@@ -233,6 +233,7 @@ func (x *observer) made(run *envelope.Run, each iter.Seq[*scan.Projected]) error
 	times, findings := project.ResolveTimes(run, project.OperatorTimes{})
 	e.Times = Times{Source: times.Source, Timestamps: x.timestamps, Implausible: finding.Has(findings, finding.TimestampImplausible)}
 	e.Parent.RunStarted, e.Parent.Input = parents(run.Started)
+	e.Minted = minted(run, x.of.request)
 	for _, s := range x.snapshots {
 		s.Remaining = x.events - s.ordinal
 		e.Snapshots = append(e.Snapshots, s)

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/internal/strictjson"
 )
@@ -9,6 +10,14 @@ import (
 type request struct {
 	ids    []string // of its messages
 	parent bool
+	known  bool // it is there, and can be read
+	// threadID and runID are empty where it has none.
+	threadID, runID string
+}
+
+// unnamed reports whether the request leaves an id of the run to the integration.
+func (r request) unnamed() bool {
+	return r.known && (artifact.IsBlank(r.threadID) || artifact.IsBlank(r.runID))
 }
 
 func readRequest(data []byte) request {
@@ -21,6 +30,7 @@ func readRequest(data []byte) request {
 	if _, err := strictjson.ReadText(&input, &decoder, data); err != nil {
 		return r // folded-stream says what is wrong with it
 	}
+	r.known, r.threadID, r.runID = true, textOf(&input, "threadId"), textOf(&input, "runId")
 	r.parent = names(&input, "parentRunId")
 	r.ids = messageIDs(&input)
 	return r
@@ -38,6 +48,13 @@ func messageIDs(o *strictjson.Object) (ids []string) {
 		return nil
 	})
 	return ids
+}
+
+// textOf returns the string that an object gives a key, or nothing.
+func textOf(o *strictjson.Object, key string) string {
+	v, _ := o.Get(key)
+	text, _ := v.Text()
+	return text
 }
 
 // names reports whether an object gives a key a string that is not blank.

@@ -48,12 +48,16 @@ type Run struct {
 	// Difference is between the messages folded from input and stream and
 	// those of the last emitted snapshot; nil where one of the two is missing, or
 	// is not whole.
-	Difference *Difference     `json:"difference"`
-	IDs        IDs             `json:"ids"`
-	Times      Times           `json:"times"`
-	Parent     Parent          `json:"parent"`
-	Fields     []Field         `json:"fields"`
-	Families   envelope.Counts `json:"families"`
+	Difference *Difference `json:"difference"`
+	IDs        IDs         `json:"ids"`
+	Times      Times       `json:"times"`
+	Parent     Parent      `json:"parent"`
+	// Unnamed says that the request gives no threadId or no runId, and Minted has
+	// the ids of the run that the request did not choose.
+	Unnamed  bool            `json:"-"`
+	Minted   []Anchor        `json:"-"`
+	Fields   []Field         `json:"fields"`
+	Families envelope.Counts `json:"families"`
 	// Events are the three of the envelope, of the first projection that froze
 	// the run.
 	Events   []project.Part    `json:"events"`

@@ -1,0 +1,115 @@
+package analysis
+
+import (
+	"strings"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/envelope"
+)
+
+// Anchor is a threadId or runId that a run's request did not choose.
+type Anchor struct {
+	// Event is the type of the event that has it: RUN_STARTED, or the terminal
+	// event where its id is another one.
+	Event string
+	Key   string
+	// Shape says in words what the id looks like.
+	Shape string
+	// Rule is the rule of the contract that it breaks as a reference; empty where
+	// it is taken.
+	Rule string
+}
+
+// minted returns the ids of RUN_STARTED and of the terminal event that are not
+// the request's. There are none where the request is not known.
+func minted(run *envelope.Run, r request) (list []Anchor) {
+	if !r.known {
+		return nil
+	}
+	add := func(event, key, id string, known ...string) {
+		if artifact.IsBlank(id) {
+			return
+		}
+		for _, k := range known {
+			if id == k {
+				return
+			}
+		}
+		list = append(list, Anchor{event, key, Shape(id), artifact.CheckReference(id)})
+	}
+	add(envelope.RunStarted, "threadId", run.ThreadID, r.threadID)
+	add(envelope.RunStarted, "runId", run.RunID, r.runID)
+	if t := run.Terminal; t != nil {
+		add(t.Type, "threadId", textOf(&t.Object, "threadId"), r.threadID, run.ThreadID)
+		add(t.Type, "runId", textOf(&t.Object, "runId"), r.runID, run.RunID)
+	}
+	return list
+}
+
+// Shape says in words what an id looks like.
+func Shape(id string) string {
+	if strings.ContainsAny(id, `/\`) {
+		return "path-like"
+	}
+	for _, kind := range []struct {
+		name string
+		at   func(string) int
+		n    int
+	}{{"UUID", uuidAt, 36}, {"32 hexadecimal digits", hexAt, 32}} {
+		switch at := kind.at(id); {
+		case at < 0:
+		case len(id) == kind.n:
+			return kind.name
+		case at+kind.n == len(id):
+			return kind.name + " with a prefix"
+		default:
+			return kind.name + " with more text"
+		}
+	}
+	switch tail := id[strings.LastIndexAny(id, "-_:.")+1:]; {
+	case strings.Trim(id, "0123456789") == "":
+		return "number"
+	case len(tail) < 12 || strings.ContainsFunc(tail, func(r rune) bool { return !isLetterOrDigit(r) }):
+		return "other"
+	case tail == id:
+		return "letters and digits"
+	}
+	return "letters and digits with a prefix"
+}
+
+func isLetterOrDigit(r rune) bool {
+	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+}
+
+// uuidAt returns where a UUID begins in s, or -1 (RFC 9562 §4).
+func uuidAt(s string) int {
+	return matchAt(s, 36, func(i int, c byte) bool {
+		if i == 8 || i == 13 || i == 18 || i == 23 {
+			return c == '-'
+		}
+		return isHex(c)
+	})
+}
+
+// hexAt returns where 32 hexadecimal digits begin in s, or -1.
+func hexAt(s string) int { return matchAt(s, 32, func(_ int, c byte) bool { return isHex(c) }) }
+
+// matchAt returns where n bytes of s begin that are all right at their places, or
+// -1. Only the first kilobyte of s is looked at.
+func matchAt(s string, n int, right func(i int, c byte) bool) int {
+	s = s[:min(len(s), 1024)]
+next:
+	for at := 0; at+n <= len(s); at++ {
+		for i := range n {
+			if !right(i, s[at+i]) {
+				continue next
+			}
+		}
+		return at
+	}
+	return -1
+}
+
+func isHex(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
+}
