@@ -421,7 +421,7 @@ func TestBecomesCapture(t *testing.T) {
 		}
 		return testkit.Fault{}
 	})
-	if status != int(render.Failed) || !strings.Contains(said, "lies in the capture "+out) {
+	if status != int(render.Failed) || !strings.Contains(strings.Join(strings.Fields(said), " "), "lies in the capture "+out) {
 		t.Errorf("exit status %d\n%s", status, said)
 	}
 	testkit.MustHold(t, out, "capture.json")

@@ -38,9 +38,9 @@ func (p *Printer) NotImported(row export.Row) {
 		p.json(row)
 		return
 	}
-	p.line("%s %s", p.verdict(row.Verdict), row.Artifact)
+	p.line("%s \t%s", p.verdict(row.Verdict), row.Artifact)
 	if row.Record != nil {
-		p.line("  record    %s", *row.Record)
+		p.line("  record    \t%s", *row.Record)
 	}
 	p.made(row.Origin, row.RequestTaken, nil)
 	p.findings(row.Findings)
@@ -52,16 +52,16 @@ func (p *Printer) Output(row OutputRow) {
 		p.json(row)
 		return
 	}
-	p.line("%s %s", p.verdict(row.Verdict), row.File)
+	p.line("%s \t%s", p.verdict(row.Verdict), row.File)
 	if row.Verdict == Written {
 		if row.RunID != nil {
-			p.line("  run id    %s", *row.RunID)
+			p.line("  run id    \t%s", *row.RunID)
 		}
 		if row.RunRoot != nil {
-			p.line("  run root  %s", string(*row.RunRoot))
+			p.line("  run root  \t%s", string(*row.RunRoot))
 		}
-		p.line("  events    %s", humanize.Grouped(int64(*row.Events)))
-		p.line("  file      %s  %s", humanize.Bytes(*row.Bytes), string(*row.Digest))
+		p.line("  events    \t%s", humanize.Grouped(int64(*row.Events)))
+		p.line("  file      \t%s  %s", humanize.Bytes(*row.Bytes), string(*row.Digest))
 	}
 	p.findings(row.Findings)
 }
@@ -79,13 +79,13 @@ func (p *Printer) Bundle(row export.BundleRow) {
 		p.json(row)
 		return
 	}
-	p.line("%s %s", p.verdict(row.Verdict), row.Bundle)
+	p.line("%s \t%s", p.verdict(row.Verdict), row.Bundle)
 	if row.Digest != nil {
-		p.line("  run id    %s", *row.RunID)
-		p.line("  run root  %s", *row.RunRoot)
-		p.line("  producer  %s %s (%s)", row.Producer.Name, row.Producer.Version, row.Producer.Git)
-		p.line("  events    %s, %s", humanize.Grouped(int64(*row.Events)), humanize.Bytes(*row.EventsBytes))
-		p.line("  file      %s  %s", humanize.Bytes(*row.Bytes), string(*row.Digest))
+		p.line("  run id    \t%s", *row.RunID)
+		p.line("  run root  \t%s", *row.RunRoot)
+		p.line("  producer  \t%s %s (%s)", row.Producer.Name, row.Producer.Version, row.Producer.Git)
+		p.line("  events    \t%s, %s", humanize.Grouped(int64(*row.Events)), humanize.Bytes(*row.EventsBytes))
+		p.line("  file      \t%s  %s", humanize.Bytes(*row.Bytes), string(*row.Digest))
 	}
 	p.findings(row.Findings)
 	if row.Verdict == project.Verified {
@@ -142,10 +142,10 @@ func (p *Printer) entry(e assay.Entry) {
 	}
 	form := forms[e.Type]
 	if form == "" || json.Unmarshal(e.Data, &data) != nil {
-		p.line("  %6v  %s", e.Seq, e.Type)
+		p.unbroken("  %6v  %s", e.Seq, e.Type)
 		return
 	}
-	p.line(entryLine, e.Seq, form, cmp.Or(data.Origin, "-"), cmp.Or(data.Reducer, "-"), len(data.Observed.Messages), data.Observed.End, data.Observed.RunID, cmp.Or(data.Artifact, "-"))
+	p.unbroken(entryLine, e.Seq, form, cmp.Or(data.Origin, "-"), cmp.Or(data.Reducer, "-"), len(data.Observed.Messages), data.Observed.End, data.Observed.RunID, cmp.Or(data.Artifact, "-"))
 }
 
 // NewOutputs are the rows of the files that were written.

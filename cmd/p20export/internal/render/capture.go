@@ -63,16 +63,16 @@ func (p *Printer) Captured(dir string, r capture.Result, err error) Status {
 }
 
 func (p *Printer) captured(row captureRow) {
-	p.line("%s %s", p.capturedVerdict(row), row.Capture)
+	p.line("%s \t%s", p.capturedVerdict(row), row.Capture)
 	if row.Digest != nil {
 		detail := humanize.Bytes(*row.Bytes) + ", framing " + string(*row.Framing)
 		detail = events(row.Events) + detail
 		if row.Status != nil {
 			detail += fmt.Sprintf(", HTTP status %03d", *row.Status)
 		}
-		p.line("  response  %s", detail)
-		p.line("  digest    %s", string(*row.Digest))
-		p.line("  end       %s", string(*row.End))
+		p.line("  response  \t%s", detail)
+		p.line("  digest    \t%s", string(*row.Digest))
+		p.line("  end       \t%s", string(*row.End))
 	}
 	p.findings(row.Findings)
 }

@@ -37,7 +37,7 @@ func (p *Printer) changed(base *baseline.Baseline, runs []analysis.Run) {
 			text = "changed beside the contract"
 		}
 		count[text]++
-		p.line("%s %s: %s", p.runVerdict(run.Verdict), runName(run), text)
+		p.line("%s \t%s: %s", p.runVerdict(run.Verdict), runName(run), text)
 		if run.Run == nil && text != "unchanged" {
 			p.findings(run.Findings)
 		}

@@ -78,7 +78,7 @@ func (p *Printer) examined(e analysis.Run) {
 	if e.Integration != (analysis.Integration{}) {
 		more += "  (" + e.Integration.String() + ")"
 	}
-	p.line("%s %s%s", p.runVerdict(e.Verdict), e.Capture, more)
+	p.line("%s \t%s%s", p.runVerdict(e.Verdict), e.Capture, more)
 	if e.Verdict != analysis.Failed {
 		for _, made := range e.Projections {
 			p.projection(made)
@@ -96,7 +96,7 @@ func (p *Printer) projection(made analysis.Projection) {
 		name = "  --snapshot " + string(made.Snapshot)
 	}
 	if made.Verdict != project.Frozen {
-		p.line("  %-21s refuses  %s", name, reasonList(made.Reasons))
+		p.line("  %-21s refuses  \t%s", name, reasonList(made.Reasons))
 		return
 	}
 	text := sequence(made.Roles, len(made.Roles))
@@ -115,7 +115,7 @@ func (p *Printer) projection(made analysis.Projection) {
 	if lacking > 0 {
 		text += "; the snapshot lacks " + project.StreamedMessages(lacking)
 	}
-	p.line("  %-21s freezes  %s", name, text)
+	p.line("  %-21s freezes  \t%s", name, text)
 }
 
 // shown says what a run shows beside its projections.
@@ -125,20 +125,20 @@ func (p *Printer) shown(e analysis.Run) {
 			p.line("  snapshot  and %d more", len(e.Snapshots)-i+e.MoreSnapshots)
 			break
 		}
-		p.line("  snapshot  event %d, %s: %s", s.Index, standing(s), sequence(s.Roles, s.Messages))
+		p.line("  snapshot  \tevent %d, %s: %s", s.Index, standing(s), sequence(s.Roles, s.Messages))
 	}
 	if len(e.Snapshots) == 0 {
 		p.line("  snapshot  none")
 	} else {
-		p.line("  ids       the last snapshot has %d of %d streamed, %d of %d of the request", e.IDs.StreamedKept, e.IDs.Streamed, e.IDs.RequestedKept, e.IDs.Requested)
+		p.line("  ids       \tthe last snapshot has %d of %d streamed, %d of %d of the request", e.IDs.StreamedKept, e.IDs.Streamed, e.IDs.RequestedKept, e.IDs.Requested)
 	}
 	if d := e.Difference; d != nil {
-		p.line("  folding   %s", differences(d))
+		p.line("  folding   \t%s", differences(d))
 	}
-	p.line("  times     %s", runTimes(e.Times))
-	p.line("  parent    %s", runParent(e.Parent))
+	p.line("  times     \t%s", runTimes(e.Times))
+	p.line("  parent    \t%s", runParent(e.Parent))
 	if s := e.Sizes; s != nil {
-		p.line("  sizes     run %s, envelope %s, artifact %s (%s without white space)", humanize.Grouped(s.Run), humanize.Grouped(int64(s.Envelope)), humanize.Grouped(int64(s.Artifact)), humanize.Bytes(int64(s.Compact)))
+		p.line("  sizes     \trun %s, envelope %s, artifact %s (%s without white space)", humanize.Grouped(s.Run), humanize.Grouped(int64(s.Envelope)), humanize.Grouped(int64(s.Artifact)), humanize.Bytes(int64(s.Compact)))
 	}
 }
 

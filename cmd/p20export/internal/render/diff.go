@@ -22,7 +22,7 @@ func (p *Printer) Differing(row difference.Row) {
 	compared := row.Verdict == difference.Equal || row.Verdict == project.Differs
 	if !compared {
 		for _, f := range []difference.File{row.A, row.B} {
-			p.line("%s %s", p.verdict(f.Verdict), f.File)
+			p.line("%s \t%s", p.verdict(f.Verdict), f.File)
 			p.findings(f.Findings)
 		}
 		return
@@ -31,17 +31,17 @@ func (p *Printer) Differing(row difference.Row) {
 	p.line("%-9s B %s", "", row.B.File)
 	switch {
 	case *row.A.Digest == *row.B.Digest:
-		p.line("  digest    %s, of both", string(*row.A.Digest))
+		p.line("  digest    \t%s, of both", string(*row.A.Digest))
 		return
 	case row.Verdict == difference.Equal:
 		p.line("  equal in value; only the spelling of the JSON differs")
 	default:
-		p.line("  messages  %s", messageCounts(row))
+		p.line("  messages  \t%s", messageCounts(row))
 	}
 	p.line("  digest    A %s", string(*row.A.Digest))
 	p.line("            B %s", string(*row.B.Digest))
 	if row.Verdict == difference.Equal {
-		p.line("  canonical %s, of both", string(*row.A.CanonicalDigest))
+		p.line("  canonical \t%s, of both", string(*row.A.CanonicalDigest))
 	}
 	for _, d := range row.Differences {
 		p.difference(d)

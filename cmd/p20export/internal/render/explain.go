@@ -102,7 +102,8 @@ func (p *Printer) Rule(r docs.Rule) {
 	p.line("%s", r.ID)
 	p.prose(row.Text)
 	if row.After != "" {
-		p.line("\n  The page goes on, up to the next rule or section:")
+		p.line("")
+		p.line("  The page goes on, up to the next rule or section:")
 		p.prose(row.After)
 	}
 	p.line("")
@@ -121,7 +122,7 @@ func (p *Printer) Rule(r docs.Rule) {
 // field prints what is known of a code or rule, when there is something.
 func (p *Printer) field(name, value string) {
 	if value != "" {
-		p.line("  %-8s  %s", name, painted(value))
+		p.line("  %-8s  \t%s", name, painted(value))
 	}
 }
 
@@ -135,7 +136,7 @@ func (p *Printer) prose(text string) {
 		p.line("")
 		for line := range strings.SplitSeq(block, "\n") {
 			if ownLines().MatchString(block) {
-				p.line("  %s", painted(line))
+				p.unbroken("  %s", painted(line))
 				continue
 			}
 			p.paragraph(line)

@@ -38,7 +38,7 @@ func (p *Printer) findings(list []finding.Finding) {
 		if len(hints) > 1 {
 			of = " (" + strings.Join(codes[h], ", ") + ")"
 		}
-		p.line("  next    %s%s", painted(finding.Printable(h)), of)
+		p.line("  next    \t%s%s", painted(finding.Printable(h)), of)
 	}
 	for _, r := range rules {
 		p.line("  see     %s", ruleURI(r))
@@ -52,10 +52,10 @@ func samePlace(a, b finding.Finding) bool {
 // finding writes one finding.
 func (p *Printer) finding(f finding.Finding) {
 	if f.Code == finding.FindingsUnlisted {
-		p.line("  %-7s %s", "…", painted(finding.Printable(f.Message)))
+		p.line("  %-7s \t%s", "…", painted(finding.Printable(f.Message)))
 		return
 	}
-	p.line("  %s %s", p.paint(severityColour(f.Severity), fmt.Sprintf("%-7s", string(f.Severity))), painted(sentence(f)))
+	p.line("  %s \t%s", p.paint(severityColour(f.Severity), fmt.Sprintf("%-7s", string(f.Severity))), painted(sentence(f)))
 }
 
 // excerpt writes the line a finding is on, where it is known, with a caret

@@ -17,15 +17,16 @@ func (p *Printer) Frozen(row freeze.Row) {
 		return
 	}
 	if row.Run == nil {
-		p.line("%s %s", p.verdict(row.Verdict), row.Capture)
+		p.line("%s \t%s", p.verdict(row.Verdict), row.Capture)
 	} else {
-		p.line("%s %s  run %d  %s", p.verdict(row.Verdict), row.Capture, *row.Run, *row.RunID)
+		p.line("%s \t%s  run %d  %s", p.verdict(row.Verdict), row.Capture, *row.Run, *row.RunID)
 	}
 	if row.Verdict == project.Frozen {
-		p.line("  artifact  %s  %s  %s", *row.Artifact, humanize.Bytes(int64(*row.ArtifactBytes)), string(*row.ArtifactDigest))
-		p.line("  envelope  %s", *row.Envelope)
-		p.line("  record    %s", *row.Record)
-		p.line("  snapshot  %s", originShown(*row.Origin, row.RequestTaken))
+		p.line("  artifact  \t%s  %s", *row.Artifact, humanize.Bytes(int64(*row.ArtifactBytes)))
+		p.line("  digest    \t%s", string(*row.ArtifactDigest))
+		p.line("  envelope  \t%s", *row.Envelope)
+		p.line("  record    \t%s", *row.Record)
+		p.line("  snapshot  \t%s", originShown(*row.Origin, row.RequestTaken))
 	}
 	p.findings(row.Findings)
 	if row.Verdict == project.Frozen {

@@ -36,15 +36,15 @@ func (p *Printer) source(row scan.Inspection) {
 		if m.Source.Status != nil {
 			source += fmt.Sprintf(", status %03d", *m.Source.Status)
 		}
-		p.line("  source    %s, %s", source, m.Source.ContentType)
+		p.line("  source    \t%s, %s", source, m.Source.ContentType)
 		if m.Source.Proxy != "" {
-			p.line("  proxy     %s", m.Source.Proxy)
+			p.line("  proxy     \t%s", m.Source.Proxy)
 		}
 	}
-	p.line("  response  %s, framing %s, %s", humanize.Bytes(row.Source.Bytes), string(row.Source.Framing), string(row.Source.Digest))
+	p.line("  response  \t%s, framing %s, %s", humanize.Bytes(row.Source.Bytes), string(row.Source.Framing), string(row.Source.Digest))
 	if m := row.Source.Manifest; m != nil {
 		for _, key := range slices.Sorted(maps.Keys(m.Labels)) {
-			p.line("  label     %s=%s", key, m.Labels[key])
+			p.line("  label     \t%s=%s", key, m.Labels[key])
 		}
 	}
 }
@@ -52,21 +52,21 @@ func (p *Printer) source(row scan.Inspection) {
 func (p *Printer) inspected(row scan.Inspection) {
 	if row.Run != nil {
 		p.line("run %d", *row.Run)
-		p.line("  thread    %s", text(row.ThreadID))
-		p.line("  run       %s", text(row.RunID))
+		p.line("  thread    \t%s", text(row.ThreadID))
+		p.line("  run       \t%s", text(row.RunID))
 		if row.ParentRunID != nil {
-			p.line("  parent    %s", *row.ParentRunID)
+			p.line("  parent    \t%s", *row.ParentRunID)
 		}
-		p.line("  events    %d in %s: %s", row.Events, humanize.Bytes(row.Bytes), counts(*row.Families))
-		p.line("  streamed  %s", streamed(row.Streamed))
+		p.line("  events    \t%d in %s: %s", row.Events, humanize.Bytes(row.Bytes), counts(*row.Families))
+		p.line("  streamed  \t%s", streamed(row.Streamed))
 		for _, s := range row.Snapshots {
-			p.line("  snapshot  event %d, %s: %s", s.Index, Plural(s.Messages, "message", "messages"), counts(s.Roles))
+			p.line("  snapshot  \tevent %d, %s: %s", s.Index, Plural(s.Messages, "message", "messages"), counts(s.Roles))
 		}
 		if len(row.Snapshots) == 0 {
 			p.line("  snapshot  none")
 		}
-		p.line("  times     %s", times(row))
-		p.line("  terminal  %s", text(row.Terminal))
+		p.line("  times     \t%s", times(row))
+		p.line("  terminal  \t%s", text(row.Terminal))
 	}
 	p.findings(row.Findings)
 }

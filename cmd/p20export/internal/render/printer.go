@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
@@ -174,14 +175,32 @@ func (s *shownJSON) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// line writes one line of text. Its arguments are escaped for the terminal.
+// line writes one line of text, broken where it is too long: a tab in the format
+// ends the line's label (see wrap). Its arguments are escaped for the terminal.
+// Text in a document of another format is not broken.
 func (p *Printer) line(format string, args ...any) {
+	text := escaped(format, args)
+	if p.format == Text {
+		text = wrap(text)
+	} else {
+		text = strings.Replace(text, "\t", "", 1)
+	}
+	p.w.WriteString(text + "\n")
+}
+
+// unbroken is line for what must not be broken, such as the rows of a table.
+func (p *Printer) unbroken(format string, args ...any) {
+	p.w.WriteString(escaped(format, args) + "\n")
+}
+
+// escaped is fmt.Sprintf with its arguments escaped for the terminal.
+func escaped(format string, args []any) string {
 	for i, a := range args {
 		if s, ok := a.(string); ok {
 			args[i] = finding.Escape(s)
 		}
 	}
-	fmt.Fprintf(p.w, format+"\n", args...)
+	return fmt.Sprintf(format, args...)
 }
 
 // The colours of verdicts and severities.

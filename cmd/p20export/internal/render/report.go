@@ -20,18 +20,18 @@ func (p *Printer) Reported(row report.Row) {
 		p.line("%s no page", p.verdict(row.Verdict))
 		p.findings(row.Findings)
 	case row.Report == nil:
-		p.line("%s %s", p.verdict(row.Verdict), *row.Capture)
+		p.line("%s \t%s", p.verdict(row.Verdict), *row.Capture)
 		p.findings(row.Findings)
 	case row.Run == nil:
-		p.line("%s %s", p.verdict(row.Verdict), *row.Capture)
+		p.line("%s \t%s", p.verdict(row.Verdict), *row.Capture)
 		p.reasons(row.Findings)
 	default:
-		p.line("%s %s  run %d  %s  %s", p.verdict(row.Verdict), *row.Capture, *row.Run, text(row.RunID), string(*row.Projection))
+		p.line("%s \t%s  run %d  %s  %s", p.verdict(row.Verdict), *row.Capture, *row.Run, text(row.RunID), string(*row.Projection))
 		if row.Verdict == project.Refused {
 			p.reasons(row.Findings)
 		}
 		if row.Last {
-			p.line("  next    --projection %s --snapshot %s freezes it", string(project.EmittedSnapshotText), string(project.Last))
+			p.line("  next    \t--projection %s --snapshot %s freezes it", string(project.EmittedSnapshotText), string(project.Last))
 		}
 	}
 }

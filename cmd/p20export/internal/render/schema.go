@@ -18,7 +18,7 @@ func (p *Printer) Schemas() {
 			continue
 		}
 		p.line("%s", row.Schema)
-		p.line("  is        %s", row.About)
-		p.line("  id        %s", row.ID)
+		p.line("  is        \t%s", row.About)
+		p.line("  id        \t%s", row.ID)
 	}
 }

@@ -71,12 +71,12 @@ func (p *Printer) validated(row validate.Row) {
 	if row.Kind != nil {
 		kind = "  " + string(*row.Kind) + ", profile " + string(row.Profile)
 	}
-	p.line("%s %s%s", p.verdict(row.Verdict), row.File, kind)
+	p.line("%s \t%s%s", p.verdict(row.Verdict), row.File, kind)
 	if row.Digest != nil {
-		p.line("  digest    %s", string(*row.Digest))
+		p.line("  digest    \t%s", string(*row.Digest))
 	}
 	if row.Verdict == project.Accepted {
-		p.line("  canonical %s", yesNo(*row.Canonical))
+		p.line("  canonical \t%s", yesNo(*row.Canonical))
 	}
 	p.findings(row.Findings)
 }

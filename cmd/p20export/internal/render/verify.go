@@ -36,12 +36,12 @@ func (p *Printer) Verified(row verify.Row) {
 		p.json(row)
 		return
 	}
-	p.line("%s %s", p.verdict(row.Verdict), row.Artifact)
+	p.line("%s \t%s", p.verdict(row.Verdict), row.Artifact)
 	if row.Record != "" {
-		p.line("  record    %s", row.Record)
+		p.line("  record    \t%s", row.Record)
 	}
 	if row.Capture != "" { // or none was found
-		p.line("  capture   %s", row.Capture)
+		p.line("  capture   \t%s", row.Capture)
 	}
 	p.made(row.Origin, row.RequestTaken, row.TimeSource)
 	p.findings(row.Findings)
@@ -54,13 +54,13 @@ func (p *Printer) VerifiedIn(row verify.TreeRow) {
 		p.json(row)
 		return
 	}
-	labels := [...]string{"", "  record    ", "  capture   ", ""}
+	labels := [...]string{"", "  record    \t", "  capture   \t", ""}
 	about := true
 	for i, path := range [...]*string{row.Artifact, row.Record, row.Capture, row.File} {
 		switch {
 		case path == nil:
 		case about:
-			p.line("%s %s", p.treeVerdict(row), *path)
+			p.line("%s \t%s", p.treeVerdict(row), *path)
 			about = false
 		default:
 			p.line("%s%s", painted(labels[i]), *path)
@@ -87,10 +87,10 @@ func (p *Printer) treeVerdict(row verify.TreeRow) painted {
 // made says how a verified artifact was made.
 func (p *Printer) made(origin *project.Origin, requestTaken bool, times *project.TimeSource) {
 	if origin != nil {
-		p.line("  snapshot  %s", originShown(*origin, requestTaken))
+		p.line("  snapshot  \t%s", originShown(*origin, requestTaken))
 	}
 	if times != nil {
-		p.line("  times     %s", string(*times))
+		p.line("  times     \t%s", string(*times))
 	}
 }
 
