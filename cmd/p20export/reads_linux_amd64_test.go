@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -102,17 +100,6 @@ func TestReadsOnce(t *testing.T) {
 			}
 		})
 	}
-}
-
-// answering starts a server that gives every request one answer, and returns its
-// URL.
-func answering(t *testing.T, response []byte) string {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = w.Write(response)
-	}))
-	t.Cleanup(server.Close)
-	return server.URL
 }
 
 // discover reads each capture once after it was written, for the expectations and

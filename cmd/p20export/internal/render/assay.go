@@ -97,7 +97,7 @@ func (p *Printer) Bundle(row export.BundleRow) {
 type entryRow struct {
 	Sequence    uint64          `json:"seq"`
 	ID          string          `json:"id"`
-	Type        string          `json:"type"`
+	EventType   string          `json:"event_type"`
 	Source      string          `json:"source"`
 	Time        string          `json:"time"`
 	Producer    export.Producer `json:"producer"`

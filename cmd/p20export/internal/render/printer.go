@@ -14,8 +14,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/term"
 
 	"github.com/p20export/p20export/discovery/scenario"
@@ -108,10 +106,9 @@ func wantsColour(w io.Writer) bool {
 	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// json writes v as one line.
-func (p *Printer) json(v any) {
-	// A path need not be UTF-8; it is shown with U+FFFD then.
-	line, err := json.Marshal(v, jsontext.AllowInvalidUTF8(true))
+// json writes a row as one line.
+func (p *Printer) json(row any) {
+	line, err := encodeRow(row)
 	if err != nil {
 		p.err = errors.Join(p.err, err)
 		return

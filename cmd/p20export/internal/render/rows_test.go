@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"context"
 	stdjson "encoding/json"
+	"errors"
+	"io"
 	"io/fs"
 	"path/filepath"
+	"reflect"
+	"regexp"
 	"testing"
 	"time"
 
@@ -123,5 +127,28 @@ func TestRowsThroughEncodingJSON(t *testing.T) {
 	all(base, gateRow{gate.Evaluate(runs, artifact.V1)}, Version{Name: "p20export"}, export.VerifyBundle(ctx, "nowhere", false, nil), NewFailedOutput("x", fs.ErrExist))
 	if rows < 1000 {
 		t.Errorf("only %d rows", rows)
+	}
+}
+
+// One type is one shape, and one shape has one type.
+func TestRowTypes(t *testing.T) {
+	names, types := map[string]bool{}, map[reflect.Type]bool{}
+	for _, of := range RowTypes() {
+		if !regexp.MustCompile("^[a-z]+(_[a-z]+)*$").MatchString(of.Name) || of.About == "" {
+			t.Errorf("%+v", of)
+		}
+		if names[of.Name] || types[of.Of] {
+			t.Errorf("%s or its Go type %s is listed twice", of.Name, of.Of)
+		}
+		names[of.Name], types[of.Of] = true, true
+		row, err := encodeRow(reflect.Zero(of.Of).Interface())
+		if err != nil || !bytes.HasPrefix(row, []byte(`{"type":"`+of.Name+`","`)) {
+			t.Errorf("%s: %s, %v", of.Name, row, err)
+		}
+	}
+	p := New(io.Discard, JSON, record.Tool{})
+	p.json(struct{ Key int }{1})
+	if err := p.Close(nil); !errors.Is(err, ErrOutput) {
+		t.Errorf("a row that is not listed was written: %v", err)
 	}
 }

@@ -1,0 +1,71 @@
+package render
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/p20export/p20export/discovery/analysis"
+	"github.com/p20export/p20export/discovery/report"
+	"github.com/p20export/p20export/discovery/scenario"
+	"github.com/p20export/p20export/project/difference"
+	"github.com/p20export/p20export/project/export"
+	"github.com/p20export/p20export/project/freeze"
+	"github.com/p20export/p20export/project/scan"
+	"github.com/p20export/p20export/project/validate"
+	"github.com/p20export/p20export/project/verify"
+)
+
+// RowType is one shape of JSON row.
+type RowType struct {
+	// Name is what the rows have as "type", their first key.
+	Name string
+	// About says what a row of this type is about.
+	About string
+	// Of is the Go type that has the other keys.
+	Of reflect.Type
+}
+
+// RowTypes lists the types of the rows of all commands.
+func RowTypes() []RowType {
+	return []RowType{
+		{"capture", "capture: one capture that was made.", reflect.TypeFor[captureRow]()},
+		{"scenario", "discover: one scenario.", reflect.TypeFor[scenario.Row]()},
+		{"gate", "discover: the answers to the discovery gate.", reflect.TypeFor[gateRow]()},
+		{"comparison", "compare: one run, or a capture without a run.", reflect.TypeFor[analysis.Run]()},
+		{"inspection", "inspect: one run, or a capture without a run.", reflect.TypeFor[scan.Inspection]()},
+		{"report", "report: one run on the page, or why there is no page.", reflect.TypeFor[report.Row]()},
+		{"freeze", "freeze: one run, or a capture without a run.", reflect.TypeFor[freeze.Row]()},
+		{"validation", "validate: one file.", reflect.TypeFor[validate.Row]()},
+		{"difference", "diff: two artifacts.", reflect.TypeFor[difference.Row]()},
+		{"verification", "verify: one artifact.", reflect.TypeFor[verify.Row]()},
+		{"directory_entry", "verify with a directory: one artifact, capture or other file in it.", reflect.TypeFor[verify.TreeRow]()},
+		{"import", "assay: one artifact that was not imported.", reflect.TypeFor[export.Row]()},
+		{"output", "assay: one file of events.", reflect.TypeFor[OutputRow]()},
+		{"bundle", "assay verify and assay show: one bundle.", reflect.TypeFor[export.BundleRow]()},
+		{"bundle_event", "assay show: one event of a bundle.", reflect.TypeFor[entryRow]()},
+		{"topic", "explain without a name: one code or rule.", reflect.TypeFor[topicRow]()},
+		{"code", "explain: one finding code.", reflect.TypeFor[codeRow]()},
+		{"rule", "explain: one rule.", reflect.TypeFor[ruleRow]()},
+		{"schema", "schema without a name: one JSON Schema.", reflect.TypeFor[schemaRow]()},
+		{"version", "version: this program.", reflect.TypeFor[Version]()},
+	}
+}
+
+// encodeRow encodes a row with its type as the first key.
+func encodeRow(row any) ([]byte, error) {
+	for _, t := range RowTypes() {
+		if t.Of != reflect.TypeOf(row) {
+			continue
+		}
+		// A path need not be UTF-8; it is shown with U+FFFD then.
+		keys, err := json.Marshal(row, jsontext.AllowInvalidUTF8(true))
+		if err != nil {
+			return nil, err
+		}
+		return append([]byte(`{"type":"`+t.Name+`",`), keys[1:]...), nil
+	}
+	return nil, fmt.Errorf("a row of the Go type %T has no type of its own", row)
+}

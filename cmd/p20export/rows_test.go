@@ -1,0 +1,167 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/p20export/p20export/cmd/p20export/internal/render"
+	"github.com/p20export/p20export/internal/testkit"
+)
+
+// row is one JSON row of a command.
+type row struct {
+	of   string // the command line
+	text []byte
+	name string // its type
+}
+
+// rowsOfAll runs every command on the committed captures and the sample lane, with
+// results of all kinds, and returns the rows.
+func rowsOfAll(t *testing.T) (all []row) {
+	t.Helper()
+	const captures = "../../discovery/captures"
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	lane := func(name string) string { return filepath.Join(sampleDir, name) }
+	oneTurn := filepath.Join(captures, "adk/one-turn")
+	server := answering(t, testkit.Read(t, filepath.Join(oneTurn, "response.sse")))
+	testkit.Write(t, in("request.json"), []byte("{}"))
+	testkit.Write(t, in("list.json"), []byte(`{"scenarios": [{"name": "a", "about": "One.", "request": {}}]}`))
+	testkit.Write(t, in("empty.sse"), "")
+	testkit.Write(t, in("bad.tar.gz"), []byte("no bundle"))
+	for _, args := range [][]string{
+		{"capture", server, "--input", in("request.json"), "-o", in("captured")},
+		{"capture", server, "--input", in("request.json"), "-o", in("captured")},
+		{"capture", "--from", in("empty.sse"), "-o", in("imported")},
+		{"discover", server, "--scenarios", in("list.json"), "-o", in("discovered")},
+		{"discover", server, "--scenarios", in("list.json"), "-o", in("discovered")},
+		{"discover", "http://127.0.0.1:1", "--scenarios", in("list.json"), "-o", in("nothing")},
+		{"compare", captures},
+		{"compare", in("empty.sse"), in("nowhere")},
+		{"compare", oneTurn, "--write-baseline", in("baseline.json")},
+		{"compare", filepath.Join(captures, "adk/model-error"), "--baseline", in("baseline.json")},
+		{"inspect", captures},
+		{"inspect", in("nowhere")},
+		{"report", captures, "-o", in("page.html")},
+		{"report", oneTurn, "-o", in("page.html")},
+		{"freeze", captures, "-o", in("frozen")},
+		{"freeze", filepath.Join(captures, "adk"), "-o", in("frozen"), "--projection", "emitted-snapshot-text", "--snapshot", "last"},
+		{"freeze", filepath.Join(captures, "adk/model-error"), "-o", in("folded"), "--projection", "folded-stream"},
+		{"freeze", in("nowhere"), "-o", in("frozen")},
+		{"validate", lane("frozen"), in("empty.sse")},
+		{"validate", lane("malformed/state.artifact.json"), lane("malformed/state-snapshot.envelope.ndjson"), in("nowhere")},
+		{"diff", lane("frozen/finished.artifact.json"), lane("frozen/finished.artifact.json")},
+		{"diff", lane("frozen/finished.artifact.json"), lane("frozen/multi-turn.artifact.json")},
+		{"diff", lane("frozen/finished.artifact.json"), in("nowhere")},
+		{"verify", lane("frozen/finished.artifact.json"), "--capture", lane("raw/finished")},
+		{"verify", lane("frozen/finished.artifact.json"), "--capture", lane("raw/failed")},
+		{"verify", in("nowhere")},
+		{"verify", sampleDir},
+		{"verify", captures, "--captures-only"},
+		{"assay", lane("frozen"), "--receipt", "--bundle", in("b.tar.gz"), "--assay-run-id", "r", "--import-time", "2026-11-21T12:00:00Z"},
+		{"assay", lane("frozen/failed.artifact.json"), in("nowhere.artifact.json"), "--ndjson", "-o", in("no.ndjson"), "--import-time", "2026-11-21T12:00:00Z"},
+		{"assay", lane("frozen/finished.artifact.json"), "--ndjson", "-o", in("e.ndjson"), "--import-time", "2026-11-21T12:00:00Z"},
+		{"assay", lane("frozen/finished.artifact.json"), "--ndjson", "-o", in("none/e.ndjson"), "--import-time", "2026-11-21T12:00:00Z"},
+		{"assay", "verify", lane("assay/receipts.tar.gz"), in("bad.tar.gz"), in("nowhere")},
+		{"assay", "show", lane("assay/receipts.tar.gz")},
+		{"explain"},
+		{"explain", "A1", "P1", "X7", "too_long"},
+		{"schema"},
+		{"version"},
+	} {
+		var stdout, stderr bytes.Buffer
+		of := strings.Join(args, " ")
+		if status := run(append(args, "--format", "json"), &stdout, &stderr); status == exitUsage || stdout.Len() == 0 {
+			t.Fatalf("p20export %s: exit status %d, said\n%s%s", of, status, stdout.Bytes(), stderr.Bytes())
+		}
+		for line := range bytes.Lines(stdout.Bytes()) {
+			var value struct{ Type string }
+			if err := json.Unmarshal(line, &value); err != nil {
+				t.Fatalf("p20export %s: %v\n%s", of, err, line)
+			}
+			all = append(all, row{of, line, value.Type})
+		}
+	}
+	return all
+}
+
+// TestRowTypes: every row of every command begins with its type, and every type
+// of row is seen.
+func TestRowTypes(t *testing.T) {
+	t.Parallel()
+	seen := map[string][]string{}
+	for _, r := range rowsOfAll(t) {
+		command, _, _ := strings.Cut(r.of, " ")
+		if !bytes.HasPrefix(r.text, []byte(`{"type":"`)) {
+			t.Errorf("p20export %s: the first key is not the type: %.100s", r.of, r.text)
+		}
+		// A key that comes twice is refused by readers such as this program.
+		keys, err := keysOf(r.text)
+		if err != nil || slices.Contains(keys[1:], "type") {
+			t.Errorf("p20export %s: keys %q: %v", r.of, keys, err)
+		}
+		if !slices.Contains(seen[r.name], command) {
+			seen[r.name] = append(seen[r.name], command)
+		}
+	}
+	var names []string
+	ran := map[string]bool{}
+	for _, of := range render.RowTypes() {
+		names = append(names, of.Name)
+		switch commands := seen[of.Name]; {
+		case commands == nil:
+			t.Errorf("no command writes a row of type %s", of.Name)
+		case len(commands) > 1:
+			t.Errorf("rows of type %s are of %q", of.Name, commands)
+		default:
+			ran[commands[0]] = true
+		}
+	}
+	for name, of := range seen {
+		if !slices.Contains(names, name) {
+			t.Errorf("%s: type %q is not listed", of, name)
+		}
+	}
+	for _, c := range commands {
+		if !ran[c.name] {
+			t.Errorf("%s writes no row", c.name)
+		}
+	}
+}
+
+// keysOf returns the keys of a JSON object in their order.
+func keysOf(text []byte) (keys []string, err error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	if _, err = d.Token(); err != nil {
+		return nil, err
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, key.(string))
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return nil, err
+		}
+	}
+	return keys, nil
+}
+
+// answering starts a server that gives every request one answer, and returns its
+// URL.
+func answering(t *testing.T, response []byte) string {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = w.Write(response)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
