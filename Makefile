@@ -187,7 +187,7 @@ assay-cli: ## build Assay's own command line (10 to 15 minutes, once), and check
 
 .PHONY: schema
 schema: ## make the JSON Schemas anew from the Go types and the sample lane
-	@$(GO) run ./cmd/internal/generate/schema
+	@$(GO) run ./cmd/p20export/internal/generate/schema
 
 .PHONY: vectors
 vectors: ## write the conformance vectors anew, and the tables of docs/contract.md, findings.md and vectors.md

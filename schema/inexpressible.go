@@ -24,7 +24,8 @@ type Rule struct {
 
 // Inexpressible lists what the named schema cannot say. A schema describes the values
 // that a JSON parser hands over, and the first rules are of the bytes before
-// that: a parser may keep some of them, and none can be relied on.
+// that: a parser may keep some of them, and none can be relied on. There are none of
+// Rows, which the program never reads.
 func Inexpressible(name string) []Rule {
 	switch name {
 	case Artifact:

@@ -1,7 +1,7 @@
-// Package schema holds the JSON Schemas (draft 2020-12) of the files this
-// program writes and reads, for editors, tests and other languages.
+// Package schema holds the JSON Schemas (draft 2020-12) of the files and rows
+// this program writes and reads, for editors, tests and other languages.
 //
-// They are made from the Go types by cmd/internal/generate/schema and embedded as
+// They are made from the Go types by cmd/p20export/internal/generate/schema and embedded as
 // bytes. A schema never refuses what the Go decoder accepts. Inexpressible lists
 // what it cannot say; the decoder decides.
 package schema
@@ -18,6 +18,7 @@ const (
 	Envelope      = "envelope"
 	Record        = "record"
 	Capture       = "capture"
+	Rows          = "rows"
 )
 
 // Base is where the identifiers of the schemas begin.
@@ -35,6 +36,7 @@ var abouts = []struct{ name, about string }{
 	{Envelope, "the three events of a bounded envelope, as an array"},
 	{Record, "a record: how an artifact came about, an in-toto Statement v1"},
 	{Capture, "capture.json, the manifest of a capture directory"},
+	{Rows, "one line of the JSON output of a command"},
 }
 
 // Names lists the schemas.

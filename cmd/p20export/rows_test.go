@@ -3,6 +3,9 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -10,8 +13,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/santhosh-tekuri/jsonschema/v5"
+
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/internal/testkit"
+	"github.com/p20export/p20export/schema"
+	"github.com/p20export/p20export/schema/schematest"
 )
 
 // row is one JSON row of a command.
@@ -133,6 +140,100 @@ func TestRowTypes(t *testing.T) {
 			t.Errorf("%s writes no row", c.name)
 		}
 	}
+}
+
+// TestRowsSchema: the schema accepts every row and has all its keys. It refuses a
+// row that is damaged, and accepts a key that is new.
+func TestRowsSchema(t *testing.T) {
+	t.Parallel()
+	known := knownKeys(t)
+	damaged := map[string]bool{}
+	for _, r := range rowsOfAll(t) {
+		value, err := schematest.Parse(r.text)
+		if err == nil {
+			err = known.Validate(value)
+		}
+		if err != nil {
+			t.Errorf("p20export %s: %#v\n%s", r.of, err, r.text)
+		}
+		if damaged[r.name] {
+			continue
+		}
+		damaged[r.name] = true
+		if err := schematest.Check(schema.Rows, r.text); err != nil {
+			t.Errorf("p20export %s: %v", r.of, err)
+		}
+		refuse := func(what string, value any) {
+			t.Helper()
+			text, err := json.Marshal(value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := schematest.Check(schema.Rows, text); !errors.Is(err, schematest.ErrRefused) {
+				t.Errorf("%s, %s: %v", r.name, what, err)
+			}
+		}
+		object := value.(map[string]any)
+		for _, key := range slices.Sorted(maps.Keys(object)) {
+			if !slices.Contains(optional[r.name], key) {
+				without := maps.Clone(object)
+				delete(without, key)
+				refuse("without "+key, without)
+			}
+		}
+		for _, name := range []any{"nonsense", "", nil, 1} {
+			other := maps.Clone(object)
+			other["type"] = name
+			refuse(fmt.Sprint("type ", name), other)
+		}
+		refuse("as a list", []any{object})
+		object["a_new_key"] = true
+		text, err := json.Marshal(object)
+		if err == nil {
+			err = schematest.Check(schema.Rows, text)
+		}
+		if err != nil {
+			t.Errorf("%s with a key of a later version: %v", r.name, err)
+		}
+	}
+}
+
+// optional are the keys that rows leave out when there is nothing to say.
+var optional = map[string][]string{
+	"scenario":   {"about", "note"},
+	"comparison": {"digest", "bytes", "integration", "scenario", "http_status", "end", "terminal", "more_snapshots", "changes"},
+	"code":       {"spec", "hint", "rules"},
+	"rule":       {"code", "after", "codes", "spec", "hint", "examples"},
+	"version":    {"commit"},
+}
+
+// knownKeys compiles the schema of rows with every object closed: it accepts what
+// the schema accepts and no key that the schema does not have.
+func knownKeys(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	data, _ := schema.Get(schema.Rows)
+	value, err := schematest.Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, def := range value.(map[string]any)["$defs"].(map[string]any) {
+		if def := def.(map[string]any); def["properties"] != nil {
+			def["additionalProperties"] = false
+		}
+	}
+	if data, err = json.Marshal(value); err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	c.Draft = jsonschema.Draft2020
+	if err := c.AddResource(schema.ID(schema.Rows), bytes.NewReader(data)); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile(schema.ID(schema.Rows))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 // keysOf returns the keys of a JSON object in their order.

@@ -32,10 +32,12 @@ import (
 	"github.com/p20export/p20export/project/scan"
 	"github.com/p20export/p20export/project/validate"
 	"github.com/p20export/p20export/project/verify"
+	"github.com/p20export/p20export/schema"
+	"github.com/p20export/p20export/schema/schematest"
 )
 
 // Rows are the same JSON through encoding/json, which importers of the packages
-// use: no field needs this program's encoder.
+// use: no field needs this program's encoder. With their types they match the schema.
 func TestRowsThroughEncodingJSON(t *testing.T) {
 	captures, err := filepath.Glob("../../../../discovery/captures/*/*")
 	if err != nil || len(captures) < 100 {
@@ -59,6 +61,19 @@ func TestRowsThroughEncodingJSON(t *testing.T) {
 		if text := bytes.TrimSpace(got.Bytes()); !bytes.Equal(text, want) {
 			at := diff.At(text, want)
 			t.Errorf("%T: encoding/json has %.60s where the row has %.60s", row, text[max(0, at-30):], want[max(0, at-30):])
+		}
+		switch row.(type) {
+		case *baseline.Baseline: // no row
+			return
+		case analysis.Run, scan.Inspection, freeze.Row: // cmd/p20export has these of all captures
+			return
+		}
+		whole, err := encodeRow(row)
+		if err == nil {
+			err = schematest.Check(schema.Rows, whole)
+		}
+		if err != nil {
+			t.Errorf("%T: %v\n%s", row, err, whole)
 		}
 	}
 	all := func(list ...any) {

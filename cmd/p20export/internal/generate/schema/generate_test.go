@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "rewrite the schemas")
 // TestCommitted holds the committed schemas against those made from the types
 // of today.
 func TestCommitted(t *testing.T) {
-	t.Chdir("../../../..")
+	t.Chdir("../../../../..")
 	if *update {
 		if err := write(); err != nil {
 			t.Fatal(err)
@@ -89,7 +89,7 @@ func TestPlain(t *testing.T) {
 // them: in package project a reason is a code given to omission or outside, one
 // that is returned as a code, or one in an Omission.
 func TestReasons(t *testing.T) {
-	files, err := filepath.Glob("../../../../project/*.go")
+	files, err := filepath.Glob("../../../../../project/*.go")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no sources: %v", err)
 	}
@@ -156,7 +156,7 @@ func TestReasons(t *testing.T) {
 
 // codeNames maps the Go names of codes to the codes.
 func codeNames(t *testing.T) map[string]finding.Code {
-	f, err := parser.ParseFile(token.NewFileSet(), "../../../../finding/codes.go", nil, 0)
+	f, err := parser.ParseFile(token.NewFileSet(), "../../../../../finding/codes.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

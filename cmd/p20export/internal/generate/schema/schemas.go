@@ -27,6 +27,7 @@ func schemas() (map[string][]byte, error) {
 		schema.Envelope:      g.envelope,
 		schema.Record:        g.record,
 		schema.Capture:       g.capture,
+		schema.Rows:          g.rows,
 	} {
 		s, err := build()
 		if err != nil {

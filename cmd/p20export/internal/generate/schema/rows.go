@@ -1,0 +1,135 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"reflect"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/invopop/jsonschema"
+
+	"github.com/p20export/p20export/cmd/p20export/internal/render"
+	"github.com/p20export/p20export/discovery/analysis"
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/finding"
+)
+
+// snake is a word of lower-case letters and underscores, such as a code. Later
+// versions of the program have more of them.
+const snake = "^[a-z0-9]+(_[a-z0-9]+)*$"
+
+// rows makes the schema of JSON rows: one definition for each type of row, and one
+// for each type within them. Rows may have more keys.
+func (g *generator) rows() (*jsonschema.Schema, error) {
+	names := make(map[reflect.Type]string)
+	for _, row := range render.RowTypes() {
+		names[row.Of] = row.Name
+	}
+	s := &jsonschema.Schema{
+		Type:        "object",
+		Description: "One row of --format json, which is one line. The key type, the first of every row, says which of the forms it has; later versions of the program may add types, and keys to each, which readers ignore.",
+		Required:    []string{"type"},
+		Definitions: jsonschema.Definitions{},
+	}
+	types := make(map[string]reflect.Type)
+	var twice []string
+	r := jsonschema.Reflector{
+		Anonymous:                 true,
+		AllowAdditionalProperties: true,
+		Mapper:                    mappedInRows,
+		LookupComment:             g.comment,
+		Namer: func(t reflect.Type) string {
+			if t.Name() == "" {
+				return ""
+			}
+			name, isRow := names[t]
+			if !isRow {
+				name = filepath.Base(t.PkgPath()) + "_" + strings.ToLower(t.Name())
+			}
+			if other := types[name]; other != nil && other != t {
+				twice = append(twice, name)
+			}
+			types[name] = t
+			return name
+		},
+	}
+	for _, row := range render.RowTypes() {
+		for name, def := range r.ReflectFromType(row.Of).Definitions {
+			s.Definitions[name] = def
+		}
+		s.OneOf = append(s.OneOf, &jsonschema.Schema{Ref: "#/$defs/" + row.Name})
+	}
+	if twice != nil {
+		return nil, fmt.Errorf("two Go types are named %q", twice)
+	}
+	for name, def := range s.Definitions {
+		if err := nullable(def, types[name]); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		describe(name, def)
+	}
+	for _, row := range render.RowTypes() {
+		def := s.Definitions[row.Name]
+		def.Description = row.About
+		properties := jsonschema.NewProperties()
+		properties.Set("type", &jsonschema.Schema{Const: row.Name, Description: "The type of row."})
+		for p := def.Properties.Oldest(); p != nil; p = p.Next() {
+			properties.Set(p.Key, p.Value)
+		}
+		def.Properties, def.Required = properties, append([]string{"type"}, def.Required...)
+	}
+	data, err := os.ReadFile(sample + "malformed/validate.ndjson")
+	if err != nil {
+		return nil, err
+	}
+	for line := range bytes.Lines(data) {
+		s.Examples = append(s.Examples, json.RawMessage(line))
+	}
+	return s, nil
+}
+
+// nullable lets those properties be null whose fields are pointers, unless they
+// are left out then.
+func nullable(s *jsonschema.Schema, t reflect.Type) error {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		key, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Type.Kind() != reflect.Pointer || key == "-" || !f.IsExported() || options != "" {
+			continue
+		}
+		property, ok := s.Properties.Get(key)
+		if !ok {
+			return fmt.Errorf("no property %s", key)
+		}
+		about := property.Description
+		property.Description = ""
+		s.Properties.Set(key, &jsonschema.Schema{Description: about, AnyOf: []*jsonschema.Schema{property, {Type: "null"}}})
+	}
+	return nil
+}
+
+// mappedInRows gives the schemas of types that say more than their kind does, or
+// other things in rows than in files.
+func mappedInRows(t reflect.Type) *jsonschema.Schema {
+	switch t {
+	case reflect.TypeFor[finding.Code]():
+		return &jsonschema.Schema{Type: "string", Pattern: snake}
+	case reflect.TypeFor[finding.Severity]():
+		return enum(finding.Error, finding.Warning, finding.Info)
+	case reflect.TypeFor[analysis.Verdict]():
+		return enum(append(analysis.Verdicts(), analysis.Missing, analysis.Failed)...)
+	case reflect.TypeFor[jsontext.Value]():
+		return new(jsonschema.Schema)
+	case reflect.TypeFor[envelope.Counts]():
+		return &jsonschema.Schema{Type: "object", AdditionalProperties: &jsonschema.Schema{Type: "integer", Minimum: "1"}}
+	}
+	if t.Kind() == reflect.Interface {
+		return new(jsonschema.Schema)
+	}
+	return mapped(t)
+}
