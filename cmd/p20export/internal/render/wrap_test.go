@@ -83,7 +83,7 @@ func TestWrapKeepsWords(t *testing.T) {
 func TestJSONIsNotWrapped(t *testing.T) {
 	var out bytes.Buffer
 	p := New(&out, JSON, record.Tool{})
-	p.json(map[string]string{"key": strings.Repeat("word ", 100)})
+	p.json(Version{Version: strings.Repeat("word ", 100)})
 	if err := p.Close(nil); err != nil {
 		t.Fatal(err)
 	}
