@@ -13,7 +13,8 @@ type Rule struct {
 	Name string
 	Says string
 	// Code is the finding by which the program refuses a file that breaks the
-	// rule; it is empty when the file is accepted all the same.
+	// rule; it is empty when the file is accepted all the same, and Uncoded when
+	// the refusal is an error of the command.
 	Code finding.Code
 	// Spec is where the rule comes from.
 	Spec string
@@ -22,10 +23,14 @@ type Rule struct {
 	Rules []string
 }
 
+// Uncoded is the Code of rules of files that are input of a command and no evidence:
+// it fails, and has no finding.
+const Uncoded finding.Code = "uncoded"
+
 // Inexpressible lists what the named schema cannot say. A schema describes the values
 // that a JSON parser hands over, and the first rules are of the bytes before
 // that: a parser may keep some of them, and none can be relied on. There are none of
-// Rows, which the program never reads.
+// Rows and AssayEvent, which the program does not read one by one.
 func Inexpressible(name string) []Rule {
 	switch name {
 	case Artifact:
@@ -38,6 +43,14 @@ func Inexpressible(name string) []Rule {
 		return slices.Clone(ofRecords)
 	case Capture:
 		return slices.Clone(ofCaptures)
+	case Baseline:
+		return slices.Concat(ofInputs, ofBaselines)
+	case Scenarios:
+		return slices.Concat(ofInputs, ofScenarios)
+	case Expected:
+		return slices.Concat(ofInputs, ofExpected)
+	case Harness:
+		return slices.Clone(ofInputs)
 	}
 	return nil
 }
@@ -97,4 +110,30 @@ var ofCaptures = []Rule{
 	{"leap_day", "29 February stands in leap years only", finding.ManifestMalformed, "RFC 3339 §5.7", nil},
 	{"zero_time", "started_at and ended_at are not the first instant of year 1", finding.ManifestMalformed, finding.OwnRule, nil},
 	{"about_the_files", "sizes and digests are those of the files beside it", finding.DigestMismatch, "P20 §14.3", nil},
+}
+
+// ofInputs are of the files that compare and discover read.
+var ofInputs = []Rule{
+	{"duplicate_key", "no key stands twice in one object", Uncoded, "RFC 8259 §4", nil},
+	{"utf8", "the text is valid UTF-8 and holds no half of a surrogate pair", Uncoded, "RFC 8259 §8.1", nil},
+	{"one_value", "nothing but white space follows the value", Uncoded, "RFC 8259 §2", nil},
+	{"file_bytes", "the file has at most 67,108,864 bytes", Uncoded, finding.OwnRule, nil},
+}
+
+var ofBaselines = []Rule{
+	{"integers", "an integer is written without fraction and exponent and fits 64 bits", Uncoded, "RFC 8259 §6", nil},
+	{"run_order", "runs are in the order of their captures' names and their numbers, and none is there twice", Uncoded, finding.OwnRule, nil},
+	{"each_projection", "a run has each projection once, in the order of the program", Uncoded, finding.OwnRule, nil},
+	{"more_snapshots", "snapshots are counted only past the hundredth", Uncoded, finding.OwnRule, nil},
+	{"same_contract", "the contract is that of the comparison", Uncoded, finding.OwnRule, nil},
+}
+
+var ofScenarios = []Rule{
+	{"unique_names", "no two scenarios have one name", Uncoded, finding.OwnRule, nil},
+	{"clean_path", "a path has no empty element and no dots, and its escapes are whole", Uncoded, finding.OwnRule, nil},
+}
+
+var ofExpected = []Rule{
+	{"integers", "an integer is written without fraction and exponent and fits 64 bits", Uncoded, "RFC 8259 §6", nil},
+	{"list_order", "the scenarios are those of the list, in its order", Uncoded, finding.OwnRule, nil},
 }

@@ -42,6 +42,10 @@ func TestInexpressible(t *testing.T) {
 		}},
 		{schema.Record, brokenRecords(t), schematest.Check, recordFindings},
 		{schema.Capture, brokenManifests(t), schematest.Check, captureFindings},
+		{schema.Baseline, brokenBaselines(t), schematest.Check, uncoded(loadBaseline)},
+		{schema.Scenarios, brokenLists(t), schematest.Check, uncoded(loadList)},
+		{schema.Expected, brokenSuites(t), schematest.Check, uncoded(loadSuite)},
+		{schema.Harness, brokenHarnesses(t), schematest.Check, uncoded(loadHarness)},
 	} {
 		rules := schema.Inexpressible(s.name)
 		if len(rules) != len(s.files) {

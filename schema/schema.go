@@ -2,8 +2,10 @@
 // this program writes and reads, for editors, tests and other languages.
 //
 // They are made from the Go types by cmd/p20export/internal/generate/schema and embedded as
-// bytes. A schema never refuses what the Go decoder accepts. Inexpressible lists
-// what it cannot say; the decoder decides.
+// bytes. The schemas of artifacts, envelopes and captures never refuse what the Go
+// decoder accepts; the others are of what is written, of which decoders read more,
+// such as null for a key that is absent. Inexpressible lists what they cannot say;
+// the decoder decides.
 package schema
 
 import (
@@ -18,6 +20,11 @@ const (
 	Envelope      = "envelope"
 	Record        = "record"
 	Capture       = "capture"
+	AssayEvent    = "assay-event"
+	Baseline      = "baseline"
+	Scenarios     = "scenarios"
+	Expected      = "expected"
+	Harness       = "harness"
 	Rows          = "rows"
 )
 
@@ -36,6 +43,11 @@ var abouts = []struct{ name, about string }{
 	{Envelope, "the three events of a bounded envelope, as an array"},
 	{Record, "a record: how an artifact came about, an in-toto Statement v1"},
 	{Capture, "capture.json, the manifest of a capture directory"},
+	{AssayEvent, "one of Assay's events, a placeholder or a receipt"},
+	{Baseline, "a baseline: the shape of runs to compare later ones with"},
+	{Scenarios, "a list of scenarios"},
+	{Expected, "expected.json, what a harness makes of the scenarios"},
+	{Harness, "harness.json, how a server with an integration is started"},
 	{Rows, "one line of the JSON output of a command"},
 }
 

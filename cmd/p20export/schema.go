@@ -12,17 +12,20 @@ import (
 
 func newSchema() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "schema [" + strings.Join(schema.Names(), "|") + "]",
+		Use:   "schema [NAME]",
 		Short: "List the JSON Schemas, or print one",
 		Long: `List the JSON Schemas (draft 2020-12) of the files this program writes and
 reads and of its JSON rows, or print one of them, byte for byte as the
 repository holds it.
 
-A schema is for editors, tests and other languages. It never refuses what the
-program accepts, and cannot say everything the program checks: validate and
-verify decide. The schema envelope is of the array of an envelope file's three
-lines, and rows is of one line of --format json, of any command. --format is
-how the list is written; a schema is JSON in any case.
+A schema is for editors, tests and other languages. Those of artifacts,
+envelopes and captures never refuse what the program accepts; the others
+describe what is written. None can say everything the program checks: validate
+and verify decide.
+
+The schema envelope is of the array of an envelope file's three lines, and rows
+is of one line of --format json, of any command. --format is how the list is
+written; a schema is JSON in any case.
 ` + exitHelp,
 		Example: `  p20export schema
   p20export schema artifact > artifact.schema.json

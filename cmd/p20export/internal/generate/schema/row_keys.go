@@ -30,6 +30,7 @@ var rowKeys = map[string]string{
 	"artifacts":               "How many runs have an artifact.",
 	"assay":                   "Whether the artifact keeps the profile assay.",
 	"b":                       "The value in B: a string or a whole message; null where B lacks it.",
+	"before":                  "The type of the event before it.",
 	"below_envelope":          "How many of the artifacts are smaller than the envelope.",
 	"below_run":               "How many of the artifacts are smaller than the run.",
 	"bundle":                  "The path of the bundle.",

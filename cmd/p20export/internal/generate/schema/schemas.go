@@ -27,6 +27,11 @@ func schemas() (map[string][]byte, error) {
 		schema.Envelope:      g.envelope,
 		schema.Record:        g.record,
 		schema.Capture:       g.capture,
+		schema.AssayEvent:    g.assayEvent,
+		schema.Baseline:      g.baseline,
+		schema.Scenarios:     g.scenarios,
+		schema.Expected:      g.expected,
+		schema.Harness:       g.harness,
 		schema.Rows:          g.rows,
 	} {
 		s, err := build()

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+
+	"github.com/invopop/jsonschema"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/artifact/assay"
+	"github.com/p20export/p20export/digest"
+	"github.com/p20export/p20export/project"
+)
+
+// An event of Assay with the data of either form. The artifact that both hold is
+// that of the profile assay.
+type (
+	assayEvent struct {
+		ContentHash     digest.Digest `json:"assaycontenthash"`
+		Git             string        `json:"assaygit"`
+		PII             bool          `json:"assaypii"`
+		Producer        string        `json:"assayproducer"`
+		ProducerVersion string        `json:"assayproducerversion"`
+		RunID           string        `json:"assayrunid"`
+		Secrets         bool          `json:"assaysecrets"`
+		Sequence        int           `json:"assayseq"`
+		Data            any           `json:"data"`
+		DataContentType string        `json:"datacontenttype"`
+		ID              string        `json:"id"`
+		Source          string        `json:"source"`
+		SpecVersion     string        `json:"specversion"`
+		Time            string        `json:"time"`
+		Type            string        `json:"type"`
+	}
+	placeholderData struct {
+		Schema   string            `json:"external_schema"`
+		Surface  string            `json:"external_surface"`
+		System   string            `json:"external_system"`
+		Observed artifact.Artifact `json:"observed"`
+		Time     string            `json:"observed_upstream_time"`
+	}
+	receiptData struct {
+		ImportedAt string            `json:"imported_at"`
+		Observed   artifact.Artifact `json:"observed"`
+		Origin     project.Origin    `json:"origin"`
+		Reducer    string            `json:"reducer_version"`
+		Schema     string            `json:"schema"`
+		Digest     digest.Digest     `json:"source_artifact_digest"`
+		Ref        string            `json:"source_artifact_ref"`
+		Surface    string            `json:"source_surface"`
+		System     string            `json:"source_system"`
+	}
+)
+
+// assayTime is how events spell times.
+const assayTime = "^" + date + "T" + clock + `(\.[0-9]{3}|\.[0-9]{6})?Z$`
+
+// assayEvent makes the schema of the events that this program writes for Assay.
+func (g *generator) assayEvent() (*jsonschema.Schema, error) {
+	s, placeholder, receipt := g.reflect(assayEvent{}, false), g.reflect(placeholderData{}, false), g.reflect(receiptData{}, false)
+	observed, err := g.artifact(artifact.Assay)
+	if err != nil {
+		return nil, err
+	}
+	observed.Version, observed.Examples = "", nil
+	observed.Description = "The artifact, without white space at the ends of its strings and with its times in one spelling."
+	for _, data := range []*jsonschema.Schema{placeholder, receipt} {
+		data.Version = ""
+		data.Properties.Set("observed", &jsonschema.Schema{Ref: "#/$defs/artifact", Description: observed.Description})
+	}
+	s.Definitions = jsonschema.Definitions{"artifact": observed, "placeholder": placeholder, "receipt": receipt}
+	for _, form := range []struct{ name, typ string }{{"placeholder", assay.PlaceholderType}, {"receipt", assay.ReceiptType}} {
+		branch := with("type", exactly(form.typ, "The type of the form."))
+		branch.Properties.Set("data", &jsonschema.Schema{Ref: "#/$defs/" + form.name, Description: "The data of the form."})
+		s.OneOf = append(s.OneOf, branch)
+	}
+	for _, name := range []string{"assay/finished.assay.ndjson", "assay/failed.receipt.ndjson"} {
+		data, err := os.ReadFile(sample + name)
+		if err != nil {
+			return nil, err
+		}
+		s.Examples = append(s.Examples, json.RawMessage(bytes.TrimSpace(data)))
+	}
+	if err := apply(placeholder, []rule{
+		{"", nil, "The placeholder form: the artifact alone."},
+		{"external_schema", constant(artifact.Schema), "The schema of the artifact."},
+		{"external_surface", constant("compacted-message-snapshot-artifact"), "What the artifact is of."},
+		{"external_system", constant("ag_ui"), "The protocol."},
+		{"observed_upstream_time", timed(assayTime), "The start of the AG-UI run, as the artifact labels it."},
+	}); err != nil {
+		return nil, err
+	}
+	if err := apply(receipt, []rule{
+		{"", nil, "The receipt form: also where the artifact came from."},
+		{"imported_at", timed(assayTime), "When the import was made."},
+		{"origin", nil, "Whether the run emitted the snapshot or the projection built it."},
+		{"reducer_version", func(s *jsonschema.Schema) {
+			s.Pattern = "^(emitted-snapshot|emitted-snapshot-text|folded-stream)@[1-9][0-9]*$"
+		}, "The projection that made the artifact, and its version."},
+		{"schema", constant(assay.ReceiptSchema), "Says which shape of data this is."},
+		{"source_artifact_digest", nil, "SHA-256 of the artifact's file."},
+		{"source_artifact_ref", func(s *jsonschema.Schema) { s.MinLength = number(1) }, "The name of the artifact's file."},
+		{"source_surface", constant("compacted-message-snapshot-artifact"), "What the artifact is of."},
+		{"source_system", constant("ag_ui"), "The protocol."},
+	}); err != nil {
+		return nil, err
+	}
+	nothing := func(s *jsonschema.Schema) { s.Const = false }
+	return s, apply(s, []rule{
+		{"", nil, "One line of Assay's events as this program writes them: an artifact in the placeholder form, or a receipt that also says where it came from. The types are placeholders: Assay registers none for AG-UI."},
+		{"assaycontenthash", nil, "SHA-256 of the canonical JSON of data, datacontenttype, specversion and type."},
+		{"assaygit", nil, "The commit of the producer, or unknown."},
+		{"assaypii", nothing, "Assay's mark of personal data, which is never set."},
+		{"assayproducer", nil, "The program that made the event."},
+		{"assayproducerversion", nil, "Its version."},
+		{"assayrunid", func(s *jsonschema.Schema) { s.Pattern = "^[^:]+$" }, "The run in Assay's words: the import."},
+		{"assaysecrets", nothing, "Assay's mark of secrets, which is never set."},
+		{"assayseq", atLeast("0"), "The event's place in the import, counted from 0."},
+		{"data", nil, "The data of one of the two forms."},
+		{"datacontenttype", constant("application/json"), "The type of the data."},
+		{"id", nil, "assayrunid and assayseq with a colon between."},
+		{"source", constant(assay.Source), "Names the lane."},
+		{"specversion", constant("1.0"), "The version of CloudEvents."},
+		{"time", timed(assayTime), "When the import was made."},
+		{"type", func(s *jsonschema.Schema) { s.Enum = enum(assay.PlaceholderType, assay.ReceiptType).Enum }, "The form."},
+	})
+}

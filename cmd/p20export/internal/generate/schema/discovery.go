@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/invopop/jsonschema"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/discovery/analysis"
+	"github.com/p20export/p20export/discovery/baseline"
+	"github.com/p20export/p20export/discovery/scenario"
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/project"
+)
+
+// Names of scenarios and harnesses, and the paths of scenarios.
+const (
+	plainName = "^[a-z0-9]+([-.][a-z0-9]+)*$"
+	plainPath = "^/[^?#]*$"
+)
+
+// exampleHarness is the harness whose files are examples.
+const exampleHarness = "discovery/harness/adk/"
+
+// reflectFile makes the schema of a file that the commands of the discovery read
+// and write. Its keys mean what they mean in rows.
+func (g *generator) reflectFile(v any) *jsonschema.Schema {
+	r := jsonschema.Reflector{Anonymous: true, DoNotReference: true, Mapper: mappedInRows, LookupComment: g.comment}
+	s := r.Reflect(v)
+	describeAll(s)
+	return s
+}
+
+func describeAll(s *jsonschema.Schema) {
+	for ; s.Items != nil; s = s.Items {
+	}
+	if s.Properties == nil {
+		return
+	}
+	describe("", s)
+	for p := s.Properties.Oldest(); p != nil; p = p.Next() {
+		describeAll(p.Value)
+	}
+}
+
+// baseline makes the schema of baselines as this program writes them.
+func (g *generator) baseline() (*jsonschema.Schema, error) {
+	s := g.reflectFile(baseline.Baseline{})
+	var runs []analysis.Run
+	for _, dir := range []string{exampleCapture, "discovery/captures/adk/model-error"} {
+		runs = append(runs, analysis.Analyze(context.Background(), dir, artifact.V1, nil)...)
+	}
+	b, err := baseline.New(runs, artifact.V1)
+	if err != nil {
+		return nil, err
+	}
+	data, err := b.Encode()
+	if err != nil {
+		return nil, err
+	}
+	s.Examples = []any{json.RawMessage(data)}
+	return s, apply(s, []rule{
+		{"", nil, "A baseline: the shape of runs, without ids, times, texts and sizes, to compare later runs with."},
+		{"schema", constant(baseline.Schema), "Says which shape of file this is."},
+		{"contract", nil, "The limits that artifacts were held to."},
+		{"runs", func(s *jsonschema.Schema) { s.MinItems = number(1) }, "The runs, in the order of their captures' names and their numbers."},
+		{"runs/*/capture", func(s *jsonschema.Schema) { s.MinLength = number(1) }, "The name of the capture, by which the run is known again with its number."},
+		{"runs/*/run", atLeast("0"), "The number of the run in its capture, counted from 1; 0 for a capture without a run."},
+		{"runs/*/verdict", func(s *jsonschema.Schema) { s.Enum = enum(analysis.Verdicts()...).Enum }, ""},
+		{"runs/*/terminal", func(s *jsonschema.Schema) { s.Enum = enum(envelope.RunFinished, envelope.RunError).Enum }, ""},
+		{"runs/*/projections", func(s *jsonschema.Schema) { s.MinItems = number(len(project.Names())) }, "What each projection makes of the run, and what choosing the last of several snapshots does."},
+		{"runs/*/projections/*/verdict", func(s *jsonschema.Schema) { s.Enum = enum(project.Frozen, project.Refused).Enum }, ""},
+		{"runs/*/projections/*/omissions/*/count", atLeast("1"), ""},
+		{"runs/*/projections/*/reasons/*/count", atLeast("1"), ""},
+		{"runs/*/snapshots", func(s *jsonschema.Schema) { s.MaxItems = number(analysis.MaxSnapshots) }, ""},
+		{"runs/*/streamed_ids", retentions, ""},
+		{"runs/*/requested_ids", retentions, "The same of the ids of the request."},
+		{"runs/*/http_status", status, ""},
+	})
+}
+
+func retentions(s *jsonschema.Schema) {
+	s.Enum = enum(baseline.KeptAll, baseline.KeptSome, baseline.KeptNone).Enum
+}
+
+func status(s *jsonschema.Schema) { s.Minimum, s.Maximum = "0", "999" }
+
+// scenarios makes the schema of lists of scenarios.
+func (g *generator) scenarios() (*jsonschema.Schema, error) {
+	s := g.reflectFile(scenario.List{})
+	list, err := scenario.OwnList()
+	if err != nil {
+		return nil, err
+	}
+	list.Scenarios = list.Scenarios[:2]
+	data, err := list.Encode()
+	if err != nil {
+		return nil, err
+	}
+	s.Examples = []any{json.RawMessage(data)}
+	return s, apply(s, []rule{
+		{"", nil, "A list of scenarios: requests that are posted one after the other, a capture of each."},
+		{"scenarios", func(s *jsonschema.Schema) { s.MinItems = number(1) }, "The scenarios, in the order in which they are run."},
+		{"scenarios/*/name", named, "The name, which no other scenario has: that of the directory of its capture."},
+		{"scenarios/*/path", func(s *jsonschema.Schema) { s.Pattern = plainPath }, ""},
+		{"scenarios/*/request", func(s *jsonschema.Schema) { s.Type = "object" }, "The body of the request, an AG-UI run input."},
+	})
+}
+
+func named(s *jsonschema.Schema) {
+	s.Pattern, s.Not = plainName, &jsonschema.Schema{Const: capture.ManifestName}
+}
+
+// expected makes the schema of the expectations of a harness.
+func (g *generator) expected() (*jsonschema.Schema, error) {
+	s := g.reflectFile(scenario.Suite{})
+	data, err := os.ReadFile(exampleHarness + scenario.ExpectedName)
+	if err != nil {
+		return nil, err
+	}
+	var suite scenario.Suite
+	if err := json.Unmarshal(data, &suite); err != nil {
+		return nil, err
+	}
+	suite.Scenarios = suite.Scenarios[:1]
+	if data, err = suite.Encode(); err != nil {
+		return nil, err
+	}
+	s.Examples = []any{json.RawMessage(data)}
+	rules := []rule{
+		{"", nil, "expected.json: what a harness is expected to make of each scenario of a list."},
+		{"scenarios", nil, "Each scenario of the list once, in its order."},
+		{"scenarios/*", func(s *jsonschema.Schema) {
+			s.OneOf = []*jsonschema.Schema{{Required: []string{"note"}}, {Required: []string{"expect"}}}
+		}, ""},
+		{"scenarios/*/name", named, "The name of the scenario."},
+		{"scenarios/*/note", func(s *jsonschema.Schema) { s.MinLength = number(1) }, "Why the integration cannot express the scenario, which is not run then."},
+		{"scenarios/*/expect", nil, "What a capture of the scenario shows."},
+		{"scenarios/*/expect/http_status", status, ""},
+	}
+	for _, name := range project.Names() {
+		rules = append(rules, rule{fmt.Sprintf("scenarios/*/expect/freeze/%s/verdict", name), func(s *jsonschema.Schema) { s.Enum = enum(project.Frozen, project.Refused).Enum }, ""})
+	}
+	return s, apply(s, rules)
+}
+
+// harness makes the schema of descriptions of harnesses.
+func (g *generator) harness() (*jsonschema.Schema, error) {
+	s := g.reflectFile(scenario.Harness{})
+	data, err := os.ReadFile(exampleHarness + scenario.HarnessName)
+	if err != nil {
+		return nil, err
+	}
+	s.Examples = []any{json.RawMessage(data)}
+	notEmpty := func(s *jsonschema.Schema) { s.MinLength = number(1) }
+	return s, apply(s, []rule{
+		{"", nil, "harness.json: how a server with an integration is started."},
+		{"name", func(s *jsonschema.Schema) { s.Pattern = plainName }, "The name of the harness."},
+		{"integration", nil, "The package that the server runs."},
+		{"integration/name", notEmpty, "The name of the package."},
+		{"integration/version", notEmpty, "The version of the package."},
+		{"command", func(s *jsonschema.Schema) { s.MinItems = number(1) }, ""},
+	})
+}
