@@ -201,6 +201,7 @@ regenerate: ## rewrite the sample lane, the schemas and every file that tests co
 	@$(GO) test -count=1 ./discovery/report -run '^TestGolden$$' -update
 	@$(MAKE) sample
 	@$(MAKE) schema
+	@$(GO) test -count=1 ./cmd/p20export -run '^Test(Stable|RowTable)$$' -update
 	@$(MAKE) vectors
 
 .PHONY: fuzz

@@ -74,6 +74,7 @@ func rowsOfAll(t *testing.T) (all []row) {
 		{"assay", lane("frozen"), "--receipt", "--bundle", in("b.tar.gz"), "--assay-run-id", "r", "--import-time", "2026-11-21T12:00:00Z"},
 		{"assay", lane("frozen/failed.artifact.json"), in("nowhere.artifact.json"), "--ndjson", "-o", in("no.ndjson"), "--import-time", "2026-11-21T12:00:00Z"},
 		{"assay", lane("frozen/finished.artifact.json"), "--ndjson", "-o", in("e.ndjson"), "--import-time", "2026-11-21T12:00:00Z"},
+		{"assay", in("nowhere.artifact.json"), "--ndjson", "--import-time", "2026-11-21T12:00:00Z"},
 		{"assay", lane("frozen/finished.artifact.json"), "--ndjson", "-o", in("none/e.ndjson"), "--import-time", "2026-11-21T12:00:00Z"},
 		{"assay", "verify", lane("assay/receipts.tar.gz"), in("bad.tar.gz"), in("nowhere")},
 		{"assay", "show", lane("assay/receipts.tar.gz")},
@@ -84,10 +85,14 @@ func rowsOfAll(t *testing.T) (all []row) {
 	} {
 		var stdout, stderr bytes.Buffer
 		of := strings.Join(args, " ")
-		if status := run(append(args, "--format", "json"), &stdout, &stderr); status == exitUsage || stdout.Len() == 0 {
+		status, rows := run(append(args, "--format", "json"), &stdout, &stderr), &stdout
+		if args[0] == "assay" && stdout.Len() == 0 {
+			rows = &stderr // standard output has the events
+		}
+		if status == exitUsage || rows.Len() == 0 {
 			t.Fatalf("p20export %s: exit status %d, said\n%s%s", of, status, stdout.Bytes(), stderr.Bytes())
 		}
-		for line := range bytes.Lines(stdout.Bytes()) {
+		for line := range bytes.Lines(rows.Bytes()) {
 			var value struct{ Type string }
 			if err := json.Unmarshal(line, &value); err != nil {
 				t.Fatalf("p20export %s: %v\n%s", of, err, line)

@@ -22,7 +22,7 @@ import (
 type RowType struct {
 	// Name is what the rows have as "type", their first key.
 	Name string
-	// About says what a row of this type is about.
+	// About says which command writes it, and what a row is about.
 	About string
 	// Of is the Go type that has the other keys.
 	Of reflect.Type
@@ -41,15 +41,15 @@ func RowTypes() []RowType {
 		{"validation", "validate: one file.", reflect.TypeFor[validate.Row]()},
 		{"difference", "diff: two artifacts.", reflect.TypeFor[difference.Row]()},
 		{"verification", "verify: one artifact.", reflect.TypeFor[verify.Row]()},
-		{"directory_entry", "verify with a directory: one artifact, capture or other file in it.", reflect.TypeFor[verify.TreeRow]()},
+		{"directory_entry", "verify DIR: one artifact, capture or other file in it.", reflect.TypeFor[verify.TreeRow]()},
 		{"import", "assay: one artifact that was not imported.", reflect.TypeFor[export.Row]()},
 		{"output", "assay: one file of events.", reflect.TypeFor[OutputRow]()},
-		{"bundle", "assay verify and assay show: one bundle.", reflect.TypeFor[export.BundleRow]()},
+		{"bundle", "assay verify: one bundle; assay show begins with it.", reflect.TypeFor[export.BundleRow]()},
 		{"bundle_event", "assay show: one event of a bundle.", reflect.TypeFor[entryRow]()},
-		{"topic", "explain without a name: one code or rule.", reflect.TypeFor[topicRow]()},
-		{"code", "explain: one finding code.", reflect.TypeFor[codeRow]()},
-		{"rule", "explain: one rule.", reflect.TypeFor[ruleRow]()},
-		{"schema", "schema without a name: one JSON Schema.", reflect.TypeFor[schemaRow]()},
+		{"topic", "explain: one line of the list of codes and rules.", reflect.TypeFor[topicRow]()},
+		{"code", "explain CODE: one finding code.", reflect.TypeFor[codeRow]()},
+		{"rule", "explain RULE: one rule.", reflect.TypeFor[ruleRow]()},
+		{"schema", "schema: one JSON Schema of the list.", reflect.TypeFor[schemaRow]()},
 		{"version", "version: this program.", reflect.TypeFor[Version]()},
 	}
 }

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/artifact/assay"
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/cmd/p20export/internal/render"
+	"github.com/p20export/p20export/discovery/analysis"
+	"github.com/p20export/p20export/discovery/baseline"
+	"github.com/p20export/p20export/discovery/scenario"
+	"github.com/p20export/p20export/docs"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/testkit"
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/difference"
+	"github.com/p20export/p20export/project/record"
+	"github.com/p20export/p20export/project/verify"
+	"github.com/p20export/p20export/schema"
+	"github.com/p20export/p20export/schema/schematest"
+)
+
+// stablePath is the list of the names that docs/stability.md promises to keep.
+const stablePath = "../../docs/stable.txt"
+
+// flagUsage is where the help of a command names a flag.
+var flagUsage = regexp.MustCompile(`(?m)^ +(?:-(\w), )?--([a-z-]+)`)
+
+// TestStable: the program has every name of the list, and the list has every name
+// of the program. With -update new names are added; one is only ever taken out by
+// hand, and from 1.0 on never.
+func TestStable(t *testing.T) {
+	t.Parallel()
+	now := stableNames(t)
+	listed := strings.Split(strings.TrimSuffix(string(testkit.Read(t, stablePath)), "\n"), "\n")
+	if *update {
+		listed = slices.Concat(listed, now)
+		slices.Sort(listed)
+		listed = slices.DeleteFunc(slices.Compact(listed), func(s string) bool { return s == "" })
+		testkit.Write(t, stablePath, strings.Join(listed, "\n")+"\n")
+	}
+	for _, name := range listed {
+		if !slices.Contains(now, name) {
+			t.Errorf("%q is promised in docs/stable.txt and is gone", name)
+		}
+	}
+	for _, name := range now {
+		if !slices.Contains(listed, name) {
+			t.Errorf("%q is new: add it to docs/stable.txt with -update", name)
+		}
+	}
+	if !slices.IsSorted(listed) || len(slices.Compact(slices.Clone(listed))) != len(listed) {
+		t.Error("docs/stable.txt is not sorted, or has a line twice")
+	}
+}
+
+// TestRowTable: the page that says what is stable has every type of row.
+func TestRowTable(t *testing.T) {
+	const path, head = "../../docs/stability.md", "| type | a row of |\n|---|---|\n"
+	page := string(testkit.Read(t, path))
+	before, rest, found := strings.Cut(page, head)
+	at := strings.Index(rest, "\n\n")
+	if !found || at < 0 {
+		t.Fatalf("%s has no table of types", path)
+	}
+	var table strings.Builder
+	for _, of := range render.RowTypes() {
+		command, about, _ := strings.Cut(strings.TrimSuffix(of.About, "."), ": ")
+		fmt.Fprintf(&table, "| `%s` | `%s`: %s |\n", of.Name, command, about)
+	}
+	golden(t, path, []byte(before+head+table.String()+rest[at+1:]))
+}
+
+// The rules that are promised have their places in the pages.
+func TestRulesHaveAnchors(t *testing.T) {
+	t.Parallel()
+	for _, r := range docs.Rules() {
+		if !slices.Contains(anchors(t, "../../docs/"+r.Page), r.ID) {
+			t.Errorf("docs/%s has no anchor %s", r.Page, r.ID)
+		}
+	}
+}
+
+// stableNames lists the names of the program, one a line, by their kinds.
+func stableNames(t *testing.T) (list []string) {
+	t.Helper()
+	add := func(kind, format string, args ...any) { list = append(list, kind+" "+fmt.Sprintf(format, args...)) }
+	var walk func(cmd *cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		path := strings.TrimPrefix(cmd.CommandPath(), "p20export ")
+		add("command", "%s", path)
+		for _, flag := range flagUsage.FindAllStringSubmatch(cmd.LocalFlags().FlagUsages(), -1) {
+			add("flag", "%s --%s", path, flag[2])
+			if flag[1] != "" {
+				add("flag", "%s -%s", path, flag[1])
+			}
+		}
+		for _, sub := range cmd.Commands() {
+			if sub.Name() != "completion" && sub.Name() != "help" {
+				walk(sub)
+			}
+		}
+	}
+	walk(newRoot(nil, io.Discard, io.Discard))
+	for _, s := range []render.Status{render.Done, render.Negative, render.Usage, render.Failed} {
+		add("exit", "%d", s)
+	}
+	for _, f := range []render.Format{render.Text, render.JSON, render.SARIF, render.JUnit} {
+		add("format", "%s", f)
+	}
+	for _, c := range finding.Codes() {
+		add("code", "%s", c)
+	}
+	for _, r := range docs.Rules() {
+		add("rule", "%s#%s", r.Page, r.ID)
+	}
+	for _, name := range schema.Names() {
+		add("schema", "%s", schema.FileName(name))
+	}
+	for _, v := range []string{artifact.Schema, capture.ManifestSchema, record.StatementType, record.PredicateType, baseline.Schema, assay.ReceiptSchema} {
+		add("version", "%s", v)
+	}
+	for _, p := range artifact.Profiles() {
+		add("profile", "%s", p)
+	}
+	for _, name := range project.Names() {
+		for v := range name.Version() {
+			add("projection", "%s@%d", name, v+1)
+		}
+	}
+	for _, name := range []string{capture.ManifestName, capture.RequestName, capture.ArrivalsName, capture.SSE.FileName(), capture.NDJSON.FileName(), capture.JSON.FileName(),
+		"NAME" + record.ArtifactSuffix, "NAME" + record.EnvelopeSuffix, "NAME" + record.Suffix, scenario.ScenariosName, scenario.ExpectedName, scenario.HarnessName} {
+		add("file", "%s", name)
+	}
+	for _, v := range []project.Verdict{
+		project.Frozen, project.Refused, project.Accepted, project.Malformed, project.Verified, project.Differs, project.Unverifiable, project.Failed,
+		verify.Whole, verify.Unexplained, difference.Equal, scenario.Captured, scenario.Skipped, scenario.Unexpected, render.Written,
+	} {
+		add("verdict", "%s", v)
+	}
+	for _, v := range append(analysis.Verdicts(), analysis.Missing) {
+		if v != analysis.Refused { // of others, too
+			add("verdict", "%s", v)
+		}
+	}
+	list = append(list, rowKeys(t)...)
+	slices.Sort(list)
+	return list
+}
+
+// rowKeys lists the keys of every type of row at any depth, as the schema has them,
+// those that may be absent with a question mark; of the gate's row the type alone.
+func rowKeys(t *testing.T) (list []string) {
+	t.Helper()
+	data, _ := schema.Get(schema.Rows)
+	value, err := schematest.Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defs := value.(map[string]any)["$defs"].(map[string]any)
+	var walk func(at string, s map[string]any)
+	walk = func(at string, s map[string]any) {
+		if ref, ok := s["$ref"].(string); ok {
+			walk(at, defs[strings.TrimPrefix(ref, "#/$defs/")].(map[string]any))
+		}
+		if either, ok := s["anyOf"].([]any); ok { // or null
+			walk(at, either[0].(map[string]any))
+		}
+		if items, ok := s["items"].(map[string]any); ok {
+			walk(at+"[]", items)
+		}
+		properties, _ := s["properties"].(map[string]any)
+		required, _ := s["required"].([]any)
+		for _, key := range slices.Sorted(maps.Keys(properties)) {
+			name := at + "." + key
+			if !slices.Contains(required, any(key)) {
+				name += "?"
+			}
+			list = append(list, name)
+			walk(at+"."+key, properties[key].(map[string]any))
+		}
+	}
+	for _, of := range render.RowTypes() {
+		if of.Name == "gate" {
+			list = append(list, "row gate.type")
+			continue // it answers the questions of this project alone
+		}
+		walk("row "+of.Name, defs[of.Name].(map[string]any))
+	}
+	return list
+}
