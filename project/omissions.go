@@ -127,34 +127,57 @@ func (l *omissions) result() []Omission {
 }
 
 // summarised is how many omissions a summary names.
-const summarised = 5
+const summarised = 3
 
-// OmissionsFinding says for people what was left out; ok is false when nothing
-// was.
+// OmissionsFinding says for people how much was left out, and names the first
+// places; the record lists each. ok is false when nothing was left out.
 func (o *Output) OmissionsFinding() (f finding.Finding, ok bool) {
 	total := 0
-	var named []string
+	var first []Omission
 	for _, left := range o.Omissions {
 		total += max(left.Count, 1)
-		if len(named) < summarised && left.Count == 0 {
-			named = append(named, left.String())
+		if len(first) < summarised && left.Count == 0 {
+			first = append(first, left)
 		}
 	}
-	if more := total - len(named); more > 0 {
-		named = append(named, fmt.Sprintf("and %d more", more))
-	}
-	are := "omissions are"
+	omissions := "omissions"
 	if total == 1 {
-		are = "omission is"
+		omissions = "omission"
 	}
-	return finding.New(finding.OmissionsRecorded, "%d %s recorded: %s", total, are, strings.Join(named, "; ")), total > 0
+	var text strings.Builder
+	fmt.Fprintf(&text, "%d %s: ", total, omissions)
+	for i, left := range first {
+		place := left.place()
+		switch {
+		case i == 0:
+		case left.Reason != first[i-1].Reason:
+			text.WriteString(" (" + string(first[i-1].Reason) + "); ")
+		default:
+			text.WriteString(", ")
+			if left.Pointer != "" && left.where() == first[i-1].where() {
+				place = finding.Escape(string(left.Pointer))
+			}
+		}
+		text.WriteString(place)
+		if i+1 == len(first) {
+			text.WriteString(" (" + string(left.Reason) + ")")
+		}
+	}
+	if more := total - len(first); more > 0 {
+		fmt.Fprintf(&text, " and %d more", more)
+	}
+	return finding.New(finding.OmissionsRecorded, "%s", text.String()), total > 0
 }
 
-// String names the place and the reason of an omission.
-func (o Omission) String() string {
-	where := o.File
+// place says where what was left out was.
+func (o Omission) place() string {
+	return strings.TrimSpace(o.where() + " " + finding.Escape(string(o.Pointer)))
+}
+
+// where is the event or the file that an omission is in.
+func (o Omission) where() string {
 	if o.EventIndex != nil {
-		where = fmt.Sprintf("event %d", *o.EventIndex)
+		return fmt.Sprintf("event %d", *o.EventIndex)
 	}
-	return strings.TrimSpace(where+" "+finding.Escape(string(o.Pointer))) + " (" + string(o.Reason) + ")"
+	return o.File
 }

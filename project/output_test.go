@@ -125,3 +125,26 @@ func TestDeterminism(t *testing.T) {
 		}
 	}
 }
+
+// A summary of omissions names the first of them, and what they have in common once.
+func TestOmissionsFinding(t *testing.T) {
+	first, second := 0, 1
+	at := func(event *int, file string, pointer finding.Pointer, reason finding.Code) project.Omission {
+		return project.Omission{EventIndex: event, File: file, Pointer: pointer, Reason: reason}
+	}
+	key, text := finding.KeyOutsideSubset, finding.SnapshotLacksText
+	for want, omissions := range map[string][]project.Omission{
+		"1 omission: event 0 /a (key_outside_subset)":                                                                                         {at(&first, "", "/a", key)},
+		"2 omissions: request.json /a, /b (key_outside_subset)":                                                                               {at(nil, "request.json", "/a", key), at(nil, "request.json", "/b", key)},
+		"2 omissions: event 0 /a, event 1 /a (key_outside_subset)":                                                                            {at(&first, "", "/a", key), at(&second, "", "/a", key)},
+		"2 omissions: event 0, event 1 (snapshot_lacks_streamed_text)":                                                                        {at(&first, "", "", text), at(&second, "", "", text)},
+		"9 omissions: event 0 /a (key_outside_subset); event 0 /a (snapshot_lacks_streamed_text); event 0 /b (key_outside_subset) and 6 more": {at(&first, "", "/a", key), at(&first, "", "/a", text), at(&first, "", "/b", key), at(&first, "", "/c", key), {Reason: finding.OmissionsUncounted, Count: 5}},
+	} {
+		if f, ok := (&project.Output{Omissions: omissions}).OmissionsFinding(); !ok || f.Message != want {
+			t.Errorf("%q, want %q", f.Message, want)
+		}
+	}
+	if _, ok := new(project.Output).OmissionsFinding(); ok {
+		t.Error("no omissions are summed up")
+	}
+}

@@ -51,7 +51,7 @@ func assayLine(row freeze.Row) string {
 	case row.Profiles.Assay && *row.Origin == project.Built:
 		return "Assay could take this artifact as a receipt (p20export assay --receipt), which says that its snapshot was built."
 	case row.Profiles.Assay && finding.Has(row.Findings, finding.SnapshotLacksText):
-		return "Assay could take this artifact, but its events have no place to say that the snapshot lacks streamed text: keep the record."
+		return "Assay could take this artifact, but its events cannot say that the snapshot lacks streamed text: keep the record."
 	case row.Profiles.Assay:
 		return "Assay could take this artifact."
 	}
