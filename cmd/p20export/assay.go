@@ -22,10 +22,11 @@ import (
 func newAssay() *cobra.Command {
 	var a assayFlags
 	cmd := &cobra.Command{
-		Use:   "assay ARTIFACT... (--ndjson [-o FILE] | --bundle FILE.tar.gz) --import-time TIME",
+		Use:   "assay ARTIFACT... --ndjson [-o FILE] --import-time TIME | assay ARTIFACT... --bundle FILE.tar.gz --import-time TIME",
 		Short: "Put artifacts into Assay's events and bundles",
-		Long: `Put each ARTIFACT into one event of Assay's Evidence Contract v1, and write the
-events as lines (--ndjson) or as an evidence bundle (--bundle). A directory
+		Long: `Hand artifacts on to Assay, which compiles evidence about agents: each ARTIFACT
+becomes one event of Assay's Evidence Contract v1, and the events are written as
+lines (--ndjson) or as an evidence bundle (--bundle). A directory
 stands for the *.artifact.json in it and below it, in the order of their paths;
 symbolic links in it are not followed. Assay checks a bundle's integrity: that
 its events are those its manifest states, in their order. A bundle is not
@@ -76,13 +77,13 @@ lines on standard output, refusals and errors go to standard error.
 	cmd.SuggestionsMinimumDistance = 2
 	flags := cmd.Flags()
 	flags.BoolVar(&a.ndjson, "ndjson", false, "write one event a line, to standard output or to -o")
-	flags.StringVarP(&a.output, "output", "o", "", "with --ndjson: the file the lines go into; - is standard output")
-	flags.StringVar(&a.bundle, "bundle", "", "write one evidence bundle of this name, which ends in .tar.gz")
+	flags.StringVarP(&a.output, "output", "o", "", "with --ndjson: `FILE` the lines go into; - is standard output")
+	flags.StringVar(&a.bundle, "bundle", "", "write one evidence bundle: a `FILE` whose name ends in .tar.gz")
 	flags.BoolVar(&a.split, "split", false, "with --bundle: as many bundles as the events need")
-	flags.StringVar(&a.time, "import-time", "", "when the import is made, RFC 3339; the clock is never asked (required)")
-	flags.StringVar(&a.runID, "assay-run-id", "", "run id of the events (default: made of the file name of the one artifact)")
+	flags.StringVar(&a.time, "import-time", "", "`TIME` of the import, RFC 3339; the clock is never asked (required)")
+	flags.StringVar(&a.runID, "assay-run-id", "", "run `ID` of the events (default: made of the file name of the one artifact)")
 	flags.BoolVar(&a.receipt, "receipt", false, "the receipt form, which says where the artifact came from")
-	flags.StringArrayVar(&a.records, "record", nil, "the record of the artifact (default: the one beside it);\nof several artifacts one each, in their order")
+	flags.StringArrayVar(&a.records, "record", nil, "`RECORD` of the artifact (default: the one beside it); of several artifacts one each, in their order")
 	flags.BoolVar(&a.sample, "as-sample", false, "name Assay's sample as the producer, instead of this program")
 	a.format = cli.AddFormat(cmd)
 	cmd.AddCommand(newAssayVerify(), newAssayShow())

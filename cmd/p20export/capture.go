@@ -32,11 +32,11 @@ func newCapture() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "capture URL --input REQUEST -o DIR | capture --from FILE [--request REQUEST] -o DIR",
 		Short: "Record a run from an endpoint, or import a file",
-		Long: `Post an AG-UI run to URL and keep the answer in the new directory DIR: the
-response and the request byte for byte, the arrival of every read, and a
-manifest written last. Or import an SSE, NDJSON or JSON array file (- is
-standard input), with the request that led to it where you have it; an import
-has no arrival times.
+		Long: `Record one AG-UI run as a capture: post the REQUEST to URL and keep the answer
+in the new directory DIR, which gets the response and the request byte for byte,
+the arrival of every read, and a manifest written last. Or import an SSE, NDJSON
+or JSON array file (- is standard input), with the request that led to it where
+you have it; an import has no arrival times.
 
 A directory without capture.json is unfinished and is never written into again.
 Ctrl-C closes the capture with what arrived, marked cancelled.
@@ -58,10 +58,10 @@ address without user and password.
 		Args: cobra.MaximumNArgs(1),
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&fl.out, "output", "o", "", "directory for the capture, new or empty (required)")
-	flags.StringVar(&fl.from, "from", "", "import this file instead of asking an endpoint; - is standard input")
-	flags.StringVar(&fl.input, "input", "", "request body, an AG-UI run input as JSON; - is standard input")
-	flags.StringVar(&fl.request, "request", "", "with --from: the request body to keep, an AG-UI run input as JSON; - is standard input")
+	flags.StringVarP(&fl.out, "output", "o", "", "`DIR` for the capture, new or empty (required)")
+	flags.StringVar(&fl.from, "from", "", "import `FILE` instead of asking an endpoint; - is standard input")
+	flags.StringVar(&fl.input, "input", "", "`REQUEST` to post, an AG-UI run input as JSON; - is standard input")
+	flags.StringVar(&fl.request, "request", "", "with --from: the `REQUEST` to keep, an AG-UI run input as JSON; - is standard input")
 	fl.exchange.addFlags(cmd)
 	fl.format = cli.AddFormat(cmd)
 	cli.Require(cmd, "output")

@@ -60,9 +60,9 @@ once every capture is read, and nothing when interrupted.
   p20export compare captures --contract assay --format json | jq .verdict`,
 		Args: cli.OneOrMore("CAPTURE"),
 	}
-	cmd.Flags().StringVar(&contract, "contract", string(artifact.V1), "limits to hold artifacts to: v1, or assay for what Assay's mapper 5.4.0 takes")
-	cmd.Flags().StringVar(&with, "baseline", "", "a file of --write-baseline to compare with")
-	cmd.Flags().StringVar(&write, "write-baseline", "", "write the shape of these runs to a file")
+	cmd.Flags().StringVar(&contract, "contract", string(artifact.V1), "limits to hold artifacts to, `v1|assay`: assay is what Assay's mapper 5.4.0 takes")
+	cmd.Flags().StringVar(&with, "baseline", "", "a `FILE` of --write-baseline to compare with")
+	cmd.Flags().StringVar(&write, "write-baseline", "", "write the shape of these runs to a `FILE`")
 	f := cli.AddFormat(cmd, render.SARIF, render.JUnit)
 	cli.Complete(cmd, "contract", string(artifact.V1), string(artifact.Assay))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

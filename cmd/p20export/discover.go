@@ -92,10 +92,10 @@ expectation; 129, 130 or 143 ended by SIGHUP, SIGINT or SIGTERM.`,
 		Args: cobra.MaximumNArgs(1),
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&fl.out, "output", "o", "", "directory of the captures, one directory a scenario (required)")
-	flags.StringVar(&fl.scenarios, "scenarios", "", "file of the scenarios (required)")
-	flags.StringVar(&fl.harness, "harness", "", "start the server that this directory describes, instead of asking a URL")
-	flags.StringArrayVar(&fl.only, "only", nil, "run this scenario alone (repeatable)")
+	flags.StringVarP(&fl.out, "output", "o", "", "`DIR` of the captures, one directory a scenario (required)")
+	flags.StringVar(&fl.scenarios, "scenarios", "", "`FILE` of the scenarios (required)")
+	flags.StringVar(&fl.harness, "harness", "", "start the server that `DIR` describes, instead of asking a URL")
+	flags.StringArrayVar(&fl.only, "only", nil, "run the scenario `NAME` alone (repeatable)")
 	flags.BoolVar(&fl.learn, "write-expected", false, "write what is seen as the harness's expected.json; its notes stay")
 	fl.exchange.addFlags(cmd)
 	fl.format = cli.AddFormat(cmd)

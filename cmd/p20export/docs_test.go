@@ -3,15 +3,11 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"unicode/utf8"
-
-	"github.com/spf13/cobra"
 
 	"github.com/p20export/p20export/internal/testkit"
 )
@@ -147,29 +143,6 @@ func TestCommandsAreNamed(t *testing.T) {
 	for _, c := range commands {
 		if made := c.new(); made.Name() != c.name || len(made.Aliases) > 0 {
 			t.Errorf("%s makes %s, %v", c.name, made.Name(), made.Aliases)
-		}
-	}
-}
-
-// Help fits a terminal of 80 columns. The lines that cobra makes of the flags are its
-// own, and wrap.
-func TestHelpFits(t *testing.T) {
-	check := func(cmd *cobra.Command) {
-		for line := range strings.Lines(cmd.Long + "\n" + cmd.Example) {
-			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
-				t.Errorf("%s: a line of %d columns: %s", cmd.CommandPath(), n, line)
-			}
-		}
-	}
-	root := newRoot(nil, io.Discard, io.Discard)
-	check(root)
-	for _, cmd := range root.Commands() {
-		if cmd.Name() == "completion" {
-			continue // cobra's own
-		}
-		check(cmd)
-		for _, sub := range cmd.Commands() {
-			check(sub)
 		}
 	}
 }

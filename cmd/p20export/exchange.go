@@ -28,11 +28,11 @@ type exchange struct {
 
 func (x *exchange) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&x.framing, "framing", "", "how the response is framed, instead of telling: sse, ndjson or json")
-	flags.StringArrayVar(&x.headers, "header", nil, "request header 'Name: @file' or 'Name: $VARIABLE' (repeatable)")
-	flags.StringArrayVar(&x.labels, "label", nil, "label key=value kept in the manifest (repeatable)")
-	flags.DurationVar(&x.timeout, "timeout", 0, "end the capture after this long, as in 90s or 5m (default: no limit)")
-	flags.Int64Var(&x.maxBytes, "max-bytes", 0, "end the capture after this many bytes of the response or file (default: no limit)")
+	flags.StringVar(&x.framing, "framing", "", "read the response as `sse|ndjson|json`, whatever it looks like")
+	flags.StringArrayVar(&x.headers, "header", nil, "request header `'NAME: VALUE'`, where VALUE is @FILE or $VARIABLE (repeatable)")
+	flags.StringArrayVar(&x.labels, "label", nil, "label `KEY=VALUE` kept in the manifest (repeatable)")
+	flags.DurationVar(&x.timeout, "timeout", 0, "end the capture after this `DURATION`, such as 90s or 5m (default: no limit)")
+	flags.Int64Var(&x.maxBytes, "max-bytes", 0, "end the capture after this many `BYTES` of the response or file (default: no limit)")
 	cli.Complete(cmd, "framing", string(capture.SSE), string(capture.NDJSON), string(capture.JSON))
 }
 

@@ -18,9 +18,9 @@ func newFreeze() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "freeze CAPTURE... -o DIR",
-		Short: "Project the runs of captures to frozen artifacts",
-		Long: `Project each run of each CAPTURE and write three files into DIR:
-
+		Short: "Freeze the runs of captures into artifacts",
+		Long: `Freeze each run of each CAPTURE into an artifact that anyone can check. For each
+run it writes three files into DIR:
 
   NAME.artifact.json     the snapshot's messages, the run's ids, times and end
   NAME.envelope.ndjson   the bounded envelope behind it: three events to review
@@ -33,9 +33,9 @@ gives goes into that subdirectory of DIR, so that two captures of one name do
 not meet. Plain response files are named themselves. Symbolic links in the
 directory are not followed.
 
-A run is frozen whole or refused with every reason; a refused run writes
-nothing. Files that exist are never overwritten: the same bytes count as done,
-others are an error.
+A projection decides what of a run becomes the artifact. A run is frozen whole
+or refused with every reason; a refused run writes nothing. Files that exist
+are never overwritten: the same bytes count as done, others are an error.
 
 Projections:
   emitted-snapshot       the run's only MESSAGES_SNAPSHOT as it is; refuses any
@@ -67,10 +67,10 @@ times, else those given with --started-at and --finished-at; never the clock's.
 		Args: cli.OneOrMore("CAPTURE"),
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&out, "output", "o", "", "directory the files go into; made when it is not there (required)")
-	flags.StringVar(&run, "run", "", "freeze one run: its id, or '#2' for the second")
-	fl.addFlags(cmd, project.EmittedSnapshot, "how a run becomes an artifact")
-	flags.StringVar(&name, "name", "", "name of the files instead of the capture's (one capture only)")
+	flags.StringVarP(&out, "output", "o", "", "`DIR` the files go into; made when it is not there (required)")
+	flags.StringVar(&run, "run", "", "freeze one `RUN`: its id, or '#2' for the second")
+	fl.addFlags(cmd, project.EmittedSnapshot, "`PROJECTION` by which a run becomes an artifact")
+	flags.StringVar(&name, "name", "", "`NAME` of the files instead of the capture's (one capture only)")
 	f := cli.AddFormat(cmd)
 	cli.Require(cmd, "output")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

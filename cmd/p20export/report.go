@@ -62,9 +62,9 @@ by SIGHUP, SIGINT or SIGTERM.`,
 		Args: cli.OneOrMore("CAPTURE"),
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&out, "output", "o", "", "file the page goes into (required)")
-	flags.StringVar(&run, "run", "", "show one run: its id, or '#2' for the second")
-	fl.addFlags(cmd, "", "the projection the page is about (default: the first that freezes)")
+	flags.StringVarP(&out, "output", "o", "", "`FILE` the page goes into (required)")
+	flags.StringVar(&run, "run", "", "show one `RUN`: its id, or '#2' for the second")
+	fl.addFlags(cmd, "", "`PROJECTION` the page is about (default: the first that freezes)")
 	f := cli.AddFormat(cmd)
 	cli.Require(cmd, "output")
 	if err := cmd.MarkFlagFilename("output", "html"); err != nil {

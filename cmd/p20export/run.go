@@ -72,15 +72,26 @@ func isUnsynced(err error) bool {
 }
 
 type command struct {
-	name string
-	new  func() *cobra.Command
+	name, group string
+	new         func() *cobra.Command
 }
 
-// commands are those of the root command.
+// The groups of commands in the help, in the order of the work.
+const (
+	groupRecord = "Record runs"
+	groupJudge  = "Judge them"
+	groupFreeze = "Freeze them"
+	groupHandOn = "Hand artifacts on"
+	groupLookUp = "Look something up"
+)
+
+// commands are those of the root command, in the order of the help.
 var commands = []command{
-	{"capture", newCapture}, {"discover", newDiscover}, {"inspect", newInspect}, {"report", newReport},
-	{"freeze", newFreeze}, {"validate", newValidate}, {"diff", newDiff}, {"verify", newVerify},
-	{"compare", newCompare}, {"assay", newAssay}, {"explain", newExplain}, {"schema", newSchema}, {"version", newVersion},
+	{"capture", groupRecord, newCapture}, {"discover", groupRecord, newDiscover},
+	{"compare", groupJudge, newCompare}, {"inspect", groupJudge, newInspect}, {"report", groupJudge, newReport},
+	{"freeze", groupFreeze, newFreeze}, {"validate", groupFreeze, newValidate}, {"diff", groupFreeze, newDiff}, {"verify", groupFreeze, newVerify},
+	{"assay", groupHandOn, newAssay},
+	{"explain", groupLookUp, newExplain}, {"schema", groupLookUp, newSchema}, {"version", groupLookUp, newVersion},
 }
 
 // newRoot makes the root command for the arguments: with the one command that the
@@ -93,35 +104,22 @@ func newRoot(args []string, stdout, stderr io.Writer) *cobra.Command {
 user interface) into a small frozen artifact: the messages of one snapshot, the
 ids of the run, its time labels, the event it ended with, and nothing more.
 
+Begin with these three: capture records a run, inspect shows what is in it, and
+freeze makes the artifact. The examples below can be typed as they are, with the
+address of your agent and a file that holds a request to it.
+
 It claims portable compacted message-history evidence for one bounded run
 envelope (P20). It does not claim stream fidelity, replay completeness, state
-sync or branch correctness.
-
-  capture    record a run from an endpoint, or import a file
-  discover   run a list of scenarios against an endpoint, a capture of each
-  compare    hold captures against the contract, and against a baseline
-  inspect    look into a capture
-  report     make one HTML page to look at captures
-  freeze     project a capture's runs to artifacts
-  validate   judge an artifact or a bounded envelope
-  diff       show how two artifacts differ
-  verify     repeat a projection from the raw capture and compare
-  assay      put artifacts into Assay's events and bundles, and check bundles
-  explain    say what a code or a rule means, and what to do
-  schema     list or print the JSON Schemas of these files`,
-		Example: `  p20export capture http://127.0.0.1:8011/ --input request.json \
-      -o captures/one-turn
-  p20export inspect captures/one-turn
-  p20export freeze captures/one-turn -o frozen
-  p20export validate frozen/one-turn.artifact.json
-  p20export verify frozen/one-turn.artifact.json \
-      --record frozen/one-turn.record.json --capture captures/one-turn`,
+sync or branch correctness.`,
+		Example: `  p20export capture http://127.0.0.1:8011/ --input request.json -o captures/mine
+  p20export inspect captures/mine
+  p20export freeze captures/mine -o frozen`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	// Cobra's own flag prints by a template, and a program that executes templates can
 	// call methods by name, so that the linker keeps every exported method.
-	version := root.Flags().BoolP("version", "v", false, "version for p20export")
+	version := root.Flags().BoolP("version", "v", false, "print the version")
 	root.RunE = func(cmd *cobra.Command, _ []string) error {
 		if !*version {
 			return cmd.Help()
@@ -132,12 +130,21 @@ sync or branch correctness.
 	root.SetOut(stdout) // before completion is made, which keeps it
 	root.SetErr(stderr)
 	named := slices.IndexFunc(commands, func(c command) bool { return len(args) > 0 && c.name == args[0] })
+	var order []string
 	for i, c := range commands {
+		if order = append(order, c.name); !root.ContainsGroup(c.group) {
+			root.AddGroup(&cobra.Group{ID: c.group, Title: c.group})
+		}
 		if named < 0 || named == i {
-			root.AddCommand(c.new())
+			made := c.new()
+			made.GroupID = c.group
+			root.AddCommand(made)
 		}
 	}
 	root.SetHelpCommand(cli.Help(root))
+	root.SetHelpCommandGroupID(groupLookUp)
+	root.SetCompletionCommandGroupID(groupLookUp)
+	cli.Usage(root, order)
 	cli.WholeHelp(root)
 	if named < 0 {
 		cli.StrictCompletion(root)

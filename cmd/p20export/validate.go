@@ -15,7 +15,7 @@ func newValidate() *cobra.Command {
 	var profile, kind string
 	cmd := &cobra.Command{
 		Use:   "validate FILE...",
-		Short: "Judge artifacts and bounded envelopes",
+		Short: "Check artifacts and bounded envelopes against the contract",
 		Long: `Judge each FILE strictly against the v1 contract (a pre-proof draft, P20 §14):
 as an artifact, or as a bounded envelope of RUN_STARTED, one MESSAGES_SNAPSHOT
 and one terminal event. The file's name says which of the two it is
@@ -51,8 +51,8 @@ for all files once every file is judged, and nothing when interrupted.
   p20export validate --kind envelope - < frozen/one-turn.envelope.ndjson`,
 		Args: cli.OneOrMore("FILE"),
 	}
-	cmd.Flags().StringVar(&profile, "profile", string(artifact.V1), "limits to keep: v1, or assay for what Assay's mapper 5.4.0 takes")
-	cmd.Flags().StringVar(&kind, "kind", "", "judge as artifact or envelope, whatever the file looks like")
+	cmd.Flags().StringVar(&profile, "profile", string(artifact.V1), "limits to keep, `v1|assay`: assay is what Assay's mapper 5.4.0 takes")
+	cmd.Flags().StringVar(&kind, "kind", "", "judge as `artifact|envelope`, whatever the file looks like")
 	f := cli.AddFormat(cmd, render.SARIF, render.JUnit)
 	cli.Complete(cmd, "profile", string(artifact.V1), string(artifact.Assay))
 	cli.Complete(cmd, "kind", string(validate.Artifact), string(validate.Envelope))

@@ -23,10 +23,11 @@ func newVerify() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "verify ARTIFACT|DIR [--record RECORD] [--capture CAPTURE]",
-		Short: "Repeat a projection from the raw capture and compare",
-		Long: `Repeat the projection a RECORD names from the raw CAPTURE and compare artifact,
-envelope and record byte for byte (tool version aside). The envelope is looked
-for beside the artifact, and so is the record when none is given. Without
+		Short: "Check artifacts against the captures they were made from",
+		Long: `Check that an artifact is what its capture gives: repeat the projection that its
+RECORD names from the raw CAPTURE, and compare artifact, envelope and record
+byte for byte (tool version aside). The envelope is looked for beside the
+artifact, and so is the record when none is given. Without
 --capture the capture is looked for in the artifact's directory and below it, by
 the digest that the record states; so it is where --capture gives a directory of
 captures. --capture - is standard input.
@@ -82,8 +83,8 @@ null where there is nothing, and file for what is none of those.
   p20export verify evidence --format json | jq 'select(.verdict != "verified")'`,
 		Args: cli.One("ARTIFACT or DIR"),
 	}
-	cmd.Flags().StringVar(&stated, "record", "", "the record of one artifact (default: the one beside it)")
-	cmd.Flags().StringArrayVar(&captures, "capture", nil, "the capture it was made from, or a directory that holds it (default: the\nartifact's directory); for a DIR more captures (repeatable)")
+	cmd.Flags().StringVar(&stated, "record", "", "the `RECORD` of one artifact (default: the one beside it)")
+	cmd.Flags().StringArrayVar(&captures, "capture", nil, "the `CAPTURE` it was made from, or a directory that holds it (default: the artifact's directory); for a DIR more captures (repeatable)")
 	cmd.Flags().BoolVar(&strict, "strict", false, "with a DIR: anything unexplained in it is an error")
 	cmd.Flags().BoolVar(&only, "captures-only", false, "with a DIR: check the captures in it, and no records")
 	f := cli.AddFormat(cmd)

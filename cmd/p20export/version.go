@@ -12,10 +12,11 @@ import (
 
 func newVersion() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Long:  "Print the version of p20export, the commit it was built from where that is\nknown, and the Go release.",
-		Args:  cobra.NoArgs,
+		Use:     "version",
+		Short:   "Print the version",
+		Long:    "Print the version of p20export, the commit it was built from where that is\nknown, and the Go release.",
+		Example: "  p20export version\n  p20export version --format json | jq -r .commit",
+		Args:    cobra.NoArgs,
 		// In place of the root's, which handles signals: this command is over before that is set up.
 		PersistentPreRun: func(*cobra.Command, []string) {},
 	}

@@ -94,7 +94,8 @@ func missingFlag(cmd *cobra.Command, name string) string {
 	if f.Shorthand != "" {
 		name = "-" + f.Shorthand
 	}
-	return fmt.Sprintf("%s is missing: %s", name, strings.TrimSuffix(f.Usage, " (required)"))
+	usage := strings.ReplaceAll(f.Usage, "`", "") // around the name of the value
+	return fmt.Sprintf("%s is missing: %s", name, strings.TrimSuffix(usage, " (required)"))
 }
 
 // Reading does work that reads a file, and shows on standard error how far it is.
@@ -165,9 +166,10 @@ func WholeHelp(root *cobra.Command) {
 // Help is cobra's help command, but that an unknown topic is a usage error.
 func Help(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
-		Use:   "help [command]",
-		Short: "Help about any command",
-		Long:  "Help about any command, as p20export COMMAND --help gives it.",
+		Use:     "help [COMMAND]",
+		Short:   "Show the help of a command",
+		Long:    "Show the help of a command, as p20export COMMAND --help does.",
+		Example: "  p20export help freeze",
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return names(root), cobra.ShellCompDirectiveNoFileComp
 		},
@@ -196,6 +198,8 @@ func StrictCompletion(root *cobra.Command) {
 		if cmd.Name() != "completion" {
 			continue
 		}
+		cmd.Short = "Print the script that completes commands in a shell"
+		cmd.Long = cmd.Short + ".\nThe help of each shell's command says how to use it."
 		cmd.Args = cobra.ArbitraryArgs
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {

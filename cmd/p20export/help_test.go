@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/p20export/p20export/internal/testkit"
+)
+
+// allCommands returns every command of a program, but those that cobra makes for
+// each shell.
+func allCommands(root *cobra.Command) []*cobra.Command {
+	list := []*cobra.Command{root}
+	for _, cmd := range root.Commands() {
+		if list = append(list, cmd); cmd.Name() != "completion" {
+			list = append(list, cmd.Commands()...)
+		}
+	}
+	return list
+}
+
+// Help fits a terminal of 80 columns.
+func TestHelpFits(t *testing.T) {
+	for _, cmd := range allCommands(newRoot(nil, io.Discard, io.Discard)) {
+		var out bytes.Buffer
+		args := append(strings.Fields(cmd.CommandPath())[1:], "--help")
+		if status := run(args, &out, io.Discard); status != 0 || out.Len() < 100 {
+			t.Errorf("%s: exit status %d\n%s", cmd.CommandPath(), status, out.String())
+		}
+		for line := range strings.Lines(out.String()) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
+				t.Errorf("%s: a line of %d columns: %s", cmd.CommandPath(), n, line)
+			}
+		}
+	}
+}
+
+// valueName is what the value of a flag may be called: NAME, KEY=VALUE, or the list
+// of what it can be.
+var valueName = regexp.MustCompile(`^([A-Z]+(=[A-Z]+)?|'[A-Z]+: [A-Z]+'|[a-z0-9N]+(\|[a-z0-9N]+)+)$`)
+
+// Help names the value of a flag by what it is, not by its type in Go.
+func TestFlagsNameTheirValues(t *testing.T) {
+	flags := 0
+	for _, cmd := range allCommands(newRoot(nil, io.Discard, io.Discard)) {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			flags++
+			name, _ := pflag.UnquoteUsage(f)
+			if f.Value.Type() == "bool" && name == "" || f.Value.Type() != "bool" && valueName.MatchString(name) {
+				return
+			}
+			t.Errorf("%s --%s: its value is called %q", cmd.CommandPath(), f.Name, name)
+		})
+	}
+	if flags < 50 {
+		t.Errorf("only %d flags were looked at", flags)
+	}
+}
+
+// The help of the root command and README.md have every command once, in one order.
+func TestCommandsAreListedOnce(t *testing.T) {
+	var out bytes.Buffer
+	run([]string{"--help"}, &out, io.Discard)
+	listed := regexp.MustCompile(`(?m)^  ([a-z]+) +[A-Z]`).FindAllStringSubmatch(out.String(), -1)
+	var order, want []string
+	for _, m := range listed {
+		order = append(order, m[1])
+	}
+	for _, c := range commands {
+		want = append(want, c.name)
+	}
+	if want = append(want, "completion", "help"); !slices.Equal(order, want) {
+		t.Errorf("help lists %v, want %v", order, want)
+	}
+	var shown []string
+	for _, m := range regexp.MustCompile("(?m)^\\| `p20export ([a-z]+)").FindAllStringSubmatch(string(testkit.Read(t, "../../README.md")), -1) {
+		if !slices.Contains(shown, m[1]) {
+			shown = append(shown, m[1])
+		}
+	}
+	order = slices.DeleteFunc(order, func(name string) bool { return !slices.Contains(shown, name) })
+	if !slices.Equal(shown, order) || len(shown) < len(commands)-1 {
+		t.Errorf("README.md lists %v, help %v", shown, order)
+	}
+}
+
+// exampleWord is a word of an example's command line, or what the shell takes for
+// itself.
+var exampleWord = regexp.MustCompile(`'[^']*'|[^\s']+`)
+
+// Every example in a help is a command line that the program takes.
+func TestExamples(t *testing.T) {
+	for _, cmd := range allCommands(newRoot(nil, io.Discard, io.Discard)) {
+		if cmd.Example == "" && cmd.Name() != "completion" {
+			t.Errorf("%s has no example", cmd.CommandPath())
+		}
+		text := regexp.MustCompile(`(\\|\|)\n +`).ReplaceAllString(cmd.Example, "$1 ")
+		for line := range strings.Lines(text) {
+			line = strings.ReplaceAll(line, `\ `, "")
+			_, line, ok := strings.Cut(line, "p20export ")
+			if !ok {
+				t.Errorf("%s: an example without the program: %s", cmd.CommandPath(), line)
+				continue
+			}
+			var args []string
+			for _, word := range exampleWord.FindAllString(line, -1) {
+				if word == "|" || word == ">" || word == "<" {
+					break
+				}
+				args = append(args, strings.Trim(word, "'"))
+			}
+			named, rest, err := newRoot(args, io.Discard, io.Discard).Find(args)
+			if err == nil && cmd.HasParent() && named.CommandPath() != cmd.CommandPath() && !strings.HasPrefix(named.CommandPath(), cmd.CommandPath()+" ") {
+				t.Errorf("%s: an example of another command: %s", cmd.CommandPath(), line)
+			}
+			if err == nil {
+				err = named.ParseFlags(rest)
+			}
+			if err == nil {
+				err = named.ValidateArgs(named.Flags().Args())
+			}
+			if err == nil {
+				err = named.ValidateRequiredFlags()
+			}
+			if err != nil {
+				t.Errorf("%s: %s: %v", cmd.CommandPath(), strings.TrimSpace(line), err)
+			}
+		}
+	}
+}
