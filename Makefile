@@ -40,6 +40,14 @@ $(RELEASE):
 $(HELLO):
 	@$(RELEASED) -o $@ ./cmd/internal/bench/testdata/hello
 
+MAN := $(BUILD)/man/man1
+.PHONY: man
+man: ## write the man pages of every command into .build/man/man1/, dated by SOURCE_DATE_EPOCH or the last commit
+	@rm -rf $(MAN) && mkdir -p $(MAN)
+	@export SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}; \
+	out=$$($(GO) test -count=1 ./cmd/p20export -run '^TestMan$$' -man $(CURDIR)/$(MAN)) || { echo "$$out"; exit 1; }
+	@echo "the man pages are in $(MAN): man -l $(MAN)/p20export.1"
+
 .PHONY: demo
 demo: $(BIN) ## freeze a committed real ADK run, validate and verify it
 	@rm -rf $(DEMO)

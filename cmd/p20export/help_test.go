@@ -18,6 +18,7 @@ import (
 // allCommands returns every command of a program, but those that cobra makes for
 // each shell.
 func allCommands(root *cobra.Command) []*cobra.Command {
+	root.InitDefaultHelpCmd()
 	list := []*cobra.Command{root}
 	for _, cmd := range root.Commands() {
 		if list = append(list, cmd); cmd.Name() != "completion" {
@@ -117,7 +118,9 @@ func TestExamples(t *testing.T) {
 				}
 				args = append(args, strings.Trim(word, "'"))
 			}
-			named, rest, err := newRoot(args, io.Discard, io.Discard).Find(args)
+			root := newRoot(args, io.Discard, io.Discard)
+			root.InitDefaultHelpCmd()
+			named, rest, err := root.Find(args)
 			if err == nil && cmd.HasParent() && named.CommandPath() != cmd.CommandPath() && !strings.HasPrefix(named.CommandPath(), cmd.CommandPath()+" ") {
 				t.Errorf("%s: an example of another command: %s", cmd.CommandPath(), line)
 			}
