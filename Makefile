@@ -160,8 +160,8 @@ $(MODULES:%=%/.installed): %/node_modules/.installed: %/package-lock.json
 	@touch $@
 
 .PHONY: captures
-captures: harness-$(HARNESS) ## replace the committed captures of HARNESS (adk) by fresh ones, and rewrite what is made from them
-	@$(GO) test -count=1 -tags live -run '^TestLive$$' ./cmd/p20export -harness $(HARNESS) -record
+captures: harness-$(HARNESS) ## replace the committed captures of HARNESS (adk) by fresh ones, all or those of ONLY=a,b, and rewrite what is made from them
+	@$(GO) test -count=1 -tags live -run '^TestLive$$' ./cmd/p20export -harness $(HARNESS) -only '$(ONLY)' -record
 	@$(MAKE) regenerate
 	@echo "recorded; now look at what changed: git diff --stat"
 

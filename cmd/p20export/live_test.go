@@ -7,6 +7,8 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,8 +17,9 @@ import (
 )
 
 var (
-	recording = flag.Bool("record", false, "replace the committed captures by fresh ones")
-	only      = flag.String("harness", "", "the one harness to run; all but those of older releases when empty")
+	recording   = flag.Bool("record", false, "replace the committed captures by fresh ones")
+	onlyHarness = flag.String("harness", "", "the one harness to run; all but those of older releases when empty")
+	onlyOf      = flag.String("only", "", "the scenarios to run, with commas between; all when empty")
 )
 
 // TestLive runs every scenario against the real integrations with the program,
@@ -25,20 +28,25 @@ var (
 func TestLive(t *testing.T) {
 	ran := 0
 	for _, of := range loadHarnesses(t) {
-		if *only == of.Name || *only == "" && !of.drift {
+		if *onlyHarness == of.Name || *onlyHarness == "" && !of.drift {
 			ran++
 			t.Run(of.Name, func(t *testing.T) { runHarness(t, of) })
 		}
 	}
 	if ran == 0 {
-		t.Fatalf("no harness is called %q", *only)
+		t.Fatalf("no harness is called %q", *onlyHarness)
 	}
 }
 
 func runHarness(t *testing.T, of harness) {
 	fresh := t.TempDir()
+	only := strings.FieldsFunc(*onlyOf, func(r rune) bool { return r == ',' })
 	var stdout, stderr bytes.Buffer
-	status := run([]string{"discover", "--harness", filepath.Dir(of.expected), "--scenarios", scenariosPath, "-o", fresh}, &stdout, &stderr)
+	args := []string{"discover", "--harness", filepath.Dir(of.expected), "--scenarios", scenariosPath, "-o", fresh}
+	for _, name := range only {
+		args = append(args, "--only", name)
+	}
+	status := run(args, &stdout, &stderr)
 	if stdout.Len() == 0 {
 		t.Fatalf("%s\nrun 'make harness-%s'", stderr.String(), of.Name)
 	}
@@ -48,6 +56,9 @@ func runHarness(t *testing.T, of harness) {
 	for _, s := range of.suite.Scenarios {
 		if s.Expect == nil {
 			continue // its note says why
+		}
+		if len(only) > 0 && !slices.Contains(only, s.Name) {
+			continue
 		}
 		t.Run(s.Name, func(t *testing.T) {
 			dir, committed := filepath.Join(fresh, s.Name), filepath.Join(of.captures, s.Name)
