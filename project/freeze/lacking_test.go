@@ -17,7 +17,7 @@ import (
 // that the run streamed: it never put the reply into them.
 func TestLackingText(t *testing.T) {
 	want := map[string]int{
-		"backend-tool": 1, "keep-alive": 1, "long-stream": 1, "one-turn": 1, "parent-run": 1, "reasoning": 1,
+		"backend-tool": 1, "keep-alive": 1, "long-reply": 1, "long-stream": 1, "one-turn": 1, "parent-run": 1, "reasoning": 1,
 		"state-change": 2, "three-turns-1": 1, "three-turns-2": 1, "three-turns-3": 1, "two-agents": 2, "unicode": 1,
 	}
 	for dir, want := range map[string]map[string]int{

@@ -39,6 +39,9 @@ const PATHS = {
   "multimodal": {},
   "keep-alive": {},
   "refused": {},
+  "long-reply": {},
+  "no-ids": {},
+  "empty-ids": {},
 };
 
 /** Returns a listener for an HTTP server; the models are asked at baseURL. */

@@ -16,11 +16,11 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import InjectedState
 from langgraph.types import Command, interrupt
 
-from script import ALONE, SCRIPTS, TEAM, count
+from script import ALONE, SCRIPTS, TEAM, count, long_reply
 from scripted_model import ScriptedModel
 
 # Every delta is sent with LangGraph's own event twice; this many stay below one megabyte.
-OWN = {"long-stream": count(400)}
+OWN = {"long-stream": count(400), "long-reply": long_reply(each=4)}
 
 
 class ListState(AgentState):
