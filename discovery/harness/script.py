@@ -390,6 +390,11 @@ same way everywhere: "Mill Street, north" and "Mill Street north" are two statio
 )
 
 
+def chat(turns: int) -> Script:
+    """A reply for every turn, whatever was asked; after the last of the replies come the first again."""
+    return tuple((reply(REPLIES[n % len(REPLIES)]),) for n in range(turns))
+
+
 def long_reply(each: int = 1) -> Script:
     """The last reply, whichever turn is asked for: some integrations pass on none of the request's history."""
     return ((reply(REPLIES[-1], each),),) * len(REPLIES)
@@ -435,6 +440,7 @@ SCRIPTS: dict[str, Script] = {
     "long-reply": long_reply(),
     "no-ids": ((say("This conversation had no ids."),),),
     "empty-ids": ((say("This conversation had empty ids."),),),
+    "chat": chat(1000),  # no scenario's: for a list that is posted to one address
 }
 
 TEAM = ("researcher", "writer")

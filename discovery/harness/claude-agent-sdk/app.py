@@ -57,7 +57,13 @@ SPECIAL: dict[str, dict[str, Any]] = {
 }
 
 # Settings of the adapter that differ from its defaults, for one path.
-SETTINGS: dict[str, dict[str, Any]] = {"confirmation": {"defer_tools": ("mcp__guide__delete_file",)}}
+SETTINGS: dict[str, dict[str, Any]] = {
+    "confirmation": {"defer_tools": ("mcp__guide__delete_file",)},
+    "chat": {"max_workers": 2},  # Claude Codes that it keeps
+}
+
+# Paths where a thread has several runs, whose history is in its Claude Code.
+SEVERAL = ("three-turns", "chat")
 
 
 def surround(home: str) -> None:
@@ -96,6 +102,6 @@ def build() -> FastAPI:
         # Events name the working directory; this one does not tell where the harness is.
         options = {"model": path, "system_prompt": "Answer briefly.", "tools": [], "cwd": "/"}
         adapter = ClaudeAgentAdapter(name=path, options=options | SPECIAL.get(path, {}), **SETTINGS.get(path, {}))
-        dependencies = [] if path == "three-turns" else [Depends(ending(adapter))]
+        dependencies = [] if path in SEVERAL else [Depends(ending(adapter))]
         add_claude_fastapi_endpoint(app, adapter, path=f"/{path}", dependencies=dependencies)
     return app

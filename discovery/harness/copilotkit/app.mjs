@@ -42,6 +42,7 @@ const PATHS = {
   "long-reply": {},
   "no-ids": {},
   "empty-ids": {},
+  "chat": {},
 };
 
 /** Returns a listener for an HTTP server; the models are asked at baseURL. */
