@@ -2,7 +2,10 @@ module github.com/p20export/p20export
 
 go 1.26.0
 
-ignore ./discovery/harness/copilotkit/node_modules
+ignore (
+	./discovery/harness/copilotkit/node_modules
+	./discovery/harness/mastra/node_modules
+)
 
 require (
 	github.com/chromedp/cdproto v0.159.0
