@@ -4,6 +4,7 @@ go 1.26.0
 
 ignore (
 	./discovery/harness/copilotkit/node_modules
+	./discovery/harness/langgraph-ts/node_modules
 	./discovery/harness/mastra/node_modules
 )
 
