@@ -38,9 +38,10 @@ as it is for p20export capture, unless expected.json says what is expected of
 the scenario.
 
 At the end the captures answer the discovery gate (P20 §14.3), and say what runs
-would have to change. The gate is met when at least one run emits exactly one
-snapshot, no streamed text was found lacking in it, and its artifact is smaller
-than the run; p20export compare judges run by run.
+would have to change. The gate is met when every run of the scenarios that the
+list marks as needed (all, where it marks none) emits exactly one snapshot, no
+streamed text was found lacking in it, and its artifact is smaller than the run;
+p20export compare judges run by run.
 
 A scenario file is JSON. A path is below URL; without one it is URL itself. Each
 request is an AG-UI run input:
@@ -184,7 +185,7 @@ func (fl *discoverFlags) discover(cmd *cobra.Command, p *render.Printer, plan *s
 		return done, err
 	}
 	if len(runs) > 0 {
-		g := gate.Evaluate(runs, artifact.V1)
+		g := gate.Evaluate(runs, (&scenario.List{Scenarios: plan.Scenarios}).Needed(), artifact.V1)
 		p.Gate(g)
 		if !g.Met && plan.Suite == nil && len(fl.only) == 0 {
 			done = done.Worse(render.Negative)

@@ -24,10 +24,18 @@ const (
 	failed   = testkit.Failed
 )
 
-// examined analyzes a capture of events, one a line, under a name.
+// needed are the scenarios that decide in these tests.
+var needed = []string{"one", "one-turn", "long-stream"}
+
+// examined analyzes a capture of events, one a line, under a name that is its
+// scenario's too.
 func examined(t *testing.T, name string, events ...string) []analysis.Run {
 	t.Helper()
-	return analysis.Analyze(t.Context(), testkit.Lines(t, name, events...), artifact.V1, nil)
+	runs := analysis.Analyze(t.Context(), testkit.Lines(t, name, events...), artifact.V1, nil)
+	for i := range runs {
+		runs[i].Scenario = name
+	}
+	return runs
 }
 
 // The gate's answers to small sets of captures: which are good, and how each
@@ -55,41 +63,51 @@ func TestAnswered(t *testing.T) {
 		good []bool
 		text []string
 	}{
-		{"one snapshot", [][]string{one}, []bool{true, false, true, true, false, true}, []string{
+		{"one snapshot", [][]string{one}, []bool{true, false, true, true, false, false, false}, []string{
 			"yes: Runs that give an artifact of the one snapshot they emitted: 1 of 1, 1 of", "no: ", "yes, where it finishes: Runs that ended in RUN_FINISHED, by their snapshots: one 1, none 0, several 0.",
-			"absent, and not asked for: ", "no: Canonical artifacts smaller than their run as it was captured: 0 of 1; of those of one usable snapshot: 0 of 1.", "no: threadId",
+			"absent, and not asked for: ", "no: Canonical artifacts smaller than their run as it was captured: 0 of 1; of those of one usable snapshot: 0 of 1.", "unknown: threadId",
+			"not shown: ",
 		}},
-		{"no snapshot", [][]string{none}, []bool{false, false, false, true, false, true}, []string{
-			"no: Runs that give an artifact of the one snapshot they emitted: 0 of 1", "no: ", "no: Runs that ended in RUN_FINISHED, by their snapshots: one 0, none 1, several 0.", "absent", "no: ", "no: threadId",
+		{"no snapshot", [][]string{none}, []bool{false, false, false, true, false, false, false}, []string{
+			"no: Runs that give an artifact of the one snapshot they emitted: 0 of 1", "no: ", "no: Runs that ended in RUN_FINISHED, by their snapshots: one 0, none 1, several 0.", "absent", "no: ", "unknown: threadId",
+			"not shown: ",
 		}},
-		{"several snapshots", [][]string{several}, []bool{false, false, false, true, false, true}, []string{
+		{"several snapshots", [][]string{several}, []bool{false, false, false, true, false, false, false}, []string{
 			"no: Runs that give an artifact of the one snapshot they emitted: 0 of 1", "no: ", "no: Runs that ended in RUN_FINISHED, by their snapshots: one 0, none 0, several 1.", "absent",
-			"in part: Canonical artifacts smaller than their run as it was captured: 1 of 1; of those of one usable snapshot: 0 of 0.", "no: threadId",
+			"in part: Canonical artifacts smaller than their run as it was captured: 1 of 1; of those of one usable snapshot: 0 of 0.", "unknown: threadId",
+			"not shown: ",
 		}},
-		{"some with one", [][]string{one, none, several, {started, message, failed}}, []bool{true, false, true, true, false, true}, []string{
+		{"some with one", [][]string{one, none, several, {started, message, failed}}, []bool{true, false, true, true, false, false, false}, []string{
 			"yes: Runs that give an artifact of the one snapshot they emitted: 1 of 4", "no: ", "not every one: Runs that ended in RUN_FINISHED, by their snapshots: one 1, none 1, several 1. Runs that ended in RUN_ERROR: one 0, none 1, several 0. Of those with one, it is usable in 1: it gives an artifact, and no streamed text was found lacking in the snapshot. It gives an artifact but lacks streamed text in 0. Of those with several, the last gives an artifact, and no streamed text was found lacking in the snapshot, in 1; it gives one but lacks some in 0.",
-			"absent", "in part: ", "no: threadId",
+			"absent", "in part: ", "unknown: threadId",
+			"not shown: ",
 		}},
-		{"a parent once", [][]string{named(one), one, one}, []bool{true, false, true, true, false, true}, []string{
-			"yes: ", "no: ", "yes, where it finishes: ", "incidental: Runs that name a parent in RUN_STARTED: 1 of 3", "no: ", "no: threadId",
+		{"a parent once", [][]string{named(one), one, one}, []bool{true, false, true, true, false, false, false}, []string{
+			"yes: ", "no: ", "yes, where it finishes: ", "incidental: Runs whose request named a parent: 0. RUN_STARTED names one in 0 of them; the copy of the request that RUN_STARTED may carry does in 0. Of the 3 other runs, 1 name one in RUN_STARTED.", "no: ", "unknown: threadId",
+			"not shown: ",
 		}},
-		{"a parent in most", [][]string{named(one), named(none), one}, []bool{true, false, true, true, false, true}, []string{
-			"yes: ", "no: ", "not every one: ", "common: Runs that name a parent in RUN_STARTED: 2 of 3", "no: ", "no: threadId",
+		{"a parent in most", [][]string{named(one), named(none), one}, []bool{true, false, true, true, false, false, false}, []string{
+			"yes: ", "no: ", "not every one: ", "incidental: Runs whose request named a parent: 0. RUN_STARTED names one in 0 of them; the copy of the request that RUN_STARTED may carry does in 0. Of the 3 other runs, 2 name one in RUN_STARTED.", "no: ", "unknown: threadId",
+			"not shown: ",
 		}},
-		{"a long run", [][]string{slices.Insert(slices.Clone(one), 1, slices.Repeat([]string{`{"type":"CUSTOM","name":"n","value":1}`}, 30)...)}, []bool{true, false, true, true, true, true}, []string{
-			"yes: ", "no: ", "yes, where it finishes: ", "absent", "in part: Canonical artifacts smaller than their run as it was captured: 1 of 1; of those of one usable snapshot: 1 of 1.", "no: threadId",
+		{"a long run", [][]string{slices.Insert(slices.Clone(one), 1, slices.Repeat([]string{`{"type":"CUSTOM","name":"n","value":1}`}, 30)...)}, []bool{true, false, true, true, true, false, true}, []string{
+			"yes: ", "no: ", "yes, where it finishes: ", "absent", "in part: Canonical artifacts smaller than their run as it was captured: 1 of 1; of those of one usable snapshot: 1 of 1.", "unknown: threadId",
+			"yes: Runs with a STATE_* or ACTIVITY_* event: 0 of 1. Runs of any scenario that qualify: 1, 1 of them without such an event.",
 		}},
-		{"text is lacking", [][]string{lacking}, []bool{false, false, false, true, false, true}, []string{
+		{"text is lacking", [][]string{lacking}, []bool{false, false, false, true, false, false, false}, []string{
 			"no: Runs that give an artifact of the one snapshot they emitted: 0 of 1, 0 of them with its messages as they are. Integrations with such a run: 0 of 1. Runs whose snapshot lacks streamed text are not counted; there are 1.", "no: ",
 			"no: Runs that ended in RUN_FINISHED, by their snapshots: one 1, none 0, several 0. Runs that ended in RUN_ERROR: one 0, none 0, several 0. Of those with one, it is usable in 0: it gives an artifact, and no streamed text was found lacking in the snapshot. It gives an artifact but lacks streamed text in 1.",
-			"absent", "in part: Canonical artifacts smaller than their run as it was captured: 1 of 1; of those of one usable snapshot: 0 of 0.", "no: threadId",
+			"absent", "in part: Canonical artifacts smaller than their run as it was captured: 1 of 1; of those of one usable snapshot: 0 of 0.", "unknown: threadId",
+			"not shown: ",
 		}},
-		{"text is lacking in some", [][]string{lacking, one, {started, message, snapshot, lacking[2], finished}}, []bool{true, false, true, true, false, true}, []string{
+		{"text is lacking in some", [][]string{lacking, one, {started, message, snapshot, lacking[2], finished}}, []bool{true, false, true, true, false, false, false}, []string{
 			"yes: Runs that give an artifact of the one snapshot they emitted: 1 of 3", "no: ", "not every one: Runs that ended in RUN_FINISHED, by their snapshots: one 2, none 0, several 1. Runs that ended in RUN_ERROR: one 0, none 0, several 0. Of those with one, it is usable in 1: it gives an artifact, and no streamed text was found lacking in the snapshot. It gives an artifact but lacks streamed text in 1. Of those with several, the last gives an artifact, and no streamed text was found lacking in the snapshot, in 0; it gives one but lacks some in 1.",
-			"absent", "in part: ", "no: threadId",
+			"absent", "in part: ", "unknown: threadId",
+			"not shown: ",
 		}},
-		{"an anchor too long", [][]string{rich(one)}, []bool{false, false, false, true, false, false}, []string{
-			"no: ", "no: ", "yes, where it finishes: ", "absent", "unknown: There is no artifact to measure.", "yes: threadId and runId, the two that are required, are opaque strings within the limits in 0 of 1 runs.",
+		{"an anchor too long", [][]string{rich(one)}, []bool{false, false, false, true, false, false, false}, []string{
+			"no: ", "no: ", "yes, where it finishes: ", "absent", "unknown: There is no artifact to measure.", "yes: threadId and runId are the two that are required. Requests that left one to the integration: 0. 0 were answered with a run and 0 with an HTTP error. No integration chose an id itself. In 1 other runs both ids are those that the request chose, which says nothing of integrations; the rules take them in 0.",
+			"not shown: ",
 		}},
 	}
 	for _, test := range tests {
@@ -98,19 +116,19 @@ func TestAnswered(t *testing.T) {
 			for _, events := range test.runs {
 				runs = append(runs, examined(t, "one", events...)...)
 			}
-			holdAnswers(t, gate.Evaluate(runs, artifact.V1), test.good, test.text)
+			holdAnswers(t, gate.Evaluate(runs, needed, artifact.V1), test.good, test.text)
 		})
 	}
 }
 
 func TestAnsweredOfNothing(t *testing.T) {
 	unread := analysis.Analyze(t.Context(), filepath.Join(t.TempDir(), "nowhere"), artifact.V1, nil)
-	g := gate.Evaluate(unread, artifact.V1)
+	g := gate.Evaluate(unread, needed, artifact.V1)
 	if g.Met || len(g.Summaries) != 1 || g.Summaries[0].Unanswered != 1 || g.Summaries[0].Runs != 0 {
 		t.Errorf("%+v", g)
 	}
-	holdAnswers(t, g, []bool{false, false, false, false, false, false}, []string{
-		"no: ", "no: ", "unknown: No capture holds a run.", "unknown: No capture holds a run.", "unknown: ", "unknown: No capture holds a run.",
+	holdAnswers(t, g, []bool{false, false, false, false, false, false, false}, []string{
+		"no: ", "no: ", "unknown: No capture holds a run.", "unknown: No capture holds a run.", "unknown: ", "unknown: No capture holds a run.", "unknown: No capture holds a run.",
 	})
 	if g.Why != "no capture holds a run" {
 		t.Errorf("%q", g.Why)
@@ -123,9 +141,9 @@ func TestAnsweredOfRuns(t *testing.T) {
 	if len(runs) != 2 {
 		t.Fatalf("%d runs", len(runs))
 	}
-	g := gate.Evaluate(runs, artifact.V1)
-	holdAnswers(t, g, []bool{true, false, true, true, false, true}, []string{
-		"yes: Runs that give an artifact of the one snapshot they emitted: 2 of 2", "no: Captures whose files have the size and digest", "yes, where it finishes", "absent", "no: ", "no: threadId",
+	g := gate.Evaluate(runs, needed, artifact.V1)
+	holdAnswers(t, g, []bool{true, false, true, true, false, false, false}, []string{
+		"yes: Runs that give an artifact of the one snapshot they emitted: 2 of 2", "no: Captures whose files have the size and digest", "yes, where it finishes", "absent", "no: ", "unknown: threadId", "not shown: ",
 	})
 	if want := "no artifact of one usable snapshot is smaller than its run"; g.Met || g.Why != want {
 		t.Errorf("%t %q, want %q", g.Met, g.Why, want)
@@ -133,27 +151,114 @@ func TestAnsweredOfRuns(t *testing.T) {
 	for i := range runs {
 		runs[i].Response = "elsewhere"
 	}
-	kept := gate.Evaluate(runs, artifact.V1).Answers[1]
+	kept := gate.Evaluate(runs, needed, artifact.V1).Answers[1]
 	if !kept.Good || !strings.HasSuffix(kept.Text, "that their manifest states: 1 of 1.") {
 		t.Errorf("%+v", kept)
 	}
 	for i := range runs {
 		runs[i].End = capture.EndCancelled
 	}
-	kept = gate.Evaluate(runs, artifact.V1).Answers[1]
+	kept = gate.Evaluate(runs, needed, artifact.V1).Answers[1]
 	if !kept.Good || !strings.HasSuffix(kept.Text, "that their manifest states: 1 of 1. One of them broke off.") {
 		t.Errorf("%+v", kept)
+	}
+}
+
+// Of the runs that were asked for a parent, most decide; the others count apart.
+func TestAnsweredOfParents(t *testing.T) {
+	runs := slices.Concat(
+		examined(t, "one", started, message, snapshot, finished),
+		examined(t, "one", started, message, snapshot, finished),
+		examined(t, "one", started, message, snapshot, finished),
+	)
+	for _, test := range []struct {
+		parents []analysis.Parent
+		want    string
+	}{
+		{[]analysis.Parent{{}, {}, {Request: true}}, "absent: Runs whose request named a parent: 1. RUN_STARTED names one in 0 of them; the copy of the request that RUN_STARTED may carry does in 0. Of the 2 other runs, 0 name one in RUN_STARTED."},
+		{[]analysis.Parent{{}, {Request: true, Input: true}, {Request: true, RunStarted: true, Input: true}}, "incidental: Runs whose request named a parent: 2. RUN_STARTED names one in 1 of them; the copy of the request that RUN_STARTED may carry does in 2. Of the 1 other runs, 0"},
+		{[]analysis.Parent{{}, {}, {Request: true, RunStarted: true}}, "common: Runs whose request named a parent: 1. RUN_STARTED names one in 1 of them"},
+		{[]analysis.Parent{{RunStarted: true}, {RunStarted: true}, {Request: true}}, "incidental: Runs whose request named a parent: 1. RUN_STARTED names one in 0 of them; the copy of the request that RUN_STARTED may carry does in 0. Of the 2 other runs, 2 name one"},
+	} {
+		for i, p := range test.parents {
+			runs[i].Parent = p
+		}
+		a := gate.Evaluate(runs, needed, artifact.V1).Answers[3]
+		if got := a.Word + ": " + a.Text; !strings.HasPrefix(got, test.want) {
+			t.Errorf("%s, want %s", got, test.want)
+		}
+	}
+}
+
+// Ids that integrations chose answer whether an anchor is too rich, and those that
+// requests chose do not.
+func TestAnsweredOfMinted(t *testing.T) {
+	runs := slices.Concat(
+		examined(t, "one", started, message, snapshot, finished),
+		examined(t, "two", started, message, snapshot, finished),
+	)
+	refused := analysis.Empty(artifact.V1, analysis.Refused)
+	refused.HTTPStatus, refused.Unnamed = 422, true
+	runs = append(runs, refused)
+	runs[0].Unnamed = true
+	runs[0].Minted = []analysis.Anchor{{Event: "RUN_STARTED", Key: "threadId", Shape: "UUID"}, {Event: "RUN_STARTED", Key: "runId", Shape: "number"}, {Event: "RUN_FINISHED", Key: "runId", Shape: "UUID"}}
+	g := gate.Evaluate(runs, needed, artifact.V1)
+	a := g.Answers[5]
+	want := "no: threadId and runId are the two that are required. Requests that left one to the integration: 2. 1 were answered with a run and 1 with an HTTP error. Ids that integrations chose themselves: 1 threadId and 1 runId in RUN_STARTED, 0 threadId and 1 runId in terminal events that name another thread or run; UUID, number. The contract's rules for references take 3 of these 3. In 1 other runs both ids are those that the request chose, which says nothing of integrations; the rules take them in 1."
+	if got := a.Word + ": " + a.Text; got != want || !a.Good {
+		t.Errorf("%t %s, want %s", a.Good, got, want)
+	}
+	var parts []string
+	for _, e := range a.Evidence {
+		parts = append(parts, e.Part)
+	}
+	if diff := cmp.Diff([]string{"run_started", "terminal"}, parts); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	runs[0].Minted[1].Rule = "A12"
+	if a := gate.Evaluate(runs, needed, artifact.V1).Answers[5]; !strings.Contains(a.Text, "take 2 of these 3.") {
+		t.Errorf("%+v", a)
+	}
+}
+
+// Runs with state or activity events do not show that an artifact needs none.
+func TestAnsweredOfState(t *testing.T) {
+	const state = `{"type":"STATE_SNAPSHOT","snapshot":{}}`
+	filler := slices.Repeat([]string{`{"type":"CUSTOM","name":"n","value":1}`}, 30)
+	with := slices.Concat([]string{started, state}, filler, []string{message, snapshot, finished})
+	without := slices.Concat([]string{started}, filler, []string{message, snapshot, finished})
+	for _, test := range []struct {
+		runs [][]string
+		want string
+	}{
+		{[][]string{with}, "not shown: Runs with a STATE_* or ACTIVITY_* event: 1 of 1. Runs of any scenario that qualify: 1, 0 of them without such an event."},
+		{[][]string{with, without}, "yes: Runs with a STATE_* or ACTIVITY_* event: 1 of 2. Runs of any scenario that qualify: 2, 1 of them without such an event (1 of mine)."},
+	} {
+		var runs []analysis.Run
+		for _, events := range test.runs {
+			runs = append(runs, examined(t, "one", events...)...)
+		}
+		for i := range runs {
+			runs[i].Integration.Name = "mine"
+		}
+		g := gate.Evaluate(runs, needed, artifact.V1)
+		if a := g.Answers[6]; a.Word+": "+a.Text != test.want {
+			t.Errorf("%s: %s, want %s", a.Word, a.Text, test.want)
+		}
+		if !g.Met {
+			t.Errorf("%+v", g.Summaries[0].Qualification)
+		}
 	}
 }
 
 // A capture directory of one integration that emits one snapshot meets the gate,
 // and every piece of evidence names a file.
 func TestAnsweredOfCapture(t *testing.T) {
-	g := gate.Evaluate(analysis.Analyze(t.Context(), "../captures/adk/long-stream", artifact.V1, nil), artifact.V1)
+	g := gate.Evaluate(analysis.Analyze(t.Context(), "../captures/adk/long-stream", artifact.V1, nil), needed, artifact.V1)
 	if !g.Met || len(g.Summaries) != 1 || !g.Summaries[0].Met || g.Summaries[0].Emitted() != 1 {
 		t.Errorf("%+v", g.Summaries)
 	}
-	holdAnswers(t, g, []bool{true, true, true, true, true, true}, []string{"yes: ", "yes: ", "yes, where it finishes", "absent", "in part: ", "no: "})
+	holdAnswers(t, g, []bool{true, true, true, true, true, false, false}, []string{"yes: ", "yes: ", "yes, where it finishes", "absent", "in part: ", "unknown: ", "not shown: "})
 	evidence := 0
 	for _, a := range g.Answers {
 		for _, e := range a.Evidence {
@@ -175,7 +280,7 @@ func TestAnsweredOfIncomplete(t *testing.T) {
 	for _, name := range []string{"one-turn", "backend-tool"} {
 		runs = append(runs, analysis.Analyze(t.Context(), "../drift/captures/adk-0.4.0/"+name, artifact.V1, nil)...)
 	}
-	g := gate.Evaluate(runs, artifact.V1)
+	g := gate.Evaluate(runs, needed, artifact.V1)
 	if want := "no run gives an artifact of the one snapshot it emitted, with all text that it streamed"; g.Met || g.Why != want {
 		t.Errorf("%t %q, want %q", g.Met, g.Why, want)
 	}
@@ -206,7 +311,7 @@ func TestAnsweredOfAltered(t *testing.T) {
 		t.Fatal(err)
 	}
 	runs := analysis.Analyze(t.Context(), "../captures/adk/long-stream", artifact.V1, nil)
-	g := gate.Evaluate(append(runs, analysis.Analyze(t.Context(), path, artifact.V1, nil)...), artifact.V1)
+	g := gate.Evaluate(append(runs, analysis.Analyze(t.Context(), path, artifact.V1, nil)...), needed, artifact.V1)
 	if len(g.Summaries) != 1 || g.Summaries[0].Runs != 1 || g.Summaries[0].Unanswered != 1 {
 		t.Errorf("%+v", g.Summaries)
 	}

@@ -94,7 +94,7 @@ func Needs(run analysis.Run) []Need {
 		list = append(list, n)
 	}
 	switch {
-	case run.Run == nil && run.HTTPStatus != 0 && run.HTTPStatus != 200:
+	case httpError(run):
 		add(Need{Code: finding.HTTPStatus, HTTPStatus: run.HTTPStatus})
 	case run.Run == nil:
 		for _, f := range run.Findings {
@@ -116,4 +116,9 @@ func Needs(run analysis.Run) []Need {
 		add(Need{Larger: true})
 	}
 	return list
+}
+
+// httpError reports whether a request was answered with an HTTP error and no run.
+func httpError(run analysis.Run) bool {
+	return run.Run == nil && run.HTTPStatus != 0 && run.HTTPStatus != 200
 }

@@ -15,10 +15,9 @@ import (
 // Summary is how one integration stands to the contract, by its captures.
 type Summary struct {
 	Integration analysis.Integration `json:"integration"`
-	// Met says that one run at least gives an artifact of the one snapshot it
-	// emitted, smaller than the run. The snapshot must lack no text that the run
-	// streamed.
-	Met bool `json:"met"`
+	// Met says that the integration qualifies.
+	Met           bool          `json:"met"`
+	Qualification Qualification `json:"qualification"`
 	// Runs counts the runs, Unanswered the captures without one.
 	Runs       int             `json:"runs"`
 	Unanswered int             `json:"unanswered"`
@@ -26,6 +25,8 @@ type Summary struct {
 	Snapshots  SnapshotCounts  `json:"snapshots"`
 	IDs        analysis.IDs    `json:"ids"`
 	Parent     ParentCounts    `json:"parent"`
+	Anchors    AnchorCounts    `json:"anchors"`
+	State      StateCounts     `json:"state"`
 	Times      []CountedSource `json:"times"`
 	// Implausible counts runs whose RUN_STARTED has a timestamp that cannot be
 	// its time.
@@ -67,6 +68,12 @@ type ParentCounts struct {
 	Request    int `json:"request"`
 	RunStarted int `json:"run_started"`
 	Input      int `json:"input"`
+	// Echoed counts the runs whose request names a parent and whose RUN_STARTED
+	// does too.
+	Echoed int `json:"echoed"`
+	// EchoedInput counts the runs whose request names a parent and whose copy of the
+	// request in RUN_STARTED does too.
+	EchoedInput int `json:"echoed_input"`
 }
 
 // CountedSource counts the runs whose times come from one source.
@@ -113,7 +120,7 @@ func (s Summary) Count(v analysis.Verdict) int {
 func (s Summary) Emitted() int { return s.Count(analysis.Exact) + s.Count(analysis.Reduced) }
 
 // summaries has one for each integration, in the order of their first runs.
-func summaries(runs []analysis.Run) []Summary {
+func summaries(runs []analysis.Run, needed []string) []Summary {
 	var order []analysis.Integration
 	of := make(map[analysis.Integration][]analysis.Run)
 	for _, run := range runs {
@@ -124,14 +131,16 @@ func summaries(runs []analysis.Run) []Summary {
 	}
 	list := []Summary{}
 	for _, i := range order {
-		list = append(list, newSummary(i, of[i]))
+		list = append(list, newSummary(i, of[i], needed))
 	}
 	return list
 }
 
-func newSummary(i analysis.Integration, runs []analysis.Run) Summary {
-	s := Summary{Integration: i, Verdicts: []Given{}, Times: []CountedSource{}, Blocks: []Need{}, ExtraContent: []Need{}}
+func newSummary(i analysis.Integration, runs []analysis.Run, needed []string) Summary {
+	s := Summary{Integration: i, Qualification: Qualify(runs, needed), Anchors: AnchorCounts{Minted: []MintedCount{}}, Verdicts: []Given{}, Times: []CountedSource{}, Blocks: []Need{}, ExtraContent: []Need{}}
+	s.Met = s.Qualification.Qualifies == Yes
 	for _, run := range runs {
+		s.Anchors.add(run)
 		if run.Run == nil {
 			s.Unanswered++
 			continue
@@ -165,6 +174,7 @@ func (s *Summary) add(run analysis.Run) {
 	s.IDs.Requested += run.IDs.Requested
 	s.IDs.RequestedKept += run.IDs.RequestedKept
 	s.Parent.add(run.Parent)
+	s.State.add(run)
 	s.time(run.Times)
 	s.measure(run)
 	if !run.Verdict.Emitted() {
@@ -174,7 +184,6 @@ func (s *Summary) add(run analysis.Run) {
 		need(&s.Blocks, []analysis.Reason{{Code: finding.SnapshotLacksText}}, name)
 	}
 	need(&s.ExtraContent, extraContent(run), name)
-	s.Met = s.Sizes.EmittedBelowRun > 0
 }
 
 // extraContent is what the text subset leaves out of the run's one snapshot, or of
@@ -207,7 +216,7 @@ func (p *ParentCounts) add(in analysis.Parent) {
 	for _, c := range []struct {
 		has bool
 		to  *int
-	}{{in.Request, &p.Request}, {in.RunStarted, &p.RunStarted}, {in.Input, &p.Input}} {
+	}{{in.Request, &p.Request}, {in.RunStarted, &p.RunStarted}, {in.Input, &p.Input}, {in.Request && in.RunStarted, &p.Echoed}, {in.Request && in.Input, &p.EchoedInput}} {
 		if c.has {
 			*c.to++
 		}

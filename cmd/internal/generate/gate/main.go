@@ -37,12 +37,16 @@ func write() error {
 
 // documents makes both documents, by their paths.
 func documents() (map[string][]byte, error) {
-	lanes, err := lanes()
+	list, err := scenario.LoadList("discovery/" + scenario.ScenariosName)
+	if err != nil {
+		return nil, err
+	}
+	lanes, err := lanes(list)
 	if err != nil {
 		return nil, err
 	}
 	return map[string][]byte{
-		"discovery/GATE.md":           gateDocument(lanes),
+		"discovery/GATE.md":           gateDocument(lanes, list.Needed()),
 		"discovery/FIELD_PRESENCE.md": fieldPresence(lanes),
 	}, nil
 }
@@ -62,11 +66,7 @@ type lane struct {
 }
 
 // lanes reads every harness with its captures, in the order of their names.
-func lanes() ([]lane, error) {
-	list, err := scenario.LoadList("discovery/" + scenario.ScenariosName)
-	if err != nil {
-		return nil, err
-	}
+func lanes(list *scenario.List) ([]lane, error) {
 	files, err := filepath.Glob("discovery/harness/*/" + scenario.HarnessName)
 	if err != nil || len(files) == 0 {
 		return nil, fmt.Errorf("no harness is found (%v); run in the root of the repository", err)

@@ -1,0 +1,132 @@
+package gate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/p20export/p20export/discovery/analysis"
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/project"
+)
+
+// MintedCount counts the ids of one shape that integrations chose.
+type MintedCount struct {
+	// Event is RUN_STARTED, or the type of a terminal event with another id.
+	Event string `json:"event"`
+	// Key is threadId or runId.
+	Key string `json:"key"`
+	// Shape says in words what the ids look like.
+	Shape string `json:"shape"`
+	Count int    `json:"count"`
+	// Taken counts those that the contract takes as a reference.
+	Taken int `json:"taken"`
+}
+
+// AnchorCounts says which ids of runs the integration chose.
+type AnchorCounts struct {
+	// Unnamed counts the requests that left an id to the integration.
+	Unnamed int `json:"unnamed"`
+	// Answered counts those of them that were answered with a run.
+	Answered int `json:"answered"`
+	// RefusedHTTP counts those of them that were answered with an HTTP error.
+	RefusedHTTP int `json:"refused_http"`
+	// Minted counts the ids that the integration chose, by event, key and shape.
+	Minted []MintedCount `json:"minted"`
+}
+
+func (c *AnchorCounts) add(run analysis.Run) {
+	if run.Unnamed {
+		c.Unnamed++
+		switch {
+		case run.Run != nil:
+			c.Answered++
+		case httpError(run):
+			c.RefusedHTTP++
+		}
+	}
+	for _, m := range run.Minted {
+		at := slices.IndexFunc(c.Minted, func(n MintedCount) bool { return n.Event == m.Event && n.Key == m.Key && n.Shape == m.Shape })
+		if at < 0 {
+			at = len(c.Minted)
+			c.Minted = append(c.Minted, MintedCount{Event: m.Event, Key: m.Key, Shape: m.Shape})
+		}
+		c.Minted[at].Count++
+		if m.Rule == "" {
+			c.Minted[at].Taken++
+		}
+	}
+}
+
+// of counts the ids with a key that are in RUN_STARTED, or in terminal events.
+func (c *AnchorCounts) of(started bool, key string) (n int) {
+	for _, m := range c.Minted {
+		if (m.Event == envelope.RunStarted) == started && m.Key == key {
+			n += m.Count
+		}
+	}
+	return n
+}
+
+func anchors(runs []analysis.Run, all Summary) Answer {
+	if all.Runs == 0 {
+		return unknown(AskAnchors)
+	}
+	chosen, refused, refusedChosen := 0, 0, 0
+	for _, run := range runs {
+		if run.Run == nil {
+			continue
+		}
+		own := slices.ContainsFunc(run.Minted, func(a analysis.Anchor) bool { return a.Event == envelope.RunStarted })
+		if !own {
+			chosen++
+		}
+		if slices.ContainsFunc(run.Projections[1].Reasons, func(r analysis.Reason) bool {
+			return r.Code == finding.RefNotOpaque || r.Pointer == "/threadId" || r.Pointer == "/runId"
+		}) {
+			refused++
+			if !own {
+				refusedChosen++
+			}
+		}
+	}
+	c := all.Anchors
+	minted, taken, shapes := 0, 0, []string{}
+	for _, m := range c.Minted {
+		minted += m.Count
+		taken += m.Taken
+		if !slices.Contains(shapes, m.Shape) {
+			shapes = append(shapes, m.Shape)
+		}
+	}
+	a := Answer{Question: AskAnchors, Good: refused == 0 && minted > 0, Word: "no"}
+	switch {
+	case refused > 0:
+		a.Word = "yes"
+	case minted == 0:
+		a.Word = "unknown"
+	}
+	a.Text = fmt.Sprintf("threadId and runId are the two that are required. Requests that left one to the integration: %d. %d were answered with a run and %d with an HTTP error.", c.Unnamed, c.Answered, c.RefusedHTTP)
+	if minted > 0 {
+		a.Text += fmt.Sprintf(" Ids that integrations chose themselves: %d threadId and %d runId in RUN_STARTED, %d threadId and %d runId in terminal events that name another thread or run; %s. The contract's rules for references take %d of these %d.",
+			c.of(true, "threadId"), c.of(true, "runId"), c.of(false, "threadId"), c.of(false, "runId"), strings.Join(shapes, ", "), taken, minted)
+	} else {
+		a.Text += " No integration chose an id itself."
+	}
+	a.Text += fmt.Sprintf(" In %d other runs both ids are those that the request chose, which says nothing of integrations; the rules take them in %d.", chosen, chosen-refusedChosen)
+	for _, run := range firstOf(runs, func(e analysis.Run) bool { return len(e.Minted) > 0 }) {
+		for _, m := range run.Minted {
+			part := project.RunStartedPart
+			if m.Event != envelope.RunStarted {
+				part = project.TerminalPart
+			}
+			for _, e := range evidence(run, part) {
+				if !slices.Contains(a.Evidence, e) {
+					a.Evidence = append(a.Evidence, e)
+				}
+			}
+		}
+	}
+	return a
+}
