@@ -73,29 +73,39 @@ func anchors(runs []analysis.Run, all Summary) Answer {
 	if all.Runs == 0 {
 		return unknown(AskAnchors)
 	}
-	chosen, refused, refusedChosen := 0, 0, 0
+	chosen, taken, refused, blank := 0, 0, 0, 0
 	for _, run := range runs {
 		if run.Run == nil {
 			continue
 		}
-		own := slices.ContainsFunc(run.Minted, func(a analysis.Anchor) bool { return a.Event == envelope.RunStarted })
-		if !own {
-			chosen++
+		rich, empty := false, false
+		for _, r := range run.Projections[1].Reasons {
+			switch {
+			case !isAnchor(r):
+			case r.Code == finding.RefNotOpaque || r.Code == finding.TooLong:
+				rich = true
+			default:
+				empty = true
+			}
 		}
-		if slices.ContainsFunc(run.Projections[1].Reasons, func(r analysis.Reason) bool {
-			return r.Code == finding.RefNotOpaque || r.Pointer == "/threadId" || r.Pointer == "/runId"
-		}) {
+		switch {
+		case rich:
 			refused++
-			if !own {
-				refusedChosen++
+		case empty:
+			blank++
+		}
+		if !slices.ContainsFunc(run.Minted, func(a analysis.Anchor) bool { return a.Event == envelope.RunStarted }) && !empty {
+			chosen++
+			if !rich {
+				taken++
 			}
 		}
 	}
 	c := all.Anchors
-	minted, taken, shapes := 0, 0, []string{}
+	minted, kept, shapes := 0, 0, []string{}
 	for _, m := range c.Minted {
 		minted += m.Count
-		taken += m.Taken
+		kept += m.Taken
 		if !slices.Contains(shapes, m.Shape) {
 			shapes = append(shapes, m.Shape)
 		}
@@ -107,15 +117,18 @@ func anchors(runs []analysis.Run, all Summary) Answer {
 	case minted == 0:
 		a.Word = "unknown"
 	}
-	a.Text = fmt.Sprintf("threadId and runId are the two that are required. Requests that left one to the integration: %d. %d were answered with a run and %d with an HTTP error.", c.Unnamed, c.Answered, c.RefusedHTTP)
+	a.Text = fmt.Sprintf("threadId and runId are the two that are required. Requests without one of them: %d; answered with a run: %d, with an HTTP error: %d.", c.Unnamed, c.Answered, c.RefusedHTTP)
 	if minted > 0 {
 		a.Text += fmt.Sprintf(" Ids that integrations chose themselves: %d threadId and %d runId in RUN_STARTED, %d threadId and %d runId in terminal events that name another thread or run; %s. The contract's rules for references take %d of these %d.",
-			c.of(true, "threadId"), c.of(true, "runId"), c.of(false, "threadId"), c.of(false, "runId"), strings.Join(shapes, ", "), taken, minted)
+			c.of(true, "threadId"), c.of(true, "runId"), c.of(false, "threadId"), c.of(false, "runId"), strings.Join(shapes, ", "), kept, minted)
 	} else {
 		a.Text += " No integration chose an id itself."
 	}
-	a.Text += fmt.Sprintf(" In %d other runs both ids are those that the request chose, which says nothing of integrations; the rules take them in %d.", chosen, chosen-refusedChosen)
-	for _, run := range firstOf(runs, func(e analysis.Run) bool { return len(e.Minted) > 0 }) {
+	if blank > 0 {
+		a.Text += fmt.Sprintf(" Runs refused because RUN_STARTED lacks an id or has an empty one: %d.", blank)
+	}
+	a.Text += fmt.Sprintf(" Other runs, with the ids that the request chose: %d; the rules take them in %d, which says nothing of integrations.", chosen, taken)
+	for _, run := range firstOf(runs, func(e analysis.Run) bool { return len(e.Minted) > 0 && len(e.Events) > 0 }) {
 		for _, m := range run.Minted {
 			part := project.RunStartedPart
 			if m.Event != envelope.RunStarted {
@@ -130,3 +143,6 @@ func anchors(runs []analysis.Run, all Summary) Answer {
 	}
 	return a
 }
+
+// isAnchor reports whether a reason is about a thread or run id.
+func isAnchor(r analysis.Reason) bool { return r.Pointer == "/threadId" || r.Pointer == "/runId" }

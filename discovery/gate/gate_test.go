@@ -106,7 +106,7 @@ func TestAnswered(t *testing.T) {
 			"not shown: ",
 		}},
 		{"an anchor too long", [][]string{rich(one)}, []bool{false, false, false, true, false, false, false}, []string{
-			"no: ", "no: ", "yes, where it finishes: ", "absent", "unknown: There is no artifact to measure.", "yes: threadId and runId are the two that are required. Requests that left one to the integration: 0. 0 were answered with a run and 0 with an HTTP error. No integration chose an id itself. In 1 other runs both ids are those that the request chose, which says nothing of integrations; the rules take them in 0.",
+			"no: ", "no: ", "yes, where it finishes: ", "absent", "unknown: There is no artifact to measure.", "yes: threadId and runId are the two that are required. Requests without one of them: 0; answered with a run: 0, with an HTTP error: 0. No integration chose an id itself. Other runs, with the ids that the request chose: 1; the rules take them in 0, which says nothing of integrations.",
 			"not shown: ",
 		}},
 	}
@@ -204,7 +204,7 @@ func TestAnsweredOfMinted(t *testing.T) {
 	runs[0].Minted = []analysis.Anchor{{Event: "RUN_STARTED", Key: "threadId", Shape: "UUID"}, {Event: "RUN_STARTED", Key: "runId", Shape: "number"}, {Event: "RUN_FINISHED", Key: "runId", Shape: "UUID"}}
 	g := gate.Evaluate(runs, needed, artifact.V1)
 	a := g.Answers[5]
-	want := "no: threadId and runId are the two that are required. Requests that left one to the integration: 2. 1 were answered with a run and 1 with an HTTP error. Ids that integrations chose themselves: 1 threadId and 1 runId in RUN_STARTED, 0 threadId and 1 runId in terminal events that name another thread or run; UUID, number. The contract's rules for references take 3 of these 3. In 1 other runs both ids are those that the request chose, which says nothing of integrations; the rules take them in 1."
+	want := "no: threadId and runId are the two that are required. Requests without one of them: 2; answered with a run: 1, with an HTTP error: 1. Ids that integrations chose themselves: 1 threadId and 1 runId in RUN_STARTED, 0 threadId and 1 runId in terminal events that name another thread or run; UUID, number. The contract's rules for references take 3 of these 3. Other runs, with the ids that the request chose: 1; the rules take them in 1, which says nothing of integrations."
 	if got := a.Word + ": " + a.Text; got != want || !a.Good {
 		t.Errorf("%t %s, want %s", a.Good, got, want)
 	}
@@ -214,6 +214,12 @@ func TestAnsweredOfMinted(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"run_started", "terminal"}, parts); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+	// An empty id is none that is too rich.
+	empty := examined(t, "three", strings.Replace(started, `"runId":"r"`, `"runId":""`, 1), message, snapshot, finished)
+	empty[0].Unnamed = true
+	if a := gate.Evaluate(append(runs, empty...), needed, artifact.V1).Answers[5]; a.Word != "no" || !strings.Contains(a.Text, " Runs refused because RUN_STARTED lacks an id or has an empty one: 1. Other runs, with the ids that the request chose: 1;") {
+		t.Errorf("%+v", a)
 	}
 	runs[0].Minted[1].Rule = "A12"
 	if a := gate.Evaluate(runs, needed, artifact.V1).Answers[5]; !strings.Contains(a.Text, "take 2 of these 3.") {

@@ -11,17 +11,14 @@ import (
 	"github.com/p20export/p20export/discovery/gate"
 )
 
+// longReply is the scenario whose replies are as long as real ones.
+const longReply = "long-reply"
+
 // contract writes what the results say about the contract itself.
 func contract(b *bytes.Buffer, lanes []lane, g gate.Gate) {
-	var texts analysis.Texts
 	var ids analysis.IDs
 	stable, replaced, mixed := 0, 0, 0
-	var sizes gate.SizeCounts
-	assay, frozen := 0, 0
 	for _, s := range g.Summaries {
-		texts.Messages += s.Texts.Messages
-		texts.PastAssay += s.Texts.PastAssay
-		texts.Longest = max(texts.Longest, s.Texts.Longest)
 		ids.Streamed += s.IDs.Streamed
 		ids.StreamedKept += s.IDs.StreamedKept
 		switch {
@@ -33,33 +30,21 @@ func contract(b *bytes.Buffer, lanes []lane, g gate.Gate) {
 		default:
 			mixed++
 		}
-		sizes.Artifacts += s.Sizes.Artifacts
-		sizes.BelowEnvelope += s.Sizes.BelowEnvelope
-		sizes.CompactBelowEnvelope += s.Sizes.CompactBelowEnvelope
 	}
-	var long []string
-	var both agreement
-	for _, l := range lanes {
-		for _, run := range l.runs {
-			both.add(run.Difference)
-			if run.Sizes == nil {
-				continue
-			}
-			frozen++
-			if name := capture.BaseName(run.Capture); run.Texts.PastAssay > 0 && !slices.Contains(long, "`"+name+"`") {
-				long = append(long, "`"+name+"`")
-			}
-			if slices.ContainsFunc(run.Projections, func(p analysis.Projection) bool { return p.Assay }) {
-				assay++
-			}
-		}
+	all := measure(lanes, func(analysis.Run) bool { return true })
+	long := measure(lanes, func(run analysis.Run) bool { return run.Scenario == longReply })
+	b.WriteString("## What this says about the contract\n\n- **Length.** ")
+	if long.artifacts > 0 {
+		fmt.Fprintf(b, "Only `%s` has replies as long as those of real conversations, by a published distribution ([scenarios](harness/README.md)). In its runs, %s. ", longReply, long.lengths())
 	}
-	limits := artifact.Assay.Limits()
-	fmt.Fprintf(b, "## What this says about the contract\n\n")
-	fmt.Fprintf(b, "- **Length.** %d of %d messages in artifacts exceed the %d characters that Assay's mapper 5.4.0 takes; the longest has %d. They are of %s. The texts are scripts, one of them there to be long, and what integrations add of their own; how long messages are in use they cannot say. Assay could take %d of %d artifacts.\n", texts.PastAssay, texts.Messages, limits.Content, texts.Longest, join(long), assay, frozen)
+	fmt.Fprintf(b, "In all scenarios, whose other texts are scripts of ours, %s; those that exceed it are of %s.\n", all.lengths(), join(all.long))
 	fmt.Fprintf(b, "- **Message ids.** Where there is a snapshot to look into, %d of %d streamed ids are in it. %d integrations keep them all, %d replace them all, %d keep some. An id in an artifact names a message in that artifact, and need not be one a client saw.\n", ids.StreamedKept, ids.Streamed, stable, replaced, mixed)
-	fmt.Fprintf(b, "- **Stream and snapshot.** In %d runs both can be told: the text messages of request and stream, and those of the last snapshot. %d messages are in both with the same text, %d of these under another id and %d under another name; %d differ in white space, %d in HTML escapes, %d in other text; %d are in the snapshot alone and %d in the stream alone.\n", both.runs, both.same, both.id, both.name, both.white, both.escapes, both.content, both.emitted, both.folded)
-	fmt.Fprintf(b, "- **Size.** The canonical artifact is smaller than the three events behind it in %d of %d runs, and without white space in %d. It has two-space indent and names of its own, which a short history does not make up for; what makes it small is that the rest of the run is not in it.\n\n", sizes.BelowEnvelope, sizes.Artifacts, sizes.CompactBelowEnvelope)
+	b.WriteString("- **Stream and snapshot.** The text messages of request and stream are compared with those of the last snapshot, where both can be told. ")
+	if long.both.runs > 0 {
+		fmt.Fprintf(b, "In `%s`, whose texts have the lines, tabs and spaces of Markdown: %s. ", longReply, long.both)
+	}
+	fmt.Fprintf(b, "In all scenarios: %s.\n", all.both)
+	b.WriteString("- **Size.** An artifact has two-space indent and names of its own, which a short history does not make up for. What makes it small is that the rest of the run is not in it.\n\n")
 	b.WriteString("The sizes of `one-turn`, a question and an answer, in bytes:\n\n| integration | run as captured | envelope | artifact | without white space |\n|---|---|---|---|---|\n")
 	for _, l := range lanes {
 		for _, run := range l.runs {
@@ -71,10 +56,54 @@ func contract(b *bytes.Buffer, lanes []lane, g gate.Gate) {
 	b.WriteString("\n")
 }
 
+// measures are about the texts in the artifacts of some runs.
+type measures struct {
+	artifacts, assay int
+	texts            analysis.Texts
+	long             []string // the scenarios of texts that are too long for Assay
+	both             agreement
+}
+
+func measure(lanes []lane, of func(analysis.Run) bool) (m measures) {
+	for _, l := range lanes {
+		for _, run := range l.runs {
+			if !of(run) {
+				continue
+			}
+			m.both.add(run.Difference)
+			if run.Sizes == nil {
+				continue
+			}
+			m.artifacts++
+			m.texts.Messages += run.Texts.Messages
+			m.texts.PastAssay += run.Texts.PastAssay
+			m.texts.Longest = max(m.texts.Longest, run.Texts.Longest)
+			if name := "`" + run.Scenario + "`"; run.Texts.PastAssay > 0 && !slices.Contains(m.long, name) {
+				m.long = append(m.long, name)
+			}
+			if slices.ContainsFunc(run.Projections, func(p analysis.Projection) bool { return p.Assay }) {
+				m.assay++
+			}
+		}
+	}
+	return m
+}
+
+func (m measures) lengths() string {
+	return fmt.Sprintf("%d of %d messages in artifacts exceed the %d characters that Assay's mapper 5.4.0 takes, and the longest has %d; Assay could take %d of %d artifacts",
+		m.texts.PastAssay, m.texts.Messages, artifact.Assay.Limits().Content, m.texts.Longest, m.assay, m.artifacts)
+}
+
 // agreement counts how folded and emitted messages differ; id and name are of
 // those with the same text.
 type agreement struct {
 	runs, same, id, name, white, escapes, content, emitted, folded int
+}
+
+// String says it in words.
+func (a agreement) String() string {
+	return fmt.Sprintf("%d runs, %d messages in both with the same text, %d of these under another id and %d under another name; %d differ in white space, %d in HTML escapes, %d in other text; %d are in the snapshot alone and %d in the stream alone",
+		a.runs, a.same, a.id, a.name, a.white, a.escapes, a.content, a.emitted, a.folded)
 }
 
 func (a *agreement) add(d *analysis.Difference) {

@@ -1,10 +1,16 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/discovery/scenario"
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/project"
 )
 
 func TestDocumentsAreFresh(t *testing.T) {
@@ -21,5 +27,111 @@ func TestDocumentsAreFresh(t *testing.T) {
 		if diff := cmp.Diff(string(have), string(want)); diff != "" {
 			t.Errorf("%s is out of date: run 'make gate' and look at what changed (-committed +made):\n%s", path, diff)
 		}
+	}
+}
+
+// An artifact takes nothing from state and activity. One of an emitted snapshot
+// takes three events and needs each of them; one that has to be built needs more.
+func TestFewerEvents(t *testing.T) {
+	t.Chdir("../../../..")
+	list, err := scenario.LoadList("discovery/" + scenario.ScenariosName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := lanes(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	carrying, streamed := 0, 0
+	for _, l := range all {
+		for _, s := range l.seen {
+			switch {
+			case s.trial == nil:
+				continue
+			case !s.trial.stateless:
+				t.Errorf("%s: another artifact without state and activity", s.run.Capture)
+			case s.trial.origin == project.Emitted && !s.trial.alone:
+				t.Errorf("%s: another artifact from the events of the envelope alone", s.run.Capture)
+			case s.trial.spared > 0:
+				t.Errorf("%s: an artifact without %d of the events of the envelope", s.run.Capture, s.trial.spared)
+			}
+			if s.state.count > 0 {
+				carrying++
+			}
+			if s.trial.origin == project.Built && !s.trial.alone {
+				streamed++
+			}
+		}
+	}
+	if carrying == 0 || streamed == 0 {
+		t.Errorf("%d runs with an artifact have state or activity events, and %d artifacts are built from the stream", carrying, streamed)
+	}
+}
+
+func read(t *testing.T, text string) *envelope.Event {
+	t.Helper()
+	e, err := envelope.ReadEvent([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func TestDescribe(t *testing.T) {
+	a := artifact.New()
+	a.RunIDRef = "run-1"
+	a.Messages = []artifact.Message{{ID: "u", Role: "user", Content: "Hello there."}}
+	tests := []struct {
+		event string
+		want  stateEvents
+	}{
+		{`{"type":"STATE_SNAPSHOT","snapshot":{}}`, stateEvents{}},
+		{`{"type":"STATE_SNAPSHOT","snapshot":null}`, stateEvents{}},
+		{`{"type":"STATE_SNAPSHOT","snapshot":{"b":1,"a":[]}}`, stateEvents{keys: []string{"a", "b"}, filled: true}},
+		{`{"type":"STATE_SNAPSHOT","snapshot":{"a":["Hello",{"x":"run-1","y":" "}]}}`, stateEvents{keys: []string{"a"}, filled: true}},
+		{`{"type":"STATE_SNAPSHOT","snapshot":{"a":["Bye","Bye","so long"]}}`, stateEvents{keys: []string{"a"}, filled: true, strings: 2, texts: 1}},
+		{`{"type":"STATE_DELTA","delta":[{"op":"add","path":"/a/0","value":"milk"},{"op":"remove","path":"/b"}]}`, stateEvents{keys: []string{"a", "b"}, filled: true, strings: 1}},
+		{`{"type":"ACTIVITY_SNAPSHOT","messageId":"m","content":{"title":"Two words"}}`, stateEvents{strings: 1, texts: 1}},
+		{`{"type":"ACTIVITY_DELTA","messageId":"m","patch":[{"op":"add","path":"/a","value":" word "}]}`, stateEvents{strings: 1}},
+	}
+	for _, test := range tests {
+		test.want.count, test.want.bytes = 1, int64(len(test.event))
+		got, err := describe([]*envelope.Event{read(t, test.event)}, a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(stateEvents{})); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", test.event, diff)
+		}
+	}
+	if s, err := describe([]*envelope.Event{read(t, tests[4].event)}, nil); err != nil || s.strings != 0 || !s.filled {
+		t.Errorf("without an artifact: %+v, %v", s, err)
+	}
+	if _, err := describe([]*envelope.Event{read(t, `{"type":"STATE_DELTA","delta":1}`)}, a); err == nil {
+		t.Error("a delta that is a number is read")
+	}
+}
+
+// Message ids of the request and of the scripted model are not the integration's.
+func TestMessageIDs(t *testing.T) {
+	r, err := newIDReader([]byte(`{"messages":[{"id":"user-1"}]}`), "http://127.0.0.1:1/long-stream")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const uuid = "3f8a2f6e-0b6c-4d52-9e0e-6f1d2c3b4a59"
+	for _, event := range []string{
+		`{"type":"TEXT_MESSAGE_START","messageId":"` + uuid + `"}`,
+		`{"type":"TEXT_MESSAGE_CHUNK","messageId":"` + uuid + `"}`,
+		`{"type":"TEXT_MESSAGE_START","messageId":"msg-long-stream-2"}`,
+		`{"type":"TEXT_MESSAGE_START","messageId":"msg-other-2"}`,
+		`{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"user-1"},{"id":"` + uuid + `"},{"id":"` + uuid + `-long-stream-0"},{"id":"call-add-result"},{"id":"https://host/m"},{}]}`,
+	} {
+		r.event(read(t, event))
+	}
+	if !maps.Equal(r.ids.streamed, shapes{"UUID": 1, "other": 1}) || !maps.Equal(r.ids.snapshot, shapes{"UUID": 1, "UUID with more text": 1, "path-like": 1}) || r.ids.taken != 4 {
+		t.Errorf("%+v", r.ids)
+	}
+	if got := r.ids.snapshot.String(); got != "1 UUID, 1 UUID with more text, 1 path-like" {
+		t.Error(got)
 	}
 }

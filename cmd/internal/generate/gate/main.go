@@ -59,6 +59,8 @@ type lane struct {
 	// notes are the scenarios that it cannot express.
 	notes []scenario.Expected
 	runs  []analysis.Run
+	// seen are those of the runs that began.
+	seen []seen
 	// captures counts its captures, those without a run included.
 	captures int
 	// first and last are the days of its captures.
@@ -116,6 +118,16 @@ func (l *lane) read(dir string) error {
 		if run.Verdict == analysis.Failed {
 			return fmt.Errorf("%s: %v", dir, run.Findings)
 		}
+	}
+	for _, run := range runs {
+		if run.Run == nil {
+			continue
+		}
+		s, err := look(run)
+		if err != nil {
+			return err
+		}
+		l.seen = append(l.seen, s)
 	}
 	l.runs = append(l.runs, runs...)
 	l.captures++

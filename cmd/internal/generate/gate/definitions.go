@@ -1,0 +1,20 @@
+package main
+
+// definitions ends GATE.md.
+const definitions = `## Definitions
+
+- A **run** is the events from one RUN_STARTED to the next. A request that was answered with an HTTP error has no run.
+- **Verdicts.** *exact*: the one emitted snapshot's messages are within the text subset as they are. *reduced*: the artifact leaves something of those messages out. *chosen*: there are several snapshots, and the last gives an artifact. *incomplete*: the snapshot that would give the artifact lacks text that the run streamed. *built*: there is no snapshot, and one can be built from request and stream. *refused*: no projection takes the run. [projections.md](../docs/projections.md) has the projections.
+- **Parent**: a ` + "`parentRunId`" + ` that is a string and not blank.
+- **Times from**: *event*, the timestamps of RUN_STARTED and the terminal event; *arrival*, the moments in ` + "`arrivals.tsv`" + `. A timestamp of RUN_STARTED is implausible if it cannot be its time ([projections.md](../docs/projections.md)).
+- **Lacking text**: [projections.md](../docs/projections.md) says when a snapshot lacks a text that the run streamed.
+- **Run as captured**: the bytes of the response from the first byte of RUN_STARTED's data to the last byte of the run's last event, with the framing between them. **Envelope**: the three events, one a line. **Artifact**: its canonical file. **Without white space**: the same without the white space between JSON tokens.
+- **Streamed ids in the snapshot**: of the ids of text messages that the run streamed, and of those of the request's messages, how many are ids of messages in its last snapshot. Only runs with a snapshot count.
+- **Stream and snapshot**: the messages that ` + "`folded-stream`" + ` makes of request and stream, and those that ` + "`emitted-snapshot-text`" + ` makes of the last snapshot. Two are paired along the longest common subsequence by role and content, and between such pairs those of one role in their order.
+- **Ids that the request chose**: an id of RUN_STARTED or the terminal event is the integration's own if it is not blank and is not the request's; in the terminal event also if it is not RUN_STARTED's. A message id is the integration's own if no message of the request has it and our scripted model did not give it: such ids are a word of lower-case letters, the last part of the request's path and a number, with dashes between, or begin with ` + "`call-`" + `. Streamed ids are those of TEXT_MESSAGE_START and TEXT_MESSAGE_CHUNK. Each id counts once in a run and place.
+- **Requests without ids** have no ` + "`threadId`" + ` or no ` + "`runId`" + `, or an empty one.
+- **Shapes.** *path-like*: it has a slash or backslash. *UUID*: 8, 4, 4, 4 and 12 hexadecimal digits with dashes between; *with a prefix* where it ends the id, *with more text* otherwise; the same for *32 hexadecimal digits*. *number*: decimal digits. *letters and digits*: twelve or more of ASCII, after the last ` + "`-`, `_`, `:` or `.`" + ` where it has a prefix. The first that fits counts, in this order; *other*: none does.
+- **Taken as a reference**: rules [A7](../docs/contract.md#A7), [A11](../docs/contract.md#A11) to [A14](../docs/contract.md#A14) and [A27](../docs/contract.md#A27) to [A29](../docs/contract.md#A29) take it.
+- **State and activity events** are those whose type begins with STATE_ or ACTIVITY_. Their bytes are those of the events' data. A state is not empty if the ` + "`snapshot`" + ` of a STATE_SNAPSHOT is an object with a key, or a STATE_DELTA has an operation. Its keys are those of that object, and the first parts of the operations' paths. Its strings are those in ` + "`snapshot`, in `content` of an ACTIVITY_SNAPSHOT and in `value`" + ` of operations, at any depth and without keys and blank strings. A string is in the artifact if an id, role, name, content, reference or error text there contains it. It has several words if there is white space within it.
+- **Longer than 400 characters**: in code points, after white space at the ends is taken away.
+`

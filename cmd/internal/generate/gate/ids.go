@@ -1,0 +1,104 @@
+package main
+
+import (
+	"path"
+	"regexp"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/discovery/analysis"
+	"github.com/p20export/p20export/envelope"
+)
+
+// messageIDs are the ids of messages that an integration chose: those that neither
+// the request nor the scripted model has. Each counts once in a run.
+type messageIDs struct {
+	streamed, snapshot shapes
+	// taken counts those of both that the contract's rules for references take.
+	taken int
+}
+
+func newMessageIDs() messageIDs { return messageIDs{streamed: shapes{}, snapshot: shapes{}} }
+
+func (m *messageIDs) add(of messageIDs) {
+	m.streamed.add(of.streamed)
+	m.snapshot.add(of.snapshot)
+	m.taken += of.taken
+}
+
+// shapes counts ids by what they look like.
+type shapes map[string]int
+
+// total counts the ids.
+func (s shapes) total() (n int) {
+	for _, count := range s {
+		n += count
+	}
+	return n
+}
+
+func (s shapes) add(of shapes) {
+	for shape, n := range of {
+		s[shape] += n
+	}
+}
+
+// idReader gathers the message ids of a run. The ids of our scripted models are a
+// word, the last part of the request's path and a number, with dashes between;
+// those of its tool calls begin with call-.
+type idReader struct {
+	known    []string // the ids of the request's messages
+	scripted *regexp.Regexp
+	seen     map[[2]string]bool
+	ids      messageIDs
+}
+
+func newIDReader(request []byte, url string) (*idReader, error) {
+	r := &idReader{scripted: regexp.MustCompile("^(call-.*|[a-z]+-" + regexp.QuoteMeta(path.Base(url)) + "-[0-9]+)$"), seen: make(map[[2]string]bool), ids: newMessageIDs()}
+	var input struct {
+		Messages []struct {
+			ID string `json:"id"`
+		} `json:"messages"`
+	}
+	if request != nil {
+		if err := json.Unmarshal(request, &input); err != nil {
+			return nil, err
+		}
+	}
+	for _, m := range input.Messages {
+		r.known = append(r.known, m.ID)
+	}
+	return r, nil
+}
+
+// event takes the ids of one event.
+func (r *idReader) event(e *envelope.Event) {
+	switch e.Type {
+	case envelope.TextMessageStart, envelope.TextMessageChunk:
+		r.add("streamed", r.ids.streamed, text(&e.Object, "messageId"))
+	case envelope.MessagesSnapshot:
+		for _, m := range envelope.Messages(e) {
+			r.add("snapshot", r.ids.snapshot, text(m, "id"))
+		}
+	}
+}
+
+func (r *idReader) add(place string, to shapes, id string) {
+	if id == "" || slices.Contains(r.known, id) || r.scripted.MatchString(id) || r.seen[[2]string{place, id}] {
+		return
+	}
+	r.seen[[2]string{place, id}] = true
+	to[analysis.Shape(id)]++
+	if artifact.CheckReference(id) == "" {
+		r.ids.taken++
+	}
+}
+
+// text returns the string that an object gives a key, or nothing.
+func text(o *envelope.Object, key string) string {
+	v, _ := o.Get(key)
+	s, _ := v.Text()
+	return s
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/envelope"
+)
+
+// stateEvents describes the STATE_* and ACTIVITY_* events of a run.
+type stateEvents struct {
+	count int
+	bytes int64
+	// keys are the names at the top of the state.
+	keys []string
+	// filled says that a state is not empty.
+	filled bool
+	// strings counts the strings in state and activity that are nowhere in the
+	// artifact, texts those of them that have more than one word.
+	strings, texts int
+}
+
+// stateCounts counts runs by what their state and activity events hold.
+type stateCounts struct {
+	runs                   int // with such an event
+	bytes                  int64
+	filled, strings, texts int
+}
+
+func (c *stateCounts) add(s stateEvents) {
+	c.bytes += s.bytes
+	for _, one := range []struct{ n, to *int }{{&s.count, &c.runs}, {&s.strings, &c.strings}, {&s.texts, &c.texts}} {
+		if *one.n > 0 {
+			*one.to++
+		}
+	}
+	if s.filled {
+		c.filled++
+	}
+}
+
+// describe looks into state events, and for what of them is not in an artifact; in
+// none where it is nil.
+func describe(events []*envelope.Event, a *artifact.Artifact) (stateEvents, error) {
+	var s stateEvents
+	keys := make(map[string]bool)
+	found := make(map[string]bool)
+	for _, e := range events {
+		s.count++
+		s.bytes += e.Bytes
+		var v struct {
+			Snapshot any         `json:"snapshot"`
+			Content  any         `json:"content"`
+			Delta    []operation `json:"delta"`
+			Patch    []operation `json:"patch"`
+		}
+		if err := json.Unmarshal(e.Data, &v); err != nil {
+			return s, fmt.Errorf("event %d: %w", e.Index, err)
+		}
+		for _, op := range v.Delta {
+			s.filled = true
+			name, _, _ := strings.Cut(strings.TrimPrefix(op.Path, "/"), "/")
+			keys[name] = true
+		}
+		if top, ok := v.Snapshot.(map[string]any); ok {
+			for name := range top {
+				s.filled, keys[name] = true, true
+			}
+		}
+		collect(found, v.Snapshot)
+		collect(found, v.Content)
+		for _, op := range slices.Concat(v.Delta, v.Patch) {
+			collect(found, op.Value)
+		}
+	}
+	s.keys = slices.Sorted(maps.Keys(keys))
+	if a == nil {
+		return s, nil
+	}
+	have := contents(a)
+	for text := range found {
+		if slices.ContainsFunc(have, func(t string) bool { return strings.Contains(t, text) }) {
+			continue
+		}
+		s.strings++
+		if strings.ContainsFunc(strings.TrimSpace(text), unicode.IsSpace) {
+			s.texts++
+		}
+	}
+	return s, nil
+}
+
+// operation is one of a JSON Patch (RFC 6902).
+type operation struct {
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+// collect adds the strings of a value that are not blank; those of keys are none.
+func collect(found map[string]bool, v any) {
+	switch v := v.(type) {
+	case string:
+		if !artifact.IsBlank(v) {
+			found[v] = true
+		}
+	case []any:
+		for _, one := range v {
+			collect(found, one)
+		}
+	case map[string]any:
+		for _, one := range v {
+			collect(found, one)
+		}
+	}
+}
+
+// contents are the strings of an artifact.
+func contents(a *artifact.Artifact) []string {
+	list := []string{a.ThreadIDRef, a.RunIDRef, a.ParentRunIDRef, a.ErrorCode, a.ErrorMessage}
+	for _, m := range a.Messages {
+		list = append(list, m.ID, m.Role, m.Name, m.Content)
+	}
+	return list
+}

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/discovery/analysis"
+	"github.com/p20export/p20export/discovery/gate"
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/scan"
+)
+
+// seen is a run and what is in its events besides what an analysis says.
+type seen struct {
+	run   analysis.Run
+	state stateEvents
+	ids   messageIDs
+	// trial is nil where the run has no artifact.
+	trial *trial
+}
+
+// look reads a run again.
+func look(run analysis.Run) (seen, error) {
+	s := seen{run: run}
+	c, err := capture.Open(context.Background(), run.Capture, "")
+	if err != nil {
+		return s, err
+	}
+	defer c.Close()
+	request, err := c.Request()
+	if err != nil {
+		return s, err
+	}
+	ids, err := newIDReader(request, c.Manifest().Source.URL)
+	if err != nil {
+		return s, fmt.Errorf("%s: the request: %w", run.Capture, err)
+	}
+	var events []*envelope.Event
+	of := &fewer{Capture: c, run: *run.Run, keep: func(e *envelope.Event) bool {
+		ids.event(e)
+		if gate.IsState(e.Type) {
+			events = append(events, e.Clone())
+		}
+		return false
+	}}
+	for err == nil {
+		_, err = of.Next()
+	}
+	if err != io.EOF {
+		return s, err
+	}
+	s.ids = ids.ids
+	var made *artifact.Artifact
+	if run.Sizes != nil {
+		if s.trial, made, err = try(run); err != nil {
+			return s, fmt.Errorf("%s: %w", run.Capture, err)
+		}
+	}
+	if s.state, err = describe(events, made); err != nil {
+		return s, fmt.Errorf("%s: %w", run.Capture, err)
+	}
+	return s, nil
+}
+
+// trial is what became of a run that has an artifact when it was projected again
+// from fewer of its events.
+type trial struct {
+	origin project.Origin
+	// stateless says that the artifact is the same, byte for byte, without the
+	// STATE_* and ACTIVITY_* events.
+	stateless bool
+	// alone says so of RUN_STARTED, the snapshot behind the artifact and the
+	// terminal event alone; of a built artifact there is no snapshot.
+	alone bool
+	// spared counts those of these events without which an artifact of an emitted
+	// snapshot can still be made.
+	spared int
+}
+
+// try makes the artifact of a run again and again, and returns it too.
+func try(run analysis.Run) (*trial, *artifact.Artifact, error) {
+	whole, err := freeze(run, func(*envelope.Event) bool { return true })
+	if err != nil {
+		return nil, nil, err
+	}
+	if whole == nil || len(whole.Bytes) != run.Sizes.Artifact {
+		return nil, nil, fmt.Errorf("the artifact of run %d cannot be made again", *run.Run)
+	}
+	t := &trial{origin: whole.Origin}
+	same := func(keep func(e *envelope.Event) bool) bool {
+		out, tryErr := freeze(run, keep)
+		err = cmp.Or(err, tryErr)
+		return out != nil && out.Origin == whole.Origin && bytes.Equal(out.Bytes, whole.Bytes)
+	}
+	t.stateless = same(func(e *envelope.Event) bool { return !gate.IsState(e.Type) })
+	inEnvelope := func(e *envelope.Event) bool {
+		return slices.ContainsFunc(run.Events, func(p project.Part) bool { return p.Offset == e.Offset })
+	}
+	t.alone = same(inEnvelope)
+	for _, p := range run.Events {
+		out, tryErr := freeze(run, func(e *envelope.Event) bool { return inEnvelope(e) && e.Offset != p.Offset })
+		err = cmp.Or(err, tryErr)
+		if out != nil && out.Origin == project.Emitted {
+			t.spared++
+		}
+	}
+	return t, whole.Artifact, err
+}
+
+// freeze projects a run from those of its events that are kept, as an analysis
+// does, and returns the first output that a projection gives; nil when all refuse.
+func freeze(run analysis.Run, keep func(e *envelope.Event) bool) (*project.Output, error) {
+	c, err := capture.Open(context.Background(), run.Capture, "")
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	request, err := c.Request()
+	if err != nil {
+		return nil, err
+	}
+	settings := []project.Settings{
+		{Projection: project.EmittedSnapshot}, {Projection: project.EmittedSnapshotText}, {Projection: project.FoldedStream},
+		{Projection: project.EmittedSnapshotText, Snapshot: project.Last},
+	}
+	for i := range settings {
+		settings[i].Profile = artifact.V1
+		if err := settings[i].Normalize(); err != nil {
+			return nil, err
+		}
+	}
+	var out *project.Output
+	projections := &scan.Projections{
+		Request:  request,
+		Settings: func(*envelope.Run) []project.Settings { return settings },
+		Made: func(_ *envelope.Run, made iter.Seq[*scan.Projected]) error {
+			for p := range made {
+				if out = p.Output; out != nil {
+					break
+				}
+			}
+			return nil
+		},
+	}
+	_, err = envelope.Scan(&fewer{Capture: c, run: *run.Run, keep: keep}, &only{of: projections})
+	return out, err
+}
+
+// fewer leaves frames out: those of other runs, and those whose event is not kept.
+type fewer struct {
+	*capture.Capture
+	run, started int
+	keep         func(e *envelope.Event) bool
+}
+
+// Next implements envelope.Frames.
+func (f *fewer) Next() (capture.Frame, error) {
+	for {
+		frame, err := f.Capture.Next()
+		if err != nil {
+			return frame, err
+		}
+		e, err := envelope.ReadEvent(frame.Data)
+		switch {
+		case err != nil && f.started == f.run:
+			return frame, nil
+		case err != nil:
+			continue
+		case e.Type == envelope.RunStarted:
+			f.started++
+		}
+		e.Index, e.Offset, e.Bytes = frame.Index, frame.Offset, frame.Bytes
+		if f.started == f.run && f.keep(e) {
+			return frame, nil
+		}
+	}
+}
+
+// only shows a run to one consumer.
+type only struct {
+	of       scan.Consumer
+	observer scan.Observer
+}
+
+// Event implements envelope.Visitor.
+func (o *only) Event(run *envelope.Run, e *envelope.Event) {
+	if e.Type == envelope.RunStarted {
+		o.observer = o.of.Begin(run)
+	}
+	o.observer.Event(e)
+}
+
+// End implements envelope.Visitor.
+func (o *only) End(run *envelope.Run) error { return o.observer.End(run) }
