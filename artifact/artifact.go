@@ -3,8 +3,7 @@
 // strict reading.
 //
 // It must not know where a value came from: no capture, no event and no
-// projection. The contract is a pre-proof draft: the discovery gate of P20 §14
-// has to be met before a release may lift that mark.
+// projection.
 package artifact
 
 // What the three self-describing keys hold (P20 §8.3, "Wrapper

@@ -38,8 +38,8 @@ var files embed.FS
 
 // abouts has the schemas in the order in which they are listed.
 var abouts = []struct{ name, about string }{
-	{Artifact, "an artifact, profile v1 (pre-proof draft)"},
-	{ArtifactAssay, "an artifact, profile assay (pre-proof draft)"},
+	{Artifact, "an artifact, profile v1"},
+	{ArtifactAssay, "an artifact, profile assay"},
 	{Envelope, "the three events of a bounded envelope, as an array"},
 	{Record, "a record: how an artifact came about, an in-toto Statement v1"},
 	{Capture, "capture.json, the manifest of a capture directory"},

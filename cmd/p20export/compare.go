@@ -18,7 +18,7 @@ func newCompare() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare CAPTURE...",
 		Short: "Hold captures against the contract, and against a baseline",
-		Long: `Hold each run of each CAPTURE against the contract (a pre-proof draft, P20 §14):
+		Long: `Hold each run of each CAPTURE against the contract:
 what each projection makes of it and why, where its snapshots stand, how the
 messages folded from request and stream differ from the emitted ones, whether
 message ids outlive the stream, what times, parent and fields it has, and

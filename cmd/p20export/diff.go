@@ -15,7 +15,7 @@ func newDiff() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff A B",
 		Short: "Show how two artifacts differ",
-		Long: `Compare two artifact files under the v1 contract (a pre-proof draft, P20 §14).
+		Long: `Compare two artifact files under the v1 contract.
 - is standard input, for one of them.
 
 Each key that differs is listed with both values, and times with how far apart

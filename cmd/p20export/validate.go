@@ -16,7 +16,7 @@ func newValidate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate FILE...",
 		Short: "Check artifacts and bounded envelopes against the contract",
-		Long: `Judge each FILE strictly against the v1 contract (a pre-proof draft, P20 §14):
+		Long: `Judge each FILE strictly against the v1 contract:
 as an artifact, or as a bounded envelope of RUN_STARTED, one MESSAGES_SNAPSHOT
 and one terminal event. The file's name says which of the two it is
 (.artifact.json, .envelope.ndjson). With any other name its beginning says

@@ -24,7 +24,7 @@ func (g *generator) artifact(p artifact.Profile) (*jsonschema.Schema, error) {
 		return nil, err
 	}
 	return s, apply(s, []rule{
-		{"", nil, fmt.Sprintf("The messages of one snapshot of one AG-UI run, with the run's ids, its time labels and the event it ended with, frozen and bounded: profile %s (P20 §8). It claims portable compacted message-history evidence for one bounded run envelope and nothing more (P20 §3). The contract is a pre-proof draft (P20 §14). The schema accepts whatever the profile does, and cannot say everything the profile does.", p)},
+		{"", nil, fmt.Sprintf("The messages of one snapshot of one AG-UI run, with the run's ids, its time labels and the event it ended with, frozen and bounded: profile %s (P20 §8). It claims portable compacted message-history evidence for one bounded run envelope and nothing more (P20 §3). The schema accepts whatever the profile does, and cannot say everything the profile does.", p)},
 		{"schema", constant(artifact.Schema), "Says which shape of artifact this is (P20 §8.1; P20 §8.3, Wrapper self-description)."},
 		{"framework", constant(artifact.Framework), "Names the upstream protocol (P20 §8.1; P20 §8.3, Wrapper self-description)."},
 		{"surface", constant(artifact.Surface), "Names the bounded seam; it does not say that upstream exports one (P20 §8.1; P20 §8.3, Wrapper self-description)."},
