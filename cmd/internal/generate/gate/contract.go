@@ -33,13 +33,13 @@ func contract(b *bytes.Buffer, lanes []lane, g gate.Gate) {
 	}
 	all := measure(lanes, func(analysis.Run) bool { return true })
 	long := measure(lanes, func(run analysis.Run) bool { return run.Scenario == longReply })
-	b.WriteString("## What this says about the contract\n\n- **Length.** ")
+	fmt.Fprintf(b, "## What this says about the contract\n\n- **Length.** Assay's mapper 5.4.0 takes %d characters a message. ", artifact.Assay.Limits().Content)
 	if long.artifacts > 0 {
-		fmt.Fprintf(b, "Only `%s` has replies as long as those of real conversations, by a published distribution ([scenarios](harness/README.md)). In its runs, %s. ", longReply, long.lengths())
+		fmt.Fprintf(b, "Only `%s` has replies of realistic lengths ([how they were computed](harness/README.md)): %s. ", longReply, long.lengths())
 	}
-	fmt.Fprintf(b, "In all scenarios, whose other texts are scripts of ours, %s; those that exceed it are of %s.\n", all.lengths(), join(all.long))
+	fmt.Fprintf(b, "In all scenarios, whose lengths are otherwise ours: %s. The longer messages are of %s.\n", all.lengths(), join(all.long))
 	fmt.Fprintf(b, "- **Message ids.** Where there is a snapshot to look into, %d of %d streamed ids are in it. %d integrations keep them all, %d replace them all, %d keep some. An id in an artifact names a message in that artifact, and need not be one a client saw.\n", ids.StreamedKept, ids.Streamed, stable, replaced, mixed)
-	b.WriteString("- **Stream and snapshot.** The text messages of request and stream are compared with those of the last snapshot, where both can be told. ")
+	b.WriteString("- **Stream and snapshot.** The text messages of request and stream, and those of the last snapshot, where both can be told. ")
 	if long.both.runs > 0 {
 		fmt.Fprintf(b, "In `%s`, whose texts have the lines, tabs and spaces of Markdown: %s. ", longReply, long.both)
 	}
@@ -90,8 +90,8 @@ func measure(lanes []lane, of func(analysis.Run) bool) (m measures) {
 }
 
 func (m measures) lengths() string {
-	return fmt.Sprintf("%d of %d messages in artifacts exceed the %d characters that Assay's mapper 5.4.0 takes, and the longest has %d; Assay could take %d of %d artifacts",
-		m.texts.PastAssay, m.texts.Messages, artifact.Assay.Limits().Content, m.texts.Longest, m.assay, m.artifacts)
+	return fmt.Sprintf("%d of %d messages in artifacts are longer, the longest has %d, and the mapper could take %d of %d artifacts",
+		m.texts.PastAssay, m.texts.Messages, m.texts.Longest, m.assay, m.artifacts)
 }
 
 // agreement counts how folded and emitted messages differ; id and name are of
