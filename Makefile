@@ -141,9 +141,11 @@ HARNESSES := $(patsubst discovery/harness/%/harness.json,%,$(wildcard discovery/
 DRIFT := $(patsubst discovery/drift/%/harness.json,%,$(wildcard discovery/drift/*/harness.json))
 VENVS := $(patsubst %/requirements.txt,%/.venv,$(wildcard discovery/harness/*/requirements.txt discovery/drift/*/requirements.txt))
 MODULES := $(patsubst %/package-lock.json,%/node_modules,$(wildcard discovery/harness/*/package-lock.json))
+TARGETS := $(patsubst %/pom.xml,%/target,$(wildcard discovery/harness/*/pom.xml))
 .PHONY: $(HARNESSES:%=harness-%) $(DRIFT:%=harness-%)
 $(patsubst discovery/harness/%/.venv,harness-%,$(filter discovery/harness/%,$(VENVS))): harness-%: discovery/harness/%/.venv/.installed
 $(MODULES:discovery/harness/%/node_modules=harness-%): harness-%: discovery/harness/%/node_modules/.installed
+$(TARGETS:discovery/harness/%/target=harness-%): harness-%: discovery/harness/%/target/.installed
 $(DRIFT:%=harness-%): harness-%: discovery/drift/%/.venv/.installed
 $(VENVS:%=%/.installed): %/.venv/.installed: %/requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "make: Python 3.11 or newer is needed for the harness in $* ($(PYTHON) is not; set PYTHON=)" >&2; exit 1; }
@@ -157,6 +159,15 @@ $(MODULES:%=%/.installed): %/node_modules/.installed: %/package-lock.json
 	@node -e 'process.exit(+(parseInt(process.versions.node) < 20))' 2>/dev/null && command -v npm >/dev/null || { echo "make: Node.js 20 or newer with npm is needed for the harness in $*: https://nodejs.org/" >&2; exit 1; }
 	@echo "installing the harness in $* (about a minute)"
 	@cd $* && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+MAVEN := mvn --batch-mode -Dstyle.color=never --no-transfer-progress --quiet --strict-checksums -Dmaven.repo.local=target/repository
+$(TARGETS:%=%/.installed): %/target/.installed: %/pom.xml %/artifacts.sha256 $(shell find discovery/harness/*/src -type f)
+	@[ "$$(javac -version 2>&1 | sed -E 's/^javac ([0-9]+).*/\1/')" -ge 17 ] 2>/dev/null && command -v mvn >/dev/null || { echo "make: a JDK of Java 17 or newer and Maven are needed for the harness in $* (Debian: apt-get install default-jdk-headless maven)" >&2; exit 1; }
+	@rm -rf $*/target
+	@echo "building the harness in $* (about two minutes)"
+	@cd $* && $(MAVEN) org.apache.maven.plugins:maven-dependency-plugin:3.9.0:go-offline
+	@cd $*/target/repository && find . -name '*.jar' -o -name '*.pom' | xargs $$(command -v sha256sum || echo shasum -a 256) | { ! grep -vxFf ../../artifacts.sha256; } || { echo "make: $*/artifacts.sha256 does not list these downloads; nothing was built" >&2; exit 1; }
+	@cd $* && $(MAVEN) --offline package
 	@touch $@
 
 .PHONY: captures
@@ -230,4 +241,4 @@ bench: $(RELEASE) $(HELLO) ## benchmarks; start-up against a cobra hello-world; 
 
 .PHONY: clean
 clean: ## remove what the Makefile made
-	@rm -rf $(BUILD) $(VENVS) $(MODULES)
+	@rm -rf $(BUILD) $(VENVS) $(MODULES) $(TARGETS)
