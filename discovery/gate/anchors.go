@@ -79,13 +79,15 @@ func anchors(runs []analysis.Run, all Summary) Answer {
 			continue
 		}
 		rich, empty := false, false
-		for _, r := range run.Projections[1].Reasons {
-			switch {
-			case !isAnchor(r):
-			case r.Code == finding.RefNotOpaque || r.Code == finding.TooLong:
-				rich = true
-			default:
-				empty = true
+		for _, p := range run.Projections { // one that refuses the run's snapshots need not look at its ids
+			for _, r := range p.Reasons {
+				switch {
+				case !isAnchor(r):
+				case r.Code == finding.RefNotOpaque || r.Code == finding.TooLong:
+					rich = true
+				default:
+					empty = true
+				}
 			}
 		}
 		switch {
@@ -144,5 +146,7 @@ func anchors(runs []analysis.Run, all Summary) Answer {
 	return a
 }
 
-// isAnchor reports whether a reason is about a thread or run id.
-func isAnchor(r analysis.Reason) bool { return r.Pointer == "/threadId" || r.Pointer == "/runId" }
+// isAnchor reports whether a reason is about a thread or run id of RUN_STARTED.
+func isAnchor(r analysis.Reason) bool {
+	return r.Event == envelope.RunStarted && (r.Pointer == "/threadId" || r.Pointer == "/runId")
+}

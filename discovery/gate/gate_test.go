@@ -216,10 +216,12 @@ func TestAnsweredOfMinted(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	// An empty id is none that is too rich.
-	empty := examined(t, "three", strings.Replace(started, `"runId":"r"`, `"runId":""`, 1), message, snapshot, finished)
-	empty[0].Unnamed = true
-	if a := gate.Evaluate(append(runs, empty...), needed, artifact.V1).Answers[5]; a.Word != "no" || !strings.Contains(a.Text, " Runs refused because RUN_STARTED lacks an id or has an empty one: 1. Other runs, with the ids that the request chose: 1;") {
-		t.Errorf("%+v", a)
+	// With no snapshot, one, or several, other projections look at it.
+	for _, events := range [][]string{{message}, {message, snapshot}, {snapshot, message, snapshot}} {
+		empty := examined(t, "three", slices.Concat([]string{strings.Replace(started, `"runId":"r"`, `"runId":""`, 1)}, events, []string{finished})...)
+		if a := gate.Evaluate(append(runs, empty...), needed, artifact.V1).Answers[5]; a.Word != "no" || !strings.Contains(a.Text, " Runs refused because RUN_STARTED lacks an id or has an empty one: 1. Other runs, with the ids that the request chose: 1;") {
+			t.Errorf("%d events: %+v", len(events), a)
+		}
 	}
 	runs[0].Minted[1].Rule = "A12"
 	if a := gate.Evaluate(runs, needed, artifact.V1).Answers[5]; !strings.Contains(a.Text, "take 2 of these 3.") {
