@@ -15,18 +15,16 @@ import (
 
 func newCompare() *cobra.Command {
 	var contract, with, write string
+	var shown render.Comparison
 	cmd := &cobra.Command{
 		Use:   "compare CAPTURE...",
 		Short: "Hold captures against the contract, and against a baseline",
-		Long: `Hold each run of each CAPTURE against the contract:
-what each projection makes of it and why, where its snapshots stand, how the
-messages folded from request and stream differ from the emitted ones, whether
-message ids outlive the stream, what times, parent and fields it has, and
-whether its artifact is smaller than what it was made from. Nothing is written.
-A directory that is no capture stands for the captures in it and below it,
+		Long: `Compare each run of each CAPTURE with the contract (P20 §7, §8), and show one
+line for it: the verdict, and what is missing or left out. Nothing is written. A
+directory that is not a capture stands for the captures in it and below it,
 closed or not; symbolic links there are not followed.
 
-Verdicts:
+Verdicts, the best first:
   exact       the messages of the one emitted snapshot are within the text
               subset as they are
   reduced     the emitted snapshot gives an artifact that leaves something out
@@ -36,14 +34,19 @@ Verdicts:
   built       no emitted snapshot; one can be built from request and stream
   refused     no projection freezes the run
 
-Exit status 1 says that some run is neither exact nor reduced. With --baseline
-it says that something changed that affects the contract: a run, its terminal
-event, its snapshots, what a projection makes of it, whether its snapshot lacks
-streamed text, a key that the artifact takes, its source of times. Other changes
-are listed and do not count.
+Exit status 1 says that some run is neither exact nor reduced, or has the
+verdict of --fail-on or a worse one; with --fail-on none it is never 1.
 
-With --baseline the text says what changed, each change once with the runs it
-is in; --format json has everything.
+--details adds what each projection makes of a run and why, where its snapshots
+are, how the messages folded from request and stream differ from the emitted
+ones, whether message ids outlive the stream, its times, parent and sizes,
+findings, and how often each key occurs.
+
+With --baseline the text says what changed, each change once with the runs it is
+in, and exit status 1 says that a change affects the contract: a run, its
+terminal event, its snapshots, what a projection makes of it, whether its
+snapshot lacks streamed text, a key that the artifact takes, its source of
+times. Other changes are listed and do not count. --fail-on counts as well.
 
 A baseline is what --write-baseline wrote: the shape of every run, without ids,
 times and texts, to be kept beside the integration's code. Runs are known by
@@ -55,6 +58,8 @@ it is written.
 once every capture is read, and nothing when interrupted.
 ` + exitHelp,
 		Example: `  p20export compare captures
+  p20export compare captures/one-turn --details
+  p20export compare captures --fail-on incomplete --quiet
   p20export compare captures --write-baseline baseline.json
   p20export compare fresh --baseline baseline.json
   p20export compare captures --contract assay --format json | jq .verdict`,
@@ -63,11 +68,17 @@ once every capture is read, and nothing when interrupted.
 	cmd.Flags().StringVar(&contract, "contract", string(artifact.V1), "limits to hold artifacts to, `v1|assay`: assay is what Assay's mapper 5.4.0 takes")
 	cmd.Flags().StringVar(&with, "baseline", "", "a `FILE` of --write-baseline to compare with")
 	cmd.Flags().StringVar(&write, "write-baseline", "", "write the shape of these runs to a `FILE`")
+	failOn := cli.AddFailOn(cmd, "a run")
+	cmd.Flags().BoolVar(&shown.Details, "details", false, "show all that is known of each run, and count the keys of their events")
+	cmd.Flags().BoolVarP(&shown.Quiet, "quiet", "q", false, "show only how many runs have which verdict")
 	f := cli.AddFormat(cmd, render.SARIF, render.JUnit)
 	cli.Complete(cmd, "contract", string(artifact.V1), string(artifact.Assay))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		profile, err := artifact.ParseProfile(contract)
 		if err != nil {
+			return err
+		}
+		if err := cli.CheckTextFlags(cmd, *f, "details", "quiet"); err != nil {
 			return err
 		}
 		for _, flag := range []string{"baseline", "write-baseline"} {
@@ -114,8 +125,9 @@ once every capture is read, and nothing when interrupted.
 			runs = base.Compare(runs)
 		}
 		p := newPrinter(cmd, f)
-		p.Compared(base, runs)
-		worst := render.StatusOfRuns(runs)
+		shown.Base, shown.FailOn = base, *failOn
+		p.Compared(shown, runs)
+		worst := render.StatusOfRuns(runs, *failOn)
 		if write == "" {
 			return p.Close(worst.Err())
 		}

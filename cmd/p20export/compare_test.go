@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/digest"
@@ -83,6 +84,46 @@ func rowsOf(t *testing.T, args []string) (rows []compareRow) {
 		t.Fatalf("no rows: %s", stderr.Bytes())
 	}
 	return rows
+}
+
+// No line of compare has more than 120 columns, whatever it shows of the committed
+// captures.
+func TestCompareColumns(t *testing.T) {
+	all := []string{"../../discovery/captures", "../../discovery/drift/captures"}
+	inputs := [][]string{all}
+	for _, place := range all {
+		dirs, err := filepath.Glob(filepath.Join(place, "*"))
+		if err != nil || len(dirs) == 0 {
+			t.Fatalf("%s: no captures: %v", place, err)
+		}
+		for _, dir := range dirs {
+			inputs = append(inputs, []string{dir})
+		}
+	}
+	for _, input := range inputs {
+		for _, flags := range [][]string{nil, {"--details"}, {"--quiet"}} {
+			var stdout, stderr bytes.Buffer
+			if status := run(slices.Concat([]string{"compare"}, input, flags), &stdout, &stderr); status == exitFailed || stderr.Len() > 0 {
+				t.Fatalf("%v %v: exit status %d, %s", input, flags, status, stderr.Bytes())
+			}
+			checkColumns(t, stdout.String())
+		}
+	}
+}
+
+// checkColumns fails for each line that has more than 120 characters.
+func checkColumns(t *testing.T, text string) {
+	t.Helper()
+	lines := 0
+	for line := range strings.Lines(text) {
+		lines++
+		if line = strings.TrimSuffix(line, "\n"); utf8.RuneCountInString(line) > 120 {
+			t.Errorf("%d columns: %s", utf8.RuneCountInString(line), line)
+		}
+	}
+	if lines == 0 {
+		t.Error("there is no line")
+	}
 }
 
 func TestCompareSARIF(t *testing.T) {

@@ -5,6 +5,8 @@
 package analysis
 
 import (
+	"slices"
+
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/digest"
@@ -107,6 +109,12 @@ func verdictOf(projection project.Name) Verdict {
 
 // Verdicts lists those that a run in a baseline can have, the best first.
 func Verdicts() []Verdict { return []Verdict{Exact, Reduced, Chosen, Incomplete, Built, Refused} }
+
+// AtBest reports whether v is the limit or a worse verdict. It is false for a
+// verdict that is not among Verdicts.
+func (v Verdict) AtBest(limit Verdict) bool {
+	return slices.Index(Verdicts(), v) >= slices.Index(Verdicts(), limit) && slices.Contains(Verdicts(), v)
+}
 
 // Emitted reports whether an artifact came of the one snapshot the run emitted,
 // and no streamed text was found lacking in it.

@@ -54,6 +54,52 @@ func AddFormat(cmd *cobra.Command, more ...render.Format) *render.Format {
 	return &f
 }
 
+// failOnFlag is the value of a command's --fail-on.
+type failOnFlag struct{ to *render.FailOn }
+
+// String implements pflag.Value.
+func (f failOnFlag) String() string { return string(*f.to) }
+
+// Set implements pflag.Value.
+func (f failOnFlag) Set(s string) error {
+	all := render.FailOns()
+	if !slices.Contains(all, s) {
+		return fmt.Errorf("it is one of %s", strings.Join(all, ", "))
+	}
+	*f.to = render.FailOn(s)
+	return nil
+}
+
+// Type implements pflag.Value.
+func (failOnFlag) Type() string { return "VERDICT" }
+
+// AddFailOn gives a command its --fail-on flag. What names the runs that count.
+func AddFailOn(cmd *cobra.Command, what string) *render.FailOn {
+	var on render.FailOn
+	all := render.FailOns()
+	cmd.Flags().Var(failOnFlag{&on}, "fail-on", "exit status 1 if "+what+" has this verdict or a worse one: "+strings.Join(all[1:], ", ")+"; none: never")
+	Complete(cmd, "fail-on", all...)
+	return &on
+}
+
+// CheckTextFlags reports flags that are given and shape only text, where another
+// format is asked for, or two of them at once.
+func CheckTextFlags(cmd *cobra.Command, f render.Format, flags ...string) error {
+	given := ""
+	for _, name := range flags {
+		switch {
+		case !cmd.Flags().Changed(name):
+		case f != render.Text:
+			return fmt.Errorf("--%s goes with --format text; --format %s has everything as it is", name, f)
+		case given != "":
+			return fmt.Errorf("give either --%s or --%s", given, name)
+		default:
+			given = name
+		}
+	}
+	return nil
+}
+
 // Complete offers a flag's values to the shell.
 func Complete(cmd *cobra.Command, flag string, values ...string) {
 	CompleteBy(cmd, flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))

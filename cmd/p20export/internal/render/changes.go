@@ -25,24 +25,42 @@ func (p *Printer) changed(base *baseline.Baseline, runs []analysis.Run) {
 	affecting, other := gather(runs)
 	p.changes(red, "affecting the contract", affecting)
 	p.changes("", "beside the contract", other)
-	count := map[string]int{}
 	for _, run := range runs {
-		text := "unchanged"
-		switch {
-		case run.Verdict == analysis.Failed:
-			text = "unread"
-		case finding.Failed(run.Changes):
-			text = "changed"
-		case len(run.Changes) > 0:
-			text = "changed beside the contract"
-		}
-		count[text]++
+		text := changeOf(run)
 		p.line("%s \t%s: %s", p.runVerdict(run.Verdict), runName(run), text)
-		if run.Run == nil && text != "unchanged" {
+		if run.Run == nil && text != unchanged {
 			p.findings(run.Findings)
 		}
 	}
-	p.line("%s: %s", Plural(len(runs), "run", "runs"), verdictCounts(count, "changed", "changed beside the contract", "unchanged", "unread"))
+}
+
+// What a baseline says of a run.
+const (
+	unchanged = "unchanged"
+	isChanged = "changed"
+	beside    = "changed beside the contract"
+	unread    = "unread"
+)
+
+func changeOf(run analysis.Run) string {
+	switch {
+	case run.Verdict == analysis.Failed:
+		return unread
+	case finding.Failed(run.Changes):
+		return isChanged
+	case len(run.Changes) > 0:
+		return beside
+	}
+	return unchanged
+}
+
+// changeCounts counts runs by whether they changed.
+func changeCounts(runs []analysis.Run) string {
+	count := map[string]int{}
+	for _, run := range runs {
+		count[changeOf(run)]++
+	}
+	return verdictCounts(count, isChanged, beside, unchanged, unread)
 }
 
 func present(runs []analysis.Run) (list []analysis.Integration) {

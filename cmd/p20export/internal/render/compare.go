@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,28 +14,47 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// Compared prints what a comparison found: as text with a baseline what changed,
-// else what each run shows.
-func (p *Printer) Compared(base *baseline.Baseline, runs []analysis.Run) {
+// Comparison says how a comparison is shown.
+type Comparison struct {
+	// Base is the baseline; nil without one.
+	Base   *baseline.Baseline
+	FailOn FailOn
+	// Details adds all that is known of each run to the text; Quiet leaves one line.
+	Details, Quiet bool
+}
+
+// Compared prints what a comparison found: as text the verdict on each run, or with
+// a baseline what changed.
+func (p *Printer) Compared(c Comparison, runs []analysis.Run) {
 	switch p.format {
 	case JSON:
 		for _, run := range runs {
 			p.json(run)
 		}
 	case Text:
-		if base != nil {
-			p.changed(base, runs)
-			return
+		switch {
+		case c.Quiet:
+		case c.Base != nil:
+			p.changed(c.Base, runs)
+		default:
+			p.verdicts(runs)
 		}
-		for _, run := range runs {
-			p.examined(run)
+		if c.Base != nil {
+			p.line("%s: %s", Plural(len(runs), "run", "runs"), changeCounts(runs))
+		} else {
+			p.line("%s: %s", Plural(len(runs), "run", "runs"), runCounts(runs))
 		}
-		p.comparedAll(runs)
+		if c.Details {
+			for _, run := range runs {
+				p.examined(run)
+			}
+			p.fields(runs)
+		}
 	default:
 		for _, run := range runs {
-			r := resultOfRun(run)
+			r := resultOfRun(run, c.FailOn)
 			if run.Verdict == analysis.Missing {
-				r.file = base.Path
+				r.file = c.Base.Path
 			}
 			r.response = !run.Coded
 			p.add("compare", r)
@@ -43,9 +63,54 @@ func (p *Printer) Compared(base *baseline.Baseline, runs []analysis.Run) {
 	}
 }
 
-func resultOfRun(run analysis.Run) result {
+// verdicts prints the verdict on each run, by integration, and what is wrong with
+// captures in which no run is found.
+func (p *Printer) verdicts(runs []analysis.Run) {
+	several := map[string]int{}
+	for _, run := range runs {
+		several[run.Capture]++
+	}
+	named := present(runs)
+	indent := ""
+	if named != nil {
+		indent = "  "
+	}
+	rows := [][]cell{{{text: "run"}, {text: "verdict"}, {text: "missing or left out"}}}
+	for _, of := range append(named, analysis.Integration{}) {
+		first := len(rows)
+		for _, run := range runs {
+			if run.Integration != of {
+				continue
+			}
+			if first == len(rows) && named != nil {
+				heading := of.String()
+				if heading == "" {
+					heading = "no integration is named"
+				}
+				rows = append(rows, []cell{{text: heading}})
+			}
+			name := run.Capture
+			if run.Run != nil && several[run.Capture] > 1 {
+				name += fmt.Sprintf(" run %d", *run.Run)
+			}
+			rows = append(rows, []cell{{text: indent + name}, {string(run.Verdict), runColour(run.Verdict)}, {text: shortfall(run)}})
+		}
+	}
+	p.table(rows)
+	for _, run := range runs {
+		if run.Run == nil && run.Verdict != analysis.Missing && !finding.Has(run.Findings, finding.HTTPStatus) {
+			p.line("%s \t%s", p.runVerdict(run.Verdict), run.Capture)
+			p.findings(run.Findings)
+		}
+	}
+}
+
+// shortfall says what a run lacks, or that it lacks nothing.
+func shortfall(run analysis.Run) string { return cmp.Or(gate.Shortfall(run), "nothing") }
+
+func resultOfRun(run analysis.Run, on FailOn) result {
 	r := result{
-		name: run.Capture, file: run.Response, status: statusOfRun(run), verdict: string(run.Verdict),
+		name: run.Capture, file: run.Response, status: statusOfRun(run, on), verdict: string(run.Verdict),
 		digest: run.Digest, bytes: run.Bytes, profile: run.Contract,
 		findings: run.Findings,
 	}
@@ -60,14 +125,17 @@ func resultOfRun(run analysis.Run) result {
 
 // runVerdict returns a run's verdict in its colour, padded to a column.
 func (p *Printer) runVerdict(v analysis.Verdict) painted {
-	colour := red
+	return p.paint(runColour(v), fmt.Sprintf("%-10s", v))
+}
+
+func runColour(v analysis.Verdict) string {
 	switch v {
 	case analysis.Exact, analysis.Reduced:
-		colour = green
+		return green
 	case analysis.Chosen, analysis.Incomplete, analysis.Built:
-		colour = yellow
+		return yellow
 	}
-	return p.paint(colour, fmt.Sprintf("%-10s", v))
+	return red
 }
 
 func (p *Printer) examined(e analysis.Run) {
@@ -95,6 +163,10 @@ func (p *Printer) projection(made analysis.Projection) {
 	if made.Snapshot != "" {
 		name = "  --snapshot " + string(made.Snapshot)
 	}
+	if why := inapplicable(made.Reasons); why != "" {
+		p.line("  %-21s not applicable: \t%s", name, why)
+		return
+	}
 	if made.Verdict != project.Frozen {
 		p.line("  %-21s refuses  \t%s", name, reasonList(made.Reasons))
 		return
@@ -116,6 +188,27 @@ func (p *Printer) projection(made analysis.Projection) {
 		text += "; the snapshot lacks " + project.StreamedMessages(lacking)
 	}
 	p.line("  %-21s freezes  \t%s", name, text)
+}
+
+// inapplicable says why a projection is for other runs than the one it refuses:
+// those with, or those without a snapshot. It is empty if the refusal has another
+// reason.
+func inapplicable(reasons []analysis.Reason) string {
+	if len(reasons) == 1 {
+		return notForRun(reasons[0].Code)
+	}
+	return ""
+}
+
+// notForRun is inapplicable for the code of a refusal's only reason.
+func notForRun(code finding.Code) string {
+	switch code {
+	case finding.SnapshotPresent:
+		return "the run emitted a snapshot"
+	case finding.SnapshotMissing:
+		return "the run emitted no snapshot"
+	}
+	return ""
 }
 
 // shown says what a run shows beside its projections.
@@ -231,24 +324,28 @@ func runParent(r analysis.Parent) string {
 	return "named in " + strings.Join(in, " and ")
 }
 
-// comparedAll sums up several runs and counts their fields.
-func (p *Printer) comparedAll(runs []analysis.Run) {
+// runCounts counts runs by their verdicts.
+func runCounts(runs []analysis.Run) string {
 	count := map[analysis.Verdict]int{}
 	for _, run := range runs {
 		count[run.Verdict]++
 	}
-	if list := gate.Fields(runs); len(list) > 0 {
-		p.line("%-47s %-11s %-11s %s", "fields", "emitted", "surfaced", "reduced")
-		for _, f := range list {
-			place := strings.Join(strings.Fields(f.Event+" "+f.Role+" "+f.Name), " ")
-			as := "no"
-			if f.As != "" {
-				as = fmt.Sprintf("%d as %s", f.Reduced, f.As)
-			}
-			p.line("  %-45s %-11s %-11d %s", place, fmt.Sprintf("%d of %d", f.Emitted, f.Of), f.Surfaced, as)
-		}
+	return verdictCounts(count, append(analysis.Verdicts(), analysis.Missing, analysis.Failed)...)
+}
+
+// fields counts in how many runs each key is.
+func (p *Printer) fields(runs []analysis.Run) {
+	list := gate.Fields(runs)
+	if len(list) == 0 {
+		return
 	}
-	if len(runs) > 1 {
-		p.line("%s: %s", Plural(len(runs), "run", "runs"), verdictCounts(count, analysis.Exact, analysis.Reduced, analysis.Chosen, analysis.Incomplete, analysis.Built, analysis.Refused, analysis.Missing, analysis.Failed))
+	p.line("%-47s %-11s %-11s %s", "fields", "emitted", "surfaced", "reduced")
+	for _, f := range list {
+		place := strings.Join(strings.Fields(f.Event+" "+f.Role+" "+f.Name), " ")
+		as := "no"
+		if f.As != "" {
+			as = fmt.Sprintf("%d as %s", f.Reduced, f.As)
+		}
+		p.line("  %-45s %-11s %-11d %s", place, fmt.Sprintf("%d of %d", f.Emitted, f.Of), f.Surfaced, as)
 	}
 }

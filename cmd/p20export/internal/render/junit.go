@@ -111,16 +111,21 @@ func (s *junitSuite) write(w *bufio.Writer) error {
 // close implements document.
 func (s *junitSuite) close() error { return s.cases.close() }
 
-// newJUnitProblem says what is wrong with a row: the first error, then all. An
-// incomplete run may have no error, and fails for a warning.
+// newJUnitProblem says what is wrong with a row: the first error, then all. A run
+// whose verdict is negative may have no error, and fails for a warning.
 func newJUnitProblem(row result) *JUnitProblem {
 	problem := &JUnitProblem{Type: row.verdict, JUnitText: JUnitText{plainFindings(row.findings)}}
 	i := slices.IndexFunc(row.findings, func(f finding.Finding) bool { return f.Severity == finding.Error })
 	if i < 0 {
 		i = slices.IndexFunc(row.findings, func(f finding.Finding) bool { return f.Code == finding.SnapshotLacksText })
 	}
+	if i < 0 {
+		i = slices.IndexFunc(row.findings, func(f finding.Finding) bool { return f.Severity == finding.Warning })
+	}
 	if i >= 0 {
 		problem.Message = sentence(row.findings[i])
+	} else {
+		problem.Message = row.verdict
 	}
 	return problem
 }

@@ -121,23 +121,49 @@ func (t *Tally) Total() (n int) {
 	return n
 }
 
+// FailOn says which verdicts on runs are negative: the one it names and those that
+// are worse. Empty asks the default question.
+type FailOn string
+
+// Never makes no verdict negative.
+const Never FailOn = "none"
+
+// FailOns lists the values of FailOn that have a name.
+func FailOns() []string {
+	list := []string{string(Never)}
+	for _, v := range analysis.Verdicts() {
+		if v != analysis.Exact {
+			list = append(list, string(v))
+		}
+	}
+	return list
+}
+
 // StatusOfRuns is the exit status of a comparison.
-func StatusOfRuns(runs []analysis.Run) Status {
+func StatusOfRuns(runs []analysis.Run, on FailOn) Status {
 	worst := Done
 	for _, run := range runs {
-		worst = worst.Worse(statusOfRun(run))
+		worst = worst.Worse(statusOfRun(run, on))
 	}
 	return worst
 }
 
-// statusOfRun is that of one run: with a baseline what changed counts, else
-// whether an artifact came of its one emitted snapshot, in which no streamed text was
-// found lacking.
-func statusOfRun(run analysis.Run) Status {
+// statusOfRun is that of one run. With a baseline what changed counts, otherwise
+// whether an artifact came of its one emitted snapshot, in which no streamed text
+// was found lacking; and in either case what on says.
+func statusOfRun(run analysis.Run, on FailOn) Status {
+	negative := false
 	switch {
 	case run.Verdict == analysis.Failed:
 		return Failed
-	case run.Changes != nil && finding.Failed(run.Changes), run.Changes == nil && !run.Verdict.Emitted():
+	case on == Never:
+		return Done
+	case on != "":
+		negative = run.Verdict.AtBest(analysis.Verdict(on))
+	case run.Changes == nil:
+		negative = !run.Verdict.Emitted()
+	}
+	if negative || finding.Failed(run.Changes) {
 		return Negative
 	}
 	return Done

@@ -1,0 +1,59 @@
+package gate_test
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/discovery/analysis"
+	"github.com/p20export/p20export/discovery/gate"
+)
+
+// What made runs lack, in words.
+func TestShortfall(t *testing.T) {
+	const filler = `{"type":"CUSTOM","name":"n","value":1}`
+	long := slices.Repeat([]string{filler}, 30)
+	lacking := `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"u","role":"user","content":"Hello."}]}`
+	rich := strings.Replace(snapshot, `"role":"user"`, `"role":"user","toolCalls":[],"x":1`, 1)
+	tests := []struct {
+		events []string
+		want   string
+	}{
+		{slices.Concat([]string{started, message, snapshot}, long, []string{finished}), ""},
+		{[]string{started, message, snapshot, finished}, "the artifact is not smaller than the run"},
+		{slices.Concat([]string{started, message, rich}, long, []string{finished}), "leaves out toolCalls, x"},
+		{slices.Concat([]string{started, snapshot, message, snapshot}, long, []string{finished}), "2 snapshots, not one"},
+		{slices.Concat([]string{started, message, lacking}, long, []string{finished}), "the snapshot lacks 1 streamed message"},
+		{slices.Concat([]string{started, message, lacking, lacking}, long, []string{finished}), "2 snapshots, not one; the last lacks 1 streamed message"},
+		{[]string{started, message, finished}, "no MESSAGES_SNAPSHOT"},
+		{[]string{started, message, finished, finished}, "no MESSAGES_SNAPSHOT; several terminal events"},
+		{[]string{started, message, snapshot}, "no terminal event"},
+		{[]string{started, message, snapshot, finished, filler}, "events after the terminal event"},
+		{[]string{filler}, "no run: the answer has no RUN_STARTED"},
+		{slices.Concat([]string{started, message, snapshot}, long, []string{strings.Replace(finished, `"runId":"r"`, `"runId":"s"`, 1)}), "the terminal event names another run"},
+	}
+	for _, test := range tests {
+		run := examined(t, "one", test.events...)[0]
+		if got := gate.Shortfall(run); got != test.want {
+			t.Errorf("%s: %q, want %q", run.Verdict, got, test.want)
+		}
+	}
+}
+
+// Every run of the committed captures that is not exact lacks something that can be
+// said in a few words.
+func TestShortfallOfCaptures(t *testing.T) {
+	dirs, err := filepath.Glob("../captures/*/*")
+	if err != nil || len(dirs) == 0 {
+		t.Fatal(err, dirs)
+	}
+	for _, dir := range dirs {
+		for _, run := range analysis.Analyze(t.Context(), dir, artifact.V1, nil) {
+			if text := gate.Shortfall(run); text == "" && run.Verdict != analysis.Exact || len(text) > 100 {
+				t.Errorf("%s: %s %q", dir, run.Verdict, text)
+			}
+		}
+	}
+}
