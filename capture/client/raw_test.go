@@ -128,7 +128,7 @@ func TestRecordCountsCoded(t *testing.T) {
 		caller, cancel := context.WithCancel(t.Context())
 		ctx, expire := context.WithCancelCause(caller)
 		last := func(p []byte) (int, error) {
-			c.end(func() { expire(errTimeout) }, cancel)
+			c.end(func() { expire(ErrTimeLimit) }, cancel)
 			return copy(p, b.Bytes()), io.EOF
 		}
 		var shown Progress

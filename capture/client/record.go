@@ -55,19 +55,23 @@ type Progress struct {
 // Result is a closed capture. Its findings are about the exchange, too.
 type Result = capture.Result
 
-var errTimeout = errors.New("the time limit was reached")
-
 // ErrUnreachable is matched by the error of a request for which no connection
-// came about.
-var ErrUnreachable = errors.New("no connection")
+// came about, ErrTimeLimit by that of one without an answer within the time limit.
+var (
+	ErrUnreachable = errors.New("no connection")
+	ErrTimeLimit   = errors.New("the time limit was reached")
+)
 
-// unreachable is the finding about such a request.
-type unreachable struct{ finding.Finding }
+// unanswered is the finding about such a request.
+type unanswered struct {
+	finding.Finding
+	of error
+}
 
-func (u unreachable) Unwrap() error { return u.Finding }
+func (u unanswered) Unwrap() error { return u.Finding }
 
 // Is implements errors.Is.
-func (unreachable) Is(target error) bool { return target == ErrUnreachable }
+func (u unanswered) Is(target error) bool { return target == u.of }
 
 // Record sends one POST request and keeps the response in the directory dir,
 // which must not exist yet or be empty. The directory is made when the response
@@ -80,7 +84,8 @@ func (unreachable) Is(target error) bool { return target == ErrUnreachable }
 //
 // An error means that there is no closed capture. Without a response nothing is
 // left on disk: the error is a finding http_failed (which matches ErrUnreachable when
-// nothing accepted the connection), or the cause of ctx's end. A
+// nothing accepted the connection, and ErrTimeLimit when the time limit was
+// reached), or the cause of ctx's end. A
 // directory that is not vacant gives an error that matches fs.ErrExist, before
 // anything is sent, as are a body that is no JSON object, labels that cannot be
 // written and a directory that cannot be made.
@@ -107,7 +112,7 @@ func Record(ctx context.Context, dir string, s Settings) (Result, error) {
 	defer cancel()
 	if s.Timeout > 0 {
 		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, s.Timeout, errTimeout)
+		ctx, stop = context.WithTimeoutCause(ctx, s.Timeout, ErrTimeLimit)
 		defer stop()
 	}
 	client, closeIdle := newClient(proxy)
@@ -124,11 +129,11 @@ func Record(ctx context.Context, dir string, s Settings) (Result, error) {
 			return Result{}, fmt.Errorf("no response from %s: %w", target, context.Cause(caller))
 		}
 		if ctx.Err() != nil {
-			err = context.Cause(ctx)
+			return Result{}, unanswered{failed(target, ErrTimeLimit), ErrTimeLimit}
 		}
 		var dialed *net.OpError
 		if errors.As(err, &dialed) && (dialed.Op == "dial" || dialed.Op == "proxyconnect") {
-			return Result{}, unreachable{failed(target, err)}
+			return Result{}, unanswered{failed(target, err), ErrUnreachable}
 		}
 		return Result{}, failed(target, err)
 	}
@@ -195,8 +200,8 @@ func failed(target string, err error) finding.Finding {
 // short.
 func reason(err error) string {
 	switch {
-	case errors.Is(err, errTimeout):
-		return errTimeout.Error()
+	case errors.Is(err, ErrTimeLimit):
+		return ErrTimeLimit.Error()
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return "the connection ended too early"
 	}

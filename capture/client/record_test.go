@@ -270,7 +270,7 @@ func TestRecordTimeout(t *testing.T) {
 	for name, err := range map[string]error{"read fails": context.DeadlineExceeded, "read succeeds": nil} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		dir, result := play(t, ctx, t.Context(), settings("http://h/"), says("data: a\n\n", nil), func(p []byte) (int, error) {
-			cancel(errTimeout)
+			cancel(ErrTimeLimit)
 			return copy(p, "data: b\n\n"), err
 		}, func([]byte) (int, error) {
 			t.Errorf("%s: a read after the time limit", name)

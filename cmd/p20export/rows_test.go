@@ -205,7 +205,7 @@ func TestRowsSchema(t *testing.T) {
 
 // optional are the keys that rows leave out when there is nothing to say.
 var optional = map[string][]string{
-	"scenario":   {"about", "note"},
+	"scenario":   {"about", "note", "cause"},
 	"comparison": {"digest", "bytes", "integration", "scenario", "http_status", "end", "terminal", "more_snapshots", "changes"},
 	"code":       {"spec", "hint", "rules"},
 	"rule":       {"code", "after", "codes", "spec", "hint", "examples"},

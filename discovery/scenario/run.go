@@ -8,7 +8,9 @@ import (
 	"maps"
 	"net/url"
 	"path/filepath"
+	"slices"
 
+	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/capture/client"
 	"github.com/p20export/p20export/discovery/analysis"
@@ -30,6 +32,10 @@ const (
 type Plan struct {
 	// Scenarios are run in order, one at a time.
 	Scenarios []Scenario
+	// Needed names those that decide whether the integration qualifies, and others of
+	// the list. The others may be answered with an HTTP error. Empty means that all
+	// are needed.
+	Needed []string
 	// Suite says what is expected of them; nil expects nothing.
 	Suite *Suite
 	// UpdateExpected says that what is seen will be what is expected, so that
@@ -49,6 +55,7 @@ type Plan struct {
 type Row struct {
 	Scenario string          `json:"scenario"`
 	About    string          `json:"about,omitzero"`
+	Needed   bool            `json:"needed"`
 	Verdict  project.Verdict `json:"verdict"`
 	// Note says why a skipped scenario was not run.
 	Note string `json:"note,omitzero"`
@@ -64,7 +71,9 @@ type Row struct {
 	Snapshots  []int               `json:"snapshots"`
 	TimeSource *project.TimeSource `json:"time_source"`
 	Freeze     *Outcomes           `json:"freeze"`
-	Findings   []finding.Finding   `json:"findings"`
+	// Cause is why there is no whole run, where the exchange tells.
+	Cause    Cause             `json:"cause,omitzero"`
+	Findings []finding.Finding `json:"findings"`
 	// Seen is what an expectation would say of the capture; nil where nothing
 	// was observed.
 	Seen *Expectation `json:"-"`
@@ -84,7 +93,7 @@ func (p *Plan) Blocked() ([]Row, error) {
 		err := capture.Ready(p.place(s), capture.Settings{Labels: request.Labels, Tool: request.Tool})
 		switch {
 		case errors.Is(err, fs.ErrExist):
-			row := newRow(s)
+			row := p.newRow(s)
 			row.fail(err)
 			rows = append(rows, row)
 		case err != nil:
@@ -114,7 +123,7 @@ func (p *Plan) Run(ctx context.Context) iter.Seq[Row] {
 // capture runs one scenario. The error, which the row states too, says why
 // there is no capture.
 func (p *Plan) capture(ctx context.Context, s Scenario) (Row, error) {
-	row := newRow(s)
+	row := p.newRow(s)
 	expected := p.Suite.of(s.Name)
 	if expected.Note != "" {
 		row.Verdict, row.Note = Skipped, expected.Note
@@ -127,15 +136,20 @@ func (p *Plan) capture(ctx context.Context, s Scenario) (Row, error) {
 	}
 	result, err := client.Record(ctx, dir, request)
 	if err != nil {
+		row.Cause = causeOfError(err)
 		row.fail(err)
 		return row, err
 	}
+	row.Cause = causeOfAnswer(result.Manifest, p.Request.Framing)
 	row.closed(dir, result, expected.Expect, p.UpdateExpected)
 	if ctx.Err() != nil {
 		return row, nil
 	}
 	if err := row.observe(ctx, expected.Expect); err != nil {
 		row.unread(err)
+	}
+	if row.Cause == "" && !holdsRun(row.Runs) {
+		row.Cause = NoRun
 	}
 	return row, nil
 }
@@ -168,8 +182,9 @@ func (s *Suite) of(name string) Expected {
 	return Expected{}
 }
 
-func newRow(s Scenario) Row {
-	return Row{Scenario: s.Name, About: s.About, Verdict: Captured, Snapshots: []int{}, Findings: []finding.Finding{}}
+func (p *Plan) newRow(s Scenario) Row {
+	needed := len(p.Needed) == 0 || slices.Contains(p.Needed, s.Name)
+	return Row{Scenario: s.Name, About: s.About, Needed: needed, Verdict: Captured, Snapshots: []int{}, Findings: []finding.Finding{}}
 }
 
 func (row *Row) fail(err error) {
@@ -191,10 +206,22 @@ func (row *Row) unread(err error) {
 	}
 }
 
+// Judged returns what the gate judges of a scenario: its runs, or a Run that says why
+// there is no capture. A scenario that was not asked has none.
+func (row *Row) Judged() []analysis.Run {
+	if len(row.Runs) > 0 || row.Verdict != project.Failed {
+		return row.Runs
+	}
+	failed := analysis.Empty(artifact.V1, analysis.Failed)
+	failed.Scenario, failed.Findings = row.Scenario, row.Findings
+	return []analysis.Run{failed}
+}
+
 // closed says what was captured. An HTTP error is left to what is expected of the
 // scenario, where something is, and so is a response that breaks off as expected.
+// Of a scenario that is not needed an HTTP error is an outcome like others.
 func (row *Row) closed(dir string, result client.Result, expected *Expectation, update bool) {
-	mayFail := update || expected != nil
+	mayFail := update || expected != nil || !row.Needed
 	mayBreak := update || expected != nil && expected.End == capture.EndError
 	m := result.Manifest
 	row.Capture, row.HTTPStatus, row.End, row.Events = &dir, m.Source.Status, &m.End, result.Events

@@ -88,7 +88,7 @@ func TestRun(t *testing.T) {
 	refused := Outcome{Verdict: project.Refused, Reasons: []string{"snapshot_missing"}}
 	want := []Row{
 		{
-			Scenario: "a", About: "About a.", Verdict: Captured, Capture: new(filepath.Join(p.Dir, "a")),
+			Scenario: "a", About: "About a.", Needed: true, Verdict: Captured, Capture: new(filepath.Join(p.Dir, "a")),
 			HTTPStatus: new(200), End: new(capture.EndEOF), Events: new(2), Bytes: new(int64(len(failedRun))),
 			Terminal: new("RUN_ERROR"), Snapshots: []int{}, Findings: []finding.Finding{},
 			Freeze: &Outcomes{
@@ -96,7 +96,7 @@ func TestRun(t *testing.T) {
 				FoldedStream: Outcome{Verdict: project.Refused, Reasons: []string{"request_malformed /messages"}},
 			},
 		},
-		{Scenario: "c", About: "About c.", Verdict: Skipped, Note: "It cannot.", Snapshots: []int{}, Findings: []finding.Finding{}},
+		{Scenario: "c", About: "About c.", Needed: true, Verdict: Skipped, Note: "It cannot.", Snapshots: []int{}, Findings: []finding.Finding{}},
 	}
 	if diff := cmp.Diff(want, []Row{rows[0], rows[2]}, cmpopts.IgnoreFields(Row{}, "Seen", "Runs")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -67,6 +67,7 @@ var rowKeys = map[string]string{
 	"freeze":                  "What each projection makes of the run.",
 	"git":                     "The commit of the program.",
 	"go":                      "The Go release it was built with.",
+	"scenario/needed":         "Whether the scenario counts for whether the integration qualifies.",
 	"good":                    "Whether the answer speaks for the gate.",
 	"hint":                    "What to do, where there is a next step.",
 	"http_status":             "The HTTP status of the response.",

@@ -1,0 +1,93 @@
+package scenario
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/capture/client"
+	"github.com/p20export/p20export/discovery/analysis"
+	"github.com/p20export/p20export/finding"
+)
+
+// Cause is the likely reason why an answer holds no whole run, as far as the
+// exchange tells.
+type Cause string
+
+// The causes.
+const (
+	Unreachable  Cause = "unreachable"   // nothing accepts a connection
+	NoAnswer     Cause = "no_answer"     // nothing came within the time limit
+	BrokeOff     Cause = "broke_off"     // the connection ended too early
+	PastLimit    Cause = "past_limit"    // the answer passed a limit of time or size
+	Redirected   Cause = "redirected"    // HTTP 3xx
+	Unauthorized Cause = "unauthorized"  // HTTP 401, 403 or 407
+	NotFound     Cause = "not_found"     // HTTP 404, 405 or 410
+	TooMany      Cause = "too_many"      // HTTP 429
+	Rejected     Cause = "rejected"      // any other HTTP 4xx
+	ServerFailed Cause = "server_failed" // any other HTTP status but 200
+	WebPage      Cause = "web_page"      // HTTP 200 with HTML
+	NotEvents    Cause = "not_events"    // HTTP 200 with another type than an event stream
+	NoRun        Cause = "no_run"        // events without a run
+)
+
+// causeOfError is for a request that left no capture. It is empty where the reason is
+// on this side.
+func causeOfError(err error) Cause {
+	switch {
+	case errors.Is(err, client.ErrUnreachable):
+		return Unreachable
+	case errors.Is(err, client.ErrTimeLimit):
+		return NoAnswer
+	}
+	if f, ok := errors.AsType[finding.Finding](err); ok && f.Code == finding.HTTPFailed {
+		return BrokeOff
+	}
+	return ""
+}
+
+// causeOfAnswer is for an answer that was kept.
+func causeOfAnswer(m *capture.Manifest, asked capture.Framing) Cause {
+	status := http.StatusOK
+	if m.Source.Status != nil {
+		status = *m.Source.Status
+	}
+	media, _, _ := strings.Cut(strings.ToLower(m.Source.ContentType), ";")
+	media = strings.TrimSpace(media)
+	switch {
+	case status != http.StatusOK:
+		return causeOfStatus(status)
+	case asked == "" && (media == "text/html" || media == "application/xhtml+xml"):
+		return WebPage
+	case asked == "" && media != "text/event-stream":
+		return NotEvents
+	case m.End == capture.EndError:
+		return BrokeOff
+	case m.End == capture.EndLimit:
+		return PastLimit
+	}
+	return ""
+}
+
+func causeOfStatus(status int) Cause {
+	switch {
+	case status >= 300 && status < 400:
+		return Redirected
+	case slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired}, status):
+		return Unauthorized
+	case slices.Contains([]int{http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusGone}, status):
+		return NotFound
+	case status == http.StatusTooManyRequests:
+		return TooMany
+	case status >= 400 && status < 500:
+		return Rejected
+	}
+	return ServerFailed
+}
+
+// holdsRun reports whether any of the runs is one, and not a capture without.
+func holdsRun(runs []analysis.Run) bool {
+	return slices.ContainsFunc(runs, func(r analysis.Run) bool { return r.Run != nil })
+}

@@ -1,0 +1,93 @@
+package scenario
+
+import (
+	"io"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/project"
+)
+
+// What an answer shows of the reason why it holds no whole run. An HTTP error of a
+// scenario that is not needed is an outcome, and not a failure.
+func TestCause(t *testing.T) {
+	write := func(status int, media, body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", media)
+			w.WriteHeader(status)
+			io.WriteString(w, body)
+		}
+	}
+	const events = "text/event-stream"
+	tests := []struct {
+		name     string
+		handle   http.HandlerFunc
+		want     Cause
+		needed   project.Verdict
+		unneeded project.Verdict
+	}{
+		{"a run", write(200, events, failedRun), "", Captured, Captured},
+		{"moved", write(307, events, ""), Redirected, project.Failed, Captured},
+		{"401", write(401, "application/json", "{}"), Unauthorized, project.Failed, Captured},
+		{"404", write(404, "text/html", "<p>"), NotFound, project.Failed, Captured},
+		{"405", write(405, events, ""), NotFound, project.Failed, Captured},
+		{"422", write(422, events, ""), Rejected, project.Failed, Captured},
+		{"429", write(429, events, ""), TooMany, project.Failed, Captured},
+		{"500", write(500, events, failedRun), ServerFailed, project.Failed, Captured},
+		{"a page", write(200, "Text/HTML; charset=utf-8", "<p>"), WebPage, project.Failed, project.Failed},
+		{"JSON", write(200, "application/json", "{}"), NotEvents, project.Failed, project.Failed},
+		{"no run", write(200, events, "data: {}\n\n"), NoRun, Captured, Captured},
+		{"cut", func(w http.ResponseWriter, _ *http.Request) {
+			io.WriteString(w, failedRun)
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}, BrokeOff, project.Failed, project.Failed},
+		{"gone", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, BrokeOff, project.Failed, project.Failed},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			url, _ := serve(t, test.handle)
+			p := planned(t, url, "a", "b")
+			p.Needed = []string{"a"}
+			rows := slices.Collect(p.Run(t.Context()))
+			if len(rows) != 2 || !rows[0].Needed || rows[1].Needed {
+				t.Fatalf("%+v", rows)
+			}
+			for i, want := range []project.Verdict{test.needed, test.unneeded} {
+				row := rows[i]
+				if row.Verdict != want || row.Cause != test.want || finding.Failed(row.Findings) != (want == project.Failed) {
+					t.Errorf("%s: %s, %q, %v", row.Scenario, row.Verdict, row.Cause, row.Findings)
+				}
+				if judged := row.Judged(); len(judged) != 1 || judged[0].Scenario != row.Scenario {
+					t.Errorf("%s: judged by %+v", row.Scenario, judged)
+				}
+			}
+		})
+	}
+}
+
+// The time limit tells an answer that does not come from one that does not end.
+func TestCauseOfLimits(t *testing.T) {
+	release := make(chan struct{})
+	url, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/b" {
+			io.WriteString(w, failedRun)
+			_ = http.NewResponseController(w).Flush()
+		}
+		<-release
+	})
+	t.Cleanup(func() { close(release) })
+	p := planned(t, url, "a", "b")
+	p.Request.Timeout = 100 * time.Millisecond
+	rows := slices.Collect(p.Run(t.Context()))
+	if rows[0].Cause != NoAnswer || rows[1].Cause != PastLimit {
+		t.Errorf("%q, %q", rows[0].Cause, rows[1].Cause)
+	}
+	p = planned(t, "http://127.0.0.1:1", "a", "b")
+	if rows := slices.Collect(p.Run(t.Context())); len(rows) != 1 || rows[0].Cause != Unreachable {
+		t.Errorf("%+v", rows)
+	}
+}
