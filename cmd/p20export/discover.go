@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -13,94 +14,85 @@ import (
 	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/cmd/p20export/internal/signals"
-	"github.com/p20export/p20export/discovery/analysis"
 	"github.com/p20export/p20export/discovery/gate"
 	"github.com/p20export/p20export/discovery/scenario"
 )
 
 type discoverFlags struct {
-	out, scenarios, harness string
-	only                    []string
-	learn                   bool
-	exchange                exchange
-	format                  *render.Format
+	out, scenarios, harness            string
+	only                               []string
+	learn, gate, printList, det, quiet bool
+	failOn                             *render.FailOn
+	exchange                           exchange
+	format                             *render.Format
 }
 
 func newDiscover() *cobra.Command {
 	var fl discoverFlags
 	cmd := &cobra.Command{
-		Use:   "discover URL --scenarios FILE -o DIR | discover --harness DIR --scenarios FILE -o DIR",
-		Short: "Run a list of scenarios against an endpoint, a capture of each",
-		Long: `Post the request of every scenario in FILE to an endpoint, one at a time and in
-order, keep each answer as a capture in DIR/SCENARIO, and say what the three
-projections make of it. Every answer is kept. An HTTP error status is an error,
-as it is for p20export capture, unless expected.json says what is expected of
-the scenario.
+		Use:   "discover URL | discover --harness DIR",
+		Short: "Ask an endpoint a list of scenarios, and say whether it qualifies",
+		Long: `Does my integration qualify? Give the URL that your client posts runs to:
 
-At the end the captures answer the discovery gate (P20 §14.3), and say what runs
-would have to change. The gate is met when every run of the scenarios that the
-list marks as needed (all, where it marks none) emits exactly one snapshot, no
-streamed text was found lacking in it, and its artifact is smaller than the run;
-p20export compare judges run by run.
+  p20export discover http://127.0.0.1:8000/agent
 
-A scenario file is JSON. A path is below URL; without one it is URL itself. Each
-request is an AG-UI run input:
+Each scenario is one AG-UI request, posted to the URL; the answers are captured
+one after the other. You get a line for each as it ends, a table of verdicts,
+and then whether the integration qualifies, or what it would have to change.
 
-  {"scenarios": [
-    {"name": "one-turn", "about": "A question and an answer.", "path": "/agent",
-     "request": {"threadId": "t", "runId": "r", "state": {}, "messages":
-       [{"id": "1", "role": "user", "content": "Hello"}],
-       "tools": [], "context": [], "forwardedProps": {}}}
-  ]}
+It qualifies if every run of the needed scenarios, which are plain
+conversations, emits exactly one MESSAGES_SNAPSHOT in which no text that the run
+streamed was found lacking, and the artifact made from it is smaller than the
+run. Other scenarios are only shown, HTTP errors included. The verdicts are
+those of p20export compare.
 
-A harness is a directory with harness.json, which says how a server with the
-integration is started there:
+The program has a list of scenarios of its own. Those that any agent can be
+asked are posted to URL itself; the ids of their threads and runs end in the
+time of the start, so that each try is a new conversation. --print-scenarios
+prints them, and --scenarios FILE asks others, as they are: a path in the file
+is below URL.
 
-  {"name": "mine", "integration": {"name": "my-package", "version": "1.2.0"},
-   "command": [".venv/bin/python", "serve.py"]}
+The captures are removed at the end unless -o DIR keeps them, in DIR/SCENARIO.
+Captures are never written into again. Ctrl-C closes the one under way as
+cancelled. Headers are given as for p20export capture.
 
-The server stays in the foreground and prints "listening on URL" once it accepts
-connections, within two minutes. At the end it gets SIGTERM, and ten seconds
-later SIGKILL. On Unix systems SIGKILL also ends it, and what it started, when
-p20export itself is killed; /bin/sh is needed for that. Its captures are
-labelled integration, version and scenario; where the exit status is not 0, the
-end of its log is shown.
+--harness DIR starts the server that DIR/harness.json describes, asks it every
+scenario, and ends it. If DIR has expected.json, the captures are compared with
+what that expects, which --write-expected writes. docs/integrations.md and
+discovery/harness/README.md describe these files.
 
-When the harness's directory also has expected.json, each capture is held
-against what that expects of its scenario, and a scenario for which it has a
-note instead is not run. --write-expected writes that file from what is seen: a
-list with "expect" for each scenario, in place of which you may put "note", why
-the integration cannot express it; the notes stay when it is written again. It
-takes what it sees, broken answers too, and its exit status is 0 once it is
-written.
+--fail-on asks another question: does a run of a needed scenario have that
+verdict or a worse one? --gate also answers the questions of the discovery gate
+(P20 §14.3).
 
-Captures are never written into again: when the place of one is taken, nothing
-is run. When nothing accepts a connection the rest is not run. Ctrl-C closes the
-capture under way as cancelled; those before it are whole. Headers are given as
-for p20export capture.
-
-Exit status: 0 every scenario was captured, and the captures are as expected or,
-where nothing is expected and no --only given, meet the gate; 1 they are not, or
-do not; 2 the command line is wrong, or the Go runtime failed; 3 a scenario
-could not be captured whole, or was answered with an HTTP error without an
-expectation; 129, 130 or 143 ended by SIGHUP, SIGINT or SIGTERM.`,
-		Example: `  p20export discover http://127.0.0.1:8011/ --scenarios scenarios.json \
-      -o captures
-  p20export discover --harness discovery/harness/adk \
-      --scenarios discovery/scenarios.json -o captures
-  p20export discover http://127.0.0.1:8011/ --scenarios scenarios.json \
-      -o again --only one-turn --only model-error --format json`,
+Exit status: 0 it qualifies or, with expected.json, all is as expected; 1 it
+does not, or something is unexpected; 2 the command line is wrong, or the Go
+runtime failed; 3 a scenario could not be captured whole, or a needed one was
+answered with an HTTP error that is not expected; 129, 130 or 143 ended by
+SIGHUP, SIGINT or SIGTERM. With --fail-on none it is never 1.`,
+		Example: `  p20export discover http://127.0.0.1:8000/agent
+  p20export discover http://127.0.0.1:8000/agent -o captures \
+      --header 'Authorization: Bearer $TOKEN'
+  p20export discover http://127.0.0.1:8000/agent --quiet --fail-on incomplete
+  p20export discover --print-scenarios > scenarios.json
+  p20export discover http://127.0.0.1:8000/ --scenarios scenarios.json \
+      --only one-turn --only unicode --details
+  p20export discover --harness discovery/harness/adk -o captures`,
 		Args: cobra.MaximumNArgs(1),
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&fl.out, "output", "o", "", "`DIR` of the captures, one directory a scenario (required)")
-	flags.StringVar(&fl.scenarios, "scenarios", "", "`FILE` of the scenarios (required)")
+	flags.StringVarP(&fl.out, "output", "o", "", "keep the captures in `DIR`, a directory for each scenario")
+	flags.StringVar(&fl.scenarios, "scenarios", "", "ask the scenarios in `FILE` instead of the program's own")
 	flags.StringVar(&fl.harness, "harness", "", "start the server that `DIR` describes, instead of asking a URL")
-	flags.StringArrayVar(&fl.only, "only", nil, "run the scenario `NAME` alone (repeatable)")
+	flags.StringArrayVar(&fl.only, "only", nil, "ask only the scenario `NAME` (repeatable)")
 	flags.BoolVar(&fl.learn, "write-expected", false, "write what is seen as the harness's expected.json; its notes stay")
+	flags.BoolVar(&fl.printList, "print-scenarios", false, "print the scenarios as a file, and ask nothing")
+	flags.BoolVar(&fl.det, "details", false, "show all that is known of each scenario")
+	flags.BoolVarP(&fl.quiet, "quiet", "q", false, "show only whether the integration qualifies, in one line")
+	flags.BoolVar(&fl.gate, "gate", false, "answer the discovery gate's questions from the captures as well")
+	fl.failOn = cli.AddFailOn(cmd, "a run of a needed scenario")
 	fl.exchange.addFlags(cmd)
 	fl.format = cli.AddFormat(cmd)
-	cli.Require(cmd, "output", "scenarios")
 	cli.CompleteBy(cmd, "only", fl.completeOnly)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return fl.run(cmd, args) }
 	return cmd
@@ -109,7 +101,7 @@ expectation; 129, 130 or 143 ended by SIGHUP, SIGINT or SIGTERM.`,
 // completeOnly offers the names of the scenarios, when their file can be read.
 func (fl *discoverFlags) completeOnly(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	var names []string
-	if list, err := scenario.LoadList(fl.scenarios); err == nil {
+	if list, err := fl.list(); err == nil {
 		for _, s := range list.Scenarios {
 			names = append(names, s.Name+"\t"+s.About)
 		}
@@ -118,19 +110,31 @@ func (fl *discoverFlags) completeOnly(*cobra.Command, []string, string) ([]strin
 }
 
 func (fl *discoverFlags) run(cmd *cobra.Command, args []string) error {
+	if err := fl.check(cmd, args); err != nil {
+		return err
+	}
+	p := newPrinter(cmd, fl.format)
+	if fl.printList {
+		return fl.print(p)
+	}
 	plan, harness, err := fl.plan(cmd.Context(), args)
 	if err != nil {
 		return err
 	}
-	p := newPrinter(cmd, fl.format)
+	if plan.Dir == "" {
+		dir, remove, err := fl.temporary()
+		if err != nil {
+			return err
+		}
+		defer remove()
+		plan.Dir = dir
+	}
 	taken, err := plan.Blocked()
 	if err != nil {
 		return fmt.Errorf("%w: %w", render.ErrOutput, err)
 	}
 	if len(taken) > 0 {
-		for _, row := range taken {
-			p.Scenario(row)
-		}
+		p.Blocked(taken)
 		return p.Close(render.Failed)
 	}
 	done, err := fl.discover(cmd, p, plan, harness)
@@ -140,15 +144,59 @@ func (fl *discoverFlags) run(cmd *cobra.Command, args []string) error {
 	return p.Close(done.Err())
 }
 
+// print prints the list of scenarios as a file.
+func (fl *discoverFlags) print(p *render.Printer) error {
+	list, err := fl.list()
+	if err != nil {
+		return err
+	}
+	text, err := list.Encode()
+	if err != nil {
+		return err
+	}
+	p.Raw(text)
+	return p.Close(nil)
+}
+
+// temporary makes a directory for captures that are not kept, which remove removes.
+// It is removed too when signals end the program.
+func (fl *discoverFlags) temporary() (dir string, remove func(), err error) {
+	if err := checkIn("the directory for temporary files", os.TempDir(), os.TempDir()); err != nil {
+		return "", nil, err
+	}
+	var making sync.Mutex
+	clean := func() {
+		making.Lock()
+		defer making.Unlock()
+		_ = os.RemoveAll(dir)
+	}
+	last := 2
+	if fl.harness != "" {
+		last++ // the second ends its server
+	}
+	making.Lock()
+	stop := signals.CleanUp(last, clean) // before there is something to remove
+	dir, err = os.MkdirTemp("", "p20export-discover-")
+	making.Unlock()
+	if err != nil {
+		stop()
+		return "", nil, fmt.Errorf("%w: %w", render.ErrOutput, err)
+	}
+	return dir, func() { clean(); stop() }, nil
+}
+
 // discover runs the plan, against the harness's server where there is one, and
 // shows each row as it comes.
 func (fl *discoverFlags) discover(cmd *cobra.Command, p *render.Printer, plan *scenario.Plan, harness *scenario.Harness) (done render.Status, err error) {
 	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
-	if harness != nil {
-		// Lest a closed standard output ends this program and not the server.
+	if harness != nil || fl.out == "" {
+		// Lest a closed standard output ends this program, and neither the server nor
+		// the temporary directory.
 		pipe := make(chan os.Signal, 1)
 		signal.Notify(pipe, syscall.SIGPIPE)
 		defer signal.Stop(pipe)
+	}
+	if harness != nil {
 		starting := render.NewProgress(stderr, "starting the harness "+harness.Name)
 		kill, stop := signals.UntilSecond(ctx)
 		defer stop()
@@ -165,35 +213,34 @@ func (fl *discoverFlags) discover(cmd *cobra.Command, p *render.Printer, plan *s
 		}()
 		plan.Request.URL = server.URL
 	}
+	d := &render.Discovery{Plan: plan, Dir: fl.out, FailOn: *fl.failOn, Details: fl.det, Quiet: fl.quiet}
+	p.Asking(d)
+	p.Flush() // Close says what was wrong
 	bar := render.NewDiscovering(stderr, len(plan.Scenarios))
 	plan.Progress = bar.Show
-	var tally render.Tally
-	var rows []scenario.Row
-	var runs []analysis.Run
 	for row := range plan.Run(ctx) {
 		bar.Next()
-		p.Scenario(row)
-		tally.Add(row.Verdict)
+		if fl.out == "" {
+			row.Capture = nil // it will not stay
+		}
+		p.Scenario(d, row)
 		if !p.Flush() {
-			return tally.Status, nil // Close says why
+			return d.Captured(), nil // Close says why
 		}
-		rows, runs = append(rows, row), append(runs, row.Runs...)
 	}
-	p.Discovered(&tally, len(plan.Scenarios))
-	done = tally.Status
+	p.Discovered(d)
 	if err := interrupted(cmd); err != nil {
-		return done, err
+		return d.Captured(), err
 	}
-	if len(runs) > 0 {
-		g := gate.Evaluate(runs, (&scenario.List{Scenarios: plan.Scenarios}).Needed(), artifact.V1)
-		p.Gate(g)
-		if !g.Met && plan.Suite == nil && len(fl.only) == 0 {
-			done = done.Worse(render.Negative)
-		}
+	q := gate.Qualify(d.Runs(), plan.Needed)
+	p.Qualified(d, q)
+	if fl.gate {
+		p.Gate(gate.Evaluate(d.Captures(), plan.Needed, artifact.V1))
 	}
+	done = d.Status(q)
 	switch {
-	case fl.learn && done == render.Done:
-		return done, fl.write(p, plan, rows)
+	case fl.learn && d.Captured() == render.Done:
+		return done, fl.write(p, plan, d.Rows())
 	case fl.learn:
 		fmt.Fprintln(stderr, "p20export: nothing was written as expected, as not every scenario was captured whole")
 	}

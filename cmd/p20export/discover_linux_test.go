@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/p20export/p20export/internal/testkit"
 )
 
@@ -55,7 +57,7 @@ func TestTerminalDiscovering(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != 130 {
 		t.Errorf("exit status %d, want 130", code)
 	}
-	for _, want := range []string{"\x1b[32mcaptured \x1b[0m first\r\n", "second\r\n", "1 scenario was not run\r\n"} {
+	for _, want := range []string{"\x1b[32mcaptured \x1b[0m first   HTTP 200, 1 event, 30 bytes\r\n", "second  HTTP 200, 1 event, 30 bytes, end cancelled\r\n", "1 scenario was not run\r\n"} {
 		if !bytes.Contains(out, []byte(want)) {
 			t.Errorf("%q is not shown: %q", want, out)
 		}
@@ -143,5 +145,54 @@ func TestSecondCtrlC(t *testing.T) {
 	}
 	if code := cmd.ProcessState.ExitCode(); code != 130 {
 		t.Errorf("exit status %d, want 130", code)
+	}
+}
+
+// A program that the first signal does not end soon enough leaves no temporary
+// directory when the next one ends it. Here nobody reads its output.
+func TestSecondSignalRemovesTemporary(t *testing.T) {
+	t.Parallel()
+	temporary := t.TempDir()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	size, err := unix.FcntlInt(w.Fd(), unix.F_SETPIPE_SZ, os.Getpagesize())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(make([]byte, size)); err != nil { // it is full
+		t.Fatal(err)
+	}
+	cmd := program(t, "discover", "http://127.0.0.1:1/")
+	cmd.Env = append(cmd.Env, "TMPDIR="+temporary)
+	cmd.Stdout = w
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	defer time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() }).Stop()
+	left := func() int {
+		entries, err := os.ReadDir(temporary)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(entries)
+	}
+	ended := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(ended) }()
+	for running := true; running; {
+		if left() > 0 {
+			_ = cmd.Process.Signal(os.Interrupt) // signals that are not told apart count once
+		}
+		select {
+		case <-ended:
+			running = false
+		case <-time.After(time.Millisecond):
+		}
+	}
+	if code := cmd.ProcessState.ExitCode(); code != 130 || left() != 0 {
+		t.Errorf("exit status %d, want 130; %d directories are left", code, left())
 	}
 }

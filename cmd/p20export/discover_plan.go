@@ -6,7 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strings"
+	"time"
 
+	"github.com/spf13/cobra"
+
+	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/discovery/analysis"
 	"github.com/p20export/p20export/discovery/scenario"
 	"github.com/p20export/p20export/finding"
@@ -15,9 +20,6 @@ import (
 // plan reads the flags and the files they name. The harness is nil when there
 // is a URL.
 func (fl *discoverFlags) plan(ctx context.Context, args []string) (*scenario.Plan, *scenario.Harness, error) {
-	if err := fl.check(args); err != nil {
-		return nil, nil, err
-	}
 	plan := &scenario.Plan{Dir: fl.out}
 	var err error
 	if plan.Request, err = fl.exchange.settings(); err != nil {
@@ -31,19 +33,28 @@ func (fl *discoverFlags) plan(ctx context.Context, args []string) (*scenario.Pla
 	if plan.Request.Header, err = fl.exchange.headersOf(ctx); err != nil {
 		return nil, nil, err
 	}
-	list, err := scenario.LoadList(fl.scenarios)
+	list, err := fl.list()
 	if err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", errInput, err)
+		return nil, nil, err
 	}
 	if plan.Scenarios = list.Scenarios; fl.only != nil {
 		var unknown string
 		if plan.Scenarios, unknown = list.Choose(fl.only); unknown != "" {
-			return nil, nil, fmt.Errorf("--only %s: %s has no such scenario", finding.Quote(unknown), finding.Quote(fl.scenarios))
+			name := "the list of this program"
+			if fl.scenarios != "" {
+				name = finding.Quote(fl.scenarios)
+			}
+			return nil, nil, fmt.Errorf("--only %s: %s has no such scenario", finding.Quote(unknown), name)
 		}
 	}
+	plan.Needed = list.Needed()
 	if fl.harness == "" {
 		plan.Request.URL = args[0]
-		return plan, nil, nil
+		if fl.scenarios == "" {
+			suffix := strings.Replace(time.Now().UTC().Format("-20060102T150405.000Z"), ".", "", 1)
+			plan.Scenarios, err = scenario.WithSuffix(plan.Scenarios, suffix)
+		}
+		return plan, nil, err
 	}
 	harness, err := scenario.LoadHarness(fl.harness)
 	switch path := filepath.Join(fl.harness, scenario.ExpectedName); {
@@ -65,18 +76,49 @@ func (fl *discoverFlags) plan(ctx context.Context, args []string) (*scenario.Pla
 	return plan, harness, nil
 }
 
-func (fl *discoverFlags) check(args []string) error {
+// list is that of the file, or the program's own: whole for a harness, and otherwise
+// what any agent can be asked.
+func (fl *discoverFlags) list() (*scenario.List, error) {
+	if fl.scenarios != "" {
+		list, err := scenario.LoadList(fl.scenarios)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errInput, err)
+		}
+		return list, nil
+	}
+	list, err := scenario.OwnList()
+	if err == nil && fl.harness == "" {
+		list.Scenarios = list.Anywhere()
+	}
+	return list, err
+}
+
+func (fl *discoverFlags) check(cmd *cobra.Command, args []string) error {
+	for _, name := range []string{"output", "scenarios", "harness"} {
+		if f := cmd.Flags().Lookup(name); f.Changed && f.Value.String() == "" {
+			return fmt.Errorf("--%s is empty", name)
+		}
+	}
 	switch {
-	case fl.out == "":
-		return errors.New("--output is empty: name the directory of the captures")
+	case fl.printList && (len(args) > 0 || fl.out != ""):
+		return errors.New("--print-scenarios asks nothing; give it without a URL and without -o")
+	case fl.printList:
+		return nil
 	case fl.harness == "" && len(args) == 0:
 		return errors.New("give the URL of an endpoint, or --harness DIR")
 	case fl.harness != "" && len(args) > 0:
 		return errors.New("give either a URL or --harness, not both")
 	case fl.learn && (fl.harness == "" || fl.only != nil):
 		return errors.New("--write-expected goes with --harness and the whole list")
+	case fl.gate && fl.out == "":
+		return errors.New("--gate names places in the captures; keep them with -o DIR")
+	case fl.gate && fl.quiet:
+		return errors.New("give either --gate or --quiet")
 	case fl.harness == "" && !isEndpoint(args[0]):
 		return fmt.Errorf("%s is no URL of an endpoint, such as http://127.0.0.1:8011/", finding.Quote(args[0]))
+	}
+	if err := cli.CheckTextFlags(cmd, *fl.format, "details", "quiet"); err != nil || fl.out == "" {
+		return err
 	}
 	return checkOutput("-o", fl.out)
 }

@@ -3,18 +3,26 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/discovery/scenario"
 	"github.com/p20export/p20export/internal/testkit"
 )
 
 // TestDocs runs the console blocks of the documents and compares what they
 // print with what the documents show; with -update it rewrites them. A command
-// is a line after "$ "; a line that ends in a backslash goes on.
+// is a line after "$ "; a line that ends in a backslash goes on. At docsEndpoint an
+// endpoint answers as the integrations did whose captures are committed, each at the
+// path of its name.
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	bin := ownBin(t)
@@ -77,19 +85,88 @@ const sampleReadme = "examples/ag-ui-compacted-message-snapshot-evidence/README.
 
 // checkConsole runs the blocks of a document that begin with the fence, with
 // the programs in bin.
-func checkConsole(t *testing.T, fence, path, in, bin string) {
-	scratch := t.TempDir()
-	made, commands := rerun(t, fence, string(testkit.Read(t, path)), func(command string) string {
-		cmd := exec.Command("sh", "-c", command)
+func checkConsole(t *testing.T, fence, doc, in, bin string) {
+	scratch, endpoint := t.TempDir(), replaying(t)
+	made, commands := rerun(t, fence, string(testkit.Read(t, doc)), func(command string) string {
+		cmd := exec.Command("sh", "-c", strings.ReplaceAll(command, docsEndpoint, endpoint))
 		cmd.Dir = in
 		cmd.Env = append(withoutMake(os.Environ()), "PATH="+bin+":"+os.Getenv("PATH"), "SCRATCH="+scratch)
 		out, _ := cmd.CombinedOutput() // a refusal is shown, too
-		return strings.ReplaceAll(string(out), scratch, "$SCRATCH")
+		return strings.NewReplacer(scratch, "$SCRATCH", endpoint, docsEndpoint).Replace(string(out))
 	})
 	if commands == 0 {
-		t.Errorf("%s shows no command", path)
+		t.Errorf("%s shows no command", doc)
 	}
-	golden(t, path, []byte(made))
+	golden(t, doc, []byte(made))
+}
+
+// docsEndpoint is the address of the endpoint in the documents.
+const docsEndpoint = "http://127.0.0.1:8000"
+
+// replaying serves the committed captures: to a request of a scenario, whatever its
+// ids, the answer that the integration named by the path gave.
+func replaying(t *testing.T) string {
+	t.Helper()
+	list, err := scenario.OwnList()
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]string{}
+	for _, s := range list.Anywhere() {
+		names[withoutIDs(t, s.Request)] = s.Name
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		dir := filepath.Join("../../discovery/captures", path.Base(r.URL.Path), names[withoutIDs(t, body)])
+		manifest, err := os.ReadFile(filepath.Join(dir, capture.ManifestName))
+		if err != nil {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = io.WriteString(w, `{"detail":"Not Found"}`)
+			return
+		}
+		var of struct {
+			Source struct {
+				Status      int
+				ContentType string `json:"content_type"`
+			}
+		}
+		if err := json.Unmarshal(manifest, &of); err != nil {
+			t.Error(err)
+		}
+		files, err := filepath.Glob(filepath.Join(dir, "response.*"))
+		if err != nil || len(files) != 1 {
+			t.Errorf("%s: %v, %v", dir, files, err)
+			return
+		}
+		w.Header().Set("Content-Type", of.Source.ContentType)
+		w.WriteHeader(of.Source.Status)
+		_, _ = w.Write(testkit.Read(t, files[0]))
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// withoutIDs is a request whose ids, where they are not empty, are all the same.
+func withoutIDs(t *testing.T, request []byte) string {
+	t.Helper()
+	var object map[string]any
+	if err := json.Unmarshal(request, &object); err != nil {
+		t.Error(err)
+	}
+	for _, key := range []string{"threadId", "runId", "parentRunId"} {
+		if id, ok := object[key].(string); ok && id != "" {
+			object[key] = "id"
+		}
+	}
+	text, err := json.Marshal(object)
+	if err != nil {
+		t.Error(err)
+	}
+	return string(text)
 }
 
 // withoutMake removes what a make that runs the tests would tell one that is

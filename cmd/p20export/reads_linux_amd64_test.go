@@ -103,12 +103,12 @@ func TestReadsOnce(t *testing.T) {
 }
 
 // discover reads each capture once after it was written, for the expectations and
-// the gate together.
+// the answers together.
 func TestDiscoverReadsOnce(t *testing.T) {
 	dir := realTemp(t)
 	server := answering(t, testkit.Read(t, "../../discovery/captures/adk/long-stream/response.sse"))
 	testkit.Write(t, filepath.Join(dir, "scenarios.json"), []byte(`{"scenarios": [{"name": "a", "request": {}}, {"name": "b", "request": {}}]}`))
-	traced := trace(t, render.Done, "discover", server, "--scenarios", filepath.Join(dir, "scenarios.json"), "-o", filepath.Join(dir, "out"))
+	traced := trace(t, render.Done, "discover", server, "--scenarios", filepath.Join(dir, "scenarios.json"), "-o", filepath.Join(dir, "out"), "--gate")
 	for _, name := range []string{"a", "b"} {
 		response := filepath.Join(dir, "out", name, "response.sse")
 		// It is opened a first time to be written.
@@ -116,7 +116,7 @@ func TestDiscoverReadsOnce(t *testing.T) {
 			t.Errorf("%s: opened %d times, %d bytes read", response, opens, bytes)
 		}
 	}
-	if !strings.Contains(traced.Output, "gate") {
+	if !strings.Contains(traced.Output, "qualifies") || !strings.Contains(traced.Output, "discovery gate") {
 		t.Errorf("no answer: %s", traced.Output)
 	}
 }

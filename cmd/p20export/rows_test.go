@@ -46,7 +46,7 @@ func rowsOfAll(t *testing.T) (all []row) {
 		{"capture", server, "--input", in("request.json"), "-o", in("captured")},
 		{"capture", server, "--input", in("request.json"), "-o", in("captured")},
 		{"capture", "--from", in("empty.sse"), "-o", in("imported")},
-		{"discover", server, "--scenarios", in("list.json"), "-o", in("discovered")},
+		{"discover", server, "--scenarios", in("list.json"), "-o", in("discovered"), "--gate"},
 		{"discover", server, "--scenarios", in("list.json"), "-o", in("discovered")},
 		{"discover", "http://127.0.0.1:1", "--scenarios", in("list.json"), "-o", in("nothing")},
 		{"compare", captures},
@@ -205,11 +205,12 @@ func TestRowsSchema(t *testing.T) {
 
 // optional are the keys that rows leave out when there is nothing to say.
 var optional = map[string][]string{
-	"scenario":   {"about", "note", "cause"},
-	"comparison": {"digest", "bytes", "integration", "scenario", "http_status", "end", "terminal", "more_snapshots", "changes"},
-	"code":       {"spec", "hint", "rules"},
-	"rule":       {"code", "after", "codes", "spec", "hint", "examples"},
-	"version":    {"commit"},
+	"scenario":      {"about", "note", "cause"},
+	"qualification": {"integration", "not_asked", "causes"},
+	"comparison":    {"digest", "bytes", "integration", "scenario", "http_status", "end", "terminal", "more_snapshots", "changes"},
+	"code":          {"spec", "hint", "rules"},
+	"rule":          {"code", "after", "codes", "spec", "hint", "examples"},
+	"version":       {"commit"},
 }
 
 // knownKeys compiles the schema of rows with every object closed: it accepts what

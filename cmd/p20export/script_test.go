@@ -98,7 +98,7 @@ func serve(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // interrupt SIGNAL CODE FILE SIZE ARGS... runs p20export with the arguments,
-// waits until the file has the size, sends the signal, and checks the exit
+// waits until the file, which a pattern may name, has the size, sends the signal, and checks the exit
 // status. What it printed is left in the file output.txt. Standard input holds
 // the file input.txt, if there is one, and stays open. For the file "-" comments follow until the program has read some.
 func interrupt(ts *testscript.TestScript, _ bool, args []string) {
@@ -106,7 +106,7 @@ func interrupt(ts *testscript.TestScript, _ bool, args []string) {
 	size, err := strconv.ParseInt(args[3], 10, 64)
 	ts.Check(err)
 	cmd := exec.Command(filepath.Join(filepath.SplitList(ts.Getenv("PATH"))[0], "p20export"), args[4:]...)
-	cmd.Dir, cmd.Env = ts.MkAbs("."), append(os.Environ(), "URL="+ts.Getenv("URL"))
+	cmd.Dir, cmd.Env = ts.MkAbs("."), append(os.Environ(), "URL="+ts.Getenv("URL"), "TMPDIR="+ts.Getenv("TMPDIR"))
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	stdin, err := cmd.StdinPipe()
@@ -124,8 +124,7 @@ func interrupt(ts *testscript.TestScript, _ bool, args []string) {
 	done := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(done) }()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		info, err := os.Stat(ts.MkAbs(args[2]))
-		if args[2] == "-" || err == nil && info.Size() >= size {
+		if args[2] == "-" || grew(ts.MkAbs(args[2]), size) {
 			break
 		}
 		if time.Now().After(deadline) {
@@ -140,6 +139,17 @@ func interrupt(ts *testscript.TestScript, _ bool, args []string) {
 	if got := strconv.Itoa(cmd.ProcessState.ExitCode()); got != args[1] {
 		ts.Fatalf("exit status %s, want %s", got, args[1])
 	}
+}
+
+// grew reports whether a file that the pattern names has the size.
+func grew(pattern string, size int64) bool {
+	files, _ := filepath.Glob(pattern)
+	for _, file := range files {
+		if info, err := os.Stat(file); err == nil && info.Size() >= size {
+			return true
+		}
+	}
+	return false
 }
 
 // flip FILE N flips the lowest bit of byte N; a negative N counts from the end.

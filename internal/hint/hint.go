@@ -39,10 +39,44 @@ const (
 	PageChoose      = "Refused, so nothing of it was kept: the run emitted %s, and one can be chosen. --projection %s freezes it."
 	PageNoChoice    = "Refused by every projection, and with --snapshot last as well, so nothing of it was kept."
 
+	KeepCaptures = "captures were not kept; -o DIR keeps them, and p20export report DIR -o page.html shows them"
+	ShowCaptures = "p20export report %s -o page.html shows the captures, and p20export compare %s --details says more"
+	Explain      = "p20export explain %s says more"
+
 	PageName = "p20export report"
 	Freeze   = "p20export freeze"
 	Verify   = "p20export verify"
 )
+
+// ByChange says how an integration would make the change that a code asks for, where
+// there is more to say than the change. It is never changed at run time.
+var ByChange = sync.OnceValue(func() map[string]string {
+	return map[string]string{
+		"snapshot_missing":             "emit it once, after the last text message and before RUN_FINISHED, with every message of the conversation",
+		"snapshot_several":             "emit only the last, after the last text message and before RUN_FINISHED, with every message of the conversation",
+		"snapshot_lacks_streamed_text": "emit it after the last text message, with every message that the run streamed",
+	}
+})
+
+// ByCause says what is likely wrong with an endpoint that gave no whole run, by the
+// cause that its answers show, and what to do. It is never changed at run time.
+var ByCause = sync.OnceValue(func() map[string]string {
+	return map[string]string{
+		"unreachable":   "Nothing accepts connections at this address. Start the server, or correct the host and the port.",
+		"no_answer":     "No answer came within the time limit. See whether the server can reach its model, or give it more with --timeout.",
+		"broke_off":     "The connection broke off. The server's log may say why.",
+		"past_limit":    "The answer passed the limit of --timeout or --max-bytes. Give it more, or see why it does not end.",
+		"redirected":    "The endpoint redirects, which is not followed. Give the URL that it points to.",
+		"unauthorized":  "The endpoint wants credentials. Give them as in --header 'Authorization: Bearer @token.txt'.",
+		"not_found":     "There is no AG-UI endpoint at this path. Give the whole URL that your client posts runs to, with its path (such as /agent).",
+		"too_many":      "The endpoint limits requests. Wait, or raise the limit.",
+		"rejected":      "The endpoint rejects the request, an AG-UI run input. Compare it with what your client sends: p20export discover --print-scenarios prints the requests.",
+		"server_failed": "The server failed. Its log may say why; often its model, or the key for it, is missing.",
+		"web_page":      "The answer is a web page. Give the URL that your client posts runs to, not that of the user interface.",
+		"not_events":    "The answer is not an event stream. The endpoint should answer with the content type text/event-stream; --framing ndjson or json reads others.",
+		"no_run":        "The answer holds no RUN_STARTED. See whether it is an AG-UI event stream.",
+	}
+})
 
 // ByCode has the next step for the findings of a code, where there is one. It is
 // never changed at run time.

@@ -3,48 +3,232 @@ package render
 import (
 	"fmt"
 	"io"
+	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 
+	"github.com/p20export/p20export/discovery/analysis"
+	"github.com/p20export/p20export/discovery/gate"
 	"github.com/p20export/p20export/discovery/scenario"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/humanize"
 	"github.com/p20export/p20export/project"
 )
 
-// Scenario prints what became of a scenario.
-func (p *Printer) Scenario(row scenario.Row) {
-	if p.format == JSON {
-		p.json(row)
+// Discovery says how a run of scenarios is shown, and what its exit status answers.
+type Discovery struct {
+	// Plan is what is run.
+	Plan *scenario.Plan
+	// Dir is where the captures stay; empty where they do not.
+	Dir    string
+	FailOn FailOn
+	// Details adds all that is known of each scenario to the text; Quiet leaves one
+	// line.
+	Details, Quiet bool
+
+	tally Tally
+	rows  []scenario.Row
+}
+
+// Asking prints what is about to be asked.
+func (p *Printer) Asking(d *Discovery) {
+	if p.format != Text || d.Quiet {
 		return
 	}
-	p.line("%s %s", p.verdict(row.Verdict), row.Scenario)
-	if row.Note != "" {
-		p.line("  not expressible: %s", row.Note)
+	needed := 0
+	for _, s := range d.Plan.Scenarios {
+		if d.needed(s.Name) {
+			needed++
+		}
 	}
+	where := bareURL(d.Plan.Request.URL)
+	if name := d.integration().String(); name != "" {
+		where = name + " at " + where
+	}
+	p.line("asking %s: \t%s, one at a time; needed to qualify: %d", where, Plural(len(d.Plan.Scenarios), "scenario", "scenarios"), needed)
+}
+
+// integration is what the captures are labelled with.
+func (d *Discovery) integration() analysis.Integration {
+	labels := d.Plan.Request.Labels
+	return analysis.Integration{Name: labels[analysis.LabelIntegration], Version: labels[analysis.LabelVersion]}
+}
+
+// bareURL is a URL without what may be secret in it.
+func bareURL(s string) string {
+	u, err := url.Parse(s)
+	if err != nil {
+		return "the endpoint"
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+}
+
+func (d *Discovery) needed(name string) bool {
+	return len(d.Plan.Needed) == 0 || slices.Contains(d.Plan.Needed, name)
+}
+
+// Scenario prints what became of a scenario: one line, and where it is not as
+// expected each difference.
+func (p *Printer) Scenario(d *Discovery, row scenario.Row) {
+	d.tally.Add(row.Verdict)
+	d.rows = append(d.rows, row)
+	switch {
+	case p.format == JSON:
+		p.json(row)
+		return
+	case d.Quiet:
+		return
+	}
+	width := 0
+	for _, s := range d.Plan.Scenarios {
+		width = max(width, len(s.Name))
+	}
+	p.single(painted(fmt.Sprintf("%s %-*s  %s", p.verdict(row.Verdict), min(width, widestCell), row.Scenario, finding.Printable(answered(row)))))
+	if d.Details {
+		p.scenario(row)
+		return
+	}
+	var unexpected []finding.Finding
+	for _, f := range row.Findings {
+		if f.Code == finding.ScenarioUnexpected {
+			unexpected = append(unexpected, f)
+		}
+	}
+	p.findings(unexpected)
+}
+
+// single prints one line, cut where it is too long.
+func (p *Printer) single(text painted) {
+	shown := strings.TrimRight(string(text), " ")
+	if head, _ := cutColumns(shown, lineColumns); len(head) < len(shown) {
+		head, _ = cutColumns(shown, lineColumns-1)
+		shown = head + "…"
+		if p.colour {
+			shown += "\x1b[0m"
+		}
+	}
+	p.Raw([]byte(shown + "\n"))
+}
+
+// answered says in one line how a scenario was answered. It is escaped.
+func answered(row scenario.Row) string {
+	if row.Note != "" {
+		return "cannot be expressed: " + finding.Escape(row.Note)
+	}
+	for _, f := range row.Findings {
+		if f.Severity == finding.Error && f.Code != finding.ScenarioUnexpected || f.Code == finding.HTTPStatus {
+			return f.Message
+		}
+	}
+	if row.HTTPStatus == nil {
+		return ""
+	}
+	text := fmt.Sprintf("HTTP %03d, %s", *row.HTTPStatus, events(row.Events))
+	if row.Bytes != nil {
+		text += humanize.Bytes(*row.Bytes)
+	}
+	if row.End != nil && *row.End != "eof" {
+		text += ", end " + string(*row.End)
+	}
+	return text
+}
+
+// scenario prints all that is known of a scenario.
+func (p *Printer) scenario(row scenario.Row) {
 	if row.Capture != nil {
-		p.line("  capture   %s", *row.Capture)
-		p.line("  answer    HTTP status %03d, %s%s, end %s", *row.HTTPStatus, events(row.Events), humanize.Bytes(*row.Bytes), string(*row.End))
+		p.line("  capture   \t%s", *row.Capture)
+	}
+	if row.HTTPStatus != nil && row.Bytes != nil && row.End != nil {
+		p.line("  answer    \tHTTP status %03d, %s%s, end %s", *row.HTTPStatus, events(row.Events), humanize.Bytes(*row.Bytes), string(*row.End))
 	}
 	if row.Freeze != nil {
-		p.line("  terminal  %s", text(row.Terminal))
-		p.line("  snapshots %s", snapshots(row.Snapshots))
+		p.line("  terminal  \t%s", text(row.Terminal))
+		p.line("  snapshots \t%s", snapshots(row.Snapshots))
 		for _, name := range project.Names() {
-			p.line("  %-21s %s", string(name), outcome(*row.Freeze.Of(name)))
+			p.line("  %-21s \t%s", string(name), outcome(*row.Freeze.Of(name)))
 		}
 	}
 	p.findings(row.Findings)
 }
 
-// Discovered prints how many scenarios came out how.
-func (p *Printer) Discovered(t *Tally, of int) {
-	if p.format != Text {
+// Blocked prints the scenarios whose places are taken.
+func (p *Printer) Blocked(rows []scenario.Row) {
+	for _, row := range rows {
+		if p.format == JSON {
+			p.json(row)
+			continue
+		}
+		p.line("%s \t%s", p.verdict(row.Verdict), row.Scenario)
+		p.findings(row.Findings)
+	}
+}
+
+// Discovered prints what the scenarios came to: a table of them, and how many came
+// out how where something is expected of them, or all is asked for.
+func (p *Printer) Discovered(d *Discovery) {
+	if p.format != Text || d.Quiet {
 		return
 	}
-	p.line("%s: %d captured, %d unexpected, %d failed, %d not expressible", Plural(of, "scenario", "scenarios"),
-		t.counts[scenario.Captured], t.counts[scenario.Unexpected], t.counts[project.Failed], t.counts[scenario.Skipped])
-	if of -= t.Total(); of > 0 {
-		p.line("%s not run", Plural(of, "scenario was", "scenarios were"))
+	p.scenarioTable(d)
+	t := &d.tally
+	if d.Details || d.Plan.Suite != nil {
+		p.line("%s: %d captured, %d unexpected, %d failed, %d not expressible", Plural(len(d.Plan.Scenarios), "scenario", "scenarios"),
+			t.counts[scenario.Captured], t.counts[scenario.Unexpected], t.counts[project.Failed], t.counts[scenario.Skipped])
 	}
+	if rest := len(d.Plan.Scenarios) - t.Total(); rest > 0 {
+		p.line("%s not run", Plural(rest, "scenario was", "scenarios were"))
+	}
+}
+
+// scenarioTable prints the verdict on each run.
+func (p *Printer) scenarioTable(d *Discovery) {
+	rows := [][]cell{{{text: "scenario"}, {text: "needed"}, {text: "verdict"}, {text: "missing or left out"}}}
+	for _, row := range d.rows {
+		needed := "no"
+		if row.Needed {
+			needed = "yes"
+		}
+		runs := row.Judged()
+		for i, run := range runs {
+			name := row.Scenario
+			if len(runs) > 1 {
+				name += fmt.Sprintf(" run %d", i+1)
+			}
+			rows = append(rows, []cell{{text: name}, {text: needed}, {string(run.Verdict), runColour(run.Verdict)}, {text: missing(row, run)}})
+		}
+		if row.Note != "" {
+			rows = append(rows, []cell{{text: row.Scenario}, {text: needed}, {text: "not asked"}, {text: row.Note}})
+		}
+	}
+	if len(rows) > 1 {
+		p.line("")
+		p.table(rows)
+		p.line("")
+	}
+}
+
+// missing says what a run of a scenario lacks, where it was answered at all.
+func missing(row scenario.Row, run analysis.Run) string {
+	about := map[scenario.Cause]string{
+		scenario.Unreachable: "no connection",
+		scenario.NoAnswer:    "no answer within the time limit",
+		scenario.BrokeOff:    "the answer broke off",
+		scenario.PastLimit:   "the answer passed its limit",
+		scenario.WebPage:     "the answer is a web page",
+		scenario.NotEvents:   "the answer is not an event stream",
+	}[row.Cause]
+	if status := row.HTTPStatus; run.Run != nil && status != nil && *status != http.StatusOK {
+		about = fmt.Sprintf("HTTP status %03d", *status)
+	}
+	lacks := gate.Shortfall(run)
+	switch {
+	case about == "":
+		return shortfall(run)
+	case run.Run == nil || lacks == "":
+		return about
+	}
+	return lacks + "; " + about
 }
 
 // snapshots says how many messages each snapshot has.
@@ -74,6 +258,11 @@ func outcome(o scenario.Outcome) string {
 		code, _, _ := strings.Cut(r, " ")
 		if count[code]++; count[code] == 1 {
 			codes = append(codes, code)
+		}
+	}
+	if len(codes) == 1 {
+		if why := notForRun(finding.Code(codes[0])); why != "" {
+			return "not applicable: " + why
 		}
 	}
 	for i, c := range codes {

@@ -33,7 +33,8 @@ func RowTypes() []RowType {
 	return []RowType{
 		{"capture", "capture: one capture that was made.", reflect.TypeFor[captureRow]()},
 		{"scenario", "discover: one scenario.", reflect.TypeFor[scenario.Row]()},
-		{"gate", "discover: the answers to the discovery gate.", reflect.TypeFor[gateRow]()},
+		{"qualification", "discover: whether the integration qualifies, and what it would have to change.", reflect.TypeFor[qualificationRow]()},
+		{"gate", "discover --gate: the answers to the discovery gate.", reflect.TypeFor[gateRow]()},
 		{"comparison", "compare: one run, or a capture without a run.", reflect.TypeFor[analysis.Run]()},
 		{"inspection", "inspect: one run, or a capture without a run.", reflect.TypeFor[scan.Inspection]()},
 		{"report", "report: one run on the page, or why there is no page.", reflect.TypeFor[report.Row]()},

@@ -59,3 +59,29 @@ func UntilSecond(ctx context.Context) (context.Context, func()) {
 	}()
 	return kill, cancel
 }
+
+// CleanUp calls clean and ends the program at the signal of that number, counted from
+// now, so that what is temporary does not stay when the first signals do not end the
+// program soon enough. The function it returns ends that.
+func CleanUp(number int, clean func()) func() {
+	signals := make(chan os.Signal, number)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	done := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case s := <-signals:
+				if number--; number == 0 {
+					clean()
+					os.Exit(128 + int(s.(syscall.Signal)))
+				}
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() {
+		signal.Stop(signals)
+		close(done)
+	}
+}

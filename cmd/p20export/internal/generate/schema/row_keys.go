@@ -67,6 +67,8 @@ var rowKeys = map[string]string{
 	"freeze":                  "What each projection makes of the run.",
 	"git":                     "The commit of the program.",
 	"go":                      "The Go release it was built with.",
+	"qualification/causes":    "Why needed scenarios have no whole run, each cause once.",
+	"qualification/good":      "How many of the needed scenarios that were asked have a run, and only runs that qualify.",
 	"scenario/needed":         "Whether the scenario counts for whether the integration qualifies.",
 	"good":                    "Whether the answer speaks for the gate.",
 	"hint":                    "What to do, where there is a next step.",

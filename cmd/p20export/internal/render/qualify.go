@@ -1,0 +1,186 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/p20export/p20export/discovery/analysis"
+	"github.com/p20export/p20export/discovery/gate"
+	"github.com/p20export/p20export/discovery/scenario"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/hint"
+)
+
+// qualificationRow says whether an integration qualifies.
+type qualificationRow struct {
+	Integration analysis.Integration `json:"integration,omitzero"`
+	gate.Qualification
+	// Causes are why needed scenarios have no whole run, each once.
+	Causes []scenario.Cause `json:"causes,omitzero"`
+}
+
+// Runs returns the runs of the scenarios so far, as the gate judges them.
+func (d *Discovery) Runs() (runs []analysis.Run) {
+	for _, row := range d.rows {
+		runs = append(runs, row.Judged()...)
+	}
+	return runs
+}
+
+// Captures returns what the captures so far show, for the gate's questions.
+func (d *Discovery) Captures() (runs []analysis.Run) {
+	for _, row := range d.rows {
+		runs = append(runs, row.Runs...)
+	}
+	return runs
+}
+
+// Rows returns what became of the scenarios so far.
+func (d *Discovery) Rows() []scenario.Row { return d.rows }
+
+// Captured returns how the capturing of the scenarios ends the program, and what
+// is expected of them with it.
+func (d *Discovery) Captured() Status { return d.tally.Status }
+
+// Status returns how the discovery ends the program.
+func (d *Discovery) Status(q gate.Qualification) Status {
+	negative := false
+	switch {
+	case d.FailOn == Never:
+		if d.tally.Status == Negative {
+			return Done
+		}
+	case d.FailOn != "":
+		negative = slices.ContainsFunc(d.Runs(), func(run analysis.Run) bool {
+			return d.needed(run.Scenario) && run.Verdict.AtBest(analysis.Verdict(d.FailOn))
+		})
+	case d.Plan.Suite == nil:
+		negative = q.Needed > 0 && q.Qualifies != gate.Yes
+	}
+	if negative {
+		return d.tally.Status.Worse(Negative)
+	}
+	return d.tally.Status
+}
+
+// Qualified prints whether the integration qualifies, what would have to change, and
+// what to do next.
+func (p *Printer) Qualified(d *Discovery, q gate.Qualification) {
+	causes := d.causes()
+	if p.format == JSON {
+		p.json(qualificationRow{d.integration(), q, causes})
+		return
+	}
+	answer, colour := verdictOf(q), green
+	switch q.Qualifies {
+	case gate.No:
+		colour = red
+	case gate.NotKnown:
+		colour = yellow
+	}
+	if d.Quiet {
+		p.single(p.paint(colour, answer+short(q, causes)))
+		return
+	}
+	p.line("%s", p.paint(colour, answer))
+	if q.Qualifies != gate.NotKnown {
+		if len(q.NotAsked) > 0 {
+			p.line("  not asked: \t%s", strings.Join(q.NotAsked, ", "))
+		}
+		p.line("  \tA run qualifies if it emits exactly one MESSAGES_SNAPSHOT in which no text that the run streamed was found lacking, and the artifact made from that snapshot is smaller than the run.")
+	}
+	p.changesOf(q)
+	p.causes(d, causes)
+	if !slices.ContainsFunc(d.rows, func(row scenario.Row) bool { return row.HTTPStatus != nil }) {
+		return // there are no captures
+	}
+	next := hint.KeepCaptures
+	if d.Dir != "" {
+		next = fmt.Sprintf(hint.ShowCaptures, finding.Escape(d.Dir), finding.Escape(d.Dir))
+	}
+	p.line("")
+	p.line("%s", painted(next))
+}
+
+// verdictOf says whether the integration qualifies.
+func verdictOf(q gate.Qualification) string {
+	of := Plural(q.Needed, "needed scenario", "needed scenarios")
+	switch {
+	case q.Qualifies == gate.Yes:
+		return fmt.Sprintf("qualifies: %d of %s", q.Good, of)
+	case q.Qualifies == gate.No:
+		return fmt.Sprintf("does not qualify: %d of %s", q.Good, of)
+	case q.Needed == 0:
+		return "not known whether it qualifies: no needed scenario was asked"
+	}
+	return fmt.Sprintf("not known whether it qualifies: no run in the answers to %s", of)
+}
+
+// short names the first cause or change, for one line.
+func short(q gate.Qualification, causes []scenario.Cause) string {
+	if q.Qualifies == gate.NotKnown && len(causes) > 0 {
+		why, _, _ := strings.Cut(hint.ByCause()[string(causes[0])], ". ")
+		return "; " + strings.ToLower(why[:1]) + why[1:]
+	}
+	if len(q.Changes) == 0 {
+		return ""
+	}
+	text := "; " + q.Changes[0].Advice()
+	if more := len(q.Changes) - 1; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// changesOf lists what would make the integration qualify.
+func (p *Printer) changesOf(q gate.Qualification) {
+	if q.Qualifies != gate.No {
+		return
+	}
+	p.line("")
+	p.line("what to change:")
+	for _, n := range q.Changes {
+		p.line("  %s (%s)", n.Advice(), strings.Join(n.Runs, ", "))
+		if how, ok := hint.ByChange()[string(n.Code)]; ok {
+			p.line("      \t%s; %s", painted(how), painted(fmt.Sprintf(hint.Explain, n.Code)))
+		}
+	}
+}
+
+// causes are why needed scenarios have no whole run, each once.
+func (d *Discovery) causes() (list []scenario.Cause) {
+	for _, row := range d.rows {
+		if row.Needed && row.Cause != "" && !slices.Contains(list, row.Cause) {
+			list = append(list, row.Cause)
+		}
+	}
+	return list
+}
+
+// causes says what is likely wrong where there is no whole run, and what the first
+// such answer was.
+func (p *Printer) causes(d *Discovery, list []scenario.Cause) {
+	for _, cause := range list {
+		var of []string
+		needed, said := 0, ""
+		for _, row := range d.rows {
+			if !row.Needed {
+				continue
+			}
+			if needed++; row.Cause == cause {
+				of = append(of, row.Scenario)
+				said = cmp.Or(said, answered(row))
+			}
+		}
+		where := strings.Join(of, ", ")
+		if len(of) == needed {
+			where = "every needed scenario"
+		}
+		p.line("")
+		p.line("likely cause (%s)", where)
+		p.line("  %s", painted(hint.ByCause()[string(cause)]))
+		p.line("  answer: \t%s", painted(said))
+	}
+}

@@ -1,0 +1,72 @@
+package render
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/rivo/uniseg"
+
+	"github.com/p20export/p20export/discovery/scenario"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/project/record"
+)
+
+// hostile are texts that could break lines: wide and marked characters, controls, and
+// words without an end.
+var hostile = []string{
+	"", "short", strings.Repeat("\u4e16\u754c", 100), strings.Repeat("e\u0301\u0308", 200), strings.Repeat("word ", 60),
+	strings.Repeat("x", 500), "a\x1b[31m\nb\r\tc\u202e\u200d" + strings.Repeat("\U0001f469\u200d\U0001f680", 70), "\t",
+}
+
+// checkWidth fails for a line that a terminal shows in more than 120 columns, or
+// obeys.
+func checkWidth(t *testing.T, out string) {
+	t.Helper()
+	if !strings.HasSuffix(out, "\n") {
+		t.Errorf("%q does not end a line", out)
+	}
+	for line := range strings.Lines(out) {
+		line = strings.TrimSuffix(line, "\n")
+		if uniseg.StringWidth(line) > lineColumns || strings.ContainsFunc(line, finding.Unhandy) || strings.HasSuffix(line, " ") {
+			t.Errorf("%d columns: %q", uniseg.StringWidth(line), line)
+		}
+	}
+}
+
+func TestTable(t *testing.T) {
+	for _, first := range hostile {
+		for _, last := range hostile {
+			var out bytes.Buffer
+			p := New(&out, Text, record.Tool{})
+			p.table([][]cell{{{text: "run"}, {text: "verdict"}, {text: "missing"}}, {{text: first}}, {{text: first}, {"exact", green}, {text: last}}, {{text: "b"}, {"built", yellow}, {text: "none"}}})
+			if err := p.Close(nil); err != nil {
+				t.Fatal(err)
+			}
+			checkWidth(t, out.String())
+			lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+			if at := strings.Index(lines[0], "verdict"); strings.Index(lines[len(lines)-1], "built") != at {
+				t.Errorf("the columns differ:\n%s", out.String())
+			}
+		}
+	}
+}
+
+// The line of a scenario is one line whatever the endpoint says.
+func TestScenarioIsOneLine(t *testing.T) {
+	for _, said := range hostile {
+		var out bytes.Buffer
+		p := New(&out, Text, record.Tool{})
+		d := &Discovery{Plan: &scenario.Plan{Scenarios: []scenario.Scenario{{Name: "a"}}}}
+		f := finding.New(finding.HTTPStatus, "the endpoint answered with status 404 and %s", finding.Quote(said))
+		p.Scenario(d, scenario.Row{Scenario: "a", Verdict: scenario.Captured, Findings: []finding.Finding{f}})
+		p.Scenario(d, scenario.Row{Scenario: "a", Verdict: scenario.Skipped, Note: said})
+		if err := p.Close(nil); err != nil {
+			t.Fatal(err)
+		}
+		checkWidth(t, out.String())
+		if lines := strings.Count(out.String(), "\n"); lines != 2 {
+			t.Errorf("%d lines: %q", lines, out.String())
+		}
+	}
+}
