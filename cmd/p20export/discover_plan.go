@@ -2,12 +2,11 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -51,8 +50,9 @@ func (fl *discoverFlags) plan(ctx context.Context, args []string) (*scenario.Pla
 	if fl.harness == "" {
 		plan.Request.URL = args[0]
 		if fl.scenarios == "" {
-			suffix := strings.Replace(time.Now().UTC().Format("-20060102T150405.000Z"), ".", "", 1)
-			plan.Scenarios, err = scenario.WithSuffix(plan.Scenarios, suffix)
+			var namespace [16]byte
+			rand.Read(namespace[:]) // it never fails
+			plan.Scenarios, err = scenario.WithNewIDs(plan.Scenarios, namespace)
 		}
 		return plan, nil, err
 	}

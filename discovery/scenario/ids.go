@@ -2,19 +2,22 @@ package scenario
 
 import (
 	"bytes"
+	"crypto/sha1"
 	"errors"
 	"fmt"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// WithSuffix returns the scenarios with a suffix on the ids of thread, run and parent
-// run in their requests, so that a server that remembers conversations takes them
-// for new ones. Ids that are absent or empty stay so.
-func WithSuffix(list []Scenario, suffix string) ([]Scenario, error) {
+// WithNewIDs returns the scenarios with other ids of thread, run and parent run in
+// their requests, so that a server that remembers conversations takes them for new
+// ones. The same id becomes the same one in all of them. The new ones are UUIDs, as
+// AG-UI's client makes them, and as some servers want them: version 5 (RFC 9562
+// §5.5), named by the old ids in a namespace. Ids that are absent or empty stay so.
+func WithNewIDs(list []Scenario, namespace [16]byte) ([]Scenario, error) {
 	var all []Scenario
 	for _, s := range list {
-		request, err := withSuffix(s.Request, suffix)
+		request, err := withNewIDs(s.Request, namespace)
 		if err != nil {
 			return nil, fmt.Errorf("scenario %q: %w", s.Name, err)
 		}
@@ -24,7 +27,15 @@ func WithSuffix(list []Scenario, suffix string) ([]Scenario, error) {
 	return all, nil
 }
 
-func withSuffix(request jsontext.Value, suffix string) (jsontext.Value, error) {
+// uuid5 returns the UUID of a name in a namespace.
+func uuid5(namespace [16]byte, name []byte) string {
+	sum := sha1.Sum(append(namespace[:], name...))
+	sum[6] = sum[6]&0x0f | 0x50
+	sum[8] = sum[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
+}
+
+func withNewIDs(request jsontext.Value, namespace [16]byte) (jsontext.Value, error) {
 	in := jsontext.NewDecoder(bytes.NewReader(request))
 	var text bytes.Buffer
 	out := jsontext.NewEncoder(&text)
@@ -52,7 +63,7 @@ func withSuffix(request jsontext.Value, suffix string) (jsontext.Value, error) {
 			return nil, err
 		}
 		if id, err := jsontext.AppendUnquote(nil, value); err == nil && len(id) > 0 && (key == "threadId" || key == "runId" || key == "parentRunId") {
-			if value, err = jsontext.AppendQuote(nil, string(id)+suffix); err != nil {
+			if value, err = jsontext.AppendQuote(nil, uuid5(namespace, id)); err != nil {
 				return nil, err
 			}
 		}

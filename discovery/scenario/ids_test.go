@@ -6,18 +6,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestWithSuffix(t *testing.T) {
+// dns is the namespace of RFC 9562 for domain names; its appendix A.4 has the UUID of
+// www.example.com.
+var dns = [16]byte{0x6b, 0xa7, 0xb8, 0x10, 0x9d, 0xad, 0x11, 0xd1, 0x80, 0xb4, 0x00, 0xc0, 0x4f, 0xd4, 0x30, 0xc8}
+
+func TestWithNewIDs(t *testing.T) {
 	list := []Scenario{
-		{Name: "a", Needed: true, Request: []byte(`{ "threadId": "t\u0041", "runId": "r", "parentRunId": "p", "messages": [{"id": "m", "runId": "m"}], "state": {"threadId": "s"} }`)},
+		{Name: "a", Needed: true, Request: []byte(`{ "threadId": "www.ex\u0061mple.com", "runId": "r", "parentRunId": "r", "messages": [{"id": "m", "runId": "m"}], "state": {"threadId": "s"} }`)},
 		{Name: "b", Request: []byte(`{"threadId":"","runId":null,"messages":[]}`)},
 		{Name: "c", Request: []byte(`{}`)},
 	}
-	got, err := WithSuffix(list, "-1")
+	got, err := WithNewIDs(list, dns)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
-		`{"threadId":"tA-1","runId":"r-1","parentRunId":"p-1","messages":[{"id":"m","runId":"m"}],"state":{"threadId":"s"}}`,
+		`{"threadId":"2ed6657d-e927-568b-95e1-2665a8aea6a2","runId":"26f2cbc5-90e4-5d5e-9d5c-930d14805910","parentRunId":"26f2cbc5-90e4-5d5e-9d5c-930d14805910","messages":[{"id":"m","runId":"m"}],"state":{"threadId":"s"}}`,
 		`{"threadId":"","runId":null,"messages":[]}`,
 		`{}`,
 	}
@@ -35,19 +39,19 @@ func TestWithSuffix(t *testing.T) {
 		t.Errorf("the list became %s", list[0].Request)
 	}
 	for _, bad := range []string{"", "[]", `{"threadId"`, `{"a":1`} {
-		if got, err := WithSuffix([]Scenario{{Name: "a", Request: []byte(bad)}}, "-1"); err == nil {
+		if got, err := WithNewIDs([]Scenario{{Name: "a", Request: []byte(bad)}}, dns); err == nil {
 			t.Errorf("%s became %s", bad, got[0].Request)
 		}
 	}
 }
 
-// The scenarios that any agent can be asked all take a suffix.
-func TestOwnWithSuffix(t *testing.T) {
+// The scenarios that any agent can be asked all take new ids.
+func TestOwnWithNewIDs(t *testing.T) {
 	list, err := OwnList()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := WithSuffix(list.Anywhere(), "-1"); err != nil || len(got) == 0 {
+	if got, err := WithNewIDs(list.Anywhere(), dns); err != nil || len(got) == 0 {
 		t.Errorf("%d scenarios, %v", len(got), err)
 	}
 }
