@@ -149,6 +149,9 @@ sync or branch correctness.`,
 	if named < 0 {
 		cli.StrictCompletion(root)
 	}
+	if len(args) > 0 && args[0] == cobra.ShellCompRequestCmd {
+		cli.PlainUsages(root)
+	}
 	return root
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
 )
@@ -253,5 +254,14 @@ func StrictCompletion(root *cobra.Command) {
 			}
 			return fmt.Errorf("shell %q is not known; the shells are %s", args[0], strings.Join(names(cmd), ", "))
 		}
+	}
+}
+
+// PlainUsages takes the quotes around the names of values out of what flags say of
+// themselves. Help takes them out itself, and completion does not.
+func PlainUsages(cmd *cobra.Command) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { _, f.Usage = pflag.UnquoteUsage(f) })
+	for _, c := range cmd.Commands() {
+		PlainUsages(c)
 	}
 }
