@@ -65,7 +65,7 @@ func status(g gate.Gate, answers []gate.Answer) string {
 
 // verdicts is the table that says which integrations qualify.
 func verdicts(b *bytes.Buffer, g gate.Gate, needed []string) {
-	fmt.Fprintf(b, "## Which integrations qualify\n\nAn integration qualifies if each of its runs of the needed scenarios qualifies. These are the plain text conversations: %s. A run qualifies if it emits exactly one MESSAGES_SNAPSHOT, the snapshot lacks no text that the run streamed, and the snapshot gives an artifact that is smaller than the run.\n\n| integration | version | qualifies | why not | what it would have to change |\n|---|---|---|---|---|\n", join(needed))
+	fmt.Fprintf(b, "## Which integrations qualify\n\nAn integration qualifies if each of its runs of the needed scenarios qualifies. These are the plain text conversations: %s. A run qualifies if it emits exactly one MESSAGES_SNAPSHOT in which no text that the run streamed was found lacking, and the artifact made from it is smaller than the run.\n\n| integration | version | qualifies | why not | what it would have to change |\n|---|---|---|---|---|\n", join(needed))
 	for _, s := range g.Summaries {
 		q := s.Qualification
 		answer := string(q.Qualifies)
