@@ -12,7 +12,7 @@ import (
 // needs writes what keeps the runs of other scenarios from qualifying, and what
 // artifacts leave out.
 func needs(b *bytes.Buffer, g gate.Gate, needed []string) {
-	b.WriteString("## What the other scenarios show\n\nThe middle column has what runs of scenarios that are not needed lack for an artifact of one usable snapshot. The last has what the text subset leaves out of a run's one snapshot, or of the last of several, in all scenarios. Nothing has to change for that: the artifact leaves it out, and its record says so.\n\n| integration | for an artifact of one usable snapshot | for a snapshot of which nothing is left out |\n|---|---|---|\n")
+	b.WriteString("## What the other scenarios show\n\nThe middle column has what runs of scenarios that are not needed lack for an artifact of one usable snapshot. The last has, for the runs of all scenarios that give an artifact, what the text subset leaves out of the one snapshot, or of the last of several. Nothing has to change for that: the artifact leaves it out, and its record says so.\n\n| integration | for an artifact of one usable snapshot | for a snapshot of which nothing is left out |\n|---|---|---|\n")
 	for _, s := range g.Summaries {
 		rich := sentences(s.ExtraContent, nil)
 		if n := s.Snapshots; n.Finished.One+n.Finished.Several+n.Failed.One+n.Failed.Several == 0 {
