@@ -58,7 +58,7 @@ demo: $(BIN) ## freeze a committed real ADK run, validate and verify it
 	$(BIN) verify $(DEMO)/one-turn.artifact.json --record $(DEMO)/one-turn.record.json --capture discovery/captures/adk/one-turn; \
 	cat $(DEMO)/one-turn.artifact.json
 
-CHECKS := check-format check-modules vet staticcheck unit live browser judge conformance differential release
+CHECKS := check-format check-modules vet staticcheck unit live browser judge conformance differential recount release
 .PHONY: test
 test: ## run every check, two at a time
 	@$(MAKE) -j2 --output-sync=target $(CHECKS)
@@ -189,6 +189,11 @@ discovery: $(HARNESSES:%=harness-%) ## install every harness, capture every scen
 gate: ## make discovery/GATE.md and FIELD_PRESENCE.md anew from the committed captures
 	@$(GO) run ./cmd/internal/generate/gate
 	@echo "made discovery/GATE.md and discovery/FIELD_PRESENCE.md"
+
+.PHONY: recount
+recount: ## count every figure of discovery/GATE.md again, with a program that shares no code with this one, and compare
+	@cd discovery/recount && $(PYTHON) -W error -B -m unittest -q
+	@$(PYTHON) -W error -B discovery/recount/recount.py
 
 .PHONY: sample
 sample: ## make the sample lane anew from the committed captures

@@ -1,0 +1,456 @@
+"""What GATE.md counts, by its definitions: verdicts, ids, state and activity, and how stream and snapshot differ."""
+
+import html
+import json
+import re
+from collections import Counter
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Iterable, TypeGuard
+from xml.etree import ElementTree
+
+import capture
+import contract
+import projection
+from capture import Capture, Event, Run
+from contract import ROLES, SPACE, Finding, blank
+from projection import Message, Result
+
+DISCOVERY = Path(__file__).resolve().parents[1]
+ENDS = ("threadId", "runId")
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """A run with its verdict."""
+
+    run: Run
+    result: Result
+    verdict: str
+
+    @property
+    def artifact(self) -> dict[str, Any] | None:
+        return self.result.artifact
+
+    @property
+    def contents(self) -> list[str]:
+        """The texts of the artifact's messages."""
+        return [message["content"] for message in self.artifact["messages"]] if self.artifact else []
+
+    @property
+    def scenario(self) -> str:
+        return self.run.capture.scenario
+
+    @property
+    def usable(self) -> bool:
+        """Its only snapshot gives an artifact and lacks no text."""
+        return self.verdict in ("exact", "reduced")
+
+    @property
+    def qualifies(self) -> bool:
+        return self.usable and self.below_run
+
+    @cached_property
+    def sizes(self) -> tuple[int, int, int, int]:
+        """The bytes of the run, the envelope, the artifact, and the artifact without white space."""
+        assert self.artifact
+        envelope = projection.envelope(self.run, self.result)
+        return self.run.bytes, len(envelope), len(contract.canonical(self.artifact)), len(contract.dense(self.artifact))
+
+    @property
+    def below_run(self) -> bool:
+        return self.sizes[2] < self.sizes[0]
+
+    @property
+    def below_envelope(self) -> bool:
+        return self.sizes[2] < self.sizes[1]
+
+    @property
+    def below_envelope_dense(self) -> bool:
+        return self.sizes[3] < self.sizes[1]
+
+    @property
+    def ends(self) -> list[Event]:
+        """RUN_STARTED, the last snapshot where there is one, and the terminal event."""
+        assert self.run.terminal
+        return [self.run.started, *self.run.snapshots[-1:], self.run.terminal]
+
+    def again(self, events: list[Event]) -> bool:
+        """Whether these events alone give the same artifact."""
+        other = project(self.run.only(events)).artifact
+        return bool(other and self.artifact and contract.canonical(other) == contract.canonical(self.artifact))
+
+    @cached_property
+    def own_ids(self) -> dict[str, list[str]]:
+        return own_ids(self.run)
+
+    @property
+    def own_ends(self) -> list[Event]:
+        """RUN_STARTED and the terminal event, where they have an id that the integration chose."""
+        places = [("started", self.run.started), ("terminal", self.run.terminal)]
+        return [end for place, end in places if end and any(self.own_ids[f"{place} {key}"] for key in ENDS)]
+
+    @cached_property
+    def state_events(self) -> list[Event]:
+        return [event for event in self.run.events if event.type.startswith(("STATE_", "ACTIVITY_"))]
+
+    @cached_property
+    def differences(self) -> "Differences":
+        return differences(self.run)
+
+
+def project(run: Run) -> Result:
+    """The one snapshot or the last of several, else what can be built."""
+    return projection.emitted(run, "last") if run.snapshots else projection.folded(run)
+
+
+def judge(run: Run) -> Judged:
+    result, snapshots = project(run), len(run.snapshots)
+    if not result.artifact:
+        verdict = "refused"
+    elif result.lacking:
+        verdict = "incomplete"
+    elif snapshots == 0:
+        verdict = "built"
+    elif snapshots > 1:
+        verdict = "chosen"
+    else:
+        verdict = "reduced" if result.omissions else "exact"
+    return Judged(run, result, verdict)
+
+
+@dataclass(frozen=True)
+class Integration:
+    harness: str
+    name: str
+    version: str
+    captures: list[Capture]
+    runs: list[Judged]
+
+    def of(self, scenarios: Iterable[str]) -> list[Judged]:
+        return [judged for judged in self.runs if judged.scenario in scenarios]
+
+    def kept(self) -> list[tuple[int, int]]:
+        """Of the ids that runs with a snapshot streamed, and of those they were asked with, how many are in it."""
+        counts = []
+        for ids in (streamed_ids, requested_ids):
+            runs = [judged.run for judged in self.runs if judged.run.snapshots]
+            counts.append((sum(kept(ids(run), run) for run in runs), sum(len(ids(run)) for run in runs)))
+        return counts
+
+
+def scenarios() -> list[dict[str, Any]]:
+    return list(json.loads((DISCOVERY / "scenarios.json").read_bytes())["scenarios"])
+
+
+def integrations() -> list[Integration]:
+    order = [scenario["name"] for scenario in scenarios()]
+    found = []
+    for path in sorted((DISCOVERY / "captures").iterdir()):
+        captures = sorted((capture.read(folder) for folder in path.iterdir()), key=lambda c: order.index(c.scenario))
+        runs = [judge(run) for each in captures for run in each.runs()]
+        labels = {(each.manifest["labels"]["integration"], each.manifest["labels"]["version"]) for each in captures}
+        (name, version), *others = labels
+        if others:
+            raise capture.Unexpected(f"{path.name}: captures of several versions")
+        found.append(Integration(path.name, name, version, captures, runs))
+    return found
+
+
+def pins(harness: str) -> list[tuple[str, str]]:
+    """The packages that a harness chose, with their versions."""
+    folder = DISCOVERY / "harness" / harness
+    if (chosen := folder / "requirements.in").exists():
+        return re.findall(r"^([^#\s]+)==(\S+)", chosen.read_text(encoding="utf-8"), re.MULTILINE)
+    if (chosen := folder / "package.json").exists():
+        return list(json.loads(chosen.read_bytes())["dependencies"].items())
+    space = {"": "http://maven.apache.org/POM/4.0.0"}
+    found = []
+    for dependency in ElementTree.parse(folder / "pom.xml").iterfind("./dependencies/dependency", space):
+        group, name, version = (dependency.findtext(key, "", space) for key in ("groupId", "artifactId", "version"))
+        found.append((f"{group}:{name}", version))
+    return found
+
+
+def implausible(judged: Judged) -> bool:
+    """Whether RUN_STARTED has a timestamp that cannot be its time."""
+    return "timestamp" in judged.run.started.value and projection.stamped(judged.run, judged.run.started) is None
+
+
+def text(value: Any) -> TypeGuard[str]:
+    return isinstance(value, str) and not blank(value)
+
+
+def without_ids(each: Capture) -> bool:
+    return not all(each.request.get(key) for key in ENDS)
+
+
+# Ids
+
+UUID = "[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}"
+HEX = "[0-9A-Fa-f]{32}"
+SHAPES = [
+    ("path-like", r".*[/\\].*"),
+    *((f"{name}{more}", before + pattern + after)
+      for name, pattern in (("UUID", UUID), ("32 hexadecimal digits", HEX))
+      for more, before, after in (("", "", ""), (" with a prefix", ".+", ""), (" with more text", ".*", ".*"))),
+    ("number", "[0-9]+"),
+    ("letters and digits", "[0-9A-Za-z]{12,}"),
+    ("letters and digits with a prefix", ".*[-_:.][0-9A-Za-z]{12,}"),
+    ("other", ".*"),
+]
+
+
+def shape(id: str) -> str:
+    return next(name for name, pattern in SHAPES if re.fullmatch(pattern, id, re.DOTALL))
+
+
+def shapes(ids: Iterable[str]) -> str:
+    """Ids by shape, the most first: "50 UUID, 1 other"."""
+    order = [name for name, _ in SHAPES]
+    counts = Counter(shape(id) for id in ids)
+    ranked = sorted(counts, key=lambda name: (-counts[name], order.index(name)))
+    return ", ".join(f"{counts[name]} {name}" for name in ranked) or "–"
+
+
+def own_ids(run: Run) -> dict[str, list[str]]:
+    """Ids that the request did not choose, by their place; each counts once in a run and place."""
+    request, started = run.capture.request, run.started.value
+    terminal = run.terminal.value if run.terminal else {}
+    asked = set(requested_ids(run))
+    path = run.capture.manifest["source"]["url"].rsplit("/", 1)[1]
+    scripted = re.compile(f"[a-z]+-{re.escape(path)}-[0-9]+|call-.*")
+
+    def own(ids: Iterable[Any]) -> list[str]:
+        chosen = [id for id in dict.fromkeys(ids) if text(id) and id not in asked]
+        return [id for id in chosen if not scripted.fullmatch(id)]
+
+    found = {}
+    for key in ENDS:
+        chosen = started.get(key)
+        found["started " + key] = [chosen] if text(chosen) and chosen != request.get(key) else []
+        ended = terminal.get(key)
+        found["terminal " + key] = [ended] if text(ended) and ended not in (request.get(key), chosen) else []
+    found["stream"] = own(streamed_ids(run))
+    found["snapshots"] = own(id for snapshot in run.snapshots for id in snapshot_ids(snapshot))
+    return found
+
+
+def streamed_ids(run: Run) -> list[str]:
+    return list(dict.fromkeys(event.value["messageId"] for event in run.of("TEXT_MESSAGE_START", "TEXT_MESSAGE_CHUNK")))
+
+
+def requested_ids(run: Run) -> list[str]:
+    """The ids of the request's messages; one request has none."""
+    return list(dict.fromkeys(message["id"] for message in run.capture.request.get("messages", [])))
+
+
+def snapshot_ids(snapshot: Event) -> list[Any]:
+    return [message.get("id") for message in snapshot.value["messages"]]
+
+
+def kept(ids: list[str], run: Run) -> int:
+    """How many of ids are ids of messages in the last snapshot."""
+    held = set(snapshot_ids(run.snapshots[-1]))
+    return sum(id in held for id in ids)
+
+
+def taken(ids: Iterable[str]) -> int:
+    return sum(contract.refused_reference(id) is None for id in ids)
+
+
+# State and activity
+
+
+def state_bytes(runs: list[Judged]) -> int:
+    return sum(len(event.data) for judged in runs for event in judged.state_events)
+
+
+def operations(event: Event) -> list[dict[str, Any]]:
+    """The operations of a STATE_DELTA or ACTIVITY_DELTA."""
+    return event.value["delta" if event.type == "STATE_DELTA" else "patch"] if event.type.endswith("_DELTA") else []
+
+
+def state_keys(run: Run) -> set[str]:
+    """The keys of a state; none of an empty one."""
+    keys: set[str] = set()
+    for event in run.of("STATE_SNAPSHOT"):
+        if isinstance(event.value["snapshot"], dict):
+            keys.update(event.value["snapshot"])
+    for event in run.of("STATE_DELTA"):
+        keys.update(part["path"].split("/")[1].replace("~1", "/").replace("~0", "~") for part in operations(event))
+    return keys
+
+
+def strings(value: Any) -> Iterable[str]:
+    if isinstance(value, str):
+        if not blank(value):
+            yield value
+    elif isinstance(value, (list, dict)):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from strings(part)
+
+
+def left_out(runs: list[Judged]) -> tuple[int, int]:
+    """Runs with a string of state or activity that is not in the artifact, and those with one of several words."""
+    found = [strings_left_out(judged) for judged in runs if judged.artifact]
+    several = [any(any(c in SPACE for c in contract.trim(string)) for string in each) for each in found]
+    return sum(map(bool, found)), sum(several)
+
+
+def strings_left_out(judged: Judged) -> list[str]:
+    assert judged.artifact
+    keys = ("thread_id_ref", "run_id_ref", "parent_run_id_ref", "error_code", "error_message")
+    held = [judged.artifact[key] for key in keys if key in judged.artifact]
+    held += [part for message in judged.artifact["messages"] for part in message.values()]
+    found: list[str] = []
+    for event in judged.state_events:
+        key = {"STATE_SNAPSHOT": "snapshot", "ACTIVITY_SNAPSHOT": "content"}.get(event.type, "")
+        found += strings(event.value.get(key))
+        for operation in operations(event):
+            found += strings(operation.get("value"))
+    return [string for string in found if not any(string in whole for whole in held)]
+
+
+# Stream and snapshot
+
+
+@dataclass
+class Differences:
+    runs: int = 0
+    same: int = 0
+    other_id: int = 0
+    other_name: int = 0
+    space: int = 0
+    escapes: int = 0
+    text: int = 0
+    snapshot_alone: int = 0
+    stream_alone: int = 0
+
+    def counts(self) -> list[int]:
+        return list(asdict(self).values())
+
+    def __add__(self, other: "Differences") -> "Differences":
+        return Differences(*map(sum, zip(self.counts(), other.counts())))
+
+
+def pair(streamed: list[Message], held: list[Message]) -> list[tuple[Message, Message]]:
+    """Pairs two histories as the page defines it."""
+
+    def same(i: int, j: int) -> bool:
+        return all(streamed[i][key] == held[j][key] for key in ("role", "content"))
+
+    rows, columns, start = len(streamed), len(held), 0
+    while start < min(rows, columns) and same(start, start):
+        start += 1
+    while min(rows, columns) > start and same(rows - 1, columns - 1):
+        rows, columns = rows - 1, columns - 1
+    longest = [[0] * (columns + 1) for _ in range(rows + 1)]
+    for i in reversed(range(start, rows)):
+        for j in reversed(range(start, columns)):
+            longest[i][j] = longest[i + 1][j + 1] + 1 if same(i, j) else max(longest[i + 1][j], longest[i][j + 1])
+    pairs = [(i, i) for i in range(start)]
+    i = j = start
+    while i < rows and j < columns:
+        if same(i, j):
+            pairs.append((i, j))
+            i, j = i + 1, j + 1
+        elif longest[i + 1][j] >= longest[i][j + 1]:
+            i += 1
+        else:
+            j += 1
+    pairs += zip(range(rows, len(streamed)), range(columns, len(held)))
+
+    whole = [(streamed[i], held[j]) for i, j in pairs]
+    i = j = 0
+    for next_i, next_j in [*pairs, (len(streamed), len(held))]:
+        for role in ROLES:
+            between = streamed[i:next_i], held[j:next_j]
+            whole += zip(*([message for message in some if message["role"] == role] for some in between))
+        i, j = next_i + 1, next_j + 1
+    return whole
+
+
+def differences(run: Run) -> Differences:
+    """How the messages of request and stream differ from those of the last snapshot, where both can be told."""
+    if not run.snapshots:
+        return Differences()
+    stream = Result()
+    streamed = projection.history(run, stream)
+    held = projection.emitted(run, "last")
+    if stream.findings or not held.artifact:
+        return Differences()
+    pairs = pair(streamed, held.artifact["messages"])
+    found = Differences(runs=1)
+    found.snapshot_alone = len(held.artifact["messages"]) - len(pairs)
+    found.stream_alone = len(streamed) - len(pairs)
+    for one, other in pairs:
+        if one["content"] == other["content"]:
+            found.same += 1
+            found.other_id += one["id"] != other["id"]
+            found.other_name += one.get("name") != other.get("name")
+        elif one["content"].translate(contract.NO_SPACE) == other["content"].translate(contract.NO_SPACE):
+            found.space += 1
+        elif html.unescape(one["content"]) == html.unescape(other["content"]):
+            found.escapes += 1
+        else:
+            found.text += 1
+    return found
+
+
+# What would have to change
+
+REASONS = {  # a code of the reducing projections: why a run does not qualify, and what would have to change
+    "snapshot_missing": ("the run has no MESSAGES_SNAPSHOT", "emit a MESSAGES_SNAPSHOT"),
+    "snapshot_several": ("the run has more than one MESSAGES_SNAPSHOT", "emit one MESSAGES_SNAPSHOT, not several"),
+    "events_after_terminal": ("", "send nothing after the terminal event"),
+    "terminal_several": ("", "end the run with one terminal event"),
+    "event_field_malformed": ("", "mend: a field of an event that is read has the wrong type"),
+}
+REFERENCES = {"/thread_id_ref": "threadId", "/run_id_ref": "runId"}
+LEFT_OUT = {
+    "role_outside_subset": "no messages of other roles",
+    "content_missing": "`content` on every message",
+    "content_not_text": "`content` as text",
+    "text_parts_joined": "`content` as text",
+    "content_blank": "no blank `content`",
+}
+
+
+def reasons(judged: Judged) -> list[Finding]:
+    """What the run lacks for an artifact of one usable snapshot."""
+    return projection.emitted(judged.run).findings
+
+
+def why(finding: Finding) -> str:
+    return said(finding, {code: words for code, (words, _) in REASONS.items()})
+
+
+def said(finding: Finding, words: dict[str, str]) -> str:
+    """The page's words for a finding."""
+    if not words.get(finding.code):
+        raise capture.Unexpected(f"{finding.code}: how the page says it is not known here")
+    return words[finding.code]
+
+
+def change(finding: Finding) -> str:
+    if finding.code == "value_blank" and finding.pointer in REFERENCES:
+        return f"no `{REFERENCES[finding.pointer]}` that is null or blank"
+    return said(finding, {code: words for code, (_, words) in REASONS.items()})
+
+
+def leaves(omission: Finding) -> str:
+    if omission.code == "key_outside_subset":
+        return f"no `{omission.pointer.rsplit('/', 1)[1]}` on messages"
+    return said(omission, LEFT_OUT)
+
+
+def by_scenario(changes: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """The scenarios of each change, without repetition."""
+    found: dict[str, list[str]] = {}
+    for what, scenario in changes:
+        listed = found.setdefault(what, [])
+        if scenario not in listed:
+            listed.append(scenario)
+    return found

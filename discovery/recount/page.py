@@ -1,0 +1,125 @@
+"""Compares counted figures with the page, and says which numbers of it were compared with nothing."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+
+# Numbers of the page that are no figures, in the words around them, and why they are none.
+NOT_FIGURES = {
+    "P20 §15](../docs/p20.md#s15)": "a section of the plan",
+    "This page answers [P20 §14](../docs/p20.md#s14)": "a section of the plan",
+    "| | question of P20 §14 and §14.3 | answer |": "sections of the plan",
+    "The key stays optional in v1.": "the contract's version",
+    "; answer 5 counts bytes.": "the number of an answer on the page",
+    "the first byte is 0.": "how bytes are counted",
+    "rules [A7](../docs/contract.md#A7), [A11](../docs/contract.md#A11) to [A14](../docs/contract.md#A14)"
+    " and [A27](../docs/contract.md#A27) to [A29](../docs/contract.md#A29)": "rules of the contract",
+    "For answer 1 it is exact; for 2 it gives an artifact of an emitted snapshot; for 3 it does so and has several;"
+    " for 4 its request named a parent; for 6 it gives": "the numbers of answers on the page",
+    "the integration's own; for 7 it qualifies": "the number of an answer on the page",
+    "For 5 it is the smallest and the largest run with an artifact, and for 8": "the numbers of answers on the page",
+    "*UUID*: 8, 4, 4, 4 and 12 hexadecimal digits": "what an id looks like",
+    "*32 hexadecimal digits*": "what an id looks like",
+    **{f"\n**{number}. ": "the number of an answer on the page" for number in range(1, 9)},
+}
+
+
+@dataclass(frozen=True)
+class Prose:
+    """Words that stand once in a section, with {} for each figure."""
+
+    section: str
+    words: str
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows under a header. A value of None is a cell that is no figure."""
+
+    section: str
+    header: str
+    rows: list[list[Any]]
+
+
+class Page:
+    """The text of the page. What was compared is marked, character by character."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.marked = [False] * len(text)
+        self.agree: Counter[str] = Counter()
+        self.wrong: list[str] = []
+        heads = [(match.start(), match[1]) for match in re.finditer(r"^#+ (.*)$", text, re.MULTILINE)]
+        ends = [start for start, _ in heads[1:]] + [len(text)]
+        self.sections = {name: (start, end) for (start, name), end in zip(heads, ends)}
+
+    def check(self, checks: list[Prose | Table]) -> None:
+        for check in checks:
+            if isinstance(check, Prose):
+                self.prose(check)
+            else:
+                self.table(check)
+
+    def prose(self, check: Prose) -> None:
+        first, *parts = check.words.split("{}")
+        assert len(parts) == len(check.values), check.words
+        pattern = re.escape(first)
+        for value, part in zip(check.values, parts):
+            pattern += (r"(\d+)" if isinstance(value, int) else r"(.*?)") + re.escape(part)
+        found = list(re.compile(pattern).finditer(self.text, *self.sections.get(check.section, (0, 0))))
+        if len(found) != 1:
+            self.wrong.append(f"{check.section}: {len(found)} times on the page: {check.words!r} {check.values}")
+            return
+        for number, value in enumerate(check.values, 1):
+            self.compare(check.section, check.words, found[0].span(number), value, ", | and ")
+
+    def table(self, check: Table) -> None:
+        start, end = self.sections.get(check.section, (0, 0))
+        start = self.text.find(check.header + "\n", start, end)
+        if start < 0:
+            self.wrong.append(f"{check.section}: the page has no table {check.header!r}")
+            return
+        columns = [cell.strip() for cell in check.header.strip("|").split("|")]
+        at = self.text.index("\n", start + len(check.header) + 1) + 1
+        said = re.compile(r"(?:\|.*\n)*").match(self.text, at)
+        lines = said[0].splitlines() if said else []
+        if len(lines) != len(check.rows):
+            self.wrong.append(f"{check.section}: {check.header!r} has {len(lines)} rows, not {len(check.rows)}")
+        for line, row in zip(lines, check.rows):
+            cells = list(re.finditer(r"(?<=\|) *(.*?) *(?=\|)", line))
+            if len(cells) != len(row):
+                self.wrong.append(f"{check.section}: {line!r} has {len(cells)} cells, not {len(row)}")
+            for column, cell, value in zip(columns, cells, row):
+                if value is not None:
+                    span = at + cell.start(1), at + cell.end(1)
+                    self.compare(check.section, f"{row[0]}, {column}", span, value, "; ")
+            at += len(line) + 1
+
+    def compare(self, section: str, where: str, span: tuple[int, int], counted: Any, separators: str) -> None:
+        """Compares a figure; one that is a set has its parts in any order."""
+        said = self.text[slice(*span)]
+        self.marked[slice(*span)] = [True] * (span[1] - span[0])
+        if isinstance(counted, frozenset):
+            said = "; ".join(sorted(re.split(separators, said)))
+            counted = "; ".join(sorted(counted))
+        if said == str(counted):
+            self.agree[section] += 1
+        else:
+            self.wrong.append(f"{section}: {where}: the page has {said!r}, the captures give {str(counted)!r}")
+
+    def unchecked(self) -> list[str]:
+        """The numbers that were compared with nothing, and are not listed as no figures."""
+        known = self.marked.copy()
+        for words in NOT_FIGURES:
+            for match in re.finditer(re.escape(words), self.text):
+                known[slice(*match.span())] = [True] * len(words)
+        return [
+            f"line {self.text.count(chr(10), 0, match.start()) + 1}: nothing was compared with {match[0]!r} in "
+            + repr(self.text[max(0, match.start() - 40) : match.end() + 20])
+            for match in NUMBER.finditer(self.text)
+            if not all(known[slice(*match.span())])
+        ]

@@ -1,0 +1,125 @@
+import json
+import unittest
+from pathlib import Path
+from typing import Any
+
+from capture import Capture, Run, events
+from contract import refused_reference, stack_trace
+from counts import Counts
+from figures import DISCOVERY, shape
+from page import NUMBER, Page, Prose, Table
+from projection import emitted, folded
+
+PAGE = (DISCOVERY / "GATE.md").read_text(encoding="utf-8")
+
+
+def disagreements(text: str, checks: list[Prose | Table]) -> list[str]:
+    page = Page(text)
+    page.check(checks)
+    return page.wrong + page.unchecked()
+
+
+class Damage(unittest.TestCase):
+    def test_every_changed_number_is_noticed(self) -> None:
+        checks = Counts().checks()
+        intact = disagreements(PAGE, checks)
+        numbers = list(NUMBER.finditer(PAGE))
+        self.assertGreater(len(numbers), 500)
+        for number in numbers:
+            last = number.end() - 1
+            damaged = PAGE[:last] + str((int(PAGE[last]) + 1) % 10) + PAGE[last + 1 :]
+            with self.subTest(number=number[0], around=PAGE[max(0, number.start() - 60) : number.end() + 20]):
+                self.assertNotEqual(disagreements(damaged, checks), intact)
+
+    def test_a_number_of_no_figure_is_noticed(self) -> None:
+        page = Page("# The discovery gate\n\nThere are 17 more.\n")
+        self.assertEqual(len(page.unchecked()), 1)
+
+
+def run(lines: list[dict[str, Any]], asked: list[dict[str, Any]]) -> Run:
+    """A run of these events, asked with these messages."""
+    response = b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in lines)
+    manifest = {"framing": "sse", "source": {"status": 200}}
+    capture = Capture("harness", "scenario", manifest, {"messages": asked}, True, response, Path())
+    return Run(capture, tuple(events(response, [])))
+
+
+class Stream(unittest.TestCase):
+    def test_lines_and_offsets(self) -> None:
+        first, second = b'data: {"type":\r\ndata:"A"}\r\n\r\n', b'data: {"type":"B"}\r\r'
+        response = b": comment\r\nevent: x\r\n" + first + b"\n" + second + b'data: {"type":"C"}\n'
+        found = events(response, [(40, 7), (len(response), 9)])
+        self.assertEqual([event.data for event in found], [b'{"type":\n"A"}', b'{"type":"B"}'])
+        covered = [response[event.start : event.stop] for event in found]
+        self.assertEqual(covered, [first.removeprefix(b"data: ").strip(), second.removeprefix(b"data: ").strip()])
+        self.assertEqual([event.arrival for event in found], [9, 9])
+
+
+class Projection(unittest.TestCase):
+    START = {"type": "RUN_STARTED", "threadId": "t1", "runId": "r1", "timestamp": 1767225600000}
+    END = {"type": "RUN_FINISHED", "threadId": "t1", "runId": "r1", "timestamp": 1767225600250}
+    USER = {"id": "m1", "role": "user", "content": "Hi"}
+
+    def say(self, *texts: str) -> list[dict[str, Any]]:
+        return [{"type": "TEXT_MESSAGE_CHUNK", "messageId": text, "delta": text} for text in texts]
+
+    def snapshot(self, *messages: dict[str, Any]) -> dict[str, Any]:
+        return {"type": "MESSAGES_SNAPSHOT", "messages": list(messages)}
+
+    def test_the_example_of_the_projections(self) -> None:
+        parts = {**self.USER, "content": [{"type": "text", "text": "Hi"}]}
+        reply = {"id": "m2", "role": "assistant", "content": "Hello."}
+        result = emitted(run([self.START, self.snapshot(parts, {**reply, "toolCalls": []}), self.END], [self.USER]))
+        assert result.artifact
+        self.assertEqual(result.artifact["started_at"], "2026-01-01T00:00:00Z")
+        self.assertEqual(result.artifact["finished_at"], "2026-01-01T00:00:00.250000Z")
+        self.assertEqual(result.artifact["messages"], [self.USER, reply])
+        omitted = [f"{omission.pointer} {omission.code}" for omission in result.omissions]
+        self.assertEqual(omitted, ["/messages/0/content text_parts_joined", "/messages/1/toolCalls key_outside_subset"])
+
+    def test_lacking(self) -> None:
+        def lacks(*held: str) -> int:
+            replies = [{"id": text, "role": "assistant", "content": text} for text in held]
+            events = [self.START, *self.say("Hello, you."), self.snapshot(self.USER, *replies), self.END]
+            return emitted(run(events, [self.USER])).lacking
+
+        self.assertEqual(lacks(), 1)
+        self.assertEqual(lacks("So: Hello, you."), 1)
+        self.assertEqual(lacks("Hello,", "you."), 0)
+        self.assertEqual(lacks("Hello,  you.\n"), 0)
+
+    def test_built(self) -> None:
+        result = folded(run([self.START, *self.say("a", "b", "a"), self.END], [self.USER]))
+        assert result.artifact
+        self.assertEqual([message["content"] for message in result.artifact["messages"]], ["Hi", "aa", "b"])
+
+
+class Rules(unittest.TestCase):
+    def test_references(self) -> None:
+        taken = "thread:7 a/b v1.2/run thread.x urn:uuid:3f8a2f6e example.com:8080"
+        refused = "https://a //a WWW.a mailto:a example.com/x localhost/x 10.0.0.1?x [::1]:80"
+        for ref in (*taken.split(), "x" * 256):
+            self.assertIsNone(refused_reference(ref), ref)
+        for ref in (*refused.split(), "", " a", "a b", "x" * 257):
+            self.assertIsNotNone(refused_reference(ref), ref)
+
+    def test_stack_traces(self) -> None:
+        self.assertIsNone(stack_trace("error in main.go:12"))
+        self.assertEqual(stack_trace("boom\nTraceback (most recent call last):"), 4)
+
+    def test_shapes(self) -> None:
+        uuid = "ea6357ac-8047-45c3-a1b7-99681be8ab5d"
+        for id, want in {
+            uuid: "UUID",
+            "run-" + uuid: "UUID with a prefix",
+            uuid + "-1": "UUID with more text",
+            "a/" + uuid: "path-like",
+            "17": "number",
+            "msg-0123456789abCD": "letters and digits with a prefix",
+            "short": "other",
+        }.items():
+            self.assertEqual(shape(id), want)
+
+
+if __name__ == "__main__":
+    unittest.main()
