@@ -119,9 +119,9 @@ func anchors(runs []analysis.Run, all Summary) Answer {
 	case minted == 0:
 		a.Word = "unknown"
 	}
-	a.Text = fmt.Sprintf("threadId and runId are the two that are required. Requests without one of them: %d; answered with a run: %d, with an HTTP error: %d.", c.Unnamed, c.Answered, c.RefusedHTTP)
+	a.Text = fmt.Sprintf("threadId and runId are the two that are required: does one of them hold more than an opaque reference may? Requests without one of them: %d; answered with a run: %d, with an HTTP error: %d.", c.Unnamed, c.Answered, c.RefusedHTTP)
 	if minted > 0 {
-		a.Text += fmt.Sprintf(" Ids that integrations chose themselves: %d threadId and %d runId in RUN_STARTED, %d threadId and %d runId in terminal events that name another thread or run; %s. The contract's rules for references take %d of these %d.",
+		a.Text += fmt.Sprintf(" Ids that integrations chose themselves: %d threadId and %d runId in RUN_STARTED, %d threadId and %d runId in terminal events that name another thread or run; %s. Valid references under the contract: %d of %d.",
 			c.of(true, "threadId"), c.of(true, "runId"), c.of(false, "threadId"), c.of(false, "runId"), strings.Join(shapes, ", "), kept, minted)
 	} else {
 		a.Text += " No integration chose an id itself."
@@ -129,7 +129,7 @@ func anchors(runs []analysis.Run, all Summary) Answer {
 	if blank > 0 {
 		a.Text += fmt.Sprintf(" Runs refused because RUN_STARTED lacks an id or has an empty one: %d.", blank)
 	}
-	a.Text += fmt.Sprintf(" Other runs, with the ids that the request chose: %d; the rules take them in %d, which says nothing of integrations.", chosen, taken)
+	a.Text += fmt.Sprintf(" Other runs, with the ids that the request chose: %d; these are valid in %d, which says nothing about integrations.", chosen, taken)
 	for _, run := range firstOf(runs, func(e analysis.Run) bool { return len(e.Minted) > 0 && len(e.Events) > 0 }) {
 		for _, m := range run.Minted {
 			part := project.RunStartedPart

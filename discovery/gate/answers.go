@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/p20export/p20export/discovery/analysis"
 	"github.com/p20export/p20export/envelope"
@@ -23,15 +24,26 @@ const (
 
 func (g *Gate) snapshot(runs []analysis.Run, all Summary) Answer {
 	from := 0
+	var others []string // that do not qualify
 	for _, s := range g.Summaries {
-		if s.Emitted() > 0 {
-			from++
+		if s.Emitted() == 0 {
+			continue
+		}
+		from++
+		if s.Qualification.Qualifies == No && s.Integration.Name != "" {
+			names := append(s.of(analysis.Exact), s.of(analysis.Reduced)...)
+			slices.Sort(names)
+			others = append(others, s.Integration.Name+" in "+strings.Join(slices.Compact(names), ", "))
 		}
 	}
 	a := Answer{Question: AskSnapshot, Good: all.Emitted() > 0, Word: yes(all.Emitted() > 0)}
-	a.Text = fmt.Sprintf("Runs that give an artifact of the one snapshot they emitted: %d of %d, %d of them with its messages as they are. Integrations with such a run: %d of %d. Runs whose snapshot lacks streamed text are not counted; there are %d.",
-		all.Emitted(), all.Runs, all.Count(analysis.Exact), from, len(g.Summaries), all.Count(analysis.Incomplete))
-	for _, run := range firstOf(runs, func(e analysis.Run) bool { return e.Verdict == analysis.Exact }) {
+	a.Text = fmt.Sprintf("Runs that give an artifact of the one snapshot they emitted: %d of %d, %d of them with its messages as they are. Integrations with such a run: %d of %d.",
+		all.Emitted(), all.Runs, all.Count(analysis.Exact), from, len(g.Summaries))
+	if others != nil {
+		a.Text += " Those of them that do not qualify have such runs only in these scenarios: " + strings.Join(others, "; ") + "."
+	}
+	a.Text += fmt.Sprintf(" Runs whose snapshot lacks streamed text are not counted; there are %d.", all.Count(analysis.Incomplete))
+	for _, run := range firstOf(runs, func(e analysis.Run) bool { return e.Verdict.Emitted() }) {
 		a.Evidence = append(a.Evidence, evidence(run, project.SnapshotPart)...)
 	}
 	return a

@@ -106,7 +106,7 @@ func TestAnswered(t *testing.T) {
 			"not shown: ",
 		}},
 		{"an anchor too long", [][]string{rich(one)}, []bool{false, false, false, true, false, false, false}, []string{
-			"no: ", "no: ", "yes, where it finishes: ", "absent", "unknown: There is no artifact to measure.", "yes: threadId and runId are the two that are required. Requests without one of them: 0; answered with a run: 0, with an HTTP error: 0. No integration chose an id itself. Other runs, with the ids that the request chose: 1; the rules take them in 0, which says nothing of integrations.",
+			"no: ", "no: ", "yes, where it finishes: ", "absent", "unknown: There is no artifact to measure.", "yes: threadId and runId are the two that are required: does one of them hold more than an opaque reference may? Requests without one of them: 0; answered with a run: 0, with an HTTP error: 0. No integration chose an id itself. Other runs, with the ids that the request chose: 1; these are valid in 0, which says nothing about integrations.",
 			"not shown: ",
 		}},
 	}
@@ -204,7 +204,7 @@ func TestAnsweredOfMinted(t *testing.T) {
 	runs[0].Minted = []analysis.Anchor{{Event: "RUN_STARTED", Key: "threadId", Shape: "UUID"}, {Event: "RUN_STARTED", Key: "runId", Shape: "number"}, {Event: "RUN_FINISHED", Key: "runId", Shape: "UUID"}}
 	g := gate.Evaluate(runs, needed, artifact.V1)
 	a := g.Answers[5]
-	want := "no: threadId and runId are the two that are required. Requests without one of them: 2; answered with a run: 1, with an HTTP error: 1. Ids that integrations chose themselves: 1 threadId and 1 runId in RUN_STARTED, 0 threadId and 1 runId in terminal events that name another thread or run; UUID, number. The contract's rules for references take 3 of these 3. Other runs, with the ids that the request chose: 1; the rules take them in 1, which says nothing of integrations."
+	want := "no: threadId and runId are the two that are required: does one of them hold more than an opaque reference may? Requests without one of them: 2; answered with a run: 1, with an HTTP error: 1. Ids that integrations chose themselves: 1 threadId and 1 runId in RUN_STARTED, 0 threadId and 1 runId in terminal events that name another thread or run; UUID, number. Valid references under the contract: 3 of 3. Other runs, with the ids that the request chose: 1; these are valid in 1, which says nothing about integrations."
 	if got := a.Word + ": " + a.Text; got != want || !a.Good {
 		t.Errorf("%t %s, want %s", a.Good, got, want)
 	}
@@ -224,7 +224,7 @@ func TestAnsweredOfMinted(t *testing.T) {
 		}
 	}
 	runs[0].Minted[1].Rule = "A12"
-	if a := gate.Evaluate(runs, needed, artifact.V1).Answers[5]; !strings.Contains(a.Text, "take 2 of these 3.") {
+	if a := gate.Evaluate(runs, needed, artifact.V1).Answers[5]; !strings.Contains(a.Text, "under the contract: 2 of 3.") {
 		t.Errorf("%+v", a)
 	}
 }
@@ -256,6 +256,36 @@ func TestAnsweredOfState(t *testing.T) {
 		if !g.Met {
 			t.Errorf("%+v", g.Summaries[0].Qualification)
 		}
+	}
+}
+
+// Answer 1 shows a run of each integration that it counts, reduced ones too, and
+// names the counted integrations that do not qualify.
+func TestAnsweredOfReduced(t *testing.T) {
+	filler := slices.Repeat([]string{`{"type":"CUSTOM","name":"n","value":1}`}, 30)
+	rich := strings.Replace(snapshot, `"role":"user"`, `"role":"user","toolCalls":[]`, 1)
+	good := slices.Concat([]string{started}, filler, []string{message, rich, finished})
+	var runs []analysis.Run
+	for _, r := range []struct {
+		integration, scenario string
+		events                []string
+	}{
+		{"first", "one", good},
+		{"second", "one", []string{started, message, finished}},
+		{"second", "other", good},
+		{"second", "another", good},
+		{"third", "other", good}, // it was asked nothing that is needed
+	} {
+		run := examined(t, r.scenario, r.events...)[0]
+		run.Integration.Name = r.integration
+		runs = append(runs, run)
+	}
+	a := gate.Evaluate(runs, needed, artifact.V1).Answers[0]
+	if want := "Integrations with such a run: 3 of 3. Those of them that do not qualify have such runs only in these scenarios: second in another, other. Runs whose"; !strings.Contains(a.Text, want) {
+		t.Errorf("%s, want %s", a.Text, want)
+	}
+	if len(a.Evidence) != 3 {
+		t.Errorf("%+v", a.Evidence)
 	}
 }
 

@@ -106,13 +106,16 @@ type Need struct {
 }
 
 // Count returns how many runs have a verdict.
-func (s Summary) Count(v analysis.Verdict) int {
+func (s Summary) Count(v analysis.Verdict) int { return len(s.of(v)) }
+
+// of names the captures of the runs that have a verdict.
+func (s Summary) of(v analysis.Verdict) []string {
 	for _, g := range s.Verdicts {
 		if g.Verdict == v {
-			return len(g.Runs)
+			return slices.Clone(g.Runs)
 		}
 	}
-	return 0
+	return nil
 }
 
 // Emitted returns how many runs give an artifact of the one snapshot they

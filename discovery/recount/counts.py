@@ -118,6 +118,15 @@ class Counts:
             len(integrations),
             len(self.all),
         )
+        only = {
+            i.name: sorted({judged.scenario for judged in i.runs if judged.usable})
+            for i in integrations
+            if not self.qualifies(i)
+        }
+        self.say(
+            "Those of them that do not qualify have such runs only in these scenarios: {}. Runs",
+            "; ".join(f"{name} in {', '.join(where)}" for name, where in only.items()),
+        )
         self.say("Runs whose snapshot lacks streamed text are not counted; there are {}.", self.count("incomplete"))
         return "yes" if self.usable else "no"
 
@@ -217,8 +226,7 @@ class Counts:
         own = [id for place in places for each in ids for id in each[place]]
         self.say(
             "Ids that integrations chose themselves: {} threadId and {} runId in RUN_STARTED, {} threadId and {} runId"
-            " in terminal events that name another thread or run; {}. The contract's rules for references take {} of"
-            " these {}.",
+            " in terminal events that name another thread or run; {}. Valid references under the contract: {} of {}.",
             *(sum(len(each[place]) for each in ids) for place in places),
             ", ".join(dict.fromkeys(map(figures.shape, own))),
             figures.taken(own),
@@ -233,7 +241,7 @@ class Counts:
             if judged not in empty and not any(judged.own_ids["started " + key] for key in ENDS)
         ]
         fine = [j for j in asked if figures.taken(j.run.started.value[key] for key in ENDS) == len(ENDS)]
-        words = "Other runs, with the ids that the request chose: {}; the rules take them in {},"
+        words = "Other runs, with the ids that the request chose: {}; these are valid in {},"
         self.say(words, len(asked), len(fine))
         return "no" if figures.taken(own) == len(own) and len(fine) == len(asked) else "yes"
 
@@ -472,7 +480,7 @@ class Counts:
     def evidence(self) -> None:
         """For each answer the first run of each integration that shows it, and its events that do."""
         shows: dict[int, tuple[Callable[[Judged], Any], Callable[[Judged], list[Event]]]] = {
-            1: (lambda j: j.verdict == "exact", lambda j: j.run.snapshots),
+            1: (lambda j: j.usable, lambda j: j.run.snapshots),
             2: (lambda j: j.artifact and j.run.snapshots, lambda j: j.ends),
             3: (lambda j: j.artifact and len(j.run.snapshots) > 1, lambda j: j.run.snapshots),
             4: (lambda j: figures.text(j.run.capture.request.get("parentRunId")), lambda j: [j.run.started]),

@@ -17,7 +17,7 @@ NOT_FIGURES = {
     "the first byte is 0.": "how bytes are counted",
     "rules [A7](../docs/contract.md#A7), [A11](../docs/contract.md#A11) to [A14](../docs/contract.md#A14)"
     " and [A27](../docs/contract.md#A27) to [A29](../docs/contract.md#A29)": "rules of the contract",
-    "For answer 1 it is exact; for 2 it gives an artifact of an emitted snapshot; for 3 it does so and has several;"
+    "For answer 1 it is exact or reduced; for 2 it gives an artifact of an emitted snapshot; for 3 it does so and has several;"
     " for 4 its request named a parent; for 6 it gives": "the numbers of answers on the page",
     "the integration's own; for 7 it qualifies": "the number of an answer on the page",
     "For 5 it is the smallest and the largest run with an artifact, and for 8": "the numbers of answers on the page",
