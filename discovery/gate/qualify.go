@@ -2,6 +2,7 @@ package gate
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/p20export/p20export/discovery/analysis"
@@ -121,4 +122,15 @@ func Needs(run analysis.Run) []Need {
 // httpError reports whether a request was answered with an HTTP error and no run.
 func httpError(run analysis.Run) bool {
 	return run.Run == nil && run.HTTPStatus != 0 && run.HTTPStatus != 200
+}
+
+// Shortfall says in a few words what is missing or left out.
+func (n Need) Shortfall() string {
+	switch {
+	case n.Larger:
+		return n.Advice()
+	case n.HTTPStatus != 0:
+		return fmt.Sprintf("HTTP status %03d", n.HTTPStatus)
+	}
+	return phrase(analysis.Reason{Code: n.Code, Event: n.Event, Pointer: n.Pointer})
 }

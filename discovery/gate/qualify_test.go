@@ -11,6 +11,7 @@ import (
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/discovery/analysis"
 	"github.com/p20export/p20export/discovery/gate"
+	"github.com/p20export/p20export/finding"
 )
 
 // The integrations whose captures are committed, by the scenarios that the list
@@ -127,6 +128,26 @@ func TestQualifyOf(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
+	}
+}
+
+// What is missing, in words that need no advice.
+func TestNeedShortfall(t *testing.T) {
+	for _, test := range []struct {
+		need gate.Need
+		want string
+	}{
+		{gate.Need{Code: finding.SnapshotMissing}, "no MESSAGES_SNAPSHOT"},
+		{gate.Need{Code: finding.SnapshotSeveral}, "several MESSAGES_SNAPSHOT events"},
+		{gate.Need{Code: finding.SnapshotLacksText}, "a MESSAGES_SNAPSHOT that lacks streamed text"},
+		{gate.Need{Code: finding.ValueBlank, Event: "RUN_STARTED", Pointer: "/runId"}, "runId that is null or blank"},
+		{gate.Need{Code: finding.KeyOutsideSubset, Event: "MESSAGES_SNAPSHOT", Pointer: "/messages/*/toolCalls"}, "toolCalls"},
+		{gate.Need{Code: finding.HTTPStatus, HTTPStatus: 404}, "HTTP status 404"},
+		{gate.Need{Larger: true}, "the artifact is not smaller than the run"},
+	} {
+		if got := test.need.Shortfall(); got != test.want {
+			t.Errorf("%+v: %q, want %q", test.need, got, test.want)
+		}
 	}
 }
 

@@ -89,6 +89,10 @@ func phrase(r analysis.Reason) string {
 	switch r.Code {
 	case finding.SnapshotMissing:
 		return "no MESSAGES_SNAPSHOT"
+	case finding.SnapshotSeveral:
+		return "several MESSAGES_SNAPSHOT events"
+	case finding.SnapshotLacksText:
+		return "a MESSAGES_SNAPSHOT that lacks streamed text"
 	case finding.TerminalSeveral:
 		return "several terminal events"
 	case finding.EventsAfterTerminal:
