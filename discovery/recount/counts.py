@@ -66,8 +66,8 @@ class Counts:
 
     def beginning(self) -> None:
         section = "The discovery gate"
-        names = listed([integration.name for integration in self.all if self.qualifies(integration)])
-        self.prose(section, "snapshots were compared with the contract, and {} qualify.", names)
+        names = listed([f"{i.name} {i.version}" for i in self.all if self.qualifies(i)])
+        self.prose(section, "with scripted models, the following qualify: {}.\n", names)
         sizes = len(self.runs), len(self.captures), len(self.all)
         self.prose(section, "from {} runs in {} captures of {} real integrations", *sizes)
 
@@ -78,8 +78,8 @@ class Counts:
         for i in self.all:
             runs = i.of(self.needed)
             findings = [finding for judged in runs for finding in figures.reasons(judged)]
-            counts = Counter(figures.why(finding) for finding in findings)
-            why = frozenset(f"{reason}: {count} of {len(runs)}" for reason, count in counts.items())
+            counts = Counter(figures.lacks(finding) for finding in findings)
+            why = frozenset(f"{reason} in {count} of {len(runs)}" for reason, count in counts.items())
             changes = frozenset(figures.change(finding) for finding in findings)
             rows.append([i.name, i.version, "yes" if self.qualifies(i) else "no", why or "", changes or ""])
         header = "| integration | version | qualifies | why not | what it would have to change |"
@@ -397,13 +397,14 @@ class Counts:
         rows = []
         for i in self.all:
             others = [judged for judged in i.runs if judged.scenario not in self.needed]
-            lacks = figures.by_scenario((figures.change(f), j.scenario) for j in others for f in figures.reasons(j))
+            lacks = figures.by_scenario((figures.lacks(f), j.scenario) for j in others for f in figures.reasons(j))
             seen = [judged for judged in i.runs if judged.run.snapshots]
             made = [judged for judged in seen if judged.artifact]
             leaves = figures.by_scenario((figures.leaves(f), j.scenario) for j in made for f in j.result.omissions)
             rows.append([i.name, cell(lacks), cell(leaves) if seen else "not known: no snapshot was seen"])
         header = (
-            "| integration | for an artifact of one usable snapshot | for a snapshot of which nothing is left out |"
+            "| integration | why runs of the other scenarios give no artifact of one usable snapshot"
+            " | what artifacts leave out of the snapshot |"
         )
         self.table("What the other scenarios show", header, rows)
 
@@ -443,7 +444,7 @@ class Counts:
         self.prose(section, words, *map(sum, zip(*kept)))
         self.prose(
             section,
-            "{} integrations keep them all, {} replace them all, {} keep some.",
+            "Integrations that keep them all: {}, that replace them all: {}, that keep some: {}.",
             sum(0 < part == whole for part, whole in kept),
             sum(0 == part < whole for part, whole in kept),
             sum(0 < part < whole for part, whole in kept),
@@ -456,8 +457,8 @@ class Counts:
             self.prose(
                 section,
                 words + "{} runs, {} messages in both with the same text, {} of these under another id and {} under"
-                " another name; {} differ in white space, {} in HTML escapes, {} in other text; {} are in the snapshot"
-                " alone and {} in the stream alone.",
+                " another name; with a difference in white space {}, in HTML escapes {}, in other text {};"
+                " in the snapshot alone {}, in the stream alone {}.",
                 *total.counts(),
             )
         rows = [

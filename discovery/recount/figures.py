@@ -401,30 +401,28 @@ def differences(run: Run) -> Differences:
 
 # What would have to change
 
-REASONS = {  # a code of the reducing projections: why a run does not qualify, and what would have to change
-    "snapshot_missing": ("the run has no MESSAGES_SNAPSHOT", "emit a MESSAGES_SNAPSHOT"),
-    "snapshot_several": ("the run has more than one MESSAGES_SNAPSHOT", "emit one MESSAGES_SNAPSHOT, not several"),
-    "events_after_terminal": ("", "send nothing after the terminal event"),
-    "terminal_several": ("", "end the run with one terminal event"),
-    "event_field_malformed": ("", "mend: a field of an event that is read has the wrong type"),
+LACKS = {  # a code of the reducing projections: what the run lacks
+    "snapshot_missing": "no MESSAGES_SNAPSHOT",
+    "snapshot_several": "several MESSAGES_SNAPSHOT events",
+    "events_after_terminal": "events after the terminal event",
+    "terminal_several": "several terminal events",
+    "event_field_malformed": "a field of an event that is read has the wrong type",
 }
+PLACE = "after the last text message and before RUN_FINISHED, with every message of the conversation"
+CHANGES = {"snapshot_missing": f"emit it once, {PLACE}", "snapshot_several": f"emit only the last, {PLACE}"}
 REFERENCES = {"/thread_id_ref": "threadId", "/run_id_ref": "runId"}
 LEFT_OUT = {
-    "role_outside_subset": "no messages of other roles",
-    "content_missing": "`content` on every message",
-    "content_not_text": "`content` as text",
-    "text_parts_joined": "`content` as text",
-    "content_blank": "no blank `content`",
+    "role_outside_subset": "messages of other roles",
+    "content_missing": "messages without content",
+    "content_not_text": "messages whose content is not text",
+    "text_parts_joined": "messages whose content is not text",
+    "content_blank": "messages with blank content",
 }
 
 
 def reasons(judged: Judged) -> list[Finding]:
     """What the run lacks for an artifact of one usable snapshot."""
     return projection.emitted(judged.run).findings
-
-
-def why(finding: Finding) -> str:
-    return said(finding, {code: words for code, (words, _) in REASONS.items()})
 
 
 def said(finding: Finding, words: dict[str, str]) -> str:
@@ -434,15 +432,19 @@ def said(finding: Finding, words: dict[str, str]) -> str:
     return words[finding.code]
 
 
-def change(finding: Finding) -> str:
+def lacks(finding: Finding) -> str:
     if finding.code == "value_blank" and finding.pointer in REFERENCES:
-        return f"no `{REFERENCES[finding.pointer]}` that is null or blank"
-    return said(finding, {code: words for code, (_, words) in REASONS.items()})
+        return f"{REFERENCES[finding.pointer]} that is null or blank"
+    return said(finding, LACKS)
+
+
+def change(finding: Finding) -> str:
+    return said(finding, CHANGES)
 
 
 def leaves(omission: Finding) -> str:
     if omission.code == "key_outside_subset":
-        return f"no `{omission.pointer.rsplit('/', 1)[1]}` on messages"
+        return omission.pointer.rsplit("/", 1)[1]
     return said(omission, LEFT_OUT)
 
 

@@ -38,7 +38,7 @@ func contract(b *bytes.Buffer, lanes []lane, g gate.Gate) {
 		fmt.Fprintf(b, "Only `%s` has replies of realistic lengths ([how they were computed](harness/README.md)): %s. ", longReply, long.lengths())
 	}
 	fmt.Fprintf(b, "In all scenarios, whose lengths are otherwise ours: %s. The longer messages are of %s.\n", all.lengths(), join(all.long))
-	fmt.Fprintf(b, "- **Message ids.** Where there is a snapshot to look into, %d of %d streamed ids are in it. %d integrations keep them all, %d replace them all, %d keep some. An id in an artifact names a message in that artifact, and need not be one a client saw.\n", ids.StreamedKept, ids.Streamed, stable, replaced, mixed)
+	fmt.Fprintf(b, "- **Message ids.** Where there is a snapshot to look into, %d of %d streamed ids are in it. Integrations that keep them all: %d, that replace them all: %d, that keep some: %d. An id in an artifact names a message in that artifact, and need not be one a client saw.\n", ids.StreamedKept, ids.Streamed, stable, replaced, mixed)
 	b.WriteString("- **Stream and snapshot.** The text messages of request and stream, and those of the last snapshot, where both can be told. ")
 	if long.both.runs > 0 {
 		fmt.Fprintf(b, "In `%s`, whose texts have the lines, tabs and spaces of Markdown: %s. ", longReply, long.both)
@@ -102,7 +102,7 @@ type agreement struct {
 
 // String says it in words.
 func (a agreement) String() string {
-	return fmt.Sprintf("%d runs, %d messages in both with the same text, %d of these under another id and %d under another name; %d differ in white space, %d in HTML escapes, %d in other text; %d are in the snapshot alone and %d in the stream alone",
+	return fmt.Sprintf("%d runs, %d messages in both with the same text, %d of these under another id and %d under another name; with a difference in white space %d, in HTML escapes %d, in other text %d; in the snapshot alone %d, in the stream alone %d",
 		a.runs, a.same, a.id, a.name, a.white, a.escapes, a.content, a.emitted, a.folded)
 }
 

@@ -3,12 +3,14 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/discovery/analysis"
 	"github.com/p20export/p20export/discovery/gate"
-	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/discovery/scenario"
+	"github.com/p20export/p20export/internal/hint"
 )
 
 const (
@@ -17,8 +19,9 @@ const (
 )
 
 // gateDocument writes GATE.md.
-func gateDocument(lanes []lane, needed []string) []byte {
+func gateDocument(lanes []lane, list *scenario.List) []byte {
 	var b bytes.Buffer
+	needed := list.Needed()
 	var runs []analysis.Run
 	for _, l := range lanes {
 		runs = append(runs, l.runs...)
@@ -27,8 +30,8 @@ func gateDocument(lanes []lane, needed []string) []byte {
 	t := trialsOf(lanes)
 	answers := append(g.Answers[:len(g.Answers):len(g.Answers)], t.smallest())
 	fmt.Fprintf(&b, "# The discovery gate\n\n%s\n\n", status(g, answers))
-	fmt.Fprintf(&b, "This page answers [P20 §14](../docs/p20.md#s14) from %d runs in %d captures of %d real integrations, each unchanged, with only its model scripted ([harnesses](harness/README.md)). It is about these captures: an integration that is not listed was not tried. `make gate` makes the page from them, and `make test` fails if it is out of date; `make discovery` records every capture again and compares the structure.\n\n", total(g), captures(lanes), len(lanes))
-	verdicts(&b, g, needed)
+	fmt.Fprintf(&b, "This page answers [P20 §14](../docs/p20.md#s14) from %d runs in %d captures of %d real integrations, each package unchanged and its model scripted; where a package has no server of its own, the harness or another package's runtime serves it ([harnesses](harness/README.md) says which). It is about these captures: an integration that is not listed was not tried. `make gate` makes the page from them, and `make test` fails if it is out of date; `make discovery` records every capture again and compares the structure.\n\n", total(g), captures(lanes), len(lanes))
+	verdicts(&b, g, list)
 	questions(&b, answers, t)
 	standings(&b, lanes, g)
 	needs(&b, g, needed)
@@ -51,7 +54,7 @@ func status(g gate.Gate, answers []gate.Answer) string {
 	}
 	for _, s := range g.Summaries {
 		if s.Met {
-			names = append(names, s.Integration.Name)
+			names = append(names, s.Integration.String())
 		}
 	}
 	switch {
@@ -60,12 +63,13 @@ func status(g gate.Gate, answers []gate.Answer) string {
 	case len(open) > 0:
 		return fmt.Sprintf("**Status: pre-proof draft.** Both conditions of [P20 §15](../docs/p20.md#s15) are there, %s and captures of real integrations that were compared with the contract, but not every question of §14 has an answer that carries them: %s", lane, strings.Join(open, " "))
 	}
-	return fmt.Sprintf("**Status.** The lane is closed for exactly one claim, %s, and the mark *pre-proof draft* is lifted. Both conditions of [P20 §15](../docs/p20.md#s15) hold: %s; captures of real integrations that emit snapshots were compared with the contract, and %s qualify.", claim, lane, join(names))
+	return fmt.Sprintf("**Status.** Both conditions of [P20 §15](../docs/p20.md#s15) hold for exactly one claim, %s; the mark *pre-proof draft* is therefore lifted. The conditions: %s; captures of real integrations that emit snapshots were compared with the contract. In these captures, with scripted models, the following qualify: %s.", claim, lane, join(names))
 }
 
 // verdicts is the table that says which integrations qualify.
-func verdicts(b *bytes.Buffer, g gate.Gate, needed []string) {
-	fmt.Fprintf(b, "## Which integrations qualify\n\nAn integration qualifies if each of its runs of the needed scenarios qualifies. These are the plain text conversations: %s. A run qualifies if it emits exactly one MESSAGES_SNAPSHOT in which no text that the run streamed was found lacking, and the artifact made from it is smaller than the run.\n\n| integration | version | qualifies | why not | what it would have to change |\n|---|---|---|---|---|\n", join(needed))
+func verdicts(b *bytes.Buffer, g gate.Gate, list *scenario.List) {
+	needed := list.Needed()
+	fmt.Fprintf(b, "## Which integrations qualify\n\nAn integration qualifies if each of its runs of the needed scenarios qualifies. These are the plain text conversations: %s. A run qualifies if it emits exactly one MESSAGES_SNAPSHOT in which no text that the run streamed was found lacking, and the artifact made from it is smaller than the run.%s\n\n| integration | version | qualifies | why not | what it would have to change |\n|---|---|---|---|---|\n", join(needed), notAnywhere(list))
 	for _, s := range g.Summaries {
 		q := s.Qualification
 		answer := string(q.Qualifies)
@@ -74,29 +78,36 @@ func verdicts(b *bytes.Buffer, g gate.Gate, needed []string) {
 		}
 		var why, changes []string
 		for _, n := range q.Changes {
-			why = append(why, fmt.Sprintf("%s: %d of %d", reason(n), len(n.Runs), q.Needed))
-			change := n.Advice()
+			why = append(why, fmt.Sprintf("%s in %d of %d", n.Shortfall(), len(n.Runs), q.Needed))
+			how := change(n)
 			if len(q.Changes) > 1 || len(n.Runs) < q.Needed {
-				change += " (" + strings.Join(n.Runs, ", ") + ")"
+				how += " (" + strings.Join(n.Runs, ", ") + ")"
 			}
-			changes = append(changes, change)
+			changes = append(changes, how)
 		}
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", s.Integration.Name, s.Integration.Version, answer, strings.Join(why, "; "), strings.Join(changes, "; "))
 	}
 	b.WriteString("\nThe other scenarios are about tools, state, errors, settings and ids. They decide nothing, and their runs are counted in the tables below.\n\n")
 }
 
-// reason says what keeps a run from qualifying.
-func reason(n gate.Need) string {
-	if n.Larger {
-		return n.Advice()
+// notAnywhere names the needed scenarios that discover does not ask by itself.
+func notAnywhere(list *scenario.List) string {
+	needed := list.Needed()
+	for _, s := range list.Anywhere() {
+		needed = slices.DeleteFunc(needed, func(name string) bool { return name == s.Name })
 	}
-	if n.HTTPStatus != 0 {
-		return fmt.Sprintf("the endpoint answered with HTTP status %d", n.HTTPStatus)
+	if len(needed) == 0 {
+		return ""
 	}
-	about, _ := finding.Describe(n.Code)
-	meaning, _, _ := strings.Cut(about.Meaning, ";")
-	return meaning
+	return fmt.Sprintf(" `discover` with its own list asks all of them but %s, for which the agent has to play along.", join(needed))
+}
+
+// change says what would have to change, as discover does.
+func change(n gate.Need) string {
+	if how, ok := hint.ByChange()[string(n.Code)]; ok {
+		return how
+	}
+	return n.Advice()
 }
 
 func captures(lanes []lane) (n int) {

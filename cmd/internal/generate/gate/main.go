@@ -46,7 +46,7 @@ func documents() (map[string][]byte, error) {
 		return nil, err
 	}
 	return map[string][]byte{
-		"discovery/GATE.md":           gateDocument(lanes, list.Needed()),
+		"discovery/GATE.md":           gateDocument(lanes, list),
 		"discovery/FIELD_PRESENCE.md": fieldPresence(lanes),
 	}, nil
 }

@@ -27,7 +27,7 @@ func standings(b *bytes.Buffer, lanes []lane, g gate.Gate) {
 	}
 	identities(b, lanes, g)
 	states(b, lanes)
-	b.WriteString("### What they are\n\n| integration | harness | packages chosen | captured |\n|---|---|---|---|\n")
+	b.WriteString("### What they are\n\nThe [harnesses](harness/README.md) page says which packages have no server of their own, and what serves them here.\n\n| integration | harness | packages chosen | captured |\n|---|---|---|---|\n")
 	for _, l := range lanes {
 		day := l.first
 		if l.last != l.first {
