@@ -217,12 +217,12 @@ func (c *changes) roles() {
 	was, now := snapshotRoles(c.was.Fields), snapshotRoles(c.now.Fields)
 	for _, role := range now {
 		if !slices.Contains(was, role) {
-			c.add(c.at(envelope.MessagesSnapshot, finding.New(finding.RoleChanged, "the snapshot had no messages of the role %s and has some", finding.Quote(role))))
+			c.add(c.at(envelope.MessagesSnapshot, finding.New(finding.RoleChanged, "the snapshot now has messages of the role %s", finding.Quote(role))))
 		}
 	}
 	for _, role := range was {
 		if !slices.Contains(now, role) {
-			c.add(c.at(envelope.MessagesSnapshot, finding.New(finding.RoleChanged, "the snapshot had messages of the role %s and has none", finding.Quote(role))))
+			c.add(c.at(envelope.MessagesSnapshot, finding.New(finding.RoleChanged, "the snapshot no longer has messages of the role %s", finding.Quote(role))))
 		}
 	}
 }
@@ -256,9 +256,9 @@ func (c *changes) projections() {
 		case was.Verdict != now.Verdict:
 			c.say(finding.ProjectionChanged, "%s froze the run and refuses it: %s", name, joined(now.Reasons))
 		case now.Verdict != project.Frozen:
-			c.reasons(name+" refuses the run", was.Reasons, now.Reasons)
+			c.reasons(name, "refuses the run for", was.Reasons, now.Reasons)
 		default:
-			c.reasons(name+" leaves out", was.Omissions, now.Omissions)
+			c.reasons(name, "leaves out", was.Omissions, now.Omissions)
 			if messages {
 				break
 			}
@@ -290,12 +290,12 @@ func (c *changes) completeness() {
 
 // reasons compares two lists by what and where; how often depends on how much
 // was said.
-func (c *changes) reasons(what string, was, now []analysis.Reason) {
+func (c *changes) reasons(name, does string, was, now []analysis.Reason) {
 	for _, r := range without(now, was) {
-		c.say(finding.ReasonsChanged, "%s, which it did not: %s", what, r.Place())
+		c.say(finding.ReasonsChanged, "%s now %s %s", name, does, r.Place())
 	}
 	for _, r := range without(was, now) {
-		c.say(finding.ReasonsChanged, "%s no longer: %s", what, r.Place())
+		c.say(finding.ReasonsChanged, "%s no longer %s %s", name, does, r.Place())
 	}
 }
 
@@ -321,11 +321,11 @@ func joined(list []analysis.Reason) string {
 // fields compares the keys of events, and of messages of a role, that there
 // were and are.
 func (c *changes) fields() {
-	c.missingFields(c.now.Fields, c.was.Fields, "had no key %s", "and has one")
-	c.missingFields(c.was.Fields, c.now.Fields, "had a key %s", "and has none")
+	c.missingFields(c.now.Fields, c.was.Fields, "now has")
+	c.missingFields(c.was.Fields, c.now.Fields, "no longer has")
 }
 
-func (c *changes) missingFields(list, other []analysis.Field, had, has string) {
+func (c *changes) missingFields(list, other []analysis.Field, has string) {
 	for _, f := range list {
 		comparable, there := false, false
 		for _, o := range other {
@@ -344,7 +344,7 @@ func (c *changes) missingFields(list, other []analysis.Field, had, has string) {
 		if f.Reduced != "" {
 			code, taken = finding.FieldChanged, "which the artifact takes as "+f.Reduced
 		}
-		c.add(c.at(f.Event, finding.New(code, "%s "+had+", %s, %s", what, finding.Quote(f.Name), taken, has)))
+		c.add(c.at(f.Event, finding.New(code, "%s %s the key %s, %s", what, has, finding.Quote(f.Name), taken)))
 	}
 }
 
@@ -358,12 +358,12 @@ func (c *changes) ids(whose string, was, now Retention) {
 func (c *changes) families() {
 	for _, name := range c.now.Families {
 		if !slices.Contains(c.was.Families, name) {
-			c.say(finding.FamiliesChanged, "the run had no %s and has some", finding.Quote(name))
+			c.say(finding.FamiliesChanged, "the run now has %s", finding.Quote(name))
 		}
 	}
 	for _, name := range c.was.Families {
 		if !slices.Contains(c.now.Families, name) {
-			c.say(finding.FamiliesChanged, "the run had %s and has none", finding.Quote(name))
+			c.say(finding.FamiliesChanged, "the run no longer has %s", finding.Quote(name))
 		}
 	}
 }

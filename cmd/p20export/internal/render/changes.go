@@ -21,7 +21,9 @@ type change struct {
 // changed writes what changed since a baseline: each change once, those that
 // affect the contract first, and then every run with how many it has.
 func (p *Printer) changed(base *baseline.Baseline, runs []analysis.Run) {
-	p.line("since the baseline of %s; now %s", integrations(base.Integrations()), integrations(present(runs)))
+	if was, now := base.Integrations(), present(runs); len(was)+len(now) > 0 {
+		p.line("since the baseline of %s; now %s", integrations(was), integrations(now))
+	}
 	affecting, other := gather(runs)
 	p.changes(red, "affecting the contract", affecting)
 	p.changes("", "beside the contract", other)
