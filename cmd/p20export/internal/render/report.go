@@ -25,6 +25,8 @@ func (p *Printer) Reported(row report.Row) {
 	case row.Run == nil:
 		p.line("%s \t%s", p.verdict(row.Verdict), *row.Capture)
 		p.reasons(row.Findings)
+	case row.Verdict == project.Frozen:
+		p.line("%s \t%s  run %d  %s  (would be frozen by %s)", p.paint(green, "on page  "), *row.Capture, *row.Run, text(row.RunID), string(*row.Projection))
 	default:
 		p.line("%s \t%s  run %d  %s  %s", p.verdict(row.Verdict), *row.Capture, *row.Run, text(row.RunID), string(*row.Projection))
 		if row.Verdict == project.Refused {
