@@ -8,11 +8,8 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// Nearest returns the few codes and rules whose names are most like a name, the
-// most like one first. Those that hold it count as close.
+// Nearest returns the few codes and rules whose names are most like a name.
 func Nearest(name string) []string {
-	const few = 4
-	name = strings.ToLower(name)
 	var names []string
 	for _, c := range finding.Codes() {
 		names = append(names, string(c))
@@ -20,6 +17,15 @@ func Nearest(name string) []string {
 	for _, r := range Rules() {
 		names = append(names, r.ID)
 	}
+	return NearestOf(name, names)
+}
+
+// NearestOf returns the few names that are most like a name, the most like one
+// first. Those that hold it count as close.
+func NearestOf(name string, names []string) []string {
+	const few = 4
+	name = strings.ToLower(name)
+	names = slices.Clone(names)
 	distances := make(map[string]int, len(names))
 	for _, n := range names {
 		lower := strings.ToLower(n)
@@ -29,7 +35,7 @@ func Nearest(name string) []string {
 		}
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(distances[a], distances[b]) })
-	return names[:few]
+	return names[:min(few, len(names))]
 }
 
 // distance is how many bytes have to be inserted, removed or replaced to make b of

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -97,12 +98,15 @@ SIGHUP, SIGINT or SIGTERM. With --fail-on none it is never 1.`,
 	return cmd
 }
 
-// completeOnly offers the names of the scenarios, when their file can be read.
+// completeOnly offers the names of the scenarios that are not given yet, when their
+// file can be read.
 func (fl *discoverFlags) completeOnly(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	var names []string
 	if list, err := fl.list(); err == nil {
 		for _, s := range list.Scenarios {
-			names = append(names, s.Name+"\t"+s.About)
+			if !slices.Contains(fl.only, s.Name) {
+				names = append(names, s.Name+"\t"+s.About)
+			}
 		}
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp

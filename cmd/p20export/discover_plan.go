@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/discovery/analysis"
 	"github.com/p20export/p20export/discovery/scenario"
+	"github.com/p20export/p20export/docs"
 	"github.com/p20export/p20export/finding"
 )
 
@@ -43,7 +45,7 @@ func (fl *discoverFlags) plan(ctx context.Context, args []string) (*scenario.Pla
 			if fl.scenarios != "" {
 				name = finding.Quote(fl.scenarios)
 			}
-			return nil, nil, fmt.Errorf("--only %s: %s has no such scenario", finding.Quote(unknown), name)
+			return nil, nil, fmt.Errorf("--only %s: %s has no such scenario; the nearest names are %s", finding.Quote(unknown), name, strings.Join(docs.NearestOf(unknown, list.Names()), ", "))
 		}
 	}
 	plan.Needed = list.Needed()

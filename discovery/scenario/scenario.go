@@ -174,18 +174,26 @@ func (l *List) Anywhere() []Scenario {
 	return list
 }
 
+// Names returns the names of the scenarios.
+func (l *List) Names() []string {
+	var names []string
+	for _, s := range l.Scenarios {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
 // Needed returns the names of the scenarios that decide whether an integration
 // qualifies: those that are marked, or all where none is.
 func (l *List) Needed() []string {
-	var marked, all []string
+	var marked []string
 	for _, s := range l.Scenarios {
-		all = append(all, s.Name)
 		if s.Needed {
 			marked = append(marked, s.Name)
 		}
 	}
 	if marked == nil {
-		return all
+		return l.Names()
 	}
 	return marked
 }

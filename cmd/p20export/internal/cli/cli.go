@@ -232,7 +232,9 @@ func Help(root *cobra.Command) *cobra.Command {
 
 func names(root *cobra.Command) (all []string) {
 	for _, cmd := range root.Commands() {
-		all = append(all, cmd.Name())
+		if !cmd.Hidden {
+			all = append(all, cmd.Name())
+		}
 	}
 	return all
 }
