@@ -34,8 +34,9 @@ Verdicts, the best first:
   built       no emitted snapshot; one can be built from request and stream
   refused     no projection freezes the run
 
-Exit status 1 says that some run is neither exact nor reduced, or has the
-verdict of --fail-on or a worse one; with --fail-on none it is never 1.
+By default exit status 1 says that some run is neither exact nor reduced; with
+--fail-on VERDICT instead that some run has that verdict or a worse one; with
+--fail-on none it is never 1.
 
 --details adds what each projection makes of a run and why, where its snapshots
 are, how the messages folded from request and stream differ from the emitted

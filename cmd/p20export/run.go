@@ -108,9 +108,12 @@ Begin with these three: capture records a run, inspect shows what is in it, and
 freeze makes the artifact. The examples below can be typed as they are, with the
 address of your agent and a file that holds a request to it.
 
-It claims portable compacted message-history evidence for one bounded run
-envelope (P20). It does not claim stream fidelity, replay completeness, state
-sync or branch correctness.`,
+Do you maintain an integration? p20export discover URL says whether it
+qualifies.
+
+An artifact claims portable compacted message-history evidence for one bounded
+run envelope, as P20, the plan of this evidence lane, has it. It does not claim
+stream fidelity, replay completeness, state sync or branch correctness.`,
 		Example: `  p20export capture http://127.0.0.1:8011/ --input request.json -o captures/mine
   p20export inspect captures/mine
   p20export freeze captures/mine -o frozen`,
