@@ -48,9 +48,10 @@ run. Other scenarios are only shown, HTTP errors included. The verdicts are
 those of p20export compare.
 
 The program has a list of scenarios of its own. Those that any agent can be
-asked are posted to URL itself; their threads and runs get new UUIDs as ids, so
-that each try is a new conversation. --print-scenarios prints them, and
---scenarios FILE asks others, as they are: a path in the file is below URL.
+asked are posted to URL itself. --print-scenarios prints them, and --scenarios
+FILE asks others; a path in the file is below URL. In scenarios that are marked
+"anywhere": true the threads and runs get new UUIDs as ids, so that each try is
+a new conversation. Other requests are sent as they are.
 
 The captures are removed at the end unless -o DIR keeps them, in DIR/SCENARIO.
 Captures are never written into again. Ctrl-C closes the one under way as

@@ -51,10 +51,10 @@ func (fl *discoverFlags) plan(ctx context.Context, args []string) (*scenario.Pla
 	plan.Needed = list.Needed()
 	if fl.harness == "" {
 		plan.Request.URL = args[0]
-		if fl.scenarios == "" {
-			var namespace [16]byte
-			rand.Read(namespace[:]) // it never fails
-			plan.Scenarios, err = scenario.WithNewIDs(plan.Scenarios, namespace)
+		var namespace [16]byte
+		rand.Read(namespace[:]) // it never fails
+		if plan.Scenarios, err = scenario.WithNewIDs(plan.Scenarios, namespace); err != nil {
+			err = fmt.Errorf("%w: %w", errInput, err)
 		}
 		return plan, nil, err
 	}

@@ -10,13 +10,17 @@ import (
 )
 
 // WithNewIDs returns the scenarios with other ids of thread, run and parent run in
-// their requests, so that a server that remembers conversations takes them for new
-// ones. The same id becomes the same one in all of them. The new ones are UUIDs, as
+// the requests of those that any agent can be asked, so that a server that remembers
+// conversations takes them for new ones. The others stay as they are. The same id becomes the same one in all of them. The new ones are UUIDs, as
 // AG-UI's client makes them, and as some servers want them: version 5 (RFC 9562
 // §5.5), named by the old ids in a namespace. Ids that are absent or empty stay so.
 func WithNewIDs(list []Scenario, namespace [16]byte) ([]Scenario, error) {
 	var all []Scenario
 	for _, s := range list {
+		if !s.Anywhere {
+			all = append(all, s)
+			continue
+		}
 		request, err := withNewIDs(s.Request, namespace)
 		if err != nil {
 			return nil, fmt.Errorf("scenario %q: %w", s.Name, err)

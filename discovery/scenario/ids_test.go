@@ -1,8 +1,10 @@
 package scenario
 
 import (
+	"errors"
 	"testing"
 
+	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -12,9 +14,10 @@ var dns = [16]byte{0x6b, 0xa7, 0xb8, 0x10, 0x9d, 0xad, 0x11, 0xd1, 0x80, 0xb4, 0
 
 func TestWithNewIDs(t *testing.T) {
 	list := []Scenario{
-		{Name: "a", Needed: true, Request: []byte(`{ "threadId": "www.ex\u0061mple.com", "runId": "r", "parentRunId": "r", "messages": [{"id": "m", "runId": "m"}], "state": {"threadId": "s"} }`)},
-		{Name: "b", Request: []byte(`{"threadId":"","runId":null,"messages":[]}`)},
-		{Name: "c", Request: []byte(`{}`)},
+		{Name: "a", Needed: true, Anywhere: true, Request: []byte(`{ "threadId": "www.ex\u0061mple.com", "runId": "r", "parentRunId": "r", "messages": [{"id": "m", "runId": "m"}], "state": {"threadId": "s"} }`)},
+		{Name: "b", Anywhere: true, Request: []byte(`{"threadId":"","runId":null,"messages":[]}`)},
+		{Name: "c", Anywhere: true, Request: []byte(`{}`)},
+		{Name: "d", Request: []byte(`{"threadId":"t","runId":"r","parentRunId":"p"}`)},
 	}
 	got, err := WithNewIDs(list, dns)
 	if err != nil {
@@ -24,6 +27,7 @@ func TestWithNewIDs(t *testing.T) {
 		`{"threadId":"2ed6657d-e927-568b-95e1-2665a8aea6a2","runId":"26f2cbc5-90e4-5d5e-9d5c-930d14805910","parentRunId":"26f2cbc5-90e4-5d5e-9d5c-930d14805910","messages":[{"id":"m","runId":"m"}],"state":{"threadId":"s"}}`,
 		`{"threadId":"","runId":null,"messages":[]}`,
 		`{}`,
+		`{"threadId":"t","runId":"r","parentRunId":"p"}`,
 	}
 	for i, s := range got {
 		if s.Name != list[i].Name || s.Needed != list[i].Needed {
@@ -39,19 +43,31 @@ func TestWithNewIDs(t *testing.T) {
 		t.Errorf("the list became %s", list[0].Request)
 	}
 	for _, bad := range []string{"", "[]", `{"threadId"`, `{"a":1`} {
-		if got, err := WithNewIDs([]Scenario{{Name: "a", Request: []byte(bad)}}, dns); err == nil {
+		if got, err := WithNewIDs([]Scenario{{Name: "a", Anywhere: true, Request: []byte(bad)}}, dns); err == nil {
 			t.Errorf("%s became %s", bad, got[0].Request)
 		}
 	}
 }
 
-// The scenarios that any agent can be asked all take new ids.
+// Each of the scenarios that any agent can be asked is a new conversation on each try:
+// it takes new ids, or names none, so that the server chooses them.
 func TestOwnWithNewIDs(t *testing.T) {
 	list, err := OwnList()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := WithNewIDs(list.Anywhere(), dns); err != nil || len(got) == 0 {
-		t.Errorf("%d scenarios, %v", len(got), err)
+	old := list.Anywhere()
+	got, err := WithNewIDs(old, dns)
+	if err != nil || len(got) == 0 {
+		t.Fatalf("%d scenarios, %v", len(got), err)
+	}
+	for i, s := range got {
+		var was, is struct{ ThreadID, RunID *string }
+		if err := errors.Join(json.Unmarshal(old[i].Request, &was, json.MatchCaseInsensitiveNames(true)), json.Unmarshal(s.Request, &is, json.MatchCaseInsensitiveNames(true))); err != nil {
+			t.Fatal(err)
+		}
+		if was.ThreadID != nil && *was.ThreadID == *is.ThreadID || was.RunID != nil && *was.RunID == *is.RunID {
+			t.Errorf("%s is the conversation %s again", s.Name, s.Request)
+		}
 	}
 }

@@ -65,7 +65,8 @@ type Scenario struct {
 	// a list marks none, all are needed.
 	Needed bool `json:"needed,omitzero"`
 	// Anywhere: the request alone makes the scenario, so that any agent can be asked
-	// it, wherever it is served.
+	// it, wherever it is served. An endpoint that is given by its URL gets new ids of
+	// thread and run on each try.
 	Anywhere bool           `json:"anywhere,omitzero"`
 	Request  jsontext.Value `json:"request"`
 }
