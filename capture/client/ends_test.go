@@ -145,6 +145,9 @@ func TestRecordNoServer(t *testing.T) {
 	defer tls.Close()
 	_, _, err = record(t, t.Context(), settings(tls.URL+"/?k=querykey"))
 	mustFail(t, err, "POST "+tls.URL+"/: ")
+	if errors.Is(err, ErrNoTLS) {
+		t.Errorf("%v is no TLS", err)
+	}
 	if errors.Is(err, ErrUnreachable) {
 		t.Errorf("%v is ErrUnreachable", err)
 	}

@@ -56,10 +56,12 @@ type Progress struct {
 type Result = capture.Result
 
 // ErrUnreachable is matched by the error of a request for which no connection
-// came about, ErrTimeLimit by that of one without an answer within the time limit.
+// came about, ErrTimeLimit by that of one without an answer within the time limit,
+// and ErrNoTLS by that of one for https to a server that speaks HTTP alone.
 var (
 	ErrUnreachable = errors.New("no connection")
 	ErrTimeLimit   = errors.New("the time limit was reached")
+	ErrNoTLS       = errors.New("the server answered in HTTP without TLS")
 )
 
 // unanswered is the finding about such a request.
@@ -84,8 +86,8 @@ func (u unanswered) Is(target error) bool { return target == u.of }
 //
 // An error means that there is no closed capture. Without a response nothing is
 // left on disk: the error is a finding http_failed (which matches ErrUnreachable when
-// nothing accepted the connection, and ErrTimeLimit when the time limit was
-// reached), or the cause of ctx's end. A
+// nothing accepted the connection, ErrTimeLimit when the time limit was reached, and
+// ErrNoTLS when the server did not speak TLS), or the cause of ctx's end. A
 // directory that is not vacant gives an error that matches fs.ErrExist, before
 // anything is sent, as are a body that is no JSON object, labels that cannot be
 // written and a directory that cannot be made.
@@ -130,6 +132,9 @@ func Record(ctx context.Context, dir string, s Settings) (Result, error) {
 		}
 		if ctx.Err() != nil {
 			return Result{}, unanswered{failed(target, ErrTimeLimit), ErrTimeLimit}
+		}
+		if errors.Is(err, http.ErrSchemeMismatch) {
+			return Result{}, unanswered{failed(target, ErrNoTLS), ErrNoTLS}
 		}
 		var dialed *net.OpError
 		if errors.As(err, &dialed) && (dialed.Op == "dial" || dialed.Op == "proxyconnect") {

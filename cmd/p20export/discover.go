@@ -45,7 +45,9 @@ It qualifies if every run of the needed scenarios, which are plain
 conversations, emits exactly one MESSAGES_SNAPSHOT in which no text that the run
 streamed was found lacking, and the artifact made from it is smaller than the
 run. Other scenarios are only shown, HTTP errors included. The verdicts are
-those of p20export compare.
+those of p20export compare. It is not known whether it qualifies if no needed
+answer holds a run, if those that do qualify and others were cut off or broken
+off, or if --only left needed scenarios out and no run says that it does not.
 
 The program has a list of scenarios of its own. Those that any agent can be
 asked are posted to URL itself. --print-scenarios prints them, and --scenarios
@@ -66,11 +68,13 @@ discovery/harness/README.md describe these files.
 verdict or a worse one? --gate also answers the questions of the discovery gate
 (P20 §14.3).
 
-Exit status: 0 it qualifies or, with expected.json, all is as expected; 1 it
-does not, or something is unexpected; 2 the command line is wrong, or the Go
-runtime failed; 3 a scenario could not be captured whole, or a needed one was
-answered with an HTTP error that is not expected; 129, 130 or 143 ended by
-SIGHUP, SIGINT or SIGTERM. With --fail-on none it is never 1.`,
+Exit status: 0 it qualifies or, with expected.json, all is as expected; also 0
+if --only left needed scenarios out and those that were asked qualify, or none
+was asked; 1 it does not, or something is unexpected; 2 the command line is
+wrong, or the Go runtime failed; 3 it is not known although needed scenarios
+were asked, a scenario could not be captured whole, or a needed one was answered
+with an HTTP error that is not expected; 129, 130 or 143 ended by SIGHUP, SIGINT
+or SIGTERM. With --fail-on none it is never 1.`,
 		Example: `  p20export discover http://127.0.0.1:8000/agent
   p20export discover http://127.0.0.1:8000/agent -o captures \
       --header 'Authorization: Bearer $TOKEN'
@@ -236,10 +240,10 @@ func (fl *discoverFlags) discover(cmd *cobra.Command, p *render.Printer, plan *s
 	if err := interrupted(cmd); err != nil {
 		return d.Captured(), err
 	}
-	q := gate.Qualify(d.Runs(), plan.Needed)
+	q := gate.Qualify(d.Runs(), plan.Needed, plan.LeftOut()...)
 	p.Qualified(d, q)
 	if fl.gate {
-		p.Gate(gate.Evaluate(d.Captures(), plan.Needed, artifact.V1))
+		p.Gate(gate.Evaluate(d.Captures(), plan.Needed, artifact.V1, plan.LeftOut()...))
 	}
 	done = d.Status(q)
 	switch {

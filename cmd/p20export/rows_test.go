@@ -206,7 +206,7 @@ func TestRowsSchema(t *testing.T) {
 // optional are the keys that rows leave out when there is nothing to say.
 var optional = map[string][]string{
 	"scenario":      {"about", "note", "cause"},
-	"qualification": {"integration", "not_asked", "causes"},
+	"qualification": {"integration", "not_asked", "cut_off", "causes"},
 	"comparison":    {"digest", "bytes", "integration", "scenario", "http_status", "end", "terminal", "more_snapshots", "changes"},
 	"code":          {"spec", "hint", "rules"},
 	"rule":          {"code", "after", "codes", "spec", "hint", "examples"},

@@ -49,7 +49,7 @@ func (g *Gate) snapshot(runs []analysis.Run, all Summary) Answer {
 	return a
 }
 
-func raw(runs []analysis.Run) Answer {
+func raw(runs []analysis.Run, all Summary) Answer {
 	captures, kept, broken, damaged := map[string]bool{}, 0, 0, 0
 	for _, run := range runs {
 		if captures[run.Capture] {
@@ -65,6 +65,9 @@ func raw(runs []analysis.Run) Answer {
 				broken++
 			}
 		}
+	}
+	if all.Runs == 0 && damaged == 0 {
+		return unknown(AskRaw)
 	}
 	good := kept > 0 && damaged == 0
 	a := Answer{Question: AskRaw, Good: good, Word: yes(good)}

@@ -40,17 +40,19 @@ type Evidence struct {
 }
 
 // Evaluate answers the gate from the runs of captures. The needed scenarios, given
-// by name, are those that decide whether an integration qualifies.
-func Evaluate(runs []analysis.Run, needed []string, contract artifact.Profile) Gate {
-	g := Gate{Contract: contract, Summaries: summaries(runs, needed)}
-	all := newSummary(analysis.Integration{}, runs, nil)
+// by name, are those that decide whether an integration qualifies; see Qualify for
+// those that were left out.
+func Evaluate(runs []analysis.Run, needed []string, contract artifact.Profile, leftOut ...string) Gate {
+	g := Gate{Contract: contract, Summaries: summaries(runs, needed, leftOut)}
+	all := newSummary(analysis.Integration{}, runs, nil, nil)
 	g.Answers = []Answer{
-		g.snapshot(runs, all), raw(runs), one(runs, all), parent(runs, all), smaller(runs, all), anchors(runs, all), g.state(runs, all),
+		g.snapshot(runs, all), raw(runs, all), one(runs, all), parent(runs, all), smaller(runs, all), anchors(runs, all), g.state(runs, all),
 	}
-	known := false
+	known, good := false, false
 	for _, s := range g.Summaries {
 		g.Met = g.Met || s.Met
 		known = known || s.Qualification.Qualifies != NotKnown
+		good = good || s.Qualification.Good > 0
 	}
 	switch {
 	case g.Met:
@@ -62,6 +64,8 @@ func Evaluate(runs []analysis.Run, needed []string, contract artifact.Profile) G
 		g.Why = "no run gives an artifact of the one snapshot it emitted"
 	case all.Sizes.EmittedBelowRun == 0:
 		g.Why = "no artifact of one usable snapshot is smaller than its run"
+	case !known && good:
+		g.Why = "needed scenarios were not asked, or have no whole answer"
 	case !known:
 		g.Why = "no run of a needed scenario was seen"
 	default:

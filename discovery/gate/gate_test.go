@@ -135,6 +135,29 @@ func TestAnsweredOfNothing(t *testing.T) {
 	}
 }
 
+// Whole captures without a run preserve no run.
+func TestAnsweredOfErrors(t *testing.T) {
+	runs := examined(t, "one", `{"type":"CUSTOM","name":"n","value":1}`)
+	runs[0].HTTPStatus, runs[0].Response = 404, "capture/response.json"
+	g := gate.Evaluate(runs, needed, artifact.V1)
+	if a := g.Answers[1]; a.Question != gate.AskRaw || a.Word != "unknown" || a.Good {
+		t.Errorf("%+v", a)
+	}
+}
+
+// What was left out on purpose leaves the gate unmet.
+func TestAnsweredOfPart(t *testing.T) {
+	events := slices.Concat([]string{started, message, snapshot}, slices.Repeat([]string{`{"type":"CUSTOM","name":"n","value":1}`}, 30), []string{finished})
+	runs := examined(t, "one", events...)
+	if g := gate.Evaluate(runs, needed, artifact.V1); !g.Met {
+		t.Errorf("%+v", g)
+	}
+	g := gate.Evaluate(runs, needed, artifact.V1, "one-turn")
+	if g.Met || g.Why != "needed scenarios were not asked, or have no whole answer" {
+		t.Errorf("%+v", g)
+	}
+}
+
 // A capture of several runs is one capture.
 func TestAnsweredOfRuns(t *testing.T) {
 	runs := examined(t, "two", started, message, snapshot, finished, started, message, snapshot, finished)

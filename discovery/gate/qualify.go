@@ -12,12 +12,16 @@ import (
 // Qualifies says whether an integration qualifies.
 type Qualifies string
 
-// The answers. NotKnown: no run of a needed scenario was seen.
+// The answers. NotKnown: no run of a needed scenario was seen, or those that were
+// seen qualify but needed scenarios were left out or have no whole answer.
 const (
 	Yes      Qualifies = "yes"
 	No       Qualifies = "no"
 	NotKnown Qualifies = "unknown"
 )
+
+// Answers lists them.
+func Answers() []Qualifies { return []Qualifies{Yes, No, NotKnown} }
 
 // Qualification says whether an integration's runs of the needed scenarios each
 // give an artifact of the one usable snapshot, and what would have to change.
@@ -29,24 +33,33 @@ type Qualification struct {
 	Good   int `json:"good"`
 	// NotAsked are the needed scenarios without a capture.
 	NotAsked []string `json:"not_asked,omitzero"`
-	// Changes are what the other scenarios need, and which: what most of them need
-	// comes first. There are none where the integration qualifies.
+	// CutOff are the needed scenarios whose answers ended too early, did not come or
+	// could not be read. They say nothing about the integration.
+	CutOff []string `json:"cut_off,omitzero"`
+	// Changes are what the needed scenarios that do not qualify would have to change.
+	// What most of them need comes first.
 	Changes []Need `json:"changes"`
 }
 
 // Qualify judges one integration by its runs of the needed scenarios, which are
 // given by name. A run belongs to the scenario of its capture's label; a scenario
 // that left nothing but an error counts as asked if there is a Run with that label.
-func Qualify(runs []analysis.Run, needed []string) Qualification {
+// LeftOut names the needed scenarios that were not asked although they could have
+// been: without them the others do not make the integration qualify.
+func Qualify(runs []analysis.Run, needed []string, leftOut ...string) Qualification {
 	q := Qualification{Qualifies: No, Changes: []Need{}}
 	seen := false
 	for _, name := range needed {
-		asked, good := false, true
+		asked, good, cut := false, true, false
 		for _, run := range runs {
 			if run.Scenario != name {
 				continue
 			}
-			asked, seen = true, seen || run.Run != nil
+			if asked = true; cutOff(run) {
+				cut = true
+				continue
+			}
+			seen = seen || run.Run != nil
 			for _, n := range Needs(run) {
 				good = false
 				q.change(n, name)
@@ -56,6 +69,8 @@ func Qualify(runs []analysis.Run, needed []string) Qualification {
 		case !asked:
 			q.NotAsked = append(q.NotAsked, name)
 			continue
+		case good && cut:
+			q.CutOff = append(q.CutOff, name)
 		case good:
 			q.Good++
 		}
@@ -64,8 +79,10 @@ func Qualify(runs []analysis.Run, needed []string) Qualification {
 	switch {
 	case !seen:
 		q.Qualifies = NotKnown
-	case q.Good == q.Needed:
+	case q.Good == q.Needed && len(leftOut) == 0:
 		q.Qualifies = Yes
+	case q.Good+len(q.CutOff) == q.Needed:
+		q.Qualifies = NotKnown
 	}
 	slices.SortStableFunc(q.Changes, func(a, b Need) int { return cmp.Compare(len(b.Runs), len(a.Runs)) })
 	return q
@@ -118,6 +135,9 @@ func Needs(run analysis.Run) []Need {
 	}
 	return list
 }
+
+// cutOff reports whether an answer ended too early, or no whole one was kept.
+func cutOff(run analysis.Run) bool { return run.End != "" || run.Verdict == analysis.Failed }
 
 // httpError reports whether a request was answered with an HTTP error and no run.
 func httpError(run analysis.Run) bool {

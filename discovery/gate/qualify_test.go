@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/discovery/analysis"
 	"github.com/p20export/p20export/discovery/gate"
 	"github.com/p20export/p20export/finding"
@@ -96,6 +97,11 @@ func TestQualifyOf(t *testing.T) {
 		{"no run in one", []string{"a=good", "b=empty", "c=good"}, gate.No, 2, 3, nil, []string{"answer with a run: b"}},
 		{"an HTTP error", []string{"a=good", "b=good", "c=422"}, gate.No, 2, 3, nil, []string{"answers HTTP 422: c"}},
 		{"nothing but HTTP errors", []string{"a=404", "b=500", "c=404"}, gate.NotKnown, 0, 3, nil, []string{"answers HTTP 404: a, c", "answers HTTP 500: b"}},
+		{"one is cut off", []string{"a=good", "b=cut", "c=good"}, gate.NotKnown, 2, 3, nil, nil},
+		{"all are cut off", []string{"a=cut", "b=cut", "c=lost"}, gate.NotKnown, 0, 3, nil, nil},
+		{"one is cut off, one is bad", []string{"a=good", "b=cut", "c=none"}, gate.No, 1, 3, nil, []string{"emit a MESSAGES_SNAPSHOT: c"}},
+		{"one is cut off, one an HTTP error", []string{"a=422", "b=cut", "c=lost"}, gate.NotKnown, 0, 3, nil, []string{"answers HTTP 422: a"}},
+		{"a scenario twice, once cut off", []string{"a=none", "a=cut", "b=good", "c=good"}, gate.No, 2, 3, nil, []string{"emit a MESSAGES_SNAPSHOT: a"}},
 		{"nothing needed", []string{"d=good"}, gate.NotKnown, 0, 0, []string{"a", "b", "c"}, nil},
 		{"nothing", nil, gate.NotKnown, 0, 0, []string{"a", "b", "c"}, nil},
 	}
@@ -112,6 +118,11 @@ func TestQualifyOf(t *testing.T) {
 					made[0].HTTPStatus = 422
 				case "500":
 					made[0].HTTPStatus = 500
+				case "lost":
+					made[0].Verdict = analysis.Failed
+				case "cut":
+					made = examined(t, kind, runs["short"][:2]...)
+					made[0].End = capture.EndLimit
 				default:
 					made = examined(t, kind, runs[kind]...)
 				}
@@ -126,6 +137,19 @@ func TestQualifyOf(t *testing.T) {
 			}
 			if diff := cmp.Diff(test.changes, spelled(q)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
+			}
+			var cut []string
+			for _, c := range test.captures {
+				if name, kind, _ := strings.Cut(c, "="); kind == "cut" && test.want == gate.NotKnown || kind == "lost" {
+					cut = append(cut, name)
+				}
+			}
+			if test.want == gate.NotKnown && !slices.Equal(q.CutOff, cut) {
+				t.Errorf("cut off: %q, want %q", q.CutOff, cut)
+			}
+			left := gate.Qualify(all, []string{"a", "b", "c"}, "x")
+			if want := test.want; want == gate.Yes && left.Qualifies != gate.NotKnown || want != gate.Yes && left.Qualifies != want {
+				t.Errorf("with one left out: %s", left.Qualifies)
 			}
 		})
 	}

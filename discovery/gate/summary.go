@@ -123,7 +123,7 @@ func (s Summary) of(v analysis.Verdict) []string {
 func (s Summary) Emitted() int { return s.Count(analysis.Exact) + s.Count(analysis.Reduced) }
 
 // summaries has one for each integration, in the order of their first runs.
-func summaries(runs []analysis.Run, needed []string) []Summary {
+func summaries(runs []analysis.Run, needed, leftOut []string) []Summary {
 	var order []analysis.Integration
 	of := make(map[analysis.Integration][]analysis.Run)
 	for _, run := range runs {
@@ -134,13 +134,13 @@ func summaries(runs []analysis.Run, needed []string) []Summary {
 	}
 	list := []Summary{}
 	for _, i := range order {
-		list = append(list, newSummary(i, of[i], needed))
+		list = append(list, newSummary(i, of[i], needed, leftOut))
 	}
 	return list
 }
 
-func newSummary(i analysis.Integration, runs []analysis.Run, needed []string) Summary {
-	s := Summary{Integration: i, Qualification: Qualify(runs, needed), Anchors: AnchorCounts{Minted: []MintedCount{}}, Verdicts: []Given{}, Times: []CountedSource{}, Blocks: []Need{}, ExtraContent: []Need{}}
+func newSummary(i analysis.Integration, runs []analysis.Run, needed, leftOut []string) Summary {
+	s := Summary{Integration: i, Qualification: Qualify(runs, needed, leftOut...), Anchors: AnchorCounts{Minted: []MintedCount{}}, Verdicts: []Given{}, Times: []CountedSource{}, Blocks: []Need{}, ExtraContent: []Need{}}
 	s.Met = s.Qualification.Qualifies == Yes
 	for _, run := range runs {
 		s.Anchors.add(run)

@@ -12,19 +12,20 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// Cause is the likely reason why an answer holds no whole run, as far as the
-// exchange tells.
+// Cause is why an answer holds no whole run, if that can be told.
 type Cause string
 
 // The causes.
 const (
 	Unreachable  Cause = "unreachable"   // nothing accepts a connection
+	NoTLS        Cause = "no_tls"        // https, and the server speaks HTTP alone
 	NoAnswer     Cause = "no_answer"     // nothing came within the time limit
 	BrokeOff     Cause = "broke_off"     // the connection ended too early
-	PastLimit    Cause = "past_limit"    // the answer passed a limit of time or size
+	TimeLimit    Cause = "time_limit"    // the answer did not end within the time limit
+	PastLimit    Cause = "past_limit"    // the answer passed the limit of its size
 	Redirected   Cause = "redirected"    // HTTP 3xx
 	Unauthorized Cause = "unauthorized"  // HTTP 401, 403 or 407
-	NotFound     Cause = "not_found"     // HTTP 404, 405 or 410
+	NotFound     Cause = "not_found"     // HTTP 404, 405, 410 or 501
 	TooMany      Cause = "too_many"      // HTTP 429
 	Rejected     Cause = "rejected"      // any other HTTP 4xx
 	ServerFailed Cause = "server_failed" // any other HTTP status but 200
@@ -33,12 +34,22 @@ const (
 	NoRun        Cause = "no_run"        // events without a run
 )
 
+// Causes lists them.
+func Causes() []Cause {
+	return []Cause{
+		Unreachable, NoTLS, NoAnswer, BrokeOff, TimeLimit, PastLimit, Redirected, Unauthorized, NotFound, TooMany, Rejected, ServerFailed,
+		WebPage, NotEvents, NoRun,
+	}
+}
+
 // causeOfError is for a request that left no capture. It is empty where the reason is
 // on this side.
 func causeOfError(err error) Cause {
 	switch {
 	case errors.Is(err, client.ErrUnreachable):
 		return Unreachable
+	case errors.Is(err, client.ErrNoTLS):
+		return NoTLS
 	case errors.Is(err, client.ErrTimeLimit):
 		return NoAnswer
 	}
@@ -49,7 +60,7 @@ func causeOfError(err error) Cause {
 }
 
 // causeOfAnswer is for an answer that was kept.
-func causeOfAnswer(m *capture.Manifest, asked capture.Framing) Cause {
+func causeOfAnswer(m *capture.Manifest, asked client.Settings) Cause {
 	status := http.StatusOK
 	if m.Source.Status != nil {
 		status = *m.Source.Status
@@ -59,14 +70,16 @@ func causeOfAnswer(m *capture.Manifest, asked capture.Framing) Cause {
 	switch {
 	case status != http.StatusOK:
 		return causeOfStatus(status)
-	case asked == "" && (media == "text/html" || media == "application/xhtml+xml"):
+	case asked.Framing == "" && (media == "text/html" || media == "application/xhtml+xml"):
 		return WebPage
-	case asked == "" && media != "text/event-stream":
+	case asked.Framing == "" && media != "text/event-stream":
 		return NotEvents
 	case m.End == capture.EndError:
 		return BrokeOff
-	case m.End == capture.EndLimit:
+	case m.End == capture.EndLimit && asked.MaxBytes > 0 && m.Response().Bytes >= asked.MaxBytes:
 		return PastLimit
+	case m.End == capture.EndLimit:
+		return TimeLimit
 	}
 	return ""
 }
@@ -77,7 +90,7 @@ func causeOfStatus(status int) Cause {
 		return Redirected
 	case slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired}, status):
 		return Unauthorized
-	case slices.Contains([]int{http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusGone}, status):
+	case slices.Contains([]int{http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusGone, http.StatusNotImplemented}, status):
 		return NotFound
 	case status == http.StatusTooManyRequests:
 		return TooMany

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -34,6 +35,7 @@ func TestCause(t *testing.T) {
 		{"401", write(401, "application/json", "{}"), Unauthorized, project.Failed, Captured},
 		{"404", write(404, "text/html", "<p>"), NotFound, project.Failed, Captured},
 		{"405", write(405, events, ""), NotFound, project.Failed, Captured},
+		{"501", write(501, "text/html", "<p>"), NotFound, project.Failed, Captured},
 		{"422", write(422, events, ""), Rejected, project.Failed, Captured},
 		{"429", write(429, events, ""), TooMany, project.Failed, Captured},
 		{"500", write(500, events, failedRun), ServerFailed, project.Failed, Captured},
@@ -83,8 +85,17 @@ func TestCauseOfLimits(t *testing.T) {
 	p := planned(t, url, "a", "b")
 	p.Request.Timeout = 100 * time.Millisecond
 	rows := slices.Collect(p.Run(t.Context()))
-	if rows[0].Cause != NoAnswer || rows[1].Cause != PastLimit {
+	if rows[0].Cause != NoAnswer || rows[1].Cause != TimeLimit {
 		t.Errorf("%q, %q", rows[0].Cause, rows[1].Cause)
+	}
+	p = planned(t, url, "b")
+	p.Request.MaxBytes = 10
+	if rows := slices.Collect(p.Run(t.Context())); len(rows) != 1 || rows[0].Cause != PastLimit {
+		t.Errorf("%+v", rows)
+	}
+	p = planned(t, strings.Replace(url, "http:", "https:", 1), "a")
+	if rows := slices.Collect(p.Run(t.Context())); len(rows) != 1 || rows[0].Cause != NoTLS {
+		t.Errorf("%+v", rows)
 	}
 	p = planned(t, "http://127.0.0.1:1", "a", "b")
 	if rows := slices.Collect(p.Run(t.Context())); len(rows) != 1 || rows[0].Cause != Unreachable {

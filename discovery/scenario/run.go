@@ -71,7 +71,7 @@ type Row struct {
 	Snapshots  []int               `json:"snapshots"`
 	TimeSource *project.TimeSource `json:"time_source"`
 	Freeze     *Outcomes           `json:"freeze"`
-	// Cause is why there is no whole run, where the exchange tells.
+	// Cause is why the answer holds no whole run, if that can be told.
 	Cause    Cause             `json:"cause,omitzero"`
 	Findings []finding.Finding `json:"findings"`
 	// Seen is what an expectation would say of the capture; nil where nothing
@@ -79,6 +79,17 @@ type Row struct {
 	Seen *Expectation `json:"-"`
 	// Runs are what the capture's runs show; empty without a capture.
 	Runs []analysis.Run `json:"-"`
+}
+
+// LeftOut returns the needed scenarios that are not run although no note says that
+// the harness cannot express them.
+func (p *Plan) LeftOut() (names []string) {
+	for _, name := range p.Needed {
+		if p.Suite.of(name).Note == "" && !slices.ContainsFunc(p.Scenarios, func(s Scenario) bool { return s.Name == name }) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // Blocked returns a row for each scenario whose place is taken: captures are
@@ -140,7 +151,7 @@ func (p *Plan) capture(ctx context.Context, s Scenario) (Row, error) {
 		row.fail(err)
 		return row, err
 	}
-	row.Cause = causeOfAnswer(result.Manifest, p.Request.Framing)
+	row.Cause = causeOfAnswer(result.Manifest, p.Request)
 	row.closed(dir, result, expected.Expect, p.UpdateExpected)
 	if ctx.Err() != nil {
 		return row, nil

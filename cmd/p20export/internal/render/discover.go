@@ -210,16 +210,14 @@ func (p *Printer) scenarioTable(d *Discovery) {
 
 // missing says what a run of a scenario lacks, where it was answered at all.
 func missing(row scenario.Row, run analysis.Run) string {
-	about := map[scenario.Cause]string{
-		scenario.Unreachable: "no connection",
-		scenario.NoAnswer:    "no answer within the time limit",
-		scenario.BrokeOff:    "the answer broke off",
-		scenario.PastLimit:   "the answer passed its limit",
-		scenario.WebPage:     "the answer is a web page",
-		scenario.NotEvents:   "the answer is not an event stream",
-	}[row.Cause]
-	if status := row.HTTPStatus; run.Run != nil && status != nil && *status != http.StatusOK {
-		about = fmt.Sprintf("HTTP status %03d", *status)
+	about := cause(row)
+	switch status := row.HTTPStatus; {
+	case row.Cause == scenario.NoRun:
+		about = ""
+	case status != nil && *status != http.StatusOK:
+		if about = ""; run.Run != nil {
+			about = fmt.Sprintf("HTTP status %03d", *status)
+		}
 	}
 	lacks := gate.Shortfall(run)
 	switch {

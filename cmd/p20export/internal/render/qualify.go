@@ -3,6 +3,7 @@ package render
 import (
 	"cmp"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -57,7 +58,10 @@ func (d *Discovery) Status(q gate.Qualification) Status {
 			return d.needed(run.Scenario) && run.Verdict.AtBest(analysis.Verdict(d.FailOn))
 		})
 	case d.Plan.Suite == nil:
-		negative = q.Needed > 0 && q.Qualifies != gate.Yes
+		if q.Qualifies == gate.NotKnown && q.Good < q.Needed {
+			return d.tally.Status.Worse(Failed)
+		}
+		negative = q.Qualifies == gate.No
 	}
 	if negative {
 		return d.tally.Status.Worse(Negative)
@@ -73,7 +77,7 @@ func (p *Printer) Qualified(d *Discovery, q gate.Qualification) {
 		p.json(qualificationRow{d.integration(), q, causes})
 		return
 	}
-	answer, colour := verdictOf(q), green
+	answer, colour := d.verdictOf(q), green
 	switch q.Qualifies {
 	case gate.No:
 		colour = red
@@ -81,11 +85,11 @@ func (p *Printer) Qualified(d *Discovery, q gate.Qualification) {
 		colour = yellow
 	}
 	if d.Quiet {
-		p.single(p.paint(colour, answer+short(q, causes)))
+		p.single(p.paint(colour, answer+d.short(q)))
 		return
 	}
 	p.line("%s", p.paint(colour, answer))
-	if q.Qualifies != gate.NotKnown {
+	if q.Qualifies != gate.NotKnown || q.Good > 0 {
 		if len(q.NotAsked) > 0 {
 			p.line("  not asked: \t%s", strings.Join(q.NotAsked, ", "))
 		}
@@ -105,8 +109,11 @@ func (p *Printer) Qualified(d *Discovery, q gate.Qualification) {
 }
 
 // verdictOf says whether the integration qualifies.
-func verdictOf(q gate.Qualification) string {
-	of := Plural(q.Needed, "needed scenario", "needed scenarios")
+func (d *Discovery) verdictOf(q gate.Qualification) string {
+	of, that := Plural(q.Needed, "needed scenario", "needed scenarios"), "that were asked do"
+	if q.Needed == 1 {
+		that = "that was asked does"
+	}
 	switch {
 	case q.Qualifies == gate.Yes:
 		return fmt.Sprintf("qualifies: %d of %s", q.Good, of)
@@ -114,15 +121,63 @@ func verdictOf(q gate.Qualification) string {
 		return fmt.Sprintf("does not qualify: %d of %s", q.Good, of)
 	case q.Needed == 0:
 		return "not known whether it qualifies: no needed scenario was asked"
+	case q.Good == q.Needed:
+		left := len(d.Plan.LeftOut())
+		return fmt.Sprintf("not known whether it qualifies: %d of %s %s; %d %s not asked", q.Good, of, that, left, were(left))
+	}
+	if why := d.cutOff(q); why != "" {
+		return "not known whether it qualifies: " + why
 	}
 	return fmt.Sprintf("not known whether it qualifies: no run in the answers to %s", of)
 }
 
+func were(n int) string {
+	if n == 1 {
+		return "was"
+	}
+	return "were"
+}
+
+// cutOff says how many needed answers are no evidence, and why. It is empty if not
+// even an answer was begun.
+func (d *Discovery) cutOff(q gate.Qualification) string {
+	count := map[string]int{}
+	var order []string
+	for _, row := range d.rows {
+		if !slices.Contains(q.CutOff, row.Scenario) {
+			continue
+		}
+		how, ok := hint.ByCut()[string(row.Cause)]
+		switch {
+		case ok:
+		case row.HTTPStatus == nil:
+			continue
+		default:
+			how = "cut off or damaged"
+		}
+		if count[how]++; count[how] == 1 {
+			order = append(order, how)
+		}
+	}
+	var parts []string
+	for _, how := range order {
+		parts = append(parts, fmt.Sprintf("%s %s %s", Plural(count[how], "needed answer", "needed answers"), were(count[how]), how))
+	}
+	return strings.Join(parts, ", ")
+}
+
 // short names the first cause or change, for one line.
-func short(q gate.Qualification, causes []scenario.Cause) string {
-	if q.Qualifies == gate.NotKnown && len(causes) > 0 {
-		why, _, _ := strings.Cut(hint.ByCause()[string(causes[0])], ". ")
-		return "; " + strings.ToLower(why[:1]) + why[1:]
+func (d *Discovery) short(q gate.Qualification) string {
+	if q.Qualifies == gate.NotKnown {
+		if d.cutOff(q) != "" {
+			return ""
+		}
+		for _, row := range d.rows {
+			if row.Needed && row.Cause != "" {
+				return "; " + cause(row)
+			}
+		}
+		return ""
 	}
 	if len(q.Changes) == 0 {
 		return ""
@@ -130,6 +185,31 @@ func short(q gate.Qualification, causes []scenario.Cause) string {
 	text := "; " + q.Changes[0].Advice()
 	if more := len(q.Changes) - 1; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// cause says in a few words why a scenario has no whole run.
+func cause(row scenario.Row) string {
+	text := map[scenario.Cause]string{
+		scenario.Unreachable:  "no connection",
+		scenario.NoTLS:        "the server does not speak TLS",
+		scenario.NoAnswer:     "no answer within the time limit",
+		scenario.BrokeOff:     "the answer broke off",
+		scenario.TimeLimit:    "the answer did not end in time",
+		scenario.PastLimit:    "the answer passed its limit",
+		scenario.Redirected:   "it redirects",
+		scenario.Unauthorized: "it wants credentials",
+		scenario.NotFound:     "no AG-UI endpoint is there",
+		scenario.TooMany:      "it limits requests",
+		scenario.Rejected:     "the request was rejected",
+		scenario.ServerFailed: "the server failed",
+		scenario.WebPage:      "the answer is a web page",
+		scenario.NotEvents:    "the answer is not an event stream",
+		scenario.NoRun:        "the answer holds no RUN_STARTED",
+	}[row.Cause]
+	if row.HTTPStatus != nil && *row.HTTPStatus != http.StatusOK {
+		text += fmt.Sprintf(" (HTTP %03d)", *row.HTTPStatus)
 	}
 	return text
 }
