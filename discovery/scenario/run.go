@@ -20,7 +20,7 @@ import (
 
 // Verdicts about scenarios, beside project.Failed.
 const (
-	// Captured: the answer was kept, whatever it is.
+	// Captured: the answer was kept, an HTTP error, too.
 	Captured project.Verdict = "captured"
 	// Skipped: the harness cannot express the scenario, and says why.
 	Skipped project.Verdict = "skipped"
@@ -245,7 +245,7 @@ func (row *Row) closed(dir string, result client.Result, expected *Expectation, 
 		}
 		row.Findings = append(row.Findings, f)
 	}
-	if finding.Failed(row.Findings) {
+	if slices.ContainsFunc(row.Findings, func(f finding.Finding) bool { return f.Severity == finding.Error && f.Code != finding.HTTPStatus }) {
 		row.Verdict = project.Failed
 	}
 }

@@ -172,7 +172,7 @@ func TestRunGoesOn(t *testing.T) {
 	want := []string{
 		"none error http_failed error",
 		"cut error error http_failed error",
-		"fault error eof http_status error",
+		"fault captured eof http_status error",
 		"last captured eof",
 		"gone error http_failed error",
 	}
@@ -224,7 +224,7 @@ func TestRunHTTPErrorAsExpected(t *testing.T) {
 	want := []string{
 		"as-expected captured eof http_status warning",
 		"otherwise unexpected eof http_status warning scenario_unexpected error",
-		"unsaid error eof http_status error",
+		"unsaid captured eof http_status error",
 	}
 	if diff := cmp.Diff(want, brief(slices.Collect(p.Run(t.Context())))); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -41,7 +41,6 @@ const (
 
 	KeepCaptures = "captures were not kept; -o DIR keeps them, and p20export report DIR -o page.html shows them"
 	ShowCaptures = "p20export report %s -o page.html shows the captures, and p20export compare %s --details says more"
-	Explain      = "p20export explain %s says more"
 
 	PageName = "p20export report"
 	Freeze   = "p20export freeze"

@@ -72,6 +72,10 @@ func (d *Discovery) needed(name string) bool {
 // expected each difference.
 func (p *Printer) Scenario(d *Discovery, row scenario.Row) {
 	d.tally.Add(row.Verdict)
+	if row.Verdict == scenario.Captured && finding.Failed(row.Findings) { // an HTTP error of a needed scenario
+		d.tally.Status = d.tally.Status.Worse(Failed)
+	}
+	same := d.sameAnswer(row)
 	d.rows = append(d.rows, row)
 	switch {
 	case p.format == JSON:
@@ -84,7 +88,15 @@ func (p *Printer) Scenario(d *Discovery, row scenario.Row) {
 	for _, s := range d.Plan.Scenarios {
 		width = max(width, len(s.Name))
 	}
-	p.single(painted(fmt.Sprintf("%s %-*s  %s", p.verdict(row.Verdict), min(width, widestCell), row.Scenario, finding.Printable(answered(row)))))
+	said := finding.Printable(answered(row))
+	if same != "" {
+		said = "the same answer as to " + same
+	}
+	verdict := p.verdict(row.Verdict)
+	if row.Verdict == scenario.Captured && httpError(row) != "" {
+		verdict = p.paint(yellow, fmt.Sprintf("%-9s", string(row.Verdict)))
+	}
+	p.single(painted(fmt.Sprintf("%s %-*s  %s", verdict, min(width, widestCell), row.Scenario, said)))
 	if d.Details {
 		p.scenario(row)
 		return
@@ -96,6 +108,27 @@ func (p *Printer) Scenario(d *Discovery, row scenario.Row) {
 		}
 	}
 	p.findings(unexpected)
+}
+
+// sameAnswer names the first scenario that was answered with the same HTTP error.
+func (d *Discovery) sameAnswer(row scenario.Row) string {
+	said := httpError(row)
+	for _, before := range d.rows {
+		if said != "" && said == httpError(before) {
+			return before.Scenario
+		}
+	}
+	return ""
+}
+
+// httpError is what an HTTP error says; empty without one.
+func httpError(row scenario.Row) string {
+	for _, f := range row.Findings {
+		if f.Code == finding.HTTPStatus {
+			return f.Message
+		}
+	}
+	return ""
 }
 
 // single prints one line, cut where it is too long.

@@ -97,8 +97,8 @@ func (p *Printer) Qualified(d *Discovery, q gate.Qualification) {
 	}
 	p.changesOf(q)
 	p.causes(d, causes)
-	if !slices.ContainsFunc(d.rows, func(row scenario.Row) bool { return row.HTTPStatus != nil }) {
-		return // there are no captures
+	if !slices.ContainsFunc(d.Captures(), func(run analysis.Run) bool { return run.Run != nil }) {
+		return // there is nothing to look at
 	}
 	next := hint.KeepCaptures
 	if d.Dir != "" {
@@ -224,7 +224,7 @@ func (p *Printer) changesOf(q gate.Qualification) {
 	for _, n := range q.Changes {
 		p.line("  %s (%s)", n.Advice(), strings.Join(n.Runs, ", "))
 		if how, ok := hint.ByChange()[string(n.Code)]; ok {
-			p.line("      \t%s; %s", painted(how), painted(fmt.Sprintf(hint.Explain, n.Code)))
+			p.line("      \t%s", painted(how))
 		}
 	}
 }
