@@ -34,7 +34,7 @@ var kinds = sync.OnceValue(func() map[Code]kind {
 
 		EventNotObject:      {Error, "an event that is not a JSON object", "AG-UI"},
 		EventTypeMissing:    {Error, "an event without a string type", "AG-UI"},
-		EventFieldMalformed: {Error, "a field of an event that is read has the wrong type", "AG-UI"},
+		EventFieldMalformed: {Error, "an event lacks a field that is needed, or the field has the wrong type", "AG-UI"},
 		NoRun:               {Error, "the capture has no RUN_STARTED, so it holds no run", "P20 §7"},
 		NoEvents:            {Warning, "the response holds no event", "WHATWG HTML §9.2.6"},
 		FramesBeforeRun:     {Warning, "events before the first RUN_STARTED belong to no run; the message says why one of them cannot be read", "P20 §7"},

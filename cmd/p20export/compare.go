@@ -25,9 +25,11 @@ directory that is not a capture stands for the captures in it and below it,
 closed or not; symbolic links there are not followed.
 
 Verdicts, the best first:
-  exact       the messages of the one emitted snapshot are within the text
-              subset as they are
-  reduced     the emitted snapshot gives an artifact that leaves something out
+  exact       the contract takes the messages of the one emitted snapshot, the
+              ids and the error as they are
+  reduced     the artifact leaves something out of the three events that the
+              contract does not take: messages outside the text subset, or that
+              the run ended under another id
   chosen      several snapshots; the last of them gives an artifact
   incomplete  the snapshot lacks text that the run streamed; and so would its
               artifact

@@ -75,10 +75,12 @@ type Verdict string
 
 // The verdicts, the best first.
 const (
-	// Exact: the one emitted snapshot's messages are within the text subset as they are.
+	// Exact: the contract takes the one emitted snapshot's messages, the ids and the
+	// error as they are.
 	Exact Verdict = "exact"
-	// Reduced: the emitted snapshot gives an artifact that leaves something of
-	// its messages out.
+	// Reduced: the one emitted snapshot gives an artifact that leaves something out of
+	// the three events that the contract does not take: of the messages, a parent run
+	// without a name, the end of an error text, or that the run ended under another id.
 	Reduced Verdict = "reduced"
 	// Chosen: the run emitted several snapshots; one that is chosen, such as
 	// the last, gives an artifact.

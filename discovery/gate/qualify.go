@@ -152,5 +152,6 @@ func (n Need) Shortfall() string {
 	case n.HTTPStatus != 0:
 		return fmt.Sprintf("HTTP status %03d", n.HTTPStatus)
 	}
-	return phrase(analysis.Reason{Code: n.Code, Event: n.Event, Pointer: n.Pointer})
+	stem, rest := phrase(analysis.Reason{Code: n.Code, Event: n.Event, Pointer: n.Pointer})
+	return stem + rest
 }

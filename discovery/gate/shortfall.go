@@ -1,61 +1,127 @@
 package gate
 
 import (
+	"cmp"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/p20export/p20export/discovery/analysis"
+	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
 )
 
-// Shortfall says in a few words what is missing from a run, or what its artifact
-// leaves out of the snapshot. It is empty if nothing is. Advice says what to change.
-func Shortfall(run analysis.Run) string {
-	snapshots := len(run.Snapshots) + run.MoreSnapshots
-	several := fmt.Sprintf("%d snapshots, not one", snapshots)
-	switch {
-	case run.Verdict == analysis.Missing:
-		return "only the baseline has it"
-	case run.Verdict == analysis.Failed:
-		return "it could not be read"
-	case run.Run == nil && run.HTTPStatus != 0 && run.HTTPStatus != http.StatusOK:
-		return fmt.Sprintf("no run; HTTP status %03d", run.HTTPStatus)
-	case run.Run == nil:
-		return without(run.Findings)
-	case run.Verdict == analysis.Built:
-		return "no MESSAGES_SNAPSHOT"
-	case run.Verdict == analysis.Chosen:
-		return several
-	case run.Verdict == analysis.Incomplete && snapshots > 1:
-		return several + "; the last lacks " + project.StreamedMessages(lacking(run))
-	case run.Verdict == analysis.Incomplete:
-		return "the snapshot lacks " + project.StreamedMessages(lacking(run))
-	case run.Verdict == analysis.Refused:
-		return phrases(run.Projections[1].Reasons, "; ")
-	}
-	var list []string
-	if left := extraContent(run); left != nil {
-		list = append(list, "leaves out "+phrases(left, ", "))
-	} else if run.Verdict == analysis.Reduced {
-		list = append(list, phrases(run.Projections[0].Reasons, "; "))
-	}
-	if run.Sizes != nil && int64(run.Sizes.Artifact) >= run.Sizes.Run {
-		list = append(list, Need{Larger: true}.Advice())
-	}
-	return strings.Join(list, "; ")
+// Shortfall is one thing that a run lacks, or that its artifact leaves out of the
+// three events.
+type Shortfall struct {
+	// Code is empty where no finding has one for it.
+	Code finding.Code `json:"code,omitzero"`
+	// Text says in a few words what is missing.
+	Text string `json:"text"`
+
+	// stem begins Text, and those of others of its kind.
+	stem string
 }
 
-// without describes a capture without a run by its first error.
-func without(findings []finding.Finding) string {
-	for _, f := range findings {
-		if f.Severity == finding.Error {
-			return phrase(analysis.Reason{Code: f.Code})
+// Shown spells shortfalls in one line: the shortest first, those that begin alike as
+// one, and a few of them. It is empty if there is none.
+func Shown(list []Shortfall) string {
+	const few = 6
+	more := max(len(list)-few, 0)
+	list = list[:len(list)-more]
+	var parts []string
+	at := map[string]int{}
+	for _, s := range list {
+		if i, ok := at[s.stem]; ok && s.stem != "" {
+			parts[i] += ", " + strings.TrimPrefix(s.Text, s.stem)
+			continue
+		}
+		at[s.stem] = len(parts)
+		parts = append(parts, s.Text)
+	}
+	slices.SortStableFunc(parts, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
+	text := strings.Join(parts, "; ")
+	if more > 0 {
+		text += fmt.Sprintf("; and %d more", more)
+	}
+	return text
+}
+
+// Shortfalls returns all that a run lacks for an artifact of the one usable snapshot,
+// and what its artifact leaves out, the shortest first. There are none exactly if
+// the contract takes the run as it is. Advice says what to change.
+func Shortfalls(run analysis.Run) []Shortfall {
+	var list []Shortfall
+	add := func(code finding.Code, stem, rest string) {
+		if text := stem + rest; !slices.ContainsFunc(list, func(s Shortfall) bool { return s.Text == text }) {
+			list = append(list, Shortfall{code, text, stem})
 		}
 	}
-	return "no run"
+	switch {
+	case run.Verdict == analysis.Missing:
+		add("", "", "only the baseline has it")
+	case run.Verdict == analysis.Failed:
+		add(firstError(run), "", "it could not be read")
+	case httpError(run):
+		add(finding.HTTPStatus, "", fmt.Sprintf("no run; HTTP status %03d", run.HTTPStatus))
+	case run.Run == nil:
+		code := cmp.Or(firstError(run), finding.NoRun)
+		stem, rest := phrase(analysis.Reason{Code: code})
+		add(code, stem, rest)
+	}
+	if list != nil {
+		return list
+	}
+	snapshots := len(run.Snapshots) + run.MoreSnapshots
+	last := run.Projections[len(run.Projections)-1]
+	if snapshots > 1 {
+		add(finding.SnapshotSeveral, "", fmt.Sprintf("%d snapshots, not one", snapshots))
+	}
+	switch {
+	case run.Verdict != analysis.Incomplete:
+	case snapshots > 1:
+		add(finding.SnapshotLacksText, "", "the last lacks "+project.StreamedMessages(lacking(run)))
+	default:
+		add(finding.SnapshotLacksText, "", "the snapshot lacks "+project.StreamedMessages(lacking(run)))
+	}
+	why := run.Projections[0].Reasons
+	if run.Verdict == analysis.Refused {
+		if why = run.Projections[1].Reasons; snapshots > 1 {
+			why = append(slices.Clone(why), last.Reasons...)
+		}
+	}
+	left := extraContent(run)
+	for _, r := range left {
+		_, rest := phrase(r)
+		add(r.Code, "leaves out ", rest)
+	}
+	for _, r := range why {
+		if r.Code != finding.SnapshotSeveral && (left == nil || !inMessages(r)) {
+			stem, rest := phrase(r)
+			add(r.Code, stem, rest)
+		}
+	}
+	if run.Verdict.Emitted() && int64(run.Sizes.Artifact) >= run.Sizes.Run {
+		add("", "", Need{Larger: true}.Advice())
+	}
+	slices.SortStableFunc(list, func(a, b Shortfall) int { return cmp.Compare(len(a.Text), len(b.Text)) })
+	return list
+}
+
+// inMessages reports whether a reason is about the messages of a snapshot.
+func inMessages(r analysis.Reason) bool {
+	return r.Event == envelope.MessagesSnapshot && strings.HasPrefix(string(r.Pointer), "/messages")
+}
+
+// firstError is the code of a run's first error; empty without one.
+func firstError(run analysis.Run) finding.Code {
+	for _, f := range run.Findings {
+		if f.Severity == finding.Error {
+			return f.Code
+		}
+	}
+	return ""
 }
 
 // lacking is how many streamed messages the snapshot behind the run's artifact
@@ -71,21 +137,22 @@ func lacking(run analysis.Run) int {
 	return 0
 }
 
-// phrases joins the phrases of reasons, each once.
-func phrases(reasons []analysis.Reason, separator string) string {
-	var list []string
-	for _, r := range reasons {
-		if text := phrase(r); !slices.Contains(list, text) {
-			list = append(list, text)
-		}
+// phrase names what a reason is about: the key or the messages that are left out, or
+// what is missing. The stem is what reasons of one kind begin with.
+func phrase(r analysis.Reason) (stem, rest string) {
+	if r.Code == finding.EventFieldMalformed && r.Event != "" && r.Pointer != "" {
+		return r.Event + " has no string ", lastName(r.Pointer)
 	}
-	return strings.Join(list, separator)
+	return "", about(r)
 }
 
-// phrase names what a reason is about: the key or the messages that are left out, or
-// what is missing.
-func phrase(r analysis.Reason) string {
-	key := string(r.Pointer[strings.LastIndexByte(string(r.Pointer), '/')+1:])
+// lastName is the key that a pointer ends with.
+func lastName(p finding.Pointer) string {
+	return string(p[strings.LastIndexByte(string(p), '/')+1:])
+}
+
+func about(r analysis.Reason) string {
+	key := lastName(r.Pointer)
 	switch r.Code {
 	case finding.SnapshotMissing:
 		return "no MESSAGES_SNAPSHOT"
@@ -118,6 +185,6 @@ func phrase(r analysis.Reason) string {
 	case finding.ValueNull, finding.ValueBlank:
 		return key + " that is null or blank"
 	}
-	about, _ := finding.Describe(r.Code)
-	return about.Meaning
+	described, _ := finding.Describe(r.Code)
+	return described.Meaning
 }

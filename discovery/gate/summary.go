@@ -3,7 +3,6 @@ package gate
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/discovery/analysis"
@@ -197,7 +196,7 @@ func extraContent(run analysis.Run) (list []analysis.Reason) {
 		of = run.Projections[len(run.Projections)-1]
 	}
 	for _, r := range of.Omissions {
-		if r.Event == envelope.MessagesSnapshot && strings.HasPrefix(string(r.Pointer), "/messages") {
+		if inMessages(r) {
 			list = append(list, r)
 		}
 	}
@@ -274,7 +273,7 @@ func need(list *[]Need, reasons []analysis.Reason, run string) {
 
 // Advice says what a change would be, in a few words.
 func (n Need) Advice() string {
-	key := string(n.Pointer[strings.LastIndexByte(string(n.Pointer), '/')+1:])
+	key := lastName(n.Pointer)
 	if n.Larger {
 		return "the artifact is not smaller than the run"
 	}
@@ -294,7 +293,14 @@ func (n Need) Advice() string {
 	case finding.EventsAfterTerminal:
 		return "send nothing after the terminal event"
 	case finding.RunNotTerminated:
-		return "end the run with a terminal event"
+		return "end the run with RUN_FINISHED or RUN_ERROR"
+	case finding.HTTPContentType:
+		return "answer with an event stream"
+	case finding.EventFieldMalformed:
+		if n.Event == "" || key == "" {
+			return "give each event the fields that AG-UI has"
+		}
+		return "give " + n.Event + " a `" + key + "` that is a string"
 	case finding.KeyOutsideSubset:
 		return "no `" + key + "` on messages"
 	case finding.RoleOutsideSubset:
@@ -309,5 +315,8 @@ func (n Need) Advice() string {
 		return "no `" + key + "` that is null or blank"
 	}
 	about, _ := finding.Describe(n.Code)
-	return "mend: " + about.Meaning
+	if where := n.Event + string(n.Pointer); where != "" {
+		return "correct `" + where + "`: " + about.Meaning
+	}
+	return "correct this: " + about.Meaning
 }

@@ -54,6 +54,7 @@ var ByChange = sync.OnceValue(func() map[string]string {
 		"snapshot_missing":             "emit it once, after the last text message and before RUN_FINISHED, with every message of the conversation",
 		"snapshot_several":             "emit only the last, after the last text message and before RUN_FINISHED, with every message of the conversation",
 		"snapshot_lacks_streamed_text": "emit it after the last text message, with every message that the run streamed",
+		"event_field_malformed":        "AG-UI spells keys in camelCase, such as threadId",
 	}
 })
 

@@ -252,7 +252,7 @@ func missing(row scenario.Row, run analysis.Run) string {
 			about = fmt.Sprintf("HTTP status %03d", *status)
 		}
 	}
-	lacks := gate.Shortfall(run)
+	lacks := gate.Shown(gate.Shortfalls(run))
 	switch {
 	case about == "":
 		return shortfall(run)
