@@ -17,14 +17,13 @@ import (
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/discovery/analysis"
 	"github.com/p20export/p20export/discovery/baseline"
+	"github.com/p20export/p20export/discovery/gate"
 	"github.com/p20export/p20export/discovery/scenario"
 	"github.com/p20export/p20export/docs"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/testkit"
 	"github.com/p20export/p20export/project"
-	"github.com/p20export/p20export/project/difference"
 	"github.com/p20export/p20export/project/record"
-	"github.com/p20export/p20export/project/verify"
 	"github.com/p20export/p20export/schema"
 	"github.com/p20export/p20export/schema/schematest"
 )
@@ -141,11 +140,14 @@ func stableNames(t *testing.T) (list []string) {
 		"NAME" + record.ArtifactSuffix, "NAME" + record.EnvelopeSuffix, "NAME" + record.Suffix, scenario.ScenariosName, scenario.ExpectedName, scenario.HarnessName} {
 		add("file", "%s", name)
 	}
-	for _, v := range []project.Verdict{
-		project.Frozen, project.Refused, project.Accepted, project.Malformed, project.Verified, project.Differs, project.Unverifiable, project.Failed,
-		verify.Whole, verify.Unexplained, difference.Equal, scenario.Captured, scenario.Skipped, scenario.Unexpected, render.Written,
-	} {
+	for _, v := range render.Verdicts() {
 		add("verdict", "%s", v)
+	}
+	for _, v := range gate.Answers() {
+		add("qualifies", "%s", v)
+	}
+	for _, c := range scenario.Causes() {
+		add("cause", "%s", c)
 	}
 	for _, v := range append(analysis.Verdicts(), analysis.Missing) {
 		if v != analysis.Refused { // of others, too

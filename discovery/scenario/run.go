@@ -28,6 +28,11 @@ const (
 	Unexpected project.Verdict = "unexpected"
 )
 
+// Verdicts lists those that a scenario can have.
+func Verdicts() []project.Verdict {
+	return []project.Verdict{Captured, Skipped, Unexpected, project.Failed}
+}
+
 // Plan says which scenarios are run, where, and what they should show.
 type Plan struct {
 	// Scenarios are run in order, one at a time.

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
@@ -29,6 +30,41 @@ type Discovery struct {
 
 	tally Tally
 	rows  []scenario.Row
+}
+
+// scenarioRow is what became of a scenario, with what the table has of its run.
+type scenarioRow struct {
+	scenario.Row
+	// RunVerdict is the verdict on the run, the worst where there are several; null
+	// where no answer was judged.
+	RunVerdict *analysis.Verdict `json:"run_verdict"`
+	// Missing is what the run lacks, or what its artifact leaves out.
+	Missing []gate.Shortfall `json:"missing"`
+	// NotApplicable are the projections that are for other runs: their verdict
+	// refused in freeze says nothing about this one.
+	NotApplicable []project.Name `json:"not_applicable"`
+}
+
+func newScenarioRow(row scenario.Row) scenarioRow {
+	all := scenarioRow{Row: row, Missing: []gate.Shortfall{}, NotApplicable: []project.Name{}}
+	for _, run := range row.Judged() {
+		if all.RunVerdict == nil || run.Verdict == analysis.Failed || run.Verdict.AtBest(*all.RunVerdict) {
+			all.RunVerdict = &run.Verdict
+		}
+		for _, s := range missing(row, run) {
+			if !slices.Contains(all.Missing, s) {
+				all.Missing = append(all.Missing, s)
+			}
+		}
+	}
+	if row.Freeze != nil {
+		for _, name := range project.Names() {
+			if notForOutcome(*row.Freeze.Of(name)) != "" {
+				all.NotApplicable = append(all.NotApplicable, name)
+			}
+		}
+	}
+	return all
 }
 
 // Asking prints what is about to be asked.
@@ -79,7 +115,7 @@ func (p *Printer) Scenario(d *Discovery, row scenario.Row) {
 	d.rows = append(d.rows, row)
 	switch {
 	case p.format == JSON:
-		p.json(row)
+		p.json(newScenarioRow(row))
 		return
 	case d.Quiet:
 		return
@@ -189,7 +225,7 @@ func (p *Printer) scenario(row scenario.Row) {
 func (p *Printer) Blocked(rows []scenario.Row) {
 	for _, row := range rows {
 		if p.format == JSON {
-			p.json(row)
+			p.json(newScenarioRow(row))
 			continue
 		}
 		p.line("%s \t%s", p.verdict(row.Verdict), row.Scenario)
@@ -228,7 +264,7 @@ func (p *Printer) scenarioTable(d *Discovery) {
 			if len(runs) > 1 {
 				name += fmt.Sprintf(" run %d", i+1)
 			}
-			rows = append(rows, []cell{{text: name}, {text: needed}, {string(run.Verdict), runColour(run.Verdict)}, {text: missing(row, run)}})
+			rows = append(rows, []cell{{text: name}, {text: needed}, {string(run.Verdict), runColour(run.Verdict)}, {text: cmp.Or(gate.Shown(missing(row, run)), "nothing")}})
 		}
 		if row.Note != "" {
 			rows = append(rows, []cell{{text: row.Scenario}, {text: needed}, {text: "not asked"}, {text: row.Note}})
@@ -242,7 +278,7 @@ func (p *Printer) scenarioTable(d *Discovery) {
 }
 
 // missing says what a run of a scenario lacks, where it was answered at all.
-func missing(row scenario.Row, run analysis.Run) string {
+func missing(row scenario.Row, run analysis.Run) []gate.Shortfall {
 	about := cause(row)
 	switch status := row.HTTPStatus; {
 	case row.Cause == scenario.NoRun:
@@ -252,14 +288,20 @@ func missing(row scenario.Row, run analysis.Run) string {
 			about = fmt.Sprintf("HTTP status %03d", *status)
 		}
 	}
-	lacks := gate.Shown(gate.Shortfalls(run))
-	switch {
-	case about == "":
-		return shortfall(run)
-	case run.Run == nil || lacks == "":
-		return about
+	lacks := gate.Shortfalls(run)
+	if about == "" {
+		return lacks
 	}
-	return lacks + "; " + about
+	if run.Run == nil {
+		lacks = nil
+	}
+	answer := gate.Shortfall{Text: about}
+	for _, f := range row.Findings {
+		if f.Severity == finding.Error && answer.Code == "" || f.Code == finding.HTTPStatus {
+			answer.Code = f.Code
+		}
+	}
+	return append(lacks, answer)
 }
 
 // snapshots says how many messages each snapshot has.
@@ -278,6 +320,15 @@ func snapshots(messages []int) string {
 	return fmt.Sprintf("%d, of %s", len(messages), strings.Join(of, ", "))
 }
 
+// notForOutcome says why a projection is for other runs; see inapplicable.
+func notForOutcome(o scenario.Outcome) string {
+	if len(o.Reasons) != 1 {
+		return ""
+	}
+	code, _, _ := strings.Cut(o.Reasons[0], " ")
+	return notForRun(finding.Code(code))
+}
+
 // outcome says what a projection makes of a run, each reason by its code.
 func outcome(o scenario.Outcome) string {
 	if o.Verdict == project.Frozen {
@@ -291,10 +342,8 @@ func outcome(o scenario.Outcome) string {
 			codes = append(codes, code)
 		}
 	}
-	if len(codes) == 1 {
-		if why := notForRun(finding.Code(codes[0])); why != "" {
-			return "not applicable: " + why
-		}
+	if why := notForOutcome(o); why != "" {
+		return "not applicable: " + why
 	}
 	for i, c := range codes {
 		if n := count[c]; n > 1 {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/p20export/p20export/discovery/analysis"
 	"github.com/p20export/p20export/discovery/report"
-	"github.com/p20export/p20export/discovery/scenario"
 	"github.com/p20export/p20export/project/difference"
 	"github.com/p20export/p20export/project/export"
 	"github.com/p20export/p20export/project/freeze"
@@ -32,7 +31,7 @@ type RowType struct {
 func RowTypes() []RowType {
 	return []RowType{
 		{"capture", "capture: one capture that was made.", reflect.TypeFor[captureRow]()},
-		{"scenario", "discover: one scenario.", reflect.TypeFor[scenario.Row]()},
+		{"scenario", "discover: one scenario.", reflect.TypeFor[scenarioRow]()},
 		{"qualification", "discover: whether the integration qualifies, and what it would have to change.", reflect.TypeFor[qualificationRow]()},
 		{"gate", "discover --gate: the answers to the discovery gate.", reflect.TypeFor[gateRow]()},
 		{"comparison", "compare: one run, or a capture without a run.", reflect.TypeFor[analysis.Run]()},

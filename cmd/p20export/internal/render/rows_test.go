@@ -135,7 +135,7 @@ func TestRowsThroughEncodingJSON(t *testing.T) {
 	}
 	list := &scenario.Plan{Scenarios: []scenario.Scenario{{Name: "a", Request: []byte("{}")}}, Suite: &scenario.Suite{Scenarios: []scenario.Expected{{Name: "a", Note: "It cannot."}}}}
 	for row := range list.Run(ctx) {
-		check(row)
+		check(newScenarioRow(row))
 	}
 	const frozen = "../../../../examples/ag-ui-compacted-message-snapshot-evidence/frozen/"
 	all(difference.Files(ctx, frozen+"finished.artifact.json", frozen+"failed.artifact.json"), difference.Files(ctx, frozen+"finished.artifact.json", "nowhere"))

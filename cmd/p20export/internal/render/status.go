@@ -50,6 +50,14 @@ func StatusOf(v project.Verdict) Status {
 	return Negative
 }
 
+// Verdicts lists the verdicts of rows but for those on runs that were compared.
+func Verdicts() []project.Verdict {
+	return append([]project.Verdict{
+		project.Frozen, project.Refused, project.Accepted, project.Malformed, project.Verified, project.Differs, project.Unverifiable, project.Failed,
+		verify.Whole, verify.Unexplained, difference.Equal, Written,
+	}, scenario.Verdicts()[:3]...)
+}
+
 // Tally counts verdicts.
 type Tally struct {
 	// Status is the one that counts of those added.

@@ -15,8 +15,11 @@ import (
 
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/discovery/analysis"
+	"github.com/p20export/p20export/discovery/gate"
+	"github.com/p20export/p20export/discovery/scenario"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/project"
 )
 
 // snake is a word of lower-case letters and underscores, such as a code. Later
@@ -73,6 +76,13 @@ func (g *generator) rows() (*jsonschema.Schema, error) {
 		}
 		describe(name, def)
 	}
+	for name, values := range map[string][]project.Verdict{
+		"scenario": scenario.Verdicts(), "scenario_outcome": {project.Frozen, project.Refused}, "analysis_projection": {project.Frozen, project.Refused},
+	} {
+		if verdict, ok := s.Definitions[name].Properties.Get("verdict"); ok {
+			verdict.Enum = enum(values...).Enum
+		}
+	}
 	for _, row := range render.RowTypes() {
 		def := s.Definitions[row.Name]
 		def.Description = row.About
@@ -98,6 +108,12 @@ func (g *generator) rows() (*jsonschema.Schema, error) {
 func nullable(s *jsonschema.Schema, t reflect.Type) error {
 	for i := range t.NumField() {
 		f := t.Field(i)
+		if f.Anonymous {
+			if err := nullable(s, f.Type); err != nil {
+				return err
+			}
+			continue
+		}
 		key, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if f.Type.Kind() != reflect.Pointer || key == "-" || !f.IsExported() || options != "" {
 			continue
@@ -123,6 +139,12 @@ func mappedInRows(t reflect.Type) *jsonschema.Schema {
 		return enum(finding.Error, finding.Warning, finding.Info)
 	case reflect.TypeFor[analysis.Verdict]():
 		return enum(append(analysis.Verdicts(), analysis.Missing, analysis.Failed)...)
+	case reflect.TypeFor[project.Verdict]():
+		return enum(render.Verdicts()...)
+	case reflect.TypeFor[gate.Qualifies]():
+		return enum(gate.Answers()...)
+	case reflect.TypeFor[scenario.Cause]():
+		return enum(scenario.Causes()...)
 	case reflect.TypeFor[jsontext.Value]():
 		return new(jsonschema.Schema)
 	case reflect.TypeFor[envelope.Counts]():
