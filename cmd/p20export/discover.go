@@ -91,7 +91,7 @@ or SIGTERM. With --fail-on none it is never 1.`,
 	flags.StringVar(&fl.harness, "harness", "", "start the server that `DIR` describes, instead of asking a URL")
 	flags.StringArrayVar(&fl.only, "only", nil, "ask only the scenario `NAME` (repeatable)")
 	flags.BoolVar(&fl.learn, "write-expected", false, "write what is seen as the harness's expected.json; its notes stay")
-	flags.BoolVar(&fl.printList, "print-scenarios", false, "print the scenarios as a file, and ask nothing")
+	flags.BoolVar(&fl.printList, "print-scenarios", false, "print the scenarios as a file, and ask nothing; goes with --scenarios and --only")
 	flags.BoolVar(&fl.det, "details", false, "show all that is known of each scenario")
 	flags.BoolVarP(&fl.quiet, "quiet", "q", false, "show only whether the integration qualifies, in one line")
 	flags.BoolVar(&fl.gate, "gate", false, "answer the discovery gate's questions from the captures as well")
@@ -156,6 +156,9 @@ func (fl *discoverFlags) run(cmd *cobra.Command, args []string) error {
 func (fl *discoverFlags) print(p *render.Printer) error {
 	list, err := fl.list()
 	if err != nil {
+		return err
+	}
+	if list.Scenarios, err = fl.chosen(list); err != nil {
 		return err
 	}
 	text, err := list.Encode()

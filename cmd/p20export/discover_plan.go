@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/discovery/analysis"
@@ -38,15 +40,8 @@ func (fl *discoverFlags) plan(ctx context.Context, args []string) (*scenario.Pla
 	if err != nil {
 		return nil, nil, err
 	}
-	if plan.Scenarios = list.Scenarios; fl.only != nil {
-		var unknown string
-		if plan.Scenarios, unknown = list.Choose(fl.only); unknown != "" {
-			name := "the list of this program"
-			if fl.scenarios != "" {
-				name = finding.Quote(fl.scenarios)
-			}
-			return nil, nil, fmt.Errorf("--only %s: %s has no such scenario; the nearest names are %s", finding.Quote(unknown), name, strings.Join(docs.NearestOf(unknown, list.Names()), ", "))
-		}
+	if plan.Scenarios, err = fl.chosen(list); err != nil {
+		return nil, nil, err
 	}
 	plan.Needed = list.Needed()
 	if fl.harness == "" {
@@ -78,6 +73,22 @@ func (fl *discoverFlags) plan(ctx context.Context, args []string) (*scenario.Pla
 	return plan, harness, nil
 }
 
+// chosen returns the scenarios of a list that --only names, or all.
+func (fl *discoverFlags) chosen(list *scenario.List) ([]scenario.Scenario, error) {
+	if fl.only == nil {
+		return list.Scenarios, nil
+	}
+	chosen, unknown := list.Choose(fl.only)
+	if unknown == "" {
+		return chosen, nil
+	}
+	of := "the list of this program"
+	if fl.scenarios != "" {
+		of = finding.Quote(fl.scenarios)
+	}
+	return nil, fmt.Errorf("--only %s: %s has no such scenario; the nearest names are %s", finding.Quote(unknown), of, strings.Join(docs.NearestOf(unknown, list.Names()), ", "))
+}
+
 // list is that of the file, or the program's own: whole for a harness, and otherwise
 // what any agent can be asked.
 func (fl *discoverFlags) list() (*scenario.List, error) {
@@ -101,11 +112,14 @@ func (fl *discoverFlags) check(cmd *cobra.Command, args []string) error {
 			return fmt.Errorf("--%s is empty", name)
 		}
 	}
+	if slices.Contains(fl.only, "") {
+		return errors.New("--only is empty")
+	}
 	switch {
-	case fl.printList && (len(args) > 0 || fl.out != ""):
-		return errors.New("--print-scenarios asks nothing; give it without a URL and without -o")
+	case fl.printList && len(args) > 0:
+		return errors.New("--print-scenarios asks nothing; give it without a URL")
 	case fl.printList:
-		return nil
+		return checkPrint(cmd)
 	case fl.harness == "" && len(args) == 0:
 		return errors.New("give the URL of an endpoint, or --harness DIR")
 	case fl.harness != "" && len(args) > 0:
@@ -123,6 +137,16 @@ func (fl *discoverFlags) check(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	return checkOutput("-o", fl.out)
+}
+
+// checkPrint reports a flag that is for asking, or for rows, beside --print-scenarios.
+func checkPrint(cmd *cobra.Command) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if err == nil && !slices.Contains([]string{"print-scenarios", "scenarios", "only"}, f.Name) {
+			err = fmt.Errorf("--print-scenarios asks nothing, and prints a file; --%s does not go with it", f.Name)
+		}
+	})
+	return err
 }
 
 // ownLabels are the labels that are not the operator's to give.

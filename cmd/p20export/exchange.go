@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -31,10 +32,35 @@ func (x *exchange) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&x.framing, "framing", "", "read the response as `sse|ndjson|json`, whatever it looks like")
 	flags.StringArrayVar(&x.headers, "header", nil, "request header `'NAME: VALUE'`, where VALUE is @FILE or $VARIABLE (repeatable)")
 	flags.StringArrayVar(&x.labels, "label", nil, "label `KEY=VALUE` kept in the manifest (repeatable)")
-	flags.DurationVar(&x.timeout, "timeout", 0, "end the capture after this `DURATION`, such as 90s or 5m (default: no limit)")
+	flags.Var(durationFlag{&x.timeout}, "timeout", "end the capture after this `DURATION`, such as 90s or 5m (default: no limit)")
 	flags.Int64Var(&x.maxBytes, "max-bytes", 0, "end the capture after this many `BYTES` of the response or file (default: no limit)")
 	cli.Complete(cmd, "framing", string(capture.SSE), string(capture.NDJSON), string(capture.JSON))
 }
+
+// durationFlag is the value of --timeout.
+type durationFlag struct{ to *time.Duration }
+
+// String implements pflag.Value.
+func (f durationFlag) String() string {
+	if *f.to == 0 {
+		return ""
+	}
+	return f.to.String()
+}
+
+// Set implements pflag.Value.
+func (f durationFlag) Set(s string) (err error) {
+	if *f.to, err = time.ParseDuration(s); err == nil {
+		return nil
+	}
+	if _, err := strconv.ParseFloat(s, 64); err == nil {
+		return fmt.Errorf("give a unit, such as %ss", s)
+	}
+	return errors.New("it is no duration, such as 90s or 5m")
+}
+
+// Type implements pflag.Value.
+func (durationFlag) Type() string { return "duration" }
 
 // settings reads the flags, the headers aside.
 func (x *exchange) settings() (client.Settings, error) {

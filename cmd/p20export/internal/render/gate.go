@@ -18,11 +18,16 @@ func (p *Printer) Gate(g gate.Gate) {
 		p.json(gateRow{g})
 		return
 	}
-	if g.Met {
-		p.line("%s", p.paint(green, "These captures meet the discovery gate (P20 §14.3)."))
-	} else {
-		p.line("%s", p.paint(yellow, "These captures do not meet the discovery gate (P20 §14.3): "+g.Why+"."))
+	good, says, colour := 0, "an integration qualifies", green
+	for _, a := range g.Answers {
+		if a.Good {
+			good++
+		}
 	}
+	if !g.Met {
+		says, colour = g.Why, yellow
+	}
+	p.line("discovery gate (P20 §14.3), by these captures alone: %s; %d of %d answers speak for it", p.paint(colour, says), good, len(g.Answers))
 	for _, a := range g.Answers {
 		colour := ""
 		if !a.Good {
