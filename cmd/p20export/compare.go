@@ -54,8 +54,8 @@ times. Other changes are listed and do not count. --fail-on counts as well.
 A baseline is what --write-baseline wrote: the shape of every run, without ids,
 times and texts, to be kept beside the integration's code. Runs are known by
 their capture's name and their number in it. --write-baseline replaces a
-baseline, never another file, and without --baseline its exit status is 0 once
-it is written.
+baseline, never another file; without --baseline and --fail-on its exit status
+is 0 once it is written.
 
 --format sarif (SARIF 2.1.0) and --format junit (JUnit XML) write one document
 once every capture is read, and nothing when interrupted.
@@ -143,7 +143,7 @@ once every capture is read, and nothing when interrupted.
 			return p.Close(fmt.Errorf("%w: %w", render.ErrOutput, err))
 		}
 		p.Note("baseline written: %s", write)
-		if base == nil {
+		if base == nil && *failOn == "" {
 			return p.Close(nil) // what these runs are is what is wanted from now on
 		}
 		return p.Close(worst.Err())

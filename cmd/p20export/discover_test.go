@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -53,5 +54,28 @@ func TestGateInterrupted(t *testing.T) {
 		if strings.Contains(out.String(), "qualifies") || strings.Contains(out.String(), "qualification") || !errors.Is(err, why) {
 			t.Errorf("%s: %v, said %s", f, err, out.String())
 		}
+	}
+}
+
+// A scenario that is not needed and breaks off does not change the answer, which says
+// why the exit status is another.
+func TestDiscoverBrokenOff(t *testing.T) {
+	response := testkit.Read(t, "../../discovery/captures/adk/one-turn/response.sse")
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = w.Write(response)
+		if r.URL.Path == "/other" {
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}
+	}))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	defer server.Close()
+	list := filepath.Join(t.TempDir(), "list.json")
+	testkit.Write(t, list, `{"scenarios": [{"name": "a", "needed": true, "request": {}}, {"name": "b", "path": "/other", "request": {}}]}`)
+	var out, errs bytes.Buffer
+	status := run([]string{"discover", server.URL, "--scenarios", list, "--quiet"}, &out, &errs)
+	if want := "qualifies: 1 of 1 needed scenario; 1 other scenario was not captured whole\n"; status != int(render.Failed) || out.String() != want {
+		t.Errorf("exit status %d, said %s%s", status, out.String(), errs.String())
 	}
 }

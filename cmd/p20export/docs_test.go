@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -144,10 +146,26 @@ func replaying(t *testing.T) string {
 		}
 		w.Header().Set("Content-Type", of.Source.ContentType)
 		w.WriteHeader(of.Source.Status)
-		_, _ = w.Write(testkit.Read(t, files[0]))
+		_, _ = w.Write(answerTo(t, body, testkit.Read(t, filepath.Join(dir, capture.RequestName)), testkit.Read(t, files[0])))
 	}))
 	t.Cleanup(server.Close)
 	return server.URL
+}
+
+// answerTo is the captured response to a captured request, with the ids of another
+// request.
+func answerTo(t *testing.T, request, captured, response []byte) []byte {
+	t.Helper()
+	var now, then map[string]any
+	if err := errors.Join(json.Unmarshal(request, &now), json.Unmarshal(captured, &then)); err != nil {
+		t.Error(err)
+	}
+	for _, key := range []string{"threadId", "runId", "parentRunId"} {
+		if id, ok := then[key].(string); ok && id != "" {
+			response = bytes.ReplaceAll(response, fmt.Appendf(nil, "%q", id), fmt.Appendf(nil, "%q", now[key]))
+		}
+	}
+	return response
 }
 
 // withoutIDs is a request whose ids, where they are not empty, are all the same.

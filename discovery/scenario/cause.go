@@ -28,17 +28,19 @@ const (
 	NotFound     Cause = "not_found"     // HTTP 404, 405, 410 or 501
 	TooMany      Cause = "too_many"      // HTTP 429
 	Rejected     Cause = "rejected"      // any other HTTP 4xx
-	ServerFailed Cause = "server_failed" // any other HTTP status but 200
+	ServerFailed Cause = "server_failed" // any other HTTP 5xx
+	OtherStatus  Cause = "other_status"  // any other HTTP status but 200
 	WebPage      Cause = "web_page"      // HTTP 200 with HTML
 	NotEvents    Cause = "not_events"    // HTTP 200 with another type than an event stream
+	Unreadable   Cause = "unreadable"    // what came cannot be read as events
 	NoRun        Cause = "no_run"        // events without a run
 )
 
 // Causes lists them.
 func Causes() []Cause {
 	return []Cause{
-		Unreachable, NoTLS, NoAnswer, BrokeOff, TimeLimit, PastLimit, Redirected, Unauthorized, NotFound, TooMany, Rejected, ServerFailed,
-		WebPage, NotEvents, NoRun,
+		Unreachable, NoTLS, NoAnswer, BrokeOff, TimeLimit, PastLimit, Redirected, Unauthorized, NotFound, TooMany, Rejected, ServerFailed, OtherStatus,
+		WebPage, NotEvents, Unreadable, NoRun,
 	}
 }
 
@@ -96,11 +98,23 @@ func causeOfStatus(status int) Cause {
 		return TooMany
 	case status >= 400 && status < 500:
 		return Rejected
+	case status >= 500 && status < 600:
+		return ServerFailed
 	}
-	return ServerFailed
+	return OtherStatus
 }
 
-// holdsRun reports whether any of the runs is one, and not a capture without.
-func holdsRun(runs []analysis.Run) bool {
-	return slices.ContainsFunc(runs, func(r analysis.Run) bool { return r.Run != nil })
+// causeOfRuns is for what was read of an answer.
+func causeOfRuns(runs []analysis.Run) Cause {
+	for _, run := range runs {
+		if run.Run != nil {
+			return ""
+		}
+		for _, f := range run.Findings {
+			if f.Severity == finding.Error && f.Code != finding.NoRun && f.Code != finding.NoEvents {
+				return Unreadable
+			}
+		}
+	}
+	return NoRun
 }

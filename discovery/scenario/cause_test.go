@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/testkit"
 	"github.com/p20export/p20export/project"
 )
 
@@ -40,6 +41,11 @@ func TestCause(t *testing.T) {
 		{"422", write(422, events, ""), Rejected, Captured, Captured, true},
 		{"429", write(429, events, ""), TooMany, Captured, Captured, true},
 		{"500", write(500, events, failedRun), ServerFailed, Captured, Captured, true},
+		{"204", write(204, events, ""), OtherStatus, Captured, Captured, true},
+		{"a coding", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Encoding", "zstd")
+			write(200, events, "x")(w, r)
+		}, Unreadable, project.Failed, project.Failed, false},
 		{"a page", write(200, "Text/HTML; charset=utf-8", "<p>"), WebPage, project.Failed, project.Failed, false},
 		{"JSON", write(200, "application/json", "{}"), NotEvents, project.Failed, project.Failed, false},
 		{"no run", write(200, events, "data: {}\n\n"), NoRun, Captured, Captured, false},
@@ -100,6 +106,21 @@ func TestCauseOfLimits(t *testing.T) {
 	}
 	p = planned(t, "http://127.0.0.1:1", "a", "b")
 	if rows := slices.Collect(p.Run(t.Context())); len(rows) != 1 || rows[0].Cause != Unreachable {
+		t.Errorf("%+v", rows)
+	}
+}
+
+// An answer that cannot be kept for a reason on this side is no fault of the
+// endpoint's, which is asked no more.
+func TestCauseOfLocal(t *testing.T) {
+	var p *Plan
+	url, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		testkit.Write(t, p.Dir, "in the way")
+		io.WriteString(w, failedRun)
+	})
+	p = planned(t, url, "a", "b")
+	rows := slices.Collect(p.Run(t.Context()))
+	if len(rows) != 1 || !rows[0].Local() || rows[0].Cause != "" || rows[0].Verdict != project.Failed {
 		t.Errorf("%+v", rows)
 	}
 }

@@ -121,7 +121,7 @@ func (p *Plan) Blocked() ([]Row, error) {
 
 // Run captures the scenarios and yields a row for each. It ends early with ctx,
 // the capture under way closed as cancelled, and when nothing accepts a
-// connection: the row that says so is the last.
+// connection or an answer cannot be kept: the row that says so is the last.
 func (p *Plan) Run(ctx context.Context) iter.Seq[Row] {
 	return func(yield func(Row) bool) {
 		for _, s := range p.Scenarios {
@@ -129,7 +129,7 @@ func (p *Plan) Run(ctx context.Context) iter.Seq[Row] {
 				return
 			}
 			row, err := p.capture(ctx, s)
-			if !yield(row) || errors.Is(err, client.ErrUnreachable) {
+			if !yield(row) || errors.Is(err, client.ErrUnreachable) || row.Local() {
 				return
 			}
 		}
@@ -164,8 +164,8 @@ func (p *Plan) capture(ctx context.Context, s Scenario) (Row, error) {
 	if err := row.observe(ctx, expected.Expect); err != nil {
 		row.unread(err)
 	}
-	if row.Cause == "" && !holdsRun(row.Runs) {
-		row.Cause = NoRun
+	if row.Cause == "" {
+		row.Cause = causeOfRuns(row.Runs)
 	}
 	return row, nil
 }
@@ -206,6 +206,12 @@ func (p *Plan) newRow(s Scenario) Row {
 func (row *Row) fail(err error) {
 	found, _ := finding.FromError(err)
 	row.Verdict, row.Findings = project.Failed, append(row.Findings, found)
+}
+
+// Local reports whether no answer could be kept for a reason on this side, such as a
+// full disk.
+func (row *Row) Local() bool {
+	return row.Capture == nil && row.Verdict == project.Failed && finding.Has(row.Findings, finding.IOFailed)
 }
 
 // unread says why no more can be said of a capture, unless that was said when it

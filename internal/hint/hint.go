@@ -74,6 +74,8 @@ var ByCause = sync.OnceValue(func() map[string]string {
 		"too_many":      "The endpoint limits requests. Wait, or raise the limit.",
 		"rejected":      "The endpoint rejects the request, an AG-UI run input. Compare it with what your client sends: p20export discover --print-scenarios prints the requests.",
 		"server_failed": "The server failed. Its log may say why; often its model, or the key for it, is missing.",
+		"other_status":  "The endpoint answers with another HTTP status than 200, and it is no error. It should answer a run with 200 and an event stream.",
+		"unreadable":    "The answer cannot be read as AG-UI events. See what the server writes; -o DIR keeps it.",
 		"web_page":      "The answer is a web page. Give the URL that your client posts runs to, not that of the user interface.",
 		"not_events":    "The answer is not an event stream. The endpoint should answer with the content type text/event-stream; --framing ndjson or json reads others.",
 		"no_run":        "The answer holds no RUN_STARTED. See whether it is an AG-UI event stream.",

@@ -12,6 +12,7 @@ import (
 	"github.com/p20export/p20export/discovery/analysis"
 	"github.com/p20export/p20export/discovery/gate"
 	"github.com/p20export/p20export/discovery/scenario"
+	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/humanize"
 	"github.com/p20export/p20export/project"
@@ -43,6 +44,28 @@ type scenarioRow struct {
 	// NotApplicable are the projections that are for other runs: their verdict
 	// refused in freeze says nothing about this one.
 	NotApplicable []project.Name `json:"not_applicable"`
+	// OtherIDs says that RUN_STARTED has another threadId or runId than the request.
+	OtherIDs bool `json:"other_ids"`
+}
+
+// hasOtherIDs reports whether a run has another id in RUN_STARTED than the request
+// names.
+func hasOtherIDs(run analysis.Run) bool {
+	return !run.Unnamed && slices.ContainsFunc(run.Minted, func(a analysis.Anchor) bool { return a.Event == envelope.RunStarted })
+}
+
+// otherIDs notes runs that may not be the answers to their requests.
+func (p *Printer) otherIDs(d *Discovery) {
+	var names []string
+	for _, row := range d.rows {
+		if slices.ContainsFunc(row.Runs, hasOtherIDs) {
+			names = append(names, row.Scenario)
+		}
+	}
+	if names != nil {
+		p.line("note: \tRUN_STARTED has other ids than the request (%s): is the answer that of this request?", strings.Join(names, ", "))
+		p.line("")
+	}
 }
 
 func newScenarioRow(row scenario.Row) scenarioRow {
@@ -51,6 +74,7 @@ func newScenarioRow(row scenario.Row) scenarioRow {
 		if all.RunVerdict == nil || run.Verdict == analysis.Failed || run.Verdict.AtBest(*all.RunVerdict) {
 			all.RunVerdict = &run.Verdict
 		}
+		all.OtherIDs = all.OtherIDs || hasOtherIDs(run)
 		for _, s := range missing(row, run) {
 			if !slices.Contains(all.Missing, s) {
 				all.Missing = append(all.Missing, s)
@@ -139,7 +163,7 @@ func (p *Printer) Scenario(d *Discovery, row scenario.Row) {
 	}
 	var unexpected []finding.Finding
 	for _, f := range row.Findings {
-		if f.Code == finding.ScenarioUnexpected {
+		if f.Code == finding.ScenarioUnexpected || row.Local() {
 			unexpected = append(unexpected, f)
 		}
 	}
@@ -240,6 +264,7 @@ func (p *Printer) Discovered(d *Discovery) {
 		return
 	}
 	p.scenarioTable(d)
+	p.otherIDs(d)
 	t := &d.tally
 	if d.Details || d.Plan.Suite != nil {
 		p.line("%s: %d captured, %d unexpected, %d failed, %d not expressible", Plural(len(d.Plan.Scenarios), "scenario", "scenarios"),
@@ -281,7 +306,7 @@ func (p *Printer) scenarioTable(d *Discovery) {
 func missing(row scenario.Row, run analysis.Run) []gate.Shortfall {
 	about := cause(row)
 	switch status := row.HTTPStatus; {
-	case row.Cause == scenario.NoRun:
+	case row.Cause == scenario.NoRun || row.Cause == scenario.Unreadable:
 		about = ""
 	case status != nil && *status != http.StatusOK:
 		if about = ""; run.Run != nil {

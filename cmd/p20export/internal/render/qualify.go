@@ -12,6 +12,7 @@ import (
 	"github.com/p20export/p20export/discovery/scenario"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/hint"
+	"github.com/p20export/p20export/project"
 )
 
 // qualificationRow says whether an integration qualifies.
@@ -115,6 +116,8 @@ func (d *Discovery) verdictOf(q gate.Qualification) string {
 		that = "that was asked does"
 	}
 	switch {
+	case q.Qualifies == gate.Yes && d.failed() > 0:
+		return fmt.Sprintf("qualifies: %d of %s; %s not captured whole", q.Good, of, Plural(d.failed(), "other scenario was", "other scenarios were"))
 	case q.Qualifies == gate.Yes:
 		return fmt.Sprintf("qualifies: %d of %s", q.Good, of)
 	case q.Qualifies == gate.No:
@@ -130,6 +133,9 @@ func (d *Discovery) verdictOf(q gate.Qualification) string {
 	}
 	return fmt.Sprintf("not known whether it qualifies: no run in the answers to %s", of)
 }
+
+// failed counts the scenarios that were not captured whole.
+func (d *Discovery) failed() int { return d.tally.counts[project.Failed] }
 
 func were(n int) string {
 	if n == 1 {
@@ -150,6 +156,8 @@ func (d *Discovery) cutOff(q gate.Qualification) string {
 		how, ok := hint.ByCut()[string(row.Cause)]
 		switch {
 		case ok:
+		case row.Local():
+			how = "not kept"
 		case row.HTTPStatus == nil:
 			continue
 		default:
@@ -204,6 +212,8 @@ func cause(row scenario.Row) string {
 		scenario.TooMany:      "it limits requests",
 		scenario.Rejected:     "the request was rejected",
 		scenario.ServerFailed: "the server failed",
+		scenario.OtherStatus:  "the status is not 200",
+		scenario.Unreadable:   "the answer cannot be read",
 		scenario.WebPage:      "the answer is a web page",
 		scenario.NotEvents:    "the answer is not an event stream",
 		scenario.NoRun:        "the answer holds no RUN_STARTED",
@@ -229,6 +239,20 @@ func (p *Printer) changesOf(q gate.Qualification) {
 	}
 }
 
+// unreadable says why the answer to a scenario cannot be read; empty for other causes.
+func unreadable(row scenario.Row) string {
+	if row.Cause == scenario.Unreadable {
+		for _, run := range row.Runs {
+			for _, f := range run.Findings {
+				if f.Severity == finding.Error {
+					return finding.Printable(f.Message)
+				}
+			}
+		}
+	}
+	return ""
+}
+
 // causes are why needed scenarios have no whole run, each once.
 func (d *Discovery) causes() (list []scenario.Cause) {
 	for _, row := range d.rows {
@@ -251,7 +275,7 @@ func (p *Printer) causes(d *Discovery, list []scenario.Cause) {
 			}
 			if needed++; row.Cause == cause {
 				of = append(of, row.Scenario)
-				said = cmp.Or(said, answered(row))
+				said = cmp.Or(said, unreadable(row), answered(row))
 			}
 		}
 		where := strings.Join(of, ", ")

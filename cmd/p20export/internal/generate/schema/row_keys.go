@@ -70,6 +70,7 @@ var rowKeys = map[string]string{
 	"qualification/causes":    "Why needed scenarios have no whole run, each cause once.",
 	"qualification/good":      "How many of the needed scenarios that were asked have a run, and only runs that qualify.",
 	"scenario/run_verdict":    "The verdict on the run, the worst where there are several; null where no answer was judged.",
+	"scenario/other_ids":      "Whether RUN_STARTED has another threadId or runId than the request, so that it may be the answer to another one.",
 	"scenario/missing":        "What the run lacks, or what its artifact leaves out.",
 	"scenario/not_applicable": "The projections that are for other runs: that freeze has them as refused says nothing about this run.",
 	"scenario/needed":         "Whether the scenario counts for whether the integration qualifies.",
