@@ -27,18 +27,18 @@ func loadBaseline(t *testing.T, data []byte) error {
 }
 
 func loadList(t *testing.T, data []byte) error {
-	_, err := scenario.LoadList(written(t, scenario.ScenariosName, data))
+	_, err := scenario.LoadList(t.Context(), written(t, scenario.ScenariosName, data))
 	return err
 }
 
 func loadSuite(t *testing.T, data []byte) error {
 	list := &scenario.List{Scenarios: []scenario.Scenario{{Name: "a"}, {Name: "b"}}}
-	_, err := scenario.LoadSuite(written(t, scenario.ExpectedName, data), list)
+	_, err := scenario.LoadSuite(t.Context(), written(t, scenario.ExpectedName, data), list)
 	return err
 }
 
 func loadHarness(t *testing.T, data []byte) error {
-	_, err := scenario.LoadHarness(filepath.Dir(written(t, scenario.HarnessName, data)))
+	_, err := scenario.LoadHarness(t.Context(), filepath.Dir(written(t, scenario.HarnessName, data)))
 	return err
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/signal"
@@ -105,9 +106,9 @@ or SIGTERM. With --fail-on none it is never 1.`,
 
 // completeOnly offers the names of the scenarios that are not given yet, when their
 // file can be read.
-func (fl *discoverFlags) completeOnly(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+func (fl *discoverFlags) completeOnly(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	var names []string
-	if list, err := fl.list(); err == nil {
+	if list, err := fl.list(cmd.Context()); err == nil {
 		for _, s := range list.Scenarios {
 			if !slices.Contains(fl.only, s.Name) {
 				names = append(names, s.Name+"\t"+s.About)
@@ -123,7 +124,7 @@ func (fl *discoverFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	p := newPrinter(cmd, fl.format)
 	if fl.printList {
-		return fl.print(p)
+		return fl.print(cmd.Context(), p)
 	}
 	plan, harness, err := fl.plan(cmd.Context(), args)
 	if err != nil {
@@ -153,8 +154,8 @@ func (fl *discoverFlags) run(cmd *cobra.Command, args []string) error {
 }
 
 // print prints the list of scenarios as a file.
-func (fl *discoverFlags) print(p *render.Printer) error {
-	list, err := fl.list()
+func (fl *discoverFlags) print(ctx context.Context, p *render.Printer) error {
+	list, err := fl.list(ctx)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func (fl *discoverFlags) plan(ctx context.Context, args []string) (*scenario.Pla
 	if plan.Request.Header, err = fl.exchange.headersOf(ctx); err != nil {
 		return nil, nil, err
 	}
-	list, err := fl.list()
+	list, err := fl.list(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -53,14 +53,14 @@ func (fl *discoverFlags) plan(ctx context.Context, args []string) (*scenario.Pla
 		}
 		return plan, nil, err
 	}
-	harness, err := scenario.LoadHarness(fl.harness)
+	harness, err := scenario.LoadHarness(ctx, fl.harness)
 	switch path := filepath.Join(fl.harness, scenario.ExpectedName); {
 	case err != nil:
 	case fl.learn:
 		plan.UpdateExpected = true
-		plan.Suite, err = scenario.LoadNotes(path, list)
+		plan.Suite, err = scenario.LoadNotes(ctx, path, list)
 	default:
-		plan.Suite, err = scenario.LoadSuite(path, list)
+		plan.Suite, err = scenario.LoadSuite(ctx, path, list)
 	}
 	if err != nil && (harness == nil || !errors.Is(err, fs.ErrNotExist)) {
 		if errors.Is(err, scenario.ErrOtherList) {
@@ -91,9 +91,9 @@ func (fl *discoverFlags) chosen(list *scenario.List) ([]scenario.Scenario, error
 
 // list is that of the file, or the program's own: whole for a harness, and otherwise
 // what any agent can be asked.
-func (fl *discoverFlags) list() (*scenario.List, error) {
+func (fl *discoverFlags) list(ctx context.Context) (*scenario.List, error) {
 	if fl.scenarios != "" {
-		list, err := scenario.LoadList(fl.scenarios)
+		list, err := scenario.LoadList(ctx, fl.scenarios)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", errInput, err)
 		}

@@ -36,7 +36,7 @@ type harness struct {
 // last.
 func loadHarnesses(t *testing.T) []harness {
 	t.Helper()
-	list, err := scenario.LoadList(scenariosPath)
+	list, err := scenario.LoadList(t.Context(), scenariosPath)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,10 +65,10 @@ func loadHarness(t *testing.T, dir string, list *scenario.List) harness {
 	t.Helper()
 	h := harness{list: list, expected: filepath.Join(dir, scenario.ExpectedName)}
 	var err error
-	if h.Harness, err = scenario.LoadHarness(dir); err != nil {
+	if h.Harness, err = scenario.LoadHarness(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}
-	if h.suite, err = scenario.LoadSuite(h.expected, list); err != nil {
+	if h.suite, err = scenario.LoadSuite(t.Context(), h.expected, list); err != nil {
 		t.Fatal(err)
 	}
 	if h.Name != filepath.Base(dir) {

@@ -30,10 +30,10 @@ type Harness struct {
 }
 
 // LoadHarness reads a harness's description strictly.
-func LoadHarness(dir string) (*Harness, error) {
+func LoadHarness(ctx context.Context, dir string) (*Harness, error) {
 	h := Harness{dir: dir, startLimit: startLimit, grace: grace}
 	path := filepath.Join(dir, HarnessName)
-	if err := load(path, "a harness.json", &h); err != nil {
+	if err := load(ctx, path, "a harness.json", &h); err != nil {
 		return nil, err
 	}
 	if !plainName().MatchString(h.Name) {

@@ -25,7 +25,7 @@ func scripted(t *testing.T, script string) *Harness {
 		t.Fatal(err)
 	}
 	testkit.Write(t, filepath.Join(dir, HarnessName), `{"name": "mine", "integration": {"name": "p", "version": "1"}, "command": `+string(command)+`}`)
-	h, err := LoadHarness(dir)
+	h, err := LoadHarness(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,11 +35,11 @@ func scripted(t *testing.T, script string) *Harness {
 func TestLoadHarness(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, HarnessName)
-	_, err := LoadHarness(dir)
+	_, err := LoadHarness(t.Context(), dir)
 	refused(t, err, path, "no such file")
 	const ok = `{"name": "mine", "integration": {"name": "p", "version": "1"}, "command": ["serve"]}`
 	testkit.Write(t, path, ok)
-	if h, err := LoadHarness(dir); err != nil || h.Name != "mine" || h.Command[0] != "serve" || h.dir != dir {
+	if h, err := LoadHarness(t.Context(), dir); err != nil || h.Name != "mine" || h.Command[0] != "serve" || h.dir != dir {
 		t.Errorf("%+v, %v", h, err)
 	}
 	for _, c := range []struct{ old, new, why string }{
@@ -52,7 +52,7 @@ func TestLoadHarness(t *testing.T) {
 		{`"command"`, `"cmd"`, "cmd"},
 	} {
 		testkit.Write(t, path, strings.Replace(ok, c.old, c.new, 1))
-		_, err := LoadHarness(dir)
+		_, err := LoadHarness(t.Context(), dir)
 		refused(t, err, path, c.why)
 	}
 }

@@ -7,11 +7,11 @@
 package scenario
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/url"
-	"os"
 	"path"
 	"regexp"
 	"slices"
@@ -120,8 +120,8 @@ type Outcome struct {
 var plainName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9]+([-.][a-z0-9]+)*$`) })
 
 // LoadList reads the file of the scenarios strictly.
-func LoadList(path string) (*List, error) {
-	data, err := readBounded(path)
+func LoadList(ctx context.Context, path string) (*List, error) {
+	data, err := readBounded(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -236,9 +236,9 @@ func (e otherList) Error() string { return e.why }
 func (otherList) Is(target error) bool { return target == ErrOtherList }
 
 // LoadSuite reads the file of a harness strictly and holds it against the list.
-func LoadSuite(path string, l *List) (*Suite, error) {
+func LoadSuite(ctx context.Context, path string, l *List) (*Suite, error) {
 	var s Suite
-	if err := load(path, "a file of expectations", &s); err != nil {
+	if err := load(ctx, path, "a file of expectations", &s); err != nil {
 		return nil, err
 	}
 	for i, scenario := range l.Scenarios {
@@ -261,8 +261,8 @@ const maxFile = 64 << 20
 
 // load reads a file into v strictly. What names the kind of file with its
 // article.
-func load(path, what string, v any) error {
-	data, err := readBounded(path)
+func load(ctx context.Context, path, what string, v any) error {
+	data, err := readBounded(ctx, path)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -278,8 +278,9 @@ func parse(path string, data []byte, what string, v any) error {
 	return nil
 }
 
-func readBounded(path string) ([]byte, error) {
-	f, err := os.Open(path)
+// readBounded reads a file. Its opening and reading end with ctx.
+func readBounded(ctx context.Context, path string) ([]byte, error) {
+	f, err := capture.OpenFile(ctx, path)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,8 @@
 package scenario
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -25,7 +27,7 @@ func refused(t *testing.T, err error, path, why string) {
 func TestLoadList(t *testing.T) {
 	path := filepath.Join(t.TempDir(), ScenariosName)
 	testkit.Write(t, path, twoScenarios)
-	list, err := LoadList(path)
+	list, err := LoadList(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,13 +53,13 @@ func TestLoadList(t *testing.T) {
 		`{"scenarios": [{"name": "a"}]}`:                                              `"a" has no request`,
 	} {
 		testkit.Write(t, path, in)
-		_, err := LoadList(path)
+		_, err := LoadList(t.Context(), path)
 		refused(t, err, path, why)
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	_, err = LoadList(path)
+	_, err = LoadList(t.Context(), path)
 	refused(t, err, path, "no such file")
 }
 
@@ -66,13 +68,13 @@ func TestLoadBounded(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), ScenariosName)
 	testkit.Write(t, path, twoScenarios+strings.Repeat(" ", maxFile-len(twoScenarios)))
-	if _, err := LoadList(path); err != nil {
+	if _, err := LoadList(t.Context(), path); err != nil {
 		t.Errorf("at the limit: %v", err)
 	}
 	if err := os.Truncate(path, maxFile+1); err != nil {
 		t.Fatal(err)
 	}
-	_, err := LoadList(path)
+	_, err := LoadList(t.Context(), path)
 	refused(t, err, path, "more than 67108864 bytes")
 }
 
@@ -84,7 +86,7 @@ func TestLoadListPaths(t *testing.T) {
 		"/a?b=c": false, "/a#b": false, "/%zz": false, "http://127.0.0.1/": false,
 	} {
 		testkit.Write(t, path, fmt.Sprintf(`{"scenarios": [{"name": "a", "path": %q, "request": {}}]}`, p))
-		_, err := LoadList(path)
+		_, err := LoadList(t.Context(), path)
 		if !fits {
 			refused(t, err, path, fmt.Sprintf("scenario %q: the path %q is not plain", "a", p))
 		} else if err != nil {
@@ -97,14 +99,14 @@ func TestLoadSuite(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, ScenariosName)
 	testkit.Write(t, path, twoScenarios)
-	list, err := LoadList(path)
+	list, err := LoadList(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const a = `{"name": "a", "expect": {"http_status": 200, "freeze": {}}}`
 	path = filepath.Join(dir, ExpectedName)
 	testkit.Write(t, path, `{"scenarios": [`+a+`, {"name": "b", "note": "It cannot."}]}`)
-	suite, err := LoadSuite(path, list)
+	suite, err := LoadSuite(t.Context(), path, list)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +125,7 @@ func TestLoadSuite(t *testing.T) {
 		`{"scenarios": [` + a + `, {"name": "b", "notes": "It cannot."}]}`:                                              "notes",
 	} {
 		testkit.Write(t, path, in)
-		_, err := LoadSuite(path, list)
+		_, err := LoadSuite(t.Context(), path, list)
 		refused(t, err, path, why)
 	}
 }
@@ -160,5 +162,23 @@ func TestNeeded(t *testing.T) {
 		if got := strings.Join(l.Needed(), " "); got != test.want {
 			t.Errorf("%s: %s, want %s", test.list, got, test.want)
 		}
+	}
+}
+
+// Whoever waits for a file, such as a named pipe, can be interrupted.
+func TestLoadInterrupted(t *testing.T) {
+	why := errors.New("interrupted by the test")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	path := filepath.Join(t.TempDir(), ScenariosName)
+	testkit.Write(t, path, twoScenarios)
+	if _, err := LoadList(ctx, path); !errors.Is(err, why) {
+		t.Errorf("a list: %v", err)
+	}
+	if _, err := LoadSuite(ctx, path, &List{}); !errors.Is(err, why) {
+		t.Errorf("a suite: %v", err)
+	}
+	if _, err := LoadHarness(ctx, "../harness/adk"); !errors.Is(err, why) {
+		t.Errorf("a harness: %v", err)
 	}
 }

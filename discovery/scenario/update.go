@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,9 +14,9 @@ import (
 
 // LoadNotes reads of a harness's expectations only which scenarios of the list
 // it cannot express. There may be no file yet.
-func LoadNotes(path string, l *List) (*Suite, error) {
+func LoadNotes(ctx context.Context, path string, l *List) (*Suite, error) {
 	var s Suite
-	if err := load(path, "a file of expectations", &s); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := load(ctx, path, "a file of expectations", &s); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	notes := &Suite{}

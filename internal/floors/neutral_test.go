@@ -19,7 +19,7 @@ func TestNoIntegrationIsKnown(t *testing.T) {
 	}
 	var names []string
 	for _, file := range files {
-		h, err := scenario.LoadHarness(filepath.Dir(file))
+		h, err := scenario.LoadHarness(t.Context(), filepath.Dir(file))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -34,7 +34,7 @@ func TestDocumentsAreFresh(t *testing.T) {
 // takes three events and needs each of them; one that has to be built needs more.
 func TestFewerEvents(t *testing.T) {
 	t.Chdir("../../../..")
-	list, err := scenario.LoadList("discovery/" + scenario.ScenariosName)
+	list, err := scenario.LoadList(t.Context(), "discovery/"+scenario.ScenariosName)
 	if err != nil {
 		t.Fatal(err)
 	}

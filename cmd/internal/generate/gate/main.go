@@ -37,7 +37,7 @@ func write() error {
 
 // documents makes both documents, by their paths.
 func documents() (map[string][]byte, error) {
-	list, err := scenario.LoadList("discovery/" + scenario.ScenariosName)
+	list, err := scenario.LoadList(context.Background(), "discovery/"+scenario.ScenariosName)
 	if err != nil {
 		return nil, err
 	}
@@ -77,10 +77,10 @@ func lanes(list *scenario.List) ([]lane, error) {
 	for _, file := range files {
 		dir := filepath.Dir(file)
 		l := lane{}
-		if l.Harness, err = scenario.LoadHarness(dir); err != nil {
+		if l.Harness, err = scenario.LoadHarness(context.Background(), dir); err != nil {
 			return nil, err
 		}
-		suite, err := scenario.LoadSuite(filepath.Join(dir, scenario.ExpectedName), list)
+		suite, err := scenario.LoadSuite(context.Background(), filepath.Join(dir, scenario.ExpectedName), list)
 		if err != nil {
 			return nil, err
 		}
