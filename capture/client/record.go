@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -57,11 +58,11 @@ type Result = capture.Result
 
 // ErrUnreachable is matched by the error of a request for which no connection
 // came about, ErrTimeLimit by that of one without an answer within the time limit,
-// and ErrNoTLS by that of one for https to a server that speaks HTTP alone.
+// and ErrNoTLS by that of one for https to a server that does not speak TLS.
 var (
 	ErrUnreachable = errors.New("no connection")
 	ErrTimeLimit   = errors.New("the time limit was reached")
-	ErrNoTLS       = errors.New("the server answered in HTTP without TLS")
+	ErrNoTLS       = errors.New("the server answered without TLS")
 )
 
 // unanswered is the finding about such a request.
@@ -133,7 +134,7 @@ func Record(ctx context.Context, dir string, s Settings) (Result, error) {
 		if ctx.Err() != nil {
 			return Result{}, unanswered{failed(target, ErrTimeLimit), ErrTimeLimit}
 		}
-		if errors.Is(err, http.ErrSchemeMismatch) {
+		if _, plain := errors.AsType[tls.RecordHeaderError](err); plain || errors.Is(err, http.ErrSchemeMismatch) {
 			return Result{}, unanswered{failed(target, ErrNoTLS), ErrNoTLS}
 		}
 		var dialed *net.OpError

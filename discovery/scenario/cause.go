@@ -18,7 +18,7 @@ type Cause string
 // The causes.
 const (
 	Unreachable  Cause = "unreachable"   // nothing accepts a connection
-	NoTLS        Cause = "no_tls"        // https, and the server speaks HTTP alone
+	NoTLS        Cause = "no_tls"        // https, and the server does not speak TLS
 	NoAnswer     Cause = "no_answer"     // nothing came within the time limit
 	BrokeOff     Cause = "broke_off"     // the connection ended too early
 	TimeLimit    Cause = "time_limit"    // the answer did not end within the time limit

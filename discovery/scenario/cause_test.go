@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -101,6 +102,22 @@ func TestCauseOfLimits(t *testing.T) {
 		t.Errorf("%+v", rows)
 	}
 	p = planned(t, strings.Replace(url, "http:", "https:", 1), "a")
+	if rows := slices.Collect(p.Run(t.Context())); len(rows) != 1 || rows[0].Cause != NoTLS {
+		t.Errorf("%+v", rows)
+	}
+	raw, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer raw.Close()
+	go func() {
+		if c, err := raw.Accept(); err == nil {
+			io.WriteString(c, "<!DOCTYPE html>")
+			io.Copy(io.Discard, c)
+			c.Close()
+		}
+	}()
+	p = planned(t, "https://"+raw.Addr().String(), "a")
 	if rows := slices.Collect(p.Run(t.Context())); len(rows) != 1 || rows[0].Cause != NoTLS {
 		t.Errorf("%+v", rows)
 	}
