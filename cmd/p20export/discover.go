@@ -43,10 +43,12 @@ one after the other. You get a line for each as it ends, a table of verdicts,
 and then whether the integration qualifies, or what it would have to change.
 
 It qualifies if every run of the needed scenarios, which are plain
-conversations, emits exactly one MESSAGES_SNAPSHOT in which no text that the run
-streamed was found lacking, and the artifact made from it is smaller than the
-run. Other scenarios are only shown, HTTP errors included. The verdicts are
-those of p20export compare. It is not known whether it qualifies if no needed
+conversations, qualifies. A run qualifies if it finishes with a reply, emits
+exactly one MESSAGES_SNAPSHOT in which no text that the run streamed was found
+lacking, and the artifact made from it is smaller than the run.
+Its answer has to be whole, with HTTP status 200 and as an event stream, and to
+hold no other run. Other scenarios are only shown, HTTP errors included. The
+verdicts are those of p20export compare. It is not known whether it qualifies if no needed
 answer holds a run, if those that do qualify and others were cut off or broken
 off, or if --only left needed scenarios out and no run says that it does not.
 
@@ -74,8 +76,8 @@ if --only left needed scenarios out and those that were asked qualify, or none
 was asked; 1 it does not, or something is unexpected; 2 the command line is
 wrong, or the Go runtime failed; 3 it is not known although needed scenarios
 were asked, a scenario could not be captured whole, or a needed one was answered
-with an HTTP error that is not expected; 129, 130 or 143 ended by SIGHUP, SIGINT
-or SIGTERM. With --fail-on none it is never 1.`,
+with an HTTP error that is not expected or with no event stream; 129, 130 or 143
+ended by SIGHUP, SIGINT or SIGTERM. With --fail-on none it is never 1.`,
 		Example: `  p20export discover http://127.0.0.1:8000/agent
   p20export discover http://127.0.0.1:8000/agent -o captures \
       --header 'Authorization: Bearer $TOKEN'
@@ -244,10 +246,11 @@ func (fl *discoverFlags) discover(cmd *cobra.Command, p *render.Printer, plan *s
 	if err := interrupted(cmd); err != nil {
 		return d.Captured(), err
 	}
-	q := gate.Qualify(d.Runs(), plan.Needed, plan.LeftOut()...)
+	leftOut := plan.LeftOut(d.Rows())
+	q := gate.Qualify(d.Runs(), plan.Needed, leftOut...)
 	p.Qualified(d, q)
 	if fl.gate {
-		p.Gate(gate.Evaluate(d.Captures(), plan.Needed, artifact.V1, plan.LeftOut()...))
+		p.Gate(gate.Evaluate(d.Captures(), plan.Needed, artifact.V1, leftOut...))
 	}
 	done = d.Status(q)
 	switch {

@@ -42,7 +42,7 @@ func (c *AnchorCounts) add(run analysis.Run) {
 		switch {
 		case run.Run != nil:
 			c.Answered++
-		case httpError(run):
+		case run.Run == nil && badStatus(run):
 			c.RefusedHTTP++
 		}
 	}

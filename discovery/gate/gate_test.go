@@ -92,7 +92,7 @@ func TestAnswered(t *testing.T) {
 		}},
 		{"a long run", [][]string{slices.Insert(slices.Clone(one), 1, slices.Repeat([]string{`{"type":"CUSTOM","name":"n","value":1}`}, 30)...)}, []bool{true, false, true, true, true, false, true}, []string{
 			"yes: ", "no: ", "yes, where it finishes: ", "absent", "in part: Canonical artifacts smaller than their run as it was captured: 1 of 1; of those of one usable snapshot: 1 of 1.", "unknown: threadId",
-			"yes: Runs with a STATE_* or ACTIVITY_* event: 0 of 1. Runs of any scenario that qualify: 1, 1 of them without such an event.",
+			"yes: Runs with a STATE_* or ACTIVITY_* event: 0 of 1. Runs of any scenario that qualify, by the same rule: 1, 1 of them without such an event.",
 		}},
 		{"text is lacking", [][]string{lacking}, []bool{false, false, false, true, false, false, false}, []string{
 			"no: Runs that give an artifact of the one snapshot they emitted: 0 of 1, 0 of them with its messages as they are. Integrations with such a run: 0 of 1. Runs whose snapshot lacks streamed text are not counted; there are 1.", "no: ",
@@ -262,8 +262,8 @@ func TestAnsweredOfState(t *testing.T) {
 		runs [][]string
 		want string
 	}{
-		{[][]string{with}, "not shown: Runs with a STATE_* or ACTIVITY_* event: 1 of 1. Runs of any scenario that qualify: 1, 0 of them without such an event."},
-		{[][]string{with, without}, "yes: Runs with a STATE_* or ACTIVITY_* event: 1 of 2. Runs of any scenario that qualify: 2, 1 of them without such an event (1 of mine)."},
+		{[][]string{with}, "not shown: Runs with a STATE_* or ACTIVITY_* event: 1 of 1. Runs of any scenario that qualify, by the same rule: 1, 0 of them without such an event."},
+		{[][]string{with, without}, "yes: Runs with a STATE_* or ACTIVITY_* event: 1 of 2. Runs of any scenario that qualify, by the same rule: 2, 1 of them without such an event (1 of mine)."},
 	} {
 		var runs []analysis.Run
 		for _, events := range test.runs {

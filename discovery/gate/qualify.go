@@ -3,10 +3,13 @@ package gate
 import (
 	"cmp"
 	"fmt"
+	"net/http"
 	"slices"
 
 	"github.com/p20export/p20export/discovery/analysis"
+	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/project"
 )
 
 // Qualifies says whether an integration qualifies.
@@ -59,7 +62,7 @@ func Qualify(runs []analysis.Run, needed []string, leftOut ...string) Qualificat
 				cut = true
 				continue
 			}
-			seen = seen || run.Run != nil
+			seen = seen || run.Run != nil || finding.Has(run.Findings, finding.RunsTooMany)
 			for _, n := range Needs(run) {
 				good = false
 				q.change(n, name)
@@ -102,9 +105,16 @@ func (q *Qualification) change(n Need, scenario string) {
 	}
 }
 
-// Needs returns what is missing for a run to qualify: for its one emitted snapshot
-// to lack no streamed text and give an artifact, and for that artifact to be
-// smaller than the run. It returns nothing exactly if the run qualifies.
+// Rule says when a run qualifies. That its answer came whole, with HTTP status 200 and
+// as an event stream, and holds no other run, goes without saying.
+const Rule = "A run qualifies if it finishes with a reply, emits exactly one MESSAGES_SNAPSHOT in which no text that the run streamed was found lacking, and the artifact made from it is smaller than the run."
+
+// Qualifying reports whether a run qualifies by the Rule.
+func Qualifying(run analysis.Run) bool { return !cutOff(run) && len(Needs(run)) == 0 }
+
+// Needs returns what is missing for a run to qualify. A run that failed is not said to
+// lack what may come of it when it finishes. Needs does not ask whether the answer
+// was cut off.
 func Needs(run analysis.Run) []Need {
 	var list []Need
 	add := func(n Need) {
@@ -112,8 +122,9 @@ func Needs(run analysis.Run) []Need {
 		list = append(list, n)
 	}
 	switch {
-	case httpError(run):
+	case badStatus(run):
 		add(Need{Code: finding.HTTPStatus, HTTPStatus: run.HTTPStatus})
+		return list
 	case run.Run == nil:
 		for _, f := range run.Findings {
 			if f.Severity == finding.Error {
@@ -123,26 +134,53 @@ func Needs(run analysis.Run) []Need {
 		if len(list) == 0 {
 			add(Need{Code: finding.NoRun})
 		}
+		return list
+	}
+	if finding.Has(run.Findings, finding.HTTPContentType) {
+		add(Need{Code: finding.HTTPContentType})
+	}
+	if *run.Run > 1 {
+		add(Need{Lacks: OneRun})
+	}
+	failed := run.Terminal == envelope.RunError
+	if failed {
+		add(Need{Lacks: Finish})
+	}
+	switch {
 	case !run.Verdict.Emitted():
 		for _, r := range run.Projections[1].Reasons {
-			add(Need{Code: r.Code, Event: r.Event, Pointer: r.Pointer})
+			if !failed || r.Code != finding.SnapshotMissing {
+				add(Need{Code: r.Code, Event: r.Event, Pointer: r.Pointer})
+			}
 		}
-		if run.Verdict == analysis.Incomplete {
+		if run.Verdict == analysis.Incomplete && !failed {
 			add(Need{Code: finding.SnapshotLacksText})
 		}
+	case failed:
+	case !replies(run):
+		add(Need{Lacks: Reply})
 	case int64(run.Sizes.Artifact) >= run.Sizes.Run:
 		add(Need{Larger: true})
 	}
 	return list
 }
 
+// replies reports whether the last message of the artifact of a run's one usable
+// snapshot is the assistant's.
+func replies(run analysis.Run) bool {
+	for _, made := range run.Projections {
+		if made.Verdict == project.Frozen {
+			return len(made.Roles) > 0 && made.Roles[len(made.Roles)-1] == "assistant"
+		}
+	}
+	return false
+}
+
 // cutOff reports whether an answer ended too early, or no whole one was kept.
 func cutOff(run analysis.Run) bool { return run.End != "" || run.Verdict == analysis.Failed }
 
-// httpError reports whether a request was answered with an HTTP error and no run.
-func httpError(run analysis.Run) bool {
-	return run.Run == nil && run.HTTPStatus != 0 && run.HTTPStatus != 200
-}
+// badStatus reports whether an answer has another HTTP status than 200.
+func badStatus(run analysis.Run) bool { return run.HTTPStatus != 0 && run.HTTPStatus != http.StatusOK }
 
 // Shortfall says in a few words what is missing or left out.
 func (n Need) Shortfall() string {
@@ -151,6 +189,8 @@ func (n Need) Shortfall() string {
 		return n.Advice()
 	case n.HTTPStatus != 0:
 		return fmt.Sprintf("HTTP status %03d", n.HTTPStatus)
+	case n.Lacks != "":
+		return n.Lacks.shortfall()
 	}
 	stem, rest := phrase(analysis.Reason{Code: n.Code, Event: n.Event, Pointer: n.Pointer})
 	return stem + rest

@@ -68,6 +68,10 @@ func spelled(q gate.Qualification) (list []string) {
 // Made captures, one run a line: the scenario and what becomes of it.
 func TestQualifyOf(t *testing.T) {
 	filler := strings.Repeat(`{"type":"CUSTOM","name":"n","value":1}`+"\n", 30) + `{"type":"CUSTOM","name":"n","value":2}`
+	const (
+		failed = `{"type":"RUN_ERROR","message":"no key","threadId":"t","runId":"r"}`
+		asked  = `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"u","role":"user","content":"Hello."}]}`
+	)
 	runs := map[string][]string{
 		"good":    {started, message, filler, snapshot, finished},
 		"none":    {started, message, filler, finished},
@@ -76,6 +80,9 @@ func TestQualifyOf(t *testing.T) {
 		"short":   {started, message, snapshot, finished},
 		"two":     {started, message, filler, snapshot, finished, started, message, filler, finished},
 		"empty":   {filler},
+		"failed":  {started, message, filler, snapshot, failed},
+		"nothing": {started, filler, failed},
+		"silent":  {started, filler, asked, finished},
 	}
 	const lacks = "put what the run streams into its MESSAGES_SNAPSHOT: "
 	tests := []struct {
@@ -92,15 +99,20 @@ func TestQualifyOf(t *testing.T) {
 		{"the most first", []string{"a=none", "b=several", "c=several"}, gate.No, 0, 3, nil, []string{"emit one MESSAGES_SNAPSHOT, not several: b, c", "emit a MESSAGES_SNAPSHOT: a"}},
 		{"one lacks text", []string{"a=good", "b=lacking", "c=good"}, gate.No, 2, 3, nil, []string{lacks + "b"}},
 		{"one is short", []string{"a=good", "b=short", "c=good"}, gate.No, 2, 3, nil, []string{"the artifact is not smaller than the run: b"}},
-		{"one of two runs", []string{"a=good", "b=two", "c=good"}, gate.No, 2, 3, nil, []string{"emit a MESSAGES_SNAPSHOT: b"}},
+		{"one of two runs", []string{"a=good", "b=two", "c=good"}, gate.No, 2, 3, nil, []string{"answer a request with one run: b", "emit a MESSAGES_SNAPSHOT: b"}},
+		{"one fails", []string{"a=failed", "b=good", "c=nothing"}, gate.No, 1, 3, nil, []string{"let the run finish: the server's log may say why it ended with RUN_ERROR: a, c"}},
+		{"one has no reply", []string{"a=good", "b=silent", "c=good"}, gate.No, 2, 3, nil, []string{"put the assistant's reply into the snapshot: b"}},
+		{"a run with an HTTP error", []string{"a=good", "b=good", "c=run500"}, gate.No, 2, 3, nil, []string{"answer with HTTP status 200, not 500: c"}},
+		{"a run of another type", []string{"a=good", "b=plain", "c=good"}, gate.No, 2, 3, nil, []string{"send Content-Type: text/event-stream: b"}},
+		{"runs without number", []string{"a=many", "b=many", "c=many"}, gate.No, 0, 3, nil, []string{"answer a request with one run: a, b, c"}},
 		{"a scenario twice", []string{"a=none", "a=none", "b=good", "c=good"}, gate.No, 2, 3, nil, []string{"emit a MESSAGES_SNAPSHOT: a"}},
 		{"no run in one", []string{"a=good", "b=empty", "c=good"}, gate.No, 2, 3, nil, []string{"answer with a run: b"}},
-		{"an HTTP error", []string{"a=good", "b=good", "c=422"}, gate.No, 2, 3, nil, []string{"answers HTTP 422: c"}},
-		{"nothing but HTTP errors", []string{"a=404", "b=500", "c=404"}, gate.NotKnown, 0, 3, nil, []string{"answers HTTP 404: a, c", "answers HTTP 500: b"}},
+		{"an HTTP error", []string{"a=good", "b=good", "c=422"}, gate.No, 2, 3, nil, []string{"answer with HTTP status 200, not 422: c"}},
+		{"nothing but HTTP errors", []string{"a=404", "b=500", "c=404"}, gate.NotKnown, 0, 3, nil, []string{"answer with HTTP status 200, not 404: a, c", "answer with HTTP status 200, not 500: b"}},
 		{"one is cut off", []string{"a=good", "b=cut", "c=good"}, gate.NotKnown, 2, 3, nil, nil},
 		{"all are cut off", []string{"a=cut", "b=cut", "c=lost"}, gate.NotKnown, 0, 3, nil, nil},
 		{"one is cut off, one is bad", []string{"a=good", "b=cut", "c=none"}, gate.No, 1, 3, nil, []string{"emit a MESSAGES_SNAPSHOT: c"}},
-		{"one is cut off, one an HTTP error", []string{"a=422", "b=cut", "c=lost"}, gate.NotKnown, 0, 3, nil, []string{"answers HTTP 422: a"}},
+		{"one is cut off, one an HTTP error", []string{"a=422", "b=cut", "c=lost"}, gate.NotKnown, 0, 3, nil, []string{"answer with HTTP status 200, not 422: a"}},
 		{"a scenario twice, once cut off", []string{"a=none", "a=cut", "b=good", "c=good"}, gate.No, 2, 3, nil, []string{"emit a MESSAGES_SNAPSHOT: a"}},
 		{"nothing needed", []string{"d=good"}, gate.NotKnown, 0, 0, []string{"a", "b", "c"}, nil},
 		{"nothing", nil, gate.NotKnown, 0, 0, []string{"a", "b", "c"}, nil},
@@ -118,6 +130,14 @@ func TestQualifyOf(t *testing.T) {
 					made[0].HTTPStatus = 422
 				case "500":
 					made[0].HTTPStatus = 500
+				case "run500":
+					made = examined(t, kind, runs["good"]...)
+					made[0].HTTPStatus = 500
+				case "plain":
+					made = examined(t, kind, runs["good"]...)
+					made[0].Findings = append(made[0].Findings, finding.New(finding.HTTPContentType, "text/plain"))
+				case "many":
+					made[0].Findings = append(made[0].Findings, finding.New(finding.RunsTooMany, "many"))
 				case "lost":
 					made[0].Verdict = analysis.Failed
 				case "cut":
@@ -176,7 +196,7 @@ func TestNeedShortfall(t *testing.T) {
 }
 
 // A run needs nothing exactly if it is one of those that count: of the verdicts
-// exact and reduced, with an artifact that is smaller.
+// exact and reduced, finished, with an artifact that is smaller and ends with a reply.
 func TestNeeds(t *testing.T) {
 	dirs, err := filepath.Glob("../captures/*/*")
 	if err != nil || len(dirs) == 0 {
@@ -185,7 +205,12 @@ func TestNeeds(t *testing.T) {
 	counts := map[bool]int{}
 	for _, dir := range dirs {
 		for _, run := range analysis.Analyze(t.Context(), dir, artifact.V1, nil) {
-			want := run.Verdict.Emitted() && int64(run.Sizes.Artifact) < run.Sizes.Run
+			want := run.Verdict.Emitted() && int64(run.Sizes.Artifact) < run.Sizes.Run && run.Terminal == "RUN_FINISHED"
+			for _, made := range run.Projections[:2] {
+				if made.Verdict == "frozen" {
+					want = want && strings.HasSuffix(strings.Join(made.Roles, " "), "assistant")
+				}
+			}
 			counts[want]++
 			if got := gate.Needs(run); (len(got) == 0) != want {
 				t.Errorf("%s: %s %+v", run.Capture, run.Verdict, got)

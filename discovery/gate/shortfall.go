@@ -63,7 +63,7 @@ func Shortfalls(run analysis.Run) []Shortfall {
 		add("", "", "only the baseline has it")
 	case run.Verdict == analysis.Failed:
 		add(firstError(run), "", "it could not be read")
-	case httpError(run):
+	case run.Run == nil && badStatus(run):
 		add(finding.HTTPStatus, "", fmt.Sprintf("no run; HTTP status %03d", run.HTTPStatus))
 	case run.Run == nil:
 		code := cmp.Or(firstError(run), finding.NoRun)
@@ -72,6 +72,11 @@ func Shortfalls(run analysis.Run) []Shortfall {
 	}
 	if list != nil {
 		return list
+	}
+	for _, n := range Needs(run) {
+		if n.Lacks != "" {
+			add(n.Code, "", n.Shortfall())
+		}
 	}
 	snapshots := len(run.Snapshots) + run.MoreSnapshots
 	last := run.Projections[len(run.Projections)-1]
@@ -168,6 +173,8 @@ func about(r analysis.Reason) string {
 		return "no terminal event"
 	case finding.TerminalOtherRun:
 		return "the terminal event names another run"
+	case finding.HTTPContentType:
+		return "not sent as text/event-stream"
 	case finding.NoRun:
 		return "no run: the answer has no RUN_STARTED"
 	case finding.NoEvents:

@@ -27,6 +27,8 @@ func TestShortfall(t *testing.T) {
 		{slices.Concat([]string{started, snapshot, message, snapshot}, long, []string{finished}), "2 snapshots, not one"},
 		{slices.Concat([]string{started, message, lacking}, long, []string{finished}), "the snapshot lacks 1 streamed message"},
 		{slices.Concat([]string{started, message, lacking, lacking}, long, []string{finished}), "2 snapshots, not one; the last lacks 1 streamed message"},
+		{slices.Concat([]string{started, message, snapshot}, long, []string{`{"type":"RUN_ERROR","message":"no key"}`}), "the run ended with RUN_ERROR"},
+		{slices.Concat([]string{started, lacking}, long, []string{finished}), "no reply"},
 		{[]string{started, message, finished}, "no MESSAGES_SNAPSHOT"},
 		{[]string{started, message, finished, finished}, "no MESSAGES_SNAPSHOT; several terminal events"},
 		{[]string{started, message, snapshot}, "no terminal event"},

@@ -11,7 +11,7 @@ import (
 type StateCounts struct {
 	// Carrying counts those that have one.
 	Carrying int `json:"carrying"`
-	// Qualifying counts the runs that qualify, of any scenario.
+	// Qualifying counts the runs that qualify by the Rule, of any scenario.
 	Qualifying int `json:"qualifying"`
 	// QualifyingWithout counts those of them that have no such event.
 	QualifyingWithout int `json:"qualifying_without"`
@@ -22,7 +22,7 @@ func (c *StateCounts) add(run analysis.Run) {
 	if carries {
 		c.Carrying++
 	}
-	if len(Needs(run)) == 0 {
+	if Qualifying(run) {
 		c.Qualifying++
 		if !carries {
 			c.QualifyingWithout++
@@ -60,12 +60,12 @@ func (g *Gate) state(runs []analysis.Run, all Summary) Answer {
 			names = append(names, fmt.Sprintf("%d of %s", n, s.Integration.Name))
 		}
 	}
-	a.Text = fmt.Sprintf("Runs with a STATE_* or ACTIVITY_* event: %d of %d. Runs of any scenario that qualify: %d, %d of them without such an event", c.Carrying, all.Runs, c.Qualifying, c.QualifyingWithout)
+	a.Text = fmt.Sprintf("Runs with a STATE_* or ACTIVITY_* event: %d of %d. Runs of any scenario that qualify, by the same rule: %d, %d of them without such an event", c.Carrying, all.Runs, c.Qualifying, c.QualifyingWithout)
 	if len(names) > 0 {
 		a.Text += " (" + strings.Join(names, ", ") + ")"
 	}
 	a.Text += "."
-	for _, run := range firstOf(runs, func(e analysis.Run) bool { return len(Needs(e)) == 0 && !CarriesState(e) }) {
+	for _, run := range firstOf(runs, func(e analysis.Run) bool { return Qualifying(e) && !CarriesState(e) }) {
 		a.Evidence = append(a.Evidence, evidence(run, "")...)
 	}
 	return a

@@ -92,6 +92,35 @@ type SizeCounts struct {
 	CompactBelowEnvelope int `json:"compact_below_envelope"`
 }
 
+// Lacking is what the Rule asks of a run and no finding is about.
+type Lacking string
+
+// What a run can lack.
+const (
+	OneRun Lacking = "one_run"      // to be the only run of its answer
+	Finish Lacking = "run_finished" // to end with RUN_FINISHED
+	Reply  Lacking = "reply"        // for its artifact to end with the assistant's message
+)
+
+// Lackings lists them.
+func Lackings() []Lacking { return []Lacking{OneRun, Finish, Reply} }
+
+func (l Lacking) shortfall() string {
+	return map[Lacking]string{
+		OneRun: "more than one run in the answer",
+		Finish: "the run ended with RUN_ERROR",
+		Reply:  "no reply",
+	}[l]
+}
+
+func (l Lacking) advice() string {
+	return map[Lacking]string{
+		OneRun: "answer a request with one run",
+		Finish: "let the run finish: the server's log may say why it ended with RUN_ERROR",
+		Reply:  "put the assistant's reply into the snapshot",
+	}[l]
+}
+
 // Need is a reason and the runs that have it.
 type Need struct {
 	Code    finding.Code    `json:"code,omitzero"`
@@ -99,6 +128,8 @@ type Need struct {
 	Pointer finding.Pointer `json:"pointer,omitzero"`
 	// HTTPStatus is that of the answer, where Code is finding.HTTPStatus.
 	HTTPStatus int `json:"http_status,omitzero"`
+	// Lacks is what the run lacks where no finding has a code for it.
+	Lacks Lacking `json:"lacks,omitzero"`
 	// Larger: the artifact is not smaller than its run. There is no Code then.
 	Larger bool     `json:"artifact_larger,omitzero"`
 	Runs   []string `json:"runs"`
@@ -277,9 +308,13 @@ func (n Need) Advice() string {
 	if n.Larger {
 		return "the artifact is not smaller than the run"
 	}
+	if n.Lacks != "" {
+		return n.Lacks.advice()
+	}
+	where := n.Event + string(n.Pointer)
 	switch n.Code {
 	case finding.HTTPStatus:
-		return fmt.Sprintf("answers HTTP %d", n.HTTPStatus)
+		return fmt.Sprintf("answer with HTTP status 200, not %03d", n.HTTPStatus)
 	case finding.NoRun, finding.NoEvents:
 		return "answer with a run"
 	case finding.SnapshotMissing:
@@ -293,9 +328,19 @@ func (n Need) Advice() string {
 	case finding.EventsAfterTerminal:
 		return "send nothing after the terminal event"
 	case finding.RunNotTerminated:
-		return "end the run with RUN_FINISHED or RUN_ERROR"
+		return "end the run with RUN_FINISHED"
 	case finding.HTTPContentType:
-		return "answer with an event stream"
+		return "send Content-Type: text/event-stream"
+	case finding.RunsTooMany:
+		return OneRun.advice()
+	case finding.StartedAtMissing:
+		return "give RUN_STARTED a `timestamp`, or send the answer uncompressed"
+	case finding.JSONSyntax:
+		return "make every event JSON" + at(where)
+	case finding.TooLong:
+		if where != "" {
+			return "shorten `" + where + "`"
+		}
 	case finding.EventFieldMalformed:
 		if n.Event == "" || key == "" {
 			return "give each event the fields that AG-UI has"
@@ -315,8 +360,16 @@ func (n Need) Advice() string {
 		return "no `" + key + "` that is null or blank"
 	}
 	about, _ := finding.Describe(n.Code)
-	if where := n.Event + string(n.Pointer); where != "" {
+	if where != "" {
 		return "correct `" + where + "`: " + about.Meaning
 	}
 	return "correct this: " + about.Meaning
+}
+
+// at names a place; nothing without one.
+func at(where string) string {
+	if where == "" {
+		return ""
+	}
+	return " (`" + where + "`)"
 }

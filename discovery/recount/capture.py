@@ -84,6 +84,12 @@ class Capture:
     def http_error(self) -> bool:
         return bool(self.manifest["source"]["status"] != 200)
 
+    @property
+    def whole(self) -> bool:
+        """It came to its own end, and is an event stream."""
+        media = str(self.manifest["source"]["content_type"]).partition(";")[0].strip().lower()
+        return bool(self.manifest["end"] == "eof" and media == "text/event-stream")
+
     def runs(self) -> list[Run]:
         if self.http_error:
             return []

@@ -255,7 +255,7 @@ class Counts:
             len(self.runs),
         )
         self.say(
-            "Runs of any scenario that qualify: {}, {} of them without such an event ({}).",
+            "Runs of any scenario that qualify, by the same rule: {}, {} of them without such an event ({}).",
             len(qualified),
             len(stateless),
             ", ".join(f"{count} of {name}" for name, count in by.items()),

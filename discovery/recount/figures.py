@@ -49,7 +49,12 @@ class Judged:
 
     @property
     def qualifies(self) -> bool:
-        return self.usable and self.below_run
+        terminal, capture = self.run.terminal, self.run.capture
+        if not self.artifact or terminal is None or terminal.type != "RUN_FINISHED":
+            return False
+        replied = self.artifact["messages"][-1]["role"] == "assistant"
+        first = capture.runs()[0].started.start == self.run.started.start
+        return self.usable and replied and self.below_run and capture.whole and first
 
     @cached_property
     def sizes(self) -> tuple[int, int, int, int]:

@@ -15,6 +15,7 @@ NOT_FIGURES = {
     "The key stays optional in v1.": "the contract's version",
     "; answer 5 counts bytes.": "the number of an answer on the page",
     "the first byte is 0.": "how bytes are counted",
+    "with HTTP status 200 and": "an HTTP status",
     "rules [A7](../docs/contract.md#A7), [A11](../docs/contract.md#A11) to [A14](../docs/contract.md#A14)"
     " and [A27](../docs/contract.md#A27) to [A29](../docs/contract.md#A29)": "rules of the contract",
     "For answer 1 it is exact or reduced; for 2 it gives an artifact of an emitted snapshot; for 3 it does so and has several;"

@@ -86,11 +86,11 @@ type Row struct {
 	Runs []analysis.Run `json:"-"`
 }
 
-// LeftOut returns the needed scenarios that are not run although no note says that
-// the harness cannot express them.
-func (p *Plan) LeftOut() (names []string) {
+// LeftOut returns the needed scenarios of which no capture was made, although no
+// note says that the harness cannot express them. The rows are those of Run.
+func (p *Plan) LeftOut(rows []Row) (names []string) {
 	for _, name := range p.Needed {
-		if p.Suite.of(name).Note == "" && !slices.ContainsFunc(p.Scenarios, func(s Scenario) bool { return s.Name == name }) {
+		if p.Suite.of(name).Note == "" && !slices.ContainsFunc(rows, func(r Row) bool { return r.Scenario == name && len(r.Runs) > 0 }) {
 			names = append(names, name)
 		}
 	}
@@ -261,6 +261,18 @@ func (row *Row) closed(dir string, result client.Result, expected *Expectation, 
 	}
 }
 
+// mistyped adds to runs that their answer has another content type than an event
+// stream: of an answer without a run that is its likely cause.
+func (row *Row) mistyped() {
+	for _, f := range row.Findings {
+		for i := range row.Runs {
+			if run := &row.Runs[i]; f.Code == finding.HTTPContentType && f.Severity == finding.Error && run.Run != nil {
+				run.Findings = append(run.Findings, f)
+			}
+		}
+	}
+}
+
 // observe says what the capture shows, and compares it with what is expected.
 func (row *Row) observe(ctx context.Context, expected *Expectation) error {
 	seen, err := Observe(ctx, *row.Capture)
@@ -268,6 +280,7 @@ func (row *Row) observe(ctx context.Context, expected *Expectation) error {
 		return nil // what was seen may be that it was interrupted
 	}
 	row.Runs = seen.Runs
+	row.mistyped()
 	if seen.Snapshots != nil {
 		row.Snapshots = seen.Snapshots
 	}

@@ -39,6 +39,7 @@ const (
 	PageChoose      = "Refused, so nothing of it was kept: the run emitted %s, and one can be chosen. --projection %s freezes it."
 	PageNoChoice    = "Refused by every projection, and with --snapshot last as well, so nothing of it was kept."
 
+	Explain      = "p20export explain %s says more"
 	KeepCaptures = "captures were not kept; -o DIR keeps them, and p20export report DIR -o page.html shows them"
 	ShowCaptures = "p20export report %s -o page.html shows the captures, and p20export compare %s --details says more"
 

@@ -5,6 +5,7 @@ const definitions = `## Definitions
 
 - A **run** is the events from one RUN_STARTED to the next. A request that was answered with an HTTP error has no run.
 - **Verdicts.** *exact*: the one emitted snapshot's messages are within the text subset as they are. *reduced*: the artifact leaves something of those messages out. *chosen*: there are several snapshots, and the last gives an artifact. *incomplete*: the snapshot that would give the artifact lacks text that the run streamed. *built*: there is no snapshot, and one can be built from request and stream. *refused*: no projection takes the run. [projections.md](../docs/projections.md) has the projections.
+- **A run qualifies** by the rule above. It finishes if its terminal event is RUN_FINISHED; it has a reply if the last message of the artifact is the assistant's. Its answer came whole, with HTTP status 200 and as an event stream, and it is the first run there.
 - **Parent**: a ` + "`parentRunId`" + ` that is a string and not blank.
 - **Times from**: *event*, the timestamps of RUN_STARTED and the terminal event; *arrival*, the moments in ` + "`arrivals.tsv`" + `. A timestamp of RUN_STARTED is implausible if it cannot be its time ([projections.md](../docs/projections.md)).
 - **Lacking text**: [projections.md](../docs/projections.md) says when a snapshot lacks a text that the run streamed.

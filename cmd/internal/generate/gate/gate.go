@@ -69,7 +69,7 @@ func status(g gate.Gate, answers []gate.Answer) string {
 // verdicts is the table that says which integrations qualify.
 func verdicts(b *bytes.Buffer, g gate.Gate, list *scenario.List) {
 	needed := list.Needed()
-	fmt.Fprintf(b, "## Which integrations qualify\n\nAn integration qualifies if each of its runs of the needed scenarios qualifies. These are the plain text conversations: %s. A run qualifies if it emits exactly one MESSAGES_SNAPSHOT in which no text that the run streamed was found lacking, and the artifact made from it is smaller than the run.%s\n\n| integration | version | qualifies | why not | what it would have to change |\n|---|---|---|---|---|\n", join(needed), notAnywhere(list))
+	fmt.Fprintf(b, "## Which integrations qualify\n\nAn integration qualifies if each of its runs of the needed scenarios qualifies. These are the plain text conversations: %s. %s%s\n\n| integration | version | qualifies | why not | what it would have to change |\n|---|---|---|---|---|\n", join(needed), gate.Rule, notAnywhere(list))
 	for _, s := range g.Summaries {
 		q := s.Qualification
 		answer := string(q.Qualifies)

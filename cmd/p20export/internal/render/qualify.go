@@ -94,7 +94,7 @@ func (p *Printer) Qualified(d *Discovery, q gate.Qualification) {
 		if len(q.NotAsked) > 0 {
 			p.line("  not asked: \t%s", strings.Join(q.NotAsked, ", "))
 		}
-		p.line("  \tA run qualifies if it emits exactly one MESSAGES_SNAPSHOT in which no text that the run streamed was found lacking, and the artifact made from that snapshot is smaller than the run.")
+		p.line("  \t%s", painted(gate.Rule))
 	}
 	p.changesOf(q)
 	p.causes(d, causes)
@@ -125,13 +125,16 @@ func (d *Discovery) verdictOf(q gate.Qualification) string {
 	case q.Needed == 0:
 		return "not known whether it qualifies: no needed scenario was asked"
 	case q.Good == q.Needed:
-		left := len(d.Plan.LeftOut())
+		left := len(d.Plan.LeftOut(d.rows))
 		return fmt.Sprintf("not known whether it qualifies: %d of %s %s; %d %s not asked", q.Good, of, that, left, were(left))
 	}
 	if why := d.cutOff(q); why != "" {
 		return "not known whether it qualifies: " + why
 	}
-	return fmt.Sprintf("not known whether it qualifies: no run in the answers to %s", of)
+	if q.Good > 0 {
+		of = fmt.Sprintf("%d of %s", q.Needed-q.Good, of)
+	}
+	return "not known whether it qualifies: no run in the answers to " + of
 }
 
 // failed counts the scenarios that were not captured whole.
@@ -235,6 +238,8 @@ func (p *Printer) changesOf(q gate.Qualification) {
 		p.line("  %s (%s)", n.Advice(), strings.Join(n.Runs, ", "))
 		if how, ok := hint.ByChange()[string(n.Code)]; ok {
 			p.line("      \t%s", painted(how))
+		} else if n.Code != "" {
+			p.line("      \t"+hint.Explain, painted(n.Code))
 		}
 	}
 }
