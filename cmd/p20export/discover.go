@@ -45,10 +45,10 @@ and then whether the integration qualifies, or what it would have to change.
 It qualifies if every run of the needed scenarios, which are plain
 conversations, qualifies. A run qualifies if it finishes with a reply, emits
 exactly one MESSAGES_SNAPSHOT in which no text that the run streamed was found
-lacking, and the artifact made from it is smaller than the run.
-Its answer has to be whole, with HTTP status 200 and as an event stream, and to
-hold no other run. Other scenarios are only shown, HTTP errors included. The
-verdicts are those of p20export compare. It is not known whether it qualifies if no needed
+lacking, and the artifact made from it is smaller than the run. Its answer has
+to be whole, with HTTP status 200 and as an event stream, and to hold no other
+run. Other scenarios are only shown, HTTP errors included. The verdicts are
+those of p20export compare. It is not known whether it qualifies if no needed
 answer holds a run, if those that do qualify and others were cut off or broken
 off, or if --only left needed scenarios out and no run says that it does not.
 

@@ -146,6 +146,9 @@ func stableNames(t *testing.T) (list []string) {
 	for _, v := range gate.Answers() {
 		add("qualifies", "%s", v)
 	}
+	for _, v := range gate.Lackings() {
+		add("lacks", "%s", v)
+	}
 	for _, v := range render.FailOns() {
 		add("fail-on", "%s", v)
 	}

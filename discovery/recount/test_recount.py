@@ -2,11 +2,12 @@ import json
 import unittest
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from capture import Capture, Run, events
 from contract import refused_reference, stack_trace
 from counts import Counts
-from figures import DISCOVERY, shape
+from figures import DISCOVERY, Judged, shape
 from page import NUMBER, Page, Prose, Table
 from projection import emitted, folded
 
@@ -92,6 +93,28 @@ class Projection(unittest.TestCase):
         result = folded(run([self.START, *self.say("a", "b", "a"), self.END], [self.USER]))
         assert result.artifact
         self.assertEqual([message["content"] for message in result.artifact["messages"]], ["Hi", "aa", "b"])
+
+
+class Qualification(unittest.TestCase):
+    def test_it_finishes_with_a_reply(self) -> None:
+        user = {"id": "u", "role": "user", "content": "Hi"}
+        reply = {"id": "a", "role": "assistant", "content": "Hello."}
+        end = Projection.END
+        failed = {"type": "RUN_ERROR", "message": "no key", "timestamp": end["timestamp"]}
+        filler = {"type": "CUSTOM", "name": "n", "value": "x" * 900}
+        for messages, last, type, stop, want in (
+            ([user, reply], end, "text/event-stream; charset=utf-8", "eof", True),
+            ([user], end, "text/event-stream", "eof", False),
+            ([user, reply], failed, "text/event-stream", "eof", False),
+            ([user, reply], end, "text/plain", "eof", False),
+            ([user, reply], end, "text/event-stream", "error", False),
+        ):
+            snapshot = {"type": "MESSAGES_SNAPSHOT", "messages": messages}
+            one = run([Projection.START, filler, snapshot, last], [user])
+            one.capture.manifest["source"]["content_type"] = type
+            one.capture.manifest["end"] = stop
+            with patch.object(Capture, "runs", return_value=[one]):
+                self.assertEqual(Judged(one, emitted(one), "exact").qualifies, want)
 
 
 class Rules(unittest.TestCase):

@@ -143,6 +143,8 @@ func mappedInRows(t reflect.Type) *jsonschema.Schema {
 		return enum(render.Verdicts()...)
 	case reflect.TypeFor[gate.Qualifies]():
 		return enum(gate.Answers()...)
+	case reflect.TypeFor[gate.Lacking]():
+		return enum(gate.Lackings()...)
 	case reflect.TypeFor[scenario.Cause]():
 		return enum(scenario.Causes()...)
 	case reflect.TypeFor[jsontext.Value]():
