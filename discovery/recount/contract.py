@@ -33,6 +33,7 @@ LABELS = re.compile(r"(?:[A-Za-z0-9_%\u0080-\U0010ffff-]+\.)+(?![0-9])[A-Za-z0-9
 class Finding:
     code: str
     pointer: str = ""
+    event: str = ""
 
 
 def trim(text: str) -> str:

@@ -411,7 +411,6 @@ LACKS = {  # a code of the reducing projections: what the run lacks
     "snapshot_several": "several MESSAGES_SNAPSHOT events",
     "events_after_terminal": "events after the terminal event",
     "terminal_several": "several terminal events",
-    "event_field_malformed": "a field of an event that is read has the wrong type",
 }
 PLACE = "after the last text message and before RUN_FINISHED, with every message of the conversation"
 CHANGES = {"snapshot_missing": f"emit it once, {PLACE}", "snapshot_several": f"emit only the last, {PLACE}"}
@@ -440,6 +439,8 @@ def said(finding: Finding, words: dict[str, str]) -> str:
 def lacks(finding: Finding) -> str:
     if finding.code == "value_blank" and finding.pointer in REFERENCES:
         return f"{REFERENCES[finding.pointer]} that is null or blank"
+    if finding.code == "event_field_malformed" and finding.event:
+        return f"{finding.event} has no string {finding.pointer[1:]}"
     return said(finding, LACKS)
 
 

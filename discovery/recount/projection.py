@@ -29,8 +29,8 @@ class Result:
     findings: list[Finding] = field(default_factory=list)
     omissions: list[Finding] = field(default_factory=list)
 
-    def refuse(self, code: str, pointer: str = "") -> None:
-        self.findings.append(Finding(code, pointer))
+    def refuse(self, code: str, pointer: str = "", event: str = "") -> None:
+        self.findings.append(Finding(code, pointer, event))
 
     def omit(self, code: str, pointer: str) -> None:
         self.omissions.append(Finding(code, pointer))
@@ -147,7 +147,7 @@ def edges(run: Run, result: Result) -> dict[str, Any]:
     started, terminal = run.started.value, run.terminal
     for key in ("threadId", "runId"):
         if not isinstance(started.get(key), str):
-            result.refuse("event_field_malformed", "/" + key)
+            result.refuse("event_field_malformed", "/" + key, run.started.type)
     if not terminal:
         result.refuse("run_not_terminated")
         return {}
@@ -155,7 +155,7 @@ def edges(run: Run, result: Result) -> dict[str, Any]:
         result.refuse("terminal_several" if event.type in TERMINAL else "events_after_terminal")
     for key in ("threadId", "runId"):
         if key in terminal.value and not isinstance(terminal.value[key], str):
-            result.refuse("event_field_malformed", "/" + key)
+            result.refuse("event_field_malformed", "/" + key, terminal.type)
     if terminal.value.get("threadId", started.get("threadId")) != started.get("threadId"):
         result.refuse("terminal_names_other_thread", "/threadId")
 
