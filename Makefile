@@ -15,7 +15,8 @@ HELLO := $(BUILD)/release/hello
 RELEASE_BYTES ?= 13000000
 RELEASED := CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w'
 DEMO := $(BUILD)/demo
-SOURCES := $(shell find . -name '*.go' -not -path './.build/*' -not -path '*/.venv/*' -not -path '*/node_modules/*') go.mod go.sum
+EMBEDDED := discovery/scenarios.json docs/contract.md docs/projections.md $(wildcard schema/*.json discovery/report/page.*)
+SOURCES := $(shell find . -name '*.go' -not -path './.build/*' -not -path '*/.venv/*' -not -path '*/node_modules/*') go.mod go.sum $(EMBEDDED)
 FUZZTIME ?= 60s
 N ?= 20000
 SEED ?= 1
