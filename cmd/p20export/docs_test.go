@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -106,7 +105,7 @@ func checkConsole(t *testing.T, fence, doc, in, bin string) {
 const docsEndpoint = "http://127.0.0.1:8000"
 
 // replaying serves the committed captures: to a request of a scenario, whatever its
-// ids, the answer that the integration named by the path gave.
+// ids, the answer that the integration gave which the path begins with.
 func replaying(t *testing.T) string {
 	t.Helper()
 	list, err := scenario.OwnList()
@@ -114,15 +113,19 @@ func replaying(t *testing.T) string {
 		t.Fatal(err)
 	}
 	names := map[string]string{}
-	for _, s := range list.Anywhere() {
+	for _, s := range list.Scenarios {
 		names[withoutIDs(t, s.Request)] = s.Name
+	}
+	if len(names) != len(list.Scenarios) {
+		t.Fatalf("%d requests differ in more than ids, of %d", len(names), len(list.Scenarios))
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Error(err)
 		}
-		dir := filepath.Join("../../discovery/captures", path.Base(r.URL.Path), names[withoutIDs(t, body)])
+		integration, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+		dir := filepath.Join("../../discovery/captures", integration, names[withoutIDs(t, body)])
 		manifest, err := os.ReadFile(filepath.Join(dir, capture.ManifestName))
 		if err != nil {
 			w.Header().Set("Content-Type", "application/json")

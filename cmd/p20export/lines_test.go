@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -22,16 +23,7 @@ func TestLinesFit(t *testing.T) {
 		if got := run(args, &stdout, &stderr); got > int(render.Negative) {
 			t.Fatalf("p20export %s: exit status %d\n%s", strings.Join(args, " "), got, stderr.String())
 		}
-		lines := 0
-		for line := range strings.Lines(stdout.String()) {
-			lines++
-			if n := uniseg.StringWidth(strings.TrimSuffix(line, "\n")); n > 120 {
-				t.Errorf("p20export %s: %d columns: %s", args[0], n, line)
-			}
-		}
-		if lines < least {
-			t.Errorf("p20export %s: only %d lines", args[0], lines)
-		}
+		checkColumns(t, stdout.String(), least)
 	}
 	check(t, 1000, append([]string{"inspect"}, captures...)...)
 	for _, name := range []project.Name{project.EmittedSnapshot, project.EmittedSnapshotText, project.FoldedStream} {
@@ -41,5 +33,43 @@ func TestLinesFit(t *testing.T) {
 			check(t, 100, "verify", out, "--capture", captures[0], "--capture", captures[1])
 			check(t, 50, "validate", "--profile", "assay", out)
 		})
+	}
+}
+
+// Every committed capture, given as the answer to its scenario.
+func TestDiscoverColumns(t *testing.T) {
+	t.Parallel()
+	endpoint := replaying(t)
+	dirs, err := filepath.Glob("../../discovery/captures/*")
+	if err != nil || len(dirs) == 0 {
+		t.Fatalf("no captures: %v", err)
+	}
+	for _, dir := range dirs {
+		url := endpoint + "/" + filepath.Base(dir)
+		for _, flags := range [][]string{{url}, {url, "--scenarios", scenariosPath}, {url, "--scenarios", scenariosPath, "--details"}, {url, "--quiet"}, {url, "--gate", "-o", filepath.Join(t.TempDir(), "captures")}} {
+			var stdout, stderr bytes.Buffer
+			run(append([]string{"discover"}, flags...), &stdout, &stderr)
+			if quiet := flags[len(flags)-1] == "--quiet"; !quiet && !strings.Contains(stdout.String(), "HTTP 200") {
+				t.Errorf("%s: nothing was answered: %s%s", url, stdout.String(), stderr.String())
+			}
+			checkColumns(t, stdout.String(), 1)
+			checkColumns(t, stderr.String(), 0)
+		}
+	}
+}
+
+// checkColumns fails for each line that has more than 120 columns, and where there
+// are fewer lines than at least.
+func checkColumns(t *testing.T, text string, least int) {
+	t.Helper()
+	lines := 0
+	for line := range strings.Lines(text) {
+		lines++
+		if n := uniseg.StringWidth(strings.TrimSuffix(line, "\n")); n > 120 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	if lines < least {
+		t.Errorf("only %d lines", lines)
 	}
 }
