@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -32,12 +33,15 @@ data: {"type":"RUN_ERROR","message":"no"}
 func serve(t *testing.T, handle http.HandlerFunc) (url string, asked *[]string) {
 	t.Helper()
 	asked = new([]string)
+	var mu sync.Mutex // a request that was given up can still be read beside the next
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Error(err)
 		}
+		mu.Lock()
 		*asked = append(*asked, r.URL.RequestURI()+" "+string(body))
+		mu.Unlock()
 		w.Header().Set("Content-Type", "text/event-stream")
 		handle(w, r)
 	}))
