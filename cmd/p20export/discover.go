@@ -48,9 +48,10 @@ exactly one MESSAGES_SNAPSHOT in which no text that the run streamed was found
 lacking, and the artifact made from it is smaller than the run. Its answer has
 to be whole, with HTTP status 200 and as an event stream, and to hold no other
 run. Other scenarios are only shown, HTTP errors included. The verdicts are
-those of p20export compare. It is not known whether it qualifies if no needed
-answer holds a run, if those that do qualify and others were cut off or broken
-off, or if --only left needed scenarios out and no run says that it does not.
+those of p20export compare. Whether it qualifies is not known in three cases: no
+needed answer holds a run; some needed answers were cut off or broke off, and
+the others qualify; --only left needed scenarios out, and those that were asked
+qualify.
 
 The program has a list of scenarios of its own. Those that any agent can be
 asked are posted to URL itself. --print-scenarios prints them, and --scenarios

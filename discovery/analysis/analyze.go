@@ -57,7 +57,7 @@ type Analyzer struct {
 
 // New returns the Analyzer of an open capture, whose request it reads.
 func New(c *capture.Capture, contract artifact.Profile) (*Analyzer, error) {
-	a := &Analyzer{path: c.Path(), manifest: c.Manifest(), contract: contract, settings: settings(contract)}
+	a := &Analyzer{path: c.Path(), manifest: c.Manifest(), contract: contract, settings: Settings(contract)}
 	for i := range a.settings {
 		if err := a.settings[i].Normalize(); err != nil {
 			return nil, err
@@ -126,9 +126,9 @@ func (e *Run) label(m *capture.Manifest) {
 	}
 }
 
-// settings are those of every projection; the last one is no projection of the
+// Settings are those of every projection; the last one is no projection of the
 // contract but what a folding is compared with.
-func settings(contract artifact.Profile) []project.Settings {
+func Settings(contract artifact.Profile) []project.Settings {
 	var all []project.Settings
 	for _, name := range project.Names() {
 		all = append(all, project.Settings{Projection: name, Profile: contract})

@@ -42,7 +42,7 @@ func (c *AnchorCounts) add(run analysis.Run) {
 		switch {
 		case run.Run != nil:
 			c.Answered++
-		case run.Run == nil && badStatus(run):
+		case badStatus(run):
 			c.RefusedHTTP++
 		}
 	}

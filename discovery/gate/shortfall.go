@@ -50,7 +50,7 @@ func Shown(list []Shortfall) string {
 
 // Shortfalls returns all that a run lacks for an artifact of the one usable snapshot,
 // and what its artifact leaves out, the shortest first. There are none exactly if
-// the contract takes the run as it is. Advice says what to change.
+// the contract takes the run as it is. Need.Advice says what to change.
 func Shortfalls(run analysis.Run) []Shortfall {
 	var list []Shortfall
 	add := func(code finding.Code, stem, rest string) {

@@ -11,9 +11,11 @@ import (
 
 // WithNewIDs returns the scenarios with other ids of thread, run and parent run in
 // the requests of those that any agent can be asked, so that a server that remembers
-// conversations takes them for new ones. The others stay as they are. The same id becomes the same one in all of them. The new ones are UUIDs, as
-// AG-UI's client makes them, and as some servers want them: version 5 (RFC 9562
-// §5.5), named by the old ids in a namespace. Ids that are absent or empty stay so.
+// conversations takes them for new ones. An id that stands in several scenarios
+// becomes the same new id in each. The new ones are UUIDs, as AG-UI's client makes
+// them, and as some servers want them: version 5 (RFC 9562 §5.5), named by the old
+// ids in a namespace. Ids that are absent or empty stay so, and so do the other
+// scenarios.
 func WithNewIDs(list []Scenario, namespace [16]byte) ([]Scenario, error) {
 	var all []Scenario
 	for _, s := range list {

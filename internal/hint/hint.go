@@ -65,17 +65,17 @@ var ByCause = sync.OnceValue(func() map[string]string {
 	return map[string]string{
 		"unreachable":   "Nothing accepts connections at this address. Start the server, or correct the host and the port.",
 		"no_tls":        "The server does not speak TLS. Begin the URL with http://.",
-		"no_answer":     "No answer came within the time limit. See whether the server can reach its model, or give it more with --timeout.",
+		"no_answer":     "No answer came within the time limit. See whether the server can reach its model, or raise --timeout.",
 		"broke_off":     "The connection broke off. The server's log may say why.",
-		"time_limit":    "The answer did not end within --timeout. Give it more, or see why it does not end.",
-		"past_limit":    "The answer is longer than --max-bytes. Give it more, or see why it does not end.",
+		"time_limit":    "The answer did not end within --timeout. Raise it, or see why the answer does not end.",
+		"past_limit":    "The answer is longer than --max-bytes. Raise it, or see why the answer does not end.",
 		"redirected":    "The endpoint redirects, which is not followed. Give the URL that it points to.",
 		"unauthorized":  "The endpoint wants credentials. Give them as in --header 'Authorization: Bearer @token.txt'.",
 		"not_found":     "No AG-UI endpoint takes POST requests at this address. Give the whole URL that your client posts runs to, with its path (such as /agent).",
-		"too_many":      "The endpoint limits requests. Wait, or raise the limit.",
+		"too_many":      "The endpoint limits requests. Wait, or raise the server's limit.",
 		"rejected":      "The endpoint rejects the request, an AG-UI run input. Compare it with what your client sends: p20export discover --print-scenarios prints the requests.",
 		"server_failed": "The server failed. Its log may say why; often its model, or the key for it, is missing.",
-		"other_status":  "The endpoint answers with another HTTP status than 200, and it is no error. It should answer a run with 200 and an event stream.",
+		"other_status":  "The endpoint answers with an HTTP status that is neither 200 nor an error. It should answer a run with 200 and an event stream.",
 		"unreadable":    "The answer cannot be read as AG-UI events. See what the server writes; -o DIR keeps it.",
 		"web_page":      "The answer is a web page. Give the URL that your client posts runs to, not that of the user interface.",
 		"not_events":    "The answer is not an event stream. The endpoint should answer with the content type text/event-stream; --framing ndjson or json reads others.",
@@ -83,7 +83,7 @@ var ByCause = sync.OnceValue(func() map[string]string {
 	}
 })
 
-// ByCut says how needed answers became useless, by the cause, after "were". It is
+// ByCut says why needed answers could not be judged, by the cause, after "were". It is
 // never changed at run time.
 var ByCut = sync.OnceValue(func() map[string]string {
 	return map[string]string{

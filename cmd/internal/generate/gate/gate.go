@@ -102,7 +102,8 @@ func notAnywhere(list *scenario.List) string {
 	return fmt.Sprintf(" `discover` with its own list asks all of them but %s, for which the agent has to play along.", join(needed))
 }
 
-// change says what would have to change, as discover does.
+// change says what would have to change, in the words that discover adds to its
+// advice, or in those of the advice.
 func change(n gate.Need) string {
 	if how, ok := hint.ByChange()[string(n.Code)]; ok {
 		return how

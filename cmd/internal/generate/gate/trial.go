@@ -127,12 +127,8 @@ func freeze(run analysis.Run, keep func(e *envelope.Event) bool) (*project.Outpu
 	if err != nil {
 		return nil, err
 	}
-	settings := []project.Settings{
-		{Projection: project.EmittedSnapshot}, {Projection: project.EmittedSnapshotText}, {Projection: project.FoldedStream},
-		{Projection: project.EmittedSnapshotText, Snapshot: project.Last},
-	}
+	settings := analysis.Settings(artifact.V1)
 	for i := range settings {
-		settings[i].Profile = artifact.V1
 		if err := settings[i].Normalize(); err != nil {
 			return nil, err
 		}

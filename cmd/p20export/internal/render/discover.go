@@ -63,7 +63,7 @@ func (p *Printer) otherIDs(d *Discovery) {
 		}
 	}
 	if names != nil {
-		p.line("note: \tRUN_STARTED has other ids than the request (%s): is the answer that of this request?", strings.Join(names, ", "))
+		p.line("note: \tRUN_STARTED has other ids than the request (%s): check that each is the answer to its own request", strings.Join(names, ", "))
 		p.line("")
 	}
 }

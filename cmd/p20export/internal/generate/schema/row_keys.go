@@ -73,7 +73,7 @@ var rowKeys = map[string]string{
 	"scenario/other_ids":      "Whether RUN_STARTED has another threadId or runId than the request, so that it may be the answer to another one.",
 	"scenario/missing":        "What the run lacks, or what its artifact leaves out.",
 	"scenario/not_applicable": "The projections that are for other runs: that freeze has them as refused says nothing about this run.",
-	"scenario/needed":         "Whether the scenario counts for whether the integration qualifies.",
+	"scenario/needed":         "Whether the scenario decides if the integration qualifies.",
 	"good":                    "Whether the answer speaks for the gate.",
 	"hint":                    "What to do, where there is a next step.",
 	"http_status":             "The HTTP status of the response.",
