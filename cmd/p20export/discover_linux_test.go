@@ -184,7 +184,7 @@ func TestSecondSignalRemovesTemporary(t *testing.T) {
 	go func() { _ = cmd.Wait(); close(ended) }()
 	for running := true; running; {
 		if left() > 0 {
-			_ = cmd.Process.Signal(os.Interrupt) // signals that are not told apart count once
+			_ = cmd.Process.Signal(os.Interrupt) // a signal that is already pending is not sent twice
 		}
 		select {
 		case <-ended:

@@ -40,8 +40,8 @@ func minted(run *envelope.Run, r request) (list []Anchor) {
 	add(envelope.RunStarted, "threadId", run.ThreadID, r.threadID)
 	add(envelope.RunStarted, "runId", run.RunID, r.runID)
 	if t := run.Terminal; t != nil {
-		add(t.Type, "threadId", textOf(&t.Object, "threadId"), r.threadID, run.ThreadID)
-		add(t.Type, "runId", textOf(&t.Object, "runId"), r.runID, run.RunID)
+		add(t.Type, "threadId", t.Object.Text("threadId"), r.threadID, run.ThreadID)
+		add(t.Type, "runId", t.Object.Text("runId"), r.runID, run.RunID)
 	}
 	return list
 }

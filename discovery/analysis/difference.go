@@ -80,6 +80,14 @@ type IDs struct {
 	RequestedKept int `json:"requested_kept"`
 }
 
+// Add counts the messages of other as well.
+func (i *IDs) Add(other IDs) {
+	i.Streamed += other.Streamed
+	i.StreamedKept += other.StreamedKept
+	i.Requested += other.Requested
+	i.RequestedKept += other.RequestedKept
+}
+
 // compareFolding fills in what needs both the folding and the last snapshot.
 func (e *Run) compareFolding(f project.Folding, last *project.Output, ids []string, r request) {
 	if len(e.Snapshots) == 0 {

@@ -30,7 +30,7 @@ func readRequest(data []byte) request {
 	if _, err := strictjson.ReadText(&input, &decoder, data); err != nil {
 		return r // folded-stream says what is wrong with it
 	}
-	r.known, r.threadID, r.runID = true, textOf(&input, "threadId"), textOf(&input, "runId")
+	r.known, r.threadID, r.runID = true, input.Text("threadId"), input.Text("runId")
 	r.parent = names(&input, "parentRunId")
 	r.ids = messageIDs(&input)
 	return r
@@ -48,13 +48,6 @@ func messageIDs(o *strictjson.Object) (ids []string) {
 		return nil
 	})
 	return ids
-}
-
-// textOf returns the string that an object gives a key, or nothing.
-func textOf(o *strictjson.Object, key string) string {
-	v, _ := o.Get(key)
-	text, _ := v.Text()
-	return text
 }
 
 // names reports whether an object gives a key a string that is not blank.

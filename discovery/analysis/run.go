@@ -156,6 +156,13 @@ type Texts struct {
 	PastAssay int `json:"past_assay"`
 }
 
+// Add counts the messages of other as well.
+func (t *Texts) Add(other Texts) {
+	t.Messages += other.Messages
+	t.PastAssay += other.PastAssay
+	t.Longest = max(t.Longest, other.Longest)
+}
+
 // Times says what labels a run's times can have.
 type Times struct {
 	// Source is the one that serves; empty when none does.

@@ -202,10 +202,7 @@ func (s *Summary) add(run analysis.Run) {
 	case envelope.RunError:
 		s.Snapshots.Failed.add(len(run.Snapshots))
 	}
-	s.IDs.Streamed += run.IDs.Streamed
-	s.IDs.StreamedKept += run.IDs.StreamedKept
-	s.IDs.Requested += run.IDs.Requested
-	s.IDs.RequestedKept += run.IDs.RequestedKept
+	s.IDs.Add(run.IDs)
 	s.Parent.add(run.Parent)
 	s.State.add(run)
 	s.time(run.Times)
@@ -285,9 +282,7 @@ func (s *Summary) measure(run analysis.Run) {
 	if run.Sizes.Compact < run.Sizes.Envelope {
 		s.Sizes.CompactBelowEnvelope++
 	}
-	s.Texts.Messages += run.Texts.Messages
-	s.Texts.PastAssay += run.Texts.PastAssay
-	s.Texts.Longest = max(s.Texts.Longest, run.Texts.Longest)
+	s.Texts.Add(*run.Texts)
 }
 
 // need adds a run's reasons to a list.

@@ -75,6 +75,13 @@ func (o *Object) Get(name string) (Value, bool) {
 	return Value{}, false
 }
 
+// Text returns the string that the named member is, or nothing.
+func (o *Object) Text(name string) string {
+	v, _ := o.Get(name)
+	text, _ := v.Text()
+	return text
+}
+
 // Names calls yield for the name of each member, in order.
 func (o *Object) Names(yield func(name string) bool) {
 	for m := range o.All {

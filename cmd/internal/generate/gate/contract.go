@@ -19,8 +19,7 @@ func contract(b *bytes.Buffer, lanes []lane, g gate.Gate) {
 	var ids analysis.IDs
 	stable, replaced, mixed := 0, 0, 0
 	for _, s := range g.Summaries {
-		ids.Streamed += s.IDs.Streamed
-		ids.StreamedKept += s.IDs.StreamedKept
+		ids.Add(s.IDs)
 		switch {
 		case s.IDs.Streamed == 0:
 		case s.IDs.StreamedKept == s.IDs.Streamed:
@@ -75,9 +74,7 @@ func measure(lanes []lane, of func(analysis.Run) bool) (m measures) {
 				continue
 			}
 			m.artifacts++
-			m.texts.Messages += run.Texts.Messages
-			m.texts.PastAssay += run.Texts.PastAssay
-			m.texts.Longest = max(m.texts.Longest, run.Texts.Longest)
+			m.texts.Add(*run.Texts)
 			if name := "`" + run.Scenario + "`"; run.Texts.PastAssay > 0 && !slices.Contains(m.long, name) {
 				m.long = append(m.long, name)
 			}

@@ -77,10 +77,10 @@ func newIDReader(request []byte, url string) (*idReader, error) {
 func (r *idReader) event(e *envelope.Event) {
 	switch e.Type {
 	case envelope.TextMessageStart, envelope.TextMessageChunk:
-		r.add("streamed", r.ids.streamed, text(&e.Object, "messageId"))
+		r.add("streamed", r.ids.streamed, e.Object.Text("messageId"))
 	case envelope.MessagesSnapshot:
 		for _, m := range envelope.Messages(e) {
-			r.add("snapshot", r.ids.snapshot, text(m, "id"))
+			r.add("snapshot", r.ids.snapshot, m.Text("id"))
 		}
 	}
 }
@@ -94,11 +94,4 @@ func (r *idReader) add(place string, to shapes, id string) {
 	if artifact.CheckReference(id) == "" {
 		r.ids.taken++
 	}
-}
-
-// text returns the string that an object gives a key, or nothing.
-func text(o *envelope.Object, key string) string {
-	v, _ := o.Get(key)
-	s, _ := v.Text()
-	return s
 }
