@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 
+	"github.com/p20export/p20export/discovery/report/internal/markup"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/humanize"
 	"github.com/p20export/p20export/project"
@@ -30,7 +31,7 @@ type artifactView struct {
 type message struct {
 	Role, Name, ID string
 	Begin          string // of a long content, which is folded
-	Content        markup
+	Content        markup.HTML
 	Bytes          int64
 	Cut            bool
 }
@@ -40,7 +41,7 @@ const longContent = 4_000
 
 // shown is a JSON text as a tree.
 type shown struct {
-	HTML markup
+	HTML markup.HTML
 	Cut  bool
 }
 
@@ -66,29 +67,29 @@ func newArtifact(r *run, f frozen, left *limits) *artifactView {
 	v := &artifactView{
 		Built:    p.Projection.Origin == project.Built,
 		From:     builtFrom(p),
-		Name:     visible(f.record.Subject[0].Name),
+		Name:     markup.Visible(f.record.Subject[0].Name),
 		Terminal: f.decoded.TerminalEvent,
-		Error:    visible(f.decoded.ErrorMessage),
+		Error:    markup.Visible(f.decoded.ErrorMessage),
 		Bytes:    int64(len(f.artifact)),
 		Count:    len(f.decoded.Messages),
 	}
 	if f.decoded.ErrorCode != "" {
-		v.Error += " (" + visible(f.decoded.ErrorCode) + ")"
+		v.Error += " (" + markup.Visible(f.decoded.ErrorCode) + ")"
 	}
-	marks := make(map[int]*mark)
-	request := new(mark)
+	marks := make(map[int]*markup.Mark)
+	request := new(markup.Mark)
 	for _, o := range p.Omissions {
 		at := request
 		if o.EventIndex != nil {
 			if at = marks[*o.EventIndex]; at == nil {
-				at = new(mark)
+				at = new(markup.Mark)
 				marks[*o.EventIndex] = at
 			}
 		}
-		at.add(o)
+		at.Add(o)
 		if o.Reason == finding.RequestOtherRun {
 			o.Pointer = o.Pointer[:strings.LastIndexByte(string(o.Pointer), '/')]
-			at.add(o) // nothing of the input is taken
+			at.Add(o) // nothing of the input is taken
 		}
 	}
 	v.parts(r, f, marks, request, left)
@@ -99,10 +100,10 @@ func newArtifact(r *run, f frozen, left *limits) *artifactView {
 			v.More++
 			continue
 		}
-		b, n := appendVisible(nil, m.Content, true, limit)
-		shown := message{Role: m.Role, Name: visible(m.Name), ID: visible(m.ID), Content: markup(b), Bytes: int64(len(m.Content)), Cut: n < len(m.Content)}
+		b, n := markup.Append(nil, m.Content, true, limit)
+		shown := message{Role: m.Role, Name: markup.Visible(m.Name), ID: markup.Visible(m.ID), Content: markup.HTML(b), Bytes: int64(len(m.Content)), Cut: n < len(m.Content)}
 		if len(m.Content) > longContent {
-			shown.Begin = visible(strings.ToValidUTF8(m.Content[:glimpse], ""))
+			shown.Begin = markup.Visible(strings.ToValidUTF8(m.Content[:markup.Glimpse], ""))
 		}
 		take(&left.trees, item+len(b)+len(shown.Begin)+len(shown.Name)+len(shown.ID))
 		v.Messages = append(v.Messages, shown)
@@ -114,7 +115,7 @@ func newArtifact(r *run, f frozen, left *limits) *artifactView {
 			continue
 		}
 		about, _ := finding.Describe(o.Reason)
-		item := omission{Event: o.EventIndex, Place: visible(o.File + string(o.Pointer)), Reason: o.Reason, Meaning: about.Meaning}
+		item := omission{Event: o.EventIndex, Place: markup.Visible(o.File + string(o.Pointer)), Reason: o.Reason, Meaning: about.Meaning}
 		if o.Reason == finding.SnapshotLacksText {
 			item.Meaning = "a streamed message that the snapshot lacks" // of one message, not of the run
 		}
@@ -128,7 +129,7 @@ func newArtifact(r *run, f frozen, left *limits) *artifactView {
 
 // parts shows the events of the envelope with what became of their values, and
 // of a built snapshot the request it was built from.
-func (v *artifactView) parts(r *run, f frozen, marks map[int]*mark, request *mark, left *limits) {
+func (v *artifactView) parts(r *run, f frozen, marks map[int]*markup.Mark, request *markup.Mark, left *limits) {
 	places := make(map[string]project.Part)
 	for _, p := range f.record.Predicate.Events {
 		places[p.Part] = p
@@ -145,7 +146,7 @@ func (v *artifactView) parts(r *run, f frozen, marks map[int]*mark, request *mar
 		p.Event, p.Bytes = &at.Index, at.Bytes
 		m := marks[at.Index]
 		if m == nil {
-			m = new(mark)
+			m = new(markup.Mark)
 		}
 		p.Tree = newTree(lines[i], m, left)
 		v.Parts = append(v.Parts, p)
@@ -156,111 +157,111 @@ func (v *artifactView) parts(r *run, f frozen, marks map[int]*mark, request *mar
 }
 
 // newTree shows a JSON text as far as there is room.
-func newTree(text []byte, marks *mark, left *limits) shown {
-	b, n := appendTree(nil, text, marks, min(left.tree, left.trees))
+func newTree(text []byte, marks *markup.Mark, left *limits) shown {
+	b, n := markup.AppendTree(nil, text, marks, min(left.tree, left.trees))
 	take(&left.trees, len(b))
-	return shown{markup(b), n < len(text)}
+	return shown{markup.HTML(b), n < len(text)}
 }
 
 // write writes the artifact: its messages, and its JSON as a tree.
-func (v *artifactView) write(w *markupWriter) {
-	w.put(`
+func (v *artifactView) write(w *markup.Writer) {
+	w.Put(`
 <section>
 <h3>The artifact</h3>`)
 	if v.Built {
-		w.put(`
+		w.Put(`
 <p class="built">These messages were <strong>built</strong> from %s. The run emitted no snapshot.</p>`, v.From)
 	}
-	w.put(`
+	w.Put(`
 <ol class="messages">`)
 	for _, m := range v.Messages {
-		w.put(`
+		w.Put(`
 <li><p class="who"><strong>%s</strong>`, m.Role)
-		w.some(` %s`, m.Name)
-		w.put(` <small>%s</small></p>`, m.ID)
+		w.Some(` %s`, m.Name)
+		w.Put(` <small>%s</small></p>`, m.ID)
 		if m.Begin != "" {
-			w.put(`<details class="long"><summary><span>%s… <span class="size">%s</span></span></summary><div class="content">%s</div></details>`, m.Begin, humanize.Bytes(m.Bytes), m.Content)
+			w.Put(`<details class="long"><summary><span>%s… <span class="size">%s</span></span></summary><div class="content">%s</div></details>`, m.Begin, humanize.Bytes(m.Bytes), m.Content)
 		} else {
-			w.put(`<div class="content">%s</div>`, m.Content)
+			w.Put(`<div class="content">%s</div>`, m.Content)
 		}
 		if m.Cut {
-			w.put(`<p class="cut">The rest is not shown here.</p>`)
+			w.Put(`<p class="cut">The rest is not shown here.</p>`)
 		}
-		w.put(`</li>`)
+		w.Put(`</li>`)
 	}
 	if v.More > 0 {
-		w.put(`
+		w.Put(`
 <li class="cut">%s not shown here.</li>`, plural(v.More, "more message is", "more messages are"))
 	}
-	w.put(`
+	w.Put(`
 </ol>
 <p class="end">Ended with <code>%s</code>`, v.Terminal)
-	w.some(`: %s`, v.Error)
-	w.put(`</p>
+	w.Some(`: %s`, v.Error)
+	w.Put(`</p>
 <details class="json">
 <summary>%s, %s</summary>`, v.Name, humanize.Bytes(v.Bytes))
 	v.JSON.write(w)
-	w.put(`
+	w.Put(`
 </details>
 </section>`)
 }
 
 // writeParts writes what the artifact was made from, and what was left out.
-func (v *artifactView) writeParts(w *markupWriter, section int) {
-	w.put(`
+func (v *artifactView) writeParts(w *markup.Writer, section int) {
+	w.Put(`
 <section>
 <h3>What was kept and what was left out</h3>
 <p class="legend"><span class="ln kept">kept</span> <span class="ln left"><del>left out</del></span> <span class="ln changed">changed</span></p>`)
 	for _, p := range v.Parts {
-		w.put(`
+		w.Put(`
 <section class="part">
 <h4>%s <small>`, p.Title)
 		switch {
 		case p.Event != nil:
-			w.event(section, *p.Event)
-			w.put(`, `)
+			w.Event(section, *p.Event)
+			w.Put(`, `)
 		case p.Is == "request":
-			w.put(`what the snapshot was built from, `)
+			w.Put(`what the snapshot was built from, `)
 		default:
-			w.put(`<strong>built</strong>, no event of the run, `)
+			w.Put(`<strong>built</strong>, no event of the run, `)
 		}
-		w.put(`%s</small></h4>`, humanize.Bytes(p.Bytes))
+		w.Put(`%s</small></h4>`, humanize.Bytes(p.Bytes))
 		p.Tree.write(w)
-		w.put(`
+		w.Put(`
 </section>`)
 	}
 	if len(v.Left) == 0 {
-		w.put(`
+		w.Put(`
 <p>Nothing was left out of these events.</p>
 </section>`)
 		return
 	}
-	w.put(`
+	w.Put(`
 <h4>Each omission, as the record lists it</h4>
 <ul class="omissions">`)
 	for _, o := range v.Left {
-		w.put(`
+		w.Put(`
 <li>`)
 		if o.Event != nil {
-			w.event(section, *o.Event)
-			w.put(` `)
+			w.Event(section, *o.Event)
+			w.Put(` `)
 		}
-		w.put(`<code>%s</code> <span class="tag">%s</span> <small>%s</small></li>`, o.Place, o.Reason, o.Meaning)
+		w.Put(`<code>%s</code> <span class="tag">%s</span> <small>%s</small></li>`, o.Place, o.Reason, o.Meaning)
 	}
 	if v.LeftMore > 0 {
-		w.put(`
+		w.Put(`
 <li class="none">%s not listed.</li>`, plural(v.LeftMore, "more is", "more are"))
 	}
-	w.put(`
+	w.Put(`
 </ul>
 </section>`)
 }
 
-func (s shown) write(w *markupWriter) {
-	w.put(`
+func (s shown) write(w *markup.Writer) {
+	w.Put(`
 <div class="tree">%s</div>`, s.HTML)
 	if s.Cut {
-		w.put(`
+		w.Put(`
 <p class="cut">The rest is not shown here.</p>`)
 	}
 }

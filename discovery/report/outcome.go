@@ -8,6 +8,7 @@ import (
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/digest"
+	"github.com/p20export/p20export/discovery/report/internal/markup"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/internal/humanize"
@@ -143,7 +144,7 @@ func (o outcome) view(subject bool, left *limits) outcomeView {
 	}
 	for _, text := range says {
 		if take(&left.facts, len(text)) == len(text) {
-			v.Says = append(v.Says, visible(text))
+			v.Says = append(v.Says, markup.Visible(text))
 		}
 	}
 	return v

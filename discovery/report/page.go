@@ -6,8 +6,8 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
-	"strconv"
 
+	"github.com/p20export/p20export/discovery/report/internal/markup"
 	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/internal/humanize"
 	"github.com/p20export/p20export/project"
@@ -15,7 +15,13 @@ import (
 )
 
 //go:embed page.css
-var pageCSS string
+var sectionCSS string
+
+//go:embed index.css
+var indexCSS string
+
+// style returns the page's one style sheet.
+func style() string { return sectionCSS + indexCSS }
 
 //go:embed page.js
 var pageJS string
@@ -39,7 +45,7 @@ func newPage(tool record.Tool, captures int) *page {
 // policy returns the page's Content-Security-Policy, which admits its own style
 // and script and nothing else.
 func policy() string {
-	return "default-src 'none'; script-src 'sha256-" + hash(pageJS) + "'; style-src 'sha256-" + hash(pageCSS) +
+	return "default-src 'none'; script-src 'sha256-" + hash(pageJS) + "'; style-src 'sha256-" + hash(style()) +
 		"'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 }
 
@@ -79,8 +85,8 @@ func (p *page) write(to io.Writer) error {
 	if !p.several() {
 		title = p.Sections[0].Capture
 	}
-	w := newMarkupWriter(to)
-	w.put(`<!doctype html>
+	w := markup.NewWriter(to)
+	w.Put(`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -97,16 +103,16 @@ func (p *page) write(to io.Writer) error {
 <header class="top">
 <h1><span>%s</span> %s, %s</h1>
 <p class="note"><strong>This page holds the raw events of its captures.</strong> They can say more than an artifact does: prompts, arguments of tools, state. Pass it on only to those who may see the captures.</p>
-</header>`, markup(policy()), p.Version, title, hint.PageName, markup(pageCSS), hint.PageName, plural(p.Captures, "capture", "captures"), plural(p.Runs, "run", "runs"))
+</header>`, markup.HTML(policy()), p.Version, title, hint.PageName, markup.HTML(style()), hint.PageName, plural(p.Captures, "capture", "captures"), plural(p.Runs, "run", "runs"))
 	if p.several() {
 		p.index(w)
 	}
-	w.put(`
+	w.Put(`
 <main id="main" tabindex="-1">`)
 	for _, s := range p.Sections {
 		s.write(w, p.several())
 	}
-	w.put(`
+	w.Put(`
 </main>
 <footer>
 <p>Made by %s. What it claims of a frozen run is portable compacted message-history evidence for one bounded run envelope, and no more. A digest here is what <code>%s</code> writes; <code>%s</code> repeats it from the capture.</p>
@@ -115,60 +121,18 @@ func (p *page) write(to io.Writer) error {
 <script>%s</script>
 </body>
 </html>
-`, p.Version, hint.Freeze, hint.Verify, markup(pageJS))
+`, p.Version, hint.Freeze, hint.Verify, markup.HTML(pageJS))
 	return w.Flush()
 }
 
-func (p *page) index(w *markupWriter) {
-	w.put(`
-<nav aria-labelledby="index">
-<h2 id="index">Index</h2>
-<p>%s frozen`, p.Frozen)
-	if p.Incomplete > 0 {
-		w.put(` (%s streamed text)`, plural(p.Incomplete, "snapshot lacks", "snapshots lack"))
-	}
-	w.put(`, %s refused.`, p.Refused)
-	if n := p.withoutRun(); n > 0 {
-		w.put(` %s no run.`, plural(n, "refused capture shows", "refused captures show"))
-	}
-	w.put(`</p>
-<table class="index">
-<thead><tr><th scope="col">Capture</th><th scope="col">Verdict</th><th scope="col">Projection</th><th scope="col" class="num">Messages</th><th scope="col">Ended with</th><th scope="col" class="num">Run</th><th scope="col" class="num">Artifact</th></tr></thead>
-<tbody>`)
-	for _, s := range p.Sections {
-		w.put(`
-<tr><th scope="row"><a href="#r%s">%s</a>`, s.Number, s.Capture)
-		w.some(` <small>%s</small>`, s.Run)
-		w.put(`</th><td><span class="verdict %s">%s</span></td><td data-is="Projection">%s`, s.Verdict, s.Verdict, s.Projection)
-		var messages, run, artifact string
-		if a := s.Artifact; a != nil {
-			messages, artifact = strconv.Itoa(a.Count), humanize.Bytes(a.Bytes)
-			if a.Built {
-				w.put(` <span class="tag">built</span>`)
-			}
-			if s.Incomplete {
-				w.put(` <span class="tag">lacks streamed text</span>`)
-			}
-		}
-		if len(s.Sizes) > 0 {
-			run = humanize.Bytes(s.Sizes[0].Bytes)
-		}
-		w.put(`</td><td class="num" data-is="Messages">%s</td><td data-is="Ended with">%s</td><td class="num" data-is="Run">%s</td><td class="num" data-is="Artifact">%s</td></tr>`, messages, s.Terminal, run, artifact)
-	}
-	w.put(`
-</tbody>
-</table>
-</nav>`)
-}
-
 // write writes the section of one run; several is whether the page has others.
-func (s *section) write(w *markupWriter, several bool) {
-	w.put(`
+func (s *section) write(w *markup.Writer, several bool) {
+	w.Put(`
 <article id="r%s" aria-labelledby="r%s-name">
 <header>
 <h2 id="r%s-name">%s`, s.Number, s.Number, s.Number, s.Capture)
-	w.some(` <small>%s</small>`, s.Run)
-	w.put(`</h2>
+	w.Some(` <small>%s</small>`, s.Run)
+	w.Put(`</h2>
 <p class="says"><span class="verdict %s">%s</span> %s</p>
 </header>
 <div class="pair">
@@ -176,14 +140,14 @@ func (s *section) write(w *markupWriter, several bool) {
 <h3>The run</h3>
 <dl class="facts">`, s.Verdict, s.Verdict, s.Says)
 	for _, f := range s.Facts {
-		w.put(`
+		w.Put(`
 <div><dt>%s</dt><dd>%s</dd></div>`, f.Name, f.Value)
 	}
-	w.put(`
+	w.Put(`
 </dl>
 </section>`)
 	s.writeSizes(w)
-	w.put(`
+	w.Put(`
 </div>`)
 	s.writeOutcomes(w)
 	s.writeFindings(w)
@@ -193,158 +157,158 @@ func (s *section) write(w *markupWriter, several bool) {
 	}
 	s.writeTimeline(w, several)
 	if len(s.Digests) > 0 {
-		w.put(`
+		w.Put(`
 <section>
 <h3 id="r%s-digests">Digests</h3>
 <dl class="digests">`, s.Number)
 		for _, d := range s.Digests {
-			w.put(`
+			w.Put(`
 <div><dt>%s</dt><dd><code>%s</code> <button type="button" class="copy" hidden>Copy<span class="sr"> the digest of %s</span></button></dd></div>`, d.Name, d.Value, d.Name)
 		}
-		w.put(`
+		w.Put(`
 </dl>
 </section>`)
 	}
 	if several {
-		w.put(`
+		w.Put(`
 <p class="back"><a href="#index">Back to the index</a></p>`)
 	}
 	if s.Data != "" {
-		w.put(`
+		w.Put(`
 <script type="application/json" id="data-%s">%s</script>`, s.Number, s.Data)
 	}
-	w.put(`
+	w.Put(`
 </article>`)
 }
 
-func (s *section) writeSizes(w *markupWriter) {
+func (s *section) writeSizes(w *markup.Writer) {
 	if len(s.Sizes) == 0 {
 		return
 	}
-	w.put(`
+	w.Put(`
 <section>
 <h3>Sizes, to scale</h3>
 <dl class="sizes">`)
 	for _, z := range s.Sizes {
-		w.put(`
+		w.Put(`
 <div><dt>%s</dt><dd>%s<svg role="img" aria-label="%s % of the largest" viewBox="0 0 100 4" preserveAspectRatio="none"><rect class="track" width="100" height="4"/><rect width="%s" height="4"/></svg></dd></div>`, z.Name, humanize.Bytes(z.Bytes), z.Width, z.Width)
 	}
-	w.put(`
+	w.Put(`
 </dl>
 </section>`)
 }
 
-func (s *section) writeOutcomes(w *markupWriter) {
+func (s *section) writeOutcomes(w *markup.Writer) {
 	if len(s.Outcomes) == 0 {
 		return
 	}
-	w.put(`
+	w.Put(`
 <section>
 <h3>What each projection makes of it</h3>
 <ul class="outcomes">`)
 	for _, o := range s.Outcomes {
-		var class, shown markup
+		var class, shown markup.HTML
 		if o.Subject {
 			class, shown = ` class="subject"`, ` <small>shown here</small>`
 		}
-		w.put(`
+		w.Put(`
 <li%s><span class="verdict %s">%s</span> <strong>%s</strong>%s`, class, o.Verdict, o.Verdict, o.Name, shown)
 		if len(o.Says) > 0 {
-			w.put(`<ul>`)
+			w.Put(`<ul>`)
 			for _, says := range o.Says {
-				w.put(`<li>%s</li>`, says)
+				w.Put(`<li>%s</li>`, says)
 			}
-			w.put(`</ul>`)
+			w.Put(`</ul>`)
 		}
-		w.put(`</li>`)
+		w.Put(`</li>`)
 	}
-	w.put(`
+	w.Put(`
 </ul>
 </section>`)
 }
 
-func (s *section) writeFindings(w *markupWriter) {
-	w.put(`
+func (s *section) writeFindings(w *markup.Writer) {
+	w.Put(`
 <section>
 <h3>Findings</h3>`)
 	for _, of := range s.Findings {
-		w.some(`
+		w.Some(`
 <h4>%s</h4>`, of.Of)
-		w.put(`
+		w.Put(`
 <ul class="findings">`)
 		for _, f := range of.List {
-			w.put(`
+			w.Put(`
 <li class="%s"><p><span class="severity">%s</span> <code>%s</code>`, f.Severity, f.Severity, f.Code)
 			if f.EventIndex != nil {
-				w.put(` at `)
-				w.event(s.Number, *f.EventIndex)
+				w.Put(` at `)
+				w.Event(s.Number, *f.EventIndex)
 			}
-			w.some(` <code>%s</code>`, f.Place)
-			w.some(` <small>rule %s</small>`, f.Rule)
-			w.put(`</p><p>%s</p>`, f.Text)
-			w.some(`<p class="next">Next: %s</p>`, f.Next)
-			w.put(`</li>`)
+			w.Some(` <code>%s</code>`, f.Place)
+			w.Some(` <small>rule %s</small>`, f.Rule)
+			w.Put(`</p><p>%s</p>`, f.Text)
+			w.Some(`<p class="next">Next: %s</p>`, f.Next)
+			w.Put(`</li>`)
 		}
 		if len(of.List) == 0 {
-			w.put(`
+			w.Put(`
 <li class="none">None.</li>`)
 		}
 		if of.More > 0 {
-			w.put(`
+			w.Put(`
 <li class="none">%s not listed.</li>`, plural(of.More, "more is", "more are"))
 		}
-		w.put(`
+		w.Put(`
 </ul>`)
 	}
-	w.put(`
+	w.Put(`
 </section>`)
 }
 
-func (s *section) writeTimeline(w *markupWriter, several bool) {
-	w.put(`
+func (s *section) writeTimeline(w *markup.Writer, several bool) {
+	w.Put(`
 <section id="r%s-timeline">
 <h3>The raw events</h3>`, s.Number)
 	if t := s.Timeline; t != nil {
 		if t.Strip != nil {
-			w.put(`
+			w.Put(`
 <figure class="strip">
 <svg role="img" aria-label="When events of each colour arrived" viewBox="0 0 1000 %s" height="%s" preserveAspectRatio="none">%s</svg>
 <figcaption><span>%s</span> <span>%s after the request</span></figcaption>
-</figure>`, t.Strip.height(), t.Strip.height(), t.Strip.marks(), spelled(t.Strip.First), spelled(t.Strip.Last))
+</figure>`, t.Strip.Height(), t.Strip.Height(), t.Strip.SVG(), spelled(t.Strip.First), spelled(t.Strip.Last))
 		}
-		var open markup
+		var open markup.HTML
 		if !several {
 			open = ` open`
 		}
-		w.put(`
+		w.Put(`
 <details class="timeline" data-run="%s"%s>
 <summary>%s, %s of data</summary>`, s.Number, open, plural(t.Count, "event", "events"), humanize.Bytes(t.Bytes))
 		if t.Unlisted > 0 {
-			w.put(`
+			w.Put(`
 <p class="cut">%s past what a page lists, and only counted.</p>`, plural(t.Unlisted, "event is", "events are"))
 		}
 		if t.Cut > 0 {
-			w.put(`
+			w.Put(`
 <p class="cut">%s shown in part, or by place and size alone: a page is bounded.</p>`, plural(t.Cut, "event is", "events are"))
 		}
-		w.put(`
+		w.Put(`
 <noscript><p>The timeline needs JavaScript. It runs from this file alone; the page loads nothing.</p></noscript>
 </details>`)
 	} else {
-		w.put(`
+		w.Put(`
 <p>No event is shown: nothing of a capture counts before all of it is found right.</p>`)
 	}
 	if len(s.Families) > 0 {
-		w.put(`
+		w.Put(`
 <ul class="families" aria-label="Events by type">`)
 		for _, f := range s.Families {
-			w.put(`
+			w.Put(`
 <li class="%s">%s <span class="count">%s</span></li>`, hue(f.Name), f.Name, f.Count)
 		}
-		w.put(`
+		w.Put(`
 </ul>`)
 	}
-	w.put(`
+	w.Put(`
 </section>`)
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/discovery/report/internal/markup"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
@@ -21,7 +22,7 @@ type timeline struct {
 	Unlisted, Cut int
 
 	// Strip is nil where times of arrival are not known.
-	Strip *strip
+	Strip *markup.Strip
 
 	types  []string
 	index  map[string]int
@@ -39,9 +40,9 @@ func (t *timeline) add(f capture.Frame, kind string, micros int64, left *limits)
 	t.Bytes += f.Bytes
 	if micros >= 0 {
 		if t.Strip == nil {
-			t.Strip = new(strip)
+			t.Strip = new(markup.Strip)
 		}
-		t.Strip.add(micros, hue(kind))
+		t.Strip.Add(micros, hue(kind))
 	}
 	if take(&left.events, 1) == 0 {
 		t.Unlisted++
@@ -63,7 +64,7 @@ func (t *timeline) add(f capture.Frame, kind string, micros int64, left *limits)
 	t.rows = fmt.Appendf(t.rows, "[%d,%d,%d,%d,%d,", i, f.Index, f.Offset, f.Bytes, micros)
 	before := len(t.rows)
 	var n int
-	t.rows, n = appendJSON(t.rows, f.Data, before+min(left.event, left.timelines))
+	t.rows, n = markup.AppendJSON(t.rows, f.Data, before+min(left.event, left.timelines))
 	take(&left.timelines, len(t.rows)-before)
 	cut := 0
 	if n < len(f.Data) || f.Problem != nil {
@@ -153,7 +154,7 @@ func (t *timeline) data(parts []project.Part, omissions []project.Omission, left
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b, _ = appendJSON(append(b, '['), []byte(kind), len(b)+1<<10)
+		b, _ = markup.AppendJSON(append(b, '['), []byte(kind), len(b)+1<<10)
 		b = append(append(append(b, `,"`...), hue(kind)...), `"]`...)
 	}
 	b = append(append(append(b, `],"events":[`...), t.rows...), `],"kept":{`...)
@@ -171,8 +172,8 @@ func (t *timeline) data(parts []project.Part, omissions []project.Omission, left
 		}
 		before := len(b)
 		b = fmt.Appendf(b, `%s[%d,`, comma, *o.EventIndex)
-		b, _ = appendJSON(b, []byte(o.Pointer), len(b)+finding.MaxPointer)
-		b = fmt.Appendf(b, `,"%s","%s"]`, o.Reason, verb(o.Reason))
+		b, _ = markup.AppendJSON(b, []byte(o.Pointer), len(b)+finding.MaxPointer)
+		b = fmt.Appendf(b, `,"%s","%s"]`, o.Reason, markup.Verb(o.Reason))
 		take(&left.facts, len(b)-before)
 		comma = ","
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/discovery/report/internal/markup"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/internal/strictjson"
@@ -36,7 +37,7 @@ type section struct {
 	Digests    []fact
 	Timeline   *timeline
 	Families   []family
-	Data       markup
+	Data       markup.HTML
 }
 
 // fact is a name and what it stands for.
@@ -57,9 +58,9 @@ type family struct {
 
 func newSection(name string, r *run, left *limits) *section {
 	row := r.inspect
-	s := &section{Capture: visible(name), Verdict: project.Refused, Timeline: r.timeline, Facts: facts(row)}
+	s := &section{Capture: markup.Visible(name), Verdict: project.Refused, Timeline: r.timeline, Facts: facts(row)}
 	if row.Terminal != nil {
-		s.Terminal = visible(*row.Terminal)
+		s.Terminal = markup.Visible(*row.Terminal)
 	}
 	switch {
 	case r.subject == nil:
@@ -75,7 +76,7 @@ func newSection(name string, r *run, left *limits) *section {
 		s.Sizes = append(s.Sizes, size{Name: "Run, as captured", Bytes: row.Bytes})
 		for name, n := range row.Families.All {
 			if cost := item + len(name); take(&left.facts, cost) == cost && len(s.Families) < left.listed {
-				s.Families = append(s.Families, family{visible(name), n})
+				s.Families = append(s.Families, family{markup.Visible(name), n})
 			}
 		}
 	}
@@ -94,11 +95,11 @@ func newSection(name string, r *run, left *limits) *section {
 			parts, omissions = r.frozen.record.Predicate.Events, r.frozen.record.Predicate.Omissions
 		}
 		if strip := r.timeline.Strip; strip != nil {
-			if n := len(strip.marks()); take(&left.facts, n) < n {
+			if n := len(strip.SVG()); take(&left.facts, n) < n {
 				r.timeline.Strip = nil
 			}
 		}
-		s.Data = markup(r.timeline.data(parts, omissions, left))
+		s.Data = markup.HTML(r.timeline.data(parts, omissions, left))
 	}
 	return s
 }
@@ -146,9 +147,9 @@ func (s *section) judged(r *run, left *limits) {
 		size{Name: "Artifact without white space", Bytes: int64(strictjson.CompactSize(r.frozen.artifact))})
 	sums := r.frozen.record.Subject
 	s.Digests = append([]fact{
-		{visible(sums[0].Name), "sha256:" + sums[0].Digest.SHA256},
-		{visible(sums[1].Name), "sha256:" + sums[1].Digest.SHA256},
-		{record.Path(visible(sums[0].Name)), string(r.frozen.recordDigest)},
+		{markup.Visible(sums[0].Name), "sha256:" + sums[0].Digest.SHA256},
+		{markup.Visible(sums[1].Name), "sha256:" + sums[1].Digest.SHA256},
+		{record.Path(markup.Visible(sums[0].Name)), string(r.frozen.recordDigest)},
 	}, s.Digests...)
 }
 
@@ -162,7 +163,7 @@ func facts(row scan.Inspection) (list []fact) {
 		if len(text) > maxFact {
 			text = strings.ToValidUTF8(text[:maxFact], "") + "…"
 		}
-		list = append(list, fact{name, visible(text)})
+		list = append(list, fact{name, markup.Visible(text)})
 	}
 	add("Thread", row.ThreadID)
 	add("Run", row.RunID)
@@ -261,7 +262,7 @@ func newFindings(of string, list []finding.Finding, left *limits) findingsView {
 			v.More++
 			continue
 		}
-		v.List = append(v.List, findingView{Finding: f, Place: visible(string(f.Pointer)), Text: visible(f.Message), Next: visible(f.Hint)})
+		v.List = append(v.List, findingView{Finding: f, Place: markup.Visible(string(f.Pointer)), Text: markup.Visible(f.Message), Next: markup.Visible(f.Hint)})
 	}
 	return v
 }

@@ -1,17 +1,11 @@
-package report
+package markup
 
 import (
 	"bytes"
 	"encoding/json"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"go/types"
 	"html"
 	"html/template"
-	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -57,7 +51,7 @@ func inert(t interface{ Errorf(string, ...any) }, page, markup string) {
 func TestVisible(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text, breaks := hostile().Draw(t, "text"), rapid.Bool().Draw(t, "breaks")
-		b, n := appendVisible(nil, text, breaks, 1<<20)
+		b, n := Append(nil, text, breaks, 1<<20)
 		inert(t, string(b), ours.ReplaceAllString(string(b), ""))
 		if n != len(text) {
 			t.Errorf("%d of %d bytes", n, len(text))
@@ -78,9 +72,9 @@ func TestVisible(t *testing.T) {
 		if diff := cmp.Diff(plain, read); diff != "" {
 			t.Error(diff)
 		}
-		inert(t, visible(text), "")
+		inert(t, Visible(text), "")
 		limit := rapid.IntRange(0, 50).Draw(t, "limit")
-		b, n = appendVisible(nil, text, breaks, limit)
+		b, n = Append(nil, text, breaks, limit)
 		if len(b) > limit+40 || n > len(text) || len(b) < limit && n < len(text) {
 			t.Errorf("%d bytes of %d, limit %d, %d read", len(b), len(text), limit, n)
 		}
@@ -92,7 +86,7 @@ func TestVisible(t *testing.T) {
 func TestJSONIsInert(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := hostile().Draw(t, "text")
-		b, n := appendJSON(nil, []byte(text), 1<<20)
+		b, n := AppendJSON(nil, []byte(text), 1<<20)
 		inert(t, string(b), "")
 		if strings.ContainsAny(string(b), "<>&\n\t") || n != len(text) {
 			t.Errorf("%q of %q", b, text)
@@ -104,19 +98,19 @@ func TestJSONIsInert(t *testing.T) {
 		if utf8.ValidString(text) && read != text {
 			t.Errorf("%q was read as %q", text, read)
 		}
-		if b, n = appendJSON(nil, []byte(text), 8); len(b) > 8+12+1 || n > len(text) || !json.Valid(b) {
+		if b, n = AppendJSON(nil, []byte(text), 8); len(b) > 8+12+1 || n > len(text) || !json.Valid(b) {
 			t.Errorf("%d bytes of %q: %s", len(b), text, b)
 		}
 	})
 }
 
 func TestPictures(t *testing.T) {
-	b, _ := appendVisible(nil, "a\x1b\x7f\u202e\U000e0001\xff\n<", true, 1<<20)
+	b, _ := Append(nil, "a\x1b\x7f\u202e\U000e0001\xff\n<", true, 1<<20)
 	want := `a<b class="x">␛</b><b class="x">␡</b><b class="x">⟨U+202E⟩</b><b class="x">⟨U+E0001⟩</b><b class="x">⟨xFF⟩</b>` + "\n&lt;"
 	if diff := cmp.Diff(want, string(b)); diff != "" {
 		t.Error(diff)
 	}
-	b, _ = appendJSON(nil, []byte("\xff\x80\U000e0001</script>"), 1<<20)
+	b, _ = AppendJSON(nil, []byte("\xff\x80\U000e0001</script>"), 1<<20)
 	if diff := cmp.Diff(`"\udcff\udc80\udb40\udc01\u003c/script\u003e"`, string(b)); diff != "" {
 		t.Error(diff)
 	}
@@ -132,8 +126,8 @@ func TestEscapeIsThatOfTemplates(t *testing.T) {
 		if err := oracle.Execute(&want, text); err != nil {
 			t.Fatal(err)
 		}
-		w := newMarkupWriter(&got)
-		w.put(`<title>%s</title><p class="%s" data-is="%s">%s</p>`, text, text, text, text)
+		w := NewWriter(&got)
+		w.Put(`<title>%s</title><p class="%s" data-is="%s">%s</p>`, text, text, text, text)
 		if err := w.Flush(); err != nil {
 			t.Fatal(err)
 		}
@@ -141,37 +135,4 @@ func TestEscapeIsThatOfTemplates(t *testing.T) {
 			t.Error(diff)
 		}
 	})
-}
-
-// TestMarkup lists what is converted to markup, which nothing escapes: the page's
-// own files and policy, and what appendVisible, appendTree and appendJSON made.
-func TestMarkup(t *testing.T) {
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, path := range files {
-		if strings.HasSuffix(path, "_test.go") {
-			continue
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ast.Inspect(file, func(n ast.Node) bool {
-			if call, ok := n.(*ast.CallExpr); ok && types.ExprString(call.Fun) == "markup" {
-				got = append(got, path+" "+types.ExprString(call))
-			}
-			return true
-		})
-	}
-	slices.Sort(got)
-	want := []string{
-		"kept.go markup(b)", "kept.go markup(b)", "page.go markup(pageCSS)", "page.go markup(pageJS)", "page.go markup(policy())",
-		"strip.go markup(b)", "view.go markup(r.timeline.data(parts, omissions, left))",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
 }

@@ -1,11 +1,10 @@
-package report
+package markup
 
 import (
 	"regexp"
 	"strconv"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
@@ -16,7 +15,7 @@ func TestStrip(t *testing.T) {
 	rect := regexp.MustCompile(`<rect class="(\w+)" x="([0-9.]+)" y="(\d+)" width="([0-9.]+)" height="6"/>`)
 	rapid.Check(t, func(t *rapid.T) {
 		first := rapid.Int64Range(0, 1<<40).Draw(t, "first")
-		var s strip
+		var s Strip
 		at := first
 		type event struct {
 			micros int64
@@ -26,14 +25,14 @@ func TestStrip(t *testing.T) {
 		for range rapid.IntRange(1, 60).Draw(t, "events") {
 			e := event{at, rapid.SampledFrom(hues).Draw(t, "hue")}
 			events = append(events, e)
-			s.add(e.micros, e.hue)
+			s.Add(e.micros, e.hue)
 			at += rapid.OneOf(rapid.Int64Range(0, 3), rapid.Int64Range(0, 1<<rapid.IntRange(0, 40).Draw(t, "scale"))).Draw(t, "step")
 		}
 		if s.First != first || s.Last != events[len(events)-1].micros {
 			t.Fatalf("from %d to %d", s.First, s.Last)
 		}
 		used := make(map[int]bool)
-		drawn := rect.FindAllStringSubmatch(string(s.marks()), -1)
+		drawn := rect.FindAllStringSubmatch(string(s.SVG()), -1)
 		for _, e := range events {
 			place := float64(e.micros-first) / float64(s.Last-first+1) * across
 			found := false
@@ -48,19 +47,11 @@ func TestStrip(t *testing.T) {
 				}
 			}
 			if !found {
-				t.Errorf("no mark at %.1f for %v of %v in %s", place, e, events, s.marks())
+				t.Errorf("no mark at %.1f for %v of %v in %s", place, e, events, s.SVG())
 			}
 		}
 		if len(used) != len(drawn) {
 			t.Errorf("%d marks, %d used", len(drawn), len(used))
 		}
 	})
-}
-
-func TestSpelled(t *testing.T) {
-	for micros, want := range map[int64]string{0: "+0.000 ms", 9_096: "+9.096 ms", 1_412_761: "+1,412.761 ms"} {
-		if diff := cmp.Diff(want, spelled(micros)); diff != "" {
-			t.Error(diff)
-		}
-	}
 }

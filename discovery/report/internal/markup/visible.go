@@ -1,4 +1,6 @@
-package report
+// Package markup writes text of a capture as HTML and JSON in which nothing acts:
+// no character of it is markup, and one that shows nothing is shown as a picture.
+package markup
 
 import (
 	"bufio"
@@ -12,12 +14,12 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// appendVisible appends text as HTML in which nothing acts: markup is escaped,
+// Append appends text as HTML in which nothing acts: markup is escaped,
 // and a character that shows nothing or changes how others are shown stands as
 // its picture or its number, marked as such. Line feeds and tabs stay where
 // breaks is set. It stops when b has limit bytes or more, and returns how much
 // of the text was appended.
-func appendVisible(b []byte, text string, breaks bool, limit int) ([]byte, int) {
+func Append(b []byte, text string, breaks bool, limit int) ([]byte, int) {
 	for i, w := 0, 0; i < len(text); i += w {
 		if len(b) >= limit {
 			return b, i
@@ -51,8 +53,8 @@ func picture(r rune) string {
 	return fmt.Sprintf("⟨U+%04X⟩", r)
 }
 
-// visible returns short text for a place that holds no markup.
-func visible(text string) string {
+// Visible returns short text for a place that holds no markup.
+func Visible(text string) string {
 	var b strings.Builder
 	for i, w := 0, 0; i < len(text); i += w {
 		var r rune
@@ -68,12 +70,12 @@ func visible(text string) string {
 	return b.String()
 }
 
-// appendJSON appends text as a JSON string that is inert in a script element:
+// AppendJSON appends text as a JSON string that is inert in a script element:
 // what HTML, JavaScript or a terminal could act on is escaped. A byte that is
 // not UTF-8 becomes half a surrogate pair, U+DC00 and the byte, which no UTF-8
 // can spell. It stops when b has limit bytes or more, and returns how much of the
 // text was appended.
-func appendJSON(b []byte, text []byte, limit int) ([]byte, int) {
+func AppendJSON(b []byte, text []byte, limit int) ([]byte, int) {
 	b = append(b, '"')
 	i := 0
 	for w := 0; i < len(text) && len(b) < limit; i += w {
@@ -93,28 +95,28 @@ func appendJSON(b []byte, text []byte, limit int) ([]byte, int) {
 	return append(b, '"'), i
 }
 
-// markup is HTML, or what stands in a style or script element: constants of this
-// package, and what its functions make of a capture through appendVisible and
-// appendJSON. No other text is ever converted to it.
-type markup string
+// HTML is HTML, or what stands in a style or script element: constants of this
+// package, and what its functions make of a capture through Append and
+// AppendJSON. No other text is ever converted to it.
+type HTML string
 
-// markupWriter writes HTML. The first error stays, and Flush returns it.
-type markupWriter struct{ *bufio.Writer }
+// Writer writes HTML. The first error stays, and Flush returns it.
+type Writer struct{ *bufio.Writer }
 
-func newMarkupWriter(w io.Writer) *markupWriter {
-	return &markupWriter{bufio.NewWriterSize(w, 64<<10)}
+func NewWriter(w io.Writer) *Writer {
+	return &Writer{bufio.NewWriterSize(w, 64<<10)}
 }
 
-// put writes constant HTML with values in place of each %s. Values that are not
+// Put writes constant HTML with values in place of each %s. Values that are not
 // markup are escaped, for text and for attribute values in double quotes: a %s
-// stands nowhere else, unless its value is markup or a number.
-func (w *markupWriter) put(format markup, values ...any) {
+// stands nowhere else, unless its value is HTML or a number.
+func (w *Writer) Put(format HTML, values ...any) {
 	rest := string(format)
 	for _, v := range values {
 		var before string
 		before, rest, _ = strings.Cut(rest, "%s")
 		w.WriteString(before)
-		if m, ok := v.(markup); ok {
+		if m, ok := v.(HTML); ok {
 			w.WriteString(string(m))
 		} else {
 			w.WriteString(escape(fmt.Sprint(v)))
@@ -123,16 +125,16 @@ func (w *markupWriter) put(format markup, values ...any) {
 	w.WriteString(rest)
 }
 
-// some is put for one text, and nothing when that is empty.
-func (w *markupWriter) some(format markup, text string) {
+// Some is Put for one text, and nothing when that is empty.
+func (w *Writer) Some(format HTML, text string) {
 	if text != "" {
-		w.put(format, text)
+		w.Put(format, text)
 	}
 }
 
-// event writes a link to an event in the timeline of a section.
-func (w *markupWriter) event(section, index int) {
-	w.put(`<a href="#r%s-timeline" data-event="%s">event %s</a>`, section, index, index)
+// Event writes a link to an event in the timeline of a section.
+func (w *Writer) Event(section, index int) {
+	w.Put(`<a href="#r%s-timeline" data-event="%s">event %s</a>`, section, index, index)
 }
 
 // escape returns text without what HTML could act on, in text and in quoted

@@ -1,4 +1,4 @@
-package report
+package markup
 
 import (
 	"encoding/json"
@@ -17,7 +17,7 @@ import (
 
 // Each line of a tree says what became of its value, and why.
 func TestTreeMarks(t *testing.T) {
-	root := new(mark)
+	root := new(Mark)
 	for _, o := range []project.Omission{
 		{Pointer: "/protocolVersion", Reason: finding.KeyOutsideSubset},
 		{Pointer: "/messages/1", Reason: finding.ContentMissing},
@@ -25,9 +25,9 @@ func TestTreeMarks(t *testing.T) {
 		{Pointer: "/messages/2/content", Reason: finding.TextPartsJoined},
 		{Pointer: "/messages/2/content/0/a~1b~0c", Reason: finding.KeyOutsideSubset},
 	} {
-		root.add(o)
+		root.Add(o)
 	}
-	b, n := appendTree(nil, []byte(`{"type":"M","protocolVersion":1.0,"messages":[{"id":"a"},{"toolCalls":[{}]},{"content":[{"type":"text","a/b~c":null}],"none":[]}]}`), root, 1<<20)
+	b, n := AppendTree(nil, []byte(`{"type":"M","protocolVersion":1.0,"messages":[{"id":"a"},{"toolCalls":[{}]},{"content":[{"type":"text","a/b~c":null}],"none":[]}]}`), root, 1<<20)
 	if n == 0 {
 		t.Fatal("no tree")
 	}
@@ -106,20 +106,20 @@ func TestTreeIsTheJSON(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, n := appendTree(nil, text, nil, 1<<20)
+		b, n := AppendTree(nil, text, nil, 1<<20)
 		if n != len(text) {
 			t.Fatalf("%d of %d bytes of %s", n, len(text), text)
 		}
-		markup := spans.ReplaceAllString(string(b), "")
-		inert(t, markup, ours.ReplaceAllString(markup, ""))
-		if strings.Contains(markup, `<b class`) || len(text) > longText {
+		shown := spans.ReplaceAllString(string(b), "")
+		inert(t, shown, ours.ReplaceAllString(shown, ""))
+		if strings.Contains(shown, `<b class`) || len(text) > longText {
 			return // what stands for a character is not JSON, and long strings are shown twice
 		}
-		if diff := cmp.Diff(json.RawMessage(text), compact(t, escape.Replace(html.UnescapeString(markup))), cmp.Transformer("text", func(r json.RawMessage) string { return string(r) })); diff != "" {
+		if diff := cmp.Diff(json.RawMessage(text), compact(t, escape.Replace(html.UnescapeString(shown))), cmp.Transformer("text", func(r json.RawMessage) string { return string(r) })); diff != "" {
 			t.Error(diff)
 		}
 		limit := rapid.IntRange(1, 200).Draw(t, "limit")
-		b, n = appendTree(nil, text, nil, limit)
+		b, n = AppendTree(nil, text, nil, limit)
 		if len(b) > limit+700 || n > len(text) {
 			t.Errorf("%d bytes, limit %d, %d of %d read", len(b), limit, n, len(text))
 		}
@@ -156,7 +156,7 @@ func TestTreeIsBounded(t *testing.T) {
 		"name":     `{"` + strings.Repeat("n", 1<<20) + `":{"a":1}}`,
 	} {
 		for _, limit := range []int{0, 1, 1 << 10, 1 << 16} {
-			b, n := appendTree(nil, []byte(text), new(mark), limit)
+			b, n := AppendTree(nil, []byte(text), new(Mark), limit)
 			if len(b) > limit+1<<10 {
 				t.Errorf("%s: %d bytes, limit %d", name, len(b), limit)
 			}
@@ -164,23 +164,8 @@ func TestTreeIsBounded(t *testing.T) {
 				t.Errorf("%s is not cut at %d", name, limit)
 			}
 		}
-		if _, n := appendTree(nil, []byte(text), new(mark), 1<<27); n != len(text) {
+		if _, n := AppendTree(nil, []byte(text), new(Mark), 1<<27); n != len(text) {
 			t.Errorf("%s: %d of %d", name, n, len(text))
 		}
-	}
-}
-
-// The timeline says of an omission what the trees say of it.
-func TestTimelineSays(t *testing.T) {
-	index, left := 3, bounds
-	data := (&timeline{}).data(nil, []project.Omission{
-		{EventIndex: &index, Pointer: "/messages/0/content", Reason: finding.TextPartsJoined},
-		{EventIndex: &index, Pointer: "/rawEvent", Reason: finding.KeyOutsideSubset},
-		{EventIndex: &index, Pointer: "/message", Reason: finding.ErrorStackTrace},
-		{EventIndex: &index, Reason: finding.SnapshotLacksText},
-	}, &left)
-	const want = `{"types":[],"events":[],"kept":{},"left":[[3,"/messages/0/content","text_parts_joined","changed"],[3,"/rawEvent","key_outside_subset","left out"],[3,"/message","error_stack_trace","changed"],[3,"","snapshot_lacks_streamed_text","not in the snapshot"]]}`
-	if diff := cmp.Diff(want, string(data)); diff != "" {
-		t.Error(diff)
 	}
 }

@@ -1,14 +1,14 @@
-package report
+package markup
 
 import (
 	"fmt"
 	"slices"
 )
 
-// strip is a picture of when the events of a run arrived: a lane for each colour
+// Strip is a picture of when the events of a run arrived: a lane for each colour
 // of event, and in it a mark for each stretch of time in which some came. It
 // holds the same little, however many events there are.
-type strip struct {
+type Strip struct {
 	// First and Last are when events arrived, in microseconds.
 	First, Last int64
 	lanes       []string
@@ -19,8 +19,8 @@ type strip struct {
 // stretches is into how many the time is divided at most.
 const stretches = 256
 
-// add notes an event. Arrivals never fall from event to event.
-func (s *strip) add(micros int64, hue string) {
+// Add notes an event. Arrivals never fall from event to event.
+func (s *Strip) Add(micros int64, hue string) {
 	if s.width == 0 {
 		s.First, s.width = micros, 1
 	}
@@ -52,11 +52,11 @@ const (
 	narrowest = 3
 )
 
-// height is that of the picture, in pixels.
-func (s *strip) height() int { return lane * len(s.lanes) }
+// Height is that of the picture, in pixels.
+func (s *Strip) Height() int { return lane * len(s.lanes) }
 
-// marks draws the marks as SVG, those of neighbours in one.
-func (s *strip) marks() markup {
+// SVG draws the marks as SVG, those of neighbours in one.
+func (s *Strip) SVG() HTML {
 	var b []byte
 	span := float64(s.Last-s.First) + 1
 	for i, hue := range s.lanes {
@@ -78,5 +78,5 @@ func (s *strip) marks() markup {
 			from = to
 		}
 	}
-	return markup(b)
+	return HTML(b)
 }

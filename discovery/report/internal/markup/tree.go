@@ -1,4 +1,4 @@
-package report
+package markup
 
 import (
 	"fmt"
@@ -13,15 +13,15 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// mark is a place in a JSON text and the places below it: why it was left out
+// Mark is a place in a JSON text and the places below it: why it was left out
 // of the artifact, or changed on the way there.
-type mark struct {
+type Mark struct {
 	reasons []finding.Code
-	below   map[string]*mark
+	below   map[string]*Mark
 }
 
-// add marks the place a pointer names.
-func (m *mark) add(o project.Omission) {
+// Add marks the place a pointer names.
+func (m *Mark) Add(o project.Omission) {
 	at := m
 	for i, name := range strings.Split(string(o.Pointer), "/") {
 		if i == 0 {
@@ -29,11 +29,11 @@ func (m *mark) add(o project.Omission) {
 		}
 		name = strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
 		if at.below == nil {
-			at.below = make(map[string]*mark)
+			at.below = make(map[string]*Mark)
 		}
 		next := at.below[name]
 		if next == nil {
-			next = new(mark)
+			next = new(Mark)
 			at.below[name] = next
 		}
 		at = next
@@ -43,7 +43,7 @@ func (m *mark) add(o project.Omission) {
 
 // child returns the mark of a member or element, nil when nothing there is
 // marked.
-func (m *mark) child(name string) *mark {
+func (m *Mark) child(name string) *Mark {
 	if m == nil {
 		return nil
 	}
@@ -56,8 +56,8 @@ func changes(reason finding.Code) bool {
 	return reason == finding.TextPartsJoined || reason == finding.TextShortened || reason == finding.ErrorStackTrace
 }
 
-// verb says what became of a value for a reason.
-func verb(reason finding.Code) string {
+// Verb says what became of a value for a reason.
+func Verb(reason finding.Code) string {
 	switch {
 	case changes(reason):
 		return "changed"
@@ -76,7 +76,7 @@ const (
 )
 
 // state is that of what a mark is on, below something of the state above.
-func (m *mark) state(above string) string {
+func (m *Mark) state(above string) string {
 	switch {
 	case above == plain || above == left:
 		return above
@@ -107,7 +107,7 @@ type tree struct {
 }
 
 type level struct {
-	mark   *mark
+	mark   *Mark
 	state  string
 	object bool
 	index  int
@@ -117,15 +117,15 @@ type level struct {
 // it then.
 const (
 	longText = 1_000
-	glimpse  = 160
+	Glimpse  = 160
 )
 
 // maxIndent is how deep lines are indented.
 const maxIndent = 16
 
-// appendTree appends a JSON text as lines of HTML, and returns how many bytes of
+// AppendTree appends a JSON text as lines of HTML, and returns how many bytes of
 // the text are in them. The text is cut when what was appended reaches the limit.
-func appendTree(b, text []byte, marks *mark, limit int) ([]byte, int) {
+func AppendTree(b, text []byte, marks *Mark, limit int) ([]byte, int) {
 	t := &tree{b: b, limit: len(b) + limit, dec: strictjson.NewDecoder(text)}
 	root := plain
 	if marks != nil {
@@ -163,7 +163,7 @@ func appendTree(b, text []byte, marks *mark, limit int) ([]byte, int) {
 
 // next returns the mark and the state of the next value in the innermost
 // container.
-func (t *tree) next(name *strictjson.Token) (*mark, string) {
+func (t *tree) next(name *strictjson.Token) (*Mark, string) {
 	top := &t.open[len(t.open)-1]
 	key := strconv.Itoa(top.index)
 	top.index++
@@ -175,7 +175,7 @@ func (t *tree) next(name *strictjson.Token) (*mark, string) {
 }
 
 // value appends the line of a value, as far as there is room.
-func (t *tree) value(token strictjson.Token, name *strictjson.Token, m *mark, state string) bool {
+func (t *tree) value(token strictjson.Token, name *strictjson.Token, m *Mark, state string) bool {
 	comma := ","
 	if t.empty || !t.begun {
 		comma = ""
@@ -192,7 +192,7 @@ func (t *tree) value(token strictjson.Token, name *strictjson.Token, m *mark, st
 	}
 	if m != nil {
 		for _, r := range m.reasons {
-			t.tags += fmt.Sprintf(` <span class="tag">%s: %s</span>`, verb(r), html.EscapeString(string(r)))
+			t.tags += fmt.Sprintf(` <span class="tag">%s: %s</span>`, Verb(r), html.EscapeString(string(r)))
 		}
 	}
 	switch raw := t.dec.Bytes(token); {
@@ -214,16 +214,16 @@ func (t *tree) value(token strictjson.Token, name *strictjson.Token, m *mark, st
 func (t *tree) text(class string, raw []byte) bool {
 	t.b = append(append(append(t.b, `<span class="`...), class...), `">`...)
 	var n int
-	t.b, n = appendVisible(t.b, string(raw), false, t.limit)
+	t.b, n = Append(t.b, string(raw), false, t.limit)
 	t.b = append(t.b, `</span>`...)
 	return n == len(raw)
 }
 
 // long appends a long string, folded.
 func (t *tree) long(raw []byte) bool {
-	begin := strings.ToValidUTF8(string(raw[:glimpse]), "")
+	begin := strings.ToValidUTF8(string(raw[:Glimpse]), "")
 	t.b = append(t.b, `<details class="long"><summary><span class="s">`...)
-	t.b, _ = appendVisible(t.b, begin, false, t.limit)
+	t.b, _ = Append(t.b, begin, false, t.limit)
 	t.b = fmt.Appendf(t.b, `…</span> <span class="size">%s</span></summary>`, humanize.Bytes(int64(len(raw))))
 	whole := t.text("s", raw)
 	t.b = append(t.b, `</details>`...)
