@@ -87,7 +87,13 @@ const sampleReadme = "examples/ag-ui-compacted-message-snapshot-evidence/README.
 // checkConsole runs the blocks of a document that begin with the fence, with
 // the programs in bin.
 func checkConsole(t *testing.T, fence, doc, in, bin string) {
-	scratch, endpoint := t.TempDir(), replaying(t)
+	// Lines wrap by the length of the paths in them, and TMPDIR may be long.
+	scratch, err := os.MkdirTemp("/tmp", "p20export")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(scratch) })
+	endpoint := replaying(t)
 	made, commands := rerun(t, fence, string(testkit.Read(t, doc)), func(command string) string {
 		cmd := exec.Command("sh", "-c", strings.ReplaceAll(command, docsEndpoint, endpoint))
 		cmd.Dir = in
