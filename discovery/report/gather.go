@@ -41,7 +41,7 @@ func (r *run) snapshots() int {
 // than a page shows.
 type gatherer struct {
 	settings Settings
-	left     *limits
+	*viewer
 }
 
 // gather reads one capture under every projection, and calls show for each of
@@ -58,7 +58,7 @@ func (g *gatherer) gather(ctx context.Context, path string, show func(*run)) err
 	c, err := capture.Open(ctx, path, "")
 	if err == nil {
 		defer c.Close()
-		r = reading{settings: &g.settings, left: g.left, tries: tries(g.settings.Settings), capture: c, inspector: scan.NewInspector(path)}
+		r = reading{settings: &g.settings, viewer: g.viewer, tries: tries(g.settings.Settings), capture: c, inspector: scan.NewInspector(path)}
 		err = r.read(ctx, progress)
 	}
 	if err != nil {
@@ -91,8 +91,8 @@ func errRoom() error {
 
 // reading is the consumer that takes in the runs of one capture.
 type reading struct {
+	*viewer
 	settings  *Settings
-	left      *limits
 	tries     []outcome
 	capture   *capture.Capture
 	inspector *scan.Inspector
@@ -128,7 +128,7 @@ func (r *reading) read(ctx context.Context, progress scan.Progress) (err error) 
 		settings[i] = r.tries[i].Settings
 	}
 	r.project = scan.Projections{Request: r.request, Settings: func(*envelope.Run) []project.Settings { return settings }, Made: r.made}
-	r.events = timelines{left: r.left, byRun: make(map[int]*timeline)}
+	r.events = timelines{viewer: r.viewer, byRun: make(map[int]*timeline)}
 	if m := r.capture.Manifest(); m != nil {
 		r.events.start = m.StartedAt
 	}

@@ -62,19 +62,19 @@ type omission struct {
 	Meaning string
 }
 
-func newArtifact(r *run, f frozen, left *limits) *artifactView {
-	p := f.record.Predicate
-	v := &artifactView{
+func (v *viewer) artifact(r *run, f frozen) *artifactView {
+	p, left := f.record.Predicate, v.left
+	a := &artifactView{
 		Built:    p.Projection.Origin == project.Built,
 		From:     builtFrom(p),
 		Name:     markup.Visible(f.record.Subject[0].Name),
 		Terminal: f.decoded.TerminalEvent,
-		Error:    markup.Visible(f.decoded.ErrorMessage),
+		Error:    v.show.Text(f.decoded.ErrorMessage),
 		Bytes:    int64(len(f.artifact)),
 		Count:    len(f.decoded.Messages),
 	}
 	if f.decoded.ErrorCode != "" {
-		v.Error += " (" + markup.Visible(f.decoded.ErrorCode) + ")"
+		a.Error += " (" + v.show.Text(f.decoded.ErrorCode) + ")"
 	}
 	marks := make(map[int]*markup.Mark)
 	request := new(markup.Mark)
@@ -92,44 +92,44 @@ func newArtifact(r *run, f frozen, left *limits) *artifactView {
 			at.Add(o) // nothing of the input is taken
 		}
 	}
-	v.parts(r, f, marks, request, left)
-	v.JSON = newTree(f.artifact, nil, left)
+	a.Parts = v.parts(r, f, marks, request)
+	a.JSON = v.tree(f.artifact, nil)
 	for _, m := range f.decoded.Messages {
 		limit := min(left.tree, left.trees)
 		if limit == 0 {
-			v.More++
+			a.More++
 			continue
 		}
-		b, n := markup.Append(nil, m.Content, true, limit)
-		shown := message{Role: m.Role, Name: markup.Visible(m.Name), ID: markup.Visible(m.ID), Content: markup.HTML(b), Bytes: int64(len(m.Content)), Cut: n < len(m.Content)}
+		b, n := v.show.Append(nil, m.Content, true, limit)
+		shown := message{Role: v.show.Text(m.Role), Name: v.show.Text(m.Name), ID: v.show.Text(m.ID), Content: markup.HTML(b), Bytes: int64(len(m.Content)), Cut: n < len(m.Content)}
 		if len(m.Content) > longContent {
-			shown.Begin = markup.Visible(strings.ToValidUTF8(m.Content[:markup.Glimpse], ""))
+			shown.Begin = v.show.Text(strings.ToValidUTF8(m.Content[:markup.Glimpse], ""))
 		}
 		take(&left.trees, item+len(b)+len(shown.Begin)+len(shown.Name)+len(shown.ID))
-		v.Messages = append(v.Messages, shown)
+		a.Messages = append(a.Messages, shown)
 	}
 	for _, o := range p.Omissions {
 		cost := item + len(o.Pointer)
-		if len(v.Left) == left.listed || take(&left.facts, cost) < cost {
-			v.LeftMore += max(o.Count, 1)
+		if len(a.Left) == left.listed || take(&left.facts, cost) < cost {
+			a.LeftMore += max(o.Count, 1)
 			continue
 		}
 		about, _ := finding.Describe(o.Reason)
-		item := omission{Event: o.EventIndex, Place: markup.Visible(o.File + string(o.Pointer)), Reason: o.Reason, Meaning: about.Meaning}
+		item := omission{Event: o.EventIndex, Place: o.File + v.pointer(o.Pointer), Reason: o.Reason, Meaning: about.Meaning}
 		if o.Reason == finding.SnapshotLacksText {
 			item.Meaning = "a streamed message that the snapshot lacks" // of one message, not of the run
 		}
 		if o.Count > 0 {
 			item.Place = plural(o.Count, "more", "more")
 		}
-		v.Left = append(v.Left, item)
+		a.Left = append(a.Left, item)
 	}
-	return v
+	return a
 }
 
 // parts shows the events of the envelope with what became of their values, and
 // of a built snapshot the request it was built from.
-func (v *artifactView) parts(r *run, f frozen, marks map[int]*markup.Mark, request *markup.Mark, left *limits) {
+func (v *viewer) parts(r *run, f frozen, marks map[int]*markup.Mark, request *markup.Mark) (list []part) {
 	places := make(map[string]project.Part)
 	for _, p := range f.record.Predicate.Events {
 		places[p.Part] = p
@@ -139,8 +139,8 @@ func (v *artifactView) parts(r *run, f frozen, marks map[int]*markup.Mark, reque
 		p := part{Is: name, Title: []string{"RUN_STARTED", "MESSAGES_SNAPSHOT", f.decoded.TerminalEvent}[i], Bytes: int64(len(lines[i]))}
 		at, emitted := places[name]
 		if !emitted {
-			p.Tree = newTree(lines[i], nil, left)
-			v.Parts = append(v.Parts, p)
+			p.Tree = v.tree(lines[i], nil)
+			list = append(list, p)
 			continue
 		}
 		p.Event, p.Bytes = &at.Index, at.Bytes
@@ -148,18 +148,19 @@ func (v *artifactView) parts(r *run, f frozen, marks map[int]*markup.Mark, reque
 		if m == nil {
 			m = new(markup.Mark)
 		}
-		p.Tree = newTree(lines[i], m, left)
-		v.Parts = append(v.Parts, p)
+		p.Tree = v.tree(lines[i], m)
+		list = append(list, p)
 	}
 	if r.request != nil {
-		v.Parts = append(v.Parts, part{Title: "request.json", Is: "request", Bytes: int64(len(r.request)), Tree: newTree(r.request, request, left)})
+		list = append(list, part{Title: "request.json", Is: "request", Bytes: int64(len(r.request)), Tree: v.tree(r.request, request)})
 	}
+	return list
 }
 
-// newTree shows a JSON text as far as there is room.
-func newTree(text []byte, marks *markup.Mark, left *limits) shown {
-	b, n := markup.AppendTree(nil, text, marks, min(left.tree, left.trees))
-	take(&left.trees, len(b))
+// tree shows a JSON text as far as there is room.
+func (v *viewer) tree(text []byte, marks *markup.Mark) shown {
+	b, n := markup.AppendTree(nil, text, marks, min(v.left.tree, v.left.trees))
+	take(&v.left.trees, len(b))
 	return shown{markup.HTML(b), n < len(text)}
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/digest"
-	"github.com/p20export/p20export/discovery/report/internal/markup"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/internal/humanize"
@@ -124,8 +123,8 @@ type outcomeView struct {
 // said is how many reasons stand beside a projection's verdict.
 const said = 3
 
-func (o outcome) view(subject bool, left *limits) outcomeView {
-	v := outcomeView{Name: o.Name(), Verdict: o.Verdict, Subject: subject}
+func (v *viewer) outcome(o outcome, subject bool) outcomeView {
+	shown := outcomeView{Name: o.Name(), Verdict: o.Verdict, Subject: subject}
 	var says []string
 	if o.Frozen() {
 		says = append(says, humanize.Bytes(int64(o.Bytes)))
@@ -134,20 +133,20 @@ func (o outcome) view(subject bool, left *limits) outcomeView {
 		switch {
 		case o.Frozen():
 			what, _, _ := strings.Cut(f.Message, ":")
-			says = append(says, what)
+			says = append(says, v.show.Text(what))
 		case f.Severity == finding.Error:
-			says = append(says, string(f.Code)+place(f))
+			says = append(says, string(f.Code)+v.place(f))
 		}
 	}
 	if more := len(says) - said; more > 0 {
 		says = append(says[:said], "and "+plural(more, "more", "more"))
 	}
 	for _, text := range says {
-		if take(&left.facts, len(text)) == len(text) {
-			v.Says = append(v.Says, markup.Visible(text))
+		if take(&v.left.facts, len(text)) == len(text) {
+			shown.Says = append(shown.Says, text)
 		}
 	}
-	return v
+	return shown
 }
 
 // frozenSays says what became of a run that was frozen: its artifact has so many

@@ -57,8 +57,8 @@ func hash(text string) string {
 }
 
 // add puts a run on the page.
-func (p *page) add(name string, r *run, left *limits) {
-	s := newSection(name, r, left)
+func (p *page) add(name string, r *run, v *viewer) {
+	s := v.section(name, r)
 	s.Number = len(p.Sections) + 1
 	p.Sections = append(p.Sections, s)
 	if r.inspect.Run != nil {

@@ -103,13 +103,14 @@ func write(ctx context.Context, paths []string, s Settings, left limits) ([]Row,
 	if len(paths) > left.sections {
 		return []Row{failure(nil, errRoom())}, nil
 	}
-	g := &gatherer{settings: s, left: &left}
+	v := &viewer{left: &left}
+	g := &gatherer{settings: s, viewer: v}
 	page := newPage(s.Tool, len(paths))
 	var rows []Row
 	for i, path := range paths {
 		err := g.gather(ctx, path, func(r *run) {
 			rows = append(rows, r.row(path))
-			page.add(names[i], r, &left)
+			page.add(names[i], r, v)
 		})
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)

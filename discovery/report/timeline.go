@@ -33,9 +33,10 @@ type timeline struct {
 // maxType bounds what is kept of an event type, in bytes.
 const maxType = 128
 
-// add lists one event. A type of "" is a frame that is no event. Micros count
+// event lists one event. A type of "" is a frame that is no event. Micros count
 // from the start of the capture and are -1 where that is not known.
-func (t *timeline) add(f capture.Frame, kind string, micros int64, left *limits) {
+func (v *viewer) event(t *timeline, f capture.Frame, kind string, micros int64) {
+	left := v.left
 	t.Count++
 	t.Bytes += f.Bytes
 	if micros >= 0 {
@@ -93,7 +94,7 @@ func hue(kind string) string {
 
 // timelines takes the frames of a capture into the timelines of its runs.
 type timelines struct {
-	left  *limits
+	*viewer
 	start time.Time // of the capture; zero where that is not known
 	// byRun has those of the runs that are wanted, and under 0 that of a capture
 	// without a run.
@@ -143,12 +144,12 @@ func (t *timelines) add(run *envelope.Run, f capture.Frame, e *envelope.Event, w
 	if !t.start.IsZero() && !f.Arrived.IsZero() {
 		micros = f.Arrived.Sub(t.start).Microseconds()
 	}
-	t.now.add(f, kind, micros, t.left)
+	t.event(t.now, f, kind, micros)
 }
 
 // data spells a timeline as the page's JSON, with the places of the events that
 // were kept and what was left out of any event.
-func (t *timeline) data(parts []project.Part, omissions []project.Omission, left *limits) []byte {
+func (v *viewer) data(t *timeline, parts []project.Part, omissions []project.Omission) []byte {
 	b := []byte(`{"types":[`)
 	for i, kind := range t.types {
 		if i > 0 {
@@ -167,14 +168,14 @@ func (t *timeline) data(parts []project.Part, omissions []project.Omission, left
 	b = append(b, `},"left":[`...)
 	comma := ""
 	for _, o := range omissions {
-		if o.EventIndex == nil || left.facts == 0 {
+		if o.EventIndex == nil || v.left.facts == 0 {
 			continue
 		}
 		before := len(b)
 		b = fmt.Appendf(b, `%s[%d,`, comma, *o.EventIndex)
 		b, _ = markup.AppendJSON(b, []byte(o.Pointer), len(b)+finding.MaxPointer)
 		b = fmt.Appendf(b, `,"%s","%s"]`, o.Reason, markup.Verb(o.Reason))
-		take(&left.facts, len(b)-before)
+		take(&v.left.facts, len(b)-before)
 		comma = ","
 	}
 	return append(b, `]}`...)

@@ -17,6 +17,25 @@ import (
 	"github.com/p20export/p20export/project/scan"
 )
 
+// viewer turns what is known of runs into what a page shows of them. Every text that
+// came out of a capture goes through show, and takes its part of what is left of
+// the limits.
+type viewer struct {
+	left *limits
+	show markup.Content
+}
+
+// short shows the beginning of a text that a capture says of itself.
+func (v *viewer) short(text string) string {
+	if len(text) > maxFact {
+		text = strings.ToValidUTF8(text[:maxFact], "") + "…"
+	}
+	return v.show.Text(text)
+}
+
+// pointer shows a place in an event.
+func (v *viewer) pointer(p finding.Pointer) string { return v.show.Text(string(p)) }
+
 // section is what a page says of one run. Its strings are visible text.
 type section struct {
 	Number  int
@@ -56,9 +75,9 @@ type family struct {
 	Count int
 }
 
-func newSection(name string, r *run, left *limits) *section {
+func (v *viewer) section(name string, r *run) *section {
 	row := r.inspect
-	s := &section{Capture: markup.Visible(name), Verdict: project.Refused, Timeline: r.timeline, Facts: facts(row)}
+	s := &section{Capture: markup.Visible(name), Verdict: project.Refused, Timeline: r.timeline, Facts: v.facts(row)}
 	if row.Terminal != nil {
 		s.Terminal = markup.Visible(*row.Terminal)
 	}
@@ -75,17 +94,17 @@ func newSection(name string, r *run, left *limits) *section {
 		}
 		s.Sizes = append(s.Sizes, size{Name: "Run, as captured", Bytes: row.Bytes})
 		for name, n := range row.Families.All {
-			if cost := item + len(name); take(&left.facts, cost) == cost && len(s.Families) < left.listed {
-				s.Families = append(s.Families, family{markup.Visible(name), n})
+			if cost := item + len(name); take(&v.left.facts, cost) == cost && len(s.Families) < v.left.listed {
+				s.Families = append(s.Families, family{v.show.Text(name), n})
 			}
 		}
 	}
 	s.Digests = append(s.Digests, captureDigests(row)...)
 	if r.subject == nil {
 		s.Says = "Nothing of this capture counts."
-		s.Findings = append(s.Findings, newFindings("", row.Findings, left))
+		s.Findings = append(s.Findings, v.findings("", row.Findings))
 	} else {
-		s.judged(r, left)
+		v.judged(s, r)
 	}
 	scale(s.Sizes)
 	if r.timeline != nil {
@@ -95,24 +114,24 @@ func newSection(name string, r *run, left *limits) *section {
 			parts, omissions = r.frozen.record.Predicate.Events, r.frozen.record.Predicate.Omissions
 		}
 		if strip := r.timeline.Strip; strip != nil {
-			if n := len(strip.SVG()); take(&left.facts, n) < n {
+			if n := len(strip.SVG()); take(&v.left.facts, n) < n {
 				r.timeline.Strip = nil
 			}
 		}
-		s.Data = markup.HTML(r.timeline.data(parts, omissions, left))
+		s.Data = markup.HTML(v.data(r.timeline, parts, omissions))
 	}
 	return s
 }
 
 // judged says what the projections made of the run.
-func (s *section) judged(r *run, left *limits) {
+func (v *viewer) judged(s *section, r *run) {
 	subject := r.subject
 	s.Verdict = subject.Verdict
 	if subject.Frozen() || r.asked {
 		s.Projection = subject.Projection
 	}
 	for _, o := range r.outcomes {
-		s.Outcomes = append(s.Outcomes, o.view(!o.Unasked && o.Projection == s.Projection, left))
+		s.Outcomes = append(s.Outcomes, v.outcome(o, !o.Unasked && o.Projection == s.Projection))
 	}
 	if !subject.Frozen() {
 		s.Says = "Refused by every projection, so nothing of it was kept."
@@ -125,7 +144,7 @@ func (s *section) judged(r *run, left *limits) {
 			case o.Frozen():
 				s.Says = "Refused by " + string(subject.Projection) + ", so nothing of it was kept; another projection takes it."
 			}
-			s.Findings = append(s.Findings, newFindings(o.Name(), o.Findings, left))
+			s.Findings = append(s.Findings, v.findings(o.Name(), o.Findings))
 		}
 		if r.inspect.Run == nil {
 			s.Says = "There is no run in this capture, so nothing of it was kept."
@@ -134,8 +153,8 @@ func (s *section) judged(r *run, left *limits) {
 		}
 		return
 	}
-	s.Findings = append(s.Findings, newFindings("", subject.Findings, left))
-	s.Artifact = newArtifact(r, *r.frozen, left)
+	s.Findings = append(s.Findings, v.findings("", subject.Findings))
+	s.Artifact = v.artifact(r, *r.frozen)
 	s.Says = frozenSays(r.frozen.record.Predicate, len(r.frozen.decoded.Messages), r.snapshots())
 	if s.Incomplete = finding.Has(subject.Findings, finding.SnapshotLacksText); s.Incomplete {
 		s.Says += " The snapshot lacks text that the run streamed."
@@ -154,54 +173,62 @@ func (s *section) judged(r *run, left *limits) {
 }
 
 // facts are what is known of a run and of its capture.
-func facts(row scan.Inspection) (list []fact) {
+func (v *viewer) facts(row scan.Inspection) (list []fact) {
+	say := func(name, text string) { list = append(list, fact{name, text}) }
 	add := func(name string, value *string) {
-		if value == nil {
-			return
+		if value != nil {
+			say(name, v.short(*value))
 		}
-		text := *value
-		if len(text) > maxFact {
-			text = strings.ToValidUTF8(text[:maxFact], "") + "…"
-		}
-		list = append(list, fact{name, markup.Visible(text)})
 	}
 	add("Thread", row.ThreadID)
 	add("Run", row.RunID)
 	add("Parent run", row.ParentRunID)
-	add("Ended with", row.Terminal)
-	add("Started", row.StartedAt)
-	add("Finished", row.FinishedAt)
+	if row.Terminal != nil {
+		say("Ended with", markup.Visible(*row.Terminal))
+	}
+	for _, at := range []struct {
+		name string
+		time *string
+	}{{"Started", row.StartedAt}, {"Finished", row.FinishedAt}} {
+		if at.time != nil {
+			say(at.name, markup.Visible(*at.time))
+		}
+	}
 	if row.TimeSource != nil {
-		add("Times from", new(map[project.TimeSource]string{
+		say("Times from", map[project.TimeSource]string{
 			project.EventTime:    "the events themselves",
 			project.ArrivalTime:  "their arrival",
 			project.OperatorTime: "whoever ran the program",
-		}[*row.TimeSource]))
+		}[*row.TimeSource])
 	}
 	m := row.Source.Manifest
 	if m == nil {
 		if row.Source.Digest != "" {
-			add("Source", new("a plain file, "+string(row.Source.Framing)+", without times of arrival"))
+			say("Source", "a plain file, "+string(row.Source.Framing)+", without times of arrival")
 		}
 		return list
 	}
 	source := "imported"
 	if m.Source.Kind != capture.KindFile {
-		source = m.Source.Method + " " + m.Source.URL
+		source = v.short(m.Source.Method) + " " + v.short(m.Source.URL)
 		if m.Source.Proxy != "" {
-			source += " through the proxy " + m.Source.Proxy
+			source += " through the proxy " + v.short(m.Source.Proxy)
 		}
 		if m.Source.Status != nil {
 			source += fmt.Sprintf(", status %03d", *m.Source.Status)
 		}
 	}
-	add("Source", new(source+", "+string(m.Framing)))
+	say("Source", source+", "+string(m.Framing))
 	var labels []string
 	for _, key := range slices.Sorted(maps.Keys(m.Labels)) {
-		labels = append(labels, key+"="+m.Labels[key])
+		labels = append(labels, v.short(key)+"="+v.short(m.Labels[key]))
 	}
 	if labels != nil {
-		add("Labels", new(strings.Join(labels, ", ")))
+		text := strings.Join(labels, ", ")
+		if len(text) > maxFact {
+			text = strings.ToValidUTF8(text[:maxFact], "") + "…"
+		}
+		say("Labels", text)
 	}
 	return list
 }
@@ -243,26 +270,26 @@ type findingView struct {
 }
 
 // place says where a finding is, in few words.
-func place(f finding.Finding) string {
+func (v *viewer) place(f finding.Finding) string {
 	s := ""
 	if f.EventIndex != nil {
 		s = " at event " + strconv.Itoa(*f.EventIndex)
 	}
 	if f.Pointer != "" {
-		s += " " + string(f.Pointer)
+		s += " " + v.pointer(f.Pointer)
 	}
 	return s
 }
 
-func newFindings(of string, list []finding.Finding, left *limits) findingsView {
-	v := findingsView{Of: of}
+func (v *viewer) findings(of string, list []finding.Finding) findingsView {
+	shown := findingsView{Of: of}
 	for _, f := range list {
 		cost := item + len(f.Message) + len(f.Hint) + len(f.Pointer)
-		if len(v.List) == left.listed || take(&left.facts, cost) < cost {
-			v.More++
+		if len(shown.List) == v.left.listed || take(&v.left.facts, cost) < cost {
+			shown.More++
 			continue
 		}
-		v.List = append(v.List, findingView{Finding: f, Place: markup.Visible(string(f.Pointer)), Text: markup.Visible(f.Message), Next: markup.Visible(f.Hint)})
+		shown.List = append(shown.List, findingView{Finding: f, Place: v.pointer(f.Pointer), Text: v.show.Text(f.Message), Next: v.show.Text(f.Hint)})
 	}
-	return v
+	return shown
 }
