@@ -17,19 +17,19 @@ import (
 func Decode(data []byte, p Profile) (*Artifact, []finding.Finding) {
 	c := &checker{profile: p, data: data}
 	if len(data) > MaxFileBytes {
-		c.found.Add(finding.Breach("T1", "the file is larger than %d bytes", MaxFileBytes))
+		c.found.Add(finding.Violation("T1", "the file is larger than %d bytes", MaxFileBytes))
 		return nil, c.result()
 	}
 	c.json = strictjson.NewDecoder(data)
 	if err := c.artifact(); err != nil {
 		if f, ok := finding.FromSyntax(err); ok {
-			c.found.Add(f.Ruled())
+			c.found.Add(f.WithRule())
 		}
 		return nil, c.result()
 	}
 	if c.profile == Assay && !c.found.Failed() {
 		if n := eventData(&c.a); n > MaxEventData {
-			c.found.Add(finding.Breach("P7", "the artifact takes %d bytes of its event line; %d are left for it", n, MaxEventData))
+			c.found.Add(finding.Violation("P7", "the artifact takes %d bytes of its event line; %d are left for it", n, MaxEventData))
 		}
 	}
 	if c.found.Failed() {
@@ -51,7 +51,7 @@ type checker struct {
 // add reports a finding at the decoder's place. What will not be listed is not
 // made: a hostile file may hold a million faults.
 func (c *checker) add(start int, make func(p finding.Pointer) finding.Finding) {
-	if !c.found.Past(int64(start)) {
+	if !c.found.CountUnlisted(int64(start)) {
 		p := finding.Pointer(c.json.Pointer())
 		c.found.Add(make(p).WithOffset(int64(start)).WithPointer(p))
 	}
@@ -59,7 +59,7 @@ func (c *checker) add(start int, make func(p finding.Pointer) finding.Finding) {
 
 // fault reports a broken rule at the decoder's place.
 func (c *checker) fault(rule string, start int, format string, args ...any) {
-	c.add(start, func(finding.Pointer) finding.Finding { return finding.Breach(rule, format, args...) })
+	c.add(start, func(finding.Pointer) finding.Finding { return finding.Violation(rule, format, args...) })
 }
 
 // inside returns the number of a rule that has one for the artifact and one for
@@ -177,7 +177,7 @@ func (c *checker) artifact() error {
 	}
 	for _, name := range required {
 		if _, ok := c.seen[name]; !ok {
-			c.found.Add(finding.Breach("A2", "the required key %s is missing", name).WithOffset(int64(start.Start)).WithPointer(finding.Pointer("").Name(name)))
+			c.found.Add(finding.Violation("A2", "the required key %s is missing", name).WithOffset(int64(start.Start)).WithPointer(finding.Pointer("").Name(name)))
 		}
 	}
 	c.whole()
@@ -233,7 +233,7 @@ func (c *checker) unknown(name string, t strictjson.Token) bool {
 		return true
 	}
 	c.add(t.Start, func(p finding.Pointer) finding.Finding {
-		f := finding.Breach(inside(p, "A3", "M6"), "the key %s is not part of the contract", finding.Quote(name))
+		f := finding.Violation(inside(p, "A3", "M6"), "the key %s is not part of the contract", finding.Quote(name))
 		if key, ok := meant(name); ok {
 			f = f.WithHint("if it is meant as %s, spell it so; else remove it", key)
 		}
@@ -244,7 +244,7 @@ func (c *checker) unknown(name string, t strictjson.Token) bool {
 
 func (c *checker) smuggled(name, family string, t strictjson.Token) {
 	c.add(t.Start, func(p finding.Pointer) finding.Finding {
-		return finding.Breach(inside(p, "A4", "M7"), "the key %s brings in %s; an artifact holds no other AG-UI event family", finding.Quote(name), family)
+		return finding.Violation(inside(p, "A4", "M7"), "the key %s brings in %s; an artifact holds no other AG-UI event family", finding.Quote(name), family)
 	})
 }
 
@@ -289,7 +289,7 @@ func (c *checker) walk(t strictjson.Token, quiet bool) (err error) {
 func (c *checker) text(t strictjson.Token, key text, rules textRules) error {
 	fault := func(rule, format string, args ...any) {
 		c.add(t.Start, func(p finding.Pointer) finding.Finding {
-			f := finding.Breach(rule, "%s %s", p, fmt.Sprintf(format, args...))
+			f := finding.Violation(rule, "%s %s", p, fmt.Sprintf(format, args...))
 			if t.Kind == strictjson.Null {
 				f = f.WithHint("null is not absence: leave an optional key out, give a required one its string")
 			}
@@ -391,21 +391,21 @@ func (c *checker) whole() {
 	started, err1 := ParseTime(c.a.StartedAt)
 	finished, err2 := ParseTime(c.a.FinishedAt)
 	if err1 == nil && err2 == nil && finished.Before(started) {
-		at("finished_at", "finished_at", finding.Breach("A18", "finished_at %s is before started_at %s", c.a.FinishedAt, c.a.StartedAt))
+		at("finished_at", "finished_at", finding.Violation("A18", "finished_at %s is before started_at %s", c.a.FinishedAt, c.a.StartedAt))
 	}
 	_, hasMessage := c.seen["error_message"]
 	_, hasCode := c.seen["error_code"]
 	switch c.a.TerminalEvent {
 	case RunError:
 		if !hasMessage {
-			at("terminal_event", "error_message", finding.Breach("A21", "error_message is required beside RUN_ERROR"))
+			at("terminal_event", "error_message", finding.Violation("A21", "error_message is required beside RUN_ERROR"))
 		}
 	case RunFinished:
 		if hasMessage {
-			at("error_message", "error_message", finding.Breach("A22", "error_message may not stand beside RUN_FINISHED"))
+			at("error_message", "error_message", finding.Violation("A22", "error_message may not stand beside RUN_FINISHED"))
 		}
 		if hasCode {
-			at("error_code", "error_code", finding.Breach("A22", "error_code may not stand beside RUN_FINISHED"))
+			at("error_code", "error_code", finding.Violation("A22", "error_code may not stand beside RUN_FINISHED"))
 		}
 	}
 }

@@ -81,7 +81,7 @@ func (c *checker) message(t strictjson.Token, i int, ids map[string]int) error {
 	}{{"id", id}, {"role", role}, {"content", content}} {
 		if !key.seen {
 			at := finding.Pointer("/messages").Index(i)
-			c.found.Add(finding.Breach("M5", "%s has no %s", at, key.name).WithOffset(int64(t.Start)).WithPointer(at.Name(key.name)))
+			c.found.Add(finding.Violation("M5", "%s has no %s", at, key.name).WithOffset(int64(t.Start)).WithPointer(at.Name(key.name)))
 		}
 	}
 	return nil

@@ -59,7 +59,7 @@ func Check(frames Frames) ([]finding.Finding, error) {
 	}
 	for place, ok := range c.seen {
 		if !ok {
-			c.found.Add(finding.Breach("E6", "%s is missing", placeNames[place]).WithHint("%s", next))
+			c.found.Add(finding.Violation("E6", "%s is missing", placeNames[place]).WithHint("%s", next))
 		}
 	}
 	return c.found.Findings(), nil

@@ -109,7 +109,7 @@ func (e *Event) FindingAt(v Value, code finding.Code, format string, args ...any
 // breach makes a finding that a rule of the contract is broken by a value
 // inside the event, about what pointer names.
 func (e *Event) breach(v strictjson.Value, rule string, pointer finding.Pointer, format string, args ...any) finding.Finding {
-	return e.place(finding.Breach(rule, format, args...).WithOffset(int64(v.Start))).WithPointer(pointer)
+	return e.place(finding.Violation(rule, format, args...).WithOffset(int64(v.Start))).WithPointer(pointer)
 }
 
 // whole is the event itself as a value.

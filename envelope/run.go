@@ -213,7 +213,7 @@ func (r *Run) damaged(f capture.Frame, err error) {
 // unreadable is the finding about a frame that is no event.
 func unreadable(f capture.Frame, err error) finding.Finding {
 	if fault, ok := err.(finding.Finding); ok {
-		return fault.Ruled()
+		return fault.WithRule()
 	}
 	return refOf(f).On(finding.New(finding.JSONSyntax, "%v", err))
 }

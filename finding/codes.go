@@ -7,8 +7,8 @@ import (
 	"github.com/p20export/p20export/internal/hint"
 )
 
-// About says what every finding of one code has in common.
-type About struct {
+// Description describes the findings of one code.
+type Description struct {
 	Severity Severity
 	// Meaning is one line for the table in the documentation.
 	Meaning string
@@ -221,7 +221,7 @@ type kind struct {
 }
 
 // Describe returns what is common to the findings of a code.
-func Describe(c Code) (About, bool) {
+func Describe(c Code) (Description, bool) {
 	k, ok := kinds()[c]
-	return About{k.severity, k.meaning, k.spec, hint.ByCode()[string(c)]}, ok
+	return Description{k.severity, k.meaning, k.spec, hint.ByCode()[string(c)]}, ok
 }

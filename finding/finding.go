@@ -120,9 +120,9 @@ func Failed(list []Finding) bool {
 	return slices.ContainsFunc(list, func(f Finding) bool { return f.Severity == Error })
 }
 
-// Eased returns the findings with every error as a warning: where what they
+// AsWarnings returns the findings with every error as a warning: where what they
 // refuse was not asked for.
-func Eased(list []Finding) []Finding {
+func AsWarnings(list []Finding) []Finding {
 	eased := slices.Clone(list)
 	for i, f := range eased {
 		if f.Severity == Error {
@@ -205,9 +205,9 @@ func escape(s string, backslash bool) string {
 			b.WriteString(`\r`)
 		case r == '\t':
 			b.WriteString(`\t`)
-		case r > 0xffff && Unhandy(r):
+		case r > 0xffff && NeedsEscape(r):
 			fmt.Fprintf(&b, `\U%08x`, r)
-		case Unhandy(r):
+		case NeedsEscape(r):
 			fmt.Fprintf(&b, `\u%04x`, r)
 		default:
 			b.WriteRune(r)
@@ -216,8 +216,8 @@ func escape(s string, backslash bool) string {
 	return b.String()
 }
 
-// Unhandy reports whether a terminal could act on r, or show nothing for it.
-func Unhandy(r rune) bool {
+// NeedsEscape reports whether a terminal could act on r, or show nothing for it.
+func NeedsEscape(r rune) bool {
 	return unicode.In(r, unicode.C, unicode.Zl, unicode.Zp)
 }
 

@@ -245,22 +245,22 @@ func TestEscapeIsInjective(t *testing.T) {
 	})
 }
 
-func TestUnhandy(t *testing.T) {
+func TestNeedsEscape(t *testing.T) {
 	for _, r := range "\x00\x1f\x7f\u0080\u009f\u00ad\u200b\u200d\u202e\u2028\u2029\ufeff\ue000\U000e0041" {
-		if !finding.Unhandy(r) {
+		if !finding.NeedsEscape(r) {
 			t.Errorf("%U is handy", r)
 		}
 	}
 	for _, r := range " a\u00a0é東🙂\"\\\ufffd\u3000" {
-		if finding.Unhandy(r) {
+		if finding.NeedsEscape(r) {
 			t.Errorf("%U is unhandy", r)
 		}
 	}
 }
 
-func TestEased(t *testing.T) {
+func TestAsWarnings(t *testing.T) {
 	list := []finding.Finding{finding.New(finding.NoRun, "a"), finding.New(finding.OmissionsRecorded, "b")}
-	eased := finding.Eased(list)
+	eased := finding.AsWarnings(list)
 	if eased[0].Severity != finding.Warning || eased[1].Severity != finding.Info || list[0].Severity != finding.Error || finding.Failed(eased) {
 		t.Errorf("%v of %v", eased, list)
 	}

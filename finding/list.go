@@ -28,10 +28,10 @@ func (l *List) Add(f Finding) {
 	}
 }
 
-// Past reports whether an error at this offset would only be counted, and
+// CountUnlisted reports whether an error at this offset would only be counted, and
 // counts it then. It spares the cost of making a finding nobody will see: a
 // hostile file may hold a million.
-func (l *List) Past(at int64) bool {
+func (l *List) CountUnlisted(at int64) bool {
 	if !l.full || at <= l.last {
 		return false
 	}

@@ -22,7 +22,7 @@ func TestListKeepsTheFirst(t *testing.T) {
 			f := finding.New(finding.KeyUnknown, "m").WithPointer(finding.Pointer(fmt.Sprint("/", rapid.IntRange(0, 9).Draw(t, "pointer"))))
 			if at := rapid.Int64Range(-2, 300).Draw(t, "offset"); at >= 0 {
 				f = f.WithOffset(at)
-				if list.Past(at) {
+				if list.CountUnlisted(at) {
 					all = append(all, f)
 					continue
 				}

@@ -128,15 +128,15 @@ var soleRule = sync.OnceValue(func() map[Code]string {
 // Rules lists the rules of the contract, in its order.
 func Rules() []Rule { return slices.Clone(rules) }
 
-// Breach makes a finding that a rule of the contract is broken. The rule must
+// Violation makes a finding that a rule of the contract is broken. The rule must
 // be one that has a code.
-func Breach(rule, format string, args ...any) Finding {
+func Violation(rule, format string, args ...any) Finding {
 	return New(ruleByID()[rule].Code, format, args...).under(rule)
 }
 
-// Ruled returns f under the contract's rule of its code, where the code has
+// WithRule returns f under the contract's rule of its code, where the code has
 // just one.
-func (f Finding) Ruled() Finding {
+func (f Finding) WithRule() Finding {
 	if rule, ok := soleRule()[f.Code]; ok {
 		return f.under(rule)
 	}

@@ -106,7 +106,7 @@ func TestWithdrawn(t *testing.T) {
 			t.Errorf("%s is a rule", number)
 		}
 	}
-	if f := finding.New(finding.TerminalOtherRun, "why").Ruled(); f.Rule != "" {
+	if f := finding.New(finding.TerminalOtherRun, "why").WithRule(); f.Rule != "" {
 		t.Errorf("%s is of rule %s", f.Code, f.Rule)
 	}
 }
@@ -117,15 +117,15 @@ func TestBreach(t *testing.T) {
 			continue
 		}
 		about, ok := finding.Describe(r.Code)
-		if f := finding.Breach(r.ID, "why"); !ok || f.Rule != r.ID || f.Code != r.Code || f.Spec != r.Spec || f.Severity != finding.Error || f.Hint != about.Hint || f.Message != "why" {
+		if f := finding.Violation(r.ID, "why"); !ok || f.Rule != r.ID || f.Code != r.Code || f.Spec != r.Spec || f.Severity != finding.Error || f.Hint != about.Hint || f.Message != "why" {
 			t.Errorf("%s makes %+v", r.ID, f)
 		}
 	}
-	if f := finding.New(finding.JSONSyntax, "why").Ruled(); f.Rule != "T3" {
+	if f := finding.New(finding.JSONSyntax, "why").WithRule(); f.Rule != "T3" {
 		t.Errorf("json_syntax is of rule %q", f.Rule)
 	}
 	// A code of several rules is of none by itself.
-	if f := finding.New(finding.TooLong, "why").Ruled(); f.Rule != "" {
+	if f := finding.New(finding.TooLong, "why").WithRule(); f.Rule != "" {
 		t.Errorf("too_long is of rule %q", f.Rule)
 	}
 }

@@ -270,7 +270,7 @@ func (x *observer) made(run *envelope.Run, each iter.Seq[*scan.Projected]) error
 		e.freeze(run, frozen.Output)
 		x.fields.frozen(frozen.Output)
 		if e.Verdict == Reduced {
-			e.Findings = finding.Eased(e.Findings) // they refuse one projection, not the run
+			e.Findings = finding.AsWarnings(e.Findings) // they refuse one projection, not the run
 		}
 		e.complete(frozen.Findings)
 	}

@@ -46,8 +46,8 @@ func limit(rule, of string) mutant {
 func drop(rule, does, file, statement string) mutant { return mutant{rule, does, file, statement, ""} }
 
 const (
-	unknownKey = "\tc.add(t.Start, func(p finding.Pointer) finding.Finding {\n\t\tf := finding.Breach(inside(p, \"A3\", \"M6\")"
-	familyKey  = "\tc.add(t.Start, func(p finding.Pointer) finding.Finding {\n\t\treturn finding.Breach(inside(p, \"A4\", \"M7\")"
+	unknownKey = "\tc.add(t.Start, func(p finding.Pointer) finding.Finding {\n\t\tf := finding.Violation(inside(p, \"A3\", \"M6\")"
+	familyKey  = "\tc.add(t.Start, func(p finding.Pointer) finding.Finding {\n\t\treturn finding.Violation(inside(p, \"A4\", \"M7\")"
 	wrongKind  = `		fault(rules.kind, "is %s where a string belongs", t.Kind)`
 	inMessages = `strings.HasPrefix(string(c.json.Pointer()), "/messages/")`
 )
@@ -121,7 +121,7 @@ var mutants = []mutant{
 	drop("E3", "other events", bounded, `		c.found.Add(e.breach(kind, "E3", "/type", "%s is no part of a bounded envelope", finding.Quote(e.Type)).WithHint(hint.FreezeEnvelope))`),
 	drop("E4", "events that stand twice", bounded, `		c.found.Add(e.breach(kind, "E4", "/type", "%s is there already", placeNames[place]))`),
 	{"E5", "the order of events", bounded, "case place < c.latest:", "case place < 0 && kind.Kind == 0:"},
-	{"E6", "events that are absent", bounded, "if !ok {\n\t\t\tc.found.Add(finding.Breach(\"E6\"", "if !ok && false {\n\t\t\tc.found.Add(finding.Breach(\"E6\""},
+	{"E6", "events that are absent", bounded, "if !ok {\n\t\t\tc.found.Add(finding.Violation(\"E6\"", "if !ok && false {\n\t\t\tc.found.Add(finding.Violation(\"E6\""},
 	drop("E7", "names that RUN_STARTED lacks", identity, `			report(e.breach(e.whole(), "E7", finding.Pointer("").Name(key), "RUN_STARTED has no %s", key))`),
 	drop("E8", "names are strings", identity, `		report(e.breach(v, "E8", at, "%s of %s is %s where a string belongs", key, e.Type, v.Kind))`),
 	drop("E9", "half pairs in names", identity, `		report(e.breach(v, "E9", at, "%s of %s holds half of a surrogate pair", key, e.Type))`),

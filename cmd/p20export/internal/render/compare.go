@@ -115,7 +115,7 @@ func resultOfRun(run analysis.Run, on FailOn) result {
 		findings: run.Findings,
 	}
 	if run.Changes != nil && run.Verdict != analysis.Failed { // what the run is was accepted with the baseline
-		r.findings = append(slices.Clone(run.Changes), finding.Eased(run.Findings)...)
+		r.findings = append(slices.Clone(run.Changes), finding.AsWarnings(run.Findings)...)
 	}
 	if run.Run != nil {
 		r.name += fmt.Sprintf(" run %d", *run.Run)

@@ -71,7 +71,7 @@ func cutShort(s string) string {
 }
 
 // Code explains a code.
-func (p *Printer) Code(c finding.Code, about finding.About) {
+func (p *Printer) Code(c finding.Code, about finding.Description) {
 	row := codeRow{c, about.Severity, about.Meaning, about.Spec, about.Hint, docs.RulesOf(c), codeURI(c)}
 	if p.format == JSON {
 		p.json(row)

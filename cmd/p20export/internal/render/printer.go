@@ -160,7 +160,7 @@ func (s *shownJSON) Write(text []byte) (int, error) {
 		if w = 1; r >= utf8.RuneSelf {
 			r, w = utf8.DecodeRune(s.held[i:])
 		}
-		if r < 0x7f || !finding.Unhandy(r) {
+		if r < 0x7f || !finding.NeedsEscape(r) {
 			continue
 		}
 		s.w.Write(s.held[done:i])

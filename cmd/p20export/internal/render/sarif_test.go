@@ -42,7 +42,7 @@ func TestSARIFMessage(t *testing.T) {
 
 // A finding's rule reaches every format, and is linked to once.
 func TestRuleShown(t *testing.T) {
-	f := finding.Breach("M4", "m")
+	f := finding.Violation("M4", "m")
 	if got, want := sentence(f), "wrong_type: m (rule M4)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -50,7 +50,7 @@ func TestRuleShown(t *testing.T) {
 	if p := newSARIFProperties(f); p == nil || p.Rule != "M4" || p.See != m4 {
 		t.Errorf("%+v", p)
 	}
-	a2 := finding.Breach("A2", "m")
+	a2 := finding.Violation("A2", "m")
 	want := "  see     " + m4 + "\n  see     " + strings.Replace(m4, "#M4", "#A2", 1) + "\n"
 	if text := plainFindings([]finding.Finding{f, a2, f, f}); !strings.HasSuffix(text, want) || strings.Count(text, "see ") != 2 {
 		t.Errorf("the rules are not linked to once each:\n%s", text)

@@ -28,7 +28,7 @@ func checkWidth(t *testing.T, out string) {
 	}
 	for line := range strings.Lines(out) {
 		line = strings.TrimSuffix(line, "\n")
-		if uniseg.StringWidth(line) > lineColumns || strings.ContainsFunc(line, finding.Unhandy) || strings.HasSuffix(line, " ") {
+		if uniseg.StringWidth(line) > lineColumns || strings.ContainsFunc(line, finding.NeedsEscape) || strings.HasSuffix(line, " ") {
 			t.Errorf("%d columns: %q", uniseg.StringWidth(line), line)
 		}
 	}

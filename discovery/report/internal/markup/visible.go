@@ -31,7 +31,7 @@ func Append(b []byte, text string, breaks bool, limit int) ([]byte, int) {
 			b = fmt.Appendf(b, `<b class="x">⟨x%02X⟩</b>`, text[i])
 		case breaks && (r == '\n' || r == '\t'):
 			b = append(b, byte(r))
-		case finding.Unhandy(r):
+		case finding.NeedsEscape(r):
 			b = append(append(append(b, `<b class="x">`...), picture(r)...), `</b>`...)
 		case r < utf8.RuneSelf:
 			b = append(b, html.EscapeString(text[i:i+w])...)
@@ -61,7 +61,7 @@ func Visible(text string) string {
 		switch r, w = utf8.DecodeRuneInString(text[i:]); {
 		case r == utf8.RuneError && w == 1:
 			fmt.Fprintf(&b, "⟨x%02X⟩", text[i])
-		case finding.Unhandy(r):
+		case finding.NeedsEscape(r):
 			b.WriteString(picture(r))
 		default:
 			b.WriteRune(r)
@@ -86,7 +86,7 @@ func AppendJSON(b []byte, text []byte, limit int) ([]byte, int) {
 			b = fmt.Appendf(b, `\udc%02x`, text[i])
 		case r == '"' || r == '\\':
 			b = append(b, '\\', byte(r))
-		case r == '<' || r == '>' || r == '&' || finding.Unhandy(r):
+		case r == '<' || r == '>' || r == '&' || finding.NeedsEscape(r):
 			b = strictjson.AppendRune(b, r)
 		default:
 			b = append(b, text[i:i+w]...)

@@ -34,7 +34,7 @@ var ours = regexp.MustCompile(`<b class="x">[^<]*</b>`)
 // markup besides ours.
 func inert(t interface{ Errorf(string, ...any) }, page, markup string) {
 	for _, r := range page {
-		if finding.Unhandy(r) && r != '\n' && r != '\t' {
+		if finding.NeedsEscape(r) && r != '\n' && r != '\t' {
 			t.Errorf("%U stands in %.200q", r, page)
 		}
 	}
@@ -57,7 +57,7 @@ func TestVisible(t *testing.T) {
 			t.Errorf("%d of %d bytes", n, len(text))
 		}
 		plain := strings.Map(func(r rune) rune {
-			if finding.Unhandy(r) || r == utf8.RuneError {
+			if finding.NeedsEscape(r) || r == utf8.RuneError {
 				return -1
 			}
 			return r
