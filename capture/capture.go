@@ -91,7 +91,7 @@ func (c *Capture) Compression() string {
 	if c.decoder != nil {
 		return ""
 	}
-	return strictjson.Compressed(c.response.head)
+	return strictjson.DetectCompression(c.response.head)
 }
 
 // Findings returns what is known after io.EOF and is no reason to refuse the

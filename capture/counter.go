@@ -42,8 +42,8 @@ func (c *Counter) Feed(p []byte) {
 	c.drain()
 }
 
-// End counts the event that only the end of the response completes.
-func (c *Counter) End() {
+// Finish counts the event that only the end of the response completes.
+func (c *Counter) Finish() {
 	c.over = true
 	c.drain()
 }

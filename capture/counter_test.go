@@ -18,7 +18,7 @@ func TestCounter(t *testing.T) {
 		if c.Events() != 201 { // the last one too: a CR needs nothing behind it
 			t.Errorf("%d events in pieces of %d before the end", c.Events(), size)
 		}
-		c.End()
+		c.Finish()
 		if c.Events() != 201 || c.Findings() != nil {
 			t.Errorf("%d events in pieces of %d, %v", c.Events(), size, c.Findings())
 		}

@@ -18,19 +18,19 @@ import (
 // Found is a capture that Find found.
 type Found struct {
 	Path string
-	// In is the directory it lies in, relative to the one that was searched: "." for
+	// RelDir is the directory it lies in, relative to the one that was searched: "." for
 	// one that lies directly in that, and for one that was named itself.
-	In string
+	RelDir string
 }
 
 // Under returns the directory below dir that lies there as the capture's does in
 // the one that was searched.
 func (f Found) Under(dir string) string {
-	if f.In == "." {
+	if f.RelDir == "." {
 		return dir
 	}
 	// Join would make another path of link/.. than the system does.
-	return strings.TrimSuffix(dir, string(filepath.Separator)) + string(filepath.Separator) + f.In
+	return strings.TrimSuffix(dir, string(filepath.Separator)) + string(filepath.Separator) + f.RelDir
 }
 
 // Find returns the captures that paths name. A directory that is no capture is
@@ -51,7 +51,7 @@ func Find(ctx context.Context, paths []string) ([]Found, error) {
 func find(ctx context.Context, paths []string, limit int) ([]Found, error) {
 	var all []Found
 	for _, path := range paths {
-		if !Searched(path) {
+		if !IsSearchRoot(path) {
 			all = append(all, Found{path, "."})
 			continue
 		}
@@ -64,9 +64,9 @@ func find(ctx context.Context, paths []string, limit int) ([]Found, error) {
 	return all, nil
 }
 
-// Searched reports whether Find searches a path: it is of a directory that has no
+// IsSearchRoot reports whether Find searches a path: it is of a directory that has no
 // manifest.
-func Searched(path string) bool {
+func IsSearchRoot(path string) bool {
 	if path == "-" {
 		return false
 	}
@@ -88,7 +88,7 @@ func search(ctx context.Context, dir string, limit int) ([]Found, error) {
 	}
 	var all []Found
 	for _, f := range tree.Folders {
-		if f.Held[ManifestName] != nil || Unfinished(func(name string) bool { return f.Regular(name) != nil }) {
+		if f.Held[ManifestName] != nil || IsUnfinished(func(name string) bool { return f.Regular(name) != nil }) {
 			all = append(all, Found{f.Path, filepath.Dir(f.Rel)})
 		}
 	}
@@ -110,10 +110,10 @@ func elements(path string) []string {
 	return strings.Split(path, string(filepath.Separator))
 }
 
-// Unfinished reports whether a directory that has no manifest looks like a capture
+// IsUnfinished reports whether a directory that has no manifest looks like a capture
 // that was not closed: it has a file that only a capture has. The function reports
 // whether a file of that name is there.
-func Unfinished(has func(name string) bool) bool {
+func IsUnfinished(has func(name string) bool) bool {
 	return slices.ContainsFunc([]string{
 		ClaimName, ArrivalsName, SSE.FileName(), NDJSON.FileName(), JSON.FileName(),
 	}, has)

@@ -25,7 +25,7 @@ func found(t *testing.T, dir string, paths ...string) []string {
 	}
 	var lines []string
 	for _, f := range all {
-		lines = append(lines, strings.TrimPrefix(f.Path, dir+"/")+" in "+f.In)
+		lines = append(lines, strings.TrimPrefix(f.Path, dir+"/")+" in "+f.RelDir)
 	}
 	return lines
 }
@@ -85,7 +85,7 @@ func TestFoundUnder(t *testing.T) {
 		{".", "out", "out"}, {".", "link/..", "link/.."}, {"a/b", "out", "out/a/b"}, {"a", "out/", "out/a"},
 		{"a", "link/..", "link/../a"}, {"a", "/", "/a"},
 	} {
-		if got := (Found{In: c[0]}).Under(c[1]); got != c[2] {
+		if got := (Found{RelDir: c[0]}).Under(c[1]); got != c[2] {
 			t.Errorf("%q under %q is %q, want %q", c[0], c[1], got, c[2])
 		}
 	}

@@ -45,7 +45,7 @@ func importFrom(ctx context.Context, r io.Reader, dir string, s Settings) (i imp
 			return i, err
 		}
 	}
-	if err := Ready(dir, s); err != nil {
+	if err := CheckCreate(dir, s); err != nil {
 		return i, err
 	}
 	if s.Source.Kind == "" {
@@ -75,7 +75,7 @@ func importFrom(ctx context.Context, r io.Reader, dir string, s Settings) (i imp
 	count := NewCounter(s.Framing)
 	count.Frame = s.Frame
 	_, err = io.CopyBuffer(io.MultiWriter(w, feeder{count}), source, make([]byte, bufferBytes))
-	count.End()
+	count.Finish()
 	end := EndEOF
 	switch {
 	case source.err == nil && err != nil: // the disk failed; Close reports it
@@ -167,7 +167,7 @@ func ImportFile(ctx context.Context, path, dir string, s Settings) (result Resul
 	}
 	i, err := importFrom(ctx, r, dir, s)
 	if m := i.manifest; m != nil {
-		result = Result{Manifest: m, Events: new(i.count.Events()), Compression: strictjson.Compressed(i.prefix), Findings: i.count.Findings()}
+		result = Result{Manifest: m, Events: new(i.count.Events()), Compression: strictjson.DetectCompression(i.prefix), Findings: i.count.Findings()}
 		if i.leftover != "" {
 			result.Findings = append(result.Findings, finding.Leftover(i.leftover))
 		}

@@ -93,12 +93,12 @@ func knownType(v strictjson.Value) string {
 	if v.Kind != strictjson.String {
 		return ""
 	}
-	return names.Of(v.Raw[1 : len(v.Raw)-1])
+	return names.Intern(v.Raw[1 : len(v.Raw)-1])
 }
 
 // Finding makes a finding about the event, at its place in the response.
 func (e *Event) Finding(code finding.Code, format string, args ...any) finding.Finding {
-	return e.Ref().On(finding.New(code, format, args...))
+	return e.Ref().Annotate(finding.New(code, format, args...))
 }
 
 // FindingAt makes a finding about a value inside the event.
@@ -127,14 +127,14 @@ func (e *Event) place(f finding.Finding) finding.Finding {
 			at.Line += bytes.Count(e.Data[:*f.Offset], lineFeed)
 		}
 	}
-	return at.On(f).WithPointer(finding.Pointer(strings.ToValidUTF8(string(f.Pointer), "\uFFFD")))
+	return at.Annotate(f).WithPointer(finding.Pointer(strings.ToValidUTF8(string(f.Pointer), "\uFFFD")))
 }
 
 // Clone returns a copy of e that stays valid.
 func (e *Event) Clone() *Event {
 	c := *e
 	c.Data = append([]byte(nil), e.Data...)
-	c.Object = strictjson.CopyOf(&e.Object, c.Data)
+	c.Object = strictjson.CloneObject(&e.Object, c.Data)
 	return &c
 }
 
@@ -150,8 +150,8 @@ type Ref struct {
 	Line int `json:"-"`
 }
 
-// On returns a finding at the place of the event.
-func (r Ref) On(f finding.Finding) finding.Finding {
+// Annotate returns a finding at the place of the event.
+func (r Ref) Annotate(f finding.Finding) finding.Finding {
 	return f.WithOffset(r.Offset).OnResponseLine(r.Line).WithEvent(r.Index)
 }
 

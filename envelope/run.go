@@ -46,9 +46,9 @@ type Run struct {
 	// Findings are what is wrong with the run as an envelope. An error among
 	// them means that every projection refuses the run.
 	Findings []finding.Finding
-	// OtherRun is the warning that the terminal event names another run than
+	// TerminalOtherRun is the warning that the terminal event names another run than
 	// RUN_STARTED; nil when it does not. Some projections refuse the run for it.
-	OtherRun *finding.Finding
+	TerminalOtherRun *finding.Finding
 
 	found     finding.List
 	names     identity
@@ -196,7 +196,7 @@ func (p *prelude) finding() finding.Finding {
 		}
 		text += ": " + p.why.Message
 	}
-	return p.first.On(finding.New(finding.FramesBeforeRun, "%s", text))
+	return p.first.Annotate(finding.New(finding.FramesBeforeRun, "%s", text))
 }
 
 // refOf says where a frame is.
@@ -215,7 +215,7 @@ func unreadable(f capture.Frame, err error) finding.Finding {
 	if fault, ok := err.(finding.Finding); ok {
 		return fault.WithRule()
 	}
-	return refOf(f).On(finding.New(finding.JSONSyntax, "%v", err))
+	return refOf(f).Annotate(finding.New(finding.JSONSyntax, "%v", err))
 }
 
 // add notes one event of the run.
@@ -254,14 +254,14 @@ func (r *Run) end(v Visitor) error {
 	r.Bytes = r.last.Offset + r.last.Bytes - r.Started.Offset
 	switch {
 	case r.Terminal == nil:
-		r.found.Add(r.last.On(finding.New(finding.RunNotTerminated, "the run ends with event %d and has no RUN_FINISHED or RUN_ERROR", r.last.Index)))
+		r.found.Add(r.last.Annotate(finding.New(finding.RunNotTerminated, "the run ends with event %d and has no RUN_FINISHED or RUN_ERROR", r.last.Index)))
 	default:
 		if r.after != nil {
 			r.found.Add(*r.after)
 		}
 		if otherRun := r.Terminal.sameRun(r.names, r.found.Add); otherRun != nil {
 			warning := otherRun.WithSeverity(finding.Warning)
-			r.OtherRun = &warning
+			r.TerminalOtherRun = &warning
 		}
 	}
 	if r.Families.uncounted > 0 {

@@ -197,7 +197,7 @@ func TestEnvelopeRules(t *testing.T) {
 				t.Error("a broken rule must be an error")
 			}
 			var other string
-			if f := runs[0].OtherRun; f != nil {
+			if f := runs[0].TerminalOtherRun; f != nil {
 				other = brief([]finding.Finding{*f})[0]
 				if f.Severity == finding.Warning {
 					other = "(" + other + ")"
@@ -206,8 +206,8 @@ func TestEnvelopeRules(t *testing.T) {
 			if other != c.other {
 				t.Errorf("another run: %q, want %q", other, c.other)
 			}
-			if len(runs[1].Findings) != 0 || runs[1].OtherRun != nil {
-				t.Errorf("the next run: %v %v", brief(runs[1].Findings), runs[1].OtherRun)
+			if len(runs[1].Findings) != 0 || runs[1].TerminalOtherRun != nil {
+				t.Errorf("the next run: %v %v", brief(runs[1].Findings), runs[1].TerminalOtherRun)
 			}
 		})
 	}

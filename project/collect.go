@@ -94,7 +94,7 @@ func (c *Collector) Project(run *envelope.Run, request []byte, s Settings) (*Out
 	var snapshot []byte
 	if s.Projection == FoldedStream {
 		if run.SnapshotCount > 0 {
-			d.report(run.Snapshots[0].On(finding.New(finding.SnapshotPresent, "the run emitted a MESSAGES_SNAPSHOT")))
+			d.report(run.Snapshots[0].Annotate(finding.New(finding.SnapshotPresent, "the run emitted a MESSAGES_SNAPSHOT")))
 		} else {
 			d.folded(c.fold)
 			snapshot = builtSnapshot(d.artifact.Messages)

@@ -151,7 +151,7 @@ func (d *draft) started() {
 // otherRun deals with a terminal event that names another run: some integrations end
 // each run under an id of their engine's. The artifact has the id of RUN_STARTED.
 func (d *draft) otherRun() {
-	f := d.run.OtherRun
+	f := d.run.TerminalOtherRun
 	switch {
 	case f == nil:
 	case d.settings.takesOtherRun():
@@ -167,7 +167,7 @@ func (d *draft) otherRun() {
 func (d *draft) terminal() {
 	e := d.run.Terminal
 	d.artifact.TerminalEvent = e.Type
-	if d.run.OtherRun != nil {
+	if d.run.TerminalOtherRun != nil {
 		d.omitted.add(origin{event: e}.name("runId").omission(finding.TerminalOtherRun))
 	}
 	if e.Type == envelope.RunFinished {

@@ -17,7 +17,7 @@ func (d *draft) chosen(snapshot *envelope.Event) bool {
 		d.report(finding.New(finding.SnapshotMissing, "the run has no MESSAGES_SNAPSHOT"))
 		return false
 	case want == Only && count > 1:
-		d.report(d.run.Snapshots[1].On(finding.New(finding.SnapshotSeveral, "the run has %d MESSAGES_SNAPSHOT events where one is taken", count)))
+		d.report(d.run.Snapshots[1].Annotate(finding.New(finding.SnapshotSeveral, "the run has %d MESSAGES_SNAPSHOT events where one is taken", count)))
 		return false
 	case snapshot == nil:
 		d.report(finding.New(finding.SnapshotOutOfRange, "the run has %d MESSAGES_SNAPSHOT events; number %s was asked for", count, want))
@@ -134,7 +134,7 @@ func (d *draft) richer(o origin, m *strictjson.Object) {
 
 // whole refuses text with half a surrogate pair.
 func (d *draft) whole(o origin, text string) string {
-	s, valid := strictjson.JoinHalves(text)
+	s, valid := strictjson.JoinSurrogates(text)
 	if !valid {
 		d.loneSurrogate(o)
 	}

@@ -185,7 +185,7 @@ func saidIn(list strictjson.Value) (all []said) {
 
 // saidText returns a text without any white space.
 func saidText(text string) string {
-	text, _ = strictjson.JoinHalves(text)
+	text, _ = strictjson.JoinSurrogates(text)
 	i := strings.IndexFunc(text, artifact.IsSpace)
 	if i < 0 {
 		return text

@@ -159,7 +159,7 @@ func Record(ctx context.Context, dir string, s Settings) (Result, error) {
 
 // ready reports whether the response could be kept, whatever its headers are.
 func ready(dir, target, proxy string, s Settings) error {
-	return capture.Ready(dir, capture.Settings{
+	return capture.CheckCreate(dir, capture.Settings{
 		Source: capture.Source{
 			Kind: capture.KindHTTP, Method: http.MethodPost, URL: target, Proxy: proxy, Status: new(999),
 			ContentType: strings.Repeat("\x00", headerBytes), // six bytes each in JSON

@@ -173,7 +173,7 @@ func (r *recording) findings(end capture.End, broken *finding.Finding) []finding
 func (r *recording) tally(caller context.Context, result *Result) error {
 	asked := judge(r.settings.Framing, r.response, nil) == nil
 	if r.count != nil {
-		r.count.End()
+		r.count.Finish()
 		result.Events = r.events()
 		if asked {
 			result.Findings = append(result.Findings, r.count.Findings()...)

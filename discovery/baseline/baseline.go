@@ -242,7 +242,7 @@ func (s Run) complete() bool {
 // Encode spells the baseline as its file: two-space indent, ASCII only, one
 // newline at the end. One that Load would not read is an error.
 func (b *Baseline) Encode() ([]byte, error) {
-	data, err := strictjson.Document(b)
+	data, err := strictjson.MarshalFile(b)
 	if err != nil {
 		return nil, err
 	}

@@ -133,7 +133,7 @@ func (c *changes) say(code finding.Code, format string, args ...any) {
 func (c *changes) at(event string, f finding.Finding) finding.Finding {
 	for _, p := range c.run.Events {
 		if p.Part == partOf(event) {
-			return p.On(f)
+			return p.Annotate(f)
 		}
 	}
 	return f

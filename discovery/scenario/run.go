@@ -106,7 +106,7 @@ func (p *Plan) Blocked() ([]Row, error) {
 			continue
 		}
 		request := p.request(s)
-		err := capture.Ready(p.place(s), capture.Settings{Labels: request.Labels, Tool: request.Tool})
+		err := capture.CheckCreate(p.place(s), capture.Settings{Labels: request.Labels, Tool: request.Tool})
 		switch {
 		case errors.Is(err, fs.ErrExist):
 			row := p.newRow(s)

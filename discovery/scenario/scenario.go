@@ -293,7 +293,7 @@ func readBounded(ctx context.Context, path string) ([]byte, error) {
 }
 
 // Encode spells the list as its file: two-space indent, ASCII only.
-func (l *List) Encode() ([]byte, error) { return strictjson.Document(l) }
+func (l *List) Encode() ([]byte, error) { return strictjson.MarshalFile(l) }
 
 // Encode spells the suite as its file: two-space indent, ASCII only.
-func (s *Suite) Encode() ([]byte, error) { return strictjson.Document(s) }
+func (s *Suite) Encode() ([]byte, error) { return strictjson.MarshalFile(s) }

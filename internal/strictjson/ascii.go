@@ -9,35 +9,35 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// AppendRune appends the \u escape of a character, or the two of its surrogate
+// AppendEscaped appends the \u escape of a character, or the two of its surrogate
 // pair (RFC 8259 §7).
-func AppendRune(b []byte, r rune) []byte {
+func AppendEscaped(b []byte, r rune) []byte {
 	for _, unit := range utf16.AppendRune(nil, r) {
 		b = fmt.Appendf(b, `\u%04x`, unit)
 	}
 	return b
 }
 
-// ASCII returns JSON text with every character beyond printable ASCII escaped,
+// EscapeNonASCII returns JSON text with every character beyond printable ASCII escaped,
 // so that every reader shows what it holds. Outside strings JSON has none.
-func ASCII(text []byte) []byte {
+func EscapeNonASCII(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	for _, r := range string(text) {
 		if r < 0x7f {
 			out = append(out, byte(r))
 		} else {
-			out = AppendRune(out, r)
+			out = AppendEscaped(out, r)
 		}
 	}
 	return out
 }
 
-// Document spells v as one of our files: two-space indent, ASCII only, one line
+// MarshalFile spells v as one of our files: two-space indent, ASCII only, one line
 // feed at the end.
-func Document(v any) ([]byte, error) {
+func MarshalFile(v any) ([]byte, error) {
 	var buf bytes.Buffer
 	if err := json.MarshalWrite(&buf, v, jsontext.WithIndent("  ")); err != nil {
 		return nil, err
 	}
-	return append(ASCII(buf.Bytes()), '\n'), nil
+	return append(EscapeNonASCII(buf.Bytes()), '\n'), nil
 }

@@ -15,7 +15,7 @@ func TestASCII(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plain := ASCII(text)
+		plain := EscapeNonASCII(text)
 		for _, c := range plain {
 			if c < ' ' || c >= 0x7f {
 				t.Fatalf("%q holds %q", plain, c)
@@ -26,7 +26,7 @@ func TestASCII(t *testing.T) {
 			t.Fatalf("%q says %q, want %q: %v", plain, got, want, err)
 		}
 	})
-	if got := string(ASCII([]byte("\"é😀\x7f\""))); got != `"\u00e9\ud83d\ude00\u007f"` {
+	if got := string(EscapeNonASCII([]byte("\"é😀\x7f\""))); got != `"\u00e9\ud83d\ude00\u007f"` {
 		t.Error(got)
 	}
 }

@@ -331,8 +331,8 @@ var beginnings = []struct{ bytes, says, advice string }{
 	{"\xef\xbb\xbf", "a byte order mark stands before the value", "save the file as UTF-8 without a byte order mark"},
 	{"\xff\xfe", "the text begins as UTF-16", "save the file as UTF-8"},
 	{"\xfe\xff", "the text begins as UTF-16", "save the file as UTF-8"},
-	{gzipMagic, "the text begins as gzip", Decompress},
-	{zstdMagic, "the text begins as zstd", Decompress},
+	{gzipMagic, "the text begins as gzip", DecompressHint},
+	{zstdMagic, "the text begins as zstd", DecompressHint},
 	{"<", "the text begins as HTML or XML", "look at where the file came from; an error page was perhaps saved for it"},
 }
 
@@ -341,12 +341,12 @@ var beginnings = []struct{ bytes, says, advice string }{
 const (
 	gzipMagic  = "\x1f\x8b"
 	zstdMagic  = "\x28\xb5\x2f\xfd"
-	Decompress = "decompress the file first"
+	DecompressHint = "decompress the file first"
 )
 
-// Compressed names the compression that the first bytes of a file are of: gzip,
+// DetectCompression names the compression that the first bytes of a file are of: gzip,
 // zstd, or "" for none of them.
-func Compressed(head []byte) string {
+func DetectCompression(head []byte) string {
 	switch {
 	case bytes.HasPrefix(head, []byte(gzipMagic)):
 		return "gzip"
@@ -447,14 +447,14 @@ func (d *Decoder) Skip(t Token) (end int, err error) {
 			return d.pos, err
 		}
 		if t.Duplicate {
-			return t.End, d.Repeated(t)
+			return t.End, d.DuplicateError(t)
 		}
 	}
 	return t.End, nil
 }
 
-// Repeated is the error that a name stands in its object twice.
-func (d *Decoder) Repeated(t Token) error {
+// DuplicateError is the error that a name stands in its object twice.
+func (d *Decoder) DuplicateError(t Token) error {
 	name, _ := d.Text(t)
 	return &SyntaxError{Fault: DuplicateKey, Message: "a key stands twice in one object", Key: name, Offset: int64(t.Start), Pointer: d.Pointer()}
 }

@@ -91,8 +91,8 @@ func (o *Object) Names(yield func(name string) bool) {
 	}
 }
 
-// CopyOf returns o as the members of text, a copy of the text it was read from.
-func CopyOf(o *Object, text []byte) Object {
+// CloneObject returns o as the members of text, a copy of the text it was read from.
+func CloneObject(o *Object, text []byte) Object {
 	return Object{text: text, base: o.base, members: slices.Clone(o.members)}
 }
 
@@ -156,7 +156,7 @@ func (o *Object) read(d *Decoder) (end int, err error) {
 			return name.End, nil
 		}
 		if name.Duplicate {
-			return 0, d.Repeated(name)
+			return 0, d.DuplicateError(name)
 		}
 		value, err := d.Next()
 		if err != nil {

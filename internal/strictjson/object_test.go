@@ -48,7 +48,7 @@ func TestReadText(t *testing.T) {
 	if v, ok := o.Get("B"); ok || v.Kind != 0 {
 		t.Errorf("B is %v", v)
 	}
-	again := strictjson.CopyOf(&o, bytes.Clone(text))
+	again := strictjson.CloneObject(&o, bytes.Clone(text))
 	clear(text)
 	if v, ok := again.Get("b"); !ok || string(v.Raw) != `"x\ty"` || v.Start != 29 || again.Len() != 3 {
 		t.Errorf("b in a copy of the text is %s at %d", v.Raw, v.Start)

@@ -94,10 +94,10 @@ func hex4(b []byte) (rune, bool) {
 	return r, true
 }
 
-// JoinHalves makes one character of each pair of surrogate halves that stand
+// JoinSurrogates makes one character of each pair of surrogate halves that stand
 // side by side in text, as they do after two strings that Unquote returned
 // were joined, and reports whether the result is valid Unicode.
-func JoinHalves(text string) (joined string, valid bool) {
+func JoinSurrogates(text string) (joined string, valid bool) {
 	if utf8.ValidString(text) {
 		return text, true
 	}

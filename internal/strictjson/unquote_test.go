@@ -69,7 +69,7 @@ func TestJoinHalves(t *testing.T) {
 		{"\xed\xffabc", "\xed\xffabc", false},
 		{"\xed\xa0a\xed\xb0\x80", "\xed\xa0a\xed\xb0\x80", false},
 	} {
-		if got, valid := strictjson.JoinHalves(tt.in); got != tt.want || valid != tt.valid {
+		if got, valid := strictjson.JoinSurrogates(tt.in); got != tt.want || valid != tt.valid {
 			t.Errorf("%q: got %q, %v; want %q, %v", tt.in, got, valid, tt.want, tt.valid)
 		}
 	}
@@ -87,7 +87,7 @@ func TestJoinHalvesUndoesSplits(t *testing.T) {
 				joined += piece
 			}
 		}
-		got, valid := strictjson.JoinHalves(joined)
+		got, valid := strictjson.JoinSurrogates(joined)
 		if got != want || !valid || !utf8.ValidString(got) {
 			t.Fatalf("got %q, %v; want %q", got, valid, want)
 		}

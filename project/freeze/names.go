@@ -53,7 +53,7 @@ func CheckNames(captures []capture.Found, name string) error {
 		if !plain(base) {
 			return &NameError{base, []string{c.Path}}
 		}
-		at := filepath.Join(c.In, base)
+		at := filepath.Join(c.RelDir, base)
 		if other, ok := seen[at]; ok {
 			return &NameError{at, []string{other, c.Path}}
 		}

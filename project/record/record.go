@@ -170,8 +170,8 @@ func Decode(data []byte) (*Record, error) {
 	if len(data) > MaxBytes {
 		return nil, fmt.Errorf("%d bytes; the limit is %d", len(data), MaxBytes)
 	}
-	if how := strictjson.Compressed(data); how != "" {
-		return nil, fmt.Errorf("it begins as %s; %s", how, strictjson.Decompress)
+	if how := strictjson.DetectCompression(data); how != "" {
+		return nil, fmt.Errorf("it begins as %s; %s", how, strictjson.DecompressHint)
 	}
 	r := new(Record)
 	if err := json.Unmarshal(data, r, json.RejectUnknownMembers(true)); err != nil {

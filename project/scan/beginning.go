@@ -36,7 +36,7 @@ func (b *beginning) explain(f finding.Finding, compression string) finding.Findi
 	case b.artifact:
 		what, next = "this is an artifact", hint.ValidateFile
 	case compression != "":
-		what, next = "the response begins as "+compression, strictjson.Decompress
+		what, next = "the response begins as "+compression, strictjson.DecompressHint
 	default:
 		return f
 	}

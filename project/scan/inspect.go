@@ -134,8 +134,8 @@ func (o *inspecting) End(run *envelope.Run) error {
 		Events:      o.events,
 		Streamed:    o.streamed.Streamed,
 	}
-	if run.OtherRun != nil {
-		row.Findings = append(row.Findings, *run.OtherRun)
+	if run.TerminalOtherRun != nil {
+		row.Findings = append(row.Findings, *run.TerminalOtherRun)
 	}
 	for _, s := range run.Snapshots {
 		row.Snapshots = append(row.Snapshots, SnapshotRow{Index: s.Index, Messages: s.Messages, Roles: s.Roles})

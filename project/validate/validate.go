@@ -333,9 +333,9 @@ func checkEnvelope(head []byte, rest io.Reader, limit int64) ([]finding.Finding,
 	if err != nil {
 		return nil, false, err
 	}
-	if how := strictjson.Compressed(head); how != "" {
+	if how := strictjson.DetectCompression(head); how != "" {
 		for i, f := range findings {
-			findings[i] = f.WithHint("the file begins as %s: %s", how, strictjson.Decompress)
+			findings[i] = f.WithHint("the file begins as %s: %s", how, strictjson.DecompressHint)
 		}
 	}
 	findings = append(findings, splitter.Findings()...)

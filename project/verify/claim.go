@@ -154,7 +154,7 @@ func (c *claim) finish(r scan.Result) {
 		c.other = true
 		differs := finding.New(finding.CaptureDiffers, "the response has %d bytes and the digest %s; the record states %d bytes and %s", r.Bytes, r.Digest, source.Bytes, source.Digest)
 		if r.Compression != "" {
-			differs = differs.WithHint("the response begins as %s: %s", r.Compression, strictjson.Decompress)
+			differs = differs.WithHint("the response begins as %s: %s", r.Compression, strictjson.DecompressHint)
 		}
 		c.err = differs
 	case !c.run:

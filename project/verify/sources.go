@@ -212,7 +212,7 @@ func (f *folder) tell(names []string) {
 // unfinished reports whether the folder looks like a capture that was not
 // closed: it has no manifest, and what only a capture has.
 func (f *folder) unfinished() bool {
-	return f.held[capture.ManifestName] == nil && capture.Unfinished(func(name string) bool {
+	return f.held[capture.ManifestName] == nil && capture.IsUnfinished(func(name string) bool {
 		e := f.regular(name)
 		return e != nil && !e.told
 	})

@@ -85,7 +85,7 @@ func File(ctx context.Context, artifactPath, recordPath, capturePath string, pro
 	}
 	candidates := []string{capturePath}
 	in := cmp.Or(capturePath, filepath.Dir(artifactPath))
-	if capturePath == "" || capture.Searched(in) {
+	if capturePath == "" || capture.IsSearchRoot(in) {
 		if candidates, held.err = lookUp(ctx, in, held.source, dirtree.MaxEntries); held.err != nil {
 			return held.row(row, shelf)
 		}

@@ -151,7 +151,7 @@ func (v *vector) encode(t *testing.T) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return append(strictjson.ASCII(b), '\n')
+	return append(strictjson.EscapeNonASCII(b), '\n')
 }
 
 // load reads every committed vector.

@@ -111,8 +111,8 @@ var byName = sync.OnceValue(func() map[string]string {
 	return all
 })
 
-// Of returns the released event type of that name without copying it, or "".
-func Of(name []byte) string { return byName()[string(name)] }
+// Intern returns the released event type of that name without copying it, or "".
+func Intern(name []byte) string { return byName()[string(name)] }
 
 // IsReleased reports whether a release of AG-UI has the event type.
 func IsReleased(name string) bool { return byName()[name] != "" }

@@ -34,7 +34,7 @@ func TestEveryConstantIsListed(t *testing.T) {
 		t.Errorf("declared %q, listed %q", declared, names.All())
 	}
 	for _, name := range names.Released() {
-		if names.Of([]byte(name)) != name || !names.IsReleased(name) {
+		if names.Intern([]byte(name)) != name || !names.IsReleased(name) {
 			t.Errorf("%s is not found", name)
 		}
 	}

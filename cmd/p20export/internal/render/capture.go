@@ -47,7 +47,7 @@ func (p *Printer) Captured(dir string, r capture.Result, err error) Status {
 	if row.Verdict == scenario.Captured && row.Events != nil && *row.Events == 0 {
 		none := finding.New(finding.NoEvents, "the response holds no event, framed as %s", *row.Framing)
 		if r.Compression != "" {
-			none = finding.New(finding.NoEvents, "the file begins as %s, and holds no event", r.Compression).WithHint("%s", strictjson.Decompress)
+			none = finding.New(finding.NoEvents, "the file begins as %s, and holds no event", r.Compression).WithHint("%s", strictjson.DecompressHint)
 		}
 		row.Findings = append(row.Findings, none)
 	}

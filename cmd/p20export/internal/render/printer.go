@@ -165,7 +165,7 @@ func (s *shownJSON) Write(text []byte) (int, error) {
 		}
 		s.w.Write(s.held[done:i])
 		done = i + w
-		s.w.Write(strictjson.AppendRune(s.w.AvailableBuffer(), r))
+		s.w.Write(strictjson.AppendEscaped(s.w.AvailableBuffer(), r))
 	}
 	s.w.Write(s.held[done:i])
 	s.held = append(s.held[:0], s.held[i:]...)

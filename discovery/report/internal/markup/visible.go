@@ -87,7 +87,7 @@ func AppendJSON(b []byte, text []byte, limit int) ([]byte, int) {
 		case r == '"' || r == '\\':
 			b = append(b, '\\', byte(r))
 		case r == '<' || r == '>' || r == '&' || finding.NeedsEscape(r):
-			b = strictjson.AppendRune(b, r)
+			b = strictjson.AppendEscaped(b, r)
 		default:
 			b = append(b, text[i:i+w]...)
 		}

@@ -15,7 +15,7 @@ import (
 func TestReady(t *testing.T) {
 	parent := t.TempDir()
 	for _, dir := range []string{parent, filepath.Join(parent, "a", "b")} {
-		if err := Ready(dir, Settings{Tool: testTool}); err != nil {
+		if err := CheckCreate(dir, Settings{Tool: testTool}); err != nil {
 			t.Errorf("error %v", err)
 		}
 		if left := testkit.Contents(t, parent); len(left) != 0 {
@@ -46,11 +46,11 @@ func TestReadyRefuses(t *testing.T) {
 		if strings.Contains(name, "permission") && os.Getuid() == 0 {
 			continue // root may write everywhere
 		}
-		if err := Ready(dir, Settings{Tool: testTool}); err == nil {
+		if err := CheckCreate(dir, Settings{Tool: testTool}); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	if err := Ready(parent, Settings{Tool: testTool}); !errors.Is(err, fs.ErrExist) {
+	if err := CheckCreate(parent, Settings{Tool: testTool}); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("not empty: %v", err)
 	}
 	for name, change := range map[string]func(*Settings){
@@ -61,7 +61,7 @@ func TestReadyRefuses(t *testing.T) {
 	} {
 		s := Settings{Tool: testTool}
 		change(&s)
-		if err := Ready(filepath.Join(parent, "c"), s); err == nil {
+		if err := CheckCreate(filepath.Join(parent, "c"), s); err == nil {
 			t.Errorf("bad %s: no error", name)
 		}
 	}
@@ -75,7 +75,7 @@ func TestTrialIsTheLongest(t *testing.T) {
 			Request: []byte("{}"), Labels: map[string]string{"a": strings.Repeat("x", n)}}
 	}
 	n := MaxManifestBytes
-	for Ready(filepath.Join(t.TempDir(), "c"), room(n)) != nil {
+	for CheckCreate(filepath.Join(t.TempDir(), "c"), room(n)) != nil {
 		n -= 64
 	}
 	if n < MaxManifestBytes-4096 {

@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// Ready reports whether Create could begin a capture in dir with these settings:
+// CheckCreate reports whether Create could begin a capture in dir with these settings:
 // that their manifest can be written, and that the directory is vacant and can be
 // made. It makes and changes nothing. What is not known yet may be missing: the
 // kind of source and the framing.
-func Ready(dir string, s Settings) error {
+func CheckCreate(dir string, s Settings) error {
 	s.Source.Kind = cmp.Or(s.Source.Kind, KindFile)
 	s.Framing = cmp.Or(s.Framing, SSE)
 	m := newManifest(s, cmp.Or(s.StartedAt, time.Now()))
