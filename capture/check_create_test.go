@@ -12,7 +12,7 @@ import (
 )
 
 // What Ready accepts leaves no trace.
-func TestReady(t *testing.T) {
+func TestCheckCreate(t *testing.T) {
 	parent := t.TempDir()
 	for _, dir := range []string{parent, filepath.Join(parent, "a", "b")} {
 		if err := CheckCreate(dir, Settings{Tool: testTool}); err != nil {
@@ -24,7 +24,7 @@ func TestReady(t *testing.T) {
 	}
 }
 
-func TestReadyRefuses(t *testing.T) {
+func TestCheckCreateRefuses(t *testing.T) {
 	parent := t.TempDir()
 	file := filepath.Join(parent, "file")
 	if err := os.WriteFile(file, nil, 0o666); err != nil {

@@ -88,13 +88,13 @@ func search(ctx context.Context, dir string, limit int) ([]Found, error) {
 	}
 	var all []Found
 	for _, f := range tree.Folders {
-		if f.Held[ManifestName] != nil || IsUnfinished(func(name string) bool { return f.Regular(name) != nil }) {
+		if f.Files[ManifestName] != nil || IsUnfinished(func(name string) bool { return f.Regular(name) != nil }) {
 			all = append(all, Found{f.Path, filepath.Dir(f.Rel)})
 		}
 	}
 	for _, e := range tree.Entries {
 		if e.Mode.IsDir() { // which could not be read
-			all = append(all, Found{e.Path(), e.In.Rel})
+			all = append(all, Found{e.Path(), e.Folder.Rel})
 		}
 	}
 	if all == nil {

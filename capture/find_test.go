@@ -140,7 +140,7 @@ func TestFindOddEntries(t *testing.T) {
 	if _, err := Open(context.Background(), filepath.Join(dir, "captures", "piped"), ""); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("a pipe as the manifest: %v", err)
 	}
-	testkit.Unreadable(t, filepath.Join(dir, "captures"))
+	testkit.MakeUnreadable(t, filepath.Join(dir, "captures"))
 	all, err := Find(context.Background(), []string{filepath.Join(dir, "captures")})
 	if err != nil || len(all) != 3 {
 		t.Fatalf("with a directory that cannot be read: %d, %v", len(all), err)

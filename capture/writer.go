@@ -149,7 +149,7 @@ func (w *Writer) Close(end End) (*Manifest, error) {
 	if err != nil {
 		return nil, unfinished{errors.Join(err, w.dir.remove(ClaimName))}
 	}
-	return &w.manifest, atomicfile.Unsynced(w.dir.path, w.dir.sync())
+	return &w.manifest, atomicfile.WrapUnsynced(w.dir.path, w.dir.sync())
 }
 
 // Leftover returns the path of a temporary file that Close could not remove, or

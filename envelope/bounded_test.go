@@ -23,7 +23,7 @@ func framed(f capture.Framing, events ...string) string {
 	case capture.JSON:
 		return "[" + strings.Join(events, ",\n ") + "]"
 	}
-	return testkit.Stream(events...)
+	return testkit.SSE(events...)
 }
 
 var framings = []capture.Framing{capture.SSE, capture.NDJSON, capture.JSON}

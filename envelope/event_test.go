@@ -64,8 +64,8 @@ var damaged = []struct {
 func TestDamagedEvents(t *testing.T) {
 	for _, c := range damaged {
 		t.Run(c.name, func(t *testing.T) {
-			raw := testkit.Stream(started, c.data, finished)
-			at := int64(len(testkit.Stream(started)) + len("data: ") + c.at)
+			raw := testkit.SSE(started, c.data, finished)
+			at := int64(len(testkit.SSE(started)) + len("data: ") + c.at)
 			want := []string{brief([]finding.Finding{finding.New(c.code, "").WithEvent(1).WithPointer(finding.Pointer(c.pointer)).WithOffset(at)})[0]}
 			runs, totals := scanAll(t, raw, capture.SSE)
 			if diff := cmp.Diff(want, brief(runs[0].Findings)); diff != "" {
@@ -98,8 +98,8 @@ func TestDamagedEventsOverLines(t *testing.T) {
 			continue // they take no line break
 		}
 		t.Run(c.name, func(t *testing.T) {
-			raw := testkit.Stream(started) + ": comment\n" + "data:{\n" + "data: " + strings.TrimPrefix(c.data, "{") + "\n\n" + testkit.Stream(finished)
-			at := int64(len(testkit.Stream(started)) + len(": comment\ndata:"))
+			raw := testkit.SSE(started) + ": comment\n" + "data:{\n" + "data: " + strings.TrimPrefix(c.data, "{") + "\n\n" + testkit.SSE(finished)
+			at := int64(len(testkit.SSE(started)) + len(": comment\ndata:"))
 			runs, _ := scanAll(t, raw, capture.SSE)
 			if len(runs[0].Findings) != 1 {
 				t.Fatalf("%v", brief(runs[0].Findings))
@@ -138,7 +138,7 @@ func TestAcceptedEvents(t *testing.T) {
 		"type with a space": `{"type":" CUSTOM"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			runs, totals := scanAll(t, testkit.Stream(started, data, finished), capture.SSE)
+			runs, totals := scanAll(t, testkit.SSE(started, data, finished), capture.SSE)
 			if len(runs) != 1 || len(runs[0].Findings) != 0 || totals.Events != 3 {
 				t.Errorf("%v", brief(runs[0].Findings))
 			}
@@ -147,8 +147,8 @@ func TestAcceptedEvents(t *testing.T) {
 			}
 		})
 	}
-	runs, _ := scanAll(t, testkit.Stream(started, `{"type":"CUSTOM","value":`+nest(512)+`}`, finished), capture.SSE)
-	if got := runs[0].Findings; len(got) != 1 || got[0].Code != finding.JSONTooDeep || *got[0].Offset != int64(len(testkit.Stream(started))+len(`data: {"type":"CUSTOM","value":`)+511) {
+	runs, _ := scanAll(t, testkit.SSE(started, `{"type":"CUSTOM","value":`+nest(512)+`}`, finished), capture.SSE)
+	if got := runs[0].Findings; len(got) != 1 || got[0].Code != finding.JSONTooDeep || *got[0].Offset != int64(len(testkit.SSE(started))+len(`data: {"type":"CUSTOM","value":`)+511) {
 		t.Errorf("depth 513: %v", brief(got))
 	}
 }

@@ -77,10 +77,10 @@ func scanned(t *testing.T, split *capture.Splitter) (out []string) {
 // what it accepts is one run that Scan has nothing against.
 func FuzzScan(f *testing.F) {
 	for _, raw := range []string{
-		"", testkit.Stream(started, snapshot, finished), testkit.Stream(custom, started, failed, started, finished, snapshot),
+		"", testkit.SSE(started, snapshot, finished), testkit.SSE(custom, started, failed, started, finished, snapshot),
 		framed(capture.NDJSON, started, snapshot, finished), framed(capture.JSON, started, snapshot, failed),
 		"data: {\"type\":\ndata: \"RUN_STARTED\"}\n\n: ping\r\n\r\ndata\n\ndata: {\"type\":\"RUN_ERROR\",\"runId\":null}\n\n",
-		testkit.Stream(`{"type":"RUN_STARTED","threadId":"\ud800","runId":7,"parentRunId":"\udc00"}`, "{\"\xff\":1}", `{"a":{"\ud800":1,"\ud800":2}}`),
+		testkit.SSE(`{"type":"RUN_STARTED","threadId":"\ud800","runId":7,"parentRunId":"\udc00"}`, "{\"\xff\":1}", `{"a":{"\ud800":1,"\ud800":2}}`),
 	} {
 		f.Add([]byte(raw), byte(0))
 	}

@@ -41,7 +41,7 @@ func TestSegmentation(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, framing := range []capture.Framing{capture.SSE, capture.NDJSON} {
-				raw := testkit.Stream(c.events...)
+				raw := testkit.SSE(c.events...)
 				if framing == capture.NDJSON {
 					raw = strings.ReplaceAll(strings.ReplaceAll(raw, "\n\n", "\n"), "data: ", "      ")
 				}
@@ -120,7 +120,7 @@ func (g *given) Next() (capture.Frame, error) {
 // of the first run.
 func TestEnvelopeRules(t *testing.T) {
 	const before = len("data: ") // of the first event's offset
-	at := func(n int, events ...string) int { return len(testkit.Stream(events[:n]...)) + before }
+	at := func(n int, events ...string) int { return len(testkit.SSE(events[:n]...)) + before }
 	on := func(data, part string) int { return strings.Index(data, part) }
 	type test struct {
 		name   string
@@ -186,7 +186,7 @@ func TestEnvelopeRules(t *testing.T) {
 	for _, c := range tests {
 		t.Run(c.name, func(t *testing.T) {
 			// The run after it is judged alone.
-			runs, _ := scanAll(t, testkit.Stream(append(c.events, started, finished)...), capture.SSE)
+			runs, _ := scanAll(t, testkit.SSE(append(c.events, started, finished)...), capture.SSE)
 			if len(runs) != 2 {
 				t.Fatalf("%d runs", len(runs))
 			}
@@ -216,7 +216,7 @@ func TestEnvelopeRules(t *testing.T) {
 // What a run is called and where it is.
 func TestRunDescription(t *testing.T) {
 	start := `{"type":"RUN_STARTED","threadId":"t\n1","runId":"r1","parentRunId":"p1"}`
-	raw := testkit.Stream(custom) + ": ping\r\n\r\n" + testkit.Stream(start, custom, failed) + ": ping\n\n" + testkit.Stream(started, finished)
+	raw := testkit.SSE(custom) + ": ping\r\n\r\n" + testkit.SSE(start, custom, failed) + ": ping\n\n" + testkit.SSE(started, finished)
 	runs, _ := scanAll(t, raw, capture.SSE)
 	r := runs[0]
 	if r.ThreadID != "t\n1" || r.RunID != "r1" || r.ParentRunID != "p1" || r.Number != 1 || runs[1].Number != 2 || runs[1].ParentRunID != "" {
@@ -229,7 +229,7 @@ func TestRunDescription(t *testing.T) {
 		t.Errorf("started %+v, terminal %+v", r.Started, r.Terminal)
 	}
 	for value, want := range map[string]string{`null`: "", `5`: "", `"\ud800p"`: "\uFFFDp", `""`: "", `["p"]`: ""} {
-		runs, _ := scanAll(t, testkit.Stream(strings.Replace(start, `"p1"`, value, 1), failed), capture.SSE)
+		runs, _ := scanAll(t, testkit.SSE(strings.Replace(start, `"p1"`, value, 1), failed), capture.SSE)
 		if got := runs[0].ParentRunID; got != want {
 			t.Errorf("parentRunId %s: %q, want %q", value, got, want)
 		}
@@ -270,7 +270,7 @@ func TestSnapshots(t *testing.T) {
 		{"an object", `{"type":"MESSAGES_SNAPSHOT","messages":{"role":"user"}}`, 0, "", "snapshot_malformed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			raw := testkit.Stream(started, custom, c.event, finished)
+			raw := testkit.SSE(started, custom, c.event, finished)
 			runs, _ := scanAll(t, raw, capture.SSE)
 			if len(runs[0].Findings) != 0 {
 				t.Errorf("a snapshot nobody took refuses the run: %v", brief(runs[0].Findings))
@@ -387,7 +387,7 @@ func TestScanErrors(t *testing.T) {
 			}
 			return nil
 		}}
-		_, err := envelope.Scan(capture.NewSplitter(strings.NewReader(testkit.Stream(started, finished, started, finished)), capture.SSE), r)
+		_, err := envelope.Scan(capture.NewSplitter(strings.NewReader(testkit.SSE(started, finished, started, finished)), capture.SSE), r)
 		if !errors.Is(err, cause) || ended != n {
 			t.Errorf("%v after %d runs", err, ended)
 		}

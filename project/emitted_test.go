@@ -74,7 +74,7 @@ func TestStrictMessages(t *testing.T) {
 				t.Error(diff)
 			}
 			for _, f := range r.findings {
-				if f.EventIndex != nil && (f.Offset == nil || *f.Offset < int64(len(testkit.Stream(started)))) {
+				if f.EventIndex != nil && (f.Offset == nil || *f.Offset < int64(len(testkit.SSE(started)))) {
 					t.Errorf("%v is at %v", f, f.Offset)
 				}
 			}
@@ -92,7 +92,7 @@ func TestFindingOffset(t *testing.T) {
 	for _, list := range [][]string{{user, bad}, {user, answer, long}} {
 		s := snapshot(list...)
 		r := projectRun(t, strict, "", started, s, finished)
-		want := len(testkit.Stream(started)) + len("data: ") + strings.Index(s, list[len(list)-1])
+		want := len(testkit.SSE(started)) + len("data: ") + strings.Index(s, list[len(list)-1])
 		if len(r.findings) != 1 || *r.findings[0].Offset != int64(want) || r.findings[0].Line != 0 {
 			t.Errorf("%v at %d, want %d", brief(r.findings), *r.findings[0].Offset, want)
 		}

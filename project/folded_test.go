@@ -237,7 +237,7 @@ func TestFoldedRefusesSnapshots(t *testing.T) {
 
 // Every run of a capture folds its own text.
 func TestFoldedRuns(t *testing.T) {
-	results := projectAll(t, input{Settings: folded, at: everySecond, request: []byte(request(user)), raw: testkit.Stream(started, textStart("a"), textContent("a", "1"), failed,
+	results := projectAll(t, input{Settings: folded, at: everySecond, request: []byte(request(user)), raw: testkit.SSE(started, textStart("a"), textContent("a", "1"), failed,
 		strings.Replace(started, "r1", "r2", 1), textStart("a"), textContent("a", "2"), failed, started, textContent("a", "3"), failed)})
 	want := [][]string{{"u1/user: Hi", "a/assistant: 1"}, {"a/assistant: 2"}, {}}
 	for i, r := range results {

@@ -153,7 +153,7 @@ func projectAll(t tester, in input) []result {
 // projectRun projects one run, whose events arrive a second apart.
 func projectRun(t tester, s project.Settings, request string, events ...string) result {
 	t.Helper()
-	in := input{Settings: s, raw: testkit.Stream(events...), at: everySecond}
+	in := input{Settings: s, raw: testkit.SSE(events...), at: everySecond}
 	if request != "" {
 		in.request = []byte(request)
 	}

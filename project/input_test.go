@@ -101,7 +101,7 @@ func TestFoldedVersions(t *testing.T) {
 // Every run of a capture has an input of its own.
 func TestFoldedInputs(t *testing.T) {
 	second := strings.NewReplacer("r1", "r2", "u1", "u2").Replace(asked(request(user)))
-	results := projectAll(t, input{Settings: folded, at: everySecond, raw: testkit.Stream(asked(request(user)), textStart("a"), textContent("a", "1"), failed, second, failed, asked("[]"), failed)})
+	results := projectAll(t, input{Settings: folded, at: everySecond, raw: testkit.SSE(asked(request(user)), textStart("a"), textContent("a", "1"), failed, second, failed, asked("[]"), failed)})
 	want := [][]string{{"u1/user: Hi", "a/assistant: 1"}, {"u2/user: Hi"}, {}}
 	for i, r := range results {
 		if diff := cmp.Diff(want[i], said(r.out)); diff != "" {
@@ -120,7 +120,7 @@ func TestFoldedInputPlaces(t *testing.T) {
 		events := []string{asked(input), failed}
 		r := projectRun(t, folded, "", events...)
 		last := r.findings[len(r.findings)-1]
-		if last.Code != finding.KeyMissing || last.Offset == nil || !strings.HasPrefix(testkit.Stream(events...)[*last.Offset:], bare) {
+		if last.Code != finding.KeyMissing || last.Offset == nil || !strings.HasPrefix(testkit.SSE(events...)[*last.Offset:], bare) {
 			t.Errorf("%s: %+v", input, last)
 		}
 	}

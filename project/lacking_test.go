@@ -377,7 +377,7 @@ func BenchmarkLackingText(b *testing.B) {
 	events = append(events, chunk(`"messageId":"last"`, `"delta":"b"`))
 	// They are compared, and too long for an artifact, which leaves them out.
 	held := slices.Repeat([]string{`{"role":"assistant","content":[{"type":"text","text":"` + text + `"},{"type":"image"}]}`}, 40)
-	raw := testkit.Stream(append(events, snapshot(append(held, user)...), finished)...)
+	raw := testkit.SSE(append(events, snapshot(append(held, user)...), finished)...)
 	b.SetBytes(int64(len(raw)))
 	for b.Loop() {
 		if r := projectAll(b, input{Settings: settings, raw: raw, at: everySecond}); r[0].out == nil {

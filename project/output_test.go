@@ -27,8 +27,8 @@ func TestEnvelopeLines(t *testing.T) {
 		raw     string
 		want    [3]string
 	}{
-		{"one line", capture.SSE, testkit.Stream(started, tricky, finished), [3]string{started, strings.TrimSpace(tricky), finished}},
-		{"several lines", capture.SSE, testkit.Stream(strings.ReplaceAll(started, ",", "\ndata: ,")) + "data: " + strings.ReplaceAll(lines(tricky[:60])+tricky[60:], "\n", "\ndata:") + "\n\n" + testkit.Stream("{\ndata\ndata: "+finished[1:]), [3]string{started, "", finished}},
+		{"one line", capture.SSE, testkit.SSE(started, tricky, finished), [3]string{started, strings.TrimSpace(tricky), finished}},
+		{"several lines", capture.SSE, testkit.SSE(strings.ReplaceAll(started, ",", "\ndata: ,")) + "data: " + strings.ReplaceAll(lines(tricky[:60])+tricky[60:], "\n", "\ndata:") + "\n\n" + testkit.SSE("{\ndata\ndata: "+finished[1:]), [3]string{started, "", finished}},
 		{"array", capture.JSON, "[" + started + ",\n" + strings.Replace(tricky, " , ", " \r\n, ", 1) + "," + strings.ReplaceAll(finished, ":", "\t:\n") + "]", [3]string{started, "", finished}},
 		{"a CR within a line", capture.NDJSON, started + "\r\n" + strings.Replace(tricky, " : ", "\r: ", 1) + "\n" + finished, [3]string{started, "", finished}},
 	} {
@@ -70,7 +70,7 @@ func TestBuiltSnapshot(t *testing.T) {
 		t.Error(diff)
 	}
 	parts := []project.Part{{Part: "run_started", Ref: envelope.Ref{Index: 0, Offset: 6, Bytes: int64(len(started)), Line: 1}},
-		{Part: "terminal", Ref: envelope.Ref{Index: 3, Offset: int64(strings.Index(testkit.Stream(started, textStart("a"), textContent("a", `x\t\u007f`), failed), failed)), Bytes: int64(len(failed)), Line: 7}}}
+		{Part: "terminal", Ref: envelope.Ref{Index: 3, Offset: int64(strings.Index(testkit.SSE(started, textStart("a"), textContent("a", `x\t\u007f`), failed), failed)), Bytes: int64(len(failed)), Line: 7}}}
 	if diff := cmp.Diff(parts, r.out.Parts); diff != "" || r.out.Origin != project.Built {
 		t.Error(diff)
 	}
@@ -100,9 +100,9 @@ func TestDeterminism(t *testing.T) {
 	rich := snapshot(`{"id":"a","role":"assistant","content":[{"type":"text","text":"x","k":1}],"toolCalls":[],"z":1,"b":2}`, `{"id":"b"}`, user)
 	streamed := []string{started, textStart("a", `"z":1`, `"b":2`), textContent("a", "x"), chunk(`"messageId":"s"`, `"subagentRunId":"q"`), chunk(`"messageId":"c"`, `"delta":"y"`), textStart("d"), failed}
 	for _, in := range []input{
-		{Settings: strict, raw: testkit.Stream(started, snapshot(user, answer), failed)},
-		{Settings: text("last", ""), raw: testkit.Stream(started, rich, snapshot(), rich, `{"type":"RUN_ERROR","message":"a\nb","code":null,"z":1,"b":2}`)},
-		{Settings: folded, raw: testkit.Stream(streamed...), request: []byte(`{"z":0,"runId":"r1","b":1,"messages":[` + user + `]}`)},
+		{Settings: strict, raw: testkit.SSE(started, snapshot(user, answer), failed)},
+		{Settings: text("last", ""), raw: testkit.SSE(started, rich, snapshot(), rich, `{"type":"RUN_ERROR","message":"a\nb","code":null,"z":1,"b":2}`)},
+		{Settings: folded, raw: testkit.SSE(streamed...), request: []byte(`{"z":0,"runId":"r1","b":1,"messages":[` + user + `]}`)},
 	} {
 		var first string
 		for range 20 {

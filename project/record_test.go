@@ -25,7 +25,7 @@ func oneRecord(t *testing.T) (result, *record.Record) {
 	if err := s.Normalize(); err != nil {
 		t.Fatal(err)
 	}
-	r := projectAll(t, input{Settings: s, raw: testkit.Stream(started, snapshot(), `{"type":"RAW","event":1}`, snapshot(`{"id":"m","role":"user","content":"<&>","<k>":"secret"}`), finished)})[0]
+	r := projectAll(t, input{Settings: s, raw: testkit.SSE(started, snapshot(), `{"type":"RAW","event":1}`, snapshot(`{"id":"m","role":"user","content":"<&>","<k>":"secret"}`), finished)})[0]
 	if r.out == nil {
 		t.Fatal(brief(r.findings))
 	}
@@ -42,7 +42,7 @@ func TestRecordSpelling(t *testing.T) {
 	}
 	at := func(index int) int64 {
 		events := []string{started, snapshot(), `{"type":"RAW","event":1}`, snapshot(`{"id":"m","role":"user","content":"<&>","<k>":"secret"}`)}
-		return int64(len(testkit.Stream(events[:index]...)) + len("data: "))
+		return int64(len(testkit.SSE(events[:index]...)) + len("data: "))
 	}
 	want := fmt.Sprintf(`{
   "_type": "https://in-toto.io/Statement/v1",

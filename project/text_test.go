@@ -131,7 +131,7 @@ func TestSelection(t *testing.T) {
 // Each run of a capture has its own snapshots.
 func TestSelectionIsOfTheRun(t *testing.T) {
 	s := func(id string) string { return snapshot(`{"id":"` + id + `","role":"user","content":"x"}`) }
-	results := projectAll(t, input{Settings: text("last", ""), at: everySecond, raw: testkit.Stream(started, s("a"), s("b"), finished, started, s("c"), failed)})
+	results := projectAll(t, input{Settings: text("last", ""), at: everySecond, raw: testkit.SSE(started, s("a"), s("b"), finished, started, s("c"), failed)})
 	if diff := cmp.Diff([]string{"b/user: x", "c/user: x"}, append(said(results[0].out), said(results[1].out)...)); diff != "" {
 		t.Error(diff)
 	}
@@ -145,7 +145,7 @@ func TestSelectionPastCaps(t *testing.T) {
 	t.Parallel()
 	one := snapshot(user)
 	for _, n := range []int{10_000, 10_001, 10_002, 10_500} {
-		raw := testkit.Stream(started) + strings.Repeat(testkit.Stream(one), n) + testkit.Stream(finished)
+		raw := testkit.SSE(started) + strings.Repeat(testkit.SSE(one), n) + testkit.SSE(finished)
 		for _, sel := range []project.Selection{"first", "last", "10000"} {
 			r := projectAll(t, input{Settings: text(sel, ""), raw: raw, at: everySecond})[0]
 			if r.out == nil {

@@ -78,7 +78,7 @@ func TestTimes(t *testing.T) {
 			}
 			s := strict
 			s.Operator = c.operator
-			r := projectAll(t, input{Settings: s, at: c.at, raw: testkit.Stream(stamp(started, c.start), snapshot(user), stamp(finished, c.end))})[0]
+			r := projectAll(t, input{Settings: s, at: c.at, raw: testkit.SSE(stamp(started, c.start), snapshot(user), stamp(finished, c.end))})[0]
 			if diff := cmp.Diff(orEmpty(c.findings), brief(r.findings)); diff != "" {
 				t.Error(diff)
 			}
@@ -135,7 +135,7 @@ func TestTimestampPlausible(t *testing.T) {
 			event := strings.TrimSuffix(started, "}") + `,"timestamp":` + c.stamp + "}"
 			s := strict
 			s.Operator.StartedAt = "2026-01-01T00:00:00Z"
-			r := projectAll(t, input{Settings: s, at: at, raw: testkit.Stream(event, snapshot(user), `{"type":"RUN_FINISHED"}`)})[0]
+			r := projectAll(t, input{Settings: s, at: at, raw: testkit.SSE(event, snapshot(user), `{"type":"RUN_FINISHED"}`)})[0]
 			if r.out == nil {
 				t.Fatal(brief(r.findings))
 			}

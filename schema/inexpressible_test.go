@@ -192,7 +192,7 @@ func brokenManifests(t *testing.T) map[string][]byte {
 // captureFindings reads a capture whose manifest is data.
 func captureFindings(t *testing.T, _ string, data []byte) []finding.Finding {
 	dir := t.TempDir()
-	testkit.Copy(t, dir, lane+"raw/finished")
+	testkit.CopyDir(t, dir, lane+"raw/finished")
 	if err := os.WriteFile(filepath.Join(dir, "capture.json"), data, 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -424,7 +424,7 @@ func TestBecomesCapture(t *testing.T) {
 	if status != int(render.Failed) || !strings.Contains(unwrapped(said), "liesinthecapture"+out) {
 		t.Errorf("exit status %d\n%s", status, said)
 	}
-	testkit.MustHold(t, out, "capture.json")
+	testkit.RequireNames(t, out, "capture.json")
 }
 
 // unwrapped returns output without its white space: where a line is broken

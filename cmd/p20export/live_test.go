@@ -86,5 +86,5 @@ func keep(t *testing.T, fresh, committed string) {
 	if err := os.RemoveAll(committed); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Copy(t, committed, fresh)
+	testkit.CopyDir(t, committed, fresh)
 }

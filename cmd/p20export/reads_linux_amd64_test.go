@@ -45,7 +45,7 @@ func realTemp(t *testing.T) string {
 	return dir
 }
 
-func trace(t *testing.T, want render.Status, args ...string) testkit.Traced {
+func trace(t *testing.T, want render.Status, args ...string) testkit.TraceResult {
 	t.Helper()
 	traced := testkit.Trace(t, program(t, args...))
 	if traced.Status != int(want) {

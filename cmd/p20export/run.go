@@ -32,7 +32,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	root := newRoot(args, out, stderr)
 	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
 		ctx, stop = signals.Context(cmd.Context())
-		ctx = atomicfile.OnWait(ctx, func(dir string) {
+		ctx = atomicfile.WithOnWait(ctx, func(dir string) {
 			fmt.Fprintf(stderr, "p20export: waiting for another program that writes in %s\n", finding.Printable(dir))
 		})
 		cmd.SetContext(ctx)

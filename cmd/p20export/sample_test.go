@@ -49,7 +49,7 @@ func TestSample(t *testing.T) {
 	t.Chdir(dir)
 	for _, r := range sampleRuns {
 		raw := filepath.Join("raw", r.name)
-		testkit.Copy(t, raw, filepath.Join(captures, r.capture))
+		testkit.CopyDir(t, raw, filepath.Join(captures, r.capture))
 		do(t, exitDone, "freeze", raw, "-o", "frozen", "--projection", string(r.projection))
 		r.check(t)
 	}

@@ -31,7 +31,7 @@ func judgedFiles(t *testing.T) []judged {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	for _, sub := range []string{"frozen", "malformed"} {
-		testkit.Copy(t, sub, filepath.Join(sample, sub))
+		testkit.CopyDir(t, sub, filepath.Join(sample, sub))
 	}
 	artifact := testkit.Read(t, "frozen/finished.artifact.json")
 	testkit.Write(t, "many.json", []byte(`{"messages": [`+strings.Repeat("\n  {\"a\": 1},", 400)+"\n  {}\n]}"))

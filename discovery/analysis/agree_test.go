@@ -118,7 +118,7 @@ func TestAgreesOnDamagedCapture(t *testing.T) {
 // Of a response that was altered nothing is said but that.
 func TestAgreesOnAlteredCapture(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "one-turn")
-	testkit.Copy(t, path, "../captures/adk/one-turn")
+	testkit.CopyDir(t, path, "../captures/adk/one-turn")
 	response := filepath.Join(path, "response.sse")
 	data, err := os.ReadFile(response)
 	if err != nil {

@@ -107,7 +107,7 @@ func TestOtherRunAtTheEnd(t *testing.T) {
 // analyzeOne analyzes a run of these events.
 func analyzeOne(t *testing.T, events ...string) Run {
 	t.Helper()
-	runs := Analyze(t.Context(), testkit.Lines(t, "one", events...), artifact.V1, nil)
+	runs := Analyze(t.Context(), testkit.WriteCapture(t, "one", events...), artifact.V1, nil)
 	if len(runs) != 1 {
 		t.Fatalf("%d runs", len(runs))
 	}

@@ -28,7 +28,7 @@ const (
 // examined analyzes a capture of events, one a line, under a name.
 func examined(t *testing.T, name string, events ...string) []analysis.Run {
 	t.Helper()
-	return analysis.Analyze(t.Context(), testkit.Lines(t, name, events...), artifact.V1, nil)
+	return analysis.Analyze(t.Context(), testkit.WriteCapture(t, name, events...), artifact.V1, nil)
 }
 
 func baselineOf(t *testing.T, runs []analysis.Run) *baseline.Baseline {

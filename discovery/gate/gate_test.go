@@ -31,7 +31,7 @@ var needed = []string{"one", "one-turn", "long-stream"}
 // scenario's too.
 func examined(t *testing.T, name string, events ...string) []analysis.Run {
 	t.Helper()
-	runs := analysis.Analyze(t.Context(), testkit.Lines(t, name, events...), artifact.V1, nil)
+	runs := analysis.Analyze(t.Context(), testkit.WriteCapture(t, name, events...), artifact.V1, nil)
 	for i := range runs {
 		runs[i].Scenario = name
 	}
@@ -367,7 +367,7 @@ func TestAnsweredOfIncomplete(t *testing.T) {
 // An altered capture is one of its integration's all the same.
 func TestAnsweredOfAltered(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "one-turn")
-	testkit.Copy(t, path, "../captures/adk/one-turn")
+	testkit.CopyDir(t, path, "../captures/adk/one-turn")
 	if err := os.WriteFile(filepath.Join(path, "response.sse"), []byte("altered"), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -167,7 +167,7 @@ func (s *Settings) writePage(ctx context.Context, write func(io.Writer) error) (
 	if err := to.Publish(ctx, file); err != nil {
 		return nil, err
 	}
-	return atomicfile.Left(file), to.Sync()
+	return atomicfile.LeftoverNames(file), to.Sync()
 }
 
 // failure is the row of a page that was not written.

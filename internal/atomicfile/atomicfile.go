@@ -142,13 +142,13 @@ func (s *Staged) discard() (err error) {
 type Named struct {
 	*Staged
 	Name string
-	Same Same
+	Same SameFunc
 }
 
 // Has reports whether the directory has a file of that name that is the same as
 // one with this data would be: then it need not be staged. It waits as Publish
 // does, so that what another program may take back is not counted.
-func (d *Directory) Has(ctx context.Context, name string, data []byte, same Same) (bool, error) {
+func (d *Directory) Has(ctx context.Context, name string, data []byte, same SameFunc) (bool, error) {
 	if err := d.lock(ctx); err != nil {
 		return false, err
 	}
@@ -268,9 +268,9 @@ func cause(err error) error {
 	return err
 }
 
-// Left returns the temporary names of published files that could not be removed,
+// LeftoverNames returns the temporary names of published files that could not be removed,
 // as in a directory that files can only be added to.
-func Left(files ...Named) (names []string) {
+func LeftoverNames(files ...Named) (names []string) {
 	for _, f := range files {
 		if f.Staged != nil && f.left {
 			names = append(names, f.temp)
@@ -281,7 +281,7 @@ func Left(files ...Named) (names []string) {
 
 // Sync makes the names of published files durable. Its error is an
 // *UnsyncedError.
-func (d *Directory) Sync() error { return Unsynced(d.name, syncDir(d.file)) }
+func (d *Directory) Sync() error { return WrapUnsynced(d.name, syncDir(d.file)) }
 
 const (
 	temporaryPrefix = ".p20export-"

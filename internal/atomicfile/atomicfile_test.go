@@ -412,7 +412,7 @@ func TestPublishWaits(t *testing.T) {
 	d := opened(t, dir)
 	s := d.stage(t, "one")
 	told, stopped := make(chan string, 1), errors.New("stopped by the test")
-	ctx, stop := context.WithCancelCause(OnWait(t.Context(), func(dir string) { told <- dir }))
+	ctx, stop := context.WithCancelCause(WithOnWait(t.Context(), func(dir string) { told <- dir }))
 	ended := make(chan error)
 	go func() { ended <- d.Publish(ctx, Named{s, "final", Equal}) }()
 	if name := <-told; name != dir {

@@ -10,14 +10,14 @@ import (
 	"path/filepath"
 )
 
-// Same reports whether the file there is the one that the staged file would
+// SameFunc reports whether the file there is the one that the staged file would
 // be. Equal is the plainest.
-type Same func(there, staged *io.SectionReader) (bool, error)
+type SameFunc func(there, staged *io.SectionReader) (bool, error)
 
 // compare returns nil when the file of that name is the same as the staged one,
 // an error that matches fs.ErrNotExist when nothing has the name, and one that
 // matches fs.ErrExist when something else has: also a link or a directory.
-func (d *Directory) compare(name string, staged *io.SectionReader, same Same) error {
+func (d *Directory) compare(name string, staged *io.SectionReader, same SameFunc) error {
 	path := filepath.Join(d.path, name)
 	info, err := os.Lstat(path)
 	switch {

@@ -55,9 +55,9 @@ func (e *UnsyncedError) Error() string {
 // Unwrap returns why the directory could not be synced.
 func (e *UnsyncedError) Unwrap() error { return e.Err }
 
-// Unsynced makes an error of syncing a directory, in which files got their names,
+// WrapUnsynced makes an error of syncing a directory, in which files got their names,
 // an *UnsyncedError.
-func Unsynced(dir string, err error) error {
+func WrapUnsynced(dir string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -92,9 +92,9 @@ const (
 
 type waitKey struct{}
 
-// OnWait returns a context with which Publish calls waiting, with the name of the
+// WithOnWait returns a context with which Publish calls waiting, with the name of the
 // directory, once it has waited for another program for a second.
-func OnWait(ctx context.Context, waiting func(dir string)) context.Context {
+func WithOnWait(ctx context.Context, waiting func(dir string)) context.Context {
 	return context.WithValue(ctx, waitKey{}, waiting)
 }
 

@@ -32,17 +32,17 @@ func (e *TemporaryError) Unwrap() error { return e.Err }
 // NewSpool returns an empty spool in a directory. None is the directory for
 // temporary files, whose errors are of type *TemporaryError.
 func NewSpool(dir string) (*Spool, error) {
-	f, err := Unnamed(dir)
+	f, err := CreateUnnamed(dir)
 	if err != nil {
 		return nil, err
 	}
 	return &Spool{dir: dir, file: f}, nil
 }
 
-// Unnamed returns a file without a name in a directory, which is gone when it is
+// CreateUnnamed returns a file without a name in a directory, which is gone when it is
 // closed or the program ends. None is the directory for temporary files. Errors
 // name the directory; InDirectory makes those of the file do so.
-func Unnamed(dir string) (*os.File, error) {
+func CreateUnnamed(dir string) (*os.File, error) {
 	in := cmp.Or(dir, os.TempDir())
 	f, err := openUnnamed(in)
 	if err == nil {
@@ -50,17 +50,17 @@ func Unnamed(dir string) (*os.File, error) {
 	}
 	f, path, err := createNamed(in)
 	if err != nil {
-		return nil, InDirectory(dir, err)
+		return nil, WrapUnnamed(dir, err)
 	}
 	if err := os.Remove(path); err != nil {
 		f.Close()
-		return nil, InDirectory(dir, err)
+		return nil, WrapUnnamed(dir, err)
 	}
 	return f, nil
 }
 
-// InDirectory names the directory in an error about a file that Unnamed returned.
-func InDirectory(dir string, err error) error {
+// WrapUnnamed names the directory in an error about a file that Unnamed returned.
+func WrapUnnamed(dir string, err error) error {
 	if dir != "" {
 		return inDirectory(dir, dir, err)
 	}
@@ -73,7 +73,7 @@ func InDirectory(dir string, err error) error {
 // Add appends a piece, and returns its number from 0.
 func (s *Spool) Add(data []byte) (int, error) {
 	if _, err := s.file.WriteAt(data, s.end(len(s.ends))); err != nil {
-		return 0, InDirectory(s.dir, err)
+		return 0, WrapUnnamed(s.dir, err)
 	}
 	s.ends = append(s.ends, s.end(len(s.ends))+int64(len(data)))
 	return len(s.ends) - 1, nil
@@ -83,7 +83,7 @@ func (s *Spool) Add(data []byte) (int, error) {
 func (s *Spool) Read(i int) ([]byte, error) {
 	data := make([]byte, s.end(i+1)-s.end(i))
 	_, err := io.ReadFull(io.NewSectionReader(s.file, s.end(i), int64(len(data))), data)
-	return data, InDirectory(s.dir, err)
+	return data, WrapUnnamed(s.dir, err)
 }
 
 // end returns where the first n pieces end.

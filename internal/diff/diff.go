@@ -3,9 +3,9 @@ package diff
 
 import "bytes"
 
-// At returns the first byte at which a and b differ, or -1 when they are the
+// FirstDifference returns the first byte at which a and b differ, or -1 when they are the
 // same. Where one is the beginning of the other it is the length of the shorter.
-func At(a, b []byte) int {
+func FirstDifference(a, b []byte) int {
 	if bytes.Equal(a, b) {
 		return -1
 	}

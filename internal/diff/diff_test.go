@@ -11,7 +11,7 @@ func TestAt(t *testing.T) {
 		a, b string
 		want int
 	}{{"", "", -1}, {"ab", "ab", -1}, {"ab", "ac", 1}, {"b", "a", 0}, {"ab", "abc", 2}, {"abc", "ab", 2}, {"", "a", 0}} {
-		if got := diff.At([]byte(tt.a), []byte(tt.b)); got != tt.want {
+		if got := diff.FirstDifference([]byte(tt.a), []byte(tt.b)); got != tt.want {
 			t.Errorf("%q and %q: %d, want %d", tt.a, tt.b, got, tt.want)
 		}
 	}

@@ -35,33 +35,33 @@ type Tree struct {
 type Folder struct {
 	Path string
 	// Rel is its path from the root of the tree, "." for the root.
-	Rel  string
-	Held map[string]*Entry // what is in it and is no directory, by name
+	Rel   string
+	Files map[string]*Entry // what is in it and is no directory, by name
 }
 
 // Entry is something in a tree.
 type Entry struct {
-	Name string
-	In   *Folder // nil for a file alone, whose name is its path
-	Mode fs.FileMode
-	Size int64
-	Err  error // why it could not be looked at or read
+	Name   string
+	Folder *Folder // nil for a file alone, whose name is its path
+	Mode   fs.FileMode
+	Size   int64
+	Err    error // why it could not be looked at or read
 }
 
 // Path returns the path of the entry. It is not kept: many entries can lie deep.
 func (e *Entry) Path() string {
-	if e.In == nil {
+	if e.Folder == nil {
 		return e.Name
 	}
-	return Join(e.In.Path, e.Name)
+	return Join(e.Folder.Path, e.Name)
 }
 
 // Regular reports whether the entry is a file that can be read without waiting
 // or going elsewhere.
 func (e *Entry) Regular() bool { return e != nil && e.Err == nil && e.Mode.IsRegular() }
 
-// Stem returns the entry's name less a suffix.
-func (e *Entry) Stem(suffix string) (string, bool) { return strings.CutSuffix(e.Name, suffix) }
+// CutSuffix returns the entry's name less a suffix.
+func (e *Entry) CutSuffix(suffix string) (string, bool) { return strings.CutSuffix(e.Name, suffix) }
 
 // Kind says what an entry that is no regular file is.
 func (e *Entry) Kind() string {
@@ -80,7 +80,7 @@ func (e *Entry) Kind() string {
 
 // Regular returns the regular file of that name in the folder, or nil.
 func (f *Folder) Regular(name string) *Entry {
-	if e := f.Held[name]; e.Regular() {
+	if e := f.Files[name]; e.Regular() {
 		return e
 	}
 	return nil
@@ -144,12 +144,12 @@ func (t *Tree) list(ctx context.Context, path string) ([]fs.DirEntry, error) {
 
 // add takes in what lies in one directory and below it.
 func (t *Tree) add(ctx context.Context, f *Folder, list []fs.DirEntry) error {
-	f.Held = make(map[string]*Entry)
+	f.Files = make(map[string]*Entry)
 	t.Folders = append(t.Folders, f)
 	for _, d := range list {
 		if !d.IsDir() {
 			e := newEntry(f, d)
-			f.Held[e.Name] = e
+			f.Files[e.Name] = e
 			t.Entries = append(t.Entries, e)
 			continue
 		}
@@ -163,14 +163,14 @@ func (t *Tree) add(ctx context.Context, f *Folder, list []fs.DirEntry) error {
 		case ctx.Err() != nil || isLimit(err):
 			return err
 		default:
-			t.Entries = append(t.Entries, &Entry{Name: d.Name(), In: f, Mode: fs.ModeDir, Err: err})
+			t.Entries = append(t.Entries, &Entry{Name: d.Name(), Folder: f, Mode: fs.ModeDir, Err: err})
 		}
 	}
 	return nil
 }
 
 func newEntry(f *Folder, d fs.DirEntry) *Entry {
-	e := &Entry{Name: d.Name(), In: f, Mode: d.Type()}
+	e := &Entry{Name: d.Name(), Folder: f, Mode: d.Type()}
 	info, err := d.Info()
 	if err != nil {
 		e.Err = err

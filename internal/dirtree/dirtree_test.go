@@ -63,7 +63,7 @@ func TestWalk(t *testing.T) {
 		t.Errorf("entries (-want +got):\n%s", diff)
 	}
 	for _, e := range tree.Entries {
-		if e.Size != 5 || e.In.Held[e.Name] != e || e.In.Regular(e.Name) != e {
+		if e.Size != 5 || e.Folder.Files[e.Name] != e || e.Folder.Regular(e.Name) != e {
 			t.Errorf("%q: size %d", e.Path(), e.Size)
 		}
 	}

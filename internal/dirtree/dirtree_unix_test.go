@@ -61,7 +61,7 @@ func TestWalkUnreadable(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "z"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Unreadable(t, dir)
+	testkit.MakeUnreadable(t, dir)
 	tree, err := Walk(context.Background(), dir, MaxEntries)
 	if err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ func TestConsumer(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	testkit.Copy(t, dir, "testdata/consumer")
+	testkit.CopyDir(t, dir, "testdata/consumer")
 	for name, text := range map[string]string{
 		"go.mod": "module consumer.example\n\ngo 1.26.0\n\nrequire " + module + " v0.0.0\n\nreplace " + module + " => " + root + "\n",
 		"go.sum": string(testkit.Read(t, filepath.Join(root, "go.sum"))),
@@ -29,7 +29,7 @@ func TestConsumer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	response := testkit.Lines(t, "run", testkit.Started, testkit.Message, testkit.Snapshot, testkit.Finished)
+	response := testkit.WriteCapture(t, "run", testkit.Started, testkit.Message, testkit.Snapshot, testkit.Finished)
 	// What it needs is there, as this module needs it; nothing is fetched.
 	cmd := exec.Command("go", "run", "-mod=mod", ".", response)
 	cmd.Dir = dir

@@ -339,8 +339,8 @@ var beginnings = []struct{ bytes, says, advice string }{
 // What compressed files begin with (RFC 1952 §2.3.1, RFC 8878 §3.1.1), and what to
 // do about one.
 const (
-	gzipMagic  = "\x1f\x8b"
-	zstdMagic  = "\x28\xb5\x2f\xfd"
+	gzipMagic      = "\x1f\x8b"
+	zstdMagic      = "\x28\xb5\x2f\xfd"
 	DecompressHint = "decompress the file first"
 )
 

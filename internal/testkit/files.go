@@ -31,8 +31,8 @@ func Write[D string | []byte](t testing.TB, path string, data D) {
 	}
 }
 
-// Copy copies a directory.
-func Copy(t testing.TB, to, from string) {
+// CopyDir copies a directory.
+func CopyDir(t testing.TB, to, from string) {
 	t.Helper()
 	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
 		t.Fatal(err)
@@ -70,8 +70,8 @@ func Contents(t testing.TB, dir string) map[string]string {
 	return found
 }
 
-// MustHold fails the test unless a directory holds these names and no others.
-func MustHold(t testing.TB, dir string, want ...string) {
+// RequireNames fails the test unless a directory holds these names and no others.
+func RequireNames(t testing.TB, dir string, want ...string) {
 	t.Helper()
 	var got []string
 	entries, err := os.ReadDir(dir)
@@ -86,8 +86,8 @@ func MustHold(t testing.TB, dir string, want ...string) {
 	}
 }
 
-// Stream frames events as SSE, each on one data line.
-func Stream(events ...string) string {
+// SSE frames events as SSE, each on one data line.
+func SSE(events ...string) string {
 	var b strings.Builder
 	for _, e := range events {
 		b.WriteString("data: " + e + "\n\n")

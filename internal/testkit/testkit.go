@@ -18,9 +18,9 @@ const (
 	Failed   = `{"type":"RUN_ERROR","message":"broken","timestamp":1767225601000}`
 )
 
-// Lines writes events, one a line, into a capture of that name and returns its
+// WriteCapture writes events, one a line, into a capture of that name and returns its
 // path.
-func Lines(t testing.TB, name string, events ...string) string {
+func WriteCapture(t testing.TB, name string, events ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name+".ndjson")
 	if err := os.WriteFile(path, []byte(strings.Join(events, "\n")+"\n"), 0o644); err != nil {
@@ -29,9 +29,9 @@ func Lines(t testing.TB, name string, events ...string) string {
 	return path
 }
 
-// Unreadable makes a directory below dir that cannot be opened, by whoever runs the
+// MakeUnreadable makes a directory below dir that cannot be opened, by whoever runs the
 // test: its path is longer than paths can be.
-func Unreadable(t testing.TB, dir string) {
+func MakeUnreadable(t testing.TB, dir string) {
 	t.Helper()
 	root, err := os.OpenRoot(dir)
 	for range 20 {

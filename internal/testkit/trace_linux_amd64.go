@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// Traced is what a program did with files, as the kernel saw it.
-type Traced struct {
+// TraceResult is what a program did with files, as the kernel saw it.
+type TraceResult struct {
 	// Status is the program's exit status, Output what it wrote to standard
 	// output and standard error.
 	Status int
@@ -43,9 +43,9 @@ const (
 
 // Trace runs a program to its end and follows its system calls. Its standard
 // output and standard error are Trace's own.
-func Trace(t testing.TB, cmd *exec.Cmd) Traced {
+func Trace(t testing.TB, cmd *exec.Cmd) TraceResult {
 	t.Helper()
-	traced := Traced{Opens: map[string]int{}, Bytes: map[string]int64{}, Syncs: map[string]int{}}
+	traced := TraceResult{Opens: map[string]int{}, Bytes: map[string]int64{}, Syncs: map[string]int{}}
 	traced.Status, traced.Output = follow(t, cmd, &tracer{left: traced.left})
 	return traced
 }
@@ -146,7 +146,7 @@ func (tr *tracer) follow(cmd *exec.Cmd) (int, error) {
 }
 
 // left takes in a call that a thread has left.
-func (tr *Traced) left(pid, tid int) error {
+func (tr *TraceResult) left(pid, tid int) error {
 	var regs syscall.PtraceRegs
 	if err := syscall.PtraceGetRegs(tid, &regs); err != nil {
 		return err

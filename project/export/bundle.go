@@ -60,7 +60,7 @@ func VerifyBundle(ctx context.Context, path string, strict bool, progress func(r
 // the same bytes, wherever they come from. There is none to keep when it does
 // not hold. The caller closes it.
 func KeepBundle(ctx context.Context, path string, progress func(read int64)) (BundleRow, *Kept) {
-	file, err := atomicfile.Unnamed("")
+	file, err := atomicfile.CreateUnnamed("")
 	if err != nil {
 		return unread(BundleRow{Bundle: path}, err), nil
 	}
@@ -134,7 +134,7 @@ func (row *BundleRow) verify(ctx context.Context, strict bool, progress func(rea
 		}
 		return f
 	case err != nil:
-		return atomicfile.InDirectory("", err)
+		return atomicfile.WrapUnnamed("", err)
 	}
 	m, d := v.Manifest, digest.Sum(hash)
 	row.RunID, row.RunRoot, row.Digest = &m.RunID, &v.RunRoot, &d

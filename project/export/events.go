@@ -39,7 +39,7 @@ type place struct {
 }
 
 func newEvents(run assay.Run) (*Events, error) {
-	f, err := atomicfile.Unnamed("")
+	f, err := atomicfile.CreateUnnamed("")
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (e *Events) add(event assay.Event, from *imported) error {
 	}
 	e.places = append(e.places, place{e.start(len(e.places)) + int64(len(event.Data)), event.Type})
 	_, err := e.w.Write(event.Data)
-	return atomicfile.InDirectory("", err)
+	return atomicfile.WrapUnnamed("", err)
 }
 
 // start returns where the data of an event begin.
@@ -101,7 +101,7 @@ func (e *Events) start(i int) int64 {
 func (e *Events) between(ctx context.Context, from, to int) assay.Events {
 	return func(yield func(assay.Event, error) bool) {
 		if err := e.w.Flush(); err != nil {
-			yield(assay.Event{}, atomicfile.InDirectory("", err))
+			yield(assay.Event{}, atomicfile.WrapUnnamed("", err))
 			return
 		}
 		start := e.start(from)

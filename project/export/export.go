@@ -141,7 +141,7 @@ func below(ctx context.Context, dir string) (paths []string, err error) {
 		return nil, err
 	}
 	for _, e := range tree.Entries {
-		_, named := e.Stem(record.ArtifactSuffix)
+		_, named := e.CutSuffix(record.ArtifactSuffix)
 		switch {
 		case e.Err != nil && (named || e.Mode.IsDir()):
 			return nil, e.Err

@@ -161,13 +161,13 @@ func TestWriteBundles(t *testing.T) {
 	if !errors.As(err, &f) || f.Code != finding.BundleLimit || f.Message != "101 events need 2 bundles; one holds 100,000 events and 100 MiB of them" {
 		t.Errorf("without --split: %v", err)
 	}
-	testkit.MustHold(t, dir)
+	testkit.RequireNames(t, dir)
 
 	outputs, err := e.WriteBundles(t.Context(), path, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	testkit.MustHold(t, dir, "all-0001.tar.gz", "all-0002.tar.gz")
+	testkit.RequireNames(t, dir, "all-0001.tar.gz", "all-0002.tar.gz")
 	for i, want := range []struct {
 		run    string
 		events int
@@ -186,7 +186,7 @@ func TestWriteBundles(t *testing.T) {
 	if _, err := e.WriteBundles(t.Context(), filepath.Join(other, "all.tar.gz"), true); !errors.As(err, &f) || f.Code != finding.OutputExists {
 		t.Errorf("in the way: %v", err)
 	}
-	testkit.MustHold(t, other, "all-0002.tar.gz")
+	testkit.RequireNames(t, other, "all-0002.tar.gz")
 }
 
 // smallest returns n times the smallest size.
@@ -218,7 +218,7 @@ func TestInterrupted(t *testing.T) {
 	if err := e.WriteLines(ctx, io.Discard); !errors.Is(err, why) {
 		t.Errorf("WriteLines: %v", err)
 	}
-	testkit.MustHold(t, dir)
+	testkit.RequireNames(t, dir)
 }
 
 func TestRecordsAreOneEach(t *testing.T) {

@@ -187,7 +187,7 @@ func (c *counter) Write(p []byte) (int, error) {
 func (e *Events) publish(ctx context.Context, dir *atomicfile.Directory, files ...atomicfile.Named) error {
 	err := dir.Publish(ctx, files...)
 	if err == nil {
-		e.left = atomicfile.Left(files...)
+		e.left = atomicfile.LeftoverNames(files...)
 		return dir.Sync()
 	}
 	if errors.Is(err, fs.ErrExist) {

@@ -127,7 +127,7 @@ func (s *staging) publish(ctx context.Context, run int) (left []string, err erro
 type file struct {
 	name string
 	data []byte
-	same atomicfile.Same
+	same atomicfile.SameFunc
 }
 
 // write writes files, all or none, unless all are there.
@@ -161,7 +161,7 @@ func (s *staging) write(ctx context.Context, files []file) (left []string, err e
 	if err := s.to.Publish(ctx, staged...); err != nil {
 		return nil, err
 	}
-	return atomicfile.Left(staged...), nil
+	return atomicfile.LeftoverNames(staged...), nil
 }
 
 // sync implements output.

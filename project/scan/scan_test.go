@@ -89,7 +89,7 @@ func opened(t *testing.T, path string) *capture.Capture {
 // Consumers see the runs in order, each through an observer of its own; a
 // FrameConsumer sees what belongs to no run and what is no event, too.
 func TestRunOrder(t *testing.T) {
-	path := testkit.Lines(t, "two", `{"type":"CUSTOM"}`, "damaged", testkit.Started, "damaged", testkit.Finished, `{"type":"RAW"}`, strings.Replace(testkit.Started, `"r"`, `"s"`, 1), testkit.Finished)
+	path := testkit.WriteCapture(t, "two", `{"type":"CUSTOM"}`, "damaged", testkit.Started, "damaged", testkit.Finished, `{"type":"RAW"}`, strings.Replace(testkit.Started, `"r"`, `"s"`, 1), testkit.Finished)
 	var seen []string
 	every := &frames{witness{seen: &seen, name: "a"}}
 	second := &witness{seen: &seen, name: "b", skips: 1}
@@ -133,11 +133,11 @@ b: finish 2 runs, 8 events, 1 findings`), "\n")
 // Nothing counts before Finish, which is not called where the reading fails.
 func TestFinishOnlyWhenRead(t *testing.T) {
 	altered := filepath.Join(t.TempDir(), "one-turn")
-	testkit.Copy(t, altered, "../../discovery/captures/adk/one-turn")
+	testkit.CopyDir(t, altered, "../../discovery/captures/adk/one-turn")
 	if err := os.WriteFile(filepath.Join(altered, "arrivals.tsv"), []byte("0\t0\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	path := testkit.Lines(t, "one", testkit.Started, testkit.Finished)
+	path := testkit.WriteCapture(t, "one", testkit.Started, testkit.Finished)
 	why := errors.New("the observer's")
 	cancelled, cancel := context.WithCancel(t.Context())
 	defer cancel()

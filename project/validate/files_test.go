@@ -96,7 +96,7 @@ func TestFilesUnread(t *testing.T) {
 	if got := rows(ctx, dir, Envelope, 2, dir); len(got) != 1 || !strings.Contains(got[0], "holds no file to validate") {
 		t.Errorf("no envelope: %q", got)
 	}
-	testkit.Unreadable(t, dir)
+	testkit.MakeUnreadable(t, dir)
 	if got := rows(ctx, dir, "", dirtree.MaxEntries, dir); len(got) != 2 || !strings.HasPrefix(got[0], "error ddd") || got[1] != link {
 		t.Errorf("with a directory that cannot be read: %.200q", got)
 	}

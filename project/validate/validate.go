@@ -223,7 +223,7 @@ func (row *Row) artifact(head []byte, seen func() looks) (canonical bool) {
 		return false
 	}
 	row.decoded = a
-	at := diff.At(head, artifact.Encode(a))
+	at := diff.FirstDifference(head, artifact.Encode(a))
 	if at >= 0 {
 		row.inform(finding.New(finding.NotCanonical, "the canonical form differs from here on").WithOffset(int64(at)))
 		finding.Locate(head, row.Findings)

@@ -178,7 +178,7 @@ func (c *claim) compare(framing capture.Framing, run *envelope.Run, made *scan.P
 	source := stated.Predicate.Capture
 	source.Framing = string(framing)
 	again.Complete(source, c.name, envelopeName(c.name))
-	if at := diff.At(given, out.Bytes); at >= 0 {
+	if at := diff.FirstDifference(given, out.Bytes); at >= 0 {
 		found = append(found, finding.New(finding.ArtifactDiffers, "the artifact differs from the projection from here on").WithOffset(int64(at)))
 	}
 	ofEnvelope, err := c.compareEnvelope(out.Envelope)
@@ -204,7 +204,7 @@ func (c *claim) compareEnvelope(want []byte) ([]finding.Finding, error) {
 	if err != nil && !errors.Is(err, record.ErrTooLong) {
 		return nil, err
 	}
-	if at := diff.At(there, want); at >= 0 {
+	if at := diff.FirstDifference(there, want); at >= 0 {
 		return []finding.Finding{finding.New(finding.EnvelopeDiffers, "the envelope differs from the projection from here on").WithOffset(int64(at))}, nil
 	}
 	return nil, nil
@@ -220,7 +220,7 @@ func (c *claim) recordDifference(stated, again *record.Record) string {
 	if err != nil {
 		return err.Error()
 	}
-	at := diff.At(have, want)
+	at := diff.FirstDifference(have, want)
 	if at < 0 {
 		return ""
 	}

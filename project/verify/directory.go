@@ -154,7 +154,7 @@ type key struct {
 func (v *treeVerifier) records(ctx context.Context) bool {
 	v.waiting = make(map[key][]*stated)
 	for _, e := range v.tree.entries {
-		if _, ok := e.Stem(record.Suffix); ok && e.regular() {
+		if _, ok := e.CutSuffix(record.Suffix); ok && e.regular() {
 			if ctx.Err() != nil {
 				return false
 			}
@@ -197,7 +197,7 @@ func (v *treeVerifier) read(e *entry) *stated {
 	r := &stated{tree: TreeRow{Record: new(e.Path())}}
 	what, err := record.Read(e.Path())
 	if err != nil {
-		stem, _ := e.Stem(record.Suffix)
+		stem, _ := e.CutSuffix(record.Suffix)
 		r.tree.Artifact = e.in.take(stem+record.ArtifactSuffix, record.ArtifactSuffix)
 		e.in.take(stem+record.EnvelopeSuffix, record.EnvelopeSuffix)
 		r.end(err)
@@ -246,7 +246,7 @@ func (f *folder) take(name, suffix string) *string {
 	if e == nil {
 		return nil
 	}
-	if _, ok := e.Stem(suffix); !ok {
+	if _, ok := e.CutSuffix(suffix); !ok {
 		return nil
 	}
 	e.told = true

@@ -104,11 +104,11 @@ func (v *treeVerifier) leftover(e *entry) TreeRow {
 	case v.settings.CapturesOnly:
 		return v.stray(e, "it belongs to no capture, and captures alone are checked")
 	}
-	if _, ok := e.Stem(record.ArtifactSuffix); ok {
+	if _, ok := e.CutSuffix(record.ArtifactSuffix); ok {
 		v.evidence = true
 		return rowOf(TreeRow{Artifact: new(e.Path())}, finding.New(finding.RecordAbsent, "no record beside the artifact names it, so it cannot be verified"))
 	}
-	if _, ok := e.Stem(record.EnvelopeSuffix); ok {
+	if _, ok := e.CutSuffix(record.EnvelopeSuffix); ok {
 		v.evidence = true
 		return rowOf(TreeRow{File: new(e.Path())}, finding.New(finding.RecordAbsent, "no record beside the envelope names it, so it cannot be verified"))
 	}

@@ -56,7 +56,7 @@ func walk(ctx context.Context, root string, limit int) (*tree, error) {
 		t.folders = append(t.folders, of[f])
 	}
 	for _, e := range found.Entries {
-		one := &entry{Entry: e, in: of[e.In]}
+		one := &entry{Entry: e, in: of[e.Folder]}
 		if !e.Mode.IsDir() {
 			one.in.held[e.Name] = one
 		}

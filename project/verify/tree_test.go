@@ -32,7 +32,7 @@ func evidence(t *testing.T, scenario string, p project.Name) string {
 
 func copyTree(t testing.TB, from, to string) {
 	t.Helper()
-	testkit.Copy(t, to, from)
+	testkit.CopyDir(t, to, from)
 }
 
 // treeRows verifies a directory.

@@ -24,7 +24,7 @@ var testTool = record.Tool{Name: "p20export", Version: "0.0.1"}
 func frozen(t *testing.T, scenario string, p project.Name) (raw, out string) {
 	t.Helper()
 	raw, out = filepath.Join(t.TempDir(), scenario), t.TempDir()
-	testkit.Copy(t, raw, filepath.Join(captures, scenario))
+	testkit.CopyDir(t, raw, filepath.Join(captures, scenario))
 	rows, err := freeze.Freeze(context.Background(), raw, freeze.Settings{Settings: project.Settings{Projection: p}, Dir: out, Tool: testTool})
 	if err != nil || len(rows) != 1 || rows[0].Verdict != project.Frozen {
 		t.Fatalf("freeze: %v %+v", err, rows)
@@ -223,7 +223,7 @@ func TestVerifyOtherCopy(t *testing.T) {
 	dir := evidence(t, "one-turn", project.EmittedSnapshot)
 	whole := filepath.Join(dir, "captures", "one-turn")
 	linked := filepath.Join(dir, "captures", "a-copy")
-	testkit.Copy(t, linked, whole)
+	testkit.CopyDir(t, linked, whole)
 	response := filepath.Join(linked, "response.sse")
 	if err := errors.Join(os.Rename(response, filepath.Join(dir, "elsewhere")), os.Symlink("../../elsewhere", response)); err != nil {
 		t.Fatal(err)

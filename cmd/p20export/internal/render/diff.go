@@ -88,7 +88,7 @@ func (p *Printer) difference(d difference.Difference) {
 	case d.Microseconds != nil:
 		what += ", " + later(*d.Microseconds)
 	case isText && d.B != nil && strings.HasSuffix(string(d.Pointer), "/content"):
-		what += fmt.Sprintf(" from code point %d on", utf8.RuneCountInString(a[:runeStart(a, diff.At([]byte(a), []byte(b)))])+1)
+		what += fmt.Sprintf(" from code point %d on", utf8.RuneCountInString(a[:runeStart(a, diff.FirstDifference([]byte(a), []byte(b)))])+1)
 	}
 	p.line("  %s %s", p.paint(differenceColour(d.What), what+":"), at)
 	for _, side := range []struct {
@@ -128,7 +128,7 @@ func (p *Printer) part(name, value string, other any) {
 	text := artifact.AppendString(nil, value)
 	at := int64(0)
 	if s, ok := other.(string); ok {
-		at = int64(diff.At(text, artifact.AppendString(nil, s)))
+		at = int64(diff.FirstDifference(text, artifact.AppendString(nil, s)))
 	}
 	shown := []finding.Finding{{Offset: &at}}
 	finding.Locate(text, shown)

@@ -26,7 +26,7 @@ func (p *pieces) add(piece []byte) error {
 		return nil
 	}
 	if p.file == nil {
-		file, err := atomicfile.Unnamed("")
+		file, err := atomicfile.CreateUnnamed("")
 		if err != nil {
 			return err
 		}
@@ -34,7 +34,7 @@ func (p *pieces) add(piece []byte) error {
 	}
 	_, err := p.file.Write(p.held)
 	p.held = p.held[:0]
-	return atomicfile.InDirectory("", err)
+	return atomicfile.WrapUnnamed("", err)
 }
 
 // reader reads the pieces in their order.

@@ -59,7 +59,7 @@ func TestRowsThroughEncodingJSON(t *testing.T) {
 			t.Fatal(err)
 		}
 		if text := bytes.TrimSpace(got.Bytes()); !bytes.Equal(text, want) {
-			at := diff.At(text, want)
+			at := diff.FirstDifference(text, want)
 			t.Errorf("%T: encoding/json has %.60s where the row has %.60s", row, text[max(0, at-30):], want[max(0, at-30):])
 		}
 		switch row.(type) {
