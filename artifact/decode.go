@@ -376,7 +376,7 @@ func checkControl(s string) (rule, why string) {
 }
 
 func checkTrace(s string) (rule, why string) {
-	if StackTrace(s) >= 0 {
+	if IndexStackTrace(s) >= 0 {
 		return "A26", "holds what looks like a stack trace"
 	}
 	return "", ""

@@ -119,7 +119,7 @@ func validArtifact() *rapid.Generator[*artifact.Artifact] {
 		})
 	}
 	label := func(limit int) *rapid.Generator[string] {
-		return nonBlank(limit).Filter(func(s string) bool { return !artifact.HasControl(s) && artifact.StackTrace(s) < 0 })
+		return nonBlank(limit).Filter(func(s string) bool { return !artifact.HasControl(s) && artifact.IndexStackTrace(s) < 0 })
 	}
 	optional := func(t *rapid.T, g *rapid.Generator[string], name string) string {
 		if rapid.Bool().Draw(t, "has "+name) {

@@ -46,9 +46,9 @@ func namesNetwork(s string) bool {
 	return len(s) >= 2 && slash(0) && slash(1) || len(s) >= 4 && lowerASCII(s[:4]) == "www."
 }
 
-// Schemes lists what a reference must not begin with and a colon after it (rule
+// ForbiddenSchemes lists what a reference must not begin with and a colon after it (rule
 // A28), in lower case.
-func Schemes() []string { return slices.Clone(schemes) }
+func ForbiddenSchemes() []string { return slices.Clone(schemes) }
 
 // schemes are those that a program opens without the two slashes, or that name
 // the place of a file.

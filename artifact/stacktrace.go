@@ -6,11 +6,11 @@ import (
 	"sync"
 )
 
-// StackTrace returns where a stack trace begins in s, in bytes, or -1 when s
+// IndexStackTrace returns where a stack trace begins in s, in bytes, or -1 when s
 // holds none that is known. The white space, spelled-out line ends and tabs, and
 // backslashes before it count as its own. Only the shapes of rule A26 are
 // recognised, and only among the first 8,192 code points of s.
-func StackTrace(s string) int {
+func IndexStackTrace(s string) int {
 	s = Prefix(s, maxTraceText)
 	at := traces().FindStringIndex(s)
 	if at == nil {

@@ -40,10 +40,10 @@ func TestStackTrace(t *testing.T) {
 			"stack backtrace:", "0: a::b at ./src/main.rs:3:5", "0: begin_unwind at /rustc/a.rs:3:5", "0: <A as B>::f at a.rs:3:5", "0: 0x558abfae451a - a::b", `Backtrace [{ fn: "a::b"`,
 			"at A.B(String x) in /a/b.cs:line 3", "at A.B() at C.D(Int32 n)", "--- End of stack trace from previous location ---",
 		} {
-			if got := artifact.StackTrace(before + gap + trace); got != len(before) {
+			if got := artifact.IndexStackTrace(before + gap + trace); got != len(before) {
 				t.Errorf("%q: %d, want %d", before+gap+trace, got, len(before))
 			}
-			if got := artifact.StackTrace(trace); got != 0 {
+			if got := artifact.IndexStackTrace(trace); got != 0 {
 				t.Errorf("%q: %d, want 0", trace, got)
 			}
 		}
@@ -55,14 +55,14 @@ func TestStackTraceLimit(t *testing.T) {
 	const trace = "stack backtrace:"
 	for _, char := range []string{"a", "é", "😀"} {
 		before := strings.Repeat(char, 8_192-len(trace))
-		if got := artifact.StackTrace(before + trace); got != len(before) {
+		if got := artifact.IndexStackTrace(before + trace); got != len(before) {
 			t.Errorf("%s: %d, want %d", char, got, len(before))
 		}
-		if got := artifact.StackTrace(before + char + trace); got != -1 {
+		if got := artifact.IndexStackTrace(before + char + trace); got != -1 {
 			t.Errorf("%s: %d past the limit", char, got)
 		}
 	}
-	if got := artifact.StackTrace(""); got != -1 {
+	if got := artifact.IndexStackTrace(""); got != -1 {
 		t.Errorf("%d in nothing", got)
 	}
 }
@@ -70,10 +70,10 @@ func TestStackTraceLimit(t *testing.T) {
 // One line of a known shape is enough, whatever the text is about; a text that only
 // names a file and a line has none. docs/contract.md has these examples.
 func TestStackTraceExamples(t *testing.T) {
-	if artifact.StackTrace("unexpected token at key (config.json:3:7)") < 0 {
+	if artifact.IndexStackTrace("unexpected token at key (config.json:3:7)") < 0 {
 		t.Error("a line of a known shape is not found")
 	}
-	if got := artifact.StackTrace("error in main.go:12"); got >= 0 {
+	if got := artifact.IndexStackTrace("error in main.go:12"); got >= 0 {
 		t.Errorf("a file and a line: %d", got)
 	}
 }

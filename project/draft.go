@@ -229,7 +229,7 @@ func (d *draft) shortened(s string, limit func(artifact.Limits) int) (short stri
 	short = artifact.Prefix(short, limit(artifact.V1.Limits()))
 	if d.settings.cutsStackTraces() {
 		// The control character can be the line end before the trace.
-		if at := artifact.StackTrace(s); at >= 0 && at <= len(short) {
+		if at := artifact.IndexStackTrace(s); at >= 0 && at <= len(short) {
 			short, why = s[:at], finding.ErrorStackTrace
 		}
 	}
@@ -249,7 +249,7 @@ func (d *draft) adviseCut(f finding.Finding, text string, needed bool) finding.F
 	if f.Code != finding.ControlCharacter && f.Code != finding.ErrorStackTrace {
 		return f
 	}
-	rest, traced := text, artifact.StackTrace(text)
+	rest, traced := text, artifact.IndexStackTrace(text)
 	if traced >= 0 {
 		rest = text[:traced]
 	}

@@ -128,26 +128,26 @@ func (d *draft) otherInput(input *strictjson.Object) (key, what string) {
 	return "", ""
 }
 
-// Folding is what the input and the stream of a run say of its messages,
+// FoldResult is what the input and the stream of a run say of its messages,
 // whether or not the run emitted a snapshot. It is for comparing the two; an
 // artifact is made by Project alone.
-type Folding struct {
+type FoldResult struct {
 	Messages []artifact.Message
 	// Streamed are the ids of the messages that the run streamed itself, in the
 	// order of their start and as they are; those without text are among them.
 	Streamed []string
-	// RequestTaken says that the messages of the request are among them.
-	RequestTaken bool
+	// FromRequest says that the messages of the request are among them.
+	FromRequest bool
 	// Findings say what Project refuses the folding for.
 	Findings []finding.Finding
 }
 
 // Fold returns the folding of a run whose events a FoldedStream collector has
 // seen. The request is as Project takes it.
-func (c *Collector) Fold(run *envelope.Run, request []byte) Folding {
+func (c *Collector) Fold(run *envelope.Run, request []byte) FoldResult {
 	d := &draft{run: run, request: request, settings: Settings{Projection: FoldedStream, Version: FoldedStream.Version()}, artifact: artifact.New()}
 	d.folded(c.fold)
-	f := Folding{Messages: d.artifact.Messages, RequestTaken: d.fromRequest, Findings: d.sorted()}
+	f := FoldResult{Messages: d.artifact.Messages, FromRequest: d.fromRequest, Findings: d.sorted()}
 	for _, m := range c.fold.messages {
 		f.Streamed = append(f.Streamed, m.id)
 	}

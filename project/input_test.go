@@ -91,7 +91,7 @@ func TestFoldedVersions(t *testing.T) {
 			if want := "the message snapshot was built from " + c.from + "; the run emitted none"; built.Message != want {
 				t.Errorf("%q, want %q", built.Message, want)
 			}
-			if taken := project.RequestTaken(r.out.Omissions); taken != (c.from != "the stream") {
+			if taken := project.FromRequest(r.out.Omissions); taken != (c.from != "the stream") {
 				t.Errorf("RequestTaken is %t", taken)
 			}
 		})

@@ -34,17 +34,17 @@ type Omission struct {
 // requestFile is how omissions name the request.
 const requestFile = "request.json"
 
-// RequestTaken reports whether a built snapshot has the messages of the request,
+// FromRequest reports whether a built snapshot has the messages of the request,
 // as the omissions of its artifact tell.
-func RequestTaken(omissions []Omission) bool {
+func FromRequest(omissions []Omission) bool {
 	return !slices.ContainsFunc(omissions, func(o Omission) bool {
 		return o.File == requestFile && (o.Reason == finding.RequestAbsent || o.Reason == finding.RequestOtherRun)
 	})
 }
 
-// Lacking returns how many messages that the run streamed an artifact's omissions
+// CountMissing returns how many messages that the run streamed an artifact's omissions
 // name as lacking in its snapshot.
-func Lacking(omissions []Omission) (n int) {
+func CountMissing(omissions []Omission) (n int) {
 	for _, o := range omissions {
 		if o.Reason == finding.SnapshotLacksText {
 			n++
@@ -53,8 +53,8 @@ func Lacking(omissions []Omission) (n int) {
 	return n
 }
 
-// StreamedMessages counts streamed messages for people.
-func StreamedMessages(n int) string {
+// FormatStreamedCount counts streamed messages for people.
+func FormatStreamedCount(n int) string {
 	if n == 1 {
 		return "1 streamed message"
 	}

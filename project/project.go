@@ -120,7 +120,7 @@ func (s *Settings) Normalize() error {
 	if s.Version == 0 {
 		s.Version = s.Projection.Version()
 	}
-	if !Known(s.Projection, s.Version) {
+	if !HasVersion(s.Projection, s.Version) {
 		return fmt.Errorf("projection %s has no version %d; the newest is %d", s.Projection, s.Version, s.Projection.Version())
 	}
 	if _, err := ParseSelection(string(s.Snapshot)); err != nil {

@@ -152,7 +152,7 @@ func TestRecordDecode(t *testing.T) {
 	if again, _ := back.Encode(); string(again) != string(data) {
 		t.Error(cmp.Diff(string(data), string(again)))
 	}
-	if same, err := back.Same(rec); !same || err != nil {
+	if same, err := back.EqualExceptTool(rec); !same || err != nil {
 		t.Error("the decoded record is not the same", err)
 	}
 	replace := func(old, new string) string {
@@ -266,7 +266,7 @@ func TestRecordSame(t *testing.T) {
 	}
 	other := again()
 	other.Predicate.Tool = record.Tool{Name: "p20export", Version: "9.9.9"}
-	if same, err := rec.Same(other); !same || err != nil {
+	if same, err := rec.EqualExceptTool(other); !same || err != nil {
 		t.Error("the tool's version tells them apart", err)
 	}
 	if other.Predicate.Tool.Version != "9.9.9" || rec.Predicate.Tool != tool {
@@ -276,7 +276,7 @@ func TestRecordSame(t *testing.T) {
 	var walk func(v reflect.Value, path string)
 	check := func(path string, o *record.Record) {
 		changes++
-		if same, err := rec.Same(o); same || err != nil {
+		if same, err := rec.EqualExceptTool(o); same || err != nil {
 			t.Errorf("%s does not tell them apart: %v", path, err)
 		}
 	}
@@ -355,16 +355,16 @@ func TestSettings(t *testing.T) {
 	}
 	newest := map[project.Name]int{"emitted-snapshot": 2, "emitted-snapshot-text": 2, "folded-stream": 3}
 	for _, n := range project.Names() {
-		if got, err := project.ParseName(string(n)); err != nil || got != n || n.Version() != newest[n] || project.Known(n, newest[n]+1) || project.Known(n, 0) {
+		if got, err := project.ParseName(string(n)); err != nil || got != n || n.Version() != newest[n] || project.HasVersion(n, newest[n]+1) || project.HasVersion(n, 0) {
 			t.Errorf("%s: %v", n, err)
 		}
 		for v := range newest[n] {
-			if !project.Known(n, v+1) {
+			if !project.HasVersion(n, v+1) {
 				t.Errorf("%s version %d is not known", n, v+1)
 			}
 		}
 	}
-	if _, err := project.ParseName("x"); err == nil || project.Known("x", 1) {
+	if _, err := project.ParseName("x"); err == nil || project.HasVersion("x", 1) {
 		t.Error("an unknown projection is known")
 	}
 	if project.Names()[0] != project.EmittedSnapshot {

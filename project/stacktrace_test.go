@@ -162,7 +162,7 @@ func TestStackTraceProperty(t *testing.T) {
 			return
 		}
 		said := r.out.Artifact.ErrorMessage
-		if artifact.StackTrace(said) >= 0 || !strings.HasPrefix(message, said) && !strings.HasPrefix(strings.TrimLeftFunc(message, artifact.IsSpace), said) {
+		if artifact.IndexStackTrace(said) >= 0 || !strings.HasPrefix(message, said) && !strings.HasPrefix(strings.TrimLeftFunc(message, artifact.IsSpace), said) {
 			t.Fatalf("%q became %q", message, said)
 		}
 		if o := left(r.out.Omissions); len(o) != 1 || o[0] != "error_stack_trace #2 /message" && o[0] != "text_shortened #2 /message" {

@@ -63,8 +63,8 @@ func (e *TimeError) Unwrap() error { return e.Err }
 // Errors of an operator's times that do not go together: one source serves both
 // labels.
 var (
-	ErrFinishFirst = errors.New("finished_at is before started_at")
-	ErrFinishAlone = errors.New("finished_at needs started_at: one source serves both labels")
+	ErrFinishBeforeStart  = errors.New("finished_at is before started_at")
+	ErrFinishWithoutStart = errors.New("finished_at needs started_at: one source serves both labels")
 )
 
 // NewOperatorTimes reads two RFC 3339 times, either of which may be empty, and
@@ -87,7 +87,7 @@ func NewOperatorTimes(started, finished string) (OperatorTimes, error) {
 		times = append(times, parsed)
 	}
 	if len(times) == 2 && times[1].Before(times[0]) {
-		return t, ErrFinishFirst
+		return t, ErrFinishBeforeStart
 	}
 	return t, t.check()
 }
@@ -97,7 +97,7 @@ func (t OperatorTimes) Given() bool { return t != OperatorTimes{} }
 
 func (t OperatorTimes) check() error {
 	if t.FinishedAt != "" && t.StartedAt == "" {
-		return ErrFinishAlone
+		return ErrFinishWithoutStart
 	}
 	return nil
 }

@@ -12,8 +12,8 @@ func (n Name) Version() int {
 	return 2
 }
 
-// Known reports whether this program has the projection in that version.
-func Known(name Name, v int) bool {
+// HasVersion reports whether this program has the projection in that version.
+func HasVersion(name Name, v int) bool {
 	_, err := ParseName(string(name))
 	return err == nil && 1 <= v && v <= name.Version()
 }

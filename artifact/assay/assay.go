@@ -111,9 +111,9 @@ func (e Event) appendLine(b []byte, run Run, sequence int, hash digest.Digest) [
 	return append(b, "}\n"...)
 }
 
-// LineBytes returns how long the line of an event of that type is, with so many
+// LineLen returns how long the line of an event of that type is, with so many
 // bytes of data and its newline.
-func LineBytes(typ string, data int, run Run, sequence int) int {
+func LineLen(typ string, data int, run Run, sequence int) int {
 	return len(Event{Type: typ}.appendLine(nil, run, sequence, zeroDigest())) + data
 }
 

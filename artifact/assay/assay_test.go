@@ -148,7 +148,7 @@ func TestCanonical(t *testing.T) {
 		for _, e := range []Event{Placeholder(a), receiptOf(a).Event(a)} {
 			line := e.AppendLine(nil, run, sequence)
 			mustBeCanonical(t, bytes.TrimSuffix(line, []byte{'\n'}))
-			if got := LineBytes(e.Type, len(e.Data), run, sequence); got != len(line) {
+			if got := LineLen(e.Type, len(e.Data), run, sequence); got != len(line) {
 				t.Fatalf("LineBytes says %d of %d bytes", got, len(line))
 			}
 		}
@@ -177,7 +177,7 @@ func TestTrimmed(t *testing.T) {
 	if diff := cmp.Diff(want, string(Placeholder(a).Data)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := Trimmed(a); got != 3 {
+	if got := CountTrimmed(a); got != 3 {
 		t.Errorf("%d strings are trimmed, want 3", got)
 	}
 }
@@ -218,14 +218,14 @@ func TestWriteBundleRefuses(t *testing.T) {
 	big := func(n int) Event {
 		return Event{Type: PlaceholderType, Data: []byte(`"` + strings.Repeat("x", n-2) + `"`)}
 	}
-	around := LineBytes(PlaceholderType, 0, run, 0)
+	around := LineLen(PlaceholderType, 0, run, 0)
 	wide := MaxLineBytes + 1 - around
 	// full makes up to MaxEventsBytes, and so many bytes more.
 	full := func(more int) Events {
 		return func(yield func(Event, error) bool) {
 			const lines, each = 100, MaxEventsBytes / 100
 			for i := range lines {
-				n := each - LineBytes(PlaceholderType, 0, run, i)
+				n := each - LineLen(PlaceholderType, 0, run, i)
 				if i+1 == lines {
 					n += more
 				}

@@ -94,9 +94,9 @@ func observed(b []byte, a *artifact.Artifact) []byte {
 	return append(b, '}')
 }
 
-// Trimmed counts the strings of an artifact that events hold without the white
+// CountTrimmed counts the strings of an artifact that events hold without the white
 // space at their ends.
-func Trimmed(a *artifact.Artifact) (count int) {
+func CountTrimmed(a *artifact.Artifact) (count int) {
 	texts := []string{a.ErrorCode, a.ErrorMessage}
 	for _, m := range a.Messages {
 		texts = append(texts, m.ID, m.Content, m.Name)

@@ -42,7 +42,7 @@ func TestAroundArtifact(t *testing.T) {
 	run := Run{ID: name, Time: "2026-04-14T20:00:00.123456Z", Producer: Producer{"p20export", long, long}}
 	r := Receipt{ArtifactRef: name, ArtifactDigest: digest.Of(nil), Reducer: long, Origin: "emitted", ImportedAt: run.Time}
 	for _, e := range []Event{Placeholder(a), r.Event(a)} {
-		around := LineBytes(e.Type, len(e.Data), run, MaxEvents) - len(observed(nil, a))
+		around := LineLen(e.Type, len(e.Data), run, MaxEvents) - len(observed(nil, a))
 		if around > left {
 			t.Errorf("%s: %d bytes stand around the artifact; %d are left", e.Type, around, left)
 		}

@@ -39,7 +39,7 @@ func (v *verifier) noter() func(pointer, message string) {
 
 func (v *verifier) deviate(pointer, format string, args ...any) {
 	if len(v.verified.Deviations) == maxDeviations {
-		v.verified.MoreDeviations++
+		v.verified.UnlistedDeviations++
 		return
 	}
 	// A name in a bundle can be as long as a line.

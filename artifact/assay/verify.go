@@ -42,8 +42,8 @@ type Verified struct {
 	EventsBytes int64
 	BundleBytes int64
 	// Deviations are what Options.Strict asks for, the first 100 of them.
-	Deviations     []Deviation
-	MoreDeviations int // how many there are besides
+	Deviations         []Deviation
+	UnlistedDeviations int // how many there are besides
 }
 
 // Verify reads one bundle to its end and checks that it holds, with the limits

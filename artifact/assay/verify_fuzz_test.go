@@ -50,7 +50,7 @@ func FuzzVerify(f *testing.F) {
 		if events != want.Events || int64(len(data)) != want.BundleBytes {
 			t.Errorf("%d entries of %+v", events, want)
 		}
-		strict.Deviations, strict.MoreDeviations = nil, 0
+		strict.Deviations, strict.UnlistedDeviations = nil, 0
 		if diff := cmp.Diff(want, strict); diff != "" {
 			t.Errorf("(-want +strict):\n%s", diff)
 		}

@@ -144,8 +144,8 @@ func TestDeviationsAreBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(v.Deviations) != 100 || v.MoreDeviations != n-100 {
-			t.Errorf("%d: %d deviations and %d more", n, len(v.Deviations), v.MoreDeviations)
+		if len(v.Deviations) != 100 || v.UnlistedDeviations != n-100 {
+			t.Errorf("%d: %d deviations and %d more", n, len(v.Deviations), v.UnlistedDeviations)
 		}
 	}
 }

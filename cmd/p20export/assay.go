@@ -96,7 +96,7 @@ lines on standard output, refusals and errors go to standard error.
 		if err := checkFiles(slices.Concat(args, a.records)...); err != nil {
 			return err
 		}
-		paths, err := export.Artifacts(cmd.Context(), args)
+		paths, err := export.FindArtifacts(cmd.Context(), args)
 		if _, twice := errors.AsType[*export.RepeatedError](err); twice {
 			return err
 		}

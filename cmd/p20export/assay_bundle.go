@@ -98,8 +98,8 @@ verify is not shown.
 func show(cmd *cobra.Command, path string, f *render.Format) error {
 	p := newPrinter(cmd, f)
 	var row export.BundleRow
-	var kept *export.Kept
-	cli.Reading(cmd, path, func(progress func(int64)) { row, kept = export.KeepBundle(cmd.Context(), path, progress) })
+	var kept *export.VerifiedBundle
+	cli.Reading(cmd, path, func(progress func(int64)) { row, kept = export.OpenBundle(cmd.Context(), path, progress) })
 	p.Bundle(row)
 	if kept != nil {
 		defer kept.Close()

@@ -76,7 +76,7 @@ func (fl *captureFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	p := newPrinter(cmd, fl.format)
 	var result capture.Result
-	var watch scan.Watch
+	var watch scan.RunDetector
 	settings.Frame = watch.Frame
 	if settings.Header, err = fl.exchange.headersOf(cmd.Context()); err != nil {
 		return err

@@ -57,7 +57,7 @@ place in B if it is another than in A.
 		if err := checkNoBundles(args...); err != nil {
 			return err
 		}
-		row := difference.Files(cmd.Context(), args[0], args[1])
+		row := difference.CompareFiles(cmd.Context(), args[0], args[1])
 		if err := interrupted(cmd); err != nil {
 			return err
 		}

@@ -74,7 +74,7 @@ times, else those given with --started-at and --finished-at; never the clock's.
 	f := cli.AddFormat(cmd)
 	cli.Require(cmd, "output")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		s := freeze.Settings{Run: scan.Choice(run), Name: name, Tool: build.Tool()}
+		s := freeze.Settings{Run: scan.RunSelector(run), Name: name, Tool: build.Tool()}
 		var err error
 		if s.Settings, err = fl.settings(); err != nil {
 			return err

@@ -70,9 +70,9 @@ func withTimeFlags(err error) error {
 		return fmt.Errorf("--started-at %s: %w", finding.Quote(one.Value), one.Err)
 	case ok:
 		return fmt.Errorf("--finished-at %s: %w", finding.Quote(one.Value), one.Err)
-	case errors.Is(err, project.ErrFinishFirst):
+	case errors.Is(err, project.ErrFinishBeforeStart):
 		return errors.New("--finished-at is before --started-at")
-	case errors.Is(err, project.ErrFinishAlone):
+	case errors.Is(err, project.ErrFinishWithoutStart):
 		return errors.New("--finished-at needs --started-at: one source serves both labels")
 	}
 	return err

@@ -77,7 +77,7 @@ by SIGHUP, SIGINT or SIGTERM.`,
 		if out == "-" {
 			return errors.New("a report is a file; give -o NAME.html")
 		}
-		s := report.Settings{Run: scan.Choice(run), Tool: build.Tool(), Out: out}
+		s := report.Settings{Run: scan.RunSelector(run), Tool: build.Tool(), Out: out}
 		var err error
 		if s.Settings, err = fl.settings(); err != nil {
 			return err

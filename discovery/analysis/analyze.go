@@ -42,13 +42,13 @@ type Analyzer struct {
 	// Made, when not nil, is called at the end of each run with what the
 	// projections made of it: those of project.Names, and one more that takes the
 	// last snapshot.
-	Made func(run *envelope.Run, made []*scan.Projected)
+	Made func(run *envelope.Run, made []*scan.Projection)
 
 	path     string
 	manifest *capture.Manifest
 	contract artifact.Profile
 	request  request
-	project  scan.Projections
+	project  scan.Projector
 	settings []project.Settings
 	list     []Run
 	held     int // bytes of the list, as JSON
@@ -84,7 +84,7 @@ func (a *Analyzer) Types() *Types { return &a.types }
 func (a *Analyzer) Begin(run *envelope.Run) scan.Observer {
 	o := &observer{of: a}
 	projections := a.project
-	projections.Made = o.made
+	projections.Handle = o.made
 	o.projecting = projections.Begin(run)
 	return o
 }
@@ -113,7 +113,7 @@ func (a *Analyzer) Finish(result scan.Result) error {
 		if damaged {
 			e.refuse(result.Findings, &a.types)
 		}
-		e.Findings, _ = result.Judge(e.Findings)
+		e.Findings, _ = result.MergeFindings(e.Findings)
 	}
 	return nil
 }
@@ -216,9 +216,9 @@ func (x *observer) Event(e *envelope.Event) {
 func (x *observer) End(run *envelope.Run) error { return x.projecting.End(run) }
 
 // made describes the run by what was made of it.
-func (x *observer) made(run *envelope.Run, each iter.Seq[*scan.Projected]) error {
+func (x *observer) made(run *envelope.Run, each iter.Seq[*scan.Projection]) error {
 	if run.Number > scan.MaxRuns {
-		return scan.TooMany(run)
+		return scan.TooManyRuns(run)
 	}
 	made := slices.Collect(each)
 	if x.of.Made != nil {
@@ -241,7 +241,7 @@ func (x *observer) made(run *envelope.Run, each iter.Seq[*scan.Projected]) error
 	e.MoreSnapshots = run.SnapshotCount - len(e.Snapshots)
 
 	last := made[len(made)-1]
-	var frozen *scan.Projected
+	var frozen *scan.Projection
 	for i, p := range made[:len(made)-1] {
 		e.Projections[i] = x.of.projection(p)
 		if p.Output != nil && frozen == nil {
@@ -321,7 +321,7 @@ func (e *Run) freeze(run *envelope.Run, out *project.Output) {
 	e.Sizes = &Sizes{Run: run.Bytes, Envelope: len(out.Envelope), Artifact: len(out.Bytes), Compact: strictjson.CompactSize(out.Bytes)}
 }
 
-func (a *Analyzer) projection(p *scan.Projected) Projection {
+func (a *Analyzer) projection(p *scan.Projection) Projection {
 	made := Projection{Name: p.Projection, Verdict: project.Refused}
 	if p.Output == nil {
 		made.Reasons = reasons(p.Findings, &a.types)

@@ -89,14 +89,14 @@ func (i *IDs) Add(other IDs) {
 }
 
 // compareFolding fills in what needs both the folding and the last snapshot.
-func (e *Run) compareFolding(f project.Folding, last *project.Output, ids []string, r request) {
+func (e *Run) compareFolding(f project.FoldResult, last *project.Output, ids []string, r request) {
 	if len(e.Snapshots) == 0 {
 		return
 	}
 	e.IDs = IDs{len(f.Streamed), kept(f.Streamed, ids), len(r.ids), kept(r.ids, ids)}
 	if last != nil && !finding.Failed(f.Findings) {
 		e.Difference = difference(f.Messages, last.Artifact.Messages)
-		e.Difference.RequestTaken = f.RequestTaken && len(r.ids) > 0
+		e.Difference.RequestTaken = f.FromRequest && len(r.ids) > 0
 	}
 }
 

@@ -86,9 +86,9 @@ func Shortfalls(run analysis.Run) []Shortfall {
 	switch {
 	case run.Verdict != analysis.Incomplete:
 	case snapshots > 1:
-		add(finding.SnapshotLacksText, "", "the last lacks "+project.StreamedMessages(lacking(run)))
+		add(finding.SnapshotLacksText, "", "the last lacks "+project.FormatStreamedCount(lacking(run)))
 	default:
-		add(finding.SnapshotLacksText, "", "the snapshot lacks "+project.StreamedMessages(lacking(run)))
+		add(finding.SnapshotLacksText, "", "the snapshot lacks "+project.FormatStreamedCount(lacking(run)))
 	}
 	why := run.Projections[0].Reasons
 	if run.Verdict == analysis.Refused {

@@ -63,7 +63,7 @@ func (g *gatherer) gather(ctx context.Context, path string, show func(*run)) err
 	}
 	if err != nil {
 		*g.left = before
-		row := scan.Uninspected(path, err)
+		row := scan.FailedInspection(path, err)
 		if row.Failed {
 			return row.Findings[0]
 		}
@@ -74,7 +74,7 @@ func (g *gatherer) gather(ctx context.Context, path string, show func(*run)) err
 		return nil
 	}
 	if r.result.Runs > 0 {
-		if err := g.settings.Run.Judge(r.result, r.chosen); err != nil {
+		if err := g.settings.Run.Check(r.result, r.chosen); err != nil {
 			return err
 		}
 	}
@@ -99,7 +99,7 @@ type reading struct {
 
 	request   []byte
 	noRequest error // why it cannot be read
-	project   scan.Projections
+	project   scan.Projector
 	chosen    int // runs
 	runs      []*held
 	spool     *atomicfile.Spool
@@ -127,7 +127,7 @@ func (r *reading) read(ctx context.Context, progress scan.Progress) (err error) 
 	for i := range r.tries {
 		settings[i] = r.tries[i].Settings
 	}
-	r.project = scan.Projections{Request: r.request, Settings: func(*envelope.Run) []project.Settings { return settings }, Made: r.made}
+	r.project = scan.Projector{Request: r.request, Settings: func(*envelope.Run) []project.Settings { return settings }, Handle: r.made}
 	r.events = timelines{viewer: r.viewer, byRun: make(map[int]*timeline)}
 	if m := r.capture.Manifest(); m != nil {
 		r.events.start = m.StartedAt
@@ -144,13 +144,13 @@ func (r *reading) Frame(run *envelope.Run, f capture.Frame, e *envelope.Event) {
 // wants reports whether a run is shown, as far as there is room. Past that it is
 // only counted.
 func (r *reading) wants(run *envelope.Run) bool {
-	return r.settings.Run.Has(run) && r.chosen < r.left.sections
+	return r.settings.Run.Matches(run) && r.chosen < r.left.sections
 }
 
 // Begin implements scan.Consumer.
 func (r *reading) Begin(run *envelope.Run) scan.Observer {
 	wanted := r.wants(run)
-	if r.settings.Run.Has(run) {
+	if r.settings.Run.Matches(run) {
 		r.chosen++
 	}
 	if !wanted {
@@ -160,10 +160,10 @@ func (r *reading) Begin(run *envelope.Run) scan.Observer {
 }
 
 // made keeps what the projections made of a run.
-func (r *reading) made(run *envelope.Run, each iter.Seq[*scan.Projected]) error {
+func (r *reading) made(run *envelope.Run, each iter.Seq[*scan.Projection]) error {
 	made := slices.Collect(each)
 	k := &held{number: run.Number}
-	folded := made[slices.IndexFunc(made, func(p *scan.Projected) bool { return p.Projection == project.FoldedStream })]
+	folded := made[slices.IndexFunc(made, func(p *scan.Projection) bool { return p.Projection == project.FoldedStream })]
 	for i := range made {
 		o := r.tries[i]
 		if o.Unasked && run.SnapshotCount < 2 {
@@ -215,7 +215,7 @@ func (r *reading) close() { r.spool.Close() }
 
 // show shows the runs that were kept, or the capture when it holds none.
 func (r *reading) show(show func(*run)) error {
-	r.settings.Run.Operator(&r.result, r.settings.Operator)
+	r.settings.Run.CheckOperatorTimes(&r.result, r.settings.Operator)
 	rows := r.inspector.Inspections()
 	if r.result.Runs == 0 {
 		none := &held{}

@@ -37,7 +37,7 @@ type outcome struct {
 func (o outcome) Frozen() bool { return o.Verdict == project.Frozen }
 
 // take takes in what the projection made of the run.
-func (o *outcome) take(p *scan.Projected) {
+func (o *outcome) take(p *scan.Projection) {
 	o.Findings = p.WithOmissions()
 	if out := p.Output; out != nil {
 		o.Verdict, o.Origin = project.Frozen, out.Origin
@@ -56,7 +56,7 @@ func (o *outcome) judge(r scan.Result) {
 	if o.alone {
 		return
 	}
-	findings, counts := r.Judge(o.Findings)
+	findings, counts := r.MergeFindings(o.Findings)
 	o.Findings = findings
 	if !counts {
 		o.Verdict, o.Origin, o.Digest, o.Bytes = project.Refused, "", "", 0
@@ -171,7 +171,7 @@ func frozenSays(p record.Predicate, messages, snapshots int) string {
 
 // builtFrom says what a built snapshot was built from.
 func builtFrom(p record.Predicate) string {
-	if project.RequestTaken(p.Omissions) {
+	if project.FromRequest(p.Omissions) {
 		return "the request and the streamed text"
 	}
 	return "the stream"

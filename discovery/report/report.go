@@ -30,7 +30,7 @@ type Settings struct {
 	project.Settings
 	// Run chooses one run of each capture, by its id or as "#2" by its number;
 	// empty takes all.
-	Run  scan.Choice
+	Run  scan.RunSelector
 	Tool record.Tool
 	// Out is the file of the page.
 	Out string

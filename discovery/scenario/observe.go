@@ -36,7 +36,7 @@ func Observe(ctx context.Context, path string) (Observation, error) {
 	a, err := analysis.New(c, artifact.V1)
 	if err == nil {
 		var o observer
-		a.Made = func(_ *envelope.Run, made []*scan.Projected) { o.made(made, a.Types()) }
+		a.Made = func(_ *envelope.Run, made []*scan.Projection) { o.made(made, a.Types()) }
 		var result scan.Result
 		if result, err = scan.Run(ctx, c, nil, a); err == nil {
 			return o.finish(result, a)
@@ -57,7 +57,7 @@ type outcome struct {
 	times    project.TimeSource
 }
 
-func (o *observer) made(made []*scan.Projected, of *analysis.Types) {
+func (o *observer) made(made []*scan.Projection, of *analysis.Types) {
 	if o.outcomes != nil {
 		return
 	}
@@ -97,7 +97,7 @@ func (o *observer) finish(r scan.Result, a *analysis.Analyzer) (Observation, err
 		}
 	}
 	for _, one := range o.outcomes {
-		findings, counts := r.Judge(one.findings)
+		findings, counts := r.MergeFindings(one.findings)
 		if one.Verdict == project.Frozen && counts {
 			seen.Parent, seen.TimeSource = one.parent, one.times
 		} else {

@@ -10,17 +10,17 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// What says how a key or a message differs.
-type What string
+// Kind says how a key or a message differs.
+type Kind string
 
 // The ways to differ. Added means only in B, removed only in A. A message is moved
 // if it comes before a message in A that it comes after in B, or the reverse; of
 // several such messages as few as possible are called moved.
 const (
-	Added   What = "added"
-	Removed What = "removed"
-	Changed What = "changed"
-	Moved   What = "moved"
+	Added   Kind = "added"
+	Removed Kind = "removed"
+	Changed Kind = "changed"
+	Moved   Kind = "moved"
 )
 
 // Difference is one difference between the artifacts A and B: of a key of the
@@ -31,7 +31,7 @@ type Difference struct {
 	// PointerB is the place in B of a message, or of a key in it, that has another
 	// index there.
 	PointerB finding.Pointer `json:"pointer_b,omitzero"`
-	What     What            `json:"what"`
+	Kind     Kind            `json:"what"`
 	// A and B are the values: a string for a key, an artifact.Message for a whole
 	// message, nil on the side that lacks it.
 	A any `json:"a"`
@@ -40,14 +40,14 @@ type Difference struct {
 	Microseconds *int64 `json:"microseconds,omitzero"`
 }
 
-// Of returns the differences between two artifacts in the order of the contract's
+// Compare returns the differences between two artifacts in the order of the contract's
 // keys and of the messages, and how many messages are the same in both. A message
 // that was only moved is not counted as the same.
 //
-// Messages of one id are the same message. Of the others, those that share role and
+// Messages of one id are the same message. Compare the others, those that share role and
 // content are paired in their order. Time and memory grow with n log n of the
 // messages.
-func Of(a, b *artifact.Artifact) (list []Difference, same int) {
+func Compare(a, b *artifact.Artifact) (list []Difference, same int) {
 	c := comparison{list: []Difference{}}
 	c.key("/schema", "", a.Schema, b.Schema)
 	c.key("/framework", "", a.Framework, b.Framework)
@@ -71,14 +71,14 @@ type comparison struct {
 
 // key compares the value of a key. The empty string stands for a key that is absent.
 func (c *comparison) key(p, inB finding.Pointer, a, b string) {
-	d := Difference{Pointer: p, PointerB: inB, What: Changed, A: a, B: b}
+	d := Difference{Pointer: p, PointerB: inB, Kind: Changed, A: a, B: b}
 	switch {
 	case a == b:
 		return
 	case a == "":
-		d.What, d.A = Added, nil
+		d.Kind, d.A = Added, nil
 	case b == "":
-		d.What, d.B = Removed, nil
+		d.Kind, d.B = Removed, nil
 	}
 	c.list = append(c.list, d)
 }
@@ -112,13 +112,13 @@ func (c *comparison) messages(a, b []artifact.Message) {
 	added := func(to int) {
 		for ; next < to; next++ {
 			if !paired[next] {
-				c.list = append(c.list, Difference{Pointer: message(next), What: Added, B: b[next]})
+				c.list = append(c.list, Difference{Pointer: message(next), Kind: Added, B: b[next]})
 			}
 		}
 	}
 	for i, j := range in {
 		if j < 0 {
-			c.list = append(c.list, Difference{Pointer: message(i), What: Removed, A: a[i]})
+			c.list = append(c.list, Difference{Pointer: message(i), Kind: Removed, A: a[i]})
 			continue
 		}
 		if stays[i] {
@@ -126,7 +126,7 @@ func (c *comparison) messages(a, b []artifact.Message) {
 		}
 		before := len(c.list)
 		if !stays[i] {
-			c.list = append(c.list, Difference{Pointer: message(i), PointerB: elsewhere(i, j, ""), What: Moved, A: a[i], B: b[j]})
+			c.list = append(c.list, Difference{Pointer: message(i), PointerB: elsewhere(i, j, ""), Kind: Moved, A: a[i], B: b[j]})
 		}
 		for _, key := range []struct{ name, a, b string }{
 			{"id", a[i].ID, b[j].ID}, {"role", a[i].Role, b[j].Role}, {"content", a[i].Content, b[j].Content}, {"name", a[i].Name, b[j].Name},

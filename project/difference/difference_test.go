@@ -58,10 +58,10 @@ func TestOf(t *testing.T) {
 			[]string{"/messages/0  added", "/messages/0/content /messages/1/content changed"}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, same := difference.Of(&c.a, &c.b)
+			got, same := difference.Compare(&c.a, &c.b)
 			var lines []string
 			for _, d := range got {
-				line := fmt.Sprintf("%s %s %s", d.Pointer, d.PointerB, d.What)
+				line := fmt.Sprintf("%s %s %s", d.Pointer, d.PointerB, d.Kind)
 				if d.Microseconds != nil {
 					line += fmt.Sprintf(" %d", *d.Microseconds)
 				}
@@ -95,7 +95,7 @@ func TestOfItself(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		a := someArtifact.Draw(t, "a")
-		if list, same := difference.Of(a, a); len(list) != 0 || same != len(a.Messages) {
+		if list, same := difference.Compare(a, a); len(list) != 0 || same != len(a.Messages) {
 			t.Errorf("%d of %d the same, %v", same, len(a.Messages), list)
 		}
 	})
@@ -106,7 +106,7 @@ func TestOfApplied(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := someArtifact.Draw(t, "a"), someArtifact.Draw(t, "b")
-		list, _ := difference.Of(a, b)
+		list, _ := difference.Compare(a, b)
 		got := apply(t, a, list, len(b.Messages))
 		if diff := cmp.Diff(string(artifact.Encode(b)), string(artifact.Encode(got))); diff != "" {
 			t.Errorf("(-B +applied to A)\n%s\n%v", diff, list)
@@ -157,7 +157,7 @@ func apply(t *rapid.T, a *artifact.Artifact, list []difference.Difference, n int
 			continue
 		}
 		at := index(string(d.Pointer))
-		switch d.What {
+		switch d.Kind {
 		case difference.Added:
 			m := d.B.(artifact.Message)
 			made[at] = &m

@@ -36,9 +36,9 @@ type Row struct {
 	Differences []Difference `json:"differences"`
 }
 
-// Files compares two artifact files under the contract v1. "-" is standard input,
+// CompareFiles compares two artifact files under the contract v1. "-" is standard input,
 // which can be given once.
-func Files(ctx context.Context, a, b string) Row {
+func CompareFiles(ctx context.Context, a, b string) Row {
 	row := Row{Verdict: Equal, Differences: []Difference{}}
 	inA := row.A.read(ctx, a)
 	inB := row.B.read(ctx, b)
@@ -50,7 +50,7 @@ func Files(ctx context.Context, a, b string) Row {
 	if row.Verdict != Equal {
 		return row
 	}
-	row.Differences, row.Same = Of(inA, inB)
+	row.Differences, row.Same = Compare(inA, inB)
 	if len(row.Differences) > 0 {
 		row.Verdict = project.Differs
 	}

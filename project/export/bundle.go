@@ -55,11 +55,11 @@ func VerifyBundle(ctx context.Context, path string, strict bool, progress func(r
 	return verifyBundle(ctx, path, strict, progress, io.Discard)
 }
 
-// KeepBundle is VerifyBundle, and keeps the bundle so that its events can be
+// OpenBundle is VerifyBundle, and keeps the bundle so that its events can be
 // gone through once it is known to hold: what is verified and what is shown are
 // the same bytes, wherever they come from. There is none to keep when it does
 // not hold. The caller closes it.
-func KeepBundle(ctx context.Context, path string, progress func(read int64)) (BundleRow, *Kept) {
+func OpenBundle(ctx context.Context, path string, progress func(read int64)) (BundleRow, *VerifiedBundle) {
 	file, err := atomicfile.CreateUnnamed("")
 	if err != nil {
 		return unread(BundleRow{Bundle: path}, err), nil
@@ -69,21 +69,21 @@ func KeepBundle(ctx context.Context, path string, progress func(read int64)) (Bu
 		file.Close()
 		return row, nil
 	}
-	return row, &Kept{file, *row.Bytes}
+	return row, &VerifiedBundle{file, *row.Bytes}
 }
 
-// Kept is a bundle that holds.
-type Kept struct {
+// VerifiedBundle is a bundle that holds.
+type VerifiedBundle struct {
 	file  *os.File
 	bytes int64
 }
 
 // Close gives back what the bundle takes.
-func (k *Kept) Close() error { return k.file.Close() }
+func (k *VerifiedBundle) Close() error { return k.file.Close() }
 
 // Entries goes through the bundle's events until the context ends or each
 // returns an error.
-func (k *Kept) Entries(ctx context.Context, each func(assay.Entry) error) error {
+func (k *VerifiedBundle) Entries(ctx context.Context, each func(assay.Entry) error) error {
 	_, err := assay.Verify(io.NewSectionReader(k.file, 0, k.bytes), assay.Options{Entry: func(e assay.Entry) error {
 		if err := context.Cause(ctx); err != nil {
 			return err
@@ -171,8 +171,8 @@ func (row *BundleRow) deviations(v *assay.Verified) {
 	if v.EventsBytes > assay.MaxEventsBytes {
 		row.Findings = append(row.Findings, finding.New(finding.BundleDeviates, "%d bytes of events; Assay's show and lint take %d", v.EventsBytes, assay.MaxEventsBytes))
 	}
-	if v.MoreDeviations > 0 {
-		row.Findings = append(row.Findings, finding.New(finding.FindingsUnlisted, "%d more findings are not listed", v.MoreDeviations))
+	if v.UnlistedDeviations > 0 {
+		row.Findings = append(row.Findings, finding.New(finding.FindingsUnlisted, "%d more findings are not listed", v.UnlistedDeviations))
 	}
 	if len(row.Findings) > 0 {
 		row.Verdict = project.Differs

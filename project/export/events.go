@@ -60,7 +60,7 @@ func (e *Events) Findings() []finding.Finding {
 		found = append(found, finding.New(finding.OriginUnknown, "%d of the artifacts came without a record; whether their snapshots were emitted or built is not known", e.unknown))
 	}
 	if e.incomplete > 0 {
-		found = append(found, finding.New(finding.SnapshotLacksText, "the records of %d of the artifacts name %s that their snapshots lack", e.incomplete, project.StreamedMessages(e.lacking)).WithHint(hint.KeepRecords))
+		found = append(found, finding.New(finding.SnapshotLacksText, "the records of %d of the artifacts name %s that their snapshots lack", e.incomplete, project.FormatStreamedCount(e.lacking)).WithHint(hint.KeepRecords))
 	}
 	for _, name := range e.left {
 		found = append(found, finding.Leftover(name))

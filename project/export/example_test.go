@@ -21,7 +21,7 @@ func ExampleImport() {
 		return
 	}
 	defer os.RemoveAll(dir)
-	paths, err := export.Artifacts(ctx, []string{lane})
+	paths, err := export.FindArtifacts(ctx, []string{lane})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -49,8 +49,8 @@ type Row struct {
 	Origin   *project.Origin   `json:"origin"`
 	Findings []finding.Finding `json:"findings"`
 
-	// RequestTaken says that a built snapshot has the messages of the request.
-	RequestTaken bool `json:"-"`
+	// FromRequest says that a built snapshot has the messages of the request.
+	FromRequest bool `json:"-"`
 }
 
 // RunID returns the run id of an artifact that is imported alone: that of
@@ -108,12 +108,12 @@ type RepeatedError struct{ Path string }
 // Error names the artifact.
 func (e *RepeatedError) Error() string { return fmt.Sprintf("%q is named twice", e.Path) }
 
-// Artifacts returns the paths with each directory replaced by the artifacts in it
+// FindArtifacts returns the paths with each directory replaced by the artifacts in it
 // and below it, those freeze would have named so, in the order of their paths name
 // by name. Symbolic links in it are not followed: an artifact that is one is an
 // error, as is a directory that cannot be read or holds no artifact. A path that
 // comes twice is a *RepeatedError.
-func Artifacts(ctx context.Context, paths []string) ([]string, error) {
+func FindArtifacts(ctx context.Context, paths []string) ([]string, error) {
 	var all []string
 	seen := make(map[string]bool)
 	for _, path := range paths {
@@ -262,7 +262,7 @@ func (i *imported) event(s Settings) (event assay.Event, ok bool) {
 	if i.row.Verdict != "" {
 		return event, false
 	}
-	i.trimmed = assay.Trimmed(a)
+	i.trimmed = assay.CountTrimmed(a)
 	if !s.Receipt {
 		return assay.Placeholder(a), true
 	}
@@ -298,14 +298,14 @@ func (i *imported) itsRecord(of digest.Digest) (*record.Record, error) {
 	if stated := record.Subject[0].Digest.SHA256; stated != of.Hex() {
 		return nil, finding.New(finding.RecordOfAnother, "%s states the digest sha256:%s; the artifact has %s", name, finding.Escape(stated), of)
 	}
-	if p := record.Predicate.Projection; !project.Known(p.Name, p.Version) {
+	if p := record.Predicate.Projection; !project.HasVersion(p.Name, p.Version) {
 		return nil, finding.New(finding.ProjectionUnknown, "%s names projection %s version %d", name, finding.Quote(string(p.Name)), p.Version)
 	}
 	if _, err := record.Settings(); err != nil {
 		return nil, finding.New(finding.RecordMalformed, "%s: %s", name, finding.Escape(err.Error()))
 	}
-	i.lacking = project.Lacking(record.Predicate.Omissions)
-	i.row.Origin, i.row.RequestTaken = &record.Predicate.Projection.Origin, project.RequestTaken(record.Predicate.Omissions)
+	i.lacking = project.CountMissing(record.Predicate.Omissions)
+	i.row.Origin, i.row.FromRequest = &record.Predicate.Projection.Origin, project.FromRequest(record.Predicate.Omissions)
 	return record, nil
 }
 

@@ -113,7 +113,7 @@ func TestSplit(t *testing.T) {
 	run := testRun()
 	// full is the data of an event whose line is a hundredth of a bundle's most.
 	full := func(run assay.Run, sequence int) int {
-		return assay.MaxEventsBytes/100 - assay.LineBytes(assay.PlaceholderType, 0, run, sequence)
+		return assay.MaxEventsBytes/100 - assay.LineLen(assay.PlaceholderType, 0, run, sequence)
 	}
 	numbered := run
 	numbered.ID += "-0001"

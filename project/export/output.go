@@ -64,7 +64,7 @@ func (e *Events) divide(begin func(number int) part) []part {
 	size := 0
 	for i := range e.places {
 		line := func() int {
-			return assay.LineBytes(e.places[i].typ, int(e.places[i].end-e.start(i)), now.run, i-now.from)
+			return assay.LineLen(e.places[i].typ, int(e.places[i].end-e.start(i)), now.run, i-now.from)
 		}
 		if i == 0 || i-now.from == e.most || size+line() > e.mostBytes {
 			now, size = begin(len(parts)), 0

@@ -25,7 +25,7 @@ type Settings struct {
 	// Freeze alone.
 	Dir string
 	// Run chooses the runs.
-	Run scan.Choice
+	Run scan.RunSelector
 	// Name replaces the capture's name in file names. It is a plain file name.
 	Name string
 	// Tool is the program that the record names as its maker. Its name can only be
@@ -67,8 +67,8 @@ type Row struct {
 
 	// Assay says why Assay could not take a frozen artifact.
 	Assay []finding.Finding `json:"-"`
-	// RequestTaken says that a built snapshot has the messages of the request.
-	RequestTaken bool `json:"-"`
+	// FromRequest says that a built snapshot has the messages of the request.
+	FromRequest bool `json:"-"`
 }
 
 // Profiles says which profiles an artifact keeps.
@@ -148,7 +148,7 @@ func Reader(ctx context.Context, r io.Reader, name string, s Settings) ([]Run, e
 // freeze freezes the runs of a capture into an output.
 func freeze(ctx context.Context, c *capture.Capture, s Settings, to output) []Row {
 	f := &freezer{settings: s, capture: c, output: to}
-	p := &scan.Projections{Settings: f.wants, Made: f.made}
+	p := &scan.Projector{Settings: f.wants, Handle: f.made}
 	request, err := c.Request()
 	switch {
 	case err == nil:
@@ -208,7 +208,7 @@ type freezer struct {
 }
 
 func (f *freezer) wants(run *envelope.Run) []project.Settings {
-	if !f.settings.Run.Has(run) {
+	if !f.settings.Run.Matches(run) {
 		return nil
 	}
 	asked := f.settings.Settings
@@ -222,8 +222,8 @@ func (f *freezer) wants(run *envelope.Run) []project.Settings {
 
 // made takes in what the projection made of a run. The second, which only advises,
 // is made for a run that lacks a snapshot.
-func (f *freezer) made(run *envelope.Run, made iter.Seq[*scan.Projected]) error {
-	var asked *scan.Projected
+func (f *freezer) made(run *envelope.Run, made iter.Seq[*scan.Projection]) error {
+	var asked *scan.Projection
 	for p := range made {
 		if asked != nil {
 			asked.Findings = scan.Advise(asked.Findings, p)
@@ -236,17 +236,17 @@ func (f *freezer) made(run *envelope.Run, made iter.Seq[*scan.Projected]) error 
 	return f.keep(run, asked)
 }
 
-func (f *freezer) keep(run *envelope.Run, p *scan.Projected) error {
+func (f *freezer) keep(run *envelope.Run, p *scan.Projection) error {
 	if len(f.rows) == scan.MaxRuns || f.items > scan.MaxItems {
-		return scan.TooMany(run)
+		return scan.TooManyRuns(run)
 	}
 	f.items += len(p.Findings)
-	number, id := run.Number, scan.Clip(run.RunID) // the row outlives the run
+	number, id := run.Number, scan.TruncateID(run.RunID) // the row outlives the run
 	row := Row{Capture: f.capture.Path(), Run: &number, RunID: &id, Verdict: project.Refused, Findings: p.WithOmissions()}
 	if out := p.Output; out != nil {
 		row.Verdict, row.Origin = project.Frozen, &out.Origin
 		row.Profiles = &Profiles{V1: true, Assay: !finding.Failed(out.Assay)}
-		row.Assay, row.RequestTaken = out.Assay, project.RequestTaken(out.Omissions)
+		row.Assay, row.FromRequest = out.Assay, project.FromRequest(out.Omissions)
 		d, n := digest.Of(out.Bytes), len(out.Bytes)
 		row.ArtifactDigest, row.ArtifactBytes = &d, &n
 		if err := f.output.keep(number, out, record.New(out, run, f.settings.Settings, f.settings.Tool)); err != nil {
@@ -260,12 +260,12 @@ func (f *freezer) keep(run *envelope.Run, p *scan.Projected) error {
 // finish turns the capture's end into rows. Those that are still frozen are
 // complete.
 func (f *freezer) finish(result scan.Result) []Row {
-	f.settings.Run.Operator(&result, f.settings.Operator)
+	f.settings.Run.CheckOperatorTimes(&result, f.settings.Operator)
 	of := Row{Capture: result.Path, Verdict: project.Refused, Findings: result.Findings, CaptureBytes: &result.Bytes}
 	if result.Runs == 0 {
 		return []Row{of}
 	}
-	if err := f.settings.Run.Judge(result, len(f.rows)); err != nil {
+	if err := f.settings.Run.Check(result, len(f.rows)); err != nil {
 		why, _ := finding.FromError(err)
 		of.Findings = append(of.Findings, why)
 		return []Row{of}
@@ -277,7 +277,7 @@ func (f *freezer) finish(result scan.Result) []Row {
 	for i := range f.rows {
 		row := &f.rows[i]
 		row.CaptureBytes = &result.Bytes
-		findings, counts := result.Judge(row.Findings)
+		findings, counts := result.MergeFindings(row.Findings)
 		row.Findings = findings
 		if row.Verdict != project.Frozen {
 			continue

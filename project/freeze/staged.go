@@ -199,5 +199,5 @@ func sameRecord(there, staged *io.SectionReader) (bool, error) {
 			return false, nil
 		}
 	}
-	return records[0].Same(records[1])
+	return records[0].EqualExceptTool(records[1])
 }

@@ -199,7 +199,7 @@ func Decode(data []byte) (*Record, error) {
 
 // Settings returns what has to be set to repeat the projection, or why the
 // record states what no projection of this program does, as one of a version that
-// project.Known does not know.
+// project.HasVersion does not report.
 func (r *Record) Settings() (project.Settings, error) {
 	p := r.Predicate
 	s := project.Settings{Projection: p.Projection.Name, Version: p.Projection.Version}
@@ -228,9 +228,9 @@ func (r *Record) Complete(source Source, artifactName, envelopeName string) {
 	r.Predicate.Sizes.CaptureBytes = source.Bytes
 }
 
-// Same reports whether two records are byte for byte the same, tool version
+// EqualExceptTool reports whether two records are byte for byte the same, tool version
 // aside.
-func (r *Record) Same(other *Record) (bool, error) {
+func (r *Record) EqualExceptTool(other *Record) (bool, error) {
 	mine, theirs := *r, *other
 	mine.Predicate.Tool.Version, theirs.Predicate.Tool.Version = "", ""
 	a, err := mine.Encode()

@@ -49,18 +49,18 @@ type SnapshotRow struct {
 func Inspect(ctx context.Context, path string, progress Progress) []Inspection {
 	c, err := capture.Open(ctx, path, "")
 	if err != nil {
-		return []Inspection{Uninspected(path, err)}
+		return []Inspection{FailedInspection(path, err)}
 	}
 	defer c.Close()
 	i := NewInspector(c.Path())
 	if _, err := Run(ctx, c, progress, i); err != nil {
-		return []Inspection{Uninspected(path, err)}
+		return []Inspection{FailedInspection(path, err)}
 	}
 	return i.Inspections()
 }
 
-// Uninspected describes a capture that could not be read.
-func Uninspected(path string, err error) Inspection {
+// FailedInspection describes a capture that could not be read.
+func FailedInspection(path string, err error) Inspection {
 	f, isVerdict := finding.FromError(err)
 	return Inspection{Capture: path, Snapshots: []SnapshotRow{}, Findings: []finding.Finding{f}, Failed: !isVerdict, Negative: isVerdict}
 }
@@ -90,7 +90,7 @@ func (i *Inspector) Finish(r Result) error {
 	for n := range i.rows {
 		row := &i.rows[n]
 		if r.Runs > 0 {
-			row.Findings, _ = r.Judge(row.Findings)
+			row.Findings, _ = r.MergeFindings(row.Findings)
 		}
 		row.Source = r.Source
 	}
@@ -118,15 +118,15 @@ func (o *inspecting) End(run *envelope.Run) error {
 		i.items += 1 + s.Roles.Len()
 	}
 	if len(i.rows) == MaxRuns || i.items > MaxItems {
-		return TooMany(run)
+		return TooManyRuns(run)
 	}
 	number, families := run.Number, run.Families // the row outlives the run
 	row := Inspection{
 		Capture:     i.path,
 		Run:         &number,
-		ThreadID:    present(Clip(run.ThreadID)),
-		RunID:       present(Clip(run.RunID)),
-		ParentRunID: present(Clip(run.ParentRunID)),
+		ThreadID:    present(TruncateID(run.ThreadID)),
+		RunID:       present(TruncateID(run.RunID)),
+		ParentRunID: present(TruncateID(run.ParentRunID)),
 		Families:    &families,
 		Snapshots:   make([]SnapshotRow, 0, len(run.Snapshots)),
 		Bytes:       run.Bytes,

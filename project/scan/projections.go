@@ -10,24 +10,24 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// Projections is the consumer that projects runs, in memory. All projections of
+// Projector is the consumer that projects runs, in memory. All projections of
 // a run share one folding of its text and one copy of each snapshot.
-type Projections struct {
+type Projector struct {
 	// Request is the capture's request.json; nil when there is none.
 	Request []byte
 	// Settings returns those under which a run is projected; the run is not
 	// looked at when there are none. project.Settings.Normalize was called on
 	// each.
 	Settings func(run *envelope.Run) []project.Settings
-	// Made is called at the end of each projected run, with what each of the
+	// Handle is called at the end of each projected run, with what each of the
 	// settings makes of it, in their order. Each is made when it is asked for, so
 	// only those that are kept take memory. An error ends the reading. Neither
 	// function may be nil.
-	Made func(run *envelope.Run, made iter.Seq[*Projected]) error
+	Handle func(run *envelope.Run, made iter.Seq[*Projection]) error
 }
 
-// Projected is what a projection made of a run.
-type Projected struct {
+// Projection is what a projection made of a run.
+type Projection struct {
 	project.Settings
 	// Output is nil when the run is refused. Problems of the capture as a whole are
 	// known only in Finish.
@@ -42,10 +42,10 @@ type Projected struct {
 
 // Fold returns what the request and the stream say of the run's messages. The
 // projection must be FoldedStream.
-func (p *Projected) Fold() project.Folding { return p.collector.Fold(p.run, p.request) }
+func (p *Projection) Fold() project.FoldResult { return p.collector.Fold(p.run, p.request) }
 
 // Begin implements Consumer.
-func (p *Projections) Begin(run *envelope.Run) Observer {
+func (p *Projector) Begin(run *envelope.Run) Observer {
 	settings := p.Settings(run)
 	if len(settings) == 0 {
 		return nil
@@ -54,11 +54,11 @@ func (p *Projections) Begin(run *envelope.Run) Observer {
 }
 
 // Finish implements Consumer.
-func (p *Projections) Finish(Result) error { return nil }
+func (p *Projector) Finish(Result) error { return nil }
 
 // projecting projects one run.
 type projecting struct {
-	of        *Projections
+	of        *Projector
 	settings  []project.Settings
 	collector *project.Collector
 }
@@ -68,9 +68,9 @@ func (o *projecting) Event(e *envelope.Event) { o.collector.Observe(e) }
 
 // End implements Observer.
 func (o *projecting) End(run *envelope.Run) error {
-	return o.of.Made(run, func(yield func(*Projected) bool) {
+	return o.of.Handle(run, func(yield func(*Projection) bool) {
 		for _, s := range o.settings {
-			p := &Projected{Settings: s, run: run, request: o.of.Request, collector: o.collector}
+			p := &Projection{Settings: s, run: run, request: o.of.Request, collector: o.collector}
 			p.Output, p.Findings = o.collector.Project(run, o.of.Request, s)
 			if !yield(p) {
 				return
@@ -80,7 +80,7 @@ func (o *projecting) End(run *envelope.Run) error {
 }
 
 // WithOmissions returns the findings and what was left out of the output.
-func (p *Projected) WithOmissions() []finding.Finding {
+func (p *Projection) WithOmissions() []finding.Finding {
 	if p.Output != nil {
 		if omitted, ok := p.Output.OmissionsFinding(); ok {
 			return append(slices.Clip(p.Findings), omitted)
@@ -92,7 +92,7 @@ func (p *Projected) WithOmissions() []finding.Finding {
 // Advise gives the finding that a run emitted no snapshot its next step, by what
 // FoldedStream made of the same run: the projection is advised only if it froze
 // the run.
-func Advise(findings []finding.Finding, folded *Projected) []finding.Finding {
+func Advise(findings []finding.Finding, folded *Projection) []finding.Finding {
 	at := slices.IndexFunc(findings, func(f finding.Finding) bool { return f.Code == finding.SnapshotMissing })
 	if at < 0 {
 		return findings
@@ -113,11 +113,11 @@ func Advise(findings []finding.Finding, folded *Projected) []finding.Finding {
 	return findings
 }
 
-// Judge adds to the findings about a projected run those about the capture, in
+// MergeFindings adds to the findings about a projected run those about the capture, in
 // their order, and reports whether what was made of the run counts: it does not
 // where the capture as a whole is refused. What was left out of an artifact, and
 // who gave its times, is not listed then, and no projection is advised.
-func (r Result) Judge(of []finding.Finding) (list []finding.Finding, counts bool) {
+func (r Result) MergeFindings(of []finding.Finding) (list []finding.Finding, counts bool) {
 	counts = !finding.Failed(r.Findings)
 	list = append(make([]finding.Finding, 0, len(r.Findings)+len(of)), r.Findings...)
 	for _, f := range of {

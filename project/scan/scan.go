@@ -221,8 +221,8 @@ const (
 	MaxItems = 50_000
 )
 
-// TooMany is the finding that ends the reading of a capture with too many runs.
-func TooMany(run *envelope.Run) error {
+// TooManyRuns is the finding that ends the reading of a capture with too many runs.
+func TooManyRuns(run *envelope.Run) error {
 	return run.Started.Finding(finding.RunsTooMany, "the capture holds more than %d runs, or more than %d findings, snapshots and event families", MaxRuns, MaxItems)
 }
 
@@ -230,9 +230,9 @@ func TooMany(run *envelope.Run) error {
 // code points.
 const maxID = 2 << 10
 
-// Clip returns an id as a row shows it: its beginning where it is long. The
+// TruncateID returns an id as a row shows it: its beginning where it is long. The
 // result does not keep the event it is from.
-func Clip(id string) string {
+func TruncateID(id string) string {
 	if len(id) > maxID {
 		id = strings.ToValidUTF8(id[:maxID], "") + "…"
 	}

@@ -201,7 +201,7 @@ func TestProjectionsShare(t *testing.T) {
 				if shared.Output != nil {
 					frozen++
 				}
-				if diff := cmp.Diff(alone[run], shared, cmpopts.IgnoreUnexported(scan.Projected{})); diff != "" {
+				if diff := cmp.Diff(alone[run], shared, cmpopts.IgnoreUnexported(scan.Projection{})); diff != "" {
 					t.Errorf("%s under %+v (-alone +shared)\n%s", path, s, diff)
 				}
 			}
@@ -213,17 +213,17 @@ func TestProjectionsShare(t *testing.T) {
 }
 
 // projected returns what the settings make of every run.
-func projected(t *testing.T, path string, settings []project.Settings) (all []scan.Projected) {
+func projected(t *testing.T, path string, settings []project.Settings) (all []scan.Projection) {
 	t.Helper()
 	c := opened(t, path)
 	request, err := c.Request()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &scan.Projections{
+	p := &scan.Projector{
 		Request:  request,
 		Settings: func(*envelope.Run) []project.Settings { return settings },
-		Made: func(_ *envelope.Run, made iter.Seq[*scan.Projected]) error {
+		Handle: func(_ *envelope.Run, made iter.Seq[*scan.Projection]) error {
 			for p := range made {
 				all = append(all, *p)
 			}

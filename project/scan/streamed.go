@@ -12,8 +12,8 @@ type Streamed struct {
 	// Roles counts messages by role; those of a role past the sixteenth are not
 	// counted.
 	Roles envelope.Counts
-	// More says that the run has messages past those counted.
-	More bool
+	// Truncated says that the run has messages past those counted.
+	Truncated bool
 }
 
 // maxStreamedBytes is how much memory the ids of a run's messages may take, and
@@ -32,7 +32,7 @@ type streamedCounter struct {
 
 // event takes the run's next event.
 func (c *streamedCounter) event(e *envelope.Event) {
-	if e.Type != envelope.TextMessageStart && e.Type != envelope.TextMessageChunk || c.More {
+	if e.Type != envelope.TextMessageStart && e.Type != envelope.TextMessageChunk || c.Truncated {
 		return
 	}
 	v, _ := e.Get("messageId")
@@ -41,7 +41,7 @@ func (c *streamedCounter) event(e *envelope.Event) {
 		return
 	}
 	if c.bytes += len(id) + idBytes; c.bytes > maxStreamedBytes {
-		c.More = true
+		c.Truncated = true
 		return
 	}
 	if c.seen == nil {

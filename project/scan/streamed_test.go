@@ -34,7 +34,7 @@ func TestStreamed(t *testing.T) {
 		`{"type":"TEXT_MESSAGE_START","messageId":"s","role":"assistant","subagentRunId":"sub"}`,
 		`{"type":"TEXT_MESSAGE_CHUNK","messageId":"s","delta":"x"}`,
 		`{"type":"TOOL_CALL_START","messageId":"t"}`)
-	if s.Messages != 3 || s.Roles.Count("assistant") != 2 || s.Roles.Count("user") != 1 || s.More {
+	if s.Messages != 3 || s.Roles.Count("assistant") != 2 || s.Roles.Count("user") != 1 || s.Truncated {
 		t.Errorf("counted %+v", s)
 	}
 }
@@ -45,8 +45,8 @@ func TestStreamedIsBounded(t *testing.T) {
 	for i := range 5 {
 		events = append(events, fmt.Sprintf(`{"type":"TEXT_MESSAGE_CHUNK","messageId":"%d%s","role":"%d"}`, i, strings.Repeat("x", maxStreamedBytes/4), i))
 	}
-	if s := counted(t, events...); s.Messages != 3 || !s.More {
-		t.Errorf("of long ids %d were counted, more: %v", s.Messages, s.More)
+	if s := counted(t, events...); s.Messages != 3 || !s.Truncated {
+		t.Errorf("of long ids %d were counted, more: %v", s.Messages, s.Truncated)
 	}
 	events = nil
 	const most = 16

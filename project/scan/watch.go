@@ -6,15 +6,15 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// Watch looks for a run in a response while it is recorded or imported: its Frame
+// RunDetector looks for a run in a response while it is recorded or imported: its Frame
 // is given to what counts the frames.
-type Watch struct {
+type RunDetector struct {
 	found bool
 	begin beginning
 }
 
 // Frame takes the next frame of the response.
-func (w *Watch) Frame(f capture.Frame) {
+func (w *RunDetector) Frame(f capture.Frame) {
 	w.begin.frame(f.Data)
 	if !w.found {
 		e, err := envelope.ReadEvent(f.Data)
@@ -25,7 +25,7 @@ func (w *Watch) Frame(f capture.Frame) {
 // Report adds a warning to what is known of a closed capture when its events hold
 // no run. An HTTP error is the reason already, and a response without events, or
 // with events that were not all counted, has a finding of its own.
-func (w *Watch) Report(r *capture.Result) {
+func (w *RunDetector) Report(r *capture.Result) {
 	if w.found || r.Events == nil || *r.Events == 0 || finding.Has(r.Findings, finding.HTTPStatus) {
 		return
 	}

@@ -46,8 +46,8 @@ func (row *Row) compareRecord() {
 	if beside.Predicate.Projection.Origin == project.Built {
 		row.inform(finding.New(finding.SnapshotBuilt, "the record beside it says that its message snapshot was built, not emitted"))
 	}
-	if n := project.Lacking(beside.Predicate.Omissions); n > 0 {
-		row.inform(finding.New(finding.SnapshotLacksText, "the record beside it names %s that its snapshot lacks", project.StreamedMessages(n)))
+	if n := project.CountMissing(beside.Predicate.Omissions); n > 0 {
+		row.inform(finding.New(finding.SnapshotLacksText, "the record beside it names %s that its snapshot lacks", project.FormatStreamedCount(n)))
 	}
 }
 

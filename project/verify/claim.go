@@ -48,10 +48,10 @@ type claim struct {
 func (c *claim) state(stated *record.Record) (err error) {
 	p := stated.Predicate
 	c.source = p.Capture
-	if !project.Known(p.Projection.Name, p.Projection.Version) {
+	if !project.HasVersion(p.Projection.Name, p.Projection.Version) {
 		return finding.New(finding.ProjectionUnknown, "the record names projection %s version %d", finding.Quote(string(p.Projection.Name)), p.Projection.Version)
 	}
-	c.origin, c.timeSource, c.requested = &p.Projection.Origin, &p.Times.Source, project.RequestTaken(p.Omissions)
+	c.origin, c.timeSource, c.requested = &p.Projection.Origin, &p.Times.Source, project.FromRequest(p.Omissions)
 	if c.settings, err = stated.Settings(); err != nil {
 		return finding.New(finding.RecordMalformed, "%s", finding.Escape(err.Error()))
 	}
@@ -60,7 +60,7 @@ func (c *claim) state(stated *record.Record) (err error) {
 
 // row completes a row with the outcome.
 func (c *claim) row(row Row, shelf *shelf) Row {
-	row.Origin, row.TimeSource, row.RequestTaken = c.origin, c.timeSource, c.requested
+	row.Origin, row.TimeSource, row.FromRequest = c.origin, c.timeSource, c.requested
 	found, err := c.whole, c.err
 	if c.run && !c.other {
 		compared, lost := shelf.look(c.compared)
@@ -109,7 +109,7 @@ func against(ctx context.Context, c *capture.Capture, claims []*claim, shelf *sh
 	if len(byRun) == 0 {
 		return nil, nil
 	}
-	projections := &scan.Projections{
+	projections := &scan.Projector{
 		Request: request,
 		Settings: func(run *envelope.Run) (list []project.Settings) {
 			for _, one := range byRun[run.Number] {
@@ -119,7 +119,7 @@ func against(ctx context.Context, c *capture.Capture, claims []*claim, shelf *sh
 			}
 			return list
 		},
-		Made: func(run *envelope.Run, made iter.Seq[*scan.Projected]) error {
+		Handle: func(run *envelope.Run, made iter.Seq[*scan.Projection]) error {
 			for p := range made {
 				for _, one := range byRun[run.Number] {
 					if one.settings == p.Settings {
@@ -164,7 +164,7 @@ func (c *claim) finish(r scan.Result) {
 
 // compare compares the files with what the projection made of the run, and returns
 // what it found. The error is what ended that.
-func (c *claim) compare(framing capture.Framing, run *envelope.Run, made *scan.Projected) (found []finding.Finding, err error) {
+func (c *claim) compare(framing capture.Framing, run *envelope.Run, made *scan.Projection) (found []finding.Finding, err error) {
 	found = slices.Clip(made.Findings)
 	out := made.Output
 	if out == nil {

@@ -30,8 +30,8 @@ type TreeRow struct {
 	// File is what the row is about when it is none of the three.
 	File *string `json:"file"`
 
-	// RequestTaken says that a built snapshot has the messages of the request.
-	RequestTaken bool `json:"-"`
+	// FromRequest says that a built snapshot has the messages of the request.
+	FromRequest bool `json:"-"`
 }
 
 // TreeSettings say how a directory is verified.
@@ -208,7 +208,7 @@ func (v *treeVerifier) read(e *entry) *stated {
 	e.in.take(envelopeName, record.EnvelopeSuffix)
 	r.name = artifactName
 	unstated := r.state(what)
-	r.tree.Origin, r.tree.TimeSource, r.tree.RequestTaken = r.origin, r.timeSource, r.requested
+	r.tree.Origin, r.tree.TimeSource, r.tree.FromRequest = r.origin, r.timeSource, r.requested
 	if err := lacking(e.in, artifactName); err != nil {
 		r.end(err)
 		return r

@@ -44,8 +44,8 @@ type Row struct {
 	TimeSource *project.TimeSource `json:"time_source"`
 	Findings   []finding.Finding   `json:"findings"`
 
-	// RequestTaken says that a built snapshot has the messages of the request.
-	RequestTaken bool `json:"-"`
+	// FromRequest says that a built snapshot has the messages of the request.
+	FromRequest bool `json:"-"`
 }
 
 // Files are the files of one frozen run, in memory.

@@ -111,11 +111,11 @@ func projectRuns(ctx context.Context, dir string, settings []project.Settings) (
 	if err != nil {
 		return answer, err
 	}
-	var runs [][]*scan.Projected
-	read, err := scan.Run(ctx, c, nil, &scan.Projections{
+	var runs [][]*scan.Projection
+	read, err := scan.Run(ctx, c, nil, &scan.Projector{
 		Request:  request,
 		Settings: func(*envelope.Run) []project.Settings { return settings },
-		Made: func(_ *envelope.Run, made iter.Seq[*scan.Projected]) error {
+		Handle: func(_ *envelope.Run, made iter.Seq[*scan.Projection]) error {
 			runs = append(runs, slices.Collect(made))
 			return nil
 		},
@@ -136,8 +136,8 @@ func projectRuns(ctx context.Context, dir string, settings []project.Settings) (
 
 // resultOf judges what a projection made of a run by what is known at the
 // capture's end.
-func resultOf(read scan.Result, p *scan.Projected) result {
-	findings, counts := read.Judge(p.Findings)
+func resultOf(read scan.Result, p *scan.Projection) result {
+	findings, counts := read.MergeFindings(p.Findings)
 	if out := p.Output; out != nil && counts {
 		return result{Outcome: project.Frozen, Artifact: string(out.Bytes), Envelope: string(out.Envelope), Omissions: out.Omissions, Times: out.Times.Source}
 	}

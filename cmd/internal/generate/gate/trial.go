@@ -134,10 +134,10 @@ func freeze(run analysis.Run, keep func(e *envelope.Event) bool) (*project.Outpu
 		}
 	}
 	var out *project.Output
-	projections := &scan.Projections{
+	projections := &scan.Projector{
 		Request:  request,
 		Settings: func(*envelope.Run) []project.Settings { return settings },
-		Made: func(_ *envelope.Run, made iter.Seq[*scan.Projected]) error {
+		Handle: func(_ *envelope.Run, made iter.Seq[*scan.Projection]) error {
 			for p := range made {
 				if out = p.Output; out != nil {
 					break

@@ -42,7 +42,7 @@ func (p *Printer) NotImported(row export.Row) {
 	if row.Record != nil {
 		p.line("  record    \t%s", *row.Record)
 	}
-	p.made(row.Origin, row.RequestTaken, nil)
+	p.made(row.Origin, row.FromRequest, nil)
 	p.findings(row.Findings)
 }
 

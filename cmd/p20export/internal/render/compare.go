@@ -185,7 +185,7 @@ func (p *Printer) projection(made analysis.Projection) {
 		text += "; leaves out " + reasonList(left)
 	}
 	if lacking > 0 {
-		text += "; the snapshot lacks " + project.StreamedMessages(lacking)
+		text += "; the snapshot lacks " + project.FormatStreamedCount(lacking)
 	}
 	p.line("  %-21s freezes  \t%s", name, text)
 }

@@ -71,8 +71,8 @@ func messageCounts(row difference.Row) string {
 
 // difference prints one difference: where it is, what it is, and the values.
 func (p *Printer) difference(d difference.Difference) {
-	what := string(d.What)
-	switch d.What {
+	what := string(d.Kind)
+	switch d.Kind {
 	case difference.Added:
 		what = "only in B"
 	case difference.Removed:
@@ -90,7 +90,7 @@ func (p *Printer) difference(d difference.Difference) {
 	case isText && d.B != nil && strings.HasSuffix(string(d.Pointer), "/content"):
 		what += fmt.Sprintf(" from code point %d on", utf8.RuneCountInString(a[:runeStart(a, diff.FirstDifference([]byte(a), []byte(b)))])+1)
 	}
-	p.line("  %s %s", p.paint(differenceColour(d.What), what+":"), at)
+	p.line("  %s %s", p.paint(differenceColour(d.Kind), what+":"), at)
 	for _, side := range []struct {
 		name         string
 		value, other any
@@ -99,7 +99,7 @@ func (p *Printer) difference(d difference.Difference) {
 		case string:
 			p.part(side.name, v, side.other)
 		case artifact.Message:
-			if side.name == "B" && d.What == difference.Moved {
+			if side.name == "B" && d.Kind == difference.Moved {
 				continue // its keys have differences of their own
 			}
 			p.line("    role     %s", v.Role)
@@ -112,7 +112,7 @@ func (p *Printer) difference(d difference.Difference) {
 	}
 }
 
-func differenceColour(w difference.What) string {
+func differenceColour(w difference.Kind) string {
 	switch w {
 	case difference.Added:
 		return green

@@ -42,7 +42,7 @@ func TestDifferingLines(t *testing.T) {
 		b.Messages[0].Content += "y"
 		b.Messages[0].Name = long
 		row := difference.Row{Verdict: project.Differs, A: difference.File{File: "a", Digest: &d}, B: difference.File{File: "b", Digest: &other}}
-		row.Differences, row.Same = difference.Of(a, b)
+		row.Differences, row.Same = difference.Compare(a, b)
 		var out bytes.Buffer
 		p := New(&out, Text, record.Tool{})
 		p.Differing(row)

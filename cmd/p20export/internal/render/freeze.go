@@ -26,7 +26,7 @@ func (p *Printer) Frozen(row freeze.Row) {
 		p.line("  digest    \t%s", string(*row.ArtifactDigest))
 		p.line("  envelope  \t%s", *row.Envelope)
 		p.line("  record    \t%s", *row.Record)
-		p.line("  snapshot  \t%s", originShown(*row.Origin, row.RequestTaken))
+		p.line("  snapshot  \t%s", originShown(*row.Origin, row.FromRequest))
 	}
 	p.findings(row.Findings)
 	if row.Verdict == project.Frozen {

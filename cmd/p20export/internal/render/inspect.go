@@ -74,13 +74,13 @@ func (p *Printer) inspected(row scan.Inspection) {
 // streamed counts the text messages of a run's stream.
 func streamed(s scan.Streamed) string {
 	switch {
-	case s.Messages == 0 && s.More:
+	case s.Messages == 0 && s.Truncated:
 		return "not counted: the ids are too long"
 	case s.Messages == 0:
 		return "none"
 	}
 	text := Plural(s.Messages, "text message", "text messages")
-	if s.More {
+	if s.Truncated {
 		text = "more than " + text
 	}
 	return text + ": " + counts(s.Roles)

@@ -138,7 +138,7 @@ func TestRowsThroughEncodingJSON(t *testing.T) {
 		check(newScenarioRow(row))
 	}
 	const frozen = "../../../../examples/ag-ui-compacted-message-snapshot-evidence/frozen/"
-	all(difference.Files(ctx, frozen+"finished.artifact.json", frozen+"failed.artifact.json"), difference.Files(ctx, frozen+"finished.artifact.json", "nowhere"))
+	all(difference.CompareFiles(ctx, frozen+"finished.artifact.json", frozen+"failed.artifact.json"), difference.CompareFiles(ctx, frozen+"finished.artifact.json", "nowhere"))
 	all(base, gateRow{gate.Evaluate(runs, nil, artifact.V1)}, Version{Name: "p20export"}, export.VerifyBundle(ctx, "nowhere", false, nil), NewFailedOutput("x", fs.ErrExist))
 	if rows < 1000 {
 		t.Errorf("only %d rows", rows)

@@ -43,7 +43,7 @@ func (p *Printer) Verified(row verify.Row) {
 	if row.Capture != "" { // or none was found
 		p.line("  capture   \t%s", row.Capture)
 	}
-	p.made(row.Origin, row.RequestTaken, row.TimeSource)
+	p.made(row.Origin, row.FromRequest, row.TimeSource)
 	p.findings(row.Findings)
 }
 
@@ -66,7 +66,7 @@ func (p *Printer) VerifiedIn(row verify.TreeRow) {
 			p.line("%s%s", painted(labels[i]), *path)
 		}
 	}
-	p.made(row.Origin, row.RequestTaken, row.TimeSource)
+	p.made(row.Origin, row.FromRequest, row.TimeSource)
 	p.findings(row.Findings)
 }
 

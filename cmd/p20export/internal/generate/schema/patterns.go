@@ -87,7 +87,7 @@ const (
 // resolving are what the references match that A12 to A14 and A27 to A29 refuse.
 func resolving() []*jsonschema.Schema {
 	var schemes []string
-	for _, s := range artifact.Schemes() {
+	for _, s := range artifact.ForbiddenSchemes() {
 		schemes = append(schemes, anyCase(s))
 	}
 	return []*jsonschema.Schema{
