@@ -107,7 +107,7 @@ func TestAgreesOnDamagedCapture(t *testing.T) {
 		}
 		surfaced, reduced := false, false
 		for _, f := range runs[0].Fields {
-			surfaced, reduced = surfaced || f.Surfaced, reduced || f.Reduced != ""
+			surfaced, reduced = surfaced || f.Surfaced, reduced || f.ArtifactKey != ""
 		}
 		if surfaced != test.fields || reduced != test.fields {
 			t.Errorf("%q: fields surfaced %t, reduced %t", test.after, surfaced, reduced)
@@ -166,7 +166,7 @@ func agree(t rapid.TB, dir, path string) {
 }
 
 // typesOf reads the types of a capture's events.
-func typesOf(t rapid.TB, path string) *Types {
+func typesOf(t rapid.TB, path string) *EventTypes {
 	t.Helper()
 	c, err := capture.Open(context.Background(), path, "")
 	if err != nil {
@@ -180,7 +180,7 @@ func typesOf(t rapid.TB, path string) *Types {
 	return &v.types
 }
 
-type typing struct{ types Types }
+type typing struct{ types EventTypes }
 
 // Event implements envelope.Visitor.
 func (v *typing) Event(_ *envelope.Run, e *envelope.Event) { v.types.set(e.Index, e.Type) }
@@ -257,13 +257,13 @@ func projectedAs(p Projection) outcome {
 func counts(list []Reason) map[string]int {
 	n := map[string]int{}
 	for _, r := range list {
-		n[r.Place()] += r.Count
+		n[r.WithoutCount().String()] += r.Count
 	}
 	return n
 }
 
 // frozenAs freezes a capture and describes what became of one of its runs.
-func frozenAs(t rapid.TB, dir, path string, p Projection, run int, of *Types) outcome {
+func frozenAs(t rapid.TB, dir, path string, p Projection, run int, of *EventTypes) outcome {
 	t.Helper()
 	rows, err := freeze.Freeze(context.Background(), path, freeze.Settings{
 		Settings: project.Settings{Projection: p.Name, Snapshot: p.Snapshot},
@@ -291,7 +291,7 @@ func frozenAs(t rapid.TB, dir, path string, p Projection, run int, of *Types) ou
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := outcome{Verdict: row.Verdict, Reasons: counts(omitted(record.Predicate.Omissions, of))}
+	o := outcome{Verdict: row.Verdict, Reasons: counts(omissionReasons(record.Predicate.Omissions, of))}
 	for _, m := range a.Messages {
 		o.Roles = append(o.Roles, m.Role)
 	}

@@ -24,7 +24,7 @@ import (
 func Analyze(ctx context.Context, path string, contract artifact.Profile, progress scan.Progress) []Run {
 	c, err := capture.Open(ctx, path, "")
 	if err != nil {
-		return []Run{Unread(path, contract, nil, err)}
+		return []Run{Unreadable(path, contract, nil, err)}
 	}
 	defer c.Close()
 	a, err := New(c, contract)
@@ -32,27 +32,27 @@ func Analyze(ctx context.Context, path string, contract artifact.Profile, progre
 		_, err = scan.Run(ctx, c, progress, a)
 	}
 	if err != nil {
-		return []Run{Unread(path, contract, c.Manifest(), err)}
+		return []Run{Unreadable(path, contract, c.Manifest(), err)}
 	}
 	return a.Runs()
 }
 
 // Analyzer is the consumer that describes the runs of one capture.
 type Analyzer struct {
-	// Made, when not nil, is called at the end of each run with what the
+	// OnRun, when not nil, is called at the end of each run with what the
 	// projections made of it: those of project.Names, and one more that takes the
 	// last snapshot.
-	Made func(run *envelope.Run, made []*scan.Projection)
+	OnRun func(run *envelope.Run, made []*scan.Projection)
 
-	path     string
-	manifest *capture.Manifest
-	contract artifact.Profile
-	request  request
-	project  scan.Projector
-	settings []project.Settings
-	list     []Run
-	held     int // bytes of the list, as JSON
-	types    Types
+	path      string
+	manifest  *capture.Manifest
+	contract  artifact.Profile
+	request   request
+	project   scan.Projector
+	settings  []project.Settings
+	list      []Run
+	listBytes int // bytes of the list, as JSON
+	types     EventTypes
 }
 
 // New returns the Analyzer of an open capture, whose request it reads.
@@ -77,8 +77,8 @@ func New(c *capture.Capture, contract artifact.Profile) (*Analyzer, error) {
 // one. It is for after Finish.
 func (a *Analyzer) Runs() []Run { return a.list }
 
-// Types returns the types of the events that were read.
-func (a *Analyzer) Types() *Types { return &a.types }
+// EventTypes returns the types of the events that were read.
+func (a *Analyzer) EventTypes() *EventTypes { return &a.types }
 
 // Begin implements scan.Consumer.
 func (a *Analyzer) Begin(run *envelope.Run) scan.Observer {
@@ -101,7 +101,7 @@ func (a *Analyzer) Finish(result scan.Result) error {
 		e.Response = a.path
 		if m := a.manifest; m != nil {
 			e.Response = filepath.Join(a.path, result.Framing.FileName())
-			e.Coded = m.Source.Headers["content-encoding"] != ""
+			e.ContentEncoded = m.Source.Headers["content-encoding"] != ""
 			if m.Source.Status != nil {
 				e.HTTPStatus = *m.Source.Status
 			}
@@ -136,11 +136,11 @@ func Settings(contract artifact.Profile) []project.Settings {
 	return append(all, project.Settings{Projection: project.EmittedSnapshotText, Snapshot: project.Last})
 }
 
-// Unread describes a capture that could not be read. The manifest is nil where it is
+// Unreadable describes a capture that could not be read. The manifest is nil where it is
 // not known.
-func Unread(path string, contract artifact.Profile, m *capture.Manifest, err error) Run {
+func Unreadable(path string, contract artifact.Profile, m *capture.Manifest, err error) Run {
 	f, isVerdict := finding.FromError(err)
-	e := Empty(contract, Failed)
+	e := EmptyRun(contract, Failed)
 	e.Capture, e.Response, e.Findings = path, path, []finding.Finding{f}
 	if isVerdict {
 		e.refuse(e.Findings, nil)
@@ -151,19 +151,19 @@ func Unread(path string, contract artifact.Profile, m *capture.Manifest, err err
 
 // refuse takes back what was made of a run: the capture as a whole is no
 // evidence.
-func (e *Run) refuse(why []finding.Finding, of *Types) {
+func (e *Run) refuse(why []finding.Finding, of *EventTypes) {
 	e.Verdict, e.Events, e.Sizes, e.Texts = Refused, []project.Part{}, nil, nil
 	for i := range e.Projections {
 		p := &e.Projections[i]
 		*p = Projection{Name: p.Name, Snapshot: p.Snapshot, Verdict: project.Refused, Reasons: append(reasons(why, of), p.Reasons...)}
 	}
 	for i := range e.Fields {
-		e.Fields[i].Surfaced, e.Fields[i].Reduced = false, ""
+		e.Fields[i].Surfaced, e.Fields[i].ArtifactKey = false, ""
 	}
 }
 
-// Empty is a run about which nothing is known.
-func Empty(contract artifact.Profile, v Verdict) Run {
+// EmptyRun is a run about which nothing is known.
+func EmptyRun(contract artifact.Profile, v Verdict) Run {
 	e := Run{
 		Contract: contract, Verdict: v,
 		Projections: []Projection{}, Snapshots: []Snapshot{}, Fields: []Field{}, Events: []project.Part{},
@@ -176,8 +176,8 @@ func Empty(contract artifact.Profile, v Verdict) Run {
 }
 
 func (a *Analyzer) empty(v Verdict) Run {
-	e := Empty(a.contract, v)
-	e.Parent.Request, e.Unnamed = a.request.parent, a.request.unnamed()
+	e := EmptyRun(a.contract, v)
+	e.Parent.Request, e.OmitsID = a.request.parent, a.request.unnamed()
 	return e
 }
 
@@ -186,13 +186,13 @@ type observer struct {
 	of         *Analyzer
 	projecting scan.Observer
 
-	fields     fields
-	ids        []string // of the last snapshot's messages
-	events     int      // so far
-	snapshots  []Snapshot
-	after      *Snapshot // whose next event is to come
-	last       string    // the type of the last event so far
-	timestamps int
+	fields       fieldCounter
+	ids          []string // of the last snapshot's messages
+	events       int      // so far
+	snapshots    []Snapshot
+	awaitingNext *Snapshot // whose next event is to come
+	last         string    // the type of the last event so far
+	timestamps   int
 }
 
 // Event implements scan.Observer.
@@ -201,7 +201,7 @@ func (x *observer) Event(e *envelope.Event) {
 	if _, ok := e.Get("timestamp"); ok {
 		x.timestamps++
 	}
-	x.around(e)
+	x.trackSnapshots(e)
 	switch e.Type {
 	case envelope.RunStarted, envelope.RunFinished, envelope.RunError:
 		x.fields.event(e)
@@ -221,8 +221,8 @@ func (x *observer) made(run *envelope.Run, each iter.Seq[*scan.Projection]) erro
 		return scan.TooManyRuns(run)
 	}
 	made := slices.Collect(each)
-	if x.of.Made != nil {
-		x.of.Made(run, made)
+	if x.of.OnRun != nil {
+		x.of.OnRun(run, made)
 	}
 	e := x.of.empty(Refused)
 	number, id, families := run.Number, run.RunID, run.Families // they outlive the run
@@ -233,7 +233,7 @@ func (x *observer) made(run *envelope.Run, each iter.Seq[*scan.Projection]) erro
 	times, findings := project.ResolveTimes(run, project.OperatorTimes{})
 	e.Times = Times{Source: times.Source, Timestamps: x.timestamps, Implausible: finding.Has(findings, finding.TimestampImplausible)}
 	e.Parent.RunStarted, e.Parent.Input = parents(run.Started)
-	e.Minted = minted(run, x.of.request)
+	e.Minted = mintedIDs(run, x.of.request)
 	for _, s := range x.snapshots {
 		s.Remaining = x.events - s.ordinal
 		e.Snapshots = append(e.Snapshots, s)
@@ -268,7 +268,7 @@ func (x *observer) made(run *envelope.Run, each iter.Seq[*scan.Projection]) erro
 	}
 	if frozen != nil {
 		e.freeze(run, frozen.Output)
-		x.fields.frozen(frozen.Output)
+		x.fields.markKept(frozen.Output)
 		if e.Verdict == Reduced {
 			e.Findings = finding.AsWarnings(e.Findings) // they refuse one projection, not the run
 		}
@@ -278,9 +278,9 @@ func (x *observer) made(run *envelope.Run, each iter.Seq[*scan.Projection]) erro
 	return x.of.keep(run, e)
 }
 
-// maxHeld bounds the runs of one capture together, in bytes of JSON:
+// maxListBytes bounds the runs of one capture together, in bytes of JSON:
 // they are held until its end.
-const maxHeld = 64 << 20
+const maxListBytes = 64 << 20
 
 // keep adds a run to the list while there is room.
 func (a *Analyzer) keep(run *envelope.Run, e Run) error {
@@ -288,8 +288,8 @@ func (a *Analyzer) keep(run *envelope.Run, e Run) error {
 	if err != nil {
 		return err
 	}
-	if a.held += len(data); a.held > maxHeld {
-		return run.Started.Finding(finding.RunsTooMany, "there is more to say of the capture's runs than %d bytes", maxHeld).WithHint("divide the capture")
+	if a.listBytes += len(data); a.listBytes > maxListBytes {
+		return run.Started.Finding(finding.RunsTooMany, "there is more to say of the capture's runs than %d bytes", maxListBytes).WithHint("divide the capture")
 	}
 	a.list = append(a.list, e)
 	return nil
@@ -315,7 +315,7 @@ func (e *Run) freeze(run *envelope.Run, out *project.Output) {
 		n := utf8.RuneCountInString(artifact.Trim(m.Content))
 		e.Texts.Longest = max(e.Texts.Longest, n)
 		if n > artifact.Assay.Limits().Content {
-			e.Texts.PastAssay++
+			e.Texts.OverAssayLimit++
 		}
 	}
 	e.Sizes = &Sizes{Run: run.Bytes, Envelope: len(out.Envelope), Artifact: len(out.Bytes), Compact: strictjson.CompactSize(out.Bytes)}
@@ -331,7 +331,7 @@ func (a *Analyzer) projection(p *scan.Projection) Projection {
 	for _, m := range p.Output.Artifact.Messages {
 		made.Roles = append(made.Roles, m.Role)
 	}
-	made.Omissions = omitted(p.Output.Omissions, &a.types)
+	made.Omissions = omissionReasons(p.Output.Omissions, &a.types)
 	made.Assay = !finding.Failed(p.Output.Assay)
 	return made
 }

@@ -20,9 +20,9 @@ type Anchor struct {
 	Rule string
 }
 
-// minted returns the ids of RUN_STARTED and of the terminal event that are not
+// mintedIDs returns the ids of RUN_STARTED and of the terminal event that are not
 // the request's. There are none where the request is not known.
-func minted(run *envelope.Run, r request) (list []Anchor) {
+func mintedIDs(run *envelope.Run, r request) (list []Anchor) {
 	if !r.known {
 		return nil
 	}

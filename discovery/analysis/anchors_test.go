@@ -67,8 +67,8 @@ func TestMinted(t *testing.T) {
 				t.Fatal(err)
 			}
 			run := analysis.Analyze(t.Context(), dir, artifact.V1, nil)[0]
-			if run.Unnamed != test.unnamed {
-				t.Errorf("unnamed %t", run.Unnamed)
+			if run.OmitsID != test.unnamed {
+				t.Errorf("unnamed %t", run.OmitsID)
 			}
 			if diff := cmp.Diff(test.want, run.Minted); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
@@ -83,7 +83,7 @@ func TestUnnamedWithoutRun(t *testing.T) {
 	if _, _, err := capture.Import(t.Context(), strings.NewReader("{}\n"), dir, capture.Settings{Framing: capture.NDJSON, Tool: tool, Request: []byte(`{"messages":[]}`)}); err != nil {
 		t.Fatal(err)
 	}
-	if run := analysis.Analyze(t.Context(), dir, artifact.V1, nil)[0]; run.Run != nil || !run.Unnamed {
+	if run := analysis.Analyze(t.Context(), dir, artifact.V1, nil)[0]; run.Run != nil || !run.OmitsID {
 		t.Errorf("%+v", run)
 	}
 }

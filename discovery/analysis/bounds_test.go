@@ -54,27 +54,27 @@ func TestHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := &envelope.Run{Started: &envelope.Event{Type: envelope.RunStarted}}
-	x.held = maxHeld - len(data)
+	x.listBytes = maxListBytes - len(data)
 	if err := x.keep(run, e); err != nil || len(x.list) != 1 {
 		t.Errorf("up to the bound: %v, %d runs", err, len(x.list))
 	}
-	x.held = maxHeld - len(data) + 1
+	x.listBytes = maxListBytes - len(data) + 1
 	f, ok := x.keep(run, e).(finding.Finding)
 	if !ok || f.Code != finding.RunsTooMany || f.Severity != finding.Error || len(x.list) != 1 {
 		t.Errorf("past it: %+v, %d runs", f, len(x.list))
 	}
 }
 
-// Types are remembered of so many events, and so many of them.
+// EventTypes are remembered of so many events, and so many of them.
 func TestTypesBounded(t *testing.T) {
-	var of Types
-	of.set(maxTyped-1, "A")
-	of.set(maxTyped, "A")
-	last, past := maxTyped-1, maxTyped
-	if of.At(&last) != "A" || of.At(&past) != "" || len(of.of) != maxTyped {
+	var of EventTypes
+	of.set(maxTypedEvents-1, "A")
+	of.set(maxTypedEvents, "A")
+	last, past := maxTypedEvents-1, maxTypedEvents
+	if of.At(&last) != "A" || of.At(&past) != "" || len(of.of) != maxTypedEvents {
 		t.Errorf("%q, %q, %d", of.At(&last), of.At(&past), len(of.of))
 	}
-	of = Types{}
+	of = EventTypes{}
 	for i := range maxTypes + 1 {
 		of.set(i, string(rune('一'+i)))
 	}

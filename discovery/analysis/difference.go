@@ -29,8 +29,8 @@ type Mismatch struct {
 	Folded  *int   `json:"folded,omitzero"`
 	Emitted *int   `json:"emitted,omitzero"`
 	Role    string `json:"role"`
-	// In says what differs; empty for a message in one alone.
-	In []Aspect `json:"in,omitzero"`
+	// Aspects says what differs; empty for a message in one alone.
+	Aspects []Aspect `json:"in,omitzero"`
 }
 
 // Aspect is in what two messages differ.
@@ -39,17 +39,17 @@ type Aspect string
 // The aspects. Content that differs only in white space or only in HTML's
 // escapes is told apart from other text.
 const (
-	InID         Aspect = "id"
-	InName       Aspect = "name"
-	InWhiteSpace Aspect = "white space"
-	InEscapes    Aspect = "HTML escapes"
-	InContent    Aspect = "content"
+	AspectID         Aspect = "id"
+	AspectName       Aspect = "name"
+	AspectWhiteSpace Aspect = "white space"
+	AspectEscapes    Aspect = "HTML escapes"
+	AspectContent    Aspect = "content"
 )
 
 // Count returns how many messages differ in an aspect.
 func (d *Difference) Count(a Aspect) (n int) {
 	for _, one := range d.Mismatches {
-		if slices.Contains(one.In, a) {
+		if slices.Contains(one.Aspects, a) {
 			n++
 		}
 	}
@@ -70,10 +70,10 @@ func (d *Difference) Unmatched() (folded, emitted int) {
 	return folded, emitted
 }
 
-// IDs says whether the ids of messages outlive the stream: how many of those
+// IDCounts says whether the ids of messages outlive the stream: how many of those
 // that the run streamed, and of those that its request had, are in its last
 // snapshot. They are counted where there is a snapshot.
-type IDs struct {
+type IDCounts struct {
 	Streamed      int `json:"streamed"`
 	StreamedKept  int `json:"streamed_kept"`
 	Requested     int `json:"requested"`
@@ -81,7 +81,7 @@ type IDs struct {
 }
 
 // Add counts the messages of other as well.
-func (i *IDs) Add(other IDs) {
+func (i *IDCounts) Add(other IDCounts) {
 	i.Streamed += other.Streamed
 	i.StreamedKept += other.StreamedKept
 	i.Requested += other.Requested
@@ -93,14 +93,14 @@ func (e *Run) compareFolding(f project.FoldResult, last *project.Output, ids []s
 	if len(e.Snapshots) == 0 {
 		return
 	}
-	e.IDs = IDs{len(f.Streamed), kept(f.Streamed, ids), len(r.ids), kept(r.ids, ids)}
+	e.IDs = IDCounts{len(f.Streamed), countKept(f.Streamed, ids), len(r.ids), countKept(r.ids, ids)}
 	if last != nil && !finding.Failed(f.Findings) {
 		e.Difference = difference(f.Messages, last.Artifact.Messages)
 		e.Difference.RequestTaken = f.FromRequest && len(r.ids) > 0
 	}
 }
 
-func kept(ids, in []string) (n int) {
+func countKept(ids, in []string) (n int) {
 	there := make(map[string]bool, len(in))
 	for _, id := range in {
 		there[id] = true
@@ -119,7 +119,7 @@ func kept(ids, in []string) (n int) {
 func difference(folded, emitted []artifact.Message) *Difference {
 	d := &Difference{Folded: len(folded), Emitted: len(emitted), Mismatches: []Mismatch{}}
 	i, j := 0, 0
-	for _, p := range append(common(folded, emitted), pair{len(folded), len(emitted)}) {
+	for _, p := range append(longestCommon(folded, emitted), pair{len(folded), len(emitted)}) {
 		d.between(folded, emitted, i, p.folded, j, p.emitted)
 		if p.folded < len(folded) {
 			d.pair(folded, emitted, p)
@@ -157,36 +157,36 @@ func (d *Difference) pair(folded, emitted []artifact.Message, p pair) {
 	a, b := folded[p.folded], emitted[p.emitted]
 	var in []Aspect
 	if a.ID != b.ID {
-		in = append(in, InID)
+		in = append(in, AspectID)
 	}
 	if a.Name != b.Name {
-		in = append(in, InName)
+		in = append(in, AspectName)
 	}
 	switch {
 	case a.Content == b.Content:
-	case squeezed(a.Content) == squeezed(b.Content):
-		in = append(in, InWhiteSpace)
+	case normalizeSpace(a.Content) == normalizeSpace(b.Content):
+		in = append(in, AspectWhiteSpace)
 	case html.UnescapeString(a.Content) == html.UnescapeString(b.Content):
-		in = append(in, InEscapes)
+		in = append(in, AspectEscapes)
 	default:
-		in = append(in, InContent)
+		in = append(in, AspectContent)
 	}
 	if in == nil {
 		d.Same++
 		return
 	}
-	d.Mismatches = append(d.Mismatches, Mismatch{Folded: &p.folded, Emitted: &p.emitted, Role: b.Role, In: in})
+	d.Mismatches = append(d.Mismatches, Mismatch{Folded: &p.folded, Emitted: &p.emitted, Role: b.Role, Aspects: in})
 }
 
-func squeezed(s string) string { return strings.Join(strings.Fields(s), " ") }
+func normalizeSpace(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // maxCells bounds the table of common: two lists of 2,000 messages that share
 // neither their beginning nor their end. Past it only those are paired.
 const maxCells = 4_000_000
 
-// common returns the longest common subsequence of two lists by role and
+// longestCommon returns the longest common subsequence of two lists by role and
 // content.
-func common(a, b []artifact.Message) (pairs []pair) {
+func longestCommon(a, b []artifact.Message) (pairs []pair) {
 	same := func(i, j int) bool { return a[i].Role == b[j].Role && a[i].Content == b[j].Content }
 	lo := 0
 	for lo < len(a) && lo < len(b) && same(lo, lo) {

@@ -81,18 +81,18 @@ func checkMismatch(t *rapid.T, a Mismatch, folded, emitted []artifact.Message) {
 	case a.Folded == nil && a.Emitted == nil:
 		t.Errorf("%+v is nowhere", a)
 	case a.Folded == nil:
-		if a.Role != emitted[*a.Emitted].Role || a.In != nil {
+		if a.Role != emitted[*a.Emitted].Role || a.Aspects != nil {
 			t.Errorf("%+v of %+v", a, emitted[*a.Emitted])
 		}
 	case a.Emitted == nil:
-		if a.Role != folded[*a.Folded].Role || a.In != nil {
+		if a.Role != folded[*a.Folded].Role || a.Aspects != nil {
 			t.Errorf("%+v of %+v", a, folded[*a.Folded])
 		}
 	default:
 		f, e := folded[*a.Folded], emitted[*a.Emitted]
-		content := slices.Contains(a.In, InContent) || slices.Contains(a.In, InWhiteSpace) || slices.Contains(a.In, InEscapes)
-		if f.Role != a.Role || e.Role != a.Role || len(a.In) == 0 || slices.Contains(a.In, InID) != (f.ID != e.ID) ||
-			slices.Contains(a.In, InName) != (f.Name != e.Name) || content != (f.Content != e.Content) {
+		content := slices.Contains(a.Aspects, AspectContent) || slices.Contains(a.Aspects, AspectWhiteSpace) || slices.Contains(a.Aspects, AspectEscapes)
+		if f.Role != a.Role || e.Role != a.Role || len(a.Aspects) == 0 || slices.Contains(a.Aspects, AspectID) != (f.ID != e.ID) ||
+			slices.Contains(a.Aspects, AspectName) != (f.Name != e.Name) || content != (f.Content != e.Content) {
 			t.Errorf("%+v of %+v and %+v", a, f, e)
 		}
 	}
@@ -102,7 +102,7 @@ func checkMismatch(t *rapid.T, a Mismatch, folded, emitted []artifact.Message) {
 func TestDifferenceSymmetric(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := someMessages.Draw(t, "a"), someMessages.Draw(t, "b")
-		if there, back := len(common(a, b)), len(common(b, a)); there != back {
+		if there, back := len(longestCommon(a, b)), len(longestCommon(b, a)); there != back {
 			t.Errorf("%d in common, and %d the other way", there, back)
 		}
 		there, back := difference(a, b), difference(b, a)
@@ -118,19 +118,19 @@ func TestDifferenceContent(t *testing.T) {
 		want            []Aspect
 	}{
 		{"a b", "a b", nil},
-		{"a b", " a\n\tb ", []Aspect{InWhiteSpace}},
-		{"ab", "a b", []Aspect{InContent}},
-		{"a\u00a0b", "a b", []Aspect{InWhiteSpace}},
-		{`"a" & <b>`, "&quot;a&#34; &amp; &lt;b>", []Aspect{InEscapes}},
-		{"it's", "it&#x27;s", []Aspect{InEscapes}},
-		{"it's ", "it&#x27;s", []Aspect{InContent}},
-		{"A", "a", []Aspect{InContent}},
-		{"é", "e\u0301", []Aspect{InContent}},
+		{"a b", " a\n\tb ", []Aspect{AspectWhiteSpace}},
+		{"ab", "a b", []Aspect{AspectContent}},
+		{"a\u00a0b", "a b", []Aspect{AspectWhiteSpace}},
+		{`"a" & <b>`, "&quot;a&#34; &amp; &lt;b>", []Aspect{AspectEscapes}},
+		{"it's", "it&#x27;s", []Aspect{AspectEscapes}},
+		{"it's ", "it&#x27;s", []Aspect{AspectContent}},
+		{"A", "a", []Aspect{AspectContent}},
+		{"é", "e\u0301", []Aspect{AspectContent}},
 	} {
 		d := difference([]artifact.Message{{ID: "m", Role: "user", Content: test.folded}}, []artifact.Message{{ID: "m", Role: "user", Content: test.emitted}})
 		var got []Aspect
 		for _, a := range d.Mismatches {
-			got = append(got, a.In...)
+			got = append(got, a.Aspects...)
 		}
 		if !slices.Equal(got, test.want) || d.Same+len(d.Mismatches) != 1 {
 			t.Errorf("%q and %q: %v, want %v", test.folded, test.emitted, got, test.want)

@@ -25,15 +25,15 @@ type Field struct {
 	Empty   int `json:"empty,omitzero"`
 	// Surfaced says that the key is in the run's bounded envelope, Reduced
 	// under which key it is in the artifact.
-	Surfaced bool   `json:"surfaced"`
-	Reduced  string `json:"reduced,omitzero"`
+	Surfaced    bool   `json:"surfaced"`
+	ArtifactKey string `json:"reduced,omitzero"`
 }
 
-// Place is the field without what one run says of it.
-func (f Field) Place() Field { return Field{Event: f.Event, Role: f.Role, Name: f.Name} }
+// Key is the field without what one run says of it.
+func (f Field) Key() Field { return Field{Event: f.Event, Role: f.Role, Name: f.Name} }
 
-// fields gathers the fields of one run.
-type fields struct {
+// fieldCounter gathers the fields of one run.
+type fieldCounter struct {
 	list []Field
 	at   map[Field]int
 }
@@ -42,7 +42,7 @@ type fields struct {
 // cost no memory; one longer than maxNameBytes is not.
 const maxFields = 512
 
-func (f *fields) add(event, role string, m strictjson.Member) {
+func (f *fieldCounter) add(event, role string, m strictjson.Member) {
 	name, _ := strictjson.Unquote(m.Name.Raw)
 	if len(name) > maxNameBytes || len(role) > maxNameBytes {
 		return
@@ -76,7 +76,7 @@ func isEmpty(v strictjson.Value) bool {
 
 // event adds an event's keys. Its type goes without saying, but for the terminal
 // event, whose type the artifact takes.
-func (f *fields) event(e *envelope.Event) {
+func (f *fieldCounter) event(e *envelope.Event) {
 	for m := range e.All {
 		if terminal := e.Type == envelope.RunFinished || e.Type == envelope.RunError; terminal || string(m.Name.Raw) != `"type"` {
 			f.add(e.Type, "", m)
@@ -84,7 +84,7 @@ func (f *fields) event(e *envelope.Event) {
 	}
 }
 
-func (f *fields) snapshot(e *envelope.Event) {
+func (f *fieldCounter) snapshot(e *envelope.Event) {
 	f.event(e)
 	for _, message := range envelope.Messages(e) {
 		v, _ := message.Get("role")
@@ -98,8 +98,8 @@ func (f *fields) snapshot(e *envelope.Event) {
 	}
 }
 
-// frozen notes what of the fields is in an envelope and its artifact.
-func (f *fields) frozen(out *project.Output) {
+// markKept notes what of the fields is in an envelope and its artifact.
+func (f *fieldCounter) markKept(out *project.Output) {
 	emitted := out.Origin == project.Emitted
 	a := out.Artifact
 	named := make(map[string]bool)
@@ -112,15 +112,15 @@ func (f *fields) frozen(out *project.Output) {
 		switch {
 		case field.Event == envelope.MessagesSnapshot && !emitted:
 		case field.Event == envelope.MessagesSnapshot && field.Role == "":
-			field.Reduced = reducedSnapshot(field.Name)
+			field.ArtifactKey = reducedSnapshot(field.Name)
 		case field.Event == envelope.MessagesSnapshot:
 			if _, kept := named[field.Role]; kept && (field.Name != "name" || named[field.Role]) {
-				field.Reduced = reducedMessage(field.Name)
+				field.ArtifactKey = reducedMessage(field.Name)
 			}
 		case field.Event == envelope.RunStarted:
-			field.Reduced = reducedStarted(field.Name, out)
+			field.ArtifactKey = reducedStarted(field.Name, out)
 		default:
-			field.Reduced = reducedTerminal(field.Name, out)
+			field.ArtifactKey = reducedTerminal(field.Name, out)
 		}
 	}
 }
@@ -170,7 +170,7 @@ func reducedTerminal(name string, out *project.Output) string {
 
 // result returns the fields in the order of the envelope's events, and by role
 // and name within each.
-func (f *fields) result() []Field {
+func (f *fieldCounter) result() []Field {
 	list := slices.Clone(f.list)
 	if list == nil {
 		list = []Field{}

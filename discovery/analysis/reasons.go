@@ -20,28 +20,24 @@ type Reason struct {
 	Count   int             `json:"count"`
 }
 
-// String is "code EVENT/pointer", and how often where that is not once.
+// String returns "code EVENT/pointer", followed by "×n" if Count is greater than 1.
 func (r Reason) String() string {
+	text := strings.TrimSpace(string(r.Code) + " " + r.Event + string(r.Pointer))
 	if r.Count > 1 {
-		return fmt.Sprintf("%s ×%d", r.Place(), r.Count)
+		text += fmt.Sprintf(" ×%d", r.Count)
 	}
-	return r.Place()
+	return text
 }
 
-// Key is the reason however often.
-func (r Reason) Key() Reason {
+// WithoutCount returns r with Count set to zero, for comparing and printing reasons.
+func (r Reason) WithoutCount() Reason {
 	r.Count = 0
 	return r
 }
 
-// Place is what and where, however often.
-func (r Reason) Place() string {
-	return strings.TrimSpace(string(r.Code) + " " + r.Event + string(r.Pointer))
-}
-
 // reasons gathers the errors among findings.
-func reasons(list []finding.Finding, of *Types) []Reason {
-	var g gathered
+func reasons(list []finding.Finding, of *EventTypes) []Reason {
+	var g reasonList
 	for _, f := range list {
 		if f.Severity == finding.Error {
 			g.add(Reason{f.Code, of.At(f.EventIndex), anyIndex(f.Pointer), 1})
@@ -50,9 +46,9 @@ func reasons(list []finding.Finding, of *Types) []Reason {
 	return g.list
 }
 
-// omitted gathers omissions.
-func omitted(list []project.Omission, of *Types) []Reason {
-	var g gathered
+// omissionReasons gathers omissions.
+func omissionReasons(list []project.Omission, of *EventTypes) []Reason {
+	var g reasonList
 	for _, o := range list {
 		where := o.File
 		if o.EventIndex != nil {
@@ -63,21 +59,21 @@ func omitted(list []project.Omission, of *Types) []Reason {
 	return g.list
 }
 
-// gathered has reasons in the order of their first appearance.
-type gathered struct {
+// reasonList has reasons in the order of their first appearance.
+type reasonList struct {
 	list []Reason
 	at   map[Reason]int
 }
 
-func (g *gathered) add(r Reason) {
-	if i, ok := g.at[r.Key()]; ok {
+func (g *reasonList) add(r Reason) {
+	if i, ok := g.at[r.WithoutCount()]; ok {
 		g.list[i].Count += r.Count
 		return
 	}
 	if g.at == nil {
 		g.at = make(map[Reason]int)
 	}
-	g.at[r.Key()] = len(g.list)
+	g.at[r.WithoutCount()] = len(g.list)
 	g.list = append(g.list, r)
 }
 
@@ -93,23 +89,23 @@ func anyIndex(p finding.Pointer) finding.Pointer {
 	return finding.Pointer(strings.Join(parts, "/"))
 }
 
-// Types remembers the type of each event of a capture, in two bytes each.
-type Types struct {
+// EventTypes remembers the type of each event of a capture, in two bytes each.
+type EventTypes struct {
 	names []string
 	ids   map[string]uint16
 	of    []uint16
 }
 
 // maxTypes is how many event types are told apart; AG-UI has about forty.
-// maxTyped is of how many events the type is remembered; a reason in a later one
+// maxTypedEvents is of how many events the type is remembered; a reason in a later one
 // has none.
 const (
-	maxTypes = 1024
-	maxTyped = 4 << 20
+	maxTypes       = 1024
+	maxTypedEvents = 4 << 20
 )
 
-func (t *Types) set(index int, name string) {
-	if index >= maxTyped {
+func (t *EventTypes) set(index int, name string) {
+	if index >= maxTypedEvents {
 		return
 	}
 	if len(name) > maxNameBytes {
@@ -134,7 +130,7 @@ func (t *Types) set(index int, name string) {
 
 // At returns the type of the event of that index, or "" where there is none or it
 // is not remembered.
-func (t *Types) At(index *int) string {
+func (t *EventTypes) At(index *int) string {
 	if t == nil || index == nil || *index >= len(t.of) {
 		return ""
 	}

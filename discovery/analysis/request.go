@@ -31,7 +31,7 @@ func readRequest(data []byte) request {
 		return r // folded-stream says what is wrong with it
 	}
 	r.known, r.threadID, r.runID = true, input.Text("threadId"), input.Text("runId")
-	r.parent = names(&input, "parentRunId")
+	r.parent = hasParent(&input)
 	r.ids = messageIDs(&input)
 	return r
 }
@@ -50,21 +50,21 @@ func messageIDs(o *strictjson.Object) (ids []string) {
 	return ids
 }
 
-// names reports whether an object gives a key a string that is not blank.
-func names(o *strictjson.Object, key string) bool {
-	v, ok := o.Get(key)
+// hasParent reports whether an object has a parentRunId that is a nonblank string.
+func hasParent(o *strictjson.Object) bool {
+	v, ok := o.Get("parentRunId")
 	return ok && v.Kind == strictjson.String && !isEmpty(v)
 }
 
 // parents says whether RUN_STARTED names a parent run, and whether the copy of
 // the request in it does.
 func parents(started *envelope.Event) (own, input bool) {
-	own = names(&started.Object, "parentRunId")
+	own = hasParent(&started.Object)
 	if v, ok := started.Get("input"); ok && v.Kind == strictjson.ObjectStart {
 		var decoder strictjson.Decoder
 		var o strictjson.Object
 		if _, err := strictjson.ReadText(&o, &decoder, v.Raw); err == nil {
-			input = names(&o, "parentRunId")
+			input = hasParent(&o)
 		}
 	}
 	return own, input

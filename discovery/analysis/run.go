@@ -22,8 +22,8 @@ type Run struct {
 	Capture string `json:"capture"`
 	// Response is the file that offsets are of; Coded says that they are of what
 	// it decodes to.
-	Response string `json:"-"`
-	Coded    bool   `json:"-"`
+	Response       string `json:"-"`
+	ContentEncoded bool   `json:"-"`
 	// Digest and Bytes are of the response as it is stored; empty when it could
 	// not be read.
 	Digest digest.Digest `json:"digest,omitzero"`
@@ -51,12 +51,12 @@ type Run struct {
 	// those of the last emitted snapshot; nil where one of the two is missing, or
 	// is not whole.
 	Difference *Difference `json:"difference"`
-	IDs        IDs         `json:"ids"`
+	IDs        IDCounts    `json:"ids"`
 	Times      Times       `json:"times"`
 	Parent     Parent      `json:"parent"`
-	// Unnamed says that the request gives no threadId or no runId, and Minted has
+	// OmitsID says that the request gives no threadId or no runId, and Minted has
 	// the ids of the run that the request did not choose.
-	Unnamed  bool            `json:"-"`
+	OmitsID  bool            `json:"-"`
 	Minted   []Anchor        `json:"-"`
 	Fields   []Field         `json:"fields"`
 	Families envelope.Counts `json:"families"`
@@ -112,9 +112,9 @@ func verdictOf(projection project.Name) Verdict {
 // Verdicts lists those that a run in a baseline can have, the best first.
 func Verdicts() []Verdict { return []Verdict{Exact, Reduced, Chosen, Incomplete, Built, Refused} }
 
-// AtBest reports whether v is the limit or a worse verdict. It is false for a
+// NoBetterThan reports whether v is the limit or a worse verdict. It is false for a
 // verdict that is not among Verdicts.
-func (v Verdict) AtBest(limit Verdict) bool {
+func (v Verdict) NoBetterThan(limit Verdict) bool {
 	return slices.Index(Verdicts(), v) >= slices.Index(Verdicts(), limit) && slices.Contains(Verdicts(), v)
 }
 
@@ -152,14 +152,14 @@ type Sizes struct {
 type Texts struct {
 	Messages int `json:"messages"`
 	Longest  int `json:"longest"`
-	// PastAssay counts those longer than Assay's mapper takes.
-	PastAssay int `json:"past_assay"`
+	// OverAssayLimit counts those longer than Assay's mapper takes.
+	OverAssayLimit int `json:"past_assay"`
 }
 
 // Add counts the messages of other as well.
 func (t *Texts) Add(other Texts) {
 	t.Messages += other.Messages
-	t.PastAssay += other.PastAssay
+	t.OverAssayLimit += other.OverAssayLimit
 	t.Longest = max(t.Longest, other.Longest)
 }
 

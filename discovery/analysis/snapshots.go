@@ -40,15 +40,15 @@ func shownName(name string) string {
 	return strings.Clone(strings.ToValidUTF8(name, "\uFFFD"))
 }
 
-// around notes a snapshot, or what follows one.
-func (x *observer) around(e *envelope.Event) {
+// trackSnapshots notes a snapshot, or what follows one.
+func (x *observer) trackSnapshots(e *envelope.Event) {
 	name := e.Type
 	if len(name) > maxNameBytes {
 		name = shownName(name)
 	}
 	x.events++
-	if x.after != nil {
-		x.after.After, x.after = name, nil
+	if x.awaitingNext != nil {
+		x.awaitingNext.After, x.awaitingNext = name, nil
 	}
 	if e.Type == envelope.MessagesSnapshot && len(x.snapshots) < MaxSnapshots {
 		s := Snapshot{Ref: e.Ref(), Roles: []string{}, Before: x.last, ordinal: x.events}
@@ -61,7 +61,7 @@ func (x *observer) around(e *envelope.Event) {
 			}
 		}
 		x.snapshots = append(x.snapshots, s)
-		x.after = &x.snapshots[len(x.snapshots)-1]
+		x.awaitingNext = &x.snapshots[len(x.snapshots)-1]
 	}
 	x.last = name
 }

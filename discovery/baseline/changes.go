@@ -105,7 +105,7 @@ func (s Run) name() string {
 }
 
 func missing(was Run, b *Baseline) analysis.Run {
-	e := analysis.Empty(b.Contract, analysis.Missing)
+	e := analysis.EmptyRun(b.Contract, analysis.Missing)
 	e.Capture, e.Response, e.Integration = was.Capture, was.Capture, was.Integration
 	if was.Run > 0 {
 		e.Run = &was.Run
@@ -292,10 +292,10 @@ func (c *changes) completeness() {
 // was said.
 func (c *changes) reasons(name, does string, was, now []analysis.Reason) {
 	for _, r := range without(now, was) {
-		c.say(finding.ReasonsChanged, "%s now %s %s", name, does, r.Place())
+		c.say(finding.ReasonsChanged, "%s now %s %s", name, does, r.WithoutCount())
 	}
 	for _, r := range without(was, now) {
-		c.say(finding.ReasonsChanged, "%s no longer %s %s", name, does, r.Place())
+		c.say(finding.ReasonsChanged, "%s no longer %s %s", name, does, r.WithoutCount())
 	}
 }
 
@@ -303,7 +303,7 @@ func (c *changes) reasons(name, does string, was, now []analysis.Reason) {
 // compares.
 func without(list, other []analysis.Reason) (rest []analysis.Reason) {
 	for _, r := range list {
-		if r.Code != finding.SnapshotLacksText && !slices.ContainsFunc(other, func(o analysis.Reason) bool { return o.Key() == r.Key() }) {
+		if r.Code != finding.SnapshotLacksText && !slices.ContainsFunc(other, func(o analysis.Reason) bool { return o.WithoutCount() == r.WithoutCount() }) {
 			rest = append(rest, r)
 		}
 	}
@@ -313,7 +313,7 @@ func without(list, other []analysis.Reason) (rest []analysis.Reason) {
 func joined(list []analysis.Reason) string {
 	var parts []string
 	for _, r := range list {
-		parts = append(parts, r.Place())
+		parts = append(parts, r.WithoutCount().String())
 	}
 	return strings.Join(parts, ", ")
 }
@@ -341,8 +341,8 @@ func (c *changes) missingFields(list, other []analysis.Field, has string) {
 			what = "a message of the role " + finding.Quote(f.Role) + " in " + f.Event
 		}
 		code, taken := finding.FieldUntaken, "which the artifact does not take"
-		if f.Reduced != "" {
-			code, taken = finding.FieldChanged, "which the artifact takes as "+f.Reduced
+		if f.ArtifactKey != "" {
+			code, taken = finding.FieldChanged, "which the artifact takes as "+f.ArtifactKey
 		}
 		c.add(c.at(f.Event, finding.New(code, "%s %s the key %s, %s", what, has, finding.Quote(f.Name), taken)))
 	}

@@ -37,7 +37,7 @@ type AnchorCounts struct {
 }
 
 func (c *AnchorCounts) add(run analysis.Run) {
-	if run.Unnamed {
+	if run.OmitsID {
 		c.Unnamed++
 		switch {
 		case run.Run != nil:

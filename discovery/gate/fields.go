@@ -39,10 +39,10 @@ func Fields(runs []analysis.Run) []FieldStats {
 				seen[at] = true
 				of[at]++
 			}
-			p := counts[f.Place()]
+			p := counts[f.Key()]
 			if p == nil {
 				p = &FieldStats{Event: f.Event, Role: f.Role, Name: f.Name}
-				counts[f.Place()] = p
+				counts[f.Key()] = p
 				order = append(order, f)
 			}
 			p.Emitted++
@@ -52,16 +52,16 @@ func Fields(runs []analysis.Run) []FieldStats {
 			if f.Surfaced {
 				p.Surfaced++
 			}
-			if f.Reduced != "" {
+			if f.ArtifactKey != "" {
 				p.Reduced++
-				p.As = f.Reduced
+				p.As = f.ArtifactKey
 			}
 		}
 	}
 	analysis.SortFields(order)
 	list := make([]FieldStats, 0, len(order))
 	for _, f := range order {
-		p := *counts[f.Place()]
+		p := *counts[f.Key()]
 		p.Of = of[event{f.Event, f.Role}]
 		list = append(list, p)
 	}

@@ -220,10 +220,10 @@ func TestAnsweredOfMinted(t *testing.T) {
 		examined(t, "one", started, message, snapshot, finished),
 		examined(t, "two", started, message, snapshot, finished),
 	)
-	refused := analysis.Empty(artifact.V1, analysis.Refused)
-	refused.HTTPStatus, refused.Unnamed = 422, true
+	refused := analysis.EmptyRun(artifact.V1, analysis.Refused)
+	refused.HTTPStatus, refused.OmitsID = 422, true
 	runs = append(runs, refused)
-	runs[0].Unnamed = true
+	runs[0].OmitsID = true
 	runs[0].Minted = []analysis.Anchor{{Event: "RUN_STARTED", Key: "threadId", Shape: "UUID"}, {Event: "RUN_STARTED", Key: "runId", Shape: "number"}, {Event: "RUN_FINISHED", Key: "runId", Shape: "UUID"}}
 	g := gate.Evaluate(runs, needed, artifact.V1)
 	a := g.Answers[5]

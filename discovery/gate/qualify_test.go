@@ -122,7 +122,7 @@ func TestQualifyOf(t *testing.T) {
 			var all []analysis.Run
 			for _, c := range test.captures {
 				name, kind, _ := strings.Cut(c, "=")
-				made := []analysis.Run{analysis.Empty(artifact.V1, analysis.Refused)}
+				made := []analysis.Run{analysis.EmptyRun(artifact.V1, analysis.Refused)}
 				switch kind {
 				case "404":
 					made[0].HTTPStatus = 404

@@ -18,15 +18,15 @@ type Summary struct {
 	Met           bool          `json:"met"`
 	Qualification Qualification `json:"qualification"`
 	// Runs counts the runs, Unanswered the captures without one.
-	Runs       int             `json:"runs"`
-	Unanswered int             `json:"unanswered"`
-	Verdicts   []Given         `json:"verdicts"`
-	Snapshots  SnapshotCounts  `json:"snapshots"`
-	IDs        analysis.IDs    `json:"ids"`
-	Parent     ParentCounts    `json:"parent"`
-	Anchors    AnchorCounts    `json:"anchors"`
-	State      StateCounts     `json:"state"`
-	Times      []CountedSource `json:"times"`
+	Runs       int               `json:"runs"`
+	Unanswered int               `json:"unanswered"`
+	Verdicts   []Given           `json:"verdicts"`
+	Snapshots  SnapshotCounts    `json:"snapshots"`
+	IDs        analysis.IDCounts `json:"ids"`
+	Parent     ParentCounts      `json:"parent"`
+	Anchors    AnchorCounts      `json:"anchors"`
+	State      StateCounts       `json:"state"`
+	Times      []CountedSource   `json:"times"`
 	// Implausible counts runs whose RUN_STARTED has a timestamp that cannot be
 	// its time.
 	Implausible int            `json:"implausible"`

@@ -30,19 +30,19 @@ type Observation struct {
 func Observe(ctx context.Context, path string) (Observation, error) {
 	c, err := capture.Open(ctx, path, "")
 	if err != nil {
-		return Observation{Runs: []analysis.Run{analysis.Unread(path, artifact.V1, nil, err)}}, fmt.Errorf("%s: %w", path, err)
+		return Observation{Runs: []analysis.Run{analysis.Unreadable(path, artifact.V1, nil, err)}}, fmt.Errorf("%s: %w", path, err)
 	}
 	defer c.Close()
 	a, err := analysis.New(c, artifact.V1)
 	if err == nil {
 		var o observer
-		a.Made = func(_ *envelope.Run, made []*scan.Projection) { o.made(made, a.Types()) }
+		a.OnRun = func(_ *envelope.Run, made []*scan.Projection) { o.made(made, a.EventTypes()) }
 		var result scan.Result
 		if result, err = scan.Run(ctx, c, nil, a); err == nil {
 			return o.finish(result, a)
 		}
 	}
-	return Observation{Runs: []analysis.Run{analysis.Unread(path, artifact.V1, c.Manifest(), err)}}, fmt.Errorf("%s: %w", path, err)
+	return Observation{Runs: []analysis.Run{analysis.Unreadable(path, artifact.V1, c.Manifest(), err)}}, fmt.Errorf("%s: %w", path, err)
 }
 
 // observer keeps what the projections made of the first run.
@@ -57,7 +57,7 @@ type outcome struct {
 	times    project.TimeSource
 }
 
-func (o *observer) made(made []*scan.Projection, of *analysis.Types) {
+func (o *observer) made(made []*scan.Projection, of *analysis.EventTypes) {
 	if o.outcomes != nil {
 		return
 	}
@@ -104,7 +104,7 @@ func (o *observer) finish(r scan.Result, a *analysis.Analyzer) (Observation, err
 			one.Outcome = Outcome{Verdict: project.Refused}
 			for _, f := range findings {
 				if f.Severity == finding.Error {
-					one.Reasons = append(one.Reasons, string(f.Code)+place(f.EventIndex, "", f.Pointer, a.Types()))
+					one.Reasons = append(one.Reasons, string(f.Code)+place(f.EventIndex, "", f.Pointer, a.EventTypes()))
 				}
 			}
 		}
@@ -115,7 +115,7 @@ func (o *observer) finish(r scan.Result, a *analysis.Analyzer) (Observation, err
 
 // place names an event by its type, which does not change between two captures
 // of one scenario as its index might.
-func place(index *int, file string, p finding.Pointer, of *analysis.Types) string {
+func place(index *int, file string, p finding.Pointer, of *analysis.EventTypes) string {
 	where := file
 	if index != nil {
 		where = of.At(index)

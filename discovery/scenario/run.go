@@ -234,7 +234,7 @@ func (row *Row) Judged() []analysis.Run {
 	if len(row.Runs) > 0 || row.Verdict != project.Failed {
 		return row.Runs
 	}
-	failed := analysis.Empty(artifact.V1, analysis.Failed)
+	failed := analysis.EmptyRun(artifact.V1, analysis.Failed)
 	failed.Scenario, failed.Findings = row.Scenario, row.Findings
 	return []analysis.Run{failed}
 }

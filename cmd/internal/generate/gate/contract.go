@@ -16,7 +16,7 @@ const longReply = "long-reply"
 
 // contract writes what the results say about the contract itself.
 func contract(b *bytes.Buffer, lanes []lane, g gate.Gate) {
-	var ids analysis.IDs
+	var ids analysis.IDCounts
 	stable, replaced, mixed := 0, 0, 0
 	for _, s := range g.Summaries {
 		ids.Add(s.IDs)
@@ -75,7 +75,7 @@ func measure(lanes []lane, of func(analysis.Run) bool) (m measures) {
 			}
 			m.artifacts++
 			m.texts.Add(*run.Texts)
-			if name := "`" + run.Scenario + "`"; run.Texts.PastAssay > 0 && !slices.Contains(m.long, name) {
+			if name := "`" + run.Scenario + "`"; run.Texts.OverAssayLimit > 0 && !slices.Contains(m.long, name) {
 				m.long = append(m.long, name)
 			}
 			if slices.ContainsFunc(run.Projections, func(p analysis.Projection) bool { return p.Assay }) {
@@ -88,7 +88,7 @@ func measure(lanes []lane, of func(analysis.Run) bool) (m measures) {
 
 func (m measures) lengths() string {
 	return fmt.Sprintf("%d of %d messages in artifacts are longer, the longest has %d, and the mapper could take %d of %d artifacts",
-		m.texts.PastAssay, m.texts.Messages, m.texts.Longest, m.assay, m.artifacts)
+		m.texts.OverAssayLimit, m.texts.Messages, m.texts.Longest, m.assay, m.artifacts)
 }
 
 // agreement counts how folded and emitted messages differ; id and name are of
@@ -110,24 +110,24 @@ func (a *agreement) add(d *analysis.Difference) {
 	a.runs++
 	a.same += d.Same
 	for _, one := range d.Mismatches {
-		has := func(aspect analysis.Aspect) bool { return slices.Contains(one.In, aspect) }
+		has := func(aspect analysis.Aspect) bool { return slices.Contains(one.Aspects, aspect) }
 		switch {
 		case one.Emitted == nil:
 			a.folded++
 		case one.Folded == nil:
 			a.emitted++
-		case has(analysis.InWhiteSpace):
+		case has(analysis.AspectWhiteSpace):
 			a.white++
-		case has(analysis.InEscapes):
+		case has(analysis.AspectEscapes):
 			a.escapes++
-		case has(analysis.InContent):
+		case has(analysis.AspectContent):
 			a.content++
 		default:
 			a.same++
-			if has(analysis.InID) {
+			if has(analysis.AspectID) {
 				a.id++
 			}
-			if has(analysis.InName) {
+			if has(analysis.AspectName) {
 				a.name++
 			}
 		}

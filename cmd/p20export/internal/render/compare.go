@@ -56,7 +56,7 @@ func (p *Printer) Compared(c Comparison, runs []analysis.Run) {
 			if run.Verdict == analysis.Missing {
 				r.file = c.Base.Path
 			}
-			r.response = !run.Coded
+			r.response = !run.ContentEncoded
 			p.add("compare", r)
 		}
 		p.document("compare")
@@ -281,7 +281,7 @@ func differences(d *analysis.Difference) string {
 		from = "request and stream"
 	}
 	text := fmt.Sprintf("%s from %s, %d emitted; %d the same", Plural(d.Folded, "message", "messages"), from, d.Emitted, d.Same)
-	for _, a := range []analysis.Aspect{analysis.InID, analysis.InName, analysis.InWhiteSpace, analysis.InEscapes, analysis.InContent} {
+	for _, a := range []analysis.Aspect{analysis.AspectID, analysis.AspectName, analysis.AspectWhiteSpace, analysis.AspectEscapes, analysis.AspectContent} {
 		if n := d.Count(a); n > 0 {
 			text += fmt.Sprintf(", %d with another %s", n, a)
 		}

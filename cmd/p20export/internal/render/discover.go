@@ -51,7 +51,7 @@ type scenarioRow struct {
 // hasOtherIDs reports whether a run has another id in RUN_STARTED than the request
 // names.
 func hasOtherIDs(run analysis.Run) bool {
-	return !run.Unnamed && slices.ContainsFunc(run.Minted, func(a analysis.Anchor) bool { return a.Event == envelope.RunStarted })
+	return !run.OmitsID && slices.ContainsFunc(run.Minted, func(a analysis.Anchor) bool { return a.Event == envelope.RunStarted })
 }
 
 // otherIDs notes runs that may not be the answers to their requests.
@@ -71,7 +71,7 @@ func (p *Printer) otherIDs(d *Discovery) {
 func newScenarioRow(row scenario.Row) scenarioRow {
 	all := scenarioRow{Row: row, Missing: []gate.Shortfall{}, NotApplicable: []project.Name{}}
 	for _, run := range row.Judged() {
-		if all.RunVerdict == nil || run.Verdict == analysis.Failed || run.Verdict.AtBest(*all.RunVerdict) {
+		if all.RunVerdict == nil || run.Verdict == analysis.Failed || run.Verdict.NoBetterThan(*all.RunVerdict) {
 			all.RunVerdict = &run.Verdict
 		}
 		all.OtherIDs = all.OtherIDs || hasOtherIDs(run)

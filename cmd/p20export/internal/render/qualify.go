@@ -56,7 +56,7 @@ func (d *Discovery) Status(q gate.Qualification) Status {
 		}
 	case d.FailOn != "":
 		negative = slices.ContainsFunc(d.Runs(), func(run analysis.Run) bool {
-			return d.needed(run.Scenario) && run.Verdict.AtBest(analysis.Verdict(d.FailOn))
+			return d.needed(run.Scenario) && run.Verdict.NoBetterThan(analysis.Verdict(d.FailOn))
 		})
 	case d.Plan.Suite == nil:
 		if q.Qualifies == gate.NotKnown && q.Good < q.Needed {

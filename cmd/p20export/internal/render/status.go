@@ -167,7 +167,7 @@ func statusOfRun(run analysis.Run, on FailOn) Status {
 	case on == Never:
 		return Done
 	case on != "":
-		negative = run.Verdict.AtBest(analysis.Verdict(on))
+		negative = run.Verdict.NoBetterThan(analysis.Verdict(on))
 	case run.Changes == nil:
 		negative = !run.Verdict.Emitted()
 	}
