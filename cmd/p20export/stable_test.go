@@ -143,10 +143,10 @@ func stableNames(t *testing.T) (list []string) {
 	for _, v := range render.Verdicts() {
 		add("verdict", "%s", v)
 	}
-	for _, v := range gate.Answers() {
+	for _, v := range gate.Decisions() {
 		add("qualifies", "%s", v)
 	}
-	for _, v := range gate.Lackings() {
+	for _, v := range gate.Requirements() {
 		add("lacks", "%s", v)
 	}
 	for _, v := range render.FailOns() {

@@ -20,30 +20,30 @@ type MintedCount struct {
 	// Shape says in words what the ids look like.
 	Shape string `json:"shape"`
 	Count int    `json:"count"`
-	// Taken counts those that the contract takes as a reference.
-	Taken int `json:"taken"`
+	// Valid counts those that the contract takes as a reference.
+	Valid int `json:"taken"`
 }
 
 // AnchorCounts says which ids of runs the integration chose.
 type AnchorCounts struct {
-	// Unnamed counts the requests that left an id to the integration.
-	Unnamed int `json:"unnamed"`
+	// OmitID counts the requests that left an id to the integration.
+	OmitID int `json:"unnamed"`
 	// Answered counts those of them that were answered with a run.
 	Answered int `json:"answered"`
-	// RefusedHTTP counts those of them that were answered with an HTTP error.
-	RefusedHTTP int `json:"refused_http"`
+	// HTTPErrors counts those of them that were answered with an HTTP error.
+	HTTPErrors int `json:"refused_http"`
 	// Minted counts the ids that the integration chose, by event, key and shape.
 	Minted []MintedCount `json:"minted"`
 }
 
 func (c *AnchorCounts) add(run analysis.Run) {
 	if run.OmitsID {
-		c.Unnamed++
+		c.OmitID++
 		switch {
 		case run.Run != nil:
 			c.Answered++
 		case badStatus(run):
-			c.RefusedHTTP++
+			c.HTTPErrors++
 		}
 	}
 	for _, m := range run.Minted {
@@ -54,13 +54,13 @@ func (c *AnchorCounts) add(run analysis.Run) {
 		}
 		c.Minted[at].Count++
 		if m.Rule == "" {
-			c.Minted[at].Taken++
+			c.Minted[at].Valid++
 		}
 	}
 }
 
-// of counts the ids with a key that are in RUN_STARTED, or in terminal events.
-func (c *AnchorCounts) of(started bool, key string) (n int) {
+// countKey counts the ids with a key that are in RUN_STARTED, or in terminal events.
+func (c *AnchorCounts) countKey(started bool, key string) (n int) {
 	for _, m := range c.Minted {
 		if (m.Event == envelope.RunStarted) == started && m.Key == key {
 			n += m.Count
@@ -71,7 +71,7 @@ func (c *AnchorCounts) of(started bool, key string) (n int) {
 
 func anchors(runs []analysis.Run, all Summary) Answer {
 	if all.Runs == 0 {
-		return unknown(AskAnchors)
+		return unanswerable(QuestionAnchors)
 	}
 	chosen, taken, refused, blank := 0, 0, 0, 0
 	for _, run := range runs {
@@ -107,22 +107,22 @@ func anchors(runs []analysis.Run, all Summary) Answer {
 	minted, kept, shapes := 0, 0, []string{}
 	for _, m := range c.Minted {
 		minted += m.Count
-		kept += m.Taken
+		kept += m.Valid
 		if !slices.Contains(shapes, m.Shape) {
 			shapes = append(shapes, m.Shape)
 		}
 	}
-	a := Answer{Question: AskAnchors, Good: refused == 0 && minted > 0, Word: "no"}
+	a := Answer{Question: QuestionAnchors, Favorable: refused == 0 && minted > 0, Word: "no"}
 	switch {
 	case refused > 0:
 		a.Word = "yes"
 	case minted == 0:
 		a.Word = "unknown"
 	}
-	a.Text = fmt.Sprintf("threadId and runId are the two that are required: does one of them hold more than an opaque reference may? Requests without one of them: %d; answered with a run: %d, with an HTTP error: %d.", c.Unnamed, c.Answered, c.RefusedHTTP)
+	a.Text = fmt.Sprintf("threadId and runId are the two that are required: does one of them hold more than an opaque reference may? Requests without one of them: %d; answered with a run: %d, with an HTTP error: %d.", c.OmitID, c.Answered, c.HTTPErrors)
 	if minted > 0 {
 		a.Text += fmt.Sprintf(" Ids that integrations chose themselves: %d threadId and %d runId in RUN_STARTED, %d threadId and %d runId in terminal events that name another thread or run; %s. Valid references under the contract: %d of %d.",
-			c.of(true, "threadId"), c.of(true, "runId"), c.of(false, "threadId"), c.of(false, "runId"), strings.Join(shapes, ", "), kept, minted)
+			c.countKey(true, "threadId"), c.countKey(true, "runId"), c.countKey(false, "threadId"), c.countKey(false, "runId"), strings.Join(shapes, ", "), kept, minted)
 	} else {
 		a.Text += " No integration chose an id itself."
 	}

@@ -13,13 +13,13 @@ import (
 
 // The questions of P20 §14.3, and of §14.
 const (
-	AskSnapshot = "Does a capture of an emitted MESSAGES_SNAPSHOT exist from which an artifact is made?"
-	AskRaw      = "Is the raw captured run envelope preserved?"
-	AskOne      = "Does a bounded run emit exactly one usable snapshot?"
-	AskParent   = "Is parentRunId absent, incidental or common?"
-	AskSmaller  = "Is the artifact smaller than the upstream envelope?"
-	AskAnchors  = "Is a required identity anchor too rich?"
-	AskState    = "Can an integration produce the artifact without activity or state?"
+	QuestionSnapshot = "Does a capture of an emitted MESSAGES_SNAPSHOT exist from which an artifact is made?"
+	QuestionRaw      = "Is the raw captured run envelope preserved?"
+	QuestionOne      = "Does a bounded run emit exactly one usable snapshot?"
+	QuestionParent   = "Is parentRunId absent, incidental or common?"
+	QuestionSmaller  = "Is the artifact smaller than the upstream envelope?"
+	QuestionAnchors  = "Is a required identity anchor too rich?"
+	QuestionState    = "Can an integration produce the artifact without activity or state?"
 )
 
 func (g *Gate) snapshot(runs []analysis.Run, all Summary) Answer {
@@ -31,12 +31,12 @@ func (g *Gate) snapshot(runs []analysis.Run, all Summary) Answer {
 		}
 		from++
 		if s.Qualification.Qualifies == No && s.Integration.Name != "" {
-			names := append(s.of(analysis.Exact), s.of(analysis.Reduced)...)
+			names := append(s.capturesWith(analysis.Exact), s.capturesWith(analysis.Reduced)...)
 			slices.Sort(names)
 			others = append(others, s.Integration.Name+" in "+strings.Join(slices.Compact(names), ", "))
 		}
 	}
-	a := Answer{Question: AskSnapshot, Good: all.Emitted() > 0, Word: yes(all.Emitted() > 0)}
+	a := Answer{Question: QuestionSnapshot, Favorable: all.Emitted() > 0, Word: yesOrNo(all.Emitted() > 0)}
 	a.Text = fmt.Sprintf("Runs that give an artifact of the one snapshot they emitted: %d of %d, %d of them with its messages as they are. Integrations with such a run: %d of %d.",
 		all.Emitted(), all.Runs, all.Count(analysis.Exact), from, len(g.Summaries))
 	if others != nil {
@@ -49,7 +49,7 @@ func (g *Gate) snapshot(runs []analysis.Run, all Summary) Answer {
 	return a
 }
 
-func raw(runs []analysis.Run, all Summary) Answer {
+func preserved(runs []analysis.Run, all Summary) Answer {
 	captures, kept, broken, damaged := map[string]bool{}, 0, 0, 0
 	for _, run := range runs {
 		if captures[run.Capture] {
@@ -67,10 +67,10 @@ func raw(runs []analysis.Run, all Summary) Answer {
 		}
 	}
 	if all.Runs == 0 && damaged == 0 {
-		return unknown(AskRaw)
+		return unanswerable(QuestionRaw)
 	}
 	good := kept > 0 && damaged == 0
-	a := Answer{Question: AskRaw, Good: good, Word: yes(good)}
+	a := Answer{Question: QuestionRaw, Favorable: good, Word: yesOrNo(good)}
 	a.Text = fmt.Sprintf("Captures whose files have the size and digest that their manifest states: %d of %d.", kept, len(captures))
 	switch {
 	case broken == 1:
@@ -87,9 +87,9 @@ func raw(runs []analysis.Run, all Summary) Answer {
 	return a
 }
 
-func one(runs []analysis.Run, all Summary) Answer {
+func exactlyOne(runs []analysis.Run, all Summary) Answer {
 	if all.Runs == 0 {
-		return unknown(AskOne)
+		return unanswerable(QuestionOne)
 	}
 	s := all.Snapshots
 	usable, lacking, lastLacking := s.Finished.One, 0, 0
@@ -105,7 +105,7 @@ func one(runs []analysis.Run, all Summary) Answer {
 			}
 		}
 	}
-	a := Answer{Question: AskOne, Good: all.Emitted() > 0, Word: "not every one"}
+	a := Answer{Question: QuestionOne, Favorable: all.Emitted() > 0, Word: "not every one"}
 	switch usable {
 	case 0:
 		a.Word = "no"
@@ -126,10 +126,10 @@ func one(runs []analysis.Run, all Summary) Answer {
 
 func parent(runs []analysis.Run, all Summary) Answer {
 	p := all.Parent
-	a := Answer{Question: AskParent, Good: all.Runs > 0}
+	a := Answer{Question: QuestionParent, Favorable: all.Runs > 0}
 	switch {
 	case all.Runs == 0:
-		return unknown(AskParent)
+		return unanswerable(QuestionParent)
 	case p.Echoed*2 > p.Request:
 		a.Word = "common"
 	case p.RunStarted > 0:
@@ -150,9 +150,9 @@ func parent(runs []analysis.Run, all Summary) Answer {
 func smaller(runs []analysis.Run, all Summary) Answer {
 	s := all.Sizes
 	if s.Artifacts == 0 {
-		return Answer{Question: AskSmaller, Word: "unknown", Text: "There is no artifact to measure."}
+		return Answer{Question: QuestionSmaller, Word: "unknown", Text: "There is no artifact to measure."}
 	}
-	a := Answer{Question: AskSmaller, Good: s.EmittedBelowRun > 0, Word: "in part"}
+	a := Answer{Question: QuestionSmaller, Favorable: s.EmittedBelowRun > 0, Word: "in part"}
 	switch {
 	case s.BelowRun == 0:
 		a.Word = "no"
@@ -178,12 +178,12 @@ func sizes(run analysis.Run) string {
 	return fmt.Sprintf("%s, run %d bytes, envelope %d, artifact %d canonical and %d without white space", run.Capture, s.Run, s.Envelope, s.Artifact, s.Compact)
 }
 
-// unknown answers what only runs could.
-func unknown(question string) Answer {
+// unanswerable answers what only runs could.
+func unanswerable(question string) Answer {
 	return Answer{Question: question, Word: "unknown", Text: "No capture holds a run."}
 }
 
-func yes(is bool) string {
+func yesOrNo(is bool) string {
 	if is {
 		return "yes"
 	}

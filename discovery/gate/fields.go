@@ -8,21 +8,21 @@ type FieldStats struct {
 	Event string `json:"event"`
 	Role  string `json:"role,omitzero"`
 	Name  string `json:"name"`
-	// Of is how many runs have such an event, or a snapshot with a message of
+	// Runs is how many runs have such an event, or a snapshot with a message of
 	// that role.
-	Of int `json:"of"`
+	Runs int `json:"of"`
 	// Emitted is in how many of them the field is, Empty in how many of those
 	// it is null or blank somewhere.
 	Emitted  int `json:"emitted"`
 	Empty    int `json:"empty"`
 	Surfaced int `json:"surfaced"`
 	Reduced  int `json:"reduced"`
-	// As is the artifact's key; empty where no run reduced the field.
-	As string `json:"as,omitzero"`
+	// ArtifactKey is the artifact's key; empty where no run reduced the field.
+	ArtifactKey string `json:"as,omitzero"`
 }
 
-// Place is the field's event, role and name.
-func (p FieldStats) Place() analysis.Field {
+// Key is the field's event, role and name.
+func (p FieldStats) Key() analysis.Field {
 	return analysis.Field{Event: p.Event, Role: p.Role, Name: p.Name}
 }
 
@@ -54,7 +54,7 @@ func Fields(runs []analysis.Run) []FieldStats {
 			}
 			if f.ArtifactKey != "" {
 				p.Reduced++
-				p.As = f.ArtifactKey
+				p.ArtifactKey = f.ArtifactKey
 			}
 		}
 	}
@@ -62,7 +62,7 @@ func Fields(runs []analysis.Run) []FieldStats {
 	list := make([]FieldStats, 0, len(order))
 	for _, f := range order {
 		p := *counts[f.Key()]
-		p.Of = of[event{f.Event, f.Role}]
+		p.Runs = of[event{f.Event, f.Role}]
 		list = append(list, p)
 	}
 	return list

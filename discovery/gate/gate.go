@@ -22,8 +22,8 @@ type Gate struct {
 
 // Answer is that to one question.
 type Answer struct {
-	Question string `json:"question"`
-	Good     bool   `json:"good"`
+	Question  string `json:"question"`
+	Favorable bool   `json:"good"`
 	// Word is the answer, Text the figures behind it.
 	Word string `json:"answer"`
 	Text string `json:"text"`
@@ -46,13 +46,13 @@ func Evaluate(runs []analysis.Run, needed []string, contract artifact.Profile, l
 	g := Gate{Contract: contract, Summaries: summaries(runs, needed, leftOut)}
 	all := newSummary(analysis.Integration{}, runs, nil, nil)
 	g.Answers = []Answer{
-		g.snapshot(runs, all), raw(runs, all), one(runs, all), parent(runs, all), smaller(runs, all), anchors(runs, all), g.state(runs, all),
+		g.snapshot(runs, all), preserved(runs, all), exactlyOne(runs, all), parent(runs, all), smaller(runs, all), anchors(runs, all), g.state(runs, all),
 	}
 	known, good := false, false
 	for _, s := range g.Summaries {
-		g.Met = g.Met || s.Met
-		known = known || s.Qualification.Qualifies != NotKnown
-		good = good || s.Qualification.Good > 0
+		g.Met = g.Met || s.Qualifies
+		known = known || s.Qualification.Qualifies != Unknown
+		good = good || s.Qualification.Qualified > 0
 	}
 	switch {
 	case g.Met:

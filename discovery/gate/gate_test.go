@@ -124,7 +124,7 @@ func TestAnswered(t *testing.T) {
 func TestAnsweredOfNothing(t *testing.T) {
 	unread := analysis.Analyze(t.Context(), filepath.Join(t.TempDir(), "nowhere"), artifact.V1, nil)
 	g := gate.Evaluate(unread, needed, artifact.V1)
-	if g.Met || len(g.Summaries) != 1 || g.Summaries[0].Unanswered != 1 || g.Summaries[0].Runs != 0 {
+	if g.Met || len(g.Summaries) != 1 || g.Summaries[0].WithoutRun != 1 || g.Summaries[0].Runs != 0 {
 		t.Errorf("%+v", g)
 	}
 	holdAnswers(t, g, []bool{false, false, false, false, false, false, false}, []string{
@@ -140,7 +140,7 @@ func TestAnsweredOfErrors(t *testing.T) {
 	runs := examined(t, "one", `{"type":"CUSTOM","name":"n","value":1}`)
 	runs[0].HTTPStatus, runs[0].Response = 404, "capture/response.json"
 	g := gate.Evaluate(runs, needed, artifact.V1)
-	if a := g.Answers[1]; a.Question != gate.AskRaw || a.Word != "unknown" || a.Good {
+	if a := g.Answers[1]; a.Question != gate.QuestionRaw || a.Word != "unknown" || a.Favorable {
 		t.Errorf("%+v", a)
 	}
 }
@@ -175,19 +175,19 @@ func TestAnsweredOfRuns(t *testing.T) {
 		runs[i].Response = "elsewhere"
 	}
 	kept := gate.Evaluate(runs, needed, artifact.V1).Answers[1]
-	if !kept.Good || !strings.HasSuffix(kept.Text, "that their manifest states: 1 of 1.") {
+	if !kept.Favorable || !strings.HasSuffix(kept.Text, "that their manifest states: 1 of 1.") {
 		t.Errorf("%+v", kept)
 	}
 	for i := range runs {
 		runs[i].End = capture.EndCancelled
 	}
 	kept = gate.Evaluate(runs, needed, artifact.V1).Answers[1]
-	if !kept.Good || !strings.HasSuffix(kept.Text, "that their manifest states: 1 of 1. One of them broke off.") {
+	if !kept.Favorable || !strings.HasSuffix(kept.Text, "that their manifest states: 1 of 1. One of them broke off.") {
 		t.Errorf("%+v", kept)
 	}
 }
 
-// Of the runs that were asked for a parent, most decide; the others count apart.
+// Runs the runs that were asked for a parent, most decide; the others count apart.
 func TestAnsweredOfParents(t *testing.T) {
 	runs := slices.Concat(
 		examined(t, "one", started, message, snapshot, finished),
@@ -228,8 +228,8 @@ func TestAnsweredOfMinted(t *testing.T) {
 	g := gate.Evaluate(runs, needed, artifact.V1)
 	a := g.Answers[5]
 	want := "no: threadId and runId are the two that are required: does one of them hold more than an opaque reference may? Requests without one of them: 2; answered with a run: 1, with an HTTP error: 1. Ids that integrations chose themselves: 1 threadId and 1 runId in RUN_STARTED, 0 threadId and 1 runId in terminal events that name another thread or run; UUID, number. Valid references under the contract: 3 of 3. Other runs, with the ids that the request chose: 1; these are valid in 1, which says nothing about integrations."
-	if got := a.Word + ": " + a.Text; got != want || !a.Good {
-		t.Errorf("%t %s, want %s", a.Good, got, want)
+	if got := a.Word + ": " + a.Text; got != want || !a.Favorable {
+		t.Errorf("%t %s, want %s", a.Favorable, got, want)
 	}
 	var parts []string
 	for _, e := range a.Evidence {
@@ -316,7 +316,7 @@ func TestAnsweredOfReduced(t *testing.T) {
 // and every piece of evidence names a file.
 func TestAnsweredOfCapture(t *testing.T) {
 	g := gate.Evaluate(analysis.Analyze(t.Context(), "../captures/adk/long-stream", artifact.V1, nil), needed, artifact.V1)
-	if !g.Met || len(g.Summaries) != 1 || !g.Summaries[0].Met || g.Summaries[0].Emitted() != 1 {
+	if !g.Met || len(g.Summaries) != 1 || !g.Summaries[0].Qualifies || g.Summaries[0].Emitted() != 1 {
 		t.Errorf("%+v", g.Summaries)
 	}
 	holdAnswers(t, g, []bool{true, true, true, true, true, false, false}, []string{"yes: ", "yes: ", "yes, where it finishes", "absent", "in part: ", "unknown: ", "not shown: "})
@@ -346,11 +346,11 @@ func TestAnsweredOfIncomplete(t *testing.T) {
 		t.Errorf("%t %q, want %q", g.Met, g.Why, want)
 	}
 	s := g.Summaries[0]
-	if s.Met || s.Emitted() != 0 || s.Count(analysis.Incomplete) != 2 {
+	if s.Qualifies || s.Emitted() != 0 || s.Count(analysis.Incomplete) != 2 {
 		t.Errorf("%+v", s)
 	}
 	var advice []string
-	for _, n := range slices.Concat(s.Blocks, s.ExtraContent) {
+	for _, n := range slices.Concat(s.Obstacles, s.ExtraContent) {
 		advice = append(advice, n.Advice()+": "+strings.Join(n.Runs, ", "))
 	}
 	if diff := cmp.Diff([]string{
@@ -373,10 +373,10 @@ func TestAnsweredOfAltered(t *testing.T) {
 	}
 	runs := analysis.Analyze(t.Context(), "../captures/adk/long-stream", artifact.V1, nil)
 	g := gate.Evaluate(append(runs, analysis.Analyze(t.Context(), path, artifact.V1, nil)...), needed, artifact.V1)
-	if len(g.Summaries) != 1 || g.Summaries[0].Runs != 1 || g.Summaries[0].Unanswered != 1 {
+	if len(g.Summaries) != 1 || g.Summaries[0].Runs != 1 || g.Summaries[0].WithoutRun != 1 {
 		t.Errorf("%+v", g.Summaries)
 	}
-	if a := g.Answers[1]; a.Good || !strings.HasSuffix(a.Text, "Captures that could not be read: 1.") {
+	if a := g.Answers[1]; a.Favorable || !strings.HasSuffix(a.Text, "Captures that could not be read: 1.") {
 		t.Errorf("%+v", a)
 	}
 }
@@ -387,8 +387,8 @@ func holdAnswers(t *testing.T, g gate.Gate, good []bool, text []string) {
 		t.Fatalf("%d answers", len(g.Answers))
 	}
 	for i, a := range g.Answers {
-		if a.Good != good[i] || !strings.HasPrefix(a.Word+": "+a.Text, text[i]) {
-			t.Errorf("%s\n%t %s: %s, want %t %s", a.Question, a.Good, a.Word, a.Text, good[i], text[i])
+		if a.Favorable != good[i] || !strings.HasPrefix(a.Word+": "+a.Text, text[i]) {
+			t.Errorf("%s\n%t %s: %s, want %t %s", a.Question, a.Favorable, a.Word, a.Text, good[i], text[i])
 		}
 	}
 }
@@ -401,24 +401,24 @@ func TestFields(t *testing.T) {
 		examined(t, "three", strings.Replace(started, `"runId"`, `"parentRunId":null,"runId"`, 1), message, failed),
 	)
 	want := []gate.FieldStats{
-		{Event: "RUN_STARTED", Name: "threadId", Of: 3, Emitted: 3, Surfaced: 3, Reduced: 3, As: "thread_id_ref"},
-		{Event: "RUN_STARTED", Name: "runId", Of: 3, Emitted: 3, Surfaced: 3, Reduced: 3, As: "run_id_ref"},
-		{Event: "RUN_STARTED", Name: "parentRunId", Of: 3, Emitted: 1, Empty: 1, Surfaced: 1},
-		{Event: "RUN_STARTED", Name: "timestamp", Of: 3, Emitted: 3, Surfaced: 3, Reduced: 3, As: "started_at"},
-		{Event: "MESSAGES_SNAPSHOT", Name: "messages", Of: 2, Emitted: 2, Surfaced: 2, Reduced: 2, As: "messages"},
-		{Event: "MESSAGES_SNAPSHOT", Role: "assistant", Name: "id", Of: 2, Emitted: 2, Surfaced: 2, Reduced: 1, As: "id"},
-		{Event: "MESSAGES_SNAPSHOT", Role: "assistant", Name: "role", Of: 2, Emitted: 2, Surfaced: 2, Reduced: 1, As: "role"},
-		{Event: "MESSAGES_SNAPSHOT", Role: "assistant", Name: "content", Of: 2, Emitted: 2, Empty: 1, Surfaced: 2, Reduced: 1, As: "content"},
-		{Event: "MESSAGES_SNAPSHOT", Role: "user", Name: "id", Of: 2, Emitted: 2, Surfaced: 2, Reduced: 2, As: "id"},
-		{Event: "MESSAGES_SNAPSHOT", Role: "user", Name: "role", Of: 2, Emitted: 2, Surfaced: 2, Reduced: 2, As: "role"},
-		{Event: "MESSAGES_SNAPSHOT", Role: "user", Name: "content", Of: 2, Emitted: 2, Surfaced: 2, Reduced: 2, As: "content"},
-		{Event: "RUN_FINISHED", Name: "type", Of: 2, Emitted: 2, Surfaced: 2, Reduced: 2, As: "terminal_event"},
-		{Event: "RUN_FINISHED", Name: "threadId", Of: 2, Emitted: 2, Surfaced: 2},
-		{Event: "RUN_FINISHED", Name: "runId", Of: 2, Emitted: 2, Surfaced: 2},
-		{Event: "RUN_FINISHED", Name: "timestamp", Of: 2, Emitted: 2, Surfaced: 2, Reduced: 2, As: "finished_at"},
-		{Event: "RUN_ERROR", Name: "type", Of: 1, Emitted: 1, Surfaced: 1, Reduced: 1, As: "terminal_event"},
-		{Event: "RUN_ERROR", Name: "message", Of: 1, Emitted: 1, Surfaced: 1, Reduced: 1, As: "error_message"},
-		{Event: "RUN_ERROR", Name: "timestamp", Of: 1, Emitted: 1, Surfaced: 1, Reduced: 1, As: "finished_at"},
+		{Event: "RUN_STARTED", Name: "threadId", Runs: 3, Emitted: 3, Surfaced: 3, Reduced: 3, ArtifactKey: "thread_id_ref"},
+		{Event: "RUN_STARTED", Name: "runId", Runs: 3, Emitted: 3, Surfaced: 3, Reduced: 3, ArtifactKey: "run_id_ref"},
+		{Event: "RUN_STARTED", Name: "parentRunId", Runs: 3, Emitted: 1, Empty: 1, Surfaced: 1},
+		{Event: "RUN_STARTED", Name: "timestamp", Runs: 3, Emitted: 3, Surfaced: 3, Reduced: 3, ArtifactKey: "started_at"},
+		{Event: "MESSAGES_SNAPSHOT", Name: "messages", Runs: 2, Emitted: 2, Surfaced: 2, Reduced: 2, ArtifactKey: "messages"},
+		{Event: "MESSAGES_SNAPSHOT", Role: "assistant", Name: "id", Runs: 2, Emitted: 2, Surfaced: 2, Reduced: 1, ArtifactKey: "id"},
+		{Event: "MESSAGES_SNAPSHOT", Role: "assistant", Name: "role", Runs: 2, Emitted: 2, Surfaced: 2, Reduced: 1, ArtifactKey: "role"},
+		{Event: "MESSAGES_SNAPSHOT", Role: "assistant", Name: "content", Runs: 2, Emitted: 2, Empty: 1, Surfaced: 2, Reduced: 1, ArtifactKey: "content"},
+		{Event: "MESSAGES_SNAPSHOT", Role: "user", Name: "id", Runs: 2, Emitted: 2, Surfaced: 2, Reduced: 2, ArtifactKey: "id"},
+		{Event: "MESSAGES_SNAPSHOT", Role: "user", Name: "role", Runs: 2, Emitted: 2, Surfaced: 2, Reduced: 2, ArtifactKey: "role"},
+		{Event: "MESSAGES_SNAPSHOT", Role: "user", Name: "content", Runs: 2, Emitted: 2, Surfaced: 2, Reduced: 2, ArtifactKey: "content"},
+		{Event: "RUN_FINISHED", Name: "type", Runs: 2, Emitted: 2, Surfaced: 2, Reduced: 2, ArtifactKey: "terminal_event"},
+		{Event: "RUN_FINISHED", Name: "threadId", Runs: 2, Emitted: 2, Surfaced: 2},
+		{Event: "RUN_FINISHED", Name: "runId", Runs: 2, Emitted: 2, Surfaced: 2},
+		{Event: "RUN_FINISHED", Name: "timestamp", Runs: 2, Emitted: 2, Surfaced: 2, Reduced: 2, ArtifactKey: "finished_at"},
+		{Event: "RUN_ERROR", Name: "type", Runs: 1, Emitted: 1, Surfaced: 1, Reduced: 1, ArtifactKey: "terminal_event"},
+		{Event: "RUN_ERROR", Name: "message", Runs: 1, Emitted: 1, Surfaced: 1, Reduced: 1, ArtifactKey: "error_message"},
+		{Event: "RUN_ERROR", Name: "timestamp", Runs: 1, Emitted: 1, Surfaced: 1, Reduced: 1, ArtifactKey: "finished_at"},
 	}
 	if diff := cmp.Diff(want, gate.Fields(runs)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

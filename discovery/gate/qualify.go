@@ -12,28 +12,28 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// Qualifies says whether an integration qualifies.
-type Qualifies string
+// Decision says whether an integration qualifies.
+type Decision string
 
 // The answers. NotKnown: no run of a needed scenario was seen, or those that were
 // seen qualify but needed scenarios were left out or have no whole answer.
 const (
-	Yes      Qualifies = "yes"
-	No       Qualifies = "no"
-	NotKnown Qualifies = "unknown"
+	Yes     Decision = "yes"
+	No      Decision = "no"
+	Unknown Decision = "unknown"
 )
 
-// Answers lists them.
-func Answers() []Qualifies { return []Qualifies{Yes, No, NotKnown} }
+// Decisions lists them.
+func Decisions() []Decision { return []Decision{Yes, No, Unknown} }
 
 // Qualification says whether an integration's runs of the needed scenarios each
 // give an artifact of the one usable snapshot, and what would have to change.
 type Qualification struct {
-	Qualifies Qualifies `json:"qualifies"`
+	Qualifies Decision `json:"qualifies"`
 	// Needed counts the needed scenarios that were asked, Good those of them that
 	// have a run and whose runs all qualify.
-	Needed int `json:"needed"`
-	Good   int `json:"good"`
+	Needed    int `json:"needed"`
+	Qualified int `json:"good"`
 	// NotAsked are the needed scenarios without a capture.
 	NotAsked []string `json:"not_asked,omitzero"`
 	// CutOff are the needed scenarios whose answers ended too early, did not come or
@@ -41,7 +41,7 @@ type Qualification struct {
 	CutOff []string `json:"cut_off,omitzero"`
 	// Changes are what the needed scenarios that do not qualify would have to change.
 	// What most of them need comes first.
-	Changes []Need `json:"changes"`
+	Changes []Problem `json:"changes"`
 }
 
 // Qualify judges one integration by its runs of the needed scenarios, which are
@@ -50,7 +50,7 @@ type Qualification struct {
 // LeftOut names the needed scenarios that were not asked although they could have
 // been: without them the others do not make the integration qualify.
 func Qualify(runs []analysis.Run, needed []string, leftOut ...string) Qualification {
-	q := Qualification{Qualifies: No, Changes: []Need{}}
+	q := Qualification{Qualifies: No, Changes: []Problem{}}
 	seen := false
 	for _, name := range needed {
 		asked, good, cut := false, true, false
@@ -63,7 +63,7 @@ func Qualify(runs []analysis.Run, needed []string, leftOut ...string) Qualificat
 				continue
 			}
 			seen = seen || run.Run != nil || finding.Has(run.Findings, finding.RunsTooMany)
-			for _, n := range Needs(run) {
+			for _, n := range Problems(run) {
 				good = false
 				q.change(n, name)
 			}
@@ -75,26 +75,26 @@ func Qualify(runs []analysis.Run, needed []string, leftOut ...string) Qualificat
 		case good && cut:
 			q.CutOff = append(q.CutOff, name)
 		case good:
-			q.Good++
+			q.Qualified++
 		}
 		q.Needed++
 	}
 	switch {
 	case !seen:
-		q.Qualifies = NotKnown
-	case q.Good == q.Needed && len(leftOut) == 0:
+		q.Qualifies = Unknown
+	case q.Qualified == q.Needed && len(leftOut) == 0:
 		q.Qualifies = Yes
-	case q.Good+len(q.CutOff) == q.Needed:
-		q.Qualifies = NotKnown
+	case q.Qualified+len(q.CutOff) == q.Needed:
+		q.Qualifies = Unknown
 	}
-	slices.SortStableFunc(q.Changes, func(a, b Need) int { return cmp.Compare(len(b.Runs), len(a.Runs)) })
+	slices.SortStableFunc(q.Changes, func(a, b Problem) int { return cmp.Compare(len(b.Runs), len(a.Runs)) })
 	return q
 }
 
 // change adds what a scenario needs, unless it is known. Needs that are met by the
 // same change are one.
-func (q *Qualification) change(n Need, scenario string) {
-	at := slices.IndexFunc(q.Changes, func(have Need) bool { return have.Advice() == n.Advice() })
+func (q *Qualification) change(n Problem, scenario string) {
+	at := slices.IndexFunc(q.Changes, func(have Problem) bool { return have.Advice() == n.Advice() })
 	if at < 0 {
 		at = len(q.Changes)
 		n.Runs = nil
@@ -109,65 +109,65 @@ func (q *Qualification) change(n Need, scenario string) {
 // as an event stream, and holds no other run, goes without saying.
 const Rule = "A run qualifies if it finishes with a reply, emits exactly one MESSAGES_SNAPSHOT in which no text that the run streamed was found lacking, and the artifact made from it is smaller than the run."
 
-// Qualifying reports whether a run qualifies by the Rule.
-func Qualifying(run analysis.Run) bool { return !cutOff(run) && len(Needs(run)) == 0 }
+// RunQualifies reports whether a run qualifies by the Rule.
+func RunQualifies(run analysis.Run) bool { return !cutOff(run) && len(Problems(run)) == 0 }
 
-// Needs returns what is missing for a run to qualify. A run that failed is not said to
+// Problems returns what is missing for a run to qualify. A run that failed is not said to
 // lack what may come of it when it finishes. Needs does not ask whether the answer
 // was cut off.
-func Needs(run analysis.Run) []Need {
-	var list []Need
-	add := func(n Need) {
+func Problems(run analysis.Run) []Problem {
+	var list []Problem
+	add := func(n Problem) {
 		n.Runs = []string{run.Scenario}
 		list = append(list, n)
 	}
 	switch {
 	case badStatus(run):
-		add(Need{Code: finding.HTTPStatus, HTTPStatus: run.HTTPStatus})
+		add(Problem{Code: finding.HTTPStatus, HTTPStatus: run.HTTPStatus})
 		return list
 	case run.Run == nil:
 		for _, f := range run.Findings {
 			if f.Severity == finding.Error {
-				add(Need{Code: f.Code})
+				add(Problem{Code: f.Code})
 			}
 		}
 		if len(list) == 0 {
-			add(Need{Code: finding.NoRun})
+			add(Problem{Code: finding.NoRun})
 		}
 		return list
 	}
 	if finding.Has(run.Findings, finding.HTTPContentType) {
-		add(Need{Code: finding.HTTPContentType})
+		add(Problem{Code: finding.HTTPContentType})
 	}
 	if *run.Run > 1 {
-		add(Need{Lacks: OneRun})
+		add(Problem{Requirement: OneRun})
 	}
 	failed := run.Terminal == envelope.RunError
 	if failed {
-		add(Need{Lacks: Finish})
+		add(Problem{Requirement: Finish})
 	}
 	switch {
 	case !run.Verdict.Emitted():
 		for _, r := range run.Projections[1].Reasons {
 			if !failed || r.Code != finding.SnapshotMissing {
-				add(Need{Code: r.Code, Event: r.Event, Pointer: r.Pointer})
+				add(Problem{Code: r.Code, Event: r.Event, Pointer: r.Pointer})
 			}
 		}
 		if run.Verdict == analysis.Incomplete && !failed {
-			add(Need{Code: finding.SnapshotLacksText})
+			add(Problem{Code: finding.SnapshotLacksText})
 		}
 	case failed:
-	case !replies(run):
-		add(Need{Lacks: Reply})
+	case !endsWithReply(run):
+		add(Problem{Requirement: Reply})
 	case int64(run.Sizes.Artifact) >= run.Sizes.Run:
-		add(Need{Larger: true})
+		add(Problem{NotSmaller: true})
 	}
 	return list
 }
 
-// replies reports whether the last message of the artifact of a run's one usable
+// endsWithReply reports whether the last message of the artifact of a run's one usable
 // snapshot is the assistant's.
-func replies(run analysis.Run) bool {
+func endsWithReply(run analysis.Run) bool {
 	for _, made := range run.Projections {
 		if made.Verdict == project.Frozen {
 			return len(made.Roles) > 0 && made.Roles[len(made.Roles)-1] == "assistant"
@@ -183,14 +183,14 @@ func cutOff(run analysis.Run) bool { return run.End != "" || run.Verdict == anal
 func badStatus(run analysis.Run) bool { return run.HTTPStatus != 0 && run.HTTPStatus != http.StatusOK }
 
 // Shortfall says in a few words what is missing or left out.
-func (n Need) Shortfall() string {
+func (n Problem) Shortfall() string {
 	switch {
-	case n.Larger:
+	case n.NotSmaller:
 		return n.Advice()
 	case n.HTTPStatus != 0:
 		return fmt.Sprintf("HTTP status %03d", n.HTTPStatus)
-	case n.Lacks != "":
-		return n.Lacks.shortfall()
+	case n.Requirement != "":
+		return n.Requirement.shortfall()
 	}
 	stem, rest := phrase(analysis.Reason{Code: n.Code, Event: n.Event, Pointer: n.Pointer})
 	return stem + rest

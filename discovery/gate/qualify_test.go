@@ -21,7 +21,7 @@ func TestQualify(t *testing.T) {
 	const plain = "one-turn, three-turns-1, three-turns-2, three-turns-3, long-stream, unicode"
 	tests := []struct {
 		name    string
-		want    gate.Qualifies
+		want    gate.Decision
 		changes []string
 	}{
 		{"../captures/adk", gate.Yes, nil},
@@ -47,7 +47,7 @@ func TestQualify(t *testing.T) {
 			if test.want == gate.Yes {
 				good = len(needed)
 			}
-			if q.Qualifies != test.want || q.Needed != len(needed) || q.Good != good || q.NotAsked != nil {
+			if q.Qualifies != test.want || q.Needed != len(needed) || q.Qualified != good || q.NotAsked != nil {
 				t.Errorf("%+v", q)
 			}
 			if diff := cmp.Diff(test.changes, spelled(q)); diff != "" {
@@ -88,7 +88,7 @@ func TestQualifyOf(t *testing.T) {
 	tests := []struct {
 		about      string
 		captures   []string // scenario=kind
-		want       gate.Qualifies
+		want       gate.Decision
 		good, asks int
 		notAsked   []string
 		changes    []string
@@ -108,14 +108,14 @@ func TestQualifyOf(t *testing.T) {
 		{"a scenario twice", []string{"a=none", "a=none", "b=good", "c=good"}, gate.No, 2, 3, nil, []string{"emit a MESSAGES_SNAPSHOT: a"}},
 		{"no run in one", []string{"a=good", "b=empty", "c=good"}, gate.No, 2, 3, nil, []string{"answer with a run: b"}},
 		{"an HTTP error", []string{"a=good", "b=good", "c=422"}, gate.No, 2, 3, nil, []string{"answer with HTTP status 200, not 422: c"}},
-		{"nothing but HTTP errors", []string{"a=404", "b=500", "c=404"}, gate.NotKnown, 0, 3, nil, []string{"answer with HTTP status 200, not 404: a, c", "answer with HTTP status 200, not 500: b"}},
-		{"one is cut off", []string{"a=good", "b=cut", "c=good"}, gate.NotKnown, 2, 3, nil, nil},
-		{"all are cut off", []string{"a=cut", "b=cut", "c=lost"}, gate.NotKnown, 0, 3, nil, nil},
+		{"nothing but HTTP errors", []string{"a=404", "b=500", "c=404"}, gate.Unknown, 0, 3, nil, []string{"answer with HTTP status 200, not 404: a, c", "answer with HTTP status 200, not 500: b"}},
+		{"one is cut off", []string{"a=good", "b=cut", "c=good"}, gate.Unknown, 2, 3, nil, nil},
+		{"all are cut off", []string{"a=cut", "b=cut", "c=lost"}, gate.Unknown, 0, 3, nil, nil},
 		{"one is cut off, one is bad", []string{"a=good", "b=cut", "c=none"}, gate.No, 1, 3, nil, []string{"emit a MESSAGES_SNAPSHOT: c"}},
-		{"one is cut off, one an HTTP error", []string{"a=422", "b=cut", "c=lost"}, gate.NotKnown, 0, 3, nil, []string{"answer with HTTP status 200, not 422: a"}},
+		{"one is cut off, one an HTTP error", []string{"a=422", "b=cut", "c=lost"}, gate.Unknown, 0, 3, nil, []string{"answer with HTTP status 200, not 422: a"}},
 		{"a scenario twice, once cut off", []string{"a=none", "a=cut", "b=good", "c=good"}, gate.No, 2, 3, nil, []string{"emit a MESSAGES_SNAPSHOT: a"}},
-		{"nothing needed", []string{"d=good"}, gate.NotKnown, 0, 0, []string{"a", "b", "c"}, nil},
-		{"nothing", nil, gate.NotKnown, 0, 0, []string{"a", "b", "c"}, nil},
+		{"nothing needed", []string{"d=good"}, gate.Unknown, 0, 0, []string{"a", "b", "c"}, nil},
+		{"nothing", nil, gate.Unknown, 0, 0, []string{"a", "b", "c"}, nil},
 	}
 	for _, test := range tests {
 		t.Run(test.about, func(t *testing.T) {
@@ -152,7 +152,7 @@ func TestQualifyOf(t *testing.T) {
 				all = append(all, made...)
 			}
 			q := gate.Qualify(all, []string{"a", "b", "c"})
-			if q.Qualifies != test.want || q.Good != test.good || q.Needed != test.asks || !slices.Equal(q.NotAsked, test.notAsked) {
+			if q.Qualifies != test.want || q.Qualified != test.good || q.Needed != test.asks || !slices.Equal(q.NotAsked, test.notAsked) {
 				t.Errorf("%+v", q)
 			}
 			if diff := cmp.Diff(test.changes, spelled(q)); diff != "" {
@@ -160,15 +160,15 @@ func TestQualifyOf(t *testing.T) {
 			}
 			var cut []string
 			for _, c := range test.captures {
-				if name, kind, _ := strings.Cut(c, "="); kind == "cut" && test.want == gate.NotKnown || kind == "lost" {
+				if name, kind, _ := strings.Cut(c, "="); kind == "cut" && test.want == gate.Unknown || kind == "lost" {
 					cut = append(cut, name)
 				}
 			}
-			if test.want == gate.NotKnown && !slices.Equal(q.CutOff, cut) {
+			if test.want == gate.Unknown && !slices.Equal(q.CutOff, cut) {
 				t.Errorf("cut off: %q, want %q", q.CutOff, cut)
 			}
 			left := gate.Qualify(all, []string{"a", "b", "c"}, "x")
-			if want := test.want; want == gate.Yes && left.Qualifies != gate.NotKnown || want != gate.Yes && left.Qualifies != want {
+			if want := test.want; want == gate.Yes && left.Qualifies != gate.Unknown || want != gate.Yes && left.Qualifies != want {
 				t.Errorf("with one left out: %s", left.Qualifies)
 			}
 		})
@@ -178,16 +178,16 @@ func TestQualifyOf(t *testing.T) {
 // What is missing, in words that need no advice.
 func TestNeedShortfall(t *testing.T) {
 	for _, test := range []struct {
-		need gate.Need
+		need gate.Problem
 		want string
 	}{
-		{gate.Need{Code: finding.SnapshotMissing}, "no MESSAGES_SNAPSHOT"},
-		{gate.Need{Code: finding.SnapshotSeveral}, "several MESSAGES_SNAPSHOT events"},
-		{gate.Need{Code: finding.SnapshotLacksText}, "a MESSAGES_SNAPSHOT that lacks streamed text"},
-		{gate.Need{Code: finding.ValueBlank, Event: "RUN_STARTED", Pointer: "/runId"}, "runId that is null or blank"},
-		{gate.Need{Code: finding.KeyOutsideSubset, Event: "MESSAGES_SNAPSHOT", Pointer: "/messages/*/toolCalls"}, "toolCalls"},
-		{gate.Need{Code: finding.HTTPStatus, HTTPStatus: 404}, "HTTP status 404"},
-		{gate.Need{Larger: true}, "the artifact is not smaller than the run"},
+		{gate.Problem{Code: finding.SnapshotMissing}, "no MESSAGES_SNAPSHOT"},
+		{gate.Problem{Code: finding.SnapshotSeveral}, "several MESSAGES_SNAPSHOT events"},
+		{gate.Problem{Code: finding.SnapshotLacksText}, "a MESSAGES_SNAPSHOT that lacks streamed text"},
+		{gate.Problem{Code: finding.ValueBlank, Event: "RUN_STARTED", Pointer: "/runId"}, "runId that is null or blank"},
+		{gate.Problem{Code: finding.KeyOutsideSubset, Event: "MESSAGES_SNAPSHOT", Pointer: "/messages/*/toolCalls"}, "toolCalls"},
+		{gate.Problem{Code: finding.HTTPStatus, HTTPStatus: 404}, "HTTP status 404"},
+		{gate.Problem{NotSmaller: true}, "the artifact is not smaller than the run"},
 	} {
 		if got := test.need.Shortfall(); got != test.want {
 			t.Errorf("%+v: %q, want %q", test.need, got, test.want)
@@ -212,7 +212,7 @@ func TestNeeds(t *testing.T) {
 				}
 			}
 			counts[want]++
-			if got := gate.Needs(run); (len(got) == 0) != want {
+			if got := gate.Problems(run); (len(got) == 0) != want {
 				t.Errorf("%s: %s %+v", run.Capture, run.Verdict, got)
 			}
 		}

@@ -20,24 +20,24 @@ type Shortfall struct {
 	// Text says in a few words what is missing.
 	Text string `json:"text"`
 
-	// stem begins Text, and those of others of its kind.
-	stem string
+	// prefix begins Text, and those of others of its kind.
+	prefix string
 }
 
-// Shown spells shortfalls in one line: the shortest first, those that begin alike as
+// FormatShortfalls spells shortfalls in one line: the shortest first, those that begin alike as
 // one, and a few of them. It is empty if there is none.
-func Shown(list []Shortfall) string {
+func FormatShortfalls(list []Shortfall) string {
 	const few = 6
 	more := max(len(list)-few, 0)
 	list = list[:len(list)-more]
 	var parts []string
 	at := map[string]int{}
 	for _, s := range list {
-		if i, ok := at[s.stem]; ok && s.stem != "" {
-			parts[i] += ", " + strings.TrimPrefix(s.Text, s.stem)
+		if i, ok := at[s.prefix]; ok && s.prefix != "" {
+			parts[i] += ", " + strings.TrimPrefix(s.Text, s.prefix)
 			continue
 		}
-		at[s.stem] = len(parts)
+		at[s.prefix] = len(parts)
 		parts = append(parts, s.Text)
 	}
 	slices.SortStableFunc(parts, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
@@ -73,8 +73,8 @@ func Shortfalls(run analysis.Run) []Shortfall {
 	if list != nil {
 		return list
 	}
-	for _, n := range Needs(run) {
-		if n.Lacks != "" {
+	for _, n := range Problems(run) {
+		if n.Requirement != "" {
 			add(n.Code, "", n.Shortfall())
 		}
 	}
@@ -86,9 +86,9 @@ func Shortfalls(run analysis.Run) []Shortfall {
 	switch {
 	case run.Verdict != analysis.Incomplete:
 	case snapshots > 1:
-		add(finding.SnapshotLacksText, "", "the last lacks "+project.FormatStreamedCount(lacking(run)))
+		add(finding.SnapshotLacksText, "", "the last lacks "+project.FormatStreamedCount(missingMessages(run)))
 	default:
-		add(finding.SnapshotLacksText, "", "the snapshot lacks "+project.FormatStreamedCount(lacking(run)))
+		add(finding.SnapshotLacksText, "", "the snapshot lacks "+project.FormatStreamedCount(missingMessages(run)))
 	}
 	why := run.Projections[0].Reasons
 	if run.Verdict == analysis.Refused {
@@ -102,20 +102,20 @@ func Shortfalls(run analysis.Run) []Shortfall {
 		add(r.Code, "leaves out ", rest)
 	}
 	for _, r := range why {
-		if r.Code != finding.SnapshotSeveral && (left == nil || !inMessages(r)) {
+		if r.Code != finding.SnapshotSeveral && (left == nil || !inSnapshotMessages(r)) {
 			stem, rest := phrase(r)
 			add(r.Code, stem, rest)
 		}
 	}
 	if run.Verdict.Emitted() && int64(run.Sizes.Artifact) >= run.Sizes.Run {
-		add("", "", Need{Larger: true}.Advice())
+		add("", "", Problem{NotSmaller: true}.Advice())
 	}
 	slices.SortStableFunc(list, func(a, b Shortfall) int { return cmp.Compare(len(a.Text), len(b.Text)) })
 	return list
 }
 
-// inMessages reports whether a reason is about the messages of a snapshot.
-func inMessages(r analysis.Reason) bool {
+// inSnapshotMessages reports whether a reason is about the messages of a snapshot.
+func inSnapshotMessages(r analysis.Reason) bool {
 	return r.Event == envelope.MessagesSnapshot && strings.HasPrefix(string(r.Pointer), "/messages")
 }
 
@@ -129,9 +129,9 @@ func firstError(run analysis.Run) finding.Code {
 	return ""
 }
 
-// lacking is how many streamed messages the snapshot behind the run's artifact
+// missingMessages is how many streamed messages the snapshot behind the run's artifact
 // lacks.
-func lacking(run analysis.Run) int {
+func missingMessages(run analysis.Run) int {
 	for _, made := range slices.Backward(run.Projections) {
 		for _, r := range made.Omissions {
 			if r.Code == finding.SnapshotLacksText {

@@ -49,7 +49,7 @@ func TestShortfall(t *testing.T) {
 	}...)
 	for _, test := range tests {
 		run := examined(t, "one", test.events...)[0]
-		if got := gate.Shown(gate.Shortfalls(run)); got != test.want {
+		if got := gate.FormatShortfalls(gate.Shortfalls(run)); got != test.want {
 			t.Errorf("%s: %q, want %q", run.Verdict, got, test.want)
 		}
 	}
@@ -64,7 +64,7 @@ func TestShortfallOfCaptures(t *testing.T) {
 	}
 	for _, dir := range dirs {
 		for _, run := range analysis.Analyze(t.Context(), dir, artifact.V1, nil) {
-			if text := gate.Shown(gate.Shortfalls(run)); text == "" && run.Verdict != analysis.Exact || len(text) > 100 {
+			if text := gate.FormatShortfalls(gate.Shortfalls(run)); text == "" && run.Verdict != analysis.Exact || len(text) > 100 {
 				t.Errorf("%s: %s %q", dir, run.Verdict, text)
 			}
 		}

@@ -14,13 +14,13 @@ import (
 // Summary is how one integration stands to the contract, by its captures.
 type Summary struct {
 	Integration analysis.Integration `json:"integration"`
-	// Met says that the integration qualifies.
-	Met           bool          `json:"met"`
+	// Qualifies says that the integration qualifies.
+	Qualifies     bool          `json:"met"`
 	Qualification Qualification `json:"qualification"`
 	// Runs counts the runs, Unanswered the captures without one.
 	Runs       int               `json:"runs"`
-	Unanswered int               `json:"unanswered"`
-	Verdicts   []Given           `json:"verdicts"`
+	WithoutRun int               `json:"unanswered"`
+	Verdicts   []VerdictRuns     `json:"verdicts"`
 	Snapshots  SnapshotCounts    `json:"snapshots"`
 	IDs        analysis.IDCounts `json:"ids"`
 	Parent     ParentCounts      `json:"parent"`
@@ -32,15 +32,15 @@ type Summary struct {
 	Implausible int            `json:"implausible"`
 	Sizes       SizeCounts     `json:"sizes"`
 	Texts       analysis.Texts `json:"texts"`
-	// Blocks is why runs give no artifact of one usable snapshot. ExtraContent
+	// Obstacles is why runs give no artifact of one usable snapshot. ExtraContent
 	// is what in the last snapshots of runs is outside the text subset, which
 	// the artifact leaves out.
-	Blocks       []Need `json:"blocks"`
-	ExtraContent []Need `json:"richer"`
+	Obstacles    []Problem `json:"blocks"`
+	ExtraContent []Problem `json:"richer"`
 }
 
-// Given is a verdict and the runs it was given to, by their captures' names.
-type Given struct {
+// VerdictRuns is a verdict and the runs it was given to, by their captures' names.
+type VerdictRuns struct {
 	Verdict analysis.Verdict `json:"verdict"`
 	Runs    []string         `json:"runs"`
 }
@@ -48,19 +48,19 @@ type Given struct {
 // SnapshotCounts counts runs by how many snapshots they emit, apart by how they
 // ended.
 type SnapshotCounts struct {
-	Finished Numbers `json:"finished"`
-	Failed   Numbers `json:"failed"`
+	Finished RunCounts `json:"finished"`
+	Failed   RunCounts `json:"failed"`
 }
 
-// Numbers counts runs by how many snapshots they emit.
-type Numbers struct {
+// RunCounts counts runs by how many snapshots they emit.
+type RunCounts struct {
 	None    int `json:"none"`
 	One     int `json:"one"`
 	Several int `json:"several"`
 }
 
 // Total counts the runs.
-func (n Numbers) Total() int { return n.None + n.One + n.Several }
+func (n RunCounts) Total() int { return n.None + n.One + n.Several }
 
 // ParentCounts counts runs by where a parent run is named.
 type ParentCounts struct {
@@ -92,54 +92,54 @@ type SizeCounts struct {
 	CompactBelowEnvelope int `json:"compact_below_envelope"`
 }
 
-// Lacking is what the Rule asks of a run and no finding is about.
-type Lacking string
+// Requirement is what the Rule asks of a run and no finding is about.
+type Requirement string
 
 // What a run can lack.
 const (
-	OneRun Lacking = "one_run"      // to be the only run of its answer
-	Finish Lacking = "run_finished" // to end with RUN_FINISHED
-	Reply  Lacking = "reply"        // for its artifact to end with the assistant's message
+	OneRun Requirement = "one_run"      // to be the only run of its answer
+	Finish Requirement = "run_finished" // to end with RUN_FINISHED
+	Reply  Requirement = "reply"        // for its artifact to end with the assistant's message
 )
 
-// Lackings lists them.
-func Lackings() []Lacking { return []Lacking{OneRun, Finish, Reply} }
+// Requirements lists them.
+func Requirements() []Requirement { return []Requirement{OneRun, Finish, Reply} }
 
-func (l Lacking) shortfall() string {
-	return map[Lacking]string{
+func (l Requirement) shortfall() string {
+	return map[Requirement]string{
 		OneRun: "more than one run in the answer",
 		Finish: "the run ended with RUN_ERROR",
 		Reply:  "no reply",
 	}[l]
 }
 
-func (l Lacking) advice() string {
-	return map[Lacking]string{
+func (l Requirement) advice() string {
+	return map[Requirement]string{
 		OneRun: "answer a request with one run",
 		Finish: "let the run finish: the server's log may say why it ended with RUN_ERROR",
 		Reply:  "put the assistant's reply into the snapshot",
 	}[l]
 }
 
-// Need is a reason and the runs that have it.
-type Need struct {
+// Problem is a reason and the runs that have it.
+type Problem struct {
 	Code    finding.Code    `json:"code,omitzero"`
 	Event   string          `json:"event,omitzero"`
 	Pointer finding.Pointer `json:"pointer,omitzero"`
 	// HTTPStatus is that of the answer, where Code is finding.HTTPStatus.
 	HTTPStatus int `json:"http_status,omitzero"`
-	// Lacks is what the run lacks where no finding has a code for it.
-	Lacks Lacking `json:"lacks,omitzero"`
-	// Larger: the artifact is not smaller than its run. There is no Code then.
-	Larger bool     `json:"artifact_larger,omitzero"`
-	Runs   []string `json:"runs"`
+	// Requirement is what the run lacks where no finding has a code for it.
+	Requirement Requirement `json:"lacks,omitzero"`
+	// NotSmaller: the artifact is not smaller than its run. There is no Code then.
+	NotSmaller bool     `json:"artifact_larger,omitzero"`
+	Runs       []string `json:"runs"`
 }
 
 // Count returns how many runs have a verdict.
-func (s Summary) Count(v analysis.Verdict) int { return len(s.of(v)) }
+func (s Summary) Count(v analysis.Verdict) int { return len(s.capturesWith(v)) }
 
-// of names the captures of the runs that have a verdict.
-func (s Summary) of(v analysis.Verdict) []string {
+// capturesWith names the captures of the runs that have a verdict.
+func (s Summary) capturesWith(v analysis.Verdict) []string {
 	for _, g := range s.Verdicts {
 		if g.Verdict == v {
 			return slices.Clone(g.Runs)
@@ -170,18 +170,18 @@ func summaries(runs []analysis.Run, needed, leftOut []string) []Summary {
 }
 
 func newSummary(i analysis.Integration, runs []analysis.Run, needed, leftOut []string) Summary {
-	s := Summary{Integration: i, Qualification: Qualify(runs, needed, leftOut...), Anchors: AnchorCounts{Minted: []MintedCount{}}, Verdicts: []Given{}, Times: []CountedSource{}, Blocks: []Need{}, ExtraContent: []Need{}}
-	s.Met = s.Qualification.Qualifies == Yes
+	s := Summary{Integration: i, Qualification: Qualify(runs, needed, leftOut...), Anchors: AnchorCounts{Minted: []MintedCount{}}, Verdicts: []VerdictRuns{}, Times: []CountedSource{}, Obstacles: []Problem{}, ExtraContent: []Problem{}}
+	s.Qualifies = s.Qualification.Qualifies == Yes
 	for _, run := range runs {
 		s.Anchors.add(run)
 		if run.Run == nil {
-			s.Unanswered++
+			s.WithoutRun++
 			continue
 		}
 		s.add(run)
 	}
 	best := analysis.Verdicts()
-	slices.SortStableFunc(s.Verdicts, func(a, b Given) int {
+	slices.SortStableFunc(s.Verdicts, func(a, b VerdictRuns) int {
 		return slices.Index(best, a.Verdict) - slices.Index(best, b.Verdict)
 	})
 	return s
@@ -190,10 +190,10 @@ func newSummary(i analysis.Integration, runs []analysis.Run, needed, leftOut []s
 func (s *Summary) add(run analysis.Run) {
 	s.Runs++
 	name := capture.BaseName(run.Capture)
-	at := slices.IndexFunc(s.Verdicts, func(g Given) bool { return g.Verdict == run.Verdict })
+	at := slices.IndexFunc(s.Verdicts, func(g VerdictRuns) bool { return g.Verdict == run.Verdict })
 	if at < 0 {
 		at = len(s.Verdicts)
-		s.Verdicts = append(s.Verdicts, Given{Verdict: run.Verdict})
+		s.Verdicts = append(s.Verdicts, VerdictRuns{Verdict: run.Verdict})
 	}
 	s.Verdicts[at].Runs = append(s.Verdicts[at].Runs, name)
 	switch run.Terminal {
@@ -208,12 +208,12 @@ func (s *Summary) add(run analysis.Run) {
 	s.time(run.Times)
 	s.measure(run)
 	if !run.Verdict.Emitted() {
-		need(&s.Blocks, run.Projections[1].Reasons, name)
+		addProblems(&s.Obstacles, run.Projections[1].Reasons, name)
 	}
 	if run.Verdict == analysis.Incomplete {
-		need(&s.Blocks, []analysis.Reason{{Code: finding.SnapshotLacksText}}, name)
+		addProblems(&s.Obstacles, []analysis.Reason{{Code: finding.SnapshotLacksText}}, name)
 	}
-	need(&s.ExtraContent, extraContent(run), name)
+	addProblems(&s.ExtraContent, extraContent(run), name)
 }
 
 // extraContent is what the text subset leaves out of the run's one snapshot, or of
@@ -224,14 +224,14 @@ func extraContent(run analysis.Run) (list []analysis.Reason) {
 		of = run.Projections[len(run.Projections)-1]
 	}
 	for _, r := range of.Omissions {
-		if inMessages(r) {
+		if inSnapshotMessages(r) {
 			list = append(list, r)
 		}
 	}
 	return list
 }
 
-func (n *Numbers) add(snapshots int) {
+func (n *RunCounts) add(snapshots int) {
 	switch snapshots {
 	case 0:
 		n.None++
@@ -285,26 +285,26 @@ func (s *Summary) measure(run analysis.Run) {
 	s.Texts.Add(*run.Texts)
 }
 
-// need adds a run's reasons to a list.
-func need(list *[]Need, reasons []analysis.Reason, run string) {
+// addProblems adds a run's reasons to a list.
+func addProblems(list *[]Problem, reasons []analysis.Reason, run string) {
 	for _, r := range reasons {
-		at := slices.IndexFunc(*list, func(n Need) bool { return n.Code == r.Code && n.Event == r.Event && n.Pointer == r.Pointer })
+		at := slices.IndexFunc(*list, func(n Problem) bool { return n.Code == r.Code && n.Event == r.Event && n.Pointer == r.Pointer })
 		if at < 0 {
 			at = len(*list)
-			*list = append(*list, Need{Code: r.Code, Event: r.Event, Pointer: r.Pointer})
+			*list = append(*list, Problem{Code: r.Code, Event: r.Event, Pointer: r.Pointer})
 		}
 		(*list)[at].Runs = append((*list)[at].Runs, run)
 	}
 }
 
 // Advice says what a change would be, in a few words.
-func (n Need) Advice() string {
+func (n Problem) Advice() string {
 	key := lastName(n.Pointer)
-	if n.Larger {
+	if n.NotSmaller {
 		return "the artifact is not smaller than the run"
 	}
-	if n.Lacks != "" {
-		return n.Lacks.advice()
+	if n.Requirement != "" {
+		return n.Requirement.advice()
 	}
 	where := n.Event + string(n.Pointer)
 	switch n.Code {
@@ -331,7 +331,7 @@ func (n Need) Advice() string {
 	case finding.StartedAtMissing:
 		return "give RUN_STARTED a `timestamp`, or send the answer uncompressed"
 	case finding.JSONSyntax:
-		return "make every event JSON" + at(where)
+		return "make every event JSON" + atPlace(where)
 	case finding.TooLong:
 		if where != "" {
 			return "shorten `" + where + "`"
@@ -361,8 +361,8 @@ func (n Need) Advice() string {
 	return "correct this: " + about.Meaning
 }
 
-// at names a place; nothing without one.
-func at(where string) string {
+// atPlace names a place; nothing without one.
+func atPlace(where string) string {
 	if where == "" {
 		return ""
 	}

@@ -48,12 +48,12 @@ func status(g gate.Gate, answers []gate.Answer) string {
 	lane := fmt.Sprintf("a bounded sample lane is in the repository ([sample lane](%s))", sampleLane)
 	var open, names []string
 	for _, a := range answers {
-		if !a.Good {
+		if !a.Favorable {
 			open = append(open, fmt.Sprintf("%s %s.", a.Question, strings.ToUpper(a.Word[:1])+a.Word[1:]))
 		}
 	}
 	for _, s := range g.Summaries {
-		if s.Met {
+		if s.Qualifies {
 			names = append(names, s.Integration.String())
 		}
 	}
@@ -104,7 +104,7 @@ func notAnywhere(list *scenario.List) string {
 
 // change says what would have to change, in the words that discover adds to its
 // advice, or in those of the advice.
-func change(n gate.Need) string {
+func change(n gate.Problem) string {
 	if how, ok := hint.ByChange()[string(n.Code)]; ok {
 		return how
 	}

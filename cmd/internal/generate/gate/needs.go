@@ -18,14 +18,14 @@ func needs(b *bytes.Buffer, g gate.Gate, needed []string) {
 		if n := s.Snapshots; n.Finished.One+n.Finished.Several+n.Failed.One+n.Failed.Several == 0 {
 			left = "not known: no snapshot was seen"
 		}
-		fmt.Fprintf(b, "| %s | %s | %s |\n", s.Integration.Name, shortfalls(s.Blocks, needed), left)
+		fmt.Fprintf(b, "| %s | %s | %s |\n", s.Integration.Name, shortfalls(s.Obstacles, needed), left)
 	}
 	b.WriteString("\n")
 }
 
 // shortfalls spells what is missing or left out, with the runs, but for those of some
 // scenarios.
-func shortfalls(list []gate.Need, without []string) string {
+func shortfalls(list []gate.Problem, without []string) string {
 	var parts []string
 	for _, n := range list {
 		runs := slices.DeleteFunc(slices.Clone(n.Runs), func(name string) bool { return slices.Contains(without, name) })

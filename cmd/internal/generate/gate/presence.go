@@ -27,7 +27,7 @@ func fieldPresence(lanes []lane) []byte {
 		all = append(all, l.runs...)
 		of[i] = make(map[analysis.Field]gate.FieldStats)
 		for _, p := range gate.Fields(l.runs) {
-			of[i][p.Place()] = p
+			of[i][p.Key()] = p
 		}
 	}
 	event := ""
@@ -49,11 +49,11 @@ func fieldPresence(lanes []lane) []byte {
 		}
 		fmt.Fprintf(&b, "| %s |", name)
 		for i := range lanes {
-			fmt.Fprintf(&b, " %s |", cell(of[i][p.Place()]))
+			fmt.Fprintf(&b, " %s |", cell(of[i][p.Key()]))
 		}
 		as := "no"
-		if p.As != "" {
-			as = fmt.Sprintf("%d as `%s`", p.Reduced, p.As)
+		if p.ArtifactKey != "" {
+			as = fmt.Sprintf("%d as `%s`", p.Reduced, p.ArtifactKey)
 		}
 		fmt.Fprintf(&b, " %d | %s |\n", p.Surfaced, as)
 	}
@@ -64,7 +64,7 @@ func cell(p gate.FieldStats) string {
 	if p.Emitted == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("%d of %d", p.Emitted, p.Of)
+	text := fmt.Sprintf("%d of %d", p.Emitted, p.Runs)
 	if p.Empty > 0 {
 		text += fmt.Sprintf(" (%d empty)", p.Empty)
 	}

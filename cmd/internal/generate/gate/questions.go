@@ -22,9 +22,9 @@ func questions(b *bytes.Buffer, answers []gate.Answer, t trials) {
 	for i, a := range answers {
 		text := a.Text
 		switch a.Question {
-		case gate.AskParent:
+		case gate.QuestionParent:
 			text += " The key stays optional in v1. The sample lane has a fixture with a parent, [with-parent](" + sampleLane + ")."
-		case gate.AskState:
+		case gate.QuestionState:
 			text += " " + t.withoutState()
 		}
 		fmt.Fprintf(b, "**%d. %s.** %s\n\n", i+1, strings.ToUpper(a.Word[:1])+a.Word[1:], text)
@@ -95,7 +95,7 @@ func (t trials) withoutState() string {
 func (t trials) smallest() gate.Answer {
 	a := gate.Answer{Question: askSmallest, Word: "no"}
 	if t.one.all > 0 && t.one.same == t.one.all && t.spared == 0 && t.stateless == t.artifacts {
-		a.Good, a.Word = true, "yes"
+		a.Favorable, a.Word = true, "yes"
 	}
 	a.Text = fmt.Sprintf("Every run with an artifact was projected again from RUN_STARTED, the snapshot and the terminal event alone. Of runs with one snapshot, %d of %d artifacts are the same, byte for byte; of those with several, of which the last was chosen, %d of %d. None of the three events can be left out: without one of them, an emitted snapshot still gave an artifact in %d of %d runs. A snapshot that has to be built needs the stream: from RUN_STARTED and the terminal event alone, %d of %d built artifacts are the same. Smallest is by the events that it takes; answer 5 counts bytes.",
 		t.one.same, t.one.all, t.chosen.same, t.chosen.all, t.spared, t.one.all, t.built.same, t.built.all)

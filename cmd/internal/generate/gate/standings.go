@@ -17,7 +17,7 @@ func standings(b *bytes.Buffer, lanes []lane, g gate.Gate) {
 	b.WriteString("## The integrations\n\n### What became of their runs\n\n| integration | runs | exact | reduced | chosen | incomplete | built | refused | HTTP error |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, s := range g.Summaries {
 		fmt.Fprintf(b, "| %s | %d | %d | %d | %d | %d | %d | %d | %d |\n", s.Integration.Name, s.Runs,
-			s.Count(analysis.Exact), s.Count(analysis.Reduced), s.Count(analysis.Chosen), s.Count(analysis.Incomplete), s.Count(analysis.Built), s.Count(analysis.Refused), s.Unanswered)
+			s.Count(analysis.Exact), s.Count(analysis.Reduced), s.Count(analysis.Chosen), s.Count(analysis.Incomplete), s.Count(analysis.Built), s.Count(analysis.Refused), s.WithoutRun)
 	}
 	b.WriteString("\n### What they emit\n\n| integration | snapshots in finished runs: none / one / several | in failed runs | streamed ids in the snapshot | the request's | times from | artifact below its run | below its envelope (without white space) |\n|---|---|---|---|---|---|---|---|\n")
 	for _, s := range g.Summaries {
@@ -51,7 +51,7 @@ func identities(b *bytes.Buffer, lanes []lane, g gate.Gate) {
 				ended[m.Shape] += m.Count
 			}
 			all += m.Count
-			taken += m.Taken
+			taken += m.Valid
 		}
 		ids := newMessageIDs()
 		for _, l := range lanes {
@@ -61,7 +61,7 @@ func identities(b *bytes.Buffer, lanes []lane, g gate.Gate) {
 				}
 			}
 		}
-		fmt.Fprintf(b, "| %s | %d / %d | %s | %s | %s | %s | %s |\n", s.Integration.Name, s.Anchors.Answered, s.Anchors.RefusedHTTP,
+		fmt.Fprintf(b, "| %s | %d / %d | %s | %s | %s | %s | %s |\n", s.Integration.Name, s.Anchors.Answered, s.Anchors.HTTPErrors,
 			began, ended, ids.streamed, ids.snapshot, share(taken+ids.taken, all+ids.streamed.total()+ids.snapshot.total()))
 	}
 	b.WriteString("\n")

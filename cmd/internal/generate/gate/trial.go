@@ -46,7 +46,7 @@ func look(run analysis.Run) (seen, error) {
 	var events []*envelope.Event
 	of := &fewer{Capture: c, run: *run.Run, keep: func(e *envelope.Event) bool {
 		ids.event(e)
-		if gate.IsState(e.Type) {
+		if gate.IsStateEvent(e.Type) {
 			events = append(events, e.Clone())
 		}
 		return false
@@ -100,7 +100,7 @@ func try(run analysis.Run) (*trial, *artifact.Artifact, error) {
 		err = cmp.Or(err, tryErr)
 		return out != nil && out.Origin == whole.Origin && bytes.Equal(out.Bytes, whole.Bytes)
 	}
-	t.stateless = same(func(e *envelope.Event) bool { return !gate.IsState(e.Type) })
+	t.stateless = same(func(e *envelope.Event) bool { return !gate.IsStateEvent(e.Type) })
 	inEnvelope := func(e *envelope.Event) bool {
 		return slices.ContainsFunc(run.Events, func(p project.Part) bool { return p.Offset == e.Offset })
 	}

@@ -106,7 +106,7 @@ func (p *Printer) verdicts(runs []analysis.Run) {
 }
 
 // shortfall says what a run lacks, or that it lacks nothing.
-func shortfall(run analysis.Run) string { return cmp.Or(gate.Shown(gate.Shortfalls(run)), "nothing") }
+func shortfall(run analysis.Run) string { return cmp.Or(gate.FormatShortfalls(gate.Shortfalls(run)), "nothing") }
 
 func resultOfRun(run analysis.Run, on FailOn) result {
 	r := result{
@@ -343,9 +343,9 @@ func (p *Printer) fields(runs []analysis.Run) {
 	for _, f := range list {
 		place := strings.Join(strings.Fields(f.Event+" "+f.Role+" "+f.Name), " ")
 		as := "no"
-		if f.As != "" {
-			as = fmt.Sprintf("%d as %s", f.Reduced, f.As)
+		if f.ArtifactKey != "" {
+			as = fmt.Sprintf("%d as %s", f.Reduced, f.ArtifactKey)
 		}
-		p.line("  %-45s %-11s %-11d %s", place, fmt.Sprintf("%d of %d", f.Emitted, f.Of), f.Surfaced, as)
+		p.line("  %-45s %-11s %-11d %s", place, fmt.Sprintf("%d of %d", f.Emitted, f.Runs), f.Surfaced, as)
 	}
 }

@@ -289,7 +289,7 @@ func (p *Printer) scenarioTable(d *Discovery) {
 			if len(runs) > 1 {
 				name += fmt.Sprintf(" run %d", i+1)
 			}
-			rows = append(rows, []cell{{text: name}, {text: needed}, {string(run.Verdict), runColour(run.Verdict)}, {text: cmp.Or(gate.Shown(missing(row, run)), "nothing")}})
+			rows = append(rows, []cell{{text: name}, {text: needed}, {string(run.Verdict), runColour(run.Verdict)}, {text: cmp.Or(gate.FormatShortfalls(missing(row, run)), "nothing")}})
 		}
 		if row.Note != "" {
 			rows = append(rows, []cell{{text: row.Scenario}, {text: needed}, {text: "not asked"}, {text: row.Note}})

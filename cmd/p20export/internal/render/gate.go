@@ -20,7 +20,7 @@ func (p *Printer) Gate(g gate.Gate) {
 	}
 	good, says, colour := 0, "an integration qualifies", green
 	for _, a := range g.Answers {
-		if a.Good {
+		if a.Favorable {
 			good++
 		}
 	}
@@ -30,7 +30,7 @@ func (p *Printer) Gate(g gate.Gate) {
 	p.line("discovery gate (P20 §14.3), by these captures alone: %s; %d of %d answers speak for it", p.paint(colour, says), good, len(g.Answers))
 	for _, a := range g.Answers {
 		colour := ""
-		if !a.Good {
+		if !a.Favorable {
 			colour = yellow
 		}
 		p.line("  %s %s", a.Question, p.paint(colour, a.Word))
@@ -40,13 +40,13 @@ func (p *Printer) Gate(g gate.Gate) {
 		}
 	}
 	for _, s := range g.Summaries {
-		p.needs("what stands between a run and an artifact of one usable snapshot", s.Blocks)
+		p.needs("what stands between a run and an artifact of one usable snapshot", s.Obstacles)
 		p.needs("what artifacts leave out of the last snapshot", s.ExtraContent)
 	}
 }
 
 // needs says what runs would have to change, and for what.
-func (p *Printer) needs(what string, list []gate.Need) {
+func (p *Printer) needs(what string, list []gate.Problem) {
 	if len(list) == 0 {
 		return
 	}

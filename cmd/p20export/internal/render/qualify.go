@@ -59,7 +59,7 @@ func (d *Discovery) Status(q gate.Qualification) Status {
 			return d.needed(run.Scenario) && run.Verdict.NoBetterThan(analysis.Verdict(d.FailOn))
 		})
 	case d.Plan.Suite == nil:
-		if q.Qualifies == gate.NotKnown && q.Good < q.Needed {
+		if q.Qualifies == gate.Unknown && q.Qualified < q.Needed {
 			return d.tally.Status.Worse(Failed)
 		}
 		negative = q.Qualifies == gate.No
@@ -82,7 +82,7 @@ func (p *Printer) Qualified(d *Discovery, q gate.Qualification) {
 	switch q.Qualifies {
 	case gate.No:
 		colour = red
-	case gate.NotKnown:
+	case gate.Unknown:
 		colour = yellow
 	}
 	if d.Quiet {
@@ -90,7 +90,7 @@ func (p *Printer) Qualified(d *Discovery, q gate.Qualification) {
 		return
 	}
 	p.line("%s", p.paint(colour, answer))
-	if q.Qualifies != gate.NotKnown || q.Good > 0 {
+	if q.Qualifies != gate.Unknown || q.Qualified > 0 {
 		if len(q.NotAsked) > 0 {
 			p.line("  not asked: \t%s", strings.Join(q.NotAsked, ", "))
 		}
@@ -117,22 +117,22 @@ func (d *Discovery) verdictOf(q gate.Qualification) string {
 	}
 	switch {
 	case q.Qualifies == gate.Yes && d.failed() > 0:
-		return fmt.Sprintf("qualifies: %d of %s; %s not captured whole", q.Good, of, Plural(d.failed(), "other scenario was", "other scenarios were"))
+		return fmt.Sprintf("qualifies: %d of %s; %s not captured whole", q.Qualified, of, Plural(d.failed(), "other scenario was", "other scenarios were"))
 	case q.Qualifies == gate.Yes:
-		return fmt.Sprintf("qualifies: %d of %s", q.Good, of)
+		return fmt.Sprintf("qualifies: %d of %s", q.Qualified, of)
 	case q.Qualifies == gate.No:
-		return fmt.Sprintf("does not qualify: %d of %s", q.Good, of)
+		return fmt.Sprintf("does not qualify: %d of %s", q.Qualified, of)
 	case q.Needed == 0:
 		return "not known whether it qualifies: no needed scenario was asked"
-	case q.Good == q.Needed:
+	case q.Qualified == q.Needed:
 		left := len(d.Plan.LeftOut(d.rows))
-		return fmt.Sprintf("not known whether it qualifies: %d of %s %s; %d %s not asked", q.Good, of, that, left, were(left))
+		return fmt.Sprintf("not known whether it qualifies: %d of %s %s; %d %s not asked", q.Qualified, of, that, left, were(left))
 	}
 	if why := d.cutOff(q); why != "" {
 		return "not known whether it qualifies: " + why
 	}
-	if q.Good > 0 {
-		of = fmt.Sprintf("%d of %s", q.Needed-q.Good, of)
+	if q.Qualified > 0 {
+		of = fmt.Sprintf("%d of %s", q.Needed-q.Qualified, of)
 	}
 	return "not known whether it qualifies: no run in the answers to " + of
 }
@@ -179,7 +179,7 @@ func (d *Discovery) cutOff(q gate.Qualification) string {
 
 // short names the first cause or change, for one line.
 func (d *Discovery) short(q gate.Qualification) string {
-	if q.Qualifies == gate.NotKnown {
+	if q.Qualifies == gate.Unknown {
 		if d.cutOff(q) != "" {
 			return ""
 		}

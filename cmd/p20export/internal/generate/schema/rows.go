@@ -140,10 +140,10 @@ func mappedInRows(t reflect.Type) *jsonschema.Schema {
 		return enum(append(analysis.Verdicts(), analysis.Missing, analysis.Failed)...)
 	case reflect.TypeFor[project.Verdict]():
 		return enum(render.Verdicts()...)
-	case reflect.TypeFor[gate.Qualifies]():
-		return enum(gate.Answers()...)
-	case reflect.TypeFor[gate.Lacking]():
-		return enum(gate.Lackings()...)
+	case reflect.TypeFor[gate.Decision]():
+		return enum(gate.Decisions()...)
+	case reflect.TypeFor[gate.Requirement]():
+		return enum(gate.Requirements()...)
 	case reflect.TypeFor[scenario.Cause]():
 		return enum(scenario.Causes()...)
 	case reflect.TypeFor[jsontext.Value]():
