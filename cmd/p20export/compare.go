@@ -93,7 +93,7 @@ once every capture is read, and nothing when interrupted.
 			if err := checkOutputFile("--write-baseline", write); err != nil {
 				return err
 			}
-			if err := baseline.Replaceable(write); err != nil {
+			if err := baseline.CheckReplaceable(write); err != nil {
 				return fmt.Errorf("%w: %w", render.ErrOutput, err)
 			}
 		}
@@ -105,7 +105,7 @@ once every capture is read, and nothing when interrupted.
 			return err
 		}
 		if with != "" || write != "" {
-			if err := baseline.Distinct(paths); err != nil {
+			if err := baseline.CheckDistinct(paths); err != nil {
 				return err
 			}
 		}
@@ -154,7 +154,7 @@ once every capture is read, and nothing when interrupted.
 // contractFlag names the flag where a baseline was made under another contract.
 func contractFlag(path string, err error) error {
 	if other, ok := errors.AsType[*baseline.ContractError](err); ok {
-		return fmt.Errorf("%s is no baseline that can be compared with: it was made with --contract %s; give that, or write it anew", path, other.Of)
+		return fmt.Errorf("%s is no baseline that can be compared with: it was made with --contract %s; give that, or write it anew", path, other.Contract)
 	}
 	return err
 }

@@ -141,7 +141,7 @@ func (fl *discoverFlags) run(cmd *cobra.Command, args []string) error {
 		defer remove()
 		plan.Dir = dir
 	}
-	taken, err := plan.Blocked()
+	taken, err := plan.Conflicts()
 	if err != nil {
 		return fmt.Errorf("%w: %w", render.ErrOutput, err)
 	}
@@ -247,7 +247,7 @@ func (fl *discoverFlags) discover(cmd *cobra.Command, p *render.Printer, plan *s
 	if err := interrupted(cmd); err != nil {
 		return d.Captured(), err
 	}
-	leftOut := plan.LeftOut(d.Rows())
+	leftOut := plan.NotCaptured(d.Rows())
 	q := gate.Qualify(d.Runs(), plan.Needed, leftOut...)
 	p.Qualified(d, q)
 	if fl.gate {
@@ -265,7 +265,7 @@ func (fl *discoverFlags) discover(cmd *cobra.Command, p *render.Printer, plan *s
 
 // write writes what was seen as what is expected of the harness.
 func (fl *discoverFlags) write(p *render.Printer, plan *scenario.Plan, rows []scenario.Row) error {
-	suite, err := plan.Expected(rows)
+	suite, err := plan.UpdatedSuite(rows)
 	if err != nil {
 		return fmt.Errorf("%w: nothing was written as expected: %w", errInput, err)
 	}

@@ -63,7 +63,7 @@ func (fl *discoverFlags) plan(ctx context.Context, args []string) (*scenario.Pla
 		plan.Suite, err = scenario.LoadSuite(ctx, path, list)
 	}
 	if err != nil && (harness == nil || !errors.Is(err, fs.ErrNotExist)) {
-		if errors.Is(err, scenario.ErrOtherList) {
+		if errors.Is(err, scenario.ErrSuiteMismatch) {
 			err = fmt.Errorf("%w; --write-expected writes the file anew and keeps its notes", err)
 		}
 		return nil, nil, fmt.Errorf("%w: %w", errInput, err)
@@ -78,7 +78,7 @@ func (fl *discoverFlags) chosen(list *scenario.List) ([]scenario.Scenario, error
 	if fl.only == nil {
 		return list.Scenarios, nil
 	}
-	chosen, unknown := list.Choose(fl.only)
+	chosen, unknown := list.Select(fl.only)
 	if unknown == "" {
 		return chosen, nil
 	}
@@ -99,9 +99,9 @@ func (fl *discoverFlags) list(ctx context.Context) (*scenario.List, error) {
 		}
 		return list, nil
 	}
-	list, err := scenario.OwnList()
+	list, err := scenario.BuiltinList()
 	if err == nil && fl.harness == "" {
-		list.Scenarios = list.Anywhere()
+		list.Scenarios = list.ForAnyAgent()
 	}
 	return list, err
 }

@@ -114,7 +114,7 @@ const docsEndpoint = "http://127.0.0.1:8000"
 // ids, the answer that the integration gave which the path begins with.
 func replaying(t *testing.T) string {
 	t.Helper()
-	list, err := scenario.OwnList()
+	list, err := scenario.BuiltinList()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,7 @@ func runHarness(t *testing.T, of harness) {
 	if status != exitDone {
 		t.Errorf("discover: exit status %d\n%s%s", status, stdout.String(), stderr.String())
 	}
-	for _, s := range of.suite.Scenarios {
+	for _, s := range of.suite.Cases {
 		if s.Expect == nil {
 			continue // its note says why
 		}

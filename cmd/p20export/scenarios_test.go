@@ -89,8 +89,8 @@ func TestCommittedCaptures(t *testing.T) {
 			golden(t, scenariosPath, want)
 		}
 		expressed := 0
-		for i := range h.suite.Scenarios {
-			s := &h.suite.Scenarios[i]
+		for i := range h.suite.Cases {
+			s := &h.suite.Cases[i]
 			if s.Expect == nil {
 				continue // its note says why
 			}
@@ -156,7 +156,7 @@ func checkScenario(t *testing.T, want scenario.Expectation, dir string) {
 	}
 	for _, name := range project.Names() {
 		s := freeze.Settings{Settings: project.Settings{Projection: name}, Dir: out, Name: string(name), Tool: build.Tool()}
-		if rows, err := freeze.Freeze(context.Background(), dir, s); err != nil || rows[0].Verdict != want.Freeze.Of(name).Verdict {
+		if rows, err := freeze.Freeze(context.Background(), dir, s); err != nil || rows[0].Verdict != want.Freeze.Outcome(name).Verdict {
 			t.Errorf("freeze %s under %s: %v %v", dir, name, rows, err)
 		}
 	}

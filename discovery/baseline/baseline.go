@@ -118,16 +118,16 @@ func New(runs []analysis.Run, contract artifact.Profile) (*Baseline, error) {
 		b.Runs = append(b.Runs, runOf(run))
 	}
 	slices.SortFunc(b.Runs, Run.compare)
-	return b, Distinct(slices.Compact(paths))
+	return b, CheckDistinct(slices.Compact(paths))
 }
 
 func (s Run) compare(t Run) int {
 	return cmp.Or(cmp.Compare(s.Capture, t.Capture), cmp.Compare(s.Run, t.Run))
 }
 
-// Distinct reports two captures that a baseline could not tell apart: they have
+// CheckDistinct reports two captures that a baseline could not tell apart: they have
 // one name. It reports one whose name cannot stand in a baseline, too.
-func Distinct(paths []string) error {
+func CheckDistinct(paths []string) error {
 	of := make(map[string]string)
 	for _, path := range paths {
 		name := capture.BaseName(path)
@@ -199,22 +199,24 @@ func Load(path string, contract artifact.Profile) (*Baseline, error) {
 // ContractError says that a baseline was made under another contract than it is
 // compared under.
 type ContractError struct {
-	// Of is the contract it was made under.
-	Of artifact.Profile
+	// Contract is the contract it was made under.
+	Contract artifact.Profile
 }
 
 // Error says so.
-func (e *ContractError) Error() string { return "it was made under another contract, " + string(e.Of) }
+func (e *ContractError) Error() string {
+	return "it was made under another contract, " + string(e.Contract)
+}
 
 func (b *Baseline) check(contract artifact.Profile) error {
 	switch {
 	case b.Schema != Schema:
 		return fmt.Errorf("its schema is %q, not %s", b.Schema, Schema)
 	case b.Contract != contract:
-		return &ContractError{Of: b.Contract}
+		return &ContractError{Contract: b.Contract}
 	case len(b.Runs) == 0:
 		return errors.New("it has no runs")
-	case slices.ContainsFunc(b.Runs, func(s Run) bool { return !s.complete() }):
+	case slices.ContainsFunc(b.Runs, func(s Run) bool { return !s.valid() }):
 		return errors.New("a run of it lacks what every run has, or has what none has")
 	case !slices.IsSortedFunc(b.Runs, Run.compare) || len(slices.CompactFunc(slices.Clone(b.Runs), func(s, t Run) bool { return s.compare(t) == 0 })) != len(b.Runs):
 		return errors.New("its runs are out of order, or one stands twice")
@@ -222,9 +224,9 @@ func (b *Baseline) check(contract artifact.Profile) error {
 	return nil
 }
 
-// complete reports whether a run is one that a baseline can hold: what is
+// valid reports whether a run is one that a baseline can hold: what is
 // missing from it would be compared with nothing, and never be seen to change.
-func (s Run) complete() bool {
+func (s Run) valid() bool {
 	var names []project.Name
 	for _, p := range s.Projections {
 		if p.Verdict != project.Frozen && p.Verdict != project.Refused {

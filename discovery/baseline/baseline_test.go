@@ -177,15 +177,15 @@ func TestBaselineTooLarge(t *testing.T) {
 }
 
 func TestDistinct(t *testing.T) {
-	if err := baseline.Distinct([]string{"a/one", "a/two", "a/three.sse"}); err != nil {
+	if err := baseline.CheckDistinct([]string{"a/one", "a/two", "a/three.sse"}); err != nil {
 		t.Error(err)
 	}
 	for _, paths := range [][]string{{"a/one", "b/one"}, {"a", "a"}, {"a.sse", "b/a.ndjson"}} {
-		if err := baseline.Distinct(paths); err == nil || !strings.Contains(err.Error(), paths[0]) || !strings.Contains(err.Error(), paths[1]) {
+		if err := baseline.CheckDistinct(paths); err == nil || !strings.Contains(err.Error(), paths[0]) || !strings.Contains(err.Error(), paths[1]) {
 			t.Errorf("%v: %v", paths, err)
 		}
 	}
-	if err := baseline.Distinct([]string{"a/one", "a/\xff"}); err == nil || !strings.Contains(err.Error(), `\xff`) || !strings.Contains(err.Error(), "not UTF-8") {
+	if err := baseline.CheckDistinct([]string{"a/one", "a/\xff"}); err == nil || !strings.Contains(err.Error(), `\xff`) || !strings.Contains(err.Error(), "not UTF-8") {
 		t.Errorf("not UTF-8: %v", err)
 	}
 }

@@ -28,37 +28,37 @@ func (b *Baseline) Compare(runs []analysis.Run) []analysis.Run {
 		now := runOf(runs[i])
 		runs[i].Changes = []finding.Finding{}
 		if runs[i].Digest == "" { // it is not known what the capture holds
-			for _, at := range b.of(now.Capture) {
+			for _, at := range b.indexesOf(now.Capture) {
 				found[at] = true
 			}
 			if runs[i].Verdict != analysis.Failed {
-				runs[i].Changes = append(runs[i].Changes, notFound(now, "of which nothing counts"))
+				runs[i].Changes = append(runs[i].Changes, runNotFound(now, "of which nothing counts"))
 			}
 			continue
 		}
 		at, ok := slices.BinarySearchFunc(b.Runs, now, Run.compare)
 		if !ok {
-			known := b.of(now.Capture)
-			runs[i].Changes = append(runs[i].Changes, b.unknown(now, known)...)
+			known := b.indexesOf(now.Capture)
+			runs[i].Changes = append(runs[i].Changes, b.diffUnknown(now, known)...)
 			for _, at := range known { // a run for none, or none for a run, is told there
 				found[at] = found[at] || now.Run == 0 || b.Runs[at].Run == 0
 			}
 			continue
 		}
 		found[at] = true
-		c := changes{was: b.Runs[at], now: now, run: &runs[i]}
+		c := differ{old: b.Runs[at], new: now, run: &runs[i]}
 		runs[i].Changes = append(runs[i].Changes, c.all()...)
 	}
 	for i, was := range b.Runs {
 		if !found[i] {
-			runs = append(runs, missing(was, b))
+			runs = append(runs, missingRun(was, b))
 		}
 	}
 	return runs
 }
 
-// of returns where the baseline has a capture's runs.
-func (b *Baseline) of(capture string) (at []int) {
+// indexesOf returns where the baseline has a capture's runs.
+func (b *Baseline) indexesOf(capture string) (at []int) {
 	for i, s := range b.Runs {
 		if s.Capture == capture {
 			at = append(at, i)
@@ -67,32 +67,32 @@ func (b *Baseline) of(capture string) (at []int) {
 	return at
 }
 
-// unknown is what changed with a run that the baseline does not have; known is
+// diffUnknown is what changed with a run that the baseline does not have; known is
 // where it has others of the capture. A new capture alone is no change of the
 // contract, unless no run is found in it.
-func (b *Baseline) unknown(now Run, known []int) []finding.Finding {
+func (b *Baseline) diffUnknown(now Run, known []int) []finding.Finding {
 	if len(known) == 0 {
 		if now.Run == 0 {
-			return []finding.Finding{notFound(now, "which the baseline does not have")}
+			return []finding.Finding{runNotFound(now, "which the baseline does not have")}
 		}
 		return []finding.Finding{finding.New(finding.RunAdded, "the baseline does not have %s", finding.Quote(now.Capture))}
 	}
-	c := changes{was: b.Runs[known[0]], now: now}
+	c := differ{old: b.Runs[known[0]], new: now}
 	c.answer()
 	switch {
 	case now.Run == 0:
 		for _, at := range known {
-			c.say(finding.RunGone, "the baseline has %s (%s), and no run is found in the capture", b.Runs[at].name(), b.Runs[at].Verdict)
+			c.addf(finding.RunGone, "the baseline has %s (%s), and no run is found in the capture", b.Runs[at].name(), b.Runs[at].Verdict)
 		}
-	case c.was.Run == 0:
-		c.add(finding.New(finding.RunAdded, "the baseline found no run in %s, and there is one", c.was.name()).WithSeverity(finding.Error))
+	case c.old.Run == 0:
+		c.add(finding.New(finding.RunAdded, "the baseline found no run in %s, and there is one", c.old.name()).WithSeverity(finding.Error))
 	default:
 		c.add(finding.New(finding.RunAdded, "the baseline does not have %s", now.name()).WithSeverity(finding.Error))
 	}
 	return c.list
 }
 
-func notFound(now Run, why string) finding.Finding {
+func runNotFound(now Run, why string) finding.Finding {
 	return finding.New(finding.RunAdded, "no run is found in %s, %s", finding.Quote(now.Capture), why).WithSeverity(finding.Error)
 }
 
@@ -104,7 +104,7 @@ func (s Run) name() string {
 	return fmt.Sprintf("run %d of %s", s.Run, finding.Quote(s.Capture))
 }
 
-func missing(was Run, b *Baseline) analysis.Run {
+func missingRun(was Run, b *Baseline) analysis.Run {
 	e := analysis.EmptyRun(b.Contract, analysis.Missing)
 	e.Capture, e.Response, e.Integration = was.Capture, was.Capture, was.Integration
 	if was.Run > 0 {
@@ -115,22 +115,22 @@ func missing(was Run, b *Baseline) analysis.Run {
 	return e
 }
 
-// changes are between two shapes of one run.
-type changes struct {
-	was, now Run
+// differ compares two shapes of one run.
+type differ struct {
+	old, new Run
 	run      *analysis.Run
 	list     []finding.Finding
 }
 
-func (c *changes) add(f finding.Finding) { c.list = append(c.list, f) }
+func (c *differ) add(f finding.Finding) { c.list = append(c.list, f) }
 
-// say notes a change of the run as a whole.
-func (c *changes) say(code finding.Code, format string, args ...any) {
+// addf notes a change of the run as a whole.
+func (c *differ) addf(code finding.Code, format string, args ...any) {
 	c.add(finding.New(code, format, args...))
 }
 
-// at places a change in the event that shows it, where the run has it.
-func (c *changes) at(event string, f finding.Finding) finding.Finding {
+// withPlace places a change in the event that shows it, where the run has it.
+func (c *differ) withPlace(event string, f finding.Finding) finding.Finding {
 	for _, p := range c.run.Events {
 		if p.Part == partOf(event) {
 			return p.Annotate(f)
@@ -152,38 +152,38 @@ func partOf(event string) string {
 	return ""
 }
 
-func (c *changes) all() []finding.Finding {
+func (c *differ) all() []finding.Finding {
 	c.answer()
-	if c.was.Terminal != c.now.Terminal {
-		c.say(finding.TerminalChanged, "the run's terminal event was %s and is %s", orNone(c.was.Terminal), orNone(c.now.Terminal))
+	if c.old.Terminal != c.new.Terminal {
+		c.addf(finding.TerminalChanged, "the run's terminal event was %s and is %s", orNone(c.old.Terminal), orNone(c.new.Terminal))
 	}
 	c.snapshots()
 	c.roles()
 	c.projections()
 	c.completeness()
 	c.fields()
-	if c.was.TimeSource != c.now.TimeSource {
-		c.say(finding.TimesChanged, "the source of times was %s and is %s", orNone(c.was.TimeSource), orNone(c.now.TimeSource))
+	if c.old.TimeSource != c.new.TimeSource {
+		c.addf(finding.TimesChanged, "the source of times was %s and is %s", orNone(c.old.TimeSource), orNone(c.new.TimeSource))
 	}
-	c.ids("streamed", c.was.StreamedIDs, c.now.StreamedIDs)
-	c.ids("the request's", c.was.RequestedIDs, c.now.RequestedIDs)
+	c.ids("streamed", c.old.StreamedIDs, c.new.StreamedIDs)
+	c.ids("the request's", c.old.RequestedIDs, c.new.RequestedIDs)
 	c.families()
-	slices.SortStableFunc(c.list, func(a, b finding.Finding) int { return cmp.Compare(grade(a.Severity), grade(b.Severity)) })
+	slices.SortStableFunc(c.list, func(a, b finding.Finding) int { return cmp.Compare(severityRank(a.Severity), severityRank(b.Severity)) })
 	return c.list
 }
 
 // answer compares the HTTP status, and how the response ended.
-func (c *changes) answer() {
-	if c.was.HTTPStatus != c.now.HTTPStatus {
-		c.say(finding.StatusChanged, "the HTTP status was %s and is %s", orNone(c.was.HTTPStatus), orNone(c.now.HTTPStatus))
+func (c *differ) answer() {
+	if c.old.HTTPStatus != c.new.HTTPStatus {
+		c.addf(finding.StatusChanged, "the HTTP status was %s and is %s", orNone(c.old.HTTPStatus), orNone(c.new.HTTPStatus))
 	}
-	if was, now := cmp.Or(c.was.End, capture.EndEOF), cmp.Or(c.now.End, capture.EndEOF); was != now {
-		c.say(finding.EndChanged, "the response ended with %s and ends with %s", was, now)
+	if was, now := cmp.Or(c.old.End, capture.EndEOF), cmp.Or(c.new.End, capture.EndEOF); was != now {
+		c.addf(finding.EndChanged, "the response ended with %s and ends with %s", was, now)
 	}
 }
 
-// grade orders severities, the worst first.
-func grade(s finding.Severity) int {
+// severityRank orders severities, the worst first.
+func severityRank(s finding.Severity) int {
 	return slices.Index([]finding.Severity{finding.Error, finding.Warning, finding.Info}, s)
 }
 
@@ -196,33 +196,33 @@ func orNone[T comparable](v T) string {
 	return fmt.Sprint(v)
 }
 
-func (c *changes) snapshots() {
-	was, now := len(c.was.Snapshots)+c.was.MoreSnapshots, len(c.now.Snapshots)+c.now.MoreSnapshots
+func (c *differ) snapshots() {
+	was, now := len(c.old.Snapshots)+c.old.MoreSnapshots, len(c.new.Snapshots)+c.new.MoreSnapshots
 	if was != now {
-		c.add(c.at(envelope.MessagesSnapshot, finding.New(finding.SnapshotsChanged, "the run had %d MESSAGES_SNAPSHOT and has %d", was, now)))
+		c.add(c.withPlace(envelope.MessagesSnapshot, finding.New(finding.SnapshotsChanged, "the run had %d MESSAGES_SNAPSHOT and has %d", was, now)))
 		return
 	}
-	for i := range c.now.Snapshots {
-		if a, b := c.was.Snapshots[i], c.now.Snapshots[i]; a != b {
-			c.say(finding.SnapshotMoved, "snapshot %d stood between %s and %s and stands between %s and %s", i+1, orNone(a.Before), orNone(a.After), orNone(b.Before), orNone(b.After))
+	for i := range c.new.Snapshots {
+		if a, b := c.old.Snapshots[i], c.new.Snapshots[i]; a != b {
+			c.addf(finding.SnapshotMoved, "snapshot %d stood between %s and %s and stands between %s and %s", i+1, orNone(a.Before), orNone(a.After), orNone(b.Before), orNone(b.After))
 		}
 	}
 }
 
 // roles compares those of all snapshots, where there were and are some.
-func (c *changes) roles() {
-	if len(c.was.Snapshots) == 0 || len(c.now.Snapshots) == 0 {
+func (c *differ) roles() {
+	if len(c.old.Snapshots) == 0 || len(c.new.Snapshots) == 0 {
 		return
 	}
-	was, now := snapshotRoles(c.was.Fields), snapshotRoles(c.now.Fields)
+	was, now := snapshotRoles(c.old.Fields), snapshotRoles(c.new.Fields)
 	for _, role := range now {
 		if !slices.Contains(was, role) {
-			c.add(c.at(envelope.MessagesSnapshot, finding.New(finding.RoleChanged, "the snapshot now has messages of the role %s", finding.Quote(role))))
+			c.add(c.withPlace(envelope.MessagesSnapshot, finding.New(finding.RoleChanged, "the snapshot now has messages of the role %s", finding.Quote(role))))
 		}
 	}
 	for _, role := range was {
 		if !slices.Contains(now, role) {
-			c.add(c.at(envelope.MessagesSnapshot, finding.New(finding.RoleChanged, "the snapshot no longer has messages of the role %s", finding.Quote(role))))
+			c.add(c.withPlace(envelope.MessagesSnapshot, finding.New(finding.RoleChanged, "the snapshot no longer has messages of the role %s", finding.Quote(role))))
 		}
 	}
 }
@@ -238,23 +238,23 @@ func snapshotRoles(fields []analysis.Field) (roles []string) {
 
 // projections compares what each made of the run, and the messages of the first
 // that froze it both times.
-func (c *changes) projections() {
+func (c *differ) projections() {
 	messages := false
-	for _, was := range c.was.Projections {
-		at := slices.IndexFunc(c.now.Projections, func(p analysis.Projection) bool { return p.Name == was.Name && p.Snapshot == was.Snapshot })
+	for _, was := range c.old.Projections {
+		at := slices.IndexFunc(c.new.Projections, func(p analysis.Projection) bool { return p.Name == was.Name && p.Snapshot == was.Snapshot })
 		if at < 0 {
 			continue // there are no longer several snapshots, which is said
 		}
-		now := c.now.Projections[at]
+		now := c.new.Projections[at]
 		name := string(now.Name)
 		if now.Snapshot != "" {
 			name = fmt.Sprintf(hint.WithSnapshot, name, now.Snapshot)
 		}
 		switch {
 		case was.Verdict != now.Verdict && now.Verdict == project.Frozen:
-			c.say(finding.ProjectionChanged, "%s refused the run (%s) and freezes it", name, joined(was.Reasons))
+			c.addf(finding.ProjectionChanged, "%s refused the run (%s) and freezes it", name, joinReasons(was.Reasons))
 		case was.Verdict != now.Verdict:
-			c.say(finding.ProjectionChanged, "%s froze the run and refuses it: %s", name, joined(now.Reasons))
+			c.addf(finding.ProjectionChanged, "%s froze the run and refuses it: %s", name, joinReasons(now.Reasons))
 		case now.Verdict != project.Frozen:
 			c.reasons(name, "refuses the run for", was.Reasons, now.Reasons)
 		default:
@@ -264,44 +264,44 @@ func (c *changes) projections() {
 			}
 			messages = true
 			if !slices.Equal(was.Roles, now.Roles) {
-				c.say(finding.MessagesChanged, "the artifact's messages were of %s and are of %s", strings.Join(was.Roles, ", "), strings.Join(now.Roles, ", "))
+				c.addf(finding.MessagesChanged, "the artifact's messages were of %s and are of %s", strings.Join(was.Roles, ", "), strings.Join(now.Roles, ", "))
 			}
 			switch {
 			case was.Assay && !now.Assay:
-				c.say(finding.AssayChanged, "Assay could take the artifact, and cannot")
+				c.addf(finding.AssayChanged, "Assay could take the artifact, and cannot")
 			case !was.Assay && now.Assay:
-				c.say(finding.AssayChanged, "Assay could not take the artifact, and can")
+				c.addf(finding.AssayChanged, "Assay could not take the artifact, and can")
 			}
 		}
 	}
 }
 
 // completeness says whether the run became incomplete, or is no longer.
-func (c *changes) completeness() {
-	was, now := c.was.Verdict, c.now.Verdict
+func (c *differ) completeness() {
+	was, now := c.old.Verdict, c.new.Verdict
 	switch {
 	case was == now:
 	case now == analysis.Incomplete:
-		c.say(finding.IncompleteChanged, "the run was %s and is incomplete: its snapshot lacks text that the run streamed", was)
+		c.addf(finding.IncompleteChanged, "the run was %s and is incomplete: its snapshot lacks text that the run streamed", was)
 	case was == analysis.Incomplete && (now.Emitted() || now == analysis.Chosen):
-		c.say(finding.IncompleteChanged, "the run was incomplete and is %s: no streamed text was found lacking in its snapshot", now)
+		c.addf(finding.IncompleteChanged, "the run was incomplete and is %s: no streamed text was found lacking in its snapshot", now)
 	}
 }
 
 // reasons compares two lists by what and where; how often depends on how much
 // was said.
-func (c *changes) reasons(name, does string, was, now []analysis.Reason) {
-	for _, r := range without(now, was) {
-		c.say(finding.ReasonsChanged, "%s now %s %s", name, does, r.WithoutCount())
+func (c *differ) reasons(name, does string, was, now []analysis.Reason) {
+	for _, r := range newReasons(now, was) {
+		c.addf(finding.ReasonsChanged, "%s now %s %s", name, does, r.WithoutCount())
 	}
-	for _, r := range without(was, now) {
-		c.say(finding.ReasonsChanged, "%s no longer %s %s", name, does, r.WithoutCount())
+	for _, r := range newReasons(was, now) {
+		c.addf(finding.ReasonsChanged, "%s no longer %s %s", name, does, r.WithoutCount())
 	}
 }
 
-// without leaves out streamed text that a snapshot lacks, which completeness
+// newReasons leaves out streamed text that a snapshot lacks, which completeness
 // compares.
-func without(list, other []analysis.Reason) (rest []analysis.Reason) {
+func newReasons(list, other []analysis.Reason) (rest []analysis.Reason) {
 	for _, r := range list {
 		if r.Code != finding.SnapshotLacksText && !slices.ContainsFunc(other, func(o analysis.Reason) bool { return o.WithoutCount() == r.WithoutCount() }) {
 			rest = append(rest, r)
@@ -310,7 +310,7 @@ func without(list, other []analysis.Reason) (rest []analysis.Reason) {
 	return rest
 }
 
-func joined(list []analysis.Reason) string {
+func joinReasons(list []analysis.Reason) string {
 	var parts []string
 	for _, r := range list {
 		parts = append(parts, r.WithoutCount().String())
@@ -320,12 +320,12 @@ func joined(list []analysis.Reason) string {
 
 // fields compares the keys of events, and of messages of a role, that there
 // were and are.
-func (c *changes) fields() {
-	c.missingFields(c.now.Fields, c.was.Fields, "now has")
-	c.missingFields(c.was.Fields, c.now.Fields, "no longer has")
+func (c *differ) fields() {
+	c.missingFields(c.new.Fields, c.old.Fields, "now has")
+	c.missingFields(c.old.Fields, c.new.Fields, "no longer has")
 }
 
-func (c *changes) missingFields(list, other []analysis.Field, has string) {
+func (c *differ) missingFields(list, other []analysis.Field, has string) {
 	for _, f := range list {
 		comparable, there := false, false
 		for _, o := range other {
@@ -344,26 +344,26 @@ func (c *changes) missingFields(list, other []analysis.Field, has string) {
 		if f.ArtifactKey != "" {
 			code, taken = finding.FieldChanged, "which the artifact takes as "+f.ArtifactKey
 		}
-		c.add(c.at(f.Event, finding.New(code, "%s %s the key %s, %s", what, has, finding.Quote(f.Name), taken)))
+		c.add(c.withPlace(f.Event, finding.New(code, "%s %s the key %s, %s", what, has, finding.Quote(f.Name), taken)))
 	}
 }
 
 // ids compares what becomes of message ids, where there were and are some.
-func (c *changes) ids(whose string, was, now Retention) {
+func (c *differ) ids(whose string, was, now Retention) {
 	if was != now && was != "" && now != "" {
-		c.say(finding.IDsChanged, "of %s message ids the snapshot kept %s and keeps %s", whose, was, now)
+		c.addf(finding.IDsChanged, "of %s message ids the snapshot kept %s and keeps %s", whose, was, now)
 	}
 }
 
-func (c *changes) families() {
-	for _, name := range c.now.Families {
-		if !slices.Contains(c.was.Families, name) {
-			c.say(finding.FamiliesChanged, "the run now has %s", finding.Quote(name))
+func (c *differ) families() {
+	for _, name := range c.new.Families {
+		if !slices.Contains(c.old.Families, name) {
+			c.addf(finding.FamiliesChanged, "the run now has %s", finding.Quote(name))
 		}
 	}
-	for _, name := range c.was.Families {
-		if !slices.Contains(c.now.Families, name) {
-			c.say(finding.FamiliesChanged, "the run no longer has %s", finding.Quote(name))
+	for _, name := range c.old.Families {
+		if !slices.Contains(c.new.Families, name) {
+			c.addf(finding.FamiliesChanged, "the run no longer has %s", finding.Quote(name))
 		}
 	}
 }

@@ -41,10 +41,10 @@ func Write(path string, runs []analysis.Run, contract artifact.Profile) error {
 	return atomicfile.ReplaceFile(path, data)
 }
 
-// Replaceable reports why a baseline may not be written to path: it has
+// CheckReplaceable reports why a baseline may not be written to path: it has
 // something that is no baseline, which may be evidence. An empty file is none. A
 // symbolic link is refused, as the link would be replaced and not its file.
-func Replaceable(path string) error {
+func CheckReplaceable(path string) error {
 	info, err := os.Lstat(path)
 	switch {
 	case err != nil:

@@ -187,7 +187,7 @@ func TestAnsweredOfRuns(t *testing.T) {
 	}
 }
 
-// Runs the runs that were asked for a parent, most decide; the others count apart.
+// Of the runs that were asked for a parent, most decide; the others count apart.
 func TestAnsweredOfParents(t *testing.T) {
 	runs := slices.Concat(
 		examined(t, "one", started, message, snapshot, finished),

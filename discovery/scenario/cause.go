@@ -17,30 +17,30 @@ type Cause string
 
 // The causes.
 const (
-	Unreachable  Cause = "unreachable"   // nothing accepts a connection
-	NoTLS        Cause = "no_tls"        // https, and the server does not speak TLS
-	NoAnswer     Cause = "no_answer"     // nothing came within the time limit
-	BrokeOff     Cause = "broke_off"     // the connection ended too early
-	TimeLimit    Cause = "time_limit"    // the answer did not end within the time limit
-	PastLimit    Cause = "past_limit"    // the answer passed the limit of its size
-	Redirected   Cause = "redirected"    // HTTP 3xx
-	Unauthorized Cause = "unauthorized"  // HTTP 401, 403 or 407
-	NotFound     Cause = "not_found"     // HTTP 404, 405, 410 or 501
-	TooMany      Cause = "too_many"      // HTTP 429
-	Rejected     Cause = "rejected"      // any other HTTP 4xx
-	ServerFailed Cause = "server_failed" // any other HTTP 5xx
-	OtherStatus  Cause = "other_status"  // any other HTTP status but 200
-	WebPage      Cause = "web_page"      // HTTP 200 with HTML
-	NotEvents    Cause = "not_events"    // HTTP 200 with another type than an event stream
-	Unreadable   Cause = "unreadable"    // what came cannot be read as events
-	NoRun        Cause = "no_run"        // events without a run
+	Unreachable    Cause = "unreachable"   // nothing accepts a connection
+	NoTLS          Cause = "no_tls"        // https, and the server does not speak TLS
+	NoAnswer       Cause = "no_answer"     // nothing came within the time limit
+	Truncated      Cause = "broke_off"     // the connection ended too early
+	TimeLimit      Cause = "time_limit"    // the answer did not end within the time limit
+	SizeLimit      Cause = "past_limit"    // the answer passed the limit of its size
+	Redirected     Cause = "redirected"    // HTTP 3xx
+	Unauthorized   Cause = "unauthorized"  // HTTP 401, 403 or 407
+	NotFound       Cause = "not_found"     // HTTP 404, 405, 410 or 501
+	TooMany        Cause = "too_many"      // HTTP 429
+	Rejected       Cause = "rejected"      // any other HTTP 4xx
+	ServerFailed   Cause = "server_failed" // any other HTTP 5xx
+	OtherStatus    Cause = "other_status"  // any other HTTP status but 200
+	WebPage        Cause = "web_page"      // HTTP 200 with HTML
+	NotEventStream Cause = "not_events"    // HTTP 200 with another type than an event stream
+	Unreadable     Cause = "unreadable"    // what came cannot be read as events
+	NoRun          Cause = "no_run"        // events without a run
 )
 
 // Causes lists them.
 func Causes() []Cause {
 	return []Cause{
-		Unreachable, NoTLS, NoAnswer, BrokeOff, TimeLimit, PastLimit, Redirected, Unauthorized, NotFound, TooMany, Rejected, ServerFailed, OtherStatus,
-		WebPage, NotEvents, Unreadable, NoRun,
+		Unreachable, NoTLS, NoAnswer, Truncated, TimeLimit, SizeLimit, Redirected, Unauthorized, NotFound, TooMany, Rejected, ServerFailed, OtherStatus,
+		WebPage, NotEventStream, Unreadable, NoRun,
 	}
 }
 
@@ -56,7 +56,7 @@ func causeOfError(err error) Cause {
 		return NoAnswer
 	}
 	if f, ok := errors.AsType[finding.Finding](err); ok && f.Code == finding.HTTPFailed {
-		return BrokeOff
+		return Truncated
 	}
 	return ""
 }
@@ -75,11 +75,11 @@ func causeOfAnswer(m *capture.Manifest, asked client.Settings) Cause {
 	case asked.Framing == "" && (media == "text/html" || media == "application/xhtml+xml"):
 		return WebPage
 	case asked.Framing == "" && media != "text/event-stream":
-		return NotEvents
+		return NotEventStream
 	case m.End == capture.EndError:
-		return BrokeOff
+		return Truncated
 	case m.End == capture.EndLimit && asked.MaxBytes > 0 && m.Response().Bytes >= asked.MaxBytes:
-		return PastLimit
+		return SizeLimit
 	case m.End == capture.EndLimit:
 		return TimeLimit
 	}

@@ -48,14 +48,14 @@ func TestCause(t *testing.T) {
 			write(200, events, "x")(w, r)
 		}, Unreadable, project.Failed, project.Failed, false},
 		{"a page", write(200, "Text/HTML; charset=utf-8", "<p>"), WebPage, project.Failed, project.Failed, false},
-		{"JSON", write(200, "application/json", "{}"), NotEvents, project.Failed, project.Failed, false},
+		{"JSON", write(200, "application/json", "{}"), NotEventStream, project.Failed, project.Failed, false},
 		{"no run", write(200, events, "data: {}\n\n"), NoRun, Captured, Captured, false},
 		{"cut", func(w http.ResponseWriter, _ *http.Request) {
 			io.WriteString(w, failedRun)
 			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
-		}, BrokeOff, project.Failed, project.Failed, false},
-		{"gone", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, BrokeOff, project.Failed, project.Failed, false},
+		}, Truncated, project.Failed, project.Failed, false},
+		{"gone", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, Truncated, project.Failed, project.Failed, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestCause(t *testing.T) {
 				if row.Verdict != want || row.Cause != test.want || finding.Failed(row.Findings) != (want == project.Failed || test.fails && i == 0) {
 					t.Errorf("%s: %s, %q, %v", row.Scenario, row.Verdict, row.Cause, row.Findings)
 				}
-				if judged := row.Judged(); len(judged) != 1 || judged[0].Scenario != row.Scenario {
+				if judged := row.GateRuns(); len(judged) != 1 || judged[0].Scenario != row.Scenario {
 					t.Errorf("%s: judged by %+v", row.Scenario, judged)
 				}
 			}
@@ -103,7 +103,7 @@ func TestCauseOfLimits(t *testing.T) {
 	}
 	p = planned(t, url, "b")
 	p.Request.MaxBytes = 10
-	if rows := slices.Collect(p.Run(t.Context())); len(rows) != 1 || rows[0].Cause != PastLimit {
+	if rows := slices.Collect(p.Run(t.Context())); len(rows) != 1 || rows[0].Cause != SizeLimit {
 		t.Errorf("%+v", rows)
 	}
 	p = planned(t, strings.Replace(url, "http:", "https:", 1), "a")
@@ -142,7 +142,7 @@ func TestCauseOfLocal(t *testing.T) {
 	})
 	p = planned(t, url, "a", "b")
 	rows := slices.Collect(p.Run(t.Context()))
-	if len(rows) != 1 || !rows[0].Local() || rows[0].Cause != "" || rows[0].Verdict != project.Failed {
+	if len(rows) != 1 || !rows[0].LocalFailure() || rows[0].Cause != "" || rows[0].Verdict != project.Failed {
 		t.Errorf("%+v", rows)
 	}
 }

@@ -12,7 +12,7 @@ import (
 // diffExpectation says where what was seen is not what was expected, each place
 // as a pointer into the expectation.
 func diffExpectation(e, seen *Expectation) []finding.Finding {
-	var d unexpected
+	var d differences
 	d.text("/http_status", strconv.Itoa(e.HTTPStatus), strconv.Itoa(seen.HTTPStatus))
 	d.text("/end", string(e.End), string(seen.End))
 	d.text("/terminal", e.Terminal, seen.Terminal)
@@ -20,7 +20,7 @@ func diffExpectation(e, seen *Expectation) []finding.Finding {
 	d.text("/parent", e.Parent, seen.Parent)
 	for _, name := range project.Names() {
 		at := finding.Pointer("/freeze").Name(string(name))
-		want, have := e.Freeze.Of(name), seen.Freeze.Of(name)
+		want, have := e.Freeze.Outcome(name), seen.Freeze.Outcome(name)
 		d.text(at+"/verdict", string(want.Verdict), string(have.Verdict))
 		d.text(at+"/origin", string(want.Origin), string(have.Origin))
 		d.list(at+"/roles", want.Roles, have.Roles)
@@ -30,36 +30,36 @@ func diffExpectation(e, seen *Expectation) []finding.Finding {
 	return d
 }
 
-type unexpected []finding.Finding
+type differences []finding.Finding
 
-func (d *unexpected) add(at finding.Pointer, format string, args ...any) {
+func (d *differences) add(at finding.Pointer, format string, args ...any) {
 	*d = append(*d, finding.New(finding.ScenarioUnexpected, format, args...).WithPointer(at))
 }
 
-func (d *unexpected) text(at finding.Pointer, want, have string) {
+func (d *differences) text(at finding.Pointer, want, have string) {
 	if want != have {
-		d.add(at, "expected %s, seen %s", shown(want), shown(have))
+		d.add(at, "expected %s, seen %s", orNone(want), orNone(have))
 	}
 }
 
 // list tells two lists by what only one of them has, or by their order.
-func (d *unexpected) list(at finding.Pointer, want, have []string) {
-	missing, more := beyond(want, have), beyond(have, want)
+func (d *differences) list(at finding.Pointer, want, have []string) {
+	missing, more := subtract(want, have), subtract(have, want)
 	switch {
 	case slices.Equal(want, have):
 	case len(missing) == 0 && len(more) == 0:
-		d.add(at, "in another order: expected %s; seen %s", listed(want), listed(have))
+		d.add(at, "in another order: expected %s; seen %s", joinEscaped(want), joinEscaped(have))
 	case len(more) == 0:
-		d.add(at, "expected and not seen: %s", listed(missing))
+		d.add(at, "expected and not seen: %s", joinEscaped(missing))
 	case len(missing) == 0:
-		d.add(at, "seen and not expected: %s", listed(more))
+		d.add(at, "seen and not expected: %s", joinEscaped(more))
 	default:
-		d.add(at, "expected and not seen: %s; seen and not expected: %s", listed(missing), listed(more))
+		d.add(at, "expected and not seen: %s; seen and not expected: %s", joinEscaped(missing), joinEscaped(more))
 	}
 }
 
-// beyond returns what a has and b has not, as often as it has it more.
-func beyond(a, b []string) []string {
+// subtract returns what a has and b has not, as often as it has it more.
+func subtract(a, b []string) []string {
 	rest := slices.Clone(b)
 	var only []string
 	for _, s := range a {
@@ -72,11 +72,11 @@ func beyond(a, b []string) []string {
 	return only
 }
 
-func shown(s string) string {
+func orNone(s string) string {
 	if s == "" {
 		return "none"
 	}
 	return finding.Quote(s)
 }
 
-func listed(l []string) string { return finding.Escape(strings.Join(l, ", ")) }
+func joinEscaped(l []string) string { return finding.Escape(strings.Join(l, ", ")) }

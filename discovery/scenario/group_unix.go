@@ -11,11 +11,11 @@ import (
 	"syscall"
 )
 
-// watch is the watcher of a group: it leads the group, says that it is ready,
+// watchScript is the watcher of a group: it leads the group, says that it is ready,
 // waits for the end of its standard input, and kills the group, itself included.
 // Group 0 is its own, so it can kill no other. The signals that programs send to
 // a whole group do not end it.
-const watch = `trap "" HUP INT QUIT TERM USR1 USR2; echo; read x; kill -s KILL 0`
+const watchScript = `trap "" HUP INT QUIT TERM USR1 USR2; echo; read x; kill -s KILL 0`
 
 // group is the process group of a server. Its leader is a watcher, which holds
 // the group's id from before the server starts until after it ended, and kills
@@ -31,7 +31,7 @@ func newGroup() (*group, error) {
 	// The shell reads no variable: a function in the environment could stand
 	// for a command.
 	watcher := &exec.Cmd{
-		Path: "/bin/sh", Args: []string{"sh", "-c", watch}, Dir: "/", Env: []string{},
+		Path: "/bin/sh", Args: []string{"sh", "-c", watchScript}, Dir: "/", Env: []string{},
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
 	}
 	_, err := watcher.StdinPipe() // closed by Wait, or by the system

@@ -33,7 +33,7 @@ type Harness struct {
 func LoadHarness(ctx context.Context, dir string) (*Harness, error) {
 	h := Harness{dir: dir, startLimit: startLimit, grace: grace}
 	path := filepath.Join(dir, HarnessName)
-	if err := load(ctx, path, "a harness.json", &h); err != nil {
+	if err := loadFile(ctx, path, "a harness.json", &h); err != nil {
 		return nil, err
 	}
 	if !plainName().MatchString(h.Name) {
@@ -60,11 +60,11 @@ const (
 type Server struct {
 	URL string
 
-	cmd   *exec.Cmd
-	end   context.CancelFunc
-	said  firstLine
-	ended chan struct{}
-	log   tail
+	cmd       *exec.Cmd
+	cancel    context.CancelFunc
+	firstLine firstLine
+	ended     chan struct{}
+	log       tail
 }
 
 // Start starts a harness and waits until it accepts connections, or ctx ends.
@@ -90,9 +90,9 @@ func (h *Harness) Start(ctx, kill context.Context) (*Server, error) {
 		end()
 		return nil, fmt.Errorf("cannot start the shell that ends %s with this program: %w", h.Name, err)
 	}
-	s := &Server{cmd: exec.CommandContext(life, name, h.Command[1:]...), end: end, ended: make(chan struct{})}
-	s.said.line = make(chan string, 1)
-	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = h.dir, &s.said, &s.log
+	s := &Server{cmd: exec.CommandContext(life, name, h.Command[1:]...), cancel: end, ended: make(chan struct{})}
+	s.firstLine.line = make(chan string, 1)
+	s.cmd.Dir, s.cmd.Stdout, s.cmd.Stderr = h.dir, &s.firstLine, &s.log
 	s.cmd.WaitDelay = h.grace
 	group.add(s.cmd)
 	if err := s.cmd.Start(); err != nil {
@@ -106,24 +106,24 @@ func (h *Harness) Start(ctx, kill context.Context) (*Server, error) {
 		group.end()
 		close(s.ended)
 	}()
-	if err := s.listening(ctx, h.startLimit); err != nil {
+	if err := s.waitForURL(ctx, h.startLimit); err != nil {
 		s.Stop()
 		return nil, fmt.Errorf("%s: %w\n%s", h.Name, err, s.Log())
 	}
 	return s, nil
 }
 
-// listening waits for the line that says where the server listens.
-func (s *Server) listening(ctx context.Context, limit time.Duration) error {
+// waitForURL waits for the line that says where the server listens.
+func (s *Server) waitForURL(ctx context.Context, limit time.Duration) error {
 	late := time.NewTimer(limit)
 	defer late.Stop()
 	select {
-	case line := <-s.said.line:
-		return s.listensOn(line)
+	case line := <-s.firstLine.line:
+		return s.setURL(line)
 	case <-s.ended:
 		select {
-		case line := <-s.said.line:
-			return s.listensOn(line)
+		case line := <-s.firstLine.line:
+			return s.setURL(line)
 		default:
 			return fmt.Errorf("it ended before it said where it listens: %s", s.cmd.ProcessState)
 		}
@@ -134,7 +134,7 @@ func (s *Server) listening(ctx context.Context, limit time.Duration) error {
 	}
 }
 
-func (s *Server) listensOn(line string) error {
+func (s *Server) setURL(line string) error {
 	at, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on ")
 	u, err := url.Parse(at)
 	if !ok || err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -146,7 +146,7 @@ func (s *Server) listensOn(line string) error {
 
 // Stop ends the server and waits for its end. It may be called again.
 func (s *Server) Stop() {
-	s.end()
+	s.cancel()
 	<-s.ended
 }
 
@@ -157,36 +157,36 @@ func (s *Server) Log() string { return s.log.String() }
 // firstLine takes a server's output and passes its first line on, or what stands
 // for one when it is longer than lineBytes. The rest is read over.
 type firstLine struct {
-	held   []byte
-	passed bool
+	buffer []byte
+	done   bool
 	line   chan string // of capacity 1
 }
 
 const lineBytes = 4 << 10
 
 func (f *firstLine) Write(p []byte) (int, error) {
-	if f.passed {
+	if f.done {
 		return len(p), nil
 	}
-	f.held = append(f.held, p[:min(len(p), lineBytes)]...)
-	line, _, whole := bytes.Cut(f.held, []byte("\n"))
-	if f.passed = whole || len(f.held) >= lineBytes; f.passed {
+	f.buffer = append(f.buffer, p[:min(len(p), lineBytes)]...)
+	line, _, whole := bytes.Cut(f.buffer, []byte("\n"))
+	if f.done = whole || len(f.buffer) >= lineBytes; f.done {
 		f.line <- string(line)
 	}
 	return len(p), nil
 }
 
 // tail keeps the end of what is written to it.
-type tail struct{ kept []byte }
+type tail struct{ data []byte }
 
 const tailBytes = 64 << 10
 
 func (t *tail) Write(p []byte) (int, error) {
-	t.kept = append(t.kept, p...)
-	if over := len(t.kept) - tailBytes; over > tailBytes {
-		t.kept = bytes.Clone(t.kept[over:])
+	t.data = append(t.data, p...)
+	if over := len(t.data) - tailBytes; over > tailBytes {
+		t.data = bytes.Clone(t.data[over:])
 	}
 	return len(p), nil
 }
 
-func (t *tail) String() string { return string(t.kept) }
+func (t *tail) String() string { return string(t.data) }

@@ -19,7 +19,7 @@ import (
 func WithNewIDs(list []Scenario, namespace [16]byte) ([]Scenario, error) {
 	var all []Scenario
 	for _, s := range list {
-		if !s.Anywhere {
+		if !s.AnyAgent {
 			all = append(all, s)
 			continue
 		}

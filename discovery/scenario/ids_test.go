@@ -14,9 +14,9 @@ var dns = [16]byte{0x6b, 0xa7, 0xb8, 0x10, 0x9d, 0xad, 0x11, 0xd1, 0x80, 0xb4, 0
 
 func TestWithNewIDs(t *testing.T) {
 	list := []Scenario{
-		{Name: "a", Needed: true, Anywhere: true, Request: []byte(`{ "threadId": "www.ex\u0061mple.com", "runId": "r", "parentRunId": "r", "messages": [{"id": "m", "runId": "m"}], "state": {"threadId": "s"} }`)},
-		{Name: "b", Anywhere: true, Request: []byte(`{"threadId":"","runId":null,"messages":[]}`)},
-		{Name: "c", Anywhere: true, Request: []byte(`{}`)},
+		{Name: "a", Needed: true, AnyAgent: true, Request: []byte(`{ "threadId": "www.ex\u0061mple.com", "runId": "r", "parentRunId": "r", "messages": [{"id": "m", "runId": "m"}], "state": {"threadId": "s"} }`)},
+		{Name: "b", AnyAgent: true, Request: []byte(`{"threadId":"","runId":null,"messages":[]}`)},
+		{Name: "c", AnyAgent: true, Request: []byte(`{}`)},
 		{Name: "d", Request: []byte(`{"threadId":"t","runId":"r","parentRunId":"p"}`)},
 	}
 	got, err := WithNewIDs(list, dns)
@@ -43,7 +43,7 @@ func TestWithNewIDs(t *testing.T) {
 		t.Errorf("the list became %s", list[0].Request)
 	}
 	for _, bad := range []string{"", "[]", `{"threadId"`, `{"a":1`} {
-		if got, err := WithNewIDs([]Scenario{{Name: "a", Anywhere: true, Request: []byte(bad)}}, dns); err == nil {
+		if got, err := WithNewIDs([]Scenario{{Name: "a", AnyAgent: true, Request: []byte(bad)}}, dns); err == nil {
 			t.Errorf("%s became %s", bad, got[0].Request)
 		}
 	}
@@ -52,11 +52,11 @@ func TestWithNewIDs(t *testing.T) {
 // Each of the scenarios that any agent can be asked is a new conversation on each try:
 // it takes new ids, or names none, so that the server chooses them.
 func TestOwnWithNewIDs(t *testing.T) {
-	list, err := OwnList()
+	list, err := BuiltinList()
 	if err != nil {
 		t.Fatal(err)
 	}
-	old := list.Anywhere()
+	old := list.ForAnyAgent()
 	got, err := WithNewIDs(old, dns)
 	if err != nil || len(got) == 0 {
 		t.Fatalf("%d scenarios, %v", len(got), err)

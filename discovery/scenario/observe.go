@@ -70,7 +70,7 @@ func (o *observer) made(made []*scan.Projection, of *analysis.EventTypes) {
 				one.Roles = append(one.Roles, m.Role)
 			}
 			for _, left := range out.Omissions {
-				one.Omissions = append(one.Omissions, string(left.Reason)+place(left.EventIndex, left.File, left.Pointer, of))
+				one.Omissions = append(one.Omissions, string(left.Reason)+placeOf(left.EventIndex, left.File, left.Pointer, of))
 			}
 			one.parent, one.times = out.Artifact.ParentRunIDRef, out.Times.Source
 		}
@@ -104,18 +104,18 @@ func (o *observer) finish(r scan.Result, a *analysis.Analyzer) (Observation, err
 			one.Outcome = Outcome{Verdict: project.Refused}
 			for _, f := range findings {
 				if f.Severity == finding.Error {
-					one.Reasons = append(one.Reasons, string(f.Code)+place(f.EventIndex, "", f.Pointer, a.EventTypes()))
+					one.Reasons = append(one.Reasons, string(f.Code)+placeOf(f.EventIndex, "", f.Pointer, a.EventTypes()))
 				}
 			}
 		}
-		*seen.Freeze.Of(one.name) = one.Outcome
+		*seen.Freeze.Outcome(one.name) = one.Outcome
 	}
 	return seen, nil
 }
 
-// place names an event by its type, which does not change between two captures
+// placeOf names an event by its type, which does not change between two captures
 // of one scenario as its index might.
-func place(index *int, file string, p finding.Pointer, of *analysis.EventTypes) string {
+func placeOf(index *int, file string, p finding.Pointer, of *analysis.EventTypes) string {
 	where := file
 	if index != nil {
 		where = of.At(index)

@@ -79,34 +79,34 @@ type Row struct {
 	// Cause is why the answer holds no whole run, if that can be told.
 	Cause    Cause             `json:"cause,omitzero"`
 	Findings []finding.Finding `json:"findings"`
-	// Seen is what an expectation would say of the capture; nil where nothing
+	// Observed is what an expectation would say of the capture; nil where nothing
 	// was observed.
-	Seen *Expectation `json:"-"`
+	Observed *Expectation `json:"-"`
 	// Runs are what the capture's runs show; empty without a capture.
 	Runs []analysis.Run `json:"-"`
 }
 
-// LeftOut returns the needed scenarios of which no capture was made, although no
+// NotCaptured returns the needed scenarios of which no capture was made, although no
 // note says that the harness cannot express them. The rows are those of Run.
-func (p *Plan) LeftOut(rows []Row) (names []string) {
+func (p *Plan) NotCaptured(rows []Row) (names []string) {
 	for _, name := range p.Needed {
-		if p.Suite.of(name).Note == "" && !slices.ContainsFunc(rows, func(r Row) bool { return r.Scenario == name && len(r.Runs) > 0 }) {
+		if p.Suite.caseOf(name).Note == "" && !slices.ContainsFunc(rows, func(r Row) bool { return r.Scenario == name && len(r.Runs) > 0 }) {
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-// Blocked returns a row for each scenario whose place is taken: captures are
+// Conflicts returns a row for each scenario whose place is taken: captures are
 // never written into again. The error says that none of them could be written.
-func (p *Plan) Blocked() ([]Row, error) {
+func (p *Plan) Conflicts() ([]Row, error) {
 	var rows []Row
 	for _, s := range p.Scenarios {
-		if p.Suite.of(s.Name).Note != "" {
+		if p.Suite.caseOf(s.Name).Note != "" {
 			continue
 		}
 		request := p.request(s)
-		err := capture.CheckCreate(p.place(s), capture.Settings{Labels: request.Labels, Tool: request.Tool})
+		err := capture.CheckCreate(p.captureDir(s), capture.Settings{Labels: request.Labels, Tool: request.Tool})
 		switch {
 		case errors.Is(err, fs.ErrExist):
 			row := p.newRow(s)
@@ -129,7 +129,7 @@ func (p *Plan) Run(ctx context.Context) iter.Seq[Row] {
 				return
 			}
 			row, err := p.capture(ctx, s)
-			if !yield(row) || errors.Is(err, client.ErrUnreachable) || row.Local() {
+			if !yield(row) || errors.Is(err, client.ErrUnreachable) || row.LocalFailure() {
 				return
 			}
 		}
@@ -140,12 +140,12 @@ func (p *Plan) Run(ctx context.Context) iter.Seq[Row] {
 // there is no capture.
 func (p *Plan) capture(ctx context.Context, s Scenario) (Row, error) {
 	row := p.newRow(s)
-	expected := p.Suite.of(s.Name)
+	expected := p.Suite.caseOf(s.Name)
 	if expected.Note != "" {
 		row.Verdict, row.Note = Skipped, expected.Note
 		return row, nil
 	}
-	dir, request := p.place(s), p.request(s)
+	dir, request := p.captureDir(s), p.request(s)
 	if p.Progress != nil {
 		request.Progress = func(now client.Progress) { p.Progress(s.Name, now) }
 		request.Progress(client.Progress{})
@@ -157,12 +157,12 @@ func (p *Plan) capture(ctx context.Context, s Scenario) (Row, error) {
 		return row, err
 	}
 	row.Cause = causeOfAnswer(result.Manifest, p.Request)
-	row.closed(dir, result, expected.Expect, p.UpdateExpected)
+	row.recordCapture(dir, result, expected.Expect, p.UpdateExpected)
 	if ctx.Err() != nil {
 		return row, nil
 	}
 	if err := row.observe(ctx, expected.Expect); err != nil {
-		row.unread(err)
+		row.recordReadError(err)
 	}
 	if row.Cause == "" {
 		row.Cause = causeOfRuns(row.Runs)
@@ -184,18 +184,18 @@ func (p *Plan) request(s Scenario) client.Settings {
 	return r
 }
 
-func (p *Plan) place(s Scenario) string { return filepath.Join(p.Dir, s.Name) }
+func (p *Plan) captureDir(s Scenario) string { return filepath.Join(p.Dir, s.Name) }
 
-// of returns what is expected of a scenario: nothing when nothing is said.
-func (s *Suite) of(name string) Expected {
+// caseOf returns what is expected of a scenario: nothing when nothing is said.
+func (s *Suite) caseOf(name string) Case {
 	if s != nil {
-		for _, e := range s.Scenarios {
+		for _, e := range s.Cases {
 			if e.Name == name {
 				return e
 			}
 		}
 	}
-	return Expected{}
+	return Case{}
 }
 
 func (p *Plan) newRow(s Scenario) Row {
@@ -208,15 +208,15 @@ func (row *Row) fail(err error) {
 	row.Verdict, row.Findings = project.Failed, append(row.Findings, found)
 }
 
-// Local reports whether no answer could be kept for a reason on this side, such as a
+// LocalFailure reports whether no answer could be kept for a reason on this side, such as a
 // full disk.
-func (row *Row) Local() bool {
+func (row *Row) LocalFailure() bool {
 	return row.Capture == nil && row.Verdict == project.Failed && finding.Has(row.Findings, finding.IOFailed)
 }
 
-// unread says why no more can be said of a capture, unless that was said when it
+// recordReadError says why no more can be said of a capture, unless that was said when it
 // was made.
-func (row *Row) unread(err error) {
+func (row *Row) recordReadError(err error) {
 	found, _ := finding.FromError(err)
 	if !finding.Has(row.Findings, found.Code) {
 		row.Findings = append(row.Findings, found)
@@ -228,9 +228,9 @@ func (row *Row) unread(err error) {
 	}
 }
 
-// Judged returns what the gate judges of a scenario: its runs, or a Run that says why
+// GateRuns returns what the gate judges of a scenario: its runs, or a Run that says why
 // there is no capture. A scenario that was not asked has none.
-func (row *Row) Judged() []analysis.Run {
+func (row *Row) GateRuns() []analysis.Run {
 	if len(row.Runs) > 0 || row.Verdict != project.Failed {
 		return row.Runs
 	}
@@ -239,10 +239,10 @@ func (row *Row) Judged() []analysis.Run {
 	return []analysis.Run{failed}
 }
 
-// closed says what was captured. An HTTP error is left to what is expected of the
+// recordCapture says what was captured. An HTTP error is left to what is expected of the
 // scenario, where something is, and so is a response that breaks off as expected.
 // Of a scenario that is not needed an HTTP error is an outcome like others.
-func (row *Row) closed(dir string, result client.Result, expected *Expectation, update bool) {
+func (row *Row) recordCapture(dir string, result client.Result, expected *Expectation, update bool) {
 	mayFail := update || expected != nil || !row.Needed
 	mayBreak := update || expected != nil && expected.End == capture.EndError
 	m := result.Manifest
@@ -261,9 +261,9 @@ func (row *Row) closed(dir string, result client.Result, expected *Expectation, 
 	}
 }
 
-// mistyped adds to runs that their answer has another content type than an event
+// addContentTypeFindings adds to runs that their answer has another content type than an event
 // stream: of an answer without a run that is its likely cause.
-func (row *Row) mistyped() {
+func (row *Row) addContentTypeFindings() {
 	for _, f := range row.Findings {
 		for i := range row.Runs {
 			if run := &row.Runs[i]; f.Code == finding.HTTPContentType && f.Severity == finding.Error && run.Run != nil {
@@ -280,7 +280,7 @@ func (row *Row) observe(ctx context.Context, expected *Expectation) error {
 		return nil // what was seen may be that it was interrupted
 	}
 	row.Runs = seen.Runs
-	row.mistyped()
+	row.addContentTypeFindings()
 	if seen.Snapshots != nil {
 		row.Snapshots = seen.Snapshots
 	}
@@ -294,7 +294,7 @@ func (row *Row) observe(ctx context.Context, expected *Expectation) error {
 			}
 		}
 	}
-	row.Seen, row.Freeze = &seen.Expectation, &seen.Freeze
+	row.Observed, row.Freeze = &seen.Expectation, &seen.Freeze
 	if seen.Terminal != "" {
 		row.Terminal = &seen.Terminal
 	}

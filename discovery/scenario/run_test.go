@@ -78,14 +78,14 @@ func TestRun(t *testing.T) {
 	p := planned(t, url+"/base?key=value", "a", "b", "c")
 	p.Scenarios[1].Path = ""
 	p.Request.Labels = map[string]string{"own": "x"}
-	p.Suite = &Suite{Scenarios: []Expected{{Name: "c", Note: "It cannot."}}}
+	p.Suite = &Suite{Cases: []Case{{Name: "c", Note: "It cannot."}}}
 	var progress []string
 	p.Progress = func(scenario string, now client.Progress) {
 		if now.Bytes == 0 || now.Events != nil && *now.Events == 2 {
 			progress = append(progress, scenario)
 		}
 	}
-	if blocked, err := p.Blocked(); err != nil || blocked != nil {
+	if blocked, err := p.Conflicts(); err != nil || blocked != nil {
 		t.Fatalf("%v, %v", blocked, err)
 	}
 	rows := slices.Collect(p.Run(t.Context()))
@@ -102,7 +102,7 @@ func TestRun(t *testing.T) {
 		},
 		{Scenario: "c", About: "About c.", Needed: true, Verdict: Skipped, Note: "It cannot.", Snapshots: []int{}, Findings: []finding.Finding{}},
 	}
-	if diff := cmp.Diff(want, []Row{rows[0], rows[2]}, cmpopts.IgnoreFields(Row{}, "Seen", "Runs")); diff != "" {
+	if diff := cmp.Diff(want, []Row{rows[0], rows[2]}, cmpopts.IgnoreFields(Row{}, "Observed", "Runs")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{`/base/a?key=value {"runId":"r"}`, `/base?key=value {"runId":"r"}`}, *asked); diff != "" {
@@ -136,16 +136,16 @@ func TestRunIncomplete(t *testing.T) {
 	if diff := cmp.Diff([]string{"a captured eof snapshot_lacks_streamed_text warning"}, brief(rows)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	seen := rows[0].Seen
+	seen := rows[0].Observed
 	for _, name := range []project.Name{project.EmittedSnapshot, project.EmittedSnapshotText} {
-		if o := seen.Freeze.Of(name); o.Verdict != project.Frozen || !slices.Contains(o.Omissions, "snapshot_lacks_streamed_text TEXT_MESSAGE_START") {
+		if o := seen.Freeze.Outcome(name); o.Verdict != project.Frozen || !slices.Contains(o.Omissions, "snapshot_lacks_streamed_text TEXT_MESSAGE_START") {
 			t.Errorf("%s: %+v", name, o)
 		}
 	}
 	expected := *seen
 	expected.Freeze.EmittedSnapshot.Omissions = nil
 	p = planned(t, url, "a")
-	p.Suite = &Suite{Scenarios: []Expected{{Name: "a", Expect: &expected}}}
+	p.Suite = &Suite{Cases: []Case{{Name: "a", Expect: &expected}}}
 	rows = slices.Collect(p.Run(t.Context()))
 	if diff := cmp.Diff([]string{"a unexpected eof snapshot_lacks_streamed_text warning scenario_unexpected error"}, brief(rows)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -204,7 +204,7 @@ func TestRunBrokenAsExpected(t *testing.T) {
 		EmittedSnapshot: refused, EmittedSnapshotText: refused,
 		FoldedStream: Outcome{Verdict: project.Refused, Reasons: []string{"request_malformed /messages"}},
 	}}
-	p.Suite = &Suite{Scenarios: []Expected{{Name: "cut", Expect: expect}, {Name: "whole", Expect: expect}}}
+	p.Suite = &Suite{Cases: []Case{{Name: "cut", Expect: expect}, {Name: "whole", Expect: expect}}}
 	want := []string{"cut captured error http_failed warning", "whole unexpected eof scenario_unexpected error"}
 	if diff := cmp.Diff(want, brief(slices.Collect(p.Run(t.Context())))); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -224,7 +224,7 @@ func TestRunHTTPErrorAsExpected(t *testing.T) {
 		return &Expectation{HTTPStatus: status, Freeze: Outcomes{EmittedSnapshot: refused, EmittedSnapshotText: refused, FoldedStream: refused}}
 	}
 	p := planned(t, url, "as-expected", "otherwise", "unsaid")
-	p.Suite = &Suite{Scenarios: []Expected{{Name: "as-expected", Expect: expect(404)}, {Name: "otherwise", Expect: expect(200)}}}
+	p.Suite = &Suite{Cases: []Case{{Name: "as-expected", Expect: expect(404)}, {Name: "otherwise", Expect: expect(200)}}}
 	want := []string{
 		"as-expected captured eof http_status warning",
 		"otherwise unexpected eof http_status warning scenario_unexpected error",
@@ -298,13 +298,13 @@ func TestBlocked(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(p.Dir, "d"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	p.Suite = &Suite{Scenarios: []Expected{{Name: "c", Note: "It cannot."}}}
-	rows, err := p.Blocked()
+	p.Suite = &Suite{Cases: []Case{{Name: "c", Note: "It cannot."}}}
+	rows, err := p.Conflicts()
 	if diff := cmp.Diff([]string{"a error io_failed error"}, brief(rows)); diff != "" || err != nil {
 		t.Errorf("%v, -want +got:\n%s", err, diff)
 	}
 	p.Request.Labels = map[string]string{"x": "\xff"}
-	if _, err := p.Blocked(); err == nil {
+	if _, err := p.Conflicts(); err == nil {
 		t.Error("a label that cannot be written is no error")
 	}
 }

@@ -42,13 +42,13 @@ type List struct {
 
 // Suite is what one harness makes of the scenarios.
 type Suite struct {
-	// Scenarios has each scenario of the list once, in its order.
-	Scenarios []Expected `json:"scenarios"`
+	// Cases has each scenario of the list once, in its order.
+	Cases []Case `json:"scenarios"`
 }
 
-// Expected says what a harness is expected to make of a scenario, or why it
+// Case says what a harness is expected to make of a scenario, or why it
 // cannot express it.
-type Expected struct {
+type Case struct {
 	Name   string       `json:"name"`
 	Note   string       `json:"note,omitzero"`
 	Expect *Expectation `json:"expect,omitzero"`
@@ -64,10 +64,10 @@ type Scenario struct {
 	// Needed: an integration qualifies only if its run of this scenario does. Where
 	// a list marks none, all are needed.
 	Needed bool `json:"needed,omitzero"`
-	// Anywhere: the request alone makes the scenario, so that any agent can be asked
+	// AnyAgent: the request alone makes the scenario, so that any agent can be asked
 	// it, wherever it is served. An endpoint that is given by its URL gets new ids of
 	// thread and run on each try.
-	Anywhere bool           `json:"anywhere,omitzero"`
+	AnyAgent bool           `json:"anywhere,omitzero"`
 	Request  jsontext.Value `json:"request"`
 }
 
@@ -92,8 +92,8 @@ type Outcomes struct {
 	FoldedStream        Outcome `json:"folded-stream"`
 }
 
-// Of returns the place of a projection's outcome.
-func (o *Outcomes) Of(name project.Name) *Outcome {
+// Outcome returns the place of a projection's outcome.
+func (o *Outcomes) Outcome(name project.Name) *Outcome {
 	switch name {
 	case project.EmittedSnapshotText:
 		return &o.EmittedSnapshotText
@@ -128,13 +128,13 @@ func LoadList(ctx context.Context, path string) (*List, error) {
 	return parseList(path, data)
 }
 
-// OwnList is the list that the program holds, which all harnesses share.
-func OwnList() (*List, error) { return parseList(ScenariosName, discovery.Scenarios) }
+// BuiltinList is the list that the program holds, which all harnesses share.
+func BuiltinList() (*List, error) { return parseList(ScenariosName, discovery.Scenarios) }
 
 // parseList reads a list strictly. Path names it in errors.
 func parseList(path string, data []byte) (*List, error) {
 	var l List
-	if err := parse(path, data, "a file of scenarios", &l); err != nil {
+	if err := decode(path, data, "a file of scenarios", &l); err != nil {
 		return nil, err
 	}
 	if len(l.Scenarios) == 0 {
@@ -162,12 +162,12 @@ func parseList(path string, data []byte) (*List, error) {
 	return &l, nil
 }
 
-// Anywhere returns the scenarios that any agent can be asked, for the endpoint's
+// ForAnyAgent returns the scenarios that any agent can be asked, for the endpoint's
 // own address.
-func (l *List) Anywhere() []Scenario {
+func (l *List) ForAnyAgent() []Scenario {
 	var list []Scenario
 	for _, s := range l.Scenarios {
-		if s.Anywhere {
+		if s.AnyAgent {
 			s.Path = ""
 			list = append(list, s)
 		}
@@ -199,9 +199,9 @@ func (l *List) Needed() []string {
 	return marked
 }
 
-// Choose returns the scenarios of these names, in the order of the list, or a name
+// Select returns the scenarios of these names, in the order of the list, or a name
 // that no scenario has.
-func (l *List) Choose(names []string) (chosen []Scenario, unknown string) {
+func (l *List) Select(names []string) (chosen []Scenario, unknown string) {
 	for _, s := range l.Scenarios {
 		if slices.Contains(names, s.Name) {
 			chosen = append(chosen, s)
@@ -223,34 +223,34 @@ func plainPath(p string) bool {
 	return err == nil && p[0] == '/' && !strings.ContainsAny(p, "?#") && (p == clean || p == clean+"/")
 }
 
-// ErrOtherList is matched by the error of a file of expectations that is not of
+// ErrSuiteMismatch is matched by the error of a file of expectations that is not of
 // the scenarios of the list.
-var ErrOtherList = errors.New("not the scenarios of the list")
+var ErrSuiteMismatch = errors.New("not the scenarios of the list")
 
-// otherList is such an error.
-type otherList struct{ why string }
+// mismatchError is such an error.
+type mismatchError struct{ why string }
 
-func (e otherList) Error() string { return e.why }
+func (e mismatchError) Error() string { return e.why }
 
 // Is implements errors.Is.
-func (otherList) Is(target error) bool { return target == ErrOtherList }
+func (mismatchError) Is(target error) bool { return target == ErrSuiteMismatch }
 
 // LoadSuite reads the file of a harness strictly and holds it against the list.
 func LoadSuite(ctx context.Context, path string, l *List) (*Suite, error) {
 	var s Suite
-	if err := load(ctx, path, "a file of expectations", &s); err != nil {
+	if err := loadFile(ctx, path, "a file of expectations", &s); err != nil {
 		return nil, err
 	}
 	for i, scenario := range l.Scenarios {
-		if i == len(s.Scenarios) || s.Scenarios[i].Name != scenario.Name {
-			return nil, otherList{fmt.Sprintf("%s: scenario %q is missing or out of order", path, scenario.Name)}
+		if i == len(s.Cases) || s.Cases[i].Name != scenario.Name {
+			return nil, mismatchError{fmt.Sprintf("%s: scenario %q is missing or out of order", path, scenario.Name)}
 		}
-		if one := s.Scenarios[i]; (one.Note == "") == (one.Expect == nil) {
+		if one := s.Cases[i]; (one.Note == "") == (one.Expect == nil) {
 			return nil, fmt.Errorf("%s: scenario %q has no expectation and no note, or both", path, scenario.Name)
 		}
 	}
-	if len(s.Scenarios) > len(l.Scenarios) {
-		return nil, otherList{path + ": more scenarios than the list has"}
+	if len(s.Cases) > len(l.Scenarios) {
+		return nil, mismatchError{path + ": more scenarios than the list has"}
 	}
 	return &s, nil
 }
@@ -259,19 +259,19 @@ func LoadSuite(ctx context.Context, path string, l *List) (*Suite, error) {
 // may be no file, or have no end. A capture's request may be as long.
 const maxFile = 64 << 20
 
-// load reads a file into v strictly. What names the kind of file with its
+// loadFile reads a file into v strictly. What names the kind of file with its
 // article.
-func load(ctx context.Context, path, what string, v any) error {
+func loadFile(ctx context.Context, path, what string, v any) error {
 	data, err := readBounded(ctx, path)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return parse(path, data, what, v)
+	return decode(path, data, what, v)
 }
 
-// parse reads what a file holds into v strictly. What names the kind of file with
+// decode reads what a file holds into v strictly. What names the kind of file with
 // its article.
-func parse(path string, data []byte, what string, v any) error {
+func decode(path string, data []byte, what string, v any) error {
 	if err := strictjson.Explain(json.Unmarshal(data, v, json.RejectUnknownMembers(true)), what); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}

@@ -110,7 +110,7 @@ func TestLoadSuite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := &Suite{Scenarios: []Expected{{Name: "a", Expect: &Expectation{HTTPStatus: 200}}, {Name: "b", Note: "It cannot."}}}
+	want := &Suite{Cases: []Case{{Name: "a", Expect: &Expectation{HTTPStatus: 200}}, {Name: "b", Note: "It cannot."}}}
 	if diff := cmp.Diff(want, suite); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -131,13 +131,13 @@ func TestLoadSuite(t *testing.T) {
 }
 
 func TestOwnList(t *testing.T) {
-	own, err := OwnList()
+	own, err := BuiltinList()
 	if err != nil {
 		t.Fatal(err)
 	}
-	anywhere, needed := own.Anywhere(), 0
+	anywhere, needed := own.ForAnyAgent(), 0
 	for _, s := range anywhere {
-		if s.Path != "" || !s.Anywhere {
+		if s.Path != "" || !s.AnyAgent {
 			t.Errorf("%s is posted to %q", s.Name, s.Path)
 		}
 		if s.Needed {

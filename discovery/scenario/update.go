@@ -16,31 +16,31 @@ import (
 // it cannot express. There may be no file yet.
 func LoadNotes(ctx context.Context, path string, l *List) (*Suite, error) {
 	var s Suite
-	if err := load(ctx, path, "a file of expectations", &s); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := loadFile(ctx, path, "a file of expectations", &s); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	notes := &Suite{}
 	for _, scenario := range l.Scenarios {
-		notes.Scenarios = append(notes.Scenarios, Expected{Name: scenario.Name, Note: s.of(scenario.Name).Note})
+		notes.Cases = append(notes.Cases, Case{Name: scenario.Name, Note: s.caseOf(scenario.Name).Note})
 	}
 	return notes, nil
 }
 
-// Expected is the suite that the rows of a whole plan make: its notes, and what
+// UpdatedSuite is the suite that the rows of a whole plan make: its notes, and what
 // was seen of every other scenario. The error names one of which nothing was.
-func (p *Plan) Expected(rows []Row) (*Suite, error) {
+func (p *Plan) UpdatedSuite(rows []Row) (*Suite, error) {
 	s := &Suite{}
 	for _, scenario := range p.Scenarios {
-		one := Expected{Name: scenario.Name, Note: p.Suite.of(scenario.Name).Note}
+		one := Case{Name: scenario.Name, Note: p.Suite.caseOf(scenario.Name).Note}
 		for _, row := range rows {
 			if row.Scenario == scenario.Name {
-				one.Expect = row.Seen
+				one.Expect = row.Observed
 			}
 		}
 		if one.Note == "" && one.Expect == nil {
 			return nil, fmt.Errorf("scenario %q was not captured whole", scenario.Name)
 		}
-		s.Scenarios = append(s.Scenarios, one)
+		s.Cases = append(s.Cases, one)
 	}
 	return s, nil
 }

@@ -93,7 +93,7 @@ func verdicts(b *bytes.Buffer, g gate.Gate, list *scenario.List) {
 // notAnywhere names the needed scenarios that discover does not ask by itself.
 func notAnywhere(list *scenario.List) string {
 	needed := list.Needed()
-	for _, s := range list.Anywhere() {
+	for _, s := range list.ForAnyAgent() {
 		needed = slices.DeleteFunc(needed, func(name string) bool { return name == s.Name })
 	}
 	if len(needed) == 0 {

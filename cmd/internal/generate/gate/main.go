@@ -57,7 +57,7 @@ type lane struct {
 	// pins are the packages its author chose, "name version".
 	pins []string
 	// notes are the scenarios that it cannot express.
-	notes []scenario.Expected
+	notes []scenario.Case
 	runs  []analysis.Run
 	// seen are those of the runs that began.
 	seen []seen
@@ -87,7 +87,7 @@ func lanes(list *scenario.List) ([]lane, error) {
 		if l.pins, err = pins(dir); err != nil {
 			return nil, err
 		}
-		for _, s := range suite.Scenarios {
+		for _, s := range suite.Cases {
 			if s.Expect == nil {
 				l.notes = append(l.notes, s)
 			} else if err := l.read(filepath.Join("discovery/captures", l.Name, s.Name)); err != nil {

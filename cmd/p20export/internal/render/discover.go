@@ -70,7 +70,7 @@ func (p *Printer) otherIDs(d *Discovery) {
 
 func newScenarioRow(row scenario.Row) scenarioRow {
 	all := scenarioRow{Row: row, Missing: []gate.Shortfall{}, NotApplicable: []project.Name{}}
-	for _, run := range row.Judged() {
+	for _, run := range row.GateRuns() {
 		if all.RunVerdict == nil || run.Verdict == analysis.Failed || run.Verdict.NoBetterThan(*all.RunVerdict) {
 			all.RunVerdict = &run.Verdict
 		}
@@ -83,7 +83,7 @@ func newScenarioRow(row scenario.Row) scenarioRow {
 	}
 	if row.Freeze != nil {
 		for _, name := range project.Names() {
-			if notForOutcome(*row.Freeze.Of(name)) != "" {
+			if notForOutcome(*row.Freeze.Outcome(name)) != "" {
 				all.NotApplicable = append(all.NotApplicable, name)
 			}
 		}
@@ -163,7 +163,7 @@ func (p *Printer) Scenario(d *Discovery, row scenario.Row) {
 	}
 	var unexpected []finding.Finding
 	for _, f := range row.Findings {
-		if f.Code == finding.ScenarioUnexpected || row.Local() {
+		if f.Code == finding.ScenarioUnexpected || row.LocalFailure() {
 			unexpected = append(unexpected, f)
 		}
 	}
@@ -239,7 +239,7 @@ func (p *Printer) scenario(row scenario.Row) {
 		p.line("  terminal  \t%s", text(row.Terminal))
 		p.line("  snapshots \t%s", snapshots(row.Snapshots))
 		for _, name := range project.Names() {
-			p.line("  %-21s \t%s", string(name), outcome(*row.Freeze.Of(name)))
+			p.line("  %-21s \t%s", string(name), outcome(*row.Freeze.Outcome(name)))
 		}
 	}
 	p.findings(row.Findings)
@@ -283,7 +283,7 @@ func (p *Printer) scenarioTable(d *Discovery) {
 		if row.Needed {
 			needed = "yes"
 		}
-		runs := row.Judged()
+		runs := row.GateRuns()
 		for i, run := range runs {
 			name := row.Scenario
 			if len(runs) > 1 {

@@ -26,7 +26,7 @@ type qualificationRow struct {
 // Runs returns the runs of the scenarios so far, as the gate judges them.
 func (d *Discovery) Runs() (runs []analysis.Run) {
 	for _, row := range d.rows {
-		runs = append(runs, row.Judged()...)
+		runs = append(runs, row.GateRuns()...)
 	}
 	return runs
 }
@@ -125,7 +125,7 @@ func (d *Discovery) verdictOf(q gate.Qualification) string {
 	case q.Needed == 0:
 		return "not known whether it qualifies: no needed scenario was asked"
 	case q.Qualified == q.Needed:
-		left := len(d.Plan.LeftOut(d.rows))
+		left := len(d.Plan.NotCaptured(d.rows))
 		return fmt.Sprintf("not known whether it qualifies: %d of %s %s; %d %s not asked", q.Qualified, of, that, left, were(left))
 	}
 	if why := d.cutOff(q); why != "" {
@@ -159,7 +159,7 @@ func (d *Discovery) cutOff(q gate.Qualification) string {
 		how, ok := hint.ByCut()[string(row.Cause)]
 		switch {
 		case ok:
-		case row.Local():
+		case row.LocalFailure():
 			how = "not kept"
 		case row.HTTPStatus == nil:
 			continue
@@ -206,9 +206,9 @@ func cause(row scenario.Row) string {
 		scenario.Unreachable:  "no connection",
 		scenario.NoTLS:        "the server does not speak TLS",
 		scenario.NoAnswer:     "no answer within the time limit",
-		scenario.BrokeOff:     "the answer broke off",
+		scenario.Truncated:     "the answer broke off",
 		scenario.TimeLimit:    "the answer did not end in time",
-		scenario.PastLimit:    "the answer passed its limit",
+		scenario.SizeLimit:    "the answer passed its limit",
 		scenario.Redirected:   "it redirects",
 		scenario.Unauthorized: "it wants credentials",
 		scenario.NotFound:     "no AG-UI endpoint is there",
@@ -218,7 +218,7 @@ func cause(row scenario.Row) string {
 		scenario.OtherStatus:  "the status is not 200",
 		scenario.Unreadable:   "the answer cannot be read",
 		scenario.WebPage:      "the answer is a web page",
-		scenario.NotEvents:    "the answer is not an event stream",
+		scenario.NotEventStream:    "the answer is not an event stream",
 		scenario.NoRun:        "the answer holds no RUN_STARTED",
 	}[row.Cause]
 	if row.HTTPStatus != nil && *row.HTTPStatus != http.StatusOK {

@@ -133,7 +133,7 @@ func TestRowsThroughEncodingJSON(t *testing.T) {
 	for _, row := range base.Compare(analysis.Analyze(ctx, captures[0], artifact.V1, nil)) {
 		check(row)
 	}
-	list := &scenario.Plan{Scenarios: []scenario.Scenario{{Name: "a", Request: []byte("{}")}}, Suite: &scenario.Suite{Scenarios: []scenario.Expected{{Name: "a", Note: "It cannot."}}}}
+	list := &scenario.Plan{Scenarios: []scenario.Scenario{{Name: "a", Request: []byte("{}")}}, Suite: &scenario.Suite{Cases: []scenario.Case{{Name: "a", Note: "It cannot."}}}}
 	for row := range list.Run(ctx) {
 		check(newScenarioRow(row))
 	}

@@ -92,7 +92,7 @@ func status(s *jsonschema.Schema) { s.Minimum, s.Maximum = "0", "999" }
 // scenarios makes the schema of lists of scenarios.
 func (g *generator) scenarios() (*jsonschema.Schema, error) {
 	s := g.reflectFile(scenario.List{})
-	list, err := scenario.OwnList()
+	list, err := scenario.BuiltinList()
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (g *generator) expected() (*jsonschema.Schema, error) {
 	if err := json.Unmarshal(data, &suite); err != nil {
 		return nil, err
 	}
-	suite.Scenarios = suite.Scenarios[:1]
+	suite.Cases = suite.Cases[:1]
 	if data, err = suite.Encode(); err != nil {
 		return nil, err
 	}
