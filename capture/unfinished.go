@@ -16,9 +16,9 @@ func (u unfinished) Error() string { return "the capture stays unfinished: " + u
 
 // Unwrap returns the finding and the cause.
 func (u unfinished) Unwrap() []error {
-	next := hint.AfterUnfinished
+	next := hint.RetryElsewhere
 	if errors.Is(u.err, syscall.ENOSPC) {
-		next = hint.AfterFullDisk
+		next = hint.FreeDiskSpace
 	}
 	return []error{finding.New(finding.IOFailed, "%s", finding.Escape(u.Error())).WithHint("%s", next), u.err}
 }

@@ -28,7 +28,7 @@ func FromError(err error) (f Finding, isVerdict bool) {
 	case errors.Is(err, context.Canceled):
 		f = New(Interrupted, "interrupted before it was done")
 	case isTemporary(err):
-		f.Hint = hint.OtherTemporary
+		f.Hint = hint.ChooseTempDir
 	case errors.Is(err, fs.ErrNotExist):
 		f.Hint = "check the path"
 	case errors.Is(err, fs.ErrExist):

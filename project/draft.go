@@ -157,7 +157,7 @@ func (d *draft) otherRun() {
 	case d.settings.takesOtherRun():
 		d.report(*f)
 	case d.settings.Projection == EmittedSnapshot && d.run.SnapshotCount > 0:
-		d.report(f.WithSeverity(finding.Error).WithHint(hint.TakeOtherRun, EmittedSnapshotText))
+		d.report(f.WithSeverity(finding.Error).WithHint(hint.AcceptOtherRun, EmittedSnapshotText))
 	default:
 		d.report(f.WithSeverity(finding.Error))
 	}

@@ -57,7 +57,7 @@ func (d *draft) compareStream(f *fold) {
 	first := c.begun[c.lacking[0]]
 	warning := first.finding(finding.SnapshotLacksText, "the snapshot lacks %s", lackingShown(len(c.lacking), len(c.begun), first.event.Index, f.full))
 	if last := d.run.Snapshots[len(d.run.Snapshots)-1]; last.Index > d.snapshot.Index {
-		warning = warning.WithHint(hint.LaterSnapshot, EmittedSnapshotText)
+		warning = warning.WithHint(hint.TryLastSnapshot, EmittedSnapshotText)
 	}
 	d.report(warning)
 	for _, i := range c.lacking {

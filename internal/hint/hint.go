@@ -10,9 +10,9 @@ import "sync"
 // that a page names. Verbs are those of package fmt.
 const (
 	ChooseOutput    = "what is there is never written into again: choose another -o"
-	AfterUnfinished = "what came is kept and is never written into again: run it again with another -o"
-	AfterFullDisk   = "make room on the disk, and run it again with another -o: what came is kept and is never written into again"
-	OtherTemporary  = "set TMPDIR to a directory that can be written in and has room"
+	RetryElsewhere  = "what came is kept and is never written into again: run it again with another -o"
+	FreeDiskSpace   = "make room on the disk, and run it again with another -o: what came is kept and is never written into again"
+	ChooseTempDir   = "set TMPDIR to a directory that can be written in and has room"
 	GiveTimes       = "record again (p20export asks for identity coding), or freeze it alone with --started-at"
 	FreezeEnvelope  = "a bounded envelope is three events; p20export freeze makes one from a capture"
 	GiveFile        = "give the file whose digest is %s with --capture FILE, or a directory that holds it"
@@ -22,18 +22,18 @@ const (
 	SplitBundle     = "make several smaller bundles; p20export assay --bundle --split does"
 	CutErrorText    = "freeze the capture again with --profile assay --projection %s: it cuts error texts at the limit, and records that"
 	ChooseSnapshot  = "the run emitted %d snapshots; freeze another one of them with --profile assay --projection %s --snapshot N"
-	LeaveOut        = "no option of freeze makes it fit, as only error texts are ever cut: leave it out; p20export validate --profile assay tells which artifacts fit"
+	OmitArtifact    = "no option of freeze makes it fit, as only error texts are ever cut: leave it out; p20export validate --profile assay tells which artifacts fit"
 	ValidateFile    = "judge it with: p20export validate FILE"
 	NameFiles       = "check the path, or name the files themselves; p20export inspect looks into captures"
 	NameResponses   = "name response files themselves; p20export validate judges artifacts and envelopes"
-	OtherFraming    = "check that it is an AG-UI event stream with its RUN_STARTED; it was read as %s, and p20export capture --from FILE --framing F reads it as another framing"
+	ChooseFraming   = "check that it is an AG-UI event stream with its RUN_STARTED; it was read as %s, and p20export capture --from FILE --framing F reads it as another framing"
 	ImportFirst     = "keep it first with p20export capture --from"
 	BuildSnapshot   = "a snapshot can be built with --projection folded-stream"
-	BuildsNone      = "no projection takes the run: folded-stream refuses it too, for %s"
-	TakeOtherRun    = "--projection %s takes the run all the same, under the id in RUN_STARTED, and records that"
+	NoProjection    = "no projection takes the run: folded-stream refuses it too, for %s"
+	AcceptOtherRun  = "--projection %s takes the run all the same, under the id in RUN_STARTED, and records that"
 	CutControl      = "--projection %s cuts the text before its first control character and records that"
 	CutStackTrace   = "--projection %s leaves the stack trace out and records that"
-	LaterSnapshot   = "a later snapshot may hold it: --projection %s --snapshot last takes the last"
+	TryLastSnapshot = "a later snapshot may hold it: --projection %s --snapshot last takes the last"
 	ChooseRun       = "make several pages, or choose a run with --run"
 	WithSnapshot    = "%s --snapshot %s"
 	PageChoose      = "Refused, so nothing of it was kept: the run emitted %s, and one can be chosen. --projection %s freezes it."
@@ -83,9 +83,9 @@ var ByCause = sync.OnceValue(func() map[string]string {
 	}
 })
 
-// ByCut says why needed answers could not be judged, by the cause, after "were". It is
+// ByTruncation says why needed answers could not be judged, by the cause, after "were". It is
 // never changed at run time.
-var ByCut = sync.OnceValue(func() map[string]string {
+var ByTruncation = sync.OnceValue(func() map[string]string {
 	return map[string]string{
 		"no_answer":  "cut off by --timeout",
 		"time_limit": "cut off by --timeout",

@@ -342,5 +342,5 @@ func advise(found []finding.Finding, made *record.Record) string {
 	case !outside("P2 P3 P4 P5 P6 P7") && snapshots > 1:
 		return fmt.Sprintf(hint.ChooseSnapshot, snapshots, project.EmittedSnapshotText)
 	}
-	return hint.LeaveOut
+	return hint.OmitArtifact
 }

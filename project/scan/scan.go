@@ -190,7 +190,7 @@ func (r *reported) explain(result Result) {
 	for i, f := range result.Findings {
 		if f.Code == finding.NoRun {
 			if result.Manifest == nil {
-				f = f.WithHint(hint.OtherFraming, result.Framing)
+				f = f.WithHint(hint.ChooseFraming, result.Framing)
 			}
 			result.Findings[i] = r.begin.explain(f, result.Compression)
 		}

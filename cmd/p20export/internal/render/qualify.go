@@ -156,7 +156,7 @@ func (d *Discovery) cutOff(q gate.Qualification) string {
 		if !slices.Contains(q.CutOff, row.Scenario) {
 			continue
 		}
-		how, ok := hint.ByCut()[string(row.Cause)]
+		how, ok := hint.ByTruncation()[string(row.Cause)]
 		switch {
 		case ok:
 		case row.LocalFailure():
