@@ -103,8 +103,8 @@ func show(cmd *cobra.Command, path string, f *render.Format) error {
 	p.Bundle(row)
 	if kept != nil {
 		defer kept.Close()
-		p.EntryHead()
-		if err := kept.Entries(cmd.Context(), p.Entry); err != nil && interrupted(cmd) == nil {
+		p.BundleEventsHeader()
+		if err := kept.Entries(cmd.Context(), p.BundleEvent); err != nil && interrupted(cmd) == nil {
 			return p.Close(fmt.Errorf("%w: %w", errInput, err))
 		}
 	}

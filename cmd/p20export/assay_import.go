@@ -21,16 +21,16 @@ func (a *assayFlags) do(cmd *cobra.Command, paths []string, s export.Settings) e
 		out = cmd.ErrOrStderr()
 	}
 	p := render.New(out, *a.format, build.Tool())
-	progress, show := render.NewImporting(cmd.ErrOrStderr(), len(paths))
+	progress, show := render.NewImportProgress(cmd.ErrOrStderr(), len(paths))
 	defer func() { progress.End() }()
 	s.Progress = func(read int) { show(read) }
 	var tally render.Tally
 	events, err := export.Import(cmd.Context(), paths, s, func(row export.Row) {
 		progress.End()
 		tally.Add(row.Verdict)
-		p.NotImported(row)
+		p.ImportFailure(row)
 		p.Flush()
-		progress, show = render.NewImporting(cmd.ErrOrStderr(), len(paths))
+		progress, show = render.NewImportProgress(cmd.ErrOrStderr(), len(paths))
 	})
 	missing := tally.Total()
 	var rows []render.OutputRow
@@ -39,7 +39,7 @@ func (a *assayFlags) do(cmd *cobra.Command, paths []string, s export.Settings) e
 		if a.toStdout() {
 			progress.End()
 		}
-		progress.Say("writing " + finding.Escape(a.file()))
+		progress.SetLine("writing " + finding.Escape(a.file()))
 		rows, err = a.write(cmd, events)
 	}
 	progress.End()
@@ -51,7 +51,7 @@ func (a *assayFlags) do(cmd *cobra.Command, paths []string, s export.Settings) e
 	case err != nil:
 		rows = []render.OutputRow{render.NewFailedOutput(a.file(), err)}
 	case rows == nil && events != nil:
-		p.Imported(events.Findings())
+		p.ImportFindings(events.Findings())
 	}
 	if missing > 0 {
 		p.Note("nothing was written: %d of %s could not be imported", missing, render.Plural(len(paths), "artifact", "artifacts"))

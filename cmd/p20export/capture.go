@@ -94,12 +94,12 @@ func (fl *captureFlags) run(cmd *cobra.Command, args []string) error {
 	default:
 		settings.URL = args[0]
 		var shown *render.Progress
-		shown, settings.Progress = render.NewCapturing(cmd.ErrOrStderr())
+		shown, settings.Progress = render.NewCaptureProgress(cmd.ErrOrStderr())
 		result, err = client.Record(cmd.Context(), fl.out, settings)
 		shown.End()
 	}
 	watch.Report(&result)
-	return p.Close(p.Captured(fl.out, result, err).Err())
+	return p.Close(p.Capture(fl.out, result, err).Err())
 }
 
 // check reads the flags that need reading.

@@ -15,7 +15,7 @@ import (
 
 func newCompare() *cobra.Command {
 	var contract, with, write string
-	var shown render.Comparison
+	var shown render.CompareOptions
 	cmd := &cobra.Command{
 		Use:   "compare CAPTURE...",
 		Short: "Hold captures against the contract, and against a baseline",
@@ -129,7 +129,7 @@ once every capture is read, and nothing when interrupted.
 		}
 		p := newPrinter(cmd, f)
 		shown.Base, shown.FailOn = base, *failOn
-		p.Compared(shown, runs)
+		p.Comparison(shown, runs)
 		worst := render.StatusOfRuns(runs, *failOn)
 		if write == "" {
 			return p.Close(worst.Err())

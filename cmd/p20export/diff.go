@@ -62,7 +62,7 @@ place in B if it is another than in A.
 			return err
 		}
 		p := newPrinter(cmd, f)
-		p.Differing(row)
+		p.Diff(row)
 		return p.Close(render.StatusOf(row.Verdict).Err())
 	}
 	return cmd

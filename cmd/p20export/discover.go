@@ -146,7 +146,7 @@ func (fl *discoverFlags) run(cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("%w: %w", render.ErrOutput, err)
 	}
 	if len(taken) > 0 {
-		p.Blocked(taken)
+		p.Conflicts(taken)
 		return p.Close(render.Failed)
 	}
 	done, err := fl.discover(cmd, p, plan, harness)
@@ -223,18 +223,18 @@ func (fl *discoverFlags) discover(cmd *cobra.Command, p *render.Printer, plan *s
 		defer func() {
 			server.Stop()
 			if done != render.Done && ctx.Err() == nil {
-				render.Log(stderr, harness.Name, server.Log())
+				render.WriteServerLog(stderr, harness.Name, server.Log())
 			}
 		}()
 		plan.Request.URL = server.URL
 	}
 	d := &render.Discovery{Plan: plan, Dir: fl.out, FailOn: *fl.failOn, Details: fl.det, Quiet: fl.quiet}
-	p.Asking(d)
+	p.DiscoveryHeader(d)
 	p.Flush() // Close says what was wrong
-	bar := render.NewDiscovering(stderr, len(plan.Scenarios))
-	plan.Progress = bar.Show
+	bar := render.NewDiscoveryProgress(stderr, len(plan.Scenarios))
+	plan.Progress = bar.Update
 	for row := range plan.Run(ctx) {
-		bar.Next()
+		bar.Done()
 		if fl.out == "" {
 			row.Capture = nil // it will not stay
 		}
@@ -243,13 +243,13 @@ func (fl *discoverFlags) discover(cmd *cobra.Command, p *render.Printer, plan *s
 			return d.Captured(), nil // Close says why
 		}
 	}
-	p.Discovered(d)
+	p.DiscoverySummary(d)
 	if err := interrupted(cmd); err != nil {
 		return d.Captured(), err
 	}
 	leftOut := plan.NotCaptured(d.Rows())
 	q := gate.Qualify(d.Runs(), plan.Needed, leftOut...)
-	p.Qualified(d, q)
+	p.Qualification(d, q)
 	if fl.gate {
 		p.Gate(gate.Evaluate(d.Captures(), plan.Needed, artifact.V1, leftOut...))
 	}

@@ -108,15 +108,15 @@ times, else those given with --started-at and --finished-at; never the clock's.
 				return p.Close(err)
 			}
 			for _, row := range rows {
-				tally.AddFrozen(row)
-				p.Frozen(row)
+				tally.AddRun(row)
+				p.Freeze(row)
 			}
 			if err := interrupted(cmd); err != nil {
 				return p.Close(err)
 			}
 		}
 		if len(captures) > 1 {
-			p.FrozenAll(len(captures), &tally)
+			p.FreezeSummary(len(captures), &tally)
 		}
 		return p.Close(tally.Status.Err())
 	}

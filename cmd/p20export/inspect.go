@@ -44,7 +44,7 @@ after it was closed.
 		for _, path := range paths {
 			var rows []scan.Inspection
 			cli.Reading(cmd, path, func(progress func(int64)) { rows = scan.Inspect(cmd.Context(), path, progress) })
-			p.Inspected(rows)
+			p.Inspection(rows)
 			worst = worst.Worse(render.StatusOfInspection(rows))
 			if err := interrupted(cmd); err != nil {
 				return p.Close(err)

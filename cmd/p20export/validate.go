@@ -75,12 +75,12 @@ for all files once every file is judged, and nothing when interrupted.
 		var tally render.Tally
 		for row := range validate.Files(cmd.Context(), paths, prof, k) {
 			tally.Add(row.Verdict)
-			p.Validated(row)
+			p.Validation(row)
 		}
 		if err := interrupted(cmd); err != nil {
 			return p.Close(err)
 		}
-		p.ValidatedAll(&tally)
+		p.ValidationSummary(&tally)
 		return p.Close(tally.Status.Err())
 	}
 	return cmd

@@ -129,7 +129,7 @@ null where there is nothing, and file for what is none of those.
 			row = verify.File(cmd.Context(), args[0], stated, from, progress)
 		})
 		p := newPrinter(cmd, f)
-		p.Verified(row)
+		p.Verification(row)
 		return p.Close(render.StatusOf(row.Verdict).Err())
 	}
 	return cmd
@@ -143,8 +143,8 @@ func verifyTree(cmd *cobra.Command, dir string, s verify.TreeSettings, f *render
 	s.Progress = func(read int64) { show(read) }
 	for row := range verify.Tree(cmd.Context(), dir, s) {
 		shown.End()
-		tally.AddIn(row)
-		p.VerifiedIn(row)
+		tally.AddTreeEntry(row)
+		p.TreeEntry(row)
 		if !p.Flush() {
 			return p.Close(nil)
 		}
@@ -154,6 +154,6 @@ func verifyTree(cmd *cobra.Command, dir string, s verify.TreeSettings, f *render
 	if err := interrupted(cmd); err != nil {
 		return p.Close(err)
 	}
-	p.VerifiedAll(dir, s.CapturesOnly, &tally)
+	p.TreeSummary(dir, s.CapturesOnly, &tally)
 	return p.Close(tally.Status.Err())
 }

@@ -32,8 +32,8 @@ type OutputRow struct {
 	Findings []finding.Finding `json:"findings"`
 }
 
-// NotImported prints why an artifact was not imported.
-func (p *Printer) NotImported(row export.Row) {
+// ImportFailure prints why an artifact was not imported.
+func (p *Printer) ImportFailure(row export.Row) {
 	if p.format == JSON {
 		p.json(row)
 		return
@@ -66,8 +66,8 @@ func (p *Printer) Output(row OutputRow) {
 	p.findings(row.Findings)
 }
 
-// Imported prints what is worth knowing of events that have no row.
-func (p *Printer) Imported(found []finding.Finding) {
+// ImportFindings prints what is worth knowing of events that have no row.
+func (p *Printer) ImportFindings(found []finding.Finding) {
 	if p.format == Text {
 		p.findings(found)
 	}
@@ -111,15 +111,15 @@ func newEntryRow(e assay.Entry) entryRow {
 
 const entryLine = "  %6v  %-11s  %-7s  %-23s  %8v  %-12s  %-20s  %s"
 
-// EntryHead prints the line above the events of a bundle.
-func (p *Printer) EntryHead() {
+// BundleEventsHeader prints the line above the events of a bundle.
+func (p *Printer) BundleEventsHeader() {
 	p.Note("")
 	p.Note(entryLine, "seq", "form", "origin", "projection", "messages", "end", "AG-UI run", "artifact")
 }
 
-// Entry prints the run that an event describes, or only the type of an event that
+// BundleEvent prints the run that an event describes, or only the type of an event that
 // another program made. It returns the first error of printing.
-func (p *Printer) Entry(e assay.Entry) error {
+func (p *Printer) BundleEvent(e assay.Entry) error {
 	if p.format == JSON {
 		p.json(newEntryRow(e))
 	} else {

@@ -27,10 +27,10 @@ type captureRow struct {
 	Findings []finding.Finding `json:"findings"`
 }
 
-// Captured prints what became of a capture, or why there is none, and returns its
+// Capture prints what became of a capture, or why there is none, and returns its
 // exit status. An import keeps what its file holds, so only its own limit counts
 // against it.
-func (p *Printer) Captured(dir string, r capture.Result, err error) Status {
+func (p *Printer) Capture(dir string, r capture.Result, err error) Status {
 	row := captureRow{Capture: dir, Verdict: scenario.Captured, Findings: append([]finding.Finding{}, r.Findings...)}
 	m := r.Manifest
 	if m != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// Comparison says how a comparison is shown.
-type Comparison struct {
+// CompareOptions says how a comparison is shown.
+type CompareOptions struct {
 	// Base is the baseline; nil without one.
 	Base   *baseline.Baseline
 	FailOn FailOn
@@ -23,9 +23,9 @@ type Comparison struct {
 	Details, Quiet bool
 }
 
-// Compared prints what a comparison found: as text the verdict on each run, or with
+// Comparison prints what a comparison found: as text the verdict on each run, or with
 // a baseline what changed.
-func (p *Printer) Compared(c Comparison, runs []analysis.Run) {
+func (p *Printer) Comparison(c CompareOptions, runs []analysis.Run) {
 	switch p.format {
 	case JSON:
 		for _, run := range runs {

@@ -13,8 +13,8 @@ import (
 	"github.com/p20export/p20export/project/difference"
 )
 
-// Differing prints how two artifacts differ.
-func (p *Printer) Differing(row difference.Row) {
+// Diff prints how two artifacts differ.
+func (p *Printer) Diff(row difference.Row) {
 	if p.format == JSON {
 		p.json(row)
 		return

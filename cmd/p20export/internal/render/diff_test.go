@@ -45,7 +45,7 @@ func TestDifferingLines(t *testing.T) {
 		row.Differences, row.Same = difference.Compare(a, b)
 		var out bytes.Buffer
 		p := New(&out, Text, record.Tool{})
-		p.Differing(row)
+		p.Diff(row)
 		if err := p.Close(nil); err != nil {
 			t.Fatal(err)
 		}

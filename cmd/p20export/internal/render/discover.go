@@ -91,8 +91,8 @@ func newScenarioRow(row scenario.Row) scenarioRow {
 	return all
 }
 
-// Asking prints what is about to be asked.
-func (p *Printer) Asking(d *Discovery) {
+// DiscoveryHeader prints what is about to be asked.
+func (p *Printer) DiscoveryHeader(d *Discovery) {
 	if p.format != Text || d.Quiet {
 		return
 	}
@@ -245,8 +245,8 @@ func (p *Printer) scenario(row scenario.Row) {
 	p.findings(row.Findings)
 }
 
-// Blocked prints the scenarios whose places are taken.
-func (p *Printer) Blocked(rows []scenario.Row) {
+// Conflicts prints the scenarios whose places are taken.
+func (p *Printer) Conflicts(rows []scenario.Row) {
 	for _, row := range rows {
 		if p.format == JSON {
 			p.json(newScenarioRow(row))
@@ -257,9 +257,9 @@ func (p *Printer) Blocked(rows []scenario.Row) {
 	}
 }
 
-// Discovered prints what the scenarios came to: a table of them, and how many came
+// DiscoverySummary prints what the scenarios came to: a table of them, and how many came
 // out how where something is expected of them, or all is asked for.
-func (p *Printer) Discovered(d *Discovery) {
+func (p *Printer) DiscoverySummary(d *Discovery) {
 	if p.format != Text || d.Quiet {
 		return
 	}
@@ -378,8 +378,8 @@ func outcome(o scenario.Outcome) string {
 	return fmt.Sprintf("%s: %s", o.Verdict, strings.Join(codes, ", "))
 }
 
-// Log shows what a harness's server wrote to its standard error.
-func Log(w io.Writer, name, log string) {
+// WriteServerLog shows what a harness's server wrote to its standard error.
+func WriteServerLog(w io.Writer, name, log string) {
 	for line := range strings.Lines(log) {
 		fmt.Fprintf(w, "%s: %s\n", name, finding.Printable(strings.TrimRight(line, "\r\n")))
 	}

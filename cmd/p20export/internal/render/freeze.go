@@ -10,8 +10,8 @@ import (
 	"github.com/p20export/p20export/project/freeze"
 )
 
-// Frozen prints what became of a run.
-func (p *Printer) Frozen(row freeze.Row) {
+// Freeze prints what became of a run.
+func (p *Printer) Freeze(row freeze.Row) {
 	if p.format == JSON {
 		p.json(row)
 		return
@@ -68,9 +68,9 @@ func assayLine(row freeze.Row) string {
 	return "Assay could not take this artifact: " + strings.Join(reasons, "; ") + "."
 }
 
-// FrozenAll counts what became of the runs of several captures, and of the captures
+// FreezeSummary counts what became of the runs of several captures, and of the captures
 // without one.
-func (p *Printer) FrozenAll(captures int, t *Tally) {
+func (p *Printer) FreezeSummary(captures int, t *Tally) {
 	frozen := t.counts[project.Frozen]
 	text := fmt.Sprintf("%s of %s: %d frozen%s, %d refused, %d failed", Plural(t.Total(), "run", "runs"), Plural(captures, "capture", "captures"),
 		frozen, t.incompleteShown(frozen), t.counts[project.Refused], t.counts[project.Failed])

@@ -11,8 +11,8 @@ import (
 	"github.com/p20export/p20export/project/scan"
 )
 
-// Inspected prints what is said of a capture's runs.
-func (p *Printer) Inspected(rows []scan.Inspection) {
+// Inspection prints what is said of a capture's runs.
+func (p *Printer) Inspection(rows []scan.Inspection) {
 	if p.format == Text {
 		p.source(rows[0])
 	}

@@ -32,12 +32,12 @@ func TestDocumentMemory(t *testing.T) {
 				row.Findings = append(row.Findings, finding.New(finding.KeyUnknown, "finding %d of file %d", k, i).WithOffset(int64(k)))
 			}
 			tally.Add(row.Verdict)
-			p.Validated(row)
+			p.Validation(row)
 			if i%50 == 0 {
 				out.watch()
 			}
 		}
-		p.ValidatedAll(&tally)
+		p.ValidationSummary(&tally)
 		if err := p.Close(nil); err != nil {
 			t.Fatal(err)
 		}
@@ -103,9 +103,9 @@ func TestPiecesWithoutDirectory(t *testing.T) {
 	p := New(io.Discard, JUnit, record.Tool{})
 	row := validate.Row{Verdict: project.Malformed, Findings: []finding.Finding{finding.New(finding.KeyUnknown, "m")}}
 	for range 2 * maxHeld / 200 {
-		p.Validated(row)
+		p.Validation(row)
 	}
-	p.ValidatedAll(&Tally{})
+	p.ValidationSummary(&Tally{})
 	if err := p.Close(nil); err == nil {
 		t.Error("the result was written")
 	}

@@ -66,8 +66,8 @@ func (p *Progress) show() {
 	p.bar.SetCurrent(int64(p.done))
 }
 
-// Say changes the line.
-func (p *Progress) Say(line string) { p.line.Store(&line) }
+// SetLine changes the line.
+func (p *Progress) SetLine(line string) { p.line.Store(&line) }
 
 // End takes the line away.
 func (p *Progress) End() {
@@ -83,11 +83,11 @@ func (p *Progress) End() {
 	}
 }
 
-// NewCapturing shows how far a recording has come.
-func NewCapturing(w io.Writer) (*Progress, func(client.Progress)) {
+// NewCaptureProgress shows how far a recording has come.
+func NewCaptureProgress(w io.Writer) (*Progress, func(client.Progress)) {
 	p := NewProgress(w, "waiting for an answer")
 	return p, func(now client.Progress) {
-		p.Say(fmt.Sprintf("capturing: %s%s", events(now.Events), humanize.Bytes(now.Bytes)))
+		p.SetLine(fmt.Sprintf("capturing: %s%s", events(now.Events), humanize.Bytes(now.Bytes)))
 	}
 }
 
@@ -96,40 +96,40 @@ func NewReading(w io.Writer, path string) (*Progress, func(int64)) {
 	name := "reading " + finding.Escape(filepath.Base(path))
 	p := NewProgress(w, name)
 	return p, func(read int64) {
-		p.Say(name + ": " + humanize.Bytes(read))
+		p.SetLine(name + ": " + humanize.Bytes(read))
 	}
 }
 
-// NewImporting shows how many artifacts of an import were read.
-func NewImporting(w io.Writer, artifacts int) (*Progress, func(int)) {
+// NewImportProgress shows how many artifacts of an import were read.
+func NewImportProgress(w io.Writer, artifacts int) (*Progress, func(int)) {
 	p := NewProgress(w, "importing")
 	return p, func(read int) {
-		p.Say(fmt.Sprintf("importing: %d of %s", read, Plural(artifacts, "artifact", "artifacts")))
+		p.SetLine(fmt.Sprintf("importing: %d of %s", read, Plural(artifacts, "artifact", "artifacts")))
 	}
 }
 
-// Discovering shows how many of the scenarios were run, and how far the present
+// DiscoveryProgress shows how many of the scenarios were run, and how far the present
 // one has come.
-type Discovering struct {
+type DiscoveryProgress struct {
 	w           io.Writer
 	done, total int
 	now         *Progress // nil between two scenarios
 }
 
-// NewDiscovering returns the progress of so many scenarios.
-func NewDiscovering(w io.Writer, total int) *Discovering { return &Discovering{w: w, total: total} }
+// NewDiscoveryProgress returns the progress of so many scenarios.
+func NewDiscoveryProgress(w io.Writer, total int) *DiscoveryProgress { return &DiscoveryProgress{w: w, total: total} }
 
-// Show says how far a scenario has come.
-func (d *Discovering) Show(scenario string, now client.Progress) {
+// Update says how far a scenario has come.
+func (d *DiscoveryProgress) Update(scenario string, now client.Progress) {
 	line := fmt.Sprintf("%d of %d, %s: %s%s", d.done+1, d.total, scenario, events(now.Events), humanize.Bytes(now.Bytes))
 	if d.now == nil {
 		d.now = newBar(d.w, line, d.done, d.total)
 	}
-	d.now.Say(line)
+	d.now.SetLine(line)
 }
 
-// Next ends a scenario; its line is gone when Next returns.
-func (d *Discovering) Next() {
+// Done ends a scenario; its line is gone when Done returns.
+func (d *DiscoveryProgress) Done() {
 	if d.done++; d.now != nil {
 		d.now.End()
 		d.now = nil

@@ -70,9 +70,9 @@ func (d *Discovery) Status(q gate.Qualification) Status {
 	return d.tally.Status
 }
 
-// Qualified prints whether the integration qualifies, what would have to change, and
+// Qualification prints whether the integration qualifies, what would have to change, and
 // what to do next.
-func (p *Printer) Qualified(d *Discovery, q gate.Qualification) {
+func (p *Printer) Qualification(d *Discovery, q gate.Qualification) {
 	causes := d.causes()
 	if p.format == JSON {
 		p.json(qualificationRow{d.integration(), q, causes})

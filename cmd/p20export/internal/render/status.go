@@ -72,8 +72,8 @@ type Tally struct {
 // Add counts a verdict, with its exit status.
 func (t *Tally) Add(v project.Verdict) { t.add(v, StatusOf(v)) }
 
-// AddFrozen counts what became of a run, or of a capture without one.
-func (t *Tally) AddFrozen(row freeze.Row) {
+// AddRun counts what became of a run, or of a capture without one.
+func (t *Tally) AddRun(row freeze.Row) {
 	if row.Run != nil {
 		t.Add(row.Verdict)
 		t.complete(row.Verdict, row.Findings)
@@ -86,8 +86,8 @@ func (t *Tally) AddFrozen(row freeze.Row) {
 	t.Status = t.Status.Worse(StatusOf(row.Verdict))
 }
 
-// AddIn counts the verdict of a row of a directory, with its exit status.
-func (t *Tally) AddIn(row verify.TreeRow) {
+// AddTreeEntry counts the verdict of a row of a directory, with its exit status.
+func (t *Tally) AddTreeEntry(row verify.TreeRow) {
 	t.add(row.Verdict, statusOfRow(row))
 	t.complete(row.Verdict, row.Findings)
 }

@@ -43,9 +43,9 @@ func resultOf(row validate.Row) result {
 	return j
 }
 
-// Validated prints what became of a file; a format that is one document keeps it
+// Validation prints what became of a file; a format that is one document keeps it
 // until ValidatedAll.
-func (p *Printer) Validated(row validate.Row) {
+func (p *Printer) Validation(row validate.Row) {
 	switch p.format {
 	case Text:
 		p.validated(row)
@@ -56,8 +56,8 @@ func (p *Printer) Validated(row validate.Row) {
 	}
 }
 
-// ValidatedAll counts several files by their verdicts, or prints the document.
-func (p *Printer) ValidatedAll(t *Tally) {
+// ValidationSummary counts several files by their verdicts, or prints the document.
+func (p *Printer) ValidationSummary(t *Tally) {
 	switch {
 	case p.format == SARIF || p.format == JUnit:
 		p.document("validate")

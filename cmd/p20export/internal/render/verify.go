@@ -30,8 +30,8 @@ func verdictCounts[V ~string](count map[V]int, verdicts ...V) string {
 	return strings.Join(parts, ", ")
 }
 
-// Verified prints what became of an artifact.
-func (p *Printer) Verified(row verify.Row) {
+// Verification prints what became of an artifact.
+func (p *Printer) Verification(row verify.Row) {
 	if p.format == JSON {
 		p.json(row)
 		return
@@ -47,9 +47,9 @@ func (p *Printer) Verified(row verify.Row) {
 	p.findings(row.Findings)
 }
 
-// VerifiedIn prints a row of a directory: first what it is about, then the rest of
+// TreeEntry prints a row of a directory: first what it is about, then the rest of
 // what it names.
-func (p *Printer) VerifiedIn(row verify.TreeRow) {
+func (p *Printer) TreeEntry(row verify.TreeRow) {
 	if p.format == JSON {
 		p.json(row)
 		return
@@ -94,8 +94,8 @@ func (p *Printer) made(origin *project.Origin, requestTaken bool, times *project
 	}
 }
 
-// VerifiedAll counts the verdicts in a directory.
-func (p *Printer) VerifiedAll(dir string, capturesOnly bool, t *Tally) {
+// TreeSummary counts the verdicts in a directory.
+func (p *Printer) TreeSummary(dir string, capturesOnly bool, t *Tally) {
 	verdicts := []project.Verdict{project.Verified, project.Differs, project.Unverifiable, project.Failed, verify.Whole, verify.Unexplained}
 	if capturesOnly {
 		verdicts = []project.Verdict{verify.Whole, project.Differs, project.Unverifiable, project.Failed, verify.Unexplained}
