@@ -117,7 +117,9 @@ type DiscoveryProgress struct {
 }
 
 // NewDiscoveryProgress returns the progress of so many scenarios.
-func NewDiscoveryProgress(w io.Writer, total int) *DiscoveryProgress { return &DiscoveryProgress{w: w, total: total} }
+func NewDiscoveryProgress(w io.Writer, total int) *DiscoveryProgress {
+	return &DiscoveryProgress{w: w, total: total}
+}
 
 // Update says how far a scenario has come.
 func (d *DiscoveryProgress) Update(scenario string, now client.Progress) {
