@@ -23,43 +23,46 @@ func newAssay() *cobra.Command {
 	var a assayFlags
 	cmd := &cobra.Command{
 		Use:   "assay ARTIFACT... --ndjson [-o FILE] --import-time TIME | assay ARTIFACT... --bundle FILE.tar.gz --import-time TIME",
-		Short: "Put artifacts into Assay's events and bundles",
-		Long: `Hand artifacts on to Assay, which compiles evidence about agents: each ARTIFACT
-becomes one event of Assay's Evidence Contract v1, and the events are written as
-lines (--ndjson) or as an evidence bundle (--bundle). A directory
-stands for the *.artifact.json in it and below it, in the order of their paths;
-symbolic links in it are not followed. Assay checks a bundle's integrity: that
-its events are those its manifest states, in their order. A bundle is not
-signed: who can write one can write another. Assay leaves what the events hold
-uninterpreted.
+		Short: "Export artifacts as Assay events or bundles",
+		Long: `Export artifacts to Assay, which compiles evidence about agents. Each ARTIFACT
+becomes one event of Assay's Evidence Contract v1. The events are written as
+lines (--ndjson) or as an evidence bundle (--bundle). A directory means all
+*.artifact.json files in it and below it, in the order of their paths; symbolic
+links in it are not followed.
 
-All artifacts are imported or none. An artifact outside the profile assay
-(messages of up to 400 code points; p20export validate --profile assay) is
-refused with every reason. Nothing is shortened but for white space at the ends
-of strings, which Assay's mapping leaves out, and that is reported.
+Assay checks the integrity of a bundle: that it contains the events its manifest
+lists, in that order. A bundle is not signed, so whoever can write a bundle can
+replace it with another. Assay does not interpret the contents of events.
+
+Either all artifacts are imported or none. An artifact outside the profile assay
+(messages of up to 400 code points; see p20export validate --profile assay) is
+refused with every reason. Nothing is shortened, except that white space at both
+ends of strings is removed, as Assay's mapping does; this is reported.
 
 Two forms:
-  placeholder  the artifact alone, as Assay's mapping of P20 has it
-  receipt      (--receipt) also which file it was, its digest, the projection
-               that made it and whether its snapshot was emitted or built, from
-               its record. If the record says built, use this form
+  placeholder  only the artifact, as in Assay's mapping of P20
+  receipt      (--receipt) also the file name and digest of the artifact and,
+               from its record, the projection that made it and whether its
+               snapshot was emitted or built. Use this form if the record says
+               built
 
-The record of NAME.artifact.json, or NAME.json, is NAME.record.json beside it,
-or what --record gives. Where there is one it has to be of these very bytes.
-Where it names messages that the snapshot lacks, a warning says so; the event
-does not.
+The record of NAME.artifact.json, or NAME.json, is NAME.record.json next to it,
+unless --record names another. A record that exists must be the record of
+exactly these bytes. If it names messages that the snapshot lacks, a warning
+says so; the event does not.
 
-The run of an event, in Assay's words, is the import and no AG-UI run. Its id is
-import-ag-ui-NAME, NAME being the artifact's file name without its last
-extension, or what --assay-run-id gives: then events are numbered from 0. A
-bundle is of one run; several artifacts need --assay-run-id. It holds 100,000
-events and 100 MiB of them; --split writes FILE-0001.tar.gz and so on where that
-is not enough, with the run ids ID-0001 and so on. Assay's command line takes
-bundles; lines are for other readers.
+In Assay's terms, the run of an event is the import, not the AG-UI run. Its id
+is import-ag-ui-NAME, where NAME is the artifact's file name without its last
+extension. If --assay-run-id gives the id, events are numbered from 0. A bundle
+has one run, so several artifacts need --assay-run-id. It can hold 100,000
+events and 100 MiB of events; with --split, more events are written to
+FILE-0001.tar.gz and so on, with the run ids ID-0001 and so on. Assay's command
+line reads bundles; lines are for other programs.
 
-The same artifacts, time, run id and program make the same bytes. Files are
-never overwritten: the same bytes count as done, others are an error. With the
-lines on standard output, refusals and errors go to standard error.
+The same artifacts, time, run id and program produce the same bytes. Existing
+files are never overwritten: a file with the same bytes counts as written, and
+any other file is an error. If the lines go to standard output, refusals and
+errors go to standard error.
 ` + exitHelp,
 		Example: `  p20export assay frozen/one-turn.artifact.json --ndjson \
       --import-time 2026-01-31T12:00:00Z
@@ -76,15 +79,15 @@ lines on standard output, refusals and errors go to standard error.
 	}
 	cmd.SuggestionsMinimumDistance = 2
 	flags := cmd.Flags()
-	flags.BoolVar(&a.ndjson, "ndjson", false, "write one event a line, to standard output or to -o")
-	flags.StringVarP(&a.output, "output", "o", "", "with --ndjson: `FILE` the lines go into; - is standard output")
-	flags.StringVar(&a.bundle, "bundle", "", "write one evidence bundle: a `FILE` whose name ends in .tar.gz")
-	flags.BoolVar(&a.split, "split", false, "with --bundle: as many bundles as the events need")
-	flags.StringVar(&a.time, "import-time", "", "`TIME` of the import, RFC 3339; the clock is never asked (required)")
-	flags.StringVar(&a.runID, "assay-run-id", "", "run `ID` of the events (default: made of the file name of the one artifact)")
-	flags.BoolVar(&a.receipt, "receipt", false, "the receipt form, which says where the artifact came from")
-	flags.StringArrayVar(&a.records, "record", nil, "`RECORD` of the artifact (default: the one beside it); of several artifacts one each, in their order")
-	flags.BoolVar(&a.sample, "as-sample", false, "name Assay's sample as the producer, instead of this program")
+	flags.BoolVar(&a.ndjson, "ndjson", false, "write one event per line, to standard output or to -o")
+	flags.StringVarP(&a.output, "output", "o", "", "with --ndjson: `FILE` to write the lines to; - is standard output")
+	flags.StringVar(&a.bundle, "bundle", "", "write an evidence bundle to `FILE`, whose name ends in .tar.gz")
+	flags.BoolVar(&a.split, "split", false, "with --bundle: write as many bundles as the events need")
+	flags.StringVar(&a.time, "import-time", "", "`TIME` of the import, in RFC 3339; the current time is never used (required)")
+	flags.StringVar(&a.runID, "assay-run-id", "", "run `ID` of the events (default: derived from the file name of a single artifact)")
+	flags.BoolVar(&a.receipt, "receipt", false, "use the receipt form, which states where the artifact came from")
+	flags.StringArrayVar(&a.records, "record", nil, "`RECORD` of the artifact (default: the one next to it); for several artifacts one each, in the same order")
+	flags.BoolVar(&a.sample, "as-sample", false, "name Assay's sample as the producer instead of this program")
 	a.format = cli.AddFormat(cmd)
 	cmd.AddCommand(newAssayVerify(), newAssayShow())
 	cli.Require(cmd, "import-time")

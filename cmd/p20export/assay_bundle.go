@@ -18,20 +18,21 @@ func newAssayVerify() *cobra.Command {
 		Use:   "verify BUNDLE...",
 		Short: "Verify the integrity of evidence bundles as Assay does",
 		Long: `Verify each BUNDLE with the limits and the verdicts of Assay's own verifier
-(assay-evidence 6.21.0), for those who do not have it. A bundle that verifies is
-whole: its events are those its manifest states, in their order. It is not
-signed: who can write a bundle can write another. What the events hold stays
-uninterpreted. - is standard input.
+(assay-evidence 6.21.0), for users who do not have it. A verified bundle is
+intact: it contains the events its manifest lists, in that order. It is not
+signed, so whoever can write a bundle can replace it with another. The contents
+of events are not interpreted. - is standard input.
 
 A refusal has the class and the code of Assay's verifier. With --strict a bundle
-is held against what p20export writes, too: Assay's verifier lets pass unknown
-fields, another key order, line ends of two characters, a producer that is not
-that of the events, other spellings of times, empty ids and the like.
+must also be in the form that p20export writes. Assay's verifier accepts unknown
+fields, another key order, CRLF line ends, a producer other than that of the
+events, other time formats, empty ids and the like.
 
 Verdicts:
-  verified  the bundle's integrity holds
+  verified  the bundle is intact
   refused   Assay's verifier refuses it (exit status 1)
-  differs   with --strict: it has what p20export never writes (exit status 1)
+  differs   with --strict: it contains something that p20export never writes
+            (exit status 1)
   error     it could not be read (exit status 3)
 ` + exitHelp,
 		Example: `  p20export assay verify evidence.tar.gz
@@ -39,7 +40,7 @@ Verdicts:
 		Args:              cli.OneOrMore("BUNDLE"),
 		ValidArgsFunction: completeBundles,
 	}
-	cmd.Flags().BoolVar(&strict, "strict", false, "what p20export never writes is an error, too")
+	cmd.Flags().BoolVar(&strict, "strict", false, "also require the form that p20export writes")
 	f := cli.AddFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
 		if i := slices.Index(paths, "-"); i >= 0 && slices.Contains(paths[i+1:], "-") {
@@ -71,12 +72,12 @@ func completeBundles(*cobra.Command, []string, string) ([]string, cobra.ShellCom
 func newAssayShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show BUNDLE",
-		Short: "Show what is in an evidence bundle",
-		Long: `Verify a BUNDLE as assay verify does and list its events; - is standard input.
-Of events of the types that p20export assay writes it shows what they say of the
-AG-UI run; of others the type alone. --format json writes the row of assay
-verify, and then a line for each event with its data. A bundle that does not
-verify is not shown.
+		Short: "List the events of an evidence bundle",
+		Long: `Verify a BUNDLE as assay verify does, and list its events; - is standard input.
+For events of the types that p20export assay writes, the list shows the AG-UI
+run that they describe; for others, only the type. --format json writes the row
+of assay verify and then a row for each event, with its data. The events of a
+bundle that fails verification are not shown.
 ` + exitHelp,
 		Example: `  p20export assay show evidence.tar.gz
   p20export assay show evidence.tar.gz --format json |

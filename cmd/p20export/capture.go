@@ -32,23 +32,26 @@ func newCapture() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "capture URL --input REQUEST -o DIR | capture --from FILE [--request REQUEST] -o DIR",
 		Short: "Record a run from an endpoint, or import a file",
-		Long: `Record one AG-UI run as a capture: post the REQUEST to URL and keep the answer
-in the new directory DIR, which gets the response and the request byte for byte,
-the arrival of every read, and a manifest written last. Or import an SSE, NDJSON
-or JSON array file (- is standard input), with the request that led to it where
-you have it; an import has no arrival times.
+		Long: `Record one AG-UI run as a capture: post the REQUEST to URL and store the
+response in the new directory DIR. DIR contains the response and the request
+byte for byte, the arrival time of every read, and the manifest capture.json,
+which is written last.
 
-A directory without capture.json is unfinished and is never written into again.
-Ctrl-C closes the capture with what arrived, marked cancelled.
+With --from, import a file instead: SSE, NDJSON or a JSON array (- is standard
+input). --request also stores the request that led to it. An import has no
+arrival times.
 
-Request headers are sent and never stored. A header's value comes from a file or
-an environment variable, so that no secret stands on the command line:
+A directory without capture.json is unfinished and is never written to again.
+Ctrl-C closes the capture with what has arrived and marks it as cancelled.
+
+Request headers are sent but never stored. A header's value comes from a file or
+an environment variable, so that secrets stay off the command line:
 
   --header 'Authorization: Bearer @token.txt'
-  --header 'X-Api-Key: $API_KEY'    (quoted, so that the shell leaves it alone)
+  --header 'X-Api-Key: $API_KEY'    (in quotes, so that the shell keeps it)
 
-A proxy that HTTP_PROXY or HTTPS_PROXY names is used, and the manifest has its
-address without user and password.
+If HTTP_PROXY or HTTPS_PROXY names a proxy, it is used, and the manifest records
+its address without user and password.
 ` + exitHelp,
 		Example: `  p20export capture http://127.0.0.1:8011/ --input request.json \
       -o captures/one-turn
@@ -58,10 +61,10 @@ address without user and password.
 		Args: cobra.MaximumNArgs(1),
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&fl.out, "output", "o", "", "`DIR` for the capture, new or empty (required)")
-	flags.StringVar(&fl.from, "from", "", "import `FILE` instead of asking an endpoint; - is standard input")
+	flags.StringVarP(&fl.out, "output", "o", "", "`DIR` to create the capture in, new or empty (required)")
+	flags.StringVar(&fl.from, "from", "", "import `FILE` instead of recording from an endpoint; - is standard input")
 	flags.StringVar(&fl.input, "input", "", "`REQUEST` to post, an AG-UI run input as JSON; - is standard input")
-	flags.StringVar(&fl.request, "request", "", "with --from: the `REQUEST` to keep, an AG-UI run input as JSON; - is standard input")
+	flags.StringVar(&fl.request, "request", "", "with --from: the `REQUEST` to store, an AG-UI run input as JSON; - is standard input")
 	fl.exchange.addFlags(cmd)
 	fl.format = cli.AddFormat(cmd)
 	cli.Require(cmd, "output")

@@ -18,47 +18,50 @@ func newCompare() *cobra.Command {
 	var shown render.CompareOptions
 	cmd := &cobra.Command{
 		Use:   "compare CAPTURE...",
-		Short: "Hold captures against the contract, and against a baseline",
-		Long: `Compare each run of each CAPTURE with the contract (P20 §7, §8), and show one
-line for it: the verdict, and what is missing or left out. Nothing is written. A
-directory that is not a capture stands for the captures in it and below it,
-closed or not; symbolic links there are not followed.
+		Short: "Compare captures with the contract, or with a baseline",
+		Long: `Compare each run of each CAPTURE with the contract (P20 §7, §8), and print a
+line for it: the verdict, and what is missing or left out. Nothing is frozen. If
+a CAPTURE is a directory but not a capture, all captures in it and below it are
+compared, closed or not; symbolic links in it are not followed.
 
-Verdicts, the best first:
-  exact       the contract takes the messages of the one emitted snapshot, the
-              ids and the error as they are
-  reduced     the artifact leaves something out of the three events that the
-              contract does not take: messages outside the text subset, or that
+Verdicts, best first:
+  exact       the artifact has the messages of the one emitted snapshot, the ids
+              and the error unchanged
+  reduced     the artifact leaves out something of the three events that is
+              outside the contract: messages outside the text subset, or that
               the run ended under another id
-  chosen      several snapshots; the last of them gives an artifact
-  incomplete  the snapshot lacks text that the run streamed; and so would its
+  chosen      the run emitted several snapshots; the last one can be frozen
+  incomplete  the snapshot lacks text that the run streamed, and so would the
               artifact
-  built       no emitted snapshot; one can be built from request and stream
+  built       the run emitted no snapshot; one can be built from the request and
+              the stream
   refused     no projection freezes the run
 
-By default exit status 1 says that some run is neither exact nor reduced; with
---fail-on VERDICT instead that some run has that verdict or a worse one; with
+By default the exit status is 1 if any run is neither exact nor reduced. With
+--fail-on VERDICT it is 1 if any run has that verdict or a worse one. With
 --fail-on none it is never 1.
 
---details adds what each projection makes of a run and why, where its snapshots
-are, how the messages folded from request and stream differ from the emitted
-ones, whether message ids outlive the stream, its times, parent and sizes,
-findings, and how often each key occurs.
+--details also shows what each projection does with a run and why, the positions
+of its snapshots, the differences between the messages folded from request and
+stream and the emitted ones, whether the snapshot keeps the ids of streamed
+messages, the run's times, parent, sizes and findings, and how often each key
+occurs.
 
-With --baseline the text says what changed, each change once with the runs it is
-in, and exit status 1 says that a change affects the contract: a run, its
-terminal event, its snapshots, what a projection makes of it, whether its
-snapshot lacks streamed text, a key that the artifact takes, its source of
-times. Other changes are listed and do not count. --fail-on counts as well.
+With --baseline the text lists each change once, with the runs that it occurs
+in. The exit status is 1 if a change affects the contract: a change of the runs
+themselves, their terminal events, snapshots, or results of projections, of
+whether a snapshot lacks streamed text, of a key that the artifact takes, or of
+the source of times. Other changes are listed but do not affect the exit status.
+--fail-on applies as well.
 
-A baseline is what --write-baseline wrote: the shape of every run, without ids,
-times and texts, to be kept beside the integration's code. Runs are known by
-their capture's name and their number in it. --write-baseline replaces a
-baseline, never another file; without --baseline and --fail-on its exit status
-is 0 once it is written.
+A baseline is a file written by --write-baseline. It has the shape of every run,
+without ids, times and texts; keep it with the integration's code. Runs are
+identified by the name of their capture and their number in it. --write-baseline
+replaces a baseline, but never another file. Without --baseline and --fail-on,
+the exit status is 0 once the baseline is written.
 
 --format sarif (SARIF 2.1.0) and --format junit (JUnit XML) write one document
-once every capture is read, and nothing when interrupted.
+after all captures have been read, and nothing if interrupted.
 ` + exitHelp,
 		Example: `  p20export compare captures
   p20export compare captures/one-turn --details
@@ -68,12 +71,12 @@ once every capture is read, and nothing when interrupted.
   p20export compare captures --contract assay --format json | jq .verdict`,
 		Args: cli.OneOrMore("CAPTURE"),
 	}
-	cmd.Flags().StringVar(&contract, "contract", string(artifact.V1), "limits to hold artifacts to, `v1|assay`: assay is what Assay's mapper 5.4.0 takes")
-	cmd.Flags().StringVar(&with, "baseline", "", "a `FILE` of --write-baseline to compare with")
-	cmd.Flags().StringVar(&write, "write-baseline", "", "write the shape of these runs to a `FILE`")
+	cmd.Flags().StringVar(&contract, "contract", string(artifact.V1), "limits that artifacts must keep, `v1|assay`: assay is what Assay's mapper 5.4.0 accepts")
+	cmd.Flags().StringVar(&with, "baseline", "", "compare with the baseline in `FILE`, written by --write-baseline")
+	cmd.Flags().StringVar(&write, "write-baseline", "", "write the shape of these runs to `FILE`, as a baseline")
 	failOn := cli.AddFailOn(cmd, "a run")
-	cmd.Flags().BoolVar(&shown.Details, "details", false, "show all that is known of each run, and count the keys of their events")
-	cmd.Flags().BoolVarP(&shown.Quiet, "quiet", "q", false, "show only how many runs have which verdict")
+	cmd.Flags().BoolVar(&shown.Details, "details", false, "show everything about each run, and count the keys of the events")
+	cmd.Flags().BoolVarP(&shown.Quiet, "quiet", "q", false, "show only the number of runs with each verdict")
 	f := cli.AddFormat(cmd, render.SARIF, render.JUnit)
 	cli.Complete(cmd, "contract", string(artifact.V1), string(artifact.Assay))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

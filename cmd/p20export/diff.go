@@ -14,27 +14,27 @@ import (
 func newDiff() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff A B",
-		Short: "Show how two artifacts differ",
-		Long: `Compare two artifact files under the v1 contract.
-- is standard input, for one of them.
+		Short: "Show the differences between two artifacts",
+		Long: `Compare two artifact files, A and B, under the v1 contract. One of them can be
+-, which is standard input.
 
-Each key that differs is listed with both values, and times with how far apart
-they are. Messages with the same id are the same message. The others are paired
-in order if they have the same role and content. A message is changed (id, role,
-content or name), moved, only in A, or only in B. Long values are cut to the
-place where they part.
+Each key that differs is listed with both values, and times with the interval
+between them. Messages are paired by id; the others are paired in order if they
+have the same role and content. A message is changed (id, role, content or
+name), moved, only in A, or only in B. Of long values only the text around the
+first difference is shown.
 
-Artifacts with the same value are equal, even if their JSON is spelled
-differently: their digests differ and their canonical digests do not. A time
-spelled differently is a difference, because it changes the canonical digest.
+Artifacts with the same value are equal even if their JSON is formatted
+differently. Their digests then differ, but their canonical digests do not. A
+time in another format is a difference, because it changes the canonical digest.
 
-Exit status 0 says that the artifacts are equal, 1 that they differ or that one
-of the files is not a well-formed artifact. Its findings are then shown as
+The exit status is 0 if the artifacts are equal, and 1 if they differ or if a
+file is not a well-formed artifact. The findings about such a file are shown as
 validate shows them, and nothing is compared.
 
---format json prints one row. Each difference in it has a pointer, what differs
-(added, removed, changed or moved), and the values a and b. pointer_b is the
-place in B if it is another than in A.
+--format json prints one row. Each difference in it has a pointer, the kind of
+difference (added, removed, changed or moved), and the values a and b. pointer_b
+is the position in B if it is not the same as in A.
 ` + exitHelp,
 		Example: `  p20export diff before.artifact.json after.artifact.json
   p20export diff - frozen/one-turn.artifact.json < one-turn.artifact.json

@@ -33,52 +33,60 @@ func newDiscover() *cobra.Command {
 	var fl discoverFlags
 	cmd := &cobra.Command{
 		Use:   "discover URL | discover --harness DIR",
-		Short: "Ask an endpoint a list of scenarios, and say whether it qualifies",
+		Short: "Run scenarios against an endpoint, and report whether it qualifies",
 		Long: `Does my integration qualify? Give the URL that your client posts runs to:
 
   p20export discover http://127.0.0.1:8000/agent
 
-Each scenario is one AG-UI request, posted to the URL; the answers are captured
-one after the other. You get a line for each as it ends, a table of verdicts,
-and then whether the integration qualifies, or what it would have to change.
+discover posts AG-UI requests, called scenarios, to the URL and captures the
+responses one after the other. It prints a line as each scenario ends, then a
+table of verdicts, and then whether the integration qualifies or what it has to
+change.
 
-It qualifies if every run of the needed scenarios, which are plain
-conversations, qualifies. A run qualifies if it finishes with a reply, emits
-exactly one MESSAGES_SNAPSHOT in which no text that the run streamed was found
-lacking, and the artifact made from it is smaller than the run. Its answer has
-to be whole, with HTTP status 200 and as an event stream, and to hold no other
-run. Other scenarios are only shown, HTTP errors included. The verdicts are
-those of p20export compare. Whether it qualifies is not known in three cases: no
-needed answer holds a run; some needed answers were cut off or broke off, and
-the others qualify; --only left needed scenarios out, and those that were asked
-qualify.
+The integration qualifies if every run of the needed scenarios, which are plain
+conversations, qualifies. A run qualifies if all of this is true:
 
-The program has a list of scenarios of its own. Those that any agent can be
-asked are posted to URL itself. --print-scenarios prints them, and --scenarios
-FILE asks others; a path in the file is below URL. In scenarios that are marked
-"anywhere": true the threads and runs get new UUIDs as ids, so that each try is
-a new conversation. Other requests are sent as they are.
+  - It finishes with a reply.
+  - It emits exactly one MESSAGES_SNAPSHOT, and no text that the run streamed
+    was found to be missing from it.
+  - The artifact made from it is smaller than the run.
+  - The response is complete, has HTTP status 200, is an event stream and
+    contains no other run.
 
-The captures are removed at the end unless -o DIR keeps them, in DIR/SCENARIO.
-Captures are never written into again. Ctrl-C closes the one under way as
-cancelled. Headers are given as for p20export capture.
+Other scenarios are only shown, even if they end in an HTTP error. The verdicts
+are those of p20export compare. Whether the integration qualifies is not known
+in three cases:
 
---harness DIR starts the server that DIR/harness.json describes, asks it every
-scenario, and ends it. If DIR has expected.json, the captures are compared with
-what that expects, which --write-expected writes. docs/integrations.md and
-discovery/harness/README.md describe these files.
+  - No response to a needed scenario contains a run.
+  - Some responses to needed scenarios were truncated, and the others qualify.
+  - --only left needed scenarios out, and the ones that ran qualify.
 
---fail-on asks another question: does a run of a needed scenario have that
-verdict or a worse one? --gate also answers the questions of the discovery gate
-(P20 §14.3).
+The program has its own list of scenarios. Those that suit any agent are posted
+to the URL itself; --print-scenarios prints them. --scenarios FILE runs the
+scenarios in a file instead; paths in the file are relative to the URL.
+Scenarios marked "anywhere": true get new UUIDs as thread and run ids, so that
+each attempt is a new conversation. All other requests are sent unchanged.
 
-Exit status: 0 it qualifies or, with expected.json, all is as expected; also 0
-if --only left needed scenarios out and those that were asked qualify, or none
-was asked; 1 it does not, or something is unexpected; 2 the command line is
-wrong, or the Go runtime failed; 3 it is not known although needed scenarios
-were asked, a scenario could not be captured whole, or a needed one was answered
-with an HTTP error that is not expected or with no event stream; 129, 130 or 143
-ended by SIGHUP, SIGINT or SIGTERM. With --fail-on none it is never 1.`,
+The captures are deleted at the end unless -o DIR keeps them, in DIR/SCENARIO.
+An existing capture is never written to again. Ctrl-C closes the current capture
+and marks it as cancelled. Give headers as for p20export capture.
+
+--harness DIR starts the server that DIR/harness.json describes, runs every
+scenario against it, and stops it. If DIR contains expected.json, the captures
+are compared with it; --write-expected writes that file. docs/integrations.md
+and discovery/harness/README.md describe these files.
+
+--fail-on replaces the question that the exit status answers: does a run of a
+needed scenario have that verdict or a worse one? --gate also answers the
+questions of the discovery gate (P20 §14.3).
+
+Exit status: 0 the integration qualifies or, with expected.json, everything is
+as expected; also 0 if --only left needed scenarios out and the ones that ran
+qualify, or none ran; 1 it does not qualify, or something is unexpected; 2 the
+command line is wrong, or the Go runtime failed; 3 it is not known although
+needed scenarios ran, a scenario could not be captured completely, or a needed
+one returned an unexpected HTTP error or no event stream; 129, 130 or 143
+stopped by SIGHUP, SIGINT or SIGTERM. With --fail-on none it is never 1.`,
 		Example: `  p20export discover http://127.0.0.1:8000/agent
   p20export discover http://127.0.0.1:8000/agent -o captures \
       --header 'Authorization: Bearer $TOKEN'
@@ -91,14 +99,14 @@ ended by SIGHUP, SIGINT or SIGTERM. With --fail-on none it is never 1.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&fl.out, "output", "o", "", "keep the captures in `DIR`, a directory for each scenario")
-	flags.StringVar(&fl.scenarios, "scenarios", "", "ask the scenarios in `FILE` instead of the program's own")
-	flags.StringVar(&fl.harness, "harness", "", "start the server that `DIR` describes, instead of asking a URL")
-	flags.StringArrayVar(&fl.only, "only", nil, "ask only the scenario `NAME` (repeatable)")
-	flags.BoolVar(&fl.learn, "write-expected", false, "write what is seen as the harness's expected.json; its notes stay")
-	flags.BoolVar(&fl.printList, "print-scenarios", false, "print the scenarios as a file, and ask nothing; goes with --scenarios and --only")
-	flags.BoolVar(&fl.det, "details", false, "show all that is known of each scenario")
-	flags.BoolVarP(&fl.quiet, "quiet", "q", false, "show only whether the integration qualifies, in one line")
-	flags.BoolVar(&fl.gate, "gate", false, "answer the discovery gate's questions from the captures as well")
+	flags.StringVar(&fl.scenarios, "scenarios", "", "run the scenarios in `FILE` instead of the program's own")
+	flags.StringVar(&fl.harness, "harness", "", "start the server that `DIR` describes, instead of using a URL")
+	flags.StringArrayVar(&fl.only, "only", nil, "run only the scenario `NAME` (repeatable)")
+	flags.BoolVar(&fl.learn, "write-expected", false, "write the results to the harness's expected.json, and keep its notes")
+	flags.BoolVar(&fl.printList, "print-scenarios", false, "print the scenarios as a file, and run none; can be used with --scenarios and --only")
+	flags.BoolVar(&fl.det, "details", false, "show everything about each scenario")
+	flags.BoolVarP(&fl.quiet, "quiet", "q", false, "print one line only: whether the integration qualifies")
+	flags.BoolVar(&fl.gate, "gate", false, "also answer the questions of the discovery gate")
 	fl.failOn = cli.AddFailOn(cmd, "a run of a needed scenario")
 	fl.exchange.addFlags(cmd)
 	fl.format = cli.AddFormat(cmd)

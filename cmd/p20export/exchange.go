@@ -29,11 +29,11 @@ type exchange struct {
 
 func (x *exchange) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&x.framing, "framing", "", "read the response as `sse|ndjson|json`, whatever it looks like")
+	flags.StringVar(&x.framing, "framing", "", "read the response as `sse|ndjson|json` instead of detecting its framing")
 	flags.StringArrayVar(&x.headers, "header", nil, "request header `'NAME: VALUE'`, where VALUE is @FILE or $VARIABLE (repeatable)")
-	flags.StringArrayVar(&x.labels, "label", nil, "label `KEY=VALUE` kept in the manifest (repeatable)")
-	flags.Var(durationFlag{&x.timeout}, "timeout", "end the capture after this `DURATION`, such as 90s or 5m (default: no limit)")
-	flags.Int64Var(&x.maxBytes, "max-bytes", 0, "end the capture after this many `BYTES` of the response or file (default: no limit)")
+	flags.StringArrayVar(&x.labels, "label", nil, "label `KEY=VALUE` to store in the manifest (repeatable)")
+	flags.Var(durationFlag{&x.timeout}, "timeout", "stop the capture after this `DURATION`, such as 90s or 5m (default: no limit)")
+	flags.Int64Var(&x.maxBytes, "max-bytes", 0, "stop the capture after this many `BYTES` of the response or file (default: no limit)")
 	cli.Complete(cmd, "framing", string(capture.SSE), string(capture.NDJSON), string(capture.JSON))
 }
 

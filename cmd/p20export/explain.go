@@ -14,15 +14,14 @@ import (
 func newExplain() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [CODE|RULE]...",
-		Short: "Say what a finding's code or a rule means, and what to do",
-		Long: `Explain codes of findings and rules, or list them all with what they mean.
+		Short: "Explain a finding code or a rule, and what to do about it",
+		Long: `Explain finding codes and rules, or list all of them with their meanings.
 
-Of a CODE it prints the severity, the meaning, what to do, and the rules that
-have it. Of a RULE it prints the text, from the page that has it:
-docs/contract.md (A26, M8) or docs/projections.md (F2, X5). For a rule of the
-contract it also prints its code, where it comes from, what to do, and where
-its examples are: the conformance vectors. Upper and lower case are the same
-in the name of a rule.
+For a CODE it prints the severity, the meaning, what to do, and the rules that
+use the code. For a RULE it prints the text from docs/contract.md (A26, M8) or
+docs/projections.md (F2, X5). For a rule of the contract it also prints the
+code, the origin of the rule, what to do, and where to find its examples, the
+conformance vectors. The case of a rule's name does not matter.
 ` + exitHelp,
 		Example: `  p20export explain A26
   p20export explain snapshot_lacks_streamed_text X7

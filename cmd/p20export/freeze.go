@@ -19,46 +19,49 @@ func newFreeze() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "freeze CAPTURE... -o DIR",
 		Short: "Freeze the runs of captures into artifacts",
-		Long: `Freeze each run of each CAPTURE into an artifact that anyone can check. For each
-run it writes three files into DIR:
+		Long: `Freeze each run of each CAPTURE into an artifact that anyone can check. Each run
+becomes three files in DIR:
 
   NAME.artifact.json     the snapshot's messages, the run's ids, times and end
   NAME.envelope.ndjson   the bounded envelope behind it: three events to review
   NAME.record.json       how it was made: projection, digests, every omission
 
-NAME is the capture's base name (a file's less its extension, and stdin for -),
-with .N added when it holds several runs. A directory that is no capture stands
-for the captures in it and below it, closed or not; what one in a subdirectory
-gives goes into that subdirectory of DIR, so that two captures of one name do
-not meet. Plain response files are named themselves. Symbolic links in the
-directory are not followed.
+NAME is the base name of the capture: the name of a file without its extension,
+or stdin for -. If the capture contains several runs, .N is added. A directory
+that is not a capture means all captures in it and below it, closed or not;
+symbolic links in it are not followed. The files of a capture in a subdirectory
+are written to the same subdirectory of DIR, so that captures with the same name
+do not collide. Plain response files must be named individually.
 
-A projection decides what of a run becomes the artifact. A run is frozen whole
-or refused with every reason; a refused run writes nothing. Files that exist
-are never overwritten: the same bytes count as done, others are an error.
+A projection decides what part of a run becomes the artifact. A run is either
+frozen as a whole or refused with every reason; nothing is written for a refused
+run. Existing files are never overwritten: a file with the same bytes counts as
+written, and any other file is an error.
 
 Projections:
-  emitted-snapshot       the run's only MESSAGES_SNAPSHOT as it is; refuses any
-                         message richer than id, role, content and name as text
-  emitted-snapshot-text  one emitted snapshot reduced to that text subset; each
-                         omission is recorded
-  folded-stream          for runs that emitted no snapshot: built from the
-                         request and the streamed text, and marked as built;
-                         where the capture has no request.json, the input in
-                         RUN_STARTED is read instead
+  emitted-snapshot       takes the run's only MESSAGES_SNAPSHOT unchanged;
+                         refuses a message with anything but id, role, content
+                         and name as text
+  emitted-snapshot-text  takes one emitted snapshot and reduces it to that text
+                         subset; records each omission
+  folded-stream          for runs without a snapshot: builds one from the
+                         request and the streamed text, and marks it as built.
+                         If the capture has no request.json, the input in
+                         RUN_STARTED is used
 
-A snapshot that lacks text the run streamed is frozen with a warning, and the
-record names each message that is lacking. A terminal event that names another
-run is a warning; emitted-snapshot refuses the run. emitted-snapshot also
-refuses an error text that holds a stack trace of a known shape; the other two
-cut the text before it.
+A snapshot that lacks text that the run streamed is frozen with a warning, and
+the record names each missing message. If the terminal event names another run,
+emitted-snapshot refuses the run and the other projections warn.
+emitted-snapshot also refuses an error text that contains a stack trace of a
+known format; the others cut the text before it.
 
-Records name a projection with its version, folded-stream@3 for example. Those
+Records name a projection with its version, for example folded-stream@3. Records
 of earlier versions still verify.
 
-The times in an artifact are the events' own (timestamps in milliseconds, from
-2025 on and at most a day ahead of their arrival), else the capture's arrival
-times, else those given with --started-at and --finished-at; never the clock's.
+The times in an artifact are those of its events (timestamps in milliseconds,
+from 2025 on and at most a day ahead of their arrival), otherwise the capture's
+arrival times, otherwise --started-at and --finished-at. The time of freezing is
+never used.
 ` + exitHelp,
 		Example: `  p20export freeze captures/one-turn -o frozen
   p20export freeze captures -o frozen --projection emitted-snapshot-text
@@ -67,10 +70,10 @@ times, else those given with --started-at and --finished-at; never the clock's.
 		Args: cli.OneOrMore("CAPTURE"),
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&out, "output", "o", "", "`DIR` the files go into; made when it is not there (required)")
-	flags.StringVar(&run, "run", "", "freeze one `RUN`: its id, or '#2' for the second")
-	fl.addFlags(cmd, project.EmittedSnapshot, "`PROJECTION` by which a run becomes an artifact")
-	flags.StringVar(&name, "name", "", "`NAME` of the files instead of the capture's (one capture only)")
+	flags.StringVarP(&out, "output", "o", "", "`DIR` to write the files to, created if missing (required)")
+	flags.StringVar(&run, "run", "", "freeze only one `RUN`: its id, or '#2' for the second")
+	fl.addFlags(cmd, project.EmittedSnapshot, "`PROJECTION` that turns a run into an artifact")
+	flags.StringVar(&name, "name", "", "`NAME` of the files instead of the capture's name (one capture only)")
 	f := cli.AddFormat(cmd)
 	cli.Require(cmd, "output")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

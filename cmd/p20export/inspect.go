@@ -11,21 +11,21 @@ import (
 func newInspect() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect CAPTURE...",
-		Short: "Look into captures: runs, event families, snapshots, times",
-		Long: `Describe every run in each capture: its ids, its event families with counts, the
-text messages it streamed and its MESSAGES_SNAPSHOT events with their positions
-and messages, both by role, its times and where they come from, its terminal
-event and its size. A snapshot with fewer messages of a role than were streamed
-may lack some; compare and freeze look at the texts.
+		Short: "Show the runs, event counts, snapshots and times of captures",
+		Long: `Show every run in each CAPTURE: its ids, its event families with counts, the
+text messages it streamed, its MESSAGES_SNAPSHOT events with their positions and
+messages, its times and their source, its terminal event and its size. Messages
+are counted by role. A snapshot with fewer messages of a role than were streamed
+may lack some; compare and freeze check the texts.
 
 A CAPTURE is a capture directory, a plain SSE, NDJSON or JSON array file, or -
-for standard input. Another directory stands for the captures in it and below
-it, closed or not; symbolic links there are not followed.
+for standard input. Any other directory means all captures in it and below it,
+closed or not; symbolic links in it are not followed.
 
-Events are counted from 0, as in a record; runs and snapshots from 1. inspect
-describes and does not judge: what is wrong with a run is listed, and the exit
-status is 0 all the same. It is 1 when a capture holds no run or was altered
-after it was closed.
+Events are counted from 0, as in a record, but runs and snapshots from 1.
+inspect does not check anything: problems of a run are listed, but the exit
+status is still 0. It is 1 if a capture contains no run or was changed after it
+was closed.
 ` + exitHelp,
 		Example: `  p20export inspect captures/one-turn
   p20export inspect --format json captures | jq .families

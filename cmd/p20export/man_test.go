@@ -62,7 +62,7 @@ func checkMan(t *testing.T, cmd *cobra.Command, page string) {
 			t.Errorf("%s: the section %s is empty", manName(cmd), title)
 		}
 	}
-	want := slices.DeleteFunc(slices.Clone(manSections), func(s string) bool { return s == "FILES" && cmd.GroupID == groupLookUp })
+	want := slices.DeleteFunc(slices.Clone(manSections), func(s string) bool { return s == "FILES" && cmd.GroupID == groupReference })
 	if !slices.Equal(sections, want) {
 		t.Errorf("%s has the sections %v", manName(cmd), sections)
 	}
@@ -129,7 +129,7 @@ func manPage(cmd *cobra.Command, date time.Time) string {
 			manListed(&b, "B", v.name, v.text)
 		}
 	}
-	if cmd.GroupID != groupLookUp {
+	if cmd.GroupID != groupReference {
 		section("FILES")
 		for _, v := range manFiles {
 			if len(v.commands) == 0 || slices.Contains(v.commands, cmd.Name()) {

@@ -78,20 +78,20 @@ type command struct {
 
 // The groups of commands in the help, in the order of the work.
 const (
-	groupRecord = "Record runs"
-	groupJudge  = "Judge them"
-	groupFreeze = "Freeze them"
-	groupHandOn = "Hand artifacts on"
-	groupLookUp = "Look something up"
+	groupRecord    = "Record runs"
+	groupExamine   = "Examine captures"
+	groupFreeze    = "Freeze and check artifacts"
+	groupExport    = "Export artifacts"
+	groupReference = "Reference"
 )
 
 // commands are those of the root command, in the order of the help.
 var commands = []command{
 	{"capture", groupRecord, newCapture}, {"discover", groupRecord, newDiscover},
-	{"compare", groupJudge, newCompare}, {"inspect", groupJudge, newInspect}, {"report", groupJudge, newReport},
+	{"compare", groupExamine, newCompare}, {"inspect", groupExamine, newInspect}, {"report", groupExamine, newReport},
 	{"freeze", groupFreeze, newFreeze}, {"validate", groupFreeze, newValidate}, {"diff", groupFreeze, newDiff}, {"verify", groupFreeze, newVerify},
-	{"assay", groupHandOn, newAssay},
-	{"explain", groupLookUp, newExplain}, {"schema", groupLookUp, newSchema}, {"version", groupLookUp, newVersion},
+	{"assay", groupExport, newAssay},
+	{"explain", groupReference, newExplain}, {"schema", groupReference, newSchema}, {"version", groupReference, newVersion},
 }
 
 // newRoot makes the root command for the arguments: with the one command that the
@@ -100,20 +100,21 @@ func newRoot(args []string, stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "p20export",
 		Short: "Freeze one captured AG-UI run into a small evidence artifact",
-		Long: `p20export turns one captured AG-UI run (the event stream an AI agent sends its
-user interface) into a small frozen artifact: the messages of one snapshot, the
-ids of the run, its time labels, the event it ended with, and nothing more.
+		Long: `p20export turns one captured AG-UI run (the event stream an AI agent sends to
+its user interface) into a small frozen artifact: the messages of one snapshot,
+the run's ids and times, the event that ended it, and nothing more.
 
-Begin with these three: capture records a run, inspect shows what is in it, and
-freeze makes the artifact. The examples below can be typed as they are, with the
-address of your agent and a file that holds a request to it.
+Start with three commands: capture records a run, inspect shows what is in it,
+and freeze creates the artifact. To try the examples below, use the address of
+your agent and a file that contains a request to it.
 
-Do you maintain an integration? p20export discover URL says whether it
+If you maintain an integration, p20export discover URL reports whether it
 qualifies.
 
-An artifact claims portable compacted message-history evidence for one bounded
-run envelope, as P20, the plan of this evidence lane, has it. It does not claim
-stream fidelity, replay completeness, state sync or branch correctness.`,
+An artifact claims to be portable compacted message-history evidence for one
+bounded run envelope, as defined by P20, the plan of this evidence lane. It does
+not claim stream fidelity, replay completeness, state sync or branch
+correctness.`,
 		Example: `  p20export capture http://127.0.0.1:8011/ --input request.json -o captures/mine
   p20export inspect captures/mine
   p20export freeze captures/mine -o frozen`,
@@ -145,8 +146,8 @@ stream fidelity, replay completeness, state sync or branch correctness.`,
 		}
 	}
 	root.SetHelpCommand(cli.Help(root))
-	root.SetHelpCommandGroupID(groupLookUp)
-	root.SetCompletionCommandGroupID(groupLookUp)
+	root.SetHelpCommandGroupID(groupReference)
+	root.SetCompletionCommandGroupID(groupReference)
 	cli.Usage(root, order)
 	cli.WholeHelp(root)
 	if named < 0 {
@@ -159,10 +160,10 @@ stream fidelity, replay completeness, state sync or branch correctness.`,
 }
 
 const exitHelp = `
-Exit status: 0 done and good; 1 done and the verdict is negative; 2 the command
-line is wrong; 3 it could not be done; 129, 130 or 143 ended by SIGHUP, SIGINT
-or SIGTERM. If the Go runtime fails, for example out of memory, the status is
-also 2, and standard error has its trace.`
+Exit status: 0 success; 1 completed, but a check failed or a run was refused;
+2 the command line is wrong; 3 the work could not be completed; 129, 130 or 143
+stopped by SIGHUP, SIGINT or SIGTERM. If the Go runtime fails, for example out
+of memory, the status is also 2, and standard error has its stack trace.`
 
 // newPrinter returns the printer of a command's results.
 func newPrinter(cmd *cobra.Command, f *render.Format) *render.Printer {

@@ -14,18 +14,18 @@ func newSchema() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "schema [NAME]",
 		Short: "List the JSON Schemas, or print one",
-		Long: `List the JSON Schemas (draft 2020-12) of the files this program writes and
-reads and of its JSON rows, or print one of them, byte for byte as the
-repository holds it.
+		Long: `List the JSON Schemas (draft 2020-12) of the files that this program writes and
+reads and of its JSON rows, or print one of them, byte for byte as in the
+repository.
 
-A schema is for editors, tests and other languages. Those of artifacts,
-envelopes and captures never refuse what the program accepts; the others
-describe what is written. None can say everything the program checks: validate
-and verify decide.
+The schemas are for editors, tests and other languages. Those of artifacts,
+envelopes and captures never reject what the program accepts; the others
+describe what the program writes. No schema can express everything that the
+program checks: validate and verify decide.
 
-The schema envelope is of the array of an envelope file's three lines, and rows
-is of one line of --format json, of any command. --format is how the list is
-written; a schema is JSON in any case.
+The schema envelope describes an array of the three lines of an envelope file.
+The schema rows describes one line of --format json of any command. --format
+applies only to the list; a schema is always JSON.
 ` + exitHelp,
 		Example: `  p20export schema
   p20export schema artifact > artifact.schema.json

@@ -16,34 +16,33 @@ func newValidate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate FILE...",
 		Short: "Check artifacts and bounded envelopes against the contract",
-		Long: `Judge each FILE strictly against the v1 contract:
-as an artifact, or as a bounded envelope of RUN_STARTED, one MESSAGES_SNAPSHOT
-and one terminal event. The file's name says which of the two it is
-(.artifact.json, .envelope.ndjson). With any other name its beginning says
-so: an object with the key type, a list or an event stream begins an envelope,
-all else is an artifact. --kind overrides both. - is standard input.
+		Long: `Check each FILE strictly against the v1 contract, as an artifact or as a bounded
+envelope: RUN_STARTED, one MESSAGES_SNAPSHOT and one terminal event. The file
+name decides which (.artifact.json, .envelope.ndjson). With any other name the
+beginning of the file decides: an object with the key type, a list or an event
+stream begins an envelope, and anything else is an artifact. --kind overrides
+both. - is standard input.
 
-A directory stands for the *.artifact.json and *.envelope.ndjson in it and below
-it, or with --kind for those of that kind. Symbolic links in it are not followed
-and pipes not opened; one of such a name is an error, as are a directory that
-cannot be read and one without any such file.
+A directory means all *.artifact.json and *.envelope.ndjson files in it and
+below it, or only those of --kind. Symbolic links in it are not followed and
+pipes are not opened. It is an error if a link or pipe has such a name, if a
+directory cannot be read, or if it contains no such file.
 
-JSON in another spelling than the canonical one is accepted and reported with
-canonical: false. The digest is of the file's bytes as they are; a pipe past the
-limit of its kind (file_too_large) is read no further and has none.
+JSON that is not in canonical form is accepted and reported with canonical:
+false. The digest is that of the file's bytes. A pipe longer than the limit of
+its kind (file_too_large) is not read to its end and has no digest.
 
-A well-formed file is said to differ (record_of_another) when the record that
-freeze wrote beside it states another digest, or is damaged (record_malformed).
-With that record its snapshot is also said to be built, where it was, and to
-lack the messages that the record names as lacking
-(snapshot_lacks_streamed_text).
+A well-formed file differs if the record that freeze wrote next to it has
+another digest (record_of_another) or is damaged (record_malformed). If that
+record says that the snapshot was built, or that the snapshot lacks messages
+(snapshot_lacks_streamed_text), that is reported too.
 
-Everything that is wrong is listed in document order, up to 100 findings a file,
-each with its JSON Pointer, line, column and byte, its rule and the next step.
+All problems are listed in document order, up to 100 findings per file, each
+with its JSON Pointer, line, column and byte offset, its rule and the next step.
 Lines end with LF or CRLF; columns count code points.
 
 --format sarif (SARIF 2.1.0) and --format junit (JUnit XML) write one document
-for all files once every file is judged, and nothing when interrupted.
+after all files have been checked, and nothing if interrupted.
 ` + exitHelp,
 		Example: `  p20export validate frozen/one-turn.artifact.json
   p20export validate --profile assay --format json frozen --kind artifact
@@ -51,8 +50,8 @@ for all files once every file is judged, and nothing when interrupted.
   p20export validate --kind envelope - < frozen/one-turn.envelope.ndjson`,
 		Args: cli.OneOrMore("FILE"),
 	}
-	cmd.Flags().StringVar(&profile, "profile", string(artifact.V1), "limits to keep, `v1|assay`: assay is what Assay's mapper 5.4.0 takes")
-	cmd.Flags().StringVar(&kind, "kind", "", "judge as `artifact|envelope`, whatever the file looks like")
+	cmd.Flags().StringVar(&profile, "profile", string(artifact.V1), "limits that artifacts must keep, `v1|assay`: assay is what Assay's mapper 5.4.0 accepts")
+	cmd.Flags().StringVar(&kind, "kind", "", "check as `artifact|envelope`, regardless of name and content")
 	f := cli.AddFormat(cmd, render.SARIF, render.JUnit)
 	cli.Complete(cmd, "profile", string(artifact.V1), string(artifact.Assay))
 	cli.Complete(cmd, "kind", string(validate.Artifact), string(validate.Envelope))

@@ -24,56 +24,59 @@ func newVerify() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify ARTIFACT|DIR [--record RECORD] [--capture CAPTURE]",
 		Short: "Check artifacts against the captures they were made from",
-		Long: `Check that an artifact is what its capture gives: repeat the projection that its
-RECORD names from the raw CAPTURE, and compare artifact, envelope and record
-byte for byte (tool version aside). The envelope is looked for beside the
-artifact, and so is the record when none is given. Without
---capture the capture is looked for in the artifact's directory and below it, by
-the digest that the record states; so it is where --capture gives a directory of
-captures. --capture - is standard input.
+		Long: `Check that an artifact is exactly what its capture produces: repeat the
+projection that its RECORD names on the raw CAPTURE, and compare artifact,
+envelope and record byte for byte, except for the tool version.
+
+The envelope is looked for next to the artifact, and so is the record unless
+--record names it. Without --capture, the capture is searched for in the
+artifact's directory and below it, by the digest in the record. If --capture
+names a directory of captures, the search happens there. --capture - is standard
+input.
 
 Verdicts:
-  verified      every byte is what the capture projects to
+  verified      every byte is what the capture produces
   differs       something is not (exit status 1)
-  unverifiable  this cannot be decided: there is no record; the record names a
-                projection or version this program does not have; no capture
-                with the digest that the record states was found; or the capture
-                given lacks its capture.json (exit status 3)
+  unverifiable  the check is not possible (exit status 3): there is no record;
+                the record names a projection or version that this program does
+                not have; no capture with the digest in the record was found; or
+                the given capture has no capture.json
   error         a file could not be read (exit status 3)
 
-Times given by an operator are taken from the record and reported as such.
+Times that an operator gave are taken from the record and reported as such.
 
-With a DIR every record in it and below it is verified, with the artifact and
-envelope beside it that it names. Its capture may lie anywhere in DIR: a capture
-directory is found by the digest of its capture.json, a plain file (which no
-artifact, envelope or record is) by its size and digest. --capture gives more
-captures, or directories of them, and may be repeated; captures there are
-used, not judged. Of several that are the same the first whole one is used; the
-row names it. Further verdicts, and what they are of:
-  unverifiable  a record whose artifact or capture is not there; an artifact or
-                envelope that no record beside it names (exit status 3)
-  differs       a capture whose files are not what its capture.json says (1)
-  whole         a capture that is, and from which no record here was made, or
-                which is the same as one that was used (exit status 0)
-  unexplained   a capture without its capture.json, and every file that is no
-                record's and no whole capture's, such as one in a capture
-                directory that capture.json does not list. Exit status 0 with a
-                warning; 1 with --strict
+With a DIR, every record in it and below it is verified, together with the
+artifact and the envelope next to it that it names. Its capture may be anywhere
+in DIR: a capture directory is found by the digest of its capture.json, a plain
+file (except artifacts, envelopes and records) by its size and digest. --capture
+adds captures, or directories of captures, and may be repeated. Added captures
+are only looked up and get no verdict. If several captures match, the first
+intact one is used, and the row names it. Further verdicts:
+  unverifiable  a record without its artifact or capture; an artifact or
+                envelope that no record next to it names (exit status 3)
+  differs       a capture whose files do not match its capture.json (exit status
+                1)
+  whole         an intact capture from which no record here was made, or a copy
+                of one that was used (exit status 0)
+  unexplained   a capture without its capture.json, and every file that belongs
+                to no record and to no intact capture, such as a file in a
+                capture directory that capture.json does not list (a warning,
+                exit status 0; with --strict an error, exit status 1)
 
-Names that begin with a dot are names like any other. Symbolic links in DIR are
-not followed, and pipes, sockets and devices not opened: they are unexplained,
-and an artifact or envelope that is one is unverifiable. Empty directories count
-as nothing. A DIR in which no record is verified is unverifiable, even where
-nothing in it is at fault.
+Names that begin with a dot are treated like any others. Symbolic links in DIR
+are not followed, and pipes, sockets and devices are not opened: they are
+unexplained, or unverifiable if they have the name of an artifact or envelope.
+Empty directories are ignored. A DIR in which no record is verified is
+unverifiable, even if nothing in it is wrong.
 
-With --captures-only captures alone are looked for, and each is compared with
-its capture.json: that is the check of a directory that holds nothing else.
-Every other file is unexplained then, and a DIR without a whole capture is
-unverifiable.
+With --captures-only, records are ignored and each capture is compared with its
+capture.json. Use it for a directory that contains only captures. All other
+files are then unexplained, and a DIR without an intact capture is unverifiable.
 
-A directory that cannot be read, or more than 100,000 files and directories in
-one tree, is an error (exit status 3). A JSON row has the keys of a single one,
-null where there is nothing, and file for what is none of those.
+It is an error (exit status 3) if a directory cannot be read, or if a tree
+contains more than 100,000 files and directories. In JSON, a row has the same
+keys as for a single artifact, null where they do not apply, and the key file
+for any other file.
 ` + exitHelp,
 		Example: `  p20export verify frozen/one-turn.artifact.json \
       --record frozen/one-turn.record.json --capture captures/one-turn
@@ -83,10 +86,10 @@ null where there is nothing, and file for what is none of those.
   p20export verify evidence --format json | jq 'select(.verdict != "verified")'`,
 		Args: cli.One("ARTIFACT or DIR"),
 	}
-	cmd.Flags().StringVar(&stated, "record", "", "the `RECORD` of one artifact (default: the one beside it)")
-	cmd.Flags().StringArrayVar(&captures, "capture", nil, "the `CAPTURE` it was made from, or a directory that holds it (default: the artifact's directory); for a DIR more captures (repeatable)")
-	cmd.Flags().BoolVar(&strict, "strict", false, "with a DIR: anything unexplained in it is an error")
-	cmd.Flags().BoolVar(&only, "captures-only", false, "with a DIR: check the captures in it, and no records")
+	cmd.Flags().StringVar(&stated, "record", "", "the `RECORD` of a single artifact (default: the one next to it)")
+	cmd.Flags().StringArrayVar(&captures, "capture", nil, "the `CAPTURE` it was made from, or a directory that contains it (default: the artifact's directory); with a DIR: more captures (repeatable)")
+	cmd.Flags().BoolVar(&strict, "strict", false, "with a DIR: treat unexplained files as errors")
+	cmd.Flags().BoolVar(&only, "captures-only", false, "with a DIR: check only the captures in it")
 	f := cli.AddFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if slices.Contains(captures, "") {

@@ -14,7 +14,7 @@ func newVersion() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
-		Long:    "Print the version of p20export, the commit it was built from where that is\nknown, and the Go release.",
+		Long:    "Print the version of p20export, the commit it was built from, if known, and the\nGo release.",
 		Example: "  p20export version\n  p20export version --format json | jq -r .commit",
 		Args:    cobra.NoArgs,
 		// In place of the root's, which handles signals: this command is over before that is set up.

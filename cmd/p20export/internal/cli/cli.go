@@ -43,7 +43,7 @@ func (f formatFlag) Type() string { return strings.Join(f.of, "|") }
 func AddFormat(cmd *cobra.Command, more ...render.Format) *render.Format {
 	f := render.Text
 	flag := formatFlag{to: &f, of: []string{string(render.Text), string(render.JSON)}}
-	usage := "how results are written; json is one object a line"
+	usage := "format of the results; json is one object per line"
 	for _, m := range more {
 		flag.of = append(flag.of, string(m))
 	}
@@ -78,7 +78,7 @@ func (failOnFlag) Type() string { return "VERDICT" }
 func AddFailOn(cmd *cobra.Command, what string) *render.FailOn {
 	var on render.FailOn
 	all := render.FailOns()
-	cmd.Flags().Var(failOnFlag{&on}, "fail-on", "exit status 1 if "+what+" has this verdict or a worse one: "+strings.Join(all[1:], ", ")+"; none: never")
+	cmd.Flags().Var(failOnFlag{&on}, "fail-on", "exit with status 1 if "+what+" has this verdict or a worse one: "+strings.Join(all[1:], ", ")+"; none: never")
 	Complete(cmd, "fail-on", all...)
 	return &on
 }
@@ -247,8 +247,8 @@ func StrictCompletion(root *cobra.Command) {
 		if cmd.Name() != "completion" {
 			continue
 		}
-		cmd.Short = "Print the script that completes commands in a shell"
-		cmd.Long = cmd.Short + ".\nThe help of each shell's command says how to use it."
+		cmd.Short = "Print a shell completion script"
+		cmd.Long = cmd.Short + ".\nThe help of each shell's command explains how to load the script."
 		cmd.Args = cobra.ArbitraryArgs
 		cmd.RunE = func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {

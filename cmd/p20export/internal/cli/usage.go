@@ -32,7 +32,7 @@ func Usage(root *cobra.Command, order []string) {
 			fmt.Fprintf(&b, "\nFlags:\n%s", cmd.LocalFlags().FlagUsagesWrapped(helpColumns))
 		}
 		if cmd.HasAvailableSubCommands() {
-			fmt.Fprintf(&b, "\n\"%s COMMAND --help\" says more about a command.\n", cmd.CommandPath())
+			fmt.Fprintf(&b, "\n\"%s COMMAND --help\" shows the help of a command.\n", cmd.CommandPath())
 		}
 		_, err := cmd.OutOrStderr().Write([]byte(b.String()))
 		return err
