@@ -50,13 +50,11 @@ man: ## write the man pages of every command into .build/man/man1/, dated by SOU
 	@echo "the man pages are in $(MAN): man -l $(MAN)/p20export.1"
 
 .PHONY: demo
-demo: $(BIN) ## freeze a committed real ADK run, validate and verify it
+demo: $(BIN) ## freeze and verify a committed capture of the real ADK middleware
 	@rm -rf $(DEMO)
 	@set -x; \
-	$(BIN) inspect discovery/captures/adk/one-turn; \
 	$(BIN) freeze discovery/captures/adk/one-turn -o $(DEMO); \
-	$(BIN) validate $(DEMO)/one-turn.artifact.json; \
-	$(BIN) verify $(DEMO)/one-turn.artifact.json --record $(DEMO)/one-turn.record.json --capture discovery/captures/adk/one-turn; \
+	$(BIN) verify $(DEMO)/one-turn.artifact.json --capture discovery/captures/adk/one-turn; \
 	cat $(DEMO)/one-turn.artifact.json
 
 CHECKS := check-format check-modules vet staticcheck unit live browser judge conformance differential recount release
