@@ -38,9 +38,9 @@ type Rule struct {
 	// Text is the rule, without its number: its paragraph, and the lists, tables and
 	// fences that follow directly.
 	Text string
-	// After is what else the page says before the next rule or section. It may be
+	// Notes is what else the page says before the next rule or section. It may be
 	// about this rule, about several, or about the next.
-	After string
+	Notes string
 	// Codes are those that the text names, in its order.
 	Codes []finding.Code
 }
@@ -109,7 +109,7 @@ func parse(page, text string) (all []Rule) {
 		body, _, _ = strings.Cut(body, "\n## ")
 		body = strings.TrimPrefix(body, "**"+id+".** ")
 		own, after := divide(strings.Split(strings.TrimSpace(body), "\n\n"))
-		r := Rule{ID: id, Page: page, Text: plain(own), After: plain(after)}
+		r := Rule{ID: id, Page: page, Text: plain(own), Notes: plain(after)}
 		for _, m := range code().FindAllStringSubmatch(own, -1) {
 			c := finding.Code(m[1])
 			if _, ok := finding.Describe(c); ok && !slices.Contains(r.Codes, c) {

@@ -60,10 +60,10 @@ func TestEverythingIsExplained(t *testing.T) {
 		if summary := r.Summary(); len(summary) < 10 || strings.Contains(summary, "\n") {
 			t.Errorf("%s has the summary %q", r.ID, summary)
 		}
-		if m := markdown.FindString(outside.ReplaceAllString(r.Text+"\n\n"+r.After, "")); m != "" {
+		if m := markdown.FindString(outside.ReplaceAllString(r.Text+"\n\n"+r.Notes, "")); m != "" {
 			t.Errorf("%s has %q", r.ID, m)
 		}
-		if strings.Count(r.Text, "```")%2 != 0 || strings.Count(r.After, "```")%2 != 0 {
+		if strings.Count(r.Text, "```")%2 != 0 || strings.Count(r.Notes, "```")%2 != 0 {
 			t.Errorf("%s has half of a fence", r.ID)
 		}
 	}
@@ -88,11 +88,11 @@ func TestFind(t *testing.T) {
 	}
 	// What follows a paragraph directly belongs to the rule, the next paragraph may not.
 	a28, _ := docs.Find("A28")
-	if !strings.Contains(a28.Text, "\n\n```\nabout blob") || a28.After != "" {
+	if !strings.Contains(a28.Text, "\n\n```\nabout blob") || a28.Notes != "" {
 		t.Errorf("A28 is %+v", a28)
 	}
 	a5, _ := docs.Find("A5")
-	if !strings.HasPrefix(a5.After, "A string that breaks A6 or A7 ") {
+	if !strings.HasPrefix(a5.Notes, "A string that breaks A6 or A7 ") {
 		t.Errorf("A5 is %+v", a5)
 	}
 	if diff := cmp.Diff([]string{"X7"}, docs.RulesOf(finding.SnapshotLacksText)); diff != "" {

@@ -52,7 +52,7 @@ func written(t *testing.T, name string, data []byte) string {
 func uncoded(load func(*testing.T, []byte) error) func(*testing.T, string, []byte) []finding.Finding {
 	return func(t *testing.T, _ string, data []byte) []finding.Finding {
 		if err := load(t, data); err != nil {
-			return []finding.Finding{{Code: schema.Uncoded, Severity: finding.Error, Message: err.Error()}}
+			return []finding.Finding{{Code: schema.NoFinding, Severity: finding.Error, Message: err.Error()}}
 		}
 		return nil
 	}

@@ -9,9 +9,10 @@ import (
 // Rule is a rule of a file that its schema cannot say. What breaks such rules
 // alone is accepted by the schema and refused by the program.
 type Rule struct {
-	// Name is lower_snake and, among the rules of one schema, unique.
+	// Name is in lower_snake_case and unique among the rules of one schema.
 	Name string
-	Says string
+	// Text states the rule.
+	Text string
 	// Code is the finding by which the program refuses a file that breaks the
 	// rule; it is empty when the file is accepted all the same, and Uncoded when
 	// the refusal is an error of the command.
@@ -23,9 +24,9 @@ type Rule struct {
 	Rules []string
 }
 
-// Uncoded is the Code of rules of files that are input of a command and no evidence:
+// NoFinding is the Code of rules of files that are input of a command and no evidence:
 // it fails, and has no finding.
-const Uncoded finding.Code = "uncoded"
+const NoFinding finding.Code = "uncoded"
 
 // Inexpressible lists what the named schema cannot say. A schema describes the values
 // that a JSON parser hands over, and the first rules are of the bytes before
@@ -114,26 +115,26 @@ var ofCaptures = []Rule{
 
 // ofInputs are of the files that compare and discover read.
 var ofInputs = []Rule{
-	{"duplicate_key", "no key stands twice in one object", Uncoded, "RFC 8259 §4", nil},
-	{"utf8", "the text is valid UTF-8 and holds no half of a surrogate pair", Uncoded, "RFC 8259 §8.1", nil},
-	{"one_value", "nothing but white space follows the value", Uncoded, "RFC 8259 §2", nil},
-	{"file_bytes", "the file has at most 67,108,864 bytes", Uncoded, finding.OwnRule, nil},
+	{"duplicate_key", "no key stands twice in one object", NoFinding, "RFC 8259 §4", nil},
+	{"utf8", "the text is valid UTF-8 and holds no half of a surrogate pair", NoFinding, "RFC 8259 §8.1", nil},
+	{"one_value", "nothing but white space follows the value", NoFinding, "RFC 8259 §2", nil},
+	{"file_bytes", "the file has at most 67,108,864 bytes", NoFinding, finding.OwnRule, nil},
 }
 
 var ofBaselines = []Rule{
-	{"integers", "an integer is written without fraction and exponent and fits 64 bits", Uncoded, "RFC 8259 §6", nil},
-	{"run_order", "runs are in the order of their captures' names and their numbers, and none is there twice", Uncoded, finding.OwnRule, nil},
-	{"each_projection", "a run has each projection once, in the order of the program", Uncoded, finding.OwnRule, nil},
-	{"more_snapshots", "snapshots are counted only past the hundredth", Uncoded, finding.OwnRule, nil},
-	{"same_contract", "the contract is that of the comparison", Uncoded, finding.OwnRule, nil},
+	{"integers", "an integer is written without fraction and exponent and fits 64 bits", NoFinding, "RFC 8259 §6", nil},
+	{"run_order", "runs are in the order of their captures' names and their numbers, and none is there twice", NoFinding, finding.OwnRule, nil},
+	{"each_projection", "a run has each projection once, in the order of the program", NoFinding, finding.OwnRule, nil},
+	{"more_snapshots", "snapshots are counted only past the hundredth", NoFinding, finding.OwnRule, nil},
+	{"same_contract", "the contract is that of the comparison", NoFinding, finding.OwnRule, nil},
 }
 
 var ofScenarios = []Rule{
-	{"unique_names", "no two scenarios have one name", Uncoded, finding.OwnRule, nil},
-	{"clean_path", "a path has no empty element and no dots, and its escapes are whole", Uncoded, finding.OwnRule, nil},
+	{"unique_names", "no two scenarios have one name", NoFinding, finding.OwnRule, nil},
+	{"clean_path", "a path has no empty element and no dots, and its escapes are whole", NoFinding, finding.OwnRule, nil},
 }
 
 var ofExpected = []Rule{
-	{"integers", "an integer is written without fraction and exponent and fits 64 bits", Uncoded, "RFC 8259 §6", nil},
-	{"list_order", "the scenarios are those of the list, in its order", Uncoded, finding.OwnRule, nil},
+	{"integers", "an integer is written without fraction and exponent and fits 64 bits", NoFinding, "RFC 8259 §6", nil},
+	{"list_order", "the scenarios are those of the list, in its order", NoFinding, finding.OwnRule, nil},
 }

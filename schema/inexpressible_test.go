@@ -53,7 +53,7 @@ func TestInexpressible(t *testing.T) {
 		}
 		for _, rule := range rules {
 			data, ok := s.files[rule.Name]
-			if !ok || rule.Says == "" || rule.Spec == "" {
+			if !ok || rule.Text == "" || rule.Spec == "" {
 				t.Errorf("%s: %s has no file or no text", s.name, rule.Name)
 				continue
 			}

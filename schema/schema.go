@@ -60,9 +60,9 @@ func Names() []string {
 	return names
 }
 
-// About says in one line what the named schema describes; it is empty when
+// Description says in one line what the named schema describes; it is empty when
 // there is no such schema.
-func About(name string) string {
+func Description(name string) string {
 	for _, s := range abouts {
 		if s.name == name {
 			return s.about

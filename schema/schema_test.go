@@ -49,14 +49,14 @@ func TestSchemas(t *testing.T) {
 		for key, want := range map[string]string{
 			"$schema": "https://json-schema.org/draft/2020-12/schema",
 			"$id":     "https://github.com/p20export/p20export/schema/v1/" + name + ".schema.json",
-			"title":   "p20export: " + schema.About(name),
+			"title":   "p20export: " + schema.Description(name),
 		} {
 			if s[key] != want {
 				t.Errorf("%s: %s is %v, want %s", name, key, s[key], want)
 			}
 		}
-		if schema.ID(name) != s["$id"] || schema.About(name) == "" {
-			t.Errorf("%s: ID %s, About %q", name, schema.ID(name), schema.About(name))
+		if schema.ID(name) != s["$id"] || schema.Description(name) == "" {
+			t.Errorf("%s: ID %s, About %q", name, schema.ID(name), schema.Description(name))
 		}
 		compiled, err := schematest.Compile(name)
 		if err != nil {
@@ -73,7 +73,7 @@ func TestSchemas(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"", "Artifact", "artifact.schema.json", "../schema.go"} {
-		if _, ok := schema.Get(name); ok || schema.About(name) != "" || schema.Inexpressible(name) != nil {
+		if _, ok := schema.Get(name); ok || schema.Description(name) != "" || schema.Inexpressible(name) != nil {
 			t.Errorf("there is a schema %q", name)
 		}
 	}

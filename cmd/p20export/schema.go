@@ -63,7 +63,7 @@ func oneSchema(_ *cobra.Command, args []string) error {
 
 func schemaCompletions() (all []cobra.Completion) {
 	for _, name := range schema.Names() {
-		all = append(all, cobra.CompletionWithDesc(name, schema.About(name)))
+		all = append(all, cobra.CompletionWithDesc(name, schema.Description(name)))
 	}
 	return all
 }

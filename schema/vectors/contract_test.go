@@ -61,7 +61,7 @@ func unsaidTable() string {
 		inV1 := len(schema.Inexpressible(schema.Artifact))
 		for i, u := range schema.Inexpressible(name) {
 			if len(u.Rules) > 0 && (name != schema.ArtifactAssay || i >= inV1) {
-				fmt.Fprintf(&b, "| %s | %s | %s |\n", name, strings.Join(u.Rules, ", "), u.Says)
+				fmt.Fprintf(&b, "| %s | %s | %s |\n", name, strings.Join(u.Rules, ", "), u.Text)
 			}
 		}
 	}

@@ -88,7 +88,7 @@ func (p *Printer) Code(c finding.Code, about finding.Description) {
 
 // Rule explains a rule.
 func (p *Printer) Rule(r docs.Rule) {
-	row := ruleRow{Rule: r.ID, Text: r.Text, After: r.After, Codes: r.Codes, See: pages + "/" + r.Page + "#" + r.ID}
+	row := ruleRow{Rule: r.ID, Text: r.Text, After: r.Notes, Codes: r.Codes, See: pages + "/" + r.Page + "#" + r.ID}
 	all := finding.Rules()
 	if i := slices.IndexFunc(all, func(c finding.Rule) bool { return c.ID == r.ID }); i >= 0 {
 		about, _ := finding.Describe(all[i].Code)

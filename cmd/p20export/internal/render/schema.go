@@ -12,7 +12,7 @@ type schemaRow struct {
 // Schemas prints the list of schemas.
 func (p *Printer) Schemas() {
 	for _, name := range schema.Names() {
-		row := schemaRow{name, schema.ID(name), schema.About(name)}
+		row := schemaRow{name, schema.ID(name), schema.Description(name)}
 		if p.format == JSON {
 			p.json(row)
 			continue

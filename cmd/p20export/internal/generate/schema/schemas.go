@@ -40,7 +40,7 @@ func schemas() (map[string][]byte, error) {
 		}
 		s.Version = jsonschema.Version
 		s.ID = jsonschema.ID(schema.ID(name))
-		s.Title = "p20export: " + schema.About(name)
+		s.Title = "p20export: " + schema.Description(name)
 		if made[name], err = encode(s); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
