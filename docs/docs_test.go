@@ -78,7 +78,7 @@ func TestFind(t *testing.T) {
 	a1, _ := docs.Find("a1")
 	want := docs.Rule{
 		ID: "A1", Page: docs.Contract, Codes: []finding.Code{finding.NotObject},
-		Text: "The value MUST be an object. `not_an_object`, P20 §12. Nothing else of section 3 and 4 is judged then, and T4 is.",
+		Text: "The value MUST be an object. `not_an_object`, P20 §12. If A1 is broken, T4 is still checked, but no other rule of sections 3 and 4.",
 	}
 	if diff := cmp.Diff(want, a1); diff != "" {
 		t.Error(diff)
@@ -92,7 +92,7 @@ func TestFind(t *testing.T) {
 		t.Errorf("A28 is %+v", a28)
 	}
 	a5, _ := docs.Find("A5")
-	if !strings.HasPrefix(a5.Notes, "A string that breaks A6 or A7 ") {
+	if !strings.HasPrefix(a5.Notes, "If a string breaks A6 or A7, ") {
 		t.Errorf("A5 is %+v", a5)
 	}
 	if diff := cmp.Diff([]string{"X7"}, docs.RulesOf(finding.SnapshotLacksText)); diff != "" {

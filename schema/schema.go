@@ -1,11 +1,11 @@
-// Package schema holds the JSON Schemas (draft 2020-12) of the files and rows
+// Package schema contains the JSON Schemas (draft 2020-12) of the files and rows that
 // this program writes and reads, for editors, tests and other languages.
 //
-// They are made from the Go types by cmd/p20export/internal/generate/schema and embedded as
-// bytes. The schemas of artifacts, envelopes and captures never refuse what the Go
-// decoder accepts; the others are of what is written, of which decoders read more,
-// such as null for a key that is absent. Inexpressible lists what they cannot say;
-// the decoder decides.
+// cmd/p20export/internal/generate/schema generates them from the Go types. The schemas
+// of artifacts, envelopes and captures accept everything that the Go decoders accept.
+// The other schemas describe what the program writes; their decoders accept more, such
+// as null for an absent key. Inexpressible lists the rules that a schema cannot express.
+// The decoders are authoritative.
 package schema
 
 import (
@@ -28,7 +28,7 @@ const (
 	Rows          = "rows"
 )
 
-// Base is where the identifiers of the schemas begin.
+// Base is the prefix of the schemas' identifiers.
 const Base = "https://github.com/p20export/p20export/schema/v1/"
 
 const suffix = ".schema.json"
@@ -36,36 +36,36 @@ const suffix = ".schema.json"
 //go:embed *.schema.json
 var files embed.FS
 
-// abouts has the schemas in the order in which they are listed.
-var abouts = []struct{ name, about string }{
+// descriptions lists the schemas in the order of Names.
+var descriptions = []struct{ name, text string }{
 	{Artifact, "an artifact, profile v1"},
 	{ArtifactAssay, "an artifact, profile assay"},
 	{Envelope, "the three events of a bounded envelope, as an array"},
-	{Record, "a record: how an artifact came about, an in-toto Statement v1"},
+	{Record, "a record: how an artifact was made, as an in-toto Statement v1"},
 	{Capture, "capture.json, the manifest of a capture directory"},
-	{AssayEvent, "one of Assay's events, a placeholder or a receipt"},
-	{Baseline, "a baseline: the shape of runs to compare later ones with"},
+	{AssayEvent, "an Assay event, a placeholder or a receipt"},
+	{Baseline, "a baseline: the structure of runs, to compare later runs with"},
 	{Scenarios, "a list of scenarios"},
-	{Expected, "expected.json, what a harness makes of the scenarios"},
-	{Harness, "harness.json, how a server with an integration is started"},
+	{Expected, "expected.json, the expected captures of a harness"},
+	{Harness, "harness.json, how to start the server of an integration"},
 	{Rows, "one line of the JSON output of a command"},
 }
 
-// Names lists the schemas.
+// Names returns the names of all schemas.
 func Names() []string {
 	var names []string
-	for _, s := range abouts {
+	for _, s := range descriptions {
 		names = append(names, s.name)
 	}
 	return names
 }
 
-// Description says in one line what the named schema describes; it is empty when
-// there is no such schema.
+// Description returns a one-line description of the named schema, or an empty string
+// if there is no such schema.
 func Description(name string) string {
-	for _, s := range abouts {
+	for _, s := range descriptions {
 		if s.name == name {
-			return s.about
+			return s.text
 		}
 	}
 	return ""
@@ -77,7 +77,7 @@ func FileName(name string) string { return name + suffix }
 // ID returns the schema's identifier, its $id.
 func ID(name string) string { return Base + FileName(name) }
 
-// Get returns the bytes of the named schema.
+// Get returns the named schema, and whether it exists.
 func Get(name string) ([]byte, bool) {
 	if !slices.Contains(Names(), name) {
 		return nil, false

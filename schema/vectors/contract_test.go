@@ -25,7 +25,7 @@ const (
 // the vectors.
 func TestContractTables(t *testing.T) {
 	for _, table := range []struct{ page, name, content string }{
-		{contract, "unsaid", unsaidTable()},
+		{contract, "inexpressible", inexpressibleTable()},
 		{findingsPage, "codes", codesTable()},
 		{vectorsPage, "vectors", vectorsTable(load(t))},
 	} {
@@ -54,7 +54,7 @@ func TestContractTables(t *testing.T) {
 	}
 }
 
-func unsaidTable() string {
+func inexpressibleTable() string {
 	var b strings.Builder
 	b.WriteString("| schema | rules | what it cannot say |\n|---|---|---|\n")
 	for _, name := range []string{schema.Artifact, schema.ArtifactAssay, schema.Envelope} {
@@ -174,8 +174,8 @@ func TestContractFamilies(t *testing.T) {
 	}
 	_, section, _ := strings.Cut(string(b), "## 6. Event families")
 	section, _, _ = strings.Cut(section, "\n## ")
-	types, keys, _ := strings.Cut(section, "Further normal forms")
-	_, types, _ = strings.Cut(types, "itself: ")
+	types, keys, _ := strings.Cut(section, "These normal forms name")
+	_, types, _ = strings.Cut(types, "names that type: ")
 	got := strings.Split(strings.TrimSuffix(strings.TrimSpace(types), "."), ", ")
 	if diff := cmp.Diff(eventTypes, got); diff != "" {
 		t.Error(diff)
