@@ -6,12 +6,11 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// builtMark is the metadata of a snapshot that was built, so that no one, this
-// program included, takes its envelope for what a run emitted.
+// builtMark is the metadata of a built snapshot. It keeps readers, including
+// this program, from mistaking the envelope for one that a run emitted.
 const builtMark = `{"p20export":{"origin":"built"}}`
 
-// builtSnapshot spells a MESSAGES_SNAPSHOT event of the text subset that says it
-// was built.
+// builtSnapshot returns a MESSAGES_SNAPSHOT event with the messages and builtMark.
 func builtSnapshot(messages []artifact.Message) []byte {
 	b := []byte(`{"type":"MESSAGES_SNAPSHOT","metadata":` + builtMark + `,"messages":[`)
 	for i, m := range messages {
@@ -29,15 +28,15 @@ func builtSnapshot(messages []artifact.Message) []byte {
 	return append(b, `]}`...)
 }
 
-// isBuilt reports whether a snapshot bears the mark of builtSnapshot.
+// isBuilt reports whether a snapshot has builtMark.
 func isBuilt(e *envelope.Event) bool {
 	mark, _ := e.Get("metadata")
-	ours, _ := member(mark, "p20export")
-	origin, _ := member(ours, "origin")
+	own, _ := member(mark, "p20export")
+	origin, _ := member(own, "origin")
 	return origin.Is(string(Built))
 }
 
-// member returns a member of an object that was read before.
+// member returns a member of an object that is known to be valid JSON.
 func member(v strictjson.Value, name string) (strictjson.Value, bool) {
 	if v.Kind != strictjson.ObjectStart {
 		return strictjson.Value{}, false

@@ -10,13 +10,14 @@ import (
 // The rules are those of AG-UI 1.0, chunk expansion: every subagent, and the
 // run itself, is a lane with at most one open chunk stream.
 
-// chunk takes TEXT_MESSAGE_CHUNK: with an id it begins or continues that
-// message, without one it continues its subagent's, else the parent's, else
-// the only open stream there is.
+// chunk handles TEXT_MESSAGE_CHUNK. A chunk with an id begins or continues that
+// message. A chunk without an id continues the open stream of its subagent or,
+// if it names no subagent, of the run. If the run has no open stream, the chunk
+// continues the only open stream of a subagent.
 func (f *fold) chunk(e *envelope.Event, tag string, tagged bool) {
 	m := f.current
 	if v, ok := e.Get("messageId"); ok && v.Kind != strictjson.Null {
-		id, own := f.own(e, tagged)
+		id, own := f.ownMessageID(e, tagged)
 		if !own {
 			f.openLane(e, tag, tagged)
 			return
@@ -28,20 +29,20 @@ func (f *fold) chunk(e *envelope.Event, tag string, tagged bool) {
 	} else {
 		switch {
 		case f.full, tagged && f.lanes[tag], !tagged && m == nil && len(f.lanes) == 1:
-			return // a subagent's: named when it was begun
+			return // a subagent's message, recorded when it began
 		case tagged || m == nil:
-			f.refuse(origin{event: e}, finding.TextNotOpen, "a chunk without messageId continues no one message")
+			f.refuse(origin{event: e}, finding.TextNotOpen, "the chunk has no messageId, and no single message is open")
 			return
 		}
 		f.start(e, m.id)
 	}
 	f.delta(m, e, false)
-	f.aside(e, "messageId", "role", "name", "delta")
+	f.omitOtherKeys(e, "messageId", "role", "name", "delta")
 }
 
-// openLane notes that a subagent streams chunks.
+// openLane marks a subagent's chunk stream as open.
 func (f *fold) openLane(e *envelope.Event, tag string, tagged bool) {
-	if tagged && !f.lanes[tag] && f.room(origin{event: e}, len(tag)+entryBytes) {
+	if tagged && !f.lanes[tag] && f.reserve(origin{event: e}, len(tag)+entryBytes) {
 		f.lanes[tag] = true
 	}
 }
@@ -54,7 +55,7 @@ func (f *fold) closeLane(tag string, tagged bool) {
 	}
 }
 
-// closeLanes closes the chunk streams that an event of another family ends.
+// closeLanes closes the chunk streams that an event of another type ends.
 func (f *fold) closeLanes(eventType, tag string, tagged bool) {
 	switch eventType {
 	case envelope.RunStarted, envelope.RunFinished, envelope.RunError, envelope.MessagesSnapshot:

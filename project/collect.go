@@ -11,18 +11,18 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// Collector keeps, of one run's events, what its projections need: the chosen
-// snapshots, and the streamed text. However many projections need it, each
-// snapshot is kept once and the text is folded once.
+// Collector collects what projections need from the events of one run: the
+// selected snapshots and the streamed text. Projections share each snapshot and
+// the folded text.
 type Collector struct {
 	selections []Selection
 	snapshots  map[Selection]*envelope.Event
 	seen       int
-	fold       *fold // nil when nothing folds
+	fold       *fold // nil if no projection needs it
 }
 
-// NewCollector returns a collector for one run, which will be projected under
-// the settings. They must be checked.
+// NewCollector returns a collector for projecting one run with each of the
+// settings. The caller must have called Normalize on them.
 func NewCollector(settings ...Settings) *Collector {
 	c := &Collector{snapshots: make(map[Selection]*envelope.Event)}
 	for _, s := range settings {
@@ -36,7 +36,7 @@ func NewCollector(settings ...Settings) *Collector {
 	return c
 }
 
-// Observe takes the run's next event, which is valid during the call.
+// Observe processes the run's next event. It does not retain e.
 func (c *Collector) Observe(e *envelope.Event) {
 	if c.fold != nil {
 		c.fold.observe(e)
@@ -57,27 +57,30 @@ func (c *Collector) Observe(e *envelope.Event) {
 	}
 }
 
-// Output is what a projection made of a run.
+// Output is the result of projecting a run.
 type Output struct {
 	Artifact *artifact.Artifact
 	// Bytes are the artifact's canonical bytes.
 	Bytes []byte
-	// Envelope is the bounded envelope behind the artifact, three lines.
+	// Envelope is the bounded envelope: three lines, one for each event.
 	Envelope  []byte
 	Origin    Origin
 	Parts     []Part
 	Times     Times
 	Omissions []Omission
-	// Assay are the findings against the assay profile; no error among them
-	// means that Assay could take the artifact.
+	// Assay are the findings under the assay profile. If none is an error, Assay
+	// can import the artifact.
 	Assay []finding.Finding
 }
 
-// Project makes the artifact of a run whose events the collector has seen, under
-// one of its settings. The request is the capture's request.json, nil when there
-// is none. FoldedStream takes its messages; the others only tell by it what of a
-// snapshot the run was asked with. The output is nil when the run is refused:
-// then the findings say every reason. They are ordered.
+// Project projects a run with one of the collector's settings. The collector
+// must have observed all events of the run. The request is the content of
+// request.json, or nil if the capture has none. FoldedStream copies the messages
+// of the request. The other projections use the request only to distinguish its
+// messages from the run's own in a snapshot.
+//
+// If the run is refused, Project returns a nil output, and the findings list
+// every reason. The findings are sorted.
 func (c *Collector) Project(run *envelope.Run, request []byte, s Settings) (*Output, []finding.Finding) {
 	d := &draft{run: run, request: request, settings: s, artifact: artifact.New(), strict: s.Projection == EmittedSnapshot}
 	d.reportAll(run.Findings)
@@ -99,17 +102,17 @@ func (c *Collector) Project(run *envelope.Run, request []byte, s Settings) (*Out
 			d.folded(c.fold)
 			snapshot = builtSnapshot(d.artifact.Messages)
 		}
-	} else if taken := c.snapshots[s.Snapshot]; d.chosen(taken) {
+	} else if taken := c.snapshots[s.Snapshot]; d.checkSelection(taken) {
 		d.emitted(taken)
 		snapshot = taken.Data
 	}
 	return d.result(snapshot, c.fold)
 }
 
-// result judges the draft and turns it into an output.
+// result validates the draft and returns its output.
 func (d *draft) result(snapshot []byte, f *fold) (*Output, []finding.Finding) {
 	if len(d.artifact.Messages) == 0 && !d.failed {
-		d.report(finding.New(finding.NothingLeft, "no message is left within the text subset"))
+		d.report(finding.New(finding.NothingLeft, "the run has no message within the text subset"))
 	}
 	if d.failed {
 		return nil, d.sorted()
@@ -120,9 +123,9 @@ func (d *draft) result(snapshot []byte, f *fold) (*Output, []finding.Finding) {
 		Origin:   d.settings.Projection.Origin(),
 		Times:    d.resolved,
 	}
-	for _, f := range d.judge(out.Bytes, d.settings.Profile) {
-		if f.Code == finding.MessagesTooMany && d.unread > 0 {
-			f.Message = fmt.Sprintf("there are more than %d messages, the limit", d.settings.Profile.Limits().Messages)
+	for _, f := range d.validate(out.Bytes, d.settings.Profile) {
+		if f.Code == finding.MessagesTooMany && d.skipped > 0 {
+			f.Message = fmt.Sprintf("there are more than %d messages, which is the limit", d.settings.Profile.Limits().Messages)
 		}
 		d.report(d.relocate(f))
 	}
@@ -140,7 +143,7 @@ func (d *draft) result(snapshot []byte, f *fold) (*Output, []finding.Finding) {
 		}
 		d.report(finding.New(finding.SnapshotBuilt, "the message snapshot was built from %s; the run emitted none", from))
 	}
-	out.Assay = d.judge(out.Bytes, artifact.Assay)
+	out.Assay = d.validate(out.Bytes, artifact.Assay)
 	out.Parts = append(out.Parts, Part{RunStartedPart, d.run.Started.Ref()})
 	if d.snapshot != nil {
 		out.Parts = append(out.Parts, Part{SnapshotPart, d.snapshot.Ref()})
@@ -152,8 +155,8 @@ func (d *draft) result(snapshot []byte, f *fold) (*Output, []finding.Finding) {
 	return out, d.sorted()
 }
 
-// sorted returns the findings in their order. Who gave the times of an artifact
-// does not matter when there is none.
+// sorted returns the sorted findings. If the run is refused, it drops the
+// finding that the operator gave the times.
 func (d *draft) sorted() []finding.Finding {
 	if d.failed {
 		d.findings = slices.DeleteFunc(d.findings, func(f finding.Finding) bool { return f.Code == finding.OperatorAsserted })
@@ -163,8 +166,8 @@ func (d *draft) sorted() []finding.Finding {
 	if d.unlisted > 0 {
 		more = append(more, fmt.Sprintf("%d more findings are not listed", d.unlisted))
 	}
-	if d.unread > 0 {
-		more = append(more, fmt.Sprintf("%d more messages were not looked at", d.unread))
+	if d.skipped > 0 {
+		more = append(more, fmt.Sprintf("%d more messages were not checked", d.skipped))
 	}
 	if more != nil {
 		d.findings = append(d.findings, finding.New(finding.FindingsUnlisted, "%s", strings.Join(more, "; ")))
@@ -172,8 +175,9 @@ func (d *draft) sorted() []finding.Finding {
 	return d.findings
 }
 
-// oneLine returns an event's JSON text as it is, less white space around it, or
-// without any white space where it spans lines.
+// oneLine returns the JSON text of an event on one line. It trims white space
+// around the text and, if the text spans several lines, also removes the white
+// space between tokens.
 func oneLine(event []byte) []byte {
 	event = bytes.Trim(event, " \t\r\n")
 	if !bytes.ContainsAny(event, "\r\n") {
@@ -198,7 +202,7 @@ func oneLine(event []byte) []byte {
 	return out
 }
 
-// Part is one event of the envelope and where it is in the response.
+// Part is one event of the envelope and its place in the response.
 type Part struct {
 	Part string `json:"part"`
 	envelope.Ref

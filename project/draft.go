@@ -13,31 +13,32 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// draft is an artifact in the making.
+// draft is an artifact under construction.
 type draft struct {
 	run      *envelope.Run
-	request  []byte // nil when there is none
+	request  []byte // nil if there is none
 	settings Settings
-	// strict refuses what is outside the subset; otherwise it is left out and
-	// recorded.
+	// strict means that content outside the subset is refused. Otherwise it is
+	// omitted and the omission is recorded.
 	strict   bool
 	artifact *artifact.Artifact
 	resolved Times
-	snapshot *envelope.Event // the emitted one, if it was that
+	snapshot *envelope.Event // nil for a built snapshot
 	sources  []origin        // of each message
-	// fromRequest says that the messages of the request were taken.
+	// fromRequest means that the messages of the request were used.
 	fromRequest bool
 	omitted     omissions
 	findings    []finding.Finding
-	unlisted    int
-	unread      int // messages past the one that settled the refusal
+	unlisted    int // findings past maxFindings
+	skipped     int // messages not read because the refusal was already settled
 	failed      bool
-	// traceAlone says that the message of the run's error was nothing but a stack
-	// trace, which was left out.
-	traceAlone bool
+	// onlyStackTrace means that the error message consisted of a stack trace only,
+	// which was omitted.
+	onlyStackTrace bool
 }
 
-// maxFindings is how many findings of one run are listed; the rest is counted.
+// maxFindings is how many findings of one run are listed. Further findings are
+// only counted.
 const maxFindings = 1_000
 
 func (d *draft) report(f finding.Finding) {
@@ -55,8 +56,8 @@ func (d *draft) reportAll(list []finding.Finding) {
 	}
 }
 
-// rejectOrOmit deals with something rejectOrOmit the subset: strictly a finding, else an
-// omission.
+// rejectOrOmit reports content outside the subset as an error if the draft is
+// strict. Otherwise it records an omission.
 func (d *draft) rejectOrOmit(o origin, code finding.Code, format string, args ...any) {
 	if d.strict {
 		d.report(o.finding(code, format, args...).WithSeverity(finding.Error))
@@ -65,7 +66,7 @@ func (d *draft) rejectOrOmit(o origin, code finding.Code, format string, args ..
 	d.omitted.add(o.omission(code))
 }
 
-// text reads a string that must be there and be one.
+// text reads a required string.
 func (d *draft) text(o origin, v strictjson.Value) string {
 	if v.Kind != strictjson.String {
 		d.report(o.finding(finding.WrongType, "%s is %s where a string belongs", o.pointer, v.Kind))
@@ -78,16 +79,18 @@ func (d *draft) text(o origin, v strictjson.Value) string {
 	return s
 }
 
-// loneSurrogate refuses a text that would be projected with half a surrogate pair.
+// loneSurrogate reports an error for a projected text that contains half of a
+// surrogate pair.
 func (d *draft) loneSurrogate(o origin) {
 	what := string(o.pointer)
 	if what == "" {
 		what = "the text"
 	}
-	d.report(o.finding(finding.LoneSurrogate, "%s holds half of a surrogate pair", what))
+	d.report(o.finding(finding.LoneSurrogate, "%s contains half of a surrogate pair", what))
 }
 
-// optional reads a string that may be absent. Null and blank are outside.
+// optional reads an optional string. Null and blank strings are outside the
+// subset.
 func (d *draft) optional(o origin, v strictjson.Value) string {
 	if v.Kind == strictjson.Null {
 		d.rejectOrOmit(o, finding.ValueNull, "%s is null", o.pointer)
@@ -96,7 +99,8 @@ func (d *draft) optional(o origin, v strictjson.Value) string {
 	return d.presentText(o, v)
 }
 
-// presentText reads a string that is there. Blank is outside.
+// presentText reads a string of a key that is present. A blank string is outside
+// the subset.
 func (d *draft) presentText(o origin, v strictjson.Value) string {
 	s := d.text(o, v)
 	if v.Kind == strictjson.String && artifact.IsBlank(s) {
@@ -106,9 +110,9 @@ func (d *draft) presentText(o origin, v strictjson.Value) string {
 	return s
 }
 
-// others records every member of an event that is not among the keys taken.
-// They never refuse the run: an event is not the artifact.
-func (d *draft) others(e *envelope.Event, taken ...string) {
+// omitOtherKeys records every member of an event whose key is not in taken. Such
+// members never cause a refusal.
+func (d *draft) omitOtherKeys(e *envelope.Event, taken ...string) {
 	for m := range e.All {
 		name, _ := strictjson.Unquote(m.Name.Raw)
 		if name == "type" || slices.Contains(taken, name) || name == "timestamp" && d.timed(e) {
@@ -118,7 +122,8 @@ func (d *draft) others(e *envelope.Event, taken ...string) {
 	}
 }
 
-// timed reports whether a label of the artifact is the event's own timestamp.
+// timed reports whether the event's own timestamp is a time label of the
+// artifact.
 func (d *draft) timed(e *envelope.Event) bool {
 	return d.resolved.Source == EventTime && (e == d.run.Started || e == d.run.Terminal && d.resolved.FinishedAt != "")
 }
@@ -128,13 +133,13 @@ func (d *draft) times() {
 	d.resolved, findings = ResolveTimes(d.run, d.settings.Operator)
 	d.reportAll(findings)
 	if d.resolved.Source == "" {
-		d.report(d.run.Started.Finding(finding.StartedAtMissing, "RUN_STARTED has no timestamp that can be used, and the capture has no arrival times"))
+		d.report(d.run.Started.Finding(finding.StartedAtMissing, "RUN_STARTED has no usable timestamp, and the capture has no arrival times"))
 		return
 	}
 	d.artifact.StartedAt, d.artifact.FinishedAt = d.resolved.StartedAt, d.resolved.FinishedAt
 }
 
-// started takes the identity anchors (P20 §8.3, "Envelope identity").
+// started copies the identifiers of the run (P20 §8.3, "Envelope identity").
 func (d *draft) started() {
 	e := d.run.Started
 	d.artifact.ThreadIDRef, d.artifact.RunIDRef = d.run.ThreadID, d.run.RunID
@@ -143,18 +148,18 @@ func (d *draft) started() {
 	}
 	taken := []string{"threadId", "runId", "parentRunId"}
 	if _, ok := d.startedInput(); ok {
-		taken = append(taken, "input") // folded says what is left out of it
+		taken = append(taken, "input") // folded records the omissions in it
 	}
-	d.others(e, taken...)
+	d.omitOtherKeys(e, taken...)
 }
 
-// otherRun deals with a terminal event that names another run: some integrations end
-// each run under an id of their engine's. The artifact has the id of RUN_STARTED.
+// otherRun handles a terminal event that names another run. Some integrations end
+// each run with an id of their engine. The artifact has the id from RUN_STARTED.
 func (d *draft) otherRun() {
 	f := d.run.TerminalOtherRun
 	switch {
 	case f == nil:
-	case d.settings.takesOtherRun():
+	case d.settings.acceptsOtherRun():
 		d.report(*f)
 	case d.settings.Projection == EmittedSnapshot && d.run.SnapshotCount > 0:
 		d.report(f.WithSeverity(finding.Error).WithHint(hint.AcceptOtherRun, EmittedSnapshotText))
@@ -163,7 +168,7 @@ func (d *draft) otherRun() {
 	}
 }
 
-// terminal takes the run's end (P20 §8.3, terminal_event, "Error details").
+// terminal copies the terminal event (P20 §8.3, terminal_event, "Error details").
 func (d *draft) terminal() {
 	e := d.run.Terminal
 	d.artifact.TerminalEvent = e.Type
@@ -171,7 +176,7 @@ func (d *draft) terminal() {
 		d.omitted.add(origin{event: e}.name("runId").omission(finding.TerminalOtherRun))
 	}
 	if e.Type == envelope.RunFinished {
-		d.others(e, "threadId", "runId")
+		d.omitOtherKeys(e, "threadId", "runId")
 		return
 	}
 	if v, ok := e.Get("message"); ok {
@@ -185,18 +190,18 @@ func (d *draft) terminal() {
 			d.artifact.ErrorCode = d.errorText(o, v, func(l artifact.Limits) int { return l.ErrorCode })
 		}
 	}
-	d.others(e, "threadId", "runId", "message", "code")
+	d.omitOtherKeys(e, "threadId", "runId", "message", "code")
 }
 
-// errorText reads an error field. Not strictly, everything from the first
-// control character or the stack trace on is left out, and what is past the limit;
-// what that leaves out may hold half a surrogate pair.
+// errorText reads an error field. Unless the draft is strict, it cuts the text at
+// the first control character, at a stack trace or at the limit. The omitted rest
+// may contain half of a surrogate pair.
 func (d *draft) errorText(o origin, v strictjson.Value, limit func(artifact.Limits) int) string {
 	if d.strict || v.Kind != strictjson.String {
 		return d.presentText(o, v)
 	}
 	s, _ := v.Text()
-	short, why := d.shortened(s, limit)
+	short, why := d.truncateError(s, limit)
 	if short != s {
 		d.omitted.add(o.omission(why))
 		s = short
@@ -206,16 +211,16 @@ func (d *draft) errorText(o origin, v strictjson.Value, limit func(artifact.Limi
 	}
 	if artifact.IsBlank(s) {
 		d.rejectOrOmit(o, finding.ValueBlank, "%s is blank", o.pointer)
-		d.traceAlone = d.traceAlone || o.pointer == "/message" && why == finding.ErrorStackTrace
+		d.onlyStackTrace = d.onlyStackTrace || o.pointer == "/message" && why == finding.ErrorStackTrace
 		return ""
 	}
 	return s
 }
 
-// shortened returns what is left of an error text up to its first control character,
-// its stack trace or its limit, and why the rest is not. Line ends that it begins
-// with are left out too. It counts as the profile does.
-func (d *draft) shortened(s string, limit func(artifact.Limits) int) (short string, why finding.Code) {
+// truncateError cuts an error text at its first control character, at a stack trace
+// or at the limit of the profile. It also removes leading line ends. It returns the
+// rest of the text and the reason for the cut.
+func (d *draft) truncateError(s string, limit func(artifact.Limits) int) (short string, why finding.Code) {
 	if d.settings.cutsStackTraces() {
 		rest := strings.TrimLeftFunc(s, artifact.IsSpace)
 		if artifact.HasControl(s[:len(s)-len(rest)]) {
@@ -228,7 +233,7 @@ func (d *draft) shortened(s string, limit func(artifact.Limits) int) (short stri
 	}
 	short = artifact.Prefix(short, limit(artifact.V1.Limits()))
 	if d.settings.cutsStackTraces() {
-		// The control character can be the line end before the trace.
+		// The control character may be the line end before the trace.
 		if at := artifact.IndexStackTrace(s); at >= 0 && at <= len(short) {
 			short, why = s[:at], finding.ErrorStackTrace
 		}
@@ -242,10 +247,10 @@ func (d *draft) shortened(s string, limit func(artifact.Limits) int) (short stri
 	return short, why
 }
 
-// adviseCut gives the finding that an error text holds a control character or a
-// stack trace its next step: a projection that cuts the text, where that leaves
-// enough of it.
-func (d *draft) adviseCut(f finding.Finding, text string, needed bool) finding.Finding {
+// withCutHint adds a hint to a finding about a control character or a stack trace
+// in an error text. It suggests a projection that cuts the text, unless the cut
+// would leave a required text blank.
+func (d *draft) withCutHint(f finding.Finding, text string, needed bool) finding.Finding {
 	if f.Code != finding.ControlCharacter && f.Code != finding.ErrorStackTrace {
 		return f
 	}
@@ -261,21 +266,21 @@ func (d *draft) adviseCut(f finding.Finding, text string, needed bool) finding.F
 		return f.WithHint(hint.CutStackTrace, EmittedSnapshotText)
 	case left:
 		return f.WithHint(hint.CutControl, EmittedSnapshotText)
-	case traced >= 0: // the line ends may be the trace's own
+	case traced >= 0: // the control characters may be the line ends of the trace
 		about, _ := finding.Describe(finding.ErrorStackTrace)
 		return f.WithHint("%s", about.Hint)
 	}
 	return f
 }
 
-// judge returns what the contract finds in the artifact under a profile.
-func (d *draft) judge(data []byte, p artifact.Profile) []finding.Finding {
+// validate returns the findings about the artifact under a profile.
+func (d *draft) validate(data []byte, p artifact.Profile) []finding.Finding {
 	_, found := artifact.Decode(data, p)
-	return slices.DeleteFunc(found, func(f finding.Finding) bool { return !d.settings.judgesBy(f.Rule) })
+	return slices.DeleteFunc(found, func(f finding.Finding) bool { return !d.settings.enforces(f.Rule) })
 }
 
-// relocate turns a finding about the artifact into one about where its value
-// came from.
+// relocate converts a finding about a value of the artifact to a finding about
+// the event that the value came from.
 func (d *draft) relocate(f finding.Finding) finding.Finding {
 	f.Offset, f.Line, f.Column, f.Excerpt = nil, 0, 0, finding.Excerpt{}
 	parts := strings.SplitN(string(f.Pointer), "/", 4)
@@ -297,14 +302,14 @@ func (d *draft) relocate(f finding.Finding) finding.Finding {
 		o = terminal
 	case "error_code":
 		o = terminal.name("code")
-		f = d.adviseCut(f, d.artifact.ErrorCode, false)
+		f = d.withCutHint(f, d.artifact.ErrorCode, false)
 	case "error_message":
 		o = terminal.name("message")
-		if d.traceAlone && f.Code == finding.KeyMissing {
-			f.Message = "the message of RUN_ERROR is nothing but a stack trace (of a known shape), which is left out, and RUN_ERROR needs a message"
-			f.Hint = "the integration should say what failed, in words, before the stack trace or in place of it"
+		if d.onlyStackTrace && f.Code == finding.KeyMissing {
+			f.Message = "the message of RUN_ERROR consists of a stack trace, which is omitted, but error_message is required"
+			f.Hint = "the integration should describe the failure in words before the stack trace or instead of it"
 		}
-		f = d.adviseCut(f, d.artifact.ErrorMessage, true)
+		f = d.withCutHint(f, d.artifact.ErrorMessage, true)
 	case "messages":
 		i := 0
 		if len(parts) < 3 {
@@ -325,7 +330,7 @@ func (d *draft) relocate(f finding.Finding) finding.Finding {
 	}
 	message := f.Message
 	if rest, named := strings.CutPrefix(message, string(f.Pointer)); named && o.pointer != "" {
-		message = string(o.pointer) + rest // the event has another name for it
+		message = string(o.pointer) + rest // the key has another name in the event
 	}
 	moved := o.finding(f.Code, "%s", message)
 	moved.Hint = f.Hint

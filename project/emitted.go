@@ -7,9 +7,9 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// chosen judges whether the selection found its snapshot, and records the
-// snapshots it passed over.
-func (d *draft) chosen(snapshot *envelope.Event) bool {
+// checkSelection reports whether the selected snapshot exists. It records the other
+// snapshots as omissions.
+func (d *draft) checkSelection(snapshot *envelope.Event) bool {
 	count := d.run.SnapshotCount
 	want := d.settings.Snapshot
 	switch {
@@ -17,10 +17,10 @@ func (d *draft) chosen(snapshot *envelope.Event) bool {
 		d.report(finding.New(finding.SnapshotMissing, "the run has no MESSAGES_SNAPSHOT"))
 		return false
 	case want == Only && count > 1:
-		d.report(d.run.Snapshots[1].Annotate(finding.New(finding.SnapshotSeveral, "the run has %d MESSAGES_SNAPSHOT events where one is taken", count)))
+		d.report(d.run.Snapshots[1].Annotate(finding.New(finding.SnapshotSeveral, "the run has %d MESSAGES_SNAPSHOT events, not one", count)))
 		return false
 	case snapshot == nil:
-		d.report(finding.New(finding.SnapshotOutOfRange, "the run has %d MESSAGES_SNAPSHOT events; number %s was asked for", count, want))
+		d.report(finding.New(finding.SnapshotOutOfRange, "the run has %d MESSAGES_SNAPSHOT events; number %s was requested", count, want))
 		return false
 	}
 	others := count - 1
@@ -34,7 +34,7 @@ func (d *draft) chosen(snapshot *envelope.Event) bool {
 	return true
 }
 
-// emitted takes the messages of an emitted snapshot.
+// emitted copies the messages of an emitted snapshot.
 func (d *draft) emitted(e *envelope.Event) {
 	d.snapshot = e
 	if isBuilt(e) {
@@ -47,15 +47,15 @@ func (d *draft) emitted(e *envelope.Event) {
 		return
 	}
 	d.messages(origin{event: e, pointer: "/messages"}, list)
-	d.others(e, "messages")
+	d.omitOtherKeys(e, "messages")
 }
 
-// messages takes the messages of a list: a snapshot's, or a run input's.
+// messages copies a list of messages from a snapshot or a run input.
 func (d *draft) messages(o origin, list strictjson.Value) {
-	// The text was read before, so there is no error.
+	// The list is part of a valid JSON text, so Elements cannot fail.
 	_ = strictjson.Elements(list, func(i int, v strictjson.Value, m *strictjson.Object) error {
-		if d.settled() {
-			d.unread++
+		if d.isSettled() {
+			d.skipped++
 			return nil
 		}
 		at := o.index(i)
@@ -69,13 +69,13 @@ func (d *draft) messages(o origin, list strictjson.Value) {
 	})
 }
 
-// settled reports whether the run is refused whatever messages are still to
-// come: there are more than any artifact holds, or more findings than are listed.
-func (d *draft) settled() bool {
+// isSettled reports whether the remaining messages cannot change the refusal:
+// there are too many messages for an artifact, or the list of findings is full.
+func (d *draft) isSettled() bool {
 	return len(d.artifact.Messages) > artifact.V1.Limits().Messages || d.failed && len(d.findings) == maxFindings
 }
 
-// message takes one message, or leaves it out whole.
+// message copies or omits one message.
 func (d *draft) message(o origin, m *strictjson.Object) {
 	var msg artifact.Message
 	var drop []finding.Code
@@ -87,7 +87,7 @@ func (d *draft) message(o origin, m *strictjson.Object) {
 	}
 	role, ok := m.Get("role")
 	if msg.Role, _ = role.Text(); !ok || !artifact.IsRole(msg.Role) {
-		unfit(o.name("role"), finding.RoleOutsideSubset, "the role is %s", roleShown(role, ok))
+		unfit(o.name("role"), finding.RoleOutsideSubset, "the role is %s", formatRole(role, ok))
 	}
 	content, ok := m.Get("content")
 	text, joined, why := readContent(content, ok)
@@ -101,12 +101,12 @@ func (d *draft) message(o origin, m *strictjson.Object) {
 		for _, code := range drop {
 			d.omitted.add(o.omission(code))
 		}
-		d.richer(o, m)
+		d.rejectOrOmitExtraKeys(o, m)
 		return
 	}
-	msg.Content = d.whole(o.name("content"), text)
+	msg.Content = d.validText(o.name("content"), text)
 	if joined && !d.strict {
-		d.joined(o.name("content"), content)
+		d.recordJoined(o.name("content"), content)
 	}
 	if id, ok := m.Get("id"); ok {
 		msg.ID = d.text(o.name("id"), id)
@@ -116,13 +116,14 @@ func (d *draft) message(o origin, m *strictjson.Object) {
 	if name, ok := m.Get("name"); ok {
 		msg.Name = d.optional(o.name("name"), name)
 	}
-	d.richer(o, m)
+	d.rejectOrOmitExtraKeys(o, m)
 	d.artifact.Messages = append(d.artifact.Messages, msg)
 	d.sources = append(d.sources, o)
 }
 
-// richer deals with the keys of a message that are outside the subset.
-func (d *draft) richer(o origin, m *strictjson.Object) {
+// rejectOrOmitExtraKeys rejects or omits the keys of a message that are outside
+// the subset.
+func (d *draft) rejectOrOmitExtraKeys(o origin, m *strictjson.Object) {
 	for member := range m.All {
 		switch key, _ := member.Name.Text(); key {
 		case "id", "role", "content", "name":
@@ -132,8 +133,8 @@ func (d *draft) richer(o origin, m *strictjson.Object) {
 	}
 }
 
-// whole refuses text with half a surrogate pair.
-func (d *draft) whole(o origin, text string) string {
+// validText joins surrogate pairs and reports an error if half of one is left.
+func (d *draft) validText(o origin, text string) string {
 	s, valid := strictjson.JoinSurrogates(text)
 	if !valid {
 		d.loneSurrogate(o)
@@ -141,8 +142,8 @@ func (d *draft) whole(o origin, text string) string {
 	return s
 }
 
-// joined records what is lost when a list of text parts becomes one text.
-func (d *draft) joined(o origin, parts strictjson.Value) {
+// recordJoined records the omissions caused by joining a list of text parts.
+func (d *draft) recordJoined(o origin, parts strictjson.Value) {
 	d.omitted.add(o.omission(finding.TextPartsJoined))
 	_ = strictjson.Elements(parts, func(i int, _ strictjson.Value, part *strictjson.Object) error {
 		for member := range part.All {
@@ -154,7 +155,7 @@ func (d *draft) joined(o origin, parts strictjson.Value) {
 	})
 }
 
-// contentFault says what is wrong with a content that was refused with a code.
+// contentFault describes why a content was refused with code.
 func contentFault(code finding.Code) string {
 	switch code {
 	case finding.ContentMissing:
@@ -165,9 +166,9 @@ func contentFault(code finding.Code) string {
 	return "is not plain text"
 }
 
-// readContent reads a message's content: a string, or a list of text parts,
-// which are joined without separator. Otherwise it says why that is not all of the
-// content.
+// readContent reads the content of a message: a string, or a list of text parts,
+// which are joined without a separator. If the content has anything else, why is
+// the reason.
 func readContent(v strictjson.Value, present bool) (text string, joined bool, why finding.Code) {
 	switch {
 	case !present || v.Kind == strictjson.Null:
@@ -198,7 +199,7 @@ func readContent(v strictjson.Value, present bool) (text string, joined bool, wh
 	return text, joined, why
 }
 
-func roleShown(v strictjson.Value, present bool) string {
+func formatRole(v strictjson.Value, present bool) string {
 	if !present {
 		return "absent"
 	}

@@ -16,8 +16,8 @@ import (
 
 var strict = project.Settings{Projection: project.EmittedSnapshot}
 
-// The strict projection takes messages of exactly id, role, content and an
-// optional name, and says every reason against any other.
+// The strict projection accepts messages with exactly the keys id, role, content
+// and an optional name. It reports every reason to refuse any other message.
 func TestStrictMessages(t *testing.T) {
 	for _, c := range []struct {
 		name, message string
@@ -70,7 +70,7 @@ func TestStrictMessages(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := projectRun(t, strict, "", started, snapshot(c.message), finished)
-			if diff := cmp.Diff(orEmpty(c.want), brief(r.findings)); diff != "" {
+			if diff := cmp.Diff(orEmpty(c.want), formatFindings(r.findings)); diff != "" {
 				t.Error(diff)
 			}
 			for _, f := range r.findings {
@@ -79,7 +79,7 @@ func TestStrictMessages(t *testing.T) {
 				}
 			}
 			if r.out != nil && (r.out.Origin != project.Emitted || len(r.out.Omissions) != 0) {
-				t.Errorf("origin %s, omissions %v", r.out.Origin, left(r.out.Omissions))
+				t.Errorf("origin %s, omissions %v", r.out.Origin, formatOmissions(r.out.Omissions))
 			}
 		})
 	}
@@ -94,12 +94,12 @@ func TestFindingOffset(t *testing.T) {
 		r := projectRun(t, strict, "", started, s, finished)
 		want := len(testkit.SSE(started)) + len("data: ") + strings.Index(s, list[len(list)-1])
 		if len(r.findings) != 1 || *r.findings[0].Offset != int64(want) || r.findings[0].Line != 0 {
-			t.Errorf("%v at %d, want %d", brief(r.findings), *r.findings[0].Offset, want)
+			t.Errorf("%v at %d, want %d", formatFindings(r.findings), *r.findings[0].Offset, want)
 		}
 	}
 }
 
-// Strings enter the artifact exactly as they were seen.
+// Strings are copied to the artifact unchanged.
 func TestStringsAreKept(t *testing.T) {
 	message := "{\"id\":\" m\\u0031 \",\"role\":\"user\",\"content\":\" \\u0000\\r\\n<&>\u2028\\ud83d\\ude00\\/ \",\"name\":\"\\u00e9 \"}"
 	r := projectRun(t, strict, "", `{"type":"RUN_STARTED","threadId":"t\u00e9","runId":"r<1>","parentRunId":"p1"}`, snapshot(message),
@@ -112,7 +112,7 @@ func TestStringsAreKept(t *testing.T) {
 		TerminalEvent: "RUN_ERROR", ErrorCode: "E/1", ErrorMessage: " it <broke> ",
 	}
 	if r.out == nil {
-		t.Fatal(brief(r.findings))
+		t.Fatal(formatFindings(r.findings))
 	}
 	if diff := cmp.Diff(want, r.out.Artifact); diff != "" {
 		t.Error(diff)
@@ -123,8 +123,8 @@ func TestStringsAreKept(t *testing.T) {
 	}
 }
 
-// The strict projection needs exactly one snapshot, and says what else is
-// wrong with the run.
+// The strict projection requires exactly one snapshot. It also reports other faults
+// of the run.
 func TestStrictSnapshots(t *testing.T) {
 	one := snapshot(user)
 	for _, c := range []struct {
@@ -146,7 +146,7 @@ func TestStrictSnapshots(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := projectRun(t, strict, "", c.events...)
-			if diff := cmp.Diff(c.want, brief(r.findings)); diff != "" || r.out != nil {
+			if diff := cmp.Diff(c.want, formatFindings(r.findings)); diff != "" || r.out != nil {
 				t.Error(diff)
 			}
 		})
@@ -182,7 +182,7 @@ func TestStrictEvents(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := projectRun(t, strict, "", c.start, snapshot(user), c.end)
-			if diff := cmp.Diff(orEmpty(c.want), brief(r.findings)); diff != "" {
+			if diff := cmp.Diff(orEmpty(c.want), formatFindings(r.findings)); diff != "" {
 				t.Error(diff)
 			}
 			if r.out != nil && (r.out.Artifact.ParentRunIDRef != c.parent || r.out.Artifact.ErrorCode != c.code) {
@@ -192,7 +192,7 @@ func TestStrictEvents(t *testing.T) {
 	}
 }
 
-// What an event holds beside what is taken is left out by name, strictly too.
+// Other keys of an event are recorded as omissions, also by the strict projection.
 func TestEventKeysAreRecorded(t *testing.T) {
 	events := []string{
 		`{"protocolVersion":"1.0","type":"RUN_STARTED","threadId":"t1","runId":"r1","input":{"messages":[]},"timestamp":5,"rawEvent":{}}`,
@@ -208,12 +208,12 @@ func TestEventKeysAreRecorded(t *testing.T) {
 	for _, s := range []project.Settings{strict, {Projection: project.EmittedSnapshotText}} {
 		r := projectRun(t, s, "", events...)
 		if r.out == nil {
-			t.Fatal(brief(r.findings))
+			t.Fatal(formatFindings(r.findings))
 		}
-		if diff := cmp.Diff(want, left(r.out.Omissions)); diff != "" {
+		if diff := cmp.Diff(want, formatOmissions(r.out.Omissions)); diff != "" {
 			t.Error(diff)
 		}
-		if diff := cmp.Diff([]string{"(timestamp_implausible #0 /timestamp)"}, brief(r.findings)); diff != "" {
+		if diff := cmp.Diff([]string{"(timestamp_implausible #0 /timestamp)"}, formatFindings(r.findings)); diff != "" {
 			t.Error(diff)
 		}
 		if _, err := record.New(r.out, r.run, s, record.Tool{}).Encode(); err != nil {
@@ -222,13 +222,12 @@ func TestEventKeysAreRecorded(t *testing.T) {
 	}
 	events[3] = `{"type":"RUN_ERROR","threadId":"t1","runId":"r1","message":"x","code":"y","usage":[],"stack":"z"}`
 	r := projectRun(t, strict, "", events...)
-	if diff := cmp.Diff([]string{"key_outside_subset #3 /usage", "key_outside_subset #3 /stack"}, left(r.out.Omissions)[4:6]); diff != "" {
+	if diff := cmp.Diff([]string{"key_outside_subset #3 /usage", "key_outside_subset #3 /stack"}, formatOmissions(r.out.Omissions)[4:6]); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// Every limit, at the last value that keeps it and the first that does not,
-// under both profiles.
+// Every limit, at the largest allowed value and one above, under both profiles.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	text := func(n int) string { return strings.Repeat("é", n) }
@@ -278,31 +277,31 @@ func TestLimits(t *testing.T) {
 				}
 				s := project.Settings{Projection: project.EmittedSnapshot, Profile: p}
 				if r := projectRun(t, s, "", c.events(limit)...); len(r.findings) != 0 {
-					t.Errorf("%s at the limit: %v", p, brief(r.findings))
+					t.Errorf("%s at the limit: %v", p, formatFindings(r.findings))
 				} else if p == artifact.V1 && finding.Failed(r.out.Assay) != (c.v1 > c.assay) {
-					t.Errorf("findings against assay: %v", brief(r.out.Assay))
+					t.Errorf("findings against assay: %v", formatFindings(r.out.Assay))
 				}
 				r := projectRun(t, s, "", c.events(limit+1)...)
-				if diff := cmp.Diff([]string{c.want}, brief(r.findings)); diff != "" {
+				if diff := cmp.Diff([]string{c.want}, formatFindings(r.findings)); diff != "" {
 					t.Errorf("%s past the limit: %s", p, diff)
 				}
 			}
 		})
 	}
-	// The file: 33 contents of the largest size are more than 8 MiB.
+	// The file: 33 contents of the largest size exceed 8 MiB.
 	var large []string
 	for i := range 33 {
 		large = append(large, fmt.Sprintf(`{"id":"m%d","role":"user","content":"%s"}`, i, strings.Repeat("x", 262_144)))
 	}
 	if r := projectRun(t, strict, "", started, snapshot(large[:31]...), finished); r.out == nil {
-		t.Errorf("below 8 MiB: %v", brief(r.findings))
+		t.Errorf("below 8 MiB: %v", formatFindings(r.findings))
 	}
-	if r := projectRun(t, strict, "", started, snapshot(large...), finished); !cmp.Equal([]string{"file_too_large"}, brief(r.findings)) {
-		t.Errorf("above 8 MiB: %v", brief(r.findings))
+	if r := projectRun(t, strict, "", started, snapshot(large...), finished); !cmp.Equal([]string{"file_too_large"}, formatFindings(r.findings)) {
+		t.Errorf("above 8 MiB: %v", formatFindings(r.findings))
 	}
 }
 
-// A list of more messages than are read is not said to end where reading did.
+// The count of messages is not reported if the list was not read to its end.
 func TestMessagesPastTheLimit(t *testing.T) {
 	const n = 10_000
 	var list []string
@@ -311,7 +310,7 @@ func TestMessagesPastTheLimit(t *testing.T) {
 	}
 	for _, s := range []project.Settings{strict, {Projection: project.EmittedSnapshotText}} {
 		r := projectRun(t, s, "", started, snapshot(list...), finished)
-		if len(r.findings) != 2 || r.findings[0].Message != "there are more than 2000 messages, the limit" || r.findings[1].Message != "7999 more messages were not looked at" {
+		if len(r.findings) != 2 || r.findings[0].Message != "there are more than 2000 messages, which is the limit" || r.findings[1].Message != "7999 more messages were not checked" {
 			t.Errorf("%s: %v", s.Projection, r.findings)
 		}
 		r = projectRun(t, s, "", started, snapshot(list[:2001]...), finished)
@@ -321,12 +320,12 @@ func TestMessagesPastTheLimit(t *testing.T) {
 	}
 }
 
-// Findings past the number that is listed are counted.
+// Findings past maxFindings are counted.
 func TestFindingsCap(t *testing.T) {
 	for _, n := range []int{1000, 1001} {
 		bad := strings.TrimSuffix(strings.Repeat(`{"id":"1","role":"user"},`, n), ",")
 		r := projectRun(t, strict, "", started, snapshot(bad), finished)
-		if n == 1000 && len(r.findings) != 1000 || n > 1000 && (len(r.findings) != 1001 || !strings.Contains(r.findings[1000].Message, "1 more messages were not looked at")) {
+		if n == 1000 && len(r.findings) != 1000 || n > 1000 && (len(r.findings) != 1001 || !strings.Contains(r.findings[1000].Message, "1 more messages were not checked")) {
 			t.Errorf("%d findings for %d", len(r.findings), n)
 		}
 	}

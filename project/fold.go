@@ -9,63 +9,64 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// The fold stops keeping text at maxFoldedBytes of JSON, past which no artifact
-// could hold it (an escape takes up to six bytes for one of text): the run is
-// then refused for it. entryBytes is what a name costs beside its own bytes.
+// maxFoldedBytes bounds the JSON text that a fold keeps. An artifact cannot hold
+// more, since an escape takes up to six bytes for one byte of text. A run that
+// streams more is refused. entryBytes is the overhead of one id or name.
 const (
 	maxFoldedBytes = 6 * artifact.MaxFileBytes
 	entryBytes     = 256
 )
 
-// maxFoldFindings bounds how many faults of one stream are listed.
+// maxFoldFindings bounds how many findings of one stream are listed.
 const maxFoldFindings = 100
 
 // streamed is one text message of the stream.
 type streamed struct {
 	id    string
-	role  string // empty when it is no string
+	role  string // empty if it is not a string
 	name  *strictjson.Value
 	text  []byte
-	event *envelope.Event // its first event: only its place
+	event *envelope.Event // the place of its first event, without data
 	open  bool
 }
 
-// fold gathers a run's streamed text messages, in the order of their start.
-// Text of a subagent is not the run's own history and is left out: events that
-// name a subagent, and those of a message that one of them began.
+// fold collects a run's streamed text messages in the order of their first
+// events. The text of subagents is not the run's own history and is omitted. It
+// comprises the events that name a subagent and all events of messages that a
+// subagent began.
 type fold struct {
 	messages []*streamed
 	byID     map[string]*streamed
-	subagent map[string]bool // ids of messages left out
-	current  *streamed       // the parent's message that chunks without id continue
+	subagent map[string]bool // ids of the messages of subagents
+	current  *streamed       // the run's own message that chunks without id continue
 	lanes    map[string]bool // subagents with an open chunk stream
 	bytes    int
 	omitted  omissions
 	findings []finding.Finding
 	unlisted int
 	full     bool
-	compared map[*envelope.Event]comparison // snapshots with the messages
+	compared map[*envelope.Event]comparison // by snapshot
 }
 
 func newFold() *fold {
 	return &fold{byID: map[string]*streamed{}, subagent: map[string]bool{}, lanes: map[string]bool{}}
 }
 
-// observe takes the run's next event.
+// observe processes the run's next event.
 func (f *fold) observe(e *envelope.Event) {
 	tag, tagged := subagentOf(e)
 	switch e.Type {
 	case envelope.TextMessageStart:
 		f.closeLane(tag, tagged)
-		if id, ok := f.own(e, tagged); ok {
+		if id, ok := f.ownMessageID(e, tagged); ok {
 			if m := f.start(e, id); m != nil {
 				m.open = true
-				f.aside(e, "messageId", "role", "name")
+				f.omitOtherKeys(e, "messageId", "role", "name")
 			}
 		}
 	case envelope.TextMessageContent, envelope.TextMessageEnd:
 		f.closeLane(tag, tagged)
-		f.proceed(e, tagged)
+		f.continueMessage(e, tagged)
 	case envelope.TextMessageChunk:
 		f.chunk(e, tag, tagged)
 	default:
@@ -73,7 +74,7 @@ func (f *fold) observe(e *envelope.Event) {
 	}
 }
 
-// subagentOf returns the subagent an event belongs to, if it does.
+// subagentOf returns the subagent that an event names, if any.
 func subagentOf(e *envelope.Event) (string, bool) {
 	v, ok := e.Get("subagentRunId")
 	if !ok || v.Kind == strictjson.Null {
@@ -83,15 +84,15 @@ func subagentOf(e *envelope.Event) (string, bool) {
 	return tag, true
 }
 
-// own reads an event's messageId and reports whether the event is one of the
-// run's own text. A message that a subagent began stays the subagent's, and is
-// named once; its events may leave the tag away.
-func (f *fold) own(e *envelope.Event, tagged bool) (id string, ok bool) {
+// ownMessageID reads an event's messageId and reports whether the message is the
+// run's own. A message that a subagent began belongs to the subagent even if later
+// events do not name it. Its omission is recorded once.
+func (f *fold) ownMessageID(e *envelope.Event, tagged bool) (id string, ok bool) {
 	v, _ := e.Get("messageId")
 	id, valid := v.Text()
 	switch {
 	case v.Kind != strictjson.String || !valid:
-		f.refuse(origin{event: e}.name("messageId"), finding.EventFieldMalformed, "%s has no messageId that is a string of whole characters", e.Type)
+		f.refuse(origin{event: e}.name("messageId"), finding.EventFieldMalformed, "the messageId of %s is missing or not a valid string", e.Type)
 		return "", false
 	case f.subagent[id]:
 		return "", false
@@ -99,7 +100,7 @@ func (f *fold) own(e *envelope.Event, tagged bool) (id string, ok bool) {
 		return id, true
 	}
 	if f.byID[id] == nil {
-		if !f.room(origin{event: e}, len(id)+entryBytes) {
+		if !f.reserve(origin{event: e}, len(id)+entryBytes) {
 			return "", false
 		}
 		f.subagent[id] = true
@@ -108,23 +109,23 @@ func (f *fold) own(e *envelope.Event, tagged bool) (id string, ok bool) {
 	return "", false
 }
 
-// start begins a message, or continues the one with the same id. It returns nil
-// when there is no room for it.
+// start begins a message, or continues the message with the same id. It returns
+// nil if the fold is full.
 func (f *fold) start(e *envelope.Event, id string) *streamed {
 	role, hasRole := e.Get("role")
 	name, hasName := e.Get("name")
 	if m := f.byID[id]; m != nil {
 		switch {
 		case hasRole && streamedRole(role) != m.role:
-			f.refuse(origin{event: e}.name("role"), finding.MessageSpeakers, "message %s is begun again in another role", finding.Quote(id))
+			f.refuse(origin{event: e}.name("role"), finding.MessageSpeakers, "message %s begins again with another role", finding.Quote(id))
 		case hasName && m.name != nil && !sameName(m.name, name):
-			f.refuse(origin{event: e}.name("name"), finding.MessageSpeakers, "message %s is begun again under another name", finding.Quote(id))
+			f.refuse(origin{event: e}.name("name"), finding.MessageSpeakers, "message %s begins again with another name", finding.Quote(id))
 		case hasName && m.name == nil:
 			f.omitted.add(origin{event: e}.name("name").omission(finding.KeyOutsideSubset))
 		}
 		return m
 	}
-	if !f.room(origin{event: e}, len(id)+len(role.Raw)+len(name.Raw)+entryBytes) {
+	if !f.reserve(origin{event: e}, len(id)+len(role.Raw)+len(name.Raw)+entryBytes) {
 		return nil
 	}
 	m := &streamed{id: id, role: streamedRole(role), event: &envelope.Event{Index: e.Index, Offset: e.Offset, Bytes: e.Bytes, Line: e.Line, Type: e.Type}}
@@ -137,7 +138,7 @@ func (f *fold) start(e *envelope.Event, id string) *streamed {
 	return m
 }
 
-// streamedRole returns a streamed message's role: assistant when there is none
+// streamedRole returns the role of a streamed message. The default is assistant
 // (AG-UI 1.0).
 func streamedRole(v strictjson.Value) string {
 	if v.Kind == 0 || v.Kind == strictjson.Null {
@@ -156,28 +157,28 @@ func sameName(first *strictjson.Value, v strictjson.Value) bool {
 	return a == b
 }
 
-// proceed takes TEXT_MESSAGE_CONTENT and TEXT_MESSAGE_END.
-func (f *fold) proceed(e *envelope.Event, tagged bool) {
-	id, ok := f.own(e, tagged)
+// continueMessage handles TEXT_MESSAGE_CONTENT and TEXT_MESSAGE_END.
+func (f *fold) continueMessage(e *envelope.Event, tagged bool) {
+	id, ok := f.ownMessageID(e, tagged)
 	if !ok || f.full {
 		return
 	}
 	m := f.byID[id]
 	if m == nil || !m.open {
-		f.refuse(origin{event: e}.name("messageId"), finding.TextNotOpen, "%s for message %s, which is not open", e.Type, finding.Quote(id))
+		f.refuse(origin{event: e}.name("messageId"), finding.TextNotOpen, "%s of message %s, which is not open", e.Type, finding.Quote(id))
 		return
 	}
 	if e.Type == envelope.TextMessageEnd {
 		m.open = false
-		f.aside(e, "messageId")
+		f.omitOtherKeys(e, "messageId")
 		return
 	}
 	f.delta(m, e, true)
-	f.aside(e, "messageId", "delta")
+	f.omitOtherKeys(e, "messageId", "delta")
 }
 
-// delta appends an event's text to its message. That of a message which will be
-// left out is not kept.
+// delta appends an event's text to its message. It does not keep the text of a
+// message whose role is outside the subset.
 func (f *fold) delta(m *streamed, e *envelope.Event, required bool) {
 	o := origin{event: e}.name("delta")
 	v, ok := e.Get("delta")
@@ -185,18 +186,18 @@ func (f *fold) delta(m *streamed, e *envelope.Event, required bool) {
 		return
 	}
 	if v.Kind != strictjson.String {
-		f.refuse(o, finding.EventFieldMalformed, "%s has no text in delta", e.Type)
+		f.refuse(o, finding.EventFieldMalformed, "the delta of %s is missing or not a string", e.Type)
 		return
 	}
-	if artifact.IsRole(m.role) && f.room(o, len(v.Raw)) {
+	if artifact.IsRole(m.role) && f.reserve(o, len(v.Raw)) {
 		text, _ := v.Text()
 		m.text = append(m.text, text...)
 	}
 }
 
-// aside records what an event says of its message that is not taken. Its
-// timestamp and rawEvent are about the event, which is no part of the artifact.
-func (f *fold) aside(e *envelope.Event, taken ...string) {
+// omitOtherKeys records the members of an event whose keys are not in taken. It
+// ignores timestamp and rawEvent, which describe the event and not the message.
+func (f *fold) omitOtherKeys(e *envelope.Event, taken ...string) {
 	for m := range e.All {
 		switch name, _ := strictjson.Unquote(m.Name.Raw); name {
 		case "type", "timestamp", "rawEvent", "subagentRunId":
@@ -208,19 +209,19 @@ func (f *fold) aside(e *envelope.Event, taken ...string) {
 	}
 }
 
-// room makes room for n bytes more, and refuses the run when there is none.
-func (f *fold) room(o origin, n int) bool {
+// reserve accounts for n more bytes. It refuses the run if they exceed the limit.
+func (f *fold) reserve(o origin, n int) bool {
 	if f.full {
 		return false
 	}
 	if f.bytes += n; f.bytes > maxFoldedBytes {
 		f.full = true
-		f.refuse(o, finding.TooLarge, "the run streams more text than an artifact of %d bytes can hold", artifact.MaxFileBytes)
+		f.refuse(o, finding.TooLarge, "the run streams more text than an artifact of %d bytes can contain", artifact.MaxFileBytes)
 	}
 	return !f.full
 }
 
-// refuse keeps a reason to refuse the run. It holds nothing of the event.
+// refuse adds a reason to refuse the run. The finding does not reference the event.
 func (f *fold) refuse(o origin, code finding.Code, format string, args ...any) {
 	if len(f.findings) < maxFoldFindings {
 		f.findings = append(f.findings, o.finding(code, format, args...))

@@ -7,16 +7,15 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// folded takes the messages that the run was asked with and then the streamed
-// ones.
+// folded copies the messages of the request and then the streamed messages.
 func (d *draft) folded(f *fold) {
 	d.reportAll(f.findings)
 	d.unlisted += f.unlisted
-	requested := d.requested()
+	requested := d.takeRequest()
 	for _, m := range f.messages {
 		o := origin{event: m.event}
 		if requested[artifact.Trim(m.id)] {
-			d.report(o.finding(finding.StreamedIDInRequest, "the streamed message %s has the id of a message that the run was asked with", finding.Quote(m.id)).WithPointer("/messageId"))
+			d.report(o.finding(finding.StreamedIDInRequest, "the streamed message %s has the id of a message in the request", finding.Quote(m.id)).WithPointer("/messageId"))
 			continue
 		}
 		d.streamed(o, m)
@@ -36,7 +35,7 @@ func (d *draft) streamed(o origin, m *streamed) {
 		d.omitted.add(o.omission(finding.ContentBlank))
 		return
 	}
-	msg := artifact.Message{ID: m.id, Role: m.role, Content: d.whole(o, string(m.text))}
+	msg := artifact.Message{ID: m.id, Role: m.role, Content: d.validText(o, string(m.text))}
 	if m.name != nil {
 		msg.Name = d.optional(o.name("name"), *m.name)
 	}
@@ -44,24 +43,24 @@ func (d *draft) streamed(o origin, m *streamed) {
 	d.sources = append(d.sources, o)
 }
 
-// requested takes the messages that the run was asked with, and returns the
-// trimmed ids of them all, those left out included. They are those of the request
-// or, where there is none, of the copy of it in RUN_STARTED.
-func (d *draft) requested() (ids map[string]bool) {
+// takeRequest copies the messages of the request or, if there is no request, of its
+// copy in RUN_STARTED. It returns the trimmed ids of all messages, including
+// omitted ones.
+func (d *draft) takeRequest() (ids map[string]bool) {
 	if d.request != nil {
-		return d.input(origin{}, d.request)
+		return d.takeInput(origin{}, d.request)
 	}
 	d.omitted.add(origin{}.omission(finding.RequestAbsent))
 	if input, ok := d.startedInput(); ok {
-		d.report(origin{}.finding(finding.RequestAbsent, "there is none; the input in RUN_STARTED is read instead"))
-		return d.input(origin{event: d.run.Started, pointer: "/input", start: input.Start}, input.Raw)
+		d.report(origin{}.finding(finding.RequestAbsent, "there is none; the input in RUN_STARTED is used instead"))
+		return d.takeInput(origin{event: d.run.Started, pointer: "/input", start: input.Start}, input.Raw)
 	}
-	d.report(origin{}.finding(finding.RequestAbsent, "there is none, so only streamed messages are taken"))
+	d.report(origin{}.finding(finding.RequestAbsent, "there is none, so only the streamed messages are used"))
 	return nil
 }
 
-// startedInput returns the input of RUN_STARTED, where the projection reads it and
-// there is no request. Null is no input.
+// startedInput returns the input of RUN_STARTED if the projection reads it and
+// there is no request. A null input is ignored.
 func (d *draft) startedInput() (strictjson.Value, bool) {
 	if !d.settings.readsInput() || d.request != nil {
 		return strictjson.Value{}, false
@@ -70,13 +69,13 @@ func (d *draft) startedInput() (strictjson.Value, bool) {
 	return v, ok && v.Kind != strictjson.Null
 }
 
-// input takes the messages of a run input, the JSON text at an origin. Its other
-// keys are left out.
-func (d *draft) input(o origin, text []byte) (ids map[string]bool) {
+// takeInput copies the messages of a run input, which is the JSON text at an origin.
+// It omits the other keys.
+func (d *draft) takeInput(o origin, text []byte) (ids map[string]bool) {
 	var decoder strictjson.Decoder
 	var input strictjson.Object
 	value, err := strictjson.ReadText(&input, &decoder, text)
-	if fault, ok := finding.FromSyntax(err); ok { // of request.json: an event was read before
+	if fault, ok := finding.FromSyntax(err); ok { // only in request.json: an event is already checked
 		fault.Message, fault.Offset = requestFile+": "+fault.Message, nil
 		d.report(fault)
 		return nil
@@ -90,10 +89,10 @@ func (d *draft) input(o origin, text []byte) (ids map[string]bool) {
 		d.report(o.name("messages").malformed("%s has no list of messages", what))
 		return nil
 	}
-	if key, other := d.otherInput(&input); key != "" {
+	if key, other := d.foreignID(&input); key != "" {
 		o := o.name(key)
 		d.omitted.add(o.omission(finding.RequestOtherRun))
-		d.report(o.finding(finding.RequestOtherRun, "%s names another %s, so only streamed messages are taken", what, other))
+		d.report(o.finding(finding.RequestOtherRun, "%s names another %s, so only the streamed messages are used", what, other))
 		return nil
 	}
 	d.fromRequest = o.event == nil
@@ -117,33 +116,34 @@ func (d *draft) input(o origin, text []byte) (ids map[string]bool) {
 	return ids
 }
 
-// otherInput returns the key of a run input, if any, that names another run or
-// thread, and which of the two.
-func (d *draft) otherInput(input *strictjson.Object) (key, what string) {
-	for _, names := range []struct{ key, what, of string }{{"runId", "run", d.run.RunID}, {"threadId", "thread", d.run.ThreadID}} {
-		if id, ok := input.Get(names.key); ok && !id.Is(names.of) {
-			return names.key, names.what
+// foreignID returns the key of a run input that names another run or thread, and
+// the word for it. Both are empty if the input names neither.
+func (d *draft) foreignID(input *strictjson.Object) (key, what string) {
+	for _, id := range []struct{ key, what, want string }{{"runId", "run", d.run.RunID}, {"threadId", "thread", d.run.ThreadID}} {
+		if v, ok := input.Get(id.key); ok && !v.Is(id.want) {
+			return id.key, id.what
 		}
 	}
 	return "", ""
 }
 
-// FoldResult is what the input and the stream of a run say of its messages,
-// whether or not the run emitted a snapshot. It is for comparing the two; an
-// artifact is made by Project alone.
+// FoldResult has the messages from the request and the stream of a run. It is for
+// comparison with an emitted snapshot. Artifacts come from Project only.
 type FoldResult struct {
 	Messages []artifact.Message
-	// Streamed are the ids of the messages that the run streamed itself, in the
-	// order of their start and as they are; those without text are among them.
+	// Streamed has the ids of the messages that the run itself streamed, in the
+	// order of their first events. It includes messages without text. The ids are
+	// not trimmed.
 	Streamed []string
-	// FromRequest says that the messages of the request are among them.
+	// FromRequest reports whether Messages includes the messages of the request.
 	FromRequest bool
-	// Findings say what Project refuses the folding for.
+	// Findings are those that Project would report.
 	Findings []finding.Finding
 }
 
-// Fold returns the folding of a run whose events a FoldedStream collector has
-// seen. The request is as Project takes it.
+// Fold returns the messages from the request and the stream of a run. The
+// collector must have been created for FoldedStream and must have observed all
+// events of the run. See Project for the request.
 func (c *Collector) Fold(run *envelope.Run, request []byte) FoldResult {
 	d := &draft{run: run, request: request, settings: Settings{Projection: FoldedStream, Version: FoldedStream.Version()}, artifact: artifact.New()}
 	d.folded(c.fold)

@@ -15,13 +15,13 @@ import (
 
 var folded = project.Settings{Projection: project.FoldedStream}
 
-// request spells a run input with messages.
+// request returns a run input with messages.
 func request(messages ...string) string {
 	return `{"threadId":"t1","runId":"r1","messages":[` + strings.Join(messages, ",") + `]}`
 }
 
 const (
-	absent = "request_absent request.json" // the omission, and below the finding
+	absent = "request_absent request.json" // the omission; the finding follows
 	built  = "(snapshot_built)"
 )
 
@@ -32,7 +32,7 @@ func TestFoldedStream(t *testing.T) {
 		name   string
 		events []string
 		said   []string
-		left   []string // beside the request's absence
+		left   []string // without request_absent
 		want   []string // errors
 	}
 	tests := []test{
@@ -122,16 +122,16 @@ func TestFoldedStream(t *testing.T) {
 	for _, c := range tests {
 		t.Run(c.name, func(t *testing.T) {
 			r := projectRun(t, folded, "", append(append([]string{started}, c.events...), failed)...)
-			if diff := cmp.Diff(orEmpty(c.said), said(r.out)); diff != "" {
+			if diff := cmp.Diff(orEmpty(c.said), formatMessages(r.out)); diff != "" {
 				t.Error(diff)
 			}
 			if len(c.want) > 0 {
-				if diff := cmp.Diff(append([]string{"(request_absent)"}, c.want...), brief(r.findings)); diff != "" && !cmp.Equal(append(orEmpty(c.want), "(request_absent)"), brief(r.findings)) {
+				if diff := cmp.Diff(append([]string{"(request_absent)"}, c.want...), formatFindings(r.findings)); diff != "" && !cmp.Equal(append(orEmpty(c.want), "(request_absent)"), formatFindings(r.findings)) {
 					t.Error(diff)
 				}
 				return
 			}
-			if diff := cmp.Diff([]string{"(request_absent)", built}, brief(r.findings)); diff != "" {
+			if diff := cmp.Diff([]string{"(request_absent)", built}, formatFindings(r.findings)); diff != "" {
 				t.Error(diff)
 			}
 			if r.out == nil {
@@ -140,8 +140,8 @@ func TestFoldedStream(t *testing.T) {
 			var want []string
 			inStream := c.left
 			want = append(want, absent)
-			// Whole messages are left out when they are taken, keys while they are seen.
-			got := left(r.out.Omissions)
+			// Messages are omitted at the end of the run, keys while it is read.
+			got := formatOmissions(r.out.Omissions)
 			if diff := cmp.Diff(sorted(append(want, inStream...)), sorted(got)); diff != "" {
 				t.Error(diff)
 			}
@@ -152,8 +152,8 @@ func TestFoldedStream(t *testing.T) {
 	}
 }
 
-// requests are run inputs, and what a run that streams "Hello" makes of each when
-// it was asked with it.
+// requests are run inputs, each with the expected result for a run that streams
+// "Hello".
 var requests = []struct {
 	name, request string
 	said, left    []string
@@ -189,16 +189,16 @@ var requests = []struct {
 	{"streamed id of another run's request", `{"runId":"r2","messages":[{"id":"a","role":"user","content":"x"}]}`, []string{"a/assistant: Hello"}, []string{"request_names_other_run request.json /runId"}, []string{built, "(request_names_other_run /runId)"}},
 }
 
-// The messages of the request come first and are held to the text subset.
+// The messages of the request come first. They are reduced to the text subset.
 func TestFoldedRequest(t *testing.T) {
 	events := []string{started, textStart("a"), textContent("a", "Hello"), failed}
 	for _, c := range requests {
 		t.Run(c.name, func(t *testing.T) {
 			r := projectRun(t, folded, c.request, events...)
-			if diff := cmp.Diff(orEmpty(c.said), said(r.out)); diff != "" {
+			if diff := cmp.Diff(orEmpty(c.said), formatMessages(r.out)); diff != "" {
 				t.Error(diff)
 			}
-			if diff := cmp.Diff(orEmpty(c.want), brief(r.findings)); diff != "" {
+			if diff := cmp.Diff(orEmpty(c.want), formatFindings(r.findings)); diff != "" {
 				t.Error(diff)
 			}
 			for _, f := range r.findings {
@@ -207,50 +207,51 @@ func TestFoldedRequest(t *testing.T) {
 				}
 			}
 			if r.out != nil {
-				if diff := cmp.Diff(orEmpty(c.left), left(r.out.Omissions)); diff != "" {
+				if diff := cmp.Diff(orEmpty(c.left), formatOmissions(r.out.Omissions)); diff != "" {
 					t.Error(diff)
 				}
 			}
 		})
 	}
-	// A request alone is something; the run's own messages may be blank.
+	// The messages of the request suffice; the run's own messages may be blank.
 	r := projectRun(t, folded, request(user), started, failed)
-	if diff := cmp.Diff([]string{"u1/user: Hi"}, said(r.out)); diff != "" {
+	if diff := cmp.Diff([]string{"u1/user: Hi"}, formatMessages(r.out)); diff != "" {
 		t.Error(diff)
 	}
 	// Only the folded stream reads the request.
 	r = projectRun(t, strict, `{`, started, snapshot(user), finished)
 	if r.out == nil || len(r.findings) != 0 {
-		t.Error(brief(r.findings))
+		t.Error(formatFindings(r.findings))
 	}
 }
 
-// A run with a snapshot of its own is not built, whatever the snapshot is.
+// A run that emitted a snapshot is refused, even if the snapshot is malformed.
 func TestFoldedRefusesSnapshots(t *testing.T) {
 	for _, s := range []string{snapshot(), snapshot(user), `{"type":"MESSAGES_SNAPSHOT"}`} {
 		r := projectRun(t, folded, request(user), started, textStart("a"), s, s, finished)
-		if diff := cmp.Diff([]string{"snapshot_present #2"}, brief(r.findings)); diff != "" || r.out != nil {
+		if diff := cmp.Diff([]string{"snapshot_present #2"}, formatFindings(r.findings)); diff != "" || r.out != nil {
 			t.Error(diff)
 		}
 	}
 }
 
-// Every run of a capture folds its own text.
+// The text of each run of a capture is folded separately.
 func TestFoldedRuns(t *testing.T) {
 	results := projectAll(t, input{Settings: folded, at: everySecond, request: []byte(request(user)), raw: testkit.SSE(started, textStart("a"), textContent("a", "1"), failed,
 		strings.Replace(started, "r1", "r2", 1), textStart("a"), textContent("a", "2"), failed, started, textContent("a", "3"), failed)})
 	want := [][]string{{"u1/user: Hi", "a/assistant: 1"}, {"a/assistant: 2"}, {}}
 	for i, r := range results {
-		if diff := cmp.Diff(want[i], said(r.out)); diff != "" {
+		if diff := cmp.Diff(want[i], formatMessages(r.out)); diff != "" {
 			t.Error(diff)
 		}
 	}
-	if diff := cmp.Diff([]string{"text_event_not_open #9 /messageId"}, brief(results[2].findings)); diff != "" {
+	if diff := cmp.Diff([]string{"text_event_not_open #9 /messageId"}, formatFindings(results[2].findings)); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// The limits of the artifact hold for what was built, at the event it came from.
+// A built snapshot must satisfy the limits of the artifact. The findings name the
+// event that the message came from.
 func TestFoldedLimits(t *testing.T) {
 	x := strings.Repeat
 	many := func(n int) []string {
@@ -281,7 +282,7 @@ func TestFoldedLimits(t *testing.T) {
 			if len(c.want) == 0 {
 				c.want = []string{built}
 			}
-			if diff := cmp.Diff(c.want, brief(r.findings)); diff != "" {
+			if diff := cmp.Diff(c.want, formatFindings(r.findings)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -291,7 +292,7 @@ func TestFoldedLimits(t *testing.T) {
 	}
 }
 
-// What a stream can make the fold keep is bounded; past it the run is refused.
+// A run that streams more than maxFoldedBytes is refused.
 func TestFoldedBounds(t *testing.T) {
 	t.Parallel()
 	delta := strings.Repeat("x", 8<<20)
@@ -318,9 +319,9 @@ func TestFoldedBounds(t *testing.T) {
 			var errs []string
 			for _, f := range r.findings {
 				if f.Code == finding.TooLong {
-					continue // of the one content, beside the file
+					continue // of the content as well as of the file
 				}
-				errs = append(errs, brief([]finding.Finding{f})...)
+				errs = append(errs, formatFindings([]finding.Finding{f})...)
 			}
 			if diff := cmp.Diff(c.want, errs); diff != "" {
 				t.Error(diff)

@@ -9,9 +9,8 @@ import (
 	"github.com/p20export/p20export/project/record"
 )
 
-// FuzzDecodeRecord: a record is decoded or refused, never half read. What is
-// decoded is spelled again byte for byte, and is the same as itself and as no
-// record of another run.
+// FuzzDecodeRecord checks that an accepted record encodes to the same bytes, and that
+// it equals itself and no record of another run.
 func FuzzDecodeRecord(f *testing.F) {
 	files, err := filepath.Glob("../examples/*/frozen/*.record.json")
 	if err != nil || len(files) == 0 {

@@ -22,12 +22,12 @@ const (
 	answer   = `{"id":"a1","role":"assistant","content":"Hello"}`
 )
 
-// snapshot spells a MESSAGES_SNAPSHOT of messages.
+// snapshot returns a MESSAGES_SNAPSHOT with the messages.
 func snapshot(messages ...string) string {
 	return `{"type":"MESSAGES_SNAPSHOT","messages":[` + strings.Join(messages, ",") + `]}`
 }
 
-// textStart, textContent, textEnd and chunk spell text events; more is further
+// textStart, textContent, textEnd and chunk return text events. More has further
 // members.
 func textStart(id string, more ...string) string {
 	return `{"type":"TEXT_MESSAGE_START","messageId":"` + id + `"` + tail(more) + `}`
@@ -51,11 +51,11 @@ func tail(members []string) string {
 	return b.String()
 }
 
-// base is when the first event of a test arrives; each one after it takes a
-// second.
+// base is the arrival time of the first event of a test. The following events arrive
+// one second apart.
 var base = time.Date(2026, 11, 21, 6, 28, 50, 0, time.UTC)
 
-// arriving gives the frames of a splitter their times.
+// arriving adds arrival times to the frames of a splitter.
 type arriving struct {
 	*capture.Splitter
 	at func(index int) time.Time
@@ -71,7 +71,7 @@ func (a arriving) Next() (capture.Frame, error) {
 
 func everySecond(i int) time.Time { return base.Add(time.Duration(i) * time.Second) }
 
-// tester is what helpers need of a test, a property's included.
+// tester is the part of testing.TB that helpers need. *rapid.T implements it.
 type tester interface {
 	Helper()
 	Errorf(format string, args ...any)
@@ -79,14 +79,14 @@ type tester interface {
 	Fatal(args ...any)
 }
 
-// result is what became of one run.
+// result is the outcome of projecting one run.
 type result struct {
 	run      *envelope.Run
 	out      *project.Output
 	findings []finding.Finding
 }
 
-// input is a capture and how its runs are projected.
+// input is a capture and the settings for its runs.
 type input struct {
 	project.Settings
 	raw     string
@@ -95,8 +95,7 @@ type input struct {
 	at      func(index int) time.Time
 }
 
-// youngRules are the rules of the contract by which what the older versions make is
-// not judged.
+// youngRules are the rules of the contract that older versions do not enforce.
 var youngRules = []string{"A26", "A27", "A28", "A29"}
 
 // projector projects every run of a capture.
@@ -117,7 +116,7 @@ func (p *projector) Event(_ *envelope.Run, e *envelope.Event) {
 func (p *projector) End(run *envelope.Run) error {
 	out, findings := p.collect.Project(run, p.in.request, p.in.Settings)
 	if (out == nil) != finding.Failed(findings) {
-		p.t.Errorf("output %v beside findings %v", out, brief(findings))
+		p.t.Errorf("output %v beside findings %v", out, formatFindings(findings))
 	}
 	if out != nil {
 		_, broken := artifact.Decode(out.Bytes, p.in.Profile)
@@ -125,7 +124,7 @@ func (p *projector) End(run *envelope.Run) error {
 			broken = slices.DeleteFunc(broken, func(f finding.Finding) bool { return slices.Contains(youngRules, f.Rule) })
 		}
 		if finding.Failed(broken) || !artifact.IsCanonical(out.Bytes, out.Artifact) {
-			p.t.Errorf("the artifact is refused or not canonical: %v\n%s", brief(broken), out.Bytes)
+			p.t.Errorf("the artifact is refused or not canonical: %v\n%s", formatFindings(broken), out.Bytes)
 		}
 		if lines := strings.Count(string(out.Envelope), "\n"); lines != 3 || !strings.HasSuffix(string(out.Envelope), "\n") {
 			p.t.Errorf("the envelope has %d lines:\n%s", lines, out.Envelope)
@@ -150,7 +149,7 @@ func projectAll(t tester, in input) []result {
 	return p.results
 }
 
-// projectRun projects one run, whose events arrive a second apart.
+// projectRun projects one run whose events arrive one second apart.
 func projectRun(t tester, s project.Settings, request string, events ...string) result {
 	t.Helper()
 	in := input{Settings: s, raw: testkit.SSE(events...), at: everySecond}
@@ -164,9 +163,9 @@ func projectRun(t tester, s project.Settings, request string, events ...string) 
 	return results[0]
 }
 
-// brief writes findings as "code #event pointer", informations and warnings
-// in parentheses.
-func brief(list []finding.Finding) []string {
+// formatFindings formats findings as "code #event pointer", with infos and warnings in
+// parentheses.
+func formatFindings(list []finding.Finding) []string {
 	out := []string{}
 	for _, f := range list {
 		s := string(f.Code)
@@ -184,8 +183,8 @@ func brief(list []finding.Finding) []string {
 	return out
 }
 
-// left writes omissions as "reason #event pointer ×count".
-func left(list []project.Omission) []string {
+// formatOmissions formats omissions as "reason #event pointer ×count".
+func formatOmissions(list []project.Omission) []string {
 	out := []string{}
 	for _, o := range list {
 		s := string(o.Reason)
@@ -206,8 +205,8 @@ func left(list []project.Omission) []string {
 	return out
 }
 
-// said writes messages as "id/role/name: content".
-func said(out *project.Output) []string {
+// formatMessages formats messages as "id/role/name: content".
+func formatMessages(out *project.Output) []string {
 	list := []string{}
 	if out == nil {
 		return list

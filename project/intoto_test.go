@@ -22,11 +22,11 @@ import (
 	"github.com/p20export/p20export/project/record"
 )
 
-// errSubject marks a statement whose subjects are not the files beside it.
+// errSubject reports a statement whose subjects differ from the files beside it.
 var errSubject = errors.New("subject")
 
-// readStatement reads a record as anyone with the in-toto library would, knowing
-// nothing of this program, and holds its subjects against the files in dir.
+// readStatement reads a record with the in-toto library, without code of this
+// program, and compares its subjects with the files in dir.
 func readStatement(record []byte, dir string) (*intoto.Statement, error) {
 	st := new(intoto.Statement)
 	if err := protojson.Unmarshal(record, st); err != nil {
@@ -64,9 +64,9 @@ func frozenRecords(t *testing.T, capture, dir string, s project.Settings) []stri
 	return records
 }
 
-// The record of every run of every committed capture is an in-toto Statement v1
-// to the in-toto attestation library, with the subjects on disk and a predicate
-// that lost nothing.
+// The in-toto attestation library accepts the record of every run of every committed
+// capture as a Statement v1. The subjects match the files on disk, and the predicate
+// is complete.
 func TestRecordsAreInTotoStatements(t *testing.T) {
 	t.Parallel()
 	captures, err := filepath.Glob("../discovery/captures/*/*/capture.json")
@@ -90,7 +90,7 @@ func TestRecordsAreInTotoStatements(t *testing.T) {
 			}
 		})
 	}
-	if read < 15 { // some captures hold no run, or one that every projection refuses
+	if read < 15 { // some captures have no run, or every projection refuses it
 		t.Errorf("only %d records of %d captures were read", read, len(captures))
 	}
 }
@@ -128,8 +128,8 @@ func checkStatement(t *testing.T, path, dir string, s project.Settings) {
 	}
 }
 
-// What is done to a record shows: the library refuses it, or its subjects are
-// not what lies beside it.
+// A damaged record is detected: the library refuses it, or its subjects do not match
+// the files.
 func TestDamagedRecordIsNoStatement(t *testing.T) {
 	dir := t.TempDir()
 	records := frozenRecords(t, "../discovery/captures/adk/one-turn", dir, project.Settings{Projection: project.EmittedSnapshot})
@@ -154,7 +154,7 @@ func TestDamagedRecordIsNoStatement(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		old, new string
-		want     error // nil for one of the JSON reader
+		want     error // nil for an error of the JSON reader
 	}{
 		"type":           {record.StatementType, "https://in-toto.io/Link/v1", intoto.ErrInvalidStatementType},
 		"predicate type": {record.PredicateType, "", intoto.ErrPredicateTypeRequired},
@@ -184,7 +184,7 @@ func TestDamagedRecordIsNoStatement(t *testing.T) {
 	}
 }
 
-// between returns what stands between two texts.
+// between returns the text between two texts.
 func between(data []byte, after, before string) []byte {
 	_, rest, _ := bytes.Cut(data, []byte(after))
 	inner, _, _ := bytes.Cut(rest, []byte(before))

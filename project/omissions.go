@@ -10,40 +10,40 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// maxOmissions is how many omissions a record lists, and maxPointerBytes how
-// long their pointers may be together, so that hostile names leave the record
-// below its own limit; a count stands for the rest.
+// maxOmissions bounds how many omissions a record lists, and maxPointerBytes the
+// total length of their pointers. They keep the record below its own limit. Further
+// omissions are only counted.
 const (
 	maxOmissions    = 10_000
 	maxPointerBytes = 8 << 20
 )
 
-// Omission names something that was left out of an artifact, and never holds
-// it. It is relative to an event of the capture or, for a built snapshot, to
+// Omission names content that was omitted from an artifact. It never contains the
+// content. The place is in an event of the capture or, for a built snapshot, in
 // the request.
 type Omission struct {
 	EventIndex *int            `json:"event_index,omitzero"`
 	File       string          `json:"file,omitzero"`
 	Pointer    finding.Pointer `json:"pointer"`
 	Reason     finding.Code    `json:"reason"`
-	// Count, where it is not zero, stands for that many omissions that are not
-	// listed one by one.
+	// Count, if not zero, is the number of omissions that this one represents.
+	// They are not listed individually.
 	Count int `json:"count,omitzero"`
 }
 
-// requestFile is how omissions name the request.
+// requestFile is the name of the request in omissions.
 const requestFile = "request.json"
 
-// FromRequest reports whether a built snapshot has the messages of the request,
-// as the omissions of its artifact tell.
-func FromRequest(omissions []Omission) bool {
+// UsesRequest reports whether a built snapshot has the messages of the request. The
+// omissions are those of its artifact.
+func UsesRequest(omissions []Omission) bool {
 	return !slices.ContainsFunc(omissions, func(o Omission) bool {
 		return o.File == requestFile && (o.Reason == finding.RequestAbsent || o.Reason == finding.RequestOtherRun)
 	})
 }
 
-// CountMissing returns how many messages that the run streamed an artifact's omissions
-// name as lacking in its snapshot.
+// CountMissing returns how many of the omissions are streamed messages that are
+// missing from the snapshot.
 func CountMissing(omissions []Omission) (n int) {
 	for _, o := range omissions {
 		if o.Reason == finding.SnapshotLacksText {
@@ -53,7 +53,8 @@ func CountMissing(omissions []Omission) (n int) {
 	return n
 }
 
-// FormatStreamedCount counts streamed messages for people.
+// FormatStreamedCount returns a count of streamed messages as text, such as
+// "1 streamed message".
 func FormatStreamedCount(n int) string {
 	if n == 1 {
 		return "1 streamed message"
@@ -61,19 +62,19 @@ func FormatStreamedCount(n int) string {
 	return fmt.Sprintf("%d streamed messages", n)
 }
 
-// origin is where something projected was found: in an event, or in request.json
-// when event is nil.
+// origin is the place of a projected value: in an event or, if event is nil, in
+// request.json.
 type origin struct {
 	event   *envelope.Event
 	pointer finding.Pointer
-	start   int // of the message in the event's data, for what is in one
+	start   int // offset of the enclosing message in the event's data
 }
 
 func (o origin) name(name string) origin { o.pointer = o.pointer.Name(name); return o }
 
 func (o origin) index(i int) origin { o.pointer = o.pointer.Index(i); return o }
 
-// finding makes a finding about what the origin names.
+// finding returns a finding about the value at the origin.
 func (o origin) finding(code finding.Code, format string, args ...any) finding.Finding {
 	if o.event == nil {
 		f := finding.New(code, format, args...).WithPointer(o.pointer)
@@ -83,14 +84,14 @@ func (o origin) finding(code finding.Code, format string, args ...any) finding.F
 	return o.event.FindingAt(strictjson.Value{Start: o.start}, code, format, args...).WithPointer(o.pointer)
 }
 
-// malformed makes the finding that messages cannot be read: those of a snapshot,
-// of request.json, or of RUN_STARTED's input.
+// malformed returns the finding that the messages of a snapshot, of request.json
+// or of the input in RUN_STARTED cannot be read.
 func (o origin) malformed(format string, args ...any) finding.Finding {
 	switch {
 	case o.event == nil:
 		return o.finding(finding.RequestMalformed, format, args...)
 	case o.event.Type == envelope.RunStarted:
-		return o.finding(finding.RequestMalformed, format, args...).WithHint("the integration should give RUN_STARTED the input as it got it, or none")
+		return o.finding(finding.RequestMalformed, format, args...).WithHint("the integration should copy its input to RUN_STARTED unchanged, or omit it")
 	}
 	return o.finding(finding.SnapshotMalformed, format, args...)
 }
@@ -103,10 +104,10 @@ func (o origin) omission(reason finding.Code) Omission {
 	return Omission{EventIndex: &index, Pointer: o.pointer, Reason: reason}
 }
 
-// omissions collects what was left out.
+// omissions collects omissions up to the limits and counts the rest.
 type omissions struct {
 	list      []Omission
-	pointers  int // bytes of the pointers in list
+	pointers  int // total length of the pointers in list
 	uncounted int
 }
 
@@ -126,17 +127,18 @@ func (l *omissions) result() []Omission {
 	return append(l.list[:len(l.list):len(l.list)], Omission{Reason: finding.OmissionsUncounted, Count: l.uncounted})
 }
 
-// summarised is how many omissions a summary names.
-const summarised = 3
+// maxSummarized is how many omissions OmissionsFinding names.
+const maxSummarized = 3
 
-// OmissionsFinding says for people how much was left out, and names the first
-// places; the record lists each. ok is false when nothing was left out.
+// OmissionsFinding returns a finding that summarizes the omissions: their number
+// and the first places. The record lists all of them. ok is false if there are no
+// omissions.
 func (o *Output) OmissionsFinding() (f finding.Finding, ok bool) {
 	total := 0
 	var first []Omission
 	for _, left := range o.Omissions {
 		total += max(left.Count, 1)
-		if len(first) < summarised && left.Count == 0 {
+		if len(first) < maxSummarized && left.Count == 0 {
 			first = append(first, left)
 		}
 	}
@@ -169,12 +171,12 @@ func (o *Output) OmissionsFinding() (f finding.Finding, ok bool) {
 	return finding.New(finding.OmissionsRecorded, "%s", text.String()), total > 0
 }
 
-// place says where what was left out was.
+// place returns the place of the omitted content.
 func (o Omission) place() string {
 	return strings.TrimSpace(o.where() + " " + finding.Escape(string(o.Pointer)))
 }
 
-// where is the event or the file that an omission is in.
+// where returns the event or the file of the omitted content.
 func (o Omission) where() string {
 	if o.EventIndex != nil {
 		return fmt.Sprintf("event %d", *o.EventIndex)

@@ -15,8 +15,8 @@ import (
 	"github.com/p20export/p20export/project/record"
 )
 
-// The envelope has each event as it was received, or without the white space
-// outside its strings where it spans lines.
+// The envelope has each event as received. If an event spans several lines, the
+// envelope omits the white space outside its strings.
 func TestEnvelopeLines(t *testing.T) {
 	tricky := ` { "type" : "MESSAGES_SNAPSHOT" , "messages" : [ {"id":"\" }\\","role":"user","content":"a\n b \\\\\" , "} ] , "k" : [ 1 , -2e+3 , null ] } `
 	compact := `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"\" }\\","role":"user","content":"a\n b \\\\\" , "}],"k":[1,-2e+3,null]}`
@@ -38,14 +38,14 @@ func TestEnvelopeLines(t *testing.T) {
 			}
 			r := projectAll(t, input{Settings: text("", ""), framing: c.framing, raw: c.raw, at: everySecond})[0]
 			if r.out == nil {
-				t.Fatal(brief(r.findings))
+				t.Fatal(formatFindings(r.findings))
 			}
 			if diff := cmp.Diff(strings.Join(c.want[:], "\n")+"\n", string(r.out.Envelope)); diff != "" {
 				t.Error(diff)
 			}
-			// It is an envelope to whoever reads it.
+			// envelope.Check accepts it.
 			if found, err := envelope.Check(capture.NewSplitter(bytes.NewReader(r.out.Envelope), capture.NDJSON)); err != nil || len(found) > 0 {
-				t.Error(err, brief(found))
+				t.Error(err, formatFindings(found))
 			}
 			// Its parts say where the events are.
 			for i, p := range r.out.Parts {
@@ -58,13 +58,13 @@ func TestEnvelopeLines(t *testing.T) {
 	}
 }
 
-// A built snapshot is the second line, and no event of the capture.
+// A built snapshot is the second line. It is not an event of the capture.
 func TestBuiltSnapshot(t *testing.T) {
 	r := projectRun(t, folded, request(`{"name":"N\ud83d\ude00","role":"user","id":" u1","content":"a\"\\\u0000\u0007\n<é>"}`), started, textStart("a"), textContent("a", `x\t\u007f`), failed)
 	want := started + "\n" +
 		`{"type":"MESSAGES_SNAPSHOT","metadata":{"p20export":{"origin":"built"}},"messages":[{"id":" u1","role":"user","content":"a\"\\\u0000\u0007\n<é>","name":"N😀"},{"id":"a","role":"assistant","content":"x\t` + "\x7f" + `"}]}` + "\n" + failed + "\n"
 	if r.out == nil {
-		t.Fatal(brief(r.findings))
+		t.Fatal(formatFindings(r.findings))
 	}
 	if diff := cmp.Diff(want, string(r.out.Envelope)); diff != "" {
 		t.Error(diff)
@@ -77,10 +77,10 @@ func TestBuiltSnapshot(t *testing.T) {
 	if !finding.Has(r.findings, finding.SnapshotBuilt) {
 		t.Error("nothing says that the snapshot was built")
 	}
-	// Its envelope is not taken for what a run emitted.
+	// Its envelope is not accepted as that of an emitted snapshot.
 	for _, s := range []project.Settings{strict, text("", "")} {
 		again := projectAll(t, input{Settings: s, framing: capture.NDJSON, raw: string(r.out.Envelope), at: everySecond})[0]
-		if diff := cmp.Diff([]string{"snapshot_built #1 /metadata"}, brief(again.findings)); diff != "" || again.out != nil {
+		if diff := cmp.Diff([]string{"snapshot_built #1 /metadata"}, formatFindings(again.findings)); diff != "" || again.out != nil {
 			t.Error(diff)
 		}
 	}
@@ -88,14 +88,14 @@ func TestBuiltSnapshot(t *testing.T) {
 	unmarked := strings.Replace(string(r.out.Envelope), `"metadata":{"p20export":{"origin":"built"}},`, "", 1)
 	again := projectAll(t, input{Settings: strict, framing: capture.NDJSON, raw: unmarked, at: everySecond})[0]
 	if again.out == nil {
-		t.Fatal(brief(again.findings))
+		t.Fatal(formatFindings(again.findings))
 	}
 	if diff := cmp.Diff(r.out.Artifact.Messages, again.out.Artifact.Messages); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// The same events give the same bytes, whatever map order and time of day.
+// The same events result in the same bytes, independent of map order and time.
 func TestDeterminism(t *testing.T) {
 	rich := snapshot(`{"id":"a","role":"assistant","content":[{"type":"text","text":"x","k":1}],"toolCalls":[],"z":1,"b":2}`, `{"id":"b"}`, user)
 	streamed := []string{started, textStart("a", `"z":1`, `"b":2`), textContent("a", "x"), chunk(`"messageId":"s"`, `"subagentRunId":"q"`), chunk(`"messageId":"c"`, `"delta":"y"`), textStart("d"), failed}
@@ -109,13 +109,13 @@ func TestDeterminism(t *testing.T) {
 			in.at = everySecond
 			r := projectAll(t, in)[0]
 			if r.out == nil {
-				t.Fatal(brief(r.findings))
+				t.Fatal(formatFindings(r.findings))
 			}
 			record, err := record.New(r.out, r.run, in.Settings, tool).Encode()
 			if err != nil {
 				t.Fatal(err)
 			}
-			all := string(r.out.Bytes) + string(r.out.Envelope) + string(record) + strings.Join(brief(r.findings), "\n")
+			all := string(r.out.Bytes) + string(r.out.Envelope) + string(record) + strings.Join(formatFindings(r.findings), "\n")
 			if first == "" {
 				first = all
 			}
@@ -126,7 +126,7 @@ func TestDeterminism(t *testing.T) {
 	}
 }
 
-// A summary of omissions names the first of them, and what they have in common once.
+// A summary of omissions names the first ones and does not repeat common parts.
 func TestOmissionsFinding(t *testing.T) {
 	first, second := 0, 1
 	at := func(event *int, file string, pointer finding.Pointer, reason finding.Code) project.Omission {

@@ -1,10 +1,10 @@
-// Package project has the named projections: pure functions from one run and
-// its times to an artifact, the bounded envelope behind it and the account of
-// what was left out.
+// Package project implements the named projections. A projection is a pure
+// function from one run and its times to an artifact, its bounded envelope and
+// a list of omissions.
 //
-// A projection has a name and a version; what it outputs never changes under
-// one version, and older versions stay, so that records of them verify. The
-// package must not know files, directories or networks.
+// A projection has a name and a version. The output of a version never changes,
+// and older versions are kept so that their records still verify. The package
+// must not use files, directories or networks.
 package project
 
 import (
@@ -19,22 +19,22 @@ type Name string
 
 // The projections.
 const (
-	// EmittedSnapshot takes the run's only MESSAGES_SNAPSHOT as it is and
-	// refuses any message richer than the text subset.
+	// EmittedSnapshot copies the run's only MESSAGES_SNAPSHOT and refuses
+	// messages outside the text subset.
 	EmittedSnapshot Name = "emitted-snapshot"
 	// EmittedSnapshotText reduces one emitted snapshot to the text subset and
-	// records each omission.
+	// records every omission.
 	EmittedSnapshotText Name = "emitted-snapshot-text"
-	// FoldedStream builds a snapshot from the messages that a run was asked with
-	// and its streamed text messages, when the run emitted none. The former are
-	// those of the request or, where there is no request, of RUN_STARTED's input.
+	// FoldedStream builds a snapshot for a run that emitted none. It uses the
+	// messages of the request and the streamed text messages. Without a request
+	// it uses the input in RUN_STARTED instead.
 	FoldedStream Name = "folded-stream"
 )
 
 // Names lists the projections, the default first.
 func Names() []Name { return []Name{EmittedSnapshot, EmittedSnapshotText, FoldedStream} }
 
-// ParseName returns the projection of that name.
+// ParseName returns the projection named s.
 func ParseName(s string) (Name, error) {
 	for _, n := range Names() {
 		if string(n) == s {
@@ -44,8 +44,8 @@ func ParseName(s string) (Name, error) {
 	return "", fmt.Errorf("projection %q is not known; the projections are %s, %s and %s", s, EmittedSnapshot, EmittedSnapshotText, FoldedStream)
 }
 
-// Origin says where an artifact's messages come from. What shows an artifact
-// whose snapshot was built says so.
+// Origin says where an artifact's messages come from. Every command that shows
+// an artifact reports a built snapshot.
 type Origin string
 
 // The origins.
@@ -54,7 +54,7 @@ const (
 	Built   Origin = "built"
 )
 
-// Origin returns where the messages of the projection's artifacts come from.
+// Origin returns the origin of the projection's snapshots.
 func (n Name) Origin() Origin {
 	if n == FoldedStream {
 		return Built
@@ -62,18 +62,18 @@ func (n Name) Origin() Origin {
 	return Emitted
 }
 
-// Selection chooses one of a run's snapshots: "only", "first", "last" or a
+// Selection selects one of a run's snapshots: "only", "first", "last" or a
 // number from 1.
 type Selection string
 
-// The selections by word.
+// The named selections.
 const (
 	Only  Selection = "only"
 	First Selection = "first"
 	Last  Selection = "last"
 )
 
-// ParseSelection checks a selection.
+// ParseSelection parses a selection.
 func ParseSelection(s string) (Selection, error) {
 	switch sel := Selection(s); sel {
 	case Only, First, Last:
@@ -82,28 +82,28 @@ func ParseSelection(s string) (Selection, error) {
 	if n, err := strconv.Atoi(s); err == nil && n >= 1 && s[0] != '+' && s[0] != '0' {
 		return Selection(s), nil
 	}
-	return "", fmt.Errorf("snapshot %q is not only, first, last or a number from 1", s)
+	return "", fmt.Errorf("invalid snapshot %q: must be only, first, last or a number from 1", s)
 }
 
-// number returns the place of a selection by number, else 0.
+// number returns the number of a selection by number, and 0 for the others.
 func (s Selection) number() int {
 	n, _ := strconv.Atoi(string(s))
 	return n
 }
 
-// Settings choose what to do with a run.
+// Settings configure the projection of a run.
 type Settings struct {
 	Projection Name
-	// Version is that of the projection. 0 stands for the newest.
+	// Version is the version of the projection. 0 means the newest.
 	Version  int
 	Snapshot Selection
 	Profile  artifact.Profile
-	// Operator has times for captures that have none.
+	// Operator supplies times for captures that have none.
 	Operator OperatorTimes
 }
 
-// Normalize fills in defaults and reports settings that are not known or do not go
-// together.
+// Normalize fills in defaults. It returns an error if a setting is unknown or
+// two settings conflict.
 func (s *Settings) Normalize() error {
 	if s.Projection == "" {
 		s.Projection = EmittedSnapshot
@@ -130,27 +130,27 @@ func (s *Settings) Normalize() error {
 		return err
 	}
 	if s.Snapshot != Only && s.Projection != EmittedSnapshotText {
-		return fmt.Errorf("a snapshot is chosen with the projection %s only", EmittedSnapshotText)
+		return fmt.Errorf("only the projection %s selects a snapshot", EmittedSnapshotText)
 	}
 	return s.Operator.check()
 }
 
-// Verdict is the outcome of work on a run or a file.
+// Verdict is the outcome for a run or a file.
 type Verdict string
 
-// The verdicts. Other packages add those that only they give.
+// The verdicts. Other packages define additional ones of their own.
 const (
-	// Frozen and Refused are those of projections.
+	// Frozen and Refused are the outcomes of a projection.
 	Frozen  Verdict = "frozen"
 	Refused Verdict = "refused"
-	// Accepted and Malformed are those on a file and its format.
+	// Accepted and Malformed are the outcomes of validating a file.
 	Accepted  Verdict = "accepted"
 	Malformed Verdict = "malformed"
-	// Verified says that every byte is what it should be, Differs that one is
-	// not, and Unverifiable that it cannot be told.
+	// Verified means that every byte matches, Differs that some byte does not,
+	// and Unverifiable that the comparison is not possible.
 	Verified     Verdict = "verified"
 	Differs      Verdict = "differs"
 	Unverifiable Verdict = "unverifiable"
-	// Failed says that the work could not be done.
+	// Failed means that an error prevented an outcome.
 	Failed Verdict = "error"
 )

@@ -13,8 +13,8 @@ import (
 	"github.com/p20export/p20export/artifact"
 )
 
-// units are the UTF-16 code units of a text as JSON escapes them, so that a
-// text can be cut anywhere, within a pair too.
+// units returns the UTF-16 code units of a text as JSON escapes, so that the text
+// can be cut anywhere, even within a surrogate pair.
 func units(s string) []string {
 	var out []string
 	for _, u := range utf16.Encode([]rune(s)) {
@@ -33,9 +33,8 @@ func plain(t *rapid.T, label string) string {
 	return "x" + rapid.StringOfN(rapid.RuneFrom([]rune("a \"\\\n\x00é<\u2028😀🙂\U0010ffff")), 0, 8, -1).Draw(t, label)
 }
 
-// TestFoldProperty plays messages as any valid interleaving of text events,
-// and folds them naively: each message is what was said of it, in the order in
-// which they began.
+// TestFoldProperty streams messages in a random valid interleaving of text events
+// and compares the result with a naive fold.
 func TestFoldProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		type message struct {
@@ -84,7 +83,7 @@ func TestFoldProperty(t *testing.T) {
 			}
 			return more
 		}
-		var current *message // whose chunks need no id
+		var current *message // continued by chunks without an id
 		for {
 			var open []*message
 			for _, m := range all {
@@ -148,12 +147,12 @@ func TestFoldProperty(t *testing.T) {
 		}
 		r := projectRun(t, folded, request(), append(events, failed)...)
 		if r.out == nil {
-			t.Fatalf("%v\n%s", brief(r.findings), strings.Join(events, "\n"))
+			t.Fatalf("%v\n%s", formatFindings(r.findings), strings.Join(events, "\n"))
 		}
 		if diff := cmp.Diff(want, r.out.Artifact.Messages); diff != "" {
 			t.Errorf("%s\n%s", diff, strings.Join(events, "\n"))
 		}
-		for _, o := range left(r.out.Omissions) {
+		for _, o := range formatOmissions(r.out.Omissions) {
 			if !strings.HasPrefix(o, "subagent_text ") {
 				t.Errorf("left out: %s", o)
 			}
@@ -199,11 +198,11 @@ func TestEmittedProperty(t *testing.T) {
 			}
 			r := projectRun(t, settings, "", started, string(data), end)
 			if r.out == nil || len(r.out.Omissions) != 0 {
-				t.Fatalf("%v\n%s", brief(r.findings), data)
+				t.Fatalf("%v\n%s", formatFindings(r.findings), data)
 			}
 			a, broken := artifact.Decode(r.out.Bytes, artifact.V1)
 			if a == nil || len(broken) != 0 {
-				t.Fatal(brief(broken))
+				t.Fatal(formatFindings(broken))
 			}
 			if diff := cmp.Diff(want, a.Messages); diff != "" {
 				t.Error(diff)

@@ -27,7 +27,7 @@ func oneRecord(t *testing.T) (result, *record.Record) {
 	}
 	r := projectAll(t, input{Settings: s, raw: testkit.SSE(started, snapshot(), `{"type":"RAW","event":1}`, snapshot(`{"id":"m","role":"user","content":"<&>","<k>":"secret"}`), finished)})[0]
 	if r.out == nil {
-		t.Fatal(brief(r.findings))
+		t.Fatal(formatFindings(r.findings))
 	}
 	rec := record.New(r.out, r.run, s, tool)
 	rec.Complete(record.Source{Digest: digest.Of(nil), Bytes: 1038, Framing: "sse", ManifestDigest: digest.Of([]byte("m")), Run: 1}, "x.artifact.json", "x.envelope.ndjson")
@@ -140,8 +140,7 @@ func TestRecordSpelling(t *testing.T) {
 	}
 }
 
-// What is decoded encodes to the same bytes; nothing but the one spelling is
-// decoded.
+// A decoded record encodes to the same bytes. Only this canonical form is accepted.
 func TestRecordDecode(t *testing.T) {
 	_, rec := oneRecord(t)
 	data, _ := rec.Encode()
@@ -200,7 +199,7 @@ func TestRecordDecode(t *testing.T) {
 			t.Errorf("%s: decoded", name)
 		}
 	}
-	// The subjects themselves are two.
+	// There are exactly two subjects.
 	var tree map[string]any
 	if err := json.Unmarshal(data, &tree); err != nil {
 		t.Fatal(err)
@@ -221,7 +220,7 @@ func TestRecordDecode(t *testing.T) {
 	}
 }
 
-// The optional keys are absent, not empty, when there is nothing to say.
+// Optional keys without a value are absent, not empty.
 func TestRecordLeast(t *testing.T) {
 	r := projectRun(t, strict, "", started, snapshot(user), finished)
 	rec := record.New(r.out, r.run, strict, tool)
@@ -252,8 +251,8 @@ func TestRecordLeast(t *testing.T) {
 	}
 }
 
-// Two records are the same when nothing but the tool tells them apart: any
-// other value that changes makes another record.
+// Two records are equal if they differ only in the tool version. Any other changed
+// value makes them unequal.
 func TestRecordSame(t *testing.T) {
 	_, rec := oneRecord(t)
 	data, _ := rec.Encode()

@@ -16,13 +16,13 @@ import (
 
 const trace = "Traceback (most recent call last):\n  File \"/srv/agent.py\", line 7, in divide\nZeroDivisionError: division by zero"
 
-// runError spells a RUN_ERROR.
+// runError returns a RUN_ERROR.
 func runError(message, code string) string {
-	return `{"type":"RUN_ERROR","message":` + spelled(message) + `,"code":` + spelled(code) + `}`
+	return `{"type":"RUN_ERROR","message":` + quoteJSON(message) + `,"code":` + quoteJSON(code) + `}`
 }
 
-// The reducing projections cut an error text where a stack trace begins, unless a
-// control character or the limit comes first.
+// The reducing projections cut an error text at a stack trace unless a control
+// character or the limit comes first.
 func TestStackTraceIsCut(t *testing.T) {
 	spelledOut := strings.ReplaceAll(trace, "\n", `\n`)
 	limit := artifact.V1.Limits().ErrorMessage
@@ -54,41 +54,41 @@ func TestStackTraceIsCut(t *testing.T) {
 			}
 			r := projectRun(t, s, `{"messages":[]}`, events...)
 			if r.out == nil {
-				t.Errorf("%s, %s: %v", c.name, s.Projection, brief(r.findings))
+				t.Errorf("%s, %s: %v", c.name, s.Projection, formatFindings(r.findings))
 				continue
 			}
 			if r.out.Artifact.ErrorMessage != c.said || r.out.Artifact.ErrorCode != "E1" {
 				t.Errorf("%s, %s: %q", c.name, s.Projection, r.out.Artifact.ErrorMessage)
 			}
-			if diff := cmp.Diff(orEmpty(c.left), left(r.out.Omissions)); diff != "" {
+			if diff := cmp.Diff(orEmpty(c.left), formatOmissions(r.out.Omissions)); diff != "" {
 				t.Errorf("%s, %s: %s", c.name, s.Projection, diff)
 			}
 		}
 	}
 }
 
-// An error code is cut in the same way. One that is nothing but a trace is left out,
-// which a message cannot be.
+// An error code is cut in the same way. A code that consists of a trace only is
+// omitted; a message cannot be omitted.
 func TestStackTraceAlone(t *testing.T) {
 	r := projectRun(t, text("last", ""), "", started, snapshot(user), runError("it broke", trace))
 	if r.out == nil || r.out.Artifact.ErrorCode != "" {
-		t.Fatalf("%+v %v", r.out, brief(r.findings))
+		t.Fatalf("%+v %v", r.out, formatFindings(r.findings))
 	}
-	if diff := cmp.Diff([]string{"error_stack_trace #2 /code", "value_blank #2 /code"}, left(r.out.Omissions)); diff != "" {
+	if diff := cmp.Diff([]string{"error_stack_trace #2 /code", "value_blank #2 /code"}, formatOmissions(r.out.Omissions)); diff != "" {
 		t.Error(diff)
 	}
 	r = projectRun(t, text("last", ""), "", started, snapshot(user), runError(" \n"+trace, "E1"))
-	if diff := cmp.Diff([]string{"key_missing #2 /message"}, brief(r.findings)); diff != "" || r.out != nil {
+	if diff := cmp.Diff([]string{"key_missing #2 /message"}, formatFindings(r.findings)); diff != "" || r.out != nil {
 		t.Fatal(diff)
 	}
-	if f := r.findings[0]; !strings.Contains(f.Message, "is nothing but a stack trace") || !strings.Contains(f.Hint, "say what failed") {
+	if f := r.findings[0]; !strings.Contains(f.Message, "consists of a stack trace") || !strings.Contains(f.Hint, "describe the failure") {
 		t.Errorf("%+v", f)
 	}
 }
 
-// The strict projection refuses a stack trace, and advises the one that cuts it where
-// that leaves a message. First versions of all three take the text as the contract of
-// their time had it.
+// The strict projection refuses a stack trace. It suggests the projection that cuts
+// the trace if a message would remain. The first versions of all projections accept
+// the trace, which the contract did not forbid yet.
 func TestStackTraceVersions(t *testing.T) {
 	oneLine := "it broke: " + strings.ReplaceAll(trace, "\n", `\n`)
 	alone := strings.ReplaceAll(trace, "\n", `\n`)
@@ -102,7 +102,7 @@ func TestStackTraceVersions(t *testing.T) {
 		{alone, "E1", []string{"error_stack_trace #2 /message"}, 0},
 	} {
 		r := projectRun(t, strict, "", started, snapshot(user), runError(c.message, c.code))
-		if diff := cmp.Diff(c.want, brief(r.findings)); diff != "" || r.out != nil {
+		if diff := cmp.Diff(c.want, formatFindings(r.findings)); diff != "" || r.out != nil {
 			t.Error(diff)
 		}
 		advice := 0
@@ -125,18 +125,18 @@ func TestStackTraceVersions(t *testing.T) {
 		}
 		r := projectRun(t, s, `{"messages":[]}`, events...)
 		if r.out == nil {
-			t.Errorf("%s@%d: %v", s.Projection, s.Version, brief(r.findings))
+			t.Errorf("%s@%d: %v", s.Projection, s.Version, formatFindings(r.findings))
 			continue
 		}
 		if r.out.Artifact.ErrorMessage != oneLine || r.out.Artifact.ErrorCode != alone || slices.ContainsFunc(r.out.Assay, func(f finding.Finding) bool { return slices.Contains(youngRules, f.Rule) }) {
-			t.Errorf("%s@%d: %q, %q %v", s.Projection, s.Version, r.out.Artifact.ErrorMessage, r.out.Artifact.ErrorCode, brief(r.out.Assay))
+			t.Errorf("%s@%d: %q, %q %v", s.Projection, s.Version, r.out.Artifact.ErrorMessage, r.out.Artifact.ErrorCode, formatFindings(r.out.Assay))
 		}
 	}
 }
 
-// Whatever an error says before a trace, no artifact of a reducing projection holds
-// the trace; and its text is a beginning of the error's, or of what follows the line
-// ends there.
+// Artifacts of the reducing projections never contain a stack trace, for any text
+// before it. Their error text is a prefix of the original text without its leading
+// line ends.
 func TestStackTraceProperty(t *testing.T) {
 	shapes := []string{
 		trace,
@@ -156,7 +156,7 @@ func TestStackTraceProperty(t *testing.T) {
 		s := project.Settings{Projection: project.EmittedSnapshotText, Profile: rapid.SampledFrom([]artifact.Profile{artifact.V1, artifact.Assay}).Draw(t, "profile")}
 		r := projectRun(t, s, "", started, snapshot(user), runError(message, "E1"))
 		if r.out == nil {
-			if diff := cmp.Diff([]string{"key_missing #2 /message"}, brief(r.findings)); diff != "" {
+			if diff := cmp.Diff([]string{"key_missing #2 /message"}, formatFindings(r.findings)); diff != "" {
 				t.Fatal(diff)
 			}
 			return
@@ -165,7 +165,7 @@ func TestStackTraceProperty(t *testing.T) {
 		if artifact.IndexStackTrace(said) >= 0 || !strings.HasPrefix(message, said) && !strings.HasPrefix(strings.TrimLeftFunc(message, artifact.IsSpace), said) {
 			t.Fatalf("%q became %q", message, said)
 		}
-		if o := left(r.out.Omissions); len(o) != 1 || o[0] != "error_stack_trace #2 /message" && o[0] != "text_shortened #2 /message" {
+		if o := formatOmissions(r.out.Omissions); len(o) != 1 || o[0] != "error_stack_trace #2 /message" && o[0] != "text_shortened #2 /message" {
 			t.Fatal(fmt.Sprint(o))
 		}
 	})

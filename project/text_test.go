@@ -18,7 +18,7 @@ func text(sel project.Selection, p artifact.Profile) project.Settings {
 	return project.Settings{Projection: project.EmittedSnapshotText, Snapshot: sel, Profile: p}
 }
 
-// What the text projection leaves out of messages, and what it still refuses.
+// The text projection omits some content of messages and still refuses other content.
 func TestTextMessages(t *testing.T) {
 	for _, c := range []struct {
 		name, messages string
@@ -62,16 +62,16 @@ func TestTextMessages(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := projectRun(t, text("", ""), "", started, snapshot(c.messages), finished)
-			if diff := cmp.Diff(orEmpty(c.said), said(r.out)); diff != "" {
+			if diff := cmp.Diff(orEmpty(c.said), formatMessages(r.out)); diff != "" {
 				t.Error(diff)
 			}
-			if diff := cmp.Diff(orEmpty(c.findings), brief(r.findings)); diff != "" {
+			if diff := cmp.Diff(orEmpty(c.findings), formatFindings(r.findings)); diff != "" {
 				t.Error(diff)
 			}
 			if r.out == nil {
 				return
 			}
-			if diff := cmp.Diff(orEmpty(c.left), left(r.out.Omissions)); diff != "" {
+			if diff := cmp.Diff(orEmpty(c.left), formatOmissions(r.out.Omissions)); diff != "" {
 				t.Error(diff)
 			}
 			if _, err := record.New(r.out, r.run, text("", ""), record.Tool{}).Encode(); err != nil {
@@ -84,7 +84,7 @@ func TestTextMessages(t *testing.T) {
 	}
 }
 
-// A selection takes one snapshot and records the others.
+// A selection uses one snapshot and records the others as omissions.
 func TestSelection(t *testing.T) {
 	number := func(i int) string { return snapshot(fmt.Sprintf(`{"id":"m%d","role":"user","content":"x"}`, i)) }
 	other := `{"type":"MESSAGES_SNAPSHOT","messages":null}`
@@ -113,14 +113,14 @@ func TestSelection(t *testing.T) {
 	} {
 		t.Run(string(c.sel), func(t *testing.T) {
 			r := projectRun(t, text(c.sel, ""), "", c.events...)
-			if diff := cmp.Diff(orEmpty(c.said), said(r.out)); diff != "" {
+			if diff := cmp.Diff(orEmpty(c.said), formatMessages(r.out)); diff != "" {
 				t.Error(diff)
 			}
-			if diff := cmp.Diff(orEmpty(c.want), brief(r.findings)); diff != "" {
+			if diff := cmp.Diff(orEmpty(c.want), formatFindings(r.findings)); diff != "" {
 				t.Error(diff)
 			}
 			if r.out != nil {
-				if diff := cmp.Diff(orEmpty(c.left), left(r.out.Omissions)); diff != "" {
+				if diff := cmp.Diff(orEmpty(c.left), formatOmissions(r.out.Omissions)); diff != "" {
 					t.Error(diff)
 				}
 			}
@@ -132,15 +132,15 @@ func TestSelection(t *testing.T) {
 func TestSelectionIsOfTheRun(t *testing.T) {
 	s := func(id string) string { return snapshot(`{"id":"` + id + `","role":"user","content":"x"}`) }
 	results := projectAll(t, input{Settings: text("last", ""), at: everySecond, raw: testkit.SSE(started, s("a"), s("b"), finished, started, s("c"), failed)})
-	if diff := cmp.Diff([]string{"b/user: x", "c/user: x"}, append(said(results[0].out), said(results[1].out)...)); diff != "" {
+	if diff := cmp.Diff([]string{"b/user: x", "c/user: x"}, append(formatMessages(results[0].out), formatMessages(results[1].out)...)); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"snapshot_not_chosen #1"}, left(results[0].out.Omissions)); diff != "" || len(results[1].out.Omissions) != 0 {
-		t.Error(diff, left(results[1].out.Omissions))
+	if diff := cmp.Diff([]string{"snapshot_not_chosen #1"}, formatOmissions(results[0].out.Omissions)); diff != "" || len(results[1].out.Omissions) != 0 {
+		t.Error(diff, formatOmissions(results[1].out.Omissions))
 	}
 }
 
-// Snapshots that were not chosen are all accounted for, past every cap.
+// All snapshots that were not selected are counted, even past the caps.
 func TestSelectionPastCaps(t *testing.T) {
 	t.Parallel()
 	one := snapshot(user)
@@ -149,7 +149,7 @@ func TestSelectionPastCaps(t *testing.T) {
 		for _, sel := range []project.Selection{"first", "last", "10000"} {
 			r := projectAll(t, input{Settings: text(sel, ""), raw: raw, at: everySecond})[0]
 			if r.out == nil {
-				t.Fatal(brief(r.findings))
+				t.Fatal(formatFindings(r.findings))
 			}
 			total := 0
 			for i, o := range r.out.Omissions {
@@ -169,8 +169,8 @@ func TestSelectionPastCaps(t *testing.T) {
 	}
 }
 
-// The error fields are cut at the first control character and at the limit of
-// the profile; what is left out may hold anything.
+// The error fields are cut at the first control character and at the limit of the
+// profile. The omitted rest may contain anything.
 func TestErrorFields(t *testing.T) {
 	x := strings.Repeat
 	for _, c := range []struct {
@@ -213,7 +213,7 @@ func TestErrorFields(t *testing.T) {
 					errs = append(errs, f)
 				}
 			}
-			if diff := cmp.Diff(orEmpty(c.want), brief(errs)); diff != "" {
+			if diff := cmp.Diff(orEmpty(c.want), formatFindings(errs)); diff != "" {
 				t.Error(diff)
 			}
 			if r.out == nil {
@@ -222,7 +222,7 @@ func TestErrorFields(t *testing.T) {
 			if r.out.Artifact.ErrorMessage != c.message || r.out.Artifact.ErrorCode != c.code {
 				t.Errorf("message %q, code %q", r.out.Artifact.ErrorMessage, r.out.Artifact.ErrorCode)
 			}
-			if diff := cmp.Diff(orEmpty(c.left), left(r.out.Omissions)); diff != "" {
+			if diff := cmp.Diff(orEmpty(c.left), formatOmissions(r.out.Omissions)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -232,18 +232,18 @@ func TestErrorFields(t *testing.T) {
 func TestTextParentRun(t *testing.T) {
 	for value, want := range map[string][2]string{`"p"`: {"p", ""}, `null`: {"", "value_null #0 /parentRunId"}, `"\t"`: {"", "value_blank #0 /parentRunId"}} {
 		r := projectRun(t, text("", ""), "", strings.Replace(started, "}", `,"parentRunId":`+value+`}`, 1), snapshot(user), finished)
-		if r.out == nil || r.out.Artifact.ParentRunIDRef != want[0] || strings.Join(left(r.out.Omissions), " ") != want[1] {
-			t.Errorf("%s: %v", value, brief(r.findings))
+		if r.out == nil || r.out.Artifact.ParentRunIDRef != want[0] || strings.Join(formatOmissions(r.out.Omissions), " ") != want[1] {
+			t.Errorf("%s: %v", value, formatFindings(r.findings))
 		}
 	}
 	r := projectRun(t, text("", ""), "", strings.Replace(started, "}", `,"parentRunId":7}`, 1), snapshot(user), finished)
-	if diff := cmp.Diff([]string{"wrong_type #0 /parentRunId"}, brief(r.findings)); diff != "" {
+	if diff := cmp.Diff([]string{"wrong_type #0 /parentRunId"}, formatFindings(r.findings)); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// Omissions past the number that is listed are counted; so are those whose
-// pointers would make the record too large.
+// Omissions past maxOmissions are counted. So are omissions whose pointers would
+// exceed maxPointerBytes.
 func TestOmissionsCap(t *testing.T) {
 	t.Parallel()
 	keys := func(n int, prefix string) string {
@@ -266,8 +266,8 @@ func TestOmissionsCap(t *testing.T) {
 			t.Errorf("%d: %d omissions, last %+v", n, len(list), last)
 		}
 	}
-	// A byte of a pointer takes up to six in the record, and an omission up to
-	// 200 beside its pointer: 6 × 8 MiB + 10,001 × 200 < 64 MiB.
+	// A byte of a pointer takes up to six bytes in the record, and an omission up to
+	// 200 bytes in addition to its pointer: 6 × 8 MiB + 10,001 × 200 < 64 MiB.
 	r := projectRun(t, text("", ""), "", started, keys(10, strings.Repeat("k", 1<<20)), `{"type":"RUN_FINISHED","a\u0001":0}`)
 	list := r.out.Omissions
 	if last := list[len(list)-1]; last != (project.Omission{Reason: finding.OmissionsUncounted, Count: 3}) || len(list) != 9 {
@@ -283,7 +283,7 @@ func TestOmissionsCap(t *testing.T) {
 	}
 }
 
-// Event types that the families do not tell apart are named by their number.
+// Event types past the cap on families are reported as a count.
 func TestUncountedFamiliesAreNamed(t *testing.T) {
 	events := []string{started, snapshot(user)}
 	for i := range 600 {
@@ -291,14 +291,14 @@ func TestUncountedFamiliesAreNamed(t *testing.T) {
 	}
 	r := projectRun(t, strict, "", append(events, `{"type":"`+strings.Repeat("L", 129)+`"}`, failed)...)
 	if r.out == nil {
-		t.Fatal(brief(r.findings))
+		t.Fatal(formatFindings(r.findings))
 	}
 	counted := 0
 	for _, n := range r.run.Families.All {
 		counted += n
 	}
 	want := []string{fmt.Sprintf("families_uncounted ×%d", 604-counted)}
-	if diff := cmp.Diff(want, left(r.out.Omissions)); diff != "" {
+	if diff := cmp.Diff(want, formatOmissions(r.out.Omissions)); diff != "" {
 		t.Error(diff)
 	}
 }

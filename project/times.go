@@ -15,13 +15,13 @@ import (
 // TimeSource names where an artifact's time labels come from.
 type TimeSource string
 
-// The sources, in the order in which they are asked. One serves both labels.
+// The sources, in order of preference. Both labels come from the same source.
 const (
 	// EventTime is the event's own timestamp.
 	EventTime TimeSource = "event"
 	// ArrivalTime is the moment of the read that completed the event.
 	ArrivalTime TimeSource = "arrival"
-	// OperatorTime was given by whoever ran the program.
+	// OperatorTime was given by the person who ran the program.
 	OperatorTime TimeSource = "operator"
 )
 
@@ -33,8 +33,8 @@ type Times struct {
 	FinishedAt string
 }
 
-// OperatorTimes are labels given for captures that have no times. The zero
-// value gives none.
+// OperatorTimes are time labels given by the operator for captures that have no
+// times. The zero value has none.
 type OperatorTimes struct {
 	StartedAt  string
 	FinishedAt string
@@ -46,29 +46,28 @@ const (
 	FinishLabel = "finished_at"
 )
 
-// TimeError is a time of the operator's that cannot be read.
+// TimeError reports a time given by the operator that cannot be parsed.
 type TimeError struct {
 	Label, Value string
 	Err          error
 }
 
-// Error names the label, the value and what is wrong with it.
+// Error returns the label, the value and the reason.
 func (e *TimeError) Error() string {
 	return fmt.Sprintf("%s %s: %v", e.Label, finding.Quote(e.Value), e.Err)
 }
 
-// Unwrap returns what is wrong with the value.
+// Unwrap returns e.Err.
 func (e *TimeError) Unwrap() error { return e.Err }
 
-// Errors of an operator's times that do not go together: one source serves both
-// labels.
+// Errors for inconsistent operator times.
 var (
 	ErrFinishBeforeStart  = errors.New("finished_at is before started_at")
-	ErrFinishWithoutStart = errors.New("finished_at needs started_at: one source serves both labels")
+	ErrFinishWithoutStart = errors.New("finished_at requires started_at: both labels come from the same source")
 )
 
-// NewOperatorTimes reads two RFC 3339 times, either of which may be empty, and
-// spells them as artifacts do.
+// NewOperatorTimes parses two RFC 3339 times, either of which may be empty, and
+// formats them as in artifacts.
 func NewOperatorTimes(started, finished string) (OperatorTimes, error) {
 	var t OperatorTimes
 	var times []time.Time
@@ -92,7 +91,7 @@ func NewOperatorTimes(started, finished string) (OperatorTimes, error) {
 	return t, t.check()
 }
 
-// Given reports whether there are any.
+// Given reports whether the operator gave a time.
 func (t OperatorTimes) Given() bool { return t != OperatorTimes{} }
 
 func (t OperatorTimes) check() error {
@@ -109,11 +108,12 @@ var (
 	latest   = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// skew is how far an event's own clock may be ahead of ours.
+// skew is how far a timestamp may be later than the arrival of its event.
 const skew = 24 * time.Hour
 
-// ResolveTimes finds a run's labels: from the first source that covers
-// RUN_STARTED. No source leaves Times empty. The findings are warnings.
+// ResolveTimes returns the time labels of a run from the first source that has a
+// time for RUN_STARTED. If there is no such source, the labels are empty. The
+// findings are warnings.
 func ResolveTimes(run *envelope.Run, operator OperatorTimes) (Times, []finding.Finding) {
 	var findings []finding.Finding
 	own := func(e *envelope.Event) (time.Time, bool) {
@@ -134,13 +134,13 @@ func ResolveTimes(run *envelope.Run, operator OperatorTimes) (Times, []finding.F
 		if finishedOK {
 			t.FinishedAt = artifact.FormatTime(finished)
 		}
-		return t, unused(findings, operator)
+		return t, warnUnused(findings, operator)
 	case !run.Started.Arrived.IsZero():
 		t := Times{Source: ArrivalTime, StartedAt: artifact.FormatTime(run.Started.Arrived)}
 		if run.Terminal != nil && !run.Terminal.Arrived.IsZero() {
 			t.FinishedAt = artifact.FormatTime(run.Terminal.Arrived)
 		}
-		return t, unused(findings, operator)
+		return t, warnUnused(findings, operator)
 	case operator.Given():
 		return Times{Source: OperatorTime, StartedAt: operator.StartedAt, FinishedAt: operator.FinishedAt},
 			append(findings, finding.New(finding.OperatorAsserted, "the times were given by the operator and are not in the capture"))
@@ -148,15 +148,15 @@ func ResolveTimes(run *envelope.Run, operator OperatorTimes) (Times, []finding.F
 	return Times{}, findings
 }
 
-func unused(findings []finding.Finding, operator OperatorTimes) []finding.Finding {
+func warnUnused(findings []finding.Finding, operator OperatorTimes) []finding.Finding {
 	if operator.Given() {
 		findings = append(findings, finding.New(finding.OperatorTimesUnused, "the times given were not needed: the capture has its own"))
 	}
 	return findings
 }
 
-// eventTime reads an event's timestamp: an integer of milliseconds since 1970,
-// when it is plausible.
+// eventTime returns an event's timestamp, an integer number of milliseconds since
+// 1970. If the timestamp is not plausible, it returns a finding instead.
 func eventTime(e *envelope.Event) (time.Time, bool, *finding.Finding) {
 	v, ok := e.Get("timestamp")
 	if !ok || v.Kind == strictjson.Null {
@@ -168,7 +168,7 @@ func eventTime(e *envelope.Event) (time.Time, bool, *finding.Finding) {
 	}
 	ms, err := strconv.ParseInt(string(v.Raw), 10, 64)
 	if v.Kind != strictjson.Number || err != nil {
-		return time.Time{}, false, fault("is no integer of milliseconds")
+		return time.Time{}, false, fault("is not an integer number of milliseconds")
 	}
 	end := latest
 	if !e.Arrived.IsZero() {
@@ -177,13 +177,13 @@ func eventTime(e *envelope.Event) (time.Time, bool, *finding.Finding) {
 	t := time.UnixMilli(ms)
 	switch {
 	case t.Before(earliest):
-		why := "lies before 2025"
+		why := "is before 2025"
 		if s := time.Unix(ms, 0); !s.Before(earliest) && !s.After(end) {
-			why += " (as seconds it would fit)"
+			why += " (it is plausible in seconds)"
 		}
 		return time.Time{}, false, fault(why)
 	case t.After(end):
-		return time.Time{}, false, fault("lies after " + artifact.FormatTime(end))
+		return time.Time{}, false, fault("is after " + artifact.FormatTime(end))
 	}
 	return t, true, nil
 }

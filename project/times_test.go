@@ -42,7 +42,7 @@ func TestTimes(t *testing.T) {
 	)
 	for _, c := range []struct {
 		name       string
-		start, end string // timestamps, none when empty
+		start, end string // timestamps; empty for none
 		at         func(int) time.Time
 		operator   project.OperatorTimes
 		want       project.Times
@@ -79,7 +79,7 @@ func TestTimes(t *testing.T) {
 			s := strict
 			s.Operator = c.operator
 			r := projectAll(t, input{Settings: s, at: c.at, raw: testkit.SSE(stamp(started, c.start), snapshot(user), stamp(finished, c.end))})[0]
-			if diff := cmp.Diff(orEmpty(c.findings), brief(r.findings)); diff != "" {
+			if diff := cmp.Diff(orEmpty(c.findings), formatFindings(r.findings)); diff != "" {
 				t.Error(diff)
 			}
 			if r.out == nil {
@@ -94,15 +94,15 @@ func TestTimes(t *testing.T) {
 			if a := r.out.Artifact; a.StartedAt != c.want.StartedAt || a.FinishedAt != c.want.FinishedAt {
 				t.Errorf("the artifact says %q to %q", a.StartedAt, a.FinishedAt)
 			}
-			if diff := cmp.Diff(orEmpty(c.left), left(r.out.Omissions)); diff != "" {
+			if diff := cmp.Diff(orEmpty(c.left), formatOmissions(r.out.Omissions)); diff != "" {
 				t.Error(diff)
 			}
 		})
 	}
 }
 
-// A timestamp counts when it is an integer of milliseconds from 2025 up to a
-// day past the event's arrival, or 2100 where that is not known.
+// A timestamp is used if it is an integer number of milliseconds between 2025 and
+// one day after the event's arrival, or 2100 if the arrival is unknown.
 func TestTimestampPlausible(t *testing.T) {
 	const day = 24 * time.Hour
 	arrived := base.Add(123 * time.Millisecond)
@@ -137,7 +137,7 @@ func TestTimestampPlausible(t *testing.T) {
 			s.Operator.StartedAt = "2026-01-01T00:00:00Z"
 			r := projectAll(t, input{Settings: s, at: at, raw: testkit.SSE(event, snapshot(user), `{"type":"RUN_FINISHED"}`)})[0]
 			if r.out == nil {
-				t.Fatal(brief(r.findings))
+				t.Fatal(formatFindings(r.findings))
 			}
 			if c.want != "" {
 				if r.out.Times.Source != project.EventTime || r.out.Times.StartedAt != c.want {
@@ -150,7 +150,7 @@ func TestTimestampPlausible(t *testing.T) {
 			}
 			f := r.findings[len(r.findings)-1]
 			if f.Code != "timestamp_implausible" || *f.Offset != int64(len("data: ")+strings.LastIndex(event, c.stamp)) {
-				t.Errorf("%v at %d", brief(r.findings), *f.Offset)
+				t.Errorf("%v at %d", formatFindings(r.findings), *f.Offset)
 			}
 		})
 	}

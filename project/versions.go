@@ -1,10 +1,10 @@
 package project
 
-// A projection whose output changes gets a new version. The older ones stay, so that
-// records of them verify; what they do otherwise than the newest is in this file.
+// A projection gets a new version when its output changes. The older versions are
+// kept so that their records still verify. This file has all differences between
+// versions.
 
-// Version returns the newest version of the projection, which is applied when no
-// other is asked for.
+// Version returns the newest version of the projection, which is the default.
 func (n Name) Version() int {
 	if n == FoldedStream {
 		return 3
@@ -12,44 +12,43 @@ func (n Name) Version() int {
 	return 2
 }
 
-// HasVersion reports whether this program has the projection in that version.
+// HasVersion reports whether this program has version v of the named projection.
 func HasVersion(name Name, v int) bool {
 	_, err := ParseName(string(name))
 	return err == nil && 1 <= v && v <= name.Version()
 }
 
-// since reports whether the settings are of a projection in that version or a later
-// one.
-func (s Settings) since(name Name, v int) bool { return s.Projection == name && s.Version >= v }
+// atLeast reports whether the settings name version v or a later version of a
+// projection.
+func (s Settings) atLeast(name Name, v int) bool { return s.Projection == name && s.Version >= v }
 
-// takesOtherRun reports whether a run is taken whose terminal event names another
-// run.
-func (s Settings) takesOtherRun() bool {
-	return s.since(EmittedSnapshotText, 2) || s.since(FoldedStream, 3)
+// acceptsOtherRun reports whether the terminal event of a run may name another run.
+func (s Settings) acceptsOtherRun() bool {
+	return s.atLeast(EmittedSnapshotText, 2) || s.atLeast(FoldedStream, 3)
 }
 
-// comparesStream reports whether the taken snapshot is compared with what the run
-// streamed.
+// comparesStream reports whether the selected snapshot is compared with the streamed
+// text.
 func (s Settings) comparesStream() bool {
-	return s.since(EmittedSnapshot, 2) || s.since(EmittedSnapshotText, 2)
+	return s.atLeast(EmittedSnapshot, 2) || s.atLeast(EmittedSnapshotText, 2)
 }
 
-// cutsStackTraces reports whether error texts are cut where a stack trace begins, and
-// lose the line ends that they begin with.
+// cutsStackTraces reports whether error texts are cut at a stack trace and lose their
+// leading line ends.
 func (s Settings) cutsStackTraces() bool {
-	return s.since(EmittedSnapshotText, 2) || s.since(FoldedStream, 3)
+	return s.atLeast(EmittedSnapshotText, 2) || s.atLeast(FoldedStream, 3)
 }
 
-// judgesBy reports whether what is made is judged by a rule of the contract, which
-// did not have all of them when the older versions were the newest.
-func (s Settings) judgesBy(rule string) bool {
+// enforces reports whether the artifact must satisfy a rule of the contract. Older
+// versions do not enforce rules that were added to the contract later.
+func (s Settings) enforces(rule string) bool {
 	switch rule {
 	case "A26", "A27", "A28", "A29":
-		return s.since(EmittedSnapshot, 2) || s.since(EmittedSnapshotText, 2) || s.since(FoldedStream, 3)
+		return s.atLeast(EmittedSnapshot, 2) || s.atLeast(EmittedSnapshotText, 2) || s.atLeast(FoldedStream, 3)
 	}
 	return true
 }
 
-// readsInput reports whether the input in RUN_STARTED is read when there is no
+// readsInput reports whether the input in RUN_STARTED is read if the capture has no
 // request.
-func (s Settings) readsInput() bool { return s.since(FoldedStream, 2) }
+func (s Settings) readsInput() bool { return s.atLeast(FoldedStream, 2) }

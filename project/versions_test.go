@@ -11,9 +11,9 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// A run that ends under the id of another one, as some integrations end each run
-// under one of their engine's, is taken by the reducing projections, which say so.
-// emitted-snapshot refuses it, and so do the older versions.
+// The reducing projections accept a run whose terminal event names another run, and
+// report it. Some integrations end each run with an id of their engine. The projection
+// emitted-snapshot and the older versions refuse such a run.
 func TestOtherRunAtEnd(t *testing.T) {
 	const (
 		otherFinished = `{"type":"RUN_FINISHED","threadId":"t1","runId":"engine"}`
@@ -43,19 +43,19 @@ func TestOtherRunAtEnd(t *testing.T) {
 		r := projectRun(t, project.Settings{Projection: c.of, Version: c.version}, `{"messages":[]}`, append(c.events, c.end)...)
 		const found = "terminal_names_other_run #2 /runId"
 		if !c.taken {
-			if diff := cmp.Diff([]string{found}, brief(r.findings)); diff != "" || r.out != nil {
+			if diff := cmp.Diff([]string{found}, formatFindings(r.findings)); diff != "" || r.out != nil {
 				t.Errorf("%s: %s", name, diff)
 			}
 			continue
 		}
 		if r.out == nil {
-			t.Errorf("%s: %v", name, brief(r.findings))
+			t.Errorf("%s: %v", name, formatFindings(r.findings))
 			continue
 		}
-		if !strings.Contains(strings.Join(brief(r.findings), "\n"), "("+found+")") {
-			t.Errorf("%s: %v", name, brief(r.findings))
+		if !strings.Contains(strings.Join(formatFindings(r.findings), "\n"), "("+found+")") {
+			t.Errorf("%s: %v", name, formatFindings(r.findings))
 		}
-		if diff := cmp.Diff(c.left, left(r.out.Omissions)); diff != "" || r.out.Artifact.RunIDRef != "r1" {
+		if diff := cmp.Diff(c.left, formatOmissions(r.out.Omissions)); diff != "" || r.out.Artifact.RunIDRef != "r1" {
 			t.Errorf("%s: run %s, %s", name, r.out.Artifact.RunIDRef, diff)
 		}
 		if lines := strings.Split(string(r.out.Envelope), "\n"); lines[2] != c.end {
@@ -64,7 +64,7 @@ func TestOtherRunAtEnd(t *testing.T) {
 	}
 }
 
-// The strict projection advises the one that takes the run, where it does.
+// The strict projection suggests another projection if that one accepts the run.
 func TestOtherRunAdvice(t *testing.T) {
 	const end = `{"type":"RUN_FINISHED","runId":"engine"}`
 	advice := func(events ...string) string {
@@ -83,12 +83,12 @@ func TestOtherRunAdvice(t *testing.T) {
 	}
 }
 
-// Another thread at the end refuses the run under every projection.
+// Every projection refuses a run whose terminal event names another thread.
 func TestOtherThreadAtEnd(t *testing.T) {
 	for _, name := range project.Names() {
 		r := projectRun(t, project.Settings{Projection: name}, `{"messages":[]}`, started, snapshot(user), `{"type":"RUN_FINISHED","threadId":"t2"}`)
 		if r.out != nil || !finding.Has(r.findings, finding.TerminalOtherThread) {
-			t.Errorf("%s: %v", name, brief(r.findings))
+			t.Errorf("%s: %v", name, formatFindings(r.findings))
 		}
 	}
 }

@@ -171,7 +171,7 @@ func frozenSays(p record.Predicate, messages, snapshots int) string {
 
 // builtFrom says what a built snapshot was built from.
 func builtFrom(p record.Predicate) string {
-	if project.FromRequest(p.Omissions) {
+	if project.UsesRequest(p.Omissions) {
 		return "the request and the streamed text"
 	}
 	return "the stream"

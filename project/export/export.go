@@ -305,7 +305,7 @@ func (i *imported) itsRecord(of digest.Digest) (*record.Record, error) {
 		return nil, finding.New(finding.RecordMalformed, "%s: %s", name, finding.Escape(err.Error()))
 	}
 	i.lacking = project.CountMissing(record.Predicate.Omissions)
-	i.row.Origin, i.row.FromRequest = &record.Predicate.Projection.Origin, project.FromRequest(record.Predicate.Omissions)
+	i.row.Origin, i.row.FromRequest = &record.Predicate.Projection.Origin, project.UsesRequest(record.Predicate.Omissions)
 	return record, nil
 }
 

@@ -246,7 +246,7 @@ func (f *freezer) keep(run *envelope.Run, p *scan.Projection) error {
 	if out := p.Output; out != nil {
 		row.Verdict, row.Origin = project.Frozen, &out.Origin
 		row.Profiles = &Profiles{V1: true, Assay: !finding.Failed(out.Assay)}
-		row.Assay, row.FromRequest = out.Assay, project.FromRequest(out.Omissions)
+		row.Assay, row.FromRequest = out.Assay, project.UsesRequest(out.Omissions)
 		d, n := digest.Of(out.Bytes), len(out.Bytes)
 		row.ArtifactDigest, row.ArtifactBytes = &d, &n
 		if err := f.output.keep(number, out, record.New(out, run, f.settings.Settings, f.settings.Tool)); err != nil {

@@ -51,7 +51,7 @@ func (c *claim) state(stated *record.Record) (err error) {
 	if !project.HasVersion(p.Projection.Name, p.Projection.Version) {
 		return finding.New(finding.ProjectionUnknown, "the record names projection %s version %d", finding.Quote(string(p.Projection.Name)), p.Projection.Version)
 	}
-	c.origin, c.timeSource, c.requested = &p.Projection.Origin, &p.Times.Source, project.FromRequest(p.Omissions)
+	c.origin, c.timeSource, c.requested = &p.Projection.Origin, &p.Times.Source, project.UsesRequest(p.Omissions)
 	if c.settings, err = stated.Settings(); err != nil {
 		return finding.New(finding.RecordMalformed, "%s", finding.Escape(err.Error()))
 	}

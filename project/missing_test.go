@@ -16,11 +16,11 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// line is one message of a conversation: who says what.
+// line is one message of a conversation.
 type line struct{ role, text string }
 
-// spelled spells a text as JSON.
-func spelled(text string) string {
+// quoteJSON returns text as a JSON string.
+func quoteJSON(text string) string {
 	data, err := json.Marshal(text)
 	if err != nil {
 		panic(err)
@@ -28,9 +28,9 @@ func spelled(text string) string {
 	return string(data)
 }
 
-// message spells the line as a message of a snapshot or a request.
+// message returns the line as a message of a snapshot or a request.
 func (l line) message(id string) string {
-	return fmt.Sprintf(`{"id":%q,"role":%q,"content":%s}`, id, l.role, spelled(l.text))
+	return fmt.Sprintf(`{"id":%q,"role":%q,"content":%s}`, id, l.role, quoteJSON(l.text))
 }
 
 func messages(prefix string, lines ...line) []string {
@@ -41,22 +41,22 @@ func messages(prefix string, lines ...line) []string {
 	return list
 }
 
-// stream spells lines as text events, one for each.
+// stream returns the lines as text events, one event per line.
 func stream(lines ...line) []string {
 	var events []string
 	for i, l := range lines {
-		events = append(events, chunk(fmt.Sprintf(`"messageId":"s%d"`, i), fmt.Sprintf(`"role":%q`, l.role), `"delta":`+spelled(l.text)))
+		events = append(events, chunk(fmt.Sprintf(`"messageId":"s%d"`, i), fmt.Sprintf(`"role":%q`, l.role), `"delta":`+quoteJSON(l.text)))
 	}
 	return events
 }
 
-// lacks projects a run and returns the warning that its snapshot lacks text, and the
-// indexes of the events that begin what is lacking, as the omissions name them.
+// lacks projects a run. It returns the warning about missing text and, from the
+// omissions, the indexes of the events that begin the missing messages.
 func lacks(t tester, request string, events ...string) (warning string, at []int) {
 	t.Helper()
 	r := projectRun(t, text("last", ""), request, events...)
 	if r.out == nil {
-		t.Fatalf("%v", brief(r.findings))
+		t.Fatalf("%v", formatFindings(r.findings))
 	}
 	for _, o := range r.out.Omissions {
 		if o.Reason != finding.SnapshotLacksText {
@@ -153,8 +153,8 @@ func TestLackingText(t *testing.T) {
 	}
 }
 
-// What the run was asked with is read from the input in RUN_STARTED where there is
-// no request, or none of this run.
+// The messages of the request are read from the input in RUN_STARTED if there is no
+// request or if it names another run.
 func TestLackingTextInput(t *testing.T) {
 	u, a := line{"user", "Hi"}, line{"assistant", "Hello"}
 	own := request(messages("m", u, a, u)...)
@@ -171,7 +171,7 @@ func TestLackingTextInput(t *testing.T) {
 		{"no object", "", `[` + own + `]`, 0},
 		{"null", "", `null`, 0},
 	} {
-		events := append([]string{asked(c.input)}, stream(a)...)
+		events := append([]string{startedWithInput(c.input)}, stream(a)...)
 		_, at := lacks(t, c.request, append(events, snapshot(messages("m", u, a, u)...), finished)...)
 		if len(at) != c.want {
 			t.Errorf("%s: %v", c.name, at)
@@ -194,18 +194,18 @@ func TestLackingTextVersions(t *testing.T) {
 	} {
 		r := projectRun(t, c.Settings, request(user), events...)
 		if r.out == nil {
-			t.Fatalf("%v", brief(r.findings))
+			t.Fatalf("%v", formatFindings(r.findings))
 		}
-		if diff := cmp.Diff(c.want, brief(r.findings)); diff != "" {
+		if diff := cmp.Diff(c.want, formatFindings(r.findings)); diff != "" {
 			t.Errorf("%s@%d: %s", c.Projection, c.Version, diff)
 		}
-		if diff := cmp.Diff(c.left, left(r.out.Omissions)); diff != "" {
+		if diff := cmp.Diff(c.left, formatOmissions(r.out.Omissions)); diff != "" {
 			t.Errorf("%s@%d: %s", c.Projection, c.Version, diff)
 		}
 	}
 }
 
-// Of a stream too long to be folded, what was folded is compared.
+// If the stream exceeds maxFoldedBytes, its first messages are compared.
 func TestLackingTextOfLongStream(t *testing.T) {
 	part := line{"assistant", strings.Repeat("x", 4<<20)}
 	events := []string{started}
@@ -218,7 +218,7 @@ func TestLackingTextOfLongStream(t *testing.T) {
 	}
 }
 
-// alphabet is few texts, so that a conversation repeats itself.
+// alphabet has only a few texts so that conversations have repetitions.
 var alphabet = []string{"a", "b", "ab", "ba", "aa", " a", "a\u2003b", "", " ", "😀"}
 
 func drawLines(t *rapid.T, label string, most int) []line {
@@ -227,8 +227,8 @@ func drawLines(t *rapid.T, label string, most int) []line {
 	}), 0, most).Draw(t, label)
 }
 
-// The comparison is that of X1 to X7 in docs/projections.md, done without any care for
-// time.
+// The comparison matches a slow, direct implementation of rules X1 to X7 in
+// docs/projections.md.
 func TestLackingTextDefinition(t *testing.T) {
 	compared := func(lines []line) (all []line) {
 		for _, l := range lines {
@@ -270,7 +270,7 @@ func TestLackingTextDefinition(t *testing.T) {
 			held = append(slices.Clone(said), held...)
 		}
 		events := append([]string{started}, stream(streamed...)...)
-		// One message is always held, so that there is an artifact.
+		// There is always at least one message, so that there is an artifact.
 		events = append(events, snapshot(append([]string{`{"id":"x","role":"system","content":"x"}`}, messages("h", held...)...)...), finished)
 		_, got := lacks(t, request(messages("q", said...)...), events...)
 
@@ -305,9 +305,10 @@ func TestLackingTextDefinition(t *testing.T) {
 	}
 }
 
-// A snapshot of what the run was asked with and what it streamed lacks nothing,
-// whatever its ids, names and white space, and whether it joins messages or divides
-// them. Without one of them it lacks just that one, and as an echo it lacks all.
+// A snapshot with the messages of the request and the streamed messages lacks nothing.
+// Ids, names and white space do not matter, nor does joining or splitting messages.
+// Without one message, the snapshot lacks only that one. With the request's messages
+// only, it lacks all streamed messages.
 func TestLackingTextProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var said, streamed []line
@@ -318,7 +319,7 @@ func TestLackingTextProperty(t *testing.T) {
 		for i := range rapid.IntRange(1, 5).Draw(t, "streamed") {
 			text := fmt.Sprint("reply ", i, ".")
 			if repeated := rapid.IntRange(0, len(said)-1).Draw(t, "repeated"); said[repeated].role == "assistant" && i == 0 {
-				text = said[repeated].text // a reply may be the same as an earlier one
+				text = said[repeated].text // a reply may repeat an earlier one
 			}
 			streamed = append(streamed, line{"assistant", text})
 		}
@@ -364,8 +365,8 @@ func TestLackingTextProperty(t *testing.T) {
 	})
 }
 
-// BenchmarkLackingText compares texts that were made to be slow to compare: of a
-// snapshot and a stream that are all but the same.
+// BenchmarkLackingText compares a snapshot and a stream that are almost equal, which
+// is the slowest case.
 func BenchmarkLackingText(b *testing.B) {
 	settings := text("last", "")
 	unit := "aa" + strings.Repeat("x", 14)
@@ -375,13 +376,13 @@ func BenchmarkLackingText(b *testing.B) {
 		events = append(events, chunk(fmt.Sprintf(`"messageId":"s%d"`, i), `"delta":"`+text+`"`))
 	}
 	events = append(events, chunk(`"messageId":"last"`, `"delta":"b"`))
-	// They are compared, and too long for an artifact, which leaves them out.
+	// They are compared, but are too long for an artifact and therefore omitted.
 	held := slices.Repeat([]string{`{"role":"assistant","content":[{"type":"text","text":"` + text + `"},{"type":"image"}]}`}, 40)
 	raw := testkit.SSE(append(events, snapshot(append(held, user)...), finished)...)
 	b.SetBytes(int64(len(raw)))
 	for b.Loop() {
 		if r := projectAll(b, input{Settings: settings, raw: raw, at: everySecond}); r[0].out == nil {
-			b.Fatal(brief(r[0].findings))
+			b.Fatal(formatFindings(r[0].findings))
 		}
 	}
 }

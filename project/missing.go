@@ -1,0 +1,203 @@
+package project
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/hint"
+	"github.com/p20export/p20export/internal/strictjson"
+)
+
+// normalizedMessage is the form in which messages are compared: the role, and the
+// text without white space. Messages without text are not compared.
+type normalizedMessage struct{ role, text string }
+
+// comparison is the result of comparing a snapshot with the streamed messages that
+// have text.
+type comparison struct {
+	starts  []origin // of the streamed messages
+	missing []int    // indexes into starts of the messages missing from the snapshot
+}
+
+// compare compares the selected snapshot with the streamed messages. It ignores ids,
+// names and order, because integrations change them. The result is cached, since
+// several projections may select the same snapshot.
+func (d *draft) compare(f *fold) comparison {
+	c, ok := f.compared[d.snapshot]
+	if ok {
+		return c
+	}
+	var streamed []normalizedMessage
+	for _, m := range f.messages {
+		if text := removeSpace(string(m.text)); text != "" { // empty for roles outside the subset
+			streamed, c.starts = append(streamed, normalizedMessage{m.role, text}), append(c.starts, origin{event: m.event})
+		}
+	}
+	if len(streamed) > 0 {
+		messages, _ := d.snapshot.Get("messages")
+		c.missing = findMissing(normalizeMessages(messages), d.requestMessages(), streamed)
+	}
+	if f.compared == nil {
+		f.compared = make(map[*envelope.Event]comparison)
+	}
+	f.compared[d.snapshot] = c
+	return c
+}
+
+// compareStream warns about streamed messages that are missing from the selected
+// snapshot.
+func (d *draft) compareStream(f *fold) {
+	c := d.compare(f)
+	if len(c.missing) == 0 {
+		return
+	}
+	first := c.starts[c.missing[0]]
+	warning := first.finding(finding.SnapshotLacksText, "the snapshot lacks %s", describeMissing(len(c.missing), len(c.starts), first.event.Index, f.full))
+	if last := d.run.Snapshots[len(d.run.Snapshots)-1]; last.Index > d.snapshot.Index {
+		warning = warning.WithHint(hint.TryLastSnapshot, EmittedSnapshotText)
+	}
+	d.report(warning)
+	for _, i := range c.missing {
+		d.omitted.add(c.starts[i].omission(finding.SnapshotLacksText))
+	}
+}
+
+// describeMissing describes how many of the streamed messages are missing. If the
+// fold is full, it has only the first messages of the stream.
+func describeMissing(missing, streamed, start int, full bool) string {
+	which, many := "only", ""
+	if full {
+		which, many = "first", "first "
+	}
+	switch {
+	case streamed == 1:
+		return fmt.Sprintf("the %s text message the run streamed (it begins at event %d)", which, start)
+	case missing == 1:
+		return fmt.Sprintf("1 of the %s%d text messages the run streamed (it begins at event %d)", many, streamed, start)
+	}
+	return fmt.Sprintf("%d of the %s%d text messages the run streamed (the first begins at event %d)", missing, many, streamed, start)
+}
+
+// findMissing returns the indexes of the streamed messages that are missing from a
+// snapshot. If the snapshot repeats a message of the request, the repetition does not
+// match a streamed message.
+func findMissing(snapshot, request, streamed []normalizedMessage) (missing []int) {
+	end := 0 // end of the request's messages in the snapshot
+	if len(request) > 0 {
+		last := request[len(request)-1]
+		for i, m := range snapshot {
+			if m == last {
+				end = i + 1
+			}
+		}
+	}
+	counts := make(map[normalizedMessage]int)
+	for _, m := range snapshot[:end] {
+		counts[m]++
+	}
+	for _, m := range request {
+		counts[m] = max(0, counts[m]-1)
+	}
+	for _, m := range snapshot[end:] {
+		counts[m]++
+	}
+	rejoined := make(map[string]bool) // by role: whether the snapshot joins or splits the messages
+	for i, m := range streamed {
+		if counts[m]--; counts[m] >= 0 {
+			continue
+		}
+		same, tried := rejoined[m.role]
+		if !tried {
+			same = endsWithJoined(snapshot[end:], streamed, m.role)
+			rejoined[m.role] = same
+		}
+		if !same {
+			missing = append(missing, i)
+		}
+	}
+	return missing
+}
+
+// endsWithJoined reports whether the joined text of a role's last messages in the
+// snapshot equals the joined text of its streamed messages. A snapshot may join or
+// split messages.
+func endsWithJoined(snapshot, streamed []normalizedMessage, role string) bool {
+	var b strings.Builder
+	for _, m := range streamed {
+		if m.role == role {
+			b.WriteString(m.text)
+		}
+	}
+	rest := b.String()
+	for i := len(snapshot) - 1; i >= 0 && rest != ""; i-- {
+		if snapshot[i].role != role {
+			continue
+		}
+		var ok bool
+		if rest, ok = strings.CutSuffix(rest, snapshot[i].text); !ok {
+			return false
+		}
+	}
+	return rest == ""
+}
+
+// requestMessages returns the messages of the request. If the request cannot be read
+// or names another run, it returns those of the input in RUN_STARTED.
+func (d *draft) requestMessages() []normalizedMessage {
+	input, _ := d.run.Started.Get("input")
+	for _, text := range [][]byte{d.request, input.Raw} {
+		var o strictjson.Object
+		value, err := strictjson.ReadText(&o, new(strictjson.Decoder), text)
+		if err != nil || value.Kind != strictjson.ObjectStart {
+			continue
+		}
+		list, _ := o.Get("messages")
+		if key, _ := d.foreignID(&o); key == "" && list.Kind == strictjson.ArrayStart {
+			return normalizeMessages(list)
+		}
+	}
+	return nil
+}
+
+// normalizeMessages returns the normalized messages of a list. It skips elements that
+// are not messages.
+func normalizeMessages(list strictjson.Value) (all []normalizedMessage) {
+	// The list is part of a valid JSON text, so Elements cannot fail.
+	_ = strictjson.Elements(list, func(_ int, v strictjson.Value, m *strictjson.Object) error {
+		if v.Kind != strictjson.ObjectStart {
+			return nil
+		}
+		role, _ := m.Get("role")
+		content, _ := m.Get("content")
+		if role.Kind != strictjson.String {
+			return nil
+		}
+		text, _, _ := readContent(content, true)
+		if text = removeSpace(text); text != "" {
+			name, _ := role.Text()
+			all = append(all, normalizedMessage{name, text})
+		}
+		return nil
+	})
+	return all
+}
+
+// removeSpace returns text without white space.
+func removeSpace(text string) string {
+	text, _ = strictjson.JoinSurrogates(text)
+	i := strings.IndexFunc(text, artifact.IsSpace)
+	if i < 0 {
+		return text
+	}
+	var b strings.Builder
+	b.Grow(len(text))
+	for ; i >= 0; i = strings.IndexFunc(text, artifact.IsSpace) {
+		b.WriteString(text[:i])
+		text = strings.TrimLeftFunc(text[i:], artifact.IsSpace)
+	}
+	b.WriteString(text)
+	return b.String()
+}
