@@ -1,11 +1,11 @@
-// Command mutation shows that the conformance vectors can fail: for each rule
-// of docs/contract.md it builds the program with that rule's check disabled, by
-// go build -overlay, so that no switch for it exists in the product, and runs
-// every vector through it. A mutant that no vector notices is an error.
+// Command mutation checks that the conformance vectors can fail. For each rule of
+// docs/contract.md it builds the program with that rule's check disabled, and runs every
+// vector. It fails if all vectors pass. The checks are disabled with go build -overlay,
+// so the program itself needs no switch for this.
 //
-//	mutation              every rule
-//	mutation -rule A12    one rule
-//	mutation -update      every rule, and write the table into docs/vectors.md
+//	mutation              test every rule
+//	mutation -rule A12    test one rule
+//	mutation -update      test every rule, and write the table in docs/vectors.md
 package main
 
 import (
@@ -25,8 +25,8 @@ import (
 )
 
 func main() {
-	rule := flag.String("rule", "", "only this rule")
-	update := flag.Bool("update", false, "write the table into docs/vectors.md")
+	rule := flag.String("rule", "", "test only this rule")
+	update := flag.Bool("update", false, "write the table in docs/vectors.md")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -37,11 +37,11 @@ func main() {
 }
 
 func run(ctx context.Context, rule string, update bool) error {
-	chosen := mutants
+	selected := mutants
 	if rule != "" {
-		chosen = slices.DeleteFunc(slices.Clone(mutants), func(m mutant) bool { return m.rule != rule })
+		selected = slices.DeleteFunc(slices.Clone(mutants), func(m mutant) bool { return m.rule != rule })
 	}
-	if len(chosen) == 0 {
+	if len(selected) == 0 {
 		return fmt.Errorf("no rule %s", rule)
 	}
 	dir, err := os.MkdirTemp("", "mutation")
@@ -53,41 +53,41 @@ func run(ctx context.Context, rule string, update bool) error {
 	if out, err := exec.CommandContext(ctx, "go", "test", "-c", "-o", vectors, "./schema/vectors").CombinedOutput(); err != nil {
 		return fmt.Errorf("build the vectors: %w\n%s", err, out)
 	}
-	whole := mutant{rule: "none"}
-	if noticed, err := whole.try(ctx, dir, vectors); err != nil || len(noticed) > 0 {
-		return fmt.Errorf("the program as it is fails %d vectors: %v", len(noticed), err)
+	original := mutant{rule: "none"}
+	if failing, err := original.try(ctx, dir, vectors); err != nil || len(failing) > 0 {
+		return fmt.Errorf("the unchanged program fails %d vectors: %v", len(failing), err)
 	}
-	results := make([][]string, len(chosen))
-	errs := make([]error, len(chosen))
+	results := make([][]string, len(selected))
+	errs := make([]error, len(selected))
 	next := make(chan int)
 	var wg sync.WaitGroup
 	for range runtime.NumCPU() {
 		wg.Go(func() {
 			for i := range next {
-				results[i], errs[i] = chosen[i].try(ctx, dir, vectors)
+				results[i], errs[i] = selected[i].try(ctx, dir, vectors)
 			}
 		})
 	}
-	for i := range chosen {
+	for i := range selected {
 		next <- i
 	}
 	close(next)
 	wg.Wait()
-	for i, m := range chosen {
+	for i, m := range selected {
 		switch {
 		case errs[i] != nil:
 			return errs[i]
 		case len(results[i]) == 0:
-			errs[i] = fmt.Errorf("%s: no vector notices that its check is disabled", m.rule)
+			errs[i] = fmt.Errorf("%s: no vector fails without its check", m.rule)
 		}
-		fmt.Printf("%-4s %4d vectors fail: %s\n", m.rule, len(results[i]), m.does)
+		fmt.Printf("%-4s %4d vectors fail: %s\n", m.rule, len(results[i]), m.check)
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	fmt.Printf("%d rules, every mutant noticed\n", len(chosen))
+	fmt.Printf("%d rules: vectors fail for every mutant\n", len(selected))
 	if update && rule == "" {
-		return writeTable(chosen, results)
+		return writeTable(selected, results)
 	}
 	return nil
 }
@@ -125,14 +125,14 @@ func (m mutant) try(ctx context.Context, dir, vectors string) ([]string, error) 
 	return failing, nil
 }
 
-// overlay writes the mutated file and the overlay that puts it in place.
+// overlay writes the mutated file, and the overlay file that replaces the original with it.
 func (m mutant) overlay(dir string) (string, error) {
 	source, err := os.ReadFile(m.file)
 	if err != nil {
 		return "", err
 	}
 	if n := strings.Count(string(source), m.old); n != 1 {
-		return "", fmt.Errorf("%s: what it changes stands %d times in %s", m.rule, n, m.file)
+		return "", fmt.Errorf("%s: the text to replace occurs %d times in %s, not once", m.rule, n, m.file)
 	}
 	path := filepath.Join(dir, m.rule+".go")
 	if err := os.WriteFile(path, []byte(strings.Replace(string(source), m.old, m.new, 1)), 0o644); err != nil {
@@ -156,7 +156,7 @@ const (
 	tableEnd   = "<!-- mutation end -->\n"
 )
 
-// writeTable puts the outcome into its page, between its two marks.
+// writeTable writes the results between the two marks of the page.
 func writeTable(mutants []mutant, results [][]string) error {
 	text, err := os.ReadFile(page)
 	if err != nil {
@@ -165,12 +165,12 @@ func writeTable(mutants []mutant, results [][]string) error {
 	before, rest, ok1 := strings.Cut(string(text), tableBegin)
 	_, after, ok2 := strings.Cut(rest, tableEnd)
 	if !ok1 || !ok2 {
-		return fmt.Errorf("%s has no place for the table", page)
+		return fmt.Errorf("%s has no marks for the table", page)
 	}
 	var b strings.Builder
-	b.WriteString("| rule | what is disabled | vectors that fail |\n|---|---|---|\n")
+	b.WriteString("| rule | disabled check | vectors that fail |\n|---|---|---|\n")
 	for i, m := range mutants {
-		fmt.Fprintf(&b, "| %s | %s | %d |\n", m.rule, m.does, len(results[i]))
+		fmt.Fprintf(&b, "| %s | %s | %d |\n", m.rule, m.check, len(results[i]))
 	}
 	return os.WriteFile(page, []byte(before+tableBegin+"\n"+b.String()+"\n"+tableEnd+after), 0o644)
 }

@@ -1,12 +1,12 @@
 package main
 
-// mutant is the program without the check of one rule.
+// A mutant is the program without the check of one rule.
 type mutant struct {
-	rule string
-	does string // what is disabled
-	file string
-	old  string // stands once in the file
-	new  string
+	rule  string
+	check string // the disabled check, for people
+	file  string
+	old   string // occurs exactly once in the file
+	new   string
 }
 
 const (
@@ -23,13 +23,14 @@ const (
 	validate = "project/validate/validate.go"
 )
 
-// v1Limit and assayLimit are where lengths are compared.
+// v1Limit and assayLimit are the conditions that compare lengths.
 const (
 	v1Limit    = "l.limit(limitsV1); n > limit {"
 	assayLimit = "l.limit(limitsAssay); n > limit {"
 )
 
-func unless(rule string) (old, new string) {
+// exempt returns the edit that disables a limit for one rule.
+func exempt(rule string) (old, new string) {
 	switch rule[0] {
 	case 'P':
 		return assayLimit, `l.limit(limitsAssay); n > limit && l.assay != "` + rule + `" {`
@@ -37,13 +38,14 @@ func unless(rule string) (old, new string) {
 	return v1Limit, `l.limit(limitsV1); n > limit && l.v1 != "` + rule + `" {`
 }
 
-func limit(rule, of string) mutant {
-	old, new := unless(rule)
-	return mutant{rule, "the limit of " + of, decode, old, new}
+// limit returns the mutant without the limit of a rule, which is that of subject.
+func limit(rule, subject string) mutant {
+	old, new := exempt(rule)
+	return mutant{rule, "the limit of " + subject, decode, old, new}
 }
 
-// drop takes a statement out.
-func drop(rule, does, file, statement string) mutant { return mutant{rule, does, file, statement, ""} }
+// drop returns the mutant without a statement.
+func drop(rule, check, file, statement string) mutant { return mutant{rule, check, file, statement, ""} }
 
 const (
 	unknownKey = "\tc.add(t.Start, func(p finding.Pointer) finding.Finding {\n\t\tf := finding.Violation(inside(p, \"A3\", \"M6\")"
@@ -52,12 +54,12 @@ const (
 	inMessages = `strings.HasPrefix(string(c.json.Pointer()), "/messages/")`
 )
 
-// mutants are in the order of the contract.
+// mutants is in the order of the contract.
 var mutants = []mutant{
 	{"T1", "the size of the file", decode, "if len(data) > MaxFileBytes {", "if len(data) > 2*MaxFileBytes {"},
 	{"T2", "UTF-8 in strings", quoted, "if !ascii && !utf8.Valid(d.data[start:i]) {", "if false && !ascii {"},
 	{"T3", "control characters in strings", quoted, "case c < 0x20:", "case c < 0x20 && false:"},
-	{"T4", "names that stand twice", reader, "t.Duplicate = d.index.add(", "d.index.add("},
+	{"T4", "duplicate names", reader, "t.Duplicate = d.index.add(", "d.index.add("},
 	{"T5", "the depth", reader, "if len(d.open) == MaxDepth {", "if len(d.open) == 2*MaxDepth {"},
 	{"T6", "bytes after the value", reader, "case d.pos < len(d.data):\n\t\t\treturn Token{}, d.fail(Trailing", "case d.pos < 0:\n\t\t\treturn Token{}, d.fail(Trailing"},
 
@@ -84,8 +86,8 @@ var mutants = []mutant{
 	{"A18", "the order of times", decode, "finished.Before(started) {", "finished.Before(started) && false {"},
 	{"A19", "terminal labels", decode, `return "A19", why`, `return "", ""`},
 	{"A20", "families as terminal labels", decode, "ok && f != RunFinished && f != RunError {", `ok && f == "" {`},
-	{"A21", "error_message beside RUN_ERROR", decode, "if !hasMessage {", "if !hasMessage && false {"},
-	{"A22", "error keys beside RUN_FINISHED", decode, "case RunFinished:", `case "":`},
+	{"A21", "error_message with RUN_ERROR", decode, "if !hasMessage {", "if !hasMessage && false {"},
+	{"A22", "error keys with RUN_FINISHED", decode, "case RunFinished:", `case "":`},
 	limit("A23", "`error_code`"),
 	limit("A24", "`error_message`"),
 	{"A25", "control characters in error texts", decode, `return "A25", "holds a control character"`, `return "", ""`},
@@ -93,7 +95,7 @@ var mutants = []mutant{
 
 	drop("M1", "messages is a list", message, `		c.fault("M1", t.Start, "%s is %s where a list belongs", c.json.Pointer(), t.Kind)`),
 	{"M2", "the empty list", message, "case count == 0:", "case count < 0:"},
-	{"M3", "how many messages", message, "case count > limit:", "case count > 1<<30:"},
+	{"M3", "the number of messages", message, "case count > limit:", "case count > 1<<30:"},
 	drop("M4", "a message is an object", message, `		c.fault("M4", t.Start, "%s is %s where a message is an object", c.json.Pointer(), t.Kind)`),
 	{"M5", "required keys of a message", message, "if !key.seen {", "if !key.seen && false {"},
 	{"M6", "unknown keys of messages", decode, unknownKey, "\tif " + inMessages + " {\n\t\treturn false\n\t}\n" + unknownKey},
@@ -106,7 +108,7 @@ var mutants = []mutant{
 	limit("M13", "`name`"),
 	{"M14", "roles", message, `return "M14", why`, `return "", ""`},
 	{"M15", "families as roles", message, "if _, ok := family(role); ok {", "if _, ok := family(role); ok && false {"},
-	{"M16", "ids that stand twice", message, "if first, ok := ids[Trim(s)]; ok {", "if first, ok := ids[Trim(s)]; ok && first < 0 {"},
+	{"M16", "duplicate ids", message, "if first, ok := ids[Trim(s)]; ok {", "if first, ok := ids[Trim(s)]; ok && first < 0 {"},
 
 	limit("P1", "references under assay"),
 	limit("P2", "`id` under assay"),
@@ -119,13 +121,13 @@ var mutants = []mutant{
 	{"E1", "an event is an object", event, "if value.Kind != strictjson.ObjectStart {", "if false {"},
 	{"E2", "the type of an event", event, `if kind.Kind != strictjson.String || !valid || name == "" {`, `if false && valid {`},
 	drop("E3", "other events", bounded, `		c.found.Add(e.breach(kind, "E3", "/type", "%s is no part of a bounded envelope", finding.Quote(e.Type)).WithHint(hint.FreezeEnvelope))`),
-	drop("E4", "events that stand twice", bounded, `		c.found.Add(e.breach(kind, "E4", "/type", "%s is there already", placeNames[place]))`),
+	drop("E4", "repeated events", bounded, `		c.found.Add(e.breach(kind, "E4", "/type", "%s is there already", placeNames[place]))`),
 	{"E5", "the order of events", bounded, "case place < c.latest:", "case place < 0 && kind.Kind == 0:"},
-	{"E6", "events that are absent", bounded, "if !ok {\n\t\t\tc.found.Add(finding.Violation(\"E6\"", "if !ok && false {\n\t\t\tc.found.Add(finding.Violation(\"E6\""},
-	drop("E7", "names that RUN_STARTED lacks", identity, `			report(e.breach(e.whole(), "E7", finding.Pointer("").Name(key), "RUN_STARTED has no %s", key))`),
-	drop("E8", "names are strings", identity, `		report(e.breach(v, "E8", at, "%s of %s is %s where a string belongs", key, e.Type, v.Kind))`),
-	drop("E9", "half pairs in names", identity, `		report(e.breach(v, "E9", at, "%s of %s holds half of a surrogate pair", key, e.Type))`),
-	{"E11", "one thread", identity, `differs("threadId", started.thread); why != ""`, `differs("threadId", started.thread); why != "" && false`},
+	{"E6", "missing events", bounded, "if !ok {\n\t\t\tc.found.Add(finding.Violation(\"E6\"", "if !ok && false {\n\t\t\tc.found.Add(finding.Violation(\"E6\""},
+	drop("E7", "missing ids in RUN_STARTED", identity, `			report(e.breach(e.whole(), "E7", finding.Pointer("").Name(key), "RUN_STARTED has no %s", key))`),
+	drop("E8", "ids are strings", identity, `		report(e.breach(v, "E8", at, "%s of %s is %s where a string belongs", key, e.Type, v.Kind))`),
+	drop("E9", "half pairs in ids", identity, `		report(e.breach(v, "E9", at, "%s of %s holds half of a surrogate pair", key, e.Type))`),
+	{"E11", "the thread of the terminal event", identity, `differs("threadId", started.thread); why != ""`, `differs("threadId", started.thread); why != "" && false`},
 	drop("E12", "the list of the snapshot", bounded, `		c.found.Add(e.breach(list, "E12", "/messages", "the snapshot has no list of messages"))`),
 	drop("E13", "messages of the snapshot are objects", bounded, `			c.found.Add(e.breach(v, "E13", finding.Pointer("/messages").Index(i), "message %d is %s where an object belongs", i, v.Kind))`),
 

@@ -11,8 +11,8 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// Every rule has its mutant, what each changes is still in the source, and
-// docs/vectors.md has the outcome of each.
+// Every rule has a mutant, the text that each mutant replaces is still in the source,
+// and docs/vectors.md has a row for each.
 func TestMutants(t *testing.T) {
 	var rules, mutated []string
 	for _, r := range finding.Rules() {
@@ -30,10 +30,10 @@ func TestMutants(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := strings.Count(string(source), m.old); n != 1 || m.old == m.new {
-			t.Errorf("%s: what it changes stands %d times in %s", m.rule, n, m.file)
+			t.Errorf("%s: the text to replace occurs %d times in %s, not once", m.rule, n, m.file)
 		}
-		if !strings.Contains(table, "| "+m.rule+" | "+m.does+" | ") {
-			t.Errorf("%s: the table in docs/vectors.md lacks it: run 'make mutation'", m.rule)
+		if !strings.Contains(table, "| "+m.rule+" | "+m.check+" | ") {
+			t.Errorf("%s: the table in docs/vectors.md has no row: run 'make mutation'", m.rule)
 		}
 	}
 	if diff := cmp.Diff(rules, mutated); diff != "" {
