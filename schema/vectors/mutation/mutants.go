@@ -45,7 +45,9 @@ func limit(rule, subject string) mutant {
 }
 
 // drop returns the mutant without a statement.
-func drop(rule, check, file, statement string) mutant { return mutant{rule, check, file, statement, ""} }
+func drop(rule, check, file, statement string) mutant {
+	return mutant{rule, check, file, statement, ""}
+}
 
 const (
 	unknownKey = "\tc.add(t.Start, func(p finding.Pointer) finding.Finding {\n\t\tf := finding.Violation(inside(p, \"A3\", \"M6\")"
