@@ -7,18 +7,18 @@ import (
 	"github.com/p20export/p20export/internal/hint"
 )
 
-// Description describes the findings of one code.
+// Description describes a code.
 type Description struct {
 	Severity Severity
-	// Meaning is one line for the table in the documentation.
+	// Meaning is a one-line explanation.
 	Meaning string
-	// Spec is where the rule comes from.
+	// Spec is the source of the rule.
 	Spec string
 	// Hint is the next step.
 	Hint string
 }
 
-// Findings about a capture: its files, its framing, its times.
+// Findings about the files, framing and times of a capture.
 const (
 	CaptureUnfinished  Code = "capture_unfinished"
 	ManifestMalformed  Code = "capture_manifest_malformed"
@@ -74,8 +74,7 @@ const (
 	EnvelopeRepeated    Code = "envelope_event_repeated"
 )
 
-// Findings about projections. Those that are reasons of an omission carry the
-// same code there.
+// Findings about projections. Omissions use the same codes for their reasons.
 const (
 	SnapshotMissing      Code = "snapshot_missing"
 	SnapshotSeveral      Code = "snapshot_several"
@@ -163,7 +162,7 @@ const (
 	TreeTooLarge    Code = "tree_too_large"
 )
 
-// Findings about imports into Assay, and about its bundles.
+// Findings about imports into Assay and about Assay bundles.
 const (
 	RecordOfAnother  Code = "record_of_another"
 	ReceiptNeeded    Code = "receipt_needed"
@@ -175,7 +174,7 @@ const (
 	BundleDeviates   Code = "bundle_deviates"
 )
 
-// Findings of compare about what changed since a baseline.
+// Findings of compare about changes since a baseline.
 const (
 	RunGone           Code = "baseline_run_missing"
 	RunAdded          Code = "baseline_run_added"
@@ -202,7 +201,7 @@ const (
 	ScenarioUnexpected Code = "scenario_unexpected"
 )
 
-// Findings about what could not be done.
+// Findings about operations that failed.
 const (
 	IOFailed          Code = "io_failed"
 	OutputExists      Code = "output_exists"
@@ -211,16 +210,16 @@ const (
 	Interrupted       Code = "interrupted"
 )
 
-// Codes lists every code, sorted.
+// Codes returns all codes, sorted.
 func Codes() []Code { return slices.Sorted(maps.Keys(kinds())) }
 
-// kind is what the findings of one code have in common, but for the next step.
+// kind is a Description without the hint.
 type kind struct {
 	severity      Severity
 	meaning, spec string
 }
 
-// Describe returns what is common to the findings of a code.
+// Describe returns the description of a code, and whether the code exists.
 func Describe(c Code) (Description, bool) {
 	k, ok := kinds()[c]
 	return Description{k.severity, k.meaning, k.spec, hint.ByCode()[string(c)]}, ok

@@ -14,7 +14,7 @@ import (
 	"github.com/p20export/p20export/internal/hint"
 )
 
-// declared returns the constants of type Code in codes.go by their names.
+// declared returns the constants of type Code in codes.go by name.
 func declared(t *testing.T) map[string]finding.Code {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "codes.go", nil, 0)
@@ -92,7 +92,7 @@ func TestDescriptions(t *testing.T) {
 			t.Errorf("%s has no meaning", code)
 		}
 		if other, ok := meanings[about.Meaning]; ok {
-			t.Errorf("%s and %s have one meaning", code, other)
+			t.Errorf("%s and %s have the same meaning", code, other)
 		}
 		meanings[about.Meaning] = code
 		for _, s := range []string{about.Meaning, about.Spec, about.Hint} {
@@ -106,11 +106,11 @@ func TestDescriptions(t *testing.T) {
 	}
 }
 
-// TestHintsHaveCodes finds next steps that no finding has.
+// TestHintsHaveCodes checks that every hint belongs to a declared code.
 func TestHintsHaveCodes(t *testing.T) {
 	for code := range hint.ByCode() {
 		if _, ok := finding.Describe(finding.Code(code)); !ok {
-			t.Errorf("the next step of %q is that of no code", code)
+			t.Errorf("there is a hint for the undeclared code %q", code)
 		}
 	}
 }

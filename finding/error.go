@@ -11,8 +11,8 @@ import (
 	"github.com/p20export/p20export/internal/hint"
 )
 
-// FromError returns the finding about an error, with the next step. isVerdict
-// tells what is wrong with evidence from what could not be done.
+// FromError returns the finding for an error, with a hint. isVerdict is true if
+// the finding is about the evidence, and false if an operation failed.
 func FromError(err error) (f Finding, isVerdict bool) {
 	if errors.As(err, &f) {
 		return f, f.Code != IOFailed
@@ -26,7 +26,7 @@ func FromError(err error) (f Finding, isVerdict bool) {
 	f = New(IOFailed, "%s", Escape(err.Error()))
 	switch {
 	case errors.Is(err, context.Canceled):
-		f = New(Interrupted, "interrupted before it was done")
+		f = New(Interrupted, "interrupted before it finished")
 	case isTemporary(err):
 		f.Hint = hint.ChooseTempDir
 	case errors.Is(err, fs.ErrNotExist):
@@ -36,22 +36,22 @@ func FromError(err error) (f Finding, isVerdict bool) {
 	case errors.Is(err, syscall.EISDIR):
 		f.Hint = "name a file, not a directory"
 	case errors.Is(err, syscall.ENOTDIR):
-		f.Hint = "name a directory; a file of that name is in the way"
+		f.Hint = "name a directory; the path goes through a file"
 	case errors.Is(err, syscall.ENOSPC):
-		f.Hint = "make room on the disk and run it again"
+		f.Hint = "free disk space and run the command again"
 	case errors.Is(err, fs.ErrPermission):
-		f.Hint = "check who may read or write it"
+		f.Hint = "check the permissions"
 	}
 	return f, false
 }
 
-// Leftover returns the finding about a temporary file that could not be removed
-// after its content was published.
+// Leftover returns the finding about a temporary name that could not be removed
+// after the file was published.
 func Leftover(path string) Finding {
-	return New(TemporaryLeft, "%s could not be removed; the file it became is written", Escape(path))
+	return New(TemporaryLeft, "%s could not be removed; the file itself is written", Escape(path))
 }
 
-// isTemporary reports whether an error is one of the directory for temporary files.
+// isTemporary reports whether err is about the directory for temporary files.
 func isTemporary(err error) bool {
 	_, ok := errors.AsType[*atomicfile.TemporaryError](err)
 	return ok

@@ -11,16 +11,15 @@ import (
 	"github.com/p20export/p20export/internal/atomicfile"
 )
 
-// A full disk leaves nothing half-written of what freeze writes. A capture, which
-// stays unfinished, has a next step of its own.
+// The hint is for all commands, so it does not say what was left on the disk.
 func TestFromErrorNoSpace(t *testing.T) {
 	f, _ := finding.FromError(fmt.Errorf("cannot write: %w", syscall.ENOSPC))
-	if !strings.HasPrefix(f.Hint, "make room on the disk") || strings.Contains(f.Hint, "nothing") {
+	if !strings.HasPrefix(f.Hint, "free disk space") || strings.Contains(f.Hint, "nothing") {
 		t.Errorf("hint %q", f.Hint)
 	}
 }
 
-// Files that are written are never said to be missing, and are no verdict.
+// A finding about unsynced files says that they are written, and is no verdict.
 func TestFromErrorUnsynced(t *testing.T) {
 	f, isVerdict := finding.FromError(fmt.Errorf("publishing: %w", &atomicfile.UnsyncedError{Dir: "out", Err: syscall.EIO}))
 	if f.Code != "durability_unknown" || isVerdict || !strings.HasPrefix(f.Message, "written, durability unknown: out ") {
@@ -28,7 +27,7 @@ func TestFromErrorUnsynced(t *testing.T) {
 	}
 }
 
-// The directory for temporary files is not the input's or the output's fault.
+// An error of the directory for temporary files names it and TMPDIR.
 func TestFromErrorTemporary(t *testing.T) {
 	for _, cause := range []error{fs.ErrNotExist, fs.ErrPermission, syscall.ENOSPC} {
 		f, isVerdict := finding.FromError(fmt.Errorf("x: %w", &atomicfile.TemporaryError{Dir: "/tmp", Err: cause}))

@@ -1,8 +1,8 @@
-// Package finding is the one shape in which the program reports what it found
-// wrong, left out or worth knowing.
+// Package finding defines findings: the errors, omissions and observations that
+// the program reports about its inputs.
 //
-// It knows the closed set of codes (codes.go) and the order of findings. It
-// must not know how a finding came about.
+// It defines the closed set of codes (codes.go) and the order of findings. It
+// must not know how findings are made.
 package finding
 
 import (
@@ -17,17 +17,17 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// Severity says what a finding does to the verdict.
+// Severity is the effect of a finding on the verdict.
 type Severity string
 
-// An error makes the verdict negative; a warning and an information never do.
+// An Error makes the verdict negative. A Warning or Info never does.
 const (
 	Error   Severity = "error"
 	Warning Severity = "warning"
 	Info    Severity = "info"
 )
 
-// Code names a kind of finding: lower_snake, from the closed set in codes.go.
+// Code identifies a kind of finding. It is lower_snake and declared in codes.go.
 type Code string
 
 // Finding is one observation about an input.
@@ -36,38 +36,38 @@ type Finding struct {
 	Severity Severity `json:"severity"`
 	// Message is one sentence for people. It quotes input only through Quote.
 	Message string `json:"message"`
-	// Hint is the next step, where there is one.
+	// Hint is the next step, if there is one.
 	Hint string `json:"hint,omitzero"`
-	// Rule is the numbered rule of a contract, where there is one.
+	// Rule is the numbered rule of the contract, if there is one.
 	Rule string `json:"rule,omitzero"`
-	// Spec is where the rule comes from, such as "P20 §8.1".
+	// Spec is the source of the rule, such as "P20 §8.1".
 	Spec string `json:"spec,omitzero"`
-	// Pointer is an RFC 6901 pointer relative to the event or file the finding
-	// names; nil or empty is the whole of it.
+	// Pointer is an RFC 6901 pointer relative to the event or file. It is empty if
+	// the finding is about the whole event or file.
 	Pointer Pointer `json:"pointer,omitzero"`
-	// Offset counts bytes from the start of the file the finding names.
+	// Offset is a byte offset in the file.
 	Offset *int64 `json:"offset,omitzero"`
-	// Line counts lines of that file from 1.
+	// Line is a line number in the file, from 1.
 	Line int `json:"line,omitzero"`
-	// Column counts code points of that line from 1.
+	// Column is a column of the line, in code points, from 1.
 	Column int `json:"column,omitzero"`
-	// Excerpt shows that line to people.
+	// Excerpt shows the line to people.
 	Excerpt Excerpt `json:"-"`
-	// ResponseLine is the line of a capture's response that Offset is on, counted
-	// from 1; 0 where it is not known. Lines end with LF.
+	// ResponseLine is the line of the capture's response that contains Offset, from
+	// 1, or 0 if it is not known. Lines end with LF.
 	ResponseLine int `json:"-"`
-	// EventIndex counts the capture's events from 0.
+	// EventIndex is the index of the event in the capture, from 0.
 	EventIndex *int `json:"event_index,omitzero"`
 }
 
-// New makes a finding of the given code with what the code's table entry says
-// of severity, origin and next step.
+// New returns a finding with the given code and message, and with the code's
+// severity, spec and hint.
 func New(code Code, format string, args ...any) Finding {
 	about, _ := Describe(code)
 	return Finding{
 		Code:     code,
 		Severity: about.Severity,
-		Message:  shortened(fmt.Sprintf(format, args...)),
+		Message:  truncate(fmt.Sprintf(format, args...)),
 		Hint:     about.Hint,
 		Spec:     about.Spec,
 	}
@@ -76,34 +76,32 @@ func New(code Code, format string, args ...any) Finding {
 // WithOffset returns f with a byte offset.
 func (f Finding) WithOffset(offset int64) Finding { f.Offset = &offset; return f }
 
-// OnResponseLine returns f with a line of the response.
+// OnResponseLine returns f with a line number of the response.
 func (f Finding) OnResponseLine(line int) Finding { f.ResponseLine = line; return f }
 
-// WithEvent returns f with the index of the event it is about.
+// WithEvent returns f with the index of an event.
 func (f Finding) WithEvent(event int) Finding { f.EventIndex = &event; return f }
 
-// WithPointer returns f with a pointer; one that is too long becomes that of a value
-// around it.
+// WithPointer returns f with the pointer p, shortened by Bounded.
 func (f Finding) WithPointer(p Pointer) Finding { f.Pointer = p.Bounded(); return f }
 
 // WithLine returns f with a line number.
 func (f Finding) WithLine(line int) Finding { f.Line = line; return f }
 
-// WithHint returns f with another next step than its code's.
+// WithHint returns f with a hint that replaces its code's.
 func (f Finding) WithHint(format string, args ...any) Finding {
 	f.Hint = fmt.Sprintf(format, args...)
 	return f
 }
 
-// WithSeverity returns f with another severity than its code's.
+// WithSeverity returns f with a severity that replaces its code's.
 func (f Finding) WithSeverity(s Severity) Finding { f.Severity = s; return f }
 
-// Error makes a Finding usable as an error.
+// Error returns the code and the message.
 func (f Finding) Error() string { return string(f.Code) + ": " + f.Message }
 
-// Sort orders findings by offset, then pointer, then code. Findings without an
-// offset come first, but for the count of those that are not listed, which is
-// last.
+// Sort sorts findings by offset, then pointer, then code. Findings without an
+// offset come first, except findings_past_limit, which comes last.
 func Sort(list []Finding) {
 	slices.SortStableFunc(list, func(a, b Finding) int {
 		return cmp.Or(
@@ -120,19 +118,19 @@ func Failed(list []Finding) bool {
 	return slices.ContainsFunc(list, func(f Finding) bool { return f.Severity == Error })
 }
 
-// AsWarnings returns the findings with every error as a warning: where what they
-// refuse was not asked for.
+// AsWarnings returns a copy of the findings in which every error is a warning. It
+// is for checks whose failure does not affect the command's verdict.
 func AsWarnings(list []Finding) []Finding {
-	eased := slices.Clone(list)
-	for i, f := range eased {
+	warnings := slices.Clone(list)
+	for i, f := range warnings {
 		if f.Severity == Error {
-			eased[i] = f.WithSeverity(Warning)
+			warnings[i] = f.WithSeverity(Warning)
 		}
 	}
-	return eased
+	return warnings
 }
 
-// Has reports whether any finding has the code.
+// Has reports whether any finding has the given code.
 func Has(list []Finding, code Code) bool {
 	return slices.ContainsFunc(list, func(f Finding) bool { return f.Code == code })
 }
@@ -154,21 +152,21 @@ func offset(f Finding) int64 {
 // Pointer is an RFC 6901 JSON Pointer.
 type Pointer string
 
-// Name returns the pointer to the named member of what p points to. RFC 6901
-// has no spelling for what is not Unicode, such as half a surrogate pair: it
-// becomes U+FFFD.
+// Name returns the pointer to the named member of the object at p. Text that is
+// not valid Unicode, such as half a surrogate pair, cannot appear in a pointer
+// and becomes U+FFFD.
 func (p Pointer) Name(name string) Pointer {
 	return p + "/" + Pointer(strictjson.EscapePointer(name))
 }
 
-// Index returns the pointer to the i-th element of what p points to.
+// Index returns the pointer to the i-th element of the array at p.
 func (p Pointer) Index(i int) Pointer { return p + "/" + Pointer(strconv.Itoa(i)) }
 
-// quoteLimit is how much of an input a message quotes, in code points.
+// quoteLimit is the maximum length of a quoted input, in code points.
 const quoteLimit = 60
 
-// Quote renders a piece of input for a message: short, in double quotes, and
-// with everything escaped that a terminal could act on.
+// Quote returns s for use in a message: truncated, in double quotes, and with
+// every character escaped that a terminal could act on.
 func Quote(s string) string {
 	count := 0
 	for i := range s {
@@ -180,13 +178,13 @@ func Quote(s string) string {
 	return `"` + strings.ReplaceAll(Escape(s), `"`, `\"`) + `"`
 }
 
-// Escape renders s so that a terminal shows it and does not obey it, and so
-// that it can be told from what it escapes: control and format characters, line
-// separators, invalid bytes and backslashes become escapes.
+// Escape returns s in a form that is safe to print on a terminal. Control and
+// format characters, line separators, invalid bytes and backslashes become escape
+// sequences, so different strings have different results.
 func Escape(s string) string { return escape(s, true) }
 
-// Printable is Escape for text that may hold escapes already: it leaves
-// backslashes alone.
+// Printable is like Escape but does not escape backslashes. It is for text that
+// may contain escape sequences already.
 func Printable(s string) string { return escape(s, false) }
 
 func escape(s string, backslash bool) string {
@@ -216,19 +214,21 @@ func escape(s string, backslash bool) string {
 	return b.String()
 }
 
-// NeedsEscape reports whether a terminal could act on r, or show nothing for it.
+// NeedsEscape reports whether r is a character that a terminal could act on or
+// that is invisible.
 func NeedsEscape(r rune) bool {
 	return unicode.In(r, unicode.C, unicode.Zl, unicode.Zp)
 }
 
-// The lengths in bytes that pointers and messages of findings keep to: findings
-// are held while a capture is read, and a name in it can be as long as an event.
+// The maximum lengths of pointers and messages, in bytes. They bound the memory
+// that findings take: a name in a capture can be as long as an event.
 const (
 	MaxPointer = 1 << 10
 	maxMessage = 4 << 10
 )
 
-// Bounded returns p, or where p is too long the pointer to a value around it.
+// Bounded returns p. If p is longer than MaxPointer, Bounded returns the pointer
+// to an enclosing value.
 func (p Pointer) Bounded() Pointer {
 	if len(p) > MaxPointer {
 		p = p[:max(0, strings.LastIndexByte(string(p[:MaxPointer+1]), '/'))]
@@ -236,7 +236,7 @@ func (p Pointer) Bounded() Pointer {
 	return p
 }
 
-func shortened(message string) string {
+func truncate(message string) string {
 	if len(message) <= maxMessage {
 		return message
 	}

@@ -122,7 +122,7 @@ func TestPointer(t *testing.T) {
 	}
 }
 
-// The decoding of RFC 6901 §4 gives each name back.
+// Decoding a pointer by RFC 6901 §4 returns the names it was made from.
 func TestPointerDecodes(t *testing.T) {
 	unescape := strings.NewReplacer("~1", "/", "~0", "~")
 	rapid.Check(t, func(t *rapid.T) {
@@ -190,8 +190,8 @@ func TestQuote(t *testing.T) {
 	}
 }
 
-// However hostile the text, what is shown holds no character that a terminal
-// obeys, is valid UTF-8, and is short where that is promised.
+// Escape, Printable and Quote return valid UTF-8 without characters that a terminal
+// acts on, and the result of Quote is short.
 func TestHostileText(t *testing.T) {
 	nasty := rapid.SampledFrom([]rune{0, 0x1b, 0x7f, 0x9b, 0xad, 0x61c, 0x200b, 0x200d, 0x202e, 0x2028, 0x2029, 0x2069, 0xfeff, 0xe000, 0xe0041, 0x10ffff, '\t', '\n', '"', '\\', 'a', '…'})
 	text := rapid.OneOf(
@@ -215,10 +215,10 @@ func TestHostileText(t *testing.T) {
 			harmless(t, shown)
 		}
 		if finding.Printable(finding.Escape(s)) != finding.Escape(s) {
-			t.Fatalf("%q: what is escaped is escaped again", s)
+			t.Fatalf("%q: Printable escapes an escaped text again", s)
 		}
 		quoted := finding.Quote(s)
-		// 60 characters of at most ten for one, the ellipsis and two quotes.
+		// 60 code points, each of at most ten characters, the ellipsis and two quotes.
 		if n := utf8.RuneCountInString(quoted); n > 60*10+3 {
 			t.Fatalf("%q is quoted in %d characters", s, n)
 		}
@@ -229,7 +229,7 @@ func TestHostileText(t *testing.T) {
 	})
 }
 
-// Escape tells any two texts apart.
+// Escape returns different texts for different texts.
 func TestEscapeIsInjective(t *testing.T) {
 	part := rapid.OneOf(
 		rapid.Map(rapid.Byte(), func(b byte) string { return string([]byte{b}) }),
@@ -248,20 +248,20 @@ func TestEscapeIsInjective(t *testing.T) {
 func TestNeedsEscape(t *testing.T) {
 	for _, r := range "\x00\x1f\x7f\u0080\u009f\u00ad\u200b\u200d\u202e\u2028\u2029\ufeff\ue000\U000e0041" {
 		if !finding.NeedsEscape(r) {
-			t.Errorf("%U is handy", r)
+			t.Errorf("%U needs no escape", r)
 		}
 	}
 	for _, r := range " a\u00a0é東🙂\"\\\ufffd\u3000" {
 		if finding.NeedsEscape(r) {
-			t.Errorf("%U is unhandy", r)
+			t.Errorf("%U needs an escape", r)
 		}
 	}
 }
 
 func TestAsWarnings(t *testing.T) {
 	list := []finding.Finding{finding.New(finding.NoRun, "a"), finding.New(finding.OmissionsRecorded, "b")}
-	eased := finding.AsWarnings(list)
-	if eased[0].Severity != finding.Warning || eased[1].Severity != finding.Info || list[0].Severity != finding.Error || finding.Failed(eased) {
-		t.Errorf("%v of %v", eased, list)
+	got := finding.AsWarnings(list)
+	if got[0].Severity != finding.Warning || got[1].Severity != finding.Info || list[0].Severity != finding.Error || finding.Failed(got) {
+		t.Errorf("%v of %v", got, list)
 	}
 }

@@ -1,17 +1,17 @@
 package finding
 
-// MaxListed is how many findings of one file, run or capture are listed one by
-// one; the others are counted.
+// MaxListed is the maximum number of findings listed for one file, run or capture.
+// The others are only counted.
 const MaxListed = 100
 
-// List collects findings and keeps the first MaxListed of them in the order of
-// Sort, however many there are and in whatever order they come. The zero value
-// is empty.
+// List collects findings. It keeps the first MaxListed findings in the order of
+// Sort and counts the rest. The order of calls to Add does not matter. The zero
+// value is an empty list.
 type List struct {
-	kept    []Finding // the first MaxListed are sorted once there have been more
+	kept    []Finding // if full, the first MaxListed are sorted
 	dropped int
-	full    bool
-	last    int64 // when full, the offset of the last one listed
+	full    bool  // findings were dropped
+	last    int64 // if full, the offset of the last of the first MaxListed
 	failed  bool
 }
 
@@ -24,15 +24,15 @@ func (l *List) Add(f Finding) {
 	}
 	l.kept = append(l.kept, f)
 	if len(l.kept) >= 2*MaxListed {
-		l.cut()
+		l.truncate()
 	}
 }
 
-// CountUnlisted reports whether an error at this offset would only be counted, and
-// counts it then. It spares the cost of making a finding nobody will see: a
-// hostile file may hold a million.
-func (l *List) CountUnlisted(at int64) bool {
-	if !l.full || at <= l.last {
+// CountUnlisted reports whether an error at the given offset would be dropped. If
+// so, CountUnlisted counts the error. It saves the cost of making findings that
+// are not listed, because a hostile file may cause millions of them.
+func (l *List) CountUnlisted(offset int64) bool {
+	if !l.full || offset <= l.last {
 		return false
 	}
 	l.failed = true
@@ -40,14 +40,14 @@ func (l *List) CountUnlisted(at int64) bool {
 	return true
 }
 
-// Failed reports whether any finding was an error.
+// Failed reports whether any finding was an error, listed or not.
 func (l *List) Failed() bool { return l.failed }
 
-// Findings returns the first MaxListed in the order of Sort and, when there are
-// more, a findings_past_limit with their number.
+// Findings returns the first MaxListed findings in the order of Sort. If there
+// were more, a findings_past_limit with the number of the rest follows.
 func (l *List) Findings() []Finding {
 	if len(l.kept) > MaxListed {
-		l.cut()
+		l.truncate()
 	}
 	Sort(l.kept)
 	if l.dropped == 0 {
@@ -56,7 +56,8 @@ func (l *List) Findings() []Finding {
 	return append(l.kept[:len(l.kept):len(l.kept)], New(FindingsUnlisted, "%d more findings are not listed", l.dropped))
 }
 
-func (l *List) cut() {
+// truncate sorts the findings and drops all but the first MaxListed.
+func (l *List) truncate() {
 	Sort(l.kept)
 	l.dropped += len(l.kept) - MaxListed
 	clear(l.kept[MaxListed:])

@@ -11,8 +11,8 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// A list has the first findings in the order of Sort and counts the others, in
-// whatever order they come.
+// TestList checks that a List keeps the first findings in the order of Sort and
+// counts the others, for any order of Add.
 func TestListKeepsTheFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var all []finding.Finding

@@ -9,18 +9,18 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// Excerpt is the line around a finding's place, as a terminal may show it: what
-// Printable makes of it, cut on both sides where it is long. The zero value is
-// none.
+// Excerpt is the line of a finding, escaped as by Printable and shortened on both
+// sides if it is long. The zero value is no excerpt.
 type Excerpt struct {
-	// Text is the line, with … where it is cut.
+	// Text is the line, with … where text was removed.
 	Text string
-	// At is where in Text the place is, in bytes; len(Text) is its end.
+	// At is the byte offset in Text of the finding's place, or len(Text) if the
+	// place is the end of the line.
 	At int
 }
 
-// Caret returns how many cells of a terminal stand before the place. A place
-// within a cluster, such as that of a combining mark, is under its first cell.
+// Caret returns the number of terminal cells before the place. If the place is
+// inside a grapheme cluster, Caret returns the number of cells before the cluster.
 func (e Excerpt) Caret() int {
 	cells, shown := 0, 0
 	for rest, state := e.Text, -1; rest != ""; {
@@ -34,14 +34,13 @@ func (e Excerpt) Caret() int {
 	return cells
 }
 
-// Locate gives the findings that have an offset within data, its end included,
-// their lines, columns and excerpts. Lines end with LF or CRLF, as editors have
-// it; a CR alone ends none. Columns count code points, a byte that is not UTF-8
-// as one.
+// Locate sets the line, column and excerpt of each finding whose offset is in
+// data or at its end. Lines end with LF or CRLF, as in editors; a lone CR does not
+// end a line. Columns count code points; an invalid byte counts as one.
 //
-// Data may be only the beginning of a file: findings past it get no line, and
-// the last excerpt ends where data does. Sorted findings cost one pass over
-// data together, however long its lines are.
+// Data may be the beginning of a longer file. Findings past it get no line, and
+// the last excerpt ends at the end of data. If the findings are sorted, Locate
+// reads data once, even if its lines are long.
 func Locate(data []byte, list []Finding) {
 	place := cursor{data: data, line: 1, column: 1}
 	for i := range list {
@@ -54,13 +53,13 @@ func Locate(data []byte, list []Finding) {
 	}
 }
 
-// cursor is a place in data, with the line it is on.
+// cursor is a place in data, with its line and column.
 type cursor struct {
 	data         []byte
 	at           int
 	line, column int
-	start        int     // where the line starts
-	left, right  []piece // memory for excerpts
+	start        int     // offset of the line's first byte
+	left, right  []piece // buffers for excerpts
 }
 
 func (c *cursor) moveTo(at int) {
@@ -78,7 +77,7 @@ func (c *cursor) moveTo(at int) {
 	c.at = at
 }
 
-// runeStart returns where the code point begins that the byte at lies in.
+// runeStart returns the offset of the code point that contains the byte at.
 func runeStart(data []byte, at int) int {
 	for i := at - 1; i >= max(0, at-utf8.UTFMax+1); i-- {
 		if utf8.RuneStart(data[i]) {
@@ -92,13 +91,13 @@ func runeStart(data []byte, at int) int {
 }
 
 const (
-	// excerptCells is how wide an excerpt is at most, its two … aside.
+	// excerptCells is the maximum width of an excerpt without its two ellipses.
 	excerptCells = 74
-	// excerptBytes bounds how much of a line is looked at on each side.
+	// excerptBytes is how many bytes of the line are read on each side of the place.
 	excerptBytes = 320
 )
 
-// excerpt shows the line around the place.
+// excerpt returns the line around the place.
 func (c *cursor) excerpt() Excerpt {
 	from := c.start
 	if c.at-from > excerptBytes {
@@ -111,7 +110,7 @@ func (c *cursor) excerpt() Excerpt {
 	} else if !ends {
 		to = runeStart(c.data, to)
 	}
-	// The CR of a CRLF is no part of the line, whichever side it is on.
+	// The CR of a CRLF is not part of the line. It may be on either side of the place.
 	if to < len(c.data) && c.data[to] == '\n' && to > c.start && c.data[to-1] == '\r' {
 		to--
 	}
@@ -145,14 +144,14 @@ func (c *cursor) excerpt() Excerpt {
 	return Excerpt{Text: text.String(), At: at}
 }
 
-// piece is one grapheme cluster of a line, escaped, and how wide that is.
+// piece is an escaped grapheme cluster and its width in cells.
 type piece struct {
 	text  string
 	cells int
 }
 
-// pieces appends a line's pieces to list, up to the first that goes past so
-// many cells.
+// pieces appends the pieces of line to list. It stops after the first piece that
+// exceeds the given number of cells.
 func pieces(list []piece, line string, cells int) []piece {
 	for state := -1; line != "" && cells >= 0; {
 		p := piece{}

@@ -13,20 +13,20 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// located returns a finding at an offset of data, with its place.
+// located returns a finding at an offset of data after Locate.
 func located(data string, at int) finding.Finding {
 	list := []finding.Finding{finding.New(finding.WrongType, "m").WithOffset(int64(at))}
 	finding.Locate([]byte(data), list)
 	return list[0]
 }
 
-// drawn shows an excerpt and, in a second line, its caret.
+// drawn returns an excerpt and its caret on a second line.
 func drawn(e finding.Excerpt) string { return e.Text + "\n" + strings.Repeat(" ", e.Caret()) + "^" }
 
 func TestLocate(t *testing.T) {
 	x100 := strings.Repeat("x", 100)
 	for _, tt := range []struct {
-		name, data   string // the place is at the first ⌖, which is taken out
+		name, data   string // the place is at the first ⌖, which is removed
 		line, column int
 		want         string
 	}{
@@ -83,7 +83,7 @@ func TestLocateWithout(t *testing.T) {
 	}
 }
 
-// A place inside a code point is the code point's.
+// An offset inside a code point has the place of the code point.
 func TestLocateInsideCodePoint(t *testing.T) {
 	for at := 1; at <= 3; at++ {
 		if f := located("a日本", at); f.Column != 2 || f.Excerpt.At != 1 {
@@ -92,9 +92,8 @@ func TestLocateInsideCodePoint(t *testing.T) {
 	}
 }
 
-// Whatever the bytes, a place is the same on its own as among others, agrees
-// with a count from the start, and its excerpt is narrow, safe and marked where
-// the place is.
+// For any bytes, a place does not depend on the other findings and equals a count
+// from the start, and its excerpt is short, safe and has the right caret.
 func TestLocateLaws(t *testing.T) {
 	text := rapid.OneOf(
 		rapid.StringN(0, 400, -1),
@@ -134,7 +133,7 @@ func TestLocateLaws(t *testing.T) {
 				t.Fatalf("the place is at %d of %q", e.At, e.Text)
 			}
 			if r, size := utf8.DecodeRuneInString(data[at:]); size > 0 && r >= 'a' && r <= 'z' && e.Text[e.At] != byte(r) {
-				t.Fatalf("%q stands at the place in %q", e.Text[e.At:], e.Text)
+				t.Fatalf("%q is at the place in %q", e.Text[e.At:], e.Text)
 			}
 		}
 	})

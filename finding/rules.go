@@ -8,22 +8,22 @@ import (
 
 // Rule is one numbered rule of docs/contract.md.
 type Rule struct {
-	// ID is its number, such as "A12".
+	// ID is the number of the rule, such as "A12".
 	ID string
-	// Code is that of every finding of the rule. The rules of the canonical
-	// form have none: an artifact in another spelling is accepted.
+	// Code is the code of findings that report a violation. The rules of the
+	// canonical form have none, because an artifact in another form is accepted.
 	Code Code
-	// Spec is where the rule comes from: a section of the plan (P20 §8.3) or of
-	// an RFC, AG-UI, Assay's mapper or verifier, or OwnRule.
+	// Spec is the source of the rule: a section of the plan (P20 §8.3) or of an
+	// RFC, AG-UI, Assay's mapper or verifier, or OwnRule.
 	Spec string
 }
 
-// OwnRule is the Spec of a rule that comes from the contract itself. The
-// contract says why it has the rule.
+// OwnRule is the Spec of a rule that the contract itself introduces. The contract
+// gives the reason for the rule.
 const OwnRule = "p20export"
 
-// rules are in the order of the contract. They are never changed at run time.
-// E10 is withdrawn; its number is not used again.
+// rules lists the rules in the order of the contract. It is never changed. E10 was
+// withdrawn, and its number is not reused.
 var rules = []Rule{
 	{"T1", TooLarge, OwnRule},
 	{"T2", JSONInvalidUTF8, "RFC 8259 §8.1"},
@@ -114,7 +114,7 @@ var ruleByID = sync.OnceValue(func() map[string]Rule {
 	return all
 })
 
-// soleRule has the codes that a single rule has.
+// soleRule maps each code that belongs to exactly one rule to the rule's ID.
 var soleRule = sync.OnceValue(func() map[Code]string {
 	sole, count := make(map[Code]string), make(map[Code]int)
 	for _, r := range rules {
@@ -125,25 +125,25 @@ var soleRule = sync.OnceValue(func() map[Code]string {
 	return sole
 })
 
-// Rules lists the rules of the contract, in its order.
+// Rules returns the rules in the order of the contract.
 func Rules() []Rule { return slices.Clone(rules) }
 
-// Violation makes a finding that a rule of the contract is broken. The rule must
-// be one that has a code.
+// Violation returns a finding that reports a violation of the rule with the given
+// ID. The rule must have a code.
 func Violation(rule, format string, args ...any) Finding {
-	return New(ruleByID()[rule].Code, format, args...).under(rule)
+	return New(ruleByID()[rule].Code, format, args...).withRuleID(rule)
 }
 
-// WithRule returns f under the contract's rule of its code, where the code has
-// just one.
+// WithRule returns f with the rule that its code belongs to. If the code belongs
+// to no rule or to several, WithRule returns f unchanged.
 func (f Finding) WithRule() Finding {
 	if rule, ok := soleRule()[f.Code]; ok {
-		return f.under(rule)
+		return f.withRuleID(rule)
 	}
 	return f
 }
 
-func (f Finding) under(rule string) Finding {
+func (f Finding) withRuleID(rule string) Finding {
 	f.Rule, f.Spec = rule, ruleByID()[rule].Spec
 	return f
 }

@@ -12,12 +12,11 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// A rule of the contract's text: its number, its code where it has one, and
-// where it comes from.
+// rule matches the text of a rule: its number, its code, if any, and its source.
 var ruleText = regexp.MustCompile("(?m)^<a id=\"[A-Z]\\d+\"></a>\\*\\*([A-Z]\\d+)\\.\\*\\* (.*)$")
 
-// The rules in code are those of docs/contract.md, in its order, with the code
-// and the origin it states.
+// The rules in the code and in docs/contract.md have the same order, codes and
+// sources.
 func TestRulesAreTheContracts(t *testing.T) {
 	text, err := os.ReadFile("../docs/contract.md")
 	if err != nil {
@@ -45,8 +44,8 @@ func TestRulesAreTheContracts(t *testing.T) {
 	}
 }
 
-// origin is how the contract says a rule's code and where it comes from. The
-// plan's sections are links, and a rule of this contract's own gives a reason.
+// origin returns the contract's text for the code and the source of a rule.
+// Sections of the plan are links, and an own rule has a reason.
 func origin(r finding.Rule) string {
 	code := ""
 	if r.Code != "" {
@@ -62,8 +61,8 @@ func origin(r finding.Rule) string {
 	}
 }
 
-// Rules come from the sources that the contract names, and a code whose rules
-// all come from one source comes from there, too.
+// All sources of rules are named in the contract. If all rules of a code have the
+// same source, the code has it too.
 func TestOrigins(t *testing.T) {
 	text, err := os.ReadFile("../docs/contract.md")
 	if err != nil {
@@ -91,7 +90,7 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// The numbers of rules that are withdrawn are not used again.
+// Numbers of withdrawn rules are not reused.
 func TestWithdrawn(t *testing.T) {
 	text, err := os.ReadFile("../docs/contract.md")
 	if err != nil {
@@ -124,7 +123,7 @@ func TestBreach(t *testing.T) {
 	if f := finding.New(finding.JSONSyntax, "why").WithRule(); f.Rule != "T3" {
 		t.Errorf("json_syntax is of rule %q", f.Rule)
 	}
-	// A code of several rules is of none by itself.
+	// WithRule ignores a code of several rules.
 	if f := finding.New(finding.TooLong, "why").WithRule(); f.Rule != "" {
 		t.Errorf("too_long is of rule %q", f.Rule)
 	}

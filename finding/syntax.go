@@ -7,7 +7,7 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// faults has the code of each fault of a JSON text.
+// faults maps each fault of a JSON text to its code.
 var faults = sync.OnceValue(func() map[strictjson.Fault]Code {
 	return map[strictjson.Fault]Code{
 		strictjson.Malformed:    JSONSyntax,
@@ -18,8 +18,8 @@ var faults = sync.OnceValue(func() map[strictjson.Fault]Code {
 	}
 })
 
-// FromSyntax returns the finding about a JSON text that cannot be read strictly;
-// ok is false when err is no such error.
+// FromSyntax returns the finding for a *strictjson.SyntaxError. If err is another
+// error, ok is false.
 func FromSyntax(err error) (f Finding, ok bool) {
 	syntax, ok := errors.AsType[*strictjson.SyntaxError](err)
 	if !ok {
@@ -27,7 +27,7 @@ func FromSyntax(err error) (f Finding, ok bool) {
 	}
 	f = New(faults()[syntax.Fault], "%s", syntax.Message)
 	if syntax.Fault == strictjson.DuplicateKey {
-		f = New(JSONDuplicateKey, "the key %s stands twice in one object", Quote(syntax.Key))
+		f = New(JSONDuplicateKey, "the key %s appears twice in one object", Quote(syntax.Key))
 	}
 	if syntax.Advice != "" {
 		f = f.WithHint("%s", syntax.Advice)

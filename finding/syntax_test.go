@@ -10,8 +10,8 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// What is wrong with a JSON text is found at its place, with a pointer that no
-// finding shortens further.
+// The finding of a syntax error has its offset and pointer. The pointer is short
+// enough already.
 func TestFromSyntax(t *testing.T) {
 	for text, want := range map[string]struct {
 		code    finding.Code
@@ -21,7 +21,7 @@ func TestFromSyntax(t *testing.T) {
 	}{
 		`{"a":[1,}`:          {finding.JSONSyntax, 8, "/a/1", "not a JSON value"},
 		"\"\xff\"":           {finding.JSONInvalidUTF8, 1, "", "byte 0xff is not UTF-8"},
-		`{"a":1,"\u0061":2}`: {finding.JSONDuplicateKey, 7, "/a", `the key "a" stands twice in one object`},
+		`{"a":1,"\u0061":2}`: {finding.JSONDuplicateKey, 7, "/a", `the key "a" appears twice in one object`},
 		`[] x`:               {finding.JSONTrailing, 3, "", "bytes after the JSON value"},
 		strings.Repeat("[", strictjson.MaxDepth+1): {finding.JSONTooDeep, strictjson.MaxDepth, finding.Pointer(strings.Repeat("/0", strictjson.MaxDepth)).Bounded(), "nested deeper than 512"},
 	} {

@@ -33,7 +33,7 @@ func TestShortfall(t *testing.T) {
 		{[]string{started, message, finished, finished}, "no MESSAGES_SNAPSHOT; several terminal events"},
 		{[]string{started, message, snapshot}, "no terminal event"},
 		{[]string{started, message, snapshot, finished, filler}, "events after the terminal event"},
-		{[]string{`{"type":"RUN_STARTED","thread_id":"t","run_id":"r"}`, snapshot, finished}, "no source says when the run started; RUN_STARTED has no string runId, threadId"},
+		{[]string{`{"type":"RUN_STARTED","thread_id":"t","run_id":"r"}`, snapshot, finished}, "no source states when the run started; RUN_STARTED has no string runId, threadId"},
 		{[]string{filler}, "no run: the answer has no RUN_STARTED"},
 		{slices.Concat([]string{started, message, snapshot}, long, []string{strings.Replace(finished, `"runId":"r"`, `"runId":"s"`, 1)}), "the terminal event names another run"},
 	}

@@ -456,5 +456,5 @@ func (d *Decoder) Skip(t Token) (end int, err error) {
 // DuplicateError is the error that a name stands in its object twice.
 func (d *Decoder) DuplicateError(t Token) error {
 	name, _ := d.Text(t)
-	return &SyntaxError{Fault: DuplicateKey, Message: "a key stands twice in one object", Key: name, Offset: int64(t.Start), Pointer: d.Pointer()}
+	return &SyntaxError{Fault: DuplicateKey, Message: "a key appears twice in one object", Key: name, Offset: int64(t.Start), Pointer: d.Pointer()}
 }

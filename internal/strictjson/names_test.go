@@ -141,7 +141,7 @@ func TestRepeated(t *testing.T) {
 		if !asFinding(d.DuplicateError(token), &f) {
 			t.Fatal("no finding")
 		}
-		if f.Code != finding.JSONDuplicateKey || *f.Offset != 17 || f.Pointer != "/0/\x1b[31m" || f.Message != `the key "\u001b[31m" stands twice in one object` {
+		if f.Code != finding.JSONDuplicateKey || *f.Offset != 17 || f.Pointer != "/0/\x1b[31m" || f.Message != `the key "\u001b[31m" appears twice in one object` {
 			t.Errorf("got %+v", f)
 		}
 		return
