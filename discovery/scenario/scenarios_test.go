@@ -40,7 +40,7 @@ func TestLoadList(t *testing.T) {
 	}
 	for in, why := range map[string]string{
 		``:                  "unexpected EOF",
-		`[]`:                "it is no JSON object, which a file of scenarios is",
+		`[]`:                "it is not a JSON object, as a file of scenarios must be",
 		`{}`:                "no scenarios",
 		`{"scenarios": []}`: "no scenarios",
 		twoScenarios + "{}": "after",

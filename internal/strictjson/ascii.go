@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// AppendEscaped appends the \u escape of a character, or the two of its surrogate
+// AppendEscaped appends r to b as one \u escape, or as two if r needs a surrogate
 // pair (RFC 8259 §7).
 func AppendEscaped(b []byte, r rune) []byte {
 	for _, unit := range utf16.AppendRune(nil, r) {
@@ -18,8 +18,9 @@ func AppendEscaped(b []byte, r rune) []byte {
 	return b
 }
 
-// EscapeNonASCII returns JSON text with every character beyond printable ASCII escaped,
-// so that every reader shows what it holds. Outside strings JSON has none.
+// EscapeNonASCII returns a JSON text with every character escaped that is not
+// printable ASCII, so that all of its text is visible. JSON has such characters
+// only in strings.
 func EscapeNonASCII(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	for _, r := range string(text) {
@@ -32,8 +33,8 @@ func EscapeNonASCII(text []byte) []byte {
 	return out
 }
 
-// MarshalFile spells v as one of our files: two-space indent, ASCII only, one line
-// feed at the end.
+// MarshalFile returns the JSON encoding of v in the format of the program's files:
+// two-space indent, ASCII only, one line feed at the end.
 func MarshalFile(v any) ([]byte, error) {
 	var buf bytes.Buffer
 	if err := json.MarshalWrite(&buf, v, jsontext.WithIndent("  ")); err != nil {

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// ASCII changes the spelling of a text and not what it says.
+// EscapeNonASCII changes the encoding of a text but not its value.
 func TestASCII(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := rapid.String().Draw(t, "text")

@@ -6,7 +6,7 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// deltas are events as streaming integrations send them, short and long.
+// deltas are short and long events as streaming integrations send them.
 var deltas = []string{
 	`{"type":"TEXT_MESSAGE_CONTENT","timestamp":1732170531541,"messageId":"3b0c1f0e-5c1e-4f6e-9d5e-2f9f3b1c0a77","delta":" the"}`,
 	`{"type":"TEXT_MESSAGE_CONTENT","timestamp":1732170531587,"messageId":"3b0c1f0e-5c1e-4f6e-9d5e-2f9f3b1c0a77","delta":" \"quoted\" words,\nand a second line"}`,

@@ -1,10 +1,10 @@
-// Package strictjson reads hostile JSON (RFC 8259) token by token.
+// Package strictjson reads untrusted JSON (RFC 8259) token by token.
 //
-// It is stricter than the grammar where evidence needs it: the text is valid
-// UTF-8, no object names a key twice (compared after unescaping), nothing
-// follows the value, and nothing nests deeper than MaxDepth. It is no stricter
-// elsewhere: half a surrogate pair and a number of any size are legal tokens,
-// and it is for the caller to refuse them where they are used.
+// It is stricter than the grammar. The text must be valid UTF-8, an object must not
+// have the same key twice (compared after unescaping), nothing may follow the
+// value, and values must not nest deeper than MaxDepth. Otherwise it accepts all of
+// JSON: half a surrogate pair and a number of any size are valid tokens. Callers
+// must reject them if they use them.
 //
 // It knows JSON and must not know what the values mean.
 package strictjson
@@ -17,11 +17,11 @@ import (
 	"strconv"
 )
 
-// MaxDepth is how many arrays and objects may be open at once. Real events
-// nest below 20; the bound keeps hostile ones from costing stack or memory.
+// MaxDepth is the maximum number of nested arrays and objects. Real events nest
+// less than 20 levels; the limit bounds the stack and memory for hostile ones.
 const MaxDepth = 512
 
-// Kind tells tokens apart. Names and strings are different kinds.
+// Kind is the kind of a token. The name of a member is a Name, not a String.
 type Kind byte
 
 // The kinds of token.
@@ -38,7 +38,7 @@ const (
 	Null        Kind = 'n'
 )
 
-// String names the kind as an error message would.
+// String returns the kind with its article, for error messages.
 func (k Kind) String() string {
 	switch k {
 	case ObjectStart:
@@ -57,45 +57,45 @@ func (k Kind) String() string {
 	return "the end of a value"
 }
 
-// Token is one token: its kind and where its bytes are, 0 <= Start < End <=
-// len(data). The bytes of a name or string include its quotes. (A fifth field
-// would keep tokens out of registers and halve the decoder's speed.)
+// Token is the kind and the place of a token, 0 <= Start < End <= len(data). The
+// bytes of a name or string include the quotes. A fifth field would keep tokens out
+// of registers and halve the decoder's speed.
 type Token struct {
 	Kind       Kind
 	Start, End int
-	// Duplicate says that the name stands in its object already.
+	// Duplicate reports that the object already has this name.
 	Duplicate bool
 }
 
-// Decoder reads the tokens of one JSON text in order. The zero value reads
-// nothing; call Reset.
+// A Decoder reads the tokens of one JSON text in order. The zero value is an empty
+// text; call Reset before use.
 type Decoder struct {
 	data  []byte
 	pos   int
 	open  []level
 	names []span    // the names of all open objects, innermost last
-	index nameIndex // finds a name again in an object of many
-	begun bool
-	// escaped says that the name or string read last holds an escape.
+	index nameIndex // finds duplicates in objects with many names
+	begun bool      // the value of the text has begun
+	// escaped reports that the last name or string contains an escape.
 	escaped bool
-	// loose says that names which stand twice are not told.
-	loose bool
-	err   error
+	// allowDuplicates reports that duplicate names are not marked.
+	allowDuplicates bool
+	err             error
 }
 
 // level is one open array or object.
 type level struct {
 	object    bool
-	wantValue bool // after a name, its value is next
+	wantValue bool // the value of a member is next
 	count     int  // elements or members begun
-	first     int  // where the names of the level begin in names
+	first     int  // index of the level's first name in names
 }
 
-// span is where a name is, quotes included. Texts are below 2 GiB, so that a
-// text of nothing but names costs eight bytes each.
+// span is the place of a name, including the quotes. Texts are shorter than 2 GiB,
+// so a name costs eight bytes.
 type span struct {
 	start int32
-	end   int32 // its complement when the name holds an escape
+	end   int32 // the complement of the end if the name contains an escape
 }
 
 func newSpan(start, end int, escaped bool) span {
@@ -108,8 +108,8 @@ func newSpan(start, end int, escaped bool) span {
 
 func (s span) escaped() bool { return s.end < 0 }
 
-// of returns the bytes of the name.
-func (s span) of(data []byte) []byte {
+// bytes returns the bytes of the name in data.
+func (s span) bytes(data []byte) []byte {
 	end := s.end
 	if end < 0 {
 		end = ^end
@@ -117,14 +117,14 @@ func (s span) of(data []byte) []byte {
 	return data[s.start:end]
 }
 
-// NewDecoder returns a decoder of data.
+// NewDecoder returns a Decoder that reads data.
 func NewDecoder(data []byte) *Decoder {
 	d := new(Decoder)
 	d.Reset(data)
 	return d
 }
 
-// Reset makes the decoder read data from its beginning, with the memory it has.
+// Reset makes d read data from the beginning. It reuses d's memory.
 func (d *Decoder) Reset(data []byte) {
 	d.index.tables = d.index.tables[:0]
 	*d = Decoder{data: data, open: d.open[:0], names: d.names[:0], index: d.index}
@@ -133,27 +133,26 @@ func (d *Decoder) Reset(data []byte) {
 	}
 }
 
-// AllowDuplicates makes the decoder not tell names that stand twice, for a look at what a
-// text is before it is read: no Token is a Duplicate. It costs a fraction of the
-// time and memory where an object has very many names.
-func (d *Decoder) AllowDuplicates() { d.loose = true }
+// AllowDuplicates makes d not mark duplicate names, until the next Reset. This
+// takes much less time and memory for objects with very many names. It is for
+// detecting what a text is before it is read.
+func (d *Decoder) AllowDuplicates() { d.allowDuplicates = true }
 
-// Depth returns how many arrays and objects are open.
+// Depth returns the number of open arrays and objects.
 func (d *Decoder) Depth() int { return len(d.open) }
 
 // Bytes returns the bytes of a token.
 func (d *Decoder) Bytes(t Token) []byte { return d.data[t.Start:t.End] }
 
-// Text returns the value of a name or string and whether it is valid Unicode:
-// false means that it holds half a surrogate pair, encoded as three bytes.
+// Text returns the value of a name or string, and whether it is valid Unicode. It
+// is not if it contains half a surrogate pair; see Unquote.
 func (d *Decoder) Text(t Token) (text string, valid bool) {
 	return Unquote(d.data[t.Start:t.End])
 }
 
-// Next returns the next token; io.EOF says that the text ended where it may.
-// Any other error is a *SyntaxError with the offset of the offending byte and
-// the Pointer at that place; it is returned again by later calls.
-// A duplicate name is no error here but marked on its token.
+// Next returns the next token, or io.EOF at the end of the text. Any other error
+// is a *SyntaxError. Later calls return the same error. A duplicate name is not an
+// error: its token is marked.
 func (d *Decoder) Next() (Token, error) {
 	if d.err != nil {
 		return Token{}, d.err
@@ -202,7 +201,7 @@ func (d *Decoder) next() (Token, error) {
 	return d.value()
 }
 
-// name reads a member's name and the colon after it.
+// name reads the name of a member and the colon.
 func (d *Decoder) name(top *level) (Token, error) {
 	if c, ok := d.peek(); !ok || c != '"' {
 		return Token{}, d.syntax("a member's name in double quotes is missing")
@@ -219,7 +218,7 @@ func (d *Decoder) name(top *level) (Token, error) {
 	top.count++
 	top.wantValue = true
 	name := newSpan(t.Start, t.End, d.escaped)
-	if !d.loose {
+	if !d.allowDuplicates {
 		t.Duplicate = d.index.add(d.data, d.names, top.first, name)
 	}
 	d.names = append(d.names, name)
@@ -259,7 +258,7 @@ func (d *Decoder) value() (Token, error) {
 	return d.number()
 }
 
-// valueSeen notes that the value a name or the text waited for has begun.
+// valueSeen records that the expected value has begun.
 func (d *Decoder) valueSeen() {
 	if len(d.open) == 0 {
 		d.begun = true
@@ -271,7 +270,7 @@ func (d *Decoder) valueSeen() {
 func (d *Decoder) close(c byte) Token {
 	top := d.open[len(d.open)-1]
 	if top.object {
-		if !d.loose {
+		if !d.allowDuplicates {
 			d.index.leave(len(d.names) - top.first)
 		}
 		d.names = d.names[:top.first]
@@ -293,7 +292,7 @@ func (d *Decoder) literal(word string, kind Kind) (Token, error) {
 	return Token{Kind: kind, Start: start, End: d.pos}, nil
 }
 
-// number reads RFC 8259 §6.
+// number reads a number (RFC 8259 §6).
 func (d *Decoder) number() (Token, error) {
 	start := d.pos
 	if c, _ := d.peek(); c == '-' {
@@ -326,26 +325,26 @@ func (d *Decoder) number() (Token, error) {
 	return Token{Kind: Number, Start: start, End: d.pos}, nil
 }
 
-// beginnings are what files that are not JSON often begin with.
-var beginnings = []struct{ bytes, says, advice string }{
-	{"\xef\xbb\xbf", "a byte order mark stands before the value", "save the file as UTF-8 without a byte order mark"},
-	{"\xff\xfe", "the text begins as UTF-16", "save the file as UTF-8"},
-	{"\xfe\xff", "the text begins as UTF-16", "save the file as UTF-8"},
-	{gzipMagic, "the text begins as gzip", DecompressHint},
-	{zstdMagic, "the text begins as zstd", DecompressHint},
-	{"<", "the text begins as HTML or XML", "look at where the file came from; an error page was perhaps saved for it"},
+// signatures are the first bytes of files that are often mistaken for JSON.
+var signatures = []struct{ bytes, message, advice string }{
+	{"\xef\xbb\xbf", "the text begins with a byte order mark", "save the file as UTF-8 without a byte order mark"},
+	{"\xff\xfe", "the text looks like UTF-16", "save the file as UTF-8"},
+	{"\xfe\xff", "the text looks like UTF-16", "save the file as UTF-8"},
+	{gzipMagic, "the text looks like gzip", DecompressHint},
+	{zstdMagic, "the text looks like zstd", DecompressHint},
+	{"<", "the text looks like HTML or XML", "check the source of the file; it may be a saved error page"},
 }
 
-// What compressed files begin with (RFC 1952 §2.3.1, RFC 8878 §3.1.1), and what to
-// do about one.
+// The first bytes of compressed files (RFC 1952 §2.3.1, RFC 8878 §3.1.1), and the
+// advice about such files.
 const (
 	gzipMagic      = "\x1f\x8b"
 	zstdMagic      = "\x28\xb5\x2f\xfd"
 	DecompressHint = "decompress the file first"
 )
 
-// DetectCompression names the compression that the first bytes of a file are of: gzip,
-// zstd, or "" for none of them.
+// DetectCompression returns the compression of a file that begins with head: gzip,
+// zstd, or "" if it is neither.
 func DetectCompression(head []byte) string {
 	switch {
 	case bytes.HasPrefix(head, []byte(gzipMagic)):
@@ -356,12 +355,12 @@ func DetectCompression(head []byte) string {
 	return ""
 }
 
-// notValue is the error that no value begins at the decoder's place.
+// notValue returns the error that no value begins at the current position.
 func (d *Decoder) notValue() error {
 	if !d.begun {
-		for _, b := range beginnings {
-			if bytes.HasPrefix(d.data[d.pos:], []byte(b.bytes)) {
-				return &SyntaxError{Fault: Malformed, Message: b.says, Advice: b.advice, Offset: int64(d.pos)}
+		for _, s := range signatures {
+			if bytes.HasPrefix(d.data[d.pos:], []byte(s.bytes)) {
+				return &SyntaxError{Fault: Malformed, Message: s.message, Advice: s.advice, Offset: int64(d.pos)}
 			}
 		}
 	}
@@ -405,13 +404,13 @@ func (d *Decoder) fail(fault Fault, at int, format string, args ...any) error {
 	return &SyntaxError{Fault: fault, Message: fmt.Sprintf(format, args...), Offset: int64(at), Pointer: d.Pointer()}
 }
 
-// Pointer returns the RFC 6901 pointer to the value read last, or to the one
-// the decoder is in. Where that would pass MaxPointer it points to the nearest
-// value around it.
+// Pointer returns the RFC 6901 pointer to the value that d read last or is
+// reading. If the pointer would be longer than MaxPointer, Pointer returns the
+// pointer to the nearest enclosing value.
 func (d *Decoder) Pointer() string {
 	var p string
 	for i, l := range d.open {
-		around := p
+		parent := p
 		switch {
 		case l.count == 0:
 		case l.object:
@@ -420,24 +419,23 @@ func (d *Decoder) Pointer() string {
 				end = d.open[i+1].first
 			}
 			s := d.names[end-1]
-			if len(s.of(d.data)) > 6*MaxPointer {
-				return around
+			if len(s.bytes(d.data)) > 6*MaxPointer {
+				return parent
 			}
-			name, _ := Unquote(s.of(d.data))
+			name, _ := Unquote(s.bytes(d.data))
 			p += "/" + EscapePointer(name)
 		default:
 			p += "/" + strconv.Itoa(l.count-1)
 		}
 		if len(p) > MaxPointer {
-			return around
+			return parent
 		}
 	}
 	return p
 }
 
-// Skip reads past the value that t begins, so that the next token is the one
-// after it, and returns where the value ends. A name repeated inside is
-// a DuplicateKey error.
+// Skip reads to the end of the value that begins with t, and returns the offset of
+// its end. It fails if an object in the value has the same key twice.
 func (d *Decoder) Skip(t Token) (end int, err error) {
 	if t.Kind != ObjectStart && t.Kind != ArrayStart {
 		return t.End, nil
@@ -453,7 +451,7 @@ func (d *Decoder) Skip(t Token) (end int, err error) {
 	return t.End, nil
 }
 
-// DuplicateError is the error that a name stands in its object twice.
+// DuplicateError returns the error for a duplicate name.
 func (d *Decoder) DuplicateError(t Token) error {
 	name, _ := d.Text(t)
 	return &SyntaxError{Fault: DuplicateKey, Message: "a key appears twice in one object", Key: name, Offset: int64(t.Start), Pointer: d.Pointer()}

@@ -13,22 +13,22 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// seen is a token as the tests compare it: text is the value of a name or
-// string, else the token's bytes.
+// seen is a token for comparison. Text is the value of a name or string, or the
+// bytes of another token.
 type seen struct {
 	Kind      strictjson.Kind
 	Text      string
 	Duplicate bool
 }
 
-// asFinding sets f to the finding about a text that cannot be read, and reports
-// whether err is one.
+// asFinding sets f to the finding for err, and reports whether err is a syntax
+// error.
 func asFinding(err error, f *finding.Finding) (ok bool) {
 	*f, ok = finding.FromSyntax(err)
 	return ok
 }
 
-// read returns the tokens of text up to its end or the first error.
+// read returns the tokens of text up to its end or to the first error.
 func read(text string) ([]seen, error) {
 	return readAll(strictjson.NewDecoder([]byte(text)))
 }
@@ -125,7 +125,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// refusal is one text, and where and why it is refused.
+// refusal is an invalid text, with the place and the reason of the error.
 type refusal struct {
 	text    string
 	code    finding.Code
@@ -158,11 +158,11 @@ func TestRefusals(t *testing.T) {
 		{"NaN", syntax, 0, "", noValue},
 		{"Infinity", syntax, 0, "", noValue},
 		{"// c\n1", syntax, 0, "", noValue},
-		{"\ufeff{}", syntax, 0, "", "a byte order mark stands before the value"},
-		{"\xff\xfe{\x00}\x00", syntax, 0, "", "the text begins as UTF-16"},
-		{"\xfe\xff\x00{\x00}", syntax, 0, "", "the text begins as UTF-16"},
-		{"\x1f\x8b\x08\x00", syntax, 0, "", "the text begins as gzip"},
-		{" <html>", syntax, 1, "", "the text begins as HTML or XML"},
+		{"\ufeff{}", syntax, 0, "", "the text begins with a byte order mark"},
+		{"\xff\xfe{\x00}\x00", syntax, 0, "", "the text looks like UTF-16"},
+		{"\xfe\xff\x00{\x00}", syntax, 0, "", "the text looks like UTF-16"},
+		{"\x1f\x8b\x08\x00", syntax, 0, "", "the text looks like gzip"},
+		{" <html>", syntax, 1, "", "the text looks like HTML or XML"},
 		{"[<]", syntax, 1, "/0", noValue},
 		{"\xff", syntax, 0, "", noValue},
 		{"\x00", syntax, 0, "", noValue},
@@ -206,7 +206,7 @@ func TestRefusals(t *testing.T) {
 		{"{}\x00", trailing, 2, "", after},
 		{"{}\n\ufeff", trailing, 3, "", after},
 		{`"a"b`, trailing, 3, "", after},
-		// Literals: the finding is at the first byte that is not theirs.
+		// Literals: the finding is at the first wrong byte.
 		{"tru", syntax, 3, "", "true is misspelled"},
 		{"trux", syntax, 3, "", "true is misspelled"},
 		{"[true,fals]", syntax, 10, "/1", "false is misspelled"},
@@ -253,7 +253,7 @@ func TestRefusals(t *testing.T) {
 		{`"\u123g"`, syntax, 1, "", "a bad escape in a string"},
 		{`"\U00000041"`, syntax, 1, "", "a bad escape in a string"},
 		{"\"\\u00\xe91\"", syntax, 1, "", "a bad escape in a string"},
-		// UTF-8 (RFC 8259 §8.1), the first bad byte.
+		// UTF-8 (RFC 8259 §8.1): the finding is at the first invalid byte.
 		{"\"\x80\"", utf, 1, "", "byte 0x80 is not UTF-8"},
 		{"\"a\xffb\"", utf, 2, "", "byte 0xff is not UTF-8"},
 		{"\"é\xc3\"", utf, 3, "", "byte 0xc3 is not UTF-8"},
@@ -266,7 +266,7 @@ func TestRefusals(t *testing.T) {
 		{"[0,\"\xff\"]", utf, 4, "/1", "byte 0xff is not UTF-8"},
 		{"{\"\xff\":1}", utf, 2, "", "byte 0xff is not UTF-8"},
 		{"{\"a\":\"\xff\"}", utf, 6, "/a", "byte 0xff is not UTF-8"},
-		// Of two faults in one string the first counts.
+		// Only the first of two faults in a string is reported.
 		{"\"\xff\x01\"", utf, 1, "", "byte 0xff is not UTF-8"},
 		{"\"\x01\xff\"", syntax, 1, "", "control character 0x01 in a string"},
 		{"\"\xff\\x\"", utf, 1, "", "byte 0xff is not UTF-8"},
@@ -318,7 +318,7 @@ func TestDepth(t *testing.T) {
 			t.Errorf("%s: the pointer has %d parts", pair[0], n)
 		}
 	}
-	// What was closed no longer counts.
+	// Closed arrays and objects do not count.
 	if _, err := read("[" + strings.Repeat("[],{},", 10*strictjson.MaxDepth) + "0]"); err != nil {
 		t.Error(err)
 	}
@@ -420,9 +420,8 @@ func TestZeroDecoder(t *testing.T) {
 	}
 }
 
-// A loose decoder reads the same tokens and does not tell names that stand
-// twice.
-func TestLoose(t *testing.T) {
+// AllowDuplicates does not change the tokens, except that none is a Duplicate.
+func TestAllowDuplicates(t *testing.T) {
 	text := `{"a":{"x":1,"x":2},"a":[` + strings.Repeat(`{"n":1},`, 40) + `0],"b":{` + strings.Repeat(`"same":1,`, 40) + `"other":2}}`
 	strict, loose := strictjson.NewDecoder([]byte(text)), strictjson.NewDecoder([]byte(text))
 	loose.AllowDuplicates()
@@ -442,6 +441,6 @@ func TestLoose(t *testing.T) {
 		}
 	}
 	if repeated != 41 {
-		t.Errorf("%d names stand twice, want 41", repeated)
+		t.Errorf("%d names are duplicates, want 41", repeated)
 	}
 }

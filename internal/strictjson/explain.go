@@ -9,9 +9,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Explain says why JSON could not be read into one of our formats in the
-// format's terms, which what names with its article ("a record"): the errors of
-// the decoder name types of Go.
+// Explain returns an error that explains to a user why JSON could not be decoded
+// into one of the program's formats. The errors of package json name Go types
+// instead. The parameter what is the format with its article, such as "a record".
+// Explain returns other errors unchanged.
 func Explain(err error, what string) error {
 	var semantic *json.SemanticError
 	var syntactic *jsontext.SyntacticError
@@ -20,13 +21,13 @@ func Explain(err error, what string) error {
 		place := string(semantic.JSONPointer)
 		switch {
 		case errors.Is(err, json.ErrUnknownName):
-			return fmt.Errorf("%s is no key of %s", place, what)
+			return fmt.Errorf("%s is not a key of %s", place, what)
 		case place == "":
-			return fmt.Errorf("it is no JSON object, which %s is", what)
+			return fmt.Errorf("it is not a JSON object, as %s must be", what)
 		}
-		return fmt.Errorf("%s has a value that %s does not have there", place, what)
+		return fmt.Errorf("the value of %s is not allowed in %s", place, what)
 	case errors.As(err, &syntactic):
-		return fmt.Errorf("it is not JSON at byte %d: %s", syntactic.ByteOffset, strings.TrimPrefix(syntactic.Err.Error(), "jsontext: "))
+		return fmt.Errorf("invalid JSON at byte %d: %s", syntactic.ByteOffset, strings.TrimPrefix(syntactic.Err.Error(), "jsontext: "))
 	}
 	return err
 }

@@ -14,13 +14,13 @@ func TestExplain(t *testing.T) {
 		List []int `json:"list"`
 	}
 	for in, want := range map[string]string{
-		`{"list":[1],"more":2}`: "/more is no key of a list",
-		`{"list":[1,"x"]}`:      "/list/1 has a value that a list does not have there",
-		`[]`:                    "it is no JSON object, which a list is",
-		`{"list":[1]`:           "it is not JSON at byte 11: unexpected EOF",
-		`{"list":[1]]`:          "it is not JSON at byte 11: invalid character ']' after object value (expecting ',' or '}')",
-		`{"list":[],"list":[]}`: `it is not JSON at byte 11: duplicate object member name`,
-		"{\"list\":[]}x":        "it is not JSON at byte 11: invalid character 'x' after top-level value",
+		`{"list":[1],"more":2}`: "/more is not a key of a list",
+		`{"list":[1,"x"]}`:      "the value of /list/1 is not allowed in a list",
+		`[]`:                    "it is not a JSON object, as a list must be",
+		`{"list":[1]`:           "invalid JSON at byte 11: unexpected EOF",
+		`{"list":[1]]`:          "invalid JSON at byte 11: invalid character ']' after object value (expecting ',' or '}')",
+		`{"list":[],"list":[]}`: `invalid JSON at byte 11: duplicate object member name`,
+		"{\"list\":[]}x":        "invalid JSON at byte 11: invalid character 'x' after top-level value",
 	} {
 		err := strictjson.Explain(json.Unmarshal([]byte(in), &v, json.RejectUnknownMembers(true)), "a list")
 		if err == nil || err.Error() != want {

@@ -18,8 +18,8 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// reference reads text with jsontext, which refuses repeated names, bad UTF-8
-// and half surrogate pairs.
+// reference reads text with jsontext, which rejects duplicate names, invalid UTF-8
+// and lone surrogates.
 func reference(text []byte) ([]seen, error) {
 	d := jsontext.NewDecoder(bytes.NewReader(text))
 	var list []seen
@@ -44,9 +44,9 @@ func reference(text []byte) ([]seen, error) {
 	return list, nil
 }
 
-// FuzzDecoder holds the laws of the decoder: it accepts what jsontext accepts
-// (of what jsontext refuses only half pairs and repeated names, which it
-// marks) and reads the same tokens; its errors say where, and stay.
+// FuzzDecoder compares the decoder with jsontext. Both accept the same texts and
+// read the same tokens, except that the decoder also accepts lone surrogates and
+// marks duplicate names. Errors have a place and are returned again.
 func FuzzDecoder(f *testing.F) {
 	for _, s := range deltas {
 		f.Add([]byte(s))
@@ -122,8 +122,8 @@ func checkError(t *testing.T, d *strictjson.Decoder, err error, length int) {
 	}
 }
 
-// checkObject holds ReadText and Elements to what the tokens said: failed is
-// how reading them ended.
+// checkObject compares the results of ReadText and Elements with the tokens. The
+// parameter failed is the error that ended reading the tokens.
 func checkObject(t *testing.T, in []byte, failed error) {
 	t.Helper()
 	var o strictjson.Object
@@ -167,7 +167,7 @@ func checkObject(t *testing.T, in []byte, failed error) {
 	}
 }
 
-// units spells a character as \u escapes, one for each UTF-16 unit.
+// units returns r as \u escapes, one for each UTF-16 code unit.
 func units(r rune) []string {
 	if high, low := utf16.EncodeRune(r); high != '\ufffd' {
 		return []string{fmt.Sprintf(`\u%04x`, high), fmt.Sprintf(`\u%04X`, low)}
@@ -175,28 +175,28 @@ func units(r rune) []string {
 	return []string{fmt.Sprintf(`\u%04x`, r)}
 }
 
-// speller writes a JSON value in one of its many spellings, and the tokens it
-// must be read as.
-type speller struct {
+// writer writes a JSON value with random white space and escapes, and the tokens
+// that must be read from it.
+type writer struct {
 	random *rand.Rand
 	text   strings.Builder
 	tokens []seen
 }
 
-func (s *speller) space() {
+func (s *writer) space() {
 	for s.random.IntN(3) == 0 {
 		s.text.WriteByte(" \t\r\n"[s.random.IntN(4)])
 	}
 }
 
-func (s *speller) emit(kind strictjson.Kind, spelling, text string) {
+func (s *writer) emit(kind strictjson.Kind, encoded, text string) {
 	s.space()
-	s.text.WriteString(spelling)
+	s.text.WriteString(encoded)
 	s.space()
 	s.tokens = append(s.tokens, seen{Kind: kind, Text: text})
 }
 
-func (s *speller) quoted(kind strictjson.Kind, text string) {
+func (s *writer) quoted(kind strictjson.Kind, text string) {
 	short := map[rune]string{'"': `\"`, '\\': `\\`, '/': `\/`, '\b': `\b`, '\f': `\f`, '\n': `\n`, '\r': `\r`, '\t': `\t`}
 	var b strings.Builder
 	b.WriteByte('"')
@@ -215,7 +215,7 @@ func (s *speller) quoted(kind strictjson.Kind, text string) {
 	s.emit(kind, b.String(), text)
 }
 
-func (s *speller) value(t *rapid.T, depth int) {
+func (s *writer) value(t *rapid.T, depth int) {
 	kinds := 7
 	if depth > 4 {
 		kinds = 5
@@ -255,10 +255,10 @@ func (s *speller) value(t *rapid.T, depth int) {
 	}
 }
 
-// However a value is spelled, it is read as itself.
-func TestSpellings(t *testing.T) {
+// A value is read back whatever its white space and escapes are.
+func TestEncodings(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := &speller{random: rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))}
+		s := &writer{random: rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))}
 		s.value(t, 0)
 		got, err := read(s.text.String())
 		if err != nil {

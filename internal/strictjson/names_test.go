@@ -9,8 +9,8 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// manyNames returns an object of n members, the last of which repeats the name
-// of the given one, escaped, when that is not negative.
+// manyNames returns an object with n members. If repeated is not negative, the last
+// member has the escaped name of that member.
 func manyNames(n, repeated int) string {
 	var b strings.Builder
 	b.WriteByte('{')
@@ -28,7 +28,7 @@ func manyNames(n, repeated int) string {
 	return b.String()
 }
 
-// duplicates returns the names that are marked as standing twice.
+// duplicates returns the names that are marked as duplicates.
 func duplicates(t *testing.T, text string) []string {
 	t.Helper()
 	tokens, err := read(text)
@@ -47,7 +47,7 @@ func duplicates(t *testing.T, text string) []string {
 func TestDuplicateNames(t *testing.T) {
 	for _, tt := range []struct {
 		text string
-		want string // the names that stand twice, joined by spaces
+		want string // the duplicate names, joined by spaces
 	}{
 		{`{"a":1,"b":1,"A":1,"":1}`, ""},
 		{`{"a":1,"a":2}`, "a"},
@@ -68,7 +68,7 @@ func TestDuplicateNames(t *testing.T) {
 		{`{"a":{"b":1},"b":{"a":1},"c":[{"x":1,"y":2,"x":3}]}`, "x"},
 		{`{"a":{"b":1,"b":2},"a":3}`, "b a"},
 		{`{"a":[[{"q":{},"q":[]}]],"b":1}`, "q"},
-		// An object that is left gives its names back to the one around it.
+		// After an inner object, the names of the outer object are known again.
 		{`{"a":` + manyNames(50, -1) + `,"name1":1,"a":2}`, "a"},
 		{manyNames(30, -1)[:len(manyNames(30, -1))-1] + `,"x":` + manyNames(20, 4) + `,"name7":1}`, "name4 name7"},
 	} {
@@ -85,8 +85,8 @@ func TestDuplicateNames(t *testing.T) {
 	}
 }
 
-// Around the size where the table takes over, and far past it, a name is found
-// again wherever it stands.
+// A duplicate is found at every position, for object sizes around the limit for
+// tables and far above it.
 func TestDuplicateAmongMany(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{11, 12, 13, 14, 47, 48, 49, 50, 1_000, 100_000} {

@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// Value is where a JSON value stands in the text it was read from.
+// Value is a JSON value and its place in the text.
 type Value struct {
 	Kind Kind
-	// Raw are the value's bytes; for a string they include the quotes.
+	// Raw is the text of the value; for a string it includes the quotes.
 	Raw []byte
-	// Start counts bytes from the start of the text to the value.
+	// Start is the byte offset of the value in the text.
 	Start int
 }
 
 // Text returns the value of a string or name, and whether it is valid Unicode.
-// For any other kind it returns "", true.
+// If v is of another kind, Text returns "" and true.
 func (v Value) Text() (text string, valid bool) {
 	if v.Kind != String && v.Kind != Name {
 		return "", true
@@ -24,7 +24,7 @@ func (v Value) Text() (text string, valid bool) {
 	return Unquote(v.Raw)
 }
 
-// Is reports whether v is a string that equals s.
+// Is reports whether v is a string with the value s.
 func (v Value) Is(s string) bool {
 	if v.Kind != String {
 		return false
@@ -32,18 +32,18 @@ func (v Value) Is(s string) bool {
 	return equalsQuoted(v.Raw, s)
 }
 
-// Member is a name of an object and its value.
+// Member is a member of an object.
 type Member struct {
 	Name  Value
 	Value Value
 }
 
-// Object is the members of one object, in order. Its zero value has none. It
-// holds places in the text it was read from, 20 bytes for each member, because
-// hostile objects have millions.
+// Object is a JSON object: its members in order. The zero value is an empty object.
+// It stores the places of the members in the text, 20 bytes each, because a hostile
+// object can have millions of members.
 type Object struct {
 	text    []byte
-	base    int // of text within the text that values count from
+	base    int // offset of text in the whole text, to which Value.Start refers
 	members []member
 }
 
@@ -65,7 +65,7 @@ func (o *Object) All(yield func(m Member) bool) {
 	}
 }
 
-// Get returns the value of the named member.
+// Get returns the value of the member with the given name, and whether there is one.
 func (o *Object) Get(name string) (Value, bool) {
 	for i := range o.members {
 		if m := &o.members[i]; equalsQuoted(o.text[m.name:m.nameEnd], name) {
@@ -75,7 +75,7 @@ func (o *Object) Get(name string) (Value, bool) {
 	return Value{}, false
 }
 
-// Text returns the string that the named member is, or nothing.
+// Text returns the value of the named member if it is a string, and otherwise "".
 func (o *Object) Text(name string) string {
 	v, _ := o.Get(name)
 	text, _ := v.Text()
@@ -91,7 +91,7 @@ func (o *Object) Names(yield func(name string) bool) {
 	}
 }
 
-// CloneObject returns o as the members of text, a copy of the text it was read from.
+// CloneObject returns a copy of o that refers to text, a copy of o's text.
 func CloneObject(o *Object, text []byte) Object {
 	return Object{text: text, base: o.base, members: slices.Clone(o.members)}
 }
@@ -100,17 +100,17 @@ func (o *Object) at(kind Kind, start, end int32) Value {
 	return Value{Kind: kind, Raw: o.text[start:end], Start: o.base + int(start)}
 }
 
-// reset makes o an object of text without members.
+// reset makes o an object without members.
 func (o *Object) reset(text []byte, base int) {
 	o.text, o.base, o.members = text, base, o.members[:0]
 }
 
-// equalsQuoted compares a quoted string with s without copying it where it
-// holds no escape.
+// equalsQuoted reports whether a quoted string has the value s. It copies the
+// string only if it contains an escape.
 func equalsQuoted(quoted []byte, s string) bool {
 	body := quoted[1 : len(quoted)-1]
 	if len(body) == len(s) {
-		// An escape is longer than what it stands for.
+		// An escape is longer than the character it represents.
 		return string(body) == s && bytes.IndexByte(body, '\\') < 0
 	}
 	if len(body) < len(s) || bytes.IndexByte(body, '\\') < 0 {
@@ -120,8 +120,9 @@ func equalsQuoted(quoted []byte, s string) bool {
 	return text == s
 }
 
-// ReadText reads data as one JSON text. When it is an object its members
-// replace those of o. Names that stand twice are an error at any depth.
+// ReadText uses d to read data as one JSON text, and returns its value. If the
+// value is an object, ReadText stores its members in o. It fails if an object at
+// any depth has the same key twice.
 func ReadText(o *Object, d *Decoder, data []byte) (Value, error) {
 	o.reset(data, 0)
 	d.Reset(data)
@@ -144,8 +145,8 @@ func ReadText(o *Object, d *Decoder, data []byte) (Value, error) {
 	return Value{Kind: t.Kind, Raw: data[t.Start:end], Start: t.Start}, nil
 }
 
-// read reads the members of an object that has been entered, and returns where
-// the object ends.
+// read reads the members of an object after its opening brace, and returns the
+// offset of the object's end.
 func (o *Object) read(d *Decoder) (end int, err error) {
 	for {
 		name, err := d.Next()
@@ -170,9 +171,9 @@ func (o *Object) read(d *Decoder) (end int, err error) {
 	}
 }
 
-// Elements calls each for every element of an array that was read before; o
-// has the members of the element when it is an object. It stops at the first
-// error, and returns it.
+// Elements calls each for every element of an array. If the element is an object,
+// o has its members; o is valid during the call. Elements stops at the first error
+// and returns it.
 func Elements(array Value, each func(i int, v Value, o *Object) error) error {
 	if array.Kind != ArrayStart {
 		return nil

@@ -17,7 +17,7 @@ func TestPlain(t *testing.T) {
 		return len(word)
 	}
 	check := func(word []byte) bool { return plain(binary.LittleEndian.Uint64(word)) == byBytes(word) }
-	// Every byte at every place, before and after bytes that could borrow.
+	// Every byte at every position, before and after bytes that could borrow.
 	for c := range 256 {
 		for i := range 8 {
 			for _, other := range []byte{' ', '!', '#', '[', ']', 0x7f, 0x00, '"', '\\', 0x80, 0xff} {

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// string reads RFC 8259 §7 and checks that it is UTF-8.
+// string reads a string (RFC 8259 §7) and checks that it is valid UTF-8.
 func (d *Decoder) string(kind Kind) (Token, error) {
 	start := d.pos
 	ascii := true
@@ -49,8 +49,8 @@ func (d *Decoder) string(kind Kind) (Token, error) {
 	}
 }
 
-// badString is the error about the first fault of the string from start: a
-// byte before end that is not UTF-8, else what stands at end.
+// badString returns the error for the first fault in the string at start: a byte
+// before end that is not UTF-8, or else the given message at end.
 func (d *Decoder) badString(start, end int, format string, args ...any) error {
 	for d.pos = start; d.pos < end; {
 		r, n := utf8.DecodeRune(d.data[d.pos:end])
@@ -62,10 +62,10 @@ func (d *Decoder) badString(start, end int, format string, args ...any) error {
 	return d.syntax(format, args...)
 }
 
-// plain returns how many of the eight bytes of w, from the lowest, come before
-// the first that is a control character, a double quote, a backslash or past
-// ASCII. A subtraction borrows only from bytes above the one it finds, so the
-// lowest bit it sets is right.
+// plain returns the number of plain bytes at the start of w, from the lowest: those
+// before the first control character, double quote, backslash or byte that is not
+// ASCII. A subtraction borrows only from the bytes above a match, so the lowest bit
+// it sets is correct.
 func plain(w uint64) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	quote := w ^ ones*'"'
@@ -73,7 +73,8 @@ func plain(w uint64) int {
 	return bits.TrailingZeros64((w|(w-ones*0x20)|(quote-ones)|(slash-ones))&highs) / 8
 }
 
-// escapeLen returns the length of the escape b begins with, 0 when it is bad.
+// escapeLen returns the length of the escape at the start of b, or 0 if it is
+// invalid.
 func escapeLen(b []byte) int {
 	if len(b) < 2 {
 		return 0

@@ -6,9 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// Unquote returns the value of a quoted string that a Decoder accepted. Half a
-// surrogate pair is encoded by itself as three bytes (as WTF-8 does), and
-// valid is then false; two halves side by side are one character.
+// Unquote returns the value of a quoted string that a Decoder accepted, and whether
+// the value is valid Unicode. The two halves of a surrogate pair become one
+// character. A lone half is encoded as three bytes, as in WTF-8, and makes the
+// value invalid.
 func Unquote(quoted []byte) (text string, valid bool) {
 	body := quoted[1 : len(quoted)-1]
 	if bytes.IndexByte(body, '\\') < 0 {
@@ -35,7 +36,7 @@ func unescape(body []byte) (string, bool) {
 			r, _ := hex4(body[i+2:])
 			i += 6
 			if utf16.IsSurrogate(r) {
-				if low, ok := lowHalf(body[i:]); ok && r < 0xdc00 {
+				if low, ok := lowSurrogate(body[i:]); ok && r < 0xdc00 {
 					r = utf16.DecodeRune(r, low)
 					i += 6
 				} else {
@@ -64,8 +65,8 @@ func unescape(body []byte) (string, bool) {
 	return string(out), valid
 }
 
-// lowHalf reads the escape of a low surrogate at the start of b.
-func lowHalf(b []byte) (rune, bool) {
+// lowSurrogate returns the low surrogate whose escape is at the start of b.
+func lowSurrogate(b []byte) (rune, bool) {
 	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
 		return 0, false
 	}
@@ -94,23 +95,23 @@ func hex4(b []byte) (rune, bool) {
 	return r, true
 }
 
-// JoinSurrogates makes one character of each pair of surrogate halves that stand
-// side by side in text, as they do after two strings that Unquote returned
-// were joined, and reports whether the result is valid Unicode.
+// JoinSurrogates replaces each pair of adjacent surrogate halves in text by one
+// character, and reports whether the result is valid Unicode. Such pairs occur
+// where results of Unquote are concatenated.
 func JoinSurrogates(text string) (joined string, valid bool) {
 	if utf8.ValidString(text) {
 		return text, true
 	}
 	out := make([]byte, 0, len(text))
 	for i := 0; i < len(text); {
-		high, ok := half(text[i:])
+		high, ok := loneSurrogate(text[i:])
 		if !ok {
 			_, n := utf8.DecodeRuneInString(text[i:])
 			out = append(out, text[i:i+n]...)
 			i += n
 			continue
 		}
-		if low, ok := half(text[i+3:]); ok && high < 0xdc00 && low >= 0xdc00 {
+		if low, ok := loneSurrogate(text[i+3:]); ok && high < 0xdc00 && low >= 0xdc00 {
 			out = utf8.AppendRune(out, utf16.DecodeRune(high, low))
 			i += 6
 			continue
@@ -121,8 +122,8 @@ func JoinSurrogates(text string) (joined string, valid bool) {
 	return string(out), utf8.Valid(out)
 }
 
-// half reads a surrogate half, as Unquote encodes it, at the start of s.
-func half(s string) (rune, bool) {
+// loneSurrogate returns the surrogate half that is encoded at the start of s.
+func loneSurrogate(s string) (rune, bool) {
 	if len(s) < 3 || s[0] != 0xed || s[1]>>5 != 0b101 || s[2]>>6 != 0b10 {
 		return 0, false
 	}

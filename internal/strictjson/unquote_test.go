@@ -23,7 +23,7 @@ func TestUnquote(t *testing.T) {
 		{`"\ud83d\ude42"`, "🙂", true},
 		{`"\uD800\uDC00\uDBFF\uDFFF"`, "\U00010000\U0010ffff", true},
 		{`"\ufffd"`, "\ufffd", true},
-		// Halves.
+		// Surrogate halves.
 		{`"\ud83d"`, "\xed\xa0\xbd", false},
 		{`"\ude42"`, "\xed\xb9\x82", false},
 		{`"\ud800x"`, "\xed\xa0\x80x", false},
@@ -62,7 +62,7 @@ func TestJoinHalves(t *testing.T) {
 		{"\xed\xa0\xbd\xed\xa0\xbd\xed\xb9\x82", "\xed\xa0\xbd🙂", false},
 		{"\xed\xa0\xbdx\xed\xb9\x82", "\xed\xa0\xbdx\xed\xb9\x82", false},
 		{"\ud7ff\xed\xa0\x80\xed\xb0\x80\ue000", "\ud7ff\U00010000\ue000", true},
-		// What Unquote never returns stays, and is not called valid.
+		// Bytes that Unquote never returns are kept and make the text invalid.
 		{"\xff", "\xff", false},
 		{"\xed", "\xed", false},
 		{"\xed\xa0", "\xed\xa0", false},
@@ -75,8 +75,7 @@ func TestJoinHalves(t *testing.T) {
 	}
 }
 
-// A text that was split between any of its UTF-16 units, unquoted in pieces and
-// joined is the text again.
+// JoinSurrogates restores a text that was split between any two UTF-16 code units.
 func TestJoinHalvesUndoesSplits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := rapid.String().Draw(t, "text")
