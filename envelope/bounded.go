@@ -8,7 +8,7 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// The places of a bounded envelope, in order (P20 §7).
+// The places of the events in a bounded envelope, in order (P20 §7).
 const (
 	placeStarted = iota
 	placeSnapshot
@@ -18,12 +18,14 @@ const (
 
 var placeNames = [places]string{"RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED or RUN_ERROR"}
 
-// Check reads frames as a bounded envelope: exactly RUN_STARTED, one
-// MESSAGES_SNAPSHOT and one terminal event, in that order, on one thread. The
-// terminal event may name another run: an envelope does not say which projection
-// made it, and some accept that. One more event of any family is malformed
-// (P20 §7). The messages of the snapshot are not held to the text subset. The
-// error is one of the frames'; what is wrong with the envelope are findings.
+// Check checks that frames are a bounded envelope: exactly one RUN_STARTED, one
+// MESSAGES_SNAPSHOT and one terminal event, in that order, of one thread. Any other
+// event makes the envelope malformed (P20 §7). The terminal event may name another
+// run, because some projections accept this and an envelope does not name its
+// projection. The messages of the snapshot need not be in the text subset.
+//
+// Check returns the faults of the envelope as findings. It returns an error only if
+// frames returns one.
 func Check(frames Frames) ([]finding.Finding, error) {
 	var (
 		s    scanner
@@ -43,7 +45,7 @@ func Check(frames Frames) ([]finding.Finding, error) {
 		if err != nil {
 			f := unreadable(frame, err)
 			if f.Code == finding.JSONSyntax || f.Code == finding.JSONTrailing {
-				f = f.WithHint("correct the JSON at the caret; in JSON lines each event stands on one line, and alone on it")
+				f = f.WithHint("correct the JSON at the caret; in JSON lines, each event is on a line of its own")
 			}
 			c.found.Add(f)
 			continue
@@ -52,10 +54,10 @@ func Check(frames Frames) ([]finding.Finding, error) {
 	}
 	next := hint.FreezeEnvelope
 	if read == 0 {
-		next = "the file holds no event at all: it is neither JSON lines, nor a JSON array, nor an event stream"
+		next = "the file contains no events: it is not JSON lines, a JSON array or an event stream"
 	}
 	if c.seen[placeStarted] && c.terminal != nil {
-		c.terminal.sameRun(c.started, c.found.Add) // another run may be named
+		c.terminal.checkIdentity(c.started, c.found.Add) // the run may differ
 	}
 	for place, ok := range c.seen {
 		if !ok {
@@ -65,11 +67,11 @@ func Check(frames Frames) ([]finding.Finding, error) {
 	return c.found.Findings(), nil
 }
 
-// checker reads the events of one bounded envelope.
+// checker checks the events of a bounded envelope.
 type checker struct {
 	found    finding.List
 	seen     [places]bool
-	latest   int // the latest place seen
+	latest   int // the highest place seen
 	started  identity
 	terminal *Event
 }
@@ -79,13 +81,13 @@ func (c *checker) event(e *Event) {
 	kind, _ := e.Get("type")
 	switch {
 	case place < 0:
-		c.found.Add(e.breach(kind, "E3", "/type", "%s is no part of a bounded envelope", finding.Quote(e.Type)).WithHint(hint.FreezeEnvelope))
+		c.found.Add(e.violation(kind, "E3", "/type", "%s is not allowed in a bounded envelope", finding.Quote(e.Type)).WithHint(hint.FreezeEnvelope))
 		return
 	case c.seen[place]:
-		c.found.Add(e.breach(kind, "E4", "/type", "%s is there already", placeNames[place]))
+		c.found.Add(e.violation(kind, "E4", "/type", "there is already a %s", placeNames[place]))
 		return
 	case place < c.latest:
-		c.found.Add(e.breach(kind, "E5", "/type", "%s stands after %s", e.Type, placeNames[c.latest]))
+		c.found.Add(e.violation(kind, "E5", "/type", "%s comes after %s", e.Type, placeNames[c.latest]))
 	}
 	c.seen[place] = true
 	c.latest = max(c.latest, place)
@@ -111,19 +113,19 @@ func placeOf(eventType string) int {
 	return -1
 }
 
-// snapshot reports messages that are no list of objects.
+// snapshot reports messages that are not a list of objects.
 func (c *checker) snapshot(e *Event) {
 	list, ok := e.Get("messages")
 	if !ok {
 		list = e.whole()
 	}
 	if !ok || list.Kind != strictjson.ArrayStart {
-		c.found.Add(e.breach(list, "E12", "/messages", "the snapshot has no list of messages"))
+		c.found.Add(e.violation(list, "E12", "/messages", "the snapshot has no list of messages"))
 		return
 	}
 	_ = strictjson.Elements(list, func(i int, v strictjson.Value, _ *strictjson.Object) error {
 		if v.Kind != strictjson.ObjectStart {
-			c.found.Add(e.breach(v, "E13", finding.Pointer("/messages").Index(i), "message %d is %s where an object belongs", i, v.Kind))
+			c.found.Add(e.violation(v, "E13", finding.Pointer("/messages").Index(i), "message %d is %s where an object belongs", i, v.Kind))
 		}
 		return nil
 	})

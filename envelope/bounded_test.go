@@ -15,7 +15,7 @@ import (
 	"github.com/p20export/p20export/internal/testkit"
 )
 
-// framed spells events in a framing.
+// framed returns events as a response with the given framing.
 func framed(f capture.Framing, events ...string) string {
 	switch f {
 	case capture.NDJSON:
@@ -37,7 +37,7 @@ func check(t *testing.T, f capture.Framing, events ...string) []finding.Finding 
 	return list
 }
 
-// codes writes findings as "code #event pointer".
+// codes formats findings as "code #event pointer".
 func codes(list []finding.Finding) []string {
 	out := brief(list)
 	for i, s := range out {
@@ -46,8 +46,8 @@ func codes(list []finding.Finding) []string {
 	return out
 }
 
-// Every selection of up to four of the three events, in every order: only one
-// of each, in their order, is an envelope.
+// Check accepts no sequence of up to four of the three events except the three in
+// order.
 func TestCheckOrders(t *testing.T) {
 	events := []string{started, snapshot, finished}
 	names := []string{"RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED or RUN_ERROR"}
@@ -104,7 +104,7 @@ func TestCheckOrders(t *testing.T) {
 	}
 }
 
-// One more event of any family is malformed, wherever it stands.
+// Another event of any family, at any position, is malformed.
 func TestCheckExtraEvents(t *testing.T) {
 	for _, name := range strings.Fields(`STEP_STARTED STEP_FINISHED TEXT_MESSAGE_START TEXT_MESSAGE_CONTENT TEXT_MESSAGE_END
 		TEXT_MESSAGE_CHUNK TOOL_CALL_START TOOL_CALL_ARGS TOOL_CALL_END TOOL_CALL_CHUNK TOOL_CALL_RESULT STATE_SNAPSHOT
@@ -119,7 +119,7 @@ func TestCheckExtraEvents(t *testing.T) {
 		extra := `{"type":"` + name + `","runId":"r1","threadId":"t1","messages":[]}`
 		for at := range 4 {
 			if code == "envelope_event_repeated" && at < 3 {
-				continue // TestCheckOrders has those
+				continue // see TestCheckOrders
 			}
 			events := slices.Insert([]string{started, snapshot, finished}, at, extra)
 			for _, f := range framings {
@@ -133,7 +133,7 @@ func TestCheckExtraEvents(t *testing.T) {
 	}
 }
 
-// One run and one thread, ids that are there, messages that are objects.
+// An envelope has one run, one thread, valid ids, and messages that are objects.
 func TestCheckContents(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -163,7 +163,7 @@ func TestCheckContents(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			for _, f := range framings {
 				if c.name == "not JSON" && f == capture.JSON {
-					continue // a string that is not closed swallows the array's end
+					continue // an unterminated string contains the array's end
 				}
 				got := check(t, f, c.events...)
 				if diff := cmp.Diff(append([]string{}, c.want...), codes(got)); diff != "" {
@@ -187,7 +187,7 @@ func TestCheckCapsFindings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// 500 extra events and the missing snapshot.
+	// There are 500 extra events, and the snapshot is missing.
 	if last := list[len(list)-1]; len(list) != 101 || last.Code != finding.FindingsUnlisted || !strings.HasPrefix(last.Message, "401 ") || !finding.Failed(list) {
 		t.Errorf("%d findings, last %v", len(list), list[len(list)-1])
 	}

@@ -10,20 +10,20 @@ import (
 	"github.com/p20export/p20export/envelope/event/names"
 )
 
-// maxFamilies is how many names are told apart in one count, and
-// maxFamilyBytes how long one may be, so that hostile names cost no memory.
-// The event types of AG-UI, about forty, are told apart beyond it: what a run
-// has of them must not depend on what else it has.
+// maxFamilies is the maximum number of names that are counted one by one, and
+// maxFamilyBytes the maximum length of such a name. They bound the memory for
+// hostile names. The event types of AG-UI, about forty, are always counted, so
+// their counts do not depend on the other names.
 const (
 	maxFamilies    = 512
 	maxFamilyBytes = 128
 )
 
-// MaxFamilies is how many names of event types one count may hold.
+// MaxFamilies returns the maximum number of names in a Counts of event types.
 func MaxFamilies() int { return maxFamilies + names.Count() }
 
-// Counts counts names in the order of their first appearance. The zero value
-// has counted nothing.
+// Counts counts names and keeps the order of their first appearance. The zero value
+// is empty.
 type Counts struct {
 	names     []string
 	counts    []int
@@ -31,15 +31,16 @@ type Counts struct {
 	uncounted int
 }
 
-// AddRole counts a message's role, in which halves of surrogate pairs are U+FFFD.
-// Roles past the sixteenth are not counted.
+// AddRole counts the role of a message, with U+FFFD for halves of surrogate pairs.
+// Only the first sixteen roles are counted.
 func (f *Counts) AddRole(role string) {
 	if role = strings.ToValidUTF8(role, "\uFFFD"); f.Len() < maxRoles || f.Count(role) > 0 {
 		f.Add(role)
 	}
 }
 
-// Add counts one more of name.
+// Add increments the count of name. If name is too long, or there are too many
+// names, Add increments the number of uncounted names instead.
 func (f *Counts) Add(name string) {
 	i, ok := f.index[name]
 	if !ok {
@@ -58,7 +59,7 @@ func (f *Counts) Add(name string) {
 	f.counts[i]++
 }
 
-// Count returns how many of name were counted.
+// Count returns the count of name.
 func (f *Counts) Count(name string) int {
 	if i, ok := f.index[name]; ok {
 		return f.counts[i]
@@ -75,14 +76,14 @@ func (f *Counts) All(yield func(name string, count int) bool) {
 	}
 }
 
-// Len returns how many names were told apart.
+// Len returns the number of different names.
 func (f *Counts) Len() int { return len(f.names) }
 
-// Uncounted returns how often a name was added that is not told apart: one past
-// the number, or past the length, of those that are.
+// Uncounted returns how often Add was called with a name that is not counted,
+// because it is too long or there are too many names.
 func (f *Counts) Uncounted() int { return f.uncounted }
 
-// MarshalJSONTo writes an object of name to count, in order.
+// MarshalJSONTo encodes f as an object of names and counts, in order.
 func (f Counts) MarshalJSONTo(enc *jsontext.Encoder) error {
 	if err := enc.WriteToken(jsontext.BeginObject); err != nil {
 		return err
@@ -98,7 +99,7 @@ func (f Counts) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return enc.WriteToken(jsontext.EndObject)
 }
 
-// MarshalJSON is MarshalJSONTo for encoding/json.
+// MarshalJSON implements json.Marshaler of encoding/json.
 func (f Counts) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	if err := f.MarshalJSONTo(jsontext.NewEncoder(&b)); err != nil {
@@ -107,18 +108,18 @@ func (f Counts) MarshalJSON() ([]byte, error) {
 	return bytes.TrimSpace(b.Bytes()), nil
 }
 
-// UnmarshalJSON is UnmarshalJSONFrom for encoding/json.
+// UnmarshalJSON implements json.Unmarshaler of encoding/json.
 func (f *Counts) UnmarshalJSON(data []byte) error {
-	if string(data) == "null" { // which encoding/json has change nothing
+	if string(data) == "null" { // a no-op by convention
 		return nil
 	}
 	return f.UnmarshalJSONFrom(jsontext.NewDecoder(bytes.NewReader(data)))
 }
 
-// UnmarshalJSONFrom reads what MarshalJSONTo wrote.
+// UnmarshalJSONFrom decodes an object that MarshalJSONTo wrote.
 func (f *Counts) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	if t, err := dec.ReadToken(); err != nil || t.Kind() != '{' {
-		return orWrong(err)
+		return orMalformed(err)
 	}
 	*f = Counts{}
 	for dec.PeekKind() != '}' {
@@ -129,11 +130,11 @@ func (f *Counts) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 		key := name.String()
 		value, err := dec.ReadToken()
 		if err != nil || value.Kind() != '0' {
-			return orWrong(err)
+			return orMalformed(err)
 		}
 		n, err := value.Int()
 		if err != nil || n < 1 {
-			return orWrong(err)
+			return orMalformed(err)
 		}
 		f.Add(key)
 		if i, ok := f.index[key]; ok {
@@ -144,14 +145,16 @@ func (f *Counts) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-func orWrong(err error) error {
+// orMalformed returns err, or if err is nil, the error that the counts are
+// malformed.
+func orMalformed(err error) error {
 	if err == nil {
 		err = fmt.Errorf("families are not an object of names to counts")
 	}
 	return err
 }
 
-// count puts a number before the form of a noun that goes with it.
+// count returns n and the singular or plural of a noun.
 func count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

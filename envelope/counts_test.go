@@ -22,7 +22,7 @@ func listed(f *envelope.Counts) (out []string) {
 func TestFamiliesOrder(t *testing.T) {
 	var f envelope.Counts
 	if f.Len() != 0 || f.Count("a") != 0 || listed(&f) != nil {
-		t.Error("the zero value has counted something")
+		t.Error("the zero value is not empty")
 	}
 	for _, name := range strings.Fields("b a b c a b") {
 		f.Add(name)
@@ -35,13 +35,13 @@ func TestFamiliesOrder(t *testing.T) {
 	}
 	for name := range f.All {
 		if name != "b" {
-			t.Error("All goes on after false")
+			t.Error("All continues after false")
 		}
 		break
 	}
 }
 
-// Names past the caps are not told apart, and those that are go on.
+// Names past the limits are not counted. Names that were counted before still are.
 func TestFamiliesCaps(t *testing.T) {
 	var f envelope.Counts
 	for i := range 600 {
@@ -53,7 +53,7 @@ func TestFamiliesCaps(t *testing.T) {
 		t.Errorf("%d names, %d uncounted", f.Len(), f.Uncounted())
 	}
 	for range 3 {
-		f.Add(envelope.MessagesSnapshot) // which AG-UI has
+		f.Add(envelope.MessagesSnapshot) // an AG-UI type
 	}
 	if f.Len() != 513 || f.Uncounted() != 89 || f.Count(envelope.MessagesSnapshot) != 3 {
 		t.Errorf("%d names, %d uncounted, %d snapshots", f.Len(), f.Uncounted(), f.Count(envelope.MessagesSnapshot))
@@ -66,7 +66,7 @@ func TestFamiliesCaps(t *testing.T) {
 	}
 }
 
-// What a run's families do not tell apart is said.
+// A finding reports events that are not counted by type.
 func TestFamiliesUncounted(t *testing.T) {
 	r := &recorder{}
 	source := &repeat{first: started, again: func(i int) string { return fmt.Sprintf(`{"type":"T%d"}`, i) }, n: 600, last: finished}
@@ -74,7 +74,7 @@ func TestFamiliesUncounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := r.runs[0]
-	// RUN_FINISHED is told apart beyond the 512.
+	// RUN_FINISHED is counted in addition to the 512.
 	if run.Families.Len() != 513 || run.Families.Uncounted() != 602-513 {
 		t.Errorf("%d names, %d uncounted", run.Families.Len(), run.Families.Uncounted())
 	}

@@ -1,8 +1,8 @@
-// Package envelope knows AG-UI events: how one is read strictly, how a stream
-// of them divides into runs, and what a bounded run envelope is (P20 §7).
+// Package envelope reads AG-UI events strictly, divides a stream of events into
+// runs, and checks bounded run envelopes (P20 §7).
 //
-// It takes frames from package capture and must not know how a run is
-// projected, nor anything of artifacts.
+// It reads frames from package capture. It must not know how a run is projected, or
+// anything about artifacts.
 package envelope
 
 import (
@@ -16,7 +16,8 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// Event types the program acts on. Every other type is counted and read over.
+// The event types that the program interprets. Events of other types are only
+// counted.
 const (
 	RunStarted         = names.RunStarted
 	RunFinished        = names.RunFinished
@@ -30,33 +31,33 @@ const (
 
 // Event is one AG-UI event of a capture.
 type Event struct {
-	// Index counts the capture's events from 0.
+	// Index is the index of the event in the capture, from 0.
 	Index int
-	// Offset is that of the event's first data byte in the response, Bytes runs
-	// to its last.
+	// Offset is the offset of the event's first data byte in the response. Bytes is
+	// the number of bytes from there to the event's last data byte.
 	Offset, Bytes int64
-	// Line is the line of the response that Offset is on, counted from 1; 0 where
-	// it is not known.
+	// Line is the line of the response that contains Offset, from 1, or 0 if it is
+	// not known.
 	Line int
-	// Arrived is when the read that completed the event came in; zero when
-	// that is not known.
+	// Arrived is the time of the read that completed the event, or zero if it is
+	// not known.
 	Arrived time.Time
-	// Type is the event's own, known or not.
+	// Type is the event's type. It need not be a type of AG-UI.
 	Type string
 	// Data is the event's JSON text.
 	Data []byte
-	// Object has its members.
+	// Object is the event as a JSON object.
 	Object
 }
 
-// scanner reads frames as events, with memory it keeps.
+// scanner reads frames as events. It reuses its memory.
 type scanner struct {
 	json  strictjson.Decoder
 	event Event
 }
 
-// scan reads one frame. The event is valid until the next call. The error is a
-// finding.Finding that refuses the run that owns the frame.
+// scan reads a frame as an event. The event is valid until the next call. The error
+// is a finding.Finding, for which the run that contains the frame is refused.
 func (s *scanner) scan(f capture.Frame) (*Event, error) {
 	e := &s.event
 	*e = Event{Index: f.Index, Offset: f.Offset, Bytes: f.Bytes, Line: f.Line, Arrived: f.Arrived, Data: f.Data, Object: e.Object}
@@ -82,13 +83,13 @@ func (s *scanner) scan(f capture.Frame) (*Event, error) {
 	}
 	name, valid := kind.Text()
 	if kind.Kind != strictjson.String || !valid || name == "" {
-		return nil, e.FindingAt(kind, finding.EventTypeMissing, "the event's type is not a name").WithPointer("/type")
+		return nil, e.FindingAt(kind, finding.EventTypeMissing, "the type of the event must be a string that is not empty").WithPointer("/type")
 	}
 	e.Type = name
 	return e, nil
 }
 
-// knownType returns an event type of AG-UI without copying it, or "".
+// knownType returns the AG-UI event type v without allocating, or "".
 func knownType(v strictjson.Value) string {
 	if v.Kind != strictjson.String {
 		return ""
@@ -96,30 +97,30 @@ func knownType(v strictjson.Value) string {
 	return names.Intern(v.Raw[1 : len(v.Raw)-1])
 }
 
-// Finding makes a finding about the event, at its place in the response.
+// Finding returns a finding with the event's place in the response.
 func (e *Event) Finding(code finding.Code, format string, args ...any) finding.Finding {
 	return e.Ref().Annotate(finding.New(code, format, args...))
 }
 
-// FindingAt makes a finding about a value inside the event.
+// FindingAt returns a finding with the place of a value in the event.
 func (e *Event) FindingAt(v Value, code finding.Code, format string, args ...any) finding.Finding {
 	return e.place(finding.New(code, format, args...).WithOffset(int64(v.Start)))
 }
 
-// breach makes a finding that a rule of the contract is broken by a value
-// inside the event, about what pointer names.
-func (e *Event) breach(v strictjson.Value, rule string, pointer finding.Pointer, format string, args ...any) finding.Finding {
+// violation returns a finding that the value v, at pointer in the event, violates a
+// rule of the contract.
+func (e *Event) violation(v strictjson.Value, rule string, pointer finding.Pointer, format string, args ...any) finding.Finding {
 	return e.place(finding.Violation(rule, format, args...).WithOffset(int64(v.Start))).WithPointer(pointer)
 }
 
-// whole is the event itself as a value.
+// whole returns the event as a value.
 func (e *Event) whole() strictjson.Value {
 	return strictjson.Value{Kind: strictjson.ObjectStart, Raw: e.Data}
 }
 
-// place turns the offset of a finding within the event's JSON text into one
-// within the response. Where the text is joined from several data lines the
-// two do not correspond and the event's own offset is given.
+// place converts the offset of a finding from the event's JSON text to the
+// response. If the text was joined from several data lines, place uses the offset
+// of the event.
 func (e *Event) place(f finding.Finding) finding.Finding {
 	at := e.Ref()
 	if int64(len(e.Data)) == e.Bytes && f.Offset != nil {
@@ -130,7 +131,7 @@ func (e *Event) place(f finding.Finding) finding.Finding {
 	return at.Annotate(f).WithPointer(finding.Pointer(strings.ToValidUTF8(string(f.Pointer), "\uFFFD")))
 }
 
-// Clone returns a copy of e that stays valid.
+// Clone returns a copy of e that shares no memory with e.
 func (e *Event) Clone() *Event {
 	c := *e
 	c.Data = append([]byte(nil), e.Data...)
@@ -138,27 +139,26 @@ func (e *Event) Clone() *Event {
 	return &c
 }
 
-// Ref says where an event is.
+// Ref returns the place of the event.
 func (e *Event) Ref() Ref { return Ref{Index: e.Index, Offset: e.Offset, Bytes: e.Bytes, Line: e.Line} }
 
-// Ref says where an event is in its capture.
+// Ref is the place of an event in its capture.
 type Ref struct {
 	Index  int   `json:"index"`
 	Offset int64 `json:"offset"`
 	Bytes  int64 `json:"bytes"`
-	// Line is the line of the response that Offset is on; no file states it.
+	// Line is the line of the response that contains Offset. It is not encoded.
 	Line int `json:"-"`
 }
 
-// Annotate returns a finding at the place of the event.
+// Annotate returns f with the offset, line and index of the event.
 func (r Ref) Annotate(f finding.Finding) finding.Finding {
 	return f.WithOffset(r.Offset).OnResponseLine(r.Line).WithEvent(r.Index)
 }
 
 var lineFeed = []byte{'\n'}
 
-// ReadEvent reads one JSON text as an event that came from nowhere in
-// particular.
+// ReadEvent reads a JSON text as an event. The event has the index and offset 0.
 func ReadEvent(data []byte) (*Event, error) {
 	return new(scanner).scan(capture.Frame{Data: data, Bytes: int64(len(data))})
 }

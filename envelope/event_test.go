@@ -15,7 +15,7 @@ import (
 	"github.com/p20export/p20export/internal/testkit"
 )
 
-// Every damaged event, and where in its own text the damage is.
+// Invalid events, and the places of their faults.
 var damaged = []struct {
 	name, data string
 	code       finding.Code
@@ -60,7 +60,7 @@ var damaged = []struct {
 	{"type half a pair", `{"type":"\udc00"}`, finding.EventTypeMissing, "/type", 8},
 }
 
-// A damaged frame refuses its run, with one finding that says what and where.
+// A run with a damaged frame is refused. One finding gives the fault and its place.
 func TestDamagedEvents(t *testing.T) {
 	for _, c := range damaged {
 		t.Run(c.name, func(t *testing.T) {
@@ -90,12 +90,12 @@ func TestDamagedEvents(t *testing.T) {
 	}
 }
 
-// Where the text of an event is joined from several lines its offsets do not
-// correspond to the file's, and the event's own is given.
+// If the text of an event is joined from several lines, findings have the offset of
+// the event.
 func TestDamagedEventsOverLines(t *testing.T) {
 	for _, c := range damaged {
 		if c.code == finding.EventNotObject || c.data == "" {
-			continue // they take no line break
+			continue // a line break is not possible there
 		}
 		t.Run(c.name, func(t *testing.T) {
 			raw := testkit.SSE(started) + ": comment\n" + "data:{\n" + "data: " + strings.TrimPrefix(c.data, "{") + "\n\n" + testkit.SSE(finished)
@@ -115,7 +115,7 @@ func TestDamagedEventsOverLines(t *testing.T) {
 	}
 }
 
-// What is legal in what is not projected is accepted whole.
+// Valid JSON of any kind is accepted in values that are not projected.
 func TestAcceptedEvents(t *testing.T) {
 	nest := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
 	for name, data := range map[string]string{
@@ -153,7 +153,7 @@ func TestAcceptedEvents(t *testing.T) {
 	}
 }
 
-// A frame the splitter could not keep refuses its run with the splitter's own
+// A run with a frame that the splitter rejects is refused with the splitter's
 // finding.
 func TestFrameProblem(t *testing.T) {
 	problem := finding.New(finding.EventTooLarge, "too large").WithOffset(77)
@@ -175,7 +175,7 @@ func TestFrameProblem(t *testing.T) {
 	}
 }
 
-// A pointer to damage deep within long names is cut to a value around it.
+// A pointer that would be too long is shortened to an enclosing value.
 func TestDamagePointerIsBounded(t *testing.T) {
 	long := strings.Repeat("k", 600)
 	for _, c := range []struct{ data, pointer string }{
@@ -194,7 +194,7 @@ func TestDamagePointerIsBounded(t *testing.T) {
 	}
 }
 
-// An event is valid until the next frame; its clone stays.
+// A clone of an event stays valid after the next frame.
 func TestClone(t *testing.T) {
 	const data = ` {"type":"NEW_TYPE","a\u0062":"x\ny","n":[1,{"k":2}],"timestamp":5}`
 	buf := []byte(data)
@@ -218,7 +218,7 @@ func TestClone(t *testing.T) {
 		name, _ := strictjson.Unquote(m.Name.Raw)
 		got = append(got, member{name, string(m.Value.Raw)})
 		if string(clone.Data[m.Value.Start:m.Value.Start+len(m.Value.Raw)]) != string(m.Value.Raw) {
-			t.Errorf("%s does not stand where it says", name)
+			t.Errorf("%s has a wrong Start", name)
 		}
 	}
 	want := []member{{"type", `"NEW_TYPE"`}, {"ab", `"x\ny"`}, {"n", `[1,{"k":2}]`}, {"timestamp", "5"}}
@@ -230,7 +230,7 @@ func TestClone(t *testing.T) {
 	}
 }
 
-// reusing is a source that overwrites the data of the frame before.
+// reusing is a source that overwrites the data of the previous frame.
 type reusing struct {
 	buf     []byte
 	list    []string
@@ -250,7 +250,7 @@ func (r *reusing) Next() (capture.Frame, error) {
 	return capture.Frame{Index: r.index - 1, Offset: int64(100 * (r.index - 1)), Bytes: int64(n), Data: r.buf[:n], Arrived: r.arrived}, nil
 }
 
-// visitor sees events alone.
+// visitor is a Visitor that is not a FrameVisitor.
 type visitor func(*envelope.Event)
 
 func (v visitor) Event(_ *envelope.Run, e *envelope.Event) { v(e) }

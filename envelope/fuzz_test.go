@@ -16,7 +16,7 @@ import (
 	"github.com/p20export/p20export/internal/testkit"
 )
 
-// scanned is all that is known of a capture after a scan, in words.
+// scanned returns a description of everything that Scan reports.
 func scanned(t *testing.T, split *capture.Splitter) (out []string) {
 	t.Helper()
 	r := &recorder{}
@@ -72,9 +72,9 @@ func scanned(t *testing.T, split *capture.Splitter) (out []string) {
 	return out
 }
 
-// FuzzScan: a scan never fails on bytes, keeps its counts, and reads the same
-// however the bytes come in. Check on the same bytes never fails either, and
-// what it accepts is one run that Scan has nothing against.
+// FuzzScan checks that Scan and Check never fail on any bytes, that the counts of
+// Scan are consistent, that its result does not depend on the sizes of reads, and
+// that Scan finds no fault in a run that Check accepts.
 func FuzzScan(f *testing.F) {
 	for _, raw := range []string{
 		"", testkit.SSE(started, snapshot, finished), testkit.SSE(custom, started, failed, started, finished, snapshot),
@@ -105,9 +105,9 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
-// FuzzEvent: an accepted event is JSON to jsontext (which cannot take half
-// pairs without taking bad UTF-8) and has the type that encoding/json reads;
-// what jsontext takes strictly, within the depth, is refused for no syntax.
+// FuzzEvent checks that jsontext accepts every event that ReadEvent accepts, except
+// that it rejects lone surrogates, that encoding/json reads the same type, and that
+// ReadEvent finds no syntax error in what jsontext accepts within the depth.
 func FuzzEvent(f *testing.F) {
 	for _, c := range damaged {
 		f.Add([]byte(c.data))
@@ -127,13 +127,13 @@ func FuzzEvent(f *testing.F) {
 			case finding.EventNotObject, finding.EventTypeMissing, finding.JSONTooDeep:
 			default:
 				if strict {
-					t.Errorf("jsontext takes it: %v", err)
+					t.Errorf("jsontext accepts it: %v", err)
 				}
 			}
 			return
 		}
 		if !jsontext.Value(data).IsValid(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)) {
-			t.Error("jsontext does not take it")
+			t.Error("jsontext rejects it")
 		}
 		var std struct {
 			Type string `json:"type"`
@@ -153,7 +153,7 @@ func FuzzEvent(f *testing.F) {
 		for m := range e.All {
 			name, _ := m.Name.Text()
 			if v, ok := c.Get(name); !ok || !bytes.Equal(m.Value.Raw, v.Raw) || !bytes.Equal(data[m.Value.Start:m.Value.Start+len(m.Value.Raw)], m.Value.Raw) {
-				t.Errorf("member %d does not stand where it says", i)
+				t.Errorf("member %d has a wrong Start", i)
 			}
 			if !json.Valid(m.Value.Raw) {
 				t.Errorf("member %d is no JSON", i)

@@ -19,13 +19,13 @@ const (
 	custom   = `{"type":"CUSTOM","name":"n","value":null}`
 )
 
-// seen is a run as the visitor saw it.
+// seen is a run and what the visitor received of it.
 type seen struct {
 	*envelope.Run
 	types []string
 }
 
-// recorder is a visitor that keeps every run.
+// recorder is a Visitor that stores every run.
 type recorder struct {
 	runs  []*seen
 	open  *seen
@@ -60,7 +60,7 @@ func scanAll(t testing.TB, raw string, framing capture.Framing) ([]*seen, envelo
 	return r.runs, totals
 }
 
-// brief writes findings as "code #event pointer @offset", what is absent left away.
+// brief formats findings as "code #event pointer @offset" and omits absent parts.
 func brief(list []finding.Finding) []string {
 	out := []string{}
 	for _, f := range list {
@@ -79,7 +79,7 @@ func brief(list []finding.Finding) []string {
 	return out
 }
 
-// frames is a source of frames already made.
+// frames is a source of the given frames.
 type frames struct {
 	list []capture.Frame
 	err  error

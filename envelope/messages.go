@@ -8,13 +8,12 @@ import (
 
 var errStop = errors.New("stop")
 
-// Messages calls yield for each message of a snapshot that is an object, in
-// order. The object is valid during the call.
+// Messages returns an iterator over the indices and messages of a snapshot. It
+// skips messages that are not objects. A message is valid until the next one.
 func Messages(e *Event) func(yield func(i int, m *Object) bool) {
 	return func(yield func(int, *Object) bool) {
 		list, _ := e.Get("messages")
-		// The list was read before, as part of the event: the only error is
-		// the one that ends the loop.
+		// The event was read before, so the only possible error is errStop.
 		_ = strictjson.Elements(list, func(i int, v strictjson.Value, m *strictjson.Object) error {
 			if v.Kind == strictjson.ObjectStart && !yield(i, m) {
 				return errStop

@@ -11,84 +11,85 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// maxSnapshots is how many snapshots of one run are described one by one, and
-// maxRoles how many roles are told apart in each. AG-UI has seven.
+// maxSnapshots is the maximum number of snapshots described for a run, and maxRoles
+// the maximum number of roles counted in a snapshot. AG-UI has seven roles.
 const (
 	maxSnapshots = 10_000
 	maxRoles     = 16
 )
 
-// Frames is a source of frames in order; io.EOF ends it.
+// Frames is a sequence of frames.
 type Frames interface {
+	// Next returns the next frame, or io.EOF after the last.
 	Next() (capture.Frame, error)
 }
 
-// Run is what a run looks like from outside. It owns the frames from its
-// RUN_STARTED up to the next one's.
+// Run describes a run. A run contains the frames from its RUN_STARTED up to, but not
+// including, the next RUN_STARTED.
 type Run struct {
-	// Number counts the capture's runs from 1.
+	// Number is the number of the run in the capture, from 1.
 	Number int
-	// ThreadID and RunID are RUN_STARTED's, ParentRunID its optional lineage
-	// label; each is empty when it is absent or no string, and shows half a
-	// surrogate pair as U+FFFD.
+	// ThreadID, RunID and ParentRunID are the ids in RUN_STARTED. ParentRunID is
+	// optional. An id that is absent or not a string is empty. Half a surrogate pair
+	// in an id becomes U+FFFD.
 	ThreadID, RunID, ParentRunID string
-	// Started is the RUN_STARTED event, Terminal the first RUN_FINISHED or
-	// RUN_ERROR, nil when there is none.
-	Started, Terminal *Event
+	// Started is the RUN_STARTED event.
+	Started *Event
+	// Terminal is the first RUN_FINISHED or RUN_ERROR event, or nil.
+	Terminal *Event
 	// Families counts the run's events by type.
 	Families Counts
-	// Snapshots describes the first MESSAGES_SNAPSHOT events; SnapshotCount
-	// counts them all.
+	// Snapshots describes the first MESSAGES_SNAPSHOT events. SnapshotCount is the
+	// number of all of them.
 	Snapshots     []Snapshot
 	SnapshotCount int
-	// Bytes is the extent of the run's frames.
+	// Bytes is the number of bytes from the start of the run's first frame to the
+	// end of its last.
 	Bytes int64
-	// Findings are what is wrong with the run as an envelope. An error among
-	// them means that every projection refuses the run.
+	// Findings are the faults of the run as an envelope. If one of them is an error,
+	// every projection refuses the run.
 	Findings []finding.Finding
-	// TerminalOtherRun is the warning that the terminal event names another run than
-	// RUN_STARTED; nil when it does not. Some projections refuse the run for it.
+	// TerminalOtherRun is a warning that the terminal event names another run than
+	// RUN_STARTED, or nil. Some projections refuse such a run.
 	TerminalOtherRun *finding.Finding
 
-	found     finding.List
-	names     identity
-	last      Ref
-	after     *finding.Finding // first event after the terminal one
-	terminals int
+	found         finding.List
+	identity      identity
+	last          Ref
+	afterTerminal *finding.Finding // about the first event after the terminal event
+	terminals     int
 }
 
 // Snapshot describes one MESSAGES_SNAPSHOT.
 type Snapshot struct {
 	Ref
 	Messages int
-	// Roles counts messages by role; those without a role are not counted, nor
-	// those of a role past the sixteenth.
+	// Roles counts messages by role. It does not count messages without a role, and
+	// it counts only the first sixteen roles.
 	Roles Counts
-	// Problem is why the messages cannot be read, if they cannot.
+	// Problem describes why the messages cannot be read, or is nil.
 	Problem *finding.Finding
 }
 
-// Visitor is told of a capture's runs as they are read.
+// A Visitor receives the runs of a capture while they are read.
 type Visitor interface {
-	// Event is called for each readable event of a run, RUN_STARTED first. The
-	// event is valid during the call.
+	// Event is called for each readable event of a run. RUN_STARTED is the first.
+	// The event is valid during the call.
 	Event(run *Run, e *Event)
-	// End is called when the run is complete. An error ends the reading.
+	// End is called at the end of each run. An error ends the scan.
 	End(run *Run) error
 }
 
-// FrameVisitor is a Visitor that also sees every frame, before it sees the event
-// in it.
+// A FrameVisitor is a Visitor that also receives every frame, before its event.
 type FrameVisitor interface {
 	Visitor
-	// Frame is called for each frame in order, those that belong to no run
-	// included. The run owns the frame; it is nil before the first RUN_STARTED.
-	// The event is nil where the frame cannot be read as one. Frame and event are
-	// valid during the call.
+	// Frame is called for each frame in order. The run contains the frame; it is nil
+	// before the first RUN_STARTED. The event is nil if the frame cannot be read as
+	// an event. The frame and the event are valid during the call.
 	Frame(run *Run, f capture.Frame, e *Event)
 }
 
-// Totals says what a capture holds besides its runs.
+// Totals describes a capture as a whole.
 type Totals struct {
 	Events int
 	Runs   int
@@ -96,8 +97,8 @@ type Totals struct {
 	Findings []finding.Finding
 }
 
-// Scan reads frames to their end and shows v every run. Its memory is bounded
-// by the largest single event. The error is one of the frames' or of v's.
+// Scan reads frames to the end and passes every run to v. The size of the largest
+// event bounds its memory. It returns an error only if frames or v returns one.
 func Scan(frames Frames, v Visitor) (Totals, error) {
 	var (
 		s      scanner
@@ -105,7 +106,7 @@ func Scan(frames Frames, v Visitor) (Totals, error) {
 		run    *Run
 		before prelude
 	)
-	every, _ := v.(FrameVisitor)
+	frameVisitor, _ := v.(FrameVisitor)
 	for {
 		frame, err := frames.Next()
 		if err == io.EOF {
@@ -129,15 +130,15 @@ func Scan(frames Frames, v Visitor) (Totals, error) {
 		case run == nil:
 			before.add(frame, err)
 		case err != nil:
-			run.damaged(frame, err)
+			run.addUnreadable(frame, err)
 		default:
 			run.add(e)
 		}
 		if err != nil {
 			e = nil
 		}
-		if every != nil {
-			every.Frame(run, frame, e)
+		if frameVisitor != nil {
+			frameVisitor.Frame(run, frame, e)
 		}
 		if run != nil && e != nil {
 			v.Event(run, e)
@@ -158,15 +159,15 @@ func Scan(frames Frames, v Visitor) (Totals, error) {
 	return totals, nil
 }
 
-// prelude is what stands before the first run.
+// prelude describes the frames before the first run.
 type prelude struct {
 	frames     int
 	first      Ref
 	unreadable int
-	why        finding.Finding // about the first that is no event
+	why        finding.Finding // about the first unreadable frame
 }
 
-// add notes a frame, and why it is no event if it is none.
+// add adds a frame. The error is nil if the frame was read as an event.
 func (p *prelude) add(f capture.Frame, err error) {
 	if p.frames++; p.frames == 1 {
 		p.first = refOf(f)
@@ -179,10 +180,10 @@ func (p *prelude) add(f capture.Frame, err error) {
 	}
 }
 
-// finding says how many frames there are, and why they are no events where that is
-// so. What cannot be read there can be a damaged RUN_STARTED.
+// finding returns a finding with the number of frames and the reason why the first
+// unreadable one, which may be a damaged RUN_STARTED, cannot be read.
 func (p *prelude) finding() finding.Finding {
-	text := count(p.frames, "event stands", "events stand") + " before the first RUN_STARTED"
+	text := count(p.frames, "event precedes", "events precede") + " the first RUN_STARTED"
 	switch {
 	case p.unreadable == 1:
 		text += fmt.Sprintf("; event %d cannot be read: ", *p.why.EventIndex)
@@ -199,18 +200,18 @@ func (p *prelude) finding() finding.Finding {
 	return p.first.Annotate(finding.New(finding.FramesBeforeRun, "%s", text))
 }
 
-// refOf says where a frame is.
+// refOf returns the place of a frame.
 func refOf(f capture.Frame) Ref {
 	return Ref{Index: f.Index, Offset: f.Offset, Bytes: f.Bytes, Line: f.Line}
 }
 
-// damaged notes a frame of the run that cannot be read as an event.
-func (r *Run) damaged(f capture.Frame, err error) {
+// addUnreadable adds a frame that cannot be read as an event.
+func (r *Run) addUnreadable(f capture.Frame, err error) {
 	r.last = refOf(f)
 	r.found.Add(unreadable(f, err))
 }
 
-// unreadable is the finding about a frame that is no event.
+// unreadable returns the finding about a frame that cannot be read as an event.
 func unreadable(f capture.Frame, err error) finding.Finding {
 	if fault, ok := err.(finding.Finding); ok {
 		return fault.WithRule()
@@ -218,15 +219,15 @@ func unreadable(f capture.Frame, err error) finding.Finding {
 	return refOf(f).Annotate(finding.New(finding.JSONSyntax, "%v", err))
 }
 
-// add notes one event of the run.
+// add adds an event to the run.
 func (r *Run) add(e *Event) {
 	r.last = e.Ref()
 	r.Families.Add(e.Type)
 	switch e.Type {
 	case RunStarted:
 		r.Started = e.Clone()
-		r.names = e.identity(r.found.Add)
-		r.ThreadID, r.RunID = r.names.thread.text, r.names.run.text
+		r.identity = e.identity(r.found.Add)
+		r.ThreadID, r.RunID = r.identity.thread.text, r.identity.run.text
 		if v, ok := e.Get("parentRunId"); ok {
 			parent, _ := v.Text()
 			r.ParentRunID = strings.ToValidUTF8(parent, "\uFFFD")
@@ -243,35 +244,35 @@ func (r *Run) add(e *Event) {
 			r.Snapshots = append(r.Snapshots, describe(e))
 		}
 	}
-	if r.terminals > 0 && r.after == nil {
+	if r.terminals > 0 && r.afterTerminal == nil {
 		f := e.Finding(finding.EventsAfterTerminal, "%s follows the terminal event", finding.Quote(e.Type))
-		r.after = &f
+		r.afterTerminal = &f
 	}
 }
 
-// end judges the run as a bounded envelope and hands it over.
+// end checks the complete run and passes it to v.
 func (r *Run) end(v Visitor) error {
 	r.Bytes = r.last.Offset + r.last.Bytes - r.Started.Offset
 	switch {
 	case r.Terminal == nil:
 		r.found.Add(r.last.Annotate(finding.New(finding.RunNotTerminated, "the run ends with event %d and has no RUN_FINISHED or RUN_ERROR", r.last.Index)))
 	default:
-		if r.after != nil {
-			r.found.Add(*r.after)
+		if r.afterTerminal != nil {
+			r.found.Add(*r.afterTerminal)
 		}
-		if otherRun := r.Terminal.sameRun(r.names, r.found.Add); otherRun != nil {
+		if otherRun := r.Terminal.checkIdentity(r.identity, r.found.Add); otherRun != nil {
 			warning := otherRun.WithSeverity(finding.Warning)
 			r.TerminalOtherRun = &warning
 		}
 	}
 	if r.Families.uncounted > 0 {
-		r.found.Add(finding.New(finding.FamiliesUncounted, "%d events are of types that are not told apart: those past %d, or of more than %d bytes", r.Families.uncounted, maxFamilies, maxFamilyBytes))
+		r.found.Add(finding.New(finding.FamiliesUncounted, "%d events are not counted by type, because there are more than %d types or the type is longer than %d bytes", r.Families.uncounted, maxFamilies, maxFamilyBytes))
 	}
 	r.Findings = slices.Clip(r.found.Findings())
 	return v.End(r)
 }
 
-// describe counts a snapshot's messages.
+// describe counts the messages of a snapshot.
 func describe(e *Event) Snapshot {
 	s := Snapshot{Ref: e.Ref()}
 	list, ok := e.Get("messages")
@@ -280,7 +281,7 @@ func describe(e *Event) Snapshot {
 		s.Problem = &f
 		return s
 	}
-	// The elements were read before, as part of the event, so there is no error.
+	// The event was read before, so there is no error.
 	_ = strictjson.Elements(list, func(_ int, _ strictjson.Value, o *strictjson.Object) error {
 		s.Messages++
 		if role, ok := o.Get("role"); ok && role.Kind == strictjson.String {

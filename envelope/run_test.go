@@ -68,8 +68,7 @@ func TestSegmentation(t *testing.T) {
 	}
 }
 
-// What stands before the first run is read like everything else, and what cannot
-// be read there is said.
+// The finding about frames before the first run says why one cannot be read.
 func TestBeforeFirstRun(t *testing.T) {
 	tooLarge := finding.New(finding.EventTooLarge, "the event has more than 9 bytes").WithOffset(100)
 	for _, c := range []struct {
@@ -77,13 +76,13 @@ func TestBeforeFirstRun(t *testing.T) {
 		frames []capture.Frame
 		want   string
 	}{
-		{"readable", framesOf(custom, finished, started, finished), "2 events stand before the first RUN_STARTED"},
-		{"one that is not", framesOf(`{"a":tru}`, started), "1 event stands before the first RUN_STARTED; event 0 cannot be read: json_syntax at byte 8: true is misspelled"},
-		{"a damaged start", framesOf(custom, `{"type":"RUN_STARTED"`, `7`, started), fmt.Sprintf("3 events stand before the first RUN_STARTED; 2 of them cannot be read, the first is event 1: json_syntax at byte %d: } or , is missing", 1000+len(`{"type":"RUN_STARTED"`))},
-		{"a key twice", framesOf(`{"type":"CUSTOM","a":1,"a":2}`), `1 event stands before the first RUN_STARTED; event 0 cannot be read: json_duplicate_key at byte 23: the key "a" appears twice in one object`},
-		{"no object", framesOf(`7`), "1 event stands before the first RUN_STARTED; event 0 cannot be read: event_not_object at byte 0: the event is a number where an object belongs"},
-		{"no type", framesOf(`{}`), "1 event stands before the first RUN_STARTED; event 0 cannot be read: event_type_missing at byte 0: the event has no type"},
-		{"too large", append([]capture.Frame{{Offset: 100, Problem: &tooLarge}}, framesOf(started)...), "1 event stands before the first RUN_STARTED; event 0 cannot be read: event_too_large at byte 100: the event has more than 9 bytes"},
+		{"readable", framesOf(custom, finished, started, finished), "2 events precede the first RUN_STARTED"},
+		{"one that is not", framesOf(`{"a":tru}`, started), "1 event precedes the first RUN_STARTED; event 0 cannot be read: json_syntax at byte 8: true is misspelled"},
+		{"a damaged start", framesOf(custom, `{"type":"RUN_STARTED"`, `7`, started), fmt.Sprintf("3 events precede the first RUN_STARTED; 2 of them cannot be read, the first is event 1: json_syntax at byte %d: } or , is missing", 1000+len(`{"type":"RUN_STARTED"`))},
+		{"a key twice", framesOf(`{"type":"CUSTOM","a":1,"a":2}`), `1 event precedes the first RUN_STARTED; event 0 cannot be read: json_duplicate_key at byte 23: the key "a" appears twice in one object`},
+		{"no object", framesOf(`7`), "1 event precedes the first RUN_STARTED; event 0 cannot be read: event_not_object at byte 0: the event is a number where an object belongs"},
+		{"no type", framesOf(`{}`), "1 event precedes the first RUN_STARTED; event 0 cannot be read: event_type_missing at byte 0: the event has no type"},
+		{"too large", append([]capture.Frame{{Offset: 100, Problem: &tooLarge}}, framesOf(started)...), "1 event precedes the first RUN_STARTED; event 0 cannot be read: event_too_large at byte 100: the event has more than 9 bytes"},
 	} {
 		totals, err := envelope.Scan(&given{frames: c.frames}, &recorder{})
 		if err != nil {
@@ -96,7 +95,7 @@ func TestBeforeFirstRun(t *testing.T) {
 	}
 }
 
-// framesOf puts each event at a thousand bytes of its own.
+// framesOf returns events as frames, with offsets a thousand bytes apart.
 func framesOf(events ...string) (list []capture.Frame) {
 	for i, e := range events {
 		list = append(list, capture.Frame{Index: i, Offset: int64(1000 * i), Bytes: int64(len(e)), Data: []byte(e)})
@@ -104,7 +103,7 @@ func framesOf(events ...string) (list []capture.Frame) {
 	return list
 }
 
-// given are frames that are there already.
+// given is a source of the given frames.
 type given struct{ frames []capture.Frame }
 
 func (g *given) Next() (capture.Frame, error) {
@@ -116,8 +115,8 @@ func (g *given) Next() (capture.Frame, error) {
 	return f, nil
 }
 
-// Every rule of the bounded envelope, from both sides. The findings are those
-// of the first run.
+// Runs that keep and that violate each rule of the bounded envelope. The findings
+// are those of the first run.
 func TestEnvelopeRules(t *testing.T) {
 	const before = len("data: ") // of the first event's offset
 	at := func(n int, events ...string) int { return len(testkit.SSE(events[:n]...)) + before }
@@ -126,7 +125,7 @@ func TestEnvelopeRules(t *testing.T) {
 		name   string
 		events []string
 		want   []string
-		other  string // that the run ends under the id of another one
+		other  string // the warning that the terminal event names another run
 	}
 	tests := []test{
 		{"finished", []string{started, finished}, nil, ""},
@@ -185,7 +184,7 @@ func TestEnvelopeRules(t *testing.T) {
 	}
 	for _, c := range tests {
 		t.Run(c.name, func(t *testing.T) {
-			// The run after it is judged alone.
+			// The faults of a run do not affect the next one.
 			runs, _ := scanAll(t, testkit.SSE(append(c.events, started, finished)...), capture.SSE)
 			if len(runs) != 2 {
 				t.Fatalf("%d runs", len(runs))
@@ -213,7 +212,7 @@ func TestEnvelopeRules(t *testing.T) {
 	}
 }
 
-// What a run is called and where it is.
+// The ids and the place of a run.
 func TestRunDescription(t *testing.T) {
 	start := `{"type":"RUN_STARTED","threadId":"t\n1","runId":"r1","parentRunId":"p1"}`
 	raw := testkit.SSE(custom) + ": ping\r\n\r\n" + testkit.SSE(start, custom, failed) + ": ping\n\n" + testkit.SSE(started, finished)
@@ -273,7 +272,7 @@ func TestSnapshots(t *testing.T) {
 			raw := testkit.SSE(started, custom, c.event, finished)
 			runs, _ := scanAll(t, raw, capture.SSE)
 			if len(runs[0].Findings) != 0 {
-				t.Errorf("a snapshot nobody took refuses the run: %v", brief(runs[0].Findings))
+				t.Errorf("the run is refused for a snapshot that is not used: %v", brief(runs[0].Findings))
 			}
 			if runs[0].SnapshotCount != 1 || len(runs[0].Snapshots) != 1 {
 				t.Fatalf("%d snapshots, %d described", runs[0].SnapshotCount, len(runs[0].Snapshots))
@@ -304,8 +303,7 @@ func TestSnapshots(t *testing.T) {
 	}
 }
 
-// repeat is a source of the same frames over and over: first, n times again,
-// last.
+// repeat is a source that returns first, then n times again, then last.
 type repeat struct {
 	first, last string
 	again       func(i int) string
@@ -328,7 +326,7 @@ func (r *repeat) Next() (capture.Frame, error) {
 
 func same(s string) func(int) string { return func(int) string { return s } }
 
-// Snapshots past the cap are counted and no longer described.
+// Snapshots past the limit are counted but not described.
 func TestSnapshotsCap(t *testing.T) {
 	for _, n := range []int{10_000, 10_001} {
 		r := &recorder{}
@@ -341,7 +339,7 @@ func TestSnapshotsCap(t *testing.T) {
 	}
 }
 
-// Findings past the cap are counted, and the run stays refused.
+// Findings past the limit are counted, and the run is still refused.
 func TestFindingsCap(t *testing.T) {
 	for _, n := range []int{100, 101, 350} {
 		r := &recorder{}
@@ -360,7 +358,7 @@ func TestFindingsCap(t *testing.T) {
 			t.Errorf("%d: %d findings, last %v", n, len(list), last)
 		}
 	}
-	// What is judged at the end is counted too.
+	// Findings of the end of the run are counted too.
 	r := &recorder{}
 	if _, err := envelope.Scan(&repeat{first: started, again: same(`!`), n: 100, last: custom}, r); err != nil {
 		t.Fatal(err)
@@ -370,8 +368,7 @@ func TestFindingsCap(t *testing.T) {
 	}
 }
 
-// Errors of the source and of the visitor end the reading and come back as
-// they are.
+// Scan returns errors of the source and of the visitor unchanged.
 func TestScanErrors(t *testing.T) {
 	cause := errors.New("cause")
 	r := &recorder{}
@@ -394,8 +391,8 @@ func TestScanErrors(t *testing.T) {
 	}
 }
 
-// Messages shows the messages of a snapshot that are objects, as long as it is
-// asked to.
+// Messages yields the messages of a snapshot that are objects, until yield returns
+// false.
 func TestMessages(t *testing.T) {
 	e, err := envelope.ReadEvent([]byte(`{"type":"MESSAGES_SNAPSHOT","messages":[null,{"id":"a"},5,{"id":"b"},{}]}`))
 	if err != nil {

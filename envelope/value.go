@@ -2,20 +2,20 @@ package envelope
 
 import "github.com/p20export/p20export/internal/strictjson"
 
-// The pieces of an event's JSON text. They were read strictly (RFC 8259): valid
-// UTF-8, no name twice in one object.
+// The JSON types of events. Events are read strictly (RFC 8259): they are valid
+// UTF-8, and no object has the same key twice.
 type (
-	// Value is a JSON value where it stands in the text: Raw is its text and Start
-	// the offset of that. Its Kind is 0 where the value is absent. Text returns
-	// the value of a string, and whether it is valid Unicode; Is compares it with
-	// a string.
+	// Value is a JSON value and its place in the text: Raw is the text of the value
+	// and Start its offset. Kind is 0 if there is no value. Text returns the value
+	// of a string, and whether it is valid Unicode. Is compares the value with a
+	// string.
 	Value = strictjson.Value
-	// Member is a Name and a Value of an object.
+	// Member is the Name and the Value of a member of an object.
 	Member = strictjson.Member
-	// Object has the members of a JSON object. Get finds one by its name, All and
-	// Names range over them in order, and Len counts them.
+	// Object is a JSON object. Get returns the value of a member, All and Names
+	// iterate over the members in order, and Len returns their number.
 	Object = strictjson.Object
-	// Kind says what a value is, one of the constants of this package.
+	// Kind is the kind of a value, one of the constants of this package.
 	Kind = strictjson.Kind
 )
 

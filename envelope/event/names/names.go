@@ -1,6 +1,6 @@
-// Package names has the one list of AG-UI event types.
+// Package names lists the AG-UI event types. The program has no other such list.
 //
-// It imports nothing and knows nothing of what the events mean.
+// It must not know what the events mean.
 package names
 
 import (
@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// The events of AG-UI 1.0.
+// The event types of AG-UI 1.0.
 const (
 	RunStarted              = "RUN_STARTED"
 	RunFinished             = "RUN_FINISHED"
@@ -43,7 +43,7 @@ const (
 	SubagentError           = "SUBAGENT_ERROR"
 )
 
-// The events of 0.x that 1.0 no longer has.
+// The event types of AG-UI 0.x that AG-UI 1.0 removed.
 const (
 	ThinkingStart              = "THINKING_START"
 	ThinkingEnd                = "THINKING_END"
@@ -52,12 +52,12 @@ const (
 	ThinkingTextMessageEnd     = "THINKING_TEXT_MESSAGE_END"
 )
 
-// The event of a draft, which no release had.
+// The event type that only a draft had.
 const (
 	Meta = "META"
 )
 
-// released are the types of AG-UI 1.0 and of earlier releases.
+// released lists the event types of AG-UI 1.0 and of earlier releases.
 var released = []string{
 	RunStarted,
 	RunFinished,
@@ -100,7 +100,7 @@ var released = []string{
 // Released returns the event types of AG-UI 1.0 and of earlier releases.
 func Released() []string { return slices.Clone(released) }
 
-// All returns Released and the types that only drafts had.
+// All returns the event types of Released and those that only drafts had.
 func All() []string { return append(Released(), Meta) }
 
 var byName = sync.OnceValue(func() map[string]string {
@@ -111,11 +111,12 @@ var byName = sync.OnceValue(func() map[string]string {
 	return all
 })
 
-// Intern returns the released event type of that name without copying it, or "".
+// Intern returns the released event type with the given name without allocating,
+// or "" if there is none.
 func Intern(name []byte) string { return byName()[string(name)] }
 
 // IsReleased reports whether a release of AG-UI has the event type.
 func IsReleased(name string) bool { return byName()[name] != "" }
 
-// Count is how many event types AG-UI's releases have.
+// Count returns the number of event types in Released.
 func Count() int { return len(released) }

@@ -11,7 +11,7 @@ import (
 	"github.com/p20export/p20export/envelope/event/names"
 )
 
-// TestEveryConstantIsListed holds the lists to the constants.
+// TestEveryConstantIsListed compares the lists with the constants.
 func TestEveryConstantIsListed(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "names.go", nil, 0)
 	if err != nil {
