@@ -49,29 +49,29 @@ func TestDiscoverAnswersAgree(t *testing.T) {
 		change    string
 	}{
 		{"good", whole(200, streaming), "yes", 0, headYes, ""},
-		{"HTTP status 500", whole(500, streaming), "no", 3, headNo, "answer with HTTP status 200, not 500"},
-		{"HTTP status 201", whole(201, streaming), "no", 3, headNo, "answer with HTTP status 200, not 201"},
+		{"HTTP status 500", whole(500, streaming), "no", 3, headNo, "respond with HTTP status 200, not 500"},
+		{"HTTP status 201", whole(201, streaming), "no", 3, headNo, "respond with HTTP status 200, not 201"},
 		{"another type", whole(200, "text/plain"), "no", 3, headNo, "send Content-Type: text/event-stream"},
 		{"a web page", whole(200, "text/html"), "no", 3, headNo, "send Content-Type: text/event-stream"},
 		{"an error, no reply", func(w http.ResponseWriter, text []string, _, request, _ string) {
 			ok(w, text[0], request, failed)
-		}, "no", 1, headNo, "let the run finish: the server's log may say why it ended with RUN_ERROR"},
+		}, "no", 1, headNo, "make the run finish; the server's log may say why it ended with RUN_ERROR"},
 		{"an error after the reply", func(w http.ResponseWriter, text []string, snapshot, _, _ string) {
 			ok(w, append(text, snapshot, failed)...)
-		}, "no", 1, headNo, "let the run finish: the server's log may say why it ended with RUN_ERROR"},
+		}, "no", 1, headNo, "make the run finish; the server's log may say why it ended with RUN_ERROR"},
 		{"no reply", func(w http.ResponseWriter, text []string, _, request, end string) {
 			ok(w, text[0], `{"type":"CUSTOM","name":"x","value":"`+strings.Repeat("y", 3000)+`"}`, request, end)
-		}, "no", 1, headNo, "put the assistant's reply into the snapshot"},
+		}, "no", 1, headNo, "include the assistant's reply in the snapshot"},
 		{"two runs", func(w http.ResponseWriter, text []string, snapshot, _, end string) {
 			run := append(text, snapshot, end)
 			ok(w, append(run, run...)...)
-		}, "no", 1, headNo, "answer a request with one run"},
+		}, "no", 1, headNo, "respond to a request with one run"},
 		{"no end", func(w http.ResponseWriter, text []string, snapshot, _, _ string) {
 			ok(w, append(text, snapshot)...)
 		}, "no", 1, headNo, "end the run with RUN_FINISHED"},
 		{"no JSON", func(w http.ResponseWriter, text []string, snapshot, _, end string) {
 			ok(w, append(text, `{"type": x}`, snapshot, end)...)
-		}, "no", 1, headNo, "make every event JSON (`/type`)"},
+		}, "no", 1, headNo, "make every event valid JSON (`/type`)"},
 		{"broken off", func(w http.ResponseWriter, text []string, snapshot, _, end string) {
 			ok(w, append(text, snapshot, end)...)
 			_ = http.NewResponseController(w).Flush()

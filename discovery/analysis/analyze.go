@@ -289,7 +289,7 @@ func (a *Analyzer) keep(run *envelope.Run, e Run) error {
 		return err
 	}
 	if a.listBytes += len(data); a.listBytes > maxListBytes {
-		return run.Started.Finding(finding.RunsTooMany, "there is more to say of the capture's runs than %d bytes", maxListBytes).WithHint("divide the capture")
+		return run.Started.Finding(finding.RunsTooMany, "the analysis of the capture's runs is larger than %d bytes", maxListBytes).WithHint("split the capture")
 	}
 	a.list = append(a.list, e)
 	return nil

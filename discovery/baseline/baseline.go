@@ -132,12 +132,12 @@ func CheckDistinct(paths []string) error {
 	for _, path := range paths {
 		name := capture.BaseName(path)
 		if !utf8.ValidString(name) {
-			return fmt.Errorf("the name %s is not UTF-8 and cannot stand in a baseline", finding.Quote(name))
+			return fmt.Errorf("the capture name %s is not valid UTF-8 and cannot be used in a baseline", finding.Quote(name))
 		}
 		if other, ok := of[name]; ok && filepath.Clean(other) == filepath.Clean(path) {
-			return fmt.Errorf("%s is named twice", finding.Escape(other))
+			return fmt.Errorf("%s is given twice", finding.Escape(other))
 		} else if ok {
-			return fmt.Errorf("%s and %s have one name, by which a baseline knows them; compare them apart", other, path)
+			return fmt.Errorf("%s and %s have the same base name, which identifies a capture in a baseline; compare them separately", other, path)
 		}
 		of[name] = path
 	}
@@ -173,7 +173,7 @@ func Load(path string, contract artifact.Profile) (*Baseline, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no baseline that can be compared with: it is not a regular file", path)
+		return nil, fmt.Errorf("%s is not a usable baseline: it is not a regular file", path)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -191,7 +191,7 @@ func Load(path string, contract artifact.Profile) (*Baseline, error) {
 		err = b.check(contract)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s is no baseline that can be compared with: %w", path, err)
+		return nil, fmt.Errorf("%s is not a usable baseline: %w", path, err)
 	}
 	return b, nil
 }
@@ -205,7 +205,7 @@ type ContractError struct {
 
 // Error says so.
 func (e *ContractError) Error() string {
-	return "it was made under another contract, " + string(e.Contract)
+	return "it was made for another contract, " + string(e.Contract)
 }
 
 func (b *Baseline) check(contract artifact.Profile) error {
@@ -217,9 +217,9 @@ func (b *Baseline) check(contract artifact.Profile) error {
 	case len(b.Runs) == 0:
 		return errors.New("it has no runs")
 	case slices.ContainsFunc(b.Runs, func(s Run) bool { return !s.valid() }):
-		return errors.New("a run of it lacks what every run has, or has what none has")
+		return errors.New("one of its runs has missing or invalid values")
 	case !slices.IsSortedFunc(b.Runs, Run.compare) || len(slices.CompactFunc(slices.Clone(b.Runs), func(s, t Run) bool { return s.compare(t) == 0 })) != len(b.Runs):
-		return errors.New("its runs are out of order, or one stands twice")
+		return errors.New("its runs are out of order or contain a duplicate")
 	}
 	return nil
 }
@@ -249,7 +249,7 @@ func (b *Baseline) Encode() ([]byte, error) {
 		return nil, err
 	}
 	if len(data) > maxBytes {
-		return nil, fmt.Errorf("the baseline would be larger than %d bytes; write one of fewer captures", maxBytes)
+		return nil, fmt.Errorf("the baseline would be larger than %d bytes; use fewer captures", maxBytes)
 	}
 	return data, nil
 }

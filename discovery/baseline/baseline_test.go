@@ -53,7 +53,7 @@ func TestLoadBaselineRefuses(t *testing.T) {
 	if _, err := baseline.Load(write(t, filepath.Join(dir, "good"), change(func(_, _ map[string]any) {})), artifact.V1); err != nil {
 		t.Fatal(err)
 	}
-	const incomplete = "lacks what every run has"
+	const incomplete = "has missing or invalid values"
 	for name, test := range map[string]struct {
 		data []byte
 		why  string
@@ -67,10 +67,10 @@ func TestLoadBaselineRefuses(t *testing.T) {
 		"unknown":       {change(func(file, _ map[string]any) { file["more"] = 1 }), `/more is not a key of a baseline`},
 		"unknown case":  {set("Verdict", "exact"), `/runs/0/Verdict is not a key of a baseline`},
 		"schema":        {change(func(file, _ map[string]any) { file["schema"] = "other" }), `its schema is "other"`},
-		"contract":      {change(func(file, _ map[string]any) { file["contract"] = "assay" }), "under another contract, assay"},
+		"contract":      {change(func(file, _ map[string]any) { file["contract"] = "assay" }), "made for another contract, assay"},
 		"no runs":       {change(func(file, _ map[string]any) { file["runs"] = []any{} }), "no runs"},
 		"null run":      {change(func(file, _ map[string]any) { file["runs"] = []any{nil} }), incomplete},
-		"run twice":     {change(func(file, run map[string]any) { file["runs"] = []any{run, run} }), "one stands twice"},
+		"run twice":     {change(func(file, run map[string]any) { file["runs"] = []any{run, run} }), "contain a duplicate"},
 		"run negative":  {set("run", -1), incomplete},
 		"run a string":  {set("run", "1"), "/runs/0/run"},
 		"no capture":    {set("capture", ""), incomplete},
@@ -185,7 +185,7 @@ func TestDistinct(t *testing.T) {
 			t.Errorf("%v: %v", paths, err)
 		}
 	}
-	if err := baseline.CheckDistinct([]string{"a/one", "a/\xff"}); err == nil || !strings.Contains(err.Error(), `\xff`) || !strings.Contains(err.Error(), "not UTF-8") {
+	if err := baseline.CheckDistinct([]string{"a/one", "a/\xff"}); err == nil || !strings.Contains(err.Error(), `\xff`) || !strings.Contains(err.Error(), "not valid UTF-8") {
 		t.Errorf("not UTF-8: %v", err)
 	}
 }

@@ -32,7 +32,7 @@ func (b *Baseline) Compare(runs []analysis.Run) []analysis.Run {
 				found[at] = true
 			}
 			if runs[i].Verdict != analysis.Failed {
-				runs[i].Changes = append(runs[i].Changes, runNotFound(now, "of which nothing counts"))
+				runs[i].Changes = append(runs[i].Changes, runNotFound(now, "which is invalid"))
 			}
 			continue
 		}
@@ -73,7 +73,7 @@ func (b *Baseline) indexesOf(capture string) (at []int) {
 func (b *Baseline) diffUnknown(now Run, known []int) []finding.Finding {
 	if len(known) == 0 {
 		if now.Run == 0 {
-			return []finding.Finding{runNotFound(now, "which the baseline does not have")}
+			return []finding.Finding{runNotFound(now, "which is not in the baseline")}
 		}
 		return []finding.Finding{finding.New(finding.RunAdded, "the baseline does not have %s", finding.Quote(now.Capture))}
 	}
@@ -82,10 +82,10 @@ func (b *Baseline) diffUnknown(now Run, known []int) []finding.Finding {
 	switch {
 	case now.Run == 0:
 		for _, at := range known {
-			c.addf(finding.RunGone, "the baseline has %s (%s), and no run is found in the capture", b.Runs[at].name(), b.Runs[at].Verdict)
+			c.addf(finding.RunGone, "the baseline has %s (%s), but the capture contains no run", b.Runs[at].name(), b.Runs[at].Verdict)
 		}
 	case c.old.Run == 0:
-		c.add(finding.New(finding.RunAdded, "the baseline found no run in %s, and there is one", c.old.name()).WithSeverity(finding.Error))
+		c.add(finding.New(finding.RunAdded, "the baseline has no run in %s, but the capture contains one", c.old.name()).WithSeverity(finding.Error))
 	default:
 		c.add(finding.New(finding.RunAdded, "the baseline does not have %s", now.name()).WithSeverity(finding.Error))
 	}
@@ -111,7 +111,7 @@ func missingRun(was Run, b *Baseline) analysis.Run {
 		e.Run = &was.Run
 	}
 	e.Projections = []analysis.Projection{}
-	e.Changes = []finding.Finding{finding.New(finding.RunGone, "the baseline has %s (%s), which is not among those compared", was.name(), was.Verdict)}
+	e.Changes = []finding.Finding{finding.New(finding.RunGone, "the baseline has %s (%s), but the compared captures do not", was.name(), was.Verdict)}
 	return e
 }
 
@@ -155,7 +155,7 @@ func partOf(event string) string {
 func (c *differ) all() []finding.Finding {
 	c.answer()
 	if c.old.Terminal != c.new.Terminal {
-		c.addf(finding.TerminalChanged, "the run's terminal event was %s and is %s", orNone(c.old.Terminal), orNone(c.new.Terminal))
+		c.addf(finding.TerminalChanged, "the run's terminal event was %s and is now %s", orNone(c.old.Terminal), orNone(c.new.Terminal))
 	}
 	c.snapshots()
 	c.roles()
@@ -163,10 +163,10 @@ func (c *differ) all() []finding.Finding {
 	c.completeness()
 	c.fields()
 	if c.old.TimeSource != c.new.TimeSource {
-		c.addf(finding.TimesChanged, "the source of times was %s and is %s", orNone(c.old.TimeSource), orNone(c.new.TimeSource))
+		c.addf(finding.TimesChanged, "the source of times was %s and is now %s", orNone(c.old.TimeSource), orNone(c.new.TimeSource))
 	}
 	c.ids("streamed", c.old.StreamedIDs, c.new.StreamedIDs)
-	c.ids("the request's", c.old.RequestedIDs, c.new.RequestedIDs)
+	c.ids("request's", c.old.RequestedIDs, c.new.RequestedIDs)
 	c.families()
 	slices.SortStableFunc(c.list, func(a, b finding.Finding) int { return cmp.Compare(severityRank(a.Severity), severityRank(b.Severity)) })
 	return c.list
@@ -175,10 +175,10 @@ func (c *differ) all() []finding.Finding {
 // answer compares the HTTP status, and how the response ended.
 func (c *differ) answer() {
 	if c.old.HTTPStatus != c.new.HTTPStatus {
-		c.addf(finding.StatusChanged, "the HTTP status was %s and is %s", orNone(c.old.HTTPStatus), orNone(c.new.HTTPStatus))
+		c.addf(finding.StatusChanged, "the HTTP status was %s and is now %s", orNone(c.old.HTTPStatus), orNone(c.new.HTTPStatus))
 	}
 	if was, now := cmp.Or(c.old.End, capture.EndEOF), cmp.Or(c.new.End, capture.EndEOF); was != now {
-		c.addf(finding.EndChanged, "the response ended with %s and ends with %s", was, now)
+		c.addf(finding.EndChanged, "the response ended with %s and now ends with %s", was, now)
 	}
 }
 
@@ -199,12 +199,12 @@ func orNone[T comparable](v T) string {
 func (c *differ) snapshots() {
 	was, now := len(c.old.Snapshots)+c.old.MoreSnapshots, len(c.new.Snapshots)+c.new.MoreSnapshots
 	if was != now {
-		c.add(c.withPlace(envelope.MessagesSnapshot, finding.New(finding.SnapshotsChanged, "the run had %d MESSAGES_SNAPSHOT and has %d", was, now)))
+		c.add(c.withPlace(envelope.MessagesSnapshot, finding.New(finding.SnapshotsChanged, "the run had %d MESSAGES_SNAPSHOT events and now has %d", was, now)))
 		return
 	}
 	for i := range c.new.Snapshots {
 		if a, b := c.old.Snapshots[i], c.new.Snapshots[i]; a != b {
-			c.addf(finding.SnapshotMoved, "snapshot %d stood between %s and %s and stands between %s and %s", i+1, orNone(a.Before), orNone(a.After), orNone(b.Before), orNone(b.After))
+			c.addf(finding.SnapshotMoved, "snapshot %d was between %s and %s and is now between %s and %s", i+1, orNone(a.Before), orNone(a.After), orNone(b.Before), orNone(b.After))
 		}
 	}
 }
@@ -252,25 +252,25 @@ func (c *differ) projections() {
 		}
 		switch {
 		case was.Verdict != now.Verdict && now.Verdict == project.Frozen:
-			c.addf(finding.ProjectionChanged, "%s refused the run (%s) and freezes it", name, joinReasons(was.Reasons))
+			c.addf(finding.ProjectionChanged, "%s refused the run (%s) and now freezes it", name, joinReasons(was.Reasons))
 		case was.Verdict != now.Verdict:
-			c.addf(finding.ProjectionChanged, "%s froze the run and refuses it: %s", name, joinReasons(now.Reasons))
+			c.addf(finding.ProjectionChanged, "%s froze the run and now refuses it: %s", name, joinReasons(now.Reasons))
 		case now.Verdict != project.Frozen:
-			c.reasons(name, "refuses the run for", was.Reasons, now.Reasons)
+			c.reasons(name, "refuses the run because of", was.Reasons, now.Reasons)
 		default:
-			c.reasons(name, "leaves out", was.Omissions, now.Omissions)
+			c.reasons(name, "omits", was.Omissions, now.Omissions)
 			if messages {
 				break
 			}
 			messages = true
 			if !slices.Equal(was.Roles, now.Roles) {
-				c.addf(finding.MessagesChanged, "the artifact's messages were of %s and are of %s", strings.Join(was.Roles, ", "), strings.Join(now.Roles, ", "))
+				c.addf(finding.MessagesChanged, "the roles of the artifact's messages were %s and are now %s", strings.Join(was.Roles, ", "), strings.Join(now.Roles, ", "))
 			}
 			switch {
 			case was.Assay && !now.Assay:
-				c.addf(finding.AssayChanged, "Assay could take the artifact, and cannot")
+				c.addf(finding.AssayChanged, "Assay could take the artifact and no longer can")
 			case !was.Assay && now.Assay:
-				c.addf(finding.AssayChanged, "Assay could not take the artifact, and can")
+				c.addf(finding.AssayChanged, "Assay could not take the artifact and now can")
 			}
 		}
 	}
@@ -282,9 +282,9 @@ func (c *differ) completeness() {
 	switch {
 	case was == now:
 	case now == analysis.Incomplete:
-		c.addf(finding.IncompleteChanged, "the run was %s and is incomplete: its snapshot lacks text that the run streamed", was)
+		c.addf(finding.IncompleteChanged, "the run was %s and is now incomplete: its snapshot lacks streamed text", was)
 	case was == analysis.Incomplete && (now.Emitted() || now == analysis.Chosen):
-		c.addf(finding.IncompleteChanged, "the run was incomplete and is %s: no streamed text was found lacking in its snapshot", now)
+		c.addf(finding.IncompleteChanged, "the run was incomplete and is now %s: its snapshot no longer lacks streamed text", now)
 	}
 }
 
@@ -351,7 +351,7 @@ func (c *differ) missingFields(list, other []analysis.Field, has string) {
 // ids compares what becomes of message ids, where there were and are some.
 func (c *differ) ids(whose string, was, now Retention) {
 	if was != now && was != "" && now != "" {
-		c.addf(finding.IDsChanged, "of %s message ids the snapshot kept %s and keeps %s", whose, was, now)
+		c.addf(finding.IDsChanged, "the snapshot kept %s of the %s message ids and now keeps %s", was, whose, now)
 	}
 }
 

@@ -73,38 +73,38 @@ func TestChanges(t *testing.T) {
 			`{"type":"RUN_FINISHED","threadId":"t2","runId":"r2","timestamp":1767312001000}`,
 		}, []string{}},
 		{"a failed run", base, []string{started, message, failed}, []string{
-			`error baseline_terminal: the run's terminal event was RUN_FINISHED and is RUN_ERROR`,
-			`error baseline_snapshots: the run had 1 MESSAGES_SNAPSHOT and has 0`,
-			`error baseline_projection: emitted-snapshot froze the run and refuses it: snapshot_missing`,
-			`error baseline_projection: emitted-snapshot-text froze the run and refuses it: snapshot_missing`,
-			`error baseline_projection: folded-stream refused the run (snapshot_present MESSAGES_SNAPSHOT) and freezes it`,
+			`error baseline_terminal: the run's terminal event was RUN_FINISHED and is now RUN_ERROR`,
+			`error baseline_snapshots: the run had 1 MESSAGES_SNAPSHOT events and now has 0`,
+			`error baseline_projection: emitted-snapshot froze the run and now refuses it: snapshot_missing`,
+			`error baseline_projection: emitted-snapshot-text froze the run and now refuses it: snapshot_missing`,
+			`error baseline_projection: folded-stream refused the run (snapshot_present MESSAGES_SNAPSHOT) and now freezes it`,
 			`info baseline_families: the run now has "RUN_ERROR"`,
 			`info baseline_families: the run no longer has "MESSAGES_SNAPSHOT"`,
 			`info baseline_families: the run no longer has "RUN_FINISHED"`,
 		}},
 		{"two snapshots where one was", base, []string{started, snapshot, message, snapshot, finished}, []string{
-			`error baseline_snapshots: the run had 1 MESSAGES_SNAPSHOT and has 2`,
-			`error baseline_projection: emitted-snapshot froze the run and refuses it: snapshot_several MESSAGES_SNAPSHOT`,
-			`error baseline_projection: emitted-snapshot-text froze the run and refuses it: snapshot_several MESSAGES_SNAPSHOT`,
+			`error baseline_snapshots: the run had 1 MESSAGES_SNAPSHOT events and now has 2`,
+			`error baseline_projection: emitted-snapshot froze the run and now refuses it: snapshot_several MESSAGES_SNAPSHOT`,
+			`error baseline_projection: emitted-snapshot-text froze the run and now refuses it: snapshot_several MESSAGES_SNAPSHOT`,
 		}},
 		{"more snapshots than are listed", slices.Concat([]string{started}, slices.Repeat([]string{snapshot}, 150), []string{finished}),
 			slices.Concat([]string{started}, slices.Repeat([]string{snapshot}, 200), []string{finished}), []string{
-				`error baseline_snapshots: the run had 150 MESSAGES_SNAPSHOT and has 200`,
+				`error baseline_snapshots: the run had 150 MESSAGES_SNAPSHOT events and now has 200`,
 			}},
 		{"a snapshot elsewhere", base, []string{started, snapshot, message, finished}, []string{
-			`info baseline_snapshot_place: snapshot 1 stood between TEXT_MESSAGE_END and RUN_FINISHED and stands between RUN_STARTED and TEXT_MESSAGE_START`,
+			`info baseline_snapshot_place: snapshot 1 was between TEXT_MESSAGE_END and RUN_FINISHED and is now between RUN_STARTED and TEXT_MESSAGE_START`,
 		}},
 		{"a role vanished", base, []string{started, message, `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"u","role":"user","content":"Hello."}]}`, finished}, []string{
 			`error baseline_role: the snapshot no longer has messages of the role "assistant"`,
-			`error baseline_messages: the artifact's messages were of user, assistant and are of user`,
-			`error baseline_incomplete: the run was exact and is incomplete: its snapshot lacks text that the run streamed`,
-			`warning baseline_ids: of streamed message ids the snapshot kept all and keeps none`,
+			`error baseline_messages: the roles of the artifact's messages were user, assistant and are now user`,
+			`error baseline_incomplete: the run was exact and is now incomplete: its snapshot lacks streamed text`,
+			`warning baseline_ids: the snapshot kept all of the streamed message ids and now keeps none`,
 		}},
 		{"the answer is another", base, []string{started, message, strings.Replace(snapshot, "Hi.", "Bye.", 1), finished}, []string{
-			`error baseline_incomplete: the run was exact and is incomplete: its snapshot lacks text that the run streamed`,
+			`error baseline_incomplete: the run was exact and is now incomplete: its snapshot lacks streamed text`,
 		}},
 		{"the answer is there again", []string{started, message, strings.Replace(snapshot, "Hi.", "Bye.", 1), finished}, base, []string{
-			`error baseline_incomplete: the run was incomplete and is exact: no streamed text was found lacking in its snapshot`,
+			`error baseline_incomplete: the run was incomplete and is now exact: its snapshot no longer lacks streamed text`,
 		}},
 		{"an answer as incomplete as before", []string{started, message, strings.Replace(snapshot, "Hi.", "Bye.", 1), finished},
 			[]string{started, strings.ReplaceAll(message, `"Hi."`, `"Hello!"`), strings.Replace(snapshot, "Hi.", "Bye.", 1), finished}, []string{}},
@@ -112,24 +112,24 @@ func TestChanges(t *testing.T) {
 			`error baseline_field: a message of the role "assistant" in MESSAGES_SNAPSHOT now has the key "name", which the artifact takes as name`,
 		}},
 		{"a key appeared that is refused", base, []string{started, message, strings.Replace(snapshot, `"id":"a",`, `"id":"a","toolCalls":[],`, 1), finished}, []string{
-			`error baseline_projection: emitted-snapshot froze the run and refuses it: key_outside_subset MESSAGES_SNAPSHOT/messages/*/toolCalls`,
-			`info baseline_reasons: emitted-snapshot-text now leaves out key_outside_subset MESSAGES_SNAPSHOT/messages/*/toolCalls`,
+			`error baseline_projection: emitted-snapshot froze the run and now refuses it: key_outside_subset MESSAGES_SNAPSHOT/messages/*/toolCalls`,
+			`info baseline_reasons: emitted-snapshot-text now omits key_outside_subset MESSAGES_SNAPSHOT/messages/*/toolCalls`,
 			`info baseline_field_untaken: a message of the role "assistant" in MESSAGES_SNAPSHOT now has the key "toolCalls", which the artifact does not take`,
 		}},
 		{"a key vanished", []string{strings.Replace(started, `"runId"`, `"protocolVersion":"1.0","runId"`, 1), message, snapshot, finished}, base, []string{
-			`info baseline_reasons: emitted-snapshot no longer leaves out key_outside_subset RUN_STARTED/protocolVersion`,
-			`info baseline_reasons: emitted-snapshot-text no longer leaves out key_outside_subset RUN_STARTED/protocolVersion`,
+			`info baseline_reasons: emitted-snapshot no longer omits key_outside_subset RUN_STARTED/protocolVersion`,
+			`info baseline_reasons: emitted-snapshot-text no longer omits key_outside_subset RUN_STARTED/protocolVersion`,
 			`info baseline_field_untaken: RUN_STARTED no longer has the key "protocolVersion", which the artifact does not take`,
 		}},
 		{"no times", base, []string{strings.Replace(started, `,"timestamp":1767225600000`, "", 1), message, snapshot, finished}, []string{
-			`error baseline_projection: emitted-snapshot froze the run and refuses it: started_at_missing RUN_STARTED`,
-			`error baseline_projection: emitted-snapshot-text froze the run and refuses it: started_at_missing RUN_STARTED`,
+			`error baseline_projection: emitted-snapshot froze the run and now refuses it: started_at_missing RUN_STARTED`,
+			`error baseline_projection: emitted-snapshot-text froze the run and now refuses it: started_at_missing RUN_STARTED`,
 			`error baseline_field: RUN_STARTED no longer has the key "timestamp", which the artifact takes as started_at`,
-			`error baseline_times: the source of times was event and is none`,
-			`info baseline_reasons: folded-stream now refuses the run for started_at_missing RUN_STARTED`,
+			`error baseline_times: the source of times was event and is now none`,
+			`info baseline_reasons: folded-stream now refuses the run because of started_at_missing RUN_STARTED`,
 		}},
 		{"a text too long for Assay", base, []string{started, message, strings.Replace(snapshot, "Hello.", strings.Repeat("x", 401), 1), finished}, []string{
-			`warning baseline_assay: Assay could take the artifact, and cannot`,
+			`warning baseline_assay: Assay could take the artifact and no longer can`,
 		}},
 	}
 	shown := map[finding.Code]bool{}
@@ -198,7 +198,7 @@ func TestChangesOfManySnapshots(t *testing.T) {
 	}
 	now := baselineOf(t, was).Compare(examined(t, "one", append(events, snapshot)...))
 	changes := now[0].Changes
-	if len(changes) == 0 || changes[0].Code != finding.SnapshotsChanged || changes[0].Message != "the run had 150 MESSAGES_SNAPSHOT and has 1" {
+	if len(changes) == 0 || changes[0].Code != finding.SnapshotsChanged || changes[0].Message != "the run had 150 MESSAGES_SNAPSHOT events and now has 1" {
 		t.Errorf("%v", changes)
 	}
 }
@@ -216,7 +216,7 @@ func TestChangesOfUncounted(t *testing.T) {
 		t.Fatalf("%+v", runs)
 	}
 	c := runs[0].Changes[0]
-	if c.Code != finding.RunAdded || c.Severity != finding.Error || c.Message != `no run is found in "one", of which nothing counts` {
+	if c.Code != finding.RunAdded || c.Severity != finding.Error || c.Message != `no run is found in "one", which is invalid` {
 		t.Errorf("%+v", c)
 	}
 }
@@ -245,7 +245,7 @@ func TestChangesSinceBeforeIncomplete(t *testing.T) {
 	for _, c := range base.Compare(now)[0].Changes {
 		got = append(got, string(c.Severity)+" "+c.Error())
 	}
-	want := []string{`error baseline_incomplete: the run was exact and is incomplete: its snapshot lacks text that the run streamed`}
+	want := []string{`error baseline_incomplete: the run was exact and is now incomplete: its snapshot lacks streamed text`}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

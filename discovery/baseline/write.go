@@ -17,7 +17,7 @@ import (
 )
 
 // ErrUnread says that a capture was not read, so that its runs are not known.
-var ErrUnread = errors.New("a capture was not read")
+var ErrUnread = errors.New("a capture could not be read")
 
 // Write writes the baseline of runs to a file, in place of what it held; those that
 // are missing since another baseline are left out. The error matches ErrUnread
@@ -65,7 +65,7 @@ func CheckReplaceable(path string) error {
 		return err
 	}
 	if !bytes.HasPrefix(head[:n], []byte("{\n  \"schema\": "+strconv.Quote(Schema))) {
-		return fmt.Errorf("%s is no baseline, and is not replaced by one", path)
+		return fmt.Errorf("%s is not a baseline and is not replaced", path)
 	}
 	return nil
 }

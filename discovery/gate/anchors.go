@@ -119,17 +119,17 @@ func anchors(runs []analysis.Run, all Summary) Answer {
 	case minted == 0:
 		a.Word = "unknown"
 	}
-	a.Text = fmt.Sprintf("threadId and runId are the two that are required: does one of them hold more than an opaque reference may? Requests without one of them: %d; answered with a run: %d, with an HTTP error: %d.", c.OmitID, c.Answered, c.HTTPErrors)
+	a.Text = fmt.Sprintf("The required anchors are threadId and runId. An anchor is too rich if it contains more than an opaque reference may. Requests without one of the two: %d; answered with a run: %d, with an HTTP error: %d.", c.OmitID, c.Answered, c.HTTPErrors)
 	if minted > 0 {
-		a.Text += fmt.Sprintf(" Ids that integrations chose themselves: %d threadId and %d runId in RUN_STARTED, %d threadId and %d runId in terminal events that name another thread or run; %s. Valid references under the contract: %d of %d.",
+		a.Text += fmt.Sprintf(" Ids that integrations chose: %d threadId and %d runId in RUN_STARTED, %d threadId and %d runId in terminal events that name another thread or run. Their shapes: %s. Valid references under the contract: %d of %d.",
 			c.countKey(true, "threadId"), c.countKey(true, "runId"), c.countKey(false, "threadId"), c.countKey(false, "runId"), strings.Join(shapes, ", "), kept, minted)
 	} else {
-		a.Text += " No integration chose an id itself."
+		a.Text += " No integration chose an id."
 	}
 	if blank > 0 {
-		a.Text += fmt.Sprintf(" Runs refused because RUN_STARTED lacks an id or has an empty one: %d.", blank)
+		a.Text += fmt.Sprintf(" Runs refused because an id in RUN_STARTED is missing or empty: %d.", blank)
 	}
-	a.Text += fmt.Sprintf(" Other runs, with the ids that the request chose: %d; these are valid in %d, which says nothing about integrations.", chosen, taken)
+	a.Text += fmt.Sprintf(" All other runs have the ids of their request: %d runs, %d of them with valid ids. These ids are no evidence about integrations.", chosen, taken)
 	for _, run := range firstOf(runs, func(e analysis.Run) bool { return len(e.Minted) > 0 && len(e.Events) > 0 }) {
 		for _, m := range run.Minted {
 			part := project.RunStartedPart

@@ -13,7 +13,7 @@ import (
 
 // The questions of P20 §14.3, and of §14.
 const (
-	QuestionSnapshot = "Does a capture of an emitted MESSAGES_SNAPSHOT exist from which an artifact is made?"
+	QuestionSnapshot = "Is there a capture whose emitted MESSAGES_SNAPSHOT produces an artifact?"
 	QuestionRaw      = "Is the raw captured run envelope preserved?"
 	QuestionOne      = "Does a bounded run emit exactly one usable snapshot?"
 	QuestionParent   = "Is parentRunId absent, incidental or common?"
@@ -37,10 +37,10 @@ func (g *Gate) snapshot(runs []analysis.Run, all Summary) Answer {
 		}
 	}
 	a := Answer{Question: QuestionSnapshot, Favorable: all.Emitted() > 0, Word: yesOrNo(all.Emitted() > 0)}
-	a.Text = fmt.Sprintf("Runs that give an artifact of the one snapshot they emitted: %d of %d, %d of them with its messages as they are. Integrations with such a run: %d of %d.",
+	a.Text = fmt.Sprintf("Runs that produce an artifact of the one snapshot they emitted: %d of %d, %d of them with its messages unchanged. Integrations with such a run: %d of %d.",
 		all.Emitted(), all.Runs, all.Count(analysis.Exact), from, len(g.Summaries))
 	if others != nil {
-		a.Text += " Those of them that do not qualify have such runs only in these scenarios: " + strings.Join(others, "; ") + "."
+		a.Text += " Such runs of integrations that do not qualify: " + strings.Join(others, "; ") + "."
 	}
 	a.Text += fmt.Sprintf(" Runs whose snapshot lacks streamed text are not counted; there are %d.", all.Count(analysis.Incomplete))
 	for _, run := range firstOf(runs, func(e analysis.Run) bool { return e.Verdict.Emitted() }) {
@@ -71,12 +71,12 @@ func preserved(runs []analysis.Run, all Summary) Answer {
 	}
 	good := kept > 0 && damaged == 0
 	a := Answer{Question: QuestionRaw, Favorable: good, Word: yesOrNo(good)}
-	a.Text = fmt.Sprintf("Captures whose files have the size and digest that their manifest states: %d of %d.", kept, len(captures))
+	a.Text = fmt.Sprintf("Captures whose files match the sizes and digests in their manifest: %d of %d.", kept, len(captures))
 	switch {
 	case broken == 1:
-		a.Text += " One of them broke off."
+		a.Text += " One of them is truncated."
 	case broken > 1:
-		a.Text += fmt.Sprintf(" %d of them broke off.", broken)
+		a.Text += fmt.Sprintf(" %d of them are truncated.", broken)
 	}
 	if damaged > 0 {
 		a.Text += fmt.Sprintf(" Captures that could not be read: %d.", damaged)
@@ -112,9 +112,9 @@ func exactlyOne(runs []analysis.Run, all Summary) Answer {
 	case s.Finished.Total():
 		a.Word = "yes, where it finishes"
 	}
-	a.Text = fmt.Sprintf("Runs that ended in RUN_FINISHED, by their snapshots: one %d, none %d, several %d. Runs that ended in RUN_ERROR: one %d, none %d, several %d. Of those with one, it is usable in %d: it gives an artifact, and no streamed text was found lacking in the snapshot. It gives an artifact but lacks streamed text in %d.",
+	a.Text = fmt.Sprintf("Runs that ended with RUN_FINISHED, by number of snapshots: one %d, none %d, several %d. Runs that ended with RUN_ERROR: one %d, none %d, several %d. Runs whose one snapshot is usable, because it produces an artifact and no streamed text is found to be missing from it: %d. Runs whose one snapshot produces an artifact but lacks streamed text: %d.",
 		s.Finished.One, s.Finished.None, s.Finished.Several, s.Failed.One, s.Failed.None, s.Failed.Several, all.Emitted(), lacking)
-	a.Text += fmt.Sprintf(" Of those with several, the last gives an artifact, and no streamed text was found lacking in the snapshot, in %d; it gives one but lacks some in %d. The texts that the run streamed are compared with those in the snapshot, by role and without white space; ids, names and order are not compared.",
+	a.Text += fmt.Sprintf(" Runs with several snapshots whose last one produces an artifact, with no streamed text found to be missing: %d; with streamed text missing: %d. Streamed texts are compared with the texts in the snapshot by role, ignoring white space; ids, names and order are not compared.",
 		all.Count(analysis.Chosen), lastLacking)
 	for _, run := range firstOf(runs, func(e analysis.Run) bool { return len(e.Snapshots) > 1 || e.Verdict == analysis.Incomplete }) {
 		for _, s := range run.Snapshots {
@@ -135,11 +135,11 @@ func parent(runs []analysis.Run, all Summary) Answer {
 	case p.RunStarted > 0:
 		a.Word = "incidental"
 	case p.Request == 0:
-		a.Word = "absent, and not asked for"
+		a.Word = "absent, and not requested"
 	default:
 		a.Word = "absent"
 	}
-	a.Text = fmt.Sprintf("Runs whose request named a parent: %d. RUN_STARTED names one in %d of them; the copy of the request that RUN_STARTED may carry does in %d. Of the %d other runs, %d name one in RUN_STARTED.",
+	a.Text = fmt.Sprintf("Runs whose request named a parent: %d. RUN_STARTED names a parent in %d of them, and the copy of the request in RUN_STARTED does in %d. Of the %d other runs, %d name a parent in RUN_STARTED.",
 		p.Request, p.Echoed, p.EchoedInput, all.Runs-p.Request, p.RunStarted-p.Echoed)
 	for _, run := range firstOf(runs, func(e analysis.Run) bool { return e.Parent.Request || e.Parent.RunStarted || e.Parent.Input }) {
 		a.Evidence = append(a.Evidence, evidence(run, project.RunStartedPart)...)
@@ -150,7 +150,7 @@ func parent(runs []analysis.Run, all Summary) Answer {
 func smaller(runs []analysis.Run, all Summary) Answer {
 	s := all.Sizes
 	if s.Artifacts == 0 {
-		return Answer{Question: QuestionSmaller, Word: "unknown", Text: "There is no artifact to measure."}
+		return Answer{Question: QuestionSmaller, Word: "unknown", Text: "There are no artifacts to measure."}
 	}
 	a := Answer{Question: QuestionSmaller, Favorable: s.EmittedBelowRun > 0, Word: "in part"}
 	switch {
@@ -159,15 +159,15 @@ func smaller(runs []analysis.Run, all Summary) Answer {
 	case s.BelowEnvelope == s.Artifacts:
 		a.Word = "yes"
 	}
-	a.Text = fmt.Sprintf("Canonical artifacts smaller than their run as it was captured: %d of %d; of those of one usable snapshot: %d of %d. Smaller than the three events of the bounded envelope: %d of %d; without white space: %d.",
+	a.Text = fmt.Sprintf("Canonical artifacts that are smaller than the captured run: %d of %d; among those of a usable snapshot: %d of %d. Artifacts that are smaller than the three events of the bounded envelope: %d of %d; without white space: %d.",
 		s.BelowRun, s.Artifacts, s.EmittedBelowRun, all.Emitted(), s.BelowEnvelope, s.Artifacts, s.CompactBelowEnvelope)
 	runs = slices.DeleteFunc(slices.Clone(runs), func(e analysis.Run) bool { return e.Sizes == nil })
 	bySize := func(a, b analysis.Run) int { return cmp.Compare(a.Sizes.Run, b.Sizes.Run) }
 	least, most := slices.MinFunc(runs, bySize), slices.MaxFunc(runs, bySize)
-	a.Text += " The smallest run: " + sizes(least) + "."
+	a.Text += " Smallest run: " + sizes(least) + "."
 	a.Evidence = evidence(least, "")
 	if bySize(least, most) < 0 {
-		a.Text += " The largest: " + sizes(most) + "."
+		a.Text += " Largest run: " + sizes(most) + "."
 		a.Evidence = append(a.Evidence, evidence(most, "")...)
 	}
 	return a
@@ -175,12 +175,12 @@ func smaller(runs []analysis.Run, all Summary) Answer {
 
 func sizes(run analysis.Run) string {
 	s := run.Sizes
-	return fmt.Sprintf("%s, run %d bytes, envelope %d, artifact %d canonical and %d without white space", run.Capture, s.Run, s.Envelope, s.Artifact, s.Compact)
+	return fmt.Sprintf("%s (run %d bytes, envelope %d bytes, artifact %d bytes, without white space %d bytes)", run.Capture, s.Run, s.Envelope, s.Artifact, s.Compact)
 }
 
 // unanswerable answers what only runs could.
 func unanswerable(question string) Answer {
-	return Answer{Question: question, Word: "unknown", Text: "No capture holds a run."}
+	return Answer{Question: question, Word: "unknown", Text: "No capture contains a run."}
 }
 
 func yesOrNo(is bool) string {

@@ -57,19 +57,19 @@ func Evaluate(runs []analysis.Run, needed []string, contract artifact.Profile, l
 	switch {
 	case g.Met:
 	case all.Runs == 0:
-		g.Why = "no capture holds a run"
+		g.Why = "no capture contains a run"
 	case all.Emitted() == 0 && all.Count(analysis.Incomplete) > 0:
-		g.Why = "no run gives an artifact of the one snapshot it emitted, with all text that it streamed"
+		g.Why = "no run produces an artifact of the one snapshot it emitted that contains all streamed text"
 	case all.Emitted() == 0:
-		g.Why = "no run gives an artifact of the one snapshot it emitted"
+		g.Why = "no run produces an artifact of the one snapshot it emitted"
 	case all.Sizes.EmittedBelowRun == 0:
-		g.Why = "no artifact of one usable snapshot is smaller than its run"
+		g.Why = "no artifact of a usable snapshot is smaller than its run"
 	case !known && good:
-		g.Why = "needed scenarios were not asked, or have no whole answer"
+		g.Why = "needed scenarios were not run or have no complete response"
 	case !known:
-		g.Why = "no run of a needed scenario was seen"
+		g.Why = "there is no run of a needed scenario"
 	default:
-		g.Why = "in no integration do all runs of the needed scenarios qualify"
+		g.Why = "no integration has only qualifying runs in the needed scenarios"
 	}
 	return g
 }

@@ -64,49 +64,49 @@ func TestAnswered(t *testing.T) {
 		text []string
 	}{
 		{"one snapshot", [][]string{one}, []bool{true, false, true, true, false, false, false}, []string{
-			"yes: Runs that give an artifact of the one snapshot they emitted: 1 of 1, 1 of", "no: ", "yes, where it finishes: Runs that ended in RUN_FINISHED, by their snapshots: one 1, none 0, several 0.",
-			"absent, and not asked for: ", "no: Canonical artifacts smaller than their run as it was captured: 0 of 1; of those of one usable snapshot: 0 of 1.", "unknown: threadId",
+			"yes: Runs that produce an artifact of the one snapshot they emitted: 1 of 1, 1 of", "no: ", "yes, where it finishes: Runs that ended with RUN_FINISHED, by number of snapshots: one 1, none 0, several 0.",
+			"absent, and not requested: ", "no: Canonical artifacts that are smaller than the captured run: 0 of 1; among those of a usable snapshot: 0 of 1.", "unknown: The required anchors are threadId and runId.",
 			"not shown: ",
 		}},
 		{"no snapshot", [][]string{none}, []bool{false, false, false, true, false, false, false}, []string{
-			"no: Runs that give an artifact of the one snapshot they emitted: 0 of 1", "no: ", "no: Runs that ended in RUN_FINISHED, by their snapshots: one 0, none 1, several 0.", "absent", "no: ", "unknown: threadId",
+			"no: Runs that produce an artifact of the one snapshot they emitted: 0 of 1", "no: ", "no: Runs that ended with RUN_FINISHED, by number of snapshots: one 0, none 1, several 0.", "absent", "no: ", "unknown: The required anchors are threadId and runId.",
 			"not shown: ",
 		}},
 		{"several snapshots", [][]string{several}, []bool{false, false, false, true, false, false, false}, []string{
-			"no: Runs that give an artifact of the one snapshot they emitted: 0 of 1", "no: ", "no: Runs that ended in RUN_FINISHED, by their snapshots: one 0, none 0, several 1.", "absent",
-			"in part: Canonical artifacts smaller than their run as it was captured: 1 of 1; of those of one usable snapshot: 0 of 0.", "unknown: threadId",
+			"no: Runs that produce an artifact of the one snapshot they emitted: 0 of 1", "no: ", "no: Runs that ended with RUN_FINISHED, by number of snapshots: one 0, none 0, several 1.", "absent",
+			"in part: Canonical artifacts that are smaller than the captured run: 1 of 1; among those of a usable snapshot: 0 of 0.", "unknown: The required anchors are threadId and runId.",
 			"not shown: ",
 		}},
 		{"some with one", [][]string{one, none, several, {started, message, failed}}, []bool{true, false, true, true, false, false, false}, []string{
-			"yes: Runs that give an artifact of the one snapshot they emitted: 1 of 4", "no: ", "not every one: Runs that ended in RUN_FINISHED, by their snapshots: one 1, none 1, several 1. Runs that ended in RUN_ERROR: one 0, none 1, several 0. Of those with one, it is usable in 1: it gives an artifact, and no streamed text was found lacking in the snapshot. It gives an artifact but lacks streamed text in 0. Of those with several, the last gives an artifact, and no streamed text was found lacking in the snapshot, in 1; it gives one but lacks some in 0.",
-			"absent", "in part: ", "unknown: threadId",
+			"yes: Runs that produce an artifact of the one snapshot they emitted: 1 of 4", "no: ", "not every one: Runs that ended with RUN_FINISHED, by number of snapshots: one 1, none 1, several 1. Runs that ended with RUN_ERROR: one 0, none 1, several 0. Runs whose one snapshot is usable, because it produces an artifact and no streamed text is found to be missing from it: 1. Runs whose one snapshot produces an artifact but lacks streamed text: 0. Runs with several snapshots whose last one produces an artifact, with no streamed text found to be missing: 1; with streamed text missing: 0.",
+			"absent", "in part: ", "unknown: The required anchors are threadId and runId.",
 			"not shown: ",
 		}},
 		{"a parent once", [][]string{named(one), one, one}, []bool{true, false, true, true, false, false, false}, []string{
-			"yes: ", "no: ", "yes, where it finishes: ", "incidental: Runs whose request named a parent: 0. RUN_STARTED names one in 0 of them; the copy of the request that RUN_STARTED may carry does in 0. Of the 3 other runs, 1 name one in RUN_STARTED.", "no: ", "unknown: threadId",
+			"yes: ", "no: ", "yes, where it finishes: ", "incidental: Runs whose request named a parent: 0. RUN_STARTED names a parent in 0 of them, and the copy of the request in RUN_STARTED does in 0. Of the 3 other runs, 1 name a parent in RUN_STARTED.", "no: ", "unknown: The required anchors are threadId and runId.",
 			"not shown: ",
 		}},
 		{"a parent in most", [][]string{named(one), named(none), one}, []bool{true, false, true, true, false, false, false}, []string{
-			"yes: ", "no: ", "not every one: ", "incidental: Runs whose request named a parent: 0. RUN_STARTED names one in 0 of them; the copy of the request that RUN_STARTED may carry does in 0. Of the 3 other runs, 2 name one in RUN_STARTED.", "no: ", "unknown: threadId",
+			"yes: ", "no: ", "not every one: ", "incidental: Runs whose request named a parent: 0. RUN_STARTED names a parent in 0 of them, and the copy of the request in RUN_STARTED does in 0. Of the 3 other runs, 2 name a parent in RUN_STARTED.", "no: ", "unknown: The required anchors are threadId and runId.",
 			"not shown: ",
 		}},
 		{"a long run", [][]string{slices.Insert(slices.Clone(one), 1, slices.Repeat([]string{`{"type":"CUSTOM","name":"n","value":1}`}, 30)...)}, []bool{true, false, true, true, true, false, true}, []string{
-			"yes: ", "no: ", "yes, where it finishes: ", "absent", "in part: Canonical artifacts smaller than their run as it was captured: 1 of 1; of those of one usable snapshot: 1 of 1.", "unknown: threadId",
-			"yes: Runs with a STATE_* or ACTIVITY_* event: 0 of 1. Runs of any scenario that qualify, by the same rule: 1, 1 of them without such an event.",
+			"yes: ", "no: ", "yes, where it finishes: ", "absent", "in part: Canonical artifacts that are smaller than the captured run: 1 of 1; among those of a usable snapshot: 1 of 1.", "unknown: The required anchors are threadId and runId.",
+			"yes: Runs with a STATE_* or ACTIVITY_* event: 0 of 1. Runs of all scenarios that qualify by the same rule: 1, 1 of them without such an event.",
 		}},
 		{"text is lacking", [][]string{lacking}, []bool{false, false, false, true, false, false, false}, []string{
-			"no: Runs that give an artifact of the one snapshot they emitted: 0 of 1, 0 of them with its messages as they are. Integrations with such a run: 0 of 1. Runs whose snapshot lacks streamed text are not counted; there are 1.", "no: ",
-			"no: Runs that ended in RUN_FINISHED, by their snapshots: one 1, none 0, several 0. Runs that ended in RUN_ERROR: one 0, none 0, several 0. Of those with one, it is usable in 0: it gives an artifact, and no streamed text was found lacking in the snapshot. It gives an artifact but lacks streamed text in 1.",
-			"absent", "in part: Canonical artifacts smaller than their run as it was captured: 1 of 1; of those of one usable snapshot: 0 of 0.", "unknown: threadId",
+			"no: Runs that produce an artifact of the one snapshot they emitted: 0 of 1, 0 of them with its messages unchanged. Integrations with such a run: 0 of 1. Runs whose snapshot lacks streamed text are not counted; there are 1.", "no: ",
+			"no: Runs that ended with RUN_FINISHED, by number of snapshots: one 1, none 0, several 0. Runs that ended with RUN_ERROR: one 0, none 0, several 0. Runs whose one snapshot is usable, because it produces an artifact and no streamed text is found to be missing from it: 0. Runs whose one snapshot produces an artifact but lacks streamed text: 1.",
+			"absent", "in part: Canonical artifacts that are smaller than the captured run: 1 of 1; among those of a usable snapshot: 0 of 0.", "unknown: The required anchors are threadId and runId.",
 			"not shown: ",
 		}},
 		{"text is lacking in some", [][]string{lacking, one, {started, message, snapshot, lacking[2], finished}}, []bool{true, false, true, true, false, false, false}, []string{
-			"yes: Runs that give an artifact of the one snapshot they emitted: 1 of 3", "no: ", "not every one: Runs that ended in RUN_FINISHED, by their snapshots: one 2, none 0, several 1. Runs that ended in RUN_ERROR: one 0, none 0, several 0. Of those with one, it is usable in 1: it gives an artifact, and no streamed text was found lacking in the snapshot. It gives an artifact but lacks streamed text in 1. Of those with several, the last gives an artifact, and no streamed text was found lacking in the snapshot, in 0; it gives one but lacks some in 1.",
-			"absent", "in part: ", "unknown: threadId",
+			"yes: Runs that produce an artifact of the one snapshot they emitted: 1 of 3", "no: ", "not every one: Runs that ended with RUN_FINISHED, by number of snapshots: one 2, none 0, several 1. Runs that ended with RUN_ERROR: one 0, none 0, several 0. Runs whose one snapshot is usable, because it produces an artifact and no streamed text is found to be missing from it: 1. Runs whose one snapshot produces an artifact but lacks streamed text: 1. Runs with several snapshots whose last one produces an artifact, with no streamed text found to be missing: 0; with streamed text missing: 1.",
+			"absent", "in part: ", "unknown: The required anchors are threadId and runId.",
 			"not shown: ",
 		}},
 		{"an anchor too long", [][]string{rich(one)}, []bool{false, false, false, true, false, false, false}, []string{
-			"no: ", "no: ", "yes, where it finishes: ", "absent", "unknown: There is no artifact to measure.", "yes: threadId and runId are the two that are required: does one of them hold more than an opaque reference may? Requests without one of them: 0; answered with a run: 0, with an HTTP error: 0. No integration chose an id itself. Other runs, with the ids that the request chose: 1; these are valid in 0, which says nothing about integrations.",
+			"no: ", "no: ", "yes, where it finishes: ", "absent", "unknown: There are no artifacts to measure.", "yes: The required anchors are threadId and runId. An anchor is too rich if it contains more than an opaque reference may. Requests without one of the two: 0; answered with a run: 0, with an HTTP error: 0. No integration chose an id. All other runs have the ids of their request: 1 runs, 0 of them with valid ids. These ids are no evidence about integrations.",
 			"not shown: ",
 		}},
 	}
@@ -128,9 +128,9 @@ func TestAnsweredOfNothing(t *testing.T) {
 		t.Errorf("%+v", g)
 	}
 	holdAnswers(t, g, []bool{false, false, false, false, false, false, false}, []string{
-		"no: ", "no: ", "unknown: No capture holds a run.", "unknown: No capture holds a run.", "unknown: ", "unknown: No capture holds a run.", "unknown: No capture holds a run.",
+		"no: ", "no: ", "unknown: No capture contains a run.", "unknown: No capture contains a run.", "unknown: ", "unknown: No capture contains a run.", "unknown: No capture contains a run.",
 	})
-	if g.Why != "no capture holds a run" {
+	if g.Why != "no capture contains a run" {
 		t.Errorf("%q", g.Why)
 	}
 }
@@ -153,7 +153,7 @@ func TestAnsweredOfPart(t *testing.T) {
 		t.Errorf("%+v", g)
 	}
 	g := gate.Evaluate(runs, needed, artifact.V1, "one-turn")
-	if g.Met || g.Why != "needed scenarios were not asked, or have no whole answer" {
+	if g.Met || g.Why != "needed scenarios were not run or have no complete response" {
 		t.Errorf("%+v", g)
 	}
 }
@@ -166,23 +166,23 @@ func TestAnsweredOfRuns(t *testing.T) {
 	}
 	g := gate.Evaluate(runs, needed, artifact.V1)
 	holdAnswers(t, g, []bool{true, false, true, true, false, false, false}, []string{
-		"yes: Runs that give an artifact of the one snapshot they emitted: 2 of 2", "no: Captures whose files have the size and digest", "yes, where it finishes", "absent", "no: ", "unknown: threadId", "not shown: ",
+		"yes: Runs that produce an artifact of the one snapshot they emitted: 2 of 2", "no: Captures whose files match the sizes and digests", "yes, where it finishes", "absent", "no: ", "unknown: The required anchors are threadId and runId.", "not shown: ",
 	})
-	if want := "no artifact of one usable snapshot is smaller than its run"; g.Met || g.Why != want {
+	if want := "no artifact of a usable snapshot is smaller than its run"; g.Met || g.Why != want {
 		t.Errorf("%t %q, want %q", g.Met, g.Why, want)
 	}
 	for i := range runs {
 		runs[i].Response = "elsewhere"
 	}
 	kept := gate.Evaluate(runs, needed, artifact.V1).Answers[1]
-	if !kept.Favorable || !strings.HasSuffix(kept.Text, "that their manifest states: 1 of 1.") {
+	if !kept.Favorable || !strings.HasSuffix(kept.Text, "in their manifest: 1 of 1.") {
 		t.Errorf("%+v", kept)
 	}
 	for i := range runs {
 		runs[i].End = capture.EndCancelled
 	}
 	kept = gate.Evaluate(runs, needed, artifact.V1).Answers[1]
-	if !kept.Favorable || !strings.HasSuffix(kept.Text, "that their manifest states: 1 of 1. One of them broke off.") {
+	if !kept.Favorable || !strings.HasSuffix(kept.Text, "in their manifest: 1 of 1. One of them is truncated.") {
 		t.Errorf("%+v", kept)
 	}
 }
@@ -198,10 +198,10 @@ func TestAnsweredOfParents(t *testing.T) {
 		parents []analysis.Parent
 		want    string
 	}{
-		{[]analysis.Parent{{}, {}, {Request: true}}, "absent: Runs whose request named a parent: 1. RUN_STARTED names one in 0 of them; the copy of the request that RUN_STARTED may carry does in 0. Of the 2 other runs, 0 name one in RUN_STARTED."},
-		{[]analysis.Parent{{}, {Request: true, Input: true}, {Request: true, RunStarted: true, Input: true}}, "incidental: Runs whose request named a parent: 2. RUN_STARTED names one in 1 of them; the copy of the request that RUN_STARTED may carry does in 2. Of the 1 other runs, 0"},
-		{[]analysis.Parent{{}, {}, {Request: true, RunStarted: true}}, "common: Runs whose request named a parent: 1. RUN_STARTED names one in 1 of them"},
-		{[]analysis.Parent{{RunStarted: true}, {RunStarted: true}, {Request: true}}, "incidental: Runs whose request named a parent: 1. RUN_STARTED names one in 0 of them; the copy of the request that RUN_STARTED may carry does in 0. Of the 2 other runs, 2 name one"},
+		{[]analysis.Parent{{}, {}, {Request: true}}, "absent: Runs whose request named a parent: 1. RUN_STARTED names a parent in 0 of them, and the copy of the request in RUN_STARTED does in 0. Of the 2 other runs, 0 name a parent in RUN_STARTED."},
+		{[]analysis.Parent{{}, {Request: true, Input: true}, {Request: true, RunStarted: true, Input: true}}, "incidental: Runs whose request named a parent: 2. RUN_STARTED names a parent in 1 of them, and the copy of the request in RUN_STARTED does in 2. Of the 1 other runs, 0"},
+		{[]analysis.Parent{{}, {}, {Request: true, RunStarted: true}}, "common: Runs whose request named a parent: 1. RUN_STARTED names a parent in 1 of them"},
+		{[]analysis.Parent{{RunStarted: true}, {RunStarted: true}, {Request: true}}, "incidental: Runs whose request named a parent: 1. RUN_STARTED names a parent in 0 of them, and the copy of the request in RUN_STARTED does in 0. Of the 2 other runs, 2 name a parent"},
 	} {
 		for i, p := range test.parents {
 			runs[i].Parent = p
@@ -227,7 +227,7 @@ func TestAnsweredOfMinted(t *testing.T) {
 	runs[0].Minted = []analysis.Anchor{{Event: "RUN_STARTED", Key: "threadId", Shape: "UUID"}, {Event: "RUN_STARTED", Key: "runId", Shape: "number"}, {Event: "RUN_FINISHED", Key: "runId", Shape: "UUID"}}
 	g := gate.Evaluate(runs, needed, artifact.V1)
 	a := g.Answers[5]
-	want := "no: threadId and runId are the two that are required: does one of them hold more than an opaque reference may? Requests without one of them: 2; answered with a run: 1, with an HTTP error: 1. Ids that integrations chose themselves: 1 threadId and 1 runId in RUN_STARTED, 0 threadId and 1 runId in terminal events that name another thread or run; UUID, number. Valid references under the contract: 3 of 3. Other runs, with the ids that the request chose: 1; these are valid in 1, which says nothing about integrations."
+	want := "no: The required anchors are threadId and runId. An anchor is too rich if it contains more than an opaque reference may. Requests without one of the two: 2; answered with a run: 1, with an HTTP error: 1. Ids that integrations chose: 1 threadId and 1 runId in RUN_STARTED, 0 threadId and 1 runId in terminal events that name another thread or run. Their shapes: UUID, number. Valid references under the contract: 3 of 3. All other runs have the ids of their request: 1 runs, 1 of them with valid ids. These ids are no evidence about integrations."
 	if got := a.Word + ": " + a.Text; got != want || !a.Favorable {
 		t.Errorf("%t %s, want %s", a.Favorable, got, want)
 	}
@@ -242,7 +242,7 @@ func TestAnsweredOfMinted(t *testing.T) {
 	// With no snapshot, one, or several, other projections look at it.
 	for _, events := range [][]string{{message}, {message, snapshot}, {snapshot, message, snapshot}} {
 		empty := examined(t, "three", slices.Concat([]string{strings.Replace(started, `"runId":"r"`, `"runId":""`, 1)}, events, []string{finished})...)
-		if a := gate.Evaluate(append(runs, empty...), needed, artifact.V1).Answers[5]; a.Word != "no" || !strings.Contains(a.Text, " Runs refused because RUN_STARTED lacks an id or has an empty one: 1. Other runs, with the ids that the request chose: 1;") {
+		if a := gate.Evaluate(append(runs, empty...), needed, artifact.V1).Answers[5]; a.Word != "no" || !strings.Contains(a.Text, " Runs refused because an id in RUN_STARTED is missing or empty: 1. All other runs have the ids of their request: 1 runs,") {
 			t.Errorf("%d events: %+v", len(events), a)
 		}
 	}
@@ -262,8 +262,8 @@ func TestAnsweredOfState(t *testing.T) {
 		runs [][]string
 		want string
 	}{
-		{[][]string{with}, "not shown: Runs with a STATE_* or ACTIVITY_* event: 1 of 1. Runs of any scenario that qualify, by the same rule: 1, 0 of them without such an event."},
-		{[][]string{with, without}, "yes: Runs with a STATE_* or ACTIVITY_* event: 1 of 2. Runs of any scenario that qualify, by the same rule: 2, 1 of them without such an event (1 of mine)."},
+		{[][]string{with}, "not shown: Runs with a STATE_* or ACTIVITY_* event: 1 of 1. Runs of all scenarios that qualify by the same rule: 1, 0 of them without such an event."},
+		{[][]string{with, without}, "yes: Runs with a STATE_* or ACTIVITY_* event: 1 of 2. Runs of all scenarios that qualify by the same rule: 2, 1 of them without such an event (1 of mine)."},
 	} {
 		var runs []analysis.Run
 		for _, events := range test.runs {
@@ -304,7 +304,7 @@ func TestAnsweredOfReduced(t *testing.T) {
 		runs = append(runs, run)
 	}
 	a := gate.Evaluate(runs, needed, artifact.V1).Answers[0]
-	if want := "Integrations with such a run: 3 of 3. Those of them that do not qualify have such runs only in these scenarios: second in another, other. Runs whose"; !strings.Contains(a.Text, want) {
+	if want := "Integrations with such a run: 3 of 3. Such runs of integrations that do not qualify: second in another, other. Runs whose"; !strings.Contains(a.Text, want) {
 		t.Errorf("%s, want %s", a.Text, want)
 	}
 	if len(a.Evidence) != 3 {
@@ -342,7 +342,7 @@ func TestAnsweredOfIncomplete(t *testing.T) {
 		runs = append(runs, analysis.Analyze(t.Context(), "../drift/captures/adk-0.4.0/"+name, artifact.V1, nil)...)
 	}
 	g := gate.Evaluate(runs, needed, artifact.V1)
-	if want := "no run gives an artifact of the one snapshot it emitted, with all text that it streamed"; g.Met || g.Why != want {
+	if want := "no run produces an artifact of the one snapshot it emitted that contains all streamed text"; g.Met || g.Why != want {
 		t.Errorf("%t %q, want %q", g.Met, g.Why, want)
 	}
 	s := g.Summaries[0]
@@ -354,8 +354,8 @@ func TestAnsweredOfIncomplete(t *testing.T) {
 		advice = append(advice, n.Advice()+": "+strings.Join(n.Runs, ", "))
 	}
 	if diff := cmp.Diff([]string{
-		"put what the run streams into its MESSAGES_SNAPSHOT: one-turn, backend-tool",
-		"no `toolCallId` on messages: backend-tool",
+		"include all streamed text in the MESSAGES_SNAPSHOT: one-turn, backend-tool",
+		"omit `toolCallId` from messages: backend-tool",
 	}, advice); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}

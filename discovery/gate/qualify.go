@@ -107,7 +107,7 @@ func (q *Qualification) change(n Problem, scenario string) {
 
 // Rule says when a run qualifies. That its answer came whole, with HTTP status 200 and
 // as an event stream, and holds no other run, goes without saying.
-const Rule = "A run qualifies if it finishes with a reply, emits exactly one MESSAGES_SNAPSHOT in which no text that the run streamed was found lacking, and the artifact made from it is smaller than the run."
+const Rule = "A run qualifies if it finishes with a reply, emits exactly one MESSAGES_SNAPSHOT in which no streamed text is found to be missing, and produces an artifact smaller than the run."
 
 // RunQualifies reports whether a run qualifies by the Rule.
 func RunQualifies(run analysis.Run) bool { return !cutOff(run) && len(Problems(run)) == 0 }

@@ -29,7 +29,7 @@ func TestQualify(t *testing.T) {
 		{"../captures/langgraph", gate.Yes, nil},
 		{"../captures/agno", gate.No, []string{"emit a MESSAGES_SNAPSHOT: " + plain}},
 		{"../captures/strands", gate.No, []string{"emit one MESSAGES_SNAPSHOT, not several: " + plain}},
-		{"../drift/captures/adk-0.4.0", gate.No, []string{"put what the run streams into its MESSAGES_SNAPSHOT: " + plain}},
+		{"../drift/captures/adk-0.4.0", gate.No, []string{"include all streamed text in the MESSAGES_SNAPSHOT: " + plain}},
 	}
 	needed := strings.Split(plain, ", ")
 	for _, test := range tests {
@@ -84,7 +84,7 @@ func TestQualifyOf(t *testing.T) {
 		"nothing": {started, filler, failed},
 		"silent":  {started, filler, asked, finished},
 	}
-	const lacks = "put what the run streams into its MESSAGES_SNAPSHOT: "
+	const lacks = "include all streamed text in the MESSAGES_SNAPSHOT: "
 	tests := []struct {
 		about      string
 		captures   []string // scenario=kind
@@ -99,20 +99,20 @@ func TestQualifyOf(t *testing.T) {
 		{"the most first", []string{"a=none", "b=several", "c=several"}, gate.No, 0, 3, nil, []string{"emit one MESSAGES_SNAPSHOT, not several: b, c", "emit a MESSAGES_SNAPSHOT: a"}},
 		{"one lacks text", []string{"a=good", "b=lacking", "c=good"}, gate.No, 2, 3, nil, []string{lacks + "b"}},
 		{"one is short", []string{"a=good", "b=short", "c=good"}, gate.No, 2, 3, nil, []string{"the artifact is not smaller than the run: b"}},
-		{"one of two runs", []string{"a=good", "b=two", "c=good"}, gate.No, 2, 3, nil, []string{"answer a request with one run: b", "emit a MESSAGES_SNAPSHOT: b"}},
-		{"one fails", []string{"a=failed", "b=good", "c=nothing"}, gate.No, 1, 3, nil, []string{"let the run finish: the server's log may say why it ended with RUN_ERROR: a, c"}},
-		{"one has no reply", []string{"a=good", "b=silent", "c=good"}, gate.No, 2, 3, nil, []string{"put the assistant's reply into the snapshot: b"}},
-		{"a run with an HTTP error", []string{"a=good", "b=good", "c=run500"}, gate.No, 2, 3, nil, []string{"answer with HTTP status 200, not 500: c"}},
+		{"one of two runs", []string{"a=good", "b=two", "c=good"}, gate.No, 2, 3, nil, []string{"respond to a request with one run: b", "emit a MESSAGES_SNAPSHOT: b"}},
+		{"one fails", []string{"a=failed", "b=good", "c=nothing"}, gate.No, 1, 3, nil, []string{"make the run finish; the server's log may say why it ended with RUN_ERROR: a, c"}},
+		{"one has no reply", []string{"a=good", "b=silent", "c=good"}, gate.No, 2, 3, nil, []string{"include the assistant's reply in the snapshot: b"}},
+		{"a run with an HTTP error", []string{"a=good", "b=good", "c=run500"}, gate.No, 2, 3, nil, []string{"respond with HTTP status 200, not 500: c"}},
 		{"a run of another type", []string{"a=good", "b=plain", "c=good"}, gate.No, 2, 3, nil, []string{"send Content-Type: text/event-stream: b"}},
-		{"runs without number", []string{"a=many", "b=many", "c=many"}, gate.No, 0, 3, nil, []string{"answer a request with one run: a, b, c"}},
+		{"runs without number", []string{"a=many", "b=many", "c=many"}, gate.No, 0, 3, nil, []string{"respond to a request with one run: a, b, c"}},
 		{"a scenario twice", []string{"a=none", "a=none", "b=good", "c=good"}, gate.No, 2, 3, nil, []string{"emit a MESSAGES_SNAPSHOT: a"}},
-		{"no run in one", []string{"a=good", "b=empty", "c=good"}, gate.No, 2, 3, nil, []string{"answer with a run: b"}},
-		{"an HTTP error", []string{"a=good", "b=good", "c=422"}, gate.No, 2, 3, nil, []string{"answer with HTTP status 200, not 422: c"}},
-		{"nothing but HTTP errors", []string{"a=404", "b=500", "c=404"}, gate.Unknown, 0, 3, nil, []string{"answer with HTTP status 200, not 404: a, c", "answer with HTTP status 200, not 500: b"}},
+		{"no run in one", []string{"a=good", "b=empty", "c=good"}, gate.No, 2, 3, nil, []string{"respond with a run: b"}},
+		{"an HTTP error", []string{"a=good", "b=good", "c=422"}, gate.No, 2, 3, nil, []string{"respond with HTTP status 200, not 422: c"}},
+		{"nothing but HTTP errors", []string{"a=404", "b=500", "c=404"}, gate.Unknown, 0, 3, nil, []string{"respond with HTTP status 200, not 404: a, c", "respond with HTTP status 200, not 500: b"}},
 		{"one is cut off", []string{"a=good", "b=cut", "c=good"}, gate.Unknown, 2, 3, nil, nil},
 		{"all are cut off", []string{"a=cut", "b=cut", "c=lost"}, gate.Unknown, 0, 3, nil, nil},
 		{"one is cut off, one is bad", []string{"a=good", "b=cut", "c=none"}, gate.No, 1, 3, nil, []string{"emit a MESSAGES_SNAPSHOT: c"}},
-		{"one is cut off, one an HTTP error", []string{"a=422", "b=cut", "c=lost"}, gate.Unknown, 0, 3, nil, []string{"answer with HTTP status 200, not 422: a"}},
+		{"one is cut off, one an HTTP error", []string{"a=422", "b=cut", "c=lost"}, gate.Unknown, 0, 3, nil, []string{"respond with HTTP status 200, not 422: a"}},
 		{"a scenario twice, once cut off", []string{"a=none", "a=cut", "b=good", "c=good"}, gate.No, 2, 3, nil, []string{"emit a MESSAGES_SNAPSHOT: a"}},
 		{"nothing needed", []string{"d=good"}, gate.Unknown, 0, 0, []string{"a", "b", "c"}, nil},
 		{"nothing", nil, gate.Unknown, 0, 0, []string{"a", "b", "c"}, nil},
@@ -184,7 +184,7 @@ func TestNeedShortfall(t *testing.T) {
 		{gate.Problem{Code: finding.SnapshotMissing}, "no MESSAGES_SNAPSHOT"},
 		{gate.Problem{Code: finding.SnapshotSeveral}, "several MESSAGES_SNAPSHOT events"},
 		{gate.Problem{Code: finding.SnapshotLacksText}, "a MESSAGES_SNAPSHOT that lacks streamed text"},
-		{gate.Problem{Code: finding.ValueBlank, Event: "RUN_STARTED", Pointer: "/runId"}, "runId that is null or blank"},
+		{gate.Problem{Code: finding.ValueBlank, Event: "RUN_STARTED", Pointer: "/runId"}, "null or blank runId"},
 		{gate.Problem{Code: finding.KeyOutsideSubset, Event: "MESSAGES_SNAPSHOT", Pointer: "/messages/*/toolCalls"}, "toolCalls"},
 		{gate.Problem{Code: finding.HTTPStatus, HTTPStatus: 404}, "HTTP status 404"},
 		{gate.Problem{NotSmaller: true}, "the artifact is not smaller than the run"},

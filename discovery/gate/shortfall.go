@@ -60,9 +60,9 @@ func Shortfalls(run analysis.Run) []Shortfall {
 	}
 	switch {
 	case run.Verdict == analysis.Missing:
-		add("", "", "only the baseline has it")
+		add("", "", "only in the baseline")
 	case run.Verdict == analysis.Failed:
-		add(firstError(run), "", "it could not be read")
+		add(firstError(run), "", "could not be read")
 	case run.Run == nil && badStatus(run):
 		add(finding.HTTPStatus, "", fmt.Sprintf("no run; HTTP status %03d", run.HTTPStatus))
 	case run.Run == nil:
@@ -81,12 +81,12 @@ func Shortfalls(run analysis.Run) []Shortfall {
 	snapshots := len(run.Snapshots) + run.MoreSnapshots
 	last := run.Projections[len(run.Projections)-1]
 	if snapshots > 1 {
-		add(finding.SnapshotSeveral, "", fmt.Sprintf("%d snapshots, not one", snapshots))
+		add(finding.SnapshotSeveral, "", fmt.Sprintf("%d snapshots instead of one", snapshots))
 	}
 	switch {
 	case run.Verdict != analysis.Incomplete:
 	case snapshots > 1:
-		add(finding.SnapshotLacksText, "", "the last lacks "+project.FormatStreamedCount(missingMessages(run)))
+		add(finding.SnapshotLacksText, "", "the last snapshot lacks "+project.FormatStreamedCount(missingMessages(run)))
 	default:
 		add(finding.SnapshotLacksText, "", "the snapshot lacks "+project.FormatStreamedCount(missingMessages(run)))
 	}
@@ -99,7 +99,7 @@ func Shortfalls(run analysis.Run) []Shortfall {
 	left := extraContent(run)
 	for _, r := range left {
 		_, rest := phrase(r)
-		add(r.Code, "leaves out ", rest)
+		add(r.Code, "omits ", rest)
 	}
 	for _, r := range why {
 		if r.Code != finding.SnapshotSeveral && (left == nil || !inSnapshotMessages(r)) {
@@ -176,9 +176,9 @@ func about(r analysis.Reason) string {
 	case finding.HTTPContentType:
 		return "not sent as text/event-stream"
 	case finding.NoRun:
-		return "no run: the answer has no RUN_STARTED"
+		return "no run: the response has no RUN_STARTED"
 	case finding.NoEvents:
-		return "no run: the answer has no events"
+		return "no run: the response has no events"
 	case finding.KeyOutsideSubset:
 		return key
 	case finding.RoleOutsideSubset:
@@ -190,7 +190,7 @@ func about(r analysis.Reason) string {
 	case finding.ContentNotText:
 		return "messages whose content is not text"
 	case finding.ValueNull, finding.ValueBlank:
-		return key + " that is null or blank"
+		return "null or blank " + key
 	}
 	described, _ := finding.Describe(r.Code)
 	return described.Meaning

@@ -23,10 +23,10 @@ func TestShortfall(t *testing.T) {
 	}{
 		{slices.Concat([]string{started, message, snapshot}, long, []string{finished}), ""},
 		{[]string{started, message, snapshot, finished}, "the artifact is not smaller than the run"},
-		{slices.Concat([]string{started, message, rich}, long, []string{finished}), "leaves out x, toolCalls"},
-		{slices.Concat([]string{started, snapshot, message, snapshot}, long, []string{finished}), "2 snapshots, not one"},
+		{slices.Concat([]string{started, message, rich}, long, []string{finished}), "omits x, toolCalls"},
+		{slices.Concat([]string{started, snapshot, message, snapshot}, long, []string{finished}), "2 snapshots instead of one"},
 		{slices.Concat([]string{started, message, lacking}, long, []string{finished}), "the snapshot lacks 1 streamed message"},
-		{slices.Concat([]string{started, message, lacking, lacking}, long, []string{finished}), "2 snapshots, not one; the last lacks 1 streamed message"},
+		{slices.Concat([]string{started, message, lacking, lacking}, long, []string{finished}), "2 snapshots instead of one; the last snapshot lacks 1 streamed message"},
 		{slices.Concat([]string{started, message, snapshot}, long, []string{`{"type":"RUN_ERROR","message":"no key"}`}), "the run ended with RUN_ERROR"},
 		{slices.Concat([]string{started, lacking}, long, []string{finished}), "no reply"},
 		{[]string{started, message, finished}, "no MESSAGES_SNAPSHOT"},
@@ -34,7 +34,7 @@ func TestShortfall(t *testing.T) {
 		{[]string{started, message, snapshot}, "no terminal event"},
 		{[]string{started, message, snapshot, finished, filler}, "events after the terminal event"},
 		{[]string{`{"type":"RUN_STARTED","thread_id":"t","run_id":"r"}`, snapshot, finished}, "no source states when the run started; RUN_STARTED has no string runId, threadId"},
-		{[]string{filler}, "no run: the answer has no RUN_STARTED"},
+		{[]string{filler}, "no run: the response has no RUN_STARTED"},
 		{slices.Concat([]string{started, message, snapshot}, long, []string{strings.Replace(finished, `"runId":"r"`, `"runId":"s"`, 1)}), "the terminal event names another run"},
 	}
 	other := []string{strings.Replace(finished, `"runId":"r"`, `"runId":"s"`, 1)}
@@ -42,10 +42,10 @@ func TestShortfall(t *testing.T) {
 		events []string
 		want   string
 	}{
-		{slices.Concat([]string{started, message, rich}, long, other), "leaves out x, toolCalls; the terminal event names another run"},
+		{slices.Concat([]string{started, message, rich}, long, other), "omits x, toolCalls; the terminal event names another run"},
 		{slices.Concat([]string{started, message}, long, other), "no MESSAGES_SNAPSHOT; the terminal event names another run"},
-		{slices.Concat([]string{started, rich, message, rich}, long, other), "2 snapshots, not one; leaves out x, toolCalls; the terminal event names another run"},
-		{slices.Concat([]string{started, message, strings.Replace(snapshot, `"role":"user"`, `"role":"user","aaaaaaa":1,"b":1,"ccc":1,"dd":1,"eeee":1,"ffffff":1,"ggggg":1`, 1)}, long, other), "leaves out b, dd, ccc, eeee, ggggg, ffffff; and 2 more"},
+		{slices.Concat([]string{started, rich, message, rich}, long, other), "omits x, toolCalls; 2 snapshots instead of one; the terminal event names another run"},
+		{slices.Concat([]string{started, message, strings.Replace(snapshot, `"role":"user"`, `"role":"user","aaaaaaa":1,"b":1,"ccc":1,"dd":1,"eeee":1,"ffffff":1,"ggggg":1`, 1)}, long, other), "omits b, dd, ccc, eeee, ggggg, ffffff; and 2 more"},
 	}...)
 	for _, test := range tests {
 		run := examined(t, "one", test.events...)[0]

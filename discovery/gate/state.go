@@ -60,7 +60,7 @@ func (g *Gate) state(runs []analysis.Run, all Summary) Answer {
 			names = append(names, fmt.Sprintf("%d of %s", n, s.Integration.Name))
 		}
 	}
-	a.Text = fmt.Sprintf("Runs with a STATE_* or ACTIVITY_* event: %d of %d. Runs of any scenario that qualify, by the same rule: %d, %d of them without such an event", c.WithState, all.Runs, c.Qualifying, c.QualifyingWithoutState)
+	a.Text = fmt.Sprintf("Runs with a STATE_* or ACTIVITY_* event: %d of %d. Runs of all scenarios that qualify by the same rule: %d, %d of them without such an event", c.WithState, all.Runs, c.Qualifying, c.QualifyingWithoutState)
 	if len(names) > 0 {
 		a.Text += " (" + strings.Join(names, ", ") + ")"
 	}

@@ -107,7 +107,7 @@ func Requirements() []Requirement { return []Requirement{OneRun, Finish, Reply} 
 
 func (l Requirement) shortfall() string {
 	return map[Requirement]string{
-		OneRun: "more than one run in the answer",
+		OneRun: "more than one run in the response",
 		Finish: "the run ended with RUN_ERROR",
 		Reply:  "no reply",
 	}[l]
@@ -115,9 +115,9 @@ func (l Requirement) shortfall() string {
 
 func (l Requirement) advice() string {
 	return map[Requirement]string{
-		OneRun: "answer a request with one run",
-		Finish: "let the run finish: the server's log may say why it ended with RUN_ERROR",
-		Reply:  "put the assistant's reply into the snapshot",
+		OneRun: "respond to a request with one run",
+		Finish: "make the run finish; the server's log may say why it ended with RUN_ERROR",
+		Reply:  "include the assistant's reply in the snapshot",
 	}[l]
 }
 
@@ -309,15 +309,15 @@ func (n Problem) Advice() string {
 	where := n.Event + string(n.Pointer)
 	switch n.Code {
 	case finding.HTTPStatus:
-		return fmt.Sprintf("answer with HTTP status 200, not %03d", n.HTTPStatus)
+		return fmt.Sprintf("respond with HTTP status 200, not %03d", n.HTTPStatus)
 	case finding.NoRun, finding.NoEvents:
-		return "answer with a run"
+		return "respond with a run"
 	case finding.SnapshotMissing:
 		return "emit a MESSAGES_SNAPSHOT"
 	case finding.SnapshotSeveral:
 		return "emit one MESSAGES_SNAPSHOT, not several"
 	case finding.SnapshotLacksText:
-		return "put what the run streams into its MESSAGES_SNAPSHOT"
+		return "include all streamed text in the MESSAGES_SNAPSHOT"
 	case finding.TerminalSeveral:
 		return "end the run with one terminal event"
 	case finding.EventsAfterTerminal:
@@ -329,30 +329,30 @@ func (n Problem) Advice() string {
 	case finding.RunsTooMany:
 		return OneRun.advice()
 	case finding.StartedAtMissing:
-		return "give RUN_STARTED a `timestamp`, or send the answer uncompressed"
+		return "give RUN_STARTED a `timestamp`, or send the response uncompressed"
 	case finding.JSONSyntax:
-		return "make every event JSON" + atPlace(where)
+		return "make every event valid JSON" + atPlace(where)
 	case finding.TooLong:
 		if where != "" {
 			return "shorten `" + where + "`"
 		}
 	case finding.EventFieldMalformed:
 		if n.Event == "" || key == "" {
-			return "give each event the fields that AG-UI has"
+			return "give each event the fields that AG-UI requires"
 		}
 		return "give " + n.Event + " a `" + key + "` that is a string"
 	case finding.KeyOutsideSubset:
-		return "no `" + key + "` on messages"
+		return "omit `" + key + "` from messages"
 	case finding.RoleOutsideSubset:
-		return "no messages of other roles"
+		return "omit messages of other roles"
 	case finding.ContentMissing:
-		return "`content` on every message"
+		return "give every message `content`"
 	case finding.ContentBlank:
-		return "no blank `content`"
+		return "send no blank `content`"
 	case finding.ContentNotText:
-		return "`content` as text"
+		return "send `content` as text"
 	case finding.ValueNull, finding.ValueBlank:
-		return "no `" + key + "` that is null or blank"
+		return "send no null or blank `" + key + "`"
 	}
 	about, _ := finding.Describe(n.Code)
 	if where != "" {

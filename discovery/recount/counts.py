@@ -67,22 +67,22 @@ class Counts:
     def beginning(self) -> None:
         section = "The discovery gate"
         names = listed([f"{i.name} {i.version}" for i in self.all if self.qualifies(i)])
-        self.prose(section, "with scripted models, the following qualify: {}.\n", names)
+        self.prose(section, "with scripted models, the following integrations qualify: {}.\n", names)
         sizes = len(self.runs), len(self.captures), len(self.all)
-        self.prose(section, "from {} runs in {} captures of {} real integrations", *sizes)
+        self.prose(section, "with {} runs in {} captures of {} real integrations", *sizes)
 
     def qualification(self) -> None:
         section = "Which integrations qualify"
-        self.prose(section, "These are the plain text conversations: {}. A run", listed(self.needed))
+        self.prose(section, "The needed scenarios are plain text conversations: {}. A run", listed(self.needed))
         rows = []
         for i in self.all:
             runs = i.of(self.needed)
             findings = [finding for judged in runs for finding in figures.reasons(judged)]
             counts = Counter(figures.lacks(finding) for finding in findings)
-            why = frozenset(f"{reason} in {count} of {len(runs)}" for reason, count in counts.items())
+            why = frozenset(f"{reason} in {count} of {len(runs)} scenarios" for reason, count in counts.items())
             changes = frozenset(figures.change(finding) for finding in findings)
             rows.append([i.name, i.version, "yes" if self.qualifies(i) else "no", why or "", changes or ""])
-        header = "| integration | version | qualifies | why not | what it would have to change |"
+        header = "| integration | version | qualifies | why not | required change |"
         self.table(section, header, rows)
 
     # The answers
@@ -98,20 +98,20 @@ class Counts:
             self.without_state(),
             self.smallest(),
         ]
-        section = "The questions"
+        section = "Questions and answers"
         for number, answer in enumerate(answers, 1):
             self.prose(section, f"\n**{number}. {{}}.** ", answer.capitalize())
         rows = [[number, None, answer] for number, answer in enumerate(answers, 1)]
         self.table(section, "| | question of P20 §14 and §14.3 | answer |", rows)
 
     def say(self, words: str, *values: Any) -> None:
-        self.prose("The questions", words, *values)
+        self.prose("Questions and answers", words, *values)
 
     def snapshots_exist(self) -> str:
         integrations = [i for i in self.all if any(judged.usable for judged in i.runs)]
         self.say(
-            "Runs that give an artifact of the one snapshot they emitted: {} of {}, {} of them with its messages as"
-            " they are. Integrations with such a run: {} of {}.",
+            "Runs that produce an artifact of the one snapshot they emitted: {} of {}, {} of them with its messages"
+            " unchanged. Integrations with such a run: {} of {}.",
             len(self.usable),
             len(self.runs),
             self.count("exact"),
@@ -124,7 +124,7 @@ class Counts:
             if not self.qualifies(i)
         }
         self.say(
-            "Those of them that do not qualify have such runs only in these scenarios: {}. Runs",
+            "Such runs of integrations that do not qualify: {}. Runs",
             "; ".join(f"{name} in {', '.join(where)}" for name, where in only.items()),
         )
         self.say("Runs whose snapshot lacks streamed text are not counted; there are {}.", self.count("incomplete"))
@@ -137,24 +137,25 @@ class Counts:
         intact = sum(each.intact for each in self.captures)
         broken = sum(each.manifest["end"] != "eof" for each in self.captures)
         self.say(
-            "Captures whose files have the size and digest that their manifest states: {} of {}. {} of them broke off.",
+            "Captures whose files match the sizes and digests in their manifest: {} of {}. {} of them {} truncated.",
             intact,
             len(self.captures),
             "One" if broken == 1 else str(broken),
+            "is" if broken == 1 else "are",
         )
         return "yes" if intact == len(self.captures) else "no"
 
     def one_usable(self) -> str:
         finished, failed = (Counter(self.ended(self.runs, type)) for type in TERMINAL)
         words = ": one {}, none {}, several {}."
-        self.say("Runs that ended in RUN_FINISHED, by their snapshots" + words, finished[1], finished[0], finished[2])
-        self.say("Runs that ended in RUN_ERROR" + words, failed[1], failed[0], failed[2])
+        self.say("Runs that ended with RUN_FINISHED, by number of snapshots" + words, finished[1], finished[0], finished[2])
+        self.say("Runs that ended with RUN_ERROR" + words, failed[1], failed[0], failed[2])
         incomplete = Counter(len(j.run.snapshots) == 1 for j in self.runs if j.verdict == "incomplete")
-        self.say("Of those with one, it is usable in {}:", len(self.usable))
-        self.say("It gives an artifact but lacks streamed text in {}.", incomplete[True])
+        self.say("no streamed text is found to be missing from it: {}. Runs", len(self.usable))
+        self.say("Runs whose one snapshot produces an artifact but lacks streamed text: {}.", incomplete[True])
         self.say(
-            "Of those with several, the last gives an artifact, and no streamed text was found lacking in the snapshot,"
-            " in {}; it gives one but lacks some in {}.",
+            "Runs with several snapshots whose last one produces an artifact, with no streamed text found to be missing:"
+            " {}; with streamed text missing: {}.",
             self.count("chosen"),
             incomplete[False],
         )
@@ -173,20 +174,20 @@ class Counts:
         told = sum(has(run.started.value) for run in asked)
         copied = sum(has(run.started.value.get("input")) for run in asked)
         self.say(
-            "Runs whose request named a parent: {}. RUN_STARTED names one in {} of them; the copy of the request that"
-            " RUN_STARTED may carry does in {}.",
+            "Runs whose request named a parent: {}. RUN_STARTED names a parent in {} of them, and the copy of the request"
+            " in RUN_STARTED does in {}.",
             len(asked),
             told,
             copied,
         )
         invented = sum(has(run.started.value) for run in others)
-        self.say("Of the {} other runs, {} name one in RUN_STARTED.", len(others), invented)
+        self.say("Of the {} other runs, {} name a parent in RUN_STARTED.", len(others), invented)
         return "absent" if told + invented == 0 else "common" if 2 * told > len(asked) else "incidental"
 
     def smaller(self) -> str:
         below = [judged for judged in self.made if judged.below_run]
         self.say(
-            "Canonical artifacts smaller than their run as it was captured: {} of {}; of those of one usable snapshot:"
+            "Canonical artifacts that are smaller than the captured run: {} of {}; among those of a usable snapshot:"
             " {} of {}.",
             len(below),
             len(self.made),
@@ -195,14 +196,14 @@ class Counts:
         )
         below_envelope = sum(judged.below_envelope for judged in self.made)
         self.say(
-            "Smaller than the three events of the bounded envelope: {} of {}; without white space: {}.",
+            "Artifacts that are smaller than the three events of the bounded envelope: {} of {}; without white space: {}.",
             below_envelope,
             len(self.made),
             sum(judged.below_envelope_dense for judged in self.made),
         )
-        for words, judged in zip(("The smallest run: ", "The largest: "), self.extremes()):
+        for words, judged in zip(("Smallest run: ", "Largest run: "), self.extremes()):
             self.say(
-                words + "{}, run {} bytes, envelope {}, artifact {} canonical and {} without white space.",
+                words + "{} (run {} bytes, envelope {} bytes, artifact {} bytes, without white space {} bytes).",
                 f"discovery/captures/{judged.run.capture.name}",
                 *judged.sizes,
             )
@@ -216,7 +217,7 @@ class Counts:
         requests = [each for each in self.captures if figures.without_ids(each)]
         answered = sum(not each.http_error for each in requests)
         self.say(
-            "Requests without one of them: {}; answered with a run: {}, with an HTTP error: {}.",
+            "Requests without one of the two: {}; answered with a run: {}, with an HTTP error: {}.",
             len(requests),
             answered,
             len(requests) - answered,
@@ -225,8 +226,8 @@ class Counts:
         places = [place + key for place in ("started ", "terminal ") for key in ENDS]
         own = [id for place in places for each in ids for id in each[place]]
         self.say(
-            "Ids that integrations chose themselves: {} threadId and {} runId in RUN_STARTED, {} threadId and {} runId"
-            " in terminal events that name another thread or run; {}. Valid references under the contract: {} of {}.",
+            "Ids that integrations chose: {} threadId and {} runId in RUN_STARTED, {} threadId and {} runId in terminal"
+            " events that name another thread or run. Their shapes: {}. Valid references under the contract: {} of {}.",
             *(sum(len(each[place]) for each in ids) for place in places),
             ", ".join(dict.fromkeys(map(figures.shape, own))),
             figures.taken(own),
@@ -234,14 +235,14 @@ class Counts:
         )
         empty = [j for j in self.runs if not all(figures.text(j.run.started.value.get(key)) for key in ENDS)]
         empty = [judged for judged in empty if judged.verdict == "refused"]
-        self.say("Runs refused because RUN_STARTED lacks an id or has an empty one: {}.", len(empty))
+        self.say("Runs refused because an id in RUN_STARTED is missing or empty: {}.", len(empty))
         asked = [
             judged
             for judged in self.runs
             if judged not in empty and not any(judged.own_ids["started " + key] for key in ENDS)
         ]
         fine = [j for j in asked if figures.taken(j.run.started.value[key] for key in ENDS) == len(ENDS)]
-        words = "Other runs, with the ids that the request chose: {}; these are valid in {},"
+        words = "All other runs have the ids of their request: {} runs, {} of them with valid ids."
         self.say(words, len(asked), len(fine))
         return "no" if figures.taken(own) == len(own) and len(fine) == len(asked) else "yes"
 
@@ -255,23 +256,23 @@ class Counts:
             len(self.runs),
         )
         self.say(
-            "Runs of any scenario that qualify, by the same rule: {}, {} of them without such an event ({}).",
+            "Runs of all scenarios that qualify by the same rule: {}, {} of them without such an event ({}).",
             len(qualified),
             len(stateless),
             ", ".join(f"{count} of {name}" for name, count in by.items()),
         )
         same = sum(judged.again([e for e in judged.run.events if e not in judged.state_events]) for judged in self.made)
         self.say(
-            "without its STATE_* and ACTIVITY_* events: {} of {} artifacts are the same, byte for byte; {} of these"
-            " runs had such events.",
+            "without its STATE_* and ACTIVITY_* events: {} of {} artifacts are identical; {} of these runs had such"
+            " events.",
             same,
             len(self.made),
             sum(bool(judged.state_events) for judged in self.made),
         )
-        self.say("What artifacts leave out with them is {} bytes in all.", figures.state_bytes(self.runs))
+        self.say("Artifacts omit these events, {} bytes in total.", figures.state_bytes(self.runs))
         self.say(
-            "A state that is not empty is in {} runs; {} runs have a string in state or activity that is nowhere in the"
-            " artifact, {} of them one of several words.",
+            "{} runs have a state that is not empty. In {} runs, state or activity contains a string that the artifact"
+            " does not contain; in {} of these runs, such a string has several words.",
             sum(bool(figures.state_keys(judged.run)) for judged in self.runs),
             *figures.left_out(self.runs),
         )
@@ -283,8 +284,8 @@ class Counts:
         built = [judged for judged in self.made if judged.verdict == "built"]
         same = [sum(judged.again(judged.ends) for judged in runs) for runs in (one, several, built)]
         self.say(
-            "Of runs with one snapshot, {} of {} artifacts are the same, byte for byte; of those with several, of which"
-            " the last was chosen, {} of {}.",
+            "Identical artifacts of runs with one snapshot: {} of {}; of runs with several snapshots, with the last one"
+            " chosen: {} of {}.",
             same[0],
             len(one),
             same[1],
@@ -296,9 +297,9 @@ class Counts:
             started, snapshot, terminal = judged.ends
             pairs = [started, snapshot], [started, terminal]
             fewer += any(projection.emitted(judged.run.only(events)).artifact for events in pairs)
-        self.say("without one of them, an emitted snapshot still gave an artifact in {} of {} runs.", fewer, len(one))
+        self.say("without one of them, {} of {} runs with one snapshot still produce an artifact of that snapshot.", fewer, len(one))
         self.say(
-            "from RUN_STARTED and the terminal event alone, {} of {} built artifacts are the same.", same[2], len(built)
+            "from only RUN_STARTED and the terminal event, {} of {} built artifacts are identical.", same[2], len(built)
         )
         return "yes" if same[:2] == [len(one), len(several)] and fewer == 0 else "no"
 
@@ -311,7 +312,7 @@ class Counts:
             errors = sum(each.http_error for each in i.captures)
             rows.append([i.name, len(i.runs), *(counts[verdict] for verdict in VERDICTS), errors])
         header = "| integration | runs | exact | reduced | chosen | incomplete | built | refused | HTTP error |"
-        self.table("What became of their runs", header, rows)
+        self.table("Runs by verdict", header, rows)
 
     def emitted(self) -> None:
         rows = []
@@ -325,17 +326,17 @@ class Counts:
                 i.name,
                 *(f"{count[0]} / {count[1]} / {count[2]}" for count in counts),
                 *("{} of {}".format(*kept) if kept[1] else "–" for kept in i.kept()),
-                ", ".join(times + [f"own timestamp implausible {implausible}"] * bool(implausible)),
+                ", ".join(times + [f"implausible timestamp {implausible}"] * bool(implausible)),
                 f"{sum(judged.below_run for judged in made)} of {len(made)}",
                 f"{sum(judged.below_envelope for judged in made)}"
                 f" ({sum(judged.below_envelope_dense for judged in made)})",
             ])
         header = (
-            "| integration | snapshots in finished runs: none / one / several | in failed runs"
-            " | streamed ids in the snapshot | the request's | times from | artifact below its run"
-            " | below its envelope (without white space) |"
+            "| integration | finished runs with no / one / several snapshots | failed runs with no / one / several"
+            " | streamed ids in the snapshot | request ids in the snapshot | time source | artifact smaller than run"
+            " | smaller than envelope (without white space) |"
         )
-        self.table("What they emit", header, rows)
+        self.table("Snapshots, ids, times and sizes", header, rows)
 
     def chosen_ids(self) -> None:
         rows = []
@@ -355,10 +356,11 @@ class Counts:
                 f"{figures.taken(every)} of {len(every)}" if every else "–",
             ])
         header = (
-            "| integration | requests without ids: run / HTTP error | threadId, runId of RUN_STARTED"
-            " | other ids in the terminal event | message ids in the stream | in snapshots | taken as references |"
+            "| integration | requests without ids: run / HTTP error | threadId and runId in RUN_STARTED"
+            " | other ids in the terminal event | message ids in the stream | message ids in snapshots"
+            " | valid references |"
         )
-        self.table("Which ids they choose", header, rows)
+        self.table("Ids chosen by integrations", header, rows)
 
     def state(self) -> None:
         rows = []
@@ -373,10 +375,10 @@ class Counts:
                 "{} ({})".format(*figures.left_out(i.runs)),
             ])
         header = (
-            "| integration | runs with such events | their bytes | runs with a state that is not empty | its keys"
-            " | runs with a string that is not in the artifact (of several words) |"
+            "| integration | runs with such events | bytes | runs with a state that is not empty | keys of the state"
+            " | runs with a string that the artifact does not contain (with several words) |"
         )
-        self.table("What state and activity hold", header, rows)
+        self.table("Contents of state and activity events", header, rows)
 
     def packages(self) -> None:
         rows = []
@@ -388,7 +390,7 @@ class Counts:
                 ", ".join(f"{name} {version}" for name, version in sorted(figures.pins(i.harness))),
                 " to ".join(dict.fromkeys((days[0], days[-1]))),
             ])
-        self.table("What they are", "| integration | harness | packages chosen | captured |", rows)
+        self.table("Packages", "| integration | harness | pinned packages | captured |", rows)
 
     def others(self) -> None:
         def cell(changes: dict[str, list[str]]) -> Any:
@@ -401,30 +403,30 @@ class Counts:
             seen = [judged for judged in i.runs if judged.run.snapshots]
             made = [judged for judged in seen if judged.artifact]
             leaves = figures.by_scenario((figures.leaves(f), j.scenario) for j in made for f in j.result.omissions)
-            rows.append([i.name, cell(lacks), cell(leaves) if seen else "not known: no snapshot was seen"])
+            rows.append([i.name, cell(lacks), cell(leaves) if seen else "unknown: no snapshot was emitted"])
         header = (
-            "| integration | why runs of the other scenarios give no artifact of one usable snapshot"
-            " | what artifacts leave out of the snapshot |"
+            "| integration | why runs of the other scenarios have no artifact of a usable snapshot"
+            " | what artifacts omit from the snapshot |"
         )
-        self.table("What the other scenarios show", header, rows)
+        self.table("Results of the other scenarios", header, rows)
 
     # The contract
 
     def about_contract(self) -> None:
-        section = "What this says about the contract"
+        section = "Implications for the contract"
         limit = contract.ASSAY_LIMITS["content"]
-        self.prose(section, "Assay's mapper {} takes {} characters a message.", contract.mapper(), limit)
+        self.prose(section, "Assay's mapper {} accepts at most {} characters per message.", contract.mapper(), limit)
         self.prose("Definitions", "- **Longer than {} characters**:", limit)
         long = [judged for judged in self.runs if judged.scenario == "long-reply"]
         for words, runs in (
-            ("realistic lengths ([how they were computed](harness/README.md)): ", long),
-            ("In all scenarios, whose lengths are otherwise ours: ", self.runs),
+            ("realistic length ([how the lengths were computed](harness/README.md)): ", long),
+            ("In all scenarios, most of which have lengths that we chose: ", self.runs),
         ):
             made = [judged.artifact for judged in runs if judged.artifact]
             lengths = [len(contract.trim(message["content"])) for artifact in made for message in artifact["messages"]]
             self.prose(
                 section,
-                words + "{} of {} messages in artifacts are longer, the longest has {}, and the mapper could take {} of"
+                words + "{} of {} messages in artifacts are longer, the longest has {} characters, and the mapper accepts {} of"
                 " {} artifacts.",
                 sum(length > limit for length in lengths),
                 len(lengths),
@@ -437,28 +439,28 @@ class Counts:
             for judged in self.made
             if any(len(contract.trim(content)) > limit for content in judged.contents)
         }
-        self.prose(section, "The longer messages are of {}.\n", frozenset(longer))
+        self.prose(section, "The scenarios with longer messages are {}.\n", frozenset(longer))
 
         kept = [i.kept()[0] for i in self.all]
-        words = "Where there is a snapshot to look into, {} of {} streamed ids are in it."
+        words = "In runs with a snapshot, {} of {} streamed ids are in the snapshot."
         self.prose(section, words, *map(sum, zip(*kept)))
         self.prose(
             section,
-            "Integrations that keep them all: {}, that replace them all: {}, that keep some: {}.",
+            "Integrations that keep all of them: {}; that replace all of them: {}; that keep some: {}.",
             sum(0 < part == whole for part, whole in kept),
             sum(0 == part < whole for part, whole in kept),
             sum(0 < part < whole for part, whole in kept),
         )
         for words, runs in (
-            ("In `long-reply`, whose texts have the lines, tabs and spaces of Markdown: ", long),
+            ("In `long-reply`, whose texts have line breaks, tabs and indentation like Markdown: ", long),
             ("In all scenarios: ", self.runs),
         ):
             total = sum((judged.differences for judged in runs), Differences())
             self.prose(
                 section,
-                words + "{} runs, {} messages in both with the same text, {} of these under another id and {} under"
-                " another name; with a difference in white space {}, in HTML escapes {}, in other text {};"
-                " in the snapshot alone {}, in the stream alone {}.",
+                words + "{} runs with {} messages that have the same text in both, {} of them with another id and {} with"
+                " another name; {} messages differ in white space, {} in HTML escapes, {} in other text;"
+                " {} are only in the snapshot, {} only in the stream.",
                 *total.counts(),
             )
         rows = [
@@ -467,7 +469,7 @@ class Counts:
             for judged in i.of(["one-turn"])
             if judged.artifact
         ]
-        self.table(section, "| integration | run as captured | envelope | artifact | without white space |", rows)
+        self.table(section, "| integration | captured run | envelope | artifact | without white space |", rows)
 
     # What could not be asked, and the evidence
 
@@ -476,7 +478,7 @@ class Counts:
         for i in self.all:
             expected = json.loads((DISCOVERY / "harness" / i.harness / "expected.json").read_bytes())
             rows += [[i.name, each["name"], each["note"]] for each in expected["scenarios"] if "note" in each]
-        self.table("What could not be asked", "| integration | scenario | why |", rows)
+        self.table("Scenarios that could not be run", "| integration | scenario | reason |", rows)
 
     def evidence(self) -> None:
         """For each answer the first run of each integration that shows it, and its events that do."""
@@ -495,7 +497,7 @@ class Counts:
                 for judged in [judged for judged in i.runs if shown(judged)][:1]:
                     name = f"captures/{judged.run.capture.name}/response.sse"
                     rows.append([answer, f"[{name}]({name})", ", ".join(map(self.place, events(judged)))])
-        self.table("Evidence", "| answer | file | bytes, the first and the last |", rows)
+        self.table("Evidence", "| answer | file | first and last byte |", rows)
 
     def place(self, event: Event) -> str:
         name = "terminal" if event.type in TERMINAL else event.type.lower()

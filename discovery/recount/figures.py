@@ -438,7 +438,7 @@ def said(finding: Finding, words: dict[str, str]) -> str:
 
 def lacks(finding: Finding) -> str:
     if finding.code == "value_blank" and finding.pointer in REFERENCES:
-        return f"{REFERENCES[finding.pointer]} that is null or blank"
+        return f"null or blank {REFERENCES[finding.pointer]}"
     if finding.code == "event_field_malformed" and finding.event:
         return f"{finding.event} has no string {finding.pointer[1:]}"
     return said(finding, LACKS)

@@ -12,16 +12,17 @@ NOT_FIGURES = {
     "P20 §15](../docs/p20.md#s15)": "a section of the plan",
     "This page answers [P20 §14](../docs/p20.md#s14)": "a section of the plan",
     "| | question of P20 §14 and §14.3 | answer |": "sections of the plan",
-    "The key stays optional in v1.": "the contract's version",
-    "; answer 5 counts bytes.": "the number of an answer on the page",
-    "the first byte is 0.": "how bytes are counted",
+    "The key remains optional in v1.": "the contract's version",
+    "; answer 5 compares bytes.": "the number of an answer on the page",
+    "is byte 0.": "how bytes are counted",
     "with HTTP status 200 and": "an HTTP status",
     "rules [A7](../docs/contract.md#A7), [A11](../docs/contract.md#A11) to [A14](../docs/contract.md#A14)"
     " and [A27](../docs/contract.md#A27) to [A29](../docs/contract.md#A29)": "rules of the contract",
-    "For answer 1 it is exact or reduced; for 2 it gives an artifact of an emitted snapshot; for 3 it does so and has several;"
-    " for 4 its request named a parent; for 6 it gives": "the numbers of answers on the page",
-    "the integration's own; for 7 it qualifies": "the number of an answer on the page",
-    "For 5 it is the smallest and the largest run with an artifact, and for 8": "the numbers of answers on the page",
+    "A run matches answer 1 if its verdict is exact or reduced; answer 2 if it has an artifact of an emitted snapshot;"
+    " answer 3 if it has such an artifact and several snapshots; answer 4 if its request named a parent; answer 6 if it"
+    " has an artifact": "the numbers of answers on the page",
+    "chosen by the integration; answer 7 if it qualifies": "the number of an answer on the page",
+    "Answer 5 uses the smallest and the largest run with an artifact. Answer 8": "the numbers of answers on the page",
     "*UUID*: 8, 4, 4, 4 and 12 hexadecimal digits": "what an id looks like",
     "*32 hexadecimal digits*": "what an id looks like",
     **{f"\n**{number}. ": "the number of an answer on the page" for number in range(1, 9)},

@@ -38,7 +38,7 @@ func (d *differences) add(at finding.Pointer, format string, args ...any) {
 
 func (d *differences) text(at finding.Pointer, want, have string) {
 	if want != have {
-		d.add(at, "expected %s, seen %s", orNone(want), orNone(have))
+		d.add(at, "expected %s, got %s", orNone(want), orNone(have))
 	}
 }
 
@@ -48,13 +48,13 @@ func (d *differences) list(at finding.Pointer, want, have []string) {
 	switch {
 	case slices.Equal(want, have):
 	case len(missing) == 0 && len(more) == 0:
-		d.add(at, "in another order: expected %s; seen %s", joinEscaped(want), joinEscaped(have))
+		d.add(at, "wrong order: expected %s; got %s", joinEscaped(want), joinEscaped(have))
 	case len(more) == 0:
-		d.add(at, "expected and not seen: %s", joinEscaped(missing))
+		d.add(at, "missing: %s", joinEscaped(missing))
 	case len(missing) == 0:
-		d.add(at, "seen and not expected: %s", joinEscaped(more))
+		d.add(at, "unexpected: %s", joinEscaped(more))
 	default:
-		d.add(at, "expected and not seen: %s; seen and not expected: %s", joinEscaped(missing), joinEscaped(more))
+		d.add(at, "missing: %s; unexpected: %s", joinEscaped(missing), joinEscaped(more))
 	}
 }
 

@@ -48,7 +48,7 @@ func newGroup() (*group, error) {
 	g := &group{watcher: watcher}
 	if _, err := io.ReadFull(ready, make([]byte, 1)); err != nil {
 		g.end()
-		return nil, fmt.Errorf("%s does not wait: %s", watcher.Path, watcher.ProcessState)
+		return nil, fmt.Errorf("%s exited instead of waiting: %s", watcher.Path, watcher.ProcessState)
 	}
 	return g, nil
 }

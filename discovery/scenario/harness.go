@@ -37,10 +37,10 @@ func LoadHarness(ctx context.Context, dir string) (*Harness, error) {
 		return nil, err
 	}
 	if !plainName().MatchString(h.Name) {
-		return nil, fmt.Errorf("%s: name %q is not plain: lower-case letters, digits and single dashes or dots", path, h.Name)
+		return nil, fmt.Errorf("%s: invalid name %q: use lower-case letters and digits, separated by single dashes or dots", path, h.Name)
 	}
 	if h.Integration.Name == "" || h.Integration.Version == "" {
-		return nil, fmt.Errorf("%s: the integration has no name or no version", path)
+		return nil, fmt.Errorf("%s: the integration must have a name and a version", path)
 	}
 	if len(h.Command) == 0 {
 		return nil, fmt.Errorf("%s: no command", path)
@@ -88,7 +88,7 @@ func (h *Harness) Start(ctx, kill context.Context) (*Server, error) {
 	group, err := newGroup()
 	if err != nil {
 		end()
-		return nil, fmt.Errorf("cannot start the shell that ends %s with this program: %w", h.Name, err)
+		return nil, fmt.Errorf("cannot start the shell that kills %s when this program ends: %w", h.Name, err)
 	}
 	s := &Server{cmd: exec.CommandContext(life, name, h.Command[1:]...), cancel: end, ended: make(chan struct{})}
 	s.firstLine.line = make(chan string, 1)
@@ -98,7 +98,7 @@ func (h *Harness) Start(ctx, kill context.Context) (*Server, error) {
 	if err := s.cmd.Start(); err != nil {
 		end()
 		group.end()
-		return nil, fmt.Errorf("%s does not start; is it installed? %w", h.Name, err)
+		return nil, fmt.Errorf("cannot start %s; is it installed? %w", h.Name, err)
 	}
 	go func() {
 		defer context.AfterFunc(kill, func() { _ = s.cmd.Process.Kill(); group.kill() })()
@@ -125,10 +125,10 @@ func (s *Server) waitForURL(ctx context.Context, limit time.Duration) error {
 		case line := <-s.firstLine.line:
 			return s.setURL(line)
 		default:
-			return fmt.Errorf("it ended before it said where it listens: %s", s.cmd.ProcessState)
+			return fmt.Errorf("the server exited before it printed its URL: %s", s.cmd.ProcessState)
 		}
 	case <-late.C:
-		return fmt.Errorf("it did not say where it listens within %s", limit)
+		return fmt.Errorf("the server did not print its URL within %s", limit)
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

@@ -45,10 +45,10 @@ func TestLoadHarness(t *testing.T) {
 	for _, c := range []struct{ old, new, why string }{
 		{`["serve"]`, `[]`, "no command"},
 		{`["serve"]`, `"serve"`, "command"},
-		{`"mine"`, `"Mine!"`, `name "Mine!" is not plain`},
-		{`"mine"`, `""`, "is not plain"},
-		{`"p"`, `""`, "the integration has no name or no version"},
-		{`"1"`, `""`, "the integration has no name or no version"},
+		{`"mine"`, `"Mine!"`, `invalid name "Mine!"`},
+		{`"mine"`, `""`, "invalid name"},
+		{`"p"`, `""`, "the integration must have a name and a version"},
+		{`"1"`, `""`, "the integration must have a name and a version"},
 		{`"command"`, `"cmd"`, "cmd"},
 	} {
 		testkit.Write(t, path, strings.Replace(ok, c.old, c.new, 1))
@@ -118,9 +118,9 @@ func TestStartRefusals(t *testing.T) {
 		{"no URL", "echo listening on port 80; exec sleep 1000", `is "listening on port 80"`},
 		{"no host", "echo listening on http:///; exec sleep 1000", `is "listening on http:///"`},
 		{"no line", "head -c 1000000 /dev/zero; exec sleep 1000", `is "\u0000`},
-		{"ends", "echo trouble >&2; exit 3", "it ended before it said where it listens: exit status 3\ntrouble\n"},
+		{"ends", "echo trouble >&2; exit 3", "the server exited before it printed its URL: exit status 3\ntrouble\n"},
 		{"ends well", "exit 0", "exit status 0"},
-		{"ends in a line", "printf 'listening on http://127.0.0.1:1'", "it ended before"},
+		{"ends in a line", "printf 'listening on http://127.0.0.1:1'", "the server exited before"},
 		{"nonsense and ends", "echo hello", `is "hello"`},
 		{"killed", "kill -9 $$", "signal: killed"},
 	} {

@@ -88,8 +88,8 @@ func (o *observer) finish(r scan.Result, a *analysis.Analyzer) (Observation, err
 		}
 	}
 	if r.Runs > 1 {
-		return seen, finding.New(finding.ScenarioUnexpected, "the capture holds %d runs where a scenario has one", r.Runs).
-			WithHint("the endpoint should answer a request with one run")
+		return seen, finding.New(finding.ScenarioUnexpected, "the capture contains %d runs, but a scenario must have one", r.Runs).
+			WithHint("the endpoint should respond to a request with one run")
 	}
 	if r.Runs == 0 {
 		for _, name := range project.Names() {

@@ -322,19 +322,19 @@ func TestUnexpected(t *testing.T) {
 		want   []string
 	}{
 		{func(*Expectation) {}, nil},
-		{func(e *Expectation) { e.HTTPStatus = 500 }, []string{`/http_status expected "200", seen "500"`}},
-		{func(e *Expectation) { e.End = capture.EndError }, []string{`/end expected none, seen "error"`}},
-		{func(e *Expectation) { e.Terminal = "" }, []string{`/terminal expected "RUN_FINISHED", seen none`}},
-		{func(e *Expectation) { e.Terminal = "\x1b" }, []string{`/terminal expected "RUN_FINISHED", seen "\u001b"`}},
-		{func(e *Expectation) { e.TimeSource = project.EventTime }, []string{`/time_source expected "arrival", seen "event"`}},
-		{func(e *Expectation) { e.Parent = "p" }, []string{`/parent expected none, seen "p"`}},
-		{func(e *Expectation) { e.Freeze.EmittedSnapshot.Verdict = project.Refused }, []string{`/freeze/emitted-snapshot/verdict expected "frozen", seen "refused"`}},
-		{func(e *Expectation) { e.Freeze.EmittedSnapshot.Origin = project.Built }, []string{`/freeze/emitted-snapshot/origin expected "emitted", seen "built"`}},
-		{func(e *Expectation) { slices.Sort(e.Freeze.EmittedSnapshot.Roles) }, []string{`/freeze/emitted-snapshot/roles in another order: expected user, assistant, user; seen assistant, user, user`}},
-		{func(e *Expectation) { e.Freeze.EmittedSnapshot.Roles = []string{"user"} }, []string{`/freeze/emitted-snapshot/roles expected and not seen: assistant, user`}},
-		{func(e *Expectation) { e.Freeze.EmittedSnapshotText.Omissions = []string{"x\x1b", "y"} }, []string{`/freeze/emitted-snapshot-text/omissions seen and not expected: x\u001b, y`}},
-		{func(e *Expectation) { e.Freeze.FoldedStream.Reasons = []string{"a", "b", "b"} }, []string{`/freeze/folded-stream/reasons expected and not seen: a; seen and not expected: b`}},
-		{func(e *Expectation) { e.HTTPStatus, e.Terminal = 422, "" }, []string{`/http_status expected "200", seen "422"`, `/terminal expected "RUN_FINISHED", seen none`}},
+		{func(e *Expectation) { e.HTTPStatus = 500 }, []string{`/http_status expected "200", got "500"`}},
+		{func(e *Expectation) { e.End = capture.EndError }, []string{`/end expected none, got "error"`}},
+		{func(e *Expectation) { e.Terminal = "" }, []string{`/terminal expected "RUN_FINISHED", got none`}},
+		{func(e *Expectation) { e.Terminal = "\x1b" }, []string{`/terminal expected "RUN_FINISHED", got "\u001b"`}},
+		{func(e *Expectation) { e.TimeSource = project.EventTime }, []string{`/time_source expected "arrival", got "event"`}},
+		{func(e *Expectation) { e.Parent = "p" }, []string{`/parent expected none, got "p"`}},
+		{func(e *Expectation) { e.Freeze.EmittedSnapshot.Verdict = project.Refused }, []string{`/freeze/emitted-snapshot/verdict expected "frozen", got "refused"`}},
+		{func(e *Expectation) { e.Freeze.EmittedSnapshot.Origin = project.Built }, []string{`/freeze/emitted-snapshot/origin expected "emitted", got "built"`}},
+		{func(e *Expectation) { slices.Sort(e.Freeze.EmittedSnapshot.Roles) }, []string{`/freeze/emitted-snapshot/roles wrong order: expected user, assistant, user; got assistant, user, user`}},
+		{func(e *Expectation) { e.Freeze.EmittedSnapshot.Roles = []string{"user"} }, []string{`/freeze/emitted-snapshot/roles missing: assistant, user`}},
+		{func(e *Expectation) { e.Freeze.EmittedSnapshotText.Omissions = []string{"x\x1b", "y"} }, []string{`/freeze/emitted-snapshot-text/omissions unexpected: x\u001b, y`}},
+		{func(e *Expectation) { e.Freeze.FoldedStream.Reasons = []string{"a", "b", "b"} }, []string{`/freeze/folded-stream/reasons missing: a; unexpected: b`}},
+		{func(e *Expectation) { e.HTTPStatus, e.Terminal = 422, "" }, []string{`/http_status expected "200", got "422"`, `/terminal expected "RUN_FINISHED", got none`}},
 	} {
 		want, seen := expected(), expected()
 		c.change(&seen)

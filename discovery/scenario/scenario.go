@@ -143,20 +143,20 @@ func parseList(path string, data []byte) (*List, error) {
 	seen := make(map[string]bool)
 	for _, s := range l.Scenarios {
 		if !plainName().MatchString(s.Name) {
-			return nil, fmt.Errorf("%s: scenario name %q is not plain: lower-case letters and digits, with single dashes or dots between", path, s.Name)
+			return nil, fmt.Errorf("%s: invalid scenario name %q: use lower-case letters and digits, separated by single dashes or dots", path, s.Name)
 		}
 		if seen[s.Name] {
 			return nil, fmt.Errorf("%s: two scenarios are named %q", path, s.Name)
 		}
 		if s.Name == capture.ManifestName {
-			return nil, fmt.Errorf("%s: scenario name %q would make a capture of the directory of the captures", path, s.Name)
+			return nil, fmt.Errorf("%s: scenario name %q is reserved for the manifest of a capture", path, s.Name)
 		}
 		seen[s.Name] = true
 		if s.Path != "" && !plainPath(s.Path) {
-			return nil, fmt.Errorf("%s: scenario %q: the path %q is not plain, such as /agent", path, s.Name, s.Path)
+			return nil, fmt.Errorf("%s: scenario %q: invalid path %q; use a clean absolute path such as /agent", path, s.Name, s.Path)
 		}
 		if s.Request.Kind() != '{' {
-			return nil, fmt.Errorf("%s: scenario %q has no request that is an object, an AG-UI run input", path, s.Name)
+			return nil, fmt.Errorf("%s: scenario %q: the request must be an object, an AG-UI run input", path, s.Name)
 		}
 	}
 	return &l, nil
@@ -225,7 +225,7 @@ func plainPath(p string) bool {
 
 // ErrSuiteMismatch is matched by the error of a file of expectations that is not of
 // the scenarios of the list.
-var ErrSuiteMismatch = errors.New("not the scenarios of the list")
+var ErrSuiteMismatch = errors.New("the expectations do not match the list of scenarios")
 
 // mismatchError is such an error.
 type mismatchError struct{ why string }
@@ -246,11 +246,11 @@ func LoadSuite(ctx context.Context, path string, l *List) (*Suite, error) {
 			return nil, mismatchError{fmt.Sprintf("%s: scenario %q is missing or out of order", path, scenario.Name)}
 		}
 		if one := s.Cases[i]; (one.Note == "") == (one.Expect == nil) {
-			return nil, fmt.Errorf("%s: scenario %q has no expectation and no note, or both", path, scenario.Name)
+			return nil, fmt.Errorf("%s: scenario %q must have either an expectation or a note", path, scenario.Name)
 		}
 	}
 	if len(s.Cases) > len(l.Scenarios) {
-		return nil, mismatchError{path + ": more scenarios than the list has"}
+		return nil, mismatchError{path + ": it has scenarios that are not in the list"}
 	}
 	return &s, nil
 }
@@ -287,7 +287,7 @@ func readBounded(ctx context.Context, path string) ([]byte, error) {
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err == nil && len(data) > maxFile {
-		err = fmt.Errorf("more than %d bytes", maxFile)
+		err = fmt.Errorf("larger than %d bytes", maxFile)
 	}
 	return data, err
 }

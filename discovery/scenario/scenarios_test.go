@@ -49,8 +49,8 @@ func TestLoadList(t *testing.T) {
 		`{"scenarios": [{"name": "", "request": {}}]}`:                                `""`,
 		`{"scenarios": [{"name": "../a", "request": {}}]}`:                            `"../a"`,
 		`{"scenarios": [{"name": "a", "request": {}}, {"name": "a", "request": {}}]}`: `two scenarios are named "a"`,
-		`{"scenarios": [{"name": "capture.json", "request": {}}]}`:                    "make a capture of the directory",
-		`{"scenarios": [{"name": "a"}]}`:                                              `"a" has no request`,
+		`{"scenarios": [{"name": "capture.json", "request": {}}]}`:                    "reserved for the manifest of a capture",
+		`{"scenarios": [{"name": "a"}]}`:                                              `"a": the request must be an object`,
 	} {
 		testkit.Write(t, path, in)
 		_, err := LoadList(t.Context(), path)
@@ -75,7 +75,7 @@ func TestLoadBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := LoadList(t.Context(), path)
-	refused(t, err, path, "more than 67108864 bytes")
+	refused(t, err, path, "larger than 67108864 bytes")
 }
 
 func TestLoadListPaths(t *testing.T) {
@@ -88,7 +88,7 @@ func TestLoadListPaths(t *testing.T) {
 		testkit.Write(t, path, fmt.Sprintf(`{"scenarios": [{"name": "a", "path": %q, "request": {}}]}`, p))
 		_, err := LoadList(t.Context(), path)
 		if !fits {
-			refused(t, err, path, fmt.Sprintf("scenario %q: the path %q is not plain", "a", p))
+			refused(t, err, path, fmt.Sprintf("scenario %q: invalid path %q", "a", p))
 		} else if err != nil {
 			t.Errorf("%q: %v", p, err)
 		}
@@ -119,9 +119,9 @@ func TestLoadSuite(t *testing.T) {
 		`{"scenarios": []}`:          `"a" is missing or out of order`,
 		`{"scenarios": [` + a + `]}`: `"b" is missing or out of order`,
 		`{"scenarios": [{"name": "b", "note": "It cannot."}, ` + a + `]}`:                                               `"a" is missing or out of order`,
-		`{"scenarios": [` + a + `, {"name": "b"}]}`:                                                                     `"b" has no expectation and no note, or both`,
-		`{"scenarios": [` + a + `, {"name": "b", "note": "It cannot.", "expect": {"http_status": 200, "freeze": {}}}]}`: `"b" has no expectation and no note, or both`,
-		`{"scenarios": [` + a + `, {"name": "b", "note": "It cannot."}, {"name": "c", "note": "It cannot."}]}`:          "more scenarios than the list has",
+		`{"scenarios": [` + a + `, {"name": "b"}]}`:                                                                     `"b" must have either an expectation or a note`,
+		`{"scenarios": [` + a + `, {"name": "b", "note": "It cannot.", "expect": {"http_status": 200, "freeze": {}}}]}`: `"b" must have either an expectation or a note`,
+		`{"scenarios": [` + a + `, {"name": "b", "note": "It cannot."}, {"name": "c", "note": "It cannot."}]}`:          "it has scenarios that are not in the list",
 		`{"scenarios": [` + a + `, {"name": "b", "notes": "It cannot."}]}`:                                              "notes",
 	} {
 		testkit.Write(t, path, in)

@@ -38,7 +38,7 @@ func (p *Plan) UpdatedSuite(rows []Row) (*Suite, error) {
 			}
 		}
 		if one.Note == "" && one.Expect == nil {
-			return nil, fmt.Errorf("scenario %q was not captured whole", scenario.Name)
+			return nil, fmt.Errorf("scenario %q has no complete capture", scenario.Name)
 		}
 		s.Cases = append(s.Cases, one)
 	}

@@ -18,34 +18,35 @@ const (
 	claim      = "*portable compacted message-history evidence for a bounded run envelope*"
 )
 
-// gateDocument writes GATE.md.
-func gateDocument(lanes []lane, list *scenario.List) []byte {
+// gateDocument returns the text of GATE.md.
+func gateDocument(harnesses []harness, list *scenario.List) []byte {
 	var b bytes.Buffer
 	needed := list.Needed()
 	var runs []analysis.Run
-	for _, l := range lanes {
-		runs = append(runs, l.runs...)
+	for _, h := range harnesses {
+		runs = append(runs, h.runs...)
 	}
 	g := gate.Evaluate(runs, needed, artifact.V1)
-	t := trialsOf(lanes)
+	t := countRefreezings(harnesses)
 	answers := append(g.Answers[:len(g.Answers):len(g.Answers)], t.smallest())
 	fmt.Fprintf(&b, "# The discovery gate\n\n%s\n\n", status(g, answers))
-	fmt.Fprintf(&b, "This page answers [P20 §14](../docs/p20.md#s14) from %d runs in %d captures of %d real integrations, each package unchanged and its model scripted; where a package has no server of its own, the harness or another package's runtime serves it ([harnesses](harness/README.md) says which). It is about these captures: an integration that is not listed was not tried. `make gate` makes the page from them, and `make test` fails if it is out of date; `make discovery` records every capture again and compares the structure.\n\n", total(g), captures(lanes), len(lanes))
-	verdicts(&b, g, list)
+	fmt.Fprintf(&b, "This page answers [P20 §14](../docs/p20.md#s14) with %d runs in %d captures of %d real integrations. Every package is unmodified, and every model is scripted. A package without a server of its own is served by the harness or by another package's runtime ([harnesses](harness/README.md) lists them). An integration that is not listed was not tested. `make gate` generates this page from the captures, `make test` fails if the page is out of date, and `make discovery` records every capture again and compares the structure.\n\n", countRuns(g), countCaptures(harnesses), len(harnesses))
+	qualification(&b, g, list)
 	questions(&b, answers, t)
-	standings(&b, lanes, g)
-	needs(&b, g, needed)
-	contract(&b, lanes, g)
-	notes(&b, lanes)
+	integrations(&b, harnesses, g)
+	otherScenarios(&b, g, needed)
+	contract(&b, harnesses, g)
+	skippedScenarios(&b, harnesses)
 	evidence(&b, g)
 	b.WriteString(definitions)
 	return b.Bytes()
 }
 
-// status says whether the mark is lifted: P20 §15 has two conditions, and the second
-// is that of §14, whose questions all have to be answered well.
+// status returns the paragraph about the status of the lane. P20 §15 has two
+// conditions: the sample lane, and the gate of §14, whose questions must all have a
+// favorable answer.
 func status(g gate.Gate, answers []gate.Answer) string {
-	lane := fmt.Sprintf("a bounded sample lane is in the repository ([sample lane](%s))", sampleLane)
+	condition := fmt.Sprintf("the repository contains a bounded sample lane ([sample lane](%s))", sampleLane)
 	var open, names []string
 	for _, a := range answers {
 		if !a.Favorable {
@@ -59,27 +60,27 @@ func status(g gate.Gate, answers []gate.Answer) string {
 	}
 	switch {
 	case !g.Met:
-		return fmt.Sprintf("**Status: pre-proof draft.** Of the two conditions of [P20 §15](../docs/p20.md#s15) one holds: %s. The other does not: captures of real integrations were compared with the contract, and %s.", lane, g.Why)
+		return fmt.Sprintf("**Status: pre-proof draft.** One of the two conditions of [P20 §15](../docs/p20.md#s15) is met: %s. The other is not: captures of real integrations were compared with the contract, but %s.", condition, g.Why)
 	case len(open) > 0:
-		return fmt.Sprintf("**Status: pre-proof draft.** Both conditions of [P20 §15](../docs/p20.md#s15) are there, %s and captures of real integrations that were compared with the contract, but not every question of §14 has an answer that carries them: %s", lane, strings.Join(open, " "))
+		return fmt.Sprintf("**Status: pre-proof draft.** The materials that [P20 §15](../docs/p20.md#s15) requires exist: %s, and captures of real integrations were compared with the contract. However, these questions of §14 have unfavorable answers: %s", condition, strings.Join(open, " "))
 	}
-	return fmt.Sprintf("**Status.** Both conditions of [P20 §15](../docs/p20.md#s15) hold for exactly one claim, %s; the mark *pre-proof draft* is therefore lifted. The conditions: %s; captures of real integrations that emit snapshots were compared with the contract. In these captures, with scripted models, the following qualify: %s.", claim, lane, join(names))
+	return fmt.Sprintf("**Status.** Both conditions of [P20 §15](../docs/p20.md#s15) are met for exactly one claim: %s. The mark *pre-proof draft* is therefore lifted. The conditions are: %s, and captures of real integrations that emit snapshots were compared with the contract. In these captures, with scripted models, the following integrations qualify: %s.", claim, condition, join(names))
 }
 
 // verdicts is the table that says which integrations qualify.
-func verdicts(b *bytes.Buffer, g gate.Gate, list *scenario.List) {
+func qualification(b *bytes.Buffer, g gate.Gate, list *scenario.List) {
 	needed := list.Needed()
-	fmt.Fprintf(b, "## Which integrations qualify\n\nAn integration qualifies if each of its runs of the needed scenarios qualifies. These are the plain text conversations: %s. %s%s\n\n| integration | version | qualifies | why not | what it would have to change |\n|---|---|---|---|---|\n", join(needed), gate.Rule, notAnywhere(list))
+	fmt.Fprintf(b, "## Which integrations qualify\n\nAn integration qualifies if all its runs of the needed scenarios qualify. The needed scenarios are plain text conversations: %s. %s%s\n\n| integration | version | qualifies | why not | required change |\n|---|---|---|---|---|\n", join(needed), gate.Rule, notForAnyAgent(list))
 	for _, s := range g.Summaries {
 		q := s.Qualification
 		answer := string(q.Qualifies)
 		if len(q.NotAsked) > 0 {
-			answer += " (not asked: " + strings.Join(q.NotAsked, ", ") + ")"
+			answer += " (not run: " + strings.Join(q.NotAsked, ", ") + ")"
 		}
 		var why, changes []string
 		for _, n := range q.Changes {
-			why = append(why, fmt.Sprintf("%s in %d of %d", n.Shortfall(), len(n.Runs), q.Needed))
-			how := change(n)
+			why = append(why, fmt.Sprintf("%s in %d of %d scenarios", n.Shortfall(), len(n.Runs), q.Needed))
+			how := requiredChange(n)
 			if len(q.Changes) > 1 || len(n.Runs) < q.Needed {
 				how += " (" + strings.Join(n.Runs, ", ") + ")"
 			}
@@ -87,11 +88,11 @@ func verdicts(b *bytes.Buffer, g gate.Gate, list *scenario.List) {
 		}
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", s.Integration.Name, s.Integration.Version, answer, strings.Join(why, "; "), strings.Join(changes, "; "))
 	}
-	b.WriteString("\nThe other scenarios are about tools, state, errors, settings and ids. They decide nothing, and their runs are counted in the tables below.\n\n")
+	b.WriteString("\nThe other scenarios cover tools, state, errors, settings and ids. They do not affect which integrations qualify. Their runs are included in the tables below.\n\n")
 }
 
 // notAnywhere names the needed scenarios that discover does not ask by itself.
-func notAnywhere(list *scenario.List) string {
+func notForAnyAgent(list *scenario.List) string {
 	needed := list.Needed()
 	for _, s := range list.ForAnyAgent() {
 		needed = slices.DeleteFunc(needed, func(name string) bool { return name == s.Name })
@@ -99,33 +100,33 @@ func notAnywhere(list *scenario.List) string {
 	if len(needed) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" `discover` with its own list asks all of them but %s, for which the agent has to play along.", join(needed))
+	return fmt.Sprintf(" `discover` runs all of them by default except %s, which needs an agent with a scripted model.", join(needed))
 }
 
-// change says what would have to change, in the words that discover adds to its
-// advice, or in those of the advice.
-func change(n gate.Problem) string {
+// requiredChange returns what an integration would have to change: the details that
+// discover prints for the problem, or else its advice.
+func requiredChange(n gate.Problem) string {
 	if how, ok := hint.ByChange()[string(n.Code)]; ok {
 		return how
 	}
 	return n.Advice()
 }
 
-func captures(lanes []lane) (n int) {
-	for _, l := range lanes {
-		n += l.captures
+func countCaptures(harnesses []harness) (n int) {
+	for _, h := range harnesses {
+		n += h.captureCount
 	}
 	return n
 }
 
-func total(g gate.Gate) (n int) {
+func countRuns(g gate.Gate) (n int) {
 	for _, s := range g.Summaries {
 		n += s.Runs
 	}
 	return n
 }
 
-// join spells a list with "and" before its last.
+// join joins a list with commas, and with "and" before the last element.
 func join(list []string) string {
 	if len(list) < 2 {
 		return strings.Join(list, "")
@@ -133,21 +134,21 @@ func join(list []string) string {
 	return strings.Join(list[:len(list)-1], ", ") + " and " + list[len(list)-1]
 }
 
-// short is a path as seen from the documents.
-func short(file string) string { return strings.TrimPrefix(file, "discovery/") }
+// relative returns a path relative to the directory of the documents.
+func relative(file string) string { return strings.TrimPrefix(file, "discovery/") }
 
-func share(n, of int) string {
+func ratio(n, of int) string {
 	if of == 0 {
 		return "–"
 	}
 	return fmt.Sprintf("%d of %d", n, of)
 }
 
-func notes(b *bytes.Buffer, lanes []lane) {
-	b.WriteString("## What could not be asked\n\nScenarios that an integration cannot express.\n\n| integration | scenario | why |\n|---|---|---|\n")
-	for _, l := range lanes {
-		for _, n := range l.notes {
-			fmt.Fprintf(b, "| %s | %s | %s |\n", l.Integration.Name, n.Name, n.Note)
+func skippedScenarios(b *bytes.Buffer, harnesses []harness) {
+	b.WriteString("## Scenarios that could not be run\n\nThe integrations have no way to express these scenarios.\n\n| integration | scenario | reason |\n|---|---|---|\n")
+	for _, h := range harnesses {
+		for _, n := range h.skipped {
+			fmt.Fprintf(b, "| %s | %s | %s |\n", h.Integration.Name, n.Name, n.Note)
 		}
 	}
 	b.WriteString("\n")

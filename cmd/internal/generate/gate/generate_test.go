@@ -38,27 +38,27 @@ func TestFewerEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := lanes(list)
+	all, err := readHarnesses(list)
 	if err != nil {
 		t.Fatal(err)
 	}
 	carrying, streamed := 0, 0
-	for _, l := range all {
-		for _, s := range l.seen {
+	for _, h := range all {
+		for _, s := range h.details {
 			switch {
-			case s.trial == nil:
+			case s.refreezing == nil:
 				continue
-			case !s.trial.stateless:
+			case !s.refreezing.sameWithoutState:
 				t.Errorf("%s: another artifact without state and activity", s.run.Capture)
-			case s.trial.origin == project.Emitted && !s.trial.alone:
+			case s.refreezing.origin == project.Emitted && !s.refreezing.sameFromEnvelope:
 				t.Errorf("%s: another artifact from the events of the envelope alone", s.run.Capture)
-			case s.trial.spared > 0:
-				t.Errorf("%s: an artifact without %d of the events of the envelope", s.run.Capture, s.trial.spared)
+			case s.refreezing.dispensable > 0:
+				t.Errorf("%s: an artifact without %d of the events of the envelope", s.run.Capture, s.refreezing.dispensable)
 			}
 			if s.state.count > 0 {
 				carrying++
 			}
-			if s.trial.origin == project.Built && !s.trial.alone {
+			if s.refreezing.origin == project.Built && !s.refreezing.sameFromEnvelope {
 				streamed++
 			}
 		}
@@ -87,16 +87,16 @@ func TestDescribe(t *testing.T) {
 	}{
 		{`{"type":"STATE_SNAPSHOT","snapshot":{}}`, stateEvents{}},
 		{`{"type":"STATE_SNAPSHOT","snapshot":null}`, stateEvents{}},
-		{`{"type":"STATE_SNAPSHOT","snapshot":{"b":1,"a":[]}}`, stateEvents{keys: []string{"a", "b"}, filled: true}},
-		{`{"type":"STATE_SNAPSHOT","snapshot":{"a":["Hello",{"x":"run-1","y":" "}]}}`, stateEvents{keys: []string{"a"}, filled: true}},
-		{`{"type":"STATE_SNAPSHOT","snapshot":{"a":["Bye","Bye","so long"]}}`, stateEvents{keys: []string{"a"}, filled: true, strings: 2, texts: 1}},
-		{`{"type":"STATE_DELTA","delta":[{"op":"add","path":"/a/0","value":"milk"},{"op":"remove","path":"/b"}]}`, stateEvents{keys: []string{"a", "b"}, filled: true, strings: 1}},
-		{`{"type":"ACTIVITY_SNAPSHOT","messageId":"m","content":{"title":"Two words"}}`, stateEvents{strings: 1, texts: 1}},
+		{`{"type":"STATE_SNAPSHOT","snapshot":{"b":1,"a":[]}}`, stateEvents{keys: []string{"a", "b"}, nonempty: true}},
+		{`{"type":"STATE_SNAPSHOT","snapshot":{"a":["Hello",{"x":"run-1","y":" "}]}}`, stateEvents{keys: []string{"a"}, nonempty: true}},
+		{`{"type":"STATE_SNAPSHOT","snapshot":{"a":["Bye","Bye","so long"]}}`, stateEvents{keys: []string{"a"}, nonempty: true, strings: 2, multiWord: 1}},
+		{`{"type":"STATE_DELTA","delta":[{"op":"add","path":"/a/0","value":"milk"},{"op":"remove","path":"/b"}]}`, stateEvents{keys: []string{"a", "b"}, nonempty: true, strings: 1}},
+		{`{"type":"ACTIVITY_SNAPSHOT","messageId":"m","content":{"title":"Two words"}}`, stateEvents{strings: 1, multiWord: 1}},
 		{`{"type":"ACTIVITY_DELTA","messageId":"m","patch":[{"op":"add","path":"/a","value":" word "}]}`, stateEvents{strings: 1}},
 	}
 	for _, test := range tests {
 		test.want.count, test.want.bytes = 1, int64(len(test.event))
-		got, err := describe([]*envelope.Event{read(t, test.event)}, a)
+		got, err := describeState([]*envelope.Event{read(t, test.event)}, a)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,17 +104,17 @@ func TestDescribe(t *testing.T) {
 			t.Errorf("%s (-want +got)\n%s", test.event, diff)
 		}
 	}
-	if s, err := describe([]*envelope.Event{read(t, tests[4].event)}, nil); err != nil || s.strings != 0 || !s.filled {
+	if s, err := describeState([]*envelope.Event{read(t, tests[4].event)}, nil); err != nil || s.strings != 0 || !s.nonempty {
 		t.Errorf("without an artifact: %+v, %v", s, err)
 	}
-	if _, err := describe([]*envelope.Event{read(t, `{"type":"STATE_DELTA","delta":1}`)}, a); err == nil {
+	if _, err := describeState([]*envelope.Event{read(t, `{"type":"STATE_DELTA","delta":1}`)}, a); err == nil {
 		t.Error("a delta that is a number is read")
 	}
 }
 
 // Message ids of the request and of the scripted model are not the integration's.
 func TestMessageIDs(t *testing.T) {
-	r, err := newIDReader([]byte(`{"messages":[{"id":"user-1"}]}`), "http://127.0.0.1:1/long-stream")
+	r, err := newIDCollector([]byte(`{"messages":[{"id":"user-1"}]}`), "http://127.0.0.1:1/long-stream")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestMessageIDs(t *testing.T) {
 	} {
 		r.event(read(t, event))
 	}
-	if !maps.Equal(r.ids.streamed, shapes{"UUID": 1, "other": 1}) || !maps.Equal(r.ids.snapshot, shapes{"UUID": 1, "UUID with more text": 1, "path-like": 1}) || r.ids.taken != 4 {
+	if !maps.Equal(r.ids.streamed, shapes{"UUID": 1, "other": 1}) || !maps.Equal(r.ids.snapshot, shapes{"UUID": 1, "UUID with more text": 1, "path-like": 1}) || r.ids.valid != 4 {
 		t.Errorf("%+v", r.ids)
 	}
 	if got := r.ids.snapshot.String(); got != "1 UUID, 1 UUID with more text, 1 path-like" {

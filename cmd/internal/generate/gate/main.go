@@ -41,65 +41,65 @@ func documents() (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	lanes, err := lanes(list)
+	harnesses, err := readHarnesses(list)
 	if err != nil {
 		return nil, err
 	}
 	return map[string][]byte{
-		"discovery/GATE.md":           gateDocument(lanes, list),
-		"discovery/FIELD_PRESENCE.md": fieldPresence(lanes),
+		"discovery/GATE.md":           gateDocument(harnesses, list),
+		"discovery/FIELD_PRESENCE.md": fieldPresence(harnesses),
 	}, nil
 }
 
 // lane is one harness and what its captures show.
-type lane struct {
+type harness struct {
 	*scenario.Harness
 	// pins are the packages its author chose, "name version".
 	pins []string
 	// notes are the scenarios that it cannot express.
-	notes []scenario.Case
-	runs  []analysis.Run
+	skipped []scenario.Case
+	runs    []analysis.Run
 	// seen are those of the runs that began.
-	seen []seen
+	details []runDetails
 	// captures counts its captures, those without a run included.
-	captures int
+	captureCount int
 	// first and last are the days of its captures.
 	first, last string
 }
 
-// lanes reads every harness with its captures, in the order of their names.
-func lanes(list *scenario.List) ([]lane, error) {
+// harnesses reads every harness with its captures, in the order of their names.
+func readHarnesses(list *scenario.List) ([]harness, error) {
 	files, err := filepath.Glob("discovery/harness/*/" + scenario.HarnessName)
 	if err != nil || len(files) == 0 {
 		return nil, fmt.Errorf("no harness is found (%v); run in the root of the repository", err)
 	}
-	var all []lane
+	var all []harness
 	for _, file := range files {
 		dir := filepath.Dir(file)
-		l := lane{}
-		if l.Harness, err = scenario.LoadHarness(context.Background(), dir); err != nil {
+		h := harness{}
+		if h.Harness, err = scenario.LoadHarness(context.Background(), dir); err != nil {
 			return nil, err
 		}
 		suite, err := scenario.LoadSuite(context.Background(), filepath.Join(dir, scenario.ExpectedName), list)
 		if err != nil {
 			return nil, err
 		}
-		if l.pins, err = pins(dir); err != nil {
+		if h.pins, err = pins(dir); err != nil {
 			return nil, err
 		}
 		for _, s := range suite.Cases {
 			if s.Expect == nil {
-				l.notes = append(l.notes, s)
-			} else if err := l.read(filepath.Join("discovery/captures", l.Name, s.Name)); err != nil {
+				h.skipped = append(h.skipped, s)
+			} else if err := h.read(filepath.Join("discovery/captures", h.Name, s.Name)); err != nil {
 				return nil, err
 			}
 		}
-		all = append(all, l)
+		all = append(all, h)
 	}
 	return all, nil
 }
 
-func (l *lane) read(dir string) error {
+func (h *harness) read(dir string) error {
 	data, err := os.ReadFile(filepath.Join(dir, capture.ManifestName))
 	if err != nil {
 		return err
@@ -109,10 +109,10 @@ func (l *lane) read(dir string) error {
 		return fmt.Errorf("%s: %w", dir, err)
 	}
 	day := m.StartedAt.Format("2006-01-02")
-	if l.first == "" || day < l.first {
-		l.first = day
+	if h.first == "" || day < h.first {
+		h.first = day
 	}
-	l.last = max(l.last, day)
+	h.last = max(h.last, day)
 	runs := analysis.Analyze(context.Background(), dir, artifact.V1, nil)
 	for _, run := range runs {
 		if run.Verdict == analysis.Failed {
@@ -123,13 +123,13 @@ func (l *lane) read(dir string) error {
 		if run.Run == nil {
 			continue
 		}
-		s, err := look(run)
+		s, err := readDetails(run)
 		if err != nil {
 			return err
 		}
-		l.seen = append(l.seen, s)
+		h.details = append(h.details, s)
 	}
-	l.runs = append(l.runs, runs...)
-	l.captures++
+	h.runs = append(h.runs, runs...)
+	h.captureCount++
 	return nil
 }

@@ -18,15 +18,15 @@ A cell is *n of m*: n runs have the key, of m that have such an event or, for a 
 `
 
 // fieldPresence writes FIELD_PRESENCE.md.
-func fieldPresence(lanes []lane) []byte {
+func fieldPresence(harnesses []harness) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, presenceHead, "`make gate`", "`make test`", "`type`")
 	var all []analysis.Run
-	of := make([]map[analysis.Field]gate.FieldStats, len(lanes))
-	for i, l := range lanes {
-		all = append(all, l.runs...)
+	of := make([]map[analysis.Field]gate.FieldStats, len(harnesses))
+	for i, h := range harnesses {
+		all = append(all, h.runs...)
 		of[i] = make(map[analysis.Field]gate.FieldStats)
-		for _, p := range gate.Fields(l.runs) {
+		for _, p := range gate.Fields(h.runs) {
 			of[i][p.Key()] = p
 		}
 	}
@@ -38,17 +38,17 @@ func fieldPresence(lanes []lane) []byte {
 			}
 			event = p.Event
 			fmt.Fprintf(&b, "## %s\n\n| key |", event)
-			for _, l := range lanes {
-				fmt.Fprintf(&b, " %s |", l.Name)
+			for _, h := range harnesses {
+				fmt.Fprintf(&b, " %s |", h.Name)
 			}
-			fmt.Fprintf(&b, " surfaced | reduced |\n|---|%s---|---|\n", strings.Repeat("---|", len(lanes)))
+			fmt.Fprintf(&b, " surfaced | reduced |\n|---|%s---|---|\n", strings.Repeat("---|", len(harnesses)))
 		}
 		name := "`" + p.Name + "`"
 		if p.Role != "" {
 			name = p.Role + ": " + name
 		}
 		fmt.Fprintf(&b, "| %s |", name)
-		for i := range lanes {
+		for i := range harnesses {
 			fmt.Fprintf(&b, " %s |", cell(of[i][p.Key()]))
 		}
 		as := "no"

@@ -17,7 +17,7 @@ import (
 type messageIDs struct {
 	streamed, snapshot shapes
 	// taken counts those of both that the contract's rules for references take.
-	taken int
+	valid int
 }
 
 func newMessageIDs() messageIDs { return messageIDs{streamed: shapes{}, snapshot: shapes{}} }
@@ -25,7 +25,7 @@ func newMessageIDs() messageIDs { return messageIDs{streamed: shapes{}, snapshot
 func (m *messageIDs) add(of messageIDs) {
 	m.streamed.add(of.streamed)
 	m.snapshot.add(of.snapshot)
-	m.taken += of.taken
+	m.valid += of.valid
 }
 
 // shapes counts ids by what they look like.
@@ -48,15 +48,15 @@ func (s shapes) add(of shapes) {
 // idReader gathers the message ids of a run. The ids of our scripted models are a
 // word, the last part of the request's path and a number, with dashes between;
 // those of its tool calls begin with call-.
-type idReader struct {
-	known    []string // the ids of the request's messages
-	scripted *regexp.Regexp
-	seen     map[[2]string]bool
-	ids      messageIDs
+type idCollector struct {
+	requestIDs []string // the ids of the request's messages
+	scripted   *regexp.Regexp
+	seen       map[[2]string]bool
+	ids        messageIDs
 }
 
-func newIDReader(request []byte, url string) (*idReader, error) {
-	r := &idReader{scripted: regexp.MustCompile("^(call-.*|[a-z]+-" + regexp.QuoteMeta(path.Base(url)) + "-[0-9]+)$"), seen: make(map[[2]string]bool), ids: newMessageIDs()}
+func newIDCollector(request []byte, url string) (*idCollector, error) {
+	r := &idCollector{scripted: regexp.MustCompile("^(call-.*|[a-z]+-" + regexp.QuoteMeta(path.Base(url)) + "-[0-9]+)$"), seen: make(map[[2]string]bool), ids: newMessageIDs()}
 	var input struct {
 		Messages []struct {
 			ID string `json:"id"`
@@ -68,13 +68,13 @@ func newIDReader(request []byte, url string) (*idReader, error) {
 		}
 	}
 	for _, m := range input.Messages {
-		r.known = append(r.known, m.ID)
+		r.requestIDs = append(r.requestIDs, m.ID)
 	}
 	return r, nil
 }
 
 // event takes the ids of one event.
-func (r *idReader) event(e *envelope.Event) {
+func (r *idCollector) event(e *envelope.Event) {
 	switch e.Type {
 	case envelope.TextMessageStart, envelope.TextMessageChunk:
 		r.add("streamed", r.ids.streamed, e.Object.Text("messageId"))
@@ -85,13 +85,13 @@ func (r *idReader) event(e *envelope.Event) {
 	}
 }
 
-func (r *idReader) add(place string, to shapes, id string) {
-	if id == "" || slices.Contains(r.known, id) || r.scripted.MatchString(id) || r.seen[[2]string{place, id}] {
+func (r *idCollector) add(place string, to shapes, id string) {
+	if id == "" || slices.Contains(r.requestIDs, id) || r.scripted.MatchString(id) || r.seen[[2]string{place, id}] {
 		return
 	}
 	r.seen[[2]string{place, id}] = true
 	to[analysis.Shape(id)]++
 	if artifact.CheckReference(id) == "" {
-		r.ids.taken++
+		r.ids.valid++
 	}
 }

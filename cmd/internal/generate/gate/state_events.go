@@ -20,34 +20,34 @@ type stateEvents struct {
 	// keys are the names at the top of the state.
 	keys []string
 	// filled says that a state is not empty.
-	filled bool
+	nonempty bool
 	// strings counts the strings in state and activity that are nowhere in the
 	// artifact, texts those of them that have more than one word.
-	strings, texts int
+	strings, multiWord int
 }
 
 // stateCounts counts runs by what their state and activity events hold.
 type stateCounts struct {
-	runs                   int // with such an event
-	bytes                  int64
-	filled, strings, texts int
+	runs                         int // with such an event
+	bytes                        int64
+	nonempty, strings, multiWord int
 }
 
 func (c *stateCounts) add(s stateEvents) {
 	c.bytes += s.bytes
-	for _, one := range []struct{ n, to *int }{{&s.count, &c.runs}, {&s.strings, &c.strings}, {&s.texts, &c.texts}} {
+	for _, one := range []struct{ n, to *int }{{&s.count, &c.runs}, {&s.strings, &c.strings}, {&s.multiWord, &c.multiWord}} {
 		if *one.n > 0 {
 			*one.to++
 		}
 	}
-	if s.filled {
-		c.filled++
+	if s.nonempty {
+		c.nonempty++
 	}
 }
 
 // describe looks into state events, and for what of them is not in an artifact; in
 // none where it is nil.
-func describe(events []*envelope.Event, a *artifact.Artifact) (stateEvents, error) {
+func describeState(events []*envelope.Event, a *artifact.Artifact) (stateEvents, error) {
 	var s stateEvents
 	keys := make(map[string]bool)
 	found := make(map[string]bool)
@@ -64,33 +64,33 @@ func describe(events []*envelope.Event, a *artifact.Artifact) (stateEvents, erro
 			return s, fmt.Errorf("event %d: %w", e.Index, err)
 		}
 		for _, op := range v.Delta {
-			s.filled = true
+			s.nonempty = true
 			name, _, _ := strings.Cut(strings.TrimPrefix(op.Path, "/"), "/")
 			keys[name] = true
 		}
 		if top, ok := v.Snapshot.(map[string]any); ok {
 			for name := range top {
-				s.filled, keys[name] = true, true
+				s.nonempty, keys[name] = true, true
 			}
 		}
-		collect(found, v.Snapshot)
-		collect(found, v.Content)
+		collectStrings(found, v.Snapshot)
+		collectStrings(found, v.Content)
 		for _, op := range slices.Concat(v.Delta, v.Patch) {
-			collect(found, op.Value)
+			collectStrings(found, op.Value)
 		}
 	}
 	s.keys = slices.Sorted(maps.Keys(keys))
 	if a == nil {
 		return s, nil
 	}
-	have := contents(a)
+	have := artifactStrings(a)
 	for text := range found {
 		if slices.ContainsFunc(have, func(t string) bool { return strings.Contains(t, text) }) {
 			continue
 		}
 		s.strings++
 		if strings.ContainsFunc(strings.TrimSpace(text), unicode.IsSpace) {
-			s.texts++
+			s.multiWord++
 		}
 	}
 	return s, nil
@@ -103,7 +103,7 @@ type operation struct {
 }
 
 // collect adds the strings of a value that are not blank; those of keys are none.
-func collect(found map[string]bool, v any) {
+func collectStrings(found map[string]bool, v any) {
 	switch v := v.(type) {
 	case string:
 		if !artifact.IsBlank(v) {
@@ -111,17 +111,17 @@ func collect(found map[string]bool, v any) {
 		}
 	case []any:
 		for _, one := range v {
-			collect(found, one)
+			collectStrings(found, one)
 		}
 	case map[string]any:
 		for _, one := range v {
-			collect(found, one)
+			collectStrings(found, one)
 		}
 	}
 }
 
 // contents are the strings of an artifact.
-func contents(a *artifact.Artifact) []string {
+func artifactStrings(a *artifact.Artifact) []string {
 	list := []string{a.ThreadIDRef, a.RunIDRef, a.ParentRunIDRef, a.ErrorCode, a.ErrorMessage}
 	for _, m := range a.Messages {
 		list = append(list, m.ID, m.Role, m.Name, m.Content)

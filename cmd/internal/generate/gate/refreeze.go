@@ -19,17 +19,17 @@ import (
 )
 
 // seen is a run and what is in its events besides what an analysis says.
-type seen struct {
+type runDetails struct {
 	run   analysis.Run
 	state stateEvents
 	ids   messageIDs
 	// trial is nil where the run has no artifact.
-	trial *trial
+	refreezing *refreezing
 }
 
 // look reads a run again.
-func look(run analysis.Run) (seen, error) {
-	s := seen{run: run}
+func readDetails(run analysis.Run) (runDetails, error) {
+	s := runDetails{run: run}
 	c, err := capture.Open(context.Background(), run.Capture, "")
 	if err != nil {
 		return s, err
@@ -39,12 +39,12 @@ func look(run analysis.Run) (seen, error) {
 	if err != nil {
 		return s, err
 	}
-	ids, err := newIDReader(request, c.Manifest().Source.URL)
+	ids, err := newIDCollector(request, c.Manifest().Source.URL)
 	if err != nil {
 		return s, fmt.Errorf("%s: the request: %w", run.Capture, err)
 	}
 	var events []*envelope.Event
-	of := &fewer{Capture: c, run: *run.Run, keep: func(e *envelope.Event) bool {
+	of := &filteredFrames{Capture: c, run: *run.Run, keep: func(e *envelope.Event) bool {
 		ids.event(e)
 		if gate.IsStateEvent(e.Type) {
 			events = append(events, e.Clone())
@@ -60,11 +60,11 @@ func look(run analysis.Run) (seen, error) {
 	s.ids = ids.ids
 	var made *artifact.Artifact
 	if run.Sizes != nil {
-		if s.trial, made, err = try(run); err != nil {
+		if s.refreezing, made, err = refreeze(run); err != nil {
 			return s, fmt.Errorf("%s: %w", run.Capture, err)
 		}
 	}
-	if s.state, err = describe(events, made); err != nil {
+	if s.state, err = describeState(events, made); err != nil {
 		return s, fmt.Errorf("%s: %w", run.Capture, err)
 	}
 	return s, nil
@@ -72,21 +72,21 @@ func look(run analysis.Run) (seen, error) {
 
 // trial is what became of a run that has an artifact when it was projected again
 // from fewer of its events.
-type trial struct {
+type refreezing struct {
 	origin project.Origin
 	// stateless says that the artifact is the same, byte for byte, without the
 	// STATE_* and ACTIVITY_* events.
-	stateless bool
+	sameWithoutState bool
 	// alone says so of RUN_STARTED, the snapshot behind the artifact and the
 	// terminal event alone; of a built artifact there is no snapshot.
-	alone bool
+	sameFromEnvelope bool
 	// spared counts those of these events without which an artifact of an emitted
 	// snapshot can still be made.
-	spared int
+	dispensable int
 }
 
 // try makes the artifact of a run again and again, and returns it too.
-func try(run analysis.Run) (*trial, *artifact.Artifact, error) {
+func refreeze(run analysis.Run) (*refreezing, *artifact.Artifact, error) {
 	whole, err := freeze(run, func(*envelope.Event) bool { return true })
 	if err != nil {
 		return nil, nil, err
@@ -94,22 +94,22 @@ func try(run analysis.Run) (*trial, *artifact.Artifact, error) {
 	if whole == nil || len(whole.Bytes) != run.Sizes.Artifact {
 		return nil, nil, fmt.Errorf("the artifact of run %d cannot be made again", *run.Run)
 	}
-	t := &trial{origin: whole.Origin}
+	t := &refreezing{origin: whole.Origin}
 	same := func(keep func(e *envelope.Event) bool) bool {
 		out, tryErr := freeze(run, keep)
 		err = cmp.Or(err, tryErr)
 		return out != nil && out.Origin == whole.Origin && bytes.Equal(out.Bytes, whole.Bytes)
 	}
-	t.stateless = same(func(e *envelope.Event) bool { return !gate.IsStateEvent(e.Type) })
+	t.sameWithoutState = same(func(e *envelope.Event) bool { return !gate.IsStateEvent(e.Type) })
 	inEnvelope := func(e *envelope.Event) bool {
 		return slices.ContainsFunc(run.Events, func(p project.Part) bool { return p.Offset == e.Offset })
 	}
-	t.alone = same(inEnvelope)
+	t.sameFromEnvelope = same(inEnvelope)
 	for _, p := range run.Events {
 		out, tryErr := freeze(run, func(e *envelope.Event) bool { return inEnvelope(e) && e.Offset != p.Offset })
 		err = cmp.Or(err, tryErr)
 		if out != nil && out.Origin == project.Emitted {
-			t.spared++
+			t.dispensable++
 		}
 	}
 	return t, whole.Artifact, err
@@ -146,19 +146,19 @@ func freeze(run analysis.Run, keep func(e *envelope.Event) bool) (*project.Outpu
 			return nil
 		},
 	}
-	_, err = envelope.Scan(&fewer{Capture: c, run: *run.Run, keep: keep}, &only{of: projections})
+	_, err = envelope.Scan(&filteredFrames{Capture: c, run: *run.Run, keep: keep}, &runVisitor{consumer: projections})
 	return out, err
 }
 
 // fewer leaves frames out: those of other runs, and those whose event is not kept.
-type fewer struct {
+type filteredFrames struct {
 	*capture.Capture
-	run, started int
-	keep         func(e *envelope.Event) bool
+	run, runsStarted int
+	keep             func(e *envelope.Event) bool
 }
 
 // Next implements envelope.Frames.
-func (f *fewer) Next() (capture.Frame, error) {
+func (f *filteredFrames) Next() (capture.Frame, error) {
 	for {
 		frame, err := f.Capture.Next()
 		if err != nil {
@@ -166,33 +166,33 @@ func (f *fewer) Next() (capture.Frame, error) {
 		}
 		e, err := envelope.ReadEvent(frame.Data)
 		switch {
-		case err != nil && f.started == f.run:
+		case err != nil && f.runsStarted == f.run:
 			return frame, nil
 		case err != nil:
 			continue
 		case e.Type == envelope.RunStarted:
-			f.started++
+			f.runsStarted++
 		}
 		e.Index, e.Offset, e.Bytes = frame.Index, frame.Offset, frame.Bytes
-		if f.started == f.run && f.keep(e) {
+		if f.runsStarted == f.run && f.keep(e) {
 			return frame, nil
 		}
 	}
 }
 
 // only shows a run to one consumer.
-type only struct {
-	of       scan.Consumer
+type runVisitor struct {
+	consumer scan.Consumer
 	observer scan.Observer
 }
 
 // Event implements envelope.Visitor.
-func (o *only) Event(run *envelope.Run, e *envelope.Event) {
+func (o *runVisitor) Event(run *envelope.Run, e *envelope.Event) {
 	if e.Type == envelope.RunStarted {
-		o.observer = o.of.Begin(run)
+		o.observer = o.consumer.Begin(run)
 	}
 	o.observer.Event(e)
 }
 
 // End implements envelope.Visitor.
-func (o *only) End(run *envelope.Run) error { return o.observer.End(run) }
+func (o *runVisitor) End(run *envelope.Run) error { return o.observer.End(run) }
