@@ -44,7 +44,7 @@ func TestAgreesOnCaptures(t *testing.T) {
 	}
 }
 
-// The same holds of any sequence of events.
+// Analyze also agrees with them about random sequences of events.
 func TestAgreesOnEvents(t *testing.T) {
 	root := t.TempDir()
 	events := []string{
@@ -84,7 +84,7 @@ func TestAgreesOnEvents(t *testing.T) {
 	})
 }
 
-// What is wrong with a capture as a whole refuses what was made of its runs.
+// An error in the capture as a whole refuses all its runs.
 func TestAgreesOnDamagedCapture(t *testing.T) {
 	const snapshot = `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"u","role":"user","content":"Hello."}]}`
 	events := []string{
@@ -115,7 +115,7 @@ func TestAgreesOnDamagedCapture(t *testing.T) {
 	}
 }
 
-// Of a response that was altered nothing is said but that.
+// An altered response is reported, and nothing else about its runs.
 func TestAgreesOnAlteredCapture(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "one-turn")
 	testkit.CopyDir(t, path, "../captures/adk/one-turn")
@@ -140,8 +140,7 @@ func TestAgreesOnAlteredCapture(t *testing.T) {
 	}
 }
 
-// agree compares the runs of a capture with the rows of the other two
-// commands.
+// agree compares the analysis of a capture with the rows of freeze and inspect.
 func agree(t rapid.TB, dir, path string) {
 	t.Helper()
 	runs := Analyze(context.Background(), path, artifact.V1, nil)
@@ -165,7 +164,7 @@ func agree(t rapid.TB, dir, path string) {
 	}
 }
 
-// typesOf reads the types of a capture's events.
+// typesOf returns the types of a capture's events.
 func typesOf(t rapid.TB, path string) *EventTypes {
 	t.Helper()
 	c, err := capture.Open(context.Background(), path, "")
@@ -188,8 +187,8 @@ func (v *typing) Event(_ *envelope.Run, e *envelope.Event) { v.types.set(e.Index
 // End implements envelope.Visitor.
 func (*typing) End(*envelope.Run) error { return nil }
 
-// told is what both say of a run.
-type told struct {
+// inspected has the facts that inspect and compare both report about a run.
+type inspected struct {
 	Families  string
 	Indexes   []int
 	Messages  []int
@@ -200,10 +199,10 @@ type told struct {
 	HasParent bool
 }
 
-func inspectedAs(t rapid.TB, row scan.Inspection) told {
-	as := told{Families: "{}", HasRun: row.Run != nil, HasParent: row.ParentRunID != nil && !artifact.IsBlank(*row.ParentRunID)}
+func inspectedAs(t rapid.TB, row scan.Inspection) inspected {
+	as := inspected{Families: "{}", HasRun: row.Run != nil, HasParent: row.ParentRunID != nil && !artifact.IsBlank(*row.ParentRunID)}
 	if row.Families != nil {
-		as.Families = spelled(t, row.Families)
+		as.Families = toJSON(t, row.Families)
 	}
 	for _, s := range row.Snapshots {
 		roles := map[string]int{}
@@ -221,8 +220,8 @@ func inspectedAs(t rapid.TB, row scan.Inspection) told {
 	return as
 }
 
-func examinedAs(t rapid.TB, e Run) told {
-	as := told{Families: spelled(t, e.Families), HasRun: e.Run != nil, HasParent: e.Parent.RunStarted, Terminal: e.Terminal, Source: e.Times.Source}
+func examinedAs(t rapid.TB, e Run) inspected {
+	as := inspected{Families: toJSON(t, e.Families), HasRun: e.Run != nil, HasParent: e.Parent.RunStarted, Terminal: e.Terminal, Source: e.Times.Source}
 	for _, s := range e.Snapshots {
 		roles := map[string]int{}
 		for _, role := range s.Roles {
@@ -235,7 +234,7 @@ func examinedAs(t rapid.TB, e Run) told {
 	return as
 }
 
-func spelled(t rapid.TB, v any) string {
+func toJSON(t rapid.TB, v any) string {
 	data, err := json.Marshal(v)
 	if err != nil {
 		t.Fatal(err)
@@ -243,7 +242,8 @@ func spelled(t rapid.TB, v any) string {
 	return string(data)
 }
 
-// outcome is what both say of a projection; how often by what and where.
+// outcome has the facts that freeze and compare both report about a projection.
+// Reasons counts reasons and omissions by code and place.
 type outcome struct {
 	Verdict project.Verdict
 	Roles   []string
@@ -262,8 +262,8 @@ func counts(list []Reason) map[string]int {
 	return n
 }
 
-// frozenAs freezes a capture and describes what became of one of its runs.
-func frozenAs(t rapid.TB, dir, path string, p Projection, run int, of *EventTypes) outcome {
+// frozenAs freezes a capture and returns the outcome for one of its runs.
+func frozenAs(t rapid.TB, dir, path string, p Projection, run int, types *EventTypes) outcome {
 	t.Helper()
 	rows, err := freeze.Freeze(context.Background(), path, freeze.Settings{
 		Settings: project.Settings{Projection: p.Name, Snapshot: p.Snapshot},
@@ -274,7 +274,7 @@ func frozenAs(t rapid.TB, dir, path string, p Projection, run int, of *EventType
 	}
 	row := rows[run]
 	if row.Verdict != project.Frozen {
-		return outcome{row.Verdict, nil, counts(reasons(row.Findings, of))}
+		return outcome{row.Verdict, nil, counts(reasons(row.Findings, types))}
 	}
 	data, err := os.ReadFile(*row.Artifact)
 	if err != nil {
@@ -291,7 +291,7 @@ func frozenAs(t rapid.TB, dir, path string, p Projection, run int, of *EventType
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := outcome{Verdict: row.Verdict, Reasons: counts(omissionReasons(record.Predicate.Omissions, of))}
+	o := outcome{Verdict: row.Verdict, Reasons: counts(omissionReasons(record.Predicate.Omissions, types))}
 	for _, m := range a.Messages {
 		o.Roles = append(o.Roles, m.Role)
 	}

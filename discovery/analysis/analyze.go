@@ -19,8 +19,8 @@ import (
 	"github.com/p20export/p20export/project/scan"
 )
 
-// Analyze reads a capture once and describes each of its runs under a contract. It
-// judges nothing else and writes nothing.
+// Analyze reads a capture once and describes each of its runs under a contract. If the
+// capture cannot be read, Analyze returns one Run with the error as a finding.
 func Analyze(ctx context.Context, path string, contract artifact.Profile, progress scan.Progress) []Run {
 	c, err := capture.Open(ctx, path, "")
 	if err != nil {
@@ -37,11 +37,10 @@ func Analyze(ctx context.Context, path string, contract artifact.Profile, progre
 	return a.Runs()
 }
 
-// Analyzer is the consumer that describes the runs of one capture.
+// Analyzer is a scan.Consumer that describes the runs of one capture.
 type Analyzer struct {
-	// OnRun, when not nil, is called at the end of each run with what the
-	// projections made of it: those of project.Names, and one more that takes the
-	// last snapshot.
+	// OnRun, if not nil, is called at the end of each run with the results of the
+	// projections of project.Names, and one more result for the last snapshot.
 	OnRun func(run *envelope.Run, made []*scan.Projection)
 
 	path      string
@@ -51,11 +50,11 @@ type Analyzer struct {
 	project   scan.Projector
 	settings  []project.Settings
 	list      []Run
-	listBytes int // bytes of the list, as JSON
+	listBytes int // size of the list as JSON
 	types     EventTypes
 }
 
-// New returns the Analyzer of an open capture, whose request it reads.
+// New returns an Analyzer for an open capture. It reads the request of the capture.
 func New(c *capture.Capture, contract artifact.Profile) (*Analyzer, error) {
 	a := &Analyzer{path: c.Path(), manifest: c.Manifest(), contract: contract, settings: Settings(contract)}
 	for i := range a.settings {
@@ -73,18 +72,18 @@ func New(c *capture.Capture, contract artifact.Profile) (*Analyzer, error) {
 	return a, nil
 }
 
-// Runs returns what the capture's runs show, or one Run for a capture without
-// one. It is for after Finish.
+// Runs returns the runs of the capture, or one Run that describes a capture without
+// runs. It must be called after Finish.
 func (a *Analyzer) Runs() []Run { return a.list }
 
-// EventTypes returns the types of the events that were read.
+// EventTypes returns the types of the events read so far.
 func (a *Analyzer) EventTypes() *EventTypes { return &a.types }
 
 // Begin implements scan.Consumer.
 func (a *Analyzer) Begin(run *envelope.Run) scan.Observer {
-	o := &observer{of: a}
+	o := &observer{analyzer: a}
 	projections := a.project
-	projections.Handle = o.made
+	projections.Handle = o.describe
 	o.projecting = projections.Begin(run)
 	return o
 }
@@ -92,7 +91,7 @@ func (a *Analyzer) Begin(run *envelope.Run) scan.Observer {
 // Finish implements scan.Consumer.
 func (a *Analyzer) Finish(result scan.Result) error {
 	if result.Runs == 0 {
-		a.list = []Run{a.empty(Refused)}
+		a.list = []Run{a.emptyRun(Refused)}
 	}
 	damaged := finding.Failed(result.Findings)
 	for i := range a.list {
@@ -118,7 +117,7 @@ func (a *Analyzer) Finish(result scan.Result) error {
 	return nil
 }
 
-// label copies the labels from a capture's manifest, which is nil for a plain file.
+// label copies the labels from the manifest of a capture; m is nil for a plain file.
 func (e *Run) label(m *capture.Manifest) {
 	if m != nil {
 		e.Integration = Integration{m.Labels[LabelIntegration], m.Labels[LabelVersion]}
@@ -126,8 +125,8 @@ func (e *Run) label(m *capture.Manifest) {
 	}
 }
 
-// Settings are those of every projection; the last one is no projection of the
-// contract but what a folding is compared with.
+// Settings returns the settings of every projection. The last element is an additional
+// projection of the last snapshot, which a folding is compared with.
 func Settings(contract artifact.Profile) []project.Settings {
 	var all []project.Settings
 	for _, name := range project.Names() {
@@ -136,8 +135,8 @@ func Settings(contract artifact.Profile) []project.Settings {
 	return append(all, project.Settings{Projection: project.EmittedSnapshotText, Snapshot: project.Last})
 }
 
-// Unreadable describes a capture that could not be read. The manifest is nil where it is
-// not known.
+// Unreadable describes a capture that could not be read because of err. The manifest is
+// nil if it is not known.
 func Unreadable(path string, contract artifact.Profile, m *capture.Manifest, err error) Run {
 	f, isVerdict := finding.FromError(err)
 	e := EmptyRun(contract, Failed)
@@ -149,20 +148,19 @@ func Unreadable(path string, contract artifact.Profile, m *capture.Manifest, err
 	return e
 }
 
-// refuse takes back what was made of a run: the capture as a whole is no
-// evidence.
-func (e *Run) refuse(why []finding.Finding, of *EventTypes) {
+// refuse makes the run refused, because the whole capture is invalid.
+func (e *Run) refuse(why []finding.Finding, types *EventTypes) {
 	e.Verdict, e.Events, e.Sizes, e.Texts = Refused, []project.Part{}, nil, nil
 	for i := range e.Projections {
 		p := &e.Projections[i]
-		*p = Projection{Name: p.Name, Snapshot: p.Snapshot, Verdict: project.Refused, Reasons: append(reasons(why, of), p.Reasons...)}
+		*p = Projection{Name: p.Name, Snapshot: p.Snapshot, Verdict: project.Refused, Reasons: append(reasons(why, types), p.Reasons...)}
 	}
 	for i := range e.Fields {
 		e.Fields[i].Surfaced, e.Fields[i].ArtifactKey = false, ""
 	}
 }
 
-// EmptyRun is a run about which nothing is known.
+// EmptyRun returns a Run that has only a contract and a verdict.
 func EmptyRun(contract artifact.Profile, v Verdict) Run {
 	e := Run{
 		Contract: contract, Verdict: v,
@@ -175,29 +173,29 @@ func EmptyRun(contract artifact.Profile, v Verdict) Run {
 	return e
 }
 
-func (a *Analyzer) empty(v Verdict) Run {
+func (a *Analyzer) emptyRun(v Verdict) Run {
 	e := EmptyRun(a.contract, v)
-	e.Parent.Request, e.OmitsID = a.request.parent, a.request.unnamed()
+	e.Parent.Request, e.OmitsID = a.request.parent, a.request.omitsID()
 	return e
 }
 
 // observer describes one run.
 type observer struct {
-	of         *Analyzer
+	analyzer   *Analyzer
 	projecting scan.Observer
 
 	fields       fieldCounter
-	ids          []string // of the last snapshot's messages
-	events       int      // so far
+	ids          []string // ids of the last snapshot's messages
+	events       int      // events so far
 	snapshots    []Snapshot
-	awaitingNext *Snapshot // whose next event is to come
-	last         string    // the type of the last event so far
+	awaitingNext *Snapshot // the last snapshot, until the next event
+	last         string    // type of the previous event
 	timestamps   int
 }
 
 // Event implements scan.Observer.
 func (x *observer) Event(e *envelope.Event) {
-	x.of.types.set(e.Index, e.Type)
+	x.analyzer.types.set(e.Index, e.Type)
 	if _, ok := e.Get("timestamp"); ok {
 		x.timestamps++
 	}
@@ -215,17 +213,17 @@ func (x *observer) Event(e *envelope.Event) {
 // End implements scan.Observer.
 func (x *observer) End(run *envelope.Run) error { return x.projecting.End(run) }
 
-// made describes the run by what was made of it.
-func (x *observer) made(run *envelope.Run, each iter.Seq[*scan.Projection]) error {
+// describe describes the run from the results of the projections.
+func (x *observer) describe(run *envelope.Run, each iter.Seq[*scan.Projection]) error {
 	if run.Number > scan.MaxRuns {
 		return scan.TooManyRuns(run)
 	}
 	made := slices.Collect(each)
-	if x.of.OnRun != nil {
-		x.of.OnRun(run, made)
+	if x.analyzer.OnRun != nil {
+		x.analyzer.OnRun(run, made)
 	}
-	e := x.of.empty(Refused)
-	number, id, families := run.Number, run.RunID, run.Families // they outlive the run
+	e := x.analyzer.emptyRun(Refused)
+	number, id, families := run.Number, run.RunID, run.Families // copies, because run is reused
 	e.Run, e.RunID, e.Families = &number, &id, families
 	if run.Terminal != nil {
 		e.Terminal = run.Terminal.Type
@@ -233,7 +231,7 @@ func (x *observer) made(run *envelope.Run, each iter.Seq[*scan.Projection]) erro
 	times, findings := project.ResolveTimes(run, project.OperatorTimes{})
 	e.Times = Times{Source: times.Source, Timestamps: x.timestamps, Implausible: finding.Has(findings, finding.TimestampImplausible)}
 	e.Parent.RunStarted, e.Parent.Input = parents(run.Started)
-	e.Minted = mintedIDs(run, x.of.request)
+	e.Minted = mintedIDs(run, x.analyzer.request)
 	for _, s := range x.snapshots {
 		s.Remaining = x.events - s.ordinal
 		e.Snapshots = append(e.Snapshots, s)
@@ -243,7 +241,7 @@ func (x *observer) made(run *envelope.Run, each iter.Seq[*scan.Projection]) erro
 	last := made[len(made)-1]
 	var frozen *scan.Projection
 	for i, p := range made[:len(made)-1] {
-		e.Projections[i] = x.of.projection(p)
+		e.Projections[i] = x.analyzer.projection(p)
 		if p.Output != nil && frozen == nil {
 			e.Verdict, frozen = verdictOf(p.Projection), p
 		}
@@ -252,14 +250,14 @@ func (x *observer) made(run *envelope.Run, each iter.Seq[*scan.Projection]) erro
 			e.Findings = append(e.Findings, p.Findings...)
 		case project.FoldedStream:
 			e.Findings = scan.Advise(e.Findings, p)
-			e.compareFolding(p.Fold(), last.Output, x.ids, x.of.request)
+			e.compareFolding(p.Fold(), last.Output, x.ids, x.analyzer.request)
 		}
 	}
 	if run.SnapshotCount > 1 {
-		if x.of.contract == artifact.Assay && last.Output != nil && finding.Failed(last.Output.Assay) {
+		if x.analyzer.contract == artifact.Assay && last.Output != nil && finding.Failed(last.Output.Assay) {
 			last.Output, last.Findings = nil, last.Output.Assay
 		}
-		chosen := x.of.projection(last)
+		chosen := x.analyzer.projection(last)
 		chosen.Snapshot = project.Last
 		e.Projections = append(e.Projections, chosen)
 		if last.Output != nil && frozen == nil {
@@ -267,22 +265,22 @@ func (x *observer) made(run *envelope.Run, each iter.Seq[*scan.Projection]) erro
 		}
 	}
 	if frozen != nil {
-		e.freeze(run, frozen.Output)
+		e.setFrozen(run, frozen.Output)
 		x.fields.markKept(frozen.Output)
 		if e.Verdict == Reduced {
-			e.Findings = finding.AsWarnings(e.Findings) // they refuse one projection, not the run
+			e.Findings = finding.AsWarnings(e.Findings) // only one projection refuses the run
 		}
-		e.complete(frozen.Findings)
+		e.checkComplete(frozen.Findings)
 	}
 	e.Fields = x.fields.result()
-	return x.of.keep(run, e)
+	return x.analyzer.keep(run, e)
 }
 
-// maxListBytes bounds the runs of one capture together, in bytes of JSON:
-// they are held until its end.
+// maxListBytes limits the JSON size of all runs of one capture, which are kept in
+// memory until its end.
 const maxListBytes = 64 << 20
 
-// keep adds a run to the list while there is room.
+// keep adds a run to the list. It fails if the list becomes too large.
 func (a *Analyzer) keep(run *envelope.Run, e Run) error {
 	data, err := json.Marshal(e, jsontext.AllowInvalidUTF8(true))
 	if err != nil {
@@ -295,9 +293,9 @@ func (a *Analyzer) keep(run *envelope.Run, e Run) error {
 	return nil
 }
 
-// complete makes a run Incomplete where one of the findings about its artifact says
-// that the snapshot lacks streamed text, and adds that finding to the run's.
-func (e *Run) complete(about []finding.Finding) {
+// checkComplete makes a run Incomplete if a finding about its artifact says that the
+// snapshot lacks streamed text, and adds that finding to the run.
+func (e *Run) checkComplete(about []finding.Finding) {
 	at := slices.IndexFunc(about, func(f finding.Finding) bool { return f.Code == finding.SnapshotLacksText })
 	if at < 0 {
 		return
@@ -308,7 +306,7 @@ func (e *Run) complete(about []finding.Finding) {
 	}
 }
 
-func (e *Run) freeze(run *envelope.Run, out *project.Output) {
+func (e *Run) setFrozen(run *envelope.Run, out *project.Output) {
 	e.Events = out.Parts
 	e.Texts = &Texts{Messages: len(out.Artifact.Messages)}
 	for _, m := range out.Artifact.Messages {

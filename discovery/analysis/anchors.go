@@ -9,19 +9,19 @@ import (
 
 // Anchor is a threadId or runId that a run's request did not choose.
 type Anchor struct {
-	// Event is the type of the event that has it: RUN_STARTED, or the terminal
-	// event where its id is another one.
+	// Event is the type of the event with the id: RUN_STARTED, or the terminal
+	// event if its id differs.
 	Event string
 	Key   string
-	// Shape says in words what the id looks like.
+	// Shape describes the form of the id; see the function Shape.
 	Shape string
-	// Rule is the rule of the contract that it breaks as a reference; empty where
-	// it is taken.
+	// Rule is the rule of the contract that the id violates as a reference. It is
+	// empty if the id is a valid reference.
 	Rule string
 }
 
-// mintedIDs returns the ids of RUN_STARTED and of the terminal event that are not
-// the request's. There are none where the request is not known.
+// mintedIDs returns the ids of RUN_STARTED and of the terminal event that differ from
+// those of the request. It returns nil if the request is not known.
 func mintedIDs(run *envelope.Run, r request) (list []Anchor) {
 	if !r.known {
 		return nil
@@ -46,7 +46,7 @@ func mintedIDs(run *envelope.Run, r request) (list []Anchor) {
 	return list
 }
 
-// Shape says in words what an id looks like.
+// Shape describes the form of an id in words, such as "UUID with a prefix".
 func Shape(id string) string {
 	if strings.ContainsAny(id, `/\`) {
 		return "path-like"
@@ -94,14 +94,14 @@ func uuidAt(s string) int {
 // hexAt returns where 32 hexadecimal digits begin in s, or -1.
 func hexAt(s string) int { return matchAt(s, 32, func(_ int, c byte) bool { return isHex(c) }) }
 
-// matchAt returns where n bytes of s begin that are all right at their places, or
-// -1. Only the first kilobyte of s is looked at.
-func matchAt(s string, n int, right func(i int, c byte) bool) int {
+// matchAt returns the index of the first n bytes of s that all match, or -1. It
+// searches only the first kilobyte of s.
+func matchAt(s string, n int, match func(i int, c byte) bool) int {
 	s = s[:min(len(s), 1024)]
 next:
 	for at := 0; at+n <= len(s); at++ {
 		for i := range n {
-			if !right(i, s[at+i]) {
+			if !match(i, s[at+i]) {
 				continue next
 			}
 		}

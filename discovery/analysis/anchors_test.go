@@ -14,7 +14,7 @@ import (
 
 var tool = capture.Tool{Name: "test", Version: "1"}
 
-// Which ids of a run its request did not choose.
+// Minted lists the ids that the request did not choose.
 func TestMinted(t *testing.T) {
 	const uuid = "3f8a2f6e-0b6c-4d52-9e0e-6f1d2c3b4a59"
 	started := func(thread, run string) string {
@@ -68,7 +68,7 @@ func TestMinted(t *testing.T) {
 			}
 			run := analysis.Analyze(t.Context(), dir, artifact.V1, nil)[0]
 			if run.OmitsID != test.unnamed {
-				t.Errorf("unnamed %t", run.OmitsID)
+				t.Errorf("OmitsID = %t", run.OmitsID)
 			}
 			if diff := cmp.Diff(test.want, run.Minted); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
@@ -77,8 +77,8 @@ func TestMinted(t *testing.T) {
 	}
 }
 
-// What a request leaves open is known where it was refused, too.
-func TestUnnamedWithoutRun(t *testing.T) {
+// OmitsID is also set if the request was refused.
+func TestOmitsIDWithoutRun(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "captured")
 	if _, _, err := capture.Import(t.Context(), strings.NewReader("{}\n"), dir, capture.Settings{Framing: capture.NDJSON, Tool: tool, Request: []byte(`{"messages":[]}`)}); err != nil {
 		t.Fatal(err)

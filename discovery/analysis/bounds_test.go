@@ -14,7 +14,7 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// A name as long as an event is shown short, wherever it stands.
+// Very long names are shortened everywhere.
 func TestLongNames(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("é", 1<<20)
@@ -45,10 +45,10 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// The runs of one capture are held up to a bound.
-func TestHeld(t *testing.T) {
+// The runs of one capture are kept up to a limit.
+func TestListLimit(t *testing.T) {
 	x := &Analyzer{contract: artifact.V1}
-	e := x.empty(Refused)
+	e := x.emptyRun(Refused)
 	data, err := json.Marshal(e)
 	if err != nil {
 		t.Fatal(err)
@@ -56,30 +56,30 @@ func TestHeld(t *testing.T) {
 	run := &envelope.Run{Started: &envelope.Event{Type: envelope.RunStarted}}
 	x.listBytes = maxListBytes - len(data)
 	if err := x.keep(run, e); err != nil || len(x.list) != 1 {
-		t.Errorf("up to the bound: %v, %d runs", err, len(x.list))
+		t.Errorf("at the limit: %v, %d runs", err, len(x.list))
 	}
 	x.listBytes = maxListBytes - len(data) + 1
 	f, ok := x.keep(run, e).(finding.Finding)
 	if !ok || f.Code != finding.RunsTooMany || f.Severity != finding.Error || len(x.list) != 1 {
-		t.Errorf("past it: %+v, %d runs", f, len(x.list))
+		t.Errorf("past the limit: %+v, %d runs", f, len(x.list))
 	}
 }
 
-// EventTypes are remembered of so many events, and so many of them.
+// EventTypes limits the number of events and the number of distinct types.
 func TestTypesBounded(t *testing.T) {
-	var of EventTypes
-	of.set(maxTypedEvents-1, "A")
-	of.set(maxTypedEvents, "A")
+	var types EventTypes
+	types.set(maxTypedEvents-1, "A")
+	types.set(maxTypedEvents, "A")
 	last, past := maxTypedEvents-1, maxTypedEvents
-	if of.At(&last) != "A" || of.At(&past) != "" || len(of.of) != maxTypedEvents {
-		t.Errorf("%q, %q, %d", of.At(&last), of.At(&past), len(of.of))
+	if types.At(&last) != "A" || types.At(&past) != "" || len(types.nameIndexes) != maxTypedEvents {
+		t.Errorf("%q, %q, %d", types.At(&last), types.At(&past), len(types.nameIndexes))
 	}
-	of = EventTypes{}
+	types = EventTypes{}
 	for i := range maxTypes + 1 {
-		of.set(i, string(rune('一'+i)))
+		types.set(i, string(rune('一'+i)))
 	}
 	last, past = maxTypes-2, maxTypes-1
-	if of.At(&last) == "" || of.At(&past) != "" || len(of.names) != maxTypes {
-		t.Errorf("%q, %q, %d names", of.At(&last), of.At(&past), len(of.names))
+	if types.At(&last) == "" || types.At(&past) != "" || len(types.names) != maxTypes {
+		t.Errorf("%q, %q, %d names", types.At(&last), types.At(&past), len(types.names))
 	}
 }

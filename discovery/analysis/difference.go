@@ -10,34 +10,35 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// Difference says how the messages folded from input and stream differ from
-// the text subset of the last snapshot that the run emitted.
+// Difference compares the messages folded from request and stream with the text
+// subset of the last snapshot that the run emitted.
 type Difference struct {
 	Folded  int `json:"folded"`
 	Emitted int `json:"emitted"`
-	// Same counts the pairs that are equal in everything.
+	// Same counts the pairs of equal messages.
 	Same int `json:"same"`
-	// Mismatches lists the others, in their order.
+	// Mismatches lists the other messages, in order.
 	Mismatches []Mismatch `json:"apart"`
-	// RequestTaken says that messages of the request were folded.
+	// RequestTaken reports that messages of the request were folded.
 	RequestTaken bool `json:"-"`
 }
 
-// Mismatch is a message that is not the same in both, or is in one alone. Folded
-// and Emitted count each list from 0; nil where it is not there.
+// Mismatch is a message that differs between the two lists or is in only one of them.
+// Folded and Emitted are its indexes in the lists, counted from 0; nil if it is not in
+// the list.
 type Mismatch struct {
 	Folded  *int   `json:"folded,omitzero"`
 	Emitted *int   `json:"emitted,omitzero"`
 	Role    string `json:"role"`
-	// Aspects says what differs; empty for a message in one alone.
+	// Aspects lists what differs. It is empty for a message in only one list.
 	Aspects []Aspect `json:"in,omitzero"`
 }
 
-// Aspect is in what two messages differ.
+// Aspect is a way in which two messages differ.
 type Aspect string
 
-// The aspects. Content that differs only in white space or only in HTML's
-// escapes is told apart from other text.
+// The aspects. Content that differs only in white space, or only in HTML escapes,
+// does not count as AspectContent.
 const (
 	AspectID         Aspect = "id"
 	AspectName       Aspect = "name"
@@ -46,7 +47,7 @@ const (
 	AspectContent    Aspect = "content"
 )
 
-// Count returns how many messages differ in an aspect.
+// Count returns the number of messages that differ in an aspect.
 func (d *Difference) Count(a Aspect) (n int) {
 	for _, one := range d.Mismatches {
 		if slices.Contains(one.Aspects, a) {
@@ -56,8 +57,8 @@ func (d *Difference) Count(a Aspect) (n int) {
 	return n
 }
 
-// Unmatched returns how many messages are in the folding alone, and in the snapshot
-// alone.
+// Unmatched returns the number of messages that are only in the folding, and the number
+// that are only in the snapshot.
 func (d *Difference) Unmatched() (folded, emitted int) {
 	for _, one := range d.Mismatches {
 		switch {
@@ -70,9 +71,8 @@ func (d *Difference) Unmatched() (folded, emitted int) {
 	return folded, emitted
 }
 
-// IDCounts says whether the ids of messages outlive the stream: how many of those
-// that the run streamed, and of those that its request had, are in its last
-// snapshot. They are counted where there is a snapshot.
+// IDCounts says how many ids of messages that the run streamed, and of messages in its
+// request, are also in its last snapshot. Ids are counted only if there is a snapshot.
 type IDCounts struct {
 	Streamed      int `json:"streamed"`
 	StreamedKept  int `json:"streamed_kept"`
@@ -80,7 +80,7 @@ type IDCounts struct {
 	RequestedKept int `json:"requested_kept"`
 }
 
-// Add counts the messages of other as well.
+// Add adds the counts of other to i.
 func (i *IDCounts) Add(other IDCounts) {
 	i.Streamed += other.Streamed
 	i.StreamedKept += other.StreamedKept
@@ -88,7 +88,7 @@ func (i *IDCounts) Add(other IDCounts) {
 	i.RequestedKept += other.RequestedKept
 }
 
-// compareFolding fills in what needs both the folding and the last snapshot.
+// compareFolding sets IDs and Difference from the folding and the last snapshot.
 func (e *Run) compareFolding(f project.FoldResult, last *project.Output, ids []string, r request) {
 	if len(e.Snapshots) == 0 {
 		return
@@ -113,9 +113,9 @@ func countKept(ids, in []string) (n int) {
 	return n
 }
 
-// difference pairs the messages of two lists: those of the same role and
-// content along their longest common subsequence, and between two such pairs
-// those of the same role in their order.
+// difference pairs the messages of two lists. It first pairs messages of the same role
+// and content along the longest common subsequence, and then, between these pairs,
+// messages of the same role in order.
 func difference(folded, emitted []artifact.Message) *Difference {
 	d := &Difference{Folded: len(folded), Emitted: len(emitted), Mismatches: []Mismatch{}}
 	i, j := 0, 0
@@ -131,8 +131,7 @@ func difference(folded, emitted []artifact.Message) *Difference {
 
 type pair struct{ folded, emitted int }
 
-// between pairs folded[i:iEnd] with emitted[j:jEnd], no two of which have the
-// same text in order.
+// between pairs messages of folded[i:iEnd] with messages of emitted[j:jEnd] by role.
 func (d *Difference) between(folded, emitted []artifact.Message, i, iEnd, j, jEnd int) {
 	for ; i < iEnd; i++ {
 		at := slices.IndexFunc(emitted[j:jEnd], func(m artifact.Message) bool { return m.Role == folded[i].Role })
@@ -180,12 +179,12 @@ func (d *Difference) pair(folded, emitted []artifact.Message, p pair) {
 
 func normalizeSpace(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// maxCells bounds the table of common: two lists of 2,000 messages that share
-// neither their beginning nor their end. Past it only those are paired.
+// maxCells limits the table of longestCommon: two lists of 2,000 messages with different
+// beginnings and ends. In larger lists, only equal beginnings and ends are paired.
 const maxCells = 4_000_000
 
-// longestCommon returns the longest common subsequence of two lists by role and
-// content.
+// longestCommon returns the longest common subsequence of two lists, comparing roles
+// and contents.
 func longestCommon(a, b []artifact.Message) (pairs []pair) {
 	same := func(i, j int) bool { return a[i].Role == b[j].Role && a[i].Content == b[j].Content }
 	lo := 0
@@ -204,7 +203,7 @@ func longestCommon(a, b []artifact.Message) (pairs []pair) {
 	if rows*columns > maxCells {
 		return append(pairs, tail...)
 	}
-	// longest[i*(columns+1)+j] is of a[lo+i:n] and b[lo+j:m].
+	// longest[i*(columns+1)+j] is the length for a[lo+i:n] and b[lo+j:m].
 	longest := make([]int32, (rows+1)*(columns+1))
 	for i := rows - 1; i >= 0; i-- {
 		for j := columns - 1; j >= 0; j-- {

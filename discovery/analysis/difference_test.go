@@ -11,7 +11,7 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// someMessages draws from few values, so that lists have much in common.
+// someMessages draws from a few values, so that lists have many messages in common.
 var someMessages = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) artifact.Message {
 	return artifact.Message{
 		ID:      rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "id"),
@@ -31,43 +31,43 @@ func TestDifferenceOfSame(t *testing.T) {
 	})
 }
 
-// Every message of both lists is in one pair that is the same, in one that is
-// apart, or alone, and each list stands in its order.
+// Every message of both lists is in exactly one equal pair or mismatch, and mismatches
+// keep the order of each list.
 func TestDifferenceCounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		folded, emitted := someMessages.Draw(t, "folded"), someMessages.Draw(t, "emitted")
 		d := difference(folded, emitted)
-		var apartFolded, apartEmitted []int
+		var mismatchedFolded, mismatchedEmitted []int
 		for _, a := range d.Mismatches {
 			if a.Folded != nil {
-				apartFolded = append(apartFolded, *a.Folded)
+				mismatchedFolded = append(mismatchedFolded, *a.Folded)
 			}
 			if a.Emitted != nil {
-				apartEmitted = append(apartEmitted, *a.Emitted)
+				mismatchedEmitted = append(mismatchedEmitted, *a.Emitted)
 			}
 			checkMismatch(t, a, folded, emitted)
 		}
 		for what, list := range map[string]struct {
-			apart []int
-			of    int
-		}{"folded": {apartFolded, len(folded)}, "emitted": {apartEmitted, len(emitted)}} {
-			if !slices.IsSorted(list.apart) || len(slices.Compact(slices.Clone(list.apart))) != len(list.apart) || len(list.apart)+d.Same != list.of {
-				t.Errorf("%s: %d same and %v apart of %d", what, d.Same, list.apart, list.of)
+			indexes []int
+			length  int
+		}{"folded": {mismatchedFolded, len(folded)}, "emitted": {mismatchedEmitted, len(emitted)}} {
+			if !slices.IsSorted(list.indexes) || len(slices.Compact(slices.Clone(list.indexes))) != len(list.indexes) || len(list.indexes)+d.Same != list.length {
+				t.Errorf("%s: %d same and mismatches %v of %d", what, d.Same, list.indexes, list.length)
 			}
 		}
-		// What is left of both lists is the same, one by one.
-		rest, other := left(folded, apartFolded), left(emitted, apartEmitted)
+		// The messages without a mismatch are pairwise equal.
+		rest, other := withoutIndexes(folded, mismatchedFolded), withoutIndexes(emitted, mismatchedEmitted)
 		if diff := cmp.Diff(rest, other); diff != "" {
-			t.Errorf("what is the same (-folded +emitted)\n%s", diff)
+			t.Errorf("messages without a mismatch (-folded +emitted)\n%s", diff)
 		}
-		alone, missing := d.Unmatched()
-		if d.Folded-alone != d.Emitted-missing {
-			t.Errorf("%d pairs in one list, %d in the other", d.Folded-alone, d.Emitted-missing)
+		onlyFolded, onlyEmitted := d.Unmatched()
+		if d.Folded-onlyFolded != d.Emitted-onlyEmitted {
+			t.Errorf("%d pairs in one list, %d in the other", d.Folded-onlyFolded, d.Emitted-onlyEmitted)
 		}
 	})
 }
 
-func left(list []artifact.Message, at []int) (rest []artifact.Message) {
+func withoutIndexes(list []artifact.Message, at []int) (rest []artifact.Message) {
 	for i, m := range list {
 		if !slices.Contains(at, i) {
 			rest = append(rest, m)
@@ -79,7 +79,7 @@ func left(list []artifact.Message, at []int) (rest []artifact.Message) {
 func checkMismatch(t *rapid.T, a Mismatch, folded, emitted []artifact.Message) {
 	switch {
 	case a.Folded == nil && a.Emitted == nil:
-		t.Errorf("%+v is nowhere", a)
+		t.Errorf("%+v is in neither list", a)
 	case a.Folded == nil:
 		if a.Role != emitted[*a.Emitted].Role || a.Aspects != nil {
 			t.Errorf("%+v of %+v", a, emitted[*a.Emitted])
@@ -98,12 +98,12 @@ func checkMismatch(t *rapid.T, a Mismatch, folded, emitted []artifact.Message) {
 	}
 }
 
-// As many texts are paired in one direction as in the other.
+// Swapping the lists does not change the number of pairs.
 func TestDifferenceSymmetric(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := someMessages.Draw(t, "a"), someMessages.Draw(t, "b")
 		if there, back := len(longestCommon(a, b)), len(longestCommon(b, a)); there != back {
-			t.Errorf("%d in common, and %d the other way", there, back)
+			t.Errorf("%d pairs, but %d with the lists swapped", there, back)
 		}
 		there, back := difference(a, b), difference(b, a)
 		if there.Folded != back.Emitted || there.Emitted != back.Folded {
@@ -141,7 +141,7 @@ func TestDifferenceContent(t *testing.T) {
 	}
 }
 
-// Past the bound of its table common pairs the beginning and the end alone.
+// For large lists, longestCommon pairs only the beginning and the end.
 func TestDifferencePastTable(t *testing.T) {
 	many := func(role string, n int) []artifact.Message {
 		list := []artifact.Message{{ID: "first", Role: "user", Content: "first"}}
@@ -152,7 +152,7 @@ func TestDifferencePastTable(t *testing.T) {
 	}
 	d := difference(many("assistant", 2_001), many("system", 2_001))
 	if folded, emitted := d.Unmatched(); d.Same != 2 || folded != 2_001 || emitted != 2_001 {
-		t.Errorf("%d the same, %d and %d alone", d.Same, folded, emitted)
+		t.Errorf("%d the same, %d and %d unmatched", d.Same, folded, emitted)
 	}
 }
 

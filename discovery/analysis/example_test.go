@@ -8,7 +8,7 @@ import (
 	"github.com/p20export/p20export/discovery/analysis"
 )
 
-// An analysis says what each projection makes of each run, and why.
+// An analysis has the result of each projection for each run.
 func ExampleAnalyze() {
 	for _, run := range analysis.Analyze(context.Background(), "../captures/langgraph/one-turn", artifact.V1, nil) {
 		fmt.Println(*run.RunID, run.Verdict)

@@ -11,35 +11,35 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// Field is a key that an event of the envelope emits.
+// Field is a key of an event of the envelope, or of a message in its snapshot.
 type Field struct {
 	// Event is the event's type.
 	Event string `json:"event"`
-	// Role is that of the snapshot's messages that have the key; empty for a
-	// key of the event itself.
+	// Role is the role of the messages that have the key. It is empty for a key of
+	// the event itself.
 	Role string `json:"role,omitzero"`
 	Name string `json:"name"`
-	// Emitted is how many events or messages have the key, Empty in how many
-	// of them it is null or blank.
+	// Emitted counts the events or messages with the key. Empty counts those in
+	// which its value is null or blank.
 	Emitted int `json:"emitted"`
 	Empty   int `json:"empty,omitzero"`
-	// Surfaced says that the key is in the run's bounded envelope, Reduced
-	// under which key it is in the artifact.
+	// Surfaced reports that the bounded envelope of the run has the key. ArtifactKey
+	// is the corresponding key of the artifact; empty if there is none.
 	Surfaced    bool   `json:"surfaced"`
 	ArtifactKey string `json:"reduced,omitzero"`
 }
 
-// Key is the field without what one run says of it.
+// Key returns the event, role and name of the field, for use as a map key.
 func (f Field) Key() Field { return Field{Event: f.Event, Role: f.Role, Name: f.Name} }
 
-// fieldCounter gathers the fields of one run.
+// fieldCounter collects the fields of one run.
 type fieldCounter struct {
-	list []Field
-	at   map[Field]int
+	list  []Field
+	index map[Field]int
 }
 
-// maxFields is how many keys of one run are told apart, so that hostile names
-// cost no memory; one longer than maxNameBytes is not.
+// maxFields limits the number of fields of one run, so that hostile names use little
+// memory. Names longer than maxNameBytes are ignored.
 const maxFields = 512
 
 func (f *fieldCounter) add(event, role string, m strictjson.Member) {
@@ -48,16 +48,16 @@ func (f *fieldCounter) add(event, role string, m strictjson.Member) {
 		return
 	}
 	key := Field{Event: event, Role: strings.ToValidUTF8(role, "\uFFFD"), Name: strings.ToValidUTF8(name, "\uFFFD")}
-	i, ok := f.at[key]
+	i, ok := f.index[key]
 	if !ok {
 		if len(f.list) == maxFields {
 			return
 		}
-		if f.at == nil {
-			f.at = make(map[Field]int)
+		if f.index == nil {
+			f.index = make(map[Field]int)
 		}
 		i = len(f.list)
-		f.at[key] = i
+		f.index[key] = i
 		f.list = append(f.list, key)
 	}
 	f.list[i].Emitted++
@@ -74,8 +74,8 @@ func isEmpty(v strictjson.Value) bool {
 	return artifact.IsBlank(text)
 }
 
-// event adds an event's keys. Its type goes without saying, but for the terminal
-// event, whose type the artifact takes.
+// event adds the keys of an event. The key "type" is added only for the terminal event,
+// whose type is in the artifact.
 func (f *fieldCounter) event(e *envelope.Event) {
 	for m := range e.All {
 		if terminal := e.Type == envelope.RunFinished || e.Type == envelope.RunError; terminal || string(m.Name.Raw) != `"type"` {
@@ -98,7 +98,7 @@ func (f *fieldCounter) snapshot(e *envelope.Event) {
 	}
 }
 
-// markKept notes what of the fields is in an envelope and its artifact.
+// markKept marks the fields that are in the envelope and the artifact.
 func (f *fieldCounter) markKept(out *project.Output) {
 	emitted := out.Origin == project.Emitted
 	a := out.Artifact
@@ -168,8 +168,7 @@ func reducedTerminal(name string, out *project.Output) string {
 	return ""
 }
 
-// result returns the fields in the order of the envelope's events, and by role
-// and name within each.
+// result returns the fields in the order of SortFields.
 func (f *fieldCounter) result() []Field {
 	list := slices.Clone(f.list)
 	if list == nil {
@@ -179,8 +178,7 @@ func (f *fieldCounter) result() []Field {
 	return list
 }
 
-// SortFields puts fields into the order of the envelope's events, and by role and
-// name within each.
+// SortFields sorts fields by event, in the order of the envelope, then by role and name.
 func SortFields(list []Field) {
 	slices.SortFunc(list, func(a, b Field) int {
 		return cmp.Or(cmp.Compare(eventRank(a.Event), eventRank(b.Event)), cmp.Compare(a.Event, b.Event),
@@ -194,7 +192,7 @@ func eventRank(event string) int { return slices.Index(eventOrder, event) }
 
 var nameOrder = []string{"type", "threadId", "runId", "parentRunId", "id", "role", "name", "content"}
 
-// nameRank puts what the contract takes first.
+// nameRank orders the names in nameOrder before all others.
 func nameRank(name string) int {
 	if i := slices.Index(nameOrder, name); i >= 0 {
 		return i

@@ -19,9 +19,9 @@ const (
 	richer = `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"u","role":"user","content":"Hello.","more":1}]}`
 )
 
-// A run is incomplete when the snapshot behind its artifact lacks streamed text,
-// whichever projection makes the artifact. What the projections make of it stays
-// visible, and the finding is among the run's once.
+// A run is incomplete if the snapshot of its artifact lacks streamed text, whichever
+// projection produces the artifact. The results of the projections are unchanged, and
+// the run has the finding once.
 func TestIncomplete(t *testing.T) {
 	for _, test := range []struct {
 		name     string
@@ -67,7 +67,7 @@ func TestIncomplete(t *testing.T) {
 }
 
 // A run whose terminal event names another run is reduced: emitted-snapshot refuses
-// it, and the others record what they leave out.
+// it, and the other projections record the omission.
 func TestOtherRunAtTheEnd(t *testing.T) {
 	other := strings.Replace(testkit.Finished, `"runId":"r"`, `"runId":"engine"`, 1)
 	for _, test := range []struct {
@@ -95,16 +95,16 @@ func TestOtherRunAtTheEnd(t *testing.T) {
 				case i == 0 && (p.Verdict != project.Refused || !slices.Contains(p.Reasons, named)):
 					t.Errorf("emitted-snapshot: %s %v", p.Verdict, p.Reasons)
 				case p.Verdict == project.Frozen && !slices.Contains(p.Omissions, named):
-					t.Errorf("%s leaves out %v", p.Name, p.Omissions)
+					t.Errorf("%s omits %v", p.Name, p.Omissions)
 				case i > 0 && slices.Contains(p.Reasons, named):
-					t.Errorf("%s refuses for %v", p.Name, p.Reasons)
+					t.Errorf("%s refuses because of %v", p.Name, p.Reasons)
 				}
 			}
 		})
 	}
 }
 
-// analyzeOne analyzes a run of these events.
+// analyzeOne analyzes a run with these events.
 func analyzeOne(t *testing.T, events ...string) Run {
 	t.Helper()
 	runs := Analyze(t.Context(), testkit.WriteCapture(t, "one", events...), artifact.V1, nil)
@@ -114,7 +114,7 @@ func analyzeOne(t *testing.T, events ...string) Run {
 	return runs[0]
 }
 
-// shown spells findings by severity, code and event, -1 where there is none.
+// shown formats findings as severity, code and event index, which is -1 if there is none.
 func shown(list []finding.Finding) (lines []string) {
 	for _, f := range list {
 		at := -1

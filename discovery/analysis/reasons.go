@@ -8,14 +8,14 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// Reason is why something was refused or left out, and in what kind of place:
-// what two runs of one scenario have in common. Count is of how many.
+// Reason says why something was refused or omitted, and in what kind of place. It has
+// only what two runs of one scenario have in common. Count is the number of occurrences.
 type Reason struct {
 	Code finding.Code `json:"code"`
-	// Event is the type of the event, or the name of a file; empty for the run
-	// as a whole.
+	// Event is the type of the event, or the name of a file. It is empty for the
+	// whole run.
 	Event string `json:"event,omitzero"`
-	// Pointer has * for every index.
+	// Pointer has * in place of every index.
 	Pointer finding.Pointer `json:"pointer,omitzero"`
 	Count   int             `json:"count"`
 }
@@ -35,50 +35,50 @@ func (r Reason) WithoutCount() Reason {
 	return r
 }
 
-// reasons gathers the errors among findings.
-func reasons(list []finding.Finding, of *EventTypes) []Reason {
+// reasons returns the errors among findings.
+func reasons(list []finding.Finding, types *EventTypes) []Reason {
 	var g reasonList
 	for _, f := range list {
 		if f.Severity == finding.Error {
-			g.add(Reason{f.Code, of.At(f.EventIndex), anyIndex(f.Pointer), 1})
+			g.add(Reason{f.Code, types.At(f.EventIndex), anyIndex(f.Pointer), 1})
 		}
 	}
 	return g.list
 }
 
-// omissionReasons gathers omissions.
-func omissionReasons(list []project.Omission, of *EventTypes) []Reason {
+// omissionReasons returns the reasons of omissions.
+func omissionReasons(list []project.Omission, types *EventTypes) []Reason {
 	var g reasonList
 	for _, o := range list {
 		where := o.File
 		if o.EventIndex != nil {
-			where = of.At(o.EventIndex)
+			where = types.At(o.EventIndex)
 		}
 		g.add(Reason{o.Reason, where, anyIndex(o.Pointer), max(o.Count, 1)})
 	}
 	return g.list
 }
 
-// reasonList has reasons in the order of their first appearance.
+// reasonList counts reasons, in the order of their first occurrence.
 type reasonList struct {
-	list []Reason
-	at   map[Reason]int
+	list  []Reason
+	index map[Reason]int
 }
 
 func (g *reasonList) add(r Reason) {
-	if i, ok := g.at[r.WithoutCount()]; ok {
+	if i, ok := g.index[r.WithoutCount()]; ok {
 		g.list[i].Count += r.Count
 		return
 	}
-	if g.at == nil {
-		g.at = make(map[Reason]int)
+	if g.index == nil {
+		g.index = make(map[Reason]int)
 	}
-	g.at[r.WithoutCount()] = len(g.list)
+	g.index[r.WithoutCount()] = len(g.list)
 	g.list = append(g.list, r)
 }
 
-// anyIndex puts * for each index of a pointer. One that is too long becomes that
-// of a value around it, as in a finding.
+// anyIndex replaces each index in a pointer with *. A pointer that is too long is first
+// shortened to the pointer of an enclosing value, as in a finding.
 func anyIndex(p finding.Pointer) finding.Pointer {
 	parts := strings.Split(string(p.Bounded()), "/")
 	for i, part := range parts {
@@ -89,16 +89,15 @@ func anyIndex(p finding.Pointer) finding.Pointer {
 	return finding.Pointer(strings.Join(parts, "/"))
 }
 
-// EventTypes remembers the type of each event of a capture, in two bytes each.
+// EventTypes stores the type of each event of a capture, using two bytes per event.
 type EventTypes struct {
-	names []string
-	ids   map[string]uint16
-	of    []uint16
+	names       []string
+	ids         map[string]uint16
+	nameIndexes []uint16
 }
 
-// maxTypes is how many event types are told apart; AG-UI has about forty.
-// maxTypedEvents is of how many events the type is remembered; a reason in a later one
-// has none.
+// maxTypes limits the number of distinct event types; AG-UI has about forty.
+// maxTypedEvents limits the number of events whose type is stored.
 const (
 	maxTypes       = 1024
 	maxTypedEvents = 4 << 20
@@ -122,17 +121,17 @@ func (t *EventTypes) set(index int, name string) {
 			t.names = append(t.names, name)
 		}
 	}
-	for len(t.of) <= index {
-		t.of = append(t.of, 0)
+	for len(t.nameIndexes) <= index {
+		t.nameIndexes = append(t.nameIndexes, 0)
 	}
-	t.of[index] = id
+	t.nameIndexes[index] = id
 }
 
-// At returns the type of the event of that index, or "" where there is none or it
-// is not remembered.
+// At returns the type of the event with that index. It returns "" if index is nil or the
+// type is not stored.
 func (t *EventTypes) At(index *int) string {
-	if t == nil || index == nil || *index >= len(t.of) {
+	if t == nil || index == nil || *index >= len(t.nameIndexes) {
 		return ""
 	}
-	return t.names[t.of[*index]]
+	return t.names[t.nameIndexes[*index]]
 }

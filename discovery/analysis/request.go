@@ -6,17 +6,17 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// request is what matters of the request that caused a run.
+// request has the relevant parts of the request that caused a run.
 type request struct {
-	ids    []string // of its messages
-	parent bool
-	known  bool // it is there, and can be read
-	// threadID and runID are empty where it has none.
+	ids    []string // message ids
+	parent bool     // whether it names a parent run
+	known  bool     // whether it exists and is valid JSON
+	// threadID and runID are empty if the request does not have them.
 	threadID, runID string
 }
 
-// unnamed reports whether the request leaves an id of the run to the integration.
-func (r request) unnamed() bool {
+// omitsID reports whether the request has no threadId or no runId.
+func (r request) omitsID() bool {
 	return r.known && (artifact.IsBlank(r.threadID) || artifact.IsBlank(r.runID))
 }
 
@@ -28,7 +28,7 @@ func readRequest(data []byte) request {
 		return r
 	}
 	if _, err := strictjson.ReadText(&input, &decoder, data); err != nil {
-		return r // folded-stream says what is wrong with it
+		return r // folded-stream reports the error
 	}
 	r.known, r.threadID, r.runID = true, input.Text("threadId"), input.Text("runId")
 	r.parent = hasParent(&input)
@@ -36,10 +36,10 @@ func readRequest(data []byte) request {
 	return r
 }
 
-// messageIDs returns the ids of an object's messages, as they are.
+// messageIDs returns the ids of an object's messages, unchanged.
 func messageIDs(o *strictjson.Object) (ids []string) {
 	list, _ := o.Get("messages")
-	// The list was read before, as part of its text, so there is no error.
+	// The list was parsed before as part of its text, so there is no error.
 	_ = strictjson.Elements(list, func(_ int, _ strictjson.Value, m *strictjson.Object) error {
 		if id, ok := m.Get("id"); ok && id.Kind == strictjson.String {
 			text, _ := id.Text()
@@ -56,8 +56,8 @@ func hasParent(o *strictjson.Object) bool {
 	return ok && v.Kind == strictjson.String && !isEmpty(v)
 }
 
-// parents says whether RUN_STARTED names a parent run, and whether the copy of
-// the request in it does.
+// parents reports whether RUN_STARTED names a parent run, and whether the copy of the
+// request in RUN_STARTED does.
 func parents(started *envelope.Event) (own, input bool) {
 	own = hasParent(&started.Object)
 	if v, ok := started.Get("input"); ok && v.Kind == strictjson.ObjectStart {

@@ -1,7 +1,7 @@
-// Package analysis describes what each run of a capture shows about the contract:
-// what every projection makes of it and why, and what the discovery gate asks.
+// Package analysis describes each run of a capture under the contract: the result of
+// every projection with its reasons, and the facts that the discovery gate needs.
 //
-// It judges nothing, and must hold no rule of a projection or an integration.
+// It must not contain rules of a projection or of an integration.
 package analysis
 
 import (
@@ -15,84 +15,84 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// Run says what one run of a capture shows about the contract: what
-// each projection makes of it and why, and what the discovery gate (P20 §14)
-// asks. A capture that holds no run has one with what is wrong.
+// Run describes one run of a capture under the contract: the result of each
+// projection with its reasons, and the facts that the discovery gate (P20 §14)
+// needs. A capture without a run is described by one Run, which says why.
 type Run struct {
 	Capture string `json:"capture"`
-	// Response is the file that offsets are of; Coded says that they are of what
-	// it decodes to.
+	// Response is the file that offsets refer to. If ContentEncoded is set, they
+	// refer to the decoded content of the file.
 	Response       string `json:"-"`
 	ContentEncoded bool   `json:"-"`
-	// Digest and Bytes are of the response as it is stored; empty when it could
-	// not be read.
+	// Digest and Bytes describe the response as it is stored. They are empty if it
+	// could not be read.
 	Digest digest.Digest `json:"digest,omitzero"`
 	Bytes  int64         `json:"bytes,omitzero"`
-	// Integration and Scenario are the capture's labels; empty without them.
+	// Integration and Scenario are the labels of the capture, if it has them.
 	Integration Integration      `json:"integration,omitzero"`
 	Scenario    string           `json:"scenario,omitzero"`
 	Contract    artifact.Profile `json:"contract"`
 	Run         *int             `json:"run"`
 	RunID       *string          `json:"run_id"`
 	Verdict     Verdict          `json:"verdict"`
-	// HTTPStatus is zero where the capture has no manifest of a response.
+	// HTTPStatus is zero if the capture has no manifest.
 	HTTPStatus int `json:"http_status,omitzero"`
-	// End is how the response ended; empty when it came to its own end, or
-	// where that is not known.
+	// End says how the response ended. It is empty if the response is complete, or
+	// if its end is not known.
 	End      capture.End `json:"end,omitzero"`
 	Terminal string      `json:"terminal,omitzero"`
-	// Projections has each, the default first; and where the run has several
-	// snapshots what choosing the last of them gives.
+	// Projections has the result of each projection, the default first. If the run
+	// has several snapshots, the last result is of choosing the last snapshot.
 	Projections []Projection `json:"projections"`
 	Snapshots   []Snapshot   `json:"snapshots"`
-	// MoreSnapshots counts those past the number that is described one by one.
+	// MoreSnapshots counts the snapshots that are not in Snapshots.
 	MoreSnapshots int `json:"more_snapshots,omitzero"`
-	// Difference is between the messages folded from input and stream and
-	// those of the last emitted snapshot; nil where one of the two is missing, or
-	// is not whole.
+	// Difference compares the messages folded from request and stream with those
+	// of the last emitted snapshot. It is nil if either is missing or incomplete.
 	Difference *Difference `json:"difference"`
 	IDs        IDCounts    `json:"ids"`
 	Times      Times       `json:"times"`
 	Parent     Parent      `json:"parent"`
-	// OmitsID says that the request gives no threadId or no runId, and Minted has
+	// OmitsID reports that the request has no threadId or no runId. Minted lists
 	// the ids of the run that the request did not choose.
 	OmitsID  bool            `json:"-"`
 	Minted   []Anchor        `json:"-"`
 	Fields   []Field         `json:"fields"`
 	Families envelope.Counts `json:"families"`
-	// Events are the three of the envelope, of the first projection that froze
-	// the run.
+	// Events are the three events of the envelope, from the first projection that
+	// froze the run.
 	Events   []project.Part    `json:"events"`
 	Sizes    *Sizes            `json:"sizes"`
 	Texts    *Texts            `json:"texts"`
 	Findings []finding.Finding `json:"findings"`
-	// Changes are those since a baseline; absent where none was compared with.
+	// Changes lists the changes since a baseline. It is absent if there is no
+	// baseline.
 	Changes []finding.Finding `json:"changes,omitzero"`
 }
 
-// Verdict says what became of a run under the contract.
+// Verdict is the result of a run under the contract.
 type Verdict string
 
-// The verdicts, the best first.
+// The verdicts, best first.
 const (
-	// Exact: the contract takes the one emitted snapshot's messages, the ids and the
-	// error as they are.
+	// Exact: the run emitted one snapshot, and the artifact has its messages, the
+	// ids and the error unchanged.
 	Exact Verdict = "exact"
-	// Reduced: the one emitted snapshot gives an artifact that leaves something out of
-	// the three events that the contract does not take: of the messages, a parent run
-	// without a name, the end of an error text, or that the run ended under another id.
+	// Reduced: the run emitted one snapshot, and its artifact omits something that
+	// the contract does not accept: parts of the messages, a blank parent run, the end
+	// of an error text, or the other id under which the run ended.
 	Reduced Verdict = "reduced"
-	// Chosen: the run emitted several snapshots; one that is chosen, such as
-	// the last, gives an artifact.
+	// Chosen: the run emitted several snapshots, and a chosen one, such as the
+	// last, produces an artifact.
 	Chosen Verdict = "chosen"
-	// Incomplete: the run would be one of those above, but the snapshot behind its
-	// artifact lacks text that the run streamed.
+	// Incomplete: the run would have one of the verdicts above, but the snapshot of
+	// its artifact lacks text that the run streamed.
 	Incomplete Verdict = "incomplete"
-	// Built: the run emitted no snapshot; one can be built.
+	// Built: the run emitted no snapshot, but one can be built.
 	Built Verdict = "built"
 	// Refused: no projection freezes the run.
 	Refused Verdict = "refused"
-	// Missing: the run is in the baseline alone.
+	// Missing: the run is only in the baseline.
 	Missing Verdict = "missing"
 	// Failed: the capture could not be read.
 	Failed Verdict = "error"
@@ -109,74 +109,76 @@ func verdictOf(projection project.Name) Verdict {
 	return Built
 }
 
-// Verdicts lists those that a run in a baseline can have, the best first.
+// Verdicts returns the verdicts that a run in a baseline can have, best first.
 func Verdicts() []Verdict { return []Verdict{Exact, Reduced, Chosen, Incomplete, Built, Refused} }
 
-// NoBetterThan reports whether v is the limit or a worse verdict. It is false for a
-// verdict that is not among Verdicts.
+// NoBetterThan reports whether v is the limit or worse. It returns false if v is not
+// one of Verdicts.
 func (v Verdict) NoBetterThan(limit Verdict) bool {
 	return slices.Index(Verdicts(), v) >= slices.Index(Verdicts(), limit) && slices.Contains(Verdicts(), v)
 }
 
-// Emitted reports whether an artifact came of the one snapshot the run emitted,
-// and no streamed text was found lacking in it.
+// Emitted reports whether the run has an artifact of the one snapshot it emitted, with
+// no streamed text found to be missing.
 func (v Verdict) Emitted() bool { return v == Exact || v == Reduced }
 
-// Projection is what one projection makes of a run.
+// Projection is the result of one projection of a run.
 type Projection struct {
 	Name project.Name `json:"name"`
-	// Snapshot is the selection, where several are emitted and one is chosen.
+	// Snapshot says which of several emitted snapshots was chosen.
 	Snapshot project.Selection `json:"snapshot,omitzero"`
 	Verdict  project.Verdict   `json:"verdict"`
-	// Roles are those of the artifact's messages, in order.
+	// Roles are the roles of the artifact's messages, in order.
 	Roles []string `json:"roles,omitzero"`
-	// Omissions are what it leaves out, Reasons why it refuses.
+	// Omissions lists what the artifact omits. Reasons lists why the projection
+	// refuses the run.
 	Omissions []Reason `json:"omissions,omitzero"`
 	Reasons   []Reason `json:"reasons,omitzero"`
-	// Assay says whether Assay's mapper could take the artifact.
+	// Assay reports whether Assay's mapper would accept the artifact.
 	Assay bool `json:"assay,omitzero"`
 }
 
-// Sizes are byte counts.
+// Sizes has the sizes of a run, its envelope and its artifact, in bytes.
 type Sizes struct {
-	// Run is from RUN_STARTED to the last event, framing included.
+	// Run is the size from RUN_STARTED to the last event, including the framing.
 	Run int64 `json:"run_bytes"`
-	// Envelope is the three events, a line each.
+	// Envelope is the size of the three events, one per line.
 	Envelope int `json:"envelope_bytes"`
-	// Artifact is the canonical artifact, Compact the same without white space.
+	// Artifact is the size of the canonical artifact, and Compact its size without
+	// white space between tokens.
 	Artifact int `json:"artifact_bytes"`
 	Compact  int `json:"artifact_compact_bytes"`
 }
 
-// Texts measures the contents of an artifact's messages, in code points.
+// Texts describes the lengths of message contents in artifacts, in code points.
 type Texts struct {
 	Messages int `json:"messages"`
 	Longest  int `json:"longest"`
-	// OverAssayLimit counts those longer than Assay's mapper takes.
+	// OverAssayLimit counts the messages that are too long for Assay's mapper.
 	OverAssayLimit int `json:"past_assay"`
 }
 
-// Add counts the messages of other as well.
+// Add adds the messages of other to t.
 func (t *Texts) Add(other Texts) {
 	t.Messages += other.Messages
 	t.OverAssayLimit += other.OverAssayLimit
 	t.Longest = max(t.Longest, other.Longest)
 }
 
-// Times says what labels a run's times can have.
+// Times describes the sources of a run's times.
 type Times struct {
-	// Source is the one that serves; empty when none does.
+	// Source is the source that is used; empty if there is none.
 	Source project.TimeSource `json:"source,omitzero"`
-	// Timestamps counts the events that have one of their own.
+	// Timestamps counts the events with a timestamp.
 	Timestamps int `json:"timestamps"`
-	// Implausible says that RUN_STARTED has one that cannot be its time.
+	// Implausible reports that RUN_STARTED has a timestamp that cannot be its time.
 	Implausible bool `json:"implausible"`
 }
 
-// Parent says where a parent run is named.
+// Parent says which places name a parent run.
 type Parent struct {
 	Request    bool `json:"request"`
 	RunStarted bool `json:"run_started"`
-	// Input: in the copy of the request that RUN_STARTED may carry.
+	// Input: the copy of the request that RUN_STARTED may contain.
 	Input bool `json:"input"`
 }

@@ -6,31 +6,31 @@ import (
 	"github.com/p20export/p20export/envelope"
 )
 
-// Snapshot is one MESSAGES_SNAPSHOT of a run and where it stands.
+// Snapshot describes one MESSAGES_SNAPSHOT of a run and its position.
 type Snapshot struct {
 	envelope.Ref
 	Messages int `json:"messages"`
-	// Roles are those of the messages, in order; "" where one has none.
+	// Roles are the roles of the messages, in order; "" for a message without one.
 	Roles []string `json:"roles"`
-	// Before and After are the types of the events around it; After is empty
-	// when it is the run's last event.
+	// Before and After are the types of the previous and the next event. After is
+	// empty if the snapshot is the last event of the run.
 	Before string `json:"before"`
 	After  string `json:"after,omitzero"`
-	// Remaining counts the run's events that follow it.
+	// Remaining counts the events of the run after the snapshot.
 	Remaining int `json:"remaining"`
 
-	ordinal int // among the run's events
+	ordinal int // position among the events of the run
 }
 
-// MaxSnapshots is how many snapshots of a run are described, and maxRoles how many
-// roles of one are listed; the contract takes 2,000 messages.
+// MaxSnapshots limits the snapshots of a run that are described one by one. maxRoles
+// limits the roles listed for a snapshot; the contract accepts 2,000 messages.
 const (
 	MaxSnapshots = 100
 	maxRoles     = 2_000
 )
 
-// maxNameBytes is how much of a role or an event type is shown. AG-UI's have up
-// to thirty; a hostile one is as long as an event.
+// maxNameBytes limits the length of a role or an event type. AG-UI's have up to thirty
+// bytes; a hostile one may be as long as an event.
 const maxNameBytes = 128
 
 func shownName(name string) string {
@@ -40,7 +40,7 @@ func shownName(name string) string {
 	return strings.Clone(strings.ToValidUTF8(name, "\uFFFD"))
 }
 
-// trackSnapshots notes a snapshot, or what follows one.
+// trackSnapshots records a snapshot and the event after it.
 func (x *observer) trackSnapshots(e *envelope.Event) {
 	name := e.Type
 	if len(name) > maxNameBytes {
