@@ -11,28 +11,28 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// MintedCount counts the ids of one shape that integrations chose.
+// MintedCount counts ids of one shape that integrations chose.
 type MintedCount struct {
-	// Event is RUN_STARTED, or the type of a terminal event with another id.
+	// Event is RUN_STARTED, or the type of a terminal event with a different id.
 	Event string `json:"event"`
 	// Key is threadId or runId.
 	Key string `json:"key"`
-	// Shape says in words what the ids look like.
+	// Shape is the form of the ids; see analysis.Shape.
 	Shape string `json:"shape"`
 	Count int    `json:"count"`
-	// Valid counts those that the contract takes as a reference.
+	// Valid counts the ids that are valid references under the contract.
 	Valid int `json:"taken"`
 }
 
-// AnchorCounts says which ids of runs the integration chose.
+// AnchorCounts counts the ids of runs that integrations chose.
 type AnchorCounts struct {
-	// OmitID counts the requests that left an id to the integration.
+	// OmitID counts the requests without a threadId or runId.
 	OmitID int `json:"unnamed"`
-	// Answered counts those of them that were answered with a run.
+	// Answered counts such requests that were answered with a run.
 	Answered int `json:"answered"`
-	// HTTPErrors counts those of them that were answered with an HTTP error.
+	// HTTPErrors counts such requests that were answered with an HTTP error.
 	HTTPErrors int `json:"refused_http"`
-	// Minted counts the ids that the integration chose, by event, key and shape.
+	// Minted counts the chosen ids by event, key and shape.
 	Minted []MintedCount `json:"minted"`
 }
 
@@ -59,7 +59,8 @@ func (c *AnchorCounts) add(run analysis.Run) {
 	}
 }
 
-// countKey counts the ids with a key that are in RUN_STARTED, or in terminal events.
+// countKey returns the number of ids with a key in RUN_STARTED, or in terminal events if
+// started is false.
 func (c *AnchorCounts) countKey(started bool, key string) (n int) {
 	for _, m := range c.Minted {
 		if (m.Event == envelope.RunStarted) == started && m.Key == key {
@@ -79,7 +80,7 @@ func anchors(runs []analysis.Run, all Summary) Answer {
 			continue
 		}
 		rich, empty := false, false
-		for _, p := range run.Projections { // one that refuses the run's snapshots need not look at its ids
+		for _, p := range run.Projections { // a projection may refuse the run before it checks the ids
 			for _, r := range p.Reasons {
 				switch {
 				case !isAnchor(r):

@@ -11,7 +11,7 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// The questions of P20 §14.3, and of §14.
+// The questions of P20 §14.3 and §14.
 const (
 	QuestionSnapshot = "Is there a capture whose emitted MESSAGES_SNAPSHOT produces an artifact?"
 	QuestionRaw      = "Is the raw captured run envelope preserved?"
@@ -24,7 +24,7 @@ const (
 
 func (g *Gate) snapshot(runs []analysis.Run, all Summary) Answer {
 	from := 0
-	var others []string // that do not qualify
+	var others []string // integrations that do not qualify
 	for _, s := range g.Summaries {
 		if s.Emitted() == 0 {
 			continue
@@ -178,7 +178,7 @@ func sizes(run analysis.Run) string {
 	return fmt.Sprintf("%s (run %d bytes, envelope %d bytes, artifact %d bytes, without white space %d bytes)", run.Capture, s.Run, s.Envelope, s.Artifact, s.Compact)
 }
 
-// unanswerable answers what only runs could.
+// unanswerable answers a question for which there are no runs.
 func unanswerable(question string) Answer {
 	return Answer{Question: question, Word: "unknown", Text: "No capture contains a run."}
 }

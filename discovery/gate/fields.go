@@ -2,31 +2,31 @@ package gate
 
 import "github.com/p20export/p20export/discovery/analysis"
 
-// FieldStats says in how many runs a field is emitted, surfaced in the bounded
-// envelope and reduced into the artifact.
+// FieldStats counts the runs in which a field is emitted, is in the bounded envelope,
+// and is in the artifact.
 type FieldStats struct {
 	Event string `json:"event"`
 	Role  string `json:"role,omitzero"`
 	Name  string `json:"name"`
-	// Runs is how many runs have such an event, or a snapshot with a message of
-	// that role.
+	// Runs counts the runs with such an event, or with a snapshot that has a message
+	// of that role.
 	Runs int `json:"of"`
-	// Emitted is in how many of them the field is, Empty in how many of those
-	// it is null or blank somewhere.
+	// Emitted counts the runs with the field. Empty counts those in which it is null
+	// or blank at least once.
 	Emitted  int `json:"emitted"`
 	Empty    int `json:"empty"`
 	Surfaced int `json:"surfaced"`
 	Reduced  int `json:"reduced"`
-	// ArtifactKey is the artifact's key; empty where no run reduced the field.
+	// ArtifactKey is the key of the artifact; empty if no artifact has the field.
 	ArtifactKey string `json:"as,omitzero"`
 }
 
-// Key is the field's event, role and name.
+// Key returns the event, role and name of the field.
 func (p FieldStats) Key() analysis.Field {
 	return analysis.Field{Event: p.Event, Role: p.Role, Name: p.Name}
 }
 
-// Fields counts the fields of runs, in the order of the envelope's events.
+// Fields counts the fields of runs, in the order of analysis.SortFields.
 func Fields(runs []analysis.Run) []FieldStats {
 	type event struct{ name, role string }
 	var order []analysis.Field

@@ -1,7 +1,7 @@
-// Package gate answers the questions of the discovery gate (P20 §14.3) from the
-// runs of captures, and says how each integration stands to the contract.
+// Package gate answers the questions of the discovery gate (P20 §14.3) from analyzed
+// runs, and summarizes the runs of each integration.
 //
-// It reads no capture, and must hold no rule of an integration.
+// It must not read captures or contain rules of an integration.
 package gate
 
 import (
@@ -9,29 +9,30 @@ import (
 	"github.com/p20export/p20export/discovery/analysis"
 )
 
-// Gate is the answer to the discovery gate (P20 §14.3) that some captures give.
+// Gate has the answers to the discovery gate (P20 §14.3) from a set of captures.
 type Gate struct {
 	Contract artifact.Profile `json:"contract"`
-	// Met says that at least one integration qualifies; Why says why none does.
-	// It is about these captures, and claims nothing of others.
+	// Met reports that at least one integration qualifies. Otherwise, Why says why
+	// none does. Both refer only to the analyzed captures.
 	Met       bool      `json:"met"`
 	Why       string    `json:"why,omitzero"`
 	Answers   []Answer  `json:"answers"`
 	Summaries []Summary `json:"standings"`
 }
 
-// Answer is that to one question.
+// Answer is the answer to one question.
 type Answer struct {
-	Question  string `json:"question"`
-	Favorable bool   `json:"good"`
-	// Word is the answer, Text the figures behind it.
+	Question string `json:"question"`
+	// Favorable reports that the answer supports the claim of the gate.
+	Favorable bool `json:"good"`
+	// Word is the answer in a few words. Text has the figures.
 	Word string `json:"answer"`
 	Text string `json:"text"`
-	// Evidence names events by their place in a response file.
+	// Evidence lists events that support the answer.
 	Evidence []Evidence `json:"evidence,omitzero"`
 }
 
-// Evidence is a piece of a capture: Bytes from Offset on in a file.
+// Evidence is a byte range of a response file that contains an event.
 type Evidence struct {
 	File   string `json:"file"`
 	Part   string `json:"part"`
@@ -39,11 +40,11 @@ type Evidence struct {
 	Bytes  int64  `json:"bytes"`
 }
 
-// Evaluate answers the gate from the runs of captures. The needed scenarios, given
-// by name, are those that decide whether an integration qualifies; see Qualify for
-// those that were left out.
-func Evaluate(runs []analysis.Run, needed []string, contract artifact.Profile, leftOut ...string) Gate {
-	g := Gate{Contract: contract, Summaries: summaries(runs, needed, leftOut)}
+// Evaluate answers the gate from the runs of captures. The names in needed are the
+// scenarios that decide whether an integration qualifies. The names in notRun are
+// needed scenarios without a capture; see Qualify.
+func Evaluate(runs []analysis.Run, needed []string, contract artifact.Profile, notRun ...string) Gate {
+	g := Gate{Contract: contract, Summaries: summaries(runs, needed, notRun)}
 	all := newSummary(analysis.Integration{}, runs, nil, nil)
 	g.Answers = []Answer{
 		g.snapshot(runs, all), preserved(runs, all), exactlyOne(runs, all), parent(runs, all), smaller(runs, all), anchors(runs, all), g.state(runs, all),
@@ -74,8 +75,8 @@ func Evaluate(runs []analysis.Run, needed []string, contract artifact.Profile, l
 	return g
 }
 
-// evidence names the parts of a run's envelope; those of one event alone where
-// part is not empty.
+// evidence returns the events of a run's envelope as evidence. If part is not empty, it
+// returns only that part.
 func evidence(run analysis.Run, part string) (list []Evidence) {
 	for _, p := range run.Events {
 		if part == "" || part == p.Part {
@@ -85,11 +86,11 @@ func evidence(run analysis.Run, part string) (list []Evidence) {
 	return list
 }
 
-// firstOf returns the first run of each integration for which holds.
-func firstOf(runs []analysis.Run, holds func(analysis.Run) bool) (list []analysis.Run) {
+// firstOf returns the first run of each integration that matches.
+func firstOf(runs []analysis.Run, match func(analysis.Run) bool) (list []analysis.Run) {
 	seen := make(map[analysis.Integration]bool)
 	for _, run := range runs {
-		if !seen[run.Integration] && holds(run) {
+		if !seen[run.Integration] && match(run) {
 			seen[run.Integration] = true
 			list = append(list, run)
 		}

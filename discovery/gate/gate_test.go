@@ -24,11 +24,11 @@ const (
 	failed   = testkit.Failed
 )
 
-// needed are the scenarios that decide in these tests.
+// needed lists the needed scenarios of these tests.
 var needed = []string{"one", "one-turn", "long-stream"}
 
-// examined analyzes a capture of events, one a line, under a name that is its
-// scenario's too.
+// examined analyzes a capture of these events. The name is that of the capture and of
+// its scenario.
 func examined(t *testing.T, name string, events ...string) []analysis.Run {
 	t.Helper()
 	runs := analysis.Analyze(t.Context(), testkit.WriteCapture(t, name, events...), artifact.V1, nil)
@@ -38,8 +38,7 @@ func examined(t *testing.T, name string, events ...string) []analysis.Run {
 	return runs
 }
 
-// The gate's answers to small sets of captures: which are good, and how each
-// begins.
+// Each case lists which answers are favorable, and how each answer begins.
 func TestAnswered(t *testing.T) {
 	one := []string{started, message, snapshot, finished}
 	several := []string{started, snapshot, message, snapshot, finished}
@@ -135,7 +134,7 @@ func TestAnsweredOfNothing(t *testing.T) {
 	}
 }
 
-// Whole captures without a run preserve no run.
+// Captures without a run preserve no run.
 func TestAnsweredOfErrors(t *testing.T) {
 	runs := examined(t, "one", `{"type":"CUSTOM","name":"n","value":1}`)
 	runs[0].HTTPStatus, runs[0].Response = 404, "capture/response.json"
@@ -145,7 +144,7 @@ func TestAnsweredOfErrors(t *testing.T) {
 	}
 }
 
-// What was left out on purpose leaves the gate unmet.
+// The gate is not met if a needed scenario was not run.
 func TestAnsweredOfPart(t *testing.T) {
 	events := slices.Concat([]string{started, message, snapshot}, slices.Repeat([]string{`{"type":"CUSTOM","name":"n","value":1}`}, 30), []string{finished})
 	runs := examined(t, "one", events...)
@@ -158,7 +157,7 @@ func TestAnsweredOfPart(t *testing.T) {
 	}
 }
 
-// A capture of several runs is one capture.
+// A capture with several runs counts as one capture.
 func TestAnsweredOfRuns(t *testing.T) {
 	runs := examined(t, "two", started, message, snapshot, finished, started, message, snapshot, finished)
 	if len(runs) != 2 {
@@ -187,7 +186,8 @@ func TestAnsweredOfRuns(t *testing.T) {
 	}
 }
 
-// Of the runs that were asked for a parent, most decide; the others count apart.
+// The answer depends on most of the runs whose request named a parent. Other runs are
+// counted separately.
 func TestAnsweredOfParents(t *testing.T) {
 	runs := slices.Concat(
 		examined(t, "one", started, message, snapshot, finished),
@@ -213,8 +213,7 @@ func TestAnsweredOfParents(t *testing.T) {
 	}
 }
 
-// Ids that integrations chose answer whether an anchor is too rich, and those that
-// requests chose do not.
+// Only ids that integrations chose answer whether an anchor is too rich.
 func TestAnsweredOfMinted(t *testing.T) {
 	runs := slices.Concat(
 		examined(t, "one", started, message, snapshot, finished),
@@ -238,8 +237,8 @@ func TestAnsweredOfMinted(t *testing.T) {
 	if diff := cmp.Diff([]string{"run_started", "terminal"}, parts); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	// An empty id is none that is too rich.
-	// With no snapshot, one, or several, other projections look at it.
+	// An empty id is not too rich. Different projections check it in runs with no
+	// snapshot, one, or several.
 	for _, events := range [][]string{{message}, {message, snapshot}, {snapshot, message, snapshot}} {
 		empty := examined(t, "three", slices.Concat([]string{strings.Replace(started, `"runId":"r"`, `"runId":""`, 1)}, events, []string{finished})...)
 		if a := gate.Evaluate(append(runs, empty...), needed, artifact.V1).Answers[5]; a.Word != "no" || !strings.Contains(a.Text, " Runs refused because an id in RUN_STARTED is missing or empty: 1. All other runs have the ids of their request: 1 runs,") {
@@ -252,7 +251,7 @@ func TestAnsweredOfMinted(t *testing.T) {
 	}
 }
 
-// Runs with state or activity events do not show that an artifact needs none.
+// Only runs without state and activity events show that an artifact does not need them.
 func TestAnsweredOfState(t *testing.T) {
 	const state = `{"type":"STATE_SNAPSHOT","snapshot":{}}`
 	filler := slices.Repeat([]string{`{"type":"CUSTOM","name":"n","value":1}`}, 30)
@@ -282,7 +281,7 @@ func TestAnsweredOfState(t *testing.T) {
 	}
 }
 
-// Answer 1 shows a run of each integration that it counts, reduced ones too, and
+// Answer 1 has evidence from each integration that it counts, including reduced runs, and
 // names the counted integrations that do not qualify.
 func TestAnsweredOfReduced(t *testing.T) {
 	filler := slices.Repeat([]string{`{"type":"CUSTOM","name":"n","value":1}`}, 30)
@@ -312,8 +311,8 @@ func TestAnsweredOfReduced(t *testing.T) {
 	}
 }
 
-// A capture directory of one integration that emits one snapshot meets the gate,
-// and every piece of evidence names a file.
+// The captures of an integration that emits one snapshot meet the gate, and all evidence
+// names a file.
 func TestAnsweredOfCapture(t *testing.T) {
 	g := gate.Evaluate(analysis.Analyze(t.Context(), "../captures/adk/long-stream", artifact.V1, nil), needed, artifact.V1)
 	if !g.Met || len(g.Summaries) != 1 || !g.Summaries[0].Qualifies || g.Summaries[0].Emitted() != 1 {
@@ -334,8 +333,8 @@ func TestAnsweredOfCapture(t *testing.T) {
 	}
 }
 
-// A release whose snapshots lack every answer does not meet the gate, and is told
-// what to change. What its artifacts leave out is still listed.
+// A release whose snapshots lack every answer does not meet the gate. The problems say
+// what to change, and what artifacts omit is still listed.
 func TestAnsweredOfIncomplete(t *testing.T) {
 	var runs []analysis.Run
 	for _, name := range []string{"one-turn", "backend-tool"} {
@@ -364,7 +363,7 @@ func TestAnsweredOfIncomplete(t *testing.T) {
 	}
 }
 
-// An altered capture is one of its integration's all the same.
+// An altered capture still counts for its integration.
 func TestAnsweredOfAltered(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "one-turn")
 	testkit.CopyDir(t, path, "../captures/adk/one-turn")
@@ -428,8 +427,8 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// Two keys that are spelled alike with their roles are two, and a key of a
-// message is none of its event.
+// Role and name are compared separately, and the key of a message is not a key of its
+// event.
 func TestFieldsApart(t *testing.T) {
 	const odd = `{"type":"MESSAGES_SNAPSHOT","user id":1,"messages":[{"id":"u","role":"user","content":"Hello."},{"id":"v","role":""},{"id":"w","role":1},{"id":"x"}]}`
 	got := map[string]int{}

@@ -12,44 +12,43 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// Decision says whether an integration qualifies.
+// Decision is the answer to whether an integration qualifies.
 type Decision string
 
-// The answers. NotKnown: no run of a needed scenario was seen, or those that were
-// seen qualify but needed scenarios were left out or have no whole answer.
+// The decisions. It is Unknown if there is no run of a needed scenario, or if all such
+// runs qualify but some needed scenarios were not run or have no complete response.
 const (
 	Yes     Decision = "yes"
 	No      Decision = "no"
 	Unknown Decision = "unknown"
 )
 
-// Decisions lists them.
+// Decisions returns all decisions.
 func Decisions() []Decision { return []Decision{Yes, No, Unknown} }
 
-// Qualification says whether an integration's runs of the needed scenarios each
-// give an artifact of the one usable snapshot, and what would have to change.
+// Qualification says whether an integration qualifies, and what it would have to change.
 type Qualification struct {
 	Qualifies Decision `json:"qualifies"`
-	// Needed counts the needed scenarios that were asked, Good those of them that
+	// Needed counts the needed scenarios that were run. Qualified counts those that
 	// have a run and whose runs all qualify.
 	Needed    int `json:"needed"`
 	Qualified int `json:"good"`
-	// NotAsked are the needed scenarios without a capture.
+	// NotAsked lists the needed scenarios without a capture.
 	NotAsked []string `json:"not_asked,omitzero"`
-	// CutOff are the needed scenarios whose answers ended too early, did not come or
-	// could not be read. They say nothing about the integration.
+	// CutOff lists the needed scenarios whose responses are truncated, missing or
+	// unreadable. They are no evidence for or against the integration.
 	CutOff []string `json:"cut_off,omitzero"`
-	// Changes are what the needed scenarios that do not qualify would have to change.
-	// What most of them need comes first.
+	// Changes lists what the integration would have to change, sorted by the number
+	// of needed scenarios that require the change.
 	Changes []Problem `json:"changes"`
 }
 
-// Qualify judges one integration by its runs of the needed scenarios, which are
-// given by name. A run belongs to the scenario of its capture's label; a scenario
-// that left nothing but an error counts as asked if there is a Run with that label.
-// LeftOut names the needed scenarios that were not asked although they could have
-// been: without them the others do not make the integration qualify.
-func Qualify(runs []analysis.Run, needed []string, leftOut ...string) Qualification {
+// Qualify decides whether one integration qualifies, from its runs of the needed
+// scenarios. A run belongs to the scenario that its Scenario field names, even if it only
+// describes an error. The names in notRun are needed scenarios that were not run although
+// the integration can express them. If there are any, the integration does not qualify;
+// the decision is No or Unknown.
+func Qualify(runs []analysis.Run, needed []string, notRun ...string) Qualification {
 	q := Qualification{Qualifies: No, Changes: []Problem{}}
 	seen := false
 	for _, name := range needed {
@@ -82,7 +81,7 @@ func Qualify(runs []analysis.Run, needed []string, leftOut ...string) Qualificat
 	switch {
 	case !seen:
 		q.Qualifies = Unknown
-	case q.Qualified == q.Needed && len(leftOut) == 0:
+	case q.Qualified == q.Needed && len(notRun) == 0:
 		q.Qualifies = Yes
 	case q.Qualified+len(q.CutOff) == q.Needed:
 		q.Qualifies = Unknown
@@ -91,8 +90,7 @@ func Qualify(runs []analysis.Run, needed []string, leftOut ...string) Qualificat
 	return q
 }
 
-// change adds what a scenario needs, unless it is known. Needs that are met by the
-// same change are one.
+// change adds a problem of a scenario. Problems with the same advice are merged.
 func (q *Qualification) change(n Problem, scenario string) {
 	at := slices.IndexFunc(q.Changes, func(have Problem) bool { return have.Advice() == n.Advice() })
 	if at < 0 {
@@ -105,16 +103,16 @@ func (q *Qualification) change(n Problem, scenario string) {
 	}
 }
 
-// Rule says when a run qualifies. That its answer came whole, with HTTP status 200 and
-// as an event stream, and holds no other run, goes without saying.
+// Rule says when a run qualifies. In addition, its response must be complete, have HTTP
+// status 200 and the content type of an event stream, and contain no other run.
 const Rule = "A run qualifies if it finishes with a reply, emits exactly one MESSAGES_SNAPSHOT in which no streamed text is found to be missing, and produces an artifact smaller than the run."
 
 // RunQualifies reports whether a run qualifies by the Rule.
 func RunQualifies(run analysis.Run) bool { return !cutOff(run) && len(Problems(run)) == 0 }
 
-// Problems returns what is missing for a run to qualify. A run that failed is not said to
-// lack what may come of it when it finishes. Needs does not ask whether the answer
-// was cut off.
+// Problems returns why a run does not qualify. For a run that ended with RUN_ERROR, it
+// omits problems that a finished run might not have. Problems does not check whether the
+// response was cut off.
 func Problems(run analysis.Run) []Problem {
 	var list []Problem
 	add := func(n Problem) {
@@ -165,8 +163,8 @@ func Problems(run analysis.Run) []Problem {
 	return list
 }
 
-// endsWithReply reports whether the last message of the artifact of a run's one usable
-// snapshot is the assistant's.
+// endsWithReply reports whether the last message of a run's artifact is from the
+// assistant.
 func endsWithReply(run analysis.Run) bool {
 	for _, made := range run.Projections {
 		if made.Verdict == project.Frozen {
@@ -176,13 +174,13 @@ func endsWithReply(run analysis.Run) bool {
 	return false
 }
 
-// cutOff reports whether an answer ended too early, or no whole one was kept.
+// cutOff reports whether a response is truncated or could not be read.
 func cutOff(run analysis.Run) bool { return run.End != "" || run.Verdict == analysis.Failed }
 
-// badStatus reports whether an answer has another HTTP status than 200.
+// badStatus reports whether the HTTP status of a response is known and not 200.
 func badStatus(run analysis.Run) bool { return run.HTTPStatus != 0 && run.HTTPStatus != http.StatusOK }
 
-// Shortfall says in a few words what is missing or left out.
+// Shortfall returns what is missing or omitted, in a few words.
 func (n Problem) Shortfall() string {
 	switch {
 	case n.NotSmaller:
@@ -192,6 +190,6 @@ func (n Problem) Shortfall() string {
 	case n.Requirement != "":
 		return n.Requirement.shortfall()
 	}
-	stem, rest := phrase(analysis.Reason{Code: n.Code, Event: n.Event, Pointer: n.Pointer})
-	return stem + rest
+	prefix, rest := phrase(analysis.Reason{Code: n.Code, Event: n.Event, Pointer: n.Pointer})
+	return prefix + rest
 }

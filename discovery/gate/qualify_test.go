@@ -15,8 +15,8 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// The integrations whose captures are committed, by the scenarios that the list
-// marks: which qualify, and what the others would have to change.
+// The decision for each integration with committed captures, and what it would have to
+// change.
 func TestQualify(t *testing.T) {
 	const plain = "one-turn, three-turns-1, three-turns-2, three-turns-3, long-stream, unicode"
 	tests := []struct {
@@ -50,22 +50,22 @@ func TestQualify(t *testing.T) {
 			if q.Qualifies != test.want || q.Needed != len(needed) || q.Qualified != good || q.NotAsked != nil {
 				t.Errorf("%+v", q)
 			}
-			if diff := cmp.Diff(test.changes, spelled(q)); diff != "" {
+			if diff := cmp.Diff(test.changes, formatChanges(q)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		})
 	}
 }
 
-// spelled are the changes with their scenarios.
-func spelled(q gate.Qualification) (list []string) {
+// formatChanges returns the changes with their scenarios.
+func formatChanges(q gate.Qualification) (list []string) {
 	for _, n := range q.Changes {
 		list = append(list, n.Advice()+": "+strings.Join(n.Runs, ", "))
 	}
 	return list
 }
 
-// Made captures, one run a line: the scenario and what becomes of it.
+// Each case lists synthetic runs, each with its scenario and events.
 func TestQualifyOf(t *testing.T) {
 	filler := strings.Repeat(`{"type":"CUSTOM","name":"n","value":1}`+"\n", 30) + `{"type":"CUSTOM","name":"n","value":2}`
 	const (
@@ -155,7 +155,7 @@ func TestQualifyOf(t *testing.T) {
 			if q.Qualifies != test.want || q.Qualified != test.good || q.Needed != test.asks || !slices.Equal(q.NotAsked, test.notAsked) {
 				t.Errorf("%+v", q)
 			}
-			if diff := cmp.Diff(test.changes, spelled(q)); diff != "" {
+			if diff := cmp.Diff(test.changes, formatChanges(q)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 			var cut []string
@@ -175,7 +175,7 @@ func TestQualifyOf(t *testing.T) {
 	}
 }
 
-// What is missing, in words that need no advice.
+// Shortfall describes each problem without advice.
 func TestNeedShortfall(t *testing.T) {
 	for _, test := range []struct {
 		need gate.Problem
@@ -195,8 +195,8 @@ func TestNeedShortfall(t *testing.T) {
 	}
 }
 
-// A run needs nothing exactly if it is one of those that count: of the verdicts
-// exact and reduced, finished, with an artifact that is smaller and ends with a reply.
+// A run has no problems if and only if its verdict is exact or reduced, it finished, and
+// its artifact is smaller and ends with a reply.
 func TestNeeds(t *testing.T) {
 	dirs, err := filepath.Glob("../captures/*/*")
 	if err != nil || len(dirs) == 0 {

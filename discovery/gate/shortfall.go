@@ -12,20 +12,20 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// Shortfall is one thing that a run lacks, or that its artifact leaves out of the
-// three events.
+// Shortfall is one thing that a run lacks, or that its artifact omits from the three
+// events.
 type Shortfall struct {
-	// Code is empty where no finding has one for it.
+	// Code is empty if there is no finding code for the shortfall.
 	Code finding.Code `json:"code,omitzero"`
-	// Text says in a few words what is missing.
+	// Text says what is missing, in a few words.
 	Text string `json:"text"`
 
-	// prefix begins Text, and those of others of its kind.
+	// prefix is a prefix of Text that shortfalls of the same kind share.
 	prefix string
 }
 
-// FormatShortfalls spells shortfalls in one line: the shortest first, those that begin alike as
-// one, and a few of them. It is empty if there is none.
+// FormatShortfalls formats the first shortfalls of a list in one line, the shortest first.
+// It merges shortfalls with the same prefix. It returns "" for an empty list.
 func FormatShortfalls(list []Shortfall) string {
 	const few = 6
 	more := max(len(list)-few, 0)
@@ -48,14 +48,14 @@ func FormatShortfalls(list []Shortfall) string {
 	return text
 }
 
-// Shortfalls returns all that a run lacks for an artifact of the one usable snapshot,
-// and what its artifact leaves out, the shortest first. There are none exactly if
-// the contract takes the run as it is. Need.Advice says what to change.
+// Shortfalls returns everything that a run lacks for an artifact of a usable snapshot,
+// and everything that its artifact omits, the shortest first. The list is empty only if
+// nothing is missing or omitted. Problem.Advice says what to change.
 func Shortfalls(run analysis.Run) []Shortfall {
 	var list []Shortfall
-	add := func(code finding.Code, stem, rest string) {
-		if text := stem + rest; !slices.ContainsFunc(list, func(s Shortfall) bool { return s.Text == text }) {
-			list = append(list, Shortfall{code, text, stem})
+	add := func(code finding.Code, prefix, rest string) {
+		if text := prefix + rest; !slices.ContainsFunc(list, func(s Shortfall) bool { return s.Text == text }) {
+			list = append(list, Shortfall{code, text, prefix})
 		}
 	}
 	switch {
@@ -67,8 +67,8 @@ func Shortfalls(run analysis.Run) []Shortfall {
 		add(finding.HTTPStatus, "", fmt.Sprintf("no run; HTTP status %03d", run.HTTPStatus))
 	case run.Run == nil:
 		code := cmp.Or(firstError(run), finding.NoRun)
-		stem, rest := phrase(analysis.Reason{Code: code})
-		add(code, stem, rest)
+		prefix, rest := phrase(analysis.Reason{Code: code})
+		add(code, prefix, rest)
 	}
 	if list != nil {
 		return list
@@ -103,8 +103,8 @@ func Shortfalls(run analysis.Run) []Shortfall {
 	}
 	for _, r := range why {
 		if r.Code != finding.SnapshotSeveral && (left == nil || !inSnapshotMessages(r)) {
-			stem, rest := phrase(r)
-			add(r.Code, stem, rest)
+			prefix, rest := phrase(r)
+			add(r.Code, prefix, rest)
 		}
 	}
 	if run.Verdict.Emitted() && int64(run.Sizes.Artifact) >= run.Sizes.Run {
@@ -119,7 +119,7 @@ func inSnapshotMessages(r analysis.Reason) bool {
 	return r.Event == envelope.MessagesSnapshot && strings.HasPrefix(string(r.Pointer), "/messages")
 }
 
-// firstError is the code of a run's first error; empty without one.
+// firstError returns the code of a run's first error, or "" if there is none.
 func firstError(run analysis.Run) finding.Code {
 	for _, f := range run.Findings {
 		if f.Severity == finding.Error {
@@ -129,8 +129,8 @@ func firstError(run analysis.Run) finding.Code {
 	return ""
 }
 
-// missingMessages is how many streamed messages the snapshot behind the run's artifact
-// lacks.
+// missingMessages returns the number of streamed messages that the snapshot of the run's
+// artifact lacks.
 func missingMessages(run analysis.Run) int {
 	for _, made := range slices.Backward(run.Projections) {
 		for _, r := range made.Omissions {
@@ -142,16 +142,16 @@ func missingMessages(run analysis.Run) int {
 	return 0
 }
 
-// phrase names what a reason is about: the key or the messages that are left out, or
-// what is missing. The stem is what reasons of one kind begin with.
-func phrase(r analysis.Reason) (stem, rest string) {
+// phrase returns a phrase for a reason, which names the omitted key or messages, or what
+// is missing. The phrase is prefix + rest; reasons of the same kind share the prefix.
+func phrase(r analysis.Reason) (prefix, rest string) {
 	if r.Code == finding.EventFieldMalformed && r.Event != "" && r.Pointer != "" {
 		return r.Event + " has no string ", lastName(r.Pointer)
 	}
 	return "", about(r)
 }
 
-// lastName is the key that a pointer ends with.
+// lastName returns the last segment of a pointer.
 func lastName(p finding.Pointer) string {
 	return string(p[strings.LastIndexByte(string(p), '/')+1:])
 }

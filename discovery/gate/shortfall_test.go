@@ -11,7 +11,7 @@ import (
 	"github.com/p20export/p20export/discovery/gate"
 )
 
-// What made runs lack, in words.
+// The shortfalls of synthetic runs.
 func TestShortfall(t *testing.T) {
 	const filler = `{"type":"CUSTOM","name":"n","value":1}`
 	long := slices.Repeat([]string{filler}, 30)
@@ -55,8 +55,8 @@ func TestShortfall(t *testing.T) {
 	}
 }
 
-// Every run of the committed captures that is not exact lacks something that can be
-// said in a few words.
+// Every run of the committed captures that is not exact has a short text for its
+// shortfalls.
 func TestShortfallOfCaptures(t *testing.T) {
 	dirs, err := filepath.Glob("../captures/*/*")
 	if err != nil || len(dirs) == 0 {

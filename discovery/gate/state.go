@@ -9,11 +9,11 @@ import (
 
 // StateCounts counts runs by whether they have a STATE_* or ACTIVITY_* event.
 type StateCounts struct {
-	// WithState counts those that have one.
+	// WithState counts the runs with such an event.
 	WithState int `json:"carrying"`
-	// Qualifying counts the runs that qualify by the Rule, of any scenario.
+	// Qualifying counts the runs of all scenarios that qualify by the Rule.
 	Qualifying int `json:"qualifying"`
-	// QualifyingWithoutState counts those of them that have no such event.
+	// QualifyingWithoutState counts the qualifying runs without such an event.
 	QualifyingWithoutState int `json:"qualifying_without"`
 }
 
@@ -40,7 +40,7 @@ func HasState(run analysis.Run) bool {
 	return false
 }
 
-// IsStateEvent reports whether an event type is one of state or activity.
+// IsStateEvent reports whether an event type begins with STATE_ or ACTIVITY_.
 func IsStateEvent(eventType string) bool {
 	return strings.HasPrefix(eventType, "STATE_") || strings.HasPrefix(eventType, "ACTIVITY_")
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// Summary is how one integration stands to the contract, by its captures.
+// Summary summarizes the captures of one integration under the contract.
 type Summary struct {
 	Integration analysis.Integration `json:"integration"`
-	// Qualifies says that the integration qualifies.
+	// Qualifies reports that the integration qualifies.
 	Qualifies     bool          `json:"met"`
 	Qualification Qualification `json:"qualification"`
-	// Runs counts the runs, Unanswered the captures without one.
+	// Runs counts the runs, and WithoutRun the captures without a run.
 	Runs       int               `json:"runs"`
 	WithoutRun int               `json:"unanswered"`
 	Verdicts   []VerdictRuns     `json:"verdicts"`
@@ -27,82 +27,80 @@ type Summary struct {
 	Anchors    AnchorCounts      `json:"anchors"`
 	State      StateCounts       `json:"state"`
 	Times      []CountedSource   `json:"times"`
-	// Implausible counts runs whose RUN_STARTED has a timestamp that cannot be
+	// Implausible counts the runs whose RUN_STARTED has a timestamp that cannot be
 	// its time.
 	Implausible int            `json:"implausible"`
 	Sizes       SizeCounts     `json:"sizes"`
 	Texts       analysis.Texts `json:"texts"`
-	// Obstacles is why runs give no artifact of one usable snapshot. ExtraContent
-	// is what in the last snapshots of runs is outside the text subset, which
-	// the artifact leaves out.
+	// Obstacles lists why runs have no artifact of a usable snapshot. ExtraContent
+	// lists the content of last snapshots that artifacts omit because it is outside
+	// the text subset.
 	Obstacles    []Problem `json:"blocks"`
 	ExtraContent []Problem `json:"richer"`
 }
 
-// VerdictRuns is a verdict and the runs it was given to, by their captures' names.
+// VerdictRuns lists the runs with one verdict, by the names of their captures.
 type VerdictRuns struct {
 	Verdict analysis.Verdict `json:"verdict"`
 	Runs    []string         `json:"runs"`
 }
 
-// SnapshotCounts counts runs by how many snapshots they emit, apart by how they
-// ended.
+// SnapshotCounts counts runs by their number of snapshots, separately for finished and
+// failed runs.
 type SnapshotCounts struct {
 	Finished RunCounts `json:"finished"`
 	Failed   RunCounts `json:"failed"`
 }
 
-// RunCounts counts runs by how many snapshots they emit.
+// RunCounts counts runs by their number of snapshots.
 type RunCounts struct {
 	None    int `json:"none"`
 	One     int `json:"one"`
 	Several int `json:"several"`
 }
 
-// Total counts the runs.
+// Total returns the number of runs.
 func (n RunCounts) Total() int { return n.None + n.One + n.Several }
 
-// ParentCounts counts runs by where a parent run is named.
+// ParentCounts counts runs by the places that name a parent run.
 type ParentCounts struct {
 	Request    int `json:"request"`
 	RunStarted int `json:"run_started"`
 	Input      int `json:"input"`
-	// Echoed counts the runs whose request names a parent and whose RUN_STARTED
-	// does too.
+	// Echoed counts the runs whose request and RUN_STARTED both name a parent.
 	Echoed int `json:"echoed"`
-	// EchoedInput counts the runs whose request names a parent and whose copy of the
-	// request in RUN_STARTED does too.
+	// EchoedInput counts the runs whose request names a parent, as does its copy in
+	// RUN_STARTED.
 	EchoedInput int `json:"echoed_input"`
 }
 
-// CountedSource counts the runs whose times come from one source.
+// CountedSource counts the runs with one source of times.
 type CountedSource struct {
 	Source project.TimeSource `json:"source"`
 	Runs   int                `json:"runs"`
 }
 
-// SizeCounts counts runs that have an artifact by what it is smaller than.
+// SizeCounts counts artifacts by whether they are smaller than their run or envelope.
 type SizeCounts struct {
 	Artifacts int `json:"artifacts"`
 	BelowRun  int `json:"below_run"`
-	// EmittedBelowRun are those of BelowRun that are of the one usable snapshot
-	// their run emitted.
+	// EmittedBelowRun counts the artifacts in BelowRun that have a usable snapshot.
 	EmittedBelowRun      int `json:"emitted_below_run"`
 	BelowEnvelope        int `json:"below_envelope"`
 	CompactBelowEnvelope int `json:"compact_below_envelope"`
 }
 
-// Requirement is what the Rule asks of a run and no finding is about.
+// Requirement is a requirement of the Rule that no finding reports.
 type Requirement string
 
-// What a run can lack.
+// The requirements.
 const (
-	OneRun Requirement = "one_run"      // to be the only run of its answer
-	Finish Requirement = "run_finished" // to end with RUN_FINISHED
-	Reply  Requirement = "reply"        // for its artifact to end with the assistant's message
+	OneRun Requirement = "one_run"      // the response has no other run
+	Finish Requirement = "run_finished" // the run ends with RUN_FINISHED
+	Reply  Requirement = "reply"        // the artifact ends with a message of the assistant
 )
 
-// Requirements lists them.
+// Requirements returns all requirements.
 func Requirements() []Requirement { return []Requirement{OneRun, Finish, Reply} }
 
 func (l Requirement) shortfall() string {
@@ -121,24 +119,25 @@ func (l Requirement) advice() string {
 	}[l]
 }
 
-// Problem is a reason and the runs that have it.
+// Problem is a reason why runs do not qualify or have something omitted, with the runs.
 type Problem struct {
 	Code    finding.Code    `json:"code,omitzero"`
 	Event   string          `json:"event,omitzero"`
 	Pointer finding.Pointer `json:"pointer,omitzero"`
-	// HTTPStatus is that of the answer, where Code is finding.HTTPStatus.
+	// HTTPStatus is the status of the response, if Code is finding.HTTPStatus.
 	HTTPStatus int `json:"http_status,omitzero"`
-	// Requirement is what the run lacks where no finding has a code for it.
+	// Requirement is the requirement that the run violates, if there is no Code.
 	Requirement Requirement `json:"lacks,omitzero"`
-	// NotSmaller: the artifact is not smaller than its run. There is no Code then.
+	// NotSmaller reports that the artifact is not smaller than its run. Code is empty
+	// in this case.
 	NotSmaller bool     `json:"artifact_larger,omitzero"`
 	Runs       []string `json:"runs"`
 }
 
-// Count returns how many runs have a verdict.
+// Count returns the number of runs with a verdict.
 func (s Summary) Count(v analysis.Verdict) int { return len(s.capturesWith(v)) }
 
-// capturesWith names the captures of the runs that have a verdict.
+// capturesWith returns the captures of the runs with a verdict.
 func (s Summary) capturesWith(v analysis.Verdict) []string {
 	for _, g := range s.Verdicts {
 		if g.Verdict == v {
@@ -148,12 +147,11 @@ func (s Summary) capturesWith(v analysis.Verdict) []string {
 	return nil
 }
 
-// Emitted returns how many runs give an artifact of the one snapshot they
-// emitted, in which no streamed text was found lacking.
+// Emitted returns the number of runs with an artifact of a usable snapshot.
 func (s Summary) Emitted() int { return s.Count(analysis.Exact) + s.Count(analysis.Reduced) }
 
-// summaries has one for each integration, in the order of their first runs.
-func summaries(runs []analysis.Run, needed, leftOut []string) []Summary {
+// summaries returns a summary of each integration, in the order of their first runs.
+func summaries(runs []analysis.Run, needed, notRun []string) []Summary {
 	var order []analysis.Integration
 	of := make(map[analysis.Integration][]analysis.Run)
 	for _, run := range runs {
@@ -164,13 +162,13 @@ func summaries(runs []analysis.Run, needed, leftOut []string) []Summary {
 	}
 	list := []Summary{}
 	for _, i := range order {
-		list = append(list, newSummary(i, of[i], needed, leftOut))
+		list = append(list, newSummary(i, of[i], needed, notRun))
 	}
 	return list
 }
 
-func newSummary(i analysis.Integration, runs []analysis.Run, needed, leftOut []string) Summary {
-	s := Summary{Integration: i, Qualification: Qualify(runs, needed, leftOut...), Anchors: AnchorCounts{Minted: []MintedCount{}}, Verdicts: []VerdictRuns{}, Times: []CountedSource{}, Obstacles: []Problem{}, ExtraContent: []Problem{}}
+func newSummary(i analysis.Integration, runs []analysis.Run, needed, notRun []string) Summary {
+	s := Summary{Integration: i, Qualification: Qualify(runs, needed, notRun...), Anchors: AnchorCounts{Minted: []MintedCount{}}, Verdicts: []VerdictRuns{}, Times: []CountedSource{}, Obstacles: []Problem{}, ExtraContent: []Problem{}}
 	s.Qualifies = s.Qualification.Qualifies == Yes
 	for _, run := range runs {
 		s.Anchors.add(run)
@@ -216,11 +214,11 @@ func (s *Summary) add(run analysis.Run) {
 	addProblems(&s.ExtraContent, extraContent(run), name)
 }
 
-// extraContent is what the text subset leaves out of the run's one snapshot, or of
+// extraContent returns what the text subset omits from the run's one snapshot, or from
 // the last of several.
 func extraContent(run analysis.Run) (list []analysis.Reason) {
 	of := run.Projections[1]
-	if of.Verdict != project.Frozen { // where none is chosen either, the last omits nothing of a snapshot
+	if of.Verdict != project.Frozen { // a projection that refuses the run has no omissions
 		of = run.Projections[len(run.Projections)-1]
 	}
 	for _, r := range of.Omissions {
@@ -285,7 +283,7 @@ func (s *Summary) measure(run analysis.Run) {
 	s.Texts.Add(*run.Texts)
 }
 
-// addProblems adds a run's reasons to a list.
+// addProblems adds the reasons of a run to a list of problems.
 func addProblems(list *[]Problem, reasons []analysis.Reason, run string) {
 	for _, r := range reasons {
 		at := slices.IndexFunc(*list, func(n Problem) bool { return n.Code == r.Code && n.Event == r.Event && n.Pointer == r.Pointer })
@@ -297,7 +295,7 @@ func addProblems(list *[]Problem, reasons []analysis.Reason, run string) {
 	}
 }
 
-// Advice says what a change would be, in a few words.
+// Advice returns what to change, in a few words.
 func (n Problem) Advice() string {
 	key := lastName(n.Pointer)
 	if n.NotSmaller {
@@ -361,7 +359,7 @@ func (n Problem) Advice() string {
 	return "correct this: " + about.Meaning
 }
 
-// atPlace names a place; nothing without one.
+// atPlace formats a place as a suffix, or returns "" if where is empty.
 func atPlace(where string) string {
 	if where == "" {
 		return ""
