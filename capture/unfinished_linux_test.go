@@ -30,7 +30,7 @@ func TestWriterFullDisk(t *testing.T) {
 		t.Fatalf("Close: %v", err)
 	}
 	f, isVerdict := finding.FromError(err)
-	if f.Code != finding.IOFailed || isVerdict || !strings.Contains(f.Message, "the capture stays unfinished: ") || !strings.HasPrefix(f.Hint, "make room on the disk") || !strings.Contains(f.Hint, "another -o") {
+	if f.Code != finding.IOFailed || isVerdict || !strings.Contains(f.Message, "the capture stays unfinished: ") || !strings.HasPrefix(f.Hint, "free some disk space") || !strings.Contains(f.Hint, "another -o") {
 		t.Errorf("%+v", f)
 	}
 	if CheckEmpty(dir) == nil {

@@ -75,7 +75,7 @@ func TestOtherRunAdvice(t *testing.T) {
 		}
 		return "none"
 	}
-	if got := advice(started, snapshot(user)); !strings.HasPrefix(got, "--projection emitted-snapshot-text takes the run") {
+	if got := advice(started, snapshot(user)); !strings.HasPrefix(got, "--projection emitted-snapshot-text accepts the run") {
 		t.Error(got)
 	}
 	if got := advice(started); strings.Contains(got, "--projection") {
