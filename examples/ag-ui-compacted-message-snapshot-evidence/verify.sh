@@ -1,12 +1,12 @@
 #!/bin/sh
-# Checks the Assay files of this lane with the real tool.
+# Verifies the Assay files of this lane with Assay.
 #
-#   verify.sh                   with the Assay command line in PATH (6.21.0)
-#   verify.sh VERIFIER [ARG]... with any command that verifies the bundle named last
+#   verify.sh                   uses the Assay command line in PATH (6.21.0)
+#   verify.sh VERIFIER [ARG]... uses a command whose last argument is the bundle
 #
-# Each file is made again from frozen/ and must be the same. The lines are
-# verified within a bundle that holds them and nothing else. That a bundle
-# verifies says that it is whole; what its events hold is not interpreted.
+# Each file is made again from frozen/ and must be the same. Lines are verified in a
+# bundle that contains only them. Verifying checks the integrity of a bundle; it does
+# not interpret the content of its events.
 set -eu
 P20EXPORT=${P20EXPORT:-p20export}
 case $P20EXPORT in
@@ -26,7 +26,7 @@ TIME=2026-11-21T12:00:00Z
 command -v "$P20EXPORT" >/dev/null || { echo "verify.sh: p20export is not in PATH; set P20EXPORT to the program" >&2; exit 2; }
 full=
 if [ $# -eq 0 ]; then
-	command -v assay >/dev/null || { echo "verify.sh: assay is not in PATH; make assay-cli builds it and says where, or name another verifier" >&2; exit 2; }
+	command -v assay >/dev/null || { echo "verify.sh: assay is not in PATH; make assay-cli builds it and prints its path, or name another verifier" >&2; exit 2; }
 	full=yes
 	echo "with $(assay --version)"
 	set -- assay evidence verify
@@ -38,7 +38,7 @@ trap 'exit 143' TERM
 
 # same MADE COMMITTED
 same() {
-	cmp "$1" "$2" || { echo "verify.sh: $2 is not what p20export makes of frozen/" >&2; exit 1; }
+	cmp "$1" "$2" || { echo "verify.sh: $2 differs from the output of p20export for frozen/" >&2; exit 1; }
 }
 
 # lines FILE ARTIFACT [FLAG]...
