@@ -1,6 +1,6 @@
-# make demo   freeze a real ADK run from this repository; needs Go alone
+# make demo   freeze a real ADK run from this repository; needs only Go
 # make test   install what the checks need, then run every check
-# make help   the rest
+# make help   list all targets
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -13,7 +13,7 @@ BIN := $(BUILD)/p20export
 RELEASE := $(BUILD)/release/p20export
 HELLO := $(BUILD)/release/hello
 RELEASE_BYTES ?= 13000000
-RELEASED := CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w'
+BUILD_RELEASE := CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w'
 DEMO := $(BUILD)/demo
 EMBEDDED := discovery/scenarios.json docs/contract.md docs/projections.md $(wildcard schema/*.json discovery/report/*.css discovery/report/*.js)
 SOURCES := $(shell find . -name '*.go' -not -path './.build/*' -not -path '*/.venv/*' -not -path '*/node_modules/*') go.mod go.sum $(EMBEDDED)
@@ -33,13 +33,13 @@ $(BIN): $(SOURCES)
 	@$(GO) build -o $@ ./cmd/p20export
 
 .PHONY: release $(RELEASE) $(HELLO)
-release: $(RELEASE) ## build the program as it is released (static, stripped) into .build/release/, and check its size
+release: $(RELEASE) ## build the release (static, stripped) into .build/release/, and check its size
 	@bytes=$$(wc -c <$<); echo "$<: $$bytes bytes"; \
-	[ "$$bytes" -le $(RELEASE_BYTES) ] || { echo "make: a release has at most $(RELEASE_BYTES) bytes; go tool nm -size -sort size $(BIN) lists what is large" >&2; exit 1; }
+	[ "$$bytes" -le $(RELEASE_BYTES) ] || { echo "make: the release is larger than $(RELEASE_BYTES) bytes; go tool nm -size -sort size $(BIN) lists its largest symbols" >&2; exit 1; }
 $(RELEASE):
-	@$(RELEASED) -o $@ ./cmd/p20export
+	@$(BUILD_RELEASE) -o $@ ./cmd/p20export
 $(HELLO):
-	@$(RELEASED) -o $@ ./cmd/internal/bench/testdata/hello
+	@$(BUILD_RELEASE) -o $@ ./cmd/internal/bench/testdata/hello
 
 MAN := $(BUILD)/man/man1
 .PHONY: man
@@ -64,40 +64,41 @@ test: ## run every check, two at a time
 	@echo "all checks passed"
 
 .PHONY: check-format
-check-format: ## gofmt
+check-format: ## check the format of Go files
 	@out=$$(git ls-files -co --exclude-standard '*.go' | xargs gofmt -l); \
-	if [ -n "$$out" ]; then echo "gofmt -w is due for:"; echo "$$out"; exit 1; fi
+	if [ -n "$$out" ]; then echo "run gofmt -w on:"; echo "$$out"; exit 1; fi
 
 .PHONY: check-modules
-check-modules: ## go.mod is tidy and what it names is what go.sum says
+check-modules: ## check that go.mod is tidy, and the modules against go.sum
 	@$(GO) mod tidy -diff
 	@$(GO) mod verify
 
 LANES := live,assaycli,judge,browser
 .PHONY: vet
-vet: ## go vet, with and without the lanes of their own; and a build for another system, of 32 bits
+vet: ## run go vet with and without the build tags of the lanes, and build for 32-bit Windows
 	@$(GO) vet ./...
 	@GOOS=windows GOARCH=386 $(GO) build -o /dev/null ./cmd/p20export
 	@$(GO) vet -tags $(LANES) ./...
 
 .PHONY: staticcheck
-staticcheck: ## staticcheck, pinned in internal/tools
+staticcheck: ## run staticcheck, pinned in internal/tools
 	@$(GO) tool -modfile=internal/tools/go.mod staticcheck ./...
 	@$(GO) tool -modfile=internal/tools/go.mod staticcheck -tags $(LANES) ./...
 
-# Too much for -race: they compare bytes, and judge what processes leave.
-SINGLE := TestVerifyEveryByte|TestFaults|TestKilled|TestHarnessKilled
+# These tests run without -race, which would take too long: they compare bytes, and the files
+# that processes leave.
+WITHOUT_RACE := TestVerifyEveryByte|TestFaults|TestKilled|TestHarnessKilled
 .PHONY: unit
-unit: ## unit, property, testscript, fuzz corpus, floors, golden files; under -race
-	@$(GO) test -race -skip '^($(SINGLE))$$' ./...
-	@$(GO) test -run '^($(SINGLE))$$' ./project/verify ./cmd/p20export
+unit: ## run unit, property, script, fuzz corpus, layout and golden tests with -race
+	@$(GO) test -race -skip '^($(WITHOUT_RACE))$$' ./...
+	@$(GO) test -run '^($(WITHOUT_RACE))$$' ./project/verify ./cmd/p20export
 
 .PHONY: live
-live: harness-adk ## capture every scenario afresh from the real ADK middleware
+live: harness-adk ## capture every scenario again from the real ADK middleware
 	@$(GO) test -race -count=1 -tags live -run '^TestLive$$' -v ./cmd/p20export -harness adk
 
 .PHONY: judge
-judge: ## compare our verdicts on Assay bundles with the published verifier's (built once, in about two minutes)
+judge: ## compare our verdicts on Assay bundles with those of the published verifier (built once, in about two minutes)
 	@judge=$$(artifact/assay/judge/build.sh); \
 	export P20EXPORT_JUDGE=$$judge; \
 	$(GO) test -race -count=1 -tags judge -run '^TestJudge' -skip '^TestJudge(Large|Random)' ./artifact/assay/... ./cmd/p20export; \
@@ -105,10 +106,10 @@ judge: ## compare our verdicts on Assay bundles with the published verifier's (b
 
 AXE := $(BUILD)/axe
 .PHONY: browser
-browser: $(AXE)/.installed ## use the pages of report in a real Chromium, and judge them with axe-core
+browser: $(AXE)/.installed ## use the pages of report in a real Chromium, and check them with axe-core
 	@chromium=$$(discovery/report/chromium.sh); \
 	P20EXPORT_CHROMIUM=$$chromium P20EXPORT_AXE=$(CURDIR)/$(AXE)/node_modules/axe-core/axe.min.js \
-	$(GO) test -count=1 -tags browser -run '^TestBrowser' ./discovery/report # the page is under test here, not Go
+	$(GO) test -count=1 -tags browser -run '^TestBrowser' ./discovery/report # tests the page, so without -race
 $(AXE)/.installed: discovery/report/axe/package.json discovery/report/axe/package-lock.json
 	@command -v npm >/dev/null || { echo "make: npm is needed for axe-core (Debian: apt-get install npm)" >&2; exit 1; }
 	@rm -rf $(AXE) && mkdir -p $(AXE) && cp $^ $(AXE)/
@@ -116,12 +117,12 @@ $(AXE)/.installed: discovery/report/axe/package.json discovery/report/axe/packag
 	@touch $@
 
 .PHONY: faults
-faults: ## fail every file-system call in every way on every kind of file system, and kill at 200 moments (about six minutes)
+faults: ## make every file-system call fail in every way on every kind of file system, and kill at 200 points (about six minutes)
 	@$(GO) test -count=1 ./cmd/p20export -run '^(TestFaults|TestKilled)$$' -faults -timeout 60m -v | grep -v '^=== '
 
 VECTORS := schema/vectors
 .PHONY: conformance
-conformance: $(BIN) ## judge the program and the Python reference by the vectors
+conformance: $(BIN) ## run the vectors on the program and the Python reference
 	@cd $(VECTORS)/reference && $(PYTHON) -W error -B -m unittest -q
 	@cd $(VECTORS) && $(PYTHON) -W error -B -m unittest -q run_test
 	@$(PYTHON) -B $(VECTORS)/run.py --jobs 2 --command '$(BIN) validate --format json --kind {kind} --profile {profile} {file}'
@@ -132,7 +133,7 @@ differential: ## compare the program with the Python reference on N generated ca
 	@for mode in files captures streams; do $(GO) run ./$(VECTORS)/differential -mode $$mode -python $(PYTHON) -n $(N) -seed $(SEED); done
 
 .PHONY: mutation
-mutation: ## disable each rule's check in turn, run the vectors, and write the table of docs/vectors.md (about six minutes)
+mutation: ## disable the check of each rule in turn, run the vectors, and write the table of docs/vectors.md (about six minutes)
 	@$(GO) run ./$(VECTORS)/mutation -update
 
 HARNESS ?= adk
@@ -165,60 +166,60 @@ $(TARGETS:%=%/.installed): %/target/.installed: %/pom.xml %/artifacts.sha256 $(s
 	@rm -rf $*/target
 	@echo "building the harness in $* (about two minutes)"
 	@cd $* && $(MAVEN) org.apache.maven.plugins:maven-dependency-plugin:3.9.0:go-offline
-	@cd $*/target/repository && find . -name '*.jar' -o -name '*.pom' | xargs $$(command -v sha256sum || echo shasum -a 256) | { ! grep -vxFf ../../artifacts.sha256; } || { echo "make: $*/artifacts.sha256 does not list these downloads; nothing was built" >&2; exit 1; }
+	@cd $*/target/repository && find . -name '*.jar' -o -name '*.pom' | xargs $$(command -v sha256sum || echo shasum -a 256) | { ! grep -vxFf ../../artifacts.sha256; } || { echo "make: $*/artifacts.sha256 does not list the downloads above; nothing was built" >&2; exit 1; }
 	@cd $* && $(MAVEN) --offline package
 	@touch $@
 
 .PHONY: captures
-captures: harness-$(HARNESS) ## replace the committed captures of HARNESS (adk) by fresh ones, all or those of ONLY=a,b, and rewrite what is made from them
+captures: harness-$(HARNESS) ## replace the committed captures of HARNESS (adk), all or only those of ONLY=a,b, and regenerate the files made from them
 	@$(GO) test -count=1 -tags live -run '^TestLive$$' ./cmd/p20export -harness $(HARNESS) -only '$(ONLY)' -record
 	@$(MAKE) regenerate
-	@echo "recorded; now look at what changed: git diff --stat"
+	@echo "recorded; review the changes: git diff --stat"
 
 .PHONY: discovery-drift
-discovery-drift: $(DRIFT:%=harness-%) ## capture every scenario afresh from older releases of the ADK middleware; RECORD=1 replaces their captures
+discovery-drift: $(DRIFT:%=harness-%) ## capture every scenario again from older releases of the ADK middleware; RECORD=1 replaces the committed captures
 	@for name in $(DRIFT); do $(GO) test -race -count=1 -tags live -run '^TestLive$$' -v ./cmd/p20export -harness $$name $(if $(RECORD),-record); done
 	@$(if $(RECORD),$(MAKE) regenerate)
 
 .PHONY: discovery
-discovery: $(HARNESSES:%=harness-%) ## install every harness, capture every scenario afresh, and compare the structure with the committed captures
+discovery: $(HARNESSES:%=harness-%) ## install every harness, capture every scenario again, and compare the structure with the committed captures
 	@for name in $(HARNESSES); do $(GO) test -count=1 -tags live -run '^TestLive$$' -v ./cmd/p20export -harness $$name; done
 
 .PHONY: gate
-gate: ## make discovery/GATE.md and FIELD_PRESENCE.md anew from the committed captures
+gate: ## generate discovery/GATE.md and FIELD_PRESENCE.md from the committed captures
 	@$(GO) run ./cmd/internal/generate/gate
-	@echo "made discovery/GATE.md and discovery/FIELD_PRESENCE.md"
+	@echo "wrote discovery/GATE.md and discovery/FIELD_PRESENCE.md"
 
 .PHONY: recount
-recount: ## count every figure of discovery/GATE.md again, with a program that shares no code with this one, and compare
+recount: ## compare every figure of discovery/GATE.md with the count of a program that shares no code with this one
 	@cd discovery/recount && $(PYTHON) -W error -B -m unittest -q
 	@$(PYTHON) -W error -B discovery/recount/recount.py
 
 .PHONY: sample
-sample: ## make the sample lane anew from the committed captures
+sample: ## generate the sample lane from the committed captures
 	@$(GO) test -count=1 ./cmd/p20export -run '^TestSample$$' -update
 	@$(GO) test -count=1 ./cmd/p20export -run '^TestDocs$$' -update
 
 CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/p20export
 ASSAY := $(CACHE)/assay-cli-6.21.0
 .PHONY: assay-cli
-assay-cli: ## build Assay's own command line (10 to 15 minutes, once), and check and show the sample lane with it
+assay-cli: ## build Assay's own command line (10 to 15 minutes, once), check the sample lane with it, and update its README
 	@command -v cargo >/dev/null || { echo "make: Rust 1.89 or newer is needed for Assay's command line: https://rustup.rs/" >&2; exit 1; }
 	@[ -x $(ASSAY)/bin/assay ] || cargo install assay-cli --version 6.21.0 --locked --root $(ASSAY)
 	@echo "Assay's command line is $(ASSAY)/bin/assay"
 	@P20EXPORT_ASSAY=$(ASSAY)/bin $(GO) test -count=1 -tags assaycli ./cmd/p20export -run '^TestAssayDocs$$' -update
 
 .PHONY: schema
-schema: ## make the JSON Schemas anew from the Go types and the sample lane
+schema: ## generate the JSON Schemas from the Go types and the sample lane
 	@$(GO) run ./cmd/p20export/internal/generate/schema
 
 .PHONY: vectors
-vectors: ## write the conformance vectors anew, and the tables of docs/contract.md, findings.md and vectors.md
+vectors: ## write the conformance vectors, and the tables of docs/contract.md, findings.md and vectors.md
 	@$(GO) test -count=1 ./$(VECTORS) -run '^TestVectorsAreAuthored$$' -update
 	@$(GO) test -count=1 ./$(VECTORS) -run '^TestContractTables$$' -update
 
 .PHONY: regenerate
-regenerate: ## rewrite the sample lane, the schemas and every file that tests compare with
+regenerate: ## rewrite the sample lane, the schemas and every other file that tests compare
 	@$(GO) test -count=1 ./cmd/p20export -run '^TestCommittedCaptures$$' -update
 	@$(MAKE) gate
 	@$(GO) test -count=1 ./discovery/report -run '^TestGolden$$' -update
@@ -233,16 +234,16 @@ fuzz: ## run every fuzz target for FUZZTIME (60s)
 	echo "$$name $$package"; $(GO) test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x "$$package"; done
 
 .PHONY: corpus
-corpus: ## keep up to 64 small inputs of each fuzz target from Go's cache under testdata/fuzz
+corpus: ## copy up to 64 small inputs of each fuzz target from Go's cache to testdata/fuzz
 	@cd "$$($(GO) env GOCACHE)/fuzz/github.com/p20export/p20export" && find . -type d -name 'Fuzz*' | while read -r target; do \
 	to="$(CURDIR)/$$(dirname "$$target")/testdata/fuzz/$$(basename "$$target")"; rm -rf "$$to"; mkdir -p "$$to"; \
 	find "$$target" -type f -size -3k | sort | awk '{all[n++]=$$0} END {step=n>64?n/64:1; for (i=0; i<n; i+=step) print all[int(i)]}' | while read -r f; do cp "$$f" "$$to/"; done; done
 
 .PHONY: bench
-bench: $(RELEASE) $(HELLO) ## benchmarks; start-up against a cobra hello-world; time and peak memory of a 1 GB capture, of hostile files and of the largest bundles
+bench: $(RELEASE) $(HELLO) ## run benchmarks: start-up compared with a cobra hello-world; time and peak memory for a 1 GB capture, hostile files and the largest bundles
 	@$(GO) test -run '^$$' -bench . -benchmem ./...
 	@$(GO) run ./cmd/internal/bench -program $(RELEASE) -hello $(HELLO) -judge "$$(artifact/assay/judge/build.sh --release)"
 
 .PHONY: clean
-clean: ## remove what the Makefile made
+clean: ## remove all files that make wrote
 	@rm -rf $(BUILD) $(VENVS) $(MODULES) $(TARGETS)
