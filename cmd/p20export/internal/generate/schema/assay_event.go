@@ -13,8 +13,8 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// An event of Assay with the data of either form. The artifact that both hold is
-// that of the profile assay.
+// An Assay event, and the data of its two forms. Both contain an artifact of the
+// profile assay.
 type (
 	assayEvent struct {
 		ContentHash     digest.Digest `json:"assaycontenthash"`
@@ -53,10 +53,10 @@ type (
 	}
 )
 
-// assayTime is how events spell times.
+// assayTime is the format of times in events.
 const assayTime = "^" + date + "T" + clock + `(\.[0-9]{3}|\.[0-9]{6})?Z$`
 
-// assayEvent makes the schema of the events that this program writes for Assay.
+// assayEvent generates the schema of the Assay events that this program writes.
 func (g *generator) assayEvent() (*jsonschema.Schema, error) {
 	s, placeholder, receipt := g.reflect(assayEvent{}, false), g.reflect(placeholderData{}, false), g.reflect(receiptData{}, false)
 	observed, err := g.artifact(artifact.Assay)
@@ -64,14 +64,14 @@ func (g *generator) assayEvent() (*jsonschema.Schema, error) {
 		return nil, err
 	}
 	observed.Version, observed.Examples = "", nil
-	observed.Description = "The artifact, without white space at the ends of its strings and with its times in one spelling."
+	observed.Description = "The artifact, with trimmed strings and with times in UTC."
 	for _, data := range []*jsonschema.Schema{placeholder, receipt} {
 		data.Version = ""
 		data.Properties.Set("observed", &jsonschema.Schema{Ref: "#/$defs/artifact", Description: observed.Description})
 	}
 	s.Definitions = jsonschema.Definitions{"artifact": observed, "placeholder": placeholder, "receipt": receipt}
 	for _, form := range []struct{ name, typ string }{{"placeholder", assay.PlaceholderType}, {"receipt", assay.ReceiptType}} {
-		branch := with("type", exactly(form.typ, "The type of the form."))
+		branch := property("type", equalTo(form.typ, "The type of the form."))
 		branch.Properties.Set("data", &jsonschema.Schema{Ref: "#/$defs/" + form.name, Description: "The data of the form."})
 		s.OneOf = append(s.OneOf, branch)
 	}
@@ -83,46 +83,46 @@ func (g *generator) assayEvent() (*jsonschema.Schema, error) {
 		s.Examples = append(s.Examples, json.RawMessage(bytes.TrimSpace(data)))
 	}
 	if err := apply(placeholder, []rule{
-		{"", nil, "The placeholder form: the artifact alone."},
+		{"", nil, "The placeholder form: only the artifact."},
 		{"external_schema", constant(artifact.Schema), "The schema of the artifact."},
-		{"external_surface", constant("compacted-message-snapshot-artifact"), "What the artifact is of."},
+		{"external_surface", constant("compacted-message-snapshot-artifact"), "The kind of artifact."},
 		{"external_system", constant("ag_ui"), "The protocol."},
-		{"observed_upstream_time", timed(assayTime), "The start of the AG-UI run, as the artifact labels it."},
+		{"observed_upstream_time", matching(assayTime), "The start of the AG-UI run, from the artifact."},
 	}); err != nil {
 		return nil, err
 	}
 	if err := apply(receipt, []rule{
-		{"", nil, "The receipt form: also where the artifact came from."},
-		{"imported_at", timed(assayTime), "When the import was made."},
+		{"", nil, "The receipt form: the artifact and where it came from."},
+		{"imported_at", matching(assayTime), "The time of the import."},
 		{"origin", nil, "Whether the run emitted the snapshot or the projection built it."},
 		{"reducer_version", func(s *jsonschema.Schema) {
 			s.Pattern = "^(emitted-snapshot|emitted-snapshot-text|folded-stream)@[1-9][0-9]*$"
 		}, "The projection that made the artifact, and its version."},
-		{"schema", constant(assay.ReceiptSchema), "Says which shape of data this is."},
+		{"schema", constant(assay.ReceiptSchema), "Identifies the format of the data."},
 		{"source_artifact_digest", nil, "SHA-256 of the artifact's file."},
-		{"source_artifact_ref", func(s *jsonschema.Schema) { s.MinLength = number(1) }, "The name of the artifact's file."},
-		{"source_surface", constant("compacted-message-snapshot-artifact"), "What the artifact is of."},
+		{"source_artifact_ref", func(s *jsonschema.Schema) { s.MinLength = uintPtr(1) }, "The name of the artifact's file."},
+		{"source_surface", constant("compacted-message-snapshot-artifact"), "The kind of artifact."},
 		{"source_system", constant("ag_ui"), "The protocol."},
 	}); err != nil {
 		return nil, err
 	}
-	nothing := func(s *jsonschema.Schema) { s.Const = false }
+	alwaysFalse := func(s *jsonschema.Schema) { s.Const = false }
 	return s, apply(s, []rule{
-		{"", nil, "One line of Assay's events as this program writes them: an artifact in the placeholder form, or a receipt that also says where it came from. The types are placeholders: Assay registers none for AG-UI."},
+		{"", nil, "One Assay event as this program writes it: an artifact in the placeholder form, or a receipt that also states where the artifact came from. The types are placeholders: Assay has no registered type for AG-UI."},
 		{"assaycontenthash", nil, "SHA-256 of the canonical JSON of data, datacontenttype, specversion and type."},
 		{"assaygit", nil, "The commit of the producer, or unknown."},
-		{"assaypii", nothing, "Assay's mark of personal data, which is never set."},
+		{"assaypii", alwaysFalse, "Assay's flag for personal data; always false."},
 		{"assayproducer", nil, "The program that made the event."},
-		{"assayproducerversion", nil, "Its version."},
-		{"assayrunid", func(s *jsonschema.Schema) { s.Pattern = "^[^:]+$" }, "The run in Assay's words: the import."},
-		{"assaysecrets", nothing, "Assay's mark of secrets, which is never set."},
-		{"assayseq", atLeast("0"), "The event's place in the import, counted from 0."},
+		{"assayproducerversion", nil, "The version of that program."},
+		{"assayrunid", func(s *jsonschema.Schema) { s.Pattern = "^[^:]+$" }, "The run id, which in Assay identifies the import."},
+		{"assaysecrets", alwaysFalse, "Assay's flag for secrets; always false."},
+		{"assayseq", atLeast("0"), "The number of the event in the import, counted from 0."},
 		{"data", nil, "The data of one of the two forms."},
 		{"datacontenttype", constant("application/json"), "The type of the data."},
-		{"id", nil, "assayrunid and assayseq with a colon between."},
+		{"id", nil, "assayrunid and assayseq, separated by a colon."},
 		{"source", constant(assay.Source), "Names the lane."},
-		{"specversion", constant("1.0"), "The version of CloudEvents."},
-		{"time", timed(assayTime), "When the import was made."},
+		{"specversion", constant("1.0"), "The version of the CloudEvents specification."},
+		{"time", matching(assayTime), "The time of the import."},
 		{"type", func(s *jsonschema.Schema) { s.Enum = enum(assay.PlaceholderType, assay.ReceiptType).Enum }, "The form."},
 	})
 }

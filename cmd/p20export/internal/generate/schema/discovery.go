@@ -17,7 +17,7 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// Names of scenarios and harnesses, and the paths of scenarios.
+// Patterns of the names of scenarios and harnesses, and of the paths of scenarios.
 const (
 	plainName = "^[a-z0-9]+([-.][a-z0-9]+)*$"
 	plainPath = "^/[^?#]*$"
@@ -26,8 +26,8 @@ const (
 // exampleHarness is the harness whose files are examples.
 const exampleHarness = "discovery/harness/adk/"
 
-// reflectFile makes the schema of a file that the commands of the discovery read
-// and write. Its keys mean what they mean in rows.
+// reflectFile generates the schema of a file that the discovery commands read and write.
+// Its keys have the same meaning as in rows.
 func (g *generator) reflectFile(v any) *jsonschema.Schema {
 	r := jsonschema.Reflector{Anonymous: true, DoNotReference: true, Mapper: mappedInRows, LookupComment: g.comment}
 	s := r.Reflect(v)
@@ -47,7 +47,7 @@ func describeAll(s *jsonschema.Schema) {
 	}
 }
 
-// baseline makes the schema of baselines as this program writes them.
+// baseline generates the schema of baselines as this program writes them.
 func (g *generator) baseline() (*jsonschema.Schema, error) {
 	s := g.reflectFile(baseline.Baseline{})
 	var runs []analysis.Run
@@ -64,21 +64,21 @@ func (g *generator) baseline() (*jsonschema.Schema, error) {
 	}
 	s.Examples = []any{json.RawMessage(data)}
 	return s, apply(s, []rule{
-		{"", nil, "A baseline: the shape of runs, without ids, times, texts and sizes, to compare later runs with."},
-		{"schema", constant(baseline.Schema), "Says which shape of file this is."},
-		{"contract", nil, "The limits that artifacts were held to."},
-		{"runs", func(s *jsonschema.Schema) { s.MinItems = number(1) }, "The runs, in the order of their captures' names and their numbers."},
-		{"runs/*/capture", func(s *jsonschema.Schema) { s.MinLength = number(1) }, "The name of the capture, by which the run is known again with its number."},
+		{"", nil, "A baseline: the structure of runs, without ids, times, texts and sizes, to compare later runs with."},
+		{"schema", constant(baseline.Schema), "Identifies the format of the file."},
+		{"contract", nil, "The profile that the runs were compared with."},
+		{"runs", func(s *jsonschema.Schema) { s.MinItems = uintPtr(1) }, "The runs, sorted by the name of their capture and their number."},
+		{"runs/*/capture", func(s *jsonschema.Schema) { s.MinLength = uintPtr(1) }, "The name of the capture, which identifies the run together with its number."},
 		{"runs/*/run", atLeast("0"), "The number of the run in its capture, counted from 1; 0 for a capture without a run."},
 		{"runs/*/verdict", func(s *jsonschema.Schema) { s.Enum = enum(analysis.Verdicts()...).Enum }, ""},
 		{"runs/*/terminal", func(s *jsonschema.Schema) { s.Enum = enum(envelope.RunFinished, envelope.RunError).Enum }, ""},
-		{"runs/*/projections", func(s *jsonschema.Schema) { s.MinItems = number(len(project.Names())) }, "What each projection makes of the run, and what choosing the last of several snapshots does."},
+		{"runs/*/projections", func(s *jsonschema.Schema) { s.MinItems = uintPtr(len(project.Names())) }, "The result of each projection, and of selecting the last of several snapshots."},
 		{"runs/*/projections/*/verdict", func(s *jsonschema.Schema) { s.Enum = enum(project.Frozen, project.Refused).Enum }, ""},
 		{"runs/*/projections/*/omissions/*/count", atLeast("1"), ""},
 		{"runs/*/projections/*/reasons/*/count", atLeast("1"), ""},
-		{"runs/*/snapshots", func(s *jsonschema.Schema) { s.MaxItems = number(analysis.MaxSnapshots) }, ""},
+		{"runs/*/snapshots", func(s *jsonschema.Schema) { s.MaxItems = uintPtr(analysis.MaxSnapshots) }, ""},
 		{"runs/*/streamed_ids", retentions, ""},
-		{"runs/*/requested_ids", retentions, "The same of the ids of the request."},
+		{"runs/*/requested_ids", retentions, "The same for the ids of the request."},
 		{"runs/*/http_status", status, ""},
 	})
 }
@@ -89,7 +89,7 @@ func retentions(s *jsonschema.Schema) {
 
 func status(s *jsonschema.Schema) { s.Minimum, s.Maximum = "0", "999" }
 
-// scenarios makes the schema of lists of scenarios.
+// scenarios generates the schema of lists of scenarios.
 func (g *generator) scenarios() (*jsonschema.Schema, error) {
 	s := g.reflectFile(scenario.List{})
 	list, err := scenario.BuiltinList()
@@ -103,9 +103,9 @@ func (g *generator) scenarios() (*jsonschema.Schema, error) {
 	}
 	s.Examples = []any{json.RawMessage(data)}
 	return s, apply(s, []rule{
-		{"", nil, "A list of scenarios: requests that are posted one after the other, a capture of each."},
-		{"scenarios", func(s *jsonschema.Schema) { s.MinItems = number(1) }, "The scenarios, in the order in which they are run."},
-		{"scenarios/*/name", named, "The name, which no other scenario has: that of the directory of its capture."},
+		{"", nil, "A list of scenarios: requests that are posted one after the other and captured."},
+		{"scenarios", func(s *jsonschema.Schema) { s.MinItems = uintPtr(1) }, "The scenarios, in the order of their captures."},
+		{"scenarios/*/name", named, "The unique name of the scenario, which is also that of its capture directory."},
 		{"scenarios/*/path", func(s *jsonschema.Schema) { s.Pattern = plainPath }, ""},
 		{"scenarios/*/request", func(s *jsonschema.Schema) { s.Type = "object" }, "The body of the request, an AG-UI run input."},
 	})
@@ -115,7 +115,7 @@ func named(s *jsonschema.Schema) {
 	s.Pattern, s.Not = plainName, &jsonschema.Schema{Const: capture.ManifestName}
 }
 
-// expected makes the schema of the expectations of a harness.
+// expected generates the schema of the expectations of a harness.
 func (g *generator) expected() (*jsonschema.Schema, error) {
 	s := g.reflectFile(scenario.Suite{})
 	data, err := os.ReadFile(exampleHarness + scenario.ExpectedName)
@@ -132,14 +132,14 @@ func (g *generator) expected() (*jsonschema.Schema, error) {
 	}
 	s.Examples = []any{json.RawMessage(data)}
 	rules := []rule{
-		{"", nil, "expected.json: what a harness is expected to make of each scenario of a list."},
-		{"scenarios", nil, "Each scenario of the list once, in its order."},
+		{"", nil, "expected.json: the expected capture of each scenario of a list."},
+		{"scenarios", nil, "Each scenario of the list once, in the same order."},
 		{"scenarios/*", func(s *jsonschema.Schema) {
 			s.OneOf = []*jsonschema.Schema{{Required: []string{"note"}}, {Required: []string{"expect"}}}
 		}, ""},
 		{"scenarios/*/name", named, "The name of the scenario."},
-		{"scenarios/*/note", func(s *jsonschema.Schema) { s.MinLength = number(1) }, "Why the integration cannot express the scenario, which is not run then."},
-		{"scenarios/*/expect", nil, "What a capture of the scenario shows."},
+		{"scenarios/*/note", func(s *jsonschema.Schema) { s.MinLength = uintPtr(1) }, "Why the integration cannot express the scenario; it is then skipped."},
+		{"scenarios/*/expect", nil, "The expected properties of the capture."},
 		{"scenarios/*/expect/http_status", status, ""},
 	}
 	for _, name := range project.Names() {
@@ -148,7 +148,7 @@ func (g *generator) expected() (*jsonschema.Schema, error) {
 	return s, apply(s, rules)
 }
 
-// harness makes the schema of descriptions of harnesses.
+// harness generates the schema of descriptions of harnesses.
 func (g *generator) harness() (*jsonschema.Schema, error) {
 	s := g.reflectFile(scenario.Harness{})
 	data, err := os.ReadFile(exampleHarness + scenario.HarnessName)
@@ -156,13 +156,13 @@ func (g *generator) harness() (*jsonschema.Schema, error) {
 		return nil, err
 	}
 	s.Examples = []any{json.RawMessage(data)}
-	notEmpty := func(s *jsonschema.Schema) { s.MinLength = number(1) }
+	notEmpty := func(s *jsonschema.Schema) { s.MinLength = uintPtr(1) }
 	return s, apply(s, []rule{
-		{"", nil, "harness.json: how a server with an integration is started."},
+		{"", nil, "harness.json: how to start the server of an integration."},
 		{"name", func(s *jsonschema.Schema) { s.Pattern = plainName }, "The name of the harness."},
 		{"integration", nil, "The package that the server runs."},
 		{"integration/name", notEmpty, "The name of the package."},
 		{"integration/version", notEmpty, "The version of the package."},
-		{"command", func(s *jsonschema.Schema) { s.MinItems = number(1) }, ""},
+		{"command", func(s *jsonschema.Schema) { s.MinItems = uintPtr(1) }, ""},
 	})
 }

@@ -23,8 +23,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the schemas")
 
-// TestCommitted holds the committed schemas against those made from the types
-// of today.
+// TestCommitted compares the committed schemas with those generated from the current
+// types.
 func TestCommitted(t *testing.T) {
 	t.Chdir("../../../../..")
 	if *update {
@@ -32,17 +32,17 @@ func TestCommitted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	made, err := schemas()
+	generated, err := schemas()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range schema.Names() {
-		have, err := os.ReadFile(path(name))
+		committed, err := os.ReadFile(path(name))
 		if err != nil {
 			t.Error(err)
 		}
-		if diff := cmp.Diff(string(have), string(made[name])); diff != "" {
-			t.Errorf("%s is out of date: run 'make schema' and look at what changed (-committed +made):\n%s", path(name), diff)
+		if diff := cmp.Diff(string(committed), string(generated[name])); diff != "" {
+			t.Errorf("%s is out of date: run 'make schema' and review the changes (-committed +generated):\n%s", path(name), diff)
 		}
 	}
 	files, err := filepath.Glob("schema/*.json")
@@ -51,7 +51,7 @@ func TestCommitted(t *testing.T) {
 	}
 }
 
-// TestClasses holds the character classes against the rules they are made of,
+// TestClasses compares the character classes with the functions they are generated from,
 // for every code point.
 func TestClasses(t *testing.T) {
 	for _, c := range []struct {
@@ -60,7 +60,7 @@ func TestClasses(t *testing.T) {
 	}{
 		{"space", space, artifact.IsSpace},
 		{"control", control, unicode.IsControl},
-		{"either", either, func(r rune) bool { return artifact.IsSpace(r) || unicode.IsControl(r) }},
+		{"either", spaceOrControl, func(r rune) bool { return artifact.IsSpace(r) || unicode.IsControl(r) }},
 	} {
 		class := regexp.MustCompile("^[" + c.inside + "]$")
 		for r := rune(0); r <= unicode.MaxRune; r++ {
@@ -68,36 +68,36 @@ func TestClasses(t *testing.T) {
 				continue
 			}
 			if class.MatchString(string(r)) != c.in(r) {
-				t.Errorf("%s: %U is %t by its rule", c.name, r, c.in(r))
+				t.Errorf("%s: for %U the function returns %t, unlike the class", c.name, r, c.in(r))
 			}
 		}
 	}
 }
 
-// TestPlain holds the patterns to what other engines read as RE2 does.
+// TestPlain checks that the classes mean the same in RE2 and in other engines.
 func TestPlain(t *testing.T) {
-	for name, pattern := range map[string]string{"space": space, "control": control, "either": either} {
+	for name, pattern := range map[string]string{"space": space, "control": control, "either": spaceOrControl} {
 		for _, r := range pattern {
 			if r > 0xffff || strings.ContainsRune(`\]^[`, r) {
-				t.Errorf("%s holds %U", name, r)
+				t.Errorf("%s contains %U", name, r)
 			}
 		}
 	}
 }
 
-// TestReasons holds the reasons of omissions against the code that records
-// them: in package project a reason is a code given to omission or outside, one
-// that is returned as a code, or one in an Omission.
+// TestReasons compares the reasons of omissions with the code that records them. In package
+// project, a reason is a code that is an argument of omission, rejectOrOmit or unfit, that
+// is returned or assigned, or that is in an Omission.
 func TestReasons(t *testing.T) {
 	files, err := filepath.Glob("../../../../../project/*.go")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no sources: %v", err)
 	}
-	codes, spelled := codeNames(t), map[finding.Code]bool{}
+	codes, used := codeNames(t), map[finding.Code]bool{}
 	note := func(n ast.Expr) {
 		if s, ok := n.(*ast.SelectorExpr); ok {
 			if code, ok := codes[s.Sel.Name]; ok {
-				spelled[code] = true
+				used[code] = true
 			}
 		}
 	}
@@ -141,16 +141,16 @@ func TestReasons(t *testing.T) {
 		})
 	}
 	for _, code := range reasons() {
-		if !spelled[code] {
-			t.Errorf("%s is no reason of an omission in package project", code)
+		if !used[code] {
+			t.Errorf("package project has no omission with the reason %s", code)
 		}
-		delete(spelled, code)
+		delete(used, code)
 	}
-	// These two are chosen between, and refuse the run.
-	delete(spelled, finding.SnapshotMalformed)
-	delete(spelled, finding.RequestMalformed)
-	for code := range spelled {
-		t.Errorf("%s may be a reason of an omission, and the schema does not have it", code)
+	// These two are assigned to a variable, and refuse the run.
+	delete(used, finding.SnapshotMalformed)
+	delete(used, finding.RequestMalformed)
+	for code := range used {
+		t.Errorf("package project may have an omission with the reason %s, which the schema does not have", code)
 	}
 }
 

@@ -1,6 +1,6 @@
-// Command generate writes the JSON Schemas of package schema from the Go types,
-// their doc comments and the committed sample lane. It runs in the root of the
-// repository and is no part of the released program.
+// Command generate writes the JSON Schemas of package schema. It generates them from the
+// Go types, their doc comments and the committed sample lane. Run it in the root of the
+// repository; it is not part of the released program.
 package main
 
 import (
@@ -18,14 +18,14 @@ func main() {
 	}
 }
 
-// write makes every schema and then replaces the files.
+// write generates every schema and then replaces the files.
 func write() error {
-	made, err := schemas()
+	generated, err := schemas()
 	if err != nil {
 		return err
 	}
 	for _, name := range schema.Names() {
-		if err := os.WriteFile(path(name), made[name], 0o644); err != nil {
+		if err := os.WriteFile(path(name), generated[name], 0o644); err != nil {
 			return err
 		}
 	}

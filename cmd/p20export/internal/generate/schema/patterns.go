@@ -10,34 +10,33 @@ import (
 	"github.com/p20export/p20export/artifact"
 )
 
-// Patterns are written in what RE2, ECMA-262 (with the u flag and without) and
-// Python's re read alike: characters of a class stand for themselves, digits
-// are [0-9], nothing looks ahead. ($ alone differs: to Python it also stands
-// before a newline at the end, so that more is accepted there.) No class names
-// a character outside the Basic Multilingual Plane, so that a half of a pair is
-// read as what it is: no white space and no control character.
+// Patterns have the same meaning in RE2, in ECMA-262 (with and without the u flag) and in
+// Python's re. Characters of a class are literal, digits are [0-9], and there is no
+// lookahead. (Only $ differs: in Python it also matches before a final newline, so more is
+// accepted there.) No class contains a character outside the Basic Multilingual Plane, so
+// half of a surrogate pair is neither white space nor a control character in any engine.
 
 const hexDigits = "[0-9a-f]{64}"
 
-// pointer is RFC 6901 §3.
+// pointer matches a JSON Pointer (RFC 6901 §3).
 const pointer = "^(/([^/~]|~[01])*)*$"
 
-// The parts of a timestamp (RFC 3339 §5.6). The year is not 0000 and a month
-// has the days it has in a leap year.
+// The parts of a timestamp (RFC 3339 §5.6). The year 0000 is excluded, and months have
+// the days of a leap year.
 const (
 	date  = "([1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|[12][0-9]))"
 	clock = "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
 )
 
-// The spellings of a time: as the contract takes it, as artifacts of this
-// program have it, as manifests have it.
+// The formats of a time: anyTime is what the contract accepts, ownTime what this program
+// writes in artifacts, and manifestTime that of manifests.
 const (
 	anyTime      = "^" + date + "T" + clock + `(\.[0-9]{1,6})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
 	ownTime      = "^" + date + "T" + clock + `(\.[0-9]{6})?Z$`
 	manifestTime = "^" + date + "T" + clock + `\.[0-9]{6}Z$`
 )
 
-// class returns the inside of a character class, each character as itself.
+// class returns the inside of a character class with the characters for which in is true.
 func class(in func(rune) bool) string {
 	var b strings.Builder
 	for r := rune(0); r <= unicode.MaxRune; r++ {
@@ -61,22 +60,22 @@ func class(in func(rune) bool) string {
 }
 
 var (
-	space   = class(artifact.IsSpace)
-	control = class(unicode.IsControl)
-	either  = class(func(r rune) bool { return artifact.IsSpace(r) || unicode.IsControl(r) })
+	space          = class(artifact.IsSpace)
+	control        = class(unicode.IsControl)
+	spaceOrControl = class(func(r rune) bool { return artifact.IsSpace(r) || unicode.IsControl(r) })
 )
 
-// timed holds a string to one spelling of a time.
-func timed(pattern string) func(*jsonschema.Schema) {
+// matching restricts a value to strings of a pattern.
+func matching(pattern string) func(*jsonschema.Schema) {
 	return func(s *jsonschema.Schema) { s.Type, s.Format, s.Pattern = "string", "", pattern }
 }
 
-// limits narrows strings as a profile does.
+// limits restricts strings to the limits of a profile.
 type limits struct{ profile artifact.Profile }
 
-// Parts of a host (rule A29). A label is named by what is not in it among the
-// characters that a reference can hold, so that code points past the Basic
-// Multilingual Plane are in it to every engine.
+// Parts of a host (rule A29). A label is a negated class of the characters that a
+// reference can contain but a label cannot, so that it matches code points outside the
+// Basic Multilingual Plane in every engine.
 const (
 	number255 = "(25[0-5]|2[0-4][0-9]|[01]?[0-9]{1,2})"
 	address   = `([Ll][Oo][Cc][Aa][Ll][Hh][Oo][Ss][Tt]\.?|` + number255 + `(\.` + number255 + `){3}\.?|\[[0-9A-Fa-f.]*:[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*\])`
@@ -84,21 +83,22 @@ const (
 	domain    = `([^` + notLabel + `]+\.)+[^0-9` + notLabel + `][^` + notLabel + `]*\.?`
 )
 
-// resolving are what the references match that A12 to A14 and A27 to A29 refuse.
-func resolving() []*jsonschema.Schema {
+// resolvingPatterns returns schemas that match the references that A12 to A14 and A27 to
+// A29 refuse.
+func resolvingPatterns() []*jsonschema.Schema {
 	var schemes []string
 	for _, s := range artifact.ForbiddenSchemes() {
 		schemes = append(schemes, anyCase(s))
 	}
 	return []*jsonschema.Schema{
-		{Description: "A link, white space or a control character.", Pattern: "://|[" + either + "]"},
+		{Description: "A link, white space or a control character.", Pattern: "://|[" + spaceOrControl + "]"},
 		{Description: "A link without its scheme.", Pattern: `^([/\\]{2}|[Ww]{3}\.)`},
 		{Description: "A scheme that programs open.", Pattern: "^(" + strings.Join(schemes, "|") + "):"},
-		{Description: "A host, as a link has one.", Pattern: `^([^/\\?#]*@)?((` + address + `|` + domain + `)(:[0-9]+)?[/\\?#]|` + address + `:[0-9]+$)`},
+		{Description: "A host, as in a link.", Pattern: `^([^/\\?#]*@)?((` + address + `|` + domain + `)(:[0-9]+)?[/\\?#]|` + address + `:[0-9]+$)`},
 	}
 }
 
-// anyCase matches an ASCII word in upper and in lower case.
+// anyCase returns a pattern of an ASCII word in any case.
 func anyCase(word string) string {
 	var b strings.Builder
 	for _, r := range word {
@@ -111,17 +111,17 @@ func anyCase(word string) string {
 	return b.String()
 }
 
-// ref is an opaque reference. It holds no white space, so that trimming leaves
-// it as it is.
-func (l limits) ref(s *jsonschema.Schema) {
-	between(s, 1, l.profile.Limits().Ref)
-	s.Not = &jsonschema.Schema{AnyOf: resolving()}
+// reference restricts a string to an opaque reference. It has no white space, so it needs
+// no trimming.
+func (l limits) reference(s *jsonschema.Schema) {
+	lengths(s, 1, l.profile.Limits().Ref)
+	s.Not = &jsonschema.Schema{AnyOf: resolvingPatterns()}
 }
 
-// text is text that is not blank.
+// text returns a restriction to text that is not blank.
 func (l limits) text(pick func(artifact.Limits) int) func(*jsonschema.Schema) {
 	return func(s *jsonschema.Schema) {
-		between(s, 1, pick(artifact.V1.Limits()))
+		lengths(s, 1, pick(artifact.V1.Limits()))
 		s.Pattern = "[^" + space + "]"
 		if l.profile == artifact.Assay {
 			s.AnyOf = trimmed(pick(artifact.Assay.Limits()))
@@ -129,7 +129,7 @@ func (l limits) text(pick func(artifact.Limits) int) func(*jsonschema.Schema) {
 	}
 }
 
-// label is text without control characters.
+// label returns a restriction to text without control characters.
 func (l limits) label(pick func(artifact.Limits) int) func(*jsonschema.Schema) {
 	return func(s *jsonschema.Schema) {
 		l.text(pick)(s)
@@ -137,22 +137,21 @@ func (l limits) label(pick func(artifact.Limits) int) func(*jsonschema.Schema) {
 	}
 }
 
-// trimmed bounds a string as it is after trimming, in code points. A string
-// that is longer as it stands must begin or end with white space. Its rest is
-// bounded by twice the limit only: an engine may count UTF-16 code units, of
-// which a character has up to two.
+// trimmed limits the length of a trimmed string, in code points. A longer string must
+// begin or end with white space. The rest of such a string is limited only to twice the
+// limit, because an engine may count UTF-16 code units, and a character has up to two.
 func trimmed(limit int) []*jsonschema.Schema {
 	rest := fmt.Sprintf(`[^%s]([\s\S]{0,%d}[^%s])?`, space, 2*limit-2, space)
-	short := &jsonschema.Schema{Description: fmt.Sprintf("At most %d code points as it stands.", limit)}
-	short.MaxLength = number(limit)
+	short := &jsonschema.Schema{Description: fmt.Sprintf("At most %d code points, untrimmed.", limit)}
+	short.MaxLength = uintPtr(limit)
 	return []*jsonschema.Schema{short, {
-		Description: fmt.Sprintf("Longer, with white space at an end that is not counted. The limit of %d is checked by the decoder; this pattern holds for twice as much.", limit),
+		Description: fmt.Sprintf("Longer, with white space at an end, which is not counted. The decoder checks the limit of %d; this pattern allows twice as much.", limit),
 		Pattern:     fmt.Sprintf("^([%s]+%s[%s]*|%s[%s]+)$", space, rest, space, rest, space),
 	}}
 }
 
-func between(s *jsonschema.Schema, least, most int) {
-	s.MinLength, s.MaxLength = number(least), number(most)
+func lengths(s *jsonschema.Schema, least, most int) {
+	s.MinLength, s.MaxLength = uintPtr(least), uintPtr(most)
 }
 
-func number(n int) *uint64 { return new(uint64(n)) }
+func uintPtr(n int) *uint64 { return new(uint64(n)) }

@@ -19,7 +19,7 @@ import (
 
 const module = "github.com/p20export/p20export"
 
-// generator makes schemas from Go types and their doc comments.
+// generator generates schemas from Go types and their doc comments.
 type generator struct{ comments map[string]string }
 
 func newGenerator() (*generator, error) {
@@ -32,8 +32,8 @@ func newGenerator() (*generator, error) {
 	return &generator{source.CommentMap}, nil
 }
 
-// reflect makes the schema of v's type in one piece. An open object may hold
-// other keys than the type has.
+// reflect generates the schema of v's type, without references. With open, objects may
+// have keys that the type does not have.
 func (g *generator) reflect(v any, open bool) *jsonschema.Schema {
 	r := jsonschema.Reflector{
 		Anonymous:                 true,
@@ -45,9 +45,9 @@ func (g *generator) reflect(v any, open bool) *jsonschema.Schema {
 	return r.Reflect(v)
 }
 
-// comment returns the doc comment of a type or, when one is named, of its
-// field, or else that of the field's own type. It is one line in the terms of
-// the file: fields are named by their keys.
+// comment returns the doc comment of a type as one line. If field is not empty, it returns
+// the comment of that field, or of the field's type if the field has none. Names of fields
+// are replaced by their JSON keys.
 func (g *generator) comment(t reflect.Type, field string) string {
 	key := t.PkgPath() + "." + t.Name()
 	if t.Kind() != reflect.Struct {
@@ -69,7 +69,7 @@ func (g *generator) comment(t reflect.Type, field string) string {
 	return text
 }
 
-// mapped gives the schemas of types that say more than their kind does.
+// mapped returns the schemas of types that need more than the schema of their kind.
 func mapped(t reflect.Type) *jsonschema.Schema {
 	switch t {
 	case reflect.TypeFor[digest.Digest]():
@@ -110,26 +110,26 @@ func enum[S ~string](values ...S) *jsonschema.Schema {
 	return s
 }
 
-// rule narrows what stands at a place and says what it is. An empty text leaves
-// the doc comment.
+// A rule restricts the schema at a place and sets its description. With an empty
+// description, the doc comment stays.
 type rule struct {
-	at   string // keys between slashes; * is an element, empty is the root
-	is   func(*jsonschema.Schema)
-	says string
+	place       string // keys between slashes; * is an element, empty is the root
+	narrow      func(*jsonschema.Schema)
+	description string
 }
 
 // apply applies rules to a schema.
 func apply(root *jsonschema.Schema, rules []rule) error {
 	for _, r := range rules {
-		s, err := find(root, r.at)
+		s, err := find(root, r.place)
 		if err != nil {
 			return err
 		}
-		if r.is != nil {
-			r.is(s)
+		if r.narrow != nil {
+			r.narrow(s)
 		}
-		if r.says != "" {
-			s.Description = r.says
+		if r.description != "" {
+			s.Description = r.description
 		}
 	}
 	return nil
@@ -152,25 +152,24 @@ func find(s *jsonschema.Schema, at string) (*jsonschema.Schema, error) {
 	return s, nil
 }
 
-// with returns a schema that holds one property to another schema. It stands in
-// conditions.
-func with(key string, s *jsonschema.Schema) *jsonschema.Schema {
+// property returns a schema that applies s to one property, for use in conditions.
+func property(key string, s *jsonschema.Schema) *jsonschema.Schema {
 	properties := jsonschema.NewProperties()
 	properties.Set(key, s)
 	return &jsonschema.Schema{Properties: properties}
 }
 
-// exactly returns the schema of one string, for a condition.
-func exactly[S ~string](value S, says string) *jsonschema.Schema {
-	return &jsonschema.Schema{Const: string(value), Description: says}
+// equalTo returns a schema that matches one string, for use in conditions.
+func equalTo[S ~string](value S, description string) *jsonschema.Schema {
+	return &jsonschema.Schema{Const: string(value), Description: description}
 }
 
-// constant holds a string to one value.
+// constant returns a restriction to one string.
 func constant[S ~string](value S) func(*jsonschema.Schema) {
 	return func(s *jsonschema.Schema) { s.Const = string(value) }
 }
 
-// atLeast bounds a number.
+// atLeast returns a restriction to numbers of at least n.
 func atLeast(n json.Number) func(*jsonschema.Schema) {
 	return func(s *jsonschema.Schema) { s.Minimum = n }
 }

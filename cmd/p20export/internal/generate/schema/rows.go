@@ -21,12 +21,12 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// snake is a word of lower-case letters and underscores, such as a code. Later
-// versions of the program have more of them.
+// snake matches a code in lower_snake_case. Later versions of the program may have more
+// codes.
 const snake = "^[a-z0-9]+(_[a-z0-9]+)*$"
 
-// rows makes the schema of JSON rows: one definition for each type of row, and one
-// for each type within them. Rows may have more keys.
+// rows generates the schema of JSON rows, with a definition for each type of row and for
+// each type within them. Rows may have more keys.
 func (g *generator) rows() (*jsonschema.Schema, error) {
 	names := make(map[reflect.Type]string)
 	for _, row := range render.RowTypes() {
@@ -34,12 +34,12 @@ func (g *generator) rows() (*jsonschema.Schema, error) {
 	}
 	s := &jsonschema.Schema{
 		Type:        "object",
-		Description: "One row of --format json, which is one line. The key type, the first of every row, says which of the forms it has; later versions of the program may add types, and keys to each, which readers ignore.",
+		Description: "One row of --format json, on one line. The first key of every row, type, names its form. Later versions of the program may add types and keys; readers must ignore unknown ones.",
 		Required:    []string{"type"},
 		Definitions: jsonschema.Definitions{},
 	}
 	types := make(map[string]reflect.Type)
-	var twice []string
+	var duplicates []string
 	r := jsonschema.Reflector{
 		Anonymous:                 true,
 		AllowAdditionalProperties: true,
@@ -54,7 +54,7 @@ func (g *generator) rows() (*jsonschema.Schema, error) {
 				name = filepath.Base(t.PkgPath()) + "_" + strings.ToLower(t.Name())
 			}
 			if other := types[name]; other != nil && other != t {
-				twice = append(twice, name)
+				duplicates = append(duplicates, name)
 			}
 			types[name] = t
 			return name
@@ -66,8 +66,8 @@ func (g *generator) rows() (*jsonschema.Schema, error) {
 		}
 		s.OneOf = append(s.OneOf, &jsonschema.Schema{Ref: "#/$defs/" + row.Name})
 	}
-	if twice != nil {
-		return nil, fmt.Errorf("two Go types are named %q", twice)
+	if duplicates != nil {
+		return nil, fmt.Errorf("two Go types are named %q", duplicates)
 	}
 	for name, def := range s.Definitions {
 		if err := nullable(def, types[name]); err != nil {
@@ -102,8 +102,8 @@ func (g *generator) rows() (*jsonschema.Schema, error) {
 	return s, nil
 }
 
-// nullable lets those properties be null whose fields are pointers, unless they
-// are left out then.
+// nullable allows null for properties whose fields are pointers, except for those that are
+// omitted if nil.
 func nullable(s *jsonschema.Schema, t reflect.Type) error {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -128,8 +128,8 @@ func nullable(s *jsonschema.Schema, t reflect.Type) error {
 	return nil
 }
 
-// mappedInRows gives the schemas of types that say more than their kind does, or
-// other things in rows than in files.
+// mappedInRows returns the schemas of types that need more than the schema of their kind,
+// or that differ in rows and in files.
 func mappedInRows(t reflect.Type) *jsonschema.Schema {
 	switch t {
 	case reflect.TypeFor[finding.Code]():

@@ -14,13 +14,13 @@ import (
 	"github.com/p20export/p20export/schema"
 )
 
-// schemas makes the bytes of every schema, by name.
+// schemas generates every schema and returns their bytes by name.
 func schemas() (map[string][]byte, error) {
 	g, err := newGenerator()
 	if err != nil {
 		return nil, err
 	}
-	made := make(map[string][]byte)
+	generated := make(map[string][]byte)
 	for name, build := range map[string]func() (*jsonschema.Schema, error){
 		schema.Artifact:      func() (*jsonschema.Schema, error) { return g.artifact(artifact.V1) },
 		schema.ArtifactAssay: func() (*jsonschema.Schema, error) { return g.artifact(artifact.Assay) },
@@ -41,46 +41,46 @@ func schemas() (map[string][]byte, error) {
 		s.Version = jsonschema.Version
 		s.ID = jsonschema.ID(schema.ID(name))
 		s.Title = "p20export: " + schema.Description(name)
-		if made[name], err = encode(s); err != nil {
+		if generated[name], err = encode(s); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	return made, nil
+	return generated, nil
 }
 
-// encode writes a schema with two-space indent, in ASCII: every character that
-// an editor might not show, or might change, is escaped.
+// encode returns a schema with two-space indent, in ASCII. Every character that an editor
+// might not show, or might change, is escaped.
 func encode(s *jsonschema.Schema) ([]byte, error) {
 	compact, err := json.Marshal(s)
 	if err != nil {
 		return nil, err
 	}
-	wide, err := jsontext.AppendFormat(nil, compact, jsontext.WithIndent("  "))
+	indented, err := jsontext.AppendFormat(nil, compact, jsontext.WithIndent("  "))
 	if err != nil {
 		return nil, err
 	}
 	var ascii []byte
-	for len(wide) > 0 {
-		r, n := utf8.DecodeRune(wide)
+	for len(indented) > 0 {
+		r, n := utf8.DecodeRune(indented)
 		switch {
 		case r < 0x7f:
-			ascii = append(ascii, wide[0])
+			ascii = append(ascii, indented[0])
 		case r > 0xffff:
 			high, low := utf16.EncodeRune(r)
 			ascii = fmt.Appendf(ascii, `\u%04x\u%04x`, high, low)
 		default:
 			ascii = fmt.Appendf(ascii, `\u%04x`, r)
 		}
-		wide = wide[n:]
+		indented = indented[n:]
 	}
 	return append(ascii, '\n'), nil
 }
 
-// sample is where the examples come from. A test holds its files against the
-// captures they are made of.
+// sample is the directory of the examples. Another test compares its files with the
+// captures they are made from.
 const sample = "examples/ag-ui-compacted-message-snapshot-evidence/"
 
-// examples reads JSON files of the sample lane.
+// examples returns JSON files of the sample lane.
 func examples(names ...string) ([]any, error) {
 	var all []any
 	for _, name := range names {
