@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Judges a validator by the conformance vectors.
+"""Tests a validator with the conformance vectors.
 
-run.py --command 'CMD {kind} {profile} {file}' runs CMD once for each vector
-and compares its answer. run.py --server CMD starts CMD once for each of --jobs:
-it reads a header line {"kind": ..., "profile": ..., "bytes": N} and then N bytes,
-writes one line of JSON, again and again until the input ends. Exit status: 0 all
-vectors pass, 1 some fail, 2 usage (or a vector that cannot be read), 3 the command
-could not be run at all or no vector is selected.
+run.py --command 'CMD {kind} {profile} {file}' runs CMD once for each vector and
+compares its output. run.py --server CMD starts CMD once for each of --jobs. A server
+reads a header line {"kind": ..., "profile": ..., "bytes": N} and N bytes, writes one
+line of JSON, and repeats this until the end of its input. Exit status: 0 all vectors
+pass, 1 some fail, 2 usage (or a vector that cannot be read), 3 the command could not
+be run or no vector is selected.
 """
 
 import argparse
@@ -24,21 +24,21 @@ import threading
 
 PASSED, FAILED, USAGE, NOT_RUN = 0, 1, 2, 3
 VERDICTS = ("accepted", "malformed")
-OUTPUT_LIMIT = 16 * 1024 * 1024  # bytes that are read of one command's output
-CONTROL = "A1-object"  # a file that every validator accepts
-INFORMS = "findings_past_limit"  # the one finding of severity info that is compared
-SHOWN = 3  # findings that are shown on each side of a failing vector
+OUTPUT_LIMIT = 16 * 1024 * 1024  # bytes of a command's output that are read
+CONTROL = "A1-object"  # a vector that every validator accepts
+PAST_LIMIT = "findings_past_limit"  # the only finding of severity info that is compared
+MAX_SHOWN = 3  # findings shown on each side of a failing vector
 
 
 class BadVector(Exception):
-    """A vector file that does not keep the format."""
+    """A malformed vector file."""
 
 
 # Vectors
 
 
 def input_bytes(item):
-    """The bytes of an `input` or of one of its parts."""
+    """Returns the bytes of an `input` or of one of its parts."""
     if "text" in item:
         data = item["text"].encode("utf-8")
     elif "base64" in item:
@@ -49,7 +49,7 @@ def input_bytes(item):
 
 
 def expected_findings(vector):
-    """The (code, pointer) pairs of a vector, `times` counted."""
+    """Returns the (code, pointer) pairs of a vector, repeated as `times` says."""
     pairs = []
     for finding in vector["findings"]:
         pairs += [(finding["code"], finding["pointer"])] * finding.get("times", 1)
@@ -57,7 +57,7 @@ def expected_findings(vector):
 
 
 def load_vector(name):
-    """Reads one vector file and checks that it can be judged."""
+    """Reads and checks one vector file."""
     try:
         with open(name, encoding="utf-8") as file:
             vector = json.load(file)
@@ -74,11 +74,11 @@ def load_vector(name):
     return vector
 
 
-def load_vectors(folder, rules, part):
-    """The selected vectors below a folder, in the order of their paths.
+def load_vectors(folder, rules, substring):
+    """Returns the selected vectors below a folder, in the order of their paths.
 
-    A selection without an accepted file gets CONTROL beside it: a command that
-    crashes refuses every file, and must not pass by it.
+    If no selected vector is accepted, CONTROL is added: a command that always fails
+    must not pass.
     """
     vectors, control = [], None
     rules = [rule.upper() for rule in rules or ()]
@@ -92,7 +92,7 @@ def load_vectors(folder, rules, part):
                 control = vector
             if rules and vector["rule"] not in rules:
                 continue
-            if part is None or part in vector["name"] or part in os.path.join(where, file):
+            if substring is None or substring in vector["name"] or substring in os.path.join(where, file):
                 vectors.append(vector)
     if vectors and control and all(vector["outcome"] != VERDICTS[0] for vector in vectors):
         vectors.append(control)
@@ -103,7 +103,7 @@ def load_vectors(folder, rules, part):
 
 
 def fill(words, values):
-    """The words of the command with {file}, {kind} and {profile} replaced."""
+    """Returns the words of a command with {file}, {kind} and {profile} replaced."""
     filled = []
     for word in words:
         for key, value in values.items():
@@ -113,7 +113,7 @@ def fill(words, values):
 
 
 def kill(process):
-    """Kills the command and what it started in its process group."""
+    """Kills the process group of a command."""
     try:
         if hasattr(os, "killpg"):
             os.killpg(process.pid, signal.SIGKILL)
@@ -124,9 +124,9 @@ def kill(process):
 
 
 def run_command(words, source, timeout):
-    """Runs one command; (output, exit status, trouble or None).
+    """Runs a command and returns (output, exit status, trouble or None).
 
-    OSError is raised when the command cannot be started.
+    Raises OSError if the command cannot be started.
     """
     process = subprocess.Popen(
         words,
@@ -135,10 +135,10 @@ def run_command(words, source, timeout):
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    late = threading.Event()
+    timed_out = threading.Event()
 
     def at_timeout():
-        late.set()
+        timed_out.set()
         kill(process)
 
     timer = threading.Timer(timeout, at_timeout)
@@ -151,7 +151,7 @@ def run_command(words, source, timeout):
     finally:
         timer.cancel()
         process.stdout.close()
-    if late.is_set():
+    if timed_out.is_set():
         return output, status, "timeout after %g s" % timeout
     if len(output) > OUTPUT_LIMIT:
         return output, status, "more than %d bytes of output" % OUTPUT_LIMIT
@@ -159,20 +159,20 @@ def run_command(words, source, timeout):
 
 
 class Servers:
-    """Servers of one command, one for each thread that asks."""
+    """The servers of one command, one for each thread."""
 
     def __init__(self, words, timeout):
         self.words = words
         self.timeout = timeout
-        self.mine = threading.local()
+        self.local = threading.local()
         self.all = []
 
-    def ask(self, data, kind, profile):
-        """Judges one file; (output, exit status or None, trouble or None).
+    def validate(self, data, kind, profile):
+        """Validates a file and returns (output, exit status or None, trouble or None).
 
-        OSError is raised when the command cannot be started.
+        Raises OSError if the command cannot be started.
         """
-        process = getattr(self.mine, "process", None)
+        process = getattr(self.local, "process", None)
         if process is None:
             process = subprocess.Popen(
                 self.words,
@@ -181,12 +181,12 @@ class Servers:
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
             )
-            self.mine.process = process
+            self.local.process = process
             self.all.append(process)
-        late = threading.Event()
+        timed_out = threading.Event()
 
         def at_timeout():
-            late.set()
+            timed_out.set()
             kill(process)
 
         timer = threading.Timer(self.timeout, at_timeout)
@@ -202,17 +202,17 @@ class Servers:
             timer.cancel()
         if output.endswith(b"\n"):
             return output, None, None
-        # This one is of no more use; the next file gets another.
-        self.mine.process = None
+        # This server cannot be used again; the next file starts another.
+        self.local.process = None
         kill(process)
-        if late.is_set():
+        if timed_out.is_set():
             return output, process.wait(), "timeout after %g s" % self.timeout
         if len(output) > OUTPUT_LIMIT:
             return output, process.wait(), "more than %d bytes of output" % OUTPUT_LIMIT
         return output, process.wait(), "the server ended"
 
     def close(self):
-        """Ends the servers."""
+        """Kills the servers."""
         for process in self.all:
             kill(process)
             process.wait()
@@ -224,7 +224,7 @@ class Servers:
 
 
 def last_answer(output):
-    """The last line that is a JSON object with a string `verdict`, or None."""
+    """Returns the last line that is a JSON object with a string `verdict`, or None."""
     for line in reversed(output.split(b"\n")):
         line = line.strip()
         if not line.startswith(b"{"):
@@ -238,8 +238,8 @@ def last_answer(output):
     return None
 
 
-def answer_of(output, status):
-    """The answer of a command; its exit status alone when it prints none."""
+def parse_answer(output, status):
+    """Returns the answer of a command, or its exit status as an answer if it printed none."""
     answer = last_answer(output)
     if answer is None and status in (0, 1):
         answer = {"verdict": VERDICTS[status]}
@@ -249,8 +249,8 @@ def answer_of(output, status):
 # Comparing
 
 
-def answered_findings(answer):
-    """The (code, pointer) pairs of an answer, or None when they are no list of findings."""
+def actual_findings(answer):
+    """Returns the (code, pointer) pairs of an answer, or None if it has no list of findings."""
     findings = answer.get("findings")
     if findings is None:
         return []
@@ -260,7 +260,7 @@ def answered_findings(answer):
     for finding in findings:
         if not isinstance(finding, dict):
             return None
-        if finding.get("severity") == "info" and finding.get("code") != INFORMS:
+        if finding.get("severity") == "info" and finding.get("code") != PAST_LIMIT:
             continue
         pair = (finding.get("code"), finding.get("pointer", ""))
         if not all(isinstance(text, str) for text in pair):
@@ -270,15 +270,15 @@ def answered_findings(answer):
 
 
 def show(pairs):
-    """A short text of a list of findings."""
-    shown = ["%s at %s" % (code, json.dumps(pointer[:80])) for code, pointer in pairs[:SHOWN]]
-    if len(pairs) > SHOWN:
+    """Returns a short text of a list of findings."""
+    shown = ["%s at %s" % (code, json.dumps(pointer[:80])) for code, pointer in pairs[:MAX_SHOWN]]
+    if len(pairs) > MAX_SHOWN:
         shown.append("%d in all" % len(pairs))
     return "[%s]" % ", ".join(shown)
 
 
 def compare(vector, data, answer, level):
-    """None when the answer is right, else (what was expected, what came)."""
+    """Returns None if the answer is right, otherwise (expected, actual)."""
     if answer["verdict"] not in VERDICTS:
         return vector["outcome"], "no verdict: %r" % answer["verdict"][:80]
     if answer["verdict"] != vector["outcome"]:
@@ -291,32 +291,31 @@ def compare(vector, data, answer, level):
     if digest is not None and theirs is not None and theirs != digest:
         return "canonical_digest %s" % digest, "canonical_digest %r" % (theirs,)
     if level == "findings":
-        return compare_findings(expected_findings(vector), answered_findings(answer))
+        return compare_findings(expected_findings(vector), actual_findings(answer))
     return None
 
 
-def compare_findings(expected, came):
-    """The same for the ordered list of findings."""
-    if came is None:
+def compare_findings(expected, actual):
+    """Does the same for the ordered list of findings."""
+    if actual is None:
         return "findings %s" % show(expected), "no list of findings"
-    if came == expected:
+    if actual == expected:
         return None
     first = 0
-    while first < min(len(came), len(expected)) and came[first] == expected[first]:
+    while first < min(len(actual), len(expected)) and actual[first] == expected[first]:
         first += 1
-    at = " from number %d on" % (first + 1)
-    return "findings%s %s" % (at, show(expected[first:])), "findings %s" % show(came[first:])
+    return "findings from number %d on %s" % (first + 1, show(expected[first:])), "findings %s" % show(actual[first:])
 
 
-def judge_vector(vector, words, servers, level, timeout):
-    """Asks the command about one vector; None or a failure."""
+def check_vector(vector, words, servers, level, timeout):
+    """Tests the command with one vector and returns None or the failure."""
     data = input_bytes(vector["input"])
     if servers:
-        output, status, trouble = servers.ask(data, vector["kind"], vector["profile"])
+        output, status, trouble = servers.validate(data, vector["kind"], vector["profile"])
     else:
-        output, status, trouble = judge_file(vector, data, words, timeout)
+        output, status, trouble = run_file(vector, data, words, timeout)
     if trouble is None:
-        answer = answer_of(output, status)
+        answer = parse_answer(output, status)
         if answer is None:
             trouble = "no verdict" if servers else "no verdict, exit status %d" % status
     if trouble is not None:
@@ -325,28 +324,28 @@ def judge_vector(vector, words, servers, level, timeout):
         difference = compare(vector, data, answer, level)
     if difference is None:
         return None
-    expected, came = difference
-    return {"name": vector["name"], "rule": vector["rule"], "expected": expected, "came": came}
+    expected, actual = difference
+    return {"name": vector["name"], "rule": vector["rule"], "expected": expected, "came": actual}
 
 
-def judge_file(vector, data, words, timeout):
-    """Runs the command on a file of these bytes; see run_command."""
+def run_file(vector, data, words, timeout):
+    """Runs the command on a file with these bytes; see run_command."""
     with tempfile.TemporaryDirectory() as folder:
         name = os.path.join(folder, "input")
         with open(name, "wb") as file:
             file.write(data)
         values = {"kind": vector["kind"], "profile": vector["profile"], "file": name}
-        by_file = any("{file}" in word for word in words)
-        with open(os.devnull if by_file else name, "rb") as source:
+        has_file = any("{file}" in word for word in words)
+        with open(os.devnull if has_file else name, "rb") as source:
             return run_command(fill(words, values), source, timeout)
 
 
 def run_all(vectors, words, options):
-    """The failures of all vectors, in their order."""
+    """Returns the failures of all vectors, in order."""
     servers = Servers(words, options.timeout) if options.server else None
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         runs = [
-            pool.submit(judge_vector, vector, words, servers, options.level, options.timeout)
+            pool.submit(check_vector, vector, words, servers, options.level, options.timeout)
             for vector in vectors
         ]
         try:
@@ -362,13 +361,13 @@ def run_all(vectors, words, options):
 
 
 def print_result(failures, total, form):
-    """One line for each failing vector and a summary, or one JSON object."""
+    """Prints a line for each failing vector and a summary, or one JSON object."""
     passed = total - len(failures)
     if form == "json":
         print(json.dumps({"passed": passed, "failed": len(failures), "failures": failures}))
         return
     for failure in failures:
-        print("FAIL %(name)s (%(rule)s): expected %(expected)s; came %(came)s" % failure)
+        print("FAIL %(name)s (%(rule)s): expected %(expected)s; got %(came)s" % failure)
     print("%d vectors, %d passed, %d failed" % (total, passed, len(failures)))
 
 
@@ -376,7 +375,7 @@ def print_result(failures, total, form):
 
 
 def positive(kind):
-    """An argument type: a number of this kind above zero."""
+    """Returns an argument type for numbers of this kind above zero."""
 
     def read(text):
         number = kind(text)
@@ -389,19 +388,19 @@ def positive(kind):
 
 
 def parse(arguments):
-    """The options and the words of the command."""
+    """Returns the options and the words of the command."""
     here = os.path.dirname(os.path.abspath(__file__))
-    parser = argparse.ArgumentParser(description="Judges a validator by the conformance vectors.")
+    parser = argparse.ArgumentParser(description="Tests a validator with the conformance vectors.")
     how = parser.add_mutually_exclusive_group(required=True)
     how.add_argument("--command", metavar="CMD",
-                     help="run for each vector; {file}, {kind}, {profile} are replaced")
+                     help="command to run for each vector; {file}, {kind} and {profile} are replaced")
     how.add_argument("--server", metavar="CMD",
-                     help="started once for each of --jobs; judges files from standard input")
+                     help="server to start once for each of --jobs; it reads files from standard input")
     parser.add_argument("--level", choices=("verdict", "findings"), default="findings")
-    parser.add_argument("--rule", action="append", help="only vectors of this rule; may be repeated")
-    parser.add_argument("--name", metavar="SUBSTRING", help="only vectors with this in the name or path")
+    parser.add_argument("--rule", action="append", help="select vectors of this rule; may be repeated")
+    parser.add_argument("--name", metavar="SUBSTRING", help="select vectors whose name or path contains this")
     parser.add_argument("--vectors", metavar="DIR", default=os.path.join(here, "cases"),
-                        help="folder of the vectors (cases beside this file)")
+                        help="folder of the vectors (default: cases, next to this file)")
     parser.add_argument("--format", choices=("text", "json"), default="text")
     parser.add_argument("--jobs", type=positive(int), default=os.cpu_count() or 1, metavar="N")
     parser.add_argument("--timeout", type=positive(float), default=60.0, metavar="SECONDS")
@@ -409,19 +408,19 @@ def parse(arguments):
     try:
         words = shlex.split(options.command if options.server is None else options.server)
     except ValueError as error:
-        parser.error("the command: %s" % error)
+        parser.error("cannot parse the command: %s" % error)
     if not words:
         parser.error("the command is empty")
     return options, words
 
 
 def main(arguments=None):
-    """The command; its exit status."""
+    """Runs the command and returns its exit status."""
     options, words = parse(arguments)
     try:
         vectors = load_vectors(options.vectors, options.rule, options.name)
     except BadVector as error:
-        print("run.py: bad vector: %s" % error, file=sys.stderr)
+        print("run.py: malformed vector: %s" % error, file=sys.stderr)
         return USAGE
     if not vectors:
         print("run.py: no vector is selected", file=sys.stderr)
