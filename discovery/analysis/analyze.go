@@ -243,7 +243,7 @@ func (x *observer) describe(run *envelope.Run, each iter.Seq[*scan.Projection]) 
 	for i, p := range made[:len(made)-1] {
 		e.Projections[i] = x.analyzer.projection(p)
 		if p.Output != nil && frozen == nil {
-			e.Verdict, frozen = verdictOf(p.Projection), p
+			frozen = p
 		}
 		switch p.Projection {
 		case project.EmittedSnapshot:
@@ -261,13 +261,14 @@ func (x *observer) describe(run *envelope.Run, each iter.Seq[*scan.Projection]) 
 		chosen.Snapshot = project.Last
 		e.Projections = append(e.Projections, chosen)
 		if last.Output != nil && frozen == nil {
-			e.Verdict, frozen = Chosen, last
+			frozen = last
 		}
 	}
 	if frozen != nil {
 		e.setFrozen(run, frozen.Output)
 		x.fields.markKept(frozen.Output)
-		if e.Verdict == Reduced {
+		e.Verdict = VerdictOf(frozen.Projection, run.SnapshotCount, frozen.Findings)
+		if frozen != last && frozen.Projection == project.EmittedSnapshotText {
 			e.Findings = finding.AsWarnings(e.Findings) // only one projection refuses the run
 		}
 		e.checkComplete(frozen.Findings)
@@ -293,15 +294,11 @@ func (a *Analyzer) keep(run *envelope.Run, e Run) error {
 	return nil
 }
 
-// checkComplete makes a run Incomplete if a finding about its artifact says that the
-// snapshot lacks streamed text, and adds that finding to the run.
-func (e *Run) checkComplete(about []finding.Finding) {
+// complete adds the finding that the snapshot lacks streamed text to the run's, where
+// it is one of those about its artifact.
+func (e *Run) complete(about []finding.Finding) {
 	at := slices.IndexFunc(about, func(f finding.Finding) bool { return f.Code == finding.SnapshotLacksText })
-	if at < 0 {
-		return
-	}
-	e.Verdict = Incomplete
-	if !finding.Has(e.Findings, finding.SnapshotLacksText) { // where emitted-snapshot refuses the run
+	if at >= 0 && !finding.Has(e.Findings, finding.SnapshotLacksText) { // where emitted-snapshot refuses the run
 		e.Findings = append(e.Findings, about[at])
 	}
 }

@@ -125,3 +125,17 @@ func shown(list []finding.Finding) (lines []string) {
 	}
 	return lines
 }
+
+// Each verdict means something else, in few words.
+func TestMeanings(t *testing.T) {
+	seen := make(map[string]bool)
+	for _, v := range append(Verdicts(), Missing, Failed) {
+		if m := v.Meaning(); m == "" || len(m) > 90 || seen[m] {
+			t.Errorf("%s means %q", v, m)
+		}
+		seen[v.Meaning()] = true
+	}
+	if m := Verdict("frozen").Meaning(); m != "" {
+		t.Errorf("no verdict means %q", m)
+	}
+}

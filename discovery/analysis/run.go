@@ -98,15 +98,43 @@ const (
 	Failed Verdict = "error"
 )
 
-// verdictOf returns the verdict on a run that the projection freezes.
-func verdictOf(projection project.Name) Verdict {
-	switch projection {
-	case project.EmittedSnapshot:
+// VerdictOf returns the verdict on a run with so many snapshots, of which the first
+// projection that freezes it makes an artifact with these findings.
+func VerdictOf(first project.Name, snapshots int, findings []finding.Finding) Verdict {
+	switch {
+	case finding.Has(findings, finding.SnapshotLacksText):
+		return Incomplete
+	case snapshots > 1:
+		return Chosen
+	case first == project.EmittedSnapshot:
 		return Exact
-	case project.EmittedSnapshotText:
+	case first == project.EmittedSnapshotText:
 		return Reduced
 	}
 	return Built
+}
+
+// Meaning says in one line what became of a run with the verdict.
+func (v Verdict) Meaning() string {
+	switch v {
+	case Exact:
+		return "the messages of the emitted snapshot were kept as they are"
+	case Reduced:
+		return "the emitted snapshot was kept, without what is not plain text"
+	case Chosen:
+		return "the run emitted several snapshots, and one of them was kept"
+	case Incomplete:
+		return "the snapshot lacks text that the run streamed"
+	case Built:
+		return "the run emitted no snapshot, so one was built from what it streamed"
+	case Refused:
+		return "nothing was kept"
+	case Missing:
+		return "the run is in the baseline alone"
+	case Failed:
+		return "the capture could not be read"
+	}
+	return ""
 }
 
 // Verdicts returns the verdicts that a run in a baseline can have, best first.
