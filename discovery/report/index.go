@@ -3,6 +3,7 @@ package report
 import (
 	"strconv"
 
+	"github.com/p20export/p20export/discovery/analysis"
 	"github.com/p20export/p20export/discovery/report/internal/markup"
 	"github.com/p20export/p20export/internal/humanize"
 )
@@ -31,8 +32,8 @@ func (p *page) index(w *markup.Writer) {
 		w.Put(`</th><td><span class="verdict %s">%s</span></td><td data-is="Projection">%s`, s.Verdict, s.Verdict, s.Projection)
 		var messages, run, artifact string
 		if a := s.Artifact; a != nil {
-			messages, artifact = strconv.Itoa(a.Count), humanize.Bytes(a.Bytes)
-			if a.Built {
+			messages, artifact = strconv.Itoa(s.Kept), humanize.Bytes(a.Bytes)
+			if s.Word == analysis.Built {
 				w.Put(` <span class="tag">built</span>`)
 			}
 			if s.Incomplete {

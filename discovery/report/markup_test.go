@@ -42,8 +42,8 @@ func TestConversions(t *testing.T) {
 	}
 	slices.Sort(got)
 	want := []string{
-		"internal/markup/strip.go HTML(b)", "kept.go markup.HTML(b)", "kept.go markup.HTML(b)", "page.go markup.HTML(pageJS)",
-		"page.go markup.HTML(policy())", "page.go markup.HTML(style())", "view.go markup.HTML(v.data(r.timeline, parts, omissions))",
+		"conversation.go markup.HTML(b)", "internal/markup/picture.go HTML(b)", "kept.go markup.HTML(b)", "page.go markup.HTML(pageJS)",
+		"page.go markup.HTML(policy())", "page.go markup.HTML(style())", "section.go markup.HTML(v.data(r.timeline, parts, omissions))",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/digest"
+	"github.com/p20export/p20export/discovery/report/internal/markup"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/internal/humanize"
@@ -112,10 +113,17 @@ func (r *run) last() *outcome {
 	return nil
 }
 
+// applies reports whether the projection is for runs of this kind at all: one that takes
+// emitted snapshots needs one, and one that builds a snapshot needs a run without.
+func (o outcome) applies() bool {
+	return o.Frozen() || !finding.Has(o.Findings, finding.SnapshotMissing) && !finding.Has(o.Findings, finding.SnapshotPresent)
+}
+
 // outcomeView is what a projection made of a run.
 type outcomeView struct {
 	Name    string
-	Verdict project.Verdict
+	Verdict string
+	Class   project.Verdict
 	Subject bool
 	Says    []string
 }
@@ -124,18 +132,20 @@ type outcomeView struct {
 const said = 3
 
 func (v *viewer) outcome(o outcome, subject bool) outcomeView {
-	shown := outcomeView{Name: o.Name(), Verdict: o.Verdict, Subject: subject}
+	shown := outcomeView{Name: o.Name(), Verdict: string(o.Verdict), Class: o.Verdict, Subject: subject}
 	var says []string
+	if !o.applies() {
+		shown.Verdict, shown.Class = "not applicable", ""
+	}
 	if o.Frozen() {
 		says = append(says, humanize.Bytes(int64(o.Bytes)))
 	}
 	for _, f := range o.Findings {
 		switch {
 		case o.Frozen():
-			what, _, _ := strings.Cut(f.Message, ":")
-			says = append(says, v.show.Text(what))
+			says = append(says, meaning(f))
 		case f.Severity == finding.Error:
-			says = append(says, string(f.Code)+v.place(f))
+			says = append(says, meaning(f)+v.place(f))
 		}
 	}
 	if more := len(says) - said; more > 0 {
@@ -149,56 +159,169 @@ func (v *viewer) outcome(o outcome, subject bool) outcomeView {
 	return shown
 }
 
-// frozenSays says what became of a run that was frozen: its artifact has so many
-// messages, and it emitted so many snapshots.
-func frozenSays(p record.Predicate, messages, snapshots int) string {
-	s := "Frozen by " + string(p.Projection.Name) + ": " + plural(messages, "message", "messages")
-	switch p.Projection.Name {
-	case project.EmittedSnapshotText:
-		s += " of " + snapshotTaken(p.Projection.Snapshot, snapshots) + " the run emitted"
-		if reduced(p) {
-			s += ", reduced to text"
+// meaning says what the findings of a code mean.
+func meaning(f finding.Finding) string {
+	about, _ := finding.Describe(f.Code)
+	return about.Meaning
+}
+
+// refusal is why nothing was kept of a run.
+type refusal struct {
+	Says    string // empty where the reasons say all
+	Reasons []reason
+	// Others are reasons of some projections where Reasons are those of all.
+	Others []reason
+	More   int // reasons that are not shown
+}
+
+// reason is a finding that refuses a run.
+type reason struct {
+	findingView
+	Meaning string
+	By      []string // projections; none for what is wrong with the capture
+}
+
+// refusal gathers the reasons of all projections, each reason once. Those of a
+// projection that is for other runs are left out, as long as there are others.
+func (v *viewer) refusal(r *run) *refusal {
+	s := new(refusal)
+	if r.subject == nil || r.inspect.Run == nil {
+		findings := r.inspect.Findings
+		s.Says = "Nothing of this capture counts."
+		if r.subject != nil {
+			findings = r.subject.Findings
+			s.Says = "There is no run in this capture."
 		}
-		return s + "."
-	case project.FoldedStream:
-		return s + " built from " + builtFrom(p) + ". The run emitted no snapshot."
+		s.add(v, "", findings)
+		return s
 	}
-	if messages == 1 {
-		return s + ", as the run emitted it."
-	}
-	return s + ", as the run emitted them."
-}
-
-// builtFrom says what a built snapshot was built from.
-func builtFrom(p record.Predicate) string {
-	if project.UsesRequest(p.Omissions) {
-		return "the request and the streamed text"
-	}
-	return "the stream"
-}
-
-// snapshotTaken says which of so many snapshots an artifact is of.
-func snapshotTaken(chosen project.Selection, of int) string {
-	switch {
-	case of == 1:
-		return "the snapshot"
-	case chosen == project.First || chosen == project.Last:
-		return "the " + string(chosen) + " of " + plural(of, "snapshot", "snapshots")
-	}
-	return "number " + string(chosen) + " of " + plural(of, "snapshot", "snapshots")
-}
-
-// reduced reports whether something of the messages of the snapshot that was taken
-// was left out.
-func reduced(p record.Predicate) bool {
-	for _, part := range p.Events {
-		if part.Part == project.SnapshotPart {
-			return slices.ContainsFunc(p.Omissions, func(o project.Omission) bool {
-				return o.EventIndex != nil && *o.EventIndex == part.Index && strings.HasPrefix(string(o.Pointer), "/messages/")
-			})
+	asked := 0
+	var late []*outcome
+	for i := range r.outcomes {
+		o := &r.outcomes[i]
+		switch {
+		case o.Unasked && o.Frozen():
+			s.Says = fmt.Sprintf(hint.PageChoose, plural(r.snapshots(), "snapshot", "snapshots"), o.Name())
+		case o.Unasked:
+			s.Says = hint.PageNoChoice
+		case o.Frozen():
+			s.Says = string(r.subject.Projection) + " refuses the run; another projection takes it."
+		case o.applies() || r.asked && o.Projection == r.subject.Projection:
+			asked++
+			s.add(v, o.Name(), o.Findings)
+		default:
+			late = append(late, o)
 		}
 	}
-	return false
+	s.share(asked)
+	for _, o := range late {
+		if finding.Has(o.Findings, finding.SnapshotMissing) || s.Reasons == nil {
+			s.add(v, o.Name(), o.Findings)
+		}
+	}
+	return s
+}
+
+// share sets aside the reasons that not all of so many projections have, where there
+// are some that all have.
+func (s *refusal) share(projections int) {
+	var all, others []reason
+	for _, r := range s.Reasons {
+		if len(r.By) == projections {
+			all = append(all, r)
+		} else {
+			others = append(others, r)
+		}
+	}
+	if all != nil {
+		s.Reasons, s.Others = all, others
+	}
+}
+
+// add adds the errors among findings.
+func (s *refusal) add(v *viewer, by string, findings []finding.Finding) {
+	for _, f := range findings {
+		if f.Severity != finding.Error {
+			continue
+		}
+		at := slices.IndexFunc(s.Reasons, func(r reason) bool {
+			return r.Code == f.Code && r.Pointer == f.Pointer && (r.EventIndex == nil) == (f.EventIndex == nil) && (f.EventIndex == nil || *r.EventIndex == *f.EventIndex)
+		})
+		if at >= 0 {
+			s.Reasons[at].By = append(s.Reasons[at].By, by)
+			continue
+		}
+		shown := v.findings("", []finding.Finding{f})
+		if len(s.Reasons) >= v.left.listed || len(shown.List) == 0 {
+			s.More++
+			continue
+		}
+		one := reason{findingView: shown.List[0], Meaning: meaning(f)}
+		if by != "" {
+			one.By = []string{by}
+		}
+		s.Reasons = append(s.Reasons, one)
+	}
+}
+
+// first says the first reason, and how many more there are.
+func (s *refusal) first() string {
+	if len(s.Reasons) == 0 {
+		return s.Says
+	}
+	text := s.Reasons[0].Meaning
+	if more := len(s.Reasons) + s.More - 1; more > 0 {
+		text += separator + "and " + plural(more, "more reason", "more reasons")
+	}
+	return text
+}
+
+func (s *refusal) write(w *markup.Writer, section int) {
+	w.Put(`
+<section class="refusal">
+<h3>Why nothing was kept</h3>`)
+	w.Some(`
+<p>%s</p>`, s.Says)
+	w.Put(`
+<ul class="reasons">`)
+	for _, r := range s.Reasons {
+		r.write(w, section)
+	}
+	if s.More > 0 {
+		w.Put(`
+<li class="cut">%s not shown here.</li>`, plural(s.More, "more reason is", "more reasons are"))
+	}
+	w.Put(`
+</ul>`)
+	if len(s.Others) > 0 {
+		w.Put(`
+<details>
+<summary>%s of one projection alone</summary>
+<ul class="reasons">`, plural(len(s.Others), "more reason", "more reasons"))
+		for _, r := range s.Others {
+			r.write(w, section)
+		}
+		w.Put(`
+</ul>
+</details>`)
+	}
+	w.Put(`
+</section>`)
+}
+
+func (r *reason) write(w *markup.Writer, section int) {
+	w.Put(`
+<li><p class="why">%s</p><p class="where">`, r.Text)
+	if r.EventIndex != nil {
+		w.Event(section, *r.EventIndex)
+		w.Put(` `)
+	}
+	w.Some(`<code>%s</code> `, r.Place)
+	w.Put(`<span class="tag">%s</span>`, r.Code)
+	w.Some(` <small>%s</small>`, strings.Join(r.By, ", "))
+	w.Put(`</p>`)
+	w.Some(`<p class="next">Next: %s</p>`, r.Next)
+	w.Put(`</li>`)
 }
 
 // frozen is the three files of a frozen run.

@@ -2,11 +2,14 @@ package report
 
 import (
 	"fmt"
+	"html"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/p20export/p20export/discovery/analysis"
+	"github.com/p20export/p20export/internal/testkit"
 	"github.com/p20export/p20export/project"
 )
 
@@ -28,14 +31,14 @@ func TestSeveralSnapshots(t *testing.T) {
 		outcomes int
 		says     string
 	}{
-		{project.Settings{}, []string{snapshot, richer}, false, true, 4, "Refused, so nothing of it was kept: the run emitted 2 snapshots, and one can be chosen. --projection " + last + " freezes it."},
+		{project.Settings{}, []string{snapshot, richer}, false, true, 4, "The run emitted 2 snapshots, and one can be chosen: --projection " + last + " freezes it."},
 		{project.Settings{Projection: project.EmittedSnapshot, Snapshot: project.Only}, []string{snapshot, richer}, false, true, 4, "--projection " + last + " freezes it."},
 		{project.Settings{Projection: project.EmittedSnapshotText}, []string{snapshot, richer}, false, true, 4, "--projection " + last + " freezes it."},
-		{project.Settings{}, []string{snapshot, useless}, false, false, 4, "Refused by every projection, and with --snapshot last as well, so nothing of it was kept."},
-		{project.Settings{Snapshot: "3"}, []string{snapshot, richer}, false, false, 3, "Refused by every projection, so nothing of it was kept."},
-		{project.Settings{Snapshot: project.First}, []string{useless, snapshot}, false, false, 3, "Refused by every projection, so nothing of it was kept."},
-		{project.Settings{Snapshot: project.Last}, []string{useless, snapshot}, true, false, 3, "Frozen by emitted-snapshot-text: "},
-		{project.Settings{}, []string{useless}, false, false, 3, "Refused by every projection, so nothing of it was kept."},
+		{project.Settings{}, []string{snapshot, useless}, false, false, 4, "Every projection refuses the run, and emitted-snapshot-text with --snapshot last as well."},
+		{project.Settings{Snapshot: "3"}, []string{snapshot, richer}, false, false, 3, "the run has 2 MESSAGES_SNAPSHOT events; number 3 was asked for"},
+		{project.Settings{Snapshot: project.First}, []string{useless, snapshot}, false, false, 3, "no message is left within the text subset"},
+		{project.Settings{Snapshot: project.Last}, []string{useless, snapshot}, true, false, 3, "made again from this capture by emitted-snapshot-text --snapshot last, "},
+		{project.Settings{}, []string{useless}, false, false, 3, "no message is left within the text subset"},
 	} {
 		// The run before it has one snapshot, and is not in question.
 		events := append([]string{started, snapshot, finished, started}, append(c.snaps, finished)...)
@@ -43,7 +46,7 @@ func TestSeveralSnapshots(t *testing.T) {
 		if len(rows) != 1 || (rows[0].Verdict == project.Frozen) != c.frozen || rows[0].Last != c.last {
 			t.Errorf("%v %d snapshots: %+v", c.settings, len(c.snaps), rows)
 		}
-		if n := strings.Count(element(t, page, `<ul class="outcomes">`, "</section>"), "<strong>"); n != c.outcomes || !strings.Contains(string(page), c.says) {
+		if n := strings.Count(element(t, page, `<ul class="outcomes">`, "</ul>"), "<strong>"); n != c.outcomes || !strings.Contains(string(page), c.says) {
 			t.Errorf("%v %d snapshots: %d outcomes, and not %q", c.settings, len(c.snaps), n, c.says)
 		}
 		if c.settings.Snapshot != "" || c.settings.Projection != "" {
@@ -56,28 +59,46 @@ func TestSeveralSnapshots(t *testing.T) {
 	}
 }
 
-// What a page says of a frozen run names the snapshot, and says that it was
-// reduced only when something of its messages was left out.
-func TestFrozenSays(t *testing.T) {
-	const more = `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"1","role":"user","content":"hi"}],"rawEvent":{"messages":[1]}}`
+// The headline of a run says how much was kept and what was left out, and the facts
+// which snapshot it is of.
+func TestHeadline(t *testing.T) {
+	const (
+		more  = `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"1","role":"user","content":"hi"}],"rawEvent":{"messages":[1]}}`
+		calls = `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"1","role":"user","content":[{"type":"text","text":"h","k":1},{"type":"text","text":"i"}]},` +
+			`{"id":"2","role":"assistant","toolCalls":[{"function":{"name":"f"}}]},{"id":"3","role":"assistant"},{"id":"4","role":"activity","content":"x"},{"id":"5","role":"tool","content":"4","toolCallId":"c","a":1,"b":2,"d":3}]}`
+	)
 	for _, c := range []struct {
-		chosen project.Selection
-		snaps  []string
-		want   string
+		projection project.Name
+		chosen     project.Selection
+		events     []string
+		word       string
+		want       string
+		snapshot   string
 	}{
-		{project.Only, []string{snapshot}, "1 message of the snapshot the run emitted."},
-		{project.Only, []string{richer}, "2 messages of the snapshot the run emitted, reduced to text."},
-		{project.Only, []string{more}, "1 message of the snapshot the run emitted."},
-		{project.Last, []string{snapshot}, "1 message of the snapshot the run emitted."},
-		{project.Last, []string{richer, richer, snapshot}, "1 message of the last of 3 snapshots the run emitted."},
-		{project.Last, []string{snapshot, richer}, "2 messages of the last of 2 snapshots the run emitted, reduced to text."},
-		{project.First, []string{snapshot, richer}, "1 message of the first of 2 snapshots the run emitted."},
-		{"2", []string{snapshot, richer, snapshot}, "2 messages of number 2 of 3 snapshots the run emitted, reduced to text."},
+		{project.EmittedSnapshotText, project.Only, []string{snapshot}, "exact", "Kept 1 of 1 message · 3 of 3 events · nothing left out of them", "emitted by the run (event 1)"},
+		{project.EmittedSnapshotText, project.Only, []string{richer}, "reduced", "Kept 2 of 2 messages · 3 of 3 events · parts of 1 message left out (toolCallId)", "emitted by the run (event 1)"},
+		{project.EmittedSnapshotText, project.Only, []string{calls}, "reduced", "Kept 2 of 5 messages · 3 of 3 events · 2 messages without content left out · 1 message whose role is not developer, system, assistant, user or tool left out · parts of 2 messages left out (k, toolCallId, a, …) · text parts of 1 message joined", "emitted by the run (event 1)"},
+		{project.EmittedSnapshotText, project.Only, []string{more}, "exact", "Kept 1 of 1 message · 3 of 3 events · parts of other events left out (rawEvent)", "emitted by the run (event 1)"},
+		{project.EmittedSnapshotText, project.Last, []string{snapshot}, "exact", "Kept 1 of 1 message · 3 of 3 events · nothing left out of them", "emitted by the run (event 1)"},
+		{project.EmittedSnapshotText, project.Last, []string{richer, richer, snapshot}, "chosen", "Kept 1 of 1 message · 3 of 5 events · 2 other snapshots not taken", "last of 3 emitted (event 3)"},
+		{project.EmittedSnapshotText, project.First, []string{snapshot, richer}, "chosen", "Kept 1 of 1 message · 3 of 4 events · 1 other snapshot not taken", "first of 2 emitted (event 1)"},
+		{project.EmittedSnapshotText, "2", []string{snapshot, richer, snapshot}, "chosen", "Kept 2 of 2 messages · 3 of 5 events · parts of 1 message left out (toolCallId) · 2 other snapshots not taken", "number 2 of 3 emitted (event 2)"},
+		{project.FoldedStream, project.Only, []string{testkit.Message}, "built", "Kept 1 of 1 message · 2 of 5 events · no request was captured", "built from the streamed text"},
+		{"", project.Only, []string{testkit.Message, snapshot}, "incomplete", "Kept 1 of 2 messages · 3 of 6 events · 1 streamed message not in the snapshot", "emitted by the run (event 4)"},
+		{"", project.Only, []string{snapshot, snapshot}, "refused", "Nothing kept of 4 events · the run has more than one MESSAGES_SNAPSHOT", "2 emitted, none taken"},
+		{"", project.Only, nil, "refused", "Nothing kept of 2 events · no message is left within the text subset · and 1 more reason", "none emitted"},
 	} {
-		path := saved(t, "run.sse", append(append([]string{started}, c.snaps...), finished)...)
-		_, page := made(t, Settings{Settings: project.Settings{Projection: project.EmittedSnapshotText, Snapshot: c.chosen}}, bounds, path)
-		if diff := cmp.Diff(`<span class="verdict frozen">frozen</span> Frozen by emitted-snapshot-text: `+c.want, element(t, page, `<p class="says">`, "</p>")); diff != "" {
-			t.Errorf("--snapshot %s of %d: %s", c.chosen, len(c.snaps), diff)
+		path := saved(t, "run.sse", strings.Split(strings.Join(append(append([]string{started}, c.events...), finished), "\n"), "\n")...)
+		_, page := made(t, Settings{Settings: project.Settings{Projection: c.projection, Snapshot: c.chosen}}, bounds, path)
+		got := html.UnescapeString(strings.NewReplacer("<strong>", "", "</strong>", "", "<span>", "", "</span>", "").Replace(element(t, page, `<p class="says">`, "</p>")))
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s --snapshot %s of %d: %s", c.projection, c.chosen, len(c.events), diff)
+		}
+		if diff := cmp.Diff(c.snapshot, element(t, page, `<dt>Snapshot</dt><dd>`, "</dd>")); diff != "" {
+			t.Errorf("%s --snapshot %s of %d: %s", c.projection, c.chosen, len(c.events), diff)
+		}
+		if !strings.Contains(string(page), `<article id="r1" data-verdict="`+c.word+`"`) || !strings.Contains(string(page), `<span class="verdict `+c.word+`">`+c.word+`</span> `+analysis.Verdict(c.word).Meaning()+"</p>") {
+			t.Errorf("%s --snapshot %s of %d: the page does not say %s", c.projection, c.chosen, len(c.events), c.word)
 		}
 	}
 }
@@ -87,10 +108,11 @@ func TestFrozenSays(t *testing.T) {
 func TestIncompleteSays(t *testing.T) {
 	_, page := made(t, Settings{}, bounds, "../drift/captures/adk-0.4.0/two-agents")
 	for _, want := range []string{
-		"Frozen by emitted-snapshot: 1 message, as the run emitted it. The snapshot lacks text that the run streamed.</p>",
+		"<strong>Kept 1 of 3 messages · 3 of 16 events</strong> <span>· 2 streamed messages not in the snapshot</span>",
+		`<strong>streamed</strong></p><div class="what"><p class="why"><em>Left out</em>: a message that the run streamed and the snapshot lacks. <a href="#r1-timeline" data-event="8">event 8</a></p>`,
 		`<li class="warning"><p><span class="severity">warning</span> <code>snapshot_lacks_streamed_text</code> at <a href="#r1-timeline" data-event="1">event 1</a>`,
 		`[1,"","snapshot_lacks_streamed_text","not in the snapshot"]`,
-		`<code></code> <span class="tag">snapshot_lacks_streamed_text</span> <small>a streamed message that the snapshot lacks</small></li>`,
+		`<code></code> <span class="tag">snapshot_lacks_streamed_text</span> <small>a message that the run streamed and the snapshot lacks</small></li>`,
 	} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page does not have %s", want)
@@ -116,11 +138,11 @@ func TestSnapshotsAmongManyTypes(t *testing.T) {
 	}
 	path := saved(t, "run.sse", append(events, snapshot, snapshot, finished)...)
 	_, page := made(t, Settings{}, bounds, path)
-	if says := element(t, page, `<p class="says">`, "</p>"); !strings.Contains(says, "the run emitted 2 snapshots, and one can be chosen") {
-		t.Error(says)
+	if !strings.Contains(string(page), "The run emitted 2 snapshots, and one can be chosen") {
+		t.Error("the page does not say that the run emitted 2 snapshots")
 	}
 	_, page = made(t, Settings{Settings: project.Settings{Projection: project.EmittedSnapshotText, Snapshot: project.Last}}, bounds, path)
-	if says := element(t, page, `<p class="says">`, "</p>"); !strings.Contains(says, "1 message of the last of 2 snapshots the run emitted") {
+	if says := element(t, page, `<dt>Snapshot</dt><dd>`, "</dd>"); says != "last of 2 emitted (event 602)" {
 		t.Error(says)
 	}
 }

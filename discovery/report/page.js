@@ -256,13 +256,18 @@
     ready();
   }
 
+  // unfold opens a timeline, and what it is folded in.
+  const unfold = (details) => {
+    for (let d = details; d; d = d.parentElement.closest("details")) d.open = true;
+    if (!details.find) build(details);
+  };
+
   document.addEventListener("click", (e) => {
     const link = e.target.closest("a[data-event]");
     const details = link && link.closest("article").querySelector("details.timeline");
     if (!details) return;
     e.preventDefault();
-    details.open = true;
-    if (!details.find) build(details);
+    unfold(details);
     details.find(link.dataset.event);
   });
 
@@ -272,8 +277,7 @@
     const details = timelines.find((d) => at ? at.contains(d) : d.open) || timelines[0];
     if (!details) return;
     e.preventDefault();
-    details.open = true;
-    if (!details.find) build(details);
+    unfold(details);
     details.querySelector("input").focus();
   });
 
@@ -296,7 +300,7 @@
   // On paper what is folded is open, but for long strings.
   let opened = [];
   addEventListener("beforeprint", () => {
-    opened = [...document.querySelectorAll(".messages > li > details:not([open]), details.json:not([open])")];
+    opened = [...document.querySelectorAll("details:not([open], .timeline, .raw, .tree *)")];
     for (const d of opened) d.open = true;
   });
   addEventListener("afterprint", () => {

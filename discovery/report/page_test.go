@@ -2,13 +2,16 @@ package report
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestSpelled(t *testing.T) {
-	for micros, want := range map[int64]string{0: "+0.000 ms", 9_096: "+9.096 ms", 1_412_761: "+1,412.761 ms"} {
-		if diff := cmp.Diff(want, spelled(micros)); diff != "" {
+func TestLasting(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0 ms", 73_600 * time.Microsecond: "74 ms", 1_412 * time.Millisecond: "1.4 s", 59_940 * time.Millisecond: "59.9 s", 61 * time.Second: "1m1s",
+	} {
+		if diff := cmp.Diff(want, lasting(d)); diff != "" {
 			t.Error(diff)
 		}
 	}

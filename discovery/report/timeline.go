@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/p20export/p20export/discovery/report/internal/markup"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/humanize"
 	"github.com/p20export/p20export/project"
 )
 
@@ -21,14 +23,21 @@ type timeline struct {
 	// the beginning of their text there, or none.
 	Unlisted, Cut int
 
-	// Strip is nil where times of arrival are not known.
-	Strip *markup.Strip
+	// Picture is of the times of arrival or, where ByOrder says so, of the order of
+	// the events, as times are not known.
+	Picture markup.Picture
+	ByOrder bool
+	// places has where in the picture the events are that an artifact can be of.
+	places map[int]markup.Kept
 
 	types  []string
 	index  map[string]int
 	rows   []byte // JSON arrays: type, index, offset, bytes, microseconds, text, whether it is cut
 	listed int
 }
+
+// maxPlaces bounds how many events are remembered for the rings in a picture.
+const maxPlaces = 10_000
 
 // maxType bounds what is kept of an event type, in bytes.
 const maxType = 128
@@ -39,11 +48,16 @@ func (v *viewer) event(t *timeline, f capture.Frame, kind string, micros int64) 
 	left := v.left
 	t.Count++
 	t.Bytes += f.Bytes
-	if micros >= 0 {
-		if t.Strip == nil {
-			t.Strip = new(markup.Strip)
+	at := micros
+	if micros < 0 {
+		at, t.ByOrder = int64(f.Index), true
+	}
+	t.Picture.Add(at, hue(kind))
+	if h := hue(kind); (h == "run" || h == "snapshot") && len(t.places) < maxPlaces {
+		if t.places == nil {
+			t.places = make(map[int]markup.Kept)
 		}
-		t.Strip.Add(micros, hue(kind))
+		t.places[f.Index] = markup.Kept{At: at, Family: h}
 	}
 	if take(&left.events, 1) == 0 {
 		t.Unlisted++
@@ -179,4 +193,85 @@ func (v *viewer) data(t *timeline, parts []project.Part, omissions []project.Omi
 		comma = ","
 	}
 	return append(b, `]}`...)
+}
+
+// pictureView is the picture of a run.
+type pictureView struct {
+	Lanes   []lane
+	Height  int
+	SVG     markup.HTML
+	Kept    int // events that are marked
+	ByOrder bool
+}
+
+// lane names a family of events.
+type lane struct {
+	Family, Name string
+	Count        int
+}
+
+// laneName names a family of events for people.
+func laneName(family string) string {
+	switch family {
+	case "tool":
+		return "Tools"
+	case "bad":
+		return "Not an event"
+	}
+	return strings.ToUpper(family[:1]) + family[1:]
+}
+
+// picture draws the events of a run, as far as there is room.
+func (v *viewer) picture(t *timeline, parts []project.Part) *pictureView {
+	p := &pictureView{Height: t.Picture.Height(), ByOrder: t.ByOrder}
+	var kept []markup.Kept
+	for _, part := range parts {
+		if at, ok := t.places[part.Index]; ok {
+			kept = append(kept, at)
+		}
+	}
+	p.Kept = len(kept)
+	spell := markup.Micros
+	if t.ByOrder {
+		spell = func(at, _ int64) string { return "#" + strconv.FormatInt(at, 10) }
+	}
+	p.SVG = t.Picture.SVG(kept, spell)
+	for _, l := range t.Picture.Lanes() {
+		p.Lanes = append(p.Lanes, lane{l.Family, laneName(l.Family), l.Count})
+	}
+	if n := len(p.SVG) + item*len(p.Lanes); take(&v.left.facts, n) < n {
+		return nil
+	}
+	return p
+}
+
+func (p *pictureView) write(w *markup.Writer) {
+	w.Put(`
+<section>
+<h3>The run, event by event</h3>
+<figure class="picture">
+<ul class="lanes">`)
+	for _, l := range p.Lanes {
+		w.Put(`
+<li class="%s">%s <span class="count">%s</span></li>`, l.Family, l.Name, humanize.Grouped(int64(l.Count)))
+	}
+	about := "When the events of each family arrived"
+	if p.ByOrder {
+		about = "The events of each family, in their order"
+	}
+	w.Put(`
+</ul>
+<svg role="img" aria-label="%s" height="%s">%s</svg>
+<figcaption>`, about, p.Height, p.SVG)
+	if p.ByOrder {
+		w.Put(`In the order of the events, as their times of arrival are not known.`)
+	} else {
+		w.Put(`Time since the request was sent.`)
+	}
+	if p.Kept > 0 {
+		w.Put(` A ring marks each of the %s events that were kept.`, p.Kept)
+	}
+	w.Put(`</figcaption>
+</figure>
+</section>`)
 }

@@ -36,8 +36,8 @@ const (
 	TryLastSnapshot = "a later snapshot may contain it: --projection %s --snapshot last takes the last one"
 	ChooseRun       = "create several pages, or choose one run with --run"
 	WithSnapshot    = "%s --snapshot %s"
-	PageChoose      = "Refused, so nothing of it was kept: the run emitted %s, and one can be chosen. --projection %s freezes it."
-	PageNoChoice    = "Refused by every projection, and with --snapshot last as well, so nothing of it was kept."
+	PageChoose      = "The run emitted %s, and one can be chosen: --projection %s freezes it."
+	PageNoChoice    = "Every projection refuses the run, and emitted-snapshot-text with --snapshot last as well."
 
 	Explain      = "for more, run: p20export explain %s"
 	KeepCaptures = "the captures were not kept; -o DIR keeps them, and p20export report DIR -o page.html shows them"

@@ -41,9 +41,9 @@ func (m *Mark) Add(o project.Omission) {
 	at.reasons = append(at.reasons, o.Reason)
 }
 
-// child returns the mark of a member or element, nil when nothing there is
+// At returns the mark of a member or element, nil when nothing there is
 // marked.
-func (m *Mark) child(name string) *Mark {
+func (m *Mark) At(name string) *Mark {
 	if m == nil {
 		return nil
 	}
@@ -170,7 +170,7 @@ func (t *tree) next(name *strictjson.Token) (*Mark, string) {
 	if top.mark != nil && name != nil {
 		key, _ = t.dec.Text(*name)
 	}
-	m := top.mark.child(key)
+	m := top.mark.At(key)
 	return m, m.state(top.state)
 }
 

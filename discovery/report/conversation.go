@@ -1,0 +1,363 @@
+package report
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/discovery/report/internal/markup"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/humanize"
+	"github.com/p20export/p20export/internal/strictjson"
+	"github.com/p20export/p20export/project"
+)
+
+// conversation is the messages of an artifact, with those that were left out at
+// their places.
+type conversation struct {
+	Built string // what a built snapshot was built from
+	Turns []turn
+	More  int // of the turns are not shown
+}
+
+// turn is one message, kept or left out.
+type turn struct {
+	Ghost          bool // it was left out
+	Role, Name, ID string
+	Was            string // what a message that was left out did, where that is known
+	Why            []string
+	Event          *int     // of a message that was streamed
+	Parts          []string // what was left out of a message that was kept, or changed
+	Begin          string   // of a long content, which is folded
+	Content        markup.HTML
+	Bytes          int64
+	Cut            bool
+	JSON           shown
+}
+
+// longContent is the size in bytes from which a message is folded.
+const longContent = 4_000
+
+// source is a list of messages that an artifact was made from.
+type source struct {
+	event int // -1 for the request
+	list  [][]byte
+	place []string // of the list
+}
+
+// conversation returns what became of each message.
+func (v *viewer) conversation(r *run, marks marks) *conversation {
+	f := r.frozen
+	c := new(conversation)
+	if r.subject.Origin == project.Built {
+		c.Built = builtFrom(r)
+	}
+	why := make(map[messagePlace][]finding.Code)
+	parts := make(map[messagePlace][]project.Omission)
+	var streamed []project.Omission
+	for _, o := range f.record.Predicate.Omissions {
+		switch at, key, ok := messageOf(o); {
+		case ok && key == "":
+			why[at] = append(why[at], o.Reason)
+		case ok:
+			parts[at] = append(parts[at], o)
+		case o.EventIndex != nil && o.Pointer == "" && o.Reason != finding.SnapshotNotChosen:
+			streamed = append(streamed, o)
+		}
+	}
+	rest, own := f.decoded.Messages, messagesIn(f.lines()[1])
+	if s := r.from(); s != nil {
+		gone := 0
+		for i := range s.list {
+			if why[messagePlace{s.event, i}] != nil {
+				gone++
+			}
+		}
+		if kept := len(s.list) - gone; kept > len(rest) || r.subject.Origin == project.Emitted && kept != len(rest) {
+			s.list = nil // more was left out than the record lists
+		}
+		of := marks.of(s.event)
+		for _, name := range s.place {
+			of = of.At(name)
+		}
+		for i, raw := range s.list {
+			at := messagePlace{s.event, i}
+			mark := of.At(strconv.Itoa(i))
+			if reasons := why[at]; reasons != nil {
+				c.add(v, func() turn { return v.ghost(raw, mark, reasons) })
+				continue
+			}
+			m := rest[0]
+			rest = rest[1:]
+			c.add(v, func() turn { return v.turn(m, raw, mark, parts[at]) })
+		}
+	}
+	for i, m := range rest {
+		c.add(v, func() turn { return v.turn(m, own[len(own)-len(rest)+i], nil, nil) })
+	}
+	for _, o := range streamed {
+		c.add(v, func() turn { return turn{Ghost: true, Why: []string{reasonOf(o.Reason)}, Event: o.EventIndex} })
+	}
+	return c
+}
+
+// add adds a turn, as far as there is room.
+func (c *conversation) add(v *viewer, make func() turn) {
+	if min(v.left.tree, v.left.trees) == 0 {
+		c.More++
+		return
+	}
+	t := make()
+	take(&v.left.trees, item+len(t.Content)+len(t.Begin)+len(t.Role)+len(t.Name)+len(t.ID)+len(t.Was))
+	c.Turns = append(c.Turns, t)
+}
+
+// from returns the list that the messages of the artifact are from, but for those
+// that were streamed; nil when there is none.
+func (r *run) from() *source {
+	if r.subject.Origin == project.Emitted {
+		return &source{r.frozen.snapshotIndex(), messagesIn(r.frozen.lines()[1]), []string{"messages"}}
+	}
+	return r.requested()
+}
+
+// requested returns the messages that a run was asked with, which a built snapshot has:
+// those of the request or, without one, of the input in RUN_STARTED.
+func (r *run) requested() *source {
+	p := r.frozen.record.Predicate
+	if slices.ContainsFunc(p.Omissions, func(o project.Omission) bool { return o.Reason == finding.RequestOtherRun }) {
+		return nil
+	}
+	if r.request != nil {
+		return &source{-1, messagesIn(r.request), []string{"messages"}}
+	}
+	var decoder strictjson.Decoder
+	var started strictjson.Object
+	if _, err := strictjson.ReadText(&started, &decoder, r.frozen.lines()[0]); err != nil {
+		return nil
+	}
+	input, _ := started.Get("input")
+	if input.Kind != strictjson.ObjectStart {
+		return nil
+	}
+	return &source{p.Events[0].Index, messagesIn(input.Raw), []string{"input", "messages"}}
+}
+
+// messagesIn returns the messages of an object that has them.
+func messagesIn(text []byte) (list [][]byte) {
+	var decoder strictjson.Decoder
+	var object strictjson.Object
+	if _, err := strictjson.ReadText(&object, &decoder, text); err != nil {
+		return nil
+	}
+	messages, _ := object.Get("messages")
+	_ = strictjson.Elements(messages, func(_ int, m strictjson.Value, _ *strictjson.Object) error {
+		list = append(list, m.Raw)
+		return nil
+	})
+	return list
+}
+
+// turn shows a message that was kept.
+func (v *viewer) turn(m artifact.Message, raw []byte, mark *markup.Mark, parts []project.Omission) turn {
+	b, n := v.show.Append(nil, m.Content, true, min(v.left.tree, v.left.trees))
+	t := turn{Role: v.role(m.Role), Name: v.short(m.Name), ID: v.short(m.ID), Content: markup.HTML(b), Bytes: int64(len(m.Content)), Cut: n < len(m.Content)}
+	if m.Name == "" {
+		t.Name = ""
+	}
+	if len(m.Content) > longContent && !v.show.Redact {
+		t.Begin = v.show.Text(strings.ToValidUTF8(m.Content[:markup.Glimpse], ""))
+	}
+	for _, o := range parts {
+		_, key, _ := messageOf(o)
+		text := markup.Verb(o.Reason) + ": " + v.key(key)
+		if o.Reason == finding.TextPartsJoined {
+			text = "changed: text parts joined"
+		}
+		if !slices.Contains(t.Parts, text) && len(t.Parts) <= chips {
+			t.Parts = append(t.Parts, text)
+		}
+	}
+	if len(t.Parts) > chips {
+		t.Parts[chips] = "and more"
+	}
+	v.raw(&t, raw, mark)
+	return t
+}
+
+// chips is how many of the parts that were left out of a message are named.
+const chips = 6
+
+// ghost shows that a message was left out.
+func (v *viewer) ghost(raw []byte, mark *markup.Mark, reasons []finding.Code) turn {
+	t := turn{Ghost: true}
+	for _, reason := range reasons {
+		t.Why = append(t.Why, reasonOf(reason))
+	}
+	var decoder strictjson.Decoder
+	var m strictjson.Object
+	if _, err := strictjson.ReadText(&m, &decoder, raw); err == nil {
+		if role := m.Text("role"); role != "" {
+			t.Role = v.role(role)
+		}
+		t.Was = v.was(&m)
+	}
+	v.raw(&t, raw, mark)
+	return t
+}
+
+// reasonOf says why a message was left out.
+func reasonOf(reason finding.Code) string {
+	if reason == finding.SnapshotLacksText {
+		return "a message that the run streamed and the snapshot lacks"
+	}
+	about, _ := finding.Describe(reason)
+	return about.Meaning
+}
+
+// was says what a message did besides having text: which tools it called.
+func (v *viewer) was(m *strictjson.Object) string {
+	var tools []string
+	calls, _ := m.Get("toolCalls")
+	_ = strictjson.Elements(calls, func(_ int, _ strictjson.Value, call *strictjson.Object) error {
+		function, _ := call.Get("function")
+		var decoder strictjson.Decoder
+		var of strictjson.Object
+		if _, err := strictjson.ReadText(&of, &decoder, function.Raw); err != nil {
+			return nil
+		}
+		if name := of.Text("name"); name != "" && len(tools) <= named {
+			tools = append(tools, v.short(name))
+		}
+		return nil
+	})
+	switch {
+	case len(tools) == 0:
+		return ""
+	case len(tools) > named:
+		tools[named] = "…"
+	}
+	return "called " + strings.Join(tools, ", ")
+}
+
+// raw adds the JSON of a message, with what became of each of its values.
+func (v *viewer) raw(t *turn, raw []byte, mark *markup.Mark) {
+	if mark == nil {
+		mark = new(markup.Mark)
+	}
+	t.JSON = v.tree(raw, mark)
+}
+
+// write writes the conversation.
+func (c *conversation) write(w *markup.Writer, section int) {
+	w.Put(`
+<section>
+<h3>The conversation</h3>`)
+	if c.Built != "" {
+		w.Put(`
+<p class="origin">These messages were <strong>built</strong> from %s. The run emitted no snapshot.</p>`, c.Built)
+	}
+	w.Put(`
+<ol class="messages">`)
+	for _, t := range c.Turns {
+		t.write(w, section)
+	}
+	if c.More > 0 {
+		w.Put(`
+<li class="cut">%s not shown here.</li>`, plural(c.More, "more message is", "more messages are"))
+	}
+	w.Put(`
+</ol>
+</section>`)
+}
+
+func (t *turn) write(w *markup.Writer, section int) {
+	var class markup.HTML
+	if t.Ghost {
+		class = ` class="ghost"`
+	}
+	w.Put(`
+<li%s><p class="who">`, class)
+	switch {
+	case t.Role != "":
+		w.Put(`<strong>%s</strong>`, t.Role)
+	case t.Event != nil:
+		w.Put(`<strong>streamed</strong>`)
+	default:
+		w.Put(`<strong>no role</strong>`)
+	}
+	w.Some(` <span class="name">%s</span>`, t.Name)
+	w.Put(`</p><div class="what">`)
+	switch {
+	case t.Ghost:
+		w.Put(`<p class="why"><em>Left out</em>`)
+		w.Put(`: %s.`, strings.Join(t.Why, "; "))
+		w.Some(` It %s.`, t.Was)
+		if t.Event != nil {
+			w.Put(` `)
+			w.Event(section, *t.Event)
+		}
+		w.Put(`</p>`)
+	case t.Begin != "":
+		w.Put(`<details class="long"><summary><span>%s… <span class="size">%s</span></span></summary><div class="content">%s</div></details>`, t.Begin, humanize.Bytes(t.Bytes), t.Content)
+	default:
+		w.Put(`<div class="content">%s</div>`, t.Content)
+	}
+	if t.Cut {
+		w.Put(`<p class="cut">The rest is not shown here.</p>`)
+	}
+	if len(t.Parts) > 0 {
+		w.Put(`<ul class="chips">`)
+		for _, part := range t.Parts {
+			w.Put(`<li class="tag">%s</li>`, part)
+		}
+		w.Put(`</ul>`)
+	}
+	w.Some(`<p class="id">%s</p>`, t.ID)
+	w.Put(`</div>`)
+	if t.JSON.HTML != "" {
+		w.Put(`<details class="raw"><summary>JSON</summary>`)
+		t.JSON.write(w)
+		w.Put(`</details>`)
+	}
+	w.Put(`</li>`)
+}
+
+// shownBlocks is how many messages the picture of them shows.
+const shownBlocks = 60
+
+// writeBlocks draws a block for each message: what of them was kept.
+func (c *conversation) writeBlocks(w *markup.Writer) {
+	kept, parts, gone := 0, 0, 0
+	for _, t := range c.Turns {
+		switch t.block() {
+		case "gone":
+			gone++
+		case "part":
+			parts++
+		default:
+			kept++
+		}
+	}
+	w.Put(`
+<p class="blocks" role="img" aria-label="Messages in their order: %s kept whole, %s in part, %s left out">`, kept, parts, gone)
+	for _, t := range c.Turns[:min(len(c.Turns), shownBlocks)] {
+		w.Put(`<i class="%s"></i>`, t.block())
+	}
+	if more := len(c.Turns) + c.More - shownBlocks; more > 0 {
+		w.Put(` <span>+ %s more</span>`, humanize.Grouped(int64(more)))
+	}
+	w.Put(`</p>`)
+}
+
+// block names the block of a message.
+func (t *turn) block() string {
+	switch {
+	case t.Ghost:
+		return "gone"
+	case t.Parts != nil:
+		return "part"
+	}
+	return "kept"
+}

@@ -1,0 +1,489 @@
+package report
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/p20export/p20export/discovery/analysis"
+	"github.com/p20export/p20export/discovery/report/internal/markup"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/humanize"
+	"github.com/p20export/p20export/internal/strictjson"
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/record"
+)
+
+// viewer turns what is known of runs into what a page shows of them. Every text that
+// came out of a capture goes through show, and takes its part of what is left of
+// the limits.
+type viewer struct {
+	left *limits
+	show markup.Content
+}
+
+// short shows the beginning of a text that a capture says of itself.
+func (v *viewer) short(text string) string {
+	if len(text) > maxFact {
+		text = strings.ToValidUTF8(text[:maxFact], "") + "…"
+	}
+	return v.show.Text(text)
+}
+
+// pointer shows a place in an event.
+func (v *viewer) pointer(p finding.Pointer) string { return v.show.Text(string(p)) }
+
+// role shows the role of a message.
+func (v *viewer) role(role string) string { return v.short(role) }
+
+// kind shows the type of an event.
+func (v *viewer) kind(kind string) string { return v.show.Text(kind) }
+
+// key shows the name of a member of an event.
+func (v *viewer) key(name string) string { return v.short(name) }
+
+// section is what a page says of one run. Its strings are visible text.
+type section struct {
+	Number  int
+	Capture string
+	Run     string // "run 1" where the capture holds several, or why there is none
+	Verdict project.Verdict
+	Word    analysis.Verdict
+	// Kept is how many messages the artifact has, Messages how many there were; zero
+	// where that is not known.
+	Kept, Messages int
+	// Lost says what was left out or, of a refused run, why.
+	Lost     string
+	Headline string
+	// Projection is the one the section is about; empty when all of them refused
+	// the run, or nothing counts.
+	Projection   project.Name
+	Incomplete   bool // the snapshot lacks streamed text
+	Terminal     string
+	Summary      []fact // what a reader looks for first
+	Facts        []fact
+	Conversation *conversation // nil when the run was refused
+	Refusal      *refusal      // nil when it was frozen
+	Outcomes     []outcomeView
+	Findings     []findingsView
+	Counts       string // of the findings
+	Sizes        []size
+	Artifact     *artifactView // nil when the run was refused
+	Digests      []fact
+	Timeline     *timeline
+	Picture      *pictureView
+	Families     []family
+	Data         markup.HTML
+	Unread       bool // nothing of the capture counts
+}
+
+// fact is a name and what it stands for.
+type fact struct{ Name, Value string }
+
+// size is one bar of the picture of sizes.
+type size struct {
+	Name  string
+	Bytes int64
+	Width string // of a hundred
+}
+
+// family is a type of event and how many the run has.
+type family struct {
+	Name, Hue string
+	Count     int
+}
+
+func (v *viewer) section(name string, r *run) *section {
+	row := r.inspect
+	s := &section{Capture: markup.Visible(name), Verdict: project.Refused, Word: analysis.Refused, Timeline: r.timeline, Summary: v.summary(r), Facts: v.facts(row)}
+	if row.Terminal != nil {
+		s.Terminal = v.kind(*row.Terminal)
+	}
+	switch {
+	case r.subject == nil:
+		s.Run, s.Unread = "not read", true
+	case row.Run == nil:
+		s.Run = "no run"
+	default:
+		if !r.alone {
+			s.Run = "run " + strconv.Itoa(*row.Run)
+		}
+		s.Sizes = append(s.Sizes, size{Name: "Run, as captured", Bytes: row.Bytes})
+		for name, n := range row.Families.All {
+			if cost := item + len(name); take(&v.left.facts, cost) == cost && len(s.Families) < v.left.listed {
+				s.Families = append(s.Families, family{v.kind(name), hue(name), n})
+			}
+		}
+	}
+	s.Digests = append(s.Digests, captureDigests(row)...)
+	if r.frozen != nil {
+		v.frozen(s, r)
+	} else {
+		v.refused(s, r)
+	}
+	scale(s.Sizes)
+	if r.timeline != nil {
+		var parts []project.Part
+		var omissions []project.Omission
+		if r.frozen != nil {
+			parts, omissions = r.frozen.record.Predicate.Events, r.frozen.record.Predicate.Omissions
+		}
+		s.Picture = v.picture(r.timeline, parts)
+		s.Data = markup.HTML(v.data(r.timeline, parts, omissions))
+	}
+	return s
+}
+
+// frozen says what was kept of a run.
+func (v *viewer) frozen(s *section, r *run) {
+	subject, p := r.subject, r.frozen.record.Predicate
+	s.Verdict, s.Projection = subject.Verdict, subject.Projection
+	s.Word = analysis.VerdictOf(r.first(), r.snapshots(), subject.Findings)
+	s.Incomplete = s.Word == analysis.Incomplete
+	v.sum(s, r)
+	marks := marksOf(p.Omissions)
+	s.Conversation = v.conversation(r, marks)
+	s.Artifact = v.artifact(r, marks)
+	v.outcomes(s, r)
+	s.Findings = append(s.Findings, v.findings("", subject.Findings))
+	s.Counts = counts(subject.Findings)
+	s.Sizes = append(s.Sizes,
+		size{Name: "Envelope, three events", Bytes: int64(p.Sizes.EnvelopeBytes)},
+		size{Name: "Artifact", Bytes: int64(p.Sizes.ArtifactBytes)},
+		size{Name: "Artifact without white space", Bytes: int64(strictjson.CompactSize(r.frozen.artifact))})
+	sums := r.frozen.record.Subject
+	s.Digests = append([]fact{
+		{markup.Visible(sums[0].Name), "sha256:" + sums[0].Digest.SHA256},
+		{markup.Visible(sums[1].Name), "sha256:" + sums[1].Digest.SHA256},
+		{record.Path(markup.Visible(sums[0].Name)), string(r.frozen.recordDigest)},
+	}, s.Digests...)
+}
+
+// refused says why nothing was kept of a run.
+func (v *viewer) refused(s *section, r *run) {
+	s.Refusal = v.refusal(r)
+	s.Lost = s.Refusal.first()
+	switch {
+	case r.subject == nil:
+		s.Findings = append(s.Findings, v.findings("", r.inspect.Findings))
+		s.Counts = counts(r.inspect.Findings)
+		s.Headline = "Nothing kept"
+		return
+	case r.inspect.Run == nil:
+		s.Findings = append(s.Findings, v.findings("", r.subject.Findings))
+		s.Counts = counts(r.subject.Findings)
+		s.Headline = "Nothing kept"
+		return
+	}
+	if r.asked {
+		s.Projection = r.subject.Projection
+	}
+	if n := len(r.inspect.Snapshots); n > 0 {
+		s.Messages = r.inspect.Snapshots[n-1].Messages
+	}
+	s.Headline = "Nothing kept of " + plural(r.inspect.Events, "event", "events")
+	v.outcomes(s, r)
+	var all []finding.Finding
+	for _, o := range r.outcomes {
+		s.Findings = append(s.Findings, v.findings(o.Name(), o.Findings))
+		all = append(all, o.Findings...)
+	}
+	s.Counts = counts(all)
+}
+
+// outcomes says what each projection made of a run.
+func (v *viewer) outcomes(s *section, r *run) {
+	for _, o := range r.outcomes {
+		s.Outcomes = append(s.Outcomes, v.outcome(o, !o.Unasked && o.Projection == s.Projection))
+	}
+}
+
+// first returns the first projection that froze the run.
+func (r *run) first() project.Name {
+	for _, o := range r.outcomes {
+		if o.Frozen() && !o.Unasked {
+			return o.Projection
+		}
+	}
+	return ""
+}
+
+// counts says how many findings there are of each severity.
+func counts(list []finding.Finding) string {
+	n := make(map[finding.Severity]int)
+	for _, f := range list {
+		n[f.Severity]++
+	}
+	var says []string
+	for _, of := range []struct {
+		severity  finding.Severity
+		one, many string
+	}{{finding.Error, "error", "errors"}, {finding.Warning, "warning", "warnings"}, {finding.Info, "info", "info"}} {
+		if n[of.severity] > 0 {
+			says = append(says, plural(n[of.severity], of.one, of.many))
+		}
+	}
+	if says == nil {
+		return "none"
+	}
+	return strings.Join(says, ", ")
+}
+
+// scale gives each size its bar, to one scale.
+func scale(sizes []size) {
+	var largest int64 = 1
+	for _, s := range sizes {
+		largest = max(largest, s.Bytes)
+	}
+	for i := range sizes {
+		sizes[i].Width = strconv.FormatFloat(100*float64(sizes[i].Bytes)/float64(largest), 'f', 2, 64)
+	}
+}
+
+// findingsView is the findings of one projection, or of a capture as a whole.
+type findingsView struct {
+	Of   string // empty where it need not be said
+	List []findingView
+	More int
+}
+
+type findingView struct {
+	finding.Finding
+	Place string
+	Text  string
+	Next  string
+}
+
+// place says where a finding is, in few words.
+func (v *viewer) place(f finding.Finding) string {
+	s := ""
+	if f.EventIndex != nil {
+		s = " at event " + strconv.Itoa(*f.EventIndex)
+	}
+	if f.Pointer != "" {
+		s += " " + v.pointer(f.Pointer)
+	}
+	return s
+}
+
+func (v *viewer) findings(of string, list []finding.Finding) findingsView {
+	shown := findingsView{Of: of}
+	for _, f := range list {
+		cost := item + len(f.Message) + len(f.Hint) + len(f.Pointer)
+		if len(shown.List) == v.left.listed || take(&v.left.facts, cost) < cost {
+			shown.More++
+			continue
+		}
+		shown.List = append(shown.List, findingView{Finding: f, Place: v.pointer(f.Pointer), Text: v.show.Text(f.Message), Next: v.show.Text(f.Hint)})
+	}
+	return shown
+}
+
+// write writes the section of one run; several is whether the page has others.
+func (s *section) write(w *markup.Writer, several bool) {
+	w.Put(`
+<article id="r%s" data-verdict="%s" aria-labelledby="r%s-name">
+<header>
+<h2 id="r%s-name">%s`, s.Number, s.Word, s.Number, s.Number, s.Capture)
+	w.Some(` <small>%s</small>`, s.Run)
+	w.Put(`</h2>
+<p class="word"><span class="verdict %s">%s</span> %s</p>
+<p class="says"><strong>%s</strong> <span>· %s</span></p>`, s.Word, s.Word, s.Word.Meaning(), s.Headline, s.Lost)
+	if s.Conversation != nil {
+		s.Conversation.writeBlocks(w)
+	}
+	writeFacts(w, s.Summary)
+	if len(s.Facts) > 0 {
+		w.Put(`
+<details class="facts-more">
+<summary>More facts</summary>`)
+		writeFacts(w, s.Facts)
+		w.Put(`
+</details>`)
+	}
+	w.Put(`
+</header>`)
+	if several {
+		w.Put(`
+<details class="fold">
+<summary>%s</summary>`, s.folded())
+	}
+	if s.Conversation != nil {
+		s.Conversation.write(w, s.Number)
+	} else {
+		s.Refusal.write(w, s.Number)
+	}
+	if s.Picture != nil {
+		s.Picture.write(w)
+	}
+	s.writeTimeline(w, several)
+	if s.Artifact != nil {
+		s.Artifact.write(w, s.Number)
+	}
+	s.writeFindings(w)
+	s.writeSizes(w)
+	if several {
+		w.Put(`
+</details>`)
+	}
+	if s.Data != "" {
+		w.Put(`
+<script type="application/json" id="data-%s">%s</script>`, s.Number, s.Data)
+	}
+	w.Put(`
+</article>`)
+}
+
+// folded says what is below the header of a section.
+func (s *section) folded() string {
+	if s.Conversation != nil {
+		return "The conversation, and the run event by event"
+	}
+	return "Why nothing was kept, and the run event by event"
+}
+
+func writeFacts(w *markup.Writer, facts []fact) {
+	w.Put(`
+<dl class="facts">`)
+	for _, f := range facts {
+		w.Put(`
+<div><dt>%s</dt><dd>%s</dd></div>`, f.Name, f.Value)
+	}
+	w.Put(`
+</dl>`)
+}
+
+// openEvents is up to how many events of a page's only run are listed from the start.
+const openEvents = 100
+
+func (s *section) writeTimeline(w *markup.Writer, several bool) {
+	t := s.Timeline
+	if t == nil {
+		if s.Unread {
+			w.Put(`
+<section>
+<p class="none">No event is shown: nothing of a capture counts before all of it is found right.</p>
+</section>`)
+		}
+		return
+	}
+	var open markup.HTML
+	if !several && t.Count <= openEvents {
+		open = ` open`
+	}
+	w.Put(`
+<section id="r%s-timeline">
+<details class="folded timeline" data-run="%s"%s>
+<summary><h3>Events</h3> <small>%s, %s</small></summary>`, s.Number, s.Number, open, plural(t.Count, "event", "events"), humanize.Bytes(t.Bytes))
+	if len(s.Families) > 0 {
+		w.Put(`
+<ul class="families" aria-label="Events by type">`)
+		for _, f := range s.Families {
+			w.Put(`
+<li class="%s">%s <span class="count">%s</span></li>`, f.Hue, f.Name, f.Count)
+		}
+		w.Put(`
+</ul>`)
+	}
+	if t.Unlisted > 0 {
+		w.Put(`
+<p class="cut">%s past what a page lists, and only counted.</p>`, plural(t.Unlisted, "event is", "events are"))
+	}
+	if t.Cut > 0 {
+		w.Put(`
+<p class="cut">%s shown in part, or by place and size alone: a page is bounded.</p>`, plural(t.Cut, "event is", "events are"))
+	}
+	w.Put(`
+<noscript><p>The list of events needs JavaScript. It runs from this file alone; the page loads nothing.</p></noscript>
+</details>
+</section>`)
+}
+
+func (s *section) writeFindings(w *markup.Writer) {
+	w.Put(`
+<details class="folded">
+<summary><h3>Findings</h3> <small>%s</small></summary>`, s.Counts)
+	if len(s.Outcomes) > 0 {
+		w.Put(`
+<h4>What each projection makes of the run</h4>
+<ul class="outcomes">`)
+		for _, o := range s.Outcomes {
+			var shown markup.HTML
+			if o.Subject {
+				shown = ` <small>shown here</small>`
+			}
+			w.Put(`
+<li><span class="verdict %s">%s</span> <strong>%s</strong>%s`, o.Class, o.Verdict, o.Name, shown)
+			w.Some(`<p>%s</p>`, strings.Join(o.Says, "; "))
+			w.Put(`</li>`)
+		}
+		w.Put(`
+</ul>`)
+	}
+	for _, of := range s.Findings {
+		of.write(w, s.Number)
+	}
+	w.Put(`
+</details>`)
+}
+
+func (of *findingsView) write(w *markup.Writer, section int) {
+	w.Some(`
+<h4>%s</h4>`, of.Of)
+	w.Put(`
+<ul class="findings">`)
+	for _, f := range of.List {
+		w.Put(`
+<li class="%s"><p><span class="severity">%s</span> <code>%s</code>`, f.Severity, f.Severity, f.Code)
+		if f.EventIndex != nil {
+			w.Put(` at `)
+			w.Event(section, *f.EventIndex)
+		}
+		w.Some(` <code>%s</code>`, f.Place)
+		w.Some(` <small>rule %s</small>`, f.Rule)
+		w.Put(`</p><p>%s</p>`, f.Text)
+		w.Some(`<p class="next">Next: %s</p>`, f.Next)
+		w.Put(`</li>`)
+	}
+	if len(of.List) == 0 {
+		w.Put(`
+<li class="none">None.</li>`)
+	}
+	if of.More > 0 {
+		w.Put(`
+<li class="none">%s not listed.</li>`, plural(of.More, "more is", "more are"))
+	}
+	w.Put(`
+</ul>`)
+}
+
+// writeSizes writes the sizes, to one scale, and the digests.
+func (s *section) writeSizes(w *markup.Writer) {
+	if len(s.Sizes) == 0 && len(s.Digests) == 0 {
+		return
+	}
+	w.Put(`
+<details class="folded" id="r%s-digests">
+<summary><h3>Sizes and digests</h3></summary>`, s.Number)
+	if len(s.Sizes) > 0 {
+		w.Put(`
+<dl class="sizes">`)
+		for _, z := range s.Sizes {
+			w.Put(`
+<div><dt>%s</dt><dd>%s<svg role="img" aria-label="%s % of the largest" viewBox="0 0 100 4" preserveAspectRatio="none"><rect class="track" width="100" height="4"/><rect width="%s" height="4"/></svg></dd></div>`, z.Name, humanize.Bytes(z.Bytes), z.Width, z.Width)
+		}
+		w.Put(`
+</dl>`)
+	}
+	if len(s.Digests) > 0 {
+		w.Put(`
+<dl class="digests">`)
+		for _, d := range s.Digests {
+			w.Put(`
+<div><dt>%s</dt><dd><code>%s</code> <button type="button" class="copy" hidden>Copy<span class="sr"> the digest of %s</span></button></dd></div>`, d.Name, d.Value, d.Name)
+		}
+		w.Put(`
+</dl>`)
+	}
+	w.Put(`
+</details>`)
+}

@@ -1,0 +1,420 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/humanize"
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/scan"
+)
+
+// losses counts what the artifact of a run leaves out.
+type losses struct {
+	whole   counted // messages left out whole, by why
+	lacking int     // streamed messages that the snapshot lacks
+	parts   counted // keys of messages that were kept, and of how many messages
+	touched map[messagePlace]bool
+	joined  int      // messages whose text parts were joined
+	others  counted  // keys of other events
+	request counted  // keys of the request
+	says    []string // what else is to be said
+	more    int      // omissions that the record only counts
+}
+
+// counted counts names, in the order in which they come first.
+type counted struct {
+	names []string
+	n     map[string]int
+}
+
+func (c *counted) add(name string) {
+	if c.n == nil {
+		c.n = make(map[string]int)
+	}
+	if c.n[name] == 0 {
+		c.names = append(c.names, name)
+	}
+	c.n[name]++
+}
+
+// messagePlace is where a message was before it was taken or left out: in a list of
+// an event or, when event is negative, of the request.
+type messagePlace struct {
+	event  int
+	number int
+}
+
+// messageOf returns the message that an omission is of, and the key of what was left
+// out of it, empty for the message as a whole. It is for the lists of messages that
+// artifacts are made of: those of a snapshot, of the request, and of the input in
+// RUN_STARTED.
+func messageOf(o project.Omission) (at messagePlace, key string, ok bool) {
+	at.event = -1
+	pointer := string(o.Pointer)
+	if o.EventIndex != nil {
+		at.event = *o.EventIndex
+		pointer = strings.TrimPrefix(pointer, "/input")
+	}
+	names := strings.Split(pointer, "/")
+	if len(names) < 3 || names[1] != "messages" || o.Count > 0 {
+		return at, "", false
+	}
+	n, err := strconv.Atoi(names[2])
+	if err != nil {
+		return at, "", false
+	}
+	at.number = n
+	for _, name := range names[3:] {
+		if _, err := strconv.Atoi(name); err != nil {
+			key = unescape(name)
+		}
+	}
+	return at, key, true
+}
+
+// unescape returns the name that an element of a pointer spells (RFC 6901 §4).
+func unescape(name string) string {
+	return strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
+}
+
+// lossesOf counts omissions.
+func (v *viewer) lossesOf(omissions []project.Omission) losses {
+	l := losses{touched: make(map[messagePlace]bool)}
+	gone := make(map[messagePlace]bool)
+	snapshots := 0
+	for _, o := range omissions {
+		if at, key, ok := messageOf(o); ok && key == "" && !gone[at] {
+			gone[at] = true
+			l.whole.add(meaningOf(o.Reason))
+		}
+	}
+	for _, o := range omissions {
+		at, key, ofMessage := messageOf(o)
+		switch {
+		case o.Reason == finding.FamiliesUncounted: // nothing of the artifact
+		case o.Count > 0:
+			l.more += o.Count
+		case o.Reason == finding.SnapshotLacksText:
+			l.lacking++
+		case o.Reason == finding.SnapshotNotChosen:
+			snapshots++
+		case o.Reason == finding.RequestAbsent:
+			l.says = append(l.says, "no request was captured")
+		case o.Reason == finding.RequestOtherRun:
+			l.says = append(l.says, "the request is another run's")
+		case ofMessage && gone[at]:
+		case ofMessage && o.Reason == finding.TextPartsJoined:
+			l.joined++
+		case ofMessage:
+			l.touched[at] = true
+			l.parts.add(v.key(key))
+		case o.Pointer == "":
+			l.whole.add(meaningOf(o.Reason)) // of the stream
+		default:
+			first, _, _ := strings.Cut(string(o.Pointer)[1:], "/")
+			in := &l.others
+			if o.EventIndex == nil {
+				in = &l.request
+			}
+			in.add(v.key(unescape(first)))
+		}
+	}
+	if snapshots > 0 {
+		l.says = append(l.says, plural(snapshots, "other snapshot", "other snapshots")+" not taken")
+	}
+	return l
+}
+
+// meaningOf says why a message was left out, after "message".
+func meaningOf(reason finding.Code) string {
+	if reason == finding.SubagentText {
+		return "of a subagent"
+	}
+	about, _ := finding.Describe(reason)
+	return strings.TrimPrefix(about.Meaning, "a message ")
+}
+
+// messages is how many messages were left out whole.
+func (l losses) messages() (n int) {
+	for _, count := range l.whole.n {
+		n += count
+	}
+	return n
+}
+
+// named is how many keys are named in a headline.
+const named = 3
+
+// text says what was left out in one line.
+func (l losses) text() string {
+	var says []string
+	for _, why := range l.whole.names {
+		says = append(says, plural(l.whole.n[why], "message", "messages")+" "+why+" left out")
+	}
+	if l.lacking > 0 {
+		says = append(says, plural(l.lacking, "streamed message", "streamed messages")+" not in the snapshot")
+	}
+	if n := len(l.touched); n > 0 {
+		says = append(says, "parts of "+plural(n, "message", "messages")+" left out"+l.parts.list())
+	}
+	if l.joined > 0 {
+		says = append(says, "text parts of "+plural(l.joined, "message", "messages")+" joined")
+	}
+	if len(l.others.names) > 0 {
+		says = append(says, "parts of other events left out"+l.others.list())
+	}
+	if len(l.request.names) > 0 {
+		says = append(says, "parts of the request left out"+l.request.list())
+	}
+	says = append(says, l.says...)
+	if l.more > 0 {
+		says = append(says, plural(l.more, "more omission", "more omissions")+" not listed")
+	}
+	if says == nil {
+		return "nothing left out of them"
+	}
+	return strings.Join(says, separator)
+}
+
+// list names the first names in parentheses.
+func (c counted) list() string {
+	names := c.names
+	if len(names) > named {
+		names = append(names[:named:named], "…")
+	}
+	return " (" + strings.Join(names, ", ") + ")"
+}
+
+// separator is between the parts of a headline.
+const separator = " · "
+
+// sum sums up a run that was frozen.
+func (v *viewer) sum(s *section, r *run) {
+	p := r.frozen.record.Predicate
+	l := v.lossesOf(p.Omissions)
+	s.Kept = len(r.frozen.decoded.Messages)
+	s.Messages = s.Kept + l.messages()
+	if p.Projection.Origin == project.Emitted {
+		for _, row := range r.inspect.Snapshots {
+			if row.Index == r.frozen.snapshotIndex() {
+				s.Messages = row.Messages
+			}
+		}
+	}
+	s.Messages += l.lacking
+	s.Lost = l.text()
+	s.Headline = "Kept " + humanize.Grouped(int64(s.Kept)) + " of " + plural(s.Messages, "message", "messages") + separator +
+		humanize.Grouped(int64(len(p.Events))) + " of " + plural(r.inspect.Events, "event", "events")
+}
+
+// snapshotIndex returns the index of the snapshot that was taken, or -1.
+func (f *frozen) snapshotIndex() int {
+	for _, part := range f.record.Predicate.Events {
+		if part.Part == project.SnapshotPart {
+			return part.Index
+		}
+	}
+	return -1
+}
+
+// captureFact says whether the capture is what was captured.
+func captureFact(r *run) string {
+	findings := r.inspect.Findings
+	if r.subject != nil {
+		findings = append(findings[:len(findings):len(findings)], r.subject.Findings...)
+	}
+	switch {
+	case finding.Has(findings, finding.DigestMismatch):
+		return "altered: a file does not match its digest in capture.json"
+	case r.subject == nil:
+		about, _ := finding.Describe(findings[0].Code)
+		return "not usable: " + about.Meaning
+	case r.inspect.Source.Manifest == nil:
+		return "a plain file: there are no digests to check"
+	case finding.Has(findings, finding.CaptureCutShort):
+		return "intact, but cut short: the end of the response is missing"
+	}
+	return "intact: every digest matches capture.json"
+}
+
+// artifactFact says whether the artifact was made again.
+func artifactFact(r *run) string {
+	if r.frozen == nil {
+		return "none"
+	}
+	return "made again from this capture by " + r.subject.Name() + ", " + humanize.Bytes(int64(len(r.frozen.artifact)))
+}
+
+// snapshotFact says where the messages are from.
+func snapshotFact(r *run) string {
+	n := r.snapshots()
+	switch {
+	case r.frozen == nil && n == 0:
+		return "none emitted"
+	case r.frozen == nil:
+		return humanize.Grouped(int64(n)) + " emitted, none taken"
+	case r.subject.Origin == project.Built:
+		return "built from " + builtFrom(r)
+	}
+	event := " (event " + strconv.Itoa(r.frozen.snapshotIndex()) + ")"
+	if n == 1 {
+		return "emitted by the run" + event
+	}
+	chosen := r.frozen.record.Predicate.Projection.Snapshot
+	if chosen == project.First || chosen == project.Last {
+		return string(chosen) + " of " + humanize.Grouped(int64(n)) + " emitted" + event
+	}
+	return "number " + string(chosen) + " of " + humanize.Grouped(int64(n)) + " emitted" + event
+}
+
+// builtFrom says what a built snapshot was built from.
+func builtFrom(r *run) string {
+	switch list := r.requested(); {
+	case list == nil:
+		return "the streamed text"
+	case list.event < 0:
+		return "the request and the streamed text"
+	}
+	return "the request, as RUN_STARTED repeats it, and the streamed text"
+}
+
+// timesFact says when the run was, how long it took, and who says so.
+func timesFact(r *run) string {
+	row := r.inspect
+	if r.frozen != nil { // which may have the operator's
+		p := r.frozen.record.Predicate.Times
+		row.TimeSource, row.StartedAt, row.FinishedAt = &p.Source, &r.frozen.decoded.StartedAt, &r.frozen.decoded.FinishedAt
+	}
+	if row.StartedAt == nil || row.TimeSource == nil {
+		return "not known"
+	}
+	by := map[project.TimeSource]string{
+		project.EventTime:    ", by the events' own times",
+		project.ArrivalTime:  ", by arrival",
+		project.OperatorTime: ", as given on the command line",
+	}[*row.TimeSource]
+	from, err := time.Parse(time.RFC3339Nano, *row.StartedAt)
+	if err != nil {
+		return *row.StartedAt + by
+	}
+	const day, clock = "2006-01-02", "15:04:05.000"
+	from = from.UTC()
+	if row.FinishedAt == nil {
+		return "from " + from.Format(clock) + " UTC on " + from.Format(day) + by
+	}
+	to, err := time.Parse(time.RFC3339Nano, *row.FinishedAt)
+	if err != nil {
+		return *row.StartedAt + by
+	}
+	to = to.UTC()
+	end := to.Format(clock)
+	if to.Format(day) != from.Format(day) {
+		end += " on " + to.Format(day)
+	}
+	return lasting(to.Sub(from)) + ", from " + from.Format(clock) + " to " + end + " UTC on " + from.Format(day) + by
+}
+
+// lasting spells a duration.
+func lasting(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return strconv.FormatInt(d.Round(time.Millisecond).Milliseconds(), 10) + " ms"
+	case d < time.Minute:
+		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s"
+	}
+	return d.Round(time.Second).String()
+}
+
+// endFact says how the run ended.
+func (v *viewer) endFact(r *run) string {
+	switch {
+	case r.inspect.Run == nil:
+		return ""
+	case r.inspect.Terminal == nil:
+		return "no terminal event"
+	case r.frozen == nil:
+		return v.kind(*r.inspect.Terminal)
+	}
+	a := r.frozen.decoded
+	end := a.TerminalEvent
+	if a.ErrorMessage != "" {
+		end += ": " + v.short(a.ErrorMessage)
+	}
+	if a.ErrorCode != "" {
+		end += " (" + v.short(a.ErrorCode) + ")"
+	}
+	return end
+}
+
+// summary returns the facts that a reader looks for first.
+func (v *viewer) summary(r *run) []fact {
+	list := []fact{{"Capture", captureFact(r)}}
+	if m := r.inspect.Source.Manifest; r.inspect.Run == nil && m != nil && m.Source.Kind != capture.KindFile && m.Source.Status != nil {
+		list = append(list, fact{"HTTP status", strconv.Itoa(*m.Source.Status)})
+	}
+	if r.subject == nil || r.inspect.Run == nil {
+		return list
+	}
+	return append(list, fact{"Artifact", artifactFact(r)}, fact{"Snapshot", snapshotFact(r)}, fact{"Times", timesFact(r)}, fact{"Ended with", v.endFact(r)})
+}
+
+// facts are what is known of a run and of its capture.
+func (v *viewer) facts(row scan.Inspection) (list []fact) {
+	say := func(name, text string) { list = append(list, fact{name, text}) }
+	add := func(name string, value *string) {
+		if value != nil {
+			say(name, v.short(*value))
+		}
+	}
+	add("Thread", row.ThreadID)
+	add("Run", row.RunID)
+	add("Parent run", row.ParentRunID)
+	m := row.Source.Manifest
+	if m == nil {
+		if row.Source.Digest != "" {
+			say("Source", "a plain file, "+string(row.Source.Framing)+", without times of arrival")
+		}
+		return list
+	}
+	source := "imported"
+	if m.Source.Kind != capture.KindFile {
+		source = v.short(m.Source.Method) + " " + v.short(m.Source.URL)
+		if m.Source.Proxy != "" {
+			source += " through the proxy " + v.short(m.Source.Proxy)
+		}
+		if m.Source.Status != nil {
+			source += fmt.Sprintf(", status %03d", *m.Source.Status)
+		}
+	}
+	say("Source", source+", "+string(m.Framing))
+	var labels []string
+	for _, key := range slices.Sorted(maps.Keys(m.Labels)) {
+		labels = append(labels, v.short(key)+"="+v.short(m.Labels[key]))
+	}
+	if labels != nil {
+		text := strings.Join(labels, ", ")
+		if len(text) > maxFact {
+			text = strings.ToValidUTF8(text[:maxFact], "") + "…"
+		}
+		say("Labels", text)
+	}
+	return list
+}
+
+func captureDigests(row scan.Inspection) (list []fact) {
+	if row.Source.Digest == "" {
+		return nil
+	}
+	list = append(list, fact{"the response, as captured", string(row.Source.Digest)})
+	if m := row.Source.Manifest; m != nil && m.Files.Request != nil {
+		list = append(list, fact{capture.RequestName, string(m.Files.Request.Digest)})
+	}
+	return list
+}
