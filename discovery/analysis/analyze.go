@@ -271,7 +271,7 @@ func (x *observer) describe(run *envelope.Run, each iter.Seq[*scan.Projection]) 
 		if frozen != last && frozen.Projection == project.EmittedSnapshotText {
 			e.Findings = finding.AsWarnings(e.Findings) // only one projection refuses the run
 		}
-		e.checkComplete(frozen.Findings)
+		e.addMissingText(frozen.Findings)
 	}
 	e.Fields = x.fields.result()
 	return x.analyzer.keep(run, e)
@@ -294,12 +294,12 @@ func (a *Analyzer) keep(run *envelope.Run, e Run) error {
 	return nil
 }
 
-// complete adds the finding that the snapshot lacks streamed text to the run's, where
-// it is one of those about its artifact.
-func (e *Run) complete(about []finding.Finding) {
-	at := slices.IndexFunc(about, func(f finding.Finding) bool { return f.Code == finding.SnapshotLacksText })
-	if at >= 0 && !finding.Has(e.Findings, finding.SnapshotLacksText) { // where emitted-snapshot refuses the run
-		e.Findings = append(e.Findings, about[at])
+// addMissingText adds the finding that the snapshot lacks streamed text, if it is
+// among the findings about the run's artifact.
+func (e *Run) addMissingText(artifactFindings []finding.Finding) {
+	at := slices.IndexFunc(artifactFindings, func(f finding.Finding) bool { return f.Code == finding.SnapshotLacksText })
+	if at >= 0 && !finding.Has(e.Findings, finding.SnapshotLacksText) { // it is there unless emitted-snapshot refuses the run
+		e.Findings = append(e.Findings, artifactFindings[at])
 	}
 }
 
