@@ -106,7 +106,9 @@ func (p *Printer) verdicts(runs []analysis.Run) {
 }
 
 // shortfall says what a run lacks, or that it lacks nothing.
-func shortfall(run analysis.Run) string { return cmp.Or(gate.FormatShortfalls(gate.Shortfalls(run)), "nothing") }
+func shortfall(run analysis.Run) string {
+	return cmp.Or(gate.FormatShortfalls(gate.Shortfalls(run)), "nothing")
+}
 
 func resultOfRun(run analysis.Run, on FailOn) result {
 	r := result{
