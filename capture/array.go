@@ -6,18 +6,18 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// arrayState is where the parser stands within a JSON array (RFC 8259 §5).
-// Strings and nesting are tracked only to find where an element ends; whether it
-// is JSON is for its reader to say.
+// arrayState is the state of the parser of a JSON array (RFC 8259 §5). It tracks
+// strings and nesting only to find the ends of elements. It does not check that
+// elements are valid JSON.
 type arrayState struct {
-	part    arrayPart
-	some    bool  // an element or a comma has been met
-	hollow  bool  // an empty element has been named
-	depth   int64 // of arrays and objects open within the element
-	text    bool  // within a string
-	escaped bool  // just past a backslash within a string
+	part     arrayPart
+	nonEmpty bool  // an element or a comma was read
+	reported bool  // an empty element was reported
+	depth    int64 // number of open arrays and objects in the element
+	inString bool
+	escaped  bool // after a backslash in a string
 
-	quote, slash int // what seek last returned for '"' and '\'
+	quote, slash int // the last results of seek for '"' and '\'
 }
 
 // arrayPart is the part of the file that the next byte belongs to.
@@ -26,13 +26,13 @@ type arrayPart int
 const (
 	partBefore   arrayPart = iota // before '['
 	partElements                  // between '[' and ']'
-	partAfter                     // after ']', where only white space may stand
-	partBroken                    // past what is no array; read to the end
+	partAfter                     // after ']', where only white space is allowed
+	partBroken                    // after an error; the rest is ignored
 )
 
-// nextElement returns the next element of the array. Nothing between two commas,
-// or between a comma and the closing bracket, is an element without data; the
-// first of them is named.
+// nextElement returns the next element of the array. If there is nothing between two
+// commas, or between a comma and the closing bracket, the element has no data. The
+// first such element is reported.
 func (s *Splitter) nextElement() (Frame, error) {
 	a := &s.array
 	for {
@@ -56,12 +56,12 @@ func (s *Splitter) nextElement() (Frame, error) {
 			s.pos++
 			a.part = partElements
 		case a.part == partBefore:
-			s.note(finding.ArrayMalformed, s.here(), s.lineAt(s.pos), "the response does not begin with '['")
+			s.report(finding.ArrayMalformed, s.here(), s.lineAt(s.pos), "the response does not begin with '['")
 			a.part = partBroken
 		case a.part == partAfter:
-			s.note(finding.ArrayMalformed, s.here(), s.lineAt(s.pos), "bytes follow the array's closing ']'")
+			s.report(finding.ArrayMalformed, s.here(), s.lineAt(s.pos), "bytes follow the array's closing ']'")
 			a.part = partBroken
-		case s.buf[s.pos] == ']' && !a.some:
+		case s.buf[s.pos] == ']' && !a.nonEmpty:
 			s.pos++
 			a.part = partAfter
 		default:
@@ -70,18 +70,18 @@ func (s *Splitter) nextElement() (Frame, error) {
 	}
 }
 
-// element reads on in an element and reports whether its delimiter stands at pos.
+// element reads from an element and reports whether pos is at its delimiter.
 func (s *Splitter) element() bool {
 	a := &s.array
 	i := s.pos
 	for i < s.end {
-		if a.text {
-			i = s.inText(i)
+		if a.inString {
+			i = s.skipString(i)
 			continue
 		}
 		switch s.buf[i] {
 		case '"':
-			a.text = true
+			a.inString = true
 		case '{', '[':
 			a.depth++
 		case '}', ']':
@@ -102,9 +102,9 @@ func (s *Splitter) element() bool {
 	return false
 }
 
-// inText reads on in a string from index i and returns where it stopped: just
-// past the string, just past a backslash, or at the end of the buffer.
-func (s *Splitter) inText(i int) int {
+// skipString skips bytes of a string from index i. It returns the index after the
+// string, after a backslash, or the end of the buffer.
+func (s *Splitter) skipString(i int) int {
 	a := &s.array
 	if a.escaped {
 		a.escaped = false
@@ -119,18 +119,18 @@ func (s *Splitter) inText(i int) int {
 	if at == a.slash {
 		a.escaped = true
 	} else {
-		a.text = false
+		a.inString = false
 	}
 	return at + 1
 }
 
-// delimit steps over the ',' or ']' at pos and closes the element it ends.
+// delimit skips the ',' or ']' at pos and emits the element before it.
 func (s *Splitter) delimit() Frame {
 	a := &s.array
-	a.some = true
-	if e := s.event; e.last == e.offset && !a.hollow {
-		a.hollow = true // one finding, however many commas there are
-		s.note(finding.ArrayMalformed, e.offset, e.line, "an element of the array is empty")
+	a.nonEmpty = true
+	if e := s.event; e.last == e.offset && !a.reported {
+		a.reported = true
+		s.report(finding.ArrayMalformed, e.offset, e.line, "an element of the array is empty")
 	}
 	if s.buf[s.pos] == ']' {
 		a.part = partAfter
@@ -139,18 +139,18 @@ func (s *Splitter) delimit() Frame {
 	return s.emit(s.here())
 }
 
-// endArray ends the response.
+// endArray ends the response and reports an incomplete array.
 func (s *Splitter) endArray() {
 	s.ended = true
 	at, line := s.here(), s.lineAt(s.pos)
 	switch s.array.part {
 	case partBefore:
-		s.note(finding.ArrayMalformed, at, line, "the response does not begin with '['")
+		s.report(finding.ArrayMalformed, at, line, "the response does not begin with '['")
 	case partElements:
 		if s.event.open {
 			at, line = s.event.offset, s.event.line
 		}
 		s.event = event{}
-		s.note(finding.EventIncomplete, at, line, "the response ends before the ']' that would close its array")
+		s.report(finding.EventIncomplete, at, line, "the response ends before the ']' that would close its array")
 	}
 }

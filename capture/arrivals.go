@@ -11,18 +11,18 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// A line of arrivals.tsv stands for a network read: the bytes of the response
-// received so far, a tab, the microseconds since started_at, a line feed. The
-// bytes grow from line to line, the microseconds never fall, and both are written
-// without sign or leading zero.
+// arrivals.tsv has a line for each network read: the number of response bytes
+// received so far, a tab, the microseconds since started_at, and a line feed. From
+// line to line the bytes increase and the microseconds do not decrease. Numbers have
+// no sign and no leading zeros.
 
-// arrival is one line.
+// arrival is a line of arrivals.tsv.
 type arrival struct {
 	bytes  int64
 	micros int64
 }
 
-// appendTo appends the line.
+// appendTo appends the line to b.
 func (a arrival) appendTo(b []byte) []byte {
 	b = strconv.AppendInt(b, a.bytes, 10)
 	b = append(b, '\t')
@@ -30,15 +30,15 @@ func (a arrival) appendTo(b []byte) []byte {
 	return append(b, '\n')
 }
 
-// arrivals reads arrivals.tsv in step with the response, in constant memory.
+// arrivals reads arrivals.tsv along with the response, in constant memory.
 type arrivals struct {
 	r       *bufio.Reader
 	started time.Time
-	held    bool      // lines are held against first and until
-	first   time.Time // the moment of the first line
-	until   time.Time // the last moment a line may have
+	bounded bool      // lines are compared with first and until
+	first   time.Time // the required time of the first line
+	until   time.Time // the latest time of a line
 	last    arrival
-	offset  int64 // of the next line
+	offset  int64 // offset of the next line
 	line    int   // number of the last line read, from 1
 	ended   bool
 	problem *finding.Finding
@@ -48,28 +48,28 @@ func newArrivals(r io.Reader, started time.Time) *arrivals {
 	return &arrivals{r: bufio.NewReader(r), started: started}
 }
 
-// within makes lines be held against the manifest: the first has the moment first,
-// and none is after until.
-func (a *arrivals) within(first, until time.Time) { a.held, a.first, a.until = true, first, until }
+// within sets the required time of the first line and the latest time of a line.
+func (a *arrivals) within(first, until time.Time) { a.bounded, a.first, a.until = true, first, until }
 
-// moment returns when the bytes of a line were there.
-func (a *arrivals) moment(l arrival) time.Time {
+// time returns the time of a line.
+func (a *arrivals) time(l arrival) time.Time {
 	return a.started.Add(time.Duration(l.micros) * time.Microsecond)
 }
 
-// at returns when the first bytes up to the offset end were there: the moment of
-// the first line that counts at least as many. Offsets must not fall from call to
-// call. The time is zero past the last line, and after a malformed one.
+// at returns the arrival time of the bytes before the offset end: the time of the
+// first line with at least that many bytes. Offsets must not decrease from call to
+// call. The time is zero past the last line and after a malformed line.
 func (a *arrivals) at(end int64) (time.Time, error) {
 	for a.last.bytes < end {
 		if more, err := a.next(); err != nil || !more {
 			return time.Time{}, err
 		}
 	}
-	return a.moment(a.last), nil
+	return a.time(a.last), nil
 }
 
-// finish reads the rest and holds the last line against the size of the response.
+// finish reads the remaining lines and compares the last one with the size of the
+// response.
 func (a *arrivals) finish(size int64) error {
 	for {
 		more, err := a.next()
@@ -81,12 +81,13 @@ func (a *arrivals) finish(size int64) error {
 		}
 	}
 	if a.problem == nil && a.last.bytes != size {
-		a.refuse("the last line counts %d bytes of a response of %d", a.last.bytes, size)
+		a.fail("the last line has %d bytes, but the response has %d", a.last.bytes, size)
 	}
 	return nil
 }
 
-// next reads a line. It returns false after the last one and after a malformed one.
+// next reads a line. It returns false after the last line and after a malformed
+// line.
 func (a *arrivals) next() (bool, error) {
 	if a.ended {
 		return false, nil
@@ -103,15 +104,15 @@ func (a *arrivals) next() (bool, error) {
 	next, ok := parseArrival(line)
 	switch {
 	case !ok:
-		a.refuse("line %d is not two numbers with a tab between them", a.line)
+		a.fail("line %d is not two numbers separated by a tab", a.line)
 	case next.bytes <= a.last.bytes:
-		a.refuse("line %d counts no more bytes than the line before", a.line)
+		a.fail("line %d does not have more bytes than the line before", a.line)
 	case next.micros < a.last.micros:
-		a.refuse("line %d is earlier than the line before", a.line)
-	case a.held && a.line == 1 && !a.moment(next).Equal(a.first):
-		a.refuse("the first line is not the first_byte_at of %s", ManifestName)
-	case a.held && a.moment(next).After(a.until):
-		a.refuse("line %d is after the ended_at of %s", a.line, ManifestName)
+		a.fail("line %d is earlier than the line before", a.line)
+	case a.bounded && a.line == 1 && !a.time(next).Equal(a.first):
+		a.fail("the first line does not have the first_byte_at of %s", ManifestName)
+	case a.bounded && a.time(next).After(a.until):
+		a.fail("line %d is after the ended_at of %s", a.line, ManifestName)
 	default:
 		a.last = next
 		a.offset += int64(len(line))
@@ -120,14 +121,14 @@ func (a *arrivals) next() (bool, error) {
 	return false, nil
 }
 
-// refuse ends the reading with a finding about the line at offset.
-func (a *arrivals) refuse(format string, args ...any) {
+// fail ends reading with a finding about the line at a.offset.
+func (a *arrivals) fail(format string, args ...any) {
 	f := finding.New(finding.ArrivalsMalformed, ArrivalsName+": "+format, args...).WithOffset(a.offset).WithLine(a.line)
 	a.problem, a.ended = &f, true
-	a.last = arrival{bytes: -1} // no offset is at or before it
+	a.last = arrival{bytes: -1} // less than any offset
 }
 
-// parseArrival reads a line with its line feed.
+// parseArrival parses a line, which must end with a line feed.
 func parseArrival(line []byte) (arrival, bool) {
 	line, terminated := bytes.CutSuffix(line, []byte{'\n'})
 	first, second, tabbed := bytes.Cut(line, []byte{'\t'})
@@ -137,7 +138,7 @@ func parseArrival(line []byte) (arrival, bool) {
 	return arrival{received, micros}, ok
 }
 
-// parseCount reads a number as strconv.AppendInt writes it.
+// parseCount parses a number in the format of strconv.AppendInt.
 func parseCount(b []byte) (int64, bool) {
 	if len(b) == 0 || b[0] < '0' || b[0] > '9' || (b[0] == '0' && len(b) > 1) {
 		return 0, false

@@ -92,8 +92,8 @@ func TestArrivalsMalformed(t *testing.T) {
 	}
 }
 
-// rewrite changes a file of a capture and its entry in the manifest, so that only
-// what the file says is wrong.
+// rewrite replaces the content of a file of a capture and updates its entry in the
+// manifest, so that only the content is wrong.
 func rewrite(t *testing.T, dir, name, content string, change func(*Manifest)) {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, ManifestName))
@@ -122,7 +122,8 @@ func rewrite(t *testing.T, dir, name, content string, change func(*Manifest)) {
 	}
 }
 
-// Malformed arrivals are found even when the digest is right, and give no times.
+// Malformed arrivals are reported even if the digest matches, and frames have no
+// arrival times.
 func TestCaptureArrivalsMalformed(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "c")
 	m := write(t, create(t, dir, nil), EndEOF, "data: a\n\n", "data: b\n\n")
@@ -141,8 +142,7 @@ func TestCaptureArrivalsMalformed(t *testing.T) {
 	}
 }
 
-// Arrivals lie where the manifest says: the first at first_byte_at, the last not
-// after ended_at.
+// The first arrival must be at first_byte_at, and the last not after ended_at.
 func TestCaptureArrivalsOutsideManifest(t *testing.T) {
 	for arrivals, line := range map[string]int{
 		"9\t1000000\n18\t2000000\n":   0,
@@ -180,7 +180,7 @@ func TestCaptureArrivalsOutsideManifest(t *testing.T) {
 	}
 }
 
-// Arrivals are read in constant memory, with the response and ahead of it.
+// Arrivals are read in constant memory, both along with the response and ahead of it.
 func TestArrivalsConstantMemory(t *testing.T) {
 	r := &counting{n: 1 << 20}
 	a := newArrivals(r, testStart)

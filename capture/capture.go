@@ -13,8 +13,8 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// Capture is an open capture: a directory, a plain file or a stream. It is read
-// once, from its first frame to io.EOF, by one goroutine.
+// Capture is an open capture: a directory, a plain file or a stream. It can be read
+// once. It is not safe for concurrent use.
 type Capture struct {
 	name, path     string
 	framing        Framing
@@ -22,25 +22,25 @@ type Capture struct {
 	manifestDigest digest.Digest
 
 	response     *hashReader // the stored bytes
-	decoder      *decoder    // nil when the response has no content coding
+	decoder      *decoder    // nil if the response has no content coding
 	splitter     *Splitter
-	request      *os.File    // nil when there is none
-	arrivalsFile *hashReader // nil when there is none
+	request      *os.File    // nil if there is none
+	arrivalsFile *hashReader // nil if there is none
 	arrivals     *arrivals
 
-	requestLimit   int64 // of Request; maxRequestBytes outside tests
+	requestLimit   int64 // maxRequestBytes, except in tests
 	requestChecked bool
 	findings       []finding.Finding
 	begun          bool  // Next was called
-	done           error // what Next returns from now on
+	done           error // the error that Next returns from now on
 	closers        []io.Closer
 }
 
-// Name returns what outputs are called after: the base name less its last
-// extension, and "stdin" for standard input.
+// Name returns the name for output files: the base name of the path without its
+// last extension, or "stdin" for standard input.
 func (c *Capture) Name() string { return c.name }
 
-// Path returns the path as it was given to Open.
+// Path returns the path that was passed to Open.
 func (c *Capture) Path() string { return c.path }
 
 // Manifest returns the manifest, or nil for a plain file.
@@ -50,15 +50,17 @@ func (c *Capture) Manifest() *Manifest { return c.manifest }
 // plain file.
 func (c *Capture) ManifestDigest() digest.Digest { return c.manifestDigest }
 
-// Framing returns how the events lie in the response.
+// Framing returns the framing of the response.
 func (c *Capture) Framing() Framing { return c.framing }
 
-// Next returns the next frame and io.EOF after the last, when every file the
-// manifest lists has been read to its end and found to be the one listed.
+// Next returns the next frame, or io.EOF after the last. It returns io.EOF only
+// after it has read every file that the manifest lists and has checked the sizes
+// and digests.
 //
-// Instead of io.EOF it returns a finding: capture_digest_mismatch for a file of
-// another size or digest, content_coding_damaged for a response that cannot be
-// decoded. Any other error is of the file system. Errors are final.
+// Instead of io.EOF, Next may return a finding: capture_digest_mismatch for a file
+// with another size or digest, or content_coding_damaged for a response that cannot
+// be decoded. Other errors are from the file system. All later calls return the
+// same error.
 func (c *Capture) Next() (Frame, error) {
 	c.begun = true
 	if c.done != nil {
@@ -75,18 +77,17 @@ func (c *Capture) Next() (Frame, error) {
 	return f, nil
 }
 
-// Begun reports whether Next was called: a capture is read once.
+// Begun reports whether Next was called.
 func (c *Capture) Begun() bool { return c.begun }
 
-// Digest returns the digest of the stored response bytes; valid after io.EOF.
+// Digest returns the digest of the stored response. It is valid after io.EOF.
 func (c *Capture) Digest() digest.Digest { return digest.Sum(c.response.hash) }
 
-// Bytes returns the number of stored response bytes; valid after io.EOF.
+// Bytes returns the size of the stored response. It is valid after io.EOF.
 func (c *Capture) Bytes() int64 { return c.response.n }
 
-// Compression names the compression that the response begins as without a content
-// coding that says so: gzip, zstd, or "" for none of them. It is valid once a frame
-// was read.
+// Compression returns gzip or zstd if the response begins like a compressed file
+// but has no content coding, and "" otherwise. It is valid after the first Next.
 func (c *Capture) Compression() string {
 	if c.decoder != nil {
 		return ""
@@ -94,13 +95,14 @@ func (c *Capture) Compression() string {
 	return strictjson.DetectCompression(c.response.head)
 }
 
-// Findings returns what is known after io.EOF and is no reason to refuse the
-// capture as a whole: event_incomplete and array_malformed of the framing,
-// capture_cut_short when the capture was closed before the response ended,
-// http_status when it was no answer with status 200, and arrivals_malformed.
+// Findings returns the findings for which the capture is not refused:
+// event_incomplete, array_malformed, arrivals_malformed, capture_cut_short if the
+// capture was closed before the end of the response, and http_status if the status
+// was not 200. They are complete after io.EOF.
 func (c *Capture) Findings() []finding.Finding { return slices.Clone(c.findings) }
 
-// Close closes the files. Standard input and a reader given to OpenReader stay open.
+// Close closes the files. It does not close standard input or the reader of
+// OpenReader.
 func (c *Capture) Close() error {
 	var errs []error
 	if c.decoder != nil {
@@ -116,14 +118,14 @@ func (c *Capture) Close() error {
 	return errors.Join(errs...)
 }
 
-// read makes the response be read as it is stored.
+// read sets up c to read the response without decoding it.
 func (c *Capture) read(r io.Reader) {
 	c.response = newHashReader(r)
 	c.splitter = NewSplitter(c.response, c.framing)
 }
 
-// readCoded makes the response be decoded. Arrivals count coded bytes then, so
-// they say nothing about frames.
+// readCoded sets up c to decode the response. Arrivals count encoded bytes, so the
+// frames have no arrival times.
 func (c *Capture) readCoded(r io.Reader, coding string) error {
 	c.response = newHashReader(r)
 	d, err := decode(c.response, coding)
@@ -135,14 +137,15 @@ func (c *Capture) readCoded(r io.Reader, coding string) error {
 	if c.arrivals != nil {
 		c.arrivals = nil
 		c.findings = append(c.findings, finding.New(finding.ArrivalsMalformed,
-			"%s counts bytes of the content coding, so no event has a time of arrival", ArrivalsName).
+			"%s counts encoded bytes, so the events have no arrival times", ArrivalsName).
 			WithSeverity(finding.Warning).WithHint(hint.GiveTimes))
 	}
 	return nil
 }
 
-// finish judges the capture after its last frame, or after the error that came
-// instead. A changed file goes before what the change led to.
+// finish checks the capture after the last frame, or after an error of the content
+// coding. If a file was changed, finish returns that finding and not one that the
+// change may have caused.
 func (c *Capture) finish(err error) error {
 	var damage *codingError
 	if err != io.EOF && !errors.As(err, &damage) {
@@ -155,12 +158,12 @@ func (c *Capture) finish(err error) error {
 	}
 	if m := c.manifest; m != nil {
 		if status := m.Source.Status; status != nil && *status != 200 {
-			answer := finding.New(finding.HTTPStatus, "the response is an answer with status %03d", *status).WithSeverity(finding.Warning).
+			f := finding.New(finding.HTTPStatus, "the response has status %03d", *status).WithSeverity(finding.Warning).
 				WithHint("see %s in the capture directory", m.Framing.FileName())
-			if c.splitter.index == 0 { // an error's body is not expected to be an array of events
+			if c.splitter.index == 0 { // the body of an error response need not be an array of events
 				c.findings = slices.DeleteFunc(c.findings, func(f finding.Finding) bool { return f.Code == finding.ArrayMalformed })
 			}
-			c.findings = append(c.findings, answer)
+			c.findings = append(c.findings, f)
 		}
 		if m.End != EndEOF {
 			what := "the capture was closed before its response ended"
@@ -180,7 +183,7 @@ func (c *Capture) finish(err error) error {
 	return io.EOF
 }
 
-// verify holds every file against the manifest.
+// verify compares every file with the manifest.
 func (c *Capture) verify() error {
 	files := &c.manifest.Files
 	if err := c.response.compare(c.manifest.Framing.FileName(), c.manifest.Response()); err != nil {
@@ -212,7 +215,7 @@ func (c *Capture) verify() error {
 	return nil
 }
 
-// hashReader counts and hashes what is read through it.
+// hashReader counts and hashes the bytes that are read through it.
 type hashReader struct {
 	r    io.Reader
 	n    int64
@@ -220,7 +223,7 @@ type hashReader struct {
 	head []byte // the first bytes, up to maxHead
 }
 
-// maxHead is how many of the first bytes are kept: as many as tell a compression.
+// maxHead is the number of bytes needed to detect a compression.
 const maxHead = 4
 
 func newHashReader(r io.Reader) *hashReader { return &hashReader{r: r, hash: digest.Hash()} }
@@ -235,19 +238,19 @@ func (m *hashReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// drain reads to the end.
+// drain reads to the end and discards the data.
 func (m *hashReader) drain() error {
 	_, err := io.Copy(io.Discard, m)
 	return err
 }
 
-// compare holds what was read against what the manifest lists.
+// compare compares the bytes read with the manifest's entry.
 func (m *hashReader) compare(name string, want *File) error {
 	switch sum := digest.Sum(m.hash); {
 	case m.n != want.Bytes:
-		return finding.New(finding.DigestMismatch, "%s has %d bytes, its manifest says %d", name, m.n, want.Bytes)
+		return finding.New(finding.DigestMismatch, "%s has %d bytes, but the manifest says %d", name, m.n, want.Bytes)
 	case sum != want.Digest:
-		return finding.New(finding.DigestMismatch, "%s has the digest %s, its manifest says %s", name, sum, want.Digest)
+		return finding.New(finding.DigestMismatch, "%s has the digest %s, but the manifest says %s", name, sum, want.Digest)
 	}
 	return nil
 }

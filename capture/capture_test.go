@@ -18,7 +18,7 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// readAll reads a capture to what comes instead of a frame.
+// readAll reads the frames of a capture and returns the final error.
 func readAll(t *testing.T, c *Capture) (frames []Frame, err error) {
 	t.Helper()
 	for {
@@ -136,13 +136,13 @@ func TestCapturePlainFile(t *testing.T) {
 			}
 		}
 	}
-	// The response of a capture, named as a file, is a plain file.
+	// The response file of a capture can be opened as a plain file.
 	write(t, create(t, filepath.Join(dir, "c"), nil), EndError, twoEvents)
 	c := open(t, filepath.Join(dir, "c", "response.sse"), "")
 	if frames, err := readAll(t, c); err != io.EOF || len(frames) != 2 || !frames[0].Arrived.IsZero() || c.Findings() != nil {
 		t.Errorf("response.sse: %d frames, %v", len(frames), err)
 	}
-	// A framing that is given is not doubted.
+	// A given framing is used without detection.
 	c = open(t, filepath.Join(dir, "run"), SSE)
 	if frames, err := readAll(t, c); err != io.EOF || len(frames) != 0 {
 		t.Errorf("as sse: %d frames, %v", len(frames), err)
@@ -211,7 +211,7 @@ func TestCaptureUnfinished(t *testing.T) {
 	}
 }
 
-// Every file, every byte of it: a change is found.
+// A change of any byte of any file is detected.
 func TestCaptureChangedFiles(t *testing.T) {
 	make := func(t *testing.T) string {
 		dir := filepath.Join(t.TempDir(), "c")

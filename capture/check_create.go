@@ -12,10 +12,9 @@ import (
 	"time"
 )
 
-// CheckCreate reports whether Create could begin a capture in dir with these settings:
-// that their manifest can be written, and that the directory is vacant and can be
-// made. It makes and changes nothing. What is not known yet may be missing: the
-// kind of source and the framing.
+// CheckCreate returns an error if Create would fail for dir and s: if the manifest
+// cannot be encoded, or if the directory cannot be created or is not empty. It does
+// not create or change anything. The kind of source and the framing may be empty.
 func CheckCreate(dir string, s Settings) error {
 	s.Source.Kind = cmp.Or(s.Source.Kind, KindFile)
 	s.Framing = cmp.Or(s.Framing, SSE)
@@ -32,24 +31,24 @@ func CheckCreate(dir string, s Settings) error {
 	if err := CheckOutside(dir); err != nil {
 		return err
 	}
-	return makeable(filepath.Clean(dir))
+	return checkParent(filepath.Clean(dir))
 }
 
-// makeable reports whether the nearest thing that is there is a directory to
-// write in.
-func makeable(dir string) error {
+// checkParent returns an error if the nearest existing parent of dir, or dir itself,
+// is not a directory that can be written to.
+func checkParent(dir string) error {
 	for {
 		info, err := os.Stat(dir)
 		switch {
 		case err == nil && !info.IsDir():
 			return &fs.PathError{Op: "mkdir", Path: dir, Err: syscall.ENOTDIR}
 		case err == nil:
-			return writable(dir)
+			return checkWritable(dir)
 		case !errors.Is(err, fs.ErrNotExist):
 			return err
 		}
 		if _, err := os.Lstat(dir); err == nil {
-			return &occupiedError{dir + " is a link to nothing"}
+			return &occupiedError{dir + " is a broken symbolic link"}
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
@@ -59,25 +58,24 @@ func makeable(dir string) error {
 	}
 }
 
-// InsideError is about a path that is or lies in a capture directory, where
-// nothing may be written.
+// InsideError reports a path that is a capture directory or is inside one. Nothing
+// may be written there.
 type InsideError struct {
 	Path, Capture string
 }
 
-// Error names both.
+// Error returns a message with both paths.
 func (e *InsideError) Error() string {
-	return fmt.Sprintf("%s lies in the capture %s, which nothing is written into", e.Path, e.Capture)
+	return fmt.Sprintf("%s is inside the capture %s; nothing may be written there", e.Path, e.Capture)
 }
 
-// CheckOutside reports whether something may be written to a path: an *InsideError
-// when it is or lies in a capture, closed or not. Links are followed. The path need
-// not be there.
+// CheckOutside returns an *InsideError if path is a capture directory, closed or not,
+// or is inside one. It follows symbolic links. The path need not exist.
 func CheckOutside(path string) error {
 	at := cmp.Or(path, ".")
 	real, err := filepath.EvalSymlinks(at)
 	for err != nil && at != "." && at != string(filepath.Separator) {
-		// Dir would make another path of link/../name than the system does.
+		// Dir would resolve link/../name differently than the system.
 		parent, _ := filepath.Split(strings.TrimRight(at, string(filepath.Separator)))
 		at = cmp.Or(parent, ".")
 		real, err = filepath.EvalSymlinks(at)

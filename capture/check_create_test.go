@@ -11,7 +11,7 @@ import (
 	"github.com/p20export/p20export/internal/testkit"
 )
 
-// What Ready accepts leaves no trace.
+// CheckCreate creates nothing.
 func TestCheckCreate(t *testing.T) {
 	parent := t.TempDir()
 	for _, dir := range []string{parent, filepath.Join(parent, "a", "b")} {
@@ -44,7 +44,7 @@ func TestCheckCreateRefuses(t *testing.T) {
 		"no permission": filepath.Join(closed, "c"), "an empty one without permission": closed,
 	} {
 		if strings.Contains(name, "permission") && os.Getuid() == 0 {
-			continue // root may write everywhere
+			continue // root can write everywhere
 		}
 		if err := CheckCreate(dir, Settings{Tool: testTool}); err == nil {
 			t.Errorf("%s: no error", name)
@@ -67,8 +67,8 @@ func TestCheckCreateRefuses(t *testing.T) {
 	}
 }
 
-// Whatever settings are accepted, the manifest that comes of them fits: what is
-// known only at the end is in the trial already.
+// The manifest of accepted settings can always be encoded at the end, because the
+// trial manifest is at least as long.
 func TestTrialIsTheLongest(t *testing.T) {
 	room := func(n int) Settings {
 		return Settings{Source: Source{Kind: KindHTTP}, Framing: NDJSON, StartedAt: testStart, Tool: testTool, Arrivals: true,
@@ -88,7 +88,7 @@ func TestTrialIsTheLongest(t *testing.T) {
 	write(t, w, EndCancelled, "1\n")
 }
 
-// A status is what net/http takes for one: three digits.
+// A status has three digits, as in net/http.
 func TestManifestStatus(t *testing.T) {
 	for status, good := range map[int]bool{0: true, 42: true, 99: true, 100: true, 599: true, 600: true, 999: true, 1000: false, -1: false} {
 		m := exampleManifest()

@@ -10,15 +10,14 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// codingError is an error of the content coding itself, as opposed to one of the
-// file under it.
+// codingError is an error of the content coding, as opposed to one of the file.
 type codingError struct{ err error }
 
 func (e *codingError) Error() string { return "content coding: " + e.err.Error() }
 func (e *codingError) Unwrap() error { return e.err }
 
-// coding returns the content coding a response is stored under, "" for none
-// (RFC 9110 §8.4; names are case-insensitive and x-gzip means gzip).
+// coding returns the content coding of the stored response, or "" if it has none.
+// Names are case-insensitive, and x-gzip means gzip (RFC 9110 §8.4).
 func (m *Manifest) coding() string {
 	switch c := strings.ToLower(strings.TrimSpace(m.Source.Headers["content-encoding"])); c {
 	case "identity":
@@ -30,8 +29,8 @@ func (m *Manifest) coding() string {
 	}
 }
 
-// decode returns a reader of what the coding was applied to. Its errors are of
-// type *codingError unless they are r's own.
+// decode returns a reader of the decoded response. Its errors are those of r or of
+// type *codingError.
 func decode(r io.Reader, coding string) (*decoder, error) {
 	switch coding {
 	case "gzip":
@@ -39,16 +38,16 @@ func decode(r io.Reader, coding string) (*decoder, error) {
 	case "zstd":
 		return &decoder{source: &decoderSource{r: r}, open: openZstd}, nil
 	}
-	return nil, finding.New(finding.CodingUnsupported, "the response is stored under the content coding %s", finding.Quote(coding))
+	return nil, finding.New(finding.CodingUnsupported, "the response has the content coding %s", finding.Quote(coding))
 }
 
-// openGzip reads the header of the first member.
+// openGzip opens a gzip reader. It reads the header of the first member.
 func openGzip(r io.Reader) (io.Reader, func(), error) {
 	g, err := gzip.NewReader(r)
 	return g, func() {}, err
 }
 
-// openZstd decodes in the goroutine that reads, with a bounded window.
+// openZstd opens a zstd reader with a bounded window and without goroutines.
 func openZstd(r io.Reader) (io.Reader, func(), error) {
 	d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxZstdWindow))
 	if err != nil {
@@ -57,9 +56,9 @@ func openZstd(r io.Reader) (io.Reader, func(), error) {
 	return d, d.Close, nil
 }
 
-// decoder opens the decoding reader with the first read, so that a damaged
-// response is reported where it is read, and tells the reader's errors from those
-// of its source.
+// decoder reads a decoded response. It opens the decoding reader at the first Read,
+// so that Read reports damage. It distinguishes errors of the coding from those of
+// the source.
 type decoder struct {
 	source *decoderSource
 	open   func(io.Reader) (r io.Reader, release func(), err error)
@@ -76,17 +75,17 @@ func (d *decoder) Read(p []byte) (int, error) {
 	if d.r == nil {
 		r, release, err := d.open(d.source)
 		if err != nil {
-			d.err = d.judge(err)
+			d.err = d.classify(err)
 			return 0, d.err
 		}
 		d.r, d.release = r, release
 	}
 	n, err := d.r.Read(p)
-	d.err = d.judge(err)
+	d.err = d.classify(err)
 	return n, d.err
 }
 
-// close lets go of what the decoding reader holds.
+// close releases the memory of the decoding reader.
 func (d *decoder) close() {
 	if d.release != nil {
 		d.release()
@@ -94,9 +93,9 @@ func (d *decoder) close() {
 	d.err, d.release = io.ErrClosedPipe, nil
 }
 
-// judge says what an error means. An empty file holds no coded bytes at all, and
-// is an empty response.
-func (d *decoder) judge(err error) error {
+// classify returns the error to report for err: the source's error, io.EOF or a
+// *codingError. An empty file is an empty response.
+func (d *decoder) classify(err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -108,7 +107,7 @@ func (d *decoder) judge(err error) error {
 	return &codingError{err}
 }
 
-// decoderSource counts what is read and keeps the error.
+// decoderSource counts the bytes read and records the error.
 type decoderSource struct {
 	r   io.Reader
 	n   int64

@@ -38,7 +38,7 @@ func coded(t *testing.T, coding, in string) string {
 	return b.String()
 }
 
-// writeCoded makes a capture whose response is stored under a coding.
+// writeCoded writes a capture whose response has a content coding.
 func writeCoded(t *testing.T, header, stored string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "c")
@@ -98,14 +98,14 @@ func TestCodingDamaged(t *testing.T) {
 				t.Errorf("%s %s: %+v", coding, name, f)
 			}
 		}
-		// No byte at all is an empty response, and two members are one.
+		// An empty file is an empty response. Two members are concatenated.
 		if frames, err := readAll(t, open(t, writeCoded(t, coding, ""), "")); err != io.EOF || len(frames) != 0 {
 			t.Errorf("%s, empty: %d frames, %v", coding, len(frames), err)
 		}
 		if frames, err := readAll(t, open(t, writeCoded(t, coding, good+good), "")); err != io.EOF || len(frames) != 40000 {
 			t.Errorf("%s, twice: %d frames, %v", coding, len(frames), err)
 		}
-		// A file that was changed is called that, whatever the coding makes of it.
+		// A changed file is reported as changed, even if it cannot be decoded.
 		dir := writeCoded(t, coding, good)
 		rewrite(t, dir, "response.sse", good[:len(good)-5], func(m *Manifest) { *m.Response() = File{int64(len(good)), digest.Of([]byte(good))} })
 		_, err := readAll(t, open(t, dir, ""))

@@ -7,42 +7,45 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// Counter counts events of a response that comes piece by piece, without waiting
-// for more and without keeping more than the event it is in.
+// Counter counts the events of a response that arrives in pieces. It counts an event
+// as soon as it is complete, and stores only the event that is incomplete.
 type Counter struct {
-	// Frame, when not nil, is called with each frame that is counted. The frame is
-	// valid during the call.
+	// Frame, if not nil, is called with each counted frame. The frame is valid during
+	// the call.
 	Frame func(Frame)
 
 	splitter *Splitter
-	rest     []byte // of the piece being fed
-	over     bool   // no piece will follow
+	rest     []byte // unread bytes of the piece
+	over     bool   // there are no more pieces
 	events   int
 }
 
-// Events returns how many events were counted.
+// Events returns the number of events counted.
 func (c *Counter) Events() int { return c.events }
 
-// Findings returns, after End, what the framing shows: see Splitter.Findings.
+// Findings returns the findings about the framing, as Splitter.Findings does. It is
+// valid after Finish.
 func (c *Counter) Findings() []finding.Finding { return c.splitter.Findings() }
 
-// errMore says that the next piece is not there yet. A Splitter goes on after it.
-var errMore = errors.New("the next piece is not there yet")
+// errMore reports that the next piece has not arrived. A Splitter can continue after
+// it.
+var errMore = errors.New("the next piece has not arrived")
 
-// NewCounter returns a Counter of a response with that framing.
+// NewCounter returns a Counter for a response with the given framing.
 func NewCounter(f Framing) *Counter {
 	c := &Counter{}
 	c.splitter = NewSplitter(c, f)
 	return c
 }
 
-// Feed counts the events that p, the next piece, completes.
+// Feed counts the events that p, the next piece of the response, completes.
 func (c *Counter) Feed(p []byte) {
 	c.rest = p
 	c.drain()
 }
 
-// Finish counts the event that only the end of the response completes.
+// Finish ends the response. It counts an event that the end of the response
+// completes.
 func (c *Counter) Finish() {
 	c.over = true
 	c.drain()
@@ -61,7 +64,8 @@ func (c *Counter) drain() {
 	}
 }
 
-// Read implements io.Reader: it gives the splitter what is left of the piece.
+// Read implements io.Reader for the counter's splitter. It returns the unread bytes
+// of the piece.
 func (c *Counter) Read(p []byte) (int, error) {
 	if len(c.rest) == 0 {
 		if c.over {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The counter counts what a splitter of the whole would, piece by piece.
+// A Counter that reads pieces counts the same events as a Splitter.
 func TestCounter(t *testing.T) {
 	in := strings.Repeat(twoEvents, 100) + "data: end\r\r"
 	for size := 1; size < 40; size++ {
@@ -15,7 +15,7 @@ func TestCounter(t *testing.T) {
 			c.Feed([]byte(rest[:n]))
 			rest = rest[n:]
 		}
-		if c.Events() != 201 { // the last one too: a CR needs nothing behind it
+		if c.Events() != 201 { // including the last: its CR needs no byte after it
 			t.Errorf("%d events in pieces of %d before the end", c.Events(), size)
 		}
 		c.Finish()

@@ -10,30 +10,29 @@ import (
 	"github.com/p20export/p20export/internal/atomicfile"
 )
 
-// directory is a capture directory being written. It remembers what was made, to
-// undo it.
+// directory is a capture directory that is being written. It records what it
+// created, for undo.
 type directory struct {
 	path  string
-	dirs  []string // made, outermost first
-	files []string // made, as names within path
-	left  bool     // the claim was published, and its temporary name stays
+	dirs  []string // created directories, outermost first
+	files []string // names of created files
+	left  bool     // the claim was published, but its temporary name remains
 }
 
 var errNoName = errors.New("the capture directory has no name")
 
-// occupiedError says that something is where a capture was to be made. It matches
-// fs.ErrExist, whose text would only repeat that.
+// occupiedError reports that a capture cannot be created because something exists at
+// its path. It matches fs.ErrExist, but does not include its text.
 type occupiedError struct{ text string }
 
 func (e *occupiedError) Error() string { return e.text }
 
 func (e *occupiedError) Is(target error) bool { return target == fs.ErrExist }
 
-// CheckEmpty reports whether Create could make a capture in dir: nil when dir does
-// not exist or is an empty directory, and an error that matches fs.ErrExist
-// when something is there.
+// CheckEmpty returns nil if dir does not exist or is an empty directory. If dir is a
+// file or a directory that is not empty, the error matches fs.ErrExist.
 func CheckEmpty(dir string) error {
-	info, err := os.Stat(dir) // opening a named pipe would wait
+	info, err := os.Stat(dir) // opening a named pipe would block
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -58,7 +57,8 @@ func CheckEmpty(dir string) error {
 	}
 }
 
-// makeDirectory makes dir and its missing parents, or takes an empty directory.
+// makeDirectory creates dir and its missing parents. If dir exists, it must be an
+// empty directory.
 func makeDirectory(dir string) (_ *directory, err error) {
 	if dir == "" {
 		return nil, errNoName
@@ -73,7 +73,7 @@ func makeDirectory(dir string) (_ *directory, err error) {
 	return d, nil
 }
 
-// create makes a new file for writing. It never opens an existing one.
+// create creates a file for writing. It fails if the file exists.
 func (d *directory) create(name string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(d.path, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err == nil {
@@ -82,8 +82,8 @@ func (d *directory) create(name string) (*os.File, error) {
 	return f, err
 }
 
-// claim makes the claim, and refuses the directory when anything else is there by
-// now: another writer may have come and gone since it was vacant.
+// claim creates the file ClaimName. It fails if the directory has other entries,
+// because another writer may have used the directory since CheckEmpty.
 func (d *directory) claim() (*os.File, error) {
 	f, err := d.create(ClaimName)
 	if err != nil {
@@ -91,7 +91,7 @@ func (d *directory) claim() (*os.File, error) {
 	}
 	entries, err := os.ReadDir(d.path)
 	if err == nil && (len(entries) != 1 || entries[0].Name() != ClaimName) {
-		err = &occupiedError{"the directory " + d.path + " is not empty any more"}
+		err = &occupiedError{"the directory " + d.path + " is no longer empty"}
 	}
 	if err != nil {
 		f.Close()
@@ -100,13 +100,13 @@ func (d *directory) claim() (*os.File, error) {
 	return f, nil
 }
 
-// publish gives the claim its name, which nothing may have.
+// publish renames the claim to name. It fails if name exists.
 func (d *directory) publish(name string) (err error) {
 	d.left, err = atomicfile.Move(filepath.Join(d.path, ClaimName), filepath.Join(d.path, name))
 	return err
 }
 
-// remove removes a file.
+// remove removes a file if it exists.
 func (d *directory) remove(name string) error {
 	if err := os.Remove(filepath.Join(d.path, name)); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -114,8 +114,7 @@ func (d *directory) remove(name string) error {
 	return nil
 }
 
-// undo removes what was made: all files, and the directories unless something
-// else has come into them.
+// undo removes the created files, and the created directories that are empty.
 func (d *directory) undo() error {
 	var errs []error
 	for _, name := range d.files {

@@ -1,15 +1,15 @@
-// Package capture keeps the bytes of a response exactly as they arrived, and
+// Package capture stores the bytes of a response exactly as they arrived, and
 // reads them back frame by frame.
 //
-// A capture is a directory: the response body byte for byte, the request body
-// when it is known, the arrival of every network read, and a manifest
-// (capture.json) that names each file by size and digest. The manifest is
-// written last, so its presence means that the capture was closed; a directory
-// without one is unfinished and refused. A plain file, or standard input, is
-// read wherever a capture is, without arrivals.
+// A capture is a directory. It contains the response body, the request body if it
+// is known, the arrival time of every network read, and a manifest (capture.json)
+// with the size and digest of each file. The manifest is written last: a directory
+// without a manifest is an unfinished capture, and is refused. A plain file or
+// standard input can be read instead of a capture directory; it has no arrival
+// times.
 //
-// The package knows bytes alone: how events are framed (SSE by the WHATWG
-// rules, NDJSON, a JSON array), content codings, digests and times. It must not
-// know where the bytes came from (no net/http) nor what they mean (no AG-UI).
-// A frame's data is never parsed here.
+// The package knows only bytes: the framing of events (SSE by the WHATWG rules,
+// NDJSON, a JSON array), content codings, digests and times. It must not know where
+// the bytes came from (no net/http) or what they mean (no AG-UI). It never parses
+// the data of a frame.
 package capture

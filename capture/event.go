@@ -4,21 +4,21 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// event is the event being put together. As long as its data is one stretch of
-// the read buffer it is only pointed at; otherwise it is copied.
+// event is the event being read. Its data refers to the read buffer if it is
+// contiguous there; otherwise it is copied.
 type event struct {
-	open   bool  // a first data byte, or its place, has been met
-	offset int64 // of that byte
-	line   int   // that it is on
-	last   int64 // just past the last data byte
+	open   bool  // the first data byte, or its place, has been read
+	offset int64 // offset of the first data byte
+	line   int   // line of the first data byte
+	last   int64 // offset after the last data byte
 
 	lo, hi int // buf[lo:hi] is the data, unless copied
 	copied bool
-	data   []byte // the data when copied; len(data) <= limit
+	data   []byte // the data if copied; len(data) <= limit
 	over   bool   // the data is longer than the limit
 }
 
-// begin opens an event whose data starts at pos.
+// begin begins an event whose data starts at pos.
 func (s *Splitter) begin() {
 	e := &s.event
 	e.open, e.offset, e.last = true, s.here(), s.here()
@@ -26,7 +26,7 @@ func (s *Splitter) begin() {
 	e.lo, e.hi = s.pos, s.pos
 }
 
-// take adds the bytes from pos up to the index hi to the data and moves pos there.
+// take adds buf[pos:hi] to the data and sets pos to hi.
 func (s *Splitter) take(hi int) {
 	e := &s.event
 	piece := s.buf[s.pos:hi]
@@ -46,7 +46,7 @@ func (s *Splitter) take(hi int) {
 	s.pos = hi
 }
 
-// spill copies the data out of the read buffer.
+// spill copies the data from the read buffer.
 func (s *Splitter) spill() {
 	e := &s.event
 	if e.copied {
@@ -56,8 +56,8 @@ func (s *Splitter) spill() {
 	s.add(s.buf[e.lo:e.hi])
 }
 
-// add appends to the copied data as far as the limit allows. Past it there may
-// only be white space that will be trimmed.
+// add appends piece to the copied data. If the data exceeds the limit, other than by
+// white space that is trimmed, add marks the event.
 func (s *Splitter) add(piece []byte) {
 	e := &s.event
 	if e.over {
@@ -74,7 +74,7 @@ func (s *Splitter) add(piece []byte) {
 	e.data = append(e.data, piece...)
 }
 
-// emit closes the event as a frame that ends at the given offset.
+// emit ends the event and returns it as a frame that ends at the given offset.
 func (s *Splitter) emit(end int64) Frame {
 	e := &s.event
 	f := Frame{Index: s.index, Offset: e.offset, Line: e.line, Bytes: e.last - e.offset, End: end}
@@ -85,7 +85,7 @@ func (s *Splitter) emit(end int64) Frame {
 		data = s.buf[e.lo:e.hi]
 	}
 	if s.trims {
-		// Trimmed data is one stretch of the file, so Bytes is its length.
+		// Trimmed data is contiguous in the file, so Bytes is its length.
 		data = data[:min(int64(len(data)), f.Bytes)]
 	}
 	if e.over || int64(len(data)) > s.limit {

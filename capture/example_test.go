@@ -8,8 +8,8 @@ import (
 	"github.com/p20export/p20export/capture"
 )
 
-// A capture is read frame by frame. Its digest counts after io.EOF, when every
-// file was found to be the one that capture.json lists.
+// A capture is read frame by frame. Its digest is valid after io.EOF, when every file
+// was compared with its entry in capture.json.
 func ExampleOpen() {
 	c, err := capture.Open(context.Background(), "../discovery/captures/adk/one-turn", "")
 	if err != nil {

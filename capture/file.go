@@ -9,10 +9,10 @@ import (
 	"syscall"
 )
 
-// OpenFile opens a file, a named pipe or a device for reading. Opening and
-// reading end with ctx, also while a pipe waits for its writer or for bytes; a
-// goroutine waits on then, until the pipe has a writer. A directory is an error
-// that matches syscall.EISDIR.
+// OpenFile opens a file, a named pipe or a device for reading. OpenFile and Read
+// return when ctx is done, even while they wait for the writer of a pipe or for
+// bytes. In the former case a goroutine remains until the pipe has a writer. If
+// path is a directory, the error matches syscall.EISDIR.
 func OpenFile(ctx context.Context, path string) (io.ReadCloser, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -46,22 +46,22 @@ func OpenFile(ctx context.Context, path string) (io.ReadCloser, error) {
 	case info.IsDir():
 		err = &fs.PathError{Op: "read", Path: path, Err: syscall.EISDIR}
 	case info.Mode().IsRegular():
-		return &ending{&guarded{ctx, r.file}, r.file}, nil
+		return &readCloser{&contextReader{ctx, r.file}, r.file}, nil
 	default:
-		return &ending{Interruptible(ctx, r.file), r.file}, nil
+		return &readCloser{Interruptible(ctx, r.file), r.file}, nil
 	}
 	r.file.Close()
 	return nil, err
 }
 
-// ending is a file whose reading ends with a context.
-type ending struct {
+// readCloser combines a reader of a file with the file's Close.
+type readCloser struct {
 	io.Reader
 	io.Closer
 }
 
-// OpenInput opens a file, or standard input as "-", for reading that the context
-// can end. The caller calls the function when it is done.
+// OpenInput is like OpenFile, but "-" is standard input. The caller must call the
+// returned function to close the input.
 func OpenInput(ctx context.Context, path string) (io.Reader, func(), error) {
 	if path == "-" {
 		return Interruptible(ctx, os.Stdin), func() {}, nil
@@ -73,7 +73,7 @@ func OpenInput(ctx context.Context, path string) (io.Reader, func(), error) {
 	return f, func() { f.Close() }, nil
 }
 
-// ReadInput is ReadFile of a file, or of standard input as "-".
+// ReadInput is like ReadFile, but "-" is standard input.
 func ReadInput(ctx context.Context, path string, limit int64) ([]byte, error) {
 	if path == "-" {
 		return readAtMost(Interruptible(ctx, os.Stdin), "standard input", limit)
@@ -81,7 +81,8 @@ func ReadInput(ctx context.Context, path string, limit int64) ([]byte, error) {
 	return ReadFile(ctx, path, limit)
 }
 
-// ReadFile reads a file, or a pipe to its end, of at most limit bytes.
+// ReadFile reads a file or a pipe to its end. It fails if there are more than limit
+// bytes.
 func ReadFile(ctx context.Context, path string, limit int64) ([]byte, error) {
 	f, err := OpenFile(ctx, path)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// fifo makes a named pipe.
+// fifo creates a named pipe.
 func fifo(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "pipe.sse")
@@ -25,7 +25,7 @@ func fifo(t *testing.T) string {
 	return path
 }
 
-// within fails the test when f takes longer than any machine needs.
+// within fails the test if f does not return in a very long time.
 func within(t *testing.T, f func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -37,8 +37,7 @@ func within(t *testing.T, f func()) {
 	}
 }
 
-// asked is a context that calls a function when somebody begins to wait for its
-// end.
+// asked is a context that calls a function when its Done method is called.
 type asked struct {
 	context.Context
 	waiting func()
@@ -49,7 +48,7 @@ func (a asked) Done() <-chan struct{} {
 	return a.Context.Done()
 }
 
-// Opening a named pipe that nobody writes to ends with the context.
+// Opening a named pipe without a writer ends when the context is done.
 func TestOpenPipeWithoutWriter(t *testing.T) {
 	stopped := errors.New("stopped by the test")
 	path := fifo(t)
@@ -66,8 +65,8 @@ func TestOpenPipeWithoutWriter(t *testing.T) {
 	}
 }
 
-// A writer that comes later is read to its end, and one that stays silent is let
-// go of.
+// A pipe whose writer opens it later is read to the end. Reading from a silent writer
+// ends when the context is done.
 func TestOpenPipe(t *testing.T) {
 	path := fifo(t)
 	write := sync.OnceFunc(func() {
@@ -161,7 +160,7 @@ func TestOpenFile(t *testing.T) {
 	}
 }
 
-// A named pipe is no place for a capture, and is not opened to find that out.
+// A capture cannot be created at a named pipe. The pipe is not opened.
 func TestCheckEmptyPipe(t *testing.T) {
 	path := fifo(t)
 	within(t, func() {

@@ -18,36 +18,35 @@ import (
 // Found is a capture that Find found.
 type Found struct {
 	Path string
-	// RelDir is the directory it lies in, relative to the one that was searched: "." for
-	// one that lies directly in that, and for one that was named itself.
+	// RelDir is the directory that contains the capture, relative to the searched
+	// directory. It is "." for a capture directly in that directory, and for a
+	// capture whose path was passed to Find.
 	RelDir string
 }
 
-// Under returns the directory below dir that lies there as the capture's does in
-// the one that was searched.
+// Under returns the directory dir/RelDir.
 func (f Found) Under(dir string) string {
 	if f.RelDir == "." {
 		return dir
 	}
-	// Join would make another path of link/.. than the system does.
+	// Join would resolve link/.. differently than the system.
 	return strings.TrimSuffix(dir, string(filepath.Separator)) + string(filepath.Separator) + f.RelDir
 }
 
-// Find returns the captures that paths name. A directory that is no capture is
-// searched, and stands for the captures in it and below it: every directory with a
-// capture.json, every one that looks like a capture that was not closed, and every
-// one that cannot be read, in the order of their paths name by name. Of the last
-// two Open says what is wrong. Files are not taken for captures there: any file can
-// be a response. Symbolic links in it are not followed. Every other path
-// stands for itself.
+// Find returns the captures at paths. A path that is a directory, but not a closed
+// capture, is searched recursively for captures, in the order of the path elements.
+// Find returns every directory with a capture.json, every directory that looks like
+// an unfinished capture, and every directory that cannot be read; Open reports the
+// faults of the latter two. A search ignores files, because any file could be a
+// response, and does not follow symbolic links. Other paths are returned unchanged.
 //
-// A directory without any capture is an error, and so is one with more than 100,000
-// entries: the finding tree_too_large.
+// Find fails if a searched directory contains no capture. It returns a finding
+// tree_too_large if a searched directory has more than 100,000 entries.
 func Find(ctx context.Context, paths []string) ([]Found, error) {
 	return find(ctx, paths, dirtree.MaxEntries)
 }
 
-// find is Find with a limit of the entries of each directory.
+// find is Find with a limit for the entries of each searched directory.
 func find(ctx context.Context, paths []string, limit int) ([]Found, error) {
 	var all []Found
 	for _, path := range paths {
@@ -64,8 +63,8 @@ func find(ctx context.Context, paths []string, limit int) ([]Found, error) {
 	return all, nil
 }
 
-// IsSearchRoot reports whether Find searches a path: it is of a directory that has no
-// manifest.
+// IsSearchRoot reports whether Find searches path, because it is a directory without
+// a manifest.
 func IsSearchRoot(path string) bool {
 	if path == "-" {
 		return false
@@ -93,12 +92,12 @@ func search(ctx context.Context, dir string, limit int) ([]Found, error) {
 		}
 	}
 	for _, e := range tree.Entries {
-		if e.Mode.IsDir() { // which could not be read
+		if e.Mode.IsDir() { // a directory that could not be read
 			all = append(all, Found{e.Path(), e.Folder.Rel})
 		}
 	}
 	if all == nil {
-		return nil, fmt.Errorf("%s holds no capture: no directory there has a %s; %s", finding.Escape(dir), ManifestName, hint.NameResponses)
+		return nil, fmt.Errorf("%s contains no captures: no directory in it has a %s; %s", finding.Escape(dir), ManifestName, hint.NameResponses)
 	}
 	slices.SortFunc(all, func(a, b Found) int {
 		return slices.Compare(elements(a.Path), elements(b.Path))
@@ -110,9 +109,9 @@ func elements(path string) []string {
 	return strings.Split(path, string(filepath.Separator))
 }
 
-// IsUnfinished reports whether a directory that has no manifest looks like a capture
-// that was not closed: it has a file that only a capture has. The function reports
-// whether a file of that name is there.
+// IsUnfinished reports whether a directory without a manifest looks like an
+// unfinished capture, because it has a file that only captures have. The function
+// has must report whether the directory has a file with the given name.
 func IsUnfinished(has func(name string) bool) bool {
 	return slices.ContainsFunc([]string{
 		ClaimName, ArrivalsName, SSE.FileName(), NDJSON.FileName(), JSON.FileName(),

@@ -16,7 +16,7 @@ import (
 	"github.com/p20export/p20export/internal/testkit"
 )
 
-// found spells what was found as "path in", relative to dir.
+// found formats the result of Find as "path in reldir", relative to dir.
 func found(t *testing.T, dir string, paths ...string) []string {
 	t.Helper()
 	all, err := Find(context.Background(), paths)
@@ -40,8 +40,7 @@ func lay(t *testing.T, path string) {
 	}
 }
 
-// A directory stands for the captures in it and below it, closed or not, and a
-// capture for itself alone.
+// A directory is searched for captures, closed or not. A capture is returned itself.
 func TestFind(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{
@@ -79,7 +78,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// The directory of an output is named as it was given, and never left.
+// An output directory keeps its given form, and outputs stay below it.
 func TestFoundUnder(t *testing.T) {
 	for _, c := range [][3]string{
 		{".", "out", "out"}, {".", "link/..", "link/.."}, {"a/b", "out", "out/a/b"}, {"a", "out/", "out/a"},
@@ -91,13 +90,12 @@ func TestFoundUnder(t *testing.T) {
 	}
 }
 
-// A directory without a capture is an error that says so; so is one of more entries
-// than are looked at.
+// A directory without captures is an error, and so is one with too many entries.
 func TestFindNothing(t *testing.T) {
 	dir := t.TempDir()
 	lay(t, filepath.Join(dir, "frozen", "run.sse"))
 	lay(t, filepath.Join(dir, "frozen", "one.artifact.json"))
-	if _, err := Find(context.Background(), []string{dir}); err == nil || !strings.Contains(err.Error(), "holds no capture: no directory there has a capture.json") {
+	if _, err := Find(context.Background(), []string{dir}); err == nil || !strings.Contains(err.Error(), "contains no captures: no directory in it has a capture.json") {
 		t.Errorf("without a capture: %v", err)
 	}
 	lay(t, filepath.Join(dir, "one", "capture.json")) // 5 entries
@@ -115,8 +113,8 @@ func TestFindNothing(t *testing.T) {
 	}
 }
 
-// Links are not followed and pipes not opened; what cannot be read is found all the
-// same, so that opening it says why.
+// Find does not follow links or open pipes. It returns unreadable directories, for
+// Open to report them.
 func TestFindOddEntries(t *testing.T) {
 	dir := t.TempDir()
 	lay(t, filepath.Join(dir, "captures", "one", "capture.json"))

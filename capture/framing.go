@@ -7,20 +7,20 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// Framing says how events lie in a response.
+// Framing is the format that separates the events of a response.
 type Framing string
 
 // The framings.
 const (
 	// SSE is an event stream (WHATWG HTML §9.2.5).
 	SSE Framing = "sse"
-	// NDJSON is one JSON value a line.
+	// NDJSON is one JSON value on each line.
 	NDJSON Framing = "ndjson"
 	// JSON is one JSON array whose elements are the events.
 	JSON Framing = "json"
 )
 
-// ParseFraming returns the framing of that name. Names are lower case.
+// ParseFraming returns the framing with the given name. Names are lower case.
 func ParseFraming(s string) (Framing, error) {
 	switch f := Framing(s); f {
 	case SSE, NDJSON, JSON:
@@ -29,9 +29,9 @@ func ParseFraming(s string) (Framing, error) {
 	return "", fmt.Errorf("framing %s is not sse, ndjson or json", finding.Quote(s))
 }
 
-// DetectFraming tells the framing from the first bytes of a response: after an
-// optional byte order mark and JSON white space, '[' begins a JSON array, '{' a
-// line of NDJSON, and anything else, or nothing at all, is SSE.
+// DetectFraming returns the framing of a response that begins with prefix. It skips
+// a byte order mark and JSON white space. Then '[' means JSON, '{' means NDJSON, and
+// anything else, or nothing, means SSE.
 func DetectFraming(prefix []byte) Framing {
 	rest := skipSpace(bytes.TrimPrefix(prefix, bom))
 	switch {
@@ -46,11 +46,10 @@ func DetectFraming(prefix []byte) Framing {
 // FileName returns the name of the response file in a capture directory.
 func (f Framing) FileName() string { return "response." + string(f) }
 
-// bom is U+FEFF in UTF-8. One of it at the start of a response is read over.
+// bom is U+FEFF in UTF-8. It is skipped at the start of a response.
 var bom = []byte("\uFEFF")
 
-// detected reports whether more bytes could change what DetectFraming says of
-// prefix.
+// detected reports whether prefix is long enough for DetectFraming.
 func detected(prefix []byte) bool {
 	if len(prefix) < len(bom) && bytes.HasPrefix(bom, prefix) {
 		return false
@@ -58,10 +57,10 @@ func detected(prefix []byte) bool {
 	return len(skipSpace(bytes.TrimPrefix(prefix, bom))) > 0
 }
 
-// isSpace reports JSON white space (RFC 8259 §2).
+// isSpace reports whether c is JSON white space (RFC 8259 §2).
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
 
-// skipSpace returns b from its first byte on that is not JSON white space.
+// skipSpace returns b without leading JSON white space.
 func skipSpace(b []byte) []byte {
 	for i, c := range b {
 		if !isSpace(c) {
@@ -71,7 +70,7 @@ func skipSpace(b []byte) []byte {
 	return nil
 }
 
-// trimSpace returns b up to its last byte that is not JSON white space.
+// trimSpace returns b without trailing JSON white space.
 func trimSpace(b []byte) []byte {
 	n := len(b)
 	for n > 0 && isSpace(b[n-1]) {

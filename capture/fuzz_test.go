@@ -9,9 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The laws of splitting: the frames do not depend on how the bytes come, they
-// are those of the reference, they lie in order within the file, and data that
-// lies in one stretch is what the file holds there.
+// Frames do not depend on the sizes of reads, equal those of the reference, and are in
+// order within the file. Contiguous data equals the bytes of the file.
 func checkLaws(t *testing.T, in []byte, seed uint64, f Framing, reference []seen) {
 	t.Helper()
 	whole := split(t, bytes.NewReader(in), f, MaxEventBytes)
@@ -40,7 +39,8 @@ func checkLaws(t *testing.T, in []byte, seed uint64, f Framing, reference []seen
 	}
 }
 
-// checkLines holds the lines of frames and findings to the line feeds before them.
+// checkLines compares the lines of frames and findings with the number of line feeds
+// before them.
 func checkLines(t *testing.T, in []byte, sizes []int, f Framing) {
 	t.Helper()
 	at := func(what string, offset int64, line int) {
@@ -94,8 +94,8 @@ func FuzzSplitNDJSON(f *testing.F) {
 	})
 }
 
-// What DecodeManifest accepts, Encode writes back to an equal manifest, and once
-// written the bytes stay the same.
+// Encoding a decoded manifest and decoding it again returns an equal manifest.
+// Encoding that again returns the same bytes.
 func FuzzDecodeManifest(f *testing.F) {
 	b, err := exampleManifest().Encode()
 	if err != nil {
@@ -125,7 +125,7 @@ func FuzzDecodeManifest(f *testing.F) {
 	})
 }
 
-// Arrivals are read the same however they come, and never out of order.
+// Arrivals do not depend on the sizes of reads, and are in order.
 func FuzzArrivals(f *testing.F) {
 	f.Add([]byte("1\t0\n2\t5\n"), int64(2))
 	f.Add([]byte("1\t0\n1\t5\n"), int64(1))

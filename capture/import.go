@@ -12,26 +12,26 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// Import copies a response from r into a new capture directory of kind file
-// (unless Settings names another kind), byte for byte and without arrivals. An
-// empty framing is told from the first bytes. A request must be a JSON object.
+// Import copies a response from r into a new capture directory, byte for byte and
+// without arrivals. If s.Source.Kind is empty, it is set to KindFile. If s.Framing
+// is empty, Import detects the framing. s.Request must be nil or a JSON object.
 //
-// When r fails, or ctx ends, before anything but white space came, nothing is
-// left on disk. When that happens later, what came is kept, and the manifest
-// (end: error or cancelled) is returned together with the error. Import returns
-// as soon as ctx ends, even while r is waiting for bytes; r must not be used
-// again then.
+// If r fails or ctx is done before any byte that is not white space was read, Import
+// leaves nothing on disk. If this happens later, Import keeps the bytes read so far
+// and returns the manifest (end: error or cancelled) together with the error. Import
+// returns as soon as ctx is done, even while r waits for bytes; the caller must not
+// use r afterwards.
 //
-// A response longer than Settings.MaxBytes is kept so far, and the manifest (end:
-// limit) is returned without an error.
+// If the response is longer than s.MaxBytes, Import keeps that many bytes and
+// returns the manifest (end: limit) without an error.
 //
-// The counter has counted the events of what was kept.
+// The returned Counter has counted the events of the stored bytes.
 func Import(ctx context.Context, r io.Reader, dir string, s Settings) (*Manifest, *Counter, error) {
 	i, err := importFrom(ctx, r, dir, s)
 	return i.manifest, i.count, err
 }
 
-// imported is what came of an import.
+// imported is the result of importFrom.
 type imported struct {
 	manifest *Manifest
 	count    *Counter
@@ -68,7 +68,7 @@ func importFrom(ctx context.Context, r io.Reader, dir string, s Settings) (i imp
 		return i, err
 	}
 	limit := &limited{r: io.MultiReader(bytes.NewReader(prefix), r), left: s.MaxBytes}
-	source := &failing{r: limit}
+	source := &errorRecorder{r: limit}
 	if s.MaxBytes <= 0 {
 		source.r = limit.r
 	}
@@ -93,7 +93,7 @@ func importFrom(ctx context.Context, r io.Reader, dir string, s Settings) (i imp
 	return imported{m, count, w.Leftover(), prefix}, cmp.Or(closeErr, err)
 }
 
-// feeder makes a Counter usable as an io.Writer.
+// feeder is an io.Writer that feeds a Counter.
 type feeder struct{ *Counter }
 
 func (f feeder) Write(p []byte) (int, error) {
@@ -101,12 +101,12 @@ func (f feeder) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// limited ends after left bytes. At the limit one more byte tells whether the
-// response ends there.
+// limited reads at most left bytes. At the limit it reads one more byte to detect
+// whether the response is longer.
 type limited struct {
 	r    io.Reader
 	left int64
-	over bool // there was more
+	over bool // the response is longer
 }
 
 func (l *limited) Read(p []byte) (int, error) {
@@ -127,13 +127,13 @@ func (l *limited) Read(p []byte) (int, error) {
 	return 0, err
 }
 
-// failing remembers the error of a reader.
-type failing struct {
+// errorRecorder records the error of a reader.
+type errorRecorder struct {
 	r   io.Reader
 	err error
 }
 
-func (f *failing) Read(p []byte) (int, error) {
+func (f *errorRecorder) Read(p []byte) (int, error) {
 	n, err := f.r.Read(p)
 	if err != io.EOF {
 		f.err = err
@@ -141,20 +141,21 @@ func (f *failing) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Result is a closed capture and what its bytes show.
+// Result describes a closed capture.
 type Result struct {
 	Manifest *Manifest
-	// Events counts the complete events of the response, as far as its content
-	// coding can be undone. It is nil when they were not all counted.
+	// Events is the number of complete events in the response. It is nil if they
+	// were not all counted, because a content coding could not be decoded.
 	Events *int
-	// Compression names what an imported file begins as, as Capture.Compression does.
+	// Compression is that of an imported file, as Capture.Compression returns it.
 	Compression string
-	// Findings tell what was wrong, about the capture Manifest describes.
+	// Findings are about the response and the capture.
 	Findings []finding.Finding
 }
 
-// ImportFile is Import of the file that path names; "-" is standard input. A
-// file longer than Settings.MaxBytes is the finding capture_cut_short, an error.
+// ImportFile imports the file at path, or standard input if path is "-", as Import
+// does. If the file is longer than s.MaxBytes, the findings include an error
+// capture_cut_short.
 func ImportFile(ctx context.Context, path, dir string, s Settings) (result Result, err error) {
 	var r io.Reader = os.Stdin
 	if path != "-" {

@@ -79,12 +79,12 @@ func TestImportBroken(t *testing.T) {
 	}
 }
 
-// Import ends with its context even while the reader waits.
+// Import returns when its context is done, even while the reader waits.
 func TestImportCancelled(t *testing.T) {
 	stopped := errors.New("stopped by the test")
 
 	ctx, cancel := context.WithCancelCause(t.Context())
-	r, w := io.Pipe() // nothing ever comes
+	r, w := io.Pipe() // nothing is written to it
 	defer w.Close()
 	cancel(stopped)
 	parent := t.TempDir()
@@ -107,8 +107,8 @@ func TestImportCancelled(t *testing.T) {
 	}
 }
 
-// cancelling cancels when its second read begins, and then waits for the end of
-// the test.
+// cancelling is a reader that calls cancel in its second Read, which then blocks until
+// the end of the test.
 type cancelling struct {
 	first  string
 	cancel func()
@@ -126,7 +126,7 @@ func (c *cancelling) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// What came up to the limit is kept; a response that ends there is whole.
+// Bytes up to the limit are kept. A response that ends at the limit is complete.
 func TestImportLimit(t *testing.T) {
 	for limit, want := range map[int64]End{1: EndLimit, 9: EndLimit, 17: EndLimit, 18: EndEOF, 19: EndEOF, 0: EndEOF, 1 << 40: EndEOF} {
 		for how, r := range map[string]io.Reader{
@@ -148,7 +148,7 @@ func TestImportLimit(t *testing.T) {
 	}
 }
 
-// Settings that cannot be written are found before a byte is read.
+// Invalid settings are rejected before a byte is read.
 func TestImportChecksFirst(t *testing.T) {
 	r := strings.NewReader(twoEvents)
 	parent := t.TempDir()

@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// interruptible reads in a goroutine of its own, so that a Read ends with its
-// context. The goroutine outlives that Read until r's own Read returns.
+// interruptible reads r in a goroutine, so that its Read can return when the
+// context is done. The goroutine remains until r's Read returns.
 type interruptible struct {
 	ctx     context.Context
 	r       io.Reader
@@ -15,10 +15,10 @@ type interruptible struct {
 	pending chunk
 }
 
-// chunk is what one read brought.
+// chunk is the result of one read.
 type chunk struct {
 	buf  []byte
-	rest []byte // of buf, not yet handed on
+	rest []byte // the bytes of buf that Read has not returned yet
 	err  error
 }
 
@@ -54,7 +54,8 @@ func (i *interruptible) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// pump reads whenever it is given a buffer, until an error or the context's end.
+// pump reads into each buffer from i.again, until an error or until the context is
+// done.
 func (i *interruptible) pump() {
 	for {
 		select {
@@ -74,19 +75,20 @@ func (i *interruptible) pump() {
 	}
 }
 
-// Interruptible returns a reader of r whose Read ends with ctx, even while r is
-// waiting for bytes; r must not be used again then.
+// Interruptible returns a reader that reads from r and whose Read returns when ctx
+// is done, even while r is waiting for bytes. The caller must not use r afterwards.
 func Interruptible(ctx context.Context, r io.Reader) io.Reader {
 	return &interruptible{ctx: ctx, r: r}
 }
 
-// guarded reads a file, which never waits, until ctx ends.
-type guarded struct {
+// contextReader reads from r until ctx is done. It is for regular files, which never
+// wait for bytes.
+type contextReader struct {
 	ctx context.Context
 	r   io.Reader
 }
 
-func (g *guarded) Read(p []byte) (int, error) {
+func (g *contextReader) Read(p []byte) (int, error) {
 	if g.ctx.Err() != nil {
 		return 0, context.Cause(g.ctx)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 )
 
-// A reader that waits for bytes is let go of when the context ends.
+// Read returns when the context is done, while the reader waits for bytes.
 func TestInterruptible(t *testing.T) {
 	synctest.Test(t, testInterruptible)
 }

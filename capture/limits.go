@@ -1,32 +1,30 @@
 package capture
 
-// Limits of this floor, all in bytes.
+// The limits of this package, in bytes.
 const (
-	// MaxEventBytes bounds the data of one event. It is well above any
-	// conversation a model takes, and small enough to be held in memory.
+	// MaxEventBytes limits the data of an event. It is larger than any conversation
+	// that a model accepts, and small enough for memory.
 	MaxEventBytes = 64 << 20
 
-	// maxRequestBytes bounds request.json, which is read as a whole. A request
-	// carries one conversation, as the largest event does.
+	// maxRequestBytes limits request.json, which is read as a whole. A request, like
+	// the largest event, contains one conversation.
 	maxRequestBytes = 64 << 20
 
-	// MaxManifestBytes bounds capture.json, which is read as a whole. A manifest
-	// is about a kilobyte; labels are what could make it longer.
+	// MaxManifestBytes limits capture.json, which is read as a whole. Without many
+	// labels, a manifest has about a kilobyte.
 	MaxManifestBytes = 1 << 20
 
-	// bufferBytes is the fixed size of a Splitter's read buffer. Only an event
-	// that does not lie whole in it takes memory beside it.
+	// bufferBytes is the fixed size of a Splitter's read buffer. An event that does
+	// not fit in the rest of the buffer is copied.
 	bufferBytes = 64 << 10
 
-	// maxDetectBytes is how much white space is read past in search of the byte
-	// that tells the framing.
+	// maxDetectBytes limits the white space that is skipped to detect the framing.
 	maxDetectBytes = 64 << 10
 
-	// maxArrivalLine bounds a line of arrivals.tsv: two numbers of at most 19
-	// digits, a tab and a line feed take 40.
+	// maxArrivalLine limits a line of arrivals.tsv. Two numbers of at most 19
+	// digits, a tab and a line feed need 40 bytes.
 	maxArrivalLine = 64
 
-	// maxZstdWindow is the largest window a zstd coded response may ask for
-	// (RFC 9659 §3).
+	// maxZstdWindow is the largest window allowed for a zstd response (RFC 9659 §3).
 	maxZstdWindow = 8 << 20
 )

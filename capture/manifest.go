@@ -13,25 +13,26 @@ import (
 	"github.com/p20export/p20export/digest"
 )
 
-// The names of the files in a capture directory; a response file is named by
-// Framing.FileName.
+// The names of files in a capture directory. Framing.FileName returns the name of
+// the response file.
 const (
 	ManifestName = "capture.json"
 	RequestName  = "request.json"
 	ArrivalsName = "arrivals.tsv"
 )
 
-// ManifestSchema is the value of a manifest's schema key.
+// ManifestSchema is the value of the manifest's schema key.
 const ManifestSchema = "p20export.capture.v1"
 
-// Manifest is capture.json: what was captured, when, and how it ended. It means
-// that the capture was closed, not that the run succeeded.
+// Manifest is the content of capture.json. It describes what was captured, when, and
+// how the response ended. It says that the capture was closed, not that the run
+// succeeded.
 type Manifest struct {
 	Schema    string    `json:"schema"`
 	Source    Source    `json:"source"`
 	Framing   Framing   `json:"framing"`
 	StartedAt time.Time `json:"started_at"`
-	// FirstByteAt is zero when no byte arrived or arrivals were not noted.
+	// FirstByteAt is zero if no byte arrived or arrivals were not recorded.
 	FirstByteAt time.Time         `json:"first_byte_at,omitzero"`
 	EndedAt     time.Time         `json:"ended_at"`
 	End         End               `json:"end"`
@@ -40,7 +41,7 @@ type Manifest struct {
 	Tool        Tool              `json:"tool"`
 }
 
-// Source says where the bytes came from. Everything but Kind is empty for a file.
+// Source describes where the bytes came from. For a file, only Kind is set.
 type Source struct {
 	Kind   Kind   `json:"kind"`
 	Method string `json:"method,omitzero"`
@@ -49,8 +50,8 @@ type Source struct {
 	// Proxy is the URL of the proxy that the request was sent through, without
 	// user info, query and fragment.
 	Proxy string `json:"proxy,omitzero"`
-	// Status is of three digits, 000 included, whether or not RFC 9110 §15 knows
-	// it. It is nil when there was no HTTP response.
+	// Status is the three-digit HTTP status, from 000 to 999. RFC 9110 §15 need not
+	// define it. Status is nil if there was no HTTP response.
 	Status      *int   `json:"status,omitzero"`
 	ContentType string `json:"content_type,omitzero"`
 	// Headers are response headers with lower-case names. Request headers are
@@ -58,7 +59,7 @@ type Source struct {
 	Headers map[string]string `json:"headers,omitempty"`
 }
 
-// Kind is the way the bytes came.
+// Kind is the kind of a source.
 type Kind string
 
 // The kinds of source.
@@ -68,19 +69,19 @@ const (
 	KindFile  Kind = "file"
 )
 
-// End is how the response ended.
+// End is the reason why the response ended.
 type End string
 
-// The ends of a response.
+// The reasons.
 const (
-	EndEOF       End = "eof"       // to its own end
-	EndCancelled End = "cancelled" // by whoever captured it
-	EndError     End = "error"     // broken off
-	EndLimit     End = "limit"     // by a limit of time or size set for the capture
+	EndEOF       End = "eof"       // the response is complete
+	EndCancelled End = "cancelled" // the capture was cancelled
+	EndError     End = "error"     // the response broke off
+	EndLimit     End = "limit"     // a time or size limit of the capture was reached
 )
 
-// Files lists the files beside the manifest, in the order they are written in.
-// Exactly one response is there, the one of the manifest's framing.
+// Files lists the other files of the capture, in the order of the manifest. It has
+// exactly one response file, that of the manifest's framing.
 type Files struct {
 	SSE      *File `json:"response.sse,omitzero"`
 	NDJSON   *File `json:"response.ndjson,omitzero"`
@@ -101,12 +102,13 @@ type Tool struct {
 	Version string `json:"version"`
 }
 
-// Response returns the entry of the response file, or nil when there is none.
+// Response returns the entry of the response file, or nil if there is none.
 func (m *Manifest) Response() *File { return *m.Files.response(m.Framing) }
 
-// Encode returns the bytes of capture.json: two-space indent, keys in the order
-// of the fields, map keys sorted, one line feed at the end. Equal manifests have
-// equal bytes. It fails on a manifest that DecodeManifest would refuse.
+// Encode returns the content of capture.json: JSON with two-space indent, keys in
+// the order of the fields, sorted map keys, and one line feed at the end. Equal
+// manifests have equal bytes. Encode fails if DecodeManifest would reject the
+// manifest.
 func (m *Manifest) Encode() ([]byte, error) {
 	if p := m.check(); p != nil {
 		return nil, fmt.Errorf("manifest: %s: %s", p.at, p.message)
@@ -124,8 +126,8 @@ func (m *Manifest) Encode() ([]byte, error) {
 // timeLayout is RFC 3339 in UTC with microseconds.
 const timeLayout = "2006-01-02T15:04:05.000000Z"
 
-// What marshalTime and unmarshalTime return is cached by package json, so each
-// is made once.
+// Package json caches by the results of marshalTime and unmarshalTime, so there is
+// only one of each.
 var marshalTime = sync.OnceValue(func() *json.Marshalers {
 	return json.MarshalToFunc(func(e *jsontext.Encoder, t time.Time) error {
 		return e.WriteToken(jsontext.String(t.UTC().Format(timeLayout)))
@@ -140,14 +142,14 @@ var unmarshalTime = sync.OnceValue(func() *json.Unmarshalers {
 		}
 		parsed, err := time.Parse(timeLayout, s)
 		if err != nil || parsed.Format(timeLayout) != s {
-			return fmt.Errorf("a time is not written as %s", timeLayout)
+			return fmt.Errorf("a time does not have the format %s", timeLayout)
 		}
 		*t = parsed
 		return nil
 	})
 })
 
-// response returns the place of the response entry of a framing.
+// response returns a pointer to the response entry of a framing.
 func (f *Files) response(framing Framing) **File {
 	switch framing {
 	case NDJSON:
@@ -158,13 +160,13 @@ func (f *Files) response(framing Framing) **File {
 	return &f.SSE
 }
 
-// problem is a rule that a manifest breaks, and where.
+// problem is a violation of a rule by a manifest.
 type problem struct {
 	at      string // JSON Pointer
 	message string
 }
 
-// check returns the first rule broken, or nil.
+// check returns the first violation, or nil.
 func (m *Manifest) check() *problem {
 	responses := 0
 	for _, f := range []*File{m.Files.SSE, m.Files.NDJSON, m.Files.JSON} {
@@ -189,7 +191,7 @@ func (m *Manifest) check() *problem {
 	case !slices.Contains([]End{EndEOF, EndCancelled, EndError, EndLimit}, m.End):
 		return &problem{"/end", "the end is not eof, cancelled, error or limit"}
 	case responses != 1 || m.Response() == nil:
-		return &problem{"/files", "the only response is not " + m.Framing.FileName()}
+		return &problem{"/files", "the manifest must list exactly one response, " + m.Framing.FileName()}
 	case m.Tool.Name == "" || m.Tool.Version == "":
 		return &problem{"/tool", "the tool has no name or no version"}
 	}
@@ -199,8 +201,8 @@ func (m *Manifest) check() *problem {
 	return m.Files.check()
 }
 
-// checkTimes holds started_at <= first_byte_at <= ended_at, all in years of four
-// digits.
+// checkTimes checks that started_at <= first_byte_at <= ended_at, and that all years
+// have four digits.
 func (m *Manifest) checkTimes() *problem {
 	before := m.StartedAt
 	for _, t := range []struct {
@@ -218,16 +220,16 @@ func (m *Manifest) checkTimes() *problem {
 		case t.time.IsZero():
 			return &problem{t.at, "the time is missing"}
 		case y < 1 || y > 9999:
-			return &problem{t.at, "the year has not four digits"}
+			return &problem{t.at, "the year does not have four digits"}
 		case t.time.Before(before):
-			return &problem{t.at, "the time is before the one it should follow"}
+			return &problem{t.at, "the time is before the preceding one"}
 		}
 		before = t.time
 	}
 	return nil
 }
 
-// check looks at every entry, in the order they are written in.
+// check returns the first violation in the entries, or nil.
 func (f *Files) check() *problem {
 	for _, e := range f.entries() {
 		at := "/files/" + e.name
@@ -241,13 +243,13 @@ func (f *Files) check() *problem {
 	return nil
 }
 
-// entry is a file with its name.
+// entry is an entry of Files with its file name.
 type entry struct {
 	name string
 	file *File
 }
 
-// entries returns the files that are listed, in the order they are written in.
+// entries returns the entries that are set, in the order of the manifest.
 func (f *Files) entries() []entry {
 	return slices.DeleteFunc([]entry{
 		{SSE.FileName(), f.SSE},

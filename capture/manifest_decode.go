@@ -11,13 +11,13 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// DecodeManifest reads capture.json strictly: one JSON object (RFC 8259) with the
-// known keys in any order and white space, none of them twice, no null, and every
-// value spelled as Encode spells it. Whatever it refuses is a
-// finding.ManifestMalformed, with the pointer and the byte offset where they are
-// known.
+// DecodeManifest decodes capture.json strictly. It must be one JSON object
+// (RFC 8259) with known keys, in any order and with any white space, without
+// duplicate keys and null, and with values in the format of Encode. Otherwise
+// DecodeManifest returns a finding capture_manifest_malformed, with the pointer and
+// the byte offset if they are known.
 func DecodeManifest(b []byte) (*Manifest, error) {
-	if err := refuseNull(b); err != nil {
+	if err := rejectNull(b); err != nil {
 		return nil, malformed(b, err)
 	}
 	m := new(Manifest)
@@ -34,7 +34,7 @@ func DecodeManifest(b []byte) (*Manifest, error) {
 	return m, nil
 }
 
-// malformed makes a finding of what the JSON decoder reports.
+// malformed returns the finding for an error of the JSON decoder.
 func malformed(b []byte, err error) finding.Finding {
 	var syntactic *jsontext.SyntacticError
 	var semantic *json.SemanticError
@@ -53,16 +53,16 @@ func malformed(b []byte, err error) finding.Finding {
 	return finding.New(finding.ManifestMalformed, "%s: %s", ManifestName, finding.Escape(reason(err)))
 }
 
-// reason returns the text of err, shortened.
+// reason returns the text of err, truncated.
 func reason(err error) string {
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return "it ends too early"
 	}
-	return shorten(err.Error())
+	return truncate(err.Error())
 }
 
-// shorten keeps the first 200 bytes of a text, without cutting a rune.
-func shorten(s string) string {
+// truncate returns at most the first 200 bytes of s, without splitting a rune.
+func truncate(s string) string {
 	const keep = 200
 	if len(s) <= keep {
 		return s
@@ -72,9 +72,9 @@ func shorten(s string) string {
 
 var errNull = errors.New("a value is null")
 
-// refuseNull walks the whole text, which must be one JSON value without null. No
-// key of a manifest may be null, and the decoder would take null for absence.
-func refuseNull(b []byte) error {
+// rejectNull returns an error if b is not a JSON value or contains null. The decoder
+// would accept null for an absent value.
+func rejectNull(b []byte) error {
 	d := jsontext.NewDecoder(bytes.NewReader(b))
 	for {
 		token, err := d.ReadToken()
@@ -88,12 +88,12 @@ func refuseNull(b []byte) error {
 			break
 		}
 	}
-	// json.Unmarshal refuses what follows the value.
+	// json.Unmarshal rejects data after the value.
 	return nil
 }
 
-// locate returns the offset of the value that a pointer names in valid JSON, or
-// of the nearest value around it that is there.
+// locate returns the offset of the value at p in the valid JSON text b, or of the
+// nearest enclosing value that exists.
 func locate(b []byte, p jsontext.Pointer) (int64, bool) {
 	for ; p != ""; p = p.Parent() {
 		d := jsontext.NewDecoder(bytes.NewReader(b))
@@ -115,7 +115,7 @@ func locate(b []byte, p jsontext.Pointer) (int64, bool) {
 	return 0, false
 }
 
-// valueOffset steps from just past an object's name to its value.
+// valueOffset returns the offset of the value after the member name that ends at at.
 func valueOffset(b []byte, at int64) int64 {
 	for at < int64(len(b)) && (isSpace(b[at]) || b[at] == ':') {
 		at++

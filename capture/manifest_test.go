@@ -43,7 +43,7 @@ func exampleManifest() *Manifest {
 	}
 }
 
-// golden is exampleManifest as it must be written, but for the digests.
+// golden is the encoding of exampleManifest, except for the digests.
 const golden = `{
   "schema": "p20export.capture.v1",
   "source": {
@@ -93,7 +93,7 @@ func TestManifestEncode(t *testing.T) {
 	want := strings.NewReplacer(
 		"RESPONSE", string(m.Files.SSE.Digest), "REQUEST", string(m.Files.Request.Digest), "ARRIVALS", string(m.Files.Arrivals.Digest),
 	).Replace(golden)
-	for range 10 { // map order must not show
+	for range 10 { // map order must not matter
 		b, err := m.Encode()
 		if err != nil {
 			t.Fatal(err)
@@ -111,7 +111,7 @@ func TestManifestEncode(t *testing.T) {
 	}
 }
 
-// A file's manifest has none of the optional keys.
+// The manifest of an imported file has no optional keys.
 func TestManifestOptionalKeys(t *testing.T) {
 	m := exampleManifest()
 	m.Source, m.FirstByteAt, m.Labels = Source{Kind: KindFile}, time.Time{}, nil
@@ -180,8 +180,8 @@ func TestManifestMalformed(t *testing.T) {
 		t.Fatal(err)
 	}
 	good := string(b)
-	// Each case replaces old, once, by new. The offset must be where the text at
-	// stands; "" means any.
+	// Each case replaces the first old by new. The offset must be that of the text
+	// at; "" allows any offset.
 	cases := map[string]struct{ old, new, pointer, at string }{
 		"no schema":               {"\"schema\": \"p20export.capture.v1\",\n  ", "", "/schema", ""},
 		"other schema":            {"capture.v1", "capture.v2", "/schema", `"p20export.capture.v2"`},
@@ -252,7 +252,7 @@ func TestManifestMalformed(t *testing.T) {
 	}
 }
 
-// White space, key order and escapes are free.
+// White space, key order and escapes do not matter.
 func TestManifestLenience(t *testing.T) {
 	b, err := exampleManifest().Encode()
 	if err != nil {
@@ -266,7 +266,7 @@ func TestManifestLenience(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := exampleManifest()
-	want.Source.ContentType = m.Source.ContentType // Fields changed no more than white space
+	want.Source.ContentType = m.Source.ContentType // Fields changes only white space
 	if diff := cmp.Diff(want, m); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// endless gives n bytes of a repeated pattern.
+// endless is a reader of n bytes of a repeated pattern.
 type endless struct {
 	pattern string
 	n       int
@@ -25,7 +25,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// What is no data takes no memory, however long it is, within an event too.
+// Bytes that are not data take no memory, before or within an event.
 func TestSplitConstantMemory(t *testing.T) {
 	const long = 8 << 20
 	for _, c := range []struct {

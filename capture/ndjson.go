@@ -2,9 +2,9 @@ package capture
 
 import "io"
 
-// nextLine returns the next line that holds anything but JSON white space
-// (RFC 8259 §2), which is trimmed. Lines end in LF; a CR before it is white
-// space. The last line needs no LF.
+// nextLine returns the next line, without leading and trailing JSON white space
+// (RFC 8259 §2). It skips lines that are empty then. Lines end with LF; a CR before
+// the LF is white space. The last line need not end with LF.
 func (s *Splitter) nextLine() (Frame, error) {
 	for {
 		if s.pos == s.end {

@@ -15,20 +15,20 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// Open opens what path names: a capture directory, a plain file holding a
-// response, or "-" for standard input. An empty framing means the manifest's, or
-// for a plain file the one its first bytes tell.
+// Open opens a capture directory, a plain file that contains a response, or
+// standard input ("-"). If framing is empty, Open uses the manifest's framing, or
+// detects the framing of a plain file.
 //
-// Errors that are findings: capture_unfinished for a directory without a
-// manifest, capture_manifest_malformed, capture_file_missing, capture_file_link,
-// and content_coding_unsupported. Others are of the file system.
+// Open may return a finding: capture_unfinished for a directory without a manifest,
+// capture_manifest_malformed, capture_file_missing, capture_file_link, or
+// content_coding_unsupported. Other errors are from the file system.
 //
-// The path itself may be a symbolic link. A file of a capture directory may not:
-// capture writes none, and what a link names can lie outside the directory and
-// change without it.
+// The path may be a symbolic link, but the files of a capture directory must not be:
+// captures are written without links, and the target of a link could change without
+// the directory.
 //
-// Opening and reading end with ctx, even while standard input or a named pipe is
-// waiting for bytes.
+// Open and the methods of the capture return when ctx is done, even while standard
+// input or a named pipe waits for bytes.
 func Open(ctx context.Context, path string, framing Framing) (*Capture, error) {
 	if path == "-" {
 		c, err := OpenReader(Interruptible(ctx, os.Stdin), "stdin", framing)
@@ -58,9 +58,9 @@ func Open(ctx context.Context, path string, framing Framing) (*Capture, error) {
 	return c, nil
 }
 
-// OpenReader reads a response from r as a plain file of the given name. With an
-// empty framing it reads as far as it takes to tell the framing, at once. Close
-// does not close r.
+// OpenReader returns a capture that reads r like a plain file with the given name.
+// If framing is empty, OpenReader reads enough of r to detect the framing. Closing
+// the capture does not close r.
 func OpenReader(r io.Reader, name string, framing Framing) (*Capture, error) {
 	if framing == "" {
 		prefix, err := peek(r)
@@ -105,7 +105,7 @@ func openDir(ctx context.Context, dir string, framing Framing) (_ *Capture, err 
 		c.arrivals.within(manifest.FirstByteAt, manifest.EndedAt)
 	}
 	c.request, c.requestLimit = files[RequestName], maxRequestBytes
-	response := &guarded{ctx, files[manifest.Framing.FileName()]}
+	response := &contextReader{ctx, files[manifest.Framing.FileName()]}
 	coding := manifest.coding()
 	if coding == "" {
 		c.read(response)
@@ -135,16 +135,16 @@ func readManifest(dir string) (*Manifest, digest.Digest, error) {
 	return m, digest.Of(b), nil
 }
 
-// openRegular opens a file of a capture, which must be there and be a regular
-// file (a named pipe would block, a device would not end) and no link to one.
+// openRegular opens a file of a capture directory. The file must be regular, because
+// a named pipe would block and a device would not end, and not a symbolic link.
 func openRegular(dir, name string) (*os.File, error) {
 	path := filepath.Join(dir, name)
 	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && name == ManifestName:
-		return nil, finding.New(finding.CaptureUnfinished, "the directory %s has no %s, so it is no closed capture", finding.Quote(filepath.Base(dir)), name)
+		return nil, finding.New(finding.CaptureUnfinished, "the directory %s has no %s, so the capture was not finished", finding.Quote(filepath.Base(dir)), name)
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, finding.New(finding.CaptureFileMissing, "%s, which %s lists, is not there", name, ManifestName)
+		return nil, finding.New(finding.CaptureFileMissing, "%s is missing, but listed in %s", name, ManifestName)
 	case err != nil:
 		return nil, err
 	case info.Mode()&fs.ModeSymlink != 0:
@@ -155,7 +155,7 @@ func openRegular(dir, name string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// peek reads as far as it takes to tell the framing, or to the end.
+// peek reads enough bytes to detect the framing, or all bytes if there are fewer.
 func peek(r io.Reader) ([]byte, error) {
 	buf := make([]byte, 0, 512)
 	for empty := 0; !detected(buf) && len(buf) < maxDetectBytes; {
@@ -178,9 +178,9 @@ func peek(r io.Reader) ([]byte, error) {
 	return buf, nil
 }
 
-// BaseName returns the last element of a path, that of a file less its last
-// extension. A name that is nothing but an extension is kept whole, and so is
-// that of a directory: what stands after a point there is a version.
+// BaseName returns the last element of path. If path is a file, BaseName removes the
+// last extension, unless the name is nothing but an extension. It keeps the
+// extension of a directory, because that is likely a version.
 func BaseName(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs

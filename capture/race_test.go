@@ -15,7 +15,7 @@ import (
 	"github.com/p20export/p20export/internal/testkit"
 )
 
-// A directory that was vacant may hold a whole capture when the claim is made.
+// Claiming a directory fails if another capture was written since CheckEmpty.
 func TestClaimAfterAnotherCapture(t *testing.T) {
 	dir := t.TempDir()
 	late, err := makeDirectory(dir)
@@ -57,7 +57,7 @@ func TestCloseKeepsAManifest(t *testing.T) {
 	}
 }
 
-// Of many writers of one directory at most one closes a capture, and it is whole.
+// At most one of several writers of a directory closes a capture, which is intact.
 func TestCreateAtOnce(t *testing.T) {
 	for range 50 {
 		dir := t.TempDir()

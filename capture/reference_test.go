@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// The splitters of this file are written from the texts of the standards, over
-// whole inputs and without regard to speed. They share no code with the others.
+// The splitters of this file implement the text of the standards for whole inputs,
+// without regard to speed. They share no code with Splitter.
 
-// seen is a frame as tests compare it.
+// seen is a frame for comparison.
 type seen struct {
 	Offset, Bytes, End int64
 	Data               string
 }
 
-// referenceSSE follows WHATWG HTML §9.2.6 sentence by sentence. The offset is
-// that of the first data byte of an event left incomplete, or -1.
+// referenceSSE implements WHATWG HTML §9.2.6 sentence by sentence. It returns the
+// offset of the first data byte of an incomplete event, or -1.
 func referenceSSE(in []byte) (frames []seen, incomplete int64) {
 	at := 0
 	if bytes.HasPrefix(in, []byte("\xEF\xBB\xBF")) {
@@ -67,7 +67,7 @@ func referenceSSE(in []byte) (frames []seen, incomplete int64) {
 
 const referenceSpace = " \t\r\n"
 
-// referenceNDJSON cuts at line feeds.
+// referenceNDJSON splits at line feeds.
 func referenceNDJSON(in []byte) (frames []seen) {
 	at := 0
 	if bytes.HasPrefix(in, []byte("\xEF\xBB\xBF")) {
@@ -83,8 +83,8 @@ func referenceNDJSON(in []byte) (frames []seen) {
 	return frames
 }
 
-// referenceArray cuts at the commas of the outermost array. It returns the offset
-// of the first byte that makes the array malformed, or of what is incomplete.
+// referenceArray splits at the commas of the outermost array. It returns the offset of
+// the first byte that makes the array malformed, or of the incomplete part.
 func referenceArray(in []byte) (frames []seen, malformed, incomplete int64) {
 	at := 0
 	if bytes.HasPrefix(in, []byte("\xEF\xBB\xBF")) {

@@ -7,9 +7,8 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// CheckRequest reports a request body that is not one JSON object (RFC 8259), which
-// an AG-UI run input is. The error is a finding, request_malformed. Names that stand
-// twice in an object are left to whoever is asked.
+// CheckRequest returns a finding request_malformed if body is not one JSON object
+// (RFC 8259), as an AG-UI run input must be. It accepts duplicate keys.
 func CheckRequest(body []byte) error {
 	d := strictjson.NewDecoder(body)
 	d.AllowDuplicates()
@@ -33,10 +32,9 @@ func CheckRequest(body []byte) error {
 	return f.WithHint("give an AG-UI run input, one JSON object")
 }
 
-// Request returns the bytes of request.json, held against the manifest, or nil
-// when the capture has none. Errors that are findings: capture_digest_mismatch,
-// and file_too_large past 64 MiB. It must be called before Close, and does not
-// depend on how far Next has come.
+// Request returns the content of request.json, or nil if the capture has none. It
+// may return a finding: capture_digest_mismatch, or file_too_large if the file is
+// larger than 64 MiB. Request may be called at any time before Close.
 func (c *Capture) Request() ([]byte, error) {
 	if c.request == nil {
 		return nil, nil

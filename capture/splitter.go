@@ -10,52 +10,52 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// Frame is one event of a response: its payload and where it lay. All offsets
-// count bytes from the start of the (decoded) response file.
+// Frame is an event of a response: its data and its place. Offsets are byte offsets
+// in the response, decoded if it has a content coding.
 type Frame struct {
-	// Index counts the capture's events from 0.
+	// Index is the index of the event in the capture, from 0.
 	Index int
-	// Offset is that of the first data byte. For an event with empty data it
-	// is where that byte would stand.
+	// Offset is the offset of the first data byte. If the data is empty, it is the
+	// offset where the data would be.
 	Offset int64
-	// Bytes is the extent from Offset to the last data byte, that one included.
-	// For SSE data over several lines it covers what lies between the lines too.
+	// Bytes is the number of bytes from Offset to the last data byte, inclusive. If
+	// SSE data has several lines, it includes the bytes between the lines.
 	Bytes int64
 	// Line is the line number of Offset in the response, from 1. Only LF ends a
 	// line, under every framing.
 	Line int
-	// End is just past the byte that completed the event: for SSE the first byte
-	// of the blank line's terminator, otherwise the line feed, ',' or ']' that
-	// ended it, or the end of the file. Offset+Bytes <= End.
+	// End is the offset after the byte that completed the event: for SSE the first
+	// byte of the terminator of the blank line, otherwise the line feed, ',' or ']'
+	// after the event, or the end of the file. Offset+Bytes <= End.
 	End int64
-	// Data is the payload; the data lines of SSE are joined by line feeds. It is
-	// valid until the next call of Next.
+	// Data is the data of the event. The data lines of SSE are joined by line feeds.
+	// Data is valid until the next call of Next.
 	Data []byte
-	// Arrived is when the read that completed the event came in. It is zero
-	// when that is not known.
+	// Arrived is the time of the read that completed the event, or zero if it is not
+	// known.
 	Arrived time.Time
-	// Problem is not nil when the frame could not be kept (event_too_large). Data
-	// is nil then, and the next frame follows as if nothing had happened.
+	// Problem is an event_too_large if the event was too large to store, and nil
+	// otherwise. If it is not nil, Data is nil. The next frame is not affected.
 	Problem *finding.Finding
 }
 
-// Splitter cuts a response into frames in one pass. Its memory is bounded by the
-// largest event it kept, never by the response: whatever is no data is read over
-// in a buffer of fixed size, and so is an event past MaxEventBytes.
+// Splitter splits a response into frames in one pass. Its memory depends on the
+// largest event that it stores, not on the response. It does not store bytes that
+// are not data, or events larger than MaxEventBytes.
 type Splitter struct {
 	r     io.Reader
 	step  func() (Frame, error) // nextSSE, nextLine or nextElement
-	trims bool                  // white space around data is no data
-	limit int64                 // of an event's data; MaxEventBytes outside tests
+	trims bool                  // white space around data is removed
+	limit int64                 // MaxEventBytes, except in tests
 
 	buf      []byte
 	pos, end int   // 0 <= pos <= end <= len(buf); buf[pos:end] is unread
 	base     int64 // offset of buf[0]
 	lines    int   // LFs before buf[counted]
 	counted  int   // 0 <= counted <= end
-	err      error // what the last read returned beside its bytes
-	begun    bool  // the byte order mark is behind
-	ended    bool  // the end of the response is behind
+	err      error // the error that the last read returned with its bytes
+	begun    bool  // the byte order mark was skipped
+	ended    bool  // the end of the response was reached
 
 	index int
 	event event
@@ -65,8 +65,8 @@ type Splitter struct {
 	findings []finding.Finding
 }
 
-// NewSplitter returns a Splitter of what r holds. A framing that is none of the
-// known ones is taken for SSE.
+// NewSplitter returns a Splitter that reads a response with framing f from r. An
+// unknown framing is treated as SSE.
 func NewSplitter(r io.Reader, f Framing) *Splitter {
 	s := &Splitter{r: r, limit: MaxEventBytes, buf: make([]byte, bufferBytes)}
 	switch f {
@@ -80,10 +80,9 @@ func NewSplitter(r io.Reader, f Framing) *Splitter {
 	return s
 }
 
-// Next returns the next frame, or io.EOF after the last one, when r has been read
-// to its end. Any other error is r's own; Next can be called again after it and
-// goes on where it stood, so a reader that has no more bytes for now may say so
-// with an error of its own.
+// Next returns the next frame, or io.EOF after the last one. Other errors are from
+// the reader. Next may be called again after such an error, so a reader can return
+// an error if it has no bytes yet.
 func (s *Splitter) Next() (Frame, error) {
 	if s.ended {
 		return Frame{}, io.EOF
@@ -97,14 +96,14 @@ func (s *Splitter) Next() (Frame, error) {
 	return s.step()
 }
 
-// Findings returns what is known after io.EOF: event_incomplete for an SSE event
-// without its blank line or an array without its bracket, and array_malformed
-// for an array that is none, that has an empty element (the first is named), or
-// that has bytes after it.
+// Findings returns the findings about the framing. They are event_incomplete, if an
+// SSE event has no blank line or an array no closing bracket, and array_malformed, if
+// a response is not an array, has an empty element (the first is reported), or has
+// bytes after the array. Findings is valid after io.EOF.
 func (s *Splitter) Findings() []finding.Finding { return slices.Clone(s.findings) }
 
-// fill replaces the buffer, which must have been read to its end. The bytes of
-// an event begun in it are saved first.
+// fill reads the next bytes into the buffer. All bytes in the buffer must have been
+// consumed. If an event is open, fill copies its data first.
 func (s *Splitter) fill() error {
 	if s.event.open {
 		s.spill()
@@ -118,8 +117,8 @@ func (s *Splitter) fill() error {
 	return err
 }
 
-// read fills part of p, which is not empty. It returns 0 < n with no error, or 0
-// with one.
+// read reads into p, which must not be empty. It returns n > 0 or an error, never
+// both.
 func (s *Splitter) read(p []byte) (int, error) {
 	for range maxEmptyReads {
 		if err := s.err; err != nil {
@@ -140,11 +139,12 @@ func (s *Splitter) read(p []byte) (int, error) {
 	return 0, io.ErrNoProgress
 }
 
-// maxEmptyReads is how many reads in a row may bring neither bytes nor an error.
+// maxEmptyReads is the maximum number of consecutive reads that return neither bytes
+// nor an error.
 const maxEmptyReads = 100
 
-// skipBOM steps over one U+FEFF at the start. It waits for no more bytes than it
-// takes to tell.
+// skipBOM skips a byte order mark at the start. It reads no more bytes than needed to
+// detect it.
 func (s *Splitter) skipBOM() error {
 	for s.end < len(bom) && bytes.HasPrefix(bom, s.buf[:s.end]) {
 		n, err := s.read(s.buf[s.end:])
@@ -159,8 +159,8 @@ func (s *Splitter) skipBOM() error {
 	return nil
 }
 
-// skipSpace steps over JSON white space and reports whether a byte stands behind
-// it in the buffer.
+// skipSpace skips JSON white space and reports whether the buffer has a byte after
+// it.
 func (s *Splitter) skipSpace() bool {
 	for s.pos < s.end && isSpace(s.buf[s.pos]) {
 		s.pos++
@@ -168,9 +168,9 @@ func (s *Splitter) skipSpace() bool {
 	return s.pos < s.end
 }
 
-// seek returns the index of the first c in the buffer at or after both from and
-// pos, or end when there is none. Called with its own last result it looks at no
-// byte twice.
+// seek returns the index of the first c in the buffer at or after both from and pos,
+// or end if there is none. If from is the result of the last call, seek does not
+// search any byte again.
 func (s *Splitter) seek(from int, c byte) int {
 	from = max(from, s.pos)
 	if i := bytes.IndexByte(s.buf[from:s.end], c); i >= 0 {
@@ -182,8 +182,8 @@ func (s *Splitter) seek(from int, c byte) int {
 // here returns the offset of buf[pos].
 func (s *Splitter) here() int64 { return s.base + int64(s.pos) }
 
-// lineAt returns the line that buf[i] is on. No call may ask for a byte before that
-// of an earlier one.
+// lineAt returns the line number of buf[i]. Offsets must not decrease from call to
+// call.
 func (s *Splitter) lineAt(i int) int {
 	s.lines += bytes.Count(s.buf[s.counted:i], lineFeed)
 	s.counted = i
@@ -192,7 +192,7 @@ func (s *Splitter) lineAt(i int) int {
 
 var lineFeed = []byte{'\n'}
 
-// note records a finding at an offset, on a line.
-func (s *Splitter) note(code finding.Code, at int64, line int, message string) {
+// report adds a finding with an offset and a line.
+func (s *Splitter) report(code finding.Code, at int64, line int, message string) {
 	s.findings = append(s.findings, finding.New(code, "%s", message).WithOffset(at).OnResponseLine(line))
 }

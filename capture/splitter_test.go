@@ -16,13 +16,13 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// result is what a splitter made of an input.
+// result is the result of splitting an input.
 type result struct {
 	Frames   []seen
 	Findings []string // "code@offset"
 }
 
-// split reads everything. Data is copied, for it is valid only until the next call.
+// split reads all frames. It copies their data, which is valid until the next call.
 func split(t failer, r io.Reader, f Framing, limit int64) result {
 	t.Helper()
 	s := NewSplitter(r, f)
@@ -72,7 +72,7 @@ func spell(f finding.Finding) string {
 
 func itoa(n int64) string { return strconv.FormatInt(n, 10) }
 
-// failer is what testing.T, testing.F and rapid.T have in common.
+// failer is implemented by testing.T, testing.F and rapid.T.
 type failer interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -80,8 +80,8 @@ type failer interface {
 
 var errLater = errors.New("later")
 
-// pieces gives its input in pieces of the given sizes, the last one repeated,
-// with an error between them when hesitant.
+// pieces is a reader that returns its input in pieces of the given sizes, repeating the
+// last size. If hesitant, it returns an error between pieces.
 type pieces struct {
 	in       []byte
 	sizes    []int
@@ -108,7 +108,7 @@ func (p *pieces) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// readers returns readers of the same bytes that behave as differently as they may.
+// readers returns readers of the same bytes that behave differently.
 func readers(in []byte) map[string]io.Reader {
 	all := map[string]io.Reader{
 		"one byte":          iotest.OneByteReader(bytes.NewReader(in)),
@@ -123,7 +123,7 @@ func readers(in []byte) map[string]io.Reader {
 	return all
 }
 
-// sameEverywhere checks that every reader gives the same result, and returns it.
+// sameEverywhere checks that every reader has the same result, and returns it.
 func sameEverywhere(t *testing.T, in string, f Framing) result {
 	t.Helper()
 	want := split(t, strings.NewReader(in), f, MaxEventBytes)
@@ -244,14 +244,14 @@ func TestSplitArray(t *testing.T) {
 	}
 }
 
-// soup draws random bytes from what matters to a framing.
+// soup draws random pieces of text that are significant for a framing.
 func soup(tokens ...string) *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		return strings.Join(rapid.SliceOfN(rapid.SampledFrom(tokens), 0, 40).Draw(t, "tokens"), "")
 	})
 }
 
-// chunked draws a reader that gives in in pieces.
+// chunked draws a reader that returns in in pieces.
 func chunked(t *rapid.T, in string) io.Reader {
 	return &pieces{
 		in:       []byte(in),
@@ -301,7 +301,8 @@ func TestSplitAgreesWithReference(t *testing.T) {
 	}))
 }
 
-// An event at the limit is kept, one byte more is not, and the next is untouched.
+// An event at the limit is stored. An event one byte longer is not, and does not affect
+// the next one.
 func TestSplitLimit(t *testing.T) {
 	const limit = 10
 	big := strings.Repeat("x", 3*bufferBytes)
@@ -335,7 +336,7 @@ func TestSplitLimit(t *testing.T) {
 	}
 }
 
-// Events far longer than the buffer come out whole wherever they lie in it.
+// Events much longer than the buffer are complete, wherever they begin in the buffer.
 func TestSplitLongEvents(t *testing.T) {
 	for _, size := range []int{bufferBytes - 20, bufferBytes - 6, bufferBytes - 1, bufferBytes, bufferBytes + 1, 5*bufferBytes + 3} {
 		payload := strings.Repeat("0123456789abcdef", size/16+1)[:size]
@@ -360,7 +361,7 @@ func TestSplitLongEvents(t *testing.T) {
 	}
 }
 
-// A CR at the end of what has arrived dispatches its event at once.
+// A CR at the end of the bytes read so far dispatches its event at once.
 func TestSplitDoesNotWaitBehindCR(t *testing.T) {
 	r := &pieces{in: []byte("data: a\r\n\r\ndata: b\r\r"), sizes: []int{10, 10}, hesitant: true}
 	s := NewSplitter(r, SSE)
@@ -377,7 +378,7 @@ func TestSplitDoesNotWaitBehindCR(t *testing.T) {
 		}
 		frames++
 	}
-	// Nothing before the first piece, one event after it, two after the second.
+	// There is one event after the first piece, and two after the second.
 	if want := []int{0, 1, 2}; !slices.Equal(waits[:3], want) {
 		t.Errorf("frames seen at each wait: %v, want %v", waits, want)
 	}

@@ -7,17 +7,16 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// The rules are those of "Interpreting an event stream" (WHATWG HTML §9.2.6):
-// a line ends in LF, CR or CRLF; an empty line dispatches the event; "data" adds
-// its value and a line feed to the data, whose last line feed falls away; an
-// event whose data has not one line is none. The other fields say nothing about
-// the data and are read over, as are comments.
+// This file implements "Interpreting an event stream" (WHATWG HTML §9.2.6). A line
+// ends with LF, CR or CRLF. An empty line dispatches the event. A data field appends
+// its value and a line feed to the data; the last line feed is removed. An event
+// without a data field is ignored, and so are other fields and comments.
 
-// sseState is where the parser stands within the stream.
+// sseState is the state of the SSE parser.
 type sseState struct {
 	part    linePart
-	matched int // while in the name: how many bytes of "data" it matches so far
-	lf, cr  int // what seek last returned for LF and CR
+	matched int // in partName, the number of bytes that match "data"
+	lf, cr  int // the last results of seek for LF and CR
 }
 
 // linePart is the part of a line that the next byte belongs to.
@@ -25,19 +24,19 @@ type linePart int
 
 const (
 	partName    linePart = iota // the field name, or the end of an empty line
-	partSpace                   // just past "data:", where one space is read over
+	partSpace                   // after "data:", where one space is skipped
 	partValue                   // the value of a data field
-	partIgnored                 // the rest of a comment or of any other field
-	partAfterCR                 // just past a CR, where a LF belongs to the line before
+	partIgnored                 // the rest of a comment or of another field
+	partAfterCR                 // after a CR, where an LF belongs to the previous line
 )
 
 const dataName = "data"
 
-// dataField is how a data field begins as nearly every producer writes it.
+// dataField is the start of a data field as nearly all producers write it.
 var dataField = []byte("data: ")
 
-// nextSSE returns the next event. A CR completes its line at once, so an event
-// never waits for the byte behind it.
+// nextSSE returns the next event. A CR ends its line at once, so nextSSE does not
+// wait for the byte after it.
 func (s *Splitter) nextSSE() (Frame, error) {
 	for {
 		if s.pos == s.end {
@@ -78,8 +77,7 @@ func (s *Splitter) nextSSE() (Frame, error) {
 	}
 }
 
-// name reads on in a field name. It reports whether an empty line ended, and
-// with it an event.
+// name reads from a field name. It reports whether an empty line completed an event.
 func (s *Splitter) name() bool {
 	rest := s.buf[s.pos:s.end]
 	if s.sse.matched == 0 && bytes.HasPrefix(rest, dataField) {
@@ -107,7 +105,7 @@ func (s *Splitter) name() bool {
 	return false
 }
 
-// beginValue starts a data line whose value stands at pos.
+// beginValue begins a data line whose value starts at pos.
 func (s *Splitter) beginValue() {
 	s.sse.part = partValue
 	if !s.event.open {
@@ -119,14 +117,14 @@ func (s *Splitter) beginValue() {
 	s.event.last = s.here()
 }
 
-// lineEnd returns the index of the next CR or LF, or end when the buffer has none.
+// lineEnd returns the index of the next CR or LF, or end if the buffer has none.
 func (s *Splitter) lineEnd() int {
 	s.sse.lf = s.seek(s.sse.lf, '\n')
 	s.sse.cr = s.seek(s.sse.cr, '\r')
 	return min(s.sse.lf, s.sse.cr)
 }
 
-// endLine steps over the CR or LF at pos.
+// endLine skips the CR or LF at pos.
 func (s *Splitter) endLine() {
 	s.sse.part = partName
 	if s.buf[s.pos] == '\r' {
@@ -136,8 +134,8 @@ func (s *Splitter) endLine() {
 	s.pos++
 }
 
-// endSSE ends the stream. An event that no empty line closed is discarded, as
-// the standard has it, and named.
+// endSSE ends the stream. It discards an event without an empty line, as the
+// standard requires, and reports it.
 func (s *Splitter) endSSE() {
 	s.ended = true
 	at, line := s.here(), s.lineAt(s.pos)
@@ -149,5 +147,5 @@ func (s *Splitter) endSSE() {
 		return
 	}
 	s.event = event{}
-	s.note(finding.EventIncomplete, at, line, "the response ends before the blank line that would complete its last event")
+	s.report(finding.EventIncomplete, at, line, "the response ends before the blank line that would complete its last event")
 }

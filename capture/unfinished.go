@@ -8,11 +8,11 @@ import (
 	"github.com/p20export/p20export/internal/hint"
 )
 
-// unfinished is the error of a capture that could not be closed. It is a finding,
-// whose next step is another directory: what came stays in this one.
+// unfinished is the error of a capture that could not be closed. Its finding advises
+// to use another directory, because the response stays in this one.
 type unfinished struct{ err error }
 
-func (u unfinished) Error() string { return "the capture stays unfinished: " + u.err.Error() }
+func (u unfinished) Error() string { return "the capture is unfinished: " + u.err.Error() }
 
 // Unwrap returns the finding and the cause.
 func (u unfinished) Unwrap() []error {

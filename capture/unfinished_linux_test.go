@@ -11,8 +11,7 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// What a full disk leaves is never written into again, so the next step is another
-// directory.
+// After a full disk the directory cannot be used again, so the hint names another.
 func TestWriterFullDisk(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "c")
 	w := create(t, dir, nil)
@@ -30,7 +29,7 @@ func TestWriterFullDisk(t *testing.T) {
 		t.Fatalf("Close: %v", err)
 	}
 	f, isVerdict := finding.FromError(err)
-	if f.Code != finding.IOFailed || isVerdict || !strings.Contains(f.Message, "the capture stays unfinished: ") || !strings.HasPrefix(f.Hint, "free some disk space") || !strings.Contains(f.Hint, "another -o") {
+	if f.Code != finding.IOFailed || isVerdict || !strings.Contains(f.Message, "the capture is unfinished: ") || !strings.HasPrefix(f.Hint, "free some disk space") || !strings.Contains(f.Hint, "another -o") {
 		t.Errorf("%+v", f)
 	}
 	if CheckEmpty(dir) == nil {

@@ -13,63 +13,64 @@ import (
 	"github.com/p20export/p20export/internal/atomicfile"
 )
 
-// Settings say what a capture holds beside the response.
+// Settings are the settings of a new capture.
 type Settings struct {
 	Source  Source
 	Framing Framing
-	// StartedAt is when the request was sent. Arrivals count from it, by the
-	// monotonic clock when it has that reading. Zero means now.
+	// StartedAt is the time at which the request was sent. Arrivals are relative to
+	// it. They use the monotonic clock if StartedAt has such a reading. The zero
+	// value means the current time.
 	StartedAt time.Time
-	// Request is the request body; nil when it is not known.
+	// Request is the request body, or nil if it is not known.
 	Request []byte
-	// Labels are the operator's own, written as they are.
+	// Labels are the operator's labels, stored unchanged.
 	Labels map[string]string
 	Tool   Tool
-	// Arrivals makes every Write note its moment in arrivals.tsv.
+	// Arrivals makes every Write record its time in arrivals.tsv.
 	Arrivals bool
-	// MaxBytes bounds what Import keeps of a response; 0 means no bound.
+	// MaxBytes is the maximum size of a response that Import stores. Zero means no
+	// limit.
 	MaxBytes int64
-	// Frame, when not nil, is called with each frame that Import counts. The frame
-	// is valid during the call.
+	// Frame, if not nil, is called with each frame that Import counts. The frame is
+	// valid during the call.
 	Frame func(Frame)
 }
 
-// Writer writes a capture directory: the response as it comes, the manifest at
-// last. It is used by one goroutine.
+// Writer writes a capture directory. The manifest is written last. A Writer is not
+// safe for concurrent use.
 type Writer struct {
 	dir      *directory
 	manifest Manifest
-	started  time.Time // with the monotonic clock, where there is one
+	started  time.Time // with a monotonic reading, if there is one
 	now      func() time.Time
 
 	claim    *os.File // becomes the manifest
 	response *stored
-	arrivals *stored // nil when moments are not noted
+	arrivals *stored // nil if arrivals are not recorded
 	request  *File
 
 	last   arrival
 	line   []byte
-	err    error // the first failure; what is on disk is incomplete from then on
+	err    error // the first error; the files are incomplete after it
 	closed bool
 }
 
-// ClaimName is the manifest's name while it is being written. It is made first,
-// so that of several writers one gets the directory.
+// ClaimName is the name of the manifest while it is being written. This file is
+// created first, so only one of several writers gets the directory.
 const ClaimName = ManifestName + ".tmp"
 
 var errClosed = errors.New("the capture is closed")
 
-// Create makes the directory dir, parents included, and begins a capture in it.
-// An existing directory must be empty; any other is refused with an error that
-// matches fs.ErrExist, an unfinished capture too. When Create fails, nothing it
-// made is left.
+// Create creates the directory dir, with its parents, and begins a capture in it. If
+// dir exists, it must be an empty directory; otherwise the error matches fs.ErrExist.
+// If Create fails, it removes everything it created.
 func Create(dir string, s Settings) (_ *Writer, err error) {
 	w := &Writer{now: time.Now, started: s.StartedAt}
 	if w.started.IsZero() {
 		w.started = w.now()
 	}
 	w.manifest = newManifest(s, w.started)
-	// A manifest that cannot be written is found now and not after the response.
+	// Check now, not after the response, that the manifest can be encoded.
 	if _, err := w.manifest.trial().Encode(); err != nil {
 		return nil, err
 	}
@@ -100,8 +101,8 @@ func Create(dir string, s Settings) (_ *Writer, err error) {
 	return w, w.dir.sync()
 }
 
-// Write appends p to the response. After an error nothing more is written, and
-// Close leaves the capture unfinished.
+// Write appends p to the response. After an error, Write writes nothing more and
+// Close fails.
 func (w *Writer) Write(p []byte) (int, error) {
 	switch {
 	case w.closed:
@@ -117,7 +118,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 		w.last = arrival{w.response.bytes, micros}
 		w.line = w.last.appendTo(w.line[:0])
 		if w.manifest.FirstByteAt.IsZero() {
-			w.manifest.FirstByteAt = w.moment(micros)
+			w.manifest.FirstByteAt = w.time(micros)
 		}
 		_, err = w.arrivals.Write(w.line)
 	}
@@ -125,19 +126,18 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Close ends the capture: every file is synced, then the manifest is written
-// beside its name, synced, given its name, and the directory synced. The manifest
-// is returned when it has its name: then the capture is closed. An error beside it
-// says that it is not known whether a crash would lose the capture. After any
-// other error the capture stays unfinished; a manifest that is there already is
-// such an error, and matches fs.ErrExist.
+// Close closes the capture. It syncs every file, writes and syncs the manifest under
+// a temporary name, renames it, and syncs the directory. If the manifest was renamed,
+// the capture is closed and Close returns the manifest. If Close returns an error as
+// well, a system crash might lose the capture. If it returns only an error, the
+// capture is unfinished. The error matches fs.ErrExist if a manifest exists already.
 func (w *Writer) Close(end End) (*Manifest, error) {
 	if w.closed {
 		return nil, errClosed
 	}
 	w.closed = true
 	w.manifest.End = end
-	w.manifest.EndedAt = w.moment(w.elapsed())
+	w.manifest.EndedAt = w.time(w.elapsed())
 	err := errors.Join(w.err, w.closeFiles())
 	if err == nil {
 		err = w.writeManifest()
@@ -152,8 +152,8 @@ func (w *Writer) Close(end End) (*Manifest, error) {
 	return &w.manifest, atomicfile.WrapUnsynced(w.dir.path, w.dir.sync())
 }
 
-// Leftover returns the path of a temporary file that Close could not remove, or
-// "".
+// Leftover returns the path of the temporary file if Close could not remove it, and
+// "" otherwise.
 func (w *Writer) Leftover() string {
 	if !w.dir.left {
 		return ""
@@ -161,8 +161,8 @@ func (w *Writer) Leftover() string {
 	return filepath.Join(w.dir.path, ClaimName)
 }
 
-// Abort removes what the Writer made, directories included. It is for a capture
-// to which nothing worth keeping came; after Close it does nothing.
+// Abort removes the files and directories that the Writer created. After Close it
+// does nothing.
 func (w *Writer) Abort() error {
 	if w.closed {
 		return nil
@@ -179,8 +179,8 @@ func (w *Writer) Abort() error {
 	return w.dir.undo()
 }
 
-// closeFiles syncs and closes the response and the arrivals, and lists them and
-// the request in the manifest.
+// closeFiles syncs and closes the response and the arrivals, and adds them and the
+// request to the manifest.
 func (w *Writer) closeFiles() error {
 	response, err := w.response.close()
 	*w.manifest.Files.response(w.manifest.Framing) = response
@@ -193,7 +193,7 @@ func (w *Writer) closeFiles() error {
 	return err
 }
 
-// writeManifest writes the manifest into the claim and syncs it.
+// writeManifest writes the manifest to the claim and syncs it.
 func (w *Writer) writeManifest() error {
 	b, err := w.manifest.Encode()
 	if err != nil {
@@ -216,7 +216,7 @@ func (w *Writer) writeRequest(body []byte) error {
 	return errors.Join(err, closeErr)
 }
 
-// newManifest returns the manifest of a capture that begins.
+// newManifest returns the manifest of a new capture.
 func newManifest(s Settings, started time.Time) Manifest {
 	started = started.UTC().Truncate(time.Microsecond)
 	m := Manifest{
@@ -228,7 +228,7 @@ func newManifest(s Settings, started time.Time) Manifest {
 	return m
 }
 
-// trial returns the longest manifest that could come of one that begins.
+// trial returns the longest manifest that m could become.
 func (m Manifest) trial() *Manifest {
 	longest := &File{Bytes: math.MaxInt64, Digest: digest.Of(nil)}
 	m.FirstByteAt, m.End = m.StartedAt, EndCancelled
@@ -237,16 +237,16 @@ func (m Manifest) trial() *Manifest {
 	return &m
 }
 
-// elapsed returns the microseconds since the start. They never fall.
+// elapsed returns the microseconds since the start. They never decrease.
 func (w *Writer) elapsed() int64 {
 	return max(w.now().Sub(w.started).Microseconds(), w.last.micros)
 }
 
-func (w *Writer) moment(micros int64) time.Time {
+func (w *Writer) time(micros int64) time.Time {
 	return w.manifest.StartedAt.Add(time.Duration(micros) * time.Microsecond)
 }
 
-// stored is a file being written, with its size and digest so far.
+// stored is a file that is being written, with its size and digest so far.
 type stored struct {
 	file  *os.File
 	bytes int64
@@ -268,7 +268,7 @@ func (s *stored) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// close syncs and closes the file and returns its entry.
+// close syncs and closes the file, and returns its entry.
 func (s *stored) close() (*File, error) {
 	return &File{Bytes: s.bytes, Digest: digest.Sum(s.hash)}, errors.Join(s.file.Sync(), s.file.Close())
 }

@@ -18,7 +18,7 @@ import (
 
 var testTool = Tool{"p20export", "0.1.0"}
 
-// clock is a time that moves by a second with every look at it.
+// clock is a clock that advances by a second with every call.
 type clock struct{ at time.Time }
 
 func (c *clock) now() time.Time {
@@ -28,7 +28,7 @@ func (c *clock) now() time.Time {
 
 var testStart = time.Date(2026, 11, 21, 6, 28, 50, 865123456, time.FixedZone("", 3600))
 
-// create begins a capture of the settings that most tests need.
+// create begins a capture with the settings that most tests need.
 func create(t *testing.T, dir string, change func(*Settings)) *Writer {
 	t.Helper()
 	s := Settings{Source: Source{Kind: KindHTTP}, Framing: SSE, StartedAt: testStart, Tool: testTool, Arrivals: true, Request: []byte(`{"runId":"r"}`)}
@@ -43,7 +43,7 @@ func create(t *testing.T, dir string, change func(*Settings)) *Writer {
 	return w
 }
 
-// write writes pieces and closes.
+// write writes the pieces and closes the capture.
 func write(t *testing.T, w *Writer, end End, pieces ...string) *Manifest {
 	t.Helper()
 	for _, p := range pieces {
@@ -104,7 +104,7 @@ func TestWriter(t *testing.T) {
 	}
 }
 
-// Without arrivals, without request, without a byte.
+// A capture may have no arrivals, no request and an empty response.
 func TestWriterBare(t *testing.T) {
 	for _, f := range []Framing{SSE, NDJSON, JSON} {
 		dir := t.TempDir() // exists and is empty
@@ -120,7 +120,7 @@ func TestWriterBare(t *testing.T) {
 	}
 }
 
-// An empty request is a request.
+// An empty request is stored.
 func TestWriterEmptyRequest(t *testing.T) {
 	m := write(t, create(t, filepath.Join(t.TempDir(), "c"), func(s *Settings) { s.Request = []byte{} }), EndEOF)
 	if m.Files.Request == nil || m.Files.Request.Bytes != 0 {
@@ -128,7 +128,7 @@ func TestWriterEmptyRequest(t *testing.T) {
 	}
 }
 
-// Moments never fall, even when the clock does.
+// Arrival times never decrease, even if the clock does.
 func TestWriterClockGoesBack(t *testing.T) {
 	w := create(t, filepath.Join(t.TempDir(), "c"), nil)
 	times := []time.Duration{-time.Hour, 5 * time.Second, 2 * time.Second, time.Second}
@@ -190,8 +190,8 @@ func TestCreateRefusesWhatIsThere(t *testing.T) {
 	}
 }
 
-// Settings that could not be written into a manifest are refused before anything
-// is made.
+// Settings that cannot be encoded in a manifest are rejected before anything is
+// created.
 func TestCreateChecksSettings(t *testing.T) {
 	for name, change := range map[string]func(*Settings){
 		"label":   func(s *Settings) { s.Labels = map[string]string{"a": "\xff"} },
@@ -230,7 +230,7 @@ func TestAbort(t *testing.T) {
 		t.Error("Close after Abort succeeds")
 	}
 
-	// What others put there stays, and so do directories that were there.
+	// Abort keeps files of others and directories that existed before.
 	kept := filepath.Join(parent, "kept")
 	if err := os.Mkdir(kept, 0o777); err != nil {
 		t.Fatal(err)
@@ -247,7 +247,7 @@ func TestAbort(t *testing.T) {
 	}
 }
 
-// Of two writers with different framings one gets an empty directory.
+// Only one of two writers with different framings gets an empty directory.
 func TestCreateClaims(t *testing.T) {
 	dir := t.TempDir()
 	w := create(t, dir, nil)
@@ -258,7 +258,7 @@ func TestCreateClaims(t *testing.T) {
 	write(t, w, EndEOF, "x")
 }
 
-// After a failed write the capture stays unfinished, and no temporary file stays.
+// After a failed write the capture is unfinished and has no temporary file.
 func TestWriterFailure(t *testing.T) {
 	for name, sabotage := range map[string]func(*Writer){
 		"response": func(w *Writer) { w.response.file.Close() },
@@ -293,7 +293,7 @@ func TestWriterFailure(t *testing.T) {
 			t.Errorf("%s: the unfinished capture can be opened", name)
 		}
 	}
-	// The manifest cannot be written.
+	// The manifest cannot be encoded.
 	w := create(t, filepath.Join(t.TempDir(), "c"), nil)
 	w.claim.Close()
 	if m, err := w.Close(EndEOF); err == nil {
@@ -302,7 +302,7 @@ func TestWriterFailure(t *testing.T) {
 	if files := testkit.Contents(t, w.dir.path); len(files) != 3 {
 		t.Errorf("files %v", files)
 	}
-	// The end is not one of the known ones.
+	// The end is unknown.
 	w = create(t, filepath.Join(t.TempDir(), "c"), nil)
 	if m, err := w.Close("done"); err == nil {
 		t.Errorf("Close with another end: %+v", m)

@@ -41,7 +41,7 @@ func TestDirectoryTooLarge(t *testing.T) {
 		t.Fatal(err)
 	}
 	var stdout, stderr bytes.Buffer
-	if status := run(commands[0], &stdout, &stderr); status != 3 || !strings.Contains(stderr.String(), "holds no capture") {
+	if status := run(commands[0], &stdout, &stderr); status != 3 || !strings.Contains(stderr.String(), "contains no captures") {
 		t.Errorf("%s of as many as it looks at: exit status %d\n%s", commands[0][0], status, stderr.String())
 	}
 }
