@@ -16,7 +16,7 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// hold sends a body and then nothing until the test ends.
+// hold sends a body and keeps the response open until the test ends.
 func hold(t *testing.T, body string) *httptest.Server {
 	release := make(chan struct{})
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -34,7 +34,7 @@ func TestRecordCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	s := settings(server.URL)
-	s.Progress = func(p Progress) { cancel() } // called once bytes are stored
+	s.Progress = func(p Progress) { cancel() } // called after bytes are stored
 	dir, result, err := record(t, ctx, s)
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func TestRecordCancelled(t *testing.T) {
 	check(t, dir, result, twoEvents+"data: c", capture.EndCancelled, 2, "capture_cut_short warning", "event_incomplete warning")
 }
 
-// silent accepts requests and never answers.
+// silent accepts requests and never responds.
 func silent(t *testing.T, arrived func()) *httptest.Server {
 	release := make(chan struct{})
 	server := serve(t, func(http.ResponseWriter, *http.Request) {
@@ -92,7 +92,7 @@ func TestRecordMaxBytes(t *testing.T) {
 		if limit > 9 {
 			found = append(found, "event_incomplete warning")
 		}
-		if limit == 10 { // "d" alone is no data
+		if limit == 10 { // "d" is not data yet
 			found = found[:1]
 		}
 		check(t, dir, result, twoEvents[:limit], capture.EndLimit, events, found...)
@@ -152,7 +152,7 @@ func TestRecordNoServer(t *testing.T) {
 		t.Errorf("%v is ErrUnreachable", err)
 	}
 
-	// Something that speaks no HTTP.
+	// A server that does not speak HTTP.
 	raw, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -6,28 +6,28 @@ import (
 	"sync"
 )
 
-// gated is a connection that reads nothing before the first byte is written, so
-// that what a server says unasked is read as its answer. On an idle connection
-// net/http would write it to the standard logger.
+// gated is a connection whose Read waits for the first Write. Bytes that a server
+// sends before the request are thus read as the response. On an idle connection,
+// net/http would write them to the standard logger.
 type gated struct {
 	net.Conn
-	once  sync.Once
-	asked chan struct{}
+	once    sync.Once
+	written chan struct{}
 }
 
-// dialGated connects as a transport does by itself.
+// dialGated dials like the default transport and returns a gated connection.
 func dialGated(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
-	return &gated{Conn: conn, asked: make(chan struct{})}, nil
+	return &gated{Conn: conn, written: make(chan struct{})}, nil
 }
 
-func (g *gated) open() { g.once.Do(func() { close(g.asked) }) }
+func (g *gated) open() { g.once.Do(func() { close(g.written) }) }
 
 func (g *gated) Read(p []byte) (int, error) {
-	<-g.asked
+	<-g.written
 	return g.Conn.Read(p)
 }
 

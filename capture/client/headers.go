@@ -11,16 +11,16 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// maxHeader bounds a header's value in a file.
+// maxHeader limits the size of a file with the value of a header.
 const maxHeader = 64 << 10
 
-// HeaderError says why a request header cannot be made. It quotes no value.
+// HeaderError reports an invalid request header. It never contains the value.
 type HeaderError struct {
-	Name string // empty where it is no name
+	Name string // empty if the name is invalid
 	Err  error
 }
 
-// Error names the header, where it can be named.
+// Error returns the name of the header, if it is valid, and the cause.
 func (e *HeaderError) Error() string {
 	if e.Name == "" {
 		return "a header is " + e.Err.Error()
@@ -28,12 +28,12 @@ func (e *HeaderError) Error() string {
 	return "header " + finding.Quote(e.Name) + ": " + e.Err.Error()
 }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the cause.
 func (e *HeaderError) Unwrap() error { return e.Err }
 
-// ReadHeaders resolves 'Name: [words] @file' and 'Name: [words] $VARIABLE'.
-// Literal values are refused, so that secrets stay off the command line. No
-// error quotes a value.
+// ReadHeaders returns the headers given as 'Name: [words] @file' or 'Name: [words]
+// $VARIABLE'. It rejects literal values, to keep secrets off the command line. Errors
+// never contain a value.
 func ReadHeaders(ctx context.Context, given []string) (http.Header, error) {
 	header := make(http.Header)
 	for _, h := range given {
@@ -55,22 +55,22 @@ func ReadHeaders(ctx context.Context, given []string) (http.Header, error) {
 			}
 			secret = strings.TrimRight(string(data), "\r\n")
 		} else if secret, ok = os.LookupEnv(strings.Trim(source, "{}")); !ok {
-			return nil, &HeaderError{name, errors.New("the environment variable it names is not set")}
+			return nil, &HeaderError{name, errors.New("the environment variable is not set")}
 		}
 		if strings.ContainsFunc(secret, notInValue) {
-			return nil, &HeaderError{name, errors.New("the value spans lines or holds a control character")}
+			return nil, &HeaderError{name, errors.New("the value has several lines or contains a control character")}
 		}
 		header.Add(name, value[:at]+secret)
 	}
 	return header, nil
 }
 
-// notInToken reports whether r may not stand in a header's name (RFC 9110
+// notInToken reports whether r is not allowed in the name of a header (RFC 9110
 // §5.6.2).
 func notInToken(r rune) bool {
 	return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
 }
 
-// notInValue reports whether r may not stand in a header's value (RFC 9110
+// notInValue reports whether r is not allowed in the value of a header (RFC 9110
 // §5.5).
 func notInValue(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }

@@ -23,9 +23,9 @@ import (
 	"github.com/p20export/p20export/internal/testkit"
 )
 
-// raw serves bytes that no server of net/http would send. Every connection gets
-// first at once, and the answer once the request's head is there. It is held open
-// until the client closes it, which the end of the test waits for.
+// raw serves bytes that a net/http server would not send. Every connection sends
+// first immediately and the answer after the head of the request. It stays open until
+// the client closes it. The end of the test waits for that.
 func raw(t *testing.T, first, answer string) (url string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -53,7 +53,7 @@ func raw(t *testing.T, first, answer string) (url string) {
 	return "http://" + listener.Addr().String()
 }
 
-// What follows 101 is no HTTP; nothing of it is waited for.
+// The body of a 101 response is not HTTP and is not read.
 func TestRecordSwitchingProtocols(t *testing.T) {
 	url := raw(t, "", "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\nhello")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Second, errors.New("it does not end"))
@@ -68,7 +68,7 @@ func TestRecordSwitchingProtocols(t *testing.T) {
 	}
 }
 
-// Every status that can come is kept.
+// Every possible status is stored.
 func TestRecordStatus(t *testing.T) {
 	for _, status := range []string{"999", "600", "042", "099", "000"} {
 		url := raw(t, "", fmt.Sprintf("HTTP/1.1 %s x\r\nContent-Type: text/event-stream\r\nContent-Length: 18\r\n\r\n%s", status, twoEvents))
@@ -87,7 +87,7 @@ func TestRecordStatus(t *testing.T) {
 	}
 }
 
-// What keeps a capture from being written is found before anything is sent.
+// If a capture cannot be written, Record fails before it sends anything.
 func TestRecordChecksFirst(t *testing.T) {
 	server := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("a request was sent") })
 	for name, change := range map[string]func(*Settings){
@@ -106,8 +106,8 @@ func TestRecordChecksFirst(t *testing.T) {
 	}
 }
 
-// The events of a coded body are counted once it is stored. The
-// result has the full number or none.
+// The events of an encoded body are counted after it is stored. The result has the
+// full number or none.
 func TestRecordCountsCoded(t *testing.T) {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
@@ -161,8 +161,7 @@ func TestRecordCountsCoded(t *testing.T) {
 	}
 }
 
-// Bytes that nobody asked for are no reason for net/http to write to standard
-// error.
+// net/http does not log bytes that a server sends unasked.
 func TestRecordUnsolicited(t *testing.T) {
 	var said bytes.Buffer
 	defer log.SetOutput(log.Writer())
@@ -186,8 +185,8 @@ func TestRecordUnsolicited(t *testing.T) {
 	}
 }
 
-// The server is not told that the connection will be closed: one of net/http
-// would then not notice that its client is gone.
+// The request does not announce that the connection will be closed, because a net/http
+// server would then not notice that the client is gone.
 func TestRecordConnectionHeader(t *testing.T) {
 	closes := make(chan bool, 1)
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -16,84 +16,84 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// Settings describe a request and the bounds of its recording.
+// Settings are the settings of a request and of its recording.
 type Settings struct {
-	// URL is where the request goes: http or https. User info in it becomes
+	// URL is the http or https URL of the endpoint. User info in the URL is sent as
 	// basic authentication.
 	URL string
-	// Body is the request body, one JSON object, stored as request.json. Nil is sent
-	// as an empty body and not stored.
+	// Body is the request body, one JSON object, which is stored as request.json. If
+	// Body is nil, an empty body is sent and nothing is stored.
 	Body []byte
-	// Header is sent and never stored. It goes before the defaults, but for
-	// Accept-Encoding, which always asks for identity.
+	// Header has additional request headers, which are never stored. They replace
+	// default headers, except Accept-Encoding, which is always identity.
 	Header http.Header
-	// Timeout bounds the whole exchange; zero means no bound.
+	// Timeout limits the duration of the exchange. Zero means no limit.
 	Timeout time.Duration
-	// MaxBytes bounds the response body; zero means no bound.
+	// MaxBytes limits the size of the response body. Zero means no limit.
 	MaxBytes int64
-	// Framing is that of the response; empty means that it must be an event
-	// stream.
+	// Framing is the framing of the response. If it is empty, the response must be
+	// an event stream.
 	Framing capture.Framing
 	Labels  map[string]string
 	Tool    capture.Tool
-	// Progress, when not nil, is called after reads, at most ten times a second,
-	// and once at the end, always by the goroutine that called Record.
+	// Progress, if not nil, is called after reads, at most ten times a second, and
+	// once at the end. It is called by the goroutine that called Record.
 	Progress func(Progress)
-	// Frame, when not nil, is called with each frame that is counted. The frame is
-	// valid during the call.
+	// Frame, if not nil, is called with each counted frame. The frame is valid during
+	// the call.
 	Frame func(capture.Frame)
 }
 
-// Progress is how far a recording has come.
+// Progress is the progress of a recording.
 type Progress struct {
-	// Events counts complete events. It is nil while they are not known: those of
-	// a response with a content coding are counted at the end.
+	// Events is the number of complete events, or nil if it is not known. The events
+	// of a response with a content coding are counted at the end.
 	Events  *int
 	Bytes   int64
 	Elapsed time.Duration
 }
 
-// Result is a closed capture. Its findings are about the exchange, too.
+// Result describes a closed capture. Its findings are also about the exchange.
 type Result = capture.Result
 
-// ErrUnreachable is matched by the error of a request for which no connection
-// came about, ErrTimeLimit by that of one without an answer within the time limit,
-// and ErrNoTLS by that of one for https to a server that does not speak TLS.
+// An error of Record matches one of these errors if no connection could be
+// established, if there was no response within the time limit, or if the server of an
+// https URL does not use TLS.
 var (
 	ErrUnreachable = errors.New("no connection")
 	ErrTimeLimit   = errors.New("the time limit was reached")
 	ErrNoTLS       = errors.New("the server answered without TLS")
 )
 
-// unanswered is the finding about such a request.
-type unanswered struct {
+// requestError is a finding that also matches one of the errors above.
+type requestError struct {
 	finding.Finding
-	of error
+	cause error
 }
 
-func (u unanswered) Unwrap() error { return u.Finding }
+func (e requestError) Unwrap() error { return e.Finding }
 
 // Is implements errors.Is.
-func (u unanswered) Is(target error) bool { return target == u.of }
+func (e requestError) Is(target error) bool { return target == e.cause }
 
-// Record sends one POST request and keeps the response in the directory dir,
-// which must not exist yet or be empty. The directory is made when the response
-// headers are there.
+// Record sends a POST request and stores the response in the directory dir, which
+// must not exist or must be empty. Record creates the directory when it has received
+// the response headers. It does not follow redirects.
 //
-// Redirects are not followed. When a capture was closed, the error is nil, and
-// Findings hold whatever makes it less than a whole event stream: http_status,
-// http_content_type, http_failed for a broken connection, capture_cut_short for a
-// limit (an error) or a cancelled ctx (a warning), and what the framing shows.
+// If Record returns no error, the capture was closed. The findings then say why it is
+// not a complete event stream: http_status, http_content_type, http_failed if the
+// connection broke, capture_cut_short if a limit was reached (an error) or ctx was
+// cancelled (a warning), and the findings about the framing.
 //
-// An error means that there is no closed capture. Without a response nothing is
-// left on disk: the error is a finding http_failed (which matches ErrUnreachable when
-// nothing accepted the connection, ErrTimeLimit when the time limit was reached, and
-// ErrNoTLS when the server did not speak TLS), or the cause of ctx's end. A
-// directory that is not vacant gives an error that matches fs.ErrExist, before
-// anything is sent, as are a body that is no JSON object, labels that cannot be
-// written and a directory that cannot be made.
+// If Record returns an error, there is no closed capture. If there was no response,
+// nothing is left on disk, and the error is the cause of ctx or a finding http_failed,
+// which may match ErrUnreachable, ErrTimeLimit or ErrNoTLS.
+//
+// Record sends nothing if the body is not a JSON object, the labels cannot be stored,
+// or the directory cannot be created. If the directory is not empty, the error matches
+// fs.ErrExist.
 func Record(ctx context.Context, dir string, s Settings) (Result, error) {
-	asked, err := parseURL(s.URL)
+	endpoint, err := parseURL(s.URL)
 	if err != nil {
 		return Result{}, err
 	}
@@ -102,12 +102,12 @@ func Record(ctx context.Context, dir string, s Settings) (Result, error) {
 			return Result{}, err
 		}
 	}
-	target := bare(asked)
-	proxy, err := http.ProxyFromEnvironment(&http.Request{URL: asked})
+	target := publicURL(endpoint)
+	proxy, err := http.ProxyFromEnvironment(&http.Request{URL: endpoint})
 	if err != nil {
 		return Result{}, failed(target, err)
 	}
-	if err := ready(dir, target, bare(proxy), s); err != nil {
+	if err := checkCreate(dir, target, publicURL(proxy), s); err != nil {
 		return Result{}, err
 	}
 	caller := ctx
@@ -132,33 +132,34 @@ func Record(ctx context.Context, dir string, s Settings) (Result, error) {
 			return Result{}, fmt.Errorf("no response from %s: %w", target, context.Cause(caller))
 		}
 		if ctx.Err() != nil {
-			return Result{}, unanswered{failed(target, ErrTimeLimit), ErrTimeLimit}
+			return Result{}, requestError{failed(target, ErrTimeLimit), ErrTimeLimit}
 		}
 		if _, plain := errors.AsType[tls.RecordHeaderError](err); plain || errors.Is(err, http.ErrSchemeMismatch) {
-			return Result{}, unanswered{failed(target, ErrNoTLS), ErrNoTLS}
+			return Result{}, requestError{failed(target, ErrNoTLS), ErrNoTLS}
 		}
 		var dialed *net.OpError
 		if errors.As(err, &dialed) && (dialed.Op == "dial" || dialed.Op == "proxyconnect") {
-			return Result{}, unanswered{failed(target, err), ErrUnreachable}
+			return Result{}, requestError{failed(target, err), ErrUnreachable}
 		}
 		return Result{}, failed(target, err)
 	}
 	defer response.Body.Close()
 	switch status := response.StatusCode; {
-	case status < 0 || status > 999: // HTTP/2 alone lets it through
-		return Result{}, failed(target, fmt.Errorf("the answer has the status %d", status))
+	case status < 0 || status > 999: // possible only with HTTP/2
+		return Result{}, failed(target, fmt.Errorf("the response has the status %d", status))
 	case status == http.StatusSwitchingProtocols:
-		// What follows is no HTTP (RFC 9110 §15.2.2), and its reading would not
-		// end with ctx.
+		// The body is not HTTP (RFC 9110 §15.2.2), and reading it would not end with
+		// ctx.
 		response.Body = http.NoBody
 	}
 
-	r := &recording{settings: s, dir: dir, target: target, proxy: bare(proxy), started: started, response: response, countLimit: countLimit}
+	r := &recording{settings: s, dir: dir, target: target, proxy: publicURL(proxy), started: started, response: response, countLimit: countLimit}
 	return r.run(ctx, caller)
 }
 
-// ready reports whether the response could be kept, whatever its headers are.
-func ready(dir, target, proxy string, s Settings) error {
+// checkCreate returns an error if a response could not be stored, for any response
+// headers.
+func checkCreate(dir, target, proxy string, s Settings) error {
 	return capture.CheckCreate(dir, capture.Settings{
 		Source: capture.Source{
 			Kind: capture.KindHTTP, Method: http.MethodPost, URL: target, Proxy: proxy, Status: new(999),
@@ -168,22 +169,21 @@ func ready(dir, target, proxy string, s Settings) error {
 	})
 }
 
-// parseURL reads the URL of an endpoint.
+// parseURL parses the URL of an endpoint.
 func parseURL(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	switch {
 	case err != nil:
 		// The parser's message quotes the URL.
-		return nil, finding.New(finding.HTTPFailed, "the URL cannot be read").WithHint("give a URL such as http://127.0.0.1:8000/")
+		return nil, finding.New(finding.HTTPFailed, "the URL is not valid").WithHint("give a URL such as http://127.0.0.1:8000/")
 	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
-		return nil, finding.New(finding.HTTPFailed, "the URL is not http:// or https:// and a host").WithHint("give a URL such as http://127.0.0.1:8000/")
+		return nil, finding.New(finding.HTTPFailed, "the URL does not begin with http:// or https:// and a host").WithHint("give a URL such as http://127.0.0.1:8000/")
 	}
 	return u, nil
 }
 
-// bare returns what may be said of a URL: neither user info nor query nor
-// fragment. It returns "" for nil.
-func bare(u *url.URL) string {
+// publicURL returns u without user info, query and fragment. It returns "" for nil.
+func publicURL(u *url.URL) string {
 	if u == nil {
 		return ""
 	}
@@ -192,8 +192,8 @@ func bare(u *url.URL) string {
 	return v.String()
 }
 
-// failed makes a finding of an error of the HTTP client. Its own text would name
-// the whole URL.
+// failed returns the finding for an error of the HTTP client. The text of the error
+// itself would contain the whole URL.
 func failed(target string, err error) finding.Finding {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
@@ -202,8 +202,8 @@ func failed(target string, err error) finding.Finding {
 	return finding.New(finding.HTTPFailed, "POST %s: %s", target, reason(err))
 }
 
-// reason returns the text of an error, which may quote the server, escaped and
-// short.
+// reason returns the text of an error, escaped and truncated, because it may quote
+// the server.
 func reason(err error) string {
 	switch {
 	case errors.Is(err, ErrTimeLimit):

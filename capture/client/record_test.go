@@ -24,7 +24,7 @@ import (
 
 const twoEvents = "data: a\n\ndata: b\n\n"
 
-// secrets must not be found in anything that is written or said.
+// secrets must not occur in any file or message.
 var secrets = []string{"hunter2", "querykey", "bearer-token", "cookie-value", "fragment-part"}
 
 func settings(url string) Settings {
@@ -39,7 +39,7 @@ func serve(t *testing.T, h http.HandlerFunc) *httptest.Server {
 	return s
 }
 
-// answer makes a handler that sends one whole body.
+// answer returns a handler that sends a complete body.
 func answer(status int, contentType, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header()["Content-Type"] = nil
@@ -51,7 +51,7 @@ func answer(status int, contentType, body string) http.HandlerFunc {
 	}
 }
 
-// record records and checks that no secret came out.
+// record calls Record and checks that no secret occurs in files and messages.
 func record(t *testing.T, ctx context.Context, s Settings) (dir string, result Result, err error) {
 	t.Helper()
 	parent := t.TempDir()
@@ -84,7 +84,7 @@ func codes(list []finding.Finding) []string {
 	return codes
 }
 
-// counted spells a number of events.
+// counted formats a number of events.
 func counted(events *int) string {
 	if events == nil {
 		return "unknown"
@@ -92,7 +92,7 @@ func counted(events *int) string {
 	return strconv.Itoa(*events)
 }
 
-// check reads the capture back and compares it with what the recording said.
+// check reads the capture and compares it with the result of Record.
 func check(t *testing.T, dir string, result Result, body string, end capture.End, events int, found ...string) {
 	t.Helper()
 	if result.Manifest.End != end || result.Events == nil || *result.Events != events {
@@ -187,7 +187,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// A nil body is sent empty and not stored; the defaults can be replaced.
+// A nil body is sent as an empty body and not stored. Default headers can be replaced.
 func TestRecordWithoutBody(t *testing.T) {
 	accepts := make(chan string, 1)
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -206,7 +206,7 @@ func TestRecordWithoutBody(t *testing.T) {
 	}
 }
 
-// scripted is a body whose every read is one step.
+// scripted is a body that executes a step for every read.
 type scripted struct{ steps []func(p []byte) (int, error) }
 
 func (s *scripted) Read(p []byte) (int, error) {
@@ -220,11 +220,11 @@ func (s *scripted) Read(p []byte) (int, error) {
 
 func (s *scripted) Close() error { return nil }
 
-func says(text string, err error) func([]byte) (int, error) {
+func returns(text string, err error) func([]byte) (int, error) {
 	return func(p []byte) (int, error) { return copy(p, text), err }
 }
 
-// play runs a recording over a scripted body.
+// play records a scripted body.
 func play(t *testing.T, ctx, caller context.Context, s Settings, steps ...func([]byte) (int, error)) (dir string, result Result) {
 	t.Helper()
 	r := &recording{settings: s, dir: filepath.Join(t.TempDir(), "c"), target: "http://h/", started: time.Now(), response: &http.Response{
@@ -237,12 +237,12 @@ func play(t *testing.T, ctx, caller context.Context, s Settings, steps ...func([
 	return r.dir, result
 }
 
-// Every read has its own arrival, also the one that brings the end with it.
+// Every read has an arrival, including a last read that returns bytes and io.EOF.
 func TestRecordArrivals(t *testing.T) {
 	s := settings("http://h/")
 	var seen []Progress
 	s.Progress = func(p Progress) { seen = append(seen, p) }
-	dir, result := play(t, t.Context(), t.Context(), s, says("data: a\n", nil), says("\nda", nil), says("", nil), says("ta: b\n\n", io.EOF))
+	dir, result := play(t, t.Context(), t.Context(), s, returns("data: a\n", nil), returns("\nda", nil), returns("", nil), returns("ta: b\n\n", io.EOF))
 	check(t, dir, result, twoEvents, capture.EndEOF, 2)
 	var received []string
 	for line := range strings.Lines(testkit.Contents(t, dir)[capture.ArrivalsName]) {
@@ -265,11 +265,11 @@ func TestRecordArrivals(t *testing.T) {
 	}
 }
 
-// The time limit ends a body that goes on, whether its read fails or not.
+// The time limit ends a body, whether Read fails or not.
 func TestRecordTimeout(t *testing.T) {
 	for name, err := range map[string]error{"read fails": context.DeadlineExceeded, "read succeeds": nil} {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		dir, result := play(t, ctx, t.Context(), settings("http://h/"), says("data: a\n\n", nil), func(p []byte) (int, error) {
+		dir, result := play(t, ctx, t.Context(), settings("http://h/"), returns("data: a\n\n", nil), func(p []byte) (int, error) {
 			cancel(ErrTimeLimit)
 			return copy(p, "data: b\n\n"), err
 		}, func([]byte) (int, error) {
@@ -290,7 +290,7 @@ func TestRecordOutcomes(t *testing.T) {
 		body        string
 		events      int
 		finding     string
-		message     string // must be in the first finding's message or hint
+		message     string // part of the first finding's message or hint
 	}{
 		{"404 without type", answer(404, "", "nothing here"), "", capture.SSE, "nothing here", 0, "http_status error", `404 and "nothing here"`},
 		{"500 html", answer(500, "text/html", long), "", capture.SSE, long, 0, "http_status error", `\u001b[31m`},

@@ -14,37 +14,38 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// recording is an exchange whose response headers are there.
+// recording is an exchange whose response headers were received.
 type recording struct {
 	settings Settings
 	dir      string
-	target   string // the URL as it may be said
-	proxy    string // its proxy's likewise; "" for none
+	target   string // the public URL
+	proxy    string // the public URL of the proxy, or ""
 	started  time.Time
 	response *http.Response
-	// countLimit bounds the counting of a coded body; countLimit outside tests.
+	// countLimit limits the time to count the events of an encoded body. It is the
+	// constant countLimit, except in tests.
 	countLimit time.Duration
 
 	writer *capture.Writer
 	count  *capture.Counter
 	head   []byte // the first bytes of the body
 	bytes  int64
-	shown  time.Time // when Progress was last called
+	shown  time.Time // time of the last call of Progress
 }
 
 const (
-	// headBytes is how much of the body a finding may quote from.
+	// headBytes is the number of bytes of the body that findings may quote.
 	headBytes = 512
-	// progressEvery is the least time between two calls of Progress.
+	// progressEvery is the minimum time between two calls of Progress.
 	progressEvery = 100 * time.Millisecond
-	// countLimit is how long the events of a coded body are counted once it is
-	// stored. A small body can decode to a thousand times its size.
+	// countLimit limits the time to count the events of a stored, encoded body. A
+	// small body can decode to a thousand times its size.
 	countLimit = 10 * time.Second
 )
 
-var errCountLimit = errors.New("counting them took too long")
+var errCountLimit = errors.New("counting took too long")
 
-// run reads the body to its end, whichever that is, and closes the capture.
+// run stores the body and closes the capture.
 func (r *recording) run(ctx, caller context.Context) (Result, error) {
 	s := r.settings
 	format := framing(s.Framing, r.response)
@@ -69,14 +70,14 @@ func (r *recording) run(ctx, caller context.Context) (Result, error) {
 		return Result{}, err
 	}
 	result := Result{Manifest: manifest, Findings: r.findings(end, broken)}
-	if err != nil { // the capture is closed all the same
+	if err != nil { // the capture is closed anyway
 		unsynced, _ := finding.FromError(err)
 		result.Findings = append(result.Findings, unsynced)
 	}
 	if left := writer.Leftover(); left != "" {
 		result.Findings = append(result.Findings, finding.Leftover(left))
 	}
-	if err := r.tally(caller, &result); err != nil {
+	if err := r.addEvents(caller, &result); err != nil {
 		return Result{}, err
 	}
 	if s.Progress != nil {
@@ -85,36 +86,36 @@ func (r *recording) run(ctx, caller context.Context) (Result, error) {
 	return result, nil
 }
 
-// copy stores the body, one write for each read, and returns how the body ended,
-// with the finding about that where there is one. After a failed write it stops;
-// the writer keeps that error for Close.
+// copy stores the body, with one write for each read. It returns how the body ended,
+// and the finding about that, if any. It stops after a failed write, whose error the
+// writer returns from Close.
 func (r *recording) copy(ctx, caller context.Context) (capture.End, *finding.Finding) {
 	buf := make([]byte, readBytes)
 	for {
 		part := buf
 		room := r.settings.MaxBytes - r.bytes
 		if r.settings.MaxBytes > 0 && room < int64(len(part)) {
-			// At the limit one more byte tells whether the body ends there.
+			// At the limit, read one more byte to detect whether the body is longer.
 			part = part[:max(room, 1)]
 		}
 		n, err := r.response.Body.Read(part)
 		if n > 0 && r.settings.MaxBytes > 0 && room <= 0 {
-			return capture.EndLimit, cut(finding.Error, "the response is longer than the limit of %d bytes", r.settings.MaxBytes)
+			return capture.EndLimit, cutShort(finding.Error, "the response is longer than the limit of %d bytes", r.settings.MaxBytes)
 		}
 		if n > 0 {
 			if _, err := r.writer.Write(part[:n]); err != nil {
 				return capture.EndError, nil
 			}
-			r.note(part[:n])
+			r.stored(part[:n])
 		}
 		switch {
 		case err == io.EOF:
 			return capture.EndEOF, nil
 		case err == nil && ctx.Err() == nil:
 		case caller.Err() != nil:
-			return capture.EndCancelled, cut(finding.Warning, "the recording was cancelled after %d bytes", r.bytes)
+			return capture.EndCancelled, cutShort(finding.Warning, "the recording was cancelled after %d bytes", r.bytes)
 		case ctx.Err() != nil:
-			return capture.EndLimit, cut(finding.Error, "the response was not over within the time limit of %s", r.settings.Timeout)
+			return capture.EndLimit, cutShort(finding.Error, "the response did not end within the time limit of %s", r.settings.Timeout)
 		default:
 			f := failed(r.target, err)
 			f.Message += fmt.Sprintf(" (after %d bytes of the body)", r.bytes)
@@ -123,14 +124,14 @@ func (r *recording) copy(ctx, caller context.Context) (capture.End, *finding.Fin
 	}
 }
 
-// cut makes a finding about a response that was not read to its end.
-func cut(severity finding.Severity, format string, args ...any) *finding.Finding {
+// cutShort returns a finding about a response that was not read to its end.
+func cutShort(severity finding.Severity, format string, args ...any) *finding.Finding {
 	f := finding.New(finding.CaptureCutShort, format, args...).WithSeverity(severity)
 	return &f
 }
 
-// note takes account of bytes that are stored.
-func (r *recording) note(p []byte) {
+// stored counts the stored bytes p and their events, and reports the progress.
+func (r *recording) stored(p []byte) {
 	r.bytes += int64(len(p))
 	if room := headBytes - len(r.head); room > 0 {
 		r.head = append(r.head, p[:min(room, len(p))]...)
@@ -147,7 +148,7 @@ func (r *recording) note(p []byte) {
 	}
 }
 
-// events returns how many events came, or nil while that is not known.
+// events returns the number of events so far, or nil if it is not known.
 func (r *recording) events() *int {
 	if r.count == nil {
 		return nil
@@ -155,10 +156,10 @@ func (r *recording) events() *int {
 	return new(r.count.Events())
 }
 
-// findings tells what was wrong with the exchange.
+// findings returns the findings about the exchange.
 func (r *recording) findings(end capture.End, broken *finding.Finding) []finding.Finding {
 	var list []finding.Finding
-	if f := judge(r.settings.Framing, r.response, r.head); f != nil {
+	if f := checkHead(r.settings.Framing, r.response, r.head); f != nil {
 		list = append(list, *f)
 	}
 	if broken != nil {
@@ -167,15 +168,16 @@ func (r *recording) findings(end capture.End, broken *finding.Finding) []finding
 	return list
 }
 
-// tally adds the number of events and, when the body is what was asked for, what
-// its framing shows. A coded body is counted in the closed capture, until the
-// caller's context ends or the limit is reached: its own time is not the response's.
-func (r *recording) tally(caller context.Context, result *Result) error {
-	asked := judge(r.settings.Framing, r.response, nil) == nil
+// addEvents adds to result the number of events and, if the response has the expected
+// status and type, the findings about its framing. It counts the events of an encoded
+// body in the closed capture, until the caller's context is done or the count limit is
+// reached. The time limit of the exchange does not apply.
+func (r *recording) addEvents(caller context.Context, result *Result) error {
+	expected := checkHead(r.settings.Framing, r.response, nil) == nil
 	if r.count != nil {
 		r.count.Finish()
 		result.Events = r.events()
-		if asked {
+		if expected {
 			result.Findings = append(result.Findings, r.count.Findings()...)
 		}
 		return nil
@@ -188,13 +190,13 @@ func (r *recording) tally(caller context.Context, result *Result) error {
 		return nil
 	}
 	result.Events = events
-	if asked {
+	if expected {
 		result.Findings = append(result.Findings, findings...)
 	}
 	return err
 }
 
-// uncounted says why the counting ended before its end.
+// uncounted returns the reason why not all events were counted.
 func uncounted(ctx context.Context) string {
 	if errors.Is(context.Cause(ctx), errCountLimit) {
 		return errCountLimit.Error()
@@ -202,9 +204,9 @@ func uncounted(ctx context.Context) string {
 	return "the recording was cancelled"
 }
 
-// countStored counts the events of a closed capture. They are nil when ctx ended
-// before, or their content coding is not known. A body that cannot be decoded is a
-// finding.
+// countStored counts the events of the closed capture. The number is nil if ctx was
+// done before the end, or if the content coding is unknown. A body that cannot be
+// decoded is reported as a finding.
 func (r *recording) countStored(ctx context.Context) (events *int, findings []finding.Finding, err error) {
 	var f finding.Finding
 	c, err := capture.Open(ctx, r.dir, "")
@@ -215,8 +217,8 @@ func (r *recording) countStored(ctx context.Context) (events *int, findings []fi
 		return nil, nil, err
 	}
 	defer c.Close()
-	// How the response ended is a finding already.
-	about := func() []finding.Finding {
+	// There already is a finding about the end of the response.
+	others := func() []finding.Finding {
 		return slices.DeleteFunc(c.Findings(), func(f finding.Finding) bool { return f.Code == finding.CaptureCutShort })
 	}
 	for n := 0; ; n++ {
@@ -225,9 +227,9 @@ func (r *recording) countStored(ctx context.Context) (events *int, findings []fi
 		case err == nil && r.settings.Frame != nil:
 			r.settings.Frame(frame)
 		case err == io.EOF:
-			return &n, about(), nil
+			return &n, others(), nil
 		case errors.As(err, &f):
-			return &n, append(about(), f), nil
+			return &n, append(others(), f), nil
 		case err != nil:
 			return nil, nil, err
 		}

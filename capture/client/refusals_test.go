@@ -22,14 +22,14 @@ func TestRecordBadURL(t *testing.T) {
 		_, _, err := record(t, t.Context(), settings(url))
 		mustFail(t, err, "the URL")
 	}
-	// A header that cannot be sent is not quoted.
+	// An invalid header is not quoted.
 	s := settings("http://127.0.0.1:1/")
 	s.Header = http.Header{"X-Key": {"bearer-token\n"}}
 	_, _, err := record(t, t.Context(), s)
 	mustFail(t, err, "X-Key")
 }
 
-// Nothing is sent when the directory is not usable, and nothing there is touched.
+// If the directory cannot be used, nothing is sent and nothing in it changes.
 func TestRecordOccupied(t *testing.T) {
 	server := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("a request was sent") })
 	dir := t.TempDir()
@@ -42,7 +42,7 @@ func TestRecordOccupied(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"x": "x"}, testkit.Contents(t, dir)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// An empty directory will do.
+	// An empty directory is accepted.
 	empty := t.TempDir()
 	good := serve(t, answer(200, "text/event-stream", twoEvents))
 	result, err := Record(t.Context(), empty, settings(good.URL))
@@ -52,7 +52,7 @@ func TestRecordOccupied(t *testing.T) {
 	check(t, empty, result, twoEvents, capture.EndEOF, 2)
 }
 
-// Labels that cannot be written are found before a directory is made.
+// Labels that cannot be stored are rejected before a directory is created.
 func TestRecordBadLabels(t *testing.T) {
 	server := serve(t, answer(200, "text/event-stream", twoEvents))
 	s := settings(server.URL)
@@ -62,7 +62,7 @@ func TestRecordBadLabels(t *testing.T) {
 	}
 }
 
-// A coded body is stored as it came and counted decoded.
+// An encoded body is stored unchanged. Its decoded events are counted.
 func TestRecordCoded(t *testing.T) {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
@@ -102,7 +102,7 @@ func TestRecordCoded(t *testing.T) {
 	}
 }
 
-// Header values need not be UTF-8; the manifest is.
+// Header values that are not UTF-8 are stored as UTF-8.
 func TestRecordHeaderBytes(t *testing.T) {
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Server", "caf\xe9")

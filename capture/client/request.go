@@ -17,13 +17,14 @@ import (
 const (
 	// readBytes is the size of network reads.
 	readBytes = 64 << 10
-	// headerBytes bounds the response headers, some of which go into the
+	// headerBytes limits the response headers, some of which are stored in the
 	// manifest.
 	headerBytes = 64 << 10
 )
 
-// newClient returns a client that asks through a proxy, unless it is nil, follows
-// no redirect and decodes nothing, and a function that lets go of its connections.
+// newClient returns a client that uses proxy, unless it is nil. The client does not
+// follow redirects and does not decode content codings. closeIdle closes its idle
+// connections.
 func newClient(proxy *url.URL) (client *http.Client, closeIdle func()) {
 	transport := &http.Transport{
 		Proxy:                  http.ProxyURL(proxy),
@@ -31,7 +32,7 @@ func newClient(proxy *url.URL) (client *http.Client, closeIdle func()) {
 		TLSHandshakeTimeout:    10 * time.Second,
 		DisableCompression:     true,
 		DialContext:            dialGated,
-		MaxIdleConnsPerHost:    -1, // net/http logs what an idle connection brings
+		MaxIdleConnsPerHost:    -1, // net/http logs data of idle connections
 		ReadBufferSize:         readBytes,
 		MaxResponseHeaderBytes: headerBytes,
 	}
@@ -41,7 +42,7 @@ func newClient(proxy *url.URL) (client *http.Client, closeIdle func()) {
 	}, transport.CloseIdleConnections
 }
 
-// newRequest makes the request.
+// newRequest returns the request.
 func newRequest(ctx context.Context, s Settings) (*http.Request, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL, bytes.NewReader(s.Body))
 	if err != nil {
@@ -54,7 +55,7 @@ func newRequest(ctx context.Context, s Settings) (*http.Request, error) {
 	for name, values := range s.Header {
 		h[http.CanonicalHeaderKey(name)] = slices.Clone(values)
 	}
-	// net/http takes the host from a field of its own.
+	// net/http ignores a Host header and uses the field Host.
 	if host := h.Get("Host"); host != "" {
 		request.Host = host
 		h.Del("Host")
@@ -63,7 +64,7 @@ func newRequest(ctx context.Context, s Settings) (*http.Request, error) {
 	return request, nil
 }
 
-// source describes a response for the manifest.
+// source returns the description of a response for the manifest.
 func source(target, proxy string, response *http.Response) capture.Source {
 	return capture.Source{
 		Kind: capture.KindHTTP, Method: http.MethodPost, URL: target, Proxy: proxy,
@@ -73,8 +74,8 @@ func source(target, proxy string, response *http.Response) capture.Source {
 	}
 }
 
-// keptNames are the response headers that are stored: they tell how the bytes
-// came, and never hold a secret.
+// keptNames are the names of the response headers that are stored. They describe the
+// response and never contain a secret.
 var keptNames = []string{"cache-control", "content-encoding", "server"}
 
 func keptHeaders(h http.Header) map[string]string {
@@ -90,14 +91,14 @@ func keptHeaders(h http.Header) map[string]string {
 	return kept
 }
 
-// printable makes a header's value fit for JSON; RFC 9110 §5.5 allows bytes that
-// are no UTF-8.
+// printable returns the value of a header as valid UTF-8, for JSON. RFC 9110 §5.5
+// allows other bytes.
 func printable(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 const eventStream = "text/event-stream"
 
-// mediaType returns the media type of a response, lower-case and without its
-// parameters, "" for none.
+// mediaType returns the media type of a response in lower case and without
+// parameters, or "" if it has none.
 func mediaType(response *http.Response) string {
 	value := response.Header.Get("Content-Type")
 	if t, _, err := mime.ParseMediaType(value); err == nil {
@@ -107,10 +108,11 @@ func mediaType(response *http.Response) string {
 	return strings.ToLower(strings.TrimSpace(t))
 }
 
-// framing returns the framing to store a response under.
-func framing(asked capture.Framing, response *http.Response) capture.Framing {
-	if asked != "" {
-		return asked
+// framing returns the framing to store for a response: the configured one, or else
+// that of the media type.
+func framing(configured capture.Framing, response *http.Response) capture.Framing {
+	if configured != "" {
+		return configured
 	}
 	switch mediaType(response) {
 	case "application/json":
@@ -121,9 +123,9 @@ func framing(asked capture.Framing, response *http.Response) capture.Framing {
 	return capture.SSE
 }
 
-// judge returns what is wrong with the head of a response, given the first bytes
-// of its body, or nil.
-func judge(asked capture.Framing, response *http.Response, body []byte) *finding.Finding {
+// checkHead checks the status and the media type of a response. It returns a finding,
+// which quotes the first bytes of the body, or nil.
+func checkHead(configured capture.Framing, response *http.Response, body []byte) *finding.Finding {
 	var f finding.Finding
 	switch t := mediaType(response); {
 	case response.StatusCode != http.StatusOK:
@@ -131,9 +133,9 @@ func judge(asked capture.Framing, response *http.Response, body []byte) *finding
 		if to := location(response); to != "" {
 			f = f.WithHint("redirects are not followed; it points to %s", to)
 		}
-	case asked == "" && t == "":
+	case configured == "" && t == "":
 		f = finding.New(finding.HTTPContentType, "the endpoint answered without a content type%s", quoted(body))
-	case asked == "" && t != eventStream:
+	case configured == "" && t != eventStream:
 		f = finding.New(finding.HTTPContentType, "the endpoint answered with content type %s%s", finding.Quote(t), quoted(body))
 	default:
 		return nil
@@ -148,13 +150,12 @@ func quoted(body []byte) string {
 	return " and " + finding.Quote(string(body))
 }
 
-// location returns where a redirect points, without user info, query and
-// fragment; "" for none.
+// location returns the public URL of a redirect's target, or "" if there is none.
 func location(response *http.Response) string {
 	to := response.Header.Get("Location")
 	u, err := url.Parse(to)
 	if to == "" || err != nil || response.StatusCode < 300 || response.StatusCode > 399 {
 		return ""
 	}
-	return finding.Escape(bare(response.Request.URL.ResolveReference(u)))
+	return finding.Escape(publicURL(response.Request.URL.ResolveReference(u)))
 }
