@@ -1,7 +1,7 @@
-// Package baseline compares runs with how they were: a baseline is the shape of
-// runs without ids, times, texts and sizes, kept in a file.
+// Package baseline compares analyzed runs with a baseline: a file that describes earlier
+// runs without their ids, times, texts and sizes.
 //
-// It judges what a change does to the contract, and reads no capture.
+// It decides which changes affect the contract. It must not read captures.
 package baseline
 
 import (
@@ -27,24 +27,24 @@ import (
 // Schema is the value of a baseline's schema key.
 const Schema = "p20export.baseline.v1"
 
-// maxBytes bounds a baseline's file: thousands of runs.
+// maxBytes limits the size of a baseline file. It allows thousands of runs.
 const maxBytes = 64 << 20
 
-// Baseline is the shape of runs, to compare later ones with.
+// Baseline describes runs, for comparison with later runs.
 type Baseline struct {
 	Schema   string           `json:"schema"`
 	Contract artifact.Profile `json:"contract"`
 	Runs     []Run            `json:"runs"`
 
-	// Path is the file it was read from.
+	// Path is the file that Load read the baseline from.
 	Path string `json:"-"`
 }
 
-// Run is what a run has in common with another one of the same scenario:
-// everything about the contract but ids, times, texts and sizes.
+// Run describes a run by what should be the same in another run of the same scenario:
+// everything about the contract except ids, times, texts and sizes.
 type Run struct {
-	// Capture is the capture's name and Run its number in it: by both a run is
-	// known again.
+	// Capture is the name of the capture, and Run is the number of the run in it, or
+	// 0 for a capture without a run. Together they identify a run.
 	Capture     string                `json:"capture"`
 	Run         int                   `json:"run"`
 	Integration analysis.Integration  `json:"integration,omitzero"`
@@ -55,19 +55,19 @@ type Run struct {
 	TimeSource  project.TimeSource    `json:"time_source,omitzero"`
 	Projections []analysis.Projection `json:"projections"`
 	Snapshots   []Position            `json:"snapshots"`
-	// MoreSnapshots counts those past the number that is listed.
+	// MoreSnapshots counts the snapshots that are not in Snapshots.
 	MoreSnapshots int `json:"more_snapshots,omitzero"`
-	// StreamedIDs and RequestedIDs say what becomes of message ids in the last
-	// snapshot.
+	// StreamedIDs and RequestedIDs say how many message ids of the stream and of the
+	// request are in the last snapshot.
 	StreamedIDs  Retention        `json:"streamed_ids,omitzero"`
 	RequestedIDs Retention        `json:"requested_ids,omitzero"`
 	Fields       []analysis.Field `json:"fields"`
-	// Families are the types of the run's events, in the order of their first
-	// appearance.
+	// Families lists the types of the run's events, in the order of their first
+	// occurrence.
 	Families []string `json:"families"`
 }
 
-// Position is where a snapshot stands among the events.
+// Position has the types of the events before and after a snapshot.
 type Position struct {
 	Before string `json:"before"`
 	After  string `json:"after,omitzero"`
@@ -76,7 +76,7 @@ type Position struct {
 // Retention says how many of some ids are in a snapshot.
 type Retention string
 
-// The retentions. There is none where there are no ids or no snapshot.
+// The retentions. The empty string means that there are no ids or no snapshot.
 const (
 	KeptAll  Retention = "all"
 	KeptSome Retention = "some"
@@ -95,7 +95,7 @@ func retention(kept, of int) Retention {
 	return KeptAll
 }
 
-// Integrations lists what the runs are of, each once.
+// Integrations returns the integrations of the runs, without duplicates.
 func (b *Baseline) Integrations() []analysis.Integration {
 	var list []analysis.Integration
 	for _, run := range b.Runs {
@@ -106,7 +106,7 @@ func (b *Baseline) Integrations() []analysis.Integration {
 	return list
 }
 
-// New takes the shapes of runs. Two captures of one name are an error.
+// New returns a baseline of runs. It fails if two captures have the same name.
 func New(runs []analysis.Run, contract artifact.Profile) (*Baseline, error) {
 	if _, err := artifact.ParseProfile(string(contract)); err != nil {
 		return nil, err
@@ -125,8 +125,8 @@ func (s Run) compare(t Run) int {
 	return cmp.Or(cmp.Compare(s.Capture, t.Capture), cmp.Compare(s.Run, t.Run))
 }
 
-// CheckDistinct reports two captures that a baseline could not tell apart: they have
-// one name. It reports one whose name cannot stand in a baseline, too.
+// CheckDistinct returns an error if two captures have the same base name, which identifies
+// them in a baseline, or if a name is not valid UTF-8.
 func CheckDistinct(paths []string) error {
 	of := make(map[string]string)
 	for _, path := range paths {
@@ -164,9 +164,9 @@ func runOf(e analysis.Run) Run {
 	return s
 }
 
-// Load reads a baseline strictly. One that was made under another
-// contract is an error, and so is what is no regular file: opening a pipe waits
-// for its writer.
+// Load reads a baseline strictly. It fails with a ContractError if the baseline was made
+// for another contract. It also fails if path is not a regular file, because opening a
+// pipe would wait for a writer.
 func Load(path string, contract artifact.Profile) (*Baseline, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -196,14 +196,13 @@ func Load(path string, contract artifact.Profile) (*Baseline, error) {
 	return b, nil
 }
 
-// ContractError says that a baseline was made under another contract than it is
-// compared under.
+// ContractError reports that a baseline was made for another contract.
 type ContractError struct {
-	// Contract is the contract it was made under.
+	// Contract is the contract of the baseline.
 	Contract artifact.Profile
 }
 
-// Error says so.
+// Error implements error.
 func (e *ContractError) Error() string {
 	return "it was made for another contract, " + string(e.Contract)
 }
@@ -224,8 +223,8 @@ func (b *Baseline) check(contract artifact.Profile) error {
 	return nil
 }
 
-// valid reports whether a run is one that a baseline can hold: what is
-// missing from it would be compared with nothing, and never be seen to change.
+// valid reports whether a run has all values that a baseline needs. A missing value
+// would never be compared.
 func (s Run) valid() bool {
 	var names []project.Name
 	for _, p := range s.Projections {
@@ -241,8 +240,8 @@ func (s Run) valid() bool {
 		(s.MoreSnapshots == 0 && len(s.Snapshots) <= analysis.MaxSnapshots || s.MoreSnapshots > 0 && len(s.Snapshots) == analysis.MaxSnapshots)
 }
 
-// Encode spells the baseline as its file: two-space indent, ASCII only, one
-// newline at the end. One that Load would not read is an error.
+// Encode returns the JSON of the baseline, with two-space indent, only ASCII, and a newline
+// at the end. It fails if the result is too large for Load.
 func (b *Baseline) Encode() ([]byte, error) {
 	data, err := strictjson.MarshalFile(b)
 	if err != nil {

@@ -25,7 +25,7 @@ func write(t rapid.TB, path string, data []byte) string {
 	return path
 }
 
-// Each refusal of a baseline names its file and says why.
+// Errors of Load name the file and the reason.
 func TestLoadBaselineRefuses(t *testing.T) {
 	t.Parallel()
 	b, err := baseline.New(examined(t, "one", started, message, snapshot, finished), artifact.V1)
@@ -110,8 +110,7 @@ func TestLoadBaselineRefuses(t *testing.T) {
 	}
 }
 
-// What a baseline encodes is read back as it is, whatever its runs hold, and
-// nothing changed since.
+// Load returns the same baseline that Encode wrote, and Compare finds no changes.
 func TestBaselineRoundTrip(t *testing.T) {
 	root := t.TempDir()
 	events := []string{
@@ -167,7 +166,7 @@ func TestBaselineRoundTrip(t *testing.T) {
 	})
 }
 
-// What could not be read back is not written.
+// Encode fails if Load could not read the result.
 func TestBaselineTooLarge(t *testing.T) {
 	t.Parallel()
 	b := baseline.Baseline{Runs: []baseline.Run{{Capture: strings.Repeat("x", 64<<20)}}}

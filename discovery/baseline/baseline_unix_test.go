@@ -12,7 +12,7 @@ import (
 	"github.com/p20export/p20export/discovery/baseline"
 )
 
-// Opening a pipe would wait for its writer, and no signal would end that.
+// Opening a pipe would wait for a writer and could not be interrupted.
 func TestLoadBaselineFromPipe(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {

@@ -14,20 +14,21 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// Compare returns the runs with what changed in each since the baseline, and one
-// more for each run of it that is missing. A change that affects the contract is
-// an error: the run itself, how it ends, its snapshots, what a projection makes of
-// it, whether its snapshot lacks streamed text, a key that the artifact takes, its
-// source of times. Those come before the
-// others. The captures must be Distinct, and analyzed under the contract of the
-// baseline.
+// Compare returns the runs with their changes since the baseline. It appends a run for
+// each run of the baseline that is missing.
+//
+// A change that affects the contract is an error: a missing or new run, a change in how
+// the run ends, in its snapshots, in the result of a projection, in whether the snapshot
+// lacks streamed text, in a key of the artifact, or in the source of times. Errors come
+// before other changes. The captures must satisfy CheckDistinct and must be analyzed
+// under the contract of the baseline.
 func (b *Baseline) Compare(runs []analysis.Run) []analysis.Run {
 	found := make(map[int]bool)
 	runs = slices.Clone(runs)
 	for i := range runs {
 		now := runOf(runs[i])
 		runs[i].Changes = []finding.Finding{}
-		if runs[i].Digest == "" { // it is not known what the capture holds
+		if runs[i].Digest == "" { // the contents of the capture are not known
 			for _, at := range b.indexesOf(now.Capture) {
 				found[at] = true
 			}
@@ -40,7 +41,7 @@ func (b *Baseline) Compare(runs []analysis.Run) []analysis.Run {
 		if !ok {
 			known := b.indexesOf(now.Capture)
 			runs[i].Changes = append(runs[i].Changes, b.diffUnknown(now, known)...)
-			for _, at := range known { // a run for none, or none for a run, is told there
+			for _, at := range known { // reported by diffUnknown
 				found[at] = found[at] || now.Run == 0 || b.Runs[at].Run == 0
 			}
 			continue
@@ -57,7 +58,7 @@ func (b *Baseline) Compare(runs []analysis.Run) []analysis.Run {
 	return runs
 }
 
-// indexesOf returns where the baseline has a capture's runs.
+// indexesOf returns the indexes of the runs of a capture.
 func (b *Baseline) indexesOf(capture string) (at []int) {
 	for i, s := range b.Runs {
 		if s.Capture == capture {
@@ -67,9 +68,9 @@ func (b *Baseline) indexesOf(capture string) (at []int) {
 	return at
 }
 
-// diffUnknown is what changed with a run that the baseline does not have; known is
-// where it has others of the capture. A new capture alone is no change of the
-// contract, unless no run is found in it.
+// diffUnknown returns the changes for a run that is not in the baseline. The indexes in
+// known are of other runs of the capture. A new capture does not affect the contract,
+// unless it has no run.
 func (b *Baseline) diffUnknown(now Run, known []int) []finding.Finding {
 	if len(known) == 0 {
 		if now.Run == 0 {
@@ -96,7 +97,7 @@ func runNotFound(now Run, why string) finding.Finding {
 	return finding.New(finding.RunAdded, "no run is found in %s, %s", finding.Quote(now.Capture), why).WithSeverity(finding.Error)
 }
 
-// name says which run of which capture a shape is of.
+// name returns the number of the run and the name of its capture, for messages.
 func (s Run) name() string {
 	if s.Run == 0 {
 		return finding.Quote(s.Capture)
@@ -115,7 +116,7 @@ func missingRun(was Run, b *Baseline) analysis.Run {
 	return e
 }
 
-// differ compares two shapes of one run.
+// differ compares two versions of one run and collects the changes.
 type differ struct {
 	old, new Run
 	run      *analysis.Run
@@ -124,12 +125,13 @@ type differ struct {
 
 func (c *differ) add(f finding.Finding) { c.list = append(c.list, f) }
 
-// addf notes a change of the run as a whole.
+// addf adds a change that has no place in the run.
 func (c *differ) addf(code finding.Code, format string, args ...any) {
 	c.add(finding.New(code, format, args...))
 }
 
-// withPlace places a change in the event that shows it, where the run has it.
+// withPlace adds the place of an event to a finding, if the envelope of the run has the
+// event.
 func (c *differ) withPlace(event string, f finding.Finding) finding.Finding {
 	for _, p := range c.run.Events {
 		if p.Part == partOf(event) {
@@ -139,7 +141,7 @@ func (c *differ) withPlace(event string, f finding.Finding) finding.Finding {
 	return f
 }
 
-// partOf returns the part of an envelope that events of the type become.
+// partOf returns the part of an envelope for an event type.
 func partOf(event string) string {
 	switch event {
 	case envelope.RunStarted:
@@ -182,12 +184,12 @@ func (c *differ) answer() {
 	}
 }
 
-// severityRank orders severities, the worst first.
+// severityRank orders severities, worst first.
 func severityRank(s finding.Severity) int {
 	return slices.Index([]finding.Severity{finding.Error, finding.Warning, finding.Info}, s)
 }
 
-// orNone spells a value that may be missing.
+// orNone formats a value, or returns "none" for the zero value.
 func orNone[T comparable](v T) string {
 	var zero T
 	if v == zero {
@@ -209,7 +211,7 @@ func (c *differ) snapshots() {
 	}
 }
 
-// roles compares those of all snapshots, where there were and are some.
+// roles compares the roles in snapshots, if both runs have snapshots.
 func (c *differ) roles() {
 	if len(c.old.Snapshots) == 0 || len(c.new.Snapshots) == 0 {
 		return
@@ -236,14 +238,14 @@ func snapshotRoles(fields []analysis.Field) (roles []string) {
 	return roles
 }
 
-// projections compares what each made of the run, and the messages of the first
-// that froze it both times.
+// projections compares the results of each projection, and the messages of the first
+// projection that froze both runs.
 func (c *differ) projections() {
 	messages := false
 	for _, was := range c.old.Projections {
 		at := slices.IndexFunc(c.new.Projections, func(p analysis.Projection) bool { return p.Name == was.Name && p.Snapshot == was.Snapshot })
 		if at < 0 {
-			continue // there are no longer several snapshots, which is said
+			continue // no longer several snapshots; reported by snapshots
 		}
 		now := c.new.Projections[at]
 		name := string(now.Name)
@@ -276,7 +278,7 @@ func (c *differ) projections() {
 	}
 }
 
-// completeness says whether the run became incomplete, or is no longer.
+// completeness reports whether the run became incomplete or complete.
 func (c *differ) completeness() {
 	was, now := c.old.Verdict, c.new.Verdict
 	switch {
@@ -288,8 +290,8 @@ func (c *differ) completeness() {
 	}
 }
 
-// reasons compares two lists by what and where; how often depends on how much
-// was said.
+// reasons compares two lists by code and place. It ignores the counts, which depend on
+// the length of the conversation.
 func (c *differ) reasons(name, does string, was, now []analysis.Reason) {
 	for _, r := range newReasons(now, was) {
 		c.addf(finding.ReasonsChanged, "%s now %s %s", name, does, r.WithoutCount())
@@ -299,8 +301,8 @@ func (c *differ) reasons(name, does string, was, now []analysis.Reason) {
 	}
 }
 
-// newReasons leaves out streamed text that a snapshot lacks, which completeness
-// compares.
+// newReasons returns the reasons of list that are not in other. It ignores
+// SnapshotLacksText, which completeness compares.
 func newReasons(list, other []analysis.Reason) (rest []analysis.Reason) {
 	for _, r := range list {
 		if r.Code != finding.SnapshotLacksText && !slices.ContainsFunc(other, func(o analysis.Reason) bool { return o.WithoutCount() == r.WithoutCount() }) {
@@ -318,8 +320,7 @@ func joinReasons(list []analysis.Reason) string {
 	return strings.Join(parts, ", ")
 }
 
-// fields compares the keys of events, and of messages of a role, that there
-// were and are.
+// fields compares the keys of events and messages that both runs have.
 func (c *differ) fields() {
 	c.missingFields(c.new.Fields, c.old.Fields, "now has")
 	c.missingFields(c.old.Fields, c.new.Fields, "no longer has")
@@ -348,7 +349,7 @@ func (c *differ) missingFields(list, other []analysis.Field, has string) {
 	}
 }
 
-// ids compares what becomes of message ids, where there were and are some.
+// ids compares the retention of message ids, if both runs have one.
 func (c *differ) ids(whose string, was, now Retention) {
 	if was != now && was != "" && now != "" {
 		c.addf(finding.IDsChanged, "the snapshot kept %s of the %s message ids and now keeps %s", was, whose, now)

@@ -25,7 +25,7 @@ const (
 	failed   = testkit.Failed
 )
 
-// examined analyzes a capture of events, one a line, under a name.
+// examined analyzes a capture of these events with a name.
 func examined(t *testing.T, name string, events ...string) []analysis.Run {
 	t.Helper()
 	return analysis.Analyze(t.Context(), testkit.WriteCapture(t, name, events...), artifact.V1, nil)
@@ -178,15 +178,14 @@ func TestChangesOfRuns(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// What cannot be read is neither there nor missing.
+	// A capture that cannot be read is neither added nor missing.
 	unread := base.Compare(analysis.Analyze(t.Context(), filepath.Join(t.TempDir(), "one"), artifact.V1, nil))
 	if len(unread) != 2 || unread[0].Verdict != analysis.Failed || unread[1].Verdict != analysis.Missing || filepath.Base(unread[1].Capture) != "two" {
 		t.Errorf("unread: %+v", unread)
 	}
 }
 
-// Snapshots are counted whatever other types a run has, and however many are
-// listed.
+// All snapshots are counted, including those that are not listed.
 func TestChangesOfManySnapshots(t *testing.T) {
 	events := []string{started}
 	for i := range 600 { // more than are told apart
@@ -203,8 +202,8 @@ func TestChangesOfManySnapshots(t *testing.T) {
 	}
 }
 
-// A capture of which nothing counts is no capture without a run: it is held
-// against nothing, and an error.
+// An invalid capture differs from a capture without a run: it is an error and is not
+// compared.
 func TestChangesOfUncounted(t *testing.T) {
 	base := baselineOf(t, examined(t, "one", finished))
 	dir := filepath.Join(t.TempDir(), "one")
@@ -221,7 +220,7 @@ func TestChangesOfUncounted(t *testing.T) {
 	}
 }
 
-// What is folded of a stream that cannot be folded whole is compared with nothing.
+// Messages of a stream that cannot be folded completely are not compared.
 func TestDifferenceOfWhole(t *testing.T) {
 	const stray = `{"type":"TEXT_MESSAGE_CONTENT","messageId":"b","delta":"Hi."}` // of a message that never began
 	if runs := examined(t, "one", started, message, snapshot, finished); runs[0].Difference == nil {
@@ -232,7 +231,7 @@ func TestDifferenceOfWhole(t *testing.T) {
 	}
 }
 
-// A baseline of a release that knew no incomplete runs still compares.
+// A baseline of a release without the verdict incomplete can still be compared.
 func TestChangesSinceBeforeIncomplete(t *testing.T) {
 	now := examined(t, "one", started, message, strings.Replace(snapshot, "Hi.", "Bye.", 1), finished)
 	base := baselineOf(t, now)

@@ -9,8 +9,8 @@ import (
 	"github.com/p20export/p20export/discovery/baseline"
 )
 
-// A baseline is made from captures of one release, and captures of the next are
-// compared with it.
+// This example makes a baseline from a capture of one release and compares a capture of
+// the next release with it.
 func ExampleBaseline_Compare() {
 	ctx := context.Background()
 	before := analysis.Analyze(ctx, "../drift/captures/adk-0.4.0/one-turn", artifact.V1, nil)

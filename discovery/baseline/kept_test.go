@@ -9,9 +9,9 @@ import (
 	"github.com/p20export/p20export/discovery/baseline"
 )
 
-// A baseline that an earlier program wrote is read, and its captures have not
-// changed since. The file is never written again: a program that cannot read it
-// breaks what docs/stability.md says.
+// A baseline that an earlier version wrote can be read, and its captures have not
+// changed. Do not rewrite the file: a program that cannot read it violates
+// docs/stability.md.
 func TestKeptBaseline(t *testing.T) {
 	base, err := baseline.Load("testdata/v1.json", artifact.V1)
 	if err != nil {

@@ -16,12 +16,12 @@ import (
 	"github.com/p20export/p20export/internal/atomicfile"
 )
 
-// ErrUnread says that a capture was not read, so that its runs are not known.
+// ErrUnread is returned by Write if a capture could not be read.
 var ErrUnread = errors.New("a capture could not be read")
 
-// Write writes the baseline of runs to a file, in place of what it held; those that
-// are missing since another baseline are left out. The error matches ErrUnread
-// when the baseline would lack a run.
+// Write writes a baseline of runs to a file, replacing its contents. It ignores runs that
+// Compare added as missing. It returns ErrUnread if a capture could not be read, because
+// the baseline would lack its runs.
 func Write(path string, runs []analysis.Run, contract artifact.Profile) error {
 	runs = slices.DeleteFunc(slices.Clone(runs), func(r analysis.Run) bool { return r.Verdict == analysis.Missing })
 	if slices.ContainsFunc(runs, func(r analysis.Run) bool { return r.Digest == "" }) {
@@ -41,14 +41,14 @@ func Write(path string, runs []analysis.Run, contract artifact.Profile) error {
 	return atomicfile.ReplaceFile(path, data)
 }
 
-// CheckReplaceable reports why a baseline may not be written to path: it has
-// something that is no baseline, which may be evidence. An empty file is none. A
-// symbolic link is refused, as the link would be replaced and not its file.
+// CheckReplaceable returns an error if path is a file that a baseline must not replace,
+// such as evidence. Only an empty file or a baseline may be replaced. A symbolic link is
+// an error, because the link would be replaced instead of its target.
 func CheckReplaceable(path string) error {
 	info, err := os.Lstat(path)
 	switch {
 	case err != nil:
-		return nil // writing will say so
+		return nil // Write reports the error
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("%s is not a regular file", path)
 	case info.Size() == 0:

@@ -12,17 +12,17 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// Cause is why an answer holds no whole run, if that can be told.
+// Cause says why a response has no complete run. It is empty if the cause is not known.
 type Cause string
 
 // The causes.
 const (
 	Unreachable    Cause = "unreachable"   // nothing accepts a connection
 	NoTLS          Cause = "no_tls"        // https, and the server does not speak TLS
-	NoAnswer       Cause = "no_answer"     // nothing came within the time limit
+	NoAnswer       Cause = "no_answer"     // no response within the time limit
 	Truncated      Cause = "broke_off"     // the connection ended too early
-	TimeLimit      Cause = "time_limit"    // the answer did not end within the time limit
-	SizeLimit      Cause = "past_limit"    // the answer passed the limit of its size
+	TimeLimit      Cause = "time_limit"    // the response did not end within the time limit
+	SizeLimit      Cause = "past_limit"    // the response is larger than the limit
 	Redirected     Cause = "redirected"    // HTTP 3xx
 	Unauthorized   Cause = "unauthorized"  // HTTP 401, 403 or 407
 	NotFound       Cause = "not_found"     // HTTP 404, 405, 410 or 501
@@ -31,12 +31,12 @@ const (
 	ServerFailed   Cause = "server_failed" // any other HTTP 5xx
 	OtherStatus    Cause = "other_status"  // any other HTTP status but 200
 	WebPage        Cause = "web_page"      // HTTP 200 with HTML
-	NotEventStream Cause = "not_events"    // HTTP 200 with another type than an event stream
-	Unreadable     Cause = "unreadable"    // what came cannot be read as events
+	NotEventStream Cause = "not_events"    // HTTP 200, but not an event stream
+	Unreadable     Cause = "unreadable"    // the response cannot be parsed as events
 	NoRun          Cause = "no_run"        // events without a run
 )
 
-// Causes lists them.
+// Causes returns all causes.
 func Causes() []Cause {
 	return []Cause{
 		Unreachable, NoTLS, NoAnswer, Truncated, TimeLimit, SizeLimit, Redirected, Unauthorized, NotFound, TooMany, Rejected, ServerFailed, OtherStatus,
@@ -44,8 +44,8 @@ func Causes() []Cause {
 	}
 }
 
-// causeOfError is for a request that left no capture. It is empty where the reason is
-// on this side.
+// causeOfError returns the cause of an error without a capture. It returns "" if the
+// error is local to this machine.
 func causeOfError(err error) Cause {
 	switch {
 	case errors.Is(err, client.ErrUnreachable):
@@ -61,7 +61,7 @@ func causeOfError(err error) Cause {
 	return ""
 }
 
-// causeOfAnswer is for an answer that was kept.
+// causeOfAnswer returns the cause that the manifest of a capture shows, or "".
 func causeOfAnswer(m *capture.Manifest, asked client.Settings) Cause {
 	status := http.StatusOK
 	if m.Source.Status != nil {
@@ -104,7 +104,7 @@ func causeOfStatus(status int) Cause {
 	return OtherStatus
 }
 
-// causeOfRuns is for what was read of an answer.
+// causeOfRuns returns the cause that the runs of a capture show, or "".
 func causeOfRuns(runs []analysis.Run) Cause {
 	for _, run := range runs {
 		if run.Run != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// What an answer shows of the reason why it holds no whole run. An HTTP error of a
-// scenario that is not needed is an outcome, and not a failure.
+// The cause of each response without a complete run. An HTTP error does not fail a
+// scenario that is not needed.
 func TestCause(t *testing.T) {
 	write := func(status int, media, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -79,7 +79,7 @@ func TestCause(t *testing.T) {
 	}
 }
 
-// The time limit tells an answer that does not come from one that does not end.
+// NoAnswer and TimeLimit distinguish a missing response from one that does not end.
 func TestCauseOfLimits(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -132,8 +132,8 @@ func TestCauseOfLimits(t *testing.T) {
 	}
 }
 
-// An answer that cannot be kept for a reason on this side is no fault of the
-// endpoint's, which is asked no more.
+// A response that cannot be written has no cause at the endpoint, and no further
+// scenarios are run.
 func TestCauseOfLocal(t *testing.T) {
 	var p *Plan
 	url, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) {

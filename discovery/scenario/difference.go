@@ -9,18 +9,18 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// diffExpectation says where what was seen is not what was expected, each place
-// as a pointer into the expectation.
-func diffExpectation(e, seen *Expectation) []finding.Finding {
+// diffExpectation returns a finding for each difference between the expectation e and the
+// observed one. The pointers are into the expectation.
+func diffExpectation(e, observed *Expectation) []finding.Finding {
 	var d differences
-	d.text("/http_status", strconv.Itoa(e.HTTPStatus), strconv.Itoa(seen.HTTPStatus))
-	d.text("/end", string(e.End), string(seen.End))
-	d.text("/terminal", e.Terminal, seen.Terminal)
-	d.text("/time_source", string(e.TimeSource), string(seen.TimeSource))
-	d.text("/parent", e.Parent, seen.Parent)
+	d.text("/http_status", strconv.Itoa(e.HTTPStatus), strconv.Itoa(observed.HTTPStatus))
+	d.text("/end", string(e.End), string(observed.End))
+	d.text("/terminal", e.Terminal, observed.Terminal)
+	d.text("/time_source", string(e.TimeSource), string(observed.TimeSource))
+	d.text("/parent", e.Parent, observed.Parent)
 	for _, name := range project.Names() {
 		at := finding.Pointer("/freeze").Name(string(name))
-		want, have := e.Freeze.Outcome(name), seen.Freeze.Outcome(name)
+		want, have := e.Freeze.Outcome(name), observed.Freeze.Outcome(name)
 		d.text(at+"/verdict", string(want.Verdict), string(have.Verdict))
 		d.text(at+"/origin", string(want.Origin), string(have.Origin))
 		d.list(at+"/roles", want.Roles, have.Roles)
@@ -42,7 +42,7 @@ func (d *differences) text(at finding.Pointer, want, have string) {
 	}
 }
 
-// list tells two lists by what only one of them has, or by their order.
+// list reports the elements that are in only one of the lists, or a different order.
 func (d *differences) list(at finding.Pointer, want, have []string) {
 	missing, more := subtract(want, have), subtract(have, want)
 	switch {
@@ -58,7 +58,7 @@ func (d *differences) list(at finding.Pointer, want, have []string) {
 	}
 }
 
-// subtract returns what a has and b has not, as often as it has it more.
+// subtract returns the elements of a without those of b, taking repetitions into account.
 func subtract(a, b []string) []string {
 	rest := slices.Clone(b)
 	var only []string

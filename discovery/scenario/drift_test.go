@@ -14,8 +14,8 @@ var (
 	inTable  = regexp.MustCompile(`(?m)^\| [0-9.]+ \|.*response\.sse`)
 )
 
-// TestDriftEvidence holds the bytes that the account of three releases quotes
-// against the captures it names.
+// TestDriftEvidence compares the bytes that the README of the three releases quotes with
+// the captures that it names.
 func TestDriftEvidence(t *testing.T) {
 	doc, err := os.ReadFile("../drift/README.md")
 	if err != nil {

@@ -4,8 +4,8 @@ package scenario
 
 import "os/exec"
 
-// group is nothing where the system has no process groups: the server alone is
-// killed, and only when its context ends.
+// group does nothing on systems without process groups. Only the server process is
+// killed, when its context is done.
 type group struct{}
 
 func newGroup() (*group, error) { return new(group), nil }

@@ -11,25 +11,24 @@ import (
 	"syscall"
 )
 
-// watchScript is the watcher of a group: it leads the group, says that it is ready,
-// waits for the end of its standard input, and kills the group, itself included.
-// Group 0 is its own, so it can kill no other. The signals that programs send to
-// a whole group do not end it.
+// watchScript is the shell script of a group's watcher, which is the leader of the group.
+// It prints a line when it is ready, waits for the end of its standard input, and then
+// kills the group, including itself. Process id 0 means its own group, so it cannot kill
+// another one. It ignores the signals that programs send to a whole group.
 const watchScript = `trap "" HUP INT QUIT TERM USR1 USR2; echo; read x; kill -s KILL 0`
 
-// group is the process group of a server. Its leader is a watcher, which holds
-// the group's id from before the server starts until after it ended, and kills
-// the group when this program ends without doing so: only this program has the
-// other end of the watcher's standard input, which the system closes then.
+// group is the process group of a server. Its leader is a watcher, which runs before the
+// server starts and until after it ended, so that the id of the group stays valid. The
+// watcher kills the group when this program exits, because the system then closes the
+// other end of the watcher's standard input.
 type group struct {
 	mu      sync.Mutex
 	watcher *exec.Cmd // nil after end
 }
 
-// newGroup makes a group and starts its watcher.
+// newGroup starts the watcher of a new group.
 func newGroup() (*group, error) {
-	// The shell reads no variable: a function in the environment could stand
-	// for a command.
+	// The environment is empty, because a function in it could replace a command.
 	watcher := &exec.Cmd{
 		Path: "/bin/sh", Args: []string{"sh", "-c", watchScript}, Dir: "/", Env: []string{},
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
@@ -53,8 +52,8 @@ func newGroup() (*group, error) {
 	return g, nil
 }
 
-// add makes a process that is to be started one of the group. SIGTERM is sent to
-// the group when the process's context ends.
+// add sets up a command so that it starts in the group, and so that the group receives
+// SIGTERM when the context of the command is done.
 func (g *group) add(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pgid: g.watcher.Process.Pid}
 	cmd.Cancel = func() error { return g.signal(syscall.SIGTERM) }
@@ -63,8 +62,8 @@ func (g *group) add(cmd *exec.Cmd) {
 // kill kills all processes of the group.
 func (g *group) kill() { _ = g.signal(syscall.SIGKILL) }
 
-// signal sends a signal to all processes of the group. The watcher, which was not
-// waited for, keeps the group's id from being another's.
+// signal sends a signal to all processes of the group. The id of the group cannot have
+// been reused, because the watcher has not been waited for.
 func (g *group) signal(s syscall.Signal) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -74,7 +73,7 @@ func (g *group) signal(s syscall.Signal) error {
 	return syscall.Kill(-g.watcher.Process.Pid, s)
 }
 
-// end kills what is left of the group. From then on it sends no signal.
+// end kills the remaining processes of the group. No signals are sent after that.
 func (g *group) end() {
 	g.kill()
 	g.mu.Lock()

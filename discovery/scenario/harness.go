@@ -14,22 +14,23 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// HarnessName is the file that describes a harness, in its directory.
+// HarnessName is the name of the file that describes a harness.
 const HarnessName = "harness.json"
 
 // Harness is a server that runs a real integration.
 type Harness struct {
 	Name        string               `json:"name"`
 	Integration analysis.Integration `json:"integration"`
-	// Command starts the server in the harness's directory. Once it accepts
-	// connections it prints one line, "listening on URL"; SIGTERM ends it.
+	// Command starts the server in the directory of the harness. The server must
+	// print the line "listening on URL" when it accepts connections, and must exit
+	// on SIGTERM.
 	Command []string `json:"command"`
 
 	dir               string
 	startLimit, grace time.Duration
 }
 
-// LoadHarness reads a harness's description strictly.
+// LoadHarness reads the description of the harness in dir. It rejects unknown keys.
 func LoadHarness(ctx context.Context, dir string) (*Harness, error) {
 	h := Harness{dir: dir, startLimit: startLimit, grace: grace}
 	path := filepath.Join(dir, HarnessName)
@@ -49,14 +50,14 @@ func LoadHarness(ctx context.Context, dir string) (*Harness, error) {
 }
 
 const (
-	// startLimit is how long a server may take to accept connections: a cold
-	// start imports an integration's whole dependency tree.
+	// startLimit is the time for a server to accept connections. A cold start imports
+	// the whole dependency tree of an integration.
 	startLimit = 2 * time.Minute
-	// grace is how long it may take to end after SIGTERM before it is killed.
+	// grace is the time for a server to exit after SIGTERM before it is killed.
 	grace = 10 * time.Second
 )
 
-// Server is a harness that accepts connections at URL.
+// Server is a running harness that accepts connections at URL.
 type Server struct {
 	URL string
 
@@ -67,14 +68,16 @@ type Server struct {
 	log       tail
 }
 
-// Start starts a harness and waits until it accepts connections, or ctx ends.
-// From then on the server lives until Stop, so that what is captured when ctx
-// ends is not cut off by the server's end. On Unix systems it gets a process
-// group of its own: Ctrl-C on a terminal does not reach it, Stop reaches what it
-// started, and when this program ends without Stop, even by SIGKILL, the whole
-// group is killed. /bin/sh is needed for that. Elsewhere Stop ends the server
-// alone, and a server whose program is killed lives on. Cancelling kill kills
-// everything that Stop reaches at once.
+// Start starts a harness and waits until it accepts connections. It fails if ctx is done
+// before that. Afterwards the server runs until Stop, so that cancelling ctx does not cut
+// off the current capture.
+//
+// On Unix systems, the server runs in its own process group. Ctrl-C in a terminal does not
+// reach it, and Stop ends all processes of the group. If this program exits without Stop,
+// even by SIGKILL, the group is killed; this needs /bin/sh. On other systems, Stop ends
+// only the server process, and the server keeps running if this program is killed.
+//
+// Cancelling kill immediately kills everything that Stop would end.
 func (h *Harness) Start(ctx, kill context.Context) (*Server, error) {
 	name := h.Command[0]
 	if strings.ContainsRune(name, '/') && !filepath.IsAbs(name) {
@@ -113,7 +116,7 @@ func (h *Harness) Start(ctx, kill context.Context) (*Server, error) {
 	return s, nil
 }
 
-// waitForURL waits for the line that says where the server listens.
+// waitForURL waits until the server prints its URL.
 func (s *Server) waitForURL(ctx context.Context, limit time.Duration) error {
 	late := time.NewTimer(limit)
 	defer late.Stop()
@@ -144,18 +147,17 @@ func (s *Server) setURL(line string) error {
 	return nil
 }
 
-// Stop ends the server and waits for its end. It may be called again.
+// Stop stops the server and waits until it has exited. It may be called more than once.
 func (s *Server) Stop() {
 	s.cancel()
 	<-s.ended
 }
 
-// Log returns the end of what the server wrote to its standard error. It is for
-// after Stop.
+// Log returns the last part of the server's standard error. It must be called after Stop.
 func (s *Server) Log() string { return s.log.String() }
 
-// firstLine takes a server's output and passes its first line on, or what stands
-// for one when it is longer than lineBytes. The rest is read over.
+// firstLine is an io.Writer that sends the first line written to it, or its beginning if
+// the line is longer than lineBytes. It discards everything after that.
 type firstLine struct {
 	buffer []byte
 	done   bool
@@ -176,7 +178,7 @@ func (f *firstLine) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// tail keeps the end of what is written to it.
+// tail is an io.Writer that keeps the last part of what is written to it.
 type tail struct{ data []byte }
 
 const tailBytes = 64 << 10

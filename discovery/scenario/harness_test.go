@@ -59,8 +59,7 @@ func TestLoadHarness(t *testing.T) {
 
 const listens = "echo listening on http://127.0.0.1:1; "
 
-// A server runs in its harness's directory until Stop, whatever else ends, and
-// goes on printing with nobody listening.
+// A server runs in the directory of its harness until Stop, and may keep printing.
 func TestStart(t *testing.T) {
 	h := scripted(t, "pwd >&2; "+listens+"head -c 1000000 /dev/zero; echo >printed; exec sleep 1000")
 	printed := filepath.Join(h.dir, "printed")
@@ -95,7 +94,7 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// A command with a slash is relative to the harness, wherever the program runs.
+// A command with a slash is relative to the directory of the harness.
 func TestStartRelative(t *testing.T) {
 	h := scripted(t, "")
 	testkit.Write(t, filepath.Join(h.dir, "serve"), "#!/bin/sh\n"+listens+"exec sleep 1000\n")
@@ -142,8 +141,8 @@ func TestStartRefusals(t *testing.T) {
 	}
 }
 
-// A server that says nothing is not waited for beyond the limit, nor when the
-// context ended.
+// Start stops waiting for a silent server at the time limit, and when the context is
+// done.
 func TestStartSilent(t *testing.T) {
 	h := scripted(t, "exec sleep 1000")
 	h.startLimit = 1
@@ -159,8 +158,8 @@ func TestStartSilent(t *testing.T) {
 	}
 }
 
-// Neither a server that ignores SIGTERM nor one that leaves a child behind lives
-// on. What they hold open is closed then.
+// Stop ends servers that ignore SIGTERM and child processes that a server leaves behind.
+// Files that they had open are closed.
 func TestStopStubborn(t *testing.T) {
 	for name, script := range map[string]string{
 		"server": "trap '' TERM; exec 3>alive; " + listens + "while :; do sleep 1000 3>&-; done",
@@ -192,8 +191,8 @@ func TestStopStubborn(t *testing.T) {
 	}
 }
 
-// Nothing is left of a group that ended, and no signal goes to what may have its
-// id then.
+// After end, no process of the group is left, and no signal is sent to a group that may
+// have reused its id.
 func TestGroupEnd(t *testing.T) {
 	g, err := newGroup()
 	if err != nil {

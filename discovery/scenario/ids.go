@@ -9,13 +9,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// WithNewIDs returns the scenarios with other ids of thread, run and parent run in
-// the requests of those that any agent can be asked, so that a server that remembers
-// conversations takes them for new ones. An id that stands in several scenarios
-// becomes the same new id in each. The new ones are UUIDs, as AG-UI's client makes
-// them, and as some servers want them: version 5 (RFC 9562 §5.5), named by the old
-// ids in a namespace. Ids that are absent or empty stay so, and so do the other
-// scenarios.
+// WithNewIDs returns the scenarios with new thread, run and parent run ids in the requests
+// of scenarios marked AnyAgent, so that a server that stores conversations treats them as
+// new. The same id becomes the same new id in all scenarios. The new ids are UUIDs of
+// version 5 (RFC 9562 §5.5), computed from the old id and the namespace, because AG-UI's
+// client uses UUIDs and some servers require them. Missing and empty ids do not change,
+// and neither do other scenarios.
 func WithNewIDs(list []Scenario, namespace [16]byte) ([]Scenario, error) {
 	var all []Scenario
 	for _, s := range list {
@@ -33,7 +32,7 @@ func WithNewIDs(list []Scenario, namespace [16]byte) ([]Scenario, error) {
 	return all, nil
 }
 
-// uuid5 returns the UUID of a name in a namespace.
+// uuid5 returns the version 5 UUID of a name in a namespace.
 func uuid5(namespace [16]byte, name []byte) string {
 	sum := sha1.Sum(append(namespace[:], name...))
 	sum[6] = sum[6]&0x0f | 0x50

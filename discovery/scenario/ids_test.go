@@ -49,8 +49,8 @@ func TestWithNewIDs(t *testing.T) {
 	}
 }
 
-// Each of the scenarios that any agent can be asked is a new conversation on each try:
-// it takes new ids, or names none, so that the server chooses them.
+// Each scenario for any agent is a new conversation on each run: it gets new ids, or has
+// none, so that the server chooses them.
 func TestOwnWithNewIDs(t *testing.T) {
 	list, err := BuiltinList()
 	if err != nil {

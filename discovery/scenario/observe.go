@@ -13,20 +13,20 @@ import (
 	"github.com/p20export/p20export/project/scan"
 )
 
-// Observation is what one reading of a capture shows.
+// Observation is the result of reading a capture once.
 type Observation struct {
-	// Expectation is what would be expected of the scenario, were this capture
-	// as it should be. It is of captures of one run at most.
+	// Expectation is the expectation that the capture satisfies. It is only set for
+	// captures with at most one run.
 	Expectation
-	// Snapshots has how many messages each emitted snapshot has, as far as they
-	// are described one by one.
+	// Snapshots has the number of messages of each emitted snapshot, for at most
+	// analysis.MaxSnapshots snapshots.
 	Snapshots []int
-	// Runs are what the discovery gate is answered from. There is at least one.
+	// Runs has the analyzed runs. There is at least one.
 	Runs []analysis.Run
 }
 
-// Observe reads a capture once and says what it shows. With an error, too, the
-// observation has Runs, and Snapshots where there are too many runs.
+// Observe reads a capture once. If it returns an error, the observation still has Runs,
+// and also Snapshots if the error is that there are too many runs.
 func Observe(ctx context.Context, path string) (Observation, error) {
 	c, err := capture.Open(ctx, path, "")
 	if err != nil {
@@ -45,10 +45,10 @@ func Observe(ctx context.Context, path string) (Observation, error) {
 	return Observation{Runs: []analysis.Run{analysis.Unreadable(path, artifact.V1, c.Manifest(), err)}}, fmt.Errorf("%s: %w", path, err)
 }
 
-// observer keeps what the projections made of the first run.
+// observer keeps the outcomes of the projections of the first run.
 type observer struct{ outcomes []outcome }
 
-// outcome is an Outcome whose reasons are known when the whole capture was read.
+// outcome is an Outcome without reasons, which are only known at the end of the capture.
 type outcome struct {
 	Outcome
 	name     project.Name
@@ -78,7 +78,7 @@ func (o *observer) made(made []*scan.Projection, of *analysis.EventTypes) {
 	}
 }
 
-// finish completes the observation at the capture's end.
+// finish returns the observation at the end of the capture.
 func (o *observer) finish(r scan.Result, a *analysis.Analyzer) (Observation, error) {
 	seen := Observation{Snapshots: []int{}, Runs: a.Runs()}
 	for _, run := range seen.Runs {
@@ -113,8 +113,8 @@ func (o *observer) finish(r scan.Result, a *analysis.Analyzer) (Observation, err
 	return seen, nil
 }
 
-// placeOf names an event by its type, which does not change between two captures
-// of one scenario as its index might.
+// placeOf formats a place. It names an event by its type, because its index may differ
+// between two captures of a scenario.
 func placeOf(index *int, file string, p finding.Pointer, of *analysis.EventTypes) string {
 	where := file
 	if index != nil {

@@ -18,51 +18,52 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// Verdicts about scenarios, beside project.Failed.
+// Verdicts of scenarios, in addition to project.Failed.
 const (
-	// Captured: the answer was kept, an HTTP error, too.
+	// Captured: the response was captured, even if it is an HTTP error.
 	Captured project.Verdict = "captured"
-	// Skipped: the harness cannot express the scenario, and says why.
+	// Skipped: the integration cannot express the scenario.
 	Skipped project.Verdict = "skipped"
-	// Unexpected: the capture does not show what is expected of it.
+	// Unexpected: the capture differs from its expectation.
 	Unexpected project.Verdict = "unexpected"
 )
 
-// Verdicts lists those that a scenario can have.
+// Verdicts returns the verdicts that a scenario can have.
 func Verdicts() []project.Verdict {
 	return []project.Verdict{Captured, Skipped, Unexpected, project.Failed}
 }
 
-// Plan says which scenarios are run, where, and what they should show.
+// Plan has the scenarios to run, the endpoint, and the expectations.
 type Plan struct {
 	// Scenarios are run in order, one at a time.
 	Scenarios []Scenario
-	// Needed names those that decide whether the integration qualifies, and others of
-	// the list. The others may be answered with an HTTP error. Empty means that all
-	// are needed.
+	// Needed has the names of the needed scenarios of the list, including those that
+	// are not in Scenarios. Only other scenarios may be answered with an HTTP error.
+	// If it is empty, all scenarios are needed.
 	Needed []string
-	// Suite says what is expected of them; nil expects nothing.
+	// Suite has the expectations; nil if there are none.
 	Suite *Suite
-	// UpdateExpected says that what is seen will be what is expected, so that
-	// nothing is unexpected now.
+	// UpdateExpected reports that the results will become the expectations, so that
+	// no result is unexpected.
 	UpdateExpected bool
-	// Dir gets a capture of each scenario, a directory named as it is.
+	// Dir is the directory of the captures. The capture of a scenario is a
+	// subdirectory with its name.
 	Dir string
-	// Request is what the requests share. Its URL is the address that the
-	// scenarios' paths are below; to its Labels that of the scenario is added.
+	// Request has the settings that all requests share. The path of a scenario is
+	// appended to its URL, and a label with the scenario's name is added to its Labels.
 	Request client.Settings
-	// Progress, when not nil, is called as a scenario is asked for, and from time
-	// to time while its answer comes.
+	// Progress, if not nil, is called at the start of a scenario, and repeatedly while
+	// its response is received.
 	Progress func(scenario string, now client.Progress)
 }
 
-// Row is what became of a scenario. What is not known is null.
+// Row is the result of a scenario. Unknown values are null.
 type Row struct {
 	Scenario string          `json:"scenario"`
 	About    string          `json:"about,omitzero"`
 	Needed   bool            `json:"needed"`
 	Verdict  project.Verdict `json:"verdict"`
-	// Note says why a skipped scenario was not run.
+	// Note says why a skipped scenario cannot be run.
 	Note string `json:"note,omitzero"`
 	// Capture is the path of the closed capture.
 	Capture    *string      `json:"capture"`
@@ -71,23 +72,23 @@ type Row struct {
 	Events     *int         `json:"events"`
 	Bytes      *int64       `json:"bytes"`
 	Terminal   *string      `json:"terminal"`
-	// Snapshots has how many messages each emitted snapshot has; past the
-	// hundredth they are not listed.
+	// Snapshots has the number of messages of each emitted snapshot, for at most 100
+	// snapshots.
 	Snapshots  []int               `json:"snapshots"`
 	TimeSource *project.TimeSource `json:"time_source"`
 	Freeze     *Outcomes           `json:"freeze"`
-	// Cause is why the answer holds no whole run, if that can be told.
+	// Cause says why the response has no complete run, if that is known.
 	Cause    Cause             `json:"cause,omitzero"`
 	Findings []finding.Finding `json:"findings"`
-	// Observed is what an expectation would say of the capture; nil where nothing
-	// was observed.
+	// Observed is the expectation that the capture would satisfy; nil if nothing was
+	// observed.
 	Observed *Expectation `json:"-"`
-	// Runs are what the capture's runs show; empty without a capture.
+	// Runs has the analyzed runs of the capture; empty if there is no capture.
 	Runs []analysis.Run `json:"-"`
 }
 
-// NotCaptured returns the needed scenarios of which no capture was made, although no
-// note says that the harness cannot express them. The rows are those of Run.
+// NotCaptured returns the needed scenarios that have no capture and no note. The rows are
+// the results of Run.
 func (p *Plan) NotCaptured(rows []Row) (names []string) {
 	for _, name := range p.Needed {
 		if p.Suite.caseOf(name).Note == "" && !slices.ContainsFunc(rows, func(r Row) bool { return r.Scenario == name && len(r.Runs) > 0 }) {
@@ -97,8 +98,8 @@ func (p *Plan) NotCaptured(rows []Row) (names []string) {
 	return names
 }
 
-// Conflicts returns a row for each scenario whose place is taken: captures are
-// never written into again. The error says that none of them could be written.
+// Conflicts returns a row for each scenario whose capture directory already exists, since
+// captures are never overwritten. It returns an error if no capture could be written.
 func (p *Plan) Conflicts() ([]Row, error) {
 	var rows []Row
 	for _, s := range p.Scenarios {
@@ -119,9 +120,9 @@ func (p *Plan) Conflicts() ([]Row, error) {
 	return rows, nil
 }
 
-// Run captures the scenarios and yields a row for each. It ends early with ctx,
-// the capture under way closed as cancelled, and when nothing accepts a
-// connection or an answer cannot be kept: the row that says so is the last.
+// Run captures the scenarios in order and yields a row for each. If ctx is done, Run closes
+// the current capture as cancelled and stops. It also stops after the row of a scenario
+// whose endpoint is unreachable or whose response cannot be written.
 func (p *Plan) Run(ctx context.Context) iter.Seq[Row] {
 	return func(yield func(Row) bool) {
 		for _, s := range p.Scenarios {
@@ -136,8 +137,8 @@ func (p *Plan) Run(ctx context.Context) iter.Seq[Row] {
 	}
 }
 
-// capture runs one scenario. The error, which the row states too, says why
-// there is no capture.
+// capture runs one scenario. If there is no capture, it returns the error, which the row
+// contains too.
 func (p *Plan) capture(ctx context.Context, s Scenario) (Row, error) {
 	row := p.newRow(s)
 	expected := p.Suite.caseOf(s.Name)
@@ -170,14 +171,14 @@ func (p *Plan) capture(ctx context.Context, s Scenario) (Row, error) {
 	return row, nil
 }
 
-// request returns what is asked for a scenario.
+// request returns the settings of the request for a scenario.
 func (p *Plan) request(s Scenario) client.Settings {
 	r := p.Request
 	if u, err := url.Parse(r.URL); err == nil && s.Path != "" {
 		r.URL = u.JoinPath(s.Path).String()
 	}
 	body := s.Request.Clone()
-	_ = body.Compact() // its syntax was checked with its file's
+	_ = body.Compact() // the syntax was checked by decode
 	r.Body = body
 	r.Labels = map[string]string{analysis.LabelScenario: s.Name}
 	maps.Copy(r.Labels, p.Request.Labels)
@@ -186,7 +187,7 @@ func (p *Plan) request(s Scenario) client.Settings {
 
 func (p *Plan) captureDir(s Scenario) string { return filepath.Join(p.Dir, s.Name) }
 
-// caseOf returns what is expected of a scenario: nothing when nothing is said.
+// caseOf returns the case of a scenario, or the zero Case if there is none.
 func (s *Suite) caseOf(name string) Case {
 	if s != nil {
 		for _, e := range s.Cases {
@@ -208,14 +209,14 @@ func (row *Row) fail(err error) {
 	row.Verdict, row.Findings = project.Failed, append(row.Findings, found)
 }
 
-// LocalFailure reports whether no answer could be kept for a reason on this side, such as a
-// full disk.
+// LocalFailure reports whether the capture failed because of this machine, such as a full
+// disk.
 func (row *Row) LocalFailure() bool {
 	return row.Capture == nil && row.Verdict == project.Failed && finding.Has(row.Findings, finding.IOFailed)
 }
 
-// recordReadError says why no more can be said of a capture, unless that was said when it
-// was made.
+// recordReadError adds the error from reading a capture, unless the row already has a
+// finding with its code.
 func (row *Row) recordReadError(err error) {
 	found, _ := finding.FromError(err)
 	if !finding.Has(row.Findings, found.Code) {
@@ -228,8 +229,8 @@ func (row *Row) recordReadError(err error) {
 	}
 }
 
-// GateRuns returns what the gate judges of a scenario: its runs, or a Run that says why
-// there is no capture. A scenario that was not asked has none.
+// GateRuns returns the runs of a scenario for package gate. For a failed scenario without
+// runs, it returns a Run with the findings. A skipped scenario has no runs.
 func (row *Row) GateRuns() []analysis.Run {
 	if len(row.Runs) > 0 || row.Verdict != project.Failed {
 		return row.Runs
@@ -239,19 +240,19 @@ func (row *Row) GateRuns() []analysis.Run {
 	return []analysis.Run{failed}
 }
 
-// recordCapture says what was captured. An HTTP error is left to what is expected of the
-// scenario, where something is, and so is a response that breaks off as expected.
-// Of a scenario that is not needed an HTTP error is an outcome like others.
+// recordCapture sets the fields of the row that describe the capture. An HTTP error is
+// only a warning if the scenario has an expectation or is not needed. So is a truncated
+// response if it is expected.
 func (row *Row) recordCapture(dir string, result client.Result, expected *Expectation, update bool) {
 	mayFail := update || expected != nil || !row.Needed
-	mayBreak := update || expected != nil && expected.End == capture.EndError
+	mayTruncate := update || expected != nil && expected.End == capture.EndError
 	m := result.Manifest
 	row.Capture, row.HTTPStatus, row.End, row.Events = &dir, m.Source.Status, &m.End, result.Events
 	if response := m.Response(); response != nil {
 		row.Bytes = &response.Bytes
 	}
 	for _, f := range result.Findings {
-		if mayFail && f.Code == finding.HTTPStatus || mayBreak && f.Code == finding.HTTPFailed {
+		if mayFail && f.Code == finding.HTTPStatus || mayTruncate && f.Code == finding.HTTPFailed {
 			f = f.WithSeverity(finding.Warning)
 		}
 		row.Findings = append(row.Findings, f)
@@ -261,8 +262,8 @@ func (row *Row) recordCapture(dir string, result client.Result, expected *Expect
 	}
 }
 
-// addContentTypeFindings adds to runs that their answer has another content type than an event
-// stream: of an answer without a run that is its likely cause.
+// addContentTypeFindings adds the finding about a wrong content type to the runs. For a
+// response without a run, the wrong content type is the Cause instead.
 func (row *Row) addContentTypeFindings() {
 	for _, f := range row.Findings {
 		for i := range row.Runs {
@@ -273,11 +274,11 @@ func (row *Row) addContentTypeFindings() {
 	}
 }
 
-// observe says what the capture shows, and compares it with what is expected.
+// observe reads the capture and compares it with the expectation.
 func (row *Row) observe(ctx context.Context, expected *Expectation) error {
 	seen, err := Observe(ctx, *row.Capture)
 	if ctx.Err() != nil {
-		return nil // what was seen may be that it was interrupted
+		return nil // the result may be due to the interruption
 	}
 	row.Runs = seen.Runs
 	row.addContentTypeFindings()

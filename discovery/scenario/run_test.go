@@ -29,11 +29,12 @@ data: {"type":"RUN_ERROR","message":"no"}
 
 `
 
-// serve answers every request so, and keeps their paths and bodies.
+// serve returns a server that answers every request with handle and keeps the paths and
+// bodies of the requests.
 func serve(t *testing.T, handle http.HandlerFunc) (url string, asked *[]string) {
 	t.Helper()
 	asked = new([]string)
-	var mu sync.Mutex // a request that was given up can still be read beside the next
+	var mu sync.Mutex // an abandoned request may still be read while the next one arrives
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -58,7 +59,7 @@ func planned(t *testing.T, url string, names ...string) *Plan {
 	return p
 }
 
-// brief tells rows by what matters in most tests.
+// brief formats the values of a row that matter in most tests.
 func brief(rows []Row) (all []string) {
 	for _, row := range rows {
 		s := row.Scenario + " " + string(row.Verdict)
@@ -124,8 +125,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// A snapshot that lacks what the run streamed is a warning, among what is seen and
-// not as expected.
+// A snapshot that lacks streamed text is a warning of the row, and not a difference from
+// the expectation.
 func TestRunIncomplete(t *testing.T) {
 	answer := "data: " + strings.ReplaceAll(strings.Join([]string{
 		testkit.Started, testkit.Message, `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"u","role":"user","content":"Hello."}]}`, testkit.Finished,
@@ -152,8 +153,7 @@ func TestRunIncomplete(t *testing.T) {
 	}
 }
 
-// A scenario that fails is no reason not to run the next; a server that nobody
-// reaches is.
+// The next scenario is run after a failed one, but not if the server is unreachable.
 func TestRunGoesOn(t *testing.T) {
 	var server *httptest.Server
 	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -188,8 +188,8 @@ func TestRunGoesOn(t *testing.T) {
 	}
 }
 
-// A response that breaks off is as good as another where that is expected, and
-// one that does not is unexpected there.
+// A truncated response does not fail a scenario that expects one, and a complete response
+// is then unexpected.
 func TestRunBrokenAsExpected(t *testing.T) {
 	url, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, failedRun)
@@ -211,8 +211,8 @@ func TestRunBrokenAsExpected(t *testing.T) {
 	}
 }
 
-// An HTTP error is for the expectation to judge, where there is one, or where one is
-// being written.
+// An HTTP error does not fail a scenario with an expectation, or if expectations are
+// being updated.
 func TestRunHTTPErrorAsExpected(t *testing.T) {
 	url, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -240,7 +240,7 @@ func TestRunHTTPErrorAsExpected(t *testing.T) {
 	}
 }
 
-// The end of the context closes the capture under way, and nothing else is run.
+// When the context is done, the current capture is closed and no further scenario is run.
 func TestRunCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	url, _ := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -266,7 +266,7 @@ func TestRunCancelled(t *testing.T) {
 	}
 }
 
-// A scenario is one run. A capture of more is kept.
+// A capture with several runs is kept, but is unexpected.
 func TestRunSeveralRuns(t *testing.T) {
 	url, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, failedRun+failedRun) })
 	p := planned(t, url, "a")
@@ -276,7 +276,7 @@ func TestRunSeveralRuns(t *testing.T) {
 	}
 }
 
-// A damaged coding is told once.
+// A damaged content coding is reported once.
 func TestRunDamagedCoding(t *testing.T) {
 	url, _ := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
@@ -309,7 +309,7 @@ func TestBlocked(t *testing.T) {
 	}
 }
 
-// What differs is said once a place, and nothing when nothing does.
+// Each difference is reported once, with its place.
 func TestUnexpected(t *testing.T) {
 	expected := func() Expectation {
 		return Expectation{HTTPStatus: 200, Terminal: "RUN_FINISHED", TimeSource: project.ArrivalTime, Freeze: Outcomes{
@@ -351,8 +351,7 @@ func TestUnexpected(t *testing.T) {
 	}
 }
 
-// Nothing is said of the times and the parent of a run that does not count: the
-// capture as a whole is refused.
+// If the whole capture is refused, the observation has no times and no parent.
 func TestObserveRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "trailing.json")
 	events := "[" + strings.Join([]string{testkit.Started, testkit.Snapshot, testkit.Finished}, ",") + "]"

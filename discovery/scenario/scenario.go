@@ -1,9 +1,8 @@
-// Package scenario runs lists of scenarios against endpoints, and against the
-// servers of harnesses: a capture of each, and what it shows against what is
-// expected.
+// Package scenario runs lists of scenarios against endpoints and harness servers. It makes
+// a capture of each scenario and compares the capture with its expectation.
 //
-// It must hold no rule of an integration: what differs between them is in their
-// files.
+// It must not contain rules of an integration. Differences between integrations belong in
+// their files.
 package scenario
 
 import (
@@ -27,27 +26,27 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// Names of the files: the scenarios, which all harnesses share, and what each
-// harness is expected to make of them.
+// File names: the list of scenarios, which all harnesses share, and the expectations of
+// one harness.
 const (
 	ScenariosName = "scenarios.json"
 	ExpectedName  = "expected.json"
 )
 
-// List is the file of the scenarios. They are run in order against one fresh
-// server.
+// List is the contents of scenarios.json. Scenarios are run in order against a newly
+// started server.
 type List struct {
 	Scenarios []Scenario `json:"scenarios"`
 }
 
-// Suite is what one harness makes of the scenarios.
+// Suite is the contents of expected.json: the expectations of one harness.
 type Suite struct {
-	// Cases has each scenario of the list once, in its order.
+	// Cases has one case for each scenario of the list, in the same order.
 	Cases []Case `json:"scenarios"`
 }
 
-// Case says what a harness is expected to make of a scenario, or why it
-// cannot express it.
+// Case is the expectation for a scenario, or a note why the integration cannot express
+// the scenario.
 type Case struct {
 	Name   string       `json:"name"`
 	Note   string       `json:"note,omitzero"`
@@ -58,41 +57,40 @@ type Case struct {
 type Scenario struct {
 	Name  string `json:"name"`
 	About string `json:"about,omitzero"`
-	// Path is where the request is posted to, below the endpoint's address;
-	// without one it is that address.
+	// Path is appended to the URL of the endpoint. If it is empty, the request is
+	// posted to the URL itself.
 	Path string `json:"path,omitzero"`
-	// Needed: an integration qualifies only if its run of this scenario does. Where
-	// a list marks none, all are needed.
+	// Needed marks a scenario that decides whether an integration qualifies. If a
+	// list marks no scenario, all are needed.
 	Needed bool `json:"needed,omitzero"`
-	// AnyAgent: the request alone makes the scenario, so that any agent can be asked
-	// it, wherever it is served. An endpoint that is given by its URL gets new ids of
-	// thread and run on each try.
+	// AnyAgent marks a scenario that depends only on the request, so that it can be
+	// run with any agent. See WithNewIDs for its thread and run ids.
 	AnyAgent bool           `json:"anywhere,omitzero"`
 	Request  jsontext.Value `json:"request"`
 }
 
-// Expectation is what a capture of a scenario shows.
+// Expectation describes the capture of a scenario.
 type Expectation struct {
 	HTTPStatus int `json:"http_status"`
-	// End is how the response ended; empty when it came to its own end.
+	// End says how the response ended. It is empty if the response is complete.
 	End capture.End `json:"end,omitzero"`
-	// Terminal is the run's terminal event; empty when there is no run.
+	// Terminal is the terminal event of the run; empty if there is no run.
 	Terminal   string             `json:"terminal,omitzero"`
 	TimeSource project.TimeSource `json:"time_source,omitzero"`
 	// Parent is the artifact's parent_run_id_ref.
 	Parent string `json:"parent,omitzero"`
-	// Freeze has the outcome of each projection.
+	// Freeze has the outcomes of the projections.
 	Freeze Outcomes `json:"freeze"`
 }
 
-// Outcomes are those of the three projections.
+// Outcomes has the outcomes of the three projections.
 type Outcomes struct {
 	EmittedSnapshot     Outcome `json:"emitted-snapshot"`
 	EmittedSnapshotText Outcome `json:"emitted-snapshot-text"`
 	FoldedStream        Outcome `json:"folded-stream"`
 }
 
-// Outcome returns the place of a projection's outcome.
+// Outcome returns a pointer to the outcome of a projection.
 func (o *Outcomes) Outcome(name project.Name) *Outcome {
 	switch name {
 	case project.EmittedSnapshotText:
@@ -103,23 +101,24 @@ func (o *Outcomes) Outcome(name project.Name) *Outcome {
 	return &o.EmittedSnapshot
 }
 
-// Outcome is what one projection makes of a run.
+// Outcome is the result of one projection of a run.
 type Outcome struct {
 	Verdict project.Verdict `json:"verdict"`
 	// Origin says whether the snapshot was emitted or built.
 	Origin project.Origin `json:"origin,omitzero"`
-	// Roles are those of the artifact's messages, in order.
+	// Roles lists the roles of the artifact's messages, in order.
 	Roles []string `json:"roles,omitzero"`
-	// Omissions are "reason place", the place an event's type, or the request,
-	// and the pointer.
+	// Omissions has elements of the form "reason place". The place is the type of an
+	// event or the name of a file, followed by a pointer.
 	Omissions []string `json:"omissions,omitzero"`
-	// Reasons are "code place" of every error.
+	// Reasons has an element of the form "code place" for each error.
 	Reasons []string `json:"reasons,omitzero"`
 }
 
 var plainName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9]+([-.][a-z0-9]+)*$`) })
 
-// LoadList reads the file of the scenarios strictly.
+// LoadList reads a list of scenarios from a file. It rejects unknown keys and invalid
+// scenarios.
 func LoadList(ctx context.Context, path string) (*List, error) {
 	data, err := readBounded(ctx, path)
 	if err != nil {
@@ -128,10 +127,10 @@ func LoadList(ctx context.Context, path string) (*List, error) {
 	return parseList(path, data)
 }
 
-// BuiltinList is the list that the program holds, which all harnesses share.
+// BuiltinList returns the list of scenarios in the program, which all harnesses share.
 func BuiltinList() (*List, error) { return parseList(ScenariosName, discovery.Scenarios) }
 
-// parseList reads a list strictly. Path names it in errors.
+// parseList parses and checks a list. Errors name path.
 func parseList(path string, data []byte) (*List, error) {
 	var l List
 	if err := decode(path, data, "a file of scenarios", &l); err != nil {
@@ -162,8 +161,7 @@ func parseList(path string, data []byte) (*List, error) {
 	return &l, nil
 }
 
-// ForAnyAgent returns the scenarios that any agent can be asked, for the endpoint's
-// own address.
+// ForAnyAgent returns the scenarios marked AnyAgent, without their paths.
 func (l *List) ForAnyAgent() []Scenario {
 	var list []Scenario
 	for _, s := range l.Scenarios {
@@ -185,7 +183,7 @@ func (l *List) Names() []string {
 }
 
 // Needed returns the names of the scenarios that decide whether an integration
-// qualifies: those that are marked, or all where none is.
+// qualifies: the marked ones, or all if none is marked.
 func (l *List) Needed() []string {
 	var marked []string
 	for _, s := range l.Scenarios {
@@ -199,8 +197,8 @@ func (l *List) Needed() []string {
 	return marked
 }
 
-// Select returns the scenarios of these names, in the order of the list, or a name
-// that no scenario has.
+// Select returns the scenarios with these names, in the order of the list. If a name is
+// unknown, Select returns that name and no scenarios.
 func (l *List) Select(names []string) (chosen []Scenario, unknown string) {
 	for _, s := range l.Scenarios {
 		if slices.Contains(names, s.Name) {
@@ -215,27 +213,28 @@ func (l *List) Select(names []string) (chosen []Scenario, unknown string) {
 	return chosen, ""
 }
 
-// plainPath reports whether a path stays what it is when it is put below
-// another.
+// plainPath reports whether a path is absolute, clean, and has no query or fragment, so
+// that it can be appended to a URL.
 func plainPath(p string) bool {
 	clean := path.Clean(p)
 	_, err := url.PathUnescape(p)
 	return err == nil && p[0] == '/' && !strings.ContainsAny(p, "?#") && (p == clean || p == clean+"/")
 }
 
-// ErrSuiteMismatch is matched by the error of a file of expectations that is not of
-// the scenarios of the list.
+// ErrSuiteMismatch matches the error of LoadSuite if the file does not have the scenarios
+// of the list.
 var ErrSuiteMismatch = errors.New("the expectations do not match the list of scenarios")
 
-// mismatchError is such an error.
+// mismatchError is an error that matches ErrSuiteMismatch.
 type mismatchError struct{ why string }
 
 func (e mismatchError) Error() string { return e.why }
 
-// Is implements errors.Is.
+// Is reports whether target is ErrSuiteMismatch.
 func (mismatchError) Is(target error) bool { return target == ErrSuiteMismatch }
 
-// LoadSuite reads the file of a harness strictly and holds it against the list.
+// LoadSuite reads the expectations of a harness from a file and checks that they match the
+// list.
 func LoadSuite(ctx context.Context, path string, l *List) (*Suite, error) {
 	var s Suite
 	if err := loadFile(ctx, path, "a file of expectations", &s); err != nil {
@@ -255,30 +254,29 @@ func LoadSuite(ctx context.Context, path string, l *List) (*Suite, error) {
 	return &s, nil
 }
 
-// maxFile bounds a file of a list, a suite or a harness, in bytes: what it names
-// may be no file, or have no end. A capture's request may be as long.
+// maxFile limits the size of the files that this package reads, in bytes. A path may name
+// a device or a pipe without an end. Requests of captures have the same limit.
 const maxFile = 64 << 20
 
-// loadFile reads a file into v strictly. What names the kind of file with its
-// article.
-func loadFile(ctx context.Context, path, what string, v any) error {
+// loadFile reads the JSON of a file into v and rejects unknown keys. The kind of file,
+// such as "a harness.json", is used in errors.
+func loadFile(ctx context.Context, path, kind string, v any) error {
 	data, err := readBounded(ctx, path)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	return decode(path, data, what, v)
+	return decode(path, data, kind, v)
 }
 
-// decode reads what a file holds into v strictly. What names the kind of file with
-// its article.
-func decode(path string, data []byte, what string, v any) error {
-	if err := strictjson.Explain(json.Unmarshal(data, v, json.RejectUnknownMembers(true)), what); err != nil {
+// decode decodes JSON into v and rejects unknown keys. Errors contain path and kind.
+func decode(path string, data []byte, kind string, v any) error {
+	if err := strictjson.Explain(json.Unmarshal(data, v, json.RejectUnknownMembers(true)), kind); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
 }
 
-// readBounded reads a file. Its opening and reading end with ctx.
+// readBounded reads a file of at most maxFile bytes. It returns early if ctx is done.
 func readBounded(ctx context.Context, path string) ([]byte, error) {
 	f, err := capture.OpenFile(ctx, path)
 	if err != nil {
@@ -292,8 +290,8 @@ func readBounded(ctx context.Context, path string) ([]byte, error) {
 	return data, err
 }
 
-// Encode spells the list as its file: two-space indent, ASCII only.
+// Encode returns the JSON of the list, with two-space indent and only ASCII.
 func (l *List) Encode() ([]byte, error) { return strictjson.MarshalFile(l) }
 
-// Encode spells the suite as its file: two-space indent, ASCII only.
+// Encode returns the JSON of the suite, with two-space indent and only ASCII.
 func (s *Suite) Encode() ([]byte, error) { return strictjson.MarshalFile(s) }

@@ -16,7 +16,7 @@ import (
 
 const twoScenarios = `{"scenarios": [{"name": "a", "request": {}}, {"name": "b", "about": "B.", "path": "/b/", "request": {"runId": "r"}}]}`
 
-// refused wants an error that names the file and says why.
+// refused checks that an error names the file and the reason.
 func refused(t *testing.T, err error, path, why string) {
 	t.Helper()
 	if err == nil || !strings.HasPrefix(err.Error(), path+": ") && !strings.Contains(err.Error(), "open "+path) || !strings.Contains(err.Error(), why) {
@@ -63,7 +63,7 @@ func TestLoadList(t *testing.T) {
 	refused(t, err, path, "no such file")
 }
 
-// A file that does not end is not read to its end.
+// Reading stops at the size limit.
 func TestLoadBounded(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), ScenariosName)
@@ -165,7 +165,7 @@ func TestNeeded(t *testing.T) {
 	}
 }
 
-// Whoever waits for a file, such as a named pipe, can be interrupted.
+// Opening a file that blocks, such as a named pipe, can be interrupted.
 func TestLoadInterrupted(t *testing.T) {
 	why := errors.New("interrupted by the test")
 	ctx, cancel := context.WithCancelCause(t.Context())

@@ -12,8 +12,8 @@ import (
 	"github.com/p20export/p20export/internal/atomicfile"
 )
 
-// LoadNotes reads of a harness's expectations only which scenarios of the list
-// it cannot express. There may be no file yet.
+// LoadNotes reads the expectations of a harness and returns only their notes, for the
+// scenarios of the list. The file need not exist.
 func LoadNotes(ctx context.Context, path string, l *List) (*Suite, error) {
 	var s Suite
 	if err := loadFile(ctx, path, "a file of expectations", &s); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -26,8 +26,8 @@ func LoadNotes(ctx context.Context, path string, l *List) (*Suite, error) {
 	return notes, nil
 }
 
-// UpdatedSuite is the suite that the rows of a whole plan make: its notes, and what
-// was seen of every other scenario. The error names one of which nothing was.
+// UpdatedSuite returns a suite with the notes of the plan and the observed results of all
+// other scenarios. The error names a scenario without a result.
 func (p *Plan) UpdatedSuite(rows []Row) (*Suite, error) {
 	s := &Suite{}
 	for _, scenario := range p.Scenarios {
@@ -45,7 +45,7 @@ func (p *Plan) UpdatedSuite(rows []Row) (*Suite, error) {
 	return s, nil
 }
 
-// Write puts the suite's file in place of the one there.
+// Write writes the suite to a file, replacing its contents.
 func (s *Suite) Write(path string) error {
 	data, err := s.Encode()
 	if err != nil {
