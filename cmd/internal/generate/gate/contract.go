@@ -59,7 +59,7 @@ func contract(b *bytes.Buffer, harnesses []harness, g gate.Gate) {
 type textMeasures struct {
 	artifacts, assayArtifacts int
 	texts                     analysis.Texts
-	longScenarios             []string // the scenarios of texts that are too long for Assay
+	longScenarios             []string // scenarios with texts that are too long for Assay
 	differences               differenceCounts
 }
 

@@ -11,13 +11,13 @@ import (
 
 const presenceHead = `# Field presence
 
-Which keys the events of the bounded envelope have, in how many runs of each integration, by the committed captures. %s makes this page anew, and %s fails when it is out of date.
+This page counts the runs of each integration whose events in the bounded envelope have a key, in the committed captures. %s generates the page, and %s fails if it is out of date.
 
-A cell is *n of m*: n runs have the key, of m that have such an event or, for a key of messages, a snapshot with a message of that role; empty where none has. *Surfaced* counts the runs with the key in the bounded envelope that lies beside the artifact for reviewers (where there are several snapshots, with the last chosen); *reduced* those whose artifact has it, and as what. All others have it left out. Null or blank values are counted as present, with their number behind. %s is listed where the artifact takes it.
+A cell *n of m* means that n runs have the key, out of m runs with such an event. For a key of messages, m counts the runs with a snapshot that has a message of that role. A cell is empty if no run has the key. *Surfaced* counts the runs that have the key in the bounded envelope, the file for reviewers that is written with the artifact; if a run has several snapshots, the last one is chosen. *Reduced* counts the runs whose artifact has the key, and names the key of the artifact. All other artifacts omit the key. Null and blank values count as present; their number is in parentheses. %s is listed only for events whose type is in the artifact.
 
 `
 
-// fieldPresence writes FIELD_PRESENCE.md.
+// fieldPresence returns the text of FIELD_PRESENCE.md.
 func fieldPresence(harnesses []harness) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, presenceHead, "`make gate`", "`make test`", "`type`")

@@ -67,7 +67,7 @@ func status(g gate.Gate, answers []gate.Answer) string {
 	return fmt.Sprintf("**Status.** Both conditions of [P20 §15](../docs/p20.md#s15) are met for exactly one claim: %s. The mark *pre-proof draft* is therefore lifted. The conditions are: %s, and captures of real integrations that emit snapshots were compared with the contract. In these captures, with scripted models, the following integrations qualify: %s.", claim, condition, join(names))
 }
 
-// verdicts is the table that says which integrations qualify.
+// qualification writes the table of the integrations that qualify.
 func qualification(b *bytes.Buffer, g gate.Gate, list *scenario.List) {
 	needed := list.Needed()
 	fmt.Fprintf(b, "## Which integrations qualify\n\nAn integration qualifies if all its runs of the needed scenarios qualify. The needed scenarios are plain text conversations: %s. %s%s\n\n| integration | version | qualifies | why not | required change |\n|---|---|---|---|---|\n", join(needed), gate.Rule, notForAnyAgent(list))
@@ -91,7 +91,8 @@ func qualification(b *bytes.Buffer, g gate.Gate, list *scenario.List) {
 	b.WriteString("\nThe other scenarios cover tools, state, errors, settings and ids. They do not affect which integrations qualify. Their runs are included in the tables below.\n\n")
 }
 
-// notAnywhere names the needed scenarios that discover does not ask by itself.
+// notForAnyAgent returns a sentence about the needed scenarios that discover does not run by
+// default, or "" if there are none.
 func notForAnyAgent(list *scenario.List) string {
 	needed := list.Needed()
 	for _, s := range list.ForAnyAgent() {

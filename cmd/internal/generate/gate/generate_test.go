@@ -15,23 +15,24 @@ import (
 
 func TestDocumentsAreFresh(t *testing.T) {
 	t.Chdir("../../../..")
-	made, err := documents()
+	files, err := documents()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range made {
+	for path, want := range files {
 		have, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(string(have), string(want)); diff != "" {
-			t.Errorf("%s is out of date: run 'make gate' and look at what changed (-committed +made):\n%s", path, diff)
+			t.Errorf("%s is out of date: run 'make gate' and check the changes (-committed +generated):\n%s", path, diff)
 		}
 	}
 }
 
-// An artifact takes nothing from state and activity. One of an emitted snapshot
-// takes three events and needs each of them; one that has to be built needs more.
+// An artifact does not depend on state and activity events. An artifact of an emitted
+// snapshot depends on each of its three events and on no others. A built artifact depends
+// on more.
 func TestFewerEvents(t *testing.T) {
 	t.Chdir("../../../..")
 	list, err := scenario.LoadList(t.Context(), "discovery/"+scenario.ScenariosName)
@@ -49,11 +50,11 @@ func TestFewerEvents(t *testing.T) {
 			case s.refreezing == nil:
 				continue
 			case !s.refreezing.sameWithoutState:
-				t.Errorf("%s: another artifact without state and activity", s.run.Capture)
+				t.Errorf("%s: different artifact without state and activity", s.run.Capture)
 			case s.refreezing.origin == project.Emitted && !s.refreezing.sameFromEnvelope:
-				t.Errorf("%s: another artifact from the events of the envelope alone", s.run.Capture)
+				t.Errorf("%s: different artifact from only the events of the envelope", s.run.Capture)
 			case s.refreezing.dispensable > 0:
-				t.Errorf("%s: an artifact without %d of the events of the envelope", s.run.Capture, s.refreezing.dispensable)
+				t.Errorf("%s: still an artifact without %d of the events of the envelope", s.run.Capture, s.refreezing.dispensable)
 			}
 			if s.state.count > 0 {
 				carrying++
@@ -108,11 +109,11 @@ func TestDescribe(t *testing.T) {
 		t.Errorf("without an artifact: %+v, %v", s, err)
 	}
 	if _, err := describeState([]*envelope.Event{read(t, `{"type":"STATE_DELTA","delta":1}`)}, a); err == nil {
-		t.Error("a delta that is a number is read")
+		t.Error("a delta that is a number is accepted")
 	}
 }
 
-// Message ids of the request and of the scripted model are not the integration's.
+// Message ids of the request and of the scripted model are not counted.
 func TestMessageIDs(t *testing.T) {
 	r, err := newIDCollector([]byte(`{"messages":[{"id":"user-1"}]}`), "http://127.0.0.1:1/long-stream")
 	if err != nil {

@@ -1,6 +1,6 @@
-// Command generate writes discovery/GATE.md and discovery/FIELD_PRESENCE.md from
-// the committed captures. It runs in the root of the repository and is no part
-// of the released program.
+// Command gate writes discovery/GATE.md and discovery/FIELD_PRESENCE.md from the committed
+// captures. It must be run in the root of the repository. It is not part of the released
+// program.
 package main
 
 import (
@@ -17,17 +17,17 @@ import (
 
 func main() {
 	if err := write(); err != nil {
-		fmt.Fprintln(os.Stderr, "generate:", err)
+		fmt.Fprintln(os.Stderr, "gate:", err)
 		os.Exit(1)
 	}
 }
 
 func write() error {
-	made, err := documents()
+	files, err := documents()
 	if err != nil {
 		return err
 	}
-	for path, text := range made {
+	for path, text := range files {
 		if err := os.WriteFile(path, text, 0o644); err != nil {
 			return err
 		}
@@ -35,7 +35,7 @@ func write() error {
 	return nil
 }
 
-// documents makes both documents, by their paths.
+// documents returns the contents of both documents, by path.
 func documents() (map[string][]byte, error) {
 	list, err := scenario.LoadList(context.Background(), "discovery/"+scenario.ScenariosName)
 	if err != nil {
@@ -51,27 +51,27 @@ func documents() (map[string][]byte, error) {
 	}, nil
 }
 
-// lane is one harness and what its captures show.
+// harness is a harness with the results of its captures.
 type harness struct {
 	*scenario.Harness
-	// pins are the packages its author chose, "name version".
+	// pins lists the packages that the harness pins, as "name version".
 	pins []string
-	// notes are the scenarios that it cannot express.
+	// skipped lists the scenarios that the integration cannot express.
 	skipped []scenario.Case
 	runs    []analysis.Run
-	// seen are those of the runs that began.
+	// details has the details of the runs, without captures that have no run.
 	details []runDetails
-	// captures counts its captures, those without a run included.
+	// captureCount counts the captures, including those without a run.
 	captureCount int
-	// first and last are the days of its captures.
+	// first and last are the first and last day of the captures.
 	first, last string
 }
 
-// harnesses reads every harness with its captures, in the order of their names.
+// readHarnesses reads all harnesses and their captures, sorted by name.
 func readHarnesses(list *scenario.List) ([]harness, error) {
 	files, err := filepath.Glob("discovery/harness/*/" + scenario.HarnessName)
 	if err != nil || len(files) == 0 {
-		return nil, fmt.Errorf("no harness is found (%v); run in the root of the repository", err)
+		return nil, fmt.Errorf("no harnesses found (%v); run this command in the root of the repository", err)
 	}
 	var all []harness
 	for _, file := range files {

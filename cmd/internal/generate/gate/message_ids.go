@@ -12,11 +12,11 @@ import (
 	"github.com/p20export/p20export/envelope"
 )
 
-// messageIDs are the ids of messages that an integration chose: those that neither
-// the request nor the scripted model has. Each counts once in a run.
+// messageIDs counts the message ids that an integration chose: ids that come neither from
+// the request nor from the scripted model. Each id is counted once per run and place.
 type messageIDs struct {
 	streamed, snapshot shapes
-	// taken counts those of both that the contract's rules for references take.
+	// valid counts the ids in both that are valid references under the contract.
 	valid int
 }
 
@@ -28,10 +28,10 @@ func (m *messageIDs) add(of messageIDs) {
 	m.valid += of.valid
 }
 
-// shapes counts ids by what they look like.
+// shapes counts ids by shape.
 type shapes map[string]int
 
-// total counts the ids.
+// total returns the number of ids.
 func (s shapes) total() (n int) {
 	for _, count := range s {
 		n += count
@@ -45,11 +45,11 @@ func (s shapes) add(of shapes) {
 	}
 }
 
-// idReader gathers the message ids of a run. The ids of our scripted models are a
-// word, the last part of the request's path and a number, with dashes between;
-// those of its tool calls begin with call-.
+// idCollector collects the message ids of a run. Ids of the scripted models consist of a
+// word, the last part of the request's path and a number, separated by dashes. Ids of
+// their tool calls begin with "call-".
 type idCollector struct {
-	requestIDs []string // the ids of the request's messages
+	requestIDs []string // ids of the request's messages
 	scripted   *regexp.Regexp
 	seen       map[[2]string]bool
 	ids        messageIDs
@@ -73,7 +73,7 @@ func newIDCollector(request []byte, url string) (*idCollector, error) {
 	return r, nil
 }
 
-// event takes the ids of one event.
+// event collects the ids of one event.
 func (r *idCollector) event(e *envelope.Event) {
 	switch e.Type {
 	case envelope.TextMessageStart, envelope.TextMessageChunk:

@@ -11,8 +11,8 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// pins reads the packages that a harness chose: those of requirements.in, of
-// package.json, or of pom.xml.
+// pins returns the packages that a harness pins in requirements.in, package.json or
+// pom.xml.
 func pins(dir string) ([]string, error) {
 	for _, source := range []struct {
 		name string

@@ -31,22 +31,23 @@ func questions(b *bytes.Buffer, answers []gate.Answer, t refreezingCounts) {
 	}
 }
 
-// trials counts what became of artifacts that were made again from fewer events.
+// refreezingCounts counts the results of projecting runs again from fewer events.
 type refreezingCounts struct {
 	artifacts, sameWithoutState int
-	// carrying counts the artifacts of runs with a state or activity event.
+	// withState counts the artifacts of runs with a state or activity event.
 	withState   int
-	oneSnapshot sameCount // of runs with one snapshot
-	chosen      sameCount // of the last snapshot of several
+	oneSnapshot sameCount // runs with one snapshot
+	chosen      sameCount // runs with several snapshots, the last one chosen
 	built       sameCount
-	// spared counts the artifacts of one snapshot that were still made without one of
-	// the three events.
+	// dispensable counts the runs with one snapshot that still produce an artifact
+	// without one of the three events.
 	dispensable int
-	// lost counts what state and activity events hold.
+	// state counts the contents of state and activity events.
 	state stateCounts
 }
 
-// alone counts artifacts, and those that the events of the envelope alone give.
+// sameCount counts artifacts, and the artifacts that are the same if only the events of
+// the envelope are projected.
 type sameCount struct{ total, same int }
 
 func (a *sameCount) add(same bool) {

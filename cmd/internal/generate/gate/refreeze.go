@@ -18,16 +18,16 @@ import (
 	"github.com/p20export/p20export/project/scan"
 )
 
-// seen is a run and what is in its events besides what an analysis says.
+// runDetails has facts about a run that analysis.Run does not have.
 type runDetails struct {
 	run   analysis.Run
 	state stateEvents
 	ids   messageIDs
-	// trial is nil where the run has no artifact.
+	// refreezing is nil if the run has no artifact.
 	refreezing *refreezing
 }
 
-// look reads a run again.
+// readDetails reads the capture of a run again and returns the details of the run.
 func readDetails(run analysis.Run) (runDetails, error) {
 	s := runDetails{run: run}
 	c, err := capture.Open(context.Background(), run.Capture, "")
@@ -70,29 +70,29 @@ func readDetails(run analysis.Run) (runDetails, error) {
 	return s, nil
 }
 
-// trial is what became of a run that has an artifact when it was projected again
-// from fewer of its events.
+// refreezing has the results of projecting a run with an artifact again from fewer events.
 type refreezing struct {
 	origin project.Origin
-	// stateless says that the artifact is the same, byte for byte, without the
-	// STATE_* and ACTIVITY_* events.
+	// sameWithoutState reports that the artifact is identical without the STATE_* and
+	// ACTIVITY_* events.
 	sameWithoutState bool
-	// alone says so of RUN_STARTED, the snapshot behind the artifact and the
-	// terminal event alone; of a built artifact there is no snapshot.
+	// sameFromEnvelope reports that the artifact is identical if only RUN_STARTED, the
+	// emitted snapshot of the artifact, if any, and the terminal event are projected.
 	sameFromEnvelope bool
-	// spared counts those of these events without which an artifact of an emitted
-	// snapshot can still be made.
+	// dispensable counts the events of the envelope without which the run still
+	// produces an artifact of an emitted snapshot.
 	dispensable int
 }
 
-// try makes the artifact of a run again and again, and returns it too.
+// refreeze projects a run from several subsets of its events. It also returns the artifact
+// from all events.
 func refreeze(run analysis.Run) (*refreezing, *artifact.Artifact, error) {
 	whole, err := freeze(run, func(*envelope.Event) bool { return true })
 	if err != nil {
 		return nil, nil, err
 	}
 	if whole == nil || len(whole.Bytes) != run.Sizes.Artifact {
-		return nil, nil, fmt.Errorf("the artifact of run %d cannot be made again", *run.Run)
+		return nil, nil, fmt.Errorf("the artifact of run %d cannot be reproduced", *run.Run)
 	}
 	t := &refreezing{origin: whole.Origin}
 	same := func(keep func(e *envelope.Event) bool) bool {
@@ -115,8 +115,9 @@ func refreeze(run analysis.Run) (*refreezing, *artifact.Artifact, error) {
 	return t, whole.Artifact, err
 }
 
-// freeze projects a run from those of its events that are kept, as an analysis
-// does, and returns the first output that a projection gives; nil when all refuse.
+// freeze projects the events of a run for which keep returns true, with the settings of an
+// analysis. It returns the output of the first projection that freezes the run, or nil if
+// all refuse it.
 func freeze(run analysis.Run, keep func(e *envelope.Event) bool) (*project.Output, error) {
 	c, err := capture.Open(context.Background(), run.Capture, "")
 	if err != nil {
@@ -150,7 +151,7 @@ func freeze(run analysis.Run, keep func(e *envelope.Event) bool) (*project.Outpu
 	return out, err
 }
 
-// fewer leaves frames out: those of other runs, and those whose event is not kept.
+// filteredFrames returns only the frames of one run whose events keep accepts.
 type filteredFrames struct {
 	*capture.Capture
 	run, runsStarted int
@@ -180,7 +181,7 @@ func (f *filteredFrames) Next() (capture.Frame, error) {
 	}
 }
 
-// only shows a run to one consumer.
+// runVisitor passes the events of a run to one consumer.
 type runVisitor struct {
 	consumer scan.Consumer
 	observer scan.Observer

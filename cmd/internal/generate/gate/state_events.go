@@ -17,16 +17,16 @@ import (
 type stateEvents struct {
 	count int
 	bytes int64
-	// keys are the names at the top of the state.
+	// keys are the top-level keys of the state.
 	keys []string
-	// filled says that a state is not empty.
+	// nonempty reports that a state is not empty.
 	nonempty bool
-	// strings counts the strings in state and activity that are nowhere in the
-	// artifact, texts those of them that have more than one word.
+	// strings counts the strings in state and activity that the artifact does not
+	// contain. multiWord counts those that have more than one word.
 	strings, multiWord int
 }
 
-// stateCounts counts runs by what their state and activity events hold.
+// stateCounts counts runs by the contents of their state and activity events.
 type stateCounts struct {
 	runs                         int // with such an event
 	bytes                        int64
@@ -45,8 +45,8 @@ func (c *stateCounts) add(s stateEvents) {
 	}
 }
 
-// describe looks into state events, and for what of them is not in an artifact; in
-// none where it is nil.
+// describeState describes state and activity events and counts their strings that are not
+// in the artifact. If a is nil, it counts no strings.
 func describeState(events []*envelope.Event, a *artifact.Artifact) (stateEvents, error) {
 	var s stateEvents
 	keys := make(map[string]bool)
@@ -96,13 +96,13 @@ func describeState(events []*envelope.Event, a *artifact.Artifact) (stateEvents,
 	return s, nil
 }
 
-// operation is one of a JSON Patch (RFC 6902).
+// operation is an operation of a JSON Patch (RFC 6902).
 type operation struct {
 	Path  string `json:"path"`
 	Value any    `json:"value"`
 }
 
-// collect adds the strings of a value that are not blank; those of keys are none.
+// collectStrings adds the nonblank strings in a value, without keys.
 func collectStrings(found map[string]bool, v any) {
 	switch v := v.(type) {
 	case string:
@@ -120,7 +120,7 @@ func collectStrings(found map[string]bool, v any) {
 	}
 }
 
-// contents are the strings of an artifact.
+// artifactStrings returns the strings of an artifact.
 func artifactStrings(a *artifact.Artifact) []string {
 	list := []string{a.ThreadIDRef, a.RunIDRef, a.ParentRunIDRef, a.ErrorCode, a.ErrorMessage}
 	for _, m := range a.Messages {
