@@ -76,11 +76,11 @@ func TestDiscoverAnswersAgree(t *testing.T) {
 			ok(w, append(text, snapshot, end)...)
 			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
-		}, "unknown", 3, unknown + "6 needed answers were truncated", ""},
-		{"the server stops", whole(200, streaming), "unknown", 3, unknown + "no run in the answers to 1 of 2 needed scenarios", ""},
+		}, "unknown", 3, unknown + "6 needed responses were truncated", ""},
+		{"the server stops", whole(200, streaming), "unknown", 3, unknown + "no run in the responses to 1 of 2 needed scenarios", ""},
 		{"no run, HTTP status 404", func(w http.ResponseWriter, _ []string, _, _, _ string) {
 			http.Error(w, "no", 404)
-		}, "unknown", 3, unknown + "no run in the answers to 6 needed scenarios", ""},
+		}, "unknown", 3, unknown + "no run in the responses to 6 needed scenarios", ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

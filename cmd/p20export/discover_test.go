@@ -75,7 +75,7 @@ func TestDiscoverBrokenOff(t *testing.T) {
 	testkit.Write(t, list, `{"scenarios": [{"name": "a", "needed": true, "request": {}}, {"name": "b", "path": "/other", "request": {}}]}`)
 	var out, errs bytes.Buffer
 	status := run([]string{"discover", server.URL, "--scenarios", list, "--quiet"}, &out, &errs)
-	if want := "qualifies: 1 of 1 needed scenario; 1 other scenario was not captured whole\n"; status != int(render.Failed) || out.String() != want {
+	if want := "qualifies: 1 of 1 needed scenario; 1 other scenario was not captured completely\n"; status != int(render.Failed) || out.String() != want {
 		t.Errorf("exit status %d, said %s%s", status, out.String(), errs.String())
 	}
 }

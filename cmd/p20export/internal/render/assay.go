@@ -89,7 +89,7 @@ func (p *Printer) Bundle(row export.BundleRow) {
 	}
 	p.findings(row.Findings)
 	if row.Verdict == project.Verified {
-		p.line("  Its integrity holds; what its events hold is not interpreted.")
+		p.line("  The bundle is intact; the contents of its events are not interpreted.")
 	}
 }
 

@@ -45,9 +45,9 @@ func (p *Printer) Capture(dir string, r capture.Result, err error) Status {
 		row.Verdict, row.Findings = project.Failed, append(row.Findings, found)
 	}
 	if row.Verdict == scenario.Captured && row.Events != nil && *row.Events == 0 {
-		none := finding.New(finding.NoEvents, "the response holds no event, framed as %s", *row.Framing)
+		none := finding.New(finding.NoEvents, "the response contains no event with the framing %s", *row.Framing)
 		if r.Compression != "" {
-			none = finding.New(finding.NoEvents, "the file begins as %s, and holds no event", r.Compression).WithHint("%s", strictjson.DecompressHint)
+			none = finding.New(finding.NoEvents, "the file begins as %s and contains no event", r.Compression).WithHint("%s", strictjson.DecompressHint)
 		}
 		row.Findings = append(row.Findings, none)
 	}

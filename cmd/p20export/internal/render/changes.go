@@ -22,11 +22,11 @@ type change struct {
 // affect the contract first, and then every run with how many it has.
 func (p *Printer) changed(base *baseline.Baseline, runs []analysis.Run) {
 	if was, now := base.Integrations(), present(runs); len(was)+len(now) > 0 {
-		p.line("since the baseline of %s; now %s", integrations(was), integrations(now))
+		p.line("baseline: %s; now: %s", integrations(was), integrations(now))
 	}
 	affecting, other := gather(runs)
 	p.changes(red, "affecting the contract", affecting)
-	p.changes("", "beside the contract", other)
+	p.changes("", "not affecting the contract", other)
 	for _, run := range runs {
 		text := changeOf(run)
 		p.line("%s \t%s: %s", p.runVerdict(run.Verdict), runName(run), text)
@@ -40,8 +40,8 @@ func (p *Printer) changed(base *baseline.Baseline, runs []analysis.Run) {
 const (
 	unchanged = "unchanged"
 	isChanged = "changed"
-	beside    = "changed beside the contract"
-	unread    = "unread"
+	beside    = "changed without affecting the contract"
+	unread    = "unreadable"
 )
 
 func changeOf(run analysis.Run) string {

@@ -85,7 +85,7 @@ func (p *Printer) verdicts(runs []analysis.Run) {
 			if first == len(rows) && named != nil {
 				heading := of.String()
 				if heading == "" {
-					heading = "no integration is named"
+					heading = "no integration label"
 				}
 				rows = append(rows, []cell{{text: heading}})
 			}
@@ -225,7 +225,7 @@ func (p *Printer) shown(e analysis.Run) {
 	if len(e.Snapshots) == 0 {
 		p.line("  snapshot  none")
 	} else {
-		p.line("  ids       \tthe last snapshot has %d of %d streamed, %d of %d of the request", e.IDs.StreamedKept, e.IDs.Streamed, e.IDs.RequestedKept, e.IDs.Requested)
+		p.line("  ids       \tthe last snapshot has %d of %d streamed ids and %d of %d ids of the request", e.IDs.StreamedKept, e.IDs.Streamed, e.IDs.RequestedKept, e.IDs.Requested)
 	}
 	if d := e.Difference; d != nil {
 		p.line("  folding   \t%s", differences(d))
@@ -282,10 +282,10 @@ func differences(d *analysis.Difference) string {
 	if d.RequestTaken {
 		from = "request and stream"
 	}
-	text := fmt.Sprintf("%s from %s, %d emitted; %d the same", Plural(d.Folded, "message", "messages"), from, d.Emitted, d.Same)
+	text := fmt.Sprintf("%s from %s, %d emitted; %d identical", Plural(d.Folded, "message", "messages"), from, d.Emitted, d.Same)
 	for _, a := range []analysis.Aspect{analysis.AspectID, analysis.AspectName, analysis.AspectWhiteSpace, analysis.AspectEscapes, analysis.AspectContent} {
 		if n := d.Count(a); n > 0 {
-			text += fmt.Sprintf(", %d with another %s", n, a)
+			text += fmt.Sprintf(", %s in %s", Plural(n, "differs", "differ"), a)
 		}
 	}
 	folded, emitted := d.Unmatched()
@@ -293,7 +293,7 @@ func differences(d *analysis.Difference) string {
 		text += fmt.Sprintf(", %d not emitted", folded)
 	}
 	if emitted > 0 {
-		text += fmt.Sprintf(", %d in the snapshot alone", emitted)
+		text += fmt.Sprintf(", %d only in the snapshot", emitted)
 	}
 	return text
 }
@@ -305,7 +305,7 @@ func runTimes(t analysis.Times) string {
 	}
 	text += "; " + Plural(t.Timestamps, "event has", "events have") + " a timestamp"
 	if t.Implausible {
-		text += ", that of RUN_STARTED cannot be its time"
+		text += "; the timestamp of RUN_STARTED is implausible"
 	}
 	return text
 }
@@ -321,7 +321,7 @@ func runParent(r analysis.Parent) string {
 		}
 	}
 	if in == nil {
-		return "none named"
+		return "none"
 	}
 	return "named in " + strings.Join(in, " and ")
 }

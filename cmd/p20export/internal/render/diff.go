@@ -31,17 +31,17 @@ func (p *Printer) Diff(row difference.Row) {
 	p.line("%-9s B %s", "", row.B.File)
 	switch {
 	case *row.A.Digest == *row.B.Digest:
-		p.line("  digest    \t%s, of both", string(*row.A.Digest))
+		p.line("  digest    \t%s (both)", string(*row.A.Digest))
 		return
 	case row.Verdict == difference.Equal:
-		p.line("  equal in value; only the spelling of the JSON differs")
+		p.line("  equal in value; only the formatting of the JSON differs")
 	default:
 		p.line("  messages  \t%s", messageCounts(row))
 	}
 	p.line("  digest    A %s", string(*row.A.Digest))
 	p.line("            B %s", string(*row.B.Digest))
 	if row.Verdict == difference.Equal {
-		p.line("  canonical \t%s, of both", string(*row.A.CanonicalDigest))
+		p.line("  canonical \t%s (both)", string(*row.A.CanonicalDigest))
 	}
 	for _, d := range row.Differences {
 		p.difference(d)
@@ -66,7 +66,7 @@ func messageCounts(row difference.Row) string {
 			changed[string(d.Pointer[:strings.LastIndexByte(string(d.Pointer), '/')])] = true
 		}
 	}
-	return fmt.Sprintf("%d the same, %d changed, %d moved, %d only in A, %d only in B", row.Same, len(changed), moved, onlyA, onlyB)
+	return fmt.Sprintf("%d identical, %d changed, %d moved, %d only in A, %d only in B", row.Same, len(changed), moved, onlyA, onlyB)
 }
 
 // difference prints one difference: where it is, what it is, and the values.
@@ -88,7 +88,7 @@ func (p *Printer) difference(d difference.Difference) {
 	case d.Microseconds != nil:
 		what += ", " + later(*d.Microseconds)
 	case isText && d.B != nil && strings.HasSuffix(string(d.Pointer), "/content"):
-		what += fmt.Sprintf(" from code point %d on", utf8.RuneCountInString(a[:runeStart(a, diff.FirstDifference([]byte(a), []byte(b)))])+1)
+		what += fmt.Sprintf(" starting at code point %d", utf8.RuneCountInString(a[:runeStart(a, diff.FirstDifference([]byte(a), []byte(b)))])+1)
 	}
 	p.line("  %s %s", p.paint(differenceColour(d.Kind), what+":"), at)
 	for _, side := range []struct {
@@ -150,7 +150,7 @@ func runeStart(s string, at int) int {
 func later(microseconds int64) string {
 	switch {
 	case microseconds == 0:
-		return "the same instant in another spelling"
+		return "the same time in another format"
 	case microseconds < 0:
 		return span(-microseconds) + " earlier in B"
 	}

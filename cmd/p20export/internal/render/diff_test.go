@@ -16,7 +16,7 @@ import (
 
 func TestLater(t *testing.T) {
 	for us, want := range map[int64]string{
-		0: "the same instant in another spelling", 1: "1µs later in B", -1_500_000: "1.5s earlier in B",
+		0: "the same time in another format", 1: "1µs later in B", -1_500_000: "1.5s earlier in B",
 		86_400_000_000: "1 day later in B", 315506361600000000: "3651694 days later in B", 2*86_400_000_000 + 61_000_000: "2 days 1m1s later in B",
 	} {
 		if got := later(us); got != want {
@@ -54,7 +54,7 @@ func TestDifferingLines(t *testing.T) {
 				t.Errorf("%q: %d columns: %q", s, uniseg.StringWidth(line), line)
 			}
 		}
-		if !strings.Contains(out.String(), "messages  0 the same") && !strings.Contains(out.String(), "messages  1 the same") {
+		if !strings.Contains(out.String(), "messages  0 identical") && !strings.Contains(out.String(), "messages  1 identical") {
 			t.Errorf("%q:\n%.500s", s, out.String())
 		}
 	}

@@ -63,7 +63,7 @@ func (p *Printer) otherIDs(d *Discovery) {
 		}
 	}
 	if names != nil {
-		p.line("note: \tRUN_STARTED has other ids than the request (%s): check that each is the answer to its own request", strings.Join(names, ", "))
+		p.line("note: \tRUN_STARTED has different ids than the request (%s): check that each response belongs to its request", strings.Join(names, ", "))
 		p.line("")
 	}
 }
@@ -106,7 +106,7 @@ func (p *Printer) DiscoveryHeader(d *Discovery) {
 	if name := d.integration().String(); name != "" {
 		where = name + " at " + where
 	}
-	p.line("asking %s: \t%s, one at a time; needed to qualify: %d", where, Plural(len(d.Plan.Scenarios), "scenario", "scenarios"), needed)
+	p.line("running %s against %s, one at a time; needed to qualify: %d", Plural(len(d.Plan.Scenarios), "scenario", "scenarios"), where, needed)
 }
 
 // integration is what the captures are labelled with.
@@ -150,7 +150,7 @@ func (p *Printer) Scenario(d *Discovery, row scenario.Row) {
 	}
 	said := finding.Printable(answered(row))
 	if same != "" {
-		said = "the same answer as to " + same
+		said = "same response as " + same
 	}
 	verdict := p.verdict(row.Verdict)
 	if row.Verdict == scenario.Captured && httpError(row) != "" {
@@ -233,7 +233,7 @@ func (p *Printer) scenario(row scenario.Row) {
 		p.line("  capture   \t%s", *row.Capture)
 	}
 	if row.HTTPStatus != nil && row.Bytes != nil && row.End != nil {
-		p.line("  answer    \tHTTP status %03d, %s%s, end %s", *row.HTTPStatus, events(row.Events), humanize.Bytes(*row.Bytes), string(*row.End))
+		p.line("  response  \tHTTP status %03d, %s%s, end %s", *row.HTTPStatus, events(row.Events), humanize.Bytes(*row.Bytes), string(*row.End))
 	}
 	if row.Freeze != nil {
 		p.line("  terminal  \t%s", text(row.Terminal))
@@ -292,7 +292,7 @@ func (p *Printer) scenarioTable(d *Discovery) {
 			rows = append(rows, []cell{{text: name}, {text: needed}, {string(run.Verdict), runColour(run.Verdict)}, {text: cmp.Or(gate.FormatShortfalls(missing(row, run)), "nothing")}})
 		}
 		if row.Note != "" {
-			rows = append(rows, []cell{{text: row.Scenario}, {text: needed}, {text: "not asked"}, {text: row.Note}})
+			rows = append(rows, []cell{{text: row.Scenario}, {text: needed}, {text: "not run"}, {text: row.Note}})
 		}
 	}
 	if len(rows) > 1 {
@@ -342,7 +342,7 @@ func snapshots(messages []int) string {
 	if len(messages) > shown {
 		of = append(of, "…")
 	}
-	return fmt.Sprintf("%d, of %s", len(messages), strings.Join(of, ", "))
+	return fmt.Sprintf("%d, with %s", len(messages), strings.Join(of, ", "))
 }
 
 // notForOutcome says why a projection is for other runs; see inapplicable.

@@ -80,7 +80,7 @@ func (p *Printer) Code(c finding.Code, about finding.Description) {
 	p.line("%s", string(c))
 	p.field("severity", string(row.Severity))
 	p.field("means", row.Meaning)
-	p.field("from", row.Spec)
+	p.field("source", row.Spec)
 	p.field("next", row.Hint)
 	p.field("rules", strings.Join(row.Rules, ", "))
 	p.field("see", row.See)
@@ -103,7 +103,7 @@ func (p *Printer) Rule(r docs.Rule) {
 	p.prose(row.Text)
 	if row.After != "" {
 		p.line("")
-		p.line("  The page goes on, up to the next rule or section:")
+		p.line("  The text that follows, up to the next rule or section:")
 		p.prose(row.After)
 	}
 	p.line("")
@@ -113,7 +113,7 @@ func (p *Printer) Rule(r docs.Rule) {
 	}
 	p.field("code", string(row.Code))
 	p.field("codes", strings.Join(codes, ", "))
-	p.field("from", row.Spec)
+	p.field("source", row.Spec)
 	p.field("next", row.Hint)
 	p.field("examples", row.Examples)
 	p.field("see", row.See)

@@ -49,11 +49,11 @@ func originShown(o project.Origin, requestTaken bool) string {
 func assayLine(row freeze.Row) string {
 	switch {
 	case row.Profiles.Assay && *row.Origin == project.Built:
-		return "Assay could take this artifact as a receipt (p20export assay --receipt), which says that its snapshot was built."
+		return "Assay can import this artifact as a receipt (p20export assay --receipt), which states that its snapshot was built."
 	case row.Profiles.Assay && finding.Has(row.Findings, finding.SnapshotLacksText):
-		return "Assay could take this artifact, but its events cannot say that the snapshot lacks streamed text: keep the record."
+		return "Assay can import this artifact, but its events cannot express that the snapshot lacks streamed text: keep the record."
 	case row.Profiles.Assay:
-		return "Assay could take this artifact."
+		return "Assay can import this artifact."
 	}
 	var reasons []string
 	for _, f := range row.Assay {
@@ -65,7 +65,7 @@ func assayLine(row freeze.Row) string {
 	if more := len(reasons) - shown; more > 0 {
 		reasons = append(reasons[:shown], "and "+Plural(more, "more reason", "more reasons"))
 	}
-	return "Assay could not take this artifact: " + strings.Join(reasons, "; ") + "."
+	return "Assay cannot import this artifact: " + strings.Join(reasons, "; ") + "."
 }
 
 // FreezeSummary counts what became of the runs of several captures, and of the captures

@@ -27,7 +27,7 @@ func (p *Printer) Gate(g gate.Gate) {
 	if !g.Met {
 		says, colour = g.Why, yellow
 	}
-	p.line("discovery gate (P20 §14.3), by these captures alone: %s; %d of %d answers speak for it", p.paint(colour, says), good, len(g.Answers))
+	p.line("discovery gate (P20 §14.3), based only on these captures: %s; %d of %d answers are favorable", p.paint(colour, says), good, len(g.Answers))
 	for _, a := range g.Answers {
 		colour := ""
 		if !a.Favorable {
@@ -40,17 +40,17 @@ func (p *Printer) Gate(g gate.Gate) {
 		}
 	}
 	for _, s := range g.Summaries {
-		p.needs("what stands between a run and an artifact of one usable snapshot", s.Obstacles)
-		p.needs("what artifacts leave out of the last snapshot", s.ExtraContent)
+		p.needs("Obstacles to an artifact with one usable snapshot, and how to remove them", s.Obstacles)
+		p.needs("Content of the last snapshot that artifacts leave out, and how to avoid it", s.ExtraContent)
 	}
 }
 
-// needs says what runs would have to change, and for what.
-func (p *Printer) needs(what string, list []gate.Problem) {
+// needs prints the changes that runs need, below a heading.
+func (p *Printer) needs(heading string, list []gate.Problem) {
 	if len(list) == 0 {
 		return
 	}
-	p.line("  %s, and what would change it", strings.ToUpper(what[:1])+what[1:])
+	p.line("  %s", heading)
 	for _, n := range list {
 		p.line("    %s (%s)", n.Advice(), strings.Join(n.Runs, ", "))
 	}

@@ -88,7 +88,7 @@ func streamed(s scan.Streamed) string {
 
 func times(row scan.Inspection) string {
 	if row.StartedAt == nil {
-		return "none: no event timestamp that can be used, and no arrival times"
+		return "none: no usable event timestamp, and no arrival times"
 	}
 	s := "started " + *row.StartedAt
 	if row.FinishedAt != nil {

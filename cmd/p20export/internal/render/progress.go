@@ -85,7 +85,7 @@ func (p *Progress) End() {
 
 // NewCaptureProgress shows how far a recording has come.
 func NewCaptureProgress(w io.Writer) (*Progress, func(client.Progress)) {
-	p := NewProgress(w, "waiting for an answer")
+	p := NewProgress(w, "waiting for a response")
 	return p, func(now client.Progress) {
 		p.SetLine(fmt.Sprintf("capturing: %s%s", events(now.Events), humanize.Bytes(now.Bytes)))
 	}

@@ -92,7 +92,7 @@ func (p *Printer) Qualification(d *Discovery, q gate.Qualification) {
 	p.line("%s", p.paint(colour, answer))
 	if q.Qualifies != gate.Unknown || q.Qualified > 0 {
 		if len(q.NotAsked) > 0 {
-			p.line("  not asked: \t%s", strings.Join(q.NotAsked, ", "))
+			p.line("  not run: \t%s", strings.Join(q.NotAsked, ", "))
 		}
 		p.line("  \t%s", painted(gate.Rule))
 	}
@@ -111,22 +111,22 @@ func (p *Printer) Qualification(d *Discovery, q gate.Qualification) {
 
 // verdictOf says whether the integration qualifies.
 func (d *Discovery) verdictOf(q gate.Qualification) string {
-	of, that := Plural(q.Needed, "needed scenario", "needed scenarios"), "that were asked do"
+	of, that := Plural(q.Needed, "needed scenario", "needed scenarios"), "that were run do"
 	if q.Needed == 1 {
-		that = "that was asked does"
+		that = "that was run does"
 	}
 	switch {
 	case q.Qualifies == gate.Yes && d.failed() > 0:
-		return fmt.Sprintf("qualifies: %d of %s; %s not captured whole", q.Qualified, of, Plural(d.failed(), "other scenario was", "other scenarios were"))
+		return fmt.Sprintf("qualifies: %d of %s; %s not captured completely", q.Qualified, of, Plural(d.failed(), "other scenario was", "other scenarios were"))
 	case q.Qualifies == gate.Yes:
 		return fmt.Sprintf("qualifies: %d of %s", q.Qualified, of)
 	case q.Qualifies == gate.No:
 		return fmt.Sprintf("does not qualify: %d of %s", q.Qualified, of)
 	case q.Needed == 0:
-		return "not known whether it qualifies: no needed scenario was asked"
+		return "not known whether it qualifies: no needed scenario was run"
 	case q.Qualified == q.Needed:
 		left := len(d.Plan.NotCaptured(d.rows))
-		return fmt.Sprintf("not known whether it qualifies: %d of %s %s; %d %s not asked", q.Qualified, of, that, left, were(left))
+		return fmt.Sprintf("not known whether it qualifies: %d of %s %s; %d %s not run", q.Qualified, of, that, left, were(left))
 	}
 	if why := d.cutOff(q); why != "" {
 		return "not known whether it qualifies: " + why
@@ -134,7 +134,7 @@ func (d *Discovery) verdictOf(q gate.Qualification) string {
 	if q.Qualified > 0 {
 		of = fmt.Sprintf("%d of %s", q.Needed-q.Qualified, of)
 	}
-	return "not known whether it qualifies: no run in the answers to " + of
+	return "not known whether it qualifies: no run in the responses to " + of
 }
 
 // failed counts the scenarios that were not captured whole.
@@ -164,7 +164,7 @@ func (d *Discovery) cutOff(q gate.Qualification) string {
 		case row.HTTPStatus == nil:
 			continue
 		default:
-			how = "cut off or damaged"
+			how = "truncated or damaged"
 		}
 		if count[how]++; count[how] == 1 {
 			order = append(order, how)
@@ -172,7 +172,7 @@ func (d *Discovery) cutOff(q gate.Qualification) string {
 	}
 	var parts []string
 	for _, how := range order {
-		parts = append(parts, fmt.Sprintf("%s %s %s", Plural(count[how], "needed answer", "needed answers"), were(count[how]), how))
+		parts = append(parts, fmt.Sprintf("%s %s %s", Plural(count[how], "needed response", "needed responses"), were(count[how]), how))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -205,21 +205,21 @@ func cause(row scenario.Row) string {
 	text := map[scenario.Cause]string{
 		scenario.Unreachable:    "no connection",
 		scenario.NoTLS:          "the server does not speak TLS",
-		scenario.NoAnswer:       "no answer within the time limit",
-		scenario.Truncated:      "the answer broke off",
-		scenario.TimeLimit:      "the answer did not end in time",
-		scenario.SizeLimit:      "the answer passed its limit",
-		scenario.Redirected:     "it redirects",
-		scenario.Unauthorized:   "it wants credentials",
-		scenario.NotFound:       "no AG-UI endpoint is there",
-		scenario.TooMany:        "it limits requests",
+		scenario.NoAnswer:       "no response within the time limit",
+		scenario.Truncated:      "the response was truncated",
+		scenario.TimeLimit:      "the response did not end in time",
+		scenario.SizeLimit:      "the response is over its limit",
+		scenario.Redirected:     "the endpoint redirects",
+		scenario.Unauthorized:   "the endpoint requires credentials",
+		scenario.NotFound:       "no AG-UI endpoint",
+		scenario.TooMany:        "the endpoint limits requests",
 		scenario.Rejected:       "the request was rejected",
 		scenario.ServerFailed:   "the server failed",
 		scenario.OtherStatus:    "the status is not 200",
-		scenario.Unreadable:     "the answer cannot be read",
-		scenario.WebPage:        "the answer is a web page",
-		scenario.NotEventStream: "the answer is not an event stream",
-		scenario.NoRun:          "the answer holds no RUN_STARTED",
+		scenario.Unreadable:     "the response cannot be read",
+		scenario.WebPage:        "the response is a web page",
+		scenario.NotEventStream: "the response is not an event stream",
+		scenario.NoRun:          "the response contains no RUN_STARTED",
 	}[row.Cause]
 	if row.HTTPStatus != nil && *row.HTTPStatus != http.StatusOK {
 		text += fmt.Sprintf(" (HTTP %03d)", *row.HTTPStatus)
@@ -290,6 +290,6 @@ func (p *Printer) causes(d *Discovery, list []scenario.Cause) {
 		p.line("")
 		p.line("likely cause (%s)", where)
 		p.line("  %s", painted(hint.ByCause()[string(cause)]))
-		p.line("  answer: \t%s", painted(said))
+		p.line("  response: \t%s", painted(said))
 	}
 }
