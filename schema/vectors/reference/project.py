@@ -1,18 +1,17 @@
 #!/usr/bin/env python3
-"""Says what a projection makes of a capture, or, with --serve, of the
-captures given on standard input.
+"""Projects a capture or, with --serve, the captures on standard input.
 
 project.py CAPTURE --projection NAME [--snapshot WHICH] [--profile v1|assay]
         [--run RUN] [--started-at TIME [--finished-at TIME]]
-    CAPTURE is a capture directory, or a file that holds a response, perhaps
-    with --framing sse|ndjson|json. RUN is the id of a run, or # and its
-    number. Prints one line of JSON for each run that is asked for, or one for
-    the capture when no run has a result; exit status 0 all frozen, 1 any
-    refused, 2 usage, 3 the capture cannot be read
+    CAPTURE is a capture directory, or a file with a response, optionally with
+    --framing sse|ndjson|json. RUN is the id of a run, or # and its number.
+    Prints one line of JSON for each selected run, or one for the capture if no
+    run has a result; exit status 0 all frozen, 1 any refused, 2 usage, 3 the
+    capture cannot be read
 project.py --serve
-    reads a line of JSON and then the bytes of the files that it names, writes
-    one line of JSON, again and again until the input ends; the section
-    "Compare a projector" of docs/implementing.md has the form of both
+    reads a line of JSON and the bytes of the files that it names, writes one
+    line of JSON, and repeats this until the end of the input; the section
+    "Compare a projector" of docs/implementing.md describes both lines
 """
 
 import argparse
@@ -22,7 +21,7 @@ import re
 import sys
 
 from p20 import PROFILES
-from p20.asked import MAX_REQUEST
+from p20.run_input import MAX_REQUEST
 from p20.capture import NoResult, Refused, choose, open_directory, open_file
 from p20.frames import FRAMINGS
 from p20.moments import Arrivals, instant
@@ -33,7 +32,7 @@ _SELECTION = re.compile("only|first|last|[1-9][0-9]*")
 
 
 def settings_of(wanted):
-    """I1: one of the settings of a request; ValueError when it is none."""
+    """I1: returns one of the settings of a request; raises ValueError if it is malformed."""
     projection, profile = wanted["projection"], wanted["profile"]
     snapshot = wanted.get("snapshot", "only")
     if projection not in PROJECTIONS or profile not in PROFILES:
@@ -50,7 +49,7 @@ def settings_of(wanted):
 
 
 def request_of(header):
-    """(framing, sizes of the files or None, instant or None, settings)."""
+    """Returns (framing, sizes of the files or None, instant or None, settings)."""
     wanted = json.loads(header)
     sizes = [wanted["bytes"], wanted.get("request"), wanted.get("arrivals")]
     for size in sizes:
@@ -67,7 +66,7 @@ def request_of(header):
 
 
 def answer_of(framing, files, started, settings):
-    """The answer to one request."""
+    """Returns the response to one request."""
     data, request, arrivals = files
     if arrivals is not None:
         arrivals = Arrivals(arrivals, started)
@@ -84,7 +83,7 @@ def answer_of(framing, files, started, settings):
 
 
 def serve(source, target):
-    """Answers each request of the input; the exit status."""
+    """Responds to each request of the input and returns the exit status."""
     for header in iter(source.readline, b""):
         try:
             framing, sizes, started, settings = request_of(header)
@@ -102,7 +101,7 @@ def serve(source, target):
 
 
 def ask(options, settings):
-    """The answers for one capture, one for each run that has a result."""
+    """Returns the results for one capture, one for each run that has a result."""
     try:
         if os.path.isdir(options.capture):
             response, status = open_directory(options.capture, settings.projection)
@@ -118,7 +117,7 @@ def ask(options, settings):
 
 
 def parse(arguments):
-    """The options; argparse ends the program when they are wrong."""
+    """Returns the options; argparse exits if they are wrong."""
     parser = argparse.ArgumentParser(description="Says what a projection makes of a capture.")
     parser.add_argument("--serve", action="store_true", help="answer requests from standard input")
     parser.add_argument("--projection", choices=PROJECTIONS)
@@ -137,11 +136,11 @@ def parse(arguments):
     if not (options.capture and options.projection):
         parser.error("CAPTURE and --projection are needed")
     if options.snapshot != "only" and options.projection != REDUCING:
-        parser.error("--snapshot goes with %s alone" % REDUCING)  # I1
+        parser.error("--snapshot needs the projection %s" % REDUCING)  # I1
     if options.finished_at and not options.started_at:
-        parser.error("--finished-at goes with --started-at")  # I1
+        parser.error("--finished-at needs --started-at")  # I1
     if options.framing and os.path.isdir(options.capture):
-        parser.error("the manifest says what the framing is")  # I6
+        parser.error("--framing is for files; the manifest states the framing of a directory")  # I6
     try:
         return options, settings_of(vars(options))
     except ValueError as error:
@@ -149,7 +148,7 @@ def parse(arguments):
 
 
 def main(arguments=None):
-    """The command; its exit status."""
+    """Runs the command and returns its exit status."""
     options, settings = parse(arguments)
     if settings is None:
         return serve(sys.stdin.buffer, sys.stdout.buffer)

@@ -1,4 +1,4 @@
-"""Tests of the projector: the rules of docs/projections.md."""
+"""Tests the projector: the rules of docs/projections.md."""
 
 import gzip
 import hashlib
@@ -71,7 +71,7 @@ def lines(*events):
 
 
 def project(events, projection=REDUCING, request=None, arrivals=None, run=0, **settings):
-    """The answer for one run of a capture."""
+    """Returns the result for one run of a capture."""
     data = events if type(events) is bytes else lines(*events)
     if request is not None and type(request) is not bytes:
         request = json.dumps(request).encode()
@@ -85,7 +85,7 @@ def errors(events, projection=REDUCING, **more):
 
 
 def omitted(answer):
-    """The omissions, each as "place pointer reason" and its count."""
+    """Returns the omissions, each as "place pointer reason" and its count."""
     out = []
     for one in answer["omissions"]:
         place = one.get("event_index", one.get("file", "-"))
@@ -100,7 +100,7 @@ def artifact(answer):
 
 
 def ended(*middle, **more):
-    """A run around some events."""
+    """Returns a run with these events."""
     return project([started(), *middle, finished()], **more)
 
 
@@ -292,7 +292,7 @@ class Runs(unittest.TestCase):
     def test_types(self):
         many = [event("X%d" % n) for n in range(513)] + [event("Y" * 129), event("X0"), event("CUSTOM"), event("META")]
         answer = ended(snapshot(message()), *many)
-        # RUN_STARTED and MESSAGES_SNAPSHOT come first, so 510 others are told apart.
+        # RUN_STARTED and MESSAGES_SNAPSHOT come first, so 510 others are counted separately.
         self.assertEqual(omitted(answer), ["-  families_uncounted 5"])
 
 
@@ -335,12 +335,12 @@ class Times(unittest.TestCase):
     def test_arrivals(self):
         frame = Frame(0, b"", 10)
         arrivals = Arrivals(b"9\t5\n10\t6\n12\t6\n", 100)
-        self.assertEqual((arrivals.sound, arrivals.of(frame)), (True, 106))
+        self.assertEqual((arrivals.valid, arrivals.of(frame)), (True, 106))
         frame.end = 13
         self.assertIsNone(arrivals.of(frame))
 
         def sound(data, size, first=100, ended=200):
-            return Arrivals(data, 100, size, first, ended, whole=True).sound
+            return Arrivals(data, 100, size, first, ended, whole=True).valid
 
         self.assertTrue(sound(b"", 0) and sound(b"3\t0\n", 3) and sound(b"3\t0\n4\t100\n", 4))
         for bad in (b"0\t0\n4\t0\n", b"04\t0\n", b"4\t0", b"4 0\n", b"4\t0\r\n", b"4\t1\n", b"3\t0\n", b"5\t0\n",

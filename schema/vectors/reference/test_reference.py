@@ -1,4 +1,4 @@
-"""Tests of the reference: both sides of each rule of the contract."""
+"""Tests the reference: files that satisfy and files that break each rule of the contract."""
 
 import contextlib
 import datetime
@@ -17,11 +17,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
 from p20 import validate  # noqa: E402
-from p20.canonical import canonical_file, spell, taken  # noqa: E402
+from p20.canonical import canonical_file, encode_string, event_bytes  # noqa: E402
 from p20.families import EVENT_TYPES, FURTHER, family  # noqa: E402
 from p20.report import CODES, make_pointer  # noqa: E402
 from p20.times import read_time  # noqa: E402
-from p20.words import WHITE_SPACE  # noqa: E402
+from p20.characters import WHITE_SPACE  # noqa: E402
 from validate import serve  # noqa: E402
 
 TOP = (
@@ -37,7 +37,7 @@ def message(**changes):
 
 
 def artifact(**changes):
-    """A good artifact with changed members; ... takes one away."""
+    """Returns a valid artifact with changed members; ... removes one."""
     base = {
         "schema": "ag-ui.compacted-message-snapshot.export.v1",
         "framework": "ag_ui",
@@ -57,7 +57,7 @@ def to_bytes(value):
 
 
 def found(value, profile="v1", kind="artifact"):
-    """The findings as a list of "RULE pointer"."""
+    """Returns the findings as a list of "RULE pointer"."""
     answer = validate(to_bytes(value), kind, profile)
     findings = answer["findings"]
     assert (answer["verdict"] == "accepted") == (not findings)
@@ -167,7 +167,7 @@ class Text(unittest.TestCase):
         self.assertEqual(found(b"01"), ["A1 ", "T6 "])
 
     def test_unread_values(self):
-        """An object or list that is not closed is not judged as a whole."""
+        """Rules about whole objects and lists are not checked before the closing bracket."""
         self.assertEqual(found(b'{"messages":[]'), ["M2 /messages", "T3 /messages"])
         self.assertEqual(found(b'{"messages":[{"id":"a"'), ["T3 /messages/0/id"])
         self.assertEqual(found(b'{"messages":[{"role":"b"},{'),
@@ -503,7 +503,7 @@ class Assay(unittest.TestCase):
             return artifact(messages=many)
 
         value = sized(1)
-        size = taken(value, value["messages"])
+        size = event_bytes(value, value["messages"])
         whole = {key: value.get(key, "") for key in TOP}
         whole["messages"] = [{k: m.get(k, "") for k in ("id", "role", "content", "name")} for m in value["messages"]]
         text = json.dumps(whole, ensure_ascii=False, separators=(",", ":"))
@@ -635,7 +635,7 @@ class Canonical(unittest.TestCase):
         self.assertEqual(canonical_file(value, value["messages"]), data)
 
     def test_spelling(self):
-        self.assertEqual(spell('"\\/\b\t\n\f\r\x00\x1f\x7f\u2028\U0001f600'),
+        self.assertEqual(encode_string('"\\/\b\t\n\f\r\x00\x1f\x7f\u2028\U0001f600'),
                          '"\\"\\\\/\\b\\t\\n\\f\\r\\u0000\\u001f\x7f\u2028\U0001f600"')
 
     def test_envelope(self):

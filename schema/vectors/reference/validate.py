@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Judges one file, or, with --serve, the files given on standard input.
+"""Validates one file or, with --serve, the files on standard input.
 
 validate.py --kind artifact|envelope --profile v1|assay FILE|-
     prints one line of JSON; exit status 0 accepted, 1 malformed,
     2 usage, 3 the file cannot be read
 validate.py --serve
-    reads a header line {"kind": ..., "profile": ..., "bytes": N} and then N
-    bytes, writes one line of JSON, again and again until the input ends
+    reads a header line {"kind": ..., "profile": ..., "bytes": N} and N bytes,
+    writes one line of JSON, and repeats this until the end of the input
 """
 
 import argparse
@@ -20,7 +20,7 @@ ACCEPTED, MALFORMED, USAGE, UNREADABLE = 0, 1, 2, 3
 
 
 def read_file(name, kind):
-    """The bytes of a file; of an artifact no more than T1 has to see."""
+    """Returns the bytes of a file; for an artifact, no more than T1 needs."""
     limit = MAX_BYTES + 1 if kind == "artifact" else -1
     if name == "-":
         return sys.stdin.buffer.read(limit)
@@ -29,7 +29,7 @@ def read_file(name, kind):
 
 
 def serve(source, target):
-    """Answers each file of the input; the exit status."""
+    """Validates each file of the input and returns the exit status."""
     for header in iter(source.readline, b""):
         try:
             wanted = json.loads(header)
@@ -51,11 +51,11 @@ def serve(source, target):
 
 
 def main(arguments=None):
-    """The command; its exit status."""
+    """Runs the command and returns its exit status."""
     parser = argparse.ArgumentParser(description="Judges one file by the v1 contract.")
     parser.add_argument("--kind", choices=KINDS)
     parser.add_argument("--profile", choices=PROFILES)
-    parser.add_argument("--serve", action="store_true", help="judge files from standard input")
+    parser.add_argument("--serve", action="store_true", help="validate files from standard input")
     parser.add_argument("file", nargs="?", metavar="FILE", help="the file, - for standard input")
     options = parser.parse_args(arguments)
     if options.serve:

@@ -1,7 +1,7 @@
 """A second validator of ag-ui.compacted-message-snapshot.export.v1.
 
-It was written from the contract alone. Every check is marked with the number
-of the rule that it keeps. `validate` is all that a caller needs.
+It was written from the contract alone. A comment at every check has the number of
+its rule. Callers need only `validate`.
 """
 
 from . import artifact, envelope
@@ -11,9 +11,9 @@ PROFILES = ("v1", "assay")
 
 
 def validate(data, kind, profile):
-    """Judges the bytes of one file; the answer is a dictionary for JSON."""
+    """Validates the bytes of one file and returns a dictionary for JSON."""
     if kind not in KINDS or profile not in PROFILES:
         raise ValueError("unknown kind or profile")
     if kind == "artifact":
-        return artifact.judge(data, profile)
-    return envelope.judge(data)
+        return artifact.validate(data, profile)
+    return envelope.validate(data)

@@ -3,13 +3,13 @@
 import hashlib
 
 from . import references
-from .canonical import KEYS, MESSAGE_KEYS, canonical_file, taken
+from .canonical import KEYS, MESSAGE_KEYS, canonical_file, event_bytes
+from .characters import has_control, has_half, trim
 from .families import family
 from .report import NO_PLACE, Report
 from .text import Fault, Reader
 from .times import read_time
 from .traces import has_trace
-from .words import has_control, has_half, trim
 
 MAX_BYTES = 8388608
 MAX_MESSAGES = 2000
@@ -44,8 +44,8 @@ MESSAGE_LIMITS = {
 }
 
 
-def judge(data, profile):
-    """The answer for the bytes of an artifact file."""
+def validate(data, profile):
+    """Returns the result for the bytes of an artifact file."""
     if len(data) > MAX_BYTES:  # T1
         report = Report()
         report.add("T1", NO_PLACE)
@@ -54,11 +54,11 @@ def judge(data, profile):
 
 
 class _Judge:
-    """Judges one artifact while it is read.
+    """Checks one artifact while it is read.
 
-    Of the first member of each known name `places` has the start of the
-    value, `values` the string, if it is one, and `times` the instant of a
-    good timestamp. `whole` says that the object was read to its end.
+    For the first member with each known name, `places` has the start of the value,
+    `values` the value if it is a string, and `times` the instant if it is a valid
+    timestamp. `whole` is true if the object was read to its end.
     """
 
     def __init__(self, data, profile):
@@ -75,16 +75,16 @@ class _Judge:
         self.whole = False
 
     def answer(self):
-        """Reads and judges the file."""
+        """Reads and checks the file."""
         try:
             self.reader.space()
             self.artifact()
             self.reader.finish()  # T6
         except Fault as fault:
             self.report.add(fault.rule, fault.place, self.reader.path)  # T2 T3 T5 T6
-        self.judge_together()
+        self.check_whole()
         if self.assay and not self.report.count:
-            if taken(self.values, self.messages) > MAX_EVENT_LINE:  # P7
+            if event_bytes(self.values, self.messages) > MAX_EVENT_LINE:  # P7
                 self.report.add("P7", NO_PLACE)
         answer = self.report.answer()
         if not self.report.count:
@@ -94,17 +94,17 @@ class _Judge:
         return answer
 
     def add(self, rule, place):
-        """A finding whose pointer is that of what is being read."""
+        """Adds a finding with the pointer of the current value."""
         self.report.add(rule, place, self.reader.path)
 
     def repeated(self, place):
-        """T4: a repeated member."""
+        """T4: adds the finding of a repeated member."""
         self.add("T4", place)
 
-    # What is read over
+    # Skipped values
 
-    def smuggled(self, name, place):
-        """A4, M7: a key below a value that is read over."""
+    def family_key(self, name, place):
+        """A4, M7: checks a key inside a skipped value."""
         if family(name) is None:
             return False
         path = self.reader.path
@@ -113,25 +113,25 @@ class _Judge:
         return True
 
     def unknown(self, name, place, unknown_rule, family_rule):
-        """A3 or A4, M6 or M7: a key that the contract does not have."""
+        """A3 or A4, M6 or M7: adds the finding of a key that the contract does not have."""
         if family(name) is not None:
             self.add(family_rule, place)  # A4 M7
-            self.reader.read_over()
+            self.reader.skip()
         else:
             self.add(unknown_rule, place)  # A3 M6
-            self.reader.read_over(self.smuggled)
+            self.reader.skip(self.family_key)
 
     def wrong_type(self, rule, on_key):
-        """A1, A5, M1, M4, M8: reads over a value of the wrong type.
+        """A1, A5, M1, M4, M8: skips a value of the wrong type.
 
-        That an array or object is of the wrong type is known at its first
-        byte; a number, string or literal is one when it was read.
+        An array or object has the wrong type at its first byte, any other value only
+        after all of it has been read.
         """
         reader = self.reader
         place = reader.pos
         if reader.byte() in (b"[", b"{"):
             self.add(rule, place)
-            reader.read_over(on_key)
+            reader.skip(on_key)
         else:
             reader.scalar()
             self.add(rule, place)
@@ -139,15 +139,15 @@ class _Judge:
     # The object
 
     def artifact(self):
-        """Section 3."""
+        """Section 3: reads the object."""
         reader = self.reader
         if reader.byte() != b"{":
-            self.wrong_type("A1", None)  # A1; T4 alone is judged below
+            self.wrong_type("A1", None)  # A1; inside it only T4 is checked
             return
         self.start = reader.pos
         for name, place, repeated in reader.members():
             if repeated:
-                reader.read_over(self.smuggled)
+                reader.skip(self.family_key)
             elif name == "messages":
                 self.places[name] = reader.pos
                 self.message_list()
@@ -159,11 +159,11 @@ class _Judge:
         self.whole = True
 
     def member(self, key):
-        """The value of a key of the table, but messages."""
+        """Reads the value of a key of the table, except messages."""
         reader = self.reader
         place = reader.pos
         if reader.byte() != b'"':
-            self.wrong_type("A5", self.smuggled)  # A5
+            self.wrong_type("A5", self.family_key)  # A5
             return
         value = reader.string()
         self.values[key] = value
@@ -195,7 +195,7 @@ class _Judge:
                 self.add(rule, place)  # A12 A13 A14 A27 A28 A29
 
     def length(self, value, place, limits):
-        """A11 A23 A24 M11 M12 M13 and, when those hold, P1 to P6."""
+        """Checks A11 A23 A24 M11 M12 M13 and, if they are satisfied, P1 to P6."""
         rule, limit, narrow_rule, narrow_limit = limits
         if len(value) > limit:
             self.add(rule, place)  # A11 A23 A24 M11 M12 M13
@@ -203,7 +203,7 @@ class _Judge:
             self.add(narrow_rule, place)  # P1 P2 P3 P4 P5 P6
 
     def timestamp(self, key, value, place):
-        """A15 to A17: one finding, of the first that is broken."""
+        """A15 to A17: adds one finding, that of the first broken rule."""
         rule, instant = read_time(value)
         if rule is not None:
             self.add(rule, place)  # A15 A16 A17
@@ -211,7 +211,7 @@ class _Judge:
             self.times[key] = instant
 
     def terminal_event(self, value, place):
-        """A19 and, instead of it, A20."""
+        """Checks A20, and otherwise A19."""
         if value in ("RUN_FINISHED", "RUN_ERROR"):
             return
         if family(value) not in (None, "RUN_FINISHED", "RUN_ERROR"):
@@ -219,8 +219,8 @@ class _Judge:
         else:
             self.add("A19", place)  # A19
 
-    def judge_together(self):
-        """The rules about the object as a whole, once it was read to its end."""
+    def check_whole(self):
+        """Checks the rules about the whole object after it has been read to its end."""
         if not self.whole:
             return
         terminal = self.values.get("terminal_event")
@@ -239,19 +239,19 @@ class _Judge:
     # Messages
 
     def message_list(self):
-        """Section 4."""
+        """Section 4: reads the list of messages."""
         reader = self.reader
         place = reader.pos
         if reader.byte() != b"[":
-            self.wrong_type("M1", self.smuggled)  # M1
+            self.wrong_type("M1", self.family_key)  # M1
             return
         count = 0
         for index in reader.elements():
             count = index + 1
             if count > MAX_MESSAGES:
-                reader.read_over()  # M3: T4 alone is judged
+                reader.skip()  # M3: only T4 is checked
             elif reader.byte() != b"{":
-                self.wrong_type("M4", self.smuggled)  # M4
+                self.wrong_type("M4", self.family_key)  # M4
             else:
                 self.message()
         if count == 0:
@@ -260,14 +260,14 @@ class _Judge:
             self.add("M3", place)  # M3
 
     def message(self):
-        """One message that is an object."""
+        """Reads a message that is an object."""
         reader = self.reader
         start = reader.pos
         seen = set()
         message = {}
         for name, place, repeated in reader.members():
             if repeated:
-                reader.read_over(self.smuggled)
+                reader.skip(self.family_key)
             elif name in MESSAGE_KEYS:
                 seen.add(name)
                 self.message_member(name, message)
@@ -279,11 +279,11 @@ class _Judge:
         self.messages.append(message)
 
     def message_member(self, key, message):
-        """The value of a key of a message."""
+        """Reads the value of a key of a message."""
         reader = self.reader
         place = reader.pos
         if reader.byte() != b'"':
-            self.wrong_type("M8", self.smuggled)  # M8
+            self.wrong_type("M8", self.family_key)  # M8
             return
         value = reader.string()
         message[key] = value
@@ -304,7 +304,7 @@ class _Judge:
             self.ids.add(trimmed)
 
     def role(self, value, place):
-        """M14 and, instead of it, M15."""
+        """Checks M15, and otherwise M14."""
         if value in ROLES:
             return
         if family(value) is not None:

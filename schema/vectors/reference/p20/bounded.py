@@ -1,6 +1,6 @@
 """Section 14 of the projections: the envelope."""
 
-from .canonical import spell
+from .canonical import encode_string
 from .frames import JSON_SPACE
 from .text import Reader
 
@@ -8,7 +8,7 @@ _BUILT = '{"type":"MESSAGES_SNAPSHOT","metadata":{"p20export":{"origin":"built"}
 
 
 def line_of(frame):
-    """V2: one line of the envelope, with its LF."""
+    """V2: returns one line of the envelope, with its LF."""
     data = frame.data.strip(JSON_SPACE)
     if b"\n" in data or b"\r" in data:
         data = _without_space(data)
@@ -16,7 +16,7 @@ def line_of(frame):
 
 
 def _without_space(data):
-    """Takes the JSON white space outside strings out of a JSON text."""
+    """Removes the JSON white space outside strings from a JSON text."""
     parts = []
     pos = 0
     while True:
@@ -33,11 +33,11 @@ def _without_space(data):
 
 
 def built_line(messages):
-    """V3: the snapshot that a projection builds, with its LF."""
+    """V3: returns the snapshot that a projection builds, with its LF."""
     return _BUILT + ",".join(map(_built, messages)) + "]}\n"
 
 
 def _built(message):
     keys = ("id", "role", "content", "name")
-    members = ['"%s":%s' % (key, spell(message[key])) for key in keys if key in message]
+    members = ['"%s":%s' % (key, encode_string(message[key])) for key in keys if key in message]
     return "{" + ",".join(members) + "}"

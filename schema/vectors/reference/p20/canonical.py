@@ -1,8 +1,8 @@
-"""Section 8 for artifacts, and what P7 counts."""
+"""Section 8 for artifacts, and the size of P7."""
 
 import re
 
-from .words import trim
+from .characters import trim
 
 KEYS = (
     "schema", "framework", "surface", "thread_id_ref", "run_id_ref",
@@ -23,19 +23,19 @@ def _escape(match):
     return _SHORT.get(character) or "\\u%04x" % ord(character)
 
 
-def spell(text):
-    """C3: the one spelling of a string."""
+def encode_string(text):
+    """C3: returns the canonical form of a string."""
     return '"' + _ESCAPED.sub(_escape, text) + '"'
 
 
 def canonical_file(values, messages):
-    """C1 to C3: the canonical file of an accepted artifact, as bytes."""
+    """C1 to C3: returns the canonical file of an accepted artifact, as bytes."""
     members = []
     for key in KEYS:
         if key == "messages":
             members.append('  "messages": ' + _canonical_list(messages))
         elif key in values:
-            members.append('  "%s": %s' % (key, spell(values[key])))
+            members.append('  "%s": %s' % (key, encode_string(values[key])))
     return ("{\n" + ",\n".join(members) + "\n}\n").encode("utf-8")
 
 
@@ -43,7 +43,7 @@ def _canonical_list(messages):
     items = []
     for message in messages:
         members = [
-            '      "%s": %s' % (key, spell(message[key]))
+            '      "%s": %s' % (key, encode_string(message[key]))
             for key in MESSAGE_KEYS
             if key in message
         ]
@@ -51,8 +51,8 @@ def _canonical_list(messages):
     return "[\n" + ",\n".join(items) + "\n  ]"
 
 
-def taken(values, messages):
-    """P7: the bytes that an artifact takes of its event line."""
+def event_bytes(values, messages):
+    """P7: returns the number of bytes that an artifact needs of its event line."""
     items = [_all_keys(MESSAGE_KEYS, message) for message in messages]
     listed = "[" + ",".join(items) + "]"
     text = _all_keys(KEYS, values, {"messages": listed})
@@ -62,6 +62,6 @@ def taken(values, messages):
 def _all_keys(keys, values, ready=()):
     members = []
     for key in keys:
-        value = ready[key] if key in ready else spell(trim(values.get(key, "")))
+        value = ready[key] if key in ready else encode_string(trim(values.get(key, "")))
         members.append('"%s":%s' % (key, value))
     return "{" + ",".join(members) + "}"

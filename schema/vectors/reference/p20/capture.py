@@ -1,24 +1,24 @@
-"""Section 2 of the projections: a capture is opened, and its runs chosen."""
+"""Section 2 of the projections: opens a capture and chooses its runs."""
 
 import hashlib
 import os
 import stat
 import zlib
 
-from .asked import MAX_REQUEST
+from .characters import trim
 from .frames import guess
 from .manifest import MAX_MANIFEST, Malformed, Manifest
 from .moments import Arrivals, NoArrivals
 from .omissions import REQUEST
 from .projection import FOLDED, Response
-from .words import trim
+from .run_input import MAX_REQUEST
 
 _LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
-_GZIP = 31  # what zlib calls a member of gzip
+_GZIP = 31  # zlib's window bits for a gzip member
 
 
 class Refused(Exception):
-    """I3: the one finding that refuses the capture."""
+    """I3: the only finding, which refuses the capture."""
 
     def __init__(self, code):
         super().__init__(code)
@@ -26,11 +26,11 @@ class Refused(Exception):
 
 
 class NoResult(Exception):
-    """I7: a coding that this projector cannot undo."""
+    """I7: a coding that this projector cannot decode."""
 
 
 def open_directory(folder, projection):
-    """I3: (Response, status or None) of a capture directory."""
+    """I3: returns (Response, status or None) of a capture directory."""
     manifest = _manifest(folder)
     for name in manifest.files:
         _regular(os.path.join(folder, name), "capture_file_missing")  # I5
@@ -50,7 +50,7 @@ def open_directory(folder, projection):
         raise NoResult("the content coding zstd cannot be undone here")
     data = contents[manifest.response]
     if coded:
-        data = _undo_gzip(data)  # I7
+        data = _decode_gzip(data)  # I7
     arrivals = NoArrivals()
     if "arrivals.tsv" in contents and not coded:  # L2
         arrivals = Arrivals(
@@ -61,12 +61,12 @@ def open_directory(folder, projection):
 
 
 def open_file(data, framing=None):
-    """I6: a response without a directory."""
+    """I6: returns a response without a directory."""
     return Response(data, framing or guess(data)), None
 
 
 def _manifest(folder):
-    """I4."""
+    """I4: returns the manifest."""
     name = os.path.join(folder, "capture.json")
     _regular(name, "capture_unfinished")
     data = _read(name, MAX_MANIFEST + 1)
@@ -79,7 +79,7 @@ def _manifest(folder):
 
 
 def _regular(name, absent):
-    """I4, I5: a file is there and is a regular one."""
+    """I4, I5: checks that a file is present and regular."""
     try:
         mode = os.lstat(name).st_mode
     except FileNotFoundError:
@@ -96,13 +96,13 @@ def _read(name, limit=-1):
 
 
 def _matches(data, entry):
-    """Whether a file has the size and the digest that the manifest states."""
+    """Returns whether a file has the size and the digest of the manifest."""
     size, digest = entry
     return len(data) == size and "sha256:" + hashlib.sha256(data).hexdigest() == digest
 
 
 def _request(folder, manifest):
-    """I3 step 2."""
+    """I3 step 2: returns the request."""
     data = _read(os.path.join(folder, REQUEST), MAX_REQUEST + 1)
     if len(data) > MAX_REQUEST:
         raise Refused("file_too_large")
@@ -111,8 +111,8 @@ def _request(folder, manifest):
     return data
 
 
-def _undo_gzip(data):
-    """I7: members one after the other; anything else is damage."""
+def _decode_gzip(data):
+    """I7: decodes consecutive members; anything else is damage."""
     parts = []
     while data:
         member = zlib.decompressobj(_GZIP)
@@ -127,7 +127,7 @@ def _undo_gzip(data):
 
 
 def choose(response, status, choice, operator):
-    """I8 to I10: the runs that are chosen; response.codes gets what is found."""
+    """I8 to I10: returns the chosen runs, and adds findings to response.codes."""
     codes = response.codes
     if not response.runs:
         if status not in (None, 200):

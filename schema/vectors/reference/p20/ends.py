@@ -1,11 +1,11 @@
 """Section 6 of the projections: the two ends of a run."""
 
 from .artifact import LIMITS
+from .characters import ANY_CONTROL, WHITE_SPACE, has_half, trim
 from .omissions import token
 from .traces import trace_begin
-from .words import ANY_CONTROL, WHITE_SPACE, has_half, trim
 
-# What B8 does not omit, by the type of the event.
+# The keys that B8 does not omit, by the type of the event.
 TAKEN_KEYS = {
     "RUN_STARTED": ("type", "threadId", "runId", "parentRunId"),
     "RUN_FINISHED": ("type", "threadId", "runId"),
@@ -15,7 +15,7 @@ TAKEN_KEYS = {
 
 
 def other_keys(ledger, frame, also=()):
-    """B8: every key that is not taken, nor one of the others named."""
+    """B8: omits every key that is neither taken nor one of the others given."""
     taken = TAKEN_KEYS[frame.kind]
     for key in frame.value:
         if key not in taken and key not in also:
@@ -23,7 +23,7 @@ def other_keys(ledger, frame, also=()):
 
 
 def parent(ledger, run):
-    """B2: the parent_run_id_ref, or None."""
+    """B2: returns the parent_run_id_ref, or None."""
     event = run.started.value
     if "parentRunId" not in event:
         return None
@@ -31,7 +31,7 @@ def parent(ledger, run):
 
 
 def optional(ledger, value, place, pointer):
-    """B2, U6: a string that may be absent, null or blank; or None."""
+    """B2, U6: returns a string that may be absent, null or blank, or None."""
     if value is None:
         ledger.reject(place, pointer, "value_null")
     elif type(value) is not str:
@@ -46,7 +46,7 @@ def optional(ledger, value, place, pointer):
 
 
 def error_texts(ledger, run, assay):
-    """B4 to B7: the error_message and error_code that the artifact has."""
+    """B4 to B7: returns the error_message and error_code of the artifact."""
     found = {}
     frame = run.terminal
     if frame.kind != "RUN_ERROR":
@@ -67,7 +67,7 @@ def error_texts(ledger, run, assay):
 
 
 def _error_text(ledger, text, place, pointer, limits, assay):
-    """B5 to B7 of one string; None when the artifact has no such key."""
+    """B5 to B7: returns one error text, or None if the artifact has no such key."""
     if not ledger.strict:
         left, reason = shorten(text, limits[1], limits[3] if assay else None)
         if reason is not None:
@@ -83,7 +83,7 @@ def _error_text(ledger, text, place, pointer, limits, assay):
 
 
 def shorten(text, limit, narrow):
-    """B6: (what is left of an error text, the reason when it was cut)."""
+    """B6: returns (the rest of an error text, the reason if it was cut)."""
     whole = len(text)
     rest = text.lstrip(WHITE_SPACE)
     if ANY_CONTROL.search(text, 0, whole - len(rest)) is not None:

@@ -1,8 +1,8 @@
 """Section 7: the bounded envelope."""
 
+from .characters import has_half
 from .report import NO_PLACE, Report
 from .text import Fault, Reader
-from .words import has_half
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 JSON_SPACE = b" \t\n\r"
@@ -17,8 +17,8 @@ PLACES = {
 ID_KEYS = ("threadId", "runId")
 
 
-def judge(data):
-    """The answer for the bytes of an envelope file."""
+def validate(data):
+    """Returns the result for the bytes of an envelope file."""
     answer_of = _Judge()
     for base, line in _lines(data):
         answer_of.line(base, line)
@@ -32,8 +32,8 @@ def judge(data):
 def _lines(data):
     """Yields (offset, line) of each line that is not blank.
 
-    A line ends with LF or with the file; JSON white space at its ends is no
-    part of it. One U+FEFF at the start of the file is read over.
+    A line ends with LF or at the end of the file. JSON white space at its ends is not
+    part of it. One U+FEFF at the start of the file is ignored.
     """
     start = len(BYTE_ORDER_MARK) if data.startswith(BYTE_ORDER_MARK) else 0
     while start < len(data):
@@ -49,7 +49,7 @@ def _lines(data):
 
 
 def _is_canonical(data):
-    """C4, of an accepted file (which is not empty)."""
+    """Returns whether an accepted file, which is not empty, satisfies C4."""
     if b"\r" in data or not data.endswith(b"\n"):
         return False
     lines = data[:-1].split(b"\n")
@@ -57,11 +57,11 @@ def _is_canonical(data):
 
 
 class _Event:
-    """What the rules ask of one event.
+    """The parts of one event that rules check.
 
-    `places` has the start of the values of type, threadId, runId and
-    messages; `texts` those of the first three that are strings;
-    `is_list` is of messages, `elements` the findings of E13.
+    `places` has the start of the values of type, threadId, runId and messages; `texts`
+    has the values of the first three that are strings; `is_list` is whether messages is
+    a list, and `elements` has the findings of E13.
     """
 
     def __init__(self, base, line):
@@ -73,23 +73,23 @@ class _Event:
         self.reader = Reader(line, self.repeated)
 
     def repeated(self, place):
-        """T4: ends the reading of the line as T3 does."""
+        """T4: stops reading the line, as T3 does."""
         raise Fault("T4", place)
 
     def read(self):
-        """Reads the line; whether its value is an object."""
+        """Reads the line and returns whether its value is an object."""
         reader = self.reader
         is_object = reader.byte() == b"{"
         if is_object:
             for name, _, _ in reader.members():
                 self.member(name)
         else:
-            reader.read_over()
+            reader.skip()
         reader.finish()  # T6
         return is_object
 
     def member(self, name):
-        """Notes the value of a key that rules name, reads over the others."""
+        """Records the value of a key that rules name, and skips other values."""
         reader = self.reader
         if name in ("type", "threadId", "runId", "messages"):
             self.places[name] = reader.pos
@@ -99,26 +99,26 @@ class _Event:
         elif name in ("type", "threadId", "runId") and reader.byte() == b'"':
             self.texts[name] = reader.string()
         else:
-            reader.read_over()
+            reader.skip()
 
     def message_list(self):
-        """E13: each element is an object."""
+        """E13: checks that each element is an object."""
         reader = self.reader
         for _ in reader.elements():
             if reader.byte() != b"{":
                 self.elements.add("E13", reader.pos, reader.path)  # E13
-            reader.read_over()
+            reader.skip()
 
 
 class _Judge:
-    """Judges the events one after the other."""
+    """Checks the events one after the other."""
 
     def __init__(self):
         self.report = Report()
-        self.events = {}  # the first event of each place
+        self.events = {}  # the first event of each position
 
     def line(self, base, line):
-        """T2 to T6, E1 and E2: one finding for a line; then E3 to E5."""
+        """Checks T2 to T6, E1 and E2, with one finding for a line; then E3 to E5."""
         event = _Event(base, line)
         try:
             is_object = event.read()
@@ -138,12 +138,12 @@ class _Judge:
             self.place(event, PLACES[kind])
 
     def add(self, rule, event, key):
-        """A finding of the value of a key, or of the key when it is absent."""
+        """Adds a finding at the value of a key, or at the event if the key is absent."""
         place = event.base + event.places.get(key, 0)
         self.report.add(rule, place, [key])
 
     def place(self, event, place):
-        """E4 and E5, and what holds of the event alone."""
+        """Checks E4, E5 and the rules about the event by itself."""
         if place in self.events:
             self.add("E4", event, "type")  # E4
             return
@@ -162,14 +162,14 @@ class _Judge:
             self.report.add_all(event.elements, event.base)  # E13
 
     def identity(self, event, key):
-        """E8 and E9 of a threadId or runId that is there."""
+        """Checks E8 and E9 for a threadId or runId that is present."""
         if key not in event.texts:
             self.add("E8", event, key)  # E8
         elif has_half(event.texts[key]):
             self.add("E9", event, key)  # E9
 
     def finish(self):
-        """E6, and E8, E9 and E11 of the terminal event."""
+        """Checks E6, and E8, E9 and E11 for the terminal event."""
         for place in (STARTED, SNAPSHOT, TERMINAL):
             if place not in self.events:
                 self.report.add("E6", NO_PLACE)  # E6
@@ -177,7 +177,7 @@ class _Judge:
             self.terminal(self.events[STARTED], self.events[TERMINAL])
 
     def terminal(self, started, terminal):
-        """E8, E9 and E11 of the terminal event."""
+        """Checks E8, E9 and E11 for the terminal event."""
         for key in ID_KEYS:
             if key in terminal.places:
                 self.identity(terminal, key)

@@ -1,4 +1,4 @@
-"""Section 6: names that stand for an AG-UI event family."""
+"""Section 6: names of AG-UI event families."""
 
 NAME_LIMIT = 64  # bytes in UTF-8
 
@@ -30,7 +30,7 @@ FURTHER = {
 
 
 def normal_form(name):
-    """An ASCII name with A to Z made lower case and all _ and - taken out."""
+    """Returns an ASCII name in lower case and without _ and -."""
     return name.lower().replace("_", "").replace("-", "")
 
 
@@ -46,11 +46,10 @@ _FAMILIES = _table()
 
 
 def family(name):
-    """The family that a name stands for, or None.
+    """Returns the family that a string names, or None.
 
-    All normal forms are ASCII and no character past ASCII is changed, so a
-    name that is not ASCII stands for nothing; the others have as many bytes
-    as characters.
+    All normal forms are ASCII, and only ASCII characters are changed. So a string that is
+    not ASCII names no family; the others have as many bytes as characters.
     """
     if len(name) > NAME_LIMIT or not name.isascii():
         return None

@@ -1,13 +1,13 @@
-"""Section 11 of the projections: what a run streamed, K1 to K15."""
+"""Section 11 of the projections: the streamed text, K1 to K15."""
 
 from .artifact import ROLES
+from .characters import has_half
 from .join import join
 from .omissions import Omissions, token
 from .strict import spans
-from .words import has_half
 
 ROOM = 50331648
-ENTRY = 256  # bytes that a message, an id of a subagent or a lane takes
+ENTRY = 256  # the fixed cost of a message, an id of a subagent or a lane in bytes
 NO_NAME = object()
 
 ABOUT_EVENT = ("type", "timestamp", "rawEvent", "subagentRunId", "messageId")
@@ -41,17 +41,17 @@ class Streamed:
 
     @property
     def is_named(self):
-        """K4: whether the event that began it has a name, null included."""
+        """K4: returns whether the event that began the message has a name, including null."""
         return self.name is not NO_NAME
 
     @property
     def text(self):
-        """K14."""
+        """K14: returns the text."""
         return join(self.deltas)
 
 
 def _tag(event):
-    """K1: the tag of an event, None when it is not tagged."""
+    """K1: returns the tag of an event, or None."""
     tag = event.get("subagentRunId")
     if tag is None or type(tag) is str:
         return tag
@@ -59,7 +59,7 @@ def _tag(event):
 
 
 def _role(event):
-    """K5."""
+    """K5: returns the role of an event."""
     role = event.get("role")
     if role is None:
         return "assistant"
@@ -67,14 +67,14 @@ def _role(event):
 
 
 def _size(text):
-    """K15: the bytes of an id or tag; a half takes three."""
+    """K15: returns the number of bytes of an id or tag; a half has three."""
     return len(text.encode("utf-8", "surrogatepass"))
 
 
 def _differ(one, other):
-    """K4: whether two names differ in JSON type or, being strings, in value.
+    """K4: returns whether two names differ in JSON type or, if both are strings, in value.
 
-    Numbers are of one type, however they are written.
+    All numbers have the same type.
     """
     if type(one) is str and type(other) is str:
         return one != other
@@ -91,7 +91,7 @@ class Fold:
     """Folds the events of a run.
 
     `messages` has the streamed messages by id, in the order of their start;
-    `codes` has the findings, `omissions` what K2, K4 and K13 leave out.
+    `codes` has the findings, `omissions` the omissions of K2, K4 and K13.
     """
 
     def __init__(self, frames):
@@ -103,8 +103,8 @@ class Fold:
         self.current = None
         self.left = ROOM
         self.full = False
-        # No event takes more than its own bytes and two entries, so most runs
-        # need not be measured.
+        # No event costs more than its own bytes and two entries, so most runs need not
+        # be measured.
         self.measured = sum(len(frame.data) + 2 * ENTRY for frame in frames) > ROOM
         steps = {
             "TEXT_MESSAGE_START": self._text_event,
@@ -122,7 +122,7 @@ class Fold:
                 step(frame, frame.value)
 
     def _fits(self, size):
-        """K15: takes room, or finds that there is no more."""
+        """K15: spends bytes of the budget, or adds the finding that it is exceeded."""
         if not self.measured:
             return True
         if not self.full and size > self.left:
@@ -134,13 +134,13 @@ class Fold:
         return True
 
     def _spelled(self, frame, keys):
-        """K15: the bytes of the JSON text of keys of an event."""
+        """K15: returns the number of bytes of the JSON text of keys of an event."""
         if not self.measured:
             return 0
         found = spans(frame.data)
         return sum(found[key][1] - found[key][0] for key in keys if key in found)
 
-    # Streams that end
+    # Ends of streams
 
     def _close_all(self, frame, event):
         """K12: closes all lanes and ends the current message."""
@@ -148,17 +148,17 @@ class Fold:
         self.current = None
 
     def _leave(self, frame, event):
-        """K3: ends the chunks of the stream that the event is of."""
+        """K3: ends the chunks of the event's stream."""
         tag = _tag(event)
         if tag is None:
             self.current = None
         else:
             self.lanes.discard(tag)
 
-    # Whose event it is
+    # Owners of events
 
     def _is_own(self, frame, event):
-        """K2: whether a text event with an id is the run's own."""
+        """K2: returns whether a text event with an id is the run's own."""
         id_ = event.get("messageId")
         if type(id_) is not str or has_half(id_):
             self.codes.add("event_field_malformed")  # K2 step 1
@@ -175,7 +175,7 @@ class Fold:
     # Messages
 
     def _text_event(self, frame, event):
-        """K6 to K8: START, CONTENT, END."""
+        """K6 to K8: handles START, CONTENT and END."""
         self._leave(frame, event)  # K3
         if not self._is_own(frame, event):
             return
@@ -199,7 +199,7 @@ class Fold:
         self._other_keys(frame, event)
 
     def _chunk(self, frame, event):
-        """K9 to K11."""
+        """K9 to K11: handles CHUNK."""
         tag = _tag(event)
         if event.get("messageId") is not None:
             if self._is_own(frame, event):
@@ -221,7 +221,7 @@ class Fold:
             self.codes.add("text_event_not_open")
 
     def _chunk_text(self, frame, event, message):
-        """K11."""
+        """K11: adds the delta of a chunk."""
         if type(event.get("delta")) is str:
             self._add(frame, event, message)
         elif "delta" in event:
@@ -229,7 +229,7 @@ class Fold:
         self._other_keys(frame, event)
 
     def _begin(self, frame, event, id_):
-        """K4: the message of an id, begun or continued; None without room."""
+        """K4: begins or continues the message of an id and returns it, or None past the budget."""
         message = self.messages.get(id_)
         if message is not None:
             self._continue(frame, event, message)
@@ -244,7 +244,7 @@ class Fold:
         return message
 
     def _continue(self, frame, event, message):
-        """K4: what an event says anew of a message."""
+        """K4: checks the role and name of an event that continues a message."""
         if "role" in event and _role(event) != message.role:
             self.codes.add("message_has_two_speakers")
         elif "name" in event:
@@ -254,12 +254,12 @@ class Fold:
                 self.codes.add("message_has_two_speakers")
 
     def _add(self, frame, event, message):
-        """K14: keeps a delta."""
+        """K14: adds a delta to a message."""
         if message.role in ROLES and self._fits(self._spelled(frame, ("delta",))):
             message.deltas.append(event["delta"])
 
     def _other_keys(self, frame, event):
-        """K13."""
+        """K13: omits the other keys of an event."""
         taken = TAKEN_KEYS[frame.kind]
         for key in event:
             if key not in taken:

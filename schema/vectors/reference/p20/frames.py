@@ -1,29 +1,29 @@
-"""Section 3 of the projections: a response is cut into frames."""
+"""Section 3 of the projections: splits a response into frames."""
 
 import re
 
+from .characters import has_half
 from .strict import Broken, read
-from .words import has_half
 
 FRAMINGS = ("sse", "ndjson", "json")
 MAX_EVENT = 67108864
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 JSON_SPACE = b" \t\n\r"
-_LOOKED_AT = 65536
+_GUESS_BYTES = 65536
 
 _SPACE = re.compile(rb"[ \t\n\r]*")
 _OUTSIDE = re.compile(rb'["\[\]{},]')
 _NESTED = re.compile(rb'["\[\]{}]')
-# The repeat is bounded because the machine keeps a note for each round.
+# The repeat is bounded because the regular expression engine keeps state for each round.
 _INSIDE = re.compile(rb'(?:[^"\\]+|\\[\x00-\xff]){1,500}')
 
 
 class Frame:
-    """One frame, and what reading it found (F9).
+    """One frame, and the result of reading it (F9).
 
-    `end` is just past the byte that completed it. `kind` is the type of an
-    event and `value` the event; of a frame that cannot be read `kind` is None
-    and `fault` the code.
+    `end` is just past the byte that completed the frame. `kind` is the type of the event
+    and `value` the event. For a frame that cannot be read, `kind` is None and `fault` is
+    the code.
     """
 
     __slots__ = ("index", "data", "end", "kind", "value", "fault")
@@ -35,7 +35,7 @@ class Frame:
         self.kind = self.value = self.fault = None
 
     def read(self):
-        """F8, F9: whether the frame is an event."""
+        """F8, F9: reads the event."""
         if len(self.data) > MAX_EVENT:
             self.fault = "event_too_large"  # F8
             return
@@ -56,8 +56,8 @@ class Frame:
 
 
 def guess(data):
-    """I6: the framing of a response of which none is given."""
-    head = data[:_LOOKED_AT]
+    """I6: returns the framing of a response for which none is given."""
+    head = data[:_GUESS_BYTES]
     if head.startswith(BYTE_ORDER_MARK):
         head = head[len(BYTE_ORDER_MARK):]
     head = head.lstrip(JSON_SPACE)[:1]
@@ -65,7 +65,7 @@ def guess(data):
 
 
 def cut(data, framing):
-    """The frames of a response, read; and whether F7 finds array_malformed."""
+    """Returns the frames of a response, and whether F7 finds array_malformed."""
     start = len(BYTE_ORDER_MARK) if data.startswith(BYTE_ORDER_MARK) else 0  # F1
     malformed = False
     if framing == "sse":
@@ -80,9 +80,9 @@ def cut(data, framing):
 
 
 def _sse(data, start):
-    """F2, F3. For bytes, splitlines ends lines as F2 does."""
+    """F2, F3: returns the frames. For bytes, splitlines ends lines as F2 does."""
     frames = []
-    values = []  # those of the data lines since the last frame
+    values = []  # values of the data lines since the last frame
     pos = start
     lines = (data[start:] if start else data).splitlines(True)
     if lines and lines[-1][-1:] not in (b"\n", b"\r"):
@@ -105,7 +105,7 @@ def _sse(data, start):
 
 
 def _ndjson(data, start):
-    """F4."""
+    """F4: returns the frames."""
     frames = []
     while start < len(data):
         stop = data.find(b"\n", start)
@@ -120,12 +120,12 @@ def _ndjson(data, start):
 
 
 def _past_space(data, pos):
-    """The first byte at or after pos that is not JSON white space."""
+    """Returns the position of the first byte from pos on that is not JSON white space."""
     return _SPACE.match(data, pos).end()
 
 
 def _past_string(data, pos):
-    """Just past the string whose content begins at pos; None without an end."""
+    """Returns the position after the string whose content begins at pos, or None if it has no end."""
     part = _INSIDE.match(data, pos)
     while part is not None:
         pos = part.end()
@@ -134,7 +134,7 @@ def _past_string(data, pos):
 
 
 def _array(data, start):
-    """F5 to F7: (frames, whether the array is malformed)."""
+    """F5 to F7: returns (frames, whether the array is malformed)."""
     frames = []
     pos = _past_space(data, start)
     if data[pos:pos + 1] != b"[":

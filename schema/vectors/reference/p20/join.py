@@ -1,13 +1,13 @@
-"""Section 1 of the projections: string values that are joined."""
+"""Section 1 of the projections: joins string values."""
 
-from .words import has_half
+from .characters import has_half
 
 
 def join(parts):
-    """The parts in order; a high half and a low half that meet are one.
+    """Joins the parts; a high half and a low half that meet become one code point.
 
-    Only those at a seam: two halves may be neighbours within a part, where
-    white space between them was taken out (X1).
+    This applies only where two parts meet: two halves may be neighbours within a part
+    because white space between them was removed (X1).
     """
     text = "".join(parts)
     if not has_half(text):

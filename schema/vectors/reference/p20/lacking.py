@@ -3,18 +3,18 @@
 from collections import Counter
 
 from .artifact import ROLES
-from .asked import input_of, messages_of, other_run
+from .characters import ANY_WHITE_SPACE
 from .messages import text_of
-from .words import ANY_WHITE_SPACE
+from .run_input import input_of, messages_of, other_run
 
 
 def said(text):
-    """X1: a string without any white space."""
+    """X1: returns the bare text of a string, which has no white space."""
     return ANY_WHITE_SPACE.sub("", text)
 
 
 def _pairs(elements):
-    """X3, X5: the pairs of the messages of a list, without empty ones."""
+    """X3, X5: returns the pairs of the messages of a list, without empty ones."""
     pairs = []
     for element in elements:
         if type(element) is not dict or type(element.get("role")) is not str:
@@ -26,7 +26,7 @@ def _pairs(elements):
 
 
 def _asked(run, request):
-    """X4: the pairs of what the run was asked with."""
+    """X4: returns the pairs of the request."""
     if request is not None and request.fault is None:
         messages = _taken(run, request.value)
         if messages is not None:
@@ -36,7 +36,7 @@ def _asked(run, request):
 
 
 def _taken(run, value):
-    """Q4, Q5: the messages of a run input that is taken, or None."""
+    """Q4, Q5: returns the messages of a run input that is taken, or None."""
     messages = messages_of(value)
     if messages is None or other_run(value, run) is not None:
         return None
@@ -44,7 +44,7 @@ def _taken(run, value):
 
 
 def lacking(run, snapshot, request):
-    """X1 to X7: the indexes of the events that began what is lacking."""
+    """X1 to X7: returns the indexes of the events that began lacking messages."""
     streamed = []  # (pair, index of the first event)
     for message in run.fold.messages.values():  # X2
         if message.role in ROLES:
@@ -79,7 +79,7 @@ def lacking(run, snapshot, request):
 
 
 def _covered(role, streamed, past):
-    """X6: whether the last messages of a role say what it streamed."""
+    """X6: returns whether the last messages of a role have its streamed text."""
     rest = "".join(pair[1] for pair, _ in streamed if pair[0] == role)
     for other, text in reversed(past):
         if not rest:

@@ -2,10 +2,10 @@
 
 import re
 
+from .characters import has_half
 from .frames import FRAMINGS
 from .moments import instant
 from .strict import Broken, read
-from .words import has_half
 
 MAX_MANIFEST = 1048576
 SCHEMA = "p20export.capture.v1"
@@ -15,7 +15,7 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 class Malformed(Exception):
-    """The manifest is none."""
+    """The manifest is malformed."""
 
 
 def _need(condition):
@@ -24,19 +24,19 @@ def _need(condition):
 
 
 def _keys(value, required, optional=()):
-    """An object with these keys and no others."""
+    """Checks for an object with these keys and no others."""
     _need(type(value) is dict)
     _need(all(key in value for key in required))
     _need(all(key in required or key in optional for key in value))
 
 
 def _strings(value):
-    """An object of strings."""
+    """Checks for an object of strings."""
     _need(type(value) is dict and all(type(text) is str for text in value.values()))
 
 
 def _no_null_no_half(value):
-    """No value is null and no string holds half of a surrogate pair."""
+    """Checks that no value is null and no string contains half of a surrogate pair."""
     left = [value]
     while left:
         item = left.pop()
@@ -58,7 +58,7 @@ def _time(value):
 
 
 class Manifest:
-    """What a manifest says.
+    """The content of a manifest.
 
     `files` maps each listed name, the response first, to (size, digest);
     `coding` is the value of the header content-encoding, or empty.

@@ -1,21 +1,21 @@
 """Section 8 of the projections: the messages of a list."""
 
 from .artifact import MAX_MESSAGES, ROLES
+from .characters import has_half, trim
 from .ends import optional
 from .join import join
 from .omissions import token
-from .words import has_half, trim
 
 TAKEN_KEYS = ("id", "role", "content", "name")
 
 
 def is_text_part(part):
-    """U2: whether an element of a content is a text part."""
+    """U2: returns whether an element of a content is a text part."""
     return type(part) is dict and part.get("type") == "text" and type(part.get("text")) is str
 
 
 def text_of(content):
-    """U2: the text of a content."""
+    """U2: returns the text of a content."""
     if type(content) is str:
         return content
     if type(content) is not list:
@@ -24,7 +24,7 @@ def text_of(content):
 
 
 def _misfits(message, text, strict):
-    """U2: the reasons for which a message is outside the text subset."""
+    """U2: returns the misfits of a message."""
     found = []
     if message.get("role") not in ROLES:
         found.append("role_outside_subset")
@@ -44,8 +44,8 @@ def _misfits(message, text, strict):
     return found
 
 
-def judge(ledger, elements, place, base, malformed):
-    """U1 to U9: the messages that the artifact has of a list.
+def read_messages(ledger, elements, place, base, malformed):
+    """U1 to U9: returns the messages of a list as the artifact has them.
 
     `place` and `base` are the place and the pointer of the list, `malformed`
     the code for an element that is not an object.
@@ -91,7 +91,7 @@ def judge(ledger, elements, place, base, malformed):
 
 
 def _joined(ledger, parts, place, pointer):
-    """U4: what is left out of a content of text parts."""
+    """U4: omits the other keys of text parts."""
     ledger.omit(place, pointer, "text_parts_joined")
     for number, part in enumerate(parts):
         for key in part:
@@ -100,7 +100,7 @@ def _joined(ledger, parts, place, pointer):
 
 
 def _other_keys(ledger, message, place, pointer):
-    """U7."""
+    """U7: rejects the other keys of a message."""
     for key in message:
         if key not in TAKEN_KEYS:
             ledger.reject(place, pointer + token(key), "key_outside_subset")

@@ -1,6 +1,6 @@
-"""Section 5 of the projections: where times come from.
+"""Section 5 of the projections: the source of times.
 
-An instant is a number of microseconds as read_time gives it.
+An instant is a number of microseconds, as read_time returns it.
 """
 
 import datetime
@@ -18,7 +18,7 @@ _DAYS_OF_400_YEARS = 146097
 
 
 def instant(text):
-    """The instant of a time that keeps A15 to A17, else None."""
+    """Returns the instant of a time that satisfies A15 to A17, or None."""
     return read_time(text)[1]
 
 
@@ -29,7 +29,7 @@ _ORDINAL = instant("0001-01-01T00:00:00Z") // _DAY - 1
 
 
 def label(moment):
-    """L5: how an instant is written."""
+    """L5: returns the text of an instant."""
     days, rest = divmod(moment, _DAY)
     years = 0
     while days - _ORDINAL > datetime.date.max.toordinal():
@@ -47,21 +47,20 @@ def label(moment):
 class Arrivals:
     """L2, L3: the times of arrival of a response.
 
-    `sound` says whether L3 is kept, as far as it is given what to compare
-    with: the size of the response, and the instants of first_byte_at and
-    ended_at.
+    `valid` is whether L3 is satisfied, as far as the values to compare with are given:
+    the size of the response, and the instants of first_byte_at and ended_at.
     """
 
     def __init__(self, data, started, size=None, first_byte=None, ended=None, whole=False):
         self.counts = []
         self.moments = []
-        self.sound = self._read(data, started, ended, whole, first_byte)
-        if self.sound and whole and (self.counts[-1] if self.counts else 0) != size:
-            self.sound = False  # L3: the last line counts all bytes
+        self.valid = self._read(data, started, ended, whole, first_byte)
+        if self.valid and whole and (self.counts[-1] if self.counts else 0) != size:
+            self.valid = False  # L3: the last line counts all bytes
             del self.counts[-1:], self.moments[-1:]
 
     def _read(self, data, started, ended, whole, first_byte):
-        """L3: takes the lines before the first bad one; whether none is bad."""
+        """L3: takes the lines before the first malformed one; returns whether all are well-formed."""
         pos = 0
         last_count = last_moment = 0
         while pos < len(data):
@@ -82,15 +81,15 @@ class Arrivals:
         return True
 
     def of(self, frame):
-        """L2: the time of arrival of a frame, or None."""
+        """L2: returns the time of arrival of a frame, or None."""
         at = bisect_left(self.counts, frame.end)
         return self.moments[at] if at < len(self.moments) else None
 
 
 class NoArrivals:
-    """A response of which no frame has a time of arrival."""
+    """Arrivals of a response whose frames have no time of arrival."""
 
-    sound = True
+    valid = True
 
     def of(self, frame):
         """L2."""
@@ -98,7 +97,7 @@ class NoArrivals:
 
 
 def plausible(event, arrival):
-    """L4: the instant of an event's own timestamp, or None."""
+    """L4: returns the instant of an event's timestamp, or None."""
     value = event.get("timestamp")
     if type(value) is not int or not -(1 << 63) <= value < 1 << 63:
         return None
@@ -108,7 +107,7 @@ def plausible(event, arrival):
 
 
 def times_of(run, arrivals, operator):
-    """L1: (source, started_at, finished_at) of a run; the source may be None.
+    """L1: returns (source, started_at, finished_at) of a run; the source may be None.
 
     `operator` is None or (started_at, finished_at or None) as given.
     """

@@ -1,9 +1,9 @@
-"""Section 13 of the projections: what was left out, and where a run stands.
+"""Section 13 of the projections: omissions, and the ledger of a run.
 
 A place is the index of an event, the name of a file, or None.
 """
 
-from .words import HALVES
+from .characters import HALVES
 
 LISTED = 10000
 POINTER_BYTES = 8388608
@@ -11,16 +11,16 @@ REQUEST = "request.json"
 
 
 def token(name):
-    """O3: "/" and a name as RFC 6901 spells it."""
+    """O3: returns "/" and a name, escaped as in RFC 6901."""
     if not name.isascii():
         name = HALVES.sub("\ufffd", name)
     return "/" + name.replace("~", "~0").replace("/", "~1")
 
 
 class Omissions:
-    """A list of omissions that keeps the bounds of O4.
+    """A list of omissions with the limits of O4.
 
-    `past` is the number of those that were only counted.
+    `past` is the number of omissions that were only counted.
     """
 
     def __init__(self):
@@ -38,13 +38,13 @@ class Omissions:
         self.listed.append((place, pointer, reason, count))
 
     def add_all(self, other):
-        """O4: adds a list that was bounded by itself."""
+        """O4: adds a list that was already limited by itself."""
         for place, pointer, reason, count in other.listed:
             self.add(place, pointer, reason, count)
         self.past += other.past
 
     def answer(self):
-        """O1, O2, O4: the omissions as a record lists them."""
+        """O1, O2, O4: returns the omissions as in a record."""
         listed = self.listed
         if self.past:
             listed = listed + [(None, "", "omissions_past_limit", self.past)]
@@ -67,7 +67,7 @@ def _spelled(place, pointer, reason, count):
 class Ledger:
     """The errors and the omissions of one run under one setting.
 
-    Every code is found, and each is kept once (Y4).
+    Every code is found, and kept once (Y4).
     """
 
     def __init__(self, strict):
@@ -76,15 +76,15 @@ class Ledger:
         self.omissions = Omissions()
 
     def error(self, code):
-        """A finding that refuses the run."""
+        """Adds a finding that refuses the run."""
         self.errors.add(code)
 
     def omit(self, place, pointer, reason, count=0):
-        """Records what is left out."""
+        """Adds an omission."""
         self.omissions.add(place, pointer, reason, count)
 
     def reject(self, place, pointer, code):
-        """Section 1, "rejects": refuses under the strict projection."""
+        """Section 1, "rejects": refuses under the strict projection, omits otherwise."""
         if self.strict:
             self.error(code)
         else:

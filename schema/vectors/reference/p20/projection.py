@@ -1,31 +1,31 @@
-"""Sections 7, 12 and 15 of the projections: what becomes of a run.
+"""Sections 7, 12 and 15 of the projections: projects a run.
 
 The versions are emitted-snapshot@2, emitted-snapshot-text@2 and
 folded-stream@3.
 """
 
 from . import artifact
-from .asked import Asked, Request, input_of
 from .bounded import built_line, line_of
 from .canonical import canonical_file
+from .characters import has_half, trim
 from .ends import error_texts, optional, other_keys, parent
 from .frames import cut
 from .lacking import lacking
-from .messages import judge
+from .messages import read_messages
 from .moments import NoArrivals, times_of
 from .omissions import Ledger
+from .run_input import RunInput, Request, input_of
 from .runs import split
-from .words import has_half, trim
 
 STRICT = "emitted-snapshot"
 REDUCING = "emitted-snapshot-text"
 FOLDED = "folded-stream"
 PROJECTIONS = (STRICT, REDUCING, FOLDED)
-SNAPSHOTS = 10000  # of which those that are not chosen are listed (S3)
+SNAPSHOTS = 10000  # snapshots that are listed if they are not chosen (S3)
 
 
 class Settings:
-    """I1: what a run is projected under.
+    """I1: the settings of a projection.
 
     `operator` is None or (started_at, finished_at or None).
     """
@@ -38,7 +38,7 @@ class Settings:
 
 
 class Response:
-    """A response that was read: its runs, and what is wrong with all of them.
+    """A response that was read: its runs, and the findings of the whole capture.
 
     `request` is None or the bytes of a request.json.
     """
@@ -51,15 +51,15 @@ class Response:
         self.codes = set()  # I8
         if malformed:
             self.codes.add("array_malformed")
-        if not self.arrivals.sound:
+        if not self.arrivals.valid:
             self.codes.add("arrivals_malformed")
         self.request = None if request is None else Request(request)
         self._run = None
 
     def project(self, run, settings):
-        """The answer for one run under one setting.
+        """Returns the result for one run under one setting.
 
-        What several settings have in common is made once for each run.
+        Results that several settings share are computed once for each run.
         """
         if run is not self._run:
             self._run = run
@@ -67,23 +67,23 @@ class Response:
             self._lacking = {}
         return _Work(self, run, settings).answer()
 
-    def judged(self, data, profile):
-        """Y2: the codes of an artifact, judged once for each profile."""
+    def codes_of(self, data, profile):
+        """Y2: returns the codes of an artifact, validated once for each profile."""
         key = (data, profile)
         if key not in self._answers:
-            findings = artifact.judge(data, profile)["findings"]
+            findings = artifact.validate(data, profile)["findings"]
             self._answers[key] = {found["code"] for found in findings if found["rule"]}
         return self._answers[key]
 
     def lacking(self, run, snapshot):
-        """Section 9 of one snapshot, compared once."""
+        """Section 9: returns the lacking messages of one snapshot, compared once."""
         if snapshot.index not in self._lacking:
             self._lacking[snapshot.index] = lacking(run, snapshot, self.request)
         return self._lacking[snapshot.index]
 
 
 def refused(codes):
-    """The answer for a run that is refused."""
+    """Returns the result for a refused run."""
     return {"outcome": "refused", "errors": sorted(codes)}
 
 
@@ -100,7 +100,7 @@ class _Work:
         self.snapshot = None
 
     def answer(self):
-        """Goes through the sections in the order of O1."""
+        """Applies the sections in the order of O1."""
         ledger, run = self.ledger, self.run
         if run.uncounted:
             ledger.omit(None, "", "families_uncounted", run.uncounted)  # R13
@@ -119,7 +119,7 @@ class _Work:
             ledger.error("nothing_left")  # Y1
             return self.refusal()
         data = canonical_file(self.values, messages)  # Y3
-        ledger.errors |= self.response.judged(data, self.settings.profile)  # Y2
+        ledger.errors |= self.response.codes_of(data, self.settings.profile)  # Y2
         if ledger.errors or self.response.codes:
             return self.refusal()
         if not folded:
@@ -135,13 +135,13 @@ class _Work:
         }
 
     def refusal(self):
-        """I2, I3 step 5: the answer when anything refuses the run."""
+        """I2, I3 step 5: returns the result of a refused run."""
         return refused(self.ledger.errors | self.response.codes)
 
     # Sections 5 and 6
 
     def take_times(self):
-        """L1."""
+        """L1: chooses the source of times."""
         source, started, finished = times_of(self.run, self.response.arrivals, self.settings.operator)
         self.times = source
         if source is None:
@@ -152,7 +152,7 @@ class _Work:
                 self.values["finished_at"] = finished
 
     def take_ends(self):
-        """B1 to B8 of RUN_STARTED and of the terminal event."""
+        """B1 to B8: takes the values of RUN_STARTED and of the terminal event."""
         ledger, run, values = self.ledger, self.run, self.values
         for key, (_, constant) in artifact.CONSTANTS.items():
             values[key] = constant
@@ -173,7 +173,7 @@ class _Work:
         other_keys(ledger, run.terminal, ("timestamp",) if own and "finished_at" in values else ())
 
     def reads_input(self):
-        """Q2: whether input of RUN_STARTED is the run input."""
+        """Q2: returns whether input of RUN_STARTED is the run input."""
         if self.settings.projection != FOLDED or self.response.request is not None:
             return False
         return input_of(self.run) is not None
@@ -181,7 +181,7 @@ class _Work:
     # Section 7
 
     def emitted(self):
-        """S1 to S6: the messages of the snapshot that is taken."""
+        """S1 to S6: returns the messages of the taken snapshot."""
         ledger = self.ledger
         snapshot = self.choose()
         if snapshot is None:
@@ -200,12 +200,12 @@ class _Work:
         if type(listed) is not list:
             ledger.error("snapshot_malformed")  # S5
             return []
-        messages = judge(ledger, listed, snapshot.index, "/messages", "snapshot_malformed")  # S6
+        messages = read_messages(ledger, listed, snapshot.index, "/messages", "snapshot_malformed")  # S6
         other_keys(ledger, snapshot)  # S6: B8
         return messages
 
     def choose(self):
-        """S1, S2: the snapshot that is taken, or None."""
+        """S1, S2: returns the taken snapshot, or None."""
         snapshots, selection = self.run.snapshots, self.settings.snapshot
         if not snapshots:
             self.ledger.error("snapshot_missing")  # S1
@@ -224,17 +224,17 @@ class _Work:
     # Sections 10 and 11
 
     def streamed(self):
-        """Q1 to Q7, K16: the messages of the run input and of the stream."""
+        """Q1 to Q7, K16: returns the messages of the run input and of the stream."""
         ledger = self.ledger
         if self.run.snapshots:
             ledger.error("snapshot_present")  # Q1
             return []
         fold = self.run.fold
         ledger.errors |= fold.codes  # K2 to K15
-        asked = Asked(ledger, self.run, self.response.request)
-        messages = asked.messages
+        run_input = RunInput(ledger, self.run, self.response.request)
+        messages = run_input.messages
         for message in fold.messages.values():
-            if trim(message.id) in asked.ids:
+            if trim(message.id) in run_input.ids:
                 ledger.error("streamed_id_in_request")  # Q7
                 continue
             taken = self.streamed_message(message)
@@ -244,7 +244,7 @@ class _Work:
         return messages
 
     def streamed_message(self, message):
-        """K16: one message as the artifact has it, or None."""
+        """K16: returns one message as the artifact has it, or None."""
         ledger = self.ledger
         if message.role not in artifact.ROLES:
             ledger.omit(message.first, "", "role_outside_subset")
@@ -264,7 +264,7 @@ class _Work:
 
 
 def _is_built(event):
-    """S4: whether a snapshot has the mark of V3."""
+    """S4: returns whether a snapshot has the mark of V3."""
     for key in ("metadata", "p20export"):
         event = event.get(key)
         if type(event) is not dict:

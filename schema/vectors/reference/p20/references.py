@@ -1,8 +1,8 @@
-"""A12 to A14 and A27 to A29: what a reference must not be."""
+"""A12 to A14 and A27 to A29: forms that references must not have."""
 
 import re
 
-from .words import has_control, has_white_space
+from .characters import has_control, has_white_space
 
 # A28: schemes after which a colon makes a reference malformed.
 SCHEMES = frozenset(
@@ -16,7 +16,7 @@ _NETWORK = re.compile(r"[/\\]{2}|[wW]{3}\.")
 _SCHEME = re.compile(r"([A-Za-z0-9-]+):")
 _AFTER_AUTHORITY = re.compile(r"[/\\?#]")
 
-# A29: the four kinds of host; of the last the characters alone.
+# A29: the four kinds of host; for the last kind only the characters.
 _LOCALHOST = re.compile(r"[lL][oO][cC][aA][lL][hH][oO][sS][tT]\.?")
 _QUAD = re.compile(r"([0-9]{1,3})\.([0-9]{1,3})\.([0-9]{1,3})\.([0-9]{1,3})\.?")
 _BRACKETS = re.compile(r"\[[0-9A-Fa-f:.]+\]")
@@ -24,7 +24,7 @@ _NAME = re.compile(r"[A-Za-z0-9_%.\u0080-\U0010ffff-]+")
 
 
 def fault(text):
-    """The first of the rules that a reference breaks, or None."""
+    """Returns the first rule that a reference breaks, or None."""
     if "://" in text:
         return "A12"
     if has_control(text):
@@ -42,7 +42,7 @@ def fault(text):
 
 
 def begins_with_host(text):
-    """A29."""
+    """A29: returns whether a reference begins with a host."""
     end = _AFTER_AUTHORITY.search(text)
     host = text[: end.start()] if end else text
     host = host.rpartition("@")[2]
@@ -56,7 +56,7 @@ def begins_with_host(text):
 
 
 def is_address(host):
-    """The first three kinds."""
+    """Returns whether a host is one of the first three kinds."""
     if _LOCALHOST.fullmatch(host):
         return True
     quad = _QUAD.fullmatch(host)
@@ -66,7 +66,7 @@ def is_address(host):
 
 
 def is_name(host):
-    """The fourth kind."""
+    """Returns whether a host is of the fourth kind."""
     host = host.removesuffix(".")
     if not _NAME.fullmatch(host) or host[0] == "." or host[-1] == "." or ".." in host:
         return False

@@ -2,7 +2,7 @@
 
 from bisect import insort
 
-from .words import HALVES
+from .characters import HALVES
 
 LISTED = 100  # findings that are listed
 POINTER_LIMIT = 1024  # bytes in UTF-8
@@ -52,7 +52,7 @@ CODES = _codes()
 
 
 def _token(key):
-    """One reference token: RFC 6901 escapes, U+FFFD for a run of halves."""
+    """Returns one reference token: RFC 6901 escapes, U+FFFD for a run of halves."""
     if isinstance(key, int):
         return "/%d" % key
     key = HALVES.sub("\ufffd", key)
@@ -60,10 +60,10 @@ def _token(key):
 
 
 def make_pointer(path):
-    """The pointer of a path, cut to what fits in 1,024 bytes.
+    """Returns the pointer of a path, shortened to at most 1,024 bytes.
 
-    A path is the list of names and indexes from the outermost; None stands at
-    its end for an array or object in which nothing was begun.
+    A path is the list of names and indexes from the outermost. Its last element is None
+    for an array or object in which nothing was begun.
     """
     pointer = ""
     left = POINTER_LIMIT
@@ -82,7 +82,7 @@ class Report:
     """Counts findings and keeps the first 100 by place, pointer and code.
 
     Code points and UTF-8 bytes have the same order, so pointers are compared
-    as text. A pointer is made only for a finding that may be listed.
+    as text. Only findings that may be listed get a pointer.
     """
 
     def __init__(self):
@@ -90,14 +90,14 @@ class Report:
         self.kept = []
 
     def add(self, rule, place, path=()):
-        """Takes one finding."""
+        """Adds one finding."""
         self.count += 1
         if len(self.kept) == LISTED and place > self.kept[-1][0]:
             return
         self._keep((place, make_pointer(path), CODES[rule], rule))
 
     def add_all(self, other, base=0):
-        """Takes all findings of another report, its places moved by base."""
+        """Adds all findings of another report, with places moved by base."""
         self.count += other.count
         for place, pointer, code, rule in other.kept:
             self._keep((place + base, pointer, code, rule))
@@ -107,7 +107,7 @@ class Report:
         del self.kept[LISTED:]
 
     def findings(self):
-        """The list of findings as it is printed."""
+        """Returns the list of findings to print."""
         out = [
             {
                 "code": code,
@@ -130,6 +130,6 @@ class Report:
         return out
 
     def answer(self):
-        """The answer for a file: its outcome and its findings."""
+        """Returns the result for a file: its outcome and its findings."""
         verdict = "malformed" if self.count else "accepted"
         return {"verdict": verdict, "canonical": False, "findings": self.findings()}

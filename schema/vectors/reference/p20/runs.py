@@ -1,17 +1,17 @@
-"""Section 4 of the projections: runs, and what is wrong with their frames."""
+"""Section 4 of the projections: runs, and the faults of their frames."""
 
 from .families import EVENT_TYPES
 from .fold import Fold
-from .words import HALVES, has_half
+from .characters import HALVES, has_half
 
-TYPES = 512  # types that are told apart, beside those that AG-UI released
+TYPES = 512  # types that are counted separately, in addition to those that AG-UI released
 TYPE_LIMIT = 128  # bytes in UTF-8
 RELEASED = frozenset(EVENT_TYPES) - {"META"}
 TERMINAL = ("RUN_FINISHED", "RUN_ERROR")
 
 
 def split(frames):
-    """R1, R2: the runs of a response, in order."""
+    """R1, R2: returns the runs of a response, in order."""
     owned = []
     for frame in frames:
         if frame.kind == "RUN_STARTED":
@@ -24,9 +24,9 @@ def split(frames):
 class Run:
     """One run.
 
-    `started` and `terminal` are frames (the second may be None), `snapshots`
-    those of its snapshots. `thread` and `id` are the strings of R4, `codes`
-    has the findings of R3 to R9. `names_other_run` is of R10, `uncounted` the
+    `started` and `terminal` are frames (the second may be None), `snapshots` are the
+    frames of its snapshots. `thread` and `id` are the strings of R4, `codes` has the
+    findings of R3 to R9, `names_other_run` is the result of R10, and `uncounted` the
     number of events of R13.
     """
 
@@ -53,7 +53,7 @@ class Run:
         self.uncounted = self._uncounted()
 
     def _look(self, frame):
-        """R3, R5 to R7, S1: what one frame is to the run."""
+        """R3, R5 to R7, S1: adds one frame to the run."""
         kind = frame.kind
         if kind is None:
             self.codes.add(frame.fault)  # R3
@@ -68,7 +68,7 @@ class Run:
             self.terminal = frame  # R5
 
     def _identity(self, event, key, needed):
-        """E7 to E9 of one key; whether they are kept and it is present."""
+        """Checks E7 to E9 for one key; returns whether it is present and satisfies them."""
         if key not in event:
             if needed:
                 self.codes.add("event_field_malformed")  # R4: E7
@@ -83,7 +83,7 @@ class Run:
         return True
 
     def _end(self, started, terminal):
-        """R8 to R10."""
+        """R8 to R10: checks the ids of the terminal event."""
         if self._identity(terminal, "threadId", False):
             if _kept(started, "threadId") and terminal["threadId"] != started["threadId"]:
                 self.codes.add("terminal_names_other_thread")  # R9
@@ -92,7 +92,7 @@ class Run:
                 self.names_other_run = terminal["runId"] != started["runId"]  # R10
 
     def _uncounted(self):
-        """R13: how many events have a type that is not told apart."""
+        """R13: returns the number of events whose type is not counted separately."""
         apart = set()
         uncounted = 0
         for frame in self.frames:
@@ -107,18 +107,18 @@ class Run:
 
     @property
     def fold(self):
-        """Section 11: what the run streamed, folded once."""
+        """Section 11: returns the fold of the run, made once."""
         if self._fold is None:
             self._fold = Fold(self.frames)
         return self._fold
 
 
 def _kept(event, key):
-    """Whether R4 is kept."""
+    """Returns whether R4 is satisfied."""
     value = event.get(key)
     return type(value) is str and not has_half(value)
 
 
 def _text(value):
-    """R4: the thread or id of a run."""
+    """R4: returns the thread or id of a run."""
     return HALVES.sub("\ufffd", value) if type(value) is str else ""

@@ -1,10 +1,9 @@
-"""Section 1 of the projections: to read bytes strictly as one JSON text.
+"""Section 1 of the projections: reads bytes strictly as one JSON text.
 
-`read` gives the value as Python has it: dictionaries keep the order of the
-members, a half of a surrogate pair is its code point. The standard library's
-reader does the work where nothing is unusual. What it refuses, and what it
-would take although the contract does not, is read again with the Reader of
-the contract, which knows the first fault.
+`read` returns a Python value: dictionaries keep the order of the members, and half of
+a surrogate pair is its code point. The standard library's reader reads ordinary texts.
+Texts that it refuses, and texts that it accepts but the contract does not, are read
+again with the Reader of the contract, which finds the first fault.
 """
 
 import json
@@ -15,7 +14,7 @@ import re
 from .report import CODES
 from .text import MAX_OPEN, Fault, Reader
 
-# A number without fraction and exponent that is past every bound of ours.
+# A number without fraction and exponent that exceeds all our limits.
 HUGE = 1 << 80
 
 _ESCAPED = re.compile(rb"\\[\x00-\xff]")
@@ -26,7 +25,7 @@ _LITERALS = {b"t": True, b"f": False, b"n": None}
 
 
 class Broken(Exception):
-    """The one finding of a text: its code."""
+    """The only finding of a text: its code."""
 
     def __init__(self, code):
         super().__init__(code)
@@ -34,12 +33,12 @@ class Broken(Exception):
 
 
 def _integer(digits):
-    """An integer; one of many digits is only known to be huge."""
+    """Returns an integer, or HUGE for one with many digits."""
     return int(digits) if len(digits) < 24 else HUGE
 
 
 def _object(pairs):
-    """T4: an object in which no name stands twice."""
+    """T4: returns an object without duplicate names."""
     members = dict(pairs)
     if len(members) != len(pairs):
         raise ValueError("repeated")
@@ -47,7 +46,7 @@ def _object(pairs):
 
 
 def _no_constant(_):
-    """T3: NaN and Infinity are no JSON."""
+    """T3: refuses NaN and Infinity, which are not JSON."""
     raise ValueError("constant")
 
 
@@ -55,14 +54,14 @@ _DECODER = json.JSONDecoder(
     object_pairs_hook=_object, parse_int=_integer, parse_constant=_no_constant
 )
 
-# The pure Python reader of the standard library takes more than JSON.
+# The pure Python reader of the standard library accepts more than JSON.
 _FAST = json.decoder.c_scanstring is not None and json.scanner.c_make_scanner is not None
 
 
 def _surely_shallow(data):
-    """T5: whether a text that is JSON surely has at most 512 open at once.
+    """T5: returns whether a JSON text certainly has at most 512 open at once.
 
-    Each round takes the innermost pairs away, at most two levels of them.
+    Each round removes the innermost pairs of brackets, at most two levels of them.
     """
     if data.count(b"{") + data.count(b"[") <= MAX_OPEN:
         return True
@@ -75,7 +74,7 @@ def _surely_shallow(data):
 
 
 def read(data):
-    """The value of a JSON text, or Broken with the first fault."""
+    """Returns the value of a JSON text, or raises Broken with the first fault."""
     if _FAST:
         try:
             value = _DECODER.decode(data.decode("utf-8"))
@@ -87,7 +86,7 @@ def read(data):
 
 
 def read_slowly(data):
-    """As read, with the Reader of the contract alone."""
+    """Does the same as read, using only the Reader of the contract."""
     reader = Reader(data, _repeated)
     try:
         reader.space()
@@ -130,7 +129,7 @@ def _value(reader):
 
 
 def _put(reader, container, value):
-    """Adds a value to what it lies in; `path` ends with its name or index."""
+    """Adds a value to its container; `path` ends with its name or index."""
     if type(container) is list:
         container.append(value)
     else:
@@ -138,7 +137,7 @@ def _put(reader, container, value):
 
 
 def _scalar(reader, first):
-    """A string, number or literal."""
+    """Returns a string, number or literal."""
     if first == b'"':
         return reader.string()
     start = reader.pos
@@ -150,12 +149,12 @@ def _scalar(reader, first):
 
 
 def spans(data):
-    """(start, end) of the value of each member of an object that is JSON."""
+    """Returns (start, end) of the value of each member of a JSON object."""
     reader = Reader(data, _repeated)
     reader.space()
     found = {}
     for name, _, _ in reader.members():
         start = reader.pos
-        reader.read_over()
+        reader.skip()
         found[name] = (start, reader.pos)
     return found

@@ -1,15 +1,15 @@
 """Section 2: the reader of JSON text.
 
-It reads bytes, one value at a time, and raises Fault where T2, T3, T5 or T6
-end the reading. It never calls itself, so nesting costs no stack.
+It reads bytes, one value at a time, and raises Fault where T2, T3, T5 or T6 stop the
+reading. It is not recursive, so nesting needs no stack.
 """
 
 import re
 
 MAX_OPEN = 512
 
-# A name of plain ASCII with its colon, and a string without escapes: the two
-# common cases. All else is read by the longer way round.
+# The two common cases: a name of plain ASCII with its colon, and a string without
+# escapes. Other names and strings are read byte by byte.
 _PLAIN_NAME = re.compile(rb'"([\x20\x21\x23-\x5b\x5d-\x7f]*)"[ \t\n\r]*:[ \t\n\r]*')
 _PLAIN_STRING = re.compile(rb'"([^"\\\x00-\x1f]*)"')
 
@@ -18,8 +18,8 @@ _COLON = re.compile(rb"[ \t\n\r]*:[ \t\n\r]*")
 _AFTER_MEMBER = re.compile(rb"[ \t\n\r]*([,}])[ \t\n\r]*")
 _AFTER_ELEMENT = re.compile(rb"[ \t\n\r]*([,\]])[ \t\n\r]*")
 
-# The repeat is bounded because the regular expression machine keeps a note
-# for each round; a longer string takes several matches.
+# The repeat is bounded because the regular expression engine keeps state for each
+# round; a longer string needs several matches.
 _STRING_PART = re.compile(
     rb'(?:[^"\\\x00-\x1f]+|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4}){1,500}'
 )
@@ -38,7 +38,7 @@ _SHORT = {
 
 
 class Fault(Exception):
-    """The end of the reading: the rule that is broken and the place."""
+    """The fault that stops the reading: the broken rule and the place."""
 
     def __init__(self, rule, place):
         super().__init__(rule, place)
@@ -57,10 +57,10 @@ def _join_pair(match):
 
 
 def unescape(text):
-    """The value of a string, a half of a surrogate pair as its code point.
+    """Returns the value of a string, with half of a surrogate pair as its code point.
 
-    UTF-8 has no halves, so each half in the value is from an escape, and two
-    that are neighbours in the value are neighbours in the text.
+    UTF-8 has no halves, so each half in the value comes from an escape, and two
+    neighbours in the value are neighbours in the text.
     """
     return _PAIR.sub(_join_pair, _ESCAPE.sub(_unescape_one, text))
 
@@ -68,10 +68,9 @@ def unescape(text):
 class Reader:
     """Reads one JSON text.
 
-    `pos` is the next byte. `path` has, for each array and object that is
-    open, the name whose colon was read last, the index of the element begun
-    last, or None. `on_repeat(place)` is called of a repeated member (T4) when
-    `path` is that of the member.
+    `pos` is the next byte. `path` has, for each open array and object, the name whose
+    colon was read last, the index of the element begun last, or None. `on_repeat(place)`
+    is called for a repeated member (T4) while `path` is that of the member.
     """
 
     def __init__(self, data, on_repeat):
@@ -81,15 +80,15 @@ class Reader:
         self.on_repeat = on_repeat
 
     def byte(self):
-        """The next byte, empty at the end."""
+        """Returns the next byte, empty at the end."""
         return self.data[self.pos:self.pos + 1]
 
     def space(self):
-        """Reads JSON white space."""
+        """Skips JSON white space."""
         self.pos = _SPACE.match(self.data, self.pos).end()
 
     def finish(self):
-        """T6: nothing but JSON white space follows the value."""
+        """T6: checks that only JSON white space follows the value."""
         self.space()
         if self.pos != len(self.data):
             raise Fault("T6", self.pos)
@@ -97,7 +96,7 @@ class Reader:
     # Strings
 
     def string(self):
-        """Reads the string that begins here; its value."""
+        """Reads the string that begins here and returns its value."""
         match = _PLAIN_STRING.match(self.data, self.pos)
         if match is None:
             return self._long_string()
@@ -108,14 +107,14 @@ class Reader:
             raise Fault("T2", match.start(1) + error.start) from None  # T2
 
     def _long_string(self):
-        """A string with escapes, or with a fault."""
+        """Reads a string with escapes, or with a fault."""
         data = self.data
         begin = end = self.pos + 1
         part = _STRING_PART.match(data, end)
         while part is not None:
             end = part.end()
             part = _STRING_PART.match(data, end)
-        text = self._decode(begin, end)  # T2 before T3: its byte is the earlier
+        text = self._decode(begin, end)  # T2 before T3: its byte comes first
         if data[end:end + 1] != b'"':
             # A control character, a bad escape at its backslash, or the end.
             raise Fault("T3", end)  # T3
@@ -123,7 +122,7 @@ class Reader:
         return unescape(text)
 
     def _decode(self, begin, end):
-        """T2: the bytes of a string are well-formed UTF-8."""
+        """T2: decodes the bytes of a string as UTF-8."""
         try:
             return self.data[begin:end].decode("utf-8")
         except UnicodeDecodeError as error:
@@ -142,7 +141,7 @@ class Reader:
             self._number()
 
     def _literal(self, word):
-        """T3: true, false, null."""
+        """T3: reads true, false or null."""
         for offset, wanted in enumerate(word):
             place = self.pos + offset
             if self.data[place:place + 1] != bytes((wanted,)):
@@ -150,7 +149,7 @@ class Reader:
         self.pos += len(word)
 
     def _number(self):
-        """T3: a number; also the fault of a byte that begins no value."""
+        """T3: reads a number, or raises the fault of a byte that cannot begin a value."""
         data = self.data
         if self.byte() == b"-":
             self.pos += 1
@@ -172,7 +171,7 @@ class Reader:
     # Objects and arrays
 
     def _open(self):
-        """Reads the opening bracket and the white space behind it."""
+        """Reads the opening bracket and the white space after it."""
         if len(self.path) == MAX_OPEN:
             raise Fault("T5", self.pos)  # T5
         self.path.append(None)
@@ -186,8 +185,8 @@ class Reader:
     def members(self):
         """Reads the object that begins here.
 
-        Yields (name, place of the name, whether it is repeated) when `pos` is
-        at the value; the caller reads the value before it goes on.
+        Yields (name, place of the name, whether it is repeated) when `pos` is at the
+        value; the caller has to read the value before the next step.
         """
         self._open()
         if self.byte() == b"}":
@@ -216,7 +215,7 @@ class Reader:
             self.pos = after.end()
 
     def _name(self):
-        """Reads a name, its colon and the white space behind it."""
+        """Reads a name, its colon and the white space after it."""
         match = _PLAIN_NAME.match(self.data, self.pos)
         if match is not None:
             self.pos = match.end()
@@ -234,8 +233,8 @@ class Reader:
     def elements(self):
         """Reads the array that begins here.
 
-        Yields the index of each element when `pos` is at it; the caller reads
-        it before it goes on.
+        Yields the index of each element when `pos` is at the element; the caller has to
+        read it before the next step.
         """
         self._open()
         if self.byte() == b"]":
@@ -257,15 +256,15 @@ class Reader:
             self.pos = after.end()
             index += 1
 
-    def read_over(self, on_key=None):
-        """Reads any value and drops it.
+    def skip(self, on_key=None):
+        """Skips any value.
 
-        `on_key(name, place)`, if given, is called of each member that is not
-        repeated, at any depth; when it answers true, it is not called of what
-        lies in the value of that member.
+        `on_key(name, place)`, if given, is called for each member that is not repeated,
+        at any depth. If it returns true, it is not called for members inside the value
+        of that member.
         """
         open_values = []
-        quiet = None  # how many values are open at the member answered true
+        quiet = None  # the number of open values at the member for which it returned true
         while True:
             first = self.byte()
             if first == b"{":

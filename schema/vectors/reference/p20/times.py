@@ -12,12 +12,12 @@ _DAY = 86400 * _SECOND
 
 
 def _is_leap(year):
-    """The Gregorian rule; year 0000 is a leap year."""
+    """Returns whether a year is a Gregorian leap year; year 0000 is."""
     return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
 
 
 def _days_before(year):
-    """Days from the first of January of year 0 to that of this year."""
+    """Returns the days from 1 January of year 0 to 1 January of this year."""
     if year == 0:
         return 0
     last = year - 1
@@ -33,7 +33,7 @@ _PAST = _days_before(10000) * _DAY  # the end of 9999 in UTC
 
 
 def read_time(text):
-    """(rule that is broken or None, instant in microseconds or None)."""
+    """Returns (broken rule or None, instant in microseconds or None)."""
     match = _FORM.fullmatch(text)
     if match is None:
         return "A15", None  # A15

@@ -4,7 +4,7 @@ import re
 
 SEARCHED = 8192  # code points
 
-# The two lists are those of the contract, to the letter.
+# The two lists are copied from the contract.
 PARTS = r"""
 GAP     (?:[\t-\r ]|\\+[nrt])+
 LINE    (?:(?:^|[\t\n\r]|\\[nrt])[ ]?|[ ][ ])
@@ -60,16 +60,16 @@ _ESCAPED = re.compile(r"\\[nrt]")
 
 
 def has_trace(text):
-    """Whether a shape matches anywhere in what is searched."""
+    """Returns whether a shape matches anywhere in the searched part of a text."""
     text = text[:SEARCHED]
     return any(shape.search(text) for shape in _SHAPES)
 
 
 def trace_begin(text):
-    """Where the stack trace in a text begins, or None.
+    """Returns where the stack trace in a text begins, or None.
 
-    That is where the first match begins, less the line ends and the white
-    space before it, spelled out or not.
+    The trace begins with the first match and includes the line ends and the white space
+    directly before it, escaped or not.
     """
     found = [match.start() for match in (shape.search(text[:SEARCHED]) for shape in _SHAPES) if match]
     if not found:

@@ -14,20 +14,20 @@ HALVES = re.compile("[\ud800-\udfff]+")
 
 
 def trim(text):
-    """The text without white space at both ends."""
+    """Returns the text without white space at both ends."""
     return text.strip(WHITE_SPACE)
 
 
 def has_half(text):
-    """Whether the text holds half of a surrogate pair."""
+    """Returns whether the text contains half of a surrogate pair."""
     return not text.isascii() and HALVES.search(text) is not None
 
 
 def has_control(text):
-    """Whether the text holds a control character."""
+    """Returns whether the text contains a control character."""
     return ANY_CONTROL.search(text) is not None
 
 
 def has_white_space(text):
-    """Whether the text holds white space anywhere."""
+    """Returns whether the text contains white space."""
     return ANY_WHITE_SPACE.search(text) is not None

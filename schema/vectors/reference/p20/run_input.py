@@ -1,9 +1,9 @@
-"""Section 10 of the projections: what a run was asked with."""
+"""Section 10 of the projections: the request of the run."""
 
-from .messages import judge
+from .characters import trim
+from .messages import read_messages
 from .omissions import REQUEST, token
 from .strict import Broken, read
-from .words import trim
 
 MAX_REQUEST = 67108864
 OWN_KEYS = ("messages", "threadId", "runId")
@@ -24,13 +24,13 @@ class Request:
 
 
 def messages_of(value):
-    """Q4: the messages of a run input, or None."""
+    """Q4: returns the messages of a run input, or None."""
     messages = value.get("messages") if type(value) is dict else None
     return messages if type(messages) is list else None
 
 
 def other_run(value, run):
-    """Q5: the key by which a run input names another run, or None."""
+    """Q5: returns the key by which a run input names another run, or None."""
     if "runId" in value and value["runId"] != run.id:
         return "runId"
     if "threadId" in value and value["threadId"] != run.thread:
@@ -39,12 +39,12 @@ def other_run(value, run):
 
 
 def input_of(run):
-    """Q2: the input in RUN_STARTED, None when there is none."""
+    """Q2: returns the input in RUN_STARTED, or None."""
     return run.started.value.get("input")
 
 
-class Asked:
-    """What section 10 makes of a run: messages, and the ids of Q7."""
+class RunInput:
+    """The result of section 10 for a run: messages, and the ids of Q7."""
 
     def __init__(self, ledger, run, request):
         self.messages = []
@@ -53,15 +53,15 @@ class Asked:
             if request.fault is not None:
                 ledger.error(request.fault)  # Q3
             else:
-                self._judge(ledger, run, request.value, REQUEST, "")
+                self._read(ledger, run, request.value, REQUEST, "")
             return
         ledger.omit(REQUEST, "", "request_absent")  # Q2
         value = input_of(run)
         if value is not None:
-            self._judge(ledger, run, value, run.started.index, "/input")
+            self._read(ledger, run, value, run.started.index, "/input")
 
-    def _judge(self, ledger, run, value, place, base):
-        """Q4 to Q7."""
+    def _read(self, ledger, run, value, place, base):
+        """Q4 to Q7: reads the messages of a run input."""
         listed = messages_of(value)
         if listed is None:
             ledger.error("request_malformed")  # Q4
@@ -70,7 +70,7 @@ class Asked:
         if other is not None:
             ledger.omit(place, base + "/" + other, "request_names_other_run")  # Q5
             return
-        self.messages = judge(ledger, listed, place, base + "/messages", "request_malformed")  # Q6
+        self.messages = read_messages(ledger, listed, place, base + "/messages", "request_malformed")  # Q6
         for key in value:
             if key not in OWN_KEYS:
                 ledger.omit(place, base + token(key), "key_outside_subset")  # Q6
