@@ -71,7 +71,7 @@ type verdict struct {
 func TestBrowserHostile(t *testing.T) {
 	for _, damaged := range []bool{true, false} {
 		page := pageOf(t, hostileCapture(t, damaged))
-		for _, width := range []int64{1200, 360} {
+		for _, width := range []int64{1280, 390} {
 			b := open(t, page, width, "light")
 			b.openAll()
 			b.until(`document.querySelectorAll("#r1-timeline pre").length >= 5`)
@@ -83,6 +83,7 @@ func TestBrowserHostile(t *testing.T) {
 				continue
 			}
 			shows(b, ".messages .content", "</script><script>window.owned=1</script><img src=x onerror=window.owned=1><!--⟨U+202E⟩gnp.exe⟨U+2066⟩ ⟨U+2028⟩ ⟨U+200B⟩⟨U+FEFF⟩ {{.}} ${x} \u05e9\u05dc\u05d5\u05dd", strings.Repeat("W", 200_000))
+			shows(b, ".messages .tree", `"x": "`+strings.Repeat("W", 159)+`…`, "left out: key_outside_subset")
 			shows(b, ".tree", `"⟨U+202E⟩<b>": 1`, `left out: key_outside_subset`, `"x": "`+strings.Repeat("W", 159)+`…`, strings.Repeat("W", 1<<20))
 		}
 	}
@@ -114,13 +115,15 @@ func TestBrowserAxe(t *testing.T) {
 		{name: "one", path: pageOf(t, captures+"/adk/backend-tool")},
 		{name: "built", path: pageOf(t, captures+"/adk/model-error")},
 		{name: "refused", path: pageOf(t, captures+"/langgraph/two-agents")},
+		{name: "incomplete", path: pageOf(t, "../drift/captures/adk-0.4.0/two-agents")},
+		{name: "without times", path: pageOf(t, captures+"/adk/backend-tool/response.sse")},
 		{name: "no run", path: pageOf(t, captures+"/adk/refused")},
 		{name: "index", path: pageOf(t, captures+"/adk/one-turn", captures+"/langgraph/one-turn", captures+"/adk/refused", captures+"/adk/model-error")},
 		{name: "hostile", path: pageOf(t, hostileCapture(t, false)), wide: true},
 	} {
 		for _, scheme := range []string{"light", "dark"} {
-			for _, width := range []int64{1200, 360} {
-				if p.wide && width == 360 {
+			for _, width := range []int64{1280, 390} {
+				if p.wide && width == 390 {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s %s %d", p.name, scheme, width), func(t *testing.T) {

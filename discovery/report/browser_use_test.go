@@ -18,7 +18,7 @@ import (
 
 // A group opens on a click, and an event in it shows its raw text.
 func TestBrowserClick(t *testing.T) {
-	b := open(t, pageOf(t, captures+"/adk/backend-tool"), 1200, "light")
+	b := open(t, pageOf(t, captures+"/adk/backend-tool"), 1280, "light")
 	const group = `#r1-timeline li:nth-child(7)`
 	b.click(group + ` > button`)
 	b.until(`document.querySelectorAll("` + group + ` ol > li").length === 7`)
@@ -27,8 +27,10 @@ func TestBrowserClick(t *testing.T) {
 	b.until(`document.querySelector("` + group + ` pre").textContent.endsWith('"delta":" rains"}')`)
 	b.click(group + ` > button`)
 	b.until(`document.querySelector("` + group + ` > div").hidden`)
-	// A link to an event finds it and opens it.
-	b.click(`a[data-event="15"]`)
+	// A link to an event finds it and opens it, and what it is folded in.
+	b.script(`document.querySelector("#r1-timeline > details").open = false`)
+	b.click(`#r1 > details.folded > summary`)
+	b.click(`#r1 > details.folded a[data-event="15"]`)
 	b.until(`document.querySelectorAll("#r1-timeline ol.rows > li").length === 1 && document.activeElement.classList.contains("row")`)
 	b.holds(`document.querySelector("#r1-timeline pre").textContent.startsWith('{"type":"MESSAGES_SNAPSHOT"')`)
 	b.holds(`document.querySelectorAll("#r1-timeline .omission").length === 3`)
@@ -37,7 +39,7 @@ func TestBrowserClick(t *testing.T) {
 // Every control is reached with Tab alone, shows where the focus is, and does its
 // work with the keys.
 func TestBrowserKeyboard(t *testing.T) {
-	b := open(t, pageOf(t, captures+"/adk/one-turn", captures+"/adk/backend-tool"), 1200, "light")
+	b := open(t, pageOf(t, captures+"/adk/one-turn", captures+"/adk/backend-tool"), 1280, "light")
 	const focus = `document.activeElement`
 	b.keys(kb.Tab)
 	b.holds(focus + `.className === "skip"`)
@@ -45,10 +47,15 @@ func TestBrowserKeyboard(t *testing.T) {
 	b.until(`location.hash === "#main"`)
 	b.run(chromedp.Navigate(strings.TrimSuffix(evaluate[string](b, `location.href`), "#main")))
 	b.forgive()
-	// The timelines of several runs are closed; Space opens the first.
+	// What is below the head of a run is folded where there are several; Space opens it,
+	// and the events in it.
+	b.focus(`#r1 > details.fold > summary`)
+	b.keys(" ")
 	b.focus(`#r1 details.timeline > summary`)
 	b.keys(" ")
 	b.until(`document.querySelectorAll("#r1-timeline ol.rows > li").length > 3`)
+	b.script(`for (const d of document.querySelectorAll("details")) d.open = true`)
+	b.until(`document.querySelectorAll("#r2-timeline ol.rows > li").length > 3`)
 	want := evaluate[[]string](b, `[...document.querySelectorAll("a[href], button, input, select, summary, [tabindex='0']")].filter((e) => e.checkVisibility()).map((e, i) => e.dataset.stop = String(i))`)
 	if len(want) < 35 {
 		t.Fatalf("only %d controls", len(want))
@@ -96,18 +103,48 @@ func tenThousand(t *testing.T) string {
 	return saved(t, "ten-thousand.sse", append(events, finished)...)
 }
 
+// The JSON of a message is beside it where there is room, and else below it; no page has
+// to be scrolled sideways.
+func TestBrowserConversation(t *testing.T) {
+	pages := []string{
+		pageOf(t, captures+"/adk/backend-tool"), pageOf(t, captures+"/langgraph/two-agents"), pageOf(t, captures+"/adk/long-reply"), pageOf(t, captures+"/adk/refused"),
+		pageOf(t, captures+"/adk/model-error"), pageOf(t, "../drift/captures/adk-0.4.0/two-agents"),
+	}
+	for i, page := range pages {
+		for _, width := range []int64{320, 390, 899, 900, 1280} {
+			b := open(t, page, width, "light")
+			b.holds(`document.documentElement.scrollWidth <= innerWidth`)
+			if i > 0 {
+				continue
+			}
+			b.holds(`document.querySelectorAll(".messages > li").length === 4 && document.querySelectorAll(".messages > li")[1].className === "ghost"`)
+			b.holds(`[...document.querySelectorAll(".blocks i")].map((e) => e.className).join() === "kept,gone,part,kept"`)
+			b.click(`.messages > .ghost > .raw > summary`)
+			const ghost, raw = `document.querySelector(".ghost .what").getBoundingClientRect()`, `document.querySelector(".ghost .tree").getBoundingClientRect()`
+			b.until(raw + `.height > 0`)
+			b.holds(fmt.Sprintf(`%t ? %s.left >= %s.right : %s.top >= %s.bottom`, width >= 900, raw, ghost, raw, ghost))
+			b.holds(`document.querySelector(".ghost .tree").textContent.includes("left out: content_missing")`)
+			b.holds(`document.documentElement.scrollWidth <= innerWidth`)
+		}
+	}
+}
+
 // Ten thousand events are few rows until they are asked for, and each of them is
 // found.
 func TestBrowserTenThousandEvents(t *testing.T) {
-	b := open(t, pageOf(t, tenThousand(t)), 1200, "light")
+	b := open(t, pageOf(t, tenThousand(t)), 1280, "light")
+	b.holds(`!document.querySelector("#r1-timeline > details").open`)
+	b.click(`#r1-timeline > details > summary`)
+	b.until(`document.querySelector("#r1-timeline .rows")`)
 	const rows, said = `document.querySelectorAll("#r1-timeline > details > ol > li:not(.more)").length`, `document.querySelector("#r1-timeline p.count").textContent`
-	b.holds(rows + ` === 100 && document.querySelectorAll("*").length < 2000`)
+	b.holds(rows + ` === 100`)
+	b.holds(`document.querySelectorAll("*").length < 2000`)
 	b.holds(said + ` === "10,000 events in 1,001 rows"`)
-	b.holds(`document.querySelector("#r1-timeline li:nth-child(2)").textContent.includes("TEXT_MESSAGE_CONTENT × 9,000")`)
-	b.click(`#r1-timeline li:nth-child(2) > button`)
-	b.until(`document.querySelectorAll("#r1-timeline li:nth-child(2) ol > li").length === 101`)
-	b.click(`#r1-timeline li:nth-child(2) ol > li.more > button`)
-	b.until(`document.querySelectorAll("#r1-timeline li:nth-child(2) ol > li").length === 201`)
+	b.holds(`document.querySelector("#r1-timeline .rows > li:nth-child(2)").textContent.includes("TEXT_MESSAGE_CONTENT × 9,000")`)
+	b.click(`#r1-timeline .rows > li:nth-child(2) > button`)
+	b.until(`document.querySelectorAll("#r1-timeline .rows > li:nth-child(2) ol > li").length === 101`)
+	b.click(`#r1-timeline .rows > li:nth-child(2) ol > li.more > button`)
+	b.until(`document.querySelectorAll("#r1-timeline .rows > li:nth-child(2) ol > li").length === 201`)
 	b.holds(`document.activeElement.textContent.startsWith("#101")`)
 	search := func(text string, want string) {
 		t.Helper()
@@ -128,26 +165,27 @@ func TestBrowserTenThousandEvents(t *testing.T) {
 
 // A digest is copied, or selected where the page may not copy.
 func TestBrowserCopy(t *testing.T) {
-	b := open(t, pageOf(t, captures+"/adk/one-turn"), 1200, "light")
-	const digest, status = `document.querySelector("#r1-digests + dl code").textContent`, `document.getElementById("status").textContent`
+	b := open(t, pageOf(t, captures+"/adk/one-turn"), 1280, "light")
+	b.click(`#r1-digests > summary`)
+	const digest, status = `document.querySelector("#r1-digests code").textContent`, `document.getElementById("status").textContent`
 	b.holds(digest + `.startsWith("sha256:")`)
 	b.script(`Object.defineProperty(navigator, "clipboard", {configurable: true, value: {writeText: async (text) => { window.copied = text; }}})`)
-	b.click(`#r1-digests + dl button`)
+	b.click(`#r1-digests button`)
 	b.until(status + ` === "Copied."`)
 	b.holds(`window.copied === ` + digest)
 	b.script(`Object.defineProperty(navigator, "clipboard", {value: undefined})`)
-	b.click(`#r1-digests + dl button`)
+	b.click(`#r1-digests button`)
 	b.until(status + `.startsWith("Selected.")`)
 	b.holds(`getSelection().toString() === ` + digest)
 }
 
 // Without JavaScript the facts stand there all the same.
 func TestBrowserWithoutScript(t *testing.T) {
-	b := open(t, pageOf(t, captures+"/adk/backend-tool"), 1200, "light", command(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}))
+	b := open(t, pageOf(t, captures+"/adk/backend-tool"), 1280, "light", command(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}))
 	text := evaluate[string](b, `document.body.innerText`)
 	for _, want := range []string{
-		"frozen", "Frozen by emitted-snapshot-text: 3 messages", "thread-backend-tool", "run-backend-tool", "RUN_FINISHED", "omissions_recorded",
-		"It rains in Oslo, at 4 degrees.", "left out: content_missing", "829 bytes", "sha256:", "The timeline needs JavaScript",
+		"reduced", "Kept 3 of 4 messages · 3 of 17 events · 1 message without content left out", "intact: every digest matches capture.json", "RUN_FINISHED",
+		"It rains in Oslo, at 4 degrees.", "Left out: a message without content. It called get_weather.", "left out: toolCallId", "829 bytes", "The list of events needs JavaScript",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not shown", want)
@@ -162,7 +200,7 @@ func TestBrowserWithoutScript(t *testing.T) {
 func TestBrowserIndexFits(t *testing.T) {
 	long := saved(t, strings.Repeat("a-long-name-", 12)+".sse", started, finished)
 	page := pageOf(t, captures+"/adk/backend-tool", captures+"/adk/model-error", captures+"/langgraph/two-agents", captures+"/adk/refused", long)
-	for _, width := range []int64{320, 360, 800, 961, 1200} {
+	for _, width := range []int64{320, 390, 800, 961, 1280} {
 		b := open(t, page, width, "light")
 		b.holds(`document.documentElement.scrollWidth <= innerWidth`)
 		b.holds(`[...document.querySelectorAll(".index tbody *")].every((e) => e.getBoundingClientRect().right <= innerWidth)`)
@@ -174,8 +212,8 @@ func TestBrowserIndexFits(t *testing.T) {
 
 // On paper the artifact is open and the controls are gone.
 func TestBrowserPrint(t *testing.T) {
-	b := open(t, pageOf(t, captures+"/adk/backend-tool"), 1200, "dark")
-	b.script(`addEventListener("beforeprint", () => { window.opened = document.querySelector("details.json").open; })`)
+	b := open(t, pageOf(t, captures+"/adk/backend-tool"), 1280, "dark")
+	b.script(`addEventListener("beforeprint", () => { window.opened = document.querySelector("details.folded:not(.timeline)").open; })`)
 	pdf, err := chromedp.Run(b.ctx, chromedp.PrintToPDF())
 	if err != nil {
 		t.Fatal(err)
@@ -183,7 +221,7 @@ func TestBrowserPrint(t *testing.T) {
 	if !strings.HasPrefix(string(pdf), "%PDF-") || len(pdf) < 10_000 {
 		t.Errorf("%d bytes of PDF", len(pdf))
 	}
-	b.holds(`window.opened && !document.querySelector("details.json").open`)
+	b.holds(`window.opened && !document.querySelector("details.folded:not(.timeline)").open`)
 	b.run(command(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"}))
 	b.until(`!document.querySelector(".search").checkVisibility() && !document.querySelector("button.copy").checkVisibility()`)
 }
@@ -194,7 +232,7 @@ func TestBrowserPolicy(t *testing.T) {
 	var asked atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 	defer server.Close()
-	b := open(t, pageOf(t, captures+"/adk/one-turn"), 1200, "light")
+	b := open(t, pageOf(t, captures+"/adk/one-turn"), 1280, "light")
 	b.holds(`(() => { try { document.body.innerHTML = "<p>"; return false; } catch (e) { return e instanceof TypeError; } })()`)
 	b.holds(`(() => { try { document.body.setAttribute("onclick", "window.owned = 1"); document.body.click(); } catch {} return !window.owned; })()`)
 	b.holds(`(() => { try { const s = document.createElement("script"); s.text = "window.owned = 1"; document.body.append(s); } catch {} return !window.owned; })()`)

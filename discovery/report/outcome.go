@@ -171,14 +171,13 @@ type refusal struct {
 	Reasons []reason
 	// Others are reasons of some projections where Reasons are those of all.
 	Others []reason
-	More   int // reasons that are not shown
 }
 
 // reason is a finding that refuses a run.
 type reason struct {
-	findingView
-	Meaning string
-	By      []string // projections; none for what is wrong with the capture
+	finding.Finding
+	By    []string     // projections; none for what is wrong with the capture
+	Shown *findingView // nil past what is shown
 }
 
 // refusal gathers the reasons of all projections, each reason once. Those of a
@@ -192,7 +191,8 @@ func (v *viewer) refusal(r *run) *refusal {
 			findings = r.subject.Findings
 			s.Says = "There is no run in this capture."
 		}
-		s.add(v, "", findings)
+		s.add("", findings)
+		s.show(v)
 		return s
 	}
 	asked := 0
@@ -208,7 +208,7 @@ func (v *viewer) refusal(r *run) *refusal {
 			s.Says = string(r.subject.Projection) + " refuses the run; another projection takes it."
 		case o.applies() || r.asked && o.Projection == r.subject.Projection:
 			asked++
-			s.add(v, o.Name(), o.Findings)
+			s.add(o.Name(), o.Findings)
 		default:
 			late = append(late, o)
 		}
@@ -216,10 +216,25 @@ func (v *viewer) refusal(r *run) *refusal {
 	s.share(asked)
 	for _, o := range late {
 		if finding.Has(o.Findings, finding.SnapshotMissing) || s.Reasons == nil {
-			s.add(v, o.Name(), o.Findings)
+			s.add(o.Name(), o.Findings)
 		}
 	}
+	s.show(v)
 	return s
+}
+
+// shownReasons is how many reasons are shown before the findings, which have them all.
+const shownReasons = 10
+
+// show makes the views of the first reasons, as far as there is room.
+func (s *refusal) show(v *viewer) {
+	for _, list := range [][]reason{s.Reasons, s.Others} {
+		for i := range list[:min(len(list), shownReasons)] {
+			if shown := v.findings("", []finding.Finding{list[i].Finding}); len(shown.List) > 0 {
+				list[i].Shown = &shown.List[0]
+			}
+		}
+	}
 }
 
 // share sets aside the reasons that not all of so many projections have, where there
@@ -239,7 +254,7 @@ func (s *refusal) share(projections int) {
 }
 
 // add adds the errors among findings.
-func (s *refusal) add(v *viewer, by string, findings []finding.Finding) {
+func (s *refusal) add(by string, findings []finding.Finding) {
 	for _, f := range findings {
 		if f.Severity != finding.Error {
 			continue
@@ -251,12 +266,7 @@ func (s *refusal) add(v *viewer, by string, findings []finding.Finding) {
 			s.Reasons[at].By = append(s.Reasons[at].By, by)
 			continue
 		}
-		shown := v.findings("", []finding.Finding{f})
-		if len(s.Reasons) >= v.left.listed || len(shown.List) == 0 {
-			s.More++
-			continue
-		}
-		one := reason{findingView: shown.List[0], Meaning: meaning(f)}
+		one := reason{Finding: f}
 		if by != "" {
 			one.By = []string{by}
 		}
@@ -269,8 +279,8 @@ func (s *refusal) first() string {
 	if len(s.Reasons) == 0 {
 		return s.Says
 	}
-	text := s.Reasons[0].Meaning
-	if more := len(s.Reasons) + s.More - 1; more > 0 {
+	text := meaning(s.Reasons[0].Finding)
+	if more := len(s.Reasons) - 1; more > 0 {
 		text += separator + "and " + plural(more, "more reason", "more reasons")
 	}
 	return text
@@ -282,46 +292,47 @@ func (s *refusal) write(w *markup.Writer, section int) {
 <h3>Why nothing was kept</h3>`)
 	w.Some(`
 <p>%s</p>`, s.Says)
-	w.Put(`
-<ul class="reasons">`)
-	for _, r := range s.Reasons {
-		r.write(w, section)
-	}
-	if s.More > 0 {
-		w.Put(`
-<li class="cut">%s not shown here.</li>`, plural(s.More, "more reason is", "more reasons are"))
-	}
-	w.Put(`
-</ul>`)
+	writeReasons(w, section, s.Reasons)
 	if len(s.Others) > 0 {
 		w.Put(`
 <details>
-<summary>%s of one projection alone</summary>
-<ul class="reasons">`, plural(len(s.Others), "more reason", "more reasons"))
-		for _, r := range s.Others {
-			r.write(w, section)
-		}
+<summary>%s of one projection alone</summary>`, plural(len(s.Others), "more reason", "more reasons"))
+		writeReasons(w, section, s.Others)
 		w.Put(`
-</ul>
 </details>`)
 	}
 	w.Put(`
 </section>`)
 }
 
-func (r *reason) write(w *markup.Writer, section int) {
+func writeReasons(w *markup.Writer, section int, reasons []reason) {
 	w.Put(`
-<li><p class="why">%s</p><p class="where">`, r.Text)
-	if r.EventIndex != nil {
-		w.Event(section, *r.EventIndex)
-		w.Put(` `)
+<ul class="reasons">`)
+	more := 0
+	for _, r := range reasons {
+		if r.Shown == nil {
+			more++
+			continue
+		}
+		w.Put(`
+<li><p class="why">%s</p><p class="where">`, r.Shown.Text)
+		if r.EventIndex != nil {
+			w.Event(section, *r.EventIndex)
+			w.Put(` `)
+		}
+		w.Some(`<code>%s</code> `, r.Shown.Place)
+		w.Put(`<span class="tag">%s</span>`, r.Code)
+		w.Some(` <small>%s</small>`, strings.Join(r.By, ", "))
+		w.Put(`</p>`)
+		w.Some(`<p class="next">Next: %s</p>`, r.Shown.Next)
+		w.Put(`</li>`)
 	}
-	w.Some(`<code>%s</code> `, r.Place)
-	w.Put(`<span class="tag">%s</span>`, r.Code)
-	w.Some(` <small>%s</small>`, strings.Join(r.By, ", "))
-	w.Put(`</p>`)
-	w.Some(`<p class="next">Next: %s</p>`, r.Next)
-	w.Put(`</li>`)
+	if more > 0 {
+		w.Put(`
+<li class="cut">%s not shown here.</li>`, plural(more, "more reason is", "more reasons are"))
+	}
+	w.Put(`
+</ul>`)
 }
 
 // frozen is the three files of a frozen run.
