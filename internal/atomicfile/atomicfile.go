@@ -1,5 +1,5 @@
-// Package atomicfile writes files that are there whole or not at all, and
-// never replaces one.
+// Package atomicfile writes files that are there whole or not at all. It replaces
+// a file only where the caller asks for that.
 //
 // A file is written under no name where the system has such files, synced, and
 // then given its name in one step. A killed program leaves nothing there. Where

@@ -1,6 +1,7 @@
 package atomicfile
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"io/fs"
@@ -102,12 +103,67 @@ func ReplaceFile(path string, data []byte) error {
 		return err
 	}
 	defer s.Discard()
-	if err := os.Rename(s.temp, filepath.Join(d.path, name)); err != nil {
+	if err := s.replace(filepath.Join(d.path, name)); err != nil {
+		return err
+	}
+	return d.Sync()
+}
+
+// Replace gives a staged file its name as Publish does, or puts it in place of another
+// regular file that has the name, if may allows that. It calls may with the file there
+// and the staged one while the directory is locked. The name has the old file or the
+// new one at any moment; the new one has the permissions of the old. A file that may
+// not be replaced is an error that matches fs.ErrExist.
+func (d *Directory) Replace(ctx context.Context, f Named, may SameFunc) error {
+	if err := d.lock(ctx); err != nil {
+		return err
+	}
+	defer unlock(d.file)
+	err := d.compare(f.Name, f.Reader(), f.Same)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		_, err = d.publish(f)
+		return err
+	case !errors.Is(err, fs.ErrExist):
+		return err
+	}
+	if err := d.compare(f.Name, f.Reader(), may); err != nil {
+		return err
+	}
+	path := filepath.Join(d.path, f.Name)
+	there, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	if f.temp == "" { // a file without a name cannot replace one
+		if err := f.takeName(); err != nil {
+			return err
+		}
+	}
+	if err := f.chmod(there.Mode().Perm()); err != nil {
+		return errors.Join(inDirectory(d.name, d.path, err), f.discard())
+	}
+	return f.replace(path)
+}
+
+// chmod gives the file these permissions, unless it has them.
+func (s *Staged) chmod(mode fs.FileMode) error {
+	info, err := s.file.Stat()
+	if err == nil && info.Mode().Perm() != mode {
+		err = s.file.Chmod(mode)
+	}
+	return err
+}
+
+// replace puts a file with a temporary name in place of the one at path. If that fails
+// the file is discarded.
+func (s *Staged) replace(path string) error {
+	if err := os.Rename(s.temp, path); err != nil {
 		if l, ok := errors.AsType[*os.LinkError](err); ok { // which names the temporary file
 			err = &fs.PathError{Op: "replace", Path: path, Err: l.Err}
 		}
 		return errors.Join(err, s.discard())
 	}
 	s.temp = ""
-	return d.Sync()
+	return nil
 }

@@ -1,0 +1,114 @@
+//go:build unix
+
+package atomicfile
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/p20export/p20export/internal/testkit"
+)
+
+// old reports whether the file there begins with "old".
+func old(there, _ *io.SectionReader) (bool, error) {
+	begin := make([]byte, 3)
+	n, err := there.ReadAt(begin, 0)
+	if err == io.EOF {
+		err = nil
+	}
+	return string(begin[:n]) == "old", err
+}
+
+func TestReplace(t *testing.T) {
+	for _, c := range []struct {
+		there, staged string
+		want          error
+	}{
+		{"", "new", nil}, // nothing is there
+		{"new", "new", nil},
+		{"old", "new", nil},
+		{"old text that is longer", "new", nil},
+		{"other", "new", fs.ErrExist},
+		{"o", "new", fs.ErrExist},
+	} {
+		ways(t, func(t *testing.T, open func(string) *Directory) {
+			dir := t.TempDir()
+			d := open(dir)
+			if c.there != "" {
+				testkit.Write(t, filepath.Join(dir, "final"), c.there)
+			}
+			s := d.stage(t, c.staged)
+			want := c.staged
+			if c.want != nil {
+				want = c.there
+			}
+			if err := d.Replace(t.Context(), Named{s, "final", Equal}, old); !errors.Is(err, c.want) {
+				t.Errorf("%q in place of %q: %v", c.staged, c.there, err)
+			}
+			s.Discard()
+			mustHold(t, dir, map[string]string{"final": want})
+		})
+	}
+}
+
+// Only regular files are replaced. What a link names stays as it is.
+func TestReplaceRegularOnly(t *testing.T) {
+	dir, other := t.TempDir(), t.TempDir()
+	target := filepath.Join(other, "target")
+	testkit.Write(t, target, "old")
+	if err := errors.Join(os.Symlink(target, filepath.Join(dir, "link")), os.Mkdir(filepath.Join(dir, "made"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	d := opened(t, dir)
+	for _, name := range []string{"link", "made"} {
+		if err := d.Replace(t.Context(), Named{d.stage(t, "new"), name, Equal}, old); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	mustHold(t, other, map[string]string{"target": "old"})
+	testkit.RequireNames(t, dir, "link", "made")
+}
+
+// A file keeps its permissions when it is replaced.
+func TestReplaceKeepsPermissions(t *testing.T) {
+	ways(t, func(t *testing.T, open func(string) *Directory) {
+		for _, mode := range []fs.FileMode{0o600, 0o644, 0o666} {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "final")
+			testkit.Write(t, path, "old")
+			if err := os.Chmod(path, mode); err != nil {
+				t.Fatal(err)
+			}
+			d := open(dir)
+			if err := d.Replace(t.Context(), Named{d.stage(t, "new"), "final", Equal}, old); err != nil {
+				t.Fatal(err)
+			}
+			info, err := os.Stat(path)
+			if err != nil || info.Mode() != mode {
+				t.Errorf("%v, %v; want %v", info.Mode(), err, mode)
+			}
+		}
+	})
+}
+
+// When the system does not replace a file, the old one and nothing else is there,
+// and the error does not name the temporary file.
+func TestReplaceRefused(t *testing.T) {
+	dir := t.TempDir()
+	d := opened(t, dir)
+	testkit.Write(t, filepath.Join(dir, "final"), "old")
+	gone := func(there, staged *io.SectionReader) (bool, error) {
+		path := filepath.Join(dir, "final")
+		return true, errors.Join(os.Remove(path), os.MkdirAll(filepath.Join(path, "below"), 0o755))
+	}
+	err := d.Replace(t.Context(), Named{d.stage(t, "new"), "final", Equal}, gone)
+	if err == nil || strings.Contains(err.Error(), ".tmp") {
+		t.Errorf("over a directory: %v", err)
+	}
+	mustHold(t, dir, map[string]string{"final": "directory", "final/below": "directory"})
+}
