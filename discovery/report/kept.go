@@ -126,7 +126,7 @@ func (f *frozen) lines() [][]byte {
 
 // tree shows a JSON text as far as there is room.
 func (v *viewer) tree(text []byte, marks *markup.Mark) shown {
-	b, n := markup.AppendTree(nil, text, marks, min(v.left.tree, v.left.trees))
+	b, n := v.show.AppendTree(nil, text, marks, min(v.left.tree, v.left.trees))
 	take(&v.left.trees, len(b))
 	return shown{markup.HTML(b), n < len(text)}
 }

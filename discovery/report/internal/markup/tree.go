@@ -99,6 +99,7 @@ type tree struct {
 	b     []byte
 	limit int
 	dec   *strictjson.Decoder
+	spell func(strictjson.Token) string // called with each token in order
 	open  []level
 	begun bool   // a line has
 	state string // of that line
@@ -124,14 +125,19 @@ const (
 const maxIndent = 16
 
 // AppendTree appends a JSON text as lines of HTML, and returns how many bytes of
-// the text are in them. The text is cut when what was appended reaches the limit.
-func AppendTree(b, text []byte, marks *Mark, limit int) ([]byte, int) {
-	t := &tree{b: b, limit: len(b) + limit, dec: strictjson.NewDecoder(text)}
+// the text are in them. The text is cut when what was appended reaches the limit. A
+// redacted text is the same tree of types, roles, keys that AG-UI has, and lengths.
+func (c Content) AppendTree(b, text []byte, marks *Mark, limit int) ([]byte, int) {
+	dec := strictjson.NewDecoder(text)
+	t := &tree{b: b, limit: len(b) + limit, dec: dec, spell: func(token strictjson.Token) string { return string(dec.Bytes(token)) }}
+	if c.Redact {
+		t.spell = (&redactor{dec: dec}).spell
+	}
 	root := plain
 	if marks != nil {
 		root = marks.state(kept)
 	}
-	var name *strictjson.Token
+	var name *member
 	for {
 		token, err := t.dec.Next()
 		if err != nil {
@@ -141,19 +147,20 @@ func AppendTree(b, text []byte, marks *Mark, limit int) ([]byte, int) {
 			}
 			return t.b, 0 // no JSON; what shows it says so
 		}
+		spelled := t.spell(token)
 		switch token.Kind {
 		case strictjson.Name:
-			name = &token
+			name = &member{token, spelled}
 			continue
 		case strictjson.ObjectEnd, strictjson.ArrayEnd:
-			t.close(string(rune(token.Kind)))
+			t.close(spelled)
 			continue
 		}
 		m, state := marks, root
 		if len(t.open) > 0 {
 			m, state = t.next(name)
 		}
-		if !t.value(token, name, m, state) {
+		if !t.value(token.Kind, spelled, name, m, state) {
 			t.end("")
 			return t.b, token.Start
 		}
@@ -161,21 +168,27 @@ func AppendTree(b, text []byte, marks *Mark, limit int) ([]byte, int) {
 	}
 }
 
+// member is the name of a member and how it is spelled.
+type member struct {
+	strictjson.Token
+	spelled string
+}
+
 // next returns the mark and the state of the next value in the innermost
 // container.
-func (t *tree) next(name *strictjson.Token) (*Mark, string) {
+func (t *tree) next(name *member) (*Mark, string) {
 	top := &t.open[len(t.open)-1]
 	key := strconv.Itoa(top.index)
 	top.index++
 	if top.mark != nil && name != nil {
-		key, _ = t.dec.Text(*name)
+		key, _ = t.dec.Text(name.Token)
 	}
 	m := top.mark.At(key)
 	return m, m.state(top.state)
 }
 
 // value appends the line of a value, as far as there is room.
-func (t *tree) value(token strictjson.Token, name *strictjson.Token, m *Mark, state string) bool {
+func (t *tree) value(kind strictjson.Kind, spelled string, name *member, m *Mark, state string) bool {
 	comma := ","
 	if t.empty || !t.begun {
 		comma = ""
@@ -187,7 +200,7 @@ func (t *tree) value(token strictjson.Token, name *strictjson.Token, m *Mark, st
 	t.begin(state)
 	whole := true
 	if name != nil {
-		whole = t.text("k", t.dec.Bytes(*name))
+		whole = t.text("k", name.spelled)
 		t.b = append(t.b, ": "...)
 	}
 	if m != nil {
@@ -195,37 +208,37 @@ func (t *tree) value(token strictjson.Token, name *strictjson.Token, m *Mark, st
 			t.tags += fmt.Sprintf(` <span class="tag">%s: %s</span>`, Verb(r), html.EscapeString(string(r)))
 		}
 	}
-	switch raw := t.dec.Bytes(token); {
-	case token.Kind == strictjson.ObjectStart, token.Kind == strictjson.ArrayStart:
-		t.b = append(t.b, raw...)
-		t.open = append(t.open, level{mark: m, state: state, object: raw[0] == '{'})
+	switch {
+	case kind == strictjson.ObjectStart, kind == strictjson.ArrayStart:
+		t.b = append(t.b, spelled...)
+		t.open = append(t.open, level{mark: m, state: state, object: kind == strictjson.ObjectStart})
 		t.empty = true
 		return whole
-	case token.Kind == strictjson.String && len(raw) > longText:
-		return t.long(raw) && whole
-	case token.Kind == strictjson.String:
-		return t.text("s", raw) && whole
+	case kind == strictjson.String && len(spelled) > longText:
+		return t.long(spelled) && whole
+	case kind == strictjson.String:
+		return t.text("s", spelled) && whole
 	default:
-		return t.text("n", raw) && whole
+		return t.text("n", spelled) && whole
 	}
 }
 
 // text appends a token, as far as there is room.
-func (t *tree) text(class string, raw []byte) bool {
+func (t *tree) text(class string, text string) bool {
 	t.b = append(append(append(t.b, `<span class="`...), class...), `">`...)
 	var n int
-	t.b, n = Append(t.b, string(raw), false, t.limit)
+	t.b, n = Append(t.b, text, false, t.limit)
 	t.b = append(t.b, `</span>`...)
-	return n == len(raw)
+	return n == len(text)
 }
 
 // long appends a long string, folded.
-func (t *tree) long(raw []byte) bool {
-	begin := strings.ToValidUTF8(string(raw[:Glimpse]), "")
+func (t *tree) long(text string) bool {
+	begin := strings.ToValidUTF8(text[:Glimpse], "")
 	t.b = append(t.b, `<details class="long"><summary><span class="s">`...)
 	t.b, _ = Append(t.b, begin, false, t.limit)
-	t.b = fmt.Appendf(t.b, `…</span> <span class="size">%s</span></summary>`, humanize.Bytes(int64(len(raw))))
-	whole := t.text("s", raw)
+	t.b = fmt.Appendf(t.b, `…</span> <span class="size">%s</span></summary>`, humanize.Bytes(int64(len(text))))
+	whole := t.text("s", text)
 	t.b = append(t.b, `</details>`...)
 	return whole
 }

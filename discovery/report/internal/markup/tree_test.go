@@ -27,7 +27,7 @@ func TestTreeMarks(t *testing.T) {
 	} {
 		root.Add(o)
 	}
-	b, n := AppendTree(nil, []byte(`{"type":"M","protocolVersion":1.0,"messages":[{"id":"a"},{"toolCalls":[{}]},{"content":[{"type":"text","a/b~c":null}],"none":[]}]}`), root, 1<<20)
+	b, n := Content{}.AppendTree(nil, []byte(`{"type":"M","protocolVersion":1.0,"messages":[{"id":"a"},{"toolCalls":[{}]},{"content":[{"type":"text","a/b~c":null}],"none":[]}]}`), root, 1<<20)
 	if n == 0 {
 		t.Fatal("no tree")
 	}
@@ -106,7 +106,7 @@ func TestTreeIsTheJSON(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, n := AppendTree(nil, text, nil, 1<<20)
+		b, n := Content{}.AppendTree(nil, text, nil, 1<<20)
 		if n != len(text) {
 			t.Fatalf("%d of %d bytes of %s", n, len(text), text)
 		}
@@ -119,7 +119,7 @@ func TestTreeIsTheJSON(t *testing.T) {
 			t.Error(diff)
 		}
 		limit := rapid.IntRange(1, 200).Draw(t, "limit")
-		b, n = AppendTree(nil, text, nil, limit)
+		b, n = Content{}.AppendTree(nil, text, nil, limit)
 		if len(b) > limit+700 || n > len(text) {
 			t.Errorf("%d bytes, limit %d, %d of %d read", len(b), limit, n, len(text))
 		}
@@ -156,7 +156,7 @@ func TestTreeIsBounded(t *testing.T) {
 		"name":     `{"` + strings.Repeat("n", 1<<20) + `":{"a":1}}`,
 	} {
 		for _, limit := range []int{0, 1, 1 << 10, 1 << 16} {
-			b, n := AppendTree(nil, []byte(text), new(Mark), limit)
+			b, n := Content{}.AppendTree(nil, []byte(text), new(Mark), limit)
 			if len(b) > limit+1<<10 {
 				t.Errorf("%s: %d bytes, limit %d", name, len(b), limit)
 			}
@@ -164,7 +164,7 @@ func TestTreeIsBounded(t *testing.T) {
 				t.Errorf("%s is not cut at %d", name, limit)
 			}
 		}
-		if _, n := AppendTree(nil, []byte(text), new(Mark), 1<<27); n != len(text) {
+		if _, n := (Content{}).AppendTree(nil, []byte(text), new(Mark), 1<<27); n != len(text) {
 			t.Errorf("%s: %d of %d", name, n, len(text))
 		}
 	}

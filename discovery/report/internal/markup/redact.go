@@ -1,0 +1,118 @@
+package markup
+
+import (
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/p20export/p20export/envelope/event/names"
+	"github.com/p20export/p20export/internal/strictjson"
+)
+
+// key shows a key of an object: the length of one that AG-UI does not have.
+func key(name string) string {
+	if vocabulary().keys[name] || name == "" {
+		return name
+	}
+	shown := "⟨key, "
+	if !utf8.ValidString(name) {
+		return shown + many(len(name), "byte") + "⟩"
+	}
+	return shown + many(utf8.RuneCountInString(name), "character") + "⟩"
+}
+
+// redactor spells the tokens of a JSON text, in their order, without what they hold:
+// it keeps the keys of AG-UI, the type of the event and the roles of messages.
+type redactor struct {
+	dec  *strictjson.Decoder
+	open []container
+	name string // of the member whose value is next
+}
+
+// container is an object or a list that is open.
+type container struct {
+	name string // of the member that it is the value of
+	list bool
+}
+
+// spell spells the next token.
+func (r *redactor) spell(token strictjson.Token) string {
+	switch token.Kind {
+	case strictjson.Name:
+		r.name, _ = r.dec.Text(token)
+		if shown := key(r.name); shown != r.name {
+			return shown
+		}
+		return `"` + r.name + `"`
+	case strictjson.ObjectEnd, strictjson.ArrayEnd:
+		r.open = r.open[:len(r.open)-1]
+		return string(rune(token.Kind))
+	}
+	name := r.name
+	r.name = ""
+	switch token.Kind {
+	case strictjson.ObjectStart, strictjson.ArrayStart:
+		r.open = append(r.open, container{name, token.Kind == strictjson.ArrayStart})
+		return string(rune(token.Kind))
+	case strictjson.String:
+		text, _ := r.dec.Text(token)
+		if r.known(name, text) {
+			return `"` + text + `"`
+		}
+		return length(text)
+	case strictjson.Number:
+		return "⟨number⟩"
+	case strictjson.Null:
+		return "null"
+	}
+	return "⟨boolean⟩"
+}
+
+// known reports whether the value of a member is the type of the event, or the role of a
+// message.
+func (r *redactor) known(name, text string) bool {
+	root := len(r.open) == 1
+	switch name {
+	case "type", "terminal_event":
+		return root && names.IsReleased(text)
+	case "role":
+		message := len(r.open) > 1 && r.open[len(r.open)-2] == container{"messages", true}
+		return (root || message) && vocabulary().roles[text]
+	}
+	return false
+}
+
+// redacted spells a JSON text on one line without what it holds, and returns how much
+// of the text that is. It ends when the result has limit bytes or more. Of a text that is
+// not JSON it says the length.
+func redacted(text []byte, limit int) ([]byte, int) {
+	r := &redactor{dec: strictjson.NewDecoder(text)}
+	r.dec.AllowDuplicates()
+	var b strings.Builder
+	comma := false
+	for {
+		token, err := r.dec.Next()
+		if err != nil {
+			if err == io.EOF {
+				return []byte(b.String()), len(text)
+			}
+			return []byte(length(string(text))), len(text)
+		}
+		if b.Len() >= limit {
+			return []byte(b.String()), token.Start
+		}
+		if comma && token.Kind != strictjson.ObjectEnd && token.Kind != strictjson.ArrayEnd {
+			b.WriteByte(',')
+		}
+		b.WriteString(r.spell(token))
+		switch token.Kind {
+		case strictjson.Name:
+			b.WriteByte(':')
+			comma = false
+		case strictjson.ObjectStart, strictjson.ArrayStart:
+			comma = false
+		default:
+			comma = true
+		}
+	}
+}

@@ -1,0 +1,35 @@
+package markup
+
+import (
+	"strings"
+	"sync"
+)
+
+// words are the names that say nothing of a run.
+type words struct{ keys, roles map[string]bool }
+
+// vocabulary returns the keys of the events, messages and run inputs of AG-UI, and of an
+// artifact, and the roles of messages.
+var vocabulary = sync.OnceValue(func() words {
+	return words{
+		keys: set(`
+			type timestamp rawEvent metadata
+			threadId runId parentRunId protocolVersion input result outcome interrupt code message stepName
+			messageId role name delta toolCallId toolCallName parentMessageId content
+			snapshot messages activityType replace patch op path from value event source
+			entityId subtype encryptedValue title subagentRunId
+			id toolCalls function arguments error text data url mimeType filename
+			state tools description parameters context forwardedProps resume
+			schema framework surface thread_id_ref run_id_ref parent_run_id_ref started_at finished_at
+			terminal_event error_code error_message`),
+		roles: set("developer system assistant user tool reasoning activity"),
+	}
+})
+
+func set(names string) map[string]bool {
+	all := make(map[string]bool)
+	for name := range strings.FieldsSeq(names) {
+		all[name] = true
+	}
+	return all
+}
