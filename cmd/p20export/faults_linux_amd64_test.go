@@ -25,6 +25,8 @@ type written struct {
 	args func(out string) []string
 	// sets are files that count together: one is there only with those before it.
 	sets [][]string
+	// before are files that are there before, and are replaced.
+	before map[string]string
 	// said is what is printed for a set that is written.
 	said string
 	// capture says that the command makes a capture, which is never repeated in
@@ -152,6 +154,7 @@ func writers(t *testing.T) (in func(name string) string, commands map[string]wri
 	in = func(name string) string { return filepath.Join(dir, name) }
 	runs, _ := manyRuns(t, dir, "many", 2)
 	trace(t, render.Done, "freeze", runs, "-o", in("evidence"))
+	trace(t, render.Done, "report", runs, "-o", in("earlier.html"), "--run", "#1")
 	server := answering(t, testkit.Read(t, in("many.sse")))
 	testkit.Write(t, in("request.json"), []byte(`{}`))
 	set := func(name string) []string {
@@ -174,6 +177,14 @@ func writers(t *testing.T) (in func(name string) string, commands map[string]wri
 			args: func(out string) []string { return []string{"report", runs, "-o", filepath.Join(out, "page.html")} },
 			sets: [][]string{{"page.html"}},
 			said: "written  ",
+		},
+		"replace": {
+			args: func(out string) []string {
+				return []string{"report", runs, "-o", filepath.Join(out, "page.html"), "--force"}
+			},
+			sets:   [][]string{{"page.html"}},
+			before: map[string]string{"page.html": string(testkit.Read(t, in("earlier.html")))},
+			said:   "written  ",
 		},
 		"baseline": {
 			args: func(out string) []string {
@@ -199,14 +210,24 @@ func writers(t *testing.T) (in func(name string) string, commands map[string]wri
 	}
 }
 
+// make makes the directory that a command writes in; a capture makes its own.
+func (c *written) make(t *testing.T, out string) {
+	t.Helper()
+	if c.capture {
+		return
+	}
+	if err := os.Mkdir(out, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range c.before {
+		testkit.Write(t, filepath.Join(out, name), data)
+	}
+}
+
 // reference returns the files that a command writes when nothing fails.
 func (c *written) reference(t *testing.T, out string) map[string]string {
 	t.Helper()
-	if !c.capture {
-		if err := os.Mkdir(out, 0o777); err != nil {
-			t.Fatal(err)
-		}
-	}
+	c.make(t, out)
 	if status, said := ran(c.args(out)...); status != int(render.Done) {
 		t.Fatalf("exit status %d: %s", status, said)
 	}
@@ -244,7 +265,7 @@ type faulty struct {
 // reports whether there were calls enough for the fault.
 func (f *faulty) run(t *testing.T, kind faultKind, at int) (met bool) {
 	t.Helper()
-	f.make(t)
+	f.make(t, f.out)
 	n, unsynced := 0, false
 	status, said := testkit.Inject(t, program(t, f.args(f.out)...), f.out, func(c testkit.Call) testkit.Fault {
 		if kind.of == "" || kind.of == c.Name {
@@ -258,16 +279,6 @@ func (f *faulty) run(t *testing.T, kind faultKind, at int) (met bool) {
 	})
 	f.judgeRun(t, status, said, unsynced)
 	return n >= at
-}
-
-// make makes the directory that the command writes in; a capture makes its own.
-func (f *faulty) make(t *testing.T) {
-	t.Helper()
-	if !f.capture {
-		if err := os.Mkdir(f.out, 0o777); err != nil {
-			t.Fatal(err)
-		}
-	}
 }
 
 // judgeRun judges what a run left, and repeats it. unsynced says that the output
@@ -330,6 +341,14 @@ func (f *faulty) judge(t *testing.T, bad func(string, ...any)) (sets int) {
 			}
 		}
 		return sets
+	}
+	for name, data := range f.before {
+		if _, ok := there[name]; !ok {
+			bad("%s is gone", name)
+		}
+		if there[name] == data { // it was not replaced
+			delete(there, name)
+		}
 	}
 	for _, set := range f.sets {
 		missing := ""

@@ -18,12 +18,12 @@ const usualKills = 20
 // left of the one that was killed.
 func TestKilled(t *testing.T) {
 	in, commands := writers(t)
-	for _, name := range []string{"freeze", "bundle", "report", "capture", "import"} {
+	for _, name := range []string{"freeze", "bundle", "report", "replace", "capture", "import"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := commands[name]
 			f := &faulty{written: c, want: c.reference(t, in("killed "+name)), out: in("counted " + name)}
-			f.make(t)
+			f.make(t, f.out)
 			_, _, calls := testkit.KillAt(t, program(t, c.args(f.out)...), 0)
 			times, killed := usualKills, 0
 			if *allFaults {
@@ -32,7 +32,7 @@ func TestKilled(t *testing.T) {
 			for n := range times {
 				at := 1 + rand.IntN(calls)
 				f.out, f.about = in(fmt.Sprintf("killed %s %d", name, n)), fmt.Sprintf("killed at call %d", at)
-				f.make(t)
+				f.make(t, f.out)
 				status, said, seen := testkit.KillAt(t, program(t, c.args(f.out)...), at)
 				if status < 0 {
 					killed++

@@ -17,6 +17,7 @@ import (
 func newReport() *cobra.Command {
 	var (
 		out, run string
+		force    bool
 		fl       projecting
 	)
 	cmd := &cobra.Command{
@@ -48,14 +49,15 @@ disk fails, no page is written, not even of the others. A page names captures by
 their files, so - is not taken; capture --from - keeps what comes on standard
 input.
 
-The same captures make the same bytes. A file that exists is never overwritten:
-the same bytes count as done, others are an error.
+The same captures make the same bytes. If FILE exists with the same bytes, there
+is nothing to do. If it has other bytes it is left as it is, and the exit status
+is 3; --force replaces it in one step, but only if it is a page of report.
 
 Exit status: 0 the page is written, whatever it shows; 2 the command line is
 wrong, or the Go runtime failed; 3 it could not be done; 129, 130 or 143 ended
 by SIGHUP, SIGINT or SIGTERM.`,
 		Example: `  p20export report captures/one-turn -o one-turn.html
-  p20export report captures -o captures.html
+  p20export report captures -o captures.html --force
   p20export report run.sse -o run.html --started-at 2026-01-31T12:00:00Z
   p20export report captures/two-runs -o second.html --run '#2' \
       --projection folded-stream`,
@@ -63,6 +65,7 @@ by SIGHUP, SIGINT or SIGTERM.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&out, "output", "o", "", "`FILE` the page goes into (required)")
+	flags.BoolVar(&force, "force", false, "replace FILE if it is a page of report; any other file is never replaced")
 	flags.StringVar(&run, "run", "", "show one `RUN`: its id, or '#2' for the second")
 	fl.addFlags(cmd, "", "`PROJECTION` the page is about (default: the first that freezes)")
 	f := cli.AddFormat(cmd)
@@ -77,7 +80,7 @@ by SIGHUP, SIGINT or SIGTERM.`,
 		if out == "-" {
 			return errors.New("a report is a file; give -o NAME.html")
 		}
-		s := report.Settings{Run: scan.RunSelector(run), Tool: build.Tool(), Out: out}
+		s := report.Settings{Run: scan.RunSelector(run), Tool: build.Tool(), Out: out, Force: force}
 		var err error
 		if s.Settings, err = fl.settings(); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -79,21 +80,35 @@ func (p *page) several() bool { return len(p.Sections) > 1 }
 // withoutRun is how many captures have a section that is of no run.
 func (p *page) withoutRun() int { return len(p.Sections) - p.Runs }
 
+// Every page begins with pageBegin, and has pageMaker and the name of the program
+// within the bytes of headSize.
+const (
+	pageBegin = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="`
+	pageMaker = `<meta name="generator" content="`
+	headSize  = 2 << 10
+)
+
+// isPage reports whether a file is a page, of any version of the program.
+func isPage(file io.Reader) (bool, error) {
+	head, err := io.ReadAll(io.LimitReader(file, headSize))
+	return bytes.HasPrefix(head, []byte(pageBegin)) && bytes.Contains(head, []byte(pageMaker+record.ToolName+" ")), err
+}
+
 func (p *page) write(to io.Writer) error {
 	title := plural(p.Captures, "capture", "captures")
 	if !p.several() {
 		title = p.Sections[0].Capture
 	}
 	w := markup.NewWriter(to)
-	w.Put(`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="%s">
+	w.Put(pageBegin+`%s">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="referrer" content="no-referrer">
-<meta name="generator" content="%s">
+`+pageMaker+`%s">
 <title>%s – %s</title>
 <style>%s</style>
 </head>

@@ -18,6 +18,7 @@ import (
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/atomicfile"
+	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/record"
 	"github.com/p20export/p20export/project/scan"
@@ -34,6 +35,8 @@ type Settings struct {
 	Tool record.Tool
 	// Out is the file of the page.
 	Out string
+	// Force replaces the file if it is a page that this package wrote.
+	Force bool
 	// Reading is told which capture is read, and returns what is told how far;
 	// it may be nil.
 	Reading func(path string) scan.Progress
@@ -83,8 +86,8 @@ func (s *Settings) progress(path string) scan.Progress {
 }
 
 // Write writes the page of the captures that paths name. The page is there whole
-// or not at all, and no other file is ever replaced: one with the same bytes
-// counts as written. Equal captures make equal bytes under one version of the
+// or not at all. A file with the same bytes counts as written; any other is an error,
+// unless it is a page and Force is set. Equal captures make equal bytes under one version of the
 // program. The rows are those of a page that was written, or of errors alone. The
 // error is one of the settings or the paths; everything else is in the rows.
 func Write(ctx context.Context, paths []string, s Settings) ([]Row, error) {
@@ -129,9 +132,6 @@ func (s *Settings) publish(ctx context.Context, page *page, rows []Row) []Row {
 	left, err := s.writePage(ctx, func(w io.Writer) error {
 		return page.write(io.MultiWriter(w, hash, &size))
 	})
-	if errors.Is(err, fs.ErrExist) {
-		err = finding.New(finding.OutputExists, "%s", finding.Escape(err.Error())).WithHint("a report is never overwritten: choose another name, or move the old file away")
-	}
 	if err != nil {
 		return []Row{failure(nil, err)}
 	}
@@ -164,10 +164,31 @@ func (s *Settings) writePage(ctx context.Context, write func(io.Writer) error) (
 	}
 	defer staged.Discard()
 	file := atomicfile.Named{Staged: staged, Name: name, Same: atomicfile.Equal}
-	if err := to.Publish(ctx, file); err != nil {
+	page := false
+	err = to.Replace(ctx, file, func(there, _ *io.SectionReader) (replace bool, err error) {
+		page, err = isPage(there)
+		return page && s.Force, err
+	})
+	if errors.Is(err, fs.ErrExist) {
+		return nil, s.exists(err, page)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return atomicfile.LeftoverNames(file), to.Sync()
+}
+
+// exists is the finding that the file of the page is another file, which may be a
+// page.
+func (s *Settings) exists(err error, page bool) error {
+	what, next := finding.Escape(err.Error()), hint.OtherPage
+	switch {
+	case page:
+		next = hint.ReplacePage
+	case s.Force:
+		what += "; it is not a page that this program wrote"
+	}
+	return finding.New(finding.OutputExists, "%s", what).WithHint("%s", next)
 }
 
 // failure is the row of a page that was not written.

@@ -38,6 +38,8 @@ const (
 	WithSnapshot    = "%s --snapshot %s"
 	PageChoose      = "The run emitted %s, and one can be chosen: --projection %s freezes it."
 	PageNoChoice    = "Every projection refuses the run, and emitted-snapshot-text with --snapshot last as well."
+	OtherPage       = "only a page is ever replaced: choose another name, or move the file away"
+	ReplacePage     = "replace the page with --force, or choose another name"
 
 	Explain      = "for more, run: p20export explain %s"
 	KeepCaptures = "the captures were not kept; -o DIR keeps them, and p20export report DIR -o page.html shows them"
