@@ -23,6 +23,7 @@ type Capture struct {
 
 	response     *hashReader // the stored bytes
 	decoder      *decoder    // nil if the response has no content coding
+	head         *head       // nil unless KeepHead was called
 	splitter     *Splitter
 	request      *os.File    // nil if there is none
 	arrivalsFile *hashReader // nil if there is none

@@ -66,6 +66,8 @@ func TestReadsOnce(t *testing.T) {
 	trace(t, render.Done, "freeze", plain, "-o", in("loose"))
 	damaged := in("damaged.sse")
 	testkit.Write(t, damaged, append([]byte("data: early\n\n"), testkit.Read(t, plain)...))
+	refused := in("refused")
+	testkit.CopyDir(t, refused, "../../discovery/captures/adk/refused")
 	one := in("evidence/many.7.artifact.json")
 	for _, c := range []struct {
 		args []string
@@ -85,6 +87,7 @@ func TestReadsOnce(t *testing.T) {
 		{[]string{"compare", damaged, "--format", "sarif"}, damaged, render.Done},
 		{[]string{"report", capture, "-o", in("page.html")}, response, render.Done},
 		{[]string{"report", capture, "-o", in("page7.html"), "--run", "#7"}, response, render.Done},
+		{[]string{"report", refused, "-o", in("refused.html")}, filepath.Join(refused, "response.json"), render.Done},
 		{[]string{"verify", one, "--record", in("evidence/many.7.record.json"), "--capture", capture}, response, render.Done},
 		{[]string{"verify", in("evidence"), "--capture", capture}, response, render.Done},
 		{[]string{"verify", dir}, response, render.Done},

@@ -44,8 +44,9 @@ it shows up to 64 KiB, of all of them 8 MiB and 100,000 events, and it says what
 it leaves out.
 
 A capture that does not count, such as one that is unfinished or was altered, is
-shown as refused. When one cannot be read at all, because it is not there or a
-disk fails, no page is written, not even of the others. A page names captures by
+shown as refused. Of a failed request the page shows the body that came, up to
+64 KiB. When a capture cannot be read at all, because it is not there or a disk
+fails, no page is written, not even of the others. A page names captures by
 their files, so - is not taken; capture --from - keeps what comes on standard
 input.
 

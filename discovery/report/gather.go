@@ -29,6 +29,7 @@ type run struct {
 	frozen   *frozen
 	timeline *timeline // nil when no event is listed
 	request  []byte    // what a snapshot was built from, if it was
+	body     *body     // of a response without a run that is no event stream
 }
 
 // snapshots is how many the run emitted. They are listed up to a number, and
@@ -132,6 +133,7 @@ func (r *reading) read(ctx context.Context, progress scan.Progress) (err error) 
 	if m := r.capture.Manifest(); m != nil {
 		r.events.start = m.StartedAt
 	}
+	r.capture.KeepHead(r.left.body)
 	r.result, err = scan.Run(ctx, r.capture, progress, r.inspector, r)
 	return err
 }
@@ -231,6 +233,9 @@ func (r *reading) show(show func(*run)) error {
 	}
 	for _, k := range r.runs {
 		one := &run{inspect: rows[max(k.number, 1)-1], alone: r.result.Runs <= 1, outcomes: k.outcomes, timeline: r.events.byRun[k.number]}
+		if r.result.Runs == 0 {
+			one.body = newBody(r.capture, r.result)
+		}
 		for i := range k.outcomes {
 			k.outcomes[i].judge(r.result)
 		}

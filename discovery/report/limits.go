@@ -11,6 +11,8 @@ type limits struct {
 	// event bounds the raw text of one event in a timeline, in bytes, and
 	// events together hold no more than timelines.
 	event, timelines int
+	// body is how much is shown of a response without a run, in bytes of it.
+	body int
 	// tree bounds one event or artifact that is shown as a tree, and all trees
 	// together hold no more than trees.
 	tree, trees int
@@ -26,6 +28,7 @@ var bounds = limits{
 	events:    100_000,
 	event:     64 << 10,
 	timelines: 8 << 20,
+	body:      64 << 10,
 	tree:      2 << 20,
 	trees:     8 << 20,
 	listed:    200,

@@ -63,6 +63,7 @@ type section struct {
 	Facts        []fact
 	Conversation *conversation // nil when the run was refused
 	Refusal      *refusal      // nil when it was frozen
+	Body         *bodyView     // nil unless it came instead of a run
 	Outcomes     []outcomeView
 	Findings     []findingsView
 	Counts       string // of the findings
@@ -162,6 +163,9 @@ func (v *viewer) frozen(s *section, r *run) {
 func (v *viewer) refused(s *section, r *run) {
 	s.Refusal = v.refusal(r)
 	s.Lost = s.Refusal.first()
+	if r.body != nil {
+		s.Body = v.body(r.body)
+	}
 	switch {
 	case r.subject == nil:
 		s.Findings = append(s.Findings, v.findings("", r.inspect.Findings))
@@ -311,6 +315,9 @@ func (s *section) write(w *markup.Writer, several bool) {
 		s.Conversation.write(w, s.Number)
 	} else {
 		s.Refusal.write(w, s.Number)
+		if s.Body != nil {
+			s.Body.write(w)
+		}
 	}
 	if s.Picture != nil {
 		s.Picture.write(w)

@@ -1,0 +1,83 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/discovery/report/internal/markup"
+	"github.com/p20export/p20export/internal/humanize"
+	"github.com/p20export/p20export/project/scan"
+)
+
+// body is the beginning of a response that holds no run.
+type body struct {
+	data  []byte
+	more  bool // the response is longer
+	bytes int64
+	// The status is nil, and the content type empty, where they are not known.
+	status      *int
+	contentType string
+}
+
+// newBody returns the body of a response without a run, if it is no event stream:
+// its HTTP status says so, or no event is in it.
+func newBody(c *capture.Capture, r scan.Result) *body {
+	b := &body{bytes: r.Bytes}
+	if r.Manifest != nil {
+		b.status, b.contentType = r.Manifest.Source.Status, r.Manifest.Source.ContentType
+	}
+	failed := b.status != nil && *b.status/100 != 2
+	if !failed && r.Events > 0 {
+		return nil
+	}
+	b.data, b.more = c.Head()
+	return b
+}
+
+// bodyView is what a page shows of a body.
+type bodyView struct {
+	Says string // status, content type and size
+	JSON bool   // it is shown as a tree
+	shown
+}
+
+func (v *viewer) body(b *body) *bodyView {
+	view := &bodyView{}
+	if b.status != nil {
+		view.Says = fmt.Sprintf("Status %03d, ", *b.status)
+	}
+	if b.contentType != "" {
+		view.Says += v.show.Short(b.contentType, maxFact) + ", "
+	}
+	view.Says += humanize.Bytes(b.bytes)
+	limit := min(v.left.tree, v.left.trees)
+	tree, n := v.show.AppendTree(nil, b.data, nil, limit)
+	view.JSON = !b.more && n > 0
+	if !view.JSON {
+		tree, n = v.show.Append(nil, string(b.data), true, limit)
+	}
+	take(&v.left.trees, len(tree))
+	view.shown = shown{markup.HTML(tree), b.more || n < len(b.data)}
+	return view
+}
+
+// write writes what came instead of a run.
+func (b *bodyView) write(w *markup.Writer) {
+	w.Put(`
+<section class="response">
+<h3>The response</h3>
+<p>%s</p>`, b.Says)
+	switch {
+	case b.JSON:
+		b.shown.write(w)
+	case b.HTML != "":
+		w.Put(`
+<div class="tree"><div class="content">%s</div></div>`, b.HTML)
+		if b.Cut {
+			w.Put(`
+<p class="cut">The rest is not shown here.</p>`)
+		}
+	}
+	w.Put(`
+</section>`)
+}
