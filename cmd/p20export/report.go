@@ -16,9 +16,9 @@ import (
 
 func newReport() *cobra.Command {
 	var (
-		out, run string
-		force    bool
-		fl       projecting
+		out, run, redact string
+		force            bool
+		fl               projecting
 	)
 	cmd := &cobra.Command{
 		Use:   "report CAPTURE... -o FILE.html",
@@ -39,9 +39,15 @@ was chosen, it also says what emitted-snapshot-text makes of the last.
 
 The page holds the raw events, which can say more than an artifact does:
 prompts, arguments of tools, state. Pass it on only to those who may see the
-captures. It is bounded however large a capture is: of an event in the timeline
-it shows up to 64 KiB, of all of them 8 MiB and 100,000 events, and it says what
-it leaves out.
+captures, or make it with --redact text. Then every text, number and boolean of
+a capture is replaced, a text by its length; so are ids, unknown keys, labels
+and the URL. What stays: the types, roles and keys of AG-UI, counts, sizes,
+times, findings, and the names of the captures. Such a page has no digests,
+since a short text could be guessed from one.
+
+A page is bounded however large a capture is: of an event in the timeline it
+shows up to 64 KiB, of all of them 8 MiB and 100,000 events, and it says what it
+leaves out.
 
 A capture that does not count, such as one that is unfinished or was altered, is
 shown as refused. Of a failed request the page shows the body that came, up to
@@ -59,6 +65,7 @@ wrong, or the Go runtime failed; 3 it could not be done; 129, 130 or 143 ended
 by SIGHUP, SIGINT or SIGTERM.`,
 		Example: `  p20export report captures/one-turn -o one-turn.html
   p20export report captures -o captures.html --force
+  p20export report captures/failed -o issue.html --redact text
   p20export report run.sse -o run.html --started-at 2026-01-31T12:00:00Z
   p20export report captures/two-runs -o second.html --run '#2' \
       --projection folded-stream`,
@@ -67,6 +74,8 @@ by SIGHUP, SIGINT or SIGTERM.`,
 	flags := cmd.Flags()
 	flags.StringVarP(&out, "output", "o", "", "`FILE` the page goes into (required)")
 	flags.BoolVar(&force, "force", false, "replace FILE if it is a page of report; any other file is never replaced")
+	flags.StringVar(&redact, "redact", string(report.RedactNone), "what of the captures' content to replace by its length, `none|text`")
+	cli.Complete(cmd, "redact", report.Redactions()...)
 	flags.StringVar(&run, "run", "", "show one `RUN`: its id, or '#2' for the second")
 	fl.addFlags(cmd, "", "`PROJECTION` the page is about (default: the first that freezes)")
 	f := cli.AddFormat(cmd)
@@ -84,6 +93,9 @@ by SIGHUP, SIGINT or SIGTERM.`,
 		s := report.Settings{Run: scan.RunSelector(run), Tool: build.Tool(), Out: out, Force: force}
 		var err error
 		if s.Settings, err = fl.settings(); err != nil {
+			return err
+		}
+		if s.Redact, err = report.ParseRedaction(redact); err != nil {
 			return err
 		}
 		if _, name := filepath.Split(out); name == "" {

@@ -13,6 +13,40 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// TestShown lists what of a page is shown without asking whether it is redacted: names
+// that the caller chose, and what the program itself says.
+func TestShown(t *testing.T) {
+	var got []string
+	found, err := filepath.Glob("*.go")
+	if err != nil || len(found) == 0 {
+		t.Fatal(err)
+	}
+	for _, path := range found {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok && slices.Contains([]string{"markup.Visible", "markup.Append", "markup.AppendJSON"}, types.ExprString(call.Fun)) {
+				got = append(got, types.ExprString(call))
+			}
+			return true
+		})
+	}
+	slices.Sort(got)
+	got = slices.Compact(got)
+	want := []string{
+		"markup.AppendJSON(append(b, '['), []byte(kind), len(b) + 1 << 10)", // a type of event, by viewer.kind
+		"markup.Visible(f.record.Subject[0].Name)", "markup.Visible(name)", "markup.Visible(sums[0].Name)", "markup.Visible(sums[1].Name)",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // TestConversions lists what is converted to HTML, which nothing escapes: the page's
 // own files and policy, and what Append, AppendTree and AppendJSON made.
 func TestConversions(t *testing.T) {

@@ -35,11 +35,12 @@ type page struct {
 	Refused  int
 	// Incomplete counts the frozen runs whose snapshots lack streamed text.
 	Incomplete int
+	Redacted   bool
 	Sections   []*section
 }
 
-func newPage(tool record.Tool, captures int) *page {
-	return &page{Version: tool.Name + " " + tool.Version, Captures: captures}
+func newPage(tool record.Tool, captures int, redacted bool) *page {
+	return &page{Version: tool.Name + " " + tool.Version, Captures: captures, Redacted: redacted}
 }
 
 // policy returns the page's Content-Security-Policy, which admits its own style
@@ -98,6 +99,14 @@ func isPage(file io.Reader) (bool, error) {
 	return bytes.HasPrefix(head, []byte(pageBegin)) && bytes.Contains(head, []byte(pageMaker+record.ToolName+" ")), err
 }
 
+// note says at the top who may see the page.
+func (p *page) note() markup.HTML {
+	if p.Redacted {
+		return `<strong>The content of the captures was replaced.</strong> This page shows the length of each text, and no digests: a short text could be guessed from its digest. It keeps the names of the captures, the types, roles and keys of AG-UI, sizes, times and findings.`
+	}
+	return `<strong>This page holds the raw events of its captures.</strong> They can say more than an artifact does: prompts, arguments of tools, state. Pass it on only to those who may see the captures.`
+}
+
 func (p *page) write(to io.Writer) error {
 	title := plural(p.Captures, "capture", "captures")
 	if !p.several() {
@@ -116,8 +125,8 @@ func (p *page) write(to io.Writer) error {
 <a class="skip" href="#main">Skip to the report</a>
 <header class="top">
 <h1><span>%s</span> %s, %s</h1>
-<p class="note"><strong>This page holds the raw events of its captures.</strong> They can say more than an artifact does: prompts, arguments of tools, state. Pass it on only to those who may see the captures.</p>
-</header>`, markup.HTML(policy()), p.Version, title, hint.PageName, markup.HTML(style()), hint.PageName, plural(p.Captures, "capture", "captures"), plural(p.Runs, "run", "runs"))
+<p class="note">%s</p>
+</header>`, markup.HTML(policy()), p.Version, title, hint.PageName, markup.HTML(style()), hint.PageName, plural(p.Captures, "capture", "captures"), plural(p.Runs, "run", "runs"), p.note())
 	if p.several() {
 		p.index(w)
 	}
@@ -129,13 +138,17 @@ func (p *page) write(to io.Writer) error {
 	w.Put(`
 </main>
 <footer>
-<p>Made by %s. What it claims of a frozen run is portable compacted message-history evidence for one bounded run envelope, and no more. A digest here is what <code>%s</code> writes; <code>%s</code> repeats it from the capture.</p>
+<p>Made by %s. What it claims of a frozen run is portable compacted message-history evidence for one bounded run envelope, and no more.`, p.Version)
+	if !p.Redacted {
+		w.Put(` A digest here is what <code>%s</code> writes; <code>%s</code> repeats it from the capture.`, hint.Freeze, hint.Verify)
+	}
+	w.Put(`</p>
 </footer>
 <p id="status" class="sr" role="status"></p>
 <script>%s</script>
 </body>
 </html>
-`, p.Version, hint.Freeze, hint.Verify, markup.HTML(pageJS))
+`, markup.HTML(pageJS))
 	return w.Flush()
 }
 

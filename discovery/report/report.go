@@ -10,12 +10,15 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/digest"
+	"github.com/p20export/p20export/discovery/report/internal/markup"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/atomicfile"
 	"github.com/p20export/p20export/internal/hint"
@@ -37,9 +40,32 @@ type Settings struct {
 	Out string
 	// Force replaces the file if it is a page that this package wrote.
 	Force bool
+	// Redact says whether the page shows what the captures hold; empty means that it
+	// does.
+	Redact Redaction
 	// Reading is told which capture is read, and returns what is told how far;
 	// it may be nil.
 	Reading func(path string) scan.Progress
+}
+
+// Redaction says what a page shows of the texts of its captures.
+type Redaction string
+
+// A page shows the texts themselves, or only their lengths.
+const (
+	RedactNone Redaction = "none"
+	RedactText Redaction = "text"
+)
+
+// Redactions returns all of them.
+func Redactions() []string { return []string{string(RedactNone), string(RedactText)} }
+
+// ParseRedaction returns the redaction of that name.
+func ParseRedaction(name string) (Redaction, error) {
+	if !slices.Contains(Redactions(), name) {
+		return "", fmt.Errorf("redaction %s is not known; it is %s or %s", finding.Quote(name), RedactNone, RedactText)
+	}
+	return Redaction(name), nil
 }
 
 // Row is what the page shows of one run, or why there is no page.
@@ -106,9 +132,9 @@ func write(ctx context.Context, paths []string, s Settings, left limits) ([]Row,
 	if len(paths) > left.sections {
 		return []Row{failure(nil, errRoom())}, nil
 	}
-	v := &viewer{left: &left}
+	v := &viewer{left: &left, show: markup.Content{Redact: s.Redact == RedactText}}
 	g := &gatherer{settings: s, viewer: v}
-	page := newPage(s.Tool, len(paths))
+	page := newPage(s.Tool, len(paths), v.show.Redact)
 	var rows []Row
 	for i, path := range paths {
 		err := g.gather(ctx, path, func(r *run) {

@@ -22,24 +22,26 @@ type viewer struct {
 }
 
 // short shows the beginning of a text that a capture says of itself.
-func (v *viewer) short(text string) string {
-	if len(text) > maxFact {
-		text = strings.ToValidUTF8(text[:maxFact], "") + "…"
-	}
-	return v.show.Text(text)
-}
+func (v *viewer) short(text string) string { return v.show.Short(text, maxFact) }
 
 // pointer shows a place in an event.
-func (v *viewer) pointer(p finding.Pointer) string { return v.show.Text(string(p)) }
+func (v *viewer) pointer(p finding.Pointer) string { return v.show.Pointer(p) }
 
 // role shows the role of a message.
-func (v *viewer) role(role string) string { return v.short(role) }
-
-// kind shows the type of an event.
-func (v *viewer) kind(kind string) string { return v.show.Text(kind) }
+func (v *viewer) role(role string) string {
+	if len(role) > maxFact {
+		return v.short(role)
+	}
+	return v.show.Role(role)
+}
 
 // key shows the name of a member of an event.
-func (v *viewer) key(name string) string { return v.short(name) }
+func (v *viewer) key(name string) string {
+	if len(name) > maxFact {
+		return v.short(name)
+	}
+	return v.show.Key(name)
+}
 
 // section is what a page says of one run. Its strings are visible text.
 type section struct {
@@ -70,6 +72,7 @@ type section struct {
 	Sizes        []size
 	Artifact     *artifactView // nil when the run was refused
 	Digests      []fact
+	Redacted     bool // there are lengths in place of texts, and no digests
 	Timeline     *timeline
 	Picture      *pictureView
 	Families     []family
@@ -95,9 +98,9 @@ type family struct {
 
 func (v *viewer) section(name string, r *run) *section {
 	row := r.inspect
-	s := &section{Capture: markup.Visible(name), Verdict: project.Refused, Word: analysis.Refused, Timeline: r.timeline, Summary: v.summary(r), Facts: v.facts(row)}
+	s := &section{Redacted: v.show.Redact, Capture: markup.Visible(name), Verdict: project.Refused, Word: analysis.Refused, Timeline: r.timeline, Summary: v.summary(r), Facts: v.facts(row)}
 	if row.Terminal != nil {
-		s.Terminal = v.kind(*row.Terminal)
+		s.Terminal = v.show.Type(*row.Terminal)
 	}
 	switch {
 	case r.subject == nil:
@@ -111,11 +114,11 @@ func (v *viewer) section(name string, r *run) *section {
 		s.Sizes = append(s.Sizes, size{Name: "Run, as captured", Bytes: row.Bytes})
 		for name, n := range row.Families.All {
 			if cost := item + len(name); take(&v.left.facts, cost) == cost && len(s.Families) < v.left.listed {
-				s.Families = append(s.Families, family{v.kind(name), hue(name), n})
+				s.Families = append(s.Families, family{v.show.Type(name), hue(v.kind(name)), n})
 			}
 		}
 	}
-	s.Digests = append(s.Digests, captureDigests(row)...)
+	s.Digests = append(s.Digests, v.captureDigests(row)...)
 	if r.frozen != nil {
 		v.frozen(s, r)
 	} else {
@@ -151,6 +154,9 @@ func (v *viewer) frozen(s *section, r *run) {
 		size{Name: "Envelope, three events", Bytes: int64(p.Sizes.EnvelopeBytes)},
 		size{Name: "Artifact", Bytes: int64(p.Sizes.ArtifactBytes)},
 		size{Name: "Artifact without white space", Bytes: int64(strictjson.CompactSize(r.frozen.artifact))})
+	if v.show.Redact {
+		return
+	}
 	sums := r.frozen.record.Subject
 	s.Digests = append([]fact{
 		{markup.Visible(sums[0].Name), "sha256:" + sums[0].Digest.SHA256},
@@ -277,7 +283,7 @@ func (v *viewer) findings(of string, list []finding.Finding) findingsView {
 			shown.More++
 			continue
 		}
-		shown.List = append(shown.List, findingView{Finding: f, Place: v.pointer(f.Pointer), Text: v.show.Text(f.Message), Next: v.show.Text(f.Hint)})
+		shown.List = append(shown.List, findingView{Finding: f, Place: v.pointer(f.Pointer), Text: v.show.Message(f), Next: v.show.Next(f)})
 	}
 	return shown
 }
@@ -480,6 +486,10 @@ func (s *section) writeSizes(w *markup.Writer) {
 		}
 		w.Put(`
 </dl>`)
+	}
+	if s.Redacted {
+		w.Put(`
+<p class="none">There are no digests on a page whose content was replaced: a short text could be guessed from its digest.</p>`)
 	}
 	if len(s.Digests) > 0 {
 		w.Put(`

@@ -340,7 +340,7 @@ func (v *viewer) endFact(r *run) string {
 	case r.inspect.Terminal == nil:
 		return "no terminal event"
 	case r.frozen == nil:
-		return v.kind(*r.inspect.Terminal)
+		return v.show.Type(*r.inspect.Terminal)
 	}
 	a := r.frozen.decoded
 	end := a.TerminalEvent
@@ -408,8 +408,8 @@ func (v *viewer) facts(row scan.Inspection) (list []fact) {
 	return list
 }
 
-func captureDigests(row scan.Inspection) (list []fact) {
-	if row.Source.Digest == "" {
+func (v *viewer) captureDigests(row scan.Inspection) (list []fact) {
+	if row.Source.Digest == "" || v.show.Redact {
 		return nil
 	}
 	list = append(list, fact{"the response, as captured", string(row.Source.Digest)})

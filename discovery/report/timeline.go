@@ -79,7 +79,7 @@ func (v *viewer) event(t *timeline, f capture.Frame, kind string, micros int64) 
 	t.rows = fmt.Appendf(t.rows, "[%d,%d,%d,%d,%d,", i, f.Index, f.Offset, f.Bytes, micros)
 	before := len(t.rows)
 	var n int
-	t.rows, n = markup.AppendJSON(t.rows, f.Data, before+min(left.event, left.timelines))
+	t.rows, n = v.show.AppendEvent(t.rows, f.Data, before+min(left.event, left.timelines))
 	take(&left.timelines, len(t.rows)-before)
 	cut := 0
 	if n < len(f.Data) || f.Problem != nil {
@@ -104,6 +104,17 @@ func hue(kind string) string {
 		return "bad"
 	}
 	return "other"
+}
+
+// kind returns how a timeline names a type of event.
+func (v *viewer) kind(name string) string {
+	if v.show.Redact {
+		return v.show.Type(name)
+	}
+	if len(name) > maxType {
+		name = strings.ToValidUTF8(name[:maxType], "") + "…"
+	}
+	return name
 }
 
 // timelines takes the frames of a capture into the timelines of its runs.
@@ -149,10 +160,7 @@ func (t *timelines) add(run *envelope.Run, f capture.Frame, e *envelope.Event, w
 	}
 	kind := ""
 	if e != nil {
-		kind = e.Type
-	}
-	if len(kind) > maxType {
-		kind = strings.ToValidUTF8(kind[:maxType], "") + "…"
+		kind = t.kind(e.Type)
 	}
 	micros := int64(-1)
 	if !t.start.IsZero() && !f.Arrived.IsZero() {
@@ -187,7 +195,7 @@ func (v *viewer) data(t *timeline, parts []project.Part, omissions []project.Omi
 		}
 		before := len(b)
 		b = fmt.Appendf(b, `%s[%d,`, comma, *o.EventIndex)
-		b, _ = markup.AppendJSON(b, []byte(o.Pointer), len(b)+finding.MaxPointer)
+		b = v.show.AppendPointer(b, o.Pointer, len(b)+finding.MaxPointer)
 		b = fmt.Appendf(b, `,"%s","%s"]`, o.Reason, markup.Verb(o.Reason))
 		take(&v.left.facts, len(b)-before)
 		comma = ","

@@ -18,9 +18,9 @@ type Content struct {
 	Redact bool
 }
 
-// Text is [Visible], or the length of the text.
+// Text is [Visible], or the length of the text. Of no text it is no text.
 func (c Content) Text(text string) string {
-	if c.Redact {
+	if c.Redact && text != "" {
 		return length(text)
 	}
 	return Visible(text)
@@ -59,6 +59,14 @@ func (c Content) Role(role string) string {
 	return c.Text(role)
 }
 
+// Key shows a key of an object: the length of one that AG-UI does not have.
+func (c Content) Key(name string) string {
+	if c.Redact {
+		return key(name)
+	}
+	return Visible(name)
+}
+
 // maxIndex is how many digits of a pointer are an index. More can be the key of an
 // object.
 const maxIndex = 3
@@ -76,6 +84,16 @@ func (c Content) Pointer(p finding.Pointer) string {
 		}
 	}
 	return strings.Join(steps, "/")
+}
+
+// AppendPointer appends a place as a JSON string. Nothing of it is a picture yet.
+func (c Content) AppendPointer(b []byte, p finding.Pointer, limit int) []byte {
+	text := string(p)
+	if c.Redact {
+		text = c.Pointer(p)
+	}
+	b, _ = AppendJSON(b, []byte(text), limit)
+	return b
 }
 
 // Message says what a finding is about: what it has in common with all findings of its
@@ -103,6 +121,9 @@ func (c Content) Next(f finding.Finding) string {
 func (c Content) AppendEvent(b, text []byte, limit int) ([]byte, int) {
 	if !c.Redact {
 		return AppendJSON(b, text, limit)
+	}
+	if len(text) == 0 {
+		return append(b, `""`...), 0
 	}
 	shown, n := redacted(text, limit-len(b))
 	b, _ = AppendJSON(b, shown, len(b)+2*len(shown)+2)

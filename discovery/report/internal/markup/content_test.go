@@ -12,7 +12,13 @@ import (
 )
 
 func TestContent(t *testing.T) {
-	for text, want := range map[string]string{"": "⟨0 characters⟩", "é": "⟨1 character⟩", "a\nb": "⟨3 characters⟩", "a\xff": "⟨2 bytes⟩"} {
+	if got := (Content{Redact: true}).Text(""); got != "" {
+		t.Errorf("no text is shown as %s", got)
+	}
+	if b, _ := (Content{Redact: true}).Append(nil, "", true, 100); string(b) != "⟨0 characters⟩" {
+		t.Errorf("no content is shown as %s", b)
+	}
+	for text, want := range map[string]string{"é": "⟨1 character⟩", "a\nb": "⟨3 characters⟩", "a\xff": "⟨2 bytes⟩"} {
 		if got := (Content{Redact: true}).Text(text); got != want {
 			t.Errorf("%q is shown as %s, want %s", text, got, want)
 		}
@@ -60,7 +66,7 @@ func TestRedactedEvent(t *testing.T) {
 		"not JSON":                                                                             `⟨8 characters⟩`,
 		`{"type":"RUN_STARTED","secret`:                                                        `⟨29 characters⟩`,
 		"not UTF-8 \xff":                                                                       `⟨11 bytes⟩`,
-		"":                                                                                     `⟨0 characters⟩`,
+		"":                                                                                     "",
 	} {
 		b, n := Content{Redact: true}.AppendEvent(nil, []byte(text), 1<<20)
 		var got string
