@@ -1,6 +1,8 @@
 package report
 
 import (
+	"bytes"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,5 +16,29 @@ func TestLasting(t *testing.T) {
 		if diff := cmp.Diff(want, lasting(d)); diff != "" {
 			t.Error(diff)
 		}
+	}
+}
+
+// A page is told from other files by its first bytes and its maker.
+func TestIsPage(t *testing.T) {
+	_, page := made(t, Settings{}, bounds, captures+"/adk/one-turn")
+	for _, c := range []struct {
+		file string
+		want bool
+	}{
+		{string(page), true},
+		{string(page[:headSize]), true},
+		{"", false},
+		{"<!doctype html>\n", false},
+		{strings.Replace(string(page), "p20export ", "other ", 1), false},
+		{" " + string(page), false},
+		{pageBegin + strings.Repeat(" ", headSize) + pageMaker + "p20export 1.0.0", false},
+	} {
+		if got, err := isPage(strings.NewReader(c.file)); got != c.want || err != nil {
+			t.Errorf("%.80q: %t, %v", c.file, got, err)
+		}
+	}
+	if i := bytes.Index(page, []byte(pageMaker)); i < 0 || i > headSize/2 {
+		t.Errorf("the page's maker stands at byte %d", i)
 	}
 }
