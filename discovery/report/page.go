@@ -57,8 +57,8 @@ func hash(text string) string {
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// add puts a run on the page.
-func (p *page) add(name string, r *run, v *viewer) {
+// add puts a run on the page, and returns its section.
+func (p *page) add(name string, r *run, v *viewer) *section {
 	s := v.section(name, r)
 	s.Number = len(p.Sections) + 1
 	p.Sections = append(p.Sections, s)
@@ -73,6 +73,7 @@ func (p *page) add(name string, r *run, v *viewer) {
 	} else {
 		p.Refused++
 	}
+	return s
 }
 
 // several reports whether the page has an index.

@@ -15,9 +15,12 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/digest"
+	"github.com/p20export/p20export/discovery/analysis"
 	"github.com/p20export/p20export/discovery/report/internal/markup"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/atomicfile"
@@ -88,6 +91,10 @@ type Row struct {
 	ReportDigest *digest.Digest `json:"report_digest"`
 	ReportBytes  *int64         `json:"report_bytes"`
 
+	// Word is the verdict on the run, and Says what the page says below it: how much was
+	// kept, and what was left out.
+	Word analysis.Verdict `json:"-"`
+	Says string           `json:"-"`
 	// Last says that the run has several snapshots of which none was chosen, and
 	// that emitted-snapshot-text with the last of them freezes it.
 	Last bool `json:"-"`
@@ -138,8 +145,9 @@ func write(ctx context.Context, paths []string, s Settings, left limits) ([]Row,
 	var rows []Row
 	for i, path := range paths {
 		err := g.gather(ctx, path, func(r *run) {
-			rows = append(rows, r.row(path))
-			page.add(names[i], r, v)
+			row, s := r.row(path), page.add(names[i], r, v)
+			row.Word, row.Says = s.Word, s.Headline+separator+s.Lost
+			rows = append(rows, row)
 		})
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
@@ -244,4 +252,45 @@ type counter int64
 func (c *counter) Write(p []byte) (int, error) {
 	*c += counter(len(p))
 	return len(p), nil
+}
+
+// pageNames returns how a page names captures: by their base names, with as many
+// folders before them as it takes to tell them apart, so that a page does not
+// depend on where the captures lie.
+func pageNames(paths []string) ([]string, error) {
+	elements := make([][]string, len(paths))
+	for i, path := range paths {
+		abs, err := filepath.Abs(path)
+		if err != nil {
+			return nil, err
+		}
+		if base := capture.BaseName(path); !utf8.ValidString(base) {
+			return nil, fmt.Errorf("the name %s is not UTF-8 and cannot stand in a record; make the report of a copy with another name", finding.Quote(base))
+		}
+		elements[i] = strings.Split(filepath.ToSlash(abs), "/")
+	}
+	for n := 1; ; n++ {
+		names := make([]string, len(paths))
+		count := make(map[string]int)
+		for i, e := range elements {
+			names[i] = strings.Join(e[max(0, len(e)-n):], "/")
+			count[names[i]]++
+		}
+		if len(count) == len(paths) {
+			return names, nil
+		}
+		longest := 0
+		for i, e := range elements {
+			if count[names[i]] > 1 {
+				longest = max(longest, len(e))
+			}
+		}
+		if n >= longest {
+			for i, name := range names {
+				if count[name] > 1 {
+					return nil, fmt.Errorf("%s is named twice", finding.Escape(paths[i]))
+				}
+			}
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/p20export/p20export/discovery/report"
@@ -9,7 +10,8 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// Reported prints what a page shows of one run, in a line, or why there is none.
+// Reported prints what a page shows of one run: the verdict and what was kept, or why
+// nothing was; or why there is no page.
 func (p *Printer) Reported(row report.Row) {
 	if p.format == JSON {
 		p.json(row)
@@ -26,7 +28,8 @@ func (p *Printer) Reported(row report.Row) {
 		p.line("%s \t%s", p.verdict(row.Verdict), *row.Capture)
 		p.reasons(row.Findings)
 	case row.Verdict == project.Frozen:
-		p.line("%s \t%s  run %d  %s  (would be frozen by %s)", p.paint(green, "on page  "), *row.Capture, *row.Run, text(row.RunID), string(*row.Projection))
+		p.line("%s \t%s  run %d  %s  %s", p.paint(runColour(row.Word), fmt.Sprintf("%-9s", row.Word)), *row.Capture, *row.Run, text(row.RunID), string(*row.Projection))
+		p.line("  %s", row.Says)
 	default:
 		p.line("%s \t%s  run %d  %s  %s", p.verdict(row.Verdict), *row.Capture, *row.Run, text(row.RunID), string(*row.Projection))
 		if row.Verdict == project.Refused {
