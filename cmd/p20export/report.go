@@ -23,19 +23,24 @@ func newReport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report CAPTURE... -o FILE.html",
 		Short: "Make one HTML page to look at captures",
-		Long: `Make one self-contained HTML page of the runs of each CAPTURE: what happened,
-what each projection makes of it, the artifact, the three events behind it with
-every omission from them at its place, the raw events with their times of
-arrival, findings, sizes and digests. The page loads nothing and works from a
-file; several runs get an index. A directory that is no capture stands for the
-captures in it and below it, closed or not; symbolic links there are not
+		Long: `Make one self-contained HTML page of the runs of each CAPTURE. It says first
+what was kept of a run, what was left out and why, and whether the capture is
+intact. Then come the conversation, with each message that was left out at its
+place, and the run as a picture. Folded below are the raw events with their
+times of arrival, the three events behind the artifact with every omission at
+its place, findings, sizes and digests. The page loads nothing and works from a
+file. Several runs get an index.
+
+Give captures, or directories: a directory that is not a capture stands for the
+captures in it and below it, closed or not. Symbolic links there are not
 followed.
 
-What it says of a run is what freeze does with it, under the projection named,
-or else under the first of emitted-snapshot, emitted-snapshot-text and
-folded-stream that freezes it. A refused run is shown with every reason: the
-page judges nothing, freeze does. Of a run with several snapshots, of which none
-was chosen, it also says what emitted-snapshot-text makes of the last.
+What the page says of a run is what freeze does with it, under the projection
+named, or else under the first of emitted-snapshot, emitted-snapshot-text and
+folded-stream that freezes it. A refused run is shown with every reason. Of a
+run with several snapshots, of which none was chosen, it also says what
+emitted-snapshot-text makes of the last. The words for runs are those of
+compare: exact, reduced, chosen, incomplete, built and refused.
 
 The page holds the raw events, which can say more than an artifact does:
 prompts, arguments of tools, state. Pass it on only to those who may see the
