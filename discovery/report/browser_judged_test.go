@@ -67,6 +67,23 @@ type verdict struct {
 	Passes []struct{ ID string }
 }
 
+// judge reports what axe-core finds in the page as it is open now.
+func (b *tab) judge() {
+	b.Helper()
+	axe, err := os.ReadFile(variable(b.T, "P20EXPORT_AXE"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.script(string(axe))
+	found := evaluate[verdict](b, `axe.run({resultTypes: ["violations", "passes"]})`)
+	for _, v := range found.Violations {
+		b.Errorf("%s: %s: %.600v", v.ID, v.Help, v.Nodes)
+	}
+	if len(found.Passes) < 20 {
+		b.Errorf("only %d rules were looked at", len(found.Passes))
+	}
+}
+
 // Whatever a capture holds is shown and does nothing.
 func TestBrowserHostile(t *testing.T) {
 	for _, damaged := range []bool{true, false} {
@@ -103,10 +120,6 @@ func shows(b *tab, selector string, want ...string) {
 // axe-core finds nothing to say of any page, in light and dark, wide and narrow,
 // with everything opened.
 func TestBrowserAxe(t *testing.T) {
-	axe, err := os.ReadFile(variable(t, "P20EXPORT_AXE"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, p := range []struct {
 		name string
 		path string
@@ -131,14 +144,7 @@ func TestBrowserAxe(t *testing.T) {
 					b := open(t, p.path, width, scheme, command(cdppage.SetBypassCSP, cdppage.SetBypassCSPParams{Enabled: true}))
 					b.holds(`matchMedia("(prefers-color-scheme: ` + scheme + `)").matches && innerWidth === ` + fmt.Sprint(width))
 					b.openAll()
-					b.script(string(axe))
-					found := evaluate[verdict](b, `axe.run({resultTypes: ["violations", "passes"]})`)
-					for _, v := range found.Violations {
-						t.Errorf("%s: %s: %.600v", v.ID, v.Help, v.Nodes)
-					}
-					if len(found.Passes) < 20 {
-						t.Errorf("only %d rules were looked at", len(found.Passes))
-					}
+					b.judge()
 				})
 			}
 		}

@@ -8,45 +8,75 @@ import (
 	"github.com/p20export/p20export/internal/humanize"
 )
 
-// index writes the table of the runs.
-func (p *page) index(w *markup.Writer) {
+// writeBar writes the bar that stays at the top of a page of several runs. Without
+// JavaScript it leads to the index, and no more.
+func (p *page) writeBar(w *markup.Writer) {
 	w.Put(`
-<nav aria-labelledby="index">
-<h2 id="index">Index</h2>
-<p>%s frozen`, p.Frozen)
-	if p.Incomplete > 0 {
-		w.Put(` (%s streamed text)`, plural(p.Incomplete, "snapshot lacks", "snapshots lack"))
-	}
-	w.Put(`, %s refused.`, p.Refused)
+<nav class="bar" aria-label="Runs">
+<a href="#index">Index</a>
+<button type="button" id="previous" aria-keyshortcuts="p k" hidden><span aria-hidden="true">‹</span><span class="word"> Previous</span><span class="sr"> run</span></button>
+<button type="button" id="next" aria-keyshortcuts="n j" hidden><span class="word">Next </span><span class="sr">run </span><span aria-hidden="true">›</span></button>
+<p id="here"></p>
+<button type="button" id="all" hidden><span class="word">Show </span>all<span class="sr"> runs</span></button>
+</nav>`)
+}
+
+// writeIndex writes the table of the runs, below how many have which verdict.
+func (p *page) writeIndex(w *markup.Writer) {
+	w.Put(`
+<section aria-labelledby="index">
+<h2 id="index" tabindex="-1">Index</h2>
+<ul class="words" aria-label="Verdicts">
+<li data-verdict=""><span class="choice"><span>all</span> %s</span> <span class="means">An artifact was made from %s of %s.`, humanize.Grouped(int64(len(p.Sections))), humanize.Grouped(int64(p.Artifacts)), plural(p.Runs, "run", "runs"))
 	if n := p.withoutRun(); n > 0 {
-		w.Put(` %s no run.`, plural(n, "refused capture shows", "refused captures show"))
+		w.Put(` %s no run.`, plural(n, "capture shows", "captures show"))
 	}
-	w.Put(`</p>
+	w.Put(`</span></li>`)
+	for _, word := range analysis.Verdicts() {
+		if n := p.Words[word]; n > 0 {
+			w.Put(`
+<li data-verdict="%s"><span class="choice"><span class="verdict %s">%s</span> %s</span> <span class="means">%s</span></li>`, word, word, word, humanize.Grouped(int64(n)), word.Meaning())
+		}
+	}
+	w.Put(`
+</ul>
+<div class="find" role="search" hidden>
+<label for="find">Find runs</label> <input id="find" type="search" placeholder="name, id or reason" autocomplete="off" spellcheck="false">
+<button type="button" id="open" aria-pressed="false">Open all</button>
+<p class="keys">Keys: <kbd>n</kbd> next run, <kbd>p</kbd> previous, <kbd>/</kbd> find</p>
+</div>
 <table class="index">
-<thead><tr><th scope="col">Capture</th><th scope="col">Verdict</th><th scope="col">Projection</th><th scope="col" class="num">Messages</th><th scope="col">Ended with</th><th scope="col" class="num">Run</th><th scope="col" class="num">Artifact</th></tr></thead>
+<thead><tr><th scope="col">Capture</th><th scope="col">Verdict</th><th scope="col">Kept</th><th scope="col">Left out of messages, or why refused</th><th scope="col">Ended with</th><th scope="col" class="num">Events</th><th scope="col" class="num">Size</th></tr></thead>
 <tbody>`)
 	for _, s := range p.Sections {
-		w.Put(`
-<tr><th scope="row"><a href="#r%s">%s</a>`, s.Number, s.Capture)
-		w.Some(` <small>%s</small>`, s.Run)
-		w.Put(`</th><td><span class="verdict %s">%s</span></td><td data-is="Projection">%s`, s.Verdict, s.Verdict, s.Projection)
-		var messages, run, artifact string
-		if a := s.Artifact; a != nil {
-			messages, artifact = strconv.Itoa(s.Kept), humanize.Bytes(a.Bytes)
-			if s.Word == analysis.Built {
-				w.Put(` <span class="tag">built</span>`)
-			}
-			if s.Incomplete {
-				w.Put(` <span class="tag">lacks streamed text</span>`)
-			}
-		}
-		if len(s.Sizes) > 0 {
-			run = humanize.Bytes(s.Sizes[0].Bytes)
-		}
-		w.Put(`</td><td class="num" data-is="Messages">%s</td><td data-is="Ended with">%s</td><td class="num" data-is="Run">%s</td><td class="num" data-is="Artifact">%s</td></tr>`, messages, s.Terminal, run, artifact)
+		s.writeRow(w)
 	}
 	w.Put(`
 </tbody>
 </table>
-</nav>`)
+</section>`)
+}
+
+// writeRow writes the row of a run in the index.
+func (s *section) writeRow(w *markup.Writer) {
+	var kept, events, size string
+	if s.Messages > 0 {
+		kept = strconv.Itoa(s.Kept) + " of " + strconv.Itoa(s.Messages)
+	}
+	if s.Timeline != nil {
+		events = humanize.Grouped(int64(s.Timeline.Count))
+	}
+	if len(s.Sizes) > 0 {
+		size = humanize.Bytes(s.Sizes[0].Bytes)
+	}
+	lost := s.LostMessages
+	if s.Artifact == nil {
+		lost = s.Lost
+	}
+	w.Put(`
+<tr data-verdict="%s"><th scope="row"><a href="#r%s">%s</a>`, s.Word, s.Number, s.Capture)
+	w.Some(` <small>%s</small>`, s.Run)
+	w.Some(` <small class="id">%s</small>`, s.ID)
+	w.Put(`</th><td><span class="verdict %s">%s</span></td><td data-is="Kept">%s</td><td class="lost">%s</td><td class="end">%s</td><td class="num" data-is="Events">%s</td><td class="num" data-is="Size">%s</td></tr>`,
+		s.Word, s.Word, kept, lost, s.Terminal, events, size)
 }

@@ -119,7 +119,7 @@ func TestIncompleteSays(t *testing.T) {
 		}
 	}
 	_, page = made(t, Settings{}, bounds, "../drift/captures/adk-0.4.0/two-agents", "../drift/captures/adk-0.4.0/one-turn", "../captures/adk/two-agents")
-	for _, want := range []string{"<p>3 frozen (2 snapshots lack streamed text), 0 refused.</p>", `data-is="Projection">emitted-snapshot <span class="tag">lacks streamed text</span></td>`} {
+	for _, want := range []string{"An artifact was made from 3 of 3 runs.</span>", `<span class="verdict incomplete">incomplete</span> 2</span>`, `<a href="#r1">adk-0.4.0/two-agents</a></th><td><span class="verdict incomplete">incomplete</span></td>`} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the index does not have %s", want)
 		}

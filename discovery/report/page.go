@@ -7,10 +7,10 @@ import (
 	"encoding/base64"
 	"io"
 
+	"github.com/p20export/p20export/discovery/analysis"
 	"github.com/p20export/p20export/discovery/report/internal/markup"
 	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/internal/humanize"
-	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/record"
 )
 
@@ -23,30 +23,35 @@ var indexCSS string
 // style returns the page's one style sheet.
 func style() string { return sectionCSS + indexCSS }
 
+//go:embed index.js
+var indexJS string
+
 //go:embed page.js
-var pageJS string
+var sectionJS string
+
+// script returns the page's one script.
+func script() string { return indexJS + sectionJS }
 
 // page is what a page shows.
 type page struct {
 	Version  string
 	Captures int
 	Runs     int
-	Frozen   int
-	Refused  int
-	// Incomplete counts the frozen runs whose snapshots lack streamed text.
-	Incomplete int
+	// Words counts the runs of each verdict, and Artifacts those with an artifact.
+	Words     map[analysis.Verdict]int
+	Artifacts int
 	Redacted   bool
-	Sections   []*section
+	Sections  []*section
 }
 
 func newPage(tool record.Tool, captures int, redacted bool) *page {
-	return &page{Version: tool.Name + " " + tool.Version, Captures: captures, Redacted: redacted}
+	return &page{Version: tool.Name + " " + tool.Version, Captures: captures, Redacted: redacted, Words: make(map[analysis.Verdict]int)}
 }
 
 // policy returns the page's Content-Security-Policy, which admits its own style
 // and script and nothing else.
 func policy() string {
-	return "default-src 'none'; script-src 'sha256-" + hash(pageJS) + "'; style-src 'sha256-" + hash(style()) +
+	return "default-src 'none'; script-src 'sha256-" + hash(script()) + "'; style-src 'sha256-" + hash(style()) +
 		"'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 }
 
@@ -61,23 +66,27 @@ func hash(text string) string {
 func (p *page) add(name string, r *run, v *viewer) *section {
 	s := v.section(name, r)
 	s.Number = len(p.Sections) + 1
+	if !r.alone && r.inspect.RunID != nil {
+		s.ID = v.short(*r.inspect.RunID)
+	}
 	p.Sections = append(p.Sections, s)
 	if r.inspect.Run != nil {
 		p.Runs++
 	}
-	if s.Verdict == project.Frozen {
-		p.Frozen++
-		if s.Incomplete {
-			p.Incomplete++
-		}
-	} else {
-		p.Refused++
+	p.Words[s.Word]++
+	if s.Artifact != nil {
+		p.Artifacts++
 	}
 	return s
 }
 
 // several reports whether the page has an index.
 func (p *page) several() bool { return len(p.Sections) > 1 }
+
+// counted says what the page is of.
+func (p *page) counted() string {
+	return plural(p.Captures, "capture", "captures") + ", " + plural(p.Runs, "run", "runs")
+}
 
 // withoutRun is how many captures have a section that is of no run.
 func (p *page) withoutRun() int { return len(p.Sections) - p.Runs }
@@ -103,15 +112,19 @@ func isPage(file io.Reader) (bool, error) {
 // note says at the top who may see the page.
 func (p *page) note() markup.HTML {
 	if p.Redacted {
-		return `<strong>The content of the captures was replaced.</strong> This page shows the length of each text, and no digests: a short text could be guessed from its digest. It keeps the names of the captures, the types, roles and keys of AG-UI, sizes, times and findings.`
+		return `<strong>Every text of the captures is replaced by its length.</strong> Digests are left out, because a short text could be guessed from its digest. The names of the captures, AG-UI types, roles and keys, sizes, times and findings are shown.`
 	}
-	return `<strong>This page holds the raw events of its captures.</strong> They can say more than an artifact does: prompts, arguments of tools, state. Pass it on only to those who may see the captures.`
+	return `<strong>This page contains the raw events:</strong> prompts, arguments of tools, state. Share it only with people who may see the captures.`
 }
 
 func (p *page) write(to io.Writer) error {
 	title := plural(p.Captures, "capture", "captures")
 	if !p.several() {
 		title = p.Sections[0].Capture
+	}
+	var class markup.HTML
+	if p.several() {
+		class = ` class="several"`
 	}
 	w := markup.NewWriter(to)
 	w.Put(pageBegin+`%s">
@@ -122,14 +135,15 @@ func (p *page) write(to io.Writer) error {
 <title>%s – %s</title>
 <style>%s</style>
 </head>
-<body>
+<body%s>
 <a class="skip" href="#main">Skip to the report</a>
 <header class="top">
-<h1><span>%s</span> %s, %s</h1>
+<h1><span>%s</span> %s</h1>
 <p class="note">%s</p>
-</header>`, markup.HTML(policy()), p.Version, title, hint.PageName, markup.HTML(style()), hint.PageName, plural(p.Captures, "capture", "captures"), plural(p.Runs, "run", "runs"), p.note())
+</header>`, markup.HTML(policy()), p.Version, title, hint.PageName, markup.HTML(style()), class, hint.PageName, p.counted(), p.note())
 	if p.several() {
-		p.index(w)
+		p.writeBar(w)
+		p.writeIndex(w)
 	}
 	w.Put(`
 <main id="main" tabindex="-1">`)
@@ -149,7 +163,7 @@ func (p *page) write(to io.Writer) error {
 <script>%s</script>
 </body>
 </html>
-`, markup.HTML(pageJS))
+`, markup.HTML(script()))
 	return w.Flush()
 }
 

@@ -289,9 +289,9 @@ func TestRunsAreCounted(t *testing.T) {
 	}{
 		{[]string{captures + "/adk/refused"}, []string{"1 capture, 0 runs</h1>", "There is no run in this capture.", "<dt>HTTP status</dt><dd>422</dd>"}},
 		{[]string{unfinished}, []string{"1 capture, 0 runs</h1>", "Nothing of this capture counts.", "<dt>Capture</dt><dd>not usable: a capture directory without its manifest</dd>"}},
-		{[]string{two}, []string{"1 capture, 2 runs</h1>", "<p>0 frozen, 2 refused.</p>"}},
-		{[]string{captures + "/adk/one-turn", captures + "/adk/refused"}, []string{"2 captures, 1 run</h1>", "<p>1 frozen, 1 refused. 1 refused capture shows no run.</p>", "refused</a> <small>no run</small></th>"}},
-		{[]string{two, captures + "/adk/refused", unfinished}, []string{"3 captures, 2 runs</h1>", "<p>0 frozen, 4 refused. 2 refused captures show no run.</p>", "unfinished</a> <small>not read</small></th>"}},
+		{[]string{two}, []string{"1 capture, 2 runs</h1>", "An artifact was made from 0 of 2 runs.</span>"}},
+		{[]string{captures + "/adk/one-turn", captures + "/adk/refused"}, []string{"2 captures, 1 run</h1>", "An artifact was made from 1 of 1 run. 1 capture shows no run.</span>", "refused</a> <small>no run</small></th>"}},
+		{[]string{two, captures + "/adk/refused", unfinished}, []string{"3 captures, 2 runs</h1>", "An artifact was made from 0 of 2 runs. 2 captures show no run.</span>", "unfinished</a> <small>not read</small></th>"}},
 	} {
 		_, page := made(t, Settings{}, bounds, c.paths...)
 		for _, want := range c.want {

@@ -48,18 +48,19 @@ type section struct {
 	Number  int
 	Capture string
 	Run     string // "run 1" where the capture holds several, or why there is none
+	ID      string // of the run, where the capture holds several
 	Verdict project.Verdict
 	Word    analysis.Verdict
 	// Kept is how many messages the artifact has, Messages how many there were; zero
 	// where that is not known.
 	Kept, Messages int
-	// Lost says what was left out or, of a refused run, why.
-	Lost     string
-	Headline string
+	// Lost says what was left out or, of a refused run, why; LostMessages says it of the
+	// messages alone.
+	Lost, LostMessages string
+	Headline           string
 	// Projection is the one the section is about; empty when all of them refused
 	// the run, or nothing counts.
 	Projection   project.Name
-	Incomplete   bool // the snapshot lacks streamed text
 	Terminal     string
 	Summary      []fact // what a reader looks for first
 	Facts        []fact
@@ -142,7 +143,6 @@ func (v *viewer) frozen(s *section, r *run) {
 	subject, p := r.subject, r.frozen.record.Predicate
 	s.Verdict, s.Projection = subject.Verdict, subject.Projection
 	s.Word = analysis.VerdictOf(r.first(), r.snapshots(), subject.Findings)
-	s.Incomplete = s.Word == analysis.Incomplete
 	v.sum(s, r)
 	marks := marksOf(p.Omissions)
 	s.Conversation = v.conversation(r, marks)

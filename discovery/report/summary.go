@@ -152,8 +152,8 @@ func (l losses) messages() (n int) {
 // named is how many keys are named in a headline.
 const named = 3
 
-// text says what was left out in one line.
-func (l losses) text() string {
+// text says in one line what was left out, and what of it was left out of the messages.
+func (l losses) text() (all, messages string) {
 	var says []string
 	for _, why := range l.whole.names {
 		says = append(says, plural(l.whole.n[why], "message", "messages")+" "+why+" left out")
@@ -167,6 +167,7 @@ func (l losses) text() string {
 	if l.joined > 0 {
 		says = append(says, "text parts of "+plural(l.joined, "message", "messages")+" joined")
 	}
+	messages = strings.Join(says, separator)
 	if len(l.others.names) > 0 {
 		says = append(says, "parts of other events left out"+l.others.list())
 	}
@@ -178,9 +179,9 @@ func (l losses) text() string {
 		says = append(says, plural(l.more, "more omission", "more omissions")+" not listed")
 	}
 	if says == nil {
-		return "nothing left out of them"
+		return "nothing left out of them", ""
 	}
-	return strings.Join(says, separator)
+	return strings.Join(says, separator), messages
 }
 
 // list names the first names in parentheses.
@@ -209,7 +210,7 @@ func (v *viewer) sum(s *section, r *run) {
 		}
 	}
 	s.Messages += l.lacking
-	s.Lost = l.text()
+	s.Lost, s.LostMessages = l.text()
 	s.Headline = "Kept " + humanize.Grouped(int64(s.Kept)) + " of " + plural(s.Messages, "message", "messages") + separator +
 		humanize.Grouped(int64(len(p.Events))) + " of " + plural(r.inspect.Events, "event", "events")
 }
