@@ -18,7 +18,7 @@ var faults = sync.OnceValue(func() map[strictjson.Fault]Code {
 	}
 })
 
-// FromSyntax returns the finding for a *strictjson.SyntaxError. If err is another
+// FromSyntax returns the finding for a JSON syntax error. If err is another kind of
 // error, ok is false.
 func FromSyntax(err error) (f Finding, ok bool) {
 	syntax, ok := errors.AsType[*strictjson.SyntaxError](err)
