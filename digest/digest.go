@@ -1,7 +1,7 @@
-// Package digest names bytes by their SHA-256.
+// Package digest computes and parses SHA-256 digests.
 //
-// It knows how a digest is spelled in every file of this project but in-toto's
-// own digest maps, and nothing about what the bytes mean.
+// It defines the format of digests in the files of this project. In-toto's digest
+// maps have a format of their own. The package must not know what the bytes mean.
 package digest
 
 import (
@@ -12,11 +12,11 @@ import (
 	"strings"
 )
 
-// Prefix is the algorithm part of a spelled digest.
+// Prefix is the algorithm part of a Digest.
 const Prefix = "sha256:"
 
-// Digest is a SHA-256 digest spelled "sha256:" and 64 lower-case hex digits.
-// The zero value, the empty string, means that there is none.
+// Digest is a SHA-256 digest: "sha256:" and 64 lower-case hex digits. The empty
+// string means no digest.
 type Digest string
 
 // Of returns the digest of b.
@@ -25,15 +25,15 @@ func Of(b []byte) Digest {
 	return Digest(Prefix + hex.EncodeToString(sum[:]))
 }
 
-// Hash returns a running SHA-256 to be read with Sum.
+// Hash returns a new SHA-256 hash. Sum returns its digest.
 func Hash() hash.Hash { return sha256.New() }
 
-// Sum returns the digest of what was written to h, a hash made by Hash.
+// Sum returns the digest of the bytes written to h, which Hash must have returned.
 func Sum(h hash.Hash) Digest {
 	return Digest(Prefix + hex.EncodeToString(h.Sum(nil)))
 }
 
-// Parse checks the spelling of s.
+// Parse returns s as a Digest. It fails if s does not have the format of one.
 func Parse(s string) (Digest, error) {
 	digits, ok := strings.CutPrefix(s, Prefix)
 	if !ok || len(digits) != 2*sha256.Size || strings.Trim(digits, "0123456789abcdef") != "" {
@@ -42,5 +42,5 @@ func Parse(s string) (Digest, error) {
 	return Digest(s), nil
 }
 
-// Hex returns the hex digits alone, as in-toto's digest maps hold them.
+// Hex returns the hex digits without the prefix, as in in-toto's digest maps.
 func (d Digest) Hex() string { return strings.TrimPrefix(string(d), Prefix) }

@@ -26,7 +26,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// Bytes hashed in pieces have the digest of the whole, which Parse takes.
+// Hashing bytes in pieces returns the digest of the whole, which Parse accepts.
 func TestPieces(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := digest.Hash()

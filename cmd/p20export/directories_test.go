@@ -30,7 +30,7 @@ func TestDirectoryTooLarge(t *testing.T) {
 		var stdout, stderr bytes.Buffer
 		status := run(args, &stdout, &stderr)
 		said := stdout.String() + stderr.String()
-		if status != 3 || !strings.Contains(said, "holds more than 100000 files and directories") || !strings.Contains(said, "name its subdirectories one by one") {
+		if status != 3 || !strings.Contains(said, "contains more than 100000 files and directories") || !strings.Contains(said, "name its subdirectories one by one") {
 			t.Errorf("%s: exit status %d\n%s", args[0], status, said)
 		}
 	}

@@ -440,7 +440,7 @@ func TestBecomesCapture(t *testing.T) {
 		}
 		return testkit.Fault{}
 	})
-	if status != int(render.Failed) || !strings.Contains(unwrapped(said), "liesinthecapture"+out) {
+	if status != int(render.Failed) || !strings.Contains(unwrapped(said), "isinsidethecapture"+out) {
 		t.Errorf("exit status %d\n%s", status, said)
 	}
 	testkit.RequireNames(t, out, "capture.json")

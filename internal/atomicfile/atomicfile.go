@@ -1,12 +1,12 @@
-// Package atomicfile writes files that are there whole or not at all. It replaces
-// a file only where the caller asks for that.
+// Package atomicfile writes files that are either complete or absent. It replaces a file
+// only if the caller asks for it.
 //
-// A file is written under no name where the system has such files, synced, and
-// then given its name in one step. A killed program leaves nothing there. Where
-// it needs a temporary name, the file is locked, and the next program that
-// writes in the directory removes it.
+// A file is written without a name, if the system supports such files, synced, and then
+// linked to its name. A killed program leaves nothing behind. If a file needs a
+// temporary name, it is locked, and the next program that writes in the directory
+// removes a temporary file whose program was killed.
 //
-// It knows files and directories, and nothing of what is in them.
+// The package knows files and directories. It must not know their content.
 package atomicfile
 
 import (
@@ -21,18 +21,18 @@ import (
 	"strings"
 )
 
-// Directory is a directory that files are written in.
+// Directory is a directory to write files in.
 type Directory struct {
-	name  string // as the caller named it, for errors
-	path  string // without links
+	name  string // the caller's path, for errors
+	path  string // the path without symbolic links
 	file  *os.File
-	named bool // files get temporary names at once; for tests
+	named bool // always use temporary names; for ReplaceFile and tests
 }
 
-// OpenDirectory opens a directory to write files in, and removes the temporary
-// files there that no program holds any more.
+// OpenDirectory opens a directory to write files in. It removes temporary files in the
+// directory that no program has locked.
 func OpenDirectory(dir string) (*Directory, error) {
-	// Where dir is link/.. the path is another than Join makes of it.
+	// filepath.Join would resolve link/.. differently than the system.
 	path, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return nil, err
@@ -42,12 +42,12 @@ func OpenDirectory(dir string) (*Directory, error) {
 		return nil, err
 	}
 	d := &Directory{name: dir, path: path, file: f}
-	d.reap()
+	d.removeStale()
 	return d, nil
 }
 
-// Close closes the directory. What was staged and not published is discarded
-// by the caller. Closing no directory does nothing.
+// Close closes the directory. The caller must discard staged files that were not
+// published. Close on a nil Directory does nothing.
 func (d *Directory) Close() error {
 	if d == nil {
 		return nil
@@ -55,17 +55,17 @@ func (d *Directory) Close() error {
 	return d.file.Close()
 }
 
-// Staged is a complete file that has no name yet, or a temporary one.
+// Staged is a complete file that has no name yet, or a temporary name.
 type Staged struct {
 	in   *Directory
-	file *os.File // nil when it was discarded
+	file *os.File // nil if discarded
 	size int64
-	temp string // the path; empty without a name
-	left bool   // it was published, and temp could not be removed
+	temp string // the temporary path, or ""
+	left bool   // published, but temp could not be removed
 }
 
-// Stage writes data to a file without a name and syncs it. It is published or
-// discarded by the caller. Who may read the file is for the umask to say.
+// Stage writes data to a file without a name and syncs it. The caller must publish or
+// discard the file. The umask determines its permissions.
 func (d *Directory) Stage(data []byte) (*Staged, error) {
 	return d.Create(func(w io.Writer) error {
 		_, err := w.Write(data)
@@ -73,8 +73,8 @@ func (d *Directory) Stage(data []byte) (*Staged, error) {
 	})
 }
 
-// Create is Stage for a file that write writes. When write fails nothing is
-// left. Errors name the directory, not the temporary file.
+// Create is like Stage, but calls write to write the file. If write fails, Create
+// leaves nothing behind. Errors name the directory, not the temporary file.
 func (d *Directory) Create(write func(io.Writer) error) (*Staged, error) {
 	s := &Staged{in: d}
 	var err error
@@ -95,23 +95,23 @@ func (d *Directory) Create(write func(io.Writer) error) (*Staged, error) {
 	}
 	if err != nil {
 		s.Discard()
-		return nil, inDirectory(d.name, d.path, err)
+		return nil, nameDirectory(d.name, d.path, err)
 	}
 	return s, nil
 }
 
-// inDirectory names the directory in an error about a file in it that has no
-// name, or a temporary one.
-func inDirectory(name, path string, err error) error {
-	if p, ok := ofTemporary(path, err); ok {
+// nameDirectory replaces the path in an error about a temporary or unnamed file in the
+// directory path by the name of the directory. It returns other errors unchanged.
+func nameDirectory(name, path string, err error) error {
+	if p, ok := asTemporary(path, err); ok {
 		return &fs.PathError{Op: "write a file in", Path: name, Err: p.Err}
 	}
 	return err
 }
 
-// ofTemporary reports whether an error is about a file without a name in a
-// directory, or about one with a temporary name.
-func ofTemporary(dir string, err error) (*fs.PathError, bool) {
+// asTemporary returns err as a path error, and whether the error is about a file in dir
+// that has no name or a temporary name.
+func asTemporary(dir string, err error) (*fs.PathError, bool) {
 	p, ok := errors.AsType[*fs.PathError](err)
 	return p, ok && (p.Path == dir || IsTemporary(filepath.Base(p.Path)))
 }
@@ -119,8 +119,8 @@ func ofTemporary(dir string, err error) (*fs.PathError, bool) {
 // Reader returns a reader of the staged file.
 func (s *Staged) Reader() *io.SectionReader { return io.NewSectionReader(s.file, 0, s.size) }
 
-// Discard removes the staged file, unless it was published. Discarding again does
-// nothing. A temporary file that cannot be removed stays.
+// Discard removes the staged file, unless it was published. Discarding it again does
+// nothing. A temporary file that cannot be removed remains.
 func (s *Staged) Discard() { _ = s.discard() }
 
 func (s *Staged) discard() (err error) {
@@ -129,25 +129,25 @@ func (s *Staged) discard() (err error) {
 	}
 	if s.temp != "" && !s.left {
 		if err = os.Remove(s.temp); err != nil {
-			err = fmt.Errorf("the temporary file %s stays there: %w", s.temp, cause(err))
+			err = fmt.Errorf("the temporary file %s could not be removed: %w", s.temp, cause(err))
 		}
 	}
-	s.file.Close() // which holds the lock of a temporary name
+	s.file.Close() // releases the lock of a temporary file
 	s.file = nil
 	return err
 }
 
-// Named is a staged file with the name it is to have, and what counts as the
-// same file.
+// Named is a staged file with its final name, and a function that compares it with an
+// existing file of that name.
 type Named struct {
 	*Staged
 	Name string
 	Same SameFunc
 }
 
-// Has reports whether the directory has a file of that name that is the same as
-// one with this data would be: then it need not be staged. It waits as Publish
-// does, so that what another program may take back is not counted.
+// Has reports whether the directory already has a file with the given name that same
+// considers the same as data. Then the file need not be staged. Has waits like Publish,
+// because another program could still remove a file that it published.
 func (d *Directory) Has(ctx context.Context, name string, data []byte, same SameFunc) (bool, error) {
 	if err := d.lock(ctx); err != nil {
 		return false, err
@@ -156,15 +156,14 @@ func (d *Directory) Has(ctx context.Context, name string, data []byte, same Same
 	return d.compare(name, io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), same) == nil, nil
 }
 
-// Publish gives staged files of the directory their names, in their order, or
-// none of them: when any of the names is taken by another file, or a name
-// cannot be given, those given before are taken back. A file that is there and
-// is the same counts as published; any other is an error that matches
-// fs.ErrExist. What cannot be taken back stays, and the error says so.
+// Publish gives the staged files their names, in order. If one of them fails, Publish
+// removes the files it has published, so that all files are published or none. If a
+// file with the name exists and is the same, it is used; if it is not the same, the
+// error matches fs.ErrExist. If a published file cannot be removed, the error says so.
 //
-// Of two programs that publish in a directory one waits for the other, so that
-// neither counts as its own what the other takes back; a file system without
-// locks has no such order. Waiting ends with the context.
+// If another program is publishing in the directory, Publish waits for it, until ctx is
+// done. Thus Publish never uses a file that the other program removes. File systems
+// without locks do not have this guarantee.
 //
 // The names are not durable before Sync.
 func (d *Directory) Publish(ctx context.Context, files ...Named) error {
@@ -179,23 +178,24 @@ func (d *Directory) Publish(ctx context.Context, files ...Named) error {
 	}
 	var named []string
 	for _, f := range files {
-		made, err := d.publish(f)
+		created, err := d.publish(f)
 		if err != nil {
-			return errors.Join(err, takeBack(named))
+			return errors.Join(err, removeAll(named))
 		}
-		if made {
+		if created {
 			named = append(named, filepath.Join(d.path, f.Name))
 		}
 	}
 	return nil
 }
 
-// publish gives a file its name and reports whether it made that file.
-func (d *Directory) publish(f Named) (made bool, err error) {
+// publish gives a file its name. It reports whether it created the name, or an existing
+// file is the same.
+func (d *Directory) publish(f Named) (created bool, err error) {
 	to := filepath.Join(d.path, f.Name)
 	if f.temp == "" {
 		if err = link(f.file, to); unsupported(err) {
-			err = f.takeName()
+			err = f.copyNamed()
 		}
 	}
 	if f.temp != "" {
@@ -210,18 +210,18 @@ func (d *Directory) publish(f Named) (made bool, err error) {
 	case errors.Is(err, fs.ErrExist):
 		return false, d.compare(f.Name, f.Reader(), f.Same)
 	}
-	if l, ok := errors.AsType[*os.LinkError](err); ok { // which names the temporary file
+	if l, ok := errors.AsType[*os.LinkError](err); ok { // it contains the temporary name
 		err = &fs.PathError{Op: "create", Path: to, Err: l.Err}
 	}
 	return false, err
 }
 
-// takeName copies a file without a name into one with a temporary name, for a file
-// system that has the one and cannot link it.
-func (s *Staged) takeName() error {
+// copyNamed replaces a file without a name by a copy with a temporary name. It is for
+// file systems that have files without names but cannot link them.
+func (s *Staged) copyNamed() error {
 	f, temp, err := createNamed(s.in.path)
 	if err != nil {
-		return inDirectory(s.in.name, s.in.path, err)
+		return nameDirectory(s.in.name, s.in.path, err)
 	}
 	named := &Staged{in: s.in, file: f, temp: temp, size: s.size}
 	_, err = io.Copy(f, s.Reader())
@@ -230,15 +230,15 @@ func (s *Staged) takeName() error {
 	}
 	if err != nil {
 		named.Discard()
-		return inDirectory(s.in.name, s.in.path, err)
+		return nameDirectory(s.in.name, s.in.path, err)
 	}
 	s.Discard()
 	*s = *named
 	return nil
 }
 
-// takeBack removes files that were published.
-func takeBack(paths []string) error {
+// removeAll removes files that were published.
+func removeAll(paths []string) error {
 	var errs []error
 	for _, path := range paths {
 		if err := os.Remove(path); err != nil {
@@ -248,19 +248,19 @@ func takeBack(paths []string) error {
 	return errors.Join(errs...)
 }
 
-// leftError is about a published file that could not be taken back.
+// leftError reports a published file that could not be removed.
 type leftError struct {
 	path string
 	err  error
 }
 
 func (e *leftError) Error() string {
-	return e.path + " was written before that and stays there: " + cause(e.err).Error()
+	return e.path + " was already published and could not be removed: " + cause(e.err).Error()
 }
 
 func (e *leftError) Unwrap() error { return e.err }
 
-// cause returns the error of the system in one that names a path.
+// cause returns err without the path of a path error.
 func cause(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
@@ -268,8 +268,8 @@ func cause(err error) error {
 	return err
 }
 
-// LeftoverNames returns the temporary names of published files that could not be removed,
-// as in a directory that files can only be added to.
+// LeftoverNames returns the temporary names of published files that could not be
+// removed, as in a directory that only allows adding files.
 func LeftoverNames(files ...Named) (names []string) {
 	for _, f := range files {
 		if f.Staged != nil && f.left {
@@ -279,8 +279,7 @@ func LeftoverNames(files ...Named) (names []string) {
 	return names
 }
 
-// Sync makes the names of published files durable. Its error is an
-// *UnsyncedError.
+// Sync makes the names of published files durable. The error is an *UnsyncedError.
 func (d *Directory) Sync() error { return WrapUnsynced(d.name, syncDir(d.file)) }
 
 const (
@@ -288,7 +287,7 @@ const (
 	temporarySuffix = ".tmp"
 )
 
-// IsTemporary reports whether files that are being written have such names.
+// IsTemporary reports whether name is a temporary name of this package.
 func IsTemporary(name string) bool {
 	return strings.HasPrefix(name, temporaryPrefix) && strings.HasSuffix(name, temporarySuffix)
 }

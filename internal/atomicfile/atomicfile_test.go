@@ -40,8 +40,8 @@ func opened(t *testing.T, dir string) *Directory {
 	return d
 }
 
-// ways runs a test with files that have no names until they are published, where
-// the system has them, and with files that have temporary names.
+// ways runs a test with files without names, if the system has them, and with files with
+// temporary names.
 func ways(t *testing.T, test func(t *testing.T, open func(dir string) *Directory)) {
 	for _, named := range []bool{false, true} {
 		t.Run(map[bool]string{false: "unnamed", true: "named"}[named], func(t *testing.T) {
@@ -64,7 +64,7 @@ func (d *Directory) stage(t *testing.T, data string) *Staged {
 	return s
 }
 
-// put publishes data under a name.
+// put publishes data with the given name.
 func (d *Directory) put(name, data string) error {
 	s, err := d.Stage([]byte(data))
 	if err != nil {
@@ -98,7 +98,7 @@ func TestPublish(t *testing.T) {
 	})
 }
 
-// On this system a file has no name before it is published.
+// On Linux a file has no name before it is published.
 func TestUnnamed(t *testing.T) {
 	dir := t.TempDir()
 	s := opened(t, dir).stage(t, "one")
@@ -165,8 +165,8 @@ func TestMissingDirectory(t *testing.T) {
 	}
 }
 
-// In a directory that takes no new files staging fails as any writing there
-// does (the administrator may write anyway), and leaves nothing.
+// Staging fails in a read-only directory, except for the administrator, and leaves
+// nothing behind.
 func TestReadOnlyDirectory(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o500); err != nil {
@@ -204,7 +204,7 @@ func TestDirectoryGone(t *testing.T) {
 	})
 }
 
-// Whatever stands under the name stays as it is.
+// Publish does not change anything that already has the name.
 func TestNameTaken(t *testing.T) {
 	dir := t.TempDir()
 	for name, make := range map[string]func(path string) error{
@@ -259,7 +259,7 @@ func TestManyPublishersOfTheSame(t *testing.T) {
 	})
 }
 
-// atOnce does something several times at once.
+// atOnce calls a function several times concurrently.
 func atOnce(n int, do func(i int) error) []error {
 	errs := make([]error, n)
 	var wg sync.WaitGroup
@@ -270,13 +270,12 @@ func atOnce(n int, do func(i int) error) []error {
 	return errs
 }
 
-// refusing is a way of renaming or linking that fails.
+// refusing returns a function for renaming or linking that fails.
 func refusing(err error) func(from, to string) error {
 	return func(from, to string) error { return &os.LinkError{Op: "link", Old: from, New: to, Err: err} }
 }
 
-// Whichever ways of naming a file the system has, it takes no name that
-// something has.
+// Move never replaces a file, with any of the system's ways of renaming.
 func TestMove(t *testing.T) {
 	none := refusing(syscall.EPERM)
 	for name, by := range map[string]struct{ rename, link func(from, to string) error }{
@@ -318,19 +317,19 @@ func TestMove(t *testing.T) {
 	}
 }
 
-// A name that was given counts, even if the temporary one cannot be removed.
+// Move succeeds even if the temporary name cannot be removed.
 func TestMoveLeft(t *testing.T) {
 	dir := t.TempDir()
 	from := filepath.Join(dir, "gone")
 	left, err := move(from, filepath.Join(dir, "final"), refusing(syscall.EPERM), func(from, to string) error {
-		return os.WriteFile(to, []byte("one"), 0o600) // from cannot be removed: it is not there
+		return os.WriteFile(to, []byte("one"), 0o600) // from does not exist, so it cannot be removed
 	})
 	if !left || err != nil {
 		t.Errorf("%v, %v", left, err)
 	}
 }
 
-// A file that could not be written whole is not there at all.
+// A file that could not be written completely does not exist.
 func TestCreateFails(t *testing.T) {
 	ways(t, func(t *testing.T, open func(string) *Directory) {
 		dir, failing := t.TempDir(), errors.New("failing")
@@ -345,7 +344,7 @@ func TestCreateFails(t *testing.T) {
 	})
 }
 
-// Of several files all are published or none.
+// Either all files are published or none.
 func TestPublishAll(t *testing.T) {
 	ways(t, func(t *testing.T, open func(string) *Directory) {
 		dir := t.TempDir()
@@ -375,7 +374,7 @@ func TestPublishAll(t *testing.T) {
 	})
 }
 
-// What a publisher was told is there stays there, whoever publishes beside it.
+// A file that Publish used is not removed by another publisher.
 func TestPublishAllAtOnce(t *testing.T) {
 	ways(t, func(t *testing.T, open func(string) *Directory) {
 		for range 100 {
@@ -402,7 +401,8 @@ func TestPublishAllAtOnce(t *testing.T) {
 	})
 }
 
-// OnWait's function is called after a second; waiting ends with the context.
+// The function of WithOnWait is called after a second. Waiting ends when the context is
+// done.
 func TestPublishWaits(t *testing.T) {
 	dir := t.TempDir()
 	holder := opened(t, dir)
@@ -433,8 +433,7 @@ func TestPublishWaits(t *testing.T) {
 	}
 }
 
-// Temporary files that no program holds are removed by the next one, and nothing
-// else is.
+// OpenDirectory removes temporary files that no program has locked, and nothing else.
 func TestReap(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name string) {
@@ -465,7 +464,7 @@ func TestReap(t *testing.T) {
 	mustHold(t, dir, want)
 }
 
-// Many writers with temporary names, each of which reaps, lose nothing.
+// Concurrent writers with temporary names do not remove each other's files.
 func TestReapAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	errs := atOnce(32, func(i int) error {
@@ -540,7 +539,7 @@ func equalFiles(there, staged string) (bool, error) {
 	return Equal(reader, io.NewSectionReader(bytes.NewReader(b), 0, int64(len(b))))
 }
 
-// Files may change while they are compared, and disks fail.
+// Files may change while they are compared, and reading may fail.
 func TestEqualReaders(t *testing.T) {
 	failing := errors.New("failing")
 	half := func() io.Reader { return strings.NewReader("half") }
@@ -579,7 +578,7 @@ func TestUmask(t *testing.T) {
 	})
 }
 
-// Made directories are told and taken back as far as they are empty.
+// MakeDir returns the created directories. RemoveEmpty removes those that are empty.
 func TestMakeDir(t *testing.T) {
 	root := t.TempDir()
 	deep := filepath.Join(root, "a", "b", "c")
@@ -597,7 +596,7 @@ func TestMakeDir(t *testing.T) {
 	if entries, err := os.ReadDir(filepath.Join(root, "a")); err != nil || len(entries) != 1 || entries[0].Name() != "kept" {
 		t.Errorf("left %v, %v", entries, err)
 	}
-	// A link to nowhere is not made, and not taken away.
+	// A broken link is neither replaced nor removed.
 	link := filepath.Join(root, "link")
 	if err := os.Symlink(filepath.Join(root, "nowhere"), link); err != nil {
 		t.Fatal(err)
@@ -622,8 +621,8 @@ func TestReplaceFile(t *testing.T) {
 	}
 }
 
-// A link is replaced itself, and so is one of two names of a file: what else has
-// the old bytes keeps them.
+// ReplaceFile replaces a link itself, or one of two names of a file. The link's target
+// and the other name keep the old content.
 func TestReplaceLinks(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
 	target := filepath.Join(other, "target")
@@ -642,8 +641,8 @@ func TestReplaceLinks(t *testing.T) {
 	mustHold(t, other, map[string]string{"target": "old"})
 }
 
-// What cannot be replaced stays, and nothing else is left. The error does not
-// name the temporary file.
+// If ReplaceFile fails, the file does not change, and no temporary file remains. The
+// error does not name the temporary file.
 func TestReplaceFails(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "taken"), 0o755); err != nil {

@@ -10,50 +10,50 @@ import (
 	"path/filepath"
 )
 
-// SameFunc reports whether the file there is the one that the staged file would
-// be. Equal is the plainest.
-type SameFunc func(there, staged *io.SectionReader) (bool, error)
+// A SameFunc reports whether an existing file is the same as a staged file. Equal is a
+// SameFunc.
+type SameFunc func(existing, staged *io.SectionReader) (bool, error)
 
-// compare returns nil when the file of that name is the same as the staged one,
-// an error that matches fs.ErrNotExist when nothing has the name, and one that
-// matches fs.ErrExist when something else has: also a link or a directory.
+// compare returns nil if the file with the given name is the same as the staged file. The
+// error matches fs.ErrNotExist if nothing has the name, and fs.ErrExist if another file, a
+// link or a directory has it.
 func (d *Directory) compare(name string, staged *io.SectionReader, same SameFunc) error {
 	path := filepath.Join(d.path, name)
 	info, err := os.Lstat(path)
 	switch {
 	case err != nil:
 		return err
-	case !info.Mode().IsRegular(): // opening a pipe would wait for its writer
+	case !info.Mode().IsRegular(): // opening a pipe would block
 		return fmt.Errorf("%s: %w and is not a regular file", path, fs.ErrExist)
 	}
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrPermission) {
-		return fmt.Errorf("%s: %w and cannot be read to compare it: %w", path, fs.ErrExist, err)
+		return fmt.Errorf("%s: %w and cannot be read for comparison: %w", path, fs.ErrExist, err)
 	}
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	there, err := content(f)
+	existing, err := content(f)
 	if err != nil {
 		return err
 	}
-	ok, err := same(there, staged)
+	ok, err := same(existing, staged)
 	if err == nil && !ok {
-		return fmt.Errorf("%s: %w with other bytes", path, fs.ErrExist)
+		return fmt.Errorf("%s: %w with other content", path, fs.ErrExist)
 	}
 	return err
 }
 
-// Equal reports whether two files hold the same bytes.
-func Equal(there, staged *io.SectionReader) (bool, error) {
-	if there.Size() != staged.Size() {
+// Equal reports whether two files have the same bytes.
+func Equal(existing, staged *io.SectionReader) (bool, error) {
+	if existing.Size() != staged.Size() {
 		return false, nil
 	}
-	return equal(there, staged)
+	return equal(existing, staged)
 }
 
-// content reads a file from its beginning to its present end.
+// content returns a reader of the file from its beginning to its current end.
 func content(f *os.File) (*io.SectionReader, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -62,7 +62,7 @@ func content(f *os.File) (*io.SectionReader, error) {
 	return io.NewSectionReader(f, 0, info.Size()), nil
 }
 
-// equal compares what two readers hold.
+// equal reports whether two readers return the same bytes.
 func equal(a, b io.Reader) (bool, error) {
 	var bufA, bufB [32 << 10]byte
 	for {

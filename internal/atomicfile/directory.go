@@ -12,51 +12,51 @@ import (
 	"time"
 )
 
-// MakeDir makes dir and its parents, as far as they are not there, makes them
-// durable, and returns those it made, outermost first.
-func MakeDir(dir string) (made []string, err error) {
+// MakeDir creates dir and its missing parents and makes them durable. It returns the
+// directories it created, outermost first.
+func MakeDir(dir string) (created []string, err error) {
 	parent := filepath.Dir(dir)
 	if parent != dir {
 		if _, err := os.Stat(parent); errors.Is(err, fs.ErrNotExist) {
-			if made, err = MakeDir(parent); err != nil {
-				return made, err
+			if created, err = MakeDir(parent); err != nil {
+				return created, err
 			}
 		}
 	}
 	err = os.Mkdir(dir, 0o777)
 	if err == nil {
-		return append(made, dir), SyncDir(parent)
+		return append(created, dir), SyncDir(parent)
 	}
 	if info, statErr := os.Stat(dir); statErr == nil && info.IsDir() {
-		return made, nil
+		return created, nil
 	}
-	return made, err
+	return created, err
 }
 
-// RemoveEmpty removes directories that MakeDir made, as far as they are empty.
-func RemoveEmpty(made []string) {
-	for i := len(made) - 1; i >= 0; i-- {
-		_ = os.Remove(made[i])
+// RemoveEmpty removes those directories, as MakeDir returned them, that are empty.
+func RemoveEmpty(dirs []string) {
+	for i := len(dirs) - 1; i >= 0; i-- {
+		_ = os.Remove(dirs[i])
 	}
 }
 
-// UnsyncedError is about files that are written and have their names, while it is
-// not known whether a crash of the system would lose the names.
+// UnsyncedError reports a directory that could not be synced. Its files are written, but
+// a system crash might lose their names.
 type UnsyncedError struct {
 	Dir string
 	Err error
 }
 
-// Error says that the files are written.
+// Error returns a message that says that the files are written.
 func (e *UnsyncedError) Error() string {
 	return fmt.Sprintf("written, durability unknown: %s could not be synced: %v", e.Dir, e.Err)
 }
 
-// Unwrap returns why the directory could not be synced.
+// Unwrap returns the cause.
 func (e *UnsyncedError) Unwrap() error { return e.Err }
 
-// WrapUnsynced makes an error of syncing a directory, in which files got their names,
-// an *UnsyncedError.
+// WrapUnsynced returns an *UnsyncedError for an error of syncing dir, or nil if err is
+// nil.
 func WrapUnsynced(dir string, err error) error {
 	if err == nil {
 		return nil
@@ -64,8 +64,7 @@ func WrapUnsynced(dir string, err error) error {
 	return &UnsyncedError{dir, cause(err)}
 }
 
-// SyncDir makes the entries of a directory durable, where its file system has a
-// way to.
+// SyncDir makes the entries of a directory durable, if the file system supports it.
 func SyncDir(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -75,8 +74,9 @@ func SyncDir(dir string) error {
 	return syncDir(f)
 }
 
-// syncDir tolerates file systems that have no directories to sync: they answer
-// EINVAL or ENOTSUP, and Windows syncs nothing that is open for reading.
+// syncDir syncs an open directory. It ignores the errors of file systems that cannot
+// sync directories: EINVAL or ENOTSUP, and all errors on Windows, which cannot sync a
+// file that is open for reading.
 func syncDir(f *os.File) error {
 	err := f.Sync()
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) || runtime.GOOS == "windows" {
@@ -86,32 +86,32 @@ func syncDir(f *os.File) error {
 }
 
 const (
-	lockPoll   = 20 * time.Millisecond // between two tries to lock a directory
-	lockSilent = time.Second           // of waiting before OnWait's function is called
+	lockPoll   = 20 * time.Millisecond // time between two attempts to lock a directory
+	lockSilent = time.Second           // waiting time before the function of WithOnWait is called
 )
 
 type waitKey struct{}
 
-// WithOnWait returns a context with which Publish calls waiting, with the name of the
-// directory, once it has waited for another program for a second.
+// WithOnWait returns a context that makes Publish call waiting with the name of the
+// directory when it has waited for another program for a second.
 func WithOnWait(ctx context.Context, waiting func(dir string)) context.Context {
 	return context.WithValue(ctx, waitKey{}, waiting)
 }
 
-// lock takes the directory for this program, where its file system has locks.
+// lock locks the directory, if the file system has locks.
 func (d *Directory) lock(ctx context.Context) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	begun := time.Now()
-	told, _ := ctx.Value(waitKey{}).(func(string))
+	start := time.Now()
+	waiting, _ := ctx.Value(waitKey{}).(func(string))
 	for {
-		if taken, err := tryLock(d.file); taken || err != nil {
+		if locked, err := tryLock(d.file); locked || err != nil {
 			return nil
 		}
-		if told != nil && time.Since(begun) >= lockSilent {
-			told(d.name)
-			told = nil
+		if waiting != nil && time.Since(start) >= lockSilent {
+			waiting(d.name)
+			waiting = nil
 		}
 		select {
 		case <-ctx.Done():

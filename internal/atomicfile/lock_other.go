@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// tryLock says that there are no locks.
+// tryLock fails, because there are no locks on this system.
 func tryLock(*os.File) (bool, error) { return false, errors.ErrUnsupported }
 
 func unlock(*os.File) {}

@@ -8,8 +8,9 @@ import (
 	"syscall"
 )
 
-// tryLock locks an open file or directory until it is closed, unless another has
-// it. The error says that the file system has no locks.
+// tryLock locks an open file or directory until it is closed, and reports whether it
+// did. It returns false if another program has locked it, and an error if the file
+// system has no locks.
 func tryLock(f *os.File) (bool, error) {
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)

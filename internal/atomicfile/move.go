@@ -10,14 +10,13 @@ import (
 	"syscall"
 )
 
-// Move gives the file at from the name to, which nothing may have: what has it
-// is an error that matches fs.ErrExist. After success the file has the name; left
-// reports that it has the old one as well, which could not be removed.
+// Move renames a file. If to exists, the error matches fs.ErrExist. If err is nil, left
+// reports that the old name could not be removed, so the file has both names.
 func Move(from, to string) (left bool, err error) { return move(from, to, renameNew, os.Link) }
 
-// move is Move by these ways of renaming a file to a name that nothing has, and of
-// giving it a second name. On a file system with neither, two programs that move
-// files to one name at the same moment are not told apart.
+// move is Move with the given functions. The function rename must fail if to exists. If
+// the file system supports neither function, move does not detect that another program
+// creates to at the same time.
 func move(from, to string, rename, link func(from, to string) error) (left bool, err error) {
 	if err := rename(from, to); !unsupported(err) {
 		return false, err
@@ -35,15 +34,15 @@ func move(from, to string, rename, link func(from, to string) error) (left bool,
 	return false, os.Rename(from, to)
 }
 
-// unsupported reports whether a way of renaming or linking is not there, or not
-// in this directory. EPERM is both what file systems without hard links answer and
-// directories from which nothing can be taken.
+// unsupported reports whether err means that a way of renaming or linking is not
+// supported, at all or in this directory. EPERM is the error of file systems without
+// hard links, and of directories from which files cannot be removed.
 func unsupported(err error) bool {
 	return errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EMLINK)
 }
 
-// createNamed creates a file under a temporary name and locks it, so that no
-// other program removes it.
+// createNamed creates a file with a temporary name and locks it, so that no other
+// program removes it.
 func createNamed(dir string) (*os.File, string, error) {
 	for {
 		path := filepath.Join(dir, temporaryPrefix+rand.Text()+temporarySuffix)
@@ -51,14 +50,14 @@ func createNamed(dir string) (*os.File, string, error) {
 		if err != nil {
 			return nil, "", err
 		}
-		if taken, err := tryLock(f); (taken || err != nil) && isAt(f, path) {
+		if locked, err := tryLock(f); (locked || err != nil) && isAt(f, path) {
 			return f, path, nil
 		}
 		f.Close() // it was removed before it was locked
 	}
 }
 
-// isAt reports whether a file has a path.
+// isAt reports whether path refers to the open file f.
 func isAt(f *os.File, path string) bool {
 	is, err := f.Stat()
 	if err != nil {
@@ -68,9 +67,8 @@ func isAt(f *os.File, path string) bool {
 	return err == nil && os.SameFile(is, at)
 }
 
-// reap removes temporary files that no program holds. What cannot be removed
-// stays.
-func (d *Directory) reap() {
+// removeStale removes temporary files that no program has locked. It ignores errors.
+func (d *Directory) removeStale() {
 	entries, _ := os.ReadDir(d.path)
 	for _, e := range entries {
 		if !IsTemporary(e.Name()) || !e.Type().IsRegular() {
@@ -81,15 +79,15 @@ func (d *Directory) reap() {
 		if err != nil {
 			continue
 		}
-		if free, err := tryLock(f); free && err == nil && isAt(f, path) {
+		if locked, err := tryLock(f); locked && err == nil && isAt(f, path) {
 			_ = os.Remove(path)
 		}
 		f.Close()
 	}
 }
 
-// ReplaceFile writes a file whole, in place of what had its name, and makes it
-// durable. It is for files that are no evidence.
+// ReplaceFile replaces the file at path, or creates it, and makes it durable. Unlike the
+// other functions it overwrites files, so it must not be used for evidence.
 func ReplaceFile(path string, data []byte) error {
 	dir, name := filepath.Split(path)
 	d, err := OpenDirectory(filepath.Clean(dir))
@@ -109,11 +107,10 @@ func ReplaceFile(path string, data []byte) error {
 	return d.Sync()
 }
 
-// Replace gives a staged file its name as Publish does, or puts it in place of another
-// regular file that has the name, if may allows that. It calls may with the file there
-// and the staged one while the directory is locked. The name has the old file or the
-// new one at any moment; the new one has the permissions of the old. A file that may
-// not be replaced is an error that matches fs.ErrExist.
+// Replace is like Publish for one file, but replaces a different regular file that has
+// the name if may returns true. It calls may with the existing and the staged file, while
+// the directory is locked. The replacement is atomic, and the new file gets the
+// permissions of the old. If may returns false, the error matches fs.ErrExist.
 func (d *Directory) Replace(ctx context.Context, f Named, may SameFunc) error {
 	if err := d.lock(ctx); err != nil {
 		return err
@@ -131,22 +128,22 @@ func (d *Directory) Replace(ctx context.Context, f Named, may SameFunc) error {
 		return err
 	}
 	path := filepath.Join(d.path, f.Name)
-	there, err := os.Lstat(path)
+	existing, err := os.Lstat(path)
 	if err != nil {
 		return err
 	}
 	if f.temp == "" { // a file without a name cannot replace one
-		if err := f.takeName(); err != nil {
+		if err := f.copyNamed(); err != nil {
 			return err
 		}
 	}
-	if err := f.chmod(there.Mode().Perm()); err != nil {
-		return errors.Join(inDirectory(d.name, d.path, err), f.discard())
+	if err := f.chmod(existing.Mode().Perm()); err != nil {
+		return errors.Join(nameDirectory(d.name, d.path, err), f.discard())
 	}
 	return f.replace(path)
 }
 
-// chmod gives the file these permissions, unless it has them.
+// chmod sets the permissions of the file, unless it already has them.
 func (s *Staged) chmod(mode fs.FileMode) error {
 	info, err := s.file.Stat()
 	if err == nil && info.Mode().Perm() != mode {
@@ -155,11 +152,11 @@ func (s *Staged) chmod(mode fs.FileMode) error {
 	return err
 }
 
-// replace puts a file with a temporary name in place of the one at path. If that fails
-// the file is discarded.
+// replace renames a file with a temporary name to path, which may exist. If that fails,
+// it discards the file.
 func (s *Staged) replace(path string) error {
 	if err := os.Rename(s.temp, path); err != nil {
-		if l, ok := errors.AsType[*os.LinkError](err); ok { // which names the temporary file
+		if l, ok := errors.AsType[*os.LinkError](err); ok { // it contains the temporary name
 			err = &fs.PathError{Op: "replace", Path: path, Err: l.Err}
 		}
 		return errors.Join(err, s.discard())

@@ -6,17 +6,15 @@ import (
 	"os"
 )
 
-// Spool keeps pieces of data in a temporary file without a name, which is gone
-// when it is closed or the program ends. It is not synced: it is for what is
-// read back by the same program.
+// Spool stores pieces of data in a temporary file without a name. The file is removed
+// when the Spool is closed or the program ends. It is not synced.
 type Spool struct {
 	dir  string
 	file *os.File
 	ends []int64
 }
 
-// TemporaryError is an error of the directory for temporary files, which TMPDIR
-// names on Unix.
+// TemporaryError is an error of the directory for temporary files (TMPDIR on Unix).
 type TemporaryError struct {
 	Dir string
 	Err error
@@ -29,8 +27,8 @@ func (e *TemporaryError) Error() string {
 // Unwrap returns the cause.
 func (e *TemporaryError) Unwrap() error { return e.Err }
 
-// NewSpool returns an empty spool in a directory. None is the directory for
-// temporary files, whose errors are of type *TemporaryError.
+// NewSpool returns an empty Spool in a directory. If dir is "", the file is in the
+// directory for temporary files, and errors are of type *TemporaryError.
 func NewSpool(dir string) (*Spool, error) {
 	f, err := CreateUnnamed(dir)
 	if err != nil {
@@ -39,38 +37,39 @@ func NewSpool(dir string) (*Spool, error) {
 	return &Spool{dir: dir, file: f}, nil
 }
 
-// CreateUnnamed returns a file without a name in a directory, which is gone when it is
-// closed or the program ends. None is the directory for temporary files. Errors
-// name the directory; InDirectory makes those of the file do so.
+// CreateUnnamed creates a file without a name in dir, or in the directory for temporary
+// files if dir is "". The file is removed when it is closed or the program ends. Errors
+// name the directory; WrapUnnamed does the same for errors of the file.
 func CreateUnnamed(dir string) (*os.File, error) {
-	in := cmp.Or(dir, os.TempDir())
-	f, err := openUnnamed(in)
+	path := cmp.Or(dir, os.TempDir())
+	f, err := openUnnamed(path)
 	if err == nil {
 		return f, nil
 	}
-	f, path, err := createNamed(in)
+	f, name, err := createNamed(path)
 	if err != nil {
 		return nil, WrapUnnamed(dir, err)
 	}
-	if err := os.Remove(path); err != nil {
+	if err := os.Remove(name); err != nil {
 		f.Close()
 		return nil, WrapUnnamed(dir, err)
 	}
 	return f, nil
 }
 
-// WrapUnnamed names the directory in an error about a file that Unnamed returned.
+// WrapUnnamed returns an error that names the directory, for an error of a file that
+// CreateUnnamed(dir) returned.
 func WrapUnnamed(dir string, err error) error {
 	if dir != "" {
-		return inDirectory(dir, dir, err)
+		return nameDirectory(dir, dir, err)
 	}
-	if p, ok := ofTemporary(os.TempDir(), err); ok {
+	if p, ok := asTemporary(os.TempDir(), err); ok {
 		return &TemporaryError{os.TempDir(), p.Err}
 	}
 	return err
 }
 
-// Add appends a piece, and returns its number from 0.
+// Add appends a piece and returns its number, from 0.
 func (s *Spool) Add(data []byte) (int, error) {
 	if _, err := s.file.WriteAt(data, s.end(len(s.ends))); err != nil {
 		return 0, WrapUnnamed(s.dir, err)
@@ -79,14 +78,14 @@ func (s *Spool) Add(data []byte) (int, error) {
 	return len(s.ends) - 1, nil
 }
 
-// Read returns a piece by its number.
+// Read returns piece number i.
 func (s *Spool) Read(i int) ([]byte, error) {
 	data := make([]byte, s.end(i+1)-s.end(i))
 	_, err := io.ReadFull(io.NewSectionReader(s.file, s.end(i), int64(len(data))), data)
 	return data, WrapUnnamed(s.dir, err)
 }
 
-// end returns where the first n pieces end.
+// end returns the offset of the end of the first n pieces.
 func (s *Spool) end(n int) int64 {
 	if n == 0 {
 		return 0
@@ -94,7 +93,7 @@ func (s *Spool) end(n int) int64 {
 	return s.ends[n-1]
 }
 
-// Close gives back what the spool takes. Closing no spool does nothing.
+// Close removes the file. Close on a nil Spool does nothing.
 func (s *Spool) Close() error {
 	if s == nil {
 		return nil

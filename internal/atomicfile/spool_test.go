@@ -8,7 +8,7 @@ import (
 	"github.com/p20export/p20export/internal/atomicfile"
 )
 
-// Pieces come back as they were added, in any order, and no file is left.
+// Pieces can be read in any order, and no file is left behind.
 func TestSpool(t *testing.T) {
 	dir := t.TempDir()
 	s, err := atomicfile.NewSpool(dir)

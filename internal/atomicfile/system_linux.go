@@ -12,7 +12,7 @@ func openUnnamed(dir string) (*os.File, error) {
 	return os.OpenFile(dir, unix.O_TMPFILE|os.O_RDWR, 0o666)
 }
 
-// openLinkable opens a new file without a name that link can give one.
+// openLinkable opens a new file without a name that link can give a name.
 func openLinkable(dir string) (*os.File, error) {
 	f, err := openUnnamed(dir)
 	if err != nil {
@@ -25,7 +25,7 @@ func openLinkable(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// link gives a file without a name one that nothing has.
+// link gives a file without a name the name to. It fails if to exists.
 func link(f *os.File, to string) error {
 	from := descriptor(f)
 	if err := unix.Linkat(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.AT_SYMLINK_FOLLOW); err != nil {
@@ -36,7 +36,7 @@ func link(f *os.File, to string) error {
 
 func descriptor(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
 
-// renameNew renames a file to a name that nothing has.
+// renameNew renames a file. It fails if to exists.
 func renameNew(from, to string) error {
 	if err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE); err != nil {
 		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}

@@ -7,12 +7,12 @@ import (
 	"os"
 )
 
-// openUnnamed and openLinkable fail: files without names are Linux's.
+// openUnnamed and openLinkable fail, because only Linux has files without names.
 func openUnnamed(string) (*os.File, error)  { return nil, errors.ErrUnsupported }
 func openLinkable(string) (*os.File, error) { return nil, errors.ErrUnsupported }
 
-// link is never called: there is no file without a name.
+// link is never called, because there are no files without names.
 func link(*os.File, string) error { return errors.ErrUnsupported }
 
-// renameNew fails: there are hard links.
+// renameNew fails, so that Move uses hard links.
 func renameNew(string, string) error { return errors.ErrUnsupported }

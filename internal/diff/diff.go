@@ -1,10 +1,11 @@
-// Package diff finds where two files part.
+// Package diff finds the first difference between two files.
 package diff
 
 import "bytes"
 
-// FirstDifference returns the first byte at which a and b differ, or -1 when they are the
-// same. Where one is the beginning of the other it is the length of the shorter.
+// FirstDifference returns the index of the first byte that differs between a and b, or
+// -1 if they are equal. If one is a prefix of the other, FirstDifference returns the
+// length of the shorter.
 func FirstDifference(a, b []byte) int {
 	if bytes.Equal(a, b) {
 		return -1

@@ -1,5 +1,5 @@
-// Package dirtree lists what lies in a directory and below it, whatever that may be:
-// it follows no symbolic link, opens nothing but directories, and stops at a bound.
+// Package dirtree lists a directory tree. It does not follow symbolic links, opens only
+// directories, and stops at a limit.
 package dirtree
 
 import (
@@ -15,17 +15,17 @@ import (
 	"strings"
 )
 
-// MaxEntries is how many files and directories of one tree are listed. Each is held
-// in memory.
+// MaxEntries is the default maximum number of files and directories in a tree. It bounds
+// the memory.
 const MaxEntries = 100_000
 
-// Tree is what lies in a directory and below it.
+// Tree is a directory tree.
 type Tree struct {
 	Root string
-	// Folders are the directory and those below it, each before what it holds.
+	// Folders are the root and the directories below it, each before its content.
 	Folders []*Folder
-	// Entries are all that is no directory, and the directories that could not be
-	// read, in the order of their paths name by name.
+	// Entries are all files that are not directories, and the directories that could
+	// not be read, in the order of their path elements.
 	Entries []*Entry
 
 	count, limit int
@@ -34,21 +34,21 @@ type Tree struct {
 // Folder is a directory of a tree.
 type Folder struct {
 	Path string
-	// Rel is its path from the root of the tree, "." for the root.
+	// Rel is the path relative to the root of the tree, "." for the root.
 	Rel   string
-	Files map[string]*Entry // what is in it and is no directory, by name
+	Files map[string]*Entry // the entries that are not directories, by name
 }
 
-// Entry is something in a tree.
+// Entry is an entry of a tree.
 type Entry struct {
 	Name   string
-	Folder *Folder // nil for a file alone, whose name is its path
+	Folder *Folder // nil for a single file, whose name is its path
 	Mode   fs.FileMode
 	Size   int64
-	Err    error // why it could not be looked at or read
+	Err    error // the error of reading the entry, if any
 }
 
-// Path returns the path of the entry. It is not kept: many entries can lie deep.
+// Path returns the path of the entry. It is not stored, to save memory.
 func (e *Entry) Path() string {
 	if e.Folder == nil {
 		return e.Name
@@ -56,14 +56,14 @@ func (e *Entry) Path() string {
 	return Join(e.Folder.Path, e.Name)
 }
 
-// Regular reports whether the entry is a file that can be read without waiting
-// or going elsewhere.
+// Regular reports whether the entry is a regular file, which can be read without
+// following a link and without blocking.
 func (e *Entry) Regular() bool { return e != nil && e.Err == nil && e.Mode.IsRegular() }
 
-// CutSuffix returns the entry's name less a suffix.
+// CutSuffix returns the entry's name without suffix, and whether it has the suffix.
 func (e *Entry) CutSuffix(suffix string) (string, bool) { return strings.CutSuffix(e.Name, suffix) }
 
-// Kind says what an entry that is no regular file is.
+// Kind returns a description of an entry that is not a regular file.
 func (e *Entry) Kind() string {
 	switch {
 	case e.Mode&fs.ModeSymlink != 0:
@@ -75,10 +75,10 @@ func (e *Entry) Kind() string {
 	case e.Mode&fs.ModeDevice != 0:
 		return "a device, which is not read"
 	}
-	return "no regular file"
+	return "not a regular file"
 }
 
-// Regular returns the regular file of that name in the folder, or nil.
+// Regular returns the regular file with the given name in the folder, or nil.
 func (f *Folder) Regular(name string) *Entry {
 	if e := f.Files[name]; e.Regular() {
 		return e
@@ -86,15 +86,15 @@ func (f *Folder) Regular(name string) *Entry {
 	return nil
 }
 
-// LimitError is about a tree that holds more files and directories than are listed.
+// LimitError reports a tree with too many files and directories.
 type LimitError struct {
 	Root  string
 	Limit int
 }
 
-// Error names the tree.
+// Error returns a message with the root of the tree and the limit.
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("%s holds more than %d files and directories", e.Root, e.Limit)
+	return fmt.Sprintf("%s contains more than %d files and directories", e.Root, e.Limit)
 }
 
 func isLimit(err error) bool {
@@ -102,10 +102,9 @@ func isLimit(err error) bool {
 	return ok
 }
 
-// Walk lists all that lies in a directory and below it. The error is of the
-// directory itself, the context's, or a *LimitError, when more than limit files and
-// directories are there; what could not be looked at below it is
-// among the entries.
+// Walk returns the tree of the directory root. It fails if root cannot be read, if ctx is
+// done, or, with a *LimitError, if there are more than limit files and directories. An
+// entry below root that cannot be read is returned with its error.
 func Walk(ctx context.Context, root string, limit int) (*Tree, error) {
 	t := &Tree{Root: root, limit: limit}
 	list, err := t.list(ctx, root)
@@ -115,7 +114,7 @@ func Walk(ctx context.Context, root string, limit int) (*Tree, error) {
 	return t, err
 }
 
-// list reads a directory, sorted by name.
+// list returns the entries of a directory, sorted by name.
 func (t *Tree) list(ctx context.Context, path string) ([]fs.DirEntry, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -142,7 +141,7 @@ func (t *Tree) list(ctx context.Context, path string) ([]fs.DirEntry, error) {
 	}
 }
 
-// add takes in what lies in one directory and below it.
+// add adds the folder f, with the entries in list, and all folders below it.
 func (t *Tree) add(ctx context.Context, f *Folder, list []fs.DirEntry) error {
 	f.Files = make(map[string]*Entry)
 	t.Folders = append(t.Folders, f)
@@ -180,10 +179,10 @@ func newEntry(f *Folder, d fs.DirEntry) *Entry {
 	return e
 }
 
-// Join returns the path of a name in a directory. It is never "-", which would
-// be standard input.
+// Join returns the path of name in the directory dir. The path is never "-", which
+// would mean standard input.
 func Join(dir, name string) string {
-	if strings.Contains(dir, "..") { // of a link, that is not the directory before it
+	if strings.Contains(dir, "..") { // filepath.Join would resolve link/.. differently than the system
 		return strings.TrimSuffix(dir, string(filepath.Separator)) + string(filepath.Separator) + name
 	}
 	if path := filepath.Join(dir, name); path != "-" {

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// outline spells a tree as the paths of its folders and the paths and kinds of its
+// outline formats a tree as the paths of its folders and the paths and kinds of its
 // entries, relative to its root.
 func outline(t *Tree) (folders, entries []string) {
 	short := func(path string) string { return strings.TrimPrefix(path, t.Root+"/") }
@@ -32,8 +32,8 @@ func outline(t *Tree) (folders, entries []string) {
 	return folders, entries
 }
 
-// Entries come name by name, whatever the bytes of their names are, and a name is
-// never taken for a path.
+// Entries are in the order of their names, for any bytes in the names. A name is never
+// treated as a path.
 func TestWalk(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a/z", "a-b/y", "a b", "new\nline/x", "\xff/w", ".dot/v", "a/empty/"} {
@@ -72,8 +72,7 @@ func TestWalk(t *testing.T) {
 	}
 }
 
-// The bound is on files and directories together, and is reached before more are
-// held.
+// The limit is for files and directories together. Walk stops at the limit.
 func TestWalkLimit(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 5 {
@@ -98,7 +97,7 @@ func TestWalkLimit(t *testing.T) {
 	}
 }
 
-// A path is never "-", which would be standard input.
+// A path is never "-", which would mean standard input.
 func TestJoin(t *testing.T) {
 	for _, c := range [][3]string{{".", "-", "./-"}, {".", "a", "a"}, {"a/", "b", "a/b"}, {"a", "-", "a/-"}, {"link/..", "a", "link/../a"}, {"../", "a", "../a"}} {
 		if got := Join(c[0], c[1]); got != c[2] {

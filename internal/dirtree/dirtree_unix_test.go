@@ -16,8 +16,8 @@ import (
 	"github.com/p20export/p20export/internal/testkit"
 )
 
-// What is neither a file nor a directory is named and not opened: a link to the
-// directory itself ends no walk, and a pipe without a writer holds none up.
+// Entries that are neither files nor directories are listed, but not opened. A link to
+// the directory itself does not cause a loop, and a pipe without a writer does not block.
 func TestWalkOddEntries(t *testing.T) {
 	dir := t.TempDir()
 	for name, target := range map[string]string{"itself": ".", "loop": "loop", "outside": os.TempDir(), "dangling": "missing"} {
@@ -54,8 +54,8 @@ func TestWalkOddEntries(t *testing.T) {
 	}
 }
 
-// A directory below that cannot be read is an entry with the error, and the rest of
-// the tree is listed.
+// A subdirectory that cannot be read is an entry with an error. The rest of the tree is
+// listed.
 func TestWalkUnreadable(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "z"), nil, 0o644); err != nil {

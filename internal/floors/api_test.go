@@ -11,8 +11,8 @@ import (
 	"github.com/p20export/p20export/internal/testkit"
 )
 
-// TestConsumer builds and runs a program of another module, outside the
-// repository, that freezes, validates and verifies through the packages.
+// TestConsumer builds and runs a program in another module, outside the repository. The
+// program uses the packages to freeze, validate and verify.
 func TestConsumer(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.Abs("../..")
@@ -30,7 +30,7 @@ func TestConsumer(t *testing.T) {
 		}
 	}
 	response := testkit.WriteCapture(t, "run", testkit.Started, testkit.Message, testkit.Snapshot, testkit.Finished)
-	// What it needs is there, as this module needs it; nothing is fetched.
+	// Its dependencies are those of this module, so nothing is downloaded.
 	cmd := exec.Command("go", "run", "-mod=mod", ".", response)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off", "GOPROXY=off", "GOSUMDB=off")
@@ -39,22 +39,21 @@ func TestConsumer(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if want := regexp.MustCompile(`^frozen accepted sha256:[0-9a-f]{64}\nverified true\n<nil>\ntrue\n$`); !want.Match(out) {
-		t.Errorf("it says\n%s", out)
+		t.Errorf("it prints\n%s", out)
 	}
 	shown := goBlock.FindSubmatch(testkit.Read(t, filepath.Join(root, "README.md")))
 	if shown == nil || !strings.Contains(string(testkit.Read(t, filepath.Join(dir, "main.go"))), string(shown[1])) {
-		t.Errorf("README.md shows what the consumer does not do:\n%s", shown)
+		t.Errorf("the code in README.md is not part of the consumer:\n%s", shown)
 	}
 }
 
 var goBlock = regexp.MustCompile("(?s)```go\n(.*?)```")
 
-// ofInternal is a type of a package that other modules cannot import.
+// ofInternal matches a name of an internal package.
 var ofInternal = regexp.MustCompile(`\b(atomicfile|diff|dirtree|hint|humanize|strictjson|testkit)\.[A-Z]`)
 
-// TestSignatures holds that no public signature has a type that another module
-// cannot name: where one is of an internal package, a public package gives it a
-// name.
+// TestSignatures checks that public signatures have no types of internal packages, which
+// other modules cannot name. A public package may declare an alias of such a type.
 func TestSignatures(t *testing.T) {
 	t.Parallel()
 	out, err := exec.Command("go", "list", "-f", "{{if .GoFiles}}{{.ImportPath}}{{end}}", module+"/...").Output()
@@ -67,7 +66,7 @@ func TestSignatures(t *testing.T) {
 	}
 	for _, dir := range internal {
 		if name := filepath.Base(dir); name != "floors" && name != "tools" && !ofInternal.MatchString(name+".X") {
-			t.Errorf("internal/%s is not looked for", name)
+			t.Errorf("internal/%s is missing in ofInternal", name)
 		}
 	}
 	packages := 0
@@ -88,12 +87,12 @@ func TestSignatures(t *testing.T) {
 		}
 	}
 	if packages < 15 {
-		t.Errorf("only %d packages were looked at", packages)
+		t.Errorf("only %d packages were checked", packages)
 	}
 }
 
-// TestAliasedMethods holds the same of the methods of types that envelope gives a
-// name to.
+// TestAliasedMethods checks the same for the methods of types that envelope declares
+// aliases of.
 func TestAliasedMethods(t *testing.T) {
 	doc, err := exec.Command("go", "doc", "-all", "../strictjson").Output()
 	if err != nil {
@@ -109,11 +108,11 @@ func TestAliasedMethods(t *testing.T) {
 		}
 	}
 	if methods < 5 {
-		t.Errorf("only %d methods were looked at", methods)
+		t.Errorf("only %d methods were checked", methods)
 	}
 }
 
 var method = regexp.MustCompile(`^func \(\w+ \*?(?:Object|Value|Member|Kind)\) (.*)`)
 
-// alias gives a name to a type or a constant.
+// alias matches the declaration of an alias of a type or constant.
 var alias = regexp.MustCompile(`^\t*(type )?[A-Z]\w* += `)

@@ -1,4 +1,5 @@
-// Package floors holds the table of who may import whom, and a test of it.
+// Package floors tests rules for the packages of this module: which packages each may
+// import, what public signatures may contain, and what may run before main.
 package floors
 
 import (
@@ -19,12 +20,12 @@ import (
 
 const module = "github.com/p20export/p20export"
 
-// ground are the packages that every other one may import, and internal/ with
-// them. They import no package above.
+// ground lists the packages that every package may import, in addition to internal/.
+// They must not import a package of the table.
 var ground = []string{"digest", "finding"}
 
-// floors says which of our packages each package may import, besides those
-// on the ground. What is not in the table may import none.
+// floors lists, for each package, the packages of this module that it may import in
+// addition to ground. A package that is not in the table fails the test.
 var floors = map[string][]string{
 	"cmd/p20export": {
 		"cmd/p20export/internal/build", "cmd/p20export/internal/cli", "cmd/p20export/internal/render", "cmd/p20export/internal/signals", "schema", "docs",
@@ -138,10 +139,10 @@ func TestImports(t *testing.T) {
 			case ours == "internal/testkit":
 				t.Errorf("package %s imports %s, which is for tests", name, ours)
 			case !ok && !mayImport(name, path):
-				t.Errorf("package %s must do without %s", name, path)
+				t.Errorf("package %s must not import %s", name, path)
 			case !ok || strings.HasPrefix(ours, "internal/") || slices.Contains(ground, ours):
 			case internal && !known:
-				t.Errorf("package %s is below every floor and imports %s", name, ours)
+				t.Errorf("package %s must not import a package of the table and imports %s", name, ours)
 			case !slices.Contains(allowed, ours):
 				t.Errorf("package %s may not import %s", name, ours)
 			}
@@ -152,16 +153,15 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// commands may name commands and flags in their strings: the program itself, the
-// programs of the repository, and the one table that the program, the
-// documentation and the report share.
+// commands matches the files whose strings may name commands and flags: the program, the
+// other programs of the repository, and the table of hints.
 var commands = regexp.MustCompile(`^(cmd|internal/hint|schema/vectors/(mutation|differential))/`)
 
-// spoken is a flag, or the program with a command of its own.
-var spoken = regexp.MustCompile(`(^|[^-\w])--[a-z%]|p20export `)
+// commandLine matches a flag, or the program followed by a command.
+var commandLine = regexp.MustCompile(`(^|[^-\w])--[a-z%]|p20export `)
 
-// TestOnlyCommandsNameFlags holds that the packages below the commands, which
-// others import, do not speak of a command line.
+// TestOnlyCommandsNameFlags checks that the packages below the commands do not name
+// commands or flags, because other programs may import them.
 func TestOnlyCommandsNameFlags(t *testing.T) {
 	read := 0
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
@@ -182,7 +182,7 @@ func TestOnlyCommandsNameFlags(t *testing.T) {
 			return err
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
-			if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING && spoken.MatchString(literal.Value) {
+			if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING && commandLine.MatchString(literal.Value) {
 				t.Errorf("%s names a flag or a command: %s", set.Position(literal.Pos()), literal.Value)
 			}
 			return true

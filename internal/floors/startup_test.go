@@ -12,15 +12,15 @@ import (
 	"testing"
 )
 
-// cheap are the functions that package-level variables may call: they allocate
-// little, and what costs more waits for the first use.
+// cheap lists the functions that package-level variables may call. They allocate little,
+// or delay the work until the first use.
 var cheap = []string{
 	"errors.New", "fmt.Errorf", "strings.NewReplacer", "time.Date",
 	"sync.OnceFunc", "sync.OnceValue", "sync.OnceValues", "[]byte",
 }
 
-// startupWork lists what the package-level declarations of a file do before main:
-// the calls, the maps and the init functions.
+// startupWork returns the work that the package-level declarations of a file do before
+// main: calls, map literals and init functions.
 func startupWork(file *ast.File) (work []ast.Node) {
 	for _, d := range file.Decls {
 		if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
@@ -49,8 +49,8 @@ func startupWork(file *ast.File) (work []ast.Node) {
 	return work
 }
 
-// TestNothingAtStartUp holds that the program computes nothing that a command may
-// not need before main begins: no regular expression is compiled, no table is built.
+// TestNothingAtStartUp checks that no package compiles a regular expression or builds a
+// table before main begins, because most commands do not need them.
 func TestNothingAtStartUp(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "-f", `{{if .Module}}{{if .Module.Main}}{{$d := .Dir}}{{range .GoFiles}}{{$d}}/{{.}}{{"\n"}}{{end}}{{end}}{{end}}`, module+"/cmd/p20export").Output()
 	if err != nil {
@@ -73,7 +73,7 @@ func TestNothingAtStartUp(t *testing.T) {
 	}
 }
 
-// TestStartupWork holds what TestNothingAtStartUp finds.
+// TestStartupWork tests startupWork.
 func TestStartupWork(t *testing.T) {
 	for text, want := range map[string]int{
 		"var x = 1":                  0,
@@ -97,7 +97,7 @@ func TestStartupWork(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := startupWork(file); len(got) != want {
-			t.Errorf("%s: %d found, not %d", text, len(got), want)
+			t.Errorf("%s: found %d, want %d", text, len(got), want)
 		}
 	}
 }

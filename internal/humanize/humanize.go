@@ -1,9 +1,9 @@
-// Package humanize spells numbers for people.
+// Package humanize formats numbers for people.
 package humanize
 
 import "strconv"
 
-// Bytes spells a byte count with thousands apart.
+// Bytes formats a number of bytes, with commas between groups of three digits.
 func Bytes(n int64) string {
 	if n == 1 {
 		return "1 byte"
@@ -11,7 +11,8 @@ func Bytes(n int64) string {
 	return Grouped(n) + " bytes"
 }
 
-// Grouped spells a number that is not negative with thousands apart.
+// Grouped formats a number, which must not be negative, with commas between groups of
+// three digits.
 func Grouped(n int64) string {
 	s := strconv.FormatInt(n, 10)
 	for i := len(s) - 3; i > 0; i -= 3 {

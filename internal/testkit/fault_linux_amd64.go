@@ -12,25 +12,23 @@ import (
 
 // Call is a file-system call that a traced program is about to make.
 type Call struct {
-	// Name is that of the system call, as in openat.
+	// Name is the name of the system call, such as openat.
 	Name string
-	// Path is the file it is about, absolute; of two the second. A file
+	// Path is the absolute path of the file; if the call has two, the second. A file
 	// without a name has the path of its directory, with a number.
 	Path string
-	// Flags are those of openat and linkat.
+	// Flags are the flags of openat and linkat.
 	Flags int
 }
 
-// Fault is what becomes of a call: nothing (the zero value), an error that it
-// returns without being made, half of a write, or the end of the program before
-// it is made.
+// Fault is a fault to inject into a call. The zero value is no fault.
 type Fault struct {
-	Err   syscall.Errno
-	Short bool
-	Kill  bool
+	Err   syscall.Errno // fail with this error, without making the call
+	Short bool          // write only half of the bytes
+	Kill  bool          // kill the program before the call
 }
 
-// How the arguments of a call say which file it is about.
+// argument is the argument of a call that identifies the file.
 type argument int
 
 const (
@@ -40,7 +38,7 @@ const (
 	onlyPath                 // the first is a path
 )
 
-// fileCalls are the calls of amd64 that Inject sees.
+// fileCalls are the system calls of amd64 that Inject handles.
 var fileCalls = map[uint64]struct {
 	name string
 	file argument
@@ -53,13 +51,13 @@ var fileCalls = map[uint64]struct {
 	264: {"renameat", secondAt}, 265: {"linkat", secondAt}, 316: {"renameat2", secondAt},
 }
 
-// Inject runs a program to its end and asks, at each of its file-system calls
-// below a directory, what is to become of it. It returns the exit status, -1 for
-// a program that was killed, and what the program wrote to standard output and
-// standard error.
-func Inject(t testing.TB, cmd *exec.Cmd, below string, fault func(Call) Fault) (status int, said string) {
+// Inject runs a program and calls fault before each of its file-system calls for the
+// directory below or a file in it. It injects the fault that is returned. Inject
+// returns the exit status, or -1 if the program was killed, and the program's standard
+// output and standard error.
+func Inject(t testing.TB, cmd *exec.Cmd, below string, fault func(Call) Fault) (status int, output string) {
 	t.Helper()
-	failing := make(map[int]syscall.Errno) // threads whose call is not made
+	failing := make(map[int]syscall.Errno) // errors of calls that were not made, by thread
 	tr := new(tracer)
 	tr.entered = func(pid, tid int) error {
 		var regs syscall.PtraceRegs
@@ -99,10 +97,10 @@ func Inject(t testing.TB, cmd *exec.Cmd, below string, fault func(Call) Fault) (
 	return follow(t, cmd, tr)
 }
 
-// KillAt runs a program and kills it at the system call of that number, counted
-// from 1 over all its threads; 0 lets it end. It returns how many calls there
-// were, and the rest as Inject does.
-func KillAt(t testing.TB, cmd *exec.Cmd, at int) (status int, said string, calls int) {
+// KillAt runs a program and kills it at system call number at, from 1 over all threads.
+// If at is 0, the program is not killed. KillAt returns the same as Inject, and the
+// number of calls.
+func KillAt(t testing.TB, cmd *exec.Cmd, at int) (status int, output string, calls int) {
 	t.Helper()
 	tr := &tracer{entered: func(pid, _ int) error {
 		if calls++; calls == at {
@@ -110,11 +108,11 @@ func KillAt(t testing.TB, cmd *exec.Cmd, at int) (status int, said string, calls
 		}
 		return nil
 	}}
-	status, said = follow(t, cmd, tr)
-	return status, said, calls
+	status, output = follow(t, cmd, tr)
+	return status, output, calls
 }
 
-// callOf returns the file-system call that a thread enters.
+// callOf returns the call that a thread enters, and whether it is in fileCalls.
 func callOf(pid int, regs *syscall.PtraceRegs) (Call, bool) {
 	kind, ok := fileCalls[regs.Orig_rax]
 	if !ok {
@@ -134,7 +132,7 @@ func callOf(pid int, regs *syscall.PtraceRegs) (Call, bool) {
 	return call, true
 }
 
-// text reads a string of a process, 4,096 bytes of it at most.
+// text returns the string at an address of a process, at most 4,096 bytes of it.
 func text(pid int, at uint64) string {
 	var all []byte
 	for len(all) < 4096 {

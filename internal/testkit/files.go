@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Read returns what a file holds.
+// Read returns the content of a file.
 func Read(t testing.TB, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -20,7 +20,7 @@ func Read(t testing.TB, path string) []byte {
 	return data
 }
 
-// Write writes a file, and makes the directories it lies in.
+// Write writes a file and creates its parent directories.
 func Write[D string | []byte](t testing.TB, path string, data D) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -31,7 +31,7 @@ func Write[D string | []byte](t testing.TB, path string, data D) {
 	}
 }
 
-// CopyDir copies a directory.
+// CopyDir copies the directory from to the new directory to.
 func CopyDir(t testing.TB, to, from string) {
 	t.Helper()
 	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
@@ -39,8 +39,8 @@ func CopyDir(t testing.TB, to, from string) {
 	}
 }
 
-// Contents returns what is in a directory and below it, by path: the text of
-// files, "directory", and the mode of what is neither.
+// Contents returns the content of a directory tree by path: the text of a file,
+// "directory" for a directory, and the mode of any other entry.
 func Contents(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	found := make(map[string]string)
@@ -70,7 +70,7 @@ func Contents(t testing.TB, dir string) map[string]string {
 	return found
 }
 
-// RequireNames fails the test unless a directory holds these names and no others.
+// RequireNames reports an error unless the directory has exactly the entries want.
 func RequireNames(t testing.TB, dir string, want ...string) {
 	t.Helper()
 	var got []string
@@ -86,7 +86,7 @@ func RequireNames(t testing.TB, dir string, want ...string) {
 	}
 }
 
-// SSE frames events as SSE, each on one data line.
+// SSE returns events as an SSE stream, each on one data line.
 func SSE(events ...string) string {
 	var b strings.Builder
 	for _, e := range events {

@@ -1,5 +1,5 @@
-// Package testkit has what tests of several packages share: the events of small
-// runs, and captures of them. It is no part of the program.
+// Package testkit has helpers for the tests of several packages: events of small runs,
+// captures of them, files, and tracing of programs. The program does not use it.
 package testkit
 
 import (
@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The events of a run whose times are its own.
+// The events of a run with timestamps.
 const (
 	Started  = `{"type":"RUN_STARTED","threadId":"t","runId":"r","timestamp":1767225600000}`
 	Message  = `{"type":"TEXT_MESSAGE_START","messageId":"a","role":"assistant"}` + "\n" + `{"type":"TEXT_MESSAGE_CONTENT","messageId":"a","delta":"Hi."}` + "\n" + `{"type":"TEXT_MESSAGE_END","messageId":"a"}`
@@ -18,7 +18,7 @@ const (
 	Failed   = `{"type":"RUN_ERROR","message":"broken","timestamp":1767225601000}`
 )
 
-// WriteCapture writes events, one a line, into a capture of that name and returns its
+// WriteCapture writes events, one on each line, to a file name.ndjson and returns its
 // path.
 func WriteCapture(t testing.TB, name string, events ...string) string {
 	t.Helper()
@@ -29,8 +29,8 @@ func WriteCapture(t testing.TB, name string, events ...string) string {
 	return path
 }
 
-// MakeUnreadable makes a directory below dir that cannot be opened, by whoever runs the
-// test: its path is longer than paths can be.
+// MakeUnreadable creates a directory below dir that no user can open, because its path
+// is longer than the system allows.
 func MakeUnreadable(t testing.TB, dir string) {
 	t.Helper()
 	root, err := os.OpenRoot(dir)

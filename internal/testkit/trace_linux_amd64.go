@@ -12,20 +12,20 @@ import (
 	"testing"
 )
 
-// TraceResult is what a program did with files, as the kernel saw it.
+// TraceResult describes the use of files by a program, as seen by the kernel.
 type TraceResult struct {
-	// Status is the program's exit status, Output what it wrote to standard
-	// output and standard error.
+	// Status is the program's exit status. Output is its standard output and standard
+	// error.
 	Status int
 	Output string
-	// Opens counts how often each file was opened, Bytes how many were read of
-	// it or mapped, and Syncs how often it was synced; by absolute path.
+	// Opens has the number of opens of each file, Bytes the number of bytes read or
+	// mapped, and Syncs the number of syncs, by absolute path.
 	Opens map[string]int
 	Bytes map[string]int64
 	Syncs map[string]int
 }
 
-// The system calls of amd64 that Trace follows.
+// The system calls of amd64 that Trace handles.
 const (
 	sysRead          = 0
 	sysOpen          = 2
@@ -41,8 +41,8 @@ const (
 	sysCopyFileRange = 326
 )
 
-// Trace runs a program to its end and follows its system calls. Its standard
-// output and standard error are Trace's own.
+// Trace runs a program and records its use of files. It replaces the program's standard
+// output and standard error.
 func Trace(t testing.TB, cmd *exec.Cmd) TraceResult {
 	t.Helper()
 	traced := TraceResult{Opens: map[string]int{}, Bytes: map[string]int64{}, Syncs: map[string]int{}}
@@ -50,24 +50,24 @@ func Trace(t testing.TB, cmd *exec.Cmd) TraceResult {
 	return traced
 }
 
-// tracer follows the system calls of a program.
+// tracer traces the system calls of a program.
 type tracer struct {
 	pid int
-	// entered is called before a call and left after it; either may be nil.
+	// entered is called before a call and left after a call. Either may be nil.
 	entered, left func(pid, tid int) error
 }
 
-// follow runs a program to its end under a tracer.
-func follow(t testing.TB, cmd *exec.Cmd, tr *tracer) (status int, said string) {
+// follow runs a program under a tracer, and returns its exit status and its output.
+func follow(t testing.TB, cmd *exec.Cmd, tr *tracer) (status int, output string) {
 	t.Helper()
-	output, err := os.CreateTemp(t.TempDir(), "output")
+	file, err := os.CreateTemp(t.TempDir(), "output")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer output.Close()
-	cmd.Stdout, cmd.Stderr = output, output
+	defer file.Close()
+	cmd.Stdout, cmd.Stderr = file, file
 	done := make(chan error)
-	go func() { // a thread of its own, which alone is the tracer
+	go func() { // only the thread that started the program can trace it
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		var err error
@@ -77,20 +77,20 @@ func follow(t testing.TB, cmd *exec.Cmd, tr *tracer) (status int, said string) {
 	if err := <-done; err != nil {
 		t.Fatalf("trace %s: %v", cmd, err)
 	}
-	data, err := os.ReadFile(output.Name())
+	data, err := os.ReadFile(file.Name())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return status, string(bytes.TrimSpace(data))
 }
 
-// wnothread makes wait4 see the children of this thread alone (wait4(2)).
+// wnothread makes wait4 wait only for children of this thread (wait4(2)).
 const wnothread = 0x20000000
 
-// follow returns the exit status, or -1 for a program that a signal ended.
+// follow returns the exit status, or -1 if a signal ended the program.
 func (tr *tracer) follow(cmd *exec.Cmd) (int, error) {
-	// The program has a process group of its own, so that no other child is waited
-	// for: a thread may have started some before it became the tracer.
+	// The program has its own process group. Otherwise wait4 would also return other
+	// children that this thread started before.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true, Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		return 0, err
@@ -127,12 +127,12 @@ func (tr *tracer) follow(cmd *exec.Cmd) (int, error) {
 			continue
 		case ws.StopSignal() == syscall.SIGTRAP|0x80:
 			inside[tid] = !inside[tid]
-			see := tr.left
+			hook := tr.left
 			if inside[tid] {
-				see = tr.entered
+				hook = tr.entered
 			}
-			if see != nil {
-				if err := see(pid, tid); err != nil && !errors.Is(err, syscall.ESRCH) { // it ended
+			if hook != nil {
+				if err := hook(pid, tid); err != nil && !errors.Is(err, syscall.ESRCH) { // the thread ended
 					return 0, err
 				}
 			}
@@ -145,7 +145,7 @@ func (tr *tracer) follow(cmd *exec.Cmd) (int, error) {
 	}
 }
 
-// left takes in a call that a thread has left.
+// left records a call that a thread has left.
 func (tr *TraceResult) left(pid, tid int) error {
 	var regs syscall.PtraceRegs
 	if err := syscall.PtraceGetRegs(tid, &regs); err != nil {

@@ -1,4 +1,5 @@
-// The tools that check this project, pinned apart from what it imports.
+// The tools that check this project. They have their own module, so that the program
+// does not depend on them.
 module github.com/p20export/p20export/internal/tools
 
 go 1.26.0

@@ -90,7 +90,7 @@ func TestFilesUnread(t *testing.T) {
 	if diff := cmp.Diff([]string{link}, rows(ctx, dir, "", 2, dir)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"error " + dir + " " + finding.Escape(dir) + " holds more than 1 files and directories"}, rows(ctx, dir, "", 1, dir)); diff != "" {
+	if diff := cmp.Diff([]string{"error " + dir + " " + finding.Escape(dir) + " contains more than 1 files and directories"}, rows(ctx, dir, "", 1, dir)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if got := rows(ctx, dir, Envelope, 2, dir); len(got) != 1 || !strings.Contains(got[0], "holds no file to validate") {

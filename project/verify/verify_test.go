@@ -212,7 +212,7 @@ func TestLookUpLimit(t *testing.T) {
 		t.Errorf("%q, %v", paths, err)
 	}
 	_, err = lookUp(context.Background(), dir, source, 9)
-	if f, ok := errors.AsType[finding.Finding](err); !ok || f.Code != finding.CaptureAbsent || !strings.Contains(f.Message, "holds more than 9 files") || !strings.Contains(f.Hint, string(source.ManifestDigest)) {
+	if f, ok := errors.AsType[finding.Finding](err); !ok || f.Code != finding.CaptureAbsent || !strings.Contains(f.Message, "contains more than 9 files") || !strings.Contains(f.Hint, string(source.ManifestDigest)) {
 		t.Errorf("past the limit: %v", err)
 	}
 }

@@ -1,5 +1,5 @@
-// Command consumer freezes, validates and verifies the response in a file through
-// the packages alone, as another module would.
+// Command consumer freezes, validates and verifies the response in a file. It uses only
+// the public packages, as another module would.
 package main
 
 import (
@@ -30,7 +30,7 @@ func main() {
 	fmt.Println(errors.As(err, &f) && f.Code == finding.CaptureUnfinished)
 }
 
-// show is what README.md shows.
+// show is the example in README.md.
 func show(ctx context.Context, path string) error {
 	c, err := capture.Open(ctx, path, "")
 	if err != nil {
@@ -52,7 +52,7 @@ func show(ctx context.Context, path string) error {
 	return nil
 }
 
-// check freezes and verifies in 20 lines.
+// check freezes and verifies a response.
 func check(ctx context.Context, response []byte) error {
 	runs, err := freeze.Reader(ctx, bytes.NewReader(response), "run", freeze.Settings{Tool: record.Tool{Version: "1.2.0"}})
 	if err != nil {
@@ -70,7 +70,7 @@ func check(ctx context.Context, response []byte) error {
 	return nil
 }
 
-// What stands in public signatures can be named.
+// The types in public signatures can be named.
 var (
 	_ scan.Consumer                          = (*scan.Inspector)(nil)
 	_ func(envelope.Value) envelope.Kind     = func(v envelope.Value) envelope.Kind { return v.Kind }

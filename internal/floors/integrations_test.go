@@ -10,8 +10,8 @@ import (
 	"github.com/p20export/p20export/discovery/scenario"
 )
 
-// TestNoIntegrationIsKnown holds that the code treats all integrations alike: no
-// Go file but tests names one.
+// TestNoIntegrationIsKnown checks that the code treats all integrations alike: only
+// tests may name an integration.
 func TestNoIntegrationIsKnown(t *testing.T) {
 	files, err := filepath.Glob("../../discovery/harness/*/" + scenario.HarnessName)
 	if err != nil || len(files) < 10 {
