@@ -18,8 +18,8 @@ var faults = sync.OnceValue(func() map[strictjson.Fault]Code {
 	}
 })
 
-// FromSyntax returns the finding for a JSON syntax error. If err is another kind of
-// error, ok is false.
+// FromSyntax returns the finding for an error of reading JSON strictly. If err is
+// another error, ok is false.
 func FromSyntax(err error) (f Finding, ok bool) {
 	syntax, ok := errors.AsType[*strictjson.SyntaxError](err)
 	if !ok {
