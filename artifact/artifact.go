@@ -1,13 +1,12 @@
-// Package artifact is the v1 contract: the frozen, bounded form of one run's
-// message history (P20 §8), its limits, its one canonical spelling and its
-// strict reading.
+// Package artifact implements the v1 contract: the frozen, bounded form of one
+// run's message history (P20 §8), its limits, its canonical form and its strict
+// decoding.
 //
-// It must not know where a value came from: no capture, no event and no
-// projection.
+// It must not know captures, events or projections.
 package artifact
 
-// What the three self-describing keys hold (P20 §8.3, "Wrapper
-// self-description"). They say what the file is, not what upstream exports.
+// The values of the three self-describing keys (P20 §8.3, "Wrapper
+// self-description"). They describe the file, not an export by AG-UI.
 const (
 	Schema    = "ag-ui.compacted-message-snapshot.export.v1"
 	Framework = "ag_ui"
@@ -20,27 +19,27 @@ const (
 	RunError    = "RUN_ERROR"
 )
 
-// Artifact is one frozen artifact. Optional strings are empty when absent,
-// which is unambiguous because no string of the contract may be blank.
+// Artifact is one frozen artifact. An absent optional string is empty, which is
+// unambiguous because strings of the contract must not be blank.
 type Artifact struct {
 	Schema    string `json:"schema"`
 	Framework string `json:"framework"`
 	Surface   string `json:"surface"`
-	// ThreadIDRef, RunIDRef and ParentRunIDRef are opaque references: they
-	// name, and resolve to nothing (P20 §8.3, "Envelope identity").
+	// ThreadIDRef, RunIDRef and ParentRunIDRef are opaque references that do not
+	// resolve to anything (P20 §8.3, "Envelope identity").
 	ThreadIDRef    string `json:"thread_id_ref"`
 	RunIDRef       string `json:"run_id_ref"`
 	ParentRunIDRef string `json:"parent_run_id_ref,omitempty"`
-	// StartedAt and FinishedAt label the artifact and prove nothing about
-	// order or completeness (P20 §8.3, "Envelope timestamps").
+	// StartedAt and FinishedAt are labels. They are not evidence of order or
+	// completeness (P20 §8.3, "Envelope timestamps").
 	StartedAt  string `json:"started_at"`
 	FinishedAt string `json:"finished_at,omitempty"`
-	// Messages is the ordered text subset of the snapshot, never empty.
+	// Messages is the text subset of the snapshot, in order. It is never empty.
 	Messages []Message `json:"messages"`
 	// TerminalEvent is RunFinished or RunError.
 	TerminalEvent string `json:"terminal_event"`
-	// ErrorCode and ErrorMessage stand only beside RunError, where the
-	// message is required.
+	// ErrorCode and ErrorMessage are only allowed with RunError, which requires
+	// ErrorMessage.
 	ErrorCode    string `json:"error_code,omitempty"`
 	ErrorMessage string `json:"error_message,omitempty"`
 }
@@ -65,7 +64,7 @@ func IsRole(role string) bool {
 	return false
 }
 
-// New returns an artifact that describes itself and holds nothing else.
+// New returns an artifact with only the three self-describing keys.
 func New() *Artifact {
 	return &Artifact{Schema: Schema, Framework: Framework, Surface: Surface}
 }

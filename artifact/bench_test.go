@@ -7,7 +7,7 @@ import (
 	"github.com/p20export/p20export/artifact"
 )
 
-// conversation returns a valid artifact of n messages of everyday length.
+// conversation returns a valid artifact with n messages of typical length.
 func conversation(n int) *artifact.Artifact {
 	a := artifact.New()
 	a.ThreadIDRef, a.RunIDRef = "thread-7f3a", "run-0001"

@@ -9,11 +9,10 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// Decode reads an artifact strictly (docs/contract.md) and reports everything
-// that is wrong with it under the profile, in document order. Past
-// finding.MaxListed findings are only counted, by one that stands last. The
-// artifact is nil when any finding is an error. Non-canonical JSON is read;
-// IsCanonical tells.
+// Decode decodes an artifact strictly (docs/contract.md). It returns all findings
+// under the profile in document order. Findings past finding.MaxListed are only
+// counted, in a last finding. The artifact is nil if any finding is an error.
+// Decode accepts non-canonical JSON; see IsCanonical.
 func Decode(data []byte, p Profile) (*Artifact, []finding.Finding) {
 	c := &checker{profile: p, data: data}
 	if len(data) > MaxFileBytes {
@@ -29,7 +28,7 @@ func Decode(data []byte, p Profile) (*Artifact, []finding.Finding) {
 	}
 	if c.profile == Assay && !c.found.Failed() {
 		if n := eventData(&c.a); n > MaxEventData {
-			c.found.Add(finding.Violation("P7", "the artifact takes %d bytes of its event line; %d are left for it", n, MaxEventData))
+			c.found.Add(finding.Violation("P7", "the artifact needs %d bytes of its event line; the limit is %d", n, MaxEventData))
 		}
 	}
 	if c.found.Failed() {
@@ -48,8 +47,8 @@ type checker struct {
 	found   finding.List
 }
 
-// add reports a finding at the decoder's place. What will not be listed is not
-// made: a hostile file may hold a million faults.
+// add reports a finding at the decoder's position. It does not create findings that
+// will not be listed, because a hostile file may have a million faults.
 func (c *checker) add(start int, make func(p finding.Pointer) finding.Finding) {
 	if !c.found.CountUnlisted(int64(start)) {
 		p := finding.Pointer(c.json.Pointer())
@@ -57,26 +56,26 @@ func (c *checker) add(start int, make func(p finding.Pointer) finding.Finding) {
 	}
 }
 
-// fault reports a broken rule at the decoder's place.
+// fault reports a violated rule at the decoder's position.
 func (c *checker) fault(rule string, start int, format string, args ...any) {
 	c.add(start, func(finding.Pointer) finding.Finding { return finding.Violation(rule, format, args...) })
 }
 
-// inside returns the number of a rule that has one for the artifact and one for
-// what is in its messages.
-func inside(p finding.Pointer, wrapper, message string) string {
+// ruleFor returns message for a pointer into a message, and otherwise wrapper. Some
+// rules have one number for the wrapper and another for messages.
+func ruleFor(p finding.Pointer, wrapper, message string) string {
 	if strings.HasPrefix(string(p), "/messages/") {
 		return message
 	}
 	return wrapper
 }
 
-// quoted is input that is quoted only when its message is built.
+// quoted is input that is quoted when it is formatted.
 type quoted string
 
 func (q quoted) String() string { return finding.Quote(string(q)) }
 
-// result gives the findings their places in the file.
+// result returns the findings with their lines, columns and excerpts.
 func (c *checker) result() []finding.Finding {
 	list := c.found.Findings()
 	finding.Locate(c.data, list)
@@ -91,19 +90,20 @@ type text struct {
 	checks []check
 }
 
-// check returns the rule that a string breaks, and why; or nothing.
+// check returns the rule that a string violates and the reason. Both are empty if the
+// string is valid.
 type check func(s string) (rule, why string)
 
-// exact is the only value of a key, where there is one.
+// exact is the only valid value of a key, if there is one.
 type exact struct{ value, rule string }
 
-// length bounds a key under v1, and again under the Assay profile.
+// length bounds the value of a key under v1 and under the Assay profile.
 type length struct {
 	limit     func(Limits) int
 	v1, assay string // rules
 }
 
-// textRules are the rules that hold for every string of an object.
+// textRules are the rules for all strings of an object.
 type textRules struct{ kind, surrogate, blank string }
 
 var (
@@ -111,7 +111,7 @@ var (
 	messageText = textRules{"M8", "M9", "M10"}
 )
 
-// key returns what the contract says of a key of the artifact that is a string.
+// key returns the rules for a key of the artifact whose value is a string.
 func (c *checker) key(name string) (key text, ok bool) {
 	switch name {
 	case "schema":
@@ -121,11 +121,11 @@ func (c *checker) key(name string) (key text, ok bool) {
 	case "surface":
 		key = text{to: &c.a.Surface, exact: exact{Surface, "A10"}}
 	case "thread_id_ref":
-		key = text{to: &c.a.ThreadIDRef, length: refLength, checks: []check{checkRef}}
+		key = text{to: &c.a.ThreadIDRef, length: refLength, checks: []check{describeReference}}
 	case "run_id_ref":
-		key = text{to: &c.a.RunIDRef, length: refLength, checks: []check{checkRef}}
+		key = text{to: &c.a.RunIDRef, length: refLength, checks: []check{describeReference}}
 	case "parent_run_id_ref":
-		key = text{to: &c.a.ParentRunIDRef, length: refLength, checks: []check{checkRef}}
+		key = text{to: &c.a.ParentRunIDRef, length: refLength, checks: []check{describeReference}}
 	case "started_at":
 		key = text{to: &c.a.StartedAt, checks: []check{checkTime}}
 	case "finished_at":
@@ -146,7 +146,7 @@ var (
 	errorLength = length{func(l Limits) int { return l.ErrorMessage }, "A24", "P6"}
 )
 
-// required lists the keys every artifact has, in the contract's order.
+// required lists the required keys in the order of the contract.
 var required = []string{"schema", "framework", "surface", "thread_id_ref", "run_id_ref", "started_at", "messages", "terminal_event"}
 
 func (c *checker) artifact() error {
@@ -155,7 +155,7 @@ func (c *checker) artifact() error {
 		return err
 	}
 	if start.Kind != strictjson.ObjectStart {
-		c.fault("A1", start.Start, "the file holds %s where an artifact is an object", start.Kind)
+		c.fault("A1", start.Start, "the file contains %s; an artifact is an object", start.Kind)
 		if err = c.walk(start, true); err != nil {
 			return err
 		}
@@ -180,11 +180,11 @@ func (c *checker) artifact() error {
 			c.found.Add(finding.Violation("A2", "the required key %s is missing", name).WithOffset(int64(start.Start)).WithPointer(finding.Pointer("").Name(name)))
 		}
 	}
-	c.whole()
+	c.checkKeys()
 	return c.end()
 }
 
-// end reads the end of the file.
+// end checks that nothing follows the artifact.
 func (c *checker) end() error {
 	if _, err := c.json.Next(); err != io.EOF {
 		return err
@@ -192,9 +192,8 @@ func (c *checker) end() error {
 	return nil
 }
 
-// object reads the members of an object that has been entered: member those
-// whose name is known. What the contract does not have is reported and read
-// over.
+// object reads the members of an object after its opening brace. It calls member for
+// known names. It reports and skips unknown and repeated members.
 func (c *checker) object(known func(name string) bool, member func(name string, value strictjson.Token) error) error {
 	for {
 		t, err := c.json.Next()
@@ -205,11 +204,11 @@ func (c *checker) object(known func(name string) bool, member func(name string, 
 		quiet, mine := false, false
 		switch {
 		case t.Duplicate:
-			c.repeated(t)
+			c.reportDuplicate(t)
 		case valid && known(name):
 			mine = true
 		default:
-			quiet = c.unknown(name, t)
+			quiet = c.reportUnknown(name, t)
 		}
 		value, err := c.json.Next()
 		switch {
@@ -225,36 +224,36 @@ func (c *checker) object(known func(name string) bool, member func(name string, 
 	}
 }
 
-// unknown reports a key the contract does not have, and says whether it brings
-// in an event family.
-func (c *checker) unknown(name string, t strictjson.Token) bool {
+// reportUnknown reports a key that is not part of the contract. It returns whether the
+// key stands for an event family.
+func (c *checker) reportUnknown(name string, t strictjson.Token) bool {
 	if f, ok := family(name); ok {
-		c.smuggled(name, f, t)
+		c.reportFamily(name, f, t)
 		return true
 	}
 	c.add(t.Start, func(p finding.Pointer) finding.Finding {
-		f := finding.Violation(inside(p, "A3", "M6"), "the key %s is not part of the contract", finding.Quote(name))
-		if key, ok := meant(name); ok {
-			f = f.WithHint("if it is meant as %s, spell it so; else remove it", key)
+		f := finding.Violation(ruleFor(p, "A3", "M6"), "the key %s is not part of the contract", finding.Quote(name))
+		if key, ok := suggestKey(name); ok {
+			f = f.WithHint("rename it to %s if that was meant; otherwise remove it", key)
 		}
 		return f
 	})
 	return false
 }
 
-func (c *checker) smuggled(name, family string, t strictjson.Token) {
+func (c *checker) reportFamily(name, family string, t strictjson.Token) {
 	c.add(t.Start, func(p finding.Pointer) finding.Finding {
-		return finding.Violation(inside(p, "A4", "M7"), "the key %s brings in %s; an artifact holds no other AG-UI event family", finding.Quote(name), family)
+		return finding.Violation(ruleFor(p, "A4", "M7"), "the key %s brings in %s; an artifact contains no other AG-UI event family", finding.Quote(name), family)
 	})
 }
 
-func (c *checker) repeated(t strictjson.Token) {
+func (c *checker) reportDuplicate(t strictjson.Token) {
 	name, _ := c.json.Text(t)
-	c.fault("T4", t.Start, "the key %s stands twice in one object", quoted(name))
+	c.fault("T4", t.Start, "the key %s is repeated in one object", quoted(name))
 }
 
-// walk reads over the value that t begins, reporting keys inside it that bring
-// in an event family unless quiet, and keys that stand twice.
+// walk skips the value that begins with t. It reports repeated keys in the value and,
+// unless quiet is set, keys that stand for an event family.
 func (c *checker) walk(t strictjson.Token, quiet bool) (err error) {
 	if t.Kind != strictjson.ObjectStart && t.Kind != strictjson.ArrayStart {
 		return nil
@@ -266,14 +265,14 @@ func (c *checker) walk(t strictjson.Token, quiet bool) (err error) {
 		switch {
 		case t.Kind != strictjson.Name:
 		case t.Duplicate:
-			c.repeated(t)
+			c.reportDuplicate(t)
 		case !quiet:
 			name, _ := c.json.Text(t)
 			f, ok := family(name)
 			if !ok {
 				continue
 			}
-			c.smuggled(name, f, t)
+			c.reportFamily(name, f, t)
 			if t, err = c.json.Next(); err == nil {
 				err = c.walk(t, true)
 			}
@@ -291,7 +290,7 @@ func (c *checker) text(t strictjson.Token, key text, rules textRules) error {
 		c.add(t.Start, func(p finding.Pointer) finding.Finding {
 			f := finding.Violation(rule, "%s %s", p, fmt.Sprintf(format, args...))
 			if t.Kind == strictjson.Null {
-				f = f.WithHint("null is not absence: leave an optional key out, give a required one its string")
+				f = f.WithHint("null is not the same as absent: omit an optional key, give a required key a string")
 			}
 			return f
 		})
@@ -303,7 +302,7 @@ func (c *checker) text(t strictjson.Token, key text, rules textRules) error {
 	value, valid := c.json.Text(t)
 	*key.to = value
 	if !valid {
-		fault(rules.surrogate, "holds half of a surrogate pair")
+		fault(rules.surrogate, "contains half of a surrogate pair")
 		return nil
 	}
 	if key.exact.value != "" {
@@ -329,8 +328,8 @@ func (c *checker) text(t strictjson.Token, key text, rules textRules) error {
 	return nil
 }
 
-// tooLong returns the limit that s breaks, its rule, and how long s is as that
-// limit counts.
+// tooLong returns the limit that s exceeds, its rule, and the length of s by which the
+// limit is defined. The rule is empty if s is not too long.
 func (c *checker) tooLong(s string, l length) (rule string, n, limit int) {
 	if n, limit = runes(s), l.limit(limitsV1); n > limit {
 		return l.v1, n, limit
@@ -343,8 +342,8 @@ func (c *checker) tooLong(s string, l length) (rule string, n, limit int) {
 	return "", 0, 0
 }
 
-func checkRef(s string) (rule, why string) {
-	if rule, why = refFault(s); rule != "" {
+func describeReference(s string) (rule, why string) {
+	if rule, why = checkReference(s); rule != "" {
 		why += "; a reference is an opaque name"
 	}
 	return rule, why
@@ -370,21 +369,21 @@ func checkTerminal(s string) (rule, why string) {
 
 func checkControl(s string) (rule, why string) {
 	if HasControl(s) {
-		return "A25", "holds a control character"
+		return "A25", "contains a control character"
 	}
 	return "", ""
 }
 
 func checkTrace(s string) (rule, why string) {
 	if IndexStackTrace(s) >= 0 {
-		return "A26", "holds what looks like a stack trace"
+		return "A26", "contains what looks like a stack trace"
 	}
 	return "", ""
 }
 
-// whole checks what concerns more than one key.
-func (c *checker) whole() {
-	// at reports f about pointer, at the value of key.
+// checkKeys checks the rules that involve more than one key.
+func (c *checker) checkKeys() {
+	// at reports f for pointer at the offset of the value of key.
 	at := func(key, pointer string, f finding.Finding) {
 		c.found.Add(f.WithOffset(int64(c.seen[key].Start)).WithPointer(finding.Pointer("").Name(pointer)))
 	}
@@ -398,14 +397,14 @@ func (c *checker) whole() {
 	switch c.a.TerminalEvent {
 	case RunError:
 		if !hasMessage {
-			at("terminal_event", "error_message", finding.Violation("A21", "error_message is required beside RUN_ERROR"))
+			at("terminal_event", "error_message", finding.Violation("A21", "error_message is required with RUN_ERROR"))
 		}
 	case RunFinished:
 		if hasMessage {
-			at("error_message", "error_message", finding.Violation("A22", "error_message may not stand beside RUN_FINISHED"))
+			at("error_message", "error_message", finding.Violation("A22", "error_message is not allowed with RUN_FINISHED"))
 		}
 		if hasCode {
-			at("error_code", "error_code", finding.Violation("A22", "error_code may not stand beside RUN_FINISHED"))
+			at("error_code", "error_code", finding.Violation("A22", "error_code is not allowed with RUN_FINISHED"))
 		}
 	}
 }

@@ -13,16 +13,16 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// base is a valid artifact with every required key and no other.
+// base is a valid artifact with only the required keys.
 const base = `{"schema":"ag-ui.compacted-message-snapshot.export.v1","framework":"ag_ui",` +
 	`"surface":"compacted_message_snapshot_artifact","thread_id_ref":"t","run_id_ref":"r",` +
 	`"started_at":"2026-01-01T00:00:00Z","messages":[{"id":"m1","role":"user","content":"hi"}],` +
 	`"terminal_event":"RUN_FINISHED"}`
 
-// failed is base, ended by an error.
+// failed is base with a terminal error.
 var failed = strings.Replace(base, `"RUN_FINISHED"`, `"RUN_ERROR","error_message":"boom"`, 1)
 
-// with returns text with old, which stands in it once, replaced.
+// with replaces old, which must occur once in text.
 func with(t testing.TB, text, old, new string) string {
 	t.Helper()
 	if strings.Count(text, old) != 1 {
@@ -31,7 +31,7 @@ func with(t testing.TB, text, old, new string) string {
 	return strings.Replace(text, old, new, 1)
 }
 
-// marked removes the markers from text and returns where they stood.
+// marked removes the markers from text and returns their positions.
 func marked(text string) (plain string, offsets []int64) {
 	for i, part := range strings.Split(text, "^") {
 		if i > 0 {
@@ -42,7 +42,7 @@ func marked(text string) (plain string, offsets []int64) {
 	return plain, offsets
 }
 
-// spell writes findings as the tables do: code and pointer.
+// spell formats findings as in the tables: code and pointer.
 func spell(findings []finding.Finding) (list []string, offsets []int64) {
 	for _, f := range findings {
 		list = append(list, strings.TrimSuffix(string(f.Code)+" "+string(f.Pointer), " "))
@@ -53,8 +53,8 @@ func spell(findings []finding.Finding) (list []string, offsets []int64) {
 	return list, offsets
 }
 
-// mustFind decodes text and compares what is found; a marker ^ in the text
-// stands where each finding, in order, must be.
+// mustFind decodes text and compares the findings. Each marker ^ in the text is the
+// expected position of a finding, in order.
 func mustFind(t *testing.T, text string, p artifact.Profile, want ...string) {
 	t.Helper()
 	plain, at := marked(text)
@@ -128,14 +128,15 @@ func TestDecodedValues(t *testing.T) {
 	}
 }
 
-// Every rule of the contract, broken alone. Both profiles say the same.
+// Each rule of the contract is violated separately. Both profiles have the same
+// findings.
 func TestRefused(t *testing.T) {
 	const message = `{"id":"m1","role":"user","content":"hi"}`
 	for _, tt := range []struct {
-		old, new string // within base, or within failed where base lacks old
+		old, new string // in base, or in failed if base does not contain old
 		want     []string
 	}{
-		// Required keys. A missing key is found where its object begins.
+		// Required keys. A missing key is reported at the beginning of its object.
 		{`{"schema":"ag-ui.compacted-message-snapshot.export.v1",`, `^{`, []string{"key_missing /schema"}},
 		{`{"schema"`, `^{^"schem"`, []string{"key_missing /schema", "key_unknown /schem"}},
 		{`,"terminal_event":"RUN_FINISHED"}`, `}`, []string{"key_missing@0 /terminal_event"}},
@@ -219,12 +220,12 @@ func TestRefused(t *testing.T) {
 		{`"r"`, `"r","finished_at":^"2025-12-31T23:59:59.999999Z"`, []string{"times_out_of_order /finished_at"}},
 		{`"r"`, `"r","finished_at":^"2026-01-01T00:30:00+00:31"`, []string{"times_out_of_order /finished_at"}},
 		{`"boom"`, `"boom","finished_at":^"2025-01-01T00:00:00Z"`, []string{"times_out_of_order /finished_at"}},
-		// Half pairs.
+		// Halves of surrogate pairs.
 		{`"hi"`, `^"\ud83d"`, []string{"lone_surrogate /messages/0/content"}},
 		{`"t"`, `^"\ude42\ud83d"`, []string{"lone_surrogate /thread_id_ref"}},
 		{`"ag_ui"`, `^"\ud83d"`, []string{"lone_surrogate /framework"}},
 		{`"schema"`, `^"\ud83d":1,"schema"`, []string{"key_unknown /\ufffd"}},
-		// Unknown keys, and keys that stand twice.
+		// Unknown and repeated keys.
 		{`"schema"`, `^"x":1,"schema"`, []string{"key_unknown /x"}},
 		{`"schema"`, `^"":1,"schema"`, []string{"key_unknown /"}},
 		{`"schema"`, `^"Schema":1,"schema"`, []string{"key_unknown /Schema"}},
@@ -239,7 +240,7 @@ func TestRefused(t *testing.T) {
 		{`"schema"`, `^"state":{"a":1,^"a":2},"schema"`, []string{"extra_event_family /state", "json_duplicate_key /state/a"}},
 		// Several at once, in document order.
 		{`"thread_id_ref":"t","run_id_ref":"r"`, `"thread_id_ref":^"","run_id_ref":^"a b",^"z":0`, []string{"value_blank /thread_id_ref", "ref_not_opaque /run_id_ref", "key_unknown /z"}},
-		// The text itself. What was found before its fault is still said.
+		// JSON syntax. Findings before a syntax error are still reported.
 		{`"schema"`, `^"x":1,^schema`, []string{"key_unknown /x", "json_syntax /x"}},
 		{`"hi"`, `"h` + "^\xff" + `i"`, []string{"json_invalid_utf8 /messages/0/content"}},
 		{`"RUN_FINISHED"}`, `"RUN_FINISHED"} ^{}`, []string{"json_trailing_data"}},

@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// Encode returns the canonical bytes of a: the contract's key order, two-space
-// indent, minimal escapes (RFC 8785 §3.2.2.2) and one newline at the end. It
-// does not judge a; Decode does.
+// Encode returns the canonical bytes of a: the key order of the contract, two-space
+// indent, minimal escapes (RFC 8785 §3.2.2.2) and one newline at the end. It does
+// not validate a; Decode does.
 func Encode(a *Artifact) []byte {
 	var w writer
 	w.string("{\n  ", "schema", a.Schema)
@@ -60,9 +60,10 @@ func (w *writer) string(before, key, value string) {
 	w.buf.Write(AppendString(w.buf.AvailableBuffer(), value))
 }
 
-// AppendString appends the RFC 8785 §3.2.2.2 form of s: only the double quote,
-// the backslash and control characters below U+0020 are escaped, the latter by
-// their short form where JSON has one, else as \u00xx in lower case.
+// AppendString appends s as a JSON string in the form of RFC 8785 §3.2.2.2. Only the
+// double quote, the backslash and control characters below U+0020 are escaped. A
+// control character is escaped by its short form if JSON has one, and otherwise as
+// \u00xx in lower case.
 // s must be valid UTF-8.
 func AppendString(b []byte, s string) []byte {
 	b = append(b, '"')

@@ -55,7 +55,7 @@ func TestIsCanonical(t *testing.T) {
 	}
 }
 
-// Of an artifact that holds nothing every required key is written all the same.
+// An empty artifact is encoded with every required key.
 func TestEncodeNothing(t *testing.T) {
 	const want = `{"schema":"","framework":"","surface":"","thread_id_ref":"","run_id_ref":"","started_at":"","messages":[],"terminal_event":""}`
 	got := jsontext.Value(artifact.Encode(&artifact.Artifact{}))
@@ -64,8 +64,8 @@ func TestEncodeNothing(t *testing.T) {
 	}
 }
 
-// Key order, indent and escapes are those of an independent encoder that
-// follows the struct.
+// An independent encoder that follows the struct has the same key order, indent and
+// escapes.
 func TestEncodeAgainstJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := validArtifact().Draw(t, "artifact")

@@ -7,15 +7,15 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// ErrMalformed is what every refusal of an artifact is.
+// ErrMalformed is wrapped by every error about a malformed artifact.
 var ErrMalformed = errors.New("malformed artifact")
 
-// ErrExtraEventFamily is the refusal of an artifact that brings in more of
-// AG-UI than one bounded run envelope (P20 §7). It is an ErrMalformed.
+// ErrExtraEventFamily reports an artifact with content of event families that are not
+// part of one bounded run envelope (P20 §7). It wraps ErrMalformed.
 var ErrExtraEventFamily = fmt.Errorf("%w: extra event family", ErrMalformed)
 
-// Err returns nil when no finding is an error, else an error for callers that
-// ask with errors.Is and errors.As (for a finding.Finding: the first one).
+// Err returns nil if no finding is an error. Otherwise the error wraps ErrMalformed or
+// ErrExtraEventFamily, and the first finding that is an error.
 func Err(findings []finding.Finding) error {
 	kind := ErrMalformed
 	if finding.Has(findings, finding.ExtraEventFamily) {

@@ -11,8 +11,8 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// sized returns an artifact the limits of Assay allow, of exactly n bytes of
-// event data.
+// sized returns an artifact within the limits of Assay with exactly n bytes of event
+// data.
 func sized(t *testing.T, n int) *Artifact {
 	t.Helper()
 	a := New()
@@ -49,7 +49,7 @@ func TestEventLine(t *testing.T) {
 	}
 }
 
-// White space that Assay trims takes nothing of the line.
+// White space that Assay trims does not count.
 func TestEventLineIsTrimmed(t *testing.T) {
 	a := sized(t, MaxEventData)
 	a.Messages[0].Content = strings.Repeat("\x1c", 1_000) + a.Messages[0].Content + strings.Repeat("\u3000", 1_000)
@@ -58,8 +58,8 @@ func TestEventLineIsTrimmed(t *testing.T) {
 	}
 }
 
-// eventData is never below what the canonical form of the trimmed strings takes,
-// and not far above it.
+// eventData is not less than the size of the canonical form with trimmed strings, and
+// only slightly more.
 func TestEventDataIsABound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOf(rapid.OneOf(rapid.Rune(), rapid.SampledFrom([]rune(" \t\x1c\u3000a\x00\"\\"))))

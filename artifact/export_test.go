@@ -2,7 +2,7 @@ package artifact
 
 // For tests against docs/contract.md.
 var (
-	RefFault    = refFault
+	RefFault    = checkReference
 	TraceParts  = traceParts
 	TraceShapes = traceShapes
 )

@@ -7,9 +7,8 @@ import (
 	"github.com/p20export/p20export/envelope/event/names"
 )
 
-// familyKeys are keys under which AG-UI carries another family's payload, and
-// the family. They are compared without the case of
-// ASCII letters, underscores and hyphens.
+// familyKeys returns the keys with which AG-UI carries the payload of other event
+// families, in normalized form, and the families.
 func familyKeys() map[string]string {
 	return map[string]string{
 		"event": names.Raw, "events": names.Raw, "rawevent": names.Raw, "rawevents": names.Raw,
@@ -25,19 +24,18 @@ func familyKeys() map[string]string {
 	}
 }
 
-// families has familyKeys and, under its normal form, every event type an
-// artifact could smuggle in: those of releases, and those of drafts that logs
-// still hold.
+// families returns familyKeys and the normalized names of all event types, including
+// those of drafts that old logs contain.
 var families = sync.OnceValue(func() map[string]string {
 	all := familyKeys()
 	for _, name := range names.All() {
-		all[normal(name)] = name
+		all[normalize(name)] = name
 	}
 	return all
 })
 
-// longestFamily bounds which names are worth comparing, in bytes before
-// normalising.
+// longestFamily is the maximum length of names to compare, in bytes before they are
+// normalized.
 const longestFamily = 64
 
 // family returns the AG-UI event family that name stands for.
@@ -45,16 +43,16 @@ func family(name string) (string, bool) {
 	if len(name) > longestFamily {
 		return "", false
 	}
-	f, ok := families()[normal(name)]
+	f, ok := families()[normalize(name)]
 	return f, ok
 }
 
 var separators = strings.NewReplacer("_", "", "-", "")
 
-func normal(name string) string { return separators.Replace(strings.Map(lower, name)) }
+func normalize(name string) string { return separators.Replace(strings.Map(lower, name)) }
 
-// lower is that of ASCII alone: what Unicode makes lower case depends on its
-// version, and on the language.
+// lower maps ASCII letters to lower case. It leaves other letters unchanged, because
+// their case mapping depends on the Unicode version and the language.
 func lower(r rune) rune {
 	if r >= 'A' && r <= 'Z' {
 		r += 'a' - 'A'
@@ -62,25 +60,25 @@ func lower(r rune) rune {
 	return r
 }
 
-// meantKeys has the keys of the contract under their normal forms, with and
-// without the ending of references.
-var meantKeys = sync.OnceValue(func() map[string]string {
+// suggestedKeys returns the keys of the contract by their normalized names, with and
+// without the suffix _ref.
+var suggestedKeys = sync.OnceValue(func() map[string]string {
 	all := make(map[string]string)
 	for _, key := range []string{
 		"schema", "framework", "surface", "thread_id_ref", "run_id_ref", "parent_run_id_ref", "started_at", "finished_at",
 		"messages", "terminal_event", "error_code", "error_message", "id", "role", "content", "name",
 	} {
-		all[normal(key)] = key
-		all[normal(strings.TrimSuffix(key, "_ref"))] = key
+		all[normalize(key)] = key
+		all[normalize(strings.TrimSuffix(key, "_ref"))] = key
 	}
 	return all
 })
 
-// meant returns the key of the contract that an unknown key looks like, such as
-// the name upstream has for it.
-func meant(name string) (key string, ok bool) {
+// suggestKey returns the key of the contract that resembles an unknown key, such as
+// AG-UI's own name for it.
+func suggestKey(name string) (key string, ok bool) {
 	if len(name) <= longestFamily {
-		key, ok = meantKeys()[normal(name)]
+		key, ok = suggestedKeys()[normalize(name)]
 	}
 	return key, ok
 }

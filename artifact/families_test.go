@@ -8,7 +8,7 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// smuggling are keys that bring in an AG-UI event family, in several spellings.
+// smuggling are keys that stand for an AG-UI event family, in several spellings.
 var smuggling = []string{
 	"STATE_SNAPSHOT", "STATE_DELTA", "RAW", "CUSTOM", "MESSAGES_SNAPSHOT", "RUN_STARTED", "RUN_FINISHED", "RUN_ERROR",
 	"STEP_STARTED", "STEP_FINISHED", "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END", "TEXT_MESSAGE_CHUNK",
@@ -24,7 +24,7 @@ var smuggling = []string{
 	"step", "steps", "stepName", "subagent", "subagents", "subagentRunId", `st\u0061te`,
 }
 
-// innocent are keys outside the contract that stand for no family.
+// innocent are keys outside the contract that do not stand for an event family.
 var innocent = []string{
 	"x", "metadata", "custom_field", "interstate", "estate", "stateful", "raws", "type", "timestamp", "input", "result", "outcome",
 	"state.delta", "state delta", "ſtate", strings.Repeat("_", 60) + "state",
@@ -60,7 +60,7 @@ func TestFamiliesAnywhere(t *testing.T) {
 	}
 }
 
-// Text is never searched.
+// The values of strings are not searched.
 func TestFamiliesInTextAreFine(t *testing.T) {
 	for _, word := range smuggling {
 		text := with(t, failed, `"hi"`, `"`+word+`","name":"`+word+`"`)

@@ -15,7 +15,7 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// checkLaws holds the laws of Decode on any bytes.
+// checkLaws checks the properties of Decode for any input.
 func checkLaws(t rapid.TB, data []byte) {
 	t.Helper()
 	accepted := make(map[artifact.Profile]bool)
@@ -46,8 +46,8 @@ func checkLaws(t rapid.TB, data []byte) {
 	}
 }
 
-// checkFindings: bounded, in order but for the count of the rest, and placed
-// inside the file.
+// checkFindings checks that the findings are bounded, sorted except for the count of
+// unlisted findings, and have offsets within the file.
 func checkFindings(t rapid.TB, data []byte, findings []finding.Finding) {
 	t.Helper()
 	listed := findings
@@ -104,7 +104,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) { checkLaws(t, data) })
 }
 
-// validArtifact generates artifacts the contract accepts.
+// validArtifact generates valid artifacts.
 func validArtifact() *rapid.Generator[*artifact.Artifact] {
 	instant := rapid.Map(rapid.Int64Range(1_700_000_000_000_000, 1_900_000_000_000_000), time.UnixMicro)
 	zone := rapid.Map(rapid.IntRange(-23*60-59, 23*60+59), func(minutes int) *time.Location { return time.FixedZone("", 60*minutes) })
@@ -165,7 +165,8 @@ func TestValidArtifacts(t *testing.T) {
 	})
 }
 
-// A valid artifact with one byte changed, taken out or put in obeys the laws.
+// Decode has the same properties for a valid artifact with one byte changed, removed or
+// added.
 func TestDamagedArtifacts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		data := artifact.Encode(validArtifact().Draw(t, "artifact"))

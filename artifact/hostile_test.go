@@ -10,7 +10,7 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// allocated returns how many bytes f allocates in all.
+// allocated returns the total number of bytes that f allocates.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -19,7 +19,7 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// However hostile the file, the answer is short and so is the work for it.
+// The number of findings and the allocated memory are bounded for hostile files.
 func TestHostileFiles(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20
@@ -35,7 +35,7 @@ func TestHostileFiles(t *testing.T) {
 	unique.WriteString(`"z":0}`)
 	for _, tt := range []struct {
 		name, text string
-		first      finding.Code // of what is wrong
+		first      finding.Code // first finding
 		last       finding.Code
 		most       uint64 // bytes allocated
 	}{
@@ -76,7 +76,7 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// From the 101st on findings are counted, and the count is right.
+// Findings from the 101st on are counted, and the count is correct.
 func TestFindingsAreCounted(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 99, 100, 101, 102, 1_000_000} {

@@ -2,11 +2,11 @@ package artifact
 
 import "fmt"
 
-// Profile names a set of limits. Whatever Assay accepts, V1 accepts.
+// Profile names a set of limits. V1 accepts every artifact that Assay accepts.
 type Profile string
 
-// The profiles: the contract itself, and the contract narrowed to what
-// Assay's mapper takes.
+// The profiles: the contract itself, and the contract with the narrower limits of
+// Assay's mapper.
 const (
 	V1    Profile = "v1"
 	Assay Profile = "assay"
@@ -15,7 +15,7 @@ const (
 // Profiles lists the profiles.
 func Profiles() []Profile { return []Profile{V1, Assay} }
 
-// ParseProfile returns the profile of that name.
+// ParseProfile returns the named profile.
 func ParseProfile(name string) (Profile, error) {
 	for _, p := range Profiles() {
 		if string(p) == name {
@@ -25,8 +25,8 @@ func ParseProfile(name string) (Profile, error) {
 	return "", fmt.Errorf("profile %q is not known; the profiles are v1 and assay", name)
 }
 
-// Limits bounds what an artifact may hold. Strings are counted in Unicode code
-// points. The numbers keep an artifact reviewable (P20 §8.3, "bounded").
+// Limits bounds the content of an artifact. The lengths of strings are in Unicode code
+// points. The limits keep an artifact reviewable (P20 §8.3, "bounded").
 type Limits struct {
 	Ref          int // thread, run and parent run reference
 	MessageID    int
@@ -34,31 +34,30 @@ type Limits struct {
 	Content      int // each message
 	ErrorCode    int
 	ErrorMessage int
-	Messages     int // how many
-	FileBytes    int // the artifact file
+	Messages     int // number of messages
+	FileBytes    int // size of the artifact file
 }
 
-// MaxFileBytes is the largest artifact file of any profile, in bytes.
+// MaxFileBytes is the maximum size of an artifact file under any profile, in bytes.
 const MaxFileBytes = 8 << 20
 
-// MaxEventData bounds the canonical JSON (RFC 8785) of an artifact of the
-// Assay profile, in bytes: Assay reads event lines of up to 1,048,576 bytes,
-// of which 4,096 are kept for what stands around the artifact.
+// MaxEventData bounds the canonical JSON (RFC 8785) of an artifact under the Assay
+// profile, in bytes. Assay reads event lines of up to 1,048,576 bytes; 4,096 of these
+// bytes are reserved for the rest of the event.
 const MaxEventData = 1<<20 - 4096
 
-// maxTraceText is how much of an error text is searched for a stack trace, in
-// code points: eight times what its limit allows, so that the search stays cheap
-// however long the text is.
+// maxTraceText is how much of an error text is searched for a stack trace, in code
+// points. It is eight times the limit of the text, and bounds the cost of the search.
 const maxTraceText = 8_192
 
-// limitsV1 are counted on strings as they stand.
+// limitsV1 apply to untrimmed strings.
 var limitsV1 = Limits{
 	Ref: 256, MessageID: 256, Name: 128, Content: 262_144,
 	ErrorCode: 128, ErrorMessage: 1_024,
 	Messages: 2_000, FileBytes: MaxFileBytes,
 }
 
-// limitsAssay are counted after trimming, as Assay's mapping does.
+// limitsAssay apply to trimmed strings, as in Assay's mapping.
 var limitsAssay = Limits{
 	Ref: 96, MessageID: 96, Name: 60, Content: 400,
 	ErrorCode: 48, ErrorMessage: 200,

@@ -19,12 +19,12 @@ func full() *artifact.Artifact {
 	return a
 }
 
-// limited are the strings with a limit: code points in each profile.
+// limited are the strings with a limit, in code points for each profile.
 var limited = []struct {
 	pointer   string
 	v1, assay int
 	set       func(a *artifact.Artifact, s string)
-	spaces    string // what may stand around the string
+	spaces    string // allowed white space around the string
 }{
 	{"/thread_id_ref", 256, 96, func(a *artifact.Artifact, s string) { a.ThreadIDRef = s }, ""},
 	{"/run_id_ref", 256, 96, func(a *artifact.Artifact, s string) { a.RunIDRef = s }, ""},
@@ -36,8 +36,8 @@ var limited = []struct {
 	{"/error_message", 1_024, 200, func(a *artifact.Artifact, s string) { a.ErrorMessage = s }, " \u00a0\u2028\u3000"},
 }
 
-// judge decodes a under p and says whether it is accepted, or too long at
-// pointer and nothing else.
+// judge checks that a is accepted under p or, if accepted is false, refused only because
+// the string at pointer is too long.
 func judge(t *testing.T, a *artifact.Artifact, p artifact.Profile, pointer string, accepted bool, what string) {
 	t.Helper()
 	_, findings := artifact.Decode(artifact.Encode(a), p)
@@ -86,7 +86,7 @@ func TestTrimming(t *testing.T) {
 		if l.spaces == "" {
 			continue
 		}
-		// v1 counts what is trimmed, and assay takes nothing v1 refuses.
+		// v1 counts trimmed white space, and assay does not accept anything that v1 refuses.
 		a := full()
 		for _, p := range artifact.Profiles() {
 			l.set(a, "a"+strings.Repeat("\u3000", l.v1-1))
@@ -140,16 +140,16 @@ func TestMessageCount(t *testing.T) {
 		if got, findings := artifact.Decode(artifact.Encode(a), p); got == nil {
 			t.Errorf("%s: 2,000 messages: %v", p, findings)
 		}
-		// Past the limit messages are counted and judged no longer.
+		// Messages past the limit are counted but not checked.
 		a.Messages = append(a.Messages, a.Messages[0], artifact.Message{Role: "none"})
 		_, findings := artifact.Decode(artifact.Encode(a), p)
-		if got, _ := spell(findings); len(got) != 1 || got[0] != "messages_too_many /messages" || !strings.Contains(findings[0].Message, "holds 2002 messages; the limit is 2000") {
+		if got, _ := spell(findings); len(got) != 1 || got[0] != "messages_too_many /messages" || !strings.Contains(findings[0].Message, "contains 2002 messages; the limit is 2000") {
 			t.Errorf("%s: 2,002 messages: %v", p, findings)
 		}
 	}
 }
 
-// The file's bytes are bounded, white space included.
+// The size of the file is bounded, including white space.
 func TestFileBytes(t *testing.T) {
 	data := []byte(base + strings.Repeat(" ", artifact.MaxFileBytes-len(base)))
 	for _, p := range artifact.Profiles() {

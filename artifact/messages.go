@@ -8,8 +8,7 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// messages reads the message list. Past the limit messages are counted and no
-// longer kept.
+// messages reads the list of messages. It only counts messages past the limit.
 func (c *checker) messages(t strictjson.Token) error {
 	if t.Kind != strictjson.ArrayStart {
 		c.fault("M1", t.Start, "%s is %s where a list belongs", c.json.Pointer(), t.Kind)
@@ -37,16 +36,16 @@ func (c *checker) messages(t strictjson.Token) error {
 	}
 	switch {
 	case count == 0:
-		c.fault("M2", t.Start, "%s holds no message", c.json.Pointer())
+		c.fault("M2", t.Start, "%s contains no message", c.json.Pointer())
 	case count > limit:
-		c.fault("M3", t.Start, "%s holds %d messages; the limit is %d", c.json.Pointer(), count, limit)
+		c.fault("M3", t.Start, "%s contains %d messages; the limit is %d", c.json.Pointer(), count, limit)
 	}
 	return nil
 }
 
 func (c *checker) message(t strictjson.Token, i int, ids map[string]int) error {
 	if t.Kind != strictjson.ObjectStart {
-		c.fault("M4", t.Start, "%s is %s where a message is an object", c.json.Pointer(), t.Kind)
+		c.fault("M4", t.Start, "%s is %s; a message is an object", c.json.Pointer(), t.Kind)
 		return c.walk(t, false)
 	}
 	c.a.Messages = append(c.a.Messages, Message{})
@@ -108,9 +107,8 @@ func checkRole(role string) (rule, why string) {
 	return "M14", why
 }
 
-// eventData bounds how many bytes the artifact takes in an Assay event line: its
-// RFC 8785 form with the trimmed strings that Assay stores, as if every optional
-// key were there.
+// eventData returns an upper bound for the size of the artifact in an Assay event line:
+// the size of its RFC 8785 form with trimmed strings and all optional keys.
 func eventData(a *Artifact) int {
 	const (
 		keys       = len(`{"schema":,"framework":,"surface":,"thread_id_ref":,"run_id_ref":,"parent_run_id_ref":,"started_at":,"finished_at":,"messages":[],"terminal_event":,"error_code":,"error_message":}`)

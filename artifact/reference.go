@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// CheckReference returns the rule of the contract that s breaks as a reference under
-// V1, or nothing.
+// CheckReference returns the rule of the contract that the reference s violates under
+// V1, or the empty string.
 func CheckReference(s string) (rule string) {
 	switch {
 	case IsBlank(s):
@@ -15,24 +15,24 @@ func CheckReference(s string) (rule string) {
 	case runes(s) > V1.Limits().Ref:
 		return refLength.v1
 	}
-	rule, _ = refFault(s)
+	rule, _ = checkReference(s)
 	return rule
 }
 
-// refFault says which rule of references s breaks first, and why; or nothing.
-// The order is A12, A13, A14, A27, A28, A29.
-func refFault(s string) (rule, why string) {
+// checkReference returns the first rule for references that s violates and the reason.
+// Both are empty if s is valid. The order is A12, A13, A14, A27, A28, A29.
+func checkReference(s string) (rule, why string) {
 	switch {
 	case strings.Contains(s, "://"):
-		return "A12", "holds ://"
+		return "A12", "contains ://"
 	case HasControl(s):
-		return "A13", "holds a control character"
+		return "A13", "contains a control character"
 	case strings.ContainsFunc(s, IsSpace):
-		return "A14", "holds white space"
+		return "A14", "contains white space"
 	case namesNetwork(s):
 		return "A27", "begins with // or www., as a link does"
 	case hasScheme(s):
-		return "A28", "begins with a scheme that programs open"
+		return "A28", "begins with a URI scheme that programs open"
 	case hasHost(s):
 		return "A29", "begins with a host, as a link does"
 	}
@@ -46,12 +46,12 @@ func namesNetwork(s string) bool {
 	return len(s) >= 2 && slash(0) && slash(1) || len(s) >= 4 && lowerASCII(s[:4]) == "www."
 }
 
-// ForbiddenSchemes lists what a reference must not begin with and a colon after it (rule
-// A28), in lower case.
+// ForbiddenSchemes returns the URI schemes with which a reference must not begin (rule
+// A28), in lower case and without the colon.
 func ForbiddenSchemes() []string { return slices.Clone(schemes) }
 
-// schemes are those that a program opens without the two slashes, or that name
-// the place of a file.
+// schemes are the schemes that programs open without two slashes, or that name the
+// location of a file.
 var schemes = []string{
 	"about", "blob", "callto", "cid", "data", "facetime", "facetime-audio", "file", "filesystem", "ftp", "ftps",
 	"geo", "gs", "http", "https", "intent", "irc", "ircs", "jar", "javascript", "ldap", "ldaps", "magnet", "mailto",
@@ -59,7 +59,7 @@ var schemes = []string{
 	"vscode", "webcal", "ws", "wss", "xmpp",
 }
 
-// longestScheme is the length of the longest of schemes.
+// longestScheme is the length of the longest element of schemes.
 const longestScheme = len("facetime-audio")
 
 // hasScheme reports whether s begins with one of schemes and a colon.
@@ -68,9 +68,9 @@ func hasScheme(s string) bool {
 	return ok && slices.Contains(schemes, lowerASCII(scheme))
 }
 
-// hasHost reports whether s begins with a host, where something follows it that
-// only an address has: a slash, a backslash, a question mark or a number sign;
-// or, after localhost or an IP address, a port alone (A29).
+// hasHost reports whether s begins with a host that is followed by a slash, a backslash,
+// a question mark or a number sign (A29). After localhost or an IP address, a port is
+// sufficient.
 func hasHost(s string) bool {
 	end := strings.IndexAny(s, `/\?#`)
 	authority := s
@@ -110,8 +110,8 @@ func isAddress(host string) bool {
 	return len(parts) == 4
 }
 
-// isDomain reports whether host is two or more labels joined by dots, the last of
-// which does not begin with a digit.
+// isDomain reports whether host has two or more labels separated by dots, and its last
+// label does not begin with a digit.
 func isDomain(host string) bool {
 	host = strings.TrimSuffix(host, ".")
 	last := strings.LastIndexByte(host, '.')
@@ -119,14 +119,14 @@ func isDomain(host string) bool {
 		return false
 	}
 	for label := range strings.SplitSeq(host, ".") {
-		if label == "" || strings.ContainsFunc(label, notOfLabel) {
+		if label == "" || strings.ContainsFunc(label, isNotLabelRune) {
 			return false
 		}
 	}
 	return true
 }
 
-func notOfLabel(r rune) bool {
+func isNotLabelRune(r rune) bool {
 	return r <= 0x7f && !(isDigit(byte(r)) || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '-' || r == '_' || r == '%')
 }
 

@@ -76,7 +76,7 @@ func TestRefFault(t *testing.T) {
 	}
 }
 
-// The schemes are those that the contract lists.
+// The contract lists the same schemes.
 func TestSchemesAreTheContracts(t *testing.T) {
 	if diff := cmp.Diff([]string{strings.Join(artifact.ForbiddenSchemes(), " ") + "\n"}, blocks(t, "A28")); diff != "" {
 		t.Error(diff)

@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// IndexStackTrace returns where a stack trace begins in s, in bytes, or -1 when s
-// holds none that is known. The white space, spelled-out line ends and tabs, and
-// backslashes before it count as its own. Only the shapes of rule A26 are
-// recognised, and only among the first 8,192 code points of s.
+// IndexStackTrace returns the byte index of the first stack trace in s, or -1 if there
+// is none. The trace includes preceding white space, escaped line ends and tabs, and
+// backslashes. Only the shapes of rule A26 are recognized, and only in the first 8,192
+// code points of s.
 func IndexStackTrace(s string) int {
 	s = Prefix(s, maxTraceText)
 	at := traces().FindStringIndex(s)
@@ -19,8 +19,8 @@ func IndexStackTrace(s string) int {
 	return len(trimGap(s[:at[0]]))
 }
 
-// trimGap returns s without the white space, the line ends and tabs that are
-// spelled out, and the backslashes at its end.
+// trimGap returns s without trailing white space, escaped line ends and tabs, and
+// backslashes.
 func trimGap(s string) string {
 	for {
 		cut := strings.TrimRight(s, "\t\n\v\f\r \\")
@@ -47,8 +47,8 @@ var traces = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(strings.Join(shapes, "|"))
 })
 
-// traceParts are the expressions that the shapes share; in those, <GAP> stands
-// for the expression of GAP.
+// traceParts are expressions that the shapes share. In a shape, <GAP> is replaced with
+// the expression of GAP.
 var traceParts = [][2]string{
 	{"GAP", `(?:[\t-\r ]|\\+[nrt])+`},
 	{"LINE", `(?:(?:^|[\t\n\r]|\\[nrt])[ ]?|[ ][ ])`},
@@ -61,9 +61,9 @@ var traceParts = [][2]string{
 	{"GOFILE", `(?:[^\t-\r /]*/)+[^\t-\r /]*\.go:[0-9]+`},
 }
 
-// traceShapes are those of rule A26, each with its language. Both tables are
-// written in what RE2 and Python's re read alike (the latter with its flag
-// ASCII), and so that no text makes a backtracking engine slow.
+// traceShapes are the shapes of rule A26 and their languages. RE2 and Python's re with
+// the flag ASCII interpret both tables in the same way. No text makes a backtracking
+// engine slow.
 var traceShapes = [][2]string{
 	{"Python", `(?:\+ )?(?:Exception Group )?Traceback \(most recent call last\)`},
 	{"Python", `(?:Traceback|Stack) (?:for <[^\n\r]*> )?\(most recent call last\)`},

@@ -10,7 +10,7 @@ import (
 	"github.com/p20export/p20export/artifact"
 )
 
-// The shapes are those that the contract lists.
+// The contract lists the same shapes.
 func TestShapesAreTheContracts(t *testing.T) {
 	list := func(width int, rows [][2]string) string {
 		var b strings.Builder
@@ -25,8 +25,8 @@ func TestShapesAreTheContracts(t *testing.T) {
 	}
 }
 
-// Each of these begins as a trace of its language does. The vectors of A26 have
-// whole ones.
+// Each text begins like a trace of its language. The vectors of A26 have complete
+// traces.
 func TestStackTrace(t *testing.T) {
 	const before = "it is gone"
 	for _, gap := range []string{" ", "\n", "\r\n\t", `\n`, `\r\n\t`, `\\n    `, "\n\n  ", ` \n \\\\r`} {
@@ -50,7 +50,7 @@ func TestStackTrace(t *testing.T) {
 	}
 }
 
-// The first 8,192 code points are searched, however many bytes they take.
+// The first 8,192 code points are searched, independent of their size in bytes.
 func TestStackTraceLimit(t *testing.T) {
 	const trace = "stack backtrace:"
 	for _, char := range []string{"a", "é", "😀"} {
@@ -67,8 +67,8 @@ func TestStackTraceLimit(t *testing.T) {
 	}
 }
 
-// One line of a known shape is enough, whatever the text is about; a text that only
-// names a file and a line has none. docs/contract.md has these examples.
+// One line of a known shape is sufficient. A text that only names a file and a line
+// does not match. The examples are those of docs/contract.md.
 func TestStackTraceExamples(t *testing.T) {
 	if artifact.IndexStackTrace("unexpected token at key (config.json:3:7)") < 0 {
 		t.Error("a line of a known shape is not found")

@@ -6,17 +6,18 @@ import (
 	"unicode/utf8"
 )
 
-// IsSpace reports whether r is white space to the contract: the set that
-// Python's str.strip removes, which is Go's and U+001C to U+001F.
+// IsSpace reports whether r is white space according to the contract: white space as
+// defined by package unicode, and U+001C to U+001F. This is the set that Python's
+// str.strip removes.
 func IsSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
 
 // IsBlank reports whether s is empty after trimming white space.
 func IsBlank(s string) bool { return strings.TrimFunc(s, IsSpace) == "" }
 
-// Trim returns s without white space at its ends.
+// Trim returns s without leading and trailing white space.
 func Trim(s string) string { return strings.TrimFunc(s, IsSpace) }
 
-// HasControl reports whether s holds a control character (Unicode category Cc).
+// HasControl reports whether s contains a control character (Unicode category Cc).
 func HasControl(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }
 
 // Prefix returns the first n code points of s. Half of a surrogate pair counts

@@ -10,7 +10,7 @@ import (
 	"github.com/p20export/p20export/artifact"
 )
 
-// pythonSpace is what Python's str.strip removes, and so what Assay's mapping
+// pythonSpace is the white space that Python's str.strip removes, which Assay's mapping
 // does not count.
 const pythonSpace = "\t\n\v\f\r\x1c\x1d\x1e\x1f \u0085\u00a0\u1680" +
 	"\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a" +
@@ -144,7 +144,7 @@ func TestTimesCompareAsInstants(t *testing.T) {
 	}
 }
 
-// What FormatTime writes ParseTime reads, to the microsecond, from any zone.
+// ParseTime parses the result of FormatTime to the same microsecond, for any time zone.
 func TestFormatTime(t *testing.T) {
 	first := time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
 	last := time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC).Unix()

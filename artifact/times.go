@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// timestamp is RFC 3339 §5.6 with upper-case T and Z and at most six fraction
-// digits. Hours, minutes and seconds are checked by time.Parse, which knows no
-// leap second and no hour 24.
+// timestamp matches RFC 3339 §5.6 with upper-case T and Z and at most six fraction
+// digits. time.Parse checks hours, minutes and seconds. It rejects leap seconds and
+// hour 24.
 var timestamp = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
 })
 
-// ParseTime reads a timestamp of the contract. As written and as an instant it
-// must lie in the years 1 to 9999, the instant in those of UTC.
+// ParseTime parses a timestamp of the contract. Its year must be between 1 and 9999,
+// both as written and in UTC.
 func ParseTime(s string) (time.Time, error) {
 	t, fault := parseTime(s)
 	if fault.rule != "" {
@@ -24,7 +24,7 @@ func ParseTime(s string) (time.Time, error) {
 	return t, nil
 }
 
-// timeFault is the rule a timestamp breaks first, and why.
+// timeFault is the first rule that a timestamp violates, and the reason.
 type timeFault struct{ rule, why string }
 
 func parseTime(s string) (time.Time, timeFault) {
@@ -41,9 +41,8 @@ func parseTime(s string) (time.Time, timeFault) {
 	return t, timeFault{}
 }
 
-// FormatTime spells t as the artifacts of this program do: UTC with Z, no
-// fraction when its microseconds are zero, else six digits. What is below a
-// microsecond is cut off.
+// FormatTime formats t as in the artifacts of this program: in UTC with Z, and with six
+// fraction digits unless they are all zero. It truncates t to microseconds.
 func FormatTime(t time.Time) string {
 	t = t.UTC().Truncate(time.Microsecond)
 	if t.Nanosecond() == 0 {

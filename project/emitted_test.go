@@ -314,7 +314,7 @@ func TestMessagesPastTheLimit(t *testing.T) {
 			t.Errorf("%s: %v", s.Projection, r.findings)
 		}
 		r = projectRun(t, s, "", started, snapshot(list[:2001]...), finished)
-		if len(r.findings) != 1 || r.findings[0].Message != "/messages holds 2001 messages; the limit is 2000" {
+		if len(r.findings) != 1 || r.findings[0].Message != "/messages contains 2001 messages; the limit is 2000" {
 			t.Errorf("%s: %v", s.Projection, r.findings)
 		}
 	}

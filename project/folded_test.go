@@ -29,11 +29,11 @@ const (
 func TestFoldedStream(t *testing.T) {
 	sub := `"subagentRunId":"s1"`
 	type test struct {
-		name   string
-		events []string
-		said   []string
-		left   []string // without request_absent
-		want   []string // errors
+		name     string
+		events   []string
+		messages []string
+		left     []string // without request_absent
+		want     []string // errors
 	}
 	tests := []test{
 		{"start, contents, end", []string{textStart("a"), textContent("a", "He"), textContent("a", ""), textContent("a", "llo"), textEnd("a")}, []string{"a/assistant: Hello"}, nil, nil},
@@ -122,7 +122,7 @@ func TestFoldedStream(t *testing.T) {
 	for _, c := range tests {
 		t.Run(c.name, func(t *testing.T) {
 			r := projectRun(t, folded, "", append(append([]string{started}, c.events...), failed)...)
-			if diff := cmp.Diff(orEmpty(c.said), formatMessages(r.out)); diff != "" {
+			if diff := cmp.Diff(orEmpty(c.messages), formatMessages(r.out)); diff != "" {
 				t.Error(diff)
 			}
 			if len(c.want) > 0 {
@@ -155,9 +155,9 @@ func TestFoldedStream(t *testing.T) {
 // requests are run inputs, each with the expected result for a run that streams
 // "Hello".
 var requests = []struct {
-	name, request string
-	said, left    []string
-	want          []string
+	name, request  string
+	messages, left []string
+	want           []string
 }{
 	{"plain", request(user), []string{"u1/user: Hi", "a/assistant: Hello"}, nil, []string{built}},
 	{"no messages", request(), []string{"a/assistant: Hello"}, nil, []string{built}},
@@ -195,7 +195,7 @@ func TestFoldedRequest(t *testing.T) {
 	for _, c := range requests {
 		t.Run(c.name, func(t *testing.T) {
 			r := projectRun(t, folded, c.request, events...)
-			if diff := cmp.Diff(orEmpty(c.said), formatMessages(r.out)); diff != "" {
+			if diff := cmp.Diff(orEmpty(c.messages), formatMessages(r.out)); diff != "" {
 				t.Error(diff)
 			}
 			if diff := cmp.Diff(orEmpty(c.want), formatFindings(r.findings)); diff != "" {

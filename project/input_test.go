@@ -30,7 +30,7 @@ func TestFoldedInput(t *testing.T) {
 		tried++
 		t.Run(c.name, func(t *testing.T) {
 			r := projectRun(t, folded, "", startedWithInput(c.request), textStart("a"), textContent("a", "Hello"), failed)
-			if diff := cmp.Diff(orEmpty(c.said), formatMessages(r.out)); diff != "" {
+			if diff := cmp.Diff(orEmpty(c.messages), formatMessages(r.out)); diff != "" {
 				t.Error(diff)
 			}
 			want := []string{"(request_absent)"}
@@ -68,7 +68,7 @@ func TestFoldedVersions(t *testing.T) {
 	for _, c := range []struct {
 		name, request, started string
 		s                      project.Settings
-		said, left             []string
+		messages, left         []string
 		from                   string
 	}{
 		{"the input", "", startedWithInput(input), folded, []string{"u1/user: Hi", "a/assistant: Hello"}, []string{absent}, "the stream"},
@@ -81,7 +81,7 @@ func TestFoldedVersions(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := projectRun(t, c.s, c.request, c.started, textStart("a"), textContent("a", "Hello"), failed)
-			if diff := cmp.Diff(c.said, formatMessages(r.out)); diff != "" {
+			if diff := cmp.Diff(c.messages, formatMessages(r.out)); diff != "" {
 				t.Fatal(diff)
 			}
 			if diff := cmp.Diff(c.left, formatOmissions(r.out.Omissions)); diff != "" {

@@ -265,16 +265,16 @@ func TestLackingTextDefinition(t *testing.T) {
 	}
 	found := 0
 	rapid.Check(t, func(t *rapid.T) {
-		said, held, streamed := drawLines(t, "asked", 4), drawLines(t, "held", 6), drawLines(t, "streamed", 5)
+		requested, held, streamed := drawLines(t, "asked", 4), drawLines(t, "held", 6), drawLines(t, "streamed", 5)
 		if rapid.Bool().Draw(t, "echoes") {
-			held = append(slices.Clone(said), held...)
+			held = append(slices.Clone(requested), held...)
 		}
 		events := append([]string{started}, stream(streamed...)...)
 		// There is always at least one message, so that there is an artifact.
 		events = append(events, snapshot(append([]string{`{"id":"x","role":"system","content":"x"}`}, messages("h", held...)...)...), finished)
-		_, got := lacks(t, request(messages("q", said...)...), events...)
+		_, got := lacks(t, request(messages("q", requested...)...), events...)
 
-		A, H, S := compared(said), compared(held), compared(streamed)
+		A, H, S := compared(requested), compared(held), compared(streamed)
 		echo := 0
 		for i := range H {
 			if len(A) > 0 && H[i] == A[len(A)-1] {
@@ -311,19 +311,19 @@ func TestLackingTextDefinition(t *testing.T) {
 // only, it lacks all streamed messages.
 func TestLackingTextProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var said, streamed []line
+		var requested, streamed []line
 		for i := range rapid.IntRange(0, 4).Draw(t, "asked") {
-			said = append(said, line{rapid.SampledFrom([]string{"user", "assistant"}).Draw(t, "role"), fmt.Sprint("asked ", i)})
+			requested = append(requested, line{rapid.SampledFrom([]string{"user", "assistant"}).Draw(t, "role"), fmt.Sprint("asked ", i)})
 		}
-		said = append(said, line{"user", "the question"})
+		requested = append(requested, line{"user", "the question"})
 		for i := range rapid.IntRange(1, 5).Draw(t, "streamed") {
 			text := fmt.Sprint("reply ", i, ".")
-			if repeated := rapid.IntRange(0, len(said)-1).Draw(t, "repeated"); said[repeated].role == "assistant" && i == 0 {
-				text = said[repeated].text // a reply may repeat an earlier one
+			if repeated := rapid.IntRange(0, len(requested)-1).Draw(t, "repeated"); requested[repeated].role == "assistant" && i == 0 {
+				text = requested[repeated].text // a reply may repeat an earlier one
 			}
 			streamed = append(streamed, line{"assistant", text})
 		}
-		asking := request(messages("q", said...)...)
+		asking := request(messages("q", requested...)...)
 		spell := func(l line) string {
 			text := l.text
 			if rapid.Bool().Draw(t, "spaced") {
@@ -343,7 +343,7 @@ func TestLackingTextProperty(t *testing.T) {
 			_, at := lacks(t, asking, append(append([]string{started}, stream(streamed...)...), snapshot(held...), finished)...)
 			return at
 		}
-		whole := slices.Concat(said, streamed)
+		whole := slices.Concat(requested, streamed)
 		if at := run(whole); at != nil {
 			t.Fatalf("all is there, and %v lack", at)
 		}
@@ -352,14 +352,14 @@ func TestLackingTextProperty(t *testing.T) {
 			all += l.text
 		}
 		cut := rapid.IntRange(1, len(all)-1).Draw(t, "cut")
-		if at := run(append(slices.Clone(said), line{"assistant", all[:cut]}, line{"assistant", all[cut:]})); at != nil {
+		if at := run(append(slices.Clone(requested), line{"assistant", all[:cut]}, line{"assistant", all[cut:]})); at != nil {
 			t.Fatalf("all is there, divided elsewhere, and %v lack", at)
 		}
 		without := rapid.IntRange(0, len(streamed)-1).Draw(t, "without")
-		if at := run(slices.Delete(slices.Clone(whole), len(said)+without, len(said)+without+1)); !slices.Equal(at, []int{1 + without}) {
-			t.Fatalf("event %d is lacking, and %v are said to", 1+without, at)
+		if at := run(slices.Delete(slices.Clone(whole), len(requested)+without, len(requested)+without+1)); !slices.Equal(at, []int{1 + without}) {
+			t.Fatalf("event %d is missing; reported %v", 1+without, at)
 		}
-		if at := run(said); len(at) != len(streamed) {
+		if at := run(requested); len(at) != len(streamed) {
 			t.Fatalf("%d were streamed, and of an echo %v lack", len(streamed), at)
 		}
 	})

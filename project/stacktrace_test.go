@@ -30,7 +30,7 @@ func TestStackTraceIsCut(t *testing.T) {
 	for _, c := range []struct {
 		name, message string
 		profile       artifact.Profile
-		said          string
+		want          string
 		left          []string
 	}{
 		{"no trace", "it broke at noon", artifact.V1, "it broke at noon", nil},
@@ -57,7 +57,7 @@ func TestStackTraceIsCut(t *testing.T) {
 				t.Errorf("%s, %s: %v", c.name, s.Projection, formatFindings(r.findings))
 				continue
 			}
-			if r.out.Artifact.ErrorMessage != c.said || r.out.Artifact.ErrorCode != "E1" {
+			if r.out.Artifact.ErrorMessage != c.want || r.out.Artifact.ErrorCode != "E1" {
 				t.Errorf("%s, %s: %q", c.name, s.Projection, r.out.Artifact.ErrorMessage)
 			}
 			if diff := cmp.Diff(orEmpty(c.left), formatOmissions(r.out.Omissions)); diff != "" {
@@ -161,9 +161,9 @@ func TestStackTraceProperty(t *testing.T) {
 			}
 			return
 		}
-		said := r.out.Artifact.ErrorMessage
-		if artifact.IndexStackTrace(said) >= 0 || !strings.HasPrefix(message, said) && !strings.HasPrefix(strings.TrimLeftFunc(message, artifact.IsSpace), said) {
-			t.Fatalf("%q became %q", message, said)
+		want := r.out.Artifact.ErrorMessage
+		if artifact.IndexStackTrace(want) >= 0 || !strings.HasPrefix(message, want) && !strings.HasPrefix(strings.TrimLeftFunc(message, artifact.IsSpace), want) {
+			t.Fatalf("%q became %q", message, want)
 		}
 		if o := formatOmissions(r.out.Omissions); len(o) != 1 || o[0] != "error_stack_trace #2 /message" && o[0] != "text_shortened #2 /message" {
 			t.Fatal(fmt.Sprint(o))

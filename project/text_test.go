@@ -22,7 +22,7 @@ func text(sel project.Selection, p artifact.Profile) project.Settings {
 func TestTextMessages(t *testing.T) {
 	for _, c := range []struct {
 		name, messages string
-		said, left     []string
+		want, left     []string
 		findings       []string
 	}{
 		{"plain", user + "," + answer, []string{"u1/user: Hi", "a1/assistant: Hello"}, nil, nil},
@@ -62,7 +62,7 @@ func TestTextMessages(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := projectRun(t, text("", ""), "", started, snapshot(c.messages), finished)
-			if diff := cmp.Diff(orEmpty(c.said), formatMessages(r.out)); diff != "" {
+			if diff := cmp.Diff(orEmpty(c.want), formatMessages(r.out)); diff != "" {
 				t.Error(diff)
 			}
 			if diff := cmp.Diff(orEmpty(c.findings), formatFindings(r.findings)); diff != "" {
@@ -90,11 +90,11 @@ func TestSelection(t *testing.T) {
 	other := `{"type":"MESSAGES_SNAPSHOT","messages":null}`
 	events := []string{started, number(1), other, number(3), finished}
 	for _, c := range []struct {
-		sel    project.Selection
-		events []string
-		said   []string
-		left   []string
-		want   []string
+		sel      project.Selection
+		events   []string
+		messages []string
+		left     []string
+		want     []string
 	}{
 		{"first", events, []string{"m1/user: x"}, []string{"snapshot_not_chosen #2", "snapshot_not_chosen #3"}, nil},
 		{"last", events, []string{"m3/user: x"}, []string{"snapshot_not_chosen #1", "snapshot_not_chosen #2"}, nil},
@@ -113,7 +113,7 @@ func TestSelection(t *testing.T) {
 	} {
 		t.Run(string(c.sel), func(t *testing.T) {
 			r := projectRun(t, text(c.sel, ""), "", c.events...)
-			if diff := cmp.Diff(orEmpty(c.said), formatMessages(r.out)); diff != "" {
+			if diff := cmp.Diff(orEmpty(c.messages), formatMessages(r.out)); diff != "" {
 				t.Error(diff)
 			}
 			if diff := cmp.Diff(orEmpty(c.want), formatFindings(r.findings)); diff != "" {

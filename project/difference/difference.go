@@ -1,6 +1,7 @@
-// Package difference says how two artifacts differ, in the words of the contract.
+// Package difference compares two artifacts key by key and message by message.
 //
-// It must not know how the artifacts were made, and holds no rule of the contract.
+// It must not know how the artifacts were made, and must not contain rules of the
+// contract.
 package difference
 
 import (
@@ -13,9 +14,9 @@ import (
 // Kind says how a key or a message differs.
 type Kind string
 
-// The ways to differ. Added means only in B, removed only in A. A message is moved
-// if it comes before a message in A that it comes after in B, or the reverse; of
-// several such messages as few as possible are called moved.
+// The kinds of differences. Added means only in B, Removed only in A. Moved messages
+// are a smallest set of messages without which the other common messages have the same
+// order in A and B.
 const (
 	Added   Kind = "added"
 	Removed Kind = "removed"
@@ -26,27 +27,27 @@ const (
 // Difference is one difference between the artifacts A and B: of a key of the
 // artifact, of a key of a message that is in both, or of a whole message.
 type Difference struct {
-	// Pointer is the place in A. A message that is only in B has its place there.
+	// Pointer is the place in A or, for a message that is only in B, in B.
 	Pointer finding.Pointer `json:"pointer"`
-	// PointerB is the place in B of a message, or of a key in it, that has another
-	// index there.
+	// PointerB is the place in B of a message, or of a key in it, if its index is
+	// different there.
 	PointerB finding.Pointer `json:"pointer_b,omitzero"`
 	Kind     Kind            `json:"what"`
 	// A and B are the values: a string for a key, an artifact.Message for a whole
-	// message, nil on the side that lacks it.
+	// message, and nil if the value is absent.
 	A any `json:"a"`
 	B any `json:"b"`
-	// Microseconds is how much later the instant in B is, for times alone.
+	// Microseconds is how much later the time in B is. It is nil for values that are
+	// not times.
 	Microseconds *int64 `json:"microseconds,omitzero"`
 }
 
 // Compare returns the differences between two artifacts in the order of the contract's
-// keys and of the messages, and how many messages are the same in both. A message
-// that was only moved is not counted as the same.
+// keys and of the messages, and the number of messages that are the same in both. A
+// moved message does not count as the same.
 //
-// Messages of one id are the same message. Compare the others, those that share role and
-// content are paired in their order. Time and memory grow with n log n of the
-// messages.
+// Messages with the same id are the same message. Other messages with the same role and
+// content are paired in order. Compare takes O(n log n) time for n messages.
 func Compare(a, b *artifact.Artifact) (list []Difference, same int) {
 	c := comparison{list: []Difference{}}
 	c.key("/schema", "", a.Schema, b.Schema)
@@ -69,7 +70,7 @@ type comparison struct {
 	same int
 }
 
-// key compares the value of a key. The empty string stands for a key that is absent.
+// key compares the values of a key. The empty string means that the key is absent.
 func (c *comparison) key(p, inB finding.Pointer, a, b string) {
 	d := Difference{Pointer: p, PointerB: inB, Kind: Changed, A: a, B: b}
 	switch {
@@ -100,14 +101,14 @@ func (c *comparison) time(p finding.Pointer, a, b string) {
 }
 
 func (c *comparison) messages(a, b []artifact.Message) {
-	in := pairs(a, b)
+	in := pairMessages(a, b)
 	paired := make([]bool, len(b))
 	for _, j := range in {
 		if j >= 0 {
 			paired[j] = true
 		}
 	}
-	stays := increasing(in)
+	stays := longestIncreasing(in)
 	next := 0
 	added := func(to int) {
 		for ; next < to; next++ {
@@ -126,12 +127,12 @@ func (c *comparison) messages(a, b []artifact.Message) {
 		}
 		before := len(c.list)
 		if !stays[i] {
-			c.list = append(c.list, Difference{Pointer: message(i), PointerB: elsewhere(i, j, ""), Kind: Moved, A: a[i], B: b[j]})
+			c.list = append(c.list, Difference{Pointer: message(i), PointerB: pointerInB(i, j, ""), Kind: Moved, A: a[i], B: b[j]})
 		}
 		for _, key := range []struct{ name, a, b string }{
 			{"id", a[i].ID, b[j].ID}, {"role", a[i].Role, b[j].Role}, {"content", a[i].Content, b[j].Content}, {"name", a[i].Name, b[j].Name},
 		} {
-			c.key(message(i).Name(key.name), elsewhere(i, j, key.name), key.a, key.b)
+			c.key(message(i).Name(key.name), pointerInB(i, j, key.name), key.a, key.b)
 		}
 		if len(c.list) == before {
 			c.same++
@@ -142,9 +143,9 @@ func (c *comparison) messages(a, b []artifact.Message) {
 
 func message(i int) finding.Pointer { return finding.Pointer("/messages").Index(i) }
 
-// elsewhere returns the pointer to message j of B, or to a key in it, unless the
-// message has the same index in A.
-func elsewhere(i, j int, key string) finding.Pointer {
+// pointerInB returns the pointer to message j of B, or to a key in it. It returns the
+// empty pointer if the message has the same index in A.
+func pointerInB(i, j int, key string) finding.Pointer {
 	switch {
 	case i == j:
 		return ""
@@ -154,8 +155,9 @@ func elsewhere(i, j int, key string) finding.Pointer {
 	return message(j).Name(key)
 }
 
-// pairs returns for each message of a the index of the same message in b, or -1.
-func pairs(a, b []artifact.Message) []int {
+// pairMessages returns, for each message of a, the index of the same message in b, or
+// -1.
+func pairMessages(a, b []artifact.Message) []int {
 	in := slices.Repeat([]int{-1}, len(a))
 	taken := make([]bool, len(b))
 	pair := func(of func(artifact.Message) artifact.Message) {
@@ -179,9 +181,9 @@ func pairs(a, b []artifact.Message) []int {
 	return in
 }
 
-// increasing reports which indexes of list belong to one of its longest increasing
-// subsequences. Negative elements belong to none.
-func increasing(list []int) []bool {
+// longestIncreasing reports which indexes of list belong to one of its longest increasing
+// subsequences. Negative elements never do.
+func longestIncreasing(list []int) []bool {
 	var ends []int // ends[n] is the index of the smallest element that ends a subsequence of n+1
 	before := make([]int, len(list))
 	for i, v := range list {

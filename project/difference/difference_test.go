@@ -74,7 +74,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// someArtifact draws from few values, so that two artifacts have much in common.
+// someArtifact draws from a few values only, so that two artifacts have much in common.
 var someArtifact = rapid.Custom(func(t *rapid.T) *artifact.Artifact {
 	draw := func(name string, of ...string) string { return rapid.SampledFrom(of).Draw(t, name) }
 	a := artifact.New()
@@ -101,7 +101,7 @@ func TestOfItself(t *testing.T) {
 	})
 }
 
-// The differences applied to A give B, so none is missing and none is wrong.
+// Applying the differences to A results in B. So the list is complete and correct.
 func TestOfApplied(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -114,7 +114,7 @@ func TestOfApplied(t *testing.T) {
 	})
 }
 
-// apply changes a copy of a as the list says.
+// apply applies the differences to a copy of a.
 func apply(t *rapid.T, a *artifact.Artifact, list []difference.Difference, n int) *artifact.Artifact {
 	out := *a
 	keys := func(name string) *string {

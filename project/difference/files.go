@@ -10,15 +10,15 @@ import (
 	"github.com/p20export/p20export/project/validate"
 )
 
-// Equal is the verdict on two artifacts of the same value, whatever their spelling.
+// Equal is the verdict on two artifacts with the same value, even if their bytes differ.
 const Equal project.Verdict = "equal"
 
 // File is one of the two files.
 type File struct {
 	File    string          `json:"file"`
 	Verdict project.Verdict `json:"verdict"`
-	// Digest is of the file's bytes, CanonicalDigest of the canonical bytes of the
-	// artifact in it. Files of the same value have the same canonical digest.
+	// Digest is the digest of the file's bytes, CanonicalDigest that of the artifact's
+	// canonical bytes. Files with the same value have the same canonical digest.
 	Digest          *digest.Digest    `json:"digest"`
 	CanonicalDigest *digest.Digest    `json:"canonical_digest"`
 	Findings        []finding.Finding `json:"findings"`
@@ -26,18 +26,18 @@ type File struct {
 
 // Row is the outcome of comparing two files.
 type Row struct {
-	// Verdict is Equal or project.Differs, or the worse verdict of a file that is
-	// not a well-formed artifact. Then nothing is compared.
+	// Verdict is Equal or project.Differs. If a file is not a well-formed artifact,
+	// it is the verdict on that file, and nothing is compared.
 	Verdict project.Verdict `json:"verdict"`
 	A       File            `json:"a"`
 	B       File            `json:"b"`
-	// Same is how many messages are the same in both.
+	// Same is the number of messages that are the same in both.
 	Same        int          `json:"same"`
 	Differences []Difference `json:"differences"`
 }
 
-// CompareFiles compares two artifact files under the contract v1. "-" is standard input,
-// which can be given once.
+// CompareFiles compares two artifact files under contract v1. The path "-" means
+// standard input, which can be given only once.
 func CompareFiles(ctx context.Context, a, b string) Row {
 	row := Row{Verdict: Equal, Differences: []Difference{}}
 	inA := row.A.read(ctx, a)

@@ -21,16 +21,16 @@ import (
 type BundleRow struct {
 	Bundle  string          `json:"bundle"`
 	Verdict project.Verdict `json:"verdict"`
-	// Refusal is why Assay's verifier refuses it, in that verifier's words.
+	// Refusal is the class and code with which Assay's verifier refuses the bundle.
 	Refusal *Refusal `json:"refusal"`
-	// What follows is null but for a bundle whose integrity holds.
+	// The following fields are null unless the bundle's integrity was verified.
 	RunID       *string   `json:"run_id"`
 	RunRoot     *string   `json:"run_root"`
 	Producer    *Producer `json:"producer"`
 	Events      *int      `json:"events"`
 	EventsBytes *int64    `json:"events_bytes"`
 	Bytes       *int64    `json:"bytes"`
-	// Digest is of the file.
+	// Digest is the digest of the file.
 	Digest   *digest.Digest    `json:"digest"`
 	Findings []finding.Finding `json:"findings"`
 }
@@ -48,21 +48,20 @@ type Producer struct {
 	Git     string `json:"git"`
 }
 
-// VerifyBundle verifies the integrity of a bundle as Assay's verifier does. With
-// strict, what that lets pass and this program never writes is an error too. "-"
-// is standard input.
+// VerifyBundle verifies the integrity of a bundle like Assay's verifier. If strict is
+// set, deviations from the form that this program writes are also errors, even if
+// Assay's verifier accepts them. The path "-" means standard input.
 func VerifyBundle(ctx context.Context, path string, strict bool, progress func(read int64)) BundleRow {
 	return verifyBundle(ctx, path, strict, progress, io.Discard)
 }
 
-// OpenBundle is VerifyBundle, and keeps the bundle so that its events can be
-// gone through once it is known to hold: what is verified and what is shown are
-// the same bytes, wherever they come from. There is none to keep when it does
-// not hold. The caller closes it.
+// OpenBundle verifies a bundle like VerifyBundle and keeps a copy of its bytes, so that
+// the caller can read the events of the bundle that was verified. The returned bundle
+// is nil if the verification fails. The caller must close it.
 func OpenBundle(ctx context.Context, path string, progress func(read int64)) (BundleRow, *VerifiedBundle) {
 	file, err := atomicfile.CreateUnnamed("")
 	if err != nil {
-		return unread(BundleRow{Bundle: path}, err), nil
+		return failedRow(BundleRow{Bundle: path}, err), nil
 	}
 	row := verifyBundle(ctx, path, false, progress, file)
 	if row.Verdict != project.Verified {
@@ -72,17 +71,17 @@ func OpenBundle(ctx context.Context, path string, progress func(read int64)) (Bu
 	return row, &VerifiedBundle{file, *row.Bytes}
 }
 
-// VerifiedBundle is a bundle that holds.
+// VerifiedBundle is a copy of a bundle whose integrity was verified.
 type VerifiedBundle struct {
 	file  *os.File
 	bytes int64
 }
 
-// Close gives back what the bundle takes.
+// Close removes the copy.
 func (k *VerifiedBundle) Close() error { return k.file.Close() }
 
-// Entries goes through the bundle's events until the context ends or each
-// returns an error.
+// Entries calls each for every event of the bundle in order. It stops when the context
+// ends or each returns an error, and returns that error.
 func (k *VerifiedBundle) Entries(ctx context.Context, each func(assay.Entry) error) error {
 	_, err := assay.Verify(io.NewSectionReader(k.file, 0, k.bytes), assay.Options{Entry: func(e assay.Entry) error {
 		if err := context.Cause(ctx); err != nil {
@@ -93,17 +92,17 @@ func (k *VerifiedBundle) Entries(ctx context.Context, each func(assay.Entry) err
 	return err
 }
 
-// verifyBundle writes what it reads to keep.
+// verifyBundle verifies a bundle and copies its bytes to keep.
 func verifyBundle(ctx context.Context, path string, strict bool, progress func(read int64), keep io.Writer) BundleRow {
 	row := BundleRow{Bundle: path, Verdict: project.Verified, Findings: []finding.Finding{}}
 	if err := row.verify(ctx, strict, progress, keep); err != nil {
-		row = unread(row, err)
+		row = failedRow(row, err)
 	}
 	return row
 }
 
-// unread is the row of a bundle that err ended the verification of.
-func unread(row BundleRow, err error) BundleRow {
+// failedRow returns row with an error that ended the verification.
+func failedRow(row BundleRow, err error) BundleRow {
 	f, isVerdict := finding.FromError(err)
 	row.Verdict, row.Findings = project.Failed, append(row.Findings, f)
 	if isVerdict {
@@ -121,14 +120,14 @@ func (row *BundleRow) verify(ctx context.Context, strict bool, progress func(rea
 	hash := digest.Hash()
 	r = io.TeeReader(r, io.MultiWriter(hash, keep))
 	if progress != nil {
-		r = &told{Reader: r, progress: progress}
+		r = &progressReader{Reader: r, progress: progress}
 	}
 	v, err := assay.Verify(r, assay.Options{Strict: strict})
 	var refusal *assay.Refusal
 	switch {
 	case errors.As(err, &refusal):
 		row.Refusal = &Refusal{refusal.Class, refusal.Code}
-		f := refused(refusal)
+		f := refusalFinding(refusal)
 		if strings.HasSuffix(row.Bundle, record.ArtifactSuffix) {
 			f = f.WithHint("%s", hint.ValidateFile)
 		}
@@ -141,13 +140,13 @@ func (row *BundleRow) verify(ctx context.Context, strict bool, progress func(rea
 	row.Producer = &Producer{m.Producer.Name, m.Producer.Version, m.Producer.Git}
 	row.Events, row.EventsBytes, row.Bytes = &v.Events, &v.EventsBytes, &v.BundleBytes
 	if strict {
-		row.deviations(v)
+		row.addDeviations(v)
 	}
 	return nil
 }
 
-// refused makes a finding of a refusal.
-func refused(r *assay.Refusal) finding.Finding {
+// refusalFinding converts a refusal to a finding.
+func refusalFinding(r *assay.Refusal) finding.Finding {
 	f := finding.New(finding.BundleRefused, "%s", finding.Printable(r.Error()))
 	if r.Event >= 0 {
 		f = f.WithEvent(r.Event)
@@ -159,8 +158,8 @@ func refused(r *assay.Refusal) finding.Finding {
 	return f
 }
 
-// deviations reports what strictness found.
-func (row *BundleRow) deviations(v *assay.Verified) {
+// addDeviations adds the deviations found by strict verification.
+func (row *BundleRow) addDeviations(v *assay.Verified) {
 	for _, d := range v.Deviations {
 		f := finding.New(finding.BundleDeviates, "%s", finding.Escape(d.Message)).WithPointer(finding.Pointer(d.Pointer))
 		if d.Event >= 0 {
@@ -169,7 +168,7 @@ func (row *BundleRow) deviations(v *assay.Verified) {
 		row.Findings = append(row.Findings, f)
 	}
 	if v.EventsBytes > assay.MaxEventsBytes {
-		row.Findings = append(row.Findings, finding.New(finding.BundleDeviates, "%d bytes of events; Assay's show and lint take %d", v.EventsBytes, assay.MaxEventsBytes))
+		row.Findings = append(row.Findings, finding.New(finding.BundleDeviates, "the events have %d bytes; Assay's show and lint accept %d", v.EventsBytes, assay.MaxEventsBytes))
 	}
 	if v.UnlistedDeviations > 0 {
 		row.Findings = append(row.Findings, finding.New(finding.FindingsUnlisted, "%d more findings are not listed", v.UnlistedDeviations))
@@ -179,14 +178,14 @@ func (row *BundleRow) deviations(v *assay.Verified) {
 	}
 }
 
-// told tells a Progress what is read.
-type told struct {
+// progressReader reports the number of bytes read.
+type progressReader struct {
 	io.Reader
 	progress func(read int64)
 	read     int64
 }
 
-func (t *told) Read(p []byte) (int, error) {
+func (t *progressReader) Read(p []byte) (int, error) {
 	n, err := t.Reader.Read(p)
 	t.read += int64(n)
 	t.progress(t.read)

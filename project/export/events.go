@@ -13,26 +13,25 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// Events are the events of an import, complete and in order. They wait in a
-// temporary file that has no name, so that an import of any size takes little
-// memory and leaves nothing behind.
+// Events are the events of an import, complete and in order. They are kept in an
+// unnamed temporary file, so that an import of any size takes little memory and leaves
+// no file behind.
 type Events struct {
 	run    assay.Run
 	file   *os.File
 	w      *bufio.Writer
 	places []place
-	ids    []string // of the runs, where each event has its own
-	// trimmed and unknown count the strings that were trimmed and the artifacts
-	// whose origin is not known; incomplete and lacking count the artifacts whose
-	// snapshots lack streamed text, and the messages that they lack.
+	ids    []string // run ids, if each event has its own
+	// trimmed counts the strings that were trimmed, and unknown the artifacts whose
+	// origin is unknown. incomplete counts the artifacts whose snapshots lack streamed
+	// messages, and lacking these messages.
 	trimmed, unknown, incomplete, lacking int
-	// most is how many events one bundle holds, and mostBytes how many bytes of
-	// them.
-	most, mostBytes int
-	left            []string // temporary names that could not be removed
+	// maxEvents and maxBytes bound the events of one bundle.
+	maxEvents, maxBytes int
+	left                []string // temporary names that could not be removed
 }
 
-// place is where the data of an event are.
+// place is the place of an event's data in the temporary file.
 type place struct {
 	end int64
 	typ string
@@ -43,24 +42,23 @@ func newEvents(run assay.Run) (*Events, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Events{run: run, file: f, w: bufio.NewWriterSize(f, 256<<10), most: assay.MaxEvents, mostBytes: assay.MaxEventsBytes}, nil
+	return &Events{run: run, file: f, w: bufio.NewWriterSize(f, 256<<10), maxEvents: assay.MaxEvents, maxBytes: assay.MaxEventsBytes}, nil
 }
 
-// Close gives back what the events take.
+// Close removes the temporary file.
 func (e *Events) Close() error { return e.file.Close() }
 
-// Findings says what is worth knowing of the events that were made, and of the
-// files they were written to.
+// Findings returns notes about the events and about the files written.
 func (e *Events) Findings() []finding.Finding {
 	found := []finding.Finding{}
 	if e.trimmed > 0 {
-		found = append(found, finding.New(finding.TextTrimmed, "white space at the ends of %d of the artifacts' strings was left out, as Assay's mapping does", e.trimmed))
+		found = append(found, finding.New(finding.TextTrimmed, "leading and trailing white space was removed from %d strings, as Assay's mapping does", e.trimmed))
 	}
 	if e.unknown > 0 {
-		found = append(found, finding.New(finding.OriginUnknown, "%d of the artifacts came without a record; whether their snapshots were emitted or built is not known", e.unknown))
+		found = append(found, finding.New(finding.OriginUnknown, "%d of the artifacts have no record; whether their snapshots were emitted or built is unknown", e.unknown))
 	}
 	if e.incomplete > 0 {
-		found = append(found, finding.New(finding.SnapshotLacksText, "the records of %d of the artifacts name %s that their snapshots lack", e.incomplete, project.FormatStreamedCount(e.lacking)).WithHint(hint.KeepRecords))
+		found = append(found, finding.New(finding.SnapshotLacksText, "according to the records, %d of the snapshots lack streamed text (%s)", e.incomplete, project.FormatStreamedCount(e.lacking)).WithHint(hint.KeepRecords))
 	}
 	for _, name := range e.left {
 		found = append(found, finding.Leftover(name))
@@ -68,7 +66,7 @@ func (e *Events) Findings() []finding.Finding {
 	return found
 }
 
-// Len returns how many events there are.
+// Len returns the number of events.
 func (e *Events) Len() int { return len(e.places) }
 
 func (e *Events) add(event assay.Event, from *imported) error {
@@ -79,16 +77,16 @@ func (e *Events) add(event assay.Event, from *imported) error {
 	if from.row.Origin == nil {
 		e.unknown++
 	}
-	if from.lacking > 0 {
+	if from.missing > 0 {
 		e.incomplete++
-		e.lacking += from.lacking
+		e.lacking += from.missing
 	}
 	e.places = append(e.places, place{e.start(len(e.places)) + int64(len(event.Data)), event.Type})
 	_, err := e.w.Write(event.Data)
 	return atomicfile.WrapUnnamed("", err)
 }
 
-// start returns where the data of an event begin.
+// start returns the offset of an event's data.
 func (e *Events) start(i int) int64 {
 	if i == 0 {
 		return 0
@@ -96,9 +94,9 @@ func (e *Events) start(i int) int64 {
 	return e.places[i-1].end
 }
 
-// between goes through the events from one to before another. The data of one
-// are overwritten by the next. It ends with the context's cause.
-func (e *Events) between(ctx context.Context, from, to int) assay.Events {
+// slice returns the events with indexes from <= i < to. The data of an event is valid
+// until the next one. If the context ends, the sequence ends with its cause.
+func (e *Events) slice(ctx context.Context, from, to int) assay.Events {
 	return func(yield func(assay.Event, error) bool) {
 		if err := e.w.Flush(); err != nil {
 			yield(assay.Event{}, atomicfile.WrapUnnamed("", err))
@@ -124,14 +122,14 @@ func (e *Events) between(ctx context.Context, from, to int) assay.Events {
 	}
 }
 
-// WriteLines writes the events as lines. Those of one run are numbered from 0;
-// where each has a run of its own it is number 0 of that.
+// WriteLines writes the events as lines. The events of one run are numbered from 0. If
+// each event has its own run, its number is 0.
 func (e *Events) WriteLines(ctx context.Context, w io.Writer) error {
 	buffered := bufio.NewWriterSize(w, 64<<10)
 	run := e.run
 	var line []byte
 	sequence := 0
-	for event, err := range e.between(ctx, 0, e.Len()) {
+	for event, err := range e.slice(ctx, 0, e.Len()) {
 		if err != nil {
 			return err
 		}

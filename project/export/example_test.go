@@ -12,7 +12,7 @@ import (
 
 const lane = "../../examples/ag-ui-compacted-message-snapshot-evidence/frozen"
 
-// Frozen artifacts become the events of an evidence bundle, all or none.
+// Import converts frozen artifacts to the events of an evidence bundle.
 func ExampleImport() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "example")

@@ -1,9 +1,9 @@
-// Package export takes frozen artifacts, with the records beside them, into
-// Assay: as lines of events, or as bundles of them. It is to p20export what
-// Assay's own importers are to other sources.
+// Package export converts frozen artifacts and their records to Assay events, and
+// writes the events as lines or bundles. It corresponds to Assay's own importers for
+// other sources.
 //
-// It writes all of an import or nothing, and must hold no rule of the floors
-// below it.
+// An import is written completely or not at all. The package must not contain rules of
+// the packages that it uses.
 package export
 
 import (
@@ -27,17 +27,18 @@ import (
 	"github.com/p20export/p20export/project/record"
 )
 
-// Settings choose the form of an import.
+// Settings configure an import.
 type Settings struct {
-	// Run is what the events share. Its ID may be empty where RunID gives one
-	// to each artifact.
+	// Run is the run of the events. If its ID is empty, each artifact gets its own
+	// run id from the function RunID.
 	Run assay.Run
-	// Receipt chooses the receipt form, which says where an artifact came from.
+	// Receipt selects the receipt form, which states where an artifact came from.
 	Receipt bool
-	// Records are those of the artifacts, in their order; without any they are
-	// looked for beside the artifacts, and only receipts need them.
+	// Records are the paths of the records, in the order of the artifacts. If there
+	// are none, the records beside the artifacts are used. In that case only receipts
+	// require them.
 	Records []string
-	// Progress is told how many artifacts were read. It may be nil.
+	// Progress is called with the number of artifacts read so far. It may be nil.
 	Progress func(artifacts int)
 }
 
@@ -49,13 +50,13 @@ type Row struct {
 	Origin   *project.Origin   `json:"origin"`
 	Findings []finding.Finding `json:"findings"`
 
-	// FromRequest says that a built snapshot has the messages of the request.
+	// FromRequest reports whether a built snapshot has the messages of the request.
 	FromRequest bool `json:"-"`
 }
 
-// RunID returns the run id of an artifact that is imported alone: that of
-// Assay's mapping, made of the file's name without its last extension. A dot
-// that begins or ends the name begins no extension.
+// RunID returns the run id for a single artifact, as in Assay's mapping. The id
+// contains the file name without its last extension. A dot at the beginning or the end
+// of the name does not begin an extension.
 func RunID(path string) string {
 	base := filepath.Base(path)
 	if dot := strings.LastIndexByte(base, '.'); 0 < dot && dot < len(base)-1 {
@@ -64,8 +65,8 @@ func RunID(path string) string {
 	return "import-ag-ui-" + base
 }
 
-// RunIDError is a run id that artifacts cannot have: two of them give it, or Assay
-// does not take it.
+// RunIDError reports an invalid run id: two artifacts have the same id, or Assay does
+// not accept it.
 type RunIDError struct {
 	ID string
 	// Paths are the artifacts that give it.
@@ -82,11 +83,11 @@ func (e *RunIDError) Error() string {
 	return fmt.Sprintf("%q gives the run id %q: %v", e.Paths[0], e.ID, e.Err)
 }
 
-// Unwrap returns why Assay does not take the id.
+// Unwrap returns e.Err, the reason why Assay does not accept the id.
 func (e *RunIDError) Unwrap() error { return e.Err }
 
-// CheckRunIDs reports an artifact whose RunID cannot be that of its event. The
-// error is a *RunIDError.
+// CheckRunIDs returns a *RunIDError if the RunID of an artifact is invalid or not
+// unique.
 func CheckRunIDs(paths []string) error {
 	seen := make(map[string]string)
 	for _, path := range paths {
@@ -102,22 +103,24 @@ func CheckRunIDs(paths []string) error {
 	return nil
 }
 
-// RepeatedError is about an artifact that is named twice.
+// RepeatedError reports an artifact that is named twice.
 type RepeatedError struct{ Path string }
 
-// Error names the artifact.
+// Error returns the message with the path.
 func (e *RepeatedError) Error() string { return fmt.Sprintf("%q is named twice", e.Path) }
 
-// FindArtifacts returns the paths with each directory replaced by the artifacts in it
-// and below it, those freeze would have named so, in the order of their paths name
-// by name. Symbolic links in it are not followed: an artifact that is one is an
-// error, as is a directory that cannot be read or holds no artifact. A path that
-// comes twice is a *RepeatedError.
+// FindArtifacts returns the paths, with each directory replaced by the artifacts in it
+// and its subdirectories, sorted by path. It recognizes artifacts by
+// record.ArtifactSuffix.
+//
+// FindArtifacts does not follow symbolic links in a directory. It returns an error if an
+// artifact is a symbolic link, or if a directory cannot be read or contains no artifact.
+// For a repeated path, the error is a *RepeatedError.
 func FindArtifacts(ctx context.Context, paths []string) ([]string, error) {
 	var all []string
 	seen := make(map[string]bool)
 	for _, path := range paths {
-		found := []string{path} // what is wrong with it is said when it is read
+		found := []string{path} // errors are reported when it is read
 		if info, err := os.Stat(path); err == nil && info.IsDir() {
 			if found, err = below(ctx, path); err != nil {
 				return nil, err
@@ -134,7 +137,7 @@ func FindArtifacts(ctx context.Context, paths []string) ([]string, error) {
 	return all, nil
 }
 
-// below returns the artifacts in a directory and below it.
+// below returns the artifacts in a directory and its subdirectories.
 func below(ctx context.Context, dir string) (paths []string, err error) {
 	tree, err := dirtree.Walk(ctx, dir, dirtree.MaxEntries)
 	if err != nil {
@@ -152,16 +155,15 @@ func below(ctx context.Context, dir string) (paths []string, err error) {
 		}
 	}
 	if paths == nil {
-		return nil, fmt.Errorf("the directory %q holds no *%s", dir, record.ArtifactSuffix)
+		return nil, fmt.Errorf("the directory %q contains no *%s", dir, record.ArtifactSuffix)
 	}
 	return paths, nil
 }
 
-// Import reads artifacts into events. Each that is refused or cannot be read is
-// reported, and there are no events then: whoever imports a hundred wants a
-// hundred, or to know which one is missing. Then the events and the error are nil;
-// else the caller closes the events. An empty run id gives each event that of its
-// artifact. The error is one of the settings, or of the temporary file.
+// Import converts artifacts to events. It calls report for each artifact that is refused
+// or cannot be read. If there is one, Import returns no events and no error. Otherwise
+// the caller must close the events. Import returns an error for invalid settings and for
+// failures of the temporary file.
 func Import(ctx context.Context, paths []string, s Settings, report func(Row)) (*Events, error) {
 	if len(s.Records) > 0 && len(s.Records) != len(paths) {
 		return nil, fmt.Errorf("%d records are given for %d artifacts", len(s.Records), len(paths))
@@ -181,7 +183,7 @@ func Import(ctx context.Context, paths []string, s Settings, report func(Row)) (
 		if err := context.Cause(ctx); err != nil {
 			return nil, errors.Join(err, events.Close())
 		}
-		one := imported{row: Row{Artifact: path, Findings: []finding.Finding{}}, record: record.Path(path), needed: s.Receipt || len(s.Records) > 0}
+		one := imported{row: Row{Artifact: path, Findings: []finding.Finding{}}, record: record.Path(path), required: s.Receipt || len(s.Records) > 0}
 		if len(s.Records) > 0 {
 			one.record = s.Records[i]
 		}
@@ -206,19 +208,19 @@ func Import(ctx context.Context, paths []string, s Settings, report func(Row)) (
 	return events, nil
 }
 
-// imported is an artifact on its way into an event.
+// imported is an artifact that is being converted to an event.
 type imported struct {
-	row    Row
-	record string // its path
-	needed bool   // the record
-	// trimmed counts the strings that the event holds trimmed.
+	row      Row
+	record   string // its path
+	required bool   // the record is required
+	// trimmed counts the strings that are trimmed in the event.
 	trimmed int
-	// lacking counts the streamed messages that the snapshot lacks, as the record
-	// names them.
-	lacking int
+	// missing counts the streamed messages that the snapshot lacks according to the
+	// record.
+	missing int
 }
 
-// refuse adds a reason to keep the artifact out.
+// refuse adds a reason to refuse the artifact.
 func (i *imported) refuse(err error) {
 	f, isVerdict := finding.FromError(err)
 	switch {
@@ -230,7 +232,7 @@ func (i *imported) refuse(err error) {
 	i.row.Findings = append(i.row.Findings, f)
 }
 
-// event returns the artifact's event. Without one the row has every reason.
+// event returns the artifact's event. If ok is false, the row has every reason.
 func (i *imported) event(s Settings) (event assay.Event, ok bool) {
 	if err := record.CheckArtifactName(i.row.Artifact); err != nil {
 		i.refuse(err)
@@ -242,20 +244,20 @@ func (i *imported) event(s Settings) (event assay.Event, ok bool) {
 		return event, false
 	}
 	of := digest.Of(data)
-	record, err := i.itsRecord(of)
+	record, err := i.readRecord(of)
 	if err != nil {
 		i.refuse(err)
 	}
 	a, found := artifact.Decode(data, artifact.Assay)
 	if a == nil {
-		for _, f := range advised(found, record) {
+		for _, f := range withHints(found, record) {
 			i.refuse(f)
 		}
 	}
 	ref := filepath.Base(i.row.Artifact)
 	switch {
 	case record != nil && record.Predicate.Projection.Origin == project.Built && !s.Receipt:
-		i.refuse(finding.New(finding.ReceiptNeeded, "its record says that the message snapshot was built, not emitted by the run; a placeholder event has no place to say so"))
+		i.refuse(finding.New(finding.ReceiptNeeded, "the record states that the message snapshot was built, not emitted by the run; a placeholder event cannot express this"))
 	case s.Receipt && assay.CheckArtifactRef(ref) != nil:
 		i.refuse(finding.New(finding.ArtifactRefUnfit, "a receipt names the artifact's file: %v", assay.CheckArtifactRef(ref)))
 	}
@@ -276,19 +278,19 @@ func (i *imported) event(s Settings) (event assay.Event, ok bool) {
 	}.Event(a), true
 }
 
-// itsRecord reads the record of an artifact of that digest, and returns none
-// where there is none and none is needed. What it says is held against what
-// this program's projections do: what it says goes out in the artifact's name.
-func (i *imported) itsRecord(of digest.Digest) (*record.Record, error) {
+// readRecord reads the record of an artifact with the given digest. It returns nil if
+// there is no record and none is required. It checks that the record states the digest
+// and a projection of this program, because the event repeats these values.
+func (i *imported) readRecord(of digest.Digest) (*record.Record, error) {
 	record, err := record.Read(i.record)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Lstat(i.record); err == nil {
 			return nil, finding.New(finding.RecordAbsent, "%s is a link to nothing", finding.Escape(i.record))
 		}
-		if !i.needed {
+		if !i.required {
 			return nil, nil
 		}
-		return nil, finding.New(finding.RecordAbsent, "%s is not there; what it says is needed", finding.Escape(i.record)).WithHint(hint.GiveRecord)
+		return nil, finding.New(finding.RecordAbsent, "%s does not exist, but a record is required", finding.Escape(i.record)).WithHint(hint.GiveRecord)
 	}
 	i.row.Record = &i.record
 	if err != nil {
@@ -304,16 +306,16 @@ func (i *imported) itsRecord(of digest.Digest) (*record.Record, error) {
 	if _, err := record.Settings(); err != nil {
 		return nil, finding.New(finding.RecordMalformed, "%s: %s", name, finding.Escape(err.Error()))
 	}
-	i.lacking = project.CountMissing(record.Predicate.Omissions)
+	i.missing = project.CountMissing(record.Predicate.Omissions)
 	i.row.Origin, i.row.FromRequest = &record.Predicate.Projection.Origin, project.UsesRequest(record.Predicate.Omissions)
 	return record, nil
 }
 
-// advised gives the findings of the Assay profile the next step that freeze has
-// for the artifact, if it has one: it cuts error texts and takes one of several
-// snapshots, and shortens nothing else.
-func advised(found []finding.Finding, made *record.Record) []finding.Finding {
-	advice := advise(found, made)
+// withHints adds to the findings of the Assay profile a hint how to freeze the run so
+// that the artifact satisfies the profile. Freezing can cut error texts and select
+// another snapshot. It cannot shorten other texts.
+func withHints(found []finding.Finding, made *record.Record) []finding.Finding {
+	advice := hintFor(found, made)
 	for i, f := range found {
 		if strings.HasPrefix(f.Rule, "P") {
 			found[i] = f.WithHint("%s", advice)
@@ -322,7 +324,7 @@ func advised(found []finding.Finding, made *record.Record) []finding.Finding {
 	return found
 }
 
-func advise(found []finding.Finding, made *record.Record) string {
+func hintFor(found []finding.Finding, made *record.Record) string {
 	p := record.Projection{Name: project.EmittedSnapshot}
 	snapshots := 0
 	if made != nil {

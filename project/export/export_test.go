@@ -25,7 +25,7 @@ func testRun() assay.Run {
 	return assay.Run{ID: "run", Time: "2026-01-31T12:00:00Z", Producer: assay.SampleProducer()}
 }
 
-// some returns events with data of those sizes, in bytes.
+// some returns events with data of the given sizes in bytes.
 func some(t testing.TB, run assay.Run, sizes ...int) *Events {
 	t.Helper()
 	e, err := newEvents(run)
@@ -42,7 +42,7 @@ func some(t testing.TB, run assay.Run, sizes ...int) *Events {
 	return e
 }
 
-// bundle is what a bundle says and holds.
+// bundle is the content of a bundle.
 type bundle struct {
 	RunID  string `json:"run_id"`
 	Events int    `json:"event_count"`
@@ -84,7 +84,7 @@ func readBundle(t testing.TB, path string) bundle {
 	return b
 }
 
-// Events come out as they went in, each time.
+// Events are returned unchanged each time.
 func TestEventsAgain(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		sizes := rapid.SliceOfN(rapid.IntRange(2, 100_000), 1, 8).Draw(rt, "sizes")
@@ -94,7 +94,7 @@ func TestEventsAgain(t *testing.T) {
 		to := rapid.IntRange(from, len(sizes)).Draw(rt, "to")
 		for range 2 {
 			i := from
-			for event, err := range e.between(t.Context(), from, to) {
+			for event, err := range e.slice(t.Context(), from, to) {
 				if err != nil || len(event.Data) != sizes[i] || event.Type != assay.PlaceholderType {
 					rt.Fatalf("event %d: %d bytes of %d, %v", i, len(event.Data), sizes[i], err)
 				}
@@ -107,11 +107,11 @@ func TestEventsAgain(t *testing.T) {
 	})
 }
 
-// A bundle takes as many events as it can hold, and the next one begins anew.
+// A bundle gets as many events as fit. The next event goes to a new bundle.
 func TestSplit(t *testing.T) {
 	t.Parallel()
 	run := testRun()
-	// full is the data of an event whose line is a hundredth of a bundle's most.
+	// full is the size of an event's data whose line has a hundredth of maxBytes.
 	full := func(run assay.Run, sequence int) int {
 		return assay.MaxEventsBytes/100 - assay.LineLen(assay.PlaceholderType, 0, run, sequence)
 	}
@@ -132,14 +132,14 @@ func TestSplit(t *testing.T) {
 	if parts[0].file != "b-0001.tar.gz" || parts[1].file != "b-0002.tar.gz" || parts[0].run.ID != "run-0001" || parts[1].run.ID != "run-0002" {
 		t.Errorf("names: %+v", parts)
 	}
-	// So does the next after as many as a bundle holds.
+	// So does the first event past maxEvents.
 	if parts := some(t, run, smallest(assay.MaxEvents)...).split("b.tar.gz"); len(parts) != 1 {
 		t.Errorf("the most events: %+v", parts)
 	}
 	if parts := some(t, run, smallest(assay.MaxEvents+1)...).split("b.tar.gz"); len(parts) != 2 || parts[0].to != assay.MaxEvents || parts[1].to != assay.MaxEvents+1 {
 		t.Errorf("one event more: %+v", parts)
 	}
-	// Where there are several the longer run id counts.
+	// With several bundles, the longer run ids are part of the size.
 	sizes = nil
 	for i := range 100 {
 		sizes = append(sizes, full(numbered, i))
@@ -155,10 +155,10 @@ func TestWriteBundles(t *testing.T) {
 	path := filepath.Join(dir, "all.tar.gz")
 	const events = 101
 	e := some(t, testRun(), smallest(events)...)
-	e.most = events - 1
+	e.maxEvents = events - 1
 	_, err := e.WriteBundles(t.Context(), path, false)
 	var f finding.Finding
-	if !errors.As(err, &f) || f.Code != finding.BundleLimit || f.Message != "101 events need 2 bundles; one holds 100,000 events and 100 MiB of them" {
+	if !errors.As(err, &f) || f.Code != finding.BundleLimit || f.Message != "101 events need 2 bundles; one bundle can contain 100,000 events and 100 MiB of events" {
 		t.Errorf("without --split: %v", err)
 	}
 	testkit.RequireNames(t, dir)
@@ -178,7 +178,7 @@ func TestWriteBundles(t *testing.T) {
 		}
 	}
 
-	// Another file in the way of the second keeps the first away, too.
+	// If the second file exists with other content, the first is not written either.
 	other := t.TempDir()
 	if err := os.WriteFile(filepath.Join(other, "all-0002.tar.gz"), []byte("evidence"), 0o600); err != nil {
 		t.Fatal(err)
@@ -198,7 +198,7 @@ func smallest(n int) []int {
 	return sizes
 }
 
-// What is interrupted leaves nothing.
+// An interrupted export leaves no files.
 func TestInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
@@ -234,7 +234,7 @@ func TestRunID(t *testing.T) {
 		"a/b/one.artifact.json": "import-ag-ui-one.artifact",
 		"noextension":           "import-ag-ui-noextension",
 		"./frozen/../x.json":    "import-ag-ui-x",
-		// As pathlib.PurePath.stem has it, which Assay's mapping uses.
+		// As with pathlib.PurePath.stem, which Assay's mapping uses.
 		".json": "import-ag-ui-.json",
 		"x.":    "import-ag-ui-x.",
 		"a.b.":  "import-ag-ui-a.b.",

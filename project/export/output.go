@@ -17,34 +17,34 @@ import (
 	"github.com/p20export/p20export/internal/atomicfile"
 )
 
-// Output is a file that an import wrote, or that was there with the same bytes.
+// Output is a file that an import wrote, or that already existed with the same bytes.
 type Output struct {
 	File string
-	// RunID is that of its events; nil where each has its own.
+	// RunID is the run id of its events. It is nil if each event has its own.
 	RunID  *string
 	Events int
-	// RunRoot identifies a bundle; lines have none.
+	// RunRoot identifies a bundle. It is nil for lines.
 	RunRoot *digest.Digest
-	// Digest and Bytes are of the file.
+	// Digest and Bytes are those of the file.
 	Digest digest.Digest
 	Bytes  int64
 }
 
-// maxParts is how many bundles one import is split into at most.
+// maxParts bounds the number of bundles of one import.
 const maxParts = 9999
 
-// BundleSuffix ends the names of bundles.
+// BundleSuffix is the suffix of the names of bundles.
 const BundleSuffix = ".tar.gz"
 
-// part is a range of events that goes into one bundle.
+// part is a range of events for one bundle.
 type part struct {
 	from, to int
 	run      assay.Run
 	file     string
 }
 
-// split divides the events into as few bundles as hold them. Where there are
-// several each has a run and a file of its own, by number.
+// split splits the events into as few bundles as possible. If there are several, each
+// has its own numbered run and file.
 func (e *Events) split(file string) []part {
 	parts := e.divide(func(int) part { return part{run: e.run, file: file} })
 	if len(parts) == 1 {
@@ -66,7 +66,7 @@ func (e *Events) divide(begin func(number int) part) []part {
 		line := func() int {
 			return assay.LineLen(e.places[i].typ, int(e.places[i].end-e.start(i)), now.run, i-now.from)
 		}
-		if i == 0 || i-now.from == e.most || size+line() > e.mostBytes {
+		if i == 0 || i-now.from == e.maxEvents || size+line() > e.maxBytes {
 			now, size = begin(len(parts)), 0
 			now.from = i
 			parts = append(parts, now)
@@ -77,15 +77,15 @@ func (e *Events) divide(begin func(number int) part) []part {
 	return parts
 }
 
-// WriteBundles writes the events into one bundle of that name, or with several
-// into as many as they take. All of them are there in the end, or none.
+// WriteBundles writes the events to one bundle or, if several is set, to as many as are
+// necessary. It writes all bundles or none.
 func (e *Events) WriteBundles(ctx context.Context, file string, several bool) ([]Output, error) {
 	parts := e.split(file)
 	if len(parts) > 1 && !several {
-		return nil, finding.New(finding.BundleLimit, "%d events need %d bundles; one holds 100,000 events and 100 MiB of them", e.Len(), len(parts))
+		return nil, finding.New(finding.BundleLimit, "%d events need %d bundles; one bundle can contain 100,000 events and 100 MiB of events", e.Len(), len(parts))
 	}
 	if len(parts) > maxParts {
-		return nil, finding.New(finding.BundleLimit, "%d events need %d bundles; one import makes %d", e.Len(), len(parts), maxParts).WithHint("import fewer artifacts at a time")
+		return nil, finding.New(finding.BundleLimit, "%d events need %d bundles; one import can write %d", e.Len(), len(parts), maxParts).WithHint("import fewer artifacts at a time")
 	}
 	dir, err := openOutput(file)
 	if err != nil {
@@ -102,7 +102,7 @@ func (e *Events) WriteBundles(ctx context.Context, file string, several bool) ([
 	for _, p := range parts {
 		out := Output{File: p.file, RunID: &p.run.ID, Events: p.to - p.from}
 		staged, err := out.stage(dir, func(w io.Writer) error {
-			b, err := assay.WriteBundle(w, p.run, e.between(ctx, p.from, p.to))
+			b, err := assay.WriteBundle(w, p.run, e.slice(ctx, p.from, p.to))
 			out.RunRoot = &b.RunRoot
 			return err
 		})
@@ -110,7 +110,7 @@ func (e *Events) WriteBundles(ctx context.Context, file string, several bool) ([
 			return nil, err
 		}
 		files = append(files, staged)
-		if err := checked(ctx, staged); err != nil {
+		if err := verifyStaged(ctx, staged); err != nil {
 			return nil, err
 		}
 		outputs = append(outputs, out)
@@ -118,19 +118,19 @@ func (e *Events) WriteBundles(ctx context.Context, file string, several bool) ([
 	return outputs, e.publish(ctx, dir, files...)
 }
 
-// checked verifies a bundle as it lies on the disk, before it gets its name.
-func checked(ctx context.Context, staged atomicfile.Named) error {
+// verifyStaged verifies a written bundle before it gets its name.
+func verifyStaged(ctx context.Context, staged atomicfile.Named) error {
 	v, err := assay.Verify(staged.Reader(), assay.Options{Strict: true, Entry: func(assay.Entry) error { return context.Cause(ctx) }})
 	if err == nil && len(v.Deviations) > 0 {
 		err = errors.New(v.Deviations[0].Message)
 	}
 	if err != nil && ctx.Err() == nil {
-		err = fmt.Errorf("what was written does not verify: %w", err)
+		err = fmt.Errorf("the written bundle does not verify: %w", err)
 	}
 	return err
 }
 
-// WriteNDJSON writes the events as lines of a file.
+// WriteNDJSON writes the events as lines to a file.
 func (e *Events) WriteNDJSON(ctx context.Context, file string) (Output, error) {
 	out := Output{File: file, Events: e.Len()}
 	if e.ids == nil {
@@ -149,10 +149,10 @@ func (e *Events) WriteNDJSON(ctx context.Context, file string) (Output, error) {
 	return out, e.publish(ctx, dir, staged)
 }
 
-// openOutput opens the directory of a file that is to be written, which lies in
-// no capture.
+// openOutput opens the directory of a file to be written. It returns an error if the
+// directory is in a capture.
 func openOutput(file string) (*atomicfile.Directory, error) {
-	// Dir would make another path of link/../name than the system does.
+	// filepath.Dir would resolve link/../name differently than the system does.
 	dir, _ := filepath.Split(file)
 	dir = cmp.Or(dir, ".")
 	if err := capture.CheckOutside(dir); err != nil {
@@ -161,7 +161,7 @@ func openOutput(file string) (*atomicfile.Directory, error) {
 	return atomicfile.OpenDirectory(dir)
 }
 
-// stage writes the output's file, which gets no name yet.
+// stage writes the content of the output's file, which does not have its name yet.
 func (o *Output) stage(dir *atomicfile.Directory, write func(io.Writer) error) (atomicfile.Named, error) {
 	hash := digest.Hash()
 	staged, err := dir.Create(func(w io.Writer) error {
@@ -182,8 +182,7 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// publish gives the files their names unless the context has ended; after that
-// they are there.
+// publish gives the files their names unless the context has ended.
 func (e *Events) publish(ctx context.Context, dir *atomicfile.Directory, files ...atomicfile.Named) error {
 	err := dir.Publish(ctx, files...)
 	if err == nil {

@@ -14,8 +14,8 @@ import (
 
 const sample = "../../examples/ag-ui-compacted-message-snapshot-evidence/frozen/"
 
-// What a record says goes out in a receipt, and decides which form an artifact
-// may have: one that contradicts itself lets nothing out.
+// A receipt repeats values of the record, and the record determines the allowed forms.
+// An artifact with a contradictory record is refused in both forms.
 func TestRecordsThatLie(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"failed", "finished"} {
@@ -30,7 +30,7 @@ func TestRecordsThatLie(t *testing.T) {
 	for name, c := range map[string]struct {
 		of   string
 		lie  func(p *record.Predicate)
-		want finding.Code // in both forms; empty lets it out
+		want finding.Code // in both forms; empty if it is exported
 	}{
 		"no lie":             {"finished", func(*record.Predicate) {}, ""},
 		"built as emitted":   {"failed", func(p *record.Predicate) { p.Projection.Origin = project.Emitted }, finding.RecordMalformed},

@@ -12,7 +12,7 @@ import (
 	"github.com/p20export/p20export/project/freeze"
 )
 
-// FoldedStream is advised for a run without a snapshot exactly where it freezes the
+// FoldedStream is suggested for a run without a snapshot if and only if it freezes the
 // run under the same profile.
 func TestAdvice(t *testing.T) {
 	captures, err := filepath.Glob("../../discovery/captures/*/*/capture.json")

@@ -1,6 +1,6 @@
-// Package freeze makes frozen artifacts of captured runs: the artifact, the
-// bounded envelope behind it and the record of how it was made, in memory or as
-// files that are there whole or not at all.
+// Package freeze freezes captured runs: it writes the artifact, its bounded
+// envelope and its record, in memory or to files. Either all files of a run are
+// written or none.
 //
-// It knows the other floors and must hold no rule of theirs.
+// It must not contain rules of the packages that it uses.
 package freeze

@@ -20,7 +20,7 @@ data: {"type":"RUN_FINISHED","threadId":"t1","runId":"r1","timestamp":1767225601
 
 `
 
-// A response is frozen in memory in one call.
+// Reader freezes a response in memory.
 func ExampleReader() {
 	runs, err := freeze.Reader(context.Background(), strings.NewReader(response), "hello", freeze.Settings{
 		Tool: record.Tool{Name: record.ToolName, Version: "0.1.0"},
@@ -54,7 +54,7 @@ func ExampleReader() {
 	// }
 }
 
-// A run that is refused says why: each reason is a finding with a code.
+// For a refused run, each reason is a finding with a code.
 func ExampleReader_refused() {
 	rich := strings.Replace(response, `"content":"Hello"`, `"content":"Hello","metadata":{}`, 1)
 	runs, err := freeze.Reader(context.Background(), strings.NewReader(rich), "hello", freeze.Settings{})

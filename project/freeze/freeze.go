@@ -18,38 +18,39 @@ import (
 	"github.com/p20export/p20export/project/scan"
 )
 
-// Settings choose what is frozen and where it goes.
+// Settings configure freezing.
 type Settings struct {
 	project.Settings
-	// Dir is where the files go; it is made when it is not there. It is for
-	// Freeze alone.
+	// Dir is the directory for the files. It is created if it does not exist. Only
+	// Freeze uses it.
 	Dir string
-	// Run chooses the runs.
+	// Run selects the runs.
 	Run scan.RunSelector
-	// Name replaces the capture's name in file names. It is a plain file name.
+	// Name replaces the capture's name in file names. It must be a file name
+	// without a directory.
 	Name string
-	// Tool is the program that the record names as its maker. Its name can only be
-	// record.ToolName, and stands for the empty one: verification repeats it.
+	// Tool is the program that the record names. Its name must be record.ToolName
+	// or empty, which means the same, because verify expects that name.
 	Tool     record.Tool
 	Progress scan.Progress
 }
 
-// Normalize fills in defaults and reports settings that are not known or do not go
-// together; a name under which no file can be is a *NameError.
+// Normalize fills in defaults. It returns an error if a setting is unknown or two
+// settings conflict. For an invalid name, the error is a *NameError.
 func (s *Settings) Normalize() error {
 	if s.Tool.Name == "" {
 		s.Tool.Name = record.ToolName
 	}
 	if s.Tool.Name != record.ToolName {
-		return fmt.Errorf("the tool is %q; records are made by %s", s.Tool.Name, record.ToolName)
+		return fmt.Errorf("the tool is %q; it must be %s", s.Tool.Name, record.ToolName)
 	}
-	if s.Name != "" && !plain(s.Name) {
+	if s.Name != "" && !isPlainName(s.Name) {
 		return &NameError{Name: s.Name}
 	}
 	return s.Settings.Normalize()
 }
 
-// Row is what became of one run, or of a capture without one.
+// Row is the outcome for one run, or for a capture without runs.
 type Row struct {
 	Capture        string            `json:"capture"`
 	Run            *int              `json:"run"`
@@ -65,13 +66,13 @@ type Row struct {
 	Profiles       *Profiles         `json:"profiles"`
 	Findings       []finding.Finding `json:"findings"`
 
-	// Assay says why Assay could not take a frozen artifact.
+	// Assay are the findings under the assay profile for a frozen artifact.
 	Assay []finding.Finding `json:"-"`
-	// FromRequest says that a built snapshot has the messages of the request.
+	// FromRequest reports whether a built snapshot has the messages of the request.
 	FromRequest bool `json:"-"`
 }
 
-// Profiles says which profiles an artifact keeps.
+// Profiles reports which profiles accept an artifact.
 type Profiles struct {
 	V1    bool `json:"v1"`
 	Assay bool `json:"assay"`
@@ -82,24 +83,24 @@ type Files struct {
 	Artifact, Envelope, Record []byte
 }
 
-// Run is what became of one run that was frozen in memory. The paths in its row
-// are nil, and its files empty when it was refused.
+// Run is the outcome for one run that was frozen in memory. The paths in its row are
+// nil. If the run was refused, Files is empty.
 type Run struct {
 	Row
 	Files Files `json:"-"`
 }
 
-// Freeze freezes the runs of the capture that path names into files. It writes
-// nothing before the whole capture was read and its digests were found right,
-// and nothing at all for a run that is refused. The error is one of the settings;
-// everything else is in the rows.
+// Freeze freezes the runs of the capture at path to files. It writes nothing until it
+// has read the whole capture and checked its digests. It writes no files for a refused
+// run. Freeze returns an error only for invalid settings. The rows report all other
+// errors.
 func Freeze(ctx context.Context, path string, s Settings) ([]Row, error) {
 	if err := s.Normalize(); err != nil {
 		return nil, err
 	}
 	c, err := capture.Open(ctx, path, "")
 	if err != nil {
-		return []Row{failure(path, err)}, nil
+		return []Row{failureRow(path, err)}, nil
 	}
 	defer c.Close()
 	files := &staging{dir: s.Dir}
@@ -107,14 +108,14 @@ func Freeze(ctx context.Context, path string, s Settings) ([]Row, error) {
 	return freeze(ctx, c, s, files), nil
 }
 
-// Capture freezes the runs of an open capture in memory, which it reads from its
-// first frame to its end. The files of its runs are held in memory together, up to
-// 512 MiB of them. The error is one of the settings; everything else is in the runs.
+// Capture freezes the runs of an open capture in memory. It reads the capture from its
+// first frame to its end. The files of all runs may have up to 512 MiB together.
+// Capture returns an error only for invalid settings. The runs report all other errors.
 func Capture(ctx context.Context, c *capture.Capture, s Settings) ([]Run, error) {
 	if err := s.Normalize(); err != nil {
 		return nil, err
 	}
-	kept := &memory{most: maxMemory}
+	kept := &memory{limit: maxMemory}
 	rows := freeze(ctx, c, s, kept)
 	runs := make([]Run, len(rows))
 	for i, row := range rows {
@@ -126,20 +127,20 @@ func Capture(ctx context.Context, c *capture.Capture, s Settings) ([]Run, error)
 	return runs, nil
 }
 
-// Reader freezes the runs of a response in memory: an event stream, JSON lines or
-// a JSON array. The artifacts are called after name, a plain file name. A response
-// read so has no times of arrival and no request: its events have timestamps, or
-// Settings.Operator has the times; and what the run was asked with is known from
-// RUN_STARTED, if at all.
+// Reader freezes the runs of a response in memory. The response is an event stream,
+// JSON lines or a JSON array. The names of the files start with name, which must be a
+// file name without a directory. Such a response has no arrival times and no request.
+// The times come from the events or from Settings.Operator, and the request from the
+// input in RUN_STARTED, if present.
 func Reader(ctx context.Context, r io.Reader, name string, s Settings) ([]Run, error) {
-	if !plain(name) {
+	if !isPlainName(name) {
 		return nil, &NameError{Name: name}
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	c, err := capture.OpenReader(capture.Interruptible(ctx, r), name, "")
 	if err != nil {
-		return []Run{{Row: failure(name, err)}}, nil
+		return []Run{{Row: failureRow(name, err)}}, nil
 	}
 	defer c.Close()
 	return Capture(ctx, c, s)
@@ -148,29 +149,29 @@ func Reader(ctx context.Context, r io.Reader, name string, s Settings) ([]Run, e
 // freeze freezes the runs of a capture into an output.
 func freeze(ctx context.Context, c *capture.Capture, s Settings, to output) []Row {
 	f := &freezer{settings: s, capture: c, output: to}
-	p := &scan.Projector{Settings: f.wants, Handle: f.made}
+	p := &scan.Projector{Settings: f.projectionsOf, Handle: f.handle}
 	request, err := c.Request()
 	switch {
 	case err == nil:
 		p.Request = request
 	case s.Projection == project.FoldedStream:
-		return []Row{failure(c.Path(), err)}
+		return []Row{failureRow(c.Path(), err)}
 	}
-	f.advises = err == nil && s.Projection != project.FoldedStream
+	f.suggestsFold = err == nil && s.Projection != project.FoldedStream
 	result, err := scan.Run(ctx, c, s.Progress, p)
 	if err != nil {
-		return []Row{failure(c.Path(), err)}
+		return []Row{failureRow(c.Path(), err)}
 	}
 	rows := f.finish(result)
 	if ctx.Err() != nil {
-		return []Row{failure(c.Path(), context.Cause(ctx))}
+		return []Row{failureRow(c.Path(), context.Cause(ctx))}
 	}
 	f.publish(ctx, rows)
 	return rows
 }
 
-// failure is the row of a capture of which nothing can be said run by run.
-func failure(path string, err error) Row {
+// failureRow returns the row of a capture that has no outcome for individual runs.
+func failureRow(path string, err error) Row {
 	f, isVerdict := finding.FromError(err)
 	row := Row{Capture: path, Verdict: project.Failed, Findings: []finding.Finding{f}}
 	if isVerdict {
@@ -179,40 +180,40 @@ func failure(path string, err error) Row {
 	return row
 }
 
-// output is where frozen runs go. What it keeps of a run waits for the end of the
-// capture; then it is completed and published.
+// output stores frozen runs. It keeps their files until the end of the capture. Then
+// the files are completed and published.
 type output interface {
-	// keep takes the files of a run. The record lacks names and digests.
-	keep(run int, out *project.Output, draft *record.Record) error
-	// complete fills in what is known at the capture's end.
+	// add stores the files of a run. The record has no names and digests yet.
+	add(run int, out *project.Output, draft *record.Record) error
+	// complete sets the values that are known at the end of the capture.
 	complete(run int, source record.Source, name string) error
-	// drop forgets a run.
+	// drop discards the files of a run.
 	drop(run int)
-	// publish publishes a run that was completed, wholly or not at all. It returns
-	// temporary names that could not be removed.
+	// publish publishes either all files of a completed run or none. It returns the
+	// temporary files that it could not remove.
 	publish(ctx context.Context, run int) (left []string, err error)
-	// sync makes durable what was published.
+	// sync flushes the published files to stable storage.
 	sync() error
-	// place names the published files of a run in its row.
-	place(run int, row *Row)
+	// setPaths sets the paths of the published files in the row of a run.
+	setPaths(run int, row *Row)
 }
 
 // freezer freezes the runs of a capture as they are read.
 type freezer struct {
-	settings Settings
-	capture  *capture.Capture
-	output   output
-	advises  bool  // whether a run without a snapshot is tried under FoldedStream
-	rows     []Row // of the chosen runs
-	items    int   // findings kept in rows
+	settings     Settings
+	capture      *capture.Capture
+	output       output
+	suggestsFold bool  // whether to try FoldedStream for a run without a snapshot
+	rows         []Row // of the selected runs
+	items        int   // findings kept in rows
 }
 
-func (f *freezer) wants(run *envelope.Run) []project.Settings {
+func (f *freezer) projectionsOf(run *envelope.Run) []project.Settings {
 	if !f.settings.Run.Matches(run) {
 		return nil
 	}
 	asked := f.settings.Settings
-	if !f.advises {
+	if !f.suggestsFold {
 		return []project.Settings{asked}
 	}
 	folded := asked
@@ -220,9 +221,9 @@ func (f *freezer) wants(run *envelope.Run) []project.Settings {
 	return []project.Settings{asked, folded}
 }
 
-// made takes in what the projection made of a run. The second, which only advises,
-// is made for a run that lacks a snapshot.
-func (f *freezer) made(run *envelope.Run, made iter.Seq[*scan.Projection]) error {
+// handle processes the projections of a run. The second projection is only used for a
+// hint if the run has no snapshot.
+func (f *freezer) handle(run *envelope.Run, made iter.Seq[*scan.Projection]) error {
 	var asked *scan.Projection
 	for p := range made {
 		if asked != nil {
@@ -249,7 +250,7 @@ func (f *freezer) keep(run *envelope.Run, p *scan.Projection) error {
 		row.Assay, row.FromRequest = out.Assay, project.UsesRequest(out.Omissions)
 		d, n := digest.Of(out.Bytes), len(out.Bytes)
 		row.ArtifactDigest, row.ArtifactBytes = &d, &n
-		if err := f.output.keep(number, out, record.New(out, run, f.settings.Settings, f.settings.Tool)); err != nil {
+		if err := f.output.add(number, out, record.New(out, run, f.settings.Settings, f.settings.Tool)); err != nil {
 			return err
 		}
 	}
@@ -257,8 +258,8 @@ func (f *freezer) keep(run *envelope.Run, p *scan.Projection) error {
 	return nil
 }
 
-// finish turns the capture's end into rows. Those that are still frozen are
-// complete.
+// finish returns the rows at the end of the capture. The files of the frozen runs are
+// complete then.
 func (f *freezer) finish(result scan.Result) []Row {
 	f.settings.Run.CheckOperatorTimes(&result, f.settings.Operator)
 	of := Row{Capture: result.Path, Verdict: project.Refused, Findings: result.Findings, CaptureBytes: &result.Bytes}
@@ -301,7 +302,7 @@ func (f *freezer) finish(result scan.Result) []Row {
 	return f.rows
 }
 
-// publish publishes the files of the frozen runs, and says so in their rows.
+// publish publishes the files of the frozen runs and updates their rows.
 func (f *freezer) publish(ctx context.Context, rows []Row) {
 	var published []*Row
 	for i := range rows {
@@ -318,7 +319,7 @@ func (f *freezer) publish(ctx context.Context, rows []Row) {
 			row.fail(fault)
 			continue
 		}
-		f.output.place(*row.Run, row)
+		f.output.setPaths(*row.Run, row)
 		for _, name := range left {
 			row.Findings = append(row.Findings, finding.Leftover(name))
 		}
@@ -335,7 +336,7 @@ func (f *freezer) publish(ctx context.Context, rows []Row) {
 	}
 }
 
-// fail says what could not be done for a run.
+// fail adds an error to the row of a run.
 func (r *Row) fail(fault finding.Finding) {
 	r.Verdict, r.Findings = project.Failed, append(r.Findings, fault)
 }

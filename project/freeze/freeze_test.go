@@ -24,8 +24,8 @@ const captures = "../../discovery/captures"
 
 var tool = record.Tool{Name: record.ToolName, Version: "0.0.1"}
 
-// What is frozen in memory is byte for byte what is frozen into files, and both
-// are verified, for every committed capture under every projection.
+// Freezing in memory and freezing to files have the same bytes, and both verify, for
+// every committed capture under every projection.
 func TestMemoryIsFiles(t *testing.T) {
 	paths, err := filepath.Glob(captures + "/*/*")
 	if err != nil {
@@ -85,8 +85,8 @@ func open(t *testing.T, path string) *capture.Capture {
 	return c
 }
 
-// However a reader gives its bytes, the same files come of them; and of one that
-// fails none.
+// The files do not depend on how a reader splits its bytes. A reader that fails results
+// in no files.
 func TestReaderHoweverItReads(t *testing.T) {
 	want, err := freeze.Reader(t.Context(), bytes.NewReader([]byte(response)), "hello", freeze.Settings{Tool: tool})
 	if err != nil || len(want) != 1 || want[0].Verdict != project.Frozen {
@@ -118,7 +118,7 @@ func TestReaderHoweverItReads(t *testing.T) {
 	}
 }
 
-// counted cancels at its third read, and counts those that follow.
+// counted cancels the context at its third read and counts the following reads.
 type counted struct {
 	cancel context.CancelFunc
 	reads  int
@@ -131,7 +131,7 @@ func (c *counted) Read(p []byte) (int, error) {
 	return copy(p, "data: {\"type\":\"RUN_STARTED\",\"threadId\":\"t\",\"runId\":\"r\"}\n\n"), nil
 }
 
-// A reader without an end is read until the context ends.
+// An endless reader is read until the context ends.
 func TestReaderEndsWithContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	endless := &counted{cancel: cancel}
@@ -141,7 +141,7 @@ func TestReaderEndsWithContext(t *testing.T) {
 	}
 }
 
-// What a caller cannot mean is an error, and nothing is written.
+// Invalid settings are an error, and nothing is written.
 func TestSettingsRefused(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "sub")
@@ -161,7 +161,7 @@ func TestSettingsRefused(t *testing.T) {
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
 		t.Errorf("%v was written (%v)", left, err)
 	}
-	// Without a tool the record names this program, and is verified.
+	// Without a tool, the record names this program and verifies.
 	c := open(t, path)
 	runs, err := freeze.Capture(t.Context(), c, freeze.Settings{})
 	if err != nil || runs[0].Verdict != project.Frozen {
@@ -171,7 +171,7 @@ func TestSettingsRefused(t *testing.T) {
 	if row := verify.Capture(t.Context(), open(t, path), files); row.Verdict != project.Verified {
 		t.Errorf("%+v", row)
 	}
-	// A capture is read once.
+	// A capture can be read only once.
 	if again, err := freeze.Capture(t.Context(), c, freeze.Settings{}); err != nil || again[0].Verdict != project.Failed || again[0].Findings[0].Code != finding.IOFailed {
 		t.Errorf("read again: %+v, %v", again, err)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/p20export/p20export/project/record"
 )
 
-// Of the last snapshots of the committed captures, those of ADK 0.4.0 alone lack text
-// that the run streamed: it never put the reply into them.
+// Among the committed captures, only the last snapshots of ADK 0.4.0 lack text that the
+// run streamed. That release never added the reply to its snapshots.
 func TestLackingText(t *testing.T) {
 	want := map[string]int{
 		"backend-tool": 1, "keep-alive": 1, "long-reply": 1, "long-stream": 1, "one-turn": 1, "parent-run": 1, "reasoning": 1,

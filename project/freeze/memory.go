@@ -10,23 +10,22 @@ import (
 
 // memory keeps frozen runs in memory.
 type memory struct {
-	runs map[int]Files // by the number of the run
-	held int           // bytes of the files
-	most int           // bytes; maxMemory outside tests
+	runs  map[int]Files // by the number of the run
+	bytes int           // bytes of the files
+	limit int           // bytes; maxMemory outside tests
 }
 
-// maxMemory is how many bytes the files of the runs of one capture may have
-// together.
+// maxMemory bounds the total size of the files of one capture's runs.
 const maxMemory = 512 << 20
 
-// keep implements output.
-func (m *memory) keep(run int, out *project.Output, draft *record.Record) error {
+// add implements output.
+func (m *memory) add(run int, out *project.Output, draft *record.Record) error {
 	if m.runs == nil {
 		m.runs = make(map[int]Files)
 	}
 	data, err := draft.Encode()
-	if m.held += len(out.Bytes) + len(out.Envelope) + len(data); m.held > m.most {
-		return finding.New(finding.RunsTooMany, "the files of the capture's runs have more than %d bytes together", m.most).WithHint("freeze the capture into files")
+	if m.bytes += len(out.Bytes) + len(out.Envelope) + len(data); m.bytes > m.limit {
+		return finding.New(finding.RunsTooMany, "the files of the capture's runs exceed %d bytes in total", m.limit).WithHint("freeze the capture to files")
 	}
 	m.runs[run] = Files{Artifact: out.Bytes, Envelope: out.Envelope, Record: data}
 	return err
@@ -35,7 +34,7 @@ func (m *memory) keep(run int, out *project.Output, draft *record.Record) error 
 // complete implements output.
 func (m *memory) complete(run int, source record.Source, name string) (err error) {
 	files := m.runs[run]
-	files.Record, err = completed(files.Record, source, name)
+	files.Record, err = completeRecord(files.Record, source, name)
 	m.runs[run] = files
 	return err
 }
@@ -49,5 +48,5 @@ func (m *memory) publish(context.Context, int) ([]string, error) { return nil, n
 // sync implements output.
 func (m *memory) sync() error { return nil }
 
-// place implements output.
-func (m *memory) place(int, *Row) {}
+// setPaths implements output.
+func (m *memory) setPaths(int, *Row) {}

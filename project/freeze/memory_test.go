@@ -9,7 +9,7 @@ import (
 	"github.com/p20export/p20export/project/record"
 )
 
-// What is held in memory is bounded.
+// The memory for frozen runs is bounded.
 func TestMemoryIsBounded(t *testing.T) {
 	out := &project.Output{Bytes: make([]byte, 100), Envelope: make([]byte, 100)}
 	draft := &record.Record{Type: record.StatementType}
@@ -17,14 +17,14 @@ func TestMemoryIsBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &memory{most: 2 * (200 + len(data))}
+	m := &memory{limit: 2 * (200 + len(data))}
 	for run := 1; run <= 2; run++ {
-		if err := m.keep(run, out, draft); err != nil {
+		if err := m.add(run, out, draft); err != nil {
 			t.Fatalf("run %d: %v", run, err)
 		}
 	}
 	var f finding.Finding
-	if err := m.keep(3, out, draft); !errors.As(err, &f) || f.Code != finding.RunsTooMany || len(m.runs) != 2 {
+	if err := m.add(3, out, draft); !errors.As(err, &f) || f.Code != finding.RunsTooMany || len(m.runs) != 2 {
 		t.Errorf("past the bound: %v, %d runs", err, len(m.runs))
 	}
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// NameError is a name under which captures cannot be frozen: two of them have it,
-// it is not UTF-8, or it is no plain file name.
+// NameError reports a name that cannot be used for frozen files: two captures have the
+// name, it is not valid UTF-8, or it is not a plain file name.
 type NameError struct {
 	Name string
-	// Paths are the captures that have it.
+	// Paths are the captures with the name.
 	Paths []string
 }
 
-// Error says what is wrong with the name.
+// Error describes the error.
 func (e *NameError) Error() string {
 	if e.Repeated() {
 		return finding.Escape(e.Paths[0]) + " is named twice"
@@ -30,27 +30,27 @@ func (e *NameError) Error() string {
 	if utf8.ValidString(e.Name) {
 		return fmt.Sprintf("the name %s is not a plain file name", finding.Quote(e.Name))
 	}
-	return fmt.Sprintf("the name %s is not UTF-8 and cannot stand in a record", finding.Quote(e.Name))
+	return fmt.Sprintf("the name %s is not valid UTF-8, which a record requires", finding.Quote(e.Name))
 }
 
-// Repeated reports whether the captures are one, named twice.
+// Repeated reports whether the same capture was given twice.
 func (e *NameError) Repeated() bool {
 	return len(e.Paths) > 1 && filepath.Clean(e.Paths[0]) == filepath.Clean(e.Paths[1])
 }
 
-// plain reports whether files can have a name and a record can state it.
-func plain(name string) bool {
+// isPlainName reports whether name is valid for a file and in a record.
+func isPlainName(name string) bool {
 	return name != "" && name != "." && name != ".." && name == filepath.Base(name) && !strings.ContainsAny(name, "/\x00") && utf8.ValidString(name)
 }
 
-// CheckNames reports, before anything is written, a name under which captures
-// cannot be frozen together, each into the directory Found.In below one. A name
-// that is not empty replaces those of the captures. The error is a *NameError.
+// CheckNames returns a *NameError if the captures cannot be frozen together because a
+// name is invalid or two captures have the same name in the same directory Found.In.
+// If name is not empty, it replaces the names of the captures.
 func CheckNames(captures []capture.Found, name string) error {
 	seen := make(map[string]string, len(captures))
 	for _, c := range captures {
 		base := cmp.Or(name, capture.BaseName(c.Path))
-		if !plain(base) {
+		if !isPlainName(base) {
 			return &NameError{base, []string{c.Path}}
 		}
 		at := filepath.Join(c.RelDir, base)

@@ -14,32 +14,32 @@ import (
 	"github.com/p20export/p20export/project/record"
 )
 
-// staging keeps frozen runs in a temporary file until the whole capture was read,
-// and then writes the files of one run after the other.
+// staging stores frozen runs in a temporary file until the whole capture was read.
+// Then it writes the files of each run.
 type staging struct {
-	dir  string
-	made []string // directories that were not there
-	kept *atomicfile.Spool
-	runs map[int]*staged
-	to   *atomicfile.Directory // opened for the first run that is published
+	dir     string
+	created []string // directories that it created
+	spool   *atomicfile.Spool
+	runs    map[int]*staged
+	target  *atomicfile.Directory // opened when the first run is published
 }
 
-// staged is one run: the numbers of its files in the spool, and the name they
-// get. The record is a draft until the capture's end: it lacks names and digests.
+// staged is one run: the numbers of its files in the spool, and their final name. The
+// spooled record has no names and digests.
 type staged struct {
 	artifact, envelope, record int
 	source                     record.Source
 	name                       string
 }
 
-// keep implements output.
-func (s *staging) keep(run int, out *project.Output, draft *record.Record) error {
+// add implements output.
+func (s *staging) add(run int, out *project.Output, draft *record.Record) error {
 	if s.runs == nil {
 		if err := capture.CheckOutside(s.dir); err != nil {
 			return err
 		}
 		var err error
-		if s.kept, err = atomicfile.NewSpool(existing(s.dir)); err != nil {
+		if s.spool, err = atomicfile.NewSpool(nearestExisting(s.dir)); err != nil {
 			return err
 		}
 		s.runs = make(map[int]*staged)
@@ -50,20 +50,20 @@ func (s *staging) keep(run int, out *project.Output, draft *record.Record) error
 	}
 	r := new(staged)
 	s.runs[run] = r
-	if r.artifact, err = s.kept.Add(out.Bytes); err != nil {
+	if r.artifact, err = s.spool.Add(out.Bytes); err != nil {
 		return err
 	}
-	if r.envelope, err = s.kept.Add(out.Envelope); err != nil {
+	if r.envelope, err = s.spool.Add(out.Envelope); err != nil {
 		return err
 	}
-	r.record, err = s.kept.Add(data)
+	r.record, err = s.spool.Add(data)
 	return err
 }
 
-// existing returns the directory, or the nearest above it that is there. The
-// directory itself is made when something is written: another program that made it
-// for nothing could remove it until then.
-func existing(dir string) string {
+// nearestExisting returns dir or, if it does not exist, its nearest existing parent.
+// The directory is created only when files are published. Created earlier, it could be
+// removed by another process that also created it and had nothing to write.
+func nearestExisting(dir string) string {
 	for {
 		parent := filepath.Dir(dir)
 		if _, err := os.Stat(dir); err == nil || parent == dir {
@@ -79,8 +79,8 @@ func (s *staging) complete(run int, source record.Source, name string) error {
 	return nil
 }
 
-// completed fills in the draft of a record.
-func completed(draft []byte, source record.Source, name string) ([]byte, error) {
+// completeRecord adds the source and the file names to an encoded record.
+func completeRecord(draft []byte, source record.Source, name string) ([]byte, error) {
 	r, err := record.Decode(draft)
 	if err != nil {
 		return nil, fmt.Errorf("staged record: %w", err)
@@ -92,49 +92,50 @@ func completed(draft []byte, source record.Source, name string) ([]byte, error) 
 // drop implements output.
 func (s *staging) drop(int) {}
 
-// publish implements output. The record comes last.
+// publish implements output. It writes the record last.
 func (s *staging) publish(ctx context.Context, run int) (left []string, err error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, err
 	}
-	if s.to == nil {
-		if s.made, err = atomicfile.MakeDir(s.dir); err != nil {
+	if s.target == nil {
+		if s.created, err = atomicfile.MakeDir(s.dir); err != nil {
 			return nil, err
 		}
-		if s.to, err = atomicfile.OpenDirectory(s.dir); err != nil {
+		if s.target, err = atomicfile.OpenDirectory(s.dir); err != nil {
 			return nil, err
 		}
 	}
 	r := s.runs[run]
-	artifact, err1 := s.kept.Read(r.artifact)
-	envelope, err2 := s.kept.Read(r.envelope)
-	draft, err3 := s.kept.Read(r.record)
+	artifact, err1 := s.spool.Read(r.artifact)
+	envelope, err2 := s.spool.Read(r.envelope)
+	draft, err3 := s.spool.Read(r.record)
 	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, err
 	}
-	data, err := completed(draft, r.source, r.name)
+	data, err := completeRecord(draft, r.source, r.name)
 	if err != nil {
 		return nil, err
 	}
 	return s.write(ctx, []file{
 		{r.name + record.ArtifactSuffix, artifact, atomicfile.Equal},
 		{r.name + record.EnvelopeSuffix, envelope, atomicfile.Equal},
-		{r.name + record.Suffix, data, sameRecord}, // one of another tool version stays as it is
+		{r.name + record.Suffix, data, sameRecord}, // keep a record that differs in the tool version only
 	})
 }
 
-// file is a file that is to be written.
+// file is a file to be written.
 type file struct {
 	name string
 	data []byte
 	same atomicfile.SameFunc
 }
 
-// write writes files, all or none, unless all are there.
+// write writes all files or none. It does nothing if all of them already exist with
+// the same content.
 func (s *staging) write(ctx context.Context, files []file) (left []string, err error) {
 	all := true
 	for i := 0; all && i < len(files); i++ {
-		if all, err = s.to.Has(ctx, files[i].name, files[i].data, files[i].same); err != nil {
+		if all, err = s.target.Has(ctx, files[i].name, files[i].data, files[i].same); err != nil {
 			return nil, err
 		}
 	}
@@ -148,27 +149,27 @@ func (s *staging) write(ctx context.Context, files []file) (left []string, err e
 		}
 	}()
 	for _, f := range files {
-		one, err := s.to.Stage(f.data)
+		one, err := s.target.Stage(f.data)
 		if err != nil {
 			return nil, err
 		}
 		staged = append(staged, atomicfile.Named{Staged: one, Name: f.name, Same: f.same})
 	}
-	// The directory may have become a capture while this one was read.
+	// The directory may have become a capture directory in the meantime.
 	if err := capture.CheckOutside(s.dir); err != nil {
 		return nil, err
 	}
-	if err := s.to.Publish(ctx, staged...); err != nil {
+	if err := s.target.Publish(ctx, staged...); err != nil {
 		return nil, err
 	}
 	return atomicfile.LeftoverNames(staged...), nil
 }
 
 // sync implements output.
-func (s *staging) sync() error { return s.to.Sync() }
+func (s *staging) sync() error { return s.target.Sync() }
 
-// place implements output.
-func (s *staging) place(run int, row *Row) {
+// setPaths implements output.
+func (s *staging) setPaths(run int, row *Row) {
 	path := func(suffix string) *string {
 		path := filepath.Join(s.dir, s.runs[run].name+suffix)
 		return &path
@@ -176,15 +177,14 @@ func (s *staging) place(run int, row *Row) {
 	row.Artifact, row.Envelope, row.Record = path(record.ArtifactSuffix), path(record.EnvelopeSuffix), path(record.Suffix)
 }
 
-// close gives back what the staging takes, and removes directories it made for
-// nothing.
+// close releases resources and removes created directories that are still empty.
 func (s *staging) close() {
-	s.kept.Close()
-	s.to.Close()
-	atomicfile.RemoveEmpty(s.made) // which spares those that something was published in
+	s.spool.Close()
+	s.target.Close()
+	atomicfile.RemoveEmpty(s.created)
 }
 
-// sameRecord compares two record files, tool version aside.
+// sameRecord reports whether two record files are equal except for the tool version.
 func sameRecord(there, staged *io.SectionReader) (bool, error) {
 	if same, err := atomicfile.Equal(there, staged); same || err != nil {
 		return same, err

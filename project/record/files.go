@@ -20,8 +20,8 @@ const (
 	Suffix         = ".record.json"
 )
 
-// Path returns where freeze writes the record of an artifact. One of another
-// name has it beside its name without the last extension.
+// Path returns the path of the record that freeze writes for an artifact. If the
+// name does not end in ArtifactSuffix, Suffix replaces its last extension.
 func Path(artifact string) string {
 	name, ok := strings.CutSuffix(artifact, ArtifactSuffix)
 	if !ok {
@@ -30,9 +30,9 @@ func Path(artifact string) string {
 	return name + Suffix
 }
 
-// otherThanArtifact says what freeze would have written under a name, when that
-// is no artifact.
-func otherThanArtifact(path string) string {
+// kindByName returns the kind of a path that is named like a record or an
+// envelope, and the empty string for all others.
+func kindByName(path string) string {
 	switch {
 	case strings.HasSuffix(path, Suffix):
 		return "a record"
@@ -42,18 +42,18 @@ func otherThanArtifact(path string) string {
 	return ""
 }
 
-// CheckArtifactName reports a path that is named like another file that freeze
-// writes: the finding not_an_artifact.
+// CheckArtifactName returns the finding not_an_artifact if the path is named like a
+// record or an envelope.
 func CheckArtifactName(path string) error {
-	kind := otherThanArtifact(path)
+	kind := kindByName(path)
 	if kind == "" {
 		return nil
 	}
-	return finding.New(finding.NotArtifact, "its name is that of %s", kind).WithSeverity(finding.Error).WithHint("name the *%s beside it", ArtifactSuffix)
+	return finding.New(finding.NotArtifact, "the file is named like %s", kind).WithSeverity(finding.Error).WithHint("give the *%s beside it", ArtifactSuffix)
 }
 
-// ReadArtifact reads an artifact file. Of one that is longer than an artifact
-// may be it returns the beginning, which artifact.Decode refuses for its length.
+// ReadArtifact reads an artifact file. If the file exceeds artifact.MaxFileBytes, it
+// returns one byte more than that, which artifact.Decode refuses.
 func ReadArtifact(path string) ([]byte, error) {
 	data, err := ReadBounded(path, artifact.MaxFileBytes)
 	if errors.Is(err, ErrTooLong) {
@@ -62,7 +62,8 @@ func ReadArtifact(path string) ([]byte, error) {
 	return data, err
 }
 
-// Read reads a record strictly. An invalid record is the finding record_malformed.
+// Read reads and decodes a record. For an invalid record, the error is the finding
+// record_malformed.
 func Read(path string) (*Record, error) {
 	stated, err := ReadBounded(path, MaxBytes)
 	if errors.Is(err, ErrTooLong) {
@@ -73,17 +74,17 @@ func Read(path string) (*Record, error) {
 	}
 	r, err := Decode(stated)
 	if err != nil {
-		return nil, finding.New(finding.RecordMalformed, "%s is no record: %s", finding.Escape(filepath.Base(path)), finding.Printable(err.Error()))
+		return nil, finding.New(finding.RecordMalformed, "%s is not a record: %s", finding.Escape(filepath.Base(path)), finding.Printable(err.Error()))
 	}
 	return r, nil
 }
 
-// ErrTooLong marks a file that is longer than anything of its kind.
+// ErrTooLong reports a file that exceeds the limit of its kind.
 var ErrTooLong = errors.New("too long")
 
-// ReadBounded reads a regular file of at most limit bytes. Of a longer one it
-// returns the beginning, one byte past the limit, and ErrTooLong. Nothing else
-// is opened: a named pipe would wait for its writer.
+// ReadBounded reads a regular file of at most limit bytes. For a longer file it
+// returns the first limit+1 bytes and ErrTooLong. It does not open other kinds of
+// files, since a named pipe would block until there is a writer.
 func ReadBounded(path string, limit int) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {

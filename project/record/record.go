@@ -1,6 +1,6 @@
-// Package record has the record of a frozen run: an in-toto Statement v1 that
-// says how an artifact came about, so that anyone with the capture can repeat
-// it. It knows how the files of a run are named and read.
+// Package record defines the record of a frozen run: an in-toto Statement v1 that
+// states how an artifact was made, so that anyone with the capture can repeat the
+// projection. It also names and reads the files of a frozen run.
 //
 // It must not know how a run is projected.
 package record
@@ -21,22 +21,21 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// What makes a record: an in-toto Statement v1 about an artifact and the
-// envelope behind it.
+// The types of the statement and of its predicate.
 const (
 	StatementType = "https://in-toto.io/Statement/v1"
 	PredicateType = "https://github.com/p20export/p20export/record/v1"
 )
 
-// MaxBytes bounds a record file: 10,000 omissions with long pointers.
+// MaxBytes bounds a record file. It suffices for 10,000 omissions with long pointers.
 const MaxBytes = 64 << 20
 
-// maxToolVersion bounds the one value of a record that verify leaves aside, in
-// bytes.
+// maxToolVersion bounds the length of the tool version in bytes. It is the only value
+// of a record that verify does not compare.
 const maxToolVersion = 128
 
-// Record says how an artifact came about, so that anyone with the capture can
-// repeat it. It is an in-toto Statement v1.
+// Record states how an artifact was made, so that anyone with the capture can repeat
+// the projection. It is an in-toto Statement v1.
 type Record struct {
 	Type          string    `json:"_type"`
 	Subject       []Subject `json:"subject"`
@@ -44,13 +43,13 @@ type Record struct {
 	Predicate     Predicate `json:"predicate"`
 }
 
-// Subject is a file the record is about, by in-toto's own digest map.
+// Subject is a file that the record describes.
 type Subject struct {
 	Name   string        `json:"name"`
 	Digest SubjectDigest `json:"digest"`
 }
 
-// SubjectDigest holds 64 lower-case hex digits.
+// SubjectDigest is an in-toto digest map. SHA256 has 64 lower-case hex digits.
 type SubjectDigest struct {
 	SHA256 string `json:"sha256"`
 }
@@ -59,33 +58,33 @@ func newSubject(data []byte) Subject {
 	return Subject{Digest: SubjectDigest{SHA256: digest.Of(data).Hex()}}
 }
 
-// Predicate is what the record states.
+// Predicate is the content of the record.
 type Predicate struct {
 	Projection Projection       `json:"projection"`
 	Profile    artifact.Profile `json:"profile"`
 	Tool       Tool             `json:"tool"`
 	Capture    Source           `json:"capture"`
-	// Events are the three events of the envelope; a built snapshot was no
-	// event and is not among them.
+	// Events are the events of the envelope. They do not include a built
+	// snapshot, which is not an event of the capture.
 	Events []project.Part `json:"events"`
 	Times  Times          `json:"times"`
-	// Omissions name what was left out and never hold it.
+	// Omissions name the omitted content and never contain it.
 	Omissions []project.Omission `json:"omissions"`
 	// Families counts the run's events by type.
 	Families envelope.Counts `json:"families"`
 	Sizes    Sizes           `json:"sizes"`
 }
 
-// ToolName is the name of the program that makes records.
+// ToolName is the name of the program that writes records.
 const ToolName = "p20export"
 
-// Tool is the program that made the record.
+// Tool is the program that wrote the record.
 type Tool struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
 }
 
-// Projection is a projection as it was applied.
+// Projection is the applied projection.
 type Projection struct {
 	Name     project.Name      `json:"name"`
 	Version  int               `json:"version"`
@@ -95,24 +94,25 @@ type Projection struct {
 
 // Source is the run that was projected.
 type Source struct {
-	// Digest and Bytes are of the response as it is stored.
+	// Digest and Bytes are those of the stored response.
 	Digest digest.Digest `json:"digest"`
 	Bytes  int64         `json:"bytes"`
 	// Framing is sse, ndjson or json.
 	Framing string `json:"framing"`
-	// ManifestDigest is of capture.json; a plain file has none.
+	// ManifestDigest is the digest of capture.json. A plain file has none.
 	ManifestDigest digest.Digest `json:"manifest_digest,omitzero"`
-	// Run counts the capture's runs from 1.
+	// Run is the number of the run in the capture, from 1.
 	Run int `json:"run"`
 }
 
-// SourceOf states a run of a capture that was read to its end.
+// SourceOf returns the source for a run of a capture. The capture must have been read
+// to its end.
 func SourceOf(c *capture.Capture, run int) Source {
 	return Source{Digest: c.Digest(), Bytes: c.Bytes(), Framing: string(c.Framing()), ManifestDigest: c.ManifestDigest(), Run: run}
 }
 
-// Times says where the time labels come from. Those of the operator are
-// kept, so that they can be given again.
+// Times states where the time labels come from. It includes the times given by the
+// operator, which verify needs to repeat the projection.
 type Times struct {
 	Source     project.TimeSource `json:"source"`
 	StartedAt  string             `json:"started_at,omitzero"`
@@ -126,8 +126,8 @@ type Sizes struct {
 	ArtifactBytes int   `json:"artifact_bytes"`
 }
 
-// New states how out was made of a run under settings. It is not whole
-// before Complete.
+// New returns the record of a projection of a run with the settings s. The record is
+// incomplete until Complete is called.
 func New(out *project.Output, run *envelope.Run, s project.Settings, tool Tool) *Record {
 	times := Times{Source: out.Times.Source}
 	if times.Source == project.OperatorTime {
@@ -151,8 +151,8 @@ func New(out *project.Output, run *envelope.Run, s project.Settings, tool Tool) 
 	}
 }
 
-// Encode returns the record's one spelling: its key order, two-space indent,
-// minimal escapes and one newline at the end.
+// Encode returns the record's canonical form: the key order of the structures,
+// two-space indent, minimal escapes and one newline at the end.
 func (r *Record) Encode() ([]byte, error) {
 	if r.Predicate.Omissions == nil {
 		r.Predicate.Omissions = []project.Omission{}
@@ -165,13 +165,13 @@ func (r *Record) Encode() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// Decode reads a record strictly: only its one spelling is accepted.
+// Decode decodes a record. It accepts only the canonical form.
 func Decode(data []byte) (*Record, error) {
 	if len(data) > MaxBytes {
-		return nil, fmt.Errorf("%d bytes; the limit is %d", len(data), MaxBytes)
+		return nil, fmt.Errorf("the file has %d bytes; the limit is %d", len(data), MaxBytes)
 	}
 	if how := strictjson.DetectCompression(data); how != "" {
-		return nil, fmt.Errorf("it begins as %s; %s", how, strictjson.DecompressHint)
+		return nil, fmt.Errorf("the file begins as %s; %s", how, strictjson.DecompressHint)
 	}
 	r := new(Record)
 	if err := json.Unmarshal(data, r, json.RejectUnknownMembers(true)); err != nil {
@@ -192,14 +192,14 @@ func Decode(data []byte) (*Record, error) {
 		return nil, err
 	}
 	if !bytes.Equal(again, data) {
-		return nil, errors.New("not in the one spelling records have")
+		return nil, errors.New("the record is not in canonical form")
 	}
 	return r, nil
 }
 
-// Settings returns what has to be set to repeat the projection, or why the
-// record states what no projection of this program does, as one of a version that
-// project.HasVersion does not report.
+// Settings returns the settings that repeat the projection. It returns an error if
+// this program has no such projection, for example because project.HasVersion reports
+// false.
 func (r *Record) Settings() (project.Settings, error) {
 	p := r.Predicate
 	s := project.Settings{Projection: p.Projection.Name, Version: p.Projection.Version}
@@ -221,15 +221,14 @@ func (r *Record) Settings() (project.Settings, error) {
 	return s, s.Normalize()
 }
 
-// Complete fills in the run's source and the names of the two files.
+// Complete sets the source of the run and the names of the two files.
 func (r *Record) Complete(source Source, artifactName, envelopeName string) {
 	r.Subject[0].Name, r.Subject[1].Name = artifactName, envelopeName
 	r.Predicate.Capture = source
 	r.Predicate.Sizes.CaptureBytes = source.Bytes
 }
 
-// EqualExceptTool reports whether two records are byte for byte the same, tool version
-// aside.
+// EqualExceptTool reports whether two records are equal except for the tool version.
 func (r *Record) EqualExceptTool(other *Record) (bool, error) {
 	mine, theirs := *r, *other
 	mine.Predicate.Tool.Version, theirs.Predicate.Tool.Version = "", ""

@@ -35,7 +35,7 @@ func (c *calls) End(*envelope.Run) error {
 	return nil
 }
 
-// Any number of consumers share one reading of a capture.
+// Several consumers process a capture in one reading.
 func ExampleRun() {
 	ctx := context.Background()
 	c, err := capture.Open(ctx, "../../discovery/captures/adk/backend-tool", "")

@@ -9,7 +9,7 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// Inspection describes one run, or a capture without one.
+// Inspection describes one run, or a capture without runs.
 type Inspection struct {
 	Capture     string              `json:"capture"`
 	Run         *int                `json:"run"`
@@ -25,15 +25,15 @@ type Inspection struct {
 	Bytes       int64               `json:"bytes"`
 	Findings    []finding.Finding   `json:"findings"`
 
-	// Failed says that the capture could not be read, Negative that what was
-	// read is no evidence of a run.
+	// Failed means that the capture could not be read, Negative that it was read
+	// but is not evidence of a run.
 	Failed   bool `json:"-"`
 	Negative bool `json:"-"`
-	// Events is how many events the run has.
+	// Events is the number of events of the run.
 	Events int `json:"-"`
 	// Streamed counts the run's text messages.
 	Streamed Streamed `json:"-"`
-	// Source describes the capture the run is in.
+	// Source describes the capture that contains the run.
 	Source Source `json:"-"`
 }
 
@@ -44,8 +44,8 @@ type SnapshotRow struct {
 	Roles    envelope.Counts `json:"roles"`
 }
 
-// Inspect reads a capture and describes each of its runs. It judges nothing: what
-// is wrong with a run is among its findings.
+// Inspect reads a capture and describes each of its runs. Faults of a run are among
+// its findings.
 func Inspect(ctx context.Context, path string, progress Progress) []Inspection {
 	c, err := capture.Open(ctx, path, "")
 	if err != nil {
@@ -65,22 +65,22 @@ func FailedInspection(path string, err error) Inspection {
 	return Inspection{Capture: path, Snapshots: []SnapshotRow{}, Findings: []finding.Finding{f}, Failed: !isVerdict, Negative: isVerdict}
 }
 
-// Inspector is the consumer that describes runs.
+// Inspector is a consumer that describes runs.
 type Inspector struct {
 	path  string
 	rows  []Inspection
-	items int // what the rows hold
+	items int // of the rows, limited by MaxItems
 }
 
-// NewInspector returns an Inspector of the capture of that path.
+// NewInspector returns an Inspector for the capture at path.
 func NewInspector(path string) *Inspector { return &Inspector{path: path} }
 
-// Inspections returns a row for each run, or one for a capture without a run. It
-// is for after Finish.
+// Inspections returns a row for each run, or one row for a capture without runs. It
+// must be called after Finish.
 func (i *Inspector) Inspections() []Inspection { return i.rows }
 
 // Begin implements Consumer.
-func (i *Inspector) Begin(*envelope.Run) Observer { return &inspecting{of: i} }
+func (i *Inspector) Begin(*envelope.Run) Observer { return &runInspector{inspector: i} }
 
 // Finish implements Consumer.
 func (i *Inspector) Finish(r Result) error {
@@ -97,22 +97,22 @@ func (i *Inspector) Finish(r Result) error {
 	return nil
 }
 
-// inspecting describes one run.
-type inspecting struct {
-	of       *Inspector
-	events   int
-	streamed streamedCounter
+// runInspector describes one run.
+type runInspector struct {
+	inspector *Inspector
+	events    int
+	streamed  streamedCounter
 }
 
 // Event implements Observer.
-func (o *inspecting) Event(e *envelope.Event) {
+func (o *runInspector) Event(e *envelope.Event) {
 	o.events++
 	o.streamed.event(e)
 }
 
 // End implements Observer.
-func (o *inspecting) End(run *envelope.Run) error {
-	i := o.of
+func (o *runInspector) End(run *envelope.Run) error {
+	i := o.inspector
 	i.items += len(run.Findings) + run.Families.Len() + o.streamed.Roles.Len()
 	for _, s := range run.Snapshots {
 		i.items += 1 + s.Roles.Len()

@@ -22,13 +22,13 @@ import (
 	"github.com/p20export/p20export/project/scan"
 )
 
-// witness notes what a consumer sees.
+// witness records the calls of a consumer's methods.
 type witness struct {
 	seen   *[]string
 	name   string
-	skips  int   // the number of a run it is not interested in
-	fails  error // what its observers' End returns
-	refuse error // what Finish returns
+	skips  int   // the number of a run that it skips
+	fails  error // the error that End of its observers returns
+	refuse error // the error that Finish returns
 }
 
 func (w *witness) say(format string, args ...any) {
@@ -62,7 +62,7 @@ func (o *watching) End(run *envelope.Run) error {
 	return o.of.fails
 }
 
-// frames is a witness that sees frames, too.
+// frames is a witness that is also a FrameConsumer.
 type frames struct{ witness }
 
 func (w *frames) Frame(run *envelope.Run, f capture.Frame, e *envelope.Event) {
@@ -86,8 +86,8 @@ func opened(t *testing.T, path string) *capture.Capture {
 	return c
 }
 
-// Consumers see the runs in order, each through an observer of its own; a
-// FrameConsumer sees what belongs to no run and what is no event, too.
+// Consumers process the runs in order, with a new observer for each run. A
+// FrameConsumer also processes frames outside of runs and frames that are not events.
 func TestRunOrder(t *testing.T) {
 	path := testkit.WriteCapture(t, "two", `{"type":"CUSTOM"}`, "damaged", testkit.Started, "damaged", testkit.Finished, `{"type":"RAW"}`, strings.Replace(testkit.Started, `"r"`, `"s"`, 1), testkit.Finished)
 	var seen []string
@@ -130,7 +130,7 @@ b: finish 2 runs, 8 events, 1 findings`), "\n")
 	}
 }
 
-// Nothing counts before Finish, which is not called where the reading fails.
+// Finish is not called if reading fails.
 func TestFinishOnlyWhenRead(t *testing.T) {
 	altered := filepath.Join(t.TempDir(), "one-turn")
 	testkit.CopyDir(t, altered, "../../discovery/captures/adk/one-turn")
@@ -170,7 +170,8 @@ func TestFinishOnlyWhenRead(t *testing.T) {
 	}
 }
 
-// Any number of projections of one reading make what each makes alone.
+// Projecting with several settings in one reading has the same results as projecting
+// with each of them separately.
 func TestProjectionsShare(t *testing.T) {
 	t.Parallel()
 	var all []project.Settings
@@ -212,7 +213,7 @@ func TestProjectionsShare(t *testing.T) {
 	}
 }
 
-// projected returns what the settings make of every run.
+// projected projects every run with the settings.
 func projected(t *testing.T, path string, settings []project.Settings) (all []scan.Projection) {
 	t.Helper()
 	c := opened(t, path)
@@ -236,8 +237,8 @@ func projected(t *testing.T, path string, settings []project.Settings) (all []sc
 	return all
 }
 
-// An HTTP error is the one reason why there is no run. It explains nothing of an
-// answer that holds one.
+// If there is no run, an HTTP error is reported as the only reason. If there is a run,
+// the HTTP error is only a warning.
 func TestRunHTTPError(t *testing.T) {
 	const run = `{"type":"RUN_STARTED","threadId":"t","runId":"r"}`
 	for _, c := range []struct {

@@ -6,18 +6,17 @@ import (
 )
 
 // Streamed counts the text messages that a run streamed, without those of its
-// subagents. Nothing is kept of their texts.
+// subagents.
 type Streamed struct {
 	Messages int
-	// Roles counts messages by role; those of a role past the sixteenth are not
-	// counted.
+	// Roles counts messages by role. It has at most sixteen roles.
 	Roles envelope.Counts
-	// Truncated says that the run has messages past those counted.
+	// Truncated means that the run has more messages than were counted.
 	Truncated bool
 }
 
-// maxStreamedBytes is how much memory the ids of a run's messages may take, and
-// idBytes what one costs besides its own bytes.
+// maxStreamedBytes bounds the memory for the ids of a run's messages. idBytes is the
+// overhead of one id.
 const (
 	maxStreamedBytes = 4 << 20
 	idBytes          = 64
@@ -30,7 +29,7 @@ type streamedCounter struct {
 	bytes int
 }
 
-// event takes the run's next event.
+// event counts the message of the run's next event.
 func (c *streamedCounter) event(e *envelope.Event) {
 	if e.Type != envelope.TextMessageStart && e.Type != envelope.TextMessageChunk || c.Truncated {
 		return
@@ -52,7 +51,7 @@ func (c *streamedCounter) event(e *envelope.Event) {
 		return
 	}
 	c.Messages++
-	role := "assistant" // where there is none (AG-UI 1.0)
+	role := "assistant" // the default (AG-UI 1.0)
 	if v, ok := e.Get("role"); ok && v.Kind != strictjson.Null {
 		role, _ = v.Text()
 	}

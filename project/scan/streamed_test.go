@@ -8,7 +8,7 @@ import (
 	"github.com/p20export/p20export/envelope"
 )
 
-// counted counts the text messages of events, as the line of inspect has them.
+// counted returns the counts of text messages as inspect prints them.
 func counted(t *testing.T, events ...string) Streamed {
 	t.Helper()
 	var c streamedCounter
@@ -39,7 +39,7 @@ func TestStreamed(t *testing.T) {
 	}
 }
 
-// Neither many messages nor long ids take more memory than is set aside.
+// The memory for ids is bounded for many messages and for long ids.
 func TestStreamedIsBounded(t *testing.T) {
 	var events []string
 	for i := range 5 {

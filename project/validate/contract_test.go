@@ -13,8 +13,8 @@ import (
 	"github.com/p20export/p20export/project/validate"
 )
 
-// The two files at the head of the contract are accepted as they are, in
-// canonical form, and nothing can be taken out of them.
+// The two example files at the beginning of the contract are accepted and canonical. No
+// key can be removed from them.
 func TestContractExamples(t *testing.T) {
 	head, _, _ := strings.Cut(string(testkit.Read(t, "../../docs/contract.md")), "\n## ")
 	examples := regexp.MustCompile("(?s)```json\n(.*?)```").FindAllStringSubmatch(head, -1)

@@ -8,7 +8,7 @@ import (
 	"github.com/p20export/p20export/project/validate"
 )
 
-// A file is judged with everything that is wrong with it, in document order.
+// File reports all faults of a file in document order.
 func ExampleReader() {
 	file := strings.NewReader(`{"schema": "x", "messages": [], "state": {}}`)
 	row := validate.Reader(file, "some.artifact.json", artifact.V1, validate.Artifact)

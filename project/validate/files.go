@@ -13,18 +13,19 @@ import (
 	"github.com/p20export/p20export/project/record"
 )
 
-// Files judges the files that paths name, each as File does. A directory stands for
-// the artifacts and envelopes in it and below it, as their names end, in the order
-// of their paths name by name; with a kind, for those of that kind. Symbolic links
-// in it are not followed and pipes not opened: one that is named so has a row that
-// says so, as has a directory that cannot be read. A directory without any such
-// file, or with more than 100,000 entries, is a row of its own. After the context
-// ends no further row comes.
+// Files validates the files at paths like File. For a directory, it validates the
+// artifacts and envelopes in the directory and its subdirectories, or those of the
+// given kind, sorted by path. It recognizes them by the suffixes of their names.
+//
+// Files does not follow symbolic links in a directory and does not open pipes. Such an
+// entry results in an error row if it has one of the suffixes. So does a directory that
+// cannot be read, contains no matching file or has more than 100,000 entries. The
+// sequence stops when the context ends.
 func Files(ctx context.Context, paths []string, p artifact.Profile, kind Kind) iter.Seq[Row] {
 	return files(ctx, paths, p, kind, dirtree.MaxEntries)
 }
 
-// files is Files with a limit of the entries of each directory.
+// files is like Files, with a limit for the number of entries in each directory.
 func files(ctx context.Context, paths []string, p artifact.Profile, kind Kind, limit int) iter.Seq[Row] {
 	return func(yield func(Row) bool) {
 		for _, path := range paths {
@@ -41,12 +42,12 @@ func files(ctx context.Context, paths []string, p artifact.Profile, kind Kind, l
 	}
 }
 
-// below judges the files in a directory.
+// below validates the files in a directory and its subdirectories.
 func below(ctx context.Context, dir string, p artifact.Profile, kind Kind, limit int) iter.Seq[Row] {
 	return func(yield func(Row) bool) {
 		failed := func(path string, err error) Row {
 			row := newRow(path, p, kind)
-			row.judge(err)
+			row.setVerdict(err)
 			row.Verdict = project.Failed
 			return *row
 		}
@@ -57,7 +58,7 @@ func below(ctx context.Context, dir string, p artifact.Profile, kind Kind, limit
 		}
 		none := true
 		for _, e := range tree.Entries {
-			unread := e.Mode.IsDir() // or it would be no entry
+			unread := e.Mode.IsDir() // only unreadable directories are entries
 			if named := kindByName(e.Path()); !unread && (named == "" || kind != "" && named != kind) {
 				continue
 			}
@@ -66,7 +67,7 @@ func below(ctx context.Context, dir string, p artifact.Profile, kind Kind, limit
 			case e.Err != nil:
 				row = failed(e.Path(), e.Err)
 			case !e.Regular():
-				row = failed(e.Path(), finding.New(finding.IOFailed, "it is %s", e.Kind()).WithHint("put the file itself there, or name it"))
+				row = failed(e.Path(), finding.New(finding.IOFailed, "the entry is %s", e.Kind()).WithHint("replace it with the file itself, or give the file's path"))
 			default:
 				row = File(ctx, e.Path(), p, kind)
 			}
@@ -76,12 +77,12 @@ func below(ctx context.Context, dir string, p artifact.Profile, kind Kind, limit
 			}
 		}
 		if none {
-			yield(failed(dir, finding.New(finding.IOFailed, "the directory holds no file to validate: no name there ends in %s", suffixes(kind)).WithHint("%s", hint.NameFiles)))
+			yield(failed(dir, finding.New(finding.IOFailed, "the directory contains no file to validate: no name ends in %s", suffixes(kind)).WithHint("%s", hint.NameFiles)))
 		}
 	}
 }
 
-// suffixes spells how the names of the files of a kind end, or of both.
+// suffixes returns the suffix of a kind, or both suffixes if the kind is empty.
 func suffixes(kind Kind) string {
 	switch kind {
 	case Artifact:

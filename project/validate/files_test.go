@@ -19,8 +19,8 @@ import (
 
 const lane = "../../examples/ag-ui-compacted-message-snapshot-evidence"
 
-// rows spells rows as "verdict path message", with paths relative to dir and the
-// messages of what could not be judged.
+// rows formats rows as "verdict path message", with paths relative to dir. Only rows of
+// files that could not be validated have a message.
 func rows(ctx context.Context, dir string, kind Kind, limit int, paths ...string) (lines []string) {
 	for row := range files(ctx, paths, artifact.V1, kind, limit) {
 		line := string(row.Verdict) + " " + strings.TrimPrefix(row.File, dir+"/")
@@ -32,8 +32,7 @@ func rows(ctx context.Context, dir string, kind Kind, limit int, paths ...string
 	return lines
 }
 
-// A directory stands for the artifacts and envelopes below it, whatever else is
-// there.
+// For a directory, only the artifacts and envelopes in it are validated.
 func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(filepath.Join(dir, "b"), os.DirFS(lane+"/frozen")); err != nil {
@@ -77,7 +76,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// What cannot be judged in a directory, or of it, has a row that is an error.
+// An entry that cannot be validated results in an error row. So does a directory that
+// cannot be validated.
 func TestFilesUnread(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
 	if err := os.Symlink("x.artifact.json", filepath.Join(dir, "x.artifact.json")); err != nil {
@@ -86,14 +86,14 @@ func TestFilesUnread(t *testing.T) {
 	if err := os.Symlink(".", filepath.Join(dir, "itself")); err != nil {
 		t.Fatal(err)
 	}
-	link := "error x.artifact.json it is a symbolic link, which is not followed"
+	link := "error x.artifact.json the entry is a symbolic link, which is not followed"
 	if diff := cmp.Diff([]string{link}, rows(ctx, dir, "", 2, dir)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"error " + dir + " " + finding.Escape(dir) + " contains more than 1 files and directories"}, rows(ctx, dir, "", 1, dir)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := rows(ctx, dir, Envelope, 2, dir); len(got) != 1 || !strings.Contains(got[0], "holds no file to validate") {
+	if got := rows(ctx, dir, Envelope, 2, dir); len(got) != 1 || !strings.Contains(got[0], "contains no file to validate") {
 		t.Errorf("no envelope: %q", got)
 	}
 	testkit.MakeUnreadable(t, dir)
@@ -102,7 +102,7 @@ func TestFilesUnread(t *testing.T) {
 	}
 }
 
-// After the context ends no further row comes.
+// The sequence stops when the context ends.
 func TestFilesInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -9,7 +9,7 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// An envelope is read to its limit, whatever it holds.
+// An envelope is read up to its limit, with any content.
 func TestEndlessEnvelope(t *testing.T) {
 	for _, text := range []string{`{"type":"`, "\n", ":\n", "[1", "[] ", "y"} {
 		endless := io.MultiReader(strings.NewReader(text), repeating(text[len(text)-1]))
@@ -20,7 +20,7 @@ func TestEndlessEnvelope(t *testing.T) {
 	}
 }
 
-// repeating is a byte without an end.
+// repeating is an endless sequence of one byte.
 type repeating byte
 
 func (r repeating) Read(p []byte) (int, error) {
@@ -30,8 +30,8 @@ func (r repeating) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// What is as long as the limit is read; one byte more is a finding, however the
-// bytes come.
+// An input as long as the limit is read. One more byte is a finding, independent of how
+// the reader splits its bytes.
 func TestLimited(t *testing.T) {
 	for n, want := range map[int]bool{0: false, 99: false, 100: false, 101: true, 200: true} {
 		for _, r := range []io.Reader{
@@ -39,7 +39,7 @@ func TestLimited(t *testing.T) {
 			iotest.OneByteReader(strings.NewReader(strings.Repeat("a", n))),
 			iotest.DataErrReader(strings.NewReader(strings.Repeat("a", n))),
 		} {
-			got, err := io.ReadAll(&limited{r, 100, 100})
+			got, err := io.ReadAll(&limitedReader{r, 100, 100})
 			f, tooLarge := err.(finding.Finding)
 			if tooLarge != want || tooLarge && f.Code != finding.TooLarge || !tooLarge && (err != nil || len(got) != n) {
 				t.Errorf("%d bytes: %d are read, %v", n, len(got), err)

@@ -1,7 +1,7 @@
-// Package validate judges files as artifacts of the v1 contract or as bounded
+// Package validate validates files as artifacts of the v1 contract or as bounded
 // envelopes.
 //
-// It must hold no rule of either: those are in packages artifact and envelope.
+// The rules for both are in packages artifact and envelope.
 package validate
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/p20export/p20export/project/record"
 )
 
-// Kind is what a file claims to be.
+// Kind is the kind of a file.
 type Kind string
 
 // The kinds of file that can be validated.
@@ -35,19 +35,18 @@ const (
 	Envelope Kind = "envelope"
 )
 
-// ParseKind returns the kind of that name; the empty name means to tell.
+// ParseKind returns the kind named s. An empty name means that the kind is detected.
 func ParseKind(s string) (Kind, error) {
 	switch k := Kind(s); k {
 	case "", Artifact, Envelope:
 		return k, nil
 	}
-	return "", errors.New("the kinds are artifact and envelope")
+	return "", errors.New("invalid kind: must be artifact or envelope")
 }
 
-// maxEnvelopeBytes and maxEvents bound what is read of an envelope: without them
-// the reading of a stream that does not end would not end. Its three events have at
-// most capture.MaxEventBytes each, and as much again is left for what stands around
-// them. Events past the third are listed, as far as findings are.
+// maxEnvelopeBytes and maxEvents bound how much of an envelope is read, since a stream
+// may be endless. The three events have at most capture.MaxEventBytes each. As many
+// bytes are left for the framing around them.
 const (
 	maxEnvelopeBytes = 4 * capture.MaxEventBytes
 	maxEvents        = 100_000
@@ -59,66 +58,65 @@ type Row struct {
 	Kind    *Kind            `json:"kind"`
 	Profile artifact.Profile `json:"profile"`
 	Verdict project.Verdict  `json:"verdict"`
-	// Digest is of the file's bytes as they are; nil when they were not all read,
-	// as of a stream past its limit.
+	// Digest is the digest of the file's bytes. It is nil if the file was not read
+	// to its end.
 	Digest *digest.Digest `json:"digest"`
-	// Canonical says whether the file is in the one spelling of its kind.
+	// Canonical reports whether the file is in the canonical form of its kind.
 	Canonical *bool             `json:"canonical"`
 	Findings  []finding.Finding `json:"findings"`
-	// Bytes is how long the file is; it counts where there is a digest.
+	// Bytes is the size of the file. It is valid if Digest is not nil.
 	Bytes int64 `json:"-"`
 
-	decoded *artifact.Artifact // of a well-formed artifact
+	decoded *artifact.Artifact // nil unless the file is a well-formed artifact
 }
 
-// File judges one file as an artifact or a bounded envelope. An empty kind is
-// told from the file's name, else from how it begins. "-" is standard
-// input.
+// File validates one file as an artifact or a bounded envelope. If kind is empty, File
+// detects the kind from the file's name or from its first bytes. The path "-" means
+// standard input.
 //
-// An artifact or envelope whose snapshot was built, or lacks text that the run
-// streamed, as the record beside it says, is reported as such. One that is well formed and is not the one that the record
-// states has the verdict project.Differs.
+// If there is a record beside the file, File reports a built snapshot and missing
+// streamed text that the record states. A well-formed file has the verdict
+// project.Differs if the record states another digest.
 //
-// Findings in the first artifact.MaxFileBytes of the file, which are held in
-// memory, have lines, columns and excerpts; those beyond, in an envelope, have
-// their offset alone. A pipe or device is not read past the limit of its kind, since
-// it may have no end; a regular file is read on for its digest.
+// Findings in the first artifact.MaxFileBytes of the file have lines, columns and
+// excerpts. Findings after these bytes, which only envelopes can have, only have an
+// offset. A pipe or device may be endless, so it is not read past the limit of its
+// kind. A regular file is read to its end for the digest.
 func File(ctx context.Context, path string, p artifact.Profile, kind Kind) Row {
 	r, closeFile, err := capture.OpenInput(ctx, path)
 	if err != nil {
 		row := newRow(path, p, kind)
-		row.judge(err)
+		row.setVerdict(err)
 		return *row
 	}
 	defer closeFile()
 	row := newRow(path, p, kind)
-	row.judge(row.read(r, kind, isRegular(path)))
+	row.setVerdict(row.read(r, kind, isRegular(path)))
 	if row.Digest != nil {
 		row.compareRecord()
 	}
 	return *row
 }
 
-// Reader judges what r holds, as File does of a pipe, under a name. It reads no file
-// beside it. The empty profile is artifact.V1.
+// Reader validates the content of r under a name, like File for a pipe. It reads no
+// record. The default profile is artifact.V1.
 func Reader(r io.Reader, name string, p artifact.Profile, kind Kind) Row {
 	row := newRow(name, p, kind)
-	row.judge(row.read(r, kind, false))
+	row.setVerdict(row.read(r, kind, false))
 	return *row
 }
 
-// ReadArtifact judges one file as an artifact under artifact.V1, as File does, and
-// returns what it holds: nil unless the file is accepted. It reads no record beside
-// the file.
+// ReadArtifact validates one file as an artifact under artifact.V1, like File, and
+// returns the artifact, or nil if the file is not accepted. It reads no record.
 func ReadArtifact(ctx context.Context, path string) (*artifact.Artifact, Row) {
 	row := newRow(path, artifact.V1, Artifact)
 	r, closeFile, err := capture.OpenInput(ctx, path)
 	if err != nil {
-		row.judge(err)
+		row.setVerdict(err)
 		return nil, *row
 	}
 	defer closeFile()
-	row.judge(row.read(r, Artifact, isRegular(path)))
+	row.setVerdict(row.read(r, Artifact, isRegular(path)))
 	a := row.decoded
 	row.decoded = nil
 	if row.Verdict != project.Accepted {
@@ -144,9 +142,9 @@ func newRow(name string, p artifact.Profile, kind Kind) *Row {
 	return row
 }
 
-// judge gives the verdict. The error is why the input could not be read to its
-// end.
-func (row *Row) judge(err error) {
+// setVerdict sets the verdict. The error is the one that prevented reading the input to
+// its end, if any.
+func (row *Row) setVerdict(err error) {
 	switch {
 	case err != nil:
 		f, isVerdict := finding.FromError(err)
@@ -161,8 +159,8 @@ func (row *Row) judge(err error) {
 	}
 }
 
-// read reads the input and finds what is wrong with it. An input that ends is read
-// to its end, whatever it is.
+// read reads and checks the input. It reads an input that ends to its end, even past
+// the limits.
 func (row *Row) read(r io.Reader, kind Kind, ends bool) error {
 	if row.Profile == "" {
 		row.Profile = artifact.V1
@@ -180,8 +178,8 @@ func (row *Row) read(r io.Reader, kind Kind, ends bool) error {
 	if err != nil {
 		return err
 	}
-	// A look costs a pass over the file, which most files can do without.
-	seen := sync.OnceValue(func() looks { return look(head) })
+	// Detection costs a pass over the file, which most files do not need.
+	seen := sync.OnceValue(func() fileTraits { return detectTraits(head) })
 	if kind == "" {
 		if kind = kindByName(row.File); kind == "" {
 			kind = seen().kind
@@ -212,32 +210,32 @@ func (row *Row) read(r io.Reader, kind Kind, ends bool) error {
 	return nil
 }
 
-// artifact judges a file as an artifact and reports whether it is canonical.
-func (row *Row) artifact(head []byte, seen func() looks) (canonical bool) {
+// artifact validates a file as an artifact and reports whether it is canonical.
+func (row *Row) artifact(head []byte, seen func() fileTraits) (canonical bool) {
 	a, findings := artifact.Decode(head, row.Profile)
 	row.Findings = findings
 	if a == nil {
 		if seen().record {
-			row.inform(finding.New(finding.NotArtifact, "the file is a record (an in-toto Statement), not an artifact"))
+			row.addFinding(finding.New(finding.NotArtifact, "the file is a record (an in-toto Statement), not an artifact"))
 		}
 		return false
 	}
 	row.decoded = a
 	at := diff.FirstDifference(head, artifact.Encode(a))
 	if at >= 0 {
-		row.inform(finding.New(finding.NotCanonical, "the canonical form differs from here on").WithOffset(int64(at)))
+		row.addFinding(finding.New(finding.NotCanonical, "the file differs from the canonical form from this byte on").WithOffset(int64(at)))
 		finding.Locate(head, row.Findings)
 	}
 	return at < 0
 }
 
-// inform adds a finding that is no fault of the file itself.
-func (row *Row) inform(f finding.Finding) {
+// addFinding adds a finding without changing the verdict.
+func (row *Row) addFinding(f finding.Finding) {
 	row.Findings = append(row.Findings, f)
 	finding.Sort(row.Findings)
 }
 
-// kindByName is the kind that freeze would have written under a name.
+// kindByName returns the kind of a file by the suffix of its name, or the empty kind.
 func kindByName(path string) Kind {
 	switch {
 	case strings.HasSuffix(path, record.ArtifactSuffix):
@@ -248,8 +246,8 @@ func kindByName(path string) Kind {
 	return ""
 }
 
-// readHead reads up to limit bytes. It doubles its memory, as io.ReadAll does
-// not, and so leaves little behind for a file of 8 MiB.
+// readHead reads up to limit bytes. It doubles its buffer as needed, which wastes less
+// memory than io.ReadAll for a file of 8 MiB.
 func readHead(r io.Reader, limit int) ([]byte, error) {
 	head := make([]byte, 0, 64<<10)
 	for len(head) < limit {
@@ -268,31 +266,31 @@ func readHead(r io.Reader, limit int) ([]byte, error) {
 	return head, nil
 }
 
-// looks is what a file looks like before it is judged.
-type looks struct {
+// fileTraits is what the first bytes of a file reveal about its kind.
+type fileTraits struct {
 	kind   Kind
 	record bool // it has the _type of an in-toto Statement, as records do
 }
 
-// eventStream is how an event stream begins: a field or a comment.
+// eventStream matches the beginning of an event stream: a field or a comment.
 var eventStream = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(data|event|id|retry)?:`) })
 
-// look tells an artifact from an envelope: an envelope begins with an object
-// that has the key type, with a list, or as an event stream does.
-func look(head []byte) looks {
+// detectTraits distinguishes an artifact from an envelope. An envelope begins with an
+// object that has the key type, with a list or with an event stream.
+func detectTraits(head []byte) fileTraits {
 	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\ufeff")), " \t\r\n")
 	if !bytes.HasPrefix(text, []byte("{")) {
 		if bytes.HasPrefix(text, []byte("[")) || eventStream().Match(text) {
-			return looks{kind: Envelope}
+			return fileTraits{kind: Envelope}
 		}
-		return looks{kind: Artifact}
+		return fileTraits{kind: Artifact}
 	}
 	d := strictjson.NewDecoder(text)
 	d.AllowDuplicates()
 	if _, err := d.Next(); err != nil {
-		return looks{kind: Artifact}
+		return fileTraits{kind: Artifact}
 	}
-	l := looks{kind: Artifact}
+	l := fileTraits{kind: Artifact}
 	for {
 		t, err := d.Next()
 		if err != nil || t.Kind == strictjson.ObjectEnd {
@@ -318,15 +316,15 @@ func look(head []byte) looks {
 	}
 }
 
-// checkEnvelope checks a bounded envelope in any framing. It is canonical as
-// three lines without white space around them. A file past the limit has that
-// finding alone.
+// checkEnvelope checks a bounded envelope in any framing. The canonical form has three
+// lines without white space around them. If the file exceeds the limit, that is its
+// only finding.
 func checkEnvelope(head []byte, rest io.Reader, limit int64) ([]finding.Finding, bool, error) {
 	framing := capture.DetectFraming(head)
-	spelling := &lines{}
+	spelling := &lineChecker{}
 	r := io.TeeReader(io.MultiReader(bytes.NewReader(head), rest), spelling)
-	splitter := capture.NewSplitter(&limited{r, limit, limit}, framing)
-	findings, err := envelope.Check(&counted{splitter, maxEvents})
+	splitter := capture.NewSplitter(&limitedReader{r, limit, limit}, framing)
+	findings, err := envelope.Check(&limitedFrames{splitter, maxEvents})
 	if f, ok := err.(finding.Finding); ok && f.Code == finding.TooLarge {
 		return []finding.Finding{f}, false, nil
 	}
@@ -343,14 +341,14 @@ func checkEnvelope(head []byte, rest io.Reader, limit int64) ([]finding.Finding,
 	return findings, framing == capture.NDJSON && spelling.canonical() && !finding.Failed(findings), nil
 }
 
-// limited reads an envelope up to its limit. A byte past it is a finding, which is
-// the error then.
-type limited struct {
+// limitedReader reads an envelope up to a limit. If there is more, Read returns a
+// finding as its error.
+type limitedReader struct {
 	r           io.Reader
 	limit, left int64
 }
 
-func (l *limited) Read(p []byte) (int, error) {
+func (l *limitedReader) Read(p []byte) (int, error) {
 	n, err := l.r.Read(p[:min(int64(len(p)), l.left+1)])
 	if l.left -= int64(n); l.left < 0 {
 		return 0, finding.New(finding.TooLarge, "the file is larger than %d bytes", l.limit).WithHint(hint.FreezeEnvelope)
@@ -358,16 +356,16 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// counted passes on the events of an envelope up to their limit.
-type counted struct {
+// limitedFrames returns the events of an envelope up to a limit.
+type limitedFrames struct {
 	envelope.Frames
 	left int
 }
 
-func (c *counted) Next() (capture.Frame, error) {
+func (c *limitedFrames) Next() (capture.Frame, error) {
 	f, err := c.Frames.Next()
 	if c.left--; err == nil && c.left < 0 {
-		err = finding.New(finding.TooLarge, "the file holds more than %d events", maxEvents).WithHint(hint.FreezeEnvelope)
+		err = finding.New(finding.TooLarge, "the file contains more than %d events", maxEvents).WithHint(hint.FreezeEnvelope)
 	}
 	return f, err
 }
@@ -380,22 +378,21 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// lines watches whether what is written through it is lines that each begin
-// with a brace and end with one.
-type lines struct {
-	last  byte
-	loose bool
+// lineChecker checks whether each line written to it begins and ends with a brace.
+type lineChecker struct {
+	last    byte
+	invalid bool
 }
 
-func (l *lines) Write(p []byte) (int, error) {
+func (l *lineChecker) Write(p []byte) (int, error) {
 	for _, c := range p {
 		atStart := l.last == 0 || l.last == '\n'
 		if atStart && c != '{' || c == '\n' && l.last != '}' || c == '\r' {
-			l.loose = true
+			l.invalid = true
 		}
 		l.last = c
 	}
 	return len(p), nil
 }
 
-func (l *lines) canonical() bool { return !l.loose && l.last == '\n' }
+func (l *lineChecker) canonical() bool { return !l.invalid && l.last == '\n' }

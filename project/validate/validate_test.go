@@ -13,8 +13,8 @@ import (
 	"github.com/p20export/p20export/project/validate"
 )
 
-// repeated is a stream without an end: it begins with head, and goes on with
-// text. It fails the reading of more than most bytes.
+// repeated is an endless stream that consists of head and repetitions of text. The test
+// fails if more than most bytes are read.
 type repeated struct {
 	head, text string
 	most, n    int
@@ -35,7 +35,7 @@ func (r *repeated) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// The reading of a stream without an end stops when its verdict is known.
+// Reading an endless stream stops when the verdict is known.
 func TestEndlessStream(t *testing.T) {
 	const (
 		started  = `{"type":"RUN_STARTED","threadId":"t","runId":"r"}` + "\n"
@@ -67,7 +67,7 @@ func TestEndlessStream(t *testing.T) {
 	}
 }
 
-// An envelope with as many events as are read is judged by its contents.
+// An envelope with exactly the maximum number of events is checked by its contents.
 func TestMostEvents(t *testing.T) {
 	const most = 100_000
 	for n, want := range map[int]bool{most: false, most + 1: true} {
@@ -78,7 +78,7 @@ func TestMostEvents(t *testing.T) {
 	}
 }
 
-// A regular file is read to its end, whatever it is: it has a digest.
+// A regular file is always read to its end and has a digest.
 func TestLongFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "long")
 	if err := os.WriteFile(path, make([]byte, artifact.MaxFileBytes+1<<20), 0o644); err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/p20export/p20export/project/scan"
 )
 
-// TreeRow is the outcome for one record of a directory, or for something in it
-// that no record is about. What a row has not is nil.
+// TreeRow is the outcome for one record of a directory, or for another file or capture
+// in it. Fields that do not apply are nil.
 type TreeRow struct {
 	Artifact   *string             `json:"artifact"`
 	Record     *string             `json:"record"`
@@ -27,95 +27,98 @@ type TreeRow struct {
 	Origin     *project.Origin     `json:"origin"`
 	TimeSource *project.TimeSource `json:"time_source"`
 	Findings   []finding.Finding   `json:"findings"`
-	// File is what the row is about when it is none of the three.
+	// File is the path if the row is not about an artifact, record or capture.
 	File *string `json:"file"`
 
-	// FromRequest says that a built snapshot has the messages of the request.
+	// FromRequest reports whether a built snapshot has the messages of the request.
 	FromRequest bool `json:"-"`
 }
 
-// TreeSettings say how a directory is verified.
+// TreeSettings configure the verification of a directory.
 type TreeSettings struct {
-	// Captures are captures outside the directory, or directories of them.
+	// Captures are paths of captures, or of directories with captures, outside the
+	// directory.
 	Captures []string
-	// CapturesOnly says that captures alone are looked for and checked. Everything
-	// else in the directory is unexplained then, records included.
+	// CapturesOnly means that only captures are checked. All other files in the
+	// directory, including records, are unexplained.
 	CapturesOnly bool
-	// Strict makes an error of anything unexplained.
+	// Strict makes unexplained files errors.
 	Strict   bool
 	Progress scan.Progress
 }
 
-// Tree verifies every record in a directory and below it, each with the
-// artifact and envelope beside it and the capture it states, and accounts for
-// everything else there. Each capture is read once, however many records were made
-// from it. Rows come as they are known: first the records, then
-// the captures no record was made from, then the rest, each by path. When nothing
-// was verified and no row is a failure, the last row says that. After the context
-// ends no further row comes.
+// Tree verifies every record in a directory and its subdirectories, together with
+// the artifact and envelope beside the record and the capture that it states. It also
+// returns a row for every other file. Each capture is read once, even if it has many
+// records.
+//
+// The sequence has the rows for the records first, then those for captures without a
+// record, then those for all other files, each sorted by path. If nothing was verified
+// and no row is a failure, the last row reports that. The sequence stops when the
+// context ends.
 func Tree(ctx context.Context, dir string, s TreeSettings) iter.Seq[TreeRow] {
 	return verifyTree(ctx, dir, s, limits{entries: dirtree.MaxEntries, findings: maxFindings})
 }
 
-// limits bound what the verification of a directory takes.
+// limits bound the memory for verifying a directory.
 type limits struct {
 	entries  int // of each tree
 	findings int // in memory
 }
 
-// verifyTree is Tree with limits.
+// verifyTree is like Tree, with limits.
 func verifyTree(ctx context.Context, dir string, s TreeSettings, most limits) iter.Seq[TreeRow] {
 	return func(yield func(TreeRow) bool) {
-		v := &treeVerifier{settings: s, sources: newSources(), shelf: &shelf{most: most.findings}, limit: most.entries}
+		v := &treeVerifier{settings: s, sources: newSources(), shelf: &findingStore{limit: most.findings}, limit: most.entries}
 		defer v.shelf.close()
-		v.tell = func(row TreeRow) bool {
+		v.emit = func(row TreeRow) bool {
 			if row.Findings == nil {
 				row.Findings = []finding.Finding{}
 			}
-			v.settled = v.settled || s.settles(row)
+			v.decided = v.decided || s.decides(row)
 			return yield(row) && ctx.Err() == nil
 		}
-		if v.load(ctx, dir) && (s.CapturesOnly || v.records(ctx)) && v.captures(ctx) && v.rest() && !v.settled {
-			v.tell(rowOf(TreeRow{File: &dir}, v.nothing(dir)))
+		if v.load(ctx, dir) && (s.CapturesOnly || v.records(ctx)) && v.captures(ctx) && v.leftovers() && !v.decided {
+			v.emit(rowOf(TreeRow{File: &dir}, v.nothingVerified(dir)))
 		}
 	}
 }
 
-// treeVerifier verifies one directory. Its methods that return a bool return
-// false when there is nothing more to be done.
+// treeVerifier verifies one directory. Its methods return false if the verification
+// must stop.
 type treeVerifier struct {
 	settings TreeSettings
 	tree     *tree
 	sources  *sources
 	limit    int
-	evidence bool // there is something to verify
-	settled  bool // some row gives the directory its verdict
-	tell     func(TreeRow) bool
+	evidence bool // the directory contains something to verify
+	decided  bool // some row determines the verdict on the directory
+	emit     func(TreeRow) bool
 
-	shelf   *shelf
-	stated  []*stated
-	waiting map[key][]*stated // for a capture, until it is read for the first of them
+	shelf   *findingStore
+	claims  []*recordClaim
+	waiting map[key][]*recordClaim // the claims of each capture that has not been read
 }
 
-// load looks at the directory and at the captures given beside it.
+// load lists the directory and the additional captures.
 func (v *treeVerifier) load(ctx context.Context, dir string) bool {
 	t, err := walk(ctx, dir, v.limit)
 	if err != nil {
-		v.tell(failedRow(TreeRow{File: &dir}, err))
+		v.emit(failedRow(TreeRow{File: &dir}, err))
 		return false
 	}
 	v.tree = t
 	v.sources.add(t, true)
 	for _, path := range v.settings.Captures {
-		if err := v.give(ctx, path); err != nil && !v.tell(failedRow(TreeRow{Capture: &path}, err)) {
+		if err := v.addGiven(ctx, path); err != nil && !v.emit(failedRow(TreeRow{Capture: &path}, err)) {
 			return false
 		}
 	}
 	return true
 }
 
-// give takes in a capture outside the directory, or a directory of captures.
-func (v *treeVerifier) give(ctx context.Context, path string) error {
+// addGiven adds a capture outside the directory, or a directory of captures.
+func (v *treeVerifier) addGiven(ctx context.Context, path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
@@ -127,104 +130,104 @@ func (v *treeVerifier) give(ctx context.Context, path string) error {
 		}
 		return err
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is no regular file and no directory", path)
+		return fmt.Errorf("%s is neither a regular file nor a directory", path)
 	}
 	v.sources.addFile(&entry{Entry: &dirtree.Entry{Name: path, Mode: info.Mode(), Size: info.Size()}}, false)
 	return nil
 }
 
-// stated is a record with what lies beside it.
-type stated struct {
+// recordClaim is the claim of a record in a directory, and its row.
+type recordClaim struct {
 	claim
-	early error // why it is not verified from any capture
-	tree  TreeRow
-	found *shelved // the findings of the row
-	done  bool     // tree is the outcome
+	earlyErr error // an error that was found before any capture was read
+	tree     TreeRow
+	found    *storedFindings // the findings of the row
+	done     bool            // tree has the outcome
 }
 
-// key is what a record states of its capture: the digest of its manifest, or the
-// size of the plain file. Records of one key are verified together.
+// key identifies the capture that a record states: by the digest of its manifest, or
+// by the size of a plain file. Records with the same key are verified together.
 type key struct {
 	manifest digest.Digest
 	size     int64
 }
 
-// records verifies every record, in the order of their paths. All are read first,
-// to know which of them are of one capture.
+// records verifies every record in the order of their paths. It reads all records
+// first to group them by capture.
 func (v *treeVerifier) records(ctx context.Context) bool {
-	v.waiting = make(map[key][]*stated)
+	v.waiting = make(map[key][]*recordClaim)
 	for _, e := range v.tree.entries {
 		if _, ok := e.CutSuffix(record.Suffix); ok && e.regular() {
 			if ctx.Err() != nil {
 				return false
 			}
 			v.evidence = true
-			e.told = true
-			v.stated = append(v.stated, v.read(e))
+			e.accounted = true
+			v.claims = append(v.claims, v.read(e))
 		}
 	}
-	for i, r := range v.stated {
-		v.stated[i] = nil // which nobody needs once its row is told
+	for i, r := range v.claims {
+		v.claims[i] = nil // not needed after its row was emitted
 		if !r.done {
 			v.verify(ctx, r.key())
 		}
 		if r.found != nil {
-			found, err := v.shelf.look(r.found)
+			found, err := v.shelf.get(r.found)
 			if r.tree.Findings = found; err != nil {
-				r.end(err)
+				r.fail(err)
 			}
-			v.shelf.take(r.found)
+			v.shelf.release(r.found)
 		}
-		if !v.tell(r.tree) {
+		if !v.emit(r.tree) {
 			return false
 		}
 	}
 	return true
 }
 
-func (r *stated) key() key {
+func (r *recordClaim) key() key {
 	if m := r.source.ManifestDigest; m != "" {
 		return key{manifest: m}
 	}
 	return key{size: r.source.Bytes}
 }
 
-// end gives the outcome where an error ended it.
-func (r *stated) end(err error) { r.tree, r.done = rowOf(r.tree, err), true }
+// fail sets an outcome from an error.
+func (r *recordClaim) fail(err error) { r.tree, r.done = rowOf(r.tree, err), true }
 
-// read reads one record, and finds what lies beside it.
-func (v *treeVerifier) read(e *entry) *stated {
-	r := &stated{tree: TreeRow{Record: new(e.Path())}}
+// read reads one record and finds the files beside it.
+func (v *treeVerifier) read(e *entry) *recordClaim {
+	r := &recordClaim{tree: TreeRow{Record: new(e.Path())}}
 	what, err := record.Read(e.Path())
 	if err != nil {
 		stem, _ := e.CutSuffix(record.Suffix)
-		r.tree.Artifact = e.in.take(stem+record.ArtifactSuffix, record.ArtifactSuffix)
-		e.in.take(stem+record.EnvelopeSuffix, record.EnvelopeSuffix)
-		r.end(err)
+		r.tree.Artifact = e.in.account(stem+record.ArtifactSuffix, record.ArtifactSuffix)
+		e.in.account(stem+record.EnvelopeSuffix, record.EnvelopeSuffix)
+		r.fail(err)
 		return r
 	}
 	artifactName, envelopeName := what.Subject[0].Name, what.Subject[1].Name
-	r.tree.Artifact = e.in.take(artifactName, record.ArtifactSuffix)
-	e.in.take(envelopeName, record.EnvelopeSuffix)
+	r.tree.Artifact = e.in.account(artifactName, record.ArtifactSuffix)
+	e.in.account(envelopeName, record.EnvelopeSuffix)
 	r.name = artifactName
 	unstated := r.state(what)
-	r.tree.Origin, r.tree.TimeSource, r.tree.FromRequest = r.origin, r.timeSource, r.requested
-	if err := lacking(e.in, artifactName); err != nil {
-		r.end(err)
+	r.tree.Origin, r.tree.TimeSource, r.tree.FromRequest = r.origin, r.timeSource, r.fromRequest
+	if err := checkBeside(e.in, artifactName); err != nil {
+		r.fail(err)
 		return r
 	}
 	r.load = func() ([]byte, *record.Record, error) { return r.reload(e.Path()) }
 	r.envelope = envelopeBeside(*r.tree.Artifact)
-	if _, r.early = readArtifact(*r.tree.Artifact); r.early == nil {
-		r.early = unstated
+	if _, r.earlyErr = readArtifact(*r.tree.Artifact); r.earlyErr == nil {
+		r.earlyErr = unstated
 	}
 	v.waiting[r.key()] = append(v.waiting[r.key()], r)
 	return r
 }
 
-// reload reads the files again when their run was read: until then only what the
-// record states is held.
-func (r *stated) reload(path string) ([]byte, *record.Record, error) {
+// reload reads the artifact and the record again after their run was read. Until then
+// they are not kept in memory.
+func (r *recordClaim) reload(path string) ([]byte, *record.Record, error) {
 	given, err := readArtifact(*r.tree.Artifact)
 	if err != nil {
 		return nil, nil, err
@@ -234,14 +237,15 @@ func (r *stated) reload(path string) ([]byte, *record.Record, error) {
 		return nil, nil, err
 	}
 	if settings, err := again.Settings(); err != nil || settings != r.settings || again.Predicate.Capture != r.source {
-		return nil, nil, finding.New(finding.IOFailed, "%s changed while it was verified", finding.Escape(path)).WithHint("wait until it is whole, and verify the directory again")
+		return nil, nil, finding.New(finding.IOFailed, "%s changed while it was verified", finding.Escape(path)).WithHint("wait until it is complete, and verify the directory again")
 	}
 	return given, again, nil
 }
 
-// take accounts for a file that a record names, and returns its path. A record
-// can name no other than an artifact and an envelope beside it.
-func (f *folder) take(name, suffix string) *string {
+// account marks a file that a record names as accounted for, and returns its path. It
+// returns nil if the file does not have the suffix or is not a regular file in the
+// folder.
+func (f *folder) account(name, suffix string) *string {
 	e := f.regular(name)
 	if e == nil {
 		return nil
@@ -249,31 +253,31 @@ func (f *folder) take(name, suffix string) *string {
 	if _, ok := e.CutSuffix(suffix); !ok {
 		return nil
 	}
-	e.told = true
+	e.accounted = true
 	return new(e.Path())
 }
 
-// lacking says what a record lacks beside it to be verified. An envelope may be
-// absent; it may not be something that is not read.
-func lacking(f *folder, artifactName string) error {
+// checkBeside returns an error if the artifact beside a record is missing, or if the
+// artifact or the envelope is not a regular file. The envelope may be missing.
+func checkBeside(f *folder, artifactName string) error {
 	stem, named := strings.CutSuffix(artifactName, record.ArtifactSuffix)
 	envelopeName := stem + record.EnvelopeSuffix
-	a, env := f.held[artifactName], f.held[envelopeName]
+	a, env := f.files[artifactName], f.files[envelopeName]
 	switch {
 	case a == nil:
-		return finding.New(finding.ArtifactAbsent, "%s, which the record names, is not beside it", finding.Quote(artifactName))
+		return finding.New(finding.ArtifactAbsent, "%s, which the record names, does not exist", finding.Quote(artifactName))
 	case !named:
-		return finding.New(finding.ArtifactAbsent, "%s, which the record names, is no *%s", finding.Quote(artifactName), record.ArtifactSuffix)
+		return finding.New(finding.ArtifactAbsent, "%s, which the record names, does not end in %s", finding.Quote(artifactName), record.ArtifactSuffix)
 	case !a.regular():
 		return finding.New(finding.ArtifactAbsent, "%s, which the record names, is %s", finding.Quote(artifactName), a.Kind())
 	case env != nil && !env.regular():
 		return finding.New(finding.EnvelopeAbsent, "%s beside the record is %s", finding.Quote(envelopeName), env.Kind()).
-			WithSeverity(finding.Error).WithHint("put the envelope itself there, or nothing")
+			WithSeverity(finding.Error).WithHint("replace it with the envelope itself, or remove it")
 	}
 	return nil
 }
 
-// verify verifies all records of a key.
+// verify verifies all records with the same key.
 func (v *treeVerifier) verify(ctx context.Context, k key) {
 	records := v.waiting[k]
 	delete(v.waiting, k)
@@ -281,11 +285,11 @@ func (v *treeVerifier) verify(ctx context.Context, k key) {
 		v.settle(ctx, records, v.sources.byManifest[k.manifest])
 		return
 	}
-	if groups := v.sources.loose(k.size); len(groups) > 0 && len(groups[0]) == 1 && v.sources.plain[k.size] == nil {
-		// Its digest comes with the one reading of it.
-		v.first(ctx, records, groups[0][0])
+	if groups := v.sources.candidateFiles(k.size); len(groups) > 0 && len(groups[0]) == 1 && v.sources.plain[k.size] == nil {
+		// The verification also computes its digest.
+		v.verifyFirst(ctx, records, groups[0][0])
 	}
-	byDigest := make(map[digest.Digest][]*stated)
+	byDigest := make(map[digest.Digest][]*recordClaim)
 	for _, r := range records {
 		byDigest[r.source.Digest] = append(byDigest[r.source.Digest], r)
 	}
@@ -295,38 +299,38 @@ func (v *treeVerifier) verify(ctx context.Context, k key) {
 		}
 		candidates, err := v.sources.withBytes(ctx, k.size, r.source.Digest)
 		if err != nil {
-			r.end(err)
+			r.fail(err)
 			continue
 		}
 		v.settle(ctx, byDigest[r.source.Digest], candidates)
 	}
 }
 
-// first verifies records from the only file to look at first. Those that state
-// another digest than it has are left.
-func (v *treeVerifier) first(ctx context.Context, records []*stated, e *entry) {
+// verifyFirst verifies records with the only file that is a first candidate. It skips
+// records that state another digest.
+func (v *treeVerifier) verifyFirst(ctx context.Context, records []*recordClaim, e *entry) {
 	result, err := v.try(ctx, e.Path(), records)
 	switch {
 	case ctx.Err() != nil || result == nil && err == nil:
 	case err != nil:
-		v.sources.summed(e, "", err)
+		v.sources.addDigest(e, "", err)
 	default:
-		s := v.sources.summed(e, result.Digest, nil)
+		s := v.sources.addDigest(e, result.Digest, nil)
 		for _, r := range records {
 			if r.source.Digest == result.Digest {
-				v.conclude(ctx, r, s)
+				v.setOutcome(ctx, r, s)
 			}
 		}
 	}
 }
 
-// try verifies the records that need it against the capture of that path, in one
-// reading. The result is nil when none needed it, or when it could not be opened.
-func (v *treeVerifier) try(ctx context.Context, path string, records []*stated) (*scan.Result, error) {
+// try verifies the unfinished records with the capture at path, in one reading. The
+// result is nil if there are none, or if the capture cannot be opened.
+func (v *treeVerifier) try(ctx context.Context, path string, records []*recordClaim) (*scan.Result, error) {
 	var claims []*claim
 	for _, r := range records {
-		if !r.done && r.early == nil {
-			v.shelf.take(r.compared)
+		if !r.done && r.earlyErr == nil {
+			v.shelf.release(r.compared)
 			r.reset()
 			claims = append(claims, &r.claim)
 		}
@@ -336,11 +340,11 @@ func (v *treeVerifier) try(ctx context.Context, path string, records []*stated) 
 	}
 	var result *scan.Result
 	for len(claims) > 0 {
-		now, later := together(claims)
+		now, later := splitBySnapshots(claims)
 		again, err := v.readOnce(ctx, path, now)
 		if err != nil {
 			for _, one := range later {
-				one.err = differing(err)
+				one.err = asCaptureDiffers(err)
 			}
 			return again, err
 		}
@@ -352,26 +356,27 @@ func (v *treeVerifier) try(ctx context.Context, path string, records []*stated) 
 	return result, nil
 }
 
-// readOnce verifies claims in one reading of the capture of that path.
+// readOnce verifies claims in one reading of the capture at path.
 func (v *treeVerifier) readOnce(ctx context.Context, path string, claims []*claim) (*scan.Result, error) {
 	c, err := capture.Open(ctx, path, "")
 	if err != nil {
 		for _, one := range claims {
-			one.err = differing(err)
+			one.err = asCaptureDiffers(err)
 		}
 		return nil, err
 	}
 	defer c.Close()
-	return against(ctx, c, claims, v.shelf, v.settings.Progress)
+	return verifyClaims(ctx, c, claims, v.shelf, v.settings.Progress)
 }
 
-// maxSnapshots is how many snapshots of one run are kept for one reading. Each can
-// be as long as an event.
+// maxSnapshots bounds how many snapshots of one run are kept in memory during one
+// reading. Each may be as large as the largest event.
 const maxSnapshots = 4
 
-// together divides claims into those that one reading serves and those that wait
-// for another, as the records of a run name more of its snapshots than are kept.
-func together(claims []*claim) (now, later []*claim) {
+// splitBySnapshots splits claims into those for this reading and those for a later one.
+// A later one is necessary if the records of a run select more than maxSnapshots
+// snapshots.
+func splitBySnapshots(claims []*claim) (now, later []*claim) {
 	kept := make(map[int][]project.Selection)
 	for _, one := range claims {
 		of := kept[one.source.Run]
@@ -388,12 +393,12 @@ func together(claims []*claim) (now, later []*claim) {
 	return now, later
 }
 
-// settle gives every record its outcome: from the first of the captures that is
-// whole. When none is, the row says what is wrong with the first.
-func (v *treeVerifier) settle(ctx context.Context, records []*stated, candidates []*source) {
+// settle sets the outcome of every record from the first intact capture. If no capture
+// is intact, the row has the fault of the first one.
+func (v *treeVerifier) settle(ctx context.Context, records []*recordClaim, candidates []*source) {
 	if len(candidates) == 0 {
 		for _, r := range records {
-			r.end(v.sources.absent(r.source, "here"))
+			r.fail(v.sources.notFound(r.source, "here"))
 		}
 		return
 	}
@@ -406,50 +411,50 @@ func (v *treeVerifier) settle(ctx context.Context, records []*stated, candidates
 			s.read, s.bad = true, err
 		}
 		for _, r := range records {
-			if r.done || elsewhere(r.outcome(v.shelf)) && s.check(ctx, v.settings.Progress) != nil {
+			if r.done || shouldTryNext(r.outcome(v.shelf)) && s.check(ctx, v.settings.Progress) != nil {
 				continue
 			}
-			v.conclude(ctx, r, s)
+			v.setOutcome(ctx, r, s)
 		}
 	}
 	for _, r := range records {
 		if !r.done {
 			s := candidates[0]
-			s.use()
+			s.markUsed()
 			r.tree.Capture = &s.path
-			r.end(differing(s.bad))
+			r.fail(asCaptureDiffers(s.bad))
 		}
 	}
 }
 
-// outcome is what a record came to, against the capture it was tried with.
-func (r *stated) outcome(shelf *shelf) Row {
-	if r.early != nil {
-		return Row{}.judged(nil, r.early)
+// outcome returns the outcome of a record with the capture that was tried last.
+func (r *recordClaim) outcome(shelf *findingStore) Row {
+	if r.earlyErr != nil {
+		return Row{}.withOutcome(nil, r.earlyErr)
 	}
 	return r.row(Row{}, shelf)
 }
 
-// conclude gives a record its outcome, from a capture. What is wrong with a
-// capture that the record was not tried with is said all the same.
-func (v *treeVerifier) conclude(ctx context.Context, r *stated, s *source) {
-	s.use()
+// setOutcome sets the outcome of a record from a capture. It also adds faults of the
+// capture if the capture was not read for this record.
+func (v *treeVerifier) setOutcome(ctx context.Context, r *recordClaim, s *source) {
+	s.markUsed()
 	row := r.outcome(v.shelf)
 	if !r.read && ctx.Err() == nil {
-		v.unread(ctx, s, &row)
+		v.addCaptureFault(ctx, s, &row)
 	}
-	v.shelf.take(r.compared)
+	v.shelf.release(r.compared)
 	r.tree.Capture, r.tree.Verdict, r.done = &s.path, row.Verdict, true
-	r.whole, r.compared, r.found = nil, nil, v.shelf.put(row.Findings)
+	r.captureFindings, r.compared, r.found = nil, nil, v.shelf.add(row.Findings)
 }
 
-// unread adds to a row what is wrong with its capture, which was not read for it.
-func (v *treeVerifier) unread(ctx context.Context, s *source, row *Row) {
+// addCaptureFault checks the capture and adds its fault, if any, to a row.
+func (v *treeVerifier) addCaptureFault(ctx context.Context, s *source, row *Row) {
 	err := s.check(ctx, v.settings.Progress)
 	if err == nil {
 		return
 	}
-	f, verdict := unverified(differing(err))
+	f, verdict := outcomeOf(asCaptureDiffers(err))
 	if row.Verdict == project.Unverifiable {
 		row.Verdict = verdict
 	}
@@ -459,10 +464,10 @@ func (v *treeVerifier) unread(ctx context.Context, s *source, row *Row) {
 	}
 }
 
-// use marks a capture as named by a row.
-func (s *source) use() {
+// markUsed marks a capture as used in a row.
+func (s *source) markUsed() {
 	s.used = true
 	if s.file != nil {
-		s.file.told = true
+		s.file.accounted = true
 	}
 }

@@ -19,7 +19,7 @@ data: {"type":"RUN_FINISHED","threadId":"t1","runId":"r1","timestamp":1767225601
 
 `
 
-// The files of a frozen run are verified against the capture they were made from.
+// Capture verifies the files of a frozen run with the capture that they were made from.
 func ExampleCapture() {
 	ctx := context.Background()
 	runs, err := freeze.Reader(ctx, strings.NewReader(response), "hello", freeze.Settings{

@@ -18,27 +18,28 @@ import (
 	"github.com/p20export/p20export/project/scan"
 )
 
-// source is a capture that a record can have been made from: a capture directory
-// or a plain file.
+// source is a capture directory or a plain file that a record may have been made from.
 type source struct {
 	path string
 	file *entry // of a plain file
-	// inside says that it lies in the directory that is verified.
+	// inside means that the source is in the directory that is verified.
 	inside bool
-	// manifest is the digest of capture.json; a plain file has none.
+	// manifest is the digest of capture.json. A plain file has none.
 	manifest digest.Digest
-	// response is the digest that the manifest states of the response.
+	// response is the digest of the response according to the manifest.
 	response digest.Digest
-	// bad is why it is no whole capture, as far as that is known.
+	// bad is the fault of the capture, if one is known.
 	bad error
-	// read says that it was read to its end, with these findings.
+	// read means that the capture was read to its end. findings are those of the
+	// reading.
 	read     bool
 	findings []finding.Finding
-	// used says that some row names it.
+	// used means that some row names the source.
 	used bool
 }
 
-// check reads the capture once, and holds its files against its manifest.
+// check reads the capture, unless it was already read, and compares its files with its
+// manifest.
 func (s *source) check(ctx context.Context, progress scan.Progress) error {
 	if !s.read && s.bad == nil {
 		s.read = true
@@ -47,10 +48,10 @@ func (s *source) check(ctx context.Context, progress scan.Progress) error {
 	return s.bad
 }
 
-// progressEvery is how many frames pass between two calls of a Progress.
+// progressEvery is the number of frames between two calls of a Progress.
 const progressEvery = 1024
 
-// readThrough reads a capture to its end, whatever its events are.
+// readThrough reads a capture to its end without parsing its events.
 func readThrough(ctx context.Context, path string, progress scan.Progress) ([]finding.Finding, error) {
 	c, err := capture.Open(ctx, path, "")
 	if err != nil {
@@ -70,8 +71,9 @@ func readThrough(ctx context.Context, path string, progress scan.Progress) ([]fi
 	}
 }
 
-// sources are the captures of several trees, found by what a record states.
-// Those of the tree that is verified come first, then by path.
+// sources is an index of the captures of several trees by the values that a record
+// states. The captures of the verified tree come first. Otherwise they are sorted by
+// path.
 type sources struct {
 	directories []*source
 	byManifest  map[digest.Digest][]*source
@@ -91,7 +93,7 @@ func newSources() *sources {
 	}
 }
 
-// add takes in the captures of a tree.
+// add adds the captures of a tree.
 func (s *sources) add(t *tree, inside bool) {
 	for _, f := range t.folders {
 		if m := f.regular(capture.ManifestName); m != nil {
@@ -105,22 +107,22 @@ func (s *sources) add(t *tree, inside bool) {
 		}
 	}
 	for _, e := range t.entries {
-		if !e.output() {
+		if !e.isOutput() {
 			s.addFile(e, inside)
 		}
 	}
 }
 
-// output reports whether the entry is named as one of the three files of a run.
-// None of them is taken for the raw capture, even where an envelope has the same
+// isOutput reports whether the entry is named like one of the three files of a frozen
+// run. Such a file is never used as a raw capture, even if an envelope has the same
 // bytes.
-func (e *entry) output() bool {
+func (e *entry) isOutput() bool {
 	return slices.ContainsFunc([]string{record.ArtifactSuffix, record.EnvelopeSuffix, record.Suffix}, func(suffix string) bool {
 		return strings.HasSuffix(e.Name, suffix)
 	})
 }
 
-// addFile takes in a file that may be a plain capture.
+// addFile adds a file that may be a plain capture.
 func (s *sources) addFile(e *entry, inside bool) {
 	if e.regular() {
 		s.bySize[e.Size] = append(s.bySize[e.Size], e)
@@ -128,12 +130,12 @@ func (s *sources) addFile(e *entry, inside bool) {
 	}
 }
 
-// newSource reads the manifest of a capture directory. Its files are accounted
-// for: those that the manifest lists, or all that a capture can have when it
-// cannot be read.
+// newSource reads the manifest of a capture directory. It marks the files that the
+// manifest lists as accounted for. If the manifest cannot be read, it marks all files
+// that a capture can have.
 func newSource(f *folder, m *entry) *source {
 	f.isCapture = true
-	m.told = true
+	m.accounted = true
 	s := &source{path: f.path}
 	data, err := record.ReadBounded(m.Path(), capture.MaxManifestBytes)
 	s.manifest = digest.Of(data)
@@ -146,31 +148,31 @@ func newSource(f *folder, m *entry) *source {
 	}
 	if err != nil {
 		s.bad = err
-		f.tell(captureFiles())
+		f.markAccounted(captureFiles())
 		return s
 	}
 	s.response = manifest.Response().Digest
 	listed := listedFiles(manifest)
 	for _, name := range listed {
-		if err := f.lacks(name); s.bad == nil {
+		if err := f.checkListed(name); s.bad == nil {
 			s.bad = err
 		}
 	}
-	f.tell(listed)
+	f.markAccounted(listed)
 	if e := f.regular(listed[0]); e != nil {
 		e.listed = true
 	}
 	return s
 }
 
-// lacks says why a file that a manifest lists cannot be read. A link in its place is
-// accounted for by that.
-func (f *folder) lacks(name string) error {
-	switch e := f.held[name]; {
+// checkListed returns an error if a file that the manifest lists is missing or is not a
+// regular file. It marks a symbolic link as accounted for.
+func (f *folder) checkListed(name string) error {
+	switch e := f.files[name]; {
 	case e == nil:
-		return finding.New(finding.CaptureFileMissing, "%s, which %s lists, is not there", name, capture.ManifestName)
+		return finding.New(finding.CaptureFileMissing, "%s, which %s lists, does not exist", name, capture.ManifestName)
 	case e.Mode&fs.ModeSymlink != 0:
-		e.told = true
+		e.accounted = true
 		return finding.New(finding.CaptureFileLink, "%s is %s", name, e.Kind())
 	case !e.regular():
 		return finding.New(finding.CaptureFileMissing, "%s is %s", name, e.Kind())
@@ -178,8 +180,8 @@ func (f *folder) lacks(name string) error {
 	return nil
 }
 
-// captureFiles returns the names of the files that a capture directory can have
-// beside its manifest, those of responses first.
+// captureFiles returns the names of the files that a capture directory can contain in
+// addition to its manifest. The names of responses come first.
 func captureFiles() []string {
 	return []string{
 		capture.SSE.FileName(), capture.NDJSON.FileName(), capture.JSON.FileName(),
@@ -187,8 +189,8 @@ func captureFiles() []string {
 	}
 }
 
-// listedFiles returns the names of the files a manifest lists, that of the response
-// first.
+// listedFiles returns the names of the files that a manifest lists, starting with the
+// response.
 func listedFiles(m *capture.Manifest) []string {
 	names := []string{m.Framing.FileName()}
 	if m.Files.Request != nil {
@@ -200,11 +202,11 @@ func listedFiles(m *capture.Manifest) []string {
 	return names
 }
 
-// tell marks regular files of the folder as accounted for.
-func (f *folder) tell(names []string) {
+// markAccounted marks regular files of the folder as accounted for.
+func (f *folder) markAccounted(names []string) {
 	for _, name := range names {
 		if e := f.regular(name); e != nil {
-			e.told = true
+			e.accounted = true
 		}
 	}
 }
@@ -212,9 +214,9 @@ func (f *folder) tell(names []string) {
 // unfinished reports whether the folder looks like a capture that was not
 // closed: it has no manifest, and what only a capture has.
 func (f *folder) unfinished() bool {
-	return f.held[capture.ManifestName] == nil && capture.IsUnfinished(func(name string) bool {
+	return f.files[capture.ManifestName] == nil && capture.IsUnfinished(func(name string) bool {
 		e := f.regular(name)
-		return e != nil && !e.told
+		return e != nil && !e.accounted
 	})
 }
 
@@ -222,7 +224,7 @@ func (f *folder) unfinished() bool {
 // are read for it, once each, as far as it takes: those that a capture.json lists
 // come after others, and those outside the directory last.
 func (s *sources) withBytes(ctx context.Context, size int64, d digest.Digest) ([]*source, error) {
-	for _, files := range s.loose(size) {
+	for _, files := range s.candidateFiles(size) {
 		for _, e := range files {
 			if e.sum != "" || e.Err != nil {
 				continue
@@ -231,7 +233,7 @@ func (s *sources) withBytes(ctx context.Context, size int64, d digest.Digest) ([
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
-			s.summed(e, sum, err)
+			s.addDigest(e, sum, err)
 		}
 		if found := s.plain[size][d]; len(found) > 0 {
 			return found, nil
@@ -240,9 +242,9 @@ func (s *sources) withBytes(ctx context.Context, size int64, d digest.Digest) ([
 	return nil, nil
 }
 
-// summed takes in the digest of a file, which is a capture then, or why it could
-// not be read.
-func (s *sources) summed(e *entry, sum digest.Digest, err error) *source {
+// addDigest sets the digest of a file and returns the file as a source. If err is not
+// nil, it sets the error and returns nil.
+func (s *sources) addDigest(e *entry, sum digest.Digest, err error) *source {
 	group := s.plain[e.Size]
 	if group == nil {
 		group = make(map[digest.Digest][]*source)
@@ -252,16 +254,16 @@ func (s *sources) summed(e *entry, sum digest.Digest, err error) *source {
 		return nil
 	}
 	e.sum = sum
-	// It has no manifest that its bytes could be compared with.
+	// There is no manifest to compare it with.
 	one := &source{path: e.Path(), file: e, inside: !s.outside[e], read: true}
 	group[sum] = append(group[sum], one)
 	return one
 }
 
-// loose returns the files of a size, in the order in which they are looked at:
-// those in the directory before others, and of each those that no capture.json
-// lists before those that one does.
-func (s *sources) loose(size int64) (groups [][]*entry) {
+// candidateFiles returns the files of a size in groups, in the order in which they are
+// tried: files in the directory before files outside of it, and in each of these,
+// files that no capture.json lists before listed files.
+func (s *sources) candidateFiles(size int64) (groups [][]*entry) {
 	var by [4][]*entry
 	for _, e := range s.bySize[size] {
 		at := 0
@@ -274,7 +276,7 @@ func (s *sources) loose(size int64) (groups [][]*entry) {
 		by[at] = append(by[at], e)
 	}
 	for _, files := range by {
-		// Of a directory that is a capture a file may be a stray copy.
+		// A file in a capture directory may be a stray copy.
 		slices.SortStableFunc(files, func(a, b *entry) int { return a.rank() - b.rank() })
 		if len(files) > 0 {
 			groups = append(groups, files)
@@ -283,7 +285,7 @@ func (s *sources) loose(size int64) (groups [][]*entry) {
 	return groups
 }
 
-// rank is 1 for what is in the directory of a capture, else 0.
+// rank returns 1 for a file in a capture directory, and 0 otherwise.
 func (e *entry) rank() int {
 	if e.in != nil && e.in.isCapture {
 		return 1
@@ -291,9 +293,8 @@ func (e *entry) rank() int {
 	return 0
 }
 
-// repeats returns the capture that was used and is the same, byte for byte, as a
-// plain file, or nil.
-func (s *sources) repeats(e *entry) *source {
+// usedCopy returns a used capture with the same bytes as a plain file, or nil.
+func (s *sources) usedCopy(e *entry) *source {
 	for _, other := range s.plain[e.Size][e.sum] {
 		if other.used && other.path != e.Path() {
 			return other
@@ -309,7 +310,7 @@ func sumOf(ctx context.Context, path string) (digest.Digest, error) {
 		return "", err
 	}
 	if !info.Mode().IsRegular() {
-		return "", errors.New(path + " is no regular file any more")
+		return "", errors.New(path + " is no longer a regular file")
 	}
 	f, err := capture.OpenFile(ctx, path)
 	if err != nil {
@@ -321,30 +322,30 @@ func sumOf(ctx context.Context, path string) (digest.Digest, error) {
 	return digest.Sum(h), err
 }
 
-// absent is the finding that no capture is there which a record can have been made
-// from. where says where it was looked for.
-func (s *sources) absent(want record.Source, where string) error {
-	what := "file " + where + fmt.Sprintf(" has the %d bytes and the digest %s", want.Bytes, shown(want.Digest))
+// notFound returns the finding that the capture of a record was not found. The argument
+// where is the searched place.
+func (s *sources) notFound(want record.Source, where string) error {
+	what := "file " + where + fmt.Sprintf(" has the size of %d bytes and the digest %s", want.Bytes, formatDigest(want.Digest))
 	also := ""
 	if want.ManifestDigest != "" {
-		what = "capture " + where + " has a capture.json with the digest " + shown(want.ManifestDigest)
+		what = "capture " + where + " has a capture.json with the digest " + formatDigest(want.ManifestDigest)
 		if other := s.byResponse[want.Digest]; other != nil && want.Digest != "" {
-			also = "; " + finding.Escape(other.path) + " has the same response under another capture.json"
+			also = "; " + finding.Escape(other.path) + " has the same response, but another capture.json"
 		}
 	}
-	return finding.New(finding.CaptureAbsent, "no %s that the record states%s", what, also).WithHint("%s", nameCapture(want))
+	return finding.New(finding.CaptureAbsent, "no %s that the record states%s", what, also).WithHint("%s", captureHint(want))
 }
 
-// nameCapture is the next step where the capture of a record is not found.
-func nameCapture(want record.Source) string {
+// captureHint returns the hint for a capture that was not found.
+func captureHint(want record.Source) string {
 	if want.ManifestDigest == "" {
-		return fmt.Sprintf(hint.GiveFile, shown(want.Digest))
+		return fmt.Sprintf(hint.GiveFile, formatDigest(want.Digest))
 	}
-	return fmt.Sprintf(hint.GiveCapture, shown(want.ManifestDigest))
+	return fmt.Sprintf(hint.GiveCapture, formatDigest(want.ManifestDigest))
 }
 
-// shown returns a digest that a record states, which may be anything.
-func shown(d digest.Digest) string {
+// formatDigest returns the digest that a record states, quoted if it is invalid.
+func formatDigest(d digest.Digest) string {
 	if _, err := digest.Parse(string(d)); err != nil {
 		return finding.Quote(string(d))
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/p20export/p20export/internal/dirtree"
 )
 
-// tree is what lies in a directory and below it.
+// tree lists a directory and its subdirectories.
 type tree struct {
 	folders []*folder
 	entries []*entry // as in dirtree.Tree
@@ -15,35 +15,34 @@ type tree struct {
 
 // folder is a directory of a tree.
 type folder struct {
-	path string
-	held map[string]*entry // what is in it and is no directory, by name
-	// isCapture says that there is a manifest in it.
+	path  string
+	files map[string]*entry // its entries except directories, by name
+	// isCapture means that the folder contains a manifest.
 	isCapture bool
 }
 
-// entry is something in a tree, or a file alone.
+// entry is an entry of a tree, or a single file.
 type entry struct {
 	*dirtree.Entry
-	in   *folder // nil for a file alone
-	sum  digest.Digest
-	told bool // some row speaks of it
-	// listed says that it is the response that a capture.json lists.
+	in        *folder // nil for a single file
+	sum       digest.Digest
+	accounted bool // some row covers it
+	// listed means that the entry is the response that a capture.json lists.
 	listed bool
 }
 
-// regular reports whether the entry is there and a file that can be read without
-// waiting or going elsewhere.
+// regular reports whether the entry exists and is a regular file.
 func (e *entry) regular() bool { return e != nil && e.Regular() }
 
-// regular returns the regular file of that name in the folder, or nil.
+// regular returns the named regular file in the folder, or nil.
 func (f *folder) regular(name string) *entry {
-	if e := f.held[name]; e.regular() {
+	if e := f.files[name]; e.regular() {
 		return e
 	}
 	return nil
 }
 
-// walk looks at all that lies in a directory and below it, as dirtree.Walk does.
+// walk lists a directory and its subdirectories with dirtree.Walk.
 func walk(ctx context.Context, root string, limit int) (*tree, error) {
 	found, err := dirtree.Walk(ctx, root, limit)
 	if err != nil {
@@ -52,13 +51,13 @@ func walk(ctx context.Context, root string, limit int) (*tree, error) {
 	t := new(tree)
 	of := make(map[*dirtree.Folder]*folder, len(found.Folders))
 	for _, f := range found.Folders {
-		of[f] = &folder{path: f.Path, held: make(map[string]*entry)}
+		of[f] = &folder{path: f.Path, files: make(map[string]*entry)}
 		t.folders = append(t.folders, of[f])
 	}
 	for _, e := range found.Entries {
 		one := &entry{Entry: e, in: of[e.Folder]}
 		if !e.Mode.IsDir() {
-			one.in.held[e.Name] = one
+			one.in.files[e.Name] = one
 		}
 		t.entries = append(t.entries, one)
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/p20export/p20export/project/record"
 )
 
-// evidence makes a directory with a copy of a capture and what is frozen of it.
+// evidence creates a directory with a copy of a capture and its frozen files.
 func evidence(t *testing.T, scenario string, p project.Name) string {
 	t.Helper()
 	raw, out := frozen(t, scenario, p)
@@ -40,8 +40,8 @@ func treeRows(dir string, s TreeSettings) []TreeRow {
 	return slices.Collect(Tree(context.Background(), dir, s))
 }
 
-// outline spells rows as "verdict path code ...", with paths relative to dir and
-// the codes of what is no information.
+// outline formats rows as "verdict path code ...", with paths relative to dir and the
+// codes of warnings and errors.
 func outline(dir string, rows []TreeRow) []string {
 	var lines []string
 	for _, row := range rows {
@@ -61,8 +61,7 @@ func outline(dir string, rows []TreeRow) []string {
 	return lines
 }
 
-// Whichever file of a directory of evidence is taken away, the row that needs it
-// says so.
+// If any file of a directory of evidence is removed, the row that needs it reports that.
 func TestVerifyTreeWithoutOne(t *testing.T) {
 	good := evidence(t, "one-turn", project.EmittedSnapshot)
 	const (
@@ -113,8 +112,8 @@ func TestVerifyTreeWithoutOne(t *testing.T) {
 	}
 }
 
-// Captures alone, and those that were not closed, are no verified directory; where
-// captures alone are checked one that is whole is wanted.
+// A directory with captures only, or with unfinished captures, is not verified. With
+// CapturesOnly, the directory must contain an intact capture.
 func TestVerifyTreeCapturesOnly(t *testing.T) {
 	good := evidence(t, "one-turn", project.EmittedSnapshot)
 	const raw = "captures/one-turn"
@@ -161,8 +160,8 @@ func TestVerifyTreeCapturesOnly(t *testing.T) {
 	}
 }
 
-// Bytes of a directory of evidence that are flipped always show in some row: in
-// the file's own or in that of what needs it.
+// A flipped byte in a directory of evidence is always reported, in the row of the file
+// or of another file that depends on it.
 func TestVerifyTreeFlippedBytes(t *testing.T) {
 	t.Parallel()
 	dir := evidence(t, "one-turn", project.EmittedSnapshot)
@@ -183,7 +182,7 @@ func TestVerifyTreeFlippedBytes(t *testing.T) {
 			return err
 		}
 		text := string(data)
-		from := strings.Index(text, `"tool": {`) // which verify leaves aside
+		from := strings.Index(text, `"tool": {`) // which verify ignores
 		to := from + strings.Index(text[max(from, 0):], "}")
 		for i := 0; i < len(data); i += 3 {
 			if strings.HasSuffix(path, record.Suffix) && i >= from && i < to {
@@ -212,9 +211,9 @@ func TestVerifyTreeFlippedBytes(t *testing.T) {
 	}
 }
 
-// Whatever lies in a directory, each file in it is accounted for: by a row of
-// its own, by the row of the record that names it, or by its capture's; every
-// record has its row; and a second look says the same.
+// Every file in a directory is accounted for by its own row, by the row of the record
+// that names it, or by the row of its capture. Every record has a row. A second
+// verification has the same result.
 func TestVerifyTreeAccountsForAll(t *testing.T) {
 	t.Parallel()
 	type piece struct{ from, to string }
@@ -247,7 +246,7 @@ func TestVerifyTreeAccountsForAll(t *testing.T) {
 			place(rt, p.from, to)
 			if name := rapid.SampledFrom([]string{"", "", "renamed.artifact.json", "x.record.json", "capture.json", "notes"}).Draw(rt, "rename"); name != "" && p.to == filepath.Base(p.from) {
 				if err := os.Rename(to, filepath.Join(filepath.Dir(to), name)); err != nil {
-					rt.Log(err) // a directory of that name is there
+					rt.Log(err) // a directory with that name exists
 				}
 			}
 		}
@@ -259,7 +258,7 @@ func TestVerifyTreeAccountsForAll(t *testing.T) {
 	})
 }
 
-// place copies a file or a directory, over what may be there.
+// place copies a file or a directory and replaces existing files.
 func place(t *rapid.T, from, to string) {
 	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -274,17 +273,17 @@ func place(t *rapid.T, from, to string) {
 		return errors.Join(err, os.MkdirAll(filepath.Dir(target), 0o755), os.WriteFile(target, data, 0o644))
 	})
 	if err != nil {
-		t.Log(err) // a file is in the way of a directory, or the other way round
+		t.Log(err) // a file exists where a directory is needed, or vice versa
 	}
 }
 
-// accounted holds the rows against what lies in the directory.
+// accounted compares the rows with the contents of the directory.
 func accounted(t *rapid.T, dir string, rows []TreeRow) {
 	speaks := make(map[string]int)
 	alone := make(map[string]int)
 	for i, row := range rows {
 		if i == len(rows)-1 && finding.Has(row.Findings, finding.NothingVerified) {
-			continue // it is of the directory as a whole, which may be a capture itself
+			continue // about the whole directory, which may be a capture itself
 		}
 		paths := []*string{row.Artifact, row.Record, row.Capture, row.File}
 		for _, path := range paths {
@@ -325,8 +324,8 @@ func accounted(t *rapid.T, dir string, rows []TreeRow) {
 	}
 }
 
-// A tree of more entries than are looked at is an error, and nothing is said of
-// it; captures beside it that are too many are an error of their own.
+// A tree with too many entries is an error, and no other row follows. A directory of
+// captures with too many entries is a separate error.
 func TestVerifyTreeLimit(t *testing.T) {
 	dir := evidence(t, "one-turn", project.EmittedSnapshot) // 3 directories, 7 files
 	for limit, want := range map[int][]string{
@@ -348,8 +347,8 @@ func TestVerifyTreeLimit(t *testing.T) {
 	}
 }
 
-// When the context ends the row at hand is the last, and says so if its work was
-// cut off.
+// When the context ends, the current row is the last one. It reports the interruption
+// if its verification was incomplete.
 func TestVerifyTreeInterrupted(t *testing.T) {
 	dir := evidence(t, "one-turn", project.EmittedSnapshot)
 	copyTree(t, evidence(t, "unicode", project.EmittedSnapshot), filepath.Join(dir, "more"))
@@ -369,7 +368,7 @@ func TestVerifyTreeInterrupted(t *testing.T) {
 	}
 }
 
-// A directory that is not there, or whose reader stops, ends it.
+// The sequence ends if the directory does not exist or the caller stops.
 func TestVerifyTreeEnds(t *testing.T) {
 	dir := evidence(t, "one-turn", project.EmittedSnapshot)
 	nowhere := filepath.Join(dir, "nowhere")
@@ -381,7 +380,7 @@ func TestVerifyTreeEnds(t *testing.T) {
 	}
 }
 
-// A record that lies about its capture does no harm to another's.
+// A record with false statements about its capture does not affect other records.
 func TestVerifyTreeForgedRecord(t *testing.T) {
 	dir := evidence(t, "one-turn", project.EmittedSnapshot)
 	path := filepath.Join(dir, "frozen/one-turn.record.json")

@@ -1,8 +1,8 @@
-// Package verify repeats the projections that records name from the raw captures,
-// and compares artifacts, envelopes and records byte for byte: of one artifact, or
-// of everything in a directory.
+// Package verify verifies frozen artifacts. It repeats the projection that a record
+// names from the raw capture, and compares the artifact, envelope and record byte for
+// byte. It can verify one artifact or a whole directory.
 //
-// It must hold no rule of a projection.
+// It must not contain rules of a projection.
 package verify
 
 import (
@@ -25,12 +25,12 @@ import (
 	"github.com/p20export/p20export/project/scan"
 )
 
-// The verdicts on what else is in a directory.
+// The verdicts on other contents of a directory.
 const (
-	// Whole is a capture that is what its manifest says.
+	// Whole is the verdict on a capture that matches its manifest.
 	Whole project.Verdict = "whole"
-	// Unexplained is anything that belongs to no capture and no record. The
-	// severity of its finding says whether it is an error.
+	// Unexplained is the verdict on a file that belongs to no capture and no record.
+	// Whether it is an error depends on the severity of its finding.
 	Unexplained project.Verdict = "unexplained"
 )
 
@@ -44,27 +44,29 @@ type Row struct {
 	TimeSource *project.TimeSource `json:"time_source"`
 	Findings   []finding.Finding   `json:"findings"`
 
-	// FromRequest says that a built snapshot has the messages of the request.
+	// FromRequest reports whether a built snapshot has the messages of the request.
 	FromRequest bool `json:"-"`
 }
 
 // Files are the files of one frozen run, in memory.
 type Files struct {
-	// Name is that of the artifact's file, which the record states. The empty one
-	// stands for that.
+	// Name is the file name of the artifact. The default is the name that the
+	// record states.
 	Name             string
 	Artifact, Record []byte
-	// Envelope may be nil: then its digest in the record is compared instead.
+	// Envelope may be nil. In that case only its digest in the record is compared.
 	Envelope []byte
 }
 
-// File repeats the projection a record names from the raw capture and compares
-// artifact, envelope and record byte for byte, tool version aside. The envelope
-// is the one beside the artifact, and so is the record where no path of it is
-// given. Where none of the capture is given, it is looked up by the digest that the
-// record states, in the artifact's directory and below it; where the path is of a
-// directory of captures, in that. Of several the first intact one is used. Times
-// given by the operator are taken from the record and reported as such.
+// File verifies one artifact. It repeats the projection that the record names from the
+// raw capture and compares the artifact, envelope and record byte for byte, except for
+// the tool version.
+//
+// The envelope must be beside the artifact. If recordPath is empty, so must be the
+// record. If capturePath is empty, File searches the artifact's directory and its
+// subdirectories for a capture with the digest that the record states. If capturePath
+// is a directory of captures, File searches that directory. It uses the first intact
+// match. Times given by the operator are read from the record and reported.
 func File(ctx context.Context, artifactPath, recordPath, capturePath string, progress scan.Progress) Row {
 	given, err := readArtifact(artifactPath)
 	var stated *record.Record
@@ -73,11 +75,11 @@ func File(ctx context.Context, artifactPath, recordPath, capturePath string, pro
 	}
 	row := Row{Artifact: artifactPath, Record: recordPath, Capture: capturePath}
 	if err != nil {
-		return row.judged(nil, err)
+		return row.withOutcome(nil, err)
 	}
 	name := filepath.Base(artifactPath)
 	held := claim{name: name, load: func() ([]byte, *record.Record, error) { return given, stated, nil }, envelope: envelopeBeside(artifactPath)}
-	shelf := &shelf{most: maxFindings}
+	shelf := &findingStore{limit: maxFindings}
 	defer shelf.close()
 	if err := held.state(stated); err != nil {
 		held.err = err
@@ -94,10 +96,10 @@ func File(ctx context.Context, artifactPath, recordPath, capturePath string, pro
 	for _, path := range candidates {
 		held.reset()
 		row.Capture = path
-		held.readFrom(ctx, path, shelf, progress)
+		held.verifyFrom(ctx, path, shelf, progress)
 		outcome := held.row(row, shelf)
-		shelf.take(held.compared)
-		if ctx.Err() != nil || !elsewhere(outcome) {
+		shelf.release(held.compared)
+		if ctx.Err() != nil || !shouldTryNext(outcome) {
 			return outcome
 		}
 		if first == nil {
@@ -107,29 +109,30 @@ func File(ctx context.Context, artifactPath, recordPath, capturePath string, pro
 	return *first
 }
 
-// elsewhere reports whether another copy of the capture may do: this one was changed,
-// has a link, or cannot be read.
-func elsewhere(r Row) bool {
+// shouldTryNext reports whether another copy of the capture should be tried, because
+// this one was changed, contains a link or cannot be read.
+func shouldTryNext(r Row) bool {
 	return r.Verdict == project.Failed || finding.Has(r.Findings, finding.CaptureDiffers) || finding.Has(r.Findings, finding.CaptureFileLink)
 }
 
-// readFrom verifies the claim against the capture of that path.
-func (c *claim) readFrom(ctx context.Context, path string, shelf *shelf, progress scan.Progress) {
+// verifyFrom verifies the claim with the capture at path.
+func (c *claim) verifyFrom(ctx context.Context, path string, shelf *findingStore, progress scan.Progress) {
 	with, err := capture.Open(ctx, path, "")
 	if err != nil {
-		c.err = differing(err)
+		c.err = asCaptureDiffers(err)
 		return
 	}
 	defer with.Close()
-	_, _ = against(ctx, with, []*claim{c}, shelf, progress)
+	_, _ = verifyClaims(ctx, with, []*claim{c}, shelf, progress)
 }
 
-// lookUp returns the captures in a directory and below it that have the digest a
-// record states. None is the finding capture_absent.
+// lookUp returns the captures in a directory and its subdirectories that have the
+// digest that a record states. If there are none, the error is the finding
+// capture_absent.
 func lookUp(ctx context.Context, dir string, want record.Source, limit int) (paths []string, err error) {
 	t, err := walk(ctx, dir, limit)
 	if _, ok := errors.AsType[*dirtree.LimitError](err); ok {
-		err = finding.New(finding.CaptureAbsent, "no capture was looked for, as %s", finding.Escape(err.Error())).WithHint("%s", nameCapture(want))
+		err = finding.New(finding.CaptureAbsent, "the capture was not searched for: %s", finding.Escape(err.Error())).WithHint("%s", captureHint(want))
 	}
 	if err != nil {
 		return nil, err
@@ -146,17 +149,17 @@ func lookUp(ctx context.Context, dir string, want record.Source, limit int) (pat
 		paths = append(paths, one.path)
 	}
 	if paths == nil {
-		where := "in " + finding.Escape(dir) + " or below it"
-		if n := unread(t); n > 0 {
-			where += fmt.Sprintf(" (%d of what is there could not be read)", n)
+		where := "in " + finding.Escape(dir) + " or its subdirectories"
+		if n := countUnreadable(t); n > 0 {
+			where += fmt.Sprintf(" (entries that could not be read: %d)", n)
 		}
-		return nil, s.absent(want, where)
+		return nil, s.notFound(want, where)
 	}
 	return paths, nil
 }
 
-// unread counts the entries of a tree that could not be read.
-func unread(t *tree) (n int) {
+// countUnreadable counts the entries of a tree that could not be read.
+func countUnreadable(t *tree) (n int) {
 	for _, e := range t.entries {
 		if e.Err != nil {
 			n++
@@ -165,13 +168,13 @@ func unread(t *tree) (n int) {
 	return n
 }
 
-// Capture verifies the files of a frozen run against an open capture, which it
-// reads to its end.
+// Capture verifies the files of a frozen run with an open capture, which it reads to
+// its end.
 func Capture(ctx context.Context, c *capture.Capture, f Files) Row {
 	row := Row{Artifact: f.Name, Capture: c.Path()}
 	stated, err := record.Decode(f.Record)
 	if err != nil {
-		return row.judged(nil, finding.New(finding.RecordMalformed, "it is no record: %s", finding.Printable(err.Error())))
+		return row.withOutcome(nil, finding.New(finding.RecordMalformed, "the record is invalid: %s", finding.Printable(err.Error())))
 	}
 	f.Name = cmp.Or(f.Name, stated.Subject[0].Name)
 	row.Artifact = f.Name
@@ -181,19 +184,20 @@ func Capture(ctx context.Context, c *capture.Capture, f Files) Row {
 		}
 		return f.Envelope, nil
 	}}
-	shelf := &shelf{most: maxFindings}
+	shelf := &findingStore{limit: maxFindings}
 	defer shelf.close()
 	if held.err = held.state(stated); held.err == nil {
-		_, _ = against(ctx, c, []*claim{&held}, shelf, nil)
+		_, _ = verifyClaims(ctx, c, []*claim{&held}, shelf, nil)
 	}
 	return held.row(row, shelf)
 }
 
-// judged completes a row with what was found, and what ended the verification.
-func (row Row) judged(found []finding.Finding, err error) Row {
+// withOutcome returns row with its findings and verdict. The error is the one that ended
+// the verification, if any.
+func (row Row) withOutcome(found []finding.Finding, err error) Row {
 	row.Verdict, row.Findings = project.Verified, append([]finding.Finding{}, found...)
 	if err != nil {
-		f, verdict := unverified(err)
+		f, verdict := outcomeOf(err)
 		row.Verdict, row.Findings = verdict, append(row.Findings, f)
 	} else if finding.Failed(row.Findings) {
 		row.Verdict = project.Differs
@@ -202,8 +206,8 @@ func (row Row) judged(found []finding.Finding, err error) Row {
 	return row
 }
 
-// unverified makes a finding and a verdict of what ended a verification.
-func unverified(err error) (finding.Finding, project.Verdict) {
+// outcomeOf returns the finding and the verdict for an error that ended a verification.
+func outcomeOf(err error) (finding.Finding, project.Verdict) {
 	f, isVerdict := finding.FromError(err)
 	if !isVerdict {
 		return f, project.Failed
@@ -216,17 +220,18 @@ func unverified(err error) (finding.Finding, project.Verdict) {
 	return f, project.Differs
 }
 
-// differing makes a verdict of a capture that is not what it was. A link in place of
-// a file says nothing about that.
-func differing(err error) error {
+// asCaptureDiffers converts a finding about a capture to the finding capture_differs. It
+// returns other errors unchanged, and also the finding about a symbolic link, which does
+// not mean that the capture differs.
+func asCaptureDiffers(err error) error {
 	if f, isVerdict := finding.FromError(err); isVerdict && f.Code != finding.CaptureFileLink {
 		return finding.New(finding.CaptureDiffers, "%s", f.Message).WithHint("%s", f.Hint)
 	}
 	return err
 }
 
-// readArtifact reads an artifact. One that is longer than any artifact is a
-// finding.
+// readArtifact reads an artifact. If the file exceeds artifact.MaxFileBytes, the error is
+// the finding artifact_differs.
 func readArtifact(path string) ([]byte, error) {
 	given, err := record.ReadBounded(path, artifact.MaxFileBytes)
 	if errors.Is(err, record.ErrTooLong) {
@@ -235,8 +240,8 @@ func readArtifact(path string) ([]byte, error) {
 	return given, err
 }
 
-// readRecord reads the record of an artifact: the one of that path, or the one beside
-// the artifact where the path is empty. It returns the path as well.
+// readRecord reads the record at path or, if path is empty, beside the artifact. It also
+// returns the path of the record.
 func readRecord(artifact, path string) (string, *record.Record, error) {
 	if path == "" {
 		if err := record.CheckArtifactName(artifact); err != nil {
@@ -244,7 +249,7 @@ func readRecord(artifact, path string) (string, *record.Record, error) {
 		}
 		path = record.Path(artifact)
 		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-			return path, nil, finding.New(finding.RecordAbsent, "there is no %s beside the artifact, so it cannot be verified", finding.Quote(filepath.Base(path))).WithHint("%s", hint.GiveRecord)
+			return path, nil, finding.New(finding.RecordAbsent, "there is no %s beside the artifact, so the artifact cannot be verified", finding.Quote(filepath.Base(path))).WithHint("%s", hint.GiveRecord)
 		}
 	}
 	stated, err := record.Read(path)
@@ -256,7 +261,7 @@ func envelopeName(artifact string) string {
 	return strings.TrimSuffix(artifact, record.ArtifactSuffix) + record.EnvelopeSuffix
 }
 
-// envelopeBeside reads the envelope beside an artifact, up to a length.
+// envelopeBeside returns a function that reads the envelope beside an artifact.
 func envelopeBeside(artifact string) func(limit int) ([]byte, error) {
 	path := filepath.Join(filepath.Dir(artifact), envelopeName(filepath.Base(artifact)))
 	return func(limit int) ([]byte, error) { return record.ReadBounded(path, limit) }

@@ -32,12 +32,12 @@ func frozen(t *testing.T, scenario string, p project.Name) (raw, out string) {
 	return raw, out
 }
 
-// Every byte of the capture, the artifact, the envelope and the record counts:
-// whichever is flipped, verify no longer says verified. There are two exceptions:
-// the record's tool, which verify leaves aside; and the version of the projection
-// where another version makes the same of the run, as the record then says.
+// If any byte of the capture, the artifact, the envelope or the record is flipped, the
+// verdict is no longer verified. There are two exceptions: the tool version in the
+// record, which verify ignores, and the version of the projection if another version
+// has the same output.
 func TestVerifyEveryByte(t *testing.T) {
-	const shares = 8 // of the bytes, each flipped in a copy of its own
+	const shares = 8 // of the bytes, each flipped in its own copy
 	for _, c := range []struct {
 		scenario   string
 		projection project.Name
@@ -77,7 +77,7 @@ func flipBytes(t *testing.T, scenario string, p project.Name, share, shares int)
 			t.Fatal(err)
 		}
 		aside := string(good)
-		another := -1 // where a flip makes the number of another version that makes the same
+		another := -1 // offset of a flip that results in another version with the same output
 		if p == project.FoldedStream && file == stated {
 			another = strings.Index(aside, `"version": 3`) + len(`"version": `)
 		}
@@ -112,13 +112,11 @@ func flipBytes(t *testing.T, scenario string, p project.Name, share, shares int)
 	}
 }
 
-// earlier holds records that this program's releases made under versions of the
-// projections that are no longer the newest, and the artifacts and envelopes they
-// are about.
+// earlier contains records that releases of this program wrote with older versions of
+// the projections, and the artifacts and envelopes of these records.
 const earlier = "testdata/earlier"
 
-// made says of which version a record in earlier is, and from which capture it was
-// made.
+// made has the version and the capture of a record in earlier.
 var made = map[string]struct {
 	of      string
 	capture string
@@ -138,8 +136,8 @@ var made = map[string]struct {
 	"shortened":            {"emitted-snapshot-text@1", earlier + "/shortened.ndjson"},
 }
 
-// Records of every earlier version verify: what a projection outputs under one
-// version does not change.
+// Records of every earlier version verify, since the output of a version does not
+// change.
 func TestVerifyEarlierVersions(t *testing.T) {
 	records, err := filepath.Glob(filepath.Join(earlier, "*"+record.Suffix))
 	if err != nil || len(records) != len(made) {
@@ -170,8 +168,7 @@ func TestVerifyEarlierVersions(t *testing.T) {
 	}
 }
 
-// Version 1 of folded-stream does not read the input in RUN_STARTED; those after it
-// do.
+// Version 1 of folded-stream does not read the input in RUN_STARTED. Later versions do.
 func TestVerifyFirstVersion(t *testing.T) {
 	out := t.TempDir()
 	rows, err := freeze.Freeze(t.Context(), filepath.Join(earlier, "input.ndjson"), freeze.Settings{Settings: project.Settings{Projection: project.FoldedStream}, Dir: out, Tool: testTool})
@@ -182,7 +179,7 @@ func TestVerifyFirstVersion(t *testing.T) {
 	if err != nil || strings.Count(string(again), `"id"`) != 2 {
 		t.Errorf("the newest version made %s, %v", again, err)
 	}
-	// A record cannot claim another version than its artifact is of.
+	// A record that states another version than that of its artifact does not verify.
 	stated, err := os.ReadFile(filepath.Join(earlier, "input"+record.Suffix))
 	if err != nil {
 		t.Fatal(err)
@@ -198,8 +195,7 @@ func TestVerifyFirstVersion(t *testing.T) {
 	}
 }
 
-// Where the capture of one artifact is looked for, no more is looked at than in a
-// directory.
+// The search for the capture of one artifact has the same limit as a directory.
 func TestLookUpLimit(t *testing.T) {
 	dir := evidence(t, "one-turn", project.EmittedSnapshot) // 3 directories, 7 files
 	stated, err := record.Read(filepath.Join(dir, "frozen/one-turn.record.json"))
@@ -217,8 +213,8 @@ func TestLookUpLimit(t *testing.T) {
 	}
 }
 
-// A copy of the capture that has a link in place of its response is passed over for
-// one that is whole.
+// An intact copy of the capture is used instead of a copy with a link in place of its
+// response.
 func TestVerifyOtherCopy(t *testing.T) {
 	dir := evidence(t, "one-turn", project.EmittedSnapshot)
 	whole := filepath.Join(dir, "captures", "one-turn")

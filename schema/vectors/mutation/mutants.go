@@ -50,8 +50,8 @@ func drop(rule, check, file, statement string) mutant {
 }
 
 const (
-	unknownKey = "\tc.add(t.Start, func(p finding.Pointer) finding.Finding {\n\t\tf := finding.Violation(inside(p, \"A3\", \"M6\")"
-	familyKey  = "\tc.add(t.Start, func(p finding.Pointer) finding.Finding {\n\t\treturn finding.Violation(inside(p, \"A4\", \"M7\")"
+	unknownKey = "\tc.add(t.Start, func(p finding.Pointer) finding.Finding {\n\t\tf := finding.Violation(ruleFor(p, \"A3\", \"M6\")"
+	familyKey  = "\tc.add(t.Start, func(p finding.Pointer) finding.Finding {\n\t\treturn finding.Violation(ruleFor(p, \"A4\", \"M7\")"
 	wrongKind  = `		fault(rules.kind, "is %s where a string belongs", t.Kind)`
 	inMessages = `strings.HasPrefix(string(c.json.Pointer()), "/messages/")`
 )
@@ -65,7 +65,7 @@ var mutants = []mutant{
 	{"T5", "the depth", reader, "if len(d.open) == MaxDepth {", "if len(d.open) == 2*MaxDepth {"},
 	{"T6", "bytes after the value", reader, "case d.pos < len(d.data):\n\t\t\treturn Token{}, d.fail(Trailing", "case d.pos < 0:\n\t\t\treturn Token{}, d.fail(Trailing"},
 
-	drop("A1", "an artifact is an object", decode, `		c.fault("A1", start.Start, "the file holds %s where an artifact is an object", start.Kind)`),
+	drop("A1", "an artifact is an object", decode, `		c.fault("A1", start.Start, "the file contains %s; an artifact is an object", start.Kind)`),
 	{"A2", "required keys", decode, "range required {", "range required[:0] {"},
 	{"A3", "unknown keys of the artifact", decode, unknownKey, "\tif !" + inMessages + " {\n\t\treturn false\n\t}\n" + unknownKey},
 	{"A4", "families outside messages", decode, familyKey, "\tif !" + inMessages + " {\n\t\treturn\n\t}\n" + familyKey},
@@ -92,13 +92,13 @@ var mutants = []mutant{
 	{"A22", "error keys with RUN_FINISHED", decode, "case RunFinished:", `case "":`},
 	limit("A23", "`error_code`"),
 	limit("A24", "`error_message`"),
-	{"A25", "control characters in error texts", decode, `return "A25", "holds a control character"`, `return "", ""`},
-	{"A26", "stack traces in error texts", decode, `return "A26", "holds what looks like a stack trace"`, `return "", ""`},
+	{"A25", "control characters in error texts", decode, `return "A25", "contains a control character"`, `return "", ""`},
+	{"A26", "stack traces in error texts", decode, `return "A26", "contains what looks like a stack trace"`, `return "", ""`},
 
 	drop("M1", "messages is a list", message, `		c.fault("M1", t.Start, "%s is %s where a list belongs", c.json.Pointer(), t.Kind)`),
 	{"M2", "the empty list", message, "case count == 0:", "case count < 0:"},
 	{"M3", "the number of messages", message, "case count > limit:", "case count > 1<<30:"},
-	drop("M4", "a message is an object", message, `		c.fault("M4", t.Start, "%s is %s where a message is an object", c.json.Pointer(), t.Kind)`),
+	drop("M4", "a message is an object", message, `		c.fault("M4", t.Start, "%s is %s; a message is an object", c.json.Pointer(), t.Kind)`),
 	{"M5", "required keys of a message", message, "if !key.seen {", "if !key.seen && false {"},
 	{"M6", "unknown keys of messages", decode, unknownKey, "\tif " + inMessages + " {\n\t\treturn false\n\t}\n" + unknownKey},
 	{"M7", "families in messages", decode, familyKey, "\tif " + inMessages + " {\n\t\treturn\n\t}\n" + familyKey},
@@ -136,5 +136,5 @@ var mutants = []mutant{
 	{"C1", "the order of keys", encode, "framework\", a.Framework)\n\tw.string(\",\\n  \", \"surface\", a.Surface)", "surface\", a.Surface)\n\tw.string(\",\\n  \", \"framework\", a.Framework)"},
 	{"C2", "the line feed at the end", encode, `w.buf.WriteString("\n}\n")`, `w.buf.WriteString("\n}")`},
 	{"C3", "the short escape of U+0008", encode, "b = append(b, `\\b`...)", "b = append(b, `\\u0008`...)"},
-	{"C4", "white space around events", validate, "l.loose = true", "l.loose = false"},
+	{"C4", "white space around events", validate, "l.invalid = true", "l.invalid = false"},
 }

@@ -19,19 +19,19 @@ import (
 	"github.com/p20export/p20export/project/record"
 )
 
-// A list of findings comes back as it was put, from memory and from the file.
+// A list of findings is returned unchanged, from memory and from the file.
 func TestShelf(t *testing.T) {
 	full := finding.New(finding.ArtifactDiffers, "message").WithOffset(0).WithEvent(0).WithPointer("/a~1b").OnResponseLine(7)
 	full.Rule, full.Line, full.Column, full.Excerpt = "C1", 2, 3, finding.Excerpt{Text: "line", At: 1}
 	lists := [][]finding.Finding{{full, finding.New(finding.EnvelopeAbsent, "é \x00")}, {finding.New(finding.RecordDiffers, "")}, {full, full, full}}
 	for most := range 8 {
 		t.Setenv("TMPDIR", t.TempDir())
-		s := &shelf{most: most}
-		var put []*shelved
+		s := &findingStore{limit: most}
+		var put []*storedFindings
 		away := 0
 		for _, list := range lists {
-			one := s.put(slices.Clone(list))
-			if one.away {
+			one := s.add(slices.Clone(list))
+			if one.inSpool {
 				away++
 			}
 			put = append(put, one)
@@ -40,15 +40,15 @@ func TestShelf(t *testing.T) {
 			t.Errorf("with room for %d findings %d lists of %d went to the file", most, away, len(lists))
 		}
 		for i, one := range slices.Backward(put) {
-			if got, err := s.look(one); err != nil || !cmp.Equal(got, lists[i]) {
+			if got, err := s.get(one); err != nil || !cmp.Equal(got, lists[i]) {
 				t.Errorf("with room for %d findings, list %d: %v %s", most, i, err, cmp.Diff(lists[i], got))
 			}
 		}
 		for _, one := range put {
-			s.take(one)
+			s.release(one)
 		}
-		if s.held != 0 {
-			t.Errorf("with room for %d findings, %d are held when all were taken", most, s.held)
+		if s.count != 0 {
+			t.Errorf("with room for %d findings, %d are held when all were taken", most, s.count)
 		}
 		s.close()
 		if left, err := os.ReadDir(os.Getenv("TMPDIR")); err != nil || len(left) != 0 {
@@ -57,8 +57,8 @@ func TestShelf(t *testing.T) {
 	}
 }
 
-// The rows of a directory are the same, whatever of their findings is kept in
-// memory; without a place for the rest the rows say so.
+// The rows of a directory do not depend on how many findings are kept in memory. If
+// the temporary file cannot be created, the rows report the error.
 func TestVerifyTreeShelf(t *testing.T) {
 	dir := evidence(t, "model-error", project.FoldedStream)
 	stated := filepath.Join(dir, "frozen", "model-error"+record.Suffix)
@@ -92,13 +92,13 @@ func TestVerifyTreeShelf(t *testing.T) {
 	}
 }
 
-// shelfRows verifies a directory with that many findings in memory.
+// shelfRows verifies a directory with a limit for the findings in memory.
 func shelfRows(dir string, most int) []TreeRow {
 	return slices.Collect(verifyTree(context.Background(), dir, TreeSettings{}, limits{entries: dirtree.MaxEntries, findings: most}))
 }
 
-// Any number of records of one run can name a snapshot each, which takes several
-// readings.
+// Any number of records of one run can each select another snapshot. This requires
+// several readings.
 func TestVerifyTreeSnapshots(t *testing.T) {
 	const records = 3*maxSnapshots + 1
 	dir := t.TempDir()
@@ -129,8 +129,8 @@ func TestVerifyTreeSnapshots(t *testing.T) {
 	}
 }
 
-// One reading serves any settings of a run, except that it keeps only some of its
-// snapshots.
+// One reading suffices for all settings of a run, except that it keeps a limited number
+// of snapshots.
 func TestTogether(t *testing.T) {
 	claims := func(run int, p project.Name, snapshots int) (list []*claim) {
 		for i := range snapshots {
@@ -147,7 +147,7 @@ func TestTogether(t *testing.T) {
 	var readings [][]*claim
 	for len(rest) > 0 {
 		var now []*claim
-		now, rest = together(rest)
+		now, rest = splitBySnapshots(rest)
 		if len(now) == 0 {
 			t.Fatal("a reading serves nobody")
 		}

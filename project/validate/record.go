@@ -12,9 +12,9 @@ import (
 )
 
 // compareRecord compares an artifact or envelope with the record beside it, if there
-// is one: whether it is the file that the record states, whether its snapshot was
-// built, and whether it lacks text that the run streamed. With a record that is malformed or cannot be read the file is not known
-// to be what was frozen.
+// is one. It reports whether the digest differs, whether the snapshot was built, and
+// whether the snapshot lacks streamed text. If the record is malformed or cannot be
+// read, an accepted file gets another verdict.
 func (row *Row) compareRecord() {
 	path, subject := row.recordPath()
 	if path == "" {
@@ -26,7 +26,7 @@ func (row *Row) compareRecord() {
 	}
 	if err != nil {
 		unread, isVerdict := finding.FromError(err)
-		row.inform(unread)
+		row.addFinding(unread)
 		if row.Verdict == project.Accepted {
 			row.Verdict = project.Failed
 			if isVerdict {
@@ -36,7 +36,7 @@ func (row *Row) compareRecord() {
 		return
 	}
 	if stated := beside.Subject[subject].Digest.SHA256; stated != row.Digest.Hex() {
-		row.inform(finding.New(finding.RecordOfAnother, "%s states the digest sha256:%s; this file has %s",
+		row.addFinding(finding.New(finding.RecordOfAnother, "%s states the digest sha256:%s; this file has %s",
 			finding.Escape(filepath.Base(path)), finding.Escape(stated), *row.Digest))
 		if row.Verdict == project.Accepted {
 			row.Verdict = project.Differs
@@ -44,15 +44,15 @@ func (row *Row) compareRecord() {
 		return
 	}
 	if beside.Predicate.Projection.Origin == project.Built {
-		row.inform(finding.New(finding.SnapshotBuilt, "the record beside it says that its message snapshot was built, not emitted"))
+		row.addFinding(finding.New(finding.SnapshotBuilt, "the record beside the file states that the message snapshot was built, not emitted"))
 	}
 	if n := project.CountMissing(beside.Predicate.Omissions); n > 0 {
-		row.inform(finding.New(finding.SnapshotLacksText, "the record beside it names %s that its snapshot lacks", project.FormatStreamedCount(n)))
+		row.addFinding(finding.New(finding.SnapshotLacksText, "the record beside the file names %s that the snapshot lacks", project.FormatStreamedCount(n)))
 	}
 }
 
-// recordPath returns where freeze writes the record of the file, and which of the
-// record's subjects the file is; nothing for standard input.
+// recordPath returns the path of the file's record and the index of the file in the
+// subjects of the record. The path is empty for standard input.
 func (row *Row) recordPath() (path string, subject int) {
 	if row.File == "-" {
 		return "", 0

@@ -10,15 +10,15 @@ import (
 	"github.com/p20export/p20export/project/record"
 )
 
-// captures judges the captures in the directory that no row has named, and
-// those that were not closed.
+// captures emits rows for the unused captures in the directory and for unfinished
+// captures.
 func (v *treeVerifier) captures(ctx context.Context) bool {
 	for _, s := range v.sources.directories {
 		if !s.inside {
 			continue
 		}
 		v.evidence = true
-		if !s.used && !v.tell(v.unused(ctx, s)) {
+		if !s.used && !v.emit(v.unused(ctx, s)) {
 			return false
 		}
 	}
@@ -27,16 +27,16 @@ func (v *treeVerifier) captures(ctx context.Context) bool {
 			continue
 		}
 		v.evidence = true
-		f.tell(append(captureFiles(), capture.ClaimName))
-		why := finding.New(finding.CaptureUnfinished, "%s has no capture.json, so it is no closed capture", finding.Escape(f.path))
-		if !v.tell(TreeRow{Capture: &f.path, Verdict: Unexplained, Findings: v.unexplained(why)}) {
+		f.markAccounted(append(captureFiles(), capture.ClaimName))
+		why := finding.New(finding.CaptureUnfinished, "%s has no capture.json, so the capture is unfinished", finding.Escape(f.path))
+		if !v.emit(TreeRow{Capture: &f.path, Verdict: Unexplained, Findings: v.unexplained(why)}) {
 			return false
 		}
 	}
 	return true
 }
 
-// unused is the row of a capture directory that no record was verified from.
+// unused returns the row of a capture directory that was not used for any record.
 func (v *treeVerifier) unused(ctx context.Context, s *source) TreeRow {
 	row := TreeRow{Capture: &s.path}
 	if err := s.check(ctx, v.settings.Progress); err != nil {
@@ -44,7 +44,7 @@ func (v *treeVerifier) unused(ctx context.Context, s *source) TreeRow {
 	}
 	row.Verdict = Whole
 	for _, f := range s.findings {
-		if f.Severity == finding.Error { // of its events, and not of the capture
+		if f.Severity == finding.Error { // about events, not about the capture
 			f = f.WithSeverity(finding.Warning)
 		}
 		row.Findings = append(row.Findings, f)
@@ -52,7 +52,7 @@ func (v *treeVerifier) unused(ctx context.Context, s *source) TreeRow {
 	if v.settings.CapturesOnly {
 		return row
 	}
-	f := finding.New(finding.NothingFrozen, "no record here was made from it")
+	f := finding.New(finding.NothingFrozen, "no record in the directory was made from this capture")
 	for _, other := range v.sources.byManifest[s.manifest] {
 		if other.used {
 			f = repeated(other)
@@ -64,10 +64,10 @@ func (v *treeVerifier) unused(ctx context.Context, s *source) TreeRow {
 }
 
 func repeated(used *source) finding.Finding {
-	return finding.New(finding.CaptureRepeated, "it is the same capture as %s, which was used", finding.Escape(used.path))
+	return finding.New(finding.CaptureRepeated, "this is a copy of the capture %s, which was used", finding.Escape(used.path))
 }
 
-// unexplained grades a finding about something unexplained.
+// unexplained returns a finding about an unexplained file with its severity.
 func (v *treeVerifier) unexplained(f finding.Finding) []finding.Finding {
 	severity := finding.Warning
 	if v.settings.Strict {
@@ -76,33 +76,33 @@ func (v *treeVerifier) unexplained(f finding.Finding) []finding.Finding {
 	return []finding.Finding{f.WithSeverity(severity)}
 }
 
-// rest tells of everything that no row has accounted for.
-func (v *treeVerifier) rest() bool {
+// leftovers emits rows for all entries that are not accounted for.
+func (v *treeVerifier) leftovers() bool {
 	for _, e := range v.tree.entries {
-		if !e.told && !v.tell(v.leftover(e)) {
+		if !e.accounted && !v.emit(v.leftover(e)) {
 			return false
 		}
 	}
 	return true
 }
 
-const unlisted = "it lies in a capture whose capture.json does not list it"
+const unlisted = "the file is in a capture directory, but capture.json does not list it"
 
-// leftover is the row of an entry that no other row accounts for.
+// leftover returns the row of an entry that is not accounted for.
 func (v *treeVerifier) leftover(e *entry) TreeRow {
 	switch {
 	case e.Err != nil:
-		v.evidence = true // as far as can be told
+		v.evidence = true // it may contain evidence
 		return rowOf(TreeRow{File: new(e.Path())}, e.Err)
 	case !e.regular():
 		return v.stray(e, "it is "+e.Kind())
 	case atomicfile.IsTemporary(e.Name):
-		why := finding.New(finding.TemporaryFile, "a temporary file of p20export, which was killed or is still writing it")
+		why := finding.New(finding.TemporaryFile, "this is a temporary file of p20export, which was killed or is still running")
 		return TreeRow{File: new(e.Path()), Verdict: Unexplained, Findings: v.unexplained(why)}
 	case v.settings.CapturesOnly && e.in.isCapture:
 		return v.stray(e, unlisted)
 	case v.settings.CapturesOnly:
-		return v.stray(e, "it belongs to no capture, and captures alone are checked")
+		return v.stray(e, "the file does not belong to a capture, and only captures are checked")
 	}
 	if _, ok := e.CutSuffix(record.ArtifactSuffix); ok {
 		v.evidence = true
@@ -112,22 +112,22 @@ func (v *treeVerifier) leftover(e *entry) TreeRow {
 		v.evidence = true
 		return rowOf(TreeRow{File: new(e.Path())}, finding.New(finding.RecordAbsent, "no record beside the envelope names it, so it cannot be verified"))
 	}
-	if used := v.sources.repeats(e); used != nil {
+	if used := v.sources.usedCopy(e); used != nil {
 		return TreeRow{Capture: new(e.Path()), Verdict: Whole, Findings: []finding.Finding{repeated(used)}}
 	}
 	if e.in.isCapture {
 		return v.stray(e, unlisted)
 	}
-	return v.stray(e, "no record here names it or was made from it")
+	return v.stray(e, "no record in the directory names this file or was made from it")
 }
 
 func (v *treeVerifier) stray(e *entry, why string) TreeRow {
 	return TreeRow{File: new(e.Path()), Verdict: Unexplained, Findings: v.unexplained(finding.New(finding.FileUnexplained, "%s", why))}
 }
 
-// settles reports whether a row is of something that was verified, or is a
-// failure: whether the directory has a verdict with it.
-func (s *TreeSettings) settles(row TreeRow) bool {
+// decides reports whether a row determines the verdict on the directory: something was
+// verified, or the row is a failure.
+func (s *TreeSettings) decides(row TreeRow) bool {
 	switch row.Verdict {
 	case Whole:
 		return s.CapturesOnly
@@ -137,26 +137,26 @@ func (s *TreeSettings) settles(row TreeRow) bool {
 	return true
 }
 
-// nothing is the finding that nothing in the directory was verified.
-func (v *treeVerifier) nothing(dir string) error {
+// nothingVerified returns the finding that nothing in the directory was verified.
+func (v *treeVerifier) nothingVerified(dir string) error {
 	dir = finding.Escape(dir)
 	switch {
 	case v.settings.CapturesOnly:
-		return finding.New(finding.NothingVerified, "%s holds no closed capture", dir).WithHint("check the path")
+		return finding.New(finding.NothingVerified, "%s contains no closed capture", dir).WithHint("check the path")
 	case v.evidence:
-		return finding.New(finding.NothingVerified, "%s holds no record, so nothing was verified", dir)
+		return finding.New(finding.NothingVerified, "%s contains no record, so nothing was verified", dir)
 	}
-	return finding.New(finding.NothingToVerify, "%s holds no artifact, envelope, record or capture", dir)
+	return finding.New(finding.NothingToVerify, "%s contains no artifact, envelope, record or capture", dir)
 }
 
-// rowOf completes a row that an error ended.
+// rowOf returns row with the outcome of an error.
 func rowOf(row TreeRow, err error) TreeRow {
-	f, verdict := unverified(err)
+	f, verdict := outcomeOf(err)
 	row.Verdict, row.Findings = verdict, append(row.Findings, f)
 	return row
 }
 
-// failedRow completes the row of a directory of which nothing can be said.
+// failedRow returns row with the verdict project.Failed and an error.
 func failedRow(row TreeRow, err error) TreeRow {
 	row = rowOf(row, err)
 	row.Verdict = project.Failed

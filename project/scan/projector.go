@@ -1,0 +1,134 @@
+package scan
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/hint"
+	"github.com/p20export/p20export/project"
+)
+
+// Projector is a consumer that projects runs in memory. All projections of a run
+// share its folded text and one copy of each snapshot.
+type Projector struct {
+	// Request is the content of the capture's request.json, or nil if there is
+	// none.
+	Request []byte
+	// Settings returns the settings for projecting a run. The run is skipped if
+	// there are none. The function must have called Normalize on each. It must
+	// not be nil.
+	Settings func(run *envelope.Run) []project.Settings
+	// Handle is called at the end of each projected run with the projections, in
+	// the order of the settings. Each projection is computed when the sequence
+	// reaches it. If Handle returns an error, reading stops. It must not be nil.
+	Handle func(run *envelope.Run, made iter.Seq[*Projection]) error
+}
+
+// Projection is the result of projecting a run with one of the settings.
+type Projection struct {
+	project.Settings
+	// Output is nil if the run is refused. Findings about the whole capture are
+	// known only in Finish.
+	Output *project.Output
+	// Findings are the reasons for a refusal, or notes about the output. They are
+	// sorted.
+	Findings []finding.Finding
+
+	run       *envelope.Run
+	request   []byte
+	collector *project.Collector
+}
+
+// Fold returns the messages of the run's request and stream. The projection must be
+// FoldedStream.
+func (p *Projection) Fold() project.FoldResult { return p.collector.Fold(p.run, p.request) }
+
+// Begin implements Consumer.
+func (p *Projector) Begin(run *envelope.Run) Observer {
+	settings := p.Settings(run)
+	if len(settings) == 0 {
+		return nil
+	}
+	return &runProjector{projector: p, settings: settings, collector: project.NewCollector(settings...)}
+}
+
+// Finish implements Consumer.
+func (p *Projector) Finish(Result) error { return nil }
+
+// runProjector projects one run.
+type runProjector struct {
+	projector *Projector
+	settings  []project.Settings
+	collector *project.Collector
+}
+
+// Event implements Observer.
+func (o *runProjector) Event(e *envelope.Event) { o.collector.Observe(e) }
+
+// End implements Observer.
+func (o *runProjector) End(run *envelope.Run) error {
+	return o.projector.Handle(run, func(yield func(*Projection) bool) {
+		for _, s := range o.settings {
+			p := &Projection{Settings: s, run: run, request: o.projector.Request, collector: o.collector}
+			p.Output, p.Findings = o.collector.Project(run, o.projector.Request, s)
+			if !yield(p) {
+				return
+			}
+		}
+	})
+}
+
+// WithOmissions returns the findings together with a summary of the omissions.
+func (p *Projection) WithOmissions() []finding.Finding {
+	if p.Output != nil {
+		if omitted, ok := p.Output.OmissionsFinding(); ok {
+			return append(slices.Clip(p.Findings), omitted)
+		}
+	}
+	return p.Findings
+}
+
+// Advise adds a hint to the finding snapshot_missing. The hint suggests FoldedStream
+// if that projection froze the same run, and otherwise says why it did not.
+func Advise(findings []finding.Finding, folded *Projection) []finding.Finding {
+	at := slices.IndexFunc(findings, func(f finding.Finding) bool { return f.Code == finding.SnapshotMissing })
+	if at < 0 {
+		return findings
+	}
+	findings = slices.Clone(findings)
+	if folded.Output != nil {
+		findings[at] = findings[at].WithHint(hint.BuildSnapshot)
+		return findings
+	}
+	why := finding.FindingsUnlisted
+	for _, f := range folded.Findings {
+		if f.Severity == finding.Error {
+			why = f.Code
+			break
+		}
+	}
+	findings[at] = findings[at].WithHint(hint.BuildsNone, why)
+	return findings
+}
+
+// MergeFindings returns the sorted findings about a projected run and about the
+// capture. It reports whether the projection is valid: it is not if the capture is
+// refused. In that case the list has no findings about the artifact and no hint to
+// use another projection.
+func (r Result) MergeFindings(ofRun []finding.Finding) (list []finding.Finding, valid bool) {
+	valid = !finding.Failed(r.Findings)
+	list = append(make([]finding.Finding, 0, len(r.Findings)+len(ofRun)), r.Findings...)
+	for _, f := range ofRun {
+		if !valid && f.Code == finding.SnapshotMissing {
+			about, _ := finding.Describe(f.Code)
+			f = f.WithHint("%s", about.Hint)
+		}
+		if valid || f.Code != finding.OmissionsRecorded && f.Code != finding.OperatorAsserted {
+			list = append(list, f)
+		}
+	}
+	finding.Sort(list)
+	return list, valid
+}
