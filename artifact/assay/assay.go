@@ -1,13 +1,12 @@
-// Package assay puts artifacts into the events and bundles of Assay, an evidence
-// compiler (crate assay-evidence 6.21.0, Evidence Contract v1), and reads such
-// bundles as strictly as Assay does.
+// Package assay writes artifacts to the events and bundles of Assay, an evidence
+// compiler (crate assay-evidence 6.21.0, Evidence Contract v1), and verifies bundles
+// as strictly as Assay does.
 //
-// A bundle that verifies is whole: its events are those its manifest states, in
-// their order. It is not signed: who can write a bundle can write another. What the
-// events hold is opaque to Assay, which has no AG-UI importer; no text of this
-// package claims that it understood it.
+// A bundle that verifies is intact: it has the events that its manifest states, in
+// order. Bundles are not signed, so anyone can write another bundle. Assay has no AG-UI
+// importer and does not interpret the data of the events.
 //
-// The package knows bytes alone: no files, and not where an artifact came from.
+// The package must not use files, and must not know where an artifact came from.
 package assay
 
 import (
@@ -18,59 +17,61 @@ import (
 	"github.com/p20export/p20export/digest"
 )
 
-// What is in every event of this package. The types are placeholders: Assay
-// registers none for AG-UI, and an unregistered type must not begin with assay.
+// Constant values in the events of this package. The types are placeholders, since
+// Assay has no registered types for AG-UI. Unregistered types must not begin with
+// "assay".
 const (
-	// PlaceholderType is the type of an event that holds an artifact.
+	// PlaceholderType is the type of an event that contains an artifact.
 	PlaceholderType = "example.placeholder.ag-ui-compacted-message-snapshot"
-	// ReceiptType is the type of an event that holds a receipt of one.
+	// ReceiptType is the type of an event that contains a receipt for an artifact.
 	ReceiptType = PlaceholderType + ".receipt"
-	// Source names the lane in all events.
+	// Source is the source of all events.
 	Source = "urn:example:assay:external:ag-ui:compacted-message-snapshot"
 
 	specVersion     = "1.0"
 	dataContentType = "application/json"
 )
 
-// Producer is the program that makes events.
+// Producer is the program that writes events.
 type Producer struct {
 	Name, Version string
-	// Git is the commit it was built from, or UnknownGit.
+	// Git is the commit of the program, or UnknownGit.
 	Git string
 }
 
-// UnknownGit is what an event has for a commit that is not known. The manifest
-// of a bundle then names none.
+// UnknownGit represents an unknown commit in an event. The manifest of a bundle omits
+// an unknown commit.
 const UnknownGit = "unknown"
 
 // SampleProducer is the producer of Assay's own sample events.
 func SampleProducer() Producer { return Producer{"assay-example", "0.1.0", "sample"} }
 
-// Run is what all events of one import share.
+// Run has the values that all events of one import share.
 type Run struct {
-	// ID is the import's name. It holds no colon: event ids are ID:sequence.
+	// ID identifies the import. It must not contain a colon, because event ids are
+	// ID:sequence.
 	ID string
-	// Time is when the import was made, as FormatTime spells it.
+	// Time is the time of the import, in the format of FormatTime.
 	Time     string
 	Producer Producer
 }
 
-// Event is an event as far as it does not depend on its place in a run.
+// Event has the values of an event that do not depend on its run or its position.
 type Event struct {
 	Type string
 	// Data is canonical JSON (RFC 8785).
 	Data []byte
 }
 
-// ContentHash returns the event's content hash: the SHA-256 of the canonical
-// JSON of its data, content type, specification version and type. Neither the
-// run nor the time is in it.
+// ContentHash returns the event's content hash: the SHA-256 of the canonical JSON of
+// its data, content type, specification version and type. The hash does not depend on
+// the run or the time.
 func (e Event) ContentHash() digest.Digest {
 	return hashContent(e.Data, dataContentType, specVersion, maybe{}, e.Type)
 }
 
-// hashContent returns the digest of the canonical form of five fields, of which
-// the data are canonical already (crypto/id.rs, ContentHashInput).
+// hashContent returns the digest of the canonical form of five fields. The data must
+// already be canonical (crypto/id.rs, ContentHashInput).
 func hashContent(data []byte, contentType, specversion string, subject maybe, typ string) digest.Digest {
 	h := digest.Hash()
 	h.Write([]byte(`{"data":`))
@@ -85,8 +86,8 @@ func hashContent(data []byte, contentType, specversion string, subject maybe, ty
 	return digest.Sum(h)
 }
 
-// AppendLine appends the event's line in the events.ndjson of a run: canonical
-// JSON (RFC 8785) and a newline.
+// AppendLine appends the event as a line of events.ndjson: canonical JSON (RFC 8785)
+// and a newline.
 func (e Event) AppendLine(b []byte, run Run, sequence int) []byte {
 	return e.appendLine(b, run, sequence, e.ContentHash())
 }
@@ -111,15 +112,15 @@ func (e Event) appendLine(b []byte, run Run, sequence int, hash digest.Digest) [
 	return append(b, "}\n"...)
 }
 
-// LineLen returns how long the line of an event of that type is, with so many
-// bytes of data and its newline.
+// LineLen returns the length of the line of an event, including its newline. The
+// argument data is the length of the event's data.
 func LineLen(typ string, data int, run Run, sequence int) int {
 	return len(Event{Type: typ}.appendLine(nil, run, sequence, zeroDigest())) + data
 }
 
 var zeroDigest = sync.OnceValue(func() digest.Digest { return digest.Of(nil) })
 
-// member appends a member of an object whose value is a string.
+// member appends an object member with a string value.
 func member(b []byte, name, value string) []byte {
 	if n := len(b); n == 0 || b[n-1] != '{' {
 		b = append(b, ',')
@@ -128,7 +129,7 @@ func member(b []byte, name, value string) []byte {
 	return artifact.AppendString(b, value)
 }
 
-// optional appends a member unless its value is empty.
+// optional is like member, but omits an empty value.
 func optional(b []byte, name, value string) []byte {
 	if value == "" {
 		return b

@@ -17,8 +17,8 @@ import (
 	"github.com/p20export/p20export/digest"
 )
 
-// The event of testdata/valid.ag-ui.json was written by Assay's mapping, and its
-// digests were confirmed by writers in Python, Go and Rust.
+// The event for testdata/valid.ag-ui.json was written by Assay's mapping. Writers in
+// Python, Go and Rust confirmed its digests.
 func TestSampleEvent(t *testing.T) {
 	e, run := Placeholder(decoded(t, "valid.ag-ui.json")), sampleRun()
 	if diff := cmp.Diff(string(read(t, "valid.assay.ndjson")), string(e.AppendLine(nil, run, 0))); diff != "" {
@@ -50,14 +50,14 @@ func TestSampleEvent(t *testing.T) {
 	}, hash); diff != "" {
 		t.Errorf("digests (-want +got):\n%s", diff)
 	}
-	// The reference writer's header: no name, no time, best compression, no system.
+	// The reference writer's header: no name, no time, best compression, unknown system.
 	if head := b.Bytes()[:10]; !bytes.Equal(head, []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 0xff}) {
 		t.Errorf("the gzip header is % x", head)
 	}
 }
 
-// The compressed bytes are part of what does not change: the compressor is
-// pinned, and a new one that writes others is a change of this format.
+// The compressed bytes must not change. The compressor is pinned; another version that
+// writes other bytes changes the format.
 func TestBundleGolden(t *testing.T) {
 	run := sampleRun()
 	var events []Event
@@ -92,13 +92,13 @@ func unzip(t testing.TB, data []byte) []byte {
 	return out
 }
 
-// anyText draws text that the contract takes.
+// anyText draws text that is valid in the contract.
 func anyText(most int) *rapid.Generator[string] {
 	edge := rapid.SampledFrom([]rune("\"\\/\b\f\n\r\t\x00\x1f\x7f<>&\u2028\u2029\ufeff\u200b😀 é"))
 	return rapid.Map(rapid.StringOfN(rapid.OneOf(rapid.Rune(), edge, rapid.RuneFrom([]rune("abc "))), 0, most-1, -1), func(s string) string { return s + "x" })
 }
 
-// anyArtifact draws an artifact that the Assay profile takes.
+// anyArtifact draws an artifact that is valid under the Assay profile.
 func anyArtifact() *rapid.Generator[*artifact.Artifact] {
 	id := rapid.StringMatching(`[a-zA-Z0-9_.é-]{1,90}`)
 	return rapid.Custom(func(t *rapid.T) *artifact.Artifact {
@@ -138,8 +138,8 @@ func receiptOf(a *artifact.Artifact) Receipt {
 	return Receipt{ArtifactRef: "é \"one\".artifact.json", ArtifactDigest: digest.Of(artifact.Encode(a)), Reducer: "folded-stream@1", Origin: "built", ImportedAt: "2026-04-14T20:10:00Z"}
 }
 
-// Lines and manifests are canonical JSON, as another writer of RFC 8785 has it,
-// and as long as LineBytes says.
+// Lines and manifests are canonical JSON according to another implementation of RFC
+// 8785. Lines have the length that LineLen returns.
 func TestCanonical(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := anyArtifact().Draw(t, "artifact")
@@ -166,7 +166,7 @@ func mustBeCanonical(t *rapid.T, data []byte) {
 	}
 }
 
-// An event holds the artifact trimmed, and its times in one spelling.
+// An event contains the artifact with trimmed strings and normalized times.
 func TestTrimmed(t *testing.T) {
 	a := decoded(t, "valid.ag-ui.json")
 	want := string(Placeholder(a).Data)
@@ -220,7 +220,7 @@ func TestWriteBundleRefuses(t *testing.T) {
 	}
 	around := LineLen(PlaceholderType, 0, run, 0)
 	wide := MaxLineBytes + 1 - around
-	// full makes up to MaxEventsBytes, and so many bytes more.
+	// full returns events with MaxEventsBytes and the given number of further bytes.
 	full := func(more int) Events {
 		return func(yield func(Event, error) bool) {
 			const lines, each = 100, MaxEventsBytes / 100
@@ -246,12 +246,12 @@ func TestWriteBundleRefuses(t *testing.T) {
 		events Events
 		want   string
 	}{
-		"none":           {sequence(), "a bundle holds at least one event"},
+		"none":           {sequence(), "a bundle must contain at least one event"},
 		"most events":    {many(MaxEvents, big(2)), ""},
-		"more events":    {many(MaxEvents+1, big(2)), "100001 events; a bundle holds 100000"},
+		"more events":    {many(MaxEvents+1, big(2)), "there are 100001 events; the limit of a bundle is 100000"},
 		"longest line":   {sequence(big(wide)), ""},
 		"longer line":    {sequence(big(wide + 1)), "the line of event 0 has 1048577 bytes; the limit is 1048576"},
-		"too many bytes": {full(1), "104857601 bytes of events; a bundle holds 104857600"},
+		"too many bytes": {full(1), "the events have 104857601 bytes; the limit of a bundle is 104857600"},
 		"most bytes":     {full(0), ""},
 		"broken":         {broken, "failing"},
 		"changed":        {changing, "the events changed while the bundle was written"},

@@ -12,42 +12,43 @@ import (
 	"github.com/p20export/p20export/digest"
 )
 
-// What a bundle holds at most. The reference verifier's own limits are higher;
-// past these its show and lint refuse a bundle that it verifies.
+// The limits of a written bundle. The reference verifier accepts larger bundles, but
+// Assay's commands show and lint refuse them.
 const (
 	MaxEvents      = 100_000
 	MaxEventsBytes = 100 << 20
-	// MaxLineBytes bounds the line of an event, its newline not counted.
+	// MaxLineBytes bounds the line of an event, without its newline.
 	MaxLineBytes = 1 << 20
 )
 
-// The members of a bundle, in their order.
+// The members of a bundle, in order.
 const (
 	manifestName = "manifest.json"
 	eventsName   = "events.ndjson"
 )
 
-// Events is a sequence of events that can be gone through again and is the same
-// each time. It ends with the first error.
+// Events is a sequence of events. It can be iterated several times with the same
+// result. It ends with the first error.
 type Events = iter.Seq2[Event, error]
 
-// Bundle is what identifies a bundle that was written.
+// Bundle describes a written bundle.
 type Bundle struct {
-	// RunRoot is the digest over the content hashes of the events. It is the
-	// bundle's id, and depends on neither run nor time.
+	// RunRoot is the digest of the content hashes of the events. It is the id of the
+	// bundle, and does not depend on the run or the time.
 	RunRoot digest.Digest
 	Events  int
-	// EventsBytes and EventsDigest are of the member events.ndjson.
+	// EventsBytes and EventsDigest are those of the member events.ndjson.
 	EventsBytes  int64
 	EventsDigest digest.Digest
 }
 
 // WriteBundle writes the events of a run as one bundle: a gzip stream of a tar
 // archive of manifest.json and events.ndjson. The same events, run and producer
-// make the same bytes. It goes through the events twice, as the manifest states
-// their digest and comes first, and holds one at a time.
+// result in the same bytes. WriteBundle iterates over the events twice, because the
+// manifest comes first and states their digest. It keeps one event in memory.
 //
-// It fails when there are no events or more than a bundle holds.
+// WriteBundle returns an error if there are no events or if they exceed the limits of a
+// bundle.
 func WriteBundle(w io.Writer, run Run, events Events) (Bundle, error) {
 	var none Bundle
 	b, err := sum(run, events)
@@ -75,7 +76,7 @@ func WriteBundle(w io.Writer, run Run, events Events) (Bundle, error) {
 	return b, errors.Join(archive.err, zip.Close())
 }
 
-// sum goes through the events for what the manifest states of them.
+// sum computes the values of the events that the manifest states.
 func sum(run Run, events Events) (Bundle, error) {
 	b := Bundle{}
 	root, hash := digest.Hash(), digest.Hash()
@@ -96,11 +97,11 @@ func sum(run Run, events Events) (Bundle, error) {
 	}
 	switch {
 	case b.Events == 0:
-		return b, errors.New("a bundle holds at least one event")
+		return b, errors.New("a bundle must contain at least one event")
 	case b.Events > MaxEvents:
-		return b, fmt.Errorf("%d events; a bundle holds %d", b.Events, MaxEvents)
+		return b, fmt.Errorf("there are %d events; the limit of a bundle is %d", b.Events, MaxEvents)
 	case b.EventsBytes > MaxEventsBytes:
-		return b, fmt.Errorf("%d bytes of events; a bundle holds %d", b.EventsBytes, MaxEventsBytes)
+		return b, fmt.Errorf("the events have %d bytes; the limit of a bundle is %d", b.EventsBytes, MaxEventsBytes)
 	}
 	b.RunRoot, b.EventsDigest = digest.Sum(root), digest.Sum(hash)
 	return b, nil
@@ -146,7 +147,7 @@ func (b Bundle) manifest(run Run) []byte {
 	return append(m, `,"schema_version":1}`...)
 }
 
-// The algorithms a manifest names.
+// The algorithms that a manifest names.
 const (
 	canonAlgorithm = "jcs-rfc8785"
 	hashAlgorithm  = "sha256"

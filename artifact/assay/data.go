@@ -8,15 +8,15 @@ import (
 	"github.com/p20export/p20export/digest"
 )
 
-// What the data of events say of the system behind them (P20 §9).
+// The values in the data of events that describe the observed system (P20 §9).
 const (
 	externalSystem  = "ag_ui"
 	externalSurface = "compacted-message-snapshot-artifact"
 )
 
-// Placeholder returns the event that holds an artifact. The artifact is one
-// that artifact.Decode accepts under artifact.Assay; its strings are trimmed and
-// its times spelled anew, as Assay's mapping does.
+// Placeholder returns an event that contains an artifact. The artifact must be valid
+// under artifact.Assay. As in Assay's mapping, strings are trimmed and times are
+// normalized.
 func Placeholder(a *artifact.Artifact) Event {
 	b := member([]byte{'{'}, "external_schema", artifact.Schema)
 	b = member(b, "external_surface", externalSurface)
@@ -30,23 +30,23 @@ func Placeholder(a *artifact.Artifact) Event {
 // ReceiptSchema names the receipt form.
 const ReceiptSchema = "p20export.receipt.v1"
 
-// Receipt says where an artifact came from, in the terms of the receipts that
+// Receipt states where an artifact came from. It is modeled on the receipts that
 // Assay's own importers write.
 type Receipt struct {
-	// ArtifactRef names the artifact's file, without its directory.
+	// ArtifactRef is the name of the artifact's file, without its directory.
 	ArtifactRef string
-	// ArtifactDigest is of the exact bytes of that file.
+	// ArtifactDigest is the digest of that file.
 	ArtifactDigest digest.Digest
-	// Reducer is the projection that made it, as name@version.
+	// Reducer is the projection of the artifact, as name@version.
 	Reducer string
-	// Origin says whether its snapshot was emitted by the run or built.
+	// Origin states whether the snapshot was emitted by the run or built.
 	Origin string
-	// ImportedAt is when the import was made, as FormatTime spells it.
+	// ImportedAt is the time of the import, in the format of FormatTime.
 	ImportedAt string
 }
 
-// Event returns the event that holds the receipt around the artifact, of which
-// it wants what Placeholder wants.
+// Event returns an event that contains the receipt and the artifact. See Placeholder
+// for the requirements on the artifact.
 func (r Receipt) Event(a *artifact.Artifact) Event {
 	b := member([]byte{'{'}, "imported_at", r.ImportedAt)
 	b = append(b, `,"observed":`...)
@@ -61,7 +61,7 @@ func (r Receipt) Event(a *artifact.Artifact) Event {
 	return Event{Type: ReceiptType, Data: append(b, '}')}
 }
 
-// observed appends the artifact as both forms hold it.
+// observed appends the artifact in the form that both kinds of events contain.
 func observed(b []byte, a *artifact.Artifact) []byte {
 	trimmed := artifact.Trim
 	b = append(b, '{')
@@ -94,8 +94,8 @@ func observed(b []byte, a *artifact.Artifact) []byte {
 	return append(b, '}')
 }
 
-// CountTrimmed counts the strings of an artifact that events hold without the white
-// space at their ends.
+// CountTrimmed returns how many strings of an artifact have leading or trailing white
+// space, which events omit.
 func CountTrimmed(a *artifact.Artifact) (count int) {
 	texts := []string{a.ErrorCode, a.ErrorMessage}
 	for _, m := range a.Messages {
@@ -109,7 +109,7 @@ func CountTrimmed(a *artifact.Artifact) (count int) {
 	return count
 }
 
-// normalTime spells a timestamp of an artifact in the one way events have.
+// normalTime returns a timestamp of an artifact in the format of events.
 func normalTime(s string) string {
 	t, err := artifact.ParseTime(s)
 	if err != nil {
@@ -118,9 +118,9 @@ func normalTime(s string) string {
 	return artifact.FormatTime(t)
 }
 
-// FormatTime spells the time of an import as Assay does: RFC 3339 in UTC with
-// Z, and no, three or six digits of the second's fraction, the fewest that hold
-// it. What is below a microsecond is cut off.
+// FormatTime formats the time of an import like Assay: as RFC 3339 in UTC with Z and
+// zero, three or six fraction digits, as few as possible. It truncates t to
+// microseconds.
 func FormatTime(t time.Time) string {
 	t = t.UTC().Truncate(time.Microsecond)
 	switch n := t.Nanosecond(); {

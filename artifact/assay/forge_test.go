@@ -13,13 +13,12 @@ import (
 	"github.com/p20export/p20export/digest"
 )
 
-// object is a JSON object as it is spelled: names and values are raw JSON, and
-// a name may stand twice.
+// object is a JSON object with raw names and values. Names may be repeated.
 type object []pair
 
 type pair struct{ name, value string }
 
-// set replaces the value of a name, or adds it in the end.
+// set replaces the value of a name, or appends the member.
 func (o *object) set(name, value string) {
 	quoted := strconv.Quote(name)
 	for i := range *o {
@@ -37,7 +36,7 @@ func (o *object) remove(name string) {
 	*o = slices.DeleteFunc(*o, func(p pair) bool { return p.name == strconv.Quote(name) })
 }
 
-// get returns the raw value of a name, or "".
+// get returns the raw value of a name, or the empty string.
 func (o object) get(name string) string {
 	for _, p := range o {
 		if p.name == strconv.Quote(name) {
@@ -59,7 +58,7 @@ func (o object) String() string {
 	return b.String() + "}"
 }
 
-// values returns the object's values alone, as an array.
+// values returns the object's values as an array.
 func (o object) values(names ...string) string {
 	var values []string
 	for _, name := range names {
@@ -72,20 +71,20 @@ func (o object) values(names ...string) string {
 	return "[" + strings.Join(values, ",") + "]"
 }
 
-// forge makes a bundle of three events from the inside out. After each step
-// comes a hook, nil for none; what a step computes, such as a hash, is right
-// for what the hooks before it made.
+// forge builds a bundle of three events from the inside out. Each step has an optional
+// hook that changes its result. The values that later steps compute, such as hashes,
+// match the changed results.
 type forge struct {
 	events   []object
-	stale    bool                          // leave the content hashes as they are
+	stale    bool                          // do not update the content hashes
 	lines    func(lines []string) []string // with their line feeds
 	manifest func(m *object)
 	text     func(manifest string) string
 	members  func([]forgedMember) []forgedMember
 	archive  func([]byte) []byte
-	gzip     []byte // header; nil for the writer's
+	gzip     []byte // header; nil for that of the writer
 	level    int    // of compression; 0 stores
-	dict     []byte // what the compressor takes to stand before the archive
+	dict     []byte // preset dictionary of the compressor
 	deflated func([]byte) []byte
 	file     func([]byte) []byte
 }
@@ -100,7 +99,7 @@ func newMember(name, data string) forgedMember {
 	return forgedMember{tarHeader(name, int64(len(data))), []byte(data)}
 }
 
-// edit changes a header and puts its checksum right.
+// edit changes a header and updates its checksum.
 func (m *forgedMember) edit(change func(h []byte)) {
 	change(m.header[:])
 	copy(m.header[148:], "        ")
@@ -142,8 +141,8 @@ func (f *forge) each(name, value string) {
 	}
 }
 
-// contentHash returns the content hash of an event whose parts are readable,
-// and a wrong one otherwise.
+// contentHash returns the content hash of an event, or a wrong hash if the event cannot
+// be decoded.
 func contentHash(e object) string {
 	var input object
 	for _, name := range []string{"data", "datacontenttype", "specversion", "subject", "type"} {
@@ -233,7 +232,7 @@ func (f *forge) zip(archive []byte) []byte {
 
 func little(n uint32) []byte { return []byte{byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24)} }
 
-// headerSum returns the checksum that a gzip header ends with.
+// headerSum returns the checksum at the end of a gzip header.
 func headerSum(header string) string {
 	sum := crc32.ChecksumIEEE([]byte(header))
 	return string([]byte{byte(sum), byte(sum >> 8)})

@@ -5,11 +5,11 @@ import (
 	"io"
 )
 
-// tarBlock is the size that everything in a tar archive is padded to, in bytes.
+// tarBlock is the block size of a tar archive in bytes.
 const tarBlock = 512
 
-// tarHeader returns the header of a member as the reference writer of bundles
-// writes it: GNU magic, mode 0644, owner "assay", and no time.
+// tarHeader returns the header of a member as written by the reference writer: GNU
+// magic, mode 0644, owner "assay" and no time.
 func tarHeader(name string, size int64) [tarBlock]byte {
 	var h [tarBlock]byte
 	copy(h[0:100], name)
@@ -30,7 +30,7 @@ func tarHeader(name string, size int64) [tarBlock]byte {
 	return h
 }
 
-// tarWriter writes members and keeps the first error.
+// tarWriter writes members. It keeps the first error.
 type tarWriter struct {
 	w       io.Writer
 	written int64
@@ -47,7 +47,7 @@ func (t *tarWriter) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// member begins a member, whose bytes are written next.
+// member begins a member. The caller writes its bytes next.
 func (t *tarWriter) member(name string, size int64) {
 	t.pad()
 	h := tarHeader(name, size)

@@ -13,7 +13,7 @@ func sampleRun() Run {
 	return Run{ID: "import-ag-ui-valid.ag-ui", Time: "2026-04-14T20:10:00Z", Producer: SampleProducer()}
 }
 
-// decoded returns an artifact of testdata.
+// decoded returns an artifact from testdata.
 func decoded(t testing.TB, name string) *artifact.Artifact {
 	t.Helper()
 	a, found := artifact.Decode(read(t, name), artifact.Assay)
@@ -32,7 +32,7 @@ func read(t testing.TB, name string) []byte {
 	return data
 }
 
-// sequence returns events that can be gone through again.
+// sequence returns events that can be iterated several times.
 func sequence(events ...Event) Events {
 	return func(yield func(Event, error) bool) {
 		for _, e := range events {
@@ -43,7 +43,7 @@ func sequence(events ...Event) Events {
 	}
 }
 
-// bundled returns the bundle of events.
+// bundled returns a bundle of the events.
 func bundled(t testing.TB, run Run, events ...Event) []byte {
 	t.Helper()
 	var b bytes.Buffer

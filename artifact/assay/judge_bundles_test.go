@@ -14,8 +14,8 @@ import (
 	"github.com/p20export/p20export/digest"
 )
 
-// Two thousand bundles of 1 to 200 artifacts, as placeholders or receipts, are
-// accepted by the published verifier and by ours, and have no deviation.
+// The published verifier and ours accept two thousand bundles of 1 to 200 placeholders
+// or receipts, without deviations.
 func TestJudgeLargeNumber(t *testing.T) {
 	j := startJudge(t)
 	bundles, events := 0, 0

@@ -16,7 +16,7 @@ import (
 	"github.com/p20export/p20export/digest"
 )
 
-// Limits that a mutation of a small bundle does not reach, at n and n+1.
+// Limits that mutations of a small bundle do not reach, at n and n+1.
 
 func TestJudgeLargeFile(t *testing.T) {
 	j := startJudge(t)
@@ -32,7 +32,7 @@ func TestJudgeLargeFile(t *testing.T) {
 			t.Fatalf("the bundle has %d bytes, want %d", len(data), size)
 		}
 		expect(t, j, data, size == limit, limitBundle)
-		data[0]++ // what else is wrong comes second
+		data[0]++ // the other fault is not reported
 		want := integrityTar
 		if size > limit {
 			want = limitBundle
@@ -41,7 +41,7 @@ func TestJudgeLargeFile(t *testing.T) {
 	}
 }
 
-// expect wants both verdicts to be the same, and this one.
+// expect checks that both verdicts equal the expected one.
 func expect(t *testing.T, j *judge, data []byte, accept bool, code string) {
 	t.Helper()
 	want := "accepted "
@@ -66,7 +66,7 @@ func TestJudgeLargeArchive(t *testing.T) {
 	}
 }
 
-// zeroPadded returns a gzip stream of the archive and zeros, size bytes in all.
+// zeroPadded returns a gzip stream of the archive padded with zeros to size bytes.
 func zeroPadded(archive []byte, size int) []byte {
 	const piece = 1 << 20
 	n := size - len(archive)
@@ -81,7 +81,7 @@ func zeroPadded(archive []byte, size int) []byte {
 		[]byte("\x01\x00\x00\xff\xff"), little(sum), little(uint32(size)))
 }
 
-// deflatedPiece returns deflate blocks that others can follow.
+// deflatedPiece returns deflate blocks to which others can be appended.
 func deflatedPiece(data []byte) []byte {
 	var b bytes.Buffer
 	w, err := flate.NewWriter(&b, flate.BestSpeed)

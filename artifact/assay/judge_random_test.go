@@ -12,9 +12,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// repeat runs a check on so long random cases.
+// repeat runs a check on the given number of random cases.
 func repeat(t *testing.T, cases int, check func(t *rapid.T)) {
-	const each = 20 // cases of one run of rapid, which makes 100 of them
+	const each = 20 // cases in one check of rapid, which runs 100 checks
 	for range max(1, cases/100/each) {
 		rapid.Check(t, func(t *rapid.T) {
 			for range each {
@@ -24,8 +24,8 @@ func repeat(t *testing.T, cases int, check func(t *rapid.T)) {
 	}
 }
 
-// samples are good bundles of different kinds: compressed, stored, with long
-// events, with a long gzip header.
+// samples are valid bundles of different kinds: compressed, stored, with long events and
+// with a long gzip header.
 func samples(t *testing.T) [][]byte {
 	stored := newForge()
 	stored.level = 0
@@ -72,8 +72,8 @@ func TestJudgeRandomBytes(t *testing.T) {
 	})
 }
 
-// The text of lines and manifest edited anywhere, with all hashes but the
-// content hashes right for what came of it.
+// The text of lines and manifest edited anywhere, with all hashes updated except the
+// content hashes.
 func TestJudgeRandomText(t *testing.T) {
 	j := startJudge(t)
 	pieces := rapid.OneOf(
@@ -102,7 +102,7 @@ func TestJudgeRandomText(t *testing.T) {
 				}
 				return s
 			}
-		case 1: // the data, with the content hash of what was made of it, if it is JSON
+		case 1: // the data, with an updated content hash if the data is valid JSON
 			for range times {
 				f.events[0].set("data", edit(t, f.events[0].get("data")))
 			}
@@ -119,7 +119,7 @@ func TestJudgeRandomText(t *testing.T) {
 	})
 }
 
-// Fields of events and manifest given values at random, hashes put right.
+// Fields of events and manifest with random values and updated hashes.
 func TestJudgeRandomFields(t *testing.T) {
 	j := startJudge(t)
 	values := rapid.SampledFrom([]string{
@@ -162,7 +162,7 @@ func TestJudgeRandomFields(t *testing.T) {
 	})
 }
 
-// Bytes of the tar archive edited; the checksums of headers put right or not.
+// Bytes of the tar archive edited, with or without updated checksums of headers.
 func TestJudgeRandomArchive(t *testing.T) {
 	j := startJudge(t)
 	interesting := []int{0, 1, 13, 99, 100, 124, 130, 134, 135, 136, 148, 153, 154, 155, 156, 157, 256, 257, 262, 263, 265, 344, 345, 500, 511}

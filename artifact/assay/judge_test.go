@@ -17,14 +17,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// judge is a running program around the published verifier (judge/README.md).
+// judge is a running process of the published verifier (judge/README.md).
 type judge struct {
 	in  io.WriteCloser
 	out *bufio.Scanner
 	dir string
 }
 
-// startJudge starts the program that the variable P20EXPORT_JUDGE names.
+// startJudge starts the program named by the environment variable P20EXPORT_JUDGE.
 func startJudge(t *testing.T) *judge {
 	t.Helper()
 	t.Parallel()
@@ -55,7 +55,7 @@ func startJudge(t *testing.T) *judge {
 	return &judge{in, bufio.NewScanner(out), t.TempDir()}
 }
 
-// verdict returns the judge's line on a bundle.
+// verdict returns the judge's output line for a bundle.
 func (j *judge) verdict(t rapid.TB, data []byte) string {
 	path := filepath.Join(j.dir, "bundle.tar.gz")
 	if err := os.WriteFile(path, data, 0o600); err != nil {
@@ -70,8 +70,7 @@ func (j *judge) verdict(t rapid.TB, data []byte) string {
 	return j.out.Text()
 }
 
-// differences are the kinds of bundles that both refuse and name different
-// codes for.
+// differences are the kinds of bundles that both verifiers refuse with different codes.
 var differences = []struct {
 	reason  string
 	applies func(theirs, ours string) bool // to two refusals
@@ -84,7 +83,7 @@ var differences = []struct {
 	},
 }
 
-// ours returns what the judge's line would be, but for the message.
+// ours returns our verdict in the format of the judge's line, without a message.
 func ours(t rapid.TB, data []byte) string {
 	v, err := Verify(bytes.NewReader(data), Options{})
 	var r *Refusal

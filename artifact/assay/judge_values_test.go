@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Times that follow the reference's grammar, or nearly.
+// Times that match the reference's grammar, exactly or almost.
 func TestJudgeRandomTimes(t *testing.T) {
 	j := startJudge(t)
 	pick := func(t *rapid.T, from ...string) string { return rapid.SampledFrom(from).Draw(t, "part") }
@@ -22,7 +22,7 @@ func TestJudgeRandomTimes(t *testing.T) {
 			return pick(t, "00", "01", "02", "9", "10", "12", "13", "23", "24", "28", "29", "30", "31", "32", "59", "60", "61", "99", "007", "", "x")
 		}
 		odd := rapid.IntRange(0, 2).Draw(t, "odd") == 0
-		if !odd { // more of them are times
+		if !odd { // makes more of them valid
 			two = func() string { return pick(t, "01", "2", "10", "12") }
 		}
 		parts := []string{
@@ -44,7 +44,7 @@ func TestJudgeRandomTimes(t *testing.T) {
 	})
 }
 
-// Numbers of any spelling in the data, hashed by our canonical form.
+// Numbers in any notation in the data, hashed with our canonical form.
 func TestJudgeRandomNumbers(t *testing.T) {
 	j := startJudge(t)
 	digits := func(t *rapid.T, least, most int) string {
@@ -73,7 +73,7 @@ func TestJudgeRandomNumbers(t *testing.T) {
 	})
 }
 
-// Strings and keys of any text, spelled at random, hashed by our canonical form.
+// Strings and keys with any text and random escapes, hashed with our canonical form.
 func TestJudgeRandomStrings(t *testing.T) {
 	j := startJudge(t)
 	repeat(t, 4000, func(t *rapid.T) {

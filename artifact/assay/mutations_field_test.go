@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// typeMutations miss each required field, and give each a value of a wrong type.
+// typeMutations remove each required field, and set each field to a value of the wrong
+// type.
 func typeMutations() []mutation {
 	var ms []mutation
 	for _, name := range []string{
@@ -55,7 +56,7 @@ func typeMutations() []mutation {
 	return ms
 }
 
-// Data of typeMutations that canonical JSON has as it is.
+// Data of typeMutations that is already canonical JSON.
 var canonicalData = []string{"null", "true", `"text"`, "[]", "{}", "0", "9007199254740991", "5e-324", "1e-7", "0.000001", "4.35", "0.002"}
 
 func brief(s string) string {
@@ -65,7 +66,7 @@ func brief(s string) string {
 	return s
 }
 
-// Times that the reference takes and does not write.
+// Times that the reference accepts but does not write.
 var timesAccepted = []string{
 	"2026-04-14t20:10:00z", "2026-04-14 20:10:00Z", "2026-04-14T20:10:00+00:00", "2026-04-14T20:10:00+02:00", "2026-04-14T20:10:00-23:59", "2026-04-14T20:10:00+0200",
 	"2026-04-14T20:10:00 Z", "2026-04-14T20:10:00UTC", "2026-04-14T20:10:00 utc", "2026-04-14T20:10:00.5Z", "2026-04-14T20:10:00.500000Z", "2026-04-14T20:10:00.0Z",

@@ -55,8 +55,7 @@ func lineMutations() []mutation {
 	}
 }
 
-// padLine puts spaces before a line's line feed until it has so many bytes
-// before that.
+// padLine pads a line with spaces to a number of bytes before its line feed.
 func padLine(line string, size int) string {
 	line = strings.TrimSuffix(line, "\n")
 	return line + strings.Repeat(" ", size-len(line)) + "\n"

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// mutation is one thing that is changed in a good bundle.
+// mutation is one change to a valid bundle.
 type mutation struct {
 	name string
-	// code is what the bundle is refused with, "" when it is accepted; the
-	// published verifier confirms each (TestJudgeMutations).
+	// code is the refusal code, or empty if the bundle is accepted. TestJudgeMutations
+	// confirms it with the published verifier.
 	code   string
 	strict bool // accepted, and with deviations
 	change func(*forge)
@@ -18,12 +18,12 @@ type mutation struct {
 
 const accepted = ""
 
-// mutations returns all of them. The names are unique.
+// mutations returns all mutations. Their names are unique.
 func mutations() []mutation {
 	return slices.Concat(eventMutations(), typeMutations(), manifestMutations(), lineMutations(), jsonMutations(), tarMutations(), gzipMutations())
 }
 
-// event0 is a mutation of the first event, whose hashes are made right again.
+// event0 is a mutation of the first event with updated hashes.
 func event0(name, code string, change func(e *object)) mutation {
 	return mutation{name, code, true, func(f *forge) { change(&f.events[0]) }}
 }
@@ -39,7 +39,7 @@ func flipHash(s string) string {
 
 func nest(depth int) string { return strings.Repeat("[", depth) + strings.Repeat("]", depth) }
 
-// keys returns an object of n keys.
+// keys returns an object with n keys.
 func keys(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -48,7 +48,7 @@ func keys(n int) string {
 	return "{" + b.String()[1:] + "}"
 }
 
-// replace returns a change of the lines' text.
+// replace returns a hook that replaces text in the lines.
 func replace(from, to string) func([]string) []string {
 	return func(lines []string) []string {
 		for i := range lines {
@@ -67,7 +67,7 @@ func stale(change func(e *object)) func(*forge) {
 	}
 }
 
-// rename gives the run another id, everywhere.
+// rename changes the run id everywhere.
 func (f *forge) rename(id string) {
 	f.each("assayrunid", `"`+id+`"`)
 	for i := range f.events {
@@ -76,7 +76,7 @@ func (f *forge) rename(id string) {
 	f.manifest = func(m *object) { m.set("run_id", `"`+id+`"`) }
 }
 
-// sorted adds fields to the first event where canonical JSON has them.
+// sorted adds fields to the first event at their canonical positions.
 func (f *forge) sorted(fields object) {
 	f.events[0] = append(f.events[0], fields...)
 	slices.SortFunc(f.events[0], func(a, b pair) int { return strings.Compare(a.name, b.name) })

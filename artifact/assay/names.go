@@ -9,25 +9,25 @@ import (
 	"github.com/p20export/p20export/artifact"
 )
 
-// maxName bounds the names that a user gives to an event, in code points. With
-// it all that stands around an artifact in a line keeps to the 4,096 bytes that
-// the Assay profile leaves for it.
+// maxName bounds the names that a user can set in an event, in code points. It ensures
+// that the rest of an event line fits in the 4,096 bytes that the Assay profile
+// reserves.
 const maxName = 256
 
-// CheckRunID says why an id is none that a run may have: event ids are
-// ID:sequence, and Assay's stores make a path of it.
+// CheckRunID returns an error if a run id is invalid. The id is part of event ids
+// (ID:sequence) and of paths in Assay's stores.
 func CheckRunID(id string) error {
 	switch {
 	case strings.Contains(id, ":"):
-		return errors.New("it holds a colon, and event ids are RUN-ID:SEQUENCE")
+		return errors.New("it contains a colon, which separates the parts of event ids (RUN-ID:SEQUENCE)")
 	case strings.Contains(id, "/"), strings.Contains(id, ".."):
-		return errors.New(`it holds "/" or "..", and Assay's stores make a path of it`)
+		return errors.New(`it contains "/" or "..", but Assay's stores use it in paths`)
 	}
 	return checkName(id)
 }
 
-// Check says why events cannot have what the run gives them. The id may be empty:
-// then each event has a run of its own.
+// Check returns an error if a value of the run is invalid. The id may be empty if each
+// event has its own run id.
 func (r Run) Check() error {
 	if r.ID != "" {
 		if err := CheckRunID(r.ID); err != nil {
@@ -35,7 +35,7 @@ func (r Run) Check() error {
 		}
 	}
 	if at, err := artifact.ParseTime(r.Time); err != nil || FormatTime(at) != r.Time {
-		return fmt.Errorf("time %q is not spelled as FormatTime does", r.Time)
+		return fmt.Errorf("time %q is not in the format of FormatTime", r.Time)
 	}
 	for _, part := range []struct{ name, value string }{{"name", r.Producer.Name}, {"version", r.Producer.Version}, {"git", r.Producer.Git}} {
 		if err := checkName(part.value); err != nil {
@@ -45,7 +45,7 @@ func (r Run) Check() error {
 	return nil
 }
 
-// CheckArtifactRef says why a name is none that a receipt may give an artifact.
+// CheckArtifactRef returns an error if a receipt cannot have the artifact name.
 func CheckArtifactRef(name string) error { return checkName(name) }
 
 func checkName(s string) error {
@@ -53,9 +53,9 @@ func checkName(s string) error {
 	case artifact.IsBlank(s):
 		return errors.New("it is blank")
 	case !utf8.ValidString(s):
-		return errors.New("it is not UTF-8")
+		return errors.New("it is not valid UTF-8")
 	case artifact.HasControl(s):
-		return errors.New("it holds a control character")
+		return errors.New("it contains a control character")
 	case utf8.RuneCountInString(s) > maxName:
 		return fmt.Errorf("it has more than %d code points", maxName)
 	}

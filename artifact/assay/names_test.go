@@ -31,8 +31,8 @@ func TestCheckRunID(t *testing.T) {
 	}
 }
 
-// Whatever names an event is given, no more stands around its artifact than the
-// Assay profile leaves for it (rule P7 of the contract).
+// With any valid names, the rest of an event line fits in the bytes that the Assay
+// profile reserves (rule P7 of the contract).
 func TestAroundArtifact(t *testing.T) {
 	const left = 4096
 	a := decoded(t, "valid.ag-ui.json")

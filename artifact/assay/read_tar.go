@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Why a tar archive cannot be read.
+// Errors of tarReader.
 var (
 	errTarBlock   = errors.New("failed to read entire block")
 	errTarSum     = errors.New("archive header checksum mismatch")
@@ -21,25 +21,25 @@ var (
 	errTarTrailer = errors.New("non-zero data after the end of the tar archive")
 )
 
-// tarReader reads the members of a tar archive whose headers every reader of
-// tar understands alike, and no others.
+// tarReader reads the members of a tar archive. It only accepts headers that all tar
+// readers interpret in the same way.
 type tarReader struct {
 	r       io.Reader
-	left    int64 // of the member's bytes
-	padding int64 // behind them
-	dirty   bool  // the padding read last was not all zero
-	ended   bool  // by a block of zeros
+	left    int64 // unread bytes of the member
+	padding int64 // unread bytes of padding after the member
+	dirty   bool  // the last padding was not all zero
+	ended   bool  // a block of zeros ended the archive
 }
 
 // tarMember is the header of a member.
 type tarMember struct {
 	name string
-	size int64 // at most eleven octal digits
+	size int64 // from at most eleven octal digits
 	raw  [tarBlock]byte
 }
 
-// next returns the next member, or io.EOF at the end of the archive, which is
-// a block of zeros or the end of the bytes.
+// next returns the next member. At a block of zeros or at the end of the input, it
+// returns io.EOF.
 func (t *tarReader) next() (*tarMember, error) {
 	if err := t.skip(); err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (t *tarReader) next() (*tarMember, error) {
 	return &m, nil
 }
 
-// check reads a header whose checksum is right.
+// check checks and decodes a header with a valid checksum.
 func (m *tarMember) check() error {
 	if m.raw[156] != '0' && m.raw[156] != 0 {
 		return errTarType
@@ -97,8 +97,8 @@ func (m *tarMember) check() error {
 	return nil
 }
 
-// Read reads the member. Like the reference it takes the end of the archive
-// for the end of a member that is cut off.
+// Read reads from the current member. Like the reference, it returns io.EOF at the end
+// of a truncated archive.
 func (t *tarReader) Read(p []byte) (int, error) {
 	if t.left == 0 {
 		return 0, io.EOF
@@ -108,7 +108,7 @@ func (t *tarReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// skip reads what is left of the member and its padding.
+// skip reads the rest of the member and its padding.
 func (t *tarReader) skip() error {
 	buf := make([]byte, len(zeros))
 	t.dirty = false
@@ -127,8 +127,8 @@ func (t *tarReader) skip() error {
 	return nil
 }
 
-// parseChecksum reads the checksum field as the tar crate does: up to a NUL,
-// white space around it, a plus sign before it.
+// parseChecksum parses the checksum field like the tar crate. It ignores everything
+// after a NUL, surrounding white space and a leading plus sign.
 func parseChecksum(field []byte) (int64, bool) {
 	text := string(untilNUL(field))
 	if !utf8.ValidString(text) {
@@ -147,7 +147,7 @@ func untilNUL(b []byte) []byte {
 	return b
 }
 
-// zeros is what zero compares with, at least as long as any buffer.
+// zeros is at least as long as any argument of zero.
 var zeros [32 << 10]byte
 
 func zero(b []byte) bool { return bytes.Equal(b, zeros[:len(b)]) }

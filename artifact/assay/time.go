@@ -7,8 +7,8 @@ import (
 	"unicode"
 )
 
-// instant is a moment as the crate chrono holds it: seconds since 1970 in UTC,
-// and nanoseconds, which within a leap second go on to 1,999,999,999.
+// instant is a moment as represented by the crate chrono: seconds since 1970 in UTC,
+// and nanoseconds, which go up to 1,999,999,999 in a leap second.
 type instant struct {
 	sec  int64
 	nano int
@@ -18,8 +18,8 @@ func (t instant) before(u instant) bool {
 	return t.sec < u.sec || t.sec == u.sec && t.nano < u.nano
 }
 
-// String renders t as chrono writes it into an event: UTC, "Z", and 0, 3, 6 or
-// 9 digits of fraction, as few as hold it.
+// String formats t like chrono: in UTC with "Z" and 0, 3, 6 or 9 fraction digits, as
+// few as possible.
 func (t instant) String() string {
 	u := time.Unix(t.sec, 0).UTC()
 	year, month, day := u.Date()
@@ -45,13 +45,13 @@ func (t instant) String() string {
 	return s + "Z"
 }
 
-// The years that chrono can hold.
+// The range of years that chrono supports.
 const minYear, maxYear = -262143, 262142
 
-// parseTime reads a time as the reference does, which is far from RFC 3339
-// (chrono 0.4.45, format/parse.rs, parse_rfc3339_relaxed): digits may be fewer,
-// spaces stand between most parts, signed years reach minYear and maxYear, any
-// minute may have a second 60, and "UTC" is an offset.
+// parseTime parses a time like the reference, which is much more lenient than RFC 3339
+// (chrono 0.4.45, format/parse.rs, parse_rfc3339_relaxed). Parts may have fewer
+// digits, most parts may be separated by spaces, years may have a sign and range from
+// minYear to maxYear, any minute may have a second 60, and "UTC" is a valid offset.
 func parseTime(s string) (instant, bool) {
 	p := timeParser{s: s}
 	year := p.year()
@@ -85,7 +85,7 @@ func parseTime(s string) (instant, bool) {
 	return instant{utc.Unix(), nano}, true
 }
 
-// timeParser consumes a time from the front. Once failed it stays so.
+// timeParser consumes a time from the front. After a failure, failed stays true.
 type timeParser struct {
 	s      string
 	failed bool
@@ -99,8 +99,8 @@ func (p *timeParser) separator(sep string) {
 	p.s, p.failed = rest, p.failed || !ok
 }
 
-// digits consumes up to width digits, at least one. A number too big for any
-// part of a time is cut short.
+// digits consumes between one and width digits. It caps the number at a value that is
+// too large for any part of a time.
 func (p *timeParser) digits(width int) (number, count int) {
 	n := int64(0)
 	for count < width && count < len(p.s) && '0' <= p.s[count] && p.s[count] <= '9' {
@@ -135,8 +135,7 @@ func (p *timeParser) year() int {
 	return n
 }
 
-// fraction consumes a point and digits, if there is a point, and returns
-// nanoseconds.
+// fraction consumes an optional point with digits and returns nanoseconds.
 func (p *timeParser) fraction() int {
 	rest, ok := strings.CutPrefix(p.s, ".")
 	if !ok {
@@ -151,7 +150,7 @@ func (p *timeParser) fraction() int {
 	return nano
 }
 
-// offset consumes the offset from UTC and returns seconds.
+// offset consumes the offset from UTC and returns it in seconds.
 func (p *timeParser) offset() int {
 	p.space()
 	if len(p.s) >= 3 && strings.EqualFold(p.s[:3], "UTC") {

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Which times are taken is compared with the reference by TestJudgeRandomTimes, and
-// here which moment they are.
+// This test checks the parsed moments. TestJudgeRandomTimes compares with the reference
+// which times are accepted.
 func TestParseTime(t *testing.T) {
 	for s, want := range map[string]string{
 		"2026-04-14T20:10:00Z":                  "2026-04-14T20:10:00Z",
@@ -41,7 +41,7 @@ func TestParseTime(t *testing.T) {
 	}
 }
 
-// On RFC 3339 it agrees with the package time.
+// For RFC 3339 times, the result is the same as in package time.
 func TestParseTimeRFC3339(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sec := rapid.Int64Range(-62135596800, 253402300799).Draw(t, "sec")

@@ -9,15 +9,16 @@ import (
 // Limits bound what Verify reads. Each is inclusive.
 type Limits struct {
 	Bundle   int64 // bytes of the file
-	Decoded  int64 // bytes inside its gzip member
+	Decoded  int64 // decompressed bytes
 	Manifest int64 // bytes of manifest.json
 	Events   int64 // bytes of events.ndjson
-	Lines    int   // of events.ndjson
-	Line     int   // bytes of a line, its line feed not counted
-	Depth    int   // arrays and objects open at once, a line's own among them; at most 64
+	Lines    int   // lines of events.ndjson
+	Line     int   // bytes of a line, without its line feed
+	Depth    int   // nesting of arrays and objects, including the outermost; at most 64
 }
 
-// DefaultLimits are the reference verifier's (bundle/writer_next/limits.rs).
+// DefaultLimits returns the limits of the reference verifier
+// (bundle/writer_next/limits.rs).
 func DefaultLimits() Limits {
 	return Limits{
 		Bundle: 100 << 20, Decoded: 1 << 30, Manifest: 10 << 20, Events: 500 << 20,
@@ -25,32 +26,32 @@ func DefaultLimits() Limits {
 	}
 }
 
-// Options says how to verify. The zero value is the reference's way.
+// Options configure the verification. The zero value means the reference's behavior.
 type Options struct {
-	Limits Limits // the zero value stands for DefaultLimits
+	Limits Limits // the zero value means DefaultLimits
 	Strict bool   // collect deviations
-	// Entry, if not nil, gets each event in order before the bundle as a whole
-	// is known to hold. Its error ends the verification.
+	// Entry, if not nil, is called for each event in order. At that time, the rest of
+	// the bundle has not been verified. If Entry returns an error, verification stops.
 	Entry func(Entry) error
 }
 
-// Verified is what a bundle that holds says.
+// Verified describes a verified bundle.
 type Verified struct {
 	Manifest    Manifest
 	Events      int
 	RunRoot     string // computed
 	EventsBytes int64
 	BundleBytes int64
-	// Deviations are what Options.Strict asks for, the first 100 of them.
+	// Deviations are the first 100 deviations if Options.Strict is set.
 	Deviations         []Deviation
-	UnlistedDeviations int // how many there are besides
+	UnlistedDeviations int // number of deviations that are not listed
 }
 
-// Verify reads one bundle to its end and checks that it holds, with the limits
-// and the verdicts of the reference verifier: crate assay-evidence 6.21.0,
-// verify_bundle. That its integrity holds says nothing of what the events
-// claim. The error is a *Refusal when the bundle is refused; any other is of
-// the reader or of Options.Entry. Memory is bounded by a line and the manifest.
+// Verify reads one bundle to its end and verifies its integrity, with the limits and
+// the verdicts of the reference verifier (crate assay-evidence 6.21.0, verify_bundle).
+// It does not verify that the data of the events is true. If the bundle is refused,
+// the error is a *Refusal. Any other error is from the reader or from Options.Entry.
+// Memory is bounded by the size of a line and of the manifest.
 func Verify(r io.Reader, o Options) (*Verified, error) {
 	if o.Limits == (Limits{}) {
 		o.Limits = DefaultLimits()
@@ -61,7 +62,8 @@ func Verify(r io.Reader, o Options) (*Verified, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The reference reads the whole file first, so its size decides first.
+	// The reference reads the whole file first, so the size of the file takes
+	// precedence over other faults.
 	if _, err := io.Copy(io.Discard, src); src.err != nil {
 		return nil, fmt.Errorf("read the bundle: %w", err)
 	}

@@ -15,13 +15,13 @@ import (
 type verifier struct {
 	Options
 	verified Verified
-	line     int      // the event that deviations are about, -1 for none
-	last     instant  // the time of the event before
+	line     int      // the event of deviations, or -1
+	last     instant  // the time of the previous event
 	producer Producer // of the first event
 }
 
-// bundle reads the gzip member and what is in it. Its second result is an
-// error of Options.Entry.
+// bundle reads the gzip member and its content. The second result is the error of
+// Options.Entry.
 func (v *verifier) bundle(r *bufio.Reader) (*Refusal, error) {
 	v.line = -1
 	member := newGzipMember(r, v.Limits.Decoded)
@@ -72,7 +72,7 @@ func (v *verifier) members(archive *tarReader) (*Refusal, error) {
 	return nil, nil
 }
 
-// admit checks a member's name and size against the members before it.
+// admit checks a member's size, name and order.
 func (v *verifier) admit(m *tarMember, seen []string) *Refusal {
 	limit := v.Limits.Events
 	if m.name == manifestName {
@@ -104,7 +104,7 @@ func (v *verifier) manifest(r io.Reader) *Refusal {
 	return refusal
 }
 
-// events reads events.ndjson, whose header gives the size.
+// events reads events.ndjson, which has the given size.
 func (v *verifier) events(r io.Reader, size int64) (*Refusal, error) {
 	m := &v.verified.Manifest
 	file, ok := m.Files[eventsName]
@@ -147,7 +147,7 @@ func (v *verifier) events(r io.Reader, size int64) (*Refusal, error) {
 	return v.totals(file, string(digest.Sum(sum)), string(digest.Sum(root))), nil
 }
 
-// checkLine decodes a line and checks it against those before it.
+// checkLine decodes a line and checks it against the previous lines.
 func (v *verifier) checkLine(n int, line []byte, reader *eventReader, source *string) *Refusal {
 	if n == 0 && bytes.HasPrefix(line, []byte("\xef\xbb\xbf")) {
 		return refuse(contractJSON, "BOM not allowed in NDJSON")
@@ -182,7 +182,7 @@ func (v *verifier) checkLine(n int, line []byte, reader *eventReader, source *st
 	return nil
 }
 
-// totals compares the manifest with what the events came to.
+// totals compares the manifest with the totals of the events.
 func (v *verifier) totals(file File, sum, root string) *Refusal {
 	m := &v.verified.Manifest
 	expected := file.SHA256
@@ -208,7 +208,7 @@ func (v *verifier) totals(file File, sum, root string) *Refusal {
 	return nil
 }
 
-// trailer reads what follows the end of the archive.
+// trailer reads the rest after the end of the archive.
 func (v *verifier) trailer(r io.Reader, ended bool) *Refusal {
 	buf := make([]byte, 8<<10)
 	total := int64(0)

@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Why a JSON value is not what a field holds.
+// Errors of fields.
 var (
 	errMissing = errors.New("is missing")
 	errType    = errors.New("has a wrong type")
@@ -17,24 +17,24 @@ var (
 	errTime    = errors.New("is not a time")
 )
 
-// field is one field of a structure, in the order in which the reference
-// declares them.
+// field is one field of a structure. Fields are in the order of their declaration in
+// the reference.
 type field struct {
 	name     string
 	take     func(jsonMember) error
 	optional bool // may be missing or null
 }
 
-// decoder decodes structures as serde's derived code does: from an object,
-// whose unknown members it ignores, or from an array of all fields in order.
-// What the reference never writes goes to note, with a JSON Pointer.
+// decoder decodes structures like serde's derived code: from an object, with unknown
+// members ignored, or from an array of all fields in order. It calls note with a JSON
+// Pointer for every deviation.
 type decoder struct {
 	json  *jsonReader
 	depth int
-	note  func(pointer, message string) // nil when nobody listens
+	note  func(pointer, message string) // may be nil
 }
 
-// decode takes the members of a structure that stands at the pointer.
+// decode decodes the members of a structure at the pointer.
 func (d *decoder) decode(kind jsontext.Kind, members []jsonMember, pointer string, fields []field) error {
 	if kind == '[' {
 		if len(members) != len(fields) {
@@ -51,13 +51,13 @@ func (d *decoder) decode(kind jsontext.Kind, members []jsonMember, pointer strin
 			for n = 0; n < len(fields) && fields[n].name != m.name; n++ {
 			}
 			if n == len(fields) {
-				d.tell(pointer+"/"+escapePointer(m.name), "a member that is no field of the format")
+				d.tell(pointer+"/"+escapePointer(m.name), "is not a field of the format")
 				continue
 			}
 		}
 		seen |= 1 << n
 		if fields[n].optional && m.value.Kind() == 'n' {
-			d.tell(pointer+"/"+fields[n].name, "is null; absent fields are left out")
+			d.tell(pointer+"/"+fields[n].name, "is null; absent fields must be omitted")
 			continue
 		}
 		if err := fields[n].take(m); err != nil {
@@ -72,7 +72,7 @@ func (d *decoder) decode(kind jsontext.Kind, members []jsonMember, pointer strin
 	return nil
 }
 
-// nested returns a field that is a structure of its own.
+// nested returns a field whose value is a structure.
 func (d *decoder) nested(name, pointer string, fields []field) field {
 	return field{name: name, take: func(m jsonMember) error {
 		inner := decoder{json: &jsonReader{}, depth: d.depth, note: d.note}
@@ -90,7 +90,7 @@ func (d *decoder) tell(pointer, message string) {
 	}
 }
 
-// text returns a required field that is a string.
+// text returns a required string field.
 func text(name string, to *string) field {
 	return field{name: name, take: func(m jsonMember) error {
 		if m.value.Kind() != '"' {
@@ -108,7 +108,7 @@ type maybe struct {
 	text string
 }
 
-// optionalText returns a field that is a string or null or missing.
+// optionalText returns an optional string field.
 func optionalText(name string, to *maybe) field {
 	f := text(name, &to.text)
 	take := f.take
@@ -119,7 +119,7 @@ func optionalText(name string, to *maybe) field {
 	return f
 }
 
-// flag returns a required field that is a boolean.
+// flag returns a required boolean field.
 func flag(name string, to *bool) field {
 	return field{name: name, take: func(m jsonMember) error {
 		k := m.value.Kind()
@@ -131,7 +131,7 @@ func flag(name string, to *bool) field {
 	}}
 }
 
-// count returns a required field that is an integer token of so many bits,
+// count returns a required field for an unsigned integer of the given number of bits,
 // without a sign, a point or an exponent.
 func count(name string, bits int, to *uint64) field {
 	return field{name: name, take: func(m jsonMember) error {

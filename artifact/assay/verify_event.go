@@ -9,7 +9,7 @@ import (
 	"github.com/p20export/p20export/digest"
 )
 
-// Entry is one event of a bundle as its line has it, for showing it.
+// Entry is one event of a bundle with the values of its line.
 type Entry struct {
 	Seq         uint64
 	ID          string
@@ -20,7 +20,7 @@ type Entry struct {
 	Producer    Producer
 	ContentHash string
 	Data        jsontext.Value // valid until the callback returns
-	Bytes       int            // of the line, its end not counted
+	Bytes       int            // of the line, without its line end
 }
 
 // event is an event as the reference decodes it (types.rs, EvidenceEvent).
@@ -36,7 +36,7 @@ type event struct {
 	at                                                  instant // time
 }
 
-// eventReader decodes event lines, one after the other.
+// eventReader decodes event lines.
 type eventReader struct {
 	decoder
 	event  event
@@ -92,7 +92,7 @@ func newEventReader(depth int, note func(pointer, message string)) *eventReader 
 	return r
 }
 
-// read decodes a line without its end and checks what it says alone.
+// read decodes a line without its end and checks it independently of other lines.
 func (r *eventReader) read(line []byte) (*event, *Refusal) {
 	if len(line) == 0 {
 		return nil, refuse(contractEvent, "Blank line in events.ndjson")

@@ -9,9 +9,9 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// FuzzVerify takes a file, and what is packed into one: the archive of a good
-// bundle is easier to change than its compressed bytes. It holds that the
-// verdict does not depend on how the bytes arrive or on who listens.
+// FuzzVerify verifies a file, or a file that contains a fuzzed archive, which is easier
+// to change than compressed bytes. It checks that the verdict does not depend on how the
+// reader splits the bytes or on the options.
 func FuzzVerify(f *testing.F) {
 	for _, m := range mutations() {
 		g := newForge()

@@ -8,23 +8,23 @@ import (
 	"io"
 )
 
-// Why a gzip member cannot be read.
+// Errors of gzipMember.
 var (
 	errGzipHeader = errors.New("invalid gzip header")
 	errGzipSum    = errors.New("corrupt gzip stream does not have a matching checksum")
 	errDeflate    = errors.New("corrupt deflate stream")
 )
 
-// maxGzipField bounds a file name or comment in a gzip header, in bytes, as
-// flate2 1.1 does.
+// maxGzipField bounds a file name or comment in a gzip header, in bytes. It is the
+// limit of flate2 1.1.
 const maxGzipField = 65535
 
-// source counts the bytes of a bundle and ends where they exceed the limit.
+// source counts the bytes of a bundle and stops after the limit is exceeded.
 type source struct {
 	r     io.Reader
 	n     int64
 	limit int64
-	err   error // a failure of r
+	err   error // an error of r
 }
 
 func (s *source) over() bool { return s.n > s.limit }
@@ -45,9 +45,9 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// gzipMember reads the one gzip member of a bundle, up to its limit of decoded
-// bytes, and leaves the source behind its last byte. The checksum is compared
-// in a call of its own, after all bytes were given out.
+// gzipMember decompresses the only gzip member of a bundle, up to a limit of
+// decompressed bytes. It does not read past the end of the member. It compares the
+// checksum in a separate call of Read, after it returned all bytes.
 type gzipMember struct {
 	r       *bufio.Reader
 	inflate *inflater
@@ -55,7 +55,7 @@ type gzipMember struct {
 	sum     uint32
 	decoded int64
 	limit   int64
-	err     error // of every further call
+	err     error // returned by all further calls
 }
 
 func newGzipMember(r *bufio.Reader, limit int64) *gzipMember {
@@ -121,7 +121,7 @@ func (g *gzipMember) Read(p []byte) (int, error) {
 	if g.err != nil || len(p) == 0 {
 		return 0, g.err
 	}
-	if g.decoded == g.limit { // is there a byte too many?
+	if g.decoded == g.limit { // check for one more byte
 		n, err := g.fill(make([]byte, 1))
 		if n > 0 {
 			err = errDecoded
@@ -138,7 +138,7 @@ func (g *gzipMember) Read(p []byte) (int, error) {
 	return 0, err
 }
 
-// fill reads once from the deflate stream, and the trailer behind its end.
+// fill reads once from the deflate stream. At its end, it also reads the trailer.
 func (g *gzipMember) fill(p []byte) (int, error) {
 	n, err := g.inflate.Read(p)
 	g.sum = crc32.Update(g.sum, crc32.IEEETable, p[:n])

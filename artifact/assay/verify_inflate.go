@@ -8,17 +8,18 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// inflater reads a deflate stream as the reference's decoder does (miniz_oxide
-// 0.9.1, inflate/stream.rs), because its verdicts depend on it: it decodes 32
-// KiB at a time and a corrupt stream costs all bytes that it has not given out
-// by then, a call ends at such a boundary if it gave out anything before, and
-// what a stream refers to before its beginning is zero.
+// inflater decompresses a deflate stream like the reference's decoder (miniz_oxide
+// 0.9.1, inflate/stream.rs), because the reference's verdicts depend on these details:
+//   - It decodes 32 KiB at a time. If the stream is corrupt, it discards all bytes that
+//     it has not returned yet.
+//   - A call ends at such a boundary if it already has bytes to return.
+//   - References to positions before the beginning of the stream read zeros.
 type inflater struct {
 	r      *bufio.Reader
 	window [len(zeros)]byte
-	begin  int   // of what was decoded and not given out
-	end    int   // of it
-	err    error // why no more is decoded: io.EOF, or that the stream is cut off or corrupt
+	begin  int   // of the decoded bytes that were not returned yet
+	end    int   // of these bytes
+	err    error // why decoding ended: io.EOF, or a truncated or corrupt stream
 }
 
 func newInflater(r *bufio.Reader) *inflater {
@@ -45,8 +46,8 @@ func (f *inflater) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// decode fills the rest of the window, and looks whether the stream is corrupt
-// right behind it.
+// decode fills the rest of the window, and checks whether the stream is corrupt
+// immediately after it.
 func (f *inflater) decode() {
 	if f.end == len(f.window) {
 		f.begin, f.end = 0, 0

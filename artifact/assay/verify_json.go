@@ -10,14 +10,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// What the reference bounds JSON by whatever its limits are set to
-// (json_strict/errors.rs).
+// The reference's fixed limits for JSON (json_strict/errors.rs).
 const (
 	maxKeys   = 10_000    // of an object
 	maxString = 1_048_576 // Unicode code points of a string or key
 )
 
-// Why a JSON text is refused. errDepth has a code of its own.
+// Errors of jsonReader. errDepth has its own refusal code.
 var (
 	errDepth    = errors.New("nests too deep")
 	errKeys     = errors.New("an object has too many keys")
@@ -29,23 +28,21 @@ var (
 type jsonMember struct {
 	name  string // empty in an array
 	value jsontext.Value
-	huge  bool // holds a number that no IEEE double comes near
+	huge  bool // contains a number that is out of range for IEEE doubles
 }
 
-// jsonReader checks JSON texts and takes them apart. It keeps its memory from
-// text to text.
+// jsonReader checks JSON texts and splits them into members. It reuses its memory.
 type jsonReader struct {
 	decoder jsontext.Decoder
 	members []jsonMember
 }
 
-// read checks the whole of raw, UTF-8, and returns the parts of the outermost
-// value, until the next call. The kind is '{' or '[' or that of a bare value.
+// read checks raw, which must be valid UTF-8. It returns the kind and the members or
+// elements of the outermost value. They are valid until the next call.
 //
-// The reference scans for depth before anything else, and its scan lets two
-// things pass which its parser then refuses: white space beyond the four
-// characters of JSON, and control characters in strings. So what is refused
-// for them is read again without them: it may nest too deep as well.
+// The reference first checks the depth with a scanner that accepts other white space
+// than JSON, and control characters in strings. Its parser refuses both afterwards. So
+// if a text is refused, read checks the depth again without these characters.
 func (j *jsonReader) read(raw []byte, depth int) (jsontext.Kind, []jsonMember, error) {
 	kind, err := j.scan(raw, depth)
 	if err != nil && err != errDepth {
@@ -63,7 +60,7 @@ func (j *jsonReader) scan(raw []byte, depth int) (kind jsontext.Kind, err error)
 	d := &j.decoder
 	d.Reset(bytes.NewBuffer(raw))
 	var name string
-	var huge bool // the member that is read holds a huge number
+	var huge bool // the current member contains a huge number
 	begin, end := 0, 0
 	for done := false; !done; {
 		token, err := d.ReadToken()
@@ -118,8 +115,8 @@ func (j *jsonReader) scan(raw []byte, depth int) (kind jsontext.Kind, err error)
 	return kind, nil
 }
 
-// plainText replaces what the reference's scan takes for white space by spaces
-// and escapes control characters in strings.
+// plainText replaces all Unicode white space outside strings with spaces and escapes
+// control characters in strings.
 func plainText(raw []byte) []byte {
 	var out []byte
 	inside, escaped := false, false

@@ -8,8 +8,8 @@ import (
 
 var errLine = errors.New("the line is too long")
 
-// lineReader reads lines in pieces of 8 KiB, as the reference does: which of
-// two faults in one piece it meets first decides what it refuses.
+// lineReader reads lines in pieces of 8 KiB, like the reference. If there are two
+// faults, the size of the pieces determines which one is reported.
 type lineReader struct {
 	r     io.Reader
 	limit int
@@ -22,7 +22,8 @@ func newLineReader(r io.Reader, limit int) *lineReader {
 	return &lineReader{r: r, limit: limit}
 }
 
-// next returns a line and its line feed, if it has one, until the next call.
+// next returns the next line including its line feed, if any. The line is valid until
+// the next call.
 func (l *lineReader) next() ([]byte, error) {
 	l.line = l.line[:0]
 	for {
@@ -51,12 +52,12 @@ func (l *lineReader) next() ([]byte, error) {
 	}
 }
 
-// lineContent returns a line without its end.
+// lineContent returns a line without its line end.
 func lineContent(line []byte) []byte {
 	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
 }
 
-// refuseLine returns the refusal for a failure to read a line, if it is one.
+// refuseLine returns the refusal for an error of lineReader, or nil if err is nil.
 func refuseLine(err error, limit int) *Refusal {
 	switch err {
 	case nil:

@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// Manifest is manifest.json (bundle/writer_next/manifest.rs). Verify compares
-// RunID, EventCount, RunRoot, BundleID and the events file's digest and size
-// with the events; the rest is what the bundle says of itself.
+// Manifest is the content of manifest.json (bundle/writer_next/manifest.rs). Verify
+// compares RunID, EventCount, RunRoot, BundleID and the digest and size of the events
+// file with the events. It does not verify the other fields.
 type Manifest struct {
 	SchemaVersion uint64
 	BundleID      string
@@ -19,10 +19,10 @@ type Manifest struct {
 	Files         map[string]File
 }
 
-// Algorithms names the canonical form and the digests, as text for people.
+// Algorithms describes the canonical form and the digests.
 type Algorithms struct{ Canon, Hash, Root string }
 
-// File is what the manifest says of a member.
+// File describes a member of the bundle.
 type File struct {
 	Path   string
 	SHA256 string
@@ -62,12 +62,12 @@ func readManifest(raw []byte, depth int, note func(pointer, message string)) (Ma
 		m.Producer.Git = git.text
 	}
 	if git.set && git.text == UnknownGit {
-		d.tell("/producer/git", "is unknown; an unknown commit is left out")
+		d.tell("/producer/git", "is unknown; an unknown commit must be omitted")
 	}
 	return m, nil
 }
 
-// files takes the table of members, which has to be an object.
+// files decodes the members of files, which must be an object.
 func (d *decoder) files(member jsonMember, m *Manifest) error {
 	j := &jsonReader{}
 	kind, members, err := j.read(member.value, d.depth)
@@ -89,7 +89,7 @@ func (d *decoder) files(member jsonMember, m *Manifest) error {
 	return nil
 }
 
-// escapePointer returns a name as a JSON Pointer holds it (RFC 6901 §3).
+// escapePointer escapes a name for a JSON Pointer (RFC 6901 §3).
 func escapePointer(name string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }

@@ -8,17 +8,18 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// longNumber is the length, in bytes, from which strconv.ParseFloat may misread
-// a number: it keeps 800 digits and, of an integer, does not count those behind
-// them, and it does not count exponents beyond 9,999 exactly, which many zeros
-// can bring back into range. (Seen with Go 1.26: 1, 800 zeros and e-800 is 0.1.)
+// longNumber is the length in bytes from which strconv.ParseFloat may misread a number.
+// ParseFloat keeps 800 digits and does not count further digits of an integer. It also
+// does not compute exponents beyond 9,999 exactly, although many zeros can bring such a
+// number back into range. (With Go 1.26, 1 followed by 800 zeros and e-800 is read as
+// 0.1.)
 const longNumber = 780
 
-// decisive is how many digits of a number decide which double is the nearest,
-// with one more that tells whether all behind them are 0.
+// decisive is the number of digits that determine the nearest double. One more digit
+// shows whether all further digits are 0.
 const decisive = 770
 
-// finite says whether a JSON number is within the range of IEEE doubles.
+// finite reports whether a JSON number is in the range of IEEE doubles.
 func finite(number []byte) bool {
 	if len(number) < 300 && !bytes.ContainsAny(number, "eE") {
 		return true
@@ -27,20 +28,21 @@ func finite(number []byte) bool {
 	return !math.IsInf(f, 0)
 }
 
-// canonical returns raw by RFC 8785.
+// canonical returns the canonical form of raw (RFC 8785).
 func canonical(raw jsontext.Value) (jsontext.Value, error) {
 	v := jsontext.Value(shortenAll(raw))
 	err := v.Canonicalize()
 	return v, err
 }
 
-// shortenAll returns a copy of a JSON text whose numbers ParseFloat reads.
+// shortenAll returns a copy of a JSON text in which ParseFloat reads all numbers
+// correctly.
 func shortenAll(raw []byte) []byte {
 	if len(raw) < longNumber {
 		return bytes.Clone(raw)
 	}
 	out := make([]byte, 0, len(raw))
-	number, inside, escaped := -1, false, false // where a number began, or -1
+	number, inside, escaped := -1, false, false // start of the current number, or -1
 	for i, c := range raw {
 		digit := !inside && (c == '-' || c == '+' || c == '.' || '0' <= c && c <= '9' || number >= 0 && c|0x20 == 'e')
 		if digit && number < 0 {
@@ -63,7 +65,7 @@ func shortenAll(raw []byte) []byte {
 	return out
 }
 
-// shorten spells a long JSON number with no more digits than are decisive.
+// shorten rewrites a long JSON number with decisive digits and one more.
 func shorten(number []byte) []byte {
 	if len(number) < longNumber {
 		return number
@@ -72,7 +74,7 @@ func shorten(number []byte) []byte {
 	mantissa, negative := bytes.CutPrefix(mantissa, []byte("-"))
 	whole, fraction, _ := bytes.Cut(mantissa, []byte("."))
 	exponent, err := strconv.ParseInt(string(power), 10, 32)
-	if err != nil && len(power) > 0 { // out of range; what digits there are cannot bring it back
+	if err != nil && len(power) > 0 { // out of range; the digits cannot bring it back
 		exponent = math.MaxInt32
 		if power[0] == '-' {
 			exponent = math.MinInt32

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Long numbers are the doubles that exact arithmetic makes of them.
+// Long numbers are read as the same doubles as with exact arithmetic.
 func TestShorten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		digits := func(name string, least int) string {

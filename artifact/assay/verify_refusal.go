@@ -9,19 +9,18 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Refusal says why a bundle is refused, in the vocabulary of the reference
-// verifier (crate assay-evidence 6.21.0, bundle/writer_next/errors.rs).
+// Refusal is the reason why a bundle is refused, with the class and code of the
+// reference verifier (crate assay-evidence 6.21.0, bundle/writer_next/errors.rs).
 type Refusal struct {
 	Class   string // "Integrity", "Contract", "Limits" or "Security"
-	Code    string // such as "ContractInvalidJson"; the code fixes the class
-	Message string // for people; quotes no event
-	Event   int    // which line of events.ndjson, from 0; -1 when it is not about one
+	Code    string // such as "ContractInvalidJson"; determines the class
+	Message string // does not quote events
+	Event   int    // line of events.ndjson, from 0; -1 if it is not about an event
 }
 
 func (r *Refusal) Error() string { return fmt.Sprintf("%s: %s (%s)", r.Class, r.Message, r.Code) }
 
-// The codes that a bundle can be refused by. The reference has more, which
-// nothing reaches.
+// The refusal codes. The reference defines more codes, but never uses them.
 const (
 	integrityGzip       = "IntegrityGzip"
 	integrityTar        = "IntegrityTar"
@@ -64,7 +63,7 @@ func refuse(code, format string, args ...any) *Refusal {
 	return &Refusal{Class: class, Code: code, Message: fmt.Sprintf(format, args...), Event: -1}
 }
 
-// refuseJSON returns the refusal of a JSON text, with nothing quoted from it.
+// refuseJSON returns the refusal of a JSON text. The message does not quote the text.
 func refuseJSON(err error, what string, depth int) *Refusal {
 	var syntax *jsontext.SyntacticError
 	switch {
@@ -80,11 +79,11 @@ func refuseJSON(err error, what string, depth int) *Refusal {
 	return refuse(contractJSON, "%s JSON: %v", what, err)
 }
 
-// errDecoded says that the gzip member holds more than Limits.Decoded.
+// errDecoded reports that the gzip member exceeds Limits.Decoded.
 var errDecoded = errors.New("the decoded bytes exceed their limit")
 
-// refuseRead returns the refusal for a failure to read what is inside the gzip
-// member. The reference names it after the layer that met the failure.
+// refuseRead returns the refusal for an error while reading the content of the gzip
+// member. The code depends on the layer that encountered the error.
 func refuseRead(err error, code, where string) *Refusal {
 	if errors.Is(err, errDecoded) {
 		code = limitDecoded

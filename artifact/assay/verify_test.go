@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// codeOf returns the code that a bundle is refused with, "" when it is not.
+// codeOf returns the refusal code of a bundle, or the empty string if it is accepted.
 func codeOf(t testing.TB, err error) string {
 	t.Helper()
 	var r *Refusal
@@ -25,8 +25,8 @@ func codeOf(t testing.TB, err error) string {
 }
 
 // testdata/reference.tar.gz was written by the reference's own writer
-// (BundleWriter of assay-evidence 6.21.0): the sample event, one with every
-// optional field, and one of odd numbers and strings in a leap second.
+// (BundleWriter of assay-evidence 6.21.0). It has the sample event, an event with every
+// optional field, and an event with unusual numbers and strings in a leap second.
 func TestVerifyReference(t *testing.T) {
 	data := read(t, "reference.tar.gz")
 	var entries []Entry
@@ -63,7 +63,7 @@ func TestVerifyReference(t *testing.T) {
 	}
 }
 
-// Each mutation has the verdict that the published verifier gave it.
+// Each mutation has the same verdict as with the published verifier.
 func TestVerifyMutations(t *testing.T) {
 	t.Parallel()
 	seen := make(map[string]bool)
@@ -94,21 +94,21 @@ func TestDeviations(t *testing.T) {
 		want   []Deviation
 	}{
 		{"time", func(f *forge) { f.events[1].set("time", `"2026-04-14T20:10:00.50Z"`) }, []Deviation{
-			{1, "/time", "is not in UTC with Z and the fewest of 0, 3, 6 or 9 digits of a fraction"},
-			{2, "/time", "is before that of the event before"},
+			{1, "/time", "is not in UTC with Z and as few fraction digits of 0, 3, 6 or 9 as possible"},
+			{2, "/time", "is before the time of the previous event"},
 		}},
 		{"integer", func(f *forge) { f.events[2].set("data", `{"a/b":[1,9007199254740992]}`) }, []Deviation{
-			{2, "/data/a~1b/1", "is an integer beyond ±9007199254740991, which readers of JSON do not read alike"},
+			{2, "/data/a~1b/1", "is an integer beyond ±9007199254740991, which some JSON readers do not represent exactly"},
 		}},
-		{"unknown field", func(f *forge) { f.events[0].set("zz/z", `1`) }, []Deviation{{0, "/zz~1z", "a member that is no field of the format"}}},
+		{"unknown field", func(f *forge) { f.events[0].set("zz/z", `1`) }, []Deviation{{0, "/zz~1z", "is not a field of the format"}}},
 		{"manifest", func(f *forge) {
 			f.manifest = func(m *object) { m.set("producer", `{"name":"assay-example","version":"0.1.0","x":1}`) }
 		}, []Deviation{
-			{-1, "/producer/x", "a member that is no field of the format"},
+			{-1, "/producer/x", "is not a field of the format"},
 			{-1, "/producer", "is not the producer of the first event"},
 		}},
 		{"header", func(f *forge) { f.gzip = []byte("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03") }, []Deviation{
-			{-1, "", "the gzip header is not the writer's: no name, no time, best compression, no system"},
+			{-1, "", "the gzip header differs from the expected one: no name, no time, best compression, unknown system"},
 		}},
 		{"padding", func(f *forge) {
 			f.archive = func(b []byte) []byte { b[len(b)-1025] = 1; return b }
@@ -150,7 +150,7 @@ func TestDeviationsAreBounded(t *testing.T) {
 	}
 }
 
-// limited verifies with the default limits but for one.
+// limited verifies with one limit different from the default.
 func limited(data []byte, set func(l *Limits)) error {
 	l := DefaultLimits()
 	set(&l)
@@ -189,7 +189,7 @@ func TestVerifyLimits(t *testing.T) {
 	}
 }
 
-// A file that is too big is refused for that, whatever else is wrong with it.
+// A file that is too large is refused for its size, even if it has other faults.
 func TestVerifyReadsToTheEnd(t *testing.T) {
 	data := append([]byte("no gzip"), make([]byte, 1000)...)
 	for n, want := range map[int64]string{1007: integrityTar, 1006: limitBundle} {

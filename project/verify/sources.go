@@ -220,9 +220,8 @@ func (f *folder) unfinished() bool {
 	})
 }
 
-// withBytes returns the plain files of that size and digest. Files of that size
-// are read for it, once each, as far as it takes: those that a capture.json lists
-// come after others, and those outside the directory last.
+// withBytes returns the plain files with the given size and digest. It reads the groups
+// of candidateFiles until a group has a match. It reads each file only once.
 func (s *sources) withBytes(ctx context.Context, size int64, d digest.Digest) ([]*source, error) {
 	for _, files := range s.candidateFiles(size) {
 		for _, e := range files {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the judge and prints the path of its binary:  build.sh [--release]
-# The binary is kept outside the checkout, under a key of all that it is made
-# of, so that only the first call builds.
+# The binary is kept in the user's cache under a hash of its inputs, so that only
+# the first call builds it.
 set -euo pipefail
 
 profile=dev folder=debug
@@ -23,12 +23,12 @@ binary=$cache/$key/p20export-judge
 
 if [ ! -x "$binary" ]; then
 	mkdir -p "$cache/$key"
-	# A folder of its own, so that two builds at once do not meet, removed
-	# however this ends.
+	# A separate folder, so that concurrent builds do not conflict. The traps
+	# remove it.
 	work=$(mktemp -d "$cache/build.XXXXXX")
 	trap 'rm -rf "$work"' EXIT
 	trap 'exit 130' INT TERM HUP
-	echo "building the judge of Assay bundles; once, for about two minutes" >&2
+	echo "building the judge of Assay bundles once; this takes about two minutes" >&2
 	SECONDS=0
 	cargo build --quiet --locked --profile "$profile" --target-dir "$work" >&2
 	mv -f "$work/$folder/p20export-judge" "$binary"

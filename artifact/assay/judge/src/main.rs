@@ -1,8 +1,9 @@
-//! Judges Assay evidence bundles by the published verifier.
+//! Verifies Assay evidence bundles with the published verifier.
 //!
-//! Each path given, or read one per line from standard input when none is given, makes one line:
-//! `accepted <events> <run_root>` or `refused <Class> <Code> <message>`. The exit status is 0 when
-//! every bundle was accepted and 2 otherwise. A line is written before the next path is read.
+//! The paths are arguments or, if there are none, lines of standard input. For each path, the
+//! program prints one line: `accepted <events> <run_root>` or `refused <Class> <Code> <message>`.
+//! It prints the line before it reads the next path. The exit status is 0 if every bundle was
+//! accepted, and 2 otherwise.
 
 use assay_evidence::bundle::writer::VerifyError;
 use std::fs::File;
