@@ -1,7 +1,7 @@
-"""Reads captures: the manifest, the request, the times of arrival, and the runs of the event stream.
+"""Reads captures: the manifest, the request, the arrival times, and the runs of the event stream.
 
-What no committed capture has (a content coding, the framings of lines, a byte order mark) is
-an error here, so that nothing is counted that was not read as docs/projections.md says.
+Features that no committed capture uses (content codings, line framings, a byte order mark) are
+errors, so that every event is read as docs/projections.md requires.
 """
 
 import hashlib
@@ -16,12 +16,12 @@ TERMINAL = ("RUN_FINISHED", "RUN_ERROR")
 
 
 class Unexpected(Exception):
-    """A capture has something that this program does not read."""
+    """A capture uses a feature that this program does not support."""
 
 
 @dataclass(frozen=True, eq=False)
 class Event:
-    """An event by its data, and the bytes of the response that hold them: start to stop, and the end of F3."""
+    """An event: its data, the byte range of the data from start to stop, and the end as in F3."""
 
     start: int
     stop: int
@@ -62,7 +62,7 @@ class Run:
         return [event for event in self.events if event.type in types]
 
     def only(self, events: list[Event]) -> "Run":
-        """The run with these events alone."""
+        """Returns the run with only these events."""
         return replace(self, events=tuple(events))
 
 
@@ -85,8 +85,8 @@ class Capture:
         return bool(self.manifest["source"]["status"] != 200)
 
     @property
-    def whole(self) -> bool:
-        """It came to its own end, and is an event stream."""
+    def complete(self) -> bool:
+        """Whether the response is complete and an event stream."""
         media = str(self.manifest["source"]["content_type"]).partition(";")[0].strip().lower()
         return bool(self.manifest["end"] == "eof" and media == "text/event-stream")
 
@@ -94,13 +94,13 @@ class Capture:
         if self.http_error:
             return []
         if self.manifest["framing"] != "sse" or self.response.startswith(b"\xef\xbb\xbf"):
-            raise Unexpected(f"{self.name}: this framing is not read")
+            raise Unexpected(f"{self.name}: unsupported framing")
         runs: list[list[Event]] = []
         for event in events(self.response, arrivals(self.path / "arrivals.tsv")):
             if event.type == "RUN_STARTED":
                 runs.append([])
             if not runs:
-                raise Unexpected(f"{self.name}: an event stands before RUN_STARTED")
+                raise Unexpected(f"{self.name}: an event before RUN_STARTED")
             runs[-1].append(event)
         return [Run(self, tuple(run)) for run in runs]
 
@@ -108,45 +108,45 @@ class Capture:
 def read(path: Path) -> Capture:
     manifest = json.loads((path / "capture.json").read_bytes())
     if "content-encoding" in manifest["source"].get("headers", {}):
-        raise Unexpected(f"{path}: a content coding is not read")
+        raise Unexpected(f"{path}: unsupported content coding")
     files = {name: (path / name).read_bytes() for name in manifest["files"]}
     intact = all(
-        len(files[name]) == said.get("bytes", 0)
-        and "sha256:" + hashlib.sha256(files[name]).hexdigest() == said["digest"]
-        for name, said in manifest["files"].items()
+        len(files[name]) == entry.get("bytes", 0)
+        and "sha256:" + hashlib.sha256(files[name]).hexdigest() == entry["digest"]
+        for name, entry in manifest["files"].items()
     )
     return Capture(
         harness=path.parent.name,
         scenario=path.name,
         manifest=manifest,
-        request=strict(files["request.json"]),
+        request=parse_json(files["request.json"]),
         intact=intact,
         response=files["response." + manifest["framing"]],
         path=path,
     )
 
 
-def strict(data: bytes) -> Any:
-    """The JSON value of data; an object with two members of one name is an error."""
+def parse_json(data: bytes) -> Any:
+    """Parses JSON and rejects objects with duplicate names."""
 
     def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len(dict(pairs)) != len(pairs):
-            raise Unexpected("an object has two members of one name")
+            raise Unexpected("an object has a duplicate name")
         return dict(pairs)
 
     def constant(name: str) -> Any:
-        raise Unexpected(f"{name} is no JSON")
+        raise Unexpected(f"{name} is not JSON")
 
     return json.loads(data.decode("utf-8"), object_pairs_hook=members, parse_constant=constant)
 
 
 def arrivals(path: Path) -> list[tuple[int, int]]:
-    """Bytes received so far and microseconds, a line for each read (L2)."""
+    """For each read: the bytes received so far, and the time in microseconds (L2)."""
     return [(int(size), int(moment)) for size, moment in (line.split("\t") for line in path.read_text().splitlines())]
 
 
 def events(response: bytes, reads: list[tuple[int, int]]) -> list[Event]:
-    """The events of a WHATWG event stream (F2, F3)."""
+    """Parses a WHATWG event stream (F2, F3)."""
     found: list[Event] = []
     lines: list[tuple[int, int]] = []  # the values of data lines since the last event
     at = 0
@@ -154,9 +154,9 @@ def events(response: bytes, reads: list[tuple[int, int]]) -> list[Event]:
         text = line[1]
         if not text and lines:
             data = b"\n".join(response[start:stop] for start, stop in lines)
-            value = strict(data)
+            value = parse_json(data)
             if not isinstance(value, dict) or not isinstance(value.get("type"), str) or not value["type"]:
-                raise Unexpected("a frame is no event")
+                raise Unexpected("a frame is not an event")
             end = line.start(2) + 1
             while at < len(reads) and reads[at][0] < end:
                 at += 1

@@ -1,4 +1,4 @@
-"""Judges artifacts by docs/contract.md, as far as an artifact that a projection made can break it."""
+"""Checks artifacts by the rules of docs/contract.md that the artifact of a projection can violate."""
 
 import json
 import re
@@ -45,17 +45,17 @@ def blank(text: str) -> bool:
 
 
 def canonical(artifact: dict[str, Any]) -> bytes:
-    """The canonical file (C1 to C3), if the keys are in their order."""
+    """Returns the canonical file (C1 to C3). The keys must already be in order."""
     return (json.dumps(artifact, ensure_ascii=False, indent=2) + "\n").encode()
 
 
-def dense(artifact: dict[str, Any]) -> bytes:
-    """The same without the white space between tokens."""
+def compact(artifact: dict[str, Any]) -> bytes:
+    """Returns the artifact without white space between tokens."""
     return json.dumps(artifact, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def spelled(moment: datetime) -> str:
-    """A label of L5."""
+def format_time(moment: datetime) -> str:
+    """Formats a time label (L5)."""
     return moment.strftime("%Y-%m-%dT%H:%M:%S") + (f".{moment.microsecond:06}" if moment.microsecond else "") + "Z"
 
 
@@ -65,7 +65,7 @@ def instant(text: str) -> datetime:
 
 @cache
 def shapes() -> list[re.Pattern[str]]:
-    """The shapes of stack traces, as A26 in docs/contract.md lists them."""
+    """Returns the patterns of stack traces that A26 in docs/contract.md lists."""
     rule = CONTRACT.read_text(encoding="utf-8").split('<a id="A26">')[1].split("\n## ")[0]
     parts_text, shapes_text = re.findall(r"```\n(.*?)```", rule, re.DOTALL)
     parts: dict[str, str] = {}
@@ -80,7 +80,7 @@ def shapes() -> list[re.Pattern[str]]:
 
 
 def stack_trace(text: str) -> int | None:
-    """Where a stack trace begins in text (A26)."""
+    """Returns the index at which a stack trace begins in text, or None (A26)."""
     starts = [match.start() for shape in shapes() if (match := shape.search(text[:8192]))]
     if not starts:
         return None
@@ -89,8 +89,8 @@ def stack_trace(text: str) -> int | None:
     return before.start() if before else start
 
 
-def judge(artifact: dict[str, Any], limits: dict[str, int]) -> list[Finding]:
-    """The findings of the contract that an artifact made here can have."""
+def validate(artifact: dict[str, Any], limits: dict[str, int]) -> list[Finding]:
+    """Returns the findings of an artifact under the contract."""
     findings: list[Finding] = []
     for key in ("thread_id_ref", "run_id_ref", "parent_run_id_ref"):
         if key in artifact and (code := refused_reference(artifact[key], limits["ref"])):
@@ -131,7 +131,7 @@ def moment(label: str) -> datetime:
 
 
 def refused_reference(ref: str, limit: int = V1_LIMITS["ref"]) -> str | None:
-    """The code with which the rules for references refuse ref: A7, A11 to A14, A27 to A29."""
+    """Returns the code of the rule that ref violates, or None (A7, A11 to A14, A27 to A29)."""
     if blank(ref):
         return "value_blank"
     if len(ref) > limit:
@@ -144,7 +144,7 @@ def refused_reference(ref: str, limit: int = V1_LIMITS["ref"]) -> str | None:
 
 
 def host(ref: str) -> bool:
-    """Whether a reference begins with a host, as A29 has it."""
+    """Whether a reference begins with a host (A29)."""
     authority = re.split(r"[/\\?#]", ref, maxsplit=1)[0]
     followed = len(authority) < len(ref)
     authority = authority.rpartition("@")[2]
@@ -162,7 +162,7 @@ def host(ref: str) -> bool:
 
 
 def mapper() -> str:
-    """The release of Assay's mapper whose limits are the profile assay."""
+    """Returns the version of Assay's mapper whose limits the profile assay uses."""
     found = re.search(r"`too_long`, Assay's mapper ([0-9.]+)\.\n", CONTRACT.read_text(encoding="utf-8"))
     assert found
     return found[1]

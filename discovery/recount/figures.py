@@ -1,4 +1,4 @@
-"""What GATE.md counts, by its definitions: verdicts, ids, state and activity, and how stream and snapshot differ."""
+"""The figures of GATE.md, following its definitions: verdicts, ids, state and activity, and message differences."""
 
 import html
 import json
@@ -22,8 +22,8 @@ ENDS = ("threadId", "runId")
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
-    """A run with its verdict."""
+class AnalyzedRun:
+    """A run with its verdict and artifact."""
 
     run: Run
     result: Result
@@ -44,7 +44,7 @@ class Judged:
 
     @property
     def usable(self) -> bool:
-        """Its only snapshot gives an artifact and lacks no text."""
+        """Whether its only snapshot produces an artifact and lacks no text."""
         return self.verdict in ("exact", "reduced")
 
     @property
@@ -54,14 +54,15 @@ class Judged:
             return False
         replied = self.artifact["messages"][-1]["role"] == "assistant"
         first = capture.runs()[0].started.start == self.run.started.start
-        return self.usable and replied and self.below_run and capture.whole and first
+        return self.usable and replied and self.below_run and capture.complete and first
 
     @cached_property
     def sizes(self) -> tuple[int, int, int, int]:
-        """The bytes of the run, the envelope, the artifact, and the artifact without white space."""
+        """The sizes of the run, the envelope, the artifact, and the artifact without white space."""
         assert self.artifact
         envelope = projection.envelope(self.run, self.result)
-        return self.run.bytes, len(envelope), len(contract.canonical(self.artifact)), len(contract.dense(self.artifact))
+        canonical, compact = contract.canonical(self.artifact), contract.compact(self.artifact)
+        return self.run.bytes, len(envelope), len(canonical), len(compact)
 
     @property
     def below_run(self) -> bool:
@@ -72,17 +73,17 @@ class Judged:
         return self.sizes[2] < self.sizes[1]
 
     @property
-    def below_envelope_dense(self) -> bool:
+    def below_envelope_compact(self) -> bool:
         return self.sizes[3] < self.sizes[1]
 
     @property
-    def ends(self) -> list[Event]:
-        """RUN_STARTED, the last snapshot where there is one, and the terminal event."""
+    def envelope_events(self) -> list[Event]:
+        """RUN_STARTED, the last snapshot if there is one, and the terminal event."""
         assert self.run.terminal
         return [self.run.started, *self.run.snapshots[-1:], self.run.terminal]
 
-    def again(self, events: list[Event]) -> bool:
-        """Whether these events alone give the same artifact."""
+    def same_from(self, events: list[Event]) -> bool:
+        """Whether projecting only these events produces the same artifact."""
         other = project(self.run.only(events)).artifact
         return bool(other and self.artifact and contract.canonical(other) == contract.canonical(self.artifact))
 
@@ -91,8 +92,8 @@ class Judged:
         return own_ids(self.run)
 
     @property
-    def own_ends(self) -> list[Event]:
-        """RUN_STARTED and the terminal event, where they have an id that the integration chose."""
+    def events_with_own_ids(self) -> list[Event]:
+        """RUN_STARTED and the terminal event, if they have an id that the integration chose."""
         places = [("started", self.run.started), ("terminal", self.run.terminal)]
         return [end for place, end in places if end and any(self.own_ids[f"{place} {key}"] for key in ENDS)]
 
@@ -106,15 +107,15 @@ class Judged:
 
 
 def project(run: Run) -> Result:
-    """The one snapshot or the last of several, else what can be built."""
+    """Projects the one snapshot or the last of several; without a snapshot, builds one."""
     return projection.emitted(run, "last") if run.snapshots else projection.folded(run)
 
 
-def judge(run: Run) -> Judged:
+def analyze(run: Run) -> AnalyzedRun:
     result, snapshots = project(run), len(run.snapshots)
     if not result.artifact:
         verdict = "refused"
-    elif result.lacking:
+    elif result.missing:
         verdict = "incomplete"
     elif snapshots == 0:
         verdict = "built"
@@ -122,7 +123,7 @@ def judge(run: Run) -> Judged:
         verdict = "chosen"
     else:
         verdict = "reduced" if result.omissions else "exact"
-    return Judged(run, result, verdict)
+    return AnalyzedRun(run, result, verdict)
 
 
 @dataclass(frozen=True)
@@ -131,16 +132,16 @@ class Integration:
     name: str
     version: str
     captures: list[Capture]
-    runs: list[Judged]
+    runs: list[AnalyzedRun]
 
-    def of(self, scenarios: Iterable[str]) -> list[Judged]:
-        return [judged for judged in self.runs if judged.scenario in scenarios]
+    def of(self, scenarios: Iterable[str]) -> list[AnalyzedRun]:
+        return [entry for entry in self.runs if entry.scenario in scenarios]
 
     def kept(self) -> list[tuple[int, int]]:
-        """Of the ids that runs with a snapshot streamed, and of those they were asked with, how many are in it."""
+        """For streamed and for requested ids: how many are in the last snapshot, out of how many."""
         counts = []
         for ids in (streamed_ids, requested_ids):
-            runs = [judged.run for judged in self.runs if judged.run.snapshots]
+            runs = [entry.run for entry in self.runs if entry.run.snapshots]
             counts.append((sum(kept(ids(run), run) for run in runs), sum(len(ids(run)) for run in runs)))
         return counts
 
@@ -154,7 +155,7 @@ def integrations() -> list[Integration]:
     found = []
     for path in sorted((DISCOVERY / "captures").iterdir()):
         captures = sorted((capture.read(folder) for folder in path.iterdir()), key=lambda c: order.index(c.scenario))
-        runs = [judge(run) for each in captures for run in each.runs()]
+        runs = [analyze(run) for each in captures for run in each.runs()]
         labels = {(each.manifest["labels"]["integration"], each.manifest["labels"]["version"]) for each in captures}
         (name, version), *others = labels
         if others:
@@ -164,7 +165,7 @@ def integrations() -> list[Integration]:
 
 
 def pins(harness: str) -> list[tuple[str, str]]:
-    """The packages that a harness chose, with their versions."""
+    """The packages that a harness pins, with their versions."""
     folder = DISCOVERY / "harness" / harness
     if (chosen := folder / "requirements.in").exists():
         return re.findall(r"^([^#\s]+)==(\S+)", chosen.read_text(encoding="utf-8"), re.MULTILINE)
@@ -178,9 +179,9 @@ def pins(harness: str) -> list[tuple[str, str]]:
     return found
 
 
-def implausible(judged: Judged) -> bool:
+def implausible(entry: AnalyzedRun) -> bool:
     """Whether RUN_STARTED has a timestamp that cannot be its time."""
-    return "timestamp" in judged.run.started.value and projection.stamped(judged.run, judged.run.started) is None
+    return "timestamp" in entry.run.started.value and projection.event_time(entry.run, entry.run.started) is None
 
 
 def text(value: Any) -> TypeGuard[str]:
@@ -212,7 +213,7 @@ def shape(id: str) -> str:
 
 
 def shapes(ids: Iterable[str]) -> str:
-    """Ids by shape, the most first: "50 UUID, 1 other"."""
+    """Counts of ids by shape, most common first: "50 UUID, 1 other"."""
     order = [name for name, _ in SHAPES]
     counts = Counter(shape(id) for id in ids)
     ranked = sorted(counts, key=lambda name: (-counts[name], order.index(name)))
@@ -220,7 +221,7 @@ def shapes(ids: Iterable[str]) -> str:
 
 
 def own_ids(run: Run) -> dict[str, list[str]]:
-    """Ids that the request did not choose, by their place; each counts once in a run and place."""
+    """The ids that the request did not choose, by place, without repetition."""
     request, started = run.capture.request, run.started.value
     terminal = run.terminal.value if run.terminal else {}
     asked = set(requested_ids(run))
@@ -247,7 +248,7 @@ def streamed_ids(run: Run) -> list[str]:
 
 
 def requested_ids(run: Run) -> list[str]:
-    """The ids of the request's messages; one request has none."""
+    """The ids of the request's messages."""
     return list(dict.fromkeys(message["id"] for message in run.capture.request.get("messages", [])))
 
 
@@ -256,20 +257,20 @@ def snapshot_ids(snapshot: Event) -> list[Any]:
 
 
 def kept(ids: list[str], run: Run) -> int:
-    """How many of ids are ids of messages in the last snapshot."""
+    """The number of ids that messages in the last snapshot have."""
     held = set(snapshot_ids(run.snapshots[-1]))
     return sum(id in held for id in ids)
 
 
-def taken(ids: Iterable[str]) -> int:
+def valid_references(ids: Iterable[str]) -> int:
     return sum(contract.refused_reference(id) is None for id in ids)
 
 
 # State and activity
 
 
-def state_bytes(runs: list[Judged]) -> int:
-    return sum(len(event.data) for judged in runs for event in judged.state_events)
+def state_bytes(runs: list[AnalyzedRun]) -> int:
+    return sum(len(event.data) for entry in runs for event in entry.state_events)
 
 
 def operations(event: Event) -> list[dict[str, Any]]:
@@ -278,7 +279,7 @@ def operations(event: Event) -> list[dict[str, Any]]:
 
 
 def state_keys(run: Run) -> set[str]:
-    """The keys of a state; none of an empty one."""
+    """The top-level keys of the state."""
     keys: set[str] = set()
     for event in run.of("STATE_SNAPSHOT"):
         if isinstance(event.value["snapshot"], dict):
@@ -297,20 +298,20 @@ def strings(value: Any) -> Iterable[str]:
             yield from strings(part)
 
 
-def left_out(runs: list[Judged]) -> tuple[int, int]:
-    """Runs with a string of state or activity that is not in the artifact, and those with one of several words."""
-    found = [strings_left_out(judged) for judged in runs if judged.artifact]
+def runs_with_omitted_strings(runs: list[AnalyzedRun]) -> tuple[int, int]:
+    """Counts runs with a state or activity string missing from the artifact, and with one of several words."""
+    found = [omitted_strings(entry) for entry in runs if entry.artifact]
     several = [any(any(c in SPACE for c in contract.trim(string)) for string in each) for each in found]
     return sum(map(bool, found)), sum(several)
 
 
-def strings_left_out(judged: Judged) -> list[str]:
-    assert judged.artifact
+def omitted_strings(entry: AnalyzedRun) -> list[str]:
+    assert entry.artifact
     keys = ("thread_id_ref", "run_id_ref", "parent_run_id_ref", "error_code", "error_message")
-    held = [judged.artifact[key] for key in keys if key in judged.artifact]
-    held += [part for message in judged.artifact["messages"] for part in message.values()]
+    held = [entry.artifact[key] for key in keys if key in entry.artifact]
+    held += [part for message in entry.artifact["messages"] for part in message.values()]
     found: list[str] = []
-    for event in judged.state_events:
+    for event in entry.state_events:
         key = {"STATE_SNAPSHOT": "snapshot", "ACTIVITY_SNAPSHOT": "content"}.get(event.type, "")
         found += strings(event.value.get(key))
         for operation in operations(event):
@@ -330,8 +331,8 @@ class Differences:
     space: int = 0
     escapes: int = 0
     text: int = 0
-    snapshot_alone: int = 0
-    stream_alone: int = 0
+    only_in_snapshot: int = 0
+    only_in_stream: int = 0
 
     def counts(self) -> list[int]:
         return list(asdict(self).values())
@@ -341,7 +342,7 @@ class Differences:
 
 
 def pair(streamed: list[Message], held: list[Message]) -> list[tuple[Message, Message]]:
-    """Pairs two histories as the page defines it."""
+    """Pairs the messages of two histories as the page defines."""
 
     def same(i: int, j: int) -> bool:
         return all(streamed[i][key] == held[j][key] for key in ("role", "content"))
@@ -378,7 +379,7 @@ def pair(streamed: list[Message], held: list[Message]) -> list[tuple[Message, Me
 
 
 def differences(run: Run) -> Differences:
-    """How the messages of request and stream differ from those of the last snapshot, where both can be told."""
+    """Compares the messages of request and stream with those of the last snapshot, if both are known."""
     if not run.snapshots:
         return Differences()
     stream = Result()
@@ -388,8 +389,8 @@ def differences(run: Run) -> Differences:
         return Differences()
     pairs = pair(streamed, held.artifact["messages"])
     found = Differences(runs=1)
-    found.snapshot_alone = len(held.artifact["messages"]) - len(pairs)
-    found.stream_alone = len(streamed) - len(pairs)
+    found.only_in_snapshot = len(held.artifact["messages"]) - len(pairs)
+    found.only_in_stream = len(streamed) - len(pairs)
     for one, other in pairs:
         if one["content"] == other["content"]:
             found.same += 1
@@ -404,9 +405,9 @@ def differences(run: Run) -> Differences:
     return found
 
 
-# What would have to change
+# Shortfalls and required changes
 
-LACKS = {  # a code of the reducing projections: what the run lacks
+SHORTFALLS = {  # the shortfall of a run, by code of the reducing projections
     "snapshot_missing": "no MESSAGES_SNAPSHOT",
     "snapshot_several": "several MESSAGES_SNAPSHOT events",
     "events_after_terminal": "events after the terminal event",
@@ -415,7 +416,7 @@ LACKS = {  # a code of the reducing projections: what the run lacks
 PLACE = "after the last text message and before RUN_FINISHED, with every message of the conversation"
 CHANGES = {"snapshot_missing": f"emit it once, {PLACE}", "snapshot_several": f"emit only the last, {PLACE}"}
 REFERENCES = {"/thread_id_ref": "threadId", "/run_id_ref": "runId"}
-LEFT_OUT = {
+OMISSIONS = {
     "role_outside_subset": "messages of other roles",
     "content_missing": "messages without content",
     "content_not_text": "messages whose content is not text",
@@ -424,41 +425,41 @@ LEFT_OUT = {
 }
 
 
-def reasons(judged: Judged) -> list[Finding]:
-    """What the run lacks for an artifact of one usable snapshot."""
-    return projection.emitted(judged.run).findings
+def reasons(entry: AnalyzedRun) -> list[Finding]:
+    """Why the run has no artifact of a usable snapshot."""
+    return projection.emitted(entry.run).findings
 
 
-def said(finding: Finding, words: dict[str, str]) -> str:
-    """The page's words for a finding."""
+def page_words(finding: Finding, words: dict[str, str]) -> str:
+    """The words of the page for a finding."""
     if not words.get(finding.code):
-        raise capture.Unexpected(f"{finding.code}: how the page says it is not known here")
+        raise capture.Unexpected(f"{finding.code}: the words of the page for this code are not known")
     return words[finding.code]
 
 
-def lacks(finding: Finding) -> str:
+def shortfall(finding: Finding) -> str:
     if finding.code == "value_blank" and finding.pointer in REFERENCES:
         return f"null or blank {REFERENCES[finding.pointer]}"
     if finding.code == "event_field_malformed" and finding.event:
         return f"{finding.event} has no string {finding.pointer[1:]}"
-    return said(finding, LACKS)
+    return page_words(finding, SHORTFALLS)
 
 
-def change(finding: Finding) -> str:
-    return said(finding, CHANGES)
+def required_change(finding: Finding) -> str:
+    return page_words(finding, CHANGES)
 
 
-def leaves(omission: Finding) -> str:
-    if omission.code == "key_outside_subset":
-        return omission.pointer.rsplit("/", 1)[1]
-    return said(omission, LEFT_OUT)
+def omission(found: Finding) -> str:
+    if found.code == "key_outside_subset":
+        return found.pointer.rsplit("/", 1)[1]
+    return page_words(found, OMISSIONS)
 
 
-def by_scenario(changes: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """The scenarios of each change, without repetition."""
+def by_scenario(texts: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """The scenarios of each text, without repetition."""
     found: dict[str, list[str]] = {}
-    for what, scenario in changes:
-        listed = found.setdefault(what, [])
+    for text, scenario in texts:
+        listed = found.setdefault(text, [])
         if scenario not in listed:
             listed.append(scenario)
     return found

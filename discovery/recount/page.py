@@ -1,4 +1,4 @@
-"""Compares counted figures with the page, and says which numbers of it were compared with nothing."""
+"""Compares counted figures with the page and reports numbers on the page that were not compared."""
 
 import re
 from collections import Counter
@@ -7,7 +7,7 @@ from typing import Any
 
 NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
-# Numbers of the page that are no figures, in the words around them, and why they are none.
+# Numbers on the page that are not figures: the text around each, and what it is.
 NOT_FIGURES = {
     "P20 §15](../docs/p20.md#s15)": "a section of the plan",
     "This page answers [P20 §14](../docs/p20.md#s14)": "a section of the plan",
@@ -31,7 +31,7 @@ NOT_FIGURES = {
 
 @dataclass(frozen=True)
 class Prose:
-    """Words that stand once in a section, with {} for each figure."""
+    """Text that occurs once in a section, with {} in place of each figure."""
 
     section: str
     words: str
@@ -40,7 +40,7 @@ class Prose:
 
 @dataclass(frozen=True)
 class Table:
-    """The rows under a header. A value of None is a cell that is no figure."""
+    """The rows of a table. A value of None marks a cell that is not a figure."""
 
     section: str
     header: str
@@ -48,7 +48,7 @@ class Table:
 
 
 class Page:
-    """The text of the page. What was compared is marked, character by character."""
+    """The text of the page, with a mark for each character that was compared."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -74,7 +74,7 @@ class Page:
             pattern += (r"(\d+)" if isinstance(value, int) else r"(.*?)") + re.escape(part)
         found = list(re.compile(pattern).finditer(self.text, *self.sections.get(check.section, (0, 0))))
         if len(found) != 1:
-            self.wrong.append(f"{check.section}: {len(found)} times on the page: {check.words!r} {check.values}")
+            self.wrong.append(f"{check.section}: found {len(found)} times, not once: {check.words!r} {check.values}")
             return
         for number, value in enumerate(check.values, 1):
             self.compare(check.section, check.words, found[0].span(number), value, ", | and ")
@@ -87,8 +87,8 @@ class Page:
             return
         columns = [cell.strip() for cell in check.header.strip("|").split("|")]
         at = self.text.index("\n", start + len(check.header) + 1) + 1
-        said = re.compile(r"(?:\|.*\n)*").match(self.text, at)
-        lines = said[0].splitlines() if said else []
+        text = re.compile(r"(?:\|.*\n)*").match(self.text, at)
+        lines = text[0].splitlines() if text else []
         if len(lines) != len(check.rows):
             self.wrong.append(f"{check.section}: {check.header!r} has {len(lines)} rows, not {len(check.rows)}")
         for line, row in zip(lines, check.rows):
@@ -102,25 +102,25 @@ class Page:
             at += len(line) + 1
 
     def compare(self, section: str, where: str, span: tuple[int, int], counted: Any, separators: str) -> None:
-        """Compares a figure; one that is a set has its parts in any order."""
-        said = self.text[slice(*span)]
+        """Compares a figure. The elements of a set may be in any order."""
+        text = self.text[slice(*span)]
         self.marked[slice(*span)] = [True] * (span[1] - span[0])
         if isinstance(counted, frozenset):
-            said = "; ".join(sorted(re.split(separators, said)))
+            text = "; ".join(sorted(re.split(separators, text)))
             counted = "; ".join(sorted(counted))
-        if said == str(counted):
+        if text == str(counted):
             self.agree[section] += 1
         else:
-            self.wrong.append(f"{section}: {where}: the page has {said!r}, the captures give {str(counted)!r}")
+            self.wrong.append(f"{section}: {where}: the page has {text!r}, but the captures have {str(counted)!r}")
 
     def unchecked(self) -> list[str]:
-        """The numbers that were compared with nothing, and are not listed as no figures."""
+        """Returns the numbers that were not compared and are not in NOT_FIGURES."""
         known = self.marked.copy()
         for words in NOT_FIGURES:
             for match in re.finditer(re.escape(words), self.text):
                 known[slice(*match.span())] = [True] * len(words)
         return [
-            f"line {self.text.count(chr(10), 0, match.start()) + 1}: nothing was compared with {match[0]!r} in "
+            f"line {self.text.count(chr(10), 0, match.start()) + 1}: {match[0]!r} was not compared, in "
             + repr(self.text[max(0, match.start() - 40) : match.end() + 20])
             for match in NUMBER.finditer(self.text)
             if not all(known[slice(*match.span())])

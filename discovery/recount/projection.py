@@ -1,6 +1,6 @@
-"""Projects runs as docs/projections.md says, under the profile v1, and judges the artifacts by docs/contract.md.
+"""Projects runs as docs/projections.md defines, under the profile v1.
 
-Nothing is here that no figure needs. The events of subagents, which no committed capture has,
+It implements only what the figures need. Events of subagents, which no committed capture has,
 are an error.
 """
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from capture import TERMINAL, Event, Run, Unexpected
 from contract import CONTROL, NO_SPACE, ROLES, SPACE, V1_LIMITS, Finding
-from contract import blank, instant, judge, spelled, stack_trace, trim
+from contract import blank, format_time, instant, stack_trace, trim, validate
 
 JSON_SPACE = b" \t\r\n"
 HEAD = ("thread_id_ref", "run_id_ref", "parent_run_id_ref", "started_at", "finished_at")
@@ -21,11 +21,11 @@ Message = dict[str, str]
 
 @dataclass
 class Result:
-    """What one projection makes of a run: findings refuse it; omissions are those of messages."""
+    """The result of a projection. Findings refuse the run; omissions concern messages."""
 
     artifact: dict[str, Any] | None = None
     snapshot: bytes = b""  # the second line of the envelope
-    lacking: int = 0  # streamed messages that the snapshot lacks
+    missing: int = 0  # streamed messages that the snapshot lacks
     findings: list[Finding] = field(default_factory=list)
     omissions: list[Finding] = field(default_factory=list)
 
@@ -38,7 +38,7 @@ class Result:
 
 @dataclass
 class Streamed:
-    """A message of the stream, as the fold keeps it (section 11)."""
+    """A message of the stream during folding (section 11)."""
 
     id: str
     role: str
@@ -54,8 +54,8 @@ def arrival(run: Run, event: Event) -> datetime | None:
     return instant(run.capture.manifest["started_at"]) + timedelta(microseconds=event.arrival)
 
 
-def stamped(run: Run, event: Event) -> datetime | None:
-    """The event's own timestamp, where it is plausible (L4)."""
+def event_time(run: Run, event: Event) -> datetime | None:
+    """The timestamp of the event, if it is plausible (L4)."""
     stamp = event.value.get("timestamp")
     if isinstance(stamp, bool) or not isinstance(stamp, int):
         return None
@@ -71,16 +71,16 @@ def stamped(run: Run, event: Event) -> datetime | None:
 
 def times(run: Run) -> tuple[str, datetime | None, datetime | None]:
     """The source of times and both labels (L1)."""
-    for source, of in (("event", stamped), ("arrival", arrival)):
+    for source, of in (("event", event_time), ("arrival", arrival)):
         if started := of(run, run.started):
             return source, started, of(run, run.terminal) if run.terminal else None
     return "", None, None
 
 
 def emitted(run: Run, select: str = "only") -> Result:
-    """emitted-snapshot-text, with the selection only or last."""
+    """Applies emitted-snapshot-text, with the selection "only" or "last"."""
     result = Result()
-    ends = edges(run, result)
+    ends = end_keys(run, result)
     snapshots = run.snapshots
     if not snapshots:
         result.refuse("snapshot_missing")
@@ -89,22 +89,22 @@ def emitted(run: Run, select: str = "only") -> Result:
     elif run.terminal:
         chosen = snapshots[-1]
         if "p20export" in (chosen.value.get("metadata") or {}):
-            raise Unexpected("a snapshot that was built")
+            raise Unexpected("a built snapshot")
         listed = chosen.value.get("messages")
         if not isinstance(listed, list):
             result.refuse("snapshot_malformed")
         else:
-            messages = judge_list(listed, result, "/messages", "snapshot_malformed")
+            messages = read_messages(listed, result, "/messages", "snapshot_malformed")
             finish(run, result, ends, messages, line(chosen.data))
             if result.artifact:
-                result.lacking = len(lacking(run, listed))
+                result.missing = len(missing_messages(run, listed))
     return result
 
 
 def folded(run: Run) -> Result:
-    """folded-stream."""
+    """Applies folded-stream."""
     result = Result()
-    ends = edges(run, result)
+    ends = end_keys(run, result)
     if run.snapshots:
         result.refuse("snapshot_present")
     elif run.terminal:
@@ -116,34 +116,34 @@ def folded(run: Run) -> Result:
 
 
 def history(run: Run, result: Result) -> list[Message]:
-    """The messages of the request, then those of the stream (sections 10 and 11)."""
+    """Returns the messages of the request, followed by those of the stream (sections 10 and 11)."""
     request = run.capture.request
     messages: list[Message] = []
-    asked: set[str] = set()
+    requested: set[str] = set()
     if not isinstance(request, dict) or not isinstance(request.get("messages"), list):
         result.refuse("request_malformed")
     elif of_this_run(run):
-        messages = judge_list(request["messages"], result, "/messages", "request_malformed")
-        asked = {trim(m["id"]) for m in request["messages"] if isinstance(m, dict) and isinstance(m.get("id"), str)}
-    for said in fold(run, result):
-        if trim(said.id) in asked:
+        messages = read_messages(request["messages"], result, "/messages", "request_malformed")
+        requested = {trim(m["id"]) for m in request["messages"] if isinstance(m, dict) and isinstance(m.get("id"), str)}
+    for streamed in fold(run, result):
+        if trim(streamed.id) in requested:
             result.refuse("streamed_id_in_request")
-        elif said.role in ROLES and not blank(said.text):
-            message = {"id": said.id, "role": said.role, "content": said.text}
-            if said.named and judge_name(said.name, result, "/name"):
-                message["name"] = said.name
+        elif streamed.role in ROLES and not blank(streamed.text):
+            message = {"id": streamed.id, "role": streamed.role, "content": streamed.text}
+            if streamed.named and check_name(streamed.name, result, "/name"):
+                message["name"] = streamed.name
             messages.append(message)
     return messages
 
 
 def of_this_run(run: Run) -> bool:
-    """Whether the request names this run, or none (Q5)."""
+    """Whether the request names this run or no run (Q5)."""
     request, started = run.capture.request, run.started.value
     return all(request[key] == started.get(key, "") for key in ("runId", "threadId") if key in request)
 
 
-def edges(run: Run, result: Result) -> dict[str, Any]:
-    """The keys of the artifact that come from the two ends of the run (sections 4 to 6), in their order."""
+def end_keys(run: Run, result: Result) -> dict[str, Any]:
+    """Returns the keys of the artifact from RUN_STARTED and the terminal event (sections 4 to 6), in order."""
     started, terminal = run.started.value, run.terminal
     for key in ("threadId", "runId"):
         if not isinstance(started.get(key), str):
@@ -169,9 +169,9 @@ def edges(run: Run, result: Result) -> dict[str, Any]:
     if began is None:
         result.refuse("started_at_missing")
     else:
-        ends["started_at"] = spelled(began)
+        ends["started_at"] = format_time(began)
     if ended:
-        ends["finished_at"] = spelled(ended)
+        ends["finished_at"] = format_time(ended)
     ends["terminal_event"] = terminal.type
     for key in ("code", "message"):
         if terminal.type != "RUN_ERROR" or key not in terminal.value or (key, terminal.value[key]) == ("code", None):
@@ -184,7 +184,7 @@ def edges(run: Run, result: Result) -> dict[str, Any]:
 
 
 def shortened(text: str, limit: int) -> str:
-    """An error text as the reducing projections take it (B6)."""
+    """Shortens an error text as the reducing projections do (B6)."""
     rest = text.lstrip(SPACE)
     if CONTROL.search(text[: len(text) - len(rest)]):
         text = rest
@@ -196,15 +196,15 @@ def shortened(text: str, limit: int) -> str:
     return text[: min(cuts)]
 
 
-def judge_list(listed: list[Any], result: Result, at: str, malformed: str) -> list[Message]:
-    """The messages that section 8 takes from a list."""
+def read_messages(listed: list[Any], result: Result, at: str, malformed: str) -> list[Message]:
+    """Returns the messages of a list that section 8 accepts."""
     taken: list[Message] = []
     for number, message in enumerate(listed):
         pointer = f"{at}/{number}"
         if not isinstance(message, dict):
             result.refuse(malformed, pointer)
             continue
-        faults = misfits(message)
+        faults = subset_violations(message)
         for code in faults:
             result.omit(code, pointer)
         for key in message:
@@ -221,14 +221,14 @@ def judge_list(listed: list[Any], result: Result, at: str, malformed: str) -> li
             result.refuse("wrong_type", pointer + "/id")
         else:
             made["id"] = message["id"]
-        if "name" in message and judge_name(message["name"], result, pointer + "/name"):
+        if "name" in message and check_name(message["name"], result, pointer + "/name"):
             made["name"] = message["name"]
         taken.append(made)
     return taken
 
 
-def misfits(message: dict[str, Any]) -> list[str]:
-    """Why a message is not within the text subset (U2)."""
+def subset_violations(message: dict[str, Any]) -> list[str]:
+    """Returns why a message is outside the text subset (U2)."""
     faults = [] if message.get("role") in ROLES else ["role_outside_subset"]
     content = message.get("content")
     if content is None:
@@ -245,14 +245,14 @@ def text_part(part: Any) -> bool:
 
 
 def text_of(content: Any) -> str:
-    """The text of a content (U2)."""
+    """Returns the text of a message's content (U2)."""
     if isinstance(content, str):
         return content
     return "".join(part["text"] for part in content if text_part(part)) if isinstance(content, list) else ""
 
 
-def judge_name(name: Any, result: Result, pointer: str) -> bool:
-    """Whether the message has this name (U6)."""
+def check_name(name: Any, result: Result, pointer: str) -> bool:
+    """Whether the artifact keeps this name (U6)."""
     if name is not None and not isinstance(name, str):
         result.refuse("wrong_type", pointer)
     elif name is None or blank(name):
@@ -263,20 +263,20 @@ def judge_name(name: Any, result: Result, pointer: str) -> bool:
 
 
 def fold(run: Run, result: Result) -> list[Streamed]:
-    """The messages that the run streamed, in the order of their start (section 11)."""
-    said: dict[str, Streamed] = {}
+    """Returns the messages that the run streamed, in the order of their start (section 11)."""
+    messages: dict[str, Streamed] = {}
     for event in run.events:
         value, kind = event.value, event.type.removeprefix("TEXT_MESSAGE_")
         if kind == event.type:
             continue
         if value.get("subagentRunId") is not None or value.get("messageId") is None:
-            raise Unexpected(f"{run.capture.name}: a text event of a subagent, or without an id")
-        known = said.get(value["messageId"])
+            raise Unexpected(f"{run.capture.name}: a text event of a subagent or without an id")
+        known = messages.get(value["messageId"])
         if kind in ("START", "CHUNK"):
             role = "assistant" if value.get("role") is None else value["role"]
             if known is None:
                 known = Streamed(value["messageId"], role, value.get("name"), "name" in value)
-                said[known.id] = known
+                messages[known.id] = known
             elif "role" in value and role != known.role:
                 result.refuse("message_has_two_speakers")
             elif "name" in value and known.named and value["name"] != known.name:
@@ -292,23 +292,23 @@ def fold(run: Run, result: Result) -> list[Streamed]:
                 known.text += value["delta"]
             else:
                 result.refuse("event_field_malformed", "/delta")
-    return list(said.values())
+    return list(messages.values())
 
 
-def lacking(run: Run, listed: list[Any]) -> list[Streamed]:
-    """The streamed messages that a snapshot lacks (section 9)."""
+def missing_messages(run: Run, listed: list[Any]) -> list[Streamed]:
+    """Returns the streamed messages that a snapshot lacks (section 9)."""
     streamed = [(m, (m.role, m.text.translate(NO_SPACE))) for m in fold(run, Result()) if m.role in ROLES]
     streamed = [(m, pair) for m, pair in streamed if pair[1]]
-    held = said_texts(listed)
+    held = texts_by_role(listed)
     request = run.capture.request
-    asked = said_texts(request.get("messages", [])) if of_this_run(run) else []
-    ends = [n for n, pair in enumerate(held) if asked and pair == asked[-1]]
+    requested = texts_by_role(request.get("messages", [])) if of_this_run(run) else []
+    ends = [n for n, pair in enumerate(held) if requested and pair == requested[-1]]
     echo, past = (held[: ends[-1] + 1], held[ends[-1] + 1 :]) if ends else ([], held)
 
     missing = []
     seen: dict[tuple[str, str], int] = {}
     for message, pair in streamed:
-        have = past.count(pair) + max(0, echo.count(pair) - asked.count(pair))
+        have = past.count(pair) + max(0, echo.count(pair) - requested.count(pair))
         seen[pair] = seen.get(pair, 0) + 1
         if seen[pair] > have:
             missing.append(message)
@@ -320,8 +320,8 @@ def lacking(run: Run, listed: list[Any]) -> list[Streamed]:
     return missing
 
 
-def said_texts(listed: list[Any]) -> list[tuple[str, str]]:
-    """Roles and texts without white space (X1, X3)."""
+def texts_by_role(listed: list[Any]) -> list[tuple[str, str]]:
+    """Returns pairs of role and text without white space (X1, X3)."""
     pairs = [
         (m["role"], text_of(m.get("content")).translate(NO_SPACE))
         for m in listed
@@ -331,10 +331,10 @@ def said_texts(listed: list[Any]) -> list[tuple[str, str]]:
 
 
 def line(data: bytes) -> bytes:
-    """An event's line in the envelope, less its LF (V2)."""
+    """Returns an event's line in the envelope, without the LF (V2)."""
     data = data.strip(JSON_SPACE)
     if b"\r" in data or b"\n" in data:
-        raise Unexpected("an event over several lines")
+        raise Unexpected("the data of an event has several lines")
     return data
 
 
@@ -344,7 +344,7 @@ def envelope(run: Run, result: Result) -> bytes:
 
 
 def finish(run: Run, result: Result, ends: dict[str, Any], messages: list[Message], snapshot: bytes) -> None:
-    """Makes the artifact of a run that nothing refuses, and judges it (section 12)."""
+    """Makes and checks the artifact, unless there are findings (section 12)."""
     if result.findings:
         return
     if not messages:
@@ -358,6 +358,6 @@ def finish(run: Run, result: Result, ends: dict[str, Any], messages: list[Messag
         "messages": messages,
         **{key: text for key, text in ends.items() if key not in HEAD},
     }
-    result.findings = judge(value, V1_LIMITS)
+    result.findings = validate(value, V1_LIMITS)
     if not result.findings:
         result.artifact, result.snapshot = value, snapshot

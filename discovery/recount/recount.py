@@ -1,8 +1,8 @@
-"""Counts every figure of discovery/GATE.md again from the committed captures, and compares.
+"""Counts every figure of discovery/GATE.md again from the committed captures and compares.
 
-It shares no code with the program that makes the page. What each figure is, it has from the
-page's definitions, docs/projections.md and docs/contract.md. A number of the page that it
-compares with nothing is a disagreement too. The exit status is 1 if there is any.
+It shares no code with the program that generates the page. It follows the definitions on the
+page, docs/projections.md and docs/contract.md. It also reports numbers on the page that it
+does not compare. The exit status is 1 if there is any disagreement.
 """
 
 import argparse

@@ -7,7 +7,7 @@ from unittest.mock import patch
 from capture import Capture, Run, events
 from contract import refused_reference, stack_trace
 from counts import Counts
-from figures import DISCOVERY, Judged, shape
+from figures import DISCOVERY, AnalyzedRun, shape
 from page import NUMBER, Page, Prose, Table
 from projection import emitted, folded
 
@@ -20,8 +20,8 @@ def disagreements(text: str, checks: list[Prose | Table]) -> list[str]:
     return page.wrong + page.unchecked()
 
 
-class Damage(unittest.TestCase):
-    def test_every_changed_number_is_noticed(self) -> None:
+class ChangedPage(unittest.TestCase):
+    def test_every_changed_number_is_reported(self) -> None:
         checks = Counts().checks()
         intact = disagreements(PAGE, checks)
         numbers = list(NUMBER.finditer(PAGE))
@@ -32,16 +32,16 @@ class Damage(unittest.TestCase):
             with self.subTest(number=number[0], around=PAGE[max(0, number.start() - 60) : number.end() + 20]):
                 self.assertNotEqual(disagreements(damaged, checks), intact)
 
-    def test_a_number_of_no_figure_is_noticed(self) -> None:
+    def test_number_that_is_not_a_figure_is_reported(self) -> None:
         page = Page("# The discovery gate\n\nThere are 17 more.\n")
         self.assertEqual(len(page.unchecked()), 1)
 
 
-def run(lines: list[dict[str, Any]], asked: list[dict[str, Any]]) -> Run:
-    """A run of these events, asked with these messages."""
+def run(lines: list[dict[str, Any]], requested: list[dict[str, Any]]) -> Run:
+    """A run with these events, whose request has these messages."""
     response = b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in lines)
     manifest = {"framing": "sse", "source": {"status": 200}}
-    capture = Capture("harness", "scenario", manifest, {"messages": asked}, True, response, Path())
+    capture = Capture("harness", "scenario", manifest, {"messages": requested}, True, response, Path())
     return Run(capture, tuple(events(response, [])))
 
 
@@ -61,13 +61,13 @@ class Projection(unittest.TestCase):
     END = {"type": "RUN_FINISHED", "threadId": "t1", "runId": "r1", "timestamp": 1767225600250}
     USER = {"id": "m1", "role": "user", "content": "Hi"}
 
-    def say(self, *texts: str) -> list[dict[str, Any]]:
+    def chunks(self, *texts: str) -> list[dict[str, Any]]:
         return [{"type": "TEXT_MESSAGE_CHUNK", "messageId": text, "delta": text} for text in texts]
 
     def snapshot(self, *messages: dict[str, Any]) -> dict[str, Any]:
         return {"type": "MESSAGES_SNAPSHOT", "messages": list(messages)}
 
-    def test_the_example_of_the_projections(self) -> None:
+    def test_example_in_projections_md(self) -> None:
         parts = {**self.USER, "content": [{"type": "text", "text": "Hi"}]}
         reply = {"id": "m2", "role": "assistant", "content": "Hello."}
         result = emitted(run([self.START, self.snapshot(parts, {**reply, "toolCalls": []}), self.END], [self.USER]))
@@ -78,11 +78,11 @@ class Projection(unittest.TestCase):
         omitted = [f"{omission.pointer} {omission.code}" for omission in result.omissions]
         self.assertEqual(omitted, ["/messages/0/content text_parts_joined", "/messages/1/toolCalls key_outside_subset"])
 
-    def test_lacking(self) -> None:
-        def lacks(*held: str) -> int:
-            replies = [{"id": text, "role": "assistant", "content": text} for text in held]
-            events = [self.START, *self.say("Hello, you."), self.snapshot(self.USER, *replies), self.END]
-            return emitted(run(events, [self.USER])).lacking
+    def test_missing_messages(self) -> None:
+        def lacks(*texts: str) -> int:
+            replies = [{"id": text, "role": "assistant", "content": text} for text in texts]
+            events = [self.START, *self.chunks("Hello, you."), self.snapshot(self.USER, *replies), self.END]
+            return emitted(run(events, [self.USER])).missing
 
         self.assertEqual(lacks(), 1)
         self.assertEqual(lacks("So: Hello, you."), 1)
@@ -90,13 +90,13 @@ class Projection(unittest.TestCase):
         self.assertEqual(lacks("Hello,  you.\n"), 0)
 
     def test_built(self) -> None:
-        result = folded(run([self.START, *self.say("a", "b", "a"), self.END], [self.USER]))
+        result = folded(run([self.START, *self.chunks("a", "b", "a"), self.END], [self.USER]))
         assert result.artifact
         self.assertEqual([message["content"] for message in result.artifact["messages"]], ["Hi", "aa", "b"])
 
 
 class Qualification(unittest.TestCase):
-    def test_it_finishes_with_a_reply(self) -> None:
+    def test_qualifies(self) -> None:
         user = {"id": "u", "role": "user", "content": "Hi"}
         reply = {"id": "a", "role": "assistant", "content": "Hello."}
         end = Projection.END
@@ -114,7 +114,7 @@ class Qualification(unittest.TestCase):
             one.capture.manifest["source"]["content_type"] = type
             one.capture.manifest["end"] = stop
             with patch.object(Capture, "runs", return_value=[one]):
-                self.assertEqual(Judged(one, emitted(one), "exact").qualifies, want)
+                self.assertEqual(AnalyzedRun(one, emitted(one), "exact").qualifies, want)
 
 
 class Rules(unittest.TestCase):
