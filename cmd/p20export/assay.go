@@ -115,7 +115,8 @@ errors go to standard error.
 	return cmd
 }
 
-// artifactsOrSubcommand wants artifacts, and knows a subcommand that is mistyped.
+// artifactsOrSubcommand requires artifacts, and suggests a subcommand for a mistyped
+// one.
 func artifactsOrSubcommand(cmd *cobra.Command, args []string) error {
 	if err := cli.OneOrMore("ARTIFACT")(cmd, args); err != nil {
 		return err
@@ -128,7 +129,7 @@ func artifactsOrSubcommand(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// assayFlags are the flags of assay.
+// assayFlags contains the flags of assay.
 type assayFlags struct {
 	ndjson, split, receipt, sample bool
 	output, bundle, time, runID    string
@@ -137,7 +138,7 @@ type assayFlags struct {
 	given                          func(flag string) bool
 }
 
-// check checks the flags against each other.
+// check checks that the flags can be used together.
 func (a *assayFlags) check() error {
 	values := map[string]string{"bundle": a.bundle, "output": a.output, "assay-run-id": a.runID}
 	for _, name := range []string{"bundle", "output", "assay-run-id"} {
@@ -154,15 +155,15 @@ func (a *assayFlags) check() error {
 	case !a.ndjson && a.bundle == "":
 		return errors.New("one of --ndjson and --bundle is required")
 	case a.ndjson && a.bundle != "":
-		return errors.New("--ndjson and --bundle exclude each other")
+		return errors.New("--ndjson and --bundle cannot be used together")
 	case a.output != "" && !a.ndjson:
-		return errors.New("--output goes with --ndjson")
+		return errors.New("--output can only be used with --ndjson")
 	case a.split && a.bundle == "":
-		return errors.New("--split goes with --bundle")
+		return errors.New("--split can only be used with --bundle")
 	case a.bundle != "" && !strings.HasSuffix(a.bundle, export.BundleSuffix):
 		return fmt.Errorf("--bundle %q does not end in %s", a.bundle, export.BundleSuffix)
 	case file != "" && slices.Contains([]string{"", ".", "..", export.BundleSuffix}, name):
-		return fmt.Errorf("%q names no file", file)
+		return fmt.Errorf("%q is not a file name", file)
 	}
 	if a.output == "-" {
 		a.output = ""
@@ -176,11 +177,11 @@ func (a *assayFlags) check() error {
 	return nil
 }
 
-// settings makes what an import wants of the flags.
+// settings returns the settings of the import that the flags describe.
 func (a *assayFlags) settings(paths []string) (export.Settings, error) {
 	s := export.Settings{Receipt: a.receipt, Records: a.records}
 	if n := len(a.records); n > 0 && n != len(paths) {
-		return s, fmt.Errorf("%s given for %s", render.Plural(n, "--record is", "--record are"), render.Plural(len(paths), "artifact", "artifacts"))
+		return s, fmt.Errorf("%s for %s; give one for each", render.Plural(n, "--record", "--record flags"), render.Plural(len(paths), "artifact", "artifacts"))
 	}
 	at, err := artifact.ParseTime(a.time)
 	if err != nil {
@@ -201,7 +202,8 @@ func (a *assayFlags) producer() assay.Producer {
 	return p
 }
 
-// checkRunIDs sees to it that every event has a run id, and no two the same id.
+// checkRunIDs checks that every event gets a run id and that no two events get the
+// same id. It sets the run id of a bundle.
 func (a *assayFlags) checkRunIDs(s *export.Settings, paths []string) error {
 	switch {
 	case a.runID != "":
@@ -209,11 +211,11 @@ func (a *assayFlags) checkRunIDs(s *export.Settings, paths []string) error {
 			return fmt.Errorf("--assay-run-id %q: %w", a.runID, err)
 		}
 		if err := assay.CheckRunID(a.runID + "-0001"); err != nil && a.split {
-			return fmt.Errorf("--assay-run-id %q, with the -0001 that --split may add: %w", a.runID, err)
+			return fmt.Errorf("--assay-run-id %q with the suffix -0001 that --split may add: %w", a.runID, err)
 		}
 		return nil
 	case a.bundle != "" && len(paths) > 1:
-		return errors.New("a bundle is one Assay run, that of its import: with several artifacts name it with --assay-run-id")
+		return errors.New("a bundle has one Assay run id; for several artifacts, give it with --assay-run-id")
 	}
 	err := export.CheckRunIDs(paths)
 	if bad, ok := errors.AsType[*export.RunIDError](err); ok && len(bad.Paths) > 1 {

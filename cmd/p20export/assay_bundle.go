@@ -44,7 +44,7 @@ Verdicts:
 	f := cli.AddFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
 		if i := slices.Index(paths, "-"); i >= 0 && slices.Contains(paths[i+1:], "-") {
-			return errors.New("standard input can be read once")
+			return errors.New("standard input can be read only once")
 		}
 		if err := checkFiles(paths...); err != nil {
 			return err
@@ -95,7 +95,7 @@ bundle that fails verification are not shown.
 	return cmd
 }
 
-// show shows a bundle that holds.
+// show lists the events of a bundle, if it verifies.
 func show(cmd *cobra.Command, path string, f *render.Format) error {
 	p := newPrinter(cmd, f)
 	var row export.BundleRow

@@ -13,8 +13,8 @@ import (
 	"github.com/p20export/p20export/project/export"
 )
 
-// do imports the artifacts and writes the events. All that is said goes to
-// standard output, or to standard error where the events have that.
+// do imports the artifacts and writes the events. The results are printed to standard
+// output, or to standard error if the events go to standard output.
 func (a *assayFlags) do(cmd *cobra.Command, paths []string, s export.Settings) error {
 	out := cmd.OutOrStdout()
 	if a.toStdout() {
@@ -32,7 +32,7 @@ func (a *assayFlags) do(cmd *cobra.Command, paths []string, s export.Settings) e
 		p.Flush()
 		progress, show = render.NewImportProgress(cmd.ErrOrStderr(), len(paths))
 	})
-	missing := tally.Total()
+	notImported := tally.Total()
 	var rows []render.OutputRow
 	if events != nil {
 		defer events.Close()
@@ -43,9 +43,9 @@ func (a *assayFlags) do(cmd *cobra.Command, paths []string, s export.Settings) e
 		rows, err = a.write(cmd, events)
 	}
 	progress.End()
-	switch stopped := interrupted(cmd); {
-	case err != nil && stopped != nil:
-		return p.Close(stopped)
+	switch cause := interrupted(cmd); {
+	case err != nil && cause != nil:
+		return p.Close(cause)
 	case errors.Is(err, render.ErrOutput):
 		return p.Close(err)
 	case err != nil:
@@ -53,8 +53,8 @@ func (a *assayFlags) do(cmd *cobra.Command, paths []string, s export.Settings) e
 	case rows == nil && events != nil:
 		p.ImportFindings(events.Findings())
 	}
-	if missing > 0 {
-		p.Note("nothing was written: %d of %s could not be imported", missing, render.Plural(len(paths), "artifact", "artifacts"))
+	if notImported > 0 {
+		p.Note("nothing was written: %d of %s could not be imported", notImported, render.Plural(len(paths), "artifact", "artifacts"))
 	}
 	for _, row := range rows {
 		tally.Add(row.Verdict)
@@ -66,11 +66,11 @@ func (a *assayFlags) do(cmd *cobra.Command, paths []string, s export.Settings) e
 // toStdout reports whether the events go to standard output.
 func (a *assayFlags) toStdout() bool { return a.file() == "-" }
 
-// file is where the events go.
+// file returns the file that the events go to, or "-" for standard output.
 func (a *assayFlags) file() string { return cmp.Or(a.bundle, a.output, "-") }
 
-// write writes the events where the flags say. Lines on standard output have no
-// row.
+// write writes the events to the output that the flags name. It returns no rows if
+// that is standard output.
 func (a *assayFlags) write(cmd *cobra.Command, events *export.Events) ([]render.OutputRow, error) {
 	var outputs []export.Output
 	var err error

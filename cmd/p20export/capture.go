@@ -18,7 +18,8 @@ import (
 	"github.com/p20export/p20export/project/scan"
 )
 
-// maxInput bounds a request body, as reading a capture does.
+// maxInput is the maximum size of a request body. Readers of captures have the same
+// limit.
 const maxInput = 64 << 20
 
 type captureFlags struct {
@@ -105,7 +106,7 @@ func (fl *captureFlags) run(cmd *cobra.Command, args []string) error {
 	return p.Close(p.Capture(fl.out, result, err).Err())
 }
 
-// check reads the flags that need reading.
+// check checks the flags and returns the settings they describe.
 func (fl *captureFlags) check(args []string) (client.Settings, error) {
 	switch {
 	case fl.from == "" && len(args) == 0:
@@ -119,11 +120,11 @@ func (fl *captureFlags) check(args []string) (client.Settings, error) {
 	case fl.from == "" && !isEndpoint(args[0]):
 		return client.Settings{}, notEndpoint(args[0])
 	case fl.from == "" && fl.request != "":
-		return client.Settings{}, errors.New("--request is kept beside an imported file; an endpoint is sent --input")
+		return client.Settings{}, errors.New("--request is only for --from; to send a request to an endpoint, use --input")
 	case fl.from == "" && fl.input == "":
-		return client.Settings{}, errors.New("--input is missing: the run input to post, as JSON")
+		return client.Settings{}, errors.New("--input is missing: give the AG-UI run input to post, as JSON")
 	case fl.from != "" && (fl.input != "" || fl.exchange.headers != nil || fl.exchange.timeout != 0):
-		return client.Settings{}, errors.New("--input, --header and --timeout are for an endpoint; they do not go with --from")
+		return client.Settings{}, errors.New("--input, --header and --timeout are only for an endpoint and cannot be used with --from")
 	case fl.from == "-" && fl.request == "-":
 		return client.Settings{}, errors.New("--from and --request cannot both be standard input")
 	}
@@ -133,15 +134,15 @@ func (fl *captureFlags) check(args []string) (client.Settings, error) {
 	return fl.exchange.settings()
 }
 
-// urlError is about a URL where a flag wants a file.
+// urlError returns the error for a URL given to a flag that needs a file.
 func urlError(flag, url string) error {
 	return fmt.Errorf("%s %s is a URL; to record a run from it, give it without %s, and the request with --input: p20export capture URL --input REQUEST -o DIR", flag, finding.Quote(url), flag)
 }
 
-// notEndpoint is about an argument that is no URL, and may be a file.
+// notEndpoint returns the error for an argument that is not a URL and may be a file.
 func notEndpoint(arg string) error {
 	if info, err := os.Stat(arg); err == nil && !info.IsDir() {
 		return fmt.Errorf("%s is a file; import it with --from: p20export capture --from FILE -o DIR", finding.Quote(arg))
 	}
-	return fmt.Errorf("%s is no URL of an endpoint, such as http://127.0.0.1:8011/", finding.Quote(arg))
+	return fmt.Errorf("%s is not the URL of an endpoint, such as http://127.0.0.1:8011/", finding.Quote(arg))
 }

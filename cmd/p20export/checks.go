@@ -16,8 +16,8 @@ import (
 	"github.com/p20export/p20export/project/freeze"
 )
 
-// checkOutput reports an output directory, given by a flag, that is or lies in a
-// capture: nothing is ever written into one.
+// checkOutput returns an error if the output directory given by a flag is a capture
+// or is inside one: captures are never written to.
 func checkOutput(flag, dir string) error {
 	if dir == "" {
 		return fmt.Errorf("%s is empty", flag)
@@ -25,9 +25,9 @@ func checkOutput(flag, dir string) error {
 	return checkIn(flag, dir, dir)
 }
 
-// checkOutputFile is checkOutput for a file.
+// checkOutputFile is like checkOutput for a file.
 func checkOutputFile(flag, file string) error {
-	dir, _ := filepath.Split(file) // Dir would make another path of link/../name than the system does
+	dir, _ := filepath.Split(file) // filepath.Dir resolves link/../name differently from the system
 	return checkIn(flag, file, dir)
 }
 
@@ -36,14 +36,14 @@ func checkIn(flag, path, dir string) error {
 	if in, ok := errors.AsType[*capture.InsideError](err); ok {
 		return fmt.Errorf("%s %w", flag, &capture.InsideError{Path: path, Capture: in.Capture})
 	}
-	if err != nil { // the working directory is gone
+	if err != nil { // the working directory was deleted
 		return fmt.Errorf("%w: %w", errInput, err)
 	}
 	return nil
 }
 
-// findCaptures returns the captures that arguments name, those in directories that
-// are none included.
+// findCaptures returns the captures named by the arguments. An argument that is a
+// directory but not a capture stands for the captures below it.
 func findCaptures(cmd *cobra.Command, args []string) ([]capture.Found, error) {
 	for _, arg := range args {
 		if err := checkURL(arg); err != nil {
@@ -63,7 +63,7 @@ func findCaptures(cmd *cobra.Command, args []string) ([]capture.Found, error) {
 	return all, nil
 }
 
-// findPaths returns the paths of the captures that arguments name.
+// findPaths returns the paths of the captures that findCaptures finds.
 func findPaths(cmd *cobra.Command, args []string) ([]string, error) {
 	all, err := findCaptures(cmd, args)
 	paths := make([]string, len(all))
@@ -73,53 +73,53 @@ func findPaths(cmd *cobra.Command, args []string) ([]string, error) {
 	return paths, err
 }
 
-// isURL reports whether an argument is a URL, and no path of a file that is there.
+// isURL reports whether an argument is a URL and not the path of an existing file.
 func isURL(arg string) bool {
 	_, err := os.Lstat(arg)
 	return err != nil && isEndpoint(arg)
 }
 
-// checkFiles reports a URL where a file belongs.
+// checkFiles returns an error if an argument is a URL: a file is needed.
 func checkFiles(args ...string) error {
 	if i := slices.IndexFunc(args, isURL); i >= 0 {
-		return fmt.Errorf("%s is a URL, and a file is wanted; download it, and name the file", finding.Quote(args[i]))
+		return fmt.Errorf("%s is a URL, not a file; download it and name the file", finding.Quote(args[i]))
 	}
 	return nil
 }
 
-// checkNoBundles reports a bundle where another file belongs.
+// checkNoBundles returns an error if an argument is a bundle: another file is needed.
 func checkNoBundles(args ...string) error {
 	for _, arg := range args {
 		if info, err := os.Stat(arg); err == nil && info.IsDir() || !strings.HasSuffix(arg, export.BundleSuffix) {
 			continue
 		}
-		return fmt.Errorf("%s is named like a bundle; verify it with: p20export assay verify BUNDLE", finding.Quote(arg))
+		return fmt.Errorf("%s has the name of a bundle; verify it with: p20export assay verify BUNDLE", finding.Quote(arg))
 	}
 	return nil
 }
 
-// checkURL reports a URL where a capture belongs.
+// checkURL returns an error if the argument is a URL: a capture is needed.
 func checkURL(arg string) error {
 	if !isURL(arg) {
 		return nil
 	}
-	return fmt.Errorf("%s is a URL, and no capture; record a run from it with: p20export capture URL --input REQUEST -o DIR", finding.Quote(arg))
+	return fmt.Errorf("%s is a URL, not a capture; record a run from it with: p20export capture URL --input REQUEST -o DIR", finding.Quote(arg))
 }
 
-// checkFreezing reports, before anything is written, two captures that would be
-// frozen under one name, a name that is no file name, or a directory of the output
-// that lies in a capture.
+// checkFreezing runs before anything is written. It returns an error if two captures
+// would be frozen under the same name, if a name is not a file name, or if an output
+// directory is inside a capture.
 func checkFreezing(captures []capture.Found, name, out string) error {
 	if name != "" && len(captures) > 1 {
-		return errors.New("--name goes with one capture")
+		return errors.New("--name is only for a single capture")
 	}
 	err := freeze.CheckNames(captures, name)
 	if bad, ok := errors.AsType[*freeze.NameError](err); ok && bad.Repeated() {
 		return err
 	} else if ok && len(bad.Paths) > 1 {
-		return fmt.Errorf("%w; freeze them apart, with --name", err)
+		return fmt.Errorf("%w; freeze them separately, with --name", err)
 	} else if ok {
-		return fmt.Errorf("%w; give another with --name", err)
+		return fmt.Errorf("%w; choose another name with --name", err)
 	}
 	checked := map[string]bool{}
 	for _, c := range captures {

@@ -139,7 +139,7 @@ after all captures have been read, and nothing if interrupted.
 		}
 		switch err := baseline.Write(write, runs, profile); {
 		case errors.Is(err, baseline.ErrUnread):
-			return p.Close(fmt.Errorf("%w, so no baseline was written: it would lack a run", errInput))
+			return p.Close(fmt.Errorf("%w; no baseline was written, because it would lack a run", errInput))
 		case isUnsynced(err):
 			return p.Close(fmt.Errorf("baseline %w", err))
 		case err != nil:
@@ -147,17 +147,18 @@ after all captures have been read, and nothing if interrupted.
 		}
 		p.Note("baseline written: %s", write)
 		if base == nil && *failOn == "" {
-			return p.Close(nil) // what these runs are is what is wanted from now on
+			return p.Close(nil) // these runs are the new expectation
 		}
 		return p.Close(worst.Err())
 	}
 	return cmd
 }
 
-// contractFlag names the flag where a baseline was made under another contract.
+// contractFlag adds the flag --contract to the error about a baseline that was made
+// under another contract.
 func contractFlag(path string, err error) error {
 	if other, ok := errors.AsType[*baseline.ContractError](err); ok {
-		return fmt.Errorf("%s is no baseline that can be compared with: it was made with --contract %s; give that, or write it anew", path, other.Contract)
+		return fmt.Errorf("cannot compare with the baseline %s: it was made with --contract %s; use that contract, or write a new baseline", path, other.Contract)
 	}
 	return err
 }

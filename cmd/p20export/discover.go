@@ -115,8 +115,8 @@ stopped by SIGHUP, SIGINT or SIGTERM. With --fail-on none it is never 1.`,
 	return cmd
 }
 
-// completeOnly offers the names of the scenarios that are not given yet, when their
-// file can be read.
+// completeOnly completes --only with the names of the scenarios that are not given
+// yet. It offers none if their file cannot be read.
 func (fl *discoverFlags) completeOnly(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	var names []string
 	if list, err := fl.list(cmd.Context()); err == nil {
@@ -164,7 +164,7 @@ func (fl *discoverFlags) run(cmd *cobra.Command, args []string) error {
 	return p.Close(done.Err())
 }
 
-// print prints the list of scenarios as a file.
+// print prints the selected scenarios in the format of a scenario file.
 func (fl *discoverFlags) print(ctx context.Context, p *render.Printer) error {
 	list, err := fl.list(ctx)
 	if err != nil {
@@ -181,8 +181,8 @@ func (fl *discoverFlags) print(ctx context.Context, p *render.Printer) error {
 	return p.Close(nil)
 }
 
-// temporary makes a directory for captures that are not kept, which remove removes.
-// It is removed too when signals end the program.
+// temporary creates a directory for captures that are not kept. The function remove
+// deletes it; it is also deleted if a signal ends the program.
 func (fl *discoverFlags) temporary() (dir string, remove func(), err error) {
 	if err := checkIn("the directory for temporary files", os.TempDir(), os.TempDir()); err != nil {
 		return "", nil, err
@@ -195,10 +195,10 @@ func (fl *discoverFlags) temporary() (dir string, remove func(), err error) {
 	}
 	last := 2
 	if fl.harness != "" {
-		last++ // the second ends its server
+		last++ // the second signal stops its server
 	}
 	making.Lock()
-	stop := signals.CleanUp(last, clean) // before there is something to remove
+	stop := signals.CleanUp(last, clean) // before there is anything to remove
 	dir, err = os.MkdirTemp("", "p20export-discover-")
 	making.Unlock()
 	if err != nil {
@@ -208,13 +208,13 @@ func (fl *discoverFlags) temporary() (dir string, remove func(), err error) {
 	return dir, func() { clean(); stop() }, nil
 }
 
-// discover runs the plan, against the harness's server where there is one, and
-// shows each row as it comes.
+// discover runs the plan, against the harness's server if there is a harness, and
+// prints each row when its scenario has ended.
 func (fl *discoverFlags) discover(cmd *cobra.Command, p *render.Printer, plan *scenario.Plan, harness *scenario.Harness) (done render.Status, err error) {
 	ctx, stderr := cmd.Context(), cmd.ErrOrStderr()
 	if harness != nil || fl.out == "" {
-		// Lest a closed standard output ends this program, and neither the server nor
-		// the temporary directory.
+		// A closed standard output must not end the program before it has stopped the
+		// server and deleted the temporary directory.
 		pipe := make(chan os.Signal, 1)
 		signal.Notify(pipe, syscall.SIGPIPE)
 		defer signal.Stop(pipe)
@@ -238,17 +238,17 @@ func (fl *discoverFlags) discover(cmd *cobra.Command, p *render.Printer, plan *s
 	}
 	d := &render.Discovery{Plan: plan, Dir: fl.out, FailOn: *fl.failOn, Details: fl.det, Quiet: fl.quiet}
 	p.DiscoveryHeader(d)
-	p.Flush() // Close says what was wrong
+	p.Flush() // Close returns the error
 	bar := render.NewDiscoveryProgress(stderr, len(plan.Scenarios))
 	plan.Progress = bar.Update
 	for row := range plan.Run(ctx) {
 		bar.Done()
 		if fl.out == "" {
-			row.Capture = nil // it will not stay
+			row.Capture = nil // it will be deleted
 		}
 		p.Scenario(d, row)
 		if !p.Flush() {
-			return d.Captured(), nil // Close says why
+			return d.Captured(), nil // Close returns the error
 		}
 	}
 	p.DiscoverySummary(d)
@@ -266,16 +266,16 @@ func (fl *discoverFlags) discover(cmd *cobra.Command, p *render.Printer, plan *s
 	case fl.learn && d.Captured() == render.Done:
 		return done, fl.write(p, plan, d.Rows())
 	case fl.learn:
-		fmt.Fprintln(stderr, "p20export: nothing was written as expected, as not every scenario was captured whole")
+		fmt.Fprintln(stderr, "p20export: expected.json was not written, because not every scenario was captured completely")
 	}
 	return done, nil
 }
 
-// write writes what was seen as what is expected of the harness.
+// write writes the observed results to the harness's expected.json.
 func (fl *discoverFlags) write(p *render.Printer, plan *scenario.Plan, rows []scenario.Row) error {
 	suite, err := plan.UpdatedSuite(rows)
 	if err != nil {
-		return fmt.Errorf("%w: nothing was written as expected: %w", errInput, err)
+		return fmt.Errorf("%w: expected.json was not written: %w", errInput, err)
 	}
 	path := filepath.Join(fl.harness, scenario.ExpectedName)
 	if err := suite.Write(path); err != nil {

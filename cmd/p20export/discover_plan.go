@@ -20,8 +20,8 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// plan reads the flags and the files they name. The harness is nil when there
-// is a URL.
+// plan reads the flags and the files they name. The harness is nil if a URL was
+// given.
 func (fl *discoverFlags) plan(ctx context.Context, args []string) (*scenario.Plan, *scenario.Harness, error) {
 	plan := &scenario.Plan{Dir: fl.out}
 	var err error
@@ -47,7 +47,7 @@ func (fl *discoverFlags) plan(ctx context.Context, args []string) (*scenario.Pla
 	if fl.harness == "" {
 		plan.Request.URL = args[0]
 		var namespace [16]byte
-		rand.Read(namespace[:]) // it never fails
+		rand.Read(namespace[:]) // never fails
 		if plan.Scenarios, err = scenario.WithNewIDs(plan.Scenarios, namespace); err != nil {
 			err = fmt.Errorf("%w: %w", errInput, err)
 		}
@@ -64,7 +64,7 @@ func (fl *discoverFlags) plan(ctx context.Context, args []string) (*scenario.Pla
 	}
 	if err != nil && (harness == nil || !errors.Is(err, fs.ErrNotExist)) {
 		if errors.Is(err, scenario.ErrSuiteMismatch) {
-			err = fmt.Errorf("%w; --write-expected writes the file anew and keeps its notes", err)
+			err = fmt.Errorf("%w; to write a new file that keeps its notes, use --write-expected", err)
 		}
 		return nil, nil, fmt.Errorf("%w: %w", errInput, err)
 	}
@@ -73,7 +73,7 @@ func (fl *discoverFlags) plan(ctx context.Context, args []string) (*scenario.Pla
 	return plan, harness, nil
 }
 
-// chosen returns the scenarios of a list that --only names, or all.
+// chosen returns the scenarios of a list that --only selects: all of them without it.
 func (fl *discoverFlags) chosen(list *scenario.List) ([]scenario.Scenario, error) {
 	if fl.only == nil {
 		return list.Scenarios, nil
@@ -82,15 +82,15 @@ func (fl *discoverFlags) chosen(list *scenario.List) ([]scenario.Scenario, error
 	if unknown == "" {
 		return chosen, nil
 	}
-	of := "the list of this program"
+	of := "the built-in list"
 	if fl.scenarios != "" {
 		of = finding.Quote(fl.scenarios)
 	}
 	return nil, fmt.Errorf("--only %s: %s has no such scenario; the nearest names are %s", finding.Quote(unknown), of, strings.Join(docs.NearestOf(unknown, list.Names()), ", "))
 }
 
-// list is that of the file, or the program's own: whole for a harness, and otherwise
-// what any agent can be asked.
+// list returns the list of scenarios: the one in the file, or the program's own. A
+// harness gets the whole list, a URL only the scenarios that suit any agent.
 func (fl *discoverFlags) list(ctx context.Context) (*scenario.List, error) {
 	if fl.scenarios != "" {
 		list, err := scenario.LoadList(ctx, fl.scenarios)
@@ -117,7 +117,7 @@ func (fl *discoverFlags) check(cmd *cobra.Command, args []string) error {
 	}
 	switch {
 	case fl.printList && len(args) > 0:
-		return errors.New("--print-scenarios asks nothing; give it without a URL")
+		return errors.New("--print-scenarios only prints scenarios; it cannot be used with a URL")
 	case fl.printList:
 		return checkPrint(cmd)
 	case fl.harness == "" && len(args) == 0:
@@ -125,13 +125,13 @@ func (fl *discoverFlags) check(cmd *cobra.Command, args []string) error {
 	case fl.harness != "" && len(args) > 0:
 		return errors.New("give either a URL or --harness, not both")
 	case fl.learn && (fl.harness == "" || fl.only != nil):
-		return errors.New("--write-expected goes with --harness and the whole list")
+		return errors.New("--write-expected needs --harness, and cannot be used with --only")
 	case fl.gate && fl.out == "":
-		return errors.New("--gate names places in the captures; keep them with -o DIR")
+		return errors.New("--gate refers to places in the captures; keep the captures with -o DIR")
 	case fl.gate && fl.quiet:
-		return errors.New("give either --gate or --quiet")
+		return errors.New("give either --gate or --quiet, not both")
 	case fl.harness == "" && !isEndpoint(args[0]):
-		return fmt.Errorf("%s is no URL of an endpoint, such as http://127.0.0.1:8011/", finding.Quote(args[0]))
+		return fmt.Errorf("%s is not the URL of an endpoint, such as http://127.0.0.1:8011/", finding.Quote(args[0]))
 	}
 	if err := cli.CheckTextFlags(cmd, *fl.format, "details", "quiet"); err != nil || fl.out == "" {
 		return err
@@ -139,17 +139,18 @@ func (fl *discoverFlags) check(cmd *cobra.Command, args []string) error {
 	return checkOutput("-o", fl.out)
 }
 
-// checkPrint reports a flag that is for asking, or for rows, beside --print-scenarios.
+// checkPrint returns an error if a flag is given that cannot be used with
+// --print-scenarios.
 func checkPrint(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if err == nil && !slices.Contains([]string{"print-scenarios", "scenarios", "only"}, f.Name) {
-			err = fmt.Errorf("--print-scenarios asks nothing, and prints a file; --%s does not go with it", f.Name)
+			err = fmt.Errorf("--print-scenarios only prints scenarios; it cannot be used with --%s", f.Name)
 		}
 	})
 	return err
 }
 
-// ownLabels are the labels that are not the operator's to give.
+// ownLabels returns the labels that discover sets, which --label cannot set.
 func (fl *discoverFlags) ownLabels() []string {
 	if fl.harness == "" {
 		return []string{analysis.LabelScenario}

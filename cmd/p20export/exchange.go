@@ -19,7 +19,7 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// exchange are the flags of the commands that ask an endpoint.
+// exchange contains the flags of the commands that send requests to an endpoint.
 type exchange struct {
 	framing         string
 	headers, labels []string
@@ -56,13 +56,13 @@ func (f durationFlag) Set(s string) (err error) {
 	if _, err := strconv.ParseFloat(s, 64); err == nil {
 		return fmt.Errorf("give a unit, such as %ss", s)
 	}
-	return errors.New("it is no duration, such as 90s or 5m")
+	return errors.New("not a duration such as 90s or 5m")
 }
 
 // Type implements pflag.Value.
 func (durationFlag) Type() string { return "duration" }
 
-// settings reads the flags, the headers aside.
+// settings returns the settings that the flags describe, without the headers.
 func (x *exchange) settings() (client.Settings, error) {
 	s := client.Settings{Timeout: x.timeout, MaxBytes: x.maxBytes, Labels: make(map[string]string, len(x.labels)), Tool: capture.Tool(build.Tool())}
 	if x.timeout < 0 || x.maxBytes < 0 {
@@ -77,7 +77,7 @@ func (x *exchange) settings() (client.Settings, error) {
 	for _, l := range x.labels {
 		key, value, ok := strings.Cut(l, "=")
 		if _, twice := s.Labels[key]; !ok || key == "" || twice {
-			return s, fmt.Errorf("--label %s is not key=value with a key of its own", finding.Quote(l))
+			return s, fmt.Errorf("--label %s must be KEY=VALUE, with a key that is used only once", finding.Quote(l))
 		}
 		s.Labels[key] = value
 	}
@@ -89,7 +89,7 @@ func isEndpoint(s string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
-// headersOf reads the headers, and names the flag in an error.
+// headersOf reads the headers. Its errors name the flag.
 func (x *exchange) headersOf(ctx context.Context) (http.Header, error) {
 	header, err := client.ReadHeaders(ctx, x.headers)
 	bad, ok := errors.AsType[*client.HeaderError](err)

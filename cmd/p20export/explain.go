@@ -52,12 +52,12 @@ conformance vectors. The case of a rule's name does not matter.
 	return cmd
 }
 
-// codesAndRules wants names of codes and rules alone.
+// codesAndRules returns an error if an argument is not a finding code or a rule.
 func codesAndRules(_ *cobra.Command, args []string) error {
 	for _, name := range args {
 		_, isCode := finding.Describe(finding.Code(name))
 		if _, isRule := docs.Find(name); !isCode && !isRule {
-			return fmt.Errorf("no code and no rule is named %q; the nearest names are %s", name, strings.Join(docs.Nearest(name), ", "))
+			return fmt.Errorf("%q is not a finding code or a rule; the nearest names are %s", name, strings.Join(docs.Nearest(name), ", "))
 		}
 	}
 	return nil

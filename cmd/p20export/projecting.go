@@ -12,14 +12,15 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// projecting are the flags of commands that project runs.
+// projecting contains the flags of the commands that project runs.
 type projecting struct {
 	projection, snapshot, profile string
 	startedAt, finishedAt         string
-	optional                      bool // the projection
+	optional                      bool // whether the projection can be empty
 }
 
-// addFlags gives a command the flags. The default projection may be none.
+// addFlags adds the flags to a command. An empty default makes the projection
+// optional.
 func (fl *projecting) addFlags(cmd *cobra.Command, projection project.Name, usage string) {
 	fl.optional = projection == ""
 	flags := cmd.Flags()
@@ -33,8 +34,8 @@ func (fl *projecting) addFlags(cmd *cobra.Command, projection project.Name, usag
 	cli.Complete(cmd, "profile", string(artifact.V1), string(artifact.Assay))
 }
 
-// settings reads the flags. The projection is empty where it may be and none is
-// given.
+// settings returns the settings that the flags describe. The projection is empty if it
+// is optional and not given.
 func (fl *projecting) settings() (s project.Settings, err error) {
 	if fl.projection != "" || !fl.optional {
 		if s.Projection, err = project.ParseName(fl.projection); err != nil {
@@ -53,8 +54,8 @@ func (fl *projecting) settings() (s project.Settings, err error) {
 	return s, nil
 }
 
-// checkTimes reports times that are given for several captures: they are those of
-// one run.
+// checkTimes returns an error if times are given for several captures: they are the
+// times of one run.
 func (fl *projecting) checkTimes(captures int) error {
 	if captures > 1 && (fl.startedAt != "" || fl.finishedAt != "") {
 		return fmt.Errorf("--started-at and --finished-at are the times of one run; name one capture, not %d", captures)
@@ -62,7 +63,7 @@ func (fl *projecting) checkTimes(captures int) error {
 	return nil
 }
 
-// withTimeFlags names the flags in an error of an operator's times.
+// withTimeFlags adds the names of the flags to an error about an operator's times.
 func withTimeFlags(err error) error {
 	one, ok := errors.AsType[*project.TimeError](err)
 	switch {
@@ -73,7 +74,7 @@ func withTimeFlags(err error) error {
 	case errors.Is(err, project.ErrFinishBeforeStart):
 		return errors.New("--finished-at is before --started-at")
 	case errors.Is(err, project.ErrFinishWithoutStart):
-		return errors.New("--finished-at needs --started-at: one source serves both labels")
+		return errors.New("--finished-at needs --started-at: both times must have the same source")
 	}
 	return err
 }

@@ -18,13 +18,13 @@ import (
 	"github.com/p20export/p20export/internal/atomicfile"
 )
 
-// What marks errors that are not of the command line.
+// These errors mark failures that are not mistakes on the command line.
 var (
 	errInput   = errors.New("cannot read the input")
 	errHarness = errors.New("cannot run the harness")
 )
 
-// run is the whole program: it returns its exit status.
+// run runs the program with the arguments and returns its exit status.
 func run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := context.Background(), func() {}
 	defer func() { stop() }()
@@ -33,7 +33,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
 		ctx, stop = signals.Context(cmd.Context())
 		ctx = atomicfile.WithOnWait(ctx, func(dir string) {
-			fmt.Fprintf(stderr, "p20export: waiting for another program that writes in %s\n", finding.Printable(dir))
+			fmt.Fprintf(stderr, "p20export: waiting for another program that is writing to %s\n", finding.Printable(dir))
 		})
 		cmd.SetContext(ctx)
 	}
@@ -44,7 +44,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return 128 + int(why.Signal)
 	}
 	if out.Err != nil && !errors.Is(err, render.ErrOutput) {
-		err = fmt.Errorf("%w: %w", render.ErrOutput, out.Err) // of help or completion
+		err = fmt.Errorf("%w: %w", render.ErrOutput, out.Err) // while writing help or completion
 	}
 	var done render.Status
 	switch {
@@ -65,7 +65,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return int(render.Usage)
 }
 
-// isUnsynced reports whether all was written, and may not survive a crash.
+// isUnsynced reports whether err says that everything was written but may not
+// survive a crash.
 func isUnsynced(err error) bool {
 	_, ok := errors.AsType[*atomicfile.UnsyncedError](err)
 	return ok
@@ -76,7 +77,7 @@ type command struct {
 	new         func() *cobra.Command
 }
 
-// The groups of commands in the help, in the order of the work.
+// The groups of commands in the help, in the order in which they are used.
 const (
 	groupRecord    = "Record runs"
 	groupExamine   = "Examine captures"
@@ -85,7 +86,7 @@ const (
 	groupReference = "Reference"
 )
 
-// commands are those of the root command, in the order of the help.
+// commands lists the subcommands of the root command in the order of the help.
 var commands = []command{
 	{"capture", groupRecord, newCapture}, {"discover", groupRecord, newDiscover},
 	{"compare", groupExamine, newCompare}, {"inspect", groupExamine, newInspect}, {"report", groupExamine, newReport},
@@ -94,8 +95,8 @@ var commands = []command{
 	{"explain", groupReference, newExplain}, {"schema", groupReference, newSchema}, {"version", groupReference, newVersion},
 }
 
-// newRoot makes the root command for the arguments: with the one command that the
-// first of them names, or with all.
+// newRoot returns the root command. If the first argument names a subcommand, only
+// that subcommand is added; otherwise all of them are.
 func newRoot(args []string, stdout, stderr io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "p20export",
@@ -121,8 +122,8 @@ correctness.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	// Cobra's own flag prints by a template, and a program that executes templates can
-	// call methods by name, so that the linker keeps every exported method.
+	// Cobra's own version flag executes a template. Templates call methods by name,
+	// so with them the linker would keep every exported method.
 	version := root.Flags().BoolP("version", "v", false, "print the version")
 	root.RunE = func(cmd *cobra.Command, _ []string) error {
 		if !*version {
@@ -131,7 +132,7 @@ correctness.`,
 		_, err := fmt.Fprintln(stdout, "p20export", build.Version)
 		return err
 	}
-	root.SetOut(stdout) // before completion is made, which keeps it
+	root.SetOut(stdout) // before the completion command is created, which keeps it
 	root.SetErr(stderr)
 	named := slices.IndexFunc(commands, func(c command) bool { return len(args) > 0 && c.name == args[0] })
 	var order []string
@@ -140,9 +141,9 @@ correctness.`,
 			root.AddGroup(&cobra.Group{ID: c.group, Title: c.group})
 		}
 		if named < 0 || named == i {
-			made := c.new()
-			made.GroupID = c.group
-			root.AddCommand(made)
+			sub := c.new()
+			sub.GroupID = c.group
+			root.AddCommand(sub)
 		}
 	}
 	root.SetHelpCommand(cli.Help(root))
@@ -165,10 +166,10 @@ Exit status: 0 success; 1 completed, but a check failed or a run was refused;
 stopped by SIGHUP, SIGINT or SIGTERM. If the Go runtime fails, for example out
 of memory, the status is also 2, and standard error has its stack trace.`
 
-// newPrinter returns the printer of a command's results.
+// newPrinter returns a printer for the results of a command.
 func newPrinter(cmd *cobra.Command, f *render.Format) *render.Printer {
 	return render.New(cmd.OutOrStdout(), *f, build.Tool())
 }
 
-// interrupted returns why the context of a command ended, or nil.
+// interrupted returns the cause of the cancellation of a command's context, or nil.
 func interrupted(cmd *cobra.Command) error { return context.Cause(cmd.Context()) }

@@ -48,14 +48,14 @@ applies only to the list; a schema is always JSON.
 	return cmd
 }
 
-// oneSchema wants the name of a schema, or none.
+// oneSchema requires the name of a schema, or no argument.
 func oneSchema(_ *cobra.Command, args []string) error {
 	if len(args) > 1 {
 		return fmt.Errorf("name one schema, not %d", len(args))
 	}
 	for _, name := range args {
 		if _, ok := schema.Get(name); !ok {
-			return fmt.Errorf("schema %q is not known; the schemas are %s", name, strings.Join(schema.Names(), ", "))
+			return fmt.Errorf("unknown schema %q; the schemas are %s", name, strings.Join(schema.Names(), ", "))
 		}
 	}
 	return nil

@@ -62,7 +62,7 @@ after all files have been checked, and nothing if interrupted.
 		}
 		k, err := validate.ParseKind(kind)
 		if err != nil {
-			return fmt.Errorf("kind %q is not known: %w", kind, err)
+			return fmt.Errorf("unknown kind %q: %w", kind, err)
 		}
 		if err := checkFiles(paths...); err != nil {
 			return err

@@ -108,23 +108,23 @@ for any other file.
 		}
 		if info, err := os.Stat(args[0]); err == nil && info.IsDir() {
 			if cmd.Flags().Changed("record") {
-				return errors.New("--record goes with one artifact; in a directory records are found")
+				return errors.New("--record is only for a single artifact; in a directory the records are found by name")
 			}
 			if slices.Contains(captures, "-") {
-				return errors.New("--capture - goes with one artifact")
+				return errors.New("--capture - is only for a single artifact")
 			}
 			if only && captures != nil {
-				return errors.New("--capture goes with records, and with --captures-only none are verified")
+				return errors.New("--capture cannot be used with --captures-only, which verifies no records")
 			}
 			return verifyTree(cmd, args[0], verify.TreeSettings{Captures: captures, CapturesOnly: only, Strict: strict}, f)
 		}
 		switch {
 		case strict:
-			return errors.New("--strict goes with a directory")
+			return errors.New("--strict is only for a directory")
 		case only:
-			return errors.New("--captures-only goes with a directory")
+			return errors.New("--captures-only is only for a directory")
 		case len(captures) > 1:
-			return errors.New("one artifact has one --capture")
+			return errors.New("give only one --capture for a single artifact")
 		}
 		from := strings.Join(captures, "")
 		var row verify.Row
@@ -138,7 +138,7 @@ for any other file.
 	return cmd
 }
 
-// verifyTree verifies a directory. Each row is written when it is known.
+// verifyTree verifies a directory. It prints each row as soon as it is known.
 func verifyTree(cmd *cobra.Command, dir string, s verify.TreeSettings, f *render.Format) error {
 	p := newPrinter(cmd, f)
 	var tally render.Tally

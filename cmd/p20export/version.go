@@ -17,7 +17,7 @@ func newVersion() *cobra.Command {
 		Long:    "Print the version of p20export, the commit it was built from, if known, and the\nGo release.",
 		Example: "  p20export version\n  p20export version --format json | jq -r .commit",
 		Args:    cobra.NoArgs,
-		// In place of the root's, which handles signals: this command is over before that is set up.
+		// Replaces the root's, which sets up signal handling: this command ends sooner.
 		PersistentPreRun: func(*cobra.Command, []string) {},
 	}
 	f := cli.AddFormat(cmd)

@@ -1,4 +1,4 @@
-// Package build says which program this is.
+// Package build identifies this program: its version and commit.
 package build
 
 import (
@@ -7,14 +7,15 @@ import (
 	"github.com/p20export/p20export/project/record"
 )
 
-// Version is the release this source is of.
+// Version is the version of this source code.
 const Version = "0.1.0"
 
-// Tool is how captures and records name this program.
+// Tool returns the name and version of this program, as captures and records state
+// them.
 func Tool() record.Tool { return record.Tool{Name: record.ToolName, Version: Version} }
 
-// Commit is what this program was built from, where that is known; with -dirty
-// when the source had changes that are in no commit.
+// Commit returns the commit that this program was built from, with the suffix -dirty
+// if the source had uncommitted changes. It is empty if the commit is not known.
 func Commit() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -1,5 +1,5 @@
-// Package cli has what the commands of this program share: the flag --format,
-// completion and help, stricter than cobra's own.
+// Package cli contains what the commands of this program share: common flags,
+// completion and help, which are stricter than cobra's own.
 package cli
 
 import (
@@ -17,64 +17,66 @@ import (
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
 )
 
-// formatFlag is the value of a command's --format: one of those it has.
+// formatFlag is the value of --format. It accepts the formats that the command has.
 type formatFlag struct {
-	to *render.Format
-	of []string
+	target  *render.Format
+	allowed []string
 }
 
 // String implements pflag.Value.
-func (f formatFlag) String() string { return string(*f.to) }
+func (f formatFlag) String() string { return string(*f.target) }
 
 // Set implements pflag.Value.
 func (f formatFlag) Set(s string) error {
-	if !slices.Contains(f.of, s) {
-		last := len(f.of) - 1
-		return fmt.Errorf("the formats are %s and %s", strings.Join(f.of[:last], ", "), f.of[last])
+	if !slices.Contains(f.allowed, s) {
+		last := len(f.allowed) - 1
+		return fmt.Errorf("the formats are %s and %s", strings.Join(f.allowed[:last], ", "), f.allowed[last])
 	}
-	*f.to = render.Format(s)
+	*f.target = render.Format(s)
 	return nil
 }
 
 // Type implements pflag.Value.
-func (f formatFlag) Type() string { return strings.Join(f.of, "|") }
+func (f formatFlag) Type() string { return strings.Join(f.allowed, "|") }
 
-// AddFormat gives a command its --format flag: text, json and those named.
+// AddFormat adds the flag --format to a command. It accepts text, json and the formats
+// in more.
 func AddFormat(cmd *cobra.Command, more ...render.Format) *render.Format {
 	f := render.Text
-	flag := formatFlag{to: &f, of: []string{string(render.Text), string(render.JSON)}}
+	flag := formatFlag{target: &f, allowed: []string{string(render.Text), string(render.JSON)}}
 	usage := "format of the results; json is one object per line"
 	for _, m := range more {
-		flag.of = append(flag.of, string(m))
+		flag.allowed = append(flag.allowed, string(m))
 	}
 	if len(more) > 0 {
 		usage += ", the others are one document at the end"
 	}
 	cmd.Flags().Var(flag, "format", usage)
-	Complete(cmd, "format", flag.of...)
+	Complete(cmd, "format", flag.allowed...)
 	return &f
 }
 
-// failOnFlag is the value of a command's --fail-on.
-type failOnFlag struct{ to *render.FailOn }
+// failOnFlag is the value of --fail-on.
+type failOnFlag struct{ target *render.FailOn }
 
 // String implements pflag.Value.
-func (f failOnFlag) String() string { return string(*f.to) }
+func (f failOnFlag) String() string { return string(*f.target) }
 
 // Set implements pflag.Value.
 func (f failOnFlag) Set(s string) error {
 	all := render.FailOns()
 	if !slices.Contains(all, s) {
-		return fmt.Errorf("it is one of %s", strings.Join(all, ", "))
+		return fmt.Errorf("must be one of %s", strings.Join(all, ", "))
 	}
-	*f.to = render.FailOn(s)
+	*f.target = render.FailOn(s)
 	return nil
 }
 
 // Type implements pflag.Value.
 func (failOnFlag) Type() string { return "VERDICT" }
 
-// AddFailOn gives a command its --fail-on flag. What names the runs that count.
+// AddFailOn adds the flag --fail-on to a command. The parameter what describes the
+// runs it applies to.
 func AddFailOn(cmd *cobra.Command, what string) *render.FailOn {
 	var on render.FailOn
 	all := render.FailOns()
@@ -83,17 +85,17 @@ func AddFailOn(cmd *cobra.Command, what string) *render.FailOn {
 	return &on
 }
 
-// CheckTextFlags reports flags that are given and shape only text, where another
-// format is asked for, or two of them at once.
+// CheckTextFlags returns an error if one of the named flags, which affect only text,
+// is given with another format, or if two of them are given.
 func CheckTextFlags(cmd *cobra.Command, f render.Format, flags ...string) error {
 	given := ""
 	for _, name := range flags {
 		switch {
 		case !cmd.Flags().Changed(name):
 		case f != render.Text:
-			return fmt.Errorf("--%s goes with --format text; --format %s has everything as it is", name, f)
+			return fmt.Errorf("--%s can only be used with --format text; --format %s always contains everything", name, f)
 		case given != "":
-			return fmt.Errorf("give either --%s or --%s", given, name)
+			return fmt.Errorf("give either --%s or --%s, not both", given, name)
 		default:
 			given = name
 		}
@@ -101,24 +103,23 @@ func CheckTextFlags(cmd *cobra.Command, f render.Format, flags ...string) error 
 	return nil
 }
 
-// Complete offers a flag's values to the shell.
+// Complete sets the values that completion offers for a flag.
 func Complete(cmd *cobra.Command, flag string, values ...string) {
 	CompleteBy(cmd, flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// CompleteBy offers a flag's values to the shell as they are known then.
+// CompleteBy sets the function that completes the values of a flag.
 func CompleteBy(cmd *cobra.Command, flag string, values cobra.CompletionFunc) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, values); err != nil {
-		panic(err) // the flag does not exist: a mistake of this program's
+		panic(err) // the flag does not exist: a programming error
 	}
 }
 
-// Require makes flags required. The error of those that are missing says what each
-// is for.
+// Require makes flags required. The error for missing flags includes their usage.
 func Require(cmd *cobra.Command, flags ...string) {
 	for _, name := range flags {
 		if err := cmd.MarkFlagRequired(name); err != nil {
-			panic(err) // the flag does not exist: a mistake of this program's
+			panic(err) // the flag does not exist: a programming error
 		}
 	}
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
@@ -141,11 +142,11 @@ func missingFlag(cmd *cobra.Command, name string) string {
 	if f.Shorthand != "" {
 		name = "-" + f.Shorthand
 	}
-	usage := strings.ReplaceAll(f.Usage, "`", "") // around the name of the value
+	usage := strings.ReplaceAll(f.Usage, "`", "") // quotes around the name of the value
 	return fmt.Sprintf("%s is missing: %s", name, strings.TrimSuffix(usage, " (required)"))
 }
 
-// Reading does work that reads a file, and shows on standard error how far it is.
+// Reading calls work, which reads a file, and shows its progress on standard error.
 func Reading(cmd *cobra.Command, path string, work func(progress func(int64))) {
 	shown, progress := render.NewReading(cmd.ErrOrStderr(), path)
 	defer shown.End()
@@ -172,8 +173,8 @@ func One(what string) cobra.PositionalArgs {
 	}
 }
 
-// Output is standard output. It keeps the first error of writing, which cobra does
-// not return for help, and takes for a fault of the command line elsewhere.
+// Output is standard output. It stores the first write error: cobra ignores it when
+// printing help, and elsewhere treats it as a mistake on the command line.
 type Output struct {
 	io.Writer
 	Err error
@@ -188,7 +189,8 @@ func (o *Output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Fd returns the descriptor of a file, which may be a terminal.
+// Fd returns the file descriptor of standard output, or an invalid one if it is not a
+// file.
 func (o *Output) Fd() uintptr {
 	if f, ok := o.Writer.(*os.File); ok {
 		return f.Fd()
@@ -196,8 +198,8 @@ func (o *Output) Fd() uintptr {
 	return ^uintptr(0)
 }
 
-// WholeHelp makes help be written at once, so that cobra says nothing of its own
-// about an error of that: Output has it.
+// WholeHelp makes help be written in a single write, so that cobra does not print the
+// write error itself. Output stores the error.
 func WholeHelp(root *cobra.Command) {
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
@@ -210,7 +212,8 @@ func WholeHelp(root *cobra.Command) {
 	})
 }
 
-// Help is cobra's help command, but that an unknown topic is a usage error.
+// Help returns a help command like cobra's, except that an unknown command is a usage
+// error.
 func Help(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [COMMAND]",
@@ -239,8 +242,8 @@ func names(root *cobra.Command) (all []string) {
 	return all
 }
 
-// StrictCompletion makes an unknown shell a usage error: what completion prints
-// is sourced.
+// StrictCompletion makes an unknown shell a usage error, because shells source the
+// output of completion.
 func StrictCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
@@ -254,13 +257,13 @@ func StrictCompletion(root *cobra.Command) {
 			if len(args) == 0 {
 				return cmd.Help()
 			}
-			return fmt.Errorf("shell %q is not known; the shells are %s", args[0], strings.Join(names(cmd), ", "))
+			return fmt.Errorf("unknown shell %q; the shells are %s", args[0], strings.Join(names(cmd), ", "))
 		}
 	}
 }
 
-// PlainUsages takes the quotes around the names of values out of what flags say of
-// themselves. Help takes them out itself, and completion does not.
+// PlainUsages removes the quotes around the names of values from the usage of all
+// flags. Help removes them itself, but completion does not.
 func PlainUsages(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { _, f.Usage = pflag.UnquoteUsage(f) })
 	for _, c := range cmd.Commands() {

@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// helpColumns is how many columns the help of a command has at most.
+// helpColumns is the maximum width of the help of a command, in columns.
 const helpColumns = 80
 
-// Usage makes the usage of the root command and those below it fit 80 columns,
-// with the commands of a group in the order of their names in order.
+// Usage sets the usage function of the root command and its subcommands. The usage is
+// at most 80 columns wide; the commands of a group are in the order given by order.
 func Usage(root *cobra.Command, order []string) {
 	root.SetUsageFunc(func(cmd *cobra.Command) error {
 		var b strings.Builder
@@ -39,8 +39,8 @@ func Usage(root *cobra.Command, order []string) {
 	})
 }
 
-// Synopsis returns the forms in which a command is called. Its Use has them with
-// " | " and the name of the command between them.
+// Synopsis returns the forms in which a command can be called. In cmd.Use they are
+// separated by " | " and the name of the command.
 func Synopsis(cmd *cobra.Command) (lines []string) {
 	before := ""
 	if cmd.HasParent() {
@@ -60,7 +60,7 @@ func Synopsis(cmd *cobra.Command) (lines []string) {
 	return lines
 }
 
-// inGroup returns the commands of a group: those that order names, then the others.
+// inGroup returns the commands of a group: first those in order, then the others.
 func inGroup(cmd *cobra.Command, id string, order []string) (list []*cobra.Command) {
 	for _, c := range cmd.Commands() {
 		if c.GroupID == id && !c.Hidden {

@@ -1,4 +1,4 @@
-// Package signals ends contexts by the signals a program gets.
+// Package signals cancels contexts when the program receives signals.
 package signals
 
 import (
@@ -8,16 +8,16 @@ import (
 	"syscall"
 )
 
-// Ended is why a context ended: the signal.
+// Ended is the cause of a context that a signal canceled.
 type Ended struct{ syscall.Signal }
 
 func (s Ended) Error() string { return s.Signal.String() }
 
-// Is makes it the cancellation that it causes.
+// Is reports whether target is context.Canceled.
 func (s Ended) Is(target error) bool { return target == context.Canceled }
 
-// Context returns a context that the first SIGINT, SIGTERM or SIGHUP ends;
-// the second one ends the program.
+// Context returns a context that the first SIGINT, SIGTERM or SIGHUP cancels. The
+// second signal ends the program.
 func Context(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 1)
@@ -36,19 +36,19 @@ func Context(parent context.Context) (context.Context, func()) {
 	}
 }
 
-// UntilSecond returns a context that a signal after the end of ctx ends,
-// instead of the program; the one after that ends the program.
+// UntilSecond returns a context that the first signal after the cancellation of ctx
+// cancels, instead of ending the program. The signal after that ends the program.
 func UntilSecond(ctx context.Context) (context.Context, func()) {
 	kill, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	awaited := 2
+	remaining := 2
 	if ctx.Err() != nil {
-		awaited = 1
+		remaining = 1
 	}
 	go func() {
 		defer signal.Stop(signals)
-		for range awaited {
+		for range remaining {
 			select {
 			case <-signals:
 			case <-kill.Done():
@@ -60,9 +60,9 @@ func UntilSecond(ctx context.Context) (context.Context, func()) {
 	return kill, cancel
 }
 
-// CleanUp calls clean and ends the program at the signal of that number, counted from
-// now, so that what is temporary does not stay when the first signals do not end the
-// program soon enough. The function it returns ends that.
+// CleanUp calls clean and ends the program when it receives its number-th signal from
+// now on, so that temporary files are removed even if the program does not react to
+// the first signals in time. The returned function turns this off.
 func CleanUp(number int, clean func()) func() {
 	signals := make(chan os.Signal, number)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
