@@ -20,11 +20,11 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// fault is the variable that makes the test binary a server, and says what is
-// wrong with its answers.
+// fault is the environment variable that makes the test binary a server, and names the
+// fault of its responses.
 const fault = "DIFFERENTIAL_FAULT"
 
-// none is the fault of a server whose answers are right.
+// none is the fault of a server whose responses are correct.
 const none = "none"
 
 func TestMain(m *testing.M) {
@@ -38,8 +38,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// fake serves the protocol: it makes a capture of each request, and of nothing
-// but the request, and gives the program's own answer about it, with a fault.
+// fake serves the protocol. It makes a capture from each request alone, and responds with
+// the program's own result and a fault.
 func fake(in io.Reader, out io.Writer, what string) error {
 	dir, err := os.MkdirTemp("", "differential")
 	if err != nil {
@@ -60,7 +60,7 @@ func fake(in io.Reader, out io.Writer, what string) error {
 			return err
 		}
 		if what == "no answer" {
-			return errors.New("no answer")
+			return errors.New("no response")
 		}
 		if err := c.write(dir); err != nil {
 			return err
@@ -69,7 +69,7 @@ func fake(in io.Reader, out io.Writer, what string) error {
 		if err != nil {
 			return err
 		}
-		spoil(&answer, what)
+		inject(&answer, what)
 		text, err := json.Marshal(answer, jsontext.AllowInvalidUTF8(true))
 		if err != nil {
 			return err
@@ -119,14 +119,14 @@ func receive(line []byte, r io.Reader) (*captured, error) {
 	return c, nil
 }
 
-// faults are what the command has to notice, and how it names it.
+// faults maps each fault to the name under which the command must report it.
 var faults = map[string]string{
 	"artifact": ": artifact\n", "envelope": ": envelope\n", "omission left out": ": omission ", "omission order": ": omission ", "omission count": ": omission ",
 	"times": ": times\n", "outcome": ": outcome\n", "errors": ": errors\n", "runs": "runs\n", "results": "results from Python",
 }
 
-// spoil makes one thing of an answer wrong, where it has that.
-func spoil(a *projections, what string) {
+// inject changes one part of a response, if the response has it.
+func inject(a *projections, what string) {
 	for _, results := range a.Results {
 		for i := range results {
 			r := &results[i]
@@ -159,7 +159,7 @@ func spoil(a *projections, what string) {
 	}
 }
 
-// server makes the test binary the command of a server.
+// fakeServer returns the command that runs the test binary as a server.
 func fakeServer(t *testing.T, what string) []string {
 	t.Helper()
 	t.Setenv(fault, what)
@@ -170,7 +170,7 @@ func fakeServer(t *testing.T, what string) []string {
 	return []string{self}
 }
 
-// output is what the command prints, from several workers.
+// output collects the output of several workers.
 type output struct {
 	mu sync.Mutex
 	bytes.Buffer

@@ -15,20 +15,20 @@ import (
 	"github.com/p20export/p20export/project/validate"
 )
 
-// tally is what the files of one worker came to.
+// A tally counts the results of one worker.
 type tally struct {
 	*options
 	cases, accepted, disagreed int
 	codes                      map[string]int
 }
 
-// files compares the validators.
+// files compares the validators on generated files.
 func (o *options) files(ctx context.Context) error {
 	tallies := make([]*tally, workers())
 	for i := range tallies {
 		tallies[i] = &tally{options: o, codes: make(map[string]int)}
 	}
-	took, err := share(ctx, o, o.command("validate.py"), o.n, tallies)
+	took, err := distribute(ctx, o, o.command("validate.py"), o.n, tallies)
 	if err != nil {
 		return err
 	}
@@ -44,15 +44,15 @@ func (o *options) files(ctx context.Context) error {
 	fmt.Fprintf(o.out, "seed %d: %d cases in %s, %d accepted, %d malformed, %d codes seen, %d disagreements\n",
 		o.seed, total.cases, took, total.accepted, total.cases-total.accepted, len(total.codes), total.disagreed)
 	if total.disagreed > 0 {
-		return fmt.Errorf("the files are in %s", o.keep)
+		return fmt.Errorf("the files with different results are in %s", o.keep)
 	}
 	if o.only >= 0 || o.n < 10_000 {
 		return nil
 	}
-	// A generator that stopped making some fault would agree about nothing.
+	// If the generator no longer made some fault, nothing would be compared.
 	for _, r := range finding.Rules() {
 		if r.Code != "" && r.Code != finding.TooLarge && r.Code != finding.EventLineTooLong && total.codes[string(r.Code)] == 0 {
-			return fmt.Errorf("no case was made that is %s", r.Code)
+			return fmt.Errorf("no generated case has the finding %s", r.Code)
 		}
 	}
 	if total.accepted < total.cases/20 {
@@ -68,7 +68,7 @@ func (t *tally) compare(ctx context.Context, s *server, dir string, i int) error
 		t.out.Write(c.data)
 		fmt.Fprintf(t.out, "\n%s, %s\n", c.kind, c.profile)
 	}
-	ours, err := c.judge(ctx, filepath.Join(dir, "case"))
+	ours, err := c.validate(ctx, filepath.Join(dir, "case"))
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (o *options) report(i int, c testCase, ours, theirs answer) error {
 	return os.WriteFile(name, c.data, 0o644)
 }
 
-// header is the line that announces a file.
+// header returns the header line of a file.
 func (c testCase) header() any {
 	return struct {
 		Kind    string           `json:"kind"`
@@ -108,7 +108,7 @@ func (c testCase) header() any {
 	}{c.kind, c.profile, len(c.data)}
 }
 
-// answer is what a validator says of a file.
+// An answer is the result of a validator for a file.
 type answer struct {
 	Verdict   string  `json:"verdict"`
 	Canonical bool    `json:"canonical"`
@@ -147,8 +147,8 @@ func (a answer) String() string {
 	return b.String()
 }
 
-// judge is the Go validator's answer.
-func (c testCase) judge(ctx context.Context, file string) (answer, error) {
+// validate returns the result of the Go validator.
+func (c testCase) validate(ctx context.Context, file string) (answer, error) {
 	var a answer
 	var list []finding.Finding
 	if c.kind == string(validate.Artifact) {

@@ -11,14 +11,14 @@ import (
 	"github.com/p20export/p20export/project/validate"
 )
 
-// testCase is one file to judge.
+// A testCase is one file to validate.
 type testCase struct {
 	kind    string
 	profile artifact.Profile
 	data    []byte
 }
 
-// newCase makes case i of a seed: three of four are artifacts.
+// newCase generates case i of a seed. Three of four cases are artifacts.
 func newCase(seed uint64, i int) testCase {
 	g := generator{rand.New(rand.NewPCG(seed, uint64(i)))}
 	c := testCase{kind: string(validate.Artifact), profile: artifact.Profiles()[g.IntN(2)]}
@@ -32,15 +32,15 @@ func newCase(seed uint64, i int) testCase {
 	if g.chance(0.4) {
 		c.data = g.damage(c.data)
 	}
-	if c.kind == string(validate.Envelope) && !judged(c.data) {
+	if c.kind == string(validate.Envelope) && !hasRules(c.data) {
 		c.data = append([]byte{'{'}, c.data...)
 	}
 	return c
 }
 
-// judged reports whether the contract has rules for an envelope file of such a
-// beginning (section 7).
-func judged(data []byte) bool {
+// hasRules reports whether the contract states an outcome for an envelope file that
+// begins in this way (section 7).
+func hasRules(data []byte) bool {
 	rest := bytes.TrimLeft(bytes.TrimPrefix(data, []byte("\ufeff")), " \t\r\n")
 	return len(rest) == 0 || rest[0] == '{'
 }
@@ -51,7 +51,7 @@ func (g generator) chance(p float64) bool { return g.Float64() < p }
 
 func pick[T any](g generator, list []T) T { return list[g.IntN(len(list))] }
 
-// member is a name and its value, both as JSON text.
+// A member is a name and its value, both as JSON text.
 type member struct{ name, value string }
 
 func object(members []member) string {
@@ -80,13 +80,13 @@ var (
 	types   = []string{"RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED", "RUN_ERROR", "STATE_SNAPSHOT", "RAW", "", "run_started", "UNHEARD_OF", `RUN\u005fERROR`}
 )
 
-// What references and error texts are made of near the rules A27 to A29 and A26,
-// as they stand in JSON.
+// Pieces, as JSON text, of references and error texts that almost break A27 to A29 and
+// A26, or break them.
 var (
 	refPieces = []string{"a", "x1", "9", "é", "ſ", "\u212a", "😀", "٣", ".", ".", ".", "-", "_", "%", "@", ":", ":80", ":8x", "/", "/", `\\`, "?", "#", "[", "]", "::", "[::1]", "[1:2:f.3]",
 		"//", "www.", "WWW.", "localhost", "LocalHost", "10.0.0.1", "010.0.0.255", "256.0.0.1", "1.2", "example.com", "mailto:", "DATA:", "javascript", "thread:", "file", "view-source:", "s3:", "://", " ", `\u0000`}
 	gaps = []string{" ", " ", "  ", "    ", `\n`, `\t`, `\r\n`, `\\n`, `\\t`, `\\n    `, `\\\\n`, `\\\\r\\\\n\\\\t`, `\\`, "\u00a0", "", ", "}
-	// Frames of stack traces, whole ones and parts of them.
+	// Complete and partial frames of stack traces.
 	frames = []string{
 		"Traceback (most recent call last):", "Exception Group Traceback (most recent call last):", "+ ", "Stack for <Task x> (most recent call last):", "Stack ", "Thread 0x7f ", "(most recent call first)", "(most recent call last)",
 		`File \"a.py\", line 3, in f`, `File \\\"a.py\\\", line 3 in f`, "File 'a.py', line 3,", "<FrameSummary file a.py", "File ", `\"`, "'", ", line 3", ", in ",
@@ -99,10 +99,10 @@ var (
 	}
 )
 
-// text is a string of up to n of the words.
+// text returns a string of up to n words.
 func (g generator) text(n int) string { return g.joined(words, g.IntN(n+1)) }
 
-// joined is a string of n of the pieces.
+// joined returns a string of n pieces.
 func (g generator) joined(pieces []string, n int) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -113,16 +113,16 @@ func (g generator) joined(pieces []string, n int) string {
 	return b.String()
 }
 
-// plain is a string that keeps every rule.
+// plain returns a string that breaks no rule.
 func (g generator) plain() string { return fmt.Sprintf(`"v%x"`, g.Uint32()) }
 
-// long is a string about as long as a limit.
+// long returns a string about as long as a limit.
 func (g generator) long() string {
 	n := pick(g, []int{48, 60, 96, 128, 200, 256, 400, 1024}) + g.IntN(5) - 2
 	return `"` + strings.Repeat(" ", g.IntN(3)) + strings.Repeat(pick(g, []string{"a", "é", "😀", `\u0061`, "e\u0301"}), n) + strings.Repeat("\u00a0", g.IntN(3)) + `"`
 }
 
-// value is usual, or with chance odd something else.
+// value returns usual or, with probability odd, another value.
 func (g generator) value(odd float64, usual string) string {
 	if !g.chance(odd) {
 		return usual
@@ -138,7 +138,7 @@ func (g generator) value(odd float64, usual string) string {
 	return g.text(6)
 }
 
-// ref is a reference: plain, odd, or near the rules about what resolves.
+// ref returns a reference: plain, odd, or similar to a link.
 func (g generator) ref(odd float64) string {
 	if g.chance(odd) {
 		return g.joined(refPieces, 1+g.IntN(6))
@@ -146,7 +146,7 @@ func (g generator) ref(odd float64) string {
 	return g.value(odd, g.plain())
 }
 
-// errorText is an error text: plain, odd, or near the shapes of stack traces.
+// errorText returns an error text: plain, odd, or similar to a stack trace.
 func (g generator) errorText(odd float64) string {
 	if !g.chance(odd) {
 		return g.value(odd, g.plain())
@@ -194,7 +194,7 @@ func (g generator) artifact(odd float64) string {
 	return object(all)
 }
 
-// disturb leaves members out, adds others, and changes their order.
+// disturb removes members, adds others, and changes their order.
 func (g generator) disturb(all []member, odd float64) []member {
 	all = slices.DeleteFunc(all, func(member) bool { return g.chance(odd / 4) })
 	for g.chance(odd) {
@@ -240,8 +240,8 @@ func (g generator) messages(odd float64) string {
 	return "[" + strings.Join(list, ",") + "]"
 }
 
-// style puts an artifact into canonical form, or some white space around its
-// tokens, or leaves it on one line.
+// style returns an artifact in canonical form, with white space around its tokens, or
+// unchanged on one line.
 func (g generator) style(text string) []byte {
 	switch g.IntN(3) {
 	case 0:

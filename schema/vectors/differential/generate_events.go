@@ -9,8 +9,8 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// event is an event with these members: its type first, mostly, and what
-// integrations add to their events.
+// event returns an event with these members, mostly with its type first, and with members
+// that integrations add.
 func (g *streams) event(kind string, members ...member) string {
 	all := append([]member{{`"type"`, quoted(kind)}}, members...)
 	if g.chance(0.05) {
@@ -18,7 +18,7 @@ func (g *streams) event(kind string, members ...member) string {
 	}
 	if g.chance(0.05) {
 		all = append(all, member{`"rawEvent"`, pick(g.generator, []string{`{"event":"on_chain_start","data":{"messages":[]}}`, "null", `"x"`})})
-		g.did("rawEvent")
+		g.record("rawEvent")
 	}
 	if g.chance(0.1) {
 		g.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
@@ -26,7 +26,7 @@ func (g *streams) event(kind string, members ...member) string {
 	for i, m := range all {
 		if g.chance(0.005) && len(m.name) > 2 && m.name[1] != '\\' && m.name[1] < 0x80 {
 			all[i].name = fmt.Sprintf(`"\u%04x%s`, m.name[1], m.name[2:])
-			g.did("escaped keys")
+			g.record("escaped keys")
 		}
 	}
 	if g.chance(g.odd / 2) {
@@ -34,45 +34,45 @@ func (g *streams) event(kind string, members ...member) string {
 	}
 	if g.chance(g.odd/4) && len(all) > 0 {
 		all = append(all, all[g.IntN(len(all))])
-		g.did("a key twice")
+		g.record("a key twice")
 	}
 	if g.chance(g.odd / 8) {
 		all = append(all, member{`"x"`, "\"\xc3\""})
-		g.did("invalid UTF-8")
+		g.record("invalid UTF-8")
 	}
 	return object(all)
 }
 
-// values are some that any member may have.
+// values are JSON values that any member may have.
 var values = []string{"null", "true", "0", "-1", "1e400", "1.50E-3", "12345678901234567890", `""`, `"x"`, "[]", "{}", `{"a":{"b":[1]}}`, `"\ud800"`, `{"\udfff":1}`}
 
-// extra is a member that no event has.
+// extra returns a member that no AG-UI event has.
 func (g *streams) extra() member {
 	value := pick(g.generator, values)
 	switch name := pick(g.generator, []string{"metadata", "x", "", "a/b", "a~b", "~1", "thread_id", "runid", "\U0001f600", `\ud800`, `a\udc00`, "deep", `caf\u00e9`, "protocol_version", `\n`}); name {
 	case `\ud800`, `a\udc00`:
-		g.did("half of a pair in a key")
+		g.record("half of a pair in a key")
 		return member{quoted(name), value}
 	case "deep":
-		g.did("deep values")
+		g.record("deep values")
 		return member{`"deep"`, nested(pick(g.generator, []int{20, 20, 20, 20, 20, 510, 511, 512}))}
 	default:
 		return member{quoted(name), value}
 	}
 }
 
-// spoken are the events of the messages that the run streams.
-func (g *streams) spoken() []string {
+// textEvents returns the events of the streamed messages.
+func (g *streams) textEvents() []string {
 	var parts [][]string
 	mixed := g.chance(0.15)
-	for i := range g.said {
-		m := &g.said[i]
+	for i := range g.streamed {
+		m := &g.streamed[i]
 		if g.chance(0.06) {
 			m.role = pick(g.generator, []string{"user", "developer", "system", "tool", "reasoning", "activity", "", "Assistant"})
 			if g.rich == 0 {
 				m.role = pick(g.generator, []string{"user", "developer", "system"})
 			}
-			g.did("streamed roles")
+			g.record("streamed roles")
 		}
 		if mixed {
 			parts = append(parts, g.whole(*m))
@@ -81,27 +81,27 @@ func (g *streams) spoken() []string {
 		switch g.IntN(5) {
 		case 0:
 			parts = append(parts, g.chunks(*m, 1))
-			g.did("chunks that all have ids")
+			g.record("chunks that all have ids")
 		case 1:
 			parts = append(parts, g.chunks(*m, 0))
-			g.did("chunks without ids")
+			g.record("chunks without ids")
 		case 2:
 			parts = append(parts, g.chunks(*m, 0.5))
-			g.did("chunks some of which have ids")
+			g.record("chunks some of which have ids")
 		default:
 			parts = append(parts, g.whole(*m))
 		}
 	}
 	if g.chance(0.12) {
 		parts = slices.Insert(parts, g.IntN(len(parts)+1), g.subagent())
-		g.did("a subagent")
+		g.record("a subagent")
 	}
 	if g.chance(0.3) {
 		parts = slices.Insert(parts, g.IntN(len(parts)+1), g.toolCall())
-		g.did("tool calls")
+		g.record("tool calls")
 	}
 	if mixed && len(parts) > 1 {
-		g.did("interleaved messages")
+		g.record("interleaved messages")
 		return g.interleave(parts)
 	}
 	return slices.Concat(parts...)
@@ -120,7 +120,7 @@ func (g *streams) interleave(parts [][]string) []string {
 	return all
 }
 
-// speaker are the members of an event that begins a message.
+// speaker returns the members of an event that begins a message.
 func (g *streams) speaker(m message) []member {
 	all := []member{{`"messageId"`, g.value(g.odd/8, quoted(m.id))}}
 	if m.role != "assistant" || g.chance(0.8) {
@@ -139,9 +139,9 @@ func (g *streams) speaker(m message) []member {
 	return all
 }
 
-// whole are the events of a message that is started, continued and ended.
+// whole returns the START, CONTENT and END events of a message.
 func (g *streams) whole(m message) []string {
-	g.did("text events")
+	g.record("text events")
 	id := member{`"messageId"`, quoted(m.id)}
 	all := []string{g.event(agui.TextMessageStart, g.speaker(m)...)}
 	for i, piece := range m.pieces {
@@ -155,7 +155,7 @@ func (g *streams) whole(m message) []string {
 				again.role, again.name = pick(g.generator, []string{"user", m.role}), "another"
 			}
 			all = append(all, g.event(agui.TextMessageEnd, id), g.event(agui.TextMessageStart, g.speaker(again)...))
-			g.did("a message begun again")
+			g.record("a message begun again")
 		}
 	}
 	if g.chance(0.95) {
@@ -164,8 +164,8 @@ func (g *streams) whole(m message) []string {
 	return all
 }
 
-// chunks are the events of a message in chunks, those after the first with an id
-// as likely as stated.
+// chunks returns the CHUNK events of a message. Each chunk after the first has an id with
+// probability ids.
 func (g *streams) chunks(m message, ids float64) []string {
 	var all []string
 	for i, piece := range m.pieces {
@@ -192,7 +192,7 @@ func (g *streams) chunks(m message, ids float64) []string {
 	return all
 }
 
-// subagent are the events of a subagent, which may stream text.
+// subagent returns the events of a subagent, which may stream text.
 func (g *streams) subagent() []string {
 	tag := member{`"subagentRunId"`, pick(g.generator, []string{`"sub-1"`, `"sub-2"`, `""`})}
 	m := g.message("assistant")
@@ -223,7 +223,7 @@ func (g *streams) subagent() []string {
 	return append(all, g.event(pick(g.generator, []string{agui.SubagentFinished, agui.SubagentError}), tag))
 }
 
-// toolCall are the events of a call of a tool.
+// toolCall returns the events of a tool call.
 func (g *streams) toolCall() []string {
 	id := member{`"toolCallId"`, `"call-1"`}
 	if g.chance(0.2) {
@@ -237,21 +237,21 @@ func (g *streams) toolCall() []string {
 	}
 }
 
-// families are the types of events that are no text, no snapshot, and neither
-// begin nor end a run.
+// families are the event types other than those of text, snapshots, and the begin and end
+// of a run.
 var families = slices.DeleteFunc(agui.All(), func(name string) bool {
 	return strings.HasPrefix(name, "TEXT_MESSAGE") || strings.HasPrefix(name, "RUN_") || name == agui.MessagesSnapshot
 })
 
-// noise is an event of one of the families.
+// noise returns an event of one of the families.
 func (g *streams) noise() string {
-	g.did("events of other families")
+	g.record("events of other families")
 	return g.other()
 }
 
 func (g *streams) other() string {
 	if g.chance(0.1) {
-		g.did("types that AG-UI does not have")
+		g.record("types that AG-UI does not have")
 		return g.event(pick(g.generator, []string{"UNHEARD_OF", "run_started", "RunStarted", "TEXT_MESSAGE", "e\u0301", `RUN\u005fSTART`, strings.Repeat("T", 128), strings.Repeat("T", 129)}))
 	}
 	members := []member{
@@ -268,16 +268,16 @@ func (g *streams) other() string {
 	return g.event(pick(g.generator, families), some...)
 }
 
-// withSnapshots puts the snapshots of the run among its events.
+// withSnapshots inserts the snapshots of the run into its events.
 func (g *streams) withSnapshots(body []string) []string {
 	n := 1
 	switch {
-	case g.aim == project.FoldedStream:
+	case g.target == project.FoldedStream:
 		n = 0
 		if g.chance(0.03) {
 			n = 1
 		}
-	case g.aim == project.EmittedSnapshot:
+	case g.target == project.EmittedSnapshot:
 		if g.chance(0.06) {
 			n = g.IntN(3)
 		}
@@ -285,11 +285,11 @@ func (g *streams) withSnapshots(body []string) []string {
 		n = g.IntN(5)
 	}
 	g.snapshots = max(g.snapshots, n)
-	g.did([...]kind{"no snapshot", "one snapshot", "several snapshots"}[min(n, 2)])
+	g.record([...]kind{"no snapshot", "one snapshot", "several snapshots"}[min(n, 2)])
 	for i := range n {
 		if i < n-1 || g.chance(0.15) {
 			body = slices.Insert(body, g.IntN(len(body)+1), g.snapshot())
-			g.did("an early snapshot")
+			g.record("an early snapshot")
 		} else {
 			body = append(body, g.snapshot())
 		}

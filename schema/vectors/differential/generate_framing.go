@@ -9,12 +9,12 @@ import (
 	"github.com/p20export/p20export/capture"
 )
 
-// frame puts events into a response.
-func (g *streams) frame(f capture.Framing, events []string) []byte {
+// encode returns a response with the events.
+func (g *streams) encode(f capture.Framing, events []string) []byte {
 	var b bytes.Buffer
 	if g.chance(0.05) {
 		b.WriteString("\ufeff")
-		g.did("a byte order mark")
+		g.record("a byte order mark")
 	}
 	switch f {
 	case capture.NDJSON:
@@ -27,16 +27,16 @@ func (g *streams) frame(f capture.Framing, events []string) []byte {
 	return b.Bytes()
 }
 
-// eventStream writes an event stream.
+// eventStream writes events as an event stream.
 func (g *streams) eventStream(b *bytes.Buffer, events []string) {
 	end := func() string { return "\n" }
 	switch g.IntN(8) {
 	case 0:
 		end = func() string { return "\r" }
-		g.did("lines that end with CR")
+		g.record("lines that end with CR")
 	case 1:
 		end = func() string { return "\r\n" }
-		g.did("lines that end with CRLF")
+		g.record("lines that end with CRLF")
 	case 2:
 		end = func() string {
 			e := pick(g.generator, []string{"\n", "\r", "\r\n"})
@@ -45,24 +45,24 @@ func (g *streams) eventStream(b *bytes.Buffer, events []string) {
 			}
 			return e
 		}
-		g.did("lines that end in different ways")
+		g.record("lines that end in different ways")
 	default:
-		g.did("lines that end with LF")
+		g.record("lines that end with LF")
 	}
 	field := "data: "
 	if g.chance(0.1) {
 		field = "data:"
-		g.did("no space behind data:")
+		g.record("no space behind data:")
 	}
 	fields, split := g.chance(0.2), g.chance(0.1)
 	for _, e := range events {
 		for fields && g.chance(0.3) {
 			b.WriteString(pick(g.generator, []string{": keep-alive", "event: message", "id: 7", "retry: 10", ":", "datas: x", "dat", " data: x", "data : x", "Data: x", "event:" + end() + end()}) + end())
-			g.did("comments and other fields")
+			g.record("comments and other fields")
 		}
 		if split && g.chance(0.3) {
 			e = g.spaced(e, []string{"\n", "\n", " ", "\t"})
-			g.did("an event over several data lines")
+			g.record("an event over several data lines")
 		}
 		for line := range strings.SplitSeq(e, "\n") {
 			b.WriteString(field + line + end())
@@ -70,32 +70,32 @@ func (g *streams) eventStream(b *bytes.Buffer, events []string) {
 		b.WriteString(end())
 		if g.chance(g.odd / 10) {
 			b.WriteString(pick(g.generator, []string{"data:", "data", "data: ", "data: " + end() + "data:"}) + end() + end())
-			g.did("an event with empty data")
+			g.record("an event with empty data")
 		}
 	}
 	if g.chance(0.03) {
 		b.WriteString(pick(g.generator, []string{`data: {"type":"RAW"}`, `data: {"type":"RUN_ERROR"}` + end(), "data:", "data", "id: 7"}))
-		g.did("an incomplete last event")
+		g.record("an incomplete last event")
 	} else if g.chance(g.odd / 4) {
 		b.Truncate(max(0, b.Len()-1-g.IntN(3)))
-		g.did("an incomplete last event")
+		g.record("an incomplete last event")
 	}
 }
 
-// lines writes JSON lines.
+// lines writes events as JSON lines.
 func (g *streams) lines(b *bytes.Buffer, events []string) {
 	end := "\n"
 	if g.chance(0.2) {
 		end = "\r\n"
-		g.did("JSON lines that end with CRLF")
+		g.record("JSON lines that end with CRLF")
 	} else {
-		g.did("JSON lines that end with LF")
+		g.record("JSON lines that end with LF")
 	}
 	blank := g.chance(0.2)
 	for i, e := range events {
 		for blank && g.chance(0.2) {
 			b.WriteString(pick(g.generator, []string{"", " ", "\t", "\r"}) + end)
-			g.did("blank JSON lines")
+			g.record("blank JSON lines")
 		}
 		if g.chance(0.05) {
 			e = pick(g.generator, []string{" ", "\t"}) + g.spaced(e, []string{" ", "\t"}) + " "
@@ -107,12 +107,12 @@ func (g *streams) lines(b *bytes.Buffer, events []string) {
 	}
 }
 
-// array writes one JSON array.
+// array writes events as one JSON array.
 func (g *streams) array(b *bytes.Buffer, events []string) {
 	space := ""
 	if g.chance(0.4) {
 		space = pick(g.generator, []string{"\n", "\r\n  ", " ", "\t"})
-		g.did("an array with white space")
+		g.record("an array with white space")
 	}
 	b.WriteString(space + "[" + space)
 	for i, e := range events {
@@ -127,13 +127,13 @@ func (g *streams) array(b *bytes.Buffer, events []string) {
 	switch {
 	case g.chance(0.01 + g.odd/4):
 		b.WriteString(pick(g.generator, []string{"", ",]", ",,]", "] x", "]]", "],", "}", "][]", `]{"type":"RAW"}`}))
-		g.did("a broken array")
+		g.record("a broken array")
 	default:
 		b.WriteString("]" + space)
 	}
 }
 
-// spaced puts white space around some tokens of a JSON text.
+// spaced inserts white space around some tokens of a JSON text.
 func (g *streams) spaced(text string, spaces []string) string {
 	var b strings.Builder
 	inString := false
@@ -153,8 +153,8 @@ func (g *streams) spaced(text string, spaces []string) string {
 	return b.String()
 }
 
-// arrive is the arrivals.tsv of a response of that many bytes.
-func (g *streams) arrive(size int) []byte {
+// arrivals returns the arrivals.tsv of a response of size bytes.
+func (g *streams) arrivals(size int) []byte {
 	var b []byte
 	received, micros := 0, g.IntN(1e6)
 	if g.chance(0.1) {

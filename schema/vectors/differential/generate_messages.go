@@ -10,13 +10,13 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// snapshot is a MESSAGES_SNAPSHOT.
+// snapshot returns a MESSAGES_SNAPSHOT.
 func (g *streams) snapshot() string {
-	members := []member{{`"messages"`, g.list(g.recalled())}}
+	members := []member{{`"messages"`, g.list(g.snapshotMessages())}}
 	members = append(members, g.timestamp(2)...)
 	if g.chance(0.01) {
 		members = append(members, member{`"metadata"`, pick(g.generator, []string{`{"p20export":{"origin":"built"}}`, `{"p20export":{"origin":"emitted"}}`, `{"p20export":{}}`, `{"p20export":"built"}`})})
-		g.did("a snapshot that bears the mark of a built one")
+		g.record("a snapshot that bears the mark of a built one")
 	}
 	if g.chance(g.odd / 2) {
 		members[0].value = pick(g.generator, []string{"null", "{}", "[null]", "[1]", `[{"id":"m"},[]]`, `""`, "[]"})
@@ -24,24 +24,24 @@ func (g *streams) snapshot() string {
 	return g.event(agui.MessagesSnapshot, members...)
 }
 
-// recalled are the messages of a snapshot: those of the conversation, or what
-// integrations make of them.
-func (g *streams) recalled() []message {
-	all := append(slices.Clone(g.asked), g.said...)
+// snapshotMessages returns the messages of a snapshot: those of the conversation, unchanged
+// or changed as integrations do.
+func (g *streams) snapshotMessages() []message {
+	all := append(slices.Clone(g.requested), g.streamed...)
 	if g.chance(0.2) {
 		all = append(all, g.message("tool"))
 	}
 	switch g.IntN(12) {
 	case 0:
-		g.did("a snapshot of the request alone")
-		if len(g.asked) > 0 {
-			all = slices.Clone(g.asked)
+		g.record("a snapshot of the request alone")
+		if len(g.requested) > 0 {
+			all = slices.Clone(g.requested)
 		}
 	case 1, 2:
-		g.did("a snapshot that lacks messages")
+		g.record("a snapshot that lacks messages")
 		all = slices.DeleteFunc(all, func(message) bool { return g.chance(0.4) })
 	case 3:
-		g.did("a snapshot that joins messages")
+		g.record("a snapshot that joins messages")
 		for i := len(all) - 1; i > 0; i-- {
 			if a, b := &all[i-1], all[i]; a.role == b.role {
 				a.pieces = slices.Concat(a.pieces, pick(g.generator, [][]string{nil, {" "}, {`\n\n`}}), b.pieces)
@@ -49,7 +49,7 @@ func (g *streams) recalled() []message {
 			}
 		}
 	case 4:
-		g.did("a snapshot that divides messages")
+		g.record("a snapshot that divides messages")
 		for i := len(all) - 1; i >= 0; i-- {
 			m := all[i]
 			if len(m.pieces) < 2 {
@@ -57,7 +57,7 @@ func (g *streams) recalled() []message {
 			}
 			at := 1 + g.IntN(len(m.pieces)-1)
 			if strings.Contains(m.pieces[at], `\ude00`) && m.pieces[at-1] == `\ud83d` {
-				continue // not within a pair
+				continue // not inside a pair
 			}
 			rest := g.message(m.role)
 			rest.pieces = m.pieces[at:]
@@ -65,17 +65,17 @@ func (g *streams) recalled() []message {
 			all = slices.Insert(all, i+1, rest)
 		}
 	case 5:
-		g.did("a snapshot in another order")
+		g.record("a snapshot in another order")
 		g.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	case 6:
-		g.did("a snapshot with other white space")
+		g.record("a snapshot with other white space")
 		for i, m := range all {
 			if !slices.Contains(m.pieces, `\ud83d`) {
 				all[i].pieces = []string{strings.Join(m.pieces, pick(g.generator, []string{" ", `\n`, "\u00a0"})) + " "}
 			}
 		}
 	case 7:
-		g.did("a snapshot that repeats messages")
+		g.record("a snapshot that repeats messages")
 		if len(all) > 0 {
 			again := pick(g.generator, all)
 			g.ids++
@@ -83,10 +83,10 @@ func (g *streams) recalled() []message {
 			all = slices.Insert(all, g.IntN(len(all)+1), again)
 		}
 	default:
-		g.did("a whole snapshot")
+		g.record("a whole snapshot")
 	}
 	for i := range all {
-		if g.chance(0.15) { // integrations give messages ids of their own
+		if g.chance(0.15) { // integrations choose their own ids
 			g.ids++
 			all[i].id = fmt.Sprintf("own-%d", g.ids)
 		}
@@ -98,12 +98,12 @@ func (g *streams) recalled() []message {
 		again := g.message("user")
 		again.id = pick(g.generator, []string{all[0].id, " " + all[0].id, strings.ToUpper(all[0].id)})
 		all = append(all, again)
-		g.did("ids twice")
+		g.record("ids twice")
 	}
 	return all
 }
 
-// list is a list of messages as JSON text.
+// list returns a list of messages as JSON text.
 func (g *streams) list(messages []message) string {
 	var all []string
 	for _, m := range messages {
@@ -114,17 +114,17 @@ func (g *streams) list(messages []message) string {
 	}
 	if g.chance(g.odd) && len(all) > 0 {
 		all = append(all, pick(g.generator, append(slices.Clone(scalars), all[0])))
-		g.did("ids twice")
+		g.record("ids twice")
 	}
 	return "[" + strings.Join(all, ",") + "]"
 }
 
-// object is a message as JSON text. Where the projection takes what is outside
-// the subset, it may have that.
+// object returns a message as JSON text. If the target projection accepts content outside
+// the text subset, the message may have some.
 func (g *streams) object(m message) string {
 	outside := func(usual string, others ...string) string {
 		if g.chance(g.rich / 4) {
-			g.did("messages outside the text subset")
+			g.record("messages outside the text subset")
 			return pick(g.generator, others)
 		}
 		return g.value(g.odd/8, usual)
@@ -140,7 +140,7 @@ func (g *streams) object(m message) string {
 	}
 	if g.chance(g.rich/3) && all[2].value == quoted(m.text()) {
 		all[2].value = g.parts(m)
-		g.did("content in parts")
+		g.record("content in parts")
 	}
 	if m.name != "" {
 		all = append(all, member{`"name"`, outside(quoted(m.name), "null", `""`, `" "`)})
@@ -148,10 +148,10 @@ func (g *streams) object(m message) string {
 		all = append(all, member{`"name"`, pick(g.generator, []string{"null", `""`, `"\u00a0"`})})
 	}
 	for g.chance(g.rich) {
-		g.did("messages outside the text subset")
+		g.record("messages outside the text subset")
 		all = append(all, g.richKey())
 	}
-	for i := range all { // a key comes once
+	for i := range all { // no duplicate keys
 		if at := slices.IndexFunc(all[:i], func(m member) bool { return m.name == all[i].name }); at >= 0 {
 			all[i].name = fmt.Sprintf(`"again%d"`, i)
 		}
@@ -165,7 +165,7 @@ func (g *streams) object(m message) string {
 	return object(all)
 }
 
-// richKey is a member that is outside the subset.
+// richKey returns a member outside the text subset.
 func (g *streams) richKey() member {
 	return pick(g.generator, []member{
 		{`"toolCalls"`, `[{"id":"call-1","type":"function","function":{"name":"get_weather","arguments":"{}"}}]`}, {`"toolCalls"`, "[]"}, {`"toolCalls"`, "null"}, {`"toolCallId"`, `"call-1"`},
@@ -173,9 +173,9 @@ func (g *streams) richKey() member {
 	})
 }
 
-// richMessage is a message that is outside the subset as a whole.
+// richMessage returns a message that is outside the text subset as a whole.
 func (g *streams) richMessage() string {
-	g.did("messages outside the text subset")
+	g.record("messages outside the text subset")
 	return pick(g.generator, []string{
 		`{"id":"r-1","role":"reasoning","content":"Thinking.","encryptedValue":"zzz"}`,
 		`{"id":"a-1","role":"activity","activityType":"PLAN","content":{"steps":[]}}`,
@@ -186,7 +186,7 @@ func (g *streams) richMessage() string {
 	})
 }
 
-// parts is the content of a message as a list of parts.
+// parts returns the content of a message as a list of parts.
 func (g *streams) parts(m message) string {
 	var all []string
 	for _, piece := range m.pieces {
@@ -213,37 +213,37 @@ func (g *streams) parts(m message) string {
 	return "[" + strings.Join(all, ",") + "]"
 }
 
-// request is the request.json of a run, or nil.
+// request returns the request.json of a run, or nil.
 func (g *streams) request(thread, run string) []byte {
 	switch {
-	case g.chance(0.35), g.large() && g.aim != project.FoldedStream:
-		g.did("no request")
+	case g.chance(0.35), g.large() && g.target != project.FoldedStream:
+		g.record("no request")
 		return nil
 	case g.chance(0.01):
-		g.did("an empty request")
+		g.record("an empty request")
 		return []byte{}
 	case g.chance(0.02 + g.odd/2):
-		g.did("a request that cannot be read")
+		g.record("a request that cannot be read")
 		damaged := g.damage([]byte(g.input(thread, run)))
 		return pick(g.generator, [][]byte{damaged, damaged, []byte("[]"), []byte("{}"), []byte(`{"messages":{}}`), []byte("\ufeff{}"), []byte(`{"messages":[]} 1`), []byte(`{"messages":[],"messages":[]}`), []byte(`{"messages":[1]}`)})
 	case g.chance(0.06):
-		g.did("the request of another run")
+		g.record("the request of another run")
 		if g.chance(0.5) {
 			return []byte(g.input(thread, pick(g.generator, []string{`"another"`, "null", "7", `"\ud83d"`})))
 		}
 		return []byte(g.input(`"another"`, run))
 	}
-	g.did("its request")
+	g.record("its request")
 	return []byte(g.input(thread, run))
 }
 
-// input is a run input as JSON text.
+// input returns a run input as JSON text.
 func (g *streams) input(thread, run string) string {
-	asked := g.list(g.asked)
-	if g.chance(0.03) && len(g.said) > 0 {
-		asked = g.list(append(slices.Clone(g.asked), g.said[0])) // with an id that is streamed
+	requested := g.list(g.requested)
+	if g.chance(0.03) && len(g.streamed) > 0 {
+		requested = g.list(append(slices.Clone(g.requested), g.streamed[0])) // its id is also streamed
 	}
-	all := []member{{`"messages"`, asked}}
+	all := []member{{`"messages"`, requested}}
 	for _, id := range []member{{`"threadId"`, thread}, {`"runId"`, run}} {
 		if g.chance(0.9) {
 			all = append(all, id)
@@ -262,13 +262,13 @@ func (g *streams) input(thread, run string) string {
 	return text
 }
 
-// large reports whether the messages that the run is asked with are large.
+// large reports whether the messages of the request are large.
 func (g *streams) large() bool { return g.kinds["an artifact about as large as the limit"] }
 
-// limits makes a run about as large as some limit, rarely.
+// limits rarely makes a run about as large as a limit.
 func (g *streams) limits() {
-	if g.aim == project.FoldedStream && g.chance(0.5) {
-		return // what is asked with is read by it alone
+	if g.target == project.FoldedStream && g.chance(0.5) {
+		return // the other projections do not read the request
 	}
 	repeat := func(n int) []message {
 		all := make([]message, n)
@@ -279,22 +279,22 @@ func (g *streams) limits() {
 	}
 	switch r := g.Float64(); {
 	case r < 0.003:
-		g.asked = repeat(pick(g.generator, []int{1_990, 1_998, 1_999, 2_000, 2_001, 2_001, 2_001, 2_005}))
-		g.did("about as many messages as the limit")
+		g.requested = repeat(pick(g.generator, []int{1_990, 1_998, 1_999, 2_000, 2_001, 2_001, 2_001, 2_005}))
+		g.record("about as many messages as the limit")
 	case r < 0.0055:
 		n := pick(g.generator, []int{262_144, 262_144, 400, 400}) + g.IntN(3) - 1
-		g.said = []message{{id: "long", role: "assistant", pieces: []string{strings.Repeat(pick(g.generator, []string{"a", "\u00e9", "\U0001f600", `\u0041`}), n)}}}
-		g.did("content about as long as the limit")
+		g.streamed = []message{{id: "long", role: "assistant", pieces: []string{strings.Repeat(pick(g.generator, []string{"a", "\u00e9", "\U0001f600", `\u0041`}), n)}}}
+		g.record("content about as long as the limit")
 	case r < 0.0062:
 		n := 8<<20/34 - 90 + g.IntN(40)
 		for i := range 34 {
-			g.asked = append(g.asked, message{id: fmt.Sprintf("l-%d", i), role: "user", pieces: []string{strings.Repeat("a", n)}})
+			g.requested = append(g.requested, message{id: fmt.Sprintf("l-%d", i), role: "user", pieces: []string{strings.Repeat("a", n)}})
 		}
-		g.said = g.said[:min(len(g.said), 1)]
-		g.did("an artifact about as large as the limit")
-	case r < 0.008 && g.aim != project.EmittedSnapshot:
-		g.asked = repeat(1_500)
+		g.streamed = g.streamed[:min(len(g.streamed), 1)]
+		g.record("an artifact about as large as the limit")
+	case r < 0.008 && g.target != project.EmittedSnapshot:
+		g.requested = repeat(1_500)
 		g.rich = 0.9
-		g.did("more omissions than are listed")
+		g.record("more omissions than are listed")
 	}
 }

@@ -12,89 +12,89 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// message is a text message as JSON text, without its quotes.
+// A message is a text message. Its strings are JSON text without quotes.
 type message struct {
 	id, role string
-	name     string   // empty for none
-	pieces   []string // joined they are its text
+	name     string   // empty if absent
+	pieces   []string // joined, the text of the message
 }
 
 func (m message) text() string { return strings.Join(m.pieces, "") }
 
 func quoted(s string) string { return `"` + s + `"` }
 
-// run makes a run and the request for it, which is nil where there is none.
+// run generates a run and its request, which may be nil.
 func (g *streams) run(number int) (events []string, request []byte) {
 	thread, run := g.ref(fmt.Sprintf("thread-%d", number)), g.ref(fmt.Sprintf("run-%d", number))
-	g.asked, g.said = nil, nil
+	g.requested, g.streamed = nil, nil
 	for range g.IntN(4) {
-		g.asked = append(g.asked, g.message(pick(g.generator, []string{"user", "user", "assistant", "system", "developer"})))
+		g.requested = append(g.requested, g.message(pick(g.generator, []string{"user", "user", "assistant", "system", "developer"})))
 	}
 	for range 1 + g.IntN(4) {
 		if g.chance(0.1) {
 			break
 		}
-		g.said = append(g.said, g.message("assistant"))
+		g.streamed = append(g.streamed, g.message("assistant"))
 	}
-	if g.chance(0.15) && len(g.asked) > 0 && len(g.said) > 0 {
-		g.said[0].pieces = g.asked[0].pieces // said again
+	if g.chance(0.15) && len(g.requested) > 0 && len(g.streamed) > 0 {
+		g.streamed[0].pieces = g.requested[0].pieces // the reply repeats the request
 	}
-	if len(g.asked)+len(g.said) == 0 {
-		g.said = append(g.said, g.message("assistant"))
+	if len(g.requested)+len(g.streamed) == 0 {
+		g.streamed = append(g.streamed, g.message("assistant"))
 	}
 	g.limits()
 	request = g.request(thread, run)
-	body := g.spoken()
+	body := g.textEvents()
 	body = g.withSnapshots(body)
 	for range g.IntN(3) {
 		body = slices.Insert(body, g.IntN(len(body)+1), g.noise())
 	}
 	if g.chance(0.004) {
 		body = slices.Insert(body, g.IntN(len(body)+1), g.junk())
-		g.did("events left out or repeated")
+		g.record("events left out or repeated")
 	}
 	if g.chance(0.001) {
 		for i := range 600 {
 			body = append(body, fmt.Sprintf(`{"type":"TYPE_%d"}`, i))
 		}
-		g.did("more types than are counted")
+		g.record("more types than are counted")
 	}
 	if g.chance(0.002) {
 		for range pick(g.generator, []int{99, 100, 101, 150}) {
 			body = append(body, pick(g.generator, []string{"{}", `{"type":"TEXT_MESSAGE_CONTENT","messageId":"none"}`}))
 		}
-		g.did("more faults than are listed")
+		g.record("more faults than are listed")
 	}
 	events = append([]string{g.begin(thread, run)}, body...)
 	return g.end(events, thread, run), request
 }
 
-// begin is the RUN_STARTED of a run.
+// begin returns the RUN_STARTED of a run.
 func (g *streams) begin(thread, run string) string {
 	members := []member{{`"threadId"`, g.value(g.odd/4, thread)}, {`"runId"`, g.value(g.odd/4, run)}}
 	members = append(members, g.timestamp(0)...)
 	if g.chance(0.15) {
 		members = append(members, member{`"parentRunId"`, g.ref("parent")})
-		g.did("a parent run")
+		g.record("a parent run")
 	} else if g.chance(0.01 + g.odd) {
 		odd := []string{"null", `""`, `" "`, `"\ud83d"`}
 		if g.chance(0.3) {
 			odd = []string{"7", "{}", `"` + strings.Repeat("a", 255+g.IntN(3)) + `"`, `"run-0"`}
 		}
 		members = append(members, member{`"parentRunId"`, pick(g.generator, odd)})
-		g.did("an odd parent run")
+		g.record("an odd parent run")
 	}
 	if g.chance(0.25) && !g.large() {
 		input := g.input(thread, run)
 		switch {
 		case g.chance(0.1):
 			input = pick(g.generator, []string{"null", "null", "null", "7", "[]", "{}", `{"messages":null}`})
-			g.did("no object as input in RUN_STARTED")
+			g.record("no object as input in RUN_STARTED")
 		case g.chance(0.15):
 			input = g.input(thread, `"another"`)
-			g.did("another run's input in RUN_STARTED")
+			g.record("another run's input in RUN_STARTED")
 		default:
-			g.did("its input in RUN_STARTED")
+			g.record("its input in RUN_STARTED")
 		}
 		members = append(members, member{`"input"`, input})
 	}
@@ -104,7 +104,7 @@ func (g *streams) begin(thread, run string) string {
 	return g.event(agui.RunStarted, members...)
 }
 
-// ref is a reference: a usual one, or one that may break a rule of references.
+// ref returns a reference: a usual one, or one that may break a rule of references.
 func (g *streams) ref(usual string) string {
 	if g.chance(0.97 - g.odd) {
 		if g.chance(0.3) {
@@ -112,7 +112,7 @@ func (g *streams) ref(usual string) string {
 		}
 		return quoted(usual)
 	}
-	g.did("a reference that may break a rule")
+	g.record("a reference that may break a rule")
 	pieces := func(list ...string) string {
 		if g.chance(0.2) {
 			return strings.ToUpper(pick(g.generator, list))
@@ -134,7 +134,7 @@ func (g *streams) ref(usual string) string {
 	}
 }
 
-// timestamp is the time of an event, some seconds into the run, or none.
+// timestamp returns the timestamp of an event, some seconds into the run, or no member.
 func (g *streams) timestamp(seconds int) []member {
 	at := g.started.Add(time.Duration(seconds)*time.Second + time.Duration(g.IntN(2000))*time.Millisecond)
 	value := strconv.FormatInt(at.UnixMilli(), 10)
@@ -145,47 +145,47 @@ func (g *streams) timestamp(seconds int) []member {
 		days := func(n int) string { return strconv.FormatInt(at.AddDate(0, 0, n).UnixMilli(), 10) }
 		value = pick(g.generator, []string{"null", quoted(value), value + ".0", value + ".5", value + "e0", strconv.FormatInt(at.Unix(), 10), value + "000", "-" + value, "0", "-0", "1e13", "true", "[]", "{}", `""`,
 			days(1), days(2), days(-1), days(-500), days(40_000), "1735689600000", "1735689599999", "4102444800000", "4102444800001", "9223372036854775807", "9223372036854775808"})
-		g.did("an odd timestamp")
+		g.record("an odd timestamp")
 	}
 	return []member{{`"timestamp"`, value}}
 }
 
-// end closes a run.
+// end appends the end of a run.
 func (g *streams) end(events []string, thread, run string) []string {
 	if g.chance(0.005 + g.odd/4) {
-		g.did("no terminal event")
+		g.record("no terminal event")
 		return events
 	}
 	events = append(events, g.terminal(thread, run))
 	if g.chance(0.005 + g.odd/4) {
 		events = append(events, g.terminal(thread, run))
-		g.did("two terminal events")
+		g.record("two terminal events")
 	}
 	if g.chance(0.005 + g.odd/4) {
 		events = append(events, g.noise())
-		g.did("events after the terminal event")
+		g.record("events after the terminal event")
 	}
 	return events
 }
 
-// terminal is a terminal event.
+// terminal returns a terminal event.
 func (g *streams) terminal(thread, run string) string {
 	var members []member
 	if g.chance(0.8) {
 		other := 0.03
-		if g.aim == project.EmittedSnapshot {
+		if g.target == project.EmittedSnapshot {
 			other = 0.005
 		}
 		switch {
 		case g.chance(other):
 			run = pick(g.generator, []string{`"engine-run"`, `"lc_run--01a1"`, `""`})
-			g.did("a terminal event of another run")
+			g.record("a terminal event of another run")
 		case g.chance(0.01):
 			thread = `"another-thread"`
-			g.did("a terminal event of another thread")
+			g.record("a terminal event of another thread")
 		case g.chance(g.odd):
 			run = pick(g.generator, []string{"null", "7", `"\ud83d"`, `"\u0072un"`})
-			g.did("an odd terminal event")
+			g.record("an odd terminal event")
 		}
 		for _, id := range []member{{`"threadId"`, thread}, {`"runId"`, run}} {
 			if g.chance(0.9) {
@@ -199,11 +199,11 @@ func (g *streams) terminal(thread, run string) string {
 	}
 	members = append(members, g.timestamp(later)...)
 	failed := 0.35
-	if g.aim == project.EmittedSnapshot {
+	if g.target == project.EmittedSnapshot {
 		failed = 0.2
 	}
 	if g.chance(failed) {
-		g.did("a failed run")
+		g.record("a failed run")
 		return g.event(agui.RunError, append(members, g.failure()...)...)
 	}
 	if g.chance(0.2) {
@@ -212,7 +212,7 @@ func (g *streams) terminal(thread, run string) string {
 	return g.event(agui.RunFinished, members...)
 }
 
-// message makes a message.
+// message generates a message.
 func (g *streams) message(role string) message {
 	g.ids++
 	m := message{id: fmt.Sprintf("m-%d", g.ids), role: role}
@@ -221,7 +221,7 @@ func (g *streams) message(role string) message {
 		m.id = fmt.Sprintf("%08x-%04x", g.Uint32(), g.IntN(1<<16))
 	case g.chance(g.odd):
 		m.id = pick(g.generator, []string{" m ", "m-1", " m-1 ", `m\u002d1`, "", "  ", `\ud83d`, strings.Repeat("é", 255+g.IntN(3)), strings.Repeat("i", 95+g.IntN(3)), `m\u0000`})
-		g.did("ids twice")
+		g.record("ids twice")
 	}
 	if g.chance(0.1) {
 		m.name = pick(g.generator, []string{"guide", "Anna", "é"})
@@ -233,7 +233,7 @@ func (g *streams) message(role string) message {
 		}
 	}
 	if g.chance(0.25) {
-		// Texts that come again and again are counted, not only found.
+		// Repeated texts test that X5 counts them.
 		m.pieces = []string{pick(g.generator, []string{"ok", "Hello", "Hello world", "Hello  world", "Done."})}
 		return m
 	}
@@ -243,7 +243,7 @@ func (g *streams) message(role string) message {
 	}
 	if g.chance(0.05) {
 		m.pieces = append(m.pieces, `\ud83d`, `\ude00`)
-		g.did("a surrogate pair over two deltas")
+		g.record("a surrogate pair over two deltas")
 	}
 	if g.chance(g.odd) {
 		m.pieces = append(m.pieces, pick(g.generator, words))
@@ -257,13 +257,13 @@ func (g *streams) message(role string) message {
 	return m
 }
 
-// prose are pieces of texts that keep every rule.
+// prose are pieces of texts that break no rule.
 var prose = []string{
 	"Hello", "the", " capital", " of ", "France", " is", " Paris.", "\u00e9", "e\u0301", "\U0001f600", `\ud83d\ude00`, "\u00a0", `\n`, `\n\n`, `\t`, `\"`, `\\`, `\/`, "/", "\u2028", `\u0041`, "\u6771\u4eac", "\u200b",
 	"\ufeff", `\u00e9`, " ", "  ", "<b>", "&amp;", "\u3000", `\u2003`, `{\"a\":1}`, "```", `\\n`, `\b`, `\f`, "\u0085", "\x7f", `\u0000`, `\u001c`,
 }
 
-// traces are stack traces as programs print them. A line ends in LF.
+// traces are stack traces as programs print them. Lines end with LF.
 var traces = []string{
 	"Traceback (most recent call last):\n  File \"/app/agent.py\", line 12, in run\n    raise ValueError(\"boom\")\nValueError: boom",
 	"  File 'agent.py', line 3, in <module>\n    main()",
@@ -275,7 +275,7 @@ var traces = []string{
 	"goroutine 18 gp=0xc000 m=3 mp=0x1 [select, 2 minutes]:",
 	"thread 'main' panicked at src/main.rs:2:5:\nboom\nstack backtrace:\n   0: rust_begin_unwind\n             at /rustc/1/library/std/src/panicking.rs:645\n   1: 0x55d0 - main",
 	"System.InvalidOperationException: boom\n   at Agent.Run(String name) in /app/Agent.cs:line 12\n   at Program.Main()\n--- End of stack trace from previous location ---\n   at Agent.Step()",
-	// These are none.
+	// These are not stack traces.
 	"thread 'main' panicked at src/main.rs:2:5: boom",
 	"look at run (step 12:5)",
 	"it failed at agent.js:12:5",
@@ -286,10 +286,10 @@ var traces = []string{
 	"meet at 10.0.0.1:80:1",
 }
 
-// ends are what becomes of the line ends of a trace on its way.
+// ends are replacements for the line ends of a trace.
 var ends = []string{"\n", "\n", "\r\n", "\r", `\n`, `\n`, `\\n`, `\r\n`, `\\\\n`, " ", "  ", "", `\n\t`, "\u2028"}
 
-// failure are the members of a RUN_ERROR.
+// failure returns the members of a RUN_ERROR.
 func (g *streams) failure() []member {
 	var all []member
 	if g.chance(0.97) {
@@ -301,22 +301,22 @@ func (g *streams) failure() []member {
 	return all
 }
 
-// errorText is a text of an error, with its limits under the two profiles.
+// errorText returns an error text. The limits are those of the two profiles.
 func (g *streams) errorText(limits ...int) string {
 	text := func(s string) string { return string(artifact.AppendString(nil, s)) }
 	p := g.Float64()
 	if g.rich == 0 && g.odd == 0 {
-		p *= 2 // strictly, most of what follows is refused
+		p *= 2 // the strict projection refuses most of these texts
 	}
 	switch {
 	case p < 0.05:
-		g.did("an odd terminal event")
+		g.record("an odd terminal event")
 		return pick(g.generator, []string{"null", `""`, `" "`, `"\u00a0\t"`, `"\n"`, `"\u0000boom"`, "7", "{}", "[]", "true", `"\ud83d"`, `"boom \ud83d\ud83d"`, `"boom\n\ud83d"`})
 	case p < 0.4:
-		g.did("a stack trace")
+		g.record("a stack trace")
 		end := pick(g.generator, ends)
 		if end != "\n" && end != "\r\n" && end != "\r" {
-			g.did("a stack trace with line ends spelled out")
+			g.record("a stack trace with line ends spelled out")
 		}
 		s := strings.ReplaceAll(pick(g.generator, traces), "\n", end)
 		switch g.IntN(6) {
@@ -333,11 +333,11 @@ func (g *streams) errorText(limits ...int) string {
 		}
 		return text(strings.ToValidUTF8(s, ""))
 	case p < 0.5:
-		g.did("an error text about as long as its limit")
+		g.record("an error text about as long as its limit")
 		n := pick(g.generator, limits) + g.IntN(3) - 1
 		return text(strings.Repeat(" ", g.IntN(2)*g.IntN(3)) + strings.Repeat(pick(g.generator, []string{"a", "\u00e9", "\U0001f600", "a "}), n) + strings.Repeat("\u00a0", g.IntN(2)*g.IntN(3)))
 	case p < 0.6:
-		g.did("control characters in an error text")
+		g.record("control characters in an error text")
 		return text(pick(g.generator, []string{"boom", "", " ", "\u00e9"}) + pick(g.generator, []string{"\x00", "\n", "\r\n", "\t", "\x1b[31m", "\x7f", "\u0085", "\u009f", "\u2028", "\u200b"}) + pick(g.generator, []string{"and more", "", "\n\n"}))
 	case p < 0.7:
 		return g.text(6)

@@ -12,17 +12,17 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// stream is a capture that was made, and what it has.
+// A stream is a generated capture and its kinds.
 type stream struct {
 	captured
-	aim   project.Name // the projection that most of its parts are made for
-	kinds map[kind]bool
+	target project.Name // the projection that should freeze most of its runs
+	kinds  map[kind]bool
 }
 
-// kind is something that a stream has.
+// A kind is a property of a stream.
 type kind string
 
-// kinds are those that the generator makes.
+// kinds lists the kinds that the generator makes.
 var kinds = []kind{
 	"lines that end with LF",
 	"lines that end with CR",
@@ -113,31 +113,31 @@ var kinds = []kind{
 	"an artifact about as large as the limit",
 }
 
-// streams makes the parts of a stream.
+// streams generates the parts of a stream.
 type streams struct {
 	generator
-	aim   project.Name
-	odd   float64 // how likely each part breaks a rule
-	rich  float64 // how likely each part is outside the text subset
-	kinds map[kind]bool
+	target project.Name
+	odd    float64 // the probability that a part breaks a rule
+	rich   float64 // the probability that a part is outside the text subset
+	kinds  map[kind]bool
 
-	asked     []message // the messages that the run is asked with
-	said      []message // those that it streams
-	ids       int       // how many were made
-	snapshots int       // of the run that has most
+	requested []message // the messages of the request
+	streamed  []message // the streamed messages
+	ids       int       // the number of ids used so far
+	snapshots int       // the largest number of snapshots of a run
 	started   time.Time
 }
 
-// newStream makes stream i of a seed.
+// newStream generates stream i of a seed.
 func newStream(seed uint64, i int) *stream {
 	g := &streams{generator: generator{rand.New(rand.NewPCG(seed, uint64(i)))}, kinds: make(map[kind]bool)}
-	g.aim = pick(g.generator, project.Names())
+	g.target = pick(g.generator, project.Names())
 	g.odd = [...]float64{0, 0, 0, 0, 0, 0.005, 0.02, 0.1}[g.IntN(8)]
-	if g.aim != project.EmittedSnapshot {
+	if g.target != project.EmittedSnapshot {
 		g.rich = [...]float64{0, 0.05, 0.3}[g.IntN(3)]
 	}
 	g.started = time.Date(2026, 3, 1+g.IntN(28), g.IntN(24), g.IntN(60), g.IntN(60), 1000*g.IntN(1_000_000), time.UTC)
-	s := &stream{aim: g.aim, kinds: g.kinds}
+	s := &stream{target: g.target, kinds: g.kinds}
 	s.started = g.started
 	s.framing = pick(g.generator, []capture.Framing{capture.SSE, capture.SSE, capture.SSE, capture.NDJSON, capture.JSON})
 
@@ -145,7 +145,7 @@ func newStream(seed uint64, i int) *stream {
 	runs := 1
 	if g.chance(0.1) {
 		runs += 1 + g.IntN(2)
-		g.did("several runs")
+		g.record("several runs")
 	}
 	for run := range runs {
 		made, request := g.run(run)
@@ -156,39 +156,39 @@ func newStream(seed uint64, i int) *stream {
 	}
 	if g.chance(0.04) {
 		events = slices.Insert(events, 0, g.other(), g.junk())
-		g.did("events before the first run")
+		g.record("events before the first run")
 	}
-	s.response = g.frame(s.framing, g.disorder(events))
+	s.response = g.encode(s.framing, g.disorder(events))
 	if g.chance(g.odd) || g.chance(0.03) {
 		s.response = g.damage(s.response)
-		g.did("damaged bytes")
+		g.record("damaged bytes")
 	}
 	if g.chance(0.6) && len(s.response) > 0 {
-		s.arrivals = g.arrive(len(s.response))
-		g.did("times of arrival")
+		s.arrivals = g.arrivals(len(s.response))
+		g.record("times of arrival")
 	} else {
-		g.did("no times of arrival")
+		g.record("no times of arrival")
 	}
 	s.settings = g.settings()
 	return s
 }
 
-// did notes that the stream is of a kind.
-func (g *streams) did(k kind) { g.kinds[k] = true }
+// record records that the stream has a kind.
+func (g *streams) record(k kind) { g.kinds[k] = true }
 
-// settings are those the stream is projected under.
+// settings returns the settings to project the stream with.
 func (g *streams) settings() []project.Settings {
 	profile, times := artifact.V1, project.OperatorTimes{}
 	if g.chance(0.25) {
 		profile = artifact.Assay
-		g.did("the assay profile")
+		g.record("the assay profile")
 	}
 	if g.chance(0.15) {
 		times.StartedAt = artifact.FormatTime(g.started.Add(time.Duration(g.IntN(1e9)) * time.Microsecond))
 		if g.chance(0.6) {
 			times.FinishedAt = artifact.FormatTime(g.started.Add(time.Hour))
 		}
-		g.did("times of an operator")
+		g.record("times of an operator")
 	}
 	all := settings(profile, times, g.snapshots)
 	if g.chance(0.02) {
@@ -197,7 +197,7 @@ func (g *streams) settings() []project.Settings {
 	return all
 }
 
-// keys are some that events have.
+// keys are some keys of events.
 var keys = []string{`"type"`, `"messageId"`, `"role"`, `"delta"`, `"threadId"`, `"runId"`, `"messages"`, `"content"`, `"id"`, `"name"`, `"timestamp"`, `"message"`, `"code"`}
 
 // disorder drops, repeats, renames and swaps some parts of events.
@@ -205,7 +205,7 @@ func (g *streams) disorder(events []string) []string {
 	if g.chance(g.odd*2) && len(events) > 1 {
 		i, j := g.IntN(len(events)), g.IntN(len(events))
 		events[i], events[j] = events[j], events[i]
-		g.did("events out of order")
+		g.record("events out of order")
 	}
 	for g.chance(g.odd) {
 		i := g.IntN(len(events))
@@ -222,12 +222,12 @@ func (g *streams) disorder(events []string) []string {
 		case 3:
 			events[i] = strings.Replace(events[i], pick(g.generator, keys), pick(g.generator, keys), 1)
 		}
-		g.did("events left out or repeated")
+		g.record("events left out or repeated")
 	}
 	return events
 }
 
-// junk is an event that can be of no use.
+// junk returns an event that no rule accepts or uses.
 func (g *streams) junk() string {
 	return pick(g.generator, []string{
 		"1", "[]", `"RUN_STARTED"`, "null", "{}", `{"type":null}`, `{"type":""}`, `{"type":7}`, `{"type":"\ud800"}`, `{"type":"META","x":1e400}`, `{"type":"RAW"} {}`,
@@ -236,5 +236,5 @@ func (g *streams) junk() string {
 	})
 }
 
-// nested is a value of that depth.
+// nested returns a value of a depth.
 func nested(depth int) string { return strings.Repeat("[", depth) + strings.Repeat("]", depth) }

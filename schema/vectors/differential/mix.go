@@ -11,15 +11,15 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// mix counts what captures came to. A run counts once for each projection, with
-// the selection that is asked for first.
+// A mix counts the results of captures. A run is counted once for each projection, with
+// the first of the selections.
 type mix struct {
 	*options
 	captures, disagreed int
 	runs                int
 	frozen, refused     map[project.Name]int
-	aimed, hit          map[project.Name]int // streams made for a projection, and those of which it froze a run
-	reasons             map[finding.Code]int // runs with an omission for that reason
+	targeted, hit       map[project.Name]int // streams made for a projection, and streams of which it froze a run
+	reasons             map[finding.Code]int // runs with an omission of that reason
 	errors              map[finding.Code]int // runs refused with that code
 	times               map[project.TimeSource]int
 	kinds               map[kind]int // streams of that kind
@@ -27,12 +27,12 @@ type mix struct {
 
 func newMix(o *options) *mix {
 	return &mix{
-		options: o, frozen: make(map[project.Name]int), refused: make(map[project.Name]int), aimed: make(map[project.Name]int), hit: make(map[project.Name]int),
+		options: o, frozen: make(map[project.Name]int), refused: make(map[project.Name]int), targeted: make(map[project.Name]int), hit: make(map[project.Name]int),
 		reasons: make(map[finding.Code]int), errors: make(map[finding.Code]int), times: make(map[project.TimeSource]int), kinds: make(map[kind]int),
 	}
 }
 
-// count counts a capture and what the program made of it.
+// count counts a capture and the results of the program.
 func (m *mix) count(c *captured, ours projections) {
 	m.captures++
 	for _, results := range ours.Results {
@@ -67,10 +67,10 @@ func (m *mix) count(c *captured, ours projections) {
 	}
 }
 
-// aim counts for which projection a stream was made, and whether that froze one
-// of its runs.
-func (m *mix) aim(name project.Name, c *captured, ours projections) {
-	m.aimed[name]++
+// countTarget counts the target projection of a stream, and whether it froze one of the
+// stream's runs.
+func (m *mix) countTarget(name project.Name, c *captured, ours projections) {
+	m.targeted[name]++
 	for _, results := range ours.Results {
 		for i, r := range results {
 			if c.settings[i].Projection == name && r.Outcome == project.Frozen {
@@ -81,14 +81,14 @@ func (m *mix) aim(name project.Name, c *captured, ours projections) {
 	}
 }
 
-// add adds the counts of another.
+// add adds the counts of another mix.
 func (m *mix) add(other *mix) {
 	m.captures += other.captures
 	m.disagreed += other.disagreed
 	m.runs += other.runs
 	sum(m.frozen, other.frozen)
 	sum(m.refused, other.refused)
-	sum(m.aimed, other.aimed)
+	sum(m.targeted, other.targeted)
 	sum(m.hit, other.hit)
 	sum(m.reasons, other.reasons)
 	sum(m.errors, other.errors)
@@ -102,12 +102,12 @@ func sum[K comparable](to, from map[K]int) {
 	}
 }
 
-// String shows the counts.
+// String returns the counts as text.
 func (m *mix) String() string {
 	var b strings.Builder
 	for _, name := range project.Names() {
 		fmt.Fprintf(&b, "  %s: %d of %d runs frozen", name, m.frozen[name], m.frozen[name]+m.refused[name])
-		if n := m.aimed[name]; n > 0 {
+		if n := m.targeted[name]; n > 0 {
 			fmt.Fprintf(&b, ", and %d of the %d captures made for it", m.hit[name], n)
 		}
 		b.WriteString("\n")
@@ -127,7 +127,7 @@ func counts[K ~string](of map[K]int) string {
 	return strings.Join(all, ", ")
 }
 
-// verdict is an error where answers differed.
+// verdict returns an error if any responses differed.
 func (m *mix) verdict() error {
 	if m.disagreed > 0 {
 		return fmt.Errorf("%d disagreements; the captures are in %s", m.disagreed, m.keep)
@@ -135,8 +135,8 @@ func (m *mix) verdict() error {
 	return nil
 }
 
-// missing names what streams should have shown and did not: a generator that
-// stopped making some kind of stream would agree about nothing.
+// missing returns an error for each kind and code that no stream had. If the generator no
+// longer made some kind of stream, nothing would be compared.
 func (m *mix) missing() error {
 	var all []error
 	for _, k := range kinds {
@@ -160,22 +160,22 @@ func (m *mix) missing() error {
 		}
 	}
 	for _, name := range project.Names() {
-		if m.hit[name]*5 < m.aimed[name]*2 {
-			all = append(all, fmt.Errorf("%s froze only %d of the %d streams made for it", name, m.hit[name], m.aimed[name]))
+		if m.hit[name]*5 < m.targeted[name]*2 {
+			all = append(all, fmt.Errorf("%s froze only %d of the %d streams made for it", name, m.hit[name], m.targeted[name]))
 		}
 	}
 	return errors.Join(all...)
 }
 
-// reasons are those of the omissions that projections record.
+// reasons lists the reasons of omissions.
 var reasons = []finding.Code{
 	finding.ContentBlank, finding.ContentMissing, finding.ContentNotText, finding.ErrorStackTrace, finding.FamiliesUncounted, finding.KeyOutsideSubset, finding.OmissionsUncounted,
 	finding.RequestAbsent, finding.RequestOtherRun, finding.RoleOutsideSubset, finding.SnapshotLacksText, finding.SnapshotNotChosen, finding.SubagentText,
 	finding.TerminalOtherRun, finding.TextPartsJoined, finding.TextShortened, finding.ValueBlank, finding.ValueNull,
 }
 
-// refusals are the codes that refuse runs, but for file_too_large: large files are
-// few.
+// refusals lists the codes that refuse runs, except file_too_large, because large files are
+// rare.
 var refusals = []finding.Code{
 	finding.ArrayMalformed, finding.ContentBlank, finding.ContentMissing, finding.ContentNotText, finding.ControlCharacter, finding.ErrorStackTrace, finding.EventFieldMalformed,
 	finding.EventNotObject, finding.EventTypeMissing, finding.EventsAfterTerminal, finding.JSONDuplicateKey, finding.JSONInvalidUTF8, finding.JSONSyntax,

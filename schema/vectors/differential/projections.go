@@ -23,17 +23,17 @@ import (
 	"github.com/p20export/p20export/project/scan"
 )
 
-// captured is a capture to project, and what to project its runs under.
+// A captured is a capture to project, and the settings for its runs.
 type captured struct {
 	framing  capture.Framing
 	response []byte
-	request  []byte // nil where there is none
-	arrivals []byte // nil where there are none
+	request  []byte // nil if there is none
+	arrivals []byte // nil if there are none
 	started  time.Time
 	settings []project.Settings
 }
 
-// setting is one of the settings as the protocol has it.
+// A setting is one of the settings in the form of the protocol.
 type setting struct {
 	Projection project.Name      `json:"projection"`
 	Snapshot   project.Selection `json:"snapshot"`
@@ -54,7 +54,7 @@ func settingOf(s project.Settings) setting {
 	return setting{s.Projection, s.Snapshot, s.Profile, s.Operator.StartedAt, s.Operator.FinishedAt}
 }
 
-// header is the line that announces a capture.
+// A header is the header line of a capture.
 type header struct {
 	Framing      capture.Framing `json:"framing"`
 	Bytes        int             `json:"bytes"`
@@ -64,7 +64,7 @@ type header struct {
 	Settings     []setting       `json:"settings"`
 }
 
-// manifestTime is how capture.json has a time.
+// manifestTime is the format of times in capture.json.
 const manifestTime = "2006-01-02T15:04:05.000000Z"
 
 func (c *captured) header() header {
@@ -81,13 +81,13 @@ func (c *captured) header() header {
 	return h
 }
 
-// projections is the answer about a capture.
+// A projections is the response for a capture.
 type projections struct {
 	Runs    int        `json:"runs"`
-	Results [][]result `json:"results"` // of each run under each of the settings
+	Results [][]result `json:"results"` // for each run, for each of the settings
 }
 
-// result is what a run is under one of the settings.
+// A result is the result of a run under one of the settings.
 type result struct {
 	Outcome   project.Verdict    `json:"outcome"`
 	Artifact  string             `json:"artifact,omitzero"`
@@ -96,10 +96,10 @@ type result struct {
 	Times     project.TimeSource `json:"times,omitzero"`
 	Errors    []finding.Code     `json:"errors,omitempty"`
 
-	partial bool // there are more findings than Errors has the codes of
+	partial bool // the run has more findings than Errors has codes of
 }
 
-// projectRuns is the Go program's answer about the capture in a directory.
+// projectRuns returns the Go program's response for the capture in a directory.
 func projectRuns(ctx context.Context, dir string, settings []project.Settings) (projections, error) {
 	var answer projections
 	c, err := capture.Open(ctx, dir, "")
@@ -134,8 +134,8 @@ func projectRuns(ctx context.Context, dir string, settings []project.Settings) (
 	return answer, nil
 }
 
-// resultOf judges what a projection made of a run by what is known at the
-// capture's end.
+// resultOf returns the result of a projected run, with the findings known at the end of
+// the capture.
 func resultOf(read scan.Result, p *scan.Projection) result {
 	findings, counts := read.MergeFindings(p.Findings)
 	if out := p.Output; out != nil && counts {
@@ -152,8 +152,8 @@ func resultOf(read scan.Result, p *scan.Projection) result {
 	return r
 }
 
-// differs says where two answers differ; it is empty where they do not.
-func (a projections) differs(b projections, settings []project.Settings) string {
+// diff describes the first difference of two responses, or returns an empty string.
+func (a projections) diff(b projections, settings []project.Settings) string {
 	if a.Runs != b.Runs || len(a.Results) != len(b.Results) {
 		return fmt.Sprintf("Go     %d runs\n  Python %d runs, results of %d", a.Runs, b.Runs, len(b.Results))
 	}
@@ -162,7 +162,7 @@ func (a projections) differs(b projections, settings []project.Settings) string 
 			return fmt.Sprintf("run %d: %d results from Python under %d settings", run+1, len(b.Results[run]), len(results))
 		}
 		for i, ours := range results {
-			if what, left, right := ours.differs(b.Results[run][i]); what != "" {
+			if what, left, right := ours.diff(b.Results[run][i]); what != "" {
 				return fmt.Sprintf("run %d, %s: %s\n  Go     %s\n  Python %s", run+1, settingOf(settings[i]), what, left, right)
 			}
 		}
@@ -170,16 +170,16 @@ func (a projections) differs(b projections, settings []project.Settings) string 
 	return ""
 }
 
-// differs names what is not the same in b, and shows both.
-func (a result) differs(b result) (what, left, right string) {
+// diff names the first part that differs from b, and returns both values.
+func (a result) diff(b result) (what, left, right string) {
 	switch {
 	case a.Outcome != b.Outcome:
 		return "outcome", a.outcome(), b.outcome()
 	case a.Artifact != b.Artifact:
-		left, right = part(a.Artifact, b.Artifact)
+		left, right = excerpt(a.Artifact, b.Artifact)
 		return "artifact", left, right
 	case a.Envelope != b.Envelope:
-		left, right = part(a.Envelope, b.Envelope)
+		left, right = excerpt(a.Envelope, b.Envelope)
 		return "envelope", left, right
 	case a.Times != b.Times:
 		return "times", string(a.Times), string(b.Times)
@@ -188,7 +188,7 @@ func (a result) differs(b result) (what, left, right string) {
 		for i < min(len(a.Omissions), len(b.Omissions)) && sameOmission(a.Omissions[i], b.Omissions[i]) {
 			i++
 		}
-		return fmt.Sprintf("omission %d", i), shown(a.Omissions, i), shown(b.Omissions, i)
+		return fmt.Sprintf("omission %d", i), formatOmission(a.Omissions, i), formatOmission(b.Omissions, i)
 	case a.partial && !slices.ContainsFunc(a.Errors, func(c finding.Code) bool { return !slices.Contains(b.Errors, c) }):
 	case !slices.Equal(a.Errors, b.Errors):
 		return "errors", fmt.Sprint(a.Errors), fmt.Sprint(b.Errors)
@@ -208,7 +208,7 @@ func sameOmission(a, b project.Omission) bool {
 		(a.EventIndex == nil) == (b.EventIndex == nil) && (a.EventIndex == nil || *a.EventIndex == *b.EventIndex)
 }
 
-func shown(list []project.Omission, i int) string {
+func formatOmission(list []project.Omission, i int) string {
 	if i == len(list) {
 		return fmt.Sprintf("none of that number, of %d", len(list))
 	}
@@ -219,8 +219,8 @@ func shown(list []project.Omission, i int) string {
 	return fmt.Sprintf("%.300s of %d", text, len(list))
 }
 
-// part returns what is around the first byte in which two texts differ.
-func part(a, b string) (string, string) {
+// excerpt returns the text around the first different byte of two texts.
+func excerpt(a, b string) (string, string) {
 	i := 0
 	for i < min(len(a), len(b)) && a[i] == b[i] {
 		i++
@@ -231,7 +231,7 @@ func part(a, b string) (string, string) {
 	return around(a), around(b)
 }
 
-// write writes the capture into a directory, over the one that was there.
+// write writes the capture to a directory and replaces the one there.
 func (c *captured) write(dir string) error {
 	m := &capture.Manifest{
 		Schema: capture.ManifestSchema, Source: capture.Source{Kind: capture.KindFile}, Framing: c.framing,
@@ -239,7 +239,7 @@ func (c *captured) write(dir string) error {
 		Tool: capture.Tool{Name: "differential", Version: "1"},
 	}
 	put := func(name string, data []byte) (*capture.File, error) {
-		// A file system may wait for the disk where a file is written again.
+		// Overwriting a file can be slow, because the file system may wait for the disk.
 		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
@@ -280,12 +280,12 @@ func (c *captured) write(dir string) error {
 	return err
 }
 
-// maxShown is how many disagreements each worker shows; the rest is counted.
+// maxShown is the number of disagreements that each worker prints; the rest are counted.
 const maxShown = 25
 
-// compareRuns asks a server about a capture that lies in a directory, and counts
-// what the program makes of it. Where the answers differ it says so, and keeps
-// the capture under a name.
+// compareRuns compares the results of a server and the program for the capture in a
+// directory, and counts them. If they differ it prints the difference and keeps the capture
+// under a name.
 func (m *mix) compareRuns(ctx context.Context, s *server, dir, name string, c *captured) (projections, error) {
 	ours, err := projectRuns(ctx, dir, c.settings)
 	if err != nil {
@@ -294,10 +294,10 @@ func (m *mix) compareRuns(ctx context.Context, s *server, dir, name string, c *c
 	var theirs projections
 	if err := s.ask(c.header(), &theirs, c.response, c.request, c.arrivals); err != nil {
 		to, _ := m.save(name, c, ours, theirs)
-		return ours, fmt.Errorf("no answer about %s: %w", to, err)
+		return ours, fmt.Errorf("no response for %s: %w", to, err)
 	}
 	m.count(c, ours)
-	where := ours.differs(theirs, c.settings)
+	where := ours.diff(theirs, c.settings)
 	if where == "" {
 		return ours, nil
 	}
@@ -309,7 +309,7 @@ func (m *mix) compareRuns(ctx context.Context, s *server, dir, name string, c *c
 	return ours, err
 }
 
-// save keeps a capture as a directory, with both answers, and returns where.
+// save writes a capture with both responses to a directory, and returns its path.
 func (o *options) save(name string, c *captured, ours, theirs projections) (string, error) {
 	to := filepath.Join(o.keep, name)
 	if err := os.RemoveAll(to); err != nil {
@@ -333,7 +333,7 @@ func (o *options) save(name string, c *captured, ours, theirs projections) (stri
 	return to, nil
 }
 
-// show lists the results under their settings.
+// show returns the results with their settings as text.
 func (a projections) show(settings []project.Settings) string {
 	text := fmt.Sprintf("%d runs\n", a.Runs)
 	for run, results := range a.Results {

@@ -12,8 +12,8 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// A server that knows no more of a capture than its request says can give every
-// answer, and an answer that is right is no disagreement.
+// A server that has only the request can produce every response, and correct responses
+// are no disagreements.
 func TestProtocolIsEnough(t *testing.T) {
 	var out output
 	o := &options{n: 600, seed: 3, only: -1, keep: t.TempDir(), out: &out}
@@ -29,7 +29,7 @@ func TestProtocolIsEnough(t *testing.T) {
 	}
 }
 
-// Whatever is wrong with an answer is reported, and the capture kept.
+// Every fault of a response is reported, and the capture is kept.
 func TestFaultsAreReported(t *testing.T) {
 	for what, named := range faults {
 		t.Run(what, func(t *testing.T) {
@@ -37,7 +37,7 @@ func TestFaultsAreReported(t *testing.T) {
 			o := &options{n: 60, seed: 3, only: -1, keep: t.TempDir(), out: &out}
 			total, err := o.compareStreams(t.Context(), fakeServer(t, what))
 			if err == nil || total.disagreed == 0 {
-				t.Fatalf("no disagreement\n%s", out.String())
+				t.Fatalf("no disagreement is reported\n%s", out.String())
 			}
 			if !strings.Contains(out.String(), named) {
 				t.Errorf("%q is not named\n%s", named, out.String())
@@ -51,7 +51,7 @@ func TestFaultsAreReported(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			// It is a capture that projects alike.
+			// The kept capture has the same projections.
 			var again projections
 			one, err := readCaptured(t.Context(), kept[1])
 			if err == nil {
@@ -64,7 +64,7 @@ func TestFaultsAreReported(t *testing.T) {
 	}
 }
 
-// One case alone can be looked at again.
+// A single case can be run again.
 func TestOneCase(t *testing.T) {
 	var out output
 	o := &options{n: 60, seed: 3, only: 7, keep: t.TempDir(), out: &out}
@@ -74,7 +74,7 @@ func TestOneCase(t *testing.T) {
 	}
 }
 
-// A server that ends is an error that names the case.
+// If a server exits, the error names the case.
 func TestNoAnswer(t *testing.T) {
 	var out output
 	o := &options{n: 4, seed: 3, only: -1, keep: t.TempDir(), out: &out}
@@ -84,7 +84,7 @@ func TestNoAnswer(t *testing.T) {
 	}
 }
 
-// The committed captures are all compared, each under every projection.
+// All committed captures are compared, under every projection.
 func TestCommittedCaptures(t *testing.T) {
 	t.Chdir("../../..")
 	var out output
@@ -99,25 +99,25 @@ func TestCommittedCaptures(t *testing.T) {
 	}
 }
 
-// Of a run with more findings than are listed the codes are a part of the
-// server's.
+// For a run with more findings than are listed, the program's codes have to be a subset of
+// the server's.
 func TestFindingsPastLimit(t *testing.T) {
 	ours := result{Outcome: project.Refused, Errors: []finding.Code{finding.JSONSyntax}, partial: true}
 	more := result{Outcome: project.Refused, Errors: []finding.Code{finding.EventNotObject, finding.JSONSyntax}}
 	fewer := result{Outcome: project.Refused, Errors: []finding.Code{finding.EventNotObject}}
-	if what, _, _ := ours.differs(more); what != "" {
+	if what, _, _ := ours.diff(more); what != "" {
 		t.Errorf("%s differs", what)
 	}
-	if what, _, _ := ours.differs(fewer); what != "errors" {
+	if what, _, _ := ours.diff(fewer); what != "errors" {
 		t.Errorf("%q differs", what)
 	}
 	ours.partial = false
-	if what, _, _ := ours.differs(more); what != "errors" {
+	if what, _, _ := ours.diff(more); what != "errors" {
 		t.Errorf("%q differs", what)
 	}
 }
 
-// The same seed and number make the same stream, and others another.
+// A seed and number determine the stream, and other numbers give other streams.
 func TestStreamsAreDeterministic(t *testing.T) {
 	seen := make(map[string]bool)
 	for i := range 400 {
@@ -132,7 +132,7 @@ func TestStreamsAreDeterministic(t *testing.T) {
 	}
 }
 
-// Every kind of stream is made, and none that is not in the list.
+// The generator makes every kind of the list and no other.
 func TestKinds(t *testing.T) {
 	missing := slices.Clone(kinds)
 	for i := 0; i < 20_000 && len(missing) > 0; i++ {
@@ -150,7 +150,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// What streams should show and do not is an error.
+// Kinds and codes that no stream has are errors.
 func TestMissing(t *testing.T) {
 	m := newMix(&options{})
 	for _, k := range kinds {
@@ -173,7 +173,7 @@ func TestMissing(t *testing.T) {
 		"reason": func() { m.reasons[reasons[3]] = 0 },
 		"code":   func() { m.errors[refusals[3]] = 0 },
 		"times":  func() { m.times[project.OperatorTime] = 0 },
-		"share":  func() { m.aimed[project.FoldedStream], m.hit[project.FoldedStream] = 100, 39 },
+		"share":  func() { m.targeted[project.FoldedStream], m.hit[project.FoldedStream] = 100, 39 },
 	} {
 		before := len(lines(m.missing()))
 		spoil()

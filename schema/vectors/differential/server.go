@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// server is a running server of the reference.
+// A server is a running server of the reference.
 type server struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
@@ -39,7 +39,7 @@ func (s *server) stop() {
 	s.cmd.Wait()
 }
 
-// ask sends a header line and the files that it announces, and reads the answer.
+// ask sends a header line and its files, and decodes the response into answer.
 func (s *server) ask(header, answer any, files ...[]byte) error {
 	line, err := json.Marshal(header)
 	if err != nil {
@@ -56,6 +56,6 @@ func (s *server) ask(header, answer any, files ...[]byte) error {
 	if err != nil {
 		return err
 	}
-	// What is not Unicode is an answer that differs, and no failure to answer.
+	// Invalid UTF-8 is a different response, not an error.
 	return json.Unmarshal(reply, answer, jsontext.AllowInvalidUTF8(true))
 }

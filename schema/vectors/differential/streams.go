@@ -16,7 +16,7 @@ import (
 	"github.com/p20export/p20export/project/scan"
 )
 
-// streamer compares the projections of some of the generated streams.
+// A streamer compares the projections of some generated streams.
 type streamer struct{ *mix }
 
 // streams compares the projections of generated streams.
@@ -28,14 +28,14 @@ func (o *options) streams(ctx context.Context) error {
 	return total.missing()
 }
 
-// compareStreams compares them with the answers of a server, and shows what the
-// streams came to.
+// compareStreams compares the streams with the responses of a server, and prints the
+// counts.
 func (o *options) compareStreams(ctx context.Context, command []string) (*mix, error) {
 	all := make([]streamer, workers())
 	for i := range all {
 		all[i] = streamer{newMix(o)}
 	}
-	took, err := share(ctx, o, command, o.n, all)
+	took, err := distribute(ctx, o, command, o.n, all)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (o *options) compareStreams(ctx context.Context, command []string) (*mix, e
 func (m streamer) compare(ctx context.Context, s *server, dir string, i int) error {
 	made := newStream(m.seed, i)
 	if m.only >= 0 {
-		fmt.Fprintf(m.out, "%s\n%s%s\nmade for %s: %v\n", made.response, made.request, made.arrivals, made.aim, made.kinds)
+		fmt.Fprintf(m.out, "%s\n%s%s\nmade for %s: %v\n", made.response, made.request, made.arrivals, made.target, made.kinds)
 	}
 	if err := made.write(dir); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (m streamer) compare(ctx context.Context, s *server, dir string, i int) err
 	if err != nil {
 		return err
 	}
-	m.aim(made.aim, &made.captured, ours)
+	m.countTarget(made.target, &made.captured, ours)
 	for k := range made.kinds {
 		m.kinds[k]++
 	}
@@ -70,10 +70,10 @@ func (m streamer) compare(ctx context.Context, s *server, dir string, i int) err
 	return nil
 }
 
-// committed are the directories below which captures are committed.
+// committed lists the directories of committed captures.
 var committed = []string{"discovery/captures", "discovery/drift/captures", "examples/ag-ui-compacted-message-snapshot-evidence/raw"}
 
-// committer compares the projections of some of the committed captures.
+// A committer compares the projections of some committed captures.
 type committer struct {
 	*mix
 	found []capture.Found
@@ -84,7 +84,7 @@ func (o *options) captures(ctx context.Context) error {
 	return o.compareCaptures(ctx, o.command("project.py"))
 }
 
-// compareCaptures compares them with the answers of a server.
+// compareCaptures compares them with the responses of a server.
 func (o *options) compareCaptures(ctx context.Context, command []string) error {
 	found, err := capture.Find(ctx, committed)
 	if err != nil {
@@ -94,7 +94,7 @@ func (o *options) compareCaptures(ctx context.Context, command []string) error {
 	for i := range all {
 		all[i] = committer{newMix(o), found}
 	}
-	took, err := share(ctx, o, command, len(found), all)
+	took, err := distribute(ctx, o, command, len(found), all)
 	if err != nil {
 		return err
 	}
@@ -123,8 +123,8 @@ func (c committer) compare(ctx context.Context, s *server, _ string, i int) erro
 	return err
 }
 
-// readCaptured reads a capture directory. It is projected under both profiles
-// and with every selection of a snapshot.
+// readCaptured reads a capture directory, with settings for both profiles and every
+// selection of a snapshot.
 func readCaptured(ctx context.Context, dir string) (*captured, error) {
 	c, err := capture.Open(ctx, dir, "")
 	if err != nil {
@@ -151,8 +151,8 @@ func readCaptured(ctx context.Context, dir string) (*captured, error) {
 	return one, nil
 }
 
-// settings are those under which a capture is projected: every projection, and
-// every selection where a run has several snapshots.
+// settings returns the settings to project a capture with: every projection, and every
+// selection if a run has several snapshots.
 func settings(p artifact.Profile, times project.OperatorTimes, snapshots int) []project.Settings {
 	var all []project.Settings
 	add := func(name project.Name, s project.Selection) {
