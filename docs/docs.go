@@ -1,8 +1,7 @@
-// Package docs has the rules of the contract and of the projections as the pages
-// in this directory state them, and explains rules and the codes of findings.
+// Package docs provides the rules of the contract and of the projections from the pages
+// in this directory.
 //
-// It knows how these two pages are written. It must not know how an explanation is
-// shown.
+// It knows the format of these two pages. It must not know how an explanation is rendered.
 package docs
 
 import (
@@ -27,34 +26,34 @@ var contract string
 //go:embed projections.md
 var projections string
 
-// Rule is a numbered rule of one of the pages. Its texts are plain: of Markdown,
-// links, anchors and emphasis are taken out, and backticks, lists, tables and
-// fences are kept. A paragraph is one line.
+// A Rule is a numbered rule of one of the pages. Its texts have no Markdown links, anchors
+// and emphasis, but keep backticks, lists, tables and fences. A paragraph is one line.
 type Rule struct {
 	// ID is its number, such as "A26".
 	ID string
-	// Page is the file name of the page that states it.
+	// Page is the file name of its page.
 	Page string
-	// Text is the rule, without its number: its paragraph, and the lists, tables and
-	// fences that follow directly.
+	// Text is the rule without its number: its paragraph, and the lists, tables and fences
+	// directly after it.
 	Text string
-	// Notes is what else the page says before the next rule or section. It may be
-	// about this rule, about several, or about the next.
+	// Notes is the rest of the text before the next rule or section. It may be about this
+	// rule, about several rules, or about the next one.
 	Notes string
-	// Codes are those that the text names, in its order.
+	// Codes are the codes in the text, in order.
 	Codes []finding.Code
 }
 
-// Rules returns the rules of the contract, then those of the projections, in the
-// order of the pages. A number that is withdrawn is among them: the page says why.
-// The result must not be changed.
+// Rules returns the rules of the contract, then those of the projections, in the order of
+// the pages. It includes withdrawn numbers, whose text is the reason. The caller must not
+// modify the result.
 func Rules() []Rule { return rules() }
 
 var rules = sync.OnceValue(func() []Rule {
 	return append(parse(Contract, contract), parse(Projections, projections)...)
 })
 
-// Find returns the rule of a number. The case of ASCII letters does not matter.
+// Find returns the rule with a number, and whether it exists. It ignores the case of ASCII
+// letters.
 func Find(id string) (Rule, bool) {
 	i := slices.IndexFunc(Rules(), func(r Rule) bool { return r.ID == upper(id) })
 	if i < 0 {
@@ -63,8 +62,8 @@ func Find(id string) (Rule, bool) {
 	return Rules()[i], true
 }
 
-// RulesOf returns the numbers of the rules that have a code: those of the contract
-// whose findings have it, and those of the projections that name it.
+// RulesOf returns the numbers of the rules with a code: the rules of the contract whose
+// findings have the code, and the rules of the projections that name it.
 func RulesOf(code finding.Code) (ids []string) {
 	for _, r := range finding.Rules() {
 		if r.Code == code {
@@ -86,7 +85,7 @@ func (r Rule) Summary() string {
 	return strings.TrimRight(first, ".:")
 }
 
-// upper makes ASCII letters upper-case.
+// upper returns s with ASCII letters in upper case.
 func upper(s string) string {
 	return strings.Map(func(r rune) rune {
 		if 'a' <= r && r <= 'z' {
@@ -98,8 +97,8 @@ func upper(s string) string {
 
 const anchor = `<a id="`
 
-// parse reads the rules of a page: a rule begins with its anchor at the beginning
-// of a line, and what follows it ends before the next rule or section.
+// parse returns the rules of a page. A rule begins with its anchor at the beginning of a
+// line and ends before the next rule or section.
 func parse(page, text string) (all []Rule) {
 	for part := range strings.SplitSeq(text, "\n"+anchor) {
 		id, body, ok := strings.Cut(part, `"></a>`)
@@ -121,8 +120,8 @@ func parse(page, text string) (all []Rule) {
 	return all
 }
 
-// divide divides the blocks of a rule into its paragraph with the lists, tables and
-// fences directly after it, and the rest.
+// divide splits the blocks of a rule into its paragraph with the lists, tables and fences
+// directly after it, and the rest.
 func divide(blocks []string) (own, after string) {
 	n := 1
 	for n < len(blocks) && attached().MatchString(blocks[n]) {
@@ -134,13 +133,13 @@ func divide(blocks []string) (own, after string) {
 var (
 	code     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("`([a-z0-9_]+)`") })
 	attached = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^(- |1\\. |\\| |```)") })
-	// markup is a fence or a code span, which are kept, or a link or emphasis.
+	// markup matches a fence or a code span, which are kept, or a link or emphasis.
 	markup = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile("(?ms)^```.*?^```|`[^`\n]*`|\\[([^\\]\n]*)\\]\\([^)\\s]*\\)|\\*\\*|\\*([^*\n`]+)\\*")
 	})
 )
 
-// plain takes links and emphasis out of Markdown, but not out of code.
+// plain removes links and emphasis from Markdown, but not from code.
 func plain(text string) string {
 	return markup().ReplaceAllStringFunc(text, func(s string) string {
 		if s[0] == '`' {

@@ -14,7 +14,7 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// Every rule that a page states is found, in its order.
+// Every rule of the pages is found, in order.
 func TestRulesAreThePages(t *testing.T) {
 	stated := regexp.MustCompile(`(?m)^<a id="([A-Z]\d+)"></a>`)
 	for page, least := range map[string]int{docs.Contract: 70, docs.Projections: 80} {
@@ -64,7 +64,7 @@ func TestEverythingIsExplained(t *testing.T) {
 			t.Errorf("%s has %q", r.ID, m)
 		}
 		if strings.Count(r.Text, "```")%2 != 0 || strings.Count(r.Notes, "```")%2 != 0 {
-			t.Errorf("%s has half of a fence", r.ID)
+			t.Errorf("%s has an unclosed fence", r.ID)
 		}
 	}
 }
@@ -86,7 +86,7 @@ func TestFind(t *testing.T) {
 	if got := a1.Summary(); got != "The value MUST be an object" {
 		t.Errorf("A1 has the summary %q", got)
 	}
-	// What follows a paragraph directly belongs to the rule, the next paragraph may not.
+	// A block directly after the paragraph belongs to the rule; the next paragraph may not.
 	a28, _ := docs.Find("A28")
 	if !strings.Contains(a28.Text, "\n\n```\nabout blob") || a28.Notes != "" {
 		t.Errorf("A28 is %+v", a28)

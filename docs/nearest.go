@@ -8,7 +8,7 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// Nearest returns the few codes and rules whose names are most like a name.
+// Nearest returns the four codes and rules whose names are most similar to name.
 func Nearest(name string) []string {
 	var names []string
 	for _, c := range finding.Codes() {
@@ -20,10 +20,10 @@ func Nearest(name string) []string {
 	return NearestOf(name, names)
 }
 
-// NearestOf returns the few names that are most like a name, the most like one
-// first. Those that hold it count as close.
+// NearestOf returns the names most similar to name, at most four, the most similar first.
+// A name that contains name is treated as very similar.
 func NearestOf(name string, names []string) []string {
-	const few = 4
+	const maxNames = 4
 	name = strings.ToLower(name)
 	names = slices.Clone(names)
 	distances := make(map[string]int, len(names))
@@ -35,11 +35,11 @@ func NearestOf(name string, names []string) []string {
 		}
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(distances[a], distances[b]) })
-	return names[:min(few, len(names))]
+	return names[:min(maxNames, len(names))]
 }
 
-// distance is how many bytes have to be inserted, removed or replaced to make b of
-// a. Of a only the first bytes count, which is more than any name has.
+// distance returns the number of bytes that have to be inserted, removed or replaced to
+// change a into b. It uses only the first 64 bytes of a, which is longer than any name.
 func distance(a, b string) int {
 	a = a[:min(len(a), 64)]
 	row := make([]int, len(b)+1)

@@ -11,11 +11,11 @@ import (
 	"testing"
 )
 
-// The mark that P20 §15 puts on the lane is spoken of in three places: GATE.md with
-// what makes it, our summary of the plan, and what the changelog says of releases.
+// Only these files mention the status that P20 §15 gives the lane: GATE.md and its
+// generator, our summary of the plan, and the releases in the changelog.
 func TestStatusIsSaidOnce(t *testing.T) {
 	mark := regexp.MustCompile(`(?i)\bpre[- ]` + `proof\b`)
-	speak := []string{"../discovery/GATE.md", "../cmd/internal/generate/gate/gate.go", "p20.md"}
+	allowed := []string{"../discovery/GATE.md", "../cmd/internal/generate/gate/gate.go", "p20.md"}
 	files := 0
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -27,7 +27,7 @@ func TestStatusIsSaidOnce(t *testing.T) {
 			return nil
 		}
 		name := strings.TrimPrefix(path, "../docs/")
-		if slices.Contains(speak, name) || slices.Contains(speak, path) {
+		if slices.Contains(allowed, name) || slices.Contains(allowed, path) {
 			return nil
 		}
 		text, err := os.ReadFile(path)
@@ -39,7 +39,7 @@ func TestStatusIsSaidOnce(t *testing.T) {
 			text, _, _ = bytes.Cut(text, []byte("\n## "))
 		}
 		if at := mark.FindIndex(text); at != nil {
-			t.Errorf("%s speaks of the status: %q", path, text[max(0, at[0]-40):min(len(text), at[1]+40)])
+			t.Errorf("%s mentions the status: %q", path, text[max(0, at[0]-40):min(len(text), at[1]+40)])
 		}
 		return nil
 	})
@@ -48,7 +48,7 @@ func TestStatusIsSaidOnce(t *testing.T) {
 	}
 }
 
-// The other pages point to it, in one wording.
+// The other pages link to GATE.md for the status, in the same words.
 func TestStatusIsPointedTo(t *testing.T) {
 	for page, up := range map[string]string{
 		"contract.md": "../", "projections.md": "../", "assay.md": "../", "../README.md": "", "../CHANGELOG.md": "",
@@ -59,7 +59,7 @@ func TestStatusIsPointedTo(t *testing.T) {
 			t.Fatal(err)
 		}
 		if want := "Status: see [the discovery gate](" + up + "discovery/GATE.md)."; strings.Count(string(text), want) != 1 {
-			t.Errorf("%s does not say %q once", page, want)
+			t.Errorf("%s does not contain %q exactly once", page, want)
 		}
 	}
 	text, err := os.ReadFile("../discovery/GATE.md")

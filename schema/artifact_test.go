@@ -13,10 +13,10 @@ import (
 	"github.com/p20export/p20export/schema/schematest"
 )
 
-// object is a JSON object that a test edits.
+// An object is a JSON object that a test edits.
 type object = map[string]any
 
-// finished and failed return artifacts with every key that theirs may have.
+// finished and failed return artifacts with every key that they may have.
 func finished() object {
 	return object{
 		"schema": artifact.Schema, "framework": artifact.Framework, "surface": artifact.Surface,
@@ -36,7 +36,7 @@ func failed() object {
 	return o
 }
 
-// at returns the place of a pointer in an artifact: an object and a key of it.
+// at returns the object and the key that a pointer refers to.
 func at(o object, pointer string) (object, string) {
 	if rest, ok := strings.CutPrefix(pointer, "/messages/0/"); ok {
 		return o["messages"].([]any)[0].(object), rest
@@ -56,9 +56,8 @@ func without(o object, pointer string) object {
 	return o
 }
 
-// judged holds the verdicts of schema and decoder under a profile against what
-// is wanted of both.
-func judged(t *testing.T, what string, o any, p artifact.Profile, want bool) {
+// checkVerdicts checks that schema and decoder return the wanted verdict under a profile.
+func checkVerdicts(t *testing.T, what string, o any, p artifact.Profile, want bool) {
 	t.Helper()
 	data, err := json.Marshal(o)
 	if err != nil {
@@ -81,11 +80,11 @@ func schemaOf(p artifact.Profile) string {
 	return schema.Artifact
 }
 
-// both is for what does not depend on the profile.
+// both has the same verdict under both profiles.
 func both(t *testing.T, what string, o any, want bool) {
 	t.Helper()
 	for _, p := range artifact.Profiles() {
-		judged(t, what, o, p, want)
+		checkVerdicts(t, what, o, p, want)
 	}
 }
 
@@ -169,7 +168,7 @@ func TestArtifactTerminal(t *testing.T) {
 	}
 }
 
-// texts are the bounded strings: refs, texts and labels.
+// texts lists the strings with limits: references, texts and labels.
 var texts = []struct {
 	pointer string
 	limit   func(artifact.Limits) int
@@ -186,31 +185,31 @@ var texts = []struct {
 	{"/error_message", func(l artifact.Limits) int { return l.ErrorMessage }, false, false},
 }
 
-// TestArtifactLimits tries each limit at n and n+1, in characters of one to
-// four bytes in UTF-8, one of which is a pair in UTF-16.
+// TestArtifactLimits tests each limit at n and n+1, with characters of one to four bytes in
+// UTF-8, one of which is a surrogate pair in UTF-16.
 func TestArtifactLimits(t *testing.T) {
 	t.Parallel()
 	for _, text := range texts {
 		for _, p := range artifact.Profiles() {
 			n := text.limit(p.Limits())
 			for _, c := range []string{"a", "é", "€", "🙂"} {
-				judged(t, text.pointer+" n "+c, set(failed(), text.pointer, strings.Repeat(c, n)), p, true)
-				judged(t, text.pointer+" n+1 "+c, set(failed(), text.pointer, strings.Repeat(c, n+1)), p, false)
+				checkVerdicts(t, text.pointer+" n "+c, set(failed(), text.pointer, strings.Repeat(c, n)), p, true)
+				checkVerdicts(t, text.pointer+" n+1 "+c, set(failed(), text.pointer, strings.Repeat(c, n+1)), p, false)
 				if text.ref {
 					continue
 				}
-				// White space at the ends counts for v1 and not for assay.
+				// v1 counts white space at the ends, assay does not.
 				padded := set(failed(), text.pointer, " "+strings.Repeat(c, n)+"\u3000")
-				judged(t, text.pointer+" padded "+c, padded, p, p == artifact.Assay)
+				checkVerdicts(t, text.pointer+" padded "+c, padded, p, p == artifact.Assay)
 				over := set(failed(), text.pointer, " "+strings.Repeat(c, 2*n+1))
-				judged(t, text.pointer+" padded, over twice the limit "+c, over, p, false)
+				checkVerdicts(t, text.pointer+" padded, over twice the limit "+c, over, p, false)
 			}
 		}
 	}
 }
 
-// TestArtifactCharacters tries every white space and control character, and
-// their neighbours, in each string.
+// TestArtifactCharacters tests every white space and control character, and their
+// neighbours, in each string.
 func TestArtifactCharacters(t *testing.T) {
 	t.Parallel()
 	tried := 0

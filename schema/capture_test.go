@@ -30,7 +30,7 @@ func manifest() object {
 	}
 }
 
-// down follows keys to an object and returns it with the last key.
+// down follows keys to an object and returns the object and the last key.
 func down(o object, path string) (object, string) {
 	keys := strings.Split(path, " ")
 	for _, key := range keys[:len(keys)-1] {

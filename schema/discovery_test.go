@@ -20,7 +20,7 @@ import (
 
 const discoveryDir = "../discovery/"
 
-// Loaders read the bytes of a file as the commands do.
+// These functions load the bytes of a file as the commands do.
 func loadBaseline(t *testing.T, data []byte) error {
 	_, err := baseline.Load(written(t, "baseline.json", data), artifact.V1)
 	return err
@@ -48,8 +48,8 @@ func written(t *testing.T, name string, data []byte) string {
 	return path
 }
 
-// uncoded makes the error of a loader a finding.
-func uncoded(load func(*testing.T, []byte) error) func(*testing.T, string, []byte) []finding.Finding {
+// asFindings returns the error of a loader as a finding.
+func asFindings(load func(*testing.T, []byte) error) func(*testing.T, string, []byte) []finding.Finding {
 	return func(t *testing.T, _ string, data []byte) []finding.Finding {
 		if err := load(t, data); err != nil {
 			return []finding.Finding{{Code: schema.NoFinding, Severity: finding.Error, Message: err.Error()}}
@@ -66,7 +66,7 @@ const (
 	aHarness = `{"name":"mine","integration":{"name":"p","version":"1"},"command":["serve"]}`
 )
 
-// aBaseline is the baseline of two captures.
+// aBaseline returns the baseline of two captures.
 func aBaseline(t *testing.T) []byte {
 	t.Helper()
 	return baselineOf(t, captures+"/adk/model-error", captures+"/adk/one-turn")
@@ -89,7 +89,7 @@ func baselineOf(t *testing.T, paths ...string) []byte {
 	return data
 }
 
-// brokenInputs breaks the rules that all these files have.
+// brokenInputs returns files that break the rules which all these files share.
 func brokenInputs(t *testing.T, good []byte, text string) map[string][]byte {
 	return map[string][]byte{
 		"duplicate_key": bytes.Replace(good, []byte("{"), []byte(`{"`+keyOf(t, good)+`":null,`), 1),
@@ -140,8 +140,8 @@ func brokenHarnesses(t *testing.T) map[string][]byte {
 	return brokenInputs(t, []byte(aHarness), `"serve"`)
 }
 
-// TestInputs: the schemas of what compare and discover read accept every committed
-// file, and refuse what the program refuses.
+// TestInputs checks that the schemas of the files that compare and discover read accept
+// every committed file, and refuse damaged ones like the program.
 func TestInputs(t *testing.T) {
 	t.Parallel()
 	accept := func(name, what string, data []byte) {
@@ -216,7 +216,7 @@ func TestInputs(t *testing.T) {
 	}
 }
 
-// TestAssayEvents: the schema accepts every committed event and refuses damaged
+// TestAssayEvents checks that the schema accepts every committed event and refuses damaged
 // ones.
 func TestAssayEvents(t *testing.T) {
 	files, err := filepath.Glob(lane + "assay/*.ndjson")

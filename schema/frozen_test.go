@@ -14,8 +14,8 @@ import (
 	"github.com/p20export/p20export/schema"
 )
 
-// TestFrozen: whatever freeze writes of captures at the edges, the schemas
-// accept.
+// TestFrozen checks that the schemas accept the files that freeze writes for captures at the
+// limits of the rules.
 func TestFrozen(t *testing.T) {
 	t.Parallel()
 	const (

@@ -20,13 +20,12 @@ import (
 	"github.com/p20export/p20export/schema/schematest"
 )
 
-// byParser are the rules that schematest's own JSON parser keeps, so that no
-// schema is asked.
+// byParser lists the rules that schematest's JSON parser checks, so that no schema is
+// applied.
 const byParser = "one_value"
 
-// TestInexpressible has, for every rule that a schema cannot say, a file that breaks
-// this rule alone: the schema accepts it, and the program has the rule's
-// finding.
+// TestInexpressible has, for every rule that a schema cannot express, a file that breaks
+// only this rule. The schema accepts the file, and the program reports the rule's finding.
 func TestInexpressible(t *testing.T) {
 	t.Parallel()
 	for _, s := range []struct {
@@ -42,10 +41,10 @@ func TestInexpressible(t *testing.T) {
 		}},
 		{schema.Record, brokenRecords(t), schematest.Check, recordFindings},
 		{schema.Capture, brokenManifests(t), schematest.Check, captureFindings},
-		{schema.Baseline, brokenBaselines(t), schematest.Check, uncoded(loadBaseline)},
-		{schema.Scenarios, brokenLists(t), schematest.Check, uncoded(loadList)},
-		{schema.Expected, brokenSuites(t), schematest.Check, uncoded(loadSuite)},
-		{schema.Harness, brokenHarnesses(t), schematest.Check, uncoded(loadHarness)},
+		{schema.Baseline, brokenBaselines(t), schematest.Check, asFindings(loadBaseline)},
+		{schema.Scenarios, brokenLists(t), schematest.Check, asFindings(loadList)},
+		{schema.Expected, brokenSuites(t), schematest.Check, asFindings(loadSuite)},
+		{schema.Harness, brokenHarnesses(t), schematest.Check, asFindings(loadHarness)},
 	} {
 		rules := schema.Inexpressible(s.name)
 		if len(rules) != len(s.files) {
@@ -68,11 +67,11 @@ func TestInexpressible(t *testing.T) {
 	}
 }
 
-// with returns data with the one place where old stands replaced.
+// with returns data with the only occurrence of old replaced.
 func with(t *testing.T, data []byte, old, by string) []byte {
 	t.Helper()
 	if bytes.Count(data, []byte(old)) != 1 {
-		t.Fatalf("%q does not stand once in\n%s", old, data)
+		t.Fatalf("%q does not occur exactly once in\n%s", old, data)
 	}
 	return bytes.Replace(data, []byte(old), []byte(by), 1)
 }
@@ -86,7 +85,7 @@ func encoded(t *testing.T, value any) []byte {
 	return data
 }
 
-// spaces returns data with white space after it, more bytes than the limit.
+// spaces appends white space to data, up to more bytes than the limit.
 func spaces(data []byte, limit int) []byte {
 	return append(bytes.Clone(data), bytes.Repeat([]byte(" "), limit+1-len(data))...)
 }
@@ -189,7 +188,7 @@ func brokenManifests(t *testing.T) map[string][]byte {
 	}
 }
 
-// captureFindings reads a capture whose manifest is data.
+// captureFindings returns the findings of a capture with the manifest data.
 func captureFindings(t *testing.T, _ string, data []byte) []finding.Finding {
 	dir := t.TempDir()
 	testkit.CopyDir(t, dir, lane+"raw/finished")

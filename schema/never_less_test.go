@@ -19,7 +19,7 @@ import (
 	"github.com/p20export/p20export/schema/schematest"
 )
 
-// odd generates strings at the edges of the rules.
+// odd generates strings that almost break the rules, or break them.
 func odd() *rapid.Generator[string] {
 	piece := rapid.SampledFrom([]string{
 		"a", "é", "🙂", " ", "\t", "\n", "\x1c", "\u0085", "\u00a0", "\u2028", "\u3000", "\u200b", "\ufeff", "\x00", "\x1b", "\x7f", "\u009f",
@@ -36,7 +36,7 @@ func odd() *rapid.Generator[string] {
 		rapid.SampledFrom([]string{"", "RUN_FINISHED", "RUN_ERROR", "user", "tool", "v1"}))
 }
 
-// instant generates what may be a timestamp.
+// instant generates strings that may be timestamps.
 func instant() *rapid.Generator[string] {
 	part := func(all ...string) *rapid.Generator[string] { return rapid.SampledFrom(all) }
 	return rapid.Custom(func(t *rapid.T) string {
@@ -48,7 +48,7 @@ func instant() *rapid.Generator[string] {
 	})
 }
 
-// count returns how many values there are in a JSON value, itself included.
+// count returns the number of values in a JSON value, including itself.
 func count(value any) int {
 	n := 1
 	switch v := value.(type) {
@@ -64,7 +64,7 @@ func count(value any) int {
 	return n
 }
 
-// changed returns a JSON value with one of its parts changed.
+// changed returns a JSON value with one part changed.
 func changed(t *rapid.T, value any) any {
 	var parts []int // rapid.IntRange would draw the first ones too often
 	for i := range count(value) {
@@ -74,7 +74,7 @@ func changed(t *rapid.T, value any) any {
 	return change(t, value, &part)
 }
 
-// change counts part down to the value it changes.
+// change changes the value with the number part, counting down.
 func change(t *rapid.T, value any, part *int) any {
 	here := *part == 0
 	*part--
@@ -118,8 +118,8 @@ func change(t *rapid.T, value any, part *int) any {
 	).Draw(t, "value")
 }
 
-// neverLess changes good values at random: what accepts takes, the schema must
-// take. About one changed value in eight is taken.
+// neverLess changes valid values at random and checks that the schema accepts every value
+// that accepts returns true for. About one changed value in eight is accepted.
 func neverLess(t *testing.T, name string, good []any, accepts func(value any, data []byte) bool) {
 	t.Helper()
 	check := func(t rapid.TB, value any) (taken bool) {
@@ -160,8 +160,8 @@ func TestNeverLessArtifact(t *testing.T) {
 	}
 }
 
-// TestNeverLessStrings puts odd strings into the places of strings, so that
-// most artifacts are accepted.
+// TestNeverLessStrings replaces only strings, with odd ones, so that most artifacts are
+// accepted.
 func TestNeverLessStrings(t *testing.T) {
 	for _, p := range artifact.Profiles() {
 		t.Run(string(p), func(t *testing.T) { neverLessStrings(t, p) })
@@ -191,7 +191,7 @@ func neverLessStrings(t *testing.T, p artifact.Profile) {
 	})
 }
 
-// FuzzNeverLess holds schemas and decoders against each other on any bytes.
+// FuzzNeverLess checks on any bytes that schemas accept everything that decoders accept.
 func FuzzNeverLess(f *testing.F) {
 	for _, o := range []object{finished(), failed(), manifest()} {
 		data, err := json.Marshal(o)
@@ -243,7 +243,7 @@ func TestNeverLessCapture(t *testing.T) {
 	})
 }
 
-// TestNeverLessURL tries URLs in a manifest.
+// TestNeverLessURL tests URLs in a manifest.
 func TestNeverLessURL(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		pieces := rapid.SliceOfN(rapid.SampledFrom([]string{"http:", "x+1:", "1:", "//", "/", "host", "@", ":", "?", "#", "%40", "user", "[::1]", "é", "🙂", "."}), 0, 7).Draw(t, "pieces")
@@ -262,7 +262,7 @@ func TestNeverLessURL(t *testing.T) {
 	})
 }
 
-// linesOf writes events one a line.
+// linesOf returns events with one per line.
 func linesOf(t interface{ Fatal(...any) }, events []any) []byte {
 	var b bytes.Buffer
 	for _, e := range events {
@@ -283,7 +283,7 @@ func withoutBlankLines(data []byte) []byte {
 	return kept
 }
 
-// isBounded reports whether lines are a bounded envelope to the program.
+// isBounded reports whether the program accepts lines as a bounded envelope.
 func isBounded(t interface{ Fatal(...any) }, data []byte) bool {
 	findings := envelopeFindings(t, bytes.NewReader(data))
 	return !finding.Failed(findings)

@@ -11,7 +11,7 @@ import (
 	"github.com/p20export/p20export/schema/schematest"
 )
 
-// frozenRecord returns a committed record to be edited.
+// frozenRecord returns a committed record for editing.
 func frozenRecord(t *testing.T, name string) object {
 	t.Helper()
 	value, err := schematest.Parse(testkit.Read(t, lane+"frozen/"+name+".record.json"))
@@ -21,8 +21,7 @@ func frozenRecord(t *testing.T, name string) object {
 	return value.(object)
 }
 
-// TestRecord tries small edits of a record of an emitted snapshot, and of a
-// built one.
+// TestRecord tests small edits of the records of an emitted and of a built snapshot.
 func TestRecord(t *testing.T) {
 	t.Parallel()
 	check := func(what string, o object, want bool) {

@@ -56,7 +56,7 @@ func TestSchemas(t *testing.T) {
 			}
 		}
 		if schema.ID(name) != s["$id"] || schema.Description(name) == "" {
-			t.Errorf("%s: ID %s, About %q", name, schema.ID(name), schema.Description(name))
+			t.Errorf("%s: ID %s, Description %q", name, schema.ID(name), schema.Description(name))
 		}
 		compiled, err := schematest.Compile(name)
 		if err != nil {
@@ -97,7 +97,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestDescriptions: every property at any depth says what it is.
+// TestDescriptions checks that every property, at any depth, has a description.
 func TestDescriptions(t *testing.T) {
 	for _, name := range schema.Names() {
 		s := get(t, name)
@@ -156,8 +156,8 @@ func checkDescriptions(t *testing.T, at string, value any) (properties int) {
 	return properties
 }
 
-// TestCommitted: the schemas accept every good file of this repository, and
-// everything that is frozen from its captures.
+// TestCommitted checks that the schemas accept every valid file of this repository, and
+// every file that is frozen from its captures.
 func TestCommitted(t *testing.T) {
 	t.Parallel()
 	count := make(map[string]int)
@@ -209,7 +209,7 @@ func TestCommitted(t *testing.T) {
 	}
 }
 
-// acceptFile applies the schemas that a file's name asks for.
+// acceptFile applies the schemas for a file's name.
 func acceptFile(t *testing.T, count map[string]int, path string) {
 	t.Helper()
 	accept := func(name string, check func(string, []byte) error) {
@@ -233,8 +233,8 @@ func acceptFile(t *testing.T, count map[string]int, path string) {
 	}
 }
 
-// TestMalformed: the schemas refuse the malformed files of the sample lane,
-// which break nothing that a schema could not say.
+// TestMalformed checks that the schemas refuse the malformed files of the sample lane, which
+// break only rules that a schema can express.
 func TestMalformed(t *testing.T) {
 	files, err := filepath.Glob(lane + "malformed/*")
 	if err != nil {
@@ -261,5 +261,5 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// isRefusal reports whether a schema has refused a value.
+// isRefusal reports whether err is a refusal by a schema.
 func isRefusal(err error) bool { return errors.Is(err, schematest.ErrRefused) }

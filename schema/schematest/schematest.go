@@ -1,5 +1,5 @@
-// Package schematest applies the JSON Schemas to raw bytes, for the tests of any
-// package. A schema is compiled without reading anything from outside.
+// Package schematest applies the JSON Schemas to raw bytes, for the tests of any package.
+// Schemas are compiled without loading other resources.
 package schematest
 
 import (
@@ -15,19 +15,20 @@ import (
 	"github.com/p20export/p20export/schema"
 )
 
-// ErrNotJSON is what bytes that are not one JSON text are refused with, before
-// any schema is asked.
+// ErrNotJSON is the error for bytes that are not one JSON text. No schema is applied to
+// them.
 var ErrNotJSON = errors.New("not one JSON text")
 
-// ErrRefused is what a schema refuses a value with; the text says where and why.
+// ErrRefused is the error for a value that a schema refuses. The text has the place and the
+// reason.
 var ErrRefused = errors.New("the schema refuses the value")
 
-// Check applies the named schema to one JSON text. The error is nil when the
-// schema accepts it, else an ErrNotJSON or an ErrRefused; any other one means
-// that there is no such schema.
+// Check applies the named schema to one JSON text. It returns nil if the schema accepts the
+// text, and otherwise an error that wraps ErrNotJSON or ErrRefused. It returns another error
+// if there is no such schema.
 //
-// The text is read by encoding/json, numbers as they are spelled: of a key that
-// stands twice the last counts, and what is no Unicode becomes U+FFFD.
+// The text is decoded by encoding/json with exact numbers. If a key occurs twice, the last
+// value is used. Invalid UTF-8 becomes U+FFFD.
 func Check(name string, data []byte) error {
 	s, err := Compile(name)
 	if err != nil {
@@ -40,9 +41,8 @@ func Check(name string, data []byte) error {
 	return validate(s, value)
 }
 
-// CheckLines applies the named schema to the array of the JSON texts that stand
-// in data one a line, as the events of an envelope do. The errors are those of
-// Check.
+// CheckLines applies the named schema to an array of the JSON texts in data, which has one
+// text per line, like the events of an envelope. The errors are those of Check.
 func CheckLines(name string, data []byte) error {
 	s, err := Compile(name)
 	if err != nil {
@@ -66,7 +66,7 @@ func validate(s *jsonschema.Schema, value any) error {
 	return nil
 }
 
-// Parse reads one JSON text as Check does.
+// Parse decodes one JSON text as Check does.
 func Parse(data []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -75,14 +75,14 @@ func Parse(data []byte) (any, error) {
 		return nil, fmt.Errorf("%w: %w", ErrNotJSON, err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return nil, fmt.Errorf("%w: data after it", ErrNotJSON)
+		return nil, fmt.Errorf("%w: data after the value", ErrNotJSON)
 	}
 	return value, nil
 }
 
 var compiled sync.Map // name to func() (*jsonschema.Schema, error)
 
-// Compile compiles the named schema as draft 2020-12, once.
+// Compile returns the named schema, compiled as draft 2020-12. It compiles each schema once.
 func Compile(name string) (*jsonschema.Schema, error) {
 	once, _ := compiled.LoadOrStore(name, sync.OnceValues(func() (*jsonschema.Schema, error) {
 		data, ok := schema.Get(name)
@@ -99,7 +99,7 @@ func compile(id string, data []byte) (*jsonschema.Schema, error) {
 	c.Draft = jsonschema.Draft2020
 	c.AssertFormat, c.AssertContent = false, false
 	c.LoadURL = func(url string) (io.ReadCloser, error) {
-		return nil, fmt.Errorf("a schema stands alone and names %s", url)
+		return nil, fmt.Errorf("a schema must not refer to other resources, such as %s", url)
 	}
 	if err := c.AddResource(id, bytes.NewReader(data)); err != nil {
 		return nil, err

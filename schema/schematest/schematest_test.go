@@ -40,14 +40,14 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestAlone: a schema that needs another one cannot be compiled, so nothing is
-// ever fetched.
-func TestAlone(t *testing.T) {
+// TestNoOtherResources checks that a schema that refers to another one cannot be compiled, so that
+// nothing is ever fetched.
+func TestNoOtherResources(t *testing.T) {
 	_, err := compile("https://example.com/a.json", []byte(`{"$ref": "https://example.com/b.json"}`))
-	if err == nil || !strings.Contains(err.Error(), "a schema stands alone") {
+	if err == nil || !strings.Contains(err.Error(), "must not refer to other resources") {
 		t.Errorf("%v", err)
 	}
 	if _, err := compile("https://example.com/a.json", []byte(`{"type": "nonsense"}`)); err == nil {
-		t.Error("what is no schema was compiled")
+		t.Error("a text that is not a schema was compiled")
 	}
 }

@@ -5,11 +5,10 @@ import (
 	"strings"
 )
 
-// The cases here are of mistakes that another implementation could make and
-// that no case of the other files would notice. Most were found by changing a
-// third validator, written from the contract, in small ways.
+// These cases test for mistakes of other implementations that no other case would notice.
+// Most were found by making small changes to a third validator, written from the contract.
 
-// insert puts members before framework.
+// insert returns the artifact with members before framework.
 func insert(members string) string {
 	return swap(finished, `  "framework"`, "  "+members+",\n  \"framework\"")
 }
@@ -116,7 +115,7 @@ func (a *author) artifactEdges() {
 	a.bad("M16", "of-a-malformed-message", "the id of a malformed message counts", messages(`[{"id":"a"},{"id":"a","role":"user","content":"x"}]`), "key_missing /messages/0/content", "key_missing /messages/0/role", "message_id_repeated /messages/1/id")
 }
 
-// compact returns n messages of ids 0 to n-1.
+// compact returns n messages with the ids 0 to n-1.
 func compact(n int) (list []string) {
 	for i := range n {
 		list = append(list, fmt.Sprintf(`{"id":"%d","role":"user","content":"x"}`, i))
@@ -129,7 +128,7 @@ func (a *author) assayEdges() {
 		"too_long /messages/0/id", "message_id_repeated /messages/1/id", "too_long /messages/1/id")
 	a.bad("P5", "control", "a text too long that holds a control character has both", value(failed, "error_code", `"\u0001⟦a*48⟧"`), "control_character /error_code", "too_long /error_code")
 	a.bad("P6", "control", "a text too long that holds a control character has both", value(failed, "error_message", `"\u0001⟦a*200⟧"`), "control_character /error_message", "too_long /error_message")
-	// Six bytes of other characters for one escape of six.
+	// Replace an escape of six bytes by six bytes of other characters.
 	other := func(bytes int, text string) string {
 		return strings.Replace(eventData(bytes), `⟦\u0001*395⟧`, `⟦\u0001*394⟧`+text, 1)
 	}

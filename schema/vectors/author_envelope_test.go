@@ -26,7 +26,7 @@ func (a *author) envelope() {
 	a.ok("E8", "empty", "an envelope may hold names that an artifact may not", join(`{"type":"RUN_STARTED","threadId":"","runId":" "}`, snapshot, `{"type":"RUN_FINISHED","threadId":"","runId":" "}`))
 	a.ok("E9", "pair", "a pair of escapes and the character are the same", join(strings.Replace(runStarted, "run-1", `\ud83d\ude00`, 1), snapshot, strings.Replace(runFinished, "run-1", "😀", 1)))
 
-	// Text: each line stands alone.
+	// JSON text: each line is read separately.
 	text := func(rule, name, about, second string, finding string) {
 		a.bad(rule, "event-"+name, about, join(runStarted, second, runFinished), "envelope_incomplete", finding)
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// eventTypes and familyKeys are section 6 of the contract.
+// eventTypes and familyKeys list the names of section 6 of the contract.
 var (
 	eventTypes = strings.Fields(`RUN_STARTED RUN_FINISHED RUN_ERROR STEP_STARTED STEP_FINISHED
 		TEXT_MESSAGE_START TEXT_MESSAGE_CONTENT TEXT_MESSAGE_END TEXT_MESSAGE_CHUNK
@@ -103,7 +103,7 @@ func (a *author) canonical() {
 	a.loose("C3", "escaped-name", "a key with an escape", swap(finished, `"surface"`, `"surf\u0061ce"`), finished)
 	controls := ""
 	for r := rune(0); r < 0x20; r++ {
-		controls += spelled(r)
+		controls += canonicalRune(r)
 	}
 	a.ok("C3", "every-control", "every control character in its one spelling", first("content", `"`+controls+`x"`))
 	a.ok("C3", "unicode", "no normal form of Unicode is applied", first("content", "\"e\u0301é\u212b\u00c5\""))

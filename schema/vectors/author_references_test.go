@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// resolving adds references that could be opened, and some that only look so.
+// resolving adds references that programs could open, and references that only look similar.
 func (a *author) resolving() {
 	const all = 3
 	keys := [all]string{"thread_id_ref", "run_id_ref", "parent_run_id_ref"}

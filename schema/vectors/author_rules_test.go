@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// spaces is the white space of the contract: what Python's str.strip removes.
+// spaces is the white space of the contract, which Python's str.strip removes.
 var spaces = []rune{
 	0x09, 0x0a, 0x0b, 0x0c, 0x0d, 0x1c, 0x1d, 0x1e, 0x1f, 0x20, 0x85, 0xa0, 0x1680,
 	0x2000, 0x2001, 0x2002, 0x2003, 0x2004, 0x2005, 0x2006, 0x2007, 0x2008, 0x2009, 0x200a,
 	0x2028, 0x2029, 0x202f, 0x205f, 0x3000,
 }
 
-// notSpaces look like white space to some and are none.
+// notSpaces are characters that some programs treat as white space.
 var notSpaces = []rune{0x180e, 0x200b, 0x200c, 0x200d, 0x2060, 0xfeff, 0x2800, 0x3164}
 
-// spelled writes a code point in canonical form: escaped when JSON wants it.
-func spelled(r rune) string {
+// canonicalRune returns a code point in canonical form, escaped if JSON requires it.
+func canonicalRune(r rune) string {
 	switch r {
 	case '\b':
 		return `\b`
@@ -35,8 +35,8 @@ func spelled(r rune) string {
 	return string(r)
 }
 
-// lengths adds a text of n code points, which is accepted, and one of n+1, in
-// several scripts. with makes the file of a text.
+// lengths adds an accepted text of n code points and a malformed one of n+1, in several
+// scripts. with returns the file with a text.
 func (a *author) lengths(rule string, n int, finding string, with func(text string) string) {
 	for _, c := range []struct{ name, about, char string }{
 		{"ascii", "ASCII letters", "a"},
@@ -73,15 +73,15 @@ func (a *author) references() {
 		a.ok("A12", c.name, "no :// is in it", ref(c.text))
 	}
 	a.bad("A12", "alone", "nothing but ://", ref("://"), "ref_not_opaque /run_id_ref")
-	a.bad("A12", "escaped", ":// spelled with escapes", ref(`a\u003a\/\u002fb`), "ref_not_opaque /run_id_ref")
+	a.bad("A12", "escaped", ":// canonicalRune with escapes", ref(`a\u003a\/\u002fb`), "ref_not_opaque /run_id_ref")
 	a.bad("A12", "several-faults", "one finding, though it breaks A12, A13 and A14", ref(`a://b c\u0000`), "ref_not_opaque /run_id_ref")
 	a.bad("A12", "too-long-too", "a URL that is also too long", ref("a://⟦b*256⟧"), "ref_not_opaque /run_id_ref", "too_long /run_id_ref")
 	a.ok("A13", "format", "a soft hyphen and a directional mark are no control characters (they are Cf, not Cc)", ref("a\u00ad\u200eb"))
 	for _, r := range []rune{0x00, 0x01, 0x08, 0x0e, 0x1b, 0x7f, 0x80, 0x84, 0x86, 0x9f} {
-		a.bad("A13", fmt.Sprintf("u%04x", r), fmt.Sprintf("U+%04X, which is no white space", r), ref("a"+spelled(r)+"b"), "ref_not_opaque /run_id_ref")
+		a.bad("A13", fmt.Sprintf("u%04x", r), fmt.Sprintf("U+%04X, which is no white space", r), ref("a"+canonicalRune(r)+"b"), "ref_not_opaque /run_id_ref")
 	}
 	for _, r := range spaces {
-		a.bad("A14", fmt.Sprintf("u%04x", r), fmt.Sprintf("white space U+%04X", r), ref("a"+spelled(r)+"b"), "ref_not_opaque /run_id_ref")
+		a.bad("A14", fmt.Sprintf("u%04x", r), fmt.Sprintf("white space U+%04X", r), ref("a"+canonicalRune(r)+"b"), "ref_not_opaque /run_id_ref")
 	}
 	a.bad("A14", "leading", "white space at the start is not trimmed away", ref(" run-1"), "ref_not_opaque /run_id_ref")
 	a.bad("A14", "trailing", "white space at the end is not trimmed away", ref("run-1\u3000"), "ref_not_opaque /run_id_ref")
@@ -217,7 +217,7 @@ func (a *author) terminal() {
 	a.lengths("A23", 128, "too_long /error_code", func(text string) string { return value(failed, "error_code", `"`+text+`"`) })
 	a.lengths("A24", 1024, "too_long /error_message", func(text string) string { return value(failed, "error_message", `"`+text+`"`) })
 	for _, r := range []rune{0x00, 0x09, 0x0a, 0x0d, 0x1b, 0x1f, 0x7f, 0x85, 0x9f} {
-		a.bad("A25", fmt.Sprintf("u%04x", r), fmt.Sprintf("U+%04X in error_message", r), value(failed, "error_message", `"a`+spelled(r)+`b"`), "control_character /error_message")
+		a.bad("A25", fmt.Sprintf("u%04x", r), fmt.Sprintf("U+%04X in error_message", r), value(failed, "error_message", `"a`+canonicalRune(r)+`b"`), "control_character /error_message")
 	}
 	a.bad("A25", "code", "a line feed in error_code", value(failed, "error_code", `"E1\n"`), "control_character /error_code")
 	a.bad("A25", "stack-trace", "a stack trace", value(failed, "error_message", `"panic: x\n\tmain.go:1"`), "control_character /error_message")
@@ -294,14 +294,14 @@ func (a *author) messages() {
 	a.loose("M9", "pair", "a pair of escapes", second("content", `"\ud83d\ude00"`), second("content", `"😀"`))
 	a.bad("M8", "multimodal", "content is a list of parts, with a family inside", second("content", `[{"type":"text","text":"x","rawEvent":{}}]`), "wrong_type /messages/1/content", "extra_event_family /messages/1/content/0/rawEvent")
 	for _, r := range spaces {
-		a.bad("M10", fmt.Sprintf("u%04x", r), fmt.Sprintf("content of U+%04X alone", r), second("content", `"`+spelled(r)+`"`), "value_blank /messages/1/content")
+		a.bad("M10", fmt.Sprintf("u%04x", r), fmt.Sprintf("content of U+%04X alone", r), second("content", `"`+canonicalRune(r)+`"`), "value_blank /messages/1/content")
 	}
 	for _, r := range notSpaces {
 		a.ok("M10", fmt.Sprintf("u%04x-is-none", r), fmt.Sprintf("U+%04X alone is not blank", r), second("content", `"`+string(r)+`"`))
 	}
 	a.bad("M10", "all", "every white space at once", second("content", `"`+func() (s string) {
 		for _, r := range spaces {
-			s += spelled(r)
+			s += canonicalRune(r)
 		}
 		return s
 	}()+`"`), "value_blank /messages/1/content")
@@ -328,7 +328,7 @@ func (a *author) messages() {
 	a.bad("M16", "same", "the same id", second("id", `"m1"`), "message_id_repeated /messages/1/id")
 	a.bad("M16", "escaped", "the same id with an escape", second("id", `"\u006d1"`), "message_id_repeated /messages/1/id")
 	for _, r := range []rune{0x20, 0x0a, 0x1c, 0x85, 0xa0, 0x2028, 0x3000} {
-		a.bad("M16", fmt.Sprintf("u%04x", r), fmt.Sprintf("the same id but for U+%04X at its ends", r), second("id", `"`+spelled(r)+"m1"+spelled(r)+`"`), "message_id_repeated /messages/1/id")
+		a.bad("M16", fmt.Sprintf("u%04x", r), fmt.Sprintf("the same id but for U+%04X at its ends", r), second("id", `"`+canonicalRune(r)+"m1"+canonicalRune(r)+`"`), "message_id_repeated /messages/1/id")
 	}
 	a.bad("M16", "three", "three of one id: two are repeated", messages(`[{"id":"a","role":"user","content":"x"},{"id":"a","role":"user","content":"x"},{"id":" a","role":"user","content":"x"}]`),
 		"message_id_repeated /messages/1/id", "message_id_repeated /messages/2/id")
@@ -383,8 +383,8 @@ func (a *author) assay() {
 	a.profile = "assay"
 }
 
-// eventData returns an artifact that takes this many bytes of its event line:
-// 440 messages, mostly of control characters, which take six bytes each.
+// eventData returns an artifact that needs this many bytes of its event line. It has 440
+// messages, mostly of control characters, which need six bytes each.
 func eventData(bytes int) string {
 	const (
 		count   = 440

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The documents that cases are edits of. Both are in canonical form.
+// The artifacts that the cases edit. Both are in canonical form.
 const (
 	finished = `{
   "schema": "ag-ui.compacted-message-snapshot.export.v1",
@@ -54,7 +54,7 @@ const (
 `
 )
 
-// author collects cases. Text in a case may say ⟦X*N⟧ for X, N times.
+// An author collects cases. In the text of a case, ⟦X*N⟧ means X repeated N times.
 type author struct {
 	kind, profile string
 	cases         []vector
@@ -63,7 +63,7 @@ type author struct {
 // ok adds an accepted file in canonical form.
 func (a *author) ok(rule, name, about, input string) { a.loose(rule, name, about, input, input) }
 
-// loose adds an accepted file and its canonical form; none for an envelope that
+// loose adds an accepted file with its canonical form, which is empty for an envelope that
 // is not canonical.
 func (a *author) loose(rule, name, about, input, canonical string) {
 	v := a.vector(rule, name, about, input)
@@ -75,7 +75,7 @@ func (a *author) loose(rule, name, about, input, canonical string) {
 }
 
 // bad adds a malformed file and its findings, each "code pointer", in order.
-// "code pointer *N" stands for N of them.
+// "code pointer *N" means N of them.
 func (a *author) bad(rule, name, about, input string, findings ...string) {
 	v := a.vector(rule, name, about, input)
 	v.Outcome = "malformed"
@@ -101,7 +101,7 @@ func (a *author) vector(rule, name, about, text string) vector {
 	}
 }
 
-// swap replaces the one place where old stands in text.
+// swap replaces the only occurrence of old in text.
 func swap(text, old, new string) string {
 	if strings.Count(text, old) != 1 {
 		panic(fmt.Sprintf("%q stands %d times in %s", old, strings.Count(text, old), text))
@@ -138,7 +138,7 @@ func line(text, indent, key, value string) string {
 	})
 }
 
-// without leaves out a key of the artifact.
+// without removes a key of the artifact.
 func without(text, key string) string {
 	re := regexp.MustCompile(`(?m)^  "` + key + `": (\[(?s:.*?)\n  \]|.*?)(,?)\n`)
 	if n := len(re.FindAllString(text, -1)); n != 1 {
@@ -154,7 +154,7 @@ func messages(list string) string {
 	return finished[:start] + list + ",\n" + finished[end:]
 }
 
-// join writes an envelope, one event a line.
+// join returns an envelope with one event per line.
 func join(events ...string) string { return strings.Join(events, "\n") + "\n" }
 
 const (

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// realTraces are as Python 3.11, Node.js 20, Java 17, Go 1.26 and Rust 1.95
-// wrote them, in another directory and with fewer frames, or made after what the
-// documentation of .NET, Mono, Kotlin, Firefox and Safari shows.
+// realTraces were printed by Python 3.11, Node.js 20, Java 17, Go 1.26 and Rust 1.95, and
+// then shortened and given other directories; or they follow the documentation of .NET,
+// Mono, Kotlin, Firefox and Safari.
 var realTraces = []struct{ name, trace string }{
 	{"python", "Traceback (most recent call last):\n  File \"/app/p.py\", line 5, in <module>\n    try: f()\n         ^^^\n  File \"/app/p.py\", line 3, in g\n    def g(): raise ValueError(\"boom\")\nValueError: boom\n"},
 	{"python-cause", "Traceback (most recent call last):\n  File \"/app/p.py\", line 8, in <module>\n    try: f()\nValueError: boom\n\nThe above exception was the direct cause of the following exception:\n\nTraceback (most recent call last):\n  File \"/app/p.py\", line 9, in <module>\n    except ValueError as e: raise RuntimeError(\"worse\") from e\nRuntimeError: worse\n"},
@@ -57,8 +57,8 @@ var realTraces = []struct{ name, trace string }{
 	{"mono", "System.NullReferenceException: boom\n  at Example.Store.Open (System.String name) [0x00012] in <3c1e0d>:0 \n"},
 }
 
-// shapes has one short text for each line of the contract's list, which matches
-// no other.
+// shapes has a short text for each line of the contract's list that matches only that
+// line.
 var shapes = []string{
 	"+ Exception Group Traceback (most recent call last)", "Stack for <Task> (most recent call last)", "Thread 0x7f (most recent call first)", `File "a.py", line 3, in f`, "<FrameSummary file a.py>",
 	"it failed at new F (/a/b.js:3:5)", "at file:///a/b.js:3:5", "it failed at /a.js:3:5 at /b.js:3:5", "f@app://a/b.js:3:5",
@@ -68,8 +68,7 @@ var shapes = []string{
 	"it failed at async T C.D(E f) in g.cs:line 3", "at A.B(C d)", "it failed at A.B() at C.D(E f)", "it failed at A.B (C d) [0x00012] in g", "--- End of stack trace",
 }
 
-// ordinary are error texts that name places, times and functions, and are no
-// stack traces.
+// ordinary are error texts with places, times and functions that are not stack traces.
 var ordinary = []string{
 	"panicked at src/main.rs:2:5", "thread 'main' panicked at src/main.rs:2:5: index out of bounds", "line 3, column 5", "Timeout at 10:15:30", "Timeout  at 10:15:30", "at 10:15:30 the server stopped",
 	"Failed at startup (10:15:30)", "Failed at noon (2026/01/31 10:15:30)", "Failed at 2026-01-31T10:15:30Z (UTC 10:15:30)", "Unexpected token } in JSON at position 5", `Unexpected token 'a', "abc" is not valid JSON`,
@@ -83,20 +82,20 @@ var ordinary = []string{
 	"System.InvalidOperationException: Sequence contains no elements", "tests failed: a/b.go:3 c.d e/f.go:4", `errors:\n  a/main.go:10\n  b/util.go:20`, `retry at\n10:15`, `C:\nat\build\app.exe:12:5 failed`,
 	"error[E0382]: borrow of moved value --> src/main.rs:5:20", "step 1: a::b failed at src/lib.rs", "Assertion failed: (x > 0), function f, file a.c, line 3.", "Failed to fetch dynamically imported module: http://localhost:5173/src/a.ts?t=1:2:3",
 	"amqp://user:pass@broker:5672/vhost closed", "Rate limit reached for gpt-4: Limit 10000 at 2026-01-31 10:15:30",
-	// What looks like a shape and is none.
+	// Texts that look similar to a shape.
 	"TRACEBACK (MOST RECENT CALL LAST)", "AT f (/a/b.js:3:5)", "traceback (most recent call last)", "cat f (/a/b.js:3:5)", "at f (/a/b.js:٣:٥)", "it failed at f(/a/b.js:3:5)", "boom\u00a0\u00a0at /a/b.js:3:5", "boom\u2028at /a/b.js:3:5",
 	"goroutine ٣ [running]:", "goroutine 3 [running]", "main.go:3 + 0x1d", "0: 0x - a", "stack\u00a0backtrace:", "in a.cs:line 3",
 	"Checksum mismatch in block 3: 0xdeadbeef - expected 0xcafebabe", "exception 2: 0x83 - illegal data address", "step 3: f at a.rs:3",
 }
 
-// inJSON spells a text as a string of canonical form.
+// inJSON returns a text as a JSON string in canonical form.
 func inJSON(text string) string {
 	var b strings.Builder
 	for _, r := range text {
 		if r == '"' || r == '\\' {
 			b.WriteByte('\\')
 		}
-		b.WriteString(spelled(r))
+		b.WriteString(canonicalRune(r))
 	}
 	return `"` + b.String() + `"`
 }

@@ -21,8 +21,7 @@ const (
 	vectorsPage  = "../../docs/vectors.md"
 )
 
-// The tables of the documents are those that are made here from the code and
-// the vectors.
+// The tables in the documentation are up to date with the code and the vectors.
 func TestContractTables(t *testing.T) {
 	for _, table := range []struct{ page, name, content string }{
 		{contract, "inexpressible", inexpressibleTable()},
@@ -37,7 +36,7 @@ func TestContractTables(t *testing.T) {
 		before, rest, ok1 := strings.Cut(string(b), begin)
 		got, after, ok2 := strings.Cut(rest, end)
 		if !ok1 || !ok2 {
-			t.Fatalf("%s has no place for the table of %s", table.page, table.name)
+			t.Fatalf("%s has no marks for the table of %s", table.page, table.name)
 		}
 		want := "\n" + table.content + "\n"
 		diff := cmp.Diff(want, got)
@@ -45,7 +44,7 @@ func TestContractTables(t *testing.T) {
 			continue
 		}
 		if !*update {
-			t.Errorf("the table of %s is out of date: run 'make vectors' and look at what changed\n%s", table.name, diff)
+			t.Errorf("the table of %s is out of date: run 'make vectors' and review the changes\n%s", table.name, diff)
 			continue
 		}
 		if err := os.WriteFile(table.page, []byte(before+begin+want+end+after), 0o644); err != nil {
@@ -56,7 +55,7 @@ func TestContractTables(t *testing.T) {
 
 func inexpressibleTable() string {
 	var b strings.Builder
-	b.WriteString("| schema | rules | what it cannot say |\n|---|---|---|\n")
+	b.WriteString("| schema | rules | what it cannot express |\n|---|---|---|\n")
 	for _, name := range []string{schema.Artifact, schema.ArtifactAssay, schema.Envelope} {
 		inV1 := len(schema.Inexpressible(schema.Artifact))
 		for i, u := range schema.Inexpressible(name) {
@@ -99,8 +98,8 @@ func vectorsTable(all []vector) string {
 	return b.String()
 }
 
-// The codes of the rules are the codes in the vectors, and every other code of
-// the program is shown by a test or a script.
+// The vectors have exactly the codes of the rules, and a test or a script has every other
+// code of the program.
 func TestEveryCodeIsShown(t *testing.T) {
 	t.Parallel()
 	ruled, shown := make(map[string]bool), make(map[string]bool)
@@ -116,19 +115,19 @@ func TestEveryCodeIsShown(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(ruled, shown); diff != "" {
-		t.Errorf("the codes of the rules are not those of the vectors: %s", diff)
+		t.Errorf("the codes of the rules differ from those of the vectors: %s", diff)
 	}
 	for _, word := range regexp.MustCompile(`(\bfinding\.)?\b\w+`).FindAllString(testSources(t), -1) {
 		shown[word] = true
 	}
 	for _, code := range finding.Codes() {
 		if !shown[string(code)] && !shown["finding."+constant(t, code)] {
-			t.Errorf("no test shows %s", code)
+			t.Errorf("no test has the code %s", code)
 		}
 	}
 }
 
-// constant is the name of a code in Go.
+// constant returns the Go name of a code.
 func constant(t *testing.T, code finding.Code) string {
 	t.Helper()
 	b, err := os.ReadFile("../../finding/codes.go")
@@ -137,13 +136,13 @@ func constant(t *testing.T, code finding.Code) string {
 	}
 	m := regexp.MustCompile(`(\w+)\s+Code = "` + string(code) + `"`).FindSubmatch(b)
 	if m == nil {
-		t.Fatalf("%s is no constant", code)
+		t.Fatalf("%s has no constant", code)
 	}
 	return string(m[1])
 }
 
-// testSources is the text of every test and testscript of the repository, but
-// those about the codes themselves.
+// testSources returns the text of every test and testscript of the repository, except tests
+// of the codes themselves.
 func testSources(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
@@ -166,7 +165,7 @@ func testSources(t *testing.T) string {
 	return b.String()
 }
 
-// What the contract says of families is what the vectors try.
+// The vectors test every family of the contract.
 func TestContractFamilies(t *testing.T) {
 	b, err := os.ReadFile(contract)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package vectors_test holds the conformance vectors of docs/contract.md: it
-// writes them, and judges by them the Go library, the program and the JSON
-// Schemas. docs/implementing.md says how to judge anything else.
+// Package vectors_test writes the conformance vectors of docs/contract.md, and tests the Go
+// library, the program and the JSON Schemas with them. docs/implementing.md describes how to
+// test other validators.
 package vectors_test
 
 import (
@@ -24,9 +24,9 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-var update = flag.Bool("update", false, "write the vectors anew, and the tables of docs that are made from them and the code")
+var update = flag.Bool("update", false, "write the vectors, and the tables of the documentation that are generated from them and the code")
 
-// vector is one case: a file and what a validator must say of it.
+// A vector is one case: a file and the result that a validator must report.
 type vector struct {
 	Name    string `json:"name"`
 	Rule    string `json:"rule"`
@@ -37,19 +37,19 @@ type vector struct {
 	// Outcome is accepted or malformed.
 	Outcome  string     `json:"outcome"`
 	Findings []expected `json:"findings"`
-	// CanonicalDigest is that of the canonical file of an accepted artifact,
-	// and of the input where it is an envelope in canonical form.
+	// CanonicalDigest is the digest of the canonical file of an accepted artifact, or of
+	// the input if it is an envelope in canonical form.
 	CanonicalDigest string `json:"canonical_digest,omitzero"`
 }
 
-// expected is a finding, Times of it where that is not zero.
+// An expected is a finding. It occurs Times times, or once if Times is zero.
 type expected struct {
 	Code    string `json:"code"`
 	Pointer string `json:"pointer"`
 	Times   int    `json:"times,omitzero"`
 }
 
-// input is the bytes of a file: a text, or base64, or parts of these.
+// An input describes the bytes of a file: a text, base64, or a list of inputs.
 type input struct {
 	Text   *string `json:"text,omitzero"`
 	Base64 *string `json:"base64,omitzero"`
@@ -59,7 +59,7 @@ type input struct {
 
 var repeated = regexp.MustCompile(`(?s)⟦(.+?)\*(\d+)⟧`)
 
-// newInput makes an input of text in which ⟦X*N⟧ stands for X, N times.
+// newInput returns an input for text, in which ⟦X*N⟧ means X repeated N times.
 func newInput(text string) input {
 	var parts []input
 	add := func(s string, times int) {
@@ -95,7 +95,7 @@ func newPart(s string, times int) input {
 	return input{Text: &s, Times: times}
 }
 
-// expand writes out ⟦X*N⟧.
+// expand returns text with every ⟦X*N⟧ expanded.
 func expand(text string) []byte {
 	in := newInput(text)
 	b, err := in.bytes()
@@ -129,7 +129,7 @@ func (in *input) bytes() ([]byte, error) {
 
 func sum(data []byte) string { return string(digest.Of(data)) }
 
-// list returns the findings one by one, each "code pointer".
+// list returns each finding as "code pointer", repeated Times times.
 func (v *vector) list() []string {
 	out := []string{}
 	for _, e := range v.Findings {
@@ -144,7 +144,7 @@ func (v *vector) path() string {
 	return filepath.Join("cases", v.Rule, strings.TrimPrefix(v.Name, v.Rule+"-")+".json")
 }
 
-// encode writes a vector in ASCII, so that every reader shows its characters.
+// encode returns a vector in ASCII, so that every viewer shows its characters.
 func (v *vector) encode(t *testing.T) []byte {
 	t.Helper()
 	b, err := json.Marshal(v, jsontext.WithIndent("  "))
@@ -171,7 +171,7 @@ func load(t *testing.T) []vector {
 			return fmt.Errorf("%s: %w", path, err)
 		}
 		if v.path() != path {
-			return fmt.Errorf("%s holds the vector %s", path, v.Name)
+			return fmt.Errorf("%s contains the vector %s", path, v.Name)
 		}
 		all = append(all, v)
 		return nil
@@ -185,7 +185,7 @@ func load(t *testing.T) []vector {
 	return all
 }
 
-// The committed vectors are those that are written here.
+// The committed vectors are those of this package.
 func TestVectorsAreAuthored(t *testing.T) {
 	cases := authored()
 	want := make(map[string][]byte)
@@ -217,11 +217,11 @@ func TestVectorsAreAuthored(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(b, want[v.path()]) {
-			t.Errorf("%s is not what is written in this package: run 'make vectors' and look at what changed", v.path())
+			t.Errorf("%s is out of date: run 'make vectors' and review the changes", v.path())
 		}
 		delete(want, v.path())
 	}
 	for path := range want {
-		t.Errorf("%s is not there: run 'make vectors'", path)
+		t.Errorf("%s is missing: run 'make vectors'", path)
 	}
 }

@@ -155,7 +155,7 @@ func distribute[W worker](ctx context.Context, o *options, command []string, n i
 	return time.Since(began).Round(time.Second), nil
 }
 
-// runCases gives a worker runCases step-th case from first on, below last.
+// runCases runs every step-th case from first up to last, exclusive.
 func runCases(ctx context.Context, command []string, w worker, first, last, step int) error {
 	s, err := start(ctx, command)
 	if err != nil {

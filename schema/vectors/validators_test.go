@@ -22,7 +22,7 @@ import (
 	"github.com/p20export/p20export/schema/schematest"
 )
 
-// answer is what a validator says of a file.
+// An answer is the result of a validator for a file.
 type answer struct {
 	Verdict   string
 	Canonical bool
@@ -30,8 +30,8 @@ type answer struct {
 	Findings  []string
 }
 
-// want is what a vector wants of a validator that knows the canonical file of
-// an artifact.
+// want returns the expected answer of a validator that computes the canonical file of an
+// artifact.
 func (v *vector) want(data []byte) answer {
 	a := answer{Verdict: v.Outcome, Canonical: v.CanonicalDigest == sum(data), Findings: v.list()}
 	if v.Kind == "artifact" {
@@ -43,7 +43,7 @@ func (v *vector) want(data []byte) answer {
 func brief(findings []finding.Finding) []string {
 	out := []string{}
 	for _, f := range findings {
-		// A validator may add what is worth knowing.
+		// A validator may add information.
 		if f.Severity == finding.Info && f.Code != finding.FindingsUnlisted {
 			continue
 		}
@@ -52,7 +52,7 @@ func brief(findings []finding.Finding) []string {
 	return out
 }
 
-// rules are those that findings name.
+// rules returns the rules of findings.
 func rules(findings []finding.Finding) map[string]bool {
 	all := make(map[string]bool)
 	for _, f := range findings {
@@ -70,8 +70,8 @@ func (v *vector) data(t *testing.T) []byte {
 	return data
 }
 
-// judge is the library's answer, without its findings, and these.
-func judge(t *testing.T, v vector, data []byte) (answer, []finding.Finding) {
+// validateFile returns the library's answer without findings, and the findings.
+func validateFile(t *testing.T, v vector, data []byte) (answer, []finding.Finding) {
 	t.Helper()
 	if v.Kind == "artifact" {
 		a, findings := artifact.Decode(data, artifact.Profile(v.Profile))
@@ -88,13 +88,13 @@ func judge(t *testing.T, v vector, data []byte) (answer, []finding.Finding) {
 	return answer{Verdict: string(row.Verdict), Canonical: *row.Canonical}, row.Findings
 }
 
-// The library answers every vector as it says, and the findings name its rule.
+// The library returns the expected answer for every vector, and findings with its rule.
 func TestLibrary(t *testing.T) {
 	t.Parallel()
 	sides := make(map[string]both)
 	for _, v := range load(t) {
 		data := v.data(t)
-		got, findings := judge(t, v, data)
+		got, findings := validateFile(t, v, data)
 		got.Findings = brief(findings)
 		if diff := cmp.Diff(v.want(data), got); diff != "" {
 			t.Errorf("%s: %s\n%s", v.Name, v.About, diff)
@@ -106,21 +106,21 @@ func TestLibrary(t *testing.T) {
 		}
 		sides[v.Rule] = sides[v.Rule].seen(v.Outcome == "accepted", rules(findings)[v.Rule])
 	}
-	// Every rule is shown from both sides.
+	// Every rule has a vector that satisfies it and one that breaks it.
 	for _, r := range finding.Rules() {
 		s := sides[r.ID]
 		if !s.kept || !s.broken && r.Code != "" || s.broken && r.Code == "" {
-			t.Errorf("%s: some vector keeps it: %v; one breaks it: %v", r.ID, s.kept, s.broken)
+			t.Errorf("%s: a vector satisfies it: %v; a vector breaks it: %v", r.ID, s.kept, s.broken)
 		}
 	}
 }
 
-// both says whether some vector of a rule keeps it, and whether one breaks it.
+// A both records whether a vector of a rule satisfies it, and whether one breaks it.
 type both struct{ kept, broken bool }
 
 func (b both) seen(kept, broken bool) both { return both{b.kept || kept, b.broken || broken} }
 
-var given = flag.String("program", "", "judge this program instead of one built from the source")
+var given = flag.String("program", "", "test this program instead of one built from the source")
 
 func build(t *testing.T, program string) {
 	t.Helper()
@@ -129,7 +129,7 @@ func build(t *testing.T, program string) {
 	}
 }
 
-// The program answers every vector as it says.
+// The program returns the expected answer for every vector.
 func TestProgram(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -163,7 +163,7 @@ func TestProgram(t *testing.T) {
 		}
 		rows := bytes.Split(bytes.TrimSuffix(out, []byte("\n")), []byte("\n"))
 		if len(rows) != len(list) {
-			t.Fatalf("%v: %d rows of %d files", g, len(rows), len(list))
+			t.Fatalf("%v: %d rows for %d files", g, len(rows), len(list))
 		}
 		for i, line := range rows {
 			var row struct {
@@ -178,7 +178,7 @@ func TestProgram(t *testing.T) {
 			}
 			v, data := list[i], list[i].data(t)
 			got, want := answer{Verdict: row.Verdict, Canonical: row.Canonical, Findings: brief(row.Findings)}, v.want(data)
-			want.Digest = "" // the program gives the digest of the file as it is
+			want.Digest = "" // the program prints the digest of the file itself
 			if diff := cmp.Diff(want, got); diff != "" || row.Digest != sum(data) {
 				t.Errorf("fails: %s\n%s\n%s", v.Name, v.About, diff)
 			}
@@ -186,17 +186,16 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// The JSON Schemas accept every file that is accepted, and refuse every one
-// that breaks a rule they can say. Of the rules that they say in part they
-// refuse some.
+// The JSON Schemas accept every accepted file, and refuse every file that breaks a rule
+// that they can express. For rules that they express in part, they refuse some files.
 func TestSchemas(t *testing.T) {
 	t.Parallel()
-	unsaid, inPart := make(map[string]map[string]bool), make(map[string]int)
+	inexpressible, inPart := make(map[string]map[string]bool), make(map[string]int)
 	for _, name := range schema.Names() {
-		unsaid[name] = make(map[string]bool)
+		inexpressible[name] = make(map[string]bool)
 		for _, u := range schema.Inexpressible(name) {
 			for _, rule := range u.Rules {
-				unsaid[name][rule] = true
+				inexpressible[name][rule] = true
 			}
 		}
 	}
@@ -207,39 +206,39 @@ func TestSchemas(t *testing.T) {
 		if err != nil && !errors.Is(err, schematest.ErrRefused) && !errors.Is(err, schematest.ErrNotJSON) {
 			t.Fatal(err)
 		}
-		_, findings := judge(t, v, data)
-		said := false
+		_, findings := validateFile(t, v, data)
+		expressible := false
 		for rule := range rules(findings) {
-			// An event is missing to us where its line cannot be read.
+			// If the line of an event cannot be read, the program also reports the event as missing.
 			follows := rule == "E6" && strings.HasPrefix(v.Rule, "T")
-			said = said || rule != "" && !unsaid[name][rule] && !follows
+			expressible = expressible || rule != "" && !inexpressible[name][rule] && !follows
 		}
 		switch {
 		case v.Outcome == "accepted" && err != nil:
 			t.Errorf("%s: %v", v.Name, err)
-		case said && err == nil:
+		case expressible && err == nil:
 			t.Errorf("%s: the schema %s accepts it", v.Name, name)
-		case said:
+		case expressible:
 			refused++
 		case err != nil:
 			inPart[v.Rule]++
 		}
 	}
 	if refused < 500 {
-		t.Errorf("the schemas were held against only %d malformed files", refused)
+		t.Errorf("the schemas were applied to only %d malformed files", refused)
 	}
 	for _, rule := range []string{"A16", "A17", "P1", "P2", "P3", "P4", "P5", "P6"} {
 		if inPart[rule] == 0 {
-			t.Errorf("the schemas say nothing of %s", rule)
+			t.Errorf("the schemas refuse no file that breaks %s", rule)
 		}
 	}
 }
 
-// applySchema holds a file against the schema of its kind and profile.
+// applySchema applies the schema of its kind and profile to a file.
 func applySchema(v vector, data []byte) (name string, err error) {
 	switch {
 	case v.Kind == "envelope":
-		// The schema is of the events, whatever stands between them.
+		// The schema describes the events, with any white space between them.
 		var events [][]byte
 		for line := range bytes.Lines(bytes.TrimPrefix(data, []byte("\ufeff"))) {
 			if len(bytes.TrimSpace(line)) > 0 {
