@@ -36,7 +36,7 @@ func (b *prefixDetector) explainNoRun(f finding.Finding, compression string) fin
 	case b.artifact:
 		what, next = "the file is an artifact", hint.ValidateFile
 	case compression != "":
-		what, next = "the response begins as "+compression, strictjson.Decompress
+		what, next = "the response begins as "+compression, strictjson.DecompressHint
 	default:
 		return f
 	}

@@ -109,7 +109,7 @@ func Advise(findings []finding.Finding, folded *Projection) []finding.Finding {
 			break
 		}
 	}
-	findings[at] = findings[at].WithHint(hint.BuildsNone, why)
+	findings[at] = findings[at].WithHint(hint.NoProjection, why)
 	return findings
 }
 
