@@ -40,7 +40,7 @@ type page struct {
 	// Words counts the runs of each verdict, and Artifacts those with an artifact.
 	Words     map[analysis.Verdict]int
 	Artifacts int
-	Redacted   bool
+	Redacted  bool
 	Sections  []*section
 }
 

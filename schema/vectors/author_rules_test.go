@@ -73,7 +73,7 @@ func (a *author) references() {
 		a.ok("A12", c.name, "no :// is in it", ref(c.text))
 	}
 	a.bad("A12", "alone", "nothing but ://", ref("://"), "ref_not_opaque /run_id_ref")
-	a.bad("A12", "escaped", ":// canonicalRune with escapes", ref(`a\u003a\/\u002fb`), "ref_not_opaque /run_id_ref")
+	a.bad("A12", "escaped", ":// spelled with escapes", ref(`a\u003a\/\u002fb`), "ref_not_opaque /run_id_ref")
 	a.bad("A12", "several-faults", "one finding, though it breaks A12, A13 and A14", ref(`a://b c\u0000`), "ref_not_opaque /run_id_ref")
 	a.bad("A12", "too-long-too", "a URL that is also too long", ref("a://⟦b*256⟧"), "ref_not_opaque /run_id_ref", "too_long /run_id_ref")
 	a.ok("A13", "format", "a soft hyphen and a directional mark are no control characters (they are Cf, not Cc)", ref("a\u00ad\u200eb"))
