@@ -184,8 +184,8 @@ func TestBrowserWithoutScript(t *testing.T) {
 	b := open(t, pageOf(t, captures+"/adk/backend-tool"), 1280, "light", command(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}))
 	text := evaluate[string](b, `document.body.innerText`)
 	for _, want := range []string{
-		"reduced", "Kept 3 of 4 messages · 3 of 17 events · 1 message without content left out", "intact: every digest matches capture.json", "RUN_FINISHED",
-		"It rains in Oslo, at 4 degrees.", "Left out: a message without content. It called get_weather.", "left out: toolCallId", "829 bytes", "The list of events needs JavaScript",
+		"reduced", "Kept 3 of 4 messages · 3 of 17 events · 1 message without text left out", "intact: every digest matches capture.json", "RUN_FINISHED",
+		"It rains in Oslo, at 4 degrees.", "Left out: a message without text. It called get_weather.", "left out: toolCallId", "829 bytes", "The list of events needs JavaScript",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not shown", want)

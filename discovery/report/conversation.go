@@ -94,12 +94,22 @@ func (v *viewer) conversation(r *run, marks marks) *conversation {
 		}
 	}
 	for i, m := range rest {
+		begun, known := r.timeline.begun[m.ID]
+		for known && len(streamed) > 0 && *streamed[0].EventIndex < begun {
+			c.add(v, func() turn { return lost(streamed[0]) })
+			streamed = streamed[1:]
+		}
 		c.add(v, func() turn { return v.turn(m, own[len(own)-len(rest)+i], nil, nil) })
 	}
 	for _, o := range streamed {
-		c.add(v, func() turn { return turn{Ghost: true, Why: []string{reasonOf(o.Reason)}, Event: o.EventIndex} })
+		c.add(v, func() turn { return lost(o) })
 	}
 	return c
+}
+
+// lost shows that a streamed message was left out.
+func lost(o project.Omission) turn {
+	return turn{Ghost: true, Why: []string{"a message " + messageLeft(o.Reason)}, Event: o.EventIndex}
 }
 
 // add adds a turn, as far as there is room.
@@ -193,7 +203,7 @@ const chips = 6
 func (v *viewer) ghost(raw []byte, mark *markup.Mark, reasons []finding.Code) turn {
 	t := turn{Ghost: true}
 	for _, reason := range reasons {
-		t.Why = append(t.Why, reasonOf(reason))
+		t.Why = append(t.Why, "a message "+messageLeft(reason))
 	}
 	var decoder strictjson.Decoder
 	var m strictjson.Object
@@ -205,15 +215,6 @@ func (v *viewer) ghost(raw []byte, mark *markup.Mark, reasons []finding.Code) tu
 	}
 	v.raw(&t, raw, mark)
 	return t
-}
-
-// reasonOf says why a message was left out.
-func reasonOf(reason finding.Code) string {
-	if reason == finding.SnapshotLacksText {
-		return "a message that the run streamed and the snapshot lacks"
-	}
-	about, _ := finding.Describe(reason)
-	return about.Meaning
 }
 
 // was says what a message did besides having text: which tools it called.

@@ -84,7 +84,10 @@ func (v *viewer) artifact(r *run, marks marks) *artifactView {
 			a.LeftMore += max(o.Count, 1)
 			continue
 		}
-		item := omission{Event: o.EventIndex, Place: o.File + v.pointer(o.Pointer), Reason: o.Reason, Meaning: reasonOf(o.Reason)}
+		item := omission{Event: o.EventIndex, Place: o.File + v.pointer(o.Pointer), Reason: o.Reason, Meaning: meaning(o.Reason)}
+		if o.Reason == finding.SnapshotLacksText {
+			item.Meaning = "a message " + messageLeft(o.Reason) // of one message, not of the run
+		}
 		if o.Count > 0 {
 			item.Place = plural(o.Count, "more", "more")
 		}

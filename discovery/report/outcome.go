@@ -143,9 +143,9 @@ func (v *viewer) outcome(o outcome, subject bool) outcomeView {
 	for _, f := range o.Findings {
 		switch {
 		case o.Frozen():
-			says = append(says, meaning(f))
+			says = append(says, meaning(f.Code))
 		case f.Severity == finding.Error:
-			says = append(says, meaning(f)+v.place(f))
+			says = append(says, meaning(f.Code)+v.place(f))
 		}
 	}
 	if more := len(says) - said; more > 0 {
@@ -160,8 +160,8 @@ func (v *viewer) outcome(o outcome, subject bool) outcomeView {
 }
 
 // meaning says what the findings of a code mean.
-func meaning(f finding.Finding) string {
-	about, _ := finding.Describe(f.Code)
+func meaning(code finding.Code) string {
+	about, _ := finding.Describe(code)
 	return about.Meaning
 }
 
@@ -279,7 +279,7 @@ func (s *refusal) first() string {
 	if len(s.Reasons) == 0 {
 		return s.Says
 	}
-	text := meaning(s.Reasons[0].Finding)
+	text := meaning(s.Reasons[0].Code)
 	if more := len(s.Reasons) - 1; more > 0 {
 		text += separator + "and " + plural(more, "more reason", "more reasons")
 	}

@@ -35,10 +35,10 @@ func TestSeveralSnapshots(t *testing.T) {
 		{project.Settings{Projection: project.EmittedSnapshot, Snapshot: project.Only}, []string{snapshot, richer}, false, true, 4, "--projection " + last + " freezes it."},
 		{project.Settings{Projection: project.EmittedSnapshotText}, []string{snapshot, richer}, false, true, 4, "--projection " + last + " freezes it."},
 		{project.Settings{}, []string{snapshot, useless}, false, false, 4, "Every projection refuses the run, and emitted-snapshot-text with --snapshot last as well."},
-		{project.Settings{Snapshot: "3"}, []string{snapshot, richer}, false, false, 3, "the run has 2 MESSAGES_SNAPSHOT events; number 3 was asked for"},
-		{project.Settings{Snapshot: project.First}, []string{useless, snapshot}, false, false, 3, "no message is left within the text subset"},
+		{project.Settings{Snapshot: "3"}, []string{snapshot, richer}, false, false, 3, "the run has 2 MESSAGES_SNAPSHOT events; number 3 was requested"},
+		{project.Settings{Snapshot: project.First}, []string{useless, snapshot}, false, false, 3, "the run has no message within the text subset"},
 		{project.Settings{Snapshot: project.Last}, []string{useless, snapshot}, true, false, 3, "made again from this capture by emitted-snapshot-text --snapshot last, "},
-		{project.Settings{}, []string{useless}, false, false, 3, "no message is left within the text subset"},
+		{project.Settings{}, []string{useless}, false, false, 3, "the run has no message within the text subset"},
 	} {
 		// The run before it has one snapshot, and is not in question.
 		events := append([]string{started, snapshot, finished, started}, append(c.snaps, finished)...)
@@ -77,7 +77,7 @@ func TestHeadline(t *testing.T) {
 	}{
 		{project.EmittedSnapshotText, project.Only, []string{snapshot}, "exact", "Kept 1 of 1 message · 3 of 3 events · nothing left out of them", "emitted by the run (event 1)"},
 		{project.EmittedSnapshotText, project.Only, []string{richer}, "reduced", "Kept 2 of 2 messages · 3 of 3 events · parts of 1 message left out (toolCallId)", "emitted by the run (event 1)"},
-		{project.EmittedSnapshotText, project.Only, []string{calls}, "reduced", "Kept 2 of 5 messages · 3 of 3 events · 2 messages without content left out · 1 message whose role is not developer, system, assistant, user or tool left out · parts of 2 messages left out (k, toolCallId, a, …) · text parts of 1 message joined", "emitted by the run (event 1)"},
+		{project.EmittedSnapshotText, project.Only, []string{calls}, "reduced", "Kept 2 of 5 messages · 3 of 3 events · 2 messages without text left out · 1 message whose role is not in the contract left out · parts of 2 messages left out (k, toolCallId, a, …) · text parts of 1 message joined", "emitted by the run (event 1)"},
 		{project.EmittedSnapshotText, project.Only, []string{more}, "exact", "Kept 1 of 1 message · 3 of 3 events · parts of other events left out (rawEvent)", "emitted by the run (event 1)"},
 		{project.EmittedSnapshotText, project.Last, []string{snapshot}, "exact", "Kept 1 of 1 message · 3 of 3 events · nothing left out of them", "emitted by the run (event 1)"},
 		{project.EmittedSnapshotText, project.Last, []string{richer, richer, snapshot}, "chosen", "Kept 1 of 1 message · 3 of 5 events · 2 other snapshots not taken", "last of 3 emitted (event 3)"},
@@ -85,8 +85,8 @@ func TestHeadline(t *testing.T) {
 		{project.EmittedSnapshotText, "2", []string{snapshot, richer, snapshot}, "chosen", "Kept 2 of 2 messages · 3 of 5 events · parts of 1 message left out (toolCallId) · 2 other snapshots not taken", "number 2 of 3 emitted (event 2)"},
 		{project.FoldedStream, project.Only, []string{testkit.Message}, "built", "Kept 1 of 1 message · 2 of 5 events · no request was captured", "built from the streamed text"},
 		{"", project.Only, []string{testkit.Message, snapshot}, "incomplete", "Kept 1 of 2 messages · 3 of 6 events · 1 streamed message not in the snapshot", "emitted by the run (event 4)"},
-		{"", project.Only, []string{snapshot, snapshot}, "refused", "Nothing kept of 4 events · the run has more than one MESSAGES_SNAPSHOT", "2 emitted, none taken"},
-		{"", project.Only, nil, "refused", "Nothing kept of 2 events · no message is left within the text subset · and 1 more reason", "none emitted"},
+		{"", project.Only, []string{snapshot, snapshot}, "refused", "Nothing kept of 4 events · the run has more than one MESSAGES_SNAPSHOT", "2 emitted, none taken; --projection emitted-snapshot-text --snapshot last takes one"},
+		{"", project.Only, nil, "refused", "Nothing kept of 2 events · no message is left after reducing the run to the text subset · and 1 more reason", "none emitted"},
 	} {
 		path := saved(t, "run.sse", strings.Split(strings.Join(append(append([]string{started}, c.events...), finished), "\n"), "\n")...)
 		_, page := made(t, Settings{Settings: project.Settings{Projection: c.projection, Snapshot: c.chosen}}, bounds, path)

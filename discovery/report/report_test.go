@@ -288,7 +288,7 @@ func TestRunsAreCounted(t *testing.T) {
 		want  []string
 	}{
 		{[]string{captures + "/adk/refused"}, []string{"1 capture, 0 runs</h1>", "There is no run in this capture.", "<dt>HTTP status</dt><dd>422</dd>"}},
-		{[]string{unfinished}, []string{"1 capture, 0 runs</h1>", "Nothing of this capture counts.", "<dt>Capture</dt><dd>not usable: a capture directory without its manifest</dd>"}},
+		{[]string{unfinished}, []string{"1 capture, 0 runs</h1>", "Nothing of this capture counts.", "<dt>Capture</dt><dd>not usable: the capture directory has no manifest, so the capture was not finished</dd>"}},
 		{[]string{two}, []string{"1 capture, 2 runs</h1>", "An artifact was made from 0 of 2 runs.</span>"}},
 		{[]string{captures + "/adk/one-turn", captures + "/adk/refused"}, []string{"2 captures, 1 run</h1>", "An artifact was made from 1 of 1 run. 1 capture shows no run.</span>", "refused</a> <small>no run</small></th>"}},
 		{[]string{two, captures + "/adk/refused", unfinished}, []string{"3 captures, 2 runs</h1>", "An artifact was made from 0 of 2 runs. 2 captures show no run.</span>", "unfinished</a> <small>not read</small></th>"}},

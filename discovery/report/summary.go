@@ -10,6 +10,7 @@ import (
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/internal/humanize"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/scan"
@@ -92,7 +93,7 @@ func (v *viewer) lossesOf(omissions []project.Omission) losses {
 	for _, o := range omissions {
 		if at, key, ok := messageOf(o); ok && key == "" && !gone[at] {
 			gone[at] = true
-			l.whole.add(meaningOf(o.Reason))
+			l.whole.add(messageLeft(o.Reason))
 		}
 	}
 	for _, o := range omissions {
@@ -116,7 +117,7 @@ func (v *viewer) lossesOf(omissions []project.Omission) losses {
 			l.touched[at] = true
 			l.parts.add(v.key(key))
 		case o.Pointer == "":
-			l.whole.add(meaningOf(o.Reason)) // of the stream
+			l.whole.add(messageLeft(o.Reason)) // of the stream
 		default:
 			first, _, _ := strings.Cut(string(o.Pointer)[1:], "/")
 			in := &l.others
@@ -132,13 +133,23 @@ func (v *viewer) lossesOf(omissions []project.Omission) losses {
 	return l
 }
 
-// meaningOf says why a message was left out, after "message".
-func meaningOf(reason finding.Code) string {
-	if reason == finding.SubagentText {
+// messageLeft describes a message that was left out for a reason, after "message".
+func messageLeft(reason finding.Code) string {
+	switch reason {
+	case finding.ContentMissing:
+		return "without text"
+	case finding.ContentBlank:
+		return "with blank text"
+	case finding.ContentNotText:
+		return "that is not plain text"
+	case finding.RoleOutsideSubset:
+		return "whose role is not in the contract"
+	case finding.SubagentText:
 		return "of a subagent"
+	case finding.SnapshotLacksText:
+		return "that the run streamed and the snapshot lacks"
 	}
-	about, _ := finding.Describe(reason)
-	return strings.TrimPrefix(about.Meaning, "a message ")
+	return "with " + string(reason)
 }
 
 // messages is how many messages were left out whole.
@@ -235,8 +246,7 @@ func captureFact(r *run) string {
 	case finding.Has(findings, finding.DigestMismatch):
 		return "altered: a file does not match its digest in capture.json"
 	case r.subject == nil:
-		about, _ := finding.Describe(findings[0].Code)
-		return "not usable: " + about.Meaning
+		return "not usable: " + meaning(findings[0].Code)
 	case r.inspect.Source.Manifest == nil:
 		return "a plain file: there are no digests to check"
 	case finding.Has(findings, finding.CaptureCutShort):
@@ -260,7 +270,11 @@ func snapshotFact(r *run) string {
 	case r.frozen == nil && n == 0:
 		return "none emitted"
 	case r.frozen == nil:
-		return humanize.Grouped(int64(n)) + " emitted, none taken"
+		emitted := humanize.Grouped(int64(n)) + " emitted, none taken"
+		if last := r.last(); last != nil && last.Frozen() {
+			return fmt.Sprintf(hint.PageTake, emitted, last.Name())
+		}
+		return emitted
 	case r.subject.Origin == project.Built:
 		return "built from " + builtFrom(r)
 	}

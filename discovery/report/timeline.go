@@ -27,6 +27,8 @@ type timeline struct {
 	// the events, as times are not known.
 	Picture markup.Picture
 	ByOrder bool
+	// begun has the events with which streamed messages begin, by the messages' ids.
+	begun map[string]int
 	// places has where in the picture the events are that an artifact can be of.
 	places map[int]markup.Kept
 
@@ -36,8 +38,27 @@ type timeline struct {
 	listed int
 }
 
-// maxPlaces bounds how many events are remembered for the rings in a picture.
-const maxPlaces = 10_000
+// maxPlaces bounds how many events are remembered for the rings in a picture, and how
+// many for their places in the conversation; maxID is how long their ids are.
+const (
+	maxPlaces = 10_000
+	maxID     = 256
+)
+
+// begins notes the first event of a streamed message.
+func (t *timeline) begins(e *envelope.Event) {
+	if e.Type != envelope.TextMessageStart && e.Type != envelope.TextMessageChunk || len(t.begun) == maxPlaces {
+		return
+	}
+	id := e.Text("messageId")
+	if _, ok := t.begun[id]; ok || len(id) > maxID {
+		return
+	}
+	if t.begun == nil {
+		t.begun = make(map[string]int)
+	}
+	t.begun[strings.Clone(id)] = e.Index
+}
 
 // maxType bounds what is kept of an event type, in bytes.
 const maxType = 128
@@ -161,6 +182,7 @@ func (t *timelines) add(run *envelope.Run, f capture.Frame, e *envelope.Event, w
 	kind := ""
 	if e != nil {
 		kind = t.kind(e.Type)
+		t.now.begins(e)
 	}
 	micros := int64(-1)
 	if !t.start.IsZero() && !f.Arrived.IsZero() {

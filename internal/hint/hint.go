@@ -36,6 +36,7 @@ const (
 	TryLastSnapshot = "a later snapshot may contain it: --projection %s --snapshot last takes the last one"
 	ChooseRun       = "create several pages, or choose one run with --run"
 	WithSnapshot    = "%s --snapshot %s"
+	PageTake        = "%s; --projection %s takes one"
 	PageChoose      = "The run emitted %s, and one can be chosen: --projection %s freezes it."
 	PageNoChoice    = "Every projection refuses the run, and emitted-snapshot-text with --snapshot last as well."
 	OtherPage       = "only a page is ever replaced: choose another name, or move the file away"
