@@ -119,7 +119,7 @@ func (c *conversation) add(v *viewer, make func() turn) {
 		return
 	}
 	t := make()
-	take(&v.left.trees, item+len(t.Content)+len(t.Begin)+len(t.Role)+len(t.Name)+len(t.ID)+len(t.Was))
+	take(&v.left.trees, item+len(t.Content)+len(t.Begin)+len(t.Role)+len(t.Name)+len(t.ID)+len(t.Was)+len(strings.Join(t.Parts, "")))
 	c.Turns = append(c.Turns, t)
 }
 
@@ -229,7 +229,7 @@ func (v *viewer) was(m *strictjson.Object) string {
 			return nil
 		}
 		if name := of.Text("name"); name != "" && len(tools) <= named {
-			tools = append(tools, v.short(name))
+			tools = append(tools, v.show.Short(name, maxName))
 		}
 		return nil
 	})

@@ -42,6 +42,9 @@ const item = 200
 // contract takes 256 code points.
 const maxFact = 1 << 10
 
+// maxName is how much of a role, a key or the name of a tool is shown, in bytes.
+const maxName = 64
+
 // take takes up to n of what is left of a limit, and returns how much that is.
 func take(left *int, n int) int {
 	n = min(n, *left)

@@ -29,16 +29,16 @@ func (v *viewer) pointer(p finding.Pointer) string { return v.show.Pointer(p) }
 
 // role shows the role of a message.
 func (v *viewer) role(role string) string {
-	if len(role) > maxFact {
-		return v.short(role)
+	if len(role) > maxName {
+		return v.show.Short(role, maxName)
 	}
 	return v.show.Role(role)
 }
 
 // key shows the name of a member of an event.
 func (v *viewer) key(name string) string {
-	if len(name) > maxFact {
-		return v.short(name)
+	if len(name) > maxName {
+		return v.show.Short(name, maxName)
 	}
 	return v.show.Key(name)
 }
