@@ -14,10 +14,10 @@ func (p *page) writeBar(w *markup.Writer) {
 	w.Put(`
 <nav class="bar" aria-label="Runs">
 <a href="#index">Index</a>
-<button type="button" id="previous" aria-keyshortcuts="p k" hidden><span aria-hidden="true">‹</span><span class="word"> Previous</span><span class="sr"> run</span></button>
-<button type="button" id="next" aria-keyshortcuts="n j" hidden><span class="word">Next </span><span class="sr">run </span><span aria-hidden="true">›</span></button>
+<button type="button" id="previous" aria-keyshortcuts="p k" hidden><span aria-hidden="true">‹</span><span class="wide"> Previous</span><span class="sr"> run</span></button>
+<button type="button" id="next" aria-keyshortcuts="n j" hidden><span class="wide">Next </span><span class="sr">run </span><span aria-hidden="true">›</span></button>
 <p id="here"></p>
-<button type="button" id="all" hidden><span class="word">Show </span>all<span class="sr"> runs</span></button>
+<button type="button" id="all" hidden><span class="wide">Show </span>all<span class="sr"> runs</span></button>
 </nav>`)
 }
 
@@ -42,7 +42,7 @@ func (p *page) writeIndex(w *markup.Writer) {
 </ul>
 <div class="find" role="search" hidden>
 <label for="find">Find runs</label> <input id="find" type="search" placeholder="name, id or reason" autocomplete="off" spellcheck="false">
-<button type="button" id="open" aria-pressed="false">Open all</button>
+<button type="button" id="open">Open all</button>
 <p class="keys">Keys: <kbd>n</kbd> next run, <kbd>p</kbd> previous, <kbd>/</kbd> find</p>
 </div>
 <table class="index">

@@ -128,9 +128,9 @@
   previous.addEventListener("click", () => step(-1));
   next.addEventListener("click", () => step(1));
   fold.addEventListener("click", () => {
-    const open = fold.getAttribute("aria-pressed") !== "true";
+    const open = !shown.every((run) => run.fold.open);
     for (const run of shown) run.fold.open = open;
-    fold.setAttribute("aria-pressed", String(open));
+    fold.textContent = open ? "Close all" : "Open all";
   });
   previous.hidden = next.hidden = find.parentElement.hidden = false;
 

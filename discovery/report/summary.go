@@ -163,22 +163,27 @@ func (l losses) messages() (n int) {
 // named is how many keys are named in a headline.
 const named = 3
 
-// text says in one line what was left out, and what of it was left out of the messages.
+// text says in one line what was left out, and what of it was left out of messages.
 func (l losses) text() (all, messages string) {
-	var says []string
+	var says, short []string
+	add := func(before, after string) {
+		says, short = append(says, before+" left out"+after), append(short, before+after)
+	}
 	for _, why := range l.whole.names {
-		says = append(says, plural(l.whole.n[why], "message", "messages")+" "+why+" left out")
+		add(plural(l.whole.n[why], "message", "messages")+" "+why, "")
 	}
 	if l.lacking > 0 {
-		says = append(says, plural(l.lacking, "streamed message", "streamed messages")+" not in the snapshot")
+		lacking := plural(l.lacking, "streamed message", "streamed messages") + " not in the snapshot"
+		says, short = append(says, lacking), append(short, lacking)
 	}
 	if n := len(l.touched); n > 0 {
-		says = append(says, "parts of "+plural(n, "message", "messages")+" left out"+l.parts.list())
+		add("parts of "+plural(n, "message", "messages"), l.parts.list())
 	}
 	if l.joined > 0 {
-		says = append(says, "text parts of "+plural(l.joined, "message", "messages")+" joined")
+		joined := "text parts of " + plural(l.joined, "message", "messages") + " joined"
+		says, short = append(says, joined), append(short, joined)
 	}
-	messages = strings.Join(says, separator)
+	messages = strings.Join(short, separator)
 	if len(l.others.names) > 0 {
 		says = append(says, "parts of other events left out"+l.others.list())
 	}
