@@ -119,6 +119,9 @@ func (c *conversation) add(v *viewer, make func() turn) {
 		return
 	}
 	t := make()
+	if v.show.Redact { // there is no id to tell messages apart by
+		t.ID = "message " + strconv.Itoa(len(c.Turns)+1)
+	}
 	take(&v.left.trees, item+len(t.Content)+len(t.Begin)+len(t.Role)+len(t.Name)+len(t.ID)+len(t.Was)+len(strings.Join(t.Parts, "")))
 	c.Turns = append(c.Turns, t)
 }
