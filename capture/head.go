@@ -2,15 +2,15 @@ package capture
 
 import "io"
 
-// KeepHead makes the capture keep the first bytes of its response, as decoded, for
-// Head: up to limit of them. It is called before Next.
+// KeepHead makes c keep the first limit bytes of the decoded response for Head. It must
+// be called before Next.
 func (c *Capture) KeepHead(limit int) {
 	c.head = &head{r: c.splitter.r, limit: limit}
 	c.splitter.r = c.head
 }
 
-// Head returns what KeepHead kept, and whether the response has more bytes. It is
-// valid after io.EOF.
+// Head returns the first bytes of the decoded response, up to the limit of KeepHead, and
+// whether the response has more bytes. It is valid after io.EOF.
 func (c *Capture) Head() (kept []byte, more bool) {
 	if c.head == nil {
 		return nil, false
@@ -18,7 +18,7 @@ func (c *Capture) Head() (kept []byte, more bool) {
 	return c.head.kept, c.head.more
 }
 
-// head keeps the first bytes that are read through it.
+// head is a reader that keeps the first bytes it reads.
 type head struct {
 	r     io.Reader
 	limit int

@@ -7,8 +7,7 @@ import (
 	"testing/iotest"
 )
 
-// The first bytes of a response are kept whatever its framing makes of them, and it
-// is read once.
+// The first bytes of a response are kept for every framing, and the response is read once.
 func TestHead(t *testing.T) {
 	const text = `{"detail":"no"} and more` + "\n"
 	for _, framing := range []Framing{SSE, NDJSON, JSON, ""} {
@@ -37,6 +36,6 @@ func TestHead(t *testing.T) {
 		t.Fatal(err)
 	}
 	if kept, more := c.Head(); kept != nil || more {
-		t.Errorf("%q is kept, and nobody asked", kept)
+		t.Errorf("%q is kept without KeepHead", kept)
 	}
 }

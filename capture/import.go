@@ -144,8 +144,9 @@ func (f *errorRecorder) Read(p []byte) (int, error) {
 // Result describes a closed capture.
 type Result struct {
 	Manifest *Manifest
-	// Events is the number of complete events in the response. It is nil if they
-	// were not all counted, because a content coding could not be decoded.
+	// Events is the number of complete events in the response. If the response can
+	// be decoded only in part, it is the number of events in that part. It is nil if
+	// the events were not all counted.
 	Events *int
 	// Compression is that of an imported file, as Capture.Compression returns it.
 	Compression string

@@ -194,5 +194,5 @@ var lineFeed = []byte{'\n'}
 
 // report adds a finding with an offset and a line.
 func (s *Splitter) report(code finding.Code, at int64, line int, message string) {
-	s.findings = append(s.findings, finding.New(code, "%s", message).WithOffset(at).OnResponseLine(line))
+	s.findings = append(s.findings, finding.New(code, "%s", message).WithOffset(at).WithResponseLine(line))
 }

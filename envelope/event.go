@@ -153,7 +153,7 @@ type Ref struct {
 
 // Annotate returns f with the offset, line and index of the event.
 func (r Ref) Annotate(f finding.Finding) finding.Finding {
-	return f.WithOffset(r.Offset).OnResponseLine(r.Line).WithEvent(r.Index)
+	return f.WithOffset(r.Offset).WithResponseLine(r.Line).WithEvent(r.Index)
 }
 
 var lineFeed = []byte{'\n'}

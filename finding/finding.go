@@ -76,8 +76,8 @@ func New(code Code, format string, args ...any) Finding {
 // WithOffset returns f with a byte offset.
 func (f Finding) WithOffset(offset int64) Finding { f.Offset = &offset; return f }
 
-// OnResponseLine returns f with a line number of the response.
-func (f Finding) OnResponseLine(line int) Finding { f.ResponseLine = line; return f }
+// WithResponseLine returns f with a line number of the response.
+func (f Finding) WithResponseLine(line int) Finding { f.ResponseLine = line; return f }
 
 // WithEvent returns f with the index of an event.
 func (f Finding) WithEvent(event int) Finding { f.EventIndex = &event; return f }

@@ -14,7 +14,7 @@ import (
 	"github.com/p20export/p20export/internal/testkit"
 )
 
-// old reports whether the file there begins with "old".
+// old reports whether the existing file begins with "old".
 func old(there, _ *io.SectionReader) (bool, error) {
 	begin := make([]byte, 3)
 	n, err := there.ReadAt(begin, 0)
@@ -56,7 +56,7 @@ func TestReplace(t *testing.T) {
 	}
 }
 
-// Only regular files are replaced. What a link names stays as it is.
+// Only regular files are replaced. The target of a link does not change.
 func TestReplaceRegularOnly(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
 	target := filepath.Join(other, "target")
@@ -96,8 +96,8 @@ func TestReplaceKeepsPermissions(t *testing.T) {
 	})
 }
 
-// When the system does not replace a file, the old one and nothing else is there,
-// and the error does not name the temporary file.
+// If replacing fails, only the old file exists, and the error does not name the temporary
+// file.
 func TestReplaceRefused(t *testing.T) {
 	dir := t.TempDir()
 	d := opened(t, dir)

@@ -21,7 +21,7 @@ import (
 
 // A list of findings is returned unchanged, from memory and from the file.
 func TestShelf(t *testing.T) {
-	full := finding.New(finding.ArtifactDiffers, "message").WithOffset(0).WithEvent(0).WithPointer("/a~1b").OnResponseLine(7)
+	full := finding.New(finding.ArtifactDiffers, "message").WithOffset(0).WithEvent(0).WithPointer("/a~1b").WithResponseLine(7)
 	full.Rule, full.Line, full.Column, full.Excerpt = "C1", 2, 3, finding.Excerpt{Text: "line", At: 1}
 	lists := [][]finding.Finding{{full, finding.New(finding.EnvelopeAbsent, "é \x00")}, {finding.New(finding.RecordDiffers, "")}, {full, full, full}}
 	for most := range 8 {
