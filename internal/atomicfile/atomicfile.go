@@ -145,9 +145,10 @@ type Named struct {
 	Same SameFunc
 }
 
-// Has reports whether the directory already has a file with the given name that same
-// considers the same as data. Then the file need not be staged. Has waits like Publish,
-// because another program could still remove a file that it published.
+// Has reports whether the directory already has a file with the given name for which
+// same, called with the file and data, returns true. Then the file need not be staged.
+// Has waits like Publish, because another program could still remove a file that it
+// published.
 func (d *Directory) Has(ctx context.Context, name string, data []byte, same SameFunc) (bool, error) {
 	if err := d.lock(ctx); err != nil {
 		return false, err

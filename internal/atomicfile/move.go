@@ -86,8 +86,8 @@ func (d *Directory) removeStale() {
 	}
 }
 
-// ReplaceFile replaces the file at path, or creates it, and makes it durable. Unlike the
-// other functions it overwrites files, so it must not be used for evidence.
+// ReplaceFile replaces the file at path, or creates it, and makes it durable. It
+// overwrites any file, so it must not be used for evidence.
 func ReplaceFile(path string, data []byte) error {
 	dir, name := filepath.Split(path)
 	d, err := OpenDirectory(filepath.Clean(dir))
