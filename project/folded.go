@@ -137,7 +137,7 @@ type FoldResult struct {
 	Streamed []string
 	// FromRequest reports whether Messages includes the messages of the request.
 	FromRequest bool
-	// Findings are those that Project would report.
+	// Findings are about the messages. If one is an error, Project refuses the run.
 	Findings []finding.Finding
 }
 

@@ -17,12 +17,13 @@ type Projector struct {
 	// none.
 	Request []byte
 	// Settings returns the settings for projecting a run. The run is skipped if
-	// there are none. The function must have called Normalize on each. It must
-	// not be nil.
+	// there are none. The function must not be nil, and must have called
+	// Normalize on the settings that it returns.
 	Settings func(run *envelope.Run) []project.Settings
 	// Handle is called at the end of each projected run with the projections, in
 	// the order of the settings. Each projection is computed when the sequence
-	// reaches it. If Handle returns an error, reading stops. It must not be nil.
+	// reaches it. If Handle returns an error, reading stops. Handle must not be
+	// nil.
 	Handle func(run *envelope.Run, made iter.Seq[*Projection]) error
 }
 
@@ -114,9 +115,9 @@ func Advise(findings []finding.Finding, folded *Projection) []finding.Finding {
 }
 
 // MergeFindings returns the sorted findings about a projected run and about the
-// capture. It reports whether the projection is valid: it is not if the capture is
-// refused. In that case the list has no findings about the artifact and no hint to
-// use another projection.
+// capture. The projection is not valid if the capture is refused. In that case the
+// list omits the findings about omissions and about the operator's times, and has no
+// hint to use another projection.
 func (r Result) MergeFindings(ofRun []finding.Finding) (list []finding.Finding, valid bool) {
 	valid = !finding.Failed(r.Findings)
 	list = append(make([]finding.Finding, 0, len(r.Findings)+len(ofRun)), r.Findings...)

@@ -1,4 +1,4 @@
-// Package scan reads an open capture once and shows its runs to any number of
+// Package scan reads an open capture once and passes its runs to any number of
 // consumers.
 //
 // It must not contain rules for reading or projecting runs, and it writes nothing.

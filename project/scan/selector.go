@@ -22,9 +22,9 @@ func (c RunSelector) Matches(run *envelope.Run) bool {
 	return c == "" || string(c) == run.RunID
 }
 
-// Check returns the finding run_not_found or run_ambiguous if the selector does not
-// match the right number of runs. The argument chosen is how many it matches. The
-// capture must have at least one run.
+// Check returns the finding run_not_found if the selector matches no run, and
+// run_ambiguous if an id matches several. The argument chosen is the number of
+// matching runs. The capture must have at least one run.
 func (c RunSelector) Check(r Result, chosen int) error {
 	switch {
 	case chosen == 0:

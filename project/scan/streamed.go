@@ -9,7 +9,7 @@ import (
 // subagents.
 type Streamed struct {
 	Messages int
-	// Roles counts messages by role. It has at most sixteen roles.
+	// Roles counts messages by role. It omits roles after the first sixteen.
 	Roles envelope.Counts
 	// Truncated means that the run has more messages than were counted.
 	Truncated bool

@@ -15,7 +15,8 @@ import (
 
 // Files validates the files at paths like File. For a directory, it validates the
 // artifacts and envelopes in the directory and its subdirectories, or those of the
-// given kind, sorted by path. It recognizes them by the suffixes of their names.
+// given kind, sorted by path, component by component. It recognizes them by the
+// suffixes of their names.
 //
 // Files does not follow symbolic links in a directory and does not open pipes. Such an
 // entry results in an error row if it has one of the suffixes. So does a directory that

@@ -62,8 +62,8 @@ type Files struct {
 // raw capture and compares the artifact, envelope and record byte for byte, except for
 // the tool version.
 //
-// The envelope must be beside the artifact. If recordPath is empty, so must be the
-// record. If capturePath is empty, File searches the artifact's directory and its
+// File reads the envelope beside the artifact. If recordPath is empty, it also reads
+// the record beside the artifact. If capturePath is empty, File searches the artifact's directory and its
 // subdirectories for a capture with the digest that the record states. If capturePath
 // is a directory of captures, File searches that directory. It uses the first intact
 // match. Times given by the operator are read from the record and reported.
