@@ -64,7 +64,7 @@ func IsRole(role string) bool {
 	return false
 }
 
-// New returns an artifact with only the three self-describing keys.
+// New returns an artifact with only the three self-describing keys set.
 func New() *Artifact {
 	return &Artifact{Schema: Schema, Framework: Framework, Surface: Surface}
 }

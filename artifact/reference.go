@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// CheckReference returns the rule of the contract that the reference s violates under
-// V1, or the empty string.
+// CheckReference returns the first rule of the contract that the reference s violates
+// under V1, or the empty string.
 func CheckReference(s string) (rule string) {
 	switch {
 	case IsBlank(s):

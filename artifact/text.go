@@ -21,7 +21,7 @@ func Trim(s string) string { return strings.TrimFunc(s, IsSpace) }
 func HasControl(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }
 
 // Prefix returns the first n code points of s. Half of a surrogate pair counts
-// as one.
+// as one code point.
 func Prefix(s string, n int) string {
 	for i := range len(s) {
 		if !utf8.RuneStart(s[i]) {

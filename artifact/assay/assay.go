@@ -43,7 +43,7 @@ type Producer struct {
 // an unknown commit.
 const UnknownGit = "unknown"
 
-// SampleProducer is the producer of Assay's own sample events.
+// SampleProducer returns the producer of Assay's own sample events.
 func SampleProducer() Producer { return Producer{"assay-example", "0.1.0", "sample"} }
 
 // Run has the values that all events of one import share.

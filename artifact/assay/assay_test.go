@@ -149,7 +149,7 @@ func TestCanonical(t *testing.T) {
 			line := e.AppendLine(nil, run, sequence)
 			mustBeCanonical(t, bytes.TrimSuffix(line, []byte{'\n'}))
 			if got := LineLen(e.Type, len(e.Data), run, sequence); got != len(line) {
-				t.Fatalf("LineBytes says %d of %d bytes", got, len(line))
+				t.Fatalf("LineLen = %d, want %d", got, len(line))
 			}
 		}
 		mustBeCanonical(t, Bundle{RunRoot: zeroDigest(), EventsDigest: zeroDigest(), Events: sequence, EventsBytes: 7}.manifest(run))

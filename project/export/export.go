@@ -110,8 +110,8 @@ type RepeatedError struct{ Path string }
 func (e *RepeatedError) Error() string { return fmt.Sprintf("%q is named twice", e.Path) }
 
 // FindArtifacts returns the paths, with each directory replaced by the artifacts in it
-// and its subdirectories, sorted by path, component by component. It recognizes
-// artifacts by record.ArtifactSuffix.
+// and its subdirectories. The artifacts of a directory are sorted by path, component by
+// component. FindArtifacts recognizes them by record.ArtifactSuffix.
 //
 // FindArtifacts does not follow symbolic links in a directory. It returns an error if an
 // artifact is a symbolic link, or if a directory cannot be read or contains no artifact.

@@ -58,11 +58,11 @@ func (s *findingStore) add(list []finding.Finding) *storedFindings {
 			return one
 		}
 	}
-	away := make([]spooled, len(list))
+	encoded := make([]spooled, len(list))
 	for i, f := range list {
-		away[i] = spooled(f)
+		encoded[i] = spooled(f)
 	}
-	data, err := json.Marshal(away, jsontext.AllowInvalidUTF8(true))
+	data, err := json.Marshal(encoded, jsontext.AllowInvalidUTF8(true))
 	if err == nil {
 		one.piece, err = s.spool.Add(data)
 	}
@@ -82,12 +82,12 @@ func (s *findingStore) get(one *storedFindings) ([]finding.Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	var away []spooled
-	if err := json.Unmarshal(data, &away, jsontext.AllowInvalidUTF8(true)); err != nil {
+	var decoded []spooled
+	if err := json.Unmarshal(data, &decoded, jsontext.AllowInvalidUTF8(true)); err != nil {
 		return nil, err
 	}
-	list := make([]finding.Finding, len(away))
-	for i, f := range away {
+	list := make([]finding.Finding, len(decoded))
+	for i, f := range decoded {
 		list[i] = finding.Finding(f)
 	}
 	return list, nil
