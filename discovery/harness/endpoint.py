@@ -1,10 +1,10 @@
 """A model endpoint that plays scripts over OpenAI's chat completions API, on 127.0.0.1.
 
-The request's model is the script's name. It is for integrations that talk to their model over
-HTTP. What it answers follows from the request alone. It reports no token usage that means
-anything, and needs no key.
+It is for integrations that call their model over HTTP. The model name of a request selects the
+script, and the answer depends only on the request. The reported token usage is meaningless, and
+no API key is needed.
 
-Run as a program it prints "listening on http://127.0.0.1:PORT/v1" and serves until SIGTERM.
+Run as a program, it prints "listening on http://127.0.0.1:PORT/v1" and serves until SIGTERM.
 """
 
 import json
@@ -20,19 +20,19 @@ from script import SCRIPTS, Call, Fail, Say, Script, ScriptedFailure, Think, Tur
 
 
 def choose(request: dict[str, Any], scripts: dict[str, Script]) -> tuple[str, Turn]:
-    """An id of the answer, and the turn the request asks for: one for each message that wants an answer."""
+    """Returns an id for the answer, and the turn: each message of a user or tool has one turn."""
     name = request.get("model", "")
     script = scripts.get(name)
     if script is None:
         raise ScriptedFailure(f"no script is called {name!r}")
-    wanting = sum(message.get("role") in ("user", "tool") for message in request.get("messages", []))
-    if not wanting:
+    answers = sum(message.get("role") in ("user", "tool") for message in request.get("messages", []))
+    if not answers:
         raise ScriptedFailure("no message wants an answer")
-    return f"chatcmpl-{name}-{wanting}", turn(script, wanting - 1)
+    return f"chatcmpl-{name}-{answers}", turn(script, answers - 1)
 
 
 def deltas(steps: Turn) -> Iterator[dict[str, Any]]:
-    """The deltas of the answer, as providers stream them; a pause is waited for here."""
+    """Yields the deltas of the answer as providers stream them, and sleeps during pauses."""
     yield {"role": "assistant", "content": ""}
     calls = 0
     for step in steps:
@@ -58,7 +58,7 @@ def _call(index: int, **rest: Any) -> dict[str, Any]:
 
 
 def message(steps: Turn) -> dict[str, Any]:
-    """The whole answer, for a request that does not stream."""
+    """Returns the whole answer, for a request without streaming."""
     whole: dict[str, Any] = {"role": "assistant", "content": ""}
     for delta in deltas(steps):
         for key in ("content", "reasoning_content"):
@@ -130,7 +130,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: Any) -> None:
-        """Says nothing: the log is the harness's."""
+        """Logs nothing, because the harness has the log."""
 
 
 def _envelope(kind: str, id: str, model: str, choices: list[dict[str, Any]]) -> dict[str, Any]:
@@ -138,7 +138,7 @@ def _envelope(kind: str, id: str, model: str, choices: list[dict[str, Any]]) -> 
 
 
 def start(scripts: dict[str, Script] = SCRIPTS) -> str:
-    """Serves in the background for as long as the process lives; returns the base URL, which ends in /v1."""
+    """Starts a server that runs until the process exits, and returns its base URL, which ends in /v1."""
     handler = type("Handler", (Handler,), {"scripts": scripts})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()

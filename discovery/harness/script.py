@@ -1,4 +1,4 @@
-"""What the models say: one script for each scenario, played by every harness in its own way."""
+"""The scripts of the models, one for each scenario. All harnesses share them."""
 
 import json
 import re
@@ -7,12 +7,12 @@ from typing import Any
 
 
 class ScriptedFailure(Exception):
-    """The failure a script asks for. Its text reaches the client in RUN_ERROR."""
+    """A failure in a script. Its text reaches the client in RUN_ERROR."""
 
 
 @dataclass(frozen=True)
 class Say:
-    """Text, one streamed delta per chunk, each followed by `pause` seconds."""
+    """Text with one streamed delta per chunk and a pause in seconds after each."""
 
     chunks: tuple[str, ...]
     pause: float = 0.003
@@ -20,26 +20,26 @@ class Say:
 
 @dataclass(frozen=True)
 class Think(Say):
-    """Like Say, as reasoning."""
+    """Like Say, but for reasoning."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """A call of the tool `name`; `id` is for models that choose it."""
+    """A call of the tool `name`. The `id` is used by models that choose ids."""
 
     name: str
     args: dict[str, Any]
     id: str
 
     def pieces(self) -> tuple[str, str]:
-        """The arguments' JSON in two pieces, as providers stream it."""
+        """Returns the JSON of the arguments in two pieces, as providers stream it."""
         text = json.dumps(self.args)
         return text[: len(text) // 2], text[len(text) // 2 :]
 
 
 @dataclass(frozen=True)
 class Wait:
-    """Silence."""
+    """A pause without output."""
 
     seconds: float
 
@@ -57,49 +57,49 @@ Script = tuple[Turn, ...]
 
 
 def words(text: str) -> tuple[str, ...]:
-    """The text word by word; the chunks joined are the text."""
+    """Splits text into words, keeping the spaces."""
     first, *rest = text.split(" ")
     return (first, *(" " + word for word in rest))
 
 
 def say(text: str) -> Say:
-    """Text streamed word by word."""
+    """Returns text to be streamed word by word."""
     return Say(words(text))
 
 
 def think(text: str) -> Think:
-    """Reasoning streamed word by word."""
+    """Returns reasoning to be streamed word by word."""
     return Think(words(text))
 
 
 def tokens(text: str) -> tuple[str, ...]:
-    """The text in pieces about as long as the tokens of a model; the pieces joined are the text."""
+    """Splits text into pieces about as long as the tokens of a model."""
     return tuple(re.findall(r" ?\w{1,8}| ?[^\w\s]{1,8}|\s+", text))
 
 
 def reply(text: str, each: int = 1) -> Say:
-    """Text streamed as a model streams it, `each` tokens a delta."""
+    """Returns text to be streamed as a model does, with `each` tokens per delta."""
     pieces = tokens(text)
     return Say(tuple("".join(pieces[n : n + each]) for n in range(0, len(pieces), each)), pause=0.001)
 
 
 def count(deltas: int) -> Script:
-    """Numbers, one a delta; an integration whose events are large takes fewer."""
+    """Returns a script of numbers, one per delta. Integrations with large events use fewer."""
     return ((Say(tuple(f"{n} " for n in range(deltas - 1)) + (str(deltas - 1),), pause=0),),)
 
 
 def turn(script: Script, done: int) -> Turn:
-    """The turn after `done` others.
+    """Returns the turn after `done` other turns.
 
-    How many are done follows from the request alone, so nothing is kept between
-    calls and the same requests give the same replies in any process.
+    The number of turns done follows from the request, so no state is kept between
+    calls, and the same requests have the same replies in every process.
     """
     if done >= len(script):
         raise ScriptedFailure(f"the script has {len(script)} turns, turn {done + 1} was asked for")
     return script[done]
 
 
-# Written as escapes because most of these cannot be seen, or would change how this file is shown.
+# Written as escapes because most of these characters are invisible or affect the display of this file.
 UNICODE_CHUNKS = (
     "emoji: \U0001F600 family: \U0001F468\u200d",  # the ZWJ sequence is cut across two deltas
     "\U0001F469\u200d\U0001F467 flag: \U0001F1F3",  # and so is the flag
@@ -116,8 +116,8 @@ UNICODE_CHUNKS = (
     " last: \uFFFD \uFFFE \uE000",
 )
 
-# Five replies of one conversation, in the form that models give theirs. README.md says how long
-# they are and why. What an editor could lose is written as escapes: tabs, and spaces that end a line.
+# Five replies of one conversation, formatted like those of real models. README.md explains their
+# lengths. Tabs and trailing spaces are written as escapes, because an editor could remove them.
 REPLIES = (
     """\
 A CSV file is a table kept as plain text:
@@ -391,16 +391,16 @@ same way everywhere: "Mill Street, north" and "Mill Street north" are two statio
 
 
 def chat(turns: int) -> Script:
-    """A reply for every turn, whatever was asked; after the last of the replies come the first again."""
+    """Returns a script that repeats the replies in order, regardless of the request."""
     return tuple((reply(REPLIES[n % len(REPLIES)]),) for n in range(turns))
 
 
 def long_reply(each: int = 1) -> Script:
-    """The last reply, whichever turn is asked for: some integrations pass on none of the request's history."""
+    """Returns a script with the last reply in every turn, because some integrations drop the request's history."""
     return ((reply(REPLIES[-1], each),),) * len(REPLIES)
 
 
-# By the path of the scenario's request; but in "two-agents" the two of TEAM answer in turn.
+# Scripts by the path of the scenario's request. In "two-agents", the two agents of TEAM answer in turn.
 SCRIPTS: dict[str, Script] = {
     "one-turn": ((say("The capital of France is Paris."),),),
     "three-turns": (
@@ -440,8 +440,8 @@ SCRIPTS: dict[str, Script] = {
     "long-reply": long_reply(),
     "no-ids": ((say("This conversation had no ids."),),),
     "empty-ids": ((say("This conversation had empty ids."),),),
-    "chat": chat(1000),  # no scenario's: for a list that is posted to one address
+    "chat": chat(1000),  # for lists whose scenarios are all posted to one URL
 }
 
 TEAM = ("researcher", "writer")
-ALONE = tuple(path for path in SCRIPTS if path not in TEAM)
+SINGLE_AGENT = tuple(path for path in SCRIPTS if path not in TEAM)

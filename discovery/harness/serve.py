@@ -1,7 +1,7 @@
 """Serves the ASGI application that app.py builds, on 127.0.0.1.
 
-When it accepts connections it prints one line, "listening on http://127.0.0.1:PORT"; the log
-goes to standard error. SIGTERM ends it within about two seconds with status 0.
+When it accepts connections, it prints "listening on http://127.0.0.1:PORT". The log goes to
+standard error. On SIGTERM, it exits within about two seconds with status 0.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import uvicorn
 
 
 class Server(uvicorn.Server):
-    """Says on standard output when it accepts connections."""
+    """Prints a line to standard output when it accepts connections."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
@@ -26,13 +26,13 @@ class Server(uvicorn.Server):
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--port", type=int, default=0, help="0, the default, takes a free port")
-    parser.add_argument("--app", default=os.getcwd(), help="the directory of app.py, by default the current one")
+    parser.add_argument("--port", type=int, default=0, help="the port; 0, the default, selects a free one")
+    parser.add_argument("--app", default=os.getcwd(), help="the directory of app.py (default: the current directory)")
     args = parser.parse_args()
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     logging.getLogger("uvicorn").setLevel(logging.INFO)
 
-    # uvicorn raises the signal again once it has shut down; leaving with 0 is meant for that moment.
+    # uvicorn raises the signal again after it has shut down. The handler then exits with status 0.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: sys.exit(0))
 

@@ -11,7 +11,7 @@ from fastapi import FastAPI
 from google.adk.agents import BaseAgent, LlmAgent, SequentialAgent
 from google.adk.tools import FunctionTool, ToolContext
 
-from script import ALONE, SCRIPTS, TEAM
+from script import SINGLE_AGENT, SCRIPTS, TEAM
 from scripted_model import ScriptedModel
 
 try:
@@ -59,7 +59,7 @@ TOOLS = {
 
 def agents() -> dict[str, BaseAgent]:
     """One agent for each endpoint path."""
-    alone = {path: agent(path, tools=TOOLS.get(path, ())) for path in ALONE}
+    alone = {path: agent(path, tools=TOOLS.get(path, ())) for path in SINGLE_AGENT}
     team = [agent(name, name) for name in TEAM]
     return alone | {"two-agents": SequentialAgent(name="team", sub_agents=team)}
 

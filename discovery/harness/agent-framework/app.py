@@ -14,7 +14,7 @@ from agent_framework.ag_ui import (
 )
 from fastapi import FastAPI
 
-from script import ALONE, SCRIPTS, TEAM
+from script import SINGLE_AGENT, SCRIPTS, TEAM
 from scripted_model import ScriptedClient
 
 
@@ -67,7 +67,7 @@ SETTINGS = {
 def build() -> FastAPI:
     app = FastAPI(title="p20export harness: agent-framework")
     runners: dict[str, AgentFrameworkAgent | AgentFrameworkWorkflow] = {
-        path: AgentFrameworkAgent(agent(path, **SPECIAL.get(path, {})), **SETTINGS.get(path, {})) for path in ALONE
+        path: AgentFrameworkAgent(agent(path, **SPECIAL.get(path, {})), **SETTINGS.get(path, {})) for path in SINGLE_AGENT
     }
     runners["two-agents"] = AgentFrameworkWorkflow(workflow_factory=team)
     for path, runner in runners.items():

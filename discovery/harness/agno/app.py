@@ -15,7 +15,7 @@ from agno.utils.log import configure_agno_logging
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 import endpoint
-from script import ALONE, SCRIPTS, TEAM, Call, Script
+from script import SINGLE_AGENT, SCRIPTS, TEAM, Call, Script
 
 
 def get_weather(city: str) -> dict:
@@ -76,7 +76,7 @@ def build() -> ASGIApp:
         "confirmation": {"tools": [delete_file]},
         "reasoning": {"reasoning_model": model(REASONER)},
     }
-    guides = {path: Agent(id=path, name="guide", **how(path), **special.get(path, {})) for path in ALONE}
+    guides = {path: Agent(id=path, name="guide", **how(path), **special.get(path, {})) for path in SINGLE_AGENT}
     members = [Agent(id=name, name=name, **how(name)) for name in TEAM]
     team = Team(id="two-agents", name="team", members=members, **how("two-agents"))
     served = AgentOS(

@@ -10,7 +10,7 @@ from claude_agent_sdk import AgentDefinition, create_sdk_mcp_server, tool
 from fastapi import Depends, FastAPI
 
 import messages_api
-from script import ALONE, SCRIPTS, TEAM, Call, Script, say
+from script import SINGLE_AGENT, SCRIPTS, TEAM, Call, Script, say
 
 
 def text(content: str) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def build() -> FastAPI:
     app = FastAPI(title="p20export harness: claude-agent-sdk")
     app.state.home = tempfile.TemporaryDirectory(prefix="p20export-", ignore_cleanup_errors=True)  # until the end
     surround(app.state.home.name)
-    for path in (*ALONE, "two-agents"):
+    for path in (*SINGLE_AGENT, "two-agents"):
         # Events name the working directory; this one does not tell where the harness is.
         options = {"model": path, "system_prompt": "Answer briefly.", "tools": [], "cwd": "/"}
         adapter = ClaudeAgentAdapter(name=path, options=options | SPECIAL.get(path, {}), **SETTINGS.get(path, {}))

@@ -33,7 +33,7 @@ from fastapi import FastAPI
 from litellm import acompletion
 
 import endpoint
-from script import ALONE, SCRIPTS, TEAM, Call, Script, say
+from script import SINGLE_AGENT, SCRIPTS, TEAM, Call, Script, say
 
 # The model that chats for the crew has it work, and says no more than that it did. It is first asked to
 # describe the crew; the call that it answers with does for that.
@@ -138,7 +138,7 @@ def build() -> FastAPI:
     set_suppress_console_output(True)
     url = endpoint.start(SCRIPTS | OWN)
     app = FastAPI(title="p20export harness: crewai")
-    for path in ALONE:
+    for path in SINGLE_AGENT:
         if path == "confirmation":
             add_crewai_flow_fastapi_endpoint(app, cautious(url, path), f"/{path}", emit_interrupt_outcome=True)
         else:

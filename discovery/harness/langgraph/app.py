@@ -16,7 +16,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import InjectedState
 from langgraph.types import Command, interrupt
 
-from script import ALONE, SCRIPTS, TEAM, count, long_reply
+from script import SINGLE_AGENT, SCRIPTS, TEAM, count, long_reply
 from scripted_model import ScriptedModel
 
 # Every delta is sent with LangGraph's own event twice; this many stay below one megabyte.
@@ -110,7 +110,7 @@ SPECIAL = {
 
 def graphs() -> dict[str, CompiledStateGraph]:
     """One graph for each endpoint path."""
-    alone = {path: agent(path, **SPECIAL.get(path, {})) for path in ALONE}
+    alone = {path: agent(path, **SPECIAL.get(path, {})) for path in SINGLE_AGENT}
     return alone | {"two-agents": team(), "client-tool": chat("client-tool")}
 
 

@@ -8,7 +8,7 @@ from llama_index.protocols.ag_ui.agent import AGUIChatWorkflow, InputEvent
 from llama_index.protocols.ag_ui.events import MessagesSnapshotWorkflowEvent
 from llama_index.protocols.ag_ui.router import AGUIWorkflowRouter, get_default_workflow_factory
 
-from script import ALONE, SCRIPTS, TEAM
+from script import SINGLE_AGENT, SCRIPTS, TEAM
 from scripted_model import ScriptedModel
 
 PROMPT = "Answer briefly."
@@ -63,7 +63,7 @@ def alone(script: str) -> Callable[[], Awaitable[Workflow]]:
 
 def build() -> FastAPI:
     app = FastAPI(title="p20export harness: llama-index")
-    factories = {path: alone(path) for path in ALONE} | {"two-agents": team}
+    factories = {path: alone(path) for path in SINGLE_AGENT} | {"two-agents": team}
     for path, factory in factories.items():
         # The package's router has one path, /run, for one workflow; this is the same endpoint by another path.
         app.add_api_route(f"/{path}", AGUIWorkflowRouter(factory).run, methods=["POST"])

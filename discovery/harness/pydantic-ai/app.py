@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from script import ALONE, SCRIPTS
+from script import SINGLE_AGENT, SCRIPTS
 from scripted_model import scripted
 
 
@@ -82,4 +82,4 @@ def endpoint(of: Agent[Deps, Any]) -> Callable[[Request], Awaitable[Response]]:
 
 
 def build() -> Starlette:
-    return Starlette(routes=[Route(f"/{path}", endpoint(agent(path)), methods=["POST"]) for path in ALONE])
+    return Starlette(routes=[Route(f"/{path}", endpoint(agent(path)), methods=["POST"]) for path in SINGLE_AGENT])

@@ -19,7 +19,7 @@ from strands import Agent, tool
 from strands.multiagent import GraphBuilder
 from strands.multiagent.graph import Graph
 
-from script import ALONE, SCRIPTS, TEAM
+from script import SINGLE_AGENT, SCRIPTS, TEAM
 from scripted_model import ScriptedModel
 
 
@@ -81,7 +81,7 @@ SETTINGS = {
 
 def build() -> FastAPI:
     app = FastAPI(title="p20export harness: strands")
-    agents = {path: agent(path) for path in ALONE} | {"two-agents": team}
+    agents = {path: agent(path) for path in SINGLE_AGENT} | {"two-agents": team}
     for path, served in agents.items():
         adapter = StrandsAgent(agent=served, name=path, config=StrandsAgentConfig(**SETTINGS.get(path, {})))
         add_strands_fastapi_endpoint(app, adapter, path=f"/{path}")
