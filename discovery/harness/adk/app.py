@@ -1,10 +1,10 @@
-"""The AG-UI ADK middleware over HTTP, with scripted models behind it. See README.md."""
+"""The AG-UI ADK middleware over HTTP, with scripted models. See README.md."""
 
 import contextlib
 import inspect
 import os
 
-os.environ["OTEL_SDK_DISABLED"] = "true"  # before ADK is imported: it traces through OpenTelemetry
+os.environ["OTEL_SDK_DISABLED"] = "true"  # must be set before ADK is imported, which traces through OpenTelemetry
 
 from ag_ui_adk import ADKAgent, add_adk_fastapi_endpoint
 from fastapi import FastAPI
@@ -18,7 +18,7 @@ try:
     from ag_ui_adk import AGUIToolset
 
     client_tools = (AGUIToolset(),)
-except ImportError:  # older releases give the client's tools to the root agent by themselves
+except ImportError:  # older releases give the client's tools to the root agent without it
     client_tools = ()
 
 
@@ -48,7 +48,7 @@ def agent(script: str, name: str = "guide", tools: tuple = ()) -> LlmAgent:
     )
 
 
-# The tools of the agents that have some.
+# The tools of the agents, by path.
 TOOLS = {
     "backend-tool": (get_weather,),
     "state-change": (add_item,),
@@ -64,7 +64,7 @@ def agents() -> dict[str, BaseAgent]:
     return alone | {"two-agents": SequentialAgent(name="team", sub_agents=team)}
 
 
-# Settings of the middleware that differ from the common ones, for one path.
+# Settings of the middleware for single paths.
 SETTINGS = {
     "snapshot-off": {"emit_messages_snapshot": False},
     "confirmation": {"emit_interrupt_outcome": True},

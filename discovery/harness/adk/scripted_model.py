@@ -10,7 +10,7 @@ from script import Call, Fail, Say, Script, ScriptedFailure, Think, Wait, turn
 
 
 class ScriptedModel(BaseLlm):
-    """Plays the script's turn n when the request already holds n answers of the model."""
+    """Plays turn n of the script if the request contains n answers of the model."""
 
     model: str = "scripted"
     script: Script
@@ -34,7 +34,7 @@ class ScriptedModel(BaseLlm):
                         yield LlmResponse(content=_content([_text(chunk, thought)]), partial=True)
                         await asyncio.sleep(pause)
                     parts.append(_text("".join(chunks), thought))
-        # BaseLlm asks a streaming model for the whole turn once more, as its last response.
+        # BaseLlm requires the whole turn again as the last response of a streaming model.
         yield LlmResponse(content=_content(parts), partial=False, finish_reason=types.FinishReason.STOP)
 
 

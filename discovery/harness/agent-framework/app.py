@@ -1,9 +1,9 @@
-"""The AG-UI endpoint of Microsoft's Agent Framework over HTTP, with scripted models behind it. See README.md."""
+"""The AG-UI endpoint of Microsoft's Agent Framework over HTTP, with scripted models. See README.md."""
 
 import os
 from typing import Any
 
-os.environ["ENABLE_INSTRUMENTATION"] = "false"  # before the framework is imported: it traces by default
+os.environ["ENABLE_INSTRUMENTATION"] = "false"  # must be set before the framework is imported, which traces by default
 
 from agent_framework import Agent, Content, FunctionInvocationContext, Workflow, WorkflowBuilder, tool
 from agent_framework.ag_ui import (
@@ -37,7 +37,7 @@ def delete_file(path: str) -> dict:
     return {"deleted": path}
 
 
-OWN = {"writer": ((), *SCRIPTS["writer"])}  # it is given the researcher's answer, so its own is the second
+OWN = {"writer": ((), *SCRIPTS["writer"])}  # its history has the researcher's answer, so its own is the second
 
 
 def agent(script: str, name: str = "guide", **how: Any) -> Agent:
@@ -50,14 +50,14 @@ def team(_: str) -> Workflow:
     return WorkflowBuilder(start_executor=first).add_edge(first, second).build()
 
 
-# What the agents have that is not every agent's.
+# Settings of single agents.
 SPECIAL = {
     "backend-tool": {"tools": [get_weather]},
     "state-change": {"tools": [add_item]},
     "confirmation": {"tools": [delete_file]},
 }
 
-# Settings of the endpoint's adapter that differ from its defaults, for one path.
+# Settings of the adapter for single paths; all others are defaults.
 SETTINGS = {
     "state-change": {"state_schema": {"items": {"type": "array"}}},
     "snapshot-off": {"emit_messages_snapshot": False},

@@ -19,7 +19,7 @@ from script import Call, Fail, Say, Script, ScriptedFailure, Think, Wait, turn
 
 
 class ScriptedClient(FunctionInvocationLayer, ChatMiddlewareLayer, BaseChatClient):
-    """Plays the script's turn n where the request holds n answers of a model."""
+    """Plays turn n of the script if the request contains n answers of a model."""
 
     def __init__(self, script: Script) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class ScriptedClient(FunctionInvocationLayer, ChatMiddlewareLayer, BaseChatClien
                 case Wait(seconds):
                     await asyncio.sleep(seconds)
                 case Call(name, _, id):
-                    # As providers stream it: its name and id first.
+                    # As providers stream it, with the name and id first.
                     yield _update(Content.from_function_call(id, name, arguments=""))
                     for piece in step.pieces():
                         yield _update(Content.from_function_call(id, "", arguments=piece))

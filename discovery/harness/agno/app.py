@@ -1,4 +1,4 @@
-"""Agno's AG-UI interface over HTTP, with scripted models behind it. See README.md."""
+"""Agno's AG-UI interface over HTTP, with scripted models. See README.md."""
 
 import logging
 from typing import Any
@@ -37,12 +37,12 @@ def delete_file(path: str) -> dict:
 
 
 def delegate(member: str) -> Call:
-    """The call by which a team's leader has a member answer."""
+    """Returns the call with which the leader of a team delegates to a member."""
     args = {"member_id": member, "task": "How were fjords made?"}
     return Call("delegate_task_to_member", args, f"call-{member}")
 
 
-# Agno asks a model to reason for another one only if its name is that of one known to reason.
+# Agno uses a model for reasoning only if its name is that of a known reasoning model.
 REASONER = "deepseek-reasoner"
 
 OWN: dict[str, Script] = {
@@ -60,7 +60,7 @@ def build() -> ASGIApp:
         return OpenAILike(id=script, base_url=url, api_key="none")
 
     def how(script: str) -> dict[str, Any]:
-        """What an agent and a team have in common."""
+        """Returns the settings that an agent and a team share."""
         return {
             "model": model(script),
             "db": InMemoryDb(),
@@ -69,7 +69,7 @@ def build() -> ASGIApp:
             "telemetry": False,
         }
 
-    # What the agents have that is not every agent's.
+    # Settings of single agents.
     special = {
         "backend-tool": {"tools": [get_weather]},
         "state-change": {"tools": [add_item]},
@@ -90,7 +90,7 @@ def build() -> ASGIApp:
     ).get_app()
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        """The interface's path ends in /agui; only what stands before that can be chosen."""
+        """Returns the path without /agui, which the interface appends."""
         if scope["type"] == "http":
             scope = scope | {"path": scope["path"] + "/agui"}
         await served(scope, receive, send)

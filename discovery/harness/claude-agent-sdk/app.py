@@ -1,4 +1,4 @@
-"""The AG-UI adapter for the Claude Agent SDK over HTTP, with scripted models behind it. See README.md."""
+"""The AG-UI adapter for the Claude Agent SDK over HTTP, with scripted models. See README.md."""
 
 import os
 import tempfile
@@ -29,7 +29,7 @@ async def delete_file(args: dict[str, Any]) -> dict[str, Any]:
 
 
 def delegate(member: str) -> Call:
-    """The call by which an agent has another one answer, and waits for it."""
+    """Returns the call with which an agent runs another one and waits for its answer."""
     args = {"subagent_type": member, "description": "Fjords", "prompt": "How were fjords made?"}
     return Call("Agent", args | {"run_in_background": False}, f"call-{member}")
 
@@ -43,7 +43,7 @@ OWN: dict[str, Script] = {
     ),
 }
 
-# Options of the agents that differ from the others'. Tools are on a server called "guide".
+# Options of single agents. Tools are on a server named "guide".
 SPECIAL: dict[str, dict[str, Any]] = {
     "backend-tool": {
         "mcp_servers": {"guide": create_sdk_mcp_server("guide", tools=[get_weather])},
@@ -56,25 +56,25 @@ SPECIAL: dict[str, dict[str, Any]] = {
     },
 }
 
-# Settings of the adapter that differ from its defaults, for one path.
+# Settings of the adapter for single paths; all others are defaults.
 SETTINGS: dict[str, dict[str, Any]] = {
     "confirmation": {"defer_tools": ("mcp__guide__delete_file",)},
-    "chat": {"max_workers": 2},  # Claude Codes that it keeps
+    "chat": {"max_workers": 2},  # processes that it keeps
 }
 
-# Paths where a thread has several runs, whose history is in its Claude Code.
+# Paths whose threads have several runs, with the history in the Claude Code process.
 SEVERAL = ("three-turns", "chat")
 
 
 def surround(home: str) -> None:
-    """Sets the environment of every Claude Code that the SDK starts."""
-    for name in list(os.environ):  # what a user set for a Claude Code of their own, keys included
+    """Sets the environment of the Claude Code processes that the SDK starts."""
+    for name in list(os.environ):  # settings and keys of the user's own Claude Code
         if name.startswith(("ANTHROPIC_", "CLAUDE")):
             del os.environ[name]
     os.environ |= {
         "ANTHROPIC_BASE_URL": messages_api.start(SCRIPTS | OWN),
         "ANTHROPIC_API_KEY": "none",
-        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",  # telemetry and updates among it
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",  # such as telemetry and updates
         "CLAUDE_CODE_TMPDIR": home,
         "CLAUDE_CONFIG_DIR": home,
         "HOME": home,
@@ -82,7 +82,7 @@ def surround(home: str) -> None:
 
 
 def ending(adapter: ClaudeAgentAdapter) -> Callable[[], AsyncIterator[None]]:
-    """A dependency that ends an adapter's Claude Code behind the response.
+    """A dependency that stops an adapter's Claude Code process after the response.
 
     It would else wait half an hour for the thread's next run, with about 150 MB.
     """
@@ -96,10 +96,10 @@ def ending(adapter: ClaudeAgentAdapter) -> Callable[[], AsyncIterator[None]]:
 
 def build() -> FastAPI:
     app = FastAPI(title="p20export harness: claude-agent-sdk")
-    app.state.home = tempfile.TemporaryDirectory(prefix="p20export-", ignore_cleanup_errors=True)  # until the end
+    app.state.home = tempfile.TemporaryDirectory(prefix="p20export-", ignore_cleanup_errors=True)  # deleted on exit
     surround(app.state.home.name)
     for path in (*SINGLE_AGENT, "two-agents"):
-        # Events name the working directory; this one does not tell where the harness is.
+        # Events contain the working directory. This one does not reveal the path of the harness.
         options = {"model": path, "system_prompt": "Answer briefly.", "tools": [], "cwd": "/"}
         adapter = ClaudeAgentAdapter(name=path, options=options | SPECIAL.get(path, {}), **SETTINGS.get(path, {}))
         dependencies = [] if path in SEVERAL else [Depends(ending(adapter))]

@@ -17,7 +17,7 @@ USAGE = {"input_tokens": 0, "output_tokens": 0}
 
 
 def events(request: dict[str, Any], scripts: dict[str, Script]) -> Iterator[dict[str, Any]]:
-    """The events of the answer, as Anthropic streams them; a pause is waited for here."""
+    """Yields the events of the answer as Anthropic streams them, and sleeps during pauses."""
     name = request["model"]
     if name not in scripts:
         raise ScriptedFailure(f"no script is called {name!r}")
@@ -50,7 +50,7 @@ def events(request: dict[str, Any], scripts: dict[str, Script]) -> Iterator[dict
 
 
 def block(index: int, step: Say | Call, tools: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The events of one block of content."""
+    """Yields the events of one content block."""
 
     def delta(kind: str, **rest: Any) -> dict[str, Any]:
         return {"type": "content_block_delta", "index": index, "delta": {"type": kind, **rest}}
@@ -60,7 +60,7 @@ def block(index: int, step: Say | Call, tools: list[dict[str, Any]]) -> Iterator
 
     match step:
         case Call(name, _, id):
-            # Claude Code writes mcp__SERVER__ before the names of tools that are not its own.
+            # Claude Code adds the prefix mcp__SERVER__ to the names of external tools.
             known = next(tool["name"] for tool in tools if tool["name"].split("__")[-1] == name)
             yield start("tool_use", id=id, name=known, input={})
             for piece in step.pieces():
@@ -77,7 +77,7 @@ def block(index: int, step: Say | Call, tools: list[dict[str, Any]]) -> Iterator
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers POST /v1/messages, always with a stream: Claude Code asks for nothing else."""
+    """Answers POST /v1/messages, always with a stream, because Claude Code requests nothing else."""
 
     protocol_version = "HTTP/1.1"
     scripts: dict[str, Script]
@@ -102,11 +102,11 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def log_message(self, *_: Any) -> None:
-        """Says nothing: the log is the harness's."""
+        """Logs nothing, because the harness has the log."""
 
 
 def start(scripts: dict[str, Script]) -> str:
-    """Serves in the background for as long as the process lives; returns the base URL."""
+    """Starts a server that runs until the process exits, and returns its base URL."""
     handler = type("Handler", (Handler,), {"scripts": scripts})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()

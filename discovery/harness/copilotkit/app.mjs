@@ -1,4 +1,4 @@
-// CopilotKit's runtime with its built-in agent, one a path, and scripted models behind them. See README.md.
+// CopilotKit's runtime with one built-in agent per path, and scripted models. See README.md.
 
 import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
@@ -21,7 +21,7 @@ const deleteFile = defineTool({
   interruptMessage: "Delete the file?",
 });
 
-// The agents' paths, and what they have that is not every agent's.
+// The paths of the agents, with the settings of single agents.
 const PATHS = {
   "one-turn": {},
   "three-turns": {},
@@ -48,7 +48,7 @@ const PATHS = {
 /** Returns a listener for an HTTP server; the models are asked at baseURL. */
 export function build(baseURL) {
   const openai = createOpenAI({ baseURL, apiKey: "none" });
-  // OpenAI's chat completions have no reasoning; those of others have.
+  // OpenAI's chat completions have no reasoning, unlike those of other providers.
   const compatible = createOpenAICompatible({ baseURL, name: "scripted" });
   const model = (script) => (script === "reasoning" ? compatible(script) : openai.chat(script));
   const agents = Object.fromEntries(

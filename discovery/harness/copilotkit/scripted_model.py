@@ -1,4 +1,4 @@
-"""The shared model endpoint as a program of its own, with the one script that differs here."""
+"""Runs the shared model endpoint as a separate program, with one script that differs."""
 
 import sys
 
@@ -7,7 +7,7 @@ sys.path.insert(0, "..")
 import endpoint
 from script import SCRIPTS, Call, say
 
-# The runtime's own tool is the one that changes the state; what other tools return does not.
+# Only the runtime's own tool changes the state.
 OWN = {
     "state-change": (
         (

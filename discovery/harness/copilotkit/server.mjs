@@ -1,7 +1,7 @@
 // Serves app.mjs on 127.0.0.1, with the scripted models in a child process.
 //
-// When it accepts connections it prints one line, "listening on http://127.0.0.1:PORT". SIGTERM
-// ends it, and the models, with status 0.
+// When it accepts connections, it prints "listening on http://127.0.0.1:PORT". On SIGTERM, it
+// stops the models and exits with status 0.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,10 +1,10 @@
-"""The AG-UI bridge of CrewAI over HTTP, with scripted models behind it. See README.md."""
+"""The AG-UI bridge of CrewAI over HTTP, with scripted models. See README.md."""
 
 import os
 import tempfile
 
-# Before CrewAI is imported: it keeps paused flows in the user's directory and reports to a service, and
-# LiteLLM fetches prices.
+# Must be set before CrewAI is imported, because it stores paused flows in the user's directory and
+# reports to a service, and LiteLLM fetches prices.
 DATA = tempfile.TemporaryDirectory(prefix="crewai-")
 os.environ |= {
     "XDG_DATA_HOME": DATA.name,
@@ -35,8 +35,8 @@ from litellm import acompletion
 import endpoint
 from script import SINGLE_AGENT, SCRIPTS, TEAM, Call, Script, say
 
-# The model that chats for the crew has it work, and says no more than that it did. It is first asked to
-# describe the crew; the call that it answers with does for that.
+# The chat model of the crew calls the crew and adds only a short answer. The bridge first asks the model
+# to describe the crew; the same call also answers that request.
 OWN: dict[str, Script] = {
     "two-agents": ((Call("team", {}, "call-team"),), (say("The team has answered."),)),
 }
@@ -59,19 +59,19 @@ def add_item(state: State, item: str) -> str:
     return f"{len(state.items)} on the list"
 
 
-# The tools that a flow runs itself. The models are not told of them: the scripts know which tools they call.
+# The tools that a flow runs itself. They are not sent to the models, because the scripts contain the calls.
 TOOLS = {"get_weather": get_weather, "add_item": add_item}
 
 
 async def ask(state: State, url: str, script: str) -> list[Any]:
-    """Has a model answer, streamed to the client, and returns the calls of the flow's own tools."""
+    """Streams a model's answer to the client and returns the calls of the flow's own tools."""
     response = await copilotkit_stream(
         await acompletion(
             model=f"openai/{script}",
             base_url=url,
             api_key="none",
             messages=[{"role": "system", "content": "Answer briefly."}, *state.messages],
-            tools=state.copilotkit.actions or None,  # those of the client
+            tools=state.copilotkit.actions or None,  # the client's tools
             stream=True,
         )
     )
@@ -81,7 +81,7 @@ async def ask(state: State, url: str, script: str) -> list[Any]:
 
 
 async def converse(state: State, url: str, script: str) -> None:
-    """Asks a model until it calls no more tools of the flow's."""
+    """Calls a model until it calls none of the flow's tools."""
     while calls := await ask(state, url, script):
         for call in calls:
             result = json.dumps(TOOLS[call.function.name](state, **json.loads(call.function.arguments)))
@@ -90,7 +90,7 @@ async def converse(state: State, url: str, script: str) -> None:
 
 
 def guide(url: str, script: str) -> Flow[State]:
-    """A flow of one method, as the bridge's documentation has it."""
+    """A flow of one method, as in the bridge's documentation."""
 
     class Guide(Flow[State]):
         @start()
@@ -114,7 +114,7 @@ def cautious(url: str, script: str) -> Flow[State]:
 
 
 class Team:
-    """A crew of two agents that answer one after the other, and the model that chats for it."""
+    """A crew of two agents that answer one after the other, with its chat model."""
 
     name = "team"
 
@@ -130,7 +130,7 @@ class Team:
         return Agent(role=name, goal="Answer briefly.", backstory="You know fjords.", llm=self.model(name))
 
     def model(self, script: str) -> LLM:
-        # The bridge asks the model that chats through LiteLLM.
+        # The bridge calls the chat model through LiteLLM.
         return LLM(model=f"openai/{script}", base_url=self.url, api_key="none", is_litellm=True)
 
 

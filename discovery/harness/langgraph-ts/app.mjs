@@ -1,4 +1,4 @@
-// The AG-UI agents for LangGraph, one a graph of a deployment, over HTTP. See README.md.
+// The AG-UI agents for LangGraph over HTTP, one for each graph of a deployment. See README.md.
 
 import { EventEncoder } from "@ag-ui/encoder";
 import { LangGraphAgent } from "@ag-ui/langgraph";
@@ -6,11 +6,11 @@ import { v5, validate } from "@langchain/core/utils/uuid";
 import { Client } from "@langchain/langgraph-sdk";
 import { json } from "node:stream/consumers";
 
-// Settings of the integration that differ from its defaults, for one path.
+// Settings of the integration for single paths; all others are defaults.
 const SETTINGS = { confirmation: { emitInterruptOutcome: true } };
 
-// LangGraph's server takes no thread id but a UUID, and the scenarios' are none. The server gets
-// one made from it; the integration and its events keep the request's.
+// LangGraph's server accepts only UUIDs as thread ids, and those of the scenarios are not UUIDs. The
+// server gets a UUID computed from the id. The integration and its events keep the request's id.
 const THREADS = "7a6c1f0e-3f0b-4b2e-9f5d-6f1d0a0b8c11";
 const uuid = (id) => (validate(id) ? id : v5(id, THREADS));
 

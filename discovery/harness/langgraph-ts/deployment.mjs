@@ -1,5 +1,5 @@
-// LangGraph's server, as its command line starts it for development, with the graphs of graphs.mjs.
-// It tells its parent process where it listens and which graphs it has, and ends with it.
+// Starts LangGraph's development server with the graphs of graphs.mjs. It sends its URL and the names
+// of the graphs to its parent process, and exits with the parent.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,7 +12,7 @@ for (const end of ["SIGTERM", "SIGINT", "disconnect"]) {
   process.on(end, () => process.exit(0));
 }
 
-// The server keeps threads in memory, and writes them where it runs.
+// The server keeps threads in memory and writes them to its working directory.
 const cwd = mkdtempSync(join(tmpdir(), "langgraph-ts-"));
 process.on("exit", () => rmSync(cwd, { recursive: true, force: true }));
 

@@ -1,4 +1,4 @@
-// The graphs of the deployment, one a path of app.mjs. The models are asked at MODELS_URL.
+// The graphs of the deployment, one for each path of app.mjs. The models are at MODELS_URL.
 
 import { ToolMessage, createAgent, tool } from "langchain";
 import { Command, END, MessagesValue, START, StateGraph, StateSchema, interrupt } from "@langchain/langgraph";
@@ -61,7 +61,7 @@ function chooser() {
     .compile();
 }
 
-// A graph's name is its path's, with underscores.
+// The name of a graph is its path with underscores.
 export const one_turn = agent("one-turn");
 export const three_turns = agent("three-turns");
 export const backend_tool = agent("backend-tool", { tools: [getWeather] });

@@ -1,7 +1,7 @@
 // Serves app.mjs on 127.0.0.1, with LangGraph's server and the scripted models in child processes.
 //
-// When it accepts connections it prints one line, "listening on http://127.0.0.1:PORT". SIGTERM
-// ends it, and them, with status 0.
+// When it accepts connections, it prints "listening on http://127.0.0.1:PORT". On SIGTERM, it
+// stops the child processes and exits with status 0.
 
 import { fork, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -39,7 +39,7 @@ async function startModels() {
   return line.replace("listening on ", "");
 }
 
-// What makes LangChain report to a service.
+// These variables make LangChain report to a service.
 const TRACING = ["LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING", "LANGCHAIN_TRACING_V2"];
 
 /** Starts LangGraph's server; returns where it listens and which graphs it has. */

@@ -1,9 +1,9 @@
-"""The AG-UI adapter for LangGraph over HTTP, with scripted models behind it. See README.md."""
+"""The AG-UI adapter for LangGraph over HTTP, with scripted models. See README.md."""
 
 import os
 from typing import Annotated, Any
 
-os.environ["LANGSMITH_TRACING"] = "false"  # before LangChain is imported: it traces to a service
+os.environ["LANGSMITH_TRACING"] = "false"  # must be set before LangChain is imported, which traces to a service
 
 from ag_ui_langgraph import LangGraphAgent, add_langgraph_fastapi_endpoint
 from fastapi import FastAPI
@@ -19,7 +19,7 @@ from langgraph.types import Command, interrupt
 from script import SINGLE_AGENT, SCRIPTS, TEAM, count, long_reply
 from scripted_model import ScriptedModel
 
-# Every delta is sent with LangGraph's own event twice; this many stay below one megabyte.
+# Each delta is sent with LangGraph's own event twice. This number keeps the response below one megabyte.
 OWN = {"long-stream": count(400), "long-reply": long_reply(each=4)}
 
 
@@ -64,7 +64,7 @@ def model(script: str) -> ScriptedModel:
 
 
 def agent(script: str, name: str = "guide", own: bool = True, **how: Any) -> CompiledStateGraph:
-    """LangChain's agent; one that is not its own graph leaves checkpoints to the one it is part of."""
+    """Returns a LangChain agent. An agent within another graph uses that graph's checkpoints."""
     return create_agent(
         model(script),
         system_prompt="Answer briefly.",
@@ -100,7 +100,7 @@ def chat(script: str) -> CompiledStateGraph:
     return graph.compile(checkpointer=MemorySaver())
 
 
-# What the agents have that is not every agent's.
+# Settings of single agents.
 SPECIAL = {
     "backend-tool": {"tools": [get_weather]},
     "state-change": {"tools": [add_item], "state_schema": ListState},
@@ -114,7 +114,7 @@ def graphs() -> dict[str, CompiledStateGraph]:
     return alone | {"two-agents": team(), "client-tool": chat("client-tool")}
 
 
-# Settings of the adapter that differ from its defaults, for one path.
+# Settings of the adapter for single paths; all others are defaults.
 SETTINGS = {"confirmation": {"emit_interrupt_outcome": True}}
 
 

@@ -13,7 +13,7 @@ from script import Call, Fail, Say, Script, ScriptedFailure, Think, turn
 
 
 class ScriptedModel(BaseChatModel):
-    """Plays the script's turn n for the request's message n+1 that wants an answer: a user's or a tool's.
+    """Plays turn n of the script if the request contains n+1 messages of a user or a tool.
 
     The answers are not what is counted: the adapter takes a client's copy of an
     answer for another message.
@@ -26,7 +26,7 @@ class ScriptedModel(BaseChatModel):
         return "scripted"
 
     def bind_tools(self, tools: Any, **kwargs: Any) -> "ScriptedModel":
-        return self  # the script knows which tools it calls
+        return self  # the script contains the tool calls
 
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
         raise NotImplementedError("the scripted model only streams")
@@ -35,7 +35,7 @@ class ScriptedModel(BaseChatModel):
         self, messages: list[BaseMessage], *args: Any, **kwargs: Any
     ) -> AsyncIterator[ChatGenerationChunk]:
         steps = turn(self.script, sum(isinstance(message, HumanMessage | ToolMessage) for message in messages) - 1)
-        # Reasoning exists only as a block, and an answer is of blocks or of a string.
+        # Reasoning is only possible as a block, and an answer consists either of blocks or of a string.
         blocks = any(isinstance(step, Think) for step in steps)
         for index, step in enumerate(steps):
             match step:
@@ -53,7 +53,7 @@ class ScriptedModel(BaseChatModel):
 
 
 def _call(index: int, call: Call) -> Iterator[Any]:
-    """The call as providers stream it: its name and id first."""
+    """Returns the call as providers stream it, with the name and id first."""
     yield tool_call_chunk(name=call.name, id=call.id, args="", index=index)
     for args in call.pieces():
         yield tool_call_chunk(args=args, index=index)

@@ -1,4 +1,4 @@
-"""The AG-UI workflow of LlamaIndex over HTTP, with scripted models behind it. See README.md."""
+"""The AG-UI workflow of LlamaIndex over HTTP, with scripted models. See README.md."""
 
 from collections.abc import Awaitable, Callable
 
@@ -28,7 +28,7 @@ async def add_item(ctx: Context, item: str) -> str:
 
 
 class Team(Workflow):
-    """Runs two of the package's workflows, the second on the messages that the first ends with."""
+    """Runs two of the package's workflows; the second gets the last messages of the first."""
 
     @step
     async def answer(self, ctx: Context, ev: InputEvent) -> StopEvent:
@@ -49,7 +49,7 @@ async def team() -> Team:
     return Team()
 
 
-# The tools of the agents that have some.
+# The tools of the agents, by path.
 TOOLS = {"backend-tool": [get_weather], "state-change": [add_item]}
 
 
@@ -65,6 +65,6 @@ def build() -> FastAPI:
     app = FastAPI(title="p20export harness: llama-index")
     factories = {path: alone(path) for path in SINGLE_AGENT} | {"two-agents": team}
     for path, factory in factories.items():
-        # The package's router has one path, /run, for one workflow; this is the same endpoint by another path.
+        # The package's router serves one workflow at /run. This is the same endpoint at another path.
         app.add_api_route(f"/{path}", AGUIWorkflowRouter(factory).run, methods=["POST"])
     return app

@@ -12,7 +12,7 @@ from script import Call, Fail, Say, Script, ScriptedFailure, Think, Turn, turn
 
 
 class ScriptedModel(MockFunctionCallingLLM):
-    """Plays the script's turn n for the request's message n+1 that wants an answer: a user's or a tool's.
+    """Plays turn n of the script if the request contains n+1 messages of a user or a tool.
 
     LlamaIndex's own mock has the rest of a model that calls functions.
     """
@@ -25,7 +25,7 @@ class ScriptedModel(MockFunctionCallingLLM):
 
 
 async def _play(steps: Turn) -> AsyncIterator[ChatResponse]:
-    """Responses as providers stream them: each has the whole answer so far."""
+    """Yields responses as providers stream them; each has the whole answer so far."""
     blocks: list[ContentBlock] = []
     for step in steps:
         match step:

@@ -1,4 +1,4 @@
-// Mastra's agents behind CopilotKit's runtime, one a path, and scripted models behind them. See README.md.
+// Mastra's agents behind CopilotKit's runtime, one per path, with scripted models. See README.md.
 
 import { MastraAgent } from "@ag-ui/mastra";
 import { CopilotRuntime } from "@copilotkit/runtime/v2";
@@ -30,7 +30,7 @@ const shoppingList = new Memory({
   options: { workingMemory: { enabled: true, schema: z.object({ items: z.array(z.string()) }) } },
 });
 
-// The agents' paths, and what they have that is not every agent's; `team` names agents of the agent's own.
+// The paths of the agents, with the settings of single agents. `team` names the subagents of an agent.
 const PATHS = {
   "one-turn": {},
   "three-turns": {},

@@ -1,4 +1,4 @@
-"""The shared model endpoint as a program of its own, with the scripts that differ here."""
+"""Runs the shared model endpoint as a separate program, with the scripts that differ."""
 
 import sys
 
@@ -8,7 +8,7 @@ import endpoint
 from script import SCRIPTS, Call, say
 
 OWN = {
-    # The memory's own tool is the one that changes the state.
+    # Only the memory's own tool changes the state.
     "state-change": (
         (
             say("I will add it."),
@@ -16,8 +16,8 @@ OWN = {
         ),
         *SCRIPTS["state-change"][1:],
     ),
-    # Mastra gives each agent of an agent to its model as a tool, and the model of such an agent the
-    # messages before its call along.
+    # Mastra offers subagents to an agent's model as tools. The model of a subagent also gets the
+    # messages before its call.
     "researcher": SCRIPTS["researcher"] * 2,
     "writer": SCRIPTS["writer"] * 3,
     "two-agents": (

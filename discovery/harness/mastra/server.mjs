@@ -1,7 +1,7 @@
 // Serves app.mjs on 127.0.0.1, with the scripted models in a child process.
 //
-// When it accepts connections it prints one line, "listening on http://127.0.0.1:PORT". SIGTERM
-// ends it, and the models, with status 0.
+// When it accepts connections, it prints "listening on http://127.0.0.1:PORT". On SIGTERM, it
+// stops the models and exits with status 0.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -31,7 +31,7 @@ async function startModels() {
   return line.replace("listening on ", "");
 }
 
-// Before they are imported: both report to a service.
+// Must be set before the imports, because both packages report to a service.
 process.env.COPILOTKIT_TELEMETRY_DISABLED = "true";
 process.env.MASTRA_TELEMETRY_DISABLED = "true";
 const { build } = await import("./app.mjs");

@@ -1,4 +1,4 @@
-"""The AG-UI adapter of Pydantic AI over HTTP, with scripted models behind it. See README.md."""
+"""The AG-UI adapter of Pydantic AI over HTTP, with scripted models. See README.md."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -59,9 +59,9 @@ def agent(script: str) -> Agent[Deps, Any]:
     )
 
 
-OWN = {"empty-reply": ((), ())}  # it is asked again
+OWN = {"empty-reply": ((), ())}  # the model is called twice
 
-# What the agents have that is not every agent's.
+# Settings of single agents.
 SPECIAL = {
     "backend-tool": {"tools": [get_weather]},
     "state-change": {"tools": [add_item]},
@@ -73,7 +73,7 @@ SPECIAL = {
 
 
 def endpoint(of: Agent[Deps, Any]) -> Callable[[Request], Awaitable[Response]]:
-    """The endpoint as Pydantic AI's documentation has it."""
+    """The endpoint, as in Pydantic AI's documentation."""
 
     async def run(request: Request) -> Response:
         return await AGUIAdapter.dispatch_request(request, agent=of, deps=StateDeps(State()))

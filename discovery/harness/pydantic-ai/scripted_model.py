@@ -17,14 +17,14 @@ from script import Call, Fail, Say, Script, ScriptedFailure, Think, turn
 
 
 def scripted(script: Script) -> FunctionModel:
-    """A model that plays the script's turn n where the request holds n answers of a model."""
+    """Returns a model that plays turn n of the script if the request contains n answers of a model."""
 
     async def play(
         messages: list[ModelMessage], _: AgentInfo
     ) -> AsyncIterator[str | DeltaToolCalls | DeltaThinkingCalls]:
         steps = turn(script, sum(isinstance(message, ModelResponse) for message in messages))
         if not steps:
-            yield {}  # FunctionModel wants one item at least
+            yield {}  # FunctionModel requires at least one item
         for index, step in enumerate(steps):
             match step:
                 case Fail(message):

@@ -1,10 +1,10 @@
-"""The AG-UI adapter for Strands over HTTP, with scripted models behind it. See README.md."""
+"""The AG-UI adapter for Strands over HTTP, with scripted models. See README.md."""
 
 import logging
 import os
 
-os.environ["OTEL_SDK_DISABLED"] = "true"  # before Strands is imported: it traces through OpenTelemetry
-# The adapter takes each event in a task of its own, of which OpenTelemetry complains at length.
+os.environ["OTEL_SDK_DISABLED"] = "true"  # must be set before Strands is imported, which traces through OpenTelemetry
+# The adapter handles each event in a separate task, about which OpenTelemetry logs many warnings.
 logging.getLogger("opentelemetry.context").setLevel(logging.CRITICAL)
 
 from ag_ui_strands import (
@@ -64,14 +64,14 @@ def team() -> Graph:
     return graph.build()
 
 
-# The tools of the agents that have some.
+# The tools of the agents, by path.
 TOOLS = {
     "backend-tool": [get_weather],
     "state-change": [add_item],
     "confirmation": [delete_file],
 }
 
-# Settings of the adapter that differ from its defaults, for one path.
+# Settings of the adapter for single paths; all others are defaults.
 SETTINGS = {
     "state-change": {"tool_behaviors": {"add_item": ToolBehavior(state_from_result=add_to_state)}},
     "confirmation": {"tool_behaviors": {"delete_file": ToolBehavior(interrupt_on_call=True)}},

@@ -12,7 +12,7 @@ from script import Call, Fail, Say, Script, ScriptedFailure, Think, turn
 
 
 class ScriptedModel(Model):
-    """Plays the script's turn n when the conversation already holds n answers."""
+    """Plays turn n of the script if the conversation contains n answers."""
 
     def __init__(self, script: Script) -> None:
         self.script = script

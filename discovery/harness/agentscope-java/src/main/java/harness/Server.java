@@ -14,8 +14,8 @@ import sun.misc.Signal;
 /**
  * Serves the agents on 127.0.0.1, with the scripted models in a child process.
  *
- * <p>When it accepts connections it prints one line, "listening on http://127.0.0.1:PORT"; the log
- * goes to standard error. SIGTERM ends it, and the models, with status 0.
+ * <p>When it accepts connections, it prints "listening on http://127.0.0.1:PORT". The log goes to
+ * standard error. On SIGTERM, it stops the models and exits with status 0.
  */
 @SpringBootApplication
 public class Server {
