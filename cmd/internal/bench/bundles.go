@@ -13,16 +13,16 @@ import (
 	"github.com/p20export/p20export/artifact"
 )
 
-// bundles measures writing and verifying the largest bundles, of many small
-// artifacts and of few large ones, with Assay's own verifier beside this
-// program's. The goal is 128 MiB of memory.
-func bundles(program, judge string) error {
+// benchBundles measures writing and verifying the largest bundles, of many small and of
+// few large artifacts, with the verifiers of this program and of Assay. The goal is at
+// most 128 MiB of memory.
+func benchBundles(program, judge string) error {
 	dir, err := os.MkdirTemp("", "p20export-bench-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	fmt.Printf("\nthe largest bundles; MB are of events\n%-52s %8s %8s %14s\n", "step", "seconds", "MB/s", "peak RSS (MiB)")
+	fmt.Printf("\nthe largest bundles; MB count the events\n%-52s %8s %8s %14s\n", "step", "seconds", "MB/s", "peak RSS (MiB)")
 	for _, kind := range []struct {
 		name                       string
 		artifacts, messages, words int
@@ -41,7 +41,7 @@ func bundles(program, judge string) error {
 		}
 		var size float64
 		for i, name := range []string{"write", "verify --strict", "Assay's verifier (release build)"} {
-			seconds, mib, err := measured(0, commands[i][0], commands[i][1:]...)
+			seconds, mib, err := measure(0, commands[i][0], commands[i][1:]...)
 			if err != nil {
 				return err
 			}
@@ -56,7 +56,7 @@ func bundles(program, judge string) error {
 	return nil
 }
 
-// eventsBytes returns how many bytes of events a bundle holds.
+// eventsBytes returns the size of the events in a bundle.
 func eventsBytes(program, bundle string) (float64, error) {
 	out, err := exec.Command(program, "assay", "verify", "--format", "json", bundle).Output()
 	if err != nil {
@@ -68,7 +68,7 @@ func eventsBytes(program, bundle string) (float64, error) {
 	return row.Events, json.Unmarshal(out, &row)
 }
 
-// writeArtifacts writes artifacts of text that compresses about as English does.
+// writeArtifacts writes artifacts with text that compresses about as well as English.
 func writeArtifacts(dir string, artifacts, messages, words int) error {
 	if err := os.Mkdir(dir, 0o777); err != nil {
 		return err

@@ -1,6 +1,6 @@
-// Command bench measures the whole program: its start-up, and time, throughput and
-// peak memory of each step on a capture of a gigabyte, of validate on hostile
-// files, and of the largest bundles for Assay.
+// Command bench measures the program: its start-up, and the time, throughput and peak
+// memory of each step on a one-gigabyte capture, of validate on hostile files, and of the
+// largest bundles for Assay.
 package main
 
 import (
@@ -19,19 +19,19 @@ import (
 
 func main() {
 	program := flag.String("program", "p20export", "the program to measure")
-	hello := flag.String("hello", "hello", "the program of testdata/hello, to compare the start-up with")
+	hello := flag.String("hello", "hello", "the program in testdata/hello, for comparing the start-up")
 	size := flag.Int64("bytes", 1_000_000_000, "size of the capture")
-	judge := flag.String("judge", "judge", "Assay's own verifier, to be measured beside it")
+	judge := flag.String("judge", "judge", "Assay's own verifier, for comparison")
 	flag.Parse()
-	err := startUp(*program, *hello)
+	err := benchStartup(*program, *hello)
 	if err == nil {
-		err = bench(*program, *size)
+		err = benchCapture(*program, *size)
 	}
 	if err == nil {
-		err = hostile(*program)
+		err = benchHostile(*program)
 	}
 	if err == nil {
-		err = bundles(*program, *judge)
+		err = benchBundles(*program, *judge)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -39,9 +39,9 @@ func main() {
 	}
 }
 
-// measured runs a command that must end with the status, and returns its
-// seconds and its peak memory in MiB.
-func measured(status int, program string, args ...string) (seconds, mib float64, err error) {
+// measure runs a command and returns its duration in seconds and its peak memory in MiB.
+// It fails if the exit status is not status.
+func measure(status int, program string, args ...string) (seconds, mib float64, err error) {
 	cmd := exec.Command(program, args...)
 	cmd.Stderr = os.Stderr
 	started := time.Now()
@@ -59,12 +59,12 @@ func measured(status int, program string, args ...string) (seconds, mib float64,
 	return time.Since(started).Seconds(), float64(rss) / 1024, nil
 }
 
-func same(s string) func(int) string { return func(int) string { return s } }
+func constant(s string) func(int) string { return func(int) string { return s } }
 
-// hostile measures validate on malformed files that cost the most to refuse.
-// The goal is a second and 64 MiB for each. The files are written piece by
-// piece: the peak of a child is never below what this program itself holds.
-func hostile(program string) error {
+// benchHostile measures validate on the malformed files that are most expensive to refuse.
+// The goal is at most a second and 64 MiB for each. The files are written in parts, since
+// the peak memory of a child process is at least that of this program.
+func benchHostile(program string) error {
 	dir, err := os.MkdirTemp("", "p20export-bench-")
 	if err != nil {
 		return err
@@ -74,19 +74,19 @@ func hostile(program string) error {
 	fmt.Printf("\nvalidate of hostile files\n%-46s %8s %14s\n", "file", "seconds", "peak RSS (MiB)")
 	for _, file := range []struct {
 		name, before string
-		again        func(i int) string
+		part         func(i int) string
 		times        int
 		after        string
 	}{
-		{"8 MiB and a byte, one long string", `{"x":"`, same("aaaaaaa\n"), largest / 8, `"}`},
-		{"8 MiB and a byte, brackets", "", same("[["), largest/2 + 1, ""},
-		{"200,000 brackets", "", same("["), 200_000, ""},
-		{"1,000,000 findings: one key again and again", `{"":0`, same(`,"":0`), 1_000_000, "}"},
-		{"1,000,000 findings: messages that are none", `{"messages":[0`, same(",0"), 1_000_000, "]}"},
-		{"800,000 findings: families in an unknown key", `{"x":[0`, same(`,{"raw":0}`), 800_000, "]}"},
+		{"8 MiB and a byte, one long string", `{"x":"`, constant("aaaaaaa\n"), largest / 8, `"}`},
+		{"8 MiB and a byte, brackets", "", constant("[["), largest/2 + 1, ""},
+		{"200,000 brackets", "", constant("["), 200_000, ""},
+		{"1,000,000 findings: one repeated key", `{"":0`, constant(`,"":0`), 1_000_000, "}"},
+		{"1,000,000 findings: messages of a wrong type", `{"messages":[0`, constant(",0"), 1_000_000, "]}"},
+		{"800,000 findings: families in an unknown key", `{"x":[0`, constant(`,{"raw":0}`), 800_000, "]}"},
 		{"780,000 findings: different keys, near 8 MiB", `{"x":0`, func(i int) string { return fmt.Sprintf(`,"%x":0`, i) }, 780_000, "}"},
-		{"1,000,000 findings: events of an envelope", "", same(`{"type":"RAW"}` + "\n"), 1_000_000, ""},
-		{"1,000,000 findings: messages of an envelope", `{"type":"MESSAGES_SNAPSHOT","messages":[0`, same(",0"), 1_000_000, "]}"},
+		{"1,000,000 findings: events of an envelope", "", constant(`{"type":"RAW"}` + "\n"), 1_000_000, ""},
+		{"1,000,000 findings: messages of an envelope", `{"type":"MESSAGES_SNAPSHOT","messages":[0`, constant(",0"), 1_000_000, "]}"},
 	} {
 		path := filepath.Join(dir, "hostile")
 		f, err := os.Create(path)
@@ -96,13 +96,13 @@ func hostile(program string) error {
 		w := bufio.NewWriter(f)
 		w.WriteString(file.before)
 		for i := range file.times {
-			w.WriteString(file.again(i))
+			w.WriteString(file.part(i))
 		}
 		w.WriteString(file.after)
 		if err := errors.Join(w.Flush(), f.Close()); err != nil {
 			return err
 		}
-		seconds, mib, err := measured(1, program, "validate", path)
+		seconds, mib, err := measure(1, program, "validate", path)
 		if err != nil {
 			return err
 		}
@@ -111,7 +111,7 @@ func hostile(program string) error {
 	return nil
 }
 
-func bench(program string, size int64) error {
+func benchCapture(program string, size int64) error {
 	dir, err := os.MkdirTemp("", "p20export-bench-")
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func bench(program string, size int64) error {
 		{"freeze", in("large"), "-o", in("frozen"), "--started-at", "2026-01-31T12:00:00Z"},
 		{"verify", in("frozen/large.artifact.json"), "--record", in("frozen/large.record.json"), "--capture", in("large")},
 	} {
-		seconds, mib, err := measured(0, program, step...)
+		seconds, mib, err := measure(0, program, step...)
 		if err != nil {
 			return err
 		}
@@ -138,8 +138,8 @@ func bench(program string, size int64) error {
 	return nil
 }
 
-// generate writes a run of about size bytes: many text deltas as a real
-// endpoint frames them, and a small snapshot.
+// generate writes a run of about size bytes: many text deltas, framed as by a real
+// endpoint, and a small snapshot. It returns the exact size.
 func generate(path string, size int64) (int64, error) {
 	f, err := os.Create(path)
 	if err != nil {

@@ -9,15 +9,14 @@ import (
 	"slices"
 )
 
-// starts is how often each program is started.
+// starts is the number of times each program is started.
 const starts = 300
 
-// startUp compares what the version command costs with that of a program that is
-// cobra and nothing else, both as processes: processor time, user's and system's. The
-// two take turns, so that both meet the same noise, and are copies, as what is
-// installed is: a file that the linker wrote takes longer to map. The goal is 1.7
-// times.
-func startUp(release, hello string) error {
+// benchStartup compares the user and system time of the version command with that of a
+// program that contains only cobra. The two programs run in turn, so that both are exposed
+// to the same noise. They are run from copies, like installed programs, because a file
+// just written by the linker takes longer to map. The goal is a ratio of at most 1.7.
+func benchStartup(release, hello string) error {
 	dir, err := os.MkdirTemp("", "p20export-bench-")
 	if err != nil {
 		return err
@@ -55,13 +54,13 @@ func startUp(release, hello string) error {
 	if costs[1][0] == 0 {
 		return errors.New("the processor time of a start is too small to be measured here")
 	}
-	ratio := func(of func([]float64) float64) float64 { return of(costs[0]) / of(costs[1]) }
-	least := func(all []float64) float64 { return all[0] }
+	ratio := func(statistic func([]float64) float64) float64 { return statistic(costs[0]) / statistic(costs[1]) }
+	minimum := func(all []float64) float64 { return all[0] }
 	median := func(all []float64) float64 { return all[starts/2] }
-	fmt.Printf("start-up: version, %d times in turn with a cobra hello-world\n%-12s %12s %14s %14s\n", starts, "program", "bytes", "least (ms)", "median (ms)")
+	fmt.Printf("start-up: version, %d times in turn with a cobra hello-world\n%-12s %12s %14s %14s\n", starts, "program", "bytes", "minimum (ms)", "median (ms)")
 	for i, name := range []string{"p20export", "hello-world"} {
-		fmt.Printf("%-12s %12d %14.2f %14.2f\n", name, sizes[i], least(costs[i]), median(costs[i]))
+		fmt.Printf("%-12s %12d %14.2f %14.2f\n", name, sizes[i], minimum(costs[i]), median(costs[i]))
 	}
-	fmt.Printf("%-12s %12.2f %14.2f %14.2f\n", "ratio", float64(sizes[0])/float64(sizes[1]), ratio(least), ratio(median))
+	fmt.Printf("%-12s %12.2f %14.2f %14.2f\n", "ratio", float64(sizes[0])/float64(sizes[1]), ratio(minimum), ratio(median))
 	return nil
 }

@@ -17,15 +17,15 @@ import (
 // Written is the verdict of an output file.
 const Written project.Verdict = "written"
 
-// OutputRow is what became of an output file. What follows the verdict is null
-// when it was not written.
+// OutputRow is the result of writing an output file. The keys after the verdict are
+// null if the file was not written.
 type OutputRow struct {
 	File    string          `json:"file"`
 	Verdict project.Verdict `json:"verdict"`
-	// RunID is that of the events; null also where each has its own.
+	// RunID is the run id of the events. It is null if they have different ones.
 	RunID  *string `json:"run_id"`
 	Events *int    `json:"events"`
-	// RunRoot identifies a bundle; lines have none.
+	// RunRoot identifies a bundle; it is null for lines.
 	RunRoot  *digest.Digest    `json:"run_root"`
 	Digest   *digest.Digest    `json:"digest"`
 	Bytes    *int64            `json:"bytes"`
@@ -42,11 +42,11 @@ func (p *Printer) ImportFailure(row export.Row) {
 	if row.Record != nil {
 		p.line("  record    \t%s", *row.Record)
 	}
-	p.made(row.Origin, row.FromRequest, nil)
+	p.provenance(row.Origin, row.FromRequest, nil)
 	p.findings(row.Findings)
 }
 
-// Output prints what became of an output file.
+// Output prints the result of writing an output file.
 func (p *Printer) Output(row OutputRow) {
 	if p.format == JSON {
 		p.json(row)
@@ -66,14 +66,14 @@ func (p *Printer) Output(row OutputRow) {
 	p.findings(row.Findings)
 }
 
-// ImportFindings prints what is worth knowing of events that have no row.
+// ImportFindings prints the findings about events for which no row is printed.
 func (p *Printer) ImportFindings(found []finding.Finding) {
 	if p.format == Text {
 		p.findings(found)
 	}
 }
 
-// Bundle prints what became of a bundle.
+// Bundle prints the result of verifying a bundle.
 func (p *Printer) Bundle(row export.BundleRow) {
 	if p.format == JSON {
 		p.json(row)
@@ -93,7 +93,7 @@ func (p *Printer) Bundle(row export.BundleRow) {
 	}
 }
 
-// entryRow is an event of a bundle.
+// entryRow is the row of an event of a bundle.
 type entryRow struct {
 	Sequence    uint64          `json:"seq"`
 	ID          string          `json:"id"`
@@ -111,14 +111,14 @@ func newEntryRow(e assay.Entry) entryRow {
 
 const entryLine = "  %6v  %-11s  %-7s  %-23s  %8v  %-12s  %-20s  %s"
 
-// BundleEventsHeader prints the line above the events of a bundle.
+// BundleEventsHeader prints the header of the table of a bundle's events.
 func (p *Printer) BundleEventsHeader() {
 	p.Note("")
 	p.Note(entryLine, "seq", "form", "origin", "projection", "messages", "end", "AG-UI run", "artifact")
 }
 
-// BundleEvent prints the run that an event describes, or only the type of an event that
-// another program made. It returns the first error of printing.
+// BundleEvent prints the run that an event describes, or only the event's type if
+// another program wrote it. It returns the first write error.
 func (p *Printer) BundleEvent(e assay.Entry) error {
 	if p.format == JSON {
 		p.json(newEntryRow(e))
@@ -142,13 +142,13 @@ func (p *Printer) entry(e assay.Entry) {
 	}
 	form := forms[e.Type]
 	if form == "" || json.Unmarshal(e.Data, &data) != nil {
-		p.unbroken("  %6v  %s", e.Seq, e.Type)
+		p.unwrapped("  %6v  %s", e.Seq, e.Type)
 		return
 	}
-	p.unbroken(entryLine, e.Seq, form, cmp.Or(data.Origin, "-"), cmp.Or(data.Reducer, "-"), len(data.Observed.Messages), data.Observed.End, data.Observed.RunID, cmp.Or(data.Artifact, "-"))
+	p.unwrapped(entryLine, e.Seq, form, cmp.Or(data.Origin, "-"), cmp.Or(data.Reducer, "-"), len(data.Observed.Messages), data.Observed.End, data.Observed.RunID, cmp.Or(data.Artifact, "-"))
 }
 
-// NewOutputs are the rows of the files that were written.
+// NewOutputs returns the rows of the files that were written.
 func NewOutputs(outputs []export.Output, found []finding.Finding) (rows []OutputRow) {
 	for _, o := range outputs {
 		rows = append(rows, OutputRow{o.File, Written, o.RunID, &o.Events, o.RunRoot, &o.Digest, &o.Bytes, found})
@@ -156,7 +156,7 @@ func NewOutputs(outputs []export.Output, found []finding.Finding) (rows []Output
 	return rows
 }
 
-// NewFailedOutput is the row of a file that was not written.
+// NewFailedOutput returns the row of a file that was not written because of err.
 func NewFailedOutput(file string, err error) OutputRow {
 	f, _ := finding.FromError(err)
 	row := OutputRow{File: file, Verdict: project.Failed, Findings: []finding.Finding{f}}

@@ -14,7 +14,7 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// captureRow is what became of a capture.
+// captureRow is the row of a capture.
 type captureRow struct {
 	Capture  string            `json:"capture"`
 	Verdict  project.Verdict   `json:"verdict"`
@@ -27,14 +27,13 @@ type captureRow struct {
 	Findings []finding.Finding `json:"findings"`
 }
 
-// Capture prints what became of a capture, or why there is none, and returns its
-// exit status. An import keeps what its file holds, so only its own limit counts
-// against it.
+// Capture prints the result of a capture, or why there is none, and returns the exit
+// status. An import stores a file as it is, so only reaching its limit makes it fail.
 func (p *Printer) Capture(dir string, r capture.Result, err error) Status {
 	row := captureRow{Capture: dir, Verdict: scenario.Captured, Findings: append([]finding.Finding{}, r.Findings...)}
 	m := r.Manifest
 	if m != nil {
-		row.close(m)
+		row.setManifest(m)
 		row.Events = r.Events
 		if finding.Failed(r.Findings) && (m.Source.Kind != capture.KindFile || m.End == capture.EndLimit) {
 			row.Verdict = project.Failed
@@ -77,7 +76,8 @@ func (p *Printer) captured(row captureRow) {
 	p.findings(row.Findings)
 }
 
-// events says how many events came, before what else is said, where that is known.
+// events formats the number of events as the beginning of a list, or returns "" if it is
+// not known.
 func events(n *int) string {
 	if n == nil {
 		return ""
@@ -95,8 +95,8 @@ func (p *Printer) capturedVerdict(row captureRow) painted {
 	return p.paint(green, fmt.Sprintf("%-9s", string(row.Verdict)))
 }
 
-// close takes in the manifest of the closed capture.
-func (row *captureRow) close(m *capture.Manifest) {
+// setManifest sets the values from the manifest of the closed capture.
+func (row *captureRow) setManifest(m *capture.Manifest) {
 	row.End, row.Framing, row.Status = &m.End, &m.Framing, m.Source.Status
 	if response := m.Response(); response != nil {
 		row.Bytes, row.Digest = &response.Bytes, &response.Digest

@@ -12,19 +12,19 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// change is one change and the runs it is in.
+// change is one change and the names of the runs it occurs in.
 type change struct {
 	finding.Finding
 	runs []string
 }
 
-// changed writes what changed since a baseline: each change once, those that
-// affect the contract first, and then every run with how many it has.
-func (p *Printer) changed(base *baseline.Baseline, runs []analysis.Run) {
-	if was, now := base.Integrations(), present(runs); len(was)+len(now) > 0 {
+// baselineChanges prints the changes since a baseline, each once and those that affect
+// the contract first, and then every run with whether it changed.
+func (p *Printer) baselineChanges(base *baseline.Baseline, runs []analysis.Run) {
+	if was, now := base.Integrations(), integrationsOf(runs); len(was)+len(now) > 0 {
 		p.line("baseline: %s; now: %s", integrations(was), integrations(now))
 	}
-	affecting, other := gather(runs)
+	affecting, other := groupChanges(runs)
 	p.changes(red, "affecting the contract", affecting)
 	p.changes("", "not affecting the contract", other)
 	for _, run := range runs {
@@ -36,11 +36,11 @@ func (p *Printer) changed(base *baseline.Baseline, runs []analysis.Run) {
 	}
 }
 
-// What a baseline says of a run.
+// The results of comparing a run with a baseline.
 const (
 	unchanged = "unchanged"
 	isChanged = "changed"
-	beside    = "changed without affecting the contract"
+	minor     = "changed without affecting the contract"
 	unread    = "unreadable"
 )
 
@@ -51,7 +51,7 @@ func changeOf(run analysis.Run) string {
 	case finding.Failed(run.Changes):
 		return isChanged
 	case len(run.Changes) > 0:
-		return beside
+		return minor
 	}
 	return unchanged
 }
@@ -62,10 +62,10 @@ func changeCounts(runs []analysis.Run) string {
 	for _, run := range runs {
 		count[changeOf(run)]++
 	}
-	return verdictCounts(count, isChanged, beside, unchanged, unread)
+	return verdictCounts(count, isChanged, minor, unchanged, unread)
 }
 
-func present(runs []analysis.Run) (list []analysis.Integration) {
+func integrationsOf(runs []analysis.Run) (list []analysis.Integration) {
 	for _, run := range runs {
 		if i := run.Integration; run.Verdict != analysis.Missing && i != (analysis.Integration{}) && !slices.Contains(list, i) {
 			list = append(list, i)
@@ -85,7 +85,7 @@ func integrations(list []analysis.Integration) string {
 	return strings.Join(names, ", ")
 }
 
-// runName is the name by which a baseline knows a run.
+// runName returns the name that identifies a run in a baseline.
 func runName(run analysis.Run) string {
 	name := capture.BaseName(run.Capture)
 	if run.Run != nil && *run.Run != 1 {
@@ -94,9 +94,9 @@ func runName(run analysis.Run) string {
 	return name
 }
 
-// gather brings the same change of several runs together, the most frequent
-// first among those of one code.
-func gather(runs []analysis.Run) (affecting, other []change) {
+// groupChanges groups equal changes of several runs. Among changes with the same code,
+// the most frequent come first.
+func groupChanges(runs []analysis.Run) (affecting, other []change) {
 	var all []*change
 	at := map[string]*change{}
 	for _, run := range runs {

@@ -14,17 +14,17 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// CompareOptions says how a comparison is shown.
+// CompareOptions are the options for printing a comparison.
 type CompareOptions struct {
-	// Base is the baseline; nil without one.
+	// Base is the baseline, or nil.
 	Base   *baseline.Baseline
 	FailOn FailOn
-	// Details adds all that is known of each run to the text; Quiet leaves one line.
+	// Details adds everything about each run to the text. Quiet reduces it to one line.
 	Details, Quiet bool
 }
 
-// Comparison prints what a comparison found: as text the verdict on each run, or with
-// a baseline what changed.
+// Comparison prints the results of a comparison. The text has the verdict on each run
+// or, with a baseline, the changes.
 func (p *Printer) Comparison(c CompareOptions, runs []analysis.Run) {
 	switch p.format {
 	case JSON:
@@ -35,9 +35,9 @@ func (p *Printer) Comparison(c CompareOptions, runs []analysis.Run) {
 		switch {
 		case c.Quiet:
 		case c.Base != nil:
-			p.changed(c.Base, runs)
+			p.baselineChanges(c.Base, runs)
 		default:
-			p.verdicts(runs)
+			p.verdictTable(runs)
 		}
 		if c.Base != nil {
 			p.line("%s: %s", Plural(len(runs), "run", "runs"), changeCounts(runs))
@@ -46,7 +46,7 @@ func (p *Printer) Comparison(c CompareOptions, runs []analysis.Run) {
 		}
 		if c.Details {
 			for _, run := range runs {
-				p.examined(run)
+				p.runDetails(run)
 			}
 			p.fields(runs)
 		}
@@ -63,14 +63,14 @@ func (p *Printer) Comparison(c CompareOptions, runs []analysis.Run) {
 	}
 }
 
-// verdicts prints the verdict on each run, by integration, and what is wrong with
-// captures in which no run is found.
-func (p *Printer) verdicts(runs []analysis.Run) {
+// verdictTable prints the verdict on each run, by integration, and the findings about
+// captures without a run.
+func (p *Printer) verdictTable(runs []analysis.Run) {
 	several := map[string]int{}
 	for _, run := range runs {
 		several[run.Capture]++
 	}
-	named := present(runs)
+	named := integrationsOf(runs)
 	indent := ""
 	if named != nil {
 		indent = "  "
@@ -105,7 +105,7 @@ func (p *Printer) verdicts(runs []analysis.Run) {
 	}
 }
 
-// shortfall says what a run lacks, or that it lacks nothing.
+// shortfall describes what a run lacks, or returns "nothing".
 func shortfall(run analysis.Run) string {
 	return cmp.Or(gate.FormatShortfalls(gate.Shortfalls(run)), "nothing")
 }
@@ -116,7 +116,7 @@ func resultOfRun(run analysis.Run, on FailOn) result {
 		digest: run.Digest, bytes: run.Bytes, profile: run.Contract,
 		findings: run.Findings,
 	}
-	if run.Changes != nil && run.Verdict != analysis.Failed { // what the run is was accepted with the baseline
+	if run.Changes != nil && run.Verdict != analysis.Failed { // the findings were accepted with the baseline
 		r.findings = append(slices.Clone(run.Changes), finding.AsWarnings(run.Findings)...)
 	}
 	if run.Run != nil {
@@ -140,7 +140,7 @@ func runColour(v analysis.Verdict) string {
 	return red
 }
 
-func (p *Printer) examined(e analysis.Run) {
+func (p *Printer) runDetails(e analysis.Run) {
 	var more string
 	if e.Run != nil {
 		more = fmt.Sprintf("  run %d", *e.Run)
@@ -150,41 +150,41 @@ func (p *Printer) examined(e analysis.Run) {
 	}
 	p.line("%s \t%s%s", p.runVerdict(e.Verdict), e.Capture, more)
 	if e.Verdict != analysis.Failed {
-		for _, made := range e.Projections {
-			p.projection(made)
+		for _, projection := range e.Projections {
+			p.projection(projection)
 		}
 	}
 	if e.Run != nil {
-		p.shown(e)
+		p.runFacts(e)
 	}
 	p.findings(e.Findings)
 }
 
-func (p *Printer) projection(made analysis.Projection) {
-	name := string(made.Name)
-	if made.Snapshot != "" {
-		name = "  --snapshot " + string(made.Snapshot)
+func (p *Printer) projection(r analysis.Projection) {
+	name := string(r.Name)
+	if r.Snapshot != "" {
+		name = "  --snapshot " + string(r.Snapshot)
 	}
-	if why := inapplicable(made.Reasons); why != "" {
+	if why := inapplicable(r.Reasons); why != "" {
 		p.line("  %-21s not applicable: \t%s", name, why)
 		return
 	}
-	if made.Verdict != project.Frozen {
-		p.line("  %-21s refuses  \t%s", name, reasonList(made.Reasons))
+	if r.Verdict != project.Frozen {
+		p.line("  %-21s refuses  \t%s", name, reasonList(r.Reasons))
 		return
 	}
-	text := sequence(made.Roles, len(made.Roles))
-	var left []analysis.Reason
+	text := formatRoles(r.Roles, len(r.Roles))
+	var omitted []analysis.Reason
 	lacking := 0
-	for _, r := range made.Omissions {
-		if r.Code == finding.SnapshotLacksText {
-			lacking += r.Count
+	for _, o := range r.Omissions {
+		if o.Code == finding.SnapshotLacksText {
+			lacking += o.Count
 		} else {
-			left = append(left, r)
+			omitted = append(omitted, o)
 		}
 	}
-	if left != nil {
-		text += "; leaves out " + reasonList(left)
+	if omitted != nil {
+		text += "; leaves out " + reasonList(omitted)
 	}
 	if lacking > 0 {
 		text += "; the snapshot lacks " + project.FormatStreamedCount(lacking)
@@ -192,9 +192,8 @@ func (p *Printer) projection(made analysis.Projection) {
 	p.line("  %-21s freezes  \t%s", name, text)
 }
 
-// inapplicable says why a projection is for other runs than the one it refuses:
-// those with, or those without a snapshot. It is empty if the refusal has another
-// reason.
+// inapplicable explains why a projection does not apply to a run that it refuses: the
+// run has, or does not have, a snapshot. It returns "" if there is another reason.
 func inapplicable(reasons []analysis.Reason) string {
 	if len(reasons) == 1 {
 		return notForRun(reasons[0].Code)
@@ -202,7 +201,7 @@ func inapplicable(reasons []analysis.Reason) string {
 	return ""
 }
 
-// notForRun is inapplicable for the code of a refusal's only reason.
+// notForRun is like inapplicable, for the code of the only reason of a refusal.
 func notForRun(code finding.Code) string {
 	switch code {
 	case finding.SnapshotPresent:
@@ -213,14 +212,14 @@ func notForRun(code finding.Code) string {
 	return ""
 }
 
-// shown says what a run shows beside its projections.
-func (p *Printer) shown(e analysis.Run) {
+// runFacts prints the snapshots, ids, times, parent and sizes of a run.
+func (p *Printer) runFacts(e analysis.Run) {
 	for i, s := range e.Snapshots {
 		if i == shownSnapshots {
 			p.line("  snapshot  and %d more", len(e.Snapshots)-i+e.MoreSnapshots)
 			break
 		}
-		p.line("  snapshot  \tevent %d, %s: %s", s.Index, standing(s), sequence(s.Roles, s.Messages))
+		p.line("  snapshot  \tevent %d, %s: %s", s.Index, position(s), formatRoles(s.Roles, s.Messages))
 	}
 	if len(e.Snapshots) == 0 {
 		p.line("  snapshot  none")
@@ -237,11 +236,11 @@ func (p *Printer) shown(e analysis.Run) {
 	}
 }
 
-// shownSnapshots is how many snapshots of a run are shown one by one.
+// shownSnapshots is the number of snapshots of a run that are printed individually.
 const shownSnapshots = 10
 
-// standing says where a snapshot stands in its run.
-func standing(s analysis.Snapshot) string {
+// position describes the position of a snapshot in its run.
+func position(s analysis.Snapshot) string {
 	switch s.Remaining {
 	case 0:
 		return "last, after " + s.Before
@@ -251,9 +250,9 @@ func standing(s analysis.Snapshot) string {
 	return Plural(s.Remaining, "event", "events") + " before the end, between " + s.Before + " and " + s.After
 }
 
-// sequence spells the roles of so many messages in their order, or counts them
-// where they are many. Of very many only the first have their roles listed.
-func sequence(roles []string, messages int) string {
+// formatRoles lists the roles of messages in order. If there are many, it lists the first
+// ones and counts the rest. The list of roles may be incomplete; messages is their number.
+func formatRoles(roles []string, messages int) string {
 	const shown = 8
 	if len(roles) == 0 {
 		return "no messages"
@@ -326,7 +325,7 @@ func runParent(r analysis.Parent) string {
 	return "named in " + strings.Join(in, " and ")
 }
 
-// runCounts counts runs by their verdicts.
+// runCounts formats the number of runs by verdict.
 func runCounts(runs []analysis.Run) string {
 	count := map[analysis.Verdict]int{}
 	for _, run := range runs {
@@ -335,7 +334,7 @@ func runCounts(runs []analysis.Run) string {
 	return verdictCounts(count, append(analysis.Verdicts(), analysis.Missing, analysis.Failed)...)
 }
 
-// fields counts in how many runs each key is.
+// fields prints in how many runs each key occurs.
 func (p *Printer) fields(runs []analysis.Run) {
 	list := gate.Fields(runs)
 	if len(list) == 0 {

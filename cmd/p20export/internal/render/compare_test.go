@@ -14,7 +14,7 @@ func TestSequenceCounts(t *testing.T) {
 		9:         "user, user, user, user, user, user, user, user and 1 more",
 		1_000_000: "user, user, user, user, user, user, user, user and 999992 more",
 	} {
-		if got := sequence(slices.Repeat([]string{"user"}, min(messages, 2_000)), messages); got != want {
+		if got := formatRoles(slices.Repeat([]string{"user"}, min(messages, 2_000)), messages); got != want {
 			t.Errorf("%d messages: %s", messages, got)
 		}
 	}

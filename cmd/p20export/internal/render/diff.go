@@ -13,7 +13,7 @@ import (
 	"github.com/p20export/p20export/project/difference"
 )
 
-// Diff prints how two artifacts differ.
+// Diff prints the differences between two artifacts.
 func (p *Printer) Diff(row difference.Row) {
 	if p.format == JSON {
 		p.json(row)
@@ -48,7 +48,7 @@ func (p *Printer) Diff(row difference.Row) {
 	}
 }
 
-// messageCounts says what became of the messages.
+// messageCounts counts the messages by how they differ.
 func messageCounts(row difference.Row) string {
 	onlyA, onlyB, moved := 0, 0, 0
 	changed := map[string]bool{}
@@ -69,7 +69,7 @@ func messageCounts(row difference.Row) string {
 	return fmt.Sprintf("%d identical, %d changed, %d moved, %d only in A, %d only in B", row.Same, len(changed), moved, onlyA, onlyB)
 }
 
-// difference prints one difference: where it is, what it is, and the values.
+// difference prints one difference: its kind, its place and the values.
 func (p *Printer) difference(d difference.Difference) {
 	what := string(d.Kind)
 	switch d.Kind {
@@ -86,7 +86,7 @@ func (p *Printer) difference(d difference.Difference) {
 	b, _ := d.B.(string)
 	switch {
 	case d.Microseconds != nil:
-		what += ", " + later(*d.Microseconds)
+		what += ", " + timeShift(*d.Microseconds)
 	case isText && d.B != nil && strings.HasSuffix(string(d.Pointer), "/content"):
 		what += fmt.Sprintf(" starting at code point %d", utf8.RuneCountInString(a[:runeStart(a, diff.FirstDifference([]byte(a), []byte(b)))])+1)
 	}
@@ -97,17 +97,17 @@ func (p *Printer) difference(d difference.Difference) {
 	}{{"A", d.A, d.B}, {"B", d.B, d.A}} {
 		switch v := side.value.(type) {
 		case string:
-			p.part(side.name, v, side.other)
+			p.valueExcerpt(side.name, v, side.other)
 		case artifact.Message:
 			if side.name == "B" && d.Kind == difference.Moved {
-				continue // its keys have differences of their own
+				continue // its keys are listed as separate differences
 			}
 			p.line("    role     %s", v.Role)
-			p.part("id", v.ID, nil)
+			p.valueExcerpt("id", v.ID, nil)
 			if v.Name != "" {
-				p.part("name", v.Name, nil)
+				p.valueExcerpt("name", v.Name, nil)
 			}
-			p.part("content", v.Content, nil)
+			p.valueExcerpt("content", v.Content, nil)
 		}
 	}
 }
@@ -122,9 +122,9 @@ func differenceColour(w difference.Kind) string {
 	return yellow
 }
 
-// part prints the piece of a value in which it parts from the other one, with a
-// caret below the place, or the beginning of a value without another.
-func (p *Printer) part(name, value string, other any) {
+// valueExcerpt prints the text around the first difference between a value and other,
+// with a caret below it. If other is not a string, it prints the beginning of the value.
+func (p *Printer) valueExcerpt(name, value string, other any) {
 	text := artifact.AppendString(nil, value)
 	at := int64(0)
 	if s, ok := other.(string); ok {
@@ -138,7 +138,7 @@ func (p *Printer) part(name, value string, other any) {
 	}
 }
 
-// runeStart returns where the code point begins that the byte at lies in.
+// runeStart returns the start of the code point that contains the byte at.
 func runeStart(s string, at int) int {
 	for at > 0 && at < len(s) && !utf8.RuneStart(s[at]) {
 		at--
@@ -146,19 +146,19 @@ func runeStart(s string, at int) int {
 	return at
 }
 
-// later says how far apart two times are.
-func later(microseconds int64) string {
+// timeShift formats the interval between two times.
+func timeShift(microseconds int64) string {
 	switch {
 	case microseconds == 0:
 		return "the same time in another format"
 	case microseconds < 0:
-		return span(-microseconds) + " earlier in B"
+		return formatMicroseconds(-microseconds) + " earlier in B"
 	}
-	return span(microseconds) + " later in B"
+	return formatMicroseconds(microseconds) + " later in B"
 }
 
-// span spells a length of time, which can be longer than a time.Duration.
-func span(microseconds int64) string {
+// formatMicroseconds formats a duration, which can be longer than a time.Duration.
+func formatMicroseconds(microseconds int64) string {
 	const day = int64(24 * time.Hour / time.Microsecond)
 	var parts []string
 	if days := microseconds / day; days > 0 {

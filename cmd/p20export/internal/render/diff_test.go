@@ -19,7 +19,7 @@ func TestLater(t *testing.T) {
 		0: "the same time in another format", 1: "1µs later in B", -1_500_000: "1.5s earlier in B",
 		86_400_000_000: "1 day later in B", 315506361600000000: "3651694 days later in B", 2*86_400_000_000 + 61_000_000: "2 days 1m1s later in B",
 	} {
-		if got := later(us); got != want {
+		if got := timeShift(us); got != want {
 			t.Errorf("%d: %q, want %q", us, got, want)
 		}
 	}

@@ -18,14 +18,15 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// Discovery says how a run of scenarios is shown, and what its exit status answers.
+// Discovery has the options for printing a run of scenarios and the rows printed so far,
+// from which it determines the exit status.
 type Discovery struct {
-	// Plan is what is run.
+	// Plan is the plan that runs.
 	Plan *scenario.Plan
-	// Dir is where the captures stay; empty where they do not.
+	// Dir is the directory of the captures. It is empty if they are not kept.
 	Dir    string
 	FailOn FailOn
-	// Details adds all that is known of each scenario to the text; Quiet leaves one
+	// Details adds everything about each scenario to the text. Quiet reduces it to one
 	// line.
 	Details, Quiet bool
 
@@ -33,29 +34,29 @@ type Discovery struct {
 	rows  []scenario.Row
 }
 
-// scenarioRow is what became of a scenario, with what the table has of its run.
+// scenarioRow is the row of a scenario, with the verdict on its run.
 type scenarioRow struct {
 	scenario.Row
-	// RunVerdict is the verdict on the run, the worst where there are several; null
-	// where no answer was judged.
+	// RunVerdict is the verdict on the run, or the worst one if there are several runs. It
+	// is null if the response was not analyzed.
 	RunVerdict *analysis.Verdict `json:"run_verdict"`
-	// Missing is what the run lacks, or what its artifact leaves out.
+	// Missing lists what the run lacks or its artifact leaves out.
 	Missing []gate.Shortfall `json:"missing"`
-	// NotApplicable are the projections that are for other runs: their verdict
-	// refused in freeze says nothing about this one.
+	// NotApplicable lists the projections that do not apply to this run. That they refuse
+	// it is not a fault of the run.
 	NotApplicable []project.Name `json:"not_applicable"`
-	// OtherIDs says that RUN_STARTED has another threadId or runId than the request.
+	// OtherIDs reports whether the threadId or runId in RUN_STARTED differs from the
+	// request.
 	OtherIDs bool `json:"other_ids"`
 }
 
-// hasOtherIDs reports whether a run has another id in RUN_STARTED than the request
-// names.
+// hasOtherIDs reports whether an id in a run's RUN_STARTED differs from the request.
 func hasOtherIDs(run analysis.Run) bool {
 	return !run.OmitsID && slices.ContainsFunc(run.Minted, func(a analysis.Anchor) bool { return a.Event == envelope.RunStarted })
 }
 
-// otherIDs notes runs that may not be the answers to their requests.
-func (p *Printer) otherIDs(d *Discovery) {
+// idMismatchNote prints a note about runs that may belong to other requests.
+func (p *Printer) idMismatchNote(d *Discovery) {
 	var names []string
 	for _, row := range d.rows {
 		if slices.ContainsFunc(row.Runs, hasOtherIDs) {
@@ -91,7 +92,7 @@ func newScenarioRow(row scenario.Row) scenarioRow {
 	return all
 }
 
-// DiscoveryHeader prints what is about to be asked.
+// DiscoveryHeader prints which scenarios will run against which endpoint.
 func (p *Printer) DiscoveryHeader(d *Discovery) {
 	if p.format != Text || d.Quiet {
 		return
@@ -102,21 +103,21 @@ func (p *Printer) DiscoveryHeader(d *Discovery) {
 			needed++
 		}
 	}
-	where := bareURL(d.Plan.Request.URL)
+	where := redactedURL(d.Plan.Request.URL)
 	if name := d.integration().String(); name != "" {
 		where = name + " at " + where
 	}
 	p.line("running %s against %s, one at a time; needed to qualify: %d", Plural(len(d.Plan.Scenarios), "scenario", "scenarios"), where, needed)
 }
 
-// integration is what the captures are labelled with.
+// integration returns the integration that the captures are labelled with.
 func (d *Discovery) integration() analysis.Integration {
 	labels := d.Plan.Request.Labels
 	return analysis.Integration{Name: labels[analysis.LabelIntegration], Version: labels[analysis.LabelVersion]}
 }
 
-// bareURL is a URL without what may be secret in it.
-func bareURL(s string) string {
+// redactedURL returns a URL without the parts that may contain secrets.
+func redactedURL(s string) string {
 	u, err := url.Parse(s)
 	if err != nil {
 		return "the endpoint"
@@ -128,14 +129,14 @@ func (d *Discovery) needed(name string) bool {
 	return len(d.Plan.Needed) == 0 || slices.Contains(d.Plan.Needed, name)
 }
 
-// Scenario prints what became of a scenario: one line, and where it is not as
-// expected each difference.
+// Scenario prints the result of a scenario: one line, and each difference from what is
+// expected.
 func (p *Printer) Scenario(d *Discovery, row scenario.Row) {
 	d.tally.Add(row.Verdict)
 	if row.Verdict == scenario.Captured && finding.Failed(row.Findings) { // an HTTP error of a needed scenario
 		d.tally.Status = d.tally.Status.Worse(Failed)
 	}
-	same := d.sameAnswer(row)
+	same := d.sameResponse(row)
 	d.rows = append(d.rows, row)
 	switch {
 	case p.format == JSON:
@@ -148,15 +149,15 @@ func (p *Printer) Scenario(d *Discovery, row scenario.Row) {
 	for _, s := range d.Plan.Scenarios {
 		width = max(width, len(s.Name))
 	}
-	said := finding.Printable(answered(row))
+	summary := finding.Printable(responseSummary(row))
 	if same != "" {
-		said = "same response as " + same
+		summary = "same response as " + same
 	}
 	verdict := p.verdict(row.Verdict)
 	if row.Verdict == scenario.Captured && httpError(row) != "" {
 		verdict = p.paint(yellow, fmt.Sprintf("%-9s", string(row.Verdict)))
 	}
-	p.single(painted(fmt.Sprintf("%s %-*s  %s", verdict, min(width, widestCell), row.Scenario, said)))
+	p.oneLine(painted(fmt.Sprintf("%s %-*s  %s", verdict, min(width, widestCell), row.Scenario, summary)))
 	if d.Details {
 		p.scenario(row)
 		return
@@ -170,18 +171,18 @@ func (p *Printer) Scenario(d *Discovery, row scenario.Row) {
 	p.findings(unexpected)
 }
 
-// sameAnswer names the first scenario that was answered with the same HTTP error.
-func (d *Discovery) sameAnswer(row scenario.Row) string {
-	said := httpError(row)
+// sameResponse returns the name of the first scenario with the same HTTP error, or "".
+func (d *Discovery) sameResponse(row scenario.Row) string {
+	message := httpError(row)
 	for _, before := range d.rows {
-		if said != "" && said == httpError(before) {
+		if message != "" && message == httpError(before) {
 			return before.Scenario
 		}
 	}
 	return ""
 }
 
-// httpError is what an HTTP error says; empty without one.
+// httpError returns the message about the HTTP error of a scenario, or "".
 func httpError(row scenario.Row) string {
 	for _, f := range row.Findings {
 		if f.Code == finding.HTTPStatus {
@@ -191,8 +192,8 @@ func httpError(row scenario.Row) string {
 	return ""
 }
 
-// single prints one line, cut where it is too long.
-func (p *Printer) single(text painted) {
+// oneLine prints one line, truncated if it is too long.
+func (p *Printer) oneLine(text painted) {
 	shown := strings.TrimRight(string(text), " ")
 	if head, _ := cutColumns(shown, lineColumns); len(head) < len(shown) {
 		head, _ = cutColumns(shown, lineColumns-1)
@@ -204,8 +205,8 @@ func (p *Printer) single(text painted) {
 	p.Raw([]byte(shown + "\n"))
 }
 
-// answered says in one line how a scenario was answered. It is escaped.
-func answered(row scenario.Row) string {
+// responseSummary describes the response to a scenario in one line, escaped.
+func responseSummary(row scenario.Row) string {
 	if row.Note != "" {
 		return "cannot be expressed: " + finding.Escape(row.Note)
 	}
@@ -227,7 +228,7 @@ func answered(row scenario.Row) string {
 	return text
 }
 
-// scenario prints all that is known of a scenario.
+// scenario prints everything about a scenario.
 func (p *Printer) scenario(row scenario.Row) {
 	if row.Capture != nil {
 		p.line("  capture   \t%s", *row.Capture)
@@ -245,7 +246,7 @@ func (p *Printer) scenario(row scenario.Row) {
 	p.findings(row.Findings)
 }
 
-// Conflicts prints the scenarios whose places are taken.
+// Conflicts prints the scenarios whose capture directories already exist.
 func (p *Printer) Conflicts(rows []scenario.Row) {
 	for _, row := range rows {
 		if p.format == JSON {
@@ -257,14 +258,14 @@ func (p *Printer) Conflicts(rows []scenario.Row) {
 	}
 }
 
-// DiscoverySummary prints what the scenarios came to: a table of them, and how many came
-// out how where something is expected of them, or all is asked for.
+// DiscoverySummary prints a table of the scenarios. With expectations or details it also
+// prints the number of scenarios by result.
 func (p *Printer) DiscoverySummary(d *Discovery) {
 	if p.format != Text || d.Quiet {
 		return
 	}
 	p.scenarioTable(d)
-	p.otherIDs(d)
+	p.idMismatchNote(d)
 	t := &d.tally
 	if d.Details || d.Plan.Suite != nil {
 		p.line("%s: %d captured, %d unexpected, %d failed, %d not expressible", Plural(len(d.Plan.Scenarios), "scenario", "scenarios"),
@@ -275,7 +276,7 @@ func (p *Printer) DiscoverySummary(d *Discovery) {
 	}
 }
 
-// scenarioTable prints the verdict on each run.
+// scenarioTable prints a table with the verdict on each run.
 func (p *Printer) scenarioTable(d *Discovery) {
 	rows := [][]cell{{{text: "scenario"}, {text: "needed"}, {text: "verdict"}, {text: "missing or left out"}}}
 	for _, row := range d.rows {
@@ -302,7 +303,7 @@ func (p *Printer) scenarioTable(d *Discovery) {
 	}
 }
 
-// missing says what a run of a scenario lacks, where it was answered at all.
+// missing lists what a run of a scenario lacks, including faults of the response.
 func missing(row scenario.Row, run analysis.Run) []gate.Shortfall {
 	about := cause(row)
 	switch status := row.HTTPStatus; {
@@ -320,32 +321,32 @@ func missing(row scenario.Row, run analysis.Run) []gate.Shortfall {
 	if run.Run == nil {
 		lacks = nil
 	}
-	answer := gate.Shortfall{Text: about}
+	fault := gate.Shortfall{Text: about}
 	for _, f := range row.Findings {
-		if f.Severity == finding.Error && answer.Code == "" || f.Code == finding.HTTPStatus {
-			answer.Code = f.Code
+		if f.Severity == finding.Error && fault.Code == "" || f.Code == finding.HTTPStatus {
+			fault.Code = f.Code
 		}
 	}
-	return append(lacks, answer)
+	return append(lacks, fault)
 }
 
-// snapshots says how many messages each snapshot has.
+// snapshots formats the number of messages in each snapshot.
 func snapshots(messages []int) string {
 	if len(messages) == 0 {
 		return "none"
 	}
 	const shown = 8
-	var of []string
+	var sizes []string
 	for _, n := range messages[:min(shown, len(messages))] {
-		of = append(of, Plural(n, "message", "messages"))
+		sizes = append(sizes, Plural(n, "message", "messages"))
 	}
 	if len(messages) > shown {
-		of = append(of, "…")
+		sizes = append(sizes, "…")
 	}
-	return fmt.Sprintf("%d, with %s", len(messages), strings.Join(of, ", "))
+	return fmt.Sprintf("%d, with %s", len(messages), strings.Join(sizes, ", "))
 }
 
-// notForOutcome says why a projection is for other runs; see inapplicable.
+// notForOutcome explains why a projection does not apply to a run; see inapplicable.
 func notForOutcome(o scenario.Outcome) string {
 	if len(o.Reasons) != 1 {
 		return ""
@@ -354,7 +355,7 @@ func notForOutcome(o scenario.Outcome) string {
 	return notForRun(finding.Code(code))
 }
 
-// outcome says what a projection makes of a run, each reason by its code.
+// outcome describes the result of a projection of a run, with the codes of its reasons.
 func outcome(o scenario.Outcome) string {
 	if o.Verdict == project.Frozen {
 		return fmt.Sprintf("%s, %s: %s; %s", o.Verdict, o.Origin, strings.Join(o.Roles, ", "), Plural(len(o.Omissions), "omission", "omissions"))
@@ -378,7 +379,7 @@ func outcome(o scenario.Outcome) string {
 	return fmt.Sprintf("%s: %s", o.Verdict, strings.Join(codes, ", "))
 }
 
-// WriteServerLog shows what a harness's server wrote to its standard error.
+// WriteServerLog writes the standard error of a harness's server to w, line by line.
 func WriteServerLog(w io.Writer, name, log string) {
 	for line := range strings.Lines(log) {
 		fmt.Fprintf(w, "%s: %s\n", name, finding.Printable(strings.TrimRight(line, "\r\n")))

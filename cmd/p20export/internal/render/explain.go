@@ -11,7 +11,7 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// codeRow is what is known of a code.
+// codeRow is the row of a finding code.
 type codeRow struct {
 	Code     finding.Code     `json:"code"`
 	Severity finding.Severity `json:"severity"`
@@ -22,8 +22,8 @@ type codeRow struct {
 	See      string           `json:"see"`
 }
 
-// ruleRow is what is known of a rule. Code, Spec, Hint and Examples are those of a
-// rule of the contract.
+// ruleRow is the row of a rule. Only rules of the contract have Code, Spec, Hint and
+// Examples.
 type ruleRow struct {
 	Rule     string         `json:"rule"`
 	Code     finding.Code   `json:"code,omitzero"`
@@ -36,7 +36,7 @@ type ruleRow struct {
 	See      string         `json:"see"`
 }
 
-// topicRow is one line of the list of codes and rules.
+// topicRow is the row of a code or rule in the list of all of them.
 type topicRow struct {
 	Name    string `json:"name"`
 	Meaning string `json:"meaning"`
@@ -57,12 +57,12 @@ func (p *Printer) Topics() {
 			p.json(row)
 			continue
 		}
-		p.line("%-28s  %s", row.Name, painted(cutShort(row.Meaning)))
+		p.line("%-28s  %s", row.Name, painted(truncate(row.Meaning)))
 	}
 }
 
-// cutShort cuts a text that would make a line of the list too long.
-func cutShort(s string) string {
+// truncate shortens a text that would make a line of the list too long.
+func truncate(s string) string {
 	const most = 88
 	if utf8.RuneCountInString(s) <= most {
 		return s
@@ -70,7 +70,7 @@ func cutShort(s string) string {
 	return strings.TrimRight(string([]rune(s)[:most-1]), " ") + "…"
 }
 
-// Code explains a code.
+// Code prints the explanation of a code.
 func (p *Printer) Code(c finding.Code, about finding.Description) {
 	row := codeRow{c, about.Severity, about.Meaning, about.Spec, about.Hint, docs.RulesOf(c), codeURI(c)}
 	if p.format == JSON {
@@ -86,7 +86,7 @@ func (p *Printer) Code(c finding.Code, about finding.Description) {
 	p.field("see", row.See)
 }
 
-// Rule explains a rule.
+// Rule prints the explanation of a rule.
 func (p *Printer) Rule(r docs.Rule) {
 	row := ruleRow{Rule: r.ID, Text: r.Text, After: r.Notes, Codes: r.Codes, See: pages + "/" + r.Page + "#" + r.ID}
 	all := finding.Rules()
@@ -119,24 +119,24 @@ func (p *Printer) Rule(r docs.Rule) {
 	p.field("see", row.See)
 }
 
-// field prints what is known of a code or rule, when there is something.
+// field prints a named value unless it is empty.
 func (p *Printer) field(name, value string) {
 	if value != "" {
 		p.line("  %-8s  \t%s", name, painted(value))
 	}
 }
 
-// ownLines begins a block whose lines stay as they are.
-var ownLines = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^(```|\\| )") })
+// verbatimBlock matches the beginning of a block whose lines are not wrapped.
+var verbatimBlock = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^(```|\\| )") })
 
-// prose prints the text of a rule, indented. Its paragraphs and list items are
-// broken into lines; fences and tables are printed as they are.
+// prose prints the text of a rule, indented. It wraps paragraphs and list items, but not
+// fenced blocks and tables.
 func (p *Printer) prose(text string) {
 	for block := range strings.SplitSeq(text, "\n\n") {
 		p.line("")
 		for line := range strings.SplitSeq(block, "\n") {
-			if ownLines().MatchString(block) {
-				p.unbroken("  %s", painted(line))
+			if verbatimBlock().MatchString(block) {
+				p.unwrapped("  %s", painted(line))
 				continue
 			}
 			p.paragraph(line)
@@ -144,7 +144,7 @@ func (p *Printer) prose(text string) {
 	}
 }
 
-// paragraph prints a line broken at its spaces.
+// paragraph prints a line, wrapped at its spaces.
 func (p *Printer) paragraph(text string) {
 	const most = 78
 	line, width := "", 0

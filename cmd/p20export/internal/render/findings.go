@@ -9,9 +9,8 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// findings writes findings with the lines they are on and, once each, what to
-// do about them and where their rules are. Findings of one place stand together
-// above its line.
+// findings prints findings with excerpts of the lines they are on. Findings at the same
+// place share one excerpt. After them it prints each next step and each rule once.
 func (p *Printer) findings(list []finding.Finding) {
 	var hints, rules []string
 	codes := map[string][]string{}
@@ -49,7 +48,7 @@ func samePlace(a, b finding.Finding) bool {
 	return a.Offset != nil && b.Offset != nil && *a.Offset == *b.Offset
 }
 
-// finding writes one finding.
+// finding prints one finding.
 func (p *Printer) finding(f finding.Finding) {
 	if f.Code == finding.FindingsUnlisted {
 		p.line("  %-7s \t%s", "…", painted(finding.Printable(f.Message)))
@@ -58,8 +57,8 @@ func (p *Printer) finding(f finding.Finding) {
 	p.line("  %s \t%s", p.paint(severityColour(f.Severity), fmt.Sprintf("%-7s", string(f.Severity))), painted(sentence(f)))
 }
 
-// excerpt writes the line a finding is on, where it is known, with a caret
-// below the place.
+// excerpt prints the line a finding is on, if it is known, with a caret below the
+// position.
 func (p *Printer) excerpt(f finding.Finding) {
 	if f.Excerpt.Text == "" {
 		return
@@ -68,12 +67,12 @@ func (p *Printer) excerpt(f finding.Finding) {
 	p.line("  %7s | %s%s", "", strings.Repeat(" ", f.Excerpt.Caret()), p.paint(severityColour(f.Severity), "^"))
 }
 
-// sentence says what a finding is about, and names its rule, escaped.
+// sentence returns the code, place, message and rule of a finding, escaped.
 func sentence(f finding.Finding) string {
 	return finding.Escape(string(f.Code)+where(f)) + ": " + finding.Printable(f.Message) + finding.Escape(rule(f))
 }
 
-// where says a finding's place.
+// where formats the place of a finding.
 func where(f finding.Finding) string {
 	var parts []string
 	if f.EventIndex != nil {
@@ -97,7 +96,7 @@ func where(f finding.Finding) string {
 	return " at " + strings.Join(parts, ", ")
 }
 
-// rule names a finding's rule.
+// rule formats the rule of a finding.
 func rule(f finding.Finding) string {
 	if f.Rule == "" {
 		return ""
@@ -105,14 +104,14 @@ func rule(f finding.Finding) string {
 	return " (rule " + f.Rule + ")"
 }
 
-// Where the documents of this program are.
+// The addresses of this program's documentation.
 const (
 	homepage = "https://github.com/p20export/p20export"
 	pages    = homepage + "/blob/main/docs"
 )
 
-// ruleURI is where the contract has a rule.
+// ruleURI returns the address of a rule of the contract.
 func ruleURI(rule string) string { return pages + "/contract.md#" + rule }
 
-// codeURI is where the table of codes has a code.
+// codeURI returns the address of a finding code in the table of codes.
 func codeURI(code finding.Code) string { return pages + "/findings.md#" + string(code) }

@@ -10,7 +10,7 @@ import (
 	"github.com/p20export/p20export/project/freeze"
 )
 
-// Freeze prints what became of a run.
+// Freeze prints the result of freezing a run.
 func (p *Printer) Freeze(row freeze.Row) {
 	if p.format == JSON {
 		p.json(row)
@@ -26,7 +26,7 @@ func (p *Printer) Freeze(row freeze.Row) {
 		p.line("  digest    \t%s", string(*row.ArtifactDigest))
 		p.line("  envelope  \t%s", *row.Envelope)
 		p.line("  record    \t%s", *row.Record)
-		p.line("  snapshot  \t%s", originShown(*row.Origin, row.FromRequest))
+		p.line("  snapshot  \t%s", formatOrigin(*row.Origin, row.FromRequest))
 	}
 	p.findings(row.Findings)
 	if row.Verdict == project.Frozen {
@@ -34,8 +34,8 @@ func (p *Printer) Freeze(row freeze.Row) {
 	}
 }
 
-// originShown says where an artifact's messages come from.
-func originShown(o project.Origin, requestTaken bool) string {
+// formatOrigin describes the origin of an artifact's messages.
+func formatOrigin(o project.Origin, requestTaken bool) string {
 	switch {
 	case o == project.Built && requestTaken:
 		return "built from the request and the streamed text, not emitted"
@@ -45,7 +45,7 @@ func originShown(o project.Origin, requestTaken bool) string {
 	return "emitted by the run"
 }
 
-// assayLine says whether Assay could take the artifact and, if not, why.
+// assayLine says whether Assay can import the artifact and, if not, why.
 func assayLine(row freeze.Row) string {
 	switch {
 	case row.Profiles.Assay && *row.Origin == project.Built:
@@ -68,12 +68,11 @@ func assayLine(row freeze.Row) string {
 	return "Assay cannot import this artifact: " + strings.Join(reasons, "; ") + "."
 }
 
-// FreezeSummary counts what became of the runs of several captures, and of the captures
-// without one.
+// FreezeSummary prints the numbers of runs by verdict, and of captures without a run.
 func (p *Printer) FreezeSummary(captures int, t *Tally) {
 	frozen := t.counts[project.Frozen]
 	text := fmt.Sprintf("%s of %s: %d frozen%s, %d refused, %d failed", Plural(t.Total(), "run", "runs"), Plural(captures, "capture", "captures"),
-		frozen, t.incompleteShown(frozen), t.counts[project.Refused], t.counts[project.Failed])
+		frozen, t.incompleteNote(frozen), t.counts[project.Refused], t.counts[project.Failed])
 	if n := t.runless[project.Refused]; n > 0 {
 		text += "; " + Plural(n, "capture", "captures") + " without a run refused"
 	}

@@ -7,27 +7,27 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// gateRow is the last row of a command that answers the discovery gate.
+// gateRow is the row with the answers to the discovery gate, which is the last one.
 type gateRow struct {
 	Gate gate.Gate `json:"gate"`
 }
 
-// Gate prints the answer to the discovery gate (P20 §14.3).
+// Gate prints the answers to the discovery gate (P20 §14.3).
 func (p *Printer) Gate(g gate.Gate) {
 	if p.format == JSON {
 		p.json(gateRow{g})
 		return
 	}
-	good, says, colour := 0, "an integration qualifies", green
+	favorable, summary, colour := 0, "an integration qualifies", green
 	for _, a := range g.Answers {
 		if a.Favorable {
-			good++
+			favorable++
 		}
 	}
 	if !g.Met {
-		says, colour = g.Why, yellow
+		summary, colour = g.Why, yellow
 	}
-	p.line("discovery gate (P20 §14.3), based only on these captures: %s; %d of %d answers are favorable", p.paint(colour, says), good, len(g.Answers))
+	p.line("discovery gate (P20 §14.3), based only on these captures: %s; %d of %d answers are favorable", p.paint(colour, summary), favorable, len(g.Answers))
 	for _, a := range g.Answers {
 		colour := ""
 		if !a.Favorable {

@@ -11,7 +11,7 @@ import (
 	"github.com/p20export/p20export/project/scan"
 )
 
-// Inspection prints what is said of a capture's runs.
+// Inspection prints the rows of a capture.
 func (p *Printer) Inspection(rows []scan.Inspection) {
 	if p.format == Text {
 		p.source(rows[0])
@@ -25,7 +25,7 @@ func (p *Printer) Inspection(rows []scan.Inspection) {
 	}
 }
 
-// source says what a capture is, once for all its runs.
+// source prints the source of a capture, which all its runs share.
 func (p *Printer) source(row scan.Inspection) {
 	p.line("%s", row.Capture)
 	if row.Source.Digest == "" {
@@ -71,7 +71,7 @@ func (p *Printer) inspected(row scan.Inspection) {
 	p.findings(row.Findings)
 }
 
-// streamed counts the text messages of a run's stream.
+// streamed formats the number of text messages that a run streamed.
 func streamed(s scan.Streamed) string {
 	switch {
 	case s.Messages == 0 && s.Truncated:
@@ -97,7 +97,7 @@ func times(row scan.Inspection) string {
 	return s + fmt.Sprintf(" (source: %s)", *row.TimeSource)
 }
 
-// counts spells counted names: "RUN_STARTED 1, TEXT_MESSAGE_CONTENT 3".
+// counts formats counted names, as in "RUN_STARTED 1, TEXT_MESSAGE_CONTENT 3".
 func counts(f envelope.Counts) string {
 	var parts []string
 	for name, n := range f.All {

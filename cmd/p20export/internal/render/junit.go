@@ -10,8 +10,9 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// JUnitSuites is JUnit XML as CI systems read it (the schema of Jenkins's xUnit
-// plugin, junit-10.xsd). It has no times: the same files give the same bytes.
+// JUnitSuites is the root of a JUnit XML document that CI systems can read (the schema
+// of Jenkins's xUnit plugin, junit-10.xsd). It has no times, so that the same files
+// produce the same bytes.
 type JUnitSuites struct {
 	XMLName xml.Name   `xml:"testsuites"`
 	Suite   JUnitSuite `xml:"testsuite"`
@@ -25,8 +26,8 @@ type JUnitSuite struct {
 	Cases    []JUnitCase `xml:"testcase"`
 }
 
-// JUnitCase is one file, or one run of a capture. Of error, failure and output
-// it has at most one.
+// JUnitCase is one file, or one run of a capture. It has at most one of error, failure
+// and output.
 type JUnitCase struct {
 	Name      string        `xml:"name,attr"`
 	Class     string        `xml:"classname,attr"`
@@ -41,20 +42,20 @@ type JUnitProblem struct {
 	JUnitText
 }
 
-// JUnitText is text as it is, in a CDATA section.
+// JUnitText is text in a CDATA section.
 type JUnitText struct {
 	Text string `xml:",cdata"`
 }
 
-// junitSuite makes one document of all rows of a command: a negative verdict is a
-// failure, what could not be judged an error. The text is that of --format text.
+// junitSuite builds one document from all rows of a command. A negative verdict is a
+// failure; an input that could not be checked is an error. The text is the same as that
+// of --format text.
 //
-// The suite states its counts before its cases, so the cases wait for the last
-// row.
+// The counts come before the cases, so the cases are spooled until the last row.
 type junitSuite struct {
 	command string
 	counts  JUnitSuite // without its cases
-	cases   pieces     // XML elements, each with its line feed
+	cases   spool      // XML elements, each with its line feed
 }
 
 // add implements document.
@@ -111,8 +112,9 @@ func (s *junitSuite) write(w *bufio.Writer) error {
 // close implements document.
 func (s *junitSuite) close() error { return s.cases.close() }
 
-// newJUnitProblem says what is wrong with a row: the first error, then all. A run
-// whose verdict is negative may have no error, and fails for a warning.
+// newJUnitProblem describes the problem of a row: its message is the first error, its
+// text has all findings. A run with a negative verdict may have no error; its message is
+// then the warning that explains the verdict.
 func newJUnitProblem(row result) *JUnitProblem {
 	problem := &JUnitProblem{Type: row.verdict, JUnitText: JUnitText{plainFindings(row.findings)}}
 	i := slices.IndexFunc(row.findings, func(f finding.Finding) bool { return f.Severity == finding.Error })
@@ -130,8 +132,8 @@ func newJUnitProblem(row result) *JUnitProblem {
 	return problem
 }
 
-// plainFindings is findings as text without colour. Everything that XML cannot
-// carry (XML 1.0 §2.2) is escaped in it.
+// plainFindings returns findings as text without colour. Characters that XML cannot
+// contain (XML 1.0 §2.2) are escaped.
 func plainFindings(list []finding.Finding) string {
 	var text strings.Builder
 	p := Printer{w: bufio.NewWriter(&text)}

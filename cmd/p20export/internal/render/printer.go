@@ -1,8 +1,8 @@
-// Package render shows results: as text for people, as JSON rows, SARIF or JUnit
-// XML, and the progress of long work.
+// Package render prints results as text, JSON rows, SARIF or JUnit XML, and shows the
+// progress of long work.
 //
-// It knows what results are called and what they mean for the exit status. It must
-// not know flags, and decides nothing about evidence.
+// It maps results to exit statuses. It does not know flags, and makes no decisions
+// about evidence.
 package render
 
 import (
@@ -24,14 +24,14 @@ import (
 	"github.com/p20export/p20export/project/record"
 )
 
-// ErrOutput marks errors of writing results.
+// ErrOutput marks errors while writing results.
 var ErrOutput = errors.New("cannot write the result")
 
-// Format is how results are written.
+// Format is an output format for results.
 type Format string
 
-// The formats. JSON is one object a line; SARIF and JUnit are one document at the
-// end.
+// The formats. JSON has one object per line; SARIF and JUnit are one document, written
+// at the end.
 const (
 	Text  Format = "text"
 	JSON  Format = "json"
@@ -39,31 +39,31 @@ const (
 	JUnit Format = "junit"
 )
 
-// Printer writes results. It keeps the first error.
+// Printer prints results. It stores the first error, which Close returns.
 type Printer struct {
 	format Format
 	tool   record.Tool
 	w      *bufio.Writer
 	colour bool
 	err    error
-	doc    document // of a format that is one document; nil before its first row
+	doc    document // for SARIF and JUnit; nil before the first row
 }
 
-// document is the result of a command in a format that is one document. Its rows
-// are added as they come, and it is written once all are there.
+// document collects the rows of a command in a format that is one document. It is
+// written after the last row was added.
 type document interface {
 	add(row result) error
 	write(w *bufio.Writer) error
 	close() error
 }
 
-// New returns a Printer to standard output or standard error. The tool is this
-// program.
+// New returns a Printer that writes to out, which is standard output or standard error.
+// The tool identifies this program.
 func New(out io.Writer, f Format, tool record.Tool) *Printer {
 	return &Printer{format: f, tool: tool, w: bufio.NewWriter(out), colour: wantsColour(out)}
 }
 
-// Flush writes what was printed so far, and reports whether that went well.
+// Flush writes everything printed so far, and reports whether there was no error yet.
 func (p *Printer) Flush() bool {
 	if err := p.w.Flush(); p.err == nil {
 		p.err = err
@@ -71,17 +71,18 @@ func (p *Printer) Flush() bool {
 	return p.err == nil
 }
 
-// Raw prints bytes as they are.
+// Raw prints bytes unchanged.
 func (p *Printer) Raw(data []byte) { p.w.Write(data) }
 
-// Note prints a line that only text has.
+// Note prints a line if the format is text.
 func (p *Printer) Note(format string, args ...any) {
 	if p.format == Text {
 		p.line(format, args...)
 	}
 }
 
-// Close flushes and returns err, or that the result could not be written.
+// Close flushes the printer. It returns err, or an ErrOutput if the results could not be
+// written.
 func (p *Printer) Close(err error) error {
 	if flushed := p.w.Flush(); p.err == nil {
 		p.err = flushed
@@ -113,10 +114,10 @@ func (p *Printer) json(row any) {
 		p.err = errors.Join(p.err, err)
 		return
 	}
-	_, _ = (&shownJSON{w: p.w}).Write(append(line, '\n'))
+	_, _ = (&terminalJSON{w: p.w}).Write(append(line, '\n'))
 }
 
-// add adds a row of a command to its document.
+// add adds a row to the document of a command.
 func (p *Printer) add(command string, row result) {
 	if p.err != nil {
 		return
@@ -134,7 +135,7 @@ func (p *Printer) document(command string) {
 	p.err = p.doc.write(p.w)
 }
 
-// begin makes the document of a command, unless it is there.
+// begin creates the document of a command, unless it exists.
 func (p *Printer) begin(command string) {
 	switch {
 	case p.doc != nil:
@@ -145,14 +146,14 @@ func (p *Printer) begin(command string) {
 	}
 }
 
-// shownJSON passes JSON on. Characters a terminal could act on are escaped,
+// terminalJSON writes JSON to w. It escapes characters that a terminal could act on,
 // which JSON allows anywhere in a string.
-type shownJSON struct {
-	w    *bufio.Writer // keeps its first error
-	held []byte        // the beginning of a character whose rest is to come
+type terminalJSON struct {
+	w    *bufio.Writer // stores its first error
+	held []byte        // the beginning of an incomplete character
 }
 
-func (s *shownJSON) Write(text []byte) (int, error) {
+func (s *terminalJSON) Write(text []byte) (int, error) {
 	s.held = append(s.held, text...)
 	done, i := 0, 0
 	for w := 0; utf8.FullRune(s.held[i:]); i += w {
@@ -172,9 +173,9 @@ func (s *shownJSON) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// line writes one line of text, broken where it is too long: a tab in the format
-// ends the line's label (see wrap). Its arguments are escaped for the terminal.
-// Text in a document of another format is not broken.
+// line writes a line of text and wraps it if it is too long. A tab in the format ends
+// the label of the line (see wrap). Arguments are escaped for the terminal. Text inside
+// a document of another format is not wrapped.
 func (p *Printer) line(format string, args ...any) {
 	text := escaped(format, args)
 	if p.format == Text {
@@ -185,12 +186,12 @@ func (p *Printer) line(format string, args ...any) {
 	p.w.WriteString(text + "\n")
 }
 
-// unbroken is line for what must not be broken, such as the rows of a table.
-func (p *Printer) unbroken(format string, args ...any) {
+// unwrapped is like line, but does not wrap the line. It is used for rows of tables.
+func (p *Printer) unwrapped(format string, args ...any) {
 	p.w.WriteString(escaped(format, args) + "\n")
 }
 
-// escaped is fmt.Sprintf with its arguments escaped for the terminal.
+// escaped is like fmt.Sprintf, but escapes string arguments for the terminal.
 func escaped(format string, args []any) string {
 	for i, a := range args {
 		if s, ok := a.(string); ok {
@@ -225,7 +226,7 @@ func (p *Printer) paint(colour, text string) painted {
 	return painted("\x1b[" + colour + "m" + text + "\x1b[0m")
 }
 
-// painted is text of this program's own, written as it is.
+// painted is text that is written without escaping.
 type painted string
 
 // verdict returns a verdict in its colour, padded to a column.

@@ -16,16 +16,16 @@ import (
 	"github.com/p20export/p20export/internal/humanize"
 )
 
-// patience is how long work may take before progress is shown.
-const patience = 500 * time.Millisecond
+// progressDelay is how long work runs before its progress is shown.
+const progressDelay = 500 * time.Millisecond
 
-// Progress shows one line about long work on a terminal, and takes it away at
-// the end. Where w is no terminal it shows nothing.
+// Progress shows one line about long work on a terminal, and removes it at the end. If w
+// is not a terminal, it shows nothing.
 type Progress struct {
 	w       io.Writer
 	started time.Time
 	done    int
-	total   int // of what is counted; 0 shows no bar
+	total   int // 0 if there is no bar
 	line    atomic.Pointer[string]
 	timer   *time.Timer
 
@@ -35,15 +35,15 @@ type Progress struct {
 	bar     *mpb.Bar
 }
 
-// NewProgress begins to show the line after a while, until End is called.
+// NewProgress shows the line after a short delay, until End is called.
 func NewProgress(w io.Writer, line string) *Progress { return newBar(w, line, 0, 0) }
 
-// newBar is NewProgress with a bar of how much of a total is done.
+// newBar is like NewProgress, with a bar that shows how much of a total is done.
 func newBar(w io.Writer, line string, done, total int) *Progress {
 	p := &Progress{w: w, started: time.Now(), done: done, total: total}
 	p.line.Store(&line)
 	if isTerminal(w) {
-		p.timer = time.AfterFunc(patience, p.show)
+		p.timer = time.AfterFunc(progressDelay, p.show)
 	}
 	return p
 }
@@ -69,7 +69,7 @@ func (p *Progress) show() {
 // SetLine changes the line.
 func (p *Progress) SetLine(line string) { p.line.Store(&line) }
 
-// End takes the line away.
+// End removes the line.
 func (p *Progress) End() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,7 +83,7 @@ func (p *Progress) End() {
 	}
 }
 
-// NewCaptureProgress shows how far a recording has come.
+// NewCaptureProgress shows how much of a response was captured.
 func NewCaptureProgress(w io.Writer) (*Progress, func(client.Progress)) {
 	p := NewProgress(w, "waiting for a response")
 	return p, func(now client.Progress) {
@@ -108,32 +108,32 @@ func NewImportProgress(w io.Writer, artifacts int) (*Progress, func(int)) {
 	}
 }
 
-// DiscoveryProgress shows how many of the scenarios were run, and how far the present
-// one has come.
+// DiscoveryProgress shows how many scenarios have ended, and how much of the current
+// response was captured.
 type DiscoveryProgress struct {
 	w           io.Writer
 	done, total int
-	now         *Progress // nil between two scenarios
+	current     *Progress // nil between two scenarios
 }
 
-// NewDiscoveryProgress returns the progress of so many scenarios.
+// NewDiscoveryProgress returns the progress of total scenarios.
 func NewDiscoveryProgress(w io.Writer, total int) *DiscoveryProgress {
 	return &DiscoveryProgress{w: w, total: total}
 }
 
-// Update says how far a scenario has come.
+// Update shows how much of the response to a scenario was captured.
 func (d *DiscoveryProgress) Update(scenario string, now client.Progress) {
 	line := fmt.Sprintf("%d of %d, %s: %s%s", d.done+1, d.total, scenario, events(now.Events), humanize.Bytes(now.Bytes))
-	if d.now == nil {
-		d.now = newBar(d.w, line, d.done, d.total)
+	if d.current == nil {
+		d.current = newBar(d.w, line, d.done, d.total)
 	}
-	d.now.SetLine(line)
+	d.current.SetLine(line)
 }
 
-// Done ends a scenario; its line is gone when Done returns.
+// Done ends a scenario and removes its line.
 func (d *DiscoveryProgress) Done() {
-	if d.done++; d.now != nil {
-		d.now.End()
-		d.now = nil
+	if d.done++; d.current != nil {
+		d.current.End()
+		d.current = nil
 	}
 }

@@ -15,15 +15,15 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// qualificationRow says whether an integration qualifies.
+// qualificationRow is the row that states whether an integration qualifies.
 type qualificationRow struct {
 	Integration analysis.Integration `json:"integration,omitzero"`
 	gate.Qualification
-	// Causes are why needed scenarios have no whole run, each once.
+	// Causes lists, once each, why needed scenarios have no complete run.
 	Causes []scenario.Cause `json:"causes,omitzero"`
 }
 
-// Runs returns the runs of the scenarios so far, as the gate judges them.
+// Runs returns the runs of the scenarios so far, as the gate evaluates them.
 func (d *Discovery) Runs() (runs []analysis.Run) {
 	for _, row := range d.rows {
 		runs = append(runs, row.GateRuns()...)
@@ -31,7 +31,7 @@ func (d *Discovery) Runs() (runs []analysis.Run) {
 	return runs
 }
 
-// Captures returns what the captures so far show, for the gate's questions.
+// Captures returns the runs in the captures so far, for the questions of the gate.
 func (d *Discovery) Captures() (runs []analysis.Run) {
 	for _, row := range d.rows {
 		runs = append(runs, row.Runs...)
@@ -39,14 +39,14 @@ func (d *Discovery) Captures() (runs []analysis.Run) {
 	return runs
 }
 
-// Rows returns what became of the scenarios so far.
+// Rows returns the rows of the scenarios so far.
 func (d *Discovery) Rows() []scenario.Row { return d.rows }
 
-// Captured returns how the capturing of the scenarios ends the program, and what
-// is expected of them with it.
+// Captured returns the exit status for capturing the scenarios and comparing them with
+// what is expected.
 func (d *Discovery) Captured() Status { return d.tally.Status }
 
-// Status returns how the discovery ends the program.
+// Status returns the exit status of the discovery.
 func (d *Discovery) Status(q gate.Qualification) Status {
 	negative := false
 	switch {
@@ -70,7 +70,7 @@ func (d *Discovery) Status(q gate.Qualification) Status {
 	return d.tally.Status
 }
 
-// Qualification prints whether the integration qualifies, what would have to change, and
+// Qualification prints whether the integration qualifies, what it has to change, and
 // what to do next.
 func (p *Printer) Qualification(d *Discovery, q gate.Qualification) {
 	causes := d.causes()
@@ -86,7 +86,7 @@ func (p *Printer) Qualification(d *Discovery, q gate.Qualification) {
 		colour = yellow
 	}
 	if d.Quiet {
-		p.single(p.paint(colour, answer+d.short(q)))
+		p.oneLine(p.paint(colour, answer+d.firstReason(q)))
 		return
 	}
 	p.line("%s", p.paint(colour, answer))
@@ -96,10 +96,10 @@ func (p *Printer) Qualification(d *Discovery, q gate.Qualification) {
 		}
 		p.line("  \t%s", painted(gate.Rule))
 	}
-	p.changesOf(q)
+	p.requiredChanges(q)
 	p.causes(d, causes)
 	if !slices.ContainsFunc(d.Captures(), func(run analysis.Run) bool { return run.Run != nil }) {
-		return // there is nothing to look at
+		return // there is nothing to show
 	}
 	next := hint.KeepCaptures
 	if d.Dir != "" {
@@ -109,35 +109,35 @@ func (p *Printer) Qualification(d *Discovery, q gate.Qualification) {
 	p.line("%s", painted(next))
 }
 
-// verdictOf says whether the integration qualifies.
+// verdictOf returns a sentence that says whether the integration qualifies.
 func (d *Discovery) verdictOf(q gate.Qualification) string {
-	of, that := Plural(q.Needed, "needed scenario", "needed scenarios"), "that were run do"
+	needed, verb := Plural(q.Needed, "needed scenario", "needed scenarios"), "that were run do"
 	if q.Needed == 1 {
-		that = "that was run does"
+		verb = "that was run does"
 	}
 	switch {
 	case q.Qualifies == gate.Yes && d.failed() > 0:
-		return fmt.Sprintf("qualifies: %d of %s; %s not captured completely", q.Qualified, of, Plural(d.failed(), "other scenario was", "other scenarios were"))
+		return fmt.Sprintf("qualifies: %d of %s; %s not captured completely", q.Qualified, needed, Plural(d.failed(), "other scenario was", "other scenarios were"))
 	case q.Qualifies == gate.Yes:
-		return fmt.Sprintf("qualifies: %d of %s", q.Qualified, of)
+		return fmt.Sprintf("qualifies: %d of %s", q.Qualified, needed)
 	case q.Qualifies == gate.No:
-		return fmt.Sprintf("does not qualify: %d of %s", q.Qualified, of)
+		return fmt.Sprintf("does not qualify: %d of %s", q.Qualified, needed)
 	case q.Needed == 0:
 		return "not known whether it qualifies: no needed scenario was run"
 	case q.Qualified == q.Needed:
 		left := len(d.Plan.NotCaptured(d.rows))
-		return fmt.Sprintf("not known whether it qualifies: %d of %s %s; %d %s not run", q.Qualified, of, that, left, were(left))
+		return fmt.Sprintf("not known whether it qualifies: %d of %s %s; %d %s not run", q.Qualified, needed, verb, left, were(left))
 	}
-	if why := d.cutOff(q); why != "" {
+	if why := d.truncated(q); why != "" {
 		return "not known whether it qualifies: " + why
 	}
 	if q.Qualified > 0 {
-		of = fmt.Sprintf("%d of %s", q.Needed-q.Qualified, of)
+		needed = fmt.Sprintf("%d of %s", q.Needed-q.Qualified, needed)
 	}
-	return "not known whether it qualifies: no run in the responses to " + of
+	return "not known whether it qualifies: no run in the responses to " + needed
 }
 
-// failed counts the scenarios that were not captured whole.
+// failed returns the number of scenarios that were not captured completely.
 func (d *Discovery) failed() int { return d.tally.counts[project.Failed] }
 
 func were(n int) string {
@@ -147,9 +147,9 @@ func were(n int) string {
 	return "were"
 }
 
-// cutOff says how many needed answers are no evidence, and why. It is empty if not
-// even an answer was begun.
-func (d *Discovery) cutOff(q gate.Qualification) string {
+// truncated describes how many needed responses cannot be used, and why. It returns "" if
+// no response began.
+func (d *Discovery) truncated(q gate.Qualification) string {
 	count := map[string]int{}
 	var order []string
 	for _, row := range d.rows {
@@ -177,10 +177,10 @@ func (d *Discovery) cutOff(q gate.Qualification) string {
 	return strings.Join(parts, ", ")
 }
 
-// short names the first cause or change, for one line.
-func (d *Discovery) short(q gate.Qualification) string {
+// firstReason returns the first cause or change, for the one line of Quiet.
+func (d *Discovery) firstReason(q gate.Qualification) string {
 	if q.Qualifies == gate.Unknown {
-		if d.cutOff(q) != "" {
+		if d.truncated(q) != "" {
 			return ""
 		}
 		for _, row := range d.rows {
@@ -200,7 +200,7 @@ func (d *Discovery) short(q gate.Qualification) string {
 	return text
 }
 
-// cause says in a few words why a scenario has no whole run.
+// cause describes in a few words why a scenario has no complete run.
 func cause(row scenario.Row) string {
 	text := map[scenario.Cause]string{
 		scenario.Unreachable:    "no connection",
@@ -227,8 +227,8 @@ func cause(row scenario.Row) string {
 	return text
 }
 
-// changesOf lists what would make the integration qualify.
-func (p *Printer) changesOf(q gate.Qualification) {
+// requiredChanges lists the changes with which the integration would qualify.
+func (p *Printer) requiredChanges(q gate.Qualification) {
 	if q.Qualifies != gate.No {
 		return
 	}
@@ -244,7 +244,8 @@ func (p *Printer) changesOf(q gate.Qualification) {
 	}
 }
 
-// unreadable says why the answer to a scenario cannot be read; empty for other causes.
+// unreadable explains why the response to a scenario cannot be read. It returns "" for
+// other causes.
 func unreadable(row scenario.Row) string {
 	if row.Cause == scenario.Unreadable {
 		for _, run := range row.Runs {
@@ -258,7 +259,7 @@ func unreadable(row scenario.Row) string {
 	return ""
 }
 
-// causes are why needed scenarios have no whole run, each once.
+// causes lists, once each, why needed scenarios have no complete run.
 func (d *Discovery) causes() (list []scenario.Cause) {
 	for _, row := range d.rows {
 		if row.Needed && row.Cause != "" && !slices.Contains(list, row.Cause) {
@@ -268,28 +269,28 @@ func (d *Discovery) causes() (list []scenario.Cause) {
 	return list
 }
 
-// causes says what is likely wrong where there is no whole run, and what the first
-// such answer was.
+// causes prints each likely cause of a missing or incomplete run, with the first response
+// that shows it.
 func (p *Printer) causes(d *Discovery, list []scenario.Cause) {
 	for _, cause := range list {
-		var of []string
-		needed, said := 0, ""
+		var names []string
+		needed, response := 0, ""
 		for _, row := range d.rows {
 			if !row.Needed {
 				continue
 			}
 			if needed++; row.Cause == cause {
-				of = append(of, row.Scenario)
-				said = cmp.Or(said, unreadable(row), answered(row))
+				names = append(names, row.Scenario)
+				response = cmp.Or(response, unreadable(row), responseSummary(row))
 			}
 		}
-		where := strings.Join(of, ", ")
-		if len(of) == needed {
+		where := strings.Join(names, ", ")
+		if len(names) == needed {
 			where = "every needed scenario"
 		}
 		p.line("")
 		p.line("likely cause (%s)", where)
 		p.line("  %s", painted(hint.ByCause()[string(cause)]))
-		p.line("  response: \t%s", painted(said))
+		p.line("  response: \t%s", painted(response))
 	}
 }

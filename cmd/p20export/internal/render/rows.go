@@ -17,22 +17,22 @@ import (
 	"github.com/p20export/p20export/project/verify"
 )
 
-// RowType is one shape of JSON row.
+// RowType is a type of JSON row.
 type RowType struct {
-	// Name is what the rows have as "type", their first key.
+	// Name is the value of "type", the first key of the rows.
 	Name string
-	// About says which command writes it, and what a row is about.
+	// About names the command that writes the rows, and describes a row.
 	About string
-	// Of is the Go type that has the other keys.
+	// Of is the Go type of the other keys.
 	Of reflect.Type
 }
 
-// RowTypes lists the types of the rows of all commands.
+// RowTypes returns the row types of all commands.
 func RowTypes() []RowType {
 	return []RowType{
-		{"capture", "capture: one capture that was made.", reflect.TypeFor[captureRow]()},
+		{"capture", "capture: one capture.", reflect.TypeFor[captureRow]()},
 		{"scenario", "discover: one scenario.", reflect.TypeFor[scenarioRow]()},
-		{"qualification", "discover: whether the integration qualifies, and what it would have to change.", reflect.TypeFor[qualificationRow]()},
+		{"qualification", "discover: whether the integration qualifies, and what it has to change.", reflect.TypeFor[qualificationRow]()},
 		{"gate", "discover --gate: the answers to the discovery gate.", reflect.TypeFor[gateRow]()},
 		{"comparison", "compare: one run, or a capture without a run.", reflect.TypeFor[analysis.Run]()},
 		{"inspection", "inspect: one run, or a capture without a run.", reflect.TypeFor[scan.Inspection]()},
@@ -41,10 +41,10 @@ func RowTypes() []RowType {
 		{"validation", "validate: one file.", reflect.TypeFor[validate.Row]()},
 		{"difference", "diff: two artifacts.", reflect.TypeFor[difference.Row]()},
 		{"verification", "verify: one artifact.", reflect.TypeFor[verify.Row]()},
-		{"directory_entry", "verify DIR: one artifact, capture or other file in it.", reflect.TypeFor[verify.TreeRow]()},
+		{"directory_entry", "verify DIR: one artifact, capture or other file in DIR.", reflect.TypeFor[verify.TreeRow]()},
 		{"import", "assay: one artifact that was not imported.", reflect.TypeFor[export.Row]()},
 		{"output", "assay: one file of events.", reflect.TypeFor[OutputRow]()},
-		{"bundle", "assay verify: one bundle; assay show begins with it.", reflect.TypeFor[export.BundleRow]()},
+		{"bundle", "assay verify: one bundle; also the first row of assay show.", reflect.TypeFor[export.BundleRow]()},
 		{"bundle_event", "assay show: one event of a bundle.", reflect.TypeFor[entryRow]()},
 		{"topic", "explain: one line of the list of codes and rules.", reflect.TypeFor[topicRow]()},
 		{"code", "explain CODE: one finding code.", reflect.TypeFor[codeRow]()},
@@ -54,18 +54,18 @@ func RowTypes() []RowType {
 	}
 }
 
-// encodeRow encodes a row with its type as the first key.
+// encodeRow encodes a row, with its type as the first key.
 func encodeRow(row any) ([]byte, error) {
 	for _, t := range RowTypes() {
 		if t.Of != reflect.TypeOf(row) {
 			continue
 		}
-		// A path need not be UTF-8; it is shown with U+FFFD then.
+		// A path may be invalid UTF-8, which is replaced by U+FFFD.
 		keys, err := json.Marshal(row, jsontext.AllowInvalidUTF8(true))
 		if err != nil {
 			return nil, err
 		}
 		return append([]byte(`{"type":"`+t.Name+`",`), keys[1:]...), nil
 	}
-	return nil, fmt.Errorf("a row of the Go type %T has no type of its own", row)
+	return nil, fmt.Errorf("the Go type %T has no row type", row)
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/p20export/p20export/project/record"
 )
 
-// What this program says of SARIF 2.1.0 (OASIS Standard, with errata 01).
+// The version and schema of SARIF 2.1.0 (OASIS Standard, with errata 01).
 const (
 	SARIFVersion = "2.1.0"
 	SARIFSchema  = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -51,8 +51,7 @@ type SARIFDriver struct {
 	Rules           []SARIFAbout `json:"rules"`
 }
 
-// SARIFAbout is a reportingDescriptor (§3.49): a code and what its findings
-// have in common.
+// SARIFAbout is a reportingDescriptor (§3.49). It describes a finding code.
 type SARIFAbout struct {
 	ID               finding.Code         `json:"id"`
 	ShortDescription SARIFMessage         `json:"shortDescription"`
@@ -124,9 +123,9 @@ type SARIFResult struct {
 	Properties *SARIFProperties `json:"properties,omitempty"`
 }
 
-// SARIFProperties is what SARIF has no place for. Hint is this finding's own;
-// its rule's help is that of most findings. See is where the contract has Rule,
-// which is not a rule in the sense of SARIF: that is the code.
+// SARIFProperties has the data for which SARIF has no key. Hint is the next step for
+// this finding; the help of its SARIF rule is the usual next step. Rule is a rule of the
+// contract, and See its address. A SARIF rule is something else: a finding code.
 type SARIFProperties struct {
 	Rule       string `json:"rule,omitzero"`
 	Spec       string `json:"spec,omitzero"`
@@ -146,8 +145,8 @@ type SARIFPhysical struct {
 	Context  *SARIFRegion `json:"contextRegion,omitempty"`
 }
 
-// SARIFRegion is from a place to the end of its line (§3.30). The snippet is
-// escaped and cut as on a terminal.
+// SARIFRegion is a region from a position to the end of its line (§3.30). The snippet
+// is escaped and truncated as on a terminal.
 type SARIFRegion struct {
 	StartLine   int          `json:"startLine,omitzero"`
 	StartColumn int          `json:"startColumn,omitzero"`
@@ -167,7 +166,7 @@ type SARIFMessage struct {
 	Text string `json:"text"`
 }
 
-// SARIFLevel spells a severity.
+// SARIFLevel returns the SARIF level of a severity.
 func SARIFLevel(s finding.Severity) string {
 	if s == finding.Info {
 		return "note"
@@ -175,20 +174,19 @@ func SARIFLevel(s finding.Severity) string {
 	return string(s)
 }
 
-// sarifLog makes one log of all rows. What could not be judged is a notification,
-// every other finding a result, in the order of the rows.
+// sarifLog builds one log from all rows. Findings about files that could not be checked
+// become notifications, and all others results, in the order of the rows.
 //
-// SARIF lists rules and files before the results, so the results wait for the last
-// row. Memory holds what is known of each file, and the notifications: one for
-// each file that could not be judged.
+// SARIF lists rules and files before the results, so results are spooled until the last
+// row. The descriptions of files and the notifications stay in memory.
 type sarifLog struct {
 	tool          record.Tool
-	rules         map[finding.Code]int // where each code is among the rules, once that is known
-	notices       map[finding.Code]int // the same of notifications
+	rules         map[finding.Code]int // index of each code in the list of rules, set by write
+	notices       map[finding.Code]int // the same for notifications
 	files         sarifFiles
 	notifications []SARIFNotification
 	failed        bool
-	results       pieces // JSON texts; their rule indexes are not known yet
+	results       spool // as JSON, without their rule indexes
 }
 
 // add implements document.
@@ -196,7 +194,7 @@ func (s *sarifLog) add(row result) error {
 	place := s.files.add(row)
 	s.failed = s.failed || row.failed()
 	for _, f := range row.findings {
-		level, message, locations := SARIFLevel(f.Severity), newSARIFMessage(said(f)), []SARIFLocation{newSARIFLocation(place, lined(f, row))}
+		level, message, locations := SARIFLevel(f.Severity), newSARIFMessage(fullMessage(f)), []SARIFLocation{newSARIFLocation(place, withLine(f, row))}
 		if row.failed() {
 			s.notices[f.Code] = 0
 			s.notifications = append(s.notifications, SARIFNotification{SARIFDescriptor{ID: f.Code}, level, message, locations, newSARIFProperties(f)})
@@ -216,7 +214,7 @@ func (s *sarifLog) add(row result) error {
 
 // write implements document.
 func (s *sarifLog) write(w *bufio.Writer) error {
-	rules, notices := sarifAbouts(s.rules), sarifAbouts(s.notices)
+	rules, notices := describeCodes(s.rules), describeCodes(s.notices)
 	for i := range s.notifications {
 		d := &s.notifications[i].Descriptor
 		d.Index = s.notices[d.ID]
@@ -230,13 +228,13 @@ func (s *sarifLog) write(w *bufio.Writer) error {
 		Artifacts:   append([]SARIFArtifact{}, s.files.list...),
 		ColumnKind:  "unicodeCodePoints",
 	}}}
-	err := json.MarshalWrite(&shownJSON{w: w}, log, jsontext.AllowInvalidUTF8(true), jsontext.WithIndent("  "),
+	err := json.MarshalWrite(&terminalJSON{w: w}, log, jsontext.AllowInvalidUTF8(true), jsontext.WithIndent("  "),
 		json.WithMarshalers(json.MarshalToFunc(s.writeResults)))
 	w.WriteByte('\n')
 	return err
 }
 
-// writeResults writes the results of the log, which were kept.
+// writeResults writes the spooled results of the log.
 func (s *sarifLog) writeResults(to *jsontext.Encoder, _ []SARIFResult) error {
 	r, err := s.results.reader()
 	if err != nil {
@@ -263,8 +261,8 @@ func (s *sarifLog) writeResults(to *jsontext.Encoder, _ []SARIFResult) error {
 // close implements document.
 func (s *sarifLog) close() error { return s.results.close() }
 
-// sarifAbouts describes codes, sorted, and sets where in that list each is.
-func sarifAbouts(index map[finding.Code]int) []SARIFAbout {
+// describeCodes returns the sorted descriptions of codes, and sets the index of each.
+func describeCodes(index map[finding.Code]int) []SARIFAbout {
 	list := []SARIFAbout{}
 	for _, code := range slices.Sorted(maps.Keys(index)) {
 		about, _ := finding.Describe(code)
@@ -285,7 +283,7 @@ func sarifAbouts(index map[finding.Code]int) []SARIFAbout {
 	return list
 }
 
-// sarifFiles lists each file once: SARIF wants artifacts to be unique (§3.14.15).
+// sarifFiles lists each file once: SARIF artifacts must be unique (§3.14.15).
 type sarifFiles struct {
 	list []SARIFArtifact
 	at   map[sarifFile]int
@@ -296,7 +294,7 @@ type sarifFile struct {
 	digest digest.Digest
 }
 
-// add returns where a row's file is among the artifacts.
+// add adds the file of a row if it is new, and returns its location.
 func (s *sarifFiles) add(row result) SARIFPlace {
 	place := SARIFPlace{URI: fileURI(row.file)}
 	key := sarifFile{uri: place.URI}
@@ -310,7 +308,7 @@ func (s *sarifFiles) add(row result) SARIFPlace {
 	}
 	if row.digest != "" {
 		key.digest = row.digest
-		length := row.bytes // the row is not kept
+		length := row.bytes // a copy, so that the row is not retained
 		a.Length, a.Hashes = &length, &SARIFHashes{row.digest.Hex()}
 	}
 	i, seen := s.at[key]
@@ -326,9 +324,9 @@ func (s *sarifFiles) add(row result) SARIFPlace {
 	return place
 }
 
-// fileURI spells a path as a URI reference (RFC 3986 §4.1): relative as it was
-// given, absolute with its scheme. Standard input is "-", which is the name of
-// no file: one of that name is "./-".
+// fileURI returns a path as a URI reference (RFC 3986 §4.1). A relative path stays
+// relative; an absolute path gets the scheme file. Standard input is "-"; a file with
+// that name is "./-".
 func fileURI(path string) string {
 	u := url.URL{Path: filepath.ToSlash(path)}
 	if filepath.IsAbs(path) {
@@ -337,9 +335,9 @@ func fileURI(path string) string {
 	return u.String()
 }
 
-// lined returns a finding with its line, of the response where that is what it is
-// about: code scanning shows nothing without one.
-func lined(f finding.Finding, row result) finding.Finding {
+// withLine returns the finding with a line number, which code scanning requires. For a
+// response it is the line in the response.
+func withLine(f finding.Finding, row result) finding.Finding {
 	if f.Line == 0 && row.response {
 		f.Line = f.ResponseLine
 	}
@@ -374,8 +372,8 @@ func newSARIFProperties(f finding.Finding) *SARIFProperties {
 	return &p
 }
 
-// said is all of a finding that a reader of a message alone needs.
-func said(f finding.Finding) string {
+// fullMessage returns the message of a finding with its rule and next step.
+func fullMessage(f finding.Finding) string {
 	text := f.Message + rule(f)
 	if f.Hint != "" {
 		text += ". Next: " + f.Hint
@@ -383,9 +381,9 @@ func said(f finding.Finding) string {
 	return text
 }
 
-// newSARIFMessage makes a plain text message. Braces would be placeholders and
-// are doubled (§3.11.5); what would be a link is none (§3.11.6): a quoted piece
-// of input must not become one.
+// newSARIFMessage returns a plain text message. Braces would be placeholders, so they
+// are doubled (§3.11.5). Brackets that would form a link are escaped (§3.11.6): quoted
+// input must not become a link.
 func newSARIFMessage(text string) SARIFMessage {
 	text = braces.Replace(finding.Printable(text))
 	if strings.Contains(text, "](") {

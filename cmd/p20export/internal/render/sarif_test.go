@@ -63,7 +63,7 @@ func TestRuleShown(t *testing.T) {
 
 // A code is linked to its entry in the table of codes.
 func TestSARIFHelp(t *testing.T) {
-	about := sarifAbouts(map[finding.Code]int{finding.TooLong: 0})
+	about := describeCodes(map[finding.Code]int{finding.TooLong: 0})
 	if want := "https://github.com/p20export/p20export/blob/main/docs/findings.md#too_long"; len(about) != 1 || about[0].HelpURI != want {
 		t.Errorf("%+v, want the help at %s", about, want)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/p20export/p20export/project/verify"
 )
 
-// Status is how a command that did its work ends the program. Of several the
-// highest counts.
+// Status is the exit status of a command that did its work. The highest of several
+// is the status of the program.
 type Status int
 
 // The exit statuses.
@@ -25,13 +25,13 @@ const (
 	Failed   Status = 3
 )
 
-// Error makes a Status an error that ends the program with it.
+// Error implements error, so that a command can return its exit status.
 func (s Status) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
-// Worse returns the status that counts.
+// Worse returns the worse of two statuses.
 func (s Status) Worse(other Status) Status { return max(s, other) }
 
-// Err returns s as a command's error: none for Done.
+// Err returns s as an error, or nil for Done.
 func (s Status) Err() error {
 	if s == Done {
 		return nil
@@ -39,7 +39,7 @@ func (s Status) Err() error {
 	return s
 }
 
-// StatusOf is the exit status of one verdict.
+// StatusOf returns the exit status for a verdict.
 func StatusOf(v project.Verdict) Status {
 	switch v {
 	case project.Frozen, project.Accepted, project.Verified, Written, difference.Equal, scenario.Captured, scenario.Skipped:
@@ -50,7 +50,7 @@ func StatusOf(v project.Verdict) Status {
 	return Negative
 }
 
-// Verdicts lists the verdicts of rows but for those on runs that were compared.
+// Verdicts lists the verdicts of rows, except for the verdicts of compare on runs.
 func Verdicts() []project.Verdict {
 	return append([]project.Verdict{
 		project.Frozen, project.Refused, project.Accepted, project.Malformed, project.Verified, project.Differs, project.Unverifiable, project.Failed,
@@ -60,23 +60,23 @@ func Verdicts() []project.Verdict {
 
 // Tally counts verdicts.
 type Tally struct {
-	// Status is the one that counts of those added.
+	// Status is the worst status of the rows added so far.
 	Status Status
 	counts map[project.Verdict]int
 	// incomplete counts the frozen or verified runs whose snapshots lack streamed
-	// text, and runless the captures without a run by their verdicts.
+	// text. runless counts the captures without a run by verdict.
 	incomplete int
 	runless    map[project.Verdict]int
 }
 
-// Add counts a verdict, with its exit status.
+// Add counts a verdict and its exit status.
 func (t *Tally) Add(v project.Verdict) { t.add(v, StatusOf(v)) }
 
-// AddRun counts what became of a run, or of a capture without one.
+// AddRun counts the result of freezing a run, or a capture without a run.
 func (t *Tally) AddRun(row freeze.Row) {
 	if row.Run != nil {
 		t.Add(row.Verdict)
-		t.complete(row.Verdict, row.Findings)
+		t.countIncomplete(row.Verdict, row.Findings)
 		return
 	}
 	if t.runless == nil {
@@ -86,21 +86,22 @@ func (t *Tally) AddRun(row freeze.Row) {
 	t.Status = t.Status.Worse(StatusOf(row.Verdict))
 }
 
-// AddTreeEntry counts the verdict of a row of a directory, with its exit status.
+// AddTreeEntry counts the verdict on an entry of a directory and its exit status.
 func (t *Tally) AddTreeEntry(row verify.TreeRow) {
 	t.add(row.Verdict, statusOfRow(row))
-	t.complete(row.Verdict, row.Findings)
+	t.countIncomplete(row.Verdict, row.Findings)
 }
 
-// complete counts a frozen or verified run whose snapshot lacks streamed text.
-func (t *Tally) complete(v project.Verdict, about []finding.Finding) {
+// countIncomplete counts a frozen or verified run whose snapshot lacks streamed text.
+func (t *Tally) countIncomplete(v project.Verdict, about []finding.Finding) {
 	if (v == project.Frozen || v == project.Verified) && finding.Has(about, finding.SnapshotLacksText) {
 		t.incomplete++
 	}
 }
 
-// incompleteShown says how many of n runs lack streamed text; empty when none does.
-func (t *Tally) incompleteShown(n int) string {
+// incompleteNote returns a note on how many of n runs lack streamed text, or "" if none
+// does.
+func (t *Tally) incompleteNote(n int) string {
 	switch t.incomplete {
 	case 0:
 		return ""
@@ -121,7 +122,7 @@ func (t *Tally) add(v project.Verdict, s Status) {
 	t.Status = t.Status.Worse(s)
 }
 
-// Total is how many were counted.
+// Total returns the number of verdicts counted.
 func (t *Tally) Total() (n int) {
 	for _, count := range t.counts {
 		n += count
@@ -129,14 +130,14 @@ func (t *Tally) Total() (n int) {
 	return n
 }
 
-// FailOn says which verdicts on runs are negative: the one it names and those that
-// are worse. Empty asks the default question.
+// FailOn is the best verdict on runs that is negative; worse verdicts are negative too.
+// If it is empty, the default of the command applies.
 type FailOn string
 
 // Never makes no verdict negative.
 const Never FailOn = "none"
 
-// FailOns lists the values of FailOn that have a name.
+// FailOns lists the non-empty values of FailOn.
 func FailOns() []string {
 	list := []string{string(Never)}
 	for _, v := range analysis.Verdicts() {
@@ -147,7 +148,7 @@ func FailOns() []string {
 	return list
 }
 
-// StatusOfRuns is the exit status of a comparison.
+// StatusOfRuns returns the exit status of a comparison.
 func StatusOfRuns(runs []analysis.Run, on FailOn) Status {
 	worst := Done
 	for _, run := range runs {
@@ -156,9 +157,10 @@ func StatusOfRuns(runs []analysis.Run, on FailOn) Status {
 	return worst
 }
 
-// statusOfRun is that of one run. With a baseline what changed counts, otherwise
-// whether an artifact came of its one emitted snapshot, in which no streamed text
-// was found lacking; and in either case what on says.
+// statusOfRun returns the exit status for one run. With a baseline, a run is negative if
+// a change affects the contract. Without one, it is negative unless an artifact can be
+// made from its one emitted snapshot and no streamed text was found to be missing from
+// that. In both cases a verdict that on includes is negative.
 func statusOfRun(run analysis.Run, on FailOn) Status {
 	negative := false
 	switch {
@@ -177,7 +179,7 @@ func statusOfRun(run analysis.Run, on FailOn) Status {
 	return Done
 }
 
-// StatusOfInspection is the exit status of what is said of a capture.
+// StatusOfInspection returns the exit status for the rows of a capture.
 func StatusOfInspection(rows []scan.Inspection) Status {
 	worst := Done
 	for _, row := range rows {

@@ -9,13 +9,12 @@ import (
 // cell is one field of a table.
 type cell struct{ text, colour string }
 
-// widestCell is how many columns a table gives a cell beside others. What is wider
-// has a line of its own.
+// widestCell is the maximum width of a cell that shares a line with others. A wider cell
+// gets its own line.
 const widestCell = 56
 
-// table prints rows of cells in columns. The last cell of a row is broken into lines
-// where it is too long. A row of one cell is a heading. Texts are escaped for the
-// terminal.
+// table prints rows of cells in columns. The last cell of a row is wrapped if it is too
+// long. A row with one cell is a heading. Texts are escaped for the terminal.
 func (p *Printer) table(rows [][]cell) {
 	last := len(rows[0]) - 1
 	widths := make([]int, last)
@@ -54,8 +53,8 @@ func (p *Printer) table(rows [][]cell) {
 	}
 }
 
-// fold breaks a text at its spaces into lines of at most so many columns. A word
-// that is longer than a line is broken where the line ends.
+// fold splits a text at its spaces into lines of at most most columns. A word that is
+// longer than a line is split at the end of the line.
 func fold(text string, most int) []string {
 	var lines []string
 	line, at := "", 0

@@ -10,23 +10,23 @@ import (
 	"github.com/p20export/p20export/project/validate"
 )
 
-// result is the part of a SARIF or JUnit document about one input, or about one
-// run in it.
+// result is the part of a SARIF or JUnit document about one input, or about one run in
+// it.
 type result struct {
-	name      string // of the input, with its run
-	file      string // that findings have their offsets in
-	response  bool   // it is a response as it was sent, so its lines are those of the findings
+	name      string // of the input, and of the run if there is one
+	file      string // that the offsets of findings refer to
+	response  bool   // whether the file is a response as it was sent, so that findings have lines in it
 	status    Status
 	verdict   string
-	digest    digest.Digest // of the file; empty when it was not read
+	digest    digest.Digest // of the file; empty if it was not read
 	bytes     int64
-	kind      string // empty where inputs are of one kind
+	kind      string // empty if inputs have only one kind
 	profile   artifact.Profile
 	canonical *bool
 	findings  []finding.Finding
 }
 
-// failed reports whether the input could not be judged.
+// failed reports whether the input could not be checked.
 func (r result) failed() bool { return r.status == Failed }
 
 func resultOf(row validate.Row) result {
@@ -43,8 +43,8 @@ func resultOf(row validate.Row) result {
 	return j
 }
 
-// Validation prints what became of a file; a format that is one document keeps it
-// until ValidatedAll.
+// Validation prints the result of validating a file. A format that is one document stores
+// it until ValidationSummary.
 func (p *Printer) Validation(row validate.Row) {
 	switch p.format {
 	case Text:
@@ -56,7 +56,8 @@ func (p *Printer) Validation(row validate.Row) {
 	}
 }
 
-// ValidationSummary counts several files by their verdicts, or prints the document.
+// ValidationSummary prints the number of files by verdict if there are several, or the
+// document.
 func (p *Printer) ValidationSummary(t *Tally) {
 	switch {
 	case p.format == SARIF || p.format == JUnit:
@@ -88,7 +89,7 @@ func yesNo(b bool) string {
 	return "no"
 }
 
-// Plural puts a number before the form of a noun that goes with it.
+// Plural formats a number with the matching form of a noun.
 func Plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

@@ -9,7 +9,7 @@ import (
 	"github.com/p20export/p20export/project/verify"
 )
 
-// statusOfRow is the exit status of one row of a directory.
+// statusOfRow returns the exit status for an entry of a directory.
 func statusOfRow(row verify.TreeRow) Status {
 	switch {
 	case row.Verdict == verify.Whole, row.Verdict == verify.Unexplained && !finding.Failed(row.Findings):
@@ -18,8 +18,8 @@ func statusOfRow(row verify.TreeRow) Status {
 	return StatusOf(row.Verdict)
 }
 
-// verdictCounts spells how often verdicts were given, in the order of theirs;
-// those that were not are left out, but for the first.
+// verdictCounts formats the number of times each verdict was given, in the order of
+// verdicts. Zeros are omitted, except for the first verdict.
 func verdictCounts[V ~string](count map[V]int, verdicts ...V) string {
 	var parts []string
 	for i, v := range verdicts {
@@ -30,7 +30,7 @@ func verdictCounts[V ~string](count map[V]int, verdicts ...V) string {
 	return strings.Join(parts, ", ")
 }
 
-// Verification prints what became of an artifact.
+// Verification prints the result of verifying an artifact.
 func (p *Printer) Verification(row verify.Row) {
 	if p.format == JSON {
 		p.json(row)
@@ -40,15 +40,15 @@ func (p *Printer) Verification(row verify.Row) {
 	if row.Record != "" {
 		p.line("  record    \t%s", row.Record)
 	}
-	if row.Capture != "" { // or none was found
+	if row.Capture != "" { // empty if none was found
 		p.line("  capture   \t%s", row.Capture)
 	}
-	p.made(row.Origin, row.FromRequest, row.TimeSource)
+	p.provenance(row.Origin, row.FromRequest, row.TimeSource)
 	p.findings(row.Findings)
 }
 
-// TreeEntry prints a row of a directory: first what it is about, then the rest of
-// what it names.
+// TreeEntry prints the result for an entry of a directory: first its path, then the
+// other paths of its row.
 func (p *Printer) TreeEntry(row verify.TreeRow) {
 	if p.format == JSON {
 		p.json(row)
@@ -66,11 +66,11 @@ func (p *Printer) TreeEntry(row verify.TreeRow) {
 			p.line("%s%s", painted(labels[i]), *path)
 		}
 	}
-	p.made(row.Origin, row.FromRequest, row.TimeSource)
+	p.provenance(row.Origin, row.FromRequest, row.TimeSource)
 	p.findings(row.Findings)
 }
 
-// treeVerdict returns the verdict of a row in its colour.
+// treeVerdict returns the verdict on an entry of a directory in its colour.
 func (p *Printer) treeVerdict(row verify.TreeRow) painted {
 	colour := ""
 	switch {
@@ -84,17 +84,17 @@ func (p *Printer) treeVerdict(row verify.TreeRow) painted {
 	return p.paint(colour, fmt.Sprintf("%-9s", string(row.Verdict)))
 }
 
-// made says how a verified artifact was made.
-func (p *Printer) made(origin *project.Origin, requestTaken bool, times *project.TimeSource) {
+// provenance prints the origin of the snapshot and of the times of an artifact.
+func (p *Printer) provenance(origin *project.Origin, requestTaken bool, times *project.TimeSource) {
 	if origin != nil {
-		p.line("  snapshot  \t%s", originShown(*origin, requestTaken))
+		p.line("  snapshot  \t%s", formatOrigin(*origin, requestTaken))
 	}
 	if times != nil {
 		p.line("  times     \t%s", string(*times))
 	}
 }
 
-// TreeSummary counts the verdicts in a directory.
+// TreeSummary prints the number of entries of a directory by verdict.
 func (p *Printer) TreeSummary(dir string, capturesOnly bool, t *Tally) {
 	verdicts := []project.Verdict{project.Verified, project.Differs, project.Unverifiable, project.Failed, verify.Whole, verify.Unexplained}
 	if capturesOnly {
@@ -103,7 +103,7 @@ func (p *Printer) TreeSummary(dir string, capturesOnly bool, t *Tally) {
 	text := verdictCounts(t.counts, verdicts...)
 	if verified := t.counts[project.Verified]; !capturesOnly {
 		count := fmt.Sprintf("%d %s", verified, project.Verified)
-		text = count + t.incompleteShown(verified) + strings.TrimPrefix(text, count)
+		text = count + t.incompleteNote(verified) + strings.TrimPrefix(text, count)
 	}
 	p.Note("%s: %s", dir, text)
 }

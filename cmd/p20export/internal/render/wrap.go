@@ -9,14 +9,14 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// lineColumns is how many columns a line of text has at most. It is not the
-// width of the terminal, so that the output is the same everywhere.
+// lineColumns is the maximum width of a line of text, in columns. It does not depend on
+// the terminal, so that the output is the same everywhere.
 const lineColumns = 120
 
-// wrap breaks a line of text that is too long at its spaces. A tab ends the
-// line's label: it prints nothing, and the lines that follow are indented as far.
-// Without a tab they are indented by two columns more than the line itself. A
-// word that is too long for a line of its own is broken where the line ends.
+// wrap splits a line of text that is too long at its spaces. A tab marks the end of the
+// line's label: it is removed, and the following lines are indented to that column.
+// Without a tab they are indented by two columns more than the line itself. A word that
+// is longer than a line is split at the end of the line.
 func wrap(text string) string {
 	own := len(text) - len(strings.TrimLeft(text, " "))
 	hang := own + 2
@@ -64,18 +64,18 @@ func wrap(text string) string {
 	return b.String()
 }
 
-// columns is how many columns of a terminal a text takes. Colours take none.
+// columns returns the width of a text on a terminal. Colours have no width.
 func columns(text string) int {
 	_, n := cutColumns(text, len(text))
 	return n
 }
 
-// cutColumns returns the beginning of a text that fits into so many columns, and
-// how many it takes.
+// cutColumns returns the longest beginning of a text that fits into most columns, and
+// its width.
 func cutColumns(text string, most int) (head string, n int) {
 	end := 0
 	for end < len(text) {
-		size, cells := nextShown(text[end:])
+		size, cells := nextCluster(text[end:])
 		if n+cells > most {
 			break
 		}
@@ -86,9 +86,9 @@ func cutColumns(text string, most int) (head string, n int) {
 
 var colours = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^\x1b\\[[0-9;]*m") })
 
-// nextShown returns the size of what a text begins with, and how many columns it
-// takes: a colour, or the characters that are shown as one.
-func nextShown(text string) (size, cells int) {
+// nextCluster returns the size and the width of the first colour sequence or grapheme
+// cluster of a text.
+func nextCluster(text string) (size, cells int) {
 	switch {
 	case text[0] == '\x1b':
 		if size = len(colours().FindString(text)); size > 0 {
@@ -101,7 +101,7 @@ func nextShown(text string) (size, cells int) {
 	if cells <= 2 {
 		return len(cluster), cells
 	}
-	// A letter with marks that have a width of their own.
+	// A letter with combining marks that have a width.
 	_, size = utf8.DecodeRuneInString(cluster)
 	return size, uniseg.StringWidth(cluster[:size])
 }

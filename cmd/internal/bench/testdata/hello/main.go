@@ -1,5 +1,5 @@
-// Command hello is what the start-up of the program is compared with: a root
-// command and a version command of cobra, and nothing else.
+// Command hello is the program that the start-up is compared with. It has only a cobra
+// root command and a version command.
 package main
 
 import (

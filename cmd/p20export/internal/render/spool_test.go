@@ -75,7 +75,7 @@ func (w *heapWatcher) Write(b []byte) (int, error) {
 // gives the temporary file back.
 func TestPieces(t *testing.T) {
 	for _, n := range []int{0, 1, maxHeld / 100, 3 * maxHeld / 100} {
-		var p pieces
+		var p spool
 		var want strings.Builder
 		for i := range n {
 			piece := fmt.Sprintf("%099d\n", i)

@@ -8,20 +8,20 @@ import (
 	"github.com/p20export/p20export/internal/atomicfile"
 )
 
-// maxHeld is how many bytes of a document that is not complete yet are held in
-// memory, so that most documents need no temporary file.
+// maxHeld is how many bytes of an incomplete document are kept in memory. Most documents
+// are smaller and need no temporary file.
 const maxHeld = 1 << 20
 
-// pieces keeps what a document can only write once its last row is known. What
-// passes maxHeld goes to a temporary file without a name.
-type pieces struct {
-	file *os.File // nil while everything is held
+// spool stores the parts of a document that can only be written after its last row.
+// After maxHeld bytes it stores them in an unnamed temporary file.
+type spool struct {
+	file *os.File // nil while everything is in memory
 	held []byte
 }
 
-// add appends a piece.
-func (p *pieces) add(piece []byte) error {
-	p.held = append(p.held, piece...)
+// add appends a part.
+func (p *spool) add(part []byte) error {
+	p.held = append(p.held, part...)
 	if len(p.held) < maxHeld {
 		return nil
 	}
@@ -37,8 +37,8 @@ func (p *pieces) add(piece []byte) error {
 	return atomicfile.WrapUnnamed("", err)
 }
 
-// reader reads the pieces in their order.
-func (p *pieces) reader() (io.Reader, error) {
+// reader returns a reader of all parts in order.
+func (p *spool) reader() (io.Reader, error) {
 	if p.file == nil {
 		return bytes.NewReader(p.held), nil
 	}
@@ -48,8 +48,8 @@ func (p *pieces) reader() (io.Reader, error) {
 	return io.MultiReader(p.file, bytes.NewReader(p.held)), nil
 }
 
-// close gives back the temporary file.
-func (p *pieces) close() error {
+// close closes the temporary file, which deletes it.
+func (p *spool) close() error {
 	if p.file == nil {
 		return nil
 	}
