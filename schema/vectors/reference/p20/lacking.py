@@ -25,7 +25,7 @@ def _pairs(elements):
     return pairs
 
 
-def _asked(run, request):
+def _requested(run, request):
     """X4: returns the pairs of the request."""
     if request is not None and request.fault is None:
         messages = _taken(run, request.value)
@@ -53,18 +53,18 @@ def lacking(run, snapshot, request):
                 streamed.append(((message.role, text), message.first))
     if not streamed:
         return []
-    held = _pairs(snapshot.value["messages"])
-    asked = _asked(run, request)
+    emitted = _pairs(snapshot.value["messages"])
+    requested = _requested(run, request)
     echo = 0
-    if asked:
-        for number in range(len(held), 0, -1):
-            if held[number - 1] == asked[-1]:
+    if requested:
+        for number in range(len(emitted), 0, -1):
+            if emitted[number - 1] == requested[-1]:
                 echo = number
                 break
-    past = held[echo:]
+    past = emitted[echo:]
     have = Counter(past)
-    surplus = Counter(held[:echo])
-    surplus.subtract(Counter(asked))
+    surplus = Counter(emitted[:echo])
+    surplus.subtract(Counter(requested))
     for pair, count in surplus.items():
         if count > 0:
             have[pair] += count  # X5
