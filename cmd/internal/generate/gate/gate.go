@@ -101,7 +101,7 @@ func notForAnyAgent(list *scenario.List) string {
 	if len(needed) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" `discover` runs all of them by default except %s, which needs an agent with a scripted model.", join(needed))
+	return fmt.Sprintf(" By default, `discover` runs all needed scenarios except %s, which needs an agent with a scripted model.", join(needed))
 }
 
 // requiredChange returns what an integration would have to change: the details that
