@@ -22,7 +22,7 @@ const (
 		`{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"\ud800","role":"\udc00\u0000","content":"]]>","[x](y)":{}}]}` + "\n" + `{"type":"\u001b[2J"}` + "\n"
 )
 
-// comparisons are command lines of compare, by what they are of.
+// comparisons lists command lines of compare by name.
 func comparisons(t *testing.T) map[string][]string {
 	t.Helper()
 	captures, err := filepath.Glob("../../discovery/captures/*/*/capture.json")
@@ -58,7 +58,7 @@ func comparisons(t *testing.T) map[string][]string {
 	}
 }
 
-// compareRow is what a row of compare says.
+// compareRow is a row of compare.
 type compareRow struct {
 	Capture  string
 	Digest   *digest.Digest
@@ -132,7 +132,7 @@ func TestCompareSARIF(t *testing.T) {
 	}
 }
 
-// holdCompareSARIF holds a log against the rows of the same runs.
+// holdCompareSARIF compares a log with the rows of the same runs.
 func holdCompareSARIF(t *testing.T, log render.SARIFRun, rows []compareRow) {
 	t.Helper()
 	var want, got []string

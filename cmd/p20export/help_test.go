@@ -44,11 +44,11 @@ func TestHelpFits(t *testing.T) {
 	}
 }
 
-// valueName is what the value of a flag may be called: NAME, KEY=VALUE, or the list
-// of what it can be.
+// valueName matches the allowed names of flag values: NAME, KEY=VALUE, or the list of
+// possible values.
 var valueName = regexp.MustCompile(`^([A-Z]+(=[A-Z]+)?|'[A-Z]+: [A-Z]+'|[a-z0-9N]+(\|[a-z0-9N]+)+)$`)
 
-// Help names the value of a flag by what it is, not by its type in Go.
+// Help names the value of a flag by its meaning, not by its Go type.
 func TestFlagsNameTheirValues(t *testing.T) {
 	flags := 0
 	for _, cmd := range allCommands(newRoot(nil, io.Discard, io.Discard)) {
@@ -93,8 +93,7 @@ func TestCommandsAreListedOnce(t *testing.T) {
 	}
 }
 
-// exampleWord is a word of an example's command line, or what the shell takes for
-// itself.
+// exampleWord matches a word of an example's command line, or a shell operator.
 var exampleWord = regexp.MustCompile(`'[^']*'|[^\s']+`)
 
 // Every example in a help is a command line that the program takes.

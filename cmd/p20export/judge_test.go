@@ -18,7 +18,7 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// theJudge returns the program that verifies bundles with Assay's own verifier.
+// theJudge returns the path of the program that runs Assay's own verifier on bundles.
 func theJudge(t *testing.T) string {
 	t.Helper()
 	path := os.Getenv("P20EXPORT_JUDGE")

@@ -48,7 +48,7 @@ func TestMan(t *testing.T) {
 // something up has no files.
 var manSections = []string{"NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS", "ENVIRONMENT", "FILES", "EXAMPLES", "SEE ALSO"}
 
-// checkMan fails when a page lacks a section, or what the help says.
+// checkMan fails if a page lacks a section, or words of the help.
 func checkMan(t *testing.T, cmd *cobra.Command, page string) {
 	t.Helper()
 	var sections []string
@@ -166,7 +166,7 @@ func manPage(cmd *cobra.Command, date time.Time) string {
 	return b.String()
 }
 
-// manItem begins a line of a list: what it is of, and what it says.
+// manItem matches the first line of a list item: its name and its text.
 var manItem = regexp.MustCompile(`^  (\S+(?: \S+)*)  +(\S.*)$`)
 
 // inOrder sorts commands as the help of the root command has them.
@@ -262,7 +262,7 @@ func manFlag(b *strings.Builder, f *pflag.Flag) {
 	manFill(b, usage)
 }
 
-// manCode begins what a help says of an exit status.
+// manCode matches the statuses at the beginning of a part of the exit status section.
 var manCode = regexp.MustCompile(`^\d+(?:, \d+)*(?: or \d+)? `)
 
 func manStatus(b *strings.Builder, text string) {

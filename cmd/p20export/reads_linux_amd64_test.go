@@ -168,7 +168,7 @@ func TestFreezeDecidesFirst(t *testing.T) {
 	}
 }
 
-// Freezing again what is there writes nothing.
+// Freezing a run again writes nothing.
 func TestFreezeAgain(t *testing.T) {
 	dir := realTemp(t)
 	capture, _ := manyRuns(t, dir, "many", 20)
@@ -200,7 +200,7 @@ func TestReportWrites(t *testing.T) {
 	}
 }
 
-// What Trace counts is what a program does.
+// Trace counts the reads that a program makes.
 func TestTraceCounts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file.txt")
 	path, err := filepath.Abs(path)

@@ -56,7 +56,7 @@ func TestSARIF(t *testing.T) {
 	}
 }
 
-// The schema refuses what is no SARIF, so that the test above can fail.
+// The schema rejects a document that is not SARIF, so the test above can fail.
 func TestSARIFSchemaRefuses(t *testing.T) {
 	schema := schemaOfSARIF(t)
 	for _, text := range []string{

@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "rewrite the files that tests compare wi
 
 const scenariosPath = "../../discovery/" + scenario.ScenariosName
 
-// harness is a harness of this repository with what belongs to it.
+// harness is a harness of this repository with its files.
 type harness struct {
 	*scenario.Harness
 	list     *scenario.List

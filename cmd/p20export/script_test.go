@@ -63,7 +63,7 @@ func TestScripts(t *testing.T) {
 // serve FILE [status=N] [type=T] [hold|cut] answers every request with the file,
 // and sets $URL, and $HOST to its host and port. With hold the answer stays open until the client goes away, with
 // cut the connection breaks off after the file.
-// What was asked is left in the file request.txt.
+// The last request is written to the file request.txt.
 func serve(ts *testscript.TestScript, _ bool, args []string) {
 	body := ts.ReadFile(args[0])
 	status, contentType, hold, cut := http.StatusOK, "text/event-stream", false, false

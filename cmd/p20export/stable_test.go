@@ -62,7 +62,7 @@ func TestStable(t *testing.T) {
 	}
 }
 
-// TestRowTable: the page that says what is stable has every type of row.
+// TestRowTable checks that docs/stability.md lists every type of row.
 func TestRowTable(t *testing.T) {
 	const path, head = "../../docs/stability.md", "| type | a row of |\n|---|---|\n"
 	page := string(testkit.Read(t, path))

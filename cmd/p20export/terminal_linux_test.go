@@ -64,7 +64,7 @@ func program(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// shown runs a command on a terminal and returns what the terminal got.
+// shown runs a command on a terminal and returns its output.
 func shown(t *testing.T, cmd *exec.Cmd) string {
 	t.Helper()
 	screen, tty := terminal(t)
@@ -82,7 +82,7 @@ func shown(t *testing.T, cmd *exec.Cmd) string {
 	return <-done
 }
 
-// until reads a terminal until it shows something, and returns what it got.
+// until reads a terminal until it shows a text, and returns everything read.
 func until(t *testing.T, screen *os.File, want string) (out []byte) {
 	t.Helper()
 	for buf := make([]byte, 4096); !bytes.Contains(out, []byte(want)); {
