@@ -66,7 +66,7 @@ func hash(text string) string {
 func (p *page) add(name string, r *run, v *viewer) *section {
 	s := v.section(name, r)
 	s.Number = len(p.Sections) + 1
-	if !r.alone && r.inspect.RunID != nil {
+	if !r.alone && r.inspect.RunID != nil && !p.Redacted {
 		s.ID = v.short(*r.inspect.RunID)
 	}
 	p.Sections = append(p.Sections, s)
