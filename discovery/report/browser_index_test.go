@@ -112,7 +112,13 @@ func TestBrowserThousandRuns(t *testing.T) {
 		b.holds(`document.documentElement.scrollWidth <= innerWidth`)
 		b.holds(`[...document.querySelectorAll(".bar, .bar *")].every((e) => e.getBoundingClientRect().right <= innerWidth)`)
 		b.script(`scrollTo(0, 0)`)
+		b.until(inBar + ` === ""`)
 		b.holds(`document.documentElement.scrollWidth <= innerWidth`)
+		// What comes into view takes its own height, and the run stays at the top.
+		b.script(`document.querySelector(".words li[data-verdict='refused'] button").click(); document.getElementById("next").click()`)
+		b.atTop(4, "thousand.sse run 4 refused 1 of 250")
+		b.click(`#all`)
+		b.atTop(4, "thousand.sse run 4 refused 4 of 1,000")
 	}
 }
 

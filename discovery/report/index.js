@@ -68,10 +68,20 @@
 
   // go shows a run, or the index.
   const go = (run) => {
-    (run ? run.article : index).scrollIntoView();
     target = run;
-    settled = scrollY;
-    place();
+    const scroll = () => {
+      (run ? run.article : index).scrollIntoView();
+      settled = scrollY;
+      place();
+    };
+    scroll();
+    // What comes into view takes its own height in the frames that follow.
+    const settle = (frames) => requestAnimationFrame(() => {
+      if (target !== run) return;
+      scroll();
+      if (frames > 1) settle(frames - 1);
+    });
+    if (run) settle(10);
     status.textContent = run ? run.name + ", " + run.verdict : "Index";
   };
 
