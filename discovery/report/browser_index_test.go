@@ -49,6 +49,13 @@ func (b *tab) types(text string) {
 	b.keys(append([]string{" "}, text)...)
 }
 
+// scrollsTo scrolls to a run and waits for the bar to name it.
+func (b *tab) scrollsTo(run int) {
+	b.Helper()
+	b.script(fmt.Sprintf(`document.getElementById("r%d").scrollIntoView()`, run))
+	b.until(fmt.Sprintf(`%s.startsWith("thousand.sse run %d ")`, inBar, run))
+}
+
 // atTop waits until a run begins just below the bar, and the bar names it.
 func (b *tab) atTop(run int, says string) {
 	b.Helper()
@@ -99,7 +106,7 @@ func TestBrowserThousandRuns(t *testing.T) {
 	b.until(inBar + ` === "thousand.sse run 1000 refused 1,000 of 1,000" && ` + rowsShown + ` === 1000`)
 
 	// The bar follows the reader, and stays.
-	b.script(`document.getElementById("r700").scrollIntoView()`)
+	b.scrollsTo(700)
 	b.atTop(700, "thousand.sse run 700 refused 700 of 1,000")
 	b.holds(`document.querySelector(".bar").getBoundingClientRect().top === 0`)
 	b.click(`.bar a`)
@@ -107,8 +114,7 @@ func TestBrowserThousandRuns(t *testing.T) {
 
 	for _, width := range []int64{320, 390, 1280} {
 		b.run(chromedp.EmulateViewport(width, 900))
-		b.script(`document.getElementById("r300").scrollIntoView()`)
-		b.until(inBar + `.startsWith("thousand.sse run 300")`)
+		b.scrollsTo(300)
 		b.holds(`document.documentElement.scrollWidth <= innerWidth`)
 		b.holds(`[...document.querySelectorAll(".bar, .bar *")].every((e) => e.getBoundingClientRect().right <= innerWidth)`)
 		b.script(`scrollTo(0, 0)`)

@@ -75,9 +75,10 @@
       place();
     };
     scroll();
-    // What comes into view takes its own height in the frames that follow.
+    // What comes into view takes its own height in the frames that follow, unless the
+    // reader has scrolled on.
     const settle = (frames) => requestAnimationFrame(() => {
-      if (target !== run) return;
+      if (target !== run || scrollY !== settled) return;
       scroll();
       if (frames > 1) settle(frames - 1);
     });
