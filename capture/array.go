@@ -31,8 +31,8 @@ const (
 )
 
 // nextElement returns the next element of the array. If there is nothing between two
-// commas, or between a comma and the closing bracket, the element has no data. The
-// first such element is reported.
+// commas, or between a comma and the closing bracket, the element has no data.
+// nextElement reports the first such element.
 func (s *Splitter) nextElement() (Frame, error) {
 	a := &s.array
 	for {
@@ -70,7 +70,8 @@ func (s *Splitter) nextElement() (Frame, error) {
 	}
 }
 
-// element reads from an element and reports whether pos is at its delimiter.
+// element reads more bytes of an element and reports whether pos is at its
+// delimiter.
 func (s *Splitter) element() bool {
 	a := &s.array
 	i := s.pos

@@ -59,9 +59,9 @@ func (c *Capture) Framing() Framing { return c.framing }
 // and digests.
 //
 // Instead of io.EOF, Next may return a finding: capture_digest_mismatch for a file
-// with another size or digest, or content_coding_damaged for a response that cannot
-// be decoded. Other errors are from the file system. All later calls return the
-// same error.
+// whose size or digest does not match, or content_coding_damaged for a response
+// that cannot be decoded. Other errors are from the file system. All later calls
+// return the same error.
 func (c *Capture) Next() (Frame, error) {
 	c.begun = true
 	if c.done != nil {
@@ -96,10 +96,10 @@ func (c *Capture) Compression() string {
 	return strictjson.DetectCompression(c.response.head)
 }
 
-// Findings returns the findings for which the capture is not refused:
+// Findings returns the findings that do not cause the capture to be refused:
 // event_incomplete, array_malformed, arrivals_malformed, capture_cut_short if the
 // capture was closed before the end of the response, and http_status if the status
-// was not 200. They are complete after io.EOF.
+// was not 200. The list is complete after io.EOF.
 func (c *Capture) Findings() []finding.Finding { return slices.Clone(c.findings) }
 
 // Close closes the files. It does not close standard input or the reader of
@@ -145,8 +145,8 @@ func (c *Capture) readCoded(r io.Reader, coding string) error {
 }
 
 // finish checks the capture after the last frame, or after an error of the content
-// coding. If a file was changed, finish returns that finding and not one that the
-// change may have caused.
+// coding. If a file was changed, finish returns the finding about the change, not a
+// finding that the change may have caused.
 func (c *Capture) finish(err error) error {
 	var damage *codingError
 	if err != io.EOF && !errors.As(err, &damage) {

@@ -8,7 +8,7 @@ import (
 )
 
 // Counter counts the events of a response that arrives in pieces. It counts an event
-// as soon as it is complete, and stores only the event that is incomplete.
+// as soon as it is complete, and stores only an incomplete event.
 type Counter struct {
 	// Frame, if not nil, is called with each counted frame. The frame is valid during
 	// the call.

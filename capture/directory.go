@@ -22,7 +22,8 @@ type directory struct {
 var errNoName = errors.New("the capture directory has no name")
 
 // occupiedError reports that a capture cannot be created because something exists at
-// its path. It matches fs.ErrExist, but does not include its text.
+// its path. It matches fs.ErrExist, but its text does not include that of
+// fs.ErrExist.
 type occupiedError struct{ text string }
 
 func (e *occupiedError) Error() string { return e.text }

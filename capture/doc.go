@@ -5,7 +5,7 @@
 // is known, the arrival time of every network read, and a manifest (capture.json)
 // with the size and digest of each file. The manifest is written last: a directory
 // without a manifest is an unfinished capture, and is refused. A plain file or
-// standard input can be read instead of a capture directory; it has no arrival
+// standard input can be read in place of a capture directory, but has no arrival
 // times.
 //
 // The package knows only bytes: the framing of events (SSE by the WHATWG rules,

@@ -7,7 +7,7 @@ import (
 // event is the event being read. Its data refers to the read buffer if it is
 // contiguous there; otherwise it is copied.
 type event struct {
-	open   bool  // the first data byte, or its place, has been read
+	open   bool  // the first data byte, or its position, has been read
 	offset int64 // offset of the first data byte
 	line   int   // line of the first data byte
 	last   int64 // offset after the last data byte

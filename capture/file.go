@@ -11,8 +11,8 @@ import (
 
 // OpenFile opens a file, a named pipe or a device for reading. OpenFile and Read
 // return when ctx is done, even while they wait for the writer of a pipe or for
-// bytes. In the former case a goroutine remains until the pipe has a writer. If
-// path is a directory, the error matches syscall.EISDIR.
+// bytes. If OpenFile returns before the pipe has a writer, a goroutine remains
+// until there is one. If path is a directory, the error matches syscall.EISDIR.
 func OpenFile(ctx context.Context, path string) (io.ReadCloser, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -60,8 +60,8 @@ type readCloser struct {
 	io.Closer
 }
 
-// OpenInput is like OpenFile, but "-" is standard input. The caller must call the
-// returned function to close the input.
+// OpenInput is like OpenFile, but the path "-" means standard input. The caller
+// must call the returned function to close the input.
 func OpenInput(ctx context.Context, path string) (io.Reader, func(), error) {
 	if path == "-" {
 		return Interruptible(ctx, os.Stdin), func() {}, nil

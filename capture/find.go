@@ -63,8 +63,8 @@ func find(ctx context.Context, paths []string, limit int) ([]Found, error) {
 	return all, nil
 }
 
-// IsSearchRoot reports whether Find searches path, because it is a directory without
-// a manifest.
+// IsSearchRoot reports whether path is a directory without a manifest, which Find
+// searches.
 func IsSearchRoot(path string) bool {
 	if path == "-" {
 		return false
@@ -110,8 +110,9 @@ func elements(path string) []string {
 }
 
 // IsUnfinished reports whether a directory without a manifest looks like an
-// unfinished capture, because it has a file that only captures have. The function
-// has must report whether the directory has a file with the given name.
+// unfinished capture, because it contains a file that only captures contain. It
+// calls has, which must report whether the directory contains a file with the given
+// name.
 func IsUnfinished(has func(name string) bool) bool {
 	return slices.ContainsFunc([]string{
 		ClaimName, ArrivalsName, SSE.FileName(), NDJSON.FileName(), JSON.FileName(),

@@ -46,7 +46,8 @@ func DetectFraming(prefix []byte) Framing {
 // FileName returns the name of the response file in a capture directory.
 func (f Framing) FileName() string { return "response." + string(f) }
 
-// bom is U+FEFF in UTF-8. It is skipped at the start of a response.
+// bom is a byte order mark, U+FEFF in UTF-8. It is skipped at the start of a
+// response.
 var bom = []byte("\uFEFF")
 
 // detected reports whether prefix is long enough for DetectFraming.

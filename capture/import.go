@@ -22,10 +22,10 @@ import (
 // returns as soon as ctx is done, even while r waits for bytes; the caller must not
 // use r afterwards.
 //
-// If the response is longer than s.MaxBytes, Import keeps that many bytes and
-// returns the manifest (end: limit) without an error.
+// If the response is longer than s.MaxBytes, Import keeps the first s.MaxBytes bytes
+// and returns the manifest (end: limit) without an error.
 //
-// The returned Counter has counted the events of the stored bytes.
+// The returned Counter has counted the events in the stored bytes.
 func Import(ctx context.Context, r io.Reader, dir string, s Settings) (*Manifest, *Counter, error) {
 	i, err := importFrom(ctx, r, dir, s)
 	return i.manifest, i.count, err

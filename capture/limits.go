@@ -3,15 +3,15 @@ package capture
 // The limits of this package, in bytes.
 const (
 	// MaxEventBytes limits the data of an event. It is larger than any conversation
-	// that a model accepts, and small enough for memory.
+	// that a model accepts, and small enough to keep in memory.
 	MaxEventBytes = 64 << 20
 
 	// maxRequestBytes limits request.json, which is read as a whole. A request, like
 	// the largest event, contains one conversation.
 	maxRequestBytes = 64 << 20
 
-	// MaxManifestBytes limits capture.json, which is read as a whole. Without many
-	// labels, a manifest has about a kilobyte.
+	// MaxManifestBytes limits capture.json, which is read as a whole. A manifest is
+	// about a kilobyte long unless it has many labels.
 	MaxManifestBytes = 1 << 20
 
 	// bufferBytes is the fixed size of a Splitter's read buffer. An event that does

@@ -25,7 +25,7 @@ const (
 const ManifestSchema = "p20export.capture.v1"
 
 // Manifest is the content of capture.json. It describes what was captured, when, and
-// how the response ended. It says that the capture was closed, not that the run
+// how the response ended. It means that the capture was closed, not that the run
 // succeeded.
 type Manifest struct {
 	Schema    string    `json:"schema"`
@@ -50,8 +50,8 @@ type Source struct {
 	// Proxy is the URL of the proxy that the request was sent through, without
 	// user info, query and fragment.
 	Proxy string `json:"proxy,omitzero"`
-	// Status is the three-digit HTTP status, from 000 to 999. RFC 9110 §15 need not
-	// define it. Status is nil if there was no HTTP response.
+	// Status is the three-digit HTTP status, from 000 to 999. It need not be defined
+	// by RFC 9110 §15. Status is nil if there was no HTTP response.
 	Status      *int   `json:"status,omitzero"`
 	ContentType string `json:"content_type,omitzero"`
 	// Headers are response headers with lower-case names. Request headers are
@@ -126,8 +126,8 @@ func (m *Manifest) Encode() ([]byte, error) {
 // timeLayout is RFC 3339 in UTC with microseconds.
 const timeLayout = "2006-01-02T15:04:05.000000Z"
 
-// Package json caches by the results of marshalTime and unmarshalTime, so there is
-// only one of each.
+// Package json uses the results of marshalTime and unmarshalTime as cache keys, so
+// there is only one of each.
 var marshalTime = sync.OnceValue(func() *json.Marshalers {
 	return json.MarshalToFunc(func(e *jsontext.Encoder, t time.Time) error {
 		return e.WriteToken(jsontext.String(t.UTC().Format(timeLayout)))

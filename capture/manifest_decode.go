@@ -11,11 +11,11 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// DecodeManifest decodes capture.json strictly. It must be one JSON object
-// (RFC 8259) with known keys, in any order and with any white space, without
-// duplicate keys and null, and with values in the format of Encode. Otherwise
-// DecodeManifest returns a finding capture_manifest_malformed, with the pointer and
-// the byte offset if they are known.
+// DecodeManifest decodes capture.json strictly. It must be one JSON object (RFC
+// 8259) with known keys, in any order and with any white space, without duplicate
+// keys or nulls, and with values in the format of Encode. Otherwise DecodeManifest
+// returns a finding capture_manifest_malformed, with the pointer and the byte offset
+// if they are known.
 func DecodeManifest(b []byte) (*Manifest, error) {
 	if err := rejectNull(b); err != nil {
 		return nil, malformed(b, err)

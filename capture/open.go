@@ -24,8 +24,8 @@ import (
 // content_coding_unsupported. Other errors are from the file system.
 //
 // The path may be a symbolic link, but the files of a capture directory must not be:
-// captures are written without links, and the target of a link could change without
-// the directory.
+// captures are written without links, and the target of a link could change while
+// the directory does not.
 //
 // Open and the methods of the capture return when ctx is done, even while standard
 // input or a named pipe waits for bytes.
@@ -179,8 +179,8 @@ func peek(r io.Reader) ([]byte, error) {
 }
 
 // BaseName returns the last element of path. If path is a file, BaseName removes the
-// last extension, unless the name is nothing but an extension. It keeps the
-// extension of a directory, because that is likely a version.
+// last extension, unless the whole name is an extension. It keeps the extension of a
+// directory, because it is probably part of a version number.
 func BaseName(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		path = abs

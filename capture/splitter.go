@@ -34,8 +34,9 @@ type Frame struct {
 	// Arrived is the time of the read that completed the event, or zero if it is not
 	// known.
 	Arrived time.Time
-	// Problem is an event_too_large if the event was too large to store, and nil
-	// otherwise. If it is not nil, Data is nil. The next frame is not affected.
+	// Problem is a finding event_too_large if the event was too large to store, and
+	// nil otherwise. If Problem is not nil, Data is nil. The next frame is not
+	// affected.
 	Problem *finding.Finding
 }
 
@@ -81,8 +82,8 @@ func NewSplitter(r io.Reader, f Framing) *Splitter {
 }
 
 // Next returns the next frame, or io.EOF after the last one. Other errors are from
-// the reader. Next may be called again after such an error, so a reader can return
-// an error if it has no bytes yet.
+// the reader. Next may be called again after such an error, so a reader may return an
+// error when it has no bytes yet.
 func (s *Splitter) Next() (Frame, error) {
 	if s.ended {
 		return Frame{}, io.EOF
@@ -96,10 +97,10 @@ func (s *Splitter) Next() (Frame, error) {
 	return s.step()
 }
 
-// Findings returns the findings about the framing. They are event_incomplete, if an
-// SSE event has no blank line or an array no closing bracket, and array_malformed, if
-// a response is not an array, has an empty element (the first is reported), or has
-// bytes after the array. Findings is valid after io.EOF.
+// Findings returns the findings about the framing. It is valid after io.EOF. An
+// event_incomplete means that no blank line ends the last SSE event or no bracket
+// closes the array. An array_malformed means that the response is not an array, has
+// an empty element (only the first is reported), or has bytes after the array.
 func (s *Splitter) Findings() []finding.Finding { return slices.Clone(s.findings) }
 
 // fill reads the next bytes into the buffer. All bytes in the buffer must have been

@@ -9,8 +9,8 @@ import (
 
 // This file implements "Interpreting an event stream" (WHATWG HTML §9.2.6). A line
 // ends with LF, CR or CRLF. An empty line dispatches the event. A data field appends
-// its value and a line feed to the data; the last line feed is removed. An event
-// without a data field is ignored, and so are other fields and comments.
+// its value and a line feed to the data; the last line feed is removed. Other
+// fields, comments and events without a data field are ignored.
 
 // sseState is the state of the SSE parser.
 type sseState struct {
@@ -77,7 +77,8 @@ func (s *Splitter) nextSSE() (Frame, error) {
 	}
 }
 
-// name reads from a field name. It reports whether an empty line completed an event.
+// name reads more bytes of a field name. It reports whether an empty line completed
+// an event.
 func (s *Splitter) name() bool {
 	rest := s.buf[s.pos:s.end]
 	if s.sse.matched == 0 && bytes.HasPrefix(rest, dataField) {

@@ -228,7 +228,7 @@ func newManifest(s Settings, started time.Time) Manifest {
 	return m
 }
 
-// trial returns the longest manifest that m could become.
+// trial returns a manifest that is as long as the longest that Close could write.
 func (m Manifest) trial() *Manifest {
 	longest := &File{Bytes: math.MaxInt64, Digest: digest.Of(nil)}
 	m.FirstByteAt, m.End = m.StartedAt, EndCancelled

@@ -8,7 +8,7 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// The places of the events in a bounded envelope, in order (P20 §7).
+// The positions of the events in a bounded envelope (P20 §7).
 const (
 	placeStarted = iota
 	placeSnapshot
@@ -19,10 +19,10 @@ const (
 var placeNames = [places]string{"RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED or RUN_ERROR"}
 
 // Check checks that frames are a bounded envelope: exactly one RUN_STARTED, one
-// MESSAGES_SNAPSHOT and one terminal event, in that order, of one thread. Any other
-// event makes the envelope malformed (P20 §7). The terminal event may name another
-// run, because some projections accept this and an envelope does not name its
-// projection. The messages of the snapshot need not be in the text subset.
+// MESSAGES_SNAPSHOT and one terminal event, in that order, all of one thread. Any
+// other event makes the envelope malformed (P20 §7). The terminal event may name
+// another run, because some projections accept this and an envelope does not name
+// its projection. The messages of the snapshot need not be in the text subset.
 //
 // Check returns the faults of the envelope as findings. It returns an error only if
 // frames returns one.

@@ -19,7 +19,7 @@ const (
 	maxFamilyBytes = 128
 )
 
-// MaxFamilies returns the maximum number of names in a Counts of event types.
+// MaxFamilies returns the maximum number of event types that a Counts counts.
 func MaxFamilies() int { return maxFamilies + names.Count() }
 
 // Counts counts names and keeps the order of their first appearance. The zero value
@@ -31,8 +31,8 @@ type Counts struct {
 	uncounted int
 }
 
-// AddRole counts the role of a message, with U+FFFD for halves of surrogate pairs.
-// Only the first sixteen roles are counted.
+// AddRole counts the role of a message. Half a surrogate pair in the role becomes
+// U+FFFD. Only the first sixteen roles are counted.
 func (f *Counts) AddRole(role string) {
 	if role = strings.ToValidUTF8(role, "\uFFFD"); f.Len() < maxRoles || f.Count(role) > 0 {
 		f.Add(role)
@@ -145,8 +145,8 @@ func (f *Counts) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// orMalformed returns err, or if err is nil, the error that the counts are
-// malformed.
+// orMalformed returns err or, if err is nil, an error which says that the counts
+// are malformed.
 func orMalformed(err error) error {
 	if err == nil {
 		err = fmt.Errorf("families are not an object of names to counts")

@@ -42,7 +42,7 @@ type Event struct {
 	// Arrived is the time of the read that completed the event, or zero if it is
 	// not known.
 	Arrived time.Time
-	// Type is the event's type. It need not be a type of AG-UI.
+	// Type is the event's type. It need not be a type that AG-UI defines.
 	Type string
 	// Data is the event's JSON text.
 	Data []byte
@@ -57,7 +57,8 @@ type scanner struct {
 }
 
 // scan reads a frame as an event. The event is valid until the next call. The error
-// is a finding.Finding, for which the run that contains the frame is refused.
+// is a finding.Finding, because of which the run that contains the frame is
+// refused.
 func (s *scanner) scan(f capture.Frame) (*Event, error) {
 	e := &s.event
 	*e = Event{Index: f.Index, Offset: f.Offset, Bytes: f.Bytes, Line: f.Line, Arrived: f.Arrived, Data: f.Data, Object: e.Object}
@@ -107,8 +108,8 @@ func (e *Event) FindingAt(v Value, code finding.Code, format string, args ...any
 	return e.place(finding.New(code, format, args...).WithOffset(int64(v.Start)))
 }
 
-// violation returns a finding that the value v, at pointer in the event, violates a
-// rule of the contract.
+// violation returns a finding which says that the value v, at pointer in the event,
+// violates a rule of the contract.
 func (e *Event) violation(v strictjson.Value, rule string, pointer finding.Pointer, format string, args ...any) finding.Finding {
 	return e.place(finding.Violation(rule, format, args...).WithOffset(int64(v.Start))).WithPointer(pointer)
 }
@@ -158,7 +159,7 @@ func (r Ref) Annotate(f finding.Finding) finding.Finding {
 
 var lineFeed = []byte{'\n'}
 
-// ReadEvent reads a JSON text as an event. The event has the index and offset 0.
+// ReadEvent reads a JSON text as an event. The index and offset of the event are 0.
 func ReadEvent(data []byte) (*Event, error) {
 	return new(scanner).scan(capture.Frame{Data: data, Bytes: int64(len(data))})
 }

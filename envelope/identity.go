@@ -13,7 +13,7 @@ type identity struct{ thread, run id }
 
 // id is a thread or run id. It is valid if it is a string of valid Unicode.
 type id struct {
-	text  string // with U+FFFD for half of a surrogate pair
+	text  string // with U+FFFD in place of half a surrogate pair
 	valid bool
 }
 

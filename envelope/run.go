@@ -49,8 +49,8 @@ type Run struct {
 	// Findings are the faults of the run as an envelope. If one of them is an error,
 	// every projection refuses the run.
 	Findings []finding.Finding
-	// TerminalOtherRun is a warning that the terminal event names another run than
-	// RUN_STARTED, or nil. Some projections refuse such a run.
+	// TerminalOtherRun is a warning that the terminal event and RUN_STARTED name
+	// different runs, or nil if they do not. Some projections refuse such a run.
 	TerminalOtherRun *finding.Finding
 
 	found         finding.List
@@ -83,9 +83,10 @@ type Visitor interface {
 // A FrameVisitor is a Visitor that also receives every frame, before its event.
 type FrameVisitor interface {
 	Visitor
-	// Frame is called for each frame in order. The run contains the frame; it is nil
-	// before the first RUN_STARTED. The event is nil if the frame cannot be read as
-	// an event. The frame and the event are valid during the call.
+	// Frame is called for each frame in order. The argument run is the run that
+	// contains the frame, or nil before the first RUN_STARTED. The event is nil if the
+	// frame cannot be read as an event. The frame and the event are valid during the
+	// call.
 	Frame(run *Run, f capture.Frame, e *Event)
 }
 
@@ -97,8 +98,9 @@ type Totals struct {
 	Findings []finding.Finding
 }
 
-// Scan reads frames to the end and passes every run to v. The size of the largest
-// event bounds its memory. It returns an error only if frames or v returns one.
+// Scan reads frames to the end and passes every run to v. Its memory is bounded by
+// the size of the largest event. It returns an error only if frames or v returns
+// one.
 func Scan(frames Frames, v Visitor) (Totals, error) {
 	var (
 		s      scanner
@@ -188,7 +190,7 @@ func (p *prelude) finding() finding.Finding {
 	case p.unreadable == 1:
 		text += fmt.Sprintf("; event %d cannot be read: ", *p.why.EventIndex)
 	case p.unreadable > 1:
-		text += fmt.Sprintf("; %d of them cannot be read, the first is event %d: ", p.unreadable, *p.why.EventIndex)
+		text += fmt.Sprintf("; %d of them cannot be read; the first is event %d: ", p.unreadable, *p.why.EventIndex)
 	}
 	if p.unreadable > 0 {
 		text += string(p.why.Code)

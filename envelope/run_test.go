@@ -78,7 +78,7 @@ func TestBeforeFirstRun(t *testing.T) {
 	}{
 		{"readable", framesOf(custom, finished, started, finished), "2 events precede the first RUN_STARTED"},
 		{"one that is not", framesOf(`{"a":tru}`, started), "1 event precedes the first RUN_STARTED; event 0 cannot be read: json_syntax at byte 8: true is misspelled"},
-		{"a damaged start", framesOf(custom, `{"type":"RUN_STARTED"`, `7`, started), fmt.Sprintf("3 events precede the first RUN_STARTED; 2 of them cannot be read, the first is event 1: json_syntax at byte %d: } or , is missing", 1000+len(`{"type":"RUN_STARTED"`))},
+		{"a damaged start", framesOf(custom, `{"type":"RUN_STARTED"`, `7`, started), fmt.Sprintf("3 events precede the first RUN_STARTED; 2 of them cannot be read; the first is event 1: json_syntax at byte %d: } or , is missing", 1000+len(`{"type":"RUN_STARTED"`))},
 		{"a key twice", framesOf(`{"type":"CUSTOM","a":1,"a":2}`), `1 event precedes the first RUN_STARTED; event 0 cannot be read: json_duplicate_key at byte 23: the key "a" appears twice in one object`},
 		{"no object", framesOf(`7`), "1 event precedes the first RUN_STARTED; event 0 cannot be read: event_not_object at byte 0: the event is a number where an object belongs"},
 		{"no type", framesOf(`{}`), "1 event precedes the first RUN_STARTED; event 0 cannot be read: event_type_missing at byte 0: the event has no type"},

@@ -53,12 +53,13 @@ type Progress struct {
 	Elapsed time.Duration
 }
 
-// Result describes a closed capture. Its findings are also about the exchange.
+// Result describes a closed capture. Its findings include those about the HTTP
+// exchange.
 type Result = capture.Result
 
-// An error of Record matches one of these errors if no connection could be
-// established, if there was no response within the time limit, or if the server of an
-// https URL does not use TLS.
+// An error of Record matches ErrUnreachable if no connection could be established,
+// ErrTimeLimit if there was no response within the time limit, and ErrNoTLS if the
+// server of an https URL does not use TLS.
 var (
 	ErrUnreachable = errors.New("no connection")
 	ErrTimeLimit   = errors.New("the time limit was reached")
@@ -157,8 +158,8 @@ func Record(ctx context.Context, dir string, s Settings) (Result, error) {
 	return r.run(ctx, caller)
 }
 
-// checkCreate returns an error if a response could not be stored, for any response
-// headers.
+// checkCreate returns an error unless a capture can be created for every response,
+// even one with the longest headers.
 func checkCreate(dir, target, proxy string, s Settings) error {
 	return capture.CheckCreate(dir, capture.Settings{
 		Source: capture.Source{

@@ -205,8 +205,8 @@ func uncounted(ctx context.Context) string {
 }
 
 // countStored counts the events of the closed capture. The number is nil if ctx was
-// done before the end, or if the content coding is unknown. A body that cannot be
-// decoded is reported as a finding.
+// done before all events were counted, or if the content coding is unknown. A body
+// that cannot be decoded is reported as a finding.
 func (r *recording) countStored(ctx context.Context) (events *int, findings []finding.Finding, err error) {
 	var f finding.Finding
 	c, err := capture.Open(ctx, r.dir, "")

@@ -108,8 +108,8 @@ func mediaType(response *http.Response) string {
 	return strings.ToLower(strings.TrimSpace(t))
 }
 
-// framing returns the framing to store for a response: the configured one, or else
-// that of the media type.
+// framing returns the framing to store for a response: the configured framing or, if
+// there is none, that of the media type.
 func framing(configured capture.Framing, response *http.Response) capture.Framing {
 	if configured != "" {
 		return configured

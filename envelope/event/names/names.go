@@ -1,4 +1,5 @@
-// Package names lists the AG-UI event types. The program has no other such list.
+// Package names lists the AG-UI event types. It is the only such list in the
+// program.
 //
 // It must not know what the events mean.
 package names
@@ -52,7 +53,7 @@ const (
 	ThinkingTextMessageEnd     = "THINKING_TEXT_MESSAGE_END"
 )
 
-// The event type that only a draft had.
+// The event type that exists only in a draft of AG-UI.
 const (
 	Meta = "META"
 )
@@ -100,7 +101,8 @@ var released = []string{
 // Released returns the event types of AG-UI 1.0 and of earlier releases.
 func Released() []string { return slices.Clone(released) }
 
-// All returns the event types of Released and those that only drafts had.
+// All returns the event types that Released returns and those that were only in
+// drafts.
 func All() []string { return append(Released(), Meta) }
 
 var byName = sync.OnceValue(func() map[string]string {
