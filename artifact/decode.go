@@ -10,9 +10,9 @@ import (
 )
 
 // Decode decodes an artifact strictly (docs/contract.md). It returns all findings
-// under the profile in document order. Findings past finding.MaxListed are only
-// counted, in a last finding. The artifact is nil if any finding is an error.
-// Decode accepts non-canonical JSON; see IsCanonical.
+// under the profile in document order. If there are more than finding.MaxListed, a
+// last finding states the number of the others. The artifact is nil if any finding is
+// an error. Decode accepts non-canonical JSON; see IsCanonical.
 func Decode(data []byte, p Profile) (*Artifact, []finding.Finding) {
 	c := &checker{profile: p, data: data}
 	if len(data) > MaxFileBytes {
@@ -47,8 +47,8 @@ type checker struct {
 	found   finding.List
 }
 
-// add reports a finding at the decoder's position. It does not create findings that
-// will not be listed, because a hostile file may have a million faults.
+// add reports a finding at the decoder's position. It does not call make for findings
+// that will not be listed, because a hostile file may have a million faults.
 func (c *checker) add(start int, make func(p finding.Pointer) finding.Finding) {
 	if !c.found.CountUnlisted(int64(start)) {
 		p := finding.Pointer(c.json.Pointer())
@@ -225,7 +225,7 @@ func (c *checker) object(known func(name string) bool, member func(name string, 
 }
 
 // reportUnknown reports a key that is not part of the contract. It returns whether the
-// key stands for an event family.
+// key is a name of an event family.
 func (c *checker) reportUnknown(name string, t strictjson.Token) bool {
 	if f, ok := family(name); ok {
 		c.reportFamily(name, f, t)
@@ -243,7 +243,7 @@ func (c *checker) reportUnknown(name string, t strictjson.Token) bool {
 
 func (c *checker) reportFamily(name, family string, t strictjson.Token) {
 	c.add(t.Start, func(p finding.Pointer) finding.Finding {
-		return finding.Violation(ruleFor(p, "A4", "M7"), "the key %s brings in %s; an artifact contains no other AG-UI event family", finding.Quote(name), family)
+		return finding.Violation(ruleFor(p, "A4", "M7"), "the key %s belongs to %s; an artifact contains no other AG-UI event family", finding.Quote(name), family)
 	})
 }
 
@@ -253,7 +253,7 @@ func (c *checker) reportDuplicate(t strictjson.Token) {
 }
 
 // walk skips the value that begins with t. It reports repeated keys in the value and,
-// unless quiet is set, keys that stand for an event family.
+// unless quiet is set, keys that are names of event families.
 func (c *checker) walk(t strictjson.Token, quiet bool) (err error) {
 	if t.Kind != strictjson.ObjectStart && t.Kind != strictjson.ArrayStart {
 		return nil
@@ -328,8 +328,8 @@ func (c *checker) text(t strictjson.Token, key text, rules textRules) error {
 	return nil
 }
 
-// tooLong returns the limit that s exceeds, its rule, and the length of s by which the
-// limit is defined. The rule is empty if s is not too long.
+// tooLong returns the rule that limits the length of s, the length of s as that rule
+// counts it, and the limit. The rule is empty if s is not too long.
 func (c *checker) tooLong(s string, l length) (rule string, n, limit int) {
 	if n, limit = runes(s), l.limit(limitsV1); n > limit {
 		return l.v1, n, limit
@@ -383,7 +383,7 @@ func checkTrace(s string) (rule, why string) {
 
 // checkKeys checks the rules that involve more than one key.
 func (c *checker) checkKeys() {
-	// at reports f for pointer at the offset of the value of key.
+	// at reports f with a pointer and the offset of the value of key.
 	at := func(key, pointer string, f finding.Finding) {
 		c.found.Add(f.WithOffset(int64(c.seen[key].Start)).WithPointer(finding.Pointer("").Name(pointer)))
 	}

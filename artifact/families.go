@@ -7,8 +7,8 @@ import (
 	"github.com/p20export/p20export/envelope/event/names"
 )
 
-// familyKeys returns the keys with which AG-UI carries the payload of other event
-// families, in normalized form, and the families.
+// familyKeys maps the keys that AG-UI uses for the payload of other event families
+// to these families. The keys are in normalized form.
 func familyKeys() map[string]string {
 	return map[string]string{
 		"event": names.Raw, "events": names.Raw, "rawevent": names.Raw, "rawevents": names.Raw,
@@ -38,7 +38,8 @@ var families = sync.OnceValue(func() map[string]string {
 // normalized.
 const longestFamily = 64
 
-// family returns the AG-UI event family that name stands for.
+// family returns the AG-UI event family of a name or key. It ignores the case of
+// ASCII letters, underscores and hyphens.
 func family(name string) (string, bool) {
 	if len(name) > longestFamily {
 		return "", false

@@ -46,8 +46,9 @@ const MaxFileBytes = 8 << 20
 // bytes are reserved for the rest of the event.
 const MaxEventData = 1<<20 - 4096
 
-// maxTraceText is how much of an error text is searched for a stack trace, in code
-// points. It is eight times the limit of the text, and bounds the cost of the search.
+// maxTraceText is the number of code points of an error text that are searched for a
+// stack trace. It is eight times the limit of the text, and bounds the cost of the
+// search.
 const maxTraceText = 8_192
 
 // limitsV1 apply to untrimmed strings.

@@ -7,9 +7,9 @@ import (
 )
 
 // IndexStackTrace returns the byte index of the first stack trace in s, or -1 if there
-// is none. The trace includes preceding white space, escaped line ends and tabs, and
-// backslashes. Only the shapes of rule A26 are recognized, and only in the first 8,192
-// code points of s.
+// is none. White space, escaped line ends and tabs, and backslashes directly before
+// the trace belong to it. Only the shapes of rule A26 are recognized, and only in the
+// first 8,192 code points of s.
 func IndexStackTrace(s string) int {
 	s = Prefix(s, maxTraceText)
 	at := traces().FindStringIndex(s)
@@ -47,8 +47,8 @@ var traces = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(strings.Join(shapes, "|"))
 })
 
-// traceParts are expressions that the shapes share. In a shape, <GAP> is replaced with
-// the expression of GAP.
+// traceParts are named expressions that the shapes share. In a shape, <GAP> stands for
+// the expression named GAP.
 var traceParts = [][2]string{
 	{"GAP", `(?:[\t-\r ]|\\+[nrt])+`},
 	{"LINE", `(?:(?:^|[\t\n\r]|\\[nrt])[ ]?|[ ][ ])`},

@@ -1,6 +1,6 @@
-// Package assay writes artifacts to the events and bundles of Assay, an evidence
-// compiler (crate assay-evidence 6.21.0, Evidence Contract v1), and verifies bundles
-// as strictly as Assay does.
+// Package assay writes artifacts as events and bundles for Assay, an evidence compiler
+// (crate assay-evidence 6.21.0, Evidence Contract v1), and verifies bundles as strictly
+// as Assay does.
 //
 // A bundle that verifies is intact: it has the events that its manifest states, in
 // order. Bundles are not signed, so anyone can write another bundle. Assay has no AG-UI
@@ -112,8 +112,8 @@ func (e Event) appendLine(b []byte, run Run, sequence int, hash digest.Digest) [
 	return append(b, "}\n"...)
 }
 
-// LineLen returns the length of the line of an event, including its newline. The
-// argument data is the length of the event's data.
+// LineLen returns the length of an event's line, including its newline. The argument
+// data is the length of the event's data.
 func LineLen(typ string, data int, run Run, sequence int) int {
 	return len(Event{Type: typ}.appendLine(nil, run, sequence, zeroDigest())) + data
 }

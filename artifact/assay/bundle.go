@@ -37,15 +37,16 @@ type Bundle struct {
 	// bundle, and does not depend on the run or the time.
 	RunRoot digest.Digest
 	Events  int
-	// EventsBytes and EventsDigest are those of the member events.ndjson.
+	// EventsBytes and EventsDigest are the size and the digest of the member
+	// events.ndjson.
 	EventsBytes  int64
 	EventsDigest digest.Digest
 }
 
-// WriteBundle writes the events of a run as one bundle: a gzip stream of a tar
-// archive of manifest.json and events.ndjson. The same events, run and producer
-// result in the same bytes. WriteBundle iterates over the events twice, because the
-// manifest comes first and states their digest. It keeps one event in memory.
+// WriteBundle writes the events of a run as one bundle: a gzip stream of a tar archive
+// of manifest.json and events.ndjson. The same run and events result in the same bytes.
+// WriteBundle iterates over the events twice, because the manifest comes first and
+// states their digest. It keeps one event in memory.
 //
 // WriteBundle returns an error if there are no events or if they exceed the limits of a
 // bundle.

@@ -45,7 +45,8 @@ func (r Run) Check() error {
 	return nil
 }
 
-// CheckArtifactRef returns an error if a receipt cannot have the artifact name.
+// CheckArtifactRef returns an error if a receipt cannot contain name as the name of an
+// artifact.
 func CheckArtifactRef(name string) error { return checkName(name) }
 
 func checkName(s string) error {

@@ -21,7 +21,7 @@ var (
 	errTarTrailer = errors.New("non-zero data after the end of the tar archive")
 )
 
-// tarReader reads the members of a tar archive. It only accepts headers that all tar
+// tarReader reads the members of a tar archive. It accepts only headers that all tar
 // readers interpret in the same way.
 type tarReader struct {
 	r       io.Reader

@@ -29,7 +29,7 @@ const maxDeviations = 100
 // §6).
 const maxInteger = 1<<53 - 1
 
-// noter returns the function with which the decoders report deviations.
+// noter returns a function that the decoders call to report deviations.
 func (v *verifier) noter() func(pointer, message string) {
 	if !v.Strict {
 		return nil

@@ -26,7 +26,8 @@ func DefaultLimits() Limits {
 	}
 }
 
-// Options configure the verification. The zero value means the reference's behavior.
+// Options configure the verification. The zero value selects the behavior of the
+// reference verifier.
 type Options struct {
 	Limits Limits // the zero value means DefaultLimits
 	Strict bool   // collect deviations

@@ -208,7 +208,7 @@ func (v *verifier) totals(file File, sum, root string) *Refusal {
 	return nil
 }
 
-// trailer reads the rest after the end of the archive.
+// trailer reads the bytes after the end of the archive.
 func (v *verifier) trailer(r io.Reader, ended bool) *Refusal {
 	buf := make([]byte, 8<<10)
 	total := int64(0)

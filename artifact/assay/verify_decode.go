@@ -13,7 +13,7 @@ var (
 	errMissing = errors.New("is missing")
 	errType    = errors.New("has a wrong type")
 	errCount   = errors.New("is not an integer in range")
-	errNumber  = errors.New("holds a number out of range")
+	errNumber  = errors.New("contains a number out of range")
 	errTime    = errors.New("is not a time")
 )
 

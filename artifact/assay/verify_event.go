@@ -9,7 +9,7 @@ import (
 	"github.com/p20export/p20export/digest"
 )
 
-// Entry is one event of a bundle with the values of its line.
+// Entry is one event of a bundle, with the values that its line states.
 type Entry struct {
 	Seq         uint64
 	ID          string
@@ -20,7 +20,7 @@ type Entry struct {
 	Producer    Producer
 	ContentHash string
 	Data        jsontext.Value // valid until the callback returns
-	Bytes       int            // of the line, without its line end
+	Bytes       int            // length of the line without its line end
 }
 
 // event is an event as the reference decodes it (types.rs, EvidenceEvent).

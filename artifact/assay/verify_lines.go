@@ -14,7 +14,7 @@ type lineReader struct {
 	r     io.Reader
 	limit int
 	buf   [8 << 10]byte
-	rest  []byte // of buf
+	rest  []byte // unread bytes of buf
 	line  []byte
 }
 

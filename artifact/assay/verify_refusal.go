@@ -18,6 +18,7 @@ type Refusal struct {
 	Event   int    // line of events.ndjson, from 0; -1 if it is not about an event
 }
 
+// Error returns the class, the message and the code.
 func (r *Refusal) Error() string { return fmt.Sprintf("%s: %s (%s)", r.Class, r.Message, r.Code) }
 
 // The refusal codes. The reference defines more codes, but never uses them.
