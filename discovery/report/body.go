@@ -9,18 +9,18 @@ import (
 	"github.com/p20export/p20export/project/scan"
 )
 
-// body is the beginning of a response that holds no run.
+// body is the beginning of a response without a run.
 type body struct {
 	data  []byte
 	more  bool // the response is longer
 	bytes int64
-	// The status is nil, and the content type empty, where they are not known.
+	// status is nil and contentType is empty if they are not known.
 	status      *int
 	contentType string
 }
 
-// newBody returns the body of a response without a run, if it is no event stream:
-// its HTTP status says so, or no event is in it.
+// newBody returns the body of a response without a run. It returns nil if the response is
+// an event stream: it has events, and its HTTP status is not an error.
 func newBody(c *capture.Capture, r scan.Result) *body {
 	b := &body{bytes: r.Bytes}
 	if r.Manifest != nil {
@@ -34,10 +34,10 @@ func newBody(c *capture.Capture, r scan.Result) *body {
 	return b
 }
 
-// bodyView is what a page shows of a body.
+// bodyView is a body as shown on a page.
 type bodyView struct {
 	Says string // status, content type and size
-	JSON bool   // it is shown as a tree
+	JSON bool   // the body is shown as a tree
 	shown
 }
 
@@ -61,7 +61,7 @@ func (v *viewer) body(b *body) *bodyView {
 	return view
 }
 
-// write writes what came instead of a run.
+// write writes the response.
 func (b *bodyView) write(w *markup.Writer) {
 	w.Put(`
 <section class="response">

@@ -13,23 +13,22 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// conversation is the messages of an artifact, with those that were left out at
-// their places.
+// conversation has the messages of an artifact and the omitted messages, in order.
 type conversation struct {
-	Built string // what a built snapshot was built from
+	Built string // the sources of a built snapshot
 	Turns []turn
-	More  int // of the turns are not shown
+	More  int // number of turns not shown
 }
 
-// turn is one message, kept or left out.
+// turn is one message, kept or omitted.
 type turn struct {
-	Ghost          bool // it was left out
+	Ghost          bool // the message was omitted
 	Role, Name, ID string
-	Was            string // what a message that was left out did, where that is known
+	Was            string // what an omitted message did, if known
 	Why            []string
-	Event          *int     // of a message that was streamed
-	Parts          []string // what was left out of a message that was kept, or changed
-	Begin          string   // of a long content, which is folded
+	Event          *int     // index of the first event of an omitted streamed message
+	Parts          []string // the omitted and changed parts of a kept message
+	Begin          string   // the beginning of a long content, which is folded
 	Content        markup.HTML
 	Bytes          int64
 	Cut            bool
@@ -43,10 +42,10 @@ const longContent = 4_000
 type source struct {
 	event int // -1 for the request
 	list  [][]byte
-	place []string // of the list
+	place []string // keys that lead to the list
 }
 
-// conversation returns what became of each message.
+// conversation returns all messages of a frozen run, kept and omitted.
 func (v *viewer) conversation(r *run, marks marks) *conversation {
 	f := r.frozen
 	c := new(conversation)
@@ -107,27 +106,27 @@ func (v *viewer) conversation(r *run, marks marks) *conversation {
 	return c
 }
 
-// lost shows that a streamed message was left out.
+// lost returns the turn of an omitted streamed message.
 func lost(o project.Omission) turn {
 	return turn{Ghost: true, Why: []string{"a message " + messageLeft(o.Reason)}, Event: o.EventIndex}
 }
 
-// add adds a turn, as far as there is room.
+// add adds a turn, within the limits.
 func (c *conversation) add(v *viewer, make func() turn) {
 	if min(v.left.tree, v.left.trees) == 0 {
 		c.More++
 		return
 	}
 	t := make()
-	if v.show.Redact { // there is no id to tell messages apart by
+	if v.show.Redact { // the lengths of ids do not distinguish messages
 		t.ID = "message " + strconv.Itoa(len(c.Turns)+1)
 	}
 	take(&v.left.trees, item+len(t.Content)+len(t.Begin)+len(t.Role)+len(t.Name)+len(t.ID)+len(t.Was)+len(strings.Join(t.Parts, "")))
 	c.Turns = append(c.Turns, t)
 }
 
-// from returns the list that the messages of the artifact are from, but for those
-// that were streamed; nil when there is none.
+// from returns the list that the artifact's messages were taken from, except those that
+// were streamed. It returns nil if there is no list.
 func (r *run) from() *source {
 	if r.subject.Origin == project.Emitted {
 		return &source{r.frozen.snapshotIndex(), messagesIn(r.frozen.lines()[1]), []string{"messages"}}
@@ -135,8 +134,8 @@ func (r *run) from() *source {
 	return r.requested()
 }
 
-// requested returns the messages that a run was asked with, which a built snapshot has:
-// those of the request or, without one, of the input in RUN_STARTED.
+// requested returns the messages of the request that a built snapshot contains. Without a
+// request, these are the messages of the input in RUN_STARTED.
 func (r *run) requested() *source {
 	p := r.frozen.record.Predicate
 	if slices.ContainsFunc(p.Omissions, func(o project.Omission) bool { return o.Reason == finding.RequestOtherRun }) {
@@ -157,7 +156,7 @@ func (r *run) requested() *source {
 	return &source{p.Events[0].Index, messagesIn(input.Raw), []string{"input", "messages"}}
 }
 
-// messagesIn returns the messages of an object that has them.
+// messagesIn returns the elements of the member "messages" of a JSON object.
 func messagesIn(text []byte) (list [][]byte) {
 	var decoder strictjson.Decoder
 	var object strictjson.Object
@@ -172,7 +171,7 @@ func messagesIn(text []byte) (list [][]byte) {
 	return list
 }
 
-// turn shows a message that was kept.
+// turn returns the turn of a kept message.
 func (v *viewer) turn(m artifact.Message, raw []byte, mark *markup.Mark, parts []project.Omission) turn {
 	b, n := v.show.Append(nil, m.Content, true, min(v.left.tree, v.left.trees))
 	t := turn{Role: v.role(m.Role), Name: v.short(m.Name), ID: v.short(m.ID), Content: markup.HTML(b), Bytes: int64(len(m.Content)), Cut: n < len(m.Content)}
@@ -199,10 +198,10 @@ func (v *viewer) turn(m artifact.Message, raw []byte, mark *markup.Mark, parts [
 	return t
 }
 
-// chips is how many of the parts that were left out of a message are named.
+// chips limits the omitted parts that are named for a message.
 const chips = 6
 
-// ghost shows that a message was left out.
+// ghost returns the turn of an omitted message.
 func (v *viewer) ghost(raw []byte, mark *markup.Mark, reasons []finding.Code) turn {
 	t := turn{Ghost: true}
 	for _, reason := range reasons {
@@ -220,7 +219,7 @@ func (v *viewer) ghost(raw []byte, mark *markup.Mark, reasons []finding.Code) tu
 	return t
 }
 
-// was says what a message did besides having text: which tools it called.
+// was says which tools a message called. It returns "" if it called none.
 func (v *viewer) was(m *strictjson.Object) string {
 	var tools []string
 	calls, _ := m.Get("toolCalls")
@@ -245,7 +244,7 @@ func (v *viewer) was(m *strictjson.Object) string {
 	return "called " + strings.Join(tools, ", ")
 }
 
-// raw adds the JSON of a message, with what became of each of its values.
+// raw adds the JSON of a message, with omitted and changed values marked.
 func (v *viewer) raw(t *turn, raw []byte, mark *markup.Mark) {
 	if mark == nil {
 		mark = new(markup.Mark)
@@ -328,10 +327,10 @@ func (t *turn) write(w *markup.Writer, section int) {
 	w.Put(`</li>`)
 }
 
-// shownBlocks is how many messages the picture of them shows.
+// shownBlocks limits the blocks of messages in the header.
 const shownBlocks = 60
 
-// writeBlocks draws a block for each message: what of them was kept.
+// writeBlocks draws a block for each message, which shows whether it was kept.
 func (c *conversation) writeBlocks(w *markup.Writer) {
 	kept, parts, gone := 0, 0, 0
 	for _, t := range c.Turns {
@@ -355,7 +354,7 @@ func (c *conversation) writeBlocks(w *markup.Writer) {
 	w.Put(`</p>`)
 }
 
-// block names the block of a message.
+// block returns the class of a message's block.
 func (t *turn) block() string {
 	switch {
 	case t.Ghost:

@@ -16,38 +16,38 @@ import (
 	"github.com/p20export/p20export/project/scan"
 )
 
-// run is what is known of one run, or of a capture without one.
+// run describes one run, or a capture without runs.
 type run struct {
 	inspect scan.Inspection
-	alone   bool // in its capture
-	// outcomes are those of the projections in their order; empty when nothing
-	// of the capture counts.
+	alone   bool // the capture has no other run
+	// outcomes has the outcome of each projection, in order. It is empty if the
+	// capture cannot be used.
 	outcomes []outcome
-	subject  *outcome // the one the page is about; nil when there are none
-	asked    bool     // for that one
-	// frozen are the files of the subject, where it froze the run.
+	subject  *outcome // the outcome that the page shows; nil if there is none
+	asked    bool     // the settings name the projection of subject
+	// frozen has the files of subject; nil if it refused the run.
 	frozen   *frozen
-	timeline *timeline // nil when no event is listed
-	request  []byte    // what a snapshot was built from, if it was
-	body     *body     // of a response without a run that is no event stream
+	timeline *timeline // nil if no event is listed
+	request  []byte    // the request that the snapshot was built from, if any
+	body     *body     // a response that has no run and is not an event stream
 }
 
-// snapshots is how many the run emitted. They are listed up to a number, and
-// counted as long as their type is told apart from others.
+// snapshots returns the number of snapshots that the run emitted. The list of snapshots
+// and the counts by event type are both limited, so snapshots uses the larger number.
 func (r *run) snapshots() int {
 	return max(len(r.inspect.Snapshots), r.inspect.Families.Count(envelope.MessagesSnapshot))
 }
 
-// gatherer reads captures one after the other, each once. It holds no more of them
-// than a page shows.
+// gatherer reads captures in order, each once. It keeps in memory only what the page
+// shows.
 type gatherer struct {
 	settings Settings
 	*viewer
 }
 
-// gather reads one capture under every projection, and calls show for each of
-// its runs. Its error is why nothing can be said of the capture; what is wrong
-// with the capture as evidence is said of its runs.
+// gather reads one capture, applies every projection and calls show for each run. It
+// returns an error if no page can be written. Problems with the capture as evidence are
+// findings of its runs instead.
 func (g *gatherer) gather(ctx context.Context, path string, show func(*run)) error {
 	if info, err := os.Stat(path); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
 		return finding.New(finding.IOFailed, "%s is neither a directory nor a regular file, and a page names captures by their files", finding.Escape(path)).WithHint(hint.ImportFirst)
@@ -90,7 +90,7 @@ func errRoom() error {
 	return finding.New(finding.IOFailed, "the captures hold more runs than a page shows").WithHint(hint.ChooseRun)
 }
 
-// reading is the consumer that takes in the runs of one capture.
+// reading is the scan.Consumer that collects the runs of one capture.
 type reading struct {
 	*viewer
 	settings  *Settings
@@ -99,21 +99,21 @@ type reading struct {
 	inspector *scan.Inspector
 
 	request   []byte
-	noRequest error // why it cannot be read
+	noRequest error // why the request cannot be read
 	project   scan.Projector
-	chosen    int // runs
+	chosen    int // number of selected runs
 	runs      []*held
 	spool     *atomicfile.Spool
 	events    timelines
 	result    scan.Result
 }
 
-// held is a run as it is held until the end of the capture. The files of its
-// subject wait in the spool.
+// held is a run that waits for the end of the capture. The files of its frozen outcome
+// are in the spool.
 type held struct {
 	number   int
 	outcomes []outcome
-	files    int // of the outcome the page is about: the first of three in the spool
+	files    int // the index in the spool of the first of the three files
 }
 
 // read reads the capture to its end.
@@ -143,8 +143,8 @@ func (r *reading) Frame(run *envelope.Run, f capture.Frame, e *envelope.Event) {
 	r.events.add(run, f, e, r.wants)
 }
 
-// wants reports whether a run is shown, as far as there is room. Past that it is
-// only counted.
+// wants reports whether a run is selected and the page has room for it. Other selected
+// runs are only counted.
 func (r *reading) wants(run *envelope.Run) bool {
 	return r.settings.Run.Matches(run) && r.chosen < r.left.sections
 }
@@ -161,7 +161,7 @@ func (r *reading) Begin(run *envelope.Run) scan.Observer {
 	return r.project.Begin(run)
 }
 
-// made keeps what the projections made of a run.
+// made keeps the results of the projections of a run.
 func (r *reading) made(run *envelope.Run, each iter.Seq[*scan.Projection]) error {
 	made := slices.Collect(each)
 	k := &held{number: run.Number}
@@ -215,7 +215,7 @@ func (r *reading) Finish(scan.Result) error { return nil }
 
 func (r *reading) close() { r.spool.Close() }
 
-// show shows the runs that were kept, or the capture when it holds none.
+// show calls show for each run that was kept, or once for a capture without runs.
 func (r *reading) show(show func(*run)) error {
 	r.settings.Run.CheckOperatorTimes(&r.result, r.settings.Operator)
 	rows := r.inspector.Inspections()

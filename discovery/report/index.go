@@ -8,8 +8,8 @@ import (
 	"github.com/p20export/p20export/internal/humanize"
 )
 
-// writeBar writes the bar that stays at the top of a page of several runs. Without
-// JavaScript it leads to the index, and no more.
+// writeBar writes the bar that stays at the top of a page with several runs. Without
+// JavaScript, it only has a link to the index.
 func (p *page) writeBar(w *markup.Writer) {
 	w.Put(`
 <nav class="bar" aria-label="Runs">
@@ -21,7 +21,7 @@ func (p *page) writeBar(w *markup.Writer) {
 </nav>`)
 }
 
-// writeIndex writes the table of the runs, below how many have which verdict.
+// writeIndex writes the number of runs with each verdict, and the table of runs.
 func (p *page) writeIndex(w *markup.Writer) {
 	w.Put(`
 <section aria-labelledby="index">

@@ -1,5 +1,5 @@
 "use strict";
-// The index of a page of several runs: the filter, and the bar with the run in view.
+// The index of a page with several runs: the filter, and the bar that names the current run.
 (() => {
   const table = document.querySelector("table.index");
   if (!table) return;
@@ -13,12 +13,12 @@
     return { row, article, verdict: row.dataset.verdict, fold: article.querySelector(".fold"), name: row.cells[0].textContent };
   });
   let shown = runs;
-  // The run that was gone to last is the one in view until the reader scrolls: the last
-  // runs of a page cannot come up to the bar.
+  // The target of the last jump is the current run until the reader scrolls, because the
+  // last runs of a page cannot scroll up to the bar.
   let target = null;
   let settled = 0;
 
-  // at returns the place of the run in view among those shown, and -1 above the first.
+  // at returns the index of the current run in shown, or -1 above the first.
   const at = () => {
     if (target && scrollY === settled) return shown.indexOf(target);
     const line = bar.getBoundingClientRect().bottom + 24;
@@ -32,7 +32,7 @@
     return low - 1;
   };
 
-  // place says in the bar which run is in view.
+  // place shows the current run in the bar.
   let said;
   const place = () => {
     const i = at();
@@ -66,7 +66,7 @@
     });
   };
 
-  // go shows a run, or the index.
+  // go scrolls to a run, or to the index if run is null.
   const go = (run) => {
     target = run;
     const scroll = () => {
@@ -75,7 +75,7 @@
       place();
     };
     scroll();
-    // What comes into view takes its own height in the frames that follow, unless the
+    // Content that comes into view gets its real height in the following frames, unless the
     // reader has scrolled on.
     const settle = (frames) => requestAnimationFrame(() => {
       if (target !== run || scrollY !== settled) return;
@@ -86,7 +86,8 @@
     status.textContent = run ? run.name + ", " + run.verdict : "Index";
   };
 
-  // step goes some runs on, and to the index from the first. It reports whether it could.
+  // step moves by a number of runs, and from the first run back to the index. It reports
+  // whether there was such a run.
   const step = (by) => {
     const i = at() + by;
     if (i < -1 || i >= shown.length) return false;
@@ -119,7 +120,7 @@
     show();
   };
 
-  // The counts become buttons.
+  // Turn the counts of verdicts into buttons.
   for (const item of document.querySelectorAll(".words li")) {
     const was = item.querySelector(".choice");
     const button = document.createElement("button");
@@ -145,7 +146,7 @@
   });
   previous.hidden = next.hidden = find.parentElement.hidden = false;
 
-  // A run that is asked for by its name is shown and open.
+  // asked shows and opens the run in the fragment of the URL.
   const asked = () => {
     const run = runs.find((r) => "#" + r.article.id === location.hash);
     if (!run) return;

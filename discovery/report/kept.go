@@ -10,7 +10,7 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// artifactView is an artifact, what it was made from, and what was left out of that.
+// artifactView is an artifact, the events it was made from, and the omissions.
 type artifactView struct {
 	Name     string
 	Bytes    int64
@@ -20,7 +20,7 @@ type artifactView struct {
 	LeftMore int // omissions that are not listed
 }
 
-// shown is a JSON text as a tree.
+// shown is JSON text rendered as a tree.
 type shown struct {
 	HTML markup.HTML
 	Cut  bool
@@ -30,12 +30,12 @@ type shown struct {
 type part struct {
 	Title string
 	Is    string
-	Event *int // nil for what was no event
+	Event *int // nil for the request and for built events
 	Bytes int64
 	Tree  shown
 }
 
-// omission is something that was left out, and why.
+// omission is a value that was omitted, and the reason.
 type omission struct {
 	Event   *int
 	Place   string
@@ -43,7 +43,8 @@ type omission struct {
 	Meaning string
 }
 
-// marks has what was left out of each event, and under -1 what of the request.
+// marks maps an event index to the omissions of that event. The key -1 has the omissions
+// of the request.
 type marks map[int]*markup.Mark
 
 func marksOf(omissions []project.Omission) marks {
@@ -59,13 +60,13 @@ func marksOf(omissions []project.Omission) marks {
 		all[event].Add(o)
 		if o.Reason == finding.RequestOtherRun {
 			o.Pointer = o.Pointer[:strings.LastIndexByte(string(o.Pointer), '/')]
-			all[event].Add(o) // nothing of the input is taken
+			all[event].Add(o) // the whole request is omitted
 		}
 	}
 	return all
 }
 
-// of returns the marks of an event; they are never nil.
+// of returns the marks of an event, never nil.
 func (m marks) of(event int) *markup.Mark {
 	if at := m[event]; at != nil {
 		return at
@@ -86,7 +87,7 @@ func (v *viewer) artifact(r *run, marks marks) *artifactView {
 		}
 		item := omission{Event: o.EventIndex, Place: o.File + v.pointer(o.Pointer), Reason: o.Reason, Meaning: meaning(o.Reason)}
 		if o.Reason == finding.SnapshotLacksText {
-			item.Meaning = "a message " + messageLeft(o.Reason) // of one message, not of the run
+			item.Meaning = "a message " + messageLeft(o.Reason) // the code's meaning is about the run
 		}
 		if o.Count > 0 {
 			item.Place = plural(o.Count, "more", "more")
@@ -96,8 +97,8 @@ func (v *viewer) artifact(r *run, marks marks) *artifactView {
 	return a
 }
 
-// parts shows the events of the envelope with what became of their values, and
-// of a built snapshot the request it was built from.
+// parts shows the events of the envelope and marks their omitted and changed values. If
+// the snapshot was built from the request, parts also shows the request.
 func (v *viewer) parts(r *run, marks marks) (list []part) {
 	f := r.frozen
 	places := make(map[string]project.Part)
@@ -127,14 +128,14 @@ func (f *frozen) lines() [][]byte {
 	return bytes.Split(bytes.TrimSuffix(f.envelope, []byte{'\n'}), []byte{'\n'})
 }
 
-// tree shows a JSON text as far as there is room.
+// tree renders JSON text as a tree, within the limits.
 func (v *viewer) tree(text []byte, marks *markup.Mark) shown {
 	b, n := v.show.AppendTree(nil, text, marks, min(v.left.tree, v.left.trees))
 	take(&v.left.trees, len(b))
 	return shown{markup.HTML(b), n < len(text)}
 }
 
-// write writes what the artifact was made from, what was left out, and its JSON.
+// write writes the events, the JSON of the artifact, and the omissions.
 func (v *artifactView) write(w *markup.Writer, section int) {
 	w.Put(`
 <details class="folded">
@@ -166,7 +167,7 @@ func (v *artifactView) write(w *markup.Writer, section int) {
 </details>`)
 }
 
-// writeOmissions writes the list of what was left out.
+// writeOmissions writes the list of omissions.
 func (v *artifactView) writeOmissions(w *markup.Writer, section int) {
 	if len(v.Left) == 0 {
 		w.Put(`

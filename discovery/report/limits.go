@@ -1,28 +1,27 @@
 package report
 
-// limits bound a page, whatever its captures hold. Bytes are counted as they
-// stand in the page, escapes and markup included.
+// limits bound the size of a page. Bytes are counted as written to the page, including
+// escapes and markup.
 type limits struct {
-	// sections is how many runs one page shows.
+	// sections limits the runs of a page.
 	sections int
-	// events is how many events of all captures the timelines list one by one;
-	// the rest are counted.
+	// events limits the events that all timelines list. Other events are only counted.
 	events int
-	// event bounds the raw text of one event in a timeline, in bytes, and
-	// events together hold no more than timelines.
+	// event limits the raw text of one event in a timeline, and timelines that of all
+	// events together, in bytes.
 	event, timelines int
-	// body is how much is shown of a response without a run, in bytes of it.
+	// body limits the shown part of a response without a run, in bytes of the response.
 	body int
-	// tree bounds one event or artifact that is shown as a tree, and all trees
-	// together hold no more than trees.
+	// tree limits one event or artifact shown as a tree, and trees all trees together,
+	// in bytes.
 	tree, trees int
-	// listed is how many findings or omissions one list has; facts bounds what
-	// all lists hold together, in bytes.
+	// listed limits the findings or omissions of one list, and facts the size of all
+	// lists together, in bytes.
 	listed, facts int
 }
 
-// bounds keep the largest page, of the most hostile captures, below a hundred
-// megabytes. A committed capture takes some tens of kilobytes.
+// bounds are the limits of Write. They keep every page below 100 MB, even for hostile
+// captures. The page of a committed capture has some tens of kilobytes.
 var bounds = limits{
 	sections:  1_000,
 	events:    100_000,
@@ -35,17 +34,19 @@ var bounds = limits{
 	facts:     8 << 20,
 }
 
-// item is the markup around one thing of a list, in bytes, which counts as well.
+// item is the size of the markup around one list item, in bytes. It counts against the
+// limits.
 const item = 200
 
-// maxFact is how much of an id, a label or an address is shown, in bytes. The
-// contract takes 256 code points.
+// maxFact limits the shown part of an id, label or URL, in bytes. The contract accepts
+// ids of 256 code points.
 const maxFact = 1 << 10
 
-// maxName is how much of a role, a key or the name of a tool is shown, in bytes.
+// maxName limits the shown part of a role, key or tool name, in bytes.
 const maxName = 64
 
-// take takes up to n of what is left of a limit, and returns how much that is.
+// take subtracts n from the remainder of a limit, or all of the remainder if it is less
+// than n. It returns the number subtracted.
 func take(left *int, n int) int {
 	n = min(n, *left)
 	*left -= n

@@ -17,27 +17,27 @@ import (
 	"github.com/p20export/p20export/project/scan"
 )
 
-// outcome is what one projection made of a run.
+// outcome is the result of one projection of a run.
 type outcome struct {
 	project.Settings
-	// Unasked says that the page itself chose the snapshot, to show what a choice
-	// gives; a page is never about it.
+	// Unasked reports that the page itself chose the snapshot, to show the result of a
+	// choice. Such an outcome is never the subject of a page.
 	Unasked bool
 	// Verdict is frozen or refused.
 	Verdict  project.Verdict
 	Findings []finding.Finding
-	// What follows is of a frozen artifact.
+	// The other fields are only set if the run was frozen.
 	Origin project.Origin
 	Digest digest.Digest
 	Bytes  int
 
-	alone bool // the findings are all there are: those about the capture do not join them
+	alone bool // the findings about the capture are not added
 }
 
 // Frozen reports whether the projection froze the run.
 func (o outcome) Frozen() bool { return o.Verdict == project.Frozen }
 
-// take takes in what the projection made of the run.
+// take records the result of the projection.
 func (o *outcome) take(p *scan.Projection) {
 	o.Findings = p.WithOmissions()
 	if out := p.Output; out != nil {
@@ -46,13 +46,13 @@ func (o *outcome) take(p *scan.Projection) {
 	}
 }
 
-// refuse says why the projection could not be tried.
+// refuse records why the projection could not be applied.
 func (o *outcome) refuse(err error) {
 	f, _ := finding.FromError(err)
 	o.Findings, o.alone = []finding.Finding{f}, true
 }
 
-// judge adds what is known at the end of the capture.
+// judge adds the findings that are known at the end of the capture.
 func (o *outcome) judge(r scan.Result) {
 	if o.alone {
 		return
@@ -64,7 +64,7 @@ func (o *outcome) judge(r scan.Result) {
 	}
 }
 
-// Name names the projection, and which snapshot it takes where one is chosen.
+// Name returns the name of the projection, and the chosen snapshot if there is one.
 func (o outcome) Name() string {
 	if o.Snapshot == project.Only {
 		return string(o.Projection)
@@ -72,15 +72,15 @@ func (o outcome) Name() string {
 	return fmt.Sprintf(hint.WithSnapshot, o.Projection, o.Snapshot)
 }
 
-// tries returns the outcomes to come, those of the newest projections in their order; and
-// where no snapshot is chosen, what choosing the last of several gives.
+// tries returns an empty outcome for each projection in its newest version, in order. If
+// no snapshot is chosen, the last element is for choosing the last of several snapshots.
 func tries(s project.Settings) []outcome {
 	var list []outcome
 	chosen := s.Snapshot
 	for _, s.Projection = range project.Names() {
 		s.Version, s.Snapshot = s.Projection.Version(), project.Only
 		if s.Projection == project.EmittedSnapshotText {
-			s.Snapshot = chosen // which no other projection does
+			s.Snapshot = chosen // other projections ignore the choice
 		}
 		list = append(list, outcome{Settings: s, Verdict: project.Refused})
 	}
@@ -91,8 +91,8 @@ func tries(s project.Settings) []outcome {
 	return list
 }
 
-// choose returns the place of the outcome a page is about: that of the projection
-// that was asked for, else the first that froze the run, else the first.
+// choose returns the index of the outcome that the page shows: that of the projection
+// asked, or if asked is empty, the first that froze the run. Otherwise it returns 0.
 func choose(outcomes []outcome, asked project.Name) int {
 	for i, o := range outcomes {
 		if !o.Unasked && (o.Projection == asked || asked == "" && o.Frozen()) {
@@ -102,8 +102,7 @@ func choose(outcomes []outcome, asked project.Name) int {
 	return 0
 }
 
-// last returns what choosing the last snapshot gives; nil where that was not
-// tried.
+// last returns the outcome of choosing the last snapshot, or nil if that was not tried.
 func (r *run) last() *outcome {
 	for i := range r.outcomes {
 		if r.outcomes[i].Unasked {
@@ -113,13 +112,13 @@ func (r *run) last() *outcome {
 	return nil
 }
 
-// applies reports whether the projection is for runs of this kind at all: one that takes
-// emitted snapshots needs one, and one that builds a snapshot needs a run without.
+// applies reports whether the projection applies to this kind of run. A projection of
+// emitted snapshots needs a snapshot; one that builds a snapshot needs a run without any.
 func (o outcome) applies() bool {
 	return o.Frozen() || !finding.Has(o.Findings, finding.SnapshotMissing) && !finding.Has(o.Findings, finding.SnapshotPresent)
 }
 
-// outcomeView is what a projection made of a run.
+// outcomeView is an outcome as shown on a page.
 type outcomeView struct {
 	Name    string
 	Verdict string
@@ -128,8 +127,8 @@ type outcomeView struct {
 	Says    []string
 }
 
-// said is how many reasons stand beside a projection's verdict.
-const said = 3
+// maxReasons limits the reasons shown with the verdict of a projection.
+const maxReasons = 3
 
 func (v *viewer) outcome(o outcome, subject bool) outcomeView {
 	shown := outcomeView{Name: o.Name(), Verdict: string(o.Verdict), Class: o.Verdict, Subject: subject}
@@ -148,8 +147,8 @@ func (v *viewer) outcome(o outcome, subject bool) outcomeView {
 			says = append(says, meaning(f.Code)+v.place(f))
 		}
 	}
-	if more := len(says) - said; more > 0 {
-		says = append(says[:said], "and "+plural(more, "more", "more"))
+	if more := len(says) - maxReasons; more > 0 {
+		says = append(says[:maxReasons], "and "+plural(more, "more", "more"))
 	}
 	for _, text := range says {
 		if take(&v.left.facts, len(text)) == len(text) {
@@ -159,29 +158,30 @@ func (v *viewer) outcome(o outcome, subject bool) outcomeView {
 	return shown
 }
 
-// meaning says what the findings of a code mean.
+// meaning returns the meaning of a finding code.
 func meaning(code finding.Code) string {
 	about, _ := finding.Describe(code)
 	return about.Meaning
 }
 
-// refusal is why nothing was kept of a run.
+// refusal explains why a run was refused.
 type refusal struct {
-	Says    string // empty where the reasons say all
+	Says    string // an introduction; may be empty
 	Reasons []reason
-	// Others are reasons of some projections where Reasons are those of all.
+	// Others has the reasons of only some projections, if Reasons has those that all
+	// projections share.
 	Others []reason
 }
 
 // reason is a finding that refuses a run.
 type reason struct {
 	finding.Finding
-	By    []string     // projections; none for what is wrong with the capture
-	Shown *findingView // nil past what is shown
+	By    []string     // projections; empty for a problem with the capture
+	Shown *findingView // nil if the reason is only counted
 }
 
-// refusal gathers the reasons of all projections, each reason once. Those of a
-// projection that is for other runs are left out, as long as there are others.
+// refusal collects the reasons of all projections, without duplicates. It omits the
+// reasons of projections that do not apply to the run, unless there are no others.
 func (v *viewer) refusal(r *run) *refusal {
 	s := new(refusal)
 	if r.subject == nil || r.inspect.Run == nil {
@@ -223,10 +223,10 @@ func (v *viewer) refusal(r *run) *refusal {
 	return s
 }
 
-// shownReasons is how many reasons are shown before the findings, which have them all.
+// shownReasons limits the reasons shown above the findings. The findings list all reasons.
 const shownReasons = 10
 
-// show makes the views of the first reasons, as far as there is room.
+// show creates the views of the first reasons, within the limits.
 func (s *refusal) show(v *viewer) {
 	for _, list := range [][]reason{s.Reasons, s.Others} {
 		for i := range list[:min(len(list), shownReasons)] {
@@ -237,8 +237,8 @@ func (s *refusal) show(v *viewer) {
 	}
 }
 
-// share sets aside the reasons that not all of so many projections have, where there
-// are some that all have.
+// share moves reasons that not all projections have to Others, if there are reasons that
+// all have.
 func (s *refusal) share(projections int) {
 	var all, others []reason
 	for _, r := range s.Reasons {
@@ -274,7 +274,7 @@ func (s *refusal) add(by string, findings []finding.Finding) {
 	}
 }
 
-// first says the first reason, and how many more there are.
+// first returns the first reason and the number of others.
 func (s *refusal) first() string {
 	if len(s.Reasons) == 0 {
 		return s.Says
@@ -335,7 +335,7 @@ func writeReasons(w *markup.Writer, section int, reasons []reason) {
 </ul>`)
 }
 
-// frozen is the three files of a frozen run.
+// frozen has the three files of a frozen run.
 type frozen struct {
 	artifact, envelope []byte
 	record             *record.Record

@@ -32,12 +32,12 @@ var sectionJS string
 // script returns the page's one script.
 func script() string { return indexJS + sectionJS }
 
-// page is what a page shows.
+// page is the contents of a page.
 type page struct {
 	Version  string
 	Captures int
 	Runs     int
-	// Words counts the runs of each verdict, and Artifacts those with an artifact.
+	// Words counts the runs with each verdict, and Artifacts those with an artifact.
 	Words     map[analysis.Verdict]int
 	Artifacts int
 	Redacted  bool
@@ -48,21 +48,21 @@ func newPage(tool record.Tool, captures int, redacted bool) *page {
 	return &page{Version: tool.Name + " " + tool.Version, Captures: captures, Redacted: redacted, Words: make(map[analysis.Verdict]int)}
 }
 
-// policy returns the page's Content-Security-Policy, which admits its own style
-// and script and nothing else.
+// policy returns the page's Content-Security-Policy. It allows only the page's own style
+// and script.
 func policy() string {
 	return "default-src 'none'; script-src 'sha256-" + hash(script()) + "'; style-src 'sha256-" + hash(style()) +
 		"'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 }
 
-// hash is that of an inline script or style as a Content-Security-Policy spells
-// it (CSP3 §2.3.1).
+// hash returns the hash of an inline script or style for a Content-Security-Policy (CSP3
+// §2.3.1).
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// add puts a run on the page, and returns its section.
+// add adds a run to the page and returns its section.
 func (p *page) add(name string, r *run, v *viewer) *section {
 	s := v.section(name, r)
 	s.Number = len(p.Sections) + 1
@@ -83,16 +83,16 @@ func (p *page) add(name string, r *run, v *viewer) *section {
 // several reports whether the page has an index.
 func (p *page) several() bool { return len(p.Sections) > 1 }
 
-// counted says what the page is of.
+// counted returns the number of captures and runs, in words.
 func (p *page) counted() string {
 	return plural(p.Captures, "capture", "captures") + ", " + plural(p.Runs, "run", "runs")
 }
 
-// withoutRun is how many captures have a section that is of no run.
+// withoutRun returns the number of captures without a run.
 func (p *page) withoutRun() int { return len(p.Sections) - p.Runs }
 
-// Every page begins with pageBegin, and has pageMaker and the name of the program
-// within the bytes of headSize.
+// Every page begins with pageBegin. Its first headSize bytes contain pageMaker followed by
+// the name of the program.
 const (
 	pageBegin = `<!doctype html>
 <html lang="en">
@@ -103,13 +103,13 @@ const (
 	headSize  = 2 << 10
 )
 
-// isPage reports whether a file is a page, of any version of the program.
+// isPage reports whether a file is a page written by any version of the program.
 func isPage(file io.Reader) (bool, error) {
 	head, err := io.ReadAll(io.LimitReader(file, headSize))
 	return bytes.HasPrefix(head, []byte(pageBegin)) && bytes.Contains(head, []byte(pageMaker+record.ToolName+" ")), err
 }
 
-// note says at the top who may see the page.
+// note returns the note about confidential content at the top of the page.
 func (p *page) note() markup.HTML {
 	if p.Redacted {
 		return `<strong>Every text of the captures is replaced by its length.</strong> Digests are left out, because a short text could be guessed from its digest. The names of the captures, AG-UI types, roles and keys, sizes, times and findings are shown.`
@@ -167,7 +167,7 @@ func (p *page) write(to io.Writer) error {
 	return w.Flush()
 }
 
-// plural spells a number with its noun.
+// plural formats a number with the matching form of its noun.
 func plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

@@ -12,8 +12,8 @@
     return e;
   };
 
-  // picture is what stands for a character that shows nothing. Half a surrogate
-  // pair stands for a byte that is not UTF-8.
+  // picture returns the visible replacement of an invisible character. A lone surrogate
+  // represents a byte that is not valid UTF-8.
   const picture = (c) => {
     const code = c.codePointAt(0);
     if (code < 0x20) return String.fromCharCode(0x2400 + code);
@@ -23,7 +23,7 @@
     return "\u27e8U+" + hex.padStart(4, "0") + "\u27e9";
   };
 
-  // visible returns text in which nothing acts and everything can be seen.
+  // visible returns a fragment with text in which every character is visible.
   const visible = (text, breaks) => {
     const all = document.createDocumentFragment();
     let done = 0;
@@ -39,7 +39,7 @@
 
   const plural = (n, one, many) => count.format(n) + " " + (n === 1 ? one : many);
 
-  // Event is one row of a timeline's data.
+  // read decodes the data of a timeline to a list of events.
   const read = (data) => {
     const left = new Map();
     for (const [index, pointer, reason, verb] of data.left) {
@@ -52,7 +52,7 @@
     }));
   };
 
-  // gather puts neighbours of one type together.
+  // gather groups consecutive events of the same type.
   const gather = (events) => {
     const groups = [];
     for (const e of events) {
@@ -65,7 +65,8 @@
 
   let ids = 0;
 
-  // row makes a line that opens what fill puts below it.
+  // row returns a list item whose button opens a body. fill adds the contents of the body
+  // when it is first opened.
   const row = (cells, fill) => {
     const li = element("li");
     const button = element("button", "row");
@@ -140,7 +141,7 @@
     });
   };
 
-  // fill puts items into a list, a chunk at a time.
+  // fill adds items to a list, one chunk at a time.
   const fill = (list, items, make, from = 0) => {
     const to = Math.min(items.length, from + chunk);
     const made = items.slice(from, to).map(make);
@@ -256,7 +257,7 @@
     ready();
   }
 
-  // unfold opens a timeline, and what it is folded in.
+  // unfold opens a timeline and everything that contains it.
   const unfold = (details) => {
     for (let d = details; d; d = d.parentElement.closest("details")) d.open = true;
     if (!details.find) build(details);
@@ -297,7 +298,7 @@
     });
   }
 
-  // On paper what is folded is open, but for long strings.
+  // Open folded parts for printing, except long strings, timelines and JSON.
   let opened = [];
   addEventListener("beforeprint", () => {
     opened = [...document.querySelectorAll("details:not([open], .timeline, .raw, .tree *)")];

@@ -1,9 +1,9 @@
-// Package report makes one self-contained HTML page of captures: the raw events
-// of each run, what was kept of them, what was left out and where, and the
-// artifact that came of it.
+// Package report writes one self-contained HTML page about captures. For each run,
+// the page shows the raw events, the messages that were kept, the values that were
+// omitted and where, and the artifact.
 //
-// What the page says of a run is what freezing it gives. The package must hold
-// no rule of a projection, and nothing of a capture may act in a page.
+// The results on the page are those of freezing the run. The package must not
+// contain rules of a projection, and no content of a capture may run as code in a page.
 package report
 
 import (
@@ -30,40 +30,40 @@ import (
 	"github.com/p20export/p20export/project/scan"
 )
 
-// Settings choose what a page shows and where it goes.
+// Settings select what a page shows and where it is written.
 type Settings struct {
-	// Settings are those of the projections. An empty Projection stands for the
-	// first that freezes a run; Snapshot is for emitted-snapshot-text alone.
+	// Settings are the settings of the projections. An empty Projection means the
+	// first that freezes a run. Only emitted-snapshot-text uses Snapshot.
 	project.Settings
-	// Run chooses one run of each capture, by its id or as "#2" by its number;
-	// empty takes all.
+	// Run selects one run of each capture, by its id, or by its number as in "#2".
+	// If it is empty, all runs are shown.
 	Run  scan.RunSelector
 	Tool record.Tool
-	// Out is the file of the page.
+	// Out is the path of the page.
 	Out string
-	// Force replaces the file if it is a page that this package wrote.
+	// Force replaces an existing file if it is a page that this package wrote.
 	Force bool
-	// Redact says whether the page shows what the captures hold; empty means that it
-	// does.
+	// Redact defaults to RedactNone.
 	Redact Redaction
-	// Reading is told which capture is read, and returns what is told how far;
-	// it may be nil.
+	// Reading, if not nil, is called before each capture is read, and returns the
+	// function that reports the progress.
 	Reading func(path string) scan.Progress
 }
 
-// Redaction says what a page shows of the texts of its captures.
+// Redaction says whether a page shows the texts of its captures.
 type Redaction string
 
-// A page shows the texts themselves, or only their lengths.
 const (
+	// RedactNone shows the texts.
 	RedactNone Redaction = "none"
+	// RedactText shows only the lengths of the texts.
 	RedactText Redaction = "text"
 )
 
-// Redactions returns all of them.
+// Redactions returns the names of all redactions.
 func Redactions() []string { return []string{string(RedactNone), string(RedactText)} }
 
-// ParseRedaction returns the redaction of that name.
+// ParseRedaction returns the redaction with a name.
 func ParseRedaction(name string) (Redaction, error) {
 	if !slices.Contains(Redactions(), name) {
 		return "", fmt.Errorf("redaction %s is not known; it is %s or %s", finding.Quote(name), RedactNone, RedactText)
@@ -71,36 +71,37 @@ func ParseRedaction(name string) (Redaction, error) {
 	return Redaction(name), nil
 }
 
-// Row is what the page shows of one run, or why there is no page.
+// Row is the result for one run, or the reason why no page was written.
 type Row struct {
 	Capture *string `json:"capture"`
 	Run     *int    `json:"run"`
 	RunID   *string `json:"run_id"`
-	// Verdict is frozen or refused, and error where there is no page.
+	// Verdict is frozen or refused, or error if no page was written.
 	Verdict project.Verdict `json:"verdict"`
-	// Projection is the one the page is about, and the findings are of: the first
-	// where all of them refuse the run; nil when nothing of the capture counts.
+	// Projection is the projection that the page shows and that the findings are
+	// from. If all projections refuse the run, it is the first. It is nil if the
+	// capture cannot be used.
 	Projection     *project.Name     `json:"projection"`
 	Origin         *project.Origin   `json:"origin"`
 	ArtifactDigest *digest.Digest    `json:"artifact_digest"`
 	ArtifactBytes  *int              `json:"artifact_bytes"`
 	Findings       []finding.Finding `json:"findings"`
-	// Report, ReportDigest and ReportBytes are of the page; nil when there is
-	// none.
+	// Report is the path of the page. Report, ReportDigest and ReportBytes are nil
+	// if no page was written.
 	Report       *string        `json:"report"`
 	ReportDigest *digest.Digest `json:"report_digest"`
 	ReportBytes  *int64         `json:"report_bytes"`
 
-	// Word is the verdict on the run, and Says what the page says below it: how much was
-	// kept, and what was left out.
+	// Word is the verdict of package analysis on the run. Says is the text below it on
+	// the page: how much was kept, and what was omitted.
 	Word analysis.Verdict `json:"-"`
 	Says string           `json:"-"`
-	// Last says that the run has several snapshots of which none was chosen, and
-	// that emitted-snapshot-text with the last of them freezes it.
+	// Last reports that the run has several snapshots, that none was chosen, and that
+	// emitted-snapshot-text freezes the run with the last snapshot.
 	Last bool `json:"-"`
 }
 
-// Normalize fills in defaults and reports settings that do not go together.
+// Normalize sets defaults and returns an error if settings contradict each other.
 func (s *Settings) Normalize() error {
 	if s.Projection != "" {
 		return s.Settings.Normalize()
@@ -118,16 +119,18 @@ func (s *Settings) progress(path string) scan.Progress {
 	return s.Reading(path)
 }
 
-// Write writes the page of the captures that paths name. The page is there whole
-// or not at all. A file with the same bytes counts as written; any other is an error,
-// unless it is a page and Force is set. Equal captures make equal bytes under one version of the
-// program. The rows are those of a page that was written, or of errors alone. The
-// error is one of the settings or the paths; everything else is in the rows.
+// Write writes a page about the captures at paths. It writes either the whole page or
+// nothing. An existing file with the same bytes counts as written. Any other existing
+// file is an error, unless it is a page and Force is set. One version of the program
+// writes the same bytes for the same captures.
+//
+// If the page was written, Write returns a row for each run. Otherwise it returns one row
+// with the reason. It returns an error only for invalid settings or paths.
 func Write(ctx context.Context, paths []string, s Settings) ([]Row, error) {
 	return write(ctx, paths, s, bounds)
 }
 
-// write is Write within limits.
+// write is Write with the given limits.
 func write(ctx context.Context, paths []string, s Settings, left limits) ([]Row, error) {
 	if err := s.Normalize(); err != nil {
 		return nil, err
@@ -159,7 +162,7 @@ func write(ctx context.Context, paths []string, s Settings, left limits) ([]Row,
 	return s.publish(ctx, page, rows), nil
 }
 
-// publish writes the page and tells the rows.
+// publish writes the page and adds its path, digest and size to the rows.
 func (s *Settings) publish(ctx context.Context, page *page, rows []Row) []Row {
 	hash := digest.Hash()
 	var size counter
@@ -179,8 +182,8 @@ func (s *Settings) publish(ctx context.Context, page *page, rows []Row) []Row {
 	return rows
 }
 
-// writePage writes the file of the page. It returns temporary names that could
-// not be removed.
+// writePage writes the file of the page. It returns the names of temporary files that
+// could not be removed.
 func (s *Settings) writePage(ctx context.Context, write func(io.Writer) error) (left []string, err error) {
 	dir, name := filepath.Split(s.Out)
 	dir = cmp.Or(dir, ".")
@@ -212,8 +215,8 @@ func (s *Settings) writePage(ctx context.Context, write func(io.Writer) error) (
 	return atomicfile.LeftoverNames(file), to.Sync()
 }
 
-// exists is the finding that the file of the page is another file, which may be a
-// page.
+// exists returns the finding for an existing file that cannot be replaced. The argument
+// page reports whether that file is a page.
 func (s *Settings) exists(err error, page bool) error {
 	what, next := finding.Escape(err.Error()), hint.OtherPage
 	switch {
@@ -225,13 +228,13 @@ func (s *Settings) exists(err error, page bool) error {
 	return finding.New(finding.OutputExists, "%s", what).WithHint("%s", next)
 }
 
-// failure is the row of a page that was not written.
+// failure returns the row for a page that was not written because of err.
 func failure(capture *string, err error) Row {
 	f, _ := finding.FromError(err)
 	return Row{Capture: capture, Verdict: project.Failed, Findings: []finding.Finding{f}}
 }
 
-// row is what is said of a run outside the page.
+// row returns the row of a run.
 func (r *run) row(path string) Row {
 	row := Row{Capture: &path, Run: r.inspect.Run, RunID: r.inspect.RunID, Verdict: project.Refused, Findings: r.inspect.Findings}
 	if r.subject != nil {
@@ -254,9 +257,9 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// pageNames returns how a page names captures: by their base names, with as many
-// folders before them as it takes to tell them apart, so that a page does not
-// depend on where the captures lie.
+// pageNames returns the names of captures on a page: their base names, preceded by as
+// many parent directories as needed to make them unique. So a page depends as little as
+// possible on the location of the captures.
 func pageNames(paths []string) ([]string, error) {
 	elements := make([][]string, len(paths))
 	for i, path := range paths {

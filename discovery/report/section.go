@@ -13,15 +13,14 @@ import (
 	"github.com/p20export/p20export/project/record"
 )
 
-// viewer turns what is known of runs into what a page shows of them. Every text that
-// came out of a capture goes through show, and takes its part of what is left of
-// the limits.
+// viewer converts runs to the sections of a page. Every text from a capture passes
+// through show and is counted against the remaining limits.
 type viewer struct {
 	left *limits
 	show markup.Content
 }
 
-// short shows the beginning of a text that a capture says of itself.
+// short shows the beginning of a fact about a capture, such as an id or a label.
 func (v *viewer) short(text string) string { return v.show.Short(text, maxFact) }
 
 // pointer shows a place in an event.
@@ -43,55 +42,56 @@ func (v *viewer) key(name string) string {
 	return v.show.Key(name)
 }
 
-// section is what a page says of one run. Its strings are visible text.
+// section is the part of a page about one run. Its strings need no more replacement of
+// invisible characters.
 type section struct {
 	Number  int
 	Capture string
-	Run     string // "run 1" where the capture holds several, or why there is none
-	ID      string // of the run, where the capture holds several
+	Run     string // "run 1" if the capture has several runs, or why it has none
+	ID      string // the id of the run, if the capture has several
 	Verdict project.Verdict
 	Word    analysis.Verdict
-	// Kept is how many messages the artifact has, Messages how many there were; zero
-	// where that is not known.
+	// Kept counts the messages of the artifact, Messages those before omissions. They
+	// are zero if not known.
 	Kept, Messages int
-	// Lost says what was left out or, of a refused run, why; LostMessages says it of the
-	// messages alone.
+	// Lost says what was omitted or why the run was refused. LostMessages is the part
+	// of Lost about messages.
 	Lost, LostMessages string
 	Headline           string
-	// Projection is the one the section is about; empty when all of them refused
-	// the run, or nothing counts.
+	// Projection is the projection that the section shows. It is empty if all
+	// projections refused the run, or if the capture cannot be used.
 	Projection   project.Name
 	Terminal     string
-	Summary      []fact // what a reader looks for first
+	Summary      []fact // the most important facts
 	Facts        []fact
-	Conversation *conversation // nil when the run was refused
-	Refusal      *refusal      // nil when it was frozen
-	Body         *bodyView     // nil unless it came instead of a run
+	Conversation *conversation // nil if the run was refused
+	Refusal      *refusal      // nil if the run was frozen
+	Body         *bodyView     // nil unless the response has no run and is not an event stream
 	Outcomes     []outcomeView
 	Findings     []findingsView
-	Counts       string // of the findings
+	Counts       string // the number of findings of each severity
 	Sizes        []size
-	Artifact     *artifactView // nil when the run was refused
+	Artifact     *artifactView // nil if the run was refused
 	Digests      []fact
-	Redacted     bool // there are lengths in place of texts, and no digests
+	Redacted     bool // texts are replaced by their lengths, and digests are omitted
 	Timeline     *timeline
 	Picture      *pictureView
 	Families     []family
 	Data         markup.HTML
-	Unread       bool // nothing of the capture counts
+	Unread       bool // the capture cannot be used
 }
 
-// fact is a name and what it stands for.
+// fact is a labeled value.
 type fact struct{ Name, Value string }
 
-// size is one bar of the picture of sizes.
+// size is one bar of the chart of sizes.
 type size struct {
 	Name  string
 	Bytes int64
-	Width string // of a hundred
+	Width string // percentage of the largest size
 }
 
-// family is a type of event and how many the run has.
+// family is an event type and the number of its events in the run.
 type family struct {
 	Name, Hue string
 	Count     int
@@ -138,7 +138,7 @@ func (v *viewer) section(name string, r *run) *section {
 	return s
 }
 
-// frozen says what was kept of a run.
+// frozen fills in the section of a frozen run.
 func (v *viewer) frozen(s *section, r *run) {
 	subject, p := r.subject, r.frozen.record.Predicate
 	s.Verdict, s.Projection = subject.Verdict, subject.Projection
@@ -165,7 +165,7 @@ func (v *viewer) frozen(s *section, r *run) {
 	}, s.Digests...)
 }
 
-// refused says why nothing was kept of a run.
+// refused fills in the section of a refused run.
 func (v *viewer) refused(s *section, r *run) {
 	s.Refusal = v.refusal(r)
 	s.Lost = s.Refusal.first()
@@ -200,7 +200,7 @@ func (v *viewer) refused(s *section, r *run) {
 	s.Counts = counts(all)
 }
 
-// outcomes says what each projection made of a run.
+// outcomes adds the outcome of each projection to the section.
 func (v *viewer) outcomes(s *section, r *run) {
 	for _, o := range r.outcomes {
 		s.Outcomes = append(s.Outcomes, v.outcome(o, !o.Unasked && o.Projection == s.Projection))
@@ -217,7 +217,7 @@ func (r *run) first() project.Name {
 	return ""
 }
 
-// counts says how many findings there are of each severity.
+// counts formats the number of findings of each severity.
 func counts(list []finding.Finding) string {
 	n := make(map[finding.Severity]int)
 	for _, f := range list {
@@ -238,7 +238,7 @@ func counts(list []finding.Finding) string {
 	return strings.Join(says, ", ")
 }
 
-// scale gives each size its bar, to one scale.
+// scale sets the width of each bar.
 func scale(sizes []size) {
 	var largest int64 = 1
 	for _, s := range sizes {
@@ -249,9 +249,9 @@ func scale(sizes []size) {
 	}
 }
 
-// findingsView is the findings of one projection, or of a capture as a whole.
+// findingsView has the findings of one projection or of a capture.
 type findingsView struct {
-	Of   string // empty where it need not be said
+	Of   string // name of the projection; empty if there is only one list
 	List []findingView
 	More int
 }
@@ -263,7 +263,7 @@ type findingView struct {
 	Next  string
 }
 
-// place says where a finding is, in few words.
+// place formats the location of a finding.
 func (v *viewer) place(f finding.Finding) string {
 	s := ""
 	if f.EventIndex != nil {
@@ -288,7 +288,8 @@ func (v *viewer) findings(of string, list []finding.Finding) findingsView {
 	return shown
 }
 
-// write writes the section of one run; several is whether the page has others.
+// write writes the section of one run. The argument several reports whether the page has
+// other sections.
 func (s *section) write(w *markup.Writer, several bool) {
 	w.Put(`
 <article id="r%s" data-verdict="%s" aria-labelledby="r%s-name">
@@ -346,7 +347,7 @@ func (s *section) write(w *markup.Writer, several bool) {
 </article>`)
 }
 
-// folded says what is below the header of a section.
+// folded returns the label of the part below the header of a section.
 func (s *section) folded() string {
 	if s.Conversation != nil {
 		return "The conversation, and the run event by event"
@@ -365,7 +366,8 @@ func writeFacts(w *markup.Writer, facts []fact) {
 </dl>`)
 }
 
-// openEvents is up to how many events of a page's only run are listed from the start.
+// openEvents limits the number of events with which the timeline of a page's only run is
+// open from the start.
 const openEvents = 100
 
 func (s *section) writeTimeline(w *markup.Writer, several bool) {
@@ -469,7 +471,7 @@ func (of *findingsView) write(w *markup.Writer, section int) {
 </ul>`)
 }
 
-// writeSizes writes the sizes, to one scale, and the digests.
+// writeSizes writes the sizes as a bar chart, and the digests.
 func (s *section) writeSizes(w *markup.Writer) {
 	if len(s.Sizes) == 0 && len(s.Digests) == 0 {
 		return

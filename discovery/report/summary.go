@@ -16,20 +16,20 @@ import (
 	"github.com/p20export/p20export/project/scan"
 )
 
-// losses counts what the artifact of a run leaves out.
+// losses counts the omissions of an artifact.
 type losses struct {
-	whole   counted // messages left out whole, by why
-	lacking int     // streamed messages that the snapshot lacks
-	parts   counted // keys of messages that were kept, and of how many messages
-	touched map[messagePlace]bool
-	joined  int      // messages whose text parts were joined
-	others  counted  // keys of other events
-	request counted  // keys of the request
-	says    []string // what else is to be said
-	more    int      // omissions that the record only counts
+	whole   counted               // omitted messages, by reason
+	lacking int                   // streamed messages that are not in the snapshot
+	parts   counted               // omitted keys of kept messages
+	touched map[messagePlace]bool // kept messages with omitted keys
+	joined  int                   // messages whose text parts were joined
+	others  counted               // omitted keys of other events
+	request counted               // omitted keys of the request
+	says    []string              // other omissions, in words
+	more    int                   // omissions that the record only counts
 }
 
-// counted counts names, in the order in which they come first.
+// counted counts names and keeps the order of their first occurrence.
 type counted struct {
 	names []string
 	n     map[string]int
@@ -45,17 +45,17 @@ func (c *counted) add(name string) {
 	c.n[name]++
 }
 
-// messagePlace is where a message was before it was taken or left out: in a list of
-// an event or, when event is negative, of the request.
+// messagePlace is the position of a message in the list of an event. If event is
+// negative, the list is that of the request.
 type messagePlace struct {
 	event  int
 	number int
 }
 
-// messageOf returns the message that an omission is of, and the key of what was left
-// out of it, empty for the message as a whole. It is for the lists of messages that
-// artifacts are made of: those of a snapshot, of the request, and of the input in
-// RUN_STARTED.
+// messageOf returns the message that an omission is about, and the omitted key; the key is
+// empty if the whole message was omitted. The message must be in a list that artifacts are
+// made from: that of a snapshot, the request, or the input in RUN_STARTED. Otherwise, ok is
+// false.
 func messageOf(o project.Omission) (at messagePlace, key string, ok bool) {
 	at.event = -1
 	pointer := string(o.Pointer)
@@ -80,7 +80,7 @@ func messageOf(o project.Omission) (at messagePlace, key string, ok bool) {
 	return at, key, true
 }
 
-// unescape returns the name that an element of a pointer spells (RFC 6901 §4).
+// unescape decodes a reference token of a JSON Pointer (RFC 6901 §4).
 func unescape(name string) string {
 	return strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
 }
@@ -99,7 +99,7 @@ func (v *viewer) lossesOf(omissions []project.Omission) losses {
 	for _, o := range omissions {
 		at, key, ofMessage := messageOf(o)
 		switch {
-		case o.Reason == finding.FamiliesUncounted: // nothing of the artifact
+		case o.Reason == finding.FamiliesUncounted: // not about the artifact
 		case o.Count > 0:
 			l.more += o.Count
 		case o.Reason == finding.SnapshotLacksText:
@@ -117,7 +117,7 @@ func (v *viewer) lossesOf(omissions []project.Omission) losses {
 			l.touched[at] = true
 			l.parts.add(v.key(key))
 		case o.Pointer == "":
-			l.whole.add(messageLeft(o.Reason)) // of the stream
+			l.whole.add(messageLeft(o.Reason)) // a streamed message
 		default:
 			first, _, _ := strings.Cut(string(o.Pointer)[1:], "/")
 			in := &l.others
@@ -133,7 +133,8 @@ func (v *viewer) lossesOf(omissions []project.Omission) losses {
 	return l
 }
 
-// messageLeft describes a message that was left out for a reason, after "message".
+// messageLeft describes a message that was omitted for a reason. The text follows the word
+// "message".
 func messageLeft(reason finding.Code) string {
 	switch reason {
 	case finding.ContentMissing:
@@ -152,7 +153,7 @@ func messageLeft(reason finding.Code) string {
 	return "with " + string(reason)
 }
 
-// messages is how many messages were left out whole.
+// messages returns the number of omitted messages.
 func (l losses) messages() (n int) {
 	for _, count := range l.whole.n {
 		n += count
@@ -160,10 +161,10 @@ func (l losses) messages() (n int) {
 	return n
 }
 
-// named is how many keys are named in a headline.
+// named limits the keys named in a headline.
 const named = 3
 
-// text says in one line what was left out, and what of it was left out of messages.
+// text lists all omissions in one line, and in another line those of messages.
 func (l losses) text() (all, messages string) {
 	var says, short []string
 	add := func(before, after string) {
@@ -200,7 +201,7 @@ func (l losses) text() (all, messages string) {
 	return strings.Join(says, separator), messages
 }
 
-// list names the first names in parentheses.
+// list returns the first names, in parentheses.
 func (c counted) list() string {
 	names := c.names
 	if len(names) > named {
@@ -209,10 +210,10 @@ func (c counted) list() string {
 	return " (" + strings.Join(names, ", ") + ")"
 }
 
-// separator is between the parts of a headline.
+// separator separates the parts of a headline.
 const separator = " · "
 
-// sum sums up a run that was frozen.
+// sum sets the headline and the counts of a frozen run.
 func (v *viewer) sum(s *section, r *run) {
 	p := r.frozen.record.Predicate
 	l := v.lossesOf(p.Omissions)
@@ -231,7 +232,7 @@ func (v *viewer) sum(s *section, r *run) {
 		humanize.Grouped(int64(len(p.Events))) + " of " + plural(r.inspect.Events, "event", "events")
 }
 
-// snapshotIndex returns the index of the snapshot that was taken, or -1.
+// snapshotIndex returns the event index of the emitted snapshot in the artifact, or -1.
 func (f *frozen) snapshotIndex() int {
 	for _, part := range f.record.Predicate.Events {
 		if part.Part == project.SnapshotPart {
@@ -241,7 +242,7 @@ func (f *frozen) snapshotIndex() int {
 	return -1
 }
 
-// captureFact says whether the capture is what was captured.
+// captureFact says whether the capture is intact.
 func captureFact(r *run) string {
 	findings := r.inspect.Findings
 	if r.subject != nil {
@@ -260,7 +261,7 @@ func captureFact(r *run) string {
 	return "intact: every digest matches capture.json"
 }
 
-// artifactFact says whether the artifact was made again.
+// artifactFact says how the artifact was made.
 func artifactFact(r *run) string {
 	if r.frozen == nil {
 		return "none"
@@ -268,7 +269,7 @@ func artifactFact(r *run) string {
 	return "made again from this capture by " + r.subject.Name() + ", " + humanize.Bytes(int64(len(r.frozen.artifact)))
 }
 
-// snapshotFact says where the messages are from.
+// snapshotFact says which snapshot the messages are from.
 func snapshotFact(r *run) string {
 	n := r.snapshots()
 	switch {
@@ -294,7 +295,7 @@ func snapshotFact(r *run) string {
 	return "number " + string(chosen) + " of " + humanize.Grouped(int64(n)) + " emitted" + event
 }
 
-// builtFrom says what a built snapshot was built from.
+// builtFrom names the sources of a built snapshot.
 func builtFrom(r *run) string {
 	switch list := r.requested(); {
 	case list == nil:
@@ -305,10 +306,10 @@ func builtFrom(r *run) string {
 	return "the request, as RUN_STARTED repeats it, and the streamed text"
 }
 
-// timesFact says when the run was, how long it took, and who says so.
+// timesFact returns the duration of the run, its times, and the source of the times.
 func timesFact(r *run) string {
 	row := r.inspect
-	if r.frozen != nil { // which may have the operator's
+	if r.frozen != nil { // its times may be the operator's
 		p := r.frozen.record.Predicate.Times
 		row.TimeSource, row.StartedAt, row.FinishedAt = &p.Source, &r.frozen.decoded.StartedAt, &r.frozen.decoded.FinishedAt
 	}
@@ -341,7 +342,7 @@ func timesFact(r *run) string {
 	return lasting(to.Sub(from)) + ", from " + from.Format(clock) + " to " + end + " UTC on " + from.Format(day) + by
 }
 
-// lasting spells a duration.
+// lasting formats a duration.
 func lasting(d time.Duration) string {
 	switch {
 	case d < time.Second:
@@ -373,7 +374,7 @@ func (v *viewer) endFact(r *run) string {
 	return end
 }
 
-// summary returns the facts that a reader looks for first.
+// summary returns the most important facts.
 func (v *viewer) summary(r *run) []fact {
 	list := []fact{{"Capture", captureFact(r)}}
 	if m := r.inspect.Source.Manifest; r.inspect.Run == nil && m != nil && m.Source.Kind != capture.KindFile && m.Source.Status != nil {
@@ -385,7 +386,7 @@ func (v *viewer) summary(r *run) []fact {
 	return append(list, fact{"Artifact", artifactFact(r)}, fact{"Snapshot", snapshotFact(r)}, fact{"Times", timesFact(r)}, fact{"Ended with", v.endFact(r)})
 }
 
-// facts are what is known of a run and of its capture.
+// facts returns the other facts about a run and its capture.
 func (v *viewer) facts(row scan.Inspection) (list []fact) {
 	say := func(name, text string) { list = append(list, fact{name, text}) }
 	add := func(name string, value *string) {

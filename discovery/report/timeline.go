@@ -14,38 +14,39 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// timeline is the events of one run, in the spelling of the page's data.
+// timeline has the events of one run, encoded for the page's data.
 type timeline struct {
-	// Count and Bytes are of all events of the run.
+	// Count and Bytes are the number and size of all events of the run.
 	Count int
 	Bytes int64
-	// Unlisted is how many of them are not in the data, Cut how many have only
-	// the beginning of their text there, or none.
+	// Unlisted counts the events that are not in the data. Cut counts those whose text
+	// is truncated there.
 	Unlisted, Cut int
 
-	// Picture is of the times of arrival or, where ByOrder says so, of the order of
-	// the events, as times are not known.
+	// Picture shows the events by time of arrival or, if ByOrder is set, by index,
+	// because the times are not known.
 	Picture markup.Picture
 	ByOrder bool
-	// begun has the events with which streamed messages begin, by the messages' ids.
+	// begun maps the ids of streamed messages to the indexes of their first events.
 	begun map[string]int
-	// places has where in the picture the events are that an artifact can be of.
+	// places maps indexes of events that an envelope can contain to their places in
+	// the picture.
 	places map[int]markup.Kept
 
 	types  []string
 	index  map[string]int
-	rows   []byte // JSON arrays: type, index, offset, bytes, microseconds, text, whether it is cut
+	rows   []byte // JSON arrays: type, index, offset, bytes, microseconds, text, 1 if truncated
 	listed int
 }
 
-// maxPlaces bounds how many events are remembered for the rings in a picture, and how
-// many for their places in the conversation; maxID is how long their ids are.
+// maxPlaces limits the entries of timeline.places and of timeline.begun. maxID limits the
+// length of the ids in begun, in bytes.
 const (
 	maxPlaces = 10_000
 	maxID     = 256
 )
 
-// begins notes the first event of a streamed message.
+// begins records e if it is the first event of a streamed message.
 func (t *timeline) begins(e *envelope.Event) {
 	if e.Type != envelope.TextMessageStart && e.Type != envelope.TextMessageChunk || len(t.begun) == maxPlaces {
 		return
@@ -60,11 +61,11 @@ func (t *timeline) begins(e *envelope.Event) {
 	t.begun[strings.Clone(id)] = e.Index
 }
 
-// maxType bounds what is kept of an event type, in bytes.
+// maxType limits the stored part of an event type, in bytes.
 const maxType = 128
 
-// event lists one event. A type of "" is a frame that is no event. Micros count
-// from the start of the capture and are -1 where that is not known.
+// event adds one event to a timeline. The kind is "" for a frame that is not an event.
+// micros is the time since the start of the capture, or -1 if not known.
 func (v *viewer) event(t *timeline, f capture.Frame, kind string, micros int64) {
 	left := v.left
 	t.Count++
@@ -110,7 +111,7 @@ func (v *viewer) event(t *timeline, f capture.Frame, kind string, micros int64) 
 	t.rows = fmt.Appendf(t.rows, ",%d]", cut)
 }
 
-// hue names the colour of a type of event.
+// hue returns the family of an event type, which has its own color.
 func hue(kind string) string {
 	for _, of := range []struct{ prefix, hue string }{
 		{"RUN_", "run"}, {"STEP_", "run"}, {"SUBAGENT_", "run"},
@@ -127,7 +128,7 @@ func hue(kind string) string {
 	return "other"
 }
 
-// kind returns how a timeline names a type of event.
+// kind returns the name of an event type in a timeline.
 func (v *viewer) kind(name string) string {
 	if v.show.Redact {
 		return v.show.Type(name)
@@ -138,23 +139,23 @@ func (v *viewer) kind(name string) string {
 	return name
 }
 
-// timelines takes the frames of a capture into the timelines of its runs.
+// timelines adds the frames of a capture to the timelines of its runs.
 type timelines struct {
 	*viewer
-	start time.Time // of the capture; zero where that is not known
-	// byRun has those of the runs that are wanted, and under 0 that of a capture
-	// without a run.
+	start time.Time // start of the capture; zero if not known
+	// byRun maps numbers of shown runs to their timelines. The key 0 has the events
+	// before the first run.
 	byRun map[int]*timeline
 
 	begun  bool
-	run    *envelope.Run // of the frame before; nil before the first
-	now    *timeline     // nil when the run is not wanted
-	before limits        // what was left when the capture began
+	run    *envelope.Run // run of the previous frame; nil before the first run
+	now    *timeline     // nil if the current run is not shown
+	before limits        // remaining limits at the start of the capture
 }
 
-// add lists a frame, where its run is wanted. The first run shows what stands
-// before it, too. The run is nil before the first, the event where the frame is
-// none.
+// add adds a frame to the timeline of its run, if that run is shown. Frames before the
+// first run are shown with the first run. The run is nil before the first run, and e is
+// nil if the frame is not an event.
 func (t *timelines) add(run *envelope.Run, f capture.Frame, e *envelope.Event, wanted func(*envelope.Run) bool) {
 	switch {
 	case !t.begun && run == nil:
@@ -163,7 +164,7 @@ func (t *timelines) add(run *envelope.Run, f capture.Frame, e *envelope.Event, w
 		t.byRun[0] = t.now
 	case run == t.run && t.begun:
 	case !wanted(run):
-		if t.byRun[0] != nil { // of events that are not shown after all
+		if t.byRun[0] != nil { // the first run and the events before it are not shown
 			*t.left = t.before
 			delete(t.byRun, 0)
 		}
@@ -191,8 +192,8 @@ func (t *timelines) add(run *envelope.Run, f capture.Frame, e *envelope.Event, w
 	t.event(t.now, f, kind, micros)
 }
 
-// data spells a timeline as the page's JSON, with the places of the events that
-// were kept and what was left out of any event.
+// data returns the JSON of a timeline, with the indexes of the kept events and the
+// omissions.
 func (v *viewer) data(t *timeline, parts []project.Part, omissions []project.Omission) []byte {
 	b := []byte(`{"types":[`)
 	for i, kind := range t.types {
@@ -230,17 +231,17 @@ type pictureView struct {
 	Lanes   []lane
 	Height  int
 	SVG     markup.HTML
-	Kept    int // events that are marked
+	Kept    int // number of events with a ring
 	ByOrder bool
 }
 
-// lane names a family of events.
+// lane is the label of a family of events.
 type lane struct {
 	Family, Name string
 	Count        int
 }
 
-// laneName names a family of events for people.
+// laneName returns the label of a family of events.
 func laneName(family string) string {
 	switch family {
 	case "tool":
@@ -251,7 +252,7 @@ func laneName(family string) string {
 	return strings.ToUpper(family[:1]) + family[1:]
 }
 
-// picture draws the events of a run, as far as there is room.
+// picture draws the events of a run. It returns nil if that exceeds the limits.
 func (v *viewer) picture(t *timeline, parts []project.Part) *pictureView {
 	p := &pictureView{Height: t.Picture.Height(), ByOrder: t.ByOrder}
 	var kept []markup.Kept
@@ -261,11 +262,11 @@ func (v *viewer) picture(t *timeline, parts []project.Part) *pictureView {
 		}
 	}
 	p.Kept = len(kept)
-	spell := markup.Micros
+	label := markup.Micros
 	if t.ByOrder {
-		spell = func(at, _ int64) string { return "#" + strconv.FormatInt(at, 10) }
+		label = func(at, _ int64) string { return "#" + strconv.FormatInt(at, 10) }
 	}
-	p.SVG = t.Picture.SVG(kept, spell)
+	p.SVG = t.Picture.SVG(kept, label)
 	for _, l := range t.Picture.Lanes() {
 		p.Lanes = append(p.Lanes, lane{l.Family, laneName(l.Family), l.Count})
 	}

@@ -9,16 +9,16 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// Content shows what came out of a capture: the text itself, or only its length.
-// The zero value shows the text. What a page says of a capture goes through its
-// methods, so that a redacted page has nothing but the vocabulary of AG-UI, lengths,
-// sizes and times.
+// Content formats content of a capture: the text itself, or only its length. The zero
+// value formats the text. All content passes through these methods, so that a redacted
+// page contains only the vocabulary of AG-UI, lengths, sizes and times.
 type Content struct {
-	// Redact shows lengths.
+	// Redact replaces texts with their lengths.
 	Redact bool
 }
 
-// Text is [Visible], or the length of the text. Of no text it is no text.
+// Text returns the text as [Visible] does, or its length. For an empty text, it returns
+// an empty string.
 func (c Content) Text(text string) string {
 	if c.Redact && text != "" {
 		return length(text)
@@ -26,8 +26,8 @@ func (c Content) Text(text string) string {
 	return Visible(text)
 }
 
-// Short shows the beginning of a text of more than limit bytes, or the length of all
-// of it.
+// Short is like Text, but truncates a text of more than limit bytes. The length is that of
+// the whole text.
 func (c Content) Short(text string, limit int) string {
 	if len(text) > limit && !c.Redact {
 		text = strings.ToValidUTF8(text[:limit], "") + "…"
@@ -35,7 +35,7 @@ func (c Content) Short(text string, limit int) string {
 	return c.Text(text)
 }
 
-// Append is [Append], or appends the length of the text.
+// Append appends the text as [Append] does, or its length.
 func (c Content) Append(b []byte, text string, breaks bool, limit int) ([]byte, int) {
 	if c.Redact {
 		return append(b, length(text)...), len(text)
@@ -43,7 +43,8 @@ func (c Content) Append(b []byte, text string, breaks bool, limit int) ([]byte, 
 	return Append(b, text, breaks, limit)
 }
 
-// Type shows the type of an event: the length of one that AG-UI does not have.
+// Type returns the type of an event. If redacted, types that are not in AG-UI are replaced
+// with their lengths.
 func (c Content) Type(kind string) string {
 	if names.IsReleased(kind) {
 		return kind
@@ -51,7 +52,8 @@ func (c Content) Type(kind string) string {
 	return c.Text(kind)
 }
 
-// Role shows the role of a message: the length of one that AG-UI does not have.
+// Role returns the role of a message. If redacted, roles that are not in AG-UI are replaced
+// with their lengths.
 func (c Content) Role(role string) string {
 	if vocabulary().roles[role] {
 		return role
@@ -59,7 +61,8 @@ func (c Content) Role(role string) string {
 	return c.Text(role)
 }
 
-// Key shows a key of an object: the length of one that AG-UI does not have.
+// Key returns a key of an object. If redacted, keys that are not in AG-UI are replaced with
+// their lengths.
 func (c Content) Key(name string) string {
 	if c.Redact {
 		return key(name)
@@ -67,11 +70,11 @@ func (c Content) Key(name string) string {
 	return Visible(name)
 }
 
-// maxIndex is how many digits of a pointer are an index. More can be the key of an
-// object.
+// maxIndex is the maximum number of digits of an index in a pointer. Longer numbers may be
+// keys of objects.
 const maxIndex = 3
 
-// Pointer shows a place in a JSON text: the lengths of keys that AG-UI does not have.
+// Pointer returns a pointer into JSON text, with keys redacted as by Key.
 func (c Content) Pointer(p finding.Pointer) string {
 	if !c.Redact {
 		return Visible(string(p))
@@ -86,7 +89,8 @@ func (c Content) Pointer(p finding.Pointer) string {
 	return strings.Join(steps, "/")
 }
 
-// AppendPointer appends a place as a JSON string. Nothing of it is a picture yet.
+// AppendPointer appends a pointer as a JSON string. Unlike Pointer, it does not make
+// invisible characters visible.
 func (c Content) AppendPointer(b []byte, p finding.Pointer, limit int) []byte {
 	text := string(p)
 	if c.Redact {
@@ -96,8 +100,8 @@ func (c Content) AppendPointer(b []byte, p finding.Pointer, limit int) []byte {
 	return b
 }
 
-// Message says what a finding is about: what it has in common with all findings of its
-// code, or also what it quotes.
+// Message returns the message of a finding. If redacted, it returns the general meaning of
+// the code instead, because a message may quote the capture.
 func (c Content) Message(f finding.Finding) string {
 	if c.Redact {
 		about, _ := finding.Describe(f.Code)
@@ -106,8 +110,7 @@ func (c Content) Message(f finding.Finding) string {
 	return Visible(f.Message)
 }
 
-// Next says what to do about a finding: what is said for all of its code, or for this
-// one.
+// Next returns the hint of a finding. If redacted, it returns the general hint of the code.
 func (c Content) Next(f finding.Finding) string {
 	if c.Redact {
 		about, _ := finding.Describe(f.Code)
@@ -116,8 +119,8 @@ func (c Content) Next(f finding.Finding) string {
 	return Visible(f.Hint)
 }
 
-// AppendEvent appends the text of an event as [AppendJSON] does. Of a redacted event it
-// has the types, the roles and the keys that AG-UI has, and the lengths of all else.
+// AppendEvent appends the text of an event as [AppendJSON] does. A redacted event only has
+// the types, roles and keys of AG-UI; other texts are replaced with their lengths.
 func (c Content) AppendEvent(b, text []byte, limit int) ([]byte, int) {
 	if !c.Redact {
 		return AppendJSON(b, text, limit)
@@ -130,8 +133,8 @@ func (c Content) AppendEvent(b, text []byte, limit int) ([]byte, int) {
 	return b, n
 }
 
-// length returns how many Unicode code points a text has, or how many bytes
-// where it is not UTF-8.
+// length returns the number of code points of a text, or the number of bytes if the text
+// is not valid UTF-8.
 func length(text string) string {
 	if !utf8.ValidString(text) {
 		return "⟨" + many(len(text), "byte") + "⟩"

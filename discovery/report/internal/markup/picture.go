@@ -6,30 +6,31 @@ import (
 	"strconv"
 )
 
-// Picture is a picture of when the events of a run came: a lane for each family of
-// events, and in it a mark for each stretch in which some came. It holds the same
-// little, however many events there are.
+// Picture shows when the events of a run arrived. It has a lane for each family of
+// events. A lane has a mark for each interval in which such events arrived. The size of a
+// Picture does not depend on the number of events.
 type Picture struct {
-	// First and Last are when events came: microseconds, or places in their order.
+	// First and Last are the positions of the first and the last event: times in
+	// microseconds, or indexes.
 	First, Last int64
 	lanes       []Lane
-	width       int64 // of a stretch
+	width       int64 // of an interval
 	seen        [stretches]uint16
 }
 
-// Lane is a family of events and how many the run has.
+// Lane is a family of events and the number of its events in the run.
 type Lane struct {
 	Family string
 	Count  int
 }
 
-// stretches is into how many the time is divided at most.
+// stretches is the maximum number of intervals.
 const stretches = 256
 
-// Families are those that a picture tells apart, in the order of its lanes.
+// families lists the families of events in the order of the lanes.
 var families = []string{"run", "text", "reasoning", "tool", "state", "activity", "snapshot", "other", "bad"}
 
-// Add notes an event. Events come in their order.
+// Add adds an event. Events must be added in order.
 func (p *Picture) Add(at int64, family string) {
 	if p.width == 0 {
 		p.First, p.width = at, 1
@@ -61,43 +62,43 @@ func (p *Picture) Lanes() []Lane {
 	return sorted
 }
 
-// The sizes of the picture, in pixels. Across it is as wide as there is room.
+// Heights are in pixels. Widths are percentages of the width of the picture.
 const (
 	LaneHeight = 24
 	mark       = 12
 	axis       = 24
 
-	border = 1.0 // on either side, of a hundred
-	margin = 4.0 // where no tick is, as its label would be outside
-	wide   = 1.2 // a stretch of this width, of a hundred, has a mark of its own
+	border = 1.0 // left and right of the intervals
+	margin = 4.0 // where a tick's label would not fit
+	wide   = 1.2 // marks of adjacent intervals narrower than this are joined
 )
 
-// Height is that of the picture.
+// Height returns the height of the picture in pixels.
 func (p *Picture) Height() int { return LaneHeight*len(p.lanes) + axis }
 
-// slot is the width of a stretch, of a hundred.
+// slot returns the width of an interval.
 func (p *Picture) slot() float64 {
 	return (100 - 2*border) / float64((p.Last-p.First)/p.width+1)
 }
 
-// at returns where something is drawn, of a hundred.
+// at returns the x coordinate of a position.
 func (p *Picture) at(x int64) float64 {
 	return border + (float64(x-p.First)/float64(p.width)+.5)*p.slot()
 }
 
-// middle returns the middle of the stretch that something is in, of a hundred.
+// middle returns the x coordinate of the middle of the interval that contains a position.
 func (p *Picture) middle(x int64) float64 {
 	return border + (float64((x-p.First)/p.width)+.5)*p.slot()
 }
 
-// Kept is an event that is marked in a picture.
+// Kept is an event that gets a ring in a picture.
 type Kept struct {
 	At     int64
 	Family string
 }
 
-// SVG draws the picture: the marks, those of neighbours in one; a ring for each
-// event that was kept; and the ticks, whose labels tick spells.
+// SVG draws the picture: the marks of the events, a ring for each kept event, and ticks
+// with the labels that tick returns. Marks of adjacent narrow intervals are joined.
 func (p *Picture) SVG(kept []Kept, tick func(at, step int64) string) HTML {
 	var b []byte
 	lanes := p.Lanes()
@@ -135,7 +136,7 @@ func (p *Picture) SVG(kept []Kept, tick func(at, step int64) string) HTML {
 
 type tickAt struct{ at, step int64 }
 
-// ticks returns a few round places between the first and the last event.
+// ticks returns a few round positions between the first and the last event.
 func (p *Picture) ticks() (list []tickAt) {
 	const few = 4
 	span := p.Last - p.First
@@ -151,7 +152,8 @@ func (p *Picture) ticks() (list []tickAt) {
 	return list
 }
 
-// Micros spells a time in microseconds for a tick, as exact as the step asks.
+// Micros formats a time in microseconds as the label of a tick. The step between ticks
+// determines the precision.
 func Micros(at, step int64) string {
 	unit, name := int64(1_000), " ms"
 	if at >= 10_000_000 || step >= 1_000_000 {

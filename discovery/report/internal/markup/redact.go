@@ -9,7 +9,7 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// key shows a key of an object: the length of one that AG-UI does not have.
+// key returns a key of AG-UI unchanged, and the length of any other key.
 func key(name string) string {
 	if vocabulary().keys[name] || name == "" {
 		return name
@@ -21,22 +21,22 @@ func key(name string) string {
 	return shown + many(utf8.RuneCountInString(name), "character") + "⟩"
 }
 
-// redactor spells the tokens of a JSON text, in their order, without what they hold:
-// it keeps the keys of AG-UI, the type of the event and the roles of messages.
+// redactor redacts the tokens of JSON text, in order. It keeps the keys of AG-UI, the type
+// of the event and the roles of messages.
 type redactor struct {
 	dec  *strictjson.Decoder
 	open []container
-	name string // of the member whose value is next
+	name string // key of the next value
 }
 
-// container is an object or a list that is open.
+// container is an open object or array.
 type container struct {
-	name string // of the member that it is the value of
+	name string // key of the container in its parent
 	list bool
 }
 
-// spell spells the next token.
-func (r *redactor) spell(token strictjson.Token) string {
+// redact returns the next token, redacted.
+func (r *redactor) redact(token strictjson.Token) string {
 	switch token.Kind {
 	case strictjson.Name:
 		r.name, _ = r.dec.Text(token)
@@ -68,8 +68,8 @@ func (r *redactor) spell(token strictjson.Token) string {
 	return "⟨boolean⟩"
 }
 
-// known reports whether the value of a member is the type of the event, or the role of a
-// message.
+// known reports whether a string is a type or role of AG-UI, and is the type of the event
+// or the role of a message.
 func (r *redactor) known(name, text string) bool {
 	root := len(r.open) == 1
 	switch name {
@@ -82,9 +82,9 @@ func (r *redactor) known(name, text string) bool {
 	return false
 }
 
-// redacted spells a JSON text on one line without what it holds, and returns how much
-// of the text that is. It ends when the result has limit bytes or more. Of a text that is
-// not JSON it says the length.
+// redacted redacts JSON text on one line and returns the number of bytes of the text that
+// it redacted. It stops when the result has limit bytes or more. For text that is not JSON,
+// the result is the length.
 func redacted(text []byte, limit int) ([]byte, int) {
 	r := &redactor{dec: strictjson.NewDecoder(text)}
 	r.dec.AllowDuplicates()
@@ -104,7 +104,7 @@ func redacted(text []byte, limit int) ([]byte, int) {
 		if comma && token.Kind != strictjson.ObjectEnd && token.Kind != strictjson.ArrayEnd {
 			b.WriteByte(',')
 		}
-		b.WriteString(r.spell(token))
+		b.WriteString(r.redact(token))
 		switch token.Kind {
 		case strictjson.Name:
 			b.WriteByte(':')

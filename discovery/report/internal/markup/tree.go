@@ -13,19 +13,19 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// Mark is a place in a JSON text and the places below it: why it was left out
-// of the artifact, or changed on the way there.
+// Mark says why a value of JSON text was omitted from the artifact or changed. It also has
+// the marks of the values below it.
 type Mark struct {
 	reasons []finding.Code
 	below   map[string]*Mark
 }
 
-// Add marks the place a pointer names.
+// Add marks the value that the pointer of an omission refers to.
 func (m *Mark) Add(o project.Omission) {
 	at := m
 	for i, name := range strings.Split(string(o.Pointer), "/") {
 		if i == 0 {
-			continue // what stands before the first slash
+			continue // the empty string before the first slash
 		}
 		name = strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
 		if at.below == nil {
@@ -41,22 +41,21 @@ func (m *Mark) Add(o project.Omission) {
 	at.reasons = append(at.reasons, o.Reason)
 }
 
-// At returns the mark of a member or element, nil when nothing there is
-// marked.
+// At returns the mark of a member or element, or nil if nothing is marked there.
 func (m *Mark) At(name string) *Mark {
 	if m == nil {
 		return nil
 	}
-	// As pointers spell names.
+	// Pointers have U+FFFD in place of invalid UTF-8.
 	return m.below[strings.ToValidUTF8(name, "\uFFFD")]
 }
 
-// changes reports whether a reason says that a value was taken, but not as it is.
+// changes reports whether a reason means that a value was changed and not omitted.
 func changes(reason finding.Code) bool {
 	return reason == finding.TextPartsJoined || reason == finding.TextShortened || reason == finding.ErrorStackTrace
 }
 
-// Verb says what became of a value for a reason.
+// Verb describes the effect of a reason on a value, such as "left out".
 func Verb(reason finding.Code) string {
 	switch {
 	case changes(reason):
@@ -75,7 +74,8 @@ const (
 	changed = "changed"
 )
 
-// state is that of what a mark is on, below something of the state above.
+// state returns the state of the marked value. The argument above is the state of its
+// parent.
 func (m *Mark) state(above string) string {
 	switch {
 	case above == plain || above == left:
@@ -93,18 +93,17 @@ func (m *Mark) state(above string) string {
 	return state
 }
 
-// tree spells a JSON text as HTML, a line a value, each line with what became of
-// it. With marks nil nothing is said of that.
+// tree renders JSON text as HTML, one line for each value.
 type tree struct {
-	b     []byte
-	limit int
-	dec   *strictjson.Decoder
-	spell func(strictjson.Token) string // called with each token in order
-	open  []level
-	begun bool   // a line has
-	state string // of that line
-	tags  string // what it ends with
-	empty bool   // it opens a container that is empty so far
+	b      []byte
+	limit  int
+	dec    *strictjson.Decoder
+	format func(strictjson.Token) string // called with each token in order
+	open   []level
+	begun  bool   // a line has begun
+	state  string // state of that line
+	tags   string // written at the end of that line
+	empty  bool   // that line opens a container, which is empty so far
 }
 
 type level struct {
@@ -114,24 +113,23 @@ type level struct {
 	index  int
 }
 
-// The sizes in bytes from which a string is shown folded, and what is shown of
-// it then.
+// A string longer than longText bytes is folded. Its first Glimpse bytes stay visible.
 const (
 	longText = 1_000
 	Glimpse  = 160
 )
 
-// maxIndent is how deep lines are indented.
+// maxIndent limits the indentation of lines.
 const maxIndent = 16
 
-// AppendTree appends a JSON text as lines of HTML, and returns how many bytes of
-// the text are in them. The text is cut when what was appended reaches the limit. A
-// redacted text is the same tree of types, roles, keys that AG-UI has, and lengths.
+// AppendTree appends JSON text as lines of HTML. It marks omitted and changed values,
+// unless marks is nil. It stops when it has appended limit bytes or more, and returns the
+// number of bytes of the text that it rendered. The text is redacted as by AppendEvent.
 func (c Content) AppendTree(b, text []byte, marks *Mark, limit int) ([]byte, int) {
 	dec := strictjson.NewDecoder(text)
-	t := &tree{b: b, limit: len(b) + limit, dec: dec, spell: func(token strictjson.Token) string { return string(dec.Bytes(token)) }}
+	t := &tree{b: b, limit: len(b) + limit, dec: dec, format: func(token strictjson.Token) string { return string(dec.Bytes(token)) }}
 	if c.Redact {
-		t.spell = (&redactor{dec: dec}).spell
+		t.format = (&redactor{dec: dec}).redact
 	}
 	root := plain
 	if marks != nil {
@@ -145,22 +143,22 @@ func (c Content) AppendTree(b, text []byte, marks *Mark, limit int) ([]byte, int
 			if err == io.EOF {
 				return t.b, len(text)
 			}
-			return t.b, 0 // no JSON; what shows it says so
+			return t.b, 0 // not JSON
 		}
-		spelled := t.spell(token)
+		text := t.format(token)
 		switch token.Kind {
 		case strictjson.Name:
-			name = &member{token, spelled}
+			name = &member{token, text}
 			continue
 		case strictjson.ObjectEnd, strictjson.ArrayEnd:
-			t.close(spelled)
+			t.close(text)
 			continue
 		}
 		m, state := marks, root
 		if len(t.open) > 0 {
 			m, state = t.next(name)
 		}
-		if !t.value(token.Kind, spelled, name, m, state) {
+		if !t.value(token.Kind, text, name, m, state) {
 			t.end("")
 			return t.b, token.Start
 		}
@@ -168,10 +166,10 @@ func (c Content) AppendTree(b, text []byte, marks *Mark, limit int) ([]byte, int
 	}
 }
 
-// member is the name of a member and how it is spelled.
+// member is the name of a member, as a token and as formatted.
 type member struct {
 	strictjson.Token
-	spelled string
+	text string
 }
 
 // next returns the mark and the state of the next value in the innermost
@@ -187,8 +185,8 @@ func (t *tree) next(name *member) (*Mark, string) {
 	return m, m.state(top.state)
 }
 
-// value appends the line of a value, as far as there is room.
-func (t *tree) value(kind strictjson.Kind, spelled string, name *member, m *Mark, state string) bool {
+// value appends the line of a value. It reports whether the value fit within the limit.
+func (t *tree) value(kind strictjson.Kind, text string, name *member, m *Mark, state string) bool {
 	comma := ","
 	if t.empty || !t.begun {
 		comma = ""
@@ -200,7 +198,7 @@ func (t *tree) value(kind strictjson.Kind, spelled string, name *member, m *Mark
 	t.begin(state)
 	whole := true
 	if name != nil {
-		whole = t.text("k", name.spelled)
+		whole = t.text("k", name.text)
 		t.b = append(t.b, ": "...)
 	}
 	if m != nil {
@@ -210,20 +208,20 @@ func (t *tree) value(kind strictjson.Kind, spelled string, name *member, m *Mark
 	}
 	switch {
 	case kind == strictjson.ObjectStart, kind == strictjson.ArrayStart:
-		t.b = append(t.b, spelled...)
+		t.b = append(t.b, text...)
 		t.open = append(t.open, level{mark: m, state: state, object: kind == strictjson.ObjectStart})
 		t.empty = true
 		return whole
-	case kind == strictjson.String && len(spelled) > longText:
-		return t.long(spelled) && whole
+	case kind == strictjson.String && len(text) > longText:
+		return t.long(text) && whole
 	case kind == strictjson.String:
-		return t.text("s", spelled) && whole
+		return t.text("s", text) && whole
 	default:
-		return t.text("n", spelled) && whole
+		return t.text("n", text) && whole
 	}
 }
 
-// text appends a token, as far as there is room.
+// text appends a token. It reports whether the token fit within the limit.
 func (t *tree) text(class string, text string) bool {
 	t.b = append(append(append(t.b, `<span class="`...), class...), `">`...)
 	var n int
@@ -255,7 +253,7 @@ func (t *tree) close(with string) {
 	t.empty = false
 }
 
-// begin begins a line at the depth of what is open.
+// begin begins a line, indented by the number of open containers.
 func (t *tree) begin(state string) {
 	t.b = fmt.Appendf(t.b, `<div class="ln i%d %s">`, min(len(t.open), maxIndent), state)
 	if state == left {
@@ -264,7 +262,7 @@ func (t *tree) begin(state string) {
 	t.begun, t.state, t.tags, t.empty = true, state, "", false
 }
 
-// end ends the line that has begun.
+// end ends the current line, if any.
 func (t *tree) end(comma string) {
 	if !t.begun {
 		return

@@ -1,5 +1,5 @@
-// Package markup writes text of a capture as HTML and JSON in which nothing acts:
-// no character of it is markup, and one that shows nothing is shown as a picture.
+// Package markup writes text of a capture as inert HTML and JSON. The text cannot contain
+// markup, and invisible characters are replaced with visible ones.
 package markup
 
 import (
@@ -14,11 +14,10 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// Append appends text as HTML in which nothing acts: markup is escaped,
-// and a character that shows nothing or changes how others are shown stands as
-// its picture or its number, marked as such. Line feeds and tabs stay where
-// breaks is set. It stops when b has limit bytes or more, and returns how much
-// of the text was appended.
+// Append appends text as inert HTML. It escapes markup. It replaces characters that are
+// invisible or change how others are displayed with a symbol or their code point, in an
+// element of their own. If breaks is set, line feeds and tabs are kept. Append stops when
+// b has limit bytes or more, and returns the number of bytes of text that it appended.
 func Append(b []byte, text string, breaks bool, limit int) ([]byte, int) {
 	for i, w := 0, 0; i < len(text); i += w {
 		if len(b) >= limit {
@@ -42,7 +41,7 @@ func Append(b []byte, text string, breaks bool, limit int) ([]byte, int) {
 	return b, len(text)
 }
 
-// picture returns what stands for a character that shows nothing.
+// picture returns the visible replacement of an invisible character.
 func picture(r rune) string {
 	switch {
 	case r < 0x20:
@@ -53,7 +52,8 @@ func picture(r rune) string {
 	return fmt.Sprintf("⟨U+%04X⟩", r)
 }
 
-// Visible returns short text for a place that holds no markup.
+// Visible returns text with invisible characters replaced, for places without markup. It
+// does not escape HTML.
 func Visible(text string) string {
 	var b strings.Builder
 	for i, w := 0, 0; i < len(text); i += w {
@@ -70,11 +70,11 @@ func Visible(text string) string {
 	return b.String()
 }
 
-// AppendJSON appends text as a JSON string that is inert in a script element:
-// what HTML, JavaScript or a terminal could act on is escaped. A byte that is
-// not UTF-8 becomes half a surrogate pair, U+DC00 and the byte, which no UTF-8
-// can spell. It stops when b has limit bytes or more, and returns how much of the
-// text was appended.
+// AppendJSON appends text as a JSON string that is inert in a script element. It escapes
+// characters that HTML, JavaScript or a terminal could interpret. A byte that is not valid
+// UTF-8 becomes the lone surrogate U+DC00 plus the byte, which valid UTF-8 cannot contain.
+// AppendJSON stops when b has limit bytes or more, and returns the number of bytes of text
+// that it appended.
 func AppendJSON(b []byte, text []byte, limit int) ([]byte, int) {
 	b = append(b, '"')
 	i := 0
@@ -95,21 +95,22 @@ func AppendJSON(b []byte, text []byte, limit int) ([]byte, int) {
 	return append(b, '"'), i
 }
 
-// HTML is HTML, or what stands in a style or script element: constants of this
-// package, and what its functions make of a capture through Append and
-// AppendJSON. No other text is ever converted to it.
+// HTML is trusted HTML, or the trusted contents of a style or script element. Only
+// constants and text from Append, AppendTree and AppendJSON may be converted to it.
 type HTML string
 
-// Writer writes HTML. The first error stays, and Flush returns it.
+// Writer is a buffered writer of HTML. After an error, it writes nothing more, and Flush
+// returns the error.
 type Writer struct{ *bufio.Writer }
 
+// NewWriter returns a Writer that writes to w.
 func NewWriter(w io.Writer) *Writer {
 	return &Writer{bufio.NewWriterSize(w, 64<<10)}
 }
 
-// Put writes constant HTML with values in place of each %s. Values that are not
-// markup are escaped, for text and for attribute values in double quotes: a %s
-// stands nowhere else, unless its value is HTML or a number.
+// Put writes format, a constant, with each %s replaced by the next value. Values that are
+// not HTML are escaped for text and for attribute values in double quotes. A %s anywhere
+// else must have a number or HTML as its value.
 func (w *Writer) Put(format HTML, values ...any) {
 	rest := string(format)
 	for _, v := range values {
@@ -125,7 +126,7 @@ func (w *Writer) Put(format HTML, values ...any) {
 	w.WriteString(rest)
 }
 
-// Some is Put for one text, and nothing when that is empty.
+// Some is like Put with one value, but writes nothing if text is empty.
 func (w *Writer) Some(format HTML, text string) {
 	if text != "" {
 		w.Put(format, text)
@@ -137,8 +138,8 @@ func (w *Writer) Event(section, index int) {
 	w.Put(`<a href="#r%s-timeline" data-event="%s">event %s</a>`, section, index, index)
 }
 
-// escape returns text without what HTML could act on, in text and in quoted
-// attribute values (WHATWG HTML §13.1.2).
+// escape escapes text for use as HTML text or in a quoted attribute value (WHATWG HTML
+// §13.1.2).
 func escape(text string) string {
 	return escaper.Replace(text)
 }

@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// words are the names that say nothing of a run.
+// words has the names that do not need to be redacted.
 type words struct{ keys, roles map[string]bool }
 
-// vocabulary returns the keys of the events, messages and run inputs of AG-UI, and of an
-// artifact, and the roles of messages.
+// vocabulary returns the keys of AG-UI's events, messages and run inputs, the keys of
+// artifacts, and the roles of messages.
 var vocabulary = sync.OnceValue(func() words {
 	return words{
 		keys: set(`
