@@ -13,8 +13,8 @@ import (
 	"github.com/p20export/p20export/internal/testkit"
 )
 
-// answered captures an answer of an endpoint, and returns the capture.
-func answered(t testing.TB, s capture.Settings, response string) string {
+// captureResponse captures the response of an endpoint and returns the path of the capture.
+func captureResponse(t testing.TB, s capture.Settings, response string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "answer")
 	if s.Source.Kind == "" {
@@ -37,8 +37,8 @@ func answered(t testing.TB, s capture.Settings, response string) string {
 	return dir
 }
 
-// The page of a failed request shows the body that came, inert and bounded; that of any
-// other capture does not.
+// The page of a failed request shows the response body, inert and truncated to the limit.
+// Pages of other captures do not show the body.
 func TestBody(t *testing.T) {
 	var zipped bytes.Buffer
 	z := gzip.NewWriter(&zipped)
@@ -73,7 +73,7 @@ func TestBody(t *testing.T) {
 	} {
 		s := capture.Settings{Framing: c.framing}
 		s.Source = capture.Source{Kind: capture.KindHTTP, Method: "POST", URL: "http://localhost/agent", Status: &c.status, ContentType: c.kind, Headers: c.headers}
-		_, page := made(t, Settings{}, small, answered(t, s, c.response))
+		_, page := made(t, Settings{}, small, captureResponse(t, s, c.response))
 		checkPolicy(t, page)
 		if shown := strings.Contains(string(page), "<h3>The response</h3>"); shown != (c.want != nil) {
 			t.Errorf("%d %.40q: shown %t", c.status, c.response, shown)
@@ -91,7 +91,7 @@ func TestBody(t *testing.T) {
 	}
 }
 
-// A file that is no event stream is shown as it is.
+// A file that is not an event stream is shown as text.
 func TestBodyOfFile(t *testing.T) {
 	path := saved(t, "none.sse")
 	testkit.Write(t, path, "event: ping\n: nothing\n")

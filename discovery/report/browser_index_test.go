@@ -14,8 +14,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// thousandRuns is a capture of that many runs: of four, one is exact, one reduced, one
-// built and one refused.
+// thousandRuns returns a capture of a thousand runs. Of every four runs, one is exact, one
+// reduced, one built and one refused.
 func thousandRuns(t *testing.T) string {
 	t.Helper()
 	var events []string
@@ -42,7 +42,7 @@ const (
 	inBar     = `document.getElementById("here").textContent`
 )
 
-// types replaces what is written in the filter.
+// types replaces the text in the filter.
 func (b *tab) types(text string) {
 	b.Helper()
 	b.script(`document.getElementById("find").value = ""; document.getElementById("find").focus()`)
@@ -56,15 +56,15 @@ func (b *tab) scrollsTo(run int) {
 	b.until(fmt.Sprintf(`%s.startsWith("thousand.sse run %d ")`, inBar, run))
 }
 
-// atTop waits until a run begins just below the bar, and the bar names it.
+// atTop waits until a run begins just below the bar and the bar names the run.
 func (b *tab) atTop(run int, says string) {
 	b.Helper()
 	b.until(fmt.Sprintf(`Math.abs(document.getElementById("r%d").getBoundingClientRect().top - document.querySelector(".bar").getBoundingClientRect().bottom) < 3`, run))
 	b.until(inBar + ` === "` + says + `"`)
 }
 
-// Of a thousand runs those of one verdict, or with a word, are found at once, and one
-// goes from one to the next.
+// A page of a thousand runs can be filtered by verdict and by words, and the buttons move
+// between the remaining runs.
 func TestBrowserThousandRuns(t *testing.T) {
 	page := pageOf(t, thousandRuns(t))
 	b := open(t, page, 1280, "light")
@@ -81,12 +81,12 @@ func TestBrowserThousandRuns(t *testing.T) {
 	b.atTop(8, "thousand.sse run 8 refused 2 of 250")
 	b.click(`#previous`)
 	b.atTop(4, "thousand.sse run 4 refused 1 of 250")
-	// All runs come back, and the one in view stays.
+	// Showing all runs again keeps the current run in view.
 	b.click(`#all`)
 	b.atTop(4, "thousand.sse run 4 refused 4 of 1,000")
 	b.holds(rowsShown + ` === 1000 && !document.getElementById("all").checkVisibility()`)
 
-	// Every word has to be found: in the row, or in what stands at the top of the run.
+	// Every word must match the row or the header of the run.
 	b.types("id-01 reduced")
 	b.until(rowsShown + ` === 2 && ` + runsShown + ` === 2`)
 	b.types("nowhere to be found")
@@ -99,13 +99,13 @@ func TestBrowserThousandRuns(t *testing.T) {
 	b.click(`#all`)
 	b.atTop(500, "thousand.sse run 500 refused 500 of 1,000")
 
-	// A link to a run that is not shown shows it.
+	// A link to a hidden run shows the run.
 	b.click(`.words li[data-verdict="exact"] button`)
 	b.until(rowsShown + ` === 250`)
 	b.script(`location.hash = "#r1000"`)
 	b.until(inBar + ` === "thousand.sse run 1000 refused 1,000 of 1,000" && ` + rowsShown + ` === 1000`)
 
-	// The bar follows the reader, and stays.
+	// The bar stays at the top and names the current run.
 	b.scrollsTo(700)
 	b.atTop(700, "thousand.sse run 700 refused 700 of 1,000")
 	b.holds(`document.querySelector(".bar").getBoundingClientRect().top === 0`)
@@ -120,7 +120,7 @@ func TestBrowserThousandRuns(t *testing.T) {
 		b.script(`scrollTo(0, 0)`)
 		b.until(inBar + ` === ""`)
 		b.holds(`document.documentElement.scrollWidth <= innerWidth`)
-		// What comes into view takes its own height, and the run stays at the top.
+		// The run stays at the top while content above it gets its real height.
 		b.script(`document.querySelector(".words li[data-verdict='refused'] button").click(); document.getElementById("next").click()`)
 		b.atTop(4, "thousand.sse run 4 refused 1 of 250")
 		b.click(`#all`)
@@ -128,12 +128,12 @@ func TestBrowserThousandRuns(t *testing.T) {
 	}
 }
 
-// The keys n and p, or j and k, go from run to run, and / finds.
+// The keys n and p, and j and k, move between runs. The key / goes to the filter.
 func TestBrowserIndexKeys(t *testing.T) {
 	b := open(t, pageOf(t, captures+"/adk/one-turn", captures+"/adk/refused", captures+"/adk/backend-tool"), 1280, "light")
 	b.keys("n")
 	b.until(inBar + ` === "one-turn exact 1 of 3"`)
-	// The focus goes along, so that the next key opens the run.
+	// The focus moves too, so that the next key opens the run.
 	b.keys(kb.Enter)
 	b.until(`document.querySelector("#r1 .fold").open`)
 	b.holds(`document.getElementById("status").textContent === "one-turn, exact"`)
@@ -141,7 +141,7 @@ func TestBrowserIndexKeys(t *testing.T) {
 	b.until(inBar + ` === "refused no run refused 2 of 3"`)
 	b.keys("k")
 	b.atTop(1, "one-turn exact 1 of 3")
-	// Among the rows of a timeline, j and k go from row to row.
+	// In a timeline, j and k move between rows.
 	b.script(`for (const d of document.querySelectorAll("#r1 details")) d.open = true`)
 	b.until(`document.querySelector("#r1-timeline .rows button")`)
 	b.focus(`#r1-timeline .rows li:first-child button`)
@@ -152,15 +152,15 @@ func TestBrowserIndexKeys(t *testing.T) {
 	b.until(inBar + ` === "" && document.activeElement.id === "index"`)
 	b.keys("p") // there is none before
 	b.holds(inBar + ` === ""`)
-	// In the filter they are letters.
+	// In the filter, the keys type letters.
 	b.run(command(input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: "/", Text: "/"}))
 	b.until(`document.activeElement.id === "find"`)
 	b.keys("n", "p")
 	b.until(`document.getElementById("find").value === "np" && ` + inBar + ` === "No run matches."`)
 }
 
-// Without JavaScript the index leads to every run and back, and no button is there
-// that does nothing.
+// Without JavaScript, the index has links to every run and the runs have links back. No
+// buttons are shown.
 func TestBrowserIndexWithoutScript(t *testing.T) {
 	b := open(t, pageOf(t, captures+"/adk/one-turn", captures+"/adk/empty-ids", captures+"/adk/backend-tool"), 390, "light", command(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}))
 	b.holds(`document.querySelectorAll(".index tbody a").length === 3`)
@@ -171,8 +171,8 @@ func TestBrowserIndexWithoutScript(t *testing.T) {
 	b.until(`Math.abs(document.getElementById("index").getBoundingClientRect().top - document.querySelector(".bar").getBoundingClientRect().bottom) < 40`)
 }
 
-// On paper a page of several runs is its index and the runs, without the controls; what
-// the reader opened is open, and what was filtered out is not there.
+// A page of several runs prints the index and the runs without the controls. Open parts
+// are printed open, and hidden runs are not printed.
 func TestBrowserIndexPrint(t *testing.T) {
 	b := open(t, pageOf(t, captures+"/adk/one-turn", captures+"/adk/empty-ids", captures+"/adk/backend-tool"), 1280, "dark")
 	b.click(`.words li[data-verdict="refused"] button`)
@@ -183,7 +183,7 @@ func TestBrowserIndexPrint(t *testing.T) {
 	b.holds(`getComputedStyle(document.body).backgroundColor === "rgb(255, 255, 255)"`)
 }
 
-// axe-core finds nothing to say of the index of some dozens of runs.
+// axe-core reports no violations in an index of some dozens of runs.
 func TestBrowserIndexAxe(t *testing.T) {
 	paths, err := filepath.Glob(captures + "/adk/*")
 	if err != nil || len(paths) < 20 {

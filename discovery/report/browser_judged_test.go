@@ -17,8 +17,8 @@ import (
 	"github.com/p20export/p20export/capture"
 )
 
-// hostileCapture is a capture made to break out of a page; one that is damaged
-// is refused, too.
+// hostileCapture returns a capture whose content tries to break out of a page. If damaged
+// is set, its run is also refused.
 func hostileCapture(t *testing.T, damaged bool) string {
 	t.Helper()
 	const attack = `</script><script>window.owned=1</script><img src=x onerror=window.owned=1><!--`
@@ -50,7 +50,7 @@ func hostileCapture(t *testing.T, damaged bool) string {
 	return dir
 }
 
-// openAll opens everything that opens.
+// openAll opens everything that is folded.
 func (b *tab) openAll() {
 	b.Helper()
 	b.script(`for (const d of document.querySelectorAll("details")) d.open = true`)
@@ -58,7 +58,7 @@ func (b *tab) openAll() {
 	b.script(`for (const r of document.querySelectorAll("button.row")) r.click()`)
 }
 
-// verdict is what axe-core says of a page.
+// verdict is the result of axe-core for a page.
 type verdict struct {
 	Violations []struct {
 		ID, Help string
@@ -67,7 +67,7 @@ type verdict struct {
 	Passes []struct{ ID string }
 }
 
-// judge reports what axe-core finds in the page as it is open now.
+// judge reports the violations that axe-core finds in the current state of the page.
 func (b *tab) judge() {
 	b.Helper()
 	axe, err := os.ReadFile(variable(b.T, "P20EXPORT_AXE"))
@@ -84,7 +84,7 @@ func (b *tab) judge() {
 	}
 }
 
-// Whatever a capture holds is shown and does nothing.
+// All content of a hostile capture is shown and is inert.
 func TestBrowserHostile(t *testing.T) {
 	for _, damaged := range []bool{true, false} {
 		page := pageOf(t, hostileCapture(t, damaged))
@@ -106,7 +106,7 @@ func TestBrowserHostile(t *testing.T) {
 	}
 }
 
-// shows reports what elements do not show of what is wanted.
+// shows reports wanted texts that the selected elements do not show.
 func shows(b *tab, selector string, want ...string) {
 	b.Helper()
 	text := evaluate[string](b, `[...document.querySelectorAll("`+selector+`")].map((p) => p.textContent).join("\n")`)
@@ -117,8 +117,8 @@ func shows(b *tab, selector string, want ...string) {
 	}
 }
 
-// axe-core finds nothing to say of any page, in light and dark, wide and narrow,
-// with everything opened.
+// axe-core reports no violations in any page, in light and dark schemes, in wide and narrow
+// windows, with everything open.
 func TestBrowserAxe(t *testing.T) {
 	for _, p := range []struct {
 		name string
@@ -140,7 +140,7 @@ func TestBrowserAxe(t *testing.T) {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s %s %d", p.name, scheme, width), func(t *testing.T) {
-					// The judge itself writes markup, which the page's policy forbids.
+					// axe-core itself writes markup, which the page's policy forbids.
 					b := open(t, p.path, width, scheme, command(cdppage.SetBypassCSP, cdppage.SetBypassCSPParams{Enabled: true}))
 					b.holds(`matchMedia("(prefers-color-scheme: ` + scheme + `)").matches && innerWidth === ` + fmt.Sprint(width))
 					b.openAll()

@@ -20,10 +20,10 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// patience is how long one test may wait for the browser before it fails.
+// patience limits the time that one test waits for the browser.
 const patience = 2 * time.Minute
 
-// variable returns an environment variable that make browser sets.
+// variable returns the value of an environment variable that make browser sets.
 func variable(t *testing.T, name string) string {
 	t.Helper()
 	value := os.Getenv(name)
@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// start starts the one browser of all tests.
+// start starts the browser, which all tests share.
 func start(t *testing.T) context.Context {
 	t.Helper()
 	path := variable(t, "P20EXPORT_CHROMIUM")
@@ -59,7 +59,7 @@ func start(t *testing.T) context.Context {
 			chromedp.Flag("disable-quic", true),
 			chromedp.Flag("disable-component-update", true))
 		if os.Geteuid() == 0 {
-			options = append(options, chromedp.NoSandbox) // which Chromium has not for root
+			options = append(options, chromedp.NoSandbox) // Chromium has no sandbox for root
 		}
 		allocator, stopAllocator := chromedp.NewExecAllocator(context.Background(), options...)
 		ctx, stop := chromedp.NewContext(allocator)
@@ -72,7 +72,7 @@ func start(t *testing.T) context.Context {
 	return browser.ctx
 }
 
-// tab is a page that is open in the browser.
+// tab is an open page in the browser.
 type tab struct {
 	*testing.T
 	ctx context.Context
@@ -82,9 +82,8 @@ type tab struct {
 	loaded   []string
 }
 
-// open opens the page of captures, in a window of the size and the scheme of
-// colours. When the test ends the page must have loaded nothing but itself and
-// logged nothing.
+// open opens a page in a window of a width, with a color scheme. At the end of the test,
+// open checks that the page loaded nothing but itself and logged nothing.
 func open(t *testing.T, page string, width int64, scheme string, before ...chromedp.Action[chromedp.Void]) *tab {
 	t.Helper()
 	b := &tab{T: t}
@@ -124,7 +123,7 @@ func open(t *testing.T, page string, width int64, scheme string, before ...chrom
 	return b
 }
 
-// forgive takes back what the page loaded and logged so far, but for itself.
+// forgive discards the loads and logs of the page so far, except that of the page itself.
 func (b *tab) forgive() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -138,7 +137,7 @@ func (b *tab) run(actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// command is a command of the browser's protocol as an action.
+// command returns a command of the browser's protocol as an action.
 func command[P, R any](c cdp.Command[P, R], params P) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		_, err := cdp.Call(ctx, t, c, params)
@@ -146,13 +145,13 @@ func command[P, R any](c cdp.Command[P, R], params P) chromedp.Action[chromedp.V
 	})
 }
 
-// click clicks the element that a CSS selector finds.
+// click clicks the first element that matches a CSS selector.
 func (b *tab) click(selector string) { b.Helper(); b.run(chromedp.Click(chromedp.CSS(selector))) }
 
-// focus moves the focus there.
+// focus moves the focus to the first element that matches a CSS selector.
 func (b *tab) focus(selector string) { b.Helper(); b.run(chromedp.Focus(chromedp.CSS(selector))) }
 
-// keys presses keys, where the focus is.
+// keys presses keys in the element with the focus.
 func (b *tab) keys(keys ...string) {
 	b.Helper()
 	for _, k := range keys {
@@ -166,7 +165,7 @@ func (b *tab) script(text string) {
 	b.run(chromedp.Evaluate[chromedp.Void](text))
 }
 
-// evaluate returns what a JavaScript expression has.
+// evaluate returns the value of a JavaScript expression.
 func evaluate[T any](b *tab, expression string) T {
 	b.Helper()
 	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
@@ -176,7 +175,7 @@ func evaluate[T any](b *tab, expression string) T {
 	return v
 }
 
-// until waits for an expression to be true.
+// until waits until an expression is true.
 func (b *tab) until(expression string) {
 	b.Helper()
 	if _, err := chromedp.Run(b.ctx, chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingTimeout(patience/4))); err != nil {
@@ -184,7 +183,7 @@ func (b *tab) until(expression string) {
 	}
 }
 
-// holds reports an expression that is not true.
+// holds reports an error if an expression is not true.
 func (b *tab) holds(expression string) {
 	b.Helper()
 	if !evaluate[bool](b, expression) {
@@ -192,7 +191,7 @@ func (b *tab) holds(expression string) {
 	}
 }
 
-// pageOf writes the page of captures and returns its path.
+// pageOf writes a page about captures and returns its path.
 func pageOf(t *testing.T, paths ...string) string {
 	t.Helper()
 	s := Settings{Tool: tool, Out: filepath.Join(t.TempDir(), "report.html")}

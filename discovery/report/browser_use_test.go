@@ -16,7 +16,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// A group opens on a click, and an event in it shows its raw text.
+// A click opens a group, and a click on one of its events shows the raw text.
 func TestBrowserClick(t *testing.T) {
 	b := open(t, pageOf(t, captures+"/adk/backend-tool"), 1280, "light")
 	const group = `#r1-timeline li:nth-child(7)`
@@ -27,7 +27,7 @@ func TestBrowserClick(t *testing.T) {
 	b.until(`document.querySelector("` + group + ` pre").textContent.endsWith('"delta":" rains"}')`)
 	b.click(group + ` > button`)
 	b.until(`document.querySelector("` + group + ` > div").hidden`)
-	// A link to an event finds it and opens it, and what it is folded in.
+	// A link to an event opens the event and everything that contains it.
 	b.script(`document.querySelector("#r1-timeline > details").open = false`)
 	b.click(`#r1 > details.folded > summary`)
 	b.click(`#r1 > details.folded a[data-event="15"]`)
@@ -36,8 +36,7 @@ func TestBrowserClick(t *testing.T) {
 	b.holds(`document.querySelectorAll("#r1-timeline .omission").length === 3`)
 }
 
-// Every control is reached with Tab alone, shows where the focus is, and does its
-// work with the keys.
+// Every control can be reached with Tab and used with the keyboard, and shows the focus.
 func TestBrowserKeyboard(t *testing.T) {
 	b := open(t, pageOf(t, captures+"/adk/one-turn", captures+"/adk/backend-tool"), 1280, "light")
 	const focus = `document.activeElement`
@@ -47,8 +46,8 @@ func TestBrowserKeyboard(t *testing.T) {
 	b.until(`location.hash === "#main"`)
 	b.run(chromedp.Navigate(strings.TrimSuffix(evaluate[string](b, `location.href`), "#main")))
 	b.forgive()
-	// What is below the head of a run is folded where there are several; Space opens it,
-	// and the events in it.
+	// On a page of several runs, the part below the header of a run is folded. Space opens
+	// that part and the list of events in it.
 	b.focus(`#r1 > details.fold > summary`)
 	b.keys(" ")
 	b.focus(`#r1 details.timeline > summary`)
@@ -68,10 +67,10 @@ func TestBrowserKeyboard(t *testing.T) {
 		}
 		b.keys(kb.Tab)
 	}
-	// "/" searches in the run where the focus is, j and the arrows go through the rows,
-	// Enter opens one.
+	// "/" searches the run with the focus, j and the arrow keys move between rows, and Enter
+	// opens a row.
 	b.focus(`#r1 > details.fold > summary`)
-	// As one key whose text is for the page to take or leave.
+	// Send one key event with text, so that the page can prevent the input.
 	b.run(command(input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: "/", Text: "/"}))
 	b.holds(focus + `.id === "q1" && ` + focus + `.value === ""`)
 	b.keys("paris", kb.Tab, kb.Tab)
@@ -82,13 +81,13 @@ func TestBrowserKeyboard(t *testing.T) {
 	b.holds(focus + `.textContent.includes("TEXT_MESSAGE_CONTENT")`)
 	b.keys(kb.Enter)
 	b.holds(focus + `.nextSibling.querySelector("pre").textContent.includes(" Paris")`)
-	// The index leads to a run, and back.
+	// The index has a link to the run, and the bar has one back.
 	b.focus(`.index a[href="#r2"]`)
 	b.keys(kb.Enter)
 	b.until(`location.hash === "#r2" && document.getElementById("r2").getBoundingClientRect().top < innerHeight`)
 }
 
-// tenThousand is a capture of that many events, most of one family.
+// tenThousand returns a capture of ten thousand events, most of one family.
 func tenThousand(t *testing.T) string {
 	events := []string{started}
 	for i := range 9_000 {
@@ -104,8 +103,8 @@ func tenThousand(t *testing.T) string {
 	return saved(t, "ten-thousand.sse", append(events, finished)...)
 }
 
-// The JSON of a message is beside it where there is room, and else below it; no page has
-// to be scrolled sideways.
+// The JSON of a message is next to the message if there is room, and otherwise below. No
+// page scrolls sideways.
 func TestBrowserConversation(t *testing.T) {
 	pages := []string{
 		pageOf(t, captures+"/adk/backend-tool"), pageOf(t, captures+"/langgraph/two-agents"), pageOf(t, captures+"/adk/long-reply"), pageOf(t, captures+"/adk/refused"),
@@ -130,8 +129,7 @@ func TestBrowserConversation(t *testing.T) {
 	}
 }
 
-// Ten thousand events are few rows until they are asked for, and each of them is
-// found.
+// Ten thousand events are first shown as a few rows, and the search finds each event.
 func TestBrowserTenThousandEvents(t *testing.T) {
 	b := open(t, pageOf(t, tenThousand(t)), 1280, "light")
 	b.holds(`!document.querySelector("#r1-timeline > details").open`)
@@ -164,7 +162,7 @@ func TestBrowserTenThousandEvents(t *testing.T) {
 	search("nowhere to be found", "0 of 10,000 events match")
 }
 
-// A digest is copied, or selected where the page may not copy.
+// The button copies a digest, or selects the digest if the page may not copy.
 func TestBrowserCopy(t *testing.T) {
 	b := open(t, pageOf(t, captures+"/adk/one-turn"), 1280, "light")
 	b.click(`#r1-digests > summary`)
@@ -180,7 +178,7 @@ func TestBrowserCopy(t *testing.T) {
 	b.holds(`getSelection().toString() === ` + digest)
 }
 
-// Without JavaScript the facts stand there all the same.
+// Without JavaScript, the page still shows the facts.
 func TestBrowserWithoutScript(t *testing.T) {
 	b := open(t, pageOf(t, captures+"/adk/backend-tool"), 1280, "light", command(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}))
 	text := evaluate[string](b, `document.body.innerText`)
@@ -197,7 +195,7 @@ func TestBrowserWithoutScript(t *testing.T) {
 	}
 }
 
-// The index shows all of itself at any width: no part of it has to be scrolled to.
+// The index fits windows of any width without scrolling sideways.
 func TestBrowserIndexFits(t *testing.T) {
 	long := saved(t, strings.Repeat("a-long-name-", 12)+".sse", started, finished)
 	page := pageOf(t, captures+"/adk/backend-tool", captures+"/adk/model-error", captures+"/langgraph/two-agents", captures+"/adk/refused", long)
@@ -205,13 +203,13 @@ func TestBrowserIndexFits(t *testing.T) {
 		b := open(t, page, width, "light")
 		b.holds(`document.documentElement.scrollWidth <= innerWidth`)
 		b.holds(`[...document.querySelectorAll(".index tbody *")].every((e) => e.getBoundingClientRect().right <= innerWidth)`)
-		// Where the heads of the columns are gone, a cell says what it is.
+		// If the column headings are hidden, each cell has its own label.
 		b.holds(`[...document.querySelectorAll(".index td[data-is]:not(:empty)")].every((td) => (getComputedStyle(td, "::before").content === "none") === document.querySelector(".index thead").checkVisibility())`)
 		b.holds(`document.querySelector(".index thead").checkVisibility() === ` + fmt.Sprint(width > 960))
 	}
 }
 
-// On paper the artifact is open and the controls are gone.
+// The printed page shows the artifact and hides the controls.
 func TestBrowserPrint(t *testing.T) {
 	b := open(t, pageOf(t, captures+"/adk/backend-tool"), 1280, "dark")
 	b.script(`addEventListener("beforeprint", () => { window.opened = document.querySelector("details.folded:not(.timeline)").open; })`)
@@ -227,8 +225,8 @@ func TestBrowserPrint(t *testing.T) {
 	b.until(`!document.querySelector(".search").checkVisibility() && !document.querySelector("button.copy").checkVisibility()`)
 }
 
-// The policy holds whatever came to stand in the page: no script is run, no text
-// becomes markup, nothing is loaded.
+// The policy protects the page even if hostile content gets into it: no script runs, no text
+// becomes markup, and nothing is loaded.
 func TestBrowserPolicy(t *testing.T) {
 	var asked atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
@@ -242,5 +240,5 @@ func TestBrowserPolicy(t *testing.T) {
 	if asked.Load() != 0 {
 		t.Errorf("%d requests came", asked.Load())
 	}
-	b.forgive() // what it refused
+	b.forgive() // the violations that the policy logged
 }

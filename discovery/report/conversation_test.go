@@ -14,7 +14,7 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// turns reads the conversation of a page: each message and its blocks.
+// turns returns the messages of the conversation of a page, and their blocks.
 func turns(t *testing.T, page []byte) (list []string, blocks string) {
 	t.Helper()
 	tags := regexp.MustCompile(`<[^>]*>`)
@@ -29,8 +29,8 @@ func turns(t *testing.T, page []byte) (list []string, blocks string) {
 	return list, blocks
 }
 
-// Messages that were left out have their places among those that were kept, and each
-// kept message says what of it was not.
+// Omitted messages appear in order among the kept messages, and each kept message names its
+// omitted parts.
 func TestConversation(t *testing.T) {
 	const (
 		messages = `[{"id":"1","role":"user","content":"hi"},{"id":"2","role":"assistant","toolCalls":[{"function":{"name":"f<"}},{"function":{"name":"g"}},{"function":1},{"function":{"name":"h"}},{"function":{"name":"i"}}]},` +
@@ -85,7 +85,7 @@ func TestConversation(t *testing.T) {
 	}
 }
 
-// The picture of messages has a bound.
+// The number of blocks is limited.
 func TestBlocksAreBounded(t *testing.T) {
 	messages := strings.Repeat(`{"id":"%","role":"user","content":"hi"},`, 100)
 	for strings.Contains(messages, "%") {
@@ -97,8 +97,8 @@ func TestBlocksAreBounded(t *testing.T) {
 	}
 }
 
-// Each reason to leave out a whole message is said in words, on the page of every
-// committed capture as well.
+// Every reason to omit a message is described in words, also on the pages of all committed
+// captures.
 func TestMessagesLeftInWords(t *testing.T) {
 	for _, reason := range []finding.Code{finding.ContentMissing, finding.ContentBlank, finding.ContentNotText, finding.RoleOutsideSubset, finding.SubagentText, finding.SnapshotLacksText} {
 		if strings.Contains(messageLeft(reason), string(reason)) {

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestShown lists what of a page is shown without asking whether it is redacted: names
-// that the caller chose, and what the program itself says.
+// TestShown lists the calls that show text without redaction. They may only show names that
+// the caller chose, and texts of the program itself.
 func TestShown(t *testing.T) {
 	var got []string
 	found, err := filepath.Glob("*.go")
@@ -47,8 +47,8 @@ func TestShown(t *testing.T) {
 	}
 }
 
-// TestConversions lists what is converted to HTML, which nothing escapes: the page's
-// own files and policy, and what Append, AppendTree and AppendJSON made.
+// TestConversions lists the conversions to markup.HTML, which is not escaped. Only the page's
+// own files, its policy, and text from Append, AppendTree and AppendJSON may be converted.
 func TestConversions(t *testing.T) {
 	var files []string
 	for _, pattern := range []string{"*.go", "internal/markup/*.go"} {

@@ -19,8 +19,8 @@ const (
 	useless  = `{"type":"MESSAGES_SNAPSHOT","messages":[]}`
 )
 
-// Of a run with several snapshots the page says that one can be chosen, and what
-// the last gives; of no other run, and not when a choice was made.
+// For a run with several snapshots, the page says that one can be chosen, and shows the
+// result of the last. It does not say so for other runs, or if a snapshot was chosen.
 func TestSeveralSnapshots(t *testing.T) {
 	const last = "emitted-snapshot-text --snapshot last"
 	for _, c := range []struct {
@@ -40,7 +40,7 @@ func TestSeveralSnapshots(t *testing.T) {
 		{project.Settings{Snapshot: project.Last}, []string{useless, snapshot}, true, false, 3, "made again from this capture by emitted-snapshot-text --snapshot last, "},
 		{project.Settings{}, []string{useless}, false, false, 3, "the run has no message within the text subset"},
 	} {
-		// The run before it has one snapshot, and is not in question.
+		// The run before it has one snapshot and is not tested.
 		events := append([]string{started, snapshot, finished, started}, append(c.snaps, finished)...)
 		rows, page := made(t, Settings{Settings: c.settings, Run: "#2"}, bounds, saved(t, "runs.sse", events...))
 		if len(rows) != 1 || (rows[0].Verdict == project.Frozen) != c.frozen || rows[0].Last != c.last {
@@ -59,8 +59,8 @@ func TestSeveralSnapshots(t *testing.T) {
 	}
 }
 
-// The headline of a run says how much was kept and what was left out, and the facts
-// which snapshot it is of.
+// The headline of a run says how much was kept and what was omitted. The facts name the
+// snapshot.
 func TestHeadline(t *testing.T) {
 	const (
 		more  = `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"1","role":"user","content":"hi"}],"rawEvent":{"messages":[1]}}`
@@ -103,8 +103,8 @@ func TestHeadline(t *testing.T) {
 	}
 }
 
-// A page says at the top, among the findings and in the timeline that the snapshot
-// lacks text that the run streamed.
+// A page says in the header, in the findings and in the timeline that streamed text is
+// missing from the snapshot.
 func TestIncompleteSays(t *testing.T) {
 	_, page := made(t, Settings{}, bounds, "../drift/captures/adk-0.4.0/two-agents")
 	for _, want := range []string{
@@ -130,10 +130,10 @@ func TestIncompleteSays(t *testing.T) {
 	}
 }
 
-// Snapshots are counted whatever other types a run has.
+// Snapshots are counted even if a run has many other event types.
 func TestSnapshotsAmongManyTypes(t *testing.T) {
 	events := []string{started}
-	for i := range 600 { // more than are told apart
+	for i := range 600 { // more types than are counted separately
 		events = append(events, fmt.Sprintf(`{"type":"X%d"}`, i))
 	}
 	path := saved(t, "run.sse", append(events, snapshot, snapshot, finished)...)

@@ -19,7 +19,7 @@ func TestLasting(t *testing.T) {
 	}
 }
 
-// A page is told from other files by its first bytes and its maker.
+// A page is recognized by its first bytes and its generator.
 func TestIsPage(t *testing.T) {
 	_, page := made(t, Settings{}, bounds, captures+"/adk/one-turn")
 	for _, c := range []struct {

@@ -24,8 +24,8 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// Canaries are texts that nothing of a page has: in letters that no text of ours has, in
-// letters as identifiers have them, and numbers.
+// Canaries are texts that a page cannot contain otherwise: with letters that no text of the
+// program uses, with letters of identifiers, and numbers.
 var (
 	letters = rapid.StringOfN(rapid.RuneFrom([]rune("ꙀꙂꙄꙆꙈꙊꙌꙎꙐꙒ")), 1, 20, -1)
 	ascii   = rapid.StringMatching(`[qxzj]{10,20}`)
@@ -34,7 +34,8 @@ var (
 	canary  = regexp.MustCompile(`[ꙀꙂꙄꙆꙈꙊꙌꙎꙐꙒ]|[qxzj]{4}|77[0-9]{10}`)
 )
 
-// canaries draws a JSON value whose every string and number is a canary, and most keys.
+// canaries draws a JSON value. All its strings and numbers and most of its keys are
+// canaries.
 func canaries(depth int) *rapid.Generator[any] {
 	scalars := rapid.OneOf(rapid.Just[any](nil), rapid.Just[any](true), rapid.Map(digits, func(n string) any { return json.Number(n) }), rapid.Map(texts, func(s string) any { return s }))
 	if depth == 0 {
@@ -51,7 +52,7 @@ func members(depth int) *rapid.Generator[map[string]any] {
 	return rapid.MapOfN(keys, canaries(depth), 0, 4)
 }
 
-// event draws an event of a type with these members and others.
+// event draws an event of a type, with the members in own and others.
 func event(t *rapid.T, kind string, own map[string]any) string {
 	all := members(2).Draw(t, "members")
 	maps.Copy(all, own)
@@ -63,7 +64,7 @@ func event(t *rapid.T, kind string, own map[string]any) string {
 	return string(text)
 }
 
-// run draws the events of a run.
+// drawRun draws the events of a run.
 func drawRun(t *rapid.T) (events []string) {
 	id, thread := texts.Draw(t, "run"), texts.Draw(t, "thread")
 	events = append(events, event(t, names.RunStarted, map[string]any{"runId": id, "threadId": thread, "parentRunId": texts.Draw(t, "parent"), "timestamp": 1767225600000}))
@@ -109,7 +110,7 @@ func drawMessages(t *rapid.T) (list []any) {
 	return list
 }
 
-// Nothing that came out of a capture is on a redacted page.
+// A redacted page has no content of a capture.
 func TestRedacted(t *testing.T) {
 	verdicts := make(map[project.Verdict]int)
 	base := t.TempDir()
@@ -193,8 +194,8 @@ func TestRedacted(t *testing.T) {
 	}
 }
 
-// withoutCode returns a page without its policy, style and script, its characters as
-// a reader sees them.
+// withoutCode returns a page without its policy, style and script, and with escapes
+// decoded.
 func withoutCode(page []byte) []byte {
 	for _, code := range []string{`(?s)<style>.*?</style>`, `(?s)<script>.*?</script>`, `content="default-src[^"]*"`} {
 		page = regexp.MustCompile(code).ReplaceAll(page, nil)
@@ -211,9 +212,9 @@ func withoutCode(page []byte) []byte {
 
 func around(page []byte, at int) []byte { return page[max(0, at-200):min(len(page), at+200)] }
 
-// No text of a committed capture's events and request is on its redacted page: none of
-// eight characters or more, but for words of AG-UI, the name of the capture, and what
-// the page of a run says that has no such text.
+// The redacted page of a committed capture has no text of eight characters or more from its
+// events or request, except words of AG-UI, the name of the capture, and text that every
+// page has.
 func TestCommittedCapturesRedacted(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob(captures + "/*/*")
@@ -267,7 +268,7 @@ func TestCommittedCapturesRedacted(t *testing.T) {
 	}
 }
 
-// collect adds the strings and keys of a JSON text, but for words of AG-UI.
+// collect adds the strings and keys of JSON text, except words of AG-UI.
 func collect(to map[string]bool, text []byte) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	for {

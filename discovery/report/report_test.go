@@ -30,7 +30,7 @@ const captures = "../captures"
 
 var tool = record.Tool{Name: "p20export", Version: "0.0.0-test"}
 
-// made writes a page and returns it.
+// made writes a page and returns its rows and bytes.
 func made(t *testing.T, s Settings, left limits, paths ...string) ([]Row, []byte) {
 	t.Helper()
 	s.Tool, s.Out = tool, filepath.Join(t.TempDir(), "report.html")
@@ -51,7 +51,7 @@ func made(t *testing.T, s Settings, left limits, paths ...string) ([]Row, []byte
 	return rows, page
 }
 
-// element returns what stands between the first of an opening tag and its end.
+// element returns the text between the first occurrence of an opening tag and end.
 func element(t *testing.T, page []byte, open, end string) string {
 	t.Helper()
 	_, after, ok := strings.Cut(string(page), open)
@@ -62,7 +62,8 @@ func element(t *testing.T, page []byte, open, end string) string {
 	return inside
 }
 
-// One page, but for style and script: what changes in it is to be looked at.
+// TestGolden compares one page, without style and script, with a file, so that changes are
+// reviewed.
 func TestGolden(t *testing.T) {
 	_, page := made(t, Settings{}, bounds, captures+"/adk/backend-tool")
 	got := []byte("<main" + element(t, page, "<main", "</main>") + "</main>\n")
@@ -81,9 +82,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// Of every committed capture the page says what freeze does, holds the events as
-// they were captured, and its policy admits its own style and script and nothing
-// else.
+// The page of every committed capture has the same results as freeze and contains the
+// captured events. Its policy allows only its own style and script.
 func TestCommittedCaptures(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob(captures + "/*/*")
@@ -129,8 +129,8 @@ func TestCommittedCaptures(t *testing.T) {
 	}
 }
 
-// checkPolicy holds the page's policy against its style and script, and makes
-// sure that nothing stands in it that could load or run besides.
+// checkPolicy checks that the policy matches the page's style and script, and that nothing
+// else in the page could load or run.
 func checkPolicy(t *testing.T, page []byte) {
 	t.Helper()
 	policy := element(t, page, `<meta http-equiv="Content-Security-Policy" content="`, `">`)
@@ -148,7 +148,7 @@ func checkPolicy(t *testing.T, page []byte) {
 	}
 }
 
-// checkEvents holds a page's data against the frames of its capture.
+// checkEvents compares a page's data with the frames of its capture.
 func checkEvents(t *testing.T, path string, page []byte) {
 	t.Helper()
 	c, err := capture.Open(context.Background(), path, "")
@@ -196,7 +196,7 @@ func checkEvents(t *testing.T, path string, page []byte) {
 	}
 }
 
-// saved writes a capture of the events as a plain file, with times.
+// saved writes events with times to a plain file and returns its path.
 func saved(t *testing.T, name string, events ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -215,8 +215,7 @@ const (
 	finished = `{"type":"RUN_FINISHED","threadId":"t","runId":"r","timestamp":1769860801123}`
 )
 
-// However much a capture holds, the page holds no more than its limits, and says
-// what it does not show.
+// A page stays within its limits for large captures, and says what it does not show.
 func TestBounded(t *testing.T) {
 	t.Parallel()
 	small := limits{sections: 2, events: 300, event: 200, timelines: 20_000, tree: 4_000, trees: 10_000, listed: 5, facts: 2_000}
@@ -251,7 +250,7 @@ func TestBounded(t *testing.T) {
 	checkPolicy(t, page)
 }
 
-// What is said of a capture is said of each of its runs, and is short each time.
+// Facts about a capture are repeated for each of its runs, and truncated each time.
 func TestFactsAreBounded(t *testing.T) {
 	t.Parallel()
 	var events []string
@@ -273,7 +272,7 @@ func TestFactsAreBounded(t *testing.T) {
 	checkPolicy(t, page)
 }
 
-// A capture without a run is a capture and no run, and the page says which it is.
+// A capture without a run counts as a capture but not as a run, and the page names it.
 func TestRunsAreCounted(t *testing.T) {
 	unfinished := filepath.Join(t.TempDir(), "unfinished")
 	if err := os.Mkdir(unfinished, 0o777); err != nil {
@@ -302,7 +301,7 @@ func TestRunsAreCounted(t *testing.T) {
 	}
 }
 
-// More runs than a page shows make none, and nothing is frozen for it.
+// If there are more runs than a page shows, no page is written and no run is frozen.
 func TestRunsAreBounded(t *testing.T) {
 	small := bounds
 	small.sections = 2
@@ -317,7 +316,7 @@ func TestRunsAreBounded(t *testing.T) {
 	one, other := saved(t, "one.sse", started, finished), saved(t, "other.sse", started, finished)
 	for _, c := range []struct {
 		paths   []string
-		reports int // that come of one reading, or of none
+		reports int // progress reports: those of one reading, or none
 	}{{[]string{path}, len(events) / 1024}, {[]string{one, other, path}, 0}} {
 		reports := 0
 		s := Settings{Tool: tool, Out: filepath.Join(t.TempDir(), "report.html"), Reading: func(string) scan.Progress { return func(int64) { reports++ } }}
@@ -338,7 +337,7 @@ func TestRunsAreBounded(t *testing.T) {
 	}
 }
 
-// A reading that was interrupted leaves nothing.
+// An interrupted Write leaves no files.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := Settings{Tool: tool, Out: filepath.Join(t.TempDir(), "report.html"), Reading: func(string) scan.Progress { cancel(); return nil }}
@@ -351,8 +350,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// Events before the first run, frames that are no event, and bytes that are not
-// UTF-8 are in the timeline.
+// The timeline contains events before the first run, frames that are not events, and bytes
+// that are not UTF-8.
 func TestDamagedEvents(t *testing.T) {
 	_, page := made(t, Settings{}, bounds, saved(t, "damaged.sse", `{"type":"EARLY"}`, started, "not JSON \xff</script>", finished))
 	data := element(t, page, `<script type="application/json" id="data-1">`, "</script>")

@@ -9,7 +9,7 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// The timeline says of an omission what the trees say of it.
+// The timeline describes an omission with the same words as the trees.
 func TestTimelineSays(t *testing.T) {
 	index, left := 3, bounds
 	data := (&viewer{left: &left}).data(new(timeline), nil, []project.Omission{

@@ -32,7 +32,8 @@ func TestContent(t *testing.T) {
 	}
 }
 
-// Words of AG-UI stay where it has them; all else is replaced by its length.
+// Words of AG-UI are kept where AG-UI uses them. All other texts are replaced with their
+// lengths.
 func TestContentKeeps(t *testing.T) {
 	c := Content{Redact: true}
 	about, _ := finding.Describe(finding.NoRun)
@@ -76,12 +77,12 @@ func TestRedactedEvent(t *testing.T) {
 	}
 }
 
-// canary draws a text in letters that nothing of a page has.
+// canary draws a text with letters that no page has otherwise.
 func canary() *rapid.Generator[string] {
 	return rapid.StringOfN(rapid.RuneFrom([]rune("ꙀꙂꙄꙆꙈ"+"ꙊꙌꙎꙐꙒ")), 1, 20, -1)
 }
 
-// canaries draws a JSON value whose every key, string and number is one.
+// canaries draws a JSON value. All its keys, strings and numbers are canaries.
 func canaries(depth int) *rapid.Generator[any] {
 	number := rapid.Map(rapid.StringMatching(`77[0-9]{14}`), func(n string) any { return json.Number(n) })
 	scalars := rapid.OneOf(rapid.Just[any](nil), rapid.Just[any](true), number, rapid.Map(canary(), func(s string) any { return s }))
@@ -96,14 +97,15 @@ func canaries(depth int) *rapid.Generator[any] {
 
 var leaked = regexp.MustCompile(`[ꙀꙂꙄꙆꙈꙊꙌꙎꙐꙒ]|77[0-9]{2}|true|false`)
 
-// Nothing of a JSON text is in its redacted tree, or in its redacted event, whole or cut.
+// The redacted tree and the redacted event have no content of the JSON text, even if the
+// text is truncated.
 func TestRedactedHasNoContent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text, err := json.Marshal(canaries(4).Draw(t, "value"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		text = text[:rapid.IntRange(max(0, len(text)-3), len(text)).Draw(t, "end")] // often no JSON
+		text = text[:rapid.IntRange(max(0, len(text)-3), len(text)).Draw(t, "end")] // often not JSON
 		limit := rapid.SampledFrom([]int{20, 200, 1 << 20}).Draw(t, "limit")
 		tree, _ := Content{Redact: true}.AppendTree(nil, text, new(Mark), limit)
 		event, _ := Content{Redact: true}.AppendEvent(nil, text, limit)

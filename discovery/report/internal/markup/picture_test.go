@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Every event has a mark where it belongs, there is no mark where none came, and
-// nothing is drawn outside the picture. A ring is on the mark of its event.
+// Every event has a mark at its position, there are no other marks, and nothing is drawn
+// outside the picture. A ring is on the mark of its event.
 func TestPicture(t *testing.T) {
 	rect := regexp.MustCompile(`<rect class="(\w+)" x="([-0-9.]+)%" y="(\d+)" width="([-0-9.]+)%" height="12"/>`)
 	ring := regexp.MustCompile(`<circle cx="([-0-9.]+)%" cy="(\d+)" r="8"/>`)

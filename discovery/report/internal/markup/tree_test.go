@@ -15,7 +15,7 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// Each line of a tree says what became of its value, and why.
+// Each line of a tree says whether its value was kept, and the reason if not.
 func TestTreeMarks(t *testing.T) {
 	root := new(Mark)
 	for _, o := range []project.Omission{
@@ -95,8 +95,8 @@ func value(depth int) *rapid.Generator[any] {
 	)
 }
 
-// Less its markup a tree is the JSON it was made of: no value, name or comma is
-// lost, and nothing of a value acts. Below a limit it is cut, and says so.
+// Without its markup, a tree is the original JSON, and its values are inert. A tree that
+// exceeds the limit is truncated and says so.
 func TestTreeIsTheJSON(t *testing.T) {
 	spans := regexp.MustCompile(`</?(div|del|span)( class="[a-z0-9 ]*")?>`)
 	escape := strings.NewReplacer("\u007f", `\u007f`)
@@ -113,7 +113,7 @@ func TestTreeIsTheJSON(t *testing.T) {
 		shown := spans.ReplaceAllString(string(b), "")
 		inert(t, shown, ours.ReplaceAllString(shown, ""))
 		if strings.Contains(shown, `<b class`) || len(text) > longText {
-			return // what stands for a character is not JSON, and long strings are shown twice
+			return // replacements of characters are not JSON, and long strings are shown twice
 		}
 		if diff := cmp.Diff(json.RawMessage(text), compact(t, escape.Replace(html.UnescapeString(shown))), cmp.Transformer("text", func(r json.RawMessage) string { return string(r) })); diff != "" {
 			t.Error(diff)
@@ -145,7 +145,7 @@ func compact(t *rapid.T, text string) json.RawMessage {
 	return json.RawMessage(b.String())
 }
 
-// What costs little to write costs little to show.
+// The size of a tree is limited even for short texts that render as many lines.
 func TestTreeIsBounded(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{

@@ -16,7 +16,7 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// hostile draws text that is made to act.
+// hostile draws text that tries to act as markup.
 func hostile() *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		piece := rapid.OneOf(
@@ -30,8 +30,8 @@ func hostile() *rapid.Generator[string] {
 
 var ours = regexp.MustCompile(`<b class="x">[^<]*</b>`)
 
-// inert reports what of a page could act: a character that shows nothing, or
-// markup besides ours.
+// inert reports the parts of a page that are not inert: invisible characters, and markup
+// other than our own.
 func inert(t interface{ Errorf(string, ...any) }, page, markup string) {
 	for _, r := range page {
 		if finding.NeedsEscape(r) && r != '\n' && r != '\t' {
@@ -46,8 +46,7 @@ func inert(t interface{ Errorf(string, ...any) }, page, markup string) {
 	}
 }
 
-// Whatever text is shown, nothing of it acts, all of it can be read again, and
-// there is no more of it than the limit lets.
+// Any text is shown inert, can be decoded again, and stays within the limit.
 func TestVisible(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text, breaks := hostile().Draw(t, "text"), rapid.Bool().Draw(t, "breaks")
@@ -81,8 +80,8 @@ func TestVisible(t *testing.T) {
 	})
 }
 
-// Whatever bytes are put into the data of a page, they are JSON there, nothing of
-// them can end the script or act in it, and they are read again as they were.
+// Any bytes in the data of a page are valid JSON, cannot end the script or act in it, and
+// decode to the same bytes.
 func TestJSONIsInert(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := hostile().Draw(t, "text")
@@ -116,8 +115,7 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// Values are escaped as package html/template does it, in text, in a title and in
-// an attribute.
+// Values are escaped as by package html/template, in text, in a title and in an attribute.
 func TestEscapeIsThatOfTemplates(t *testing.T) {
 	oracle := template.Must(template.New("").Parse("<title>{{.}}</title><p class=\"{{.}}\" data-is=\"{{.}}\">{{.}}</p>"))
 	rapid.Check(t, func(t *rapid.T) {
