@@ -7,8 +7,8 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// The rules are those of AG-UI 1.0, chunk expansion: every subagent, and the
-// run itself, is a lane with at most one open chunk stream.
+// The rules are those of AG-UI 1.0, chunk expansion: each subagent, and the run
+// itself, is a lane with at most one open chunk stream.
 
 // chunk handles TEXT_MESSAGE_CHUNK. A chunk with an id begins or continues that
 // message. A chunk without an id continues the open stream of its subagent or,

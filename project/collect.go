@@ -155,8 +155,8 @@ func (d *draft) result(snapshot []byte, f *fold) (*Output, []finding.Finding) {
 	return out, d.sorted()
 }
 
-// sorted returns the sorted findings. If the run is refused, it drops the
-// finding that the operator gave the times.
+// sorted returns the sorted findings. If the run is refused, sorted omits the
+// finding operator_asserted.
 func (d *draft) sorted() []finding.Finding {
 	if d.failed {
 		d.findings = slices.DeleteFunc(d.findings, func(f finding.Finding) bool { return f.Code == finding.OperatorAsserted })

@@ -18,8 +18,8 @@ type draft struct {
 	run      *envelope.Run
 	request  []byte // nil if there is none
 	settings Settings
-	// strict means that content outside the subset is refused. Otherwise it is
-	// omitted and the omission is recorded.
+	// strict means that content outside the subset is refused. Otherwise it is omitted
+	// and the omission is recorded.
 	strict   bool
 	artifact *artifact.Artifact
 	resolved Times
@@ -37,8 +37,8 @@ type draft struct {
 	onlyStackTrace bool
 }
 
-// maxFindings is how many findings of one run are listed. Further findings are
-// only counted.
+// maxFindings is the number of findings of one run that are listed. Further
+// findings are only counted.
 const maxFindings = 1_000
 
 func (d *draft) report(f finding.Finding) {
@@ -110,8 +110,8 @@ func (d *draft) presentText(o origin, v strictjson.Value) string {
 	return s
 }
 
-// omitOtherKeys records every member of an event whose key is not in taken. Such
-// members never cause a refusal.
+// omitOtherKeys records an omission for every member of an event whose key is not
+// in taken. Such members never cause a refusal.
 func (d *draft) omitOtherKeys(e *envelope.Event, taken ...string) {
 	for m := range e.All {
 		name, _ := strictjson.Unquote(m.Name.Raw)

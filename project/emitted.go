@@ -133,7 +133,8 @@ func (d *draft) rejectOrOmitExtraKeys(o origin, m *strictjson.Object) {
 	}
 }
 
-// validText joins surrogate pairs and reports an error if half of one is left.
+// validText joins surrogate pairs and reports an error if the text still contains
+// half of a pair.
 func (d *draft) validText(o origin, text string) string {
 	s, valid := strictjson.JoinSurrogates(text)
 	if !valid {
@@ -167,8 +168,8 @@ func contentFault(code finding.Code) string {
 }
 
 // readContent reads the content of a message: a string, or a list of text parts,
-// which are joined without a separator. If the content has anything else, why is
-// the reason.
+// which it joins without a separator. If the content is anything else, why is the
+// reason for rejecting it.
 func readContent(v strictjson.Value, present bool) (text string, joined bool, why finding.Code) {
 	switch {
 	case !present || v.Kind == strictjson.Null:

@@ -9,8 +9,8 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// maxFoldedBytes bounds the JSON text that a fold keeps. An artifact cannot hold
-// more, since an escape takes up to six bytes for one byte of text. A run that
+// maxFoldedBytes bounds the JSON text that a fold keeps. An artifact cannot contain
+// more, since JSON may need up to six bytes for one byte of text. A run that
 // streams more is refused. entryBytes is the overhead of one id or name.
 const (
 	maxFoldedBytes = 6 * artifact.MaxFileBytes
@@ -30,10 +30,9 @@ type streamed struct {
 	open  bool
 }
 
-// fold collects a run's streamed text messages in the order of their first
-// events. The text of subagents is not the run's own history and is omitted. It
-// comprises the events that name a subagent and all events of messages that a
-// subagent began.
+// fold collects a run's streamed text messages in the order of their first events.
+// It omits the text of subagents, which is not the run's own history: the text in
+// events that name a subagent and in all events of messages that a subagent began.
 type fold struct {
 	messages []*streamed
 	byID     map[string]*streamed
@@ -195,8 +194,9 @@ func (f *fold) delta(m *streamed, e *envelope.Event, required bool) {
 	}
 }
 
-// omitOtherKeys records the members of an event whose keys are not in taken. It
-// ignores timestamp and rawEvent, which describe the event and not the message.
+// omitOtherKeys records an omission for each member of an event whose key is not in
+// taken. It ignores timestamp and rawEvent, which describe the event and not the
+// message.
 func (f *fold) omitOtherKeys(e *envelope.Event, taken ...string) {
 	for m := range e.All {
 		switch name, _ := strictjson.Unquote(m.Name.Raw); name {

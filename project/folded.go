@@ -116,8 +116,8 @@ func (d *draft) takeInput(o origin, text []byte) (ids map[string]bool) {
 	return ids
 }
 
-// foreignID returns the key of a run input that names another run or thread, and
-// the word for it. Both are empty if the input names neither.
+// foreignID returns the key of a run input that names another run or thread, and the
+// word run or thread. Both results are empty if there is no such key.
 func (d *draft) foreignID(input *strictjson.Object) (key, what string) {
 	for _, id := range []struct{ key, what, want string }{{"runId", "run", d.run.RunID}, {"threadId", "thread", d.run.ThreadID}} {
 		if v, ok := input.Get(id.key); ok && !v.Is(id.want) {

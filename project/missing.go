@@ -11,8 +11,8 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// normalizedMessage is the form in which messages are compared: the role, and the
-// text without white space. Messages without text are not compared.
+// normalizedMessage is the form of a message for comparison: the role, and the text
+// without white space. Messages without text are not compared.
 type normalizedMessage struct{ role, text string }
 
 // comparison is the result of comparing a snapshot with the streamed messages that

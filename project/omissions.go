@@ -84,8 +84,8 @@ func (o origin) finding(code finding.Code, format string, args ...any) finding.F
 	return o.event.FindingAt(strictjson.Value{Start: o.start}, code, format, args...).WithPointer(o.pointer)
 }
 
-// malformed returns the finding that the messages of a snapshot, of request.json
-// or of the input in RUN_STARTED cannot be read.
+// malformed returns a finding which says that the messages of a snapshot, of
+// request.json or of the input in RUN_STARTED cannot be read.
 func (o origin) malformed(format string, args ...any) finding.Finding {
 	switch {
 	case o.event == nil:
@@ -127,7 +127,7 @@ func (l *omissions) result() []Omission {
 	return append(l.list[:len(l.list):len(l.list)], Omission{Reason: finding.OmissionsUncounted, Count: l.uncounted})
 }
 
-// maxSummarized is how many omissions OmissionsFinding names.
+// maxSummarized is the number of omissions that OmissionsFinding names.
 const maxSummarized = 3
 
 // OmissionsFinding returns a finding that summarizes the omissions: their number

@@ -12,7 +12,7 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// TimeSource names where an artifact's time labels come from.
+// TimeSource says where an artifact's time labels come from.
 type TimeSource string
 
 // The sources, in order of preference. Both labels come from the same source.
@@ -34,7 +34,7 @@ type Times struct {
 }
 
 // OperatorTimes are time labels given by the operator for captures that have no
-// times. The zero value has none.
+// times. The zero value contains no times.
 type OperatorTimes struct {
 	StartedAt  string
 	FinishedAt string
@@ -101,8 +101,8 @@ func (t OperatorTimes) check() error {
 	return nil
 }
 
-// The plausible range of an event's timestamp. AG-UI's first release was in
-// 2025; a timestamp in seconds read as milliseconds is January 1970.
+// The plausible range of an event's timestamp. AG-UI's first release was in 2025. A
+// timestamp in seconds that is read as milliseconds is in January 1970.
 var (
 	earliest = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 	latest   = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)

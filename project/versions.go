@@ -1,7 +1,7 @@
 package project
 
 // A projection gets a new version when its output changes. The older versions are
-// kept so that their records still verify. This file has all differences between
+// kept so that their records still verify. This file contains all differences between
 // versions.
 
 // Version returns the newest version of the projection, which is the default.

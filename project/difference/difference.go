@@ -14,9 +14,9 @@ import (
 // Kind says how a key or a message differs.
 type Kind string
 
-// The kinds of differences. Added means only in B, Removed only in A. Moved messages
-// are a smallest set of messages without which the other common messages have the same
-// order in A and B.
+// The kinds of differences. Added means only in B, Removed only in A. Moved messages are
+// in both. They are a smallest set of messages such that all other common messages have
+// the same order in A and B.
 const (
 	Added   Kind = "added"
 	Removed Kind = "removed"
@@ -37,7 +37,7 @@ type Difference struct {
 	// message, and nil if the value is absent.
 	A any `json:"a"`
 	B any `json:"b"`
-	// Microseconds is how much later the time in B is. It is nil for values that are
+	// Microseconds is the time in B minus the time in A. It is nil for values that are
 	// not times.
 	Microseconds *int64 `json:"microseconds,omitzero"`
 }

@@ -24,7 +24,7 @@ type Events struct {
 	ids    []string // run ids, if each event has its own
 	// trimmed counts the strings that were trimmed, and unknown the artifacts whose
 	// origin is unknown. incomplete counts the artifacts whose snapshots lack streamed
-	// messages, and lacking these messages.
+	// messages, and lacking counts these messages.
 	trimmed, unknown, incomplete, lacking int
 	// maxEvents and maxBytes bound the events of one bundle.
 	maxEvents, maxBytes int

@@ -2,8 +2,8 @@
 // writes the events as lines or bundles. It corresponds to Assay's own importers for
 // other sources.
 //
-// An import is written completely or not at all. The package must not contain rules of
-// the packages that it uses.
+// An import is written completely or not at all. The package must not contain rules that
+// belong to the packages that it uses.
 package export
 
 import (
@@ -35,8 +35,8 @@ type Settings struct {
 	// Receipt selects the receipt form, which states where an artifact came from.
 	Receipt bool
 	// Records are the paths of the records, in the order of the artifacts. If there
-	// are none, the records beside the artifacts are used. In that case only receipts
-	// require them.
+	// are none, the records next to the artifacts are used. In that case only receipts
+	// require records.
 	Records []string
 	// Progress is called with the number of artifacts read so far. It may be nil.
 	Progress func(artifacts int)
@@ -69,18 +69,19 @@ func RunID(path string) string {
 // not accept it.
 type RunIDError struct {
 	ID string
-	// Paths are the artifacts that give it.
+	// Paths are the artifacts with this run id.
 	Paths []string
-	// Err says why Assay does not take it.
+	// Err is the reason why Assay does not accept the id, or nil if the id is valid
+	// but not unique.
 	Err error
 }
 
-// Error says what is wrong with the run id.
+// Error describes the problem with the run id.
 func (e *RunIDError) Error() string {
 	if len(e.Paths) > 1 {
-		return fmt.Sprintf("%q and %q both give the run id %q", e.Paths[0], e.Paths[1], e.ID)
+		return fmt.Sprintf("%q and %q both have the run id %q", e.Paths[0], e.Paths[1], e.ID)
 	}
-	return fmt.Sprintf("%q gives the run id %q: %v", e.Paths[0], e.ID, e.Err)
+	return fmt.Sprintf("%q has the invalid run id %q: %v", e.Paths[0], e.ID, e.Err)
 }
 
 // Unwrap returns e.Err, the reason why Assay does not accept the id.
@@ -215,8 +216,8 @@ type imported struct {
 	required bool   // the record is required
 	// trimmed counts the strings that are trimmed in the event.
 	trimmed int
-	// missing counts the streamed messages that the snapshot lacks according to the
-	// record.
+	// missing counts the streamed messages that are missing from the snapshot
+	// according to the record.
 	missing int
 }
 
@@ -285,7 +286,7 @@ func (i *imported) readRecord(of digest.Digest) (*record.Record, error) {
 	record, err := record.Read(i.record)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Lstat(i.record); err == nil {
-			return nil, finding.New(finding.RecordAbsent, "%s is a link to nothing", finding.Escape(i.record))
+			return nil, finding.New(finding.RecordAbsent, "%s is a broken symbolic link", finding.Escape(i.record))
 		}
 		if !i.required {
 			return nil, nil
@@ -311,9 +312,9 @@ func (i *imported) readRecord(of digest.Digest) (*record.Record, error) {
 	return record, nil
 }
 
-// withHints adds to the findings of the Assay profile a hint how to freeze the run so
-// that the artifact satisfies the profile. Freezing can cut error texts and select
-// another snapshot. It cannot shorten other texts.
+// withHints adds hints to the findings of the Assay profile. A hint says how to freeze
+// the run so that the artifact satisfies the profile. Freezing can cut error texts and
+// select another snapshot. It cannot shorten other texts.
 func withHints(found []finding.Finding, made *record.Record) []finding.Finding {
 	advice := hintFor(found, made)
 	for i, f := range found {

@@ -20,7 +20,7 @@ import (
 // Output is a file that an import wrote, or that already existed with the same bytes.
 type Output struct {
 	File string
-	// RunID is the run id of its events. It is nil if each event has its own.
+	// RunID is the run id of the events. It is nil if each event has its own run id.
 	RunID  *string
 	Events int
 	// RunRoot identifies a bundle. It is nil for lines.
@@ -125,7 +125,7 @@ func verifyStaged(ctx context.Context, staged atomicfile.Named) error {
 		err = errors.New(v.Deviations[0].Message)
 	}
 	if err != nil && ctx.Err() == nil {
-		err = fmt.Errorf("the written bundle does not verify: %w", err)
+		err = fmt.Errorf("verify the written bundle: %w", err)
 	}
 	return err
 }
@@ -149,7 +149,7 @@ func (e *Events) WriteNDJSON(ctx context.Context, file string) (Output, error) {
 	return out, e.publish(ctx, dir, staged)
 }
 
-// openOutput opens the directory of a file to be written. It returns an error if the
+// openOutput opens the directory of an output file. It returns an error if the
 // directory is in a capture.
 func openOutput(file string) (*atomicfile.Directory, error) {
 	// filepath.Dir would resolve link/../name differently than the system does.

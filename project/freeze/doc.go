@@ -2,5 +2,5 @@
 // envelope and its record, in memory or to files. Either all files of a run are
 // written or none.
 //
-// It must not contain rules of the packages that it uses.
+// It must not contain rules that belong to the packages that it uses.
 package freeze

@@ -29,8 +29,8 @@ type Settings struct {
 	// Name replaces the capture's name in file names. It must be a file name
 	// without a directory.
 	Name string
-	// Tool is the program that the record names. Its name must be record.ToolName
-	// or empty, which means the same, because verify expects that name.
+	// Tool is the program that the record names. Its name must be record.ToolName,
+	// because verify expects that name. An empty name means record.ToolName.
 	Tool     record.Tool
 	Progress scan.Progress
 }
@@ -109,7 +109,7 @@ func Freeze(ctx context.Context, path string, s Settings) ([]Row, error) {
 }
 
 // Capture freezes the runs of an open capture in memory. It reads the capture from its
-// first frame to its end. The files of all runs may have up to 512 MiB together.
+// first frame to its end. The files of all runs may have up to 512 MiB in total.
 // Capture returns an error only for invalid settings. The runs report all other errors.
 func Capture(ctx context.Context, c *capture.Capture, s Settings) ([]Run, error) {
 	if err := s.Normalize(); err != nil {

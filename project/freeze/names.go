@@ -44,8 +44,8 @@ func isPlainName(name string) bool {
 }
 
 // CheckNames returns a *NameError if the captures cannot be frozen together because a
-// name is invalid or two captures have the same name in the same directory Found.In.
-// If name is not empty, it replaces the names of the captures.
+// name is invalid or two captures have the same name and the same Found.RelDir. If
+// name is not empty, it replaces the names of the captures.
 func CheckNames(captures []capture.Found, name string) error {
 	seen := make(map[string]string, len(captures))
 	for _, c := range captures {

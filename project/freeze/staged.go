@@ -61,8 +61,8 @@ func (s *staging) add(run int, out *project.Output, draft *record.Record) error 
 }
 
 // nearestExisting returns dir or, if it does not exist, its nearest existing parent.
-// The directory is created only when files are published. Created earlier, it could be
-// removed by another process that also created it and had nothing to write.
+// The directory is created only when files are published. If it were created earlier,
+// another process that also creates it and has nothing to write could remove it.
 func nearestExisting(dir string) string {
 	for {
 		parent := filepath.Dir(dir)

@@ -49,11 +49,12 @@ func CheckArtifactName(path string) error {
 	if kind == "" {
 		return nil
 	}
-	return finding.New(finding.NotArtifact, "the file is named like %s", kind).WithSeverity(finding.Error).WithHint("give the *%s beside it", ArtifactSuffix)
+	return finding.New(finding.NotArtifact, "the file is named like %s", kind).WithSeverity(finding.Error).WithHint("give the *%s next to it", ArtifactSuffix)
 }
 
-// ReadArtifact reads an artifact file. If the file exceeds artifact.MaxFileBytes, it
-// returns one byte more than that, which artifact.Decode refuses.
+// ReadArtifact reads an artifact file. If the file is longer than
+// artifact.MaxFileBytes, ReadArtifact returns its first artifact.MaxFileBytes+1
+// bytes, which artifact.Decode refuses.
 func ReadArtifact(path string) ([]byte, error) {
 	data, err := ReadBounded(path, artifact.MaxFileBytes)
 	if errors.Is(err, ErrTooLong) {

@@ -30,8 +30,8 @@ const (
 // MaxBytes bounds a record file. It suffices for 10,000 omissions with long pointers.
 const MaxBytes = 64 << 20
 
-// maxToolVersion bounds the length of the tool version in bytes. It is the only value
-// of a record that verify does not compare.
+// maxToolVersion bounds the length of the tool version in bytes. The tool version is
+// the only value of a record that verify does not compare.
 const maxToolVersion = 128
 
 // Record states how an artifact was made, so that anyone with the capture can repeat

@@ -23,8 +23,8 @@ func (w *RunDetector) Frame(f capture.Frame) {
 }
 
 // Report adds a warning to the result of a closed capture if its events contain no
-// run. It adds none for an HTTP error, which explains the missing run, or if the
-// response has no events or not all were counted, which have their own findings.
+// run. It adds no warning if another finding of the result explains the missing run:
+// an HTTP error, a response without events, or events that were not all counted.
 func (w *RunDetector) Report(r *capture.Result) {
 	if w.found || r.Events == nil || *r.Events == 0 || finding.Has(r.Findings, finding.HTTPStatus) {
 		return

@@ -25,7 +25,7 @@ type Inspection struct {
 	Bytes       int64               `json:"bytes"`
 	Findings    []finding.Finding   `json:"findings"`
 
-	// Failed means that the capture could not be read, Negative that it was read
+	// Failed means that the capture could not be read. Negative means that it was read
 	// but is not evidence of a run.
 	Failed   bool `json:"-"`
 	Negative bool `json:"-"`

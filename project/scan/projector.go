@@ -24,7 +24,7 @@ type Projector struct {
 	// the order of the settings. Each projection is computed when the sequence
 	// reaches it. If Handle returns an error, reading stops. Handle must not be
 	// nil.
-	Handle func(run *envelope.Run, made iter.Seq[*Projection]) error
+	Handle func(run *envelope.Run, projections iter.Seq[*Projection]) error
 }
 
 // Projection is the result of projecting a run with one of the settings.

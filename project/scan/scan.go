@@ -30,9 +30,9 @@ type Consumer interface {
 	// Begin is called for each run after its RUN_STARTED was read. It returns a
 	// new Observer for the run, or nil to skip the run.
 	Begin(run *envelope.Run) Observer
-	// Finish is called once, after the last run, if the digests of the capture
-	// match. Results from the capture are not valid before. Finish is not called
-	// if reading fails.
+	// Finish is called once, after the last run, if the digests of the capture match.
+	// Results from the capture are not valid before this call. Finish is not called if
+	// reading fails.
 	Finish(r Result) error
 }
 

@@ -23,8 +23,8 @@ func (c RunSelector) Matches(run *envelope.Run) bool {
 }
 
 // Check returns the finding run_not_found if the selector matches no run, and
-// run_ambiguous if an id matches several. The argument chosen is the number of
-// matching runs. The capture must have at least one run.
+// run_ambiguous if an id matches several. The argument chosen is the number of runs
+// that the selector matches. The capture must have at least one run.
 func (c RunSelector) Check(r Result, chosen int) error {
 	switch {
 	case chosen == 0:

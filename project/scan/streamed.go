@@ -22,7 +22,8 @@ const (
 	idBytes          = 64
 )
 
-// streamedCounter counts the text messages of one run by their ids.
+// streamedCounter counts the text messages of one run. It distinguishes them by
+// their ids.
 type streamedCounter struct {
 	Streamed
 	seen  map[string]bool

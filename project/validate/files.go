@@ -14,14 +14,14 @@ import (
 )
 
 // Files validates the files at paths like File. For a directory, it validates the
-// artifacts and envelopes in the directory and its subdirectories, or those of the
-// given kind, sorted by path, component by component. It recognizes them by the
-// suffixes of their names.
+// artifacts and envelopes in the directory and its subdirectories, sorted by path,
+// component by component. If kind is not empty, it validates only files of that kind.
+// It recognizes the kinds by the suffixes of the names.
 //
-// Files does not follow symbolic links in a directory and does not open pipes. Such an
-// entry results in an error row if it has one of the suffixes. So does a directory that
-// cannot be read, contains no matching file or has more than 100,000 entries. The
-// sequence stops when the context ends.
+// Files does not follow symbolic links in a directory and does not open pipes. The row
+// of such an entry is an error if its name has one of the suffixes. The row of a
+// directory is an error if the directory cannot be read, contains no matching file or
+// has more than 100,000 entries. The sequence stops when the context ends.
 func Files(ctx context.Context, paths []string, p artifact.Profile, kind Kind) iter.Seq[Row] {
 	return files(ctx, paths, p, kind, dirtree.MaxEntries)
 }

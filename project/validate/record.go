@@ -11,16 +11,16 @@ import (
 	"github.com/p20export/p20export/project/record"
 )
 
-// compareRecord compares an artifact or envelope with the record beside it, if there
-// is one. It reports whether the digest differs, whether the snapshot was built, and
-// whether the snapshot lacks streamed text. If the record is malformed or cannot be
-// read, an accepted file gets another verdict.
+// compareRecord compares an artifact or envelope with the record next to it, if
+// there is one. It reports whether the digest differs, whether the snapshot was
+// built, and whether the snapshot lacks streamed text. If the record is malformed or
+// cannot be read, the verdict on an accepted file changes.
 func (row *Row) compareRecord() {
 	path, subject := row.recordPath()
 	if path == "" {
 		return
 	}
-	beside, err := record.Read(path)
+	stated, err := record.Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}
@@ -35,19 +35,19 @@ func (row *Row) compareRecord() {
 		}
 		return
 	}
-	if stated := beside.Subject[subject].Digest.SHA256; stated != row.Digest.Hex() {
+	if sum := stated.Subject[subject].Digest.SHA256; sum != row.Digest.Hex() {
 		row.addFinding(finding.New(finding.RecordOfAnother, "%s states the digest sha256:%s; this file has %s",
-			finding.Escape(filepath.Base(path)), finding.Escape(stated), *row.Digest))
+			finding.Escape(filepath.Base(path)), finding.Escape(sum), *row.Digest))
 		if row.Verdict == project.Accepted {
 			row.Verdict = project.Differs
 		}
 		return
 	}
-	if beside.Predicate.Projection.Origin == project.Built {
-		row.addFinding(finding.New(finding.SnapshotBuilt, "the record beside the file states that the message snapshot was built, not emitted"))
+	if stated.Predicate.Projection.Origin == project.Built {
+		row.addFinding(finding.New(finding.SnapshotBuilt, "the record next to the file states that the message snapshot was built, not emitted"))
 	}
-	if n := project.CountMissing(beside.Predicate.Omissions); n > 0 {
-		row.addFinding(finding.New(finding.SnapshotLacksText, "the record beside the file names %s that the snapshot lacks", project.FormatStreamedCount(n)))
+	if n := project.CountMissing(stated.Predicate.Omissions); n > 0 {
+		row.addFinding(finding.New(finding.SnapshotLacksText, "the record next to the file names %s that the snapshot lacks", project.FormatStreamedCount(n)))
 	}
 }
 

@@ -45,8 +45,8 @@ func ParseKind(s string) (Kind, error) {
 }
 
 // maxEnvelopeBytes and maxEvents bound how much of an envelope is read, since a stream
-// may be endless. The three events have at most capture.MaxEventBytes each. As many
-// bytes are left for the framing around them.
+// may be endless. The three events have at most capture.MaxEventBytes each. Another
+// capture.MaxEventBytes are for the framing around them.
 const (
 	maxEnvelopeBytes = 4 * capture.MaxEventBytes
 	maxEvents        = 100_000
@@ -74,8 +74,8 @@ type Row struct {
 // detects the kind from the file's name or from its first bytes. The path "-" means
 // standard input.
 //
-// If there is a record beside the file, File reports a built snapshot and missing
-// streamed text that the record states. A well-formed file has the verdict
+// If there is a record next to the file, File also reports whether the record states a
+// built snapshot or missing streamed text. A well-formed file has the verdict
 // project.Differs if the record states another digest.
 //
 // Findings in the first artifact.MaxFileBytes of the file have lines, columns and
@@ -178,7 +178,7 @@ func (row *Row) read(r io.Reader, kind Kind, ends bool) error {
 	if err != nil {
 		return err
 	}
-	// Detection costs a pass over the file, which most files do not need.
+	// Detection reads the whole head, and is not needed for most files.
 	seen := sync.OnceValue(func() fileTraits { return detectTraits(head) })
 	if kind == "" {
 		if kind = kindByName(row.File); kind == "" {
@@ -266,7 +266,7 @@ func readHead(r io.Reader, limit int) ([]byte, error) {
 	return head, nil
 }
 
-// fileTraits is what the first bytes of a file reveal about its kind.
+// fileTraits are properties of the first bytes of a file that determine its kind.
 type fileTraits struct {
 	kind   Kind
 	record bool // it has the _type of an in-toto Statement, as records do

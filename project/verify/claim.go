@@ -21,11 +21,11 @@ import (
 	"github.com/p20export/p20export/project/scan"
 )
 
-// claim is a record that is being verified. It holds little memory, so that any
-// number of claims can wait for one capture.
+// claim is a record that is being verified. It takes so little memory that any number
+// of claims can wait for one capture.
 type claim struct {
 	name string // of the artifact
-	// load returns the artifact and the record. envelope returns the envelope beside
+	// load returns the artifact and the record. envelope returns the envelope next to
 	// them.
 	load     func() ([]byte, *record.Record, error)
 	envelope func(limit int) ([]byte, error)
@@ -60,11 +60,11 @@ func (c *claim) state(stated *record.Record) (err error) {
 }
 
 // row returns row with the outcome of the claim.
-func (c *claim) row(row Row, shelf *findingStore) Row {
+func (c *claim) row(row Row, store *findingStore) Row {
 	row.Origin, row.TimeSource, row.FromRequest = c.origin, c.timeSource, c.fromRequest
 	found, err := c.captureFindings, c.err
 	if c.runFound && !c.otherCapture {
-		compared, lost := shelf.get(c.compared)
+		compared, lost := store.get(c.compared)
 		if found = append(slices.Clip(found), compared...); lost != nil {
 			err = lost
 		}
@@ -94,7 +94,7 @@ func (c *claim) checkForm(with *capture.Capture) error {
 // verifyClaims verifies claims with one reading of an open capture and sets their
 // outcomes. It returns an error if the capture cannot be read to its end. If no claim
 // needs the capture, the result and the error are nil.
-func verifyClaims(ctx context.Context, c *capture.Capture, claims []*claim, shelf *findingStore, progress scan.Progress) (*scan.Result, error) {
+func verifyClaims(ctx context.Context, c *capture.Capture, claims []*claim, store *findingStore, progress scan.Progress) (*scan.Result, error) {
 	byRun := make(map[int][]*claim)
 	request, noRequest := c.Request()
 	for _, one := range claims {
@@ -126,7 +126,7 @@ func verifyClaims(ctx context.Context, c *capture.Capture, claims []*claim, shel
 					if one.settings == p.Settings {
 						one.runFound = true
 						found, err := one.compare(c.Framing(), run, p)
-						one.compared, one.err = shelf.add(found), err
+						one.compared, one.err = store.add(found), err
 					}
 				}
 			}
@@ -137,7 +137,7 @@ func verifyClaims(ctx context.Context, c *capture.Capture, claims []*claim, shel
 	for _, ofRun := range byRun {
 		for _, one := range ofRun {
 			if err != nil {
-				shelf.release(one.compared)
+				store.release(one.compared)
 				one.compared, one.err = nil, asCaptureDiffers(err)
 			} else {
 				one.finish(result)
@@ -194,8 +194,8 @@ func (c *claim) compare(framing capture.Framing, run *envelope.Run, made *scan.P
 	return found, nil
 }
 
-// compareEnvelope compares the envelope beside the artifact with want. If the envelope
-// is missing, only its digest in the record is compared.
+// compareEnvelope compares the envelope next to the artifact with want. If the
+// envelope is missing, only its digest in the record is compared.
 func (c *claim) compareEnvelope(want []byte) ([]finding.Finding, error) {
 	there, err := c.envelope(len(want))
 	if missing, ok := errors.AsType[*fs.PathError](err); ok && errors.Is(err, fs.ErrNotExist) {
@@ -210,8 +210,8 @@ func (c *claim) compareEnvelope(want []byte) ([]finding.Finding, error) {
 	return nil, nil
 }
 
-// recordDifference describes the first difference between the record and the repeated
-// one. It returns the empty string if they are equal.
+// recordDifference describes the first difference between the given record and the
+// record of the repeated projection. It returns the empty string if they are equal.
 func (c *claim) recordDifference(stated, again *record.Record) string {
 	want, err := again.Encode()
 	if err != nil {
@@ -226,7 +226,7 @@ func (c *claim) recordDifference(stated, again *record.Record) string {
 		return ""
 	}
 	line := bytes.Count(have[:min(at, len(have))], []byte{'\n'}) + 1
-	why := fmt.Sprintf("the record differs from the repeated one, first in line %d: it has %s instead of %s", line, lineAt(have, at), lineAt(want, at))
+	why := fmt.Sprintf("the record differs from that of the repeated projection, first in line %d: it has %s instead of %s", line, lineAt(have, at), lineAt(want, at))
 	if stated.Subject[0].Name != c.name {
 		why += "; it names " + finding.Quote(stated.Subject[0].Name) + ", but the artifact is " + finding.Quote(c.name)
 	}

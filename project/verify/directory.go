@@ -47,10 +47,10 @@ type TreeSettings struct {
 	Progress scan.Progress
 }
 
-// Tree verifies every record in a directory and its subdirectories, together with
-// the artifact and envelope beside the record and the capture that it states. It also
-// returns a row for every other file. Each capture is read once, even if it has many
-// records.
+// Tree verifies every record in a directory and its subdirectories. It compares the
+// record, and the artifact and envelope next to it, with the capture that the record
+// states. It also returns a row for every other file. Each capture is read once, even
+// if it has many records.
 //
 // The sequence has the rows for the records first, then those for captures without a
 // record, then those for all other files, each sorted by path. If nothing was verified
@@ -66,11 +66,11 @@ type limits struct {
 	findings int // in memory
 }
 
-// verifyTree is like Tree, with limits.
+// verifyTree is like Tree, but with the given limits.
 func verifyTree(ctx context.Context, dir string, s TreeSettings, most limits) iter.Seq[TreeRow] {
 	return func(yield func(TreeRow) bool) {
-		v := &treeVerifier{settings: s, sources: newSources(), shelf: &findingStore{limit: most.findings}, limit: most.entries}
-		defer v.shelf.close()
+		v := &treeVerifier{settings: s, sources: newSources(), store: &findingStore{limit: most.findings}, limit: most.entries}
+		defer v.store.close()
 		v.emit = func(row TreeRow) bool {
 			if row.Findings == nil {
 				row.Findings = []finding.Finding{}
@@ -95,7 +95,7 @@ type treeVerifier struct {
 	decided  bool // some row determines the verdict on the directory
 	emit     func(TreeRow) bool
 
-	shelf   *findingStore
+	store   *findingStore
 	claims  []*recordClaim
 	waiting map[key][]*recordClaim // the claims of each capture that has not been read
 }
@@ -172,11 +172,11 @@ func (v *treeVerifier) records(ctx context.Context) bool {
 			v.verify(ctx, r.key())
 		}
 		if r.found != nil {
-			found, err := v.shelf.get(r.found)
+			found, err := v.store.get(r.found)
 			if r.tree.Findings = found; err != nil {
 				r.fail(err)
 			}
-			v.shelf.release(r.found)
+			v.store.release(r.found)
 		}
 		if !v.emit(r.tree) {
 			return false
@@ -195,7 +195,7 @@ func (r *recordClaim) key() key {
 // fail sets an outcome from an error.
 func (r *recordClaim) fail(err error) { r.tree, r.done = rowOf(r.tree, err), true }
 
-// read reads one record and finds the files beside it.
+// read reads one record and finds the files next to it.
 func (v *treeVerifier) read(e *entry) *recordClaim {
 	r := &recordClaim{tree: TreeRow{Record: new(e.Path())}}
 	what, err := record.Read(e.Path())
@@ -242,9 +242,9 @@ func (r *recordClaim) reload(path string) ([]byte, *record.Record, error) {
 	return given, again, nil
 }
 
-// account marks a file that a record names as accounted for, and returns its path. It
-// returns nil if the file does not have the suffix or is not a regular file in the
-// folder.
+// account marks a file that a record names as accounted for. It returns the path of the
+// file. It returns nil if the file does not have the suffix or is not a regular file in
+// the folder.
 func (f *folder) account(name, suffix string) *string {
 	e := f.regular(name)
 	if e == nil {
@@ -257,7 +257,7 @@ func (f *folder) account(name, suffix string) *string {
 	return new(e.Path())
 }
 
-// checkBeside returns an error if the artifact beside a record is missing, or if the
+// checkBeside returns an error if the artifact next to a record is missing, or if the
 // artifact or the envelope is not a regular file. The envelope may be missing.
 func checkBeside(f *folder, artifactName string) error {
 	stem, named := strings.CutSuffix(artifactName, record.ArtifactSuffix)
@@ -271,7 +271,7 @@ func checkBeside(f *folder, artifactName string) error {
 	case !a.regular():
 		return finding.New(finding.ArtifactAbsent, "%s, which the record names, is %s", finding.Quote(artifactName), a.Kind())
 	case env != nil && !env.regular():
-		return finding.New(finding.EnvelopeAbsent, "%s beside the record is %s", finding.Quote(envelopeName), env.Kind()).
+		return finding.New(finding.EnvelopeAbsent, "%s next to the record is %s", finding.Quote(envelopeName), env.Kind()).
 			WithSeverity(finding.Error).WithHint("replace it with the envelope itself, or remove it")
 	}
 	return nil
@@ -306,8 +306,8 @@ func (v *treeVerifier) verify(ctx context.Context, k key) {
 	}
 }
 
-// verifyFirst verifies records with the only file that is a first candidate. It skips
-// records that state another digest.
+// verifyFirst verifies records with e, the only first candidate for their capture. It
+// skips records that state another digest.
 func (v *treeVerifier) verifyFirst(ctx context.Context, records []*recordClaim, e *entry) {
 	result, err := v.try(ctx, e.Path(), records)
 	switch {
@@ -330,7 +330,7 @@ func (v *treeVerifier) try(ctx context.Context, path string, records []*recordCl
 	var claims []*claim
 	for _, r := range records {
 		if !r.done && r.earlyErr == nil {
-			v.shelf.release(r.compared)
+			v.store.release(r.compared)
 			r.reset()
 			claims = append(claims, &r.claim)
 		}
@@ -366,7 +366,7 @@ func (v *treeVerifier) readOnce(ctx context.Context, path string, claims []*clai
 		return nil, err
 	}
 	defer c.Close()
-	return verifyClaims(ctx, c, claims, v.shelf, v.settings.Progress)
+	return verifyClaims(ctx, c, claims, v.store, v.settings.Progress)
 }
 
 // maxSnapshots bounds how many snapshots of one run are kept in memory during one
@@ -374,7 +374,7 @@ func (v *treeVerifier) readOnce(ctx context.Context, path string, claims []*clai
 const maxSnapshots = 4
 
 // splitBySnapshots splits claims into those for this reading and those for a later one.
-// A later one is necessary if the records of a run select more than maxSnapshots
+// A later reading is necessary if the records of a run select more than maxSnapshots
 // snapshots.
 func splitBySnapshots(claims []*claim) (now, later []*claim) {
 	kept := make(map[int][]project.Selection)
@@ -394,7 +394,7 @@ func splitBySnapshots(claims []*claim) (now, later []*claim) {
 }
 
 // settle sets the outcome of every record from the first intact capture. If no capture
-// is intact, the row has the fault of the first one.
+// is intact, the row has the fault of the first capture.
 func (v *treeVerifier) settle(ctx context.Context, records []*recordClaim, candidates []*source) {
 	if len(candidates) == 0 {
 		for _, r := range records {
@@ -411,7 +411,7 @@ func (v *treeVerifier) settle(ctx context.Context, records []*recordClaim, candi
 			s.read, s.bad = true, err
 		}
 		for _, r := range records {
-			if r.done || shouldTryNext(r.outcome(v.shelf)) && s.check(ctx, v.settings.Progress) != nil {
+			if r.done || shouldTryNext(r.outcome(v.store)) && s.check(ctx, v.settings.Progress) != nil {
 				continue
 			}
 			v.setOutcome(ctx, r, s)
@@ -428,24 +428,24 @@ func (v *treeVerifier) settle(ctx context.Context, records []*recordClaim, candi
 }
 
 // outcome returns the outcome of a record with the capture that was tried last.
-func (r *recordClaim) outcome(shelf *findingStore) Row {
+func (r *recordClaim) outcome(store *findingStore) Row {
 	if r.earlyErr != nil {
 		return Row{}.withOutcome(nil, r.earlyErr)
 	}
-	return r.row(Row{}, shelf)
+	return r.row(Row{}, store)
 }
 
 // setOutcome sets the outcome of a record from a capture. It also adds faults of the
 // capture if the capture was not read for this record.
 func (v *treeVerifier) setOutcome(ctx context.Context, r *recordClaim, s *source) {
 	s.markUsed()
-	row := r.outcome(v.shelf)
+	row := r.outcome(v.store)
 	if !r.read && ctx.Err() == nil {
 		v.addCaptureFault(ctx, s, &row)
 	}
-	v.shelf.release(r.compared)
+	v.store.release(r.compared)
 	r.tree.Capture, r.tree.Verdict, r.done = &s.path, row.Verdict, true
-	r.captureFindings, r.compared, r.found = nil, nil, v.shelf.add(row.Findings)
+	r.captureFindings, r.compared, r.found = nil, nil, v.store.add(row.Findings)
 }
 
 // addCaptureFault checks the capture and adds its fault, if any, to a row.

@@ -106,11 +106,11 @@ func (v *treeVerifier) leftover(e *entry) TreeRow {
 	}
 	if _, ok := e.CutSuffix(record.ArtifactSuffix); ok {
 		v.evidence = true
-		return rowOf(TreeRow{Artifact: new(e.Path())}, finding.New(finding.RecordAbsent, "no record beside the artifact names it, so it cannot be verified"))
+		return rowOf(TreeRow{Artifact: new(e.Path())}, finding.New(finding.RecordAbsent, "no record next to the artifact names it, so it cannot be verified"))
 	}
 	if _, ok := e.CutSuffix(record.EnvelopeSuffix); ok {
 		v.evidence = true
-		return rowOf(TreeRow{File: new(e.Path())}, finding.New(finding.RecordAbsent, "no record beside the envelope names it, so it cannot be verified"))
+		return rowOf(TreeRow{File: new(e.Path())}, finding.New(finding.RecordAbsent, "no record next to the envelope names it, so it cannot be verified"))
 	}
 	if used := v.sources.usedCopy(e); used != nil {
 		return TreeRow{Capture: new(e.Path()), Verdict: Whole, Findings: []finding.Finding{repeated(used)}}
@@ -137,7 +137,8 @@ func (s *TreeSettings) decides(row TreeRow) bool {
 	return true
 }
 
-// nothingVerified returns the finding that nothing in the directory was verified.
+// nothingVerified returns a finding which says that nothing in the directory was
+// verified.
 func (v *treeVerifier) nothingVerified(dir string) error {
 	dir = finding.Escape(dir)
 	switch {

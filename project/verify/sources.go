@@ -34,7 +34,7 @@ type source struct {
 	// reading.
 	read     bool
 	findings []finding.Finding
-	// used means that some row names the source.
+	// used means that a row names the source.
 	used bool
 }
 
@@ -72,8 +72,8 @@ func readThrough(ctx context.Context, path string, progress scan.Progress) ([]fi
 }
 
 // sources is an index of the captures of several trees by the values that a record
-// states. The captures of the verified tree come first. Otherwise they are sorted by
-// path.
+// states. The captures of the verified tree come before the others. Captures of the
+// same tree are sorted by path.
 type sources struct {
 	directories []*source
 	byManifest  map[digest.Digest][]*source
@@ -131,8 +131,8 @@ func (s *sources) addFile(e *entry, inside bool) {
 }
 
 // newSource reads the manifest of a capture directory. It marks the files that the
-// manifest lists as accounted for. If the manifest cannot be read, it marks all files
-// that a capture can have.
+// manifest lists as accounted for. If the manifest cannot be read, newSource marks all
+// files that a capture can contain.
 func newSource(f *folder, m *entry) *source {
 	f.isCapture = true
 	m.accounted = true
@@ -211,8 +211,8 @@ func (f *folder) markAccounted(names []string) {
 	}
 }
 
-// unfinished reports whether the folder looks like a capture that was not
-// closed: it has no manifest, and what only a capture has.
+// unfinished reports whether the folder looks like an unfinished capture: it has no
+// manifest, but a file that only captures have.
 func (f *folder) unfinished() bool {
 	return f.files[capture.ManifestName] == nil && capture.IsUnfinished(func(name string) bool {
 		e := f.regular(name)
@@ -253,7 +253,7 @@ func (s *sources) addDigest(e *entry, sum digest.Digest, err error) *source {
 		return nil
 	}
 	e.sum = sum
-	// There is no manifest to compare it with.
+	// A plain file has no manifest that it could differ from.
 	one := &source{path: e.Path(), file: e, inside: !s.outside[e], read: true}
 	group[sum] = append(group[sum], one)
 	return one
@@ -322,7 +322,7 @@ func sumOf(ctx context.Context, path string) (digest.Digest, error) {
 }
 
 // notFound returns the finding that the capture of a record was not found. The argument
-// where is the searched place.
+// where describes the place that was searched.
 func (s *sources) notFound(want record.Source, where string) error {
 	what := "file " + where + fmt.Sprintf(" has the size of %d bytes and the digest %s", want.Bytes, formatDigest(want.Digest))
 	also := ""

@@ -46,7 +46,7 @@ type spooled struct {
 	EventIndex   *int
 }
 
-// add adds a list. An error is returned by get.
+// add adds a list. If it fails, get returns the error.
 func (s *findingStore) add(list []finding.Finding) *storedFindings {
 	if s.count+len(list) <= s.limit {
 		s.count += len(list)

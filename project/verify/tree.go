@@ -26,7 +26,7 @@ type entry struct {
 	*dirtree.Entry
 	in        *folder // nil for a single file
 	sum       digest.Digest
-	accounted bool // some row covers it
+	accounted bool // a row is about it or names it
 	// listed means that the entry is the response that a capture.json lists.
 	listed bool
 }

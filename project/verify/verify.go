@@ -62,11 +62,11 @@ type Files struct {
 // raw capture and compares the artifact, envelope and record byte for byte, except for
 // the tool version.
 //
-// File reads the envelope beside the artifact. If recordPath is empty, it also reads
-// the record beside the artifact. If capturePath is empty, File searches the artifact's directory and its
-// subdirectories for a capture with the digest that the record states. If capturePath
-// is a directory of captures, File searches that directory. It uses the first intact
-// match. Times given by the operator are read from the record and reported.
+// File reads the envelope next to the artifact. If recordPath is empty, it also reads the
+// record next to the artifact. If capturePath is empty, File searches the artifact's
+// directory and its subdirectories for a capture with the digest that the record states.
+// If capturePath is a directory of captures, File searches that directory. It uses the
+// first intact match. Times given by the operator are read from the record and reported.
 func File(ctx context.Context, artifactPath, recordPath, capturePath string, progress scan.Progress) Row {
 	given, err := readArtifact(artifactPath)
 	var stated *record.Record
@@ -79,26 +79,26 @@ func File(ctx context.Context, artifactPath, recordPath, capturePath string, pro
 	}
 	name := filepath.Base(artifactPath)
 	held := claim{name: name, load: func() ([]byte, *record.Record, error) { return given, stated, nil }, envelope: envelopeBeside(artifactPath)}
-	shelf := &findingStore{limit: maxFindings}
-	defer shelf.close()
+	store := &findingStore{limit: maxFindings}
+	defer store.close()
 	if err := held.state(stated); err != nil {
 		held.err = err
-		return held.row(row, shelf)
+		return held.row(row, store)
 	}
 	candidates := []string{capturePath}
 	in := cmp.Or(capturePath, filepath.Dir(artifactPath))
 	if capturePath == "" || capture.IsSearchRoot(in) {
 		if candidates, held.err = lookUp(ctx, in, held.source, dirtree.MaxEntries); held.err != nil {
-			return held.row(row, shelf)
+			return held.row(row, store)
 		}
 	}
 	var first *Row
 	for _, path := range candidates {
 		held.reset()
 		row.Capture = path
-		held.verifyFrom(ctx, path, shelf, progress)
-		outcome := held.row(row, shelf)
-		shelf.release(held.compared)
+		held.verifyFrom(ctx, path, store, progress)
+		outcome := held.row(row, store)
+		store.release(held.compared)
 		if ctx.Err() != nil || !shouldTryNext(outcome) {
 			return outcome
 		}
@@ -116,14 +116,14 @@ func shouldTryNext(r Row) bool {
 }
 
 // verifyFrom verifies the claim with the capture at path.
-func (c *claim) verifyFrom(ctx context.Context, path string, shelf *findingStore, progress scan.Progress) {
+func (c *claim) verifyFrom(ctx context.Context, path string, store *findingStore, progress scan.Progress) {
 	with, err := capture.Open(ctx, path, "")
 	if err != nil {
 		c.err = asCaptureDiffers(err)
 		return
 	}
 	defer with.Close()
-	_, _ = verifyClaims(ctx, with, []*claim{c}, shelf, progress)
+	_, _ = verifyClaims(ctx, with, []*claim{c}, store, progress)
 }
 
 // lookUp returns the captures in a directory and its subdirectories that have the
@@ -184,16 +184,16 @@ func Capture(ctx context.Context, c *capture.Capture, f Files) Row {
 		}
 		return f.Envelope, nil
 	}}
-	shelf := &findingStore{limit: maxFindings}
-	defer shelf.close()
+	store := &findingStore{limit: maxFindings}
+	defer store.close()
 	if held.err = held.state(stated); held.err == nil {
-		_, _ = verifyClaims(ctx, c, []*claim{&held}, shelf, nil)
+		_, _ = verifyClaims(ctx, c, []*claim{&held}, store, nil)
 	}
-	return held.row(row, shelf)
+	return held.row(row, store)
 }
 
-// withOutcome returns row with its findings and verdict. The error is the one that ended
-// the verification, if any.
+// withOutcome returns row with its findings and verdict. The argument err is the error
+// that ended the verification, if any.
 func (row Row) withOutcome(found []finding.Finding, err error) Row {
 	row.Verdict, row.Findings = project.Verified, append([]finding.Finding{}, found...)
 	if err != nil {
@@ -240,8 +240,8 @@ func readArtifact(path string) ([]byte, error) {
 	return given, err
 }
 
-// readRecord reads the record at path or, if path is empty, beside the artifact. It also
-// returns the path of the record.
+// readRecord reads the record at path or, if path is empty, the record next to the
+// artifact. It also returns the path of the record.
 func readRecord(artifact, path string) (string, *record.Record, error) {
 	if path == "" {
 		if err := record.CheckArtifactName(artifact); err != nil {
@@ -249,19 +249,19 @@ func readRecord(artifact, path string) (string, *record.Record, error) {
 		}
 		path = record.Path(artifact)
 		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-			return path, nil, finding.New(finding.RecordAbsent, "there is no %s beside the artifact, so the artifact cannot be verified", finding.Quote(filepath.Base(path))).WithHint("%s", hint.GiveRecord)
+			return path, nil, finding.New(finding.RecordAbsent, "there is no %s next to the artifact, so the artifact cannot be verified", finding.Quote(filepath.Base(path))).WithHint("%s", hint.GiveRecord)
 		}
 	}
 	stated, err := record.Read(path)
 	return path, stated, err
 }
 
-// envelopeName returns the name of the envelope beside an artifact.
+// envelopeName returns the name of the envelope next to an artifact.
 func envelopeName(artifact string) string {
 	return strings.TrimSuffix(artifact, record.ArtifactSuffix) + record.EnvelopeSuffix
 }
 
-// envelopeBeside returns a function that reads the envelope beside an artifact.
+// envelopeBeside returns a function that reads the envelope next to an artifact.
 func envelopeBeside(artifact string) func(limit int) ([]byte, error) {
 	path := filepath.Join(filepath.Dir(artifact), envelopeName(filepath.Base(artifact)))
 	return func(limit int) ([]byte, error) { return record.ReadBounded(path, limit) }
