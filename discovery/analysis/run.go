@@ -118,11 +118,11 @@ func VerdictOf(first project.Name, snapshots int, findings []finding.Finding) Ve
 func (v Verdict) Meaning() string {
 	switch v {
 	case Exact:
-		return "the messages of the emitted snapshot were kept as they are"
+		return "every message of the emitted snapshot was kept unchanged"
 	case Reduced:
 		return "the emitted snapshot was kept, without what is not plain text"
 	case Chosen:
-		return "the run emitted several snapshots, and one of them was kept"
+		return "the run emitted several snapshots, and one of them can be kept"
 	case Incomplete:
 		return "the snapshot lacks text that the run streamed"
 	case Built:

@@ -70,7 +70,7 @@ func (s *section) writeRow(w *markup.Writer) {
 		size = humanize.Bytes(s.Sizes[0].Bytes)
 	}
 	lost := s.LostMessages
-	if s.Artifact == nil {
+	if s.Artifact == nil && s.Command == "" {
 		lost = s.Lost
 	}
 	w.Put(`

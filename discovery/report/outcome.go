@@ -112,6 +112,30 @@ func (r *run) last() *outcome {
 	return nil
 }
 
+// pending returns the outcome of choosing the last snapshot, if the run has an artifact
+// only once a snapshot is chosen; otherwise nil.
+func (r *run) pending() *outcome {
+	if last := r.last(); r.frozen == nil && r.first() == "" && last != nil && last.Frozen() {
+		return last
+	}
+	return nil
+}
+
+// command returns the command that writes the artifact of an outcome.
+func (r *run) command(o *outcome) string {
+	options := hint.FreezeOptions{Projection: string(o.Projection), StartedAt: o.Operator.StartedAt, FinishedAt: o.Operator.FinishedAt}
+	if !r.alone {
+		options.Run = "#" + strconv.Itoa(*r.inspect.Run)
+	}
+	if o.Snapshot != project.Only {
+		options.Snapshot = string(o.Snapshot)
+	}
+	if o.Profile != artifact.V1 {
+		options.Profile = string(o.Profile)
+	}
+	return options.Command()
+}
+
 // applies reports whether the projection applies to this kind of run. A projection of
 // emitted snapshots needs a snapshot; one that builds a snapshot needs a run without any.
 func (o outcome) applies() bool {
@@ -121,8 +145,7 @@ func (o outcome) applies() bool {
 // outcomeView is an outcome as shown on a page.
 type outcomeView struct {
 	Name    string
-	Verdict string
-	Class   project.Verdict
+	Verdict string // as compare says it
 	Subject bool
 	Says    []string
 }
@@ -131,12 +154,13 @@ type outcomeView struct {
 const maxReasons = 3
 
 func (v *viewer) outcome(o outcome, subject bool) outcomeView {
-	shown := outcomeView{Name: o.Name(), Verdict: string(o.Verdict), Class: o.Verdict, Subject: subject}
+	shown := outcomeView{Name: o.Name(), Verdict: "refuses", Subject: subject}
 	var says []string
 	if !o.applies() {
-		shown.Verdict, shown.Class = "not applicable", ""
+		shown.Verdict = "not applicable"
 	}
 	if o.Frozen() {
+		shown.Verdict = "accepts"
 		says = append(says, humanize.Bytes(int64(o.Bytes)))
 	}
 	for _, f := range o.Findings {
@@ -167,6 +191,7 @@ func meaning(code finding.Code) string {
 // refusal explains why a run was refused.
 type refusal struct {
 	Says    string // an introduction; may be empty
+	Pending bool   // they end when a snapshot is chosen
 	Reasons []reason
 	// Others has the reasons of only some projections, if Reasons has those that all
 	// projections share.
@@ -201,11 +226,11 @@ func (v *viewer) refusal(r *run) *refusal {
 		o := &r.outcomes[i]
 		switch {
 		case o.Unasked && o.Frozen():
-			s.Says = fmt.Sprintf(hint.PageChoose, plural(r.snapshots(), "snapshot", "snapshots"), o.Name())
+			s.Says, s.Pending = "The reasons below no longer apply once a snapshot is chosen.", true
 		case o.Unasked:
 			s.Says = hint.PageNoChoice
 		case o.Frozen():
-			s.Says = string(r.subject.Projection) + " refuses the run; another projection takes it."
+			s.Says = string(r.subject.Projection) + " refuses the run; another projection accepts it."
 		case o.applies() || r.asked && o.Projection == r.subject.Projection:
 			asked++
 			s.add(o.Name(), o.Findings)
@@ -287,9 +312,13 @@ func (s *refusal) first() string {
 }
 
 func (s *refusal) write(w *markup.Writer, section int) {
+	class, title := "refusal", "Why nothing was kept"
+	if s.Pending {
+		class, title = "refusal pending", "Why nothing is kept yet"
+	}
 	w.Put(`
-<section class="refusal">
-<h3>Why nothing was kept</h3>`)
+<section class="%s">
+<h3>%s</h3>`, class, title)
 	w.Some(`
 <p>%s</p>`, s.Says)
 	writeReasons(w, section, s.Reasons)
@@ -305,6 +334,16 @@ func (s *refusal) write(w *markup.Writer, section int) {
 </section>`)
 }
 
+// sentence starts a text with a capital letter if its first word is one of ours, and
+// not a name or an id.
+func sentence(text string) string {
+	switch first, _, _ := strings.Cut(text, " "); first {
+	case "the", "a", "an", "no", "none", "another", "neither", "something", "only":
+		return strings.ToUpper(text[:1]) + text[1:]
+	}
+	return text
+}
+
 func writeReasons(w *markup.Writer, section int, reasons []reason) {
 	w.Put(`
 <ul class="reasons">`)
@@ -315,7 +354,7 @@ func writeReasons(w *markup.Writer, section int, reasons []reason) {
 			continue
 		}
 		w.Put(`
-<li><p class="why">%s</p><p class="where">`, r.Shown.Text)
+<li><p class="why">%s</p><p class="where">`, sentence(r.Shown.Text))
 		if r.EventIndex != nil {
 			w.Event(section, *r.EventIndex)
 			w.Put(` `)

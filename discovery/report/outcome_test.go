@@ -31,19 +31,19 @@ func TestSeveralSnapshots(t *testing.T) {
 		outcomes int
 		says     string
 	}{
-		{project.Settings{}, []string{snapshot, richer}, false, true, 4, "The run emitted 2 snapshots, and one can be chosen: --projection " + last + " freezes it."},
-		{project.Settings{Projection: project.EmittedSnapshot, Snapshot: project.Only}, []string{snapshot, richer}, false, true, 4, "--projection " + last + " freezes it."},
-		{project.Settings{Projection: project.EmittedSnapshotText}, []string{snapshot, richer}, false, true, 4, "--projection " + last + " freezes it."},
-		{project.Settings{}, []string{snapshot, useless}, false, false, 4, "Every projection refuses the run, and emitted-snapshot-text with --snapshot last as well."},
+		{project.Settings{}, []string{snapshot, richer}, false, true, 4, "<strong>Nothing kept yet: the run emitted 2 snapshots, and one must be chosen</strong> <span>· 0 of 4 events</span></p>\n<p class=\"next\">This command keeps the last one: <code>p20export freeze CAPTURE --run &#39;#2&#39; --projection " + last + " -o DIR</code></p>"},
+		{project.Settings{Projection: project.EmittedSnapshot, Snapshot: project.Only}, []string{snapshot, richer}, false, true, 4, "one must be chosen</strong>"},
+		{project.Settings{Projection: project.EmittedSnapshotText}, []string{snapshot, richer}, false, true, 4, "one must be chosen</strong>"},
+		{project.Settings{}, []string{snapshot, useless}, false, false, 4, "Every projection refuses the run, including emitted-snapshot-text with --snapshot last."},
 		{project.Settings{Snapshot: "3"}, []string{snapshot, richer}, false, false, 3, "the run has 2 MESSAGES_SNAPSHOT events; number 3 was requested"},
 		{project.Settings{Snapshot: project.First}, []string{useless, snapshot}, false, false, 3, "the run has no message within the text subset"},
-		{project.Settings{Snapshot: project.Last}, []string{useless, snapshot}, true, false, 3, "made again from this capture by emitted-snapshot-text --snapshot last, "},
+		{project.Settings{Snapshot: project.Last}, []string{useless, snapshot}, true, false, 3, ", derived from this capture for this page; this command writes it: <code>p20export freeze CAPTURE --run &#39;#2&#39; --projection emitted-snapshot-text --snapshot last -o DIR</code></dd>"},
 		{project.Settings{}, []string{useless}, false, false, 3, "the run has no message within the text subset"},
 	} {
 		// The run before it has one snapshot and is not tested.
 		events := append([]string{started, snapshot, finished, started}, append(c.snaps, finished)...)
 		rows, page := made(t, Settings{Settings: c.settings, Run: "#2"}, bounds, saved(t, "runs.sse", events...))
-		if len(rows) != 1 || (rows[0].Verdict == project.Frozen) != c.frozen || rows[0].Last != c.last {
+		if len(rows) != 1 || (rows[0].Verdict == project.Frozen) != c.frozen || (rows[0].Next != "") != c.last {
 			t.Errorf("%v %d snapshots: %+v", c.settings, len(c.snaps), rows)
 		}
 		if n := strings.Count(element(t, page, `<ul class="outcomes">`, "</ul>"), "<strong>"); n != c.outcomes || !strings.Contains(string(page), c.says) {
@@ -53,7 +53,7 @@ func TestSeveralSnapshots(t *testing.T) {
 			continue
 		}
 		rows, page = made(t, Settings{}, bounds, saved(t, "runs.sse", events...))
-		if len(rows) != 2 || rows[0].Last || rows[1].Last != c.last || rows[0].Verdict != project.Frozen || strings.Count(string(page), "<strong>"+last) != c.outcomes-3 {
+		if len(rows) != 2 || rows[0].Next != "" || (rows[1].Next != "") != c.last || rows[0].Verdict != project.Frozen || strings.Count(string(page), "<strong>"+last) != c.outcomes-3 {
 			t.Errorf("%d snapshots: %+v", len(c.snaps), rows)
 		}
 	}
@@ -83,10 +83,10 @@ func TestHeadline(t *testing.T) {
 		{project.EmittedSnapshotText, project.Last, []string{richer, richer, snapshot}, "chosen", "Kept 1 of 1 message · 3 of 5 events · 2 other snapshots not taken", "last of 3 emitted (event 3)"},
 		{project.EmittedSnapshotText, project.First, []string{snapshot, richer}, "chosen", "Kept 1 of 1 message · 3 of 4 events · 1 other snapshot not taken", "first of 2 emitted (event 1)"},
 		{project.EmittedSnapshotText, "2", []string{snapshot, richer, snapshot}, "chosen", "Kept 2 of 2 messages · 3 of 5 events · parts of 1 message left out (toolCallId) · 2 other snapshots not taken", "number 2 of 3 emitted (event 2)"},
-		{project.FoldedStream, project.Only, []string{testkit.Message}, "built", "Kept 1 of 1 message · 2 of 5 events · no request was captured", "built from the streamed text"},
+		{project.FoldedStream, project.Only, []string{testkit.Message}, "built", "Kept 1 of 1 message · 2 of 5 events and a snapshot built from them · no request was captured", "built from the streamed text"},
 		{"", project.Only, []string{testkit.Message, snapshot}, "incomplete", "Kept 1 of 2 messages · 3 of 6 events · 1 streamed message not in the snapshot", "emitted by the run (event 4)"},
-		{"", project.Only, []string{snapshot, snapshot}, "refused", "Nothing kept of 4 events · the run has more than one MESSAGES_SNAPSHOT", "2 emitted, none taken; --projection emitted-snapshot-text --snapshot last takes one"},
-		{"", project.Only, nil, "refused", "Nothing kept of 2 events · no message is left after reducing the run to the text subset · and 1 more reason", "none emitted"},
+		{"", project.Only, []string{snapshot, snapshot}, "chosen", "Nothing kept yet: the run emitted 2 snapshots, and one must be chosen · 0 of 4 events", "2 emitted, none taken"},
+		{"", project.Only, nil, "refused", "Nothing kept · 0 of 2 events · no message is left after reducing the run to the text subset · and 1 more reason", "none emitted"},
 	} {
 		path := saved(t, "run.sse", strings.Split(strings.Join(append(append([]string{started}, c.events...), finished), "\n"), "\n")...)
 		_, page := made(t, Settings{Settings: project.Settings{Projection: c.projection, Snapshot: c.chosen}}, bounds, path)
@@ -108,7 +108,7 @@ func TestHeadline(t *testing.T) {
 func TestIncompleteSays(t *testing.T) {
 	_, page := made(t, Settings{}, bounds, "../drift/captures/adk-0.4.0/two-agents")
 	for _, want := range []string{
-		"<strong>Kept 1 of 3 messages · 3 of 16 events</strong> <span>· 2 streamed messages not in the snapshot</span>",
+		"<strong>Kept 1 of 3 messages</strong> <span>· 3 of 16 events · 2 streamed messages not in the snapshot</span>",
 		`<strong>streamed</strong></p><div class="what"><p class="why"><em>Left out</em>: a message that the run streamed and the snapshot lacks. <a href="#r1-timeline" data-event="8">event 8</a></p>`,
 		`<li class="warning"><p><span class="severity">warning</span> <code>snapshot_lacks_streamed_text</code> at <a href="#r1-timeline" data-event="1">event 1</a>`,
 		`[1,"","snapshot_lacks_streamed_text","not in the snapshot"]`,
@@ -130,6 +130,17 @@ func TestIncompleteSays(t *testing.T) {
 	}
 }
 
+// A title made from a message never changes a name.
+func TestSentence(t *testing.T) {
+	for text, want := range map[string]string{
+		"the run has no end": "The run has no end", "response.sse has 3 bytes": "response.sse has 3 bytes", "alice refuses": "alice refuses", "": "", "a": "A",
+	} {
+		if got := sentence(text); got != want {
+			t.Errorf("%q, not %q", got, want)
+		}
+	}
+}
+
 // Snapshots are counted even if a run has many other event types.
 func TestSnapshotsAmongManyTypes(t *testing.T) {
 	events := []string{started}
@@ -138,7 +149,7 @@ func TestSnapshotsAmongManyTypes(t *testing.T) {
 	}
 	path := saved(t, "run.sse", append(events, snapshot, snapshot, finished)...)
 	_, page := made(t, Settings{}, bounds, path)
-	if !strings.Contains(string(page), "The run emitted 2 snapshots, and one can be chosen") {
+	if !strings.Contains(string(page), "the run emitted 2 snapshots, and one must be chosen") {
 		t.Error("the page does not say that the run emitted 2 snapshots")
 	}
 	_, page = made(t, Settings{Settings: project.Settings{Projection: project.EmittedSnapshotText, Snapshot: project.Last}}, bounds, path)

@@ -96,9 +96,9 @@ type Row struct {
 	// the page: how much was kept, and what was omitted.
 	Word analysis.Verdict `json:"-"`
 	Says string           `json:"-"`
-	// Last reports that the run has several snapshots, that none was chosen, and that
-	// emitted-snapshot-text freezes the run with the last snapshot.
-	Last bool `json:"-"`
+	// Next is the command that keeps the last snapshot of a run with several of which
+	// none was chosen. It is empty if that gives no artifact.
+	Next string `json:"-"`
 }
 
 // Normalize sets defaults and returns an error if settings contradict each other.
@@ -149,7 +149,7 @@ func write(ctx context.Context, paths []string, s Settings, left limits) ([]Row,
 	for i, path := range paths {
 		err := g.gather(ctx, path, func(r *run) {
 			row, s := r.row(path), page.add(names[i], r, v)
-			row.Word, row.Says = s.Word, s.Headline+separator+s.Lost
+			row.Word, row.Says, row.Next = s.Word, s.says(), s.Command
 			rows = append(rows, row)
 		})
 		if ctx.Err() != nil {
@@ -243,8 +243,6 @@ func (r *run) row(path string) Row {
 		if of.Frozen() {
 			row.Origin, row.ArtifactDigest, row.ArtifactBytes = &of.Origin, &of.Digest, &of.Bytes
 		}
-		last := r.last()
-		row.Last = last != nil && last.Frozen()
 	}
 	return row
 }

@@ -16,8 +16,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/digest"
+	"github.com/p20export/p20export/discovery/analysis"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
 	"github.com/p20export/p20export/project/record"
@@ -126,6 +128,36 @@ func TestCommittedCaptures(t *testing.T) {
 	}
 	if verdicts[project.Frozen] < 40 || verdicts[project.Refused] < 3 {
 		t.Errorf("%v", verdicts)
+	}
+}
+
+// Each run has the word that compare gives it.
+func TestWordsAreThoseOfCompare(t *testing.T) {
+	t.Parallel()
+	paths, err := filepath.Glob(captures + "/*/*")
+	drift, driftErr := filepath.Glob("../drift/captures/*/*")
+	if err = errors.Join(err, driftErr); err != nil || len(paths) < 50 || len(drift) < 10 {
+		t.Fatalf("%d and %d captures, %v", len(paths), len(drift), err)
+	}
+	words := make(map[analysis.Verdict]int)
+	several := saved(t, "several.sse", started, snapshot, finished, started, snapshot, richer, finished, started, snapshot, useless, finished, started, useless, finished)
+	for _, path := range append(append(paths, drift...), several) {
+		rows, page := made(t, Settings{}, bounds, path)
+		want := analysis.Analyze(t.Context(), path, artifact.V1, nil)
+		if len(rows) != len(want) {
+			t.Fatalf("%s: %d rows for %d runs", path, len(rows), len(want))
+		}
+		for i, run := range want {
+			words[run.Verdict]++
+			if rows[i].Word != run.Verdict || !strings.Contains(string(page), fmt.Sprintf(`<article id="r%d" data-verdict="%s"`, i+1, run.Verdict)) {
+				t.Errorf("%s: the page says %s of run %d, compare %s", path, rows[i].Word, i+1, run.Verdict)
+			}
+		}
+	}
+	for _, word := range analysis.Verdicts() {
+		if words[word] == 0 {
+			t.Errorf("no run is %s: %v", word, words)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -57,7 +58,10 @@ type section struct {
 	// Lost says what was omitted or why the run was refused. LostMessages is the part
 	// of Lost about messages.
 	Lost, LostMessages string
-	Headline           string
+	// Headline says what of the messages was kept, and Counted what of the events.
+	Headline, Counted string
+	// Command keeps the last snapshot of a run of which one must be chosen.
+	Command string
 	// Projection is the projection that the section shows. It is empty if all
 	// projections refused the run, or if the capture cannot be used.
 	Projection   project.Name
@@ -81,8 +85,8 @@ type section struct {
 	Unread       bool // the capture cannot be used
 }
 
-// fact is a labeled value.
-type fact struct{ Name, Value string }
+// fact is a labeled value. A command, if there is one, follows the value.
+type fact struct{ Name, Value, Command string }
 
 // size is one bar of the chart of sizes.
 type size struct {
@@ -159,9 +163,9 @@ func (v *viewer) frozen(s *section, r *run) {
 	}
 	sums := r.frozen.record.Subject
 	s.Digests = append([]fact{
-		{markup.Visible(sums[0].Name), "sha256:" + sums[0].Digest.SHA256},
-		{markup.Visible(sums[1].Name), "sha256:" + sums[1].Digest.SHA256},
-		{record.Path(markup.Visible(sums[0].Name)), string(r.frozen.recordDigest)},
+		{Name: markup.Visible(sums[0].Name), Value: "sha256:" + sums[0].Digest.SHA256},
+		{Name: markup.Visible(sums[1].Name), Value: "sha256:" + sums[1].Digest.SHA256},
+		{Name: record.Path(markup.Visible(sums[0].Name)), Value: string(r.frozen.recordDigest)},
 	}, s.Digests...)
 }
 
@@ -190,7 +194,18 @@ func (v *viewer) refused(s *section, r *run) {
 	if n := len(r.inspect.Snapshots); n > 0 {
 		s.Messages = r.inspect.Snapshots[n-1].Messages
 	}
-	s.Headline = "Nothing kept of " + plural(r.inspect.Events, "event", "events")
+	s.Counted = "0 of " + plural(r.inspect.Events, "event", "events")
+	switch last := r.pending(); {
+	case last != nil:
+		s.Word = analysis.VerdictOf(last.Projection, r.snapshots(), last.Findings)
+		s.Headline = "Nothing kept yet: the run emitted " + plural(r.snapshots(), "snapshot", "snapshots") + ", and one must be chosen"
+		s.Lost, s.Command = "", r.command(last)
+		s.LostMessages = "one of " + plural(r.snapshots(), "snapshot", "snapshots") + " must be chosen"
+	case s.Messages > 0:
+		s.Headline = "Kept 0 of " + plural(s.Messages, "message", "messages")
+	default:
+		s.Headline = "Nothing kept"
+	}
 	v.outcomes(s, r)
 	var all []finding.Finding
 	for _, o := range r.outcomes {
@@ -298,7 +313,11 @@ func (s *section) write(w *markup.Writer, several bool) {
 	w.Some(` <small>%s</small>`, s.Run)
 	w.Put(`</h2>
 <p class="word"><span class="verdict %s">%s</span> %s</p>
-<p class="says"><strong>%s</strong> <span>· %s</span></p>`, s.Word, s.Word, s.Word.Meaning(), s.Headline, s.Lost)
+<p class="says"><strong>%s</strong>`, s.Word, s.Word, s.Word.Meaning(), s.Headline)
+	w.Some(` <span>· %s</span>`, s.rest())
+	w.Put(`</p>`)
+	w.Some(`
+<p class="next">This command keeps the last one: <code>%s</code></p>`, s.Command)
 	if s.Conversation != nil {
 		s.Conversation.writeBlocks(w)
 	}
@@ -347,6 +366,19 @@ func (s *section) write(w *markup.Writer, several bool) {
 </article>`)
 }
 
+// rest says what follows the headline.
+func (s *section) rest() string {
+	return strings.Join(slices.DeleteFunc([]string{s.Counted, s.Lost}, func(text string) bool { return text == "" }), separator)
+}
+
+// says is the headline and the rest of its line.
+func (s *section) says() string {
+	if rest := s.rest(); rest != "" {
+		return s.Headline + separator + rest
+	}
+	return s.Headline
+}
+
 // folded returns the label of the part below the header of a section.
 func (s *section) folded() string {
 	if s.Conversation != nil {
@@ -360,7 +392,9 @@ func writeFacts(w *markup.Writer, facts []fact) {
 <dl class="facts">`)
 	for _, f := range facts {
 		w.Put(`
-<div><dt>%s</dt><dd>%s</dd></div>`, f.Name, f.Value)
+<div><dt>%s</dt><dd>%s`, f.Name, f.Value)
+		w.Some(` <code>%s</code>`, f.Command)
+		w.Put(`</dd></div>`)
 	}
 	w.Put(`
 </dl>`)
@@ -427,7 +461,7 @@ func (s *section) writeFindings(w *markup.Writer) {
 				shown = ` <small>shown here</small>`
 			}
 			w.Put(`
-<li><span class="verdict %s">%s</span> <strong>%s</strong>%s`, o.Class, o.Verdict, o.Name, shown)
+<li><strong>%s</strong> <span class="outcome">%s</span>%s`, o.Name, o.Verdict, shown)
 			w.Some(`<p>%s</p>`, strings.Join(o.Says, "; "))
 			w.Put(`</li>`)
 		}

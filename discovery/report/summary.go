@@ -10,7 +10,6 @@ import (
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/finding"
-	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/internal/humanize"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/scan"
@@ -228,8 +227,11 @@ func (v *viewer) sum(s *section, r *run) {
 	}
 	s.Messages += l.lacking
 	s.Lost, s.LostMessages = l.text()
-	s.Headline = "Kept " + humanize.Grouped(int64(s.Kept)) + " of " + plural(s.Messages, "message", "messages") + separator +
-		humanize.Grouped(int64(len(p.Events))) + " of " + plural(r.inspect.Events, "event", "events")
+	s.Headline = "Kept " + humanize.Grouped(int64(s.Kept)) + " of " + plural(s.Messages, "message", "messages")
+	s.Counted = humanize.Grouped(int64(len(p.Events))) + " of " + plural(r.inspect.Events, "event", "events")
+	if p.Projection.Origin == project.Built {
+		s.Counted += " and a snapshot built from them"
+	}
 }
 
 // snapshotIndex returns the event index of the emitted snapshot in the artifact, or -1.
@@ -258,15 +260,15 @@ func captureFact(r *run) string {
 	case finding.Has(findings, finding.CaptureCutShort):
 		return "intact, but cut short: the end of the response is missing"
 	}
-	return "intact: every digest matches capture.json"
+	return "intact: every digest matches capture.json, which is not signed"
 }
 
-// artifactFact says how the artifact was made.
-func artifactFact(r *run) string {
+// artifactFact gives the size of the artifact and the command that writes it.
+func artifactFact(r *run) fact {
 	if r.frozen == nil {
-		return "none"
+		return fact{Name: "Artifact", Value: "none"}
 	}
-	return "made again from this capture by " + r.subject.Name() + ", " + humanize.Bytes(int64(len(r.frozen.artifact)))
+	return fact{Name: "Artifact", Value: humanize.Bytes(int64(len(r.frozen.artifact))) + ", derived from this capture for this page; this command writes it:", Command: r.command(r.subject)}
 }
 
 // snapshotFact says which snapshot the messages are from.
@@ -276,11 +278,7 @@ func snapshotFact(r *run) string {
 	case r.frozen == nil && n == 0:
 		return "none emitted"
 	case r.frozen == nil:
-		emitted := humanize.Grouped(int64(n)) + " emitted, none taken"
-		if last := r.last(); last != nil && last.Frozen() {
-			return fmt.Sprintf(hint.PageTake, emitted, last.Name())
-		}
-		return emitted
+		return humanize.Grouped(int64(n)) + " emitted, none taken"
 	case r.subject.Origin == project.Built:
 		return "built from " + builtFrom(r)
 	}
@@ -376,19 +374,19 @@ func (v *viewer) endFact(r *run) string {
 
 // summary returns the most important facts.
 func (v *viewer) summary(r *run) []fact {
-	list := []fact{{"Capture", captureFact(r)}}
+	list := []fact{{Name: "Capture", Value: captureFact(r)}}
 	if m := r.inspect.Source.Manifest; r.inspect.Run == nil && m != nil && m.Source.Kind != capture.KindFile && m.Source.Status != nil {
-		list = append(list, fact{"HTTP status", strconv.Itoa(*m.Source.Status)})
+		list = append(list, fact{Name: "HTTP status", Value: strconv.Itoa(*m.Source.Status)})
 	}
 	if r.subject == nil || r.inspect.Run == nil {
 		return list
 	}
-	return append(list, fact{"Artifact", artifactFact(r)}, fact{"Snapshot", snapshotFact(r)}, fact{"Times", timesFact(r)}, fact{"Ended with", v.endFact(r)})
+	return append(list, artifactFact(r), fact{Name: "Snapshot", Value: snapshotFact(r)}, fact{Name: "Times", Value: timesFact(r)}, fact{Name: "Ended with", Value: v.endFact(r)})
 }
 
 // facts returns the other facts about a run and its capture.
 func (v *viewer) facts(row scan.Inspection) (list []fact) {
-	say := func(name, text string) { list = append(list, fact{name, text}) }
+	say := func(name, text string) { list = append(list, fact{Name: name, Value: text}) }
 	add := func(name string, value *string) {
 		if value != nil {
 			say(name, v.short(*value))
@@ -433,9 +431,9 @@ func (v *viewer) captureDigests(row scan.Inspection) (list []fact) {
 	if row.Source.Digest == "" || v.show.Redact {
 		return nil
 	}
-	list = append(list, fact{"the response, as captured", string(row.Source.Digest)})
+	list = append(list, fact{Name: "the response, as captured", Value: string(row.Source.Digest)})
 	if m := row.Source.Manifest; m != nil && m.Files.Request != nil {
-		list = append(list, fact{capture.RequestName, string(m.Files.Request.Digest)})
+		list = append(list, fact{Name: capture.RequestName, Value: string(m.Files.Request.Digest)})
 	}
 	return list
 }

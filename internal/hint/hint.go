@@ -36,9 +36,7 @@ const (
 	TryLastSnapshot = "a later snapshot may contain it: --projection %s --snapshot last takes the last one"
 	ChooseRun       = "create several pages, or choose one run with --run"
 	WithSnapshot    = "%s --snapshot %s"
-	PageTake        = "%s; --projection %s takes one"
-	PageChoose      = "The run emitted %s, and one can be chosen: --projection %s freezes it."
-	PageNoChoice    = "Every projection refuses the run, and emitted-snapshot-text with --snapshot last as well."
+	PageNoChoice    = "Every projection refuses the run, including emitted-snapshot-text with --snapshot last."
 	OtherPage       = "only a page is ever replaced: choose another name, or move the file away"
 	ReplacePage     = "replace the page with --force, or choose another name"
 
@@ -50,6 +48,27 @@ const (
 	Freeze   = "p20export freeze"
 	Verify   = "p20export verify"
 )
+
+// FreezeOptions are the values of flags of freeze. Empty values are omitted.
+type FreezeOptions struct{ Run, Projection, Snapshot, Profile, StartedAt, FinishedAt string }
+
+// Command returns the command that freezes a run of CAPTURE into DIR with the options.
+// No value may need quoting in a shell, except Run.
+func (o FreezeOptions) Command() string {
+	command := Freeze + " CAPTURE"
+	if o.Run != "" {
+		command += " --run '" + o.Run + "'"
+	}
+	for _, flag := range []struct{ name, value string }{
+		{"projection", o.Projection}, {"snapshot", o.Snapshot}, {"profile", o.Profile},
+		{"started-at", o.StartedAt}, {"finished-at", o.FinishedAt},
+	} {
+		if flag.value != "" {
+			command += " --" + flag.name + " " + flag.value
+		}
+	}
+	return command + " -o DIR"
+}
 
 // ByChange maps a finding code to advice on how an integration makes the change
 // that the code requires. Codes whose change needs no advice are not in the map.

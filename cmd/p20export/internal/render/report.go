@@ -30,13 +30,14 @@ func (p *Printer) Reported(row report.Row) {
 	case row.Verdict == project.Frozen:
 		p.line("%s \t%s  run %d  %s  %s", p.paint(runColour(row.Word), fmt.Sprintf("%-9s", row.Word)), *row.Capture, *row.Run, text(row.RunID), string(*row.Projection))
 		p.line("  %s", row.Says)
+	case row.Next != "":
+		p.line("%s \t%s  run %d  %s", p.paint(runColour(row.Word), fmt.Sprintf("%-9s", row.Word)), *row.Capture, *row.Run, text(row.RunID))
+		p.line("  %s", row.Says)
+		p.line("  next    \t%s", row.Next)
 	default:
 		p.line("%s \t%s  run %d  %s  %s", p.verdict(row.Verdict), *row.Capture, *row.Run, text(row.RunID), string(*row.Projection))
 		if row.Verdict == project.Refused {
 			p.reasons(row.Findings)
-		}
-		if row.Last {
-			p.line("  next    \t--projection %s --snapshot %s freezes it", string(project.EmittedSnapshotText), string(project.Last))
 		}
 	}
 }
