@@ -17,7 +17,8 @@ import (
 type conversation struct {
 	Built string // the sources of a built snapshot
 	Turns []turn
-	More  int // number of turns not shown
+	More  int    // number of turns not shown
+	End   string // how the run failed, if it did
 }
 
 // turn is one message, kept or omitted.
@@ -270,6 +271,8 @@ func (c *conversation) write(w *markup.Writer, section int) {
 		w.Put(`
 <li class="cut">%s not shown here.</li>`, plural(c.More, "more message is", "more messages are"))
 	}
+	w.Some(`
+<li class="end">Ended with %s</li>`, c.End)
 	w.Put(`
 </ol>
 </section>`)

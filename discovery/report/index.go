@@ -73,10 +73,14 @@ func (s *section) writeRow(w *markup.Writer) {
 	if s.Artifact == nil && s.Command == "" {
 		lost = s.Lost
 	}
+	end := "end"
+	if s.Failed != "" {
+		end = "end failed"
+	}
 	w.Put(`
 <tr data-verdict="%s"><th scope="row"><a href="#r%s">%s</a>`, s.Word, s.Number, s.Capture)
 	w.Some(` <small>%s</small>`, s.Run)
 	w.Some(` <small class="id">%s</small>`, s.ID)
-	w.Put(`</th><td><span class="verdict %s">%s</span></td><td data-is="Kept">%s</td><td class="lost">%s</td><td class="end">%s</td><td class="num" data-is="Events">%s</td><td class="num" data-is="Size">%s</td></tr>`,
-		s.Word, s.Word, kept, lost, s.Terminal, events, size)
+	w.Put(`</th><td><span class="verdict %s">%s</span></td><td data-is="Kept">%s</td><td class="lost">%s</td><td class="%s">%s</td><td class="num" data-is="Events">%s</td><td class="num" data-is="Size">%s</td></tr>`,
+		s.Word, s.Word, kept, lost, end, s.Terminal, events, size)
 }

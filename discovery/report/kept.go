@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"strconv"
 	"strings"
 
 	"github.com/p20export/p20export/discovery/report/internal/markup"
@@ -201,4 +202,58 @@ func (s shown) write(w *markup.Writer) {
 		w.Put(`
 <p class="cut">The rest is not shown here.</p>`)
 	}
+}
+
+// size is one bar of the picture of sizes.
+type size struct {
+	Name  string
+	Bytes int64
+	Width string // of a hundred
+}
+
+// scale gives each size its bar, to one scale.
+func scale(sizes []size) {
+	var largest int64 = 1
+	for _, s := range sizes {
+		largest = max(largest, s.Bytes)
+	}
+	for i := range sizes {
+		sizes[i].Width = strconv.FormatFloat(100*float64(sizes[i].Bytes)/float64(largest), 'f', 2, 64)
+	}
+}
+
+// writeSizes writes the sizes, to one scale, and the digests.
+func (s *section) writeSizes(w *markup.Writer) {
+	if len(s.Sizes) == 0 && len(s.Digests) == 0 {
+		return
+	}
+	w.Put(`
+<details class="folded" id="r%s-digests">
+<summary><h3>Sizes and digests</h3></summary>`, s.Number)
+	if len(s.Sizes) > 0 {
+		w.Put(`
+<dl class="sizes">`)
+		for _, z := range s.Sizes {
+			w.Put(`
+<div><dt>%s</dt><dd>%s<svg role="img" aria-label="%s % of the largest" viewBox="0 0 100 4" preserveAspectRatio="none"><rect class="track" width="100" height="4"/><rect width="%s" height="4"/></svg></dd></div>`, z.Name, humanize.Bytes(z.Bytes), z.Width, z.Width)
+		}
+		w.Put(`
+</dl>`)
+	}
+	if s.Redacted {
+		w.Put(`
+<p class="none">There are no digests on a page whose content was replaced: a short text could be guessed from its digest.</p>`)
+	}
+	if len(s.Digests) > 0 {
+		w.Put(`
+<dl class="digests">`)
+		for _, d := range s.Digests {
+			w.Put(`
+<div><dt>%s</dt><dd><code>%s</code> <button type="button" class="copy" hidden>Copy<span class="sr"> the digest of %s</span></button></dd></div>`, d.Name, d.Value, d.Name)
+		}
+		w.Put(`
+</dl>`)
+	}
+	w.Put(`
+</details>`)
 }

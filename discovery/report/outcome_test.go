@@ -75,14 +75,14 @@ func TestHeadline(t *testing.T) {
 		want       string
 		snapshot   string
 	}{
-		{project.EmittedSnapshotText, project.Only, []string{snapshot}, "exact", "Kept 1 of 1 message · 3 of 3 events · nothing left out of them", "emitted by the run (event 1)"},
-		{project.EmittedSnapshotText, project.Only, []string{richer}, "reduced", "Kept 2 of 2 messages · 3 of 3 events · parts of 1 message left out (toolCallId)", "emitted by the run (event 1)"},
-		{project.EmittedSnapshotText, project.Only, []string{calls}, "reduced", "Kept 2 of 5 messages · 3 of 3 events · 2 messages without text left out · 1 message whose role is not in the contract left out · parts of 2 messages left out (k, toolCallId, a, …) · text parts of 1 message joined", "emitted by the run (event 1)"},
-		{project.EmittedSnapshotText, project.Only, []string{more}, "exact", "Kept 1 of 1 message · 3 of 3 events · parts of other events left out (rawEvent)", "emitted by the run (event 1)"},
-		{project.EmittedSnapshotText, project.Last, []string{snapshot}, "exact", "Kept 1 of 1 message · 3 of 3 events · nothing left out of them", "emitted by the run (event 1)"},
+		{project.EmittedSnapshotText, project.Only, []string{snapshot}, "exact", "Kept 1 of 1 message · 3 of 3 events", "emitted by the run (event 1)"},
+		{project.EmittedSnapshotText, project.Only, []string{richer}, "reduced", "Kept 2 of 2 messages · 3 of 3 events · parts of 1 message left out: toolCallId", "emitted by the run (event 1)"},
+		{project.EmittedSnapshotText, project.Only, []string{calls}, "reduced", "Kept 2 of 5 messages · 3 of 3 events · 2 messages without text left out · 1 message whose role is not in the contract left out · parts of 2 messages left out: k, toolCallId, a, … · text parts of 1 message joined", "emitted by the run (event 1)"},
+		{project.EmittedSnapshotText, project.Only, []string{more}, "exact", "Kept 1 of 1 message · 3 of 3 events", "emitted by the run (event 1)"},
+		{project.EmittedSnapshotText, project.Last, []string{snapshot}, "exact", "Kept 1 of 1 message · 3 of 3 events", "emitted by the run (event 1)"},
 		{project.EmittedSnapshotText, project.Last, []string{richer, richer, snapshot}, "chosen", "Kept 1 of 1 message · 3 of 5 events · 2 other snapshots not taken", "last of 3 emitted (event 3)"},
 		{project.EmittedSnapshotText, project.First, []string{snapshot, richer}, "chosen", "Kept 1 of 1 message · 3 of 4 events · 1 other snapshot not taken", "first of 2 emitted (event 1)"},
-		{project.EmittedSnapshotText, "2", []string{snapshot, richer, snapshot}, "chosen", "Kept 2 of 2 messages · 3 of 5 events · parts of 1 message left out (toolCallId) · 2 other snapshots not taken", "number 2 of 3 emitted (event 2)"},
+		{project.EmittedSnapshotText, "2", []string{snapshot, richer, snapshot}, "chosen", "Kept 2 of 2 messages · 3 of 5 events · parts of 1 message left out: toolCallId · 2 other snapshots not taken", "number 2 of 3 emitted (event 2)"},
 		{project.FoldedStream, project.Only, []string{testkit.Message}, "built", "Kept 1 of 1 message · 2 of 5 events and a snapshot built from them · no request was captured", "built from the streamed text"},
 		{"", project.Only, []string{testkit.Message, snapshot}, "incomplete", "Kept 1 of 2 messages · 3 of 6 events · 1 streamed message not in the snapshot", "emitted by the run (event 4)"},
 		{"", project.Only, []string{snapshot, snapshot}, "chosen", "Nothing kept yet: the run emitted 2 snapshots, and one must be chosen · 0 of 4 events", "2 emitted, none taken"},
@@ -100,6 +100,51 @@ func TestHeadline(t *testing.T) {
 		if !strings.Contains(string(page), `<article id="r1" data-verdict="`+c.word+`"`) || !strings.Contains(string(page), `<span class="verdict `+c.word+`">`+c.word+`</span> `+analysis.Verdict(c.word).Meaning()+"</p>") {
 			t.Errorf("%s --snapshot %s of %d: the page does not say %s", c.projection, c.chosen, len(c.events), c.word)
 		}
+	}
+}
+
+// The page of a run that failed begins with that, and the conversation ends with it. It
+// says how many streamed messages were not finished, and what was left out of events
+// that hold no messages.
+func TestFailedRun(t *testing.T) {
+	const (
+		begun = `{"type":"TEXT_MESSAGE_START","messageId":"m2","role":"assistant"}`
+		more  = `{"type":"TEXT_MESSAGE_CONTENT","messageId":"m2","delta":"Hel"}`
+	)
+	long := strings.Repeat("e", maxFailure+1)
+	failed := func(message string) string {
+		return `{"type":"RUN_ERROR","message":"` + message + `","code":"C","timestamp":1769860801123}`
+	}
+	for _, c := range []struct {
+		events []string
+		redact Redaction
+		want   string
+		end    string
+		also   string
+	}{
+		{[]string{started, snapshot, failed("m<")}, "", "The run failed: m< (C) · Kept 1 of 1 message · 3 of 3 events", "RUN_ERROR: m< (C)", ""},
+		{[]string{started, snapshot, failed(long)}, "", "The run failed: " + long[1:] + "… (C) · Kept 1 of 1 message · 3 of 3 events", "RUN_ERROR: " + long + " (C)", ""},
+		{[]string{started, snapshot, failed("m<")}, RedactText, "The run failed: ⟨2 characters⟩, code ⟨1 character⟩ · Kept 1 of 1 message · 3 of 3 events", "RUN_ERROR: ⟨2 characters⟩, code ⟨1 character⟩", ""},
+		{[]string{started, testkit.Message, begun, more, failed("m")}, "", "The run failed: m (C) · Kept 2 of 2 messages · 2 of 7 events and a snapshot built from them · 1 streamed message was not finished · no request was captured", "RUN_ERROR: m (C)", ""},
+		{[]string{started, failed("m")}, "", "The run failed: m (C) · Nothing kept · 0 of 2 events · no message is left after reducing the run to the text subset · and 1 more reason", "", ""},
+		{[]string{strings.TrimSuffix(started, "}") + `,"protocolVersion":"1"}`, snapshot, finished}, "", "Kept 1 of 1 message · 3 of 3 events", "", "protocolVersion of other events"},
+	} {
+		path := saved(t, "run.sse", strings.Split(strings.Join(c.events, "\n"), "\n")...)
+		rows, page := made(t, Settings{Redact: c.redact}, bounds, path)
+		if diff := cmp.Diff(c.want, rows[0].Says); diff != "" || rows[0].Failed != strings.HasPrefix(c.want, "The run failed") {
+			t.Error(diff, rows[0].Failed)
+		}
+		text := html.UnescapeString(string(page))
+		if end := `<li class="end">Ended with ` + c.end + "</li>\n</ol>"; strings.Contains(text, `<li class="end">`) != (c.end != "") || c.end != "" && (!strings.Contains(text, end) || !strings.Contains(text, "<dt>Ended with</dt><dd>"+c.end+"</dd>")) {
+			t.Errorf("the conversation does not end with %s", c.end)
+		}
+		if c.also != "" && element(t, page, "<dt>Also left out</dt><dd>", "</dd>") != c.also {
+			t.Errorf("the page does not say that %s was left out", c.also)
+		}
+	}
+	_, page := made(t, Settings{}, bounds, saved(t, "a.sse", started, snapshot, failed("m")), saved(t, "b.sse", started, snapshot, finished))
+	if n := strings.Count(string(page), `<td class="end failed">RUN_ERROR</td>`); n != 1 {
+		t.Errorf("%d runs of the index failed", n)
 	}
 }
 

@@ -96,6 +96,8 @@ type Row struct {
 	// the page: how much was kept, and what was omitted.
 	Word analysis.Verdict `json:"-"`
 	Says string           `json:"-"`
+	// Failed says that the run ended with RUN_ERROR.
+	Failed bool `json:"-"`
 	// Next is the command that keeps the last snapshot of a run with several of which
 	// none was chosen. It is empty if that gives no artifact.
 	Next string `json:"-"`
@@ -149,7 +151,7 @@ func write(ctx context.Context, paths []string, s Settings, left limits) ([]Row,
 	for i, path := range paths {
 		err := g.gather(ctx, path, func(r *run) {
 			row, s := r.row(path), page.add(names[i], r, v)
-			row.Word, row.Says, row.Next = s.Word, s.says(), s.Command
+			row.Word, row.Says, row.Next, row.Failed = s.Word, s.says(), s.Command, s.Failed != ""
 			rows = append(rows, row)
 		})
 		if ctx.Err() != nil {

@@ -1,14 +1,15 @@
 package report
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/p20export/p20export/discovery/analysis"
 	"github.com/p20export/p20export/discovery/report/internal/markup"
+	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
-	"github.com/p20export/p20export/internal/humanize"
 	"github.com/p20export/p20export/internal/strictjson"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/record"
@@ -58,8 +59,9 @@ type section struct {
 	// Lost says what was omitted or why the run was refused. LostMessages is the part
 	// of Lost about messages.
 	Lost, LostMessages string
+	// Failed says how the run failed; it is empty unless the run ended with RUN_ERROR.
 	// Headline says what of the messages was kept, and Counted what of the events.
-	Headline, Counted string
+	Failed, Headline, Counted string
 	// Command keeps the last snapshot of a run of which one must be chosen.
 	Command string
 	// Projection is the projection that the section shows. It is empty if all
@@ -88,14 +90,7 @@ type section struct {
 // fact is a labeled value. A command, if there is one, follows the value.
 type fact struct{ Name, Value, Command string }
 
-// size is one bar of the chart of sizes.
-type size struct {
-	Name  string
-	Bytes int64
-	Width string // percentage of the largest size
-}
-
-// family is an event type and the number of its events in the run.
+// family is a type of event and how many the run has.
 type family struct {
 	Name, Hue string
 	Count     int
@@ -106,6 +101,12 @@ func (v *viewer) section(name string, r *run) *section {
 	s := &section{Redacted: v.show.Redact, Capture: markup.Visible(name), Verdict: project.Refused, Word: analysis.Refused, Timeline: r.timeline, Summary: v.summary(r), Facts: v.facts(row)}
 	if row.Terminal != nil {
 		s.Terminal = v.show.Type(*row.Terminal)
+		if *row.Terminal == envelope.RunError {
+			s.Failed = "The run failed"
+			if text := v.failure(r, maxFailure); text != "" {
+				s.Failed += ": " + text
+			}
+		}
 	}
 	switch {
 	case r.subject == nil:
@@ -150,6 +151,9 @@ func (v *viewer) frozen(s *section, r *run) {
 	v.sum(s, r)
 	marks := marksOf(p.Omissions)
 	s.Conversation = v.conversation(r, marks)
+	if s.Failed != "" {
+		s.Conversation.End = v.endFact(r)
+	}
 	s.Artifact = v.artifact(r, marks)
 	v.outcomes(s, r)
 	s.Findings = append(s.Findings, v.findings("", subject.Findings))
@@ -253,18 +257,7 @@ func counts(list []finding.Finding) string {
 	return strings.Join(says, ", ")
 }
 
-// scale sets the width of each bar.
-func scale(sizes []size) {
-	var largest int64 = 1
-	for _, s := range sizes {
-		largest = max(largest, s.Bytes)
-	}
-	for i := range sizes {
-		sizes[i].Width = strconv.FormatFloat(100*float64(sizes[i].Bytes)/float64(largest), 'f', 2, 64)
-	}
-}
-
-// findingsView has the findings of one projection or of a capture.
+// findingsView is the findings of one projection, or of a capture as a whole.
 type findingsView struct {
 	Of   string // name of the projection; empty if there is only one list
 	List []findingView
@@ -313,7 +306,10 @@ func (s *section) write(w *markup.Writer, several bool) {
 	w.Some(` <small>%s</small>`, s.Run)
 	w.Put(`</h2>
 <p class="word"><span class="verdict %s">%s</span> %s</p>
-<p class="says"><strong>%s</strong>`, s.Word, s.Word, s.Word.Meaning(), s.Headline)
+<p class="says"><strong>%s</strong>`, s.Word, s.Word, s.Word.Meaning(), cmp.Or(s.Failed, s.Headline))
+	if s.Failed != "" {
+		w.Put(` <span>·</span> <strong>%s</strong>`, s.Headline)
+	}
 	w.Some(` <span>· %s</span>`, s.rest())
 	w.Put(`</p>`)
 	w.Some(`
@@ -368,15 +364,15 @@ func (s *section) write(w *markup.Writer, several bool) {
 
 // rest says what follows the headline.
 func (s *section) rest() string {
-	return strings.Join(slices.DeleteFunc([]string{s.Counted, s.Lost}, func(text string) bool { return text == "" }), separator)
+	return joined(s.Counted, s.Lost)
 }
 
 // says is the headline and the rest of its line.
-func (s *section) says() string {
-	if rest := s.rest(); rest != "" {
-		return s.Headline + separator + rest
-	}
-	return s.Headline
+func (s *section) says() string { return joined(s.Failed, s.Headline, s.rest()) }
+
+// joined joins the texts that are not empty to one line.
+func joined(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), separator)
 }
 
 // folded returns the label of the part below the header of a section.
@@ -398,53 +394,6 @@ func writeFacts(w *markup.Writer, facts []fact) {
 	}
 	w.Put(`
 </dl>`)
-}
-
-// openEvents limits the number of events with which the timeline of a page's only run is
-// open from the start.
-const openEvents = 100
-
-func (s *section) writeTimeline(w *markup.Writer, several bool) {
-	t := s.Timeline
-	if t == nil {
-		if s.Unread {
-			w.Put(`
-<section>
-<p class="none">No event is shown: nothing of a capture counts before all of it is found right.</p>
-</section>`)
-		}
-		return
-	}
-	var open markup.HTML
-	if !several && t.Count <= openEvents {
-		open = ` open`
-	}
-	w.Put(`
-<section id="r%s-timeline">
-<details class="folded timeline" data-run="%s"%s>
-<summary><h3>Events</h3> <small>%s, %s</small></summary>`, s.Number, s.Number, open, plural(t.Count, "event", "events"), humanize.Bytes(t.Bytes))
-	if len(s.Families) > 0 {
-		w.Put(`
-<ul class="families" aria-label="Events by type">`)
-		for _, f := range s.Families {
-			w.Put(`
-<li class="%s">%s <span class="count">%s</span></li>`, f.Hue, f.Name, f.Count)
-		}
-		w.Put(`
-</ul>`)
-	}
-	if t.Unlisted > 0 {
-		w.Put(`
-<p class="cut">%s past what a page lists, and only counted.</p>`, plural(t.Unlisted, "event is", "events are"))
-	}
-	if t.Cut > 0 {
-		w.Put(`
-<p class="cut">%s shown in part, or by place and size alone: a page is bounded.</p>`, plural(t.Cut, "event is", "events are"))
-	}
-	w.Put(`
-<noscript><p>The list of events needs JavaScript. It runs from this file alone; the page loads nothing.</p></noscript>
-</details>
-</section>`)
 }
 
 func (s *section) writeFindings(w *markup.Writer) {
@@ -503,40 +452,4 @@ func (of *findingsView) write(w *markup.Writer, section int) {
 	}
 	w.Put(`
 </ul>`)
-}
-
-// writeSizes writes the sizes as a bar chart, and the digests.
-func (s *section) writeSizes(w *markup.Writer) {
-	if len(s.Sizes) == 0 && len(s.Digests) == 0 {
-		return
-	}
-	w.Put(`
-<details class="folded" id="r%s-digests">
-<summary><h3>Sizes and digests</h3></summary>`, s.Number)
-	if len(s.Sizes) > 0 {
-		w.Put(`
-<dl class="sizes">`)
-		for _, z := range s.Sizes {
-			w.Put(`
-<div><dt>%s</dt><dd>%s<svg role="img" aria-label="%s % of the largest" viewBox="0 0 100 4" preserveAspectRatio="none"><rect class="track" width="100" height="4"/><rect width="%s" height="4"/></svg></dd></div>`, z.Name, humanize.Bytes(z.Bytes), z.Width, z.Width)
-		}
-		w.Put(`
-</dl>`)
-	}
-	if s.Redacted {
-		w.Put(`
-<p class="none">There are no digests on a page whose content was replaced: a short text could be guessed from its digest.</p>`)
-	}
-	if len(s.Digests) > 0 {
-		w.Put(`
-<dl class="digests">`)
-		for _, d := range s.Digests {
-			w.Put(`
-<div><dt>%s</dt><dd><code>%s</code> <button type="button" class="copy" hidden>Copy<span class="sr"> the digest of %s</span></button></dd></div>`, d.Name, d.Value, d.Name)
-		}
-		w.Put(`
-</dl>`)
-	}
-	w.Put(`
-</details>`)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/humanize"
 	"github.com/p20export/p20export/project"
@@ -163,8 +164,9 @@ func (l losses) messages() (n int) {
 // named limits the keys named in a headline.
 const named = 3
 
-// text lists all omissions in one line, and in another line those of messages.
-func (l losses) text() (all, messages string) {
+// text says in one line what was left out of the messages, in short as well, and what
+// was left out elsewhere.
+func (l losses) text() (all, messages, elsewhere string) {
 	var says, short []string
 	add := func(before, after string) {
 		says, short = append(says, before+" left out"+after), append(short, before+after)
@@ -177,36 +179,33 @@ func (l losses) text() (all, messages string) {
 		says, short = append(says, lacking), append(short, lacking)
 	}
 	if n := len(l.touched); n > 0 {
-		add("parts of "+plural(n, "message", "messages"), l.parts.list())
+		add("parts of "+plural(n, "message", "messages"), ": "+l.parts.list())
 	}
 	if l.joined > 0 {
 		joined := "text parts of " + plural(l.joined, "message", "messages") + " joined"
 		says, short = append(says, joined), append(short, joined)
 	}
-	messages = strings.Join(short, separator)
-	if len(l.others.names) > 0 {
-		says = append(says, "parts of other events left out"+l.others.list())
-	}
-	if len(l.request.names) > 0 {
-		says = append(says, "parts of the request left out"+l.request.list())
-	}
 	says = append(says, l.says...)
 	if l.more > 0 {
 		says = append(says, plural(l.more, "more omission", "more omissions")+" not listed")
 	}
-	if says == nil {
-		return "nothing left out of them", ""
+	var other []string
+	if len(l.others.names) > 0 {
+		other = append(other, l.others.list()+" of other events")
 	}
-	return strings.Join(says, separator), messages
+	if len(l.request.names) > 0 {
+		other = append(other, l.request.list()+" of the request")
+	}
+	return strings.Join(says, separator), strings.Join(short, separator), strings.Join(other, "; ")
 }
 
-// list returns the first names, in parentheses.
+// list names the first names.
 func (c counted) list() string {
 	names := c.names
 	if len(names) > named {
 		names = append(names[:named:named], "…")
 	}
-	return " (" + strings.Join(names, ", ") + ")"
+	return strings.Join(names, ", ")
 }
 
 // separator separates the parts of a headline.
@@ -226,11 +225,18 @@ func (v *viewer) sum(s *section, r *run) {
 		}
 	}
 	s.Messages += l.lacking
-	s.Lost, s.LostMessages = l.text()
+	var elsewhere string
+	s.Lost, s.LostMessages, elsewhere = l.text()
+	if elsewhere != "" {
+		s.Summary = append(s.Summary, fact{Name: "Also left out", Value: elsewhere})
+	}
 	s.Headline = "Kept " + humanize.Grouped(int64(s.Kept)) + " of " + plural(s.Messages, "message", "messages")
 	s.Counted = humanize.Grouped(int64(len(p.Events))) + " of " + plural(r.inspect.Events, "event", "events")
 	if p.Projection.Origin == project.Built {
 		s.Counted += " and a snapshot built from them"
+		if n := r.inspect.Families.Count(envelope.TextMessageStart) - r.inspect.Families.Count(envelope.TextMessageEnd); n > 0 {
+			s.Lost = joined(plural(n, "streamed message was", "streamed messages were")+" not finished", s.Lost)
+		}
 	}
 }
 
@@ -358,19 +364,37 @@ func (v *viewer) endFact(r *run) string {
 		return ""
 	case r.inspect.Terminal == nil:
 		return "no terminal event"
-	case r.frozen == nil:
-		return v.show.Type(*r.inspect.Terminal)
 	}
-	a := r.frozen.decoded
-	end := a.TerminalEvent
-	if a.ErrorMessage != "" {
-		end += ": " + v.short(a.ErrorMessage)
-	}
-	if a.ErrorCode != "" {
-		end += " (" + v.short(a.ErrorCode) + ")"
+	end := v.show.Type(*r.inspect.Terminal)
+	if text := v.failure(r, maxFact); text != "" {
+		end += ": " + text
 	}
 	return end
 }
+
+// failure says why a run failed: the beginning of the text and the code of RUN_ERROR, as
+// the artifact has them or, if there is none, as the event does.
+func (v *viewer) failure(r *run, limit int) string {
+	var text, code string
+	switch {
+	case r.frozen != nil:
+		text, code = r.frozen.decoded.ErrorMessage, r.frozen.decoded.ErrorCode
+	case r.timeline != nil:
+		text, code = r.timeline.failure[0], r.timeline.failure[1]
+	}
+	says := v.show.Short(text, limit)
+	switch {
+	case code == "":
+	case v.show.Redact:
+		says += ", code " + v.show.Short(code, limit)
+	default:
+		says += " (" + v.show.Short(code, limit) + ")"
+	}
+	return strings.TrimPrefix(says, ", ")
+}
+
+// maxFailure is how much of an error's text and code a headline has, in bytes.
+const maxFailure = 80
 
 // summary returns the most important facts.
 func (v *viewer) summary(r *run) []fact {

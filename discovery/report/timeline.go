@@ -33,6 +33,9 @@ type timeline struct {
 	// the picture.
 	places map[int]markup.Kept
 
+	// failure has the beginnings of the text and of the code of RUN_ERROR.
+	failure [2]string
+
 	types  []string
 	index  map[string]int
 	rows   []byte // JSON arrays: type, index, offset, bytes, microseconds, text, 1 if truncated
@@ -60,6 +63,9 @@ func (t *timeline) begins(e *envelope.Event) {
 	}
 	t.begun[strings.Clone(id)] = e.Index
 }
+
+// begin copies the beginning of a text, with one byte more than is shown of it.
+func begin(text string) string { return strings.Clone(text[:min(len(text), maxFact+1)]) }
 
 // maxType limits the stored part of an event type, in bytes.
 const maxType = 128
@@ -184,6 +190,9 @@ func (t *timelines) add(run *envelope.Run, f capture.Frame, e *envelope.Event, w
 	if e != nil {
 		kind = t.kind(e.Type)
 		t.now.begins(e)
+		if e.Type == envelope.RunError {
+			t.now.failure = [2]string{begin(e.Text("message")), begin(e.Text("code"))}
+		}
 	}
 	micros := int64(-1)
 	if !t.start.IsZero() && !f.Arrived.IsZero() {
@@ -304,5 +313,51 @@ func (p *pictureView) write(w *markup.Writer) {
 	}
 	w.Put(`</figcaption>
 </figure>
+</section>`)
+}
+
+// openEvents is up to how many events of a page's only run are listed from the start.
+const openEvents = 100
+
+func (s *section) writeTimeline(w *markup.Writer, several bool) {
+	t := s.Timeline
+	if t == nil {
+		if s.Unread {
+			w.Put(`
+<section>
+<p class="none">No event is shown: nothing of a capture counts before all of it is found right.</p>
+</section>`)
+		}
+		return
+	}
+	var open markup.HTML
+	if !several && t.Count <= openEvents {
+		open = ` open`
+	}
+	w.Put(`
+<section id="r%s-timeline">
+<details class="folded timeline" data-run="%s"%s>
+<summary><h3>Events</h3> <small>%s, %s</small></summary>`, s.Number, s.Number, open, plural(t.Count, "event", "events"), humanize.Bytes(t.Bytes))
+	if len(s.Families) > 0 {
+		w.Put(`
+<ul class="families" aria-label="Events by type">`)
+		for _, f := range s.Families {
+			w.Put(`
+<li class="%s">%s <span class="count">%s</span></li>`, f.Hue, f.Name, f.Count)
+		}
+		w.Put(`
+</ul>`)
+	}
+	if t.Unlisted > 0 {
+		w.Put(`
+<p class="cut">%s past what a page lists, and only counted.</p>`, plural(t.Unlisted, "event is", "events are"))
+	}
+	if t.Cut > 0 {
+		w.Put(`
+<p class="cut">%s shown in part, or by place and size alone: a page is bounded.</p>`, plural(t.Cut, "event is", "events are"))
+	}
+	w.Put(`
+<noscript><p>The list of events needs JavaScript. It runs from this file alone; the page loads nothing.</p></noscript>
+</details>
 </section>`)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/p20export/p20export/discovery/report"
+	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/humanize"
 	"github.com/p20export/p20export/project"
@@ -28,18 +29,26 @@ func (p *Printer) Reported(row report.Row) {
 		p.line("%s \t%s", p.verdict(row.Verdict), *row.Capture)
 		p.reasons(row.Findings)
 	case row.Verdict == project.Frozen:
-		p.line("%s \t%s  run %d  %s  %s", p.paint(runColour(row.Word), fmt.Sprintf("%-9s", row.Word)), *row.Capture, *row.Run, text(row.RunID), string(*row.Projection))
+		p.line("%s \t%s  run %d  %s  %s", p.paint(runColour(row.Word), fmt.Sprintf("%-9s", row.Word)), *row.Capture, *row.Run, text(row.RunID), string(*row.Projection)+ended(row))
 		p.line("  %s", row.Says)
 	case row.Next != "":
-		p.line("%s \t%s  run %d  %s", p.paint(runColour(row.Word), fmt.Sprintf("%-9s", row.Word)), *row.Capture, *row.Run, text(row.RunID))
+		p.line("%s \t%s  run %d  %s", p.paint(runColour(row.Word), fmt.Sprintf("%-9s", row.Word)), *row.Capture, *row.Run, text(row.RunID)+ended(row))
 		p.line("  %s", row.Says)
 		p.line("  next    \t%s", row.Next)
 	default:
-		p.line("%s \t%s  run %d  %s  %s", p.verdict(row.Verdict), *row.Capture, *row.Run, text(row.RunID), string(*row.Projection))
+		p.line("%s \t%s  run %d  %s  %s", p.verdict(row.Verdict), *row.Capture, *row.Run, text(row.RunID), string(*row.Projection)+ended(row))
 		if row.Verdict == project.Refused {
 			p.reasons(row.Findings)
 		}
 	}
+}
+
+// ended says that a run ended with RUN_ERROR.
+func ended(row report.Row) string {
+	if row.Failed {
+		return "  " + envelope.RunError
+	}
+	return ""
 }
 
 // shownReasons is how many reasons stand below a refused run; the page has all.
