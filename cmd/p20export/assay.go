@@ -51,7 +51,7 @@ unless --record names another. A record that exists must be the record of
 exactly these bytes. If it names messages that the snapshot lacks, a warning
 says so; the event does not.
 
-In Assay's terms, the run of an event is the import, not the AG-UI run. Its id
+Assay calls each import a run; this is not the AG-UI run. The id of the import
 is import-ag-ui-NAME, where NAME is the artifact's file name without its last
 extension. If --assay-run-id gives the id, events are numbered from 0. A bundle
 has one run, so several artifacts need --assay-run-id. It can hold 100,000
@@ -63,7 +63,7 @@ The same artifacts, time, run id and program produce the same bytes. Existing
 files are never overwritten: a file with the same bytes counts as written, and
 any other file is an error. If the lines go to standard output, refusals and
 errors go to standard error.
-` + exitHelp,
+` + exitHelp("every artifact was written", "an artifact was refused, and nothing was written", ""),
 		Example: `  p20export assay frozen/one-turn.artifact.json --ndjson \
       --import-time 2026-01-31T12:00:00Z
   p20export assay frozen --bundle evidence.tar.gz \

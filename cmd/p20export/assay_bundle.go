@@ -34,7 +34,7 @@ Verdicts:
   differs   with --strict: it contains something that p20export never writes
             (exit status 1)
   error     it could not be read (exit status 3)
-` + exitHelp,
+` + exitHelp("every bundle is intact", "a bundle is refused; with --strict, or differs", ""),
 		Example: `  p20export assay verify evidence.tar.gz
   p20export assay verify --strict --format json bundles/*.tar.gz`,
 		Args:              cli.OneOrMore("BUNDLE"),
@@ -78,7 +78,7 @@ For events of the types that p20export assay writes, the list shows the AG-UI
 run that they describe; for others, only the type. --format json writes the row
 of assay verify and then a row for each event, with its data. The events of a
 bundle that fails verification are not shown.
-` + exitHelp,
+` + exitHelp("the bundle is intact", "the bundle is refused", ""),
 		Example: `  p20export assay show evidence.tar.gz
   p20export assay show evidence.tar.gz --format json |
       jq -r '.data.observed.run_id_ref // empty'`,

@@ -53,7 +53,7 @@ an environment variable, so that secrets stay off the command line:
 
 If HTTP_PROXY or HTTPS_PROXY names a proxy, it is used, and the manifest records
 its address without user and password.
-` + exitHelp,
+` + exitHelp("a whole response or file was stored", "", "no whole event stream was stored: nothing was sent or received, or the response is incomplete, an error or no event stream"),
 		Example: `  p20export capture http://127.0.0.1:8011/ --input request.json \
       -o captures/one-turn
   p20export capture http://127.0.0.1:8011/ --input request.json -o captures/x \

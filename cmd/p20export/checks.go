@@ -43,7 +43,7 @@ func checkIn(flag, path, dir string) error {
 }
 
 // findCaptures returns the captures named by the arguments. An argument that is a
-// directory but not a capture stands for the captures below it.
+// directory but not a capture means the captures below it.
 func findCaptures(cmd *cobra.Command, args []string) ([]capture.Found, error) {
 	for _, arg := range args {
 		if err := checkURL(arg); err != nil {

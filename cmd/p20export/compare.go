@@ -20,16 +20,16 @@ func newCompare() *cobra.Command {
 		Use:   "compare CAPTURE...",
 		Short: "Compare captures with the contract, or with a baseline",
 		Long: `Compare each run of each CAPTURE with the contract (P20 §7, §8), and print a
-line for it: the verdict, and what is missing or left out. Nothing is frozen. If
-a CAPTURE is a directory but not a capture, all captures in it and below it are
-compared, closed or not; symbolic links in it are not followed.
+line for it: the verdict, and what is missing or left out. Nothing is frozen. A
+directory that is not a capture means all captures in it and below it, finished
+or not. Symbolic links in it are not followed.
 
 Verdicts, best first:
-  exact       the artifact has the messages of the one emitted snapshot, the ids
-              and the error unchanged
-  reduced     the artifact leaves out something of the three events that is
-              outside the contract: messages outside the text subset, or that
-              the run ended under another id
+  exact       the artifact has every message of the one emitted snapshot,
+              unchanged, and the ids and the error
+  reduced     the artifact leaves out messages or their parts, a parent run id
+              that is null or blank, the end of an error text, or that the run
+              ended under another id
   chosen      the run emitted several snapshots; the last one can be frozen
   incomplete  the snapshot lacks text that the run streamed, and so would the
               artifact
@@ -37,9 +37,8 @@ Verdicts, best first:
               the stream
   refused     no projection freezes the run
 
-By default the exit status is 1 if any run is neither exact nor reduced. With
---fail-on VERDICT it is 1 if any run has that verdict or a worse one. With
---fail-on none it is never 1.
+In every case the artifact omits keys of the events that the contract does not
+have.
 
 --details also shows what each projection does with a run and why, the positions
 of its snapshots, the differences between the messages folded from request and
@@ -48,21 +47,24 @@ messages, the run's times, parent, sizes and findings, and how often each key
 occurs.
 
 With --baseline the text lists each change once, with the runs that it occurs
-in. The exit status is 1 if a change affects the contract: a change of the runs
-themselves, their terminal events, snapshots, or results of projections, of
-whether a snapshot lacks streamed text, of a key that the artifact takes, or of
-the source of times. Other changes are listed but do not affect the exit status.
---fail-on applies as well.
+in. A change affects the contract, and the exit status is 1, if it is about:
+  - which runs there are
+  - the terminal event or the snapshots of a run
+  - the result of a projection
+  - whether a snapshot lacks streamed text
+  - a key that the artifact takes
+  - the source of the times
+Other changes are listed but do not affect the exit status. --fail-on applies as
+well; with --fail-on none the exit status is never 1.
 
 A baseline is a file written by --write-baseline. It has the shape of every run,
 without ids, times and texts; keep it with the integration's code. Runs are
 identified by the name of their capture and their number in it. --write-baseline
-replaces a baseline, but never another file. Without --baseline and --fail-on,
-the exit status is 0 once the baseline is written.
+replaces a baseline, but never another file.
 
 --format sarif (SARIF 2.1.0) and --format junit (JUnit XML) write one document
 after all captures have been read, and nothing if interrupted.
-` + exitHelp,
+` + exitHelp("every run is exact or reduced; with --baseline, no change affects the contract; with only --write-baseline, the file was written", "a run is chosen, incomplete, built or refused; with --baseline, a change affects the contract; with --fail-on V, a run is V or worse", ""),
 		Example: `  p20export compare captures
   p20export compare captures/one-turn --details
   p20export compare captures --fail-on incomplete --quiet
@@ -71,7 +73,7 @@ after all captures have been read, and nothing if interrupted.
   p20export compare captures --contract assay --format json | jq .verdict`,
 		Args: cli.OneOrMore("CAPTURE"),
 	}
-	cmd.Flags().StringVar(&contract, "contract", string(artifact.V1), "limits that artifacts must keep, `v1|assay`: assay is what Assay's mapper 5.4.0 accepts")
+	cmd.Flags().StringVar(&contract, "contract", string(artifact.V1), "limits for artifacts: `v1|assay`; assay adds those of Assay's mapper 5.4.0")
 	cmd.Flags().StringVar(&with, "baseline", "", "compare with the baseline in `FILE`, written by --write-baseline")
 	cmd.Flags().StringVar(&write, "write-baseline", "", "write the shape of these runs to `FILE`, as a baseline")
 	failOn := cli.AddFailOn(cmd, "a run")

@@ -28,14 +28,13 @@ Artifacts with the same value are equal even if their JSON is formatted
 differently. Their digests then differ, but their canonical digests do not. A
 time in another format is a difference, because it changes the canonical digest.
 
-The exit status is 0 if the artifacts are equal, and 1 if they differ or if a
-file is not a well-formed artifact. The findings about such a file are shown as
-validate shows them, and nothing is compared.
+If a file is not a well-formed artifact, its findings are shown as validate
+shows them, and nothing is compared.
 
 --format json prints one row. Each difference in it has a pointer, the kind of
 difference (added, removed, changed or moved), and the values a and b. pointer_b
 is the position in B if it is not the same as in A.
-` + exitHelp,
+` + exitHelp("the artifacts are equal", "they differ, or a file is not a well-formed artifact", ""),
 		Example: `  p20export diff before.artifact.json after.artifact.json
   p20export diff - frozen/one-turn.artifact.json < one-turn.artifact.json
   p20export diff --format json A B | jq '.differences[].pointer'`,

@@ -76,17 +76,13 @@ scenario against it, and stops it. If DIR contains expected.json, the captures
 are compared with it; --write-expected writes that file. docs/integrations.md
 and discovery/harness/README.md describe these files.
 
---fail-on replaces the question that the exit status answers: does a run of a
-needed scenario have that verdict or a worse one? --gate also answers the
-questions of the discovery gate (P20 §14.3).
-
-Exit status: 0 the integration qualifies or, with expected.json, everything is
-as expected; also 0 if --only left needed scenarios out and the ones that ran
-qualify, or none ran; 1 it does not qualify, or something is unexpected; 2 the
-command line is wrong, or the Go runtime failed; 3 it is not known although
-needed scenarios ran, a scenario could not be captured completely, or a needed
-one returned an unexpected HTTP error or no event stream; 129, 130 or 143
-stopped by SIGHUP, SIGINT or SIGTERM. With --fail-on none it is never 1.`,
+With --fail-on V the exit status is 1 if a run of a needed scenario has the
+verdict V or a worse one, whether or not the integration qualifies. With
+--fail-on none it is never 1. --gate also answers the questions of the discovery
+gate (P20 §14.3).
+` + exitHelp("the integration qualifies; with --only, no needed scenario ran, or those that ran qualify; with expected.json, all is as expected",
+			"it does not qualify, or something is not as expected; with --fail-on V, a run of a needed scenario is V or worse",
+			"unknown although needed scenarios ran; a scenario was not captured completely; or a needed one returned an unexpected HTTP error or no event stream"),
 		Example: `  p20export discover http://127.0.0.1:8000/agent
   p20export discover http://127.0.0.1:8000/agent -o captures \
       --header 'Authorization: Bearer $TOKEN'

@@ -22,7 +22,7 @@ use the code. For a RULE it prints the text from docs/contract.md (A26, M8) or
 docs/projections.md (F2, X5). For a rule of the contract it also prints the
 code, the origin of the rule, what to do, and where to find its examples, the
 conformance vectors. The case of a rule's name does not matter.
-` + exitHelp,
+` + exitHelp("everything was explained", "", ""),
 		Example: `  p20export explain A26
   p20export explain snapshot_lacks_streamed_text X7
   p20export explain --format json | jq -r .name`,

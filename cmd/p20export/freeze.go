@@ -28,8 +28,8 @@ becomes three files in DIR:
 
 NAME is the base name of the capture: the name of a file without its extension,
 or stdin for -. If the capture contains several runs, .N is added. A directory
-that is not a capture means all captures in it and below it, closed or not;
-symbolic links in it are not followed. The files of a capture in a subdirectory
+that is not a capture means all captures in it and below it, finished or not.
+Symbolic links in it are not followed. The files of a capture in a subdirectory
 are written to the same subdirectory of DIR, so that captures with the same name
 do not collide. Plain response files must be named individually.
 
@@ -62,7 +62,7 @@ The times in an artifact are those of its events (timestamps in milliseconds,
 from 2025 on and at most a day ahead of their arrival), otherwise the capture's
 arrival times, otherwise --started-at and --finished-at. The time of freezing is
 never used.
-` + exitHelp,
+` + exitHelp("every run was frozen", "a run was refused", ""),
 		Example: `  p20export freeze captures/one-turn -o frozen
   p20export freeze captures -o frozen --projection emitted-snapshot-text
   p20export freeze run.sse -o frozen --started-at 2026-01-31T12:00:00Z

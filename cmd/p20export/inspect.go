@@ -20,13 +20,11 @@ may lack some; compare and freeze check the texts.
 
 A CAPTURE is a capture directory, a plain SSE, NDJSON or JSON array file, or -
 for standard input. Any other directory means all captures in it and below it,
-closed or not; symbolic links in it are not followed.
+finished or not. Symbolic links in it are not followed.
 
 Events are counted from 0, as in a record, but runs and snapshots from 1.
-inspect does not check anything: problems of a run are listed, but the exit
-status is still 0. It is 1 if a capture contains no run or was changed after it
-was closed.
-` + exitHelp,
+inspect lists the problems of a run, but does not check anything.
+` + exitHelp("every capture has a run and was not changed; other problems are only shown", "a capture has no run, or was changed after it was closed", ""),
 		Example: `  p20export inspect captures/one-turn
   p20export inspect --format json captures | jq .families
   curl -sN -d @request.json -H 'Content-Type: application/json' URL |

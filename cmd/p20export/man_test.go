@@ -101,9 +101,13 @@ func manPage(cmd *cobra.Command, date time.Time) string {
 	b.WriteString(".fi\n")
 
 	section("DESCRIPTION")
-	about, status, ok := strings.Cut(cmd.Long, "\n\nExit status: ")
-	if !ok {
-		_, status, _ = strings.Cut(exitHelp, "Exit status: ")
+	about, status, ok := strings.Cut(cmd.Long, "\nExit status:\n")
+	switch {
+	case ok:
+	case cmd.HasParent():
+		_, status, _ = strings.Cut(exitHelp("success", "", ""), "Exit status:\n")
+	default:
+		_, status, _ = strings.Cut(exitHelp("completed, and every check passed", "completed, but a check failed or a run was refused", ""), "Exit status:\n")
 	}
 	first, rest, _ := strings.Cut(about, "\n\n")
 	manFill(&b, first)
@@ -122,7 +126,7 @@ func manPage(cmd *cobra.Command, date time.Time) string {
 	cmd.InitDefaultHelpFlag()
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { manFlag(&b, f) })
 	section("EXIT STATUS")
-	manStatus(&b, status)
+	manBlock(&b, status)
 	section("ENVIRONMENT")
 	for _, v := range manEnvironment {
 		if len(v.commands) == 0 || slices.Contains(v.commands, cmd.Name()) {
@@ -260,25 +264,6 @@ func manFlag(b *strings.Builder, f *pflag.Flag) {
 		usage += " (default " + f.DefValue + ")"
 	}
 	manFill(b, usage)
-}
-
-// manCode matches the statuses at the beginning of a part of the exit status section.
-var manCode = regexp.MustCompile(`^\d+(?:, \d+)*(?: or \d+)? `)
-
-func manStatus(b *strings.Builder, text string) {
-	for part := range strings.SplitSeq(strings.Join(strings.Fields(text), " "), "; ") {
-		code := manCode.FindString(part)
-		if code == "" {
-			manFill(b, "; "+part)
-			continue
-		}
-		says, more, ok := strings.Cut(part[len(code):], ". ")
-		manListed(b, "B", code[:len(code)-1], says)
-		if ok {
-			b.WriteString(".PP\n")
-			manFill(b, more)
-		}
-	}
 }
 
 // troff escapes text, so that it is shown as it is.

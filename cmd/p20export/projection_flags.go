@@ -25,8 +25,8 @@ func (fl *projecting) addFlags(cmd *cobra.Command, projection project.Name, usag
 	fl.optional = projection == ""
 	flags := cmd.Flags()
 	flags.StringVar(&fl.projection, "projection", string(projection), usage)
-	flags.StringVar(&fl.snapshot, "snapshot", string(project.Only), "the snapshot that emitted-snapshot-text takes, `only|first|last|N`: N counts from 1")
-	flags.StringVar(&fl.profile, "profile", string(artifact.V1), "limits that artifacts must keep, `v1|assay`: assay is what Assay's mapper 5.4.0 accepts")
+	flags.StringVar(&fl.snapshot, "snapshot", string(project.Only), "the snapshot that emitted-snapshot-text takes: `only|first|last|N`; N counts from 1")
+	flags.StringVar(&fl.profile, "profile", string(artifact.V1), "limits for artifacts: `v1|assay`; assay adds those of Assay's mapper 5.4.0")
 	flags.StringVar(&fl.startedAt, "started-at", "", "`TIME` at which the run started, in RFC 3339, for a capture without times")
 	flags.StringVar(&fl.finishedAt, "finished-at", "", "`TIME` at which the run ended, in RFC 3339, for a capture without times")
 	cli.Complete(cmd, "projection", string(project.EmittedSnapshot), string(project.EmittedSnapshotText), string(project.FoldedStream))

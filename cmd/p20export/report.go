@@ -23,51 +23,42 @@ func newReport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report CAPTURE... -o FILE.html",
 		Short: "Make one HTML page to look at captures",
-		Long: `Make one self-contained HTML page of the runs of each CAPTURE. It says first
-what was kept of a run, what was left out and why, and whether the capture is
-intact. Then come the conversation, with each message that was left out at its
-place, and the run as a picture. Folded below are the raw events with their
-times of arrival, the three events behind the artifact with every omission at
-its place, findings, sizes and digests. The page loads nothing and works from a
-file. Several runs get an index.
+		Long: `Make one self-contained HTML page of the runs of each CAPTURE. For each run the
+page shows first what was kept, what was left out and why, and whether the
+capture is intact. The conversation follows, with a row at the place of each
+message that was left out, and then a picture of the run over time. At the end
+are the raw events with their arrival times, the three events behind the
+artifact, the findings, sizes and digests. They are folded, except for the raw
+events of a single short run. Several runs get an index. The page loads nothing
+and works offline.
 
-Give captures, or directories: a directory that is not a capture stands for the
-captures in it and below it, closed or not. Symbolic links there are not
-followed.
+A directory that is not a capture means all captures in it and below it,
+finished or not. Symbolic links in it are not followed.
 
-What the page says of a run is what freeze does with it, under the projection
-named, or else under the first of emitted-snapshot, emitted-snapshot-text and
-folded-stream that freezes it. A refused run is shown with every reason. Of a
-run with several snapshots, of which none was chosen, it also says what
-emitted-snapshot-text makes of the last. The words for runs are those of
-compare: exact, reduced, chosen, incomplete, built and refused.
+The page shows what freeze does with each run, under the given projection or
+else the first of emitted-snapshot, emitted-snapshot-text and folded-stream that
+freezes the run. If the run is refused, it shows every reason. The verdicts are
+those of compare.
 
-The page holds the raw events, which can say more than an artifact does:
-prompts, arguments of tools, state. Pass it on only to those who may see the
-captures, or make it with --redact text. Then every text, number and boolean of
-a capture is replaced, a text by its length; so are ids, unknown keys, labels
-and the URL. What stays: the types, roles and keys of AG-UI, counts, sizes,
-times, findings, and the names of the captures. Such a page has no digests,
-since a short text could be guessed from one.
+The page contains the raw events: prompts, arguments of tools, state. Share it
+only with people who may see the captures, or use --redact text. This replaces
+each text by its length, and hides numbers, booleans, ids, unknown keys, labels,
+the URL and digests (a short text could be guessed from its digest). AG-UI
+types, roles and keys, counts, sizes, times, findings and the names of the
+captures remain.
 
-A page is bounded however large a capture is: of an event in the timeline it
-shows up to 64 KiB, of all of them 8 MiB and 100,000 events, and it says what it
-leaves out.
+A page has a limited size: up to 64 KiB per event, 8 MiB and 100,000 events in
+total, and 64 KiB of the response to a failed request. It states what it does
+not show.
 
-A capture that does not count, such as one that is unfinished or was altered, is
-shown as refused. Of a failed request the page shows the body that came, up to
-64 KiB. When a capture cannot be read at all, because it is not there or a disk
-fails, no page is written, not even of the others. A page names captures by
-their files, so - is not taken; capture --from - keeps what comes on standard
-input.
+An unfinished or altered capture is shown as refused. If a capture cannot be
+read, no page is written. Standard input is not accepted; save it first with
+p20export capture --from -.
 
-The same captures make the same bytes. If FILE exists with the same bytes, there
-is nothing to do. If it has other bytes it is left as it is, and the exit status
-is 3; --force replaces it in one step, but only if it is a page of report.
-
-Exit status: 0 the page is written, whatever it shows; 2 the command line is
-wrong, or the Go runtime failed; 3 it could not be done; 129, 130 or 143 ended
-by SIGHUP, SIGINT or SIGTERM.`,
+The same captures produce the same bytes. If FILE exists and is different, it is
+not changed, and the exit status is 3. --force replaces it, but only if it is a
+page that report wrote.
+` + exitHelp("the page was written, even if it shows refused runs", "", "no page was written"),
 		Example: `  p20export report captures/one-turn -o one-turn.html
   p20export report captures -o captures.html --force
   p20export report captures/failed -o issue.html --redact text
@@ -77,12 +68,12 @@ by SIGHUP, SIGINT or SIGTERM.`,
 		Args: cli.OneOrMore("CAPTURE"),
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&out, "output", "o", "", "`FILE` the page goes into (required)")
-	flags.BoolVar(&force, "force", false, "replace FILE if it is a page of report; any other file is never replaced")
-	flags.StringVar(&redact, "redact", string(report.RedactNone), "what of the captures' content to replace by its length, `none|text`")
+	flags.StringVarP(&out, "output", "o", "", "`FILE` to write the page to (required)")
+	flags.BoolVar(&force, "force", false, "replace FILE if it is a page that report wrote; other files are never replaced")
+	flags.StringVar(&redact, "redact", string(report.RedactNone), "hide the content of the captures: `none|text`")
 	cli.Complete(cmd, "redact", report.Redactions()...)
 	flags.StringVar(&run, "run", "", "show one `RUN`: its id, or '#2' for the second")
-	fl.addFlags(cmd, "", "`PROJECTION` the page is about (default: the first that freezes)")
+	fl.addFlags(cmd, "", "`PROJECTION` that the page shows (default: the first that freezes)")
 	f := cli.AddFormat(cmd)
 	cli.Require(cmd, "output")
 	if err := cmd.MarkFlagFilename("output", "html"); err != nil {
@@ -90,7 +81,7 @@ by SIGHUP, SIGINT or SIGTERM.`,
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if slices.Contains(args, "-") {
-			return errors.New("a page names captures by their files, and standard input can be read once; keep it first with capture --from -")
+			return errors.New("standard input is not accepted; save it first with: p20export capture --from - -o DIR")
 		}
 		if out == "-" {
 			return errors.New("a report is a file; give -o NAME.html")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -160,11 +161,36 @@ correctness.`,
 	return root
 }
 
-const exitHelp = `
-Exit status: 0 success; 1 completed, but a check failed or a run was refused;
-2 the command line is wrong; 3 the work could not be completed; 129, 130 or 143
-stopped by SIGHUP, SIGINT or SIGTERM. If the Go runtime fails, for example out
-of memory, the status is also 2, and standard error has its stack trace.`
+// exitColumn is the column of the descriptions of exit statuses in the help.
+const exitColumn = 17
+
+// exitHelp returns the end of a command's help: the exit statuses that the command
+// can have. The arguments describe the statuses 0, 1 and 3. An empty one omits the
+// status 1. An empty three is replaced by the description of most commands.
+func exitHelp(zero, one, three string) string {
+	const wrongLine = "the command line is wrong. Also if the Go runtime fails, for example out of memory: standard error then has a stack trace"
+	var b strings.Builder
+	b.WriteString("\nExit status:")
+	for _, status := range [][2]string{
+		{"0", zero}, {"1", one}, {"2", wrongLine}, {"3", cmp.Or(three, "the work could not be completed")},
+		{"129, 130, 143", "stopped by SIGHUP, SIGINT or SIGTERM"},
+	} {
+		if status[1] == "" {
+			continue
+		}
+		column := exitColumn
+		fmt.Fprintf(&b, "\n  %-13s ", status[0])
+		for word := range strings.FieldsSeq(status[1]) {
+			if column+len(word) > 80 {
+				b.WriteString("\n" + strings.Repeat(" ", exitColumn-1))
+				column = exitColumn
+			}
+			b.WriteString(" " + word)
+			column += len(word) + 1
+		}
+	}
+	return b.String()
+}
 
 // newPrinter returns a printer for the results of a command.
 func newPrinter(cmd *cobra.Command, f *render.Format) *render.Printer {

@@ -26,7 +26,7 @@ program checks: validate and verify decide.
 The schema envelope describes an array of the three lines of an envelope file.
 The schema rows describes one line of --format json of any command. --format
 applies only to the list; a schema is always JSON.
-` + exitHelp,
+` + exitHelp("the list or the schema was printed", "", ""),
 		Example: `  p20export schema
   p20export schema artifact > artifact.schema.json
   p20export schema --format json | jq -r .id`,

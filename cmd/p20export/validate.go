@@ -43,14 +43,14 @@ Lines end with LF or CRLF; columns count code points.
 
 --format sarif (SARIF 2.1.0) and --format junit (JUnit XML) write one document
 after all files have been checked, and nothing if interrupted.
-` + exitHelp,
+` + exitHelp("every file is well-formed", "a file is malformed, or differs from its record", ""),
 		Example: `  p20export validate frozen/one-turn.artifact.json
   p20export validate --profile assay --format json frozen --kind artifact
   p20export validate --format sarif frozen > findings.sarif
   p20export validate --kind envelope - < frozen/one-turn.envelope.ndjson`,
 		Args: cli.OneOrMore("FILE"),
 	}
-	cmd.Flags().StringVar(&profile, "profile", string(artifact.V1), "limits that artifacts must keep, `v1|assay`: assay is what Assay's mapper 5.4.0 accepts")
+	cmd.Flags().StringVar(&profile, "profile", string(artifact.V1), "limits for artifacts: `v1|assay`; assay adds those of Assay's mapper 5.4.0")
 	cmd.Flags().StringVar(&kind, "kind", "", "check as `artifact|envelope`, regardless of name and content")
 	f := cli.AddFormat(cmd, render.SARIF, render.JUnit)
 	cli.Complete(cmd, "profile", string(artifact.V1), string(artifact.Assay))

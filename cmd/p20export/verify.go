@@ -56,8 +56,8 @@ intact one is used, and the row names it. Further verdicts:
                 envelope that no record next to it names (exit status 3)
   differs       a capture whose files do not match its capture.json (exit status
                 1)
-  whole         an intact capture from which no record here was made, or a copy
-                of one that was used (exit status 0)
+  whole         an intact capture without a record here, or a second copy of a
+                capture that was used (exit status 0)
   unexplained   a capture without its capture.json, and every file that belongs
                 to no record and to no intact capture, such as a file in a
                 capture directory that capture.json does not list (a warning,
@@ -77,7 +77,7 @@ It is an error (exit status 3) if a directory cannot be read, or if a tree
 contains more than 100,000 files and directories. In JSON, a row has the same
 keys as for a single artifact, null where they do not apply, and the key file
 for any other file.
-` + exitHelp,
+` + exitHelp("nothing differs, and everything was verifiable", "something differs; with --strict, or a file is unexplained", "something is unverifiable or could not be read"),
 		Example: `  p20export verify frozen/one-turn.artifact.json \
       --record frozen/one-turn.record.json --capture captures/one-turn
   p20export verify evidence --strict

@@ -14,7 +14,7 @@ func newVersion() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
-		Long:    "Print the version of p20export, the commit it was built from, if known, and the\nGo release.",
+		Long:    "Print the version of p20export, the commit it was built from, if known, and the\nGo release.\n" + exitHelp("the version was printed", "", ""),
 		Example: "  p20export version\n  p20export version --format json | jq -r .commit",
 		Args:    cobra.NoArgs,
 		// Replaces the root's, which sets up signal handling: this command ends sooner.
