@@ -1,7 +1,8 @@
 // Package digest computes and parses SHA-256 digests.
 //
-// It defines the format of digests in the files of this project. In-toto's digest
-// maps have a format of their own. The package must not know what the bytes mean.
+// It defines the format of digests in the files of this project. The digest maps of
+// in-toto have another format; see Hex. The package must not know what the bytes
+// mean.
 package digest
 
 import (
@@ -33,7 +34,7 @@ func Sum(h hash.Hash) Digest {
 	return Digest(Prefix + hex.EncodeToString(h.Sum(nil)))
 }
 
-// Parse returns s as a Digest. It fails if s does not have the format of one.
+// Parse returns s as a Digest. It fails if s does not have the format of a digest.
 func Parse(s string) (Digest, error) {
 	digits, ok := strings.CutPrefix(s, Prefix)
 	if !ok || len(digits) != 2*sha256.Size || strings.Trim(digits, "0123456789abcdef") != "" {

@@ -46,7 +46,7 @@ func FromError(err error) (f Finding, isVerdict bool) {
 }
 
 // Leftover returns the finding about a temporary name that could not be removed
-// after the file was published.
+// after its file was published.
 func Leftover(path string) Finding {
 	return New(TemporaryLeft, "%s could not be removed; the file itself is written", Escape(path))
 }

@@ -20,7 +20,7 @@ import (
 // Severity is the effect of a finding on the verdict.
 type Severity string
 
-// An Error makes the verdict negative. A Warning or Info never does.
+// An Error makes the verdict negative. A Warning or Info does not affect it.
 const (
 	Error   Severity = "error"
 	Warning Severity = "warning"
@@ -165,8 +165,8 @@ func (p Pointer) Index(i int) Pointer { return p + "/" + Pointer(strconv.Itoa(i)
 // quoteLimit is the maximum length of a quoted input, in code points.
 const quoteLimit = 60
 
-// Quote returns s for use in a message: truncated, in double quotes, and with
-// every character escaped that a terminal could act on.
+// Quote returns s for use in a message. It truncates s, escapes every character
+// that a terminal could act on, and adds double quotes.
 func Quote(s string) string {
 	count := 0
 	for i := range s {

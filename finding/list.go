@@ -28,9 +28,9 @@ func (l *List) Add(f Finding) {
 	}
 }
 
-// CountUnlisted reports whether an error at the given offset would be dropped. If
-// so, CountUnlisted counts the error. It saves the cost of making findings that
-// are not listed, because a hostile file may cause millions of them.
+// CountUnlisted reports whether List would not keep an error at the given offset.
+// If so, CountUnlisted counts the error. This saves the cost of creating findings
+// that are not listed, because a hostile file may cause millions of them.
 func (l *List) CountUnlisted(offset int64) bool {
 	if !l.full || offset <= l.last {
 		return false
@@ -43,8 +43,8 @@ func (l *List) CountUnlisted(offset int64) bool {
 // Failed reports whether any finding was an error, listed or not.
 func (l *List) Failed() bool { return l.failed }
 
-// Findings returns the first MaxListed findings in the order of Sort. If there
-// were more, a findings_past_limit with the number of the rest follows.
+// Findings returns the first MaxListed findings in the order of Sort. If more were
+// added, a last finding findings_past_limit has the number of the others.
 func (l *List) Findings() []Finding {
 	if len(l.kept) > MaxListed {
 		l.truncate()

@@ -38,9 +38,9 @@ func (e Excerpt) Caret() int {
 // data or at its end. Lines end with LF or CRLF, as in editors; a lone CR does not
 // end a line. Columns count code points; an invalid byte counts as one.
 //
-// Data may be the beginning of a longer file. Findings past it get no line, and
-// the last excerpt ends at the end of data. If the findings are sorted, Locate
-// reads data once, even if its lines are long.
+// Data may be the beginning of a longer file. Findings past the end of data get no
+// line, and the last excerpt ends at the end of data. If the findings are sorted,
+// Locate reads data once, even if its lines are long.
 func Locate(data []byte, list []Finding) {
 	place := cursor{data: data, line: 1, column: 1}
 	for i := range list {

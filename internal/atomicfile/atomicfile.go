@@ -1,10 +1,10 @@
 // Package atomicfile writes files that are either complete or absent. It replaces a file
 // only if the caller asks for it.
 //
-// A file is written without a name, if the system supports such files, synced, and then
-// linked to its name. A killed program leaves nothing behind. If a file needs a
-// temporary name, it is locked, and the next program that writes in the directory
-// removes a temporary file whose program was killed.
+// If the system supports it, a file is written without a name, synced, and then linked
+// to its name, so that a killed program leaves nothing behind. Otherwise the file has a
+// temporary name and is locked. If the program is killed, the next program that writes
+// in the directory removes the file.
 //
 // The package knows files and directories. It must not know their content.
 package atomicfile
@@ -109,8 +109,8 @@ func nameDirectory(name, path string, err error) error {
 	return err
 }
 
-// asTemporary returns err as a path error, and whether the error is about a file in dir
-// that has no name or a temporary name.
+// asTemporary returns err as a path error, and reports whether the error is about a file
+// in dir that has no name or a temporary name.
 func asTemporary(dir string, err error) (*fs.PathError, bool) {
 	p, ok := errors.AsType[*fs.PathError](err)
 	return p, ok && (p.Path == dir || IsTemporary(filepath.Base(p.Path)))
@@ -190,8 +190,8 @@ func (d *Directory) Publish(ctx context.Context, files ...Named) error {
 	return nil
 }
 
-// publish gives a file its name. It reports whether it created the name, or an existing
-// file is the same.
+// publish gives a file its name. It reports whether it created the name. If it did not
+// and err is nil, an existing file is the same.
 func (d *Directory) publish(f Named) (created bool, err error) {
 	to := filepath.Join(d.path, f.Name)
 	if f.temp == "" {
@@ -270,7 +270,7 @@ func cause(err error) error {
 }
 
 // LeftoverNames returns the temporary names of published files that could not be
-// removed, as in a directory that only allows adding files.
+// removed, for example because the directory only allows adding files.
 func LeftoverNames(files ...Named) (names []string) {
 	for _, f := range files {
 		if f.Staged != nil && f.left {

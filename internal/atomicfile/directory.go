@@ -33,7 +33,7 @@ func MakeDir(dir string) (created []string, err error) {
 	return created, err
 }
 
-// RemoveEmpty removes those directories, as MakeDir returned them, that are empty.
+// RemoveEmpty removes the empty directories among those that MakeDir returned.
 func RemoveEmpty(dirs []string) {
 	for i := len(dirs) - 1; i >= 0; i-- {
 		_ = os.Remove(dirs[i])
@@ -47,7 +47,7 @@ type UnsyncedError struct {
 	Err error
 }
 
-// Error returns a message that says that the files are written.
+// Error returns a message which says that the files are written.
 func (e *UnsyncedError) Error() string {
 	return fmt.Sprintf("written, durability unknown: %s could not be synced: %v", e.Dir, e.Err)
 }

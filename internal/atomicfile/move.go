@@ -34,9 +34,9 @@ func move(from, to string, rename, link func(from, to string) error) (left bool,
 	return false, os.Rename(from, to)
 }
 
-// unsupported reports whether err means that a way of renaming or linking is not
-// supported, at all or in this directory. EPERM is the error of file systems without
-// hard links, and of directories from which files cannot be removed.
+// unsupported reports whether err means that renaming or linking is not supported by the
+// system or in this directory. EPERM is the error of file systems without hard links,
+// and of directories from which files cannot be removed.
 func unsupported(err error) bool {
 	return errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EMLINK)
 }
@@ -108,10 +108,10 @@ func ReplaceFile(path string, data []byte) error {
 }
 
 // Replace is like Publish for one file, but replaces a different regular file that has
-// the name if may returns true. It calls may with the existing and the staged file, while
-// the directory is locked. The replacement is atomic, and the new file gets the
-// permissions of the old. If may returns false, the error matches fs.ErrExist.
-func (d *Directory) Replace(ctx context.Context, f Named, may SameFunc) error {
+// the name, if allow returns true. It calls allow with the existing and the staged file,
+// while the directory is locked. The replacement is atomic, and the new file gets the
+// permissions of the old. If allow returns false, the error matches fs.ErrExist.
+func (d *Directory) Replace(ctx context.Context, f Named, allow SameFunc) error {
 	if err := d.lock(ctx); err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (d *Directory) Replace(ctx context.Context, f Named, may SameFunc) error {
 	case !errors.Is(err, fs.ErrExist):
 		return err
 	}
-	if err := d.compare(f.Name, f.Reader(), may); err != nil {
+	if err := d.compare(f.Name, f.Reader(), allow); err != nil {
 		return err
 	}
 	path := filepath.Join(d.path, f.Name)

@@ -14,12 +14,14 @@ type Spool struct {
 	ends []int64
 }
 
-// TemporaryError is an error of the directory for temporary files (TMPDIR on Unix).
+// TemporaryError is an error that concerns the directory for temporary files (TMPDIR on
+// Unix).
 type TemporaryError struct {
 	Dir string
 	Err error
 }
 
+// Error returns the directory and the cause.
 func (e *TemporaryError) Error() string {
 	return "the directory for temporary files, " + e.Dir + ": " + e.Err.Error()
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // MaxEntries is the default maximum number of files and directories in a tree. It bounds
-// the memory.
+// the memory of Walk.
 const MaxEntries = 100_000
 
 // Tree is a directory tree.

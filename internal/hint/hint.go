@@ -9,9 +9,9 @@ import "sync"
 // Next steps that depend on more than the code of a finding, and the commands that
 // a page names. Some are format strings for package fmt.
 const (
-	ChooseOutput    = "choose another -o: existing output is never written to again"
-	RetryElsewhere  = "run it again with another -o: the unfinished capture is kept, and is never written to again"
-	FreeDiskSpace   = "free some disk space, and run it again with another -o: the unfinished capture is kept, and is never written to again"
+	ChooseOutput    = "choose another -o: existing output is never overwritten"
+	RetryElsewhere  = "run it again with another -o: the unfinished capture is kept, and nothing more is written to it"
+	FreeDiskSpace   = "free some disk space, and run it again with another -o: the unfinished capture is kept, and nothing more is written to it"
 	ChooseTempDir   = "set TMPDIR to a writable directory with enough space"
 	GiveTimes       = "record the run again (p20export requests identity coding), or freeze it by itself with --started-at"
 	FreezeEnvelope  = "a bounded envelope has three events; p20export freeze creates one from a capture"
@@ -22,7 +22,7 @@ const (
 	SplitBundle     = "create several smaller bundles with p20export assay --bundle --split"
 	CutErrorText    = "freeze the capture again with --profile assay --projection %s, which truncates error texts at the limit and records that"
 	ChooseSnapshot  = "the run emitted %d snapshots; freeze another one with --profile assay --projection %s --snapshot N"
-	OmitArtifact    = "omit the artifact: no option of freeze makes it fit, because only error texts are ever truncated. p20export validate --profile assay shows which artifacts fit"
+	OmitArtifact    = "omit the artifact: no option of freeze makes it fit, because freeze truncates only error texts. p20export validate --profile assay shows which artifacts fit"
 	ValidateFile    = "check it with: p20export validate FILE"
 	NameFiles       = "check the path, or name the files individually; to look into captures, use p20export inspect"
 	NameResponses   = "name response files individually; to check artifacts and envelopes, use p20export validate"
@@ -33,11 +33,11 @@ const (
 	AcceptOtherRun  = "--projection %s accepts the run, under the id in RUN_STARTED, and records that"
 	CutControl      = "--projection %s cuts the text before its first control character and records that"
 	CutStackTrace   = "--projection %s omits the stack trace and records that"
-	TryLastSnapshot = "a later snapshot may contain it: --projection %s --snapshot last takes the last one"
+	TryLastSnapshot = "a later snapshot may contain it: --projection %s --snapshot last selects the last one"
 	ChooseRun       = "create several pages, or choose one run with --run"
 	WithSnapshot    = "%s --snapshot %s"
 	PageNoChoice    = "Every projection refuses the run, including emitted-snapshot-text with --snapshot last."
-	OtherPage       = "only a page is ever replaced: choose another name, or move the file away"
+	OtherPage       = "only pages are replaced: choose another name, or move the file away"
 	ReplacePage     = "replace the page with --force, or choose another name"
 
 	Explain      = "for more, run: p20export explain %s"
@@ -106,8 +106,8 @@ var ByCause = sync.OnceValue(func() map[string]string {
 	}
 })
 
-// ByTruncation maps a cause to a phrase that says how responses were truncated. It
-// is used after "were". The map must not be modified.
+// ByTruncation maps a cause to a phrase that says how responses were truncated. The
+// phrase follows "were". The map must not be modified.
 var ByTruncation = sync.OnceValue(func() map[string]string {
 	return map[string]string{
 		"no_answer":  "cut off by --timeout",
@@ -257,7 +257,7 @@ var ByCode = sync.OnceValue(func() map[string]string {
 		"scenario_unexpected": "check the capture; if it is right, correct expected.json",
 
 		"io_failed":          "check that the file exists, that it can be read or written, and that the disk is not full",
-		"durability_unknown": "check the disk and run it again: files that already exist count as written",
+		"durability_unknown": "check the disk and run it again: existing files with the same content are kept",
 		"temporary_left":     "remove it when the directory is writable",
 		"output_exists":      "choose another -o or --name, or move the old file away: evidence is never overwritten",
 		"interrupted":        "run the command again",

@@ -18,9 +18,9 @@ func AppendEscaped(b []byte, r rune) []byte {
 	return b
 }
 
-// EscapeNonASCII returns a JSON text with every character escaped that is not
-// printable ASCII, so that all of its text is visible. JSON has such characters
-// only in strings.
+// EscapeNonASCII returns a JSON text in which every character that is not printable
+// ASCII is escaped, so that all of its text is visible. Only strings of a JSON text
+// contain such characters.
 func EscapeNonASCII(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	for _, r := range string(text) {

@@ -4,7 +4,7 @@
 // have the same key twice (compared after unescaping), nothing may follow the
 // value, and values must not nest deeper than MaxDepth. Otherwise it accepts all of
 // JSON: half a surrogate pair and a number of any size are valid tokens. Callers
-// must reject them if they use them.
+// that use such tokens must reject them.
 //
 // It knows JSON and must not know what the values mean.
 package strictjson
@@ -18,7 +18,7 @@ import (
 )
 
 // MaxDepth is the maximum number of nested arrays and objects. Real events nest
-// less than 20 levels; the limit bounds the stack and memory for hostile ones.
+// less than 20 levels; the limit bounds the stack and memory for hostile events.
 const MaxDepth = 512
 
 // Kind is the kind of a token. The name of a member is a Name, not a String.
@@ -95,7 +95,7 @@ type level struct {
 // so a name costs eight bytes.
 type span struct {
 	start int32
-	end   int32 // the complement of the end if the name contains an escape
+	end   int32 // the offset of the end; its complement if the name contains an escape
 }
 
 func newSpan(start, end int, escaped bool) span {
@@ -134,8 +134,8 @@ func (d *Decoder) Reset(data []byte) {
 }
 
 // AllowDuplicates makes d not mark duplicate names, until the next Reset. This
-// takes much less time and memory for objects with very many names. It is for
-// detecting what a text is before it is read.
+// needs much less time and memory for objects with very many names. It is for
+// detecting the kind of a text before reading it.
 func (d *Decoder) AllowDuplicates() { d.allowDuplicates = true }
 
 // Depth returns the number of open arrays and objects.
@@ -144,8 +144,8 @@ func (d *Decoder) Depth() int { return len(d.open) }
 // Bytes returns the bytes of a token.
 func (d *Decoder) Bytes(t Token) []byte { return d.data[t.Start:t.End] }
 
-// Text returns the value of a name or string, and whether it is valid Unicode. It
-// is not if it contains half a surrogate pair; see Unquote.
+// Text returns the value of a name or string, and whether it is valid Unicode. A
+// value with half a surrogate pair is not; see Unquote.
 func (d *Decoder) Text(t Token) (text string, valid bool) {
 	return Unquote(d.data[t.Start:t.End])
 }
@@ -355,7 +355,8 @@ func DetectCompression(head []byte) string {
 	return ""
 }
 
-// notValue returns the error that no value begins at the current position.
+// notValue returns an error which says that no value begins at the current
+// position.
 func (d *Decoder) notValue() error {
 	if !d.begun {
 		for _, s := range signatures {

@@ -21,7 +21,7 @@ const (
 type SyntaxError struct {
 	Fault   Fault
 	Message string
-	// Advice is the next step, if it is more than to correct the text.
+	// Advice is the next step, or empty if the next step is to correct the text.
 	Advice string
 	// Key is the duplicate key, if Fault is DuplicateKey.
 	Key string

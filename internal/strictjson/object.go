@@ -120,9 +120,9 @@ func equalsQuoted(quoted []byte, s string) bool {
 	return text == s
 }
 
-// ReadText uses d to read data as one JSON text, and returns its value. If the
-// value is an object, ReadText stores its members in o. It fails if an object at
-// any depth has the same key twice.
+// ReadText uses d to read data as one JSON text, and returns its value. If the value
+// is an object, ReadText stores its members in o. ReadText fails if an object at any
+// depth has the same key twice.
 func ReadText(o *Object, d *Decoder, data []byte) (Value, error) {
 	o.reset(data, 0)
 	d.Reset(data)
