@@ -26,7 +26,7 @@ var failed = strings.Replace(base, `"RUN_FINISHED"`, `"RUN_ERROR","error_message
 func with(t testing.TB, text, old, new string) string {
 	t.Helper()
 	if strings.Count(text, old) != 1 {
-		t.Fatalf("%s stands %d times in %s", old, strings.Count(text, old), text)
+		t.Fatalf("%s occurs %d times in %s", old, strings.Count(text, old), text)
 	}
 	return strings.Replace(text, old, new, 1)
 }

@@ -70,7 +70,7 @@ func TestHostileFiles(t *testing.T) {
 				size += len(f.Message) + len(f.Pointer)
 			}
 			if size > mib {
-				t.Errorf("the findings take %d bytes", size)
+				t.Errorf("the findings need %d bytes", size)
 			}
 		})
 	}

@@ -28,7 +28,7 @@ func TestSpace(t *testing.T) {
 		}
 	}
 	if spaces != 29 {
-		t.Fatalf("the list holds %d characters", spaces)
+		t.Fatalf("the list contains %d characters", spaces)
 	}
 	for _, r := range "\u200b\ufeff\u180e\u2060\x00\x1b" {
 		if artifact.IsSpace(r) || artifact.IsBlank(string(r)) {

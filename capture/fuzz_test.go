@@ -34,7 +34,7 @@ func checkLaws(t *testing.T, in []byte, seed uint64, f Framing, reference []seen
 		end = frame.End
 		there := string(in[frame.Offset : frame.Offset+frame.Bytes])
 		if oneLine := f != SSE || !bytes.ContainsAny([]byte(there), "\r\n"); oneLine && there != frame.Data {
-			t.Fatalf("%q: frame %d has data %q, the file holds %q", in, i, frame.Data, there)
+			t.Fatalf("%q: frame %d has data %q, but the file has %q", in, i, frame.Data, there)
 		}
 	}
 }

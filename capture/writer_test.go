@@ -253,7 +253,7 @@ func TestCreateClaims(t *testing.T) {
 	w := create(t, dir, nil)
 	second := &directory{path: dir}
 	if _, err := second.create(ClaimName); !errors.Is(err, fs.ErrExist) {
-		t.Errorf("the claim is made twice: %v", err)
+		t.Errorf("the claim is created twice: %v", err)
 	}
 	write(t, w, EndEOF, "x")
 }

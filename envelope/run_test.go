@@ -262,7 +262,7 @@ func TestSnapshots(t *testing.T) {
 		{"roles of any kind", roles(`"new one"`, `null`, `5`, `"\u0075ser"`, `""`), 5, "new one=1 user=1 =1", ""},
 		{"half a pair", roles(`"\ud800"`, `"x\udc00"`), 2, "\uFFFD=1 x\uFFFD=1", ""},
 		{"no objects", `{"type":"MESSAGES_SNAPSHOT","messages":[null,"a",{},[{"role":"user"}]]}`, 4, "", ""},
-		{"past the roles told apart", roles(append(many, `"role3"`, `"role19"`)...), 22,
+		{"past the limit of roles", roles(append(many, `"role3"`, `"role19"`)...), 22,
 			"role0=1 role1=1 role2=1 role3=2 role4=1 role5=1 role6=1 role7=1 role8=1 role9=1 role10=1 role11=1 role12=1 role13=1 role14=1 role15=1", ""},
 		{"no messages", `{"type":"MESSAGES_SNAPSHOT"}`, 0, "", "snapshot_malformed"},
 		{"null", `{"type":"MESSAGES_SNAPSHOT","messages":null}`, 0, "", "snapshot_malformed"},

@@ -205,7 +205,7 @@ func TestHostileText(t *testing.T) {
 		}
 		for _, r := range s {
 			if unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Co, unicode.Cs, unicode.Zl, unicode.Zp) {
-				t.Fatalf("%q holds %U", s, r)
+				t.Fatalf("%q contains %U", s, r)
 			}
 		}
 	}

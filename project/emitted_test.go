@@ -60,7 +60,7 @@ func TestStrictMessages(t *testing.T) {
 		{"ids repeated after trimming", user + `,{"id":" u1\u001c","role":"user","content":"x"}`, []string{"message_id_repeated #1 /messages/1/id"}},
 		{"several bad ones", `{"id":"1","role":"user"},` + user + `,{"id":"2","role":"user","content":"x","k":0}`,
 			[]string{"content_missing #1 /messages/0/content", "key_outside_subset #1 /messages/2/k"}},
-		{"in the order they stand", strings.Repeat(`{"id":"1","role":"user"},`, 11) + `[]`, func() (list []string) {
+		{"in document order", strings.Repeat(`{"id":"1","role":"user"},`, 11) + `[]`, func() (list []string) {
 			for i := range 11 {
 				list = append(list, fmt.Sprintf("content_missing #1 /messages/%d/content", i))
 			}

@@ -77,7 +77,7 @@ func TestFoldedStream(t *testing.T) {
 		{"ids that trim to one", []string{textStart("a"), textContent("a", "x"), textStart("a "), textContent("a ", "x")}, nil, nil, []string{"message_id_repeated #3"}},
 		{"id blank", []string{textStart(""), textContent("", "x")}, nil, nil, []string{"value_blank #1"}},
 
-		{"what a message is beside its text", []string{
+		{"properties of a message other than its text", []string{
 			textStart("a", `"metadata":{}`, `"timestamp":5`, `"rawEvent":{}`, `"delta":"x"`), textContent("a", "x", `"metadata":null`, `"timestamp":5`, `"role":"user"`), textEnd("a", `"x":1`, `"rawEvent":1`),
 			chunk(`"messageId":"b"`, `"delta":"y"`, `"metadata":1`, `"\ud800":1`)},
 			[]string{"a/assistant: x", "b/assistant: y"},

@@ -30,13 +30,13 @@ func FuzzDecodeRecord(f *testing.F) {
 		r, err := record.Decode(data)
 		if err != nil {
 			if r != nil || err.Error() == "" {
-				t.Fatalf("%v beside %v", r, err)
+				t.Fatalf("both the record %v and the error %v", r, err)
 			}
 			return
 		}
 		again, err := r.Encode()
 		if err != nil || !bytes.Equal(again, data) {
-			t.Fatalf("%v: it is spelled otherwise:\n%s", err, again)
+			t.Fatalf("%v: its encoding differs:\n%s", err, again)
 		}
 		if same, err := r.EqualExceptTool(r); err != nil || !same {
 			t.Fatalf("%v: it is not the same as itself", err)

@@ -116,7 +116,7 @@ func (p *projector) Event(_ *envelope.Run, e *envelope.Event) {
 func (p *projector) End(run *envelope.Run) error {
 	out, findings := p.collect.Project(run, p.in.request, p.in.Settings)
 	if (out == nil) != finding.Failed(findings) {
-		p.t.Errorf("output %v beside findings %v", out, formatFindings(findings))
+		p.t.Errorf("output %v with findings %v", out, formatFindings(findings))
 	}
 	if out != nil {
 		_, broken := artifact.Decode(out.Bytes, p.in.Profile)

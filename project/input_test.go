@@ -92,7 +92,7 @@ func TestFoldedVersions(t *testing.T) {
 				t.Errorf("%q, want %q", built.Message, want)
 			}
 			if taken := project.UsesRequest(r.out.Omissions); taken != (c.from != "the stream") {
-				t.Errorf("RequestTaken is %t", taken)
+				t.Errorf("UsesRequest = %t", taken)
 			}
 		})
 	}

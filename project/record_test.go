@@ -136,7 +136,7 @@ func TestRecordSpelling(t *testing.T) {
 		t.Error(diff)
 	}
 	if strings.Contains(string(got), "secret") {
-		t.Error("an omission holds the omitted value")
+		t.Error("an omission contains the omitted value")
 	}
 }
 
@@ -266,7 +266,7 @@ func TestRecordSame(t *testing.T) {
 	other := again()
 	other.Predicate.Tool = record.Tool{Name: "p20export", Version: "9.9.9"}
 	if same, err := rec.EqualExceptTool(other); !same || err != nil {
-		t.Error("the tool's version tells them apart", err)
+		t.Error("the tool version makes them differ", err)
 	}
 	if other.Predicate.Tool.Version != "9.9.9" || rec.Predicate.Tool != tool {
 		t.Error("comparing changes a record")
@@ -276,7 +276,7 @@ func TestRecordSame(t *testing.T) {
 	check := func(path string, o *record.Record) {
 		changes++
 		if same, err := rec.EqualExceptTool(o); same || err != nil {
-			t.Errorf("%s does not tell them apart: %v", path, err)
+			t.Errorf("%s does not make them differ: %v", path, err)
 		}
 	}
 	var root *record.Record
@@ -339,7 +339,7 @@ func TestSettings(t *testing.T) {
 		{Operator: project.OperatorTimes{FinishedAt: "2026-11-21T06:28:50Z"}},
 	} {
 		if err := bad.Normalize(); err == nil {
-			t.Errorf("%+v is taken", bad)
+			t.Errorf("%+v is accepted", bad)
 		}
 	}
 	for _, sel := range []string{"only", "first", "last", "1", "2000000"} {

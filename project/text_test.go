@@ -78,7 +78,7 @@ func TestTextMessages(t *testing.T) {
 				t.Error(err)
 			}
 			if !strings.Contains(string(r.out.Envelope), snapshot(c.messages)) {
-				t.Error("the envelope does not hold the snapshot as it was received")
+				t.Error("the envelope does not contain the snapshot as it was received")
 			}
 		})
 	}

@@ -44,10 +44,10 @@ func TestAroundArtifact(t *testing.T) {
 	for _, e := range []Event{Placeholder(a), r.Event(a)} {
 		around := LineLen(e.Type, len(e.Data), run, MaxEvents) - len(observed(nil, a))
 		if around > left {
-			t.Errorf("%s: %d bytes stand around the artifact; %d are left", e.Type, around, left)
+			t.Errorf("%s: %d bytes surround the artifact; %d are reserved", e.Type, around, left)
 		}
 	}
 	if artifact.MaxEventData != MaxLineBytes-left {
-		t.Errorf("the profile takes %d bytes for the artifact", artifact.MaxEventData)
+		t.Errorf("the profile allows %d bytes for the artifact", artifact.MaxEventData)
 	}
 }

@@ -5,5 +5,5 @@
 //
 // Every response is stored, even an error page, because that is evidence too. Data
 // that could identify the caller is not stored: request headers are never stored, and
-// user info, query and fragment are removed from URLs, in messages too.
+// user info, query and fragment are removed from URLs, also in messages.
 package client

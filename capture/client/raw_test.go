@@ -175,7 +175,7 @@ func TestRecordUnsolicited(t *testing.T) {
 			}
 			check(t, dir, result, twoEvents, capture.EndEOF, 2)
 			if _, _, err := record(t, t.Context(), settings(raw(t, "SSH-2.0-x\r\n", ""))); err == nil {
-				t.Error("a banner is taken for an answer")
+				t.Error("a banner is read as a response")
 			}
 		}
 	})

@@ -124,7 +124,7 @@ func check(t *testing.T, dir string, result Result, body string, end capture.End
 		n++
 	}
 	if n != events {
-		t.Errorf("the capture holds %d events, want %d", n, events)
+		t.Errorf("the capture has %d events, want %d", n, events)
 	}
 	if diff := cmp.Diff(result.Manifest, c.Manifest()); diff != "" {
 		t.Errorf("manifest (-result +disk):\n%s", diff)

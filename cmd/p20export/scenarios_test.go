@@ -142,8 +142,8 @@ func checkSize(t *testing.T, dir string) {
 	}
 }
 
-// checkScenario holds a capture against what is expected of it, and validates
-// what was frozen.
+// checkScenario compares a capture with its expectations, and validates what was
+// frozen.
 func checkScenario(t *testing.T, want scenario.Expectation, dir string) {
 	t.Helper()
 	out := t.TempDir()

@@ -416,7 +416,7 @@ func TestPublishWaits(t *testing.T) {
 	ended := make(chan error)
 	go func() { ended <- d.Publish(ctx, Named{s, "final", Equal}) }()
 	if name := <-told; name != dir {
-		t.Errorf("told of %s", name)
+		t.Errorf("called with %s", name)
 	}
 	stop(stopped)
 	if err := <-ended; !errors.Is(err, stopped) {

@@ -28,7 +28,7 @@ func TestSpool(t *testing.T) {
 		}
 	}
 	if list, err := os.ReadDir(dir); err != nil || len(list) != 0 {
-		t.Errorf("the directory holds %v (%v)", list, err)
+		t.Errorf("the directory contains %v (%v)", list, err)
 	}
 	if _, err := atomicfile.NewSpool(dir + "/none"); err == nil || !os.IsNotExist(err) {
 		t.Errorf("a spool in no directory: %v", err)

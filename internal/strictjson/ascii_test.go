@@ -18,7 +18,7 @@ func TestASCII(t *testing.T) {
 		plain := EscapeNonASCII(text)
 		for _, c := range plain {
 			if c < ' ' || c >= 0x7f {
-				t.Fatalf("%q holds %q", plain, c)
+				t.Fatalf("%q contains %q", plain, c)
 			}
 		}
 		var got string

@@ -140,7 +140,7 @@ func checkObject(t *testing.T, in []byte, failed error) {
 	}
 	stands := func(v strictjson.Value) {
 		if !bytes.Equal(v.Raw, in[v.Start:v.Start+len(v.Raw)]) {
-			t.Fatalf("%q: %q does not stand at %d", in, v.Raw, v.Start)
+			t.Fatalf("%q: %q is not at %d", in, v.Raw, v.Start)
 		}
 		if _, err := read(string(v.Raw)); err != nil {
 			t.Fatalf("%q: %q is no value: %v", in, v.Raw, err)
@@ -152,7 +152,7 @@ func checkObject(t *testing.T, in []byte, failed error) {
 		stands(m.Value)
 		name, _ := m.Name.Text()
 		if got, ok := o.Get(name); !ok || got.Start != m.Value.Start {
-			t.Fatalf("%q: %q is found at %d, stands at %d", in, name, got.Start, m.Value.Start)
+			t.Fatalf("%q: Get finds %q at %d, All at %d", in, name, got.Start, m.Value.Start)
 		}
 	}
 	if err := strictjson.Elements(v, func(_ int, v strictjson.Value, o *strictjson.Object) error {

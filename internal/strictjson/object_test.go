@@ -32,7 +32,7 @@ func TestReadText(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s@%d=%s@%d", m.Name.Raw, m.Name.Start, m.Value.Raw, m.Value.Start))
 		for _, v := range []strictjson.Value{m.Name, m.Value} {
 			if string(text[v.Start:v.Start+len(v.Raw)]) != string(v.Raw) {
-				t.Errorf("%s does not stand at %d", v.Raw, v.Start)
+				t.Errorf("%s is not at %d", v.Raw, v.Start)
 			}
 		}
 	}
@@ -162,7 +162,7 @@ func TestElements(t *testing.T) {
 		}
 		for _, v := range check {
 			if string(text[v.Start:v.Start+len(v.Raw)]) != string(v.Raw) {
-				t.Errorf("%s does not stand at %d", v.Raw, v.Start)
+				t.Errorf("%s is not at %d", v.Raw, v.Start)
 			}
 		}
 		return nil
