@@ -98,8 +98,9 @@ const (
 	Failed Verdict = "error"
 )
 
-// VerdictOf returns the verdict on a run with so many snapshots, of which the first
-// projection that freezes it makes an artifact with these findings.
+// VerdictOf returns the verdict on a run. The arguments are the first projection that
+// freezes the run, the number of snapshots that the run emitted, and the findings of that
+// projection.
 func VerdictOf(first project.Name, snapshots int, findings []finding.Finding) Verdict {
 	switch {
 	case finding.Has(findings, finding.SnapshotLacksText):

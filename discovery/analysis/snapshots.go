@@ -22,12 +22,11 @@ type Snapshot struct {
 	ordinal int // position among the events of the run
 }
 
-// MaxSnapshots limits the snapshots of a run that are described one by one. maxRoles
-// limits the roles listed for a snapshot; the contract accepts 2,000 messages.
-const (
-	MaxSnapshots = 100
-	maxRoles     = 2_000
-)
+// MaxSnapshots limits the snapshots of a run that are described one by one.
+const MaxSnapshots = 100
+
+// maxRoles limits the roles listed for a snapshot. The contract accepts as many messages.
+const maxRoles = 2_000
 
 // maxNameBytes limits the length of a role or an event type. AG-UI's have up to thirty
 // bytes; a hostile one may be as long as an event.

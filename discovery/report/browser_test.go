@@ -82,7 +82,7 @@ type tab struct {
 	loaded   []string
 }
 
-// open opens a page in a window of a width, with a color scheme. At the end of the test,
+// open opens a page in a window of a width, with a colour scheme. At the end of the test,
 // open checks that the page loaded nothing but itself and logged nothing.
 func open(t *testing.T, page string, width int64, scheme string, before ...chromedp.Action[chromedp.Void]) *tab {
 	t.Helper()

@@ -117,7 +117,7 @@ func (v *viewer) event(t *timeline, f capture.Frame, kind string, micros int64) 
 	t.rows = fmt.Appendf(t.rows, ",%d]", cut)
 }
 
-// hue returns the family of an event type, which has its own color.
+// hue returns the family of an event type, which has its own colour.
 func hue(kind string) string {
 	for _, of := range []struct{ prefix, hue string }{
 		{"RUN_", "run"}, {"STEP_", "run"}, {"SUBAGENT_", "run"},

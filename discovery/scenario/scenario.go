@@ -45,7 +45,7 @@ type Suite struct {
 	Cases []Case `json:"scenarios"`
 }
 
-// Case is the expectation for a scenario, or a note why the integration cannot express
+// Case is the expectation for a scenario, or a note that says why the integration cannot express
 // the scenario.
 type Case struct {
 	Name   string       `json:"name"`

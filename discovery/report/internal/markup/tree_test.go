@@ -145,7 +145,7 @@ func compact(t *rapid.T, text string) json.RawMessage {
 	return json.RawMessage(b.String())
 }
 
-// The size of a tree is limited even for short texts that render as many lines.
+// The size of a tree stays within the limit for texts of every form.
 func TestTreeIsBounded(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
