@@ -24,7 +24,7 @@ const maxInput = 64 << 20
 
 type captureFlags struct {
 	out, from, input, request string
-	exchange                  exchange
+	endpoint                  requestFlags
 	format                    *render.Format
 }
 
@@ -66,7 +66,7 @@ its address without user and password.
 	flags.StringVar(&fl.from, "from", "", "import `FILE` instead of recording from an endpoint; - is standard input")
 	flags.StringVar(&fl.input, "input", "", "`REQUEST` to post, an AG-UI run input as JSON; - is standard input")
 	flags.StringVar(&fl.request, "request", "", "with --from: the `REQUEST` to store, an AG-UI run input as JSON; - is standard input")
-	fl.exchange.addFlags(cmd)
+	fl.endpoint.addFlags(cmd)
 	fl.format = cli.AddFormat(cmd)
 	cli.Require(cmd, "output")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return fl.run(cmd, args) }
@@ -82,7 +82,7 @@ func (fl *captureFlags) run(cmd *cobra.Command, args []string) error {
 	var result capture.Result
 	var watch scan.RunDetector
 	settings.Frame = watch.Frame
-	if settings.Header, err = fl.exchange.headersOf(cmd.Context()); err != nil {
+	if settings.Header, err = fl.endpoint.readHeaders(cmd.Context()); err != nil {
 		return err
 	}
 	if request := cmp.Or(fl.input, fl.request); request != "" {
@@ -123,7 +123,7 @@ func (fl *captureFlags) check(args []string) (client.Settings, error) {
 		return client.Settings{}, errors.New("--request is only for --from; to send a request to an endpoint, use --input")
 	case fl.from == "" && fl.input == "":
 		return client.Settings{}, errors.New("--input is missing: give the AG-UI run input to post, as JSON")
-	case fl.from != "" && (fl.input != "" || fl.exchange.headers != nil || fl.exchange.timeout != 0):
+	case fl.from != "" && (fl.input != "" || fl.endpoint.headers != nil || fl.endpoint.timeout != 0):
 		return client.Settings{}, errors.New("--input, --header and --timeout are only for an endpoint and cannot be used with --from")
 	case fl.from == "-" && fl.request == "-":
 		return client.Settings{}, errors.New("--from and --request cannot both be standard input")
@@ -131,7 +131,7 @@ func (fl *captureFlags) check(args []string) (client.Settings, error) {
 	if err := checkOutputFile("-o", strings.TrimRight(fl.out, "/")); err != nil {
 		return client.Settings{}, err
 	}
-	return fl.exchange.settings()
+	return fl.endpoint.settings()
 }
 
 // urlError returns the error for a URL given to a flag that needs a file.

@@ -85,8 +85,7 @@ func rowsOf(t *testing.T, args []string) (rows []compareRow) {
 	return rows
 }
 
-// No line of compare has more than 120 columns, whatever it shows of the committed
-// captures.
+// No line that compare prints about the committed captures has more than 120 columns.
 func TestCompareColumns(t *testing.T) {
 	all := []string{"../../discovery/captures", "../../discovery/drift/captures"}
 	inputs := [][]string{all}
@@ -127,20 +126,20 @@ func TestCompareSARIF(t *testing.T) {
 			if err := json.Unmarshal(stdout.Bytes(), &log); err != nil {
 				t.Fatal(err)
 			}
-			holdCompareSARIF(t, log.Runs[0], rowsOf(t, args))
+			checkCompareSARIF(t, log.Runs[0], rowsOf(t, args))
 		})
 	}
 }
 
-// holdCompareSARIF compares a log with the rows of the same runs.
-func holdCompareSARIF(t *testing.T, log render.SARIFRun, rows []compareRow) {
+// checkCompareSARIF compares a log with the rows of the same runs.
+func checkCompareSARIF(t *testing.T, log render.SARIFRun, rows []compareRow) {
 	t.Helper()
 	var want, got []string
 	failed := false
 	for _, row := range rows {
 		i := slices.IndexFunc(log.Artifacts, func(a render.SARIFArtifact) bool {
 			path := strings.TrimPrefix(pathOf(t, a.Location.URI), "file://")
-			if row.Verdict == "missing" { // which is in the baseline alone
+			if row.Verdict == "missing" { // only in the baseline
 				return strings.HasSuffix(path, ".json")
 			}
 			return (path == row.Capture || filepath.Dir(path) == row.Capture) && (row.Digest == nil || a.Hashes != nil && a.Hashes.SHA256 == row.Digest.Hex())

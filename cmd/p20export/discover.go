@@ -21,12 +21,13 @@ import (
 )
 
 type discoverFlags struct {
-	out, scenarios, harness            string
-	only                               []string
-	learn, gate, printList, det, quiet bool
-	failOn                             *render.FailOn
-	exchange                           exchange
-	format                             *render.Format
+	out, scenarios, harness   string
+	only                      []string
+	writeExpected, gate       bool
+	printList, details, quiet bool
+	failOn                    *render.FailOn
+	endpoint                  requestFlags
+	format                    *render.Format
 }
 
 func newDiscover() *cobra.Command {
@@ -98,13 +99,13 @@ gate (P20 §14.3).
 	flags.StringVar(&fl.scenarios, "scenarios", "", "run the scenarios in `FILE` instead of the program's own")
 	flags.StringVar(&fl.harness, "harness", "", "start the server that `DIR` describes, instead of using a URL")
 	flags.StringArrayVar(&fl.only, "only", nil, "run only the scenario `NAME` (repeatable)")
-	flags.BoolVar(&fl.learn, "write-expected", false, "write the results to the harness's expected.json, and keep its notes")
+	flags.BoolVar(&fl.writeExpected, "write-expected", false, "write the results to the harness's expected.json, and keep its notes")
 	flags.BoolVar(&fl.printList, "print-scenarios", false, "print the scenarios as a file, and run none; can be used with --scenarios and --only")
-	flags.BoolVar(&fl.det, "details", false, "show everything about each scenario")
+	flags.BoolVar(&fl.details, "details", false, "show everything about each scenario")
 	flags.BoolVarP(&fl.quiet, "quiet", "q", false, "print one line only: whether the integration qualifies")
 	flags.BoolVar(&fl.gate, "gate", false, "also answer the questions of the discovery gate")
 	fl.failOn = cli.AddFailOn(cmd, "a run of a needed scenario")
-	fl.exchange.addFlags(cmd)
+	fl.endpoint.addFlags(cmd)
 	fl.format = cli.AddFormat(cmd)
 	cli.CompleteBy(cmd, "only", fl.completeOnly)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return fl.run(cmd, args) }
@@ -138,7 +139,7 @@ func (fl *discoverFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if plan.Dir == "" {
-		dir, remove, err := fl.temporary()
+		dir, remove, err := fl.makeTempDir()
 		if err != nil {
 			return err
 		}
@@ -166,7 +167,7 @@ func (fl *discoverFlags) print(ctx context.Context, p *render.Printer) error {
 	if err != nil {
 		return err
 	}
-	if list.Scenarios, err = fl.chosen(list); err != nil {
+	if list.Scenarios, err = fl.selectScenarios(list); err != nil {
 		return err
 	}
 	text, err := list.Encode()
@@ -177,9 +178,9 @@ func (fl *discoverFlags) print(ctx context.Context, p *render.Printer) error {
 	return p.Close(nil)
 }
 
-// temporary creates a directory for captures that are not kept. The function remove
+// makeTempDir creates a directory for captures that are not kept. The function remove
 // deletes it; it is also deleted if a signal ends the program.
-func (fl *discoverFlags) temporary() (dir string, remove func(), err error) {
+func (fl *discoverFlags) makeTempDir() (dir string, remove func(), err error) {
 	if err := checkIn("the directory for temporary files", os.TempDir(), os.TempDir()); err != nil {
 		return "", nil, err
 	}
@@ -232,7 +233,7 @@ func (fl *discoverFlags) discover(cmd *cobra.Command, p *render.Printer, plan *s
 		}()
 		plan.Request.URL = server.URL
 	}
-	d := &render.Discovery{Plan: plan, Dir: fl.out, FailOn: *fl.failOn, Details: fl.det, Quiet: fl.quiet}
+	d := &render.Discovery{Plan: plan, Dir: fl.out, FailOn: *fl.failOn, Details: fl.details, Quiet: fl.quiet}
 	p.DiscoveryHeader(d)
 	p.Flush() // Close returns the error
 	bar := render.NewDiscoveryProgress(stderr, len(plan.Scenarios))
@@ -259,9 +260,9 @@ func (fl *discoverFlags) discover(cmd *cobra.Command, p *render.Printer, plan *s
 	}
 	done = d.Status(q)
 	switch {
-	case fl.learn && d.Captured() == render.Done:
+	case fl.writeExpected && d.Captured() == render.Done:
 		return done, fl.write(p, plan, d.Rows())
-	case fl.learn:
+	case fl.writeExpected:
 		fmt.Fprintln(stderr, "p20export: expected.json was not written, because not every scenario was captured completely")
 	}
 	return done, nil

@@ -25,7 +25,7 @@ import (
 func (fl *discoverFlags) plan(ctx context.Context, args []string) (*scenario.Plan, *scenario.Harness, error) {
 	plan := &scenario.Plan{Dir: fl.out}
 	var err error
-	if plan.Request, err = fl.exchange.settings(); err != nil {
+	if plan.Request, err = fl.endpoint.settings(); err != nil {
 		return nil, nil, err
 	}
 	for _, name := range fl.ownLabels() {
@@ -33,14 +33,14 @@ func (fl *discoverFlags) plan(ctx context.Context, args []string) (*scenario.Pla
 			return nil, nil, fmt.Errorf("--label %s: discover sets that label itself", name)
 		}
 	}
-	if plan.Request.Header, err = fl.exchange.headersOf(ctx); err != nil {
+	if plan.Request.Header, err = fl.endpoint.readHeaders(ctx); err != nil {
 		return nil, nil, err
 	}
 	list, err := fl.list(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	if plan.Scenarios, err = fl.chosen(list); err != nil {
+	if plan.Scenarios, err = fl.selectScenarios(list); err != nil {
 		return nil, nil, err
 	}
 	plan.Needed = list.Needed()
@@ -56,7 +56,7 @@ func (fl *discoverFlags) plan(ctx context.Context, args []string) (*scenario.Pla
 	harness, err := scenario.LoadHarness(ctx, fl.harness)
 	switch path := filepath.Join(fl.harness, scenario.ExpectedName); {
 	case err != nil:
-	case fl.learn:
+	case fl.writeExpected:
 		plan.UpdateExpected = true
 		plan.Suite, err = scenario.LoadNotes(ctx, path, list)
 	default:
@@ -73,8 +73,8 @@ func (fl *discoverFlags) plan(ctx context.Context, args []string) (*scenario.Pla
 	return plan, harness, nil
 }
 
-// chosen returns the scenarios of a list that --only selects: all of them without it.
-func (fl *discoverFlags) chosen(list *scenario.List) ([]scenario.Scenario, error) {
+// selectScenarios returns the scenarios of a list that --only selects, or all without --only.
+func (fl *discoverFlags) selectScenarios(list *scenario.List) ([]scenario.Scenario, error) {
 	if fl.only == nil {
 		return list.Scenarios, nil
 	}
@@ -124,7 +124,7 @@ func (fl *discoverFlags) check(cmd *cobra.Command, args []string) error {
 		return errors.New("give the URL of an endpoint, or --harness DIR")
 	case fl.harness != "" && len(args) > 0:
 		return errors.New("give either a URL or --harness, not both")
-	case fl.learn && (fl.harness == "" || fl.only != nil):
+	case fl.writeExpected && (fl.harness == "" || fl.only != nil):
 		return errors.New("--write-expected needs --harness, and cannot be used with --only")
 	case fl.gate && fl.out == "":
 		return errors.New("--gate refers to places in the captures; keep the captures with -o DIR")

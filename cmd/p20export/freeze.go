@@ -14,7 +14,7 @@ import (
 func newFreeze() *cobra.Command {
 	var (
 		out, run, name string
-		fl             projecting
+		fl             projectionFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "freeze CAPTURE... -o DIR",

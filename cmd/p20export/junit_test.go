@@ -13,9 +13,8 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// junitSchema is what the schema of Jenkins's xUnit plugin (junit-10.xsd) has
-// of the elements that are used: what may stand in each, and its attributes,
-// those in capitals required.
+// junitSchema has the used elements of the schema of Jenkins's xUnit plugin (junit-10.xsd):
+// the child elements and attributes of each. Required attributes are in capitals.
 var junitSchema = map[string]struct{ in, attributes []string }{
 	"testsuites": {in: []string{""}},
 	"testsuite":  {in: []string{"testsuites"}, attributes: []string{"NAME", "TESTS", "FAILURES", "ERRORS"}},
@@ -26,9 +25,9 @@ var junitSchema = map[string]struct{ in, attributes []string }{
 }
 
 func TestJUnit(t *testing.T) {
-	for _, j := range judgedFiles(t) {
+	for _, j := range validations(t) {
 		t.Run(j.name, func(t *testing.T) {
-			out := validated(t, j, render.JUnit)
+			out := runValidation(t, j, render.JUnit)
 			checkJUnitNames(t, out)
 			var suites render.JUnitSuites
 			if err := xml.Unmarshal(out, &suites); err != nil {
@@ -53,7 +52,7 @@ func TestJUnit(t *testing.T) {
 				t.Errorf("%d files: %d tests, %d failures, %d errors, %v", len(j.files), s.Tests, s.Failures, s.Errors, verdicts)
 			}
 			want := map[string]int{}
-			for line := range strings.Lines(string(validated(t, j, render.JSON))) {
+			for line := range strings.Lines(string(runValidation(t, j, render.JSON))) {
 				for _, v := range []string{"accepted", "malformed", "error"} {
 					want[v] += strings.Count(line, `"verdict":`+strconv.Quote(v))
 				}
@@ -67,7 +66,7 @@ func TestJUnit(t *testing.T) {
 	}
 }
 
-// checkJUnitNames reads XML strictly and holds its names against the schema.
+// checkJUnitNames parses XML strictly and checks its names against the schema.
 func checkJUnitNames(t *testing.T, out []byte) {
 	t.Helper()
 	if !utf8.Valid(out) {

@@ -12,8 +12,8 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// projecting contains the flags of the commands that project runs.
-type projecting struct {
+// projectionFlags contains the flags of the commands that project runs.
+type projectionFlags struct {
 	projection, snapshot, profile string
 	startedAt, finishedAt         string
 	optional                      bool // whether the projection can be empty
@@ -21,7 +21,7 @@ type projecting struct {
 
 // addFlags adds the flags to a command. An empty default makes the projection
 // optional.
-func (fl *projecting) addFlags(cmd *cobra.Command, projection project.Name, usage string) {
+func (fl *projectionFlags) addFlags(cmd *cobra.Command, projection project.Name, usage string) {
 	fl.optional = projection == ""
 	flags := cmd.Flags()
 	flags.StringVar(&fl.projection, "projection", string(projection), usage)
@@ -36,7 +36,7 @@ func (fl *projecting) addFlags(cmd *cobra.Command, projection project.Name, usag
 
 // settings returns the settings that the flags describe. The projection is empty if it
 // is optional and not given.
-func (fl *projecting) settings() (s project.Settings, err error) {
+func (fl *projectionFlags) settings() (s project.Settings, err error) {
 	if fl.projection != "" || !fl.optional {
 		if s.Projection, err = project.ParseName(fl.projection); err != nil {
 			return s, err
@@ -56,7 +56,7 @@ func (fl *projecting) settings() (s project.Settings, err error) {
 
 // checkTimes returns an error if times are given for several captures: they are the
 // times of one run.
-func (fl *projecting) checkTimes(captures int) error {
+func (fl *projectionFlags) checkTimes(captures int) error {
 	if captures > 1 && (fl.startedAt != "" || fl.finishedAt != "") {
 		return fmt.Errorf("--started-at and --finished-at are the times of one run; name one capture, not %d", captures)
 	}

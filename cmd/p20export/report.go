@@ -18,7 +18,7 @@ func newReport() *cobra.Command {
 	var (
 		out, run, redact string
 		force            bool
-		fl               projecting
+		fl               projectionFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "report CAPTURE... -o FILE.html",
@@ -110,7 +110,7 @@ page that report wrote.
 		last := new(render.Progress)
 		s.Reading = func(path string) (show scan.Progress) {
 			last.End()
-			last, show = render.NewReading(cmd.ErrOrStderr(), path)
+			last, show = render.NewReadingProgress(cmd.ErrOrStderr(), path)
 			return show
 		}
 		rows, err := report.Write(cmd.Context(), paths, s)
@@ -120,7 +120,7 @@ page that report wrote.
 			return p.Close(err)
 		}
 		for _, row := range rows {
-			p.Reported(row)
+			p.ReportRow(row)
 		}
 		if err := interrupted(cmd); err != nil {
 			return p.Close(err)

@@ -19,15 +19,15 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// exchange contains the flags of the commands that send requests to an endpoint.
-type exchange struct {
+// requestFlags contains the flags of the commands that send requests to an endpoint.
+type requestFlags struct {
 	framing         string
 	headers, labels []string
 	timeout         time.Duration
 	maxBytes        int64
 }
 
-func (x *exchange) addFlags(cmd *cobra.Command) {
+func (x *requestFlags) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&x.framing, "framing", "", "read the response as `sse|ndjson|json` instead of detecting its framing")
 	flags.StringArrayVar(&x.headers, "header", nil, "request header `'NAME: VALUE'`, where VALUE is @FILE or $VARIABLE (repeatable)")
@@ -38,19 +38,19 @@ func (x *exchange) addFlags(cmd *cobra.Command) {
 }
 
 // durationFlag is the value of --timeout.
-type durationFlag struct{ to *time.Duration }
+type durationFlag struct{ value *time.Duration }
 
 // String implements pflag.Value.
 func (f durationFlag) String() string {
-	if *f.to == 0 {
+	if *f.value == 0 {
 		return ""
 	}
-	return f.to.String()
+	return f.value.String()
 }
 
 // Set implements pflag.Value.
 func (f durationFlag) Set(s string) (err error) {
-	if *f.to, err = time.ParseDuration(s); err == nil {
+	if *f.value, err = time.ParseDuration(s); err == nil {
 		return nil
 	}
 	if _, err := strconv.ParseFloat(s, 64); err == nil {
@@ -63,7 +63,7 @@ func (f durationFlag) Set(s string) (err error) {
 func (durationFlag) Type() string { return "duration" }
 
 // settings returns the settings that the flags describe, without the headers.
-func (x *exchange) settings() (client.Settings, error) {
+func (x *requestFlags) settings() (client.Settings, error) {
 	s := client.Settings{Timeout: x.timeout, MaxBytes: x.maxBytes, Labels: make(map[string]string, len(x.labels)), Tool: capture.Tool(build.Tool())}
 	if x.timeout < 0 || x.maxBytes < 0 {
 		return s, errors.New("--timeout and --max-bytes cannot be negative")
@@ -89,8 +89,8 @@ func isEndpoint(s string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
-// headersOf reads the headers. Its errors name the flag.
-func (x *exchange) headersOf(ctx context.Context) (http.Header, error) {
+// readHeaders reads the headers that the flags describe. Its errors name the flag.
+func (x *requestFlags) readHeaders(ctx context.Context) (http.Header, error) {
 	header, err := client.ReadHeaders(ctx, x.headers)
 	bad, ok := errors.AsType[*client.HeaderError](err)
 	switch {

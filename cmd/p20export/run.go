@@ -151,12 +151,12 @@ correctness.`,
 	root.SetHelpCommandGroupID(groupReference)
 	root.SetCompletionCommandGroupID(groupReference)
 	cli.Usage(root, order)
-	cli.WholeHelp(root)
+	cli.BufferHelp(root)
 	if named < 0 {
 		cli.StrictCompletion(root)
 	}
 	if len(args) > 0 && args[0] == cobra.ShellCompRequestCmd {
-		cli.PlainUsages(root)
+		cli.UnquoteUsages(root)
 	}
 	return root
 }

@@ -41,9 +41,9 @@ func schemaOfSARIF(t *testing.T) *jsonschema.Schema {
 
 func TestSARIF(t *testing.T) {
 	schema := schemaOfSARIF(t)
-	for _, j := range judgedFiles(t) {
+	for _, j := range validations(t) {
 		t.Run(j.name, func(t *testing.T) {
-			out := validated(t, j, render.SARIF)
+			out := runValidation(t, j, render.SARIF)
 			var v any
 			if err := json.Unmarshal(out, &v); err != nil {
 				t.Fatal(err)
@@ -77,9 +77,9 @@ func TestSARIFSchemaRefuses(t *testing.T) {
 	}
 }
 
-// checkSARIF holds a log against what the JSON rows of the same files say, and
-// against what the schema does not check.
-func checkSARIF(t *testing.T, j judged, out []byte) {
+// checkSARIF compares a log with the JSON rows of the same files, and checks rules that the
+// schema does not express.
+func checkSARIF(t *testing.T, j validation, out []byte) {
 	t.Helper()
 	var log render.SARIFLog
 	if err := json.Unmarshal(out, &log); err != nil {
@@ -89,7 +89,7 @@ func checkSARIF(t *testing.T, j judged, out []byte) {
 	var results []render.SARIFResult
 	var notifications []render.SARIFNotification
 	failed := false
-	for line := range bytes.Lines(validated(t, j, render.JSON)) {
+	for line := range bytes.Lines(runValidation(t, j, render.JSON)) {
 		var row struct {
 			File     string
 			Verdict  string
@@ -170,10 +170,10 @@ func checkSARIF(t *testing.T, j judged, out []byte) {
 	}
 }
 
-// uriCharacters are those of RFC 3986 §2.
+// uriCharacters has the characters of URIs (RFC 3986 §2).
 var uriCharacters = regexp.MustCompile(`^([A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-F]{2})*$`)
 
-// pathOf reads a URI reference back; what is not UTF-8 is shown as in a row.
+// pathOf returns the path of a URI reference, with invalid UTF-8 replaced as in a row.
 func pathOf(t *testing.T, uri string) string {
 	t.Helper()
 	u, err := url.Parse(uri)

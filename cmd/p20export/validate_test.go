@@ -12,17 +12,17 @@ import (
 	"github.com/p20export/p20export/internal/testkit"
 )
 
-// judged is one invocation of validate in the current directory.
-type judged struct {
+// validation is one invocation of validate in the current directory.
+type validation struct {
 	name  string
 	want  int
 	stdin string // a file
 	files []string
 }
 
-// judgedFiles makes files of every kind in a new current directory and returns
+// validations creates files of every kind in a new current directory and returns
 // invocations of validate over them.
-func judgedFiles(t *testing.T) []judged {
+func validations(t *testing.T) []validation {
 	t.Helper()
 	sample, err := filepath.Abs(sampleDir)
 	if err != nil {
@@ -54,7 +54,7 @@ func judgedFiles(t *testing.T) []judged {
 		testkit.Write(t, name, replaceOnce(t, artifact, `"terminal_event"`, `"state": {}, "terminal_event"`))
 	}
 	absolute := filepath.Join(dir, "a b.json")
-	return []judged{
+	return []validation{
 		{name: "accepted", want: exitDone, files: accepted},
 		{name: "accepted, one of them twice", want: exitDone, files: append(accepted[:1:1], accepted[0])},
 		{name: "malformed", want: exitNegative, files: append(malformed, "many.json", "long.json", "hostile.json", "cdata.json", "placed.json", "beyond.ndjson", "empty")},
@@ -66,8 +66,8 @@ func judgedFiles(t *testing.T) []judged {
 	}
 }
 
-// validated runs validate in a format and checks that it does so again.
-func validated(t *testing.T, j judged, f render.Format) []byte {
+// runValidation runs validate twice in a format and checks that the outputs are equal.
+func runValidation(t *testing.T, j validation, f render.Format) []byte {
 	t.Helper()
 	run := func() []byte {
 		if j.stdin != "" {
@@ -96,18 +96,18 @@ func unshowable(r rune) bool {
 	return r < ' ' && r != '\n' || r >= 0x7f && r < 0xa0 || strings.ContainsRune("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u2028\u2029", r)
 }
 
-// Text is the same again, too, and safe.
+// Text output is also reproducible, and escaped.
 func TestValidateText(t *testing.T) {
-	for _, j := range judgedFiles(t) {
+	for _, j := range validations(t) {
 		t.Run(j.name, func(t *testing.T) {
 			for _, f := range []render.Format{render.Text, render.JSON} {
-				validated(t, j, f)
+				runValidation(t, j, f)
 			}
 		})
 	}
 }
 
-// A long line with many findings is shown in part, each finding where it is.
+// Each of many findings on a long line has an excerpt around its position.
 func TestValidateLongLine(t *testing.T) {
 	t.Chdir(t.TempDir())
 	testkit.Write(t, "long.json", []byte(`{"messages": [`+strings.Repeat(`{},`, 2_500_000)+`{}]}`))

@@ -142,7 +142,7 @@ for any other file.
 func verifyTree(cmd *cobra.Command, dir string, s verify.TreeSettings, f *render.Format) error {
 	p := newPrinter(cmd, f)
 	var tally render.Tally
-	shown, show := render.NewReading(cmd.ErrOrStderr(), dir)
+	shown, show := render.NewReadingProgress(cmd.ErrOrStderr(), dir)
 	s.Progress = func(read int64) { show(read) }
 	for row := range verify.Tree(cmd.Context(), dir, s) {
 		shown.End()
@@ -151,7 +151,7 @@ func verifyTree(cmd *cobra.Command, dir string, s verify.TreeSettings, f *render
 		if !p.Flush() {
 			return p.Close(nil)
 		}
-		shown, show = render.NewReading(cmd.ErrOrStderr(), dir)
+		shown, show = render.NewReadingProgress(cmd.ErrOrStderr(), dir)
 	}
 	shown.End()
 	if err := interrupted(cmd); err != nil {

@@ -148,7 +148,7 @@ func missingFlag(cmd *cobra.Command, name string) string {
 
 // Reading calls work, which reads a file, and shows its progress on standard error.
 func Reading(cmd *cobra.Command, path string, work func(progress func(int64))) {
-	shown, progress := render.NewReading(cmd.ErrOrStderr(), path)
+	shown, progress := render.NewReadingProgress(cmd.ErrOrStderr(), path)
 	defer shown.End()
 	work(progress)
 }
@@ -198,9 +198,9 @@ func (o *Output) Fd() uintptr {
 	return ^uintptr(0)
 }
 
-// WholeHelp makes help be written in a single write, so that cobra does not print the
+// BufferHelp buffers help and writes it in a single write, so that cobra does not print a
 // write error itself. Output stores the error.
-func WholeHelp(root *cobra.Command) {
+func BufferHelp(root *cobra.Command) {
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		out := cmd.OutOrStdout()
@@ -262,11 +262,11 @@ func StrictCompletion(root *cobra.Command) {
 	}
 }
 
-// PlainUsages removes the quotes around the names of values from the usage of all
+// UnquoteUsages removes the quotes around the names of values from the usage of all
 // flags. Help removes them itself, but completion does not.
-func PlainUsages(cmd *cobra.Command) {
+func UnquoteUsages(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { _, f.Usage = pflag.UnquoteUsage(f) })
 	for _, c := range cmd.Commands() {
-		PlainUsages(c)
+		UnquoteUsages(c)
 	}
 }

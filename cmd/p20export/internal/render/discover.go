@@ -237,7 +237,7 @@ func (p *Printer) scenario(row scenario.Row) {
 		p.line("  response  \tHTTP status %03d, %s%s, end %s", *row.HTTPStatus, events(row.Events), humanize.Bytes(*row.Bytes), string(*row.End))
 	}
 	if row.Freeze != nil {
-		p.line("  terminal  \t%s", text(row.Terminal))
+		p.line("  terminal  \t%s", orNone(row.Terminal))
 		p.line("  snapshots \t%s", snapshots(row.Snapshots))
 		for _, name := range project.Names() {
 			p.line("  %-21s \t%s", string(name), outcome(*row.Freeze.Outcome(name)))

@@ -52,8 +52,8 @@ func (p *Printer) source(row scan.Inspection) {
 func (p *Printer) inspected(row scan.Inspection) {
 	if row.Run != nil {
 		p.line("run %d", *row.Run)
-		p.line("  thread    \t%s", text(row.ThreadID))
-		p.line("  run       \t%s", text(row.RunID))
+		p.line("  thread    \t%s", orNone(row.ThreadID))
+		p.line("  run       \t%s", orNone(row.RunID))
 		if row.ParentRunID != nil {
 			p.line("  parent    \t%s", *row.ParentRunID)
 		}
@@ -66,7 +66,7 @@ func (p *Printer) inspected(row scan.Inspection) {
 			p.line("  snapshot  none")
 		}
 		p.line("  times     \t%s", times(row))
-		p.line("  terminal  \t%s", text(row.Terminal))
+		p.line("  terminal  \t%s", orNone(row.Terminal))
 	}
 	p.findings(row.Findings)
 }
@@ -109,7 +109,8 @@ func counts(f envelope.Counts) string {
 	return strings.Join(parts, ", ")
 }
 
-func text(s *string) string {
+// orNone returns *s, or "none" if s is nil.
+func orNone(s *string) string {
 	if s == nil {
 		return "none"
 	}

@@ -91,8 +91,9 @@ func NewCaptureProgress(w io.Writer) (*Progress, func(client.Progress)) {
 	}
 }
 
-// NewReading shows how much of a capture was read.
-func NewReading(w io.Writer, path string) (*Progress, func(int64)) {
+// NewReadingProgress shows how much of a capture was read. The returned function reports the
+// number of bytes read so far.
+func NewReadingProgress(w io.Writer, path string) (*Progress, func(int64)) {
 	name := "reading " + finding.Escape(filepath.Base(path))
 	p := NewProgress(w, name)
 	return p, func(read int64) {

@@ -11,9 +11,9 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// Reported prints what a page shows of one run: the verdict and what was kept, or why
-// nothing was; or why there is no page.
-func (p *Printer) Reported(row report.Row) {
+// ReportRow prints the verdict on a run that a page shows, and what was kept or why the run
+// was refused. If no page was written, it prints the reason.
+func (p *Printer) ReportRow(row report.Row) {
 	if p.format == JSON {
 		p.json(row)
 		return
@@ -29,21 +29,21 @@ func (p *Printer) Reported(row report.Row) {
 		p.line("%s \t%s", p.verdict(row.Verdict), *row.Capture)
 		p.reasons(row.Findings)
 	case row.Verdict == project.Frozen:
-		p.line("%s \t%s  run %d  %s  %s", p.paint(runColour(row.Word), fmt.Sprintf("%-9s", row.Word)), *row.Capture, *row.Run, text(row.RunID), string(*row.Projection)+ended(row))
+		p.line("%s \t%s  run %d  %s  %s", p.paint(runColour(row.Word), fmt.Sprintf("%-9s", row.Word)), *row.Capture, *row.Run, orNone(row.RunID), string(*row.Projection)+ended(row))
 		p.line("  %s", row.Says)
 	case row.Next != "":
-		p.line("%s \t%s  run %d  %s", p.paint(runColour(row.Word), fmt.Sprintf("%-9s", row.Word)), *row.Capture, *row.Run, text(row.RunID)+ended(row))
+		p.line("%s \t%s  run %d  %s", p.paint(runColour(row.Word), fmt.Sprintf("%-9s", row.Word)), *row.Capture, *row.Run, orNone(row.RunID)+ended(row))
 		p.line("  %s", row.Says)
 		p.line("  next    \t%s", row.Next)
 	default:
-		p.line("%s \t%s  run %d  %s  %s", p.verdict(row.Verdict), *row.Capture, *row.Run, text(row.RunID), string(*row.Projection)+ended(row))
+		p.line("%s \t%s  run %d  %s  %s", p.verdict(row.Verdict), *row.Capture, *row.Run, orNone(row.RunID), string(*row.Projection)+ended(row))
 		if row.Verdict == project.Refused {
 			p.reasons(row.Findings)
 		}
 	}
 }
 
-// ended says that a run ended with RUN_ERROR.
+// ended returns "  RUN_ERROR" if the run ended with that event, and otherwise "".
 func ended(row report.Row) string {
 	if row.Failed {
 		return "  " + envelope.RunError
@@ -51,11 +51,11 @@ func ended(row report.Row) string {
 	return ""
 }
 
-// shownReasons is how many reasons stand below a refused run; the page has all.
+// shownReasons limits the findings printed for a refused run. The page has all.
 const shownReasons = 3
 
-// reasons writes the first errors of a refused run, and after them what it was
-// warned of, with what to do about each.
+// reasons prints the first findings of a refused run and their next steps: errors first,
+// then warnings.
 func (p *Printer) reasons(all []finding.Finding) {
 	var list []finding.Finding
 	for _, s := range []finding.Severity{finding.Error, finding.Warning} {
