@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestAssayDocs runs what the sample lane's README shows of Assay's own command
-// line, and the lane's verify.sh, with the one in $P20EXPORT_ASSAY. With -update
-// it rewrites what is shown.
+// TestAssayDocs runs the assay commands in the sample lane's README, and the lane's
+// verify.sh, with the program in $P20EXPORT_ASSAY. With -update, it rewrites the output in
+// the README.
 func TestAssayDocs(t *testing.T) {
 	assay := os.Getenv("P20EXPORT_ASSAY")
 	if assay == "" {

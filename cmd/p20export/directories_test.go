@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// Every command that takes a directory gives up at more entries than it looks at,
-// and says so; what it writes is not begun.
+// Every command that accepts a directory fails if the directory has too many entries, and
+// then writes nothing.
 func TestDirectoryTooLarge(t *testing.T) {
-	dir, err := os.MkdirTemp("/dev/shm", "p20export") // in memory, where there is that
+	dir, err := os.MkdirTemp("/dev/shm", "p20export") // in memory, if possible
 	if err != nil {
 		dir = t.TempDir()
 	}

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// However an endpoint answers, the headline, the one line of --quiet, the JSON row and
-// the exit status say the same.
+// For every kind of response, the headline, the line of --quiet, the JSON row and the exit
+// status agree.
 func TestDiscoverAnswersAgree(t *testing.T) {
 	const (
 		headYes   = "qualifies: 6 of 6 needed scenarios"
@@ -120,8 +120,8 @@ func TestDiscoverAnswersAgree(t *testing.T) {
 	}
 }
 
-// runFor returns the events of a run that answers a request: up to the end of its text,
-// the snapshot with the reply, that without, and the terminal event.
+// runFor returns the events of a run that answers a request: the events up to the end of the
+// text, a snapshot with the reply, a snapshot without the reply, and the terminal event.
 func runFor(t *testing.T, body io.Reader, reply string) (text []string, snapshot, request, end string) {
 	var asked struct {
 		ThreadID string `json:"threadId"`

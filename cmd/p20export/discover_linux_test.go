@@ -18,8 +18,8 @@ import (
 	"github.com/p20export/p20export/internal/testkit"
 )
 
-// A run of scenarios shows a bar of them with the present one, and what each
-// came to stands whole above it.
+// discover shows a progress bar with the current scenario. The results of the scenarios are
+// printed above the bar.
 func TestTerminalDiscovering(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -64,8 +64,8 @@ func TestTerminalDiscovering(t *testing.T) {
 	}
 }
 
-// heldHarness makes a harness whose endpoint holds its stream open, and a list of
-// one scenario. Its server begins with some lines of shell.
+// heldHarness creates a harness whose endpoint keeps its stream open, and a list of one
+// scenario. The script of the server begins with the given lines of shell.
 func heldHarness(t *testing.T, begin string) (dir, list string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -83,8 +83,8 @@ func heldHarness(t *testing.T, begin string) (dir, list string) {
 	return dir, list
 }
 
-// Ctrl-C on a terminal is for the program: the server of its harness goes on
-// until the capture under way is closed.
+// Ctrl-C in a terminal only signals the program. The server of the harness runs until the
+// current capture is closed.
 func TestTerminalCtrlC(t *testing.T) {
 	t.Parallel()
 	dir, list := heldHarness(t, "trap 'echo > interrupted' INT\ntrap 'echo > ended; exit' TERM")
@@ -114,8 +114,8 @@ func TestTerminalCtrlC(t *testing.T) {
 	}
 }
 
-// A server that ignores SIGTERM keeps the program for a while. Who presses Ctrl-C
-// again is not left with that server.
+// The program waits for a server that ignores SIGTERM. A second Ctrl-C ends the program and
+// the server.
 func TestSecondCtrlC(t *testing.T) {
 	t.Parallel()
 	dir, list := heldHarness(t, "trap '' TERM\necho $$ > pid")
@@ -148,8 +148,8 @@ func TestSecondCtrlC(t *testing.T) {
 	}
 }
 
-// A program that the first signal does not end soon enough leaves no temporary
-// directory when the next one ends it. Here nobody reads its output.
+// If the first signal does not end the program and the next one does, no temporary directory
+// is left. The program is blocked because its output is not read.
 func TestSecondSignalRemovesTemporary(t *testing.T) {
 	t.Parallel()
 	temporary := t.TempDir()

@@ -22,8 +22,8 @@ import (
 	"github.com/p20export/p20export/internal/testkit"
 )
 
-// Who interrupts the reading of the captures gets no answer from what was not
-// read, in either format.
+// After an interrupt while captures are read, discover prints no answers in either format,
+// because some captures were not read.
 func TestGateInterrupted(t *testing.T) {
 	response := testkit.Read(t, "../../discovery/captures/adk/one-turn/response.sse")
 	for _, f := range []render.Format{render.Text, render.JSON} {
@@ -57,8 +57,8 @@ func TestGateInterrupted(t *testing.T) {
 	}
 }
 
-// A scenario that is not needed and breaks off does not change the answer, which says
-// why the exit status is another.
+// A truncated response to a scenario that is not needed changes the exit status but not the
+// answer, which explains the exit status.
 func TestDiscoverBrokenOff(t *testing.T) {
 	response := testkit.Read(t, "../../discovery/captures/adk/one-turn/response.sse")
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -19,11 +19,10 @@ import (
 	"github.com/p20export/p20export/internal/testkit"
 )
 
-// TestDocs runs the console blocks of the documents and compares what they
-// print with what the documents show; with -update it rewrites them. A command
-// is a line after "$ "; a line that ends in a backslash goes on. At docsEndpoint an
-// endpoint answers as the integrations did whose captures are committed, each at the
-// path of its name.
+// TestDocs runs the commands in the console blocks of the documents and compares their
+// output with the documents; with -update, it rewrites the documents. A command begins with
+// "$ " and continues after a backslash at the end of a line. docsEndpoint stands for a server
+// that replays the committed captures of each integration at the path of its name.
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	bin := ownBin(t)
@@ -43,9 +42,9 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// TestAssayDocsAreCurrent fails when the sample lane's README shows what Assay's
-// command line said of another bundle than the lane's. That output is only made
-// where that command line is.
+// TestAssayDocsAreCurrent fails if the assay output in the sample lane's README is about
+// another bundle than the lane's. It is needed because TestAssayDocs only runs where assay is
+// installed.
 func TestAssayDocsAreCurrent(t *testing.T) {
 	t.Parallel()
 	var bundle struct {
@@ -68,7 +67,7 @@ func TestAssayDocsAreCurrent(t *testing.T) {
 	}
 }
 
-// ownBin returns a directory that holds this program under its name.
+// ownBin returns a directory that contains this program as p20export.
 func ownBin(t *testing.T) string {
 	t.Helper()
 	bin := t.TempDir()
@@ -87,7 +86,7 @@ const sampleReadme = "examples/ag-ui-compacted-message-snapshot-evidence/README.
 // checkConsole runs the blocks of a document that begin with the fence, with
 // the programs in bin.
 func checkConsole(t *testing.T, fence, doc, in, bin string) {
-	// Lines wrap by the length of the paths in them, and TMPDIR may be long.
+	// Wrapping depends on the length of paths, and TMPDIR may be long.
 	scratch, err := os.MkdirTemp("/tmp", "p20export")
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +97,7 @@ func checkConsole(t *testing.T, fence, doc, in, bin string) {
 		cmd := exec.Command("sh", "-c", strings.ReplaceAll(command, docsEndpoint, endpoint))
 		cmd.Dir = in
 		cmd.Env = append(withoutMake(os.Environ()), "PATH="+bin+":"+os.Getenv("PATH"), "SCRATCH="+scratch)
-		out, _ := cmd.CombinedOutput() // a refusal is shown, too
+		out, _ := cmd.CombinedOutput() // the documents also show failures
 		return strings.NewReplacer(scratch, "$SCRATCH", endpoint, docsEndpoint).Replace(string(out))
 	})
 	if commands == 0 {
@@ -110,8 +109,8 @@ func checkConsole(t *testing.T, fence, doc, in, bin string) {
 // docsEndpoint is the address of the endpoint in the documents.
 const docsEndpoint = "http://127.0.0.1:8000"
 
-// replaying serves the committed captures: to a request of a scenario, whatever its
-// ids, the answer that the integration gave which the path begins with.
+// replaying starts a server that replays the committed captures and returns its URL. The path
+// of a request names the integration. The body determines the scenario; its ids are ignored.
 func replaying(t *testing.T) string {
 	t.Helper()
 	list, err := scenario.BuiltinList()
@@ -161,8 +160,8 @@ func replaying(t *testing.T) string {
 	return server.URL
 }
 
-// answerTo is the captured response to a captured request, with the ids of another
-// request.
+// answerTo returns a captured response with the ids of the captured request replaced by
+// those of another request.
 func answerTo(t *testing.T, request, captured, response []byte) []byte {
 	t.Helper()
 	var now, then map[string]any
@@ -177,7 +176,7 @@ func answerTo(t *testing.T, request, captured, response []byte) []byte {
 	return response
 }
 
-// withoutIDs is a request whose ids, where they are not empty, are all the same.
+// withoutIDs returns a request with every nonempty id replaced by the same text.
 func withoutIDs(t *testing.T, request []byte) string {
 	t.Helper()
 	var object map[string]any
@@ -196,8 +195,7 @@ func withoutIDs(t *testing.T, request []byte) string {
 	return string(text)
 }
 
-// withoutMake removes what a make that runs the tests would tell one that is
-// run by them.
+// withoutMake removes the variables that make sets for a make started by the tests.
 func withoutMake(env []string) []string {
 	var kept []string
 	for _, v := range env {
@@ -221,7 +219,7 @@ func rerun(t *testing.T, fence, doc string, do func(command string) string) (mad
 		}
 		for i++; i < len(lines) && strings.TrimSpace(lines[i]) != "```"; i++ {
 			if !strings.HasPrefix(lines[i], "$ ") {
-				continue // the output as it was
+				continue // the old output
 			}
 			command := ""
 			for ; ; i++ {
@@ -242,7 +240,8 @@ func rerun(t *testing.T, fence, doc string, do func(command string) string) (mad
 	return out.String(), commands
 }
 
-// Each command is found by its name, without those of the others being made.
+// Each command has the name under which it is listed, so that the program can create only the
+// command it needs.
 func TestCommandsAreNamed(t *testing.T) {
 	for _, c := range commands {
 		if made := c.new(); made.Name() != c.name || len(made.Aliases) > 0 {

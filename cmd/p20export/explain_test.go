@@ -9,8 +9,8 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// The command explains every code and every rule, and leads to the place on the
-// page that has it.
+// explain explains every code and every rule, and prints a link to its place in the
+// documentation.
 func TestExplainsEverything(t *testing.T) {
 	t.Parallel()
 	args := []string{"explain", "--format", "json"}

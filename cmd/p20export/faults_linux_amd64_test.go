@@ -20,21 +20,22 @@ import (
 	"github.com/p20export/p20export/internal/testkit"
 )
 
-// written is a command that writes into a directory of its own.
+// written is a command that writes files to a new directory.
 type written struct {
 	args func(out string) []string
-	// sets are files that count together: one is there only with those before it.
+	// sets lists files that belong together. A file of a set may only exist if the files
+	// before it in the set exist.
 	sets [][]string
-	// before are files that are there before, and are replaced.
+	// before has files that exist before the command and are replaced.
 	before map[string]string
-	// said is what is printed for a set that is written.
+	// said is the text printed for each set written.
 	said string
-	// capture says that the command makes a capture, which is never repeated in
-	// the same directory, and has times of its own.
+	// capture reports that the command makes a capture. A capture cannot be repeated in
+	// the same directory, and its times differ each time.
 	capture bool
 }
 
-// fileSystem is what a directory lies on: calls that always fail there.
+// fileSystem describes a kind of file system by the calls that always fail on it.
 type fileSystem map[string]func(testkit.Call) syscall.Errno
 
 func failsAlways(errno syscall.Errno) func(testkit.Call) syscall.Errno {
@@ -60,7 +61,7 @@ var fileSystems = map[string]fileSystem{
 	"adding named": {"unlinkat": failsAlways(syscall.EPERM), "renameat2": failsAlways(syscall.EPERM), "renameat": failsAlways(syscall.EPERM), "openat": withoutUnnamed},
 }
 
-// ofDirectory is an error of calls about directories.
+// ofDirectory returns errno if a call is about a directory, and otherwise 0.
 func ofDirectory(c testkit.Call, errno syscall.Errno) syscall.Errno {
 	if info, err := os.Stat(c.Path); err == nil && info.IsDir() {
 		return errno
@@ -78,8 +79,8 @@ func (f fileSystem) fault(c testkit.Call) testkit.Fault {
 // faultKind is a way in which a call fails.
 type faultKind struct {
 	testkit.Fault
-	of string // the calls it can happen to; empty for all
-	on bool   // it goes on: all later calls fail as well
+	of string // name of the calls that can fail this way; empty for all
+	on bool   // all later calls fail, too
 }
 
 var faultKinds = map[string]faultKind{
@@ -96,11 +97,10 @@ var usualFaults = []string{"plain EIO", "plain kill", "plain half", "no names ki
 
 var allFaults = flag.Bool("faults", false, "fail calls in every way on every kind of file system")
 
-// TestFaults fails every file-system call of the commands that write files, one
-// after the other and in several ways, on several kinds of file systems, and
-// judges what is left: a file that is there is whole, a record is there only with
-// its artifact and its envelope, what is said is true, and the same command run
-// again completes the work and leaves no temporary file.
+// TestFaults makes every file-system call of the commands that write files fail, one at a
+// time, in several ways, on several kinds of file systems. It checks that every file left is
+// complete, that a record exists only with its artifact and envelope, that the output is true,
+// and that the same command run again completes the work and leaves no temporary file.
 func TestFaults(t *testing.T) {
 	in, commands := writers(t)
 	var cases atomic.Int64
@@ -146,8 +146,8 @@ func ran(args ...string) (status int, said string) {
 	return status, out.String()
 }
 
-// writers returns the commands that write files, and the directory that their
-// outputs can be in.
+// writers returns the commands that write files, and the parent directory for their
+// outputs.
 func writers(t *testing.T) (in func(name string) string, commands map[string]written) {
 	t.Helper()
 	dir := realTemp(t)
@@ -210,7 +210,8 @@ func writers(t *testing.T) (in func(name string) string, commands map[string]wri
 	}
 }
 
-// make makes the directory that a command writes in; a capture makes its own.
+// make creates the output directory of a command, unless the command makes a capture, which
+// creates its own.
 func (c *written) make(t *testing.T, out string) {
 	t.Helper()
 	if c.capture {
@@ -242,8 +243,8 @@ func (c *written) reference(t *testing.T, out string) map[string]string {
 	return files
 }
 
-// files returns the files of a directory and what they hold; none if it is not
-// there.
+// files returns the contents of the files of a directory by name. It returns none if the
+// directory does not exist.
 func files(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	if _, err := os.Lstat(dir); os.IsNotExist(err) {
@@ -252,7 +253,7 @@ func files(t *testing.T, dir string) map[string]string {
 	return testkit.Contents(t, dir)
 }
 
-// faulty is a command that meets a fault.
+// faulty is a command that runs with a fault.
 type faulty struct {
 	written
 	on    fileSystem
@@ -261,8 +262,8 @@ type faulty struct {
 	about string
 }
 
-// run runs the command with a fault, judges what is left, and repeats it. It
-// reports whether there were calls enough for the fault.
+// run runs the command with a fault, checks the result, and repeats the command. It reports
+// whether the command made enough calls to reach the fault.
 func (f *faulty) run(t *testing.T, kind faultKind, at int) (met bool) {
 	t.Helper()
 	f.make(t, f.out)
@@ -281,8 +282,8 @@ func (f *faulty) run(t *testing.T, kind faultKind, at int) (met bool) {
 	return n >= at
 }
 
-// judgeRun judges what a run left, and repeats it. unsynced says that the output
-// directory could not be synced.
+// judgeRun checks the result of the command and repeats the command. unsynced reports that
+// the output directory could not be synced.
 func (f *faulty) judgeRun(t *testing.T, status int, said string, unsynced bool) {
 	t.Helper()
 	bad := func(format string, args ...any) {
@@ -315,7 +316,7 @@ func (f *faulty) judgeRun(t *testing.T, status int, said string, unsynced bool) 
 		f.repeatCapture(t, bad)
 		return
 	}
-	// What this left behind does not matter: the same again completes it.
+	// Whatever files are left, the same command again completes the work.
 	if status, again := ran(f.args(f.out)...); status != int(render.Done) {
 		bad("again: exit status %d: %s", status, again)
 	}
@@ -329,7 +330,7 @@ func (f *faulty) judgeRun(t *testing.T, status int, said string, unsynced bool) 
 	}
 }
 
-// judge checks the files that are there, and returns how many sets are complete.
+// judge checks the files that exist, and returns the number of complete sets.
 func (f *faulty) judge(t *testing.T, bad func(string, ...any)) (sets int) {
 	t.Helper()
 	there := files(t, f.out)
@@ -376,7 +377,7 @@ func (f *faulty) judge(t *testing.T, bad func(string, ...any)) (sets int) {
 	return sets
 }
 
-// repeatCapture captures again, elsewhere when the first one left something.
+// repeatCapture captures again, in another directory if the first attempt left files.
 func (f *faulty) repeatCapture(t *testing.T, bad func(string, ...any)) {
 	t.Helper()
 	if left := files(t, f.out); len(left) > 0 {
@@ -390,8 +391,8 @@ func (f *faulty) repeatCapture(t *testing.T, bad func(string, ...any)) {
 	}
 }
 
-// In a directory that files can only be added to, all that was asked for is
-// written, and a warning names what cannot be removed.
+// In a directory where files can only be added, the command writes all files, and a warning
+// names the temporary files that cannot be removed.
 func TestOnlyAdding(t *testing.T) {
 	dir := realTemp(t)
 	runs, _ := manyRuns(t, dir, "many", 1)
@@ -446,6 +447,6 @@ func TestBecomesCapture(t *testing.T) {
 	testkit.RequireNames(t, out, "capture.json")
 }
 
-// unwrapped returns output without its white space: where a line is broken
-// depends on how long the paths in it are.
+// unwrapped returns output without white space, because line breaks depend on the length of
+// paths.
 func unwrapped(output string) string { return strings.Join(strings.Fields(output), "") }

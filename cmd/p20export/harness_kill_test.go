@@ -17,9 +17,9 @@ import (
 	"github.com/p20export/p20export/internal/testkit"
 )
 
-// serveKilled is a harness of three processes: a script, its server and a child of
-// that. They tell descriptor 3 how far they are, ignore SIGTERM, and say so when
-// they were left behind.
+// serveKilled is a harness of three processes: a script, its server, and a child of the
+// server. They write their state to descriptor 3 and ignore SIGTERM. A process that survives
+// writes "left".
 const serveKilled = `#!/bin/sh
 echo begun >&3
 trap "" TERM # which the server inherits
@@ -30,9 +30,9 @@ echo listening >&3
 while kill -0 $! 2>/dev/null; do wait; done
 `
 
-// TestHarnessKilled kills the program without warning at named and at random
-// moments of a harness's life. Every process of the harness, and what watches it,
-// inherits the writing end of one pipe, so its end says that none is left.
+// TestHarnessKilled kills the program with SIGKILL at named and at random moments of the life
+// of a harness. Every process of the harness, and the process that watches them, inherits the
+// write end of a pipe. End of file on the pipe shows that none is left.
 func TestHarnessKilled(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -64,8 +64,8 @@ func TestHarnessKilled(t *testing.T) {
 	t.Logf("%d kills", kills)
 }
 
-// killAt runs the program with the harness in dir, kills it at a moment of that
-// name, or after a time where that is not 0, and waits until nothing of it is left.
+// killAt runs the program with the harness in dir and kills the program at the named moment,
+// or after a time if after is not 0. It waits until no process is left.
 func killAt(t *testing.T, path, dir, moment string, after time.Duration) {
 	t.Helper()
 	said := make(chan string, 10)

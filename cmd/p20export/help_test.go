@@ -15,8 +15,8 @@ import (
 	"github.com/p20export/p20export/internal/testkit"
 )
 
-// allCommands returns every command of a program, but those that cobra makes for
-// each shell.
+// allCommands returns every command of a program, except those that cobra creates for each
+// shell.
 func allCommands(root *cobra.Command) []*cobra.Command {
 	root.InitDefaultHelpCmd()
 	list := []*cobra.Command{root}
@@ -66,7 +66,7 @@ func TestFlagsNameTheirValues(t *testing.T) {
 	}
 }
 
-// The help of the root command and README.md have every command once, in one order.
+// The help of the root command and README.md list every command once, in the same order.
 func TestCommandsAreListedOnce(t *testing.T) {
 	var out bytes.Buffer
 	run([]string{"--help"}, &out, io.Discard)
@@ -96,7 +96,7 @@ func TestCommandsAreListedOnce(t *testing.T) {
 // exampleWord matches a word of an example's command line, or a shell operator.
 var exampleWord = regexp.MustCompile(`'[^']*'|[^\s']+`)
 
-// Every example in a help is a command line that the program takes.
+// Every example in help is a command line that the program accepts.
 func TestExamples(t *testing.T) {
 	for _, cmd := range allCommands(newRoot(nil, io.Discard, io.Discard)) {
 		if cmd.Example == "" && cmd.Name() != "completion" {

@@ -18,7 +18,7 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// theJudge returns the path of the program that runs Assay's own verifier on bundles.
+// theJudge returns the path of the program that runs Assay's verifier on bundles.
 func theJudge(t *testing.T) string {
 	t.Helper()
 	path := os.Getenv("P20EXPORT_JUDGE")
@@ -28,9 +28,8 @@ func theJudge(t *testing.T) string {
 	return path
 }
 
-// TestJudgeCaptures takes every committed capture that some projection freezes
-// into Assay, in every form it has, and has each bundle verified by Assay's own
-// verifier and by this program's.
+// TestJudgeCaptures imports every committed capture that a projection freezes into Assay, in
+// every form. It verifies each bundle with Assay's verifier and with this program.
 func TestJudgeCaptures(t *testing.T) {
 	captures, err := filepath.Glob("../../discovery/captures/*/*")
 	if err != nil {
@@ -48,7 +47,7 @@ func TestJudgeCaptures(t *testing.T) {
 		out := filepath.Join(dir, string(projection))
 		for _, capture := range captures {
 			var stdout, stderr bytes.Buffer
-			// Harnesses name their captures alike.
+			// Captures of different harnesses have the same names.
 			of := filepath.Join(out, filepath.Base(filepath.Dir(capture)))
 			run([]string{"freeze", capture, "-o", of, "--projection", string(projection)}, &stdout, &stderr)
 		}

@@ -10,12 +10,13 @@ import (
 	"github.com/p20export/p20export/internal/testkit"
 )
 
-// usualKills is how often TestKilled kills each command; with -faults it is 200.
+// usualKills is the number of times that TestKilled kills each command; with -faults, it is
+// 200.
 const usualKills = 20
 
-// TestKilled kills the commands that write files at random system calls. What was
-// acknowledged stays, what is there is whole, and after the next run nothing is
-// left of the one that was killed.
+// TestKilled kills the commands that write files at random system calls. It checks that
+// acknowledged files exist, that every file is complete, and that the next run removes the
+// remains of the killed run.
 func TestKilled(t *testing.T) {
 	in, commands := writers(t)
 	for _, name := range []string{"freeze", "bundle", "report", "replace", "capture", "import"} {

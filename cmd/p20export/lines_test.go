@@ -12,8 +12,7 @@ import (
 	"github.com/p20export/p20export/project"
 )
 
-// Whatever is committed as captured, what the commands print about it fits 120
-// columns.
+// The output of all commands about the committed captures fits 120 columns.
 func TestLinesFit(t *testing.T) {
 	t.Parallel()
 	captures := []string{"../../discovery/captures", "../../discovery/drift/captures"}
@@ -36,7 +35,8 @@ func TestLinesFit(t *testing.T) {
 	}
 }
 
-// Every committed capture, given as the answer to its scenario.
+// The output of discover fits 120 columns if every committed capture is the response to its
+// scenario.
 func TestDiscoverColumns(t *testing.T) {
 	t.Parallel()
 	endpoint := replaying(t)
@@ -58,8 +58,8 @@ func TestDiscoverColumns(t *testing.T) {
 	}
 }
 
-// checkColumns fails for each line that has more than 120 columns, and where there
-// are fewer lines than at least.
+// checkColumns reports each line of more than 120 columns, and output of fewer than at least
+// lines.
 func checkColumns(t *testing.T, text string, least int) {
 	t.Helper()
 	lines := 0

@@ -21,8 +21,8 @@ var (
 	notInSlug       = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// Every link of a document to a file of this repository leads to one, and to a
-// place in it that exists.
+// Every link of a document to a file of this repository points to an existing file and an
+// existing anchor.
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	links := 0
@@ -50,7 +50,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// The first mention of the plan in a document leads to what it is.
+// The first mention of the plan in a document is a link to its description.
 func TestPlanIsLinked(t *testing.T) {
 	t.Parallel()
 	mention := regexp.MustCompile(`\bP20\b`)
@@ -74,8 +74,8 @@ func TestPlanIsLinked(t *testing.T) {
 	}
 }
 
-// documents lists the Markdown files of the repository, but for those of tools
-// that are installed in it and for what was captured.
+// documents lists the Markdown files of the repository, except those of installed tools and
+// those in captures.
 func documents(t *testing.T, root string) []string {
 	var list []string
 	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
@@ -95,8 +95,8 @@ func documents(t *testing.T, root string) []string {
 	return list
 }
 
-// anchors lists where a document can be linked to: its headings, as GitHub
-// spells them, and its own marks.
+// anchors lists the anchors of a document: those that GitHub derives from its headings, and
+// explicit ones.
 func anchors(t *testing.T, path string) []string {
 	text := markdownFence.ReplaceAllString(string(testkit.Read(t, path)), "")
 	var list []string
@@ -109,8 +109,8 @@ func anchors(t *testing.T, path string) []string {
 	return list
 }
 
-// What findings link to exists: each rule in the contract, each code on the page
-// of codes, and each section of the plan that they cite.
+// The targets of links in findings exist: each rule in the contract, each code in the table of
+// codes, and each cited section of the plan.
 func TestFindingsAreDocumented(t *testing.T) {
 	t.Parallel()
 	rules, codes, plan := anchors(t, "../../docs/contract.md"), anchors(t, "../../docs/findings.md"), anchors(t, "../../docs/p20.md")

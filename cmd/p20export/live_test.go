@@ -22,9 +22,8 @@ var (
 	onlyOf      = flag.String("only", "", "the scenarios to run, with commas between; all when empty")
 )
 
-// TestLive runs every scenario against the real integrations with the program,
-// freezes and validates each capture, and compares its structure with that of
-// the committed one.
+// TestLive runs every scenario against the real integrations. It freezes and validates each
+// capture, and compares its structure with that of the committed capture.
 func TestLive(t *testing.T) {
 	ran := 0
 	for _, of := range loadHarnesses(t) {

@@ -24,7 +24,8 @@ import (
 
 var manDir = flag.String("man", "", "write the man pages into this directory, dated by SOURCE_DATE_EPOCH")
 
-// TestMan makes the man page of every command from its help, with -man as files.
+// TestMan creates the man page of every command from its help. With -man, it writes the pages
+// to files.
 func TestMan(t *testing.T) {
 	date := time.Unix(0, 0)
 	if *manDir != "" {
@@ -44,8 +45,8 @@ func TestMan(t *testing.T) {
 	}
 }
 
-// manSections are the sections of a page, in their order. A command that looks
-// something up has no files.
+// manSections lists the sections of a page, in order. Commands that only look something up
+// have no section about files.
 var manSections = []string{"NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXIT STATUS", "ENVIRONMENT", "FILES", "EXAMPLES", "SEE ALSO"}
 
 // checkMan fails if a page lacks a section, or words of the help.
@@ -80,12 +81,12 @@ func checkMan(t *testing.T, cmd *cobra.Command, page string) {
 	}
 }
 
-// manRequest is a line that tells troff something, up to its text.
+// manRequest matches a troff request or macro, up to its text.
 var manRequest = regexp.MustCompile(`(?m)^\.(TH|SH|PP|TP|nf|fi|nh|ad l|RS 4|RE)\b ?`)
 
 func manName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
 
-// manPage makes the page of a command.
+// manPage returns the man page of a command.
 func manPage(cmd *cobra.Command, date time.Time) string {
 	var b strings.Builder
 	section := func(title string) { fmt.Fprintf(&b, ".SH %q\n", title) }
@@ -173,7 +174,7 @@ func manPage(cmd *cobra.Command, date time.Time) string {
 // manItem matches the first line of a list item: its name and its text.
 var manItem = regexp.MustCompile(`^  (\S+(?: \S+)*)  +(\S.*)$`)
 
-// inOrder sorts commands as the help of the root command has them.
+// inOrder sorts commands in the order of the root command's help.
 func inOrder(list []*cobra.Command) []*cobra.Command {
 	at := func(c *cobra.Command) int {
 		if i := slices.IndexFunc(commands, func(o command) bool { return o.name == c.Name() }); i >= 0 {
@@ -200,14 +201,14 @@ func manFill(b *strings.Builder, text string) {
 	b.WriteString(line + "\n")
 }
 
-// manListed writes an item of a list, whose name is in the font.
+// manListed writes a list item with its name in a font.
 func manListed(b *strings.Builder, font, name, text string) {
 	fmt.Fprintf(b, ".TP\n\\f%s%s\\fR\n", font, troff(name))
 	manFill(b, text)
 }
 
-// manBlock writes a paragraph of a help: its text is filled; a list becomes one,
-// and other lines that are indented stay as they are.
+// manBlock writes a paragraph of help. It fills text, formats list items as a list, and keeps
+// other indented lines unchanged.
 func manBlock(b *strings.Builder, block string) {
 	lines := strings.Split(strings.Trim(block, "\n"), "\n")
 	for len(lines) > 0 {
@@ -266,7 +267,7 @@ func manFlag(b *strings.Builder, f *pflag.Flag) {
 	manFill(b, usage)
 }
 
-// troff escapes text, so that it is shown as it is.
+// troff escapes text for troff.
 func troff(text string) string {
 	var b strings.Builder
 	if strings.HasPrefix(text, ".") {
@@ -295,26 +296,26 @@ func troff(text string) string {
 	return b.String()
 }
 
-// manEnvironment are the variables that the program reads, with the commands
-// that do; those of all commands have none.
+// manEnvironment lists the variables that the program reads, with the commands that read
+// them. A variable without commands is read by all of them.
 var manEnvironment = []struct {
 	name, text string
 	commands   []string
 }{
-	{"HTTP_PROXY, HTTPS_PROXY, NO_PROXY", "The proxy that endpoints are asked through, and the hosts that are asked without it.", []string{"p20export", "capture", "discover"}},
-	{"TMPDIR", "The directory of temporary files, in place of /tmp. They have no names where the system can do that.", []string{"p20export", "compare", "report", "validate", "verify", "assay"}},
-	{"NO_COLOR", "If it is set and not empty, text has no colours. It has none either where it does not go to a terminal, or where TERM is dumb.", nil},
+	{"HTTP_PROXY, HTTPS_PROXY, NO_PROXY", "The proxy for requests to endpoints, and the hosts that are contacted directly.", []string{"p20export", "capture", "discover"}},
+	{"TMPDIR", "The directory of temporary files, instead of /tmp. The files are unnamed if the system supports that.", []string{"p20export", "compare", "report", "validate", "verify", "assay"}},
+	{"NO_COLOR", "If it is set and not empty, text has no colours. Without it, text has colours only on a terminal, and only if TERM is not dumb.", nil},
 }
 
-// manFiles are the files that commands read and write, likewise.
+// manFiles lists the files that commands read and write, in the same form.
 var manFiles = []struct {
 	name, text string
 	commands   []string
 }{
-	{"capture.json", "The manifest of a capture, which is written last: the sizes and digests of the other files in its directory, response.sse, request.json and arrivals.tsv among them.", nil},
+	{"capture.json", "The manifest of a capture, with the sizes and digests of the other files in the directory, such as response.sse, request.json and arrivals.tsv. It is written last.", nil},
 	{"NAME.artifact.json", "A frozen artifact.", []string{"p20export", "freeze", "validate", "diff", "verify", "assay"}},
-	{"NAME.envelope.ndjson", "The bounded envelope of an artifact: the three events behind it.", []string{"p20export", "freeze", "validate", "verify"}},
+	{"NAME.envelope.ndjson", "The bounded envelope of an artifact: the three events it was made from.", []string{"p20export", "freeze", "validate", "verify"}},
 	{"NAME.record.json", "How an artifact was made: its projection, digests and every omission.", []string{"p20export", "freeze", "validate", "verify", "assay"}},
-	{"harness.json", "How the server of a harness is started.", []string{"discover"}},
-	{"expected.json", "What is expected of a harness's captures.", []string{"discover"}},
+	{"harness.json", "The description of a harness, with the command that starts its server.", []string{"discover"}},
+	{"expected.json", "The expected results of a harness's captures.", []string{"discover"}},
 }

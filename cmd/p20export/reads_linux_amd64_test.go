@@ -14,8 +14,8 @@ import (
 	"github.com/p20export/p20export/project/scan"
 )
 
-// manyRuns writes a capture directory of so many runs, and returns it with its
-// response.
+// manyRuns writes a capture with the given number of runs. It returns the directory and the
+// path of the response.
 func manyRuns(t *testing.T, dir, name string, runs int) (capture, response string) {
 	t.Helper()
 	var events strings.Builder
@@ -35,7 +35,7 @@ func manyRuns(t *testing.T, dir, name string, runs int) (capture, response strin
 	return capture, filepath.Join(capture, "response.sse")
 }
 
-// realTemp returns a temporary directory by the path that the kernel knows it by.
+// realTemp returns the path of a new temporary directory, with symbolic links resolved.
 func realTemp(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -105,8 +105,8 @@ func TestReadsOnce(t *testing.T) {
 	}
 }
 
-// discover reads each capture once after it was written, for the expectations and
-// the answers together.
+// discover reads each capture once after writing it, for both the expectations and the
+// answers.
 func TestDiscoverReadsOnce(t *testing.T) {
 	dir := realTemp(t)
 	server := answering(t, testkit.Read(t, "../../discovery/captures/adk/long-stream/response.sse"))
@@ -114,7 +114,7 @@ func TestDiscoverReadsOnce(t *testing.T) {
 	traced := trace(t, render.Done, "discover", server, "--scenarios", filepath.Join(dir, "scenarios.json"), "-o", filepath.Join(dir, "out"), "--gate")
 	for _, name := range []string{"a", "b"} {
 		response := filepath.Join(dir, "out", name, "response.sse")
-		// It is opened a first time to be written.
+		// The first open is for writing.
 		if opens, bytes := traced.Opens[response], traced.Bytes[response]; opens != 2 || bytes != int64(len(testkit.Read(t, response))) {
 			t.Errorf("%s: opened %d times, %d bytes read", response, opens, bytes)
 		}
@@ -147,8 +147,8 @@ func TestFreezeSyncsOnce(t *testing.T) {
 	}
 }
 
-// freeze decides before it writes files: of a capture with too many runs nothing
-// is synced, and no directory is left. The parent of one that it makes is synced.
+// freeze checks the capture before writing files: for a capture with too many runs, it syncs
+// nothing and leaves no directory. It syncs the parent of a directory that it creates.
 func TestFreezeDecidesFirst(t *testing.T) {
 	dir := realTemp(t)
 	capture, _ := manyRuns(t, dir, "many", scan.MaxRuns+1)
@@ -200,7 +200,7 @@ func TestReportWrites(t *testing.T) {
 	}
 }
 
-// Trace counts the reads that a program makes.
+// TestTraceCounts checks that testkit.Trace counts the reads of a program.
 func TestTraceCounts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file.txt")
 	path, err := filepath.Abs(path)

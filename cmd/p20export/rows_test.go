@@ -28,8 +28,8 @@ type row struct {
 	name string // its type
 }
 
-// rowsOfAll runs every command on the committed captures and the sample lane, with
-// results of all kinds, and returns the rows.
+// rowsOfAll runs every command on the committed captures and the sample lane, so that results
+// of all kinds occur, and returns the rows.
 func rowsOfAll(t *testing.T) (all []row) {
 	t.Helper()
 	const captures = "../../discovery/captures"
@@ -103,8 +103,8 @@ func rowsOfAll(t *testing.T) (all []row) {
 	return all
 }
 
-// TestRowTypes: every row of every command begins with its type, and every type
-// of row is seen.
+// TestRowTypes checks that every row of every command begins with its type, and that every
+// type of row occurs.
 func TestRowTypes(t *testing.T) {
 	t.Parallel()
 	seen := map[string][]string{}
@@ -113,7 +113,7 @@ func TestRowTypes(t *testing.T) {
 		if !bytes.HasPrefix(r.text, []byte(`{"type":"`)) {
 			t.Errorf("p20export %s: the first key is not the type: %.100s", r.of, r.text)
 		}
-		// A key that comes twice is refused by readers such as this program.
+		// Readers such as this program reject duplicate keys.
 		keys, err := keysOf(r.text)
 		if err != nil || slices.Contains(keys[1:], "type") {
 			t.Errorf("p20export %s: keys %q: %v", r.of, keys, err)
@@ -147,8 +147,8 @@ func TestRowTypes(t *testing.T) {
 	}
 }
 
-// TestRowsSchema: the schema accepts every row and has all its keys. It refuses a
-// row that is damaged, and accepts a key that is new.
+// TestRowsSchema checks that the schema accepts every row and has all its keys, rejects
+// damaged rows, and accepts new keys.
 func TestRowsSchema(t *testing.T) {
 	t.Parallel()
 	known := knownKeys(t)
@@ -203,7 +203,7 @@ func TestRowsSchema(t *testing.T) {
 	}
 }
 
-// optional are the keys that rows leave out when there is nothing to say.
+// optional lists the keys that rows may omit.
 var optional = map[string][]string{
 	"scenario":      {"about", "note", "cause"},
 	"qualification": {"integration", "not_asked", "cut_off", "causes"},
@@ -213,8 +213,8 @@ var optional = map[string][]string{
 	"version":       {"commit"},
 }
 
-// knownKeys compiles the schema of rows with every object closed: it accepts what
-// the schema accepts and no key that the schema does not have.
+// knownKeys compiles the schema of rows with every object closed, so that it rejects keys that
+// are not in the schema.
 func knownKeys(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	data, _ := schema.Get(schema.Rows)
@@ -242,7 +242,7 @@ func knownKeys(t *testing.T) *jsonschema.Schema {
 	return s
 }
 
-// keysOf returns the keys of a JSON object in their order.
+// keysOf returns the keys of a JSON object in order.
 func keysOf(text []byte) (keys []string, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if _, err = d.Token(); err != nil {
@@ -262,7 +262,7 @@ func keysOf(text []byte) (keys []string, err error) {
 	return keys, nil
 }
 
-// answering starts a server that gives every request one answer, and returns its
+// answering starts a server that sends the same response to every request, and returns its
 // URL.
 func answering(t *testing.T, response []byte) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

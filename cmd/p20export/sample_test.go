@@ -17,8 +17,8 @@ import (
 
 const sampleDir = "../../examples/ag-ui-compacted-message-snapshot-evidence"
 
-// sampleRun is a run of the sample lane: the capture below discovery/captures
-// that it is made from, and what the lane's README says of it.
+// sampleRun is a run of the sample lane: its capture below discovery/captures, and the facts
+// that the lane's README states.
 type sampleRun struct {
 	name, capture string
 	projection    project.Name
@@ -35,11 +35,11 @@ var sampleRuns = []sampleRun{
 	{"snapshot-then-error", "claude-agent-sdk/model-error", project.EmittedSnapshot, project.Emitted, artifact.RunError, ""},
 }
 
-// artifact is the path of the frozen artifact in the lane.
+// artifact returns the path of the frozen artifact in the lane.
 func (r sampleRun) artifact() string { return "frozen/" + r.name + ".artifact.json" }
 
-// TestSample makes the sample lane anew from the committed captures and
-// compares it with the committed one; with -update it replaces it.
+// TestSample builds the sample lane from the committed captures and compares it with the
+// committed lane; with -update, it replaces the committed lane.
 func TestSample(t *testing.T) {
 	captures, err := filepath.Abs("../../discovery/captures")
 	if err != nil {
@@ -69,7 +69,7 @@ func TestSample(t *testing.T) {
 	compareTrees(t, dir, sampleDir)
 }
 
-// check compares what was frozen of the run with what the README says of it.
+// check compares the frozen run with the facts in the README.
 func (r sampleRun) check(t *testing.T) {
 	t.Helper()
 	a, findings := artifact.Decode(testkit.Read(t, r.artifact()), artifact.Assay)
@@ -88,8 +88,8 @@ func (r sampleRun) check(t *testing.T) {
 	}
 }
 
-// importSample takes the frozen runs into Assay: each as a receipt, and as a
-// placeholder where the run emitted its snapshot.
+// importSample imports the frozen runs into Assay: each as a receipt, and also as a
+// placeholder if the run emitted its snapshot.
 func importSample(t *testing.T) {
 	t.Helper()
 	if err := os.Mkdir("assay", 0o755); err != nil {
@@ -109,7 +109,7 @@ func importSample(t *testing.T) {
 	imported(bundle...)
 }
 
-// sourceDir is where the tests of this package start.
+// sourceDir is the working directory in which the tests of this package start.
 var sourceDir = func() string {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -128,7 +128,7 @@ func do(t *testing.T, want int, args ...string) []byte {
 	return stdout.Bytes()
 }
 
-// malform makes files that look like the frozen ones and break the contract.
+// malform writes files that resemble the frozen files but violate the contract.
 func malform(t *testing.T) {
 	t.Helper()
 	finished := testkit.Read(t, "frozen/finished.artifact.json")
@@ -160,8 +160,8 @@ func replaceOnce(t *testing.T, data []byte, old, with string) []byte {
 	return bytes.Replace(data, []byte(old), []byte(with), 1)
 }
 
-// compareTrees holds the committed directory against one made anew, what is
-// written by hand aside.
+// compareTrees compares the committed directory with a newly built one, except for the files
+// written by hand.
 func compareTrees(t *testing.T, fresh, committed string) {
 	t.Helper()
 	seen := map[string]bool{"README.md": true, "verify.sh": true, "assay/pack.yaml": true}

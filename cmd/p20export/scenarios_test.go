@@ -29,11 +29,10 @@ type harness struct {
 	suite    *scenario.Suite
 	expected string // the suite's file
 	captures string // the directory of its committed captures
-	drift    bool   // it runs an older release, and only when asked for by name
+	drift    bool   // the harness runs an older release, and only if selected by name
 }
 
-// loadHarnesses reads the scenarios and every harness, those of older releases
-// last.
+// loadHarnesses reads the scenarios and every harness. Harnesses of older releases are last.
 func loadHarnesses(t *testing.T) []harness {
 	t.Helper()
 	list, err := scenario.LoadList(t.Context(), scenariosPath)
@@ -77,8 +76,8 @@ func loadHarness(t *testing.T, dir string, list *scenario.List) harness {
 	return h
 }
 
-// TestCommittedCaptures holds every committed capture against what its harness
-// is expected to make of its scenario.
+// TestCommittedCaptures compares every committed capture with the expectation of its harness
+// for the scenario.
 func TestCommittedCaptures(t *testing.T) {
 	for i, h := range loadHarnesses(t) {
 		if i == 0 {
@@ -119,8 +118,8 @@ func TestCommittedCaptures(t *testing.T) {
 	}
 }
 
-// maxCommitted bounds a committed capture, in bytes, so that the repository
-// stays small.
+// maxCommitted limits the size of a committed capture, in bytes, to keep the repository
+// small.
 const maxCommitted = 1_000_000
 
 func checkSize(t *testing.T, dir string) {
@@ -142,8 +141,7 @@ func checkSize(t *testing.T, dir string) {
 	}
 }
 
-// checkScenario compares a capture with its expectations, and validates what was
-// frozen.
+// checkScenario compares a capture with its expectation, and validates the frozen files.
 func checkScenario(t *testing.T, want scenario.Expectation, dir string) {
 	t.Helper()
 	out := t.TempDir()
@@ -177,8 +175,7 @@ func checkScenario(t *testing.T, want scenario.Expectation, dir string) {
 	}
 }
 
-// golden compares a file with what it should hold; with -update it is
-// rewritten.
+// golden compares a file with its expected contents; with -update, it rewrites the file.
 func golden(t *testing.T, path string, want []byte) {
 	t.Helper()
 	have, err := os.ReadFile(path)

@@ -18,8 +18,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// atOnce ends a program built with -race as soon as it exits. By default each
-// waits a second for races in goroutines that exiting would stop.
+// atOnce makes a program built with -race exit immediately. By default, it waits a second for
+// races in goroutines that are still running.
 const atOnce = "atexit_sleep_ms=0"
 
 func TestMain(m *testing.M) {
@@ -27,8 +27,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"p20export": main})
 }
 
-// TestScripts runs the scripts that say how the program behaves, by topic. With
-// -update the files that scripts compare output with are rewritten.
+// TestScripts runs the scripts in testdata/script, which specify the behavior of the program
+// by topic. With -update, it rewrites the expected output in the scripts.
 func TestScripts(t *testing.T) {
 	captures, err := filepath.Abs("../../discovery/captures")
 	if err != nil {
@@ -44,7 +44,8 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		UpdateScripts:       *update,
 		Setup: func(e *testscript.Env) error {
-			// A short relative path: lines wrap alike wherever the checkout lies.
+			// Use a short relative path, so that wrapping does not depend on the location
+			// of the checkout.
 			e.Setenv("CAPTURES", ".captures")
 			e.Setenv("SCHEMA", schema)
 			e.Setenv("GORACE", atOnce)
@@ -60,10 +61,10 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// serve FILE [status=N] [type=T] [hold|cut] answers every request with the file,
-// and sets $URL, and $HOST to its host and port. With hold the answer stays open until the client goes away, with
-// cut the connection breaks off after the file.
-// The last request is written to the file request.txt.
+// serve FILE [status=N] [type=T] [hold|cut] starts a server that answers every request with
+// the file. It sets $URL, and $HOST to the host and port. With hold, the response stays open
+// until the client disconnects; with cut, the connection is aborted after the file. The path
+// and headers of the last request are written to the file request.txt.
 func serve(ts *testscript.TestScript, _ bool, args []string) {
 	body := ts.ReadFile(args[0])
 	status, contentType, hold, cut := http.StatusOK, "text/event-stream", false, false
@@ -103,10 +104,11 @@ func serve(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv("HOST", strings.TrimPrefix(server.URL, "http://"))
 }
 
-// interrupt SIGNAL CODE FILE SIZE ARGS... runs p20export with the arguments,
-// waits until the file, which a pattern may name, has the size, sends the signal, and checks the exit
-// status. What it printed is left in the file output.txt. Standard input holds
-// the file input.txt, if there is one, and stays open. For the file "-" comments follow until the program has read some.
+// interrupt SIGNAL CODE FILE SIZE ARGS... runs p20export with the arguments, waits until a
+// file that matches the pattern FILE has the size, sends the signal, and checks the exit
+// status. The output of p20export is written to the file output.txt. Its standard input is the
+// file input.txt, if that exists, and stays open. If FILE is "-", comments are appended to the
+// input, and the signal is sent when p20export has read some of them.
 func interrupt(ts *testscript.TestScript, _ bool, args []string) {
 	signals := map[string]syscall.Signal{"HUP": syscall.SIGHUP, "INT": syscall.SIGINT, "TERM": syscall.SIGTERM}
 	size, err := strconv.ParseInt(args[3], 10, 64)
@@ -123,7 +125,7 @@ func interrupt(ts *testscript.TestScript, _ bool, args []string) {
 		_, _ = stdin.Write(input)
 	}
 	if args[2] == "-" {
-		// More than a pipe holds: the write ends when the program reads.
+		// This exceeds the capacity of a pipe, so the write returns when the program reads.
 		_, err := io.WriteString(stdin, strings.Repeat(": comment\n\n", 1<<15))
 		ts.Check(err)
 	}
@@ -147,7 +149,7 @@ func interrupt(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// grew reports whether a file that the pattern names has the size.
+// grew reports whether a file that matches the pattern has the size.
 func grew(pattern string, size int64) bool {
 	files, _ := filepath.Glob(pattern)
 	for _, file := range files {

@@ -28,15 +28,14 @@ import (
 	"github.com/p20export/p20export/schema/schematest"
 )
 
-// stablePath is the list of the names that docs/stability.md promises to keep.
+// stablePath is the file that lists the names that docs/stability.md promises to keep.
 const stablePath = "../../docs/stable.txt"
 
-// flagUsage is where the help of a command names a flag.
+// flagUsage matches a flag in the help of a command.
 var flagUsage = regexp.MustCompile(`(?m)^ +(?:-(\w), )?--([a-z-]+)`)
 
-// TestStable: the program has every name of the list, and the list has every name
-// of the program. With -update new names are added; one is only ever taken out by
-// hand, and from 1.0 on never.
+// TestStable checks that the program and the list have the same names. With -update, it adds
+// new names to the list. Names may only be removed by hand, and never after version 1.0.
 func TestStable(t *testing.T) {
 	t.Parallel()
 	now := stableNames(t)
@@ -79,7 +78,7 @@ func TestRowTable(t *testing.T) {
 	golden(t, path, []byte(before+head+table.String()+rest[at+1:]))
 }
 
-// The rules that are promised have their places in the pages.
+// Every promised rule has an anchor in the pages.
 func TestRulesHaveAnchors(t *testing.T) {
 	t.Parallel()
 	for _, r := range docs.Rules() {
@@ -89,7 +88,7 @@ func TestRulesHaveAnchors(t *testing.T) {
 	}
 }
 
-// stableNames lists the names of the program, one a line, by their kinds.
+// stableNames lists the names of the program, each preceded by its kind.
 func stableNames(t *testing.T) (list []string) {
 	t.Helper()
 	add := func(kind, format string, args ...any) { list = append(list, kind+" "+fmt.Sprintf(format, args...)) }
@@ -156,7 +155,7 @@ func stableNames(t *testing.T) (list []string) {
 		add("cause", "%s", c)
 	}
 	for _, v := range append(analysis.Verdicts(), analysis.Missing) {
-		if v != analysis.Refused { // of others, too
+		if v != analysis.Refused { // already in render.Verdicts
 			add("verdict", "%s", v)
 		}
 	}
@@ -165,8 +164,8 @@ func stableNames(t *testing.T) (list []string) {
 	return list
 }
 
-// rowKeys lists the keys of every type of row at any depth, as the schema has them,
-// those that may be absent with a question mark; of the gate's row the type alone.
+// rowKeys lists the keys of every type of row in the schema, at any depth. Optional keys have
+// a question mark. Of the row of the gate, it lists only the type.
 func rowKeys(t *testing.T) (list []string) {
 	t.Helper()
 	data, _ := schema.Get(schema.Rows)
@@ -200,7 +199,7 @@ func rowKeys(t *testing.T) (list []string) {
 	for _, of := range render.RowTypes() {
 		if of.Name == "gate" {
 			list = append(list, "row gate.type")
-			continue // it answers the questions of this project alone
+			continue // the gate is only about this project's questions
 		}
 		walk("row "+of.Name, defs[of.Name].(map[string]any))
 	}

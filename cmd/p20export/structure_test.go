@@ -12,15 +12,15 @@ import (
 	"github.com/p20export/p20export/envelope"
 )
 
-// structure is what captures of one scenario have in common: everything but
-// ids, times, texts and the sizes of reads.
+// structure describes what captures of one scenario have in common: everything except ids,
+// times, texts and the sizes of reads.
 type structure struct {
 	HTTPStatus  int
 	ContentType string
 	End         capture.End
 	Framing     capture.Framing
-	// Sequence has each event's type and keys, runs of equal ones counted:
-	// "TEXT_MESSAGE_CONTENT delta messageId x6".
+	// Sequence has the type and the keys of each event. Equal consecutive elements are
+	// counted, as in "TEXT_MESSAGE_CONTENT delta messageId x6".
 	Sequence []string
 	// Snapshots has each snapshot's messages as "role: keys".
 	Snapshots [][]string

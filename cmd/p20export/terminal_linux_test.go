@@ -20,7 +20,7 @@ import (
 	"github.com/p20export/p20export/internal/testkit"
 )
 
-// terminal opens a pseudoterminal: what a program writes to tty is read from
+// terminal opens a pseudoterminal. Output that a program writes to tty can be read from
 // screen.
 func terminal(t *testing.T) (screen, tty *os.File) {
 	t.Helper()
@@ -48,7 +48,7 @@ func terminal(t *testing.T) (screen, tty *os.File) {
 	return screen, tty
 }
 
-// program prepares a run of the program as a process of its own.
+// program returns a command that runs the program as a separate process.
 func program(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -82,7 +82,7 @@ func shown(t *testing.T, cmd *exec.Cmd) string {
 	return <-done
 }
 
-// until reads a terminal until it shows a text, and returns everything read.
+// until reads from a terminal until a text appears, and returns everything read.
 func until(t *testing.T, screen *os.File, want string) (out []byte) {
 	t.Helper()
 	for buf := make([]byte, 4096); !bytes.Contains(out, []byte(want)); {
@@ -97,8 +97,7 @@ func until(t *testing.T, screen *os.File, want string) (out []byte) {
 
 var colour = regexp.MustCompile("\x1b\\[[0-9]*m")
 
-// On a terminal verdicts have colour, and nothing of the input reaches it that
-// it could act on.
+// On a terminal, verdicts have colours, and control characters of the input are escaped.
 func TestTerminalColour(t *testing.T) {
 	hostile := filepath.Join(t.TempDir(), "hostile.ndjson")
 	testkit.Write(t, hostile, []byte("{\"type\":\"RUN_STARTED\",\"threadId\":\"\\u001b[31mt\",\"runId\":\"r\u202e\"}\n{\"type\":\"RUN_ERROR\",\"message\":\"\\u001b]0;title\\u0007\"}\n"))
@@ -118,7 +117,7 @@ func TestTerminalColour(t *testing.T) {
 	}
 }
 
-// A recording shows how far it has come, and takes that away again at the end.
+// capture shows its progress and removes the line at the end.
 func TestTerminalProgress(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -153,8 +152,7 @@ func TestTerminalProgress(t *testing.T) {
 	}
 }
 
-// A line of the input that is shown with a finding cannot act on the terminal,
-// in any format.
+// Excerpts of the input in findings cannot control the terminal in any format.
 func TestTerminalExcerpts(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

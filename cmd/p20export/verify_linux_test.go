@@ -13,9 +13,9 @@ import (
 	"github.com/p20export/p20export/project/record"
 )
 
-// Ctrl-C while a directory is verified ends it with 130, and the rows written by
-// then stay. The second record states a capture so long that reading it would
-// not end in the test's time.
+// Ctrl-C while a directory is verified ends the program with status 130, after the rows
+// printed so far. The second record names a capture that is too long to be read during the
+// test.
 func TestVerifyDirectoryInterrupted(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

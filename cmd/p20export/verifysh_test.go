@@ -11,9 +11,8 @@ import (
 	"testing"
 )
 
-// runVerifyScript runs the verify.sh of the sample lane with this program, and
-// bin in PATH. The script must say of every event file and bundle in assay/ that
-// it was verified.
+// runVerifyScript runs the sample lane's verify.sh with this program and bin in PATH. The
+// script must report every event file and bundle in assay/ as verified.
 func runVerifyScript(t *testing.T, bin string, args ...string) {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(sampleDir, "verify.sh"), args...)

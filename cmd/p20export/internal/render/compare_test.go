@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// The count is of the messages, also where not all of them have their roles
-// listed.
+// The count is that of all messages, even if some roles are not listed.
 func TestSequenceCounts(t *testing.T) {
 	for messages, want := range map[int]string{
 		0:         "no messages",

@@ -25,8 +25,8 @@ func TestLater(t *testing.T) {
 	}
 }
 
-// However long the values are, and whatever is in them, lines stay within 120
-// columns and hold nothing a terminal acts on.
+// Lines have at most 120 columns and no control characters, for values of any length and
+// content.
 func TestDifferingLines(t *testing.T) {
 	d := digest.Of(nil)
 	other := digest.Of([]byte("x"))

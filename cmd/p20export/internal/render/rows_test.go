@@ -36,8 +36,8 @@ import (
 	"github.com/p20export/p20export/schema/schematest"
 )
 
-// Rows are the same JSON through encoding/json, which importers of the packages
-// use: no field needs this program's encoder. With their types they match the schema.
+// encoding/json encodes rows to the same JSON, so importers of the packages do not need this
+// program's encoder. With their types, the rows match the schema.
 func TestRowsThroughEncodingJSON(t *testing.T) {
 	captures, err := filepath.Glob("../../../../discovery/captures/*/*")
 	if err != nil || len(captures) < 100 {
@@ -63,9 +63,9 @@ func TestRowsThroughEncodingJSON(t *testing.T) {
 			t.Errorf("%T: encoding/json has %.60s where the row has %.60s", row, text[max(0, at-30):], want[max(0, at-30):])
 		}
 		switch row.(type) {
-		case *baseline.Baseline: // no row
+		case *baseline.Baseline: // not a row
 			return
-		case analysis.Run, scan.Inspection, freeze.Row: // cmd/p20export has these of all captures
+		case analysis.Run, scan.Inspection, freeze.Row: // tested by cmd/p20export with all captures
 			return
 		}
 		whole, err := encodeRow(row)
@@ -145,7 +145,7 @@ func TestRowsThroughEncodingJSON(t *testing.T) {
 	}
 }
 
-// One type is one shape, and one shape has one type.
+// Every Go type of a row has one row type, and the reverse.
 func TestRowTypes(t *testing.T) {
 	names, types := map[string]bool{}, map[reflect.Type]bool{}
 	for _, of := range RowTypes() {

@@ -26,7 +26,7 @@ func TestFileURI(t *testing.T) {
 	}
 }
 
-// What is quoted from an input is neither a placeholder nor a link.
+// Text quoted from an input is neither a placeholder nor a link.
 func TestSARIFMessage(t *testing.T) {
 	for text, want := range map[string]string{
 		"plain [1]":               "plain [1]",
@@ -40,7 +40,7 @@ func TestSARIFMessage(t *testing.T) {
 	}
 }
 
-// A finding's rule reaches every format, and is linked to once.
+// Every format has the rule of a finding, with one link.
 func TestRuleShown(t *testing.T) {
 	f := finding.Violation("M4", "m")
 	if got, want := sentence(f), "wrong_type: m (rule M4)"; got != want {
@@ -61,7 +61,7 @@ func TestRuleShown(t *testing.T) {
 	}
 }
 
-// A code is linked to its entry in the table of codes.
+// A code has a link to its entry in the table of codes.
 func TestSARIFHelp(t *testing.T) {
 	about := describeCodes(map[finding.Code]int{finding.TooLong: 0})
 	if want := "https://github.com/p20export/p20export/blob/main/docs/findings.md#too_long"; len(about) != 1 || about[0].HelpURI != want {

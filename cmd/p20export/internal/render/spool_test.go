@@ -15,8 +15,8 @@ import (
 	"github.com/p20export/p20export/project/validate"
 )
 
-// A format that is one document keeps its findings out of memory, before it is
-// written and while it is.
+// A format that is one document does not keep its findings in memory, neither before nor
+// while it is written.
 func TestDocumentMemory(t *testing.T) {
 	const files, each, limit = 300, finding.MaxListed, 4 << 20
 	for _, f := range []Format{SARIF, JUnit} {
@@ -47,7 +47,7 @@ func TestDocumentMemory(t *testing.T) {
 	}
 }
 
-// heapWatcher is an output that notes how much memory is in use.
+// heapWatcher is a writer that records the memory in use.
 type heapWatcher struct {
 	written, next int
 	first, most   uint64
@@ -71,8 +71,8 @@ func (w *heapWatcher) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// A document of any length is what was added to it, in its order, and its end
-// gives the temporary file back.
+// A spool of any length returns the added parts in order, and close removes the temporary
+// file.
 func TestPieces(t *testing.T) {
 	for _, n := range []int{0, 1, maxHeld / 100, 3 * maxHeld / 100} {
 		var p spool
@@ -97,7 +97,7 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// A result that needs a temporary file and gets none cannot be written.
+// If the temporary file cannot be created, the result cannot be written.
 func TestPiecesWithoutDirectory(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir()+"/none")
 	p := New(io.Discard, JUnit, record.Tool{})

@@ -12,15 +12,15 @@ import (
 	"github.com/p20export/p20export/project/record"
 )
 
-// hostile are texts that could break lines: wide and marked characters, controls, and
-// words without an end.
+// hostile has texts that are difficult to wrap: wide characters, combining marks, control
+// characters, and very long words.
 var hostile = []string{
 	"", "short", strings.Repeat("\u4e16\u754c", 100), strings.Repeat("e\u0301\u0308", 200), strings.Repeat("word ", 60),
 	strings.Repeat("x", 500), "a\x1b[31m\nb\r\tc\u202e\u200d" + strings.Repeat("\U0001f469\u200d\U0001f680", 70), "\t",
 }
 
-// checkWidth fails for a line that a terminal shows in more than 120 columns, or
-// obeys.
+// checkWidth reports lines that are wider than 120 columns on a terminal or contain control
+// characters.
 func checkWidth(t *testing.T, out string) {
 	t.Helper()
 	if !strings.HasSuffix(out, "\n") {
@@ -52,7 +52,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// The line of a scenario is one line whatever the endpoint says.
+// The result of a scenario is one line for any response of the endpoint.
 func TestScenarioIsOneLine(t *testing.T) {
 	for _, said := range hostile {
 		var out bytes.Buffer

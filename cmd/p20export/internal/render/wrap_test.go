@@ -40,8 +40,8 @@ func TestWrap(t *testing.T) {
 
 var colour = regexp.MustCompile("\x1b\\[[0-9]*m")
 
-// Whatever a line holds, none of what is written has more than 120 columns, and
-// together they hold what the line does: its words, where each has room on a line.
+// Wrapped lines have at most 120 columns, and together they have the text of the original
+// line. Words that fit on a line are not split.
 func TestWrapKeepsWords(t *testing.T) {
 	alphabet := rapid.SampledFrom([]rune("ab/.\\\"\n\t\x1b[m宽\u0301\u0903👍🏽🇫🇷\ufe0f\u200d각가\U000e0001\ufffd"))
 	longWord := rapid.Custom(func(t *rapid.T) string {
@@ -79,7 +79,7 @@ func TestWrapKeepsWords(t *testing.T) {
 	})
 }
 
-// JSON rows are never broken.
+// JSON rows are never wrapped.
 func TestJSONIsNotWrapped(t *testing.T) {
 	var out bytes.Buffer
 	p := New(&out, JSON, record.Tool{})
