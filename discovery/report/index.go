@@ -28,8 +28,12 @@ func (p *page) writeIndex(w *markup.Writer) {
 <h2 id="index" tabindex="-1">Index</h2>
 <ul class="words" aria-label="Verdicts">
 <li data-verdict=""><span class="choice"><span>all</span> %s</span> <span class="means">An artifact was made from %s of %s.`, humanize.Grouped(int64(len(p.Sections))), humanize.Grouped(int64(p.Artifacts)), plural(p.Runs, "run", "runs"))
-	if n := p.withoutRun(); n > 0 {
-		w.Put(` %s no run.`, plural(n, "capture shows", "captures show"))
+	none, unread := p.withoutRun()
+	if none > 0 {
+		w.Put(` %s no run.`, plural(none, "capture has", "captures have"))
+	}
+	if unread > 0 {
+		w.Put(` %s not readable.`, plural(unread, "capture is", "captures are"))
 	}
 	w.Put(`</span></li>`)
 	for _, word := range analysis.Verdicts() {
@@ -46,7 +50,7 @@ func (p *page) writeIndex(w *markup.Writer) {
 <p class="keys">Keys: <kbd>n</kbd> next run, <kbd>p</kbd> previous, <kbd>/</kbd> find</p>
 </div>
 <table class="index">
-<thead><tr><th scope="col">Capture</th><th scope="col">Verdict</th><th scope="col">Kept</th><th scope="col">Left out of messages, or why refused</th><th scope="col">Ended with</th><th scope="col" class="num">Events</th><th scope="col" class="num">Size</th></tr></thead>
+<thead><tr><th scope="col">Capture</th><th scope="col">Verdict</th><th scope="col">Messages kept</th><th scope="col">Left out of messages, or why refused</th><th scope="col">Ended with</th><th scope="col" class="num">Events</th><th scope="col" class="num">Run size</th></tr></thead>
 <tbody>`)
 	for _, s := range p.Sections {
 		s.writeRow(w)
@@ -81,6 +85,6 @@ func (s *section) writeRow(w *markup.Writer) {
 <tr data-verdict="%s"><th scope="row"><a href="#r%s">%s</a>`, s.Word, s.Number, s.Capture)
 	w.Some(` <small>%s</small>`, s.Run)
 	w.Some(` <small class="id">%s</small>`, s.ID)
-	w.Put(`</th><td><span class="verdict %s">%s</span></td><td data-is="Kept">%s</td><td class="lost">%s</td><td class="%s">%s</td><td class="num" data-is="Events">%s</td><td class="num" data-is="Size">%s</td></tr>`,
+	w.Put(`</th><td><span class="verdict %s">%s</span></td><td data-is="Messages kept">%s</td><td class="lost">%s</td><td class="%s">%s</td><td class="num" data-is="Events">%s</td><td class="num" data-is="Run size">%s</td></tr>`,
 		s.Word, s.Word, kept, lost, end, s.Terminal, events, size)
 }

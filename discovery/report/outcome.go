@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/discovery/report/internal/markup"
 	"github.com/p20export/p20export/finding"
@@ -192,11 +193,30 @@ func meaning(code finding.Code) string {
 type refusal struct {
 	Says    string // an introduction; may be empty
 	Pending bool   // they end when a snapshot is chosen
+	Unread  bool   // they are why nothing is shown
 	Reasons []reason
 	// Others has the reasons of only some projections, if Reasons has those that all
 	// projections share.
 	Others []reason
 }
+
+// unread says in a sentence why nothing of a capture is shown.
+func unread(f finding.Finding) string {
+	switch f.Code {
+	case finding.DigestMismatch:
+		name, _, _ := strings.Cut(f.Message, " ")
+		if !slices.Contains(captureFiles, name) {
+			name = "a file of the capture"
+		}
+		return "Nothing is shown, because " + name + " was changed after the capture was closed."
+	case finding.CaptureUnfinished:
+		return "Nothing is shown, because the capture was not finished: it has no " + capture.ManifestName + "."
+	}
+	return "Nothing is shown, because the capture cannot be used: " + meaning(f.Code) + "."
+}
+
+// captureFiles are the files of a capture that have digests.
+var captureFiles = []string{capture.RequestName, capture.ArrivalsName, capture.SSE.FileName(), capture.NDJSON.FileName(), capture.JSON.FileName()}
 
 // reason is a finding that refuses a run.
 type reason struct {
@@ -211,10 +231,10 @@ func (v *viewer) refusal(r *run) *refusal {
 	s := new(refusal)
 	if r.subject == nil || r.inspect.Run == nil {
 		findings := r.inspect.Findings
-		s.Says = "Nothing of this capture counts."
+		s.Says, s.Unread = unread(findings[0]), true
 		if r.subject != nil {
 			findings = r.subject.Findings
-			s.Says = "There is no run in this capture."
+			s.Says, s.Unread = "There is no run in this capture.", false
 		}
 		s.add("", findings)
 		s.show(v)
@@ -300,12 +320,26 @@ func (s *refusal) add(by string, findings []finding.Finding) {
 }
 
 // first returns the first reason and the number of others.
-func (s *refusal) first() string {
+func (s *refusal) first(v *viewer) string {
 	if len(s.Reasons) == 0 {
 		return s.Says
 	}
 	text := meaning(s.Reasons[0].Code)
-	if more := len(s.Reasons) - 1; more > 0 {
+	var places []string
+	more := 0
+	for _, r := range s.Reasons {
+		place := strings.TrimPrefix(v.pointer(r.Pointer), "/")
+		switch {
+		case r.Code != s.Reasons[0].Code || len(places) == named:
+			more++
+		case place != "" && !slices.Contains(places, place):
+			places = append(places, place)
+		}
+	}
+	if places != nil {
+		text += ": " + strings.Join(places, ", ")
+	}
+	if more > 0 {
 		text += separator + "and " + plural(more, "more reason", "more reasons")
 	}
 	return text
@@ -313,14 +347,18 @@ func (s *refusal) first() string {
 
 func (s *refusal) write(w *markup.Writer, section int) {
 	class, title := "refusal", "Why nothing was kept"
-	if s.Pending {
+	says := s.Says
+	switch {
+	case s.Pending:
 		class, title = "refusal pending", "Why nothing is kept yet"
+	case s.Unread:
+		title, says = "Why nothing is shown", ""
 	}
 	w.Put(`
 <section class="%s">
 <h3>%s</h3>`, class, title)
 	w.Some(`
-<p>%s</p>`, s.Says)
+<p>%s</p>`, says)
 	writeReasons(w, section, s.Reasons)
 	if len(s.Others) > 0 {
 		w.Put(`

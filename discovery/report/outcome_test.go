@@ -175,6 +175,26 @@ func TestIncompleteSays(t *testing.T) {
 	}
 }
 
+// The index names the place of the first reason of a refusal, as compare does.
+func TestReasonNamesPlace(t *testing.T) {
+	for _, c := range []struct {
+		redact Redaction
+		events []string
+		want   string
+	}{
+		{"", []string{`{"type":"RUN_STARTED","threadId":"t","runId":" ","timestamp":1769860800123}`, snapshot, `{"type":"RUN_FINISHED","threadId":"t","runId":" "}`}, "a string is blank: runId"},
+		{"", []string{`{"type":"RUN_STARTED","threadId":"","runId":"","timestamp":1769860800123}`, snapshot, `{"type":"RUN_FINISHED","threadId":"","runId":""}`}, "a string is blank: runId, threadId"},
+		{"", []string{started, `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"1","role":"user","content":"hi"},{"id":"1","role":"user","content":"hi"}]}`, finished}, "messages/1/id"},
+		{RedactText, []string{`{"type":"RUN_STARTED","threadId":"t","runId":" ","timestamp":1769860800123}`, snapshot, `{"type":"RUN_FINISHED","threadId":"t","runId":" "}`}, "a string is blank: runId"},
+	} {
+		rows, page := made(t, Settings{Redact: c.redact}, bounds, saved(t, "a.sse", c.events...), saved(t, "b.sse", started, snapshot, finished))
+		lost := element(t, page, `<td class="lost">`, "</td>")
+		if !strings.HasSuffix(strings.SplitN(lost, separator, 2)[0], c.want) || !strings.Contains(rows[0].Says, "0 of 1 message") && !strings.Contains(rows[0].Says, "0 of 2 messages") {
+			t.Errorf("the index says %q, and the row %q", lost, rows[0].Says)
+		}
+	}
+}
+
 // A title made from a message never changes a name.
 func TestSentence(t *testing.T) {
 	for text, want := range map[string]string{

@@ -67,7 +67,7 @@ func (p *page) add(name string, r *run, v *viewer) *section {
 	s := v.section(name, r)
 	s.Number = len(p.Sections) + 1
 	if !r.alone && r.inspect.RunID != nil && !p.Redacted {
-		s.ID = v.short(*r.inspect.RunID)
+		s.ID = v.show.Short(*r.inspect.RunID, maxName)
 	}
 	p.Sections = append(p.Sections, s)
 	if r.inspect.Run != nil {
@@ -88,8 +88,16 @@ func (p *page) counted() string {
 	return plural(p.Captures, "capture", "captures") + ", " + plural(p.Runs, "run", "runs")
 }
 
-// withoutRun returns the number of captures without a run.
-func (p *page) withoutRun() int { return len(p.Sections) - p.Runs }
+// withoutRun returns the number of captures without a run, and of those that cannot be
+// read.
+func (p *page) withoutRun() (none, unread int) {
+	for _, s := range p.Sections {
+		if s.Unread {
+			unread++
+		}
+	}
+	return len(p.Sections) - p.Runs - unread, unread
+}
 
 // Every page begins with pageBegin. Its first headSize bytes contain pageMaker followed by
 // the name of the program.
@@ -112,9 +120,23 @@ func isPage(file io.Reader) (bool, error) {
 // note returns the note about confidential content at the top of the page.
 func (p *page) note() markup.HTML {
 	if p.Redacted {
-		return `<strong>Every text of the captures is replaced by its length.</strong> Digests are left out, because a short text could be guessed from its digest. The names of the captures, AG-UI types, roles and keys, sizes, times and findings are shown.`
+		return `<strong>Every text of the captures is replaced by its length,</strong> and so is every key that AG-UI does not have. Numbers and booleans are replaced as well. Digests are left out, because a short text could be guessed from its digest. The names of the captures, AG-UI types, roles and keys, sizes, times and findings are shown.`
 	}
-	return `<strong>This page contains the raw events:</strong> prompts, arguments of tools, state. Share it only with people who may see the captures.`
+	events, bodies := false, false
+	for _, s := range p.Sections {
+		bodies = bodies || s.Body != nil
+		events = events || s.Body == nil && s.Timeline != nil
+	}
+	const share = ` Share it only with people who may see the captures.`
+	switch {
+	case events && bodies:
+		return `<strong>This page contains the raw events:</strong> prompts, arguments of tools, state. It also contains responses of endpoints.` + share
+	case events:
+		return `<strong>This page contains the raw events:</strong> prompts, arguments of tools, state.` + share
+	case bodies:
+		return `<strong>This page contains what the endpoint sent:</strong> the body of the response.` + share
+	}
+	return `This page contains no event of the captures.`
 }
 
 func (p *page) write(to io.Writer) error {
@@ -153,7 +175,7 @@ func (p *page) write(to io.Writer) error {
 	w.Put(`
 </main>
 <footer>
-<p>Made by %s. What it claims of a frozen run is portable compacted message-history evidence for one bounded run envelope, and no more.`, p.Version)
+<p>This page shows which messages one captured run had: portable compacted message-history evidence for one bounded run envelope. It does not show that nothing else happened, or who wrote it. Made by %s.`, p.Version)
 	if !p.Redacted {
 		w.Put(` A digest here is what <code>%s</code> writes; <code>%s</code> repeats it from the capture.`, hint.Freeze, hint.Verify)
 	}

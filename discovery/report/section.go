@@ -2,10 +2,12 @@ package report
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/discovery/analysis"
 	"github.com/p20export/p20export/discovery/report/internal/markup"
 	"github.com/p20export/p20export/envelope"
@@ -110,7 +112,7 @@ func (v *viewer) section(name string, r *run) *section {
 	}
 	switch {
 	case r.subject == nil:
-		s.Run, s.Unread = "not read", true
+		s.Run, s.Unread = "not readable", true
 	case row.Run == nil:
 		s.Run = "no run"
 	default:
@@ -176,7 +178,7 @@ func (v *viewer) frozen(s *section, r *run) {
 // refused fills in the section of a refused run.
 func (v *viewer) refused(s *section, r *run) {
 	s.Refusal = v.refusal(r)
-	s.Lost = s.Refusal.first()
+	s.Lost = s.Refusal.first(v)
 	if r.body != nil {
 		s.Body = v.body(r.body)
 	}
@@ -184,12 +186,19 @@ func (v *viewer) refused(s *section, r *run) {
 	case r.subject == nil:
 		s.Findings = append(s.Findings, v.findings("", r.inspect.Findings))
 		s.Counts = counts(r.inspect.Findings)
-		s.Headline = "Nothing kept"
+		s.Headline = s.Refusal.Says
 		return
 	case r.inspect.Run == nil:
 		s.Findings = append(s.Findings, v.findings("", r.subject.Findings))
 		s.Counts = counts(r.subject.Findings)
-		s.Headline = "Nothing kept"
+		s.Headline = s.Refusal.Says
+		if status, failed := failedStatus(r); failed {
+			s.Headline = fmt.Sprintf("HTTP %03d from the endpoint", status)
+			s.Lost = s.Headline
+		}
+		if s.Body != nil {
+			s.forgetStep()
+		}
 		return
 	}
 	if r.asked {
@@ -217,6 +226,32 @@ func (v *viewer) refused(s *section, r *run) {
 		all = append(all, o.Findings...)
 	}
 	s.Counts = counts(all)
+}
+
+// failedStatus returns the HTTP status of a response, and whether it is that of a failed
+// request.
+func failedStatus(r *run) (status int, failed bool) {
+	m := r.inspect.Source.Manifest
+	if m == nil || m.Source.Kind == capture.KindFile || m.Source.Status == nil {
+		return 0, false
+	}
+	return *m.Source.Status, *m.Source.Status/100 != 2
+}
+
+// forgetStep removes the next step of findings that leads to the response, which the
+// page shows.
+func (s *section) forgetStep() {
+	forget := func(f *findingView) {
+		if f != nil && f.Code == finding.HTTPStatus {
+			f.Next = ""
+		}
+	}
+	for _, r := range s.Refusal.Reasons {
+		forget(r.Shown)
+	}
+	for i := range s.Findings[0].List {
+		forget(&s.Findings[0].List[i])
+	}
 }
 
 // outcomes adds the outcome of each projection to the section.
@@ -364,6 +399,9 @@ func (s *section) write(w *markup.Writer, several bool) {
 
 // rest says what follows the headline.
 func (s *section) rest() string {
+	if s.Lost == s.Headline || s.Unread {
+		return s.Counted
+	}
 	return joined(s.Counted, s.Lost)
 }
 
@@ -377,10 +415,22 @@ func joined(texts ...string) string {
 
 // folded returns the label of the part below the header of a section.
 func (s *section) folded() string {
-	if s.Conversation != nil {
-		return "The conversation, and the run event by event"
+	says := "Why nothing was kept"
+	switch {
+	case s.Unread:
+		return "Why nothing is shown"
+	case s.Conversation != nil:
+		says = "The conversation"
+	case s.Command != "":
+		says = "Why nothing is kept yet"
 	}
-	return "Why nothing was kept, and the run event by event"
+	switch {
+	case s.Body != nil:
+		says += ", and the response"
+	case s.Picture != nil:
+		says += ", and the run event by event"
+	}
+	return says
 }
 
 func writeFacts(w *markup.Writer, facts []fact) {

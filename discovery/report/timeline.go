@@ -322,12 +322,6 @@ const openEvents = 100
 func (s *section) writeTimeline(w *markup.Writer, several bool) {
 	t := s.Timeline
 	if t == nil {
-		if s.Unread {
-			w.Put(`
-<section>
-<p class="none">No event is shown: nothing of a capture counts before all of it is found right.</p>
-</section>`)
-		}
 		return
 	}
 	var open markup.HTML
