@@ -91,11 +91,17 @@ type Row struct {
 	Report       *string        `json:"report"`
 	ReportDigest *digest.Digest `json:"report_digest"`
 	ReportBytes  *int64         `json:"report_bytes"`
+	// RunVerdict is the verdict that compare gives the run; nil if the capture cannot be
+	// read or there is no page.
+	RunVerdict *analysis.Verdict `json:"run_verdict"`
+	// KeptMessages counts the messages of the artifact, Messages those that the run had,
+	// and Events those of the run; nil if not known.
+	KeptMessages *int `json:"kept_messages"`
+	Messages     *int `json:"messages"`
+	Events       *int `json:"events"`
 
-	// Word is the verdict of package analysis on the run. Says is the text below it on
-	// the page: how much was kept, and what was omitted.
-	Word analysis.Verdict `json:"-"`
-	Says string           `json:"-"`
+	// Says is the headline of the run on the page.
+	Says string `json:"-"`
 	// Failed says that the run ended with RUN_ERROR.
 	Failed bool `json:"-"`
 	// Next is the command that keeps the last snapshot of a run with several of which
@@ -151,7 +157,8 @@ func write(ctx context.Context, paths []string, s Settings, left limits) ([]Row,
 	for i, path := range paths {
 		err := g.gather(ctx, path, func(r *run) {
 			row, s := r.row(path), page.add(names[i], r, v)
-			row.Word, row.Says, row.Next, row.Failed = s.Word, s.says(), s.Command, s.Failed != ""
+			row.Says, row.Next, row.Failed = s.says(), s.Command, s.Failed != ""
+			s.count(&row, r)
 			rows = append(rows, row)
 		})
 		if ctx.Err() != nil {
@@ -247,6 +254,21 @@ func (r *run) row(path string) Row {
 		}
 	}
 	return row
+}
+
+// count adds the verdict and the counts of a run to its row.
+func (s *section) count(row *Row, r *run) {
+	if s.Unread {
+		return
+	}
+	row.RunVerdict = &s.Word
+	if row.Run == nil {
+		return
+	}
+	row.KeptMessages, row.Events = &s.Kept, &r.inspect.Events
+	if r.frozen != nil || len(r.inspect.Snapshots) > 0 {
+		row.Messages = &s.Messages
+	}
 }
 
 // counter counts the bytes written to it.

@@ -149,8 +149,8 @@ func TestWordsAreThoseOfCompare(t *testing.T) {
 		}
 		for i, run := range want {
 			words[run.Verdict]++
-			if rows[i].Word != run.Verdict || !strings.Contains(string(page), fmt.Sprintf(`<article id="r%d" data-verdict="%s"`, i+1, run.Verdict)) {
-				t.Errorf("%s: the page says %s of run %d, compare %s", path, rows[i].Word, i+1, run.Verdict)
+			if *rows[i].RunVerdict != run.Verdict || !strings.Contains(string(page), fmt.Sprintf(`<article id="r%d" data-verdict="%s"`, i+1, run.Verdict)) {
+				t.Errorf("%s: the page says %s of run %d, compare %s", path, *rows[i].RunVerdict, i+1, run.Verdict)
 			}
 		}
 	}

@@ -29,10 +29,10 @@ func (p *Printer) ReportRow(row report.Row) {
 		p.line("%s \t%s", p.verdict(row.Verdict), *row.Capture)
 		p.reasons(row.Findings)
 	case row.Verdict == project.Frozen:
-		p.line("%s \t%s  run %d  %s  %s", p.paint(runColour(row.Word), fmt.Sprintf("%-9s", row.Word)), *row.Capture, *row.Run, orNone(row.RunID), string(*row.Projection)+ended(row))
+		p.line("%s \t%s  run %d  %s  %s", p.paint(runColour(*row.RunVerdict), fmt.Sprintf("%-9s", *row.RunVerdict)), *row.Capture, *row.Run, orNone(row.RunID), string(*row.Projection)+ended(row))
 		p.line("  %s", row.Says)
 	case row.Next != "":
-		p.line("%s \t%s  run %d  %s", p.paint(runColour(row.Word), fmt.Sprintf("%-9s", row.Word)), *row.Capture, *row.Run, orNone(row.RunID)+ended(row))
+		p.line("%s \t%s  run %d  %s", p.paint(runColour(*row.RunVerdict), fmt.Sprintf("%-9s", *row.RunVerdict)), *row.Capture, *row.Run, orNone(row.RunID)+ended(row))
 		p.line("  %s", row.Says)
 		p.line("  next    \t%s", row.Next)
 	default:
