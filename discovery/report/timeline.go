@@ -23,14 +23,14 @@ type timeline struct {
 	// is truncated there.
 	Unlisted, Cut int
 
-	// Picture shows the events by time of arrival or, if ByOrder is set, by index,
-	// because the times are not known.
-	Picture markup.Picture
-	ByOrder bool
+	// byTime and byOrder show the events by time of arrival and by index. ByOrder is set
+	// if the time of an event is not known, so that byTime lacks events.
+	byTime, byOrder markup.Picture
+	ByOrder         bool
 	// begun maps the ids of streamed messages to the indexes of their first events.
 	begun map[string]int
 	// places maps indexes of events that an envelope can contain to their places in
-	// the picture.
+	// byTime.
 	places map[int]markup.Kept
 
 	// failure has the beginnings of the text and of the code of RUN_ERROR.
@@ -76,16 +76,18 @@ func (v *viewer) event(t *timeline, f capture.Frame, kind string, micros int64) 
 	left := v.left
 	t.Count++
 	t.Bytes += f.Bytes
-	at := micros
+	t.byOrder.Add(int64(f.Index), hue(kind))
 	if micros < 0 {
-		at, t.ByOrder = int64(f.Index), true
+		t.ByOrder = true
 	}
-	t.Picture.Add(at, hue(kind))
+	if !t.ByOrder {
+		t.byTime.Add(micros, hue(kind))
+	}
 	if h := hue(kind); (h == "run" || h == "snapshot") && len(t.places) < maxPlaces {
 		if t.places == nil {
 			t.places = make(map[int]markup.Kept)
 		}
-		t.places[f.Index] = markup.Kept{At: at, Family: h}
+		t.places[f.Index] = markup.Kept{At: micros, Family: h}
 	}
 	if take(&left.events, 1) == 0 {
 		t.Unlisted++
@@ -263,20 +265,23 @@ func laneName(family string) string {
 
 // picture draws the events of a run. It returns nil if that exceeds the limits.
 func (v *viewer) picture(t *timeline, parts []project.Part) *pictureView {
-	p := &pictureView{Height: t.Picture.Height(), ByOrder: t.ByOrder}
+	picture, label := &t.byTime, markup.Micros
+	if t.ByOrder {
+		picture, label = &t.byOrder, func(at, _ int64) string { return "#" + strconv.FormatInt(at, 10) }
+	}
+	p := &pictureView{Height: picture.Height(), ByOrder: t.ByOrder}
 	var kept []markup.Kept
 	for _, part := range parts {
 		if at, ok := t.places[part.Index]; ok {
+			if t.ByOrder {
+				at.At = int64(part.Index)
+			}
 			kept = append(kept, at)
 		}
 	}
 	p.Kept = len(kept)
-	label := markup.Micros
-	if t.ByOrder {
-		label = func(at, _ int64) string { return "#" + strconv.FormatInt(at, 10) }
-	}
-	p.SVG = t.Picture.SVG(kept, label)
-	for _, l := range t.Picture.Lanes() {
+	p.SVG = picture.SVG(kept, label)
+	for _, l := range picture.Lanes() {
 		p.Lanes = append(p.Lanes, lane{l.Family, laneName(l.Family), l.Count})
 	}
 	if n := len(p.SVG) + item*len(p.Lanes); take(&v.left.facts, n) < n {
