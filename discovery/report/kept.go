@@ -204,14 +204,14 @@ func (s shown) write(w *markup.Writer) {
 	}
 }
 
-// size is one bar of the picture of sizes.
+// size is one bar of the chart of sizes.
 type size struct {
 	Name  string
 	Bytes int64
-	Width string // of a hundred
+	Width string // percentage of the largest size
 }
 
-// scale gives each size its bar, to one scale.
+// scale sets the width of each bar.
 func scale(sizes []size) {
 	var largest int64 = 1
 	for _, s := range sizes {
@@ -222,7 +222,7 @@ func scale(sizes []size) {
 	}
 }
 
-// writeSizes writes the sizes, to one scale, and the digests.
+// writeSizes writes the sizes as a bar chart, and the digests.
 func (s *section) writeSizes(w *markup.Writer) {
 	if len(s.Sizes) == 0 && len(s.Digests) == 0 {
 		return

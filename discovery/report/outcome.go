@@ -113,8 +113,8 @@ func (r *run) last() *outcome {
 	return nil
 }
 
-// pending returns the outcome of choosing the last snapshot, if the run has an artifact
-// only once a snapshot is chosen; otherwise nil.
+// pending returns the outcome of choosing the last snapshot if the run has no artifact
+// until a snapshot is chosen. Otherwise it returns nil.
 func (r *run) pending() *outcome {
 	if last := r.last(); r.frozen == nil && r.first() == "" && last != nil && last.Frozen() {
 		return last
@@ -372,8 +372,8 @@ func (s *refusal) write(w *markup.Writer, section int) {
 </section>`)
 }
 
-// sentence starts a text with a capital letter if its first word is one of ours, and
-// not a name or an id.
+// sentence capitalizes the first letter of a text, unless its first word is a name or an
+// id.
 func sentence(text string) string {
 	switch first, _, _ := strings.Cut(text, " "); first {
 	case "the", "a", "an", "no", "none", "another", "neither", "something", "only":

@@ -103,9 +103,9 @@ func TestHeadline(t *testing.T) {
 	}
 }
 
-// The page of a run that failed begins with that, and the conversation ends with it. It
-// says how many streamed messages were not finished, and what was left out of events
-// that hold no messages.
+// The header of the page of a failed run, and the end of its conversation, say that the run
+// failed. The page also says how many streamed messages were not finished, and what was
+// omitted from events without messages.
 func TestFailedRun(t *testing.T) {
 	const (
 		begun = `{"type":"TEXT_MESSAGE_START","messageId":"m2","role":"assistant"}`
@@ -195,7 +195,7 @@ func TestReasonNamesPlace(t *testing.T) {
 	}
 }
 
-// A title made from a message never changes a name.
+// Capitalizing a message does not change names in it.
 func TestSentence(t *testing.T) {
 	for text, want := range map[string]string{
 		"the run has no end": "The run has no end", "response.sse has 3 bytes": "response.sse has 3 bytes", "alice refuses": "alice refuses", "": "", "a": "A",

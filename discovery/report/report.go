@@ -102,10 +102,10 @@ type Row struct {
 
 	// Says is the headline of the run on the page.
 	Says string `json:"-"`
-	// Failed says that the run ended with RUN_ERROR.
+	// Failed reports that the run ended with RUN_ERROR.
 	Failed bool `json:"-"`
-	// Next is the command that keeps the last snapshot of a run with several of which
-	// none was chosen. It is empty if that gives no artifact.
+	// Next is the command that freezes the run with the last of several snapshots. It is
+	// empty if a snapshot was chosen or the last one produces no artifact.
 	Next string `json:"-"`
 }
 

@@ -131,7 +131,7 @@ func TestCommittedCaptures(t *testing.T) {
 	}
 }
 
-// Each run has the word that compare gives it.
+// Each run has the same verdict as in compare.
 func TestWordsAreThoseOfCompare(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob(captures + "/*/*")

@@ -62,9 +62,9 @@ type section struct {
 	// of Lost about messages.
 	Lost, LostMessages string
 	// Failed says how the run failed; it is empty unless the run ended with RUN_ERROR.
-	// Headline says what of the messages was kept, and Counted what of the events.
+	// Headline says how many messages were kept, and Counted how many events.
 	Failed, Headline, Counted string
-	// Command keeps the last snapshot of a run of which one must be chosen.
+	// Command freezes the run with its last snapshot, if one must be chosen.
 	Command string
 	// Projection is the projection that the section shows. It is empty if all
 	// projections refused the run, or if the capture cannot be used.
@@ -92,7 +92,7 @@ type section struct {
 // fact is a labeled value. A command, if there is one, follows the value.
 type fact struct{ Name, Value, Command string }
 
-// family is a type of event and how many the run has.
+// family is an event type and the number of its events in the run.
 type family struct {
 	Name, Hue string
 	Count     int
@@ -292,7 +292,7 @@ func counts(list []finding.Finding) string {
 	return strings.Join(says, ", ")
 }
 
-// findingsView is the findings of one projection, or of a capture as a whole.
+// findingsView has the findings of one projection or of a capture.
 type findingsView struct {
 	Of   string // name of the projection; empty if there is only one list
 	List []findingView
@@ -397,7 +397,7 @@ func (s *section) write(w *markup.Writer, several bool) {
 </article>`)
 }
 
-// rest says what follows the headline.
+// rest returns the text after the headline.
 func (s *section) rest() string {
 	if s.Lost == s.Headline || s.Unread {
 		return s.Counted
@@ -405,10 +405,10 @@ func (s *section) rest() string {
 	return joined(s.Counted, s.Lost)
 }
 
-// says is the headline and the rest of its line.
+// says returns the headline and the text after it.
 func (s *section) says() string { return joined(s.Failed, s.Headline, s.rest()) }
 
-// joined joins the texts that are not empty to one line.
+// joined joins the nonempty texts into one line.
 func joined(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), separator)
 }

@@ -164,8 +164,8 @@ func (l losses) messages() (n int) {
 // named limits the keys named in a headline.
 const named = 3
 
-// text says in one line what was left out of the messages, in short as well, and what
-// was left out elsewhere.
+// text lists the omissions of messages, in full and in short, and the other omissions, each
+// in one line.
 func (l losses) text() (all, messages, elsewhere string) {
 	var says, short []string
 	add := func(before, after string) {
@@ -199,7 +199,7 @@ func (l losses) text() (all, messages, elsewhere string) {
 	return strings.Join(says, separator), strings.Join(short, separator), strings.Join(other, "; ")
 }
 
-// list names the first names.
+// list returns the first names.
 func (c counted) list() string {
 	names := c.names
 	if len(names) > named {
@@ -269,7 +269,7 @@ func captureFact(r *run) string {
 	return "intact: every digest matches capture.json, which is not signed"
 }
 
-// artifactFact gives the size of the artifact and the command that writes it.
+// artifactFact returns the size of the artifact and the command that writes it.
 func artifactFact(r *run) fact {
 	if r.frozen == nil {
 		return fact{Name: "Artifact", Value: "none"}
@@ -372,8 +372,8 @@ func (v *viewer) endFact(r *run) string {
 	return end
 }
 
-// failure says why a run failed: the beginning of the text and the code of RUN_ERROR, as
-// the artifact has them or, if there is none, as the event does.
+// failure says why a run failed: the beginning of the text and of the code of RUN_ERROR. It
+// takes them from the artifact or, if there is none, from the event.
 func (v *viewer) failure(r *run, limit int) string {
 	var text, code string
 	switch {
@@ -393,7 +393,7 @@ func (v *viewer) failure(r *run, limit int) string {
 	return strings.TrimPrefix(says, ", ")
 }
 
-// maxFailure is how much of an error's text and code a headline has, in bytes.
+// maxFailure limits the error text and code in a headline, in bytes.
 const maxFailure = 80
 
 // summary returns the most important facts.
