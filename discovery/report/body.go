@@ -47,7 +47,7 @@ func (v *viewer) body(b *body) *bodyView {
 		view.Says = fmt.Sprintf("Status %03d, ", *b.status)
 	}
 	if b.contentType != "" {
-		view.Says += v.show.Short(b.contentType, maxFact) + ", "
+		view.Says += v.contentType(b.contentType) + ", "
 	}
 	view.Says += humanize.Bytes(b.bytes)
 	limit := min(v.left.tree, v.left.trees)
@@ -80,4 +80,12 @@ func (b *bodyView) write(w *markup.Writer) {
 	}
 	w.Put(`
 </section>`)
+}
+
+// contentType shows the content type of a response.
+func (v *viewer) contentType(text string) string {
+	if len(text) > maxFact {
+		return v.short(text)
+	}
+	return v.show.ContentType(text)
 }

@@ -205,7 +205,7 @@ func unread(f finding.Finding) string {
 	switch f.Code {
 	case finding.DigestMismatch:
 		name, _, _ := strings.Cut(f.Message, " ")
-		if !slices.Contains(captureFiles, name) {
+		if !slices.Contains(captureFiles(), name) {
 			name = "a file of the capture"
 		}
 		return "Nothing is shown, because " + name + " was changed after the capture was closed."
@@ -215,8 +215,10 @@ func unread(f finding.Finding) string {
 	return "Nothing is shown, because the capture cannot be used: " + meaning(f.Code) + "."
 }
 
-// captureFiles are the files of a capture that have digests.
-var captureFiles = []string{capture.RequestName, capture.ArrivalsName, capture.SSE.FileName(), capture.NDJSON.FileName(), capture.JSON.FileName()}
+// captureFiles returns the names of the files of a capture that have digests.
+func captureFiles() []string {
+	return []string{capture.RequestName, capture.ArrivalsName, capture.SSE.FileName(), capture.NDJSON.FileName(), capture.JSON.FileName()}
+}
 
 // reason is a finding that refuses a run.
 type reason struct {

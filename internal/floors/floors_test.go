@@ -48,7 +48,7 @@ var floors = map[string][]string{
 	"discovery/baseline":                     {"discovery/analysis", "project", "envelope", "capture", "artifact"},
 	"discovery/analysis":                     {"project/scan", "project", "envelope", "capture", "artifact"},
 	"discovery/report":                       {"discovery/report/internal/markup", "discovery/analysis", "project/record", "project/scan", "project", "envelope", "capture", "artifact"},
-	"discovery/report/internal/markup":       {"project", "envelope/event/names"},
+	"discovery/report/internal/markup":       {"project", "envelope/event/names", "artifact"},
 	"project/export":                         {"project/record", "project", "envelope", "capture", "artifact/assay", "artifact"},
 	"project/verify":                         {"project/record", "project/scan", "project", "envelope", "capture", "artifact"},
 	"project/freeze":                         {"project/record", "project/scan", "project", "envelope", "capture"},

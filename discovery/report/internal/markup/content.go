@@ -103,11 +103,38 @@ func (c Content) AppendPointer(b []byte, p finding.Pointer, limit int) []byte {
 // Message returns the message of a finding. If redacted, it returns the general meaning of
 // the code instead, because a message may quote the capture.
 func (c Content) Message(f finding.Finding) string {
-	if c.Redact {
+	if c.Redact && !isStatus(f) {
 		about, _ := finding.Describe(f.Code)
 		return about.Meaning
 	}
 	return Visible(f.Message)
+}
+
+// isStatus reports whether the message of a finding has an HTTP status and nothing else
+// of a capture.
+func isStatus(f finding.Finding) bool {
+	status, ok := strings.CutPrefix(f.Message, "the response has status ")
+	return ok && f.Code == finding.HTTPStatus && len(status) == 3 && strings.Trim(status, "0123456789") == ""
+}
+
+// ContentType shows a content type: the length of one that is not common, and of
+// its parameters.
+func (c Content) ContentType(text string) string {
+	if !c.Redact {
+		return c.Text(text)
+	}
+	kind, parameters, more := strings.Cut(text, ";")
+	shown := kind
+	if !vocabulary().contentTypes[kind] {
+		shown = c.Text(kind)
+	}
+	switch parameters = strings.TrimSpace(parameters); {
+	case !more:
+		return shown
+	case strings.EqualFold(parameters, "charset=utf-8"):
+		return shown + "; charset=utf-8"
+	}
+	return shown + "; " + c.Text(parameters)
 }
 
 // Next returns the hint of a finding. If redacted, it returns the general hint of the code.

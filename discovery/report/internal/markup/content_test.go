@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/finding"
 )
 
@@ -49,6 +50,12 @@ func TestContentKeeps(t *testing.T) {
 		(Content{}).Short("secret", 3):                    "sec…",
 		(Content{}).Type("RUN_\x1b"):                      "RUN_␛",
 		c.Message(finding.New(finding.NoRun, "a secret")): about.Meaning,
+		c.Message(finding.New(finding.HTTPStatus, "the response has status 422")): "the response has status 422",
+		c.ContentType("application/json"):                                         "application/json",
+		c.ContentType("text/event-stream; charset=UTF-8"):                         "text/event-stream; charset=utf-8",
+		c.ContentType("text/html; secret"):                                        "text/html; ⟨6 characters⟩",
+		c.ContentType("text/secret;charset=utf-8"):                                "⟨11 characters⟩; charset=utf-8",
+		(Content{}).ContentType("text/secret"):                                    "text/secret",
 	} {
 		if got != want {
 			t.Errorf("%s, want %s", got, want)
@@ -58,6 +65,8 @@ func TestContentKeeps(t *testing.T) {
 
 func TestRedactedEvent(t *testing.T) {
 	for text, want := range map[string]string{
+		`{"schema":"` + artifact.Schema + `","framework":"ag_ui","surface":"` + artifact.Surface + `"}`:                      `{"schema":"` + artifact.Schema + `","framework":"ag_ui","surface":"` + artifact.Surface + `"}`,
+		`{"schema":"v1","framework":"ag-ui","message":{"surface":"` + artifact.Surface + `"}}`:                               `{"schema":⟨2 characters⟩,"framework":⟨5 characters⟩,"message":{"surface":⟨35 characters⟩}}`,
 		`{"type":"RUN_STARTED","threadId":"secret","n":-1.5e3,"b":true,"z":null,"messages":[{"role":"user","content":"é"}]}`: `{"type":"RUN_STARTED","threadId":⟨6 characters⟩,⟨key, 1 character⟩:⟨number⟩,⟨key, 1 character⟩:⟨boolean⟩,⟨key, 1 character⟩:null,"messages":[{"role":"user","content":⟨1 character⟩}]}`,
 		// The same words elsewhere are content.
 		`{"content":"RUN_STARTED","state":{"type":"RUN_STARTED","role":"user"},"role":"tool"}`: `{"content":⟨11 characters⟩,"state":{"type":⟨11 characters⟩,"role":⟨4 characters⟩},"role":"tool"}`,

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/internal/strictjson"
 )
@@ -75,6 +76,12 @@ func (r *redactor) known(name, text string) bool {
 	switch name {
 	case "type", "terminal_event":
 		return root && names.IsReleased(text)
+	case "schema":
+		return root && text == artifact.Schema
+	case "framework":
+		return root && text == artifact.Framework
+	case "surface":
+		return root && text == artifact.Surface
 	case "role":
 		message := len(r.open) > 1 && r.open[len(r.open)-2] == container{"messages", true}
 		return (root || message) && vocabulary().roles[text]

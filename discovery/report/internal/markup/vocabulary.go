@@ -6,7 +6,7 @@ import (
 )
 
 // words has the names that do not need to be redacted.
-type words struct{ keys, roles map[string]bool }
+type words struct{ keys, roles, contentTypes map[string]bool }
 
 // vocabulary returns the keys of AG-UI's events, messages and run inputs, the keys of
 // artifacts, and the roles of messages.
@@ -22,7 +22,8 @@ var vocabulary = sync.OnceValue(func() words {
 			state tools description parameters context forwardedProps resume
 			schema framework surface thread_id_ref run_id_ref parent_run_id_ref started_at finished_at
 			terminal_event error_code error_message`),
-		roles: set("developer system assistant user tool reasoning activity"),
+		roles:        set("developer system assistant user tool reasoning activity"),
+		contentTypes: set("application/json application/problem+json application/x-ndjson text/event-stream text/html text/plain"),
 	}
 })
 
