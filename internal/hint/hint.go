@@ -184,7 +184,7 @@ var ByCode = sync.OnceValue(func() map[string]string {
 		"text_event_not_open":          "the integration should open a message with TEXT_MESSAGE_START before adding to it",
 		"message_has_two_speakers":     "the integration should use one role and one name per message",
 		"streamed_id_in_request":       "the integration should use a new id for a streamed message",
-		"started_at_missing":           "freeze or report it by itself with --started-at 2026-01-31T12:00:00Z, or record the run with p20export capture",
+		"started_at_missing":           "give the real start with --started-at TIME, for one capture at a time; an imported file has no arrival times",
 		"timestamp_implausible":        "the integration should write timestamps in milliseconds since 1970",
 		"operator_times_need_run":      "name the run of these times with --run",
 
