@@ -3,7 +3,6 @@ package capture
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -97,7 +96,7 @@ func search(ctx context.Context, dir string, limit int) ([]Found, error) {
 		}
 	}
 	if all == nil {
-		return nil, fmt.Errorf("%s contains no captures: no directory in it has a %s; %s", finding.Escape(dir), ManifestName, hint.NameResponses)
+		return nil, finding.New(finding.IOFailed, "%s contains no captures: no directory in it has a %s", finding.Escape(dir), ManifestName).WithHint("%s", hint.NameResponses)
 	}
 	slices.SortFunc(all, func(a, b Found) int {
 		return slices.Compare(elements(a.Path), elements(b.Path))

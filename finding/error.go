@@ -23,7 +23,7 @@ func FromError(err error) (f Finding, isVerdict bool) {
 	if limit, ok := errors.AsType[*dirtree.LimitError](err); ok {
 		return New(TreeTooLarge, "%s", Escape(limit.Error())), true
 	}
-	f = New(IOFailed, "%s", Escape(err.Error()))
+	f = New(IOFailed, "%s", Escape(ErrorText(err)))
 	switch {
 	case errors.Is(err, context.Canceled):
 		f = New(Interrupted, "interrupted before it finished")
@@ -31,6 +31,9 @@ func FromError(err error) (f Finding, isVerdict bool) {
 		f.Hint = hint.ChooseTempDir
 	case errors.Is(err, fs.ErrNotExist):
 		f.Hint = "check the path"
+		if p, ok := errors.AsType[*fs.PathError](err); ok && p.Op == atomicfile.OpOpenDirectory {
+			f.Hint = "create the directory, or choose another"
+		}
 	case errors.Is(err, fs.ErrExist):
 		f.Hint = hint.ChooseOutput
 	case errors.Is(err, syscall.EISDIR):

@@ -55,7 +55,7 @@ func findCaptures(cmd *cobra.Command, args []string) ([]capture.Found, error) {
 	}
 	all, err := capture.Find(cmd.Context(), args)
 	if f, ok := errors.AsType[finding.Finding](err); ok {
-		return nil, fmt.Errorf("%w: %s; %s", errInput, f.Message, f.Hint)
+		return nil, fmt.Errorf("%w: %s\nnext: %s", errInput, f.Message, f.Hint)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errInput, err)

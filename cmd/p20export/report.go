@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/discovery/report"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project/scan"
 )
 
@@ -95,7 +97,7 @@ page that report wrote.
 			return err
 		}
 		if _, name := filepath.Split(out); name == "" {
-			return errors.New("-o names no file")
+			return fmt.Errorf("-o %s is a directory; give the name of a file, such as page.html in it", finding.Quote(out))
 		}
 		if err := checkOutputFile("-o", out); err != nil {
 			return err

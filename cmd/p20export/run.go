@@ -54,7 +54,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case errors.As(err, &done):
 		return int(done)
 	}
-	for line := range strings.Lines("p20export: " + err.Error() + "\n") {
+	for line := range strings.Lines("p20export: " + finding.ErrorText(err) + "\n") {
 		if line = strings.TrimSpace(line); line != "" {
 			fmt.Fprintln(stderr, finding.Printable(line))
 		}

@@ -29,17 +29,21 @@ type Directory struct {
 	named bool // always use temporary names; for ReplaceFile and tests
 }
 
+// OpOpenDirectory is the operation in the errors of OpenDirectory.
+const OpOpenDirectory = "open the directory"
+
 // OpenDirectory opens a directory to write files in. It removes temporary files in the
-// directory that no program has locked.
+// directory that no program has locked. An error is an *fs.PathError with the operation
+// OpOpenDirectory.
 func OpenDirectory(dir string) (*Directory, error) {
 	// filepath.Join would resolve link/.. differently than the system.
 	path, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return nil, err
+	var f *os.File
+	if err == nil {
+		f, err = os.Open(path)
 	}
-	f, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, &fs.PathError{Op: OpOpenDirectory, Path: dir, Err: cause(err)}
 	}
 	d := &Directory{name: dir, path: path, file: f}
 	d.removeStale()

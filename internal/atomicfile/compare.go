@@ -23,6 +23,8 @@ func (d *Directory) compare(name string, staged *io.SectionReader, same SameFunc
 	switch {
 	case err != nil:
 		return err
+	case info.IsDir():
+		return &directoryError{path}
 	case !info.Mode().IsRegular(): // opening a pipe would block
 		return fmt.Errorf("%s: %w and is not a regular file", path, fs.ErrExist)
 	}
@@ -84,3 +86,12 @@ func equal(a, b io.Reader) (bool, error) {
 }
 
 func ended(err error) bool { return err == io.EOF || err == io.ErrUnexpectedEOF }
+
+// directoryError reports that a file cannot be written because a directory has its
+// name.
+type directoryError struct{ path string }
+
+func (e *directoryError) Error() string { return e.path + " is a directory" }
+
+// Is reports that the error matches fs.ErrExist.
+func (e *directoryError) Is(target error) bool { return target == fs.ErrExist }
