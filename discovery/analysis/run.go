@@ -75,12 +75,13 @@ type Verdict string
 
 // The verdicts, best first.
 const (
-	// Exact: the run emitted one snapshot, and the artifact has its messages, the
-	// ids and the error unchanged.
+	// Exact: the run emitted one snapshot, and the artifact has every message of it,
+	// unchanged, and the ids and the error. In every case the artifact omits keys of
+	// the events that the contract does not have.
 	Exact Verdict = "exact"
-	// Reduced: the run emitted one snapshot, and its artifact omits something that
-	// the contract does not accept: parts of the messages, a blank parent run, the end
-	// of an error text, or the other id under which the run ended.
+	// Reduced: the run emitted one snapshot, and the artifact leaves out messages or
+	// their parts, a parent run id that is null or blank, the end of an error text, or
+	// that the run ended under another id.
 	Reduced Verdict = "reduced"
 	// Chosen: the run emitted several snapshots, and a chosen one, such as the
 	// last, produces an artifact.

@@ -120,9 +120,9 @@ func anchors(runs []analysis.Run, all Summary) Answer {
 	case minted == 0:
 		a.Word = "unknown"
 	}
-	a.Text = fmt.Sprintf("The required anchors are threadId and runId. An anchor is too rich if it contains more than an opaque reference may. Requests without one of the two: %d; answered with a run: %d, with an HTTP error: %d.", c.OmitID, c.Answered, c.HTTPErrors)
+	a.Text = fmt.Sprintf("The required ids are threadId and runId. An id contains too much if it contains more than an opaque reference may. Requests without one of the two: %d; answered with a run: %d, with an HTTP error: %d.", c.OmitID, c.Answered, c.HTTPErrors)
 	if minted > 0 {
-		a.Text += fmt.Sprintf(" Ids that integrations chose: %d threadId and %d runId in RUN_STARTED, %d threadId and %d runId in terminal events that name another thread or run. Their shapes: %s. Valid references under the contract: %d of %d.",
+		a.Text += fmt.Sprintf(" Ids that integrations chose: %d threadId and %d runId in RUN_STARTED, %d threadId and %d runId in terminal events that name another thread or run; their shapes: %s. Valid references under the contract: %d of %d.",
 			c.countKey(true, "threadId"), c.countKey(true, "runId"), c.countKey(false, "threadId"), c.countKey(false, "runId"), strings.Join(shapes, ", "), kept, minted)
 	} else {
 		a.Text += " No integration chose an id."
@@ -130,7 +130,7 @@ func anchors(runs []analysis.Run, all Summary) Answer {
 	if blank > 0 {
 		a.Text += fmt.Sprintf(" Runs refused because an id in RUN_STARTED is missing or empty: %d.", blank)
 	}
-	a.Text += fmt.Sprintf(" All other runs have the ids of their request: %d runs, %d of them with valid ids. These ids are no evidence about integrations.", chosen, taken)
+	a.Text += fmt.Sprintf(" Other runs, all with the ids of their request: %d, %d of them with valid ids; these ids are the requests' own, so they prove nothing about integrations.", chosen, taken)
 	for _, run := range firstOf(runs, func(e analysis.Run) bool { return len(e.Minted) > 0 && len(e.Events) > 0 }) {
 		for _, m := range run.Minted {
 			part := project.RunStartedPart

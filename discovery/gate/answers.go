@@ -18,7 +18,7 @@ const (
 	QuestionOne      = "Does a bounded run emit exactly one usable snapshot?"
 	QuestionParent   = "Is parentRunId absent, incidental or common?"
 	QuestionSmaller  = "Is the artifact smaller than the upstream envelope?"
-	QuestionAnchors  = "Is a required identity anchor too rich?"
+	QuestionAnchors  = "Do the required ids contain too much?"
 	QuestionState    = "Can an integration produce the artifact without activity or state?"
 )
 
@@ -40,7 +40,7 @@ func (g *Gate) snapshot(runs []analysis.Run, all Summary) Answer {
 	a.Text = fmt.Sprintf("Runs that produce an artifact of the one snapshot they emitted: %d of %d, %d of them with its messages unchanged. Integrations with such a run: %d of %d.",
 		all.Emitted(), all.Runs, all.Count(analysis.Exact), from, len(g.Summaries))
 	if others != nil {
-		a.Text += " Such runs of integrations that do not qualify: " + strings.Join(others, "; ") + "."
+		a.Text += " Some of these runs are from integrations that do not qualify: " + strings.Join(others, "; ") + "."
 	}
 	a.Text += fmt.Sprintf(" Runs whose snapshot lacks streamed text are not counted; there are %d.", all.Count(analysis.Incomplete))
 	for _, run := range firstOf(runs, func(e analysis.Run) bool { return e.Verdict.Emitted() }) {
@@ -139,7 +139,7 @@ func parent(runs []analysis.Run, all Summary) Answer {
 	default:
 		a.Word = "absent"
 	}
-	a.Text = fmt.Sprintf("Runs whose request named a parent: %d. RUN_STARTED names a parent in %d of them, and the copy of the request in RUN_STARTED does in %d. Of the %d other runs, %d name a parent in RUN_STARTED.",
+	a.Text = fmt.Sprintf("Runs whose request named a parent: %d. RUN_STARTED names a parent in %d of them; the copy of the request in RUN_STARTED names one in %d of them. Of the %d other runs, %d name a parent in RUN_STARTED.",
 		p.Request, p.Echoed, p.EchoedInput, all.Runs-p.Request, p.RunStarted-p.Echoed)
 	for _, run := range firstOf(runs, func(e analysis.Run) bool { return e.Parent.Request || e.Parent.RunStarted || e.Parent.Input }) {
 		a.Evidence = append(a.Evidence, evidence(run, project.RunStartedPart)...)
@@ -159,7 +159,7 @@ func smaller(runs []analysis.Run, all Summary) Answer {
 	case s.BelowEnvelope == s.Artifacts:
 		a.Word = "yes"
 	}
-	a.Text = fmt.Sprintf("Canonical artifacts that are smaller than the captured run: %d of %d; among those of a usable snapshot: %d of %d. Artifacts that are smaller than the three events of the bounded envelope: %d of %d; without white space: %d.",
+	a.Text = fmt.Sprintf("Canonical artifacts that are smaller than the captured run: %d of %d; among those of a usable snapshot: %d of %d. Artifacts that are smaller than the three events of the bounded envelope: %d of %d; without white space: %d. The answer is yes only if all artifacts are smaller than these events.",
 		s.BelowRun, s.Artifacts, s.EmittedBelowRun, all.Emitted(), s.BelowEnvelope, s.Artifacts, s.CompactBelowEnvelope)
 	runs = slices.DeleteFunc(slices.Clone(runs), func(e analysis.Run) bool { return e.Sizes == nil })
 	bySize := func(a, b analysis.Run) int { return cmp.Compare(a.Sizes.Run, b.Sizes.Run) }

@@ -64,48 +64,48 @@ func TestAnswered(t *testing.T) {
 	}{
 		{"one snapshot", [][]string{one}, []bool{true, false, true, true, false, false, false}, []string{
 			"yes: Runs that produce an artifact of the one snapshot they emitted: 1 of 1, 1 of", "no: ", "yes, where it finishes: Runs that ended with RUN_FINISHED, by number of snapshots: one 1, none 0, several 0.",
-			"absent, and not requested: ", "no: Canonical artifacts that are smaller than the captured run: 0 of 1; among those of a usable snapshot: 0 of 1.", "unknown: The required anchors are threadId and runId.",
+			"absent, and not requested: ", "no: Canonical artifacts that are smaller than the captured run: 0 of 1; among those of a usable snapshot: 0 of 1.", "unknown: The required ids are threadId and runId.",
 			"not shown: ",
 		}},
 		{"no snapshot", [][]string{none}, []bool{false, false, false, true, false, false, false}, []string{
-			"no: Runs that produce an artifact of the one snapshot they emitted: 0 of 1", "no: ", "no: Runs that ended with RUN_FINISHED, by number of snapshots: one 0, none 1, several 0.", "absent", "no: ", "unknown: The required anchors are threadId and runId.",
+			"no: Runs that produce an artifact of the one snapshot they emitted: 0 of 1", "no: ", "no: Runs that ended with RUN_FINISHED, by number of snapshots: one 0, none 1, several 0.", "absent", "no: ", "unknown: The required ids are threadId and runId.",
 			"not shown: ",
 		}},
 		{"several snapshots", [][]string{several}, []bool{false, false, false, true, false, false, false}, []string{
 			"no: Runs that produce an artifact of the one snapshot they emitted: 0 of 1", "no: ", "no: Runs that ended with RUN_FINISHED, by number of snapshots: one 0, none 0, several 1.", "absent",
-			"in part: Canonical artifacts that are smaller than the captured run: 1 of 1; among those of a usable snapshot: 0 of 0.", "unknown: The required anchors are threadId and runId.",
+			"in part: Canonical artifacts that are smaller than the captured run: 1 of 1; among those of a usable snapshot: 0 of 0.", "unknown: The required ids are threadId and runId.",
 			"not shown: ",
 		}},
 		{"some with one", [][]string{one, none, several, {started, message, failed}}, []bool{true, false, true, true, false, false, false}, []string{
 			"yes: Runs that produce an artifact of the one snapshot they emitted: 1 of 4", "no: ", "not every one: Runs that ended with RUN_FINISHED, by number of snapshots: one 1, none 1, several 1. Runs that ended with RUN_ERROR: one 0, none 1, several 0. Runs whose one snapshot is usable, because it produces an artifact and no streamed text is found to be missing from it: 1. Runs whose one snapshot produces an artifact but lacks streamed text: 0. Runs with several snapshots whose last one produces an artifact, with no streamed text found to be missing: 1; with streamed text missing: 0.",
-			"absent", "in part: ", "unknown: The required anchors are threadId and runId.",
+			"absent", "in part: ", "unknown: The required ids are threadId and runId.",
 			"not shown: ",
 		}},
 		{"a parent once", [][]string{named(one), one, one}, []bool{true, false, true, true, false, false, false}, []string{
-			"yes: ", "no: ", "yes, where it finishes: ", "incidental: Runs whose request named a parent: 0. RUN_STARTED names a parent in 0 of them, and the copy of the request in RUN_STARTED does in 0. Of the 3 other runs, 1 name a parent in RUN_STARTED.", "no: ", "unknown: The required anchors are threadId and runId.",
+			"yes: ", "no: ", "yes, where it finishes: ", "incidental: Runs whose request named a parent: 0. RUN_STARTED names a parent in 0 of them; the copy of the request in RUN_STARTED names one in 0 of them. Of the 3 other runs, 1 name a parent in RUN_STARTED.", "no: ", "unknown: The required ids are threadId and runId.",
 			"not shown: ",
 		}},
 		{"a parent in most", [][]string{named(one), named(none), one}, []bool{true, false, true, true, false, false, false}, []string{
-			"yes: ", "no: ", "not every one: ", "incidental: Runs whose request named a parent: 0. RUN_STARTED names a parent in 0 of them, and the copy of the request in RUN_STARTED does in 0. Of the 3 other runs, 2 name a parent in RUN_STARTED.", "no: ", "unknown: The required anchors are threadId and runId.",
+			"yes: ", "no: ", "not every one: ", "incidental: Runs whose request named a parent: 0. RUN_STARTED names a parent in 0 of them; the copy of the request in RUN_STARTED names one in 0 of them. Of the 3 other runs, 2 name a parent in RUN_STARTED.", "no: ", "unknown: The required ids are threadId and runId.",
 			"not shown: ",
 		}},
 		{"a long run", [][]string{slices.Insert(slices.Clone(one), 1, slices.Repeat([]string{`{"type":"CUSTOM","name":"n","value":1}`}, 30)...)}, []bool{true, false, true, true, true, false, true}, []string{
-			"yes: ", "no: ", "yes, where it finishes: ", "absent", "in part: Canonical artifacts that are smaller than the captured run: 1 of 1; among those of a usable snapshot: 1 of 1.", "unknown: The required anchors are threadId and runId.",
+			"yes: ", "no: ", "yes, where it finishes: ", "absent", "in part: Canonical artifacts that are smaller than the captured run: 1 of 1; among those of a usable snapshot: 1 of 1.", "unknown: The required ids are threadId and runId.",
 			"yes: Runs with a STATE_* or ACTIVITY_* event: 0 of 1. Runs of all scenarios that qualify by the same rule: 1, 1 of them without such an event.",
 		}},
 		{"text is lacking", [][]string{lacking}, []bool{false, false, false, true, false, false, false}, []string{
 			"no: Runs that produce an artifact of the one snapshot they emitted: 0 of 1, 0 of them with its messages unchanged. Integrations with such a run: 0 of 1. Runs whose snapshot lacks streamed text are not counted; there are 1.", "no: ",
 			"no: Runs that ended with RUN_FINISHED, by number of snapshots: one 1, none 0, several 0. Runs that ended with RUN_ERROR: one 0, none 0, several 0. Runs whose one snapshot is usable, because it produces an artifact and no streamed text is found to be missing from it: 0. Runs whose one snapshot produces an artifact but lacks streamed text: 1.",
-			"absent", "in part: Canonical artifacts that are smaller than the captured run: 1 of 1; among those of a usable snapshot: 0 of 0.", "unknown: The required anchors are threadId and runId.",
+			"absent", "in part: Canonical artifacts that are smaller than the captured run: 1 of 1; among those of a usable snapshot: 0 of 0.", "unknown: The required ids are threadId and runId.",
 			"not shown: ",
 		}},
 		{"text is lacking in some", [][]string{lacking, one, {started, message, snapshot, lacking[2], finished}}, []bool{true, false, true, true, false, false, false}, []string{
 			"yes: Runs that produce an artifact of the one snapshot they emitted: 1 of 3", "no: ", "not every one: Runs that ended with RUN_FINISHED, by number of snapshots: one 2, none 0, several 1. Runs that ended with RUN_ERROR: one 0, none 0, several 0. Runs whose one snapshot is usable, because it produces an artifact and no streamed text is found to be missing from it: 1. Runs whose one snapshot produces an artifact but lacks streamed text: 1. Runs with several snapshots whose last one produces an artifact, with no streamed text found to be missing: 0; with streamed text missing: 1.",
-			"absent", "in part: ", "unknown: The required anchors are threadId and runId.",
+			"absent", "in part: ", "unknown: The required ids are threadId and runId.",
 			"not shown: ",
 		}},
 		{"an anchor too long", [][]string{rich(one)}, []bool{false, false, false, true, false, false, false}, []string{
-			"no: ", "no: ", "yes, where it finishes: ", "absent", "unknown: There are no artifacts to measure.", "yes: The required anchors are threadId and runId. An anchor is too rich if it contains more than an opaque reference may. Requests without one of the two: 0; answered with a run: 0, with an HTTP error: 0. No integration chose an id. All other runs have the ids of their request: 1 runs, 0 of them with valid ids. These ids are no evidence about integrations.",
+			"no: ", "no: ", "yes, where it finishes: ", "absent", "unknown: There are no artifacts to measure.", "yes: The required ids are threadId and runId. An id contains too much if it contains more than an opaque reference may. Requests without one of the two: 0; answered with a run: 0, with an HTTP error: 0. No integration chose an id. Other runs, all with the ids of their request: 1, 0 of them with valid ids; these ids are the requests' own, so they prove nothing about integrations.",
 			"not shown: ",
 		}},
 	}
@@ -165,7 +165,7 @@ func TestAnsweredOfRuns(t *testing.T) {
 	}
 	g := gate.Evaluate(runs, needed, artifact.V1)
 	holdAnswers(t, g, []bool{true, false, true, true, false, false, false}, []string{
-		"yes: Runs that produce an artifact of the one snapshot they emitted: 2 of 2", "no: Captures whose files match the sizes and digests", "yes, where it finishes", "absent", "no: ", "unknown: The required anchors are threadId and runId.", "not shown: ",
+		"yes: Runs that produce an artifact of the one snapshot they emitted: 2 of 2", "no: Captures whose files match the sizes and digests", "yes, where it finishes", "absent", "no: ", "unknown: The required ids are threadId and runId.", "not shown: ",
 	})
 	if want := "no artifact of a usable snapshot is smaller than its run"; g.Met || g.Why != want {
 		t.Errorf("%t %q, want %q", g.Met, g.Why, want)
@@ -198,10 +198,10 @@ func TestAnsweredOfParents(t *testing.T) {
 		parents []analysis.Parent
 		want    string
 	}{
-		{[]analysis.Parent{{}, {}, {Request: true}}, "absent: Runs whose request named a parent: 1. RUN_STARTED names a parent in 0 of them, and the copy of the request in RUN_STARTED does in 0. Of the 2 other runs, 0 name a parent in RUN_STARTED."},
-		{[]analysis.Parent{{}, {Request: true, Input: true}, {Request: true, RunStarted: true, Input: true}}, "incidental: Runs whose request named a parent: 2. RUN_STARTED names a parent in 1 of them, and the copy of the request in RUN_STARTED does in 2. Of the 1 other runs, 0"},
+		{[]analysis.Parent{{}, {}, {Request: true}}, "absent: Runs whose request named a parent: 1. RUN_STARTED names a parent in 0 of them; the copy of the request in RUN_STARTED names one in 0 of them. Of the 2 other runs, 0 name a parent in RUN_STARTED."},
+		{[]analysis.Parent{{}, {Request: true, Input: true}, {Request: true, RunStarted: true, Input: true}}, "incidental: Runs whose request named a parent: 2. RUN_STARTED names a parent in 1 of them; the copy of the request in RUN_STARTED names one in 2 of them. Of the 1 other runs, 0"},
 		{[]analysis.Parent{{}, {}, {Request: true, RunStarted: true}}, "common: Runs whose request named a parent: 1. RUN_STARTED names a parent in 1 of them"},
-		{[]analysis.Parent{{RunStarted: true}, {RunStarted: true}, {Request: true}}, "incidental: Runs whose request named a parent: 1. RUN_STARTED names a parent in 0 of them, and the copy of the request in RUN_STARTED does in 0. Of the 2 other runs, 2 name a parent"},
+		{[]analysis.Parent{{RunStarted: true}, {RunStarted: true}, {Request: true}}, "incidental: Runs whose request named a parent: 1. RUN_STARTED names a parent in 0 of them; the copy of the request in RUN_STARTED names one in 0 of them. Of the 2 other runs, 2 name a parent"},
 	} {
 		for i, p := range test.parents {
 			runs[i].Parent = p
@@ -213,7 +213,7 @@ func TestAnsweredOfParents(t *testing.T) {
 	}
 }
 
-// Only ids that integrations chose answer whether an anchor is too rich.
+// Only ids that integrations chose answer whether the required ids contain too much.
 func TestAnsweredOfMinted(t *testing.T) {
 	runs := slices.Concat(
 		examined(t, "one", started, message, snapshot, finished),
@@ -226,7 +226,7 @@ func TestAnsweredOfMinted(t *testing.T) {
 	runs[0].Minted = []analysis.Anchor{{Event: "RUN_STARTED", Key: "threadId", Shape: "UUID"}, {Event: "RUN_STARTED", Key: "runId", Shape: "number"}, {Event: "RUN_FINISHED", Key: "runId", Shape: "UUID"}}
 	g := gate.Evaluate(runs, needed, artifact.V1)
 	a := g.Answers[5]
-	want := "no: The required anchors are threadId and runId. An anchor is too rich if it contains more than an opaque reference may. Requests without one of the two: 2; answered with a run: 1, with an HTTP error: 1. Ids that integrations chose: 1 threadId and 1 runId in RUN_STARTED, 0 threadId and 1 runId in terminal events that name another thread or run. Their shapes: UUID, number. Valid references under the contract: 3 of 3. All other runs have the ids of their request: 1 runs, 1 of them with valid ids. These ids are no evidence about integrations."
+	want := "no: The required ids are threadId and runId. An id contains too much if it contains more than an opaque reference may. Requests without one of the two: 2; answered with a run: 1, with an HTTP error: 1. Ids that integrations chose: 1 threadId and 1 runId in RUN_STARTED, 0 threadId and 1 runId in terminal events that name another thread or run; their shapes: UUID, number. Valid references under the contract: 3 of 3. Other runs, all with the ids of their request: 1, 1 of them with valid ids; these ids are the requests' own, so they prove nothing about integrations."
 	if got := a.Word + ": " + a.Text; got != want || !a.Favorable {
 		t.Errorf("%t %s, want %s", a.Favorable, got, want)
 	}
@@ -237,11 +237,11 @@ func TestAnsweredOfMinted(t *testing.T) {
 	if diff := cmp.Diff([]string{"run_started", "terminal"}, parts); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	// An empty id is not too rich. Different projections check it in runs with no
+	// An empty id does not contain too much. Different projections check it in runs with no
 	// snapshot, one, or several.
 	for _, events := range [][]string{{message}, {message, snapshot}, {snapshot, message, snapshot}} {
 		empty := examined(t, "three", slices.Concat([]string{strings.Replace(started, `"runId":"r"`, `"runId":""`, 1)}, events, []string{finished})...)
-		if a := gate.Evaluate(append(runs, empty...), needed, artifact.V1).Answers[5]; a.Word != "no" || !strings.Contains(a.Text, " Runs refused because an id in RUN_STARTED is missing or empty: 1. All other runs have the ids of their request: 1 runs,") {
+		if a := gate.Evaluate(append(runs, empty...), needed, artifact.V1).Answers[5]; a.Word != "no" || !strings.Contains(a.Text, " Runs refused because an id in RUN_STARTED is missing or empty: 1. Other runs, all with the ids of their request: 1,") {
 			t.Errorf("%d events: %+v", len(events), a)
 		}
 	}
@@ -303,7 +303,7 @@ func TestAnsweredOfReduced(t *testing.T) {
 		runs = append(runs, run)
 	}
 	a := gate.Evaluate(runs, needed, artifact.V1).Answers[0]
-	if want := "Integrations with such a run: 3 of 3. Such runs of integrations that do not qualify: second in another, other. Runs whose"; !strings.Contains(a.Text, want) {
+	if want := "Integrations with such a run: 3 of 3. Some of these runs are from integrations that do not qualify: second in another, other. Runs whose"; !strings.Contains(a.Text, want) {
 		t.Errorf("%s, want %s", a.Text, want)
 	}
 	if len(a.Evidence) != 3 {

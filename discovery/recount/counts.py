@@ -100,7 +100,7 @@ class Counts:
         ]
         section = "Questions and answers"
         for number, answer in enumerate(answers, 1):
-            self.prose(section, f"\n**{number}. {{}}.** ", answer.capitalize())
+            self.prose(section, f"\n**{number}. {{}}.**", answer.capitalize())
         rows = [[number, None, answer] for number, answer in enumerate(answers, 1)]
         self.table(section, "| | question of P20 §14 and §14.3 | answer |", rows)
 
@@ -124,7 +124,7 @@ class Counts:
             if not self.qualifies(i)
         }
         self.expect(
-            "Such runs of integrations that do not qualify: {}. Runs",
+            "Some of these runs are from integrations that do not qualify: {}. Runs",
             "; ".join(f"{name} in {', '.join(where)}" for name, where in only.items()),
         )
         self.expect("Runs whose snapshot lacks streamed text are not counted; there are {}.", self.count("incomplete"))
@@ -153,7 +153,7 @@ class Counts:
         )
         self.expect("Runs that ended with RUN_ERROR" + words, failed[1], failed[0], failed[2])
         incomplete = Counter(len(j.run.snapshots) == 1 for j in self.runs if j.verdict == "incomplete")
-        self.expect("no streamed text is found to be missing from it: {}. Runs", len(self.usable))
+        self.expect("no streamed text is found to be missing from it: {}.\n", len(self.usable))
         self.expect("Runs whose one snapshot produces an artifact but lacks streamed text: {}.", incomplete[True])
         self.expect(
             "Runs with several snapshots whose last one produces an artifact, with no streamed text found to be"
@@ -176,8 +176,8 @@ class Counts:
         named = sum(has(run.started.value) for run in asked)
         copied = sum(has(run.started.value.get("input")) for run in asked)
         self.expect(
-            "Runs whose request named a parent: {}. RUN_STARTED names a parent in {} of them, and the copy of the"
-            " request in RUN_STARTED does in {}.",
+            "Runs whose request named a parent: {}. RUN_STARTED names a parent in {} of them; the copy of the"
+            " request in RUN_STARTED names one in {} of them.",
             len(asked),
             named,
             copied,
@@ -233,7 +233,7 @@ class Counts:
         own = [id for place in places for each in ids for id in each[place]]
         self.expect(
             "Ids that integrations chose: {} threadId and {} runId in RUN_STARTED, {} threadId and {} runId in terminal"
-            " events that name another thread or run. Their shapes: {}. Valid references under the contract: {} of {}.",
+            " events that name another thread or run; their shapes: {}.\n- Valid references under the contract: {} of {}.",
             *(sum(len(each[place]) for each in ids) for place in places),
             ", ".join(dict.fromkeys(map(figures.shape, own))),
             figures.valid_references(own),
@@ -248,7 +248,7 @@ class Counts:
             if entry not in empty and not any(entry.own_ids["started " + key] for key in ENDS)
         ]
         fine = [j for j in asked if figures.valid_references(j.run.started.value[key] for key in ENDS) == len(ENDS)]
-        words = "All other runs have the ids of their request: {} runs, {} of them with valid ids."
+        words = "Other runs, all with the ids of their request: {}, {} of them with valid ids;"
         self.expect(words, len(asked), len(fine))
         return "no" if figures.valid_references(own) == len(own) and len(fine) == len(asked) else "yes"
 
@@ -280,7 +280,7 @@ class Counts:
         )
         self.expect("Artifacts omit these events, {} bytes in total.", figures.state_bytes(self.runs))
         self.expect(
-            "{} runs have a state that is not empty. In {} runs, state or activity contains a string that the artifact"
+            "{} runs have a state that is not empty.\n- In {} runs, state or activity contains a string that the artifact"
             " does not contain; in {} of these runs, such a string has several words.",
             sum(bool(figures.state_keys(entry.run)) for entry in self.runs),
             *figures.runs_with_omitted_strings(self.runs),
@@ -470,7 +470,7 @@ class Counts:
                 section,
                 words + "{} runs with {} messages that have the same text in both, {} of them with another id and {}"
                 " with another name; {} messages differ in white space, {} in HTML escapes, {} in other text;"
-                " {} are only in the snapshot, {} only in the stream.",
+                " only in the snapshot: {}, only in the stream: {}.",
                 *total.counts(),
             )
         rows = [

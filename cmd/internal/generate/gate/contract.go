@@ -99,7 +99,7 @@ type differenceCounts struct {
 
 // String returns the counts as text.
 func (a differenceCounts) String() string {
-	return fmt.Sprintf("%d runs with %d messages that have the same text in both, %d of them with another id and %d with another name; %d messages differ in white space, %d in HTML escapes, %d in other text; %d are only in the snapshot, %d only in the stream",
+	return fmt.Sprintf("%d runs with %d messages that have the same text in both, %d of them with another id and %d with another name; %d messages differ in white space, %d in HTML escapes, %d in other text; only in the snapshot: %d, only in the stream: %d",
 		a.runs, a.same, a.otherID, a.otherName, a.whiteSpace, a.escapes, a.content, a.onlyEmitted, a.onlyFolded)
 }
 

@@ -64,7 +64,7 @@ func status(g gate.Gate, answers []gate.Answer) string {
 	case len(open) > 0:
 		return fmt.Sprintf("**Status: pre-proof draft.** The materials that [P20 §15](../docs/p20.md#s15) requires exist: %s, and captures of real integrations were compared with the contract. However, these questions of §14 have unfavorable answers: %s", condition, strings.Join(open, " "))
 	}
-	return fmt.Sprintf("**Status.** Both conditions of [P20 §15](../docs/p20.md#s15) are met for exactly one claim: %s. The mark *pre-proof draft* is therefore lifted. The conditions are: %s, and captures of real integrations that emit snapshots were compared with the contract. In these captures, with scripted models, the following integrations qualify: %s.", claim, condition, join(names))
+	return fmt.Sprintf("**Status.** Both conditions of [P20 §15](../docs/p20.md#s15) are met for exactly one claim: %s. The plan calls the lane *pre-proof* until they are met, so this page is no longer marked as a pre-proof draft. The conditions are: %s, and captures of real integrations that emit snapshots were compared with the contract. In these captures, with scripted models, the following integrations qualify: %s.", claim, condition, join(names))
 }
 
 // qualification writes the table of the integrations that qualify.

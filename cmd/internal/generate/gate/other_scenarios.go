@@ -12,7 +12,7 @@ import (
 // otherScenarios writes why runs of the other scenarios do not qualify, and what
 // artifacts omit.
 func otherScenarios(b *bytes.Buffer, g gate.Gate, needed []string) {
-	b.WriteString("## Results of the other scenarios\n\nThis table does not affect which integrations qualify. Some of these scenarios cause the result themselves: they turn snapshots off, make the model fail, or send empty ids. The last column covers the runs of all scenarios that produce an artifact. It lists what the artifact omits from the one snapshot, or from the last of several. The record of the artifact lists the same.\n\n| integration | why runs of the other scenarios have no artifact of a usable snapshot | what artifacts omit from the snapshot |\n|---|---|---|\n")
+	b.WriteString("## Results of the other scenarios\n\nThis table does not affect which integrations qualify. Some of these scenarios are made to have no usable snapshot: they turn snapshots off, make the model fail, or send empty ids. The last column covers the runs of all scenarios that produce an artifact. It lists what the artifact omits from the one snapshot, or from the last of several. The record of the artifact lists the same.\n\n| integration | why runs of the other scenarios have no artifact of a usable snapshot | what artifacts omit from the snapshot |\n|---|---|---|\n")
 	for _, s := range g.Summaries {
 		left := shortfalls(s.ExtraContent, nil)
 		if n := s.Snapshots; n.Finished.One+n.Finished.Several+n.Failed.One+n.Failed.Several == 0 {

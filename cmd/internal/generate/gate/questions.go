@@ -12,11 +12,19 @@ import (
 // questionSmallest is the question of P20 §14 that projections of fewer events answer.
 const questionSmallest = "Is one compacted MESSAGES_SNAPSHOT the smallest artifact that can be frozen without importing state?"
 
+// listedSentences is how many sentences an answer has as a paragraph. A longer answer
+// is a list of sentences.
+const listedSentences = 5
+
 // questions writes the answers to P20 §14 and §14.3.
 func questions(b *bytes.Buffer, answers []gate.Answer, t refreezingCounts) {
 	b.WriteString("## Questions and answers\n\n| | question of P20 §14 and §14.3 | answer |\n|---|---|---|\n")
 	for i, a := range answers {
-		fmt.Fprintf(b, "| %d | %s | %s |\n", i+1, a.Question, a.Word)
+		question := a.Question
+		if question == gate.QuestionAnchors {
+			question += " (in the words of the plan: *Is a required identity anchor too rich?*)"
+		}
+		fmt.Fprintf(b, "| %d | %s | %s |\n", i+1, question, a.Word)
 	}
 	b.WriteString("\n")
 	for i, a := range answers {
@@ -27,7 +35,12 @@ func questions(b *bytes.Buffer, answers []gate.Answer, t refreezingCounts) {
 		case gate.QuestionState:
 			text += " " + t.withoutState()
 		}
-		fmt.Fprintf(b, "**%d. %s.** %s\n\n", i+1, strings.ToUpper(a.Word[:1])+a.Word[1:], text)
+		if sentences := strings.Split(text, ". "); len(sentences) > listedSentences {
+			text = "\n\n- " + strings.Join(sentences, ".\n- ")
+		} else {
+			text = " " + text
+		}
+		fmt.Fprintf(b, "**%d. %s.**%s\n\n", i+1, strings.ToUpper(a.Word[:1])+a.Word[1:], text)
 	}
 }
 
