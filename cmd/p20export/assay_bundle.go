@@ -34,7 +34,7 @@ Verdicts:
   differs   with --strict: it contains something that p20export never writes
             (exit status 1)
   error     it could not be read (exit status 3)
-` + exitHelp("every bundle is intact", "a bundle is refused; with --strict, or differs", ""),
+` + exitHelp("every bundle is intact", "a bundle is refused, or with --strict differs", ""),
 		Example: `  p20export assay verify evidence.tar.gz
   p20export assay verify --strict --format json bundles/*.tar.gz`,
 		Args:              cli.OneOrMore("BUNDLE"),

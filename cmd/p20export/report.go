@@ -39,8 +39,9 @@ finished or not. Symbolic links in it are not followed.
 
 The page shows what freeze does with each run, under the given projection or
 else the first of emitted-snapshot, emitted-snapshot-text and folded-stream that
-freezes the run. If the run is refused, it shows every reason. The verdicts are
-those of compare.
+freezes the run. If the run is refused, it shows every reason. For a run with
+several snapshots it also says whether the last one can be frozen. The verdicts
+are those of compare.
 
 The page contains the raw events: prompts, arguments of tools, state. Share it
 only with people who may see the captures, or use --redact text. This replaces

@@ -77,7 +77,7 @@ It is an error (exit status 3) if a directory cannot be read, or if a tree
 contains more than 100,000 files and directories. In JSON, a row has the same
 keys as for a single artifact, null where they do not apply, and the key file
 for any other file.
-` + exitHelp("nothing differs, and everything was verifiable", "something differs; with --strict, or a file is unexplained", "something is unverifiable or could not be read"),
+` + exitHelp("nothing differs, and everything was verifiable", "something differs, or with --strict a file is unexplained", "something is unverifiable or could not be read"),
 		Example: `  p20export verify frozen/one-turn.artifact.json \
       --record frozen/one-turn.record.json --capture captures/one-turn
   p20export verify evidence --strict
