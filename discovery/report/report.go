@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -147,6 +148,9 @@ func write(ctx context.Context, paths []string, s Settings, left limits) ([]Row,
 	if err != nil {
 		return nil, err
 	}
+	if err := s.checkOut(paths); err != nil {
+		return nil, err
+	}
 	if len(paths) > left.sections {
 		return []Row{failure(nil, errRoom())}, nil
 	}
@@ -194,11 +198,7 @@ func (s *Settings) publish(ctx context.Context, page *page, rows []Row) []Row {
 // writePage writes the file of the page. It returns the names of temporary files that
 // could not be removed.
 func (s *Settings) writePage(ctx context.Context, write func(io.Writer) error) (left []string, err error) {
-	dir, name := filepath.Split(s.Out)
-	dir = cmp.Or(dir, ".")
-	if err := capture.CheckOutside(dir); err != nil {
-		return nil, err
-	}
+	dir, name := s.splitOut()
 	to, err := atomicfile.OpenDirectory(dir)
 	if err != nil {
 		return nil, err
@@ -222,6 +222,68 @@ func (s *Settings) writePage(ctx context.Context, write func(io.Writer) error) (
 		return nil, err
 	}
 	return atomicfile.LeftoverNames(file), to.Sync()
+}
+
+// splitOut splits Out into its directory and its name.
+func (s *Settings) splitOut() (dir, name string) {
+	dir, name = filepath.Split(s.Out) // filepath.Dir resolves link/../name differently from the system
+	return cmp.Or(dir, "."), name
+}
+
+// checkOut returns an error if Out is one of the captures, a file of one, or inside a
+// directory that is a capture. Links count as the files that they refer to.
+func (s *Settings) checkOut(paths []string) error {
+	dir, _ := s.splitOut()
+	if err := capture.CheckOutside(dir); err != nil {
+		return err
+	}
+	above, out := directories(dir), stat(s.Out)
+	for _, path := range paths {
+		info := stat(path)
+		if os.SameFile(info, out) {
+			return fmt.Errorf("%s is the capture %s; choose another name for the page", finding.Escape(s.Out), finding.Escape(path))
+		}
+		files, err := os.ReadDir(path)
+		if err != nil {
+			continue // a file, or reading it reports the error
+		}
+		if slices.ContainsFunc(above, func(dir fs.FileInfo) bool { return os.SameFile(info, dir) }) {
+			return &capture.InsideError{Path: s.Out, Capture: path}
+		}
+		for _, f := range files {
+			if os.SameFile(stat(filepath.Join(path, f.Name())), out) {
+				return fmt.Errorf("%s is the file %s of the capture %s; choose another name for the page", finding.Escape(s.Out), finding.Escape(f.Name()), finding.Escape(path))
+			}
+		}
+	}
+	return nil
+}
+
+// stat returns what os.Stat returns, or nil for an error. A nil FileInfo is not the same
+// file as any other.
+func stat(path string) fs.FileInfo {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil
+	}
+	return info
+}
+
+// directories returns dir and the directories that contain it.
+func directories(dir string) (list []fs.FileInfo) {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return nil
+	}
+	if real, err = filepath.Abs(real); err != nil {
+		return nil
+	}
+	for ; ; real = filepath.Dir(real) {
+		list = append(list, stat(real))
+		if real == filepath.Dir(real) {
+			return list
+		}
+	}
 }
 
 // exists returns the finding for an existing file that cannot be replaced. The argument

@@ -411,3 +411,46 @@ func TestPageNames(t *testing.T) {
 		}
 	}
 }
+
+// A page never replaces a capture or a file of one, even by a link or if the capture looks
+// like a page. Nothing is read first.
+func TestOutIsNoCapture(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	both := pageBegin + pageMaker + "p20export 1.0.0\n\ndata: " + started + "\n\ndata: " + finished + "\n\n"
+	for _, name := range []string{"plain.sse", "unfinished/response.sse", "closed/response.sse", "closed/capture.json", "closed/inner/page.html"} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(at(name)), 0o777), os.WriteFile(at(name), []byte(both), 0o666)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Link(at("plain.sse"), at("hard.sse")), os.Symlink("plain.sse", at("soft.sse")), os.Symlink("closed", at("link")),
+		os.Link(at("closed/response.sse"), at("hard.html")), os.Symlink("unfinished/response.sse", at("soft.html")), os.Link(at("unfinished/response.sse"), at("other.html"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ path, out string }{
+		{"plain.sse", "plain.sse"},
+		{"plain.sse", "hard.sse"},
+		{"plain.sse", "soft.sse"},
+		{"soft.sse", "plain.sse"},
+		{"hard.sse", "soft.sse"},
+		{"closed", "closed/response.sse"},
+		{"link", "closed/inner/page.html"},
+		{"closed", "link/inner/new.html"},
+		{"closed", "hard.html"},
+		{"unfinished", "unfinished/new.html"},
+		{"unfinished", "soft.html"},
+		{"unfinished", "other.html"},
+	} {
+		read := false
+		s := Settings{Tool: tool, Out: at(c.out), Force: true, Reading: func(string) scan.Progress { read = true; return nil }}
+		before, _ := os.ReadFile(s.Out)
+		rows, err := Write(t.Context(), []string{captures + "/adk/one-turn", at(c.path)}, s)
+		after, _ := os.ReadFile(s.Out)
+		if err == nil || read || !bytes.Equal(before, after) {
+			t.Errorf("%s in place of %s: %v, %v; read: %t", c.out, c.path, rows, err, read)
+		}
+	}
+	if _, err := os.Stat(at("closed/inner/new.html")); err == nil {
+		t.Error("a page was written into a capture")
+	}
+}
