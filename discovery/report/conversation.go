@@ -175,7 +175,7 @@ func messagesIn(text []byte) (list [][]byte) {
 // turn returns the turn of a kept message.
 func (v *viewer) turn(m artifact.Message, raw []byte, mark *markup.Mark, parts []project.Omission) turn {
 	b, n := v.show.Append(nil, m.Content, true, min(v.left.tree, v.left.trees))
-	t := turn{Role: v.role(m.Role), Name: v.short(m.Name), ID: v.short(m.ID), Content: markup.HTML(b), Bytes: int64(len(m.Content)), Cut: n < len(m.Content)}
+	t := turn{Role: v.role(m.Role), Name: v.short(m.Name), ID: "id " + v.short(m.ID), Content: markup.HTML(b), Bytes: int64(len(m.Content)), Cut: n < len(m.Content)}
 	if m.Name == "" {
 		t.Name = ""
 	}
@@ -347,12 +347,20 @@ func (c *conversation) writeBlocks(w *markup.Writer) {
 		}
 	}
 	w.Put(`
-<p class="blocks" role="img" aria-label="Messages in their order: %s kept whole, %s in part, %s left out">`, kept, parts, gone)
+<p class="blocks" role="img" aria-label="Messages in their order: %s kept whole, %s in part, %s left out"><span>Messages</span>`, kept, parts, gone)
 	for _, t := range c.Turns[:min(len(c.Turns), shownBlocks)] {
 		w.Put(`<i class="%s"></i>`, t.block())
 	}
 	if more := len(c.Turns) + c.More - shownBlocks; more > 0 {
 		w.Put(` <span>+ %s more</span>`, humanize.Grouped(int64(more)))
+	}
+	for _, of := range []struct {
+		n    int
+		text string
+	}{{kept, "kept whole"}, {parts, "in part"}, {gone, "left out"}} {
+		if of.n > 0 {
+			w.Put(` <span>%s %s</span>`, of.n, of.text)
+		}
 	}
 	w.Put(`</p>`)
 }

@@ -20,7 +20,7 @@ func turns(t *testing.T, page []byte) (list []string, blocks string) {
 	tags := regexp.MustCompile(`<[^>]*>`)
 	for _, li := range strings.Split(element(t, page, `<ol class="messages">`, "</ol>"), "\n<li")[1:] {
 		li, _, _ = strings.Cut(li, `<details class="raw">`)
-		li = strings.NewReplacer(` class="ghost"><p class="who">`, "- ", `><p class="who">`, "+ ", `</p><div class="what">`, "| ", `<p class="id">`, "#", `<li class="tag">`, " !").Replace(li)
+		li = strings.NewReplacer(` class="ghost"><p class="who">`, "- ", `><p class="who">`, "+ ", `</p><div class="what">`, "| ", `<p class="id">id `, "#", `<li class="tag">`, " !").Replace(li)
 		list = append(list, strings.TrimSpace(html.UnescapeString(tags.ReplaceAllString(li, ""))))
 	}
 	for _, class := range regexp.MustCompile(`<i class="(\w+)">`).FindAllStringSubmatch(element(t, page, `<p class="blocks"`, "</p>"), -1) {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -138,10 +139,14 @@ func (v *viewer) tree(text []byte, marks *markup.Mark) shown {
 
 // write writes the events, the JSON of the artifact, and the omissions.
 func (v *artifactView) write(w *markup.Writer, section int) {
+	title := "The three events"
+	if slices.ContainsFunc(v.Parts, func(p part) bool { return p.Is == project.SnapshotPart && p.Event == nil }) {
+		title = "The two events and the built snapshot"
+	}
 	w.Put(`
 <details class="folded">
-<summary><h3>The three events</h3> <small>what of them was kept, and the artifact</small></summary>
-<p class="legend"><span class="ln kept">kept</span> <span class="ln left"><del>left out</del></span> <span class="ln changed">changed</span></p>`)
+<summary><h3>%s</h3> <small>what of them was kept, and the artifact</small></summary>
+<p class="legend"><span class="ln kept">kept</span> <span class="ln left"><del>left out</del></span> <span class="ln changed">changed</span></p>`, title)
 	for _, p := range v.Parts {
 		w.Put(`
 <section class="part">

@@ -100,7 +100,7 @@
 
   const figures = (bytes, offset, micros) => [
     element("span", "bytes", plural(bytes, "byte", "bytes")),
-    element("span", "offset", "at " + count.format(offset)),
+    element("span", "offset", "byte " + count.format(offset)),
     element("span", "arrived", arrival(micros)),
   ];
 
@@ -200,7 +200,9 @@
       span.append(...parts);
       return span;
     };
-    form.append(field(label, input), field(of, select), said);
+    const keys = element("p", "keys", "Keys: ");
+    keys.append(element("kbd", "", "/"), " search, ", element("kbd", "", "\u2193"), " ", element("kbd", "", "\u2191"), " in the list");
+    form.append(field(label, input), field(of, select), keys, said);
     details.append(form, list);
 
     const shows = {

@@ -318,7 +318,7 @@ func TestRunsAreCounted(t *testing.T) {
 		paths []string
 		want  []string
 	}{
-		{[]string{captures + "/adk/refused"}, []string{"1 capture, 0 runs</h1>", "<strong>HTTP 422 from the endpoint</strong></p>", "There is no run in this capture.", "<strong>This page contains what the endpoint sent:</strong> the body of the response.", "<dt>HTTP status</dt><dd>422</dd>"}},
+		{[]string{captures + "/adk/refused"}, []string{"1 capture, 0 runs</h1>", "<strong>HTTP 422 from the endpoint</strong></p>", "There is no run in this capture.", "<strong>This page contains what the endpoint sent:</strong> the body of the response.", "<p>Status 422, application/json, "}},
 		{[]string{unfinished}, []string{"1 capture, 0 runs</h1>", "<strong>Nothing is shown, because the capture was not finished: it has no capture.json.</strong></p>", "<h3>Why nothing is shown</h3>", "This page contains no event of the captures.", "<dt>Capture</dt><dd>not usable: the capture directory has no manifest, so the capture was not finished</dd>"}},
 		{[]string{two}, []string{"1 capture, 2 runs</h1>", "An artifact was made from 0 of 2 runs.</span>"}},
 		{[]string{captures + "/adk/one-turn", captures + "/adk/refused"}, []string{"2 captures, 1 run</h1>", "An artifact was made from 1 of 1 run. 1 capture has no run.</span>", "It also contains responses of endpoints.", `<td class="lost">HTTP 422 from the endpoint</td>`, "refused</a> <small>no run</small></th>"}},

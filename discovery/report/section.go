@@ -100,7 +100,7 @@ type family struct {
 
 func (v *viewer) section(name string, r *run) *section {
 	row := r.inspect
-	s := &section{Redacted: v.show.Redact, Capture: markup.Visible(name), Verdict: project.Refused, Word: analysis.Refused, Timeline: r.timeline, Summary: v.summary(r), Facts: v.facts(row)}
+	s := &section{Redacted: v.show.Redact, Capture: markup.Visible(name), Verdict: project.Refused, Word: analysis.Refused, Timeline: r.timeline, Summary: v.summary(r), Facts: v.facts(r)}
 	if row.Terminal != nil {
 		s.Terminal = v.show.Type(*row.Terminal)
 		if *row.Terminal == envelope.RunError {
@@ -161,7 +161,7 @@ func (v *viewer) frozen(s *section, r *run) {
 	s.Findings = append(s.Findings, v.findings("", subject.Findings))
 	s.Counts = counts(subject.Findings)
 	s.Sizes = append(s.Sizes,
-		size{Name: "Envelope, three events", Bytes: int64(p.Sizes.EnvelopeBytes)},
+		size{Name: "Envelope", Bytes: int64(p.Sizes.EnvelopeBytes)},
 		size{Name: "Artifact", Bytes: int64(p.Sizes.ArtifactBytes)},
 		size{Name: "Artifact without white space", Bytes: int64(strictjson.CompactSize(r.frozen.artifact))})
 	if v.show.Redact {

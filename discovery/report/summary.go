@@ -228,7 +228,7 @@ func (v *viewer) sum(s *section, r *run) {
 	var elsewhere string
 	s.Lost, s.LostMessages, elsewhere = l.text()
 	if elsewhere != "" {
-		s.Summary = append(s.Summary, fact{Name: "Also left out", Value: elsewhere})
+		s.Facts = append(s.Facts, fact{Name: "Also left out", Value: elsewhere})
 	}
 	s.Headline = "Kept " + humanize.Grouped(int64(s.Kept)) + " of " + plural(s.Messages, "message", "messages")
 	s.Counted = humanize.Grouped(int64(len(p.Events))) + " of " + plural(r.inspect.Events, "event", "events")
@@ -310,15 +310,15 @@ func builtFrom(r *run) string {
 	return "the request, as RUN_STARTED repeats it, and the streamed text"
 }
 
-// timesFact returns the duration of the run, its times, and the source of the times.
-func timesFact(r *run) string {
+// timesFact returns the duration and the day of the run, and its times with their source.
+func timesFact(r *run) (short, full string) {
 	row := r.inspect
 	if r.frozen != nil { // its times may be the operator's
 		p := r.frozen.record.Predicate.Times
 		row.TimeSource, row.StartedAt, row.FinishedAt = &p.Source, &r.frozen.decoded.StartedAt, &r.frozen.decoded.FinishedAt
 	}
 	if row.StartedAt == nil || row.TimeSource == nil {
-		return "not known"
+		return "not known", "not known"
 	}
 	by := map[project.TimeSource]string{
 		project.EventTime:    ", by the events' own times",
@@ -327,23 +327,25 @@ func timesFact(r *run) string {
 	}[*row.TimeSource]
 	from, err := time.Parse(time.RFC3339Nano, *row.StartedAt)
 	if err != nil {
-		return *row.StartedAt + by
+		return *row.StartedAt, *row.StartedAt + by
 	}
 	const day, clock = "2006-01-02", "15:04:05.000"
 	from = from.UTC()
 	if row.FinishedAt == nil {
-		return "from " + from.Format(clock) + " UTC on " + from.Format(day) + by
+		full = "from " + from.Format(clock) + " UTC on " + from.Format(day)
+		return full, full + by
 	}
 	to, err := time.Parse(time.RFC3339Nano, *row.FinishedAt)
 	if err != nil {
-		return *row.StartedAt + by
+		return *row.StartedAt, *row.StartedAt + by
 	}
 	to = to.UTC()
 	end := to.Format(clock)
 	if to.Format(day) != from.Format(day) {
 		end += " on " + to.Format(day)
 	}
-	return lasting(to.Sub(from)) + ", from " + from.Format(clock) + " to " + end + " UTC on " + from.Format(day) + by
+	short = lasting(to.Sub(from)) + ", on " + from.Format(day)
+	return short, "from " + from.Format(clock) + " to " + end + " UTC on " + from.Format(day) + by
 }
 
 // lasting formats a duration.
@@ -399,22 +401,29 @@ const maxFailure = 80
 // summary returns the most important facts.
 func (v *viewer) summary(r *run) []fact {
 	list := []fact{{Name: "Capture", Value: captureFact(r)}}
-	if m := r.inspect.Source.Manifest; r.inspect.Run == nil && m != nil && m.Source.Kind != capture.KindFile && m.Source.Status != nil {
+	_, failed := failedStatus(r) // which the headline has
+	if m := r.inspect.Source.Manifest; r.inspect.Run == nil && !failed && m != nil && m.Source.Kind != capture.KindFile && m.Source.Status != nil {
 		list = append(list, fact{Name: "HTTP status", Value: strconv.Itoa(*m.Source.Status)})
 	}
 	if r.subject == nil || r.inspect.Run == nil {
 		return list
 	}
-	return append(list, artifactFact(r), fact{Name: "Snapshot", Value: snapshotFact(r)}, fact{Name: "Times", Value: timesFact(r)}, fact{Name: "Ended with", Value: v.endFact(r)})
+	duration, _ := timesFact(r)
+	return append(list, artifactFact(r), fact{Name: "Ended with", Value: v.endFact(r)}, fact{Name: "Times", Value: duration})
 }
 
 // facts returns the other facts about a run and its capture.
-func (v *viewer) facts(row scan.Inspection) (list []fact) {
+func (v *viewer) facts(r *run) (list []fact) {
+	row := r.inspect
 	say := func(name, text string) { list = append(list, fact{Name: name, Value: text}) }
 	add := func(name string, value *string) {
 		if value != nil {
 			say(name, v.short(*value))
 		}
+	}
+	if r.subject != nil && row.Run != nil {
+		_, times := timesFact(r)
+		list = append(list, fact{Name: "Snapshot", Value: snapshotFact(r)}, fact{Name: "From, to", Value: times})
 	}
 	add("Thread", row.ThreadID)
 	add("Run", row.RunID)

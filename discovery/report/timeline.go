@@ -244,6 +244,7 @@ type pictureView struct {
 	SVG     markup.HTML
 	Kept    int // number of events with a ring
 	ByOrder bool
+	First   string // the time of the first event, from the start of the capture
 }
 
 // lane is the label of a family of events.
@@ -280,6 +281,7 @@ func (v *viewer) picture(t *timeline, parts []project.Part) *pictureView {
 		}
 	}
 	p.Kept = len(kept)
+	p.First = markup.Micros(picture.First, 100)
 	p.SVG = picture.SVG(kept, label)
 	for _, l := range picture.Lanes() {
 		p.Lanes = append(p.Lanes, lane{l.Family, laneName(l.Family), l.Count})
@@ -311,7 +313,7 @@ func (p *pictureView) write(w *markup.Writer) {
 	if p.ByOrder {
 		w.Put(`In the order of the events, as their times of arrival are not known.`)
 	} else {
-		w.Put(`Time since the request was sent.`)
+		w.Put(`The axis is the time since the request was sent. The first event came after %s.`, p.First)
 	}
 	if p.Kept > 0 {
 		w.Put(` A ring marks each of the %s events that were kept.`, p.Kept)
