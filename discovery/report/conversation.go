@@ -1,12 +1,14 @@
 package report
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/discovery/report/internal/markup"
+	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/humanize"
 	"github.com/p20export/p20export/internal/strictjson"
@@ -17,8 +19,18 @@ import (
 type conversation struct {
 	Built string // the sources of a built snapshot
 	Turns []turn
-	More  int    // number of turns not shown
-	End   string // how the run failed, if it did
+	More  int // number of turns not shown
+	// Whole, Part and Gone count the messages that were kept whole, in part, or omitted.
+	// They include messages that are not shown.
+	Whole, Part, Gone int
+	// Blocks has the classes of the first blocks in the header, and AtLeast is set if
+	// the record does not list all omissions.
+	Blocks  []string
+	AtLeast bool
+	// Unpaired is set if messages are shown without their JSON, because they could not
+	// be found in the source.
+	Unpaired bool
+	End      string // how the run failed, if it did
 }
 
 // turn is one message, kept or omitted.
@@ -57,8 +69,10 @@ func (v *viewer) conversation(r *run, marks marks) *conversation {
 	parts := make(map[messagePlace][]project.Omission)
 	var streamed []project.Omission
 	for _, o := range f.record.Predicate.Omissions {
-		switch at, key, ok := messageOf(o); {
-		case ok && key == "":
+		switch at, part, ok := messageOf(o); {
+		case o.Count > 0:
+			c.AtLeast = c.AtLeast || o.Reason == finding.OmissionsUncounted
+		case ok && part == nil:
 			why[at] = append(why[at], o.Reason)
 		case ok:
 			parts[at] = append(parts[at], o)
@@ -68,43 +82,68 @@ func (v *viewer) conversation(r *run, marks marks) *conversation {
 	}
 	rest, own := f.decoded.Messages, messagesIn(f.lines()[1])
 	if s := r.from(); s != nil {
-		gone := 0
-		for i := range s.list {
-			if why[messagePlace{s.event, i}] != nil {
-				gone++
-			}
-		}
-		if kept := len(s.list) - gone; kept > len(rest) || r.subject.Origin == project.Emitted && kept != len(rest) {
-			s.list = nil // more was left out than the record lists
-		}
 		of := marks.of(s.event)
 		for _, name := range s.place {
 			of = of.At(name)
 		}
 		for i, raw := range s.list {
 			at := messagePlace{s.event, i}
-			mark := of.At(strconv.Itoa(i))
-			if reasons := why[at]; reasons != nil {
-				c.add(v, func() turn { return v.ghost(raw, mark, reasons) })
+			mark, reasons := of.At(strconv.Itoa(i)), why[at]
+			if reasons == nil && (len(rest) == 0 || !isMessage(raw, rest[0])) {
+				if !c.AtLeast {
+					c.Unpaired, own = true, nil
+					break
+				}
+				reasons = []finding.Code{finding.OmissionsUncounted}
+			}
+			if reasons != nil {
+				c.add(v, blockGone, func() turn { return v.ghost(raw, mark, reasons) })
 				continue
 			}
 			m := rest[0]
 			rest = rest[1:]
-			c.add(v, func() turn { return v.turn(m, raw, mark, parts[at]) })
+			c.add(v, keptBlock(parts[at]), func() turn { return v.turn(m, raw, mark, parts[at]) })
 		}
+	}
+	unlisted := 0
+	if c.AtLeast && r.subject.Origin == project.Built {
+		unlisted = r.inspect.Families.Count(envelope.TextMessageStart) - len(rest) - len(streamed)
 	}
 	for i, m := range rest {
 		begun, known := r.timeline.begun[m.ID]
 		for known && len(streamed) > 0 && *streamed[0].EventIndex < begun {
-			c.add(v, func() turn { return lost(streamed[0]) })
+			c.add(v, blockGone, func() turn { return lost(streamed[0]) })
 			streamed = streamed[1:]
 		}
-		c.add(v, func() turn { return v.turn(m, own[len(own)-len(rest)+i], nil, nil) })
+		c.add(v, blockKept, func() turn {
+			if own == nil {
+				return v.turn(m, nil, nil, nil)
+			}
+			return v.turn(m, own[len(own)-len(rest)+i], nil, nil)
+		})
 	}
 	for _, o := range streamed {
-		c.add(v, func() turn { return lost(o) })
+		c.add(v, blockGone, func() turn { return lost(o) })
+	}
+	for range unlisted {
+		c.add(v, blockGone, func() turn { return lost(project.Omission{Reason: finding.OmissionsUncounted}) })
 	}
 	return c
+}
+
+// isMessage reports whether a message of a source became a message of the artifact.
+func isMessage(raw []byte, m artifact.Message) bool {
+	var decoder strictjson.Decoder
+	var from strictjson.Object
+	if _, err := strictjson.ReadText(&from, &decoder, raw); err != nil {
+		return false
+	}
+	same := func(name, want string) bool {
+		text, _ := strictjson.JoinSurrogates(from.Text(name))
+		return artifact.Trim(text) == artifact.Trim(want)
+	}
+	content, _ := from.Get("content")
+	return same("id", m.ID) && same("role", m.Role) && (content.Kind == strictjson.ArrayStart || same("content", m.Content))
 }
 
 // lost returns the turn of an omitted streamed message.
@@ -112,8 +151,34 @@ func lost(o project.Omission) turn {
 	return turn{Ghost: true, Why: []string{"a message " + messageLeft(o.Reason)}, Event: o.EventIndex}
 }
 
-// add adds a turn, within the limits.
-func (c *conversation) add(v *viewer, make func() turn) {
+// The classes of the blocks of messages in the header.
+const (
+	blockKept = "kept"
+	blockPart = "part"
+	blockGone = "gone"
+)
+
+// keptBlock returns the class of the block of a kept message with these omissions.
+func keptBlock(parts []project.Omission) string {
+	if parts != nil {
+		return blockPart
+	}
+	return blockKept
+}
+
+// add adds a message with its block, and its turn within the limits.
+func (c *conversation) add(v *viewer, block string, make func() turn) {
+	switch block {
+	case blockGone:
+		c.Gone++
+	case blockPart:
+		c.Part++
+	default:
+		c.Whole++
+	}
+	if len(c.Blocks) < shownBlocks {
+		c.Blocks = append(c.Blocks, block)
+	}
 	if min(v.left.tree, v.left.trees) == 0 {
 		c.More++
 		return
@@ -183,8 +248,8 @@ func (v *viewer) turn(m artifact.Message, raw []byte, mark *markup.Mark, parts [
 		t.Begin = v.show.Text(strings.ToValidUTF8(m.Content[:markup.Glimpse], ""))
 	}
 	for _, o := range parts {
-		_, key, _ := messageOf(o)
-		text := markup.Verb(o.Reason) + ": " + v.key(key)
+		_, part, _ := messageOf(o)
+		text := markup.Verb(o.Reason) + ": " + v.part(part)
 		if o.Reason == finding.TextPartsJoined {
 			text = "changed: text parts joined"
 		}
@@ -247,6 +312,9 @@ func (v *viewer) was(m *strictjson.Object) string {
 
 // raw adds the JSON of a message, with omitted and changed values marked.
 func (v *viewer) raw(t *turn, raw []byte, mark *markup.Mark) {
+	if raw == nil {
+		return
+	}
 	if mark == nil {
 		mark = new(markup.Mark)
 	}
@@ -261,6 +329,10 @@ func (c *conversation) write(w *markup.Writer, section int) {
 	if c.Built != "" {
 		w.Put(`
 <p class="origin">These messages were <strong>built</strong> from %s. The run emitted no snapshot.</p>`, c.Built)
+	}
+	if c.Unpaired {
+		w.Put(`
+<p class="cut">The JSON of these messages is not shown: they could not be matched with the messages of the snapshot.</p>`)
 	}
 	w.Put(`
 <ol class="messages">`)
@@ -335,23 +407,12 @@ const shownBlocks = 60
 
 // writeBlocks draws a block for each message, which shows whether it was kept.
 func (c *conversation) writeBlocks(w *markup.Writer) {
-	kept, parts, gone := 0, 0, 0
-	for _, t := range c.Turns {
-		switch t.block() {
-		case "gone":
-			gone++
-		case "part":
-			parts++
-		default:
-			kept++
-		}
-	}
 	w.Put(`
-<p class="blocks" role="img" aria-label="Messages in their order: %s kept whole, %s in part, %s left out"><span>Messages</span>`, kept, parts, gone)
-	for _, t := range c.Turns[:min(len(c.Turns), shownBlocks)] {
-		w.Put(`<i class="%s"></i>`, t.block())
+<p class="blocks" role="img" aria-label="Messages in their order: %s"><span>Messages</span>`, c.drawn())
+	for _, block := range c.Blocks {
+		w.Put(`<i class="%s"></i>`, block)
 	}
-	if more := len(c.Turns) + c.More - shownBlocks; more > 0 {
+	if more := c.Whole + c.Part + c.Gone - len(c.Blocks); more > 0 {
 		w.Put(` <span>+ %s more</span>`, humanize.Grouped(int64(more)))
 	}
 	for _, of := range []struct {
@@ -365,13 +426,10 @@ func (c *conversation) writeBlocks(w *markup.Writer) {
 	w.Put(`</p>`)
 }
 
-// block returns the class of a message's block.
-func (t *turn) block() string {
-	switch {
-	case t.Ghost:
-		return "gone"
-	case t.Parts != nil:
-		return "part"
+// drawn counts the blocks in words.
+func (c *conversation) drawn() string {
+	if c.AtLeast {
+		return fmt.Sprintf("%d kept, at least %d of them in part, %d left out", c.Whole+c.Part, c.Part, c.Gone)
 	}
-	return "kept"
+	return fmt.Sprintf("%d kept whole, %d in part, %d left out", c.Whole, c.Part, c.Gone)
 }

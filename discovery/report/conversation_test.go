@@ -2,6 +2,7 @@ package report
 
 import (
 	"context"
+	"fmt"
 	"html"
 	"path/filepath"
 	"regexp"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/humanize"
 )
 
 // turns returns the messages of the conversation of a page, and their blocks.
@@ -44,7 +46,7 @@ func TestConversation(t *testing.T) {
 		"+ tool n| 4 !left out: toolCallId#3",
 		"- activity| Left out: a message whose role is not in the contract; a message that is not plain text.",
 		"- user| Left out: a message that is not plain text.",
-		"+ user| ab !changed: text parts joined !left out: k#6",
+		"+ user| ab !changed: text parts joined !left out: part of content#6",
 	}
 	const blocks = "kept gone part gone gone part "
 	streamed := []string{"- streamed| Left out: a message with blank text. event 1", "+ assistant| yes#s2"}
@@ -82,6 +84,114 @@ func TestConversation(t *testing.T) {
 				t.Errorf("%d messages have their JSON", n)
 			}
 		})
+	}
+}
+
+// A message is left out if an omission is about exactly that message. Keys that look like
+// indexes and empty keys are parts of messages.
+func TestMessagesAreFound(t *testing.T) {
+	snapshot := func(messages string) []string {
+		return []string{started, `{"type":"MESSAGES_SNAPSHOT","messages":[` + messages + `]}`, finished}
+	}
+	for name, c := range map[string]struct {
+		events []string
+		want   []string
+		blocks string
+	}{
+		"numeric keys": {
+			snapshot(`{"id":"u","role":"user","content":"question","1":"x","12345":"y","-0":1},{"id":"r","role":"reasoning","content":"hidden"},{"id":"a","role":"assistant","content":"answer"}`),
+			[]string{"+ user| question !left out: 1 !left out: 12345 !left out: -0#u", "- reasoning| Left out: a message whose role is not in the contract.", "+ assistant| answer#a"}, "part gone kept ",
+		},
+		"numeric keys of the input": {
+			[]string{strings.TrimSuffix(started, "}") + `,"input":{"threadId":"t","runId":"r","messages":[{"id":"u","role":"user","content":"first","7":"x"},{"id":"v","role":"user","content":"second"}]}}`,
+				`{"type":"TEXT_MESSAGE_START","messageId":"s","role":"assistant"}`, `{"type":"TEXT_MESSAGE_CONTENT","messageId":"s","delta":"yes"}`, `{"type":"TEXT_MESSAGE_END","messageId":"s"}`, finished},
+			[]string{"+ user| first !left out: 7#u", "+ user| second#v", "+ assistant| yes#s"}, "part kept kept ",
+		},
+		"an empty key":         {snapshot(`{"id":"u","role":"user","content":"question","":"x"}`), []string{`+ user| question !left out: ""#u`}, "part "},
+		"a key of a text part": {snapshot(`{"id":"u","role":"user","content":[{"type":"text","text":"a","5":"x"}]}`), []string{"+ user| a !changed: text parts joined !left out: part of content#u"}, "part "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, page := made(t, Settings{}, bounds, saved(t, "run.sse", c.events...))
+			got, blocks := turns(t, page)
+			if diff := cmp.Diff(c.want, got); diff != "" || blocks != c.blocks {
+				t.Errorf("the blocks are %s\n%s", blocks, diff)
+			}
+			if strings.Contains(string(page), "left out ()") || strings.Contains(string(page), "left out: <") {
+				t.Error("an empty key is not shown")
+			}
+			for i, li := range strings.Split(element(t, page, `<ol class="messages">`, "</ol>\n</section>"), "\n<li")[1:] {
+				content, _, _ := strings.Cut(strings.TrimPrefix(got[i][strings.Index(got[i], "| ")+2:], "Left out"), " !")
+				content, _, _ = strings.Cut(content, "#")
+				if _, json, _ := strings.Cut(li, `<div class="tree">`); !strings.HasPrefix(content, ":") && !strings.Contains(json, "&#34;"+content+"&#34;") {
+					t.Errorf("message %d has the JSON of another message:\n%s", i, json)
+				}
+			}
+		})
+	}
+}
+
+// Messages past the omissions that a record lists are found by their ids, and counted.
+func TestUnlistedMessages(t *testing.T) {
+	t.Parallel()
+	var list []string
+	add := func(role, text string) {
+		list = append(list, fmt.Sprintf(`{"id":"%d","role":"%s","content":"%s"}`, len(list), role, text))
+	}
+	const gone, question = 10_100, 10_050
+	for i := range gone {
+		if i == question {
+			add("user", "question")
+		}
+		add("assistant", "")
+	}
+	add("assistant", "answer")
+	messages := `"messages":[` + strings.Join(list, ",") + `]`
+	stream := []string{`{"type":"TEXT_MESSAGE_START","messageId":"s","role":"assistant"}`, `{"type":"TEXT_MESSAGE_CONTENT","messageId":"s","delta":"yes"}`, `{"type":"TEXT_MESSAGE_END","messageId":"s"}`,
+		`{"type":"TEXT_MESSAGE_START","messageId":"e","role":"assistant"}`, `{"type":"TEXT_MESSAGE_CONTENT","messageId":"e","delta":" "}`, `{"type":"TEXT_MESSAGE_END","messageId":"e"}`}
+	for name, c := range map[string]struct {
+		events         []string
+		kept, messages int
+	}{
+		"emitted": {[]string{started, `{"type":"MESSAGES_SNAPSHOT",` + messages + `}`, finished}, 2, gone + 2},
+		"built":   {append(append([]string{strings.TrimSuffix(started, "}") + `,"input":{"threadId":"t","runId":"r",` + messages + `}}`}, stream...), finished), 3, gone + 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			left := bounds
+			left.trees = 64 << 20
+			_, page := made(t, Settings{}, left, saved(t, "run.sse", c.events...))
+			got, _ := turns(t, page)
+			if len(got) != c.messages {
+				t.Fatalf("%d messages", len(got))
+			}
+			if got[question-1] != "- assistant| Left out: a message that the record does not list." || got[question] != fmt.Sprintf("+ user| question#%d", question) || got[gone+1] != fmt.Sprintf("+ assistant| answer#%d", gone+1) {
+				t.Errorf("%s\n%s\n%s", got[question-1], got[question], got[gone+1])
+			}
+			for _, want := range []string{fmt.Sprintf("Kept %d of %s messages", c.kept, humanize.Grouped(int64(c.messages))), fmt.Sprintf("%d kept, at least 0 of them in part, %d left out", c.kept, c.messages-c.kept), " that the record does not list left out"} {
+				if !strings.Contains(string(page), want) {
+					t.Errorf("the page does not say %q", want)
+				}
+			}
+		})
+	}
+}
+
+// The blocks and their description count all messages, also those that are not shown.
+func TestBlocksCountAllMessages(t *testing.T) {
+	var list []string
+	for i := range 12 {
+		list = append(list, fmt.Sprintf(`{"id":"%d","role":"user","content":"%s"}`, i, strings.Repeat("y", 1_000*(i%2))))
+	}
+	left := bounds
+	left.trees = 2_000
+	_, page := made(t, Settings{}, left, saved(t, "run.sse", started, `{"type":"MESSAGES_SNAPSHOT","messages":[`+strings.Join(list, ",")+`]}`, finished))
+	_, blocks := turns(t, page)
+	if blocks != strings.Repeat("gone kept ", 6) {
+		t.Errorf("the blocks are %s", blocks)
+	}
+	for _, want := range []string{"Kept 6 of 12 messages", "6 kept whole, 0 in part, 6 left out", "more messages are not shown here"} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("the page does not say %q", want)
+		}
 	}
 }
 

@@ -40,6 +40,9 @@ func (v *viewer) role(role string) string {
 
 // key shows the name of a member of an event.
 func (v *viewer) key(name string) string {
+	if name == "" {
+		return `""`
+	}
 	if len(name) > maxName {
 		return v.show.Short(name, maxName)
 	}
@@ -150,9 +153,9 @@ func (v *viewer) frozen(s *section, r *run) {
 	subject, p := r.subject, r.frozen.record.Predicate
 	s.Verdict, s.Projection = subject.Verdict, subject.Projection
 	s.Word = analysis.VerdictOf(r.first(), r.snapshots(), subject.Findings)
-	v.sum(s, r)
 	marks := marksOf(p.Omissions)
 	s.Conversation = v.conversation(r, marks)
+	v.sum(s, r)
 	if s.Failed != "" {
 		s.Conversation.End = v.endFact(r)
 	}

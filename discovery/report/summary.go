@@ -52,11 +52,11 @@ type messagePlace struct {
 	number int
 }
 
-// messageOf returns the message that an omission is about, and the omitted key; the key is
-// empty if the whole message was omitted. The message must be in a list that artifacts are
-// made from: that of a snapshot, the request, or the input in RUN_STARTED. Otherwise, ok is
-// false.
-func messageOf(o project.Omission) (at messagePlace, key string, ok bool) {
+// messageOf returns the message that an omission is about, and the keys that lead to the
+// omitted part of it; there are none if the whole message was omitted. The message must be
+// in a list that artifacts are made from: that of a snapshot, the request, or the input in
+// RUN_STARTED. Otherwise, ok is false.
+func messageOf(o project.Omission) (at messagePlace, part []string, ok bool) {
 	at.event = -1
 	pointer := string(o.Pointer)
 	if o.EventIndex != nil {
@@ -65,19 +65,25 @@ func messageOf(o project.Omission) (at messagePlace, key string, ok bool) {
 	}
 	names := strings.Split(pointer, "/")
 	if len(names) < 3 || names[1] != "messages" || o.Count > 0 {
-		return at, "", false
+		return at, nil, false
 	}
 	n, err := strconv.Atoi(names[2])
 	if err != nil {
-		return at, "", false
+		return at, nil, false
 	}
 	at.number = n
 	for _, name := range names[3:] {
-		if _, err := strconv.Atoi(name); err != nil {
-			key = unescape(name)
-		}
+		part = append(part, unescape(name))
 	}
-	return at, key, true
+	return at, part, true
+}
+
+// part names an omitted part of a message by its keys.
+func (v *viewer) part(keys []string) string {
+	if len(keys) > 1 {
+		return "part of " + v.key(keys[0])
+	}
+	return v.key(keys[0])
 }
 
 // unescape decodes a reference token of a JSON Pointer (RFC 6901 §4).
@@ -91,13 +97,13 @@ func (v *viewer) lossesOf(omissions []project.Omission) losses {
 	gone := make(map[messagePlace]bool)
 	snapshots := 0
 	for _, o := range omissions {
-		if at, key, ok := messageOf(o); ok && key == "" && !gone[at] {
+		if at, part, ok := messageOf(o); ok && part == nil && !gone[at] {
 			gone[at] = true
 			l.whole.add(messageLeft(o.Reason))
 		}
 	}
 	for _, o := range omissions {
-		at, key, ofMessage := messageOf(o)
+		at, part, ofMessage := messageOf(o)
 		switch {
 		case o.Reason == finding.FamiliesUncounted: // not about the artifact
 		case o.Count > 0:
@@ -115,7 +121,7 @@ func (v *viewer) lossesOf(omissions []project.Omission) losses {
 			l.joined++
 		case ofMessage:
 			l.touched[at] = true
-			l.parts.add(v.key(key))
+			l.parts.add(v.part(part))
 		case o.Pointer == "":
 			l.whole.add(messageLeft(o.Reason)) // a streamed message
 		default:
@@ -133,6 +139,9 @@ func (v *viewer) lossesOf(omissions []project.Omission) losses {
 	return l
 }
 
+// notListed describes an omitted message that the record only counts.
+const notListed = "that the record does not list"
+
 // messageLeft describes a message that was omitted for a reason. The text follows the word
 // "message".
 func messageLeft(reason finding.Code) string {
@@ -147,6 +156,8 @@ func messageLeft(reason finding.Code) string {
 		return "whose role is not in the contract"
 	case finding.SubagentText:
 		return "of a subagent"
+	case finding.OmissionsUncounted:
+		return notListed
 	case finding.SnapshotLacksText:
 		return "that the run streamed and the snapshot lacks"
 	}
@@ -216,15 +227,10 @@ func (v *viewer) sum(s *section, r *run) {
 	p := r.frozen.record.Predicate
 	l := v.lossesOf(p.Omissions)
 	s.Kept = len(r.frozen.decoded.Messages)
-	s.Messages = s.Kept + l.messages()
-	if p.Projection.Origin == project.Emitted {
-		for _, row := range r.inspect.Snapshots {
-			if row.Index == r.frozen.snapshotIndex() {
-				s.Messages = row.Messages
-			}
-		}
+	s.Messages = s.Kept + s.Conversation.Gone
+	for range s.Conversation.Gone - l.messages() - l.lacking {
+		l.whole.add(notListed)
 	}
-	s.Messages += l.lacking
 	var elsewhere string
 	s.Lost, s.LostMessages, elsewhere = l.text()
 	if elsewhere != "" {
