@@ -23,10 +23,10 @@ type conversation struct {
 	// Whole, Part and Gone count the messages that were kept whole, in part, or omitted.
 	// They include messages that are not shown.
 	Whole, Part, Gone int
-	// Blocks has the classes of the first blocks in the header, and AtLeast is set if
-	// the record does not list all omissions.
-	Blocks  []string
-	AtLeast bool
+	// Blocks has the classes of the first blocks in the header.
+	Blocks []string
+	// Unmarked counts the omissions that the record does not list.
+	Unmarked int
 	// Unpaired is set if messages are shown without their JSON, because they could not
 	// be found in the source.
 	Unpaired bool
@@ -61,7 +61,7 @@ type source struct {
 // conversation returns all messages of a frozen run, kept and omitted.
 func (v *viewer) conversation(r *run, marks marks) *conversation {
 	f := r.frozen
-	c := new(conversation)
+	c := &conversation{Unmarked: unlisted(f.record.Predicate.Omissions)}
 	if r.subject.Origin == project.Built {
 		c.Built = builtFrom(r)
 	}
@@ -71,7 +71,6 @@ func (v *viewer) conversation(r *run, marks marks) *conversation {
 	for _, o := range f.record.Predicate.Omissions {
 		switch at, part, ok := messageOf(o); {
 		case o.Count > 0:
-			c.AtLeast = c.AtLeast || o.Reason == finding.OmissionsUncounted
 		case ok && part == nil:
 			why[at] = append(why[at], o.Reason)
 		case ok:
@@ -84,13 +83,13 @@ func (v *viewer) conversation(r *run, marks marks) *conversation {
 	if s := r.from(); s != nil {
 		of := marks.of(s.event)
 		for _, name := range s.place {
-			of = of.At(name)
+			of = of.Below(name)
 		}
 		for i, raw := range s.list {
 			at := messagePlace{s.event, i}
-			mark, reasons := of.At(strconv.Itoa(i)), why[at]
+			mark, reasons := of.Below(strconv.Itoa(i)), why[at]
 			if reasons == nil && (len(rest) == 0 || !isMessage(raw, rest[0])) {
-				if !c.AtLeast {
+				if c.Unmarked == 0 {
 					c.Unpaired, own = true, nil
 					break
 				}
@@ -105,9 +104,9 @@ func (v *viewer) conversation(r *run, marks marks) *conversation {
 			c.add(v, keptBlock(parts[at]), func() turn { return v.turn(m, raw, mark, parts[at]) })
 		}
 	}
-	unlisted := 0
-	if c.AtLeast && r.subject.Origin == project.Built {
-		unlisted = r.inspect.Families.Count(envelope.TextMessageStart) - len(rest) - len(streamed)
+	more := 0
+	if c.Unmarked > 0 && r.subject.Origin == project.Built {
+		more = r.inspect.Families.Count(envelope.TextMessageStart) - len(rest) - len(streamed)
 	}
 	for i, m := range rest {
 		begun, known := r.timeline.begun[m.ID]
@@ -119,13 +118,13 @@ func (v *viewer) conversation(r *run, marks marks) *conversation {
 			if own == nil {
 				return v.turn(m, nil, nil, nil)
 			}
-			return v.turn(m, own[len(own)-len(rest)+i], nil, nil)
+			return v.turn(m, own[len(own)-len(rest)+i], new(markup.Mark), nil)
 		})
 	}
 	for _, o := range streamed {
 		c.add(v, blockGone, func() turn { return lost(o) })
 	}
-	for range unlisted {
+	for range more {
 		c.add(v, blockGone, func() turn { return lost(project.Omission{Reason: finding.OmissionsUncounted}) })
 	}
 	return c
@@ -315,9 +314,6 @@ func (v *viewer) raw(t *turn, raw []byte, mark *markup.Mark) {
 	if raw == nil {
 		return
 	}
-	if mark == nil {
-		mark = new(markup.Mark)
-	}
 	t.JSON = v.tree(raw, mark)
 }
 
@@ -330,6 +326,7 @@ func (c *conversation) write(w *markup.Writer, section int) {
 		w.Put(`
 <p class="origin">These messages were <strong>built</strong> from %s. The run emitted no snapshot.</p>`, c.Built)
 	}
+	writeUnmarked(w, c.Unmarked)
 	if c.Unpaired {
 		w.Put(`
 <p class="cut">The JSON of these messages is not shown: they could not be matched with the messages of the snapshot.</p>`)
@@ -428,7 +425,7 @@ func (c *conversation) writeBlocks(w *markup.Writer) {
 
 // drawn counts the blocks in words.
 func (c *conversation) drawn() string {
-	if c.AtLeast {
+	if c.Unmarked > 0 {
 		return fmt.Sprintf("%d kept, at least %d of them in part, %d left out", c.Whole+c.Part, c.Part, c.Gone)
 	}
 	return fmt.Sprintf("%d kept whole, %d in part, %d left out", c.Whole, c.Part, c.Gone)

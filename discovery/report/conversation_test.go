@@ -230,3 +230,24 @@ func TestMessagesLeftInWords(t *testing.T) {
 		t.Errorf("%d messages left out", len(why))
 	}
 }
+
+// If a record does not list all omissions, the page marks nothing as kept, and says so.
+func TestUnlistedParts(t *testing.T) {
+	t.Parallel()
+	var list []string
+	for i := range 1_001 {
+		list = append(list, fmt.Sprintf(`{"id":"%d","role":"user","content":"x","0":1,"1":1,"2":1,"3":1,"4":1,"5":1,"6":1,"7":1,"8":1,"9":1}`, i))
+	}
+	_, page := made(t, Settings{}, bounds, saved(t, "run.sse", started, `{"type":"MESSAGES_SNAPSHOT","messages":[`+strings.Join(list, ",")+`]}`, finished))
+	if n := strings.Count(string(page), ` kept">`); n != 1 { // of the legend
+		t.Errorf("%d values are marked as kept", n)
+	}
+	if n := strings.Count(string(page), "10 more omissions are not marked here"); n != 2 {
+		t.Errorf("the page says %d times that omissions are not marked", n)
+	}
+	for _, want := range []string{"Kept 1,001 of 1,001 messages", "1001 kept, at least 1000 of them in part, 0 left out", ` left"><del>`} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+}

@@ -20,6 +20,7 @@ type artifactView struct {
 	Parts    []part
 	Left     []omission
 	LeftMore int // omissions that are not listed
+	Unmarked int // omissions that the record does not list
 }
 
 // shown is JSON text rendered as a tree.
@@ -45,24 +46,37 @@ type omission struct {
 	Meaning string
 }
 
-// marks maps an event index to the omissions of that event. The key -1 has the omissions
-// of the request.
-type marks map[int]*markup.Mark
+// marks has the omissions of each event, by its index. The key -1 has the omissions of the
+// request. If partial is set, the record does not list all omissions.
+type marks struct {
+	events  map[int]*markup.Mark
+	partial bool
+}
+
+// unlisted returns the number of omissions that a record only counts.
+func unlisted(omissions []project.Omission) (n int) {
+	for _, o := range omissions {
+		if o.Reason == finding.OmissionsUncounted {
+			n += o.Count
+		}
+	}
+	return n
+}
 
 func marksOf(omissions []project.Omission) marks {
-	all := make(marks)
+	all := marks{make(map[int]*markup.Mark), unlisted(omissions) > 0}
 	for _, o := range omissions {
 		event := -1
 		if o.EventIndex != nil {
 			event = *o.EventIndex
 		}
-		if all[event] == nil {
-			all[event] = new(markup.Mark)
+		if all.events[event] == nil {
+			all.events[event] = &markup.Mark{Partial: all.partial}
 		}
-		all[event].Add(o)
+		all.events[event].Add(o)
 		if o.Reason == finding.RequestOtherRun {
 			o.Pointer = o.Pointer[:strings.LastIndexByte(string(o.Pointer), '/')]
-			all[event].Add(o) // the whole request is omitted
+			all.events[event].Add(o) // the whole request is omitted
 		}
 	}
 	return all
@@ -70,15 +84,15 @@ func marksOf(omissions []project.Omission) marks {
 
 // of returns the marks of an event, never nil.
 func (m marks) of(event int) *markup.Mark {
-	if at := m[event]; at != nil {
+	if at := m.events[event]; at != nil {
 		return at
 	}
-	return new(markup.Mark)
+	return &markup.Mark{Partial: m.partial}
 }
 
 func (v *viewer) artifact(r *run, marks marks) *artifactView {
 	f, p, left := r.frozen, r.frozen.record.Predicate, v.left
-	a := &artifactView{Name: markup.Visible(f.record.Subject[0].Name), Bytes: int64(len(f.artifact))}
+	a := &artifactView{Unmarked: unlisted(p.Omissions), Name: markup.Visible(f.record.Subject[0].Name), Bytes: int64(len(f.artifact))}
 	a.Parts = v.parts(r, marks)
 	a.JSON = v.tree(f.artifact, nil)
 	for _, o := range p.Omissions {
@@ -147,6 +161,7 @@ func (v *artifactView) write(w *markup.Writer, section int) {
 <details class="folded">
 <summary><h3>%s</h3> <small>what of them was kept, and the artifact</small></summary>
 <p class="legend"><span class="ln kept">kept</span> <span class="ln left"><del>left out</del></span> <span class="ln changed">changed</span></p>`, title)
+	writeUnmarked(w, v.Unmarked)
 	for _, p := range v.Parts {
 		w.Put(`
 <section class="part">
@@ -171,6 +186,14 @@ func (v *artifactView) write(w *markup.Writer, section int) {
 	v.writeOmissions(w, section)
 	w.Put(`
 </details>`)
+}
+
+// writeUnmarked says how many omissions have no mark, because the record does not list them.
+func writeUnmarked(w *markup.Writer, n int) {
+	if n > 0 {
+		w.Put(`
+<p class="cut">%s not marked here, because the record only counts them. So what is not marked may be left out as well.</p>`, plural(n, "more omission is", "more omissions are"))
+	}
 }
 
 // writeOmissions writes the list of omissions.

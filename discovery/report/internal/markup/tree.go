@@ -16,6 +16,9 @@ import (
 // Mark says why a value of JSON text was omitted from the artifact or changed. It also has
 // the marks of the values below it.
 type Mark struct {
+	// Partial means that omissions may lack a mark, so that values without one are not
+	// shown as kept.
+	Partial bool
 	reasons []finding.Code
 	below   map[string]*Mark
 }
@@ -33,7 +36,7 @@ func (m *Mark) Add(o project.Omission) {
 		}
 		next := at.below[name]
 		if next == nil {
-			next = new(Mark)
+			next = &Mark{Partial: m.Partial}
 			at.below[name] = next
 		}
 		at = next
@@ -48,6 +51,14 @@ func (m *Mark) At(name string) *Mark {
 	}
 	// Pointers have U+FFFD in place of invalid UTF-8.
 	return m.below[strings.ToValidUTF8(name, "\uFFFD")]
+}
+
+// Below is like At, but never returns nil.
+func (m *Mark) Below(name string) *Mark {
+	if at := m.At(name); at != nil {
+		return at
+	}
+	return &Mark{Partial: m.Partial}
 }
 
 // changes reports whether a reason means that a value was changed and not omitted.
@@ -100,6 +111,7 @@ type tree struct {
 	dec    *strictjson.Decoder
 	format func(strictjson.Token) string // called with each token in order
 	open   []level
+	unsure bool   // values without a mark are not shown as kept
 	begun  bool   // a line has begun
 	state  string // state of that line
 	tags   string // written at the end of that line
@@ -133,7 +145,7 @@ func (c Content) AppendTree(b, text []byte, marks *Mark, limit int) ([]byte, int
 	}
 	root := plain
 	if marks != nil {
-		root = marks.state(kept)
+		root, t.unsure = marks.state(kept), marks.Partial
 	}
 	var name *member
 	for {
@@ -255,6 +267,9 @@ func (t *tree) close(with string) {
 
 // begin begins a line, indented by the number of open containers.
 func (t *tree) begin(state string) {
+	if t.unsure && state == kept {
+		state = plain
+	}
 	t.b = fmt.Appendf(t.b, `<div class="ln i%d %s">`, min(len(t.open), maxIndent), state)
 	if state == left {
 		t.b = append(t.b, `<del>`...)
