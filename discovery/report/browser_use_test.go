@@ -138,7 +138,7 @@ func TestBrowserTenThousandEvents(t *testing.T) {
 	const rows, said = `document.querySelectorAll("#r1-timeline > details > ol > li:not(.more)").length`, `document.querySelector("#r1-timeline p.count").textContent`
 	b.holds(rows + ` === 100`)
 	b.holds(`document.querySelectorAll("*").length < 2000`)
-	b.holds(said + ` === "10,000 events in 1,001 rows"`)
+	b.holds(said + ` === "10,000 listed in 1,001 rows"`)
 	b.holds(`document.querySelector("#r1-timeline .rows > li:nth-child(2)").textContent.includes("TEXT_MESSAGE_CONTENT × 9,000")`)
 	b.click(`#r1-timeline .rows > li:nth-child(2) > button`)
 	b.until(`document.querySelectorAll("#r1-timeline .rows > li:nth-child(2) ol > li").length === 101`)

@@ -68,7 +68,7 @@ func (s *section) writeRow(w *markup.Writer) {
 		kept = strconv.Itoa(s.Kept) + " of " + strconv.Itoa(s.Messages)
 	}
 	if s.Timeline != nil {
-		events = humanize.Grouped(int64(s.Timeline.Count))
+		events = humanize.Grouped(int64(s.Timeline.events(s.NoRun)))
 	}
 	if len(s.Sizes) > 0 {
 		size = humanize.Bytes(s.Sizes[0].Bytes)

@@ -217,14 +217,14 @@
       if (!query && select.value === "all") {
         const groups = gather(events);
         fill(list, groups, groupRow);
-        said.textContent = groups.length < events.length ? plural(events.length, "event", "events") + " in " + plural(groups.length, "row", "rows") : "";
+        said.textContent = groups.length < events.length ? count.format(events.length) + " listed in " + plural(groups.length, "row", "rows") : "";
         return;
       }
       const number = /^#(\d+)$/.exec(query);
       const matching = events.filter((e) => chosen(e) && (number ? e.index === Number(number[1]) : !query
         || e.type.toLowerCase().includes(query) || (e.lower ??= e.text.toLowerCase()).includes(query)));
       fill(list, matching, eventRow);
-      said.textContent = count.format(matching.length) + " of " + plural(events.length, "event matches", "events match");
+      said.textContent = count.format(matching.length) + " of " + count.format(events.length) + " listed";
     };
     input.addEventListener("input", show);
     select.addEventListener("change", show);

@@ -86,6 +86,7 @@ type section struct {
 	Digests      []fact
 	Redacted     bool // texts are replaced by their lengths, and digests are omitted
 	Timeline     *timeline
+	NoRun        bool
 	Picture      *pictureView
 	Families     []family
 	Data         markup.HTML
@@ -103,7 +104,7 @@ type family struct {
 
 func (v *viewer) section(name string, r *run) *section {
 	row := r.inspect
-	s := &section{Redacted: v.show.Redact, Capture: markup.Visible(name), Verdict: project.Refused, Word: analysis.Refused, Timeline: r.timeline, Summary: v.summary(r), Facts: v.facts(r)}
+	s := &section{NoRun: row.Run == nil, Redacted: v.show.Redact, Capture: markup.Visible(name), Verdict: project.Refused, Word: analysis.Refused, Timeline: r.timeline, Summary: v.summary(r), Facts: v.facts(r)}
 	if row.Terminal != nil {
 		s.Terminal = v.show.Type(*row.Terminal)
 		if *row.Terminal == envelope.RunError {

@@ -16,9 +16,10 @@ import (
 
 // timeline has the events of one run, encoded for the page's data.
 type timeline struct {
-	// Count and Bytes are the number and size of all events of the run.
-	Count int
-	Bytes int64
+	// Count and Bytes are the number and size of all frames: the events of the run,
+	// those before the first run, and frames that are not events.
+	Count, Before, Not int
+	Bytes              int64
 	// Unlisted counts the events that are not in the data. Cut counts those whose text
 	// is truncated there.
 	Unlisted, Cut int
@@ -189,6 +190,12 @@ func (t *timelines) add(run *envelope.Run, f capture.Frame, e *envelope.Event, w
 		return
 	}
 	kind := ""
+	switch {
+	case e == nil:
+		t.now.Not++
+	case run == nil:
+		t.now.Before++
+	}
 	if e != nil {
 		kind = t.kind(e.Type)
 		t.now.begins(e)
@@ -323,6 +330,26 @@ func (p *pictureView) write(w *markup.Writer) {
 </section>`)
 }
 
+// events returns the number of events of the run, or of a capture without a run.
+func (t *timeline) events(noRun bool) int {
+	if noRun {
+		return t.Before
+	}
+	return t.Count - t.Not - t.Before
+}
+
+// counted counts the events of the run, and the other frames apart from them.
+func (t *timeline) counted(noRun bool) string {
+	says := []string{plural(t.events(noRun), "event", "events")}
+	if t.Before > 0 && !noRun {
+		says = append(says, plural(t.Before, "event", "events")+" before the run")
+	}
+	if t.Not > 0 {
+		says = append(says, plural(t.Not, "frame that is not an event", "frames that are not events"))
+	}
+	return strings.Join(says, ", ")
+}
+
 // openEvents is up to how many events of a page's only run are listed from the start.
 const openEvents = 100
 
@@ -338,7 +365,7 @@ func (s *section) writeTimeline(w *markup.Writer, several bool) {
 	w.Put(`
 <section id="r%s-timeline">
 <details class="folded timeline" data-run="%s"%s>
-<summary><h3>Events</h3> <small>%s, %s</small></summary>`, s.Number, s.Number, open, plural(t.Count, "event", "events"), humanize.Bytes(t.Bytes))
+<summary><h3>Events</h3> <small>%s, %s</small></summary>`, s.Number, s.Number, open, t.counted(s.NoRun), humanize.Bytes(t.Bytes))
 	if len(s.Families) > 0 {
 		w.Put(`
 <ul class="families" aria-label="Events by type">`)
