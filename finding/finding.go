@@ -214,10 +214,15 @@ func escape(s string, backslash bool) string {
 	return b.String()
 }
 
+// blank is U+2800 BRAILLE PATTERN BLANK, which looks like a space and is a symbol.
+const blank = '\u2800'
+
 // NeedsEscape reports whether r is a character that a terminal could act on or
-// that is invisible.
+// that is invisible. These are the control, format and unassigned characters, the
+// separators of lines and paragraphs, those with the Unicode property
+// Default_Ignorable_Code_Point, and the blank braille pattern.
 func NeedsEscape(r rune) bool {
-	return unicode.In(r, unicode.C, unicode.Zl, unicode.Zp)
+	return r == blank || unicode.In(r, unicode.C, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
 // The maximum lengths of pointers and messages, in bytes. They bound the memory

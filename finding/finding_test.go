@@ -246,7 +246,7 @@ func TestEscapeIsInjective(t *testing.T) {
 }
 
 func TestNeedsEscape(t *testing.T) {
-	for _, r := range "\x00\x1f\x7f\u0080\u009f\u00ad\u200b\u200d\u202e\u2028\u2029\ufeff\ue000\U000e0041" {
+	for _, r := range "\x00\x1f\x7f\u0080\u009f\u00ad\u200b\u200d\u202e\u2028\u2029\ufeff\ue000\U000e0041\u2065\uffff\U000e0080\ufff0\u3164\u2800\ufe0f\u115f\u1160\uffa0\u17b4\u17b5\u034f\U000e0100\u180b" {
 		if !finding.NeedsEscape(r) {
 			t.Errorf("%U needs no escape", r)
 		}

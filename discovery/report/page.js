@@ -1,7 +1,7 @@
 "use strict";
 (() => {
   const chunk = 100;
-  const unseen = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/gu;
+  const unseen = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u{2800}]/gu; // as finding.NeedsEscape
   const count = new Intl.NumberFormat("en");
   const status = document.getElementById("status");
 

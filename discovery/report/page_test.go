@@ -2,11 +2,16 @@ package report
 
 import (
 	"bytes"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/p20export/p20export/finding"
 )
 
 func TestLasting(t *testing.T) {
@@ -40,5 +45,38 @@ func TestIsPage(t *testing.T) {
 	}
 	if i := bytes.Index(page, []byte(pageMaker)); i < 0 || i > headSize/2 {
 		t.Errorf("the page's maker stands at byte %d", i)
+	}
+}
+
+// The script replaces the same characters as the rest of the page.
+func TestScriptReplacesInvisibleCharacters(t *testing.T) {
+	class := regexp.MustCompile(`const unseen = /\[((?:\\[pu]\{\w+\})+)\]/gu;`).FindStringSubmatch(script())
+	if class == nil {
+		t.Fatal("no list of invisible characters")
+	}
+	// The property that is derived from these tables and format characters (UAX #44 §5.3).
+	ignorable := []*unicode.RangeTable{unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector}
+	var tables []*unicode.RangeTable
+	single := make(map[rune]bool)
+	for _, item := range regexp.MustCompile(`\\([pu])\{(\w+)\}`).FindAllStringSubmatch(class[1], -1) {
+		switch table, name := unicode.Categories[item[2]], item[2]; {
+		case item[1] == "u":
+			n, err := strconv.ParseInt(name, 16, 32)
+			if err != nil {
+				t.Fatal(err)
+			}
+			single[rune(n)] = true
+		case name == "Default_Ignorable_Code_Point":
+			tables = append(tables, ignorable...)
+		case table == nil:
+			t.Fatalf("%s is not a category", name)
+		default:
+			tables = append(tables, table)
+		}
+	}
+	for r := rune(0); r <= unicode.MaxRune; r++ {
+		if script, page := single[r] || unicode.In(r, tables...), finding.NeedsEscape(r); script != page {
+			t.Fatalf("%U is replaced by the script: %t, by the page: %t", r, script, page)
+		}
 	}
 }
