@@ -204,7 +204,7 @@ func (s *Settings) writePage(ctx context.Context, write func(io.Writer) error) (
 		return nil, err
 	}
 	defer to.Close()
-	staged, err := to.Create(write)
+	staged, err := to.CreateReplacement(name, write)
 	if err != nil {
 		return nil, err
 	}

@@ -64,8 +64,9 @@ type Staged struct {
 	in   *Directory
 	file *os.File // nil if discarded
 	size int64
-	temp string // the temporary path, or ""
-	left bool   // published, but temp could not be removed
+	mode fs.FileMode // the permissions that the file was created with
+	temp string      // the temporary path, or ""
+	left bool        // published, but temp could not be removed
 }
 
 // Stage writes data to a file without a name and syncs it. The caller must publish or
@@ -80,13 +81,29 @@ func (d *Directory) Stage(data []byte) (*Staged, error) {
 // Create is like Stage, but calls write to write the file. If write fails, Create
 // leaves nothing behind. Errors name the directory, not the temporary file.
 func (d *Directory) Create(write func(io.Writer) error) (*Staged, error) {
-	s := &Staged{in: d}
+	return d.create(0o666, write)
+}
+
+// CreateReplacement is like Create, for a file that may replace the file with the given
+// name. If that file exists, nobody may read the new file who may not read that file, even
+// before the new file is complete.
+func (d *Directory) CreateReplacement(name string, write func(io.Writer) error) (*Staged, error) {
+	mode := fs.FileMode(0o666)
+	if info, err := os.Lstat(filepath.Join(d.path, name)); err == nil {
+		mode &= info.Mode()
+	}
+	return d.create(mode, write)
+}
+
+// create is Create with permissions, which the umask restricts.
+func (d *Directory) create(mode fs.FileMode, write func(io.Writer) error) (*Staged, error) {
+	s := &Staged{in: d, mode: mode}
 	var err error
 	if !d.named {
-		s.file, err = openLinkable(d.path)
+		s.file, err = openLinkable(d.path, mode)
 	}
 	if d.named || err != nil {
-		s.file, s.temp, err = createNamed(d.path)
+		s.file, s.temp, err = createNamed(d.path, mode)
 	}
 	if err == nil {
 		err = write(s.file)
@@ -224,11 +241,11 @@ func (d *Directory) publish(f Named) (created bool, err error) {
 // copyNamed replaces a file without a name by a copy with a temporary name. It is for
 // file systems that have files without names but cannot link them.
 func (s *Staged) copyNamed() error {
-	f, temp, err := createNamed(s.in.path)
+	f, temp, err := createNamed(s.in.path, s.mode)
 	if err != nil {
 		return nameDirectory(s.in.name, s.in.path, err)
 	}
-	named := &Staged{in: s.in, file: f, temp: temp, size: s.size}
+	named := &Staged{in: s.in, file: f, temp: temp, size: s.size, mode: s.mode}
 	_, err = io.Copy(f, s.Reader())
 	if err == nil {
 		err = f.Sync()

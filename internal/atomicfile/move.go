@@ -43,10 +43,10 @@ func unsupported(err error) bool {
 
 // createNamed creates a file with a temporary name and locks it, so that no other
 // program removes it.
-func createNamed(dir string) (*os.File, string, error) {
+func createNamed(dir string, mode fs.FileMode) (*os.File, string, error) {
 	for {
 		path := filepath.Join(dir, temporaryPrefix+rand.Text()+temporarySuffix)
-		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 		if err != nil {
 			return nil, "", err
 		}
@@ -133,6 +133,7 @@ func (d *Directory) Replace(ctx context.Context, f Named, allow SameFunc) error 
 		return err
 	}
 	if f.temp == "" { // a file without a name cannot replace one
+		f.mode = existing.Mode().Perm()
 		if err := f.copyNamed(); err != nil {
 			return err
 		}

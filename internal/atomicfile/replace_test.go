@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/p20export/p20export/internal/testkit"
@@ -111,4 +112,54 @@ func TestReplaceRefused(t *testing.T) {
 		t.Errorf("over a directory: %v", err)
 	}
 	mustHold(t, dir, map[string]string{"final": "directory", "final/below": "directory"})
+}
+
+// A file that replaces a private one is private from the beginning.
+func TestReplacementIsPrivate(t *testing.T) {
+	umask := syscall.Umask(0)
+	t.Cleanup(func() { syscall.Umask(umask) })
+	ways(t, func(t *testing.T, open func(string) *Directory) {
+		for _, mode := range []fs.FileMode{0o600, 0o640, 0o400, 0o644} {
+			dir := t.TempDir()
+			testkit.Write(t, filepath.Join(dir, "final"), "old")
+			if err := os.Chmod(filepath.Join(dir, "final"), mode); err != nil {
+				t.Fatal(err)
+			}
+			check := func(s *Staged) {
+				t.Helper()
+				if info, err := s.file.Stat(); err != nil || info.Mode() != mode {
+					t.Errorf("%v while a file with %v is replaced, %v", info.Mode(), mode, err)
+				}
+			}
+			d := open(dir)
+			s, err := d.CreateReplacement("final", func(w io.Writer) error {
+				check(&Staged{file: w.(*os.File)})
+				_, err := io.WriteString(w, "new")
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(s.Discard)
+			if s.temp == "" {
+				if err := s.copyNamed(); err != nil {
+					t.Fatal(err)
+				}
+				check(s)
+			}
+			if err := d.Replace(t.Context(), Named{s, "final", Equal}, old); err != nil {
+				t.Fatal(err)
+			}
+			mustHold(t, dir, map[string]string{"final": "new"})
+		}
+	})
+	d := opened(t, t.TempDir())
+	s, err := d.CreateReplacement("none", func(io.Writer) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Discard()
+	if info, err := s.file.Stat(); err != nil || info.Mode() != 0o666 {
+		t.Errorf("%v, %v without an existing file", info.Mode(), err)
+	}
 }

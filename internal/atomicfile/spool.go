@@ -44,11 +44,11 @@ func NewSpool(dir string) (*Spool, error) {
 // name the directory; WrapUnnamed does the same for errors of the file.
 func CreateUnnamed(dir string) (*os.File, error) {
 	path := cmp.Or(dir, os.TempDir())
-	f, err := openUnnamed(path)
+	f, err := openUnnamed(path, 0o600)
 	if err == nil {
 		return f, nil
 	}
-	f, name, err := createNamed(path)
+	f, name, err := createNamed(path, 0o600)
 	if err != nil {
 		return nil, WrapUnnamed(dir, err)
 	}

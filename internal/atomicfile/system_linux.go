@@ -2,19 +2,20 @@ package atomicfile
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 
 	"golang.org/x/sys/unix"
 )
 
 // openUnnamed opens a new file without a name.
-func openUnnamed(dir string) (*os.File, error) {
-	return os.OpenFile(dir, unix.O_TMPFILE|os.O_RDWR, 0o666)
+func openUnnamed(dir string, mode fs.FileMode) (*os.File, error) {
+	return os.OpenFile(dir, unix.O_TMPFILE|os.O_RDWR, mode)
 }
 
 // openLinkable opens a new file without a name that link can give a name.
-func openLinkable(dir string) (*os.File, error) {
-	f, err := openUnnamed(dir)
+func openLinkable(dir string, mode fs.FileMode) (*os.File, error) {
+	f, err := openUnnamed(dir, mode)
 	if err != nil {
 		return nil, err
 	}

@@ -4,12 +4,13 @@ package atomicfile
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 )
 
 // openUnnamed and openLinkable fail, because only Linux has files without names.
-func openUnnamed(string) (*os.File, error)  { return nil, errors.ErrUnsupported }
-func openLinkable(string) (*os.File, error) { return nil, errors.ErrUnsupported }
+func openUnnamed(string, fs.FileMode) (*os.File, error)  { return nil, errors.ErrUnsupported }
+func openLinkable(string, fs.FileMode) (*os.File, error) { return nil, errors.ErrUnsupported }
 
 // link is never called, because there are no files without names.
 func link(*os.File, string) error { return errors.ErrUnsupported }
