@@ -282,10 +282,13 @@ func (e *leftError) Error() string {
 
 func (e *leftError) Unwrap() error { return e.err }
 
-// cause returns err without the path of a path error.
+// cause returns err without the paths of a path error or link error.
 func cause(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
+	}
+	if l, ok := errors.AsType[*os.LinkError](err); ok {
+		return l.Err
 	}
 	return err
 }

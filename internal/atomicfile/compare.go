@@ -18,33 +18,42 @@ type SameFunc func(existing, staged *io.SectionReader) (bool, error)
 // error matches fs.ErrNotExist if nothing has the name, and fs.ErrExist if another file, a
 // link or a directory has it.
 func (d *Directory) compare(name string, staged *io.SectionReader, same SameFunc) error {
+	_, err := d.compareInfo(name, staged, same)
+	return err
+}
+
+// compareInfo is like compare, but also describes the file as it was before it was read.
+func (d *Directory) compareInfo(name string, staged *io.SectionReader, same SameFunc) (fs.FileInfo, error) {
 	path := filepath.Join(d.path, name)
 	info, err := os.Lstat(path)
 	switch {
 	case err != nil:
-		return err
+		return nil, err
 	case info.IsDir():
-		return &directoryError{path}
+		return nil, &directoryError{path}
 	case !info.Mode().IsRegular(): // opening a pipe would block
-		return fmt.Errorf("%s: %w and is not a regular file", path, fs.ErrExist)
+		return nil, fmt.Errorf("%s: %w and is not a regular file", path, fs.ErrExist)
 	}
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrPermission) {
-		return fmt.Errorf("%s: %w and cannot be read for comparison: %w", path, fs.ErrExist, err)
+		return nil, fmt.Errorf("%s: %w and cannot be read for comparison: %w", path, fs.ErrExist, err)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer f.Close()
+	if info, err = f.Stat(); err != nil {
+		return nil, err
+	}
 	existing, err := content(f)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ok, err := same(existing, staged)
 	if err == nil && !ok {
-		return fmt.Errorf("%s: %w with other content", path, fs.ErrExist)
+		return nil, fmt.Errorf("%s: %w with other content", path, fs.ErrExist)
 	}
-	return err
+	return info, err
 }
 
 // Equal reports whether two files have the same bytes.

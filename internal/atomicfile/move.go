@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -67,8 +68,15 @@ func isAt(f *os.File, path string) bool {
 	return err == nil && os.SameFile(is, at)
 }
 
-// removeStale removes temporary files that no program has locked. It ignores errors.
+// removeStale removes temporary files that no program has locked. It ignores errors. It
+// does nothing while another program publishes in the directory, because a file that is
+// being replaced has a temporary name for a moment.
 func (d *Directory) removeStale() {
+	locked, err := tryLock(d.file)
+	if err != nil || !locked {
+		return
+	}
+	defer unlock(d.file)
 	entries, _ := os.ReadDir(d.path)
 	for _, e := range entries {
 		if !IsTemporary(e.Name()) || !e.Type().IsRegular() {
@@ -110,7 +118,8 @@ func ReplaceFile(path string, data []byte) error {
 // Replace is like Publish for one file, but replaces a different regular file that has
 // the name, if allow returns true. It calls allow with the existing and the staged file,
 // while the directory is locked. The replacement is atomic, and the new file gets the
-// permissions of the old. If allow returns false, the error matches fs.ErrExist.
+// permissions of the old. If allow returns false, or another program changes the file
+// while it is replaced, the error matches fs.ErrExist.
 func (d *Directory) Replace(ctx context.Context, f Named, allow SameFunc) error {
 	if err := d.lock(ctx); err != nil {
 		return err
@@ -124,11 +133,7 @@ func (d *Directory) Replace(ctx context.Context, f Named, allow SameFunc) error 
 	case !errors.Is(err, fs.ErrExist):
 		return err
 	}
-	if err := d.compare(f.Name, f.Reader(), allow); err != nil {
-		return err
-	}
-	path := filepath.Join(d.path, f.Name)
-	existing, err := os.Lstat(path)
+	existing, err := d.compareInfo(f.Name, f.Reader(), allow)
 	if err != nil {
 		return err
 	}
@@ -141,7 +146,52 @@ func (d *Directory) Replace(ctx context.Context, f Named, allow SameFunc) error 
 	if err := f.chmod(existing.Mode().Perm()); err != nil {
 		return errors.Join(nameDirectory(d.name, d.path, err), f.discard())
 	}
-	return f.replace(path)
+	return f.replaceChecked(filepath.Join(d.path, f.Name), existing, renameExchange)
+}
+
+// replaceChecked is like replace, but fails if the file at path is no longer the one that
+// was checked. The function exchange must exchange the names of two files. If it is not
+// supported, replaceChecked does not detect a change between its check and the renaming.
+func (s *Staged) replaceChecked(path string, checked fs.FileInfo, exchange func(a, b string) error) error {
+	if err := checkUnchanged(path, checked); err != nil {
+		return errors.Join(err, s.discard())
+	}
+	err := exchange(s.temp, path)
+	if unsupported(err) {
+		return s.replace(path)
+	}
+	if err != nil {
+		return errors.Join(&fs.PathError{Op: "replace", Path: path, Err: cause(err)}, s.discard())
+	}
+	if checkUnchanged(s.temp, checked) == nil {
+		if s.left = os.Remove(s.temp) != nil; !s.left {
+			s.temp = ""
+		}
+		return nil
+	}
+	// Another file was replaced: put it back.
+	err = exchange(s.temp, path)
+	if err == nil && isAt(s.file, s.temp) {
+		return errors.Join(errChanged(path), s.discard())
+	}
+	other := s.temp
+	s.temp = "" // it is not ours
+	return errors.Join(fmt.Errorf("%w; the other file is now %s", errChanged(path), other), cause(err))
+}
+
+// checkUnchanged returns an error if path does not refer to the file that info describes,
+// or the file was changed. The error matches fs.ErrNotExist if nothing has the name, and
+// fs.ErrExist if it is another file.
+func checkUnchanged(path string, info fs.FileInfo) error {
+	now, err := os.Lstat(path)
+	if err == nil && !(os.SameFile(info, now) && info.Size() == now.Size() && info.Mode() == now.Mode() && info.ModTime().Equal(now.ModTime())) {
+		err = errChanged(path)
+	}
+	return err
+}
+
+func errChanged(path string) error {
+	return fmt.Errorf("%s: %w and was changed by another program", path, fs.ErrExist)
 }
 
 // chmod sets the permissions of the file, unless it already has them.

@@ -3,6 +3,7 @@
 package atomicfile
 
 import (
+	"crypto/rand"
 	"errors"
 	"io"
 	"io/fs"
@@ -162,4 +163,85 @@ func TestReplacementIsPrivate(t *testing.T) {
 	if info, err := s.file.Stat(); err != nil || info.Mode() != 0o666 {
 		t.Errorf("%v, %v without an existing file", info.Mode(), err)
 	}
+}
+
+// A file that another program changes after it was checked is not replaced.
+func TestReplaceChanged(t *testing.T) {
+	for what, change := range map[string]func(path string) error{
+		"another file": func(path string) error {
+			return errors.Join(os.WriteFile(path+".tmp", []byte("old"), 0o666), os.Rename(path+".tmp", path))
+		},
+		"other content": func(path string) error { return os.WriteFile(path, []byte("other"), 0o666) },
+		"a link":        func(path string) error { return errors.Join(os.Rename(path, path+".1"), os.Symlink(path+".1", path)) },
+		"nothing":       os.Remove,
+	} {
+		ways(t, func(t *testing.T, open func(string) *Directory) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "final")
+			testkit.Write(t, path, "old")
+			d := open(dir)
+			var after map[string]string
+			s := d.stage(t, "new")
+			err := d.Replace(t.Context(), Named{s, "final", Equal}, func(there, _ *io.SectionReader) (bool, error) {
+				if err := change(path); err != nil {
+					t.Fatal(err)
+				}
+				after = testkit.Contents(t, dir)
+				return true, nil
+			})
+			want := fs.ErrExist
+			if what == "nothing" {
+				want = fs.ErrNotExist
+			}
+			if !errors.Is(err, want) || strings.Contains(err.Error(), temporaryPrefix) {
+				t.Errorf("%s: %v", what, err)
+			}
+			s.Discard()
+			for name := range after {
+				if IsTemporary(name) { // the staged file, with a temporary name
+					delete(after, name)
+				}
+			}
+			mustHold(t, dir, after)
+		})
+	}
+}
+
+// If names cannot be exchanged, the file is renamed.
+func TestReplaceWithoutExchange(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "final")
+	testkit.Write(t, path, "old")
+	d := opened(t, dir)
+	d.named = true
+	s := d.stage(t, "new")
+	info, err := os.Lstat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.replaceChecked(path, info, func(string, string) error { return syscall.EINVAL }); err != nil {
+		t.Error(err)
+	}
+	mustHold(t, dir, map[string]string{"final": "new"})
+}
+
+// While a program publishes, no other removes temporary files, because one of them may
+// be a file that is being replaced.
+func TestStaleWhilePublishing(t *testing.T) {
+	dir := t.TempDir()
+	name := temporaryPrefix + rand.Text() + temporarySuffix
+	testkit.Write(t, filepath.Join(dir, name), "old")
+	f, err := os.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if locked, err := tryLock(f); !locked || err != nil {
+		t.Fatal(locked, err)
+	}
+	opened(t, dir)
+	testkit.RequireNames(t, dir, name)
+	unlock(f)
+	opened(t, dir)
+	testkit.RequireNames(t, dir)
 }

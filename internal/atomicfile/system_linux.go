@@ -44,3 +44,11 @@ func renameNew(from, to string) error {
 	}
 	return nil
 }
+
+// renameExchange exchanges the names of two files.
+func renameExchange(a, b string) error {
+	if err := unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE); err != nil {
+		return &os.LinkError{Op: "exchange", Old: a, New: b, Err: err}
+	}
+	return nil
+}

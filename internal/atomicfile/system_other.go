@@ -17,3 +17,6 @@ func link(*os.File, string) error { return errors.ErrUnsupported }
 
 // renameNew fails, so that Move uses hard links.
 func renameNew(string, string) error { return errors.ErrUnsupported }
+
+// renameExchange fails, so that files are replaced by renaming.
+func renameExchange(string, string) error { return errors.ErrUnsupported }
