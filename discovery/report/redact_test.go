@@ -174,6 +174,20 @@ func TestRedacted(t *testing.T) {
 		}
 		for _, row := range rows {
 			verdicts[row.Verdict]++
+			text, err := json.Marshal(row)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = append(text, row.Says+row.Next...)
+			for _, f := range row.Findings {
+				text = append(text, f.Excerpt.Text...)
+			}
+			if at := canary.FindIndex(text); at != nil {
+				t.Errorf("a row has …%s…", around(text, at[0]))
+			}
+			if row.ArtifactDigest != nil {
+				t.Error("a row has the digest of an artifact")
+			}
 		}
 		page, err := os.ReadFile(out.Out)
 		if err != nil {

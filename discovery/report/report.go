@@ -76,17 +76,20 @@ func ParseRedaction(name string) (Redaction, error) {
 type Row struct {
 	Capture *string `json:"capture"`
 	Run     *int    `json:"run"`
-	RunID   *string `json:"run_id"`
+	// RunID is the id of the run, or its length if the page is redacted.
+	RunID *string `json:"run_id"`
 	// Verdict is frozen or refused, or error if no page was written.
 	Verdict project.Verdict `json:"verdict"`
 	// Projection is the projection that the page shows and that the findings are
 	// from. If all projections refuse the run, it is the first. It is nil if the
 	// capture cannot be used.
-	Projection     *project.Name     `json:"projection"`
-	Origin         *project.Origin   `json:"origin"`
-	ArtifactDigest *digest.Digest    `json:"artifact_digest"`
-	ArtifactBytes  *int              `json:"artifact_bytes"`
-	Findings       []finding.Finding `json:"findings"`
+	Projection *project.Name   `json:"projection"`
+	Origin     *project.Origin `json:"origin"`
+	// ArtifactDigest is nil if the page is redacted.
+	ArtifactDigest *digest.Digest `json:"artifact_digest"`
+	ArtifactBytes  *int           `json:"artifact_bytes"`
+	// Findings are redacted if the page is.
+	Findings []finding.Finding `json:"findings"`
 	// Report is the path of the page. Report, ReportDigest and ReportBytes are nil
 	// if no page was written.
 	Report       *string        `json:"report"`
@@ -163,6 +166,9 @@ func write(ctx context.Context, paths []string, s Settings, left limits) ([]Row,
 			row, s := r.row(path), page.add(names[i], r, v)
 			row.Says, row.Next, row.Failed = s.says(), s.Command, s.Failed != ""
 			s.count(&row, r)
+			if v.show.Redact {
+				v.redact(&row)
+			}
 			rows = append(rows, row)
 		})
 		if ctx.Err() != nil {
@@ -330,6 +336,20 @@ func (s *section) count(row *Row, r *run) {
 	row.KeptMessages, row.Events = &s.Kept, &r.inspect.Events
 	if r.frozen != nil || len(r.inspect.Snapshots) > 0 {
 		row.Messages = &s.Messages
+	}
+}
+
+// redact replaces the texts of a row as on a redacted page.
+func (v *viewer) redact(row *Row) {
+	if row.RunID != nil {
+		id := v.short(*row.RunID)
+		row.RunID = &id
+	}
+	row.ArtifactDigest = nil
+	row.Findings = slices.Clone(row.Findings)
+	for i := range row.Findings {
+		f := &row.Findings[i]
+		f.Message, f.Hint, f.Pointer, f.Excerpt = v.show.Message(*f), v.show.Next(*f), finding.Pointer(v.pointer(f.Pointer)), finding.Excerpt{}
 	}
 }
 
