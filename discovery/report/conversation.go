@@ -412,12 +412,15 @@ func (c *conversation) writeBlocks(w *markup.Writer) {
 	if more := c.Whole + c.Part + c.Gone - len(c.Blocks); more > 0 {
 		w.Put(` <span>+ %s more</span>`, humanize.Grouped(int64(more)))
 	}
-	for _, of := range []struct {
+	for _, count := range []struct {
 		n    int
 		text string
-	}{{kept, "kept whole"}, {parts, "in part"}, {gone, "left out"}} {
-		if of.n > 0 {
-			w.Put(` <span>%s %s</span>`, of.n, of.text)
+	}{{c.Whole, "kept whole"}, {c.Part, "in part"}, {c.Gone, "left out"}} {
+		switch {
+		case count.n > 0 && c.Unmarked > 0 && count.text != "left out":
+			w.Put(` <span>at least %s %s</span>`, count.n, count.text)
+		case count.n > 0:
+			w.Put(` <span>%s %s</span>`, count.n, count.text)
 		}
 	}
 	w.Put(`</p>`)

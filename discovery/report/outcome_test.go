@@ -77,7 +77,7 @@ func TestHeadline(t *testing.T) {
 	}{
 		{project.EmittedSnapshotText, project.Only, []string{snapshot}, "exact", "Kept 1 of 1 message · 3 of 3 events", "emitted by the run (event 1)"},
 		{project.EmittedSnapshotText, project.Only, []string{richer}, "reduced", "Kept 2 of 2 messages · 3 of 3 events · parts of 1 message left out: toolCallId", "emitted by the run (event 1)"},
-		{project.EmittedSnapshotText, project.Only, []string{calls}, "reduced", "Kept 2 of 5 messages · 3 of 3 events · 2 messages without text left out · 1 message whose role is not in the contract left out · parts of 2 messages left out: k, toolCallId, a, … · text parts of 1 message joined", "emitted by the run (event 1)"},
+		{project.EmittedSnapshotText, project.Only, []string{calls}, "reduced", "Kept 2 of 5 messages · 3 of 3 events · 2 messages without text left out · 1 message whose role is not in the contract left out · parts of 2 messages left out: part of content, toolCallId, a, … · text parts of 1 message joined", "emitted by the run (event 1)"},
 		{project.EmittedSnapshotText, project.Only, []string{more}, "exact", "Kept 1 of 1 message · 3 of 3 events", "emitted by the run (event 1)"},
 		{project.EmittedSnapshotText, project.Last, []string{snapshot}, "exact", "Kept 1 of 1 message · 3 of 3 events", "emitted by the run (event 1)"},
 		{project.EmittedSnapshotText, project.Last, []string{richer, richer, snapshot}, "chosen", "Kept 1 of 1 message · 3 of 5 events · 2 other snapshots not taken", "last of 3 emitted (event 3)"},
