@@ -174,6 +174,7 @@ func TestRedacted(t *testing.T) {
 		}
 		for _, row := range rows {
 			verdicts[row.Verdict]++
+			row.ReportDigest = nil // digits of the page's own digest can look like a canary
 			text, err := json.Marshal(row)
 			if err != nil {
 				t.Fatal(err)
