@@ -50,13 +50,13 @@ func (v *viewer) body(b *body) *bodyView {
 		view.Says += v.contentType(b.contentType) + ", "
 	}
 	view.Says += humanize.Bytes(b.bytes)
-	limit := min(v.left.tree, v.left.trees)
+	limit := v.left.room()
 	tree, n := v.show.AppendTree(nil, b.data, nil, limit)
 	view.JSON = !b.more && n > 0
 	if !view.JSON {
 		tree, n = v.show.Append(nil, string(b.data), true, limit)
 	}
-	take(&v.left.trees, len(tree))
+	v.left.use(len(tree))
 	view.shown = shown{markup.HTML(tree), b.more || n < len(b.data)}
 	return view
 }

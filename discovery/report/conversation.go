@@ -178,7 +178,7 @@ func (c *conversation) add(v *viewer, block string, make func() turn) {
 	if len(c.Blocks) < shownBlocks {
 		c.Blocks = append(c.Blocks, block)
 	}
-	if min(v.left.tree, v.left.trees) == 0 {
+	if v.left.room() == 0 {
 		c.More++
 		return
 	}
@@ -186,7 +186,7 @@ func (c *conversation) add(v *viewer, block string, make func() turn) {
 	if v.show.Redact { // the lengths of ids do not distinguish messages
 		t.ID = "message " + strconv.Itoa(len(c.Turns)+1)
 	}
-	take(&v.left.trees, item+len(t.Content)+len(t.Begin)+len(t.Role)+len(t.Name)+len(t.ID)+len(t.Was)+len(strings.Join(t.Parts, "")))
+	v.left.use(item + len(t.Content) + len(t.Begin) + len(t.Role) + len(t.Name) + len(t.ID) + len(t.Was) + len(strings.Join(t.Parts, "")))
 	c.Turns = append(c.Turns, t)
 }
 
@@ -238,7 +238,7 @@ func messagesIn(text []byte) (list [][]byte) {
 
 // turn returns the turn of a kept message.
 func (v *viewer) turn(m artifact.Message, raw []byte, mark *markup.Mark, parts []project.Omission) turn {
-	b, n := v.show.Append(nil, m.Content, true, min(v.left.tree, v.left.trees))
+	b, n := v.show.Append(nil, m.Content, true, v.left.room())
 	t := turn{Role: v.role(m.Role), Name: v.short(m.Name), ID: "id " + v.short(m.ID), Content: markup.HTML(b), Bytes: int64(len(m.Content)), Cut: n < len(m.Content)}
 	if m.Name == "" {
 		t.Name = ""

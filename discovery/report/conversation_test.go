@@ -182,7 +182,7 @@ func TestBlocksCountAllMessages(t *testing.T) {
 		list = append(list, fmt.Sprintf(`{"id":"%d","role":"user","content":"%s"}`, i, strings.Repeat("y", 1_000*(i%2))))
 	}
 	left := bounds
-	left.trees = 2_000
+	left.trees, left.share = 2_000, 0
 	_, page := made(t, Settings{}, left, saved(t, "run.sse", started, `{"type":"MESSAGES_SNAPSHOT","messages":[`+strings.Join(list, ",")+`]}`, finished))
 	_, blocks := turns(t, page)
 	if blocks != strings.Repeat("gone kept ", 6) {
@@ -249,5 +249,40 @@ func TestUnlistedParts(t *testing.T) {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page does not say %q", want)
 		}
+	}
+}
+
+// A small run is shown whole after a run that takes all the room for trees. The page stays
+// bounded all the same.
+func TestSmallRunsAreShown(t *testing.T) {
+	t.Parallel()
+	var list []string
+	for i := range 100 {
+		list = append(list, fmt.Sprintf(`{"id":"%d","role":"user","content":"%s"}`, i, strings.Repeat("y", 1_000)))
+	}
+	large := saved(t, "large.sse", started, `{"type":"MESSAGES_SNAPSHOT","messages":[`+strings.Join(list, ",")+`]}`, finished)
+	small := saved(t, "small.sse", started, `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"u","role":"user","content":"hi"},{"id":"g","role":"user"}]}`, finished)
+	left := bounds
+	left.trees, left.share = 20_000, 10_000
+	_, page := made(t, Settings{}, left, large, small)
+	first, second, ok := strings.Cut(string(page), `<article id="r2"`)
+	if !ok || !strings.Contains(first, "more messages are not shown here") {
+		t.Error("the large run is shown whole")
+	}
+	if strings.Contains(second, "not shown here.</") || strings.Count(second, `<details class="raw">`) != 2 || strings.Count(second, `<div class="tree">`) != 6 {
+		t.Errorf("the small run is not shown whole:\n%s", second)
+	}
+
+	paths := make([]string, 10)
+	for i := range paths {
+		paths[i] = saved(t, fmt.Sprintf("%d.sse", i), started, `{"type":"MESSAGES_SNAPSHOT","messages":[`+strings.Join(list, ",")+`]}`, finished)
+	}
+	bare := left
+	bare.trees, bare.share = 0, 0
+	_, without := made(t, Settings{}, bare, paths...)
+	_, page = made(t, Settings{}, left, paths...)
+	// What ends a tree may be past the limit.
+	if most := len(without) + len(paths)*(left.share+4_000) + left.trees; len(page) > most {
+		t.Errorf("%d bytes, the limit is %d", len(page), most)
 	}
 }

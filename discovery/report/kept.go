@@ -146,8 +146,8 @@ func (f *frozen) lines() [][]byte {
 
 // tree renders JSON text as a tree, within the limits.
 func (v *viewer) tree(text []byte, marks *markup.Mark) shown {
-	b, n := v.show.AppendTree(nil, text, marks, min(v.left.tree, v.left.trees))
-	take(&v.left.trees, len(b))
+	b, n := v.show.AppendTree(nil, text, marks, v.left.room())
+	v.left.use(len(b))
 	return shown{markup.HTML(b), n < len(text)}
 }
 

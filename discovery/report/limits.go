@@ -13,8 +13,10 @@ type limits struct {
 	// body limits the shown part of a response without a run, in bytes of the response.
 	body int
 	// tree limits one event or artifact shown as a tree, and trees all trees together,
-	// in bytes.
-	tree, trees int
+	// in bytes. The trees of each run first take from share bytes of its own, of which
+	// own are left for the run that is shown, so that one run cannot use up the room of
+	// others.
+	tree, trees, share, own int
 	// listed limits the findings or omissions of one list, and facts the size of all
 	// lists together, in bytes.
 	listed, facts int
@@ -30,6 +32,7 @@ var bounds = limits{
 	body:      64 << 10,
 	tree:      2 << 20,
 	trees:     8 << 20,
+	share:     48 << 10,
 	listed:    200,
 	facts:     8 << 20,
 }
@@ -51,4 +54,13 @@ func take(left *int, n int) int {
 	n = min(n, *left)
 	*left -= n
 	return n
+}
+
+// room returns how many bytes the next tree of a run can have.
+func (l *limits) room() int { return min(l.tree, l.own+l.trees) }
+
+// use counts n bytes of the trees of a run.
+func (l *limits) use(n int) {
+	n -= take(&l.own, n)
+	take(&l.trees, n)
 }

@@ -103,6 +103,7 @@ type family struct {
 }
 
 func (v *viewer) section(name string, r *run) *section {
+	v.left.own = v.left.share
 	row := r.inspect
 	s := &section{NoRun: row.Run == nil, Redacted: v.show.Redact, Capture: markup.Visible(name), Verdict: project.Refused, Word: analysis.Refused, Timeline: r.timeline, Summary: v.summary(r), Facts: v.facts(r)}
 	if row.Terminal != nil {
