@@ -122,7 +122,7 @@ func (v Verdict) Meaning() string {
 	case Exact:
 		return "every message of the emitted snapshot was kept unchanged"
 	case Reduced:
-		return "the emitted snapshot was kept, without what is not plain text"
+		return "the emitted snapshot was kept; what the contract does not allow was left out or shortened"
 	case Chosen:
 		return "the run emitted several snapshots, and one of them can be kept"
 	case Incomplete:

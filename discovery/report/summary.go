@@ -24,6 +24,7 @@ type losses struct {
 	touched map[messagePlace]bool // kept messages with omitted keys
 	joined  int                   // messages whose text parts were joined
 	others  counted               // omitted keys of other events
+	short   counted               // shortened texts of RUN_ERROR
 	request counted               // omitted keys of the request
 	says    []string              // other omissions, in words
 	more    int                   // omissions that the record only counts
@@ -127,8 +128,11 @@ func (v *viewer) lossesOf(omissions []project.Omission) losses {
 		default:
 			first, _, _ := strings.Cut(string(o.Pointer)[1:], "/")
 			in := &l.others
-			if o.EventIndex == nil {
+			switch {
+			case o.EventIndex == nil:
 				in = &l.request
+			case o.Reason == finding.TextShortened || o.Reason == finding.ErrorStackTrace:
+				in = &l.short
 			}
 			in.add(v.key(unescape(first)))
 		}
@@ -195,6 +199,9 @@ func (l losses) text() (all, messages, elsewhere string) {
 	if l.joined > 0 {
 		joined := "text parts of " + plural(l.joined, "message", "messages") + " joined"
 		says, short = append(says, joined), append(short, joined)
+	}
+	if len(l.short.names) > 0 {
+		says = append(says, l.short.list()+" of the error shortened")
 	}
 	says = append(says, l.says...)
 	if l.more > 0 {

@@ -53,3 +53,20 @@ func TestEventsAreCounted(t *testing.T) {
 		})
 	}
 }
+
+// A page says that the texts of an error were shortened, not that they were left out.
+func TestShortenedErrors(t *testing.T) {
+	snapshot := `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"u","role":"user","content":"hi"}]}`
+	for name, c := range map[string]struct{ event, headline string }{
+		"several lines": {`{"type":"RUN_ERROR","message":"Failed\n  at foo (file.js:1:2)","timestamp":1769860801123}`, "message of the error shortened"},
+		"long":          {`{"type":"RUN_ERROR","message":"` + strings.Repeat("E", 5_000) + `","code":"` + strings.Repeat("C", 900) + `","timestamp":1769860801123}`, "message, code of the error shortened"},
+	} {
+		_, page := made(t, Settings{}, bounds, saved(t, "run.sse", started, snapshot, c.event))
+		if got := element(t, page, `<p class="says">`, "</p>"); !strings.Contains(got, c.headline) {
+			t.Errorf("%s: %s", name, got)
+		}
+		if strings.Contains(string(page), "Also left out") || strings.Contains(string(page), "not plain text") {
+			t.Errorf("%s: the page says that something was left out", name)
+		}
+	}
+}
