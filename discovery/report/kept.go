@@ -101,7 +101,7 @@ func (v *viewer) artifact(r *run, marks marks) *artifactView {
 			a.LeftMore += max(o.Count, 1)
 			continue
 		}
-		item := omission{Event: o.EventIndex, Place: o.File + v.pointer(o.Pointer), Reason: o.Reason, Meaning: meaning(o.Reason)}
+		item := omission{Event: o.EventIndex, Place: o.File + v.show.Omitted(o.Pointer), Reason: o.Reason, Meaning: meaning(o.Reason)}
 		if o.Reason == finding.SnapshotLacksText {
 			item.Meaning = "a message " + messageLeft(o.Reason) // the code's meaning is about the run
 		}

@@ -236,7 +236,7 @@ func (v *viewer) data(t *timeline, parts []project.Part, omissions []project.Omi
 		}
 		before := len(b)
 		b = fmt.Appendf(b, `%s[%d,`, comma, *o.EventIndex)
-		b = v.show.AppendPointer(b, o.Pointer, len(b)+finding.MaxPointer)
+		b = v.show.AppendOmitted(b, o.Pointer, len(b)+finding.MaxPointer)
 		b = fmt.Appendf(b, `,"%s","%s"]`, o.Reason, markup.Verb(o.Reason))
 		take(&v.left.facts, len(b)-before)
 		comma = ","

@@ -2,6 +2,7 @@ package markup
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -76,25 +77,44 @@ const maxIndex = 3
 
 // Pointer returns a pointer into JSON text, with keys redacted as by Key.
 func (c Content) Pointer(p finding.Pointer) string {
+	return c.pointer(p, func(_ []string, step string) bool {
+		return len(step) <= maxIndex && strings.Trim(step, "0123456789") == ""
+	})
+}
+
+// Omitted is like Pointer for the pointer of an omission. Only messages and the parts of
+// their contents have indexes there.
+func (c Content) Omitted(p finding.Pointer) string {
+	return c.pointer(p, func(above []string, _ string) bool {
+		if len(above) > 1 && above[1] == "input" {
+			above = above[1:]
+		}
+		return len(above) > 1 && above[1] == "messages" && (len(above) == 2 || len(above) == 4 && above[3] == "content")
+	})
+}
+
+// pointer returns a pointer whose steps are redacted, except those that isIndex accepts.
+// Its argument above has the steps before a step.
+func (c Content) pointer(p finding.Pointer, isIndex func(above []string, step string) bool) string {
 	if !c.Redact {
 		return Visible(string(p))
 	}
 	steps := strings.Split(string(p), "/")
+	shown := slices.Clone(steps)
 	for i, step := range steps {
-		index := len(step) <= maxIndex && strings.Trim(step, "0123456789") == ""
-		if !index {
-			steps[i] = key(strings.NewReplacer("~1", "/", "~0", "~").Replace(step))
+		if !isIndex(steps[:i], step) {
+			shown[i] = key(strings.NewReplacer("~1", "/", "~0", "~").Replace(step))
 		}
 	}
-	return strings.Join(steps, "/")
+	return strings.Join(shown, "/")
 }
 
-// AppendPointer appends a pointer as a JSON string. Unlike Pointer, it does not make
-// invisible characters visible.
-func (c Content) AppendPointer(b []byte, p finding.Pointer, limit int) []byte {
+// AppendOmitted appends the pointer of an omission as a JSON string. Unlike Omitted, it
+// does not make invisible characters visible.
+func (c Content) AppendOmitted(b []byte, p finding.Pointer, limit int) []byte {
 	text := string(p)
 	if c.Redact {
-		text = c.Pointer(p)
+		text = c.Omitted(p)
 	}
 	b, _ = AppendJSON(b, []byte(text), limit)
 	return b
