@@ -364,6 +364,8 @@ func timesFact(r *run) (short, full string) {
 // lasting formats a duration.
 func lasting(d time.Duration) string {
 	switch {
+	case d < 0:
+		return "finished before it started"
 	case d < time.Second:
 		return strconv.FormatInt(d.Round(time.Millisecond).Milliseconds(), 10) + " ms"
 	case d < time.Minute:
