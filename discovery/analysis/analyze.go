@@ -113,8 +113,17 @@ func (a *Analyzer) Finish(result scan.Result) error {
 			e.refuse(result.Findings, &a.types)
 		}
 		e.Findings, _ = result.MergeFindings(e.Findings)
+		e.Findings = scan.ConfirmAdvice(e.Findings, e.froze)
 	}
 	return nil
+}
+
+// froze reports whether a projection froze the run; if choose is true, with a chosen
+// snapshot.
+func (e *Run) froze(name project.Name, choose bool) bool {
+	return slices.ContainsFunc(e.Projections, func(p Projection) bool {
+		return p.Name == name && p.Verdict == project.Frozen && (p.Snapshot != "") == choose
+	})
 }
 
 // label copies the labels from the manifest of a capture; m is nil for a plain file.

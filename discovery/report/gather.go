@@ -239,6 +239,7 @@ func (r *reading) show(show func(*run)) error {
 		for i := range k.outcomes {
 			k.outcomes[i].judge(r.result)
 		}
+		confirm(k.outcomes)
 		one.subject, one.asked = &k.outcomes[choose(k.outcomes, r.settings.Projection)], r.settings.Projection != ""
 		if one.subject.Frozen() {
 			var err error

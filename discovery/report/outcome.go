@@ -65,6 +65,21 @@ func (o *outcome) judge(r scan.Result) {
 	}
 }
 
+// confirm removes advice to use projections of which none froze the run.
+func confirm(outcomes []outcome) {
+	frozen := func(name project.Name, choose bool) bool {
+		return slices.ContainsFunc(outcomes, func(o outcome) bool {
+			if choose {
+				return o.Projection == name && o.Frozen() && o.Snapshot != project.Only
+			}
+			return o.Projection == name && o.Frozen() && !o.Unasked
+		})
+	}
+	for i := range outcomes {
+		outcomes[i].Findings = scan.ConfirmAdvice(outcomes[i].Findings, frozen)
+	}
+}
+
 // Name returns the name of the projection, and the chosen snapshot if there is one.
 func (o outcome) Name() string {
 	if o.Snapshot == project.Only {

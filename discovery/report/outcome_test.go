@@ -3,12 +3,15 @@ package report
 import (
 	"fmt"
 	"html"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/discovery/analysis"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/testkit"
 	"github.com/p20export/p20export/project"
 )
@@ -221,4 +224,49 @@ func TestSnapshotsAmongManyTypes(t *testing.T) {
 	if says := element(t, page, `<dt>Snapshot</dt><dd>`, "</dd>"); says != "last of 2 emitted (event 602)" {
 		t.Error(says)
 	}
+}
+
+// The page, its rows and compare advise a projection only if it froze the run.
+func TestAdviceIsConfirmed(t *testing.T) {
+	const (
+		blank   = `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"1","role":"user","content":" "}]}`
+		partial = `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"1","role":"user","content":" "},{"id":"2","role":"user","content":"hi"}]}`
+		other   = `{"type":"RUN_FINISHED","threadId":"t","runId":"other","timestamp":1769860801123}`
+	)
+	for _, c := range []struct {
+		events []string
+		want   int // findings of the strict projection that advise another
+	}{
+		{[]string{started, blank, finished}, 0},
+		{[]string{started, partial, finished}, 1},
+		{[]string{started, snapshot, other}, 1},
+		{[]string{started, snapshot, other, finished}, 0},
+		{[]string{started, snapshot, richer, finished}, 1},
+		{[]string{started, useless, useless, finished}, 0},
+		{[]string{started, finished}, 0},
+	} {
+		path := saved(t, "run.sse", c.events...)
+		for _, redact := range []Redaction{RedactNone, RedactText} {
+			rows, page := made(t, Settings{Settings: project.Settings{Projection: project.EmittedSnapshot}, Redact: redact}, bounds, path)
+			n, advises := advising(rows[0].Findings), regexp.MustCompile("Next: [^<]*--projection ").Match(page)
+			if redact == RedactText && n < c.want { // it has the general advice of the codes
+				continue
+			}
+			if n != c.want || advises != (c.want > 0) {
+				t.Errorf("%v: the page advises another projection: %t; the row: %v", c.events, advises, rows[0].Findings)
+			}
+		}
+		if n := advising(analysis.Analyze(t.Context(), path, artifact.V1, nil)[0].Findings); n != c.want {
+			t.Errorf("%v: %d of compare", c.events, n)
+		}
+	}
+}
+
+func advising(list []finding.Finding) (n int) {
+	for _, f := range list {
+		if strings.Contains(f.Hint, "--projection ") || strings.Contains(f.Hint, "another projection") {
+			n++
+		}
+	}
+	return n
 }

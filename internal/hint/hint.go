@@ -4,7 +4,11 @@
 // these texts.
 package hint
 
-import "sync"
+import (
+	"slices"
+	"strings"
+	"sync"
+)
 
 // Next steps that depend on more than the code of a finding, and the commands that
 // a page names. Some are format strings for package fmt.
@@ -68,6 +72,24 @@ func (o FreezeOptions) Command() string {
 		}
 	}
 	return command + " -o DIR"
+}
+
+// Projections returns the projections among names that a next step suggests, and whether
+// it suggests choosing a snapshot.
+func Projections(next string, names []string) (suggested []string, choose bool) {
+	switch {
+	case strings.Contains(next, "another projection"):
+		return names, false
+	case !strings.Contains(next, "--projection "):
+		return nil, false
+	}
+	words := strings.Fields(next)
+	for _, name := range names {
+		if slices.Contains(words, name) {
+			suggested = append(suggested, name)
+		}
+	}
+	return suggested, strings.Contains(next, "--snapshot ")
 }
 
 // ByChange maps a finding code to advice on how an integration makes the change

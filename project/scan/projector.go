@@ -114,6 +114,25 @@ func Advise(findings []finding.Finding, folded *Projection) []finding.Finding {
 	return findings
 }
 
+// ConfirmAdvice removes hints that suggest projections, unless one of these froze the run.
+// The function frozen reports whether a projection did; if choose is true, with a chosen
+// snapshot.
+func ConfirmAdvice(findings []finding.Finding, frozen func(p project.Name, choose bool) bool) []finding.Finding {
+	var names []string
+	for _, name := range project.Names() {
+		names = append(names, string(name))
+	}
+	confirmed := slices.Clone(findings)
+	for i := range confirmed {
+		suggested, choose := hint.Projections(confirmed[i].Hint, names)
+		froze := func(name string) bool { return frozen(project.Name(name), choose) }
+		if suggested != nil && !slices.ContainsFunc(suggested, froze) {
+			confirmed[i].Hint = ""
+		}
+	}
+	return confirmed
+}
+
 // MergeFindings returns the sorted findings about a projected run and about the
 // capture. The projection is not valid if the capture is refused. In that case the
 // list omits the findings about omissions and about the operator's times, and has no

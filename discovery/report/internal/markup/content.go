@@ -159,7 +159,7 @@ func (c Content) ContentType(text string) string {
 
 // Next returns the hint of a finding. If redacted, it returns the general hint of the code.
 func (c Content) Next(f finding.Finding) string {
-	if c.Redact {
+	if c.Redact && f.Hint != "" {
 		about, _ := finding.Describe(f.Code)
 		return about.Hint
 	}
