@@ -270,3 +270,37 @@ func advising(list []finding.Finding) (n int) {
 	}
 	return n
 }
+
+// A row says how many of its errors and warnings the page lists.
+func TestListed(t *testing.T) {
+	var keys []string
+	for i := range 300 {
+		keys = append(keys, fmt.Sprintf(`"k%d":1`, i))
+	}
+	odd := `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"1","role":"user","content":"hi",` + strings.Join(keys, ",") + `}]}`
+	small := bounds
+	small.facts = 10_000
+	for _, c := range []struct {
+		snapshot   string
+		projection project.Name
+		left       limits
+		want       int
+	}{
+		{odd, project.EmittedSnapshot, bounds, 200},
+		{odd, project.FoldedStream, bounds, 1},
+		{odd, project.EmittedSnapshot, small, -1},
+		{useless, "", bounds, 1},
+		{snapshot, "", bounds, 0},
+	} {
+		rows, page := made(t, Settings{Settings: project.Settings{Projection: c.projection}}, c.left, saved(t, "run.sse", started, c.snapshot, finished))
+		want := c.want
+		if want < 0 {
+			if want = strings.Count(string(page), `<li class="error"><p><span class="severity">error</span> <code>key_outside_subset`); want == 0 || want > 100 {
+				t.Errorf("%d errors are listed", want)
+			}
+		}
+		if rows[0].Listed != want {
+			t.Errorf("%s: %d, not %d", c.projection, rows[0].Listed, want)
+		}
+	}
+}

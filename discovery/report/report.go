@@ -106,6 +106,8 @@ type Row struct {
 
 	// Says is the headline of the run on the page.
 	Says string `json:"-"`
+	// Listed is the number of errors and warnings among Findings that the page lists.
+	Listed int `json:"-"`
 	// Failed reports that the run ended with RUN_ERROR.
 	Failed bool `json:"-"`
 	// Next is the command that freezes the run with the last of several snapshots. It is
@@ -166,6 +168,7 @@ func write(ctx context.Context, paths []string, s Settings, left limits) ([]Row,
 			row, s := r.row(path), page.add(names[i], r, v)
 			row.Says, row.Next, row.Failed = s.says(), s.Command, s.Failed != ""
 			s.count(&row, r)
+			row.Listed = s.listed(r)
 			if v.show.Redact {
 				v.redact(&row)
 			}
@@ -337,6 +340,21 @@ func (s *section) count(row *Row, r *run) {
 	if r.frozen != nil || len(r.inspect.Snapshots) > 0 {
 		row.Messages = &s.Messages
 	}
+}
+
+// listed returns the number of errors and warnings that the page lists of the findings in
+// the row of a run.
+func (s *section) listed(r *run) (n int) {
+	at := 0
+	if len(s.Findings) > 1 { // one list for each projection
+		at = slices.IndexFunc(r.outcomes, func(o outcome) bool { return !o.Unasked && o.Projection == r.subject.Projection })
+	}
+	for _, f := range s.Findings[at].List {
+		if f.Severity != finding.Info {
+			n++
+		}
+	}
+	return n
 }
 
 // redact replaces the texts of a row as on a redacted page.

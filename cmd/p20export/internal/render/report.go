@@ -27,7 +27,7 @@ func (p *Printer) ReportRow(row report.Row) {
 		p.findings(row.Findings)
 	case row.Run == nil:
 		p.line("%s \t%s", p.verdict(row.Verdict), *row.Capture)
-		p.reasons(row.Findings)
+		p.reasons(row)
 	case row.Verdict == project.Frozen:
 		p.line("%s \t%s  run %d  %s  %s", p.paint(runColour(*row.RunVerdict), fmt.Sprintf("%-9s", *row.RunVerdict)), *row.Capture, *row.Run, orNone(row.RunID), string(*row.Projection)+ended(row))
 		p.line("  %s", row.Says)
@@ -38,7 +38,7 @@ func (p *Printer) ReportRow(row report.Row) {
 	default:
 		p.line("%s \t%s  run %d  %s  %s", p.verdict(row.Verdict), *row.Capture, *row.Run, orNone(row.RunID), string(*row.Projection)+ended(row))
 		if row.Verdict == project.Refused {
-			p.reasons(row.Findings)
+			p.reasons(row)
 		}
 	}
 }
@@ -51,23 +51,27 @@ func ended(row report.Row) string {
 	return ""
 }
 
-// shownReasons limits the findings printed for a refused run. The page has all.
+// shownReasons limits the findings printed for a refused run. The page lists more.
 const shownReasons = 3
 
 // reasons prints the first findings of a refused run and their next steps: errors first,
 // then warnings.
-func (p *Printer) reasons(all []finding.Finding) {
+func (p *Printer) reasons(row report.Row) {
 	var list []finding.Finding
 	for _, s := range []finding.Severity{finding.Error, finding.Warning} {
-		for _, f := range all {
+		for _, f := range row.Findings {
 			if f.Severity == s {
 				list = append(list, f)
 			}
 		}
 	}
 	p.findings(list[:min(shownReasons, len(list))])
-	if more := len(list) - shownReasons; more > 0 {
+	switch more := len(list) - shownReasons; {
+	case more <= 0:
+	case row.Listed == len(list):
 		p.line("  %-7s %s on the page", "…", Plural(more, "more is", "more are"))
+	default:
+		p.line("  %-7s %s more; the page lists %s of %s", "…", humanize.Grouped(int64(more)), humanize.Grouped(int64(row.Listed)), humanize.Grouped(int64(len(list))))
 	}
 }
 
