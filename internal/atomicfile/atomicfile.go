@@ -310,9 +310,14 @@ func (d *Directory) Sync() error { return WrapUnsynced(d.name, syncDir(d.file)) 
 const (
 	temporaryPrefix = ".p20export-"
 	temporarySuffix = ".tmp"
+	randomLength    = 26                                 // of a text of crypto/rand.Text
+	base32          = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567" // its letters
 )
 
-// IsTemporary reports whether name is a temporary name of this package.
+// IsTemporary reports whether name is a temporary name of this package: the prefix, the
+// text of crypto/rand.Text, and the suffix.
 func IsTemporary(name string) bool {
-	return strings.HasPrefix(name, temporaryPrefix) && strings.HasSuffix(name, temporarySuffix)
+	name, isTemp := strings.CutPrefix(name, temporaryPrefix)
+	text, hasSuffix := strings.CutSuffix(name, temporarySuffix)
+	return isTemp && hasSuffix && len(text) == randomLength && strings.Trim(text, base32) == ""
 }

@@ -441,10 +441,10 @@ func TestReap(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{temporaryPrefix + "killed.tmp", temporaryPrefix + "killed too.tmp", temporaryPrefix + "other", "other.tmp"} {
+	for _, name := range []string{temporaryPrefix + "KILLEDKILLEDKILLEDKILLEDKI.tmp", temporaryPrefix + "KILLEDTOOKILLEDTOOKILLEDTO.tmp", temporaryPrefix + "other", "other.tmp"} {
 		write(name)
 	}
-	pipe, link, folder := temporaryPrefix+"pipe.tmp", temporaryPrefix+"link.tmp", temporaryPrefix+"folder.tmp"
+	pipe, link, folder := temporaryPrefix+"PIPEPIPEPIPEPIPEPIPEPIPEPI.tmp", temporaryPrefix+"LINKLINKLINKLINKLINKLINKLI.tmp", temporaryPrefix+"FOLDERFOLDERFOLDERFOLDERFO.tmp"
 	if err := errors.Join(syscall.Mkfifo(filepath.Join(dir, pipe), 0o600), os.Symlink("other.tmp", filepath.Join(dir, link)), os.Mkdir(filepath.Join(dir, folder), 0o700)); err != nil {
 		t.Fatal(err)
 	}

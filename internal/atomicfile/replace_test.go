@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -244,4 +245,36 @@ func TestStaleWhilePublishing(t *testing.T) {
 	unlock(f)
 	opened(t, dir)
 	testkit.RequireNames(t, dir)
+}
+
+// Only files with names of the exact form are removed.
+func TestUsersFilesRemain(t *testing.T) {
+	dir := t.TempDir()
+	text := rand.Text()
+	names := []string{
+		temporaryPrefix + "mine" + temporarySuffix, temporaryPrefix + temporarySuffix, temporaryPrefix + text, text + temporarySuffix,
+		temporaryPrefix + text + "A" + temporarySuffix, temporaryPrefix + text[1:] + temporarySuffix, temporaryPrefix + strings.ToLower("A"+text[1:]) + temporarySuffix,
+		temporaryPrefix + text[1:] + "1" + temporarySuffix, temporaryPrefix + text + temporarySuffix + ".bak",
+	}
+	for _, name := range append(names, temporaryPrefix+text+temporarySuffix) {
+		testkit.Write(t, filepath.Join(dir, name), "data")
+	}
+	opened(t, dir)
+	slices.Sort(names)
+	testkit.RequireNames(t, dir, names...)
+}
+
+// The names of temporary files are recognized.
+func TestIsTemporary(t *testing.T) {
+	dir := t.TempDir()
+	for range 100 {
+		f, path, err := createNamed(dir, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+		if !IsTemporary(filepath.Base(path)) {
+			t.Fatal(path)
+		}
+	}
 }
