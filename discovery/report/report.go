@@ -159,6 +159,9 @@ func write(ctx context.Context, paths []string, s Settings, left limits) ([]Row,
 	if len(paths) > left.sections {
 		return []Row{failure(nil, errRoom())}, nil
 	}
+	if err := checkDistinct(paths); err != nil {
+		return nil, err
+	}
 	v := &viewer{left: &left, show: markup.Content{Redact: s.Redact == RedactText}}
 	g := &gatherer{settings: s, viewer: v}
 	page := newPage(s.Tool, len(paths), v.show.Redact)
@@ -377,6 +380,20 @@ type counter int64
 func (c *counter) Write(p []byte) (int, error) {
 	*c += counter(len(p))
 	return len(p), nil
+}
+
+// checkDistinct returns an error if two paths refer to the same file or directory.
+func checkDistinct(paths []string) error {
+	infos := make([]fs.FileInfo, len(paths))
+	for i, path := range paths {
+		infos[i] = stat(path)
+		for j, other := range infos[:i] {
+			if os.SameFile(infos[i], other) {
+				return fmt.Errorf("%s and %s are the same capture; name it once", finding.Escape(paths[j]), finding.Escape(path))
+			}
+		}
+	}
+	return nil
 }
 
 // pageNames returns the names of captures on a page: their base names, preceded by as

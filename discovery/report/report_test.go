@@ -418,6 +418,24 @@ func TestPageNames(t *testing.T) {
 	}
 }
 
+// A capture that is named by a link as well is not shown twice.
+func TestCapturesAreDistinct(t *testing.T) {
+	path := saved(t, "run.sse", started, snapshot, finished)
+	link := filepath.Join(t.TempDir(), "link.sse")
+	dir := filepath.Join(t.TempDir(), "link")
+	real, err := filepath.Abs(captures + "/adk/one-turn")
+	if err := errors.Join(err, os.Symlink(path, link), os.Symlink(real, dir)); err != nil {
+		t.Fatal(err)
+	}
+	for _, paths := range [][]string{{path, link}, {real, path, dir}} {
+		s := Settings{Tool: tool, Out: filepath.Join(t.TempDir(), "page.html")}
+		if rows, err := Write(t.Context(), paths, s); err == nil || !strings.Contains(err.Error(), "are the same capture") {
+			t.Errorf("%v: %v, %v", paths, rows, err)
+		}
+	}
+	made(t, Settings{}, bounds, dir, link)
+}
+
 // A page never replaces a capture or a file of one, even by a link or if the capture looks
 // like a page. Nothing is read first.
 func TestOutIsNoCapture(t *testing.T) {
