@@ -39,9 +39,9 @@ finished or not. Symbolic links in it are not followed.
 
 The page shows what freeze does with each run, under the given projection or
 else the first of emitted-snapshot, emitted-snapshot-text and folded-stream that
-freezes the run. If the run is refused, it shows every reason. For a run with
-several snapshots it also says whether the last one can be frozen. The verdicts
-are those of compare.
+freezes the run; --snapshot alone chooses emitted-snapshot-text. If the run is
+refused, it shows every reason. For a run with several snapshots it also says
+whether the last one can be frozen. The verdicts are those of compare.
 
 The page contains the raw events: prompts, arguments of tools, state. Share it
 only with people who may see the captures, or use --redact text. This replaces
@@ -60,7 +60,7 @@ p20export capture --from -.
 
 The same captures produce the same bytes. If FILE exists and is different, it is
 not changed, and the exit status is 3. --force replaces it, but only if it is a
-page that report wrote.
+page that report wrote. A capture is never replaced.
 ` + exitHelp("the page was written, even if it shows refused runs", "", "no page was written"),
 		Example: `  p20export report captures/one-turn -o one-turn.html
   p20export report captures -o captures.html --force

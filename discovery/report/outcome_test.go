@@ -304,3 +304,23 @@ func TestListed(t *testing.T) {
 		}
 	}
 }
+
+// Choosing a snapshot chooses the projection that takes it.
+func TestSnapshotChoosesProjection(t *testing.T) {
+	for _, c := range []struct {
+		snapshot project.Selection
+		want     project.Name
+		verdict  project.Verdict
+	}{
+		{"", project.EmittedSnapshot, project.Frozen},
+		{project.Only, project.EmittedSnapshot, project.Frozen},
+		{project.Last, project.EmittedSnapshotText, project.Frozen},
+		{"1", project.EmittedSnapshotText, project.Frozen},
+		{"2", project.EmittedSnapshotText, project.Refused},
+	} {
+		rows, page := made(t, Settings{Settings: project.Settings{Snapshot: c.snapshot}}, bounds, saved(t, "run.sse", started, snapshot, finished))
+		if *rows[0].Projection != c.want || rows[0].Verdict != c.verdict || strings.Contains(string(page), `<article id="r1" data-verdict="refused"`) != (c.verdict == project.Refused) {
+			t.Errorf("%s: %s by %s", c.snapshot, rows[0].Verdict, *rows[0].Projection)
+		}
+	}
+}

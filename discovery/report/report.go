@@ -34,7 +34,7 @@ import (
 // Settings select what a page shows and where it is written.
 type Settings struct {
 	// Settings are the settings of the projections. An empty Projection means the
-	// first that freezes a run. Only emitted-snapshot-text uses Snapshot.
+	// first that freezes a run, or emitted-snapshot-text if Snapshot chooses a snapshot.
 	project.Settings
 	// Run selects one run of each capture, by its id, or by its number as in "#2".
 	// If it is empty, all runs are shown.
@@ -117,6 +117,9 @@ type Row struct {
 
 // Normalize sets defaults and returns an error if settings contradict each other.
 func (s *Settings) Normalize() error {
+	if s.Projection == "" && s.Snapshot != "" && s.Snapshot != project.Only {
+		s.Projection = project.EmittedSnapshotText
+	}
 	if s.Projection != "" {
 		return s.Settings.Normalize()
 	}
