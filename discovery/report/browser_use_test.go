@@ -151,15 +151,15 @@ func TestBrowserTenThousandEvents(t *testing.T) {
 		b.keys(text)
 		b.until(said + ` === "` + want + `"`)
 	}
-	search("needle", "1 of 10,000 events match")
+	search("needle", "1 of 10,000 listed")
 	b.holds(rows + ` === 1 && document.querySelector("#r1-timeline .row .at").textContent === "#4322"`)
-	search("#9999", "1 of 10,000 events match")
+	search("#9999", "1 of 10,000 listed")
 	b.holds(`document.querySelector("#r1-timeline .row .type").textContent === "RUN_FINISHED"`)
-	search("tool_call", "998 of 10,000 events match")
+	search("tool_call", "998 of 10,000 listed")
 	b.script(`document.getElementById("t1").value = "=TOOL_CALL_END"; document.getElementById("t1").dispatchEvent(new Event("change"))`)
-	b.until(said + ` === "499 of 10,000 events match"`)
+	b.until(said + ` === "499 of 10,000 listed"`)
 	b.holds(rows + ` === 100`)
-	search("nowhere to be found", "0 of 10,000 events match")
+	search("nowhere to be found", "0 of 10,000 listed")
 }
 
 // The button copies a digest, or selects the digest if the page may not copy.
