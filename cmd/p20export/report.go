@@ -48,7 +48,8 @@ only with people who may see the captures, or use --redact text. This replaces
 each text by its length, and hides numbers, booleans, ids, unknown keys, labels,
 the URL and digests (a short text could be guessed from its digest). AG-UI
 types, roles, keys and constants, HTTP statuses, common content types, counts,
-sizes, times, findings and the names of the captures remain. The same applies to the output of the command.
+sizes, times, findings and the names of the captures remain. The same applies to
+the output of the command.
 
 A page has a limited size: up to 64 KiB per event, 8 MiB and 100,000 events in
 total, and 64 KiB of the response to a failed request. It states what it does
