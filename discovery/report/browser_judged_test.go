@@ -127,7 +127,8 @@ func TestBrowserAxe(t *testing.T) {
 	}{
 		{name: "one", path: pageOf(t, captures+"/adk/backend-tool")},
 		{name: "built", path: pageOf(t, captures+"/adk/model-error")},
-		{name: "refused", path: pageOf(t, captures+"/langgraph/two-agents")},
+		{name: "chosen", path: pageOf(t, captures+"/langgraph/two-agents")},
+		{name: "refused", path: pageOf(t, captures+"/adk/empty-ids")},
 		{name: "incomplete", path: pageOf(t, "../drift/captures/adk-0.4.0/two-agents")},
 		{name: "without times", path: pageOf(t, captures+"/adk/backend-tool/response.sse")},
 		{name: "no run", path: pageOf(t, captures+"/adk/refused")},
