@@ -163,8 +163,9 @@ func (s *Staged) replaceChecked(path string, checked fs.FileInfo, exchange func(
 	if err != nil {
 		return errors.Join(&fs.PathError{Op: "replace", Path: path, Err: cause(err)}, s.discard())
 	}
-	if checkUnchanged(s.temp, checked) == nil {
-		if s.left = os.Remove(s.temp) != nil; !s.left {
+	if err = checkUnchanged(s.temp, checked); !errors.Is(err, fs.ErrExist) {
+		// If the file cannot be read, it may be another one, and keeps its temporary name.
+		if s.left = err != nil || os.Remove(s.temp) != nil; !s.left {
 			s.temp = ""
 		}
 		return nil
