@@ -57,8 +57,7 @@ type scanner struct {
 }
 
 // scan reads a frame as an event. The event is valid until the next call. The error
-// is a finding.Finding, because of which the run that contains the frame is
-// refused.
+// is a finding.Finding that refuses the run that contains the frame.
 func (s *scanner) scan(f capture.Frame) (*Event, error) {
 	e := &s.event
 	*e = Event{Index: f.Index, Offset: f.Offset, Bytes: f.Bytes, Line: f.Line, Arrived: f.Arrived, Data: f.Data, Object: e.Object}

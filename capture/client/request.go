@@ -17,8 +17,7 @@ import (
 const (
 	// readBytes is the size of network reads.
 	readBytes = 64 << 10
-	// headerBytes limits the response headers, some of which are stored in the
-	// manifest.
+	// headerBytes limits the response headers. The manifest stores some of them.
 	headerBytes = 64 << 10
 )
 

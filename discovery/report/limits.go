@@ -13,9 +13,9 @@ type limits struct {
 	// body limits the shown part of a response without a run, in bytes of the response.
 	body int
 	// tree limits one event or artifact shown as a tree, and trees all trees together,
-	// in bytes. The trees of each run first take from share bytes of its own, of which
-	// own are left for the run that is shown, so that one run cannot use up the room of
-	// others.
+	// in bytes. Each run has share bytes of its own for trees, which are used first, so
+	// that one run cannot use up the room of others. own is what is left of the share of
+	// the current run.
 	tree, trees, share, own int
 	// listed limits the findings or omissions of one list, and facts the size of all
 	// lists together, in bytes.

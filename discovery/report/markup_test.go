@@ -17,24 +17,8 @@ import (
 // the caller chose, and texts of the program itself.
 func TestShown(t *testing.T) {
 	var got []string
-	found, err := filepath.Glob("*.go")
-	if err != nil || len(found) == 0 {
-		t.Fatal(err)
-	}
-	for _, path := range found {
-		if strings.HasSuffix(path, "_test.go") {
-			continue
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ast.Inspect(file, func(n ast.Node) bool {
-			if call, ok := n.(*ast.CallExpr); ok && slices.Contains([]string{"markup.Visible", "markup.Append", "markup.AppendJSON"}, types.ExprString(call.Fun)) {
-				got = append(got, types.ExprString(call))
-			}
-			return true
-		})
+	for _, c := range callsIn(t, []string{"*.go"}, "markup.Visible", "markup.Append", "markup.AppendJSON") {
+		got = append(got, c.text)
 	}
 	slices.Sort(got)
 	got = slices.Compact(got)
@@ -50,29 +34,9 @@ func TestShown(t *testing.T) {
 // TestConversions lists the conversions to markup.HTML, which is not escaped. Only the page's
 // own files, its policy, and text from Append, AppendTree and AppendJSON may be converted.
 func TestConversions(t *testing.T) {
-	var files []string
-	for _, pattern := range []string{"*.go", "internal/markup/*.go"} {
-		found, err := filepath.Glob(pattern)
-		if err != nil || len(found) == 0 {
-			t.Fatal(pattern, err)
-		}
-		files = append(files, found...)
-	}
 	var got []string
-	for _, path := range files {
-		if strings.HasSuffix(path, "_test.go") {
-			continue
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ast.Inspect(file, func(n ast.Node) bool {
-			if call, ok := n.(*ast.CallExpr); ok && slices.Contains([]string{"HTML", "markup.HTML"}, types.ExprString(call.Fun)) {
-				got = append(got, path+" "+types.ExprString(call))
-			}
-			return true
-		})
+	for _, c := range callsIn(t, []string{"*.go", "internal/markup/*.go"}, "HTML", "markup.HTML") {
+		got = append(got, c.path+" "+c.text)
 	}
 	slices.Sort(got)
 	want := []string{
@@ -82,4 +46,34 @@ func TestConversions(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// call is a function call in a source file.
+type call struct{ path, text string }
+
+// callsIn returns the calls of functions in the files that match patterns, except tests.
+func callsIn(t *testing.T, patterns []string, functions ...string) (calls []call) {
+	t.Helper()
+	for _, pattern := range patterns {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatal(pattern, err)
+		}
+		for _, path := range files {
+			if strings.HasSuffix(path, "_test.go") {
+				continue
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				if c, ok := n.(*ast.CallExpr); ok && slices.Contains(functions, types.ExprString(c.Fun)) {
+					calls = append(calls, call{path, types.ExprString(c)})
+				}
+				return true
+			})
+		}
+	}
+	return calls
 }

@@ -65,7 +65,7 @@ func (o *outcome) judge(r scan.Result) {
 	}
 }
 
-// confirm removes advice to use projections of which none froze the run.
+// confirm removes advice to use a projection, unless that projection froze the run.
 func confirm(outcomes []outcome) {
 	frozen := func(name project.Name, choose bool) bool {
 		return slices.ContainsFunc(outcomes, func(o outcome) bool {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/discovery/report/internal/markup"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/humanize"
@@ -74,7 +75,7 @@ func messageOf(o project.Omission) (at messagePlace, part []string, ok bool) {
 	}
 	at.number = n
 	for _, name := range names[3:] {
-		part = append(part, unescape(name))
+		part = append(part, markup.Unescape(name))
 	}
 	return at, part, true
 }
@@ -85,11 +86,6 @@ func (v *viewer) part(keys []string) string {
 		return "part of " + v.key(keys[0])
 	}
 	return v.key(keys[0])
-}
-
-// unescape decodes a reference token of a JSON Pointer (RFC 6901 §4).
-func unescape(name string) string {
-	return strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
 }
 
 // lossesOf counts omissions.
@@ -134,7 +130,7 @@ func (v *viewer) lossesOf(omissions []project.Omission) losses {
 			case o.Reason == finding.TextShortened || o.Reason == finding.ErrorStackTrace:
 				in = &l.short
 			}
-			in.add(v.key(unescape(first)))
+			in.add(v.key(markup.Unescape(first)))
 		}
 	}
 	if snapshots > 0 {

@@ -103,7 +103,7 @@ func (c Content) pointer(p finding.Pointer, isIndex func(above []string, step st
 	shown := slices.Clone(steps)
 	for i, step := range steps {
 		if !isIndex(steps[:i], step) {
-			shown[i] = key(strings.NewReplacer("~1", "/", "~0", "~").Replace(step))
+			shown[i] = key(Unescape(step))
 		}
 	}
 	return strings.Join(shown, "/")

@@ -30,7 +30,7 @@ func (m *Mark) Add(o project.Omission) {
 		if i == 0 {
 			continue // the empty string before the first slash
 		}
-		name = strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
+		name = Unescape(name)
 		if at.below == nil {
 			at.below = make(map[string]*Mark)
 		}
@@ -288,4 +288,9 @@ func (t *tree) end(comma string) {
 	}
 	t.b = append(append(t.b, t.tags...), "</div>\n"...)
 	t.begun = false
+}
+
+// Unescape decodes a reference token of a JSON Pointer (RFC 6901 §4).
+func Unescape(token string) string {
+	return strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
 }
