@@ -1,0 +1,93 @@
+package jsonvalue
+
+import "unicode/utf8"
+
+// Append appends the JSON text of v to dst, without white space.
+func Append(dst []byte, v Value) []byte {
+	switch v := v.(type) {
+	case bool:
+		if v {
+			return append(dst, "true"...)
+		}
+		return append(dst, "false"...)
+	case Number:
+		return append(dst, v...)
+	case string:
+		return AppendString(dst, v)
+	case *Array:
+		dst = append(dst, '[')
+		for i, e := range v.Elements {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = Append(dst, e)
+		}
+		return append(dst, ']')
+	case *Object:
+		dst = append(dst, '{')
+		first := true
+		for name, m := range v.All {
+			if !first {
+				dst = append(dst, ',')
+			}
+			first = false
+			dst = append(AppendString(dst, name), ':')
+			dst = Append(dst, m)
+		}
+		return append(dst, '}')
+	}
+	return append(dst, "null"...)
+}
+
+// AppendString appends s as a JSON string. It escapes only what RFC 8785 escapes, and
+// halves of surrogate pairs.
+func AppendString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	start := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
+			i++
+			continue
+		}
+		if c >= utf8.RuneSelf {
+			r, n := utf8.DecodeRuneInString(s[i:])
+			if r != utf8.RuneError || n > 1 {
+				i += n
+				continue
+			}
+			// Only half a surrogate pair is not valid UTF-8.
+			dst = append(dst, s[start:i]...)
+			dst = appendEscape(dst, rune(c&0x0f)<<12|rune(s[i+1]&0x3f)<<6|rune(s[i+2]&0x3f))
+			i += 3
+			start = i
+			continue
+		}
+		dst = append(dst, s[start:i]...)
+		switch c {
+		case '"', '\\':
+			dst = append(dst, '\\', c)
+		case '\b':
+			dst = append(dst, '\\', 'b')
+		case '\t':
+			dst = append(dst, '\\', 't')
+		case '\n':
+			dst = append(dst, '\\', 'n')
+		case '\f':
+			dst = append(dst, '\\', 'f')
+		case '\r':
+			dst = append(dst, '\\', 'r')
+		default:
+			dst = appendEscape(dst, rune(c))
+		}
+		i++
+		start = i
+	}
+	return append(append(dst, s[start:]...), '"')
+}
+
+// appendEscape appends a code unit as \uXXXX.
+func appendEscape(dst []byte, unit rune) []byte {
+	const hex = "0123456789abcdef"
+	return append(dst, '\\', 'u', hex[unit>>12&15], hex[unit>>8&15], hex[unit>>4&15], hex[unit&15])
+}
