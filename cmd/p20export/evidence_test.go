@@ -1,0 +1,121 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/freeze"
+	"github.com/p20export/p20export/project/record"
+)
+
+// evidence has the digests of everything that defines evidence: the contract, its
+// vectors, the sample lane, and what each projection makes of every committed
+// capture. Tools beside the lane, such as lint and compact, must not change it. To
+// change the contract or a projection, write the new digest here in the same commit
+// and give the reason in its body. There is no flag that updates the digests.
+var evidence = map[string]string{
+	"contract":  "d2813a1d8d71d97ee791ed6a6d08f2a48e22ca1e7a427d00e106658106f443cf",
+	"vectors":   "0d14cfc60679a6d1df6465bae44b2ee15d8c82b44f797ef2efe4654d9139448f",
+	"sample":    "740cae79ddc8d6afdad2cc0f1bf2aa0f7a25a28f8919c561cc3d08e428a010a0",
+	"artifacts": "0d68b0363e837a1c4707b16d0926f0fead02aea1b583d67f3cadc5c58abb04eb",
+}
+
+func TestEvidenceUnchanged(t *testing.T) {
+	t.Parallel()
+	got := map[string]string{
+		"contract":  digestFiles(t, 1, "../../docs/contract.md"),
+		"vectors":   digestFiles(t, 1700, "../../schema/vectors/cases"),
+		"sample":    digestFiles(t, 30, "../../examples/ag-ui-compacted-message-snapshot-evidence/raw", "../../examples/ag-ui-compacted-message-snapshot-evidence/frozen"),
+		"artifacts": digestArtifacts(t),
+	}
+	for name, want := range evidence {
+		if got[name] != want {
+			t.Errorf("the digest of %s is %s, want %s", name, got[name], want)
+		}
+	}
+}
+
+// digestFiles returns a digest of the paths and contents of the files in the given
+// directories, of which there must be at least the given number.
+func digestFiles(t *testing.T, atLeast int, roots ...string) string {
+	t.Helper()
+	h := sha256.New()
+	files := 0
+	for _, root := range roots {
+		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			files++
+			writeItem(h, filepath.ToSlash(path), text)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if files < atLeast {
+		t.Fatalf("there are only %d files in %q", files, roots)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// digestArtifacts freezes every committed capture under every projection, and returns
+// a digest of the artifacts, envelopes, omissions and findings.
+func digestArtifacts(t *testing.T) string {
+	t.Helper()
+	found, err := capture.Find(t.Context(), []string{"../../discovery/captures", "../../discovery/drift/captures", "../../examples"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := sha256.New()
+	frozen := 0
+	for _, c := range found {
+		for _, p := range project.Names() {
+			opened, err := capture.Open(t.Context(), c.Path, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			runs, err := freeze.Capture(t.Context(), opened, freeze.Settings{Settings: project.Settings{Projection: p}, Tool: record.Tool{Name: record.ToolName, Version: "0"}})
+			opened.Close()
+			if err != nil {
+				writeItem(h, c.Path, []byte(err.Error()))
+				continue
+			}
+			for i, run := range runs {
+				name := fmt.Sprint(c.Path, p, i)
+				if run.Files.Artifact != nil {
+					frozen++
+					writeItem(h, name, run.Files.Artifact)
+					writeItem(h, name, run.Files.Envelope)
+					writeItem(h, name, run.Files.Record)
+				}
+				for _, f := range run.Findings {
+					writeItem(h, name, fmt.Append(nil, f.Code, f.Severity, f.Pointer, f.Message))
+				}
+			}
+		}
+	}
+	if frozen < 300 {
+		t.Fatalf("only %d runs were frozen", frozen)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// writeItem writes a name and a text to h so that different items differ.
+func writeItem(h hash.Hash, name string, text []byte) {
+	fmt.Fprintf(h, "%d %s %d\n", len(name), name, len(text))
+	h.Write(text)
+}
