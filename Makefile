@@ -57,7 +57,7 @@ demo: $(BIN) ## freeze and verify a committed capture of the real ADK middleware
 	$(BIN) verify $(DEMO)/one-turn.artifact.json --capture discovery/captures/adk/one-turn; \
 	cat $(DEMO)/one-turn.artifact.json
 
-CHECKS := check-format check-modules vet staticcheck unit live browser judge conformance differential recount release
+CHECKS := check-format check-modules vet staticcheck unit live browser judge client conformance differential recount release
 .PHONY: test
 test: ## run every check, two at a time
 	@$(MAKE) -j2 --output-sync=target $(CHECKS)
@@ -73,7 +73,7 @@ check-modules: ## check that go.mod is tidy, and the modules against go.sum
 	@$(GO) mod tidy -diff
 	@$(GO) mod verify
 
-LANES := live,assaycli,judge,browser
+LANES := live,assaycli,judge,client,browser
 .PHONY: vet
 vet: ## run go vet with and without the build tags of the lanes, and build for 32-bit Windows
 	@$(GO) vet ./...
@@ -103,6 +103,17 @@ judge: ## compare our verdicts on Assay bundles with those of the published veri
 	export P20EXPORT_JUDGE=$$judge; \
 	$(GO) test -race -count=1 -tags judge -run '^TestJudge' -skip '^TestJudge(Large|Random)' ./artifact/assay/... ./cmd/p20export; \
 	$(GO) test -count=1 -tags judge -run '^TestJudge(Large|Random)' ./artifact/assay/... # too much for -race
+
+CLIENT := $(BUILD)/client
+.PHONY: client
+client: $(CLIENT)/.installed ## compare our readings of AG-UI streams with those of the reference client, in Node
+	@command -v node >/dev/null || { echo "make: Node 20 or newer is needed for the reference client (Debian: apt-get install nodejs)" >&2; exit 1; }
+	@P20EXPORT_CLIENT=$(CURDIR)/$(CLIENT) $(GO) test -count=1 -tags client -run '^TestClient' ./envelope/... ./cmd/p20export
+$(CLIENT)/.installed: envelope/judge/package.json envelope/judge/package-lock.json
+	@command -v npm >/dev/null || { echo "make: npm is needed for the reference client (Debian: apt-get install npm)" >&2; exit 1; }
+	@rm -rf $(CLIENT) && mkdir -p $(CLIENT) && cp $^ $(CLIENT)/
+	@cd $(CLIENT) && npm ci --silent --ignore-scripts --no-audit --no-fund
+	@touch $@
 
 AXE := $(BUILD)/axe
 .PHONY: browser

@@ -59,6 +59,7 @@ var floors = map[string][]string{
 	"project":                                {"envelope", "envelope/event/names", "artifact"},
 	"envelope":                               {"envelope/event/names", "capture"},
 	"envelope/event/names":                   {},
+	"envelope/judge":                         {},
 	"capture/client":                         {"capture"},
 	"capture":                                {},
 	"artifact/assay":                         {"artifact"},
