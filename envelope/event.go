@@ -48,6 +48,7 @@ type Event struct {
 	Data []byte
 	// Object is the event as a JSON object.
 	Object
+	derived bool // Data is not text of the response
 }
 
 // scanner reads frames as events. It reuses its memory.
@@ -119,11 +120,11 @@ func (e *Event) whole() strictjson.Value {
 }
 
 // place converts the offset of a finding from the event's JSON text to the
-// response. If the text was joined from several data lines, place uses the offset
-// of the event.
+// response. If the text was joined from several data lines or is not text of the
+// response, place uses the offset of the event.
 func (e *Event) place(f finding.Finding) finding.Finding {
 	at := e.Ref()
-	if int64(len(e.Data)) == e.Bytes && f.Offset != nil {
+	if int64(len(e.Data)) == e.Bytes && !e.derived && f.Offset != nil {
 		if at.Offset += *f.Offset; at.Line > 0 {
 			at.Line += bytes.Count(e.Data[:*f.Offset], lineFeed)
 		}
@@ -137,6 +138,12 @@ func (e *Event) Clone() *Event {
 	c.Data = append([]byte(nil), e.Data...)
 	c.Object = strictjson.CloneObject(&e.Object, c.Data)
 	return &c
+}
+
+// Derive makes e an event with the given type, text and members that takes the place
+// of another event of the capture. Findings about e have the place of that event.
+func (e *Event) Derive(from *Event, eventType string, text []byte, object Object) {
+	*e = Event{Index: from.Index, Offset: from.Offset, Bytes: from.Bytes, Line: from.Line, Arrived: from.Arrived, Type: eventType, Data: text, Object: object, derived: true}
 }
 
 // Ref returns the place of the event.

@@ -1,0 +1,103 @@
+package chunk
+
+import (
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/event/names"
+)
+
+// The keys of a chunk, apart from those of all events.
+const (
+	messageID       = "messageId"
+	toolCallID      = "toolCallId"
+	toolCallName    = "toolCallName"
+	parentMessageID = "parentMessageId"
+	role            = "role"
+	name            = "name"
+	delta           = "delta"
+	subagentRunID   = "subagentRunId"
+	metadata        = "metadata"
+	rawEvent        = "rawEvent"
+)
+
+// shape describes the chunks of one type.
+type shape struct {
+	chunk, start, content, end string // event types
+	noun                       string // what a stream of such chunks is
+	id                         string // the key of the stream's id
+	repeated                   [2]string
+	needed                     string // another key that the first chunk must have
+	role                       string // the role of START if the chunk has none
+}
+
+var (
+	textShape = &shape{
+		chunk: names.TextMessageChunk, start: names.TextMessageStart, content: names.TextMessageContent, end: names.TextMessageEnd,
+		noun: "text message", id: messageID, repeated: [2]string{role, name}, role: `"assistant"`,
+	}
+	toolShape = &shape{
+		chunk: names.ToolCallChunk, start: names.ToolCallStart, content: names.ToolCallArgs, end: names.ToolCallEnd,
+		noun: "tool call", id: toolCallID, repeated: [2]string{toolCallName, parentMessageID}, needed: toolCallName,
+	}
+	reasoningShape = &shape{
+		chunk: names.ReasoningMessageChunk, start: names.ReasoningMessageStart, content: names.ReasoningMessageContent, end: names.ReasoningMessageEnd,
+		noun: "reasoning message", id: messageID, role: `"reasoning"`,
+	}
+)
+
+// describes reports whether AG-UI 1.0 defines the key for chunks of the shape.
+func (s *shape) describes(m envelope.Member) bool {
+	if isKey(m, "type", "timestamp", rawEvent, metadata, subagentRunID, delta, s.id) {
+		return true
+	}
+	return s != reasoningShape && isKey(m, s.repeated[:]...)
+}
+
+// isKey reports whether the name of a member is one of keys. No key needs an escape, so
+// only a name with an escape is copied.
+func isKey(m envelope.Member, keys ...string) bool {
+	raw := m.Name.Raw[1 : len(m.Name.Raw)-1]
+	for _, key := range keys {
+		if string(raw) == key {
+			return true
+		}
+	}
+	for _, c := range raw {
+		if c == '\\' {
+			text, _ := m.Name.Text()
+			for _, key := range keys {
+				if text == key {
+					return true
+				}
+			}
+			return false
+		}
+	}
+	return false
+}
+
+// effect is the effect of an event, other than a chunk, on the open streams.
+type effect int
+
+const (
+	closesNone effect = iota
+	closesLane
+	closesAll
+	closesTagged // closes the lane of a subagent, never the lane of the run
+)
+
+// effectOf returns the effect of an event type. Unknown types have none.
+func effectOf(eventType string) effect {
+	switch eventType {
+	case names.TextMessageStart, names.TextMessageContent, names.TextMessageEnd,
+		names.ToolCallStart, names.ToolCallArgs, names.ToolCallEnd, names.ToolCallResult,
+		names.StateSnapshot, names.StateDelta, names.Custom, names.StepStarted, names.StepFinished,
+		names.ReasoningStart, names.ReasoningMessageStart, names.ReasoningMessageContent,
+		names.ReasoningMessageEnd, names.ReasoningEnd:
+		return closesLane
+	case names.RunStarted, names.RunFinished, names.RunError, names.MessagesSnapshot:
+		return closesAll
+	case names.SubagentFinished, names.SubagentError:
+		return closesTagged
+	}
+	return closesNone
+}
