@@ -4,9 +4,13 @@ package judge
 
 import (
 	"errors"
+	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/p20export/p20export/envelope/event/names"
 )
 
 const (
@@ -136,4 +140,95 @@ func TestClientPatch(t *testing.T) {
 			t.Errorf("Patch(%s, %s) = %q, %t", test.document, test.operations, result, ok)
 		}
 	}
+}
+
+// Generated streams keep the rules, whatever is asked for, and follow the schema unless
+// something else is asked for. Each type of event is among them.
+func TestClientGenerate(t *testing.T) {
+	j := Start(t)
+	types := map[string]int{}
+	for seed := range Streams(2000) {
+		r := rand.New(rand.NewPCG(uint64(seed), 1))
+		var g Generator
+		if seed%2 == 1 {
+			g = Generator{Without: Feature(r.Uint64()) & (UnknownTypes - 1), With: Feature(r.Uint64()) &^ (UnknownTypes - 1)}
+		}
+		events := Generate(r, g)
+		if index, text := j.Verify(events); index >= 0 {
+			t.Fatalf("stream %d: %s: %s\n%s", seed, text, events[index], strings.Join(events[:index], "\n"))
+		}
+		if g.With != 0 {
+			continue
+		}
+		for i, problem := range j.Schemas(events) {
+			if problem != "" {
+				t.Fatalf("stream %d: %s\n%s", seed, events[i], problem)
+			}
+			types[event.FindStringSubmatch(events[i])[1]]++
+		}
+		if index, text := j.Pipeline(events); index >= 0 {
+			t.Fatalf("stream %d: %s: %s", seed, text, events[index])
+		}
+	}
+	for _, name := range names.Released() {
+		if types[name] < 10 && !strings.HasPrefix(name, "THINKING_") {
+			t.Errorf("%d events of type %s", types[name], name)
+		}
+	}
+	t.Log(types)
+}
+
+var event = regexp.MustCompile(`^\{"type":"(\w+)"`)
+
+// breaches are the texts of the client's errors about sequences, by a part that tells
+// them apart.
+var breaches = []string{
+	"The run has already errored", "The run has already finished", "First event must be", "while a run is still active",
+	"' with 'subagentRunId: null'", "with 'description: null'", "with outcome type 'lost'", "'outcome.interruptIds: null'", "non-string entry",
+	"an interrupt (id", "Cannot send a message (id",
+	"A text message with ID", "'TEXT_MESSAGE_CONTENT' event: No active", "'TEXT_MESSAGE_END' event: No active",
+	"A tool call with ID", "'TOOL_CALL_ARGS' event: No active", "'TOOL_CALL_END' event: No active",
+	"does not match its parent message", "but its parent message",
+	"does not match the message", "does not match the tool call", "does not match the activity", "does not match the reasoning message",
+	`is already active for 'STEP_STARTED'`, "in subagent 's9'", "A step must be finished by whoever started it", "that was not started",
+	"A reasoning span with ID", "A reasoning message with ID", "No active reasoning span", "No active reasoning message",
+	"without a 'subagentRunId'", "'SUBAGENT_STARTED' without a 'name'", "'SUBAGENT_ERROR' without a 'message'",
+	"is already active. Finish it", "has already finished in this run", "has not been started in this run", "no active subagent found",
+	"while steps are still", "while text messages are still", "while reasoning messages are still", "while reasoning spans are still", "while tool calls are still", "while subagents are still",
+	"First TEXT_MESSAGE_CHUNK must have a messageId", "First TOOL_CALL_CHUNK must have a toolCallId", "First TOOL_CALL_CHUNK must have a toolCallName", "First REASONING_MESSAGE_CHUNK must have a messageId",
+	"Ambiguous TEXT_MESSAGE_CHUNK", "does not match the open stream's subagent", "chunk role", "chunk name", "chunk toolCallName", "chunk parentMessageId",
+}
+
+// Damage breaks every rule of the client.
+func TestClientDamage(t *testing.T) {
+	j := Start(t)
+	kept, found := 0, make([]int, len(breaches))
+	n := Streams(5000)
+	for seed := range n {
+		r := rand.New(rand.NewPCG(uint64(seed), 2))
+		_, text := j.Verify(Damage(r, Generate(r, Generator{})))
+		if text == "" {
+			kept++
+			continue
+		}
+		known := false
+		for i, b := range breaches {
+			if strings.Contains(text, b) {
+				found[i]++
+				known = true
+			}
+		}
+		if !known {
+			t.Errorf("not in the list: %s", text)
+		}
+	}
+	for i, b := range breaches {
+		if found[i] == 0 {
+			t.Errorf("no stream is refused for %q", b)
+		}
+	}
+	if kept > n/2 {
+		t.Errorf("%d of %d damaged streams keep the rules", kept, n)
+	}
+	t.Log(kept, found)
 }

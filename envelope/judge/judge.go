@@ -101,7 +101,7 @@ func (j *Judge) Pipeline(events []string) (index int, text string) {
 func (j *Judge) first(method string, events []string) (int, string) {
 	j.t.Helper()
 	var answer fault
-	j.must(method, arguments{"events": texts(j.t, events)}, &answer)
+	j.must(method, arguments{"events": checkedAll(j.t, events)}, &answer)
 	return answer.Index, answer.Text
 }
 
@@ -134,7 +134,7 @@ func (j *Judge) Expand(events []string) ([]string, error) {
 		Events []string `json:"events"`
 		fault
 	}
-	j.must("expand", arguments{"events": texts(j.t, events)}, &answer)
+	j.must("expand", arguments{"events": checkedAll(j.t, events)}, &answer)
 	return answer.Events, answer.err()
 }
 
@@ -147,14 +147,14 @@ func (j *Judge) Schema(event string) (problem string) {
 // Schemas is like Schema for several events.
 func (j *Judge) Schemas(events []string) (problems []string) {
 	j.t.Helper()
-	j.must("schemas", arguments{"events": texts(j.t, events)}, &problems)
+	j.must("schemas", arguments{"events": checkedAll(j.t, events)}, &problems)
 	return problems
 }
 
 // InputSchema returns why the schema of run inputs 1.0 refuses an input, or an empty text.
 func (j *Judge) InputSchema(input string) (problem string) {
 	j.t.Helper()
-	j.must("input", arguments{"input": text(j.t, input)}, &problem)
+	j.must("input", arguments{"input": checked(j.t, input)}, &problem)
 	return problem
 }
 
@@ -162,7 +162,7 @@ func (j *Judge) InputSchema(input string) (problem string) {
 // events, or the error that it throws.
 func (j *Judge) Compact(version string, events []string) (compacted []string, err error) {
 	j.t.Helper()
-	err = j.ask("compact", arguments{"version": version, "events": texts(j.t, events)}, &compacted)
+	err = j.ask("compact", arguments{"version": version, "events": checkedAll(j.t, events)}, &compacted)
 	return compacted, err
 }
 
@@ -182,7 +182,7 @@ func (j *Judge) ReduceFrom(messages, state string, events []string) (string, str
 		State    string `json:"state"`
 		fault
 	}
-	j.must("reduce", arguments{"messages": text(j.t, messages), "state": text(j.t, state), "events": texts(j.t, events)}, &answer)
+	j.must("reduce", arguments{"messages": checked(j.t, messages), "state": checked(j.t, state), "events": checkedAll(j.t, events)}, &answer)
 	return answer.Messages, answer.State, answer.err()
 }
 
@@ -195,7 +195,7 @@ func (j *Judge) Patch(document, operations string) (result string, ok bool) {
 		Result string `json:"result"`
 		OK     bool   `json:"ok"`
 	}
-	j.must("patch", arguments{"document": text(j.t, document), "operations": text(j.t, operations)}, &answer)
+	j.must("patch", arguments{"document": checked(j.t, document), "operations": checked(j.t, operations)}, &answer)
 	return answer.Result, answer.OK
 }
 
@@ -255,9 +255,9 @@ func (j *Judge) must(method string, args arguments, result any) {
 	}
 }
 
-// text returns a JSON text for a request. JSON texts are valid UTF-8; other bytes would
+// checked returns a JSON text for a request. JSON texts are valid UTF-8; other bytes would
 // be replaced on the way.
-func text(t testing.TB, s string) string {
+func checked(t testing.TB, s string) string {
 	t.Helper()
 	if !utf8.ValidString(s) {
 		t.Fatalf("not a JSON text: %q", s)
@@ -265,10 +265,10 @@ func text(t testing.TB, s string) string {
 	return s
 }
 
-func texts(t testing.TB, events []string) []string {
+func checkedAll(t testing.TB, events []string) []string {
 	t.Helper()
 	for _, e := range events {
-		text(t, e)
+		checked(t, e)
 	}
 	if events == nil {
 		return []string{}
