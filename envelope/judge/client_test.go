@@ -196,7 +196,7 @@ var breaches = []string{
 	"is already active. Finish it", "has already finished in this run", "has not been started in this run", "no active subagent found",
 	"while steps are still", "while text messages are still", "while reasoning messages are still", "while reasoning spans are still", "while tool calls are still", "while subagents are still",
 	"First TEXT_MESSAGE_CHUNK must have a messageId", "First TOOL_CALL_CHUNK must have a toolCallId", "First TOOL_CALL_CHUNK must have a toolCallName", "First REASONING_MESSAGE_CHUNK must have a messageId",
-	"Ambiguous TEXT_MESSAGE_CHUNK", "does not match the open stream's subagent", "chunk role", "chunk name", "chunk toolCallName", "chunk parentMessageId",
+	"Ambiguous ", "does not match the open stream's subagent", "chunk role", "chunk name", "chunk toolCallName", "chunk parentMessageId",
 }
 
 // Damage breaks every rule of the client.

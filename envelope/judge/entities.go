@@ -69,8 +69,12 @@ func (s *stream) freshID(k kind) string {
 			return id // producers often use one id for both
 		}
 	}
-	s.names++
-	return [4]string{"m", "t", "r", "p"}[k] + strconv.Itoa(s.names)
+	for {
+		s.names++
+		if id := [4]string{"m", "t", "r", "p"}[k] + strconv.Itoa(s.names); !s.busy(k, id) {
+			return id
+		}
+	}
 }
 
 // know records a message of the conversation.
