@@ -16,7 +16,7 @@ func Append(dst []byte, v Value) []byte {
 		return AppendString(dst, v)
 	case *Array:
 		dst = append(dst, '[')
-		for i, e := range v.Elements {
+		for i, e := range v.All {
 			if i > 0 {
 				dst = append(dst, ',')
 			}

@@ -29,8 +29,88 @@ func TestAppend(t *testing.T) {
 		`"\ud83d x \ude00"`:                          `"\ud83d x \ude00"`,
 		`{"\udc00":"\\\""}`:                          `{"\udc00":"\\\""}`,
 	} {
-		if got := string(Append(nil, Clone(parse(t, text)))); got != want {
+		v := Clone(parse(t, text))
+		got := string(Append(nil, v))
+		if got != want {
 			t.Errorf("%s is written as %s, want %s", text, got, want)
+		}
+		if n := Size(v); n != len(got) {
+			t.Errorf("the size of %s is %d, want %d", text, n, len(got))
+		}
+	}
+}
+
+func TestDepth(t *testing.T) {
+	for text, want := range map[string]int{`1`: 0, `[]`: 1, `{"a":[1],"b":{}}`: 2, `[[],[[1]]]`: 3} {
+		if got := Depth(parse(t, text)); got != want {
+			t.Errorf("the depth of %s is %d, want %d", text, got, want)
+		}
+	}
+}
+
+func TestAppendText(t *testing.T) {
+	for _, c := range []struct{ a, b, want string }{
+		{`"a"`, `"b"`, `"ab"`},
+		{`"a\ud83d"`, `"\ude00b"`, `"a😀b"`},
+		{`"\ude00"`, `"\ud83d"`, `"\ude00\ud83d"`},
+		{`"\ud83d"`, `""`, `"\ud83d"`},
+		{`"\ud83d"`, `"\ud83d"`, `"\ud83d\ud83d"`},
+		{`"\ud7ff"`, `"\ude00"`, `"\ud7ff\ude00"`},
+		{`"\ud83d"`, `"\ue000"`, `"\ud83d\ue000"`},
+	} {
+		a, b := parse(t, c.a).(string), parse(t, c.b).(string)
+		if got := string(AppendText([]byte(a), b)); got != parse(t, c.want) {
+			t.Errorf("%s and %s give %+q", c.a, c.b, got)
+		}
+	}
+}
+
+func TestFold(t *testing.T) {
+	object := func(text string) *Object { o, _ := parse(t, text).(*Object); return o }
+	for _, c := range []struct{ a, b, want string }{
+		{`{"a":1,"b":{"x":1}}`, `{"b":{"y":null},"c":null}`, `{"a":1,"b":{"y":null},"c":null}`},
+		{`{"a":1}`, `{}`, `{"a":1}`},
+		{`{"a":1}`, `0`, `{"a":1}`},
+		{`0`, `{"a":1}`, `{"a":1}`},
+	} {
+		a, b := object(c.a), object(c.b)
+		got := string(Append(nil, Fold(a, b)))
+		if got != c.want || a != nil && string(Append(nil, a)) != c.a || b != nil && string(Append(nil, b)) != c.b {
+			t.Errorf("Fold(%s, %s) = %s, want %s", c.a, c.b, got, c.want)
+		}
+	}
+	if Fold(nil, nil) != nil {
+		t.Error("two absent objects give an object")
+	}
+}
+
+// TestTake checks that members which are taken can be restored to their places.
+func TestTake(t *testing.T) {
+	for n := range 40 {
+		o := new(Object)
+		for i := range n {
+			o.Set(fmt.Sprint(i), Number(fmt.Sprint(i)))
+		}
+		before := string(Append(nil, o))
+		var places []int
+		for i := range n {
+			place, ok := o.Take(fmt.Sprint(i))
+			if _, again := o.Take(fmt.Sprint(i)); !ok || again {
+				t.Fatalf("Take(%d) is wrong", i)
+			}
+			places = append(places, place)
+			o.Set(fmt.Sprint("new", i), nil)
+		}
+		if o.Len() != n {
+			t.Fatalf("the object has %d members, want %d", o.Len(), n)
+		}
+		for i := n - 1; i >= 0; i-- {
+			o.Take(fmt.Sprint("new", i))
+			o.Restore(places[i], Number(fmt.Sprint(i)))
+		}
+		o.Pack()
+		if after := string(Append(nil, o)); after != before {
+			t.Fatalf("%s became %s", before, after)
 		}
 	}
 }

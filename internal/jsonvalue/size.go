@@ -1,0 +1,63 @@
+package jsonvalue
+
+// Size returns the length of the text that Append writes.
+func Size(v Value) int {
+	switch v := v.(type) {
+	case bool:
+		if v {
+			return len("true")
+		}
+		return len("false")
+	case Number:
+		return len(v)
+	case string:
+		return SizeString(v)
+	case *Array:
+		n := 1 + max(v.Len(), 1)
+		for _, e := range v.All {
+			n += Size(e)
+		}
+		return n
+	case *Object:
+		n := 1 + max(v.Len(), 1)
+		for name, m := range v.All {
+			n += SizeString(name) + 1 + Size(m)
+		}
+		return n
+	}
+	return len("null")
+}
+
+// SizeString returns the length of the text that AppendString writes.
+func SizeString(s string) int {
+	n := len(s) + len(`""`)
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '"', c == '\\', c == '\b', c == '\t', c == '\n', c == '\f', c == '\r':
+			n++
+		case c < ' ':
+			n += len(`\u0000`) - 1
+		case c == 0xed && s[i+1] >= 0xa0: // half a surrogate pair
+			n += len(`\ud800`) - 3
+		}
+	}
+	return n
+}
+
+// Depth returns the number of nested arrays and objects in v.
+func Depth(v Value) int {
+	depth := 0
+	switch v := v.(type) {
+	case *Array:
+		for _, e := range v.All {
+			depth = max(depth, Depth(e))
+		}
+	case *Object:
+		for _, m := range v.All {
+			depth = max(depth, Depth(m))
+		}
+	default:
+		return 0
+	}
+	return depth + 1
+}
