@@ -1,0 +1,234 @@
+// Package jsonpatch applies JSON Patches (RFC 6902) to a document.
+//
+// A patch is applied completely or not at all, in place: the time is proportional to
+// the patch, not to the document. Numbers keep their text, and objects the order of
+// their members. There are two dialects: the RFC's, and that of the reference client.
+//
+// It knows JSON Patch and must not know what the documents mean.
+package jsonpatch
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/jsonvalue"
+	"github.com/p20export/p20export/internal/strictjson"
+)
+
+// Dialect decides which patches apply and what they do.
+type Dialect int
+
+const (
+	// RFC6902 is RFC 6902 with JSON Pointers as in RFC 6901, to the letter. Numbers
+	// are equal if their exact values are. The whole document cannot be removed.
+	RFC6902 Dialect = iota
+	// Client is what the AG-UI client 1.0.0 does; see docs/architecture.md.
+	Client
+)
+
+// String returns the name of the dialect.
+func (d Dialect) String() string {
+	if d == Client {
+		return "client"
+	}
+	return "rfc6902"
+}
+
+// Document is a JSON value that patches change. The zero value is null. A document can
+// also be missing: in the client's dialect, patches can make it JavaScript's undefined.
+// A missing document becomes null before a patch is applied, as in the client.
+type Document struct {
+	root jsonvalue.Value
+	// spent is the work that was not proportional to the patches, in bytes, less what
+	// the texts of documents and patches permit.
+	spent int
+
+	undo   []change
+	growth []growth
+	open   []*int // the sizes of the arrays and objects on the way to a place
+}
+
+// missing is the root of a missing document.
+type missing struct{}
+
+// Reset makes the document a value that strictjson has read, or missing if v is the
+// zero Value. If the value is too large, Reset returns an error and does not change
+// the document.
+func (d *Document) Reset(v strictjson.Value) error {
+	if v.Kind == 0 {
+		d.root = missing{}
+		return nil
+	}
+	root := jsonvalue.Parse(v)
+	size, depth := measure(root)
+	if err := checkLimits(size, depth); err != nil {
+		return err
+	}
+	d.root = root
+	d.permit(len(v.Raw))
+	return nil
+}
+
+// Clone returns a copy of the document.
+func (d *Document) Clone() *Document {
+	return &Document{root: jsonvalue.Clone(d.root), spent: d.spent}
+}
+
+// Missing reports whether the document is missing.
+func (d *Document) Missing() bool { return d.root == missing{} }
+
+// Value returns the value, which is nil if the document is missing. The caller must not change it, and it is valid until the
+// document changes.
+func (d *Document) Value() jsonvalue.Value {
+	if d.Missing() {
+		return nil
+	}
+	return d.root
+}
+
+// Size returns the length of the document's text, without white space.
+func (d *Document) Size() int { return sizeOf(d.root) }
+
+// Append appends the document's text to dst, without white space. It appends nothing if
+// the document is missing.
+func (d *Document) Append(dst []byte) []byte {
+	if d.Missing() {
+		return dst
+	}
+	return jsonvalue.Append(dst, d.root)
+}
+
+// Apply applies a patch. If any operation fails, the document does not change, and the
+// error is an *Error.
+func (d *Document) Apply(patch strictjson.Value, dialect Dialect) error {
+	d.permit(len(patch.Raw))
+	apply := d.applyRFC6902
+	if patch.Kind != strictjson.ArrayStart {
+		return &Error{Index: -1, Reason: "the patch is " + patch.Kind.String() + ", not an array"}
+	}
+	if d.Missing() {
+		d.setRoot(nil)
+	}
+	err := strictjson.Elements(patch, func(i int, v strictjson.Value, o *strictjson.Object) error {
+		op := operation{kind: v.Kind, Object: o, name: o.Text("op")}
+		err := apply(&op)
+		if err == nil {
+			err = checkLimits(d.Size(), 0)
+		}
+		if err != nil {
+			return &Error{Index: i, Op: op.name, Pointer: op.pointer, Reason: err.Error()}
+		}
+		return nil
+	})
+	if err != nil {
+		d.rollBack()
+	}
+	for _, c := range d.undo {
+		if c.object != nil {
+			c.object.Pack()
+		}
+	}
+	d.undo, d.growth = reuse(d.undo), reuse(d.growth)
+	return err
+}
+
+// reuse returns an empty slice with the memory of s unless it is large.
+func reuse[T any](s []T) []T {
+	if cap(s) > 1024 {
+		return nil
+	}
+	clear(s)
+	return s[:0]
+}
+
+// operation is one operation of a patch.
+type operation struct {
+	kind strictjson.Kind
+	*strictjson.Object
+	name    string
+	pointer string // the pointer that an error is about
+}
+
+// Error says why a patch does not apply.
+type Error struct {
+	// Index is the index of the operation that failed, or -1 if the patch is not a list
+	// of operations.
+	Index int
+	// Op is the operation's name, and Pointer the pointer that could not be followed.
+	// Both are as in the patch.
+	Op, Pointer string
+	// Reason completes the sentence.
+	Reason string
+}
+
+// Error returns the message, without the text of the document.
+func (e *Error) Error() string {
+	if e.Index < 0 {
+		return e.Reason
+	}
+	return fmt.Sprintf("operation %d (%s %s): %s", e.Index, finding.Quote(e.Op), finding.Quote(e.Pointer), e.Reason)
+}
+
+// measure sets the sizes of all arrays and objects in v, and returns the size and depth
+// of v.
+func measure(v jsonvalue.Value) (size, depth int) {
+	switch v := v.(type) {
+	case *jsonvalue.Array:
+		v.Size = 1 + max(v.Len(), 1)
+		for _, e := range v.All {
+			n, below := measure(e)
+			v.Size += n
+			depth = max(depth, below)
+		}
+		return v.Size, depth + 1
+	case *jsonvalue.Object:
+		v.Size = 1 + max(v.Len(), 1)
+		for name, m := range v.All {
+			n, below := measure(m)
+			v.Size += jsonvalue.SizeString(name) + 1 + n
+			depth = max(depth, below)
+		}
+		return v.Size, depth + 1
+	}
+	return jsonvalue.Size(v), 0
+}
+
+// sizeOf returns the size of a value that was measured.
+func sizeOf(v jsonvalue.Value) int {
+	switch v := v.(type) {
+	case *jsonvalue.Array:
+		return v.Size
+	case *jsonvalue.Object:
+		return v.Size
+	}
+	return jsonvalue.Size(v)
+}
+
+var (
+	errLarge = fmt.Errorf("the document would be longer than %d MiB", MaxBytes>>20)
+	errDeep  = fmt.Errorf("the document would nest deeper than %d levels", MaxDepth)
+	errWork  = errors.New("the patches so far copied too much in relation to their length")
+)
+
+func checkLimits(size, depth int) error {
+	switch {
+	case size > MaxBytes:
+		return errLarge
+	case depth > MaxDepth:
+		return errDeep
+	}
+	return nil
+}
+
+// permit permits work in proportion to the length of a text.
+func (d *Document) permit(length int) { d.spent -= workFactor * length }
+
+// work records work of n bytes.
+func (d *Document) work(n int) error {
+	if n > freeWork-d.spent {
+		return errWork
+	}
+	d.spent += n
+	return nil
+}

@@ -1,0 +1,154 @@
+package jsonpatch
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/p20export/p20export/internal/jsonvalue"
+	"github.com/p20export/p20export/internal/strictjson"
+)
+
+func read(t testing.TB, text []byte) strictjson.Value {
+	t.Helper()
+	v, err := strictjson.ReadText(new(strictjson.Object), new(strictjson.Decoder), text)
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return v
+}
+
+func newDocument(t testing.TB, text string) *Document {
+	t.Helper()
+	d := new(Document)
+	if err := d.Reset(read(t, []byte(text))); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// checkDocument checks the sizes that the document keeps.
+func checkDocument(t testing.TB, d *Document) {
+	t.Helper()
+	text := d.Append(nil)
+	if !d.Missing() && d.Size() != len(text) {
+		t.Errorf("the size of %.200s is %d, want %d", text, d.Size(), len(text))
+	}
+	kept := fmt.Sprint(sizes(d.root, nil))
+	measure(d.root)
+	if measured := fmt.Sprint(sizes(d.root, nil)); kept != measured {
+		t.Errorf("the sizes in %.200s are %s, want %s", text, kept, measured)
+	}
+}
+
+// sizes appends the sizes of the arrays and objects in v.
+func sizes(v jsonvalue.Value, dst []int) []int {
+	switch v := v.(type) {
+	case *jsonvalue.Array:
+		dst = append(dst, v.Size)
+		for _, e := range v.All {
+			dst = sizes(e, dst)
+		}
+	case *jsonvalue.Object:
+		dst = append(dst, v.Size)
+		for _, m := range v.All {
+			dst = sizes(m, dst)
+		}
+	}
+	return dst
+}
+
+func TestRFC6902(t *testing.T) {
+	for _, c := range []struct{ doc, patch, want string }{
+		// A want that does not begin with a bracket or a quote is an error.
+		{`{"a":1}`, `[{"op":"test","path":"/a","value":10e-1}]`, `{"a":1}`},
+		{`{"a":9007199254740993}`, `[{"op":"test","path":"/a","value":9007199254740992}]`, `operation 0 ("test" "/a"): the value is another`},
+		{`{"a":1e400}`, `[{"op":"test","path":"/a","value":10e399}]`, `{"a":1e400}`},
+		{`{"z":1.0,"a":[1E2]}`, `[{"op":"copy","from":"/z","path":"/b"},{"op":"move","from":"/a/0","path":"/z"}]`, `{"z":1E2,"a":[],"b":1.0}`},
+		{`{"\ud83d":1}`, `[{"op":"test","path":"/\ud83d","value":1},{"op":"add","path":"/\ude00","value":"\ud83d\ude00"}]`, `{"\ud83d":1,"\ude00":"😀"}`},
+		{`{"a":"\ud83d"}`, `[{"op":"test","path":"/a","value":"\ud83c"}]`, `operation 0 ("test" "/a"): the value is another`},
+		{`5`, `[{"op":"replace","path":"","value":[6]}]`, `[6]`},
+		{`5`, `[{"op":"add","path":"/a","value":6}]`, `operation 0 ("add" "/a"): it leads to "a" into a value that is neither an object nor an array`},
+		{`{"a":1,"b":2}`, `[{"op":"remove","path":"/a"},{"op":"remove","path":""}]`, `operation 1 ("remove" ""): the whole document cannot be removed`},
+		{`{"a":[1]}`, `[{"op":"move","from":"/a","path":"/a/0"}]`, `operation 0 ("move" "/a/0"): the value cannot move into itself`},
+		{`{"a":[1],"ab":2}`, `[{"op":"move","from":"/a","path":"/ab"}]`, `{"ab":[1]}`},
+		{`{"a":[1]}`, `[{"op":"move","from":"","path":"/a"}]`, `operation 0 ("move" "/a"): the value cannot move into itself`},
+		{`{"a":[1]}`, `[{"op":"move","from":"","path":""},{"op":"move","from":"/a","path":""}]`, `[1]`},
+		{`{"a":[1]}`, `[{"op":"move","from":"/b","path":"/b"}]`, `operation 0 ("move" "/b"): there is no member "b"`},
+		{`{"a":[1]}`, `[{"op":"copy","from":"","path":"/a/-"}]`, `{"a":[1,{"a":[1]}]}`},
+		{`[1,2]`, `[{"op":"remove","path":"/01"}]`, `operation 0 ("remove" "/01"): "01" is not an array index`},
+		{`[1,2]`, `[{"op":"add","path":"/","value":1}]`, `operation 0 ("add" "/"): "" is not an array index`},
+		{`[1,2]`, `[{"op":"remove","path":"/-"}]`, `operation 0 ("remove" "/-"): "-" is not an array index`},
+		{`[1,2]`, `[{"op":"replace","path":"/18446744073709551616","value":1}]`, `operation 0 ("replace" "/18446744073709551616"): index 18446744073709551616 is beyond the end of the array`},
+		{`[1,2]`, `[{"op":"move","from":"/0","path":"/2"}]`, `operation 0 ("move" "/2"): index 2 is beyond the end of the array`},
+		{`{"a~2":1}`, `[{"op":"remove","path":"/a~2"}]`, `operation 0 ("remove" "/a~2"): "path" has a ~ that neither 0 nor 1 follows`},
+		{`{"a":1}`, `[{"op":"remove","path":"a"}]`, `operation 0 ("remove" "a"): "path" does not begin with a slash`},
+		{`{"a":1}`, `[{"op":"remove"}]`, `operation 0 ("remove" ""): "path" is missing`},
+		{`{"a":1}`, `[{"op":"remove","path":7}]`, `operation 0 ("remove" ""): "path" is a number, not a string`},
+		{`{"a":1}`, `[{"op":"copy","from":"/b","path":"/c"}]`, `operation 0 ("copy" "/b"): there is no member "b"`},
+		{`{"a":1}`, `[{"op":"toString","path":"/a"}]`, `operation 0 ("toString" ""): "op" is not one of add, remove, replace, move, copy and test`},
+		{`{"a":1}`, `[7]`, `operation 0 ("" ""): the operation is a number, not an object`},
+		{`{"a":1}`, `{}`, `the patch is an object, not an array`},
+		{`[null]`, `[{"op":"replace","path":"/0","value":null},{"op":"test","path":"/0","value":null}]`, `[null]`},
+	} {
+		d := newDocument(t, c.doc)
+		err := d.Apply(read(t, []byte(c.patch)), RFC6902)
+		checkDocument(t, d)
+		got := string(d.Append(nil))
+		if err != nil {
+			if got != c.doc {
+				t.Errorf("%s: %s left %s", c.doc, c.patch, got)
+			}
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s: %s gives\n%s, want\n%s", c.doc, c.patch, got, c.want)
+		}
+	}
+}
+
+func TestLimits(t *testing.T) {
+	half := strings.Repeat("x", MaxBytes/2-len(`{"a":"","b":""}`))
+	d := newDocument(t, `{"a":"`+half+`"}`)
+	add := func(n int) error {
+		return d.Apply(read(t, []byte(`[{"op":"add","path":"/b","value":"`+strings.Repeat("y", n)+`"}]`)), RFC6902)
+	}
+	if err := add(MaxBytes / 2); err != nil || d.Size() != MaxBytes {
+		t.Errorf("a document of %d bytes: %v", d.Size(), err)
+	}
+	if err := add(MaxBytes/2 + 1); err == nil || d.Size() != MaxBytes {
+		t.Errorf("a document of %d bytes: %v", d.Size(), err)
+	}
+	checkDocument(t, d)
+	if err := d.Reset(strictjson.Value{Kind: strictjson.String, Raw: []byte(`"` + strings.Repeat("x", MaxBytes-1) + `"`)}); err == nil {
+		t.Error("Reset accepts a document that is too large")
+	}
+
+	nested := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
+	d = newDocument(t, `{"a":`+nested(MaxDepth-1)+`,"b":`+nested(300)+`,"c":`+nested(MaxDepth-300)+`}`)
+	before := string(d.Append(nil))
+	for _, patch := range []string{
+		`[{"op":"add","path":"/a` + strings.Repeat("/0", MaxDepth-2) + `/-","value":%s}]`,
+		`[{"op":"move","from":"/b","path":"/c` + strings.Repeat("/0", MaxDepth-301) + `/%s"}]`,
+		`[{"op":"copy","from":"/b","path":"/c` + strings.Repeat("/0", MaxDepth-301) + `/%s"}]`,
+	} {
+		ok, deep := "1", "[]"
+		if strings.Contains(patch, "from") {
+			ok, deep = "-", "-"
+			if err := d.Apply(read(t, []byte(`[{"op":"replace","path":"/b","value":`+nested(299)+`}]`)), RFC6902); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := d.Apply(read(t, fmt.Appendf(nil, patch, ok)), RFC6902); err != nil {
+			t.Errorf("%s: %v", patch, err)
+		}
+		d = newDocument(t, before)
+		if err := d.Apply(read(t, fmt.Appendf(nil, patch, deep)), RFC6902); err == nil {
+			t.Errorf("%s: the document is too deep", patch)
+		}
+		checkDocument(t, d)
+		if string(d.Append(nil)) != before {
+			t.Errorf("%s changed the document", patch)
+		}
+	}
+}
