@@ -2,7 +2,7 @@ package project
 
 import (
 	"github.com/p20export/p20export/envelope"
-	"github.com/p20export/p20export/envelope/event/names"
+	"github.com/p20export/p20export/envelope/chunk"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/strictjson"
 )
@@ -55,16 +55,14 @@ func (f *fold) closeLane(tag string, tagged bool) {
 	}
 }
 
-// closeLanes closes the chunk streams that an event of another type ends.
+// closeLanes closes the chunk streams that an event of another type ends. The end of a
+// subagent that is not named ends the stream of the run.
 func (f *fold) closeLanes(eventType, tag string, tagged bool) {
-	switch eventType {
-	case envelope.RunStarted, envelope.RunFinished, envelope.RunError, envelope.MessagesSnapshot:
+	switch chunk.EndsOf(eventType) {
+	case chunk.EndsAll:
 		f.current = nil
 		clear(f.lanes)
-	case names.ToolCallStart, names.ToolCallArgs, names.ToolCallEnd, names.ToolCallChunk, names.ToolCallResult,
-		names.StateSnapshot, names.StateDelta, names.Custom, names.StepStarted, names.StepFinished,
-		names.ReasoningStart, names.ReasoningEnd, names.ReasoningMessageStart, names.ReasoningMessageContent,
-		names.ReasoningMessageEnd, names.ReasoningMessageChunk, names.SubagentFinished, names.SubagentError:
+	case chunk.EndsLane, chunk.EndsSubagent:
 		f.closeLane(tag, tagged)
 	}
 }

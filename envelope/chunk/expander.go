@@ -62,22 +62,22 @@ func (x *Expander) Expand(e *envelope.Event, yield func(e *envelope.Event)) *Fau
 		return x.chunk(reasoningShape, e, yield)
 	}
 	if len(x.lanes) > 0 {
-		x.end(effectOf(e.Type), e, yield)
+		x.end(EndsOf(e.Type), e, yield)
 	}
 	yield(e)
 	return nil
 }
 
 // end ends the streams that an event other than a chunk ends.
-func (x *Expander) end(effect effect, e *envelope.Event, yield func(e *envelope.Event)) {
-	switch effect {
-	case closesLane, closesTagged:
+func (x *Expander) end(ends Ends, e *envelope.Event, yield func(e *envelope.Event)) {
+	switch ends {
+	case EndsLane, EndsSubagent:
 		tag, _ := e.Get(subagentRunID)
 		l, ok := laneOf(tag)
-		if ok && (l.tagged || effect == closesLane) {
+		if ok && (l.tagged || ends == EndsLane) {
 			x.close(x.lanes[l], e, yield)
 		}
-	case closesAll:
+	case EndsAll:
 		open := make([]*stream, 0, len(x.lanes))
 		for _, s := range x.lanes {
 			open = append(open, s)

@@ -74,30 +74,3 @@ func isKey(m envelope.Member, keys ...string) bool {
 	}
 	return false
 }
-
-// effect is the effect of an event, other than a chunk, on the open streams.
-type effect int
-
-const (
-	closesNone effect = iota
-	closesLane
-	closesAll
-	closesTagged // closes the lane of a subagent, never the lane of the run
-)
-
-// effectOf returns the effect of an event type. Unknown types have none.
-func effectOf(eventType string) effect {
-	switch eventType {
-	case names.TextMessageStart, names.TextMessageContent, names.TextMessageEnd,
-		names.ToolCallStart, names.ToolCallArgs, names.ToolCallEnd, names.ToolCallResult,
-		names.StateSnapshot, names.StateDelta, names.Custom, names.StepStarted, names.StepFinished,
-		names.ReasoningStart, names.ReasoningMessageStart, names.ReasoningMessageContent,
-		names.ReasoningMessageEnd, names.ReasoningEnd:
-		return closesLane
-	case names.RunStarted, names.RunFinished, names.RunError, names.MessagesSnapshot:
-		return closesAll
-	case names.SubagentFinished, names.SubagentError:
-		return closesTagged
-	}
-	return closesNone
-}

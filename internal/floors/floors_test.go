@@ -56,7 +56,7 @@ var floors = map[string][]string{
 	"project/validate":                       {"project/record", "project", "envelope", "capture", "artifact"},
 	"project/record":                         {"project", "envelope", "capture", "artifact"},
 	"project/scan":                           {"project", "envelope", "capture", "artifact"},
-	"project":                                {"envelope", "envelope/event/names", "artifact"},
+	"project":                                {"envelope/reduce", "envelope/chunk", "envelope", "artifact"},
 	"envelope/chunk":                         {"envelope", "envelope/event/names"},
 	"envelope":                               {"envelope/event/names", "capture"},
 	"envelope/event/names":                   {},
