@@ -57,6 +57,7 @@ var floors = map[string][]string{
 	"project/record":                         {"project", "envelope", "capture", "artifact"},
 	"project/scan":                           {"project", "envelope", "capture", "artifact"},
 	"project":                                {"envelope/reduce", "envelope/chunk", "envelope", "artifact"},
+	"envelope/reduce":                        {"envelope"},
 	"envelope/chunk":                         {"envelope", "envelope/event/names"},
 	"envelope":                               {"envelope/event/names", "capture"},
 	"envelope/event/names":                   {},
