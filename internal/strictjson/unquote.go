@@ -15,54 +15,57 @@ func Unquote(quoted []byte) (text string, valid bool) {
 	if bytes.IndexByte(body, '\\') < 0 {
 		return string(body), true
 	}
-	return unescape(body)
+	out, valid := AppendUnquoted(make([]byte, 0, len(body)), quoted)
+	return string(out), valid
 }
 
-func unescape(body []byte) (string, bool) {
-	out := make([]byte, 0, len(body))
-	valid := true
-	for i := 0; i < len(body); {
-		if body[i] != '\\' {
-			n := bytes.IndexByte(body[i:], '\\')
+// AppendUnquoted appends the value that Unquote returns to dst.
+func AppendUnquoted(dst, quoted []byte) (out []byte, valid bool) {
+	body := quoted[1 : len(quoted)-1]
+	valid = true
+	for len(body) > 0 {
+		if body[0] != '\\' {
+			n := bytes.IndexByte(body, '\\')
 			if n < 0 {
-				n = len(body) - i
+				n = len(body)
 			}
-			out = append(out, body[i:i+n]...)
-			i += n
+			dst = append(dst, body[:n]...)
+			body = body[n:]
 			continue
 		}
-		switch c := body[i+1]; c {
-		case 'u':
-			r, _ := hex4(body[i+2:])
-			i += 6
+		c := body[1]
+		if c == 'u' {
+			r, _ := hex4(body[2:])
+			body = body[6:]
 			if utf16.IsSurrogate(r) {
-				if low, ok := lowSurrogate(body[i:]); ok && r < 0xdc00 {
-					r = utf16.DecodeRune(r, low)
-					i += 6
-				} else {
+				low, ok := lowSurrogate(body)
+				if !ok || r >= 0xdc00 {
 					valid = false
-					out = append(out, byte(0xe0|r>>12), byte(0x80|r>>6&0x3f), byte(0x80|r&0x3f))
+					dst = append(dst, byte(0xe0|r>>12), byte(0x80|r>>6&0x3f), byte(0x80|r&0x3f))
 					continue
 				}
+				r = utf16.DecodeRune(r, low)
+				body = body[6:]
 			}
-			out = utf8.AppendRune(out, r)
+			dst = utf8.AppendRune(dst, r)
 			continue
-		case 'b':
-			out = append(out, '\b')
-		case 'f':
-			out = append(out, '\f')
-		case 'n':
-			out = append(out, '\n')
-		case 'r':
-			out = append(out, '\r')
-		case 't':
-			out = append(out, '\t')
-		default:
-			out = append(out, c)
 		}
-		i += 2
+		body = body[2:]
+		switch c {
+		case 'b':
+			c = '\b'
+		case 'f':
+			c = '\f'
+		case 'n':
+			c = '\n'
+		case 'r':
+			c = '\r'
+		case 't':
+			c = '\t'
+		}
+		dst = append(dst, c)
 	}
-	return string(out), valid
+	return dst, valid
 }
 
 // lowSurrogate returns the low surrogate whose escape is at the start of b.
