@@ -1,7 +1,6 @@
 package project
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/strictjson"
 )
 
 // Collector collects what projections need from the events of one run: the
@@ -150,7 +150,7 @@ func (d *draft) result(snapshot []byte, f *fold) (*Output, []finding.Finding) {
 	}
 	out.Parts = append(out.Parts, Part{TerminalPart, d.run.Terminal.Ref()})
 	for _, event := range [][]byte{d.run.Started.Data, snapshot, d.run.Terminal.Data} {
-		out.Envelope = append(append(out.Envelope, oneLine(event)...), '\n')
+		out.Envelope = append(append(out.Envelope, strictjson.OneLine(event)...), '\n')
 	}
 	return out, d.sorted()
 }
@@ -173,33 +173,6 @@ func (d *draft) sorted() []finding.Finding {
 		d.findings = append(d.findings, finding.New(finding.FindingsUnlisted, "%s", strings.Join(more, "; ")))
 	}
 	return d.findings
-}
-
-// oneLine returns the JSON text of an event on one line. It trims white space
-// around the text and, if the text spans several lines, also removes the white
-// space between tokens.
-func oneLine(event []byte) []byte {
-	event = bytes.Trim(event, " \t\r\n")
-	if !bytes.ContainsAny(event, "\r\n") {
-		return event
-	}
-	out := make([]byte, 0, len(event))
-	inString := false
-	for i := 0; i < len(event); i++ {
-		c := event[i]
-		switch {
-		case inString && c == '\\':
-			out = append(out, c)
-			i++
-			c = event[i]
-		case c == '"':
-			inString = !inString
-		case !inString && (c == ' ' || c == '\t' || c == '\r' || c == '\n'):
-			continue
-		}
-		out = append(out, c)
-	}
-	return out
 }
 
 // Part is one event of the envelope and its place in the response.

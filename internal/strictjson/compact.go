@@ -15,3 +15,30 @@ func CompactSize(text []byte) int {
 	}
 	return len(v)
 }
+
+// OneLine returns a JSON text, which must be valid, on one line. It trims white space
+// around the text and, if the text spans several lines, also removes the white
+// space between tokens.
+func OneLine(text []byte) []byte {
+	text = bytes.Trim(text, " \t\r\n")
+	if !bytes.ContainsAny(text, "\r\n") {
+		return text
+	}
+	out := make([]byte, 0, len(text))
+	inString := false
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		switch {
+		case inString && c == '\\':
+			out = append(out, c)
+			i++
+			c = text[i]
+		case c == '"':
+			inString = !inString
+		case !inString && (c == ' ' || c == '\t' || c == '\r' || c == '\n'):
+			continue
+		}
+		out = append(out, c)
+	}
+	return out
+}

@@ -18,3 +18,16 @@ func TestCompactSize(t *testing.T) {
 		}
 	}
 }
+
+func TestOneLine(t *testing.T) {
+	for text, want := range map[string]string{
+		" {\"a\": 1}\r\n":                     `{"a": 1}`,
+		"{\n  \"a b\\\"\\\\\": [1, \t2]\r\n}": `{"a b\"\\":[1,2]}`,
+		"\"\\n\"":                             `"\n"`,
+	} {
+		given := []byte(text)
+		if got := strictjson.OneLine(given); string(got) != want || string(given) != text {
+			t.Errorf("%q: %s, want %s; %q is left", text, got, want, given)
+		}
+	}
+}
