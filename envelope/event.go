@@ -167,5 +167,9 @@ var lineFeed = []byte{'\n'}
 
 // ReadEvent reads a JSON text as an event. The index and offset of the event are 0.
 func ReadEvent(data []byte) (*Event, error) {
-	return new(scanner).scan(capture.Frame{Data: data, Bytes: int64(len(data))})
+	return ReadFrame(capture.Frame{Data: data, Bytes: int64(len(data))})
 }
+
+// ReadFrame reads a frame as an event. If the frame is not an event, the error is the
+// finding that says why.
+func ReadFrame(f capture.Frame) (*Event, error) { return new(scanner).scan(f) }
