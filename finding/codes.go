@@ -72,6 +72,7 @@ const (
 	EnvelopeIncomplete  Code = "envelope_incomplete"
 	EnvelopeOrder       Code = "envelope_order"
 	EnvelopeRepeated    Code = "envelope_event_repeated"
+	CompactionLimit     Code = "compaction_limit"
 )
 
 // Findings about projections. Omissions use the same codes for their reasons.

@@ -49,6 +49,7 @@ var kinds = sync.OnceValue(func() map[Code]kind {
 		EnvelopeIncomplete:  {Error, "a bounded envelope lacks one of its three events", "P20 §7"},
 		EnvelopeOrder:       {Error, "the events of a bounded envelope are in the wrong order", "AG-UI"},
 		EnvelopeRepeated:    {Error, "a bounded envelope contains one of its three events twice", "P20 §7"},
+		CompactionLimit:     {Error, "compacting needs more memory than its limit, or makes an event larger than 64 MiB", ""},
 
 		SnapshotMissing:      {Error, "the run has no MESSAGES_SNAPSHOT", "P20 §7"},
 		SnapshotSeveral:      {Error, "the run has more than one MESSAGES_SNAPSHOT", "P20 §7"},

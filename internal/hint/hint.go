@@ -186,6 +186,7 @@ var ByCode = sync.OnceValue(func() map[string]string {
 		"envelope_incomplete":         "write RUN_STARTED, one MESSAGES_SNAPSHOT and one terminal event",
 		"envelope_order":              "put the events in order: RUN_STARTED, MESSAGES_SNAPSHOT, terminal event",
 		"envelope_event_repeated":     "keep one event of each kind",
+		"compaction_limit":            "check the stream: the message, call or run at this place may never end",
 
 		"snapshot_missing":             "the integration should emit one MESSAGES_SNAPSHOT",
 		"snapshot_several":             "choose one with --projection emitted-snapshot-text --snapshot first|last|N",

@@ -1,0 +1,93 @@
+// Package compact makes streams of AG-UI events shorter without changing what a
+// client shows at their end.
+//
+// It knows which events of a stream belong together. It must not know where events
+// come from or how they are written, and what it makes is not evidence of a run.
+package compact
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/finding"
+)
+
+// Mode says which events are merged, and how.
+type Mode string
+
+const (
+	// ModeStream merges the deltas of each text message and each tool call, as the
+	// Stream Compaction page of AG-UI describes it and compactEvents of
+	// @ag-ui/client 0.0.52 does it.
+	ModeStream Mode = "stream"
+	// ModeClient does what compactEvents of @ag-ui/client 1.0.0 does. It also
+	// merges the state events of a run into one and keeps metadata.
+	ModeClient Mode = "client"
+)
+
+// Modes returns the names of all modes.
+func Modes() []string { return []string{string(ModeStream), string(ModeClient)} }
+
+// ParseMode returns the mode with a name.
+func ParseMode(name string) (Mode, error) {
+	if all := Modes(); !slices.Contains(all, name) {
+		last := len(all) - 1
+		return "", fmt.Errorf("mode %s is not known; it is %s or %s", finding.Quote(name), strings.Join(all[:last], ", "), all[last])
+	}
+	return Mode(name), nil
+}
+
+// Options configure a Compactor.
+type Options struct {
+	// Mode is one of the modes of this package.
+	Mode Mode
+}
+
+// A Compactor compacts one stream of events.
+type Compactor struct {
+	mode compaction
+	err  error
+}
+
+// compaction is the work of one mode.
+type compaction interface {
+	event(e *envelope.Event) error
+	end() error
+}
+
+// New returns a Compactor that passes the JSON text of each event of the compacted
+// stream to emit. The text is valid during the call. An event that did not change
+// has the bytes that it had. New panics if the mode is not one of Modes.
+func New(o Options, emit func(data []byte) error) *Compactor {
+	return newCompactor(o, emit, defaultLimits)
+}
+
+// newCompactor is New with the given limits.
+func newCompactor(o Options, emit func(data []byte) error, l limits) *Compactor {
+	switch o.Mode {
+	case ModeStream, ModeClient:
+		return &Compactor{mode: newGrouper(o.Mode, emit, l)}
+	}
+	panic("compact: unknown mode " + string(o.Mode))
+}
+
+// Event adds the next event of the stream. It does not retain e. The error is a
+// finding if the stream exceeds a limit of this package, or else the error of emit.
+// Later calls return the same error.
+func (c *Compactor) Event(e *envelope.Event) error {
+	if c.err == nil {
+		c.err = c.mode.event(e)
+	}
+	return c.err
+}
+
+// End ends the stream and emits what waited for its end. It must be called once,
+// after the last event.
+func (c *Compactor) End() error {
+	if c.err == nil {
+		c.err = c.mode.end()
+	}
+	return c.err
+}

@@ -1,0 +1,97 @@
+package compact
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/judge"
+)
+
+// run compacts events and returns the events that were emitted.
+func run(t testing.TB, mode Mode, events ...string) []string {
+	t.Helper()
+	out, err := runLimited(t, mode, defaultLimits, events...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// runLimited is run with the given limits. It returns the first error.
+func runLimited(t testing.TB, mode Mode, l limits, events ...string) ([]string, error) {
+	t.Helper()
+	out := []string{}
+	c := newCompactor(Options{Mode: mode}, func(data []byte) error {
+		if !json.Valid(data) {
+			t.Fatalf("not JSON: %s", data)
+		}
+		out = append(out, string(data))
+		return nil
+	}, l)
+	for i, text := range events {
+		data := []byte(text)
+		e, err := envelope.ReadEvent(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Index = i
+		if err := c.Event(e); err != nil {
+			return out, err
+		}
+		for i := range data { // the compactor must not retain it
+			data[i] = 'x'
+		}
+	}
+	return out, c.End()
+}
+
+// equal reports whether two lists of events have the same values.
+func equal(a, b []string) bool { return slices.EqualFunc(a, b, judge.Equal) }
+
+type testCase struct {
+	Name   string
+	Input  []json.RawMessage
+	Stream []json.RawMessage
+	Client []json.RawMessage
+}
+
+// texts returns JSON texts as strings.
+func texts(list []json.RawMessage) []string {
+	out := make([]string, len(list))
+	for i, text := range list {
+		out[i] = string(text)
+	}
+	return out
+}
+
+// testCases returns the cases of testdata/cases.json. Their expectations are what
+// compactEvents returned: of @ag-ui/client 1.0.0 for ModeClient, and of 0.0.52 for
+// ModeStream.
+func testCases(t testing.TB) []testCase {
+	t.Helper()
+	data, err := os.ReadFile("testdata/cases.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []testCase
+	if err := json.Unmarshal(data, &cases); err != nil {
+		t.Fatal(err)
+	}
+	if len(cases) < 28 {
+		t.Fatalf("only %d cases", len(cases))
+	}
+	return cases
+}
+
+func TestCases(t *testing.T) {
+	for _, c := range testCases(t) {
+		for mode, want := range map[Mode][]json.RawMessage{ModeStream: c.Stream, ModeClient: c.Client} {
+			if got := run(t, mode, texts(c.Input)...); !equal(got, texts(want)) {
+				t.Errorf("%s, mode %s:\n%s\nwant\n%s", c.Name, mode, got, texts(want))
+			}
+		}
+	}
+}

@@ -1,0 +1,351 @@
+package compact
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/event/names"
+	"github.com/p20export/p20export/finding"
+)
+
+// grouper is the compaction of ModeStream and ModeClient. It collects the events of
+// each text message and each tool call in a group, and emits the group when the
+// message or call ends.
+type grouper struct {
+	client bool
+	emit   func(data []byte) error
+	limits limits
+	held   int // bytes that wait, at most limits.held
+	texts  family
+	calls  family
+	state  window // only in ModeClient
+	out    []byte // reused
+	spare  []byte // the memory of the deltas of a group that was emitted
+}
+
+func newGrouper(mode Mode, emit func(data []byte) error, l limits) *grouper {
+	return &grouper{
+		client: mode == ModeClient, emit: emit, limits: l,
+		texts: family{id: "messageId", content: names.TextMessageContent},
+		calls: family{id: "toolCallId", content: names.ToolCallArgs},
+	}
+}
+
+// family has the open groups of text messages or of tool calls.
+type family struct {
+	id      string // the name of the member with the id
+	content string // the type of the event with a delta
+	open    map[string]*group
+	started groupHeap // those with a start
+	begun   int       // groups so far
+}
+
+// group is a text message or a tool call that has not ended.
+type group struct {
+	key    string // of the id
+	order  int    // the index of the group in its family
+	heaped int    // the index in family.started
+	at     envelope.Ref
+
+	start []byte // the last start event, or nil
+	// replace reports that start is emitted with the metadata in carried instead of
+	// its own.
+	replace bool
+	carried metadata
+	// content is the event with all deltas up to the end of their text, or nil if
+	// there is no delta.
+	content []byte
+	late    metadata // of content
+	behind  events   // emitted after the end
+	bytes   int      // counted in grouper.held
+}
+
+func (g *grouper) event(e *envelope.Event) error {
+	switch e.Type {
+	case names.TextMessageStart:
+		return g.start(&g.texts, e)
+	case names.TextMessageContent:
+		return g.delta(&g.texts, e)
+	case names.TextMessageEnd:
+		return g.finish(&g.texts, e)
+	case names.ToolCallStart:
+		return g.start(&g.calls, e)
+	case names.ToolCallArgs:
+		return g.delta(&g.calls, e)
+	case names.ToolCallEnd:
+		return g.finish(&g.calls, e)
+	}
+	if g.client {
+		switch e.Type {
+		case names.RunStarted, names.RunFinished, names.RunError:
+			if err := g.flushState(); err != nil {
+				return err
+			}
+			return g.emit(e.Data)
+		case names.StateSnapshot, names.StateDelta:
+			return g.addState(e)
+		}
+	}
+	to := g.firstStarted()
+	if to == nil {
+		return g.emit(e.Data)
+	}
+	to.behind.add(e.Data)
+	return g.hold(e, &to.bytes, len(e.Data)+eventBytes)
+}
+
+// firstStarted returns the group behind which events of other kinds wait: of the
+// messages that have a start, or else of the calls, the one that was created first.
+func (g *grouper) firstStarted() *group {
+	switch {
+	case len(g.texts.started) > 0:
+		return g.texts.started[0]
+	case len(g.calls.started) > 0:
+		return g.calls.started[0]
+	}
+	return nil
+}
+
+// find returns the group of the event's id. If there is none, find creates it.
+func (g *grouper) find(f *family, e *envelope.Event) (*group, error) {
+	id, _ := e.Get(f.id)
+	if plain(id) {
+		if found := f.open[string(id.Raw)]; found != nil {
+			return found, nil
+		}
+	}
+	key := keyOf(id, f.begun)
+	found := f.open[key]
+	if found != nil {
+		return found, nil
+	}
+	found = &group{key: key, order: f.begun, heaped: -1, at: e.Ref()}
+	f.begun++
+	if f.open == nil {
+		f.open = make(map[string]*group)
+	}
+	f.open[key] = found
+	return found, g.hold(e, &found.bytes, len(key)+groupBytes)
+}
+
+func (g *grouper) start(f *family, e *envelope.Event) error {
+	to, err := g.find(f, e)
+	if err != nil {
+		return err
+	}
+	if to.heaped < 0 {
+		heap.Push(&f.started, to)
+	}
+	if g.client {
+		if err := g.startMetadata(to, e); err != nil {
+			return err
+		}
+	}
+	before := len(to.start)
+	to.start = append(to.start[:0], e.Data...)
+	return g.hold(e, &to.bytes, len(to.start)-before)
+}
+
+// startMetadata folds the metadata of a start event. That of a start before the first
+// delta belongs to the start, and that of a later start to the deltas.
+func (g *grouper) startMetadata(to *group, e *envelope.Event) error {
+	v, ok := e.Get("metadata")
+	switch {
+	case to.content != nil:
+		to.replace = true
+		return g.fold(e, &to.late, &to.bytes, v, ok)
+	case to.start == nil:
+		return g.keep(e, &to.carried, &to.bytes, v, ok)
+	}
+	to.replace = true
+	return g.fold(e, &to.carried, &to.bytes, v, ok)
+}
+
+func (g *grouper) delta(f *family, e *envelope.Event) error {
+	to, err := g.find(f, e)
+	if err != nil {
+		return err
+	}
+	before := len(to.content)
+	if to.content == nil {
+		id, _ := e.Get(f.id)
+		to.content, g.spare = appendContent(g.spare[:0], f, id), nil
+	}
+	v, _ := e.Get("delta")
+	to.content = appendDelta(to.content, v)
+	if g.client {
+		if v, ok := e.Get("metadata"); ok {
+			if err := g.fold(e, &to.late, &to.bytes, v, ok); err != nil {
+				return err
+			}
+		}
+	}
+	return g.hold(e, &to.bytes, len(to.content)-before)
+}
+
+// appendContent appends the beginning of the event with the deltas of a group.
+func appendContent(dst []byte, f *family, id envelope.Value) []byte {
+	dst = append(append(dst, `{"type":"`...), f.content...)
+	if id.Kind != 0 {
+		dst = append(append(dst, `","`...), f.id...)
+		dst = append(append(dst, `":`...), id.Raw...)
+		return append(dst, `,"delta":"`...)
+	}
+	return append(dst, `","delta":"`...)
+}
+
+// finish ends the group of the event, and emits it.
+func (g *grouper) finish(f *family, e *envelope.Event) error {
+	done, err := g.find(f, e)
+	if err != nil {
+		return err
+	}
+	delete(f.open, done.key)
+	if done.heaped >= 0 {
+		heap.Remove(&f.started, done.heaped)
+	}
+	return g.flush(done, e.Data)
+}
+
+// flush emits a group. The end event is nil if the stream ended before it.
+func (g *grouper) flush(done *group, end []byte) error {
+	if err := g.flushStart(done); err != nil {
+		return err
+	}
+	if done.content != nil {
+		done.content = append(done.content, '"')
+		if done.late.present {
+			done.content = append(done.content, `,"metadata":`...)
+			done.content = done.late.append(done.content)
+		}
+		done.content = append(done.content, '}')
+		if err := g.emitMade(done.at, done.content); err != nil {
+			return err
+		}
+	}
+	if end != nil {
+		if err := g.emit(end); err != nil {
+			return err
+		}
+	}
+	if err := done.behind.each(g.emit); err != nil {
+		return err
+	}
+	if g.held -= done.bytes; cap(done.content) > cap(g.spare) && cap(done.content) <= maxSpare {
+		g.spare = done.content
+	}
+	return nil
+}
+
+// maxSpare limits the memory that is kept for the next deltas.
+const maxSpare = 1 << 20
+
+// flushStart emits the start event of a group, if it has one.
+func (g *grouper) flushStart(done *group) error {
+	switch {
+	case done.start == nil:
+		return nil
+	case !done.replace:
+		return g.emit(done.start)
+	}
+	e, err := envelope.ReadEvent(done.start)
+	if err != nil {
+		return err
+	}
+	g.out = append(g.out[:0], '{')
+	for m := range e.All {
+		if name, _ := m.Name.Text(); name != "metadata" {
+			g.out = append(append(append(g.out, m.Name.Raw...), ':'), m.Value.Raw...)
+			g.out = append(g.out, ',')
+		}
+	}
+	if done.carried.present {
+		g.out = append(g.out, `"metadata":`...)
+		g.out = append(done.carried.append(g.out), ',')
+	}
+	g.out[len(g.out)-1] = '}'
+	return g.emitMade(done.at, g.out)
+}
+
+func (g *grouper) end() error {
+	for _, f := range []*family{&g.texts, &g.calls} {
+		rest := make([]*group, 0, len(f.open))
+		for _, open := range f.open {
+			rest = append(rest, open)
+		}
+		slices.SortFunc(rest, func(a, b *group) int { return cmp.Compare(a.order, b.order) })
+		for _, open := range rest {
+			if err := g.flush(open, nil); err != nil {
+				return err
+			}
+		}
+	}
+	return g.flushState()
+}
+
+// hold counts n bytes that wait because of e, and adds them to bytes.
+func (g *grouper) hold(e *envelope.Event, bytes *int, n int) error {
+	*bytes += n
+	if g.held += n; g.held > g.limits.held {
+		return e.Finding(finding.CompactionLimit, "more than %d bytes wait for the ends of messages, tool calls and runs", g.limits.held)
+	}
+	return nil
+}
+
+// emitMade emits an event that was made from others, the first of which was at a
+// place.
+func (g *grouper) emitMade(at envelope.Ref, data []byte) error {
+	if len(data) > g.limits.event {
+		return at.Annotate(finding.New(finding.CompactionLimit, "the event that is made from this one and later ones is longer than %d bytes", g.limits.event))
+	}
+	return g.emit(data)
+}
+
+// events are the JSON texts of events that wait.
+type events struct {
+	data []byte
+	ends []int
+}
+
+func (w *events) add(data []byte) {
+	w.data = append(w.data, data...)
+	w.ends = append(w.ends, len(w.data))
+}
+
+func (w *events) each(emit func(data []byte) error) error {
+	from := 0
+	for _, end := range w.ends {
+		if err := emit(w.data[from:end]); err != nil {
+			return err
+		}
+		from = end
+	}
+	return nil
+}
+
+// groupHeap is a heap of groups. The first is the one that was created first.
+type groupHeap []*group
+
+func (h groupHeap) Len() int           { return len(h) }
+func (h groupHeap) Less(i, j int) bool { return h[i].order < h[j].order }
+func (h groupHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].heaped, h[j].heaped = i, j
+}
+
+func (h *groupHeap) Push(x any) {
+	added := x.(*group)
+	added.heaped = len(*h)
+	*h = append(*h, added)
+}
+
+func (h *groupHeap) Pop() any {
+	last := len(*h) - 1
+	x := (*h)[last]
+	(*h)[last] = nil
+	*h = (*h)[:last]
+	x.heaped = -1
+	return x
+}

@@ -1,0 +1,96 @@
+package compact
+
+import (
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/event/names"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/jsonpatch"
+	"github.com/p20export/p20export/internal/strictjson"
+)
+
+// window has the state events since the last event that began or ended a run.
+type window struct {
+	at       envelope.Ref // of the first
+	deltas   events       // before the first snapshot
+	snapshot bool         // a snapshot was seen
+	value    []byte       // the value of the last snapshot, until a delta follows it
+	applied  bool         // a delta followed the last snapshot
+	document jsonpatch.Document
+	metadata metadata // of all events
+	bytes    int          // counted in grouper.held
+}
+
+// addState adds a state event to the window. A snapshot replaces the events before it,
+// except their metadata, and the deltas after it are applied to it.
+func (g *grouper) addState(e *envelope.Event) error {
+	w := &g.state
+	if w.bytes == 0 {
+		w.at = e.Ref()
+	}
+	meta, ok := e.Get("metadata")
+	if err := g.fold(e, &w.metadata, &w.bytes, meta, ok); err != nil {
+		return err
+	}
+	before := len(w.deltas.data) + len(w.deltas.ends)*eventBytes + len(w.value)
+	switch {
+	case e.Type == names.StateSnapshot:
+		value, _ := e.Get("snapshot")
+		w.snapshot, w.applied, w.deltas = true, false, events{}
+		w.value = append(w.value[:0], value.Raw...)
+	case w.snapshot:
+		if err := w.apply(e); err != nil {
+			return err
+		}
+	default:
+		w.deltas.add(e.Data)
+	}
+	return g.hold(e, &w.bytes, len(w.deltas.data)+len(w.deltas.ends)*eventBytes+len(w.value)-before)
+}
+
+// apply applies a delta to the last snapshot. As in the client, a delta that cannot be
+// applied is ignored.
+func (w *window) apply(e *envelope.Event) error {
+	if !w.applied {
+		snapshot, err := value(w.value)
+		if err == nil {
+			err = w.document.Reset(snapshot)
+		}
+		if err != nil {
+			return e.Finding(finding.CompactionLimit, "the state: %v", err)
+		}
+		w.applied = true
+	}
+	delta, _ := e.Get("delta")
+	_ = w.document.Apply(delta, jsonpatch.Client)
+	return nil
+}
+
+// value reads a JSON text, or nothing.
+func value(text []byte) (envelope.Value, error) {
+	if len(text) == 0 {
+		return envelope.Value{}, nil
+	}
+	return strictjson.ReadText(new(envelope.Object), new(strictjson.Decoder), text)
+}
+
+// flushState emits the events of the window: one snapshot with the state at its end, or
+// the deltas if there is no snapshot.
+func (g *grouper) flushState() error {
+	w := &g.state
+	defer func() { g.state = window{} }()
+	g.held -= w.bytes
+	if !w.snapshot {
+		return w.deltas.each(g.emit)
+	}
+	g.out = append(g.out[:0], `{"type":"STATE_SNAPSHOT"`...)
+	switch {
+	case !w.applied && len(w.value) > 0:
+		g.out = append(append(g.out, `,"snapshot":`...), w.value...)
+	case w.applied && !w.document.Missing():
+		g.out = w.document.Append(append(g.out, `,"snapshot":`...))
+	}
+	if w.metadata.present {
+		g.out = w.metadata.append(append(g.out, `,"metadata":`...))
+	}
+	return g.emitMade(w.at, append(g.out, '}'))
+}
