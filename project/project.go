@@ -151,6 +151,8 @@ const (
 	Verified     Verdict = "verified"
 	Differs      Verdict = "differs"
 	Unverifiable Verdict = "unverifiable"
+	// Written means that a file was written, or existed with the same bytes.
+	Written Verdict = "written"
 	// Failed means that an error prevented an outcome.
 	Failed Verdict = "error"
 )

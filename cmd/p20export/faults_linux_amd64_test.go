@@ -186,6 +186,13 @@ func writers(t *testing.T) (in func(name string) string, commands map[string]wri
 			before: map[string]string{"page.html": string(testkit.Read(t, in("earlier.html")))},
 			said:   "written  ",
 		},
+		"compact": {
+			args: func(out string) []string {
+				return []string{"compact", runs, "-o", filepath.Join(out, "copy.sse")}
+			},
+			sets: [][]string{{"copy.sse"}},
+			said: "written  ",
+		},
 		"baseline": {
 			args: func(out string) []string {
 				return []string{"compare", runs, "--write-baseline", filepath.Join(out, "baseline.json")}

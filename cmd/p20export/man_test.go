@@ -303,7 +303,7 @@ var manEnvironment = []struct {
 	commands   []string
 }{
 	{"HTTP_PROXY, HTTPS_PROXY, NO_PROXY", "The proxy for requests to endpoints, and the hosts that are contacted directly.", []string{"p20export", "capture", "discover"}},
-	{"TMPDIR", "The directory of temporary files, instead of /tmp. The files are unnamed if the system supports that.", []string{"p20export", "compare", "report", "validate", "verify", "assay"}},
+	{"TMPDIR", "The directory of temporary files, instead of /tmp. The files are unnamed if the system supports that.", []string{"p20export", "compact", "compare", "report", "validate", "verify", "assay"}},
 	{"NO_COLOR", "If it is set and not empty, text has no colours. Without it, text has colours only on a terminal, and only if TERM is not dumb.", nil},
 }
 

@@ -57,6 +57,8 @@ func rowsOfAll(t *testing.T) (all []row) {
 		{"inspect", in("nowhere")},
 		{"report", captures, "-o", in("page.html")},
 		{"report", oneTurn, "-o", in("page.html")},
+		{"compact", filepath.Join(captures, "adk/one-turn"), "-o", in("compact.sse")},
+		{"compact", in("nowhere"), "-o", in("none.sse")},
 		{"freeze", captures, "-o", in("frozen")},
 		{"freeze", filepath.Join(captures, "adk"), "-o", in("frozen"), "--projection", "emitted-snapshot-text", "--snapshot", "last"},
 		{"freeze", filepath.Join(captures, "adk/model-error"), "-o", in("folded"), "--projection", "folded-stream"},

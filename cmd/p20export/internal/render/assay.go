@@ -14,9 +14,6 @@ import (
 	"github.com/p20export/p20export/project/export"
 )
 
-// Written is the verdict of an output file.
-const Written project.Verdict = "written"
-
 // OutputRow is the result of writing an output file. The keys after the verdict are
 // null if the file was not written.
 type OutputRow struct {
@@ -53,7 +50,7 @@ func (p *Printer) Output(row OutputRow) {
 		return
 	}
 	p.line("%s \t%s", p.verdict(row.Verdict), row.File)
-	if row.Verdict == Written {
+	if row.Verdict == project.Written {
 		if row.RunID != nil {
 			p.line("  run id    \t%s", *row.RunID)
 		}
@@ -151,7 +148,7 @@ func (p *Printer) entry(e assay.Entry) {
 // NewOutputs returns the rows of the files that were written.
 func NewOutputs(outputs []export.Output, found []finding.Finding) (rows []OutputRow) {
 	for _, o := range outputs {
-		rows = append(rows, OutputRow{o.File, Written, o.RunID, &o.Events, o.RunRoot, &o.Digest, &o.Bytes, found})
+		rows = append(rows, OutputRow{o.File, project.Written, o.RunID, &o.Events, o.RunRoot, &o.Digest, &o.Bytes, found})
 	}
 	return rows
 }

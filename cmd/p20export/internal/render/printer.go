@@ -233,7 +233,7 @@ type painted string
 func (p *Printer) verdict(v project.Verdict) painted {
 	colour := red
 	switch v {
-	case project.Frozen, project.Accepted, project.Verified, Written, difference.Equal, scenario.Captured:
+	case project.Frozen, project.Accepted, project.Verified, project.Written, difference.Equal, scenario.Captured:
 		colour = green
 	case project.Unverifiable, scenario.Skipped:
 		colour = yellow

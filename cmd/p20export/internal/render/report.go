@@ -77,7 +77,7 @@ func (p *Printer) reasons(row report.Row) {
 
 // ReportWritten prints the file of a page.
 func (p *Printer) ReportWritten(row report.Row) {
-	p.Note("%s %s  %s  %s", p.verdict(Written), *row.Report, humanize.Bytes(*row.ReportBytes), string(*row.ReportDigest))
+	p.Note("%s %s  %s  %s", p.verdict(project.Written), *row.Report, humanize.Bytes(*row.ReportBytes), string(*row.ReportDigest))
 	if p.format == Text {
 		p.findings(slices.DeleteFunc(slices.Clone(row.Findings), func(f finding.Finding) bool { return f.Code != finding.TemporaryLeft }))
 	}

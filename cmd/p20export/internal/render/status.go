@@ -42,7 +42,7 @@ func (s Status) Err() error {
 // StatusOf returns the exit status for a verdict.
 func StatusOf(v project.Verdict) Status {
 	switch v {
-	case project.Frozen, project.Accepted, project.Verified, Written, difference.Equal, scenario.Captured, scenario.Skipped:
+	case project.Frozen, project.Accepted, project.Verified, project.Written, difference.Equal, scenario.Captured, scenario.Skipped:
 		return Done
 	case project.Failed, project.Unverifiable:
 		return Failed
@@ -54,7 +54,7 @@ func StatusOf(v project.Verdict) Status {
 func Verdicts() []project.Verdict {
 	return append([]project.Verdict{
 		project.Frozen, project.Refused, project.Accepted, project.Malformed, project.Verified, project.Differs, project.Unverifiable, project.Failed,
-		verify.Whole, verify.Unexplained, difference.Equal, Written,
+		verify.Whole, verify.Unexplained, difference.Equal, project.Written,
 	}, scenario.Verdicts()[:3]...)
 }
 

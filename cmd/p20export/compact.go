@@ -1,0 +1,130 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/cmd/p20export/internal/build"
+	"github.com/p20export/p20export/cmd/p20export/internal/cli"
+	"github.com/p20export/p20export/cmd/p20export/internal/render"
+	"github.com/p20export/p20export/envelope/compact"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/project/rewrite"
+)
+
+func newCompact() *cobra.Command {
+	var out, mode, framing string
+	cmd := &cobra.Command{
+		Use:   "compact CAPTURE -o FILE",
+		Short: "Write a copy of a capture with its deltas merged",
+		Long: `Write a copy of the events of CAPTURE in which the deltas of each text message
+and each tool call are merged into one event. The copy is for logs, debugging
+and other programs. It is not evidence: freeze the capture, not the copy.
+
+CAPTURE is a capture directory, a plain SSE, NDJSON or JSON array file, or - for
+standard input. It need not contain a run. FILE has the framing of the capture,
+or the one that --framing gives. -o - writes to standard output, and the summary
+to standard error.
+
+Modes:
+  stream  the Stream Compaction page of AG-UI: one event with the whole text per
+          message and one with all arguments per call. Events in between move
+          behind the message or call; all others are unchanged
+  client  what compactEvents of @ag-ui/client 1.0.0 does: as stream, but the
+          state events of a run become one STATE_SNAPSHOT if one of them is a
+          snapshot, metadata is merged, and the events that begin and end a run
+          stay in their place
+
+Events that do not change keep their bytes. docs/compaction.md has an example
+and lists what is lost.
+
+FILE is written completely or not at all, after the whole capture was read and
+its digests were checked. An existing file is never replaced; one with the same
+bytes counts as written. If a message or call is longer than 64 MiB, or more
+than 256 MiB of events wait for the end of one, nothing is written.
+` + exitHelp("the copy was written", "the capture contains something that is not an event, exceeds a limit, or was changed after it was closed", ""),
+		Example: `  p20export compact captures/one-turn -o one-turn.sse
+  p20export compact run.sse -o run.ndjson --mode client --framing ndjson
+  p20export compact run.ndjson -o - | jq -r .type | sort | uniq -c`,
+		Args: cli.One("CAPTURE"),
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&out, "output", "o", "", "`FILE` to write the copy to, or - for standard output (required)")
+	flags.StringVar(&mode, "mode", string(compact.ModeStream), "how to compact: `stream|client`")
+	cli.Complete(cmd, "mode", compact.Modes()...)
+	flags.StringVar(&framing, "framing", "", "write the copy as `sse|ndjson|json` (default: the framing of the capture)")
+	cli.Complete(cmd, "framing", string(capture.SSE), string(capture.NDJSON), string(capture.JSON))
+	f := cli.AddFormat(cmd)
+	cli.Require(cmd, "output")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		s, err := compactSettings(mode, framing, flags.Changed("framing"))
+		if err != nil {
+			return err
+		}
+		if err := checkURL(args[0]); err != nil {
+			return err
+		}
+		if err := checkNoBundles(args[0]); err != nil {
+			return err
+		}
+		if err := checkCopy(args[0], out); err != nil {
+			return err
+		}
+		var row rewrite.Row
+		results := cmd.OutOrStdout()
+		cli.Reading(cmd, args[0], func(progress func(int64)) {
+			s.Progress = progress
+			if out != "-" {
+				row = rewrite.WriteFile(cmd.Context(), args[0], out, s)
+				return
+			}
+			results = cmd.ErrOrStderr()
+			row, err = rewrite.Write(cmd.Context(), args[0], cmd.OutOrStdout(), s)
+		})
+		p := render.New(results, *f, build.Tool())
+		if cause := interrupted(cmd); cause != nil {
+			return p.Close(cause)
+		}
+		if err != nil {
+			return fmt.Errorf("%w: %w", render.ErrOutput, err)
+		}
+		p.Compaction(row)
+		return p.Close(render.StatusOf(row.Verdict).Err())
+	}
+	return cmd
+}
+
+// compactSettings returns the settings that the flags describe.
+func compactSettings(mode, framing string, framed bool) (s rewrite.Settings, err error) {
+	if s.Mode, err = compact.ParseMode(mode); err != nil {
+		return s, fmt.Errorf("--mode: %w", err)
+	}
+	if framed {
+		if s.Framing, err = capture.ParseFraming(framing); err != nil {
+			return s, fmt.Errorf("--framing: %w", err)
+		}
+	}
+	return s, nil
+}
+
+// checkCopy returns an error if out cannot be the name of a copy of the capture at path.
+func checkCopy(path, out string) error {
+	_, name := filepath.Split(out)
+	switch {
+	case out == "-":
+		return nil
+	case out == "":
+		return errors.New("-o is empty")
+	case slices.Contains([]string{"", ".", ".."}, name):
+		return fmt.Errorf("-o %s is a directory; give the name of a file in it", finding.Quote(out))
+	}
+	if err := checkOutputFile("-o", out); err != nil {
+		return err
+	}
+	return rewrite.CheckOut(path, out)
+}
