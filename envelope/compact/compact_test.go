@@ -32,20 +32,26 @@ func runLimited(t testing.TB, mode Mode, l limits, events ...string) ([]string, 
 		return nil
 	}, l)
 	for i, text := range events {
-		data := []byte(text)
-		e, err := envelope.ReadEvent(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		e := event(t, text)
 		e.Index = i
 		if err := c.Event(e); err != nil {
 			return out, err
 		}
-		for i := range data { // the compactor must not retain it
-			data[i] = 'x'
+		for i := range e.Data { // the compactor must not retain it
+			e.Data[i] = 'x'
 		}
 	}
 	return out, c.End()
+}
+
+// event reads an event.
+func event(t testing.TB, text string) *envelope.Event {
+	t.Helper()
+	e, err := envelope.ReadEvent([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
 }
 
 // equal reports whether two lists of events have the same values.

@@ -92,8 +92,9 @@ func (g *grouper) event(e *envelope.Event) error {
 	if to == nil {
 		return g.emit(e.Data)
 	}
+	before := to.behind.bytes()
 	to.behind.add(e.Data)
-	return g.hold(e, &to.bytes, len(e.Data)+eventBytes)
+	return g.hold(e, &to.bytes, to.behind.bytes()-before)
 }
 
 // firstStarted returns the group behind which events of other kinds wait: of the
@@ -151,16 +152,16 @@ func (g *grouper) start(f *family, e *envelope.Event) error {
 // startMetadata folds the metadata of a start event. That of a start before the first
 // delta belongs to the start, and that of a later start to the deltas.
 func (g *grouper) startMetadata(to *group, e *envelope.Event) error {
-	v, ok := e.Get("metadata")
+	v, _ := e.Get("metadata")
 	switch {
 	case to.content != nil:
 		to.replace = true
-		return g.fold(e, &to.late, &to.bytes, v, ok)
+		return g.fold(e, &to.bytes, &to.late, v)
 	case to.start == nil:
-		return g.keep(e, &to.carried, &to.bytes, v, ok)
+		return g.keep(e, &to.bytes, &to.carried, v)
 	}
 	to.replace = true
-	return g.fold(e, &to.carried, &to.bytes, v, ok)
+	return g.fold(e, &to.bytes, &to.carried, v)
 }
 
 func (g *grouper) delta(f *family, e *envelope.Event) error {
@@ -176,10 +177,9 @@ func (g *grouper) delta(f *family, e *envelope.Event) error {
 	v, _ := e.Get("delta")
 	to.content = appendDelta(to.content, v)
 	if g.client {
-		if v, ok := e.Get("metadata"); ok {
-			if err := g.fold(e, &to.late, &to.bytes, v, ok); err != nil {
-				return err
-			}
+		v, _ := e.Get("metadata")
+		if err := g.fold(e, &to.bytes, &to.late, v); err != nil {
+			return err
 		}
 	}
 	return g.hold(e, &to.bytes, len(to.content)-before)
@@ -313,6 +313,9 @@ func (w *events) add(data []byte) {
 	w.data = append(w.data, data...)
 	w.ends = append(w.ends, len(w.data))
 }
+
+// bytes returns the memory that is counted for the events.
+func (w *events) bytes() int { return len(w.data) + len(w.ends)*eventBytes }
 
 func (w *events) each(emit func(data []byte) error) error {
 	from := 0

@@ -34,10 +34,11 @@ func (m *metadata) append(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// keep makes v the value of m, which is absent. It counts the memory in bytes.
-func (g *grouper) keep(e *envelope.Event, m *metadata, bytes *int, v envelope.Value, ok bool) error {
-	if !ok || v.Kind == envelope.ObjectValue {
-		return g.fold(e, m, bytes, v, ok)
+// keep makes v, which is the zero Value if it is absent, the value of m. It counts the
+// memory in bytes.
+func (g *grouper) keep(e *envelope.Event, bytes *int, m *metadata, v envelope.Value) error {
+	if v.Kind == 0 || v.Kind == envelope.ObjectValue {
+		return g.fold(e, bytes, m, v)
 	}
 	m.present, m.whole = true, append([]byte(nil), v.Raw...)
 	return g.hold(e, bytes, len(m.whole))
@@ -45,9 +46,9 @@ func (g *grouper) keep(e *envelope.Event, m *metadata, bytes *int, v envelope.Va
 
 // fold sets the keys of v in m, as mergeMetadata of @ag-ui/core does: a later value
 // replaces an earlier one as a whole, and the keys of an array or a string are its
-// indices. It counts the memory in bytes.
-func (g *grouper) fold(e *envelope.Event, m *metadata, bytes *int, v envelope.Value, ok bool) error {
-	if !ok {
+// indices. It does nothing if v is the zero Value, and counts the memory in bytes.
+func (g *grouper) fold(e *envelope.Event, bytes *int, m *metadata, v envelope.Value) error {
+	if v.Kind == 0 {
 		return nil
 	}
 	set := func(key string, value []byte) error {

@@ -17,21 +17,21 @@ type window struct {
 	applied  bool         // a delta followed the last snapshot
 	document jsonpatch.Document
 	metadata metadata // of all events
-	bytes    int          // counted in grouper.held
+	bytes    int      // counted in grouper.held
 }
 
 // addState adds a state event to the window. A snapshot replaces the events before it,
 // except their metadata, and the deltas after it are applied to it.
 func (g *grouper) addState(e *envelope.Event) error {
 	w := &g.state
-	if w.bytes == 0 {
+	if !w.snapshot && len(w.deltas.ends) == 0 {
 		w.at = e.Ref()
 	}
-	meta, ok := e.Get("metadata")
-	if err := g.fold(e, &w.metadata, &w.bytes, meta, ok); err != nil {
+	meta, _ := e.Get("metadata")
+	if err := g.fold(e, &w.bytes, &w.metadata, meta); err != nil {
 		return err
 	}
-	before := len(w.deltas.data) + len(w.deltas.ends)*eventBytes + len(w.value)
+	before := w.waiting()
 	switch {
 	case e.Type == names.StateSnapshot:
 		value, _ := e.Get("snapshot")
@@ -44,8 +44,11 @@ func (g *grouper) addState(e *envelope.Event) error {
 	default:
 		w.deltas.add(e.Data)
 	}
-	return g.hold(e, &w.bytes, len(w.deltas.data)+len(w.deltas.ends)*eventBytes+len(w.value)-before)
+	return g.hold(e, &w.bytes, w.waiting()-before)
 }
+
+// waiting returns the number of bytes of events and of a value that wait.
+func (w *window) waiting() int { return w.deltas.bytes() + len(w.value) }
 
 // apply applies a delta to the last snapshot. As in the client, a delta that cannot be
 // applied is ignored.
@@ -58,7 +61,7 @@ func (w *window) apply(e *envelope.Event) error {
 		if err != nil {
 			return e.Finding(finding.CompactionLimit, "the state: %v", err)
 		}
-		w.applied = true
+		w.value, w.applied = nil, true
 	}
 	delta, _ := e.Get("delta")
 	_ = w.document.Apply(delta, jsonpatch.Client)
