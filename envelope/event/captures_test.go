@@ -1,0 +1,119 @@
+package event_test
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/envelope/event"
+	"github.com/p20export/p20export/envelope/event/names"
+	"github.com/p20export/p20export/internal/testkit"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// captured calls each for every event of every committed capture.
+func captured(t testing.TB, each func(path string, f capture.Frame)) {
+	t.Helper()
+	var paths []string
+	for _, pattern := range []string{"captures/*/*", "drift/captures/*/*"} {
+		found, err := filepath.Glob("../../discovery/" + pattern)
+		if err != nil || len(found) < 40 {
+			t.Fatalf("%s: %d captures, %v", pattern, len(found), err)
+		}
+		paths = append(paths, found...)
+	}
+	for _, path := range paths {
+		c, err := capture.Open(t.Context(), path, "")
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		for {
+			f, err := c.Next()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatalf("%s: %v", path, err)
+			}
+			each(strings.TrimPrefix(filepath.ToSlash(path), "../../discovery/"), f)
+		}
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestCaptures checks the laws on every captured event, and compares the deviations from
+// AG-UI 1.0 with a list.
+func TestCaptures(t *testing.T) {
+	type key struct{ integration, kind, fault string }
+	counts := map[key]int{}
+	events := 0
+	types := map[string]bool{}
+	captured(t, func(path string, f capture.Frame) {
+		if f.Problem != nil {
+			return
+		}
+		events++
+		k := key{integration: filepath.Dir(path)}
+		e, err := event.Decode(f.Data, event.Tolerant(nil))
+		if err != nil {
+			k.fault = err.Error()
+		} else {
+			k.kind = e.Type()
+			types[e.Type()] = true
+		}
+		if _, ok := err.(*event.Error); err != nil && !ok {
+			counts[k]++
+			return
+		}
+		for _, fault := range laws(t, f.Data) {
+			pointer := digits(string(fault.Pointer))
+			k.fault = fmt.Sprintf("%s at %s", fault.Tolerance, pointer)
+			if fault.Tolerance == "" {
+				k.fault = "refused: " + fault.Message
+			}
+			if fault.Fatal {
+				k.fault += " (fatal)"
+			}
+			counts[k]++
+		}
+	})
+	var lines []string
+	for k, n := range counts {
+		lines = append(lines, fmt.Sprintf("%s: %d × %s: %s\n", k.integration, n, k.kind, k.fault))
+	}
+	slices.Sort(lines)
+	got := strings.Join(lines, "")
+	if *update {
+		if err := os.WriteFile("testdata/captures.txt", []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(string(testkit.Read(t, "testdata/captures.txt")), got); diff != "" {
+		t.Errorf("testdata/captures.txt (-want +got); go test -update writes it\n%s", diff)
+	}
+	if events < 10000 || len(types) < 15 {
+		t.Errorf("only %d events of %d types were read; AG-UI has %d", events, len(types), names.Count())
+	}
+}
+
+// digits replaces each index in a pointer by #.
+func digits(pointer string) string {
+	steps := strings.Split(pointer, "/")
+	for i, s := range steps {
+		if s != "" && strings.Trim(s, "0123456789") == "" {
+			steps[i] = "#"
+		}
+	}
+	return strings.Join(steps, "/")
+}

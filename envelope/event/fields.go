@@ -1,0 +1,393 @@
+package event
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/p20export/p20export/envelope/event/names"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/strictjson"
+)
+
+// fields visits the fields of one object, in the order in which they are written. Each
+// type has a method visit that names its fields once, for decoding, encoding and the
+// tables of the documentation.
+type fields struct {
+	// d is nil unless the object is decoded.
+	d      *decoder
+	object strictjson.Object
+	base   int // offset of the text to which object refers
+	start  int // offset of the object
+	raw    []byte
+	known  []int // offsets of the values that were read
+
+	// out is the text so far, and more reports that it has a member of the object.
+	out  []byte
+	more bool
+
+	// table is not nil if the fields are only listed.
+	table *[]field
+}
+
+// field is a row of a table of fields.
+type field struct {
+	name     string
+	kind     string
+	required bool
+}
+
+// must visits a required field.
+func must[T any](f *fields, name string, p *T, k kind[T]) {
+	if v, ok := visit(f, name, true, true, *p, k); ok {
+		*p = v
+	}
+}
+
+// may visits an optional field.
+func may[T any](f *fields, name string, p *Optional[T], k kind[T]) {
+	if v, ok := visit(f, name, false, p.Present, p.Value, k); ok {
+		*p = Some(v)
+	}
+}
+
+// mayList visits an optional field that is absent if *p is nil.
+func mayList[S ~[]E, E any](f *fields, name string, p *S, k kind[S]) {
+	if v, ok := visit(f, name, false, *p != nil, *p, k); ok {
+		*p = v
+	}
+}
+
+// mayObject visits an optional field that is absent if *p is nil.
+func mayObject[T any](f *fields, name string, p **T, k kind[T]) {
+	var v T
+	if *p != nil {
+		v = **p
+	}
+	if v, ok := visit(f, name, false, *p != nil, v, k); ok {
+		*p = &v
+	}
+}
+
+// constant visits a required field with only one legal value.
+func constant(f *fields, name, value string) {
+	if f.lacks(name) {
+		f.d.report(MissingConstant, name, f.start, "is missing")
+		return
+	}
+	must(f, name, &value, textKind{values: []string{value}})
+}
+
+// payload visits a required field with any value, which AG-UI 0.x left out if it was
+// null.
+func payload(f *fields, name string, p *JSON) {
+	if f.lacks(name) {
+		f.d.report(MissingPayload, name, f.start, "is missing")
+		*p = JSON("null")
+		return
+	}
+	must(f, name, p, anyJSON)
+}
+
+// visit decodes, encodes or lists a field. If it decoded a value, it returns the value
+// and true.
+func visit[T any](f *fields, name string, required, present bool, v T, k kind[T]) (T, bool) {
+	switch {
+	case f.d != nil:
+		return read(f, name, required, k)
+	case f.table != nil:
+		*f.table = append(*f.table, field{name, k.String(), required})
+	case present:
+		if f.more {
+			f.out = append(f.out, ',')
+		}
+		f.more = true
+		f.out = append(append(append(f.out, '"'), name...), '"', ':')
+		f.out = k.append(f.out, v)
+	}
+	return v, false
+}
+
+func read[T any](f *fields, name string, required bool, k kind[T]) (zero T, ok bool) {
+	d := f.d
+	value, found := f.find(name)
+	if !found {
+		if name, value, found = f.snakeCase(name, required); !found {
+			if required {
+				d.report(refused, name, f.start, "is missing")
+			}
+			return zero, false
+		}
+	}
+	d.path = append(d.path, step{name, -1})
+	defer func() { d.path = d.path[:len(d.path)-1] }()
+	if value.Kind == strictjson.Null && !required && !k.nullable() {
+		d.report(NullOptional, "", value.Start, "is null where AG-UI 1.0 leaves the field out")
+		d.setFatal(!f.convertsNull(name))
+		return zero, false
+	}
+	mark := d.mark()
+	v, ok := k.read(d, value)
+	if !ok && !required && d.absorb(mark, MalformedOptional, value.Start) {
+		return zero, false
+	}
+	return v, ok
+}
+
+// find returns the value of a member, and whether there is one. The member is known.
+func (f *fields) find(name string) (strictjson.Value, bool) {
+	v, ok := f.object.Get(name)
+	if ok {
+		v.Start += f.base
+		f.known = append(f.known, v.Start)
+	}
+	return v, ok
+}
+
+// lacks reports whether an object that is decoded has no member with the given name, in
+// camel case or snake case.
+func (f *fields) lacks(name string) bool {
+	if f.d == nil {
+		return false
+	}
+	_, ok := f.object.Get(name)
+	if !ok {
+		_, ok = f.object.Get(snakeCase(name))
+	}
+	return !ok
+}
+
+// snakeCase finds a member under its name in snake case.
+func (f *fields) snakeCase(name string, required bool) (string, strictjson.Value, bool) {
+	if len(f.known) >= f.object.Len() {
+		return name, strictjson.Value{}, false
+	}
+	snake := snakeCase(name)
+	if snake == name {
+		return name, strictjson.Value{}, false
+	}
+	v, ok := f.find(snake)
+	if !ok {
+		return name, v, false
+	}
+	f.d.report(SnakeCaseName, snake, v.Start, "is called %s in AG-UI", name)
+	f.d.setFatal(required)
+	return snake, v, true
+}
+
+// snakeCase returns a name in snake case: message_id for messageId.
+func snakeCase(name string) string {
+	if !strings.ContainsAny(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") {
+		return name
+	}
+	var b strings.Builder
+	for _, c := range name {
+		if c >= 'A' && c <= 'Z' {
+			b.WriteByte('_')
+			c += 'a' - 'A'
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
+}
+
+// drafted returns the name under which a field is found: draft if the object has no
+// member name but one with the draft's name. Otherwise it returns name.
+func (f *fields) drafted(name, draft string) string {
+	if f.d == nil || !f.lacks(name) || f.lacks(draft) {
+		return name
+	}
+	v, _ := f.object.Get(draft)
+	f.d.report(DraftName, draft, f.base+v.Start, "is called %s in AG-UI", name)
+	return draft
+}
+
+// convertsNull reports whether the reference client converts null in the named field to
+// an absent field.
+func (f *fields) convertsNull(name string) bool {
+	switch name {
+	case "rawEvent", "result", "forwardedProps", "parameters", "payload":
+		return true
+	case "outcome":
+		return f.d.kind == names.RunFinished
+	case "parentMessageId":
+		return f.d.kind == names.ToolCallStart || f.d.kind == names.ToolCallChunk
+	case "metadata":
+		kind, _ := f.object.Get("type")
+		return slices.ContainsFunc(mediaKinds, kind.Is) && f.d.kind != names.ToolCallResult
+	}
+	return false
+}
+
+// rest returns the members that were not read as one object, or nil if there are none.
+// If report is true, they are faults.
+func (f *fields) rest(report bool) JSON {
+	if len(f.known) >= f.object.Len() {
+		return nil
+	}
+	out := []byte{'{'}
+	for m := range f.object.All {
+		if slices.Contains(f.known, f.base+m.Value.Start) {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(append(out, m.Name.Raw...), ':'), m.Value.Raw...)
+		if report {
+			name, _ := m.Name.Text()
+			f.d.report(UnknownKey, name, f.base+m.Name.Start, "is not defined by AG-UI")
+		}
+	}
+	return append(out, '}')
+}
+
+// decoder decodes one text.
+type decoder struct {
+	tolerant  bool
+	tolerated *[]Fault
+	list      []Fault
+	refused   int  // faults of list that are not tolerated
+	full      bool // there were more than MaxFaults
+	path      []step
+	json      strictjson.Decoder
+	// what is decoded, with its article.
+	what string
+	// kind is the type of the event, or empty. threadID and runID are those of
+	// RUN_STARTED.
+	kind, threadID, runID string
+	// single reports that a resume is one entry instead of a list.
+	single bool
+}
+
+func (d *decoder) inRunStarted() bool { return d.kind == names.RunStarted }
+
+// step is the name or the index of a value in the enclosing one.
+type step struct {
+	name  string
+	index int // negative if the enclosing value is an object
+}
+
+func newDecoder(options []Option) *decoder {
+	d := &decoder{what: "the event"}
+	for _, o := range options {
+		o(d)
+	}
+	return d
+}
+
+// finish returns the error of the decode, and adds to the caller's list.
+func (d *decoder) finish() error {
+	if d.refused > 0 || d.full {
+		return &Error{d.list}
+	}
+	if d.tolerated != nil {
+		*d.tolerated = append(*d.tolerated, d.list...)
+	}
+	return nil
+}
+
+// object reads a text as an object.
+func (d *decoder) object(text []byte) (*fields, error) {
+	f := &fields{d: d}
+	v, err := strictjson.ReadText(&f.object, &d.json, text)
+	if err != nil {
+		if fault, ok := finding.FromSyntax(err); ok {
+			return nil, fault
+		}
+		return nil, err
+	}
+	f.start, f.raw = v.Start, v.Raw
+	if v.Kind != strictjson.ObjectStart {
+		return nil, finding.New(finding.EventNotObject, "%s is %s where an object belongs", d.what, v.Kind).WithOffset(int64(v.Start))
+	}
+	return f, nil
+}
+
+// enter returns the fields of an object inside the text, or nil.
+func (d *decoder) enter(v strictjson.Value) *fields {
+	if v.Kind != strictjson.ObjectStart {
+		d.wrongKind(v, "an object")
+		return nil
+	}
+	f := &fields{d: d, base: v.Start, start: v.Start, raw: v.Raw}
+	// The text was read before, so there is no error.
+	_, _ = strictjson.ReadText(&f.object, &d.json, v.Raw)
+	return f
+}
+
+// mark is a state of the list of faults.
+type mark struct{ length, refused int }
+
+func (d *decoder) mark() mark { return mark{len(d.list), d.refused} }
+
+// absorb replaces the faults since the mark by one that is tolerated. It reports whether
+// the decode is tolerant.
+func (d *decoder) absorb(m mark, t Tolerance, at int) bool {
+	if !d.tolerant || d.full {
+		return false
+	}
+	faults := d.list[m.length:]
+	first := faults[slices.IndexFunc(faults, func(f Fault) bool { return f.Tolerance == refused })]
+	fatal := slices.ContainsFunc(faults, func(f Fault) bool { return f.Fatal })
+	d.list, d.refused = d.list[:m.length], m.refused
+	d.add(Fault{Tolerance: t, Fatal: fatal, Pointer: d.pointer().Bounded(), Offset: at, Message: first.Message})
+	return true
+}
+
+// refused is the tolerance of faults that a tolerant decode does not accept.
+const refused Tolerance = ""
+
+// report adds a fault of the named member of the current value, or of the current value
+// itself if name is empty. The message, which follows the pointer, is a predicate.
+func (d *decoder) report(t Tolerance, name string, at int, format string, args ...any) {
+	optional := t == UnknownType || t == UnknownKey
+	if optional && (!d.tolerant || len(d.list) >= MaxFaults) {
+		return
+	}
+	pointer := d.pointer()
+	if name != "" {
+		pointer = pointer.Name(name)
+	}
+	pointer = pointer.Bounded()
+	subject := string(pointer)
+	if subject == "" {
+		subject = d.what
+	}
+	d.add(Fault{Tolerance: t, Fatal: t.fatal(), Pointer: pointer, Offset: at, Message: subject + " " + fmt.Sprintf(format, args...)})
+}
+
+func (d *decoder) wrongKind(v strictjson.Value, want string) {
+	d.report(refused, "", v.Start, "is %s where %s belongs", v.Kind, want)
+}
+
+func (d *decoder) add(f Fault) {
+	if f.Tolerance == "" || !d.tolerant {
+		d.refused++
+	}
+	if len(d.list) == MaxFaults {
+		d.full = true
+		return
+	}
+	d.list = append(d.list, f)
+}
+
+// setFatal sets Fatal of the last fault.
+func (d *decoder) setFatal(fatal bool) {
+	if !d.full {
+		d.list[len(d.list)-1].Fatal = fatal
+	}
+}
+
+// pointer returns the pointer to the current value.
+func (d *decoder) pointer() finding.Pointer {
+	var p finding.Pointer
+	for _, s := range d.path {
+		if s.index < 0 {
+			p = p.Name(s.name)
+		} else {
+			p = p.Index(s.index)
+		}
+	}
+	return p
+}

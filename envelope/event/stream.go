@@ -1,0 +1,408 @@
+package event
+
+import (
+	"fmt"
+
+	"github.com/p20export/p20export/envelope/event/names"
+)
+
+// speaker is the role of a streamed message.
+var speaker = textKind{values: []string{RoleDeveloper, RoleSystem, RoleAssistant, RoleUser}}
+
+// TextMessageStart begins a streamed message. Its text follows in TextMessageContent
+// events, and TextMessageEnd ends it.
+type TextMessageStart struct {
+	Base
+	SubagentRunID Optional[string]
+	MessageID     string
+	// Role is developer, system, assistant or user. Absent means assistant.
+	Role Optional[string]
+	// Name is the name of the author.
+	Name Optional[string]
+}
+
+// Type returns TEXT_MESSAGE_START.
+func (*TextMessageStart) Type() string { return names.TextMessageStart }
+
+func (e *TextMessageStart) visit(f *fields) {
+	may(f, "subagentRunId", &e.SubagentRunID, text)
+	must(f, "messageId", &e.MessageID, text)
+	may(f, "role", &e.Role, speaker)
+	may(f, "name", &e.Name, text)
+}
+
+// TextMessageContent adds text to a message.
+type TextMessageContent struct {
+	Base
+	SubagentRunID Optional[string]
+	MessageID     string
+	// Delta may be empty, and may begin or end with half a surrogate pair.
+	Delta string
+}
+
+// Type returns TEXT_MESSAGE_CONTENT.
+func (*TextMessageContent) Type() string { return names.TextMessageContent }
+
+func (e *TextMessageContent) visit(f *fields) {
+	may(f, "subagentRunId", &e.SubagentRunID, text)
+	must(f, "messageId", &e.MessageID, text)
+	must(f, "delta", &e.Delta, text)
+}
+
+// TextMessageEnd ends a message.
+type TextMessageEnd struct {
+	Base
+	SubagentRunID Optional[string]
+	MessageID     string
+}
+
+// Type returns TEXT_MESSAGE_END.
+func (*TextMessageEnd) Type() string { return names.TextMessageEnd }
+
+func (e *TextMessageEnd) visit(f *fields) {
+	may(f, "subagentRunId", &e.SubagentRunID, text)
+	must(f, "messageId", &e.MessageID, text)
+}
+
+// TextMessageChunk stands for TextMessageStart, TextMessageContent and TextMessageEnd.
+// The first chunk of a message has its id; later ones may leave it out.
+type TextMessageChunk struct {
+	Base
+	SubagentRunID Optional[string]
+	MessageID     Optional[string]
+	// Role and Delta are as in TextMessageStart and TextMessageContent.
+	Role, Delta, Name Optional[string]
+}
+
+// Type returns TEXT_MESSAGE_CHUNK.
+func (*TextMessageChunk) Type() string { return names.TextMessageChunk }
+
+func (e *TextMessageChunk) visit(f *fields) {
+	may(f, "subagentRunId", &e.SubagentRunID, text)
+	may(f, "messageId", &e.MessageID, text)
+	may(f, "role", &e.Role, speaker)
+	may(f, "delta", &e.Delta, text)
+	may(f, "name", &e.Name, text)
+}
+
+// ToolCallStart begins a call of a tool. Its arguments follow in ToolCallArgs events.
+type ToolCallStart struct {
+	Base
+	SubagentRunID Optional[string]
+	ToolCallID    string
+	// ToolCallName is the name of the tool.
+	ToolCallName string
+	// ParentMessageID is the assistant message that makes the call. If it is absent,
+	// the call gets a message of its own.
+	ParentMessageID Optional[string]
+}
+
+// Type returns TOOL_CALL_START.
+func (*ToolCallStart) Type() string { return names.ToolCallStart }
+
+func (e *ToolCallStart) visit(f *fields) {
+	may(f, "subagentRunId", &e.SubagentRunID, text)
+	must(f, "toolCallId", &e.ToolCallID, text)
+	must(f, "toolCallName", &e.ToolCallName, text)
+	may(f, "parentMessageId", &e.ParentMessageID, text)
+}
+
+// ToolCallArgs adds text to the arguments of a call.
+type ToolCallArgs struct {
+	Base
+	SubagentRunID Optional[string]
+	ToolCallID    string
+	// Delta is part of a text that is usually JSON, which nothing enforces.
+	Delta string
+}
+
+// Type returns TOOL_CALL_ARGS.
+func (*ToolCallArgs) Type() string { return names.ToolCallArgs }
+
+func (e *ToolCallArgs) visit(f *fields) {
+	may(f, "subagentRunId", &e.SubagentRunID, text)
+	must(f, "toolCallId", &e.ToolCallID, text)
+	must(f, "delta", &e.Delta, text)
+}
+
+// ToolCallEnd says that the arguments of a call are complete, not that the tool ran.
+type ToolCallEnd struct {
+	Base
+	SubagentRunID Optional[string]
+	ToolCallID    string
+}
+
+// Type returns TOOL_CALL_END.
+func (*ToolCallEnd) Type() string { return names.ToolCallEnd }
+
+func (e *ToolCallEnd) visit(f *fields) {
+	may(f, "subagentRunId", &e.SubagentRunID, text)
+	must(f, "toolCallId", &e.ToolCallID, text)
+}
+
+// ToolCallChunk stands for ToolCallStart, ToolCallArgs and ToolCallEnd. The first chunk
+// of a call has its id and name; later ones may leave them out.
+type ToolCallChunk struct {
+	Base
+	SubagentRunID                             Optional[string]
+	ToolCallID, ToolCallName, ParentMessageID Optional[string]
+	Delta                                     Optional[string]
+}
+
+// Type returns TOOL_CALL_CHUNK.
+func (*ToolCallChunk) Type() string { return names.ToolCallChunk }
+
+func (e *ToolCallChunk) visit(f *fields) {
+	may(f, "subagentRunId", &e.SubagentRunID, text)
+	may(f, "toolCallId", &e.ToolCallID, text)
+	may(f, "toolCallName", &e.ToolCallName, text)
+	may(f, "parentMessageId", &e.ParentMessageID, text)
+	may(f, "delta", &e.Delta, text)
+}
+
+// ToolCallResult is what a tool returned. It makes a new message with the role tool.
+type ToolCallResult struct {
+	Base
+	SubagentRunID Optional[string]
+	// MessageID is the id of the new message.
+	MessageID, ToolCallID string
+	Content               Content
+	// Role is tool, if it is present.
+	Role Optional[string]
+}
+
+// Type returns TOOL_CALL_RESULT.
+func (*ToolCallResult) Type() string { return names.ToolCallResult }
+
+func (e *ToolCallResult) visit(f *fields) {
+	may(f, "subagentRunId", &e.SubagentRunID, text)
+	must(f, "messageId", &e.MessageID, text)
+	must(f, "toolCallId", &e.ToolCallID, text)
+	must(f, "content", &e.Content, contentKind{})
+	may(f, "role", &e.Role, textKind{values: toolRole})
+}
+
+var toolRole = []string{RoleTool}
+
+// ReasoningStart begins a span of reasoning, which can have any number of messages.
+type ReasoningStart struct {
+	Base
+	SubagentRunID Optional[string]
+	// MessageID identifies the span. A message may have the same id.
+	MessageID string
+}
+
+// Type returns REASONING_START.
+func (*ReasoningStart) Type() string { return names.ReasoningStart }
+
+func (e *ReasoningStart) visit(f *fields) {
+	may(f, "subagentRunId", &e.SubagentRunID, text)
+	must(f, "messageId", &e.MessageID, text)
+}
+
+// ReasoningEnd ends a span of reasoning.
+type ReasoningEnd struct {
+	Base
+	SubagentRunID Optional[string]
+	MessageID     string
+}
+
+// Type returns REASONING_END.
+func (*ReasoningEnd) Type() string { return names.ReasoningEnd }
+
+func (e *ReasoningEnd) visit(f *fields) {
+	may(f, "subagentRunId", &e.SubagentRunID, text)
+	must(f, "messageId", &e.MessageID, text)
+}
+
+// ReasoningMessageStart begins a streamed message with the role reasoning.
+type ReasoningMessageStart struct {
+	Base
+	SubagentRunID Optional[string]
+	MessageID     string
+}
+
+// Type returns REASONING_MESSAGE_START.
+func (*ReasoningMessageStart) Type() string { return names.ReasoningMessageStart }
+
+func (e *ReasoningMessageStart) visit(f *fields) {
+	may(f, "subagentRunId", &e.SubagentRunID, text)
+	must(f, "messageId", &e.MessageID, text)
+	if f.d != nil {
+		if v, _ := f.object.Get("role"); v.Is(RoleAssistant) {
+			v, _ = f.find("role")
+			f.d.report(ReasoningRole, "role", v.Start, "is assistant and must be reasoning")
+			return
+		}
+	}
+	constant(f, "role", RoleReasoning)
+}
+
+// ReasoningMessageContent adds text to a reasoning message.
+type ReasoningMessageContent struct {
+	Base
+	SubagentRunID Optional[string]
+	MessageID     string
+	// Delta is as in TextMessageContent.
+	Delta string
+}
+
+// Type returns REASONING_MESSAGE_CONTENT.
+func (*ReasoningMessageContent) Type() string { return names.ReasoningMessageContent }
+
+func (e *ReasoningMessageContent) visit(f *fields) {
+	may(f, "subagentRunId", &e.SubagentRunID, text)
+	must(f, "messageId", &e.MessageID, text)
+	must(f, "delta", &e.Delta, text)
+}
+
+// ReasoningMessageEnd ends a reasoning message.
+type ReasoningMessageEnd struct {
+	Base
+	SubagentRunID Optional[string]
+	MessageID     string
+}
+
+// Type returns REASONING_MESSAGE_END.
+func (*ReasoningMessageEnd) Type() string { return names.ReasoningMessageEnd }
+
+func (e *ReasoningMessageEnd) visit(f *fields) {
+	may(f, "subagentRunId", &e.SubagentRunID, text)
+	must(f, "messageId", &e.MessageID, text)
+}
+
+// ReasoningMessageChunk stands for the three events of a reasoning message. See
+// TextMessageChunk.
+type ReasoningMessageChunk struct {
+	Base
+	SubagentRunID    Optional[string]
+	MessageID, Delta Optional[string]
+}
+
+// Type returns REASONING_MESSAGE_CHUNK.
+func (*ReasoningMessageChunk) Type() string { return names.ReasoningMessageChunk }
+
+func (e *ReasoningMessageChunk) visit(f *fields) {
+	may(f, "subagentRunId", &e.SubagentRunID, text)
+	may(f, "messageId", &e.MessageID, text)
+	may(f, "delta", &e.Delta, text)
+}
+
+// ReasoningEncryptedValue adds a value that only the provider can read, and that a client
+// returns on a later turn, to a message or tool call.
+type ReasoningEncryptedValue struct {
+	Base
+	SubagentRunID Optional[string]
+	// Subtype is tool-call or message, and EntityID the id of the tool call or message.
+	Subtype, EntityID string
+	EncryptedValue    string
+}
+
+var encryptedSubtype = textKind{values: []string{"tool-call", "message"}}
+
+// Type returns REASONING_ENCRYPTED_VALUE.
+func (*ReasoningEncryptedValue) Type() string { return names.ReasoningEncryptedValue }
+
+func (e *ReasoningEncryptedValue) visit(f *fields) {
+	may(f, "subagentRunId", &e.SubagentRunID, text)
+	must(f, "subtype", &e.Subtype, encryptedSubtype)
+	must(f, "entityId", &e.EntityID, text)
+	must(f, "encryptedValue", &e.EncryptedValue, text)
+}
+
+// The THINKING events of AG-UI 0.x are what became the REASONING events. They have no
+// ids. See Upgrader.
+type (
+	// ThinkingStart begins a span of reasoning.
+	ThinkingStart struct {
+		Base
+		Title Optional[string]
+	}
+	// ThinkingEnd ends a span of reasoning.
+	ThinkingEnd struct{ Base }
+	// ThinkingTextMessageStart begins a reasoning message.
+	ThinkingTextMessageStart struct{ Base }
+	// ThinkingTextMessageContent adds text to a reasoning message.
+	ThinkingTextMessageContent struct {
+		Base
+		Delta string
+	}
+	// ThinkingTextMessageEnd ends a reasoning message.
+	ThinkingTextMessageEnd struct{ Base }
+)
+
+// Type returns THINKING_START.
+func (*ThinkingStart) Type() string { return names.ThinkingStart }
+
+// Type returns THINKING_END.
+func (*ThinkingEnd) Type() string { return names.ThinkingEnd }
+
+// Type returns THINKING_TEXT_MESSAGE_START.
+func (*ThinkingTextMessageStart) Type() string { return names.ThinkingTextMessageStart }
+
+// Type returns THINKING_TEXT_MESSAGE_CONTENT.
+func (*ThinkingTextMessageContent) Type() string { return names.ThinkingTextMessageContent }
+
+// Type returns THINKING_TEXT_MESSAGE_END.
+func (*ThinkingTextMessageEnd) Type() string { return names.ThinkingTextMessageEnd }
+
+func (e *ThinkingStart) visit(f *fields)              { may(f, "title", &e.Title, text) }
+func (e *ThinkingEnd) visit(*fields)                  {}
+func (e *ThinkingTextMessageStart) visit(*fields)     {}
+func (e *ThinkingTextMessageContent) visit(f *fields) { must(f, "delta", &e.Delta, text) }
+func (e *ThinkingTextMessageEnd) visit(*fields)       {}
+
+// Upgrader makes REASONING events of the THINKING events of a stream, as the reference
+// client does, but with ids that depend only on the stream: thinking-R-N for the Nth
+// message of run R, and thinking-span-R-N for the Nth span, counted from 1. The zero
+// value is ready for use.
+type Upgrader struct {
+	run           int
+	spans, texts  int
+	span, message string // the open ones, or empty
+}
+
+// Upgrade returns e, or the REASONING event for a THINKING event. The title of a
+// ThinkingStart is lost, because no REASONING event has one. Content and ends that
+// nothing began get an id of their own.
+func (u *Upgrader) Upgrade(e Event) Event {
+	switch e := e.(type) {
+	case *RunStarted:
+		*u = Upgrader{run: u.run + 1}
+	case *ThinkingStart:
+		u.span = ""
+		return &ReasoningStart{Base: e.Base, MessageID: u.spanID()}
+	case *ThinkingTextMessageStart:
+		u.message = ""
+		return &ReasoningMessageStart{Base: e.Base, MessageID: u.messageID()}
+	case *ThinkingTextMessageContent:
+		return &ReasoningMessageContent{Base: e.Base, MessageID: u.messageID(), Delta: e.Delta}
+	case *ThinkingTextMessageEnd:
+		up := &ReasoningMessageEnd{Base: e.Base, MessageID: u.messageID()}
+		u.message = ""
+		return up
+	case *ThinkingEnd:
+		up := &ReasoningEnd{Base: e.Base, MessageID: u.spanID()}
+		u.span = ""
+		return up
+	}
+	return e
+}
+
+// spanID returns the id of the open span, or of a new one.
+func (u *Upgrader) spanID() string {
+	if u.span == "" {
+		u.spans++
+		u.span = fmt.Sprintf("thinking-span-%d-%d", u.run, u.spans)
+	}
+	return u.span
+}
+
+// messageID returns the id of the open message, or of a new one.
+func (u *Upgrader) messageID() string {
+	if u.message == "" {
+		u.texts++
+		u.message = fmt.Sprintf("thinking-%d-%d", u.run, u.texts)
+	}
+	return u.message
+}
