@@ -149,6 +149,16 @@ const (
 	RunsTooMany       Code = "runs_too_many"
 )
 
+// Findings about events that have no effect, or not all of it, on messages and state.
+const (
+	MessageUnknown       Code = "message_unknown"
+	ActivityIDReused     Code = "activity_id_reused"
+	ParentNotAssistant   Code = "parent_not_assistant"
+	ToolCallRenamed      Code = "tool_call_renamed"
+	PatchFailed          Code = "patch_failed"
+	ConversationTooLarge Code = "conversation_too_large"
+)
+
 // Findings of verify about a directory.
 const (
 	RecordAbsent    Code = "record_absent"

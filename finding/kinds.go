@@ -116,6 +116,13 @@ var kinds = sync.OnceValue(func() map[Code]kind {
 		OperatorAsserted:  {Info, "the times were given by the operator and do not come from the capture", ""},
 		SnapshotBuilt:     {Info, "the message snapshot was built from the stream and was not emitted by the run", ""},
 
+		MessageUnknown:       {Warning, "an event continues a message, tool call or activity that does not exist, and is ignored", "AG-UI"},
+		ActivityIDReused:     {Warning, "an event of a text message names an activity, and is ignored", "AG-UI"},
+		ParentNotAssistant:   {Warning, "the parent of a tool call is not an assistant message, so the tool call gets a message of its own", "AG-UI"},
+		ToolCallRenamed:      {Warning, "a tool call begins again with another name", "AG-UI"},
+		PatchFailed:          {Warning, "a JSON Patch does not apply, so the event is ignored", "RFC 6902 §5"},
+		ConversationTooLarge: {Warning, "the messages or the state exceed the limit of 64 MiB, so events are ignored", ""},
+
 		RecordAbsent:    {Error, "no record in the same directory names the artifact or envelope", ""},
 		ArtifactAbsent:  {Error, "the artifact of a record is missing from the record's directory", ""},
 		CaptureAbsent:   {Error, "the capture that a record was made from was neither found in the directory nor given", ""},

@@ -1,4 +1,3 @@
-// Package reduce joins what events stream into messages.
 package reduce
 
 import (

@@ -1,0 +1,16 @@
+package reduce
+
+// A Reducer limits its memory. An event that would exceed a limit is ignored, with a
+// finding, and Full reports true from then on. Internal package jsonpatch limits the
+// state and the content of each activity.
+const (
+	// MaxBytes is the default maximum size of all messages: their text and JSON text,
+	// and the overhead of messages, tool calls and members. AG-UI sends a whole
+	// conversation in one event, and an event is limited to the same size.
+	MaxBytes = 64 << 20
+	// entryBytes is the overhead of a message, a tool call or an id, and memberBytes
+	// that of a member of its metadata. They bound the number of messages and tool
+	// calls to about 500,000, and so the memory for their administration.
+	entryBytes  = 128
+	memberBytes = 32
+)

@@ -1,0 +1,206 @@
+package reduce
+
+import (
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/internal/jsonvalue"
+	"github.com/p20export/p20export/internal/strictjson"
+)
+
+// The roles with rules of their own (AG-UI 1.0).
+const (
+	assistantRole = "assistant"
+	toolRole      = "tool"
+	activityRole  = "activity"
+	reasoningRole = "reasoning"
+)
+
+// The keys of messages, tool calls and events.
+const (
+	idKey           = "id"
+	roleKey         = "role"
+	nameKey         = "name"
+	contentKey      = "content"
+	callsKey        = "toolCalls"
+	functionKey     = "function"
+	argumentsKey    = "arguments"
+	metadataKey     = "metadata"
+	encryptedKey    = "encryptedValue"
+	activityTypeKey = "activityType"
+	subagentKey     = "subagentRunId"
+	messageIDKey    = "messageId"
+	callIDKey       = "toolCallId"
+	messagesKey     = "messages"
+)
+
+// noID is the id of a message without an id. It is not the value of a JSON string,
+// because it is not WTF-8.
+const noID = "\xff"
+
+// A Message is one message of a conversation.
+type Message struct {
+	id, role, name string
+	// text is the content of a message that a stream began.
+	text Text
+	// object has all members. It is nil while the message has only an id, a role, a
+	// text and perhaps a name.
+	object *record
+	bytes  int // its size, with overhead
+	*extra     // nil if it would be empty
+}
+
+// extra has what only some messages have.
+type extra struct {
+	activityType string
+	calls        []*call // the elements of the member toolCalls
+	// repeated means that the message has several places in the list: a snapshot
+	// replaced several messages with its id.
+	repeated bool
+}
+
+// ID returns the id of the message, or "" if it has none.
+func (m *Message) ID() string {
+	if m.id == noID {
+		return ""
+	}
+	return m.id
+}
+
+// Role returns the role of the message.
+func (m *Message) Role() string { return m.role }
+
+// Text returns the content of the message, and whether it is a string. Half a surrogate
+// pair is encoded as three bytes.
+func (m *Message) Text() (text string, ok bool) {
+	if m.object == nil {
+		return m.text.String(), true
+	}
+	return m.open().string(contentKey)
+}
+
+// call is one tool call of an assistant message.
+type call struct {
+	record
+	id string
+}
+
+// callList is the value of the member toolCalls of a message whose tool calls changed.
+type callList struct{ of *extra }
+
+// newText returns a message with a text. An empty name is no name.
+func newText(id, role, name string) *Message {
+	return &Message{id: id, role: role, name: name, bytes: entryBytes + len(id) + len(name)}
+}
+
+// newMessage returns a message. The pairs are the names and values of its first members.
+func newMessage(id, role string, pairs ...string) *Message {
+	m := &Message{id: id, role: role, bytes: entryBytes + len(id), object: new(record)}
+	for i := 0; i < len(pairs); i += 2 {
+		m.object.members.Set(pairs[i], pairs[i+1])
+	}
+	return m
+}
+
+// readMessages reads a list of messages. It skips elements that are not objects, and
+// returns their number.
+func readMessages(list envelope.Value) (messages []*Message, skipped int) {
+	// The list was read before, so there is no error.
+	_ = strictjson.Elements(list, func(_ int, v strictjson.Value, o *strictjson.Object) error {
+		if v.Kind == strictjson.ObjectStart {
+			messages = append(messages, readMessage(v, o))
+		} else {
+			skipped++
+		}
+		return nil
+	})
+	return messages, skipped
+}
+
+// readMessage reads a message of a snapshot, of an input or of a request.
+func readMessage(v envelope.Value, o *envelope.Object) *Message {
+	m := &Message{object: &record{raw: compact(v.Raw)}, id: noID, role: o.Text(roleKey)}
+	if id, ok := o.Get(idKey); ok && id.Kind == envelope.StringValue {
+		m.id, _ = id.Text()
+	}
+	m.bytes = entryBytes + len(m.object.raw)
+	switch m.role {
+	case activityRole:
+		m.more().activityType = o.Text(activityTypeKey)
+	case assistantRole:
+		m.readCalls()
+	}
+	if tag, ok := o.Get(subagentKey); ok && tag.Kind == envelope.NullValue {
+		m.open().members.Delete(subagentKey)
+	}
+	return m
+}
+
+// readCalls reads the tool calls of a message that is not open.
+func (m *Message) readCalls() {
+	_, o := read(m.object.raw)
+	list, _ := o.Get(callsKey)
+	_ = strictjson.Elements(list, func(_ int, v strictjson.Value, o *strictjson.Object) error {
+		c := &call{record: record{raw: v.Raw}, id: noID}
+		if id, ok := o.Get(idKey); ok && v.Kind == strictjson.ObjectStart && id.Kind == strictjson.String {
+			c.id, _ = id.Text()
+		}
+		m.more().calls = append(m.calls, c)
+		m.bytes += entryBytes
+		return nil
+	})
+}
+
+// more returns the extra of the message.
+func (m *Message) more() *extra {
+	if m.extra == nil {
+		m.extra = new(extra)
+	}
+	return m.extra
+}
+
+// open returns the members of the message for changes.
+func (m *Message) open() *record {
+	if m.object == nil {
+		m.object = new(record)
+		m.object.members.Set(idKey, m.id)
+		m.object.members.Set(roleKey, m.role)
+		m.object.members.Set(contentKey, &m.text)
+		if m.name != "" {
+			m.object.members.Set(nameKey, m.name)
+		}
+	}
+	m.object.open()
+	return m.object
+}
+
+// openCalls prepares the message for changes of its tool calls.
+func (m *Message) openCalls() {
+	object := m.open()
+	if _, ok := object.get(callsKey).(*callList); !ok {
+		object.members.Set(callsKey, &callList{m.more()})
+	}
+}
+
+// append appends the JSON text of the message.
+func (m *Message) append(dst []byte) []byte {
+	if m.object != nil {
+		return m.object.append(dst)
+	}
+	dst = jsonvalue.AppendString(append(dst, `{"id":`...), m.id)
+	dst = jsonvalue.AppendString(append(dst, `,"role":`...), m.role)
+	dst = jsonvalue.AppendString(append(dst, `,"content":`...), m.text.String())
+	if m.name != "" {
+		dst = jsonvalue.AppendString(append(dst, `,"name":`...), m.name)
+	}
+	return append(dst, '}')
+}
+
+// toolCalls returns the tool calls of the message.
+func (m *Message) toolCalls() []*call {
+	if m.extra == nil {
+		return nil
+	}
+	return m.calls
+}
+
+// isResult reports whether the message is a tool result.
+func (m *Message) isResult() bool { return m.role == toolRole }

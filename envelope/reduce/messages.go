@@ -1,0 +1,192 @@
+package reduce
+
+import (
+	"fmt"
+
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/event/names"
+	"github.com/p20export/p20export/finding"
+)
+
+// textStart handles TEXT_MESSAGE_START.
+func (r *Reducer) textStart(e *envelope.Event) {
+	if id, ok := r.string(e, messageIDKey); ok {
+		name, named := r.optional(e, nameKey)
+		m := newText(id, Role(e), name)
+		if named && name == "" {
+			m.open().members.Set(nameKey, name)
+		}
+		r.begin(e, id, m)
+	}
+}
+
+// reasoningStart handles REASONING_MESSAGE_START.
+func (r *Reducer) reasoningStart(e *envelope.Event) {
+	if id, ok := r.string(e, messageIDKey); ok {
+		r.begin(e, id, newText(id, reasoningRole, ""))
+	}
+}
+
+// begin adds a message. If there is one with the id, it goes on instead, whatever its
+// role, unless it is an activity.
+func (r *Reducer) begin(e *envelope.Event, id string, m *Message) {
+	n := r.conversation.find(id)
+	if n == nil {
+		r.setTag(m, e)
+		if n = r.add(e, m); n == nil {
+			return
+		}
+	} else if r.isActivity(e, n) {
+		return
+	}
+	r.fold(e, n.Message, nil)
+}
+
+// setTag sets the subagent of a new message.
+func (r *Reducer) setTag(m *Message, e *envelope.Event) {
+	if tag, ok := r.optional(e, subagentKey); ok {
+		m.open().members.Set(subagentKey, tag)
+		m.bytes += len(tag)
+	}
+}
+
+// isActivity reports whether the message is an activity, whose content text would
+// destroy.
+func (r *Reducer) isActivity(e *envelope.Event, n *node) bool {
+	if n.role == activityRole {
+		r.warn(e, finding.ActivityIDReused, "message %s is an activity, so %s is ignored", finding.Quote(n.id), e.Type)
+		return true
+	}
+	return false
+}
+
+// textContinue handles the CONTENT and END of text and reasoning messages.
+func (r *Reducer) textContinue(e *envelope.Event) {
+	if id, ok := r.string(e, messageIDKey); ok {
+		r.proceed(e, id)
+	}
+}
+
+// proceed continues or ends a text.
+func (r *Reducer) proceed(e *envelope.Event, id string) {
+	n := r.conversation.find(id)
+	switch {
+	case n == nil:
+		r.unknown(e, "message", id)
+		return
+	case r.isActivity(e, n):
+		return
+	}
+	switch e.Type {
+	case names.TextMessageContent, names.ReasoningMessageContent, names.ThinkingTextMessageContent:
+		delta, ok := r.delta(e)
+		if !ok || !r.fits(e, r.conversation.Append(n.Message, delta)) {
+			return
+		}
+	}
+	r.fold(e, n.Message, nil)
+}
+
+// unknown warns that an event names a message or tool call that does not exist, unless
+// that may be because of the limit.
+func (r *Reducer) unknown(e *envelope.Event, what, id string) {
+	if !r.full {
+		r.warn(e, finding.MessageUnknown, "%s names %s %s, which does not exist; the event is ignored", e.Type, what, finding.Quote(id))
+	}
+}
+
+// thinking handles the events of AG-UI 0.x for messages that have no id.
+func (r *Reducer) thinking(e *envelope.Event) {
+	switch {
+	case e.Type == names.ThinkingTextMessageStart:
+		for taken := true; taken; taken = r.conversation.find(r.run.thinking) != nil {
+			r.run.thoughts++
+			r.run.thinking = fmt.Sprintf("thinking-%d-%d", r.run.number, r.run.thoughts)
+		}
+		r.begin(e, r.run.thinking, newText(r.run.thinking, reasoningRole, ""))
+	case r.run.thinking == "":
+		r.warn(e, finding.MessageUnknown, "no %s precedes %s, which is ignored", names.ThinkingTextMessageStart, e.Type)
+	default:
+		r.proceed(e, r.run.thinking)
+		if e.Type == names.ThinkingTextMessageEnd {
+			r.run.thinking = ""
+		}
+	}
+}
+
+// encryptedValue handles REASONING_ENCRYPTED_VALUE.
+func (r *Reducer) encryptedValue(e *envelope.Event) {
+	id, ok := r.string(e, "entityId")
+	if !ok {
+		return
+	}
+	if _, ok := r.string(e, encryptedKey); !ok {
+		return
+	}
+	var m *Message
+	var object *record
+	if subtype, _ := e.Get("subtype"); subtype.Is("tool-call") {
+		c, ok := r.conversation.calls.first(id)
+		if !ok {
+			r.unknown(e, "tool call", id)
+			return
+		}
+		m, object = c.node.Message, c.open()
+	} else {
+		n := r.conversation.find(id)
+		if n == nil {
+			r.unknown(e, "message", id)
+			return
+		}
+		if r.isActivity(e, n) {
+			return
+		}
+		m, object = n.Message, n.open()
+	}
+	value, _ := e.Get(encryptedKey)
+	r.set(e, m, object, encryptedKey, value)
+}
+
+// set sets a member of a message, or of one of its tool calls, and reports whether the
+// value fits.
+func (r *Reducer) set(e *envelope.Event, m *Message, object *record, key string, v envelope.Value) bool {
+	most := len(key) + len(v.Raw) + memberBytes
+	if !r.reserve(e, most) {
+		return false
+	}
+	r.conversation.bytes -= most
+	r.conversation.account(m, object.set(key, compact(v.Raw)))
+	return true
+}
+
+// fold folds the metadata of an event into that of a message or, if c is not nil, of one
+// of its tool calls. Values of keys that exist are replaced.
+func (r *Reducer) fold(e *envelope.Event, m *Message, c *callRef) {
+	v, _ := e.Get(metadataKey)
+	switch v.Kind {
+	case 0, envelope.NullValue:
+		return
+	case envelope.ObjectValue:
+	default:
+		r.warn(e, finding.EventFieldMalformed, "the metadata of %s is not an object and is ignored", e.Type)
+		return
+	}
+	_, incoming := read(v.Raw)
+	most := len(v.Raw) + incoming.Len()*memberBytes
+	if !r.reserve(e, most) {
+		return
+	}
+	var object *record
+	if c != nil {
+		object = c.open()
+	} else {
+		object = m.open()
+	}
+	metadata, added := object.record(metadataKey)
+	for member := range incoming.All {
+		name, _ := member.Name.Text()
+		added += metadata.set(name, compact(member.Value.Raw))
+	}
+	r.conversation.bytes -= most
+	r.conversation.account(m, added)
+}

@@ -1,0 +1,195 @@
+// Package reduce turns AG-UI events into the messages and the state that a client has
+// after them, by the rules of the reference client 1.0.0.
+//
+// It does not judge the order of events: it applies every event that it can, and
+// reports the others as warnings. It must not know how messages are projected, shown
+// or compacted.
+//
+// # Differences from the reference client
+//
+// The client refuses events that are not valid AG-UI 1.0, and what follows. A Reducer
+// goes on:
+//   - Messages of snapshots and inputs keep the members, roles and content parts that
+//     AG-UI 1.0 does not define, and numbers and strings as they are written.
+//   - An optional field that is null is absent. So is subagentRunId of a message.
+//   - A THINKING_TEXT_MESSAGE event is the REASONING_MESSAGE event that replaced it. The
+//     id of the message is "thinking-R-N": N counts such messages of a run, and R the
+//     runs of the stream, both from 1. The client invents an id.
+//   - STATE_SNAPSHOT may have its state in "state", STATE_DELTA its operations in "patch"
+//     and ACTIVITY_DELTA its operations in "delta", as in drafts.
+//   - An event without the fields that it needs is ignored.
+package reduce
+
+import (
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/chunk"
+	"github.com/p20export/p20export/envelope/event/names"
+	"github.com/p20export/p20export/finding"
+)
+
+// Options are the settings of a Reducer. The zero value is ready to use.
+type Options struct {
+	// Dialect is the dialect of JSON Patch. The default is RFC6902.
+	Dialect Dialect
+}
+
+// A Reducer applies events to messages and a state. At first there are no messages, and
+// the state is an empty object.
+type Reducer struct {
+	options      Options
+	chunks       chunk.Expander
+	conversation Conversation
+	state        state
+	run          run
+	full         bool
+	found        []finding.Finding
+}
+
+// New returns a Reducer.
+func New(options Options) *Reducer {
+	return &Reducer{options: options, conversation: Conversation{limit: MaxBytes}}
+}
+
+// Event applies an event, and returns warnings about it: that it has no effect, or
+// not all the effect that it should have. It expands chunks. It does not retain e.
+func (r *Reducer) Event(e *envelope.Event) []finding.Finding {
+	r.found = nil
+	if fault := r.chunks.Expand(e, r.apply); fault != nil {
+		r.warn(e, finding.EventFieldMalformed, "%s; the chunk is ignored", fault.Text)
+	}
+	return r.found
+}
+
+// apply applies an event that is not a chunk.
+func (r *Reducer) apply(e *envelope.Event) {
+	switch e.Type {
+	case names.TextMessageStart:
+		r.textStart(e)
+	case names.TextMessageContent, names.TextMessageEnd, names.ReasoningMessageContent, names.ReasoningMessageEnd:
+		r.textContinue(e)
+	case names.ToolCallStart:
+		r.callStart(e)
+	case names.ToolCallArgs, names.ToolCallEnd:
+		r.callContinue(e)
+	case names.ToolCallResult:
+		r.callResult(e)
+	case names.ReasoningMessageStart:
+		r.reasoningStart(e)
+	case names.ThinkingTextMessageStart, names.ThinkingTextMessageContent, names.ThinkingTextMessageEnd:
+		r.thinking(e)
+	case names.ReasoningEncryptedValue:
+		r.encryptedValue(e)
+	case names.ActivitySnapshot:
+		r.activitySnapshot(e)
+	case names.ActivityDelta:
+		r.activityDelta(e)
+	case names.MessagesSnapshot:
+		r.messagesSnapshot(e)
+	case names.StateSnapshot:
+		r.stateSnapshot(e)
+	case names.StateDelta:
+		r.stateDelta(e)
+	case names.RunStarted:
+		r.runStarted(e)
+	case names.RunFinished:
+		r.runFinished(e)
+	}
+}
+
+// AppendMessages appends the messages to dst, as a JSON array. A message that an event
+// created has its members in the order in which the client sets them.
+func (r *Reducer) AppendMessages(dst []byte) []byte {
+	dst = append(dst, '[')
+	for n := range r.conversation.messages.all {
+		if dst[len(dst)-1] != '[' {
+			dst = append(dst, ',')
+		}
+		dst = n.append(dst)
+	}
+	return append(dst, ']')
+}
+
+// AppendMessage appends the first message with an id to dst, and reports whether there
+// is one.
+func (r *Reducer) AppendMessage(dst []byte, id string) ([]byte, bool) {
+	if n := r.conversation.find(id); n != nil {
+		return n.append(dst), true
+	}
+	return dst, false
+}
+
+// Full reports whether an event was ignored because of the limit of the messages.
+func (r *Reducer) Full() bool { return r.full }
+
+// Restore replaces the messages and the state by those that AppendMessages and
+// AppendState wrote. If the state is nil, it is unknown again.
+func (r *Reducer) Restore(messages, text []byte) {
+	list, _ := readMessages(rawJSON(messages).value())
+	r.conversation.replaceAll(list)
+	r.state = state{}
+	if text != nil {
+		r.state = state{raw: compact(text), known: true}
+	}
+	r.chunks = chunk.Expander{}
+}
+
+// warn adds a warning about an event.
+func (r *Reducer) warn(e *envelope.Event, code finding.Code, format string, args ...any) {
+	r.found = append(r.found, e.Finding(code, format, args...).WithSeverity(finding.Warning))
+}
+
+// reserve accounts for n more bytes of messages, and reports whether they fit.
+func (r *Reducer) reserve(e *envelope.Event, n int) bool {
+	return r.fits(e, r.conversation.reserve(n))
+}
+
+// add appends a message, if it fits.
+func (r *Reducer) add(e *envelope.Event, m *Message) *node {
+	n := r.conversation.add(m)
+	r.fits(e, n != nil)
+	return n
+}
+
+// fits warns if something did not fit.
+func (r *Reducer) fits(e *envelope.Event, ok bool) bool {
+	if !ok && !r.full {
+		r.warn(e, finding.ConversationTooLarge, "the messages are larger than %d bytes: this event, and others that exceed the limit, are ignored", r.conversation.limit)
+		r.full = true
+	}
+	return ok
+}
+
+// string returns a field of an event that must be a string.
+func (r *Reducer) string(e *envelope.Event, key string) (s string, ok bool) {
+	v, _ := e.Get(key)
+	if v.Kind != envelope.StringValue {
+		r.warn(e, finding.EventFieldMalformed, "the %s of %s is missing or not a string; the event is ignored", key, e.Type)
+		return "", false
+	}
+	s, _ = v.Text()
+	return s, true
+}
+
+// delta returns the text that an event adds.
+func (r *Reducer) delta(e *envelope.Event) (envelope.Value, bool) {
+	v, _ := e.Get("delta")
+	if v.Kind != envelope.StringValue {
+		r.warn(e, finding.EventFieldMalformed, "the delta of %s is missing or not a string; the event is ignored", e.Type)
+		return v, false
+	}
+	return v, true
+}
+
+// optional returns a field of an event that may be absent or null.
+func (r *Reducer) optional(e *envelope.Event, key string) (s string, ok bool) {
+	v, _ := e.Get(key)
+	switch v.Kind {
+	case 0, envelope.NullValue:
+		return "", false
+	case envelope.StringValue:
+		s, _ = v.Text()
+		return s, true
+	}
+	r.warn(e, finding.EventFieldMalformed, "the %s of %s is not a string and is ignored", key, e.Type)
+	return "", false
+}

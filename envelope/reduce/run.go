@@ -1,0 +1,160 @@
+package reduce
+
+import (
+	"slices"
+
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/strictjson"
+)
+
+// run is what a Reducer knows of the current run.
+type run struct {
+	number   int // of the run in the stream, from 1, or 0 before the first
+	started  []string
+	calls    map[string]progress
+	bytes    int      // of the ids
+	named    []string // the pending tool calls that RUN_FINISHED names
+	thinking string   // the id of the open THINKING message, or ""
+	thoughts int
+
+	interrupts []rawJSON // pending; these outlive the run
+}
+
+// progress is how far a tool call is.
+type progress struct{ started, answered bool }
+
+// next begins the next run.
+func (u *run) next() {
+	*u = run{number: u.number + 1, interrupts: u.interrupts, calls: make(map[string]progress)}
+}
+
+// start and answer record that a tool call began or has a result.
+func (r *Reducer) start(e *envelope.Event, id string) {
+	c := r.run.calls[id]
+	if !c.started && r.reserveCall(e, c, id) {
+		c.started = true
+		r.run.started = append(r.run.started, id)
+		r.run.calls[id] = c
+	}
+}
+
+func (r *Reducer) answer(e *envelope.Event, id string) {
+	c := r.run.calls[id]
+	if !c.answered && r.reserveCall(e, c, id) {
+		c.answered = true
+		r.run.calls[id] = c
+	}
+}
+
+// reserveCall accounts for the id of a tool call once.
+func (r *Reducer) reserveCall(e *envelope.Event, c progress, id string) bool {
+	if c.started || c.answered {
+		return true
+	}
+	n := entryBytes + len(id)
+	if !r.reserve(e, n) {
+		return false
+	}
+	r.run.bytes += n
+	return true
+}
+
+// runStarted handles RUN_STARTED. Messages of its input are added if their ids are new.
+func (r *Reducer) runStarted(e *envelope.Event) {
+	r.conversation.bytes -= r.run.bytes
+	r.run.next()
+	input, _ := e.Get("input")
+	list, _ := member(input, messagesKey)
+	for _, m := range r.readMessages(e, list) {
+		if r.conversation.find(m.id) == nil {
+			r.add(e, m)
+		}
+	}
+}
+
+// runFinished handles RUN_FINISHED.
+func (r *Reducer) runFinished(e *envelope.Event) {
+	r.run.interrupts = nil
+	outcome, _ := e.Get("outcome")
+	switch kind, _ := member(outcome, "type"); {
+	case kind.Is("interrupt"):
+		list, _ := member(outcome, "interrupts")
+		_ = strictjson.Elements(list, func(_ int, v strictjson.Value, o *strictjson.Object) error {
+			r.addInterrupt(v, o)
+			return nil
+		})
+	case kind.Is("success"):
+		list, _ := member(outcome, "pendingToolCallIds")
+		_ = strictjson.Elements(list, func(_ int, v strictjson.Value, _ *strictjson.Object) error {
+			if v.Kind == strictjson.String {
+				id, _ := v.Text()
+				r.run.named = append(r.run.named, id)
+			}
+			return nil
+		})
+	}
+}
+
+func (r *Reducer) addInterrupt(v envelope.Value, o *envelope.Object) {
+	if v.Kind != envelope.ObjectValue {
+		return
+	}
+	interrupt := record{raw: compact(v.Raw)}
+	if tag, ok := o.Get(subagentKey); ok && tag.Kind == envelope.NullValue {
+		interrupt.open()
+		interrupt.members.Delete(subagentKey)
+	}
+	r.run.interrupts = append(r.run.interrupts, interrupt.append(nil))
+}
+
+// AppendInterrupts appends the interrupts that wait for an answer to dst, as a JSON
+// array.
+func (r *Reducer) AppendInterrupts(dst []byte) []byte {
+	dst = append(dst, '[')
+	for i, v := range r.run.interrupts {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, v...)
+	}
+	return append(dst, ']')
+}
+
+// PendingToolCalls returns the ids of the tool calls of the current run that wait for a
+// result: those that RUN_FINISHED names or, if it names none, those that the run began
+// and that have no result.
+func (r *Reducer) PendingToolCalls() []string {
+	if len(r.run.named) > 0 {
+		return slices.Clone(r.run.named)
+	}
+	var pending []string
+	for _, id := range r.run.started {
+		if !r.run.calls[id].answered {
+			pending = append(pending, id)
+		}
+	}
+	return pending
+}
+
+// Seed sets the messages and the state to those of a request (a RunAgentInput), as the
+// client that sent it has them. It must be called before the first event.
+func (r *Reducer) Seed(request []byte) []finding.Finding {
+	r.found = nil
+	e := &envelope.Event{Type: "the request"}
+	var o strictjson.Object
+	v, err := strictjson.ReadText(&o, new(strictjson.Decoder), request)
+	if fault, ok := finding.FromSyntax(err); ok {
+		fault.Message, fault.Offset = "request.json: "+fault.Message, nil
+		return []finding.Finding{fault.WithSeverity(finding.Warning)}
+	}
+	if v.Kind != envelope.ObjectValue {
+		return []finding.Finding{finding.New(finding.RequestMalformed, "request.json is %s, not an object", v.Kind).WithSeverity(finding.Warning)}
+	}
+	list, _ := o.Get(messagesKey)
+	r.replaceAll(e, r.readMessages(e, list))
+	if value, ok := o.Get("state"); ok {
+		r.state = state{raw: compact(value.Raw), known: true}
+	}
+	return r.found
+}

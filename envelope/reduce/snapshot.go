@@ -1,0 +1,136 @@
+package reduce
+
+import (
+	"errors"
+
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/strictjson"
+)
+
+// messagesSnapshot handles MESSAGES_SNAPSHOT. Messages with the id of a message of the
+// snapshot are replaced in their places. Other messages are removed, except activities
+// and reasoning that the sender may not know of. Messages with new ids are added.
+func (r *Reducer) messagesSnapshot(e *envelope.Event) {
+	value, _ := e.Get(messagesKey)
+	if value.Kind != envelope.ArrayValue {
+		r.warn(e, finding.EventFieldMalformed, "the snapshot has no list of messages and is ignored")
+		return
+	}
+	list := r.readMessages(e, value)
+	byID := make(map[string]*Message, len(list))
+	var omits omission
+	omits.types, omits.hasActivity = authoritativeTypes(e)
+	for _, m := range list {
+		byID[m.id] = m
+		omits.hasActivity = omits.hasActivity || m.role == activityRole
+		omits.hasReasoning = omits.hasReasoning || m.role == reasoningRole
+	}
+	known := make(map[string]bool)
+	var merged []*Message
+	for n := range r.conversation.messages.all {
+		if m := byID[n.id]; m != nil {
+			if known[m.id] {
+				m.more().repeated = true
+			}
+			known[m.id] = true
+			merged = append(merged, m)
+		} else if omits.keeps(n.Message) {
+			merged = append(merged, n.Message)
+		}
+	}
+	for _, m := range list {
+		if !known[m.id] {
+			merged = append(merged, m)
+		}
+	}
+	r.replaceAll(e, merged)
+}
+
+// readMessages reads the messages of an event.
+func (r *Reducer) readMessages(e *envelope.Event, list envelope.Value) []*Message {
+	messages, skipped := readMessages(list)
+	if skipped > 0 {
+		r.warn(e, finding.EventFieldMalformed, "%d messages are not objects and are ignored", skipped)
+	}
+	return messages
+}
+
+// replaceAll replaces all messages, if they fit.
+func (r *Reducer) replaceAll(e *envelope.Event, messages []*Message) {
+	bytes := 0
+	for _, m := range messages {
+		bytes += m.bytes
+	}
+	if free := r.conversation.size(); r.reserve(e, bytes-free) {
+		r.conversation.bytes -= bytes - free
+		r.conversation.replaceAll(messages)
+	}
+}
+
+// omission decides about messages that a snapshot omits.
+type omission struct {
+	types                     map[string]bool // nil: decided by hasActivity
+	hasActivity, hasReasoning bool
+}
+
+// keeps reports whether a message stays although the snapshot omits it: an activity or
+// reasoning, which clients do not send, unless the snapshot has such messages and so
+// has all of them, or its metadata says that it has all activities of the type.
+func (o *omission) keeps(m *Message) bool {
+	switch m.role {
+	case activityRole:
+		if o.types != nil {
+			return !o.types[m.more().activityType]
+		}
+		return !o.hasActivity
+	case reasoningRole:
+		return !o.hasReasoning
+	}
+	return false
+}
+
+// authoritativeTypes returns the activity types of which a MESSAGES_SNAPSHOT has all
+// messages: those listed in its metadata, nil if the metadata has no list, or all of
+// them. The key of the metadata is the reference client's own.
+func authoritativeTypes(e *envelope.Event) (types map[string]bool, all bool) {
+	metadata, _ := e.Get(metadataKey)
+	client, ok := member(metadata, "@ag-ui/client")
+	if !ok {
+		return nil, false
+	}
+	types = map[string]bool{}
+	if client.Kind != envelope.ObjectValue {
+		return types, false
+	}
+	list, ok := member(client, "authoritativeActivityTypes")
+	switch {
+	case !ok:
+		return nil, false
+	case list.Kind == envelope.NullValue:
+		return nil, true
+	}
+	invalid := strictjson.Elements(list, func(_ int, v strictjson.Value, _ *strictjson.Object) error {
+		if v.Kind != strictjson.String {
+			return errNotString
+		}
+		s, _ := v.Text()
+		types[s] = true
+		return nil
+	})
+	if invalid != nil {
+		clear(types)
+	}
+	return types, false
+}
+
+var errNotString = errors.New("not a string")
+
+// member returns a member of a value, if it is an object that has one.
+func member(v envelope.Value, key string) (envelope.Value, bool) {
+	if v.Kind != envelope.ObjectValue {
+		return envelope.Value{}, false
+	}
+	_, o := read(v.Raw)
+	return o.Get(key)
+}

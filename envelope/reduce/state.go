@@ -1,0 +1,106 @@
+package reduce
+
+import (
+	"fmt"
+
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/jsonpatch"
+)
+
+// Dialect is a dialect of JSON Patch.
+type Dialect int
+
+const (
+	// RFC6902 is JSON Patch as RFC 6902 defines it.
+	RFC6902 Dialect = iota
+	// Client is JSON Patch as the reference client applies it.
+	Client
+)
+
+// Dialects returns the names of the dialects.
+func Dialects() []string { return []string{RFC6902.String(), Client.String()} }
+
+// ParseDialect returns the dialect with a name.
+func ParseDialect(name string) (Dialect, error) {
+	for _, d := range []Dialect{RFC6902, Client} {
+		if name == d.String() {
+			return d, nil
+		}
+	}
+	return 0, fmt.Errorf("unknown dialect %s", finding.Quote(name))
+}
+
+// String returns the name of the dialect.
+func (d Dialect) String() string { return jsonpatch.Dialect(d).String() }
+
+// state is the state of a conversation.
+type state struct {
+	raw   rawJSON             // used while document is nil; nil stands for an empty object
+	doc   *jsonpatch.Document // nil before the first patch
+	known bool
+}
+
+// HasState reports whether a STATE_SNAPSHOT or a request set the state. Otherwise it is
+// the result of all patches to an empty object.
+func (r *Reducer) HasState() bool { return r.state.known }
+
+// AppendState appends the state to dst. It appends nothing if a patch in the dialect
+// Client left no value.
+func (r *Reducer) AppendState(dst []byte) []byte {
+	switch s := &r.state; {
+	case s.doc != nil:
+		return s.doc.Append(dst)
+	case s.raw == nil:
+		return append(dst, "{}"...)
+	default:
+		return append(dst, s.raw...)
+	}
+}
+
+// stateSnapshot handles STATE_SNAPSHOT.
+func (r *Reducer) stateSnapshot(e *envelope.Event) {
+	v, ok := e.Get("snapshot")
+	if !ok {
+		v, ok = e.Get("state") // drafts
+	}
+	if !ok {
+		r.warn(e, finding.EventFieldMalformed, "%s has no snapshot and is ignored", e.Type)
+		return
+	}
+	r.state = state{raw: compact(v.Raw), known: true}
+}
+
+// stateDelta handles STATE_DELTA.
+func (r *Reducer) stateDelta(e *envelope.Event) {
+	ops, ok := e.Get("delta")
+	if !ok {
+		ops, _ = e.Get("patch") // drafts
+	}
+	s := &r.state
+	if s.doc == nil {
+		raw := s.raw
+		if raw == nil {
+			raw = rawJSON("{}")
+		}
+		doc := new(jsonpatch.Document)
+		if err := doc.Reset(raw.value()); err != nil {
+			r.patchFailed(e, err)
+			return
+		}
+		s.raw, s.doc = nil, doc
+	}
+	if err := s.doc.Apply(ops, jsonpatch.Dialect(r.options.Dialect)); err != nil {
+		r.patchFailed(e, err)
+	}
+}
+
+// patchFailed adds a warning about a patch that does not apply.
+func (r *Reducer) patchFailed(e *envelope.Event, err error) {
+	if false {
+		r.full = true
+		r.warn(e, finding.ConversationTooLarge, "%s is ignored: %v", e.Type, err)
+		return
+	}
+	r.warn(e, finding.PatchFailed, "%s is ignored: %v", e.Type, err)
+}
