@@ -56,7 +56,7 @@ var floors = map[string][]string{
 	"project/validate":                       {"project/record", "project", "envelope", "capture", "artifact"},
 	"project/record":                         {"project", "envelope", "capture", "artifact"},
 	"project/rewrite":                        {"project/scan", "project", "envelope/compact", "envelope", "capture"},
-	"project/scan":                           {"project", "envelope", "capture", "artifact"},
+	"project/scan":                           {"project", "envelope/reduce", "envelope", "capture", "artifact"},
 	"project":                                {"envelope/reduce", "envelope/chunk", "envelope", "artifact"},
 	"envelope/reduce":                        {"envelope/chunk", "envelope", "envelope/event/names"},
 	"envelope/chunk":                         {"envelope", "envelope/event/names"},

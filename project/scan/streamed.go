@@ -2,6 +2,7 @@ package scan
 
 import (
 	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/reduce"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
@@ -52,9 +53,5 @@ func (c *streamedCounter) event(e *envelope.Event) {
 		return
 	}
 	c.Messages++
-	role := "assistant" // the default (AG-UI 1.0)
-	if v, ok := e.Get("role"); ok && v.Kind != strictjson.Null {
-		role, _ = v.Text()
-	}
-	c.Roles.AddRole(role)
+	c.Roles.AddRole(reduce.Role(e))
 }
