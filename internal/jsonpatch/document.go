@@ -23,7 +23,22 @@ const (
 	// RFC6902 is RFC 6902 with JSON Pointers as in RFC 6901, to the letter. Numbers
 	// are equal if their exact values are. The whole document cannot be removed.
 	RFC6902 Dialect = iota
-	// Client is what the AG-UI client 1.0.0 does; see docs/architecture.md.
+	// Client is what the AG-UI client 1.0.0 does: it calls npm's fast-json-patch 3.1.1 as
+	// applyPatch(document, patch, true, false). A patch that throws there does not apply
+	// here. Numbers are equal if their binary64 numbers are, but keep their text.
+	//
+	// Its patches do more than the RFC's: an index may have leading zeros and wraps at
+	// 2³¹; move and copy beyond the end of an array append; a move may go into itself
+	// if the value is an array element; members that JavaScript objects inherit exist;
+	// operations on members of a number, string or boolean have no effect; the whole
+	// document can be removed, which leaves null. A copy or move to "" from a missing
+	// member leaves undefined, which is a missing document.
+	//
+	// Some patches that apply there do not apply here. They exceed the limits of this
+	// package, leave the document within itself, so that it is not JSON, lead into a
+	// function that a value inherits, assign to the length of an array, or have an "op"
+	// that is not a string. A number beyond the range of binary64 is null for the
+	// client, and keeps its text here.
 	Client
 )
 
@@ -47,10 +62,9 @@ type Document struct {
 	undo   []change
 	growth []growth
 	open   []*int // the sizes of the arrays and objects on the way to a place
+	// special reports that a patch put a value into the document that is not JSON.
+	special bool
 }
-
-// missing is the root of a missing document.
-type missing struct{}
 
 // Reset makes the document a value that strictjson has read, or missing if v is the
 // zero Value. If the value is too large, Reset returns an error and does not change
@@ -76,7 +90,7 @@ func (d *Document) Clone() *Document {
 }
 
 // Missing reports whether the document is missing.
-func (d *Document) Missing() bool { return d.root == missing{} }
+func (d *Document) Missing() bool { return d.root == missing{} || d.root == function{} }
 
 // Value returns the value, which is nil if the document is missing. The caller must not change it, and it is valid until the
 // document changes.
@@ -104,10 +118,13 @@ func (d *Document) Append(dst []byte) []byte {
 func (d *Document) Apply(patch strictjson.Value, dialect Dialect) error {
 	d.permit(len(patch.Raw))
 	apply := d.applyRFC6902
+	if dialect == Client {
+		apply = d.applyClient
+	}
 	if patch.Kind != strictjson.ArrayStart {
 		return &Error{Index: -1, Reason: "the patch is " + patch.Kind.String() + ", not an array"}
 	}
-	if d.Missing() {
+	if d.root == (missing{}) {
 		d.setRoot(nil)
 	}
 	err := strictjson.Elements(patch, func(i int, v strictjson.Value, o *strictjson.Object) error {
@@ -117,13 +134,19 @@ func (d *Document) Apply(patch strictjson.Value, dialect Dialect) error {
 			err = checkLimits(d.Size(), 0)
 		}
 		if err != nil {
-			return &Error{Index: i, Op: op.name, Pointer: op.pointer, Reason: err.Error()}
+			return newError(i, &op, err)
 		}
 		return nil
 	})
+	if err == nil && d.special {
+		if cause := d.toJSON(); cause != nil {
+			err = newError(-1, new(operation), cause)
+		}
+	}
 	if err != nil {
 		d.rollBack()
 	}
+	d.special = false
 	for _, c := range d.undo {
 		if c.object != nil {
 			c.object.Pack()
@@ -148,6 +171,10 @@ type operation struct {
 	*strictjson.Object
 	name    string
 	pointer string // the pointer that an error is about
+
+	// In the dialect of the client:
+	from  string
+	value jsonvalue.Value
 }
 
 // Error says why a patch does not apply.
@@ -160,6 +187,13 @@ type Error struct {
 	Op, Pointer string
 	// Reason completes the sentence.
 	Reason string
+	// Limit reports that the patch exceeds a limit of this package.
+	Limit bool
+}
+
+func newError(index int, op *operation, reason error) *Error {
+	limit := reason == errLarge || reason == errDeep || reason == errWork
+	return &Error{Index: index, Op: op.name, Pointer: op.pointer, Reason: reason.Error(), Limit: limit}
 }
 
 // Error returns the message, without the text of the document.
@@ -206,9 +240,10 @@ func sizeOf(v jsonvalue.Value) int {
 }
 
 var (
-	errLarge = fmt.Errorf("the document would be longer than %d MiB", MaxBytes>>20)
-	errDeep  = fmt.Errorf("the document would nest deeper than %d levels", MaxDepth)
-	errWork  = errors.New("the patches so far copied too much in relation to their length")
+	errLarge   = errors.New("the document would be longer than 64 MiB")
+	errDeep    = errors.New("the document would nest deeper than 512 levels")
+	errDiffers = errors.New("the value is another")
+	errWork    = errors.New("the patches so far copied too much in relation to their length")
 )
 
 func checkLimits(size, depth int) error {

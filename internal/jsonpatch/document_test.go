@@ -1,7 +1,9 @@
 package jsonpatch
 
 import (
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -149,6 +151,121 @@ func TestLimits(t *testing.T) {
 		checkDocument(t, d)
 		if string(d.Append(nil)) != before {
 			t.Errorf("%s changed the document", patch)
+		}
+	}
+	// A copy of the whole document goes deeper, in whatever depth the patch was before.
+	for _, dialect := range []Dialect{RFC6902, Client} {
+		d := newDocument(t, nested(MaxDepth/2+1))
+		if err := d.Apply(read(t, []byte(`[{"op":"test","path":"`+strings.Repeat("/0", MaxDepth/2)+`","value":[]},
+			{"op":"copy","from":"","path":"`+strings.Repeat("/0", MaxDepth/2)+`/-"}]`)), dialect); err == nil {
+			t.Errorf("%s: the document is too deep", dialect)
+		}
+	}
+}
+
+func TestClient(t *testing.T) {
+	for _, c := range []struct{ doc, patch, want string }{
+		{`{"a":9007199254740993}`, `[{"op":"test","path":"/a","value":9007199254740992}]`, `{"a":9007199254740993}`},
+		{`[1,2]`, `[{"op":"add","path":"/01","value":1e1}]`, `[1,1e1,2]`},
+		{`[1,2]`, `[{"op":"add","path":"/4294967295","value":0}]`, `[1,0,2]`},
+		{`[1,2]`, `[{"op":"add","path":"/3","value":0}]`, `operation 0 ("add" "/3"): index 3 is beyond the end of the array`},
+		{`[1,2]`, `[{"op":"copy","from":"/0","path":"/9"}]`, `[1,2,1]`},
+		{`[1,2]`, `[{"op":"move","from":"/length","path":"/-"}]`, `[2,1]`},
+		{`[[1],2]`, `[{"op":"move","from":"/0","path":"/0/-"}]`, `[2]`},
+		{`[[1],[2]]`, `[{"op":"move","from":"/0","path":"/0/-"}]`, `[[2,[1]]]`},
+		{`{"a":1}`, `[{"op":"remove","path":""}]`, `null`},
+		{`{"a":1}`, `[{"op":"copy","from":"/b","path":""}]`, ``},
+		{`{"a":1}`, `[{"op":"copy","from":"/toString","path":"/b"},{"op":"add","path":"/c","value":2}]`, `{"a":1,"c":2}`},
+		{`{"a":{}}`, `[{"op":"move","from":"","path":"/a/b"}]`, `the document would contain itself`},
+		{`{"a":{}}`, `[{"op":"move","from":"","path":"/a/b"},{"op":"remove","path":"/a/b/a/b"},{"op":"add","path":"/c","value":1}]`, `{"a":{},"c":1}`},
+		{`5`, `[{"op":"add","path":"/a","value":1}]`, `5`},
+		{`null`, `[{"op":"add","path":"/a","value":1}]`, `operation 0 ("add" "/a"): it leads into null or undefined`},
+		{`{"~2":1}`, `[{"op":"remove","path":"/~2"}]`, `{}`},
+		{`{"__proto__":1}`, `[{"op":"remove","path":"/__proto__"}]`, `operation 0 ("remove" "/__proto__"): the client bans __proto__ and constructor/prototype`},
+		{`{"a":1}`, `[{"op":"replace","path":"/toString/x","value":1}]`, `operation 0 ("replace" "/toString/x"): it leads through "toString", which is neither an object nor an array`},
+		{`{"a":{"hasOwnProperty":1}}`, `[{"op":"test","path":"/a","value":{"hasOwnProperty":1}}]`, `operation 0 ("test" "/a"): the value is another`},
+		{`{"a":1}`, `[{"op":"add","path":"/b","value":1},{"op":"add","path":"/c"}]`, `operation 1 ("add" "/c"): "value" is missing`},
+		{`{"a":1}`, `null`, `the patch is null, not an array`},
+	} {
+		d := newDocument(t, c.doc)
+		err := d.Apply(read(t, []byte(c.patch)), Client)
+		checkDocument(t, d)
+		got := string(d.Append(nil))
+		if err != nil {
+			if got != c.doc {
+				t.Errorf("%s: %s left %s", c.doc, c.patch, got)
+			}
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s: %s gives\n%s, want\n%s", c.doc, c.patch, got, c.want)
+		}
+	}
+}
+
+// TestMissing checks that a missing document becomes null with the next patch, and stays
+// missing if that patch fails.
+func TestMissing(t *testing.T) {
+	var d Document
+	if err := d.Reset(strictjson.Value{}); err != nil || !d.Missing() || d.Append(nil) != nil || d.Value() != nil {
+		t.Fatalf("the document is %s (%v)", d.Append(nil), err)
+	}
+	if err := d.Apply(read(t, []byte(`[{"op":"add","path":"/a","value":1}]`)), Client); err == nil || !d.Missing() {
+		t.Fatalf("the document is %s (%v)", d.Append(nil), err)
+	}
+	if err := d.Apply(read(t, []byte(`[]`)), Client); err != nil || d.Missing() || string(d.Append(nil)) != "null" {
+		t.Fatalf("the document is %s (%v)", d.Append(nil), err)
+	}
+}
+
+// TestFailedPatch checks, in both dialects, that a patch which fails leaves the text of
+// the document as it was, and that one which applies gives the same in a copy.
+func TestFailedPatch(t *testing.T) {
+	failed := 0
+	for i := range 20_000 {
+		doc, patch := randomPatch(rand.New(rand.NewPCG(6902, uint64(i))))
+		for _, dialect := range []Dialect{RFC6902, Client} {
+			d := newDocument(t, doc)
+			before := string(d.Append(nil))
+			other := d.Clone()
+			err := d.Apply(read(t, []byte(patch)), dialect)
+			checkDocument(t, d)
+			after := string(d.Append(nil))
+			if err != nil {
+				failed++
+				if after != before {
+					t.Fatalf("%s: %s fails (%v), and leaves %s", doc, patch, err, after)
+				}
+			}
+			if string(other.Append(nil)) != before {
+				t.Fatalf("%s: %s changes a copy to %s", doc, patch, other.Append(nil))
+			}
+			if again := other.Apply(read(t, []byte(patch)), dialect); (again == nil) != (err == nil) || string(other.Append(nil)) != after {
+				t.Fatalf("%s: %s gives %s (%v), and for a copy %s (%v)", doc, patch, after, err, other.Append(nil), again)
+			}
+		}
+	}
+	if failed < 10_000 || failed > 38_000 {
+		t.Errorf("%d of 40,000 patches fail", failed)
+	}
+}
+
+// TestWork checks the limit on the work of short patches.
+func TestWork(t *testing.T) {
+	text := strings.Repeat("x", 1<<20)
+	for _, dialect := range []Dialect{RFC6902, Client} {
+		d := newDocument(t, `{"a":{"b":"`+text+`"}}`)
+		patch := read(t, []byte(`[{"op":"copy","from":"/a","path":"/c"}]`))
+		copied := len(`{"b":""}`) + len(text)
+		want := (freeWork + workFactor*(d.Size()+len(patch.Raw))) / (copied - workFactor*len(patch.Raw))
+		done := 0
+		var err error
+		for ; err == nil && done <= 2*want; done++ {
+			err = d.Apply(patch, dialect)
+		}
+		var e *Error
+		if done--; done != want || !errors.As(err, &e) || !e.Limit {
+			t.Errorf("%s: after %d copies, want %d: %v", dialect, done, want, err)
 		}
 	}
 }

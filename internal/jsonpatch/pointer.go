@@ -35,9 +35,10 @@ func (d *Document) enter(v jsonvalue.Value) {
 }
 
 // checkDepth checks that v, which was measured, can be put at the place to which d.open
-// leads. It looks for the depth of v only if v is long enough to be too deep.
-func (d *Document) checkDepth(v jsonvalue.Value) error {
-	if len(d.open)+sizeOf(v)/len("[]") <= MaxDepth {
+// leads. It looks for the depth of v only if v comes from a higher place, at which from
+// arrays and objects were open, and is long enough to be too deep.
+func (d *Document) checkDepth(v jsonvalue.Value, from int) error {
+	if len(d.open) <= from || len(d.open)+sizeOf(v)/len("[]") <= MaxDepth {
 		return nil
 	}
 	if err := d.work(sizeOf(v)); err != nil {

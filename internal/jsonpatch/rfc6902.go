@@ -48,7 +48,7 @@ func (d *Document) applyRFC6902(op *operation) error {
 			return err
 		}
 		op.pointer = path
-		return d.add(path, v)
+		return d.add(path, v, len(d.open))
 	case "copy":
 		op.pointer = from
 		v, err := d.find(from)
@@ -59,7 +59,7 @@ func (d *Document) applyRFC6902(op *operation) error {
 			return err
 		}
 		op.pointer = path
-		return d.add(path, jsonvalue.Clone(v))
+		return d.add(path, jsonvalue.Clone(v), len(d.open))
 	}
 	text, ok := op.Get("value")
 	if !ok {
@@ -69,7 +69,7 @@ func (d *Document) applyRFC6902(op *operation) error {
 	if op.name == "test" {
 		have, err := d.find(path)
 		if err == nil && !jsonvalue.Equal(have, v) {
-			err = errors.New("the value is another")
+			err = errDiffers
 		}
 		return err
 	}
@@ -77,7 +77,7 @@ func (d *Document) applyRFC6902(op *operation) error {
 	if op.name == "replace" {
 		return d.replace(path, v)
 	}
-	return d.add(path, v)
+	return d.add(path, v, 0)
 }
 
 // location returns the JSON Pointer (RFC 6901 §3) in a member of the operation.
@@ -166,7 +166,8 @@ func (d *Document) parent(pointer string) (parent jsonvalue.Value, last string, 
 	return parent, pointer[i+1:], err
 }
 
-func (d *Document) add(pointer string, v jsonvalue.Value) error {
+// add adds v, which was in from arrays and objects.
+func (d *Document) add(pointer string, v jsonvalue.Value, from int) error {
 	if pointer == "" {
 		d.setRoot(v)
 		return nil
@@ -175,7 +176,7 @@ func (d *Document) add(pointer string, v jsonvalue.Value) error {
 	if err != nil {
 		return err
 	}
-	if err := d.checkDepth(v); err != nil {
+	if err := d.checkDepth(v, from); err != nil {
 		return err
 	}
 	switch parent := parent.(type) {
@@ -208,7 +209,7 @@ func (d *Document) replace(pointer string, v jsonvalue.Value) error {
 	if _, err := child(parent, last); err != nil {
 		return err
 	}
-	if err := d.checkDepth(v); err != nil {
+	if err := d.checkDepth(v, 0); err != nil {
 		return err
 	}
 	switch parent := parent.(type) {
