@@ -151,7 +151,7 @@ func (row *Row) compact(ctx context.Context, s Settings, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if result.Events == 0 && c.Framing() != capture.JSON {
+	if result.Events == 0 && (c.Framing() != capture.JSON || finding.Has(r.findings, finding.HTTPStatus)) { // [] is a stream
 		return finding.New(finding.NoEvents, "%s contains no events; it was read as %s", finding.Escape(row.Capture), c.Framing()).WithSeverity(finding.Error)
 	}
 	if err := out.end(); err != nil {
