@@ -84,7 +84,7 @@ func (c *chunk) hasOthers() bool {
 // role if the event has one of its own.
 func (x *Expander) addOthers(c *chunk, hasRole bool) {
 	for m := range c.All {
-		if !c.describes(m) && !(hasRole && isKey(m, role)) {
+		if !c.describes(m) && !(hasRole && m.Is(role)) {
 			x.builder.AddMember(m)
 		}
 	}

@@ -46,31 +46,8 @@ var (
 
 // describes reports whether AG-UI 1.0 defines the key for chunks of the shape.
 func (s *shape) describes(m envelope.Member) bool {
-	if isKey(m, "type", "timestamp", rawEvent, metadata, subagentRunID, delta, s.id) {
+	if m.Is("type", "timestamp", rawEvent, metadata, subagentRunID, delta, s.id) {
 		return true
 	}
-	return s != reasoningShape && isKey(m, s.repeated[:]...)
-}
-
-// isKey reports whether the name of a member is one of keys. No key needs an escape, so
-// only a name with an escape is copied.
-func isKey(m envelope.Member, keys ...string) bool {
-	raw := m.Name.Raw[1 : len(m.Name.Raw)-1]
-	for _, key := range keys {
-		if string(raw) == key {
-			return true
-		}
-	}
-	for _, c := range raw {
-		if c == '\\' {
-			text, _ := m.Name.Text()
-			for _, key := range keys {
-				if text == key {
-					return true
-				}
-			}
-			return false
-		}
-	}
-	return false
+	return s != reasoningShape && m.Is(s.repeated[:]...)
 }

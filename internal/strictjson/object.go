@@ -38,6 +38,16 @@ type Member struct {
 	Value Value
 }
 
+// Is reports whether the name of m is one of names.
+func (m Member) Is(names ...string) bool {
+	for _, name := range names {
+		if equalsQuoted(m.Name.Raw, name) {
+			return true
+		}
+	}
+	return false
+}
+
 // Object is a JSON object: its members in order. The zero value is an empty object.
 // It stores the places of the members in the text, 20 bytes each, because a hostile
 // object can have millions of members.

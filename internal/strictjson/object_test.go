@@ -183,3 +183,19 @@ func TestElements(t *testing.T) {
 		}
 	}
 }
+
+func TestMemberIs(t *testing.T) {
+	t.Parallel()
+	var o strictjson.Object
+	if _, err := strictjson.ReadText(&o, new(strictjson.Decoder), []byte(`{"a":1,"\u0062":2,"":3}`)); err != nil {
+		t.Fatal(err)
+	}
+	i := 0
+	for m := range o.All {
+		name := []string{"a", "b", ""}[i]
+		if !m.Is("x", name) || m.Is("x", "ab", name+"x") || m.Is() {
+			t.Errorf("member %d: it is %q: %v", i, name, m.Is(name))
+		}
+		i++
+	}
+}
