@@ -27,7 +27,9 @@ func (c *Conversation) Len() int { return c.messages.len }
 func (c *Conversation) BeginText(id, role, name string) *Message {
 	n := c.find(id)
 	if n == nil {
-		if n = c.add(newText(id, role, name)); n == nil {
+		m := newText(id, role, name)
+		m.number = c.Len()
+		if n = c.add(m); n == nil {
 			return nil
 		}
 	}

@@ -45,7 +45,8 @@ type Message struct {
 	// text and perhaps a name.
 	object *record
 	bytes  int // its size, with overhead
-	*extra     // nil if it would be empty
+	number int
+	*extra // nil if it would be empty
 }
 
 // extra has what only some messages have.
@@ -64,6 +65,10 @@ func (m *Message) ID() string {
 	}
 	return m.id
 }
+
+// Number returns the number of messages that the conversation had before BeginText added
+// the message.
+func (m *Message) Number() int { return m.number }
 
 // Role returns the role of the message.
 func (m *Message) Role() string { return m.role }
