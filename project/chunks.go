@@ -34,7 +34,7 @@ func (f *fold) chunk(e *envelope.Event, tag string, tagged bool) {
 			f.refuse(origin{event: e}, finding.TextNotOpen, "the chunk has no messageId, and no single message is open")
 			return
 		}
-		f.start(e, m.id)
+		f.start(e, m.ID())
 	}
 	f.delta(m, e, false)
 	f.omitOtherKeys(e, "messageId", "role", "name", "delta")

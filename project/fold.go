@@ -1,10 +1,9 @@
 package project
 
 import (
-	"slices"
-
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/reduce"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/strictjson"
 )
@@ -22,20 +21,21 @@ const maxFoldFindings = 100
 
 // streamed is one text message of the stream.
 type streamed struct {
-	id    string
-	role  string // empty if it is not a string
+	*reduce.Message
 	name  *strictjson.Value
-	text  []byte
 	event *envelope.Event // the place of its first event, without data
 	open  bool
 }
 
-// fold collects a run's streamed text messages in the order of their first events.
-// It omits the text of subagents, which is not the run's own history: the text in
-// events that name a subagent and in all events of messages that a subagent began.
+// fold collects a run's streamed text messages in the order of their first events. A
+// reduce.Conversation has the messages and joins their text. The fold decides which
+// events count, under the rules of section 11 of docs/projections.md, which are stricter
+// than those of a reducer. It omits the text of subagents, which is not the run's own
+// history: the text in events that name a subagent and in all events of messages that a
+// subagent began.
 type fold struct {
-	messages []*streamed
-	byID     map[string]*streamed
+	messages *reduce.Conversation
+	streamed []*streamed     // in the order of messages
 	subagent map[string]bool // ids of the messages of subagents
 	current  *streamed       // the run's own message that chunks without id continue
 	lanes    map[string]bool // subagents with an open chunk stream
@@ -48,7 +48,17 @@ type fold struct {
 }
 
 func newFold() *fold {
-	return &fold{byID: map[string]*streamed{}, subagent: map[string]bool{}, lanes: map[string]bool{}}
+	const limit = 0 // reserve has one
+	return &fold{messages: reduce.NewConversation(limit), subagent: map[string]bool{}, lanes: map[string]bool{}}
+}
+
+// find returns the message with an id, or nil.
+func (f *fold) find(id string) *streamed {
+	m := f.messages.Find(id)
+	if m == nil {
+		return nil
+	}
+	return f.streamed[m.Number()]
 }
 
 // observe processes the run's next event.
@@ -98,7 +108,7 @@ func (f *fold) ownMessageID(e *envelope.Event, tagged bool) (id string, ok bool)
 	case !tagged:
 		return id, true
 	}
-	if f.byID[id] == nil {
+	if f.find(id) == nil {
 		if !f.reserve(origin{event: e}, len(id)+entryBytes) {
 			return "", false
 		}
@@ -113,9 +123,9 @@ func (f *fold) ownMessageID(e *envelope.Event, tagged bool) (id string, ok bool)
 func (f *fold) start(e *envelope.Event, id string) *streamed {
 	role, hasRole := e.Get("role")
 	name, hasName := e.Get("name")
-	if m := f.byID[id]; m != nil {
+	if m := f.find(id); m != nil {
 		switch {
-		case hasRole && streamedRole(role) != m.role:
+		case hasRole && reduce.Role(e) != m.Role():
 			f.refuse(origin{event: e}.name("role"), finding.MessageSpeakers, "message %s begins again with another role", finding.Quote(id))
 		case hasName && m.name != nil && !sameName(m.name, name):
 			f.refuse(origin{event: e}.name("name"), finding.MessageSpeakers, "message %s begins again with another name", finding.Quote(id))
@@ -127,24 +137,13 @@ func (f *fold) start(e *envelope.Event, id string) *streamed {
 	if !f.reserve(origin{event: e}, len(id)+len(role.Raw)+len(name.Raw)+entryBytes) {
 		return nil
 	}
-	m := &streamed{id: id, role: streamedRole(role), event: &envelope.Event{Index: e.Index, Offset: e.Offset, Bytes: e.Bytes, Line: e.Line, Type: e.Type}}
+	m := &streamed{Message: f.messages.BeginText(id, reduce.Role(e), ""), event: &envelope.Event{Index: e.Index, Offset: e.Offset, Bytes: e.Bytes, Line: e.Line}}
 	if hasName {
 		name.Raw = append([]byte(nil), name.Raw...)
 		m.name = &name
 	}
-	f.byID[id] = m
-	f.messages = append(f.messages, m)
+	f.streamed = append(f.streamed, m)
 	return m
-}
-
-// streamedRole returns the role of a streamed message. The default is assistant
-// (AG-UI 1.0).
-func streamedRole(v strictjson.Value) string {
-	if v.Kind == 0 || v.Kind == strictjson.Null {
-		return "assistant"
-	}
-	role, _ := v.Text()
-	return role
 }
 
 func sameName(first *strictjson.Value, v strictjson.Value) bool {
@@ -162,7 +161,7 @@ func (f *fold) continueMessage(e *envelope.Event, tagged bool) {
 	if !ok || f.full {
 		return
 	}
-	m := f.byID[id]
+	m := f.find(id)
 	if m == nil || !m.open {
 		f.refuse(origin{event: e}.name("messageId"), finding.TextNotOpen, "%s of message %s, which is not open", e.Type, finding.Quote(id))
 		return
@@ -188,9 +187,8 @@ func (f *fold) delta(m *streamed, e *envelope.Event, required bool) {
 		f.refuse(o, finding.EventFieldMalformed, "the delta of %s is missing or not a string", e.Type)
 		return
 	}
-	if artifact.IsRole(m.role) && f.reserve(o, len(v.Raw)) {
-		text, _ := v.Text()
-		m.text = append(m.text, text...)
+	if artifact.IsRole(m.Role()) && f.reserve(o, len(v.Raw)) {
+		f.messages.Append(m.Message, v)
 	}
 }
 
@@ -199,12 +197,9 @@ func (f *fold) delta(m *streamed, e *envelope.Event, required bool) {
 // message.
 func (f *fold) omitOtherKeys(e *envelope.Event, taken ...string) {
 	for m := range e.All {
-		switch name, _ := strictjson.Unquote(m.Name.Raw); name {
-		case "type", "timestamp", "rawEvent", "subagentRunId":
-		default:
-			if !slices.Contains(taken, name) {
-				f.omitted.add(origin{event: e}.name(name).omission(finding.KeyOutsideSubset))
-			}
+		if !m.Is("type", "timestamp", "rawEvent", "subagentRunId") && !m.Is(taken...) {
+			name, _ := m.Name.Text()
+			f.omitted.add(origin{event: e}.name(name).omission(finding.KeyOutsideSubset))
 		}
 	}
 }

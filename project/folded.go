@@ -12,10 +12,10 @@ func (d *draft) folded(f *fold) {
 	d.reportAll(f.findings)
 	d.unlisted += f.unlisted
 	requested := d.takeRequest()
-	for _, m := range f.messages {
+	for _, m := range f.streamed {
 		o := origin{event: m.event}
-		if requested[artifact.Trim(m.id)] {
-			d.report(o.finding(finding.StreamedIDInRequest, "the streamed message %s has the id of a message in the request", finding.Quote(m.id)).WithPointer("/messageId"))
+		if requested[artifact.Trim(m.ID())] {
+			d.report(o.finding(finding.StreamedIDInRequest, "the streamed message %s has the id of a message in the request", finding.Quote(m.ID())).WithPointer("/messageId"))
 			continue
 		}
 		d.streamed(o, m)
@@ -27,15 +27,16 @@ func (d *draft) folded(f *fold) {
 }
 
 func (d *draft) streamed(o origin, m *streamed) {
-	if !artifact.IsRole(m.role) {
+	if !artifact.IsRole(m.Role()) {
 		d.omitted.add(o.omission(finding.RoleOutsideSubset))
 		return
 	}
-	if artifact.IsBlank(string(m.text)) {
+	text, _ := m.Text()
+	if artifact.IsBlank(text) {
 		d.omitted.add(o.omission(finding.ContentBlank))
 		return
 	}
-	msg := artifact.Message{ID: m.id, Role: m.role, Content: d.validText(o, string(m.text))}
+	msg := artifact.Message{ID: m.ID(), Role: m.Role(), Content: d.validText(o, text)}
 	if m.name != nil {
 		msg.Name = d.optional(o.name("name"), *m.name)
 	}
@@ -148,8 +149,8 @@ func (c *Collector) Fold(run *envelope.Run, request []byte) FoldResult {
 	d := &draft{run: run, request: request, settings: Settings{Projection: FoldedStream, Version: FoldedStream.Version()}, artifact: artifact.New()}
 	d.folded(c.fold)
 	f := FoldResult{Messages: d.artifact.Messages, FromRequest: d.fromRequest, Findings: d.sorted()}
-	for _, m := range c.fold.messages {
-		f.Streamed = append(f.Streamed, m.id)
+	for _, m := range c.fold.streamed {
+		f.Streamed = append(f.Streamed, m.ID())
 	}
 	return f
 }

@@ -31,9 +31,10 @@ func (d *draft) compare(f *fold) comparison {
 		return c
 	}
 	var streamed []normalizedMessage
-	for _, m := range f.messages {
-		if text := removeSpace(string(m.text)); text != "" { // empty for roles outside the subset
-			streamed, c.starts = append(streamed, normalizedMessage{m.role, text}), append(c.starts, origin{event: m.event})
+	for _, m := range f.streamed {
+		text, _ := m.Text()
+		if text = removeSpace(text); text != "" { // empty for roles outside the subset
+			streamed, c.starts = append(streamed, normalizedMessage{m.Role(), text}), append(c.starts, origin{event: m.event})
 		}
 	}
 	if len(streamed) > 0 {
