@@ -93,17 +93,23 @@ func TestCaptures(t *testing.T) {
 		lines = append(lines, fmt.Sprintf("%s: %d × %s: %s\n", k.integration, n, k.kind, k.fault))
 	}
 	slices.Sort(lines)
-	got := strings.Join(lines, "")
+	golden(t, "captures.txt", strings.Join(lines, ""))
+	if events < 10000 || len(types) < 15 {
+		t.Errorf("only %d events of %d types were read; AG-UI has %d", events, len(types), names.Count())
+	}
+}
+
+// golden compares a text with a file in testdata, or writes the file.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile("testdata/captures.txt", []byte(got), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if diff := cmp.Diff(string(testkit.Read(t, "testdata/captures.txt")), got); diff != "" {
-		t.Errorf("testdata/captures.txt (-want +got); go test -update writes it\n%s", diff)
-	}
-	if events < 10000 || len(types) < 15 {
-		t.Errorf("only %d events of %d types were read; AG-UI has %d", events, len(types), names.Count())
+	if diff := cmp.Diff(string(testkit.Read(t, path)), got); diff != "" {
+		t.Errorf("%s (-want +got); go test -update writes it\n%s", path, diff)
 	}
 }
 

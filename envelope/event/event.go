@@ -217,24 +217,39 @@ func (d *decoder) event(text []byte) (Event, error) {
 	}
 	d.kind = name
 	e := newEvent(name)
-	base := e.Common()
-	switch e := e.(type) {
+	known := len(f.known)
+	switch e.(type) {
 	case *Unknown:
-		e.Name = name
-		d.report(UnknownType, "", f.start, "has the type %s, which AG-UI does not define", finding.Quote(name))
-		base.Extra = f.rest(false)
-		base.Raw = text
-		return e, nil
+		return d.unknown(f, name, text), nil
 	case *Meta:
 		d.report(DraftType, "", f.start, "has the type META, which was drafted but never released")
 	case *ThinkingStart, *ThinkingEnd, *ThinkingTextMessageStart, *ThinkingTextMessageContent, *ThinkingTextMessageEnd:
 		d.report(RetiredType, "", f.start, "has the type %s, which AG-UI 1.0 removed", name)
 	}
+	base := e.Common()
 	base.visit(f)
 	e.visit(f)
+	if _, draft := e.(*Meta); draft && d.tolerant && d.refused > 0 {
+		f.known = f.known[:known]
+		d.list, d.refused = nil, 0
+		return d.unknown(f, name, text), nil
+	}
 	base.Extra = f.rest(true)
 	base.Raw = text
+	for i := range d.list {
+		// The reference client drops the event, or the title of a span of reasoning.
+		if name == names.Meta || name == names.ThinkingStart && d.list[i].Pointer == "/title" {
+			d.list[i].Fatal = false
+		}
+	}
 	return e, nil
+}
+
+// unknown returns an event of a type that AG-UI does not define, or defines differently
+// in a draft.
+func (d *decoder) unknown(f *fields, name string, text []byte) *Unknown {
+	d.report(UnknownType, "", f.start, "has the type %s, which AG-UI does not define", finding.Quote(name))
+	return &Unknown{Base: Base{Extra: f.rest(false), Raw: text}, Name: name}
 }
 
 // eventType returns the type of an event, which is not empty.

@@ -95,7 +95,7 @@ func Tolerances() []ToleranceInfo {
 		{RetiredType, "a `THINKING_*` event of AG-UI 0.x", "kept as it is; `Upgrader` makes a `REASONING_*` event", "converts it"},
 		{DraftType, "a `META` event", "kept as it is", drops},
 		{DraftName, "`patch` for the `delta` of STATE_DELTA, `delta` for the `patch` of ACTIVITY_DELTA, or `state` for the `snapshot` of STATE_SNAPSHOT", "the name of AG-UI 1.0", fails},
-		{SnakeCaseName, "a name in snake case, such as `message_id`", "the name in camel case", "removes it, and fails if the field is required"},
+		{SnakeCaseName, "a required field under a name in snake case, such as `message_id`", "the name in camel case", fails},
 		{NullOptional, "null for an optional field", "absent", "converts the fields marked with `null` below, otherwise fails"},
 		{MissingPayload, "STATE_SNAPSHOT without `snapshot`, RAW without `event`, CUSTOM without `value`", "null", fails},
 		{MissingConstant, "REASONING_MESSAGE_START without `role`, or a tool call without `type`", "the only legal value", fails},

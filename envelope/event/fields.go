@@ -111,13 +111,13 @@ func visit[T any](f *fields, name string, required, present bool, v T, k kind[T]
 func read[T any](f *fields, name string, required bool, k kind[T]) (zero T, ok bool) {
 	d := f.d
 	value, found := f.find(name)
-	if !found {
-		if name, value, found = f.snakeCase(name, required); !found {
-			if required {
-				d.report(refused, name, f.start, "is missing")
-			}
-			return zero, false
+	if !found && required {
+		if name, value, found = f.snakeCase(name); !found {
+			d.report(refused, name, f.start, "is missing")
 		}
+	}
+	if !found {
+		return zero, false
 	}
 	d.path = append(d.path, step{name, -1})
 	defer func() { d.path = d.path[:len(d.path)-1] }()
@@ -157,11 +157,8 @@ func (f *fields) lacks(name string) bool {
 	return !ok
 }
 
-// snakeCase finds a member under its name in snake case.
-func (f *fields) snakeCase(name string, required bool) (string, strictjson.Value, bool) {
-	if len(f.known) >= f.object.Len() {
-		return name, strictjson.Value{}, false
-	}
+// snakeCase finds a required field under its name in snake case.
+func (f *fields) snakeCase(name string) (string, strictjson.Value, bool) {
 	snake := snakeCase(name)
 	if snake == name {
 		return name, strictjson.Value{}, false
@@ -171,7 +168,6 @@ func (f *fields) snakeCase(name string, required bool) (string, strictjson.Value
 		return name, v, false
 	}
 	f.d.report(SnakeCaseName, snake, v.Start, "is called %s in AG-UI", name)
-	f.d.setFatal(required)
 	return snake, v, true
 }
 

@@ -72,19 +72,17 @@ func (k patchKind) read(d *decoder, v strictjson.Value) ([]Operation, bool) {
 
 func (operationKind) String() string { return "Operation" }
 
-func (operationKind) read(d *decoder, v strictjson.Value) (Operation, bool) {
-	var o Operation
+func (operationKind) read(d *decoder, v strictjson.Value) (o Operation, ok bool) {
 	mark := d.mark()
-	ok := false
 	if f := d.enter(v); f != nil {
+		if op, _ := f.object.Get("op"); !slices.ContainsFunc(operations, op.Is) {
+			d.report(UnknownMember, "", v.Start, "is not an operation that JSON Patch defines")
+			return Operation{Text: v.Raw}, d.tolerant
+		}
 		before := d.refused
 		o.visit(f)
 		o.Extra = f.rest(false)
 		ok = d.refused == before
-		if ok && !slices.Contains(operations, o.Op) {
-			d.report(UnknownMember, "", v.Start, "is an operation that JSON Patch does not define")
-			return Operation{Text: v.Raw}, d.tolerant
-		}
 	}
 	if !ok && d.absorb(mark, MalformedMember, v.Start) {
 		return Operation{Text: v.Raw}, true
@@ -105,9 +103,6 @@ var operations = []string{"add", "remove", "replace", "move", "copy", "test"}
 
 func (o *Operation) visit(f *fields) {
 	must(f, "op", &o.Op, text)
-	if f.d != nil && !slices.Contains(operations, o.Op) {
-		return
-	}
 	must(f, "path", &o.Path, pointerKind{})
 	switch o.Op {
 	case "move", "copy":
