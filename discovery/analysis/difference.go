@@ -119,7 +119,7 @@ func countKept(ids, in []string) (n int) {
 func difference(folded, emitted []artifact.Message) *Difference {
 	d := &Difference{Folded: len(folded), Emitted: len(emitted), Mismatches: []Mismatch{}}
 	i, j := 0, 0
-	for _, p := range append(longestCommon(folded, emitted), pair{len(folded), len(emitted)}) {
+	for _, p := range append(longestCommon(texts(folded), texts(emitted)), pair{len(folded), len(emitted)}) {
 		d.between(folded, emitted, i, p.folded, j, p.emitted)
 		if p.folded < len(folded) {
 			d.pair(folded, emitted, p)
@@ -127,6 +127,15 @@ func difference(folded, emitted []artifact.Message) *Difference {
 		i, j = p.folded+1, p.emitted+1
 	}
 	return d
+}
+
+// texts returns the roles and contents of messages, by which difference pairs them.
+func texts(messages []artifact.Message) [][2]string {
+	list := make([][2]string, len(messages))
+	for i, m := range messages {
+		list[i] = [2]string{m.Role, m.Content}
+	}
+	return list
 }
 
 type pair struct{ folded, emitted int }
@@ -183,18 +192,16 @@ func normalizeSpace(s string) string { return strings.Join(strings.Fields(s), " 
 // beginnings and ends. In larger lists, only equal beginnings and ends are paired.
 const maxCells = 4_000_000
 
-// longestCommon returns the longest common subsequence of two lists, comparing roles
-// and contents.
-func longestCommon(a, b []artifact.Message) (pairs []pair) {
-	same := func(i, j int) bool { return a[i].Role == b[j].Role && a[i].Content == b[j].Content }
+// longestCommon returns the longest common subsequence of two lists.
+func longestCommon[T comparable](a, b []T) (pairs []pair) {
 	lo := 0
-	for lo < len(a) && lo < len(b) && same(lo, lo) {
+	for lo < len(a) && lo < len(b) && a[lo] == b[lo] {
 		pairs = append(pairs, pair{lo, lo})
 		lo++
 	}
 	n, m := len(a), len(b)
 	var tail []pair
-	for n > lo && m > lo && same(n-1, m-1) {
+	for n > lo && m > lo && a[n-1] == b[m-1] {
 		n, m = n-1, m-1
 		tail = append(tail, pair{n, m})
 	}
@@ -208,7 +215,7 @@ func longestCommon(a, b []artifact.Message) (pairs []pair) {
 	for i := rows - 1; i >= 0; i-- {
 		for j := columns - 1; j >= 0; j-- {
 			at := i*(columns+1) + j
-			if same(lo+i, lo+j) {
+			if a[lo+i] == b[lo+j] {
 				longest[at] = 1 + longest[at+columns+2]
 			} else {
 				longest[at] = max(longest[at+columns+1], longest[at+1])
@@ -218,7 +225,7 @@ func longestCommon(a, b []artifact.Message) (pairs []pair) {
 	for i, j := 0, 0; i < rows && j < columns; {
 		at := i*(columns+1) + j
 		switch {
-		case same(lo+i, lo+j):
+		case a[lo+i] == b[lo+j]:
 			pairs = append(pairs, pair{lo + i, lo + j})
 			i, j = i+1, j+1
 		case longest[at+columns+1] >= longest[at+1]:
