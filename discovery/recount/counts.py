@@ -7,6 +7,7 @@ from typing import Any, Callable
 import contract
 import figures
 import projection
+import rebuilt
 from capture import TERMINAL, Event
 from figures import DISCOVERY, ENDS, AnalyzedRun, Differences, Integration
 from page import Prose, Table
@@ -47,6 +48,7 @@ class Counts:
         self.state()
         self.packages()
         self.others()
+        self.rebuilt()
         self.about_contract()
         self.not_run()
         self.evidence()
@@ -419,6 +421,47 @@ class Counts:
             " | what artifacts omit from the snapshot |"
         )
         self.table("Results of the other scenarios", header, rows)
+
+    # The messages rebuilt from the events
+
+    def rebuilt(self) -> None:
+        section = "Messages rebuilt without the snapshot"
+        found = [[(entry, rebuilt.of(entry.run)) for entry in i.runs if entry.run.snapshots] for i in self.all]
+        every = [pair for pairs in found for pair in pairs]
+        self.prose(
+            section,
+            "**The same messages in {} of {} runs**, in {} of them with the same ids and names too.",
+            sum(one.agrees for _, one in every),
+            len(every),
+            sum(one.identical for _, one in every),
+        )
+        rows = []
+        for i, pairs in zip(self.all, found):
+            each = [one for _, one in pairs]
+            runs = Counter(words for one in each for words in one.deviations)
+            if each:
+                rows.append([
+                    i.name,
+                    len(each),
+                    sum(one.agrees for one in each),
+                    sum(one.identical for one in each),
+                    *(sum(getattr(one, name) for one in each) for name in ("same", "other_id", "other_name")),
+                    frozenset(f"{words}: {count}" for words, count in runs.items()) or "none",
+                ])
+        header = (
+            "| integration | runs with a snapshot | all messages the same | ids and names too"
+            " | messages that are the same | with another id | with another name"
+            " | differences, and in how many runs |"
+        )
+        self.table(section, header, rows)
+        rows = []
+        for words in rebuilt.DEVIATIONS:
+            runs = [(entry, one) for entry, one in every if one.deviations[words]]
+            if runs:
+                name = runs[0][0].run.capture.name
+                times = sum(one.deviations[words] for _, one in runs)
+                rows.append([words, len(runs), times, f"[{name}](captures/{name}/response.sse)", None])
+        self.table(section, "| difference | runs | times | first run | reason |", rows)
 
     # The contract
 

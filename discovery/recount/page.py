@@ -25,6 +25,7 @@ NOT_FIGURES = {
     "Answer 5 uses the smallest and the largest run with an artifact. Answer 8": "the numbers of answers on the page",
     "*UUID*: 8, 4, 4, 4 and 12 hexadecimal digits": "what an id looks like",
     "*32 hexadecimal digits*": "what an id looks like",
+    "numbers rounded to binary64.": "the name of a format",
     **{f"\n**{number}. ": "the number of an answer on the page" for number in range(1, 9)},
 }
 

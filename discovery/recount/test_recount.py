@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import rebuilt
 from capture import Capture, Run, events
 from contract import refused_reference, stack_trace
 from counts import Counts
@@ -93,6 +94,58 @@ class Projection(unittest.TestCase):
         result = folded(run([self.START, *self.chunks("a", "b", "a"), self.END], [self.USER]))
         assert result.artifact
         self.assertEqual([message["content"] for message in result.artifact["messages"]], ["Hi", "aa", "b"])
+
+
+class Rebuilt(unittest.TestCase):
+    USER = {"id": "u", "role": "user", "content": "Hi"}
+
+    def test_rebuild(self) -> None:
+        found = rebuilt.rebuild(
+            run(
+                [
+                    {**Projection.START, "input": {"messages": [self.USER, {"id": "v", "role": "user", "content": "Ho"}]}},
+                    {"type": "TEXT_MESSAGE_START", "messageId": "a", "name": "n"},
+                    {"type": "TEXT_MESSAGE_CONTENT", "messageId": "a", "delta": "Hel"},
+                    {"type": "REASONING_MESSAGE_START", "messageId": "g", "role": "reasoning"},
+                    {"type": "REASONING_MESSAGE_CONTENT", "messageId": "g", "delta": "hm"},
+                    {"type": "TEXT_MESSAGE_CONTENT", "messageId": "a", "delta": "lo"},
+                    {"type": "TOOL_CALL_START", "toolCallId": "t", "toolCallName": "f", "parentMessageId": "a"},
+                    {"type": "TOOL_CALL_ARGS", "toolCallId": "t", "delta": "{}"},
+                    {"type": "TOOL_CALL_START", "toolCallId": "s"},
+                    {"type": "TOOL_CALL_CHUNK", "toolCallId": "w", "toolCallName": "f", "parentMessageId": "u", "delta": "1"},
+                    {"type": "MESSAGES_SNAPSHOT", "messages": []},
+                    {"type": "TOOL_CALL_RESULT", "messageId": "r", "toolCallId": "t", "content": "ok"},
+                    {"type": "TOOL_CALL_RESULT", "messageId": "q", "toolCallId": "none", "content": "ok"},
+                ],
+                [self.USER],
+            )
+        )
+        self.assertEqual([message["id"] for message in found], ["u", "v", "a", "r", "g", "w", "q"])
+        self.assertEqual(found[2]["content"], "Hello")
+        self.assertEqual(found[2]["toolCalls"], [{"id": "t", "function": {"name": "f", "arguments": "{}"}}])
+        self.assertEqual(found[4]["content"], "hm")
+
+    def test_compare(self) -> None:
+        reply = {"id": "a", "role": "assistant", "content": "Hello"}
+        calls = [{"id": "t", "function": {"name": "f", "arguments": '{"n": 1}'}}]
+        spaced = [{"id": "t", "function": {"name": "f", "arguments": '{"n":1.0}'}}]
+        call = {"id": "b", "role": "assistant", "toolCalls": calls}
+        both = {**reply, "id": "c", "toolCalls": spaced}
+        for one, other, same, want in (
+            ([self.USER, reply], [self.USER, {**reply, "toolCalls": []}], 2, []),
+            ([call], [{**call, "content": None, "toolCalls": spaced}], 1, []),
+            ([reply, call], [both], 0, ["two messages of the stream are one in the snapshot"]),
+            ([both], [reply, call], 0, ["one message of the stream is two in the snapshot"]),
+            ([self.USER, reply], [reply, self.USER], 2, ["a message is at another position"]),
+            ([reply], [{**reply, "content": "Hello\n"}], 0, ["content differs in white space at its ends"]),
+            ([reply], [both], 0, ["tool calls are only in the snapshot"]),
+            ([self.USER], [self.USER, self.USER], 1, ["a message is in the snapshot twice"]),
+            ([self.USER, reply], [self.USER], 1, ["text is only in the stream"]),
+        ):
+            with self.subTest(want=want):
+                found = rebuilt.compare(one, other)
+                self.assertEqual((found.same, sorted(found.deviations.elements())), (same, want))
+                self.assertLessEqual(set(want), set(rebuilt.DEVIATIONS))
 
 
 class Qualification(unittest.TestCase):

@@ -35,6 +35,7 @@ func gateDocument(harnesses []harness, list *scenario.List) []byte {
 	questions(&b, answers, t)
 	integrations(&b, harnesses, g)
 	otherScenarios(&b, g, needed)
+	rebuiltMessages(&b, harnesses)
 	contract(&b, harnesses, g)
 	skippedScenarios(&b, harnesses)
 	evidence(&b, g)

@@ -23,6 +23,8 @@ type runDetails struct {
 	run   analysis.Run
 	state stateEvents
 	ids   messageIDs
+	// rebuilt is nil if the run has no snapshot.
+	rebuilt *analysis.Rebuilt
 	// refreezing is nil if the run has no artifact.
 	refreezing *refreezing
 }
@@ -43,9 +45,11 @@ func readDetails(run analysis.Run) (runDetails, error) {
 	if err != nil {
 		return s, fmt.Errorf("%s: the request: %w", run.Capture, err)
 	}
+	rebuilder := newRebuilder(request)
 	var events []*envelope.Event
 	of := &filteredFrames{Capture: c, run: *run.Run, keep: func(e *envelope.Event) bool {
 		ids.event(e)
+		rebuilder.event(e)
 		if gate.IsStateEvent(e.Type) {
 			events = append(events, e.Clone())
 		}
@@ -58,6 +62,9 @@ func readDetails(run analysis.Run) (runDetails, error) {
 		return s, err
 	}
 	s.ids = ids.ids
+	if s.rebuilt, err = rebuilder.compare(); err != nil {
+		return s, fmt.Errorf("%s: %w", run.Capture, err)
+	}
 	var made *artifact.Artifact
 	if run.Sizes != nil {
 		if s.refreezing, made, err = refreeze(run); err != nil {
