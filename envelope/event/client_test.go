@@ -68,7 +68,7 @@ func TestClientAccepts(t *testing.T) {
 			}
 			left := false
 			for _, f := range faults {
-				left = left || keeps[f.Tolerance] && f.Tolerance != event.UnknownKey || f.Tolerance == event.BinaryContent
+				left = left || keeps[f.Tolerance] && f.Tolerance != event.UnknownKey || mayKeep[f.Tolerance]
 			}
 			if !left {
 				written = append(written, string(event.Append(nil, e)))

@@ -141,9 +141,9 @@ func (p *BinaryPart) visit(f *fields) {
 func (p *UnknownPart) visit(*fields) {}
 
 var (
-	sourceKinds = []string{SourceData, SourceURL, SourceFile}
-	sourceType  = textKind{values: sourceKinds}
-	source      = recordKind[Source, *Source]{what: "Source"}
+	sourceKinds              = []string{SourceData, SourceURL, SourceFile}
+	source      kind[Source] = recordKind[Source, *Source]{what: "Source"}
+	sourceType  kind[string] = textKind{values: []string{SourceData, SourceURL, SourceFile}}
 )
 
 func (s *Source) visit(f *fields) {
@@ -164,7 +164,7 @@ func (s *Source) visit(f *fields) {
 // contentKind is a text or a list of parts.
 type contentKind struct{ notNull }
 
-var partList = listKind[Part]{of: partKind{}, what: "parts"}
+var partList kind[[]Part] = listKind[Part]{of: partKind{}, what: "parts"}
 
 func (contentKind) String() string { return "a string or an array of parts" }
 
@@ -201,6 +201,7 @@ func (partKind) read(d *decoder, v strictjson.Value) (Part, bool) {
 	if f == nil {
 		return unknown, d.absorb(mark, MalformedMember, v.Start)
 	}
+	defer f.leave()
 	kind, _ := f.find("type")
 	var p Part
 	switch from, _ := f.object.Get("source"); {
@@ -280,9 +281,10 @@ func upgradeBinary(parts []Part) []Part {
 	return upgraded
 }
 
-// upgrade returns b, which has Data or a URL, as a MediaPart.
+// upgrade returns b, which has Data or a URL, as a MediaPart. Its ID and its unknown keys
+// are lost, because they may mean something else in a MediaPart.
 func (b *BinaryPart) upgrade() *MediaPart {
-	m := &MediaPart{Kind: MediaDocument, Extra: b.Extra}
+	m := &MediaPart{Kind: MediaDocument}
 	for _, kind := range []string{MediaImage, MediaAudio, MediaVideo} {
 		if strings.HasPrefix(b.MIMEType, kind+"/") {
 			m.Kind = kind

@@ -64,6 +64,7 @@ func Tolerant(list *[]Fault) Option {
 // The event refers to text, which must not be changed afterwards.
 func Decode(text []byte, options ...Option) (Event, error) {
 	d := newDecoder(options)
+	defer d.free(text)
 	e, err := d.event(text)
 	if err != nil {
 		return nil, err
@@ -77,7 +78,9 @@ func Decode(text []byte, options ...Option) (Event, error) {
 // Check returns all deviations of an event from AG-UI 1.0, at most MaxFaults. The error
 // is that of Decode for a text that is not JSON, not an object, or has no type.
 func Check(text []byte) ([]Fault, error) {
-	d := newDecoder([]Option{Tolerant(nil)})
+	d := newDecoder(nil)
+	defer d.free(text)
+	d.tolerant = true
 	if _, err := d.event(text); err != nil {
 		return nil, err
 	}

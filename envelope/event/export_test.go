@@ -1,11 +1,17 @@
 package event
 
-import "github.com/p20export/p20export/envelope/event/names"
+import (
+	"slices"
+
+	"github.com/p20export/p20export/envelope/event/names"
+)
 
 // Field is a row of a table of fields.
 type Field struct {
 	Name, Kind string
 	Required   bool
+	// Legacy reports that the reference client converts null to an absent field.
+	Legacy bool
 }
 
 // Fields returns the fields of an object. What is a type of event, "message ROLE", "part
@@ -23,8 +29,11 @@ func Fields(what string) (table []Field) {
 	case interface{ visit(*fields) }:
 		o.visit(f)
 	}
+	nulls := &fields{d: &decoder{kind: what}}
+	media := len(what) > 5 && slices.Contains(mediaKinds, what[5:])
 	for _, r := range rows {
-		table = append(table, Field{r.name, r.kind, r.required})
+		legacy := !r.required && (nulls.convertsNull(r.name) || media && r.name == "metadata")
+		table = append(table, Field{r.name, r.kind, r.required, legacy})
 	}
 	return table
 }
@@ -92,3 +101,6 @@ func Types() []string {
 	all := names.Released()
 	return all[:31]
 }
+
+// Retired lists the types of AG-UI 0.x and of drafts that AG-UI 1.0 does not have.
+func Retired() []string { return names.All()[31:] }

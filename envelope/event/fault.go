@@ -96,7 +96,7 @@ func Tolerances() []ToleranceInfo {
 		{DraftType, "a `META` event", "kept as it is", drops},
 		{DraftName, "`patch` for the `delta` of STATE_DELTA, `delta` for the `patch` of ACTIVITY_DELTA, or `state` for the `snapshot` of STATE_SNAPSHOT", "the name of AG-UI 1.0", fails},
 		{SnakeCaseName, "a required field under a name in snake case, such as `message_id`", "the name in camel case", fails},
-		{NullOptional, "null for an optional field", "absent", "converts the fields marked with `null` below, otherwise fails"},
+		{NullOptional, "null for an optional field", "absent", "converts the fields marked *0.x: null* above, otherwise fails"},
 		{MissingPayload, "STATE_SNAPSHOT without `snapshot`, RAW without `event`, CUSTOM without `value`", "null", fails},
 		{MissingConstant, "REASONING_MESSAGE_START without `role`, or a tool call without `type`", "the only legal value", fails},
 		{MissingThread, "RUN_STARTED without `threadId`", "an empty `threadId`", fails},

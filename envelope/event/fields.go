@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/finding"
@@ -69,13 +70,13 @@ func mayObject[T any](f *fields, name string, p **T, k kind[T]) {
 	}
 }
 
-// constant visits a required field with only one legal value.
-func constant(f *fields, name, value string) {
+// constant visits a required field with only one legal value, which k lists.
+func constant(f *fields, name, value string, k kind[string]) {
 	if f.lacks(name) {
 		f.d.report(MissingConstant, name, f.start, "is missing")
 		return
 	}
-	must(f, name, &value, textKind{values: []string{value}})
+	must(f, name, &value, k)
 }
 
 // payload visits a required field with any value, which AG-UI 0.x left out if it was
@@ -120,7 +121,13 @@ func read[T any](f *fields, name string, required bool, k kind[T]) (zero T, ok b
 		return zero, false
 	}
 	d.path = append(d.path, step{name, -1})
-	defer func() { d.path = d.path[:len(d.path)-1] }()
+	v, ok := readValue(f, name, value, required, k)
+	d.path = d.path[:len(d.path)-1]
+	return v, ok
+}
+
+func readValue[T any](f *fields, name string, value strictjson.Value, required bool, k kind[T]) (zero T, ok bool) {
+	d := f.d
 	if value.Kind == strictjson.Null && !required && !k.nullable() {
 		d.report(NullOptional, "", value.Start, "is null where AG-UI 1.0 leaves the field out")
 		d.setFatal(!f.convertsNull(name))
@@ -254,6 +261,10 @@ type decoder struct {
 	kind, threadID, runID string
 	// single reports that a resume is one entry instead of a list.
 	single bool
+
+	// objects has the open objects, outermost first, and others for reuse.
+	objects []*fields
+	depth   int
 }
 
 func (d *decoder) inRunStarted() bool { return d.kind == names.RunStarted }
@@ -264,13 +275,41 @@ type step struct {
 	index int // negative if the enclosing value is an object
 }
 
+var decoders = sync.Pool{New: func() any { return new(decoder) }}
+
 func newDecoder(options []Option) *decoder {
-	d := &decoder{what: "the event"}
+	d := decoders.Get().(*decoder)
+	*d = decoder{what: "the event", path: d.path[:0], json: d.json, objects: d.objects}
 	for _, o := range options {
 		o(d)
 	}
 	return d
 }
+
+// maxReused is the size of a text in bytes up to which its decoder is used again. Decoders
+// of larger texts would keep much memory.
+const maxReused = 1 << 16
+
+// free ends the use of d, which decoded a text.
+func (d *decoder) free(text []byte) {
+	if len(text) <= maxReused {
+		decoders.Put(d)
+	}
+}
+
+// push returns the fields of an object inside the open ones.
+func (d *decoder) push() *fields {
+	if d.depth == len(d.objects) {
+		d.objects = append(d.objects, new(fields))
+	}
+	f := d.objects[d.depth]
+	d.depth++
+	*f = fields{d: d, object: f.object, known: f.known[:0]}
+	return f
+}
+
+// leave closes the innermost object.
+func (f *fields) leave() { f.d.depth-- }
 
 // finish returns the error of the decode, and adds to the caller's list.
 func (d *decoder) finish() error {
@@ -285,7 +324,7 @@ func (d *decoder) finish() error {
 
 // object reads a text as an object.
 func (d *decoder) object(text []byte) (*fields, error) {
-	f := &fields{d: d}
+	f := d.push()
 	v, err := strictjson.ReadText(&f.object, &d.json, text)
 	if err != nil {
 		if fault, ok := finding.FromSyntax(err); ok {
@@ -300,13 +339,15 @@ func (d *decoder) object(text []byte) (*fields, error) {
 	return f, nil
 }
 
-// enter returns the fields of an object inside the text, or nil.
+// enter returns the fields of an object inside the text, or nil. The caller has to leave
+// the object.
 func (d *decoder) enter(v strictjson.Value) *fields {
 	if v.Kind != strictjson.ObjectStart {
 		d.wrongKind(v, "an object")
 		return nil
 	}
-	f := &fields{d: d, base: v.Start, start: v.Start, raw: v.Raw}
+	f := d.push()
+	f.base, f.start, f.raw = v.Start, v.Start, v.Raw
 	// The text was read before, so there is no error.
 	_, _ = strictjson.ReadText(&f.object, &d.json, v.Raw)
 	return f

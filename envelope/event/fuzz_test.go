@@ -21,6 +21,12 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		laws(t, text)
+		if e, err := event.Decode(text, event.Tolerant(nil)); err == nil {
+			out := event.Append(nil, new(event.Upgrader).Upgrade(e))
+			if _, err := event.Decode(out, event.Tolerant(nil)); err != nil {
+				t.Errorf("%s is upgraded to\n%s, which is refused: %v", text, out, err)
+			}
+		}
 		if m, err := event.DecodeMessage(text, event.Tolerant(nil)); err == nil {
 			out := event.AppendMessage(nil, m)
 			again, err := event.DecodeMessage(out, event.Tolerant(nil))

@@ -28,7 +28,7 @@ type RunAgentInput struct {
 	Raw []byte
 }
 
-var runInput = recordKind[RunAgentInput, *RunAgentInput]{what: "RunAgentInput"}
+var runInput kind[RunAgentInput] = recordKind[RunAgentInput, *RunAgentInput]{what: "RunAgentInput"}
 
 func (in *RunAgentInput) extra() *JSON { return &in.Extra }
 
@@ -40,7 +40,7 @@ func (in *RunAgentInput) visit(f *fields) {
 	inherit(f, "runId", &in.RunID)
 	may(f, "protocolVersion", &in.ProtocolVersion, text)
 	may(f, "parentRunId", &in.ParentRunID, text)
-	mayList(f, "state", &in.State, jsonKind{null: true})
+	mayList(f, "state", &in.State, orNull)
 	if f.inRunStarted() && f.lacks("messages") {
 		f.d.report(PartialInput, "messages", f.start, "is missing")
 		in.Messages = []Message{}
@@ -71,6 +71,7 @@ func (f *fields) inRunStarted() bool { return f.d != nil && f.d.inRunStarted() }
 // DecodeRunInput reads a JSON text as a request, as Decode reads an event.
 func DecodeRunInput(text []byte, options ...Option) (*RunAgentInput, error) {
 	d := newDecoder(options)
+	defer d.free(text)
 	d.what = "the input"
 	f, err := d.object(text)
 	if err != nil {
@@ -106,8 +107,8 @@ type Context struct {
 }
 
 var (
-	toolList    = listKind[Tool]{of: recordKind[Tool, *Tool]{what: "Tool"}, what: "Tool"}
-	contextList = listKind[Context]{of: recordKind[Context, *Context]{what: "Context"}, what: "Context"}
+	toolList    kind[[]Tool]    = listKind[Tool]{of: recordKind[Tool, *Tool]{what: "Tool"}, what: "Tool"}
+	contextList kind[[]Context] = listKind[Context]{of: recordKind[Context, *Context]{what: "Context"}, what: "Context"}
 )
 
 func (t *Tool) extra() *JSON    { return &t.Extra }

@@ -18,14 +18,14 @@ type Interrupt struct {
 	// ExpiresAt is the time from which only a cancellation is accepted as the answer.
 	// By convention it is an ISO 8601 time.
 	ExpiresAt Optional[string]
-	// Metadata is an object with extra information. Its member "payload" is the
-	// payload of a drafted interrupt; see ReadPayload.
+	// Metadata is an object with extra information. For an interrupt of a draft, its
+	// member "payload" is the payload; see ReadPayload.
 	Metadata JSON
 	// Extra has the members that AG-UI does not define. See Base.
 	Extra JSON
 }
 
-var interruptList = listKind[Interrupt]{of: recordKind[Interrupt, *Interrupt]{what: "Interrupt"}, what: "Interrupt"}
+var interruptList kind[[]Interrupt] = listKind[Interrupt]{of: recordKind[Interrupt, *Interrupt]{what: "Interrupt"}, what: "Interrupt"}
 
 func (i *Interrupt) extra() *JSON { return &i.Extra }
 
@@ -61,9 +61,8 @@ type ResumeEntry struct {
 }
 
 var (
-	resumeEntry = recordKind[ResumeEntry, *ResumeEntry]{what: "ResumeEntry"}
-	resumeList  = resumeKind{listKind[ResumeEntry]{of: resumeEntry, what: "ResumeEntry"}}
-	status      = textKind{values: []string{StatusResolved, StatusCancelled}}
+	resumeList kind[[]ResumeEntry] = resumeKind{listKind[ResumeEntry]{of: recordKind[ResumeEntry, *ResumeEntry]{what: "ResumeEntry"}, what: "ResumeEntry"}}
+	status     kind[string]        = textKind{values: []string{StatusResolved, StatusCancelled}}
 )
 
 func (r *ResumeEntry) extra() *JSON { return &r.Extra }
@@ -93,18 +92,20 @@ func (i *draftInterrupt) visit(f *fields) {
 	mayList(f, "payload", &i.payload, anyJSON)
 }
 
-// upgrade returns the interrupt as AG-UI 1.0 has it. The reason follows from the kind of
-// payload.
+// upgrade returns the interrupt as AG-UI 1.0 has it. Its payload and its unknown keys
+// become metadata, and its reason follows from the kind of payload.
 func (i *draftInterrupt) upgrade() Interrupt {
-	up := Interrupt{ID: i.id, Reason: "interrupt", Extra: i.rest}
+	up := Interrupt{ID: i.id, Reason: "interrupt"}
 	switch p, _ := ReadPayload(i.payload); p.(type) {
 	case *ApprovalRequest:
 		up.Reason = "function_approval"
 	case *InputRequest:
 		up.Reason = "user_input"
 	}
-	if i.payload != nil {
-		up.Metadata = append(append(JSON(`{"payload":`), i.payload...), '}')
+	if i.payload != nil || i.rest != nil {
+		f := fields{out: []byte{'{'}}
+		mayList(&f, "payload", &i.payload, anyJSON)
+		up.Metadata = append(appendMembers(f.out, f.more, i.rest), '}')
 	}
 	return up
 }

@@ -33,7 +33,7 @@ type textKind struct {
 	values []string // the legal values, or nil for all
 }
 
-var text textKind
+var text kind[string] = textKind{}
 
 func (k textKind) String() string {
 	if k.values == nil {
@@ -56,6 +56,8 @@ func (k textKind) read(d *decoder, v strictjson.Value) (string, bool) {
 }
 
 func (k textKind) append(dst []byte, v string) []byte { return jsonvalue.AppendString(dst, v) }
+
+var pointer kind[string] = pointerKind{}
 
 // pointerKind is a string that is a JSON Pointer (RFC 6901).
 type pointerKind struct{ textKind }
@@ -207,8 +209,9 @@ type jsonKind struct {
 }
 
 var (
-	anyJSON   jsonKind
-	anyObject = jsonKind{object: true}
+	anyJSON   kind[JSON] = jsonKind{}
+	anyObject kind[JSON] = jsonKind{object: true}
+	orNull    kind[JSON] = jsonKind{null: true}
 )
 
 func (k jsonKind) String() string {
@@ -310,6 +313,7 @@ func (d *decoder) record(v strictjson.Value, r record) bool {
 	if f == nil {
 		return false
 	}
+	defer f.leave()
 	before := d.refused
 	r.visit(f)
 	*r.extra() = f.rest(true)
@@ -323,4 +327,4 @@ func appendRecord(dst []byte, r record) []byte {
 }
 
 // stringList is an array of strings.
-var stringList = listKind[string]{of: text, what: "strings"}
+var stringList kind[[]string] = listKind[string]{of: text, what: "strings"}

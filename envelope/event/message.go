@@ -210,6 +210,7 @@ func newMessage(role string) Message {
 // decode returns an *UnknownMessage for a message that is not valid.
 func DecodeMessage(text []byte, options ...Option) (Message, error) {
 	d := newDecoder(options)
+	defer d.free(text)
 	d.what = "the message"
 	f, err := d.object(text)
 	if err != nil {
@@ -228,7 +229,7 @@ func AppendMessage(dst []byte, m Message) []byte { return messageKind{}.append(d
 // messageKind is a message.
 type messageKind struct{ notNull }
 
-var messageList = listKind[Message]{of: messageKind{}, what: "messages"}
+var messageList kind[[]Message] = listKind[Message]{of: messageKind{}, what: "messages"}
 
 func (messageKind) String() string { return "a message" }
 
@@ -242,6 +243,7 @@ func (messageKind) read(d *decoder, v strictjson.Value) (Message, bool) {
 	if f == nil {
 		return unknown, d.absorb(mark, MalformedMember, v.Start)
 	}
+	defer f.leave()
 	if id, _ := f.object.Get("id"); id.Kind == strictjson.String {
 		unknown.ID, _ = id.Text()
 	}
@@ -308,8 +310,9 @@ type FunctionCall struct {
 }
 
 var (
-	toolCallList = listKind[ToolCall]{of: recordKind[ToolCall, *ToolCall]{what: "ToolCall"}, what: "ToolCall"}
-	functionCall = recordKind[FunctionCall, *FunctionCall]{what: "FunctionCall"}
+	toolCallList kind[[]ToolCall]   = listKind[ToolCall]{of: recordKind[ToolCall, *ToolCall]{what: "ToolCall"}, what: "ToolCall"}
+	functionType kind[string]       = textKind{values: []string{"function"}}
+	functionCall kind[FunctionCall] = recordKind[FunctionCall, *FunctionCall]{what: "FunctionCall"}
 )
 
 func (c *ToolCall) extra() *JSON     { return &c.Extra }
@@ -317,7 +320,7 @@ func (c *FunctionCall) extra() *JSON { return &c.Extra }
 
 func (c *ToolCall) visit(f *fields) {
 	must(f, "id", &c.ID, text)
-	constant(f, "type", "function")
+	constant(f, "type", "function", functionType)
 	must(f, "function", &c.Function, functionCall)
 	may(f, "encryptedValue", &c.EncryptedValue, text)
 	mayList(f, "metadata", &c.Metadata, anyObject)

@@ -135,7 +135,7 @@ type Outcome struct {
 	Extra JSON
 }
 
-var outcome = recordKind[Outcome, *Outcome]{what: "Outcome"}
+var outcome kind[Outcome] = recordKind[Outcome, *Outcome]{what: "Outcome"}
 
 func (o *Outcome) extra() *JSON { return &o.Extra }
 
@@ -194,7 +194,7 @@ type TokenUsage struct {
 	Extra JSON
 }
 
-var usageList = listKind[TokenUsage]{of: recordKind[TokenUsage, *TokenUsage]{what: "TokenUsage"}, what: "TokenUsage"}
+var usageList kind[[]TokenUsage] = listKind[TokenUsage]{of: recordKind[TokenUsage, *TokenUsage]{what: "TokenUsage"}, what: "TokenUsage"}
 
 func (u *TokenUsage) extra() *JSON { return &u.Extra }
 
@@ -300,7 +300,7 @@ type SubagentOutcome struct {
 	Extra JSON
 }
 
-var subagentOutcome = recordKind[SubagentOutcome, *SubagentOutcome]{what: "SubagentOutcome"}
+var subagentOutcome kind[SubagentOutcome] = recordKind[SubagentOutcome, *SubagentOutcome]{what: "SubagentOutcome"}
 
 func (o *SubagentOutcome) extra() *JSON { return &o.Extra }
 

@@ -59,7 +59,7 @@ type operationKind struct{ notNull }
 // patchKind is a JSON Patch, or one operation as in a draft of AG-UI.
 type patchKind struct{ listKind[Operation] }
 
-var patch = patchKind{listKind[Operation]{of: operationKind{}, what: "Operation"}}
+var patch kind[[]Operation] = patchKind{listKind[Operation]{of: operationKind{}, what: "Operation"}}
 
 func (k patchKind) read(d *decoder, v strictjson.Value) ([]Operation, bool) {
 	if v.Kind != strictjson.ObjectStart {
@@ -75,6 +75,7 @@ func (operationKind) String() string { return "Operation" }
 func (operationKind) read(d *decoder, v strictjson.Value) (o Operation, ok bool) {
 	mark := d.mark()
 	if f := d.enter(v); f != nil {
+		defer f.leave()
 		if op, _ := f.object.Get("op"); !slices.ContainsFunc(operations, op.Is) {
 			d.report(UnknownMember, "", v.Start, "is not an operation that JSON Patch defines")
 			return Operation{Text: v.Raw}, d.tolerant
@@ -103,15 +104,15 @@ var operations = []string{"add", "remove", "replace", "move", "copy", "test"}
 
 func (o *Operation) visit(f *fields) {
 	must(f, "op", &o.Op, text)
-	must(f, "path", &o.Path, pointerKind{})
+	must(f, "path", &o.Path, pointer)
 	switch o.Op {
 	case "move", "copy":
-		must(f, "from", &o.From, pointerKind{})
+		must(f, "from", &o.From, pointer)
 	case "add", "replace", "test":
 		must(f, "value", &o.Value, anyJSON)
 	}
 	if f.table != nil {
-		*f.table = append(*f.table, field{"from", pointerKind{}.String(), false}, field{"value", anyJSON.String(), false})
+		*f.table = append(*f.table, field{"from", pointer.String(), false}, field{"value", anyJSON.String(), false})
 	}
 }
 
@@ -148,14 +149,16 @@ func (e *ActivitySnapshot) visit(f *fields) {
 	may(f, "subagentRunId", &e.SubagentRunID, text)
 	must(f, "messageId", &e.MessageID, text)
 	must(f, "activityType", &e.ActivityType, text)
-	must(f, "content", &e.Content, activityContent{anyObject})
+	must(f, "content", &e.Content, activityContent)
 	may(f, "replace", &e.Replace, boolKind{})
 }
 
-// activityContent is an object, or any value in AG-UI 0.x.
-type activityContent struct{ jsonKind }
+var activityContent kind[JSON] = activityKind{jsonKind{object: true}}
 
-func (k activityContent) read(d *decoder, v strictjson.Value) (JSON, bool) {
+// activityKind is an object, or any value in AG-UI 0.x.
+type activityKind struct{ jsonKind }
+
+func (k activityKind) read(d *decoder, v strictjson.Value) (JSON, bool) {
 	if v.Kind != strictjson.ObjectStart {
 		d.report(ActivityContent, "", v.Start, "is %s where an object belongs", v.Kind)
 		return anyJSON.read(d, v)

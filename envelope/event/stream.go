@@ -7,7 +7,7 @@ import (
 )
 
 // speaker is the role of a streamed message.
-var speaker = textKind{values: []string{RoleDeveloper, RoleSystem, RoleAssistant, RoleUser}}
+var speaker kind[string] = textKind{values: []string{RoleDeveloper, RoleSystem, RoleAssistant, RoleUser}}
 
 // TextMessageStart begins a streamed message. Its text follows in TextMessageContent
 // events, and TextMessageEnd ends it.
@@ -179,10 +179,10 @@ func (e *ToolCallResult) visit(f *fields) {
 	must(f, "messageId", &e.MessageID, text)
 	must(f, "toolCallId", &e.ToolCallID, text)
 	must(f, "content", &e.Content, contentKind{})
-	may(f, "role", &e.Role, textKind{values: toolRole})
+	may(f, "role", &e.Role, toolRole)
 }
 
-var toolRole = []string{RoleTool}
+var toolRole kind[string] = textKind{values: []string{RoleTool}}
 
 // ReasoningStart begins a span of reasoning, which can have any number of messages.
 type ReasoningStart struct {
@@ -215,6 +215,8 @@ func (e *ReasoningEnd) visit(f *fields) {
 	must(f, "messageId", &e.MessageID, text)
 }
 
+var reasoningRole kind[string] = textKind{values: []string{RoleReasoning}}
+
 // ReasoningMessageStart begins a streamed message with the role reasoning.
 type ReasoningMessageStart struct {
 	Base
@@ -235,7 +237,7 @@ func (e *ReasoningMessageStart) visit(f *fields) {
 			return
 		}
 	}
-	constant(f, "role", RoleReasoning)
+	constant(f, "role", RoleReasoning, reasoningRole)
 }
 
 // ReasoningMessageContent adds text to a reasoning message.
@@ -298,7 +300,7 @@ type ReasoningEncryptedValue struct {
 	EncryptedValue    string
 }
 
-var encryptedSubtype = textKind{values: []string{"tool-call", "message"}}
+var encryptedSubtype kind[string] = textKind{values: []string{"tool-call", "message"}}
 
 // Type returns REASONING_ENCRYPTED_VALUE.
 func (*ReasoningEncryptedValue) Type() string { return names.ReasoningEncryptedValue }
@@ -366,27 +368,47 @@ type Upgrader struct {
 // ThinkingStart is lost, because no REASONING event has one. Content and ends that
 // nothing began get an id of their own.
 func (u *Upgrader) Upgrade(e Event) Event {
+	base := *e.Common()
 	switch e := e.(type) {
 	case *RunStarted:
 		*u = Upgrader{run: u.run + 1}
 	case *ThinkingStart:
 		u.span = ""
-		return &ReasoningStart{Base: e.Base, MessageID: u.spanID()}
+		return &ReasoningStart{Base: own(base), MessageID: u.spanID()}
 	case *ThinkingTextMessageStart:
 		u.message = ""
-		return &ReasoningMessageStart{Base: e.Base, MessageID: u.messageID()}
+		return &ReasoningMessageStart{Base: own(base), MessageID: u.messageID()}
 	case *ThinkingTextMessageContent:
-		return &ReasoningMessageContent{Base: e.Base, MessageID: u.messageID(), Delta: e.Delta}
+		return &ReasoningMessageContent{Base: own(base), MessageID: u.messageID(), Delta: e.Delta}
 	case *ThinkingTextMessageEnd:
-		up := &ReasoningMessageEnd{Base: e.Base, MessageID: u.messageID()}
+		up := &ReasoningMessageEnd{Base: own(base), MessageID: u.messageID()}
 		u.message = ""
 		return up
 	case *ThinkingEnd:
-		up := &ReasoningEnd{Base: e.Base, MessageID: u.spanID()}
+		up := &ReasoningEnd{Base: own(base), MessageID: u.spanID()}
 		u.span = ""
 		return up
 	}
 	return e
+}
+
+// own returns the fields of a THINKING event for a REASONING event. Members of Extra with
+// names of fields that Upgrade sets are left out.
+func own(b Base) Base {
+	extra := JSON{'{'}
+	for name, v := range b.Extra.Members {
+		if name == "messageId" || name == "role" {
+			continue
+		}
+		if len(extra) > 1 {
+			extra = append(extra, ',')
+		}
+		extra = append(append(append(extra, quote(name)...), ':'), v...)
+	}
+	if b.Extra = nil; len(extra) > 1 {
+		b.Extra = append(extra, '}')
+	}
+	return b
 }
 
 // spanID returns the id of the open span, or of a new one.
