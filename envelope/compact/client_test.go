@@ -23,13 +23,13 @@ func generated(n int) []string {
 	r := rand.New(rand.NewPCG(seed, uint64(n)))
 	g := judge.Generator{}
 	if n%2 == 1 {
-		g.With = judge.UnknownTypes | judge.ExtraKeys | judge.Legacy
+		g.With = judge.UnknownTypes | judge.ExtraKeys | judge.Legacy | judge.OddPatches
 	}
 	events := judge.Generate(r, g)
 	if n%3 > 0 {
 		events = judge.Damage(r, events)
 	}
-	if n%3 > 1 {
+	if n%3 > 1 && len(events) > 0 {
 		distort(r, events)
 	}
 	return events

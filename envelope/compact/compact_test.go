@@ -86,7 +86,7 @@ func testCases(t testing.TB) []testCase {
 	if err := json.Unmarshal(data, &cases); err != nil {
 		t.Fatal(err)
 	}
-	if len(cases) < 28 {
+	if len(cases) < 30 {
 		t.Fatalf("only %d cases", len(cases))
 	}
 	return cases

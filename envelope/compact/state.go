@@ -1,6 +1,8 @@
 package compact
 
 import (
+	"errors"
+
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/finding"
@@ -64,7 +66,10 @@ func (w *window) apply(e *envelope.Event) error {
 		w.value, w.applied = nil, true
 	}
 	delta, _ := e.Get("delta")
-	_ = w.document.Apply(delta, jsonpatch.Client)
+	err := w.document.Apply(delta, jsonpatch.Client)
+	if failed, ok := errors.AsType[*jsonpatch.Error](err); ok && failed.Limit {
+		return e.FindingAt(delta, finding.CompactionLimit, "the state: %v", err).WithPointer("/delta")
+	}
 	return nil
 }
 
