@@ -54,16 +54,23 @@ func (d Dialect) String() string {
 // also be missing: in the client's dialect, patches can make it JavaScript's undefined.
 // A missing document becomes null before a patch is applied, as in the client.
 type Document struct {
+	// Budget limits the work of short patches. It may be shared by the documents of one
+	// stream. If it is nil when it is needed, the document gets one of its own.
+	Budget *Budget
+
 	root jsonvalue.Value
-	// spent is the work that was not proportional to the patches, in bytes, less what
-	// the texts of documents and patches permit.
-	spent int
 
 	undo   []change
 	growth []growth
 	open   []*int // the sizes of the arrays and objects on the way to a place
 	// special reports that a patch put a value into the document that is not JSON.
 	special bool
+}
+
+// Budget is the work that patches caused and that is not proportional to their length. The
+// zero value is ready to use.
+type Budget struct {
+	spent int // in bytes, less what the lengths of documents and patches permit
 }
 
 // Reset makes the document a value that strictjson has read, or missing if v is the
@@ -84,9 +91,9 @@ func (d *Document) Reset(v strictjson.Value) error {
 	return nil
 }
 
-// Clone returns a copy of the document.
+// Clone returns a copy of the document with the same Budget.
 func (d *Document) Clone() *Document {
-	return &Document{root: jsonvalue.Clone(d.root), spent: d.spent}
+	return &Document{Budget: d.budget(), root: jsonvalue.Clone(d.root)}
 }
 
 // Missing reports whether the document is missing.
@@ -257,13 +264,21 @@ func checkLimits(size, depth int) error {
 }
 
 // permit permits work in proportion to the length of a text.
-func (d *Document) permit(length int) { d.spent -= workFactor * length }
+func (d *Document) permit(length int) { d.budget().spent -= workFactor * length }
 
 // work records work of n bytes.
 func (d *Document) work(n int) error {
-	if n > freeWork-d.spent {
+	b := d.budget()
+	if n > freeWork-b.spent {
 		return errWork
 	}
-	d.spent += n
+	b.spent += n
 	return nil
+}
+
+func (d *Document) budget() *Budget {
+	if d.Budget == nil {
+		d.Budget = new(Budget)
+	}
+	return d.Budget
 }

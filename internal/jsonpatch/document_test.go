@@ -264,6 +264,11 @@ func TestWork(t *testing.T) {
 			err = d.Apply(patch, dialect)
 		}
 		var e *Error
+		// A document that shares the budget cannot copy either.
+		other := d.Clone()
+		if err := other.Apply(patch, dialect); err == nil {
+			t.Errorf("%s: a copy of the document has a budget of its own", dialect)
+		}
 		if done--; done != want || !errors.As(err, &e) || !e.Limit {
 			t.Errorf("%s: after %d copies, want %d: %v", dialect, done, want, err)
 		}

@@ -4,16 +4,18 @@ import "github.com/p20export/p20export/internal/strictjson"
 
 const (
 	// MaxBytes limits the text of a document. It is the limit of an event's data, so
-	// every document fits in a STATE_SNAPSHOT.
+	// every document fits in a STATE_SNAPSHOT. In memory, a hostile document can be
+	// about 25 times as large: an empty array is 3 bytes long and needs 64.
 	MaxBytes = 64 << 20
 
 	// MaxDepth limits the nesting of a document, so that it can be read again.
 	MaxDepth = strictjson.MaxDepth
 
 	// freeWork and workFactor limit the work that a short patch can cause: copies, and
-	// searches for the depth of a value that moves to a deeper place. Over all patches
-	// it is at most freeWork bytes and workFactor bytes for each byte of the documents
-	// and patches. Otherwise a patch of 60 bytes could copy 32 MiB, again and again.
+	// searches for the depth of a value that moves to a deeper place. For all documents
+	// with one Budget it is at most freeWork bytes, and workFactor bytes for each byte
+	// of the documents and patches. Otherwise a patch of 60 bytes could copy 32 MiB,
+	// again and again.
 	freeWork   = 1 << 30
-	workFactor = 64
+	workFactor = 16
 )
