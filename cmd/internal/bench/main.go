@@ -1,6 +1,6 @@
 // Command bench measures the program: its start-up, and the time, throughput and peak
-// memory of each step on a one-gigabyte capture, of validate on hostile files, and of the
-// largest bundles for Assay.
+// memory of each step on a one-gigabyte capture, of compact compared with inspect, of
+// validate on hostile files, and of the largest bundles for Assay.
 package main
 
 import (
@@ -26,6 +26,9 @@ func main() {
 	err := benchStartup(*program, *hello)
 	if err == nil {
 		err = benchCapture(*program, *size)
+	}
+	if err == nil {
+		err = benchCompact(*program, *size)
 	}
 	if err == nil {
 		err = benchHostile(*program)
