@@ -17,17 +17,17 @@ type grouper struct {
 	client bool
 	emit   func(data []byte) error
 	limits limits
-	held   int // bytes that wait, at most limits.held
-	texts  family
-	calls  family
-	state  window // only in ModeClient
-	out    []byte // reused
-	spare  []byte // the memory of the deltas of a group that was emitted
+	memory
+	texts family
+	calls family
+	state window // only in ModeClient
+	out   []byte // reused
+	spare []byte // the memory of the deltas of a group that was emitted
 }
 
 func newGrouper(mode Mode, emit func(data []byte) error, l limits) *grouper {
 	return &grouper{
-		client: mode == ModeClient, emit: emit, limits: l,
+		client: mode == ModeClient, emit: emit, limits: l, memory: memory{limit: l.held},
 		texts: family{id: "messageId", content: names.TextMessageContent},
 		calls: family{id: "toolCallId", content: names.ToolCallArgs},
 	}
@@ -283,15 +283,6 @@ func (g *grouper) end() error {
 		}
 	}
 	return g.flushState()
-}
-
-// hold counts n bytes that wait because of e, and adds them to bytes.
-func (g *grouper) hold(e *envelope.Event, bytes *int, n int) error {
-	*bytes += n
-	if g.held += n; g.held > g.limits.held {
-		return e.Finding(finding.CompactionLimit, "more than %d bytes wait for the ends of messages, tool calls and runs", g.limits.held)
-	}
-	return nil
 }
 
 // emitMade emits an event that was made from others, the first of which was at a

@@ -1,6 +1,10 @@
 package compact
 
-import "github.com/p20export/p20export/capture"
+import (
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/finding"
+)
 
 // limits bound the memory of a Compactor, in bytes.
 type limits struct {
@@ -10,11 +14,26 @@ type limits struct {
 	// held limits what waits: messages and calls that are open, the events behind
 	// them, and state events.
 	held int
+	// kept limits what ModeSnapshot keeps of ended runs, because a later run may
+	// continue each of them: their messages and states. What runs share counts once.
+	kept int
 }
 
 // defaultLimits are the limits of all streams. Four events of the maximum size can
 // wait; in real streams a few megabytes do.
-var defaultLimits = limits{event: capture.MaxEventBytes, held: 4 * capture.MaxEventBytes}
+var defaultLimits = limits{event: capture.MaxEventBytes, held: 4 * capture.MaxEventBytes, kept: 8 * capture.MaxEventBytes}
+
+// memory counts the bytes that wait.
+type memory struct{ held, limit int }
+
+// hold counts n bytes that wait because of e, and adds them to bytes.
+func (m *memory) hold(e *envelope.Event, bytes *int, n int) error {
+	*bytes += n
+	if m.held += n; m.held > m.limit {
+		return e.Finding(finding.CompactionLimit, "more than %d bytes wait for the ends of messages, tool calls and runs", m.limit)
+	}
+	return nil
+}
 
 // The memory that is counted for one open group, for one event that waits and for one
 // key of metadata, in addition to their texts.
@@ -22,4 +41,12 @@ const (
 	groupBytes = 512
 	eventBytes = 16
 	keyBytes   = 128
+)
+
+// The memory that is counted for the end of a run, for one of its messages, and for
+// each reference to a message, in addition to the texts.
+const (
+	endingBytes    = 256
+	messageBytes   = 128
+	referenceBytes = 8
 )

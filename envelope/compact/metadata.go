@@ -36,18 +36,18 @@ func (m *metadata) append(dst []byte) []byte {
 
 // keep makes v, which is the zero Value if it is absent, the value of m. It counts the
 // memory in bytes.
-func (g *grouper) keep(e *envelope.Event, bytes *int, m *metadata, v envelope.Value) error {
+func (w *memory) keep(e *envelope.Event, bytes *int, m *metadata, v envelope.Value) error {
 	if v.Kind == 0 || v.Kind == envelope.ObjectValue {
-		return g.fold(e, bytes, m, v)
+		return w.fold(e, bytes, m, v)
 	}
 	m.present, m.whole = true, append([]byte(nil), v.Raw...)
-	return g.hold(e, bytes, len(m.whole))
+	return w.hold(e, bytes, len(m.whole))
 }
 
 // fold sets the keys of v in m, as mergeMetadata of @ag-ui/core does: a later value
 // replaces an earlier one as a whole, and the keys of an array or a string are its
 // indices. It does nothing if v is the zero Value, and counts the memory in bytes.
-func (g *grouper) fold(e *envelope.Event, bytes *int, m *metadata, v envelope.Value) error {
+func (w *memory) fold(e *envelope.Event, bytes *int, m *metadata, v envelope.Value) error {
 	if v.Kind == 0 {
 		return nil
 	}
@@ -62,7 +62,7 @@ func (g *grouper) fold(e *envelope.Event, bytes *int, m *metadata, v envelope.Va
 			n += len(key) + keyBytes
 		}
 		m.values[key] = append([]byte(nil), value...)
-		return g.hold(e, bytes, n)
+		return w.hold(e, bytes, n)
 	}
 	m.present = true
 	if whole := m.whole; whole != nil {
