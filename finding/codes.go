@@ -72,6 +72,8 @@ const (
 	EnvelopeIncomplete  Code = "envelope_incomplete"
 	EnvelopeOrder       Code = "envelope_order"
 	EnvelopeRepeated    Code = "envelope_event_repeated"
+	InputMessageDiffers Code = "input_message_differs"
+	ParentRunUnknown    Code = "parent_run_unknown"
 	CompactionLimit     Code = "compaction_limit"
 )
 

@@ -49,6 +49,8 @@ var kinds = sync.OnceValue(func() map[Code]kind {
 		EnvelopeIncomplete:  {Error, "a bounded envelope lacks one of its three events", "P20 §7"},
 		EnvelopeOrder:       {Error, "the events of a bounded envelope are in the wrong order", "AG-UI"},
 		EnvelopeRepeated:    {Error, "a bounded envelope contains one of its three events twice", "P20 §7"},
+		InputMessageDiffers: {Warning, "a message of a run's input has the id of a message of the history and other content", "AG-UI"},
+		ParentRunUnknown:    {Warning, "parentRunId does not name an earlier run of the thread", "AG-UI"},
 		CompactionLimit:     {Error, "compacting needs more memory than its limit, or makes an event larger than 64 MiB", ""},
 
 		SnapshotMissing:      {Error, "the run has no MESSAGES_SNAPSHOT", "P20 §7"},

@@ -186,6 +186,8 @@ var ByCode = sync.OnceValue(func() map[string]string {
 		"envelope_incomplete":         "write RUN_STARTED, one MESSAGES_SNAPSHOT and one terminal event",
 		"envelope_order":              "put the events in order: RUN_STARTED, MESSAGES_SNAPSHOT, terminal event",
 		"envelope_event_repeated":     "keep one event of each kind",
+		"input_message_differs":       "the message stays in the input; to change a message of the history, give it a new id",
+		"parent_run_unknown":          "use the stream of the whole thread; in this one, the run's history begins with its own input",
 		"compaction_limit":            "check the stream: the message, call or run at this place may never end",
 
 		"snapshot_missing":             "the integration should emit one MESSAGES_SNAPSHOT",
