@@ -32,21 +32,29 @@ or the one that --framing gives. -o - writes to standard output, and the summary
 to standard error.
 
 Modes:
-  stream  the Stream Compaction page of AG-UI: one event with the whole text per
-          message and one with all arguments per call. Events in between move
-          behind the message or call; all others are unchanged
-  client  what compactEvents of @ag-ui/client 1.0.0 does: as stream, but the
-          state events of a run become one STATE_SNAPSHOT if one of them is a
-          snapshot, metadata is merged, and the events that begin and end a run
-          stay in their place
+  stream    the Stream Compaction page of AG-UI: one event with the whole text
+            per message and one with all arguments per call. Events in between
+            move behind the message or call; all others are unchanged
+  client    what compactEvents of @ag-ui/client 1.0.0 does: as stream, but the
+            state events of a run become one STATE_SNAPSHOT if one of them is a
+            snapshot, metadata is merged, and the events that begin and end a
+            run stay in their place
+  snapshot  the serialization proposal of AG-UI: each run ends with one
+            MESSAGES_SNAPSHOT of its whole conversation, and one STATE_SNAPSHOT
+            if the state is known, in place of the events that they result
+            from. Messages that the conversation has are removed from the input
+            of the run. A run with a parentRunId continues the conversation of
+            that run
 
 Events that do not change keep their bytes. docs/compaction.md has an example
 and lists what is lost.
 
 FILE is written completely or not at all, after the whole capture was read and
 its digests were checked. An existing file is never replaced; one with the same
-bytes counts as written. If a message or call is longer than 64 MiB, or more
-than 256 MiB of events wait for the end of one, nothing is written.
+bytes counts as written. If a message, a call or a conversation is longer than
+64 MiB, more than 256 MiB of events wait for the end of a message or call, or
+the conversations at the ends of runs take more than 512 MiB, nothing is
+written.
 ` + exitHelp("the copy was written", "the capture contains something that is not an event, exceeds a limit, or was changed after it was closed", ""),
 		Example: `  p20export compact captures/one-turn -o one-turn.sse
   p20export compact run.sse -o run.ndjson --mode client --framing ndjson
@@ -55,7 +63,7 @@ than 256 MiB of events wait for the end of one, nothing is written.
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&out, "output", "o", "", "`FILE` to write the copy to, or - for standard output (required)")
-	flags.StringVar(&mode, "mode", string(compact.ModeStream), "how to compact: `stream|client`")
+	flags.StringVar(&mode, "mode", string(compact.ModeStream), "how to compact: `stream|client|snapshot`")
 	cli.Complete(cmd, "mode", compact.Modes()...)
 	flags.StringVar(&framing, "framing", "", "write the copy as `sse|ndjson|json` (default: the framing of the capture)")
 	cli.Complete(cmd, "framing", string(capture.SSE), string(capture.NDJSON), string(capture.JSON))

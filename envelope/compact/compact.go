@@ -25,10 +25,14 @@ const (
 	// ModeClient does what compactEvents of @ag-ui/client 1.0.0 does. It also
 	// merges the state events of a run into one and keeps metadata.
 	ModeClient Mode = "client"
+	// ModeSnapshot does what the serialization proposal of AG-UI describes: the
+	// events of messages and of the state become one MESSAGES_SNAPSHOT and one
+	// STATE_SNAPSHOT at the end of each run.
+	ModeSnapshot Mode = "snapshot"
 )
 
 // Modes returns the names of all modes.
-func Modes() []string { return []string{string(ModeStream), string(ModeClient)} }
+func Modes() []string { return []string{string(ModeStream), string(ModeClient), string(ModeSnapshot)} }
 
 // ParseMode returns the mode with a name.
 func ParseMode(name string) (Mode, error) {
@@ -43,6 +47,10 @@ func ParseMode(name string) (Mode, error) {
 type Options struct {
 	// Mode is one of the modes of this package.
 	Mode Mode
+	// Report, if not nil, is called with the warnings of ModeSnapshot: events without
+	// an effect on messages or state, messages of an input that differ from the
+	// history, and parents that the stream does not have.
+	Report func(finding.Finding)
 }
 
 // A Compactor compacts one stream of events.
@@ -69,6 +77,8 @@ func newCompactor(o Options, emit func(data []byte) error, l limits) *Compactor 
 	switch o.Mode {
 	case ModeStream, ModeClient:
 		return &Compactor{mode: newGrouper(o.Mode, emit, l)}
+	case ModeSnapshot:
+		return &Compactor{mode: newSnapshots(o, emit, l)}
 	}
 	panic("compact: unknown mode " + string(o.Mode))
 }

@@ -61,7 +61,7 @@ var floors = map[string][]string{
 	"envelope/reduce":                        {"envelope/chunk", "envelope", "envelope/event/names"},
 	"envelope/chunk":                         {"envelope", "envelope/event/names"},
 	"envelope":                               {"envelope/event/names", "capture"},
-	"envelope/compact":                       {"envelope", "envelope/event/names", "capture"},
+	"envelope/compact":                       {"envelope/reduce", "envelope", "envelope/event/names", "capture"},
 	"envelope/event":                         {"envelope/event/names"},
 	"envelope/event/names":                   {},
 	"envelope/judge":                         {},

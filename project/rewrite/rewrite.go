@@ -145,9 +145,10 @@ func (row *Row) compact(ctx context.Context, s Settings, w io.Writer) error {
 	out := newWriter(io.MultiWriter(w, hash, size), framing)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	r := &rewriter{compactor: compact.New(compact.Options{Mode: s.Mode}, out.event), stop: cancel}
+	r := &rewriter{stop: cancel}
+	r.compactor = compact.New(compact.Options{Mode: s.Mode, Report: r.warnings.Add}, out.event)
 	result, err := scan.Run(ctx, c, s.Progress, r)
-	row.Findings = append(row.Findings, r.findings...)
+	row.Findings = append(append(row.Findings, r.findings...), r.warnings.Findings()...)
 	if err != nil {
 		return err
 	}
@@ -170,6 +171,7 @@ type rewriter struct {
 	stop      context.CancelCauseFunc
 	err       error // the first
 	findings  []finding.Finding
+	warnings  finding.List // of the compactor
 }
 
 // Begin implements scan.Consumer.

@@ -1,0 +1,238 @@
+package compact
+
+import (
+	"slices"
+
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/event/names"
+	"github.com/p20export/p20export/envelope/reduce"
+	"github.com/p20export/p20export/finding"
+)
+
+// snapshots is the compaction of ModeSnapshot. It removes the events of messages and of
+// the state, and emits what they result in at the end of each run.
+type snapshots struct {
+	emit   func(data []byte) error
+	report func(finding.Finding)
+	limits limits
+	memory
+	options reduce.Options
+	reducer *reduce.Reducer // the conversation and the state at this event
+
+	open     bool // a run has started and has not ended
+	started  bool // a run has started
+	run      runID
+	runs     map[runID]*ending
+	latest   map[string]*ending // of each thread
+	base     *ending            // where the run, or the part of the stream before it, begins
+	present  []*message         // those at the start of the run
+	shown    ending             // what a client has after the events that were emitted
+	kept     int                // bytes of the endings in runs, at most limits.kept
+	messages messageWindow
+	state    stateWindow
+	out      []byte // reused
+}
+
+// runID identifies a run.
+type runID struct{ thread, run string }
+
+// ending is the conversation and the state at the end of a run. It is not changed.
+type ending struct {
+	messages []*message
+	state    []byte // nil if it is not known
+}
+
+// messageWindow has what is known of the events about messages since the last end.
+type messageWindow struct {
+	changed  bool         // there was one
+	snapshot bool         // one was a MESSAGES_SNAPSHOT
+	metadata metadata     // of the snapshots
+	results  []toolResult // those that may belong between older messages
+	bytes    int          // counted in snapshots.held
+}
+
+// toolResult is a TOOL_CALL_RESULT.
+type toolResult struct {
+	id   string // of its message
+	data []byte
+}
+
+// stateWindow has what is known of the events about the state since the last end.
+type stateWindow struct {
+	changed  bool
+	deltas   events // while the state that they change is not known
+	metadata metadata
+	bytes    int // counted in snapshots.held
+}
+
+func newSnapshots(o Options, emit func(data []byte) error, l limits) *snapshots {
+	s := &snapshots{emit: emit, report: o.Report, limits: l, memory: memory{limit: l.held}}
+	if s.report == nil {
+		s.report = func(finding.Finding) {}
+	}
+	s.reducer = reduce.New(s.options)
+	s.base = new(ending)
+	s.runs = make(map[runID]*ending)
+	s.latest = make(map[string]*ending)
+	return s
+}
+
+func (s *snapshots) event(e *envelope.Event) error {
+	switch e.Type {
+	case names.RunStarted:
+		return s.start(e)
+	case names.RunFinished, names.RunError:
+		return s.finish(e)
+	case names.StateSnapshot, names.StateDelta:
+		return s.addState(e)
+	case names.MessagesSnapshot:
+		s.messages.snapshot = true
+		v, _ := e.Get("metadata")
+		if err := s.fold(e, &s.messages.bytes, &s.messages.metadata, v); err != nil {
+			return err
+		}
+		return s.addMessages(e)
+	case names.ToolCallResult:
+		if err := s.holdResult(e); err != nil {
+			return err
+		}
+		return s.addMessages(e)
+	case names.TextMessageStart, names.TextMessageContent, names.TextMessageEnd, names.TextMessageChunk,
+		names.ToolCallStart, names.ToolCallArgs, names.ToolCallEnd, names.ToolCallChunk,
+		names.ReasoningMessageStart, names.ReasoningMessageContent, names.ReasoningMessageEnd, names.ReasoningMessageChunk,
+		names.ThinkingTextMessageStart, names.ThinkingTextMessageContent, names.ThinkingTextMessageEnd,
+		names.ReasoningEncryptedValue, names.ActivitySnapshot, names.ActivityDelta:
+		return s.addMessages(e)
+	}
+	// The event may end messages that chunks began.
+	if err := s.apply(e); err != nil {
+		return err
+	}
+	return s.emit(e.Data)
+}
+
+// apply applies an event to the conversation and the state.
+func (s *snapshots) apply(e *envelope.Event) error {
+	for _, f := range s.reducer.Event(e) {
+		s.report(f)
+	}
+	if s.reducer.Full() {
+		return e.Finding(finding.CompactionLimit, "the messages or the state are larger than the limit of %d bytes", reduce.MaxBytes)
+	}
+	return nil
+}
+
+func (s *snapshots) addMessages(e *envelope.Event) error {
+	s.messages.changed = true
+	return s.apply(e)
+}
+
+// holdResult keeps a tool result that may belong between messages from before the run. A
+// snapshot alone can add messages only behind those that a client has.
+func (s *snapshots) holdResult(e *envelope.Event) error {
+	id, _ := e.Get("messageId")
+	if len(s.present) == 0 || id.Kind != envelope.StringValue {
+		return nil
+	}
+	r := toolResult{data: slices.Clone(e.Data)}
+	r.id, _ = id.Text()
+	s.messages.results = append(s.messages.results, r)
+	return s.hold(e, &s.messages.bytes, len(r.data)+groupBytes)
+}
+
+// addState applies a state event. While the state before the run is not known, deltas
+// cannot be applied, and wait for a snapshot that replaces them.
+func (s *snapshots) addState(e *envelope.Event) error {
+	w := &s.state
+	w.changed = true
+	v, _ := e.Get("metadata")
+	if err := s.fold(e, &w.bytes, &w.metadata, v); err != nil {
+		return err
+	}
+	if err := s.apply(e); err != nil {
+		return err
+	}
+	if s.reducer.HasState() {
+		w.deltas = events{}
+		return nil
+	}
+	w.deltas.add(e.Data)
+	return s.hold(e, &w.bytes, len(e.Data)+eventBytes)
+}
+
+// start handles RUN_STARTED.
+func (s *snapshots) start(e *envelope.Event) error {
+	if err := s.close(e, s.open); err != nil {
+		return err
+	}
+	first := !s.started
+	s.started, s.open = true, true
+	s.run = runID{e.Text("threadId"), e.Text("runId")}
+	base := s.latest[s.run.thread]
+	if parent := e.Text("parentRunId"); parent != "" {
+		if base = s.runs[runID{s.run.thread, parent}]; base == nil {
+			v, _ := e.Get("parentRunId")
+			s.report(e.FindingAt(v, finding.ParentRunUnknown, "parentRunId %s does not name an earlier run of thread %s",
+				finding.Quote(parent), finding.Quote(s.run.thread)).WithPointer("/parentRunId"))
+		}
+	} else if first {
+		base = s.base
+	}
+	if base == nil {
+		base = new(ending)
+	}
+	if base != s.base {
+		s.base = base
+		s.reducer.Restore(appendMessages(nil, base.messages), base.state)
+	}
+	data := s.normalizeStart(e)
+	if err := s.apply(e); err != nil {
+		return err
+	}
+	return s.emit(data)
+}
+
+// normalizeStart returns the text of a RUN_STARTED without the messages of its input
+// that the conversation has, and adds the others to it.
+func (s *snapshots) normalizeStart(e *envelope.Event) []byte {
+	s.present = s.base.messages
+	messages := inputMessages(e)
+	if messages.Kind == 0 {
+		return e.Data
+	}
+	known := historyOf(s.base.messages)
+	cuts, differing := known.normalize(messages)
+	for _, m := range differing {
+		s.report(e.FindingAt(envelope.Value{Start: m.start}, finding.InputMessageDiffers, differsText, finding.Quote(m.id)).
+			WithPointer(finding.Pointer("/input/messages").Index(m.index)))
+	}
+	s.present = slices.Clip(s.present)
+	for _, m := range readMessages(messages) {
+		if known[m.id] == nil {
+			known.add(m)
+			m.text = slices.Clone(m.text)
+			s.present = append(s.present, m)
+		}
+	}
+	if len(cuts) == 0 {
+		return e.Data
+	}
+	return remove(e.Data, cuts)
+}
+
+// finish handles RUN_FINISHED and RUN_ERROR.
+func (s *snapshots) finish(e *envelope.Event) error {
+	pending := s.reducer.PendingToolCalls()
+	if err := s.apply(e); err != nil {
+		return err
+	}
+	if err := s.close(e, s.open); err != nil {
+		return err
+	}
+	s.open = false
+	return s.emit(withPending(e, pending))
+}
+
+func (s *snapshots) end() error {
+	return s.close(nil, s.open)
+}

@@ -1,0 +1,255 @@
+package compact
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/reduce"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/strictjson"
+)
+
+// close ends a run, or a part of the stream outside of runs: it emits the conversation
+// and the state if they changed, the conversation of a run in any case, and keeps both
+// for runs that continue them. The event at which the run ends may be nil.
+func (s *snapshots) close(e *envelope.Event, run bool) error {
+	if !run && !s.messages.changed && !s.state.changed {
+		return nil
+	}
+	var at envelope.Ref
+	if e != nil {
+		at = e.Ref()
+	}
+	list := s.list()
+	if run || s.messages.changed {
+		var err error
+		if list, err = s.emitMessages(at, list); err != nil {
+			return err
+		}
+	}
+	if err := s.emitState(at); err != nil {
+		return err
+	}
+	s.held -= s.messages.bytes + s.state.bytes
+	s.messages, s.state = messageWindow{}, stateWindow{}
+	return s.keep(at, list)
+}
+
+// keep makes the conversation and the state the base of later runs.
+func (s *snapshots) keep(at envelope.Ref, list []*message) error {
+	end := &ending{messages: list}
+	size := endingBytes + len(s.run.thread) + len(s.run.run)
+	if slices.Equal(list, s.base.messages) {
+		end.messages = s.base.messages
+	} else {
+		size += len(list) * referenceBytes
+	}
+	if s.reducer.HasState() {
+		end.state = s.shown.state
+		if string(end.state) == string(s.base.state) {
+			end.state = s.base.state
+		} else {
+			size += len(end.state)
+		}
+	}
+	s.base = end
+	s.present = end.messages
+	if s.started {
+		s.runs[s.run], s.latest[s.run.thread] = end, end
+	}
+	return s.retain(at, size)
+}
+
+// retain counts n bytes that stay to the end of the stream.
+func (s *snapshots) retain(at envelope.Ref, n int) error {
+	if s.kept += n; s.kept > s.limits.kept {
+		return at.Annotate(finding.New(finding.CompactionLimit, "the conversations and states at the ends of runs are larger than %d bytes", s.limits.kept))
+	}
+	return nil
+}
+
+// list returns the messages of the conversation. Those that the base has are shared
+// with it.
+func (s *snapshots) list() []*message {
+	s.out = s.reducer.AppendMessages(s.out[:0])
+	list := readMessages(strictjson.Value{Kind: strictjson.ArrayStart, Raw: s.out})
+	var known history
+	for i, m := range list {
+		if i < len(s.base.messages) && m.same(s.base.messages[i]) {
+			list[i] = s.base.messages[i]
+			continue
+		}
+		if known == nil {
+			known = history{}
+			for _, m := range s.base.messages {
+				known.add(m)
+			}
+		}
+		if old := known[m.id]; old != nil && m.same(old) {
+			list[i] = old
+			continue
+		}
+		m.text = slices.Clone(m.text)
+		s.kept += len(m.text) + messageBytes
+	}
+	return list
+}
+
+// emitMessages emits a MESSAGES_SNAPSHOT with the conversation, and returns its
+// messages.
+func (s *snapshots) emitMessages(at envelope.Ref, list []*message) ([]*message, error) {
+	if len(list) == 0 && len(s.shown.messages) == 0 && !s.messages.snapshot {
+		// An empty snapshot would remove messages of which the stream says nothing.
+		return list, nil
+	}
+	before, now, err := s.beforeSnapshot(list)
+	if err != nil {
+		return nil, err
+	}
+	for _, data := range before {
+		if err := s.emit(data); err != nil {
+			return nil, err
+		}
+	}
+	if !slices.Equal(now, list) {
+		list = now
+		s.reducer.Restore(appendMessages(nil, list), s.knownState())
+	}
+	clear := !hasActivity(list) && (hasActivity(s.shown.messages) || hasActivity(s.present))
+	s.shown.messages = list
+	s.out = appendSnapshot(s.out[:0], list, &s.messages.metadata, clear)
+	if len(s.out) > s.limits.event {
+		return nil, at.Annotate(finding.New(finding.CompactionLimit, "the MESSAGES_SNAPSHOT before this event is longer than %d bytes", s.limits.event))
+	}
+	return list, s.emit(s.out)
+}
+
+// beforeSnapshot returns the events that have to precede a snapshot with a list, so that a
+// client has exactly the list afterwards. Usually there are none. But a snapshot can add
+// messages only behind those that the client has, in their order, and not remove
+// reasoning unless it has some. In rare cases no events help. Then the result now is
+// another list, which the client has after the snapshot with it.
+func (s *snapshots) beforeSnapshot(list []*message) (before [][]byte, now []*message, err error) {
+	if isPlain(s.present, list) {
+		return nil, list, nil
+	}
+	// Results of tool calls in older messages belong behind these. If the run added
+	// the call to the message, a snapshot has to precede the result.
+	results, old := s.resultsBetween(list)
+	ways := [][][]byte{nil}
+	if len(results) > 0 {
+		ways = append(ways, results, append([][]byte{s.firstEvent(old)}, results...))
+	}
+	clients := make([][]*message, len(ways))
+	for i, way := range ways {
+		if clients[i], err = s.play(way); err != nil {
+			return nil, nil, err
+		}
+		if isPlain(clients[i], list) {
+			return way, list, nil
+		}
+	}
+	for i, way := range ways {
+		if first, now := firstSnapshot(clients[i], list); slices.Equal(now, list) {
+			return append(way, s.firstEvent(first)), list, nil
+		}
+	}
+	for range 3 { // the second is usually enough
+		first, now := firstSnapshot(s.present, list)
+		before = [][]byte{s.firstEvent(first)}
+		if slices.Equal(now, list) {
+			break
+		}
+		if list = now; isPlain(s.present, list) {
+			return nil, list, nil
+		}
+	}
+	return before, list, nil
+}
+
+// firstEvent returns a MESSAGES_SNAPSHOT that precedes the one that ends a run.
+func (s *snapshots) firstEvent(list []*message) []byte {
+	return appendSnapshot(nil, list, new(metadata), !hasActivity(list) && hasActivity(s.present))
+}
+
+// resultsBetween returns the tool results of the run whose messages are between messages
+// from before it, in the order of the list, and those older messages.
+func (s *snapshots) resultsBetween(list []*message) (results [][]byte, old []*message) {
+	if len(s.messages.results) == 0 {
+		return nil, nil
+	}
+	known := historyOf(s.present)
+	last := -1
+	for i, m := range list {
+		if known[m.id] != nil {
+			last = i
+		}
+	}
+	byID := make(map[string][]byte)
+	for _, r := range s.messages.results {
+		byID[r.id] = r.data
+	}
+	for _, m := range list[:last+1] {
+		if known[m.id] != nil {
+			old = append(old, m)
+		} else if data := byID[m.id]; data != nil {
+			results = append(results, data)
+		}
+	}
+	return results, old
+}
+
+// play returns the messages that a client has after events that follow the start of the
+// run.
+func (s *snapshots) play(events [][]byte) ([]*message, error) {
+	if events == nil {
+		return s.present, nil
+	}
+	client := reduce.New(s.options)
+	client.Restore(appendMessages(nil, s.present), nil)
+	for _, data := range events {
+		e, err := envelope.ReadEvent(data)
+		if err != nil {
+			return nil, err
+		}
+		client.Event(e)
+	}
+	var o strictjson.Object
+	list, err := strictjson.ReadText(&o, new(strictjson.Decoder), client.AppendMessages(nil))
+	return readMessages(list), err
+}
+
+// emitState emits a STATE_SNAPSHOT if the state is known and changed, or the deltas of
+// the run if it is not known.
+func (s *snapshots) emitState(at envelope.Ref) error {
+	w := &s.state
+	if !s.reducer.HasState() {
+		if w.changed {
+			s.shown.state = nil
+		}
+		return w.deltas.each(s.emit)
+	}
+	state := s.knownState()
+	if !w.changed && bytes.Equal(state, s.shown.state) {
+		return nil
+	}
+	s.shown.state = state
+	s.out = append(append(s.out[:0], `{"type":"STATE_SNAPSHOT","snapshot":`...), state...)
+	if w.metadata.present {
+		s.out = w.metadata.append(append(s.out, `,"metadata":`...))
+	}
+	s.out = append(s.out, '}')
+	if len(s.out) > s.limits.event {
+		return at.Annotate(finding.New(finding.CompactionLimit, "the STATE_SNAPSHOT before this event is longer than %d bytes", s.limits.event))
+	}
+	return s.emit(s.out)
+}
+
+// knownState returns the state, or nil if it is not known.
+func (s *snapshots) knownState() []byte {
+	if !s.reducer.HasState() {
+		return nil
+	}
+	return s.reducer.AppendState(nil)
+}
