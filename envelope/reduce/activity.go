@@ -33,13 +33,9 @@ func (r *Reducer) activitySnapshot(e *envelope.Event) {
 		return
 	case replace.Kind == envelope.FalseValue:
 	case n.role == activityRole:
-		n.separate()
-		if !r.set(e, n.Message, n.open(), contentKey, value) {
+		if !r.replaceActivity(e, n, kind, value) {
 			return
 		}
-		n.setType(kind)
-		n.object.members.Delete(subagentKey)
-		r.setTag(n.Message, e)
 	default:
 		m := r.newActivity(e, id, kind, value)
 		if !r.reserve(e, m.bytes) {
@@ -60,16 +56,42 @@ func (r *Reducer) newActivity(e *envelope.Event, id, kind string, value envelope
 	return m
 }
 
-func (m *Message) setType(kind string) {
-	m.open().members.Set(activityTypeKey, kind)
+// replaceActivity replaces the type, the content and the subagent of an activity, and
+// reports whether they fit. Its metadata stays.
+func (r *Reducer) replaceActivity(e *envelope.Event, n *node, kind string, value envelope.Value) bool {
+	tag, tagged := r.optional(e, subagentKey)
+	most := len(kind) + len(value.Raw) + len(tag)
+	if !r.reserve(e, most) {
+		return false
+	}
+	r.conversation.separate(n)
+	members := &n.open().members
+	added := n.setType(kind)
+	added += n.object.set(contentKey, compact(value.Raw))
+	added += len(tag) - size(n.object.get(subagentKey))
+	if tagged {
+		members.Set(subagentKey, tag)
+	} else {
+		members.Delete(subagentKey)
+	}
+	r.conversation.bytes -= most
+	r.conversation.account(n.Message, added)
+	return true
+}
+
+// setType sets the type of an activity, and returns the change in size.
+func (m *Message) setType(kind string) (added int) {
+	added = len(kind) - size(m.open().get(activityTypeKey))
+	m.object.members.Set(activityTypeKey, kind)
 	m.more().activityType = kind
+	return added
 }
 
 // separate gives a node a message of its own if the message is repeated.
-func (n *node) separate() {
+func (c *Conversation) separate(n *node) {
 	if n.extra != nil && n.repeated {
-		raw := rawJSON(n.append(nil))
-		n.Message = readMessage(read(raw))
+		n.Message = readMessage(read(n.append(nil)))
+		c.bytes += n.bytes
 	}
 }
 
@@ -99,18 +121,24 @@ func (r *Reducer) activityDelta(e *envelope.Event) {
 			ops = rawJSON("[]").value()
 		}
 	}
-	n.separate()
+	if !r.reserve(e, len(ops.Raw)) {
+		return
+	}
+	r.conversation.bytes -= len(ops.Raw)
+	r.conversation.separate(n)
 	doc, added, err := n.document()
 	if err == nil {
 		before := doc.Size()
 		err = doc.Apply(ops, jsonpatch.Dialect(r.options.Dialect))
 		r.conversation.account(n.Message, added+doc.Size()-before)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		r.patchFailed(e, err)
-		return
+	case r.reserve(e, len(kind)):
+		r.conversation.bytes -= len(kind)
+		r.conversation.account(n.Message, n.setType(kind))
 	}
-	n.setType(kind)
 }
 
 // document returns the content of an activity as a document, and the change in size.

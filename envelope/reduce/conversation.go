@@ -1,6 +1,9 @@
 package reduce
 
 import (
+	"iter"
+	"slices"
+
 	"github.com/p20export/p20export/envelope"
 )
 
@@ -115,18 +118,29 @@ func (c *Conversation) replace(n *node, m *Message) {
 
 // size returns the size of all messages.
 func (c *Conversation) size() (bytes int) {
-	for n := range c.messages.all {
-		bytes += n.bytes
+	return sizeOf(c.All)
+}
+
+// sizeOf returns the size of messages. It counts repeated messages once.
+func sizeOf(messages iter.Seq[*Message]) (bytes int) {
+	seen := make(map[*Message]bool)
+	for m := range messages {
+		if m.extra != nil && m.repeated {
+			if seen[m] {
+				continue
+			}
+			seen[m] = true
+		}
+		bytes += m.bytes
 	}
 	return bytes
 }
 
 // replaceAll replaces all messages.
 func (c *Conversation) replaceAll(messages []*Message) {
-	c.bytes -= c.size()
+	c.bytes += sizeOf(slices.Values(messages)) - c.size()
 	c.messages, c.calls, c.byID = list{}, callIndex{}, nil
 	for _, m := range messages {
-		c.bytes += m.bytes
 		c.push(m)
 	}
 }

@@ -20,3 +20,64 @@ func apply(t testing.TB, r *Reducer, events ...string) (warnings []finding.Findi
 	}
 	return warnings
 }
+
+// check compares what a reducer knows about its messages with the messages.
+func check(t testing.TB, r *Reducer) {
+	t.Helper()
+	c := &r.conversation
+	byID := map[string]*node{}
+	calls := map[string]callRef{}
+	n := 0
+	var last *node
+	for at := range c.messages.all {
+		n++
+		if last != nil && (!last.before(at) || at.before(last)) {
+			t.Errorf("message %d is not behind the one before it", n)
+		}
+		last = at
+		if byID[at.id] == nil {
+			byID[at.id] = at
+		}
+		for i, call := range at.toolCalls() {
+			if calls[call.id].node == nil {
+				calls[call.id] = callRef{at, i}
+			}
+		}
+	}
+	if last != c.messages.last || n != c.Len() {
+		t.Errorf("the list has %d messages, and Len is %d", n, c.Len())
+	}
+	for id, at := range byID {
+		if c.find(id) != at {
+			t.Errorf("the first message with the id %q is not found", id)
+		}
+	}
+	for id, want := range calls {
+		if got, _ := c.calls.first(id); got != want {
+			t.Errorf("the first tool call with the id %q is not found", id)
+		}
+	}
+	if len(byID) != len(c.byID) || len(calls) != len(c.calls.byID) {
+		t.Errorf("%d messages and %d tool calls are known, want %d and %d", len(c.byID), len(c.calls.byID), len(byID), len(calls))
+	}
+	if bytes := c.size(); bytes+r.run.bytes != c.bytes {
+		t.Errorf("%d bytes are accounted for, want %d of the messages and %d of the run", c.bytes, bytes, r.run.bytes)
+	}
+	checkTree(t, c.messages.root, nil)
+}
+
+// checkTree checks the order of priorities in a subtree, and returns whether the subtree
+// contains a message that is not a tool result.
+func checkTree(t testing.TB, n, up *node) bool {
+	if n == nil {
+		return false
+	}
+	if n.up != up || up != nil && n.priority > up.priority {
+		t.Errorf("the node of %q is in the wrong place", n.id)
+	}
+	left, right := checkTree(t, n.left, n), checkTree(t, n.right, n)
+	if other := left || right || !n.isResult(); other != n.other {
+		t.Errorf("the node of %q has other messages: %v, want %v", n.id, n.other, other)
+	}
+	return n.other
+}

@@ -1,8 +1,9 @@
 package reduce
 
 // A Reducer limits its memory. An event that would exceed a limit is ignored, with a
-// finding, and Full reports true from then on. Internal package jsonpatch limits the
-// state and the content of each activity.
+// finding, and Full reports true from then on. The state and the content of an activity
+// are limited to 64 MiB each; the content that a patch makes of an activity may exceed
+// MaxBytes, and then no message can grow.
 const (
 	// MaxBytes is the default maximum size of all messages: their text and JSON text,
 	// and the overhead of messages, tool calls and members. AG-UI sends a whole

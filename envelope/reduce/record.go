@@ -152,6 +152,8 @@ func size(v any) int {
 	switch v := v.(type) {
 	case rawJSON:
 		return len(v)
+	case string:
+		return len(v)
 	case *Text:
 		return v.Len()
 	case *content:

@@ -12,7 +12,7 @@ import (
 type run struct {
 	number   int // of the run in the stream, from 1, or 0 before the first
 	started  []string
-	calls    map[string]progress
+	calls    map[string]*progress
 	bytes    int      // of the ids
 	named    []string // the pending tool calls that RUN_FINISHED names
 	thinking string   // the id of the open THINKING message, or ""
@@ -26,38 +26,36 @@ type progress struct{ started, answered bool }
 
 // next begins the next run.
 func (u *run) next() {
-	*u = run{number: u.number + 1, interrupts: u.interrupts, calls: make(map[string]progress)}
+	*u = run{number: u.number + 1, interrupts: u.interrupts}
 }
 
-// start and answer record that a tool call began or has a result.
+// start records that a tool call began.
 func (r *Reducer) start(e *envelope.Event, id string) {
-	c := r.run.calls[id]
-	if !c.started && r.reserveCall(e, c, id) {
+	if c := r.progress(e, id); c != nil && !c.started {
 		c.started = true
 		r.run.started = append(r.run.started, id)
-		r.run.calls[id] = c
 	}
 }
 
+// answer records that a tool call has a result.
 func (r *Reducer) answer(e *envelope.Event, id string) {
-	c := r.run.calls[id]
-	if !c.answered && r.reserveCall(e, c, id) {
+	if c := r.progress(e, id); c != nil {
 		c.answered = true
-		r.run.calls[id] = c
 	}
 }
 
-// reserveCall accounts for the id of a tool call once.
-func (r *Reducer) reserveCall(e *envelope.Event, c progress, id string) bool {
-	if c.started || c.answered {
-		return true
+// progress returns the progress of a tool call, or nil if its id does not fit.
+func (r *Reducer) progress(e *envelope.Event, id string) *progress {
+	c := r.run.calls[id]
+	if n := entryBytes + len(id); c == nil && r.reserve(e, n) {
+		if r.run.calls == nil {
+			r.run.calls = make(map[string]*progress)
+		}
+		r.run.bytes += n
+		c = new(progress)
+		r.run.calls[id] = c
 	}
-	n := entryBytes + len(id)
-	if !r.reserve(e, n) {
-		return false
-	}
-	r.run.bytes += n
-	return true
+	return c
 }
 
 // runStarted handles RUN_STARTED. Messages of its input are added if their ids are new.

@@ -2,6 +2,7 @@ package reduce
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
@@ -58,12 +59,8 @@ func (r *Reducer) readMessages(e *envelope.Event, list envelope.Value) []*Messag
 
 // replaceAll replaces all messages, if they fit.
 func (r *Reducer) replaceAll(e *envelope.Event, messages []*Message) {
-	bytes := 0
-	for _, m := range messages {
-		bytes += m.bytes
-	}
-	if free := r.conversation.size(); r.reserve(e, bytes-free) {
-		r.conversation.bytes -= bytes - free
+	if more := sizeOf(slices.Values(messages)) - r.conversation.size(); r.reserve(e, more) {
+		r.conversation.bytes -= more
 		r.conversation.replaceAll(messages)
 	}
 }

@@ -1,7 +1,9 @@
 package reduce
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
@@ -28,7 +30,7 @@ func ParseDialect(name string) (Dialect, error) {
 			return d, nil
 		}
 	}
-	return 0, fmt.Errorf("unknown dialect %s", finding.Quote(name))
+	return 0, fmt.Errorf("the dialects are %s", strings.Join(Dialects(), " and "))
 }
 
 // String returns the name of the dialect.
@@ -97,7 +99,8 @@ func (r *Reducer) stateDelta(e *envelope.Event) {
 
 // patchFailed adds a warning about a patch that does not apply.
 func (r *Reducer) patchFailed(e *envelope.Event, err error) {
-	if false {
+	var failed *jsonpatch.Error
+	if !errors.As(err, &failed) || failed.Limit {
 		r.full = true
 		r.warn(e, finding.ConversationTooLarge, "%s is ignored: %v", e.Type, err)
 		return
