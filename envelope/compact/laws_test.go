@@ -40,9 +40,9 @@ func snapshotInside(t testing.TB, events []string) bool {
 	return false
 }
 
-// message has what the laws compare of a message. The metadata of deltas is lost in
+// shown has what the laws compare of a message. The metadata of deltas is lost in
 // ModeStream.
-type message struct {
+type shown struct {
 	ID        string
 	ToolCalls []call
 	Content   json.RawMessage
@@ -55,7 +55,7 @@ type call struct {
 }
 
 // view returns the messages and the state that a client shows after the events.
-func view(t testing.TB, events []string) (messages []message, state string) {
+func view(t testing.TB, events []string) (messages []shown, state string) {
 	t.Helper()
 	r := reduce.New(reduce.Options{Dialect: reduce.Client})
 	for i, text := range events {
@@ -87,7 +87,7 @@ func view(t testing.TB, events []string) (messages []message, state string) {
 
 // contents returns the contents of messages and the functions of calls, with their ids, in
 // an order that does not depend on that of the messages.
-func contents(messages []message) (list []string) {
+func contents(messages []shown) (list []string) {
 	for _, m := range messages {
 		if text := string(m.Content); text != "" && text != `""` {
 			list = append(list, "message "+m.ID+" "+text)
@@ -124,7 +124,7 @@ func TestSameView(t *testing.T) {
 		for _, mode := range []Mode{ModeStream, ModeClient} {
 			copied := run(t, mode, events...)
 			got, state := view(t, copied)
-			same := slices.EqualFunc(got, want, func(a, b message) bool {
+			same := slices.EqualFunc(got, want, func(a, b shown) bool {
 				return a.Rest == b.Rest && slices.EqualFunc(a.ToolCalls, b.ToolCalls, func(a, b call) bool {
 					return a.ID == b.ID && string(a.Function) == string(b.Function) && (mode == ModeStream || string(a.Metadata) == string(b.Metadata))
 				})
