@@ -101,6 +101,10 @@ func Append(dst []byte, e Event) []byte {
 }
 
 // Optional is a field that a JSON object may lack. The zero value is an absent field.
+//
+// An optional field of AG-UI 1.0 is never null; the state of a RunAgentInput, which is
+// JSON, is the only exception. AG-UI 0.x also wrote null. A strict decode refuses it, and a
+// tolerant one reports it as NullOptional and leaves the field absent.
 type Optional[T any] struct {
 	// Value is the field's value, or the zero value of T if the field is absent.
 	Value T

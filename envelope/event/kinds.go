@@ -244,12 +244,13 @@ type listKind[T any] struct {
 	of kind[T]
 	// what is the name of the elements, in the plural.
 	what string
+	max  int // the maximum number of elements, or 0
 }
 
 func (k listKind[T]) String() string { return "an array of " + k.what }
 
-// errFaults stops the reading of an array that has more than MaxFaults faults.
-var errFaults = errors.New("too many faults")
+// errStop stops the reading of an array that has too many elements or faults.
+var errStop = errors.New("stop")
 
 func (k listKind[T]) read(d *decoder, v strictjson.Value) ([]T, bool) {
 	if v.Kind != strictjson.ArrayStart {
@@ -257,13 +258,18 @@ func (k listKind[T]) read(d *decoder, v strictjson.Value) ([]T, bool) {
 		return nil, false
 	}
 	list, ok := []T{}, true
-	// The text was read before, so the only possible error is errFaults.
+	// The text was read before, so the only possible error is errStop.
 	_ = strictjson.Elements(v, func(i int, v strictjson.Value, _ *strictjson.Object) error {
+		if i == k.max && k.max > 0 {
+			d.report(refused, "", v.Start, "has more than %d elements", k.max)
+			ok = false
+			return errStop
+		}
 		d.path = append(d.path, step{"", i})
 		e, valid := k.of.read(d, v)
 		d.path = d.path[:len(d.path)-1]
 		if d.full {
-			return errFaults
+			return errStop
 		}
 		list, ok = append(list, e), ok && valid
 		return nil

@@ -13,7 +13,6 @@ func TestMaxFaults(t *testing.T) {
 	for _, c := range []struct{ before, each, after string }{
 		{`{"type":"MESSAGES_SNAPSHOT","messages":[`, `0`, `]}`},
 		{`{"type":"STATE_DELTA","delta":[`, `{"op":"add","path":"x","value":1}`, `]}`},
-		{`{"type":"RUN_ERROR","message":"","usage":[`, `{"model":1}`, `]}`},
 	} {
 		for _, n := range []int{event.MaxFaults, event.MaxFaults + 1} {
 			text := []byte(c.before + strings.TrimSuffix(strings.Repeat(c.each+",", n), ",") + c.after)
@@ -47,6 +46,21 @@ func manyKeys(n int) string {
 		b.WriteString(`,"k` + strings.Repeat("x", i) + `":0`)
 	}
 	return b.String()
+}
+
+// TestMaxUsage tests the limit of usage at n and n+1.
+func TestMaxUsage(t *testing.T) {
+	for _, n := range []int{event.MaxUsage, event.MaxUsage + 1} {
+		text := []byte(`{"type":"RUN_ERROR","message":"","usage":[` + strings.TrimSuffix(strings.Repeat(`{},`, n), ",") + `]}`)
+		laws(t, text)
+		if _, err := event.Decode(text); (err == nil) != (n == event.MaxUsage) {
+			t.Errorf("%d: %v", n, err)
+		}
+		var faults []event.Fault
+		if _, err := event.Decode(text, event.Tolerant(&faults)); err != nil || len(faults) != n-event.MaxUsage {
+			t.Errorf("%d: %v, %v", n, faults, err)
+		}
+	}
 }
 
 // TestIntegers tests the limits of timestamps and counts, and the spellings of numbers.

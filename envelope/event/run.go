@@ -47,7 +47,7 @@ type RunFinished struct {
 	// Outcome says why the run ended. Nil means success.
 	Outcome *Outcome
 	// Usage has the tokens that the run used, one entry for each provider and model.
-	// Nil means that they are not known.
+	// Nil means that they are not known. It has at most MaxUsage entries.
 	Usage []TokenUsage
 }
 
@@ -194,7 +194,7 @@ type TokenUsage struct {
 	Extra JSON
 }
 
-var usageList kind[[]TokenUsage] = listKind[TokenUsage]{of: recordKind[TokenUsage, *TokenUsage]{what: "TokenUsage"}, what: "TokenUsage"}
+var usageList kind[[]TokenUsage] = listKind[TokenUsage]{of: recordKind[TokenUsage, *TokenUsage]{what: "TokenUsage"}, what: "TokenUsage", max: MaxUsage}
 
 func (u *TokenUsage) extra() *JSON { return &u.Extra }
 
