@@ -8,6 +8,7 @@ import (
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/jsonpatch"
 )
 
 // grouper is the compaction of ModeStream and ModeClient. It collects the events of
@@ -21,8 +22,11 @@ type grouper struct {
 	texts family
 	calls family
 	state window // only in ModeClient
-	out   []byte // reused
-	spare []byte // the memory of the deltas of a group that was emitted
+	// document is the state of the window. There is one for all windows, because it
+	// limits the work of all patches together.
+	document jsonpatch.Document
+	out      []byte // reused
+	spare    []byte // the memory of the deltas of a group that was emitted
 }
 
 func newGrouper(mode Mode, emit func(data []byte) error, l limits) *grouper {

@@ -44,12 +44,12 @@ func snapshotInside(t testing.TB, events []string) bool {
 // ModeStream.
 type shown struct {
 	ID        string
-	ToolCalls []call
+	ToolCalls []shownCall
 	Content   json.RawMessage
 	Rest      string // everything but tool calls and metadata
 }
 
-type call struct {
+type shownCall struct {
 	ID                 string
 	Function, Metadata json.RawMessage
 }
@@ -125,7 +125,7 @@ func TestSameView(t *testing.T) {
 			copied := run(t, mode, events...)
 			got, state := view(t, copied)
 			same := slices.EqualFunc(got, want, func(a, b shown) bool {
-				return a.Rest == b.Rest && slices.EqualFunc(a.ToolCalls, b.ToolCalls, func(a, b call) bool {
+				return a.Rest == b.Rest && slices.EqualFunc(a.ToolCalls, b.ToolCalls, func(a, b shownCall) bool {
 					return a.ID == b.ID && string(a.Function) == string(b.Function) && (mode == ModeStream || string(a.Metadata) == string(b.Metadata))
 				})
 			})

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
 )
 
@@ -131,4 +132,28 @@ func TestEmitFails(t *testing.T) {
 			t.Errorf("%v: %v", events, err)
 		}
 	}
+}
+
+// The work of patches is limited over all windows: a short stream cannot copy very much.
+func TestPatchesAreLimited(t *testing.T) {
+	const copies, windows = 800, 40
+	var patch strings.Builder
+	for i := range copies {
+		fmt.Fprintf(&patch, `{"op":"copy","from":"/s","path":"/%d"},`, i)
+	}
+	snapshot := event(t, `{"type":"STATE_SNAPSHOT","snapshot":{"s":"`+strings.Repeat("x", 64<<10)+`"}}`)
+	delta := event(t, `{"type":"STATE_DELTA","delta":[`+patch.String()+`{"op":"replace","path":"","value":0}]}`)
+	end := event(t, `{"type":"RUN_ERROR","message":""}`)
+	c := New(Options{Mode: ModeClient}, func([]byte) error { return nil })
+	for range windows {
+		for _, e := range []*envelope.Event{snapshot, delta, end} {
+			if err := c.Event(e); err != nil {
+				if f := limitFinding(t, err); f.Pointer != "/delta" {
+					t.Errorf("%v", f)
+				}
+				return
+			}
+		}
+	}
+	t.Errorf("%d bytes were copied", windows*copies*64<<10)
 }

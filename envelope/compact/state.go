@@ -16,10 +16,9 @@ type window struct {
 	deltas   events       // before the first snapshot
 	snapshot bool         // a snapshot was seen
 	value    []byte       // the value of the last snapshot, until a delta follows it
-	applied  bool         // a delta followed the last snapshot
-	document jsonpatch.Document
-	metadata metadata // of all events
-	bytes    int      // counted in grouper.held
+	applied  bool         // a delta followed the last snapshot; grouper.document is the state
+	metadata metadata     // of all events
+	bytes    int          // counted in grouper.held
 }
 
 // addState adds a state event to the window. A snapshot replaces the events before it,
@@ -40,7 +39,7 @@ func (g *grouper) addState(e *envelope.Event) error {
 		w.snapshot, w.applied, w.deltas = true, false, events{}
 		w.value = append(w.value[:0], value.Raw...)
 	case w.snapshot:
-		if err := w.apply(e); err != nil {
+		if err := g.apply(e); err != nil {
 			return err
 		}
 	default:
@@ -54,11 +53,11 @@ func (w *window) waiting() int { return w.deltas.bytes() + len(w.value) }
 
 // apply applies a delta to the last snapshot. As in the client, a delta that cannot be
 // applied is ignored.
-func (w *window) apply(e *envelope.Event) error {
-	if !w.applied {
+func (g *grouper) apply(e *envelope.Event) error {
+	if w := &g.state; !w.applied {
 		snapshot, err := value(w.value)
 		if err == nil {
-			err = w.document.Reset(snapshot)
+			err = g.document.Reset(snapshot)
 		}
 		if err != nil {
 			return e.Finding(finding.CompactionLimit, "the state: %v", err)
@@ -66,7 +65,7 @@ func (w *window) apply(e *envelope.Event) error {
 		w.value, w.applied = nil, true
 	}
 	delta, _ := e.Get("delta")
-	err := w.document.Apply(delta, jsonpatch.Client)
+	err := g.document.Apply(delta, jsonpatch.Client)
 	if failed, ok := errors.AsType[*jsonpatch.Error](err); ok && failed.Limit {
 		return e.FindingAt(delta, finding.CompactionLimit, "the state: %v", err).WithPointer("/delta")
 	}
@@ -84,8 +83,8 @@ func value(text []byte) (envelope.Value, error) {
 // flushState emits the events of the window: one snapshot with the state at its end, or
 // the deltas if there is no snapshot.
 func (g *grouper) flushState() error {
-	w := &g.state
-	defer func() { g.state = window{} }()
+	w := g.state
+	g.state = window{}
 	g.held -= w.bytes
 	if !w.snapshot {
 		return w.deltas.each(g.emit)
@@ -94,8 +93,8 @@ func (g *grouper) flushState() error {
 	switch {
 	case !w.applied && len(w.value) > 0:
 		g.out = append(append(g.out, `,"snapshot":`...), w.value...)
-	case w.applied && !w.document.Missing():
-		g.out = w.document.Append(append(g.out, `,"snapshot":`...))
+	case w.applied && !g.document.Missing():
+		g.out = g.document.Append(append(g.out, `,"snapshot":`...))
 	}
 	if w.metadata.present {
 		g.out = w.metadata.append(append(g.out, `,"metadata":`...))
