@@ -3,7 +3,6 @@ package project
 import (
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/envelope"
-	"github.com/p20export/p20export/internal/strictjson"
 )
 
 // builtMark is the metadata of a built snapshot. It keeps readers, including
@@ -31,19 +30,7 @@ func builtSnapshot(messages []artifact.Message) []byte {
 // isBuilt reports whether a snapshot has builtMark.
 func isBuilt(e *envelope.Event) bool {
 	mark, _ := e.Get("metadata")
-	own, _ := member(mark, "p20export")
-	origin, _ := member(own, "origin")
+	own, _ := mark.Member("p20export")
+	origin, _ := own.Member("origin")
 	return origin.Is(string(Built))
-}
-
-// member returns a member of an object that is known to be valid JSON.
-func member(v strictjson.Value, name string) (strictjson.Value, bool) {
-	if v.Kind != strictjson.ObjectStart {
-		return strictjson.Value{}, false
-	}
-	var o strictjson.Object
-	if _, err := strictjson.ReadText(&o, new(strictjson.Decoder), v.Raw); err != nil {
-		return strictjson.Value{}, false
-	}
-	return o.Get(name)
 }

@@ -31,23 +31,7 @@ func compact(text []byte) rawJSON {
 	if !bytes.ContainsAny(text, " \t\r\n") {
 		return bytes.Clone(text)
 	}
-	out := make(rawJSON, 0, len(text))
-	inString := false
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		switch {
-		case inString && c == '\\':
-			out = append(out, c)
-			i++
-			c = text[i]
-		case c == '"':
-			inString = !inString
-		case !inString && (c == ' ' || c == '\t' || c == '\r' || c == '\n'):
-			continue
-		}
-		out = append(out, c)
-	}
-	return slices.Clip(out)
+	return slices.Clip(strictjson.AppendCompact(make(rawJSON, 0, len(text)), text))
 }
 
 // value returns the value that a raw text has.

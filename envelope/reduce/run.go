@@ -63,7 +63,7 @@ func (r *Reducer) runStarted(e *envelope.Event) {
 	r.conversation.bytes -= r.run.bytes
 	r.run.next()
 	input, _ := e.Get("input")
-	list, _ := member(input, messagesKey)
+	list, _ := input.Member(messagesKey)
 	for _, m := range r.readMessages(e, list) {
 		if r.conversation.find(m.id) == nil {
 			r.add(e, m)
@@ -75,15 +75,15 @@ func (r *Reducer) runStarted(e *envelope.Event) {
 func (r *Reducer) runFinished(e *envelope.Event) {
 	r.run.interrupts = nil
 	outcome, _ := e.Get("outcome")
-	switch kind, _ := member(outcome, "type"); {
+	switch kind, _ := outcome.Member("type"); {
 	case kind.Is("interrupt"):
-		list, _ := member(outcome, "interrupts")
+		list, _ := outcome.Member("interrupts")
 		_ = strictjson.Elements(list, func(_ int, v strictjson.Value, o *strictjson.Object) error {
 			r.addInterrupt(v, o)
 			return nil
 		})
 	case kind.Is("success"):
-		list, _ := member(outcome, "pendingToolCallIds")
+		list, _ := outcome.Member("pendingToolCallIds")
 		_ = strictjson.Elements(list, func(_ int, v strictjson.Value, _ *strictjson.Object) error {
 			if v.Kind == strictjson.String {
 				id, _ := v.Text()

@@ -92,7 +92,7 @@ func (o *omission) keeps(m *Message) bool {
 // them. The key of the metadata is the reference client's own.
 func authoritativeTypes(e *envelope.Event) (types map[string]bool, all bool) {
 	metadata, _ := e.Get(metadataKey)
-	client, ok := member(metadata, "@ag-ui/client")
+	client, ok := metadata.Member("@ag-ui/client")
 	if !ok {
 		return nil, false
 	}
@@ -100,7 +100,7 @@ func authoritativeTypes(e *envelope.Event) (types map[string]bool, all bool) {
 	if client.Kind != envelope.ObjectValue {
 		return types, false
 	}
-	list, ok := member(client, "authoritativeActivityTypes")
+	list, ok := client.Member("authoritativeActivityTypes")
 	switch {
 	case !ok:
 		return nil, false
@@ -122,12 +122,3 @@ func authoritativeTypes(e *envelope.Event) (types map[string]bool, all bool) {
 }
 
 var errNotString = errors.New("not a string")
-
-// member returns a member of a value, if it is an object that has one.
-func member(v envelope.Value, key string) (envelope.Value, bool) {
-	if v.Kind != envelope.ObjectValue {
-		return envelope.Value{}, false
-	}
-	_, o := read(v.Raw)
-	return o.Get(key)
-}

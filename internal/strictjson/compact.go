@@ -24,13 +24,18 @@ func OneLine(text []byte) []byte {
 	if !bytes.ContainsAny(text, "\r\n") {
 		return text
 	}
-	out := make([]byte, 0, len(text))
+	return AppendCompact(make([]byte, 0, len(text)), text)
+}
+
+// AppendCompact appends a JSON text, which must be valid, without the white space around
+// its tokens.
+func AppendCompact(dst, text []byte) []byte {
 	inString := false
 	for i := 0; i < len(text); i++ {
 		c := text[i]
 		switch {
 		case inString && c == '\\':
-			out = append(out, c)
+			dst = append(dst, c)
 			i++
 			c = text[i]
 		case c == '"':
@@ -38,7 +43,7 @@ func OneLine(text []byte) []byte {
 		case !inString && (c == ' ' || c == '\t' || c == '\r' || c == '\n'):
 			continue
 		}
-		out = append(out, c)
+		dst = append(dst, c)
 	}
-	return out
+	return dst
 }

@@ -32,6 +32,19 @@ func (v Value) Is(s string) bool {
 	return equalsQuoted(v.Raw, s)
 }
 
+// Member returns the value of a member of v, and whether v is an object that has one. It
+// reads the whole object, so it is for small ones.
+func (v Value) Member(name string) (Value, bool) {
+	if v.Kind != ObjectStart {
+		return Value{}, false
+	}
+	var o Object
+	if _, err := ReadText(&o, new(Decoder), v.Raw); err != nil {
+		return Value{}, false
+	}
+	return o.Get(name)
+}
+
 // Member is a member of an object.
 type Member struct {
 	Name  Value

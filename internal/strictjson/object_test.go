@@ -199,3 +199,17 @@ func TestMemberIs(t *testing.T) {
 		i++
 	}
 }
+
+func TestValueMember(t *testing.T) {
+	t.Parallel()
+	v := strictjson.Value{Kind: strictjson.ObjectStart, Raw: []byte(`{"a":{"b":5}}`)}
+	a, ok := v.Member("a")
+	if b, found := a.Member("b"); !ok || !found || string(b.Raw) != "5" {
+		t.Errorf("the members are %s and %s", a.Raw, b.Raw)
+	}
+	for _, v := range []strictjson.Value{{}, v, {Kind: strictjson.String, Raw: []byte(`"x"`)}, {Kind: strictjson.ObjectStart, Raw: []byte(`{`)}} {
+		if got, ok := v.Member("x"); ok || got.Kind != 0 {
+			t.Errorf("%s has a member x: %s", v.Raw, got.Raw)
+		}
+	}
+}
