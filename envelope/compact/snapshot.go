@@ -103,6 +103,10 @@ func (s *snapshots) event(e *envelope.Event) error {
 		names.ThinkingTextMessageStart, names.ThinkingTextMessageContent, names.ThinkingTextMessageEnd,
 		names.ReasoningEncryptedValue, names.ActivitySnapshot, names.ActivityDelta:
 		return s.addMessages(e)
+	case names.ReasoningStart, names.ReasoningEnd, names.ThinkingStart, names.ThinkingEnd:
+		// They only bracket reasoning messages. An untagged start would belong to
+		// another subagent without the messages before it.
+		return s.apply(e)
 	}
 	// The event may end messages that chunks began.
 	if err := s.apply(e); err != nil {

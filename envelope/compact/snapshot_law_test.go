@@ -148,7 +148,11 @@ func isMoved(t testing.TB, a, b string) bool {
 		}
 		var list []string
 		for _, m := range readMessages(v) {
-			list = append(list, string(m.text))
+			text, err := judge.Normalize(string(m.text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, text)
 		}
 		slices.Sort(list)
 		return list
