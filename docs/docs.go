@@ -1,7 +1,7 @@
-// Package docs provides the rules of the contract and of the projections from the pages
-// in this directory.
+// Package docs provides the rules of the contract, of the projections and of the order of
+// events from the pages in this directory.
 //
-// It knows the format of these two pages. It must not know how an explanation is rendered.
+// It knows the format of these pages. It must not know how an explanation is rendered.
 package docs
 
 import (
@@ -18,6 +18,7 @@ import (
 const (
 	Contract    = "contract.md"
 	Projections = "projections.md"
+	Sequence    = "sequence.md"
 )
 
 //go:embed contract.md
@@ -25,6 +26,9 @@ var contract string
 
 //go:embed projections.md
 var projections string
+
+//go:embed sequence.md
+var sequence string
 
 // A Rule is a numbered rule of one of the pages. Its texts have no Markdown links, anchors
 // and emphasis, but keep backticks, lists, tables and fences. A paragraph is one line.
@@ -43,13 +47,13 @@ type Rule struct {
 	Codes []finding.Code
 }
 
-// Rules returns the rules of the contract, then those of the projections, in the order of
-// the pages. It includes withdrawn numbers, whose text is the reason. The caller must not
+// Rules returns the rules of the contract, then those of the projections and of the order
+// of events, in the order of the pages. It includes withdrawn numbers, whose text is the reason. The caller must not
 // modify the result.
 func Rules() []Rule { return rules() }
 
 var rules = sync.OnceValue(func() []Rule {
-	return append(parse(Contract, contract), parse(Projections, projections)...)
+	return slices.Concat(parse(Contract, contract), parse(Projections, projections), parse(Sequence, sequence))
 })
 
 // Find returns the rule with a number, and whether it exists. It ignores the case of ASCII
@@ -62,10 +66,11 @@ func Find(id string) (Rule, bool) {
 	return Rules()[i], true
 }
 
-// RulesOf returns the numbers of the rules with a code: the rules of the contract whose
-// findings have the code, and the rules of the projections that name it.
+// RulesOf returns the numbers of the rules with a code: the rules of the contract and of
+// the order of events whose findings have the code, and the rules of the projections that
+// name it.
 func RulesOf(code finding.Code) (ids []string) {
-	for _, r := range finding.Rules() {
+	for _, r := range append(finding.Rules(), finding.SequenceRules()...) {
 		if r.Code == code {
 			ids = append(ids, r.ID)
 		}

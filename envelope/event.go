@@ -108,6 +108,11 @@ func (e *Event) FindingAt(v Value, code finding.Code, format string, args ...any
 	return e.place(finding.New(code, format, args...).WithOffset(int64(v.Start)))
 }
 
+// Place returns f with the place of a value in the event.
+func (e *Event) Place(f finding.Finding, v Value) finding.Finding {
+	return e.place(f.WithOffset(int64(v.Start)))
+}
+
 // violation returns a finding which says that the value v, at pointer in the event,
 // violates a rule of the contract.
 func (e *Event) violation(v strictjson.Value, rule string, pointer finding.Pointer, format string, args ...any) finding.Finding {

@@ -135,6 +135,22 @@ const (
 	EventLineTooLong   Code = "event_line_too_long"
 )
 
+// Findings of lint about the order of events.
+const (
+	OutsideRun         Code = "event_outside_run"
+	RunStillOpen       Code = "run_still_open"
+	AlreadyOpen        Code = "already_open"
+	NotOpen            Code = "not_open"
+	LeftOpen           Code = "left_open"
+	OwnerDiffers       Code = "owner_differs"
+	TagNull            Code = "subagent_id_null"
+	SubagentMalformed  Code = "subagent_malformed"
+	SubagentRestarted  Code = "subagent_restarted"
+	SubagentParentGone Code = "subagent_parent_unknown"
+	ChunkInvalid       Code = "chunk_invalid"
+	SequenceUnchecked  Code = "sequence_unchecked"
+)
+
 // Findings of verify.
 const (
 	ArtifactDiffers   Code = "artifact_differs"

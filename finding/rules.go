@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Rule is one numbered rule of docs/contract.md.
+// Rule is one numbered rule of docs/contract.md or docs/sequence.md.
 type Rule struct {
 	// ID is the number of the rule, such as "A12".
 	ID string
@@ -106,10 +106,51 @@ var rules = []Rule{
 	{"C4", "", OwnRule},
 }
 
+// sequenceRules lists the rules of docs/sequence.md in its order.
+var sequenceRules = []Rule{
+	{"G1", OutsideRun, "AG-UI"},
+	{"G2", OutsideRun, "AG-UI"},
+	{"G3", OutsideRun, "AG-UI"},
+	{"G4", RunStillOpen, "AG-UI"},
+
+	{"G5", TagNull, "AG-UI"},
+	{"G6", SubagentMalformed, "AG-UI"},
+	{"G7", SubagentMalformed, "AG-UI"},
+	{"G8", SubagentMalformed, "AG-UI"},
+
+	{"G9", AlreadyOpen, "AG-UI"},
+	{"G10", NotOpen, "AG-UI"},
+	{"G11", AlreadyOpen, "AG-UI"},
+	{"G12", NotOpen, "AG-UI"},
+	{"G13", OwnerDiffers, "AG-UI"},
+	{"G14", AlreadyOpen, "AG-UI"},
+	{"G15", NotOpen, "AG-UI"},
+	{"G16", AlreadyOpen, "AG-UI"},
+	{"G17", NotOpen, "AG-UI"},
+	{"G18", OwnerDiffers, "AG-UI"},
+
+	{"G19", SubagentMalformed, "AG-UI"},
+	{"G20", SubagentRestarted, "AG-UI"},
+	{"G21", SubagentParentGone, "AG-UI"},
+	{"G22", NotOpen, "AG-UI"},
+
+	{"G23", LeftOpen, "AG-UI"},
+
+	{"G24", ChunkInvalid, "AG-UI"},
+	{"G25", ChunkInvalid, "AG-UI"},
+	{"G26", ChunkInvalid, "AG-UI"},
+	{"G27", ChunkInvalid, "AG-UI"},
+
+	{"G28", AlreadyOpen, "AG-UI"},
+	{"G29", NotOpen, "AG-UI"},
+}
+
 var ruleByID = sync.OnceValue(func() map[string]Rule {
-	all := make(map[string]Rule, len(rules))
-	for _, r := range rules {
-		all[r.ID] = r
+	all := make(map[string]Rule, len(rules)+len(sequenceRules))
+	for _, list := range [][]Rule{rules, sequenceRules} {
+		for _, r := range list {
+			all[r.ID] = r
+		}
 	}
 	return all
 })
@@ -127,6 +168,9 @@ var soleRule = sync.OnceValue(func() map[Code]string {
 
 // Rules returns the rules in the order of the contract.
 func Rules() []Rule { return slices.Clone(rules) }
+
+// SequenceRules returns the rules on the order of events, in the order of their page.
+func SequenceRules() []Rule { return slices.Clone(sequenceRules) }
 
 // Violation returns a finding that reports a violation of the rule with the given
 // ID. The rule must have a code.

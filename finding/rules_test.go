@@ -15,32 +15,40 @@ import (
 // rule matches the text of a rule: its number, its code, if any, and its source.
 var ruleText = regexp.MustCompile("(?m)^<a id=\"[A-Z]\\d+\"></a>\\*\\*([A-Z]\\d+)\\.\\*\\* (.*)$")
 
-// The rules in the code and in docs/contract.md have the same order, codes and
-// sources.
-func TestRulesAreTheContracts(t *testing.T) {
-	text, err := os.ReadFile("../docs/contract.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var want, got []string
-	stated := ruleText.FindAllStringSubmatch(string(text), -1)
-	for _, m := range stated {
-		want = append(want, m[1])
-	}
-	for i, r := range finding.Rules() {
-		got = append(got, r.ID)
-		if i >= len(want) || want[i] != r.ID {
-			break
+// The rules in the code and on the pages have the same order, codes and sources.
+func TestRulesAreThePages(t *testing.T) {
+	for _, page := range []struct {
+		name  string
+		rules []finding.Rule
+		least int
+	}{
+		{"contract.md", finding.Rules(), 60},
+		{"sequence.md", finding.SequenceRules(), 29},
+	} {
+		text, err := os.ReadFile("../docs/" + page.name)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if pattern := origin(r); !regexp.MustCompile(pattern).MatchString(stated[i][2]) {
-			t.Errorf("%s: the contract does not say %s", r.ID, pattern)
+		var want, got []string
+		stated := ruleText.FindAllStringSubmatch(string(text), -1)
+		for _, m := range stated {
+			want = append(want, m[1])
 		}
-	}
-	if len(want) < 60 {
-		t.Fatalf("only %d rules were found in the contract", len(want))
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+		for i, r := range page.rules {
+			got = append(got, r.ID)
+			if i >= len(want) || want[i] != r.ID {
+				break
+			}
+			if pattern := origin(r); !regexp.MustCompile(pattern).MatchString(stated[i][2]) {
+				t.Errorf("%s: %s does not say %s", r.ID, page.name, pattern)
+			}
+		}
+		if len(want) < page.least {
+			t.Fatalf("only %d rules were found in %s", len(want), page.name)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
 	}
 }
 
@@ -70,7 +78,7 @@ func TestOrigins(t *testing.T) {
 	}
 	known := regexp.MustCompile(`^(P20 §\d+(\.\d)?|RFC \d+( §[\d.]+)?|AG-UI|Assay's (mapper|verifier) [\d.]+|p20export)$`)
 	of := make(map[finding.Code][]string)
-	for _, r := range finding.Rules() {
+	for _, r := range append(finding.Rules(), finding.SequenceRules()...) {
 		if !known.MatchString(r.Spec) {
 			t.Errorf("%s comes from %q", r.ID, r.Spec)
 		}
@@ -111,7 +119,7 @@ func TestWithdrawn(t *testing.T) {
 }
 
 func TestBreach(t *testing.T) {
-	for _, r := range finding.Rules() {
+	for _, r := range append(finding.Rules(), finding.SequenceRules()...) {
 		if r.Code == "" {
 			continue
 		}

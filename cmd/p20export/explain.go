@@ -18,10 +18,11 @@ func newExplain() *cobra.Command {
 		Long: `Explain finding codes and rules, or list all of them with their meanings.
 
 For a CODE it prints the severity, the meaning, what to do, and the rules that
-use the code. For a RULE it prints the text from docs/contract.md (A26, M8) or
-docs/projections.md (F2, X5). For a rule of the contract it also prints the
-code, the origin of the rule, what to do, and where to find its examples, the
-conformance vectors. The case of a rule's name does not matter.
+use the code. For a RULE it prints the text from docs/contract.md (A26, M8),
+docs/projections.md (F2, X5) or docs/sequence.md (G9). For a rule of the
+contract or of the order of events it also prints the code, the origin of the
+rule, what to do, and where to find its examples, the conformance vectors. The
+case of a rule's name does not matter.
 ` + exitHelp("everything was explained", "", ""),
 		Example: `  p20export explain A26
   p20export explain snapshot_lacks_streamed_text X7

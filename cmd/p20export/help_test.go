@@ -46,7 +46,7 @@ func TestHelpFits(t *testing.T) {
 
 // valueName matches the allowed names of flag values: NAME, KEY=VALUE, or the list of
 // possible values.
-var valueName = regexp.MustCompile(`^([A-Z]+(=[A-Z]+)?|'[A-Z]+: [A-Z]+'|[a-z0-9N]+(\|[a-z0-9N]+)+)$`)
+var valueName = regexp.MustCompile(`^([A-Z]+(=[A-Z]+)?|'[A-Z]+: [A-Z]+'|[a-z0-9.N]+(\|[a-z0-9.N]+)+)$`)
 
 // Help names the value of a flag by its meaning, not by its Go type.
 func TestFlagsNameTheirValues(t *testing.T) {

@@ -22,8 +22,8 @@ type codeRow struct {
 	See      string           `json:"see"`
 }
 
-// ruleRow is the row of a rule. Only rules of the contract have Code, Spec, Hint and
-// Examples.
+// ruleRow is the row of a rule. Only rules of the contract and of the order of events have
+// Code, Spec, Hint and Examples.
 type ruleRow struct {
 	Rule     string         `json:"rule"`
 	Code     finding.Code   `json:"code,omitzero"`
@@ -89,11 +89,14 @@ func (p *Printer) Code(c finding.Code, about finding.Description) {
 // Rule prints the explanation of a rule.
 func (p *Printer) Rule(r docs.Rule) {
 	row := ruleRow{Rule: r.ID, Text: r.Text, After: r.Notes, Codes: r.Codes, See: pages + "/" + r.Page + "#" + r.ID}
-	all := finding.Rules()
+	all := append(finding.Rules(), finding.SequenceRules()...)
 	if i := slices.IndexFunc(all, func(c finding.Rule) bool { return c.ID == r.ID }); i >= 0 {
 		about, _ := finding.Describe(all[i].Code)
 		row.Code, row.Codes, row.Spec, row.Hint = all[i].Code, nil, all[i].Spec, about.Hint
 		row.Examples = homepage + "/tree/main/schema/vectors/cases/" + r.ID
+		if r.Page == docs.Sequence {
+			row.Examples = homepage + "/blob/main/envelope/sequence/testdata/vectors/" + r.ID + ".json"
+		}
 	}
 	if p.format == JSON {
 		p.json(row)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/p20export/p20export/docs"
 	"github.com/p20export/p20export/finding"
 )
 
@@ -110,8 +111,14 @@ const (
 	pages    = homepage + "/blob/main/docs"
 )
 
-// ruleURI returns the address of a rule of the contract.
-func ruleURI(rule string) string { return pages + "/contract.md#" + rule }
+// ruleURI returns the address of a rule on its page.
+func ruleURI(id string) string {
+	page := docs.Contract
+	if r, ok := docs.Find(id); ok {
+		page = r.Page
+	}
+	return pages + "/" + page + "#" + id
+}
 
 // codeURI returns the address of a finding code in the table of codes.
 func codeURI(code finding.Code) string { return pages + "/findings.md#" + string(code) }

@@ -1,0 +1,100 @@
+//go:build client
+
+package sequence_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/p20export/p20export/envelope/event/names"
+	"github.com/p20export/p20export/envelope/judge"
+	"github.com/p20export/p20export/envelope/sequence"
+)
+
+// seed is the seed of the generated streams.
+const seed = 17
+
+// first returns the index of the first event of a stream that breaks a rule, or -1.
+func first(t testing.TB, events []string) (index int, text string) {
+	t.Helper()
+	found := check(t, sequence.V1, events...)
+	if len(found) == 0 {
+		return -1, ""
+	}
+	for _, f := range found {
+		if f.Rule == "" {
+			t.Errorf("a finding has no rule: %v", f)
+		}
+	}
+	return *found[0].EventIndex, found[0].Rule + " " + found[0].Error()
+}
+
+// known returns the events that the client's verifier sees: it drops those of other types
+// before.
+func known(t testing.TB, events []string) (list []string) {
+	t.Helper()
+	for i, text := range events {
+		if e := read(t, i, text); names.IsReleased(e.Type) && !strings.HasPrefix(e.Type, "THINKING_") {
+			list = append(list, text)
+		}
+	}
+	return list
+}
+
+// The first breach of a stream is at the event that the client refuses.
+func TestClientFirstBreach(t *testing.T) {
+	j := judge.Start(t)
+	refused := 0
+	n := judge.Streams(5000)
+	for i := range n {
+		r := rand.New(rand.NewPCG(seed, uint64(i)))
+		events := judge.Generate(r, judge.Generator{With: judge.UnknownTypes})
+		if i%5 > 0 {
+			events = judge.Damage(r, events)
+		}
+		events = known(t, events)
+		want, why := j.Verify(events)
+		got, rule := first(t, events)
+		if got != want {
+			t.Fatalf("stream %d: the first breach is at %d, %q; the client's at %d, %q\n%s", i, got, rule, want, why, strings.Join(events, "\n"))
+		}
+		if want >= 0 {
+			refused++
+		}
+	}
+	if refused < n/4 || refused > n*19/20 {
+		t.Errorf("%d of %d streams were refused", refused, n)
+	}
+	t.Logf("%d streams, %d of them refused", n, refused)
+}
+
+// The client agrees with the vectors of AG-UI 1.0.
+func TestClientVectors(t *testing.T) {
+	j := judge.Start(t)
+	n := 0
+	for _, v := range vectors(t) {
+		if !slices.Contains(v.Protocols, sequence.V1) || v.File == "form" { // the client refuses those because of their form
+			continue
+		}
+		n++
+		want := -1
+		if len(v.Breaches) > 0 {
+			want = v.Breaches[0].Event
+		}
+		// Pipeline also converts THINKING events and checks the form of events, which
+		// refuses some vectors earlier.
+		judged, with := j.Verify, "Verify"
+		if strings.Contains(fmt.Sprint(v.events()), "THINKING_") || strings.Contains(fmt.Sprint(v.events()), "META") {
+			judged, with = j.Pipeline, "Pipeline"
+		}
+		if got, text := judged(v.events()); got != want {
+			t.Errorf("%s/%s: %s refuses event %d, %q, not %d", v.File, v.Name, with, got, text, want)
+		}
+	}
+	if n < 150 {
+		t.Errorf("only %d vectors", n)
+	}
+}

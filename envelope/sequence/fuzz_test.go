@@ -1,0 +1,48 @@
+package sequence_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/sequence"
+)
+
+// FuzzChecker checks streams of lines, each an event or unreadable. Events have at most
+// one finding of each rule and place.
+func FuzzChecker(f *testing.F) {
+	for _, v := range vectors(f) {
+		if v.File == "several" || v.File == "form" || v.File == "G18" {
+			var stream bytes.Buffer
+			for _, text := range v.events() {
+				stream.WriteString(text + "\n")
+			}
+			f.Add(stream.Bytes(), v.Protocols[0] == sequence.V1)
+		}
+	}
+	f.Add([]byte("x\n{\"type\":\"RUN_FINISHED\"}"), true)
+	f.Fuzz(func(t *testing.T, stream []byte, v1 bool) {
+		p := sequence.V0
+		if v1 {
+			p = sequence.V1
+		}
+		c := sequence.New(sequence.Options{Protocol: p})
+		for line := range bytes.Lines(stream) {
+			e, err := envelope.ReadEvent(bytes.TrimSuffix(line, []byte("\n")))
+			if err != nil {
+				c.Skip()
+				continue
+			}
+			type place struct{ rule, pointer, message string }
+			seen := map[place]bool{}
+			for _, f := range c.Event(e) {
+				at := place{f.Rule, string(f.Pointer), f.Message}
+				if f.Code == "" || f.Rule == "" || seen[at] {
+					t.Errorf("%s: %+v", line, f)
+				}
+				seen[at] = true
+			}
+		}
+		c.End()
+	})
+}

@@ -1,0 +1,221 @@
+// Package sequence checks the order of AG-UI events: which events may follow which, as
+// the reference client requires (docs/sequence.md).
+//
+// It knows what is open in a run and who owns it. It must not know what messages
+// contain, and it does not check the form of events beyond the rules of that page:
+// package event does that. If an event lacks a member that a rule reads, or the member
+// is not a string, the rule does not apply to it.
+package sequence
+
+import (
+	"errors"
+
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/chunk"
+	"github.com/p20export/p20export/envelope/event/names"
+	"github.com/p20export/p20export/finding"
+)
+
+// Protocol is a version of the rules.
+type Protocol string
+
+// The versions of the rules.
+const (
+	// V1 are the rules of AG-UI 1.0, as the reference client 1.0.0 enforces them.
+	V1 Protocol = "1.0"
+	// V0 are the rules of AG-UI 0.x, as its last client, 0.0.59, enforces them.
+	V0 Protocol = "0.x"
+)
+
+// Protocols returns the versions of the rules.
+func Protocols() []Protocol { return []Protocol{V1, V0} }
+
+// ParseProtocol returns the protocol named s.
+func ParseProtocol(s string) (Protocol, error) {
+	switch p := Protocol(s); p {
+	case V1, V0:
+		return p, nil
+	}
+	return "", errors.New("the protocols are 1.0 and 0.x")
+}
+
+// Options are the settings of a Checker.
+type Options struct {
+	// Protocol is the version of the rules. The default is V1.
+	Protocol Protocol
+}
+
+// A Checker checks the events of one stream, in order. It reports every breach of a
+// rule, and after a breach it continues with the state that the producer most likely
+// had in mind, so that one mistake is reported once.
+type Checker struct {
+	protocol Protocol
+	expander chunk.Expander
+	faulty   map[string]fault // the last fault of each type of chunk
+	order    order
+	run      run
+	thinking thinking
+	found    []finding.Finding
+
+	origin *envelope.Event // the event of the stream that is being checked
+	quiet  bool            // a breach of the order of runs was reported for it
+	tagged bool            // its null subagentRunId was reported
+}
+
+// run is what is known of the current run.
+type run struct {
+	messages, tools, reasoning, activities entities
+
+	steps     map[string]*step
+	subagents map[string]*subagent
+	// sequence counts what was opened, so that findings list it in order.
+	sequence int
+	// ids and bytes count what is remembered, for the limits.
+	ids, bytes int
+	full       bool // a limit was exceeded
+	// lost means that an event could not be read. Until the next run, a breach is
+	// reported only if that event cannot explain it.
+	lost bool
+}
+
+// New returns a Checker for a stream.
+func New(o Options) *Checker {
+	c := &Checker{protocol: o.Protocol}
+	if c.protocol == "" {
+		c.protocol = V1
+	}
+	return c
+}
+
+// Event checks the next event and returns its breaches, in the order of the client's
+// checks. The event may be changed after the call.
+//
+// Events of types that AG-UI 1.0 does not define are ignored, because the client drops
+// them; the THINKING types of AG-UI 0.x are not.
+func (c *Checker) Event(e *envelope.Event) []finding.Finding {
+	c.found, c.origin, c.quiet, c.tagged = nil, e, false, false
+	if !names.IsReleased(e.Type) {
+		return nil
+	}
+	e = c.upgrade(e)
+	if fault := c.expander.Expand(e, c.check); fault != nil {
+		c.chunkFault(e, fault)
+	} else {
+		delete(c.faulty, e.Type)
+	}
+	return c.found
+}
+
+// Skip tells the Checker that the next event could not be read. It could have been any
+// event, so until the next run only breaches are reported that it cannot explain.
+func (c *Checker) Skip() {
+	c.order.skip()
+	c.run.lost = true
+}
+
+// End returns whether the stream may end here: whether no run is open. The client
+// accepts a stream that ends in an open run.
+func (c *Checker) End() (closed bool) { return c.order.place != inRun }
+
+// check checks an event after the expansion of chunks.
+func (c *Checker) check(e *envelope.Event) {
+	if !c.checkOrder(e) {
+		return
+	}
+	tag := c.tagOf(e)
+	switch e.Type {
+	case names.SubagentStarted, names.SubagentFinished, names.SubagentError:
+		c.checkSubagentForm(e)
+	case names.RunFinished:
+		c.checkInterrupts(e)
+	}
+	switch e.Type {
+	case names.TextMessageStart:
+		c.open(e, textMessage, tag)
+	case names.TextMessageContent:
+		c.proceed(e, textMessage, tag, false)
+	case names.TextMessageEnd:
+		c.proceed(e, textMessage, tag, true)
+	case names.ToolCallStart:
+		c.openToolCall(e, tag)
+	case names.ToolCallArgs:
+		c.proceed(e, toolCall, tag, false)
+	case names.ToolCallEnd:
+		c.proceed(e, toolCall, tag, true)
+	case names.ToolCallResult:
+		c.own(&c.run.messages, e, "messageId", tag)
+	case names.ReasoningStart:
+		c.open(e, reasoningSpan, tag)
+	case names.ReasoningEnd:
+		c.proceed(e, reasoningSpan, tag, true)
+	case names.ReasoningMessageStart:
+		c.open(e, reasoningMessage, tag)
+	case names.ReasoningMessageContent:
+		c.proceed(e, reasoningMessage, tag, false)
+	case names.ReasoningMessageEnd:
+		c.proceed(e, reasoningMessage, tag, true)
+	case names.ReasoningEncryptedValue:
+		c.checkEncryptedValue(e, tag)
+	case names.ActivitySnapshot:
+		c.activitySnapshot(e, tag)
+	case names.ActivityDelta:
+		c.activityDelta(e, tag)
+	case names.StepStarted:
+		c.startStep(e, tag)
+	case names.StepFinished:
+		c.finishStep(e, tag)
+	case names.SubagentStarted:
+		c.startSubagent(e)
+	case names.SubagentFinished, names.SubagentError:
+		c.endSubagent(e)
+	case names.MessagesSnapshot:
+		if list, ok := e.Get("messages"); ok {
+			c.seed(e, list, "/messages", true)
+		}
+	case names.RunStarted:
+		c.seedInput(e)
+	case names.RunFinished:
+		c.finish(e)
+	case names.ThinkingStart, names.ThinkingEnd, names.ThinkingTextMessageStart, names.ThinkingTextMessageContent, names.ThinkingTextMessageEnd:
+		c.think(e)
+	}
+}
+
+// breach reports a breach of a rule by the value v, at pointer in the event e. If the
+// event stands for another one of the stream, the place is that event.
+func (c *Checker) breach(e *envelope.Event, rule string, v envelope.Value, pointer finding.Pointer, format string, args ...any) {
+	if c.quiet || c.run.lost && !independent(rule) {
+		return
+	}
+	c.report(e, finding.Violation(rule, format, args...), v, pointer)
+}
+
+// report adds a finding about the value v, at pointer in the event e.
+func (c *Checker) report(e *envelope.Event, f finding.Finding, v envelope.Value, pointer finding.Pointer) {
+	at := c.origin
+	f = at.Place(f, v)
+	if own := len(e.Data) > 0 && len(at.Data) > 0 && &e.Data[0] == &at.Data[0]; own {
+		f = f.WithPointer(pointer)
+	} else {
+		f = at.Ref().Annotate(f)
+	}
+	c.found = append(c.found, f)
+}
+
+// independent reports whether the breaches of a rule do not depend on earlier events of
+// the run.
+func independent(rule string) bool {
+	switch rule {
+	case "G1", "G2", "G3", "G5", "G6", "G7", "G8", "G19":
+		return true
+	}
+	return false
+}
+
+// subject names an event in a finding.
+func (c *Checker) subject(e *envelope.Event) string {
+	if e.Type == c.origin.Type {
+		return e.Type
+	}
+	return e.Type + " (from " + c.origin.Type + ")"
+}

@@ -1,0 +1,117 @@
+package sequence
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/event/names"
+	"github.com/p20export/p20export/finding"
+)
+
+// thinking is the state of the THINKING events of AG-UI 0.x, which have no ids. The
+// client 1.0.0 turns them into REASONING events with ids of its own.
+type thinking struct {
+	upgraded envelope.Event // the REASONING event in place of the current one
+	id       string         // its id
+	// span and message are the ids in use, or "".
+	span, message string
+	ids           int
+	// stepOpen and messageOpen are for AG-UI 0.x.
+	stepOpen, messageOpen bool
+}
+
+// made marks an id that the client made. No string of an event has this byte, because
+// strings are UTF-8 with halves of surrogate pairs.
+const made = "\xff"
+
+// newID returns an id of the client's own.
+func (t *thinking) newID() string {
+	t.ids++
+	return fmt.Sprintf("%s%d", made, t.ids)
+}
+
+// idOf returns the id of an event that upgrade returned, or "".
+func (t *thinking) idOf(e *envelope.Event) string {
+	if e == &t.upgraded {
+		return t.id
+	}
+	return ""
+}
+
+// upgrade returns the REASONING event that the client 1.0.0 makes of a THINKING event,
+// and any other event unchanged. The ids outlive a run.
+func (c *Checker) upgrade(e *envelope.Event) *envelope.Event {
+	t := &c.thinking
+	if c.protocol != V1 || !strings.HasPrefix(e.Type, "THINKING_") {
+		return e
+	}
+	t.upgraded = *e
+	// If there is no id to continue, the client makes one that nothing has.
+	if t.message == "" && (e.Type == names.ThinkingTextMessageContent || e.Type == names.ThinkingTextMessageEnd) {
+		t.message = t.newID()
+	}
+	if t.span == "" && e.Type == names.ThinkingEnd {
+		t.span = t.newID()
+	}
+	switch e.Type {
+	case names.ThinkingStart:
+		t.span = t.newID()
+		t.upgraded.Type, t.id = names.ReasoningStart, t.span
+	case names.ThinkingEnd:
+		t.upgraded.Type, t.id = names.ReasoningEnd, t.span
+		t.span = ""
+	case names.ThinkingTextMessageStart:
+		t.message = t.newID()
+		t.upgraded.Type, t.id = names.ReasoningMessageStart, t.message
+	case names.ThinkingTextMessageContent:
+		t.upgraded.Type, t.id = names.ReasoningMessageContent, t.message
+	case names.ThinkingTextMessageEnd:
+		t.upgraded.Type, t.id = names.ReasoningMessageEnd, t.message
+		t.message = ""
+	}
+	return &t.upgraded
+}
+
+// isMade reports whether the client made the id.
+func isMade(id string) bool { return strings.HasPrefix(id, made) }
+
+// quoteID returns an id for a finding.
+func quoteID(id string) string {
+	if isMade(id) {
+		return "of THINKING events"
+	}
+	return finding.Quote(id)
+}
+
+// think checks a THINKING event under the rules of AG-UI 0.x.
+func (c *Checker) think(e *envelope.Event) {
+	t := &c.thinking
+	breach := func(rule, text string) { c.breach(e, rule, whole(e), "", "%s %s", e.Type, text) }
+	switch e.Type {
+	case names.ThinkingStart:
+		if t.stepOpen {
+			breach("G28", "follows THINKING_START without THINKING_END between them")
+		}
+		t.stepOpen = true
+	case names.ThinkingEnd:
+		if !t.stepOpen {
+			breach("G29", "ends no thinking step; THINKING_START opens one")
+		}
+		t.stepOpen = false
+	case names.ThinkingTextMessageStart:
+		switch {
+		case !t.stepOpen:
+			breach("G29", "is outside a thinking step; THINKING_START opens one")
+			t.stepOpen = true
+		case t.messageOpen:
+			breach("G28", "follows THINKING_TEXT_MESSAGE_START without THINKING_TEXT_MESSAGE_END between them")
+		}
+		t.messageOpen = true
+	case names.ThinkingTextMessageContent, names.ThinkingTextMessageEnd:
+		if !t.messageOpen {
+			breach("G29", "continues no thinking message; THINKING_TEXT_MESSAGE_START opens one")
+		}
+		t.messageOpen = e.Type == names.ThinkingTextMessageContent
+	}
+}

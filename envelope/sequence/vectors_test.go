@@ -1,0 +1,160 @@
+package sequence_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/sequence"
+	"github.com/p20export/p20export/finding"
+)
+
+// vector is a stream with its expected breaches (docs/sequence.md, section 11).
+type vector struct {
+	File      string `json:"-"`
+	Name      string
+	Protocols []sequence.Protocol
+	Events    []json.RawMessage
+	Breaches  []struct {
+		Event int
+		Rule  string
+	}
+}
+
+// vectors reads all vector files.
+func vectors(t testing.TB) (all []vector) {
+	t.Helper()
+	files, err := filepath.Glob("testdata/vectors/*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var list []vector
+		if err := json.Unmarshal(text, &list); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		for _, v := range list {
+			v.File = strings.TrimSuffix(filepath.Base(file), ".json")
+			all = append(all, v)
+		}
+	}
+	if len(all) < 150 {
+		t.Fatalf("only %d vectors were found", len(all))
+	}
+	return all
+}
+
+// read returns an event of a stream.
+func read(t testing.TB, i int, text string) *envelope.Event {
+	t.Helper()
+	e, err := envelope.ReadEvent([]byte(text))
+	if err != nil {
+		t.Fatalf("event %d: %v: %s", i, err, text)
+	}
+	e.Index = i
+	return e
+}
+
+// check returns the findings about a stream.
+func check(t testing.TB, p sequence.Protocol, events ...string) (found []finding.Finding) {
+	t.Helper()
+	c := sequence.New(sequence.Options{Protocol: p})
+	for i, text := range events {
+		found = append(found, c.Event(read(t, i, text))...)
+	}
+	return found
+}
+
+// breaches formats the events and rules of findings.
+func breaches(list []finding.Finding) (texts []string) {
+	for _, f := range list {
+		texts = append(texts, fmt.Sprintf("%d %s", *f.EventIndex, f.Rule))
+	}
+	return texts
+}
+
+func (v vector) events() (texts []string) {
+	for _, e := range v.Events {
+		texts = append(texts, string(e))
+	}
+	return texts
+}
+
+func (v vector) want() (texts []string) {
+	for _, b := range v.Breaches {
+		texts = append(texts, fmt.Sprintf("%d %s", b.Event, b.Rule))
+	}
+	return texts
+}
+
+func TestVectors(t *testing.T) {
+	for _, v := range vectors(t) {
+		for _, p := range v.Protocols {
+			t.Run(fmt.Sprintf("%s/%s/%s", v.File, v.Name, p), func(t *testing.T) {
+				found := check(t, p, v.events()...)
+				if diff := cmp.Diff(v.want(), breaches(found)); diff != "" {
+					t.Errorf("(-want +got):\n%s\n%v", diff, found)
+				}
+			})
+		}
+	}
+}
+
+// Every rule has accepted and refused streams, for each protocol that has the rule.
+func TestVectorsOfEveryRule(t *testing.T) {
+	only := map[string]sequence.Protocol{"G16": sequence.V1, "G17": sequence.V1, "G27": sequence.V1, "G28": sequence.V0, "G29": sequence.V0}
+	type side struct {
+		rule     string
+		protocol sequence.Protocol
+		refused  bool
+	}
+	seen := map[side]bool{}
+	names := map[string]bool{}
+	for _, v := range vectors(t) {
+		if name := v.File + "/" + v.Name; names[name] && len(v.Protocols) == 2 {
+			t.Errorf("two vectors have the name %s", name)
+		} else {
+			names[name] = true
+		}
+		if len(v.Protocols) == 0 {
+			t.Errorf("%s/%s has no protocol", v.File, v.Name)
+		}
+		for _, p := range v.Protocols {
+			if len(v.Breaches) == 0 {
+				seen[side{v.File, p, false}] = true
+			}
+			for _, b := range v.Breaches {
+				seen[side{b.Rule, p, v.File == b.Rule || seen[side{b.Rule, p, true}]}] = true
+			}
+		}
+	}
+	for _, r := range finding.SequenceRules() {
+		for _, p := range sequence.Protocols() {
+			if of, ok := only[r.ID]; ok && of != p {
+				if seen[side{r.ID, p, true}] {
+					t.Errorf("%s is broken under %s", r.ID, p)
+				}
+				continue
+			}
+			for _, refused := range []bool{false, true} {
+				if !seen[side{r.ID, p, refused}] {
+					t.Errorf("%s has no vector under %s with refused %v", r.ID, p, refused)
+				}
+			}
+		}
+	}
+	if !slices.ContainsFunc(vectors(t), func(v vector) bool { return v.File == "several" && len(v.Breaches) > 10 }) {
+		t.Error("there is no stream with many breaches")
+	}
+}
