@@ -151,6 +151,12 @@ const (
 	SequenceUnchecked  Code = "sequence_unchecked"
 )
 
+// Findings of lint about the form of events.
+const (
+	EventRefused Code = "event_refused"
+	EventAltered Code = "event_altered"
+)
+
 // Findings of verify.
 const (
 	ArtifactDiffers   Code = "artifact_differs"

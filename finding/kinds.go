@@ -117,6 +117,8 @@ var kinds = sync.OnceValue(func() map[Code]kind {
 		SubagentParentGone: {Error, "the parent of a subagent has not started in the run", "AG-UI"},
 		ChunkInvalid:       {Error, "a chunk neither begins nor continues a message or tool call", "AG-UI"},
 		SequenceUnchecked:  {Error, "a run has too many ids to be checked to its end", ""},
+		EventRefused:       {Error, "the reference client refuses the event because of its form", "AG-UI"},
+		EventAltered:       {Warning, "the reference client drops or converts a part of the event", "AG-UI"},
 
 		ArtifactDiffers:   {Error, "the artifact differs from the projection of the capture", ""},
 		EnvelopeDiffers:   {Error, "the envelope differs from the projection of the capture", ""},

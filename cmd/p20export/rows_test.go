@@ -59,6 +59,7 @@ func rowsOfAll(t *testing.T) (all []row) {
 		{"report", oneTurn, "-o", in("page.html")},
 		{"compact", filepath.Join(captures, "adk/one-turn"), "-o", in("compact.sse")},
 		{"compact", in("nowhere"), "-o", in("none.sse")},
+		{"lint", captures, in("nowhere")},
 		{"freeze", captures, "-o", in("frozen")},
 		{"freeze", filepath.Join(captures, "adk"), "-o", in("frozen"), "--projection", "emitted-snapshot-text", "--snapshot", "last"},
 		{"freeze", filepath.Join(captures, "adk/model-error"), "-o", in("folded"), "--projection", "folded-stream"},

@@ -12,6 +12,7 @@ import (
 	"github.com/p20export/p20export/project/difference"
 	"github.com/p20export/p20export/project/export"
 	"github.com/p20export/p20export/project/freeze"
+	"github.com/p20export/p20export/project/lint"
 	"github.com/p20export/p20export/project/rewrite"
 	"github.com/p20export/p20export/project/scan"
 	"github.com/p20export/p20export/project/validate"
@@ -37,6 +38,7 @@ func RowTypes() []RowType {
 		{"gate", "discover --gate: the answers to the discovery gate.", reflect.TypeFor[gateRow]()},
 		{"comparison", "compare: one run, or a capture without a run.", reflect.TypeFor[analysis.Run]()},
 		{"inspection", "inspect: one run, or a capture without a run.", reflect.TypeFor[scan.Inspection]()},
+		{"lint", "lint: one capture.", reflect.TypeFor[lint.Row]()},
 		{"report", "report: one run on the page, or why there is no page.", reflect.TypeFor[report.Row]()},
 		{"compaction", "compact: the compacted copy of one capture, or why there is none.", reflect.TypeFor[rewrite.Row]()},
 		{"freeze", "freeze: one run, or a capture without a run.", reflect.TypeFor[freeze.Row]()},
