@@ -181,6 +181,7 @@ const (
 	ToolCallRenamed      Code = "tool_call_renamed"
 	PatchFailed          Code = "patch_failed"
 	ConversationTooLarge Code = "conversation_too_large"
+	EventOutOfRange      Code = "event_out_of_range"
 )
 
 // Findings of verify about a directory.

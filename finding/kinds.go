@@ -138,6 +138,7 @@ var kinds = sync.OnceValue(func() map[Code]kind {
 		ParentNotAssistant:   {Warning, "the parent of a tool call is not an assistant message, so the tool call gets a message of its own", "AG-UI"},
 		ToolCallRenamed:      {Warning, "a tool call begins again with another name", "AG-UI"},
 		PatchFailed:          {Warning, "a JSON Patch does not apply, so the event is ignored", "RFC 6902 §5"},
+		EventOutOfRange:      {Error, "the capture has no event with the requested index", ""},
 		ConversationTooLarge: {Warning, "the messages or the state exceed the limit of 64 MiB, so events are ignored", ""},
 
 		RecordAbsent:    {Error, "no record in the same directory names the artifact or envelope", ""},

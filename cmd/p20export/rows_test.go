@@ -57,6 +57,8 @@ func rowsOfAll(t *testing.T) (all []row) {
 		{"inspect", in("nowhere")},
 		{"report", captures, "-o", in("page.html")},
 		{"report", oneTurn, "-o", in("page.html")},
+		{"inspect", "--messages", "--state", captures, in("nowhere"), in("empty.sse")},
+		{"inspect", "--messages", "--state", "--at", "5", "--dialect", "client", captures},
 		{"compact", filepath.Join(captures, "adk/one-turn"), "-o", in("compact.sse")},
 		{"compact", in("nowhere"), "-o", in("none.sse")},
 		{"lint", captures, in("nowhere")},

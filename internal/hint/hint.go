@@ -262,6 +262,7 @@ var ByCode = sync.OnceValue(func() map[string]string {
 		"parent_not_assistant":   "the integration should name an assistant message as the parent of a tool call, or none",
 		"tool_call_renamed":      "the integration should give every tool call an id of its own",
 		"patch_failed":           "the integration should compute its patches from the state or activity that it sent",
+		"event_out_of_range":     "p20export inspect CAPTURE lists how many events each run has",
 		"conversation_too_large": "split the capture; the messages and the state after this event are incomplete",
 		"runs_too_many":          "split the capture; p20export freeze can freeze one run with --run",
 		"operator_asserted":      "for observed times, record the run with p20export capture",

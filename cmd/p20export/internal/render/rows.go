@@ -39,6 +39,8 @@ func RowTypes() []RowType {
 		{"comparison", "compare: one run, or a capture without a run.", reflect.TypeFor[analysis.Run]()},
 		{"inspection", "inspect: one run, or a capture without a run.", reflect.TypeFor[scan.Inspection]()},
 		{"lint", "lint: one capture.", reflect.TypeFor[lint.Row]()},
+		{"messages", "inspect --messages: the messages after an event of one capture.", reflect.TypeFor[messagesRow]()},
+		{"state", "inspect --state: the state after an event of one capture.", reflect.TypeFor[stateRow]()},
 		{"report", "report: one run on the page, or why there is no page.", reflect.TypeFor[report.Row]()},
 		{"compaction", "compact: the compacted copy of one capture, or why there is none.", reflect.TypeFor[rewrite.Row]()},
 		{"freeze", "freeze: one run, or a capture without a run.", reflect.TypeFor[freeze.Row]()},
@@ -65,7 +67,7 @@ func encodeRow(row any) ([]byte, error) {
 			continue
 		}
 		// A path may be invalid UTF-8, which is replaced by U+FFFD.
-		keys, err := json.Marshal(row, jsontext.AllowInvalidUTF8(true))
+		keys, err := json.Marshal(row, jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true))
 		if err != nil {
 			return nil, err
 		}

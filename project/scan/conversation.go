@@ -1,0 +1,128 @@
+package scan
+
+import (
+	"context"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/reduce"
+	"github.com/p20export/p20export/finding"
+)
+
+// Conversation is what a client has after an event of a capture.
+type Conversation struct {
+	Capture string
+	// Event is the index of the last event that was applied, or -1 if there was none.
+	Event int
+	// Events is the number of events of the capture.
+	Events int
+	// Messages, State and Interrupts are JSON texts. State is empty if the events leave
+	// no value.
+	Messages, State, Interrupts []byte
+	// Known reports whether an event or the request set the state. Otherwise the state
+	// is the result of patches to an empty object.
+	Known            bool
+	PendingToolCalls []string
+	// Findings are about the events up to Event and about the capture.
+	Findings []finding.Finding
+
+	// Failed means that the capture could not be read. Negative means that it was read
+	// but is not evidence of a run, or does not have the event.
+	Failed, Negative bool
+}
+
+// ConversationOptions are the settings of ReadConversation.
+type ConversationOptions struct {
+	// At is the index of the last event to apply, or -1 for all events.
+	At      int
+	Dialect reduce.Dialect
+}
+
+// ReadConversation reads a capture, and applies its events to the messages and the state
+// of its request. A conversation continues through all runs of a capture. Events outside
+// runs count too.
+func ReadConversation(ctx context.Context, path string, o ConversationOptions, progress Progress) Conversation {
+	c, err := capture.Open(ctx, path, "")
+	if err != nil {
+		return failedConversation(path, err)
+	}
+	defer c.Close()
+	r := &conversationReader{at: o.At, last: -1, reducer: reduce.New(reduce.Options{Dialect: o.Dialect})}
+	request, err := c.Request()
+	if err != nil {
+		return failedConversation(path, err)
+	}
+	if request != nil {
+		r.report(r.reducer.Seed(request))
+	}
+	result, err := Run(ctx, c, progress, r)
+	if err != nil {
+		return failedConversation(path, err)
+	}
+	for _, f := range result.Findings {
+		r.found.Add(f)
+	}
+	return Conversation{
+		Capture:          c.Path(),
+		Event:            r.last,
+		Events:           result.Events,
+		Messages:         r.reducer.AppendMessages(nil),
+		State:            r.reducer.AppendState(nil),
+		Interrupts:       r.reducer.AppendInterrupts(nil),
+		Known:            r.reducer.HasState(),
+		PendingToolCalls: r.reducer.PendingToolCalls(),
+		Findings:         r.found.Findings(),
+		Negative:         result.Runs == 0,
+	}
+}
+
+func failedConversation(path string, err error) Conversation {
+	f, isVerdict := finding.FromError(err)
+	return Conversation{Capture: path, Event: -1, Findings: []finding.Finding{f}, Failed: !isVerdict, Negative: isVerdict}
+}
+
+// conversationReader applies the events of a capture.
+type conversationReader struct {
+	reducer  *reduce.Reducer
+	at, last int
+	found    finding.List
+}
+
+// Begin implements Consumer.
+func (r *conversationReader) Begin(*envelope.Run) Observer { return r }
+
+// Event implements Observer.
+func (r *conversationReader) Event(*envelope.Event) {}
+
+// Frame implements FrameConsumer.
+func (r *conversationReader) Frame(_ *envelope.Run, f capture.Frame, e *envelope.Event) {
+	if r.at >= 0 && f.Index > r.at {
+		return
+	}
+	if r.last = f.Index; e != nil {
+		r.report(r.reducer.Event(e))
+	}
+}
+
+// End implements Observer.
+func (r *conversationReader) End(run *envelope.Run) error {
+	r.report(run.Findings)
+	return nil
+}
+
+// Finish implements Consumer.
+func (r *conversationReader) Finish(result Result) error {
+	if r.at >= result.Events {
+		return finding.New(finding.EventOutOfRange, "the capture has %d events, which are counted from 0, and no event %d", result.Events, r.at)
+	}
+	return nil
+}
+
+// report adds findings, except those about later events.
+func (r *conversationReader) report(list []finding.Finding) {
+	for _, f := range list {
+		if r.at < 0 || f.EventIndex == nil || *f.EventIndex <= r.at {
+			r.found.Add(f)
+		}
+	}
+}
