@@ -22,9 +22,6 @@ func Parse(v strictjson.Value) Value {
 	return read(d, next(d))
 }
 
-// digits are the numbers of one digit, which need no memory.
-var digits = [...]Value{Number("0"), Number("1"), Number("2"), Number("3"), Number("4"), Number("5"), Number("6"), Number("7"), Number("8"), Number("9")}
-
 func next(d *strictjson.Decoder) strictjson.Token {
 	t, err := d.Next()
 	if err != nil {
@@ -52,11 +49,7 @@ func read(d *strictjson.Decoder, t strictjson.Token) Value {
 		text, _ := d.Text(t)
 		return text
 	case strictjson.Number:
-		text := d.Bytes(t)
-		if len(text) == 1 {
-			return digits[text[0]-'0']
-		}
-		return Number(text)
+		return Number(d.Bytes(t))
 	case strictjson.True, strictjson.False:
 		return t.Kind == strictjson.True
 	}
