@@ -52,6 +52,33 @@ func TestClientSchemas(t *testing.T) {
 	}
 }
 
+// TestClientInputs compares strict decoding of requests with the client's schema.
+func TestClientInputs(t *testing.T) {
+	j := judge.Start(t)
+	var texts []string
+	for _, f := range event.Fields("RunAgentInput") {
+		texts = append(texts, valid(first{}, "RunAgentInput", f.Name, nil))
+		for _, value := range []string{"null", "7", `""`, "[]", "{}"} {
+			texts = append(texts, valid(first{}, "RunAgentInput", "", map[string]string{f.Name: value}))
+		}
+	}
+	rapid.Check(t, func(r *rapid.T) {
+		texts = append(texts, valid(random{r}, "RunAgentInput", "", nil))
+	})
+	for _, text := range texts {
+		in, err := event.DecodeRunInput([]byte(text))
+		problem := j.InputSchema(text)
+		if (problem == "") != (err == nil) {
+			t.Errorf("%s: %v, but the schema says %q", text, err, problem)
+		}
+		if err == nil {
+			if problem := j.InputSchema(string(event.AppendRunInput(nil, in))); problem != "" {
+				t.Errorf("%s is written so that the schema says %q", text, problem)
+			}
+		}
+	}
+}
+
 // TestClientAccepts checks that the schemas accept what is written for the events that a
 // strict decode accepts, and for tolerated events whose faults are not kept.
 func TestClientAccepts(t *testing.T) {

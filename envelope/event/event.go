@@ -49,8 +49,8 @@ type Event interface {
 type Option func(*decoder)
 
 // Tolerant makes a decode accept deviations from AG-UI 1.0, and append them to list in
-// the order in which they were found. The list may be nil. Tolerances describes what is
-// accepted.
+// the order in which they were found. The list may be nil. If the decode fails, nothing is
+// appended: the error has the faults. Tolerances describes what is accepted.
 func Tolerant(list *[]Fault) Option {
 	return func(d *decoder) { d.tolerant, d.tolerated = true, list }
 }

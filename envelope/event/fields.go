@@ -145,8 +145,9 @@ func readValue[T any](f *fields, name string, value strictjson.Value, required b
 func (f *fields) find(name string) (strictjson.Value, bool) {
 	v, ok := f.object.Get(name)
 	if ok {
-		v.Start += f.base
-		f.known = append(f.known, v.Start)
+		if v.Start += f.base; !slices.Contains(f.known, v.Start) {
+			f.known = append(f.known, v.Start)
+		}
 	}
 	return v, ok
 }

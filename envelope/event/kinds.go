@@ -131,22 +131,17 @@ func (timestampKind) read(d *decoder, v strictjson.Value) (int64, bool) {
 func integer(number []byte) (n int64, whole, ok bool) {
 	negative := number[0] == '-'
 	digits := make([]byte, 0, 32)
-	exponent := 0
+	exponent := int64(0)
 	for i := 0; i < len(number); i++ {
 		switch c := number[i]; {
 		case c == 'e' || c == 'E':
-			e, err := strconv.Atoi(string(number[i+1:]))
-			if err != nil || e > 1<<20 || e < -1<<20 {
-				// Only zero stays an integer, or nearly zero.
-				e = 1 << 20
-				if number[i+1] == '-' {
-					e = -e
-				}
-			}
+			// Texts are shorter than the limits of ParseInt, which it returns for numbers
+			// beyond them.
+			e, _ := strconv.ParseInt(string(number[i+1:]), 10, 48)
 			exponent += e
 			i = len(number)
 		case c == '.':
-			exponent -= fractionLen(number[i+1:])
+			exponent -= int64(fractionLen(number[i+1:]))
 		case c >= '0' && c <= '9' && (c != '0' || len(digits) > 0):
 			digits = append(digits, c)
 		}
@@ -159,7 +154,7 @@ func integer(number []byte) (n int64, whole, ok bool) {
 	}
 	switch {
 	case len(digits) == 0:
-	case len(digits)+exponent > 16:
+	case int64(len(digits))+exponent > 16:
 		return 0, false, false
 	default:
 		for _, c := range digits {
