@@ -193,9 +193,8 @@ func (c *Checker) breach(e *envelope.Event, rule string, v envelope.Value, point
 // report adds a finding about the value v, at pointer in the event e.
 func (c *Checker) report(e *envelope.Event, f finding.Finding, v envelope.Value, pointer finding.Pointer) {
 	at := c.origin
-	f = at.Place(f, v)
 	if own := len(e.Data) > 0 && len(at.Data) > 0 && &e.Data[0] == &at.Data[0]; own {
-		f = f.WithPointer(pointer)
+		f = at.Place(f, v).WithPointer(pointer)
 	} else {
 		f = at.Ref().Annotate(f)
 	}

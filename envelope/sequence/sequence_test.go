@@ -66,6 +66,8 @@ func TestFindings(t *testing.T) {
 			`G27 chunk_invalid /role 52: TEXT_MESSAGE_CHUNK of text message "m" has another role than its first chunk`},
 		{"1.0", `{"type":"TEXT_MESSAGE_CHUNK","messageId":"m","delta":"x"}`, `{"type":"TEXT_MESSAGE_START","messageId":"m"}`,
 			`G9 already_open  0: TEXT_MESSAGE_START (from TEXT_MESSAGE_CHUNK) names text message "m", which is already open`},
+		{"1.0", `{"subagentRunId":"b","type":"TEXT_MESSAGE_CHUNK","messageId":"m"}`, `{"type":"TOOL_CALL_RESULT","messageId":"m","toolCallId":"c","content":""}`,
+			`G18 owner_differs  0: TEXT_MESSAGE_START (from TEXT_MESSAGE_CHUNK) names subagent "b", but the message "m" belongs to the parent agent`},
 		{"1.0", `{"type":"THINKING_END"}`, ``,
 			`G17 not_open  0: REASONING_END (from THINKING_END) names a reasoning span that no THINKING event opened`},
 		{"0.x", `{"type":"THINKING_TEXT_MESSAGE_START"}`, ``,

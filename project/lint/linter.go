@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -77,7 +76,7 @@ func (l *Linter) Frame(_ *envelope.Run, f capture.Frame, e *envelope.Event) {
 	l.failed = l.failed || e.Type == envelope.RunError
 	breaches := l.checker.Event(e)
 	if l.protocol == sequence.V1 {
-		l.checkForm(e, breaches)
+		breaches = l.checkForm(e, breaches)
 	}
 	for _, f := range breaches {
 		l.add(f)
@@ -92,28 +91,32 @@ func (l *Linter) add(f finding.Finding) {
 	l.found.Add(f)
 }
 
-// checkForm checks the form of an event. What breaks a rule on the order of events at the
-// same place is not reported again.
-func (l *Linter) checkForm(e *envelope.Event, breaches []finding.Finding) {
+// checkForm checks the form of an event. It returns the breaches without those in a part
+// that the client drops before it checks the order of events. A fault at the place of a
+// breach is not reported.
+func (l *Linter) checkForm(e *envelope.Event, breaches []finding.Finding) []finding.Finding {
 	faults, err := event.Check(e.Data)
-	if err != nil {
-		var tooMany *event.Error
-		if !errors.As(err, &tooMany) {
-			return // the event was read before
-		}
-		l.add(e.Finding(finding.EventRefused, "%s", err))
-		return
+	if err != nil { // there are too many faults, because the event was read before
+		l.add(e.Finding(finding.EventRefused, "%s: %s", e.Type, err))
+		return breaches
 	}
+	// The client converts a THINKING event with all its members.
+	converted := strings.HasPrefix(e.Type, "THINKING_")
 	for _, fault := range faults {
-		if slices.ContainsFunc(breaches, func(f finding.Finding) bool { return f.Pointer == fault.Pointer && f.Pointer != "" }) {
-			continue
-		}
 		if !fault.Fatal {
+			breaches = slices.DeleteFunc(breaches, func(f finding.Finding) bool { return !converted && isIn(f.Pointer, fault.Pointer) })
 			l.countAlteration(e, fault)
-			continue
+		} else if !slices.ContainsFunc(breaches, func(f finding.Finding) bool { return f.Pointer == fault.Pointer && f.Pointer != "" }) {
+			l.add(place(e, fault, finding.EventRefused))
 		}
-		l.add(place(e, fault, finding.EventRefused))
 	}
+	return breaches
+}
+
+// isIn reports whether a pointer is to the value at another pointer, or to a part of it.
+// No pointer is in the whole event.
+func isIn(p, value finding.Pointer) bool {
+	return value != "" && (p == value || strings.HasPrefix(string(p), string(value)+"/"))
 }
 
 // place returns the finding about a fault of an event.
