@@ -121,42 +121,55 @@ func (r *Reducer) activityDelta(e *envelope.Event) {
 			ops = rawJSON("[]").value()
 		}
 	}
-	if !r.reserve(e, len(ops.Raw)) {
+	most := len(ops.Raw) + len(kind)
+	if !r.reserve(e, most) {
 		return
 	}
-	r.conversation.bytes -= len(ops.Raw)
+	r.conversation.bytes -= most
 	r.conversation.separate(n)
-	doc, added, err := n.document()
+	doc, err := r.document(n.Message)
 	if err == nil {
-		before := doc.Size()
-		err = doc.Apply(ops, jsonpatch.Dialect(r.options.Dialect))
-		r.conversation.account(n.Message, added+doc.Size()-before)
+		err = r.applyTo(doc, n.Message, ops)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		r.patchFailed(e, err)
-	case r.reserve(e, len(kind)):
-		r.conversation.bytes -= len(kind)
-		r.conversation.account(n.Message, n.setType(kind))
+		return
 	}
+	r.conversation.account(n.Message, n.setType(kind))
 }
 
-// document returns the content of an activity as a document, and the change in size.
-func (m *Message) document() (doc *content, added int, err error) {
-	raw := rawJSON("{}")
+// document returns the content of an activity as a document.
+func (r *Reducer) document(m *Message) (*content, error) {
 	switch v := m.open().get(contentKey).(type) {
 	case *content:
-		return v, 0, nil
+		return v, nil
 	case rawJSON:
-		if v[0] != 'n' { // null
-			raw = v
+		doc := new(content)
+		if err := doc.Reset(v.value()); err != nil {
+			return nil, err
 		}
-		added = -len(v)
+		r.conversation.account(m, doc.Size()-len(v))
+		m.object.members.Set(contentKey, doc)
+		return doc, nil
 	}
-	doc = new(content)
-	if err := doc.Reset(raw.value()); err != nil {
-		return nil, 0, err
-	}
+	doc := new(content)
 	m.object.members.Set(contentKey, doc)
-	return doc, added + doc.Size(), nil
+	return doc, doc.Reset(envelope.Value{}) // missing
+}
+
+// applyTo applies a patch to the content of an activity. A content that is null or has
+// no value is patched like an empty object.
+func (r *Reducer) applyTo(doc *content, m *Message, ops envelope.Value) error {
+	before := doc.Size()
+	old := doc.Document
+	if doc.Missing() || doc.Value() == nil {
+		doc.Document = jsonpatch.Document{}
+		_ = doc.Reset(rawJSON("{}").value()) // an empty object exceeds no limit
+	}
+	err := doc.Apply(ops, jsonpatch.Dialect(r.options.Dialect))
+	if err != nil && (old.Missing() || old.Value() == nil) {
+		doc.Document = old
+	}
+	r.conversation.account(m, doc.Size()-before)
+	return err
 }

@@ -153,6 +153,9 @@ func (r *record) append(dst []byte) []byte {
 	}
 	dst = append(dst, '{')
 	for name, v := range r.members.All {
+		if c, ok := v.(*content); ok && c.Missing() {
+			continue
+		}
 		if dst[len(dst)-1] != '{' {
 			dst = append(dst, ',')
 		}
