@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/p20export/p20export/envelope"
@@ -98,6 +99,26 @@ func TestCases(t *testing.T) {
 			if got := run(t, mode, texts(c.Input)...); !equal(got, texts(want)) {
 				t.Errorf("%s, mode %s:\n%s\nwant\n%s", c.Name, mode, got, texts(want))
 			}
+		}
+	}
+}
+
+// Long texts and events wait in several blocks.
+func TestBlocks(t *testing.T) {
+	for _, size := range []int{10_000, blockBytes - 1, blockBytes, 2 * blockBytes} {
+		var events, behind []string
+		text := ""
+		events = append(events, textStart("m"))
+		for i := range 1 + 4*blockBytes/size {
+			delta := strings.Repeat(string(rune('a'+i%26)), size)
+			text += delta
+			other := strings.Replace(custom, "null", `"`+delta+`"`, 1)
+			events = append(events, textDelta("m", delta), other)
+			behind = append(behind, other)
+		}
+		want := append([]string{textStart("m"), textDelta("m", text), textEnd("m")}, behind...)
+		if got := run(t, ModeClient, append(events, textEnd("m"))...); !slices.Equal(got, want) {
+			t.Errorf("deltas of %d bytes: %d events, want %d", size, len(got), len(want))
 		}
 	}
 }

@@ -58,9 +58,10 @@ type group struct {
 	// its own.
 	replace bool
 	carried metadata
-	// content is the event with all deltas up to the end of their text, or nil if
-	// there is no delta.
+	// content is the event with all deltas up to the end of their text, after the
+	// blocks in full. It is nil if there is no delta.
 	content []byte
+	full    [][]byte
 	late    metadata // of content
 	behind  events   // emitted after the end
 	bytes   int      // counted in grouper.held
@@ -173,12 +174,16 @@ func (g *grouper) delta(f *family, e *envelope.Event) error {
 	if err != nil {
 		return err
 	}
+	v, _ := e.Get("delta")
 	before := len(to.content)
-	if to.content == nil {
+	switch {
+	case to.content == nil:
 		id, _ := e.Get(f.id)
 		to.content, g.spare = appendContent(g.spare[:0], f, id), nil
+	case before+len(v.Raw) > blockBytes:
+		to.full = append(to.full, to.content)
+		to.content, before = make([]byte, 0, max(blockBytes, len(v.Raw))), 0
 	}
-	v, _ := e.Get("delta")
 	to.content = appendDelta(to.content, v)
 	if g.client {
 		v, _ := e.Get("metadata")
@@ -219,13 +224,7 @@ func (g *grouper) flush(done *group, end []byte) error {
 		return err
 	}
 	if done.content != nil {
-		done.content = append(done.content, '"')
-		if done.late.present {
-			done.content = append(done.content, `,"metadata":`...)
-			done.content = done.late.append(done.content)
-		}
-		done.content = append(done.content, '}')
-		if err := g.emitMade(done.at, done.content); err != nil {
+		if err := g.emitMade(done.at, g.join(done)); err != nil {
 			return err
 		}
 	}
@@ -237,14 +236,25 @@ func (g *grouper) flush(done *group, end []byte) error {
 	if err := done.behind.each(g.emit); err != nil {
 		return err
 	}
-	if g.held -= done.bytes; cap(done.content) > cap(g.spare) && cap(done.content) <= maxSpare {
+	if g.held -= done.bytes; cap(done.content) > cap(g.spare) && cap(done.content) <= blockBytes {
 		g.spare = done.content
 	}
 	return nil
 }
 
-// maxSpare limits the memory that is kept for the next deltas.
-const maxSpare = 1 << 20
+// join returns the event with the deltas of a group.
+func (g *grouper) join(done *group) []byte {
+	g.out = append(g.out[:0], '"')
+	if done.late.present {
+		g.out = done.late.append(append(g.out, `,"metadata":`...))
+	}
+	g.out = append(g.out, '}')
+	if done.full == nil {
+		done.content = append(done.content, g.out...)
+		return done.content
+	}
+	return slices.Concat(append(done.full, done.content, g.out)...)
+}
 
 // flushStart emits the start event of a group, if it has one.
 func (g *grouper) flushStart(done *group) error {
@@ -300,25 +310,40 @@ func (g *grouper) emitMade(at envelope.Ref, data []byte) error {
 
 // events are the JSON texts of events that wait.
 type events struct {
+	full  []block
+	last  block
+	count int // the memory that is counted
+}
+
+// block is a part of the events.
+type block struct {
 	data []byte
 	ends []int
 }
 
 func (w *events) add(data []byte) {
-	w.data = append(w.data, data...)
-	w.ends = append(w.ends, len(w.data))
+	b := &w.last
+	if n := len(b.data) + len(data); n > blockBytes && b.data != nil {
+		w.full = append(w.full, *b)
+		*b = block{data: make([]byte, 0, max(blockBytes, len(data)))}
+	}
+	b.data = append(b.data, data...)
+	b.ends = append(b.ends, len(b.data))
+	w.count += len(data) + eventBytes
 }
 
 // bytes returns the memory that is counted for the events.
-func (w *events) bytes() int { return len(w.data) + len(w.ends)*eventBytes }
+func (w *events) bytes() int { return w.count }
 
 func (w *events) each(emit func(data []byte) error) error {
-	from := 0
-	for _, end := range w.ends {
-		if err := emit(w.data[from:end]); err != nil {
-			return err
+	for _, b := range append(w.full, w.last) {
+		from := 0
+		for _, end := range b.ends {
+			if err := emit(b.data[from:end]); err != nil {
+				return err
+			}
+			from = end
 		}
-		from = end
 	}
 	return nil
 }

@@ -35,6 +35,10 @@ func (m *memory) hold(e *envelope.Event, bytes *int, n int) error {
 	return nil
 }
 
+// blockBytes is the size of the blocks that long texts wait in. A slice that grows to
+// the same length would be copied again and again.
+const blockBytes = 1 << 20
+
 // The memory that is counted for one open group, for one event that waits and for one
 // key of metadata, in addition to their texts.
 const (

@@ -25,7 +25,7 @@ type window struct {
 // except their metadata, and the deltas after it are applied to it.
 func (g *grouper) addState(e *envelope.Event) error {
 	w := &g.state
-	if !w.snapshot && len(w.deltas.ends) == 0 {
+	if !w.snapshot && w.deltas.bytes() == 0 {
 		w.at = e.Ref()
 	}
 	meta, _ := e.Get("metadata")
