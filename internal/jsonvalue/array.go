@@ -17,15 +17,6 @@ type Array struct {
 	Size int
 }
 
-// NewArray returns an array with the given elements.
-func NewArray(elements ...Value) *Array {
-	a := new(Array)
-	for _, v := range elements {
-		a.Append(v)
-	}
-	return a
-}
-
 // Len returns the number of elements.
 func (a *Array) Len() int { return a.len }
 

@@ -83,8 +83,14 @@ func TestArray(t *testing.T) {
 			},
 		})
 		checkAll()
-		equal := NewArray(want...)
-		if !Equal(&a, equal) || len(want) > 0 && Equal(&a, NewArray(want[1:]...)) {
+		array := func(elements []Value) *Array {
+			a := new(Array)
+			for _, v := range elements {
+				a.Append(v)
+			}
+			return a
+		}
+		if !Equal(&a, array(want)) || len(want) > 0 && Equal(&a, array(want[1:])) {
 			t.Fatal("Equal is wrong")
 		}
 	})

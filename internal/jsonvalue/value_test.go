@@ -48,42 +48,6 @@ func TestDepth(t *testing.T) {
 	}
 }
 
-func TestAppendText(t *testing.T) {
-	for _, c := range []struct{ a, b, want string }{
-		{`"a"`, `"b"`, `"ab"`},
-		{`"a\ud83d"`, `"\ude00b"`, `"a😀b"`},
-		{`"\ude00"`, `"\ud83d"`, `"\ude00\ud83d"`},
-		{`"\ud83d"`, `""`, `"\ud83d"`},
-		{`"\ud83d"`, `"\ud83d"`, `"\ud83d\ud83d"`},
-		{`"\ud7ff"`, `"\ude00"`, `"\ud7ff\ude00"`},
-		{`"\ud83d"`, `"\ue000"`, `"\ud83d\ue000"`},
-	} {
-		a, b := parse(t, c.a).(string), parse(t, c.b).(string)
-		if got := string(AppendText([]byte(a), b)); got != parse(t, c.want) {
-			t.Errorf("%s and %s give %+q", c.a, c.b, got)
-		}
-	}
-}
-
-func TestFold(t *testing.T) {
-	object := func(text string) *Object { o, _ := parse(t, text).(*Object); return o }
-	for _, c := range []struct{ a, b, want string }{
-		{`{"a":1,"b":{"x":1}}`, `{"b":{"y":null},"c":null}`, `{"a":1,"b":{"y":null},"c":null}`},
-		{`{"a":1}`, `{}`, `{"a":1}`},
-		{`{"a":1}`, `0`, `{"a":1}`},
-		{`0`, `{"a":1}`, `{"a":1}`},
-	} {
-		a, b := object(c.a), object(c.b)
-		got := string(Append(nil, Fold(a, b)))
-		if got != c.want || a != nil && string(Append(nil, a)) != c.a || b != nil && string(Append(nil, b)) != c.b {
-			t.Errorf("Fold(%s, %s) = %s, want %s", c.a, c.b, got, c.want)
-		}
-	}
-	if Fold(nil, nil) != nil {
-		t.Error("two absent objects give an object")
-	}
-}
-
 // TestTake checks that members which are taken can be restored to their places.
 func TestTake(t *testing.T) {
 	for n := range 40 {
