@@ -76,6 +76,8 @@ func TestReadsOnce(t *testing.T) {
 	}{
 		{[]string{"inspect", capture}, response, render.Done},
 		{[]string{"inspect", plain}, plain, render.Done},
+		{[]string{"lint", capture}, response, render.Done},
+		{[]string{"lint", plain, "--format", "sarif"}, plain, render.Done},
 		{[]string{"freeze", capture, "-o", in("again")}, response, render.Done},
 		{[]string{"freeze", capture, "-o", in("third"), "--run", "#3"}, response, render.Done},
 		{[]string{"freeze", capture, "-o", in("folded"), "--projection", "folded-stream"}, response, render.Negative},

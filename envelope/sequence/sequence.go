@@ -97,6 +97,9 @@ func (c *Checker) Event(e *envelope.Event) []finding.Finding {
 	if !names.IsReleased(e.Type) {
 		return nil
 	}
+	if c.protocol == V0 && isThinking(e) {
+		c.endChunks(e)
+	}
 	e = c.upgrade(e)
 	if fault := c.expander.Expand(e, c.check); fault != nil {
 		c.chunkFault(e, fault)

@@ -43,7 +43,7 @@ func (t *thinking) idOf(e *envelope.Event) string {
 // and any other event unchanged. The ids outlive a run.
 func (c *Checker) upgrade(e *envelope.Event) *envelope.Event {
 	t := &c.thinking
-	if c.protocol != V1 || !strings.HasPrefix(e.Type, "THINKING_") {
+	if c.protocol != V1 || !isThinking(e) {
 		return e
 	}
 	t.upgraded = *e
@@ -71,6 +71,21 @@ func (c *Checker) upgrade(e *envelope.Event) *envelope.Event {
 		t.message = ""
 	}
 	return &t.upgraded
+}
+
+// isThinking reports whether e is a THINKING event.
+func isThinking(e *envelope.Event) bool { return strings.HasPrefix(e.Type, "THINKING_") }
+
+// endChunks ends the open stream of chunks of the event's agent, as CUSTOM does. In AG-UI
+// 0.x, THINKING events do that too.
+func (c *Checker) endChunks(e *envelope.Event) {
+	like := *e
+	like.Type = names.Custom
+	_ = c.expander.Expand(&like, func(end *envelope.Event) { // CUSTOM is not a chunk
+		if end != &like {
+			c.check(end)
+		}
+	})
 }
 
 // isMade reports whether the client made the id.
