@@ -7,8 +7,9 @@ import (
 
 // fault identifies a fault of a chunk, to report a stream of equal ones once.
 type fault struct {
-	reason   chunk.Reason
-	key, tag string
+	reason chunk.Reason
+	key    string
+	tag    string // the beginning of the subagentRunId
 }
 
 // chunkFault reports a chunk that cannot be expanded.
@@ -33,7 +34,7 @@ func (c *Checker) chunkFault(e *envelope.Event, f *chunk.Fault) {
 		}
 	}
 	tag, _ := e.Get("subagentRunId")
-	this := fault{f.Reason, f.Key, string(tag.Raw)}
+	this := fault{f.Reason, f.Key, string(tag.Raw[:min(len(tag.Raw), chunk.MaxStreamBytes)])}
 	if rule == "" || rule == "G27" && c.protocol == V0 || c.faulty[e.Type] == this {
 		return
 	}

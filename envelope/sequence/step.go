@@ -92,6 +92,9 @@ func (c *Checker) finishStep(e *envelope.Event, tag owner) {
 		delete(s.open, closes)
 		c.forget(name + closes.name)
 	}
+	if len(s.open) == 0 {
+		delete(c.run.steps, name)
+	}
 }
 
 // openSteps returns the open steps.
