@@ -161,15 +161,24 @@ func (c *Checker) checks(k *kind) bool { return c.protocol == V1 || k.opens != "
 
 // opened is something that is open.
 type opened struct {
-	text  string
+	id    string
+	owner owner // of a step
 	since int
+}
+
+// String returns what is open for a finding.
+func (o opened) String() string {
+	if o.owner.subagent {
+		return quoteID(o.id) + " (" + o.owner.String() + ")"
+	}
+	return quoteID(o.id)
 }
 
 // openEntities returns the open parts of a kind.
 func (c *Checker) openEntities(k *kind) (list []opened) {
 	for id, it := range *k.of(&c.run) {
 		if p := k.part(it); p.open && !p.assumed {
-			list = append(list, opened{quoteID(id), p.since})
+			list = append(list, opened{id: id, since: p.since})
 		}
 	}
 	return list
@@ -180,7 +189,7 @@ func listOpened(list []opened) string {
 	slices.SortFunc(list, func(a, b opened) int { return cmp.Compare(a.since, b.since) })
 	var texts []string
 	for _, o := range list[:min(len(list), maxNamed)] {
-		texts = append(texts, o.text)
+		texts = append(texts, o.String())
 	}
 	if len(list) > maxNamed {
 		texts = append(texts, fmt.Sprintf("and %d more", len(list)-maxNamed))

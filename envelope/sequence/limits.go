@@ -3,13 +3,13 @@ package sequence
 // A Checker remembers the ids of a run until its end, because the rules on owners do.
 // If a run exceeds a limit, the rest of it is checked only by the rules on the order of
 // runs and on the form of events. Both limits together bound the memory of a Checker
-// to about 100 MiB. The longest real runs have a few thousand ids.
+// to a few tens of mebibytes. The longest real runs have a few thousand ids.
 const (
 	// MaxIDs is the maximum number of ids of messages, tool calls, reasoning,
 	// activities, steps and subagents that are remembered of one run.
-	MaxIDs = 250_000
+	MaxIDs = 100_000
 	// MaxIDBytes is the maximum length of all those ids, in bytes.
-	MaxIDBytes = 32 << 20
+	MaxIDBytes = 16 << 20
 )
 
 // maxNamed is the maximum number of ids that one finding names.

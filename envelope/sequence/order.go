@@ -105,9 +105,9 @@ func (c *Checker) remember(e *envelope.Event, id string) bool {
 	if r.full {
 		return false
 	}
-	if r.ids == MaxIDs || r.bytes+len(id) > MaxIDBytes {
+	if r.ids == c.maxIDs || r.bytes+len(id) > c.maxBytes {
 		r.full = true
-		c.report(e, finding.New(finding.SequenceUnchecked, "the run has more than %d ids, or its ids have more than %d bytes; the rest of it is not checked by all rules", MaxIDs, MaxIDBytes), envelope.Value{}, "")
+		c.report(e, finding.New(finding.SequenceUnchecked, "the run has more than %d ids, or its ids have more than %d bytes; the rest of it is not checked by all rules", c.maxIDs, c.maxBytes), envelope.Value{}, "")
 		return false
 	}
 	r.ids++

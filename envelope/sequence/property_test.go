@@ -33,7 +33,7 @@ func same(a, b finding.Finding) bool { return cmp.Equal(a, b) }
 
 // The breaches of the beginning of a stream are the beginning of its breaches.
 func TestPrefixes(t *testing.T) {
-	streams(t, 300, func(r *rand.Rand, events []string) {
+	streams(t, 100, func(r *rand.Rand, events []string) {
 		for _, p := range sequence.Protocols() {
 			all := check(t, p, events...)
 			n := r.IntN(len(events) + 1)
@@ -49,7 +49,7 @@ func TestPrefixes(t *testing.T) {
 // the breaches of both.
 func TestRunsAreIndependent(t *testing.T) {
 	var before []string
-	streams(t, 300, func(_ *rand.Rand, events []string) {
+	streams(t, 100, func(_ *rand.Rand, events []string) {
 		both := slices.Concat(before, []string{`{"type":"RUN_ERROR","message":"why"}`, started}, events)
 		offset := len(before) + 2
 		var alone, joined []string
@@ -78,7 +78,7 @@ func TestFindingsArePlaced(t *testing.T) {
 		codes[r.ID] = r.Code
 	}
 	seen := map[string]bool{}
-	streams(t, 600, func(_ *rand.Rand, events []string) {
+	streams(t, 200, func(_ *rand.Rand, events []string) {
 		for _, p := range sequence.Protocols() {
 			last := 0
 			for _, f := range check(t, p, events...) {

@@ -50,6 +50,9 @@ type Options struct {
 // had in mind, so that one mistake is reported once.
 type Checker struct {
 	protocol Protocol
+	// maxIDs and maxBytes are MaxIDs and MaxIDBytes, except in tests.
+	maxIDs, maxBytes int
+
 	expander chunk.Expander
 	faulty   map[string]fault // the last fault of each type of chunk
 	order    order
@@ -80,7 +83,7 @@ type run struct {
 
 // New returns a Checker for a stream.
 func New(o Options) *Checker {
-	c := &Checker{protocol: o.Protocol}
+	c := &Checker{protocol: o.Protocol, maxIDs: MaxIDs, maxBytes: MaxIDBytes}
 	if c.protocol == "" {
 		c.protocol = V1
 	}

@@ -201,12 +201,16 @@ func snapshot(ids ...string) string {
 
 // Past a limit one finding says that the run is not checked further. The next run is.
 func TestLimits(t *testing.T) {
+	const ids, size = 200, 10_000
+	if n, bytes := sequence.New(sequence.Options{}).Limits(); n != sequence.MaxIDs || bytes != sequence.MaxIDBytes {
+		t.Errorf("the limits are %d ids and %d bytes", n, bytes)
+	}
 	var many, long []string
-	for i := range sequence.MaxIDs {
+	for i := range ids {
 		many = append(many, fmt.Sprint(i))
 	}
-	for i := range sequence.MaxIDBytes >> 20 {
-		long = append(long, fmt.Sprintf("%02d%s", i, strings.Repeat("x", 1<<20-2)))
+	for i := range 10 {
+		long = append(long, fmt.Sprintf("%0*d", size/10, i))
 	}
 	for name, test := range map[string]struct {
 		ids  []string
@@ -224,7 +228,12 @@ func TestLimits(t *testing.T) {
 				events = append(events, `{"type":"TEXT_MESSAGE_END","messageId":"y"}`, `{"type":"TEXT_MESSAGE_START","messageId":"z"}`)
 			}
 			events = append(events, finished, started, `{"type":"TEXT_MESSAGE_END","messageId":"m"}`)
-			found := check(t, sequence.V1, events...)
+			c := sequence.New(sequence.Options{})
+			c.SetLimits(ids, size)
+			var found []finding.Finding
+			for i, text := range events {
+				found = append(found, c.Event(read(t, i, text))...)
+			}
 			want := []string{fmt.Sprintf("%d G10", len(events)-1)}
 			if test.full {
 				want = append([]string{"1 "}, want...)
@@ -241,7 +250,8 @@ func TestStepsAreForgotten(t *testing.T) {
 	c := sequence.New(sequence.Options{})
 	c.Event(read(t, 0, started))
 	start, end := read(t, 1, `{"type":"STEP_STARTED","stepName":"s"}`), read(t, 2, `{"type":"STEP_FINISHED","stepName":"s"}`)
-	for range sequence.MaxIDs + 1 {
+	c.SetLimits(10, 100)
+	for range 100 {
 		if found := append(c.Event(start), c.Event(end)...); len(found) > 0 {
 			t.Fatal(found)
 		}

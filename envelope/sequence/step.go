@@ -101,11 +101,7 @@ func (c *Checker) finishStep(e *envelope.Event, tag owner) {
 func (c *Checker) openSteps() (list []opened) {
 	for name, s := range c.run.steps {
 		for who, since := range s.open {
-			text := finding.Quote(name)
-			if who.subagent {
-				text += " (" + who.String() + ")"
-			}
-			list = append(list, opened{text, since})
+			list = append(list, opened{name, who, since})
 		}
 	}
 	return list

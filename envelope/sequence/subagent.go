@@ -151,7 +151,7 @@ func (c *Checker) activate(e *envelope.Event, id string, active bool) {
 func (c *Checker) openSubagents() (list []opened) {
 	for id, it := range c.run.subagents {
 		if it.active {
-			list = append(list, opened{finding.Quote(id), it.since})
+			list = append(list, opened{id: id, since: it.since})
 		}
 	}
 	return list

@@ -34,7 +34,7 @@ func (p *Printer) LintSummary(t *Tally) {
 
 func (p *Printer) linted(row lint.Row) {
 	counts := ""
-	if row.Verdict != project.Failed {
+	if row.Digest != "" { // it was read to its end
 		counts = "  " + Plural(row.Events, "event", "events") + " in " + Plural(row.Runs, "run", "runs") + ", " + breaches(row.Breaches)
 	}
 	p.line("%s \t%s%s", p.verdict(row.Verdict), row.Capture, counts)
