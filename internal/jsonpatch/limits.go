@@ -16,6 +16,6 @@ const (
 	// with one Budget it is at most freeWork bytes, and workFactor bytes for each byte
 	// of the documents and patches. Otherwise a patch of 60 bytes could copy 32 MiB,
 	// again and again.
-	freeWork   = 1 << 30
-	workFactor = 16
+	freeWork   = 256 << 20
+	workFactor = 8
 )
