@@ -144,7 +144,7 @@ func (r *Reducer) document(m *Message) (*content, error) {
 	case *content:
 		return v, nil
 	case rawJSON:
-		doc := new(content)
+		doc := &content{jsonpatch.Document{Budget: &r.patches}}
 		if err := doc.Reset(v.value()); err != nil {
 			return nil, err
 		}
@@ -152,7 +152,7 @@ func (r *Reducer) document(m *Message) (*content, error) {
 		m.object.members.Set(contentKey, doc)
 		return doc, nil
 	}
-	doc := new(content)
+	doc := &content{jsonpatch.Document{Budget: &r.patches}}
 	m.object.members.Set(contentKey, doc)
 	return doc, doc.Reset(envelope.Value{}) // missing
 }
@@ -163,7 +163,7 @@ func (r *Reducer) applyTo(doc *content, m *Message, ops envelope.Value) error {
 	before := doc.Size()
 	old := doc.Document
 	if doc.Missing() || doc.Value() == nil {
-		doc.Document = jsonpatch.Document{}
+		doc.Document = jsonpatch.Document{Budget: &r.patches}
 		_ = doc.Reset(rawJSON("{}").value()) // an empty object exceeds no limit
 	}
 	err := doc.Apply(ops, jsonpatch.Dialect(r.options.Dialect))

@@ -25,6 +25,7 @@ import (
 	"github.com/p20export/p20export/envelope/chunk"
 	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/jsonpatch"
 )
 
 // Options are the settings of a Reducer. The zero value is ready to use.
@@ -41,13 +42,15 @@ type Reducer struct {
 	conversation Conversation
 	state        state
 	run          run
+	patches      jsonpatch.Budget // of the state and all activities
+	merges       int              // how many messages snapshots may still be merged with
 	full         bool
 	found        []finding.Finding
 }
 
 // New returns a Reducer.
 func New(options Options) *Reducer {
-	return &Reducer{options: options, conversation: Conversation{limit: MaxBytes}}
+	return &Reducer{options: options, conversation: Conversation{limit: MaxBytes}, merges: freeMerges}
 }
 
 // Event applies an event, and returns warnings about it: that it has no effect, or

@@ -1,6 +1,7 @@
 package reduce
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -321,4 +322,52 @@ func codes(found []finding.Finding) []string {
 		list = append(list, string(f.Code))
 	}
 	return list
+}
+
+// Short snapshots that leave many activities may be merged until their work exceeds the
+// limit, and not once more.
+func TestMergeLimit(t *testing.T) {
+	const activities, snapshots = 100, 20
+	const short = `{"type":"MESSAGES_SNAPSHOT","messages":[]}`
+	for _, missing := range []int{0, 1} {
+		r := New(Options{})
+		for i := range activities {
+			apply(t, r, fmt.Sprintf(`{"type":"ACTIVITY_SNAPSHOT","messageId":"a%d","activityType":"t","content":{}}`, i))
+		}
+		r.merges = snapshots*(activities-len(short)/bytesPerMerge) - missing
+		for i := range snapshots {
+			warnings := apply(t, r, short)
+			if last := i == snapshots-1; (len(warnings) > 0) != (last && missing > 0) {
+				t.Errorf("%d messages too few: snapshot %d: %v", missing, i, warnings)
+			}
+		}
+		if r.Full() != (missing > 0) || r.conversation.Len() != activities {
+			t.Errorf("%d messages too few: Full() = %v, %d messages", missing, r.Full(), r.conversation.Len())
+		}
+	}
+}
+
+// The state and all activities share one limit on copying.
+func TestPatchesShareBudget(t *testing.T) {
+	r := New(Options{})
+	apply(t, r,
+		`{"type":"STATE_SNAPSHOT","snapshot":{"a":1}}`,
+		`{"type":"ACTIVITY_SNAPSHOT","messageId":"a","activityType":"t","content":{"a":1}}`,
+		`{"type":"ACTIVITY_SNAPSHOT","messageId":"b","activityType":"t","content":null}`)
+	patch := `[{"op":"add","path":"/b","value":1}]`
+	for _, event := range []string{
+		`{"type":"STATE_DELTA","delta":` + patch + `}`,
+		`{"type":"ACTIVITY_DELTA","messageId":"a","activityType":"t","patch":` + patch + `}`,
+		`{"type":"ACTIVITY_DELTA","messageId":"b","activityType":"t","patch":` + patch + `}`,
+		`{"type":"STATE_SNAPSHOT","snapshot":{}}`,
+		`{"type":"STATE_DELTA","delta":` + patch + `}`,
+	} {
+		before := r.patches
+		if found := apply(t, r, event); len(found) > 0 {
+			t.Errorf("%s: %v", event, found)
+		}
+		if strings.Contains(event, patch) && r.patches == before {
+			t.Errorf("%s does not use the budget", event)
+		}
+	}
 }

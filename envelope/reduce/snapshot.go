@@ -18,6 +18,9 @@ func (r *Reducer) messagesSnapshot(e *envelope.Event) {
 		r.warn(e, finding.EventFieldMalformed, "the snapshot has no list of messages and is ignored")
 		return
 	}
+	if !r.mayMerge(e) {
+		return
+	}
 	list := r.readMessages(e, value)
 	byID := make(map[string]*Message, len(list))
 	var omits omission
@@ -46,6 +49,19 @@ func (r *Reducer) messagesSnapshot(e *envelope.Event) {
 		}
 	}
 	r.replaceAll(e, merged)
+}
+
+// mayMerge accounts for the work of merging a snapshot with the messages, and reports
+// whether it is within the limit.
+func (r *Reducer) mayMerge(e *envelope.Event) bool {
+	r.merges += len(e.Data)/bytesPerMerge - r.conversation.Len()
+	if r.merges >= 0 {
+		return true
+	}
+	r.merges = 0
+	r.full = true
+	r.warn(e, finding.ConversationTooLarge, "%s is ignored: too many short snapshots leave %d messages unchanged, and merging them takes too long", e.Type, r.conversation.Len())
+	return false
 }
 
 // readMessages reads the messages of an event.

@@ -85,7 +85,7 @@ func (r *Reducer) stateDelta(e *envelope.Event) {
 		if raw == nil {
 			raw = rawJSON("{}")
 		}
-		doc := new(jsonpatch.Document)
+		doc := &jsonpatch.Document{Budget: &r.patches}
 		if err := doc.Reset(raw.value()); err != nil {
 			r.patchFailed(e, err)
 			return
