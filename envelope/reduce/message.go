@@ -106,14 +106,14 @@ func newMessage(id, role string, pairs ...string) *Message {
 }
 
 // readMessages reads a list of messages. It skips elements that are not objects, and
-// returns their number.
-func readMessages(list envelope.Value) (messages []*Message, skipped int) {
+// reports whether there are any.
+func readMessages(list envelope.Value) (messages []*Message, skipped bool) {
 	// The list was read before, so there is no error.
 	_ = strictjson.Elements(list, func(_ int, v strictjson.Value, o *strictjson.Object) error {
 		if v.Kind == strictjson.ObjectStart {
 			messages = append(messages, readMessage(v, o))
 		} else {
-			skipped++
+			skipped = true
 		}
 		return nil
 	})

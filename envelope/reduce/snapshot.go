@@ -67,8 +67,8 @@ func (r *Reducer) mayMerge(e *envelope.Event) bool {
 // readMessages reads the messages of an event.
 func (r *Reducer) readMessages(e *envelope.Event, list envelope.Value) []*Message {
 	messages, skipped := readMessages(list)
-	if skipped > 0 {
-		r.warn(e, finding.EventFieldMalformed, "%d messages are not objects and are ignored", skipped)
+	if skipped {
+		r.warn(e, finding.EventFieldMalformed, "the messages of %s contain values that are not objects; they are ignored", e.Type)
 	}
 	return messages
 }

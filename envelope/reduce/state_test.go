@@ -1,0 +1,171 @@
+package reduce
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/p20export/p20export/finding"
+)
+
+func TestState(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ name, events, state, warnings string }{
+		{"none", `RUN_STARTED{"threadId":"t","runId":"r","input":{"messages":[],"state":{"no":1}}}`, `{}`, ``},
+		{"patches of an empty object", `STATE_DELTA{"delta":[{"op":"add","path":"/a","value":1.50}]}`, `{"a":1.50}`, ``},
+		{"a snapshot replaces everything", `
+			STATE_SNAPSHOT{"snapshot":{"a":1}}
+			STATE_SNAPSHOT{"snapshot":{ "b" : 9007199254740993 }}`, `{"b":9007199254740993}`, ``},
+		{"a snapshot of null", `
+			STATE_SNAPSHOT{"snapshot":{"a":1}}
+			STATE_SNAPSHOT{"snapshot":null}`, `null`, ``},
+		{"a snapshot without a state", `
+			STATE_SNAPSHOT{"snapshot":0}
+			STATE_SNAPSHOT{}`, `0`, `event_field_malformed`},
+		{"a patch applies completely or not at all", `
+			STATE_SNAPSHOT{"snapshot":{"a":1}}
+			STATE_DELTA{"delta":[{"op":"add","path":"/b","value":2},{"op":"remove","path":"/c"}]}
+			STATE_DELTA{"delta":[{"op":"add","path":"/d","value":4}]}`, `{"a":1,"d":4}`, `patch_failed`},
+		{"malformed patches", `
+			STATE_DELTA{}
+			STATE_DELTA{"delta":{"op":"add","path":"/a","value":1}}
+			STATE_DELTA{"delta":[]}`, `{}`, `patch_failed patch_failed`},
+		{"the keys of drafts", `
+			STATE_SNAPSHOT{"state":{"a":1}}
+			STATE_DELTA{"patch":[{"op":"remove","path":"/a"}]}`, `{}`, ``},
+		{"runs share the state", `
+			RUN_STARTED{"threadId":"t","runId":"r"}
+			STATE_SNAPSHOT{"snapshot":[1]}
+			RUN_FINISHED{"threadId":"t","runId":"r"}
+			RUN_STARTED{"threadId":"t","runId":"s"}
+			STATE_DELTA{"delta":[{"op":"add","path":"/-","value":2}]}`, `[1,2]`, ``},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			r := New(Options{})
+			found := apply(t, r, events(test.events)...)
+			if got := string(r.AppendState(nil)); got != test.state {
+				t.Errorf("the state is %s, want %s", got, test.state)
+			}
+			if diff := cmp.Diff(strings.Fields(test.warnings), codes(found)); diff != "" {
+				t.Errorf("warnings: -want +got\n%s", diff)
+			}
+			if want := strings.Contains(test.events, "STATE_SNAPSHOT"); r.HasState() != want {
+				t.Errorf("HasState is %v", !want)
+			}
+		})
+	}
+}
+
+// TestDialect checks that the dialect is passed on, and a patch that leaves no value.
+func TestDialect(t *testing.T) {
+	t.Parallel()
+	for dialect, want := range map[Dialect]string{RFC6902: `[1]`, Client: `[1,2]`} {
+		r := New(Options{Dialect: dialect})
+		apply(t, r, events(`
+			STATE_SNAPSHOT{"snapshot":[1]}
+			STATE_DELTA{"delta":[{"op":"add","path":"/01","value":2}]}`)...)
+		if got := string(r.AppendState(nil)); got != want {
+			t.Errorf("%s: the state is %s, want %s", dialect, got, want)
+		}
+	}
+	r := New(Options{Dialect: Client})
+	apply(t, r, events(`
+		STATE_SNAPSHOT{"snapshot":[1]}
+		STATE_DELTA{"delta":[{"op":"copy","from":"/missing","path":""}]}
+		ACTIVITY_SNAPSHOT{"messageId":"a","activityType":"p","content":{"n":1}}
+		ACTIVITY_DELTA{"messageId":"a","activityType":"p","patch":[{"op":"copy","from":"/missing","path":""}]}
+		ACTIVITY_DELTA{"messageId":"a","activityType":"q","patch":[{"op":"remove","path":"/missing"}]}`)...)
+	if got := string(r.AppendState(nil)); got != "" {
+		t.Errorf("the state is %s, want none", got)
+	}
+	if got, want := string(r.AppendMessages(nil)), `[{"id":"a","role":"activity","activityType":"p"}]`; got != want {
+		t.Errorf("the messages are %s, want %s", got, want)
+	}
+	apply(t, r, events(`
+		ACTIVITY_DELTA{"messageId":"a","activityType":"q","patch":[{"op":"add","path":"/n","value":2}]}`)...)
+	if got, want := string(r.AppendMessages(nil)), `[{"id":"a","role":"activity","activityType":"q","content":{"n":2}}]`; got != want {
+		t.Errorf("the messages are %s, want %s", got, want)
+	}
+	check(t, r)
+	for _, name := range Dialects() {
+		if d, err := ParseDialect(name); err != nil || d.String() != name {
+			t.Errorf("the dialect %s is %v, %v", name, d, err)
+		}
+	}
+	if _, err := ParseDialect("RFC6902"); err == nil {
+		t.Error("an unknown dialect is accepted")
+	}
+}
+
+// TestPending has the tool calls and interrupts that wait for an answer.
+func TestPending(t *testing.T) {
+	t.Parallel()
+	const calls = `
+		RUN_STARTED{"threadId":"t","runId":"r"}
+		TOOL_CALL_START{"toolCallId":"t1","toolCallName":"f"}
+		TOOL_CALL_RESULT{"messageId":"m","toolCallId":"t2","content":"early"}
+		TOOL_CALL_START{"toolCallId":"t2","toolCallName":"f"}
+		TOOL_CALL_START{"toolCallId":"t3","toolCallName":"f"}
+		TOOL_CALL_START{"toolCallId":"t1","toolCallName":"f"}`
+	for _, test := range []struct{ name, events, calls, interrupts string }{
+		{"none", ``, ``, `[]`},
+		{"calls without a result", calls, `t1 t3`, `[]`},
+		{"a run without an outcome", calls + `
+			RUN_FINISHED{"threadId":"t","runId":"r"}`, `t1 t3`, `[]`},
+		{"calls that the outcome names", calls + `
+			RUN_FINISHED{"threadId":"t","runId":"r","outcome":{"type":"success","pendingToolCallIds":["t9",5]}}`, `t9`, `[]`},
+		{"an outcome that names none", calls + `
+			RUN_FINISHED{"threadId":"t","runId":"r","outcome":{"type":"success","pendingToolCallIds":[]}}`, `t1 t3`, `[]`},
+		{"the next run has none", calls + `
+			RUN_STARTED{"threadId":"t","runId":"s"}`, ``, `[]`},
+		{"interrupts outlast the next start", `
+			RUN_FINISHED{"threadId":"t","runId":"r","outcome":{"type":"interrupt","interrupts":[{"id":"i","subagentRunId":null,"x":[ 1 ]},5]}}
+			RUN_STARTED{"threadId":"t","runId":"s"}
+			RUN_ERROR{"message":"x"}`, ``, `[{"id":"i","x":[1]}]`},
+		{"any other outcome ends them", `
+			RUN_FINISHED{"threadId":"t","runId":"r","outcome":{"type":"interrupt","interrupts":[{"id":"i"}]}}
+			RUN_FINISHED{"threadId":"t","runId":"r","outcome":"interrupt"}`, ``, `[]`},
+	} {
+		r := New(Options{})
+		apply(t, r, events(test.events)...)
+		if got := r.PendingToolCalls(); !slices.Equal(got, strings.Fields(test.calls)) {
+			t.Errorf("%s: the tool calls %q are pending, want %s", test.name, got, test.calls)
+		}
+		if got := string(r.AppendInterrupts(nil)); got != test.interrupts {
+			t.Errorf("%s: the interrupts are %s, want %s", test.name, got, test.interrupts)
+		}
+	}
+}
+
+func TestSeed(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ request, messages, state, warnings string }{
+		{`{"threadId":"t","messages":[{"id":"u","role":"user","content":"x"},{"id":"u","role":"user","content":"y","subagentRunId":null}],"state":{"a":1}}`,
+			`[{"id":"u","role":"user","content":"x"},{"id":"u","role":"user","content":"y"}]`, `{"a":1}`, ``},
+		{`{"state":null}`, `[]`, `null`, ``},
+		{` {"messages":["x"]}`, `[]`, `{}`, `event_field_malformed`},
+		{`[]`, `[]`, `{}`, `request_malformed`},
+		{`{"a":1,"a":2}`, `[]`, `{}`, `json_duplicate_key`},
+	} {
+		r := New(Options{})
+		found := r.Seed([]byte(test.request))
+		if got := string(r.AppendMessages(nil)); got != test.messages {
+			t.Errorf("%s: the messages are %s, want %s", test.request, got, test.messages)
+		}
+		if got := string(r.AppendState(nil)); got != test.state || r.HasState() != strings.Contains(test.request, "state") {
+			t.Errorf("%s: the state is %s (%v), want %s", test.request, got, r.HasState(), test.state)
+		}
+		if diff := cmp.Diff(strings.Fields(test.warnings), codes(found)); diff != "" {
+			t.Errorf("%s: warnings: -want +got\n%s", test.request, diff)
+		}
+		for _, f := range found {
+			if f.Severity != finding.Warning || !strings.Contains(f.Message, "request") {
+				t.Errorf("%s: %v", test.request, f)
+			}
+		}
+		check(t, r)
+	}
+}
