@@ -34,3 +34,35 @@ func TestClientReduce(t *testing.T) {
 		}
 	}
 }
+
+// TestClientSeeded does the same for a client that begins with messages and a state, which
+// a Reducer has from a request.
+func TestClientSeeded(t *testing.T) {
+	j := judge.Start(t)
+	for seed := range uint64(judge.Streams(500)) {
+		random := rand.New(rand.NewPCG(seed, 18))
+		before := New(Options{Dialect: Client})
+		apply(t, before, judge.Generate(random, judge.Generator{})...)
+		messages, state := string(before.AppendMessages(nil)), string(before.AppendState(nil))
+		if state == "null" {
+			state = "{}" // a new client takes null for no state
+		}
+		r := New(Options{Dialect: Client})
+		if found := r.Seed([]byte(`{"messages":` + messages + `,"state":` + state + `}`)); found != nil {
+			t.Fatal(found)
+		}
+		events := judge.Generate(random, judge.Generator{})
+		apply(t, r, events...)
+		check(t, r)
+		wantMessages, wantState, err := j.ReduceFrom(messages, state, events)
+		if err != nil {
+			t.Fatalf("seed %d: the client refuses the stream: %v", seed, err)
+		}
+		if got := string(r.AppendMessages(nil)); !judge.Equal(got, wantMessages) {
+			t.Fatalf("seed %d: messages\n%s, want\n%s", seed, got, wantMessages)
+		}
+		if got := string(r.AppendState(nil)); !judge.Equal(got, wantState) {
+			t.Fatalf("seed %d: state\n%s, want\n%s", seed, got, wantState)
+		}
+	}
+}

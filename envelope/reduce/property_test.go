@@ -8,6 +8,7 @@ import (
 
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/chunk"
+	"github.com/p20export/p20export/envelope/event"
 	"github.com/p20export/p20export/envelope/judge"
 )
 
@@ -111,6 +112,29 @@ func equal(t *rapid.T, a, b *Reducer) {
 	} {
 		if a, b := text(a), text(b); string(a) != string(b) {
 			t.Fatalf("\n%s\n%s", a, b)
+		}
+	}
+}
+
+// TestTyped reads the messages of generated streams with package event.
+func TestTyped(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		r := New(Options{})
+		apply(t, r, generate(rt, judge.Generator{With: judge.ExtraKeys | judge.Legacy})...)
+		list, i := r.Messages(), 0
+		for m := range r.conversation.All {
+			if got := list[i]; got.Role() != m.Role() || got.Common().ID != m.ID() {
+				rt.Fatalf("message %d is %v", i, got)
+			}
+			i++
+		}
+	})
+	r := New(Options{})
+	apply(t, r, `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"m","role":"robot"},{"content":5}]}`)
+	for _, m := range r.Messages() {
+		if _, ok := m.(*event.UnknownMessage); !ok {
+			t.Errorf("the message %v is known", m)
 		}
 	}
 }

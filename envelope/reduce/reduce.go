@@ -18,11 +18,14 @@
 //   - STATE_SNAPSHOT may have its state in "state", STATE_DELTA its operations in "patch"
 //     and ACTIVITY_DELTA its operations in "delta", as in drafts.
 //   - An event without the fields that it needs is ignored.
+//   - If a patch in the client's dialect leaves no value, there is no state until the
+//     next event that sets it. The client shows the previous state until then.
 package reduce
 
 import (
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/chunk"
+	"github.com/p20export/p20export/envelope/event"
 	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/jsonpatch"
@@ -97,6 +100,20 @@ func (r *Reducer) apply(e *envelope.Event) {
 	case names.RunFinished:
 		r.runFinished(e)
 	}
+}
+
+// Messages returns the messages as package event reads them tolerantly: a message that
+// AG-UI does not define is an *event.UnknownMessage.
+func (r *Reducer) Messages() []event.Message {
+	list := make([]event.Message, 0, r.conversation.Len())
+	for m := range r.conversation.All {
+		decoded, err := event.DecodeMessage(m.append(nil), event.Tolerant(nil))
+		if err != nil {
+			panic("reduce: " + err.Error()) // a tolerant decode accepts every object
+		}
+		list = append(list, decoded)
+	}
+	return list
 }
 
 // AppendMessages appends the messages to dst, as a JSON array. A message that an event

@@ -59,7 +59,7 @@ var floors = map[string][]string{
 	"project/lint":                           {"project/scan", "project", "envelope/sequence", "envelope/event", "envelope", "capture", "artifact"},
 	"project/scan":                           {"project", "envelope/reduce", "envelope", "capture", "artifact"},
 	"project":                                {"envelope/reduce", "envelope/chunk", "envelope", "artifact"},
-	"envelope/reduce":                        {"envelope/chunk", "envelope", "envelope/event/names"},
+	"envelope/reduce":                        {"envelope/chunk", "envelope", "envelope/event", "envelope/event/names"},
 	"envelope/sequence":                      {"envelope/chunk", "envelope", "envelope/event/names"},
 	"envelope/chunk":                         {"envelope", "envelope/event/names"},
 	"envelope":                               {"envelope/event/names", "capture"},
