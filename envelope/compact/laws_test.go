@@ -12,6 +12,8 @@ import (
 	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/envelope/judge"
 	"github.com/p20export/p20export/envelope/reduce"
+	"github.com/p20export/p20export/envelope/sequence"
+	"github.com/p20export/p20export/finding"
 )
 
 // stream draws a stream that keeps the sequence rules and ends every message and call
@@ -113,7 +115,20 @@ func TestIdempotent(t *testing.T) {
 	})
 }
 
-// If at most one message or call is open at a time, a client shows the same after the copy.
+// breaches returns the findings about the order of events.
+func breaches(t testing.TB, events []string) (list []finding.Finding) {
+	t.Helper()
+	c := sequence.New(sequence.Options{})
+	for i, text := range events {
+		e := event(t, text)
+		e.Index = i
+		list = append(list, c.Event(e)...)
+	}
+	return list
+}
+
+// If at most one message or call is open at a time, a client shows the same after the copy,
+// and the copy keeps the sequence rules.
 func TestSameView(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		events := stream(r, judge.Interleaving|judge.Chunks)
@@ -123,6 +138,9 @@ func TestSameView(t *testing.T) {
 		want, wantState := view(t, events)
 		for _, mode := range []Mode{ModeStream, ModeClient} {
 			copied := run(t, mode, events...)
+			if b := breaches(t, copied); b != nil {
+				r.Fatalf("mode %s: the copy\n%s\nof\n%s\nbreaks rules: %v", mode, strings.Join(copied, "\n"), strings.Join(events, "\n"), b)
+			}
 			got, state := view(t, copied)
 			same := slices.EqualFunc(got, want, func(a, b shown) bool {
 				return a.Rest == b.Rest && slices.EqualFunc(a.ToolCalls, b.ToolCalls, func(a, b shownCall) bool {
