@@ -19,8 +19,9 @@ type snapshots struct {
 	options reduce.Options
 	reducer *reduce.Reducer // the conversation and the state at this event
 
-	open     bool // a run has started and has not ended
-	started  bool // a run has started
+	at       envelope.Ref // the last event
+	open     bool         // a run has started and has not ended
+	started  bool         // a run has started
 	run      runID
 	runs     map[runID]*ending
 	latest   map[string]*ending // of each thread
@@ -78,6 +79,7 @@ func newSnapshots(o Options, emit func(data []byte) error, l limits) *snapshots 
 }
 
 func (s *snapshots) event(e *envelope.Event) error {
+	s.at = e.Ref()
 	switch e.Type {
 	case names.RunStarted:
 		return s.start(e)
@@ -166,7 +168,7 @@ func (s *snapshots) addState(e *envelope.Event) error {
 
 // start handles RUN_STARTED.
 func (s *snapshots) start(e *envelope.Event) error {
-	if err := s.close(e, s.open); err != nil {
+	if err := s.close(); err != nil {
 		return err
 	}
 	first := !s.started
@@ -226,17 +228,18 @@ func (s *snapshots) normalizeStart(e *envelope.Event) []byte {
 
 // finish handles RUN_FINISHED and RUN_ERROR.
 func (s *snapshots) finish(e *envelope.Event) error {
-	pending := s.reducer.PendingToolCalls()
+	var pending []string
+	if s.open {
+		pending = s.reducer.PendingToolCalls()
+	}
 	if err := s.apply(e); err != nil {
 		return err
 	}
-	if err := s.close(e, s.open); err != nil {
+	if err := s.close(); err != nil {
 		return err
 	}
 	s.open = false
 	return s.emit(withPending(e, pending))
 }
 
-func (s *snapshots) end() error {
-	return s.close(nil, s.open)
-}
+func (s *snapshots) end() error { return s.close() }

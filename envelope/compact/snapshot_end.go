@@ -12,35 +12,31 @@ import (
 
 // close ends a run, or a part of the stream outside of runs: it emits the conversation
 // and the state if they changed, the conversation of a run in any case, and keeps both
-// for runs that continue them. The event at which the run ends may be nil.
-func (s *snapshots) close(e *envelope.Event, run bool) error {
-	if !run && !s.messages.changed && !s.state.changed {
+// for runs that continue them.
+func (s *snapshots) close() error {
+	if !s.open && !s.messages.changed && !s.state.changed {
 		return nil
 	}
-	var at envelope.Ref
-	if e != nil {
-		at = e.Ref()
-	}
 	list := s.list()
-	if run || s.messages.changed {
+	if s.open || s.messages.changed {
 		var err error
-		if list, err = s.emitMessages(at, list); err != nil {
+		if list, err = s.emitMessages(list); err != nil {
 			return err
 		}
 	}
-	if err := s.emitState(at); err != nil {
+	if err := s.emitState(); err != nil {
 		return err
 	}
 	s.held -= s.messages.bytes + s.state.bytes
 	s.messages, s.state = messageWindow{}, stateWindow{}
-	return s.keep(at, list)
+	return s.keep(list)
 }
 
 // keep makes the conversation and the state the base of later runs.
-func (s *snapshots) keep(at envelope.Ref, list []*message) error {
+func (s *snapshots) keep(list []*message) error {
 	end := &ending{messages: list}
 	size := endingBytes + len(s.run.thread) + len(s.run.run)
-	if slices.Equal(list, s.base.messages) {
+	if sameList(list, s.base.messages) {
 		end.messages = s.base.messages
 	} else {
 		size += len(list) * referenceBytes
@@ -58,15 +54,20 @@ func (s *snapshots) keep(at envelope.Ref, list []*message) error {
 	if s.started {
 		s.runs[s.run], s.latest[s.run.thread] = end, end
 	}
-	return s.retain(at, size)
+	return s.retain(size)
 }
 
 // retain counts n bytes that stay to the end of the stream.
-func (s *snapshots) retain(at envelope.Ref, n int) error {
+func (s *snapshots) retain(n int) error {
 	if s.kept += n; s.kept > s.limits.kept {
-		return at.Annotate(finding.New(finding.CompactionLimit, "the conversations and states at the ends of runs are larger than %d bytes", s.limits.kept))
+		return s.at.Annotate(finding.New(finding.CompactionLimit, "the conversations and states at the ends of runs are larger than %d bytes", s.limits.kept))
 	}
 	return nil
+}
+
+// tooLong returns the error for an event that is longer than the limit.
+func (s *snapshots) tooLong(kind string) error {
+	return s.at.Annotate(finding.New(finding.CompactionLimit, "the %s at the end of the run is longer than %d bytes", kind, s.limits.event))
 }
 
 // list returns the messages of the conversation. Those that the base has are shared
@@ -98,7 +99,7 @@ func (s *snapshots) list() []*message {
 
 // emitMessages emits a MESSAGES_SNAPSHOT with the conversation, and returns its
 // messages.
-func (s *snapshots) emitMessages(at envelope.Ref, list []*message) ([]*message, error) {
+func (s *snapshots) emitMessages(list []*message) ([]*message, error) {
 	if len(list) == 0 && len(s.shown.messages) == 0 && !s.messages.snapshot {
 		// An empty snapshot would remove messages of which the stream says nothing.
 		return list, nil
@@ -112,7 +113,7 @@ func (s *snapshots) emitMessages(at envelope.Ref, list []*message) ([]*message, 
 			return nil, err
 		}
 	}
-	if !slices.Equal(now, list) {
+	if !sameList(now, list) {
 		list = now
 		s.reducer.Restore(appendMessages(nil, list), s.knownState())
 	}
@@ -120,7 +121,7 @@ func (s *snapshots) emitMessages(at envelope.Ref, list []*message) ([]*message, 
 	s.shown.messages = list
 	s.out = appendSnapshot(s.out[:0], list, &s.messages.metadata, clear)
 	if len(s.out) > s.limits.event {
-		return nil, at.Annotate(finding.New(finding.CompactionLimit, "the MESSAGES_SNAPSHOT before this event is longer than %d bytes", s.limits.event))
+		return nil, s.tooLong("MESSAGES_SNAPSHOT")
 	}
 	return list, s.emit(s.out)
 }
@@ -151,14 +152,14 @@ func (s *snapshots) beforeSnapshot(list []*message) (before [][]byte, now []*mes
 		}
 	}
 	for i, way := range ways {
-		if first, now := firstSnapshot(clients[i], list); slices.Equal(now, list) {
+		if first, now := firstSnapshot(clients[i], list); sameList(now, list) {
 			return append(way, s.firstEvent(first)), list, nil
 		}
 	}
 	for range 3 { // the second is usually enough
 		first, now := firstSnapshot(s.present, list)
 		before = [][]byte{s.firstEvent(first)}
-		if slices.Equal(now, list) {
+		if sameList(now, list) {
 			break
 		}
 		if list = now; isPlain(s.present, list) {
@@ -222,7 +223,7 @@ func (s *snapshots) play(events [][]byte) ([]*message, error) {
 
 // emitState emits a STATE_SNAPSHOT if the state is known and changed, or the deltas of
 // the run if it is not known.
-func (s *snapshots) emitState(at envelope.Ref) error {
+func (s *snapshots) emitState() error {
 	w := &s.state
 	if !s.reducer.HasState() {
 		if w.changed {
@@ -241,7 +242,7 @@ func (s *snapshots) emitState(at envelope.Ref) error {
 	}
 	s.out = append(s.out, '}')
 	if len(s.out) > s.limits.event {
-		return at.Annotate(finding.New(finding.CompactionLimit, "the STATE_SNAPSHOT before this event is longer than %d bytes", s.limits.event))
+		return s.tooLong("STATE_SNAPSHOT")
 	}
 	return s.emit(s.out)
 }

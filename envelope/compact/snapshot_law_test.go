@@ -121,6 +121,30 @@ func checkSnapshot(t *testing.T, seed uint64, events []string, split func(events
 	return compared
 }
 
+// TestSnapshotAgain checks that compacting again changes nothing, also on streams with
+// extensions, with events of earlier versions and with broken sequences.
+func TestSnapshotAgain(t *testing.T) {
+	all := judge.Generator{With: judge.UnknownTypes | judge.ExtraKeys | judge.Legacy | judge.OddPatches}
+	for seed := range uint64(judge.Streams(1000)) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		events := judge.Generate(r, all)
+		if seed%2 == 1 {
+			events = judge.Damage(r, events)
+		}
+		got, _, err := snapshot(t, defaultLimits, events)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		again, _, err := snapshot(t, defaultLimits, got)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if diff := cmp.Diff(got, again); diff != "" {
+			t.Fatalf("seed %d: compacting again changes the stream: first -, then +:\n%s\nfrom\n%s", seed, diff, strings.Join(events, "\n"))
+		}
+	}
+}
+
 // hasRepeats reports whether a MESSAGES_SNAPSHOT has an id twice.
 func hasRepeats(t testing.TB, events []string) bool {
 	for _, text := range events {

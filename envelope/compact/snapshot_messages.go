@@ -53,7 +53,10 @@ func appendMessages(dst []byte, list []*message) []byte {
 }
 
 // same reports whether two messages have the same bytes.
-func (m *message) same(o *message) bool { return string(m.text) == string(o.text) }
+func (m *message) same(o *message) bool { return m == o || string(m.text) == string(o.text) }
+
+// sameList reports whether two lists have the same messages.
+func sameList(a, b []*message) bool { return slices.EqualFunc(a, b, (*message).same) }
 
 // equals reports whether m has the content of a message.
 func (m *message) equals(v strictjson.Value) bool {
@@ -75,7 +78,7 @@ func hasReasoning(list []*message) bool {
 }
 
 // isPlain reports whether a snapshot with a list leaves exactly the list in a client.
-func isPlain(client, list []*message) bool { return slices.Equal(merge(client, list), list) }
+func isPlain(client, list []*message) bool { return sameList(merge(client, list), list) }
 
 // firstSnapshot returns a beginning of a list that, if a snapshot with it precedes the
 // snapshot with the list, removes the messages whose places in the client differ. The
@@ -83,10 +86,10 @@ func isPlain(client, list []*message) bool { return slices.Equal(merge(client, l
 func firstSnapshot(client, list []*message) (first, now []*message) {
 	first = samePlaces(client, list)
 	now = merge(merge(client, first), list)
-	if !slices.Equal(now, list) {
+	if !sameList(now, list) {
 		// Only a snapshot with reasoning removes reasoning.
 		if i := slices.IndexFunc(list, func(m *message) bool { return m.reasoning }); i >= 0 {
-			if longer := list[:i+1]; slices.Equal(merge(merge(client, longer), list), list) {
+			if longer := list[:i+1]; sameList(merge(merge(client, longer), list), list) {
 				return longer, list
 			}
 		}

@@ -58,11 +58,35 @@ func feed(t testing.TB, c compaction, events []string) error {
 	return c.end()
 }
 
+// snapshotCase is a stream, what it becomes, and the codes of the findings. Compacting
+// again changes nothing.
+type snapshotCase struct {
+	name, events, want string
+	codes              []finding.Code
+}
+
+func (test snapshotCase) check(t *testing.T) {
+	got, codes, err := snapshot(t, defaultLimits, lines(test.events))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(lines(test.want), got); diff != "" {
+		t.Errorf("want -, got +:\n%s", diff)
+	}
+	if !slices.Equal(codes, test.codes) {
+		t.Errorf("the findings are %v, want %v", codes, test.codes)
+	}
+	again, _, err := snapshot(t, defaultLimits, got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(got, again); diff != "" {
+		t.Errorf("compacting again changes it: first -, then +:\n%s", diff)
+	}
+}
+
 func TestSnapshot(t *testing.T) {
-	for _, test := range []struct {
-		name, events, want string
-		codes              []finding.Code
-	}{
+	for _, test := range []snapshotCase{
 		{
 			name: "a message and the state",
 			events: `
@@ -233,24 +257,6 @@ func TestSnapshot(t *testing.T) {
 			codes: []finding.Code{finding.ParentRunUnknown},
 		},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			got, codes, err := snapshot(t, defaultLimits, lines(test.events))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(lines(test.want), got); diff != "" {
-				t.Errorf("want -, got +:\n%s", diff)
-			}
-			if !slices.Equal(codes, test.codes) {
-				t.Errorf("the findings are %v, want %v", codes, test.codes)
-			}
-			again, _, err := snapshot(t, defaultLimits, got)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(got, again); diff != "" {
-				t.Errorf("compacting again changes it: first -, then +:\n%s", diff)
-			}
-		})
+		t.Run(test.name, test.check)
 	}
 }
