@@ -13,6 +13,8 @@ import (
 	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/envelope/judge"
 	"github.com/p20export/p20export/envelope/reduce"
+	"github.com/p20export/p20export/envelope/sequence"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
@@ -71,8 +73,17 @@ func withoutParents(events []string) []string {
 
 var parentMember = regexp.MustCompile(`,"parentRunId":"[^"]*"`)
 
-// TestSnapshotLaws checks on generated streams that compacting again changes nothing, and
-// that messages and state stay the same: at the end of a stream without branches, and at
+// breaches returns the rules of the sequence that events break.
+func breaches(t testing.TB, events []string) (list []finding.Finding) {
+	c := sequence.New(sequence.Options{})
+	for _, text := range events {
+		list = append(list, c.Event(event(t, text))...)
+	}
+	return list
+}
+
+// TestSnapshotLaws checks on generated streams that compacting again changes nothing, that
+// the result keeps the sequence rules, and that messages and state stay the same: at the end of a stream without branches, and at
 // the end of each run of a stream with branches. Messages may differ only if two have
 // the same id, or, rarely, in the order of reasoning.
 func TestSnapshotLaws(t *testing.T) {
@@ -102,6 +113,9 @@ func checkSnapshot(t *testing.T, seed uint64, events []string, split func(events
 	}
 	if diff := cmp.Diff(got, again); diff != "" {
 		t.Fatalf("seed %d: compacting again changes the stream: first -, then +:\n%s\nfrom\n%s", seed, diff, strings.Join(events, "\n"))
+	}
+	if found := breaches(t, got); len(found) > 0 {
+		t.Fatalf("seed %d: %v\n%s\nfrom\n%s", seed, found, strings.Join(got, "\n"), strings.Join(events, "\n"))
 	}
 	before, after := split(events), split(got)
 	if len(before) != len(after) {
