@@ -39,8 +39,8 @@ type runID struct{ thread, run string }
 
 // ending is the conversation and the state at the end of a run. It is not changed.
 type ending struct {
-	messages []*message
-	state    []byte // nil if it is not known
+	messages []*message // nil if the stream does not say that there are none
+	state    []byte     // nil if it is not known
 }
 
 // messageWindow has what is known of the events about messages since the last end.

@@ -18,6 +18,9 @@ func (s *snapshots) close() error {
 		return nil
 	}
 	list := s.list()
+	if list == nil && (s.messages.snapshot || s.base.messages != nil) {
+		list = []*message{}
+	}
 	if s.open || s.messages.changed {
 		var err error
 		if list, err = s.emitMessages(list); err != nil {
@@ -36,7 +39,7 @@ func (s *snapshots) close() error {
 func (s *snapshots) keep(list []*message) error {
 	end := &ending{messages: list}
 	size := endingBytes + len(s.run.thread) + len(s.run.run)
-	if sameList(list, s.base.messages) {
+	if sameList(list, s.base.messages) && (list == nil) == (s.base.messages == nil) {
 		end.messages = s.base.messages
 	} else {
 		size += len(list) * referenceBytes
@@ -100,9 +103,9 @@ func (s *snapshots) list() []*message {
 // emitMessages emits a MESSAGES_SNAPSHOT with the conversation, and returns its
 // messages.
 func (s *snapshots) emitMessages(list []*message) ([]*message, error) {
-	if len(list) == 0 && len(s.shown.messages) == 0 && !s.messages.snapshot {
+	if list == nil {
 		// An empty snapshot would remove messages of which the stream says nothing.
-		return list, nil
+		return nil, nil
 	}
 	before, now, err := s.beforeSnapshot(list)
 	if err != nil {

@@ -3,9 +3,11 @@ package compact
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/p20export/p20export/envelope/reduce"
 	"github.com/p20export/p20export/finding"
 )
 
@@ -128,5 +130,22 @@ func TestSnapshotLimits(t *testing.T) {
 				t.Errorf("with a limit of %d: %v, want %s", test.needed-1, err, finding.CompactionLimit)
 			}
 		})
+	}
+}
+
+// TestSnapshotFull compacts a conversation that is larger than the limit of package reduce.
+// It fails, because a part of the conversation would be missing in the snapshot.
+func TestSnapshotFull(t *testing.T) {
+	large := strings.Repeat("a", reduce.MaxBytes/2)
+	events := []string{started("0", ""), chunk("m", large), ended}
+	if _, codes, err := snapshot(t, defaultLimits, events); err != nil || len(codes) > 0 {
+		t.Fatal(err, codes)
+	}
+	_, codes, err := snapshot(t, defaultLimits, []string{events[0], events[1], chunk("n", large), ended})
+	if f := limitFinding(t, err); *f.EventIndex != 2 {
+		t.Errorf("the error is at event %d", *f.EventIndex)
+	}
+	if !slices.Contains(codes, finding.ConversationTooLarge) {
+		t.Errorf("the findings are %v", codes)
 	}
 }

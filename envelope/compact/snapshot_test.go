@@ -249,7 +249,6 @@ func TestSnapshot(t *testing.T) {
 				{"type":"STATE_SNAPSHOT","snapshot":{"n":2}}
 				{"type":"RUN_FINISHED","threadId":"t","runId":"5"}
 				{"type":"RUN_STARTED","threadId":"other","runId":"6"}
-				{"type":"MESSAGES_SNAPSHOT","messages":[],"metadata":{"@ag-ui/client":{"authoritativeActivityTypes":null}}}
 				{"type":"RUN_FINISHED","threadId":"other","runId":"6"}
 				{"type":"RUN_STARTED","threadId":"t","runId":"7","parentRunId":"6"}
 				{"type":"STATE_DELTA","delta":[{"op":"add","path":"/m","value":7}]}
