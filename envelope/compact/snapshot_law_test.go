@@ -13,8 +13,6 @@ import (
 	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/envelope/judge"
 	"github.com/p20export/p20export/envelope/reduce"
-	"github.com/p20export/p20export/envelope/sequence"
-	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
@@ -73,19 +71,10 @@ func withoutParents(events []string) []string {
 
 var parentMember = regexp.MustCompile(`,"parentRunId":"[^"]*"`)
 
-// breaches returns the rules of the sequence that events break.
-func breaches(t testing.TB, events []string) (list []finding.Finding) {
-	c := sequence.New(sequence.Options{})
-	for _, text := range events {
-		list = append(list, c.Event(event(t, text))...)
-	}
-	return list
-}
-
 // TestSnapshotLaws checks on generated streams that compacting again changes nothing, that
-// the result keeps the sequence rules, and that messages and state stay the same: at the end of a stream without branches, and at
-// the end of each run of a stream with branches. Messages may differ only if two have
-// the same id, or, rarely, in the order of reasoning.
+// the result keeps the sequence rules, and that messages and state stay the same: at the
+// end of a stream without branches, and at the end of each run of a stream with branches.
+// Messages may differ only if two have the same id, or, rarely, in the order of reasoning.
 func TestSnapshotLaws(t *testing.T) {
 	all := func(events []string) [][]string { return [][]string{events} }
 	branches := func(events []string) [][]string { return lineages(t, events) }
