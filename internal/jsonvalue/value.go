@@ -60,13 +60,16 @@ func read(d *strictjson.Decoder, t strictjson.Token) Value {
 func Clone(v Value) Value {
 	switch v := v.(type) {
 	case *Array:
-		a := &Array{Size: v.Size}
-		for _, e := range v.All {
-			a.Append(Clone(e))
+		a := &Array{blocks: make([][]Value, len(v.blocks)), len: v.len, Size: v.Size}
+		for i, block := range v.blocks {
+			a.blocks[i] = make([]Value, len(block))
+			for j, e := range block {
+				a.blocks[i][j] = Clone(e)
+			}
 		}
 		return a
 	case *Object:
-		o := &Object{Size: v.Size}
+		o := &Object{members: make([]member, 0, v.Len()), Size: v.Size}
 		for name, m := range v.All {
 			o.Set(name, Clone(m))
 		}
