@@ -110,20 +110,23 @@ func TestRFC6902(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	half := strings.Repeat("x", MaxBytes/2-len(`{"a":"","b":""}`))
-	d := newDocument(t, `{"a":"`+half+`"}`)
-	add := func(n int) error {
-		return d.Apply(read(t, []byte(`[{"op":"add","path":"/b","value":"`+strings.Repeat("y", n)+`"}]`)), RFC6902)
+	d := newDocument(t, `{"a":"`+strings.Repeat("x", 1<<20)+`"}`)
+	apply := func(patch string) error { return d.Apply(read(t, []byte(patch)), RFC6902) }
+	for i := 0; d.Size() < MaxBytes-1<<20-100; i++ { // copies share the text
+		if err := apply(fmt.Sprintf(`[{"op":"copy","from":"/a","path":"/a%d"}]`, i)); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := add(MaxBytes / 2); err != nil || d.Size() != MaxBytes {
-		t.Errorf("a document of %d bytes: %v", d.Size(), err)
+	rest := MaxBytes - d.Size() - len(`,"b":""`)
+	for _, n := range []int{rest, rest + 1} {
+		err := apply(`[{"op":"add","path":"/b","value":"` + strings.Repeat("y", n) + `"}]`)
+		var e *Error
+		if d.Size() != MaxBytes || (err != nil) != (n > rest) || err != nil && (!errors.As(err, &e) || !e.Limit) {
+			t.Errorf("a document of %d bytes, %d more than the limit: %v", d.Size(), n-rest, err)
+		}
 	}
-	if err := add(MaxBytes/2 + 1); err == nil || d.Size() != MaxBytes {
-		t.Errorf("a document of %d bytes: %v", d.Size(), err)
-	}
-	checkDocument(t, d)
-	if err := d.Reset(strictjson.Value{Kind: strictjson.String, Raw: []byte(`"` + strings.Repeat("x", MaxBytes-1) + `"`)}); err == nil {
-		t.Error("Reset accepts a document that is too large")
+	if err := d.Reset(strictjson.Value{Kind: strictjson.String, Raw: []byte(`"` + strings.Repeat("x", MaxBytes-1) + `"`)}); err == nil || d.Size() != MaxBytes {
+		t.Errorf("Reset accepts a document that is too large, or changes the document: %v", err)
 	}
 
 	nested := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
@@ -222,7 +225,7 @@ func TestMissing(t *testing.T) {
 // the document as it was, and that one which applies gives the same in a copy.
 func TestFailedPatch(t *testing.T) {
 	failed := 0
-	for i := range 20_000 {
+	for i := range 4_000 {
 		doc, patch := randomPatch(rand.New(rand.NewPCG(6902, uint64(i))))
 		for _, dialect := range []Dialect{RFC6902, Client} {
 			d := newDocument(t, doc)
@@ -245,8 +248,8 @@ func TestFailedPatch(t *testing.T) {
 			}
 		}
 	}
-	if failed < 10_000 || failed > 38_000 {
-		t.Errorf("%d of 40,000 patches fail", failed)
+	if failed < 2_000 || failed > 7_600 {
+		t.Errorf("%d of 8,000 patches fail", failed)
 	}
 }
 
