@@ -175,18 +175,18 @@ func (o opened) String() string {
 }
 
 // openEntities returns the open parts of a kind.
-func (c *Checker) openEntities(k *kind) (list []opened) {
+func (c *Checker) openEntities(k *kind) (list []*opened) {
 	for id, it := range *k.of(&c.run) {
 		if p := k.part(it); p.open && !p.assumed {
-			list = append(list, opened{id: id, since: p.since})
+			list = append(list, &opened{id: id, since: p.since})
 		}
 	}
 	return list
 }
 
 // listOpened names the first of what is open, in the order in which it was opened.
-func listOpened(list []opened) string {
-	slices.SortFunc(list, func(a, b opened) int { return cmp.Compare(a.since, b.since) })
+func listOpened(list []*opened) string {
+	slices.SortFunc(list, func(a, b *opened) int { return cmp.Compare(a.since, b.since) })
 	var texts []string
 	for _, o := range list[:min(len(list), maxNamed)] {
 		texts = append(texts, o.String())

@@ -80,7 +80,7 @@ func (c *Checker) finish(e *envelope.Event) {
 	}
 	for _, kind := range []struct {
 		noun, nouns string
-		open        []opened
+		open        []*opened
 	}{
 		{"step", "steps", c.openSteps()},
 		{textMessage.noun, textMessage.noun + "s", c.openEntities(textMessage)},

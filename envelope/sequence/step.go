@@ -98,10 +98,10 @@ func (c *Checker) finishStep(e *envelope.Event, tag owner) {
 }
 
 // openSteps returns the open steps.
-func (c *Checker) openSteps() (list []opened) {
+func (c *Checker) openSteps() (list []*opened) {
 	for name, s := range c.run.steps {
 		for who, since := range s.open {
-			list = append(list, opened{name, who, since})
+			list = append(list, &opened{name, who, since})
 		}
 	}
 	return list

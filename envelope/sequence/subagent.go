@@ -148,10 +148,10 @@ func (c *Checker) activate(e *envelope.Event, id string, active bool) {
 }
 
 // openSubagents returns the active subagents.
-func (c *Checker) openSubagents() (list []opened) {
+func (c *Checker) openSubagents() (list []*opened) {
 	for id, it := range c.run.subagents {
 		if it.active {
-			list = append(list, opened{id: id, since: it.since})
+			list = append(list, &opened{id: id, since: it.since})
 		}
 	}
 	return list

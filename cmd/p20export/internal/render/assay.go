@@ -2,8 +2,8 @@ package render
 
 import (
 	"cmp"
-	"encoding/json"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/p20export/p20export/artifact/assay"
@@ -138,7 +138,7 @@ func (p *Printer) entry(e assay.Entry) {
 		} `json:"observed"`
 	}
 	form := forms[e.Type]
-	if form == "" || json.Unmarshal(e.Data, &data) != nil {
+	if form == "" || json.Unmarshal(e.Data, &data, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)) != nil {
 		p.unwrapped("  %6v  %s", e.Seq, e.Type)
 		return
 	}
