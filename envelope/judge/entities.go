@@ -261,6 +261,9 @@ func (s *stream) result() {
 		call = pick(s, s.calls)
 	}
 	s.names++
+	for s.busy(text, "m"+strconv.Itoa(s.names)) {
+		s.names++
+	}
 	id := "m" + strconv.Itoa(s.names)
 	if s.may(Collisions, 5) && len(s.ids) > 0 {
 		if known := pick(s, s.ids); !s.busy(text, known) {
