@@ -461,7 +461,7 @@ class Counts:
                 name = runs[0][0].run.capture.name
                 times = sum(one.deviations[words] for _, one in runs)
                 rows.append([words, len(runs), times, f"[{name}](captures/{name}/response.sse)", None])
-        self.table(section, "| difference | runs | times | first run | reason |", rows)
+        self.table(section, "| difference | runs | times | first run | likely reason |", rows)
 
     # The contract
 

@@ -72,7 +72,7 @@ func rebuiltMessages(b *bytes.Buffer, harnesses []harness) {
 			}
 		}
 	}
-	fmt.Fprintf(b, "## Messages rebuilt without the snapshot\n\n**The same messages in %d of %d runs**, in %d of them with the same ids and names too. A client that misses the snapshot has the messages of its request and those that it rebuilds from the other events, by the rules of the AG-UI reference client ([envelope/reduce](../envelope/reduce/reduce.go)). In every run with a snapshot, these messages were compared with those of its last snapshot.\n\n", all.Agreeing, all.Runs, all.Identical)
+	fmt.Fprintf(b, "## Messages rebuilt without the snapshot\n\n**The same messages in %d of %d runs**, in %d of them with the same ids and names too. A client that does not receive the snapshot has the messages of its request and those that it rebuilds from the other events, by the rules of the AG-UI reference client ([envelope/reduce](../envelope/reduce/reduce.go)). In every run with a snapshot, these messages were compared with those of its last snapshot. No artifact is made from them, and they do not affect which integrations qualify.\n\n", all.Agreeing, all.Runs, all.Identical)
 	b.WriteString("| integration | runs with a snapshot | all messages the same | ids and names too | messages that are the same | with another id | with another name | differences, and in how many runs |\n|---|---|---|---|---|---|---|---|\n")
 	for i, h := range harnesses {
 		s := of[i]
@@ -91,7 +91,7 @@ func rebuiltMessages(b *bytes.Buffer, harnesses []harness) {
 		}
 		fmt.Fprintf(b, "| %s | %d | %d | %d | %d | %d | %d | %s |\n", h.Integration.Name, s.Runs, s.Agreeing, s.Identical, s.Same, s.OtherID, s.OtherName, differences)
 	}
-	b.WriteString("\nAll differences, with the reasons that the captures show:\n\n| difference | runs | times | first run | reason |\n|---|---|---|---|---|\n")
+	b.WriteString("\nAll differences, with the likely reason:\n\n| difference | runs | times | first run | likely reason |\n|---|---|---|---|---|\n")
 	for _, d := range analysis.Deviations() {
 		if c := all.Deviations[d]; c.Runs > 0 {
 			reason, ok := deviationReasons[d]
