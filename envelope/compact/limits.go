@@ -17,11 +17,17 @@ type limits struct {
 	// kept limits what ModeSnapshot keeps of ended runs, because a later run may
 	// continue each of them: their messages and states. What runs share counts once.
 	kept int
+	// repeated limits the conversations and states at the ends of runs, all together,
+	// in addition to repeatFactor bytes for each byte of the events. Otherwise runs of
+	// two short events could repeat a long conversation millions of times.
+	repeated int64
 }
+
+const repeatFactor = 16
 
 // defaultLimits are the limits of all streams. Four events of the maximum size can
 // wait; in real streams a few megabytes do.
-var defaultLimits = limits{event: capture.MaxEventBytes, held: 4 * capture.MaxEventBytes, kept: 8 * capture.MaxEventBytes}
+var defaultLimits = limits{event: capture.MaxEventBytes, held: 4 * capture.MaxEventBytes, kept: 8 * capture.MaxEventBytes, repeated: 4 << 30}
 
 // memory counts the bytes that wait.
 type memory struct{ held, limit int }

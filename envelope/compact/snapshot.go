@@ -29,6 +29,7 @@ type snapshots struct {
 	present  []*message         // those at the start of the run
 	shown    ending             // what a client has after the events that were emitted
 	kept     int                // bytes of the endings in runs, at most limits.kept
+	repeated int64              // bytes at the ends of runs, less what the events permit
 	messages messageWindow
 	state    stateWindow
 	out      []byte // reused
@@ -80,6 +81,7 @@ func newSnapshots(o Options, emit func(data []byte) error, l limits) *snapshots 
 
 func (s *snapshots) event(e *envelope.Event) error {
 	s.at = e.Ref()
+	s.repeated -= repeatFactor * int64(len(e.Data))
 	switch e.Type {
 	case names.RunStarted:
 		return s.start(e)

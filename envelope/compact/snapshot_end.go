@@ -18,6 +18,9 @@ func (s *snapshots) close() error {
 		return nil
 	}
 	list := s.list()
+	if err := s.repeat(); err != nil {
+		return err
+	}
 	if list == nil && (s.messages.snapshot || s.base.messages != nil) {
 		list = []*message{}
 	}
@@ -58,6 +61,15 @@ func (s *snapshots) keep(list []*message) error {
 		s.runs[s.run], s.latest[s.run.thread] = end, end
 	}
 	return s.retain(size)
+}
+
+// repeat counts the conversation, which list has left in s.out, and the state.
+func (s *snapshots) repeat() error {
+	s.repeated += int64(len(s.out)) + int64(len(s.shown.state))
+	if s.repeated > s.limits.repeated {
+		return s.at.Annotate(finding.New(finding.CompactionLimit, "the conversations and states at the ends of runs have more than %d bytes for each byte of the events, and %d", repeatFactor, s.limits.repeated))
+	}
+	return nil
 }
 
 // retain counts n bytes that stay to the end of the stream.

@@ -149,3 +149,34 @@ func TestSnapshotFull(t *testing.T) {
 		t.Errorf("the findings are %v", codes)
 	}
 }
+
+// The conversations and states at the ends of runs may be as long as the limit, and not a
+// byte longer.
+func TestRepeatedLimit(t *testing.T) {
+	state := `{"type":"STATE_SNAPSHOT","snapshot":{"a":1}}`
+	message := `[{"id":"m","role":"assistant","content":"` + strings.Repeat("x", 10_000) + `"}]`
+	events := []string{started("0", ""), chunk("m", strings.Repeat("x", 10_000)), state, ended}
+	repeated := 0
+	for i := range 100 {
+		events = append(events, started(fmt.Sprint(i), ""), ended)
+	}
+	for i, event := range events {
+		repeated -= repeatFactor * len(event)
+		if event == ended {
+			repeated += len(message)
+			if i > 3 {
+				repeated += len(`{"a":1}`) // which is shown before
+			}
+		}
+	}
+	l := defaultLimits
+	l.repeated = int64(repeated)
+	if _, _, err := snapshot(t, l, events); err != nil {
+		t.Error(err)
+	}
+	l.repeated--
+	_, _, err := snapshot(t, l, events)
+	if f := limitFinding(t, err); *f.EventIndex != len(events)-1 {
+		t.Errorf("the finding is about event %d of %d", *f.EventIndex, len(events))
+	}
+}
