@@ -131,10 +131,10 @@ func (r *Reducer) callParent(e *envelope.Event, id string) *node {
 func (r *Reducer) renameCall(e *envelope.Event, c callRef, name string) {
 	function, added := c.open().record(functionKey)
 	r.conversation.account(c.node.Message, added)
-	old, _ := function.string(nameKey)
-	if old == name || !r.reserve(e, len(name)) {
+	if function.is(nameKey, name) || !r.reserve(e, len(name)) {
 		return
 	}
+	old, _ := function.string(nameKey)
 	r.warn(e, finding.ToolCallRenamed, "tool call %s begins again: its name was %s and is now %s", finding.Quote(c.node.calls[c.index].id), finding.Quote(old), finding.Quote(name))
 	function.members.Set(nameKey, name)
 	c.node.bytes += len(name)

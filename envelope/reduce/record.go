@@ -85,6 +85,16 @@ func (r *record) string(name string) (s string, ok bool) {
 	return "", false
 }
 
+// is reports whether a member is the string s. It does not copy a long member to compare
+// it with a short string.
+func (r *record) is(name, s string) bool {
+	if raw, ok := r.get(name).(rawJSON); ok && len(raw) > len(`""`)+len(`\u0000`)*len(s) {
+		return false // even if all characters were escaped
+	}
+	old, ok := r.string(name)
+	return ok && old == s
+}
+
 // text returns a member as text, which is empty if the member is not a string, and the
 // change in size.
 func (r *record) text(name string) (t *Text, added int) {

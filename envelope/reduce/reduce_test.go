@@ -371,3 +371,19 @@ func TestPatchesShareBudget(t *testing.T) {
 		}
 	}
 }
+
+// A name in a snapshot is compared with that of a repeated start as a string.
+func TestRepeatedName(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		renamed bool
+	}{{`"ab"`, false}, {`"\u0061\u0062"`, false}, {`"abc"`, true}, {`"` + strings.Repeat("a", 100) + `"`, true}, {`7`, true}} {
+		r := New(Options{})
+		found := apply(t, r,
+			`{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"a","role":"assistant","toolCalls":[{"id":"c","type":"function","function":{"name":`+c.name+`,"arguments":""}}]}]}`,
+			`{"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"ab"}`)
+		if (len(found) > 0) != c.renamed || !strings.Contains(string(r.AppendMessages(nil)), `"name":`) {
+			t.Errorf("the name %s: %v", c.name, found)
+		}
+	}
+}
