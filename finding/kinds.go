@@ -116,7 +116,7 @@ var kinds = sync.OnceValue(func() map[Code]kind {
 		SubagentRestarted:  {Error, "a subagent starts twice in one run", "AG-UI"},
 		SubagentParentGone: {Error, "the parent of a subagent has not started in the run", "AG-UI"},
 		ChunkInvalid:       {Error, "a chunk neither begins nor continues a message or tool call", "AG-UI"},
-		SequenceUnchecked:  {Error, "a run has too many ids to be checked to its end", ""},
+		SequenceUnchecked:  {Error, "a run has too many or too long ids to be checked to its end", ""},
 		EventRefused:       {Error, "the reference client refuses the event because of its form", "AG-UI"},
 		EventAltered:       {Warning, "the reference client drops or converts a part of the event", "AG-UI"},
 

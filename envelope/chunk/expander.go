@@ -22,6 +22,7 @@ type Expander struct {
 	lanes  map[lane]*stream
 	held   map[*shape]map[string]*stream // by id
 	opened int                           // streams begun so far
+	bytes  int                           // the sizes of the open streams
 
 	event   envelope.Event
 	builder strictjson.Builder
@@ -39,6 +40,7 @@ type stream struct {
 	*shape
 	lane  lane
 	order int
+	size  int // of the values below, in bytes
 	// id and tag are the values of the opener. The tag has no kind if there is none.
 	id, tag envelope.Value
 	// repeated are the values that later chunks may repeat.
@@ -108,6 +110,7 @@ func (x *Expander) close(s *stream, e *envelope.Event, yield func(e *envelope.Ev
 		return
 	}
 	delete(x.lanes, s.lane)
+	x.bytes -= s.size
 	id, _ := s.id.Text()
 	delete(x.held[s.shape], id)
 	x.begin(s.end, s.id, s)
@@ -220,17 +223,19 @@ func (x *Expander) open(c *chunk) *Fault {
 	}
 	kept := []*envelope.Value{&s.id, &s.tag, &s.repeated[0], &s.repeated[1]}
 	s.id, s.tag = c.id, c.tag
-	size := 0
 	for _, v := range kept {
-		size += len(v.Raw)
+		s.size += len(v.Raw)
 	}
-	if size > MaxStreamBytes {
-		return fault(TooLarge, c.shape.id, "the ids and names in %s have %d bytes, more than %d", c.Type, size, MaxStreamBytes)
-	}
-	if len(x.lanes) == MaxStreams {
+	switch {
+	case s.size > MaxStreamBytes:
+		return fault(TooLarge, c.shape.id, "the ids and names in %s have %d bytes, more than %d", c.Type, s.size, MaxStreamBytes)
+	case x.bytes+s.size > MaxBytes:
+		return fault(TooLarge, c.shape.id, "the ids and names of the open streams of chunks have more than %d bytes", MaxBytes)
+	case len(x.lanes) == MaxStreams:
 		return fault(TooLarge, subagentRunID, "more than %d subagents have open streams of chunks", MaxStreams)
 	}
-	buf := make([]byte, 0, size)
+	x.bytes += s.size
+	buf := make([]byte, 0, s.size)
 	for _, v := range kept {
 		start := len(buf)
 		buf = append(buf, v.Raw...)

@@ -374,7 +374,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// TestLimits checks both limits at their value and one above it.
+// TestLimits checks the limits at their values and one above them.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	long := func(n int) string {
@@ -389,10 +389,21 @@ func TestLimits(t *testing.T) {
 		t.Errorf("a chunk that is too large expands to %.80q", got)
 	}
 	var many []string
+	last := len(`"assistant""00"""`)
+	for i := range chunk.MaxBytes / chunk.MaxStreamBytes {
+		many = append(many, fmt.Sprintf(`{"type":"TEXT_MESSAGE_CHUNK","messageId":"%0*d","subagentRunId":"%02d"}`, chunk.MaxStreamBytes-last, i, i))
+	}
+	one := `{"type":"TEXT_MESSAGE_CHUNK","messageId":"","role":"","subagentRunId":""}`
+	end := `{"type":"SUBAGENT_FINISHED","subagentRunId":"00"}`
+	got := expand(t, append(many, one, end, one))
+	if n := len(many); len(got) != n+4 || got[n-1][0] != '{' || got[n] != "too-large messageId" || got[n+3][0] != '{' {
+		t.Errorf("streams with all bytes expand to %.80q", got)
+	}
+	many = nil
 	for i := range chunk.MaxStreams + 1 {
 		many = append(many, fmt.Sprintf(`{"type":"TEXT_MESSAGE_CHUNK","messageId":"m%d","subagentRunId":"s%d"}`, i, i))
 	}
-	got := expand(t, append(many, `{"type":"RUN_ERROR"}`))
+	got = expand(t, append(many, `{"type":"RUN_ERROR"}`))
 	if len(got) != 2*chunk.MaxStreams+2 || got[chunk.MaxStreams] != "too-large subagentRunId" {
 		t.Errorf("%d streams expand to %d events", len(many), len(got))
 	}

@@ -24,6 +24,11 @@ func (c *Checker) chunkFault(e *envelope.Event, f *chunk.Fault) {
 	}
 	rule := ""
 	switch f.Reason {
+	case chunk.TooLarge:
+		// The stream that the chunk begins could explain later breaches.
+		c.unchecked(e, f.Text)
+		c.run.lost = true
+		return
 	case chunk.Incomplete:
 		rule = "G24"
 	case chunk.Ambiguous:

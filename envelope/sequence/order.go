@@ -1,6 +1,8 @@
 package sequence
 
 import (
+	"fmt"
+
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/finding"
@@ -106,13 +108,20 @@ func (c *Checker) remember(e *envelope.Event, id string) bool {
 		return false
 	}
 	if r.ids == c.maxIDs || r.bytes+len(id) > c.maxBytes {
-		r.full = true
-		c.report(e, finding.New(finding.SequenceUnchecked, "the run has more than %d ids, or its ids have more than %d bytes; the rest of it is not checked by all rules", c.maxIDs, c.maxBytes), envelope.Value{}, "")
+		c.unchecked(e, fmt.Sprintf("the run has more than %d ids, or its ids have more than %d bytes", c.maxIDs, c.maxBytes))
 		return false
 	}
 	r.ids++
 	r.bytes += len(id)
 	return true
+}
+
+// unchecked reports that the run exceeds a limit, once.
+func (c *Checker) unchecked(e *envelope.Event, limit string) {
+	if !c.run.full {
+		c.report(e, finding.New(finding.SequenceUnchecked, "%s; the rest of the run is not checked by all rules", limit), envelope.Value{}, "")
+	}
+	c.run.full = true
 }
 
 // forget is the opposite of remember.

@@ -76,8 +76,8 @@ type run struct {
 	// ids and bytes count what is remembered, for the limits.
 	ids, bytes int
 	full       bool // a limit was exceeded
-	// lost means that an event could not be read. Until the next run, a breach is
-	// reported only if that event cannot explain it.
+	// lost means that an event could not be read, or exceeds a limit of package chunk.
+	// Until the next run, a breach is reported only if that event cannot explain it.
 	lost bool
 }
 

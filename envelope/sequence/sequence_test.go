@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/chunk"
 	"github.com/p20export/p20export/envelope/sequence"
 	"github.com/p20export/p20export/finding"
 )
@@ -239,6 +240,50 @@ func TestLimits(t *testing.T) {
 				want = append([]string{"1 "}, want...)
 			}
 			if diff := cmp.Diff(want, breaches(found)); diff != "" || test.full != finding.Has(found, finding.SequenceUnchecked) {
+				t.Errorf("%s: %.500v", diff, found)
+			}
+		})
+	}
+}
+
+// Past a limit of package chunk one finding says that the run is not checked further. No
+// chunk of the stream that was dropped is reported, and the next run is checked.
+func TestChunkLimits(t *testing.T) {
+	begin := func(id, tag string) string {
+		return fmt.Sprintf(`{"type":"TOOL_CALL_CHUNK","toolCallId":%q,"toolCallName":"f","subagentRunId":%q}`, id, tag)
+	}
+	size := len(`"""f"""`)
+	streams := func(n, bytes int) (list []string) {
+		for i := range n {
+			list = append(list, begin(fmt.Sprintf("%0*d", bytes-size-5, i), fmt.Sprintf("%05d", i)))
+		}
+		return list
+	}
+	full := streams(chunk.MaxBytes/chunk.MaxStreamBytes, chunk.MaxStreamBytes)
+	for name, test := range map[string]struct {
+		chunks []string
+		over   bool
+	}{
+		"bytes of a stream":  {streams(1, chunk.MaxStreamBytes), false},
+		"one byte more":      {streams(1, chunk.MaxStreamBytes+1), true},
+		"streams":            {streams(chunk.MaxStreams, 20), false},
+		"one stream more":    {streams(chunk.MaxStreams+1, 20), true},
+		"bytes of streams":   {full, false},
+		"bytes of one more":  {append(slices.Clone(full), begin("", "")), true},
+		"bytes of two runs":  {slices.Concat(full, []string{finished, started}, full), false},
+		"after other limits": {append(streams(chunk.MaxStreams+1, 20), begin(strings.Repeat("c", chunk.MaxStreamBytes), "")), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			events := append([]string{started}, test.chunks...)
+			var want []string
+			if test.over {
+				want = append(want, fmt.Sprintf("%d ", min(len(test.chunks), chunk.MaxStreams+1)))
+				events = append(events, `{"type":"TOOL_CALL_CHUNK","delta":"y","subagentRunId":"x"}`, `{"type":"TOOL_CALL_CHUNK","delta":"y"}`, `{"type":"TOOL_CALL_END","toolCallId":"z"}`)
+			}
+			events = append(events, finished, finished, started, `{"type":"TOOL_CALL_CHUNK","delta":"y"}`)
+			want = append(want, fmt.Sprintf("%d G2", len(events)-3), fmt.Sprintf("%d G24", len(events)-1))
+			found := check(t, sequence.V1, events...)
+			if diff := cmp.Diff(want, breaches(found)); diff != "" || test.over != finding.Has(found, finding.SequenceUnchecked) {
 				t.Errorf("%s: %.500v", diff, found)
 			}
 		})
