@@ -33,18 +33,16 @@ func (p *Printer) LintSummary(t *Tally) {
 }
 
 func (p *Printer) linted(row lint.Row) {
-	counts := ""
-	if row.Digest != "" { // it was read to its end
-		counts = "  " + Plural(row.Events, "event", "events") + " in " + Plural(row.Runs, "run", "runs") + ", " + breaches(row.Breaches)
+	result := "not checked"
+	switch {
+	case row.Breaches > 0:
+		result = Plural(row.Breaches, "error", "errors")
+	case row.Verdict == project.Accepted:
+		result = "no rule broken"
 	}
-	p.line("%s \t%s%s", p.verdict(row.Verdict), row.Capture, counts)
+	if row.Events > 0 {
+		result = Plural(row.Events, "event", "events") + " in " + Plural(row.Runs, "run", "runs") + ", " + result
+	}
+	p.line("%s \t%s  %s", p.verdict(row.Verdict), row.Capture, result)
 	p.findings(row.Findings)
-}
-
-// breaches formats a number of breaches of rules.
-func breaches(n int) string {
-	if n == 0 {
-		return "no rule broken"
-	}
-	return Plural(n, "breach", "breaches")
 }
