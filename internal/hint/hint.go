@@ -225,8 +225,8 @@ var ByCode = sync.OnceValue(func() map[string]string {
 		"subagent_parent_unknown": "the integration should send SUBAGENT_STARTED for the parent first, or leave out parentSubagentRunId",
 		"chunk_invalid":           "the integration should write the id into every chunk, and the subagentRunId if there is one",
 		"sequence_unchecked":      "split the response into captures of fewer events",
-		"event_refused":           "the integration should write the event as AG-UI 1.0 defines it",
-		"event_altered":           "the integration should write the event as AG-UI 1.0 defines it; the client of another language may refuse it",
+		"event_refused":           "the integration should write the event as AG-UI 1.0 defines it (docs/vocabulary.md)",
+		"event_altered":           "the integration should write the event as AG-UI 1.0 defines it (docs/vocabulary.md); the client of another language may refuse it",
 
 		"file_too_large":      "freeze a run with fewer or shorter messages, so that the file stays within its limit",
 		"not_an_object":       "write one JSON object with the keys of the contract",
