@@ -1,7 +1,7 @@
 package compact
 
 import (
-	"cmp"
+	"bytes"
 	"container/heap"
 	"slices"
 
@@ -26,7 +26,7 @@ type grouper struct {
 	// limits the work of all patches together.
 	document jsonpatch.Document
 	out      []byte // reused
-	spare    []byte // the memory of the deltas of a group that was emitted
+	spare    []byte // the memory of the deltas of a group that was emitted, for one that is alone
 }
 
 func newGrouper(mode Mode, emit func(data []byte) error, l limits) *grouper {
@@ -150,7 +150,7 @@ func (g *grouper) start(f *family, e *envelope.Event) error {
 		}
 	}
 	before := len(to.start)
-	to.start = append(to.start[:0], e.Data...)
+	to.start = bytes.Clone(e.Data) // without the memory of a longer start
 	return g.hold(e, &to.bytes, len(to.start)-before)
 }
 
@@ -179,7 +179,10 @@ func (g *grouper) delta(f *family, e *envelope.Event) error {
 	switch {
 	case to.content == nil:
 		id, _ := e.Get(f.id)
-		to.content, g.spare = appendContent(g.spare[:0], f, id), nil
+		if len(g.texts.open)+len(g.calls.open) == 1 { // else several groups could keep long memory
+			to.content, g.spare = g.spare[:0], nil
+		}
+		to.content = appendContent(to.content, f, id)
 	case before+len(v.Raw) > blockBytes:
 		to.full = append(to.full, to.content)
 		to.content, before = make([]byte, 0, max(blockBytes, len(v.Raw))), 0
@@ -285,13 +288,12 @@ func (g *grouper) flushStart(done *group) error {
 
 func (g *grouper) end() error {
 	for _, f := range []*family{&g.texts, &g.calls} {
-		rest := make([]*group, 0, len(f.open))
+		rest := make(groupHeap, 0, len(f.open))
 		for _, open := range f.open {
 			rest = append(rest, open)
 		}
-		slices.SortFunc(rest, func(a, b *group) int { return cmp.Compare(a.order, b.order) })
-		for _, open := range rest {
-			if err := g.flush(open, nil); err != nil {
+		for heap.Init(&rest); len(rest) > 0; {
+			if err := g.flush(heap.Pop(&rest).(*group), nil); err != nil {
 				return err
 			}
 		}

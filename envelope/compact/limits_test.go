@@ -157,3 +157,35 @@ func TestPatchesAreLimited(t *testing.T) {
 	}
 	t.Errorf("%d bytes were copied", windows*copies*64<<10)
 }
+
+// The memory of open groups is in proportion to what is counted: no short text keeps the
+// memory of a long one.
+func TestMemoryIsCounted(t *testing.T) {
+	const open = 200
+	long := strings.Repeat("x", blockBytes-100)
+	for name, events := range map[string]func(id string) []string{
+		"delta": func(id string) []string {
+			return []string{textStart("long"), textDelta("long", long), textEnd("long"), textDelta(id, "y")}
+		},
+		"start": func(id string) []string {
+			return []string{strings.Replace(textStart(id), "}", `,"name":"`+long+`"}`, 1), textStart(id)}
+		},
+	} {
+		c := New(Options{Mode: ModeStream}, func([]byte) error { return nil })
+		for i := range open {
+			for _, text := range events(fmt.Sprint("m", i)) {
+				if err := c.Event(event(t, text)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		g := c.mode.(*grouper)
+		used := 0
+		for _, group := range g.texts.open {
+			used += cap(group.start) + cap(group.content)
+		}
+		if len(g.texts.open) != open || used > 2*g.held+blockBytes {
+			t.Errorf("%s: %d bytes are used, and %d are counted", name, used, g.held)
+		}
+	}
+}
