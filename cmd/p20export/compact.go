@@ -3,8 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -80,6 +80,9 @@ written.
 		if err := checkNoBundles(args[0]); err != nil {
 			return err
 		}
+		if err := checkSingle(cmd, args[0]); err != nil {
+			return err
+		}
 		if err := checkCopy(args[0], out); err != nil {
 			return err
 		}
@@ -120,15 +123,28 @@ func compactSettings(mode, framing string, framed bool) (s rewrite.Settings, err
 	return s, nil
 }
 
+// checkSingle returns an error if path is not a capture, but a directory with captures.
+func checkSingle(cmd *cobra.Command, path string) error {
+	if !capture.IsSearchRoot(path) {
+		return nil
+	}
+	found, err := capture.Find(cmd.Context(), []string{path})
+	if err != nil || found[0].Path == path {
+		return nil // reading it reports the error
+	}
+	return fmt.Errorf("%s is a directory of captures; name one of them, such as %s", finding.Quote(path), finding.Quote(found[0].Path))
+}
+
 // checkCopy returns an error if out cannot be the name of a copy of the capture at path.
 func checkCopy(path, out string) error {
 	_, name := filepath.Split(out)
+	info, err := os.Stat(out)
 	switch {
 	case out == "-":
 		return nil
 	case out == "":
 		return errors.New("-o is empty")
-	case slices.Contains([]string{"", ".", ".."}, name):
+	case name == "" || err == nil && info.IsDir():
 		return fmt.Errorf("-o %s is a directory; give the name of a file in it", finding.Quote(out))
 	}
 	if err := checkOutputFile("-o", out); err != nil {

@@ -31,6 +31,7 @@ const (
 	NameFiles       = "check the path, or name the files individually; to look into captures, use p20export inspect"
 	NameResponses   = "name response files individually; to check artifacts and envelopes, use p20export validate"
 	ChooseFraming   = "check that it is an AG-UI event stream with a RUN_STARTED event; it was read as %s, and p20export capture --from FILE --framing F reads it with another framing"
+	ImportFraming   = "check that it is an AG-UI event stream; p20export capture --from FILE --framing F reads it with another framing"
 	ImportFirst     = "import it first with p20export capture --from"
 	BuildSnapshot   = "--projection folded-stream can build a snapshot"
 	NoProjection    = "no projection accepts the run: folded-stream refuses it too, because of %s"

@@ -152,8 +152,8 @@ func (row *Row) compact(ctx context.Context, s Settings, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if result.Events == 0 && (c.Framing() != capture.JSON || finding.Has(r.findings, finding.HTTPStatus)) { // [] is a stream
-		return finding.New(finding.NoEvents, "%s contains no events; it was read as %s", finding.Escape(row.Capture), c.Framing()).WithSeverity(finding.Error)
+	if result.Events == 0 && c.Framing() != capture.JSON { // [] is a stream
+		return finding.New(finding.NoEvents, "%s contains no events; it was read as %s", finding.Escape(row.Capture), c.Framing()).WithSeverity(finding.Error).WithHint(hint.ImportFraming)
 	}
 	if err := out.end(); err != nil {
 		return err
@@ -198,8 +198,8 @@ func (r *rewriter) Finish(result scan.Result) error {
 	for _, f := range result.Findings {
 		switch {
 		case f.Code == finding.NoRun || f.Code == finding.FramesBeforeRun: // events need not belong to a run
-		case f.Code == finding.HTTPStatus:
-			r.findings = append(r.findings, f.WithSeverity(finding.Warning))
+		case f.Code == finding.HTTPStatus && f.Severity == finding.Error: // what follows is the body of an HTTP error
+			r.err = f
 		case f.Severity == finding.Error && r.err == nil:
 			r.err = f
 		default:
