@@ -75,6 +75,7 @@ const (
 	InputMessageDiffers Code = "input_message_differs"
 	ParentRunUnknown    Code = "parent_run_unknown"
 	CompactionLimit     Code = "compaction_limit"
+	WrittenAfterRun     Code = "written_after_run"
 )
 
 // Findings about projections. Omissions use the same codes for their reasons.

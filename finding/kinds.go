@@ -52,6 +52,7 @@ var kinds = sync.OnceValue(func() map[Code]kind {
 		InputMessageDiffers: {Warning, "a message of a run's input has the id of a message of the history and other content", "AG-UI"},
 		ParentRunUnknown:    {Warning, "parentRunId does not name an earlier run of the thread", "AG-UI"},
 		CompactionLimit:     {Error, "compacting needs more memory than its limit, or makes an event larger than 64 MiB", ""},
+		WrittenAfterRun:     {Warning, "the compacted copy has a message or tool call after the end of its run", "AG-UI"},
 
 		SnapshotMissing:      {Error, "the run has no MESSAGES_SNAPSHOT", "P20 §7"},
 		SnapshotSeveral:      {Error, "the run has more than one MESSAGES_SNAPSHOT", "P20 §7"},

@@ -38,7 +38,9 @@ Modes:
   client    what compactEvents of @ag-ui/client 1.0.0 does: as stream, but the
             state events of a run become one STATE_SNAPSHOT if one of them is a
             snapshot, metadata is merged, and the events that begin and end a
-            run stay in their place
+            run stay in their place. A message that is open at the end of its
+            run follows that end, where lint refuses it; the warning is
+            written_after_run
   snapshot  the serialization proposal of AG-UI: each run ends with one
             MESSAGES_SNAPSHOT of its whole conversation, and one STATE_SNAPSHOT
             if the state is known, in place of the events that they result

@@ -47,9 +47,11 @@ func ParseMode(name string) (Mode, error) {
 type Options struct {
 	// Mode is one of the modes of this package.
 	Mode Mode
-	// Report, if not nil, is called with the warnings of ModeSnapshot: events without
-	// an effect on messages or state, messages of an input that differ from the
-	// history, and parents that the stream does not have.
+	// Report, if not nil, is called with warnings. ModeClient has them for patches that
+	// do not apply, and for messages and calls that it emits after the end of their run.
+	// ModeSnapshot has them for events without an effect on messages or state, for
+	// messages of an input that differ from the history, and for parents that the stream
+	// does not have.
 	Report func(finding.Finding)
 }
 
@@ -76,7 +78,7 @@ func New(o Options, emit func(data []byte) error) *Compactor {
 func newCompactor(o Options, emit func(data []byte) error, l limits) *Compactor {
 	switch o.Mode {
 	case ModeStream, ModeClient:
-		return &Compactor{mode: newGrouper(o.Mode, emit, l)}
+		return &Compactor{mode: newGrouper(o, emit, l)}
 	case ModeSnapshot:
 		return &Compactor{mode: newSnapshots(o, emit, l)}
 	}

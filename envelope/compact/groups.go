@@ -17,8 +17,10 @@ import (
 type grouper struct {
 	client bool
 	emit   func(data []byte) error
+	report func(finding.Finding)
 	limits limits
 	memory
+	ended int // the runs that ended; counted only in ModeClient
 	texts family
 	calls family
 	state window // only in ModeClient
@@ -29,9 +31,9 @@ type grouper struct {
 	spare    []byte // the memory of the deltas of a group that was emitted, for one that is alone
 }
 
-func newGrouper(mode Mode, emit func(data []byte) error, l limits) *grouper {
+func newGrouper(o Options, emit func(data []byte) error, l limits) *grouper {
 	return &grouper{
-		client: mode == ModeClient, emit: emit, limits: l, memory: memory{limit: l.held},
+		client: o.Mode == ModeClient, emit: emit, report: o.Report, limits: l, memory: memory{limit: l.held},
 		texts: family{id: "messageId", content: names.TextMessageContent},
 		calls: family{id: "toolCallId", content: names.ToolCallArgs},
 	}
@@ -51,6 +53,7 @@ type group struct {
 	key    string // of the id
 	order  int    // the index of the group in its family
 	heaped int    // the index in family.started
+	run    int    // the value of grouper.ended
 	at     envelope.Ref
 
 	start []byte // the last start event, or nil
@@ -87,6 +90,9 @@ func (g *grouper) event(e *envelope.Event) error {
 		case names.RunStarted, names.RunFinished, names.RunError:
 			if err := g.flushState(); err != nil {
 				return err
+			}
+			if e.Type != names.RunStarted {
+				g.ended++
 			}
 			return g.emit(e.Data)
 		case names.StateSnapshot, names.StateDelta:
@@ -127,7 +133,7 @@ func (g *grouper) find(f *family, e *envelope.Event) (*group, error) {
 	if found != nil {
 		return found, nil
 	}
-	found = &group{key: key, order: f.begun, heaped: -1, at: e.Ref()}
+	found = &group{key: key, order: f.begun, heaped: -1, run: g.ended, at: e.Ref()}
 	f.begun++
 	if f.open == nil {
 		f.open = make(map[string]*group)
@@ -223,6 +229,9 @@ func (g *grouper) finish(f *family, e *envelope.Event) error {
 
 // flush emits a group. The end event is nil if the stream ended before it.
 func (g *grouper) flush(done *group, end []byte) error {
+	if done.run != g.ended && g.report != nil {
+		g.report(done.at.Annotate(finding.New(finding.WrittenAfterRun, "this message or tool call is open at the end of its run, so the copy has it after that end")))
+	}
 	if err := g.flushStart(done); err != nil {
 		return err
 	}

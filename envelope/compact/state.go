@@ -69,6 +69,9 @@ func (g *grouper) apply(e *envelope.Event) error {
 	if failed, ok := errors.AsType[*jsonpatch.Error](err); ok && failed.Limit {
 		return e.FindingAt(delta, finding.CompactionLimit, "the state: %v", err).WithPointer("/delta")
 	}
+	if err != nil && g.report != nil {
+		g.report(e.FindingAt(delta, finding.PatchFailed, "%s is ignored: %v", e.Type, err).WithPointer("/delta"))
+	}
 	return nil
 }
 
