@@ -241,6 +241,9 @@ func unknownSource(v strictjson.Value) bool {
 }
 
 func (partKind) append(dst []byte, p Part) []byte {
+	if p == nil {
+		return append(dst, "null"...)
+	}
 	if unknown, ok := p.(*UnknownPart); ok {
 		return anyJSON.append(dst, unknown.Text)
 	}

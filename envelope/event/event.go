@@ -88,7 +88,9 @@ func Check(text []byte) ([]Fault, error) {
 }
 
 // Append appends the JSON text of e to dst, as AG-UI 1.0 writes it: absent fields are
-// left out. Append does not check e; a strict Decode of the result does.
+// left out. Append does not check e, which must not be nil; a strict Decode of the result
+// does. In strings, a byte that is neither UTF-8 nor part of half a surrogate pair is
+// written as U+FFFD. A nil Message or Part is written as null.
 func Append(dst []byte, e Event) []byte {
 	f := fields{out: append(dst, `{"type":`...), more: true}
 	f.out = append(f.out, quote(e.Type())...)

@@ -278,6 +278,9 @@ func (d *decoder) stringMessage(v strictjson.Value) Message {
 }
 
 func (messageKind) append(dst []byte, m Message) []byte {
+	if m == nil {
+		return append(dst, "null"...)
+	}
 	if unknown, ok := m.(*UnknownMessage); ok {
 		return anyJSON.append(dst, unknown.Text)
 	}

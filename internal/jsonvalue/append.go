@@ -1,6 +1,10 @@
 package jsonvalue
 
-import "unicode/utf8"
+import (
+	"unicode/utf8"
+
+	"github.com/p20export/p20export/internal/strictjson"
+)
 
 // Append appends the JSON text of v to dst, without white space.
 func Append(dst []byte, v Value) []byte {
@@ -40,7 +44,8 @@ func Append(dst []byte, v Value) []byte {
 }
 
 // AppendString appends s as a JSON string. It escapes only what RFC 8785 escapes, and
-// halves of surrogate pairs.
+// halves of surrogate pairs. A byte that is part of neither UTF-8 nor such a half is
+// written as U+FFFD, as encoding/json does.
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0
@@ -56,10 +61,14 @@ func AppendString(dst []byte, s string) []byte {
 				i += n
 				continue
 			}
-			// Only half a surrogate pair is not valid UTF-8.
 			dst = append(dst, s[start:i]...)
-			dst = appendEscape(dst, rune(c&0x0f)<<12|rune(s[i+1]&0x3f)<<6|rune(s[i+2]&0x3f))
-			i += 3
+			if half, ok := strictjson.LoneSurrogate(s[i:]); ok {
+				dst = appendEscape(dst, half)
+				i += 3
+			} else {
+				dst = utf8.AppendRune(dst, utf8.RuneError)
+				i++
+			}
 			start = i
 			continue
 		}

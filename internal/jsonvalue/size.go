@@ -1,5 +1,11 @@
 package jsonvalue
 
+import (
+	"unicode/utf8"
+
+	"github.com/p20export/p20export/internal/strictjson"
+)
+
 // Size returns the length of the text that Append writes.
 func Size(v Value) int {
 	switch v := v.(type) {
@@ -33,12 +39,19 @@ func SizeString(s string) int {
 	n := len(s) + len(`""`)
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
+		case c >= utf8.RuneSelf:
+			if r, width := utf8.DecodeRuneInString(s[i:]); r != utf8.RuneError || width > 1 {
+				i += width - 1
+			} else if _, ok := strictjson.LoneSurrogate(s[i:]); ok {
+				n += len(`\ud800`) - 3
+				i += 2
+			} else {
+				n += len("\ufffd") - 1
+			}
 		case c == '"', c == '\\', c == '\b', c == '\t', c == '\n', c == '\f', c == '\r':
 			n++
 		case c < ' ':
 			n += len(`\u0000`) - 1
-		case c == 0xed && s[i+1] >= 0xa0: // half a surrogate pair
-			n += len(`\ud800`) - 3
 		}
 	}
 	return n

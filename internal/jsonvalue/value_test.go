@@ -40,6 +40,33 @@ func TestAppend(t *testing.T) {
 	}
 }
 
+// TestAppendString checks strings that are not valid UTF-8.
+func TestAppendString(t *testing.T) {
+	for s, want := range map[string]string{
+		"caf\xc3":              `"caf�"`,
+		"a\xe2\x82":            `"a��"`,
+		"\xff":                 `"�"`,
+		"\xa9x":                `"�x"`,
+		"\xffabc":              `"�abc"`,
+		"\xed":                 `"�"`,
+		"\xed\xa0":             `"��"`,
+		"\xed\xa0\"":           `"��\""`,
+		"\xed\x9f\xbf\xef\xbf": "\"퟿��\"",
+		"\xed\xa0\x80\xed":     `"\ud800�"`,
+		"\xed\xbf\xbfé�":       `"\udfffé�"`,
+		"\xf0\x9f\x98":         `"���"`,
+		"\xc0\x80":             `"��"`,
+	} {
+		got := string(AppendString(nil, s))
+		if got != want {
+			t.Errorf("%q is written as %s, want %s", s, got, want)
+		}
+		if n := SizeString(s); n != len(got) {
+			t.Errorf("the size of %q is %d, want %d", s, n, len(got))
+		}
+	}
+}
+
 func TestDepth(t *testing.T) {
 	for text, want := range map[string]int{`1`: 0, `[]`: 1, `{"a":[1],"b":{}}`: 2, `[[],[[1]]]`: 3} {
 		if got := Depth(parse(t, text)); got != want {

@@ -107,14 +107,14 @@ func JoinSurrogates(text string) (joined string, valid bool) {
 	}
 	out := make([]byte, 0, len(text))
 	for i := 0; i < len(text); {
-		high, ok := loneSurrogate(text[i:])
+		high, ok := LoneSurrogate(text[i:])
 		if !ok {
 			_, n := utf8.DecodeRuneInString(text[i:])
 			out = append(out, text[i:i+n]...)
 			i += n
 			continue
 		}
-		if low, ok := loneSurrogate(text[i+3:]); ok && high < 0xdc00 && low >= 0xdc00 {
+		if low, ok := LoneSurrogate(text[i+3:]); ok && high < 0xdc00 && low >= 0xdc00 {
 			out = utf8.AppendRune(out, utf16.DecodeRune(high, low))
 			i += 6
 			continue
@@ -125,8 +125,9 @@ func JoinSurrogates(text string) (joined string, valid bool) {
 	return string(out), utf8.Valid(out)
 }
 
-// loneSurrogate returns the surrogate half that is encoded at the start of s.
-func loneSurrogate(s string) (rune, bool) {
+// LoneSurrogate returns the half of a surrogate pair that is encoded at the start of s in
+// three bytes, as in WTF-8, and whether there is one.
+func LoneSurrogate(s string) (rune, bool) {
 	if len(s) < 3 || s[0] != 0xed || s[1]>>5 != 0b101 || s[2]>>6 != 0b10 {
 		return 0, false
 	}
