@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/p20export/p20export/finding"
@@ -98,8 +99,8 @@ func search(ctx context.Context, dir string, limit int) ([]Found, error) {
 	if all == nil {
 		return nil, finding.New(finding.IOFailed, "%s contains no captures: no directory in it has a %s", finding.Escape(dir), ManifestName).WithHint("%s", hint.NameResponses)
 	}
-	slices.SortFunc(all, func(a, b Found) int {
-		return slices.Compare(elements(a.Path), elements(b.Path))
+	sort.Slice(all, func(i, j int) bool {
+		return slices.Compare(elements(all[i].Path), elements(all[j].Path)) < 0
 	})
 	return all, nil
 }

@@ -1,8 +1,8 @@
 package docs
 
 import (
-	"cmp"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/p20export/p20export/finding"
@@ -34,7 +34,7 @@ func NearestOf(name string, names []string) []string {
 			distances[n] = min(distances[n], 1)
 		}
 	}
-	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(distances[a], distances[b]) })
+	sort.SliceStable(names, func(i, j int) bool { return distances[names[i]] < distances[names[j]] })
 	return names[:min(maxNames, len(names))]
 }
 

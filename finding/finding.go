@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"unicode"
@@ -103,13 +104,14 @@ func (f Finding) Error() string { return string(f.Code) + ": " + f.Message }
 // Sort sorts findings by offset, then pointer, then code. Findings without an
 // offset come first, except findings_past_limit, which comes last.
 func Sort(list []Finding) {
-	slices.SortStableFunc(list, func(a, b Finding) int {
+	sort.SliceStable(list, func(i, j int) bool {
+		a, b := list[i], list[j]
 		return cmp.Or(
 			cmp.Compare(rank(a), rank(b)),
 			cmp.Compare(offset(a), offset(b)),
 			cmp.Compare(a.Pointer, b.Pointer),
 			cmp.Compare(a.Code, b.Code),
-		)
+		) < 0
 	})
 }
 

@@ -3,6 +3,7 @@ package analysis
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/p20export/p20export/artifact"
@@ -180,9 +181,10 @@ func (f *fieldCounter) result() []Field {
 
 // SortFields sorts fields by event, in the order of the envelope, then by role and name.
 func SortFields(list []Field) {
-	slices.SortFunc(list, func(a, b Field) int {
+	sort.Slice(list, func(i, j int) bool {
+		a, b := list[i], list[j]
 		return cmp.Or(cmp.Compare(eventRank(a.Event), eventRank(b.Event)), cmp.Compare(a.Event, b.Event),
-			cmp.Compare(a.Role, b.Role), cmp.Compare(nameRank(a.Name), nameRank(b.Name)), cmp.Compare(a.Name, b.Name))
+			cmp.Compare(a.Role, b.Role), cmp.Compare(nameRank(a.Name), nameRank(b.Name)), cmp.Compare(a.Name, b.Name)) < 0
 	})
 }
 

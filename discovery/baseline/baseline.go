@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
@@ -117,7 +118,7 @@ func New(runs []analysis.Run, contract artifact.Profile) (*Baseline, error) {
 		paths = append(paths, run.Capture)
 		b.Runs = append(b.Runs, runOf(run))
 	}
-	slices.SortFunc(b.Runs, Run.compare)
+	sort.Slice(b.Runs, func(i, j int) bool { return b.Runs[i].compare(b.Runs[j]) < 0 })
 	return b, CheckDistinct(slices.Compact(paths))
 }
 

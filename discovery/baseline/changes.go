@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/p20export/p20export/capture"
@@ -170,7 +171,7 @@ func (c *differ) all() []finding.Finding {
 	c.ids("streamed", c.old.StreamedIDs, c.new.StreamedIDs)
 	c.ids("request's", c.old.RequestedIDs, c.new.RequestedIDs)
 	c.families()
-	slices.SortStableFunc(c.list, func(a, b finding.Finding) int { return cmp.Compare(severityRank(a.Severity), severityRank(b.Severity)) })
+	sort.SliceStable(c.list, func(i, j int) bool { return severityRank(c.list[i].Severity) < severityRank(c.list[j].Severity) })
 	return c.list
 }
 

@@ -1,10 +1,10 @@
 package gate
 
 import (
-	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
+	"sort"
 
 	"github.com/p20export/p20export/discovery/analysis"
 	"github.com/p20export/p20export/envelope"
@@ -86,7 +86,7 @@ func Qualify(runs []analysis.Run, needed []string, notRun ...string) Qualificati
 	case q.Qualified+len(q.CutOff) == q.Needed:
 		q.Qualifies = Unknown
 	}
-	slices.SortStableFunc(q.Changes, func(a, b Problem) int { return cmp.Compare(len(b.Runs), len(a.Runs)) })
+	sort.SliceStable(q.Changes, func(i, j int) bool { return len(q.Changes[i].Runs) > len(q.Changes[j].Runs) })
 	return q
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/p20export/p20export/discovery/analysis"
@@ -40,7 +41,7 @@ func FormatShortfalls(list []Shortfall) string {
 		at[s.prefix] = len(parts)
 		parts = append(parts, s.Text)
 	}
-	slices.SortStableFunc(parts, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
+	sort.SliceStable(parts, func(i, j int) bool { return len(parts[i]) < len(parts[j]) })
 	text := strings.Join(parts, "; ")
 	if more > 0 {
 		text += fmt.Sprintf("; and %d more", more)
@@ -110,7 +111,7 @@ func Shortfalls(run analysis.Run) []Shortfall {
 	if run.Verdict.Emitted() && int64(run.Sizes.Artifact) >= run.Sizes.Run {
 		add("", "", Problem{NotSmaller: true}.Advice())
 	}
-	slices.SortStableFunc(list, func(a, b Shortfall) int { return cmp.Compare(len(a.Text), len(b.Text)) })
+	sort.SliceStable(list, func(i, j int) bool { return len(list[i].Text) < len(list[j].Text) })
 	return list
 }
 

@@ -3,6 +3,7 @@ package gate
 import (
 	"fmt"
 	"slices"
+	"sort"
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/discovery/analysis"
@@ -179,8 +180,8 @@ func newSummary(i analysis.Integration, runs []analysis.Run, needed, notRun []st
 		s.add(run)
 	}
 	best := analysis.Verdicts()
-	slices.SortStableFunc(s.Verdicts, func(a, b VerdictRuns) int {
-		return slices.Index(best, a.Verdict) - slices.Index(best, b.Verdict)
+	sort.SliceStable(s.Verdicts, func(i, j int) bool {
+		return slices.Index(best, s.Verdicts[i].Verdict) < slices.Index(best, s.Verdicts[j].Verdict)
 	})
 	return s
 }

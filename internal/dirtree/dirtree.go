@@ -3,7 +3,6 @@
 package dirtree
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
+	"sort"
 	"strings"
 )
 
@@ -135,7 +134,7 @@ func (t *Tree) list(ctx context.Context, path string) ([]fs.DirEntry, error) {
 			return nil, err
 		}
 		if err != nil || len(some) == 0 {
-			slices.SortFunc(list, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+			sort.Slice(list, func(i, j int) bool { return list[i].Name() < list[j].Name() })
 			return list, nil
 		}
 	}

@@ -3,6 +3,7 @@ package markup
 import (
 	"fmt"
 	"slices"
+	"sort"
 	"strconv"
 )
 
@@ -58,7 +59,9 @@ func (p *Picture) Add(at int64, family string) {
 // Lanes returns the lanes from top to bottom.
 func (p *Picture) Lanes() []Lane {
 	sorted := slices.Clone(p.lanes)
-	slices.SortFunc(sorted, func(a, b Lane) int { return slices.Index(families, a.Family) - slices.Index(families, b.Family) })
+	sort.Slice(sorted, func(i, j int) bool {
+		return slices.Index(families, sorted[i].Family) < slices.Index(families, sorted[j].Family)
+	})
 	return sorted
 }
 
