@@ -142,7 +142,7 @@ func (p *UnknownPart) visit(*fields) {}
 
 var (
 	sourceKinds              = []string{SourceData, SourceURL, SourceFile}
-	source      kind[Source] = recordKind[Source, *Source]{what: "Source"}
+	source      kind[Source] = &recordKind[Source, *Source]{what: "Source"}
 	sourceType  kind[string] = textKind{values: []string{SourceData, SourceURL, SourceFile}}
 )
 
@@ -164,7 +164,7 @@ func (s *Source) visit(f *fields) {
 // contentKind is a text or a list of parts.
 type contentKind struct{ notNull }
 
-var partList kind[[]Part] = listKind[Part]{of: partKind{}, what: "parts"}
+var partList kind[[]Part] = &listKind[Part]{of: partKind{}, what: "parts"}
 
 func (contentKind) String() string { return "a string or an array of parts" }
 

@@ -91,25 +91,28 @@ func payload(f *fields, name string, p *JSON) {
 }
 
 // visit decodes, encodes or lists a field. If it decoded a value, it returns the value
-// and true.
+// and true. It is compiled for each T, so what does not depend on T is in other
+// methods.
 func visit[T any](f *fields, name string, required, present bool, v T, k kind[T]) (T, bool) {
 	switch {
 	case f.d != nil:
-		return read(f, name, required, k)
+		value, m, found := f.begin(name, required, k.nullable())
+		if !found {
+			return v, false
+		}
+		v, ok := k.read(f.d, value)
+		return v, f.end(m, value, required, ok)
 	case f.table != nil:
 		*f.table = append(*f.table, field{name, k.String(), required})
 	case present:
-		if f.more {
-			f.out = append(f.out, ',')
-		}
-		f.more = true
-		f.out = append(append(append(f.out, '"'), name...), '"', ':')
-		f.out = k.append(f.out, v)
+		f.out = k.append(f.appendName(name), v)
 	}
 	return v, false
 }
 
-func read[T any](f *fields, name string, required bool, k kind[T]) (zero T, ok bool) {
+// begin returns the value of a field that has to be read. After it is read, end has to be
+// called.
+func (f *fields) begin(name string, required, nullable bool) (strictjson.Value, mark, bool) {
 	d := f.d
 	value, found := f.find(name)
 	if !found && required {
@@ -118,27 +121,36 @@ func read[T any](f *fields, name string, required bool, k kind[T]) (zero T, ok b
 		}
 	}
 	if !found {
-		return zero, false
+		return value, mark{}, false
 	}
 	d.path = append(d.path, step{name, -1})
-	v, ok := readValue(f, name, value, required, k)
-	d.path = d.path[:len(d.path)-1]
-	return v, ok
-}
-
-func readValue[T any](f *fields, name string, value strictjson.Value, required bool, k kind[T]) (zero T, ok bool) {
-	d := f.d
-	if value.Kind == strictjson.Null && !required && !k.nullable() {
+	if value.Kind == strictjson.Null && !required && !nullable {
 		d.report(NullOptional, "", value.Start, "is null where AG-UI 1.0 leaves the field out")
 		d.setFatal(!f.convertsNull(name))
-		return zero, false
+		d.path = d.path[:len(d.path)-1]
+		return value, mark{}, false
 	}
-	mark := d.mark()
-	v, ok := k.read(d, value)
-	if !ok && !required && d.absorb(mark, MalformedOptional, value.Start) {
-		return zero, false
+	return value, d.mark(), true
+}
+
+// end ends the reading of a value for which begin returned the mark, and returns valid. It
+// absorbs the faults of an optional value.
+func (f *fields) end(m mark, value strictjson.Value, required, valid bool) bool {
+	d := f.d
+	if !valid && !required {
+		d.absorb(m, MalformedOptional, value.Start)
 	}
-	return v, ok
+	d.path = d.path[:len(d.path)-1]
+	return valid
+}
+
+// appendName returns the text so far with the name of the next member.
+func (f *fields) appendName(name string) []byte {
+	if f.more {
+		f.out = append(f.out, ',')
+	}
+	f.more = true
+	return append(append(append(f.out, '"'), name...), '"', ':')
 }
 
 // find returns the value of a member, and whether there is one. The member is known.

@@ -28,7 +28,7 @@ type RunAgentInput struct {
 	Raw []byte
 }
 
-var runInput kind[RunAgentInput] = recordKind[RunAgentInput, *RunAgentInput]{what: "RunAgentInput"}
+var runInput kind[RunAgentInput] = &recordKind[RunAgentInput, *RunAgentInput]{what: "RunAgentInput"}
 
 func (in *RunAgentInput) extra() *JSON { return &in.Extra }
 
@@ -107,8 +107,8 @@ type Context struct {
 }
 
 var (
-	toolList    kind[[]Tool]    = listKind[Tool]{of: recordKind[Tool, *Tool]{what: "Tool"}, what: "Tool"}
-	contextList kind[[]Context] = listKind[Context]{of: recordKind[Context, *Context]{what: "Context"}, what: "Context"}
+	toolList    kind[[]Tool]    = &listKind[Tool]{of: &recordKind[Tool, *Tool]{what: "Tool"}, what: "Tool"}
+	contextList kind[[]Context] = &listKind[Context]{of: &recordKind[Context, *Context]{what: "Context"}, what: "Context"}
 )
 
 func (t *Tool) extra() *JSON    { return &t.Extra }
@@ -127,7 +127,7 @@ func (c *Context) visit(f *fields) {
 }
 
 // resumeKind is a list of entries, or one entry as in a draft of AG-UI.
-type resumeKind struct{ listKind[ResumeEntry] }
+type resumeKind struct{ *listKind[ResumeEntry] }
 
 func (k resumeKind) read(d *decoder, v strictjson.Value) ([]ResumeEntry, bool) {
 	if v.Kind != strictjson.ObjectStart {

@@ -25,7 +25,7 @@ type Interrupt struct {
 	Extra JSON
 }
 
-var interruptList kind[[]Interrupt] = listKind[Interrupt]{of: recordKind[Interrupt, *Interrupt]{what: "Interrupt"}, what: "Interrupt"}
+var interruptList kind[[]Interrupt] = &listKind[Interrupt]{of: &recordKind[Interrupt, *Interrupt]{what: "Interrupt"}, what: "Interrupt"}
 
 func (i *Interrupt) extra() *JSON { return &i.Extra }
 
@@ -61,7 +61,7 @@ type ResumeEntry struct {
 }
 
 var (
-	resumeList kind[[]ResumeEntry] = resumeKind{listKind[ResumeEntry]{of: recordKind[ResumeEntry, *ResumeEntry]{what: "ResumeEntry"}, what: "ResumeEntry"}}
+	resumeList kind[[]ResumeEntry] = resumeKind{&listKind[ResumeEntry]{of: &recordKind[ResumeEntry, *ResumeEntry]{what: "ResumeEntry"}, what: "ResumeEntry"}}
 	status     kind[string]        = textKind{values: []string{StatusResolved, StatusCancelled}}
 )
 

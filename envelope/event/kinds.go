@@ -242,37 +242,48 @@ type listKind[T any] struct {
 	max  int // the maximum number of elements, or 0
 }
 
-func (k listKind[T]) String() string { return "an array of " + k.what }
+func (k *listKind[T]) String() string { return "an array of " + k.what }
 
-// errStop stops the reading of an array that has too many elements or faults.
-var errStop = errors.New("stop")
-
-func (k listKind[T]) read(d *decoder, v strictjson.Value) ([]T, bool) {
+func (k *listKind[T]) read(d *decoder, v strictjson.Value) ([]T, bool) {
 	if v.Kind != strictjson.ArrayStart {
 		d.wrongKind(v, "an array")
 		return nil, false
 	}
-	list, ok := []T{}, true
+	list := []T{}
+	ok := d.elements(v, k.max, func(v strictjson.Value) bool {
+		e, valid := k.of.read(d, v)
+		list = append(list, e)
+		return valid
+	})
+	return list, ok
+}
+
+// errStop stops the reading of an array that has too many elements or faults.
+var errStop = errors.New("stop")
+
+// elements calls read with each element of an array, and reports whether all are valid. If
+// limit is not 0, it is the maximum number of elements.
+func (d *decoder) elements(v strictjson.Value, limit int, read func(v strictjson.Value) bool) bool {
+	ok := true
 	// The text was read before, so the only possible error is errStop.
 	_ = strictjson.Elements(v, func(i int, v strictjson.Value, _ *strictjson.Object) error {
-		if i == k.max && k.max > 0 {
-			d.report(refused, "", v.Start, "has more than %d elements", k.max)
+		if i == limit && limit > 0 {
+			d.report(refused, "", v.Start, "has more than %d elements", limit)
 			ok = false
 			return errStop
 		}
 		d.path = append(d.path, step{"", i})
-		e, valid := k.of.read(d, v)
+		ok = read(v) && ok
 		d.path = d.path[:len(d.path)-1]
 		if d.full {
 			return errStop
 		}
-		list, ok = append(list, e), ok && valid
 		return nil
 	})
-	return list, ok && !d.full
+	return ok && !d.full
 }
 
-func (k listKind[T]) append(dst []byte, list []T) []byte {
+func (k *listKind[T]) append(dst []byte, list []T) []byte {
 	dst = append(dst, '[')
 	for i, e := range list {
 		if i > 0 {
@@ -298,15 +309,15 @@ type recordKind[T any, P interface {
 	what string
 }
 
-func (k recordKind[T, P]) String() string { return k.what }
+func (k *recordKind[T, P]) String() string { return k.what }
 
-func (k recordKind[T, P]) read(d *decoder, v strictjson.Value) (T, bool) {
+func (k *recordKind[T, P]) read(d *decoder, v strictjson.Value) (T, bool) {
 	var t T
 	ok := d.record(v, P(&t))
 	return t, ok
 }
 
-func (k recordKind[T, P]) append(dst []byte, v T) []byte { return appendRecord(dst, P(&v)) }
+func (k *recordKind[T, P]) append(dst []byte, v T) []byte { return appendRecord(dst, P(&v)) }
 
 // record reads an object into r and reports whether it is valid.
 func (d *decoder) record(v strictjson.Value, r record) bool {
@@ -328,4 +339,4 @@ func appendRecord(dst []byte, r record) []byte {
 }
 
 // stringList is an array of strings.
-var stringList kind[[]string] = listKind[string]{of: text, what: "strings"}
+var stringList kind[[]string] = &listKind[string]{of: text, what: "strings"}

@@ -229,7 +229,7 @@ func AppendMessage(dst []byte, m Message) []byte { return messageKind{}.append(d
 // messageKind is a message.
 type messageKind struct{ notNull }
 
-var messageList kind[[]Message] = listKind[Message]{of: messageKind{}, what: "messages"}
+var messageList kind[[]Message] = &listKind[Message]{of: messageKind{}, what: "messages"}
 
 func (messageKind) String() string { return "a message" }
 
@@ -313,9 +313,9 @@ type FunctionCall struct {
 }
 
 var (
-	toolCallList kind[[]ToolCall]   = listKind[ToolCall]{of: recordKind[ToolCall, *ToolCall]{what: "ToolCall"}, what: "ToolCall"}
+	toolCallList kind[[]ToolCall]   = &listKind[ToolCall]{of: &recordKind[ToolCall, *ToolCall]{what: "ToolCall"}, what: "ToolCall"}
 	functionType kind[string]       = textKind{values: []string{"function"}}
-	functionCall kind[FunctionCall] = recordKind[FunctionCall, *FunctionCall]{what: "FunctionCall"}
+	functionCall kind[FunctionCall] = &recordKind[FunctionCall, *FunctionCall]{what: "FunctionCall"}
 )
 
 func (c *ToolCall) extra() *JSON     { return &c.Extra }

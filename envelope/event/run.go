@@ -81,7 +81,7 @@ func (e *RunFinished) draftOutcome(f *fields) bool {
 	case OutcomeSuccess, OutcomeCancelled:
 	case OutcomeInterrupt:
 		var i *draftInterrupt
-		if mayObject(f, "interrupt", &i, recordKind[draftInterrupt, *draftInterrupt]{}); i == nil {
+		if mayObject(f, "interrupt", &i, &recordKind[draftInterrupt, *draftInterrupt]{}); i == nil {
 			f.d.report(EmptyInterrupts, "outcome", v.Start, "has no interrupt")
 		} else {
 			e.Outcome.Interrupts = []Interrupt{i.upgrade()}
@@ -135,7 +135,7 @@ type Outcome struct {
 	Extra JSON
 }
 
-var outcome kind[Outcome] = recordKind[Outcome, *Outcome]{what: "Outcome"}
+var outcome kind[Outcome] = &recordKind[Outcome, *Outcome]{what: "Outcome"}
 
 func (o *Outcome) extra() *JSON { return &o.Extra }
 
@@ -194,7 +194,7 @@ type TokenUsage struct {
 	Extra JSON
 }
 
-var usageList kind[[]TokenUsage] = listKind[TokenUsage]{of: recordKind[TokenUsage, *TokenUsage]{what: "TokenUsage"}, what: "TokenUsage", max: MaxUsage}
+var usageList kind[[]TokenUsage] = &listKind[TokenUsage]{of: &recordKind[TokenUsage, *TokenUsage]{what: "TokenUsage"}, what: "TokenUsage", max: MaxUsage}
 
 func (u *TokenUsage) extra() *JSON { return &u.Extra }
 
@@ -300,7 +300,7 @@ type SubagentOutcome struct {
 	Extra JSON
 }
 
-var subagentOutcome kind[SubagentOutcome] = recordKind[SubagentOutcome, *SubagentOutcome]{what: "SubagentOutcome"}
+var subagentOutcome kind[SubagentOutcome] = &recordKind[SubagentOutcome, *SubagentOutcome]{what: "SubagentOutcome"}
 
 func (o *SubagentOutcome) extra() *JSON { return &o.Extra }
 

@@ -57,9 +57,9 @@ type Operation struct {
 type operationKind struct{ notNull }
 
 // patchKind is a JSON Patch, or one operation as in a draft of AG-UI.
-type patchKind struct{ listKind[Operation] }
+type patchKind struct{ *listKind[Operation] }
 
-var patch kind[[]Operation] = patchKind{listKind[Operation]{of: operationKind{}, what: "Operation"}}
+var patch kind[[]Operation] = patchKind{&listKind[Operation]{of: operationKind{}, what: "Operation"}}
 
 func (k patchKind) read(d *decoder, v strictjson.Value) ([]Operation, bool) {
 	if v.Kind != strictjson.ObjectStart {
