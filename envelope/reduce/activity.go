@@ -1,6 +1,8 @@
 package reduce
 
 import (
+	"math"
+
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/jsonpatch"
@@ -90,7 +92,8 @@ func (m *Message) setType(kind string) (added int) {
 // separate gives a node a message of its own if the message is repeated.
 func (c *Conversation) separate(n *node) {
 	if n.extra != nil && n.repeated {
-		n.Message = readMessage(read(n.append(nil)))
+		v, o := read(n.append(nil))
+		n.Message = readMessage(v, o, math.MaxInt)
 		c.bytes += n.bytes
 	}
 }

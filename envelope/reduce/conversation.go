@@ -14,6 +14,7 @@ type Conversation struct {
 	messages list
 	byID     map[string]*node // the first message with an id
 	calls    callIndex
+	history  int // how many messages isHistory
 	bytes    int // of all messages
 	limit    int // 0: none
 }
@@ -87,6 +88,7 @@ func (c *Conversation) add(m *Message) *node {
 // push appends a message whose size is accounted for.
 func (c *Conversation) push(m *Message) *node {
 	n := c.messages.push(m)
+	c.countHistory(m, 1)
 	if c.byID == nil {
 		c.byID = make(map[string]*node)
 	}
@@ -102,6 +104,7 @@ func (c *Conversation) push(m *Message) *node {
 // insertResult inserts a tool result behind a node and the tool results that follow it.
 func (c *Conversation) insertResult(at *node, m *Message) *node {
 	n := c.messages.insertResult(at, m)
+	c.countHistory(m, 1)
 	if first := c.byID[m.id]; first == nil || n.before(first) {
 		c.byID[m.id] = n
 	}
@@ -113,7 +116,16 @@ func (c *Conversation) insertResult(at *node, m *Message) *node {
 func (c *Conversation) replace(n *node, m *Message) {
 	c.bytes -= n.bytes
 	c.calls.remove(n)
+	c.countHistory(n.Message, -1)
+	c.countHistory(m, 1)
 	c.messages.replace(n, m)
+}
+
+// countHistory adds n to the number of messages that are history if m is.
+func (c *Conversation) countHistory(m *Message, n int) {
+	if m.isHistory() {
+		c.history += n
+	}
 }
 
 // size returns the size of all messages.
@@ -139,7 +151,7 @@ func sizeOf(messages iter.Seq[*Message]) (bytes int) {
 // replaceAll replaces all messages.
 func (c *Conversation) replaceAll(messages []*Message) {
 	c.bytes += sizeOf(slices.Values(messages)) - c.size()
-	c.messages, c.calls, c.byID = list{}, callIndex{}, nil
+	c.messages, c.calls, c.byID, c.history = list{}, callIndex{}, nil, 0
 	for _, m := range messages {
 		c.push(m)
 	}

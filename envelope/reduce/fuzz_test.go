@@ -48,7 +48,9 @@ func FuzzReducer(f *testing.F) {
 		messages, state := r.AppendMessages(nil), r.AppendState(nil)
 		read(r.AppendInterrupts(nil))
 		restored := New(Options{})
-		restored.Restore(messages, state)
+		if err := restored.Restore(messages, state); err != nil {
+			t.Fatal(err)
+		}
 		check(t, restored)
 		if got := restored.AppendMessages(nil); !bytes.Equal(got, messages) {
 			t.Errorf("restored messages\n%s, want\n%s", got, messages)

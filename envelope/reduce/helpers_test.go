@@ -60,8 +60,17 @@ func check(t testing.TB, r *Reducer) {
 	if len(byID) != len(c.byID) || len(calls) != len(c.calls.byID) {
 		t.Errorf("%d messages and %d tool calls are known, want %d and %d", len(c.byID), len(c.calls.byID), len(byID), len(calls))
 	}
-	if bytes := c.size(); bytes+r.run.bytes != c.bytes {
-		t.Errorf("%d bytes are accounted for, want %d of the messages and %d of the run", c.bytes, bytes, r.run.bytes)
+	if bytes, run := c.size(), r.run.calls.bytes+r.run.interruptBytes; bytes+run != c.bytes {
+		t.Errorf("%d bytes are accounted for, want %d of the messages and %d of the run", c.bytes, bytes, run)
+	}
+	history := 0
+	for m := range c.All {
+		if m.isHistory() {
+			history++
+		}
+	}
+	if history != c.history {
+		t.Errorf("%d messages are counted as history, want %d", c.history, history)
 	}
 	checkTree(t, c.messages.root, nil)
 }

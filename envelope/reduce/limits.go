@@ -14,8 +14,8 @@ const (
 	// calls to about 500,000, and so the memory for their administration.
 	entryBytes  = 128
 	memberBytes = 32
-	// freeMerges and bytesPerMerge limit the work of short snapshots that leave many
-	// activities or much reasoning: merging snapshots may look at freeMerges messages,
+	// freeMerges and bytesPerMerge limit the work of short snapshots that remove messages
+	// and leave many activities or much reasoning: merging snapshots may look at freeMerges messages,
 	// and one more for each bytesPerMerge bytes of the snapshots, which is less than
 	// the shortest message. Merging with a message takes half a microsecond.
 	freeMerges    = 10_000_000

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/p20export/p20export/envelope/chunk"
 )
 
 // TestLimit tries each way in which messages grow, at the limit and one byte above it.
@@ -26,6 +28,8 @@ func TestLimit(t *testing.T) {
 		{`ACTIVITY_SNAPSHOT{"messageId":"a","activityType":"p","content":{}}`, `ACTIVITY_SNAPSHOT{"messageId":"a","activityType":"` + long + `","content":{}}`},
 		{`TEXT_MESSAGE_START{"messageId":"a"}`, `ACTIVITY_SNAPSHOT{"messageId":"a","activityType":"p","content":{"a":"` + long + `"}}`},
 		{`ACTIVITY_SNAPSHOT{"messageId":"a","activityType":"p","content":{}}`, `ACTIVITY_DELTA{"messageId":"a","activityType":"` + long + `","patch":[]}`},
+		{``, `RUN_FINISHED{"threadId":"t","runId":"r","outcome":{"type":"success","pendingToolCallIds":["` + long + `"]}}`},
+		{``, `RUN_FINISHED{"threadId":"t","runId":"r","outcome":{"type":"interrupt","interrupts":[{"id":"` + long + `"}]}}`},
 		{``, `MESSAGES_SNAPSHOT{"messages":[{"id":"m"},{"id":"n","role":"assistant","toolCalls":[{"id":"t"}]}]}`},
 		{``, `RUN_STARTED{"threadId":"t","runId":"r","input":{"messages":[{"id":"m","role":"user","content":"` + long + `"}]}}`},
 	} {
@@ -81,6 +85,44 @@ func TestMaxBytes(t *testing.T) {
 	// A snapshot makes room.
 	if found := apply(t, r, `{"type":"MESSAGES_SNAPSHOT","messages":[]}`, `{"type":"TEXT_MESSAGE_START","messageId":"n"}`); found != nil || r.conversation.Len() != 1 {
 		t.Errorf("after a snapshot: %v", found)
+	}
+}
+
+// TestManyInOneEvent has lists whose elements need more memory than their text.
+func TestManyInOneEvent(t *testing.T) {
+	t.Parallel()
+	const most = MaxBytes / entryBytes
+	for _, test := range []struct{ event, element string }{
+		{`{"type":"MESSAGES_SNAPSHOT","messages":[%s]}`, `{}`},
+		{`{"type":"MESSAGES_SNAPSHOT","messages":[{"role":"assistant","toolCalls":[%s]}]}`, `0`},
+		{`{"type":"RUN_STARTED","threadId":"t","runId":"r","input":{"messages":[%s]}}`, `{}`},
+	} {
+		list := strings.Repeat(test.element+",", most) + test.element
+		r := New(Options{})
+		found := apply(t, r, fmt.Sprintf(test.event, list))
+		if len(found) != 1 || found[0].Code != "conversation_too_large" || !r.Full() || r.conversation.Len() != 0 {
+			t.Errorf("%s: %v, %d messages", test.event, found, r.conversation.Len())
+		}
+		check(t, r)
+	}
+	list := rawJSON("[" + strings.Repeat("{},", most) + "{}]").value()
+	if got, _, err := readMessages(list, MaxBytes); err == nil || len(got) >= most {
+		t.Errorf("%d messages were read: %v", len(got), err)
+	}
+}
+
+// TestChunkLimit has a chunk that exceeds a limit of package chunk, and one that continues
+// it, which is not reported.
+func TestChunkLimit(t *testing.T) {
+	t.Parallel()
+	r := New(Options{})
+	const more = `{"type":"TOOL_CALL_CHUNK","delta":"y"}`
+	found := apply(t, r, `{"type":"TOOL_CALL_CHUNK","toolCallName":"f","toolCallId":"`+strings.Repeat("x", chunk.MaxStreamBytes)+`"}`, more)
+	if len(found) != 1 || found[0].Code != "conversation_too_large" || !r.Full() {
+		t.Errorf("found %v, full %v", found, r.Full())
+	}
+	if found := apply(t, New(Options{}), more); len(found) != 1 || found[0].Code != "event_field_malformed" {
+		t.Errorf("without a limit: %v", found)
 	}
 }
 

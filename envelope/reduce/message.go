@@ -1,6 +1,8 @@
 package reduce
 
 import (
+	"errors"
+
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/internal/jsonvalue"
 	"github.com/p20export/p20export/internal/strictjson"
@@ -106,22 +108,30 @@ func newMessage(id, role string, pairs ...string) *Message {
 }
 
 // readMessages reads a list of messages. It skips elements that are not objects, and
-// reports whether there are any.
-func readMessages(list envelope.Value) (messages []*Message, skipped bool) {
-	// The list was read before, so there is no error.
-	_ = strictjson.Elements(list, func(_ int, v strictjson.Value, o *strictjson.Object) error {
-		if v.Kind == strictjson.ObjectStart {
-			messages = append(messages, readMessage(v, o))
-		} else {
+// reports whether there are any. The error is errTooLarge if the messages are larger than
+// the limit. A short text can be a list of very many messages or tool calls, so the rest
+// is not read.
+func readMessages(list envelope.Value, limit int) (messages []*Message, skipped bool, err error) {
+	err = strictjson.Elements(list, func(_ int, v strictjson.Value, o *strictjson.Object) error {
+		if v.Kind != strictjson.ObjectStart {
 			skipped = true
+			return nil
 		}
+		m := readMessage(v, o, limit)
+		if limit -= m.bytes; limit < 0 {
+			return errTooLarge
+		}
+		messages = append(messages, m)
 		return nil
 	})
-	return messages, skipped
+	return messages, skipped, err
 }
 
-// readMessage reads a message of a snapshot, of an input or of a request.
-func readMessage(v envelope.Value, o *envelope.Object) *Message {
+var errTooLarge = errors.New("the messages are too large")
+
+// readMessage reads a message of a snapshot, of an input or of a request. It does not read
+// the tool calls of a message that are beyond the limit.
+func readMessage(v envelope.Value, o *envelope.Object, limit int) *Message {
 	m := &Message{object: &record{raw: compact(v.Raw)}, id: noID, role: o.Text(roleKey)}
 	if id, ok := o.Get(idKey); ok && id.Kind == envelope.StringValue {
 		m.id, _ = id.Text()
@@ -131,7 +141,7 @@ func readMessage(v envelope.Value, o *envelope.Object) *Message {
 	case activityRole:
 		m.more().activityType = o.Text(activityTypeKey)
 	case assistantRole:
-		m.readCalls()
+		m.readCalls(limit)
 	}
 	if tag, ok := o.Get(subagentKey); ok && tag.Kind == envelope.NullValue {
 		m.open().members.Delete(subagentKey)
@@ -140,7 +150,7 @@ func readMessage(v envelope.Value, o *envelope.Object) *Message {
 }
 
 // readCalls reads the tool calls of a message that is not open.
-func (m *Message) readCalls() {
+func (m *Message) readCalls(limit int) {
 	_, o := read(m.object.raw)
 	list, _ := o.Get(callsKey)
 	_ = strictjson.Elements(list, func(_ int, v strictjson.Value, o *strictjson.Object) error {
@@ -149,7 +159,9 @@ func (m *Message) readCalls() {
 			c.id, _ = id.Text()
 		}
 		m.more().calls = append(m.calls, c)
-		m.bytes += entryBytes
+		if m.bytes += entryBytes; m.bytes > limit {
+			return errTooLarge
+		}
 		return nil
 	})
 }
@@ -207,5 +219,50 @@ func (m *Message) toolCalls() []*call {
 	return m.calls
 }
 
+// isHistory reports whether every snapshot that omits the message removes it. Clients do
+// not send activities and reasoning, so a sender may not know of them.
+func (m *Message) isHistory() bool { return m.role != activityRole && m.role != reasoningRole }
+
 // isResult reports whether the message is a tool result.
 func (m *Message) isResult() bool { return m.role == toolRole }
+
+// Text is a text that is streamed in deltas. The zero value is empty.
+type Text struct {
+	bytes []byte
+}
+
+// halfBytes is the length of half of a surrogate pair, which is encoded as in WTF-8.
+const halfBytes = 3
+
+// Append appends a delta, which must be a string. If the text ends with half of a
+// surrogate pair and the delta begins with the other half, they become one character.
+func (t *Text) Append(delta envelope.Value) {
+	n := len(t.bytes)
+	t.bytes, _ = strictjson.AppendUnquoted(t.bytes, delta.Raw)
+	if n < halfBytes || len(t.bytes) < n+halfBytes || t.bytes[n-halfBytes] != 0xed || t.bytes[n] != 0xed {
+		return
+	}
+	if pair, joined := strictjson.JoinSurrogates(string(t.bytes[n-halfBytes : n+halfBytes])); joined {
+		rest := t.bytes[n+halfBytes:]
+		t.bytes = append(append(t.bytes[:n-halfBytes], pair...), rest...)
+	}
+}
+
+// Len returns the length of the text in bytes.
+func (t *Text) Len() int { return len(t.bytes) }
+
+// String returns the text. It is valid UTF-8 unless it contains half of a surrogate
+// pair, which is encoded as three bytes as in WTF-8.
+func (t *Text) String() string { return string(t.bytes) }
+
+// Role returns the role of the message that a TEXT_MESSAGE_START or TEXT_MESSAGE_CHUNK
+// begins. If the event has none, the role is assistant (AG-UI 1.0). If the role is not
+// a string, it is empty.
+func Role(e *envelope.Event) string {
+	v, _ := e.Get(roleKey)
+	if v.Kind == 0 || v.Kind == envelope.NullValue {
+		return assistantRole
+	}
+	role, _ := v.Text()
+	return role
+}

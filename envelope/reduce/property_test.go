@@ -74,7 +74,9 @@ func TestReplay(t *testing.T) {
 		snapshots := []string{`{"type":"MESSAGES_SNAPSHOT","messages":` + string(messages) + `}`, `{"type":"STATE_SNAPSHOT","snapshot":` + string(state) + `}`}
 		fresh, restored := New(Options{}), New(Options{})
 		apply(t, fresh, snapshots...)
-		restored.Restore(messages, state)
+		if err := restored.Restore(messages, state); err != nil {
+			t.Fatal(err)
+		}
 		apply(t, r, snapshots...)
 		for _, r := range []*Reducer{r, fresh, restored} {
 			check(t, r)

@@ -23,12 +23,17 @@
 package reduce
 
 import (
+	"errors"
+	"fmt"
+	"math"
+
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/chunk"
 	"github.com/p20export/p20export/envelope/event"
 	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/jsonpatch"
+	"github.com/p20export/p20export/internal/strictjson"
 )
 
 // Options are the settings of a Reducer. The zero value is ready to use.
@@ -60,7 +65,13 @@ func New(options Options) *Reducer {
 // not all the effect that it should have. It expands chunks. It does not retain e.
 func (r *Reducer) Event(e *envelope.Event) []finding.Finding {
 	r.found = nil
-	if fault := r.chunks.Expand(e, r.apply); fault != nil {
+	switch fault := r.chunks.Expand(e, r.apply); {
+	case fault == nil:
+	case fault.Reason == chunk.TooLarge:
+		r.full = true
+		r.warn(e, finding.ConversationTooLarge, "%s; the chunk is ignored, and chunks that continue it", fault.Text)
+	case r.full && fault.Reason == chunk.Incomplete: // it may continue a chunk that was too large
+	default:
 		r.warn(e, finding.EventFieldMalformed, "%s; the chunk is ignored", fault.Text)
 	}
 	return r.found
@@ -138,19 +149,33 @@ func (r *Reducer) AppendMessage(dst []byte, id string) ([]byte, bool) {
 	return dst, false
 }
 
-// Full reports whether an event was ignored because of the limit of the messages.
+// Full reports whether an event was ignored because of a limit.
 func (r *Reducer) Full() bool { return r.full }
 
 // Restore replaces the messages and the state by those that AppendMessages and
-// AppendState wrote. If the state is nil, it is unknown again.
-func (r *Reducer) Restore(messages, text []byte) {
-	list, _ := readMessages(rawJSON(messages).value())
-	r.conversation.replaceAll(list)
-	r.state = state{}
-	if text != nil {
-		r.state = state{raw: compact(text), known: true}
+// AppendState wrote. If the JSON text of the state is nil, the state is unknown again. The
+// Reducer is not changed if there is an error.
+func (r *Reducer) Restore(messages, stateText []byte) error {
+	var o strictjson.Object
+	value, err := strictjson.ReadText(&o, new(strictjson.Decoder), messages)
+	if err != nil {
+		return fmt.Errorf("reduce: the messages: %w", err)
 	}
+	list, skipped, _ := readMessages(value, math.MaxInt)
+	if skipped || value.Kind != envelope.ArrayValue {
+		return errors.New("reduce: the messages are not an array of objects")
+	}
+	restored := state{}
+	if stateText != nil {
+		if _, err := strictjson.ReadText(&o, new(strictjson.Decoder), stateText); err != nil {
+			return fmt.Errorf("reduce: the state: %w", err)
+		}
+		restored = state{raw: compact(stateText), known: true}
+	}
+	r.conversation.replaceAll(list)
+	r.state = restored
 	r.chunks = chunk.Expander{}
+	return nil
 }
 
 // warn adds a warning about an event.

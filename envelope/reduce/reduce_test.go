@@ -324,8 +324,8 @@ func codes(found []finding.Finding) []string {
 	return list
 }
 
-// Short snapshots that leave many activities may be merged until their work exceeds the
-// limit, and not once more.
+// Short snapshots that remove a message and leave many activities may be merged until their
+// work exceeds the limit, and not once more.
 func TestMergeLimit(t *testing.T) {
 	const activities, snapshots = 100, 20
 	const short = `{"type":"MESSAGES_SNAPSHOT","messages":[]}`
@@ -334,15 +334,58 @@ func TestMergeLimit(t *testing.T) {
 		for i := range activities {
 			apply(t, r, fmt.Sprintf(`{"type":"ACTIVITY_SNAPSHOT","messageId":"a%d","activityType":"t","content":{}}`, i))
 		}
-		r.merges = snapshots*(activities-len(short)/bytesPerMerge) - missing
+		r.merges = snapshots*(activities+1-len(short)/bytesPerMerge) - missing
 		for i := range snapshots {
+			apply(t, r, `{"type":"TEXT_MESSAGE_START","messageId":"m"}`)
 			warnings := apply(t, r, short)
 			if last := i == snapshots-1; (len(warnings) > 0) != (last && missing > 0) {
 				t.Errorf("%d messages too few: snapshot %d: %v", missing, i, warnings)
 			}
 		}
-		if r.Full() != (missing > 0) || r.conversation.Len() != activities {
+		if r.Full() != (missing > 0) || r.conversation.Len() != activities+missing {
 			t.Errorf("%d messages too few: Full() = %v, %d messages", missing, r.Full(), r.conversation.Len())
+		}
+	}
+}
+
+// Snapshots that remove nothing take no time for the messages that they omit.
+func TestSnapshotRemovesNothing(t *testing.T) {
+	const activities = `
+		ACTIVITY_SNAPSHOT{"messageId":"a","activityType":"p","content":1}
+		TEXT_MESSAGE_START{"messageId":"u","role":"user"}
+		TOOL_CALL_RESULT{"messageId":"x","toolCallId":"t","content":"1"}
+		REASONING_MESSAGE_START{"messageId":"r"}
+		`
+	for _, test := range []struct {
+		events, ids string
+		works       bool // it looks at all messages
+	}{
+		{`ACTIVITY_SNAPSHOT{"messageId":"a","activityType":"p","content":1}
+			MESSAGES_SNAPSHOT{"messages":[]}`, `a`, false},
+		{activities + `MESSAGES_SNAPSHOT{"messages":[{"id":"u","role":"user"},{"id":"x","role":"tool","toolCallId":"t"},{"id":"n","role":"user"}]}`, `a u x r n`, false},
+		{activities + `MESSAGES_SNAPSHOT{"messages":[{"id":"n","role":"user"},{"id":"x","role":"user"},{"id":"r","role":"user"},{"id":"u","role":"tool"}]}`, `a u x r n`, false},
+		{activities + `MESSAGES_SNAPSHOT{"messages":[{"id":"u","role":"user"}]}`, `a u r`, true},
+		{activities + `MESSAGES_SNAPSHOT{"messages":[{"id":"r","role":"user"},{"id":"u","role":"user"}]}`, `a u r`, true},
+		{activities + `MESSAGES_SNAPSHOT{"messages":[{"id":"u","role":"user"},{"id":"u","role":"user"},{"id":"x","role":"tool"}]}`, `a u x r`, true},
+		{activities + `MESSAGES_SNAPSHOT{"messages":[{"id":"u","role":"user"},{"id":"x","role":"tool"},{"id":"s","role":"reasoning"}]}`, `a u x s`, true},
+		{activities + `MESSAGES_SNAPSHOT{"messages":[{"id":"u","role":"user"},{"id":"x","role":"assistant","toolCalls":[{"id":"c"}]}]}`, `a u x r`, true},
+		{activities + `TOOL_CALL_RESULT{"messageId":"x","toolCallId":"t","content":"2"}
+			MESSAGES_SNAPSHOT{"messages":[{"id":"u","role":"user"},{"id":"x","role":"tool"}]}`, `a u x r x`, true},
+	} {
+		r := New(Options{})
+		if found := apply(t, r, events(test.events)...); found != nil {
+			t.Errorf("%s: %v", test.events, found)
+		}
+		check(t, r)
+		var ids []string
+		for m := range r.conversation.All {
+			ids = append(ids, m.ID())
+		}
+		if got := strings.Join(ids, " "); got != test.ids {
+			t.Errorf("%s: the messages are %s, want %s", test.events, got, test.ids)
+		}
+		if works := r.merges != freeMerges; works != test.works {
+			t.Errorf("%s: the snapshot looks at all messages: %v, want %v", test.events, works, test.works)
 		}
 	}
 }

@@ -1,8 +1,6 @@
 package reduce
 
 import (
-	"slices"
-
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/strictjson"
@@ -11,14 +9,19 @@ import (
 // run is what a Reducer knows of the current run.
 type run struct {
 	number   int // of the run in the stream, from 1, or 0 before the first
-	started  []string
-	calls    map[string]*progress
-	bytes    int      // of the ids
-	named    []string // the pending tool calls that RUN_FINISHED names
-	thinking string   // the id of the open THINKING message, or ""
+	calls    runCalls
+	thinking string // the id of the open THINKING message, or ""
 	thoughts int
 
-	interrupts []rawJSON // pending; these outlive the run
+	interrupts     []rawJSON // pending; these outlive the run
+	interruptBytes int
+}
+
+// runCalls are the tool calls of a run, or those that its RUN_FINISHED names.
+type runCalls struct {
+	started []string
+	byID    map[string]*progress
+	bytes   int // of the ids
 }
 
 // progress is how far a tool call is.
@@ -26,14 +29,14 @@ type progress struct{ started, answered bool }
 
 // next begins the next run.
 func (u *run) next() {
-	*u = run{number: u.number + 1, interrupts: u.interrupts}
+	*u = run{number: u.number + 1, interrupts: u.interrupts, interruptBytes: u.interruptBytes}
 }
 
 // start records that a tool call began.
 func (r *Reducer) start(e *envelope.Event, id string) {
 	if c := r.progress(e, id); c != nil && !c.started {
 		c.started = true
-		r.run.started = append(r.run.started, id)
+		r.run.calls.started = append(r.run.calls.started, id)
 	}
 }
 
@@ -46,58 +49,81 @@ func (r *Reducer) answer(e *envelope.Event, id string) {
 
 // progress returns the progress of a tool call, or nil if its id does not fit.
 func (r *Reducer) progress(e *envelope.Event, id string) *progress {
-	c := r.run.calls[id]
+	calls := &r.run.calls
+	c := calls.byID[id]
 	if n := entryBytes + len(id); c == nil && r.reserve(e, n) {
-		if r.run.calls == nil {
-			r.run.calls = make(map[string]*progress)
+		if calls.byID == nil {
+			calls.byID = make(map[string]*progress)
 		}
-		r.run.bytes += n
+		calls.bytes += n
 		c = new(progress)
-		r.run.calls[id] = c
+		calls.byID[id] = c
 	}
 	return c
 }
 
+// dropCalls forgets the tool calls of the run.
+func (r *Reducer) dropCalls() {
+	r.conversation.bytes -= r.run.calls.bytes
+	r.run.calls = runCalls{}
+}
+
 // runStarted handles RUN_STARTED. Messages of its input are added if their ids are new.
 func (r *Reducer) runStarted(e *envelope.Event) {
-	r.conversation.bytes -= r.run.bytes
+	r.dropCalls()
 	r.run.next()
 	input, _ := e.Get("input")
 	list, _ := input.Member(messagesKey)
-	for _, m := range r.readMessages(e, list) {
+	messages, ok := r.readMessages(e, list)
+	if !ok {
+		return
+	}
+	for _, m := range messages {
 		if r.conversation.find(m.id) == nil {
 			r.add(e, m)
 		}
 	}
 }
 
-// runFinished handles RUN_FINISHED.
+// runFinished handles RUN_FINISHED. The tool calls that it names replace those of the run,
+// and no tool call of a cancelled run waits for a result.
 func (r *Reducer) runFinished(e *envelope.Event) {
-	r.run.interrupts = nil
+	r.conversation.bytes -= r.run.interruptBytes
+	r.run.interrupts, r.run.interruptBytes = nil, 0
 	outcome, _ := e.Get("outcome")
 	switch kind, _ := outcome.Member("type"); {
 	case kind.Is("interrupt"):
 		list, _ := outcome.Member("interrupts")
 		_ = strictjson.Elements(list, func(_ int, v strictjson.Value, o *strictjson.Object) error {
-			r.addInterrupt(v, o)
+			r.addInterrupt(e, v, o)
 			return nil
 		})
 	case kind.Is("success"):
 		list, _ := outcome.Member("pendingToolCallIds")
+		first := true
 		_ = strictjson.Elements(list, func(_ int, v strictjson.Value, _ *strictjson.Object) error {
-			if v.Kind == strictjson.String {
-				id, _ := v.Text()
-				r.run.named = append(r.run.named, id)
+			if v.Kind != strictjson.String {
+				return nil
 			}
+			if first {
+				r.dropCalls()
+				first = false
+			}
+			id, _ := v.Text()
+			r.start(e, id)
 			return nil
 		})
+	case kind.Is("cancelled"):
+		r.dropCalls()
 	}
 }
 
-func (r *Reducer) addInterrupt(v envelope.Value, o *envelope.Object) {
-	if v.Kind != envelope.ObjectValue {
+func (r *Reducer) addInterrupt(e *envelope.Event, v envelope.Value, o *envelope.Object) {
+	n := entryBytes + len(v.Raw)
+	if v.Kind != envelope.ObjectValue || !r.reserve(e, n) {
 		return
 	}
+	r.run.interruptBytes += n
 	interrupt := record{raw: compact(v.Raw)}
 	if tag, ok := o.Get(subagentKey); ok && tag.Kind == envelope.NullValue {
 		interrupt.open()
@@ -119,16 +145,14 @@ func (r *Reducer) AppendInterrupts(dst []byte) []byte {
 	return append(dst, ']')
 }
 
-// PendingToolCalls returns the ids of the tool calls of the current run that wait for a
-// result: those that RUN_FINISHED names or, if it names none, those that the run began
-// and that have no result.
+// PendingToolCalls returns the ids of the tool calls that wait for a result: those that
+// the last RUN_FINISHED named, and those that began since the last RUN_STARTED, if no
+// RUN_FINISHED has named any or ended the run as cancelled since then. Tool calls with a
+// result are not among them.
 func (r *Reducer) PendingToolCalls() []string {
-	if len(r.run.named) > 0 {
-		return slices.Clone(r.run.named)
-	}
 	var pending []string
-	for _, id := range r.run.started {
-		if !r.run.calls[id].answered {
+	for _, id := range r.run.calls.started {
+		if !r.run.calls.byID[id].answered {
 			pending = append(pending, id)
 		}
 	}
@@ -150,7 +174,9 @@ func (r *Reducer) Seed(request []byte) []finding.Finding {
 		return []finding.Finding{finding.New(finding.RequestMalformed, "request.json is %s, not an object", v.Kind).WithSeverity(finding.Warning)}
 	}
 	list, _ := o.Get(messagesKey)
-	r.replaceAll(e, r.readMessages(e, list))
+	if messages, ok := r.readMessages(e, list); ok {
+		r.replaceAll(e, messages)
+	}
 	if value, ok := o.Get("state"); ok {
 		r.state = state{raw: compact(value.Raw), known: true}
 	}

@@ -18,10 +18,10 @@ func (r *Reducer) messagesSnapshot(e *envelope.Event) {
 		r.warn(e, finding.EventFieldMalformed, "the snapshot has no list of messages and is ignored")
 		return
 	}
-	if !r.mayMerge(e) {
+	list, ok := r.readMessages(e, value)
+	if !ok {
 		return
 	}
-	list := r.readMessages(e, value)
 	byID := make(map[string]*Message, len(list))
 	var omits omission
 	omits.types, omits.hasActivity = authoritativeTypes(e)
@@ -29,6 +29,9 @@ func (r *Reducer) messagesSnapshot(e *envelope.Event) {
 		byID[m.id] = m
 		omits.hasActivity = omits.hasActivity || m.role == activityRole
 		omits.hasReasoning = omits.hasReasoning || m.role == reasoningRole
+	}
+	if r.updateAll(e, list, byID, &omits) || !r.mayMerge(e) {
+		return
 	}
 	known := make(map[string]bool)
 	var merged []*Message
@@ -51,6 +54,45 @@ func (r *Reducer) messagesSnapshot(e *envelope.Event) {
 	r.replaceAll(e, merged)
 }
 
+// updateAll handles a snapshot that removes no message, if that is easily seen, and reports
+// whether it did. The time that this takes does not depend on the number of messages that
+// the snapshot omits.
+func (r *Reducer) updateAll(e *envelope.Event, list []*Message, byID map[string]*Message, omits *omission) bool {
+	c := &r.conversation
+	if omits.types != nil || omits.hasActivity || omits.hasReasoning || len(byID) < len(list) || len(c.byID) < c.Len() {
+		return false
+	}
+	more, replaced := 0, 0
+	for _, m := range list {
+		more += m.bytes
+		n := c.find(m.id)
+		if n != nil {
+			more -= n.bytes
+			if n.isHistory() {
+				replaced++
+			}
+		}
+		if len(m.toolCalls()) > 0 || n != nil && len(n.toolCalls()) > 0 {
+			return false // calls with the same id may precede them
+		}
+	}
+	if replaced < c.history {
+		return false
+	}
+	if !r.reserve(e, more) {
+		return true
+	}
+	for _, m := range list {
+		if n := c.find(m.id); n != nil {
+			c.bytes += n.bytes // accounted for in more
+			c.replace(n, m)
+		} else {
+			c.push(m)
+		}
+	}
+	return true
+}
+
 // mayMerge accounts for the work of merging a snapshot with the messages, and reports
 // whether it is within the limit.
 func (r *Reducer) mayMerge(e *envelope.Event) bool {
@@ -64,13 +106,14 @@ func (r *Reducer) mayMerge(e *envelope.Event) bool {
 	return false
 }
 
-// readMessages reads the messages of an event.
-func (r *Reducer) readMessages(e *envelope.Event, list envelope.Value) []*Message {
-	messages, skipped := readMessages(list)
+// readMessages reads the messages of an event, and reports whether they are within the
+// limit.
+func (r *Reducer) readMessages(e *envelope.Event, list envelope.Value) (messages []*Message, ok bool) {
+	messages, skipped, err := readMessages(list, r.conversation.limit)
 	if skipped {
 		r.warn(e, finding.EventFieldMalformed, "the messages of %s contain values that are not objects; they are ignored", e.Type)
 	}
-	return messages
+	return messages, r.fits(e, err == nil)
 }
 
 // replaceAll replaces all messages, if they fit.

@@ -119,6 +119,15 @@ func TestPending(t *testing.T) {
 			RUN_FINISHED{"threadId":"t","runId":"r","outcome":{"type":"success","pendingToolCallIds":["t9",5]}}`, `t9`, `[]`},
 		{"an outcome that names none", calls + `
 			RUN_FINISHED{"threadId":"t","runId":"r","outcome":{"type":"success","pendingToolCallIds":[]}}`, `t1 t3`, `[]`},
+		{"an outcome replaces the calls of an earlier outcome", calls + `
+			RUN_FINISHED{"threadId":"t","runId":"r","outcome":{"type":"success","pendingToolCallIds":["t3","t9","t9"]}}
+			RUN_FINISHED{"threadId":"t","runId":"r","outcome":{"type":"success","pendingToolCallIds":["t8"]}}`, `t8`, `[]`},
+		{"a second end without an outcome, and a late result", calls + `
+			RUN_FINISHED{"threadId":"t","runId":"r","outcome":{"type":"success","pendingToolCallIds":["t1","t9"]}}
+			TOOL_CALL_RESULT{"messageId":"n","toolCallId":"t1","content":"late"}
+			RUN_FINISHED{"threadId":"t","runId":"r"}`, `t9`, `[]`},
+		{"a cancelled run has none", calls + `
+			RUN_FINISHED{"threadId":"t","runId":"r","outcome":{"type":"cancelled"}}`, ``, `[]`},
 		{"the next run has none", calls + `
 			RUN_STARTED{"threadId":"t","runId":"s"}`, ``, `[]`},
 		{"interrupts outlast the next start", `
@@ -131,6 +140,7 @@ func TestPending(t *testing.T) {
 	} {
 		r := New(Options{})
 		apply(t, r, events(test.events)...)
+		check(t, r)
 		if got := r.PendingToolCalls(); !slices.Equal(got, strings.Fields(test.calls)) {
 			t.Errorf("%s: the tool calls %q are pending, want %s", test.name, got, test.calls)
 		}
@@ -167,5 +177,34 @@ func TestSeed(t *testing.T) {
 			}
 		}
 		check(t, r)
+	}
+}
+
+// TestRestore has texts that are not messages or not a state. They change nothing.
+func TestRestore(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		messages, state string
+		ok              bool
+	}{
+		{`[]`, `{}`, true}, {`[{}]`, `null`, true},
+		{`[`, `{}`, false}, {``, `{}`, false}, {`{}`, `{}`, false}, {`[1]`, `{}`, false}, {`[]`, `nope`, false}, {`[]`, ``, false},
+	} {
+		r := New(Options{})
+		apply(t, r, events(`
+			TEXT_MESSAGE_START{"messageId":"m"}
+			STATE_SNAPSHOT{"snapshot":7}`)...)
+		err := r.Restore([]byte(test.messages), []byte(test.state))
+		wantMessages, wantState := test.messages, test.state
+		if !test.ok {
+			wantMessages, wantState = `[{"id":"m","role":"assistant","content":""}]`, `7`
+		}
+		if messages, state := string(r.AppendMessages(nil)), string(r.AppendState(nil)); (err == nil) != test.ok || messages != wantMessages || state != wantState {
+			t.Errorf("%s and %s: %v, %s and %s", test.messages, test.state, err, messages, state)
+		}
+	}
+	r := New(Options{})
+	if err := r.Restore([]byte(`[]`), nil); err != nil || r.HasState() {
+		t.Errorf("no state: %v, %v", err, r.HasState())
 	}
 }
