@@ -190,7 +190,7 @@ var ByCode = sync.OnceValue(func() map[string]string {
 		"input_message_differs":       "the message stays in the input; to change a message of the history, give it a new id",
 		"parent_run_unknown":          "use the stream of the whole thread; in this one, the run's history begins with its own input",
 		"compaction_limit":            "check the stream: the message, call or run at this place may never end",
-		"written_after_run":          "to keep it in its run, use --mode stream",
+		"written_after_run":           "to keep it in its run, use --mode stream",
 
 		"snapshot_missing":             "the integration should emit one MESSAGES_SNAPSHOT",
 		"snapshot_several":             "choose one with --projection emitted-snapshot-text --snapshot first|last|N",
