@@ -215,7 +215,7 @@ func (partKind) read(d *decoder, v strictjson.Value) (Part, bool) {
 		p = &MediaPart{Kind: name}
 	default:
 		d.report(UnknownMember, "", v.Start, "is of a type that AG-UI does not define, or has such a source")
-		return unknown, d.tolerant
+		return unknown, true
 	}
 	before := d.refused
 	p.visit(f)

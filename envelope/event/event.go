@@ -52,13 +52,14 @@ type Option func(*decoder)
 // the order in which they were found. The list may be nil. If the decode fails, nothing is
 // appended: the error has the faults. Tolerances describes what is accepted.
 func Tolerant(list *[]Fault) Option {
-	return func(d *decoder) { d.tolerant, d.tolerated = true, list }
+	return func(d *decoder) { d.strict, d.tolerated = false, list }
 }
 
 // Decode reads a JSON text as an event. If AG-UI does not define its type, Decode
 // returns an *Unknown.
 //
-// The error is an *Error if the event is not valid. If the text is not JSON, not an
+// The error is an *Error if the event is not valid. Its faults are those of Check, without
+// unknown types and keys after a strict decode. If the text is not JSON, not an
 // object, or has no type, the error is a finding.Finding.
 //
 // The event refers to text, which must not be changed afterwards.
@@ -80,7 +81,7 @@ func Decode(text []byte, options ...Option) (Event, error) {
 func Check(text []byte) ([]Fault, error) {
 	d := newDecoder(nil)
 	defer d.free(text)
-	d.tolerant = true
+	d.strict = false
 	if _, err := d.event(text); err != nil {
 		return nil, err
 	}
@@ -229,7 +230,8 @@ func (d *decoder) event(text []byte) (Event, error) {
 	known := len(f.known)
 	switch e.(type) {
 	case *Unknown:
-		return d.unknown(f, name, text), nil
+		d.report(UnknownType, "", f.start, "has the type %s, which AG-UI does not define", finding.Quote(name))
+		return unknown(f, name, text), nil
 	case *Meta:
 		d.report(DraftType, "", f.start, "has the type META, which was drafted but never released")
 	case *ThinkingStart, *ThinkingEnd, *ThinkingTextMessageStart, *ThinkingTextMessageContent, *ThinkingTextMessageEnd:
@@ -238,10 +240,10 @@ func (d *decoder) event(text []byte) (Event, error) {
 	base := e.Common()
 	base.visit(f)
 	e.visit(f)
-	if _, draft := e.(*Meta); draft && d.tolerant && d.refused > 0 {
+	if _, draft := e.(*Meta); draft && d.refused > 0 {
 		f.known = f.known[:known]
-		d.list, d.refused = nil, 0
-		return d.unknown(f, name, text), nil
+		d.list, d.refused, d.full = d.list[:1], 0, false
+		return unknown(f, name, text), nil
 	}
 	base.Extra = f.rest(true)
 	base.Raw = text
@@ -256,8 +258,7 @@ func (d *decoder) event(text []byte) (Event, error) {
 
 // unknown returns an event of a type that AG-UI does not define, or defines differently
 // in a draft.
-func (d *decoder) unknown(f *fields, name string, text []byte) *Unknown {
-	d.report(UnknownType, "", f.start, "has the type %s, which AG-UI does not define", finding.Quote(name))
+func unknown(f *fields, name string, text []byte) *Unknown {
 	return &Unknown{Base: Base{Extra: f.rest(false), Raw: text}, Name: name}
 }
 

@@ -32,7 +32,7 @@ func ExampleDecode() {
 	// m1 by assistant
 	// m1 Hello
 	// COFFEE_BREAK 5
-	// error: /messageId is null where a string belongs at byte 39
+	// error: TEXT_MESSAGE_END: /messageId is null where a string belongs at byte 39
 }
 
 func ExampleTolerant() {

@@ -2,6 +2,7 @@ package event
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/p20export/p20export/finding"
 )
@@ -9,7 +10,7 @@ import (
 // Fault is one place where an event deviates from AG-UI 1.0.
 type Fault struct {
 	// Tolerance says how a tolerant decode reads the place. It is empty if a tolerant
-	// decode refuses the event.
+	// decode refuses the event because of it.
 	Tolerance Tolerance
 	// Fatal reports that the reference client, @ag-ui/client 1.0.0, ends the run with
 	// an error. Otherwise it converts the event, or removes what it does not know,
@@ -27,18 +28,26 @@ type Fault struct {
 
 // Error is the error for an event that deviates from AG-UI 1.0.
 type Error struct {
+	// Type is the type of the event, or empty for a message or an input.
+	Type string
 	// Faults are the deviations, in the order in which they were found. There is at
 	// least one and there are at most MaxFaults.
 	Faults []Fault
 }
 
-// Error returns the message of the first fault, and how many more there are.
+// Error returns the type and the message of the first fault, and how many more there are.
+// A fault that no decode tolerates comes before the others.
 func (e *Error) Error() string {
-	f := e.Faults[0]
-	if more := len(e.Faults) - 1; more > 0 {
-		return fmt.Sprintf("%s at byte %d, and %d more", f.Message, f.Offset, more)
+	first := slices.IndexFunc(e.Faults, func(f Fault) bool { return f.Tolerance == refused })
+	f := e.Faults[max(first, 0)]
+	text := fmt.Sprintf("%s at byte %d", f.Message, f.Offset)
+	if e.Type != "" {
+		text = e.Type + ": " + text
 	}
-	return fmt.Sprintf("%s at byte %d", f.Message, f.Offset)
+	if more := len(e.Faults) - 1; more > 0 {
+		text += fmt.Sprintf(", and %d more", more)
+	}
+	return text
 }
 
 // Tolerance names a deviation from AG-UI 1.0 that a tolerant decode accepts.
@@ -93,7 +102,7 @@ func Tolerances() []ToleranceInfo {
 		{UnknownKey, "a key that AG-UI does not define for the object", "kept, in `Extra`; also by a strict decode", removes},
 		{UnknownMember, "a message with an unknown role, or a content part, patch operation or outcome of an unknown type", "kept as it is", removes},
 		{RetiredType, "a `THINKING_*` event of AG-UI 0.x", "kept as it is; `Upgrader` makes a `REASONING_*` event", "converts it"},
-		{DraftType, "a `META` event", "kept as it is", drops},
+		{DraftType, "a `META` event", "kept as it is, as `Unknown` if it is not valid", drops},
 		{DraftName, "`patch` for the `delta` of STATE_DELTA, `delta` for the `patch` of ACTIVITY_DELTA, or `state` for the `snapshot` of STATE_SNAPSHOT", "the name of AG-UI 1.0", fails},
 		{SnakeCaseName, "a required field under a name in snake case, such as `message_id`", "the name in camel case", fails},
 		{NullOptional, "null for an optional field", "absent", "converts the fields marked *0.x: null* above, otherwise fails"},

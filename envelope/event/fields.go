@@ -260,7 +260,7 @@ func (f *fields) rest(report bool) JSON {
 
 // decoder decodes one text.
 type decoder struct {
-	tolerant  bool
+	strict    bool
 	tolerated *[]Fault
 	list      []Fault
 	refused   int  // faults of list that are not tolerated
@@ -292,7 +292,7 @@ var decoders = sync.Pool{New: func() any { return new(decoder) }}
 
 func newDecoder(options []Option) *decoder {
 	d := decoders.Get().(*decoder)
-	*d = decoder{what: "the event", path: d.path[:0], json: d.json, objects: d.objects}
+	*d = decoder{strict: true, what: "the event", path: d.path[:0], json: d.json, objects: d.objects}
 	for _, o := range options {
 		o(d)
 	}
@@ -326,8 +326,8 @@ func (f *fields) leave() { f.d.depth-- }
 
 // finish returns the error of the decode, and adds to the caller's list.
 func (d *decoder) finish() error {
-	if d.refused > 0 || d.full {
-		return &Error{d.list}
+	if d.refused > 0 || d.full || d.strict && len(d.list) > 0 {
+		return &Error{d.kind, d.list}
 	}
 	if d.tolerated != nil {
 		*d.tolerated = append(*d.tolerated, d.list...)
@@ -371,10 +371,10 @@ type mark struct{ length, refused int }
 
 func (d *decoder) mark() mark { return mark{len(d.list), d.refused} }
 
-// absorb replaces the faults since the mark by one that is tolerated. It reports whether
-// the decode is tolerant.
+// absorb replaces the faults since the mark by one that is tolerated. It fails if there are
+// too many faults, and for a message that is decoded strictly on its own.
 func (d *decoder) absorb(m mark, t Tolerance, at int) bool {
-	if !d.tolerant || d.full {
+	if d.full || d.strict && len(d.path) == 0 {
 		return false
 	}
 	faults := d.list[m.length:]
@@ -392,7 +392,7 @@ const refused Tolerance = ""
 // itself if name is empty. The message, which follows the pointer, is a predicate.
 func (d *decoder) report(t Tolerance, name string, at int, format string, args ...any) {
 	optional := t == UnknownType || t == UnknownKey
-	if optional && (!d.tolerant || len(d.list) >= MaxFaults) {
+	if optional && (d.strict || len(d.list) >= MaxFaults) {
 		return
 	}
 	pointer := d.pointer()
@@ -412,7 +412,7 @@ func (d *decoder) wrongKind(v strictjson.Value, want string) {
 }
 
 func (d *decoder) add(f Fault) {
-	if f.Tolerance == "" || !d.tolerant {
+	if f.Tolerance == refused {
 		d.refused++
 	}
 	if len(d.list) == MaxFaults {

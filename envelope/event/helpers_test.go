@@ -1,6 +1,7 @@
 package event_test
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -29,6 +30,7 @@ func laws(t testing.TB, text []byte) []event.Fault {
 	var tolerated []event.Fault
 	e, err := event.Decode(text, event.Tolerant(&tolerated))
 	faults, checkErr := event.Check(text)
+	sameFaults(t, text, strictErr, faults)
 	if err != nil {
 		if strictErr == nil {
 			t.Errorf("a strict decode accepts %s, a tolerant one does not: %v", text, err)
@@ -176,4 +178,23 @@ func differences(found []string, at finding.Pointer, a, b jsonvalue.Value) []str
 func sameJSON(t testing.TB, a, b []byte) bool {
 	t.Helper()
 	return jsonvalue.Equal(parse(t, a), parse(t, b))
+}
+
+// sameFaults checks that the error of a strict decode has the faults of Check, without the
+// unknown types and keys that a strict decode accepts.
+func sameFaults(t testing.TB, text []byte, err error, faults []event.Fault) {
+	t.Helper()
+	if len(faults) == event.MaxFaults {
+		return // the unknown keys among them take the place of others
+	}
+	var got []event.Fault
+	if all, ok := errors.AsType[*event.Error](err); ok {
+		got = all.Faults
+	}
+	want := slices.DeleteFunc(slices.Clone(faults), func(f event.Fault) bool {
+		return f.Tolerance == event.UnknownType || f.Tolerance == event.UnknownKey
+	})
+	if !slices.Equal(got, want) {
+		t.Errorf("%s has the faults %v, but Check lists %v", text, got, want)
+	}
 }

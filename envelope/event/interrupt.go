@@ -176,7 +176,7 @@ func (p *InputAnswer) visit(f *fields) { must(f, "response", &p.Response, text) 
 //	request, ok := event.ReadPayload(payload)
 func ReadPayload(text JSON) (Payload, bool) {
 	for _, p := range []Payload{new(ApprovalRequest), new(ApprovalAnswer), new(InputRequest), new(InputAnswer)} {
-		d := &decoder{tolerant: true}
+		d := new(decoder)
 		f, err := d.object(text)
 		if err != nil {
 			return nil, false

@@ -252,7 +252,7 @@ func (messageKind) read(d *decoder, v strictjson.Value) (Message, bool) {
 	m := newMessage(name)
 	if m == nil {
 		d.report(UnknownMember, "", v.Start, "has no role that AG-UI defines")
-		return unknown, d.tolerant
+		return unknown, true
 	}
 	before := d.refused
 	base := m.Common()

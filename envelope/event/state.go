@@ -78,7 +78,7 @@ func (operationKind) read(d *decoder, v strictjson.Value) (o Operation, ok bool)
 		defer f.leave()
 		if op, _ := f.object.Get("op"); !slices.ContainsFunc(operations, op.Is) {
 			d.report(UnknownMember, "", v.Start, "is not an operation that JSON Patch defines")
-			return Operation{Text: v.Raw}, d.tolerant
+			return Operation{Text: v.Raw}, true
 		}
 		before := d.refused
 		o.visit(f)
