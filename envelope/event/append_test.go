@@ -23,3 +23,24 @@ func TestAppend(t *testing.T) {
 		}
 	}
 }
+
+// TestUpgrader checks the ids of events outside a run, and what an upgrade keeps.
+func TestUpgrader(t *testing.T) {
+	var u event.Upgrader
+	for _, c := range []struct{ text, want string }{
+		{`{"type":"THINKING_TEXT_MESSAGE_END","subagentRunId":"s"}`, `{"type":"REASONING_MESSAGE_END","subagentRunId":"s","messageId":"thinking-0-1"}`},
+		{`{"type":"THINKING_START","subagentRunId":"s","title":"a"}`, `{"type":"REASONING_START","subagentRunId":"s","messageId":"thinking-span-0-1"}`},
+		{`{"type":"RUN_STARTED","threadId":"t","runId":"r"}`, `{"type":"RUN_STARTED","threadId":"t","runId":"r"}`},
+		{`{"type":"THINKING_TEXT_MESSAGE_START","subagentRunId":"s"}`, `{"type":"REASONING_MESSAGE_START","subagentRunId":"s","messageId":"thinking-1-1","role":"reasoning"}`},
+		{`{"type":"THINKING_TEXT_MESSAGE_CONTENT","subagentRunId":"s","delta":"a","metadata":{}}`, `{"type":"REASONING_MESSAGE_CONTENT","metadata":{},"subagentRunId":"s","messageId":"thinking-1-1","delta":"a"}`},
+		{`{"type":"THINKING_END","subagentRunId":"s","role":"x","y":1}`, `{"type":"REASONING_END","subagentRunId":"s","messageId":"thinking-span-1-1","y":1}`},
+	} {
+		e, err := event.Decode([]byte(c.text), event.Tolerant(nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(event.Append(nil, u.Upgrade(e))); got != c.want {
+			t.Errorf("%s becomes %s, want %s", c.text, got, c.want)
+		}
+	}
+}

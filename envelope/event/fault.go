@@ -73,6 +73,7 @@ const (
 	OutcomeString       Tolerance = "outcome_string"
 	EmptyInterrupts     Tolerance = "empty_interrupts"
 	ReasoningRole       Tolerance = "reasoning_role"
+	MessageRole         Tolerance = "message_role"
 	BinaryContent       Tolerance = "binary_part"
 	ActivityContent     Tolerance = "activity_content"
 	FractionalTimestamp Tolerance = "fractional_timestamp"
@@ -116,6 +117,7 @@ func Tolerances() []ToleranceInfo {
 		{OutcomeString, "a string as the `outcome` of RUN_FINISHED, with or without an `interrupt` next to it", "an outcome of that type; the payload of the interrupt becomes `metadata.payload`", fails},
 		{EmptyInterrupts, "the outcome `interrupt` without interrupts", "no interrupts", fails},
 		{ReasoningRole, "REASONING_MESSAGE_START with the role `assistant`", "the role `reasoning`", fails},
+		{MessageRole, "the `role` of TEXT_MESSAGE_START or TEXT_MESSAGE_CHUNK is a string that AG-UI does not allow there, such as `tool`", "absent, which means `assistant`", fails},
 		{BinaryContent, "a content part of type `binary`", "an image, audio, video or document part, unless the message has an equal one; kept as it is if it has only an `id`", "converts it, and removes it if it has only an `id`"},
 		{ActivityContent, "the `content` of ACTIVITY_SNAPSHOT is not an object", "kept as it is", fails},
 		{FractionalTimestamp, "a `timestamp` that is not an integer", "rounded down", fails},

@@ -2,12 +2,30 @@ package event
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/p20export/p20export/envelope/event/names"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// speaker is the role of a streamed message.
-var speaker kind[string] = textKind{values: []string{RoleDeveloper, RoleSystem, RoleAssistant, RoleUser}}
+var speakers = []string{RoleDeveloper, RoleSystem, RoleAssistant, RoleUser}
+
+var speakerRole kind[string] = textKind{values: speakers}
+
+// speaker visits the role of a streamed message.
+func speaker(f *fields, p *Optional[string]) {
+	if f.d != nil {
+		v, _ := f.object.Get("role")
+		if role, _ := v.Text(); v.Kind == strictjson.String && !slices.Contains(speakers, role) {
+			v, _ = f.find("role")
+			f.d.report(MessageRole, "role", v.Start, "is %s and must be %s", finding.Quote(role), strings.Join(speakers, " or "))
+			return
+		}
+	}
+	may(f, "role", p, speakerRole)
+}
 
 // TextMessageStart begins a streamed message. Its text follows in TextMessageContent
 // events, and TextMessageEnd ends it.
@@ -27,7 +45,7 @@ func (*TextMessageStart) Type() string { return names.TextMessageStart }
 func (e *TextMessageStart) visit(f *fields) {
 	may(f, "subagentRunId", &e.SubagentRunID, text)
 	must(f, "messageId", &e.MessageID, text)
-	may(f, "role", &e.Role, speaker)
+	speaker(f, &e.Role)
 	may(f, "name", &e.Name, text)
 }
 
@@ -80,7 +98,7 @@ func (*TextMessageChunk) Type() string { return names.TextMessageChunk }
 func (e *TextMessageChunk) visit(f *fields) {
 	may(f, "subagentRunId", &e.SubagentRunID, text)
 	may(f, "messageId", &e.MessageID, text)
-	may(f, "role", &e.Role, speaker)
+	speaker(f, &e.Role)
 	may(f, "delta", &e.Delta, text)
 	may(f, "name", &e.Name, text)
 }
@@ -313,24 +331,36 @@ func (e *ReasoningEncryptedValue) visit(f *fields) {
 }
 
 // The THINKING events of AG-UI 0.x are what became the REASONING events. They have no
-// ids. See Upgrader.
+// ids. No producer is known to write SubagentRunID, but the reference client reads it.
+// See Upgrader.
 type (
 	// ThinkingStart begins a span of reasoning.
 	ThinkingStart struct {
 		Base
-		Title Optional[string]
+		SubagentRunID Optional[string]
+		Title         Optional[string]
 	}
 	// ThinkingEnd ends a span of reasoning.
-	ThinkingEnd struct{ Base }
+	ThinkingEnd struct {
+		Base
+		SubagentRunID Optional[string]
+	}
 	// ThinkingTextMessageStart begins a reasoning message.
-	ThinkingTextMessageStart struct{ Base }
+	ThinkingTextMessageStart struct {
+		Base
+		SubagentRunID Optional[string]
+	}
 	// ThinkingTextMessageContent adds text to a reasoning message.
 	ThinkingTextMessageContent struct {
 		Base
-		Delta string
+		SubagentRunID Optional[string]
+		Delta         string
 	}
 	// ThinkingTextMessageEnd ends a reasoning message.
-	ThinkingTextMessageEnd struct{ Base }
+	ThinkingTextMessageEnd struct {
+		Base
+		SubagentRunID Optional[string]
+	}
 )
 
 // Type returns THINKING_START.
@@ -348,11 +378,25 @@ func (*ThinkingTextMessageContent) Type() string { return names.ThinkingTextMess
 // Type returns THINKING_TEXT_MESSAGE_END.
 func (*ThinkingTextMessageEnd) Type() string { return names.ThinkingTextMessageEnd }
 
-func (e *ThinkingStart) visit(f *fields)              { may(f, "title", &e.Title, text) }
-func (e *ThinkingEnd) visit(*fields)                  {}
-func (e *ThinkingTextMessageStart) visit(*fields)     {}
-func (e *ThinkingTextMessageContent) visit(f *fields) { must(f, "delta", &e.Delta, text) }
-func (e *ThinkingTextMessageEnd) visit(*fields)       {}
+func (e *ThinkingStart) visit(f *fields) {
+	may(f, "subagentRunId", &e.SubagentRunID, text)
+	may(f, "title", &e.Title, text)
+}
+
+func (e *ThinkingEnd) visit(f *fields) { may(f, "subagentRunId", &e.SubagentRunID, text) }
+
+func (e *ThinkingTextMessageStart) visit(f *fields) {
+	may(f, "subagentRunId", &e.SubagentRunID, text)
+}
+
+func (e *ThinkingTextMessageContent) visit(f *fields) {
+	may(f, "subagentRunId", &e.SubagentRunID, text)
+	must(f, "delta", &e.Delta, text)
+}
+
+func (e *ThinkingTextMessageEnd) visit(f *fields) {
+	may(f, "subagentRunId", &e.SubagentRunID, text)
+}
 
 // Upgrader makes REASONING events of the THINKING events of a stream, as the reference
 // client does, but with ids that depend only on the stream: thinking-R-N for the Nth
@@ -364,9 +408,10 @@ type Upgrader struct {
 	span, message string // the open ones, or empty
 }
 
-// Upgrade returns e, or the REASONING event for a THINKING event. The title of a
-// ThinkingStart is lost, because no REASONING event has one. Content and ends that
-// nothing began get an id of their own.
+// Upgrade returns e, or the REASONING event for a THINKING event. It has to be called with
+// every event of the stream, in order: RunStarted begins run R, and the events before the
+// first one belong to run 0. The title of a ThinkingStart is lost, because no REASONING
+// event has one. Content and ends that nothing began get an id of their own.
 func (u *Upgrader) Upgrade(e Event) Event {
 	base := *e.Common()
 	switch e := e.(type) {
@@ -374,18 +419,18 @@ func (u *Upgrader) Upgrade(e Event) Event {
 		*u = Upgrader{run: u.run + 1}
 	case *ThinkingStart:
 		u.span = ""
-		return &ReasoningStart{Base: own(base), MessageID: u.spanID()}
+		return &ReasoningStart{Base: own(base), SubagentRunID: e.SubagentRunID, MessageID: u.spanID()}
 	case *ThinkingTextMessageStart:
 		u.message = ""
-		return &ReasoningMessageStart{Base: own(base), MessageID: u.messageID()}
+		return &ReasoningMessageStart{Base: own(base), SubagentRunID: e.SubagentRunID, MessageID: u.messageID()}
 	case *ThinkingTextMessageContent:
-		return &ReasoningMessageContent{Base: own(base), MessageID: u.messageID(), Delta: e.Delta}
+		return &ReasoningMessageContent{Base: own(base), SubagentRunID: e.SubagentRunID, MessageID: u.messageID(), Delta: e.Delta}
 	case *ThinkingTextMessageEnd:
-		up := &ReasoningMessageEnd{Base: own(base), MessageID: u.messageID()}
+		up := &ReasoningMessageEnd{Base: own(base), SubagentRunID: e.SubagentRunID, MessageID: u.messageID()}
 		u.message = ""
 		return up
 	case *ThinkingEnd:
-		up := &ReasoningEnd{Base: own(base), MessageID: u.spanID()}
+		up := &ReasoningEnd{Base: own(base), SubagentRunID: e.SubagentRunID, MessageID: u.spanID()}
 		u.span = ""
 		return up
 	}
