@@ -5,9 +5,26 @@
 // contain, and it does not check the form of events beyond the rules of that page:
 // package event does that. If an event lacks a member that a rule reads, or the member
 // is not a string, the rule does not apply to it.
+//
+// A Checker takes events as *envelope.Event, which envelope.ReadEvent makes from JSON
+// text:
+//
+//	e, err := envelope.ReadEvent(event.Append(nil, &event.StepStarted{StepName: "plan"}))
+//	if err != nil {
+//		return err
+//	}
+//	e.Index = i
+//	for _, f := range checker.Event(e) {
+//		fmt.Println(f)
+//	}
+//
+// ReadEvent leaves Index and Offset 0. The caller sets them, so that findings have the
+// place of the event in the stream. An envelope.Event that is composed of a Type and Data
+// has no members, so most rules do not apply to it.
 package sequence
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/p20export/p20export/envelope"
@@ -81,11 +98,12 @@ type run struct {
 	lost bool
 }
 
-// New returns a Checker for a stream.
+// New returns a Checker for a stream. It panics if there are no rules for the protocol;
+// ParseProtocol returns an error instead.
 func New(o Options) *Checker {
-	c := &Checker{protocol: o.Protocol, maxIDs: MaxIDs, maxBytes: MaxIDBytes}
-	if c.protocol == "" {
-		c.protocol = V1
+	c := &Checker{protocol: cmp.Or(o.Protocol, V1), maxIDs: MaxIDs, maxBytes: MaxIDBytes}
+	if _, err := ParseProtocol(string(c.protocol)); err != nil {
+		panic("sequence: there is no protocol " + string(c.protocol) + "; " + err.Error())
 	}
 	return c
 }

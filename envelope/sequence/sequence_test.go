@@ -151,6 +151,16 @@ func TestParseProtocol(t *testing.T) {
 	}
 }
 
+// New panics if there are no rules for the protocol.
+func TestNew(t *testing.T) {
+	defer func() {
+		if got, want := recover(), "sequence: there is no protocol 0.0.58; the protocols are 1.0 and 0.x"; got != want {
+			t.Errorf("got %v, want %s", got, want)
+		}
+	}()
+	sequence.New(sequence.Options{Protocol: "0.0.58"})
+}
+
 // A Checker does not refer to events after their call.
 func TestEventsAreCopied(t *testing.T) {
 	c := sequence.New(sequence.Options{})
