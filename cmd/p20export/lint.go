@@ -21,15 +21,15 @@ client enforces (docs/sequence.md). The client ends a run at the first event
 that breaks a rule; lint reports all of them, each with its rule, event, JSON
 Pointer, line, column and byte offset, up to 100 findings per capture.
 
---protocol 1.0 checks the order of events, and their form, as the client 1.0.0
-does: what it refuses is an error, what it drops or converts a warning, listed
-once for each kind. --protocol 0.x checks the order of events as the client
-0.0.59 does, and not their form.
+--protocol 1.0 checks the order of events, and their form (docs/vocabulary.md),
+as the client 1.0.0 does: what it refuses is an error, what it drops or
+converts a warning, listed once for each kind. --protocol 0.x checks the order
+of events as the client 0.0.59 does, and not their form.
 
 Events before the first RUN_STARTED are checked too, because the client sees
-them. A frame that cannot be read is an error. After it, until the next
-RUN_STARTED, lint reports only what the lost event cannot explain. The client
-accepts a run without an end, so that is only mentioned.
+them. A frame that cannot be read is an error. From there to the next
+RUN_STARTED, lint reports only breaches that the missing event could not have
+prevented. The client accepts a run without an end, so lint only notes it.
 
 A CAPTURE is a capture directory, a plain SSE, NDJSON or JSON array file, or -
 for standard input. Any other directory means all captures in it and below it,
