@@ -113,7 +113,7 @@ func (c *Checker) startSubagent(e *envelope.Event) {
 			c.breach(e, "G21", at, "/parentSubagentRunId", "SUBAGENT_STARTED names the parent %s, which has not started in this run", finding.Quote(parent))
 		}
 	}
-	c.activate(e, id, true)
+	c.activate(e, id)
 }
 
 func (c *Checker) endSubagent(e *envelope.Event) {
@@ -124,14 +124,17 @@ func (c *Checker) endSubagent(e *envelope.Event) {
 	if e.Type == names.SubagentError {
 		c.required(e, "message")
 	}
-	if it := c.run.subagents[id]; (it == nil || !it.active) && !c.run.full {
+	it := c.run.subagents[id]
+	switch {
+	case it != nil && it.active:
+		it.active = false
+	case !c.run.full:
 		c.breach(e, "G22", v, "/subagentRunId", "%s names subagent %s, which is not active; SUBAGENT_STARTED starts it", e.Type, finding.Quote(id))
 	}
-	c.activate(e, id, false)
 }
 
-// activate records whether a subagent is active.
-func (c *Checker) activate(e *envelope.Event, id string, active bool) {
+// activate records that a subagent is active.
+func (c *Checker) activate(e *envelope.Event, id string) {
 	it := c.run.subagents[id]
 	if it == nil {
 		if !c.remember(e, id) {
@@ -144,7 +147,7 @@ func (c *Checker) activate(e *envelope.Event, id string, active bool) {
 		c.run.subagents[id] = it
 	}
 	c.run.sequence++
-	it.active, it.since = active, c.run.sequence
+	it.active, it.since = true, c.run.sequence
 }
 
 // openSubagents returns the active subagents.
