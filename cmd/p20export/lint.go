@@ -24,7 +24,8 @@ Pointer, line, column and byte offset, up to 100 findings per capture.
 --protocol 1.0 checks the order of events, and their form (docs/vocabulary.md),
 as the client 1.0.0 does: what it refuses is an error, what it drops or
 converts a warning, listed once for each kind. --protocol 0.x checks the order
-of events as the client 0.0.59 does, and not their form.
+of events as the client 0.0.59 does, and not their form, for which that client
+may refuse a capture without errors.
 
 Events before the first RUN_STARTED are checked too, because the client sees
 them. A frame that cannot be read is an error. From there to the next
@@ -40,7 +41,7 @@ lint says nothing about artifacts: freeze and compare do not apply its rules.
 Lines and columns are known for the first 8 MiB of a response. --format sarif
 (SARIF 2.1.0) and --format junit (JUnit XML) write one document after all
 captures have been checked, and nothing if interrupted.
-` + exitHelp("the client accepts every capture", "a capture has a breach, no events or an HTTP error, or was changed after it was closed", ""),
+` + exitHelp("no capture has an error", "a capture breaks a rule, has no events or an HTTP error, or was changed after it was closed", ""),
 		Example: `  p20export lint captures/one-turn
   p20export lint --format sarif captures > findings.sarif
   p20export lint --protocol 0.x old.ndjson`,

@@ -116,6 +116,7 @@ func TestFindings(t *testing.T) {
 		{"what the client drops breaks no rule", []string{started, `{"type":"RUN_FINISHED","threadId":"t","runId":"r","subagentRunId":null}`},
 			project.Accepted, []string{"1 event_altered  /subagentRunId"}},
 		{"RUN_ERROR needs no run", []string{`{"type":"RUN_ERROR","message":"why"}`}, project.Accepted, []string{"- no_run"}},
+		{"no run", []string{`{"type":"CUSTOM","name":"n","value":1}`}, project.Refused, []string{"0 event_outside_run G1", "0 no_run"}},
 		{"events that the client drops are no run", []string{`{"type":"X"}`}, project.Refused, []string{"- no_run", "0 event_altered"}},
 	} {
 		row := linted(t, sequence.V1, test.lines...)

@@ -22,6 +22,7 @@ type Linter struct {
 	breaches int
 	failed   bool // there is a RUN_ERROR, which needs no run
 	last     envelope.Ref
+	first    envelope.Ref // the first event with an error
 	altered  map[alteration]*altered
 }
 
@@ -86,6 +87,9 @@ func (l *Linter) Frame(_ *envelope.Run, f capture.Frame, e *envelope.Event) {
 // add adds a finding about an event.
 func (l *Linter) add(f finding.Finding) {
 	if f.Severity == finding.Error {
+		if l.breaches == 0 {
+			l.first = l.last
+		}
 		l.breaches++
 	}
 	l.found.Add(f)
@@ -164,6 +168,8 @@ func (l *Linter) Finish(r scan.Result) error {
 		case f.Code == finding.FramesBeforeRun: // each of them was checked
 		case f.Code == finding.NoRun && l.failed:
 			l.found.Add(f.WithSeverity(finding.Info).WithHint(""))
+		case f.Code == finding.NoRun && l.breaches > 0: // list it after the breach of G1
+			l.found.Add(l.first.Annotate(f))
 		default:
 			l.found.Add(f)
 		}
