@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/reduce"
 	"github.com/p20export/p20export/finding"
 )
 
@@ -47,6 +48,9 @@ func ParseMode(name string) (Mode, error) {
 type Options struct {
 	// Mode is one of the modes of this package.
 	Mode Mode
+	// Dialect is the dialect of JSON Patch of ModeSnapshot. The default is RFC6902;
+	// ModeClient always uses that of the client.
+	Dialect reduce.Dialect
 	// Report, if not nil, is called with warnings. ModeClient has them for patches that
 	// do not apply, and for messages and calls that it emits after the end of their run.
 	// ModeSnapshot has them for events without an effect on messages or state, for
@@ -83,6 +87,19 @@ func newCompactor(o Options, emit func(data []byte) error, l limits) *Compactor 
 		return &Compactor{mode: newSnapshots(o, emit, l)}
 	}
 	panic("compact: unknown mode " + string(o.Mode))
+}
+
+// Seed sets the conversation and the state with which the stream begins: those of a
+// request (RunAgentInput), as the client that sent it has them. They continue in the
+// first run, whatever its parentRunId. Without Seed, messages that RUN_STARTED does not
+// repeat are missing. Only ModeSnapshot uses it. It must be called at most once, before
+// Event. The error is a finding if the request exceeds a limit of this package; a
+// request that is not valid is reported to Options.Report and has no effect.
+func (c *Compactor) Seed(request []byte) error {
+	if s, ok := c.mode.(*snapshots); ok && c.err == nil {
+		c.err = s.seed(request)
+	}
+	return c.err
 }
 
 // Event adds the next event of the stream. It does not retain e. The error is a

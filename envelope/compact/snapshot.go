@@ -7,6 +7,7 @@ import (
 	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/envelope/reduce"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/strictjson"
 )
 
 // snapshots is the compaction of ModeSnapshot. It removes the events of messages and of
@@ -27,6 +28,8 @@ type snapshots struct {
 	latest   map[string]*ending // of each thread
 	base     *ending            // where the run, or the part of the stream before it, begins
 	present  []*message         // those at the start of the run
+	seeded   bool               // the run, or the part of the stream before it, begins with a request
+	unseeded []*message         // those at the start of the run without the request
 	shown    ending             // what a client has after the events that were emitted
 	kept     int                // bytes of the endings in runs, at most limits.kept
 	repeated int64              // bytes at the ends of runs, less what the events permit
@@ -69,6 +72,7 @@ type stateWindow struct {
 
 func newSnapshots(o Options, emit func(data []byte) error, l limits) *snapshots {
 	s := &snapshots{emit: emit, report: o.Report, limits: l, memory: memory{limit: l.held}}
+	s.options.Dialect = o.Dialect
 	if s.report == nil {
 		s.report = func(finding.Finding) {}
 	}
@@ -77,6 +81,27 @@ func newSnapshots(o Options, emit func(data []byte) error, l limits) *snapshots 
 	s.runs = make(map[runID]*ending)
 	s.latest = make(map[string]*ending)
 	return s
+}
+
+func (s *snapshots) seed(request []byte) error {
+	for _, f := range s.reducer.Seed(request) {
+		s.report(f)
+	}
+	if s.reducer.Full() {
+		return finding.New(finding.CompactionLimit, "the messages of the request are larger than the limit of %d bytes", reduce.MaxBytes)
+	}
+	list := readMessages(strictjson.Value{Kind: strictjson.ArrayStart, Raw: s.reducer.AppendMessages(nil)})
+	size := endingBytes
+	for _, m := range list {
+		size += len(m.text) + messageBytes + referenceBytes
+	}
+	s.base = &ending{messages: list, state: s.knownState()}
+	s.present, s.shown, s.seeded = list, *s.base, true
+	if string(s.base.state) != "{}" { // as the state of a client without the request
+		s.shown.state = nil
+	}
+	s.repeated -= repeatFactor * int64(len(request))
+	return s.retain(size + len(s.base.state))
 }
 
 func (s *snapshots) event(e *envelope.Event) error {
@@ -176,22 +201,27 @@ func (s *snapshots) start(e *envelope.Event) error {
 	first := !s.started
 	s.started, s.open = true, true
 	s.run = runID{e.Text("threadId"), e.Text("runId")}
-	base := s.latest[s.run.thread]
-	if parent := e.Text("parentRunId"); parent != "" {
-		if base = s.runs[runID{s.run.thread, parent}]; base == nil {
-			v, _ := e.Get("parentRunId")
-			s.report(e.FindingAt(v, finding.ParentRunUnknown, "parentRunId %s does not name an earlier run of thread %s",
-				finding.Quote(parent), finding.Quote(s.run.thread)).WithPointer("/parentRunId"))
-		}
-	} else if first {
+	base, parent := s.latest[s.run.thread], e.Text("parentRunId")
+	if parent != "" {
+		s.unseeded = nil
+		base = s.runs[runID{s.run.thread, parent}]
+	}
+	switch {
+	case first && (parent == "" || s.seeded):
 		base = s.base
+	case parent != "" && base == nil:
+		v, _ := e.Get("parentRunId")
+		s.report(e.FindingAt(v, finding.ParentRunUnknown, "parentRunId %s does not name an earlier run of thread %s",
+			finding.Quote(parent), finding.Quote(s.run.thread)).WithPointer("/parentRunId"))
 	}
 	if base == nil {
 		base = new(ending)
 	}
 	if base != s.base {
 		s.base = base
-		s.reducer.Restore(appendMessages(nil, base.messages), base.state)
+		if err := s.reducer.Restore(appendMessages(nil, base.messages), base.state); err != nil {
+			return err
+		}
 	}
 	data := s.normalizeStart(e)
 	if err := s.apply(e); err != nil {
@@ -208,19 +238,16 @@ func (s *snapshots) normalizeStart(e *envelope.Event) []byte {
 	if messages.Kind == 0 {
 		return e.Data
 	}
-	known := historyOf(s.base.messages)
-	cuts, differing := known.normalize(messages)
+	cuts, differing := historyOf(s.base.messages).normalize(messages)
 	for _, m := range differing {
 		s.report(e.FindingAt(envelope.Value{Start: m.start}, finding.InputMessageDiffers, differsText, finding.Quote(m.id)).
 			WithPointer(finding.Pointer("/input/messages").Index(m.index)))
 	}
-	s.present = slices.Clip(s.present)
-	for _, m := range readMessages(messages) {
-		if known[m.id] == nil {
-			known.add(m)
-			m.text = slices.Clone(m.text)
-			s.present = append(s.present, m)
-		}
+	s.present = addInput(s.present, messages)
+	if s.seeded {
+		// Messages that only the request has, which the copy does not contain, stay.
+		cuts, _ = historyOf(s.unseeded).normalize(messages)
+		s.unseeded = addInput(s.unseeded, messages)
 	}
 	if len(cuts) == 0 {
 		return e.Data

@@ -9,6 +9,7 @@ import (
 
 	"github.com/p20export/p20export/envelope/judge"
 	"github.com/p20export/p20export/envelope/reduce"
+	"github.com/p20export/p20export/internal/strictjson"
 )
 
 // TestClientSnapshot asks the reference client about compacted streams: it accepts them and
@@ -19,9 +20,7 @@ func TestClientSnapshot(t *testing.T) {
 	for seed := range uint64(streams) {
 		events := withoutParents(judge.Generate(rand.New(rand.NewPCG(seed, 2)), closed))
 		var got []string
-		c := newSnapshots(Options{}, emitTo(t, &got), defaultLimits)
-		c.options.Dialect = reduce.Client
-		c.reducer = reduce.New(c.options)
+		c := newSnapshots(Options{Dialect: reduce.Client}, emitTo(t, &got), defaultLimits)
 		if err := feed(t, c, events); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -56,5 +55,43 @@ func TestClientSnapshot(t *testing.T) {
 	}
 	if checked < streams*9/10 {
 		t.Errorf("the messages of only %d streams were compared", checked)
+	}
+}
+
+// TestClientSnapshotSeed is TestClientSnapshot for a client that holds a request.
+func TestClientSnapshotSeed(t *testing.T) {
+	j := judge.Start(t)
+	checked, streams := 0, judge.Streams(500)
+	for seed := range uint64(streams) {
+		request, events := seededStream(t, rand.New(rand.NewPCG(seed, 5)))
+		got, _, err := snapshotFrom(t, Options{Dialect: reduce.Client}, request, events)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		var o strictjson.Object
+		if _, err := strictjson.ReadText(&o, new(strictjson.Decoder), request); err != nil {
+			t.Fatal(err)
+		}
+		list, _ := o.Get("messages")
+		held, _ := o.Get("state")
+		messages, state, err := j.ReduceFrom(string(list.Raw), string(held.Raw), events)
+		if err != nil {
+			t.Fatalf("seed %d: %v\n%s", seed, err, strings.Join(events, "\n"))
+		}
+		nowMessages, nowState, err := j.ReduceFrom(string(list.Raw), string(held.Raw), got)
+		if err != nil {
+			t.Fatalf("seed %d: %v\n%s", seed, err, strings.Join(got, "\n"))
+		}
+		if !judge.Equal(state, nowState) {
+			t.Fatalf("seed %d: the state is\n%s\nand then\n%s\n%s\n%s", seed, state, nowState, request, strings.Join(events, "\n"))
+		}
+		if judge.Equal(messages, nowMessages) {
+			checked++
+		} else if !hasRepeats(t, got) && !isMoved(t, messages, nowMessages) {
+			t.Fatalf("seed %d: the messages are\n%s\nand then\n%s\n%s\n%s", seed, messages, nowMessages, request, strings.Join(events, "\n"))
+		}
+	}
+	if checked < streams*9/10 {
+		t.Errorf("the messages of only %d streams are equal", checked)
 	}
 }

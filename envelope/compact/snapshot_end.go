@@ -58,6 +58,7 @@ func (s *snapshots) keep(list []*message) error {
 	s.base = end
 	s.present = end.messages
 	if s.started {
+		s.seeded, s.unseeded = false, nil
 		s.runs[s.run], s.latest[s.run.thread] = end, end
 	}
 	return s.retain(size)
@@ -130,10 +131,15 @@ func (s *snapshots) emitMessages(list []*message) ([]*message, error) {
 	}
 	if !sameList(now, list) {
 		list = now
-		s.reducer.Restore(appendMessages(nil, list), s.knownState())
+		if err := s.reducer.Restore(appendMessages(nil, list), s.knownState()); err != nil {
+			return nil, err
+		}
 	}
 	clear := !hasActivity(list) && (hasActivity(s.shown.messages) || hasActivity(s.present))
 	s.shown.messages = list
+	if s.seeded {
+		s.unseeded = list
+	}
 	s.out = appendSnapshot(s.out[:0], list, &s.messages.metadata, clear)
 	if len(s.out) > s.limits.event {
 		return nil, s.tooLong("MESSAGES_SNAPSHOT")
@@ -142,12 +148,17 @@ func (s *snapshots) emitMessages(list []*message) ([]*message, error) {
 }
 
 // beforeSnapshot returns the events that have to precede a snapshot with a list, so that a
-// client has exactly the list afterwards. Usually there are none. But a snapshot can add
+// client has exactly the list afterwards, in the first run also a client without the
+// request. Usually there are none. But a snapshot can add
 // messages only behind those that the client has, in their order, and not remove
 // reasoning unless it has some. In rare cases no events help. Then the result now is
 // another list, which the client has after the snapshot with it.
 func (s *snapshots) beforeSnapshot(list []*message) (before [][]byte, now []*message, err error) {
-	if isPlain(s.present, list) {
+	clients := [][]*message{s.present}
+	if s.seeded {
+		clients = append(clients, s.unseeded)
+	}
+	if arePlain(clients, list) {
 		return nil, list, nil
 	}
 	// Results of tool calls in older messages belong behind these. If the run added
@@ -157,27 +168,31 @@ func (s *snapshots) beforeSnapshot(list []*message) (before [][]byte, now []*mes
 	if len(results) > 0 {
 		ways = append(ways, results, append([][]byte{s.firstEvent(old)}, results...))
 	}
-	clients := make([][]*message, len(ways))
+	after := make([][][]*message, len(ways))
 	for i, way := range ways {
-		if clients[i], err = s.play(way); err != nil {
+		if after[i], err = s.play(clients, way); err != nil {
 			return nil, nil, err
 		}
-		if isPlain(clients[i], list) {
+		if arePlain(after[i], list) {
 			return way, list, nil
 		}
 	}
 	for i, way := range ways {
-		if first, now := firstSnapshot(clients[i], list); sameList(now, list) {
+		if first, ok := firstSnapshot(after[i], list); ok {
 			return append(way, s.firstEvent(first)), list, nil
 		}
 	}
+	if s.seeded { // the client that sent the request counts
+		s.seeded = false
+		return s.beforeSnapshot(list)
+	}
 	for range 3 { // the second is usually enough
-		first, now := firstSnapshot(s.present, list)
+		first, ok := firstSnapshot(clients, list)
 		before = [][]byte{s.firstEvent(first)}
-		if sameList(now, list) {
+		if ok {
 			break
 		}
-		if list = now; isPlain(s.present, list) {
+		if list = merge(merge(s.present, first), list); isPlain(s.present, list) {
 			return nil, list, nil
 		}
 	}
@@ -216,24 +231,28 @@ func (s *snapshots) resultsBetween(list []*message) (results [][]byte, old []*me
 	return results, old
 }
 
-// play returns the messages that a client has after events that follow the start of the
+// play returns the messages that clients have after events that follow the start of the
 // run.
-func (s *snapshots) play(events [][]byte) ([]*message, error) {
+func (s *snapshots) play(clients [][]*message, events [][]byte) ([][]*message, error) {
 	if events == nil {
-		return s.present, nil
+		return clients, nil
 	}
-	client := reduce.New(s.options)
-	client.Restore(appendMessages(nil, s.present), nil)
-	for _, data := range events {
-		e, err := envelope.ReadEvent(data)
-		if err != nil {
+	after := make([][]*message, len(clients))
+	for i, messages := range clients {
+		client := reduce.New(s.options)
+		if err := client.Restore(appendMessages(nil, messages), nil); err != nil {
 			return nil, err
 		}
-		client.Event(e)
+		for _, data := range events {
+			e, err := envelope.ReadEvent(data)
+			if err != nil {
+				return nil, err
+			}
+			client.Event(e)
+		}
+		after[i] = readMessages(strictjson.Value{Kind: strictjson.ArrayStart, Raw: client.AppendMessages(nil)})
 	}
-	var o strictjson.Object
-	list, err := strictjson.ReadText(&o, new(strictjson.Decoder), client.AppendMessages(nil))
-	return readMessages(list), err
+	return after, nil
 }
 
 // emitState emits a STATE_SNAPSHOT if the state is known and changed, or the deltas of

@@ -21,7 +21,8 @@ func FuzzSnapshot(f *testing.F) {
 		`{"type":"RUN_FINISHED","outcome":{"type":"success"}}`,
 		`{"type":"RUN_STARTED","parentRunId":"?"}`,
 	}, "\n")))
-	for _, events := range captured(f) {
+	streams, _ := captured(f)
+	for _, events := range streams {
 		if len(events) < 20 {
 			f.Add([]byte(strings.Join(events, "\n")))
 		}

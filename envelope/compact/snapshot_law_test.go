@@ -22,7 +22,16 @@ var closed = judge.Generator{Without: judge.OpenEnds | judge.Collisions}
 // reduced returns the messages and the state after events.
 func reduced(t testing.TB, events []string) (messages, state string) {
 	t.Helper()
+	return reducedFrom(t, nil, events)
+}
+
+// reducedFrom is like reduced for a client that holds a request, unless it is nil.
+func reducedFrom(t testing.TB, request []byte, events []string) (messages, state string) {
+	t.Helper()
 	r := reduce.New(reduce.Options{})
+	if request != nil {
+		r.Seed(request)
+	}
 	for _, text := range events {
 		e, err := envelope.ReadEvent([]byte(text))
 		if err != nil {

@@ -80,21 +80,43 @@ func hasReasoning(list []*message) bool {
 // isPlain reports whether a snapshot with a list leaves exactly the list in a client.
 func isPlain(client, list []*message) bool { return sameList(merge(client, list), list) }
 
-// firstSnapshot returns a beginning of a list that, if a snapshot with it precedes the
-// snapshot with the list, removes the messages whose places in the client differ. The
-// result now is what the client has then. This is the list, except in rare cases.
-func firstSnapshot(client, list []*message) (first, now []*message) {
-	first = samePlaces(client, list)
-	now = merge(merge(client, first), list)
-	if !sameList(now, list) {
-		// Only a snapshot with reasoning removes reasoning.
-		if i := slices.IndexFunc(list, func(m *message) bool { return m.reasoning }); i >= 0 {
-			if longer := list[:i+1]; sameList(merge(merge(client, longer), list), list) {
-				return longer, list
-			}
+// arePlain reports whether a snapshot with a list leaves exactly the list in all clients.
+func arePlain(clients [][]*message, list []*message) bool {
+	for _, client := range clients {
+		if !isPlain(client, list) {
+			return false
 		}
 	}
-	return first, now
+	return true
+}
+
+// mergeAll returns the messages of clients after a MESSAGES_SNAPSHOT with a list.
+func mergeAll(clients [][]*message, list []*message) [][]*message {
+	after := make([][]*message, len(clients))
+	for i, client := range clients {
+		after[i] = merge(client, list)
+	}
+	return after
+}
+
+// firstSnapshot returns a beginning of a list. If a snapshot with it precedes the snapshot
+// with the list, it removes the messages whose places in the clients differ. It reports
+// whether the clients have the list then, which they have except in rare cases.
+func firstSnapshot(clients [][]*message, list []*message) (first []*message, ok bool) {
+	var tries [][]*message
+	for _, client := range clients {
+		tries = append(tries, samePlaces(client, list))
+	}
+	// Only a snapshot with reasoning removes reasoning.
+	if i := slices.IndexFunc(list, func(m *message) bool { return m.reasoning }); i >= 0 {
+		tries = append(tries, list[:i+1])
+	}
+	for _, first := range tries {
+		if arePlain(mergeAll(clients, first), list) {
+			return first, true
+		}
+	}
+	return tries[0], false
 }
 
 // merge returns the messages that a client has after a MESSAGES_SNAPSHOT with a list. It
@@ -166,6 +188,21 @@ func inputMessages(e *envelope.Event) strictjson.Value {
 	}
 	messages.Start += input.Start
 	return messages
+}
+
+// addInput returns the messages of a client after a RUN_STARTED: those that it had, and
+// those of the input with other ids.
+func addInput(client []*message, input envelope.Value) []*message {
+	client = slices.Clip(client)
+	known := historyOf(client)
+	for _, m := range readMessages(input) {
+		if known[m.id] == nil {
+			known.add(m)
+			m.text = slices.Clone(m.text)
+			client = append(client, m)
+		}
+	}
+	return client
 }
 
 // clientKey is the key of metadata with which the reference client is told about

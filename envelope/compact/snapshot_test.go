@@ -31,6 +31,20 @@ func snapshot(t testing.TB, l limits, events []string) (compacted []string, code
 	return compacted, codes, err
 }
 
+// snapshotFrom is like snapshot for a client that holds a request, unless it is nil.
+func snapshotFrom(t testing.TB, o Options, request []byte, events []string) (compacted []string, codes []finding.Code, err error) {
+	t.Helper()
+	o.Mode, o.Report = ModeSnapshot, func(f finding.Finding) { codes = append(codes, f.Code) }
+	c := New(o, emitTo(t, &compacted))
+	if request != nil {
+		if err := c.Seed(request); err != nil {
+			return nil, codes, err
+		}
+	}
+	err = feed(t, c.mode, events)
+	return compacted, codes, err
+}
+
 // emitTo returns a function that appends events to a list.
 func emitTo(t testing.TB, list *[]string) func([]byte) error {
 	return func(data []byte) error {

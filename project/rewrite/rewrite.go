@@ -19,6 +19,7 @@ import (
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/compact"
+	"github.com/p20export/p20export/envelope/reduce"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/atomicfile"
 	"github.com/p20export/p20export/internal/hint"
@@ -29,6 +30,8 @@ import (
 // Settings configure a compacted copy.
 type Settings struct {
 	Mode compact.Mode
+	// Dialect is the dialect of JSON Patch of mode snapshot.
+	Dialect reduce.Dialect
 	// Framing is that of the copy. If it is empty, it is that of the capture.
 	Framing capture.Framing
 	// Progress, if not nil, is called with the number of bytes read.
@@ -146,7 +149,16 @@ func (row *Row) compact(ctx context.Context, s Settings, w io.Writer) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r := &rewriter{stop: cancel}
-	r.compactor = compact.New(compact.Options{Mode: s.Mode, Report: r.warnings.Add}, out.event)
+	r.compactor = compact.New(compact.Options{Mode: s.Mode, Dialect: s.Dialect, Report: r.warnings.Add}, out.event)
+	if s.Mode == compact.ModeSnapshot {
+		request, err := c.Request()
+		if err != nil {
+			return err
+		}
+		if request != nil {
+			r.err = r.compactor.Seed(request)
+		}
+	}
 	result, err := scan.Run(ctx, c, s.Progress, r)
 	row.Findings = append(append(row.Findings, r.findings...), r.warnings.Findings()...)
 	if err != nil {

@@ -16,9 +16,10 @@ import (
 	"github.com/p20export/p20export/internal/testkit"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/rewrite"
+	"github.com/p20export/p20export/project/scan"
 )
 
-var modes = []compact.Mode{compact.ModeStream, compact.ModeClient}
+var modes = []compact.Mode{compact.ModeStream, compact.ModeClient, compact.ModeSnapshot}
 
 // write returns the copy that Write makes, which must succeed.
 func write(t testing.TB, path string, s rewrite.Settings) string {
@@ -44,6 +45,16 @@ func frames(t testing.TB, text string, framing capture.Framing) (list []string) 
 	}
 }
 
+// conversation returns the messages and the state after a capture.
+func conversation(t testing.TB, path string) string {
+	t.Helper()
+	c := scan.ReadConversation(t.Context(), path, scan.ConversationOptions{At: -1}, nil)
+	if c.Failed {
+		t.Fatalf("%s: %v", path, c.Findings)
+	}
+	return string(c.Messages) + "\n" + string(c.State)
+}
+
 // Every committed capture that consists of events has a copy in each mode and framing. All
 // framings have the same events, an event has one line, and the copy of a copy is the same.
 func TestCommittedCaptures(t *testing.T) {
@@ -51,7 +62,7 @@ func TestCommittedCaptures(t *testing.T) {
 	if err != nil || len(paths) < 100 {
 		t.Fatalf("%d captures, %v", len(paths), err)
 	}
-	copied := 0
+	copied, seeded := 0, 0
 	for _, path := range paths {
 		var out bytes.Buffer
 		row, err := rewrite.Write(t.Context(), path, &out, rewrite.Settings{Mode: compact.ModeStream})
@@ -87,10 +98,17 @@ func TestCommittedCaptures(t *testing.T) {
 			if got := write(t, again, rewrite.Settings{Mode: mode}); got != lines {
 				t.Errorf("%s, mode %s: the copy of the copy differs", path, mode)
 			}
+			if mode == compact.ModeSnapshot && strings.Contains(lines, "MESSAGES_SNAPSHOT") {
+				seeded++
+				// The copy has the messages of request.json too.
+				if got, want := conversation(t, again), conversation(t, path); got != want {
+					t.Errorf("%s: the conversation is\n%s\nand then\n%s", path, want, got)
+				}
+			}
 		}
 	}
-	if copied < 100 {
-		t.Errorf("only %d captures have a copy", copied)
+	if copied < 100 || seeded < 100 {
+		t.Errorf("only %d captures have a copy, and %d a snapshot", copied, seeded)
 	}
 }
 
