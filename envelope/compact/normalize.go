@@ -14,6 +14,8 @@ import (
 // Denormalize needs to restore the input as it was sent.
 type Normalized struct {
 	// Input is the input without the removed messages. All other bytes are unchanged.
+	// It is not in the JSON form of Normalized, which would change its bytes: store it
+	// beside that.
 	Input []byte `json:"-"`
 	// Digest is the digest of the input as it was sent.
 	Digest digest.Digest `json:"digest"`
