@@ -88,7 +88,7 @@ func (s *snapshots) seed(request []byte) error {
 		s.report(f)
 	}
 	if s.reducer.Full() {
-		return finding.New(finding.CompactionLimit, "the messages of the request are larger than the limit of %d bytes", reduce.MaxBytes)
+		return finding.New(finding.CompactionLimit, fullText)
 	}
 	list := readMessages(strictjson.Value{Kind: strictjson.ArrayStart, Raw: s.reducer.AppendMessages(nil)})
 	size := endingBytes
@@ -144,16 +144,21 @@ func (s *snapshots) event(e *envelope.Event) error {
 	return s.emit(e.Data)
 }
 
-// apply applies an event to the conversation and the state.
+// apply applies an event to the conversation and the state. Its warnings say what is lost
+// in the copy.
 func (s *snapshots) apply(e *envelope.Event) error {
 	for _, f := range s.reducer.Event(e) {
-		s.report(f)
+		if e.Type != names.StateDelta || s.reducer.HasState() || f.Code == finding.ConversationTooLarge {
+			s.report(f) // others are about deltas that stay
+		}
 	}
 	if s.reducer.Full() {
-		return e.Finding(finding.CompactionLimit, "the messages or the state are larger than the limit of %d bytes", reduce.MaxBytes)
+		return e.Finding(finding.CompactionLimit, fullText)
 	}
 	return nil
 }
+
+const fullText = "the messages, the state or an open stream of chunks exceed a limit; the warning conversation_too_large says which"
 
 func (s *snapshots) addMessages(e *envelope.Event) error {
 	s.messages.changed = true

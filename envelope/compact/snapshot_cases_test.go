@@ -250,6 +250,18 @@ func TestSnapshotState(t *testing.T) {
 			codes: []finding.Code{finding.PatchFailed},
 		},
 		{
+			// Whether it applies is not known, and it stays: there is nothing to warn of.
+			name: "a delta that does not apply to an empty state",
+			events: `
+				{"type":"RUN_STARTED","threadId":"t","runId":"1"}
+				{"type":"STATE_DELTA","delta":[{"op":"replace","path":"/a","value":1}]}
+				{"type":"RUN_FINISHED","threadId":"t","runId":"1"}`,
+			want: `
+				{"type":"RUN_STARTED","threadId":"t","runId":"1"}
+				{"type":"STATE_DELTA","delta":[{"op":"replace","path":"/a","value":1}]}
+				{"type":"RUN_FINISHED","threadId":"t","runId":"1"}`,
+		},
+		{
 			name: "a state of null",
 			events: `
 				{"type":"RUN_STARTED","threadId":"t","runId":"1"}

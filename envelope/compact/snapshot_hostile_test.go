@@ -180,3 +180,50 @@ func TestRepeatedLimit(t *testing.T) {
 		t.Errorf("the finding is about event %d of %d", *f.EventIndex, len(events))
 	}
 }
+
+// A chunk that exceeds a limit of package chunk is not lost without an error.
+func TestLongChunk(t *testing.T) {
+	call := func(id string) string {
+		return `{"type":"TOOL_CALL_CHUNK","toolCallId":"` + id + `","toolCallName":"f","delta":"{}"}`
+	}
+	if _, codes, err := snapshot(t, defaultLimits, []string{started("0", ""), call(strings.Repeat("i", 60_000)), ended}); err != nil || len(codes) > 0 {
+		t.Error(err, codes)
+	}
+	_, codes, err := snapshot(t, defaultLimits, []string{started("0", ""), call(strings.Repeat("i", 70_000)), `{"type":"TOOL_CALL_CHUNK","delta":"y"}`, ended})
+	if f := limitFinding(t, err); *f.EventIndex != 1 {
+		t.Errorf("the finding is about event %d", *f.EventIndex)
+	}
+	if !slices.Equal(codes, []finding.Code{finding.ConversationTooLarge}) {
+		t.Errorf("the findings are %v", codes)
+	}
+}
+
+// Only the RUN_FINISHED that ends a run gets the calls that wait. Later ones keep their bytes,
+// and so do very many that name calls.
+func TestRepeatedFinish(t *testing.T) {
+	const calls = 10_000
+	events := []string{started("0", "")}
+	for i := range calls {
+		id := fmt.Sprintf(`"toolCallId":"c%d"`, i)
+		events = append(events, `{"type":"TOOL_CALL_START",`+id+`,"toolCallName":"f"}`, `{"type":"TOOL_CALL_END",`+id+`}`)
+	}
+	named := `{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"success","pendingToolCallIds":["x"]}}`
+	for range calls {
+		events = append(events, ended, named)
+	}
+	got, codes, err := snapshot(t, defaultLimits, events)
+	if err != nil || len(codes) > 0 {
+		t.Fatal(err, codes)
+	}
+	if want := 2 + 2*calls; len(got) != want {
+		t.Fatalf("there are %d events, want %d", len(got), want)
+	}
+	if !strings.Contains(got[2], `"c9999"]`) {
+		t.Errorf("the first RUN_FINISHED is %.100s", got[2])
+	}
+	for i, event := range got[3:] {
+		if want := []string{named, ended}[i%2]; event != want {
+			t.Fatalf("event %d is %s", i+3, event)
+		}
+	}
+}
