@@ -3,7 +3,6 @@ package compact
 import (
 	"bytes"
 	"container/heap"
-	"slices"
 
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/event/names"
@@ -230,7 +229,7 @@ func (g *grouper) finish(f *family, e *envelope.Event) error {
 // flush emits a group. The end event is nil if the stream ended before it.
 func (g *grouper) flush(done *group, end []byte) error {
 	if done.run != g.ended && g.report != nil {
-		g.report(done.at.Annotate(finding.New(finding.WrittenAfterRun, "this message or tool call is open at the end of its run, so the copy has it after that end")))
+		g.report(findingAt(done.at, finding.WrittenAfterRun, "this message or tool call is open at the end of its run, so the copy has it after that end"))
 	}
 	if err := g.flushStart(done); err != nil {
 		return err
@@ -265,7 +264,7 @@ func (g *grouper) join(done *group) []byte {
 		done.content = append(done.content, g.out...)
 		return done.content
 	}
-	return slices.Concat(append(done.full, done.content, g.out)...)
+	return bytes.Join(append(done.full, done.content, g.out), nil)
 }
 
 // flushStart emits the start event of a group, if it has one.
@@ -314,9 +313,14 @@ func (g *grouper) end() error {
 // place.
 func (g *grouper) emitMade(at envelope.Ref, data []byte) error {
 	if len(data) > g.limits.event {
-		return at.Annotate(finding.New(finding.CompactionLimit, "the event that is made from this one and later ones is longer than %d bytes", g.limits.event))
+		return findingAt(at, finding.CompactionLimit, "the event that is made from this one and later ones is longer than %d bytes", g.limits.event)
 	}
 	return g.emit(data)
+}
+
+// findingAt returns a finding with a place.
+func findingAt(at envelope.Ref, code finding.Code, format string, args ...any) finding.Finding {
+	return at.Annotate(finding.New(code, format, args...))
 }
 
 // events are the JSON texts of events that wait.

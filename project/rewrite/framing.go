@@ -2,9 +2,11 @@ package rewrite
 
 import (
 	"bufio"
+	"bytes"
 	"io"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
@@ -13,6 +15,7 @@ type writer struct {
 	*bufio.Writer // keeps its first error
 	framing       capture.Framing
 	events        int
+	families      envelope.Counts
 }
 
 func newWriter(w io.Writer, framing capture.Framing) *writer {
@@ -31,6 +34,7 @@ func (w *writer) event(data []byte) error {
 		}
 	}
 	w.events++
+	w.families.Add(typeOf(data))
 	_, _ = w.WriteString(before)
 	_, _ = w.Write(strictjson.OneLine(data))
 	_, err := w.WriteString(after)
@@ -47,4 +51,20 @@ func (w *writer) end() error {
 		_, _ = w.WriteString(last)
 	}
 	return w.Flush()
+}
+
+// typeOf returns the type of an event. Most events begin with it, and need not be read again.
+func typeOf(data []byte) string {
+	if rest, ok := bytes.CutPrefix(data, []byte(`{"type":`)); ok {
+		if rest, ok = bytes.CutPrefix(bytes.TrimLeft(rest, " "), []byte{'"'}); ok {
+			if name, _, _ := bytes.Cut(rest, []byte{'"'}); bytes.IndexByte(name, '\\') < 0 {
+				return string(name)
+			}
+		}
+	}
+	e, err := envelope.ReadEvent(data)
+	if err != nil { // data was read before
+		return ""
+	}
+	return e.Type
 }

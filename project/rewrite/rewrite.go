@@ -45,15 +45,19 @@ type Row struct {
 	File    string          `json:"file"`
 	Verdict project.Verdict `json:"verdict"`
 	Mode    compact.Mode    `json:"mode"`
-	// Framing, Events, Bytes and Digest are those of the copy.
-	Framing *capture.Framing `json:"framing"`
-	Events  *int             `json:"events"`
-	Bytes   *int64           `json:"bytes"`
-	Digest  *digest.Digest   `json:"digest"`
-	// CaptureEvents and CaptureBytes are those of the response of the capture.
-	CaptureEvents *int              `json:"capture_events"`
-	CaptureBytes  *int64            `json:"capture_bytes"`
-	Findings      []finding.Finding `json:"findings"`
+	// Framing, Events, Families, Bytes and Digest are those of the copy. Families are the
+	// numbers of events of each type.
+	Framing  *capture.Framing `json:"framing"`
+	Events   *int             `json:"events"`
+	Families *envelope.Counts `json:"families"`
+	Bytes    *int64           `json:"bytes"`
+	Digest   *digest.Digest   `json:"digest"`
+	// CaptureEvents, CaptureFamilies and CaptureBytes are those of the response of the
+	// capture.
+	CaptureEvents   *int              `json:"capture_events"`
+	CaptureFamilies *envelope.Counts  `json:"capture_families"`
+	CaptureBytes    *int64            `json:"capture_bytes"`
+	Findings        []finding.Finding `json:"findings"`
 }
 
 // CheckOut returns an error if the file out is the capture at path.
@@ -125,7 +129,7 @@ func Write(ctx context.Context, path string, w io.Writer, s Settings) (Row, erro
 }
 
 // failed returns the row of a capture without a copy.
-func (row Row) failed(err error) Row {
+func (row *Row) failed(err error) Row {
 	f, isVerdict := finding.FromError(err)
 	verdict := project.Failed
 	if isVerdict && f.Code != finding.OutputExists {
@@ -171,8 +175,8 @@ func (row *Row) compact(ctx context.Context, s Settings, w io.Writer) error {
 		return err
 	}
 	sum := digest.Sum(hash)
-	row.Framing, row.Events, row.Bytes, row.Digest = &framing, &out.events, (*int64)(size), &sum
-	row.CaptureEvents, row.CaptureBytes = &result.Events, &result.Bytes
+	row.Framing, row.Events, row.Families, row.Bytes, row.Digest = &framing, &out.events, &out.families, (*int64)(size), &sum
+	row.CaptureEvents, row.CaptureFamilies, row.CaptureBytes = &result.Events, &r.families, &result.Bytes
 	return nil
 }
 
@@ -182,6 +186,7 @@ type rewriter struct {
 	compactor *compact.Compactor
 	stop      context.CancelCauseFunc
 	err       error // the first
+	families  envelope.Counts
 	findings  []finding.Finding
 	warnings  finding.List // of the compactor
 }
@@ -196,6 +201,7 @@ func (r *rewriter) Frame(_ *envelope.Run, f capture.Frame, e *envelope.Event) {
 		return
 	}
 	if e != nil {
+		r.families.Add(e.Type)
 		r.err = r.compactor.Event(e)
 	} else {
 		_, r.err = envelope.ReadFrame(f)

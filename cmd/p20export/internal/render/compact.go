@@ -1,6 +1,8 @@
 package render
 
 import (
+	"strings"
+
 	"github.com/p20export/p20export/internal/humanize"
 	"github.com/p20export/p20export/project/rewrite"
 )
@@ -16,9 +18,54 @@ func (p *Printer) Compaction(row rewrite.Row) {
 		p.findings(row.Findings)
 		return
 	}
-	p.line("%s \t%s", p.verdict(row.Verdict), row.File)
+	file := row.File
+	if file == "-" {
+		file = "to standard output"
+	}
+	p.line("%s \t%s", p.verdict(row.Verdict), file)
 	p.line("  mode      \t%s", string(row.Mode))
-	p.line("  capture   \t%s events, %s", humanize.Grouped(int64(*row.CaptureEvents)), humanize.Bytes(*row.CaptureBytes))
-	p.line("  copy      \t%s events, %s", humanize.Grouped(int64(*row.Events)), humanize.Bytes(*row.Bytes))
+	p.line("  capture   \t%s, %s", eventCount(*row.CaptureEvents), humanize.Bytes(*row.CaptureBytes))
+	p.line("  copy      \t%s, %s", eventCount(*row.Events), humanize.Bytes(*row.Bytes))
+	p.merged(row)
 	p.findings(row.Findings)
+}
+
+func eventCount(n int) string {
+	if n == 1 {
+		return "1 event"
+	}
+	return humanize.Grouped(int64(n)) + " events"
+}
+
+// merged prints the types of events that a copy has more or less of than the capture.
+func (p *Printer) merged(row rewrite.Row) {
+	var rows [][]cell
+	chunks := ""
+	add := func(name string, before, after int) {
+		label := "          "
+		if rows == nil {
+			label = "  merged  "
+		}
+		rows = append(rows, []cell{{text: label}, {text: name}, {text: humanize.Grouped(int64(before)) + " to " + humanize.Grouped(int64(after))}})
+	}
+	for name, before := range row.CaptureFamilies.All {
+		if after := row.Families.Count(name); after != before {
+			add(name, before, after)
+		} else if chunks == "" && strings.HasSuffix(name, "_CHUNK") {
+			chunks = name
+		}
+	}
+	for name, after := range row.Families.All {
+		if row.CaptureFamilies.Count(name) == 0 {
+			add(name, 0, after)
+		}
+	}
+	switch {
+	case rows != nil:
+		p.table(rows)
+	case chunks != "":
+		p.line("  merged    \tnothing: only --mode snapshot merges chunks, such as %s", chunks)
+	default:
+		p.line("  merged    nothing")
+	}
 }
