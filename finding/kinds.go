@@ -119,7 +119,7 @@ var kinds = sync.OnceValue(func() map[Code]kind {
 		ChunkInvalid:       {Error, "a chunk neither begins nor continues a message or tool call", "AG-UI"},
 		SequenceUnchecked:  {Error, "a run has too many or too long ids to be checked to its end", ""},
 		EventRefused:       {Error, "the reference client refuses the event because of its form", "AG-UI"},
-		EventAltered:       {Warning, "the reference client drops or converts a part of the event", "AG-UI"},
+		EventAltered:       {Warning, "a part of the event is not AG-UI 1.0, and is dropped or converted", "AG-UI"},
 
 		ArtifactDiffers:   {Error, "the artifact differs from the projection of the capture", ""},
 		EnvelopeDiffers:   {Error, "the envelope differs from the projection of the capture", ""},

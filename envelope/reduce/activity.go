@@ -118,12 +118,7 @@ func (r *Reducer) activityDelta(e *envelope.Event) {
 		return
 	}
 	r.fold(e, n.Message, nil) // even if the patch does not apply
-	ops, ok := e.Get("patch")
-	if !ok {
-		if ops, ok = e.Get("delta"); !ok { // drafts
-			ops = rawJSON("[]").value()
-		}
-	}
+	ops, _ := e.Get("patch")
 	most := len(ops.Raw) + len(kind)
 	if !r.reserve(e, most) {
 		return

@@ -18,7 +18,7 @@ func TestLimit(t *testing.T) {
 		{`TEXT_MESSAGE_START{"messageId":"m"}`, `TEXT_MESSAGE_END{"messageId":"m","metadata":{"a":"` + long + `"}}`},
 		{``, `TEXT_MESSAGE_CHUNK{"messageId":"m","delta":"` + long + `"}`},
 		{``, `REASONING_MESSAGE_START{"messageId":"` + long + `","role":"reasoning"}`},
-		{``, `THINKING_TEXT_MESSAGE_START{}`},
+		{`THINKING_START{}`, `THINKING_TEXT_MESSAGE_START{}`},
 		{``, `TOOL_CALL_START{"toolCallId":"t","toolCallName":"` + long + `"}`},
 		{`TOOL_CALL_START{"toolCallId":"t","toolCallName":"f"}`, `TOOL_CALL_START{"toolCallId":"t","toolCallName":"` + long + `"}`},
 		{`TOOL_CALL_START{"toolCallId":"t","toolCallName":"f"}`, `TOOL_CALL_ARGS{"toolCallId":"t","delta":"` + long + `"}`},

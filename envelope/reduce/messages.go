@@ -1,8 +1,6 @@
 package reduce
 
 import (
-	"fmt"
-
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/finding"
@@ -78,7 +76,7 @@ func (r *Reducer) proceed(e *envelope.Event, id string) {
 		return
 	}
 	switch e.Type {
-	case names.TextMessageContent, names.ReasoningMessageContent, names.ThinkingTextMessageContent:
+	case names.TextMessageContent, names.ReasoningMessageContent:
 		delta, ok := r.delta(e)
 		if !ok || !r.fits(e, r.conversation.Append(n.Message, delta)) {
 			return
@@ -92,25 +90,6 @@ func (r *Reducer) proceed(e *envelope.Event, id string) {
 func (r *Reducer) unknown(e *envelope.Event, what, id string) {
 	if !r.full {
 		r.warn(e, finding.MessageUnknown, "%s names %s %s, which does not exist; the event is ignored", e.Type, what, finding.Quote(id))
-	}
-}
-
-// thinking handles the events of AG-UI 0.x for messages that have no id.
-func (r *Reducer) thinking(e *envelope.Event) {
-	switch {
-	case e.Type == names.ThinkingTextMessageStart:
-		for taken := true; taken; taken = r.conversation.find(r.run.thinking) != nil {
-			r.run.thoughts++
-			r.run.thinking = fmt.Sprintf("thinking-%d-%d", r.run.number, r.run.thoughts)
-		}
-		r.begin(e, r.run.thinking, newText(r.run.thinking, reasoningRole, ""))
-	case r.run.thinking == "":
-		r.warn(e, finding.MessageUnknown, "no %s precedes %s, which is ignored", names.ThinkingTextMessageStart, e.Type)
-	default:
-		r.proceed(e, r.run.thinking)
-		if e.Type == names.ThinkingTextMessageEnd {
-			r.run.thinking = ""
-		}
 	}
 }
 

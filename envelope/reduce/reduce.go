@@ -11,13 +11,12 @@
 // goes on:
 //   - Messages of snapshots and inputs keep the members, roles and content parts that
 //     AG-UI 1.0 does not define, and numbers and strings as they are written.
-//   - An optional field that is null is absent. So is subagentRunId of a message.
-//   - A THINKING_TEXT_MESSAGE event is the REASONING_MESSAGE event that replaced it. The
-//     id of the message is "thinking-R-N": N counts such messages of a run, and R the
-//     runs of the stream, both from 1. The client invents an id.
-//   - STATE_SNAPSHOT may have its state in "state", STATE_DELTA its operations in "patch"
-//     and ACTIVITY_DELTA its operations in "delta", as in drafts.
-//   - An event without the fields that it needs is ignored.
+//   - A null subagentRunId of a message or interrupt is absent.
+//   - Events of AG-UI 0.x and of drafts, and damaged ones, are read as a tolerant decode of
+//     package event reads them, with a warning for each kind. A message of THINKING events
+//     has the id of event.Upgrader, while the client invents one. Binary parts of tool
+//     results are converted like those of messages; the client drops them.
+//   - An event without the fields that it needs, which package event refuses, is ignored.
 //   - If a patch in the client's dialect leaves no value, there is no state until the
 //     next event that sets it. The client shows the previous state until then.
 package reduce
@@ -47,6 +46,7 @@ type Options struct {
 type Reducer struct {
 	options      Options
 	chunks       chunk.Expander
+	upgrades     upgrades
 	conversation Conversation
 	state        state
 	run          run
@@ -65,13 +65,8 @@ func New(options Options) *Reducer {
 // not all the effect that it should have. It expands chunks. It does not retain e.
 func (r *Reducer) Event(e *envelope.Event) []finding.Finding {
 	r.found = nil
-	switch fault := r.chunks.Expand(e, r.apply); {
-	case fault == nil:
-	case fault.Reason == chunk.TooLarge:
-		r.full = true
-		r.warn(e, finding.ConversationTooLarge, "%s; the chunk is ignored, and chunks that continue it", fault.Text)
-	case r.full && fault.Reason == chunk.Incomplete: // it may continue a chunk that was too large
-	default:
+	e = r.upgrade(e)
+	if fault := r.chunks.Expand(e, r.apply); fault != nil {
 		r.warn(e, finding.EventFieldMalformed, "%s; the chunk is ignored", fault.Text)
 	}
 	return r.found
@@ -92,8 +87,6 @@ func (r *Reducer) apply(e *envelope.Event) {
 		r.callResult(e)
 	case names.ReasoningMessageStart:
 		r.reasoningStart(e)
-	case names.ThinkingTextMessageStart, names.ThinkingTextMessageContent, names.ThinkingTextMessageEnd:
-		r.thinking(e)
 	case names.ReasoningEncryptedValue:
 		r.encryptedValue(e)
 	case names.ActivitySnapshot:

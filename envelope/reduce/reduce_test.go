@@ -31,7 +31,8 @@ func TestMessages(t *testing.T) {
 			ACTIVITY_SNAPSHOT{"messageId":"a","activityType":"q","content":{"n":null},"replace":null}`, `
 			{"id":"m","role":"assistant","content":""}
 			{"id":"t","role":"assistant","toolCalls":[{"id":"t","type":"function","function":{"name":"f","arguments":""}}]}
-			{"id":"a","role":"activity","activityType":"q","content":{"n":null}}`, ``},
+			{"id":"a","role":"activity","activityType":"q","content":{"n":null}}`,
+			strings.Repeat("event_altered ", 8)},
 		{"an empty name is a name, an empty subagent a subagent, and an empty parent none", `
 			TEXT_MESSAGE_START{"messageId":"","name":"","subagentRunId":""}
 			TOOL_CALL_START{"toolCallId":"t","toolCallName":"f","parentMessageId":""}`, `
@@ -137,8 +138,8 @@ func TestMessages(t *testing.T) {
 			{"id":"thinking-1-1","role":"reasoning","content":"Hm"}
 			{"id":"thinking-1-2","role":"assistant","content":""}
 			{"id":"thinking-1-3","role":"reasoning","content":""}
-			{"id":"thinking-2-1","role":"reasoning","content":"So","metadata":{"k":1}}`, `
-			message_unknown message_unknown`},
+			{"id":"thinking-2-2","role":"reasoning","content":"So","metadata":{"k":1}}`, `
+			event_altered message_unknown message_unknown`},
 		{"activities", `
 			ACTIVITY_SNAPSHOT{"messageId":"a","activityType":"p","content":{"n":[1.0]},"subagentRunId":"s","metadata":{"k":1}}
 			ACTIVITY_DELTA{"messageId":"a","activityType":"q","patch":[{"op":"add","path":"/n/-","value":2}],"metadata":{"l":2}}
@@ -150,7 +151,7 @@ func TestMessages(t *testing.T) {
 			ACTIVITY_DELTA{"messageId":"b","activityType":"r"}`, `
 			{"id":"a","role":"activity","activityType":"q","content":{"n":[1.0,2]},"subagentRunId":"s","metadata":{"k":1,"l":2,"m":3,"o":4}}
 			{"id":"b","role":"activity","activityType":"r","content":{"x":null}}`, `
-			patch_failed`},
+			patch_failed patch_failed`},
 		{"activities whose content is missing or null", `
 			MESSAGES_SNAPSHOT{"messages":[{"id":"a","role":"activity"},{"id":"b","role":"activity","content":null},{"id":"c","role":"activity","content":null},{"id":"d","role":"activity"}]}
 			ACTIVITY_DELTA{"messageId":"a","activityType":"p","patch":[{"op":"add","path":"/n","value":1}]}
@@ -242,8 +243,9 @@ func TestMessages(t *testing.T) {
 			MESSAGES_SNAPSHOT{"messages":[{"role":"user","content":"1"},{"id":5,"role":"user"},"x"]}
 			RUN_STARTED{"threadId":"t","runId":"r","input":{"messages":[{"role":"user","content":"2"},"y"]}}`, `
 			{"role":"user","content":"1"}
-			{"id":5,"role":"user"}`, `
-			event_field_malformed event_field_malformed`},
+			{"id":5,"role":"user"}
+			{"role":"user","id":"r-message-1","content":"y"}`, `
+			event_field_malformed event_altered`},
 		{"the input of a run adds the messages with new ids", `
 			TEXT_MESSAGE_START{"messageId":"a"}
 			RUN_STARTED{"threadId":"t","runId":"r","input":{"state":{"no":1},"messages":[{"id":"a","role":"user","content":"no"},{"id":"b","role":"user","content":"b","subagentRunId":null},{"id":"b","role":"user","content":"no"}]}}`, `
@@ -266,7 +268,7 @@ func TestMessages(t *testing.T) {
 			TEXT_MESSAGE_CHUNK{"delta":"x"}`, `
 			{"id":"m","role":"assistant","content":""}
 			{"id":"t","role":"assistant","toolCalls":[{"id":"t","type":"function","function":{"name":"f","arguments":""}}]}`,
-			strings.Repeat("event_field_malformed ", 15)},
+			"event_field_malformed " + strings.Repeat("event_altered ", 3) + strings.Repeat("event_field_malformed ", 11)},
 		{"a result before the first run", `
 			TOOL_CALL_RESULT{"messageId":"r","toolCallId":"t","content":"x"}
 			TOOL_CALL_START{"toolCallId":"u","toolCallName":"f"}`, `

@@ -8,10 +8,11 @@ import (
 
 // run is what a Reducer knows of the current run.
 type run struct {
-	number   int // of the run in the stream, from 1, or 0 before the first
-	calls    runCalls
-	thinking string // the id of the open THINKING message, or ""
-	thoughts int
+	number  int // of the run in the stream, from 1, or 0 before the first
+	started []string
+	calls   map[string]*progress
+	bytes   int      // of the ids
+	named   []string // the pending tool calls that RUN_FINISHED names
 
 	interrupts     []rawJSON // pending; these outlive the run
 	interruptBytes int
@@ -74,11 +75,7 @@ func (r *Reducer) runStarted(e *envelope.Event) {
 	r.run.next()
 	input, _ := e.Get("input")
 	list, _ := input.Member(messagesKey)
-	messages, ok := r.readMessages(e, list)
-	if !ok {
-		return
-	}
-	for _, m := range messages {
+	for _, m := range r.readMessages(e, list, "/input/messages", input.Start) {
 		if r.conversation.find(m.id) == nil {
 			r.add(e, m)
 		}
@@ -174,7 +171,7 @@ func (r *Reducer) Seed(request []byte) []finding.Finding {
 		return []finding.Finding{finding.New(finding.RequestMalformed, "request.json is %s, not an object", v.Kind).WithSeverity(finding.Warning)}
 	}
 	list, _ := o.Get(messagesKey)
-	if messages, ok := r.readMessages(e, list); ok {
+	if messages, ok := r.readMessages(e, list, "/messages", 0); ok {
 		r.replaceAll(e, messages)
 	}
 	if value, ok := o.Get("state"); ok {

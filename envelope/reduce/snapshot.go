@@ -22,6 +22,7 @@ func (r *Reducer) messagesSnapshot(e *envelope.Event) {
 	if !ok {
 		return
 	}
+	list := r.readMessages(e, value, "/messages", 0)
 	byID := make(map[string]*Message, len(list))
 	var omits omission
 	omits.types, omits.hasActivity = authoritativeTypes(e)
@@ -104,16 +105,6 @@ func (r *Reducer) mayMerge(e *envelope.Event) bool {
 	r.full = true
 	r.warn(e, finding.ConversationTooLarge, "%s is ignored: too many short snapshots leave %d messages unchanged, and merging them takes too long", e.Type, r.conversation.Len())
 	return false
-}
-
-// readMessages reads the messages of an event, and reports whether they are within the
-// limit.
-func (r *Reducer) readMessages(e *envelope.Event, list envelope.Value) (messages []*Message, ok bool) {
-	messages, skipped, err := readMessages(list, r.conversation.limit)
-	if skipped {
-		r.warn(e, finding.EventFieldMalformed, "the messages of %s contain values that are not objects; they are ignored", e.Type)
-	}
-	return messages, r.fits(e, err == nil)
 }
 
 // replaceAll replaces all messages, if they fit.

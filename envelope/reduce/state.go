@@ -64,9 +64,6 @@ func (r *Reducer) AppendState(dst []byte) []byte {
 func (r *Reducer) stateSnapshot(e *envelope.Event) {
 	v, ok := e.Get("snapshot")
 	if !ok {
-		v, ok = e.Get("state") // drafts
-	}
-	if !ok {
 		r.warn(e, finding.EventFieldMalformed, "%s has no snapshot and is ignored", e.Type)
 		return
 	}
@@ -75,10 +72,7 @@ func (r *Reducer) stateSnapshot(e *envelope.Event) {
 
 // stateDelta handles STATE_DELTA.
 func (r *Reducer) stateDelta(e *envelope.Event) {
-	ops, ok := e.Get("delta")
-	if !ok {
-		ops, _ = e.Get("patch") // drafts
-	}
+	ops, _ := e.Get("delta")
 	s := &r.state
 	if s.doc == nil {
 		raw := s.raw
