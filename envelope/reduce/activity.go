@@ -43,6 +43,7 @@ func (r *Reducer) activitySnapshot(e *envelope.Event) {
 		if !r.reserve(e, m.bytes) {
 			return
 		}
+		r.conversation.separate(n)
 		r.conversation.replace(n, m)
 	}
 	r.fold(e, n.Message, nil)
@@ -91,7 +92,8 @@ func (m *Message) setType(kind string) (added int) {
 
 // separate gives a node a message of its own if the message is repeated.
 func (c *Conversation) separate(n *node) {
-	if n.extra != nil && n.repeated {
+	if n.extra != nil && n.repeats > 0 {
+		n.repeats--
 		v, o := read(n.append(nil))
 		n.Message = readMessage(v, o, math.MaxInt)
 		c.bytes += n.bytes

@@ -137,7 +137,7 @@ func (c *Conversation) size() (bytes int) {
 func sizeOf(messages iter.Seq[*Message]) (bytes int) {
 	seen := make(map[*Message]bool)
 	for m := range messages {
-		if m.extra != nil && m.repeated {
+		if m.extra != nil && m.repeats > 0 {
 			if seen[m] {
 				continue
 			}

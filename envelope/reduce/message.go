@@ -55,9 +55,9 @@ type Message struct {
 type extra struct {
 	activityType string
 	calls        []*call // the elements of the member toolCalls
-	// repeated means that the message has several places in the list: a snapshot
+	// repeats is how many further places the message has in the list: a snapshot
 	// replaced several messages with its id.
-	repeated bool
+	repeats int
 }
 
 // ID returns the id of the message, or "" if it has none.

@@ -350,6 +350,26 @@ func TestMergeLimit(t *testing.T) {
 	}
 }
 
+// A message that has several places is counted once, also after one of them changes.
+func TestRepeatedMessage(t *testing.T) {
+	for _, role := range []string{"tool", "activity"} {
+		r := New(Options{})
+		for _, event := range events(`
+			TOOL_CALL_RESULT{"messageId":"m","toolCallId":"t","content":"1"}
+			TOOL_CALL_RESULT{"messageId":"m","toolCallId":"t","content":"2"}
+			MESSAGES_SNAPSHOT{"messages":[{"id":"m","role":"` + role + `","content":{"a":1}}]}
+			ACTIVITY_SNAPSHOT{"messageId":"m","activityType":"p","content":{}}
+			ACTIVITY_DELTA{"messageId":"m","activityType":"p","patch":[{"op":"add","path":"/b","value":1}]}
+			TOOL_CALL_RESULT{"messageId":"n","toolCallId":"t","content":"3"}`) {
+			apply(t, r, event)
+			check(t, r)
+		}
+		if n := r.conversation.Len(); n != 3 {
+			t.Errorf("%d messages", n)
+		}
+	}
+}
+
 // Snapshots that remove nothing take no time for the messages that they omit.
 func TestSnapshotRemovesNothing(t *testing.T) {
 	const activities = `

@@ -39,7 +39,7 @@ func (r *Reducer) messagesSnapshot(e *envelope.Event) {
 	for n := range r.conversation.messages.all {
 		if m := byID[n.id]; m != nil {
 			if known[m.id] {
-				m.more().repeated = true
+				m.more().repeats++
 			}
 			known[m.id] = true
 			merged = append(merged, m)
