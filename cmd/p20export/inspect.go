@@ -1,20 +1,22 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/envelope/reduce"
+	"github.com/p20export/p20export/project/lint"
 	"github.com/p20export/p20export/project/scan"
 )
 
 func newInspect() *cobra.Command {
 	var messages, state bool
-	var at int
-	var dialect string
+	var at, dialect string
 	cmd := &cobra.Command{
 		Use:   "inspect CAPTURE...",
 		Short: "Show the runs, event counts, snapshots and times of captures",
@@ -29,13 +31,17 @@ for standard input. Any other directory means all captures in it and below it,
 finished or not. Symbolic links in it are not followed.
 
 Events are counted from 0, as in a record, but runs and snapshots from 1.
-inspect lists the problems of a run, but does not check anything.
+inspect lists the problems of a run, but its exit status does not depend on
+them.
 
 --messages shows the messages that a client has after the last event, or after
 the event --at, and --state the state. They begin with those in request.json and
-continue through all runs. The rules are those of @ag-ui/client 1.0.0, which
-refuses some streams; inspect ignores what has no effect, with a warning. JSON
-Patches follow RFC 6902, or, with --dialect client, what the client does.
+continue through all runs. They do not affect artifacts and are not evidence.
+
+The rules are those of @ag-ui/client 1.0.0. It ends a run at an event that it
+refuses; inspect names the first such event and goes on. It skips events that
+cannot have an effect, and warns. JSON Patches follow RFC 6902, or, with
+--dialect client, what the client does.
 ` + exitHelp("every capture has a run and was not changed; other problems are only shown", "a capture has no run, or was changed after it was closed", ""),
 		Example: `  p20export inspect captures/one-turn
   p20export inspect --format json captures | jq .families
@@ -48,12 +54,12 @@ Patches follow RFC 6902, or, with --dialect client, what the client does.
 	flags := cmd.Flags()
 	flags.BoolVar(&messages, "messages", false, "show the messages that a client has")
 	flags.BoolVar(&state, "state", false, "show the state that a client has")
-	flags.IntVar(&at, "at", 0, "with --messages or --state: after the event with the index `EVENT` (default: the last)")
+	flags.StringVar(&at, "at", "", "with --messages or --state: after the event with the index `EVENT` (default: the last)")
 	flags.StringVar(&dialect, "dialect", reduce.RFC6902.String(), "with --messages or --state: the dialect of JSON Patches, `rfc6902|client`")
 	cli.Complete(cmd, "dialect", reduce.Dialects()...)
 	f := cli.AddFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		options, err := conversationOptions(cmd, at, dialect, messages || state)
+		options, err := conversationOptions(cmd, at, dialect, messages, state)
 		if err != nil {
 			return err
 		}
@@ -67,9 +73,9 @@ Patches follow RFC 6902, or, with --dialect client, what the client does.
 			if messages || state {
 				var c scan.Conversation
 				cli.Reading(cmd, path, func(progress func(int64)) {
-					c = scan.ReadConversation(cmd.Context(), path, options, progress)
+					c = lint.Conversation(cmd.Context(), path, options, progress)
 				})
-				p.Conversation(c, messages, state)
+				p.Conversation(c, options)
 				worst = worst.Worse(render.StatusOfConversation(c))
 			} else {
 				var rows []scan.Inspection
@@ -87,16 +93,22 @@ Patches follow RFC 6902, or, with --dialect client, what the client does.
 }
 
 // conversationOptions returns the settings for --messages and --state.
-func conversationOptions(cmd *cobra.Command, at int, dialect string, asked bool) (o scan.ConversationOptions, err error) {
+func conversationOptions(cmd *cobra.Command, at, dialect string, messages, state bool) (o scan.ConversationOptions, err error) {
+	o.Messages, o.State = messages, state
 	for _, name := range []string{"at", "dialect"} {
-		if cmd.Flags().Changed(name) && !asked {
+		if cmd.Flags().Changed(name) && !messages && !state {
 			return o, fmt.Errorf("--%s needs --messages or --state", name)
 		}
 	}
-	if o.At = at; !cmd.Flags().Changed("at") {
-		o.At = -1
-	} else if at < 0 {
-		return o, fmt.Errorf("--at %d: events are counted from 0", at)
+	if o.At = -1; cmd.Flags().Changed("at") {
+		switch o.At, err = strconv.Atoi(at); {
+		case errors.Is(err, strconv.ErrRange):
+			return o, fmt.Errorf("--at %s: no capture has so many events", at)
+		case err != nil:
+			return o, fmt.Errorf("--at %q: give the index of an event, which is a number", at)
+		case o.At < 0:
+			return o, fmt.Errorf("--at %d: events are counted from 0", o.At)
+		}
 	}
 	if o.Dialect, err = reduce.ParseDialect(dialect); err != nil {
 		return o, fmt.Errorf("--dialect: %w", err)

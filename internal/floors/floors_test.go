@@ -57,7 +57,7 @@ var floors = map[string][]string{
 	"project/record":                         {"project", "envelope", "capture", "artifact"},
 	"project/rewrite":                        {"project/scan", "project", "envelope/compact", "envelope", "capture"},
 	"project/lint":                           {"project/scan", "project", "envelope/sequence", "envelope/event", "envelope", "capture", "artifact"},
-	"project/scan":                           {"project", "envelope/reduce", "envelope", "capture", "artifact"},
+	"project/scan":                           {"project", "envelope/reduce", "envelope", "envelope/event/names", "capture", "artifact"},
 	"project":                                {"envelope/reduce", "envelope/chunk", "envelope", "artifact"},
 	"envelope/reduce":                        {"envelope/chunk", "envelope", "envelope/event", "envelope/event/names"},
 	"envelope/sequence":                      {"envelope/chunk", "envelope", "envelope/event/names"},

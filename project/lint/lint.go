@@ -75,6 +75,17 @@ func Capture(ctx context.Context, path string, p sequence.Protocol, progress sca
 	return row
 }
 
+// Conversation reads a capture as scan.ReadConversation does, and checks in the same pass
+// at which event the reference client 1.0.0 ends the run.
+func Conversation(ctx context.Context, path string, o scan.ConversationOptions, progress scan.Progress) scan.Conversation {
+	l := New(sequence.V1)
+	c := scan.ReadConversation(ctx, path, o, progress, l)
+	if l.refused >= 0 && l.refused <= c.Event {
+		c.Refused = l.refused
+	}
+	return c
+}
+
 // fail describes a capture that could not be read.
 func (row *Row) fail(err error) {
 	f, isVerdict := finding.FromError(err)

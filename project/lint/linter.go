@@ -20,6 +20,7 @@ type Linter struct {
 	found    finding.List
 	list     []finding.Finding
 	breaches int
+	refused  int  // the index of the first event with an error, or -1
 	failed   bool // there is a RUN_ERROR, which needs no run
 	last     envelope.Ref
 	first    envelope.Ref // the first event with an error
@@ -47,7 +48,7 @@ const maxAlterations = 1000
 // New returns a Linter that checks events under a protocol. The form of events is only
 // checked under sequence.V1.
 func New(p sequence.Protocol) *Linter {
-	return &Linter{protocol: p, checker: sequence.New(sequence.Options{Protocol: p})}
+	return &Linter{protocol: p, refused: -1, checker: sequence.New(sequence.Options{Protocol: p})}
 }
 
 // Findings returns the sorted findings. It must be called after Finish.
@@ -91,6 +92,9 @@ func (l *Linter) add(f finding.Finding) {
 			l.first = l.last
 		}
 		l.breaches++
+		if l.refused < 0 {
+			l.refused = l.last.Index
+		}
 	}
 	l.found.Add(f)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/envelope/reduce"
 	"github.com/p20export/p20export/finding"
 )
@@ -23,6 +24,9 @@ type Conversation struct {
 	// is the result of patches to an empty object.
 	Known            bool
 	PendingToolCalls []string
+	// Refused is the index of the event, at most Event, at which the reference client
+	// ends the run. It is set by lint.Conversation, and -1 if there is none.
+	Refused int
 	// Findings are about the events up to Event and about the capture.
 	Findings []finding.Finding
 
@@ -36,18 +40,21 @@ type ConversationOptions struct {
 	// At is the index of the last event to apply, or -1 for all events.
 	At      int
 	Dialect reduce.Dialect
+	// Messages and State choose what to show, and so which warnings are reported: those
+	// about events of the state are only reported with State, and others with Messages.
+	Messages, State bool
 }
 
 // ReadConversation reads a capture, and applies its events to the messages and the state
 // of its request. A conversation continues through all runs of a capture. Events outside
-// runs count too.
-func ReadConversation(ctx context.Context, path string, o ConversationOptions, progress Progress) Conversation {
+// runs count too. Other consumers see the capture in the same pass.
+func ReadConversation(ctx context.Context, path string, o ConversationOptions, progress Progress, others ...Consumer) Conversation {
 	c, err := capture.Open(ctx, path, "")
 	if err != nil {
 		return failedConversation(path, err)
 	}
 	defer c.Close()
-	r := &conversationReader{at: o.At, last: -1, reducer: reduce.New(reduce.Options{Dialect: o.Dialect})}
+	r := &conversationReader{ConversationOptions: o, last: -1, reducer: reduce.New(reduce.Options{Dialect: o.Dialect})}
 	request, err := c.Request()
 	if err != nil {
 		return failedConversation(path, err)
@@ -55,7 +62,7 @@ func ReadConversation(ctx context.Context, path string, o ConversationOptions, p
 	if request != nil {
 		r.report(r.reducer.Seed(request))
 	}
-	result, err := Run(ctx, c, progress, r)
+	result, err := Run(ctx, c, progress, append(others, r)...)
 	if err != nil {
 		return failedConversation(path, err)
 	}
@@ -70,6 +77,7 @@ func ReadConversation(ctx context.Context, path string, o ConversationOptions, p
 		State:            r.reducer.AppendState(nil),
 		Interrupts:       r.reducer.AppendInterrupts(nil),
 		Known:            r.reducer.HasState(),
+		Refused:          -1,
 		PendingToolCalls: r.reducer.PendingToolCalls(),
 		Findings:         r.found.Findings(),
 		Negative:         result.Runs == 0,
@@ -78,14 +86,15 @@ func ReadConversation(ctx context.Context, path string, o ConversationOptions, p
 
 func failedConversation(path string, err error) Conversation {
 	f, isVerdict := finding.FromError(err)
-	return Conversation{Capture: path, Event: -1, Findings: []finding.Finding{f}, Failed: !isVerdict, Negative: isVerdict}
+	return Conversation{Capture: path, Event: -1, Refused: -1, Findings: []finding.Finding{f}, Failed: !isVerdict, Negative: isVerdict}
 }
 
 // conversationReader applies the events of a capture.
 type conversationReader struct {
-	reducer  *reduce.Reducer
-	at, last int
-	found    finding.List
+	ConversationOptions
+	reducer *reduce.Reducer
+	last    int
+	found   finding.List
 }
 
 // Begin implements Consumer.
@@ -96,11 +105,16 @@ func (r *conversationReader) Event(*envelope.Event) {}
 
 // Frame implements FrameConsumer.
 func (r *conversationReader) Frame(_ *envelope.Run, f capture.Frame, e *envelope.Event) {
-	if r.at >= 0 && f.Index > r.at {
+	if r.At >= 0 && f.Index > r.At {
 		return
 	}
-	if r.last = f.Index; e != nil {
-		r.report(r.reducer.Event(e))
+	if r.last = f.Index; e == nil {
+		return
+	}
+	found := r.reducer.Event(e)
+	ofState := e.Type == names.StateSnapshot || e.Type == names.StateDelta
+	if ofState && r.State || !ofState && r.Messages {
+		r.report(found)
 	}
 }
 
@@ -112,8 +126,8 @@ func (r *conversationReader) End(run *envelope.Run) error {
 
 // Finish implements Consumer.
 func (r *conversationReader) Finish(result Result) error {
-	if r.at >= result.Events {
-		return finding.New(finding.EventOutOfRange, "the capture has %d events, which are counted from 0, and no event %d", result.Events, r.at)
+	if r.At >= result.Events {
+		return finding.New(finding.EventOutOfRange, "the capture has %d events, which are counted from 0, and no event %d", result.Events, r.At)
 	}
 	return nil
 }
@@ -121,7 +135,7 @@ func (r *conversationReader) Finish(result Result) error {
 // report adds findings, except those about later events.
 func (r *conversationReader) report(list []finding.Finding) {
 	for _, f := range list {
-		if r.at < 0 || f.EventIndex == nil || *f.EventIndex <= r.at {
+		if r.At < 0 || f.EventIndex == nil || *f.EventIndex <= r.At {
 			r.found.Add(f)
 		}
 	}

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,6 +19,8 @@ type messagesRow struct {
 	Capture string `json:"capture"`
 	// Event is the index of the last event that was applied, or null.
 	Event *int `json:"event"`
+	// Refused is the index of the event at which the AG-UI client ends the run, or null.
+	Refused *int `json:"refused"`
 	// Messages is null if the capture could not be read.
 	Messages         jsontext.Value    `json:"messages"`
 	PendingToolCalls []string          `json:"pending_tool_calls"`
@@ -29,6 +32,8 @@ type messagesRow struct {
 type stateRow struct {
 	Capture string `json:"capture"`
 	Event   *int   `json:"event"`
+	// Refused is the index of the event at which the AG-UI client ends the run, or null.
+	Refused *int `json:"refused"`
 	// Known reports whether an event or the request set the state.
 	Known bool `json:"known"`
 	// State is null if the capture could not be read, or the state is null.
@@ -37,7 +42,7 @@ type stateRow struct {
 }
 
 // Conversation prints the messages or the state of a conversation, or both.
-func (p *Printer) Conversation(c scan.Conversation, messages, state bool) {
+func (p *Printer) Conversation(c scan.Conversation, o scan.ConversationOptions) {
 	if p.format == Text {
 		p.line("%s", c.Capture)
 		switch {
@@ -47,11 +52,14 @@ func (p *Printer) Conversation(c scan.Conversation, messages, state bool) {
 		default:
 			p.line("  after     \tevent %d; the last is event %d", c.Event, c.Events-1)
 		}
+		if c.Refused >= 0 {
+			p.line("  refused   \tthe AG-UI client ends the run at event %d; p20export lint shows why", c.Refused)
+		}
 	}
-	if messages {
+	if o.Messages {
 		p.messages(c)
 	}
-	if state {
+	if o.State {
 		p.state(c)
 	}
 	if p.format == Text {
@@ -62,7 +70,7 @@ func (p *Printer) Conversation(c scan.Conversation, messages, state bool) {
 // messages prints the messages of a conversation.
 func (p *Printer) messages(c scan.Conversation) {
 	if p.format == JSON {
-		row := messagesRow{Capture: c.Capture, Event: eventOf(c), Messages: orNull(c.Messages), Interrupts: orNull(c.Interrupts), PendingToolCalls: c.PendingToolCalls, Findings: c.Findings}
+		row := messagesRow{Capture: c.Capture, Event: indexOrNil(c.Event), Refused: indexOrNil(c.Refused), Messages: orNull(c.Messages), Interrupts: orNull(c.Interrupts), PendingToolCalls: c.PendingToolCalls, Findings: c.Findings}
 		if row.PendingToolCalls == nil {
 			row.PendingToolCalls = []string{}
 		}
@@ -82,7 +90,7 @@ func (p *Printer) messages(c scan.Conversation) {
 // state prints the state of a conversation.
 func (p *Printer) state(c scan.Conversation) {
 	if p.format == JSON {
-		p.json(stateRow{Capture: c.Capture, Event: eventOf(c), Known: c.Known, State: orNull(c.State), Findings: c.Findings})
+		p.json(stateRow{Capture: c.Capture, Event: indexOrNil(c.Event), Refused: indexOrNil(c.Refused), Known: c.Known, State: orNull(c.State), Findings: c.Findings})
 		return
 	}
 	switch {
@@ -115,11 +123,11 @@ func StatusOfConversation(c scan.Conversation) Status {
 	return Done
 }
 
-func eventOf(c scan.Conversation) *int {
-	if c.Event < 0 {
+func indexOrNil(i int) *int {
+	if i < 0 {
 		return nil
 	}
-	return &c.Event
+	return &i
 }
 
 func orNull(text []byte) jsontext.Value {
@@ -143,7 +151,7 @@ func each(array []byte, f func(v strictjson.Value, o *strictjson.Object)) {
 
 // message prints one message.
 func (p *Printer) message(_ strictjson.Value, o *strictjson.Object) {
-	heading := []any{o.Text("role"), o.Text("id")}
+	heading := []any{cmp.Or(o.Text("role"), "(no role)"), cmp.Or(o.Text("id"), "(no id)")}
 	format := "%s %s"
 	if name, ok := o.Get("name"); ok && name.Kind == strictjson.String {
 		format += " (%s)"

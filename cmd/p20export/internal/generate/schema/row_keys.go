@@ -91,6 +91,8 @@ var rowKeys = map[string]string{
 	"messages/event":          "The index of the last event that was applied, from 0; null if there is none.",
 	"messages/messages":       "The messages, as AG-UI defines them; null if the capture could not be read.",
 	"pending_tool_calls":      "The ids of the tool calls of the last run that wait for a result.",
+	"messages/refused":        "The index of the event, up to the last applied, at which the AG-UI reference client 1.0.0 ends the run; null if there is none.",
+	"state/refused":           "The index of the event, up to the last applied, at which the AG-UI reference client 1.0.0 ends the run; null if there is none.",
 	"state/event":             "The index of the last event that was applied, from 0; null if there is none.",
 	"state/state":             "The state; null also if the capture could not be read, or if patches left no value.",
 	"name":                    "The name.",
