@@ -3,7 +3,20 @@
 //
 // It does not judge the order of events: it applies every event that it can, and
 // reports the others as warnings. It must not know how messages are projected, shown
-// or compacted.
+// or compacted. Its results are not evidence.
+//
+// Events come from the JSON text of an event, or from a value of package event:
+//
+//	e, err := envelope.ReadEvent(event.Append(nil, started))
+//	if err != nil {
+//		return err
+//	}
+//	for _, f := range reducer.Event(e) {
+//		log.Print(f)
+//	}
+//
+// An envelope.Event that is made otherwise has no fields. The Index and Offset that
+// ReadEvent leaves at 0 are for the caller to set, and only matter in warnings.
 //
 // # Differences from the reference client
 //
@@ -66,7 +79,13 @@ func New(options Options) *Reducer {
 func (r *Reducer) Event(e *envelope.Event) []finding.Finding {
 	r.found = nil
 	e = r.upgrade(e)
-	if fault := r.chunks.Expand(e, r.apply); fault != nil {
+	switch fault := r.chunks.Expand(e, r.apply); {
+	case fault == nil:
+	case fault.Reason == chunk.TooLarge:
+		r.full = true
+		r.warn(e, finding.ConversationTooLarge, "%s; the chunk is ignored, and chunks that continue it", fault.Text)
+	case r.full && fault.Reason == chunk.Incomplete: // it may continue a chunk that was too large
+	default:
 		r.warn(e, finding.EventFieldMalformed, "%s; the chunk is ignored", fault.Text)
 	}
 	return r.found

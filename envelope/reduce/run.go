@@ -8,11 +8,8 @@ import (
 
 // run is what a Reducer knows of the current run.
 type run struct {
-	number  int // of the run in the stream, from 1, or 0 before the first
-	started []string
-	calls   map[string]*progress
-	bytes   int      // of the ids
-	named   []string // the pending tool calls that RUN_FINISHED names
+	number int // of the run in the stream, from 1, or 0 before the first
+	calls  runCalls
 
 	interrupts     []rawJSON // pending; these outlive the run
 	interruptBytes int
@@ -75,7 +72,11 @@ func (r *Reducer) runStarted(e *envelope.Event) {
 	r.run.next()
 	input, _ := e.Get("input")
 	list, _ := input.Member(messagesKey)
-	for _, m := range r.readMessages(e, list, "/input/messages", input.Start) {
+	messages, ok := r.readMessages(e, list, "/input/messages", input.Start)
+	if !ok {
+		return
+	}
+	for _, m := range messages {
 		if r.conversation.find(m.id) == nil {
 			r.add(e, m)
 		}

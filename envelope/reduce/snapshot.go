@@ -18,11 +18,10 @@ func (r *Reducer) messagesSnapshot(e *envelope.Event) {
 		r.warn(e, finding.EventFieldMalformed, "the snapshot has no list of messages and is ignored")
 		return
 	}
-	list, ok := r.readMessages(e, value)
+	list, ok := r.readMessages(e, value, "/messages", 0)
 	if !ok {
 		return
 	}
-	list := r.readMessages(e, value, "/messages", 0)
 	byID := make(map[string]*Message, len(list))
 	var omits omission
 	omits.types, omits.hasActivity = authoritativeTypes(e)

@@ -212,37 +212,42 @@ func mayHaveBinary(v envelope.Value) bool {
 	return v.Kind == strictjson.ArrayStart && (bytes.Contains(v.Raw, []byte(`binary"`)) || bytes.Contains(v.Raw, []byte(`\u`)))
 }
 
-// readMessages reads the messages of an event or, if e has no text, of a request. The list
-// is at a pointer, and base is added to the offsets of its elements. Parts of the type
-// binary become what package event makes of them, and so do strings in the input of a run.
-// Everything else is kept as it is.
-func (r *Reducer) readMessages(e *envelope.Event, list envelope.Value, at finding.Pointer, base int) (messages []*Message) {
+// readMessages reads the messages of an event or, if e has no text, of a request, and
+// reports whether they are within the limit. The list is at a pointer, and base is added to
+// the offsets of its elements. Parts of the type binary become what package event makes of
+// them, and so do strings in the input of a run. Everything else is kept as it is.
+func (r *Reducer) readMessages(e *envelope.Event, list envelope.Value, at finding.Pointer, base int) (messages []*Message, ok bool) {
 	var texts []event.Message // those of the input
-	skipped := false
-	// The list was read before, so there is no error.
-	_ = strictjson.Elements(list, func(i int, v strictjson.Value, o *strictjson.Object) error {
+	skipped, limit := false, r.conversation.limit
+	err := strictjson.Elements(list, func(i int, v strictjson.Value, o *strictjson.Object) error {
+		var m *Message
 		switch v.Kind {
 		case strictjson.ObjectStart:
-			m := readMessage(v, o)
+			m = readMessage(v, o, limit)
 			r.upgradeContent(e, at.Index(i), base, v, o, m)
-			messages = append(messages, m)
-			return nil
 		case strictjson.String:
 			if texts == nil && e.Type == names.RunStarted {
 				texts = r.readTexts(e)
 			}
 			if i < len(texts) {
-				messages = append(messages, readMessage(read(event.AppendMessage(nil, texts[i]))))
-				return nil
+				text, o := read(event.AppendMessage(nil, texts[i]))
+				m = readMessage(text, o, limit)
 			}
 		}
-		skipped = true
+		if m == nil {
+			skipped = true
+			return nil
+		}
+		if limit -= m.bytes; limit < 0 {
+			return errTooLarge
+		}
+		messages = append(messages, m)
 		return nil
 	})
 	if skipped {
 		r.warn(e, finding.EventFieldMalformed, "the messages of %s contain values that are not messages; they are ignored", e.Type)
 	}
-	return messages
+	return messages, r.fits(e, err == nil)
 }
 
 // readTexts returns the messages of the input of RUN_STARTED, some of which are strings. It

@@ -57,29 +57,39 @@ func conversation(t testing.TB, path string) string {
 
 // count returns the number of events of each type.
 func count(t testing.TB, events []string) (c envelope.Counts) {
+	t.Helper()
 	for _, text := range events {
 		e, err := envelope.ReadEvent([]byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
 		c.Add(e.Type)
+	}
 	return c
+}
+
 // A row counts the events of each type before and after.
 func TestFamilies(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "events.ndjson")
 	before := []string{
 		`{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"a"}`, `{ "messageId":"m","delta":"b", "type":"TEXT_MESSAGE_CONTENT"}`,
 		`{"type": "CUSTOM","name":"n","value":null}`, `{"type":"\u0043USTOM","name":"n","value":null}`, `{"type" :"x\"y"}`, `{"type":"x"}`,
+	}
 	testkit.Write(t, path, strings.Join(before, "\n")+"\n")
 	var out bytes.Buffer
 	row, err := rewrite.Write(t.Context(), path, &out, rewrite.Settings{Mode: compact.ModeStream})
 	if err != nil || row.Verdict != project.Written {
 		t.Fatal(row, err)
+	}
 	after := frames(t, out.String(), capture.NDJSON)
 	if got, want := fmt.Sprint(*row.CaptureFamilies), fmt.Sprint(count(t, before)); got != want {
 		t.Errorf("the capture has %s, want %s", got, want)
+	}
 	if got, want := fmt.Sprint(*row.Families), fmt.Sprint(count(t, after)); got != want || row.Families.Count("TEXT_MESSAGE_CONTENT") != 1 {
 		t.Errorf("the copy has %s, want %s", got, want)
+	}
+}
+
 // Every committed capture that consists of events has a copy in each mode and framing. All
 // framings have the same events, an event has one line, and the copy of a copy is the same.
 func TestCommittedCaptures(t *testing.T) {
