@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/chunk"
 )
 
@@ -105,9 +106,13 @@ func TestManyInOneEvent(t *testing.T) {
 		}
 		check(t, r)
 	}
-	list := rawJSON("[" + strings.Repeat("{},", most) + "{}]").value()
-	if got, _, err := readMessages(list, MaxBytes); err == nil || len(got) >= most {
-		t.Errorf("%d messages were read: %v", len(got), err)
+	e, err := envelope.ReadEvent([]byte(`{"type":"MESSAGES_SNAPSHOT","messages":[` + strings.Repeat("{},", most) + `{}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, _ := e.Get("messages")
+	if got, ok := New(Options{}).readMessages(e, list, "/messages", 0); ok || len(got) >= most {
+		t.Errorf("%d messages were read", len(got))
 	}
 }
 

@@ -2,6 +2,7 @@ package reduce
 
 import (
 	"errors"
+	"math"
 
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/internal/jsonvalue"
@@ -107,24 +108,19 @@ func newMessage(id, role string, pairs ...string) *Message {
 	return m
 }
 
-// readMessages reads a list of messages. It skips elements that are not objects, and
-// reports whether there are any. The error is errTooLarge if the messages are larger than
-// the limit. A short text can be a list of very many messages or tool calls, so the rest
-// is not read.
-func readMessages(list envelope.Value, limit int) (messages []*Message, skipped bool, err error) {
-	err = strictjson.Elements(list, func(_ int, v strictjson.Value, o *strictjson.Object) error {
-		if v.Kind != strictjson.ObjectStart {
+// readMessages reads a list of messages that AppendMessages wrote. It skips elements that
+// are not objects, and reports whether there are any.
+func readMessages(list envelope.Value) (messages []*Message, skipped bool) {
+	// The list was read before, so there is no error.
+	_ = strictjson.Elements(list, func(_ int, v strictjson.Value, o *strictjson.Object) error {
+		if v.Kind == strictjson.ObjectStart {
+			messages = append(messages, readMessage(v, o, math.MaxInt))
+		} else {
 			skipped = true
-			return nil
 		}
-		m := readMessage(v, o, limit)
-		if limit -= m.bytes; limit < 0 {
-			return errTooLarge
-		}
-		messages = append(messages, m)
 		return nil
 	})
-	return messages, skipped, err
+	return messages, skipped
 }
 
 var errTooLarge = errors.New("the messages are too large")

@@ -68,7 +68,6 @@ func TestReplay(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		r := New(Options{})
-		// A snapshot with one id twice is not the same when it is applied again.
 		apply(t, r, generate(rt, judge.Generator{Without: judge.Collisions})...)
 		messages, state := r.AppendMessages(nil), r.AppendState(nil)
 		snapshots := []string{`{"type":"MESSAGES_SNAPSHOT","messages":` + string(messages) + `}`, `{"type":"STATE_SNAPSHOT","snapshot":` + string(state) + `}`}
@@ -77,8 +76,14 @@ func TestReplay(t *testing.T) {
 		if err := restored.Restore(messages, state); err != nil {
 			t.Fatal(err)
 		}
-		apply(t, r, snapshots...)
-		for _, r := range []*Reducer{r, fresh, restored} {
+		list := []*Reducer{fresh, restored}
+		// A snapshot with one id twice is not the same when it is applied again. It can
+		// have one without collisions: a tool call makes a message with its id.
+		if len(r.conversation.byID) == r.conversation.Len() {
+			apply(t, r, snapshots...)
+			list = append(list, r)
+		}
+		for _, r := range list {
 			check(t, r)
 			if got := r.AppendMessages(nil); string(got) != string(messages) {
 				rt.Fatalf("messages\n%s, want\n%s", got, messages)

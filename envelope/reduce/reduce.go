@@ -37,7 +37,6 @@ package reduce
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/chunk"
@@ -173,7 +172,7 @@ func (r *Reducer) Restore(messages, stateText []byte) error {
 	if err != nil {
 		return fmt.Errorf("reduce: the messages: %w", err)
 	}
-	list, skipped, _ := readMessages(value, math.MaxInt)
+	list, skipped := readMessages(value)
 	if skipped || value.Kind != envelope.ArrayValue {
 		return errors.New("reduce: the messages are not an array of objects")
 	}

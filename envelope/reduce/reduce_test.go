@@ -373,16 +373,16 @@ func TestRepeatedMessage(t *testing.T) {
 // Snapshots that remove nothing take no time for the messages that they omit.
 func TestSnapshotRemovesNothing(t *testing.T) {
 	const activities = `
-		ACTIVITY_SNAPSHOT{"messageId":"a","activityType":"p","content":1}
+		ACTIVITY_SNAPSHOT{"messageId":"a","activityType":"p","content":{}}
 		TEXT_MESSAGE_START{"messageId":"u","role":"user"}
 		TOOL_CALL_RESULT{"messageId":"x","toolCallId":"t","content":"1"}
-		REASONING_MESSAGE_START{"messageId":"r"}
+		REASONING_MESSAGE_START{"messageId":"r","role":"reasoning"}
 		`
 	for _, test := range []struct {
 		events, ids string
 		works       bool // it looks at all messages
 	}{
-		{`ACTIVITY_SNAPSHOT{"messageId":"a","activityType":"p","content":1}
+		{`ACTIVITY_SNAPSHOT{"messageId":"a","activityType":"p","content":{}}
 			MESSAGES_SNAPSHOT{"messages":[]}`, `a`, false},
 		{activities + `MESSAGES_SNAPSHOT{"messages":[{"id":"u","role":"user"},{"id":"x","role":"tool","toolCallId":"t"},{"id":"n","role":"user"}]}`, `a u x r n`, false},
 		{activities + `MESSAGES_SNAPSHOT{"messages":[{"id":"n","role":"user"},{"id":"x","role":"user"},{"id":"r","role":"user"},{"id":"u","role":"tool"}]}`, `a u x r n`, false},

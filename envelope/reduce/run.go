@@ -8,8 +8,7 @@ import (
 
 // run is what a Reducer knows of the current run.
 type run struct {
-	number int // of the run in the stream, from 1, or 0 before the first
-	calls  runCalls
+	calls runCalls
 
 	interrupts     []rawJSON // pending; these outlive the run
 	interruptBytes int
@@ -24,11 +23,6 @@ type runCalls struct {
 
 // progress is how far a tool call is.
 type progress struct{ started, answered bool }
-
-// next begins the next run.
-func (u *run) next() {
-	*u = run{number: u.number + 1, interrupts: u.interrupts, interruptBytes: u.interruptBytes}
-}
 
 // start records that a tool call began.
 func (r *Reducer) start(e *envelope.Event, id string) {
@@ -69,7 +63,6 @@ func (r *Reducer) dropCalls() {
 // runStarted handles RUN_STARTED. Messages of its input are added if their ids are new.
 func (r *Reducer) runStarted(e *envelope.Event) {
 	r.dropCalls()
-	r.run.next()
 	input, _ := e.Get("input")
 	list, _ := input.Member(messagesKey)
 	messages, ok := r.readMessages(e, list, "/input/messages", input.Start)

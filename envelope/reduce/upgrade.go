@@ -212,36 +212,38 @@ func mayHaveBinary(v envelope.Value) bool {
 	return v.Kind == strictjson.ArrayStart && (bytes.Contains(v.Raw, []byte(`binary"`)) || bytes.Contains(v.Raw, []byte(`\u`)))
 }
 
-// readMessages reads the messages of an event or, if e has no text, of a request, and
-// reports whether they are within the limit. The list is at a pointer, and base is added to
-// the offsets of its elements. Parts of the type binary become what package event makes of
-// them, and so do strings in the input of a run. Everything else is kept as it is.
+// readMessages reads the messages of an event or, if e has no text, of a request. The list
+// is at a pointer, and base is added to the offsets of its elements. Parts of the type
+// binary become what package event makes of them, and so do strings in the input of a run.
+// Everything else is kept as it is. The result is false if the messages exceed the limit. A
+// short text can be a list of very many messages, so the rest is not read.
 func (r *Reducer) readMessages(e *envelope.Event, list envelope.Value, at finding.Pointer, base int) (messages []*Message, ok bool) {
+	limit := r.conversation.limit
 	var texts []event.Message // those of the input
-	skipped, limit := false, r.conversation.limit
+	skipped := false
+	add := func(m *Message) error {
+		if limit -= m.bytes; limit < 0 {
+			return errTooLarge
+		}
+		messages = append(messages, m)
+		return nil
+	}
 	err := strictjson.Elements(list, func(i int, v strictjson.Value, o *strictjson.Object) error {
-		var m *Message
 		switch v.Kind {
 		case strictjson.ObjectStart:
-			m = readMessage(v, o, limit)
+			m := readMessage(v, o, limit)
 			r.upgradeContent(e, at.Index(i), base, v, o, m)
+			return add(m)
 		case strictjson.String:
 			if texts == nil && e.Type == names.RunStarted {
 				texts = r.readTexts(e)
 			}
 			if i < len(texts) {
-				text, o := read(event.AppendMessage(nil, texts[i]))
-				m = readMessage(text, o, limit)
+				v, o := read(event.AppendMessage(nil, texts[i]))
+				return add(readMessage(v, o, limit))
 			}
 		}
-		if m == nil {
-			skipped = true
-			return nil
-		}
-		if limit -= m.bytes; limit < 0 {
-			return errTooLarge
-		}
-		messages = append(messages, m)
+		skipped = true
 		return nil
 	})
 	if skipped {
