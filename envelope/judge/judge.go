@@ -90,6 +90,12 @@ func (j *Judge) Verify(events []string) (index int, text string) {
 	return j.first("verify", events)
 }
 
+// VerifyLast is like Verify for the last client of AG-UI 0.x, 0.0.59.
+func (j *Judge) VerifyLast(events []string) (index int, text string) {
+	j.t.Helper()
+	return j.first("verifyLast", events)
+}
+
 // Pipeline is like Verify for everything that the client does with events before it
 // applies them: it upgrades earlier events, drops unknown ones, removes unknown keys,
 // validates, expands chunks and verifies.

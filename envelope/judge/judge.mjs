@@ -11,6 +11,7 @@ const require = createRequire(resolve(process.argv[2]) + "/");
 const { AbstractAgent, CompatibilityBoundary, compactEvents, enforceEvents, transformChunks, verifyEvents } = require("@ag-ui/client");
 const { EventSchema, RunAgentInputSchema } = require("@ag-ui/core/schemas");
 const earlier = require("client-0.0.52");
+const last = require("client-0.0.59");
 const { applyPatch } = require("fast-json-patch");
 const { Subject, from } = require("rxjs");
 
@@ -25,6 +26,7 @@ const textOf = (error) => (error instanceof Error ? error.message : String(error
 // The stages of the client that an event passes before it is applied.
 const expand = (source) => source.pipe(transformChunks());
 const verify = (source) => source.pipe(transformChunks(), verifyEvents());
+const verifyLast = (source) => source.pipe(last.transformChunks(), last.verifyEvents());
 const inbound = (source) => {
   const input = { threadId: "", runId: "", messages: [] };
   const upgraded = new CompatibilityBoundary().run(input, { run: () => source });
@@ -69,6 +71,10 @@ const problem = (schema, value) => {
 const methods = {
   verify: ({ events }) => {
     const { index, text } = pass(parse(events), verify);
+    return { index, text };
+  },
+  verifyLast: ({ events }) => {
+    const { index, text } = pass(parse(events), verifyLast);
     return { index, text };
   },
   pipeline: ({ events }) => {

@@ -18,9 +18,9 @@ import (
 const seed = 17
 
 // first returns the index of the first event of a stream that breaks a rule, or -1.
-func first(t testing.TB, events []string) (index int, text string) {
+func first(t testing.TB, p sequence.Protocol, events []string) (index int, text string) {
 	t.Helper()
-	found := check(t, sequence.V1, events...)
+	found := check(t, p, events...)
 	if len(found) == 0 {
 		return -1, ""
 	}
@@ -33,11 +33,11 @@ func first(t testing.TB, events []string) (index int, text string) {
 }
 
 // known returns the events that the client's verifier sees: it drops those of other types
-// before.
-func known(t testing.TB, events []string) (list []string) {
+// before, and 1.0.0 converts THINKING events.
+func known(t testing.TB, p sequence.Protocol, events []string) (list []string) {
 	t.Helper()
 	for i, text := range events {
-		if e := read(t, i, text); names.IsReleased(e.Type) && !strings.HasPrefix(e.Type, "THINKING_") {
+		if e := read(t, i, text); names.IsReleased(e.Type) && (p == sequence.V0 || !strings.HasPrefix(e.Type, "THINKING_")) {
 			list = append(list, text)
 		}
 	}
@@ -47,17 +47,28 @@ func known(t testing.TB, events []string) (list []string) {
 // The first breach of a stream is at the event that the client refuses.
 func TestClientFirstBreach(t *testing.T) {
 	j := judge.Start(t)
+	firstBreach(t, sequence.V1, judge.Generator{With: judge.UnknownTypes}, j.Verify)
+}
+
+// The same is true of the last client of AG-UI 0.x.
+func TestClientFirstBreachOfLast(t *testing.T) {
+	j := judge.Start(t)
+	firstBreach(t, sequence.V0, judge.Generator{With: judge.UnknownTypes | judge.Legacy}, j.VerifyLast)
+}
+
+func firstBreach(t *testing.T, p sequence.Protocol, g judge.Generator, verify func([]string) (int, string)) {
+	t.Helper()
 	refused := 0
 	n := judge.Streams(5000)
 	for i := range n {
 		r := rand.New(rand.NewPCG(seed, uint64(i)))
-		events := judge.Generate(r, judge.Generator{With: judge.UnknownTypes})
+		events := judge.Generate(r, g)
 		if i%5 > 0 {
 			events = judge.Damage(r, events)
 		}
-		events = known(t, events)
-		want, why := j.Verify(events)
-		got, rule := first(t, events)
+		events = known(t, p, events)
+		want, why := verify(events)
+		got, rule := first(t, p, events)
 		if got != want {
 			t.Fatalf("stream %d: the first breach is at %d, %q; the client's at %d, %q\n%s", i, got, rule, want, why, strings.Join(events, "\n"))
 		}
@@ -69,6 +80,28 @@ func TestClientFirstBreach(t *testing.T) {
 		t.Errorf("%d of %d streams were refused", refused, n)
 	}
 	t.Logf("%d streams, %d of them refused", n, refused)
+}
+
+// The last client of AG-UI 0.x agrees with the vectors of 0.x.
+func TestClientVectorsOfLast(t *testing.T) {
+	j := judge.Start(t)
+	n := 0
+	for _, v := range vectors(t) {
+		if !slices.Contains(v.Protocols, sequence.V0) || v.File == "form" {
+			continue
+		}
+		n++
+		want := -1
+		if len(v.Breaches) > 0 {
+			want = v.Breaches[0].Event
+		}
+		if got, text := j.VerifyLast(v.events()); got != want {
+			t.Errorf("%s/%s: the client refuses event %d, %q, not %d", v.File, v.Name, got, text, want)
+		}
+	}
+	if n < 100 {
+		t.Errorf("only %d vectors", n)
+	}
 }
 
 // The client agrees with the vectors of AG-UI 1.0.
