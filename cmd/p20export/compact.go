@@ -13,12 +13,13 @@ import (
 	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/envelope/compact"
+	"github.com/p20export/p20export/envelope/reduce"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project/rewrite"
 )
 
 func newCompact() *cobra.Command {
-	var out, mode, framing string
+	var out, mode, framing, dialect string
 	cmd := &cobra.Command{
 		Use:   "compact CAPTURE -o FILE",
 		Short: "Write a copy of a capture with its deltas merged",
@@ -46,7 +47,9 @@ Modes:
             if the state is known, in place of the events that they result
             from. Messages that the conversation has are removed from the input
             of the run. A run with a parentRunId continues the conversation of
-            that run
+            that run, and the first run the messages and the state of the
+            capture's request.json. Patches follow RFC 6902, or, with --dialect
+            client, what the client does
 
 Events that do not change keep their bytes. docs/compaction.md has an example
 and lists what is lost.
@@ -54,9 +57,9 @@ and lists what is lost.
 FILE is written completely or not at all, after the whole capture was read and
 its digests were checked. An existing file is never replaced; one with the same
 bytes counts as written. If a message, a call or a conversation is longer than
-64 MiB, more than 256 MiB of events wait for the end of a message or call, or
-the conversations at the ends of runs take more than 512 MiB, nothing is
-written.
+64 MiB, more than 256 MiB of events wait for the end of a message or call, the
+conversations at the ends of runs take more than 512 MiB or, written, more than
+4 GiB and 16 times the length of the capture, nothing is written.
 ` + exitHelp("the copy was written", "the capture contains something that is not an event, exceeds a limit, or was changed after it was closed", ""),
 		Example: `  p20export compact captures/one-turn -o one-turn.sse
   p20export compact run.sse -o run.ndjson --mode client --framing ndjson
@@ -69,12 +72,20 @@ written.
 	cli.Complete(cmd, "mode", compact.Modes()...)
 	flags.StringVar(&framing, "framing", "", "write the copy as `sse|ndjson|json` (default: the framing of the capture)")
 	cli.Complete(cmd, "framing", string(capture.SSE), string(capture.NDJSON), string(capture.JSON))
+	flags.StringVar(&dialect, "dialect", reduce.RFC6902.String(), "with --mode snapshot: the dialect of JSON Patches, `rfc6902|client`")
+	cli.Complete(cmd, "dialect", reduce.Dialects()...)
 	f := cli.AddFormat(cmd)
 	cli.Require(cmd, "output")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		s, err := compactSettings(mode, framing, flags.Changed("framing"))
 		if err != nil {
 			return err
+		}
+		if s.Dialect, err = reduce.ParseDialect(dialect); err != nil {
+			return fmt.Errorf("--dialect: %w", err)
+		}
+		if flags.Changed("dialect") && s.Mode != compact.ModeSnapshot {
+			return errors.New("--dialect needs --mode snapshot")
 		}
 		if err := checkURL(args[0]); err != nil {
 			return err

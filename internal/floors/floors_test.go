@@ -55,7 +55,7 @@ var floors = map[string][]string{
 	"project/difference":                     {"project/validate", "project", "artifact"},
 	"project/validate":                       {"project/record", "project", "envelope", "capture", "artifact"},
 	"project/record":                         {"project", "envelope", "capture", "artifact"},
-	"project/rewrite":                        {"project/scan", "project", "envelope/compact", "envelope", "capture"},
+	"project/rewrite":                        {"project/scan", "project", "envelope/compact", "envelope/reduce", "envelope", "capture"},
 	"project/lint":                           {"project/scan", "project", "envelope/sequence", "envelope/event", "envelope", "capture", "artifact"},
 	"project/scan":                           {"project", "envelope/reduce", "envelope", "envelope/event/names", "capture", "artifact"},
 	"project":                                {"envelope/reduce", "envelope/chunk", "envelope", "artifact"},
