@@ -44,15 +44,16 @@ Modes:
             written_after_run
   snapshot  the serialization proposal of AG-UI: each run ends with one
             MESSAGES_SNAPSHOT of its whole conversation, and one STATE_SNAPSHOT
-            if the state is known, in place of the events that they result
-            from. Messages that the conversation has are removed from the input
-            of the run. A run with a parentRunId continues the conversation of
-            that run, and the first run the messages and the state of the
+            if the state is known, which replace the events of messages and
+            state. Messages already in the conversation are removed from the
+            input of the run. A run with a parentRunId continues the
+            conversation of that run, and the first run the messages and the state of the
             capture's request.json. Patches follow RFC 6902, or, with --dialect
             client, what the client does
 
 Events that do not change keep their bytes. docs/compaction.md has an example
-and lists what is lost.
+and lists what is lost. Only mode snapshot merges the events whose types end in
+_CHUNK.
 
 FILE is written completely or not at all, after the whole capture was read and
 its digests were checked. An existing file is never replaced; one with the same

@@ -1,8 +1,19 @@
-// Package compact makes streams of AG-UI events shorter without changing what a
-// client shows at their end.
+// Package compact makes streams of AG-UI events shorter. If a stream keeps the sequence
+// rules and ends each message and call inside its run, a client shows the same texts,
+// calls and results after the compacted stream; docs/compaction.md lists what differs.
 //
-// It knows which events of a stream belong together. It must not know where events
-// come from or how they are written, and what it makes is not evidence of a run.
+// A Compactor takes events as *envelope.Event. [envelope.ReadEvent] makes one from JSON
+// text, and envelope/event writes that text for typed events:
+//
+//	e, err := envelope.ReadEvent(event.Append(nil, &event.TextMessageEnd{MessageID: "m1"}))
+//	if err == nil {
+//		err = c.Event(e)
+//	}
+//
+// The literal envelope.Event{Type: t, Data: text} is an event without members.
+//
+// The package knows which events of a stream belong together. It must not know where
+// events come from or how they are written, and what it makes is not evidence of a run.
 package compact
 
 import (
@@ -46,7 +57,7 @@ func ParseMode(name string) (Mode, error) {
 
 // Options configure a Compactor.
 type Options struct {
-	// Mode is one of the modes of this package.
+	// Mode is one of the modes of this package. If it is empty, it is ModeStream.
 	Mode Mode
 	// Dialect is the dialect of JSON Patch of ModeSnapshot. The default is RFC6902;
 	// ModeClient always uses that of the client.
@@ -73,7 +84,7 @@ type compaction interface {
 
 // New returns a Compactor that passes the JSON text of each event of the compacted
 // stream to emit. The text is valid during the call. An event that did not change
-// has the bytes that it had. New panics if the mode is not one of Modes.
+// has the bytes that it had. New panics if the mode is neither empty nor one of Modes.
 func New(o Options, emit func(data []byte) error) *Compactor {
 	return newCompactor(o, emit, defaultLimits)
 }
@@ -81,7 +92,7 @@ func New(o Options, emit func(data []byte) error) *Compactor {
 // newCompactor is New with the given limits.
 func newCompactor(o Options, emit func(data []byte) error, l limits) *Compactor {
 	switch o.Mode {
-	case ModeStream, ModeClient:
+	case "", ModeStream, ModeClient:
 		return &Compactor{mode: newGrouper(o, emit, l)}
 	case ModeSnapshot:
 		return &Compactor{mode: newSnapshots(o, emit, l)}

@@ -103,6 +103,15 @@ func TestCases(t *testing.T) {
 	}
 }
 
+// The zero Options are those of ModeStream.
+func TestZeroOptions(t *testing.T) {
+	for _, c := range testCases(t) {
+		if got := run(t, "", texts(c.Input)...); !equal(got, texts(c.Stream)) {
+			t.Errorf("%s:\n%s\nwant\n%s", c.Name, got, texts(c.Stream))
+		}
+	}
+}
+
 // Long texts and events wait in several blocks.
 func TestBlocks(t *testing.T) {
 	for _, size := range []int{10_000, blockBytes - 1, blockBytes, 2 * blockBytes} {
