@@ -76,19 +76,27 @@ func CheckOut(path, out string) error {
 // completely or not at all, and only after the digests of the capture were checked. It
 // never replaces a file, but a file with the same bytes counts as written.
 func WriteFile(ctx context.Context, path, out string, s Settings) Row {
-	row := Row{Capture: path, File: out, Mode: s.Mode, Findings: []finding.Finding{}}
-	dir, name := filepath.Split(out) // filepath.Dir resolves link/../name differently from the system
+	row := Row{Capture: path, File: out, Mode: s.Mode, Verdict: project.Written, Findings: []finding.Finding{}}
+	if err := row.writeFile(ctx, s); err != nil {
+		row.fail(err)
+	}
+	return row
+}
+
+// writeFile writes the copy of a row to its file.
+func (row *Row) writeFile(ctx context.Context, s Settings) error {
+	dir, name := filepath.Split(row.File) // filepath.Dir resolves link/../name differently from the system
 	if err := capture.CheckOutside(dir); err != nil {
-		return row.failed(err)
+		return err
 	}
 	to, err := atomicfile.OpenDirectory(cmp.Or(dir, "."))
 	if err != nil {
-		return row.failed(err)
+		return err
 	}
 	defer to.Close()
 	staged, err := to.Create(func(w io.Writer) error { return row.compact(ctx, s, w) })
 	if err != nil {
-		return row.failed(err)
+		return err
 	}
 	defer staged.Discard()
 	file := atomicfile.Named{Staged: staged, Name: name, Same: atomicfile.Equal}
@@ -96,48 +104,46 @@ func WriteFile(ctx context.Context, path, out string, s Settings) Row {
 		if errors.Is(err, fs.ErrExist) {
 			err = finding.New(finding.OutputExists, "%s", finding.Escape(err.Error())).WithHint("%s", hint.ChooseOutput)
 		}
-		return row.failed(err)
+		return err
 	}
 	for _, name := range atomicfile.LeftoverNames(file) {
 		row.Findings = append(row.Findings, finding.Leftover(name))
 	}
-	if err := to.Sync(); err != nil {
-		return row.failed(err)
-	}
-	row.Verdict = project.Written
-	return row
+	return to.Sync()
 }
 
 // Write is like WriteFile, but writes the copy to w. Until the capture was read, the copy
 // waits in a temporary file. The error is from w.
 func Write(ctx context.Context, path string, w io.Writer, s Settings) (Row, error) {
-	row := Row{Capture: path, File: "-", Mode: s.Mode, Findings: []finding.Finding{}}
+	row := Row{Capture: path, File: "-", Mode: s.Mode, Verdict: project.Written, Findings: []finding.Finding{}}
 	file, err := atomicfile.CreateUnnamed("")
 	if err != nil {
-		return row.failed(err), nil
+		row.fail(err)
+		return row, nil
 	}
 	defer file.Close()
-	if err := row.compact(ctx, s, file); err != nil {
-		return row.failed(atomicfile.WrapUnnamed("", err)), nil
+	err = row.compact(ctx, s, file)
+	if err == nil {
+		_, err = file.Seek(0, io.SeekStart)
 	}
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return row.failed(atomicfile.WrapUnnamed("", err)), nil
+	if err != nil {
+		row.fail(atomicfile.WrapUnnamed("", err))
+		return row, nil
 	}
-	row.Verdict = project.Written
 	_, err = io.Copy(w, file)
 	return row, err
 }
 
-// failed returns the row of a capture without a copy.
-func (row *Row) failed(err error) Row {
+// fail makes row the row of a capture without a copy.
+func (row *Row) fail(err error) {
 	f, isVerdict := finding.FromError(err)
 	verdict := project.Failed
 	if isVerdict && f.Code != finding.OutputExists {
 		verdict = project.Refused
 	}
-	row.Findings = append(row.Findings, f)
-	finding.Sort(row.Findings)
-	return Row{Capture: row.Capture, File: row.File, Verdict: verdict, Mode: row.Mode, Findings: row.Findings}
+	list := append(row.Findings, f)
+	finding.Sort(list)
+	*row = Row{Capture: row.Capture, File: row.File, Verdict: verdict, Mode: row.Mode, Findings: list}
 }
 
 // compact writes the compacted events of the capture to w, and completes the row.
