@@ -34,7 +34,7 @@ type TextPart struct {
 	Extra JSON
 }
 
-// The kinds of MediaPart.
+// The types of MediaPart.
 const (
 	MediaImage    = "image"
 	MediaAudio    = "audio"
@@ -46,9 +46,8 @@ var mediaKinds = []string{MediaImage, MediaAudio, MediaVideo, MediaDocument}
 
 // MediaPart is an image, a recording, a video or a document.
 type MediaPart struct {
-	// Kind is MediaImage, MediaAudio, MediaVideo or MediaDocument. It is written as
-	// "type".
-	Kind   string
+	// Type is MediaImage, MediaAudio, MediaVideo or MediaDocument.
+	Type   string
 	ID     Optional[string]
 	Source Source
 	// Metadata is any value except null.
@@ -57,7 +56,7 @@ type MediaPart struct {
 	Extra JSON
 }
 
-// The kinds of Source.
+// The types of Source.
 const (
 	SourceData = "data"
 	SourceURL  = "url"
@@ -66,8 +65,8 @@ const (
 
 // Source says where the bytes of a MediaPart are.
 type Source struct {
-	// Kind is SourceData, SourceURL or SourceFile. It is written as "type".
-	Kind string
+	// Type is SourceData, SourceURL or SourceFile.
+	Type string
 	// Value is the bytes in Base64, a URL, or an id that a provider gave to a file.
 	Value string
 	// MIMEType is required for SourceData.
@@ -89,22 +88,22 @@ type BinaryPart struct {
 
 // UnknownPart is a part that AG-UI does not define. Only a tolerant decode returns it.
 type UnknownPart struct {
-	// Text is the part, which can be any value.
-	Text JSON
+	// JSON is the part, which can be any value.
+	JSON JSON
 }
 
 // PartType returns text.
 func (*TextPart) PartType() string { return "text" }
 
-// PartType returns p.Kind.
-func (p *MediaPart) PartType() string { return p.Kind }
+// PartType returns p.Type.
+func (p *MediaPart) PartType() string { return p.Type }
 
 // PartType returns binary.
 func (*BinaryPart) PartType() string { return "binary" }
 
 // PartType returns the type of the part, or "" if it is not a string.
 func (p *UnknownPart) PartType() string {
-	kind, _ := p.Text.Get("type")
+	kind, _ := p.JSON.Get("type")
 	text, _ := kind.Text()
 	return text
 }
@@ -112,7 +111,7 @@ func (p *UnknownPart) PartType() string {
 func (p *TextPart) extra() *JSON    { return &p.Extra }
 func (p *MediaPart) extra() *JSON   { return &p.Extra }
 func (p *BinaryPart) extra() *JSON  { return &p.Extra }
-func (p *UnknownPart) extra() *JSON { return &p.Text }
+func (p *UnknownPart) extra() *JSON { return &p.JSON }
 func (s *Source) extra() *JSON      { return &s.Extra }
 
 func (p *TextPart) visit(f *fields) {
@@ -147,16 +146,16 @@ var (
 )
 
 func (s *Source) visit(f *fields) {
-	must(f, "type", &s.Kind, sourceType)
+	must(f, "type", &s.Type, sourceType)
 	must(f, "value", &s.Value, text)
 	switch {
-	case s.Kind != SourceData || f.table != nil:
+	case s.Type != SourceData || f.table != nil:
 		may(f, "mimeType", &s.MIMEType, text)
 	case f.d != nil || s.MIMEType.Present:
 		must(f, "mimeType", &s.MIMEType.Value, text)
 		s.MIMEType.Present = true
 	}
-	if s.Kind == SourceFile || f.table != nil {
+	if s.Type == SourceFile || f.table != nil {
 		may(f, "provider", &s.Provider, text)
 	}
 }
@@ -212,7 +211,7 @@ func (partKind) read(d *decoder, v strictjson.Value) (Part, bool) {
 		d.report(BinaryContent, "", v.Start, "is a binary part, which AG-UI 1.0 removed")
 	case slices.ContainsFunc(mediaKinds, kind.Is) && !unknownSource(from):
 		name, _ := kind.Text()
-		p = &MediaPart{Kind: name}
+		p = &MediaPart{Type: name}
 	default:
 		d.report(UnknownMember, "", v.Start, "is of a type that AG-UI does not define, or has such a source")
 		return unknown, true
@@ -245,7 +244,7 @@ func (partKind) append(dst []byte, p Part) []byte {
 		return append(dst, "null"...)
 	}
 	if unknown, ok := p.(*UnknownPart); ok {
-		return anyJSON.append(dst, unknown.Text)
+		return anyJSON.append(dst, unknown.JSON)
 	}
 	f := fields{out: append(dst, `{"type":`...), more: true}
 	f.out = jsonvalue.AppendString(f.out, p.PartType())
@@ -265,7 +264,7 @@ func upgradeBinary(parts []Part) []Part {
 	modern := make(map[attachment]bool)
 	for _, p := range parts {
 		if m, ok := p.(*MediaPart); ok && m.Source.MIMEType.Present {
-			a := attachment{m.Kind, m.Source.Kind, m.Source.Value, m.Source.MIMEType.Value, ""}
+			a := attachment{m.Type, m.Source.Type, m.Source.Value, m.Source.MIMEType.Value, ""}
 			modern[a] = true
 			name, _ := m.Metadata.Get("filename")
 			a.filename, _ = name.Text()
@@ -277,7 +276,7 @@ func upgradeBinary(parts []Part) []Part {
 		b, ok := p.(*BinaryPart)
 		if !ok || b.Data.Value+b.URL.Value == "" {
 			upgraded = append(upgraded, p)
-		} else if m := b.upgrade(); !modern[attachment{m.Kind, m.Source.Kind, m.Source.Value, b.MIMEType, b.Filename.Value}] {
+		} else if m := b.upgrade(); !modern[attachment{m.Type, m.Source.Type, m.Source.Value, b.MIMEType, b.Filename.Value}] {
 			upgraded = append(upgraded, m)
 		}
 	}
@@ -287,15 +286,15 @@ func upgradeBinary(parts []Part) []Part {
 // upgrade returns b, which has Data or a URL, as a MediaPart. Its ID and its unknown keys
 // are lost, because they may mean something else in a MediaPart.
 func (b *BinaryPart) upgrade() *MediaPart {
-	m := &MediaPart{Kind: MediaDocument}
+	m := &MediaPart{Type: MediaDocument}
 	for _, kind := range []string{MediaImage, MediaAudio, MediaVideo} {
 		if strings.HasPrefix(b.MIMEType, kind+"/") {
-			m.Kind = kind
+			m.Type = kind
 		}
 	}
-	m.Source = Source{Kind: SourceData, Value: b.Data.Value, MIMEType: Some(b.MIMEType)}
+	m.Source = Source{Type: SourceData, Value: b.Data.Value, MIMEType: Some(b.MIMEType)}
 	if b.Data.Value == "" {
-		m.Source.Kind, m.Source.Value = SourceURL, b.URL.Value
+		m.Source.Type, m.Source.Value = SourceURL, b.URL.Value
 	}
 	if b.Filename.Value != "" {
 		m.Metadata = append(append(JSON(`{"filename":`), quote(b.Filename.Value)...), '}')

@@ -66,7 +66,7 @@ func ExampleAppend() {
 			MessageBase: event.MessageBase{ID: "m1"},
 			Content: event.Content{Parts: []event.Part{
 				&event.TextPart{Text: "What is this?"},
-				&event.MediaPart{Kind: event.MediaImage, Source: event.Source{Kind: event.SourceURL, Value: "https://example.com/a.png"}},
+				&event.MediaPart{Type: event.MediaImage, Source: event.Source{Type: event.SourceURL, Value: "https://example.com/a.png"}},
 			}},
 		},
 	}}))

@@ -88,7 +88,7 @@ func object(what string) any {
 		return new(BinaryPart)
 	}
 	if len(what) > 5 && what[:5] == "part " {
-		return &MediaPart{Kind: what[5:]}
+		return &MediaPart{Type: what[5:]}
 	}
 	if len(what) > 8 && what[:8] == "message " {
 		return newMessage(what[8:])

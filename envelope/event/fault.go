@@ -123,7 +123,7 @@ func Tolerances() []ToleranceInfo {
 		{FractionalTimestamp, "a `timestamp` that is not an integer", "rounded down", fails},
 		{PatchPointer, "the `path` or `from` of a patch operation is not a JSON Pointer", "kept as it is", fails},
 		{MalformedOptional, "an optional field with a value that is not valid", "absent", fails},
-		{MalformedMember, "a message, content part or patch operation that is not valid", "kept as it is, as `UnknownMessage`, `UnknownPart` or the `Text` of the operation", fails},
+		{MalformedMember, "a message, content part or patch operation that is not valid", "kept as it is, as `UnknownMessage`, `UnknownPart` or the `JSON` of the operation", fails},
 	}
 }
 

@@ -57,6 +57,11 @@ func (k textKind) read(d *decoder, v strictjson.Value) (string, bool) {
 
 func (k textKind) append(dst []byte, v string) []byte { return jsonvalue.AppendString(dst, v) }
 
+// openKind is a string. The values are those that AG-UI defines, and others are read too.
+type openKind struct{ textKind }
+
+func (openKind) read(d *decoder, v strictjson.Value) (string, bool) { return text.read(d, v) }
+
 var pointer kind[string] = pointerKind{}
 
 // pointerKind is a string that is a JSON Pointer (RFC 6901).

@@ -108,8 +108,8 @@ type (
 	// decode returns it. Of MessageBase, it has the ID, if it is a string, and Raw.
 	UnknownMessage struct {
 		MessageBase
-		// Text is the message, which can be any value.
-		Text JSON
+		// JSON is the message, which can be any value.
+		JSON JSON
 	}
 )
 
@@ -136,7 +136,7 @@ func (*ReasoningMessage) Role() string { return RoleReasoning }
 
 // Role returns the role of the message, or "" if it is not a string.
 func (m *UnknownMessage) Role() string {
-	role, _ := m.Text.Get("role")
+	role, _ := m.JSON.Get("role")
 	text, _ := role.Text()
 	return text
 }
@@ -238,7 +238,7 @@ func (messageKind) read(d *decoder, v strictjson.Value) (Message, bool) {
 		return d.stringMessage(v), true
 	}
 	mark := d.mark()
-	unknown := &UnknownMessage{Text: v.Raw, MessageBase: MessageBase{Raw: v.Raw}}
+	unknown := &UnknownMessage{JSON: v.Raw, MessageBase: MessageBase{Raw: v.Raw}}
 	f := d.enter(v)
 	if f == nil {
 		return unknown, d.absorb(mark, MalformedMember, v.Start)
@@ -282,7 +282,7 @@ func (messageKind) append(dst []byte, m Message) []byte {
 		return append(dst, "null"...)
 	}
 	if unknown, ok := m.(*UnknownMessage); ok {
-		return anyJSON.append(dst, unknown.Text)
+		return anyJSON.append(dst, unknown.JSON)
 	}
 	f := fields{out: append(dst, `{"role":`...), more: true}
 	f.out = jsonvalue.AppendString(f.out, m.Role())

@@ -1,6 +1,8 @@
 package event
 
 import (
+	"slices"
+
 	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/internal/strictjson"
 )
@@ -76,7 +78,7 @@ func (e *RunFinished) draftOutcome(f *fields) bool {
 	v, _ := f.find("outcome")
 	f.d.report(OutcomeString, "outcome", v.Start, "is a string where an object belongs")
 	name, _ := v.Text()
-	e.Outcome = &Outcome{Kind: name}
+	e.Outcome = &Outcome{Type: name}
 	switch name {
 	case OutcomeSuccess, OutcomeCancelled:
 	case OutcomeInterrupt:
@@ -112,7 +114,7 @@ func (e *RunError) visit(f *fields) {
 	mayList(f, "usage", &e.Usage, usageList)
 }
 
-// The kinds of Outcome and SubagentOutcome.
+// The types of Outcome and SubagentOutcome.
 const (
 	OutcomeSuccess   = "success"
 	OutcomeInterrupt = "interrupt"
@@ -122,10 +124,9 @@ const (
 
 // Outcome says why a run ended.
 type Outcome struct {
-	// Kind is OutcomeSuccess, OutcomeInterrupt or OutcomeCancelled. It is written as
-	// "type". After a tolerant decode it can be another string, which is best read
-	// as success.
-	Kind string
+	// Type is OutcomeSuccess, OutcomeInterrupt or OutcomeCancelled. After a
+	// tolerant decode it can be another string, which is best read as success.
+	Type string
 	// PendingToolCallIDs, of a success, are the calls that the application has to
 	// answer. If it is empty, these are the calls of the run without a result.
 	PendingToolCallIDs []string
@@ -140,11 +141,11 @@ var outcome kind[Outcome] = &recordKind[Outcome, *Outcome]{what: "Outcome"}
 func (o *Outcome) extra() *JSON { return &o.Extra }
 
 func (o *Outcome) visit(f *fields) {
-	outcomeType(f, &o.Kind)
-	if o.Kind == OutcomeSuccess || f.table != nil {
+	outcomeType(f, &o.Type, OutcomeSuccess, OutcomeInterrupt, OutcomeCancelled)
+	if o.Type == OutcomeSuccess || f.table != nil {
 		mayList(f, "pendingToolCallIds", &o.PendingToolCallIDs, stringList)
 	}
-	if o.Kind == OutcomeInterrupt || f.table != nil {
+	if o.Type == OutcomeInterrupt || f.table != nil {
 		if f.lacks("interrupts") {
 			f.d.report(EmptyInterrupts, "interrupts", f.start, "is missing")
 			return
@@ -154,28 +155,21 @@ func (o *Outcome) visit(f *fields) {
 			f.d.report(EmptyInterrupts, "interrupts", f.start, "is empty")
 		}
 	}
-	switch o.Kind {
-	case OutcomeSuccess, OutcomeInterrupt, OutcomeCancelled:
-	default:
-		f.unknownOutcome(o.Kind)
-	}
 }
 
-// outcomeType visits the type of an outcome. The reference client removes an outcome
-// without a type.
-func outcomeType(f *fields, p *string) {
+// outcomeType visits the type of an outcome, which is one of those that are known or a
+// tolerated string. The reference client removes an outcome without a type.
+func outcomeType(f *fields, p *string, known ...string) {
 	before := 0
 	if f.d != nil {
 		before = f.d.refused
 	}
-	must(f, "type", p, text)
-	if f.d != nil && f.d.refused > before {
+	must(f, "type", p, kind[string](openKind{textKind{values: known}}))
+	switch {
+	case f.d == nil:
+	case f.d.refused > before:
 		f.d.setFatal(false)
-	}
-}
-
-func (f *fields) unknownOutcome(kind string) {
-	if f.d != nil && kind != "" {
+	case !slices.Contains(known, *p):
 		f.d.report(UnknownMember, "", f.start, "is of a type that AG-UI does not define")
 	}
 }
@@ -290,10 +284,9 @@ func (e *SubagentFinished) visit(f *fields) {
 
 // SubagentOutcome says why an invocation of a subagent ended.
 type SubagentOutcome struct {
-	// Kind is OutcomeSuccess, or OutcomeSuspended if a later run may continue the
-	// invocation. It is written as "type". After a tolerant decode it can be another
-	// string.
-	Kind string
+	// Type is OutcomeSuccess, or OutcomeSuspended if a later run may continue the
+	// invocation. After a tolerant decode it can be another string.
+	Type string
 	// InterruptIDs, of a suspended invocation, are the interrupts it waits for.
 	InterruptIDs []string
 	// Extra has the members that AG-UI does not define. See Base.
@@ -305,12 +298,9 @@ var subagentOutcome kind[SubagentOutcome] = &recordKind[SubagentOutcome, *Subage
 func (o *SubagentOutcome) extra() *JSON { return &o.Extra }
 
 func (o *SubagentOutcome) visit(f *fields) {
-	outcomeType(f, &o.Kind)
-	if o.Kind == OutcomeSuspended || f.table != nil {
+	outcomeType(f, &o.Type, OutcomeSuccess, OutcomeSuspended)
+	if o.Type == OutcomeSuspended || f.table != nil {
 		mayList(f, "interruptIds", &o.InterruptIDs, stringList)
-	}
-	if o.Kind != OutcomeSuccess && o.Kind != OutcomeSuspended {
-		f.unknownOutcome(o.Kind)
 	}
 }
 

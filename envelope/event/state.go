@@ -48,9 +48,9 @@ type Operation struct {
 	Value JSON
 	// Extra has the other members. RFC 6902 says to ignore them.
 	Extra JSON
-	// Text is the operation itself if it is not valid, after a tolerant decode. The
+	// JSON is the operation itself if it is not valid, after a tolerant decode. The
 	// other fields are then empty.
-	Text JSON
+	JSON JSON
 }
 
 // operationKind is an operation of a JSON Patch.
@@ -78,7 +78,7 @@ func (operationKind) read(d *decoder, v strictjson.Value) (o Operation, ok bool)
 		defer f.leave()
 		if op, _ := f.object.Get("op"); !slices.ContainsFunc(operations, op.Is) {
 			d.report(UnknownMember, "", v.Start, "is not an operation that JSON Patch defines")
-			return Operation{Text: v.Raw}, true
+			return Operation{JSON: v.Raw}, true
 		}
 		before := d.refused
 		o.visit(f)
@@ -86,24 +86,27 @@ func (operationKind) read(d *decoder, v strictjson.Value) (o Operation, ok bool)
 		ok = d.refused == before
 	}
 	if !ok && d.absorb(mark, MalformedMember, v.Start) {
-		return Operation{Text: v.Raw}, true
+		return Operation{JSON: v.Raw}, true
 	}
 	return o, ok
 }
 
 func (operationKind) append(dst []byte, o Operation) []byte {
-	if o.Text != nil {
-		return append(dst, o.Text...)
+	if o.JSON != nil {
+		return append(dst, o.JSON...)
 	}
 	f := fields{out: append(dst, '{')}
 	o.visit(&f)
 	return append(appendMembers(f.out, f.more, o.Extra), '}')
 }
 
-var operations = []string{"add", "remove", "replace", "move", "copy", "test"}
+var (
+	operations                 = []string{"add", "remove", "replace", "move", "copy", "test"}
+	operationName kind[string] = openKind{textKind{values: operations}}
+)
 
 func (o *Operation) visit(f *fields) {
-	must(f, "op", &o.Op, text)
+	must(f, "op", &o.Op, operationName)
 	must(f, "path", &o.Path, pointer)
 	switch o.Op {
 	case "move", "copy":

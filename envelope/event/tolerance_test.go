@@ -21,6 +21,7 @@ var upgrades = []struct {
 		"unknown_member /messages/0, unknown_member /messages/1/content/0, unknown_member /messages/1/content/1"},
 	{`{"type":"STATE_DELTA","delta":[{"op":"merge","path":1},{"path":"/a"}]}`, ``, "unknown_member /delta/0, unknown_member /delta/1"},
 	{`{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"paused","until":1}}`, ``, "unknown_member /outcome, unknown_key /outcome/until"},
+	{`{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":""}}`, ``, "unknown_member /outcome"},
 	{`{"type":"SUBAGENT_FINISHED","subagentRunId":"s","outcome":{"type":"cancelled"}}`, ``, "unknown_member /outcome"},
 	{`{"type":"THINKING_START","title":"Hm"}`, ``, "retired_type"},
 	{`{"type":"THINKING_TEXT_MESSAGE_CONTENT","delta":"a","rawEvent":null}`, `{"type":"THINKING_TEXT_MESSAGE_CONTENT","delta":"a"}`, "retired_type, null_optional /rawEvent"},
