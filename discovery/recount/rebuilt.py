@@ -49,6 +49,33 @@ REQUIRED = {
 }
 
 
+def modern(message: Message) -> Message:
+    """A message whose binary parts (AG-UI 0.x) are image, audio, video or document parts."""
+    content = message.get("content")
+    if not isinstance(content, list):
+        return message
+    return {**message, "content": [part for old in content for part in modern_part(old, content)]}
+
+
+def modern_part(part: Any, parts: list[Any]) -> list[Any]:
+    """What a part becomes: nothing if the content has the modern part too."""
+    if not isinstance(part, dict) or part.get("type") != "binary" or not (part.get("data") or part.get("url")):
+        return [part]
+    family = part["mimeType"].split("/")[0]
+    source = {"type": "data" if part.get("data") else "url", "value": part.get("data") or part["url"]}
+    new: dict[str, Any] = {
+        "type": family if family in ("image", "audio", "video") else "document",
+        "source": {**source, "mimeType": part["mimeType"]},
+    }
+    if part.get("filename"):
+        new["metadata"] = {"filename": part["filename"]}
+    for other in parts:
+        if isinstance(other, dict) and other.get("type") == new["type"] and other.get("source") == new["source"]:
+            if "metadata" not in new or (other.get("metadata") or {}).get("filename") == part["filename"]:
+                return []
+    return [new]
+
+
 class Conversation:
     """The messages that a client has."""
 
@@ -305,4 +332,6 @@ def only_emitted(message: Key, repeated: bool) -> str:
 
 def of(run: Run) -> Comparison | None:
     """The comparison of a run with a snapshot."""
-    return compare(rebuild(run), run.snapshots[-1].value["messages"]) if run.snapshots else None
+    if not run.snapshots:
+        return None
+    return compare(list(map(modern, rebuild(run))), list(map(modern, run.snapshots[-1].value["messages"])))

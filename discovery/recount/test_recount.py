@@ -147,6 +147,26 @@ class Rebuilt(unittest.TestCase):
                 self.assertEqual((found.same, sorted(found.deviations.elements())), (same, want))
                 self.assertLessEqual(set(want), set(rebuilt.DEVIATIONS))
 
+    def test_modern(self) -> None:
+        def binary(**more: str) -> dict[str, str]:
+            return {"type": "binary", "mimeType": "image/png", **more}
+
+        source = {"type": "data", "value": "QQ==", "mimeType": "image/png"}
+        image = {"type": "image", "source": source}
+        url = {"type": "url", "value": "u", "mimeType": "text/plain"}
+        named = {**image, "metadata": {"filename": "f"}}
+        text = {"type": "text", "text": "x"}
+        for content, want in (
+            ("x", "x"),
+            ([text, binary(data="QQ==")], [text, image]),
+            ([binary(data="QQ==", filename="f"), image], [named, image]),
+            ([binary(data="QQ=="), named, binary(data="QQ==", filename="f")], [named]),
+            ([binary(id="f")], [binary(id="f")]),
+            ([{**binary(url="u"), "mimeType": "text/plain"}], [{"type": "document", "source": url}]),
+        ):
+            with self.subTest(content=content):
+                self.assertEqual(rebuilt.modern({"content": content})["content"], want)
+
 
 class Qualification(unittest.TestCase):
     def test_qualifies(self) -> None:

@@ -27,8 +27,10 @@ func newRebuilder(request []byte) *rebuilder {
 // event handles an event of the run.
 func (r *rebuilder) event(e *envelope.Event) {
 	if e.Type == envelope.MessagesSnapshot {
-		messages, _ := e.Get("messages")
-		r.snapshot = bytes.Clone(messages.Raw)
+		// The client converts the messages of a snapshot from AG-UI 0.x too.
+		alone := reduce.New(reduce.Options{})
+		alone.Event(e)
+		r.snapshot = alone.AppendMessages(nil)
 		return
 	}
 	r.reducer.Event(e)
@@ -72,7 +74,7 @@ func rebuiltMessages(b *bytes.Buffer, harnesses []harness) {
 			}
 		}
 	}
-	fmt.Fprintf(b, "## Messages rebuilt without the snapshot\n\n**The same messages in %d of %d runs**, in %d of them with the same ids and names too. A client that does not receive the snapshot has the messages of its request and those that it rebuilds from the other events, by the rules of the AG-UI reference client ([envelope/reduce](../envelope/reduce/reduce.go)). In every run with a snapshot, these messages were compared with those of its last snapshot. No artifact is made from them, and they do not affect which integrations qualify.\n\n", all.Agreeing, all.Runs, all.Identical)
+	fmt.Fprintf(b, "## Messages rebuilt without the snapshot\n\n**The same messages in %d of %d runs**, in %d of them with the same ids and names too. A client that does not receive the snapshot has the messages of its request and those that it rebuilds from the other events, by the rules of the AG-UI reference client ([envelope/reduce](../envelope/reduce/reduce.go)). In every run with a snapshot, these messages were compared with those of its last snapshot; content parts in the older form `binary` are converted in both, as the client does. No artifact is made from them, and they do not affect which integrations qualify.\n\n", all.Agreeing, all.Runs, all.Identical)
 	b.WriteString("| integration | runs with a snapshot | all messages the same | ids and names too | messages that are the same | with another id | with another name | differences, and in how many runs |\n|---|---|---|---|---|---|---|---|\n")
 	for i, h := range harnesses {
 		s := of[i]
