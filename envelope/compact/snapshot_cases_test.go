@@ -126,6 +126,7 @@ func TestSnapshotEnds(t *testing.T) {
 				{"type":"MESSAGES_SNAPSHOT","messages":[` + calling("a") + `,{"id":"r","toolCallId":"a","role":"tool","content":""},` + calling(`b\"`) + `,` + calling("c") + `,` + calling("d") + `,` + calling("e") + `,` + calling("g") + `]}
 				{"type":"RUN_FINISHED","outcome":{"type":"cancelled"},"threadId":"t","runId":"5"}
 				{"type":"MESSAGES_SNAPSHOT","messages":[]}`,
+			codes: []finding.Code{finding.EventAltered}, // the outcome null
 		},
 	} {
 		t.Run(test.name, test.check)
