@@ -113,6 +113,8 @@ func TestFindings(t *testing.T) {
 			project.Refused, []string{"1 json_duplicate_key  /event"}},
 		{"converted", []string{started, `{"type":"THINKING_START","title":"x"}`, `{"type":"THINKING_END"}`, `{"type":"RUN_FINISHED","threadId":"t","runId":"r","result":null}`},
 			project.Accepted, []string{"1 event_altered", "3 event_altered  /result"}},
+		{"the owners of converted events", []string{started, `{"type":"THINKING_START","subagentRunId":"a"}`, `{"type":"THINKING_END","subagentRunId":"b"}`, `{"type":"THINKING_START","subagentRunId":1}`, `{"type":"RUN_ERROR","message":"why"}`},
+			project.Refused, []string{"1 event_altered", "2 owner_differs G18 /subagentRunId", "3 event_refused  /subagentRunId"}},
 		{"what the client drops breaks no rule", []string{started, `{"type":"RUN_FINISHED","threadId":"t","runId":"r","subagentRunId":null}`},
 			project.Accepted, []string{"1 event_altered  /subagentRunId"}},
 		{"RUN_ERROR needs no run", []string{`{"type":"RUN_ERROR","message":"why"}`}, project.Accepted, []string{"- no_run"}},

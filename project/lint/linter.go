@@ -108,11 +108,9 @@ func (l *Linter) checkForm(e *envelope.Event, breaches []finding.Finding) []find
 		l.add(e.Finding(finding.EventRefused, "%s: %s", e.Type, err))
 		return breaches
 	}
-	// The client converts a THINKING event with all its members.
-	converted := strings.HasPrefix(e.Type, "THINKING_")
 	for _, fault := range faults {
 		if !fault.Fatal {
-			breaches = slices.DeleteFunc(breaches, func(f finding.Finding) bool { return !converted && isIn(f.Pointer, fault.Pointer) })
+			breaches = slices.DeleteFunc(breaches, func(f finding.Finding) bool { return isIn(f.Pointer, fault.Pointer) })
 			l.countAlteration(e, fault)
 		} else if !slices.ContainsFunc(breaches, func(f finding.Finding) bool { return f.Pointer == fault.Pointer && f.Pointer != "" }) {
 			l.add(place(e, fault, finding.EventRefused))
