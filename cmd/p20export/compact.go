@@ -47,9 +47,9 @@ Modes:
             if the state is known, which replace the events of messages and
             state. Messages already in the conversation are removed from the
             input of the run. A run with a parentRunId continues the
-            conversation of that run, and the first run the messages and the state of the
-            capture's request.json. Patches follow RFC 6902, or, with --dialect
-            client, what the client does
+            conversation of that run, and the first run the messages and the
+            state of the capture's request.json. Patches follow RFC 6902, or,
+            with --dialect client, what the client does
 
 Events that do not change keep their bytes. docs/compaction.md has an example
 and lists what is lost. Only mode snapshot merges the events whose types end in
