@@ -48,8 +48,8 @@ type Rule struct {
 }
 
 // Rules returns the rules of the contract, then those of the projections and of the order
-// of events, in the order of the pages. It includes withdrawn numbers, whose text is the reason. The caller must not
-// modify the result.
+// of events, in the order of the pages. It includes withdrawn numbers, whose text is the
+// reason. The caller must not modify the result.
 func Rules() []Rule { return rules() }
 
 var rules = sync.OnceValue(func() []Rule {

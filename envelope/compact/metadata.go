@@ -114,7 +114,8 @@ func units(v envelope.Value) func(yield func(i int, unit []byte) bool) {
 			code := []uint16{uint16(r)}
 			switch {
 			case r == utf8.RuneError && w == 1: // half a surrogate pair in three bytes
-				code[0], w = uint16(text[0]&0x0f)<<12|uint16(text[1]&0x3f)<<6|uint16(text[2]&0x3f), 3
+				half, _ := strictjson.LoneSurrogate(text)
+				code[0], w = uint16(half), 3
 			case r > 0xffff:
 				code = utf16.AppendRune(code[:0], r)
 			}

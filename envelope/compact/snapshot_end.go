@@ -68,7 +68,7 @@ func (s *snapshots) keep(list []*message) error {
 func (s *snapshots) repeat() error {
 	s.repeated += int64(len(s.out)) + int64(len(s.shown.state))
 	if s.repeated > s.limits.repeated {
-		return s.at.Annotate(finding.New(finding.CompactionLimit, "the conversations and states at the ends of runs have more than %d bytes for each byte of the events, and %d", repeatFactor, s.limits.repeated))
+		return findingAt(s.at, finding.CompactionLimit, "the conversations and states at the ends of runs have more than %d bytes for each byte of the events, and %d", repeatFactor, s.limits.repeated)
 	}
 	return nil
 }
@@ -76,14 +76,14 @@ func (s *snapshots) repeat() error {
 // retain counts n bytes that stay to the end of the stream.
 func (s *snapshots) retain(n int) error {
 	if s.kept += n; s.kept > s.limits.kept {
-		return s.at.Annotate(finding.New(finding.CompactionLimit, "the conversations and states at the ends of runs are larger than %d bytes", s.limits.kept))
+		return findingAt(s.at, finding.CompactionLimit, "the conversations and states at the ends of runs are larger than %d bytes", s.limits.kept)
 	}
 	return nil
 }
 
 // tooLong returns the error for an event that is longer than the limit.
 func (s *snapshots) tooLong(kind string) error {
-	return s.at.Annotate(finding.New(finding.CompactionLimit, "the %s at the end of the run is longer than %d bytes", kind, s.limits.event))
+	return findingAt(s.at, finding.CompactionLimit, "the %s at the end of the run is longer than %d bytes", kind, s.limits.event)
 }
 
 // list returns the messages of the conversation. Those that the base has are shared
@@ -147,12 +147,12 @@ func (s *snapshots) emitMessages(list []*message) ([]*message, error) {
 	return list, s.emit(s.out)
 }
 
-// beforeSnapshot returns the events that have to precede a snapshot with a list, so that a
-// client has exactly the list afterwards, in the first run also a client without the
-// request. Usually there are none. But a snapshot can add
-// messages only behind those that the client has, in their order, and not remove
-// reasoning unless it has some. In rare cases no events help. Then the result now is
-// another list, which the client has after the snapshot with it.
+// beforeSnapshot returns the events that have to precede a snapshot with a list, so that
+// clients have exactly the list afterwards. In the first run, this includes a client that
+// does not have the request. Usually no events are needed. But a snapshot adds messages
+// only behind those that a client has, and removes reasoning only if it has some itself.
+// In rare cases no events help. Then now is another list, the one that clients have after a
+// snapshot with it.
 func (s *snapshots) beforeSnapshot(list []*message) (before [][]byte, now []*message, err error) {
 	clients := [][]*message{s.present}
 	if s.seeded {

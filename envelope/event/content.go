@@ -142,7 +142,7 @@ func (p *UnknownPart) visit(*fields) {}
 var (
 	sourceKinds              = []string{SourceData, SourceURL, SourceFile}
 	source      kind[Source] = &recordKind[Source, *Source]{what: "Source"}
-	sourceType  kind[string] = textKind{values: []string{SourceData, SourceURL, SourceFile}}
+	sourceType  kind[string] = textKind{values: sourceKinds}
 )
 
 func (s *Source) visit(f *fields) {

@@ -1,5 +1,6 @@
 // Package judge compares our readings of AG-UI events with those of the reference client,
-// npm's @ag-ui/client 1.0.0, which it runs in Node. It also generates streams of events
+// npm's @ag-ui/client 1.0.0, and with 0.0.59 and 0.0.52 where the rules are theirs. It
+// runs them in Node. It also generates streams of events
 // for such tests. Only tests use it. It must not know our own readers: its answers are
 // those of the client alone.
 //

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/event"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/jsonpatch"
 )
@@ -31,10 +32,10 @@ func (r *Reducer) activitySnapshot(e *envelope.Event) {
 		if n = r.add(e, r.newActivity(e, id, kind, value)); n == nil {
 			return
 		}
-	case replace.Kind == envelope.FalseValue && n.role != activityRole:
+	case replace.Kind == envelope.FalseValue && n.role != event.RoleActivity:
 		return
 	case replace.Kind == envelope.FalseValue:
-	case n.role == activityRole:
+	case n.role == event.RoleActivity:
 		if !r.replaceActivity(e, n, kind, value) {
 			return
 		}
@@ -51,7 +52,7 @@ func (r *Reducer) activitySnapshot(e *envelope.Event) {
 
 // newActivity returns a new activity.
 func (r *Reducer) newActivity(e *envelope.Event, id, kind string, value envelope.Value) *Message {
-	m := newMessage(id, activityRole, idKey, id, roleKey, activityRole, activityTypeKey, kind)
+	m := newMessage(id, event.RoleActivity, idKey, id, roleKey, event.RoleActivity, activityTypeKey, kind)
 	m.more().activityType = kind
 	m.object.members.Set(contentKey, compact(value.Raw))
 	m.bytes += len(kind) + len(value.Raw)
@@ -115,7 +116,7 @@ func (r *Reducer) activityDelta(e *envelope.Event) {
 	case n == nil:
 		r.unknown(e, "activity", id)
 		return
-	case n.role != activityRole:
+	case n.role != event.RoleActivity:
 		r.warn(e, finding.MessageUnknown, "message %s has the role %s, so %s is ignored", finding.Quote(id), finding.Quote(n.role), e.Type)
 		return
 	}

@@ -2,6 +2,7 @@ package reduce
 
 import (
 	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/event"
 	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/finding"
 )
@@ -113,13 +114,13 @@ func (r *Reducer) callParent(e *envelope.Event, id string) *node {
 		switch n := r.conversation.find(parent); {
 		case n == nil:
 			id = parent
-		case n.role == assistantRole:
+		case n.role == event.RoleAssistant:
 			return n
 		default:
 			r.warn(e, finding.ParentNotAssistant, "the parent %s of tool call %s has the role %s, so the tool call gets a message of its own", finding.Quote(parent), finding.Quote(id), finding.Quote(n.role))
 		}
 	}
-	m := newMessage(id, assistantRole, idKey, id, roleKey, assistantRole)
+	m := newMessage(id, event.RoleAssistant, idKey, id, roleKey, event.RoleAssistant)
 	m.openCalls()
 	if r.conversation.find(id) == nil {
 		r.setTag(m, e)
@@ -186,7 +187,7 @@ func (r *Reducer) callResult(e *envelope.Event) {
 	r.answer(e, callID)
 	role, _ := r.optional(e, roleKey)
 	if role == "" {
-		role = toolRole
+		role = event.RoleTool
 	}
 	m := newMessage(id, role, idKey, id, callIDKey, callID, roleKey, role)
 	m.object.members.Set(contentKey, compact(value.Raw))

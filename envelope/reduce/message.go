@@ -5,16 +5,9 @@ import (
 	"math"
 
 	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/event"
 	"github.com/p20export/p20export/internal/jsonvalue"
 	"github.com/p20export/p20export/internal/strictjson"
-)
-
-// The roles with rules of their own (AG-UI 1.0).
-const (
-	assistantRole = "assistant"
-	toolRole      = "tool"
-	activityRole  = "activity"
-	reasoningRole = "reasoning"
 )
 
 // The keys of messages, tool calls and events.
@@ -134,9 +127,9 @@ func readMessage(v envelope.Value, o *envelope.Object, limit int) *Message {
 	}
 	m.bytes = entryBytes + len(m.object.raw)
 	switch m.role {
-	case activityRole:
+	case event.RoleActivity:
 		m.more().activityType = o.Text(activityTypeKey)
-	case assistantRole:
+	case event.RoleAssistant:
 		m.readCalls(limit)
 	}
 	if tag, ok := o.Get(subagentKey); ok && tag.Kind == envelope.NullValue {
@@ -217,10 +210,12 @@ func (m *Message) toolCalls() []*call {
 
 // isHistory reports whether every snapshot that omits the message removes it. Clients do
 // not send activities and reasoning, so a sender may not know of them.
-func (m *Message) isHistory() bool { return m.role != activityRole && m.role != reasoningRole }
+func (m *Message) isHistory() bool {
+	return m.role != event.RoleActivity && m.role != event.RoleReasoning
+}
 
 // isResult reports whether the message is a tool result.
-func (m *Message) isResult() bool { return m.role == toolRole }
+func (m *Message) isResult() bool { return m.role == event.RoleTool }
 
 // Text is a text that is streamed in deltas. The zero value is empty.
 type Text struct {
@@ -257,7 +252,7 @@ func (t *Text) String() string { return string(t.bytes) }
 func Role(e *envelope.Event) string {
 	v, _ := e.Get(roleKey)
 	if v.Kind == 0 || v.Kind == envelope.NullValue {
-		return assistantRole
+		return event.RoleAssistant
 	}
 	role, _ := v.Text()
 	return role

@@ -2,6 +2,7 @@ package reduce
 
 import (
 	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/event"
 	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/finding"
 )
@@ -21,7 +22,7 @@ func (r *Reducer) textStart(e *envelope.Event) {
 // reasoningStart handles REASONING_MESSAGE_START.
 func (r *Reducer) reasoningStart(e *envelope.Event) {
 	if id, ok := r.string(e, messageIDKey); ok {
-		r.begin(e, id, newText(id, reasoningRole, ""))
+		r.begin(e, id, newText(id, event.RoleReasoning, ""))
 	}
 }
 
@@ -51,7 +52,7 @@ func (r *Reducer) setTag(m *Message, e *envelope.Event) {
 // isActivity reports whether the message is an activity, whose content text would
 // destroy.
 func (r *Reducer) isActivity(e *envelope.Event, n *node) bool {
-	if n.role == activityRole {
+	if n.role == event.RoleActivity {
 		r.warn(e, finding.ActivityIDReused, "message %s is an activity, so %s is ignored", finding.Quote(n.id), e.Type)
 		return true
 	}

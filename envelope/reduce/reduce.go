@@ -151,15 +151,6 @@ func (r *Reducer) AppendMessages(dst []byte) []byte {
 	return append(dst, ']')
 }
 
-// AppendMessage appends the first message with an id to dst, and reports whether there
-// is one.
-func (r *Reducer) AppendMessage(dst []byte, id string) ([]byte, bool) {
-	if n := r.conversation.find(id); n != nil {
-		return n.append(dst), true
-	}
-	return dst, false
-}
-
 // Full reports whether an event was ignored because of a limit.
 func (r *Reducer) Full() bool { return r.full }
 

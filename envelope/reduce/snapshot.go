@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/event"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/strictjson"
 )
@@ -27,8 +28,8 @@ func (r *Reducer) messagesSnapshot(e *envelope.Event) {
 	omits.types, omits.hasActivity = authoritativeTypes(e)
 	for _, m := range list {
 		byID[m.id] = m
-		omits.hasActivity = omits.hasActivity || m.role == activityRole
-		omits.hasReasoning = omits.hasReasoning || m.role == reasoningRole
+		omits.hasActivity = omits.hasActivity || m.role == event.RoleActivity
+		omits.hasReasoning = omits.hasReasoning || m.role == event.RoleReasoning
 	}
 	if r.updateAll(e, list, byID, &omits) || !r.mayMerge(e) {
 		return
@@ -125,12 +126,12 @@ type omission struct {
 // has all of them, or its metadata says that it has all activities of the type.
 func (o *omission) keeps(m *Message) bool {
 	switch m.role {
-	case activityRole:
+	case event.RoleActivity:
 		if o.types != nil {
 			return !o.types[m.more().activityType]
 		}
 		return !o.hasActivity
-	case reasoningRole:
+	case event.RoleReasoning:
 		return !o.hasReasoning
 	}
 	return false

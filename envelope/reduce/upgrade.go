@@ -200,11 +200,11 @@ func plainField(eventType string, m envelope.Member) bool {
 func plainRole(eventType string, v envelope.Value) bool {
 	switch eventType {
 	case names.ReasoningMessageStart:
-		return v.Is(reasoningRole)
+		return v.Is(event.RoleReasoning)
 	case names.ToolCallResult:
-		return v.Is(toolRole)
+		return v.Is(event.RoleTool)
 	}
-	return v.Is(assistantRole) || v.Is(event.RoleUser) || v.Is(event.RoleSystem) || v.Is(event.RoleDeveloper)
+	return v.Is(event.RoleAssistant) || v.Is(event.RoleUser) || v.Is(event.RoleSystem) || v.Is(event.RoleDeveloper)
 }
 
 // mayHaveBinary reports whether a list of content parts may have one of the type binary.

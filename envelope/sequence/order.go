@@ -43,11 +43,11 @@ func (c *Checker) checkOrder(e *envelope.Event) bool {
 		c.outside(e, "G2", "RUN_FINISHED")
 		return false
 	case o.place == beforeEvents && !starts && e.Type != names.RunError:
-		c.breach(e, "G1", whole(e), "", "the stream begins with %s; the first event must be RUN_STARTED or RUN_ERROR", e.Type)
+		c.breach(e, "G1", noPlace(), "", "the stream begins with %s; the first event must be RUN_STARTED or RUN_ERROR", e.Type)
 		o.place = beforeRun
 		c.quiet = true
 	case o.place == inRun && starts:
-		c.breach(e, "G4", whole(e), "", "RUN_STARTED follows, but the run before it has no RUN_FINISHED or RUN_ERROR")
+		c.breach(e, "G4", noPlace(), "", "RUN_STARTED follows, but the run before it has no RUN_FINISHED or RUN_ERROR")
 	}
 	switch e.Type {
 	case names.RunStarted:
@@ -65,7 +65,7 @@ func (c *Checker) checkOrder(e *envelope.Event) bool {
 // outside reports the first event after the end of a run.
 func (c *Checker) outside(e *envelope.Event, rule, end string) {
 	if !c.order.reported {
-		c.breach(e, rule, whole(e), "", "%s follows %s; only a new run may follow", c.subject(e), end)
+		c.breach(e, rule, noPlace(), "", "%s follows %s; only a new run may follow", c.subject(e), end)
 	}
 	c.order.reported = true
 }
@@ -92,13 +92,13 @@ func (c *Checker) finish(e *envelope.Event) {
 		{"subagent", "subagents", c.openSubagents()},
 	} {
 		if n := len(kind.open); n > 0 && (kind.noun != reasoningMessage.noun && kind.noun != reasoningSpan.noun || c.protocol == V1) {
-			c.breach(e, "G23", whole(e), "", "RUN_FINISHED leaves %s open: %s", counted(n, kind.noun, kind.nouns), listOpened(kind.open))
+			c.breach(e, "G23", noPlace(), "", "RUN_FINISHED leaves %s open: %s", counted(n, kind.noun, kind.nouns), listOpened(kind.open))
 		}
 	}
 }
 
-// whole is a value without a place of its own: the finding is about the whole event.
-func whole(*envelope.Event) envelope.Value { return envelope.Value{} }
+// noPlace returns the value for a finding about the whole event.
+func noPlace() envelope.Value { return envelope.Value{} }
 
 // remember counts an id of the run. It reports whether there is room for it, and the
 // first time that there is none, it reports that the run is not checked further.

@@ -102,7 +102,7 @@ func quoteID(id string) string {
 // think checks a THINKING event under the rules of AG-UI 0.x.
 func (c *Checker) think(e *envelope.Event) {
 	t := &c.thinking
-	breach := func(rule, text string) { c.breach(e, rule, whole(e), "", "%s %s", e.Type, text) }
+	breach := func(rule, text string) { c.breach(e, rule, noPlace(), "", "%s %s", e.Type, text) }
 	switch e.Type {
 	case names.ThinkingStart:
 		if t.stepOpen {
