@@ -128,7 +128,11 @@ func (d *Document) Apply(patch strictjson.Value, dialect Dialect) error {
 	if dialect == Client {
 		apply = d.applyClient
 	}
-	if patch.Kind != strictjson.ArrayStart {
+	switch patch.Kind {
+	case strictjson.ArrayStart:
+	case 0:
+		return &Error{Index: -1, Reason: "there is no patch"}
+	default:
 		return &Error{Index: -1, Reason: "the patch is " + patch.Kind.String() + ", not an array"}
 	}
 	if d.root == (missing{}) {

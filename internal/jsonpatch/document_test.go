@@ -221,6 +221,22 @@ func TestMissing(t *testing.T) {
 	}
 }
 
+// TestNoPatch checks the errors about a patch that is missing or not an array.
+func TestNoPatch(t *testing.T) {
+	var d Document
+	for _, test := range []struct {
+		patch strictjson.Value
+		want  string
+	}{
+		{strictjson.Value{}, "there is no patch"},
+		{strictjson.Value{Kind: strictjson.Null, Raw: []byte("null")}, "the patch is null, not an array"},
+	} {
+		if err := d.Apply(test.patch, RFC6902); err == nil || err.Error() != test.want {
+			t.Errorf("the error is %v, want %s", err, test.want)
+		}
+	}
+}
+
 // TestFailedPatch checks, in both dialects, that a patch which fails leaves the text of
 // the document as it was, and that one which applies gives the same in a copy.
 func TestFailedPatch(t *testing.T) {
