@@ -168,7 +168,7 @@ func (r *Reducer) Seed(request []byte) []finding.Finding {
 	if messages, ok := r.readMessages(e, list, "/messages", 0); ok {
 		r.replaceAll(e, messages)
 	}
-	if value, ok := o.Get("state"); ok {
+	if value, ok := o.Get("state"); ok && value.Kind != envelope.NullValue { // null is absent (AG-UI 1.0)
 		r.state = state{raw: compact(value.Raw), known: true}
 	}
 	return r.found
