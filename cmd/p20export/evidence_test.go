@@ -16,11 +16,10 @@ import (
 	"github.com/p20export/p20export/project/record"
 )
 
-// evidence has the digests of everything that defines evidence: the contract, its
-// vectors, the sample lane, and what each projection makes of every committed
-// capture. Tools beside the lane, such as lint and compact, must not change it. To
-// change the contract or a projection, write the new digest here in the same commit
-// and give the reason in its body. There is no flag that updates the digests.
+// evidence has the digests of the contract, its vectors, the sample lane, and the
+// files that each projection makes of every committed capture. Tools such as lint and
+// compact must not change them. A commit that changes the contract or a projection also
+// changes the digest here, by hand, and gives the reason in its body.
 var evidence = map[string]string{
 	"contract":  "d2813a1d8d71d97ee791ed6a6d08f2a48e22ca1e7a427d00e106658106f443cf",
 	"vectors":   "0d14cfc60679a6d1df6465bae44b2ee15d8c82b44f797ef2efe4654d9139448f",
@@ -43,8 +42,8 @@ func TestEvidenceUnchanged(t *testing.T) {
 	}
 }
 
-// digestFiles returns a digest of the paths and contents of the files in the given
-// directories, of which there must be at least the given number.
+// digestFiles returns a digest of the paths and contents of the files in directories. It
+// fails the test if there are fewer than atLeast files.
 func digestFiles(t *testing.T, atLeast int, roots ...string) string {
 	t.Helper()
 	h := sha256.New()

@@ -102,7 +102,7 @@ func newCompactor(o Options, emit func(data []byte) error, l limits) *Compactor 
 
 // Seed sets the conversation and the state with which the stream begins: those of a
 // request (RunAgentInput), as the client that sent it has them. They continue in the
-// first run, whatever its parentRunId. Without Seed, messages that RUN_STARTED does not
+// first run, even if it has a parentRunId. Without Seed, messages that RUN_STARTED does not
 // repeat are missing. Only ModeSnapshot uses it. It must be called at most once, before
 // Event. The error is a finding if the request exceeds a limit of this package; a
 // request that is not valid is reported to Options.Report and has no effect.

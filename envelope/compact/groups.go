@@ -309,8 +309,7 @@ func (g *grouper) end() error {
 	return g.flushState()
 }
 
-// emitMade emits an event that was made from others, the first of which was at a
-// place.
+// emitMade emits an event that replaces several events. The place is that of the first.
 func (g *grouper) emitMade(at envelope.Ref, data []byte) error {
 	if len(data) > g.limits.event {
 		return findingAt(at, finding.CompactionLimit, "the event that is made from this one and later ones is longer than %d bytes", g.limits.event)

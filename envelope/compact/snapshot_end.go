@@ -117,7 +117,7 @@ func (s *snapshots) list() []*message {
 // messages.
 func (s *snapshots) emitMessages(list []*message) ([]*message, error) {
 	if list == nil {
-		// An empty snapshot would remove messages of which the stream says nothing.
+		// An empty snapshot would remove messages that are not in the stream.
 		return nil, nil
 	}
 	before, now, err := s.beforeSnapshot(list)

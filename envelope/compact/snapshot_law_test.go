@@ -173,8 +173,8 @@ func hasRepeats(t testing.TB, events []string) bool {
 	return false
 }
 
-// isMoved reports whether two lists have the same messages, one of which is reasoning, in
-// another order.
+// isMoved reports whether two lists have the same messages in another order, and at least
+// one reasoning message.
 func isMoved(t testing.TB, a, b string) bool {
 	sorted := func(text string) []string {
 		var o envelope.Object

@@ -205,9 +205,9 @@ func addInput(client []*message, input envelope.Value) []*message {
 	return client
 }
 
-// clientKey is the key of metadata with which the reference client is told about
-// activities, and authorityKey its member with the types of activities of which a
-// snapshot has all. They are null for all types.
+// clientKey is the key of metadata that the reference client reads in a snapshot. Its
+// member authorityKey lists the activity types for which the snapshot is complete, and is
+// null if it is complete for all types.
 const (
 	clientKey    = `"@ag-ui/client"`
 	authorityKey = `"authoritativeActivityTypes"`
