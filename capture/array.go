@@ -33,7 +33,7 @@ const (
 // nextElement returns the next element of the array. If there is nothing between two
 // commas, or between a comma and the closing bracket, the element has no data.
 // nextElement reports the first such element.
-func (s *Splitter) nextElement() (Frame, error) {
+func (s *Splitter) nextElement() (*Frame, error) {
 	a := &s.array
 	for {
 		if s.pos == s.end {
@@ -41,7 +41,7 @@ func (s *Splitter) nextElement() (Frame, error) {
 				if err == io.EOF {
 					s.endArray()
 				}
-				return Frame{}, err
+				return nil, err
 			}
 		}
 		switch {
@@ -126,7 +126,7 @@ func (s *Splitter) skipString(i int) int {
 }
 
 // delimit skips the ',' or ']' at pos and emits the element before it.
-func (s *Splitter) delimit() Frame {
+func (s *Splitter) delimit() *Frame {
 	a := &s.array
 	a.nonEmpty = true
 	if e := s.event; e.last == e.offset && !a.reported {

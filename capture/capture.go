@@ -54,18 +54,18 @@ func (c *Capture) ManifestDigest() digest.Digest { return c.manifestDigest }
 // Framing returns the framing of the response.
 func (c *Capture) Framing() Framing { return c.framing }
 
-// Next returns the next frame, or io.EOF after the last. It returns io.EOF only
-// after it has read every file that the manifest lists and has checked the sizes
-// and digests.
+// Next returns the next frame, or io.EOF after the last. The frame is valid until the
+// next call. Next returns io.EOF only after it has read every file that the manifest
+// lists and has checked the sizes and digests.
 //
 // Instead of io.EOF, Next may return a finding: capture_digest_mismatch for a file
 // whose size or digest does not match, or content_coding_damaged for a response
 // that cannot be decoded. Other errors are from the file system. All later calls
 // return the same error.
-func (c *Capture) Next() (Frame, error) {
+func (c *Capture) Next() (*Frame, error) {
 	c.begun = true
 	if c.done != nil {
-		return Frame{}, c.done
+		return nil, c.done
 	}
 	f, err := c.splitter.Next()
 	if err == nil && c.arrivals != nil {
@@ -73,7 +73,7 @@ func (c *Capture) Next() (Frame, error) {
 	}
 	if err != nil {
 		c.done = c.finish(err)
-		return Frame{}, c.done
+		return nil, c.done
 	}
 	return f, nil
 }

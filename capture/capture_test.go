@@ -30,7 +30,7 @@ func readAll(t *testing.T, c *Capture) (frames []Frame, err error) {
 			return frames, err
 		}
 		f.Data = bytes.Clone(f.Data)
-		frames = append(frames, f)
+		frames = append(frames, *f)
 	}
 }
 

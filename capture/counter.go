@@ -12,7 +12,7 @@ import (
 type Counter struct {
 	// Frame, if not nil, is called with each counted frame. The frame is valid during
 	// the call.
-	Frame func(Frame)
+	Frame func(*Frame)
 
 	splitter *Splitter
 	rest     []byte // unread bytes of the piece

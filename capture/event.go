@@ -74,10 +74,11 @@ func (s *Splitter) add(piece []byte) {
 	e.data = append(e.data, piece...)
 }
 
-// emit ends the event and returns it as a frame that ends at the given offset.
-func (s *Splitter) emit(end int64) Frame {
+// emit ends the event and returns it as the frame that ends at the given offset.
+func (s *Splitter) emit(end int64) *Frame {
 	e := &s.event
-	f := Frame{Index: s.index, Offset: e.offset, Line: e.line, Bytes: e.last - e.offset, End: end}
+	f := &s.frame
+	*f = Frame{Index: s.index, Offset: e.offset, Line: e.line, Bytes: e.last - e.offset, End: end}
 	s.index++
 
 	data := e.data

@@ -29,7 +29,6 @@ type Frame struct {
 	// after the event, or the end of the file. Offset+Bytes <= End.
 	End int64
 	// Data is the data of the event. The data lines of SSE are joined by line feeds.
-	// Data is valid until the next call of Next.
 	Data []byte
 	// Arrived is the time of the read that completed the event, or zero if it is not
 	// known.
@@ -45,9 +44,9 @@ type Frame struct {
 // are not data, or events larger than MaxEventBytes.
 type Splitter struct {
 	r     io.Reader
-	step  func() (Frame, error) // nextSSE, nextLine or nextElement
-	trims bool                  // white space around data is removed
-	limit int64                 // MaxEventBytes, except in tests
+	step  func() (*Frame, error) // nextSSE, nextLine or nextElement
+	trims bool                   // white space around data is removed
+	limit int64                  // MaxEventBytes, except in tests
 
 	buf      []byte
 	pos, end int   // 0 <= pos <= end <= len(buf); buf[pos:end] is unread
@@ -60,6 +59,7 @@ type Splitter struct {
 
 	index int
 	event event
+	frame Frame // the last frame
 	sse   sseState
 	array arrayState
 
@@ -81,16 +81,16 @@ func NewSplitter(r io.Reader, f Framing) *Splitter {
 	return s
 }
 
-// Next returns the next frame, or io.EOF after the last one. Other errors are from
-// the reader. Next may be called again after such an error, so a reader may return an
-// error when it has no bytes yet.
-func (s *Splitter) Next() (Frame, error) {
+// Next returns the next frame, or io.EOF after the last one. The frame is valid until
+// the next call. Other errors are from the reader. Next may be called again after such
+// an error, so a reader may return an error when it has no bytes yet.
+func (s *Splitter) Next() (*Frame, error) {
 	if s.ended {
-		return Frame{}, io.EOF
+		return nil, io.EOF
 	}
 	if !s.begun {
 		if err := s.skipBOM(); err != nil && err != io.EOF {
-			return Frame{}, err
+			return nil, err
 		}
 		s.begun = true
 	}

@@ -37,14 +37,14 @@ var dataField = []byte("data: ")
 
 // nextSSE returns the next event. A CR ends its line at once, so nextSSE does not
 // wait for the byte after it.
-func (s *Splitter) nextSSE() (Frame, error) {
+func (s *Splitter) nextSSE() (*Frame, error) {
 	for {
 		if s.pos == s.end {
 			if err := s.fill(); err != nil {
 				if err == io.EOF {
 					s.endSSE()
 				}
-				return Frame{}, err
+				return nil, err
 			}
 		}
 		switch s.sse.part {

@@ -33,7 +33,7 @@ type Settings struct {
 	MaxBytes int64
 	// Frame, if not nil, is called with each frame that Import counts. The frame is
 	// valid during the call.
-	Frame func(Frame)
+	Frame func(*Frame)
 }
 
 // Writer writes a capture directory. The manifest is written last. A Writer is not

@@ -59,7 +59,7 @@ type scanner struct {
 
 // scan reads a frame as an event. The event is valid until the next call. The error
 // is a finding.Finding that refuses the run that contains the frame.
-func (s *scanner) scan(f capture.Frame) (*Event, error) {
+func (s *scanner) scan(f *capture.Frame) (*Event, error) {
 	e := &s.event
 	*e = Event{Index: f.Index, Offset: f.Offset, Bytes: f.Bytes, Line: f.Line, Arrived: f.Arrived, Data: f.Data, Object: e.Object}
 	if f.Problem != nil {
@@ -172,9 +172,9 @@ var lineFeed = []byte{'\n'}
 
 // ReadEvent reads a JSON text as an event. The index and offset of the event are 0.
 func ReadEvent(data []byte) (*Event, error) {
-	return ReadFrame(capture.Frame{Data: data, Bytes: int64(len(data))})
+	return ReadFrame(&capture.Frame{Data: data, Bytes: int64(len(data))})
 }
 
 // ReadFrame reads a frame as an event. If the frame is not an event, the error is the
 // finding that says why.
-func ReadFrame(f capture.Frame) (*Event, error) { return new(scanner).scan(f) }
+func ReadFrame(f *capture.Frame) (*Event, error) { return new(scanner).scan(f) }

@@ -238,7 +238,7 @@ type reusing struct {
 	index   int
 }
 
-func (r *reusing) Next() (capture.Frame, error) {
+func (r *reusing) Next() (*capture.Frame, error) {
 	for i := range r.buf {
 		r.buf[i] = '#'
 	}
@@ -247,7 +247,7 @@ func (r *reusing) Next() (capture.Frame, error) {
 	}
 	n := copy(r.buf, r.list[r.index])
 	r.index++
-	return capture.Frame{Index: r.index - 1, Offset: int64(100 * (r.index - 1)), Bytes: int64(n), Data: r.buf[:n], Arrived: r.arrived}, nil
+	return &capture.Frame{Index: r.index - 1, Offset: int64(100 * (r.index - 1)), Bytes: int64(n), Data: r.buf[:n], Arrived: r.arrived}, nil
 }
 
 // visitor is a Visitor that is not a FrameVisitor.

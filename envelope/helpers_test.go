@@ -85,14 +85,14 @@ type frames struct {
 	err  error
 }
 
-func (f *frames) Next() (capture.Frame, error) {
+func (f *frames) Next() (*capture.Frame, error) {
 	if len(f.list) == 0 {
 		if f.err != nil {
-			return capture.Frame{}, f.err
+			return nil, f.err
 		}
-		return capture.Frame{}, io.EOF
+		return nil, io.EOF
 	}
-	next := f.list[0]
+	next := &f.list[0]
 	f.list = f.list[1:]
 	return next, nil
 }

@@ -106,11 +106,11 @@ func framesOf(events ...string) (list []capture.Frame) {
 // given is a source of the given frames.
 type given struct{ frames []capture.Frame }
 
-func (g *given) Next() (capture.Frame, error) {
+func (g *given) Next() (*capture.Frame, error) {
 	if len(g.frames) == 0 {
-		return capture.Frame{}, io.EOF
+		return nil, io.EOF
 	}
-	f := g.frames[0]
+	f := &g.frames[0]
 	g.frames = g.frames[1:]
 	return f, nil
 }
@@ -310,7 +310,7 @@ type repeat struct {
 	n, index    int
 }
 
-func (r *repeat) Next() (capture.Frame, error) {
+func (r *repeat) Next() (*capture.Frame, error) {
 	data := r.last
 	switch {
 	case r.index == 0:
@@ -318,10 +318,10 @@ func (r *repeat) Next() (capture.Frame, error) {
 	case r.index <= r.n:
 		data = r.again(r.index - 1)
 	case r.index > r.n+1:
-		return capture.Frame{}, io.EOF
+		return nil, io.EOF
 	}
 	r.index++
-	return capture.Frame{Index: r.index - 1, Offset: int64(r.index - 1), Bytes: int64(len(data)), Data: []byte(data)}, nil
+	return &capture.Frame{Index: r.index - 1, Offset: int64(r.index - 1), Bytes: int64(len(data)), Data: []byte(data)}, nil
 }
 
 func same(s string) func(int) string { return func(int) string { return s } }

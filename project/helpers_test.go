@@ -61,7 +61,7 @@ type arriving struct {
 	at func(index int) time.Time
 }
 
-func (a arriving) Next() (capture.Frame, error) {
+func (a arriving) Next() (*capture.Frame, error) {
 	f, err := a.Splitter.Next()
 	if err == nil && a.at != nil {
 		f.Arrived = a.at(f.Index)

@@ -135,7 +135,7 @@ func TestRecordCountsCoded(t *testing.T) {
 		s := settings("http://h/")
 		s.Progress = func(p Progress) { shown = p }
 		frames := 0
-		s.Frame = func(capture.Frame) { frames++ }
+		s.Frame = func(*capture.Frame) { frames++ }
 		r := &recording{settings: s, dir: filepath.Join(t.TempDir(), "c"), target: "http://h/", started: time.Now(), countLimit: c.limit, response: &http.Response{
 			StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}, "Content-Encoding": {"gzip"}},
 			Body: &scripted{[]func([]byte) (int, error){last}},

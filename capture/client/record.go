@@ -41,7 +41,7 @@ type Settings struct {
 	Progress func(Progress)
 	// Frame, if not nil, is called with each counted frame. The frame is valid during
 	// the call.
-	Frame func(capture.Frame)
+	Frame func(*capture.Frame)
 }
 
 // Progress is the progress of a recording.

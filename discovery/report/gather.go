@@ -139,7 +139,7 @@ func (r *reading) read(ctx context.Context, progress scan.Progress) (err error) 
 }
 
 // Frame implements scan.FrameConsumer.
-func (r *reading) Frame(run *envelope.Run, f capture.Frame, e *envelope.Event) {
+func (r *reading) Frame(run *envelope.Run, f *capture.Frame, e *envelope.Event) {
 	r.events.add(run, f, e, r.wants)
 }
 

@@ -204,7 +204,7 @@ func checkEvents(t *testing.T, path string, page []byte) {
 			t.Fatal(err)
 		}
 		f.Data = bytes.Clone(f.Data)
-		frames = append(frames, f)
+		frames = append(frames, *f)
 	}
 	if len(frames) == 0 {
 		return

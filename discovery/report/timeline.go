@@ -73,7 +73,7 @@ const maxType = 128
 
 // event adds one event to a timeline. The kind is "" for a frame that is not an event.
 // micros is the time since the start of the capture, or -1 if not known.
-func (v *viewer) event(t *timeline, f capture.Frame, kind string, micros int64) {
+func (v *viewer) event(t *timeline, f *capture.Frame, kind string, micros int64) {
 	left := v.left
 	t.Count++
 	t.Bytes += f.Bytes
@@ -165,7 +165,7 @@ type timelines struct {
 // add adds a frame to the timeline of its run, if that run is shown. Frames before the
 // first run are shown with the first run. The run is nil before the first run, and e is
 // nil if the frame is not an event.
-func (t *timelines) add(run *envelope.Run, f capture.Frame, e *envelope.Event, wanted func(*envelope.Run) bool) {
+func (t *timelines) add(run *envelope.Run, f *capture.Frame, e *envelope.Event, wanted func(*envelope.Run) bool) {
 	switch {
 	case !t.begun && run == nil:
 		t.before = *t.left

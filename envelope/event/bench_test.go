@@ -10,7 +10,7 @@ import (
 func BenchmarkDecode(b *testing.B) {
 	var texts [][]byte
 	size := 0
-	captured(b, func(_ string, f capture.Frame) {
+	captured(b, func(_ string, f *capture.Frame) {
 		if f.Problem == nil {
 			texts = append(texts, append([]byte(nil), f.Data...))
 			size += len(f.Data)

@@ -21,7 +21,7 @@ import (
 var update = flag.Bool("update", false, "write the golden files")
 
 // captured calls each for every event of every committed capture.
-func captured(t testing.TB, each func(path string, f capture.Frame)) {
+func captured(t testing.TB, each func(path string, f *capture.Frame)) {
 	t.Helper()
 	var paths []string
 	for _, pattern := range []string{"captures/*/*", "drift/captures/*/*"} {
@@ -64,7 +64,7 @@ func TestCaptures(t *testing.T) {
 	checked := map[string]int{}
 	events := 0
 	types := map[string]bool{}
-	captured(t, func(path string, f capture.Frame) {
+	captured(t, func(path string, f *capture.Frame) {
 		if f.Problem != nil {
 			return
 		}

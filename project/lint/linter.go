@@ -66,7 +66,7 @@ func (l *Linter) Failed() bool { return l.found.Failed() }
 func (l *Linter) Begin(*envelope.Run) scan.Observer { return nil }
 
 // Frame implements scan.FrameConsumer.
-func (l *Linter) Frame(_ *envelope.Run, f capture.Frame, e *envelope.Event) {
+func (l *Linter) Frame(_ *envelope.Run, f *capture.Frame, e *envelope.Event) {
 	l.last = envelope.Ref{Index: f.Index, Offset: f.Offset, Bytes: f.Bytes, Line: f.Line}
 	if e == nil {
 		l.checker.Skip()

@@ -202,7 +202,7 @@ func (r *rewriter) Begin(*envelope.Run) scan.Observer { return nil }
 
 // Frame implements scan.FrameConsumer. After a finding the capture is read to its end,
 // because a changed capture is the more important finding. Other errors stop reading.
-func (r *rewriter) Frame(_ *envelope.Run, f capture.Frame, e *envelope.Event) {
+func (r *rewriter) Frame(_ *envelope.Run, f *capture.Frame, e *envelope.Event) {
 	if r.err != nil {
 		return
 	}

@@ -104,7 +104,7 @@ func (r *conversationReader) Begin(*envelope.Run) Observer { return r }
 func (r *conversationReader) Event(*envelope.Event) {}
 
 // Frame implements FrameConsumer.
-func (r *conversationReader) Frame(_ *envelope.Run, f capture.Frame, e *envelope.Event) {
+func (r *conversationReader) Frame(_ *envelope.Run, f *capture.Frame, e *envelope.Event) {
 	if r.At >= 0 && f.Index > r.At {
 		return
 	}

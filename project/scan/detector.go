@@ -14,7 +14,7 @@ type RunDetector struct {
 }
 
 // Frame examines the next frame of the response.
-func (w *RunDetector) Frame(f capture.Frame) {
+func (w *RunDetector) Frame(f *capture.Frame) {
 	w.begin.frame(f.Data)
 	if !w.found {
 		e, err := envelope.ReadEvent(f.Data)

@@ -43,7 +43,7 @@ type FrameConsumer interface {
 	// Frame is called for each frame in order, before observers process its event.
 	// The run is nil before the first RUN_STARTED. The event is nil if the frame
 	// is not a valid event. Frame must not retain its arguments.
-	Frame(run *envelope.Run, f capture.Frame, e *envelope.Event)
+	Frame(run *envelope.Run, f *capture.Frame, e *envelope.Event)
 }
 
 // Result is the result of reading a whole capture.
@@ -135,7 +135,7 @@ type dispatcher struct {
 }
 
 // Frame implements envelope.FrameVisitor.
-func (p *dispatcher) Frame(run *envelope.Run, f capture.Frame, e *envelope.Event) {
+func (p *dispatcher) Frame(run *envelope.Run, f *capture.Frame, e *envelope.Event) {
 	for _, consumer := range p.frames {
 		consumer.Frame(run, f, e)
 	}
@@ -195,9 +195,9 @@ func (r *frameReader) explainNoRun(result Result) {
 }
 
 // Next implements envelope.Frames.
-func (r *frameReader) Next() (capture.Frame, error) {
+func (r *frameReader) Next() (*capture.Frame, error) {
 	if r.ctx.Err() != nil {
-		return capture.Frame{}, context.Cause(r.ctx)
+		return nil, context.Cause(r.ctx)
 	}
 	if r.frames++; r.frames%progressEvery == 0 && r.progress != nil {
 		r.progress(r.Bytes())

@@ -65,7 +65,7 @@ func (o *watching) End(run *envelope.Run) error {
 // frames is a witness that is also a FrameConsumer.
 type frames struct{ witness }
 
-func (w *frames) Frame(run *envelope.Run, f capture.Frame, e *envelope.Event) {
+func (w *frames) Frame(run *envelope.Run, f *capture.Frame, e *envelope.Event) {
 	number, kind := 0, "no event"
 	if run != nil {
 		number = run.Number

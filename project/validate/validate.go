@@ -362,7 +362,7 @@ type limitedFrames struct {
 	left int
 }
 
-func (c *limitedFrames) Next() (capture.Frame, error) {
+func (c *limitedFrames) Next() (*capture.Frame, error) {
 	f, err := c.Frames.Next()
 	if c.left--; err == nil && c.left < 0 {
 		err = finding.New(finding.TooLarge, "the file contains more than %d events", maxEvents).WithHint(hint.FreezeEnvelope)

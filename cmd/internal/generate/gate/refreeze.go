@@ -166,7 +166,7 @@ type filteredFrames struct {
 }
 
 // Next implements envelope.Frames.
-func (f *filteredFrames) Next() (capture.Frame, error) {
+func (f *filteredFrames) Next() (*capture.Frame, error) {
 	for {
 		frame, err := f.Capture.Next()
 		if err != nil {
