@@ -35,9 +35,46 @@ const dataName = "data"
 // dataField is the start of a data field as nearly all producers write it.
 var dataField = []byte("data: ")
 
-// nextSSE returns the next event. A CR ends its line at once, so nextSSE does not
-// wait for the byte after it.
+// nextSSE returns the next event.
 func (s *Splitter) nextSSE() (*Frame, error) {
+	if s.sse.part == partName && s.sse.matched == 0 && !s.event.open && s.commonFrame() {
+		return &s.frame, nil
+	}
+	return s.nextEvent()
+}
+
+// commonFrame reads the next event into s.frame and returns true if the buffer starts
+// with the common form of an event: "data: ", data without CR or LF, LF, LF. Otherwise
+// it returns false and consumes nothing. It must be called at the start of a line and
+// without an open event. For each such event, nextEvent returns the same frame.
+func (s *Splitter) commonFrame() bool {
+	rest := s.buf[s.pos:s.end]
+	if !bytes.HasPrefix(rest, dataField) {
+		return false
+	}
+	n := bytes.IndexByte(rest[len(dataField):], '\n')
+	lo := s.pos + len(dataField)
+	hi := lo + n
+	if n < 0 || hi+1 == s.end || s.buf[hi+1] != '\n' || int64(n) > s.limit {
+		return false
+	}
+	if s.sse.cr = max(s.sse.cr, s.pos); s.sse.cr < hi {
+		if s.sse.cr = s.seek(s.sse.cr, '\r'); s.sse.cr < hi {
+			return false
+		}
+	}
+	f := &s.frame
+	f.Index, f.Offset, f.Bytes, f.Line = s.index, s.base+int64(lo), int64(n), s.lineAt(s.pos)
+	f.End, f.Data, f.Problem = s.base+int64(hi+2), s.buf[lo:hi:hi], nil
+	s.index++
+	s.pos = hi + 2
+	s.lines, s.counted = s.lines+2, s.pos
+	return true
+}
+
+// nextEvent returns the next event in any form. A CR ends its line at once, so
+// nextEvent does not wait for the byte after it.
+func (s *Splitter) nextEvent() (*Frame, error) {
 	for {
 		if s.pos == s.end {
 			if err := s.fill(); err != nil {
