@@ -68,7 +68,18 @@ type Object struct {
 	text    []byte
 	base    int // offset of text in the whole text, to which Value.Start refers
 	members []member
+	shape   Shape
 }
+
+// A Shape identifies the members of objects that a Reader has read. Objects from one
+// Reader with the same shape, if it is not 0, have the same names in the same order and
+// values of the same kinds, and the value of the Reader's Key is the same text. Shapes
+// that are in use at the same time differ modulo Shapes, so a caller can keep what it
+// knows about them in an array of that size.
+type Shape uint64
+
+// Shapes is the number of shapes that a Reader remembers.
+const Shapes = 8
 
 type member struct {
 	name, nameEnd, value, valueEnd int32
@@ -90,13 +101,30 @@ func (o *Object) All(yield func(m Member) bool) {
 
 // Get returns the value of the member with the given name, and whether there is one.
 func (o *Object) Get(name string) (Value, bool) {
-	for i := range o.members {
-		if m := &o.members[i]; equalsQuoted(o.text[m.name:m.nameEnd], name) {
-			return o.at(m.kind, m.value, m.valueEnd), true
-		}
+	if i := o.Index(name); i >= 0 {
+		return o.At(i), true
 	}
 	return Value{}, false
 }
+
+// Index returns the index of the member with the given name, or -1 if there is none.
+func (o *Object) Index(name string) int {
+	for i := range o.members {
+		if m := &o.members[i]; equalsQuoted(o.text[m.name:m.nameEnd], name) {
+			return i
+		}
+	}
+	return -1
+}
+
+// At returns the value of the i-th member, where 0 <= i < o.Len().
+func (o *Object) At(i int) Value {
+	m := &o.members[i]
+	return o.at(m.kind, m.value, m.valueEnd)
+}
+
+// Shape returns the shape of the object, or 0 if it has none.
+func (o *Object) Shape() Shape { return o.shape }
 
 // Text returns the value of the named member if it is a string, and otherwise "".
 func (o *Object) Text(name string) string {
@@ -116,7 +144,7 @@ func (o *Object) Names(yield func(name string) bool) {
 
 // CloneObject returns a copy of o that refers to text, a copy of o's text.
 func CloneObject(o *Object, text []byte) Object {
-	return Object{text: text, base: o.base, members: slices.Clone(o.members)}
+	return Object{text: text, base: o.base, members: slices.Clone(o.members), shape: o.shape}
 }
 
 func (o *Object) at(kind Kind, start, end int32) Value {
@@ -125,7 +153,7 @@ func (o *Object) at(kind Kind, start, end int32) Value {
 
 // reset makes o an object without members.
 func (o *Object) reset(text []byte, base int) {
-	o.text, o.base, o.members = text, base, o.members[:0]
+	o.text, o.base, o.members, o.shape = text, base, o.members[:0], 0
 }
 
 // equalsQuoted reports whether a quoted string has the value s. It copies the
