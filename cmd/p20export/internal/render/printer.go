@@ -43,7 +43,8 @@ const (
 type Printer struct {
 	format Format
 	tool   record.Tool
-	w      *bufio.Writer
+	out    io.Writer
+	w      *bufio.Writer // to out
 	colour bool
 	err    error
 	doc    document // for SARIF and JUnit; nil before the first row
@@ -60,7 +61,7 @@ type document interface {
 // New returns a Printer that writes to out, which is standard output or standard error.
 // The tool identifies this program.
 func New(out io.Writer, f Format, tool record.Tool) *Printer {
-	return &Printer{format: f, tool: tool, w: bufio.NewWriter(out), colour: wantsColour(out)}
+	return &Printer{format: f, tool: tool, out: out, w: bufio.NewWriter(out), colour: wantsColour(out)}
 }
 
 // Flush writes everything printed so far, and reports whether there was no error yet.

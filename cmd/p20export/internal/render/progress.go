@@ -24,10 +24,13 @@ const progressDelay = 500 * time.Millisecond
 type Progress struct {
 	w       io.Writer
 	started time.Time
-	done    int
-	total   int // 0 if there is no bar
 	line    atomic.Pointer[string]
 	timer   *time.Timer
+
+	// text returns the text after the bar, and position what the bar shows. If total is
+	// 0, there is no bar.
+	text     func() string
+	position func() (done, total int64)
 
 	mu      sync.Mutex
 	ended   bool
@@ -40,12 +43,21 @@ func NewProgress(w io.Writer, line string) *Progress { return newBar(w, line, 0,
 
 // newBar is like NewProgress, with a bar that shows how much of a total is done.
 func newBar(w io.Writer, line string, done, total int) *Progress {
-	p := &Progress{w: w, started: time.Now(), done: done, total: total}
+	p := &Progress{w: w, started: time.Now()}
 	p.line.Store(&line)
-	if isTerminal(w) {
+	p.position = func() (int64, int64) { return int64(done), int64(total) }
+	p.text = func() string {
+		return fmt.Sprintf("%s, %s", *p.line.Load(), time.Since(p.started).Round(time.Second))
+	}
+	p.start()
+	return p
+}
+
+// start shows the line after a short delay.
+func (p *Progress) start() {
+	if isTerminal(p.w) {
 		p.timer = time.AfterFunc(progressDelay, p.show)
 	}
-	return p
 }
 
 func (p *Progress) show() {
@@ -55,15 +67,14 @@ func (p *Progress) show() {
 		return
 	}
 	p.display = mpb.New(mpb.WithOutput(p.w), mpb.WithRefreshRate(100*time.Millisecond), mpb.WithAutoRefresh())
-	line := decor.Any(func(decor.Statistics) string {
-		return fmt.Sprintf(" %s, %s", *p.line.Load(), time.Since(p.started).Round(time.Second))
-	})
+	line := decor.Any(func(decor.Statistics) string { return " " + p.text() })
 	style, width := mpb.BarFillerBuilder(mpb.SpinnerStyle()), 1
-	if p.total > 0 {
+	done, total := p.position()
+	if total > 0 {
 		style, width = mpb.BarStyle(), 24
 	}
-	p.bar = p.display.New(int64(p.total), style, mpb.BarRemoveOnComplete(), mpb.AppendDecorators(line), mpb.BarWidth(width))
-	p.bar.SetCurrent(int64(p.done))
+	p.bar = p.display.New(total, style, mpb.BarRemoveOnComplete(), mpb.AppendDecorators(line), mpb.BarWidth(width))
+	p.bar.SetCurrent(done)
 }
 
 // SetLine changes the line.

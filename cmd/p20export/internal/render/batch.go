@@ -1,0 +1,111 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/p20export/p20export/internal/humanize"
+)
+
+// BatchProgress shows how many inputs of a batch are done, how many are done per second,
+// and how long the rest will take. It shows nothing if it is not on a terminal.
+type BatchProgress struct {
+	Progress
+	out    io.Writer // for results
+	inputs string
+	bytes  bool
+	read   func() (done, total int64)
+	count  atomic.Int64 // of the inputs that are done
+}
+
+// NewBatchProgress shows the progress of a batch on w, which is standard error, until End
+// is called. The inputs are named in the plural. The function read returns how much of the
+// batch was read and its size, or 0 if that is not known, in bytes or in inputs. It must be
+// safe for concurrent use.
+//
+// If the results go to a terminal too, they appear above the line.
+func (p *Printer) NewBatchProgress(w io.Writer, inputs string, bytes bool, read func() (done, total int64)) *BatchProgress {
+	b := &BatchProgress{out: p.out, inputs: inputs, bytes: bytes, read: read}
+	b.w, b.started, b.text, b.position = w, time.Now(), func() string { return b.describe(time.Since(b.started)) }, b.current
+	if isTerminal(w) && isTerminal(p.out) {
+		p.Flush()
+		p.w.Reset(b)
+	}
+	b.start()
+	return b
+}
+
+// Done counts an input.
+func (b *BatchProgress) Done() {
+	b.count.Add(1)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if done, total := b.current(); b.bar != nil && total > 0 {
+		b.bar.SetTotal(total, false)
+		b.bar.SetCurrent(done)
+	}
+}
+
+// End removes the line. If the batch took long, a line about its speed remains.
+func (b *BatchProgress) End() {
+	b.Progress.End()
+	if took := time.Since(b.started); b.display != nil {
+		fmt.Fprintf(b.w, "%s: %s in %s, %s\n", b.inputs, humanize.Grouped(b.count.Load()), took.Round(time.Second/10), rate(b.count.Load(), took))
+	}
+}
+
+// Write writes results above the line.
+func (b *BatchProgress) Write(results []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.display != nil && !b.ended {
+		if n, err := b.display.Write(results); err == nil {
+			return n, nil
+		}
+	}
+	return b.out.Write(results)
+}
+
+// current returns how much of the batch is done. Inputs were read some time before they
+// are done, so it stays below the total, at which the bar would disappear.
+func (b *BatchProgress) current() (done, total int64) {
+	done, total = b.read()
+	if !b.bytes {
+		done = b.count.Load()
+	}
+	return max(min(done, total-1), 0), total
+}
+
+// describe returns the text after the bar.
+func (b *BatchProgress) describe(took time.Duration) string {
+	count := b.count.Load()
+	text := b.inputs + ": " + humanize.Grouped(count)
+	done, total := b.read()
+	if !b.bytes {
+		done = count
+	}
+	if total > 0 && !b.bytes {
+		text += " of " + humanize.Grouped(total)
+	}
+	if total > 0 && b.bytes {
+		text += ", " + strconv.FormatInt(done*100/total, 10) + "%"
+	}
+	text += ", " + rate(count, took)
+	if total > 0 && done > 0 {
+		left := time.Duration(float64(took) * float64(total-done) / float64(done))
+		text += ", " + left.Round(time.Second).String() + " left"
+	}
+	return text
+}
+
+// rate formats a number of inputs per second.
+func rate(count int64, took time.Duration) string {
+	perSecond := float64(count) / max(took.Seconds(), 0.001)
+	if perSecond < 10 {
+		return strconv.FormatFloat(perSecond, 'f', 1, 64) + "/s"
+	}
+	return humanize.Grouped(int64(perSecond)) + "/s"
+}

@@ -1,0 +1,70 @@
+package render
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/p20export/p20export/project/record"
+)
+
+// The line of a batch has what is known: the total or the part that was read, the rate and
+// the time left.
+func TestBatchLine(t *testing.T) {
+	for _, test := range []struct {
+		bytes             bool
+		count, read, size int64
+		took              time.Duration
+		want              string
+	}{
+		{false, 0, 0, 0, time.Second, "captures: 0, 0.0/s"},
+		{false, 5000, 5100, 20000, 10 * time.Second, "captures: 5,000 of 20,000, 500/s, 30s left"},
+		{false, 3, 9, 10, 2 * time.Second, "captures: 3 of 10, 1.5/s, 5s left"},
+		{false, 1200, 1500, 0, time.Second, "captures: 1,200, 1,200/s"},
+		{false, 10, 10, 10, time.Second, "captures: 10 of 10, 10/s, 0s left"},
+		{true, 400, 1 << 20, 4 << 20, time.Second, "captures: 400, 25%, 400/s, 3s left"},
+		{true, 400, 1 << 20, 0, time.Minute, "captures: 400, 6.7/s"},
+	} {
+		b := &BatchProgress{inputs: "captures", bytes: test.bytes, read: func() (int64, int64) { return test.read, test.size }}
+		b.count.Store(test.count)
+		if got := b.describe(test.took); got != test.want {
+			t.Errorf("%q, want %q", got, test.want)
+		}
+	}
+}
+
+// Without a terminal there is no progress, and results are not delayed.
+func TestBatchWithoutTerminal(t *testing.T) {
+	var out, shown bytes.Buffer
+	p := New(&out, Text, record.Tool{})
+	b := p.NewBatchProgress(&shown, "captures", false, func() (int64, int64) { return 1, 2 })
+	p.Note("a result")
+	if !p.Flush() || out.String() != "a result\n" {
+		t.Errorf("%q", out.String())
+	}
+	b.Done()
+	b.End()
+	if shown.Len() > 0 {
+		t.Errorf("%q", shown.String())
+	}
+}
+
+// Results that share a terminal with the line are all written, before, while and after the
+// line is shown.
+func TestBatchResults(t *testing.T) {
+	var screen bytes.Buffer
+	b := &BatchProgress{out: &screen, inputs: "captures", read: func() (int64, int64) { return 1, 2 }}
+	b.w, b.started, b.position = &screen, time.Now(), b.current
+	b.text = func() string { return "the line" }
+	for i, step := range []func(){func() {}, b.show, b.Done, b.End} {
+		step()
+		if n, err := io.WriteString(b, strings.Repeat("result\n", i+1)); n != 7*(i+1) || err != nil {
+			t.Errorf("step %d: %d, %v", i, n, err)
+		}
+	}
+	if got := screen.String(); strings.Count(got, "result\n") != 1+2+3+4 || strings.Count(got, "the line") == 0 || !strings.Contains(got, "captures: 1 in 0s, ") {
+		t.Errorf("%q", got)
+	}
+}
