@@ -35,9 +35,10 @@ const dataName = "data"
 // dataField is the start of a data field as nearly all producers write it.
 var dataField = []byte("data: ")
 
-// nextSSE returns the next event.
+// nextSSE returns the next event. If the previous call ended within an event or a
+// line, because the reader returned an error, the buffer is empty.
 func (s *Splitter) nextSSE() (*Frame, error) {
-	if s.sse.part == partName && s.sse.matched == 0 && !s.event.open && s.commonFrame() {
+	if s.sse.part == partName && s.commonFrame() {
 		return &s.frame, nil
 	}
 	return s.nextEvent()
@@ -45,8 +46,9 @@ func (s *Splitter) nextSSE() (*Frame, error) {
 
 // commonFrame reads the next event into s.frame and returns true if the buffer starts
 // with the common form of an event: "data: ", data without CR or LF, LF, LF. Otherwise
-// it returns false and consumes nothing. It must be called at the start of a line and
-// without an open event. For each such event, nextEvent returns the same frame.
+// it returns false and consumes nothing. If the buffer is not empty, pos must be at the
+// start of a line and no event open. For each such event, nextEvent returns the same
+// frame.
 func (s *Splitter) commonFrame() bool {
 	rest := s.buf[s.pos:s.end]
 	if !bytes.HasPrefix(rest, dataField) {
