@@ -75,7 +75,9 @@ type Decoder struct {
 	open  []level
 	names []span    // the names of all open objects, innermost last
 	index nameIndex // finds duplicates in objects with many names
-	begun bool      // the value of the text has begun
+	// frames has the arrays and objects around the innermost one during a scan.
+	frames []frame
+	begun  bool // the value of the text has begun
 	// escaped reports that the last name or string contains an escape.
 	escaped bool
 	// allowDuplicates reports that duplicate names are not marked.
@@ -127,7 +129,7 @@ func NewDecoder(data []byte) *Decoder {
 // Reset makes d read data from the beginning. It reuses d's memory.
 func (d *Decoder) Reset(data []byte) {
 	d.index.tables = d.index.tables[:0]
-	*d = Decoder{data: data, open: d.open[:0], names: d.names[:0], index: d.index}
+	*d = Decoder{data: data, open: d.open[:0], names: d.names[:0], index: d.index, frames: d.frames[:0]}
 	if len(data) > math.MaxInt32 {
 		d.err = &SyntaxError{Fault: Malformed, Message: "the text is longer than 2 GiB"}
 	}
@@ -292,37 +294,60 @@ func (d *Decoder) literal(word string, kind Kind) (Token, error) {
 	return Token{Kind: kind, Start: start, End: d.pos}, nil
 }
 
-// number reads a number (RFC 8259 §6).
+// number reads a number.
 func (d *Decoder) number() (Token, error) {
 	start := d.pos
-	if c, _ := d.peek(); c == '-' {
-		d.pos++
+	end, fault := numberEnd(d.data, start)
+	d.pos = end
+	switch {
+	case fault == "":
+		d.valueSeen()
+		return Token{Kind: Number, Start: start, End: end}, nil
+	case end == start:
+		return Token{}, d.notValue()
 	}
-	if c, _ := d.peek(); c == '0' {
-		d.pos++
-	} else if !d.digits() {
-		if d.pos == start {
-			return Token{}, d.notValue()
-		}
-		return Token{}, d.syntax("a digit is missing")
+	return Token{}, d.syntax("%s", fault)
+}
+
+// numberEnd returns the offset of the end of the number at i (RFC 8259 §6). If the
+// number is invalid, fault says why, and end is the offset of the fault.
+func numberEnd(data []byte, i int) (end int, fault string) {
+	if i < len(data) && data[i] == '-' {
+		i++
 	}
-	if c, _ := d.peek(); c == '.' {
-		d.pos++
-		if !d.digits() {
-			return Token{}, d.syntax("a digit is missing after the decimal point")
-		}
+	if i < len(data) && data[i] == '0' {
+		i++
+	} else if end = digitsEnd(data, i); end == i {
+		return i, "a digit is missing"
+	} else {
+		i = end
 	}
-	if c, _ := d.peek(); c == 'e' || c == 'E' {
-		d.pos++
-		if c, _ := d.peek(); c == '+' || c == '-' {
-			d.pos++
+	if i < len(data) && data[i] == '.' {
+		i++
+		if end = digitsEnd(data, i); end == i {
+			return i, "a digit is missing after the decimal point"
 		}
-		if !d.digits() {
-			return Token{}, d.syntax("a digit is missing in the exponent")
-		}
+		i = end
 	}
-	d.valueSeen()
-	return Token{Kind: Number, Start: start, End: d.pos}, nil
+	if i < len(data) && data[i]|0x20 == 'e' {
+		i++
+		if i < len(data) && (data[i] == '+' || data[i] == '-') {
+			i++
+		}
+		if end = digitsEnd(data, i); end == i {
+			return i, "a digit is missing in the exponent"
+		}
+		i = end
+	}
+	return i, ""
+}
+
+// digitsEnd returns the offset of the end of the digits at i.
+func digitsEnd(data []byte, i int) int {
+	for i < len(data) && data[i]-'0' <= 9 {
+		i++
+	}
+	return i
 }
 
 // signatures are the first bytes of files that are often mistaken for JSON.
@@ -368,26 +393,19 @@ func (d *Decoder) notValue() error {
 	return d.syntax("not a JSON value")
 }
 
-func (d *Decoder) digits() bool {
-	start := d.pos
-	for d.pos < len(d.data) && d.data[d.pos]-'0' <= 9 {
-		d.pos++
-	}
-	return d.pos > start
-}
+func (d *Decoder) space() { d.pos = spaceEnd(d.data, d.pos) }
 
-func (d *Decoder) space() {
-	if d.pos < len(d.data) && d.data[d.pos] > ' ' {
-		return
-	}
-	for d.pos < len(d.data) {
-		switch d.data[d.pos] {
+// spaceEnd returns the offset of the end of the white space at i.
+func spaceEnd(data []byte, i int) int {
+	for i < len(data) && data[i] <= ' ' {
+		switch data[i] {
 		case ' ', '\t', '\n', '\r':
-			d.pos++
+			i++
 		default:
-			return
+			return i
 		}
 	}
+	return i
 }
 
 func (d *Decoder) peek() (byte, bool) {
@@ -440,6 +458,9 @@ func (d *Decoder) Pointer() string {
 func (d *Decoder) Skip(t Token) (end int, err error) {
 	if t.Kind != ObjectStart && t.Kind != ArrayStart {
 		return t.End, nil
+	}
+	if _, ok := d.scan(t, nil); ok {
+		return d.pos, nil
 	}
 	for depth := d.Depth(); d.Depth() >= depth; {
 		if t, err = d.Next(); err != nil {

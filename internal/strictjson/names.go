@@ -8,6 +8,9 @@ const fewNames = 12
 // firstSlots is the initial size of a table. Sizes are powers of two.
 const firstSlots = 128
 
+// keptSlots is the maximum size of a table whose memory is used again.
+const keptSlots = 1 << 12
+
 // nameIndex finds duplicate names. It compares the names of small objects one by
 // one. For a larger object it has an open-addressing table of indices into the
 // decoder's names, which costs a few bytes for each name. The seed of the hash is
@@ -58,11 +61,28 @@ func (x *nameIndex) enter(data []byte, names []span, first int) {
 	if !x.seeded {
 		x.seed, x.seeded = maphash.MakeSeed(), true
 	}
-	x.tables = append(x.tables, nameTable{first: first, slots: make([]int32, firstSlots)})
-	t := &x.tables[len(x.tables)-1]
+	t := x.table()
+	t.first, t.used = first, 0
 	for i, s := range names[first:] {
 		x.insert(t, data, names, i, s)
 	}
+}
+
+// table adds an empty table, whose memory is that of an earlier one if possible.
+func (x *nameIndex) table() *nameTable {
+	n := len(x.tables)
+	if n == cap(x.tables) {
+		x.tables = append(x.tables, nameTable{})
+	}
+	x.tables = x.tables[:n+1]
+	t := &x.tables[n]
+	if cap(t.slots) < firstSlots || cap(t.slots) > keptSlots {
+		t.slots = make([]int32, firstSlots)
+		return t
+	}
+	t.slots = t.slots[:firstSlots]
+	clear(t.slots)
+	return t
 }
 
 func (x *nameIndex) grow(t *nameTable, data []byte, names []span) {

@@ -144,7 +144,7 @@ func (o *Object) Names(yield func(name string) bool) {
 
 // CloneObject returns a copy of o that refers to text, a copy of o's text.
 func CloneObject(o *Object, text []byte) Object {
-	return Object{text: text, base: o.base, members: slices.Clone(o.members), shape: o.shape}
+	return Object{text: text, base: o.base, members: slices.Clone(o.members)}
 }
 
 func (o *Object) at(kind Kind, start, end int32) Value {
@@ -183,7 +183,7 @@ func ReadText(o *Object, d *Decoder, data []byte) (Value, error) {
 	}
 	var end int
 	if t.Kind == ObjectStart {
-		end, err = o.read(d)
+		end, err = o.read(d, t)
 	} else {
 		end, err = d.Skip(t)
 	}
@@ -196,9 +196,13 @@ func ReadText(o *Object, d *Decoder, data []byte) (Value, error) {
 	return Value{Kind: t.Kind, Raw: data[t.Start:end], Start: t.Start}, nil
 }
 
-// read reads the members of an object after its opening brace, and returns the
-// offset of the object's end.
-func (o *Object) read(d *Decoder) (end int, err error) {
+// read reads the members of the object that begins with t, and returns the offset of
+// the object's end.
+func (o *Object) read(d *Decoder, t Token) (end int, err error) {
+	if members, ok := d.scan(t, o.members); ok {
+		o.members = members
+		return d.pos, nil
+	}
 	for {
 		name, err := d.Next()
 		if err != nil {
@@ -245,7 +249,7 @@ func Elements(array Value, each func(i int, v Value, o *Object) error) error {
 		o.reset(array.Raw, array.Start)
 		var end int
 		if t.Kind == ObjectStart {
-			end, err = o.read(d)
+			end, err = o.read(d, t)
 		} else {
 			end, err = d.Skip(t)
 		}

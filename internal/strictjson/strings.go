@@ -9,57 +9,61 @@ import (
 // string reads a string (RFC 8259 §7) and checks that it is valid UTF-8.
 func (d *Decoder) string(kind Kind) (Token, error) {
 	start := d.pos
-	ascii := true
-	d.escaped = false
-	for i := start + 1; ; {
-		for i+8 <= len(d.data) {
-			n := plain(binary.LittleEndian.Uint64(d.data[i:]))
+	end, escaped, ok := stringEnd(d.data, start+1)
+	if !ok {
+		d.pos = end
+		return Token{}, d.badString()
+	}
+	d.pos, d.escaped = end+1, escaped
+	return Token{Kind: kind, Start: start, End: d.pos}, nil
+}
+
+// badString returns the error for a string whose first fault is at the current
+// position.
+func (d *Decoder) badString() error {
+	c, ok := d.peek()
+	switch {
+	case !ok:
+		return d.syntax("a string is not closed")
+	case c >= utf8.RuneSelf:
+		return d.fail(InvalidUTF8, d.pos, "byte 0x%02x is not UTF-8", c)
+	case c == '\\':
+		return d.syntax("a bad escape in a string")
+	}
+	return d.syntax("control character 0x%02x in a string", c)
+}
+
+// stringEnd returns the offset of the quote that ends the string whose first character
+// is at i, and whether the string contains an escape. If the string is invalid, ok is
+// false and end is the offset of its first fault, i <= end <= len(data).
+func stringEnd(data []byte, i int) (end int, escaped, ok bool) {
+	for {
+		for i+8 <= len(data) {
+			n := plain(binary.LittleEndian.Uint64(data[i:]))
 			i += n
 			if n < 8 {
 				break
 			}
 		}
-		if i >= len(d.data) {
-			return Token{}, d.badString(start, i, "a string is not closed")
+		if i >= len(data) {
+			return i, escaped, false
 		}
-		c := d.data[i]
-		switch {
-		case c >= utf8.RuneSelf:
-			ascii = false
-			for i++; i < len(d.data) && d.data[i] >= utf8.RuneSelf; i++ {
-			}
+		n := 1
+		switch c := data[i]; {
 		case c == '"':
-			if !ascii && !utf8.Valid(d.data[start:i]) {
-				return Token{}, d.badString(start, i, "")
-			}
-			d.pos = i + 1
-			return Token{Kind: kind, Start: start, End: d.pos}, nil
+			return i, escaped, true
 		case c == '\\':
-			n := escapeLen(d.data[i:])
-			if n == 0 {
-				return Token{}, d.badString(start, i, "a bad escape in a string")
-			}
-			d.escaped = true
-			i += n
+			n, escaped = escapeLen(data[i:]), true
+		case c >= utf8.RuneSelf:
+			n = multibyteLen(data[i:])
 		case c < 0x20:
-			return Token{}, d.badString(start, i, "control character 0x%02x in a string", c)
-		default:
-			i++
+			n = 0
 		}
-	}
-}
-
-// badString returns the error for the first fault in the string at start: a byte
-// before end that is not UTF-8, or else the given message at end.
-func (d *Decoder) badString(start, end int, format string, args ...any) error {
-	for d.pos = start; d.pos < end; {
-		r, n := utf8.DecodeRune(d.data[d.pos:end])
-		if r == utf8.RuneError && n == 1 {
-			return d.fail(InvalidUTF8, d.pos, "byte 0x%02x is not UTF-8", d.data[d.pos])
+		if n == 0 {
+			return i, escaped, false
 		}
-		d.pos += n
+		i += n
 	}
-	return d.syntax(format, args...)
 }
 
 // plain returns the number of plain bytes at the start of w, from the lowest: those
@@ -71,6 +75,47 @@ func plain(w uint64) int {
 	quote := w ^ ones*'"'
 	slash := w ^ ones*'\\'
 	return bits.TrailingZeros64((w|(w-ones*0x20)|(quote-ones)|(slash-ones))&highs) / 8
+}
+
+// multibyteLen returns the length of the characters that are not ASCII at the start of
+// b, or 0 if the first is not valid UTF-8 (RFC 3629 §4). It reads each character as one
+// word, first byte lowest.
+func multibyteLen(b []byte) int {
+	i := 0
+	for i+4 <= len(b) {
+		w := binary.LittleEndian.Uint32(b[i:])
+		switch {
+		case w&0x80 == 0:
+			return i
+		case w&0xc0c0f0 == 0x8080e0: // 1110xxxx 10xxxxxx 10xxxxxx
+			// The highest five bits of the code point: neither overlong nor a surrogate.
+			if high := w&0x0f<<1 | w>>13&1; high == 0 || high == 0xd800>>11 {
+				return i
+			}
+			i += 3
+		case w&0xc0e0 == 0x80c0: // 110xxxxx 10xxxxxx
+			if w&0x1e == 0 { // overlong
+				return i
+			}
+			i += 2
+		case w&0xc0c0c0f8 == 0x808080f0: // 11110xxx 10xxxxxx 10xxxxxx 10xxxxxx
+			// The highest five bits: neither overlong nor past U+10FFFF.
+			if high := w&0x07<<2 | w>>12&3; high == 0 || high > 0x10 {
+				return i
+			}
+			i += 4
+		default:
+			return i
+		}
+	}
+	for i < len(b) && b[i] >= utf8.RuneSelf {
+		r, n := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && n == 1 {
+			return i
+		}
+		i += n
+	}
+	return i
 }
 
 // escapeLen returns the length of the escape at the start of b, or 0 if it is

@@ -59,7 +59,7 @@ const (
 // mutants is in the order of the contract.
 var mutants = []mutant{
 	{"T1", "the size of the file", decode, "if len(data) > MaxFileBytes {", "if len(data) > 2*MaxFileBytes {"},
-	{"T2", "UTF-8 in strings", quoted, "if !ascii && !utf8.Valid(d.data[start:i]) {", "if false && !ascii {"},
+	{"T2", "UTF-8 in strings", quoted, "n = multibyteLen(data[i:])", "n = max(1, multibyteLen(data[i:]))"},
 	{"T3", "control characters in strings", quoted, "case c < 0x20:", "case c < 0x20 && false:"},
 	{"T4", "duplicate names", reader, "t.Duplicate = d.index.add(", "d.index.add("},
 	{"T5", "the depth", reader, "if len(d.open) == MaxDepth {", "if len(d.open) == 2*MaxDepth {"},
