@@ -28,6 +28,7 @@ type Counts struct {
 	names     []string
 	counts    []int
 	index     map[string]int
+	last      int // index of the name that was counted last
 	uncounted int
 }
 
@@ -42,9 +43,14 @@ func (f *Counts) AddRole(role string) {
 // Add increments the count of name. If name is too long, or there are too many
 // names, Add increments the number of uncounted names instead.
 func (f *Counts) Add(name string) {
+	if f.last < len(f.names) && f.names[f.last] == name {
+		f.counts[f.last]++
+		return
+	}
 	i, ok := f.index[name]
 	if !ok {
-		if len(f.names) >= maxFamilies && !names.IsReleased(name) || len(name) > maxFamilyBytes {
+		known := names.Intern([]byte(name))
+		if len(f.names) >= maxFamilies && known == "" || len(name) > maxFamilyBytes {
 			f.uncounted++
 			return
 		}
@@ -52,10 +58,15 @@ func (f *Counts) Add(name string) {
 			f.index = make(map[string]int)
 		}
 		i = len(f.names)
-		name = strings.Clone(name)
+		if known != "" {
+			name = known // comparing it with the type of an event is fast
+		} else {
+			name = strings.Clone(name)
+		}
 		f.index[name] = i
 		f.names, f.counts = append(f.names, name), append(f.counts, 0)
 	}
+	f.last = i
 	f.counts[i]++
 }
 
