@@ -83,13 +83,15 @@ func Run(ctx context.Context, c *capture.Capture, progress Progress, consumers .
 		return Result{}, finding.New(finding.IOFailed, "%s was already read; a capture can be read only once", finding.Escape(c.Path())).WithHint("open it again")
 	}
 	p := &dispatcher{consumers: consumers, observers: make([]Observer, len(consumers))}
+	var visitor envelope.Visitor = p
 	for _, consumer := range consumers {
 		if f, ok := consumer.(FrameConsumer); ok {
 			p.frames = append(p.frames, f)
+			visitor = frameDispatcher{p}
 		}
 	}
 	frames := &frameReader{ctx: ctx, Capture: c, progress: progress}
-	totals, err := envelope.Scan(frames, p)
+	totals, err := envelope.Scan(frames, visitor)
 	if err == nil {
 		err = context.Cause(ctx)
 	}
@@ -127,15 +129,18 @@ func newSource(c *capture.Capture) Source {
 	return Source{Path: c.Path(), Manifest: c.Manifest(), ManifestDigest: c.ManifestDigest(), Framing: c.Framing(), Bytes: c.Bytes(), Digest: c.Digest(), Compression: c.Compression()}
 }
 
-// dispatcher passes frames, events and runs to the consumers.
+// dispatcher passes events and runs to the consumers.
 type dispatcher struct {
 	consumers []Consumer
 	frames    []FrameConsumer
 	observers []Observer // of the current run; nil if a consumer skips it
 }
 
+// frameDispatcher passes frames to the consumers too.
+type frameDispatcher struct{ *dispatcher }
+
 // Frame implements envelope.FrameVisitor.
-func (p *dispatcher) Frame(run *envelope.Run, f *capture.Frame, e *envelope.Event) {
+func (p frameDispatcher) Frame(run *envelope.Run, f *capture.Frame, e *envelope.Event) {
 	for _, consumer := range p.frames {
 		consumer.Frame(run, f, e)
 	}
