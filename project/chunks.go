@@ -14,42 +14,41 @@ import (
 // message. A chunk without an id continues the open stream of its subagent or,
 // if it names no subagent, of the run. If the run has no open stream, the chunk
 // continues the only open stream of a subagent.
-func (f *fold) chunk(e *envelope.Event, tag string, tagged bool) {
+func (f *fold) chunk(e *envelope.Event, k *eventKeys, tagged bool) {
 	m := f.current
-	if v, ok := e.Get("messageId"); ok && v.Kind != strictjson.Null {
-		id, own := f.ownMessageID(e, tagged)
-		if !own {
-			f.openLane(e, tag, tagged)
+	if k.id >= 0 && e.At(k.id).Kind != strictjson.Null {
+		own := false
+		if m, own = f.ownMessage(e, k, tagged); !own {
+			f.openLane(e, tagged)
 			return
 		}
-		if m = f.start(e, id); m == nil {
-			return
-		}
-		f.current = m
 	} else {
 		switch {
-		case f.full, tagged && f.lanes[tag], !tagged && m == nil && len(f.lanes) == 1:
+		case f.full, tagged && f.lanes[string(f.tag)], !tagged && m == nil && len(f.lanes) == 1:
 			return // a subagent's message, recorded when it began
 		case tagged || m == nil:
 			f.refuse(origin{event: e}, finding.TextNotOpen, "the chunk has no messageId, and no single message is open")
 			return
 		}
-		f.start(e, m.ID())
 	}
-	f.delta(m, e, false)
-	f.omitOtherKeys(e, "messageId", "role", "name", "delta")
+	if m = f.start(e, m); m == nil {
+		return
+	}
+	f.current = m
+	f.delta(m, e, k, false)
+	f.omitOtherKeys(e, k)
 }
 
 // openLane marks a subagent's chunk stream as open.
-func (f *fold) openLane(e *envelope.Event, tag string, tagged bool) {
-	if tagged && !f.lanes[tag] && f.reserve(origin{event: e}, len(tag)+entryBytes) {
-		f.lanes[tag] = true
+func (f *fold) openLane(e *envelope.Event, tagged bool) {
+	if tagged && !f.lanes[string(f.tag)] && f.reserve(e, "", len(f.tag)+entryBytes) {
+		f.lanes[string(f.tag)] = true
 	}
 }
 
-func (f *fold) closeLane(tag string, tagged bool) {
+func (f *fold) closeLane(tagged bool) {
 	if tagged {
-		delete(f.lanes, tag)
+		delete(f.lanes, string(f.tag))
 	} else {
 		f.current = nil
 	}
@@ -57,12 +56,12 @@ func (f *fold) closeLane(tag string, tagged bool) {
 
 // closeLanes closes the chunk streams that an event of another type ends. The end of a
 // subagent that is not named ends the stream of the run.
-func (f *fold) closeLanes(eventType, tag string, tagged bool) {
-	switch chunk.EndsOf(eventType) {
+func (f *fold) closeLanes(ends chunk.Ends, tagged bool) {
+	switch ends {
 	case chunk.EndsAll:
 		f.current = nil
 		clear(f.lanes)
 	case chunk.EndsLane, chunk.EndsSubagent:
-		f.closeLane(tag, tagged)
+		f.closeLane(tagged)
 	}
 }

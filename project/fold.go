@@ -1,8 +1,11 @@
 package project
 
 import (
+	"bytes"
+
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/chunk"
 	"github.com/p20export/p20export/envelope/reduce"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/strictjson"
@@ -22,9 +25,10 @@ const maxFoldFindings = 100
 // streamed is one text message of the stream.
 type streamed struct {
 	*reduce.Message
-	name  *strictjson.Value
-	event *envelope.Event // the place of its first event, without data
-	open  bool
+	name   *strictjson.Value
+	event  *envelope.Event // the place of its first event, without data
+	open   bool
+	subset bool // the role is in the subset, so the text is kept
 }
 
 // fold collects a run's streamed text messages in the order of their first events. A
@@ -39,6 +43,10 @@ type fold struct {
 	subagent map[string]bool // ids of the messages of subagents
 	current  *streamed       // the run's own message that chunks without id continue
 	lanes    map[string]bool // subagents with an open chunk stream
+	keys     [envelope.Shapes]eventKeys
+	last     *streamed // the message of the last text event
+	lastID   []byte    // the JSON text of its id
+	id, tag  []byte    // the messageId and the subagentRunId of the event
 	bytes    int
 	omitted  omissions
 	findings []finding.Finding
@@ -52,92 +60,133 @@ func newFold() *fold {
 	return &fold{messages: reduce.NewConversation(limit), subagent: map[string]bool{}, lanes: map[string]bool{}}
 }
 
-// find returns the message with an id, or nil.
-func (f *fold) find(id string) *streamed {
-	m := f.messages.Find(id)
-	if m == nil {
-		return nil
+// eventKeys are the places of an event's keys that a fold reads. They are the same for
+// events of the same shape.
+type eventKeys struct {
+	shape envelope.Shape
+	// id, delta and tag are the indexes of messageId, delta and subagentRunId, or -1.
+	id, delta, tag int
+	// others means that a text event has keys that the fold omits.
+	others bool
+	ends   chunk.Ends
+}
+
+// keysOf returns the places of the keys of an event.
+func (f *fold) keysOf(e *envelope.Event) *eventKeys {
+	shape := e.Shape()
+	k := &f.keys[shape%envelope.Shapes]
+	if shape == 0 || k.shape != shape {
+		*k = eventKeys{shape: shape, id: e.Object.Index("messageId"), delta: e.Object.Index("delta"), tag: e.Object.Index("subagentRunId"), ends: chunk.EndsOf(e.Type)}
+		for m := range e.All {
+			k.others = k.others || omits(e.Type, m)
+		}
 	}
-	return f.streamed[m.Number()]
+	return k
 }
 
 // observe processes the run's next event.
 func (f *fold) observe(e *envelope.Event) {
-	tag, tagged := subagentOf(e)
+	k := f.keysOf(e)
+	tagged := f.readTag(e, k)
 	switch e.Type {
+	case envelope.TextMessageContent, envelope.TextMessageEnd:
+		f.closeLane(tagged)
+		f.continueMessage(e, k, tagged)
 	case envelope.TextMessageStart:
-		f.closeLane(tag, tagged)
-		if id, ok := f.ownMessageID(e, tagged); ok {
-			if m := f.start(e, id); m != nil {
+		f.closeLane(tagged)
+		if m, own := f.ownMessage(e, k, tagged); own {
+			if m = f.start(e, m); m != nil {
 				m.open = true
-				f.omitOtherKeys(e, "messageId", "role", "name")
+				f.omitOtherKeys(e, k)
 			}
 		}
-	case envelope.TextMessageContent, envelope.TextMessageEnd:
-		f.closeLane(tag, tagged)
-		f.continueMessage(e, tagged)
 	case envelope.TextMessageChunk:
-		f.chunk(e, tag, tagged)
+		f.chunk(e, k, tagged)
 	default:
-		f.closeLanes(e.Type, tag, tagged)
+		f.closeLanes(k.ends, tagged)
 	}
 }
 
-// subagentOf returns the subagent that an event names, if any.
-func subagentOf(e *envelope.Event) (string, bool) {
-	v, ok := e.Get("subagentRunId")
-	if !ok || v.Kind == strictjson.Null {
-		return "", false
+// readTag reads the subagent that an event names, and reports whether it names one.
+func (f *fold) readTag(e *envelope.Event, k *eventKeys) bool {
+	if k.tag < 0 {
+		return false
 	}
-	tag, _ := v.Text()
-	return tag, true
+	v := e.At(k.tag)
+	switch v.Kind {
+	case strictjson.Null:
+		return false
+	case strictjson.String:
+		f.tag, _ = strictjson.AppendUnquoted(f.tag[:0], v.Raw)
+	default:
+		f.tag = f.tag[:0]
+	}
+	return true
 }
 
-// ownMessageID reads an event's messageId and reports whether the message is the
-// run's own. A message that a subagent began belongs to the subagent even if later
-// events do not name it. Its omission is recorded once.
-func (f *fold) ownMessageID(e *envelope.Event, tagged bool) (id string, ok bool) {
-	v, _ := e.Get("messageId")
-	id, valid := v.Text()
-	switch {
-	case v.Kind != strictjson.String || !valid:
+// ownMessage reads an event's messageId, and reports whether the message is the run's
+// own. It returns nil if there is no message with this id yet. A message that a subagent
+// began belongs to the subagent even if later events do not name it. Its omission is
+// recorded once.
+func (f *fold) ownMessage(e *envelope.Event, k *eventKeys, tagged bool) (m *streamed, own bool) {
+	var v envelope.Value
+	if k.id >= 0 {
+		v = e.At(k.id)
+	}
+	if !tagged && f.last != nil && bytes.Equal(v.Raw, f.lastID) {
+		return f.last, true
+	}
+	valid := false
+	if v.Kind == strictjson.String {
+		f.id, valid = strictjson.AppendUnquoted(f.id[:0], v.Raw)
+	}
+	if !valid {
 		f.refuse(origin{event: e}.name("messageId"), finding.EventFieldMalformed, "the messageId of %s is missing or not a valid string", e.Type)
-		return "", false
-	case f.subagent[id]:
-		return "", false
-	case !tagged:
-		return id, true
+		return nil, false
 	}
-	if f.find(id) == nil {
-		if !f.reserve(origin{event: e}, len(id)+entryBytes) {
-			return "", false
+	if f.subagent[string(f.id)] {
+		return nil, false
+	}
+	if at := f.messages.Find(f.id); at != nil {
+		m = f.streamed[at.Number()]
+	}
+	if !tagged {
+		if m != nil {
+			f.last, f.lastID = m, append(f.lastID[:0], v.Raw...)
 		}
-		f.subagent[id] = true
+		return m, true
+	}
+	if m == nil {
+		if !f.reserve(e, "", len(f.id)+entryBytes) {
+			return nil, false
+		}
+		f.subagent[string(f.id)] = true
 	}
 	f.omitted.add(origin{event: e}.omission(finding.SubagentText))
-	return "", false
+	return nil, false
 }
 
-// start begins a message, or continues the message with the same id. It returns
-// nil if the fold is full.
-func (f *fold) start(e *envelope.Event, id string) *streamed {
+// start begins the message with the id that ownMessage read, unless there is one, which
+// continues. It returns nil if the fold is full.
+func (f *fold) start(e *envelope.Event, m *streamed) *streamed {
 	role, hasRole := e.Get("role")
 	name, hasName := e.Get("name")
-	if m := f.find(id); m != nil {
+	if m != nil {
 		switch {
-		case hasRole && reduce.Role(e) != m.Role():
-			f.refuse(origin{event: e}.name("role"), finding.MessageSpeakers, "message %s begins again with another role", finding.Quote(id))
+		case hasRole && !reduce.HasRole(e, m.Role()):
+			f.refuse(origin{event: e}.name("role"), finding.MessageSpeakers, "message %s begins again with another role", finding.Quote(m.ID()))
 		case hasName && m.name != nil && !sameName(m.name, name):
-			f.refuse(origin{event: e}.name("name"), finding.MessageSpeakers, "message %s begins again with another name", finding.Quote(id))
+			f.refuse(origin{event: e}.name("name"), finding.MessageSpeakers, "message %s begins again with another name", finding.Quote(m.ID()))
 		case hasName && m.name == nil:
 			f.omitted.add(origin{event: e}.name("name").omission(finding.KeyOutsideSubset))
 		}
 		return m
 	}
-	if !f.reserve(origin{event: e}, len(id)+len(role.Raw)+len(name.Raw)+entryBytes) {
+	if !f.reserve(e, "", len(f.id)+len(role.Raw)+len(name.Raw)+entryBytes) {
 		return nil
 	}
-	m := &streamed{Message: f.messages.BeginText(id, reduce.Role(e), ""), event: &envelope.Event{Index: e.Index, Offset: e.Offset, Bytes: e.Bytes, Line: e.Line}}
+	m = &streamed{Message: f.messages.BeginText(string(f.id), reduce.Role(e), ""), event: &envelope.Event{Index: e.Index, Offset: e.Offset, Bytes: e.Bytes, Line: e.Line}}
+	m.subset = artifact.IsRole(m.Role())
 	if hasName {
 		name.Raw = append([]byte(nil), name.Raw...)
 		m.name = &name
@@ -156,61 +205,87 @@ func sameName(first *strictjson.Value, v strictjson.Value) bool {
 }
 
 // continueMessage handles TEXT_MESSAGE_CONTENT and TEXT_MESSAGE_END.
-func (f *fold) continueMessage(e *envelope.Event, tagged bool) {
-	id, ok := f.ownMessageID(e, tagged)
-	if !ok || f.full {
+func (f *fold) continueMessage(e *envelope.Event, k *eventKeys, tagged bool) {
+	m, own := f.ownMessage(e, k, tagged)
+	if !own || f.full {
 		return
 	}
-	m := f.find(id)
 	if m == nil || !m.open {
+		id, _ := e.At(k.id).Text()
 		f.refuse(origin{event: e}.name("messageId"), finding.TextNotOpen, "%s of message %s, which is not open", e.Type, finding.Quote(id))
 		return
 	}
 	if e.Type == envelope.TextMessageEnd {
 		m.open = false
-		f.omitOtherKeys(e, "messageId")
-		return
+	} else {
+		f.delta(m, e, k, true)
 	}
-	f.delta(m, e, true)
-	f.omitOtherKeys(e, "messageId", "delta")
+	f.omitOtherKeys(e, k)
 }
 
 // delta appends an event's text to its message. It does not keep the text of a
 // message whose role is outside the subset.
-func (f *fold) delta(m *streamed, e *envelope.Event, required bool) {
-	o := origin{event: e}.name("delta")
-	v, ok := e.Get("delta")
-	if !ok && !required {
+func (f *fold) delta(m *streamed, e *envelope.Event, k *eventKeys, required bool) {
+	var v envelope.Value
+	if k.delta >= 0 {
+		v = e.At(k.delta)
+	} else if !required {
 		return
 	}
 	if v.Kind != strictjson.String {
-		f.refuse(o, finding.EventFieldMalformed, "the delta of %s is missing or not a string", e.Type)
+		f.refuse(origin{event: e}.name("delta"), finding.EventFieldMalformed, "the delta of %s is missing or not a string", e.Type)
 		return
 	}
-	if artifact.IsRole(m.Role()) && f.reserve(o, len(v.Raw)) {
+	if m.subset && f.reserve(e, "delta", len(v.Raw)) {
 		f.messages.Append(m.Message, v)
 	}
 }
 
-// omitOtherKeys records an omission for each member of an event whose key is not in
-// taken. It ignores timestamp and rawEvent, which describe the event and not the
-// message.
-func (f *fold) omitOtherKeys(e *envelope.Event, taken ...string) {
+// omitOtherKeys records an omission for each member of a text event whose key the fold
+// does not read.
+func (f *fold) omitOtherKeys(e *envelope.Event, k *eventKeys) {
+	if !k.others {
+		return
+	}
 	for m := range e.All {
-		if !m.Is("type", "timestamp", "rawEvent", "subagentRunId") && !m.Is(taken...) {
+		if omits(e.Type, m) {
 			name, _ := m.Name.Text()
 			f.omitted.add(origin{event: e}.name(name).omission(finding.KeyOutsideSubset))
 		}
 	}
 }
 
-// reserve accounts for n more bytes. It refuses the run if they exceed the limit.
-func (f *fold) reserve(o origin, n int) bool {
+// omits reports whether an event is a text event and has a key that the fold does not
+// read. It ignores timestamp and rawEvent, which describe the event and not the message.
+func omits(eventType string, m envelope.Member) bool {
+	if m.Is("type", "messageId", "timestamp", "rawEvent", "subagentRunId") {
+		return false
+	}
+	switch eventType {
+	case envelope.TextMessageStart:
+		return !m.Is("role", "name")
+	case envelope.TextMessageContent:
+		return !m.Is("delta")
+	case envelope.TextMessageEnd:
+		return true
+	case envelope.TextMessageChunk:
+		return !m.Is("role", "name", "delta")
+	}
+	return false
+}
+
+// reserve accounts for n more bytes, of the key of an event or, if key is empty, of the
+// event. It refuses the run if they exceed the limit.
+func (f *fold) reserve(e *envelope.Event, key string, n int) bool {
 	if f.full {
 		return false
 	}
 	if f.bytes += n; f.bytes > maxFoldedBytes {
 		f.full = true
+		o := origin{event: e}
+		if key != "" {
+			o = o.name(key)
+		}
 		f.refuse(o, finding.TooLarge, "the run streams more text than an artifact of %d bytes can contain", artifact.MaxFileBytes)
 	}
 	return !f.full

@@ -59,8 +59,8 @@ func (c *Conversation) Append(m *Message, delta envelope.Value) bool {
 }
 
 // Find returns the first message with an id, or nil.
-func (c *Conversation) Find(id string) *Message {
-	if n := c.find(id); n != nil {
+func (c *Conversation) Find(id []byte) *Message {
+	if n := c.byID[string(id)]; n != nil {
 		return n.Message
 	}
 	return nil

@@ -246,6 +246,12 @@ func (t *Text) Len() int { return len(t.bytes) }
 // pair, which is encoded as three bytes as in WTF-8.
 func (t *Text) String() string { return string(t.bytes) }
 
+// HasRole reports whether Role returns role.
+func HasRole(e *envelope.Event, role string) bool {
+	v, _ := e.Get(roleKey)
+	return v.Is(role) || v.Kind != envelope.StringValue && Role(e) == role
+}
+
 // Role returns the role of the message that a TEXT_MESSAGE_START or TEXT_MESSAGE_CHUNK
 // begins. If the event has none, the role is assistant (AG-UI 1.0). If the role is not
 // a string, it is empty.

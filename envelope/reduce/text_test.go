@@ -65,14 +65,14 @@ func TestConversation(t *testing.T) {
 	c := NewConversation(0)
 	for i, id := range []string{"a", "b", "a", ""} {
 		m := c.BeginText(id, "user", "")
-		if want := []int{0, 1, 0, 2}[i]; m.Number() != want || m.ID() != id || c.Find(id) != m {
+		if want := []int{0, 1, 0, 2}[i]; m.Number() != want || m.ID() != id || c.Find([]byte(id)) != m {
 			t.Errorf("message %q has the number %d, want %d", id, m.Number(), want)
 		}
 		if !c.Append(m, quoted("x")) {
 			t.Errorf("a text is too long for message %q", id)
 		}
 	}
-	if text, ok := c.Find("a").Text(); text != "xx" || !ok || c.Len() != 3 || c.Find("c") != nil {
+	if text, ok := c.Find([]byte("a")).Text(); text != "xx" || !ok || c.Len() != 3 || c.Find([]byte("c")) != nil {
 		t.Errorf("the text is %q, and there are %d messages", text, c.Len())
 	}
 }
