@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/p20export/p20export/finding"
@@ -54,11 +54,12 @@ func find(ctx context.Context, paths []string, limit int) ([]Found, error) {
 			all = append(all, Found{path, "."})
 			continue
 		}
-		below, err := search(ctx, path, limit)
-		if err != nil {
-			return nil, err
+		for f, err := range search(ctx, path, limit) {
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, f)
 		}
-		all = append(all, below...)
 	}
 	return all, nil
 }
@@ -76,45 +77,66 @@ func IsSearchRoot(path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// search finds the captures in a directory.
-func search(ctx context.Context, dir string, limit int) ([]Found, error) {
-	tree, err := dirtree.Walk(ctx, dir, limit)
-	if _, ok := errors.AsType[*dirtree.LimitError](err); ok {
-		err, _ = finding.FromError(err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	var all []Found
-	for _, f := range tree.Folders {
-		if f.Files[ManifestName] != nil || IsUnfinished(func(name string) bool { return f.Regular(name) != nil }) {
-			all = append(all, Found{f.Path, filepath.Dir(f.Rel)})
+// Search returns the captures that Find returns for the searched directory dir, in the
+// same order. It needs memory for one directory at each level, and has no limit for the
+// number of entries. If dir cannot be read to its end or contains no capture, the
+// sequence ends with the error.
+func Search(ctx context.Context, dir string) iter.Seq2[Found, error] { return search(ctx, dir, 0) }
+
+// search is Search with a limit for the entries, unless it is 0.
+func search(ctx context.Context, dir string, limit int) iter.Seq2[Found, error] {
+	return func(yield func(Found, error) bool) {
+		any := false
+		for l, err := range dirtree.Each(ctx, dir, limit, marksCapture) {
+			if _, ok := errors.AsType[*dirtree.LimitError](err); ok {
+				err, _ = finding.FromError(err)
+			}
+			if err != nil {
+				yield(Found{}, err)
+				return
+			}
+			if l.Err == nil && !isCapture(l) {
+				continue
+			}
+			any = true
+			if !yield(Found{l.Path, filepath.Dir(l.Rel)}, nil) {
+				return
+			}
+		}
+		if !any {
+			yield(Found{}, finding.New(finding.IOFailed, "%s contains no captures: no directory in it has a %s", finding.Escape(dir), ManifestName).WithHint("%s", hint.NameResponses))
 		}
 	}
-	for _, e := range tree.Entries {
-		if e.Mode.IsDir() { // a directory that could not be read
-			all = append(all, Found{e.Path(), e.Folder.Rel})
-		}
-	}
-	if all == nil {
-		return nil, finding.New(finding.IOFailed, "%s contains no captures: no directory in it has a %s", finding.Escape(dir), ManifestName).WithHint("%s", hint.NameResponses)
-	}
-	sort.Slice(all, func(i, j int) bool {
-		return slices.Compare(elements(all[i].Path), elements(all[j].Path)) < 0
-	})
-	return all, nil
 }
 
-func elements(path string) []string {
-	return strings.Split(path, string(filepath.Separator))
+// isCapture reports whether a directory has a manifest or looks like an unfinished
+// capture.
+func isCapture(l dirtree.Listing) bool {
+	for _, e := range l.Entries {
+		if e.IsDir() {
+			continue
+		}
+		if e.Name() == ManifestName || e.Type().IsRegular() && marksUnfinished(e.Name()) {
+			return true
+		}
+	}
+	return false
 }
+
+// marksCapture reports whether only captures contain files with the given name.
+func marksCapture(name string) bool { return name == ManifestName || marksUnfinished(name) }
+
+// marksUnfinished is marksCapture for captures without a manifest.
+func marksUnfinished(name string) bool { return slices.Contains(unfinishedNames(), name) }
 
 // IsUnfinished reports whether a directory without a manifest looks like an
 // unfinished capture, because it contains a file that only captures contain. It
 // calls has, which must report whether the directory contains a file with the given
 // name.
 func IsUnfinished(has func(name string) bool) bool {
-	return slices.ContainsFunc([]string{
-		ClaimName, ArrivalsName, SSE.FileName(), NDJSON.FileName(), JSON.FileName(),
-	}, has)
+	return slices.ContainsFunc(unfinishedNames(), has)
+}
+
+func unfinishedNames() []string {
+	return []string{ClaimName, ArrivalsName, SSE.FileName(), NDJSON.FileName(), JSON.FileName()}
 }
