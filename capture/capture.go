@@ -25,7 +25,7 @@ type Capture struct {
 	decoder      *decoder    // nil if the response has no content coding
 	head         *head       // nil unless KeepHead was called
 	splitter     *Splitter
-	request      *os.File    // nil if there is none
+	request      file        // nil if there is none
 	arrivalsFile *hashReader // nil if there is none
 	arrivals     *arrivals
 

@@ -2,12 +2,14 @@ package capture
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	slashpath "path"
 	"path/filepath"
 	"strings"
 
@@ -42,13 +44,48 @@ func Open(ctx context.Context, path string, framing Framing) (*Capture, error) {
 		return nil, err
 	}
 	if info.IsDir() {
-		return openDir(ctx, path, framing)
+		return openDir(ctx, files{
+			path, BaseName(path),
+			func(name string) (fs.FileInfo, error) { return os.Lstat(filepath.Join(path, name)) },
+			func(name string) (fs.File, error) { return os.Open(filepath.Join(path, name)) },
+		}, framing)
 	}
 	f, err := OpenFile(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	c, err := OpenReader(f, BaseName(path), framing)
+	return openPlain(f, path, BaseName(path), framing)
+}
+
+// OpenFS is Open for a capture directory or a plain file in a file system. The path
+// must be valid for fs.FS, and the files of capture directories must implement
+// io.ReaderAt.
+func OpenFS(ctx context.Context, fsys fs.FS, path string, framing Framing) (*Capture, error) {
+	info, err := fs.Stat(fsys, path)
+	if err != nil {
+		return nil, err
+	}
+	base := slashpath.Base(path)
+	if base == "." {
+		base = "capture"
+	}
+	if info.IsDir() {
+		return openDir(ctx, files{
+			path, base,
+			func(name string) (fs.FileInfo, error) { return fs.Lstat(fsys, slashpath.Join(path, name)) },
+			func(name string) (fs.File, error) { return fsys.Open(slashpath.Join(path, name)) },
+		}, framing)
+	}
+	f, err := fsys.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return openPlain(&readCloser{&contextReader{ctx, f}, f}, path, trimExtension(base), framing)
+}
+
+// openPlain opens a plain file. The capture closes f.
+func openPlain(f io.ReadCloser, path, name string, framing Framing) (*Capture, error) {
+	c, err := OpenReader(f, name, framing)
 	if err != nil {
 		f.Close()
 		return nil, err
@@ -75,48 +112,64 @@ func OpenReader(r io.Reader, name string, framing Framing) (*Capture, error) {
 	return c, nil
 }
 
+// files are the files of a capture directory.
+type files struct {
+	path, name string // of the directory, and for output files
+	lstat      func(file string) (fs.FileInfo, error)
+	open       func(file string) (fs.File, error)
+}
+
+// file is a file of a capture directory.
+type file interface {
+	fs.File
+	io.ReaderAt
+}
+
 // openDir opens a capture directory.
-func openDir(ctx context.Context, dir string, framing Framing) (_ *Capture, err error) {
-	manifest, sum, err := readManifest(dir)
+func openDir(ctx context.Context, dir files, framing Framing) (_ *Capture, err error) {
+	manifest, sum, err := dir.readManifest()
 	if err != nil {
 		return nil, err
 	}
 	if framing == "" {
 		framing = manifest.Framing
 	}
-	c := &Capture{name: BaseName(dir), path: dir, framing: framing, manifest: manifest, manifestDigest: sum}
+	c := &Capture{name: dir.name, path: dir.path, framing: framing, manifest: manifest, manifestDigest: sum}
 	defer func() {
 		if err != nil {
 			c.Close()
 		}
 	}()
-	files := map[string]*os.File{}
+	var response file
 	for _, e := range manifest.Files.entries() {
-		f, err := openRegular(dir, e.name)
+		f, err := dir.openRegular(e.name)
 		if err != nil {
 			return nil, err
 		}
 		c.closers = append(c.closers, f)
-		files[e.name] = f
+		switch e.name {
+		case RequestName:
+			c.request, c.requestLimit = f, maxRequestBytes
+		case ArrivalsName:
+			c.arrivalsFile = newHashReader(f)
+			c.arrivals = newArrivals(c.arrivalsFile, manifest.StartedAt)
+			c.arrivals.within(manifest.FirstByteAt, manifest.EndedAt)
+		default:
+			response = f
+		}
 	}
-	if f := files[ArrivalsName]; f != nil {
-		c.arrivalsFile = newHashReader(f)
-		c.arrivals = newArrivals(c.arrivalsFile, manifest.StartedAt)
-		c.arrivals.within(manifest.FirstByteAt, manifest.EndedAt)
-	}
-	c.request, c.requestLimit = files[RequestName], maxRequestBytes
-	response := &contextReader{ctx, files[manifest.Framing.FileName()]}
+	r := &contextReader{ctx, response}
 	coding := manifest.coding()
 	if coding == "" {
-		c.read(response)
+		c.read(r)
 		return c, nil
 	}
-	return c, c.readCoded(response, coding)
+	return c, c.readCoded(r, coding)
 }
 
-// readManifest reads the manifest of a capture directory.
-func readManifest(dir string) (*Manifest, digest.Digest, error) {
-	f, err := openRegular(dir, ManifestName)
+// readManifest reads the manifest.
+func (d *files) readManifest() (*Manifest, digest.Digest, error) {
+	f, err := d.openRegular(ManifestName)
 	if err != nil {
 		return nil, "", err
 	}
@@ -135,14 +188,13 @@ func readManifest(dir string) (*Manifest, digest.Digest, error) {
 	return m, digest.Of(b), nil
 }
 
-// openRegular opens a file of a capture directory. The file must be regular, because
-// a named pipe would block and a device would not end, and not a symbolic link.
-func openRegular(dir, name string) (*os.File, error) {
-	path := filepath.Join(dir, name)
-	info, err := os.Lstat(path)
+// openRegular opens a file. It must be regular, because a named pipe would block and a
+// device would not end, and not a symbolic link.
+func (d *files) openRegular(name string) (file, error) {
+	info, err := d.lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && name == ManifestName:
-		return nil, finding.New(finding.CaptureUnfinished, "the directory %s has no %s, so the capture was not finished", finding.Quote(filepath.Base(dir)), name)
+		return nil, finding.New(finding.CaptureUnfinished, "the directory %s has no %s, so the capture was not finished", finding.Quote(filepath.Base(d.path)), name)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, finding.New(finding.CaptureFileMissing, "%s is missing, but listed in %s", name, ManifestName)
 	case err != nil:
@@ -152,7 +204,16 @@ func openRegular(dir, name string) (*os.File, error) {
 	case !info.Mode().IsRegular():
 		return nil, finding.New(finding.CaptureFileMissing, "%s is not a regular file", name)
 	}
-	return os.Open(path)
+	f, err := d.open(name)
+	if err != nil {
+		return nil, err
+	}
+	opened, ok := f.(file)
+	if !ok {
+		f.Close()
+		return nil, fmt.Errorf("%s does not implement io.ReaderAt", slashpath.Join(d.path, name))
+	}
+	return opened, nil
 }
 
 // peek reads enough bytes to detect the framing, or all bytes if there are fewer.
@@ -182,18 +243,27 @@ func peek(r io.Reader) ([]byte, error) {
 // last extension, unless the whole name is an extension. It keeps the extension of a
 // directory, because it is probably part of a version number.
 func BaseName(path string) string {
-	if abs, err := filepath.Abs(path); err == nil {
-		path = abs
+	if clean := filepath.Clean(path); filepath.Base(clean) == ".." || clean == "." {
+		if abs, err := filepath.Abs(path); err == nil {
+			path = abs
+		}
 	}
 	base := filepath.Base(path)
 	if base == string(filepath.Separator) {
 		return "capture"
 	}
+	name := trimExtension(base)
+	if name == base {
+		return base
+	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return base
 	}
-	if name := strings.TrimSuffix(base, filepath.Ext(base)); name != "" {
-		return name
-	}
-	return base
+	return name
+}
+
+// trimExtension returns the name of a file without its last extension, unless nothing
+// else would be left.
+func trimExtension(base string) string {
+	return cmp.Or(strings.TrimSuffix(base, filepath.Ext(base)), base)
 }

@@ -1,0 +1,109 @@
+package capture
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/p20export/p20export/finding"
+)
+
+// opened is what a capture contains, and its final error.
+type opened struct {
+	Name, Digest, Request string
+	Frames                []Frame
+	Findings              []finding.Finding
+	Err                   string
+}
+
+func contents(t *testing.T, c *Capture, err error) (o opened) {
+	t.Helper()
+	if err != nil {
+		return opened{Err: err.Error()}
+	}
+	defer c.Close()
+	request, err := c.Request()
+	if err != nil {
+		return opened{Err: err.Error()}
+	}
+	frames, err := readAll(t, c)
+	return opened{c.Name(), string(c.Digest()), string(request), frames, c.Findings(), err.Error()}
+}
+
+// OpenFS reads the same as Open, for all committed captures, plain files and damaged
+// captures.
+func TestOpenFS(t *testing.T) {
+	dirs, err := filepath.Glob("../discovery/captures/*/*/" + ManifestName)
+	if err != nil || len(dirs) < 100 {
+		t.Fatalf("%d captures, %v", len(dirs), err)
+	}
+	compare := func(root, path string) opened {
+		on, err := Open(t.Context(), filepath.Join(root, path), "")
+		want := contents(t, on, err)
+		in, err := OpenFS(t.Context(), os.DirFS(root), path, "")
+		if err == nil && in.Path() != path {
+			t.Errorf("the path of %s is %s", path, in.Path())
+		}
+		got := contents(t, in, err)
+		got.Err = strings.ReplaceAll(got.Err, " "+path, " "+filepath.Join(root, path)) // of a path error
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-on disk +in the file system):\n%s", path, diff)
+		}
+		return got
+	}
+	for _, manifest := range dirs {
+		dir := filepath.Dir(manifest)
+		compare(filepath.Dir(dir), filepath.Base(dir))
+	}
+	root := t.TempDir()
+	lay(t, filepath.Join(root, "run.v1.ndjson"))
+	lay(t, filepath.Join(root, "unfinished", "response.sse"))
+	lay(t, filepath.Join(root, "malformed", ManifestName))
+	for path, want := range map[string]string{
+		"run.v1.ndjson": "EOF",
+		"unfinished":    `the directory "unfinished" has no capture.json, so the capture was not finished`,
+		"malformed":     "capture.json: the schema is not",
+		"missing":       "no such file",
+	} {
+		if got := compare(root, path); !strings.Contains(got.Err, want) {
+			t.Errorf("%s: %s", path, got.Err)
+		}
+	}
+	if _, err := OpenFS(t.Context(), os.DirFS(root), "missing", ""); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("missing: %v", err)
+	}
+	if c, err := OpenFS(t.Context(), os.DirFS(filepath.Dir(dirs[0])), ".", ""); err != nil || c.Name() != "capture" {
+		t.Errorf("the root: %v", err)
+	} else {
+		c.Close()
+	}
+}
+
+// sequential is a file system whose files cannot be read at an offset.
+type sequential struct{ fs.FS }
+
+func (s sequential) Open(name string) (fs.File, error) {
+	f, err := s.FS.Open(name)
+	return struct{ fs.File }{f}, err
+}
+
+func TestOpenFSWithoutReaderAt(t *testing.T) {
+	data := fstest.MapFS{"c/" + ManifestName: {Data: []byte("{}")}, "run.sse": {Data: []byte("data: {}\n\n")}}
+	if _, err := OpenFS(t.Context(), sequential{data}, "c", ""); err == nil || err.Error() != "c/capture.json does not implement io.ReaderAt" {
+		t.Errorf("a capture directory: %v", err)
+	}
+	c, err := OpenFS(t.Context(), sequential{data}, "run.sse", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if frames, err := readAll(t, c); len(frames) != 1 || err != io.EOF {
+		t.Errorf("a plain file: %d frames, %v", len(frames), err)
+	}
+}
