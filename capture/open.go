@@ -44,11 +44,7 @@ func Open(ctx context.Context, path string, framing Framing) (*Capture, error) {
 		return nil, err
 	}
 	if info.IsDir() {
-		return openDir(ctx, files{
-			path, BaseName(path),
-			func(name string) (fs.FileInfo, error) { return os.Lstat(filepath.Join(path, name)) },
-			func(name string) (fs.File, error) { return os.Open(filepath.Join(path, name)) },
-		}, framing)
+		return openDir(ctx, onDisk(path), BaseName(path), framing)
 	}
 	f, err := OpenFile(ctx, path)
 	if err != nil {
@@ -70,11 +66,7 @@ func OpenFS(ctx context.Context, fsys fs.FS, path string, framing Framing) (*Cap
 		base = "capture"
 	}
 	if info.IsDir() {
-		return openDir(ctx, files{
-			path, base,
-			func(name string) (fs.FileInfo, error) { return fs.Lstat(fsys, slashpath.Join(path, name)) },
-			func(name string) (fs.File, error) { return fsys.Open(slashpath.Join(path, name)) },
-		}, framing)
+		return openDir(ctx, inFS(fsys, path), base, framing)
 	}
 	f, err := fsys.Open(path)
 	if err != nil {
@@ -114,9 +106,27 @@ func OpenReader(r io.Reader, name string, framing Framing) (*Capture, error) {
 
 // files are the files of a capture directory.
 type files struct {
-	path, name string // of the directory, and for output files
-	lstat      func(file string) (fs.FileInfo, error)
-	open       func(file string) (fs.File, error)
+	dir   string
+	lstat func(name string) (fs.FileInfo, error)
+	open  func(name string) (fs.File, error)
+}
+
+// onDisk returns the files of a directory.
+func onDisk(dir string) *files {
+	return &files{
+		dir,
+		func(name string) (fs.FileInfo, error) { return os.Lstat(filepath.Join(dir, name)) },
+		func(name string) (fs.File, error) { return os.Open(filepath.Join(dir, name)) },
+	}
+}
+
+// inFS returns the files of a directory in a file system.
+func inFS(fsys fs.FS, dir string) *files {
+	return &files{
+		dir,
+		func(name string) (fs.FileInfo, error) { return fs.Lstat(fsys, slashpath.Join(dir, name)) },
+		func(name string) (fs.File, error) { return fsys.Open(slashpath.Join(dir, name)) },
+	}
 }
 
 // file is a file of a capture directory.
@@ -126,15 +136,15 @@ type file interface {
 }
 
 // openDir opens a capture directory.
-func openDir(ctx context.Context, dir files, framing Framing) (_ *Capture, err error) {
-	manifest, sum, err := dir.readManifest()
+func openDir(ctx context.Context, from *files, name string, framing Framing) (_ *Capture, err error) {
+	manifest, sum, err := from.readManifest()
 	if err != nil {
 		return nil, err
 	}
 	if framing == "" {
 		framing = manifest.Framing
 	}
-	c := &Capture{name: dir.name, path: dir.path, framing: framing, manifest: manifest, manifestDigest: sum}
+	c := &Capture{name: name, path: from.dir, framing: framing, manifest: manifest, manifestDigest: sum}
 	defer func() {
 		if err != nil {
 			c.Close()
@@ -142,7 +152,7 @@ func openDir(ctx context.Context, dir files, framing Framing) (_ *Capture, err e
 	}()
 	var response file
 	for _, e := range manifest.Files.entries() {
-		f, err := dir.openRegular(e.name)
+		f, err := from.openRegular(e.name)
 		if err != nil {
 			return nil, err
 		}
@@ -194,7 +204,7 @@ func (d *files) openRegular(name string) (file, error) {
 	info, err := d.lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && name == ManifestName:
-		return nil, finding.New(finding.CaptureUnfinished, "the directory %s has no %s, so the capture was not finished", finding.Quote(filepath.Base(d.path)), name)
+		return nil, finding.New(finding.CaptureUnfinished, "the directory %s has no %s, so the capture was not finished", finding.Quote(filepath.Base(d.dir)), name)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, finding.New(finding.CaptureFileMissing, "%s is missing, but listed in %s", name, ManifestName)
 	case err != nil:
@@ -211,7 +221,7 @@ func (d *files) openRegular(name string) (file, error) {
 	opened, ok := f.(file)
 	if !ok {
 		f.Close()
-		return nil, fmt.Errorf("%s does not implement io.ReaderAt", slashpath.Join(d.path, name))
+		return nil, fmt.Errorf("%s does not implement io.ReaderAt", slashpath.Join(d.dir, name))
 	}
 	return opened, nil
 }

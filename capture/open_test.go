@@ -86,6 +86,38 @@ func TestOpenFS(t *testing.T) {
 	}
 }
 
+// Identify returns the digests of an opened capture, without reading its response.
+func TestIdentify(t *testing.T) {
+	const dir = "../discovery/captures/adk/one-turn"
+	c, err := Open(t.Context(), dir, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for _, capture := range []struct{ path, manifest string }{{dir, string(c.ManifestDigest())}, {dir + "/response.sse", ""}} {
+		manifest, response, err := Identify(t.Context(), capture.path)
+		if err != nil || string(manifest) != capture.manifest || response != c.Manifest().Response().Digest {
+			t.Errorf("%s: %s, %s, %v", capture.path, manifest, response, err)
+		}
+		root, name := filepath.Split(capture.path)
+		inFS, responseFS, err := IdentifyFS(t.Context(), os.DirFS(root), name)
+		if err != nil || inFS != manifest || responseFS != response {
+			t.Errorf("%s in a file system: %s, %s, %v", capture.path, inFS, responseFS, err)
+		}
+	}
+	root := t.TempDir()
+	lay(t, filepath.Join(root, "unfinished", "response.sse"))
+	for _, path := range []string{"missing", "unfinished"} {
+		_, want := Open(t.Context(), filepath.Join(root, path), "")
+		if _, _, err := Identify(t.Context(), filepath.Join(root, path)); err == nil || strings.Replace(err.Error(), "open", "stat", 1) != want.Error() {
+			t.Errorf("%s: %v, want %v", path, err, want)
+		}
+		if _, _, err := IdentifyFS(t.Context(), os.DirFS(root), path); err == nil {
+			t.Errorf("%s in a file system: no error", path)
+		}
+	}
+}
+
 // sequential is a file system whose files cannot be read at an offset.
 type sequential struct{ fs.FS }
 

@@ -6,10 +6,13 @@ package inputs
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"iter"
 	"sync/atomic"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/digest"
 )
 
 // Input is a capture that can be opened.
@@ -22,8 +25,9 @@ type Input struct {
 	// archive, "." if there is none.
 	RelDir string
 
-	open    func(ctx context.Context) (*capture.Capture, error) // nil for a path
-	release func()                                              // nil if there is nothing to release
+	err     error  // why the input cannot be opened
+	member  fs.FS  // contains the capture at Path; nil if the capture is on disk
+	release func() // nil if there is nothing to release
 }
 
 // File returns the input for a path, which is not searched.
@@ -36,7 +40,7 @@ func newInput(f capture.Found) *Input {
 // failed returns an input that cannot be opened.
 func failed(path string, err error) *Input {
 	in := File(path)
-	in.open = func(context.Context) (*capture.Capture, error) { return nil, err }
+	in.err = err
 	return in
 }
 
@@ -44,10 +48,28 @@ func failed(path string, err error) *Input {
 // example because it is a link in an archive, Open returns the reason. Open may be called
 // several times, also while the source is still used.
 func (in *Input) Open(ctx context.Context) (*capture.Capture, error) {
-	if in.open == nil {
-		return capture.Open(ctx, in.Path, "")
+	switch {
+	case in.err != nil:
+		return nil, in.err
+	case in.member != nil:
+		return capture.OpenFS(ctx, in.member, in.Path, "")
 	}
-	return in.open(ctx)
+	return capture.Open(ctx, in.Path, "")
+}
+
+// Identify returns the digests that tell the capture from others, as capture.Identify
+// does. It may be called before or after Open, but fails for standard input, which can be
+// read only once.
+func (in *Input) Identify(ctx context.Context) (manifest, response digest.Digest, err error) {
+	switch {
+	case in.err != nil:
+		return "", "", in.err
+	case in.member != nil:
+		return capture.IdentifyFS(ctx, in.member, in.Path)
+	case in.Path == "-":
+		return "", "", errors.New("standard input can be read only once")
+	}
+	return capture.Identify(ctx, in.Path)
 }
 
 // Under returns the directory dir/RelDir.

@@ -34,6 +34,9 @@ func outline(t testing.TB, s *Source) (lines []string, err error) {
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			line += ": " + message(err)
 		}
+		if _, _, also := in.Identify(context.Background()); (also == nil) != (err == nil) {
+			t.Errorf("%s: Open returns %v, but Identify %v", in.Path, err, also)
+		}
 		in.Close()
 		lines = append(lines, line)
 	}
@@ -205,6 +208,9 @@ func TestInput(t *testing.T) {
 	in := File("a/run.v1.sse")
 	if in.Name != "run.v1" || in.Under("out") != "out" {
 		t.Errorf("%+v", in)
+	}
+	if _, _, err := File("-").Identify(t.Context()); err == nil {
+		t.Error("standard input is identified")
 	}
 	if in := newInput(capture.Found{Path: "tree/a/one", RelDir: "a"}); in.Under("out") != "out/a" {
 		t.Errorf("under out: %s", in.Under("out"))

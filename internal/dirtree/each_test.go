@@ -103,6 +103,7 @@ func TestEachEnds(t *testing.T) {
 		t.Errorf("missing: %d, %v", n, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	for _, err := range Each(ctx, dir, 0, nil) {
 		if cancel(); err != nil && !errors.Is(err, context.Canceled) {
 			t.Errorf("cancelled: %v", err)
