@@ -39,7 +39,7 @@ release: $(RELEASE) ## build the release (static, stripped) into .build/release/
 $(RELEASE):
 	@$(BUILD_RELEASE) -o $@ ./cmd/p20export
 $(HELLO):
-	@$(BUILD_RELEASE) -o $@ ./cmd/internal/bench/testdata/hello
+	@$(BUILD_RELEASE) -o $@ ./internal/bench/testdata/hello
 
 MAN := $(BUILD)/man/man1
 .PHONY: man
@@ -253,7 +253,7 @@ corpus: ## copy up to 64 small inputs of each fuzz target from Go's cache to tes
 .PHONY: bench
 bench: $(RELEASE) $(HELLO) ## run benchmarks: start-up compared with a cobra hello-world; time and peak memory for a 1 GB capture, hostile files and the largest bundles
 	@$(GO) test -run '^$$' -bench . -benchmem ./...
-	@$(GO) run ./cmd/internal/bench -program $(RELEASE) -hello $(HELLO) -judge "$$(artifact/assay/judge/build.sh --release)"
+	@$(GO) run ./internal/bench -program $(RELEASE) -hello $(HELLO) -judge "$$(artifact/assay/judge/build.sh --release)"
 
 .PHONY: clean
 clean: ## remove all files that make wrote

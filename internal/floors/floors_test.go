@@ -80,7 +80,9 @@ var floors = map[string][]string{
 	"schema/vectors/mutation":                {},
 	"cmd/internal/generate/gate":             {"discovery/scenario", "discovery/gate", "discovery/analysis", "project/scan", "project", "envelope", "envelope/reduce", "capture", "artifact"},
 	"cmd/p20export/internal/generate/schema": {"cmd/p20export/internal/render", "schema", "discovery/scenario", "discovery/gate", "discovery/baseline", "discovery/analysis", "project/record", "project", "envelope", "capture", "artifact/assay", "artifact"},
-	"cmd/internal/bench":                     {"artifact"},
+	"internal/bench":                         {"artifact"},
+	"internal/bench/captures":                {},
+	"internal/bench/generate":                {"internal/bench/captures"},
 }
 
 // banned are imports of the standard library that a package must do without.
@@ -170,7 +172,7 @@ func TestImports(t *testing.T) {
 
 // commands matches the files whose strings may name commands and flags: the program, the
 // other programs of the repository, and the table of hints.
-var commands = regexp.MustCompile(`^(cmd|internal/hint|schema/vectors/(mutation|differential))/`)
+var commands = regexp.MustCompile(`^(cmd|internal/(bench|hint)|schema/vectors/(mutation|differential))/`)
 
 // commandLine matches a flag, or the program followed by a command.
 var commandLine = regexp.MustCompile(`(^|[^-\w])--[a-z%]|p20export `)
