@@ -19,6 +19,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // Directory is a directory to write files in.
@@ -27,6 +28,11 @@ type Directory struct {
 	path  string // the path without symbolic links
 	file  *os.File
 	named bool // always use temporary names; for ReplaceFile and tests
+
+	created    []string  // the directories that CreateDirectory created, outermost first
+	unsynced   []string  // those of them whose names are not durable
+	opened     time.Time // before any file was staged
+	syncFailed bool      // syncFileSystem has returned an error
 }
 
 // OpOpenDirectory is the operation in the errors of OpenDirectory.
@@ -45,8 +51,25 @@ func OpenDirectory(dir string) (*Directory, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: OpOpenDirectory, Path: dir, Err: cause(err)}
 	}
-	d := &Directory{name: dir, path: path, file: f}
+	d := &Directory{name: dir, path: path, file: f, opened: time.Now()}
 	d.removeStale()
+	return d, nil
+}
+
+// CreateDirectory is like OpenDirectory, but creates the directory and its missing
+// parents. The first Commit makes them durable. Close removes those that are still empty.
+func CreateDirectory(dir string) (*Directory, error) {
+	created, err := makeDir(dir)
+	if err != nil {
+		RemoveEmpty(created)
+		return nil, err
+	}
+	d, err := OpenDirectory(dir)
+	if err != nil {
+		RemoveEmpty(created)
+		return nil, err
+	}
+	d.created, d.unsynced = created, created
 	return d, nil
 }
 
@@ -56,6 +79,7 @@ func (d *Directory) Close() error {
 	if d == nil {
 		return nil
 	}
+	RemoveEmpty(d.created)
 	return d.file.Close()
 }
 
@@ -97,6 +121,19 @@ func (d *Directory) CreateReplacement(name string, write func(io.Writer) error) 
 
 // create is Create with permissions, which the umask restricts.
 func (d *Directory) create(mode fs.FileMode, write func(io.Writer) error) (*Staged, error) {
+	s, err := d.createUnsynced(mode, write)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.sync(); err != nil {
+		s.Discard()
+		return nil, err
+	}
+	return s, nil
+}
+
+// createUnsynced is like create, but does not sync the file.
+func (d *Directory) createUnsynced(mode fs.FileMode, write func(io.Writer) error) (*Staged, error) {
 	s := &Staged{in: d, mode: mode}
 	var err error
 	if !d.named {
@@ -111,15 +148,15 @@ func (d *Directory) create(mode fs.FileMode, write func(io.Writer) error) (*Stag
 	if err == nil {
 		s.size, err = s.file.Seek(0, io.SeekCurrent)
 	}
-	if err == nil {
-		err = s.file.Sync()
-	}
 	if err != nil {
 		s.Discard()
 		return nil, nameDirectory(d.name, d.path, err)
 	}
 	return s, nil
 }
+
+// sync makes the content of the file durable.
+func (s *Staged) sync() error { return nameDirectory(s.in.name, s.in.path, s.file.Sync()) }
 
 // nameDirectory replaces the path in an error about a temporary or unnamed file in the
 // directory path by the name of the directory. It returns other errors unchanged.
@@ -175,7 +212,12 @@ func (d *Directory) Has(ctx context.Context, name string, data []byte, same Same
 		return false, err
 	}
 	defer unlock(d.file)
-	return d.compare(name, io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), same) == nil, nil
+	return d.has(name, data, same), nil
+}
+
+// has is Has for a locked directory.
+func (d *Directory) has(name string, data []byte, same SameFunc) bool {
+	return d.compare(name, io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), same) == nil
 }
 
 // Publish gives the staged files their names, in order. If one of them fails, Publish
@@ -193,6 +235,11 @@ func (d *Directory) Publish(ctx context.Context, files ...Named) error {
 		return err
 	}
 	defer unlock(d.file)
+	return d.publishAll(files)
+}
+
+// publishAll is Publish for a locked directory.
+func (d *Directory) publishAll(files []Named) error {
 	for _, f := range files {
 		if err := d.compare(f.Name, f.Reader(), f.Same); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err

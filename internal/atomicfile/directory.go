@@ -15,17 +15,35 @@ import (
 // MakeDir creates dir and its missing parents and makes them durable. It returns the
 // directories it created, outermost first.
 func MakeDir(dir string) (created []string, err error) {
+	if created, err = makeDir(dir); err != nil {
+		return created, err
+	}
+	return created, syncParents(created)
+}
+
+// syncParents makes the names of directories durable.
+func syncParents(dirs []string) error {
+	for _, dir := range dirs {
+		if err := SyncDir(filepath.Dir(dir)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeDir is like MakeDir, but does not make the directories durable.
+func makeDir(dir string) (created []string, err error) {
 	parent := filepath.Dir(dir)
 	if parent != dir {
 		if _, err := os.Stat(parent); errors.Is(err, fs.ErrNotExist) {
-			if created, err = MakeDir(parent); err != nil {
+			if created, err = makeDir(parent); err != nil {
 				return created, err
 			}
 		}
 	}
 	err = os.Mkdir(dir, 0o777)
 	if err == nil {
-		return append(created, dir), SyncDir(parent)
+		return append(created, dir), nil
 	}
 	if info, statErr := os.Stat(dir); statErr == nil && info.IsDir() {
 		return created, nil

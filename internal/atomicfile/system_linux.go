@@ -1,9 +1,13 @@
 package atomicfile
 
 import (
-	"fmt"
+	"errors"
 	"io/fs"
 	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -35,7 +39,7 @@ func link(f *os.File, to string) error {
 	return nil
 }
 
-func descriptor(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
+func descriptor(f *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())) }
 
 // renameNew renames a file. It fails if to exists.
 func renameNew(from, to string) error {
@@ -51,4 +55,46 @@ func renameExchange(a, b string) error {
 		return &os.LinkError{Op: "exchange", Old: a, New: b, Err: err}
 	}
 	return nil
+}
+
+// synced are the kinds of file systems (statfs(2)) on which syncfs makes every file
+// durable and reports every error. Network file systems and FUSE may not forward the
+// call, and overlayfs does not report errors of the file system below it.
+var synced = []int64{unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.TMPFS_MAGIC}
+
+// syncFileSystem makes all files of the file system of a directory durable. It returns
+// an error if that is not supported, or if any file could not be written since dir was
+// opened or syncFileSystem(dir) last returned an error, even a file of another program.
+func syncFileSystem(dir *os.File) error {
+	var info unix.Statfs_t
+	if err := unix.Fstatfs(int(dir.Fd()), &info); err != nil {
+		return err
+	}
+	if !slices.Contains(synced, int64(info.Type)) || !syncfsReports() {
+		return errors.ErrUnsupported
+	}
+	return unix.Syncfs(int(dir.Fd()))
+}
+
+// syncfsReports reports whether syncfs returns the errors of writing files, as it does
+// since Linux 5.8.
+var syncfsReports = sync.OnceValue(func() bool {
+	var u unix.Utsname
+	if unix.Uname(&u) != nil {
+		return false
+	}
+	major, rest, _ := strings.Cut(unix.ByteSliceToString(u.Release[:]), ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	x, err1 := strconv.Atoi(major)
+	y, err2 := strconv.Atoi(minor)
+	return err1 == nil && err2 == nil && (x > 5 || x == 5 && y >= 8)
+})
+
+// device returns the number of the file system that contains an open file.
+func device(f *os.File) uint64 {
+	var info unix.Stat_t
+	if unix.Fstat(int(f.Fd()), &info) != nil {
+		return 0
+	}
+	return uint64(info.Dev)
 }

@@ -20,3 +20,9 @@ func renameNew(string, string) error { return errors.ErrUnsupported }
 
 // renameExchange fails, so that files are replaced by renaming.
 func renameExchange(string, string) error { return errors.ErrUnsupported }
+
+// syncFileSystem fails, so that each file is synced.
+func syncFileSystem(*os.File) error { return errors.ErrUnsupported }
+
+// device returns the same number for all files, because syncFileSystem is not supported.
+func device(*os.File) uint64 { return 0 }
