@@ -21,9 +21,9 @@ type Capture struct {
 	manifest       *Manifest // nil for a plain file
 	manifestDigest digest.Digest
 
-	response     *hashReader // the stored bytes
-	decoder      *decoder    // nil if the response has no content coding
-	head         *head       // nil unless KeepHead was called
+	response     *response // the stored bytes
+	decoder      *decoder  // nil if the response has no content coding
+	head         *head     // nil unless KeepHead was called
 	splitter     *Splitter
 	request      file        // nil if there is none
 	arrivalsFile *hashReader // nil if there is none
@@ -82,7 +82,7 @@ func (c *Capture) Next() (*Frame, error) {
 func (c *Capture) Begun() bool { return c.begun }
 
 // Digest returns the digest of the stored response. It is valid after io.EOF.
-func (c *Capture) Digest() digest.Digest { return digest.Sum(c.response.hash) }
+func (c *Capture) Digest() digest.Digest { return c.response.digest() }
 
 // Bytes returns the size of the stored response. It is valid after io.EOF.
 func (c *Capture) Bytes() int64 { return c.response.n }
@@ -109,6 +109,9 @@ func (c *Capture) Close() error {
 	if c.decoder != nil {
 		c.decoder.close()
 	}
+	if c.response != nil {
+		c.response.close()
+	}
 	for _, f := range c.closers {
 		errs = append(errs, f.Close())
 	}
@@ -121,20 +124,20 @@ func (c *Capture) Close() error {
 
 // read sets up c to read the response without decoding it.
 func (c *Capture) read(r io.Reader) {
-	c.response = newHashReader(r)
-	c.splitter = NewSplitter(c.response, c.framing)
+	c.response = newResponse(r)
+	c.splitter = newSplitter(c.response, c.response, c.framing)
 }
 
 // readCoded sets up c to decode the response. Arrivals count encoded bytes, so the
 // frames have no arrival times.
 func (c *Capture) readCoded(r io.Reader, coding string) error {
-	c.response = newHashReader(r)
-	d, err := decode(c.response, coding)
+	c.response = newResponse(r)
+	d, err := decode(c.response.reader(), coding)
 	if err != nil {
 		return err
 	}
 	c.decoder = d
-	c.splitter = NewSplitter(d, c.framing)
+	c.splitter = newSplitter(d, d, c.framing)
 	if c.arrivals != nil {
 		c.arrivals = nil
 		c.findings = append(c.findings, finding.New(finding.ArrivalsMalformed,
@@ -150,6 +153,7 @@ func (c *Capture) readCoded(r io.Reader, coding string) error {
 func (c *Capture) finish(err error) error {
 	var damage *codingError
 	if err != io.EOF && !errors.As(err, &damage) {
+		c.response.join()
 		return err
 	}
 	defer func() { finding.Sort(c.findings) }()
@@ -187,7 +191,7 @@ func (c *Capture) finish(err error) error {
 // verify compares every file with the manifest.
 func (c *Capture) verify() error {
 	files := &c.manifest.Files
-	if err := c.response.compare(c.manifest.Framing.FileName(), c.manifest.Response()); err != nil {
+	if err := compare(c.manifest.Framing.FileName(), c.manifest.Response(), c.response.n, c.response.digest()); err != nil {
 		return err
 	}
 	if c.request != nil && !c.requestChecked {
@@ -221,11 +225,7 @@ type hashReader struct {
 	r    io.Reader
 	n    int64
 	hash hash.Hash
-	head []byte // the first bytes, up to maxHead
 }
-
-// maxHead is the number of bytes needed to detect a compression.
-const maxHead = 4
 
 func newHashReader(r io.Reader) *hashReader { return &hashReader{r: r, hash: digest.Hash()} }
 
@@ -233,9 +233,6 @@ func (m *hashReader) Read(p []byte) (int, error) {
 	n, err := m.r.Read(p)
 	m.n += int64(n)
 	m.hash.Write(p[:n])
-	if missing := maxHead - len(m.head); missing > 0 {
-		m.head = append(m.head, p[:min(n, missing)]...)
-	}
 	return n, err
 }
 
@@ -247,9 +244,14 @@ func (m *hashReader) drain() error {
 
 // compare compares the bytes read with the manifest's entry.
 func (m *hashReader) compare(name string, want *File) error {
-	switch sum := digest.Sum(m.hash); {
-	case m.n != want.Bytes:
-		return finding.New(finding.DigestMismatch, "%s has %d bytes, but the manifest says %d", name, m.n, want.Bytes)
+	return compare(name, want, m.n, digest.Sum(m.hash))
+}
+
+// compare compares the size and the digest of a file with the manifest's entry.
+func compare(name string, want *File, n int64, sum digest.Digest) error {
+	switch {
+	case n != want.Bytes:
+		return finding.New(finding.DigestMismatch, "%s has %d bytes, but the manifest says %d", name, n, want.Bytes)
 	case sum != want.Digest:
 		return finding.New(finding.DigestMismatch, "%s has the digest %s, but the manifest says %s", name, sum, want.Digest)
 	}

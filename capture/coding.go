@@ -63,6 +63,7 @@ type decoder struct {
 	source *decoderSource
 	open   func(io.Reader) (r io.Reader, release func(), err error)
 
+	block   []byte    // nil until needed
 	r       io.Reader // nil until opened
 	release func()
 	err     error // final
@@ -85,8 +86,20 @@ func (d *decoder) Read(p []byte) (int, error) {
 	return n, d.err
 }
 
+// next implements blocks.
+func (d *decoder) next() []byte {
+	if d.block == nil {
+		d.block = newBlock()
+	}
+	return d.block
+}
+
 // close releases the memory of the decoding reader.
 func (d *decoder) close() {
+	if d.block != nil {
+		putBlock(d.block)
+		d.block = nil
+	}
 	if d.release != nil {
 		d.release()
 	}

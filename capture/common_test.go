@@ -37,7 +37,7 @@ func TestCommonFrame(t *testing.T) {
 	} {
 		s := NewSplitter(nil, SSE)
 		s.limit = 10
-		s.end = copy(s.buf, in)
+		s.buf, s.end = []byte(in), len(in)
 		got := "not common"
 		if s.commonFrame() {
 			got = string(s.frame.Data)

@@ -2,7 +2,6 @@ package capture
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"slices"
 	"time"
@@ -44,6 +43,7 @@ type Frame struct {
 // are not data, or events larger than MaxEventBytes.
 type Splitter struct {
 	r     io.Reader
+	from  blocks
 	step  func() (*Frame, error) // nextSSE, nextLine or nextElement
 	trims bool                   // white space around data is removed
 	limit int64                  // MaxEventBytes, except in tests
@@ -69,7 +69,12 @@ type Splitter struct {
 // NewSplitter returns a Splitter that reads a response with framing f from r. An
 // unknown framing is treated as SSE.
 func NewSplitter(r io.Reader, f Framing) *Splitter {
-	s := &Splitter{r: r, limit: MaxEventBytes, buf: make([]byte, bufferBytes)}
+	return newSplitter(r, buffer(make([]byte, bufferBytes)), f)
+}
+
+// newSplitter returns a Splitter that reads r into the given blocks.
+func newSplitter(r io.Reader, from blocks, f Framing) *Splitter {
+	s := &Splitter{r: r, from: from, limit: MaxEventBytes}
 	switch f {
 	case NDJSON:
 		s.step, s.trims = s.nextLine, true
@@ -81,6 +86,18 @@ func NewSplitter(r io.Reader, f Framing) *Splitter {
 	return s
 }
 
+// blocks provides the buffers of a Splitter.
+type blocks interface {
+	// next returns a buffer of bufferBytes for the next read. The bytes of the last
+	// read are no longer valid.
+	next() []byte
+}
+
+// buffer is a block that is used for every read.
+type buffer []byte
+
+func (b buffer) next() []byte { return b }
+
 // Next returns the next frame, or io.EOF after the last one. The frame is valid until
 // the next call. Other errors are from the reader. Next may be called again after such
 // an error, so a reader may return an error when it has no bytes yet.
@@ -89,6 +106,9 @@ func (s *Splitter) Next() (*Frame, error) {
 		return nil, io.EOF
 	}
 	if !s.begun {
+		if s.buf == nil {
+			s.buf = s.from.next()
+		}
 		if err := s.skipBOM(); err != nil && err != io.EOF {
 			return nil, err
 		}
@@ -113,6 +133,7 @@ func (s *Splitter) fill() error {
 	s.base += int64(s.end)
 	s.pos, s.end, s.counted = 0, 0, 0
 	s.sse.lf, s.sse.cr, s.array.quote, s.array.slash = 0, 0, 0, 0
+	s.buf = s.from.next()
 	n, err := s.read(s.buf)
 	s.end = n
 	return err
@@ -130,7 +151,7 @@ func (s *Splitter) read(p []byte) (int, error) {
 		}
 		n, err := s.r.Read(p)
 		if n < 0 || n > len(p) {
-			return 0, errors.New("capture: a reader returned an impossible count")
+			return 0, errCount
 		}
 		s.err = err
 		if n > 0 {

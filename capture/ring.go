@@ -1,0 +1,178 @@
+package capture
+
+import (
+	"errors"
+	"hash"
+	"io"
+	"runtime"
+	"sync"
+
+	"github.com/p20export/p20export/digest"
+)
+
+// response reads the stored response into blocks. It counts and hashes the bytes.
+//
+// If the response is long, another goroutine, the hasher, hashes a block while the
+// goroutine that read the block splits it. A block is used again only after both are
+// done: the reader is done with a block when it asks for the next one, and the hasher
+// returns each block that it has hashed. There are at most maxBlocks blocks, so neither
+// gets far ahead.
+type response struct {
+	r    io.Reader
+	n    int64
+	hash hash.Hash
+	head []byte // the first bytes, up to maxHead
+	eof  bool   // r returned io.EOF
+
+	from   int64       // hashBesideFrom, except in tests
+	block  []byte      // the block for the next read, or of the last one
+	lent   bool        // the block was passed to the hasher
+	blocks int         // number of blocks in use
+	todo   chan []byte // blocks to hash; nil if there is no hasher
+	hashed chan []byte // blocks that the hasher returns; closed when it ends
+}
+
+// maxHead is the number of bytes needed to detect a compression.
+const maxHead = 4
+
+func newResponse(r io.Reader) *response {
+	return &response{r: r, hash: digest.Hash(), from: hashBesideFrom}
+}
+
+// next implements blocks.
+func (m *response) next() []byte {
+	if m.block != nil && !m.lent {
+		return m.block
+	}
+	m.lent = false
+	if m.blocks == maxBlocks {
+		m.block = <-m.hashed
+		return m.block
+	}
+	select {
+	case m.block = <-m.hashed:
+	default:
+		m.block = newBlock()
+		m.blocks++
+	}
+	return m.block
+}
+
+// Read reads into p, which must be the block that next returned, or the rest of it.
+// After hashBesideFrom bytes, it must be the whole block.
+func (m *response) Read(p []byte) (int, error) {
+	n, err := m.r.Read(p)
+	if n < 0 || n > len(p) {
+		return 0, errCount
+	}
+	m.n += int64(n)
+	m.eof = err == io.EOF
+	if missing := maxHead - len(m.head); missing > 0 {
+		m.head = append(m.head, p[:min(n, missing)]...)
+	}
+	switch {
+	case n == 0:
+	case m.todo != nil:
+		m.todo <- p[:n]
+		m.lent = true
+	default:
+		m.hash.Write(p[:n])
+		if m.n >= m.from && runtime.GOMAXPROCS(0) > 1 {
+			m.start()
+		}
+	}
+	return n, err
+}
+
+// errCount reports a reader that violates the rules of io.Reader.
+var errCount = errors.New("capture: a reader returned an impossible count")
+
+// start starts the hasher.
+func (m *response) start() {
+	m.todo, m.hashed = make(chan []byte, maxBlocks), make(chan []byte, maxBlocks)
+	go func(hash hash.Hash, todo <-chan []byte, hashed chan<- []byte) {
+		for b := range todo {
+			hash.Write(b)
+			hashed <- b[:cap(b)]
+		}
+		close(hashed)
+	}(m.hash, m.todo, m.hashed)
+}
+
+// join waits until every byte is hashed and ends the hasher. The bytes of the last read
+// remain valid.
+func (m *response) join() {
+	if m.todo == nil {
+		return
+	}
+	close(m.todo)
+	for b := range m.hashed {
+		if &b[0] != &m.block[0] {
+			putBlock(b)
+		}
+	}
+	m.todo, m.lent, m.blocks = nil, false, 1
+}
+
+// drain reads and hashes the rest of the response.
+func (m *response) drain() error {
+	for !m.eof {
+		if _, err := m.Read(m.next()); err != nil && err != io.EOF {
+			return err
+		}
+	}
+	m.join()
+	return nil
+}
+
+// digest returns the digest of the bytes that were read.
+func (m *response) digest() digest.Digest {
+	m.join()
+	return digest.Sum(m.hash)
+}
+
+// close ends the hasher and releases the memory. The bytes of the last read are no
+// longer valid.
+func (m *response) close() {
+	m.join()
+	if m.block != nil {
+		putBlock(m.block)
+		m.block, m.blocks = nil, 0
+	}
+}
+
+// reader returns a reader of the response that copies its bytes.
+func (m *response) reader() io.Reader { return &responseReader{m: m} }
+
+type responseReader struct {
+	m    *response
+	rest []byte // of the block
+	err  error
+}
+
+func (r *responseReader) Read(p []byte) (int, error) {
+	if len(r.rest) == 0 && r.err == nil {
+		var n int
+		block := r.m.next()
+		n, r.err = r.m.Read(block)
+		r.rest = block[:n]
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	if len(r.rest) > 0 {
+		return n, nil
+	}
+	return n, r.err
+}
+
+// freeBlocks keeps blocks between captures.
+var freeBlocks sync.Pool // of *[bufferBytes]byte
+
+func newBlock() []byte {
+	if b, ok := freeBlocks.Get().(*[bufferBytes]byte); ok {
+		return b[:]
+	}
+	return make([]byte, bufferBytes)
+}
+
+func putBlock(b []byte) { freeBlocks.Put((*[bufferBytes]byte)(b)) }
