@@ -33,7 +33,7 @@ const (
 const dataName = "data"
 
 // dataField is the start of a data field as nearly all producers write it.
-var dataField = []byte("data: ")
+const dataField = "data: "
 
 // nextSSE returns the next event. If the previous call ended within an event or a
 // line, because the reader returned an error, the buffer is empty.
@@ -51,7 +51,7 @@ func (s *Splitter) nextSSE() (*Frame, error) {
 // frame.
 func (s *Splitter) commonFrame() bool {
 	rest := s.buf[s.pos:s.end]
-	if !bytes.HasPrefix(rest, dataField) {
+	if len(rest) < len(dataField) || string(rest[:len(dataField)]) != dataField {
 		return false
 	}
 	n := bytes.IndexByte(rest[len(dataField):], '\n')
@@ -120,7 +120,7 @@ func (s *Splitter) nextEvent() (*Frame, error) {
 // an event.
 func (s *Splitter) name() bool {
 	rest := s.buf[s.pos:s.end]
-	if s.sse.matched == 0 && bytes.HasPrefix(rest, dataField) {
+	if s.sse.matched == 0 && bytes.HasPrefix(rest, []byte(dataField)) {
 		s.pos += len(dataField)
 		s.beginValue()
 		return false
