@@ -28,7 +28,7 @@ var placeNames = [places]string{"RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHE
 // frames returns one.
 func Check(frames Frames) ([]finding.Finding, error) {
 	var (
-		s    scanner
+		s    = newScanner()
 		c    checker
 		read = 0
 	)

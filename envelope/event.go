@@ -53,9 +53,19 @@ type Event struct {
 
 // scanner reads frames as events. It reuses its memory.
 type scanner struct {
-	json  strictjson.Decoder
+	json  strictjson.Reader
 	event Event
+	types [strictjson.Shapes]shapeType // at the index shape % Shapes
 }
+
+// shapeType is the type of the events with a shape.
+type shapeType struct {
+	shape     strictjson.Shape
+	eventType string
+}
+
+// newScanner returns a scanner of successive frames.
+func newScanner() *scanner { return &scanner{json: strictjson.Reader{Key: "type"}} }
 
 // scan reads a frame as an event. The event is valid until the next call. The error
 // is a finding.Finding that refuses the run that contains the frame.
@@ -65,7 +75,7 @@ func (s *scanner) scan(f *capture.Frame) (*Event, error) {
 	if f.Problem != nil {
 		return nil, f.Problem.WithEvent(f.Index)
 	}
-	value, err := strictjson.ReadText(&e.Object, &s.json, f.Data)
+	value, err := s.json.Read(&e.Object, f.Data)
 	if err != nil {
 		if fault, ok := finding.FromSyntax(err); ok {
 			return nil, e.place(fault)
@@ -75,19 +85,36 @@ func (s *scanner) scan(f *capture.Frame) (*Event, error) {
 	if value.Kind != strictjson.ObjectStart {
 		return nil, e.Finding(finding.EventNotObject, "the event is %s where an object belongs", value.Kind)
 	}
+	shape := e.Shape()
+	known := &s.types[shape%strictjson.Shapes]
+	if shape != 0 && shape == known.shape {
+		e.Type = known.eventType
+		return e, nil
+	}
+	if err := e.readType(); err != nil {
+		return nil, err
+	}
+	if shape != 0 {
+		*known = shapeType{shape, e.Type}
+	}
+	return e, nil
+}
+
+// readType sets the type of the event.
+func (e *Event) readType() error {
 	kind, ok := e.Get("type")
 	if !ok {
-		return nil, e.Finding(finding.EventTypeMissing, "the event has no type")
+		return e.Finding(finding.EventTypeMissing, "the event has no type")
 	}
 	if e.Type = knownType(kind); e.Type != "" {
-		return e, nil
+		return nil
 	}
 	name, valid := kind.Text()
 	if kind.Kind != strictjson.String || !valid || name == "" {
-		return nil, e.FindingAt(kind, finding.EventTypeMissing, "the type of the event must be a string that is not empty").WithPointer("/type")
+		return e.FindingAt(kind, finding.EventTypeMissing, "the type of the event must be a string that is not empty").WithPointer("/type")
 	}
 	e.Type = name
-	return e, nil
+	return nil
 }
 
 // knownType returns the AG-UI event type v without allocating, or "".
@@ -177,4 +204,4 @@ func ReadEvent(data []byte) (*Event, error) {
 
 // ReadFrame reads a frame as an event. If the frame is not an event, the error is the
 // finding that says why.
-func ReadFrame(f *capture.Frame) (*Event, error) { return new(scanner).scan(f) }
+func ReadFrame(f *capture.Frame) (*Event, error) { return newScanner().scan(f) }

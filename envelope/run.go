@@ -104,7 +104,7 @@ type Totals struct {
 // one.
 func Scan(frames Frames, v Visitor) (Totals, error) {
 	var (
-		s      scanner
+		s      = newScanner()
 		totals Totals
 		run    *Run
 		before prelude

@@ -34,3 +34,23 @@ func BenchmarkReadText(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkReader(b *testing.B) {
+	total := int64(0)
+	events := make([][]byte, len(deltas))
+	for i, s := range deltas {
+		events[i] = []byte(s)
+		total += int64(len(s))
+	}
+	var r strictjson.Reader
+	var o strictjson.Object
+	b.SetBytes(total)
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, e := range events {
+			if _, err := r.Read(&o, e); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}

@@ -1,4 +1,5 @@
-// Package strictjson reads untrusted JSON (RFC 8259) token by token.
+// Package strictjson reads untrusted JSON (RFC 8259): token by token with a Decoder, the
+// members of one object with ReadText, and successive texts with a Reader.
 //
 // It is stricter than the grammar. The text must be valid UTF-8, an object must not
 // have the same key twice (compared after unescaping), nothing may follow the

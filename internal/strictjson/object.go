@@ -79,7 +79,7 @@ type Object struct {
 type Shape uint64
 
 // Shapes is the number of shapes that a Reader remembers.
-const Shapes = 8
+const Shapes = 16
 
 type member struct {
 	name, nameEnd, value, valueEnd int32
