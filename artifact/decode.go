@@ -16,7 +16,7 @@ import (
 func Decode(data []byte, p Profile) (*Artifact, []finding.Finding) {
 	c := &checker{profile: p, data: data}
 	if len(data) > MaxFileBytes {
-		c.found.Add(finding.Violation("T1", "the file is larger than %d bytes", MaxFileBytes))
+		c.found.Add(TooLarge())
 		return nil, c.result()
 	}
 	c.json = strictjson.NewDecoder(data)
@@ -35,6 +35,11 @@ func Decode(data []byte, p Profile) (*Artifact, []finding.Finding) {
 		return nil, c.result()
 	}
 	return &c.a, c.result()
+}
+
+// TooLarge returns the finding about a file that is larger than MaxFileBytes.
+func TooLarge() finding.Finding {
+	return finding.Violation("T1", "the file is larger than %d bytes", MaxFileBytes)
 }
 
 // checker reads one artifact and collects findings.

@@ -36,6 +36,14 @@ func NewCollector(settings ...Settings) *Collector {
 	return c
 }
 
+// KeepTexts makes the collector keep all streamed texts, up to 48 MiB, for Fold. Without
+// it, a collector keeps no texts that are together larger than an artifact can be.
+func (c *Collector) KeepTexts() {
+	if c.fold != nil {
+		c.fold.keep = true
+	}
+}
+
 // Observe processes the run's next event. It does not retain e.
 func (c *Collector) Observe(e *envelope.Event) {
 	if c.fold != nil {
@@ -115,6 +123,10 @@ func (d *draft) result(snapshot []byte, f *fold) (*Output, []finding.Finding) {
 		d.report(finding.New(finding.NothingLeft, "the run has no message within the text subset"))
 	}
 	if d.failed {
+		return nil, d.sorted()
+	}
+	if d.tooLarge {
+		d.report(artifact.TooLarge())
 		return nil, d.sorted()
 	}
 	out := &Output{

@@ -32,6 +32,9 @@ type draft struct {
 	unlisted    int // findings past maxFindings
 	skipped     int // messages not read because the refusal was already settled
 	failed      bool
+	// tooLarge means that the messages are more than an artifact can contain, and lack
+	// their content.
+	tooLarge bool
 	// onlyStackTrace means that the error message consisted of a stack trace only,
 	// which was omitted.
 	onlyStackTrace bool

@@ -22,24 +22,13 @@ const (
 // maxFoldFindings bounds how many findings of one stream are listed.
 const maxFoldFindings = 100
 
-// streamed is one text message of the stream.
-type streamed struct {
-	*reduce.Message
-	name   *strictjson.Value
-	event  *envelope.Event // the place of its first event, without data
-	open   bool
-	subset bool // the role is in the subset, so the text is kept
-}
-
-// fold collects a run's streamed text messages in the order of their first events. A
-// reduce.Conversation has the messages and joins their text. The fold decides which
-// events count, under the rules of section 11 of docs/projections.md, which are stricter
-// than those of a reducer. It omits the text of subagents, which is not the run's own
-// history: the text in events that name a subagent and in all events of messages that a
-// subagent began.
+// fold collects a run's streamed text messages in the order of their first events. The fold decides which events count, under the rules of
+// section 11 of docs/projections.md, which are stricter than those of a reducer. It omits
+// the text of subagents, which is not the run's own history: the text in events that name
+// a subagent and in all events of messages that a subagent began.
 type fold struct {
-	messages *reduce.Conversation
-	streamed []*streamed     // in the order of messages
+	streamed []*streamed
+	byID     map[string]*streamed
 	subagent map[string]bool // ids of the messages of subagents
 	current  *streamed       // the run's own message that chunks without id continue
 	lanes    map[string]bool // subagents with an open chunk stream
@@ -47,7 +36,14 @@ type fold struct {
 	last     *streamed // the message of the last text event
 	lastID   []byte    // the JSON text of its id
 	id, tag  []byte    // the messageId and the subagentRunId of the event
-	bytes    int
+	bytes    int       // reserved
+	held     int       // size of the texts
+	limit    int       // the size of an artifact, except in tests
+	checked  int       // sumAll need not be called up to this size
+	keep     bool      // keep texts of any size
+	summed   bool      // texts are summed and not kept
+	pending  *streamed // if summed: the message whose last text is not summed yet
+	summer   *summer   // nil until it is needed
 	omitted  omissions
 	findings []finding.Finding
 	unlisted int
@@ -56,8 +52,7 @@ type fold struct {
 }
 
 func newFold() *fold {
-	const limit = 0 // reserve has one
-	return &fold{messages: reduce.NewConversation(limit), subagent: map[string]bool{}, lanes: map[string]bool{}}
+	return &fold{limit: artifact.MaxFileBytes, byID: map[string]*streamed{}, subagent: map[string]bool{}, lanes: map[string]bool{}}
 }
 
 // eventKeys are the places of an event's keys that a fold reads. They are the same for
@@ -147,9 +142,7 @@ func (f *fold) ownMessage(e *envelope.Event, k *eventKeys, tagged bool) (m *stre
 	if f.subagent[string(f.id)] {
 		return nil, false
 	}
-	if at := f.messages.Find(f.id); at != nil {
-		m = f.streamed[at.Number()]
-	}
+	m = f.byID[string(f.id)]
 	if !tagged {
 		if m != nil {
 			f.last, f.lastID = m, append(f.lastID[:0], v.Raw...)
@@ -173,10 +166,10 @@ func (f *fold) start(e *envelope.Event, m *streamed) *streamed {
 	name, hasName := e.Get("name")
 	if m != nil {
 		switch {
-		case hasRole && !reduce.HasRole(e, m.Role()):
-			f.refuse(origin{event: e}.name("role"), finding.MessageSpeakers, "message %s begins again with another role", finding.Quote(m.ID()))
+		case hasRole && !reduce.HasRole(e, m.role):
+			f.refuse(origin{event: e}.name("role"), finding.MessageSpeakers, "message %s begins again with another role", finding.Quote(m.id))
 		case hasName && m.name != nil && !sameName(m.name, name):
-			f.refuse(origin{event: e}.name("name"), finding.MessageSpeakers, "message %s begins again with another name", finding.Quote(m.ID()))
+			f.refuse(origin{event: e}.name("name"), finding.MessageSpeakers, "message %s begins again with another name", finding.Quote(m.id))
 		case hasName && m.name == nil:
 			f.omitted.add(origin{event: e}.name("name").omission(finding.KeyOutsideSubset))
 		}
@@ -185,13 +178,14 @@ func (f *fold) start(e *envelope.Event, m *streamed) *streamed {
 	if !f.reserve(e, "", len(f.id)+len(role.Raw)+len(name.Raw)+entryBytes) {
 		return nil
 	}
-	m = &streamed{Message: f.messages.BeginText(string(f.id), reduce.Role(e), ""), event: &envelope.Event{Index: e.Index, Offset: e.Offset, Bytes: e.Bytes, Line: e.Line}}
-	m.subset = artifact.IsRole(m.Role())
+	m = &streamed{id: string(f.id), role: reduce.Role(e), event: &envelope.Event{Index: e.Index, Offset: e.Offset, Bytes: e.Bytes, Line: e.Line}}
+	m.subset = artifact.IsRole(m.role)
 	if hasName {
 		name.Raw = append([]byte(nil), name.Raw...)
 		m.name = &name
 	}
 	f.streamed = append(f.streamed, m)
+	f.byID[m.id] = m
 	return m
 }
 
@@ -237,7 +231,7 @@ func (f *fold) delta(m *streamed, e *envelope.Event, k *eventKeys, required bool
 		return
 	}
 	if m.subset && f.reserve(e, "delta", len(v.Raw)) {
-		f.messages.Append(m.Message, v)
+		f.append(m, v)
 	}
 }
 

@@ -1,6 +1,8 @@
 package project
 
 import (
+	"unicode/utf8"
+
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
@@ -11,14 +13,15 @@ import (
 func (d *draft) folded(f *fold) {
 	d.reportAll(f.findings)
 	d.unlisted += f.unlisted
+	d.tooLarge = f.summed
 	requested := d.takeRequest()
 	for _, m := range f.streamed {
 		o := origin{event: m.event}
-		if requested[artifact.Trim(m.ID())] {
-			d.report(o.finding(finding.StreamedIDInRequest, "the streamed message %s has the id of a message in the request", finding.Quote(m.ID())).WithPointer("/messageId"))
+		if requested[artifact.Trim(m.id)] {
+			d.report(o.finding(finding.StreamedIDInRequest, "the streamed message %s has the id of a message in the request", finding.Quote(m.id)).WithPointer("/messageId"))
 			continue
 		}
-		d.streamed(o, m)
+		d.streamed(o, f, m)
 	}
 	for _, left := range f.omitted.list {
 		d.omitted.add(left)
@@ -26,17 +29,19 @@ func (d *draft) folded(f *fold) {
 	d.omitted.uncounted += f.omitted.uncounted
 }
 
-func (d *draft) streamed(o origin, m *streamed) {
-	if !artifact.IsRole(m.Role()) {
+func (d *draft) streamed(o origin, f *fold, m *streamed) {
+	if !artifact.IsRole(m.role) {
 		d.omitted.add(o.omission(finding.RoleOutsideSubset))
 		return
 	}
-	text, _ := m.Text()
-	if artifact.IsBlank(text) {
+	if f.isBlank(m) {
 		d.omitted.add(o.omission(finding.ContentBlank))
 		return
 	}
-	msg := artifact.Message{ID: m.ID(), Role: m.Role(), Content: d.validText(o, text)}
+	msg := artifact.Message{ID: m.id, Role: m.role, Content: m.text.String()}
+	if m.lone || !utf8.ValidString(msg.Content) {
+		d.loneSurrogate(o)
+	}
 	if m.name != nil {
 		msg.Name = d.optional(o.name("name"), *m.name)
 	}
@@ -143,14 +148,44 @@ type FoldResult struct {
 }
 
 // Fold returns the messages from the request and the stream of a run. The
-// collector must have been created for FoldedStream and must have observed all
-// events of the run. See Project for the request.
+// collector must have been created for FoldedStream, must keep texts, and must have
+// observed all events of the run. See Project for the request.
 func (c *Collector) Fold(run *envelope.Run, request []byte) FoldResult {
 	d := &draft{run: run, request: request, settings: Settings{Projection: FoldedStream, Version: FoldedStream.Version()}, artifact: artifact.New()}
 	d.folded(c.fold)
 	f := FoldResult{Messages: d.artifact.Messages, FromRequest: d.fromRequest, Findings: d.sorted()}
 	for _, m := range c.fold.streamed {
-		f.Streamed = append(f.Streamed, m.ID())
+		f.Streamed = append(f.Streamed, m.id)
 	}
 	return f
+}
+
+// builtMark is the metadata of a built snapshot. It keeps readers, including
+// this program, from mistaking the envelope for one that a run emitted.
+const builtMark = `{"p20export":{"origin":"built"}}`
+
+// builtSnapshot returns a MESSAGES_SNAPSHOT event with the messages and builtMark.
+func builtSnapshot(messages []artifact.Message) []byte {
+	b := []byte(`{"type":"MESSAGES_SNAPSHOT","metadata":` + builtMark + `,"messages":[`)
+	for i, m := range messages {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = artifact.AppendString(append(b, `{"id":`...), m.ID)
+		b = artifact.AppendString(append(b, `,"role":`...), m.Role)
+		b = artifact.AppendString(append(b, `,"content":`...), m.Content)
+		if m.Name != "" {
+			b = artifact.AppendString(append(b, `,"name":`...), m.Name)
+		}
+		b = append(b, '}')
+	}
+	return append(b, `]}`...)
+}
+
+// isBuilt reports whether a snapshot has builtMark.
+func isBuilt(e *envelope.Event) bool {
+	mark, _ := e.Get("metadata")
+	own, _ := mark.Member("p20export")
+	origin, _ := own.Member("origin")
+	return origin.Is(string(Built))
 }

@@ -2,18 +2,19 @@ package project
 
 import (
 	"fmt"
-	"strings"
 
-	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// normalizedMessage is the form of a message for comparison: the role, and the text
-// without white space. Messages without text are not compared.
-type normalizedMessage struct{ role, text string }
+// normalizedMessage is the form of a message for comparison: the role, and the sum of
+// the text without white space. Messages without text are not compared.
+type normalizedMessage struct {
+	role string
+	text textSum
+}
 
 // comparison is the result of comparing a snapshot with the streamed messages that
 // have text.
@@ -32,14 +33,13 @@ func (d *draft) compare(f *fold) comparison {
 	}
 	var streamed []normalizedMessage
 	for _, m := range f.streamed {
-		text, _ := m.Text()
-		if text = removeSpace(text); text != "" { // empty for roles outside the subset
-			streamed, c.starts = append(streamed, normalizedMessage{m.Role(), text}), append(c.starts, origin{event: m.event})
+		if text := f.sumOf(m); text.bytes > 0 { // 0 for roles outside the subset
+			streamed, c.starts = append(streamed, normalizedMessage{m.role, text}), append(c.starts, origin{event: m.event})
 		}
 	}
 	if len(streamed) > 0 {
 		messages, _ := d.snapshot.Get("messages")
-		c.missing = findMissing(normalizeMessages(messages), d.requestMessages(), streamed)
+		c.missing = f.sums().findMissing(f.sums().normalizeMessages(messages), d.requestMessages(f.sums()), streamed)
 	}
 	if f.compared == nil {
 		f.compared = make(map[*envelope.Event]comparison)
@@ -85,7 +85,7 @@ func describeMissing(missing, streamed, start int, full bool) string {
 // findMissing returns the indexes of the streamed messages that are missing from a
 // snapshot. If the snapshot repeats a message of the request, the repetition does not
 // match a streamed message.
-func findMissing(snapshot, request, streamed []normalizedMessage) (missing []int) {
+func (s *summer) findMissing(snapshot, request, streamed []normalizedMessage) (missing []int) {
 	end := 0 // end of the request's messages in the snapshot
 	if len(request) > 0 {
 		last := request[len(request)-1]
@@ -112,7 +112,7 @@ func findMissing(snapshot, request, streamed []normalizedMessage) (missing []int
 		}
 		same, tried := rejoined[m.role]
 		if !tried {
-			same = endsWithJoined(snapshot[end:], streamed, m.role)
+			same = s.endsWithJoined(snapshot[end:], streamed, m.role)
 			rejoined[m.role] = same
 		}
 		if !same {
@@ -125,29 +125,24 @@ func findMissing(snapshot, request, streamed []normalizedMessage) (missing []int
 // endsWithJoined reports whether the joined text of a role's last messages in the
 // snapshot equals the joined text of its streamed messages. A snapshot may join or
 // split messages.
-func endsWithJoined(snapshot, streamed []normalizedMessage, role string) bool {
-	var b strings.Builder
+func (s *summer) endsWithJoined(snapshot, streamed []normalizedMessage, role string) bool {
+	var want, got textSum
 	for _, m := range streamed {
 		if m.role == role {
-			b.WriteString(m.text)
+			want = s.join(want, m.text)
 		}
 	}
-	rest := b.String()
-	for i := len(snapshot) - 1; i >= 0 && rest != ""; i-- {
-		if snapshot[i].role != role {
-			continue
-		}
-		var ok bool
-		if rest, ok = strings.CutSuffix(rest, snapshot[i].text); !ok {
-			return false
+	for i := len(snapshot) - 1; i >= 0 && got.bytes < want.bytes; i-- {
+		if snapshot[i].role == role {
+			got = s.join(snapshot[i].text, got)
 		}
 	}
-	return rest == ""
+	return got == want
 }
 
 // requestMessages returns the messages of the request. If the request cannot be read
 // or names another run, it returns those of the input in RUN_STARTED.
-func (d *draft) requestMessages() []normalizedMessage {
+func (d *draft) requestMessages(s *summer) []normalizedMessage {
 	input, _ := d.run.Started.Get("input")
 	for _, text := range [][]byte{d.request, input.Raw} {
 		var o strictjson.Object
@@ -157,7 +152,7 @@ func (d *draft) requestMessages() []normalizedMessage {
 		}
 		list, _ := o.Get("messages")
 		if key, _ := d.foreignID(&o); key == "" && list.Kind == strictjson.ArrayStart {
-			return normalizeMessages(list)
+			return s.normalizeMessages(list)
 		}
 	}
 	return nil
@@ -165,7 +160,7 @@ func (d *draft) requestMessages() []normalizedMessage {
 
 // normalizeMessages returns the normalized messages of a list. It skips elements that
 // are not messages.
-func normalizeMessages(list strictjson.Value) (all []normalizedMessage) {
+func (s *summer) normalizeMessages(list strictjson.Value) (all []normalizedMessage) {
 	// The list is part of a valid JSON text, so Elements cannot fail.
 	_ = strictjson.Elements(list, func(_ int, v strictjson.Value, m *strictjson.Object) error {
 		if v.Kind != strictjson.ObjectStart {
@@ -177,28 +172,13 @@ func normalizeMessages(list strictjson.Value) (all []normalizedMessage) {
 			return nil
 		}
 		text, _, _ := readContent(content, true)
-		if text = removeSpace(text); text != "" {
+		text, _ = strictjson.JoinSurrogates(text)
+		var sum textSum
+		if s.add(&sum, []byte(text)); sum.bytes > 0 {
 			name, _ := role.Text()
-			all = append(all, normalizedMessage{name, text})
+			all = append(all, normalizedMessage{name, sum})
 		}
 		return nil
 	})
 	return all
-}
-
-// removeSpace returns text without white space.
-func removeSpace(text string) string {
-	text, _ = strictjson.JoinSurrogates(text)
-	i := strings.IndexFunc(text, artifact.IsSpace)
-	if i < 0 {
-		return text
-	}
-	var b strings.Builder
-	b.Grow(len(text))
-	for ; i >= 0; i = strings.IndexFunc(text, artifact.IsSpace) {
-		b.WriteString(text[:i])
-		text = strings.TrimLeftFunc(text[i:], artifact.IsSpace)
-	}
-	b.WriteString(text)
-	return b.String()
 }

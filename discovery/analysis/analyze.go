@@ -67,7 +67,7 @@ func New(c *capture.Capture, contract artifact.Profile) (*Analyzer, error) {
 		return nil, err
 	}
 	a.request = readRequest(data)
-	a.project.Request = data
+	a.project.Request, a.project.KeepTexts = data, true
 	a.project.Settings = func(*envelope.Run) []project.Settings { return a.settings }
 	return a, nil
 }

@@ -239,6 +239,21 @@ func (t *Text) Append(delta envelope.Value) {
 	}
 }
 
+// Bytes returns the text like String. The result is valid until the text changes.
+func (t *Text) Bytes() []byte { return t.bytes }
+
+// Settled returns the part of the text that a further delta cannot change: it omits half
+// of a surrogate pair at the end. The result is valid until the text changes.
+func (t *Text) Settled() []byte {
+	if n := len(t.bytes) - halfBytes; n >= 0 && t.bytes[n] == 0xed && t.bytes[n+1] >= 0xa0 {
+		return t.bytes[:n]
+	}
+	return t.bytes
+}
+
+// Discard removes the first n bytes of the text.
+func (t *Text) Discard(n int) { t.bytes = append(t.bytes[:0], t.bytes[n:]...) }
+
 // Len returns the length of the text in bytes.
 func (t *Text) Len() int { return len(t.bytes) }
 

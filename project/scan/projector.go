@@ -20,6 +20,8 @@ type Projector struct {
 	// there are none. The function must not be nil, and must have called
 	// Normalize on the settings that it returns.
 	Settings func(run *envelope.Run) []project.Settings
+	// KeepTexts keeps all streamed texts for Projection.Fold.
+	KeepTexts bool
 	// Handle is called at the end of each projected run with the projections, in
 	// the order of the settings. Each projection is computed when the sequence
 	// reaches it. If Handle returns an error, reading stops. Handle must not be
@@ -43,7 +45,7 @@ type Projection struct {
 }
 
 // Fold returns the messages of the run's request and stream. The projection must be
-// FoldedStream.
+// FoldedStream, and the Projector must have kept the texts.
 func (p *Projection) Fold() project.FoldResult { return p.collector.Fold(p.run, p.request) }
 
 // Begin implements Consumer.
@@ -52,7 +54,11 @@ func (p *Projector) Begin(run *envelope.Run) Observer {
 	if len(settings) == 0 {
 		return nil
 	}
-	return &runProjector{projector: p, settings: settings, collector: project.NewCollector(settings...)}
+	collector := project.NewCollector(settings...)
+	if p.KeepTexts {
+		collector.KeepTexts()
+	}
+	return &runProjector{projector: p, settings: settings, collector: collector}
 }
 
 // Finish implements Consumer.
