@@ -143,19 +143,17 @@ func TestMapPanic(t *testing.T) {
 		"in":     {func(yield func(int) bool) { yield(1); panic(cause) }, func(_, i int) int { return i }},
 		"goexit": {count(100, new(atomic.Int64)), func(_, i int) int { runtime.Goexit(); return i }},
 	} {
-		before := runtime.NumGoroutine()
-		var raised *Panic
-		func() {
-			defer func() { raised, _ = recover().(*Panic) }()
-			for range Map(t.Context(), 3, test.in, test.work) {
+		synctest.Test(t, func(t *testing.T) { // fails if a goroutine remains
+			var raised *Panic
+			func() {
+				defer func() { raised, _ = recover().(*Panic) }()
+				for range Map(t.Context(), 3, test.in, test.work) {
+				}
+			}()
+			if raised == nil || name != "goexit" && !errors.Is(raised, cause) || !strings.Contains(raised.Error(), "ordered") {
+				t.Errorf("%s: raised %v", name, raised)
 			}
-		}()
-		if raised == nil || name != "goexit" && !errors.Is(raised, cause) || !strings.Contains(raised.Error(), "ordered") {
-			t.Errorf("%s: raised %v", name, raised)
-		}
-		if n := runtime.NumGoroutine(); n > before {
-			t.Errorf("%s: %d goroutines, before %d", name, n, before)
-		}
+		})
 	}
 }
 
