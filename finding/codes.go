@@ -199,6 +199,13 @@ const (
 	TreeTooLarge    Code = "tree_too_large"
 )
 
+// Findings about archives of captures.
+const (
+	ArchiveMalformed     Code = "archive_malformed"
+	ArchiveMemberRefused Code = "archive_member_refused"
+	ArchiveLimit         Code = "archive_limit"
+)
+
 // Findings about imports into Assay and about Assay bundles.
 const (
 	RecordOfAnother  Code = "record_of_another"

@@ -153,6 +153,10 @@ var kinds = sync.OnceValue(func() map[Code]kind {
 		TemporaryFile:   {Warning, "a temporary file, left by a killed program or still in use; an error in a strict verification", ""},
 		TreeTooLarge:    {Error, "a directory has more entries than the limit", ""},
 
+		ArchiveMalformed:     {Error, "the archive is not a tar archive, is truncated or damaged, or has data after its end", "POSIX pax"},
+		ArchiveMemberRefused: {Error, "a member of an archive is a link, a device or a sparse file, or its name is unsafe or repeated", ""},
+		ArchiveLimit:         {Error, "the captures of an archive need more memory or temporary space than the limit", ""},
+
 		RecordOfAnother:  {Error, "the record of an artifact or envelope states a digest that is not the file's", ""},
 		ReceiptNeeded:    {Error, "the artifact's snapshot was built, and this form of output cannot express that", "P20 §4"},
 		ArtifactRefUnfit: {Error, "a receipt cannot contain the artifact's file name", ""},

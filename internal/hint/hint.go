@@ -280,6 +280,10 @@ var ByCode = sync.OnceValue(func() map[string]string {
 		"temporary_file":    "if no p20export is running, remove it; the next one that writes to the directory removes it too",
 		"tree_too_large":    "name its subdirectories one by one, or move out files that are not evidence",
 
+		"archive_malformed":      "create the archive again; tar archives can be plain, or compressed with gzip or zstd",
+		"archive_member_refused": "give each member a relative name of its own; tar --dereference --hard-dereference archives files instead of links",
+		"archive_limit":          "create the archive so that the files of each capture follow one another, as tar does, or split it",
+
 		"record_of_another":  "restore the file or its record; p20export verify shows which of them matches the capture",
 		"receipt_needed":     "import it with --receipt, which states the origin",
 		"artifact_ref_unfit": "rename the artifact and its record",
