@@ -153,6 +153,8 @@ const (
 	Unverifiable Verdict = "unverifiable"
 	// Written means that a file was written, or existed with the same bytes.
 	Written Verdict = "written"
+	// Skipped means that the files of a run exist and the capture was not frozen again.
+	Skipped Verdict = "skipped"
 	// Failed means that an error prevented an outcome.
 	Failed Verdict = "error"
 )

@@ -30,13 +30,17 @@ type Set struct {
 	staged []Named // without names, and not synced
 }
 
-// Prepare writes the files of a set, at least one, without names, so that Commit can
-// sync many of them together. The caller must pass the set to Commit, or discard it. If
-// the last file exists, or too many files are open, Prepare keeps the data until then.
+// Prepare writes the files of a set without names, so that Commit can sync many of them
+// together. The caller must pass the set to Commit, or discard it. If the last file
+// exists, or too many files are open, Prepare keeps the data until then. For a set
+// without files, Commit only syncs the directory.
 func (d *Directory) Prepare(files ...File) *Set {
 	s := &Set{in: d}
 	for _, f := range files {
 		s.size += len(f.Data)
+	}
+	if len(files) == 0 {
+		return s
 	}
 	if _, err := os.Lstat(filepath.Join(d.path, files[len(files)-1].Name)); err == nil {
 		s.files = files

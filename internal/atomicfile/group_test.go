@@ -34,7 +34,7 @@ func TestCommit(t *testing.T) {
 			testkit.Write(t, filepath.Join(one, "early.a"), "another")
 			sets := []*Set{
 				pair(d, "there", "same"), pair(d, "half", "half"), pair(d, "late", "x"), pair(e, "n", "1"),
-				pair(d, "early", "x"), pair(e, "n", "1"), pair(e, "n", "2"),
+				pair(d, "early", "x"), pair(e, "n", "1"), pair(e, "n", "2"), d.Prepare(),
 			}
 			want := map[string]string{"there.a": "same", "there.b": "samesame", "half.a": "half", "half.b": "halfhalf", "late.b": "another", "early.a": "another"}
 			for i := range many {

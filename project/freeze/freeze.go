@@ -2,10 +2,8 @@ package freeze
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"iter"
 	"strconv"
 
@@ -33,6 +31,8 @@ type Settings struct {
 	// because verify expects that name. An empty name means record.ToolName.
 	Tool     record.Tool
 	Progress scan.Progress
+
+	nameByDigest bool // name the files by the digest of the response
 }
 
 // Normalize fills in defaults. It returns an error if a setting is unknown or two
@@ -65,6 +65,11 @@ type Row struct {
 	CaptureBytes   *int64            `json:"capture_bytes"`
 	Profiles       *Profiles         `json:"profiles"`
 	Findings       []finding.Finding `json:"findings"`
+	// ArtifactJSON, EnvelopeNDJSON and RecordJSON are the texts of the files of a frozen
+	// run, if they were requested instead of files.
+	ArtifactJSON   *string `json:"artifact_json,omitzero"`
+	EnvelopeNDJSON *string `json:"envelope_ndjson,omitzero"`
+	RecordJSON     *string `json:"record_json,omitzero"`
 
 	// Assay are the findings under the assay profile for a frozen artifact.
 	Assay []finding.Finding `json:"-"`
@@ -105,7 +110,11 @@ func Freeze(ctx context.Context, path string, s Settings) ([]Row, error) {
 	defer c.Close()
 	files := &staging{dir: s.Dir}
 	defer files.close()
-	return freeze(ctx, c, s, files), nil
+	rows := freeze(ctx, c, s, files)
+	to := new(publisher)
+	defer to.close()
+	to.publish(ctx, s.Dir, rows, files)
+	return rows, nil
 }
 
 // Capture freezes the runs of an open capture in memory. It reads the capture from its
@@ -166,7 +175,6 @@ func freeze(ctx context.Context, c *capture.Capture, s Settings, to output) []Ro
 	if ctx.Err() != nil {
 		return []Row{failureRow(c.Path(), context.Cause(ctx))}
 	}
-	f.publish(ctx, rows)
 	return rows
 }
 
@@ -180,8 +188,7 @@ func failureRow(path string, err error) Row {
 	return row
 }
 
-// output stores frozen runs. It keeps their files until the end of the capture. Then
-// the files are completed and published.
+// output stores the files of frozen runs until the end of the capture.
 type output interface {
 	// add stores the files of a run. The record has no names and digests yet.
 	add(run int, out *project.Output, draft *record.Record) error
@@ -189,13 +196,6 @@ type output interface {
 	complete(run int, source record.Source, name string) error
 	// drop discards the files of a run.
 	drop(run int)
-	// publish publishes either all files of a completed run or none. It returns the
-	// temporary files that it could not remove.
-	publish(ctx context.Context, run int) (left []string, err error)
-	// sync flushes the published files to stable storage.
-	sync() error
-	// setPaths sets the paths of the published files in the row of a run.
-	setPaths(run int, row *Row)
 }
 
 // freezer freezes the runs of a capture as they are read.
@@ -272,7 +272,10 @@ func (f *freezer) finish(result scan.Result) []Row {
 		return []Row{of}
 	}
 	name := f.settings.Name
-	if name == "" {
+	switch {
+	case f.settings.nameByDigest:
+		name = result.Digest.Hex()
+	case name == "":
 		name = f.capture.Name()
 	}
 	for i := range f.rows {
@@ -300,40 +303,6 @@ func (f *freezer) finish(result scan.Result) []Row {
 		}
 	}
 	return f.rows
-}
-
-// publish publishes the files of the frozen runs and updates their rows.
-func (f *freezer) publish(ctx context.Context, rows []Row) {
-	var published []*Row
-	for i := range rows {
-		row := &rows[i]
-		if row.Verdict != project.Frozen {
-			continue
-		}
-		left, err := f.output.publish(ctx, *row.Run)
-		if err != nil {
-			fault, _ := finding.FromError(err)
-			if errors.Is(err, fs.ErrExist) {
-				fault = finding.New(finding.OutputExists, "%s", finding.Escape(err.Error()))
-			}
-			row.fail(fault)
-			continue
-		}
-		f.output.setPaths(*row.Run, row)
-		for _, name := range left {
-			row.Findings = append(row.Findings, finding.Leftover(name))
-		}
-		published = append(published, row)
-	}
-	if len(published) == 0 {
-		return
-	}
-	if err := f.output.sync(); err != nil {
-		fault, _ := finding.FromError(err)
-		for _, row := range published {
-			row.fail(fault)
-		}
-	}
 }
 
 // fail adds an error to the row of a run.

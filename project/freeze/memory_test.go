@@ -13,11 +13,7 @@ import (
 func TestMemoryIsBounded(t *testing.T) {
 	out := &project.Output{Bytes: make([]byte, 100), Envelope: make([]byte, 100)}
 	draft := &record.Record{Type: record.StatementType}
-	data, err := draft.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := &memory{limit: 2 * (200 + len(data))}
+	m := &memory{limit: 2 * (200 + draft.Size())}
 	for run := 1; run <= 2; run++ {
 		if err := m.add(run, out, draft); err != nil {
 			t.Fatalf("run %d: %v", run, err)

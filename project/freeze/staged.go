@@ -1,63 +1,75 @@
 package freeze
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 
-	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/internal/atomicfile"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/record"
 )
 
-// staging stores frozen runs in a temporary file until the whole capture was read.
-// Then it writes the files of each run.
+// staging stores frozen runs until the whole capture was read: the first in memory, the
+// others in a temporary file.
 type staging struct {
-	dir     string
-	created []string // directories that it created
-	spool   *atomicfile.Spool
-	runs    map[int]*staged
-	target  *atomicfile.Directory // opened when the first run is published
+	dir   string // the directory that the files will be written to
+	size  int    // bytes of the runs in memory
+	spool *atomicfile.Spool
+	runs  map[int]*staged
 }
 
-// staged is one run: the numbers of its files in the spool, and their final name. The
-// spooled record has no names and digests.
+// maxInMemory is the number of bytes that staging keeps in memory.
+const maxInMemory = 1 << 20
+
+// staged is one run. If record is nil, the files are in the spool, where the record has
+// no names and digests.
 type staged struct {
-	artifact, envelope, record int
-	source                     record.Source
-	name                       string
+	artifact, envelope []byte
+	record             *record.Record
+	pieces             [3]int // numbers in the spool
+
+	source record.Source
+	name   string
 }
 
 // add implements output.
 func (s *staging) add(run int, out *project.Output, draft *record.Record) error {
 	if s.runs == nil {
-		if err := capture.CheckOutside(s.dir); err != nil {
-			return err
+		s.runs = make(map[int]*staged)
+	}
+	r := new(staged)
+	s.runs[run] = r
+	if s.spool == nil {
+		size := len(out.Bytes) + len(out.Envelope) + draft.Size()
+		if s.size+size <= maxInMemory {
+			s.size += size
+			r.artifact, r.envelope, r.record = out.Bytes, out.Envelope, draft
+			return nil
 		}
-		var err error
+	}
+	return s.store(r, out, draft)
+}
+
+// store writes the files of a run to the spool.
+func (s *staging) store(r *staged, out *project.Output, draft *record.Record) (err error) {
+	if s.spool == nil {
 		if s.spool, err = atomicfile.NewSpool(nearestExisting(s.dir)); err != nil {
 			return err
 		}
-		s.runs = make(map[int]*staged)
 	}
 	data, err := draft.Encode()
 	if err != nil {
 		return err
 	}
-	r := new(staged)
-	s.runs[run] = r
-	if r.artifact, err = s.spool.Add(out.Bytes); err != nil {
-		return err
+	for i, piece := range [][]byte{out.Bytes, out.Envelope, data} {
+		if r.pieces[i], err = s.spool.Add(piece); err != nil {
+			return err
+		}
 	}
-	if r.envelope, err = s.spool.Add(out.Envelope); err != nil {
-		return err
-	}
-	r.record, err = s.spool.Add(data)
-	return err
+	return nil
 }
 
 // nearestExisting returns dir or, if it does not exist, its nearest existing parent.
@@ -85,103 +97,40 @@ func completeRecord(draft []byte, source record.Source, name string) ([]byte, er
 	if err != nil {
 		return nil, fmt.Errorf("staged record: %w", err)
 	}
+	return encodeRecord(r, source, name)
+}
+
+func encodeRecord(r *record.Record, source record.Source, name string) ([]byte, error) {
 	r.Complete(source, name+record.ArtifactSuffix, name+record.EnvelopeSuffix)
 	return r.Encode()
 }
 
-// drop implements output.
-func (s *staging) drop(int) {}
+// drop implements output. The space in the spool is released by close.
+func (s *staging) drop(run int) { delete(s.runs, run) }
 
-// publish implements output. It writes the record last.
-func (s *staging) publish(ctx context.Context, run int) (left []string, err error) {
-	if err := context.Cause(ctx); err != nil {
-		return nil, err
-	}
-	if s.target == nil {
-		if s.created, err = atomicfile.MakeDir(s.dir); err != nil {
-			return nil, err
-		}
-		if s.target, err = atomicfile.OpenDirectory(s.dir); err != nil {
-			return nil, err
-		}
-	}
+// take returns the files of a completed run and releases their memory.
+func (s *staging) take(run int) (Files, error) {
 	r := s.runs[run]
-	artifact, err1 := s.spool.Read(r.artifact)
-	envelope, err2 := s.spool.Read(r.envelope)
-	draft, err3 := s.spool.Read(r.record)
+	delete(s.runs, run)
+	if r.record != nil {
+		data, err := encodeRecord(r.record, r.source, r.name)
+		return Files{r.artifact, r.envelope, data}, err
+	}
+	artifact, err1 := s.spool.Read(r.pieces[0])
+	envelope, err2 := s.spool.Read(r.pieces[1])
+	draft, err3 := s.spool.Read(r.pieces[2])
 	if err := errors.Join(err1, err2, err3); err != nil {
-		return nil, err
+		return Files{}, err
 	}
 	data, err := completeRecord(draft, r.source, r.name)
-	if err != nil {
-		return nil, err
-	}
-	return s.write(ctx, []file{
-		{r.name + record.ArtifactSuffix, artifact, atomicfile.Equal},
-		{r.name + record.EnvelopeSuffix, envelope, atomicfile.Equal},
-		{r.name + record.Suffix, data, sameRecord}, // keep a record that differs in the tool version only
-	})
+	return Files{artifact, envelope, data}, err
 }
 
-// file is a file to be written.
-type file struct {
-	name string
-	data []byte
-	same atomicfile.SameFunc
-}
-
-// write writes all files or none. It does nothing if all of them already exist with
-// the same content.
-func (s *staging) write(ctx context.Context, files []file) (left []string, err error) {
-	all := true
-	for i := 0; all && i < len(files); i++ {
-		if all, err = s.target.Has(ctx, files[i].name, files[i].data, files[i].same); err != nil {
-			return nil, err
-		}
-	}
-	if all {
-		return nil, nil
-	}
-	var staged []atomicfile.Named
-	defer func() {
-		for _, f := range staged {
-			f.Discard()
-		}
-	}()
-	for _, f := range files {
-		one, err := s.target.Stage(f.data)
-		if err != nil {
-			return nil, err
-		}
-		staged = append(staged, atomicfile.Named{Staged: one, Name: f.name, Same: f.same})
-	}
-	// The directory may have become a capture directory in the meantime.
-	if err := capture.CheckOutside(s.dir); err != nil {
-		return nil, err
-	}
-	if err := s.target.Publish(ctx, staged...); err != nil {
-		return nil, err
-	}
-	return atomicfile.LeftoverNames(staged...), nil
-}
-
-// sync implements output.
-func (s *staging) sync() error { return s.target.Sync() }
-
-// setPaths implements output.
-func (s *staging) setPaths(run int, row *Row) {
-	path := func(suffix string) *string {
-		path := filepath.Join(s.dir, s.runs[run].name+suffix)
-		return &path
-	}
-	row.Artifact, row.Envelope, row.Record = path(record.ArtifactSuffix), path(record.EnvelopeSuffix), path(record.Suffix)
-}
-
-// close releases resources and removes created directories that are still empty.
+// close removes the temporary file. Close on a nil staging does nothing.
 func (s *staging) close() {
-	s.spool.Close()
-	s.target.Close()
-	atomicfile.RemoveEmpty(s.created)
+	if s != nil {
+		s.spool.Close()
+	}
 }
 
 // sameRecord reports whether two record files are equal except for the tool version.

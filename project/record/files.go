@@ -65,8 +65,12 @@ func ReadArtifact(path string) ([]byte, error) {
 
 // Read reads and decodes a record. For an invalid record, the error is the finding
 // record_malformed.
-func Read(path string) (*Record, error) {
-	stated, err := ReadBounded(path, MaxBytes)
+func Read(path string) (*Record, error) { return ReadFrom(path, ReadBounded) }
+
+// ReadFrom is like Read, but calls read for the content of the file. read must behave
+// like ReadBounded.
+func ReadFrom(path string, read func(path string, limit int) ([]byte, error)) (*Record, error) {
+	stated, err := read(path, MaxBytes)
 	if errors.Is(err, ErrTooLong) {
 		return nil, finding.New(finding.RecordMalformed, "%s", finding.Escape(err.Error()))
 	}

@@ -165,6 +165,15 @@ func (r *Record) Encode() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
+// Size returns an estimate of the memory that the record needs, in bytes.
+func (r *Record) Size() int {
+	size := 2 << 10
+	for _, o := range r.Predicate.Omissions {
+		size += 128 + len(o.Pointer)
+	}
+	return size
+}
+
 // Decode decodes a record. It accepts only the canonical form.
 func Decode(data []byte) (*Record, error) {
 	if len(data) > MaxBytes {

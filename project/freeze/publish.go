@@ -1,0 +1,226 @@
+package freeze
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/atomicfile"
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/record"
+)
+
+// publisher writes the files of frozen runs. It keeps the directories open that it
+// writes to, up to maxDirectories. The zero value is ready to use.
+type publisher struct {
+	mu         sync.Mutex
+	open       map[string]*directory
+	used       int    // number of uses of all directories
+	existsHint string // the next step if a file exists with other content, or empty
+}
+
+// maxDirectories is the number of directories that a publisher keeps open while it
+// does not need them.
+const maxDirectories = 64
+
+// directory is an open directory of a publisher.
+type directory struct {
+	*atomicfile.Directory
+	sets int // sets that were not committed yet
+	used int // publisher.used when it was last used
+}
+
+// written is the files of a run on their way to their names.
+type written struct {
+	row  *Row
+	set  *atomicfile.Set
+	in   *directory
+	path string // of the files, without suffix
+}
+
+// The limits of a group of files that are made durable together.
+const (
+	maxGroupCaptures = 100
+	maxGroupFiles    = 300
+	maxGroupBytes    = 16 << 20
+)
+
+// group is a number of runs whose files are made durable together.
+type group struct {
+	runs  []*written
+	files int
+	bytes int
+	done  []*result // the captures whose last run is in the group
+}
+
+func (g *group) add(w *written) {
+	if w != nil {
+		g.runs = append(g.runs, w)
+		g.files += w.set.Files()
+		g.bytes += w.set.Size()
+	}
+}
+
+// isFull reports whether the group should be committed before anything is added.
+func (g *group) isFull() bool {
+	return len(g.done) >= maxGroupCaptures || len(g.runs) >= maxGroupCaptures || g.files >= maxGroupFiles || g.bytes >= maxGroupBytes
+}
+
+// publish writes the files of the frozen runs of one capture to dir, and updates their
+// rows.
+func (p *publisher) publish(ctx context.Context, dir string, rows []Row, files *staging) {
+	g := new(group)
+	for i := range rows {
+		g.add(p.prepare(ctx, dir, &rows[i], files))
+		if g.isFull() || i == len(rows)-1 {
+			p.commit(ctx, g)
+			g = new(group)
+		}
+	}
+}
+
+// prepare writes the files of a run without names. It returns nil if the run has no
+// files, or if they cannot be written, which the row then reports. The files of a
+// skipped run exist, but may not be durable.
+func (p *publisher) prepare(ctx context.Context, dir string, row *Row, files *staging) *written {
+	var write []atomicfile.File
+	w := &written{row: row}
+	err := context.Cause(ctx)
+	switch {
+	case row.Verdict == project.Skipped:
+		w.path = strings.TrimSuffix(*row.Record, record.Suffix)
+	case row.Verdict != project.Frozen:
+		return nil
+	case err == nil:
+		name := files.runs[*row.Run].name
+		w.path = filepath.Join(dir, name)
+		var data Files
+		data, err = files.take(*row.Run)
+		write = []atomicfile.File{
+			{Name: name + record.ArtifactSuffix, Data: data.Artifact, Same: atomicfile.Equal},
+			{Name: name + record.EnvelopeSuffix, Data: data.Envelope, Same: atomicfile.Equal},
+			{Name: name + record.Suffix, Data: data.Record, Same: sameRecord}, // keep a record that differs in the tool version only
+		}
+	}
+	if err == nil {
+		w.in, err = p.directory(dir)
+	}
+	if err != nil {
+		p.failed(row, err)
+		return nil
+	}
+	w.set = w.in.Prepare(write...)
+	return w
+}
+
+// directory returns the open directory for a set of files.
+func (p *publisher) directory(dir string) (*directory, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	d := p.open[dir]
+	if d == nil {
+		if err := capture.CheckOutside(dir); err != nil {
+			return nil, err
+		}
+		opened, err := atomicfile.CreateDirectory(dir)
+		if err != nil {
+			return nil, err
+		}
+		p.makeRoom()
+		d = &directory{Directory: opened}
+		p.open[dir] = d
+	}
+	p.used++
+	d.sets, d.used = d.sets+1, p.used
+	return d, nil
+}
+
+// makeRoom closes the directory that was not needed for the longest time, if too many
+// are open.
+func (p *publisher) makeRoom() {
+	if p.open == nil {
+		p.open = make(map[string]*directory)
+	}
+	if len(p.open) < maxDirectories {
+		return
+	}
+	oldest := ""
+	for name, d := range p.open {
+		if d.sets == 0 && (oldest == "" || d.used < p.open[oldest].used) {
+			oldest = name
+		}
+	}
+	if oldest != "" {
+		p.open[oldest].Close()
+		delete(p.open, oldest)
+	}
+}
+
+// commit makes the files of a group durable and updates the rows of the runs.
+func (p *publisher) commit(ctx context.Context, g *group) {
+	sets := make([]*atomicfile.Set, len(g.runs))
+	for i, w := range g.runs {
+		sets[i] = w.set
+	}
+	// A directory may have become a capture directory in the meantime.
+	atomicfile.Commit(ctx, capture.CheckOutside, sets...)
+	for _, w := range g.runs {
+		p.release(w.in)
+		err := w.set.Err
+		if _, unsynced := errors.AsType[*atomicfile.UnsyncedError](err); err == nil || unsynced {
+			w.row.setPaths(w.path)
+			for _, name := range w.set.Left {
+				w.row.Findings = append(w.row.Findings, finding.Leftover(name))
+			}
+		}
+		if err != nil {
+			p.failed(w.row, err)
+		}
+	}
+}
+
+// release marks the use of a directory for a set of files as ended.
+func (p *publisher) release(d *directory) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	d.sets--
+}
+
+// setExistsHint sets the next step if a file exists with other content.
+func (p *publisher) setExistsHint(next string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.existsHint = next
+}
+
+// failed adds the error of writing files to the row of a run.
+func (p *publisher) failed(row *Row, err error) {
+	fault, _ := finding.FromError(err)
+	if errors.Is(err, fs.ErrExist) {
+		fault = finding.New(finding.OutputExists, "%s", finding.Escape(err.Error()))
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.existsHint != "" {
+			fault = fault.WithHint("%s", p.existsHint)
+		}
+	}
+	row.fail(fault)
+}
+
+// close closes the directories. It removes those that it created and that are empty.
+func (p *publisher) close() {
+	for _, d := range p.open {
+		d.Close()
+	}
+}
+
+// setPaths sets the paths of the files of a run.
+func (r *Row) setPaths(path string) {
+	with := func(suffix string) *string { path := path + suffix; return &path }
+	r.Artifact, r.Envelope, r.Record = with(record.ArtifactSuffix), with(record.EnvelopeSuffix), with(record.Suffix)
+}
