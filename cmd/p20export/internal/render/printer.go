@@ -7,6 +7,8 @@ package render
 
 import (
 	"bufio"
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -45,10 +47,14 @@ type Printer struct {
 	tool   record.Tool
 	out    io.Writer
 	w      *bufio.Writer // to out
+	row    bytes.Buffer  // reused by json
 	colour bool
 	err    error
 	doc    document // for SARIF and JUnit; nil before the first row
 }
+
+// maxRowBuffer is the capacity of a buffer that is kept for the next row, in bytes.
+const maxRowBuffer = 1 << 20
 
 // document collects the rows of a command in a format that is one document. It is
 // written after the last row was added.
@@ -110,12 +116,18 @@ func wantsColour(w io.Writer) bool {
 
 // json writes a row as one line.
 func (p *Printer) json(row any) {
-	line, err := encodeRow(row)
+	defer p.row.Reset()
+	head, err := encodeRow(&p.row, row)
 	if err != nil {
 		p.err = errors.Join(p.err, err)
 		return
 	}
-	_, _ = (&terminalJSON{w: p.w}).Write(append(line, '\n'))
+	p.w.WriteString(head)
+	_, _ = (&terminalJSON{w: p.w}).Write(p.row.Bytes()[1:])
+	p.w.WriteByte('\n')
+	if p.row.Cap() > maxRowBuffer {
+		p.row = bytes.Buffer{}
+	}
 }
 
 // add adds a row to the document of a command.
@@ -155,23 +167,41 @@ type terminalJSON struct {
 }
 
 func (s *terminalJSON) Write(text []byte) (int, error) {
-	s.held = append(s.held, text...)
-	done, i := 0, 0
-	for w := 0; utf8.FullRune(s.held[i:]); i += w {
-		r := rune(s.held[i])
-		if w = 1; r >= utf8.RuneSelf {
-			r, w = utf8.DecodeRune(s.held[i:])
-		}
-		if r < 0x7f || !finding.NeedsEscape(r) {
-			continue
-		}
-		s.w.Write(s.held[done:i])
-		done = i + w
-		s.w.Write(strictjson.AppendEscaped(s.w.AvailableBuffer(), r))
+	data := text
+	if len(s.held) > 0 {
+		s.held = append(s.held, text...)
+		data = s.held
 	}
-	s.w.Write(s.held[done:i])
-	s.held = append(s.held[:0], s.held[i:]...)
+	done, i := 0, 0
+	for {
+		if i += plainLength(data[i:]); !utf8.FullRune(data[i:]) {
+			break
+		}
+		r, w := utf8.DecodeRune(data[i:])
+		if i += w; finding.NeedsEscape(r) {
+			s.w.Write(data[done : i-w])
+			done = i
+			s.w.Write(strictjson.AppendEscaped(s.w.AvailableBuffer(), r))
+		}
+	}
+	s.w.Write(data[done:i])
+	s.held = append(s.held[:0], data[i:]...)
 	return len(text), nil
+}
+
+// plainLength returns the length of the ASCII prefix of JSON text without DEL.
+func plainLength(text []byte) (n int) {
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	for ; n+8 <= len(text); n += 8 {
+		x := binary.LittleEndian.Uint64(text[n:])
+		if (x|(x+ones))&high != 0 { // a byte is 0x7f or more
+			break
+		}
+	}
+	for n < len(text) && text[n] < 0x7f {
+		n++
+	}
+	return n
 }
 
 // line writes a line of text and wraps it if it is too long. A tab in the format ends

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"fmt"
 	"reflect"
 
@@ -60,18 +61,15 @@ func RowTypes() []RowType {
 	}
 }
 
-// encodeRow encodes a row, with its type as the first key.
-func encodeRow(row any) ([]byte, error) {
+// encodeRow writes a row to buf. It returns the text that replaces the first byte, so that
+// the type is the first key.
+func encodeRow(buf *bytes.Buffer, row any) (head string, err error) {
 	for _, t := range RowTypes() {
-		if t.Of != reflect.TypeOf(row) {
-			continue
+		if t.Of == reflect.TypeOf(row) {
+			// A path may be invalid UTF-8, which is replaced by U+FFFD.
+			err := json.MarshalWrite(buf, row, jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true))
+			return `{"type":"` + t.Name + `",`, err
 		}
-		// A path may be invalid UTF-8, which is replaced by U+FFFD.
-		keys, err := json.Marshal(row, jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true))
-		if err != nil {
-			return nil, err
-		}
-		return append([]byte(`{"type":"`+t.Name+`",`), keys[1:]...), nil
 	}
-	return nil, fmt.Errorf("the Go type %T has no row type", row)
+	return "", fmt.Errorf("the Go type %T has no row type", row)
 }
