@@ -59,6 +59,9 @@ func AddBatch(cmd *cobra.Command, inputs string) *Batch {
 	return b
 }
 
+// HasArguments reports whether the inputs are the arguments of the command.
+func (b *Batch) HasArguments() bool { return b.List == "" && b.Tar == "" }
+
 // check returns a function that checks that the inputs are given in exactly one way.
 // Arguments are checked by args.
 func (b *Batch) check(inputs string, args cobra.PositionalArgs) cobra.PositionalArgs {

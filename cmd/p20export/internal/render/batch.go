@@ -43,7 +43,10 @@ func (b *BatchProgress) Done() {
 	b.count.Add(1)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if done, total := b.current(); b.bar != nil && total > 0 {
+	if b.bar == nil {
+		return
+	}
+	if done, total := b.current(); total > 0 {
 		b.bar.SetTotal(total, false)
 		b.bar.SetCurrent(done)
 	}
@@ -51,9 +54,9 @@ func (b *BatchProgress) Done() {
 
 // End removes the line. If the batch took long, a line about its speed remains.
 func (b *BatchProgress) End() {
-	b.Progress.End()
-	if took := time.Since(b.started); b.display != nil {
-		fmt.Fprintf(b.w, "%s: %s in %s, %s\n", b.inputs, humanize.Grouped(b.count.Load()), took.Round(time.Second/10), rate(b.count.Load(), took))
+	if b.end() {
+		count, took := b.count.Load(), time.Since(b.started)
+		fmt.Fprintf(b.w, "%s: %s in %s, %s\n", b.inputs, humanize.Grouped(count), took.Round(time.Second/10), rate(count, took))
 	}
 }
 

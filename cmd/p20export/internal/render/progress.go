@@ -80,18 +80,26 @@ func (p *Progress) show() {
 // SetLine changes the line.
 func (p *Progress) SetLine(line string) { p.line.Store(&line) }
 
-// End removes the line.
-func (p *Progress) End() {
+// End removes the line. It may be called more than once.
+func (p *Progress) End() { p.end() }
+
+// end is End. It reports whether the line was shown until now.
+func (p *Progress) end() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.ended {
+		return false
+	}
 	p.ended = true
 	if p.timer != nil {
 		p.timer.Stop()
 	}
-	if p.display != nil {
-		p.bar.Abort(true)
-		p.display.Wait()
+	if p.display == nil {
+		return false
 	}
+	p.bar.Abort(true)
+	p.display.Wait()
+	return true
 }
 
 // NewCaptureProgress shows how much of a response was captured.
