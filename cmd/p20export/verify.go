@@ -74,7 +74,7 @@ capture.json. Use it for a directory that contains only captures. All other
 files are then unexplained, and a DIR without an intact capture is unverifiable.
 
 It is an error (exit status 3) if a directory cannot be read, or if a tree
-contains more than 100,000 files and directories. In JSON, a row has the same
+contains more than 1,000,000 files and directories. In JSON, a row has the same
 keys as for a single artifact, null where they do not apply, and the key file
 for any other file.
 ` + exitHelp("nothing differs, and everything was verifiable", "something differs, or with --strict a file is unexplained", "something is unverifiable or could not be read"),

@@ -2,10 +2,12 @@ package verify
 
 import (
 	"context"
+	"strings"
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/atomicfile"
+	"github.com/p20export/p20export/internal/ordered"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/record"
 )
@@ -13,16 +15,24 @@ import (
 // captures emits rows for the unused captures in the directory and for unfinished
 // captures.
 func (v *treeVerifier) captures(ctx context.Context) bool {
-	for _, s := range v.sources.directories {
-		if !s.inside {
-			continue
+	unused := func(yield func(*source) bool) {
+		for _, s := range v.sources.directories {
+			if s.inside && !s.used && !yield(s) {
+				return
+			}
 		}
-		v.evidence = true
-		if !s.used && !v.emit(v.unused(ctx, s)) {
+	}
+	work := func(_ int, s *source) TreeRow { return v.unused(ctx, s) }
+	for row := range ordered.Map(ctx, v.settings.Jobs, unused, work) {
+		if !v.emit(row) {
 			return false
 		}
 	}
+	if ctx.Err() != nil {
+		return false
+	}
 	for _, f := range v.tree.folders {
+		v.evidence = v.evidence || f.isCapture
 		if !f.unfinished() {
 			continue
 		}
@@ -38,7 +48,8 @@ func (v *treeVerifier) captures(ctx context.Context) bool {
 
 // unused returns the row of a capture directory that was not used for any record.
 func (v *treeVerifier) unused(ctx context.Context, s *source) TreeRow {
-	row := TreeRow{Capture: &s.path}
+	path := s.path()
+	row := TreeRow{Capture: &path}
 	if err := s.check(ctx, v.settings.Progress); err != nil {
 		return rowOf(row, err)
 	}
@@ -49,6 +60,7 @@ func (v *treeVerifier) unused(ctx context.Context, s *source) TreeRow {
 		}
 		row.Findings = append(row.Findings, f)
 	}
+	s.findings = nil
 	if v.settings.CapturesOnly {
 		return row
 	}
@@ -64,7 +76,7 @@ func (v *treeVerifier) unused(ctx context.Context, s *source) TreeRow {
 }
 
 func repeated(used *source) finding.Finding {
-	return finding.New(finding.CaptureRepeated, "this is a copy of the capture %s, which was used", finding.Escape(used.path))
+	return finding.New(finding.CaptureRepeated, "this is a copy of the capture %s, which was used", finding.Escape(used.path()))
 }
 
 // unexplained returns a finding about an unexplained file with its severity.
@@ -78,7 +90,7 @@ func (v *treeVerifier) unexplained(f finding.Finding) []finding.Finding {
 
 // leftovers emits rows for all entries that are not accounted for.
 func (v *treeVerifier) leftovers() bool {
-	for _, e := range v.tree.entries {
+	for e := range v.tree.all() {
 		if !e.accounted && !v.emit(v.leftover(e)) {
 			return false
 		}
@@ -91,29 +103,29 @@ const unlisted = "the file is in a capture directory, but capture.json does not 
 // leftover returns the row of an entry that is not accounted for.
 func (v *treeVerifier) leftover(e *entry) TreeRow {
 	switch {
-	case e.Err != nil:
+	case e.err() != nil:
 		v.evidence = true // it may contain evidence
-		return rowOf(TreeRow{File: new(e.Path())}, e.Err)
+		return rowOf(TreeRow{File: new(e.path())}, e.err())
 	case !e.regular():
-		return v.stray(e, "it is "+e.Kind())
-	case atomicfile.IsTemporary(e.Name):
+		return v.stray(e, "it is "+e.kind())
+	case atomicfile.IsTemporary(e.name):
 		why := finding.New(finding.TemporaryFile, "this is a temporary file of p20export, which was killed or is still running")
-		return TreeRow{File: new(e.Path()), Verdict: Unexplained, Findings: v.unexplained(why)}
+		return TreeRow{File: new(e.path()), Verdict: Unexplained, Findings: v.unexplained(why)}
 	case v.settings.CapturesOnly && e.in.isCapture:
 		return v.stray(e, unlisted)
 	case v.settings.CapturesOnly:
 		return v.stray(e, "the file does not belong to a capture, and only captures are checked")
 	}
-	if _, ok := e.CutSuffix(record.ArtifactSuffix); ok {
+	if strings.HasSuffix(e.name, record.ArtifactSuffix) {
 		v.evidence = true
-		return rowOf(TreeRow{Artifact: new(e.Path())}, finding.New(finding.RecordAbsent, "no record next to the artifact names it, so it cannot be verified"))
+		return rowOf(TreeRow{Artifact: new(e.path())}, finding.New(finding.RecordAbsent, "no record next to the artifact names it, so it cannot be verified"))
 	}
-	if _, ok := e.CutSuffix(record.EnvelopeSuffix); ok {
+	if strings.HasSuffix(e.name, record.EnvelopeSuffix) {
 		v.evidence = true
-		return rowOf(TreeRow{File: new(e.Path())}, finding.New(finding.RecordAbsent, "no record next to the envelope names it, so it cannot be verified"))
+		return rowOf(TreeRow{File: new(e.path())}, finding.New(finding.RecordAbsent, "no record next to the envelope names it, so it cannot be verified"))
 	}
 	if used := v.sources.usedCopy(e); used != nil {
-		return TreeRow{Capture: new(e.Path()), Verdict: Whole, Findings: []finding.Finding{repeated(used)}}
+		return TreeRow{Capture: new(e.path()), Verdict: Whole, Findings: []finding.Finding{repeated(used)}}
 	}
 	if e.in.isCapture {
 		return v.stray(e, unlisted)
@@ -122,7 +134,7 @@ func (v *treeVerifier) leftover(e *entry) TreeRow {
 }
 
 func (v *treeVerifier) stray(e *entry, why string) TreeRow {
-	return TreeRow{File: new(e.Path()), Verdict: Unexplained, Findings: v.unexplained(finding.New(finding.FileUnexplained, "%s", why))}
+	return TreeRow{File: new(e.path()), Verdict: Unexplained, Findings: v.unexplained(finding.New(finding.FileUnexplained, "%s", why))}
 }
 
 // decides reports whether a row determines the verdict on the directory: something was

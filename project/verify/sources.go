@@ -2,40 +2,72 @@ package verify
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
+	"iter"
 	"slices"
-	"strings"
+	"sync"
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/hint"
+	"github.com/p20export/p20export/internal/ordered"
 	"github.com/p20export/p20export/project/record"
 	"github.com/p20export/p20export/project/scan"
 )
 
 // source is a capture directory or a plain file that a record may have been made from.
 type source struct {
-	path string
-	file *entry // of a plain file
-	// inside means that the source is in the directory that is verified.
-	inside bool
+	in   *folder // a capture directory, or nil
+	file *entry  // a plain file, or nil
 	// manifest is the digest of capture.json. A plain file has none.
-	manifest digest.Digest
+	manifest sum
 	// response is the digest of the response according to the manifest.
-	response digest.Digest
+	response sum
 	// bad is the fault of the capture, if one is known.
 	bad error
-	// read means that the capture was read to its end. findings are those of the
-	// reading.
-	read     bool
+	// findings are those of a reading by check.
 	findings []finding.Finding
+	// inside means that the source is in the directory that is verified.
+	inside bool
+	// read means that the capture was read to its end.
+	read bool
 	// used means that a row names the source.
 	used bool
+}
+
+// path returns the path of the source.
+func (s *source) path() string {
+	if s.in != nil {
+		return s.in.path
+	}
+	return s.file.path()
+}
+
+// open opens the source.
+func (s *source) open(ctx context.Context) (*capture.Capture, error) {
+	if s.in != nil {
+		return s.in.files.open(ctx, s.in.path)
+	}
+	return s.file.files().open(ctx, s.file.path())
+}
+
+// sum identifies a digest. It takes less memory than its text.
+type sum [sha256.Size]byte
+
+// sumOf returns the sum of a digest. Texts that are not digests have sums that no bytes
+// have.
+func sumOf(d digest.Digest) (s sum) {
+	if parsed, err := digest.Parse(string(d)); err == nil {
+		_, _ = hex.Decode(s[:], []byte(parsed.Hex()))
+		return s
+	}
+	return sha256.Sum256([]byte("not a digest: " + d))
 }
 
 // check reads the capture, unless it was already read, and compares its files with its
@@ -43,7 +75,7 @@ type source struct {
 func (s *source) check(ctx context.Context, progress scan.Progress) error {
 	if !s.read && s.bad == nil {
 		s.read = true
-		s.findings, s.bad = readThrough(ctx, s.path, progress)
+		s.findings, s.bad = s.readThrough(ctx, progress)
 	}
 	return s.bad
 }
@@ -51,9 +83,9 @@ func (s *source) check(ctx context.Context, progress scan.Progress) error {
 // progressEvery is the number of frames between two calls of a Progress.
 const progressEvery = 1024
 
-// readThrough reads a capture to its end without parsing its events.
-func readThrough(ctx context.Context, path string, progress scan.Progress) ([]finding.Finding, error) {
-	c, err := capture.Open(ctx, path, "")
+// readThrough reads the capture to its end without parsing its events.
+func (s *source) readThrough(ctx context.Context, progress scan.Progress) ([]finding.Finding, error) {
+	c, err := s.open(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -75,70 +107,76 @@ func readThrough(ctx context.Context, path string, progress scan.Progress) ([]fi
 // states. The captures of the verified tree come before the others. Captures of the
 // same tree are sorted by path.
 type sources struct {
+	jobs        int // that read files at the same time
 	directories []*source
-	byManifest  map[digest.Digest][]*source
-	byResponse  map[digest.Digest]*source // the first of each
-	bySize      map[int64][]*entry        // the regular files
-	plain       map[int64]map[digest.Digest][]*source
-	outside     map[*entry]bool
+	byManifest  map[sum][]*source
+	byResponse  map[sum]*source    // the first of each
+	bySize      map[int64][]*entry // the regular files
+
+	mu    sync.Mutex
+	plain map[int64]*sizeGroup // mu guards the map, but not the groups
 }
 
-func newSources() *sources {
+// sizeGroup contains the files of one size. Only one goroutine may use it at a time.
+type sizeGroup struct {
+	// files are those of candidateFiles, of which the first read groups were read.
+	files    [][]*entry
+	read     int
+	byDigest map[sum][]*source
+}
+
+func newSources(jobs int) *sources {
 	return &sources{
-		byManifest: make(map[digest.Digest][]*source),
-		byResponse: make(map[digest.Digest]*source),
+		jobs:       jobs,
+		byManifest: make(map[sum][]*source),
+		byResponse: make(map[sum]*source),
 		bySize:     make(map[int64][]*entry),
-		plain:      make(map[int64]map[digest.Digest][]*source),
-		outside:    make(map[*entry]bool),
+		plain:      make(map[int64]*sizeGroup),
 	}
 }
 
 // add adds the captures of a tree.
-func (s *sources) add(t *tree, inside bool) {
-	for _, f := range t.folders {
-		if m := f.regular(capture.ManifestName); m != nil {
-			c := newSource(f, m)
-			c.inside = inside
-			s.directories = append(s.directories, c)
-			s.byManifest[c.manifest] = append(s.byManifest[c.manifest], c)
-			if s.byResponse[c.response] == nil {
-				s.byResponse[c.response] = c
+func (s *sources) add(ctx context.Context, t *tree, inside bool) {
+	manifests := func(yield func(*entry) bool) {
+		for _, f := range t.folders {
+			if m := f.regular(capture.ManifestName); m != nil && !yield(m) {
+				return
 			}
 		}
 	}
-	for _, e := range t.entries {
+	for c := range ordered.Map(ctx, s.jobs, iter.Seq[*entry](manifests), func(_ int, m *entry) *source { return newSource(m) }) {
+		c.inside = inside
+		s.directories = append(s.directories, c)
+		s.byManifest[c.manifest] = append(s.byManifest[c.manifest], c)
+		if s.byResponse[c.response] == nil {
+			s.byResponse[c.response] = c
+		}
+	}
+	for e := range t.all() {
 		if !e.isOutput() {
 			s.addFile(e, inside)
 		}
 	}
 }
 
-// isOutput reports whether the entry is named like one of the three files of a frozen
-// run. Such a file is never used as a raw capture, even if an envelope has the same
-// bytes.
-func (e *entry) isOutput() bool {
-	return slices.ContainsFunc([]string{record.ArtifactSuffix, record.EnvelopeSuffix, record.Suffix}, func(suffix string) bool {
-		return strings.HasSuffix(e.Name, suffix)
-	})
-}
-
 // addFile adds a file that may be a plain capture.
 func (s *sources) addFile(e *entry, inside bool) {
 	if e.regular() {
-		s.bySize[e.Size] = append(s.bySize[e.Size], e)
-		s.outside[e] = !inside
+		s.bySize[e.size] = append(s.bySize[e.size], e)
+		e.outside = !inside
 	}
 }
 
-// newSource reads the manifest of a capture directory. It marks the files that the
+// newSource reads the manifest m of a capture directory. It marks the files that the
 // manifest lists as accounted for. If the manifest cannot be read, newSource marks all
-// files that a capture can contain.
-func newSource(f *folder, m *entry) *source {
+// files that a capture can contain. It changes no other folder than that of m.
+func newSource(m *entry) *source {
+	f := m.in
 	f.isCapture = true
 	m.accounted = true
-	s := &source{path: f.path}
-	data, err := record.ReadBounded(m.Path(), capture.MaxManifestBytes)
-	s.manifest = digest.Of(data)
+	s := &source{in: f}
+	data, err := f.files.read(m.path(), capture.MaxManifestBytes)
+	s.manifest = sha256.Sum256(data)
 	var manifest *capture.Manifest
 	if err == nil {
 		manifest, err = capture.DecodeManifest(data)
@@ -151,7 +189,7 @@ func newSource(f *folder, m *entry) *source {
 		f.markAccounted(captureFiles())
 		return s
 	}
-	s.response = manifest.Response().Digest
+	s.response = sumOf(manifest.Response().Digest)
 	listed := listedFiles(manifest)
 	for _, name := range listed {
 		if err := f.checkListed(name); s.bad == nil {
@@ -168,14 +206,14 @@ func newSource(f *folder, m *entry) *source {
 // checkListed returns an error if a file that the manifest lists is missing or is not a
 // regular file. It marks a symbolic link as accounted for.
 func (f *folder) checkListed(name string) error {
-	switch e := f.files[name]; {
+	switch e := f.file(name); {
 	case e == nil:
 		return finding.New(finding.CaptureFileMissing, "%s, which %s lists, does not exist", name, capture.ManifestName)
-	case e.Mode&fs.ModeSymlink != 0:
+	case e.mode&fs.ModeSymlink != 0:
 		e.accounted = true
-		return finding.New(finding.CaptureFileLink, "%s is %s", name, e.Kind())
+		return finding.New(finding.CaptureFileLink, "%s is %s", name, e.kind())
 	case !e.regular():
-		return finding.New(finding.CaptureFileMissing, "%s is %s", name, e.Kind())
+		return finding.New(finding.CaptureFileMissing, "%s is %s", name, e.kind())
 	}
 	return nil
 }
@@ -214,7 +252,7 @@ func (f *folder) markAccounted(names []string) {
 // unfinished reports whether the folder looks like an unfinished capture: it has no
 // manifest, but a file that only captures have.
 func (f *folder) unfinished() bool {
-	return f.files[capture.ManifestName] == nil && capture.IsUnfinished(func(name string) bool {
+	return f.file(capture.ManifestName) == nil && capture.IsUnfinished(func(name string) bool {
 		e := f.regular(name)
 		return e != nil && !e.accounted
 	})
@@ -222,51 +260,82 @@ func (f *folder) unfinished() bool {
 
 // withBytes returns the plain files with the given size and digest. It reads the groups
 // of candidateFiles until a group has a match. It reads each file only once.
-func (s *sources) withBytes(ctx context.Context, size int64, d digest.Digest) ([]*source, error) {
-	for _, files := range s.candidateFiles(size) {
-		for _, e := range files {
-			if e.sum != "" || e.Err != nil {
-				continue
+func (s *sources) withBytes(ctx context.Context, size int64, want sum) ([]*source, error) {
+	group := s.group(size)
+	for i, files := range group.files {
+		if i == group.read {
+			if err := s.readFiles(ctx, group, files); err != nil {
+				return nil, err
 			}
-			sum, err := sumOf(ctx, e.Path())
-			if ctx.Err() != nil {
-				return nil, context.Cause(ctx)
-			}
-			s.addDigest(e, sum, err)
+			group.read++
 		}
-		if found := s.plain[size][d]; len(found) > 0 {
+		if found := group.byDigest[want]; len(found) > 0 {
 			return found, nil
 		}
 	}
 	return nil, nil
 }
 
-// addDigest sets the digest of a file and returns the file as a source. If err is not
-// nil, it sets the error and returns nil.
-func (s *sources) addDigest(e *entry, sum digest.Digest, err error) *source {
-	group := s.plain[e.Size]
-	if group == nil {
-		group = make(map[digest.Digest][]*source)
-		s.plain[e.Size] = group
+// readFiles reads the files of a group that have not been read.
+func (s *sources) readFiles(ctx context.Context, group *sizeGroup, files []*entry) error {
+	type result struct {
+		file *entry
+		sum  digest.Digest
+		err  error
 	}
-	if e.Err = err; err != nil {
+	unread := func(yield func(*entry) bool) {
+		for _, e := range files {
+			if e.more == nil && (ctx.Err() != nil || !yield(e)) {
+				return
+			}
+		}
+	}
+	read := func(_ int, e *entry) result {
+		sum, err := e.files().digest(ctx, e.path())
+		return result{e, sum, err}
+	}
+	for r := range ordered.Map(ctx, s.jobs, unread, read) {
+		if ctx.Err() == nil {
+			group.add(r.file, r.sum, r.err)
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// group returns the files of a size.
+func (s *sources) group(size int64) *sizeGroup {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	group := s.plain[size]
+	if group == nil {
+		group = &sizeGroup{files: candidateFiles(s.bySize[size]), byDigest: make(map[sum][]*source)}
+		s.plain[size] = group
+	}
+	return group
+}
+
+// add sets the digest of a file and returns the file as a source. If err is not nil, it
+// sets the error and returns nil.
+func (g *sizeGroup) add(e *entry, d digest.Digest, err error) *source {
+	if err != nil {
+		e.more = &details{err: err}
 		return nil
 	}
-	e.sum = sum
+	e.more = &details{sum: sumOf(d)}
 	// A plain file has no manifest that it could differ from.
-	one := &source{path: e.Path(), file: e, inside: !s.outside[e], read: true}
-	group[sum] = append(group[sum], one)
+	one := &source{file: e, inside: !e.outside, read: true}
+	g.byDigest[e.more.sum] = append(g.byDigest[e.more.sum], one)
 	return one
 }
 
-// candidateFiles returns the files of a size in groups, in the order in which they are
+// candidateFiles returns files of one size in groups, in the order in which they are
 // tried: files in the directory before files outside of it, and in each of these,
 // files that no capture.json lists before listed files.
-func (s *sources) candidateFiles(size int64) (groups [][]*entry) {
+func candidateFiles(all []*entry) (groups [][]*entry) {
 	var by [4][]*entry
-	for _, e := range s.bySize[size] {
+	for _, e := range all {
 		at := 0
-		if s.outside[e] {
+		if e.outside {
 			at = 2
 		}
 		if e.listed {
@@ -294,31 +363,15 @@ func (e *entry) rank() int {
 
 // usedCopy returns a used capture with the same bytes as a plain file, or nil.
 func (s *sources) usedCopy(e *entry) *source {
-	for _, other := range s.plain[e.Size][e.sum] {
-		if other.used && other.path != e.Path() {
+	if e.more == nil || e.more.err != nil {
+		return nil
+	}
+	for _, other := range s.group(e.size).byDigest[e.more.sum] {
+		if other.used && other.path() != e.path() {
 			return other
 		}
 	}
 	return nil
-}
-
-// sumOf returns the digest of a regular file's bytes.
-func sumOf(ctx context.Context, path string) (digest.Digest, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", err
-	}
-	if !info.Mode().IsRegular() {
-		return "", errors.New(path + " is no longer a regular file")
-	}
-	f, err := capture.OpenFile(ctx, path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := digest.Hash()
-	_, err = io.Copy(h, f)
-	return digest.Sum(h), err
 }
 
 // notFound returns the finding that the capture of a record was not found. The argument
@@ -328,8 +381,8 @@ func (s *sources) notFound(want record.Source, where string) error {
 	also := ""
 	if want.ManifestDigest != "" {
 		what = "capture " + where + " has a capture.json with the digest " + formatDigest(want.ManifestDigest)
-		if other := s.byResponse[want.Digest]; other != nil && want.Digest != "" {
-			also = "; " + finding.Escape(other.path) + " has the same response, but another capture.json"
+		if other := s.byResponse[sumOf(want.Digest)]; other != nil && want.Digest != "" {
+			also = "; " + finding.Escape(other.path()) + " has the same response, but another capture.json"
 		}
 	}
 	return finding.New(finding.CaptureAbsent, "no %s that the record states%s", what, also).WithHint("%s", captureHint(want))

@@ -1,6 +1,8 @@
 package verify
 
 import (
+	"sync"
+
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -11,8 +13,9 @@ import (
 
 // findingStore keeps findings until their rows are emitted. It keeps a limited number
 // in memory and the others in a temporary file, so that any number of records can be
-// verified in one reading of their capture.
+// verified in one reading of their capture. Several goroutines may use a findingStore.
 type findingStore struct {
+	mu           sync.Mutex
 	limit, count int // findings in memory
 	spool        *atomicfile.Spool
 }
@@ -48,6 +51,8 @@ type spooled struct {
 
 // add adds a list. If it fails, get returns the error.
 func (s *findingStore) add(list []finding.Finding) *storedFindings {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.count+len(list) <= s.limit {
 		s.count += len(list)
 		return &storedFindings{list: list}
@@ -72,6 +77,8 @@ func (s *findingStore) add(list []finding.Finding) *storedFindings {
 
 // get returns a list, which stays in the store. The argument may be nil.
 func (s *findingStore) get(one *storedFindings) ([]finding.Finding, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch {
 	case one == nil:
 		return nil, nil
@@ -95,6 +102,8 @@ func (s *findingStore) get(one *storedFindings) ([]finding.Finding, error) {
 
 // release removes a list from memory. The argument may be nil.
 func (s *findingStore) release(one *storedFindings) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if one != nil {
 		s.count -= len(one.list)
 		one.list = nil

@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/p20export/p20export/finding"
-	"github.com/p20export/p20export/internal/dirtree"
 	"github.com/p20export/p20export/internal/testkit"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
@@ -94,7 +93,7 @@ func TestVerifyTreeShelf(t *testing.T) {
 
 // shelfRows verifies a directory with a limit for the findings in memory.
 func shelfRows(dir string, most int) []TreeRow {
-	return slices.Collect(verifyTree(context.Background(), dir, TreeSettings{}, limits{entries: dirtree.MaxEntries, findings: most}))
+	return slices.Collect(verifyTree(context.Background(), dir, TreeSettings{}, limits{entries: MaxEntries, findings: most}))
 }
 
 // Any number of records of one run can each select another snapshot. This requires

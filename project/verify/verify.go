@@ -68,7 +68,7 @@ type Files struct {
 // If capturePath is a directory of captures, File searches that directory. It uses the
 // first intact match. Times given by the operator are read from the record and reported.
 func File(ctx context.Context, artifactPath, recordPath, capturePath string, progress scan.Progress) Row {
-	given, err := readArtifact(artifactPath)
+	given, err := readArtifact(disk{}, artifactPath)
 	var stated *record.Record
 	if err == nil {
 		recordPath, stated, err = readRecord(artifactPath, recordPath)
@@ -78,7 +78,7 @@ func File(ctx context.Context, artifactPath, recordPath, capturePath string, pro
 		return row.withOutcome(nil, err)
 	}
 	name := filepath.Base(artifactPath)
-	held := claim{name: name, load: func() ([]byte, *record.Record, error) { return given, stated, nil }, envelope: envelopeBeside(artifactPath)}
+	held := claim{name: name, load: func() ([]byte, *record.Record, error) { return given, stated, nil }, envelope: envelopeBeside(disk{}, artifactPath)}
 	store := &findingStore{limit: maxFindings}
 	defer store.close()
 	if err := held.state(stated); err != nil {
@@ -88,7 +88,7 @@ func File(ctx context.Context, artifactPath, recordPath, capturePath string, pro
 	candidates := []string{capturePath}
 	in := cmp.Or(capturePath, filepath.Dir(artifactPath))
 	if capturePath == "" || capture.IsSearchRoot(in) {
-		if candidates, held.err = lookUp(ctx, in, held.source, dirtree.MaxEntries); held.err != nil {
+		if candidates, held.err = lookUp(ctx, in, held.source, MaxEntries); held.err != nil {
 			return held.row(row, store)
 		}
 	}
@@ -137,16 +137,16 @@ func lookUp(ctx context.Context, dir string, want record.Source, limit int) (pat
 	if err != nil {
 		return nil, err
 	}
-	s := newSources()
-	s.add(t, true)
-	found := s.byManifest[want.ManifestDigest]
+	s := newSources(1)
+	s.add(ctx, t, true)
+	found := s.byManifest[sumOf(want.ManifestDigest)]
 	if want.ManifestDigest == "" {
-		if found, err = s.withBytes(ctx, want.Bytes, want.Digest); err != nil {
+		if found, err = s.withBytes(ctx, want.Bytes, sumOf(want.Digest)); err != nil {
 			return nil, err
 		}
 	}
 	for _, one := range found {
-		paths = append(paths, one.path)
+		paths = append(paths, one.path())
 	}
 	if paths == nil {
 		where := "in " + finding.Escape(dir) + " or its subdirectories"
@@ -160,8 +160,8 @@ func lookUp(ctx context.Context, dir string, want record.Source, limit int) (pat
 
 // countUnreadable counts the entries of a tree that could not be read.
 func countUnreadable(t *tree) (n int) {
-	for _, e := range t.entries {
-		if e.Err != nil {
+	for e := range t.all() {
+		if e.err() != nil {
 			n++
 		}
 	}
@@ -232,8 +232,8 @@ func asCaptureDiffers(err error) error {
 
 // readArtifact reads an artifact. If the file exceeds artifact.MaxFileBytes, the error is
 // the finding artifact_differs.
-func readArtifact(path string) ([]byte, error) {
-	given, err := record.ReadBounded(path, artifact.MaxFileBytes)
+func readArtifact(from files, path string) ([]byte, error) {
+	given, err := from.read(path, artifact.MaxFileBytes)
 	if errors.Is(err, record.ErrTooLong) {
 		err = finding.New(finding.ArtifactDiffers, "%s", finding.Escape(err.Error()))
 	}
@@ -262,7 +262,7 @@ func envelopeName(artifact string) string {
 }
 
 // envelopeBeside returns a function that reads the envelope next to an artifact.
-func envelopeBeside(artifact string) func(limit int) ([]byte, error) {
+func envelopeBeside(from files, artifact string) func(limit int) ([]byte, error) {
 	path := filepath.Join(filepath.Dir(artifact), envelopeName(filepath.Base(artifact)))
-	return func(limit int) ([]byte, error) { return record.ReadBounded(path, limit) }
+	return func(limit int) ([]byte, error) { return from.read(path, limit) }
 }

@@ -1,0 +1,336 @@
+package verify
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/ordered"
+	"github.com/p20export/p20export/project/record"
+)
+
+// statedRecord is what is kept of each record in a directory until its row is emitted.
+// There can be very many records, so it is small.
+type statedRecord struct {
+	file    *entry
+	capture key
+	// unusable means that the outcome of the record is known without its capture.
+	unusable bool
+	// begun means that a group with the record was begun.
+	begun bool
+}
+
+// key identifies the capture that a record states: by the digest of its manifest, or
+// by the size and digest of a plain file.
+type key struct {
+	manifest sum // zero for a plain file
+	size     int64
+	digest   sum
+}
+
+func (k *key) plain() bool { return k.manifest == sum{} }
+
+// recordGroup are records that are verified together, by one goroutine: those that state
+// one capture, or those that state a plain file of one size.
+type recordGroup struct {
+	records    []int     // numbers of records, from 0
+	candidates []*source // the captures that the records state
+	// first is the only file that must be tried first, before the digests of other
+	// files of its size are computed, or nil.
+	first *entry
+	err   error // of finding the candidates
+}
+
+// verified is the outcome of one record.
+type verified struct {
+	record int
+	row    TreeRow
+	found  *storedFindings // the findings of the row, or nil
+}
+
+// records verifies every record in the order of their paths. It reads all records
+// first to group them by capture.
+func (v *treeVerifier) records(ctx context.Context) bool {
+	list, ok := v.readRecords(ctx)
+	if !ok {
+		return false
+	}
+	next, stop := iter.Pull(ordered.Map(ctx, v.settings.Jobs, v.groups(ctx, list), func(_ int, g recordGroup) []verified {
+		return v.verify(ctx, list, g)
+	}))
+	defer stop()
+	waiting := make(map[int]verified) // outcomes of records whose turn has not come
+	for i := range list {
+		// The groups are in the order of their first records.
+		if _, known := waiting[i]; !known {
+			outcomes, ok := next()
+			if !ok {
+				return false
+			}
+			for _, one := range outcomes {
+				waiting[one.record] = one
+			}
+		}
+		one := waiting[i]
+		delete(waiting, i)
+		if one.found != nil {
+			found, err := v.store.get(one.found)
+			if one.row.Findings = found; err != nil {
+				one.row = rowOf(one.row, err)
+			}
+			v.store.release(one.found)
+		}
+		if !v.emit(one.row) {
+			return false
+		}
+	}
+	return true
+}
+
+// readRecords reads all records of the directory and marks the files that they name as
+// accounted for.
+func (v *treeVerifier) readRecords(ctx context.Context) ([]statedRecord, bool) {
+	type result struct {
+		statedRecord
+		named [2]*entry
+	}
+	files := func(yield func(*entry) bool) {
+		for e := range v.tree.all() {
+			if strings.HasSuffix(e.name, record.Suffix) && e.regular() && (ctx.Err() != nil || !yield(e)) {
+				return
+			}
+		}
+	}
+	read := func(_ int, e *entry) result {
+		r := newRecordClaim(e)
+		return result{statedRecord{file: e, capture: r.key(), unusable: r.done}, r.named}
+	}
+	var list []statedRecord
+	for one := range ordered.Map(ctx, v.settings.Jobs, files, read) {
+		v.evidence = true
+		one.file.accounted = true
+		for _, e := range one.named {
+			if e != nil {
+				e.accounted = true
+			}
+		}
+		list = append(list, one.statedRecord)
+	}
+	return list, ctx.Err() == nil
+}
+
+// groups returns the groups of records in the order of their first records. It computes
+// the digests of plain files if this is necessary to find the captures of a group.
+func (v *treeVerifier) groups(ctx context.Context, list []statedRecord) iter.Seq[recordGroup] {
+	byManifest := make(map[sum][]int)
+	bySize := make(map[int64][]int)
+	for i, r := range list {
+		switch {
+		case r.unusable:
+		case r.capture.plain():
+			bySize[r.capture.size] = append(bySize[r.capture.size], i)
+		default:
+			byManifest[r.capture.manifest] = append(byManifest[r.capture.manifest], i)
+		}
+	}
+	return func(yield func(recordGroup) bool) {
+		byDigest := make(map[key][]int) // of the sizes that several files have
+		for i := range list {
+			r := &list[i]
+			if r.begun {
+				continue
+			}
+			var g recordGroup
+			switch k := r.capture; {
+			case r.unusable:
+				g.records = []int{i}
+			case !k.plain():
+				g.records, g.candidates = byManifest[k.manifest], v.sources.byManifest[k.manifest]
+				delete(byManifest, k.manifest)
+			default:
+				same := bySize[k.size]
+				delete(bySize, k.size)
+				if files := v.sources.group(k.size).files; len(files) > 0 && len(files[0]) == 1 {
+					// The verification also computes its digest.
+					g.records, g.first = same, files[0][0]
+					break
+				}
+				for _, i := range same {
+					of := list[i].capture
+					byDigest[of] = append(byDigest[of], i)
+				}
+				g.records = byDigest[k]
+				delete(byDigest, k)
+				g.candidates, g.err = v.sources.withBytes(ctx, k.size, k.digest)
+			}
+			for _, i := range g.records {
+				list[i].begun = true
+			}
+			if !yield(g) {
+				return
+			}
+		}
+	}
+}
+
+// verify verifies the records of a group.
+func (v *treeVerifier) verify(ctx context.Context, list []statedRecord, g recordGroup) []verified {
+	claims := make([]*recordClaim, len(g.records))
+	for i, number := range g.records {
+		r := newRecordClaim(list[number].file)
+		if stated := &list[number]; !r.done && (stated.unusable || r.key() != stated.capture) {
+			r.fail(changed(stated.file.path()))
+		}
+		if !r.done {
+			r.readArtifact(len(g.records) <= maxKept)
+		}
+		claims[i] = r
+	}
+	open := slices.DeleteFunc(slices.Clone(claims), func(r *recordClaim) bool { return r.done })
+	switch {
+	case g.err != nil:
+		for _, r := range open {
+			r.fail(g.err)
+		}
+	case g.first != nil:
+		v.verifyPlain(ctx, open, g.first)
+	default:
+		v.settle(ctx, open, g.candidates)
+	}
+	outcomes := make([]verified, len(claims))
+	for i, r := range claims {
+		outcomes[i] = verified{g.records[i], r.tree, r.found}
+	}
+	return outcomes
+}
+
+// recordClaim is the claim of a record in a directory, and its row.
+type recordClaim struct {
+	claim
+	earlyErr error // an error that was found before any capture was read
+	tree     TreeRow
+	found    *storedFindings // the findings of the row
+	done     bool            // tree has the outcome
+	named    [2]*entry       // the artifact and the envelope that the record names
+	files    files
+	stated   *record.Record // until readArtifact
+}
+
+// key returns the capture that the record states.
+func (r *recordClaim) key() key {
+	if m := r.source.ManifestDigest; m != "" {
+		return key{manifest: sumOf(m)}
+	}
+	return key{size: r.source.Bytes, digest: sumOf(r.source.Digest)}
+}
+
+// fail sets an outcome from an error.
+func (r *recordClaim) fail(err error) { r.tree, r.done = rowOf(r.tree, err), true }
+
+// newRecordClaim reads one record and finds the files next to it.
+func newRecordClaim(e *entry) *recordClaim {
+	r := &recordClaim{tree: TreeRow{Record: new(e.path())}}
+	files := e.files()
+	what, err := record.ReadFrom(e.path(), files.read)
+	if err != nil {
+		stem := strings.TrimSuffix(e.name, record.Suffix)
+		r.name(e.in, stem+record.ArtifactSuffix, stem+record.EnvelopeSuffix)
+		r.fail(err)
+		return r
+	}
+	r.claim.name = what.Subject[0].Name
+	r.name(e.in, what.Subject[0].Name, what.Subject[1].Name)
+	unstated := r.state(what)
+	r.tree.Origin, r.tree.TimeSource, r.tree.FromRequest = r.origin, r.timeSource, r.fromRequest
+	if err := checkBeside(e.in, r.claim.name); err != nil {
+		r.fail(err)
+		return r
+	}
+	r.files, r.stated, r.earlyErr = files, what, unstated
+	r.envelope = envelopeBeside(files, *r.tree.Artifact)
+	return r
+}
+
+// maxKept is the maximum number of records in a group of which the records and artifacts
+// are kept in memory until their capture was read, if they are small. maxKeptBytes bounds
+// the size of such an artifact, and maxKeptOmissions that of its record.
+const (
+	maxKept          = 16
+	maxKeptBytes     = 64 << 10
+	maxKeptOmissions = 64
+)
+
+// readArtifact checks that the artifact can be read. It keeps the artifact and the record
+// for the comparison if keep is true and they are small.
+func (r *recordClaim) readArtifact(keep bool) {
+	given, err := readArtifact(r.files, *r.tree.Artifact)
+	if err != nil {
+		r.earlyErr = err
+	}
+	stated := r.stated
+	r.stated = nil
+	if keep && len(given) <= maxKeptBytes && len(stated.Predicate.Omissions) <= maxKeptOmissions {
+		r.load = func() ([]byte, *record.Record, error) { return given, stated, nil }
+		return
+	}
+	r.load = r.reload
+}
+
+// name sets the artifact and the envelope that the record names, unless they do not have
+// the suffix of their kind or are not regular files in the folder.
+func (r *recordClaim) name(f *folder, artifact, envelope string) {
+	if strings.HasSuffix(artifact, record.ArtifactSuffix) {
+		r.named[0] = f.regular(artifact)
+	}
+	if strings.HasSuffix(envelope, record.EnvelopeSuffix) {
+		r.named[1] = f.regular(envelope)
+	}
+	if e := r.named[0]; e != nil {
+		r.tree.Artifact = new(e.path())
+	}
+}
+
+// reload reads the artifact and the record again after their run was read. Until then
+// they are not kept in memory.
+func (r *recordClaim) reload() ([]byte, *record.Record, error) {
+	given, err := readArtifact(r.files, *r.tree.Artifact)
+	if err != nil {
+		return nil, nil, err
+	}
+	path := *r.tree.Record
+	again, err := record.ReadFrom(path, r.files.read)
+	if err != nil {
+		return nil, nil, err
+	}
+	if settings, err := again.Settings(); err != nil || settings != r.settings || again.Predicate.Capture != r.source {
+		return nil, nil, changed(path)
+	}
+	return given, again, nil
+}
+
+// changed returns the finding about a record that changed while it was verified.
+func changed(path string) error {
+	return finding.New(finding.IOFailed, "%s changed while it was verified", finding.Escape(path)).WithHint("wait until it is complete, and verify the directory again")
+}
+
+// checkBeside returns an error if the artifact next to a record is missing, or if the
+// artifact or the envelope is not a regular file. The envelope may be missing.
+func checkBeside(f *folder, artifactName string) error {
+	stem, named := strings.CutSuffix(artifactName, record.ArtifactSuffix)
+	envelopeName := stem + record.EnvelopeSuffix
+	a, env := f.file(artifactName), f.file(envelopeName)
+	switch {
+	case a == nil:
+		return finding.New(finding.ArtifactAbsent, "%s, which the record names, does not exist", finding.Quote(artifactName))
+	case !named:
+		return finding.New(finding.ArtifactAbsent, "%s, which the record names, does not end in %s", finding.Quote(artifactName), record.ArtifactSuffix)
+	case !a.regular():
+		return finding.New(finding.ArtifactAbsent, "%s, which the record names, is %s", finding.Quote(artifactName), a.kind())
+	case env != nil && !env.regular():
+		return finding.New(finding.EnvelopeAbsent, "%s next to the record is %s", finding.Quote(envelopeName), env.kind()).
+			WithSeverity(finding.Error).WithHint("replace it with the envelope itself, or remove it")
+	}
+	return nil
+}
