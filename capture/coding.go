@@ -89,7 +89,7 @@ func (d *decoder) Read(p []byte) (int, error) {
 // next implements blocks.
 func (d *decoder) next() []byte {
 	if d.block == nil {
-		d.block = newBlock()
+		d.block = newBlock(bufferBytes)
 	}
 	return d.block
 }

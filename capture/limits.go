@@ -14,13 +14,14 @@ const (
 	// about a kilobyte long unless it has many labels.
 	MaxManifestBytes = 1 << 20
 
-	// bufferBytes is the fixed size of a Splitter's read buffer and of a block. An
-	// event that does not fit in the rest of the buffer is copied.
+	// bufferBytes is the fixed size of a Splitter's read buffer. An event that does
+	// not fit in the rest of the buffer is copied.
 	bufferBytes = 64 << 10
 
-	// maxBlocks limits the number of blocks of a response, which has one more block
-	// if it is decoded.
-	maxBlocks = 8
+	// blockBytes is the number of bytes that are passed to the hasher at once, and
+	// maxBlocks the number of blocks. The first block has bufferBytes.
+	blockBytes = 4 * bufferBytes
+	maxBlocks  = 4
 
 	// hashBesideFrom is the number of bytes after which another goroutine hashes the
 	// response. A shorter response is hashed before the goroutine would be of use.

@@ -12,11 +12,11 @@ import (
 
 // response reads the stored response into blocks. It counts and hashes the bytes.
 //
-// If the response is long, another goroutine, the hasher, hashes a block while the
-// goroutine that read the block splits it. A block is used again only after both are
-// done: the reader is done with a block when it asks for the next one, and the hasher
-// returns each block that it has hashed. There are at most maxBlocks blocks, so neither
-// gets far ahead.
+// If the response is long, another goroutine, the hasher, hashes a block after it was
+// filled, while the goroutine that reads the response also splits it. A block is used
+// again only after both are done: the reader is done with the bytes of a read when it
+// calls next, and the hasher returns each block that it has hashed. There are at most
+// maxBlocks blocks, so neither gets far ahead.
 type response struct {
 	r    io.Reader
 	n    int64
@@ -26,9 +26,9 @@ type response struct {
 
 	from   int64       // hashBesideFrom, except in tests
 	block  []byte      // the block for the next read, or of the last one
-	lent   bool        // the block was passed to the hasher
+	filled int         // bytes in the block that the hasher must hash
 	blocks int         // number of blocks in use
-	todo   chan []byte // blocks to hash; nil if there is no hasher
+	todo   chan []byte // filled blocks; nil if there is no hasher
 	hashed chan []byte // blocks that the hasher returns; closed when it ends
 }
 
@@ -39,27 +39,34 @@ func newResponse(r io.Reader) *response {
 	return &response{r: r, hash: digest.Hash(), from: hashBesideFrom}
 }
 
-// next implements blocks.
+// next implements blocks. It returns a part of a block.
 func (m *response) next() []byte {
-	if m.block != nil && !m.lent {
-		return m.block
+	switch {
+	case m.block == nil:
+		m.block, m.blocks = newBlock(bufferBytes), 1
+	case m.filled+bufferBytes > len(m.block):
+		m.todo <- m.block[:m.filled]
+		m.block, m.filled = m.free(), 0
 	}
-	m.lent = false
-	if m.blocks == maxBlocks {
-		m.block = <-m.hashed
-		return m.block
-	}
-	select {
-	case m.block = <-m.hashed:
-	default:
-		m.block = newBlock()
-		m.blocks++
-	}
-	return m.block
+	return m.block[m.filled:][:bufferBytes]
 }
 
-// Read reads into p, which must be the block that next returned, or the rest of it.
-// After hashBesideFrom bytes, it must be the whole block.
+// free returns a block that is free, or waits until the hasher returns one.
+func (m *response) free() []byte {
+	if m.blocks == maxBlocks {
+		return <-m.hashed
+	}
+	select {
+	case b := <-m.hashed:
+		return b
+	default:
+		m.blocks++
+		return newBlock(blockBytes)
+	}
+}
+
+// Read reads into p, which must be what next returned, or the rest of it. After the
+// hasher was started, it must not be the rest.
 func (m *response) Read(p []byte) (int, error) {
 	n, err := m.r.Read(p)
 	if n < 0 || n > len(p) {
@@ -70,16 +77,13 @@ func (m *response) Read(p []byte) (int, error) {
 	if missing := maxHead - len(m.head); missing > 0 {
 		m.head = append(m.head, p[:min(n, missing)]...)
 	}
-	switch {
-	case n == 0:
-	case m.todo != nil:
-		m.todo <- p[:n]
-		m.lent = true
-	default:
-		m.hash.Write(p[:n])
-		if m.n >= m.from && runtime.GOMAXPROCS(0) > 1 {
-			m.start()
-		}
+	if m.todo != nil {
+		m.filled += n
+		return n, err
+	}
+	m.hash.Write(p[:n])
+	if m.n >= m.from && runtime.GOMAXPROCS(0) > 1 {
+		m.start()
 	}
 	return n, err
 }
@@ -107,11 +111,10 @@ func (m *response) join() {
 	}
 	close(m.todo)
 	for b := range m.hashed {
-		if &b[0] != &m.block[0] {
-			putBlock(b)
-		}
+		putBlock(b)
 	}
-	m.todo, m.lent, m.blocks = nil, false, 1
+	m.hash.Write(m.block[:m.filled])
+	m.todo, m.filled, m.blocks = nil, 0, 1
 }
 
 // drain reads and hashes the rest of the response.
@@ -165,14 +168,25 @@ func (r *responseReader) Read(p []byte) (int, error) {
 	return n, r.err
 }
 
-// freeBlocks keeps blocks between captures.
-var freeBlocks sync.Pool // of *[bufferBytes]byte
+// smallBlocks and largeBlocks keep blocks between captures.
+var smallBlocks, largeBlocks sync.Pool // of *[bufferBytes]byte and *[blockBytes]byte
 
-func newBlock() []byte {
-	if b, ok := freeBlocks.Get().(*[bufferBytes]byte); ok {
+// newBlock returns a block of bufferBytes or blockBytes.
+func newBlock(size int) []byte {
+	if size == bufferBytes {
+		if b, ok := smallBlocks.Get().(*[bufferBytes]byte); ok {
+			return b[:]
+		}
+	} else if b, ok := largeBlocks.Get().(*[blockBytes]byte); ok {
 		return b[:]
 	}
-	return make([]byte, bufferBytes)
+	return make([]byte, size)
 }
 
-func putBlock(b []byte) { freeBlocks.Put((*[bufferBytes]byte)(b)) }
+func putBlock(b []byte) {
+	if len(b) == bufferBytes {
+		smallBlocks.Put((*[bufferBytes]byte)(b))
+	} else {
+		largeBlocks.Put((*[blockBytes]byte)(b))
+	}
+}

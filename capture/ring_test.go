@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
@@ -42,37 +44,62 @@ func manyEvents(events int) string {
 // Frames, findings and the digest do not depend on who hashes the response.
 func TestHashBeside(t *testing.T) {
 	useTwoProcessors(t)
+	check := func(t failer, in string, sizes []int, f Framing, from int64) {
+		read := func(from int64) (frames []Frame, list []finding.Finding, sum digest.Digest) {
+			c, err := OpenReader(&pieces{in: []byte(in), sizes: sizes}, "stdin", f)
+			if err != nil {
+				t.Fatalf("%v", err)
+			}
+			defer c.Close()
+			c.response.from = from
+			frames, _ = collect(t, c.splitter)
+			if _, err := c.Next(); err != io.EOF {
+				t.Fatalf("Next: %v", err)
+			}
+			return frames, c.Findings(), c.Digest()
+		}
+		wantFrames, wantFindings, want := read(1 << 40)
+		gotFrames, gotFindings, got := read(from)
+		for i := range max(len(wantFrames), len(gotFrames)) {
+			if i >= len(wantFrames) || i >= len(gotFrames) || !sameFrame(wantFrames[i], gotFrames[i]) {
+				t.Fatalf("%.100q: %d frames beside, %d serial; frame %d differs", in, len(gotFrames), len(wantFrames), i)
+			}
+		}
+		if diff := cmp.Diff(wantFindings, gotFindings); diff != "" {
+			t.Fatalf("%.100q: findings (-serial +beside):\n%s", in, diff)
+		}
+		if got != want || got != digest.Of([]byte(in)) {
+			t.Fatalf("%.100q: digest %s beside, %s serial", in, got, want)
+		}
+	}
 	for _, f := range []Framing{SSE, NDJSON, JSON} {
 		t.Run(string(f), rapid.MakeCheck(func(t *rapid.T) {
 			in := soup("data: ", "data: {}\n\n", "\r", "\n", "\n\n", "[", "]", ",", `"`, `\`, "{", "}", "\uFEFF", "x", " ", "\x00\xff").Draw(t, "in")
 			sizes := rapid.SliceOfN(rapid.IntRange(0, 9), 0, 60).Draw(t, "sizes")
-			from := rapid.Int64Range(3, 20).Draw(t, "from")
-			read := func(from int64) (frames []Frame, list []finding.Finding, sum digest.Digest) {
-				c, err := OpenReader(&pieces{in: []byte(in), sizes: sizes}, "stdin", f)
-				if err != nil {
-					t.Fatalf("%v", err)
-				}
-				defer c.Close()
-				c.response.from = from
-				frames, _ = collect(t, c.splitter)
-				if _, err := c.Next(); err != io.EOF {
-					t.Fatalf("Next: %v", err)
-				}
-				return frames, c.Findings(), c.Digest()
-			}
-			wantFrames, wantFindings, want := read(hashBesideFrom)
-			gotFrames, gotFindings, got := read(from)
-			if diff := cmp.Diff(wantFrames, gotFrames); diff != "" {
-				t.Fatalf("%q: frames (-serial +beside):\n%s", in, diff)
-			}
-			if diff := cmp.Diff(wantFindings, gotFindings); diff != "" {
-				t.Fatalf("%q: findings (-serial +beside):\n%s", in, diff)
-			}
-			if got != want || got != digest.Of([]byte(in)) {
-				t.Fatalf("%q: digest %s beside, %s serial", in, got, want)
-			}
+			check(t, in, sizes, f, rapid.Int64Range(3, 20).Draw(t, "from"))
 		}))
 	}
+	random := rand.New(rand.NewPCG(3, 4))
+	long := manyEvents(20_000)
+	for f, in := range map[Framing]string{
+		SSE:    long,
+		NDJSON: strings.ReplaceAll(long, "data: ", ""),
+		JSON:   "[" + strings.NewReplacer("data: ", `"`, "\n\n", "\",\n").Replace(long) + "1]",
+	} {
+		for _, longest := range []int{1 << 10, bufferBytes, 4 * bufferBytes} {
+			var sizes []int
+			for range 4 * len(in) / longest {
+				sizes = append(sizes, random.IntN(longest))
+			}
+			check(t, in, sizes, f, hashBesideFrom)
+		}
+	}
+}
+
+func sameFrame(a, b Frame) bool {
+	same := bytes.Equal(a.Data, b.Data)
+	a.Data, b.Data = nil, nil
+	return same && reflect.DeepEqual(a, b)
 }
 
 // No goroutine remains after the end of a capture, however it ends. The result is the
@@ -218,11 +245,12 @@ func (h *slowHash) Write(p []byte) (int, error) {
 	return h.Hash.Write(p)
 }
 
-// A response has at most maxBlocks blocks, and no block is overwritten before it was
+// The blocks of a response have at most 1 MiB, and no block is overwritten before it was
 // hashed.
 func TestBlocksAreBounded(t *testing.T) {
-	if maxBlocks*bufferBytes > 1<<20 {
-		t.Errorf("the blocks have %d bytes, more than 1 MiB", maxBlocks*bufferBytes)
+	const most = bufferBytes + (maxBlocks-1)*blockBytes
+	if most > 1<<20 {
+		t.Errorf("the blocks have %d bytes, more than 1 MiB", most)
 	}
 	useTwoProcessors(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -251,9 +279,9 @@ func TestBlocksAreBounded(t *testing.T) {
 			}
 		}()
 		synctest.Wait() // until the splitter waits for a block
-		// The first block was hashed by Read.
-		if got := c.response.n; got != (1+maxBlocks)*bufferBytes {
-			t.Errorf("%d bytes were read before any were hashed, want %d blocks", got, 1+maxBlocks)
+		// The first bufferBytes were hashed by Read.
+		if got := c.response.n; got != bufferBytes+most {
+			t.Errorf("%d bytes were read before the hasher hashed any, want %d", got, bufferBytes+most)
 		}
 		close(slow.step)
 		if n := <-done; n != 50_000 || c.Digest() != digest.Of([]byte(in)) {
