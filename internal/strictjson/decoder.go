@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/bits"
 	"strconv"
 )
 
@@ -345,6 +346,13 @@ func numberEnd(data []byte, i int) (end int, fault string) {
 
 // digitsEnd returns the offset of the end of the digits at i.
 func digitsEnd(data []byte, i int) int {
+	// The compiler needs i >= 0 to see that word reads inside data.
+	for i >= 0 && i < len(data)-7 {
+		if found := nonDigit(word(data, i)); found != 0 {
+			return i + bits.TrailingZeros64(found)/8
+		}
+		i += 8
+	}
 	for i < len(data) && data[i]-'0' <= 9 {
 		i++
 	}

@@ -12,15 +12,19 @@ import (
 // the text, whatever was read before.
 //
 // A Reader remembers some texts that ReadText accepted, its templates. The holes of a
-// template are the strings and numbers that differed in later texts; the rest of it is
-// literal. A text that has the literal bytes of a template, and a valid string for each
-// hole that is a string and a valid number for each hole that is a number, is accepted
-// for the same reasons as the template: after each hole the grammar is in the same state,
-// and all names, kinds and depths are the same. Its offsets are those of the template
-// plus the growth of the holes before them. Every other text is read by ReadText.
+// template are some of its strings and numbers; the rest is literal. A text fits a
+// template if it has the literal bytes, a valid string in place of each hole that is a
+// string, and a valid number in place of each hole that is a number. It is accepted for
+// the same reasons as the template: after each hole the grammar is in the same state, and
+// all names, kinds and depths are the same. Its offsets are those of the template plus
+// the growth of the holes before them. Every other text is read by ReadText.
+//
+// Which strings and numbers are holes depends on what differed in earlier texts. It
+// affects only the speed.
 //
 // Read allocates only when it remembers a text, and the memory of a Reader is bounded. So
-// is the time for attempts that fail, even if the texts were made to fail: see shelf.
+// is the time that it wastes on texts that fit no template, even if they are made for
+// that: see shelf.
 type Reader struct {
 	// Key is the name of a member that tells the kinds of texts apart, such as "type".
 	// Texts with different values of it never share a template.
@@ -30,9 +34,9 @@ type Reader struct {
 	templates [Shapes]template
 	small     shelf
 	large     shelf
-	stored    int // number of texts remembered so far
-	cursor    cursor
-	draft     []hole
+	stored    int      // number of templates so far
+	members   []member // of the last text that fit no template
+	draft     []scalar // used by adapt
 }
 
 // The limits of a Reader. They bound the memory of its templates to 1 MiB.
@@ -41,7 +45,7 @@ const (
 	maxLarge   = 128 << 10 // bytes of a large text; longer texts have no templates
 	smallCount = 12        // templates of small texts; the other templates are of large ones
 	maxMembers = 256       // members of a template
-	maxHoles   = 64        // holes of a template
+	maxScalars = 128       // strings and numbers of a template that differed
 )
 
 // template is a text that ReadText accepted and whose value is an object.
@@ -50,24 +54,64 @@ type template struct {
 	text       []byte
 	start, end int // the place of the object
 	members    []member
-	holes      []hole
-	first      int // length of the text before the first hole
-	literal    int // length of the text outside holes
+	scalars    []scalar // the strings and numbers that differed in an earlier text
+	holes      []scalar // those of scalars that are holes
+	first      int      // length of the text before the first hole
+	literal    int      // length of the text outside holes
+	fits       int      // number of texts that fit since text was stored
+
+	// fitted has the members of the last text that fit. Those before moving are the same
+	// for all texts that fit.
+	fitted []member
+	moving int
 }
 
-// hole is the place of a string or number in a template.
-type hole struct {
+// scalar is the place of a string or number in a template.
+type scalar struct {
 	start, end int32
-	member     int32 // index of the member that is or contains the hole
+	member     int32 // index of the member that is or contains the scalar
 	kind       Kind
+	// steady grows by one with each text in which the scalar is the same, and shrinks by
+	// template.cost when it differs. While it is positive, the scalar is literal text,
+	// which is faster for an id that is the same in many texts, but the text has to be
+	// stored again when it differs. Otherwise the scalar is a hole, until it was the same
+	// in 1-firstHole samples in a row.
+	steady int
 }
+
+// from returns the offset of the first byte of h that may differ: that of a string is
+// behind the opening quote.
+func (h *scalar) from() int {
+	if h.kind == String {
+		return int(h.start) + 1
+	}
+	return int(h.start)
+}
+
+// firstHole is the value of scalar.steady for a new hole. A text is a sample if
+// samplePeriod texts have fit since the template was stored.
+const (
+	firstHole    = -2
+	samplePeriod = 128
+)
+
+// sample stores the text of o, which fits t.
+func (r *Reader) sample(t *template, o *Object) {
+	shift := len(o.text) - len(t.text)
+	if _, ok := r.adapt(t, o.text); ok {
+		t.store(o, Value{Raw: o.text[t.start : t.end+shift], Start: t.start}, r.draft)
+	}
+}
+
+// cost returns the cost of storing a text again, in texts with one more hole.
+func (t *template) cost() int { return 24 + len(t.text)/8 }
 
 // shelf has the templates of small or of large texts.
 //
-// Attempts to fit a text to templates, and to remember a text, are made only while credit
-// is positive. A failed attempt costs its time, and a text that fits adds less than the
-// time it saved. A text that is read by ReadText adds about a hundredth of that time, so
-// texts that never fit are read at most that much slower.
+// Texts are compared with templates and remembered only while credit is positive. Time
+// spent on a text that does not fit reduces it. A text that fits adds less than the time
+// it saved. Every other text adds about a hundredth of the time that ReadText needs for
+// it, so texts that never fit are read at most that much slower.
 type shelf struct {
 	order  []uint8 // indices of the templates, the last one used first
 	begun  bool    // a text has been read
@@ -77,15 +121,21 @@ type shelf struct {
 const (
 	firstCredit = 1 << 21 // the credit of a new shelf: about 16 µs
 	maxCredit   = 1 << 23
-	perNs       = 128 // the cost of a nanosecond; ReadText reads about 1 to 7 bytes in it
-	perLiteral  = 8   // what a byte outside holes adds when a text fits: 1/16 ns
+	perNs       = 128 // the price of a nanosecond, in which ReadText reads 1 to 7 bytes
+
+	// What a text that fits adds, and each byte of it outside holes: 8 ns and 1/16 ns.
+	perText    = 1024
+	perLiteral = 8
 )
 
-// Read reads data as one JSON text, as ReadText does. If data fits a template, o has the
-// template's shape, and otherwise none.
+// Read reads data as one JSON text, as ReadText does. The shape of o is that of a template,
+// or 0.
 func (r *Reader) Read(o *Object, data []byte) (Value, error) {
 	if len(data) > maxLarge {
-		return ReadText(o, &r.decoder, data)
+		o.members, o.shape = r.members, 0
+		v, err := ReadText(o, &r.decoder, data)
+		r.members = o.members
+		return v, err
 	}
 	s := &r.small
 	if len(data) > maxSmall {
@@ -96,9 +146,11 @@ func (r *Reader) Read(o *Object, data []byte) (Value, error) {
 			return Value{Kind: ObjectStart, Raw: data[t.start : t.end+len(data)-len(t.text)], Start: t.start}, nil
 		}
 	}
+	o.members, o.shape = r.members, 0
 	v, err := ReadText(o, &r.decoder, data)
+	r.members = o.members
 	if err == nil && v.Kind == ObjectStart {
-		r.remember(s, o, v)
+		r.learn(s, o, v)
 	}
 	s.credit = min(s.credit+len(data), maxCredit)
 	return v, err
@@ -115,68 +167,67 @@ func (r *Reader) find(s *shelf, o *Object, data []byte) *template {
 			s.credit -= perNs * (16 + compared/4)
 			continue
 		}
-		s.credit = min(s.credit+perLiteral*t.literal, maxCredit)
-		s.use(i)
+		if t.fits++; t.fits == samplePeriod {
+			r.sample(t, o)
+		}
+		s.credit = min(s.credit+perText+perLiteral*t.literal, maxCredit)
+		if i > 0 {
+			s.use(i)
+		}
 		return t
 	}
 	s.credit -= perNs * 4 * len(s.order)
-	for i, slot := range s.order {
-		t := &r.templates[slot]
-		if !r.learn(s, t, data) {
-			continue
-		}
-		if _, ok := t.fit(o, data); ok {
-			s.use(i)
-			return t
-		}
-	}
 	return nil
 }
 
 // fit reports whether data, which has the text of t before its first hole, fits t. If so,
-// it stores the members of data in o; otherwise o is undefined. It also returns the number
-// of bytes that it compared.
+// it stores the members of data in o. It also returns the number of bytes that it compared.
 func (t *template) fit(o *Object, data []byte) (compared int, ok bool) {
-	o.text, o.base, o.members, o.shape = data, 0, append(o.members[:0], t.members...), t.shape
 	var (
 		p, q  = t.first, t.first // data[:p] fits t.text[:q]
 		shift = int32(0)         // p - q
-		next  = 0                // members[next:] have not been shifted
+		next  = t.moving         // fitted[next:] have the offsets of an earlier text
 	)
 	for i := range t.holes {
 		h := &t.holes[i]
-		n := int(h.start) - q
-		if len(data)-p < n || string(data[p:p+n]) != string(t.text[q:h.start]) {
+		n := h.from() - q
+		if len(data)-p < n || string(data[p:p+n]) != string(t.text[q:q+n]) {
 			return p, false
 		}
-		end := scalarEnd(h.kind, data, p+n)
-		if end < 0 {
-			return p, false
+		var end int
+		if h.kind == String {
+			quote, _, ok := stringEnd(data, p+n)
+			if !ok {
+				return p, false
+			}
+			end = quote + 1
+		} else {
+			var fault string
+			if end, fault = numberEnd(data, p+n); fault != "" {
+				return p, false
+			}
 		}
-		if after := int(h.member) + 1; next < after {
-			move(o.members[next:after], shift)
-			next = after
+		last := int(h.member)
+		for ; next <= last; next++ {
+			t.fitted[next] = t.members[next].moved(shift)
 		}
 		p, q = end, int(h.end)
-		o.members[h.member].valueEnd += int32(p-q) - shift
+		t.fitted[last].valueEnd += int32(p-q) - shift
 		shift = int32(p - q)
 	}
 	if string(data[p:]) != string(t.text[q:]) {
 		return p, false
 	}
-	move(o.members[next:], shift)
+	for ; next < len(t.members); next++ {
+		t.fitted[next] = t.members[next].moved(shift)
+	}
+	o.text, o.base, o.members, o.shape = data, 0, t.fitted, t.shape
 	return len(data), true
 }
 
-// move adds n to the offsets of members.
-func move(members []member, n int32) {
-	if n == 0 {
-		return
-	}
-	for i := range members {
-		m := &members[i]
-		m.name, m.nameEnd, m.value, m.valueEnd = m.name+n, m.nameEnd+n, m.value+n, m.valueEnd+n
-	}
+// moved returns m with n added to its offsets.
+func (m member) moved(n int32) member {
+	return member{m.name + n, m.nameEnd + n, m.value + n, m.valueEnd + n, m.kind}
 }
 
 // scalarEnd returns the offset of the end of the string or number at i, or -1 if there is
@@ -196,61 +247,143 @@ func scalarEnd(kind Kind, data []byte, i int) int {
 	return -1
 }
 
-// learn adds holes to t so that data fits it, and reports whether it could.
-func (r *Reader) learn(s *shelf, t *template, data []byte) bool {
-	r.cursor.reset(t)
-	r.draft = r.draft[:0]
-	ok := r.extend(t, data)
-	s.credit -= perNs * (16 + r.cursor.compared/4 + 2*r.cursor.read)
-	if ok {
-		t.dig(r.draft)
+// learn remembers the text of o, whose value is v. If the text differs from a template
+// only in strings and numbers, it takes the place of the template's text, and o gets the
+// template's shape. Otherwise it takes the place of the template that was not used for the
+// longest time. The first text is not remembered, because it may be the only one.
+func (r *Reader) learn(s *shelf, o *Object, v Value) {
+	switch {
+	case !s.begun:
+		s.begun, s.credit = true, firstCredit
+		return
+	case s.credit <= 0 || len(o.members) > maxMembers:
+		return
 	}
-	return ok
+	s.credit -= perNs * (64 + len(o.text)/8)
+	for i, slot := range s.order {
+		t := &r.templates[slot]
+		if len(t.members) != len(o.members) {
+			continue
+		}
+		compared, ok := r.adapt(t, o.text)
+		s.credit -= perNs * (16 + compared)
+		if ok {
+			o.shape = t.shape
+			t.store(o, v, r.draft)
+			s.use(i)
+			return
+		}
+	}
+	n := len(s.order)
+	switch {
+	case s == &r.small && n < smallCount:
+		s.order = append(s.order, uint8(n))
+	case s == &r.large && n < Shapes-smallCount:
+		s.order = append(s.order, uint8(smallCount+n))
+	default:
+		n--
+	}
+	slot := s.order[n]
+	s.use(n)
+	r.stored++
+	t := &r.templates[slot]
+	t.shape = Shape(r.stored*Shapes + int(slot))
+	t.store(o, v, nil)
 }
 
-// extend lists the holes that t needs to fit data, and reports whether there are such
-// holes.
-func (r *Reader) extend(t *template, data []byte) bool {
-	for p, q, known := 0, 0, 0; ; {
+// store makes the text of o, whose value is v, the text of t.
+func (t *template) store(o *Object, v Value, scalars []scalar) {
+	t.text = append(t.text[:0], o.text...)
+	t.start, t.end = v.Start, v.Start+len(v.Raw)
+	t.members = append(t.members[:0], o.members...)
+	t.fitted = append(t.fitted[:0], o.members...)
+	t.moving = len(t.members)
+	t.scalars = append(t.scalars[:0], scalars...)
+	t.holes = t.holes[:0]
+	t.first, t.literal, t.fits = len(t.text), len(t.text), 0
+	for _, h := range scalars {
+		if h.steady > 0 {
+			continue
+		}
+		if len(t.holes) == 0 {
+			t.first, t.moving = h.from(), int(h.member)
+		}
+		t.holes = append(t.holes, h)
+		t.literal -= int(h.end - h.start)
+	}
+}
+
+// use moves the i-th template in the order to the front.
+func (s *shelf) use(i int) {
+	slot := s.order[i]
+	copy(s.order[1:i+1], s.order[:i])
+	s.order[0] = slot
+}
+
+// adapt reports whether data, which ReadText accepted, differs from t only in strings and
+// numbers. If so, r.draft has the places in data of those and of t.scalars. It also returns
+// the number of bytes that it compared.
+func (r *Reader) adapt(t *template, data []byte) (compared int, ok bool) {
+	r.draft = r.draft[:0]
+	c := cursor{text: t.text}
+	for p, q, known, member := 0, 0, 0, 0; ; {
 		limit := len(t.text)
-		if known < len(t.holes) {
-			limit = int(t.holes[known].start)
+		if known < len(t.scalars) {
+			limit = int(t.scalars[known].start)
 		}
 		n := commonPrefix(data[p:], t.text[q:limit])
-		before := q
 		p, q = p+n, q+n
-		r.cursor.compared = q
-		var h hole
+		var h scalar
 		switch {
 		case q < limit:
-			var ok bool
-			if h, ok = r.cursor.scalar(r.Key, q); !ok || int(h.start) < before {
-				return false
+			before := q - n
+			if h, ok = c.scalar(q); !ok || int(h.start) < before {
+				return q, false
 			}
+			for int(t.members[member].valueEnd) < q {
+				member++
+			}
+			m := &t.members[member]
+			if r.Key != "" && m.value == h.start && equalsQuoted(t.text[m.name:m.nameEnd], r.Key) {
+				return q, false
+			}
+			h.member, h.steady = int32(member), t.cost()*3/2
 			p -= q - int(h.start)
-		case known < len(t.holes):
-			h = t.holes[known]
+		case known < len(t.scalars):
+			h = t.scalars[known]
 			known++
 		default:
-			return p == len(data)
+			return q, p == len(data)
 		}
-		if p = scalarEnd(h.kind, data, p); p < 0 || len(r.draft) == maxHoles {
-			return false
+		end := scalarEnd(h.kind, data, p)
+		if end < 0 || len(r.draft) == maxScalars {
+			return q, false
 		}
+		h.update(string(data[p:end]) != string(t.text[h.start:h.end]), t)
 		q = int(h.end)
+		h.start, h.end = int32(p), int32(end)
 		r.draft = append(r.draft, h)
+		p = end
 	}
 }
 
-// dig gives t the holes.
-func (t *template) dig(holes []hole) {
-	t.holes = append(t.holes[:0], holes...)
-	t.first, t.literal = len(t.text), len(t.text)
-	for i, h := range holes {
-		if i == 0 {
-			t.first = int(h.start)
+// update updates h.steady for a text in which h differs from t or not.
+func (h *scalar) update(differs bool, t *template) {
+	switch {
+	case h.steady > 0:
+		h.steady = min(h.steady+t.fits, 4*t.cost())
+		if differs {
+			h.steady -= t.cost()
 		}
-		t.literal -= int(h.end - h.start)
+		if h.steady <= 0 {
+			h.steady = firstHole
+		}
+	case differs:
+		h.steady = firstHole
+	case t.fits == samplePeriod:
+		if h.steady++; h.steady > 0 {
+			h.steady = 2 * t.cost()
+		}
 	}
 }
 
@@ -269,113 +402,33 @@ func commonPrefix(a, b []byte) int {
 	return i
 }
 
-// cursor finds the strings and numbers of a template by ascending offsets.
+// cursor finds the strings and numbers of a valid text by ascending offsets.
 type cursor struct {
-	template *template
-	member   int     // index of the current member
-	inside   bool    // token is in the current member
-	token    Token   // the last token read by decoder
-	decoder  Decoder // reads the value of the current member
-	compared int     // bytes of the template that were compared
-	read     int     // bytes of the template that decoder read
+	text []byte
+	last scalar // the last name, string or number that was read
+	next int    // the offset after it
 }
 
-func (c *cursor) reset(t *template) {
-	c.template, c.member, c.inside, c.compared, c.read = t, 0, false, 0, 0
-}
-
-// scalar returns the place of the string or number that contains the byte at offset, or
-// that is a number and ends there. It does not return the value of the member key.
-func (c *cursor) scalar(key string, offset int) (h hole, ok bool) {
-	t := c.template
-	for ; c.member < len(t.members) && int(t.members[c.member].valueEnd) < offset; c.member++ {
-		c.inside = false
-	}
-	if c.member == len(t.members) || offset < int(t.members[c.member].value) {
-		return hole{}, false
-	}
-	m := &t.members[c.member]
-	token := Token{Kind: m.kind, Start: int(m.value), End: int(m.valueEnd)}
-	switch m.kind {
-	case ObjectStart, ArrayStart:
-		if token, ok = c.nested(m, offset); !ok {
-			return hole{}, false
-		}
-	default:
-		if key != "" && equalsQuoted(t.text[m.name:m.nameEnd], key) {
-			return hole{}, false
+// scalar returns the string or number that contains the byte at offset, or that is a number
+// and ends there, because the number could be longer. It does not return names.
+func (c *cursor) scalar(offset int) (_ scalar, ok bool) {
+	for c.next < offset || c.next == offset && c.last.kind != Number {
+		start := c.next
+		switch b := c.text[start]; {
+		case b == '"':
+			quote, _, _ := stringEnd(c.text, start+1)
+			c.next = quote + 1
+			c.last = scalar{start: int32(start), end: int32(c.next), kind: String}
+			if after := spaceEnd(c.text, c.next); after < len(c.text) && c.text[after] == ':' {
+				c.last.kind = Name
+			}
+		case b == '-' || b-'0' <= 9:
+			c.next, _ = numberEnd(c.text, start)
+			c.last = scalar{start: int32(start), end: int32(c.next), kind: Number}
+		default:
+			c.next++
+			c.last = scalar{}
 		}
 	}
-	if token.Start > offset || !reaches(token, offset) || token.Kind != String && token.Kind != Number {
-		return hole{}, false
-	}
-	return hole{start: int32(token.Start), end: int32(token.End), member: int32(c.member), kind: token.Kind}, true
-}
-
-// nested returns the first token of the array or object m that reaches offset.
-func (c *cursor) nested(m *member, offset int) (Token, bool) {
-	if !c.inside {
-		c.inside, c.token = true, Token{}
-		c.decoder.Reset(c.template.text[m.value:m.valueEnd])
-		c.decoder.AllowDuplicates()
-	}
-	for at := offset - int(m.value); !reaches(c.token, at); {
-		before := c.token.End
-		var err error
-		if c.token, err = c.decoder.Next(); err != nil {
-			return Token{}, false
-		}
-		c.read += c.token.End - before
-	}
-	t := c.token
-	t.Start, t.End = t.Start+int(m.value), t.End+int(m.value)
-	return t, true
-}
-
-// reaches reports whether t ends after offset, or is a number, which could be longer, and
-// ends there.
-func reaches(t Token, offset int) bool {
-	return t.End > offset || t.End == offset && t.Kind == Number
-}
-
-// remember makes the text of o, whose value is v, a template, in place of the one that
-// was not used for the longest time. The first text of a Reader is not remembered,
-// because it may be the only one.
-func (r *Reader) remember(s *shelf, o *Object, v Value) {
-	if !s.begun {
-		s.begun, s.credit = true, firstCredit
-		return
-	}
-	if s.credit <= 0 || len(o.members) > maxMembers {
-		return
-	}
-	s.credit -= perNs * (64 + len(o.text)/8)
-	n := len(s.order)
-	switch {
-	case s == &r.small && n < smallCount:
-		s.order = append(s.order, uint8(n))
-	case s == &r.large && n < Shapes-smallCount:
-		s.order = append(s.order, uint8(smallCount+n))
-	default:
-		n--
-	}
-	slot := s.order[n]
-	s.use(n)
-	r.stored++
-	t := &r.templates[slot]
-	t.shape = Shape(r.stored*Shapes + int(slot))
-	t.text = append(t.text[:0], o.text...)
-	t.start, t.end = v.Start, v.Start+len(v.Raw)
-	t.members = append(t.members[:0], o.members...)
-	t.dig(nil)
-}
-
-// use moves the i-th template in the order to the front.
-func (s *shelf) use(i int) {
-	if i == 0 {
-		return
-	}
-	slot := s.order[i]
-	copy(s.order[1:i+1], s.order[:i])
-	s.order[0] = slot
+	return c.last, int(c.last.start) <= offset && (c.last.kind == String || c.last.kind == Number)
 }

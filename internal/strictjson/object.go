@@ -151,8 +151,12 @@ func (o *Object) at(kind Kind, start, end int32) Value {
 	return Value{Kind: kind, Raw: o.text[start:end], Start: o.base + int(start)}
 }
 
-// reset makes o an object without members.
+// reset makes o an object without members. It reuses the memory of the members, unless
+// it belongs to a template.
 func (o *Object) reset(text []byte, base int) {
+	if o.shape != 0 {
+		o.members = nil
+	}
 	o.text, o.base, o.members, o.shape = text, base, o.members[:0], 0
 }
 

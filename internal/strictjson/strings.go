@@ -38,16 +38,24 @@ func (d *Decoder) badString() error {
 // false and end is the offset of its first fault, i <= end <= len(data).
 func stringEnd(data []byte, i int) (end int, escaped, ok bool) {
 	for {
-		for i+8 <= len(data) {
-			n := plain(binary.LittleEndian.Uint64(data[i:]))
-			i += n
-			if n < 8 {
-				break
+		// The compiler needs i >= 0 to see that word reads inside data.
+		for i >= 0 && i < len(data)-7 {
+			found := special(word(data, i))
+			if found != 0 {
+				i += bits.TrailingZeros64(found) / 8
+				goto found
 			}
+			i += 8
+		}
+		// Fewer than eight bytes are left. Shifting them down adds zeros, which are special.
+		if i < len(data) && len(data) >= 8 {
+			w := binary.LittleEndian.Uint64(data[len(data)-8:])
+			i += bits.TrailingZeros64(special(w>>(8*(i+8-len(data))))) / 8
 		}
 		if i >= len(data) {
 			return i, escaped, false
 		}
+	found:
 		n := 1
 		switch c := data[i]; {
 		case c == '"':
@@ -66,15 +74,30 @@ func stringEnd(data []byte, i int) (end int, escaped, ok bool) {
 	}
 }
 
-// plain returns the number of plain bytes at the start of w, from the lowest: those
-// before the first control character, double quote, backslash or byte that is not
-// ASCII. A subtraction borrows only from the bytes above a match, so the lowest bit
-// it sets is correct.
-func plain(w uint64) int {
+// word returns the eight bytes of data at i, the first lowest. It is faster than
+// binary.LittleEndian.Uint64(data[i:]), which makes a slice.
+func word(data []byte, i int) uint64 {
+	_ = data[i+7]
+	return uint64(data[i]) | uint64(data[i+1])<<8 | uint64(data[i+2])<<16 | uint64(data[i+3])<<24 |
+		uint64(data[i+4])<<32 | uint64(data[i+5])<<40 | uint64(data[i+6])<<48 | uint64(data[i+7])<<56
+}
+
+// special finds control characters, double quotes, backslashes and bytes that are not
+// ASCII in w. It returns 0 if there are none; otherwise the lowest bit it sets is the
+// highest bit of the first of them. A subtraction borrows only from the bytes above a
+// match, so the bits below are correct.
+func special(w uint64) uint64 {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	quote := w ^ ones*'"'
 	slash := w ^ ones*'\\'
-	return bits.TrailingZeros64((w|(w-ones*0x20)|(quote-ones)|(slash-ones))&highs) / 8
+	return (w | (w - ones*0x20) | (quote - ones) | (slash - ones)) & highs
+}
+
+// nonDigit finds bytes that are not decimal digits in w, as special does.
+func nonDigit(w uint64) uint64 {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	d := w ^ ones*'0'
+	return (d | (d + ones*(0x80-10))) & highs
 }
 
 // multibyteLen returns the length of the characters that are not ASCII at the start of

@@ -1,13 +1,15 @@
 package strictjson
 
 import (
+	"bytes"
 	"encoding/binary"
+	"math/bits"
 	"testing"
 
 	"pgregory.net/rapid"
 )
 
-func TestPlain(t *testing.T) {
+func TestSpecial(t *testing.T) {
 	byBytes := func(word []byte) int {
 		for i, c := range word {
 			if c < 0x20 || c >= 0x80 || c == '"' || c == '\\' {
@@ -16,7 +18,10 @@ func TestPlain(t *testing.T) {
 		}
 		return len(word)
 	}
-	check := func(word []byte) bool { return plain(binary.LittleEndian.Uint64(word)) == byBytes(word) }
+	byWord := func(word []byte) int {
+		return bits.TrailingZeros64(special(binary.LittleEndian.Uint64(word))) / 8
+	}
+	check := func(word []byte) bool { return byWord(word) == byBytes(word) }
 	// Every byte at every position, before and after bytes that could borrow.
 	for c := range 256 {
 		for i := range 8 {
@@ -28,8 +33,23 @@ func TestPlain(t *testing.T) {
 					}
 					word[i] = byte(c)
 					if !check(word) {
-						t.Fatalf("% x: plain says %d, the bytes %d", word, plain(binary.LittleEndian.Uint64(word)), byBytes(word))
+						t.Fatalf("% x: the word says %d, the bytes %d", word, byWord(word), byBytes(word))
 					}
+				}
+			}
+		}
+	}
+	for c := range 256 {
+		for i := range 8 {
+			for _, other := range []byte{'0', '9', '/', ':', 0x00, 0x80, 0xff} {
+				word := []byte("01234567")
+				word[i] = byte(c)
+				for j := i + 1; j < 8; j++ {
+					word[j] = other
+				}
+				want := len(word) - len(bytes.TrimLeft(word, "0123456789"))
+				if got := bits.TrailingZeros64(nonDigit(binary.LittleEndian.Uint64(word))) / 8; got != want {
+					t.Fatalf("% x: %d digits, want %d", word, got, want)
 				}
 			}
 		}
@@ -38,7 +58,7 @@ func TestPlain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		word := rapid.SliceOfN(rapid.OneOf(near, rapid.Byte()), 8, 8).Draw(t, "word")
 		if !check(word) {
-			t.Fatalf("% x: plain says %d, the bytes %d", word, plain(binary.LittleEndian.Uint64(word)), byBytes(word))
+			t.Fatalf("% x: the word says %d, the bytes %d", word, byWord(word), byBytes(word))
 		}
 	})
 }
