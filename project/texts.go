@@ -121,20 +121,25 @@ const sumPrime = 1<<61 - 1
 
 // A summer computes sums. Sums of different summers cannot be compared.
 type summer struct {
-	powers [9]uint64 // powers[n] is the n-th power of the place
-	kinds  [256]byteKind
+	powers [9]uint64  // powers[n] is the n-th power of the place
 	dense  [1024]byte // a text without white space
 }
 
-// byteKind says whether a byte is white space. The value of the first two is how many
-// bytes of the text without white space it is.
+// byteKind says what a byte of a text is.
 type byteKind uint8
 
 const (
-	spaceByte byteKind = iota
-	textByte
-	leadByte // the first byte of some spaces and of other characters
+	textByte byteKind = iota
+	spaceByte
+	leadByte // the first byte of white space that is not ASCII, and of other characters
 )
+
+// byteKinds has the kinds of all bytes.
+var byteKinds = [256]byteKind{
+	'\t': spaceByte, '\n': spaceByte, '\v': spaceByte, '\f': spaceByte, '\r': spaceByte, ' ': spaceByte,
+	0x1c: spaceByte, 0x1d: spaceByte, 0x1e: spaceByte, 0x1f: spaceByte,
+	0xc2: leadByte, 0xe1: leadByte, 0xe2: leadByte, 0xe3: leadByte,
+}
 
 func newSummer() *summer {
 	s := new(summer)
@@ -142,21 +147,8 @@ func newSummer() *summer {
 	for n := 2; n < len(s.powers); n++ {
 		s.powers[n] = times(s.powers[n-1], s.powers[1])
 	}
-	for i := range s.kinds {
-		if i >= utf8.RuneSelf || !artifact.IsSpace(rune(i)) {
-			s.kinds[i] = textByte
-		}
-	}
-	for r := rune(utf8.RuneSelf); r <= lastSpace; r++ {
-		if artifact.IsSpace(r) {
-			s.kinds[string(r)[0]] = leadByte
-		}
-	}
 	return s
 }
-
-// lastSpace is the last white space of Unicode.
-const lastSpace = '\u3000'
 
 // add adds a text to a sum: the sum is that of the texts together. The texts must not be
 // parts of one character.
@@ -165,10 +157,10 @@ func (s *summer) add(to *textSum, text []byte) {
 	for len(text) > 0 {
 		i, n := 0, 0
 		for part := text[:min(len(text), len(dense)-utf8.UTFMax)]; i < len(part); {
-			kind := s.kinds[part[i]]
+			kind := byteKinds[part[i]]
 			if kind != leadByte {
 				dense[n] = part[i]
-				n += int(kind)
+				n += int(1 - kind) // 0 for white space
 				i++
 				continue
 			}

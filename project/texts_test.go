@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -43,6 +44,23 @@ func TestSums(t *testing.T) {
 			t.Fatalf("%q has the sum %v, %q has %v", a, sum(a), b, sum(b))
 		}
 	})
+}
+
+// TestByteKinds compares the table with the definition of white space.
+func TestByteKinds(t *testing.T) {
+	var want [256]byteKind
+	for r := range rune(utf8.MaxRune) {
+		switch {
+		case !artifact.IsSpace(r):
+		case r < utf8.RuneSelf:
+			want[r] = spaceByte
+		default:
+			want[string(r)[0]] = leadByte
+		}
+	}
+	if want != byteKinds {
+		t.Errorf("got %v, want %v", byteKinds, want)
+	}
 }
 
 // projectRun projects a run with and without its texts.
