@@ -37,12 +37,14 @@ type fold struct {
 	lastID   []byte    // the JSON text of its id
 	id, tag  []byte    // the messageId and the subagentRunId of the event
 	bytes    int       // reserved
-	held     int       // size of the texts
-	limit    int       // the size of an artifact, except in tests
+	held     int       // size of the texts that were held
+	limit    int       // of the texts: the size of an artifact, except in tests
 	checked  int       // sumAll need not be called up to this size
-	keep     bool      // keep texts of any size
-	summed   bool      // texts are summed and not kept
-	pending  *streamed // if summed: the message whose last text is not summed yet
+	keep     bool      // hold texts of any size
+	summed   bool      // texts are summed and not held
+	pending  *streamed // the message of the last delta
+	block    []byte    // the texts that were held last
+	holder   *streamed // the message of the last text in block
 	summer   *summer   // nil until it is needed
 	omitted  omissions
 	findings []finding.Finding

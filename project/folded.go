@@ -38,7 +38,7 @@ func (d *draft) streamed(o origin, f *fold, m *streamed) {
 		d.omitted.add(o.omission(finding.ContentBlank))
 		return
 	}
-	msg := artifact.Message{ID: m.id, Role: m.role, Content: m.text.String()}
+	msg := artifact.Message{ID: m.id, Role: m.role, Content: f.textOf(m)}
 	if m.lone || !utf8.ValidString(msg.Content) {
 		d.loneSurrogate(o)
 	}

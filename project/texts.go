@@ -1,8 +1,10 @@
 package project
 
 import (
+	"bytes"
 	"math/bits"
 	"math/rand/v2"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/p20export/p20export/artifact"
@@ -11,67 +13,43 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
-// streamed is one text message of the stream.
+// streamed is one text message of the stream. Its text is the texts that were held or
+// summed, one after the other, and the field text.
 type streamed struct {
 	id, role string
 	name     *strictjson.Value
 	event    *envelope.Event // the place of its first event, without data
 	open     bool
 	subset   bool // the role is in the subset, so the text is collected
+	held     [][]byte
+	sum      textSum // if the texts are summed
+	lone     bool    // a text that was summed contains half of a surrogate pair
 	text     reduce.Text
-	// sum is the sum of the text before the field text, which is not kept. The field
-	// lone means that it contains half of a surrogate pair.
-	sum  textSum
-	lone bool
 }
 
-// sumBytes is the length of the texts that are summed after the first.
-const sumBytes = 4 << 10
+// textBytes is the length at which a text is held or summed. Texts are held in blocks of
+// up to blockBytes, because texts that grow would need several times their memory.
+const (
+	textBytes  = 4 << 10
+	blockBytes = 64 << 10
+)
 
 // append appends a delta to the text of a message.
 func (f *fold) append(m *streamed, delta envelope.Value) {
-	if f.summed && m != f.pending {
+	if m != f.pending {
 		f.setPending(m)
 	}
-	before := m.text.Len()
 	m.text.Append(delta)
-	f.held += m.text.Len() - before
-	switch {
-	case f.summed && m.text.Len() >= sumBytes:
-		f.sum(m)
-	case !f.summed && f.held > max(f.checked, f.limit) && !f.keep:
-		f.sumAll()
+	if m.text.Len() >= textBytes {
+		f.settle(m)
 	}
 }
 
-// sumAll sums all texts, and keeps none from then on, if the messages that are not blank
-// are larger than an artifact can be. Such messages are not projected, but they are
-// compared with a snapshot.
-func (f *fold) sumAll() {
-	n := 0
-	for _, m := range f.streamed {
-		if !f.isBlank(m) {
-			n += m.text.Len()
-		}
-	}
-	if n <= f.limit {
-		f.checked = 2 * f.held
-		return
-	}
-	f.summed = true
-	for _, m := range f.streamed {
-		f.sum(m)
-		if m.text.Len() == 0 {
-			m.text = reduce.Text{}
-		}
-	}
-}
-
-// setPending sums the text of the pending message and makes m the pending message. The
+// setPending settles the text of the pending message and makes m the pending message. The
 // memory of the text is used again.
 func (f *fold) setPending(m *streamed) {
 	if last := f.pending; last != nil {
-		f.sum(last)
+		f.settle(last)
 		if last.text.Len() == 0 && m.text.Len() == 0 {
 			m.text, last.text = last.text, reduce.Text{}
 		}
@@ -79,12 +57,66 @@ func (f *fold) setPending(m *streamed) {
 	f.pending = m
 }
 
-// sum sums the text of a message, except half of a surrogate pair at its end.
-func (f *fold) sum(m *streamed) {
+// settle holds or sums the text of a message, except half of a surrogate pair at its end.
+func (f *fold) settle(m *streamed) {
 	text := m.text.Settled()
+	if f.summed {
+		f.sum(m, text)
+	} else if len(text) > 0 {
+		f.hold(m, text)
+	}
+	m.text.Discard(len(text))
+	if !f.summed && f.held > max(f.checked, f.limit) && !f.keep {
+		f.sumAll()
+	}
+}
+
+// hold holds a text of a message.
+func (f *fold) hold(m *streamed, text []byte) {
+	f.held += len(text)
+	if cap(f.block)-len(f.block) < len(text) {
+		f.block = make([]byte, 0, max(len(text), min(2*cap(f.block), blockBytes), 512))
+	}
+	start := len(f.block)
+	f.block = append(f.block, text...)
+	text = f.block[start:]
+	if n := len(m.held) - 1; n >= 0 && f.holder == m && start > 0 {
+		m.held[n] = f.block[start-len(m.held[n]):]
+	} else {
+		m.held = append(m.held, text)
+	}
+	f.holder = m
+}
+
+// sum adds a text to the sum of a message.
+func (f *fold) sum(m *streamed, text []byte) {
 	f.sums().add(&m.sum, text)
 	m.lone = m.lone || !utf8.Valid(text)
-	m.text.Discard(len(text))
+}
+
+// sumAll sums all texts, and holds none from then on, if the messages that are not blank
+// are larger than an artifact can be. Such messages are not projected, but they are
+// compared with a snapshot.
+func (f *fold) sumAll() {
+	n := 0
+	for _, m := range f.streamed {
+		if !f.isBlank(m) {
+			for _, text := range m.held {
+				n += len(text)
+			}
+		}
+	}
+	if n <= f.limit {
+		f.checked = 2 * f.held
+		return
+	}
+	f.summed, f.block, f.holder = true, nil, nil
+	for _, m := range f.streamed {
+		for _, text := range m.held {
+			f.sum(m, text)
+		}
+		m.held = nil
+	}
 }
 
 // sums returns the summer of the fold.
@@ -98,13 +130,31 @@ func (f *fold) sums() *summer {
 // sumOf returns the sum of the whole text of a message.
 func (f *fold) sumOf(m *streamed) textSum {
 	all := m.sum
+	for _, text := range m.held {
+		f.sums().add(&all, text)
+	}
 	f.sums().add(&all, m.text.Bytes())
 	return all
 }
 
 // isBlank reports whether the text of a message is blank.
 func (f *fold) isBlank(m *streamed) bool {
-	return m.sum.bytes == 0 && artifact.IsBlank(m.text.String())
+	blank := func(text []byte) bool { return len(bytes.TrimLeftFunc(text, artifact.IsSpace)) == 0 }
+	for _, text := range m.held {
+		if !blank(text) {
+			return false
+		}
+	}
+	return m.sum.bytes == 0 && blank(m.text.Bytes())
+}
+
+// textOf returns the text of a message, which must not be summed.
+func (f *fold) textOf(m *streamed) string {
+	var b strings.Builder
+	for _, text := range append(m.held, m.text.Bytes()) {
+		b.Write(text)
+	}
+	return b.String()
 }
 
 // textSum identifies a text without its white space: by the number of the other bytes
