@@ -37,6 +37,22 @@ func Decode(data []byte, p Profile) (*Artifact, []finding.Finding) {
 	return &c.a, c.result()
 }
 
+// FindingsByProfile returns the findings that Decode returns under each profile. It
+// decodes the artifact only once if it can.
+func FindingsByProfile(data []byte) (v1, assay []finding.Finding) {
+	_, assay = Decode(data, Assay)
+	if finding.Has(assay, finding.FindingsUnlisted) {
+		_, v1 = Decode(data, V1)
+		return v1, assay
+	}
+	for _, f := range assay {
+		if !strings.HasPrefix(f.Rule, "P") { // the rules of the profile
+			v1 = append(v1, f)
+		}
+	}
+	return v1, assay
+}
+
 // TooLarge returns the finding about a file that is larger than MaxFileBytes.
 func TooLarge() finding.Finding {
 	return finding.Violation("T1", "the file is larger than %d bytes", MaxFileBytes)

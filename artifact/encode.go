@@ -10,7 +10,11 @@ import (
 // indent, minimal escapes (RFC 8785 §3.2.2.2) and one newline at the end. It does
 // not validate a; Decode does.
 func Encode(a *Artifact) []byte {
-	var w writer
+	n := 1024 // for the keys, and for most artifacts also for escapes and the other strings
+	for i := range a.Messages {
+		n += 128 + len(a.Messages[i].Content) + len(a.Messages[i].Content)/16
+	}
+	w := writer{make([]byte, 0, n)}
 	w.string("{\n  ", "schema", a.Schema)
 	w.string(",\n  ", "framework", a.Framework)
 	w.string(",\n  ", "surface", a.Surface)
@@ -19,34 +23,36 @@ func Encode(a *Artifact) []byte {
 	w.optional(",\n  ", "parent_run_id_ref", a.ParentRunIDRef)
 	w.string(",\n  ", "started_at", a.StartedAt)
 	w.optional(",\n  ", "finished_at", a.FinishedAt)
-	w.buf.WriteString(",\n  \"messages\": [")
+	w.write(",\n  \"messages\": [")
 	for i := range a.Messages {
 		m := &a.Messages[i]
 		if i > 0 {
-			w.buf.WriteByte(',')
+			w.write(",")
 		}
-		w.buf.WriteString("\n    ")
+		w.write("\n    ")
 		w.string("{\n      ", "id", m.ID)
 		w.string(",\n      ", "role", m.Role)
 		w.string(",\n      ", "content", m.Content)
 		w.optional(",\n      ", "name", m.Name)
-		w.buf.WriteString("\n    }")
+		w.write("\n    }")
 	}
 	if len(a.Messages) > 0 {
-		w.buf.WriteString("\n  ")
+		w.write("\n  ")
 	}
-	w.buf.WriteByte(']')
+	w.write("]")
 	w.string(",\n  ", "terminal_event", a.TerminalEvent)
 	w.optional(",\n  ", "error_code", a.ErrorCode)
 	w.optional(",\n  ", "error_message", a.ErrorMessage)
-	w.buf.WriteString("\n}\n")
-	return w.buf.Bytes()
+	w.write("\n}\n")
+	return w.buf
 }
 
 // IsCanonical reports whether data are the canonical bytes of a.
 func IsCanonical(data []byte, a *Artifact) bool { return bytes.Equal(data, Encode(a)) }
 
-type writer struct{ buf bytes.Buffer }
+type writer struct{ buf []byte }
+
+func (w *writer) write(s string) { w.buf = append(w.buf, s...) }
 
 func (w *writer) optional(before, key, value string) {
 	if value != "" {
@@ -55,9 +61,11 @@ func (w *writer) optional(before, key, value string) {
 }
 
 func (w *writer) string(before, key, value string) {
-	w.buf.WriteString(before)
-	w.buf.WriteString(`"` + key + `": `)
-	w.buf.Write(AppendString(w.buf.AvailableBuffer(), value))
+	w.write(before)
+	w.write(`"`)
+	w.write(key)
+	w.write(`": `)
+	w.buf = AppendString(w.buf, value)
 }
 
 // AppendString appends s as a JSON string in the form of RFC 8785 §3.2.2.2. Only the

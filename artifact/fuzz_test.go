@@ -1,10 +1,13 @@
 package artifact_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,9 +18,44 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
+// checkProfiles compares FindingsByProfile with Decode.
+func checkProfiles(t rapid.TB, data []byte) {
+	t.Helper()
+	v1, assay := artifact.FindingsByProfile(data)
+	for p, got := range map[artifact.Profile][]finding.Finding{artifact.V1: v1, artifact.Assay: assay} {
+		_, want := artifact.Decode(data, p)
+		if !reflect.DeepEqual(append([]finding.Finding{}, want...), append([]finding.Finding{}, got...)) {
+			t.Fatalf("%s: %v, want %v", p, got, want)
+		}
+	}
+}
+
+// TestFindingsByProfile tests files with more findings than are listed, and with findings
+// under one profile or both.
+func TestFindingsByProfile(t *testing.T) {
+	message := func(id, content string) string {
+		return fmt.Sprintf(`{"id":%q,"role":"user","content":%q}`, id, content)
+	}
+	long := strings.Repeat("x", 401)
+	var many []string
+	for i := range 150 {
+		many = append(many, message(fmt.Sprint(i), long))
+	}
+	for _, messages := range []string{
+		message("m1", "hi"),
+		message("m1", long),
+		message(long, long) + "," + message("m1", ""),
+		message("m1", strings.Repeat("x", 262_145)),
+		strings.Join(many, ","),
+	} {
+		checkProfiles(t, []byte(with(t, base, `{"id":"m1","role":"user","content":"hi"}`, messages)))
+	}
+}
+
 // checkLaws checks the properties of Decode for any input.
 func checkLaws(t rapid.TB, data []byte) {
 	t.Helper()
+	checkProfiles(t, data)
 	accepted := make(map[artifact.Profile]bool)
 	for _, p := range artifact.Profiles() {
 		a, findings := artifact.Decode(data, p)

@@ -135,7 +135,8 @@ func (d *draft) result(snapshot []byte, f *fold) (*Output, []finding.Finding) {
 		Origin:   d.settings.Projection.Origin(),
 		Times:    d.resolved,
 	}
-	for _, f := range d.validate(out.Bytes, d.settings.Profile) {
+	own, assay := d.validate(out.Bytes)
+	for _, f := range own {
 		if f.Code == finding.MessagesTooMany && d.skipped > 0 {
 			f.Message = fmt.Sprintf("there are more than %d messages, which is the limit", d.settings.Profile.Limits().Messages)
 		}
@@ -155,12 +156,13 @@ func (d *draft) result(snapshot []byte, f *fold) (*Output, []finding.Finding) {
 		}
 		d.report(finding.New(finding.SnapshotBuilt, "the message snapshot was built from %s; the run emitted none", from))
 	}
-	out.Assay = d.validate(out.Bytes, artifact.Assay)
+	out.Assay = assay
 	out.Parts = append(out.Parts, Part{RunStartedPart, d.run.Started.Ref()})
 	if d.snapshot != nil {
 		out.Parts = append(out.Parts, Part{SnapshotPart, d.snapshot.Ref()})
 	}
 	out.Parts = append(out.Parts, Part{TerminalPart, d.run.Terminal.Ref()})
+	out.Envelope = make([]byte, 0, len(d.run.Started.Data)+len(snapshot)+len(d.run.Terminal.Data)+3)
 	for _, event := range [][]byte{d.run.Started.Data, snapshot, d.run.Terminal.Data} {
 		out.Envelope = append(append(out.Envelope, strictjson.OneLine(event)...), '\n')
 	}

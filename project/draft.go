@@ -276,10 +276,16 @@ func (d *draft) withCutHint(f finding.Finding, text string, needed bool) finding
 	return f
 }
 
-// validate returns the findings about the artifact under a profile.
-func (d *draft) validate(data []byte, p artifact.Profile) []finding.Finding {
-	_, found := artifact.Decode(data, p)
-	return slices.DeleteFunc(found, func(f finding.Finding) bool { return !d.settings.enforces(f.Rule) })
+// validate returns the findings about the artifact under the profile of the settings and
+// under the Assay profile.
+func (d *draft) validate(data []byte) (own, assay []finding.Finding) {
+	own, assay = artifact.FindingsByProfile(data)
+	other := func(f finding.Finding) bool { return !d.settings.enforces(f.Rule) }
+	assay = slices.DeleteFunc(assay, other)
+	if d.settings.Profile == artifact.Assay {
+		return assay, assay
+	}
+	return slices.DeleteFunc(own, other), assay
 }
 
 // relocate converts a finding about a value of the artifact to a finding about

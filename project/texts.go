@@ -90,7 +90,7 @@ func (f *fold) hold(m *streamed, text []byte) {
 
 // sum adds a text to the sum of a message.
 func (f *fold) sum(m *streamed, text []byte) {
-	f.sums().add(&m.sum, text)
+	addText(f.sums(), &m.sum, text)
 	m.lone = m.lone || !utf8.Valid(text)
 }
 
@@ -131,9 +131,9 @@ func (f *fold) sums() *summer {
 func (f *fold) sumOf(m *streamed) textSum {
 	all := m.sum
 	for _, text := range m.held {
-		f.sums().add(&all, text)
+		addText(f.sums(), &all, text)
 	}
-	f.sums().add(&all, m.text.Bytes())
+	addText(f.sums(), &all, m.text.Bytes())
 	return all
 }
 
@@ -200,9 +200,9 @@ func newSummer() *summer {
 	return s
 }
 
-// add adds a text to a sum: the sum is that of the texts together. The texts must not be
-// parts of one character.
-func (s *summer) add(to *textSum, text []byte) {
+// addText adds a text to a sum: the sum is that of the texts together. The texts must not
+// be parts of one character.
+func addText[T string | []byte](s *summer, to *textSum, text T) {
 	dense := &s.dense
 	for len(text) > 0 {
 		i, n := 0, 0
@@ -214,9 +214,10 @@ func (s *summer) add(to *textSum, text []byte) {
 				i++
 				continue
 			}
-			r, width := utf8.DecodeRune(text[i:])
+			var start [utf8.UTFMax]byte
+			r, width := utf8.DecodeRune(start[:copy(start[:], text[i:])])
 			if !artifact.IsSpace(r) {
-				n += copy(dense[n:], text[i:i+width])
+				n += copy(dense[n:], start[:width])
 			}
 			i += width
 		}

@@ -27,7 +27,7 @@ func TestSums(t *testing.T) {
 	})
 	sum := func(pieces ...string) (sum textSum) {
 		for _, piece := range pieces {
-			s.add(&sum, []byte(piece))
+			addText(s, &sum, piece)
 		}
 		return sum
 	}
