@@ -27,7 +27,7 @@ type Directory struct {
 	name  string // the caller's path, for errors
 	path  string // the path without symbolic links
 	file  *os.File
-	named bool // always use temporary names; for ReplaceFile and tests
+	named bool // always use temporary names
 
 	created    []string  // the directories that CreateDirectory created, outermost first
 	unsynced   []string  // those of them whose names are not durable
@@ -51,7 +51,7 @@ func OpenDirectory(dir string) (*Directory, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: OpOpenDirectory, Path: dir, Err: cause(err)}
 	}
-	d := &Directory{name: dir, path: path, file: f, opened: time.Now()}
+	d := &Directory{name: dir, path: path, file: f, named: !canLink(f), opened: time.Now()}
 	d.removeStale()
 	return d, nil
 }
@@ -137,7 +137,7 @@ func (d *Directory) createUnsynced(mode fs.FileMode, write func(io.Writer) error
 	s := &Staged{in: d, mode: mode}
 	var err error
 	if !d.named {
-		s.file, err = openLinkable(d.path, mode)
+		s.file, err = openUnnamed(d.path, mode)
 	}
 	if d.named || err != nil {
 		s.file, s.temp, err = createNamed(d.path, mode)

@@ -17,17 +17,11 @@ func openUnnamed(dir string, mode fs.FileMode) (*os.File, error) {
 	return os.OpenFile(dir, unix.O_TMPFILE|os.O_RDWR, mode)
 }
 
-// openLinkable opens a new file without a name that link can give a name.
-func openLinkable(dir string, mode fs.FileMode) (*os.File, error) {
-	f, err := openUnnamed(dir, mode)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := os.Lstat(descriptor(f)); err != nil { // /proc is not mounted
-		f.Close()
-		return nil, err
-	}
-	return f, nil
+// canLink reports whether link can give names to files without names in an open
+// directory: it needs /proc.
+func canLink(dir *os.File) bool {
+	_, err := os.Lstat(descriptor(dir))
+	return err == nil
 }
 
 // link gives a file without a name the name to. It fails if to exists.

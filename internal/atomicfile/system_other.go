@@ -8,9 +8,11 @@ import (
 	"os"
 )
 
-// openUnnamed and openLinkable fail, because only Linux has files without names.
-func openUnnamed(string, fs.FileMode) (*os.File, error)  { return nil, errors.ErrUnsupported }
-func openLinkable(string, fs.FileMode) (*os.File, error) { return nil, errors.ErrUnsupported }
+// openUnnamed fails, because only Linux has files without names.
+func openUnnamed(string, fs.FileMode) (*os.File, error) { return nil, errors.ErrUnsupported }
+
+// canLink returns false, because there are no files without names.
+func canLink(*os.File) bool { return false }
 
 // link is never called, because there are no files without names.
 func link(*os.File, string) error { return errors.ErrUnsupported }
