@@ -125,14 +125,17 @@ func (d *Directory) create(mode fs.FileMode, write func(io.Writer) error) (*Stag
 	if err != nil {
 		return nil, err
 	}
-	if err := s.sync(); err != nil {
+	if s.size, err = s.file.Seek(0, io.SeekCurrent); err == nil {
+		err = s.file.Sync()
+	}
+	if err != nil {
 		s.Discard()
-		return nil, err
+		return nil, nameDirectory(d.name, d.path, err)
 	}
 	return s, nil
 }
 
-// createUnsynced is like create, but does not sync the file.
+// createUnsynced is like create, but does not sync the file and does not set its size.
 func (d *Directory) createUnsynced(mode fs.FileMode, write func(io.Writer) error) (*Staged, error) {
 	s := &Staged{in: d, mode: mode}
 	var err error
@@ -145,18 +148,12 @@ func (d *Directory) createUnsynced(mode fs.FileMode, write func(io.Writer) error
 	if err == nil {
 		err = write(s.file)
 	}
-	if err == nil {
-		s.size, err = s.file.Seek(0, io.SeekCurrent)
-	}
 	if err != nil {
 		s.Discard()
 		return nil, nameDirectory(d.name, d.path, err)
 	}
 	return s, nil
 }
-
-// sync makes the content of the file durable.
-func (s *Staged) sync() error { return nameDirectory(s.in.name, s.in.path, s.file.Sync()) }
 
 // nameDirectory replaces the path in an error about a temporary or unnamed file in the
 // directory path by the name of the directory. It returns other errors unchanged.

@@ -69,10 +69,14 @@ func (s *Set) Discard() {
 
 // stageUnsynced is like Stage, but does not sync the file.
 func (d *Directory) stageUnsynced(data []byte) (*Staged, error) {
-	return d.createUnsynced(0o666, func(w io.Writer) error {
+	s, err := d.createUnsynced(0o666, func(w io.Writer) error {
 		_, err := w.Write(data)
 		return err
 	})
+	if err == nil {
+		s.size = int64(len(data))
+	}
+	return s, err
 }
 
 // stage stages all files, or none if there is an error.
@@ -151,8 +155,8 @@ func syncContent(sets []*Set) {
 			continue
 		}
 		for _, f := range s.staged {
-			if err := f.sync(); err != nil {
-				s.Err = err
+			if err := f.file.Sync(); err != nil {
+				s.Err = nameDirectory(s.in.name, s.in.path, err)
 				s.Discard()
 				break
 			}

@@ -111,7 +111,8 @@ func (p *publisher) prepare(ctx context.Context, dir string, row *Row, files *st
 		w.in, err = p.directory(dir)
 	}
 	if err != nil {
-		p.failed(row, err)
+		fault, _ := finding.FromError(err)
+		row.fail(fault)
 		return nil
 	}
 	w.set = w.in.Prepare(write...)
@@ -179,7 +180,7 @@ func (p *publisher) commit(ctx context.Context, g *group) {
 			}
 		}
 		if err != nil {
-			p.failed(w.row, err)
+			w.row.fail(p.fault(err))
 		}
 	}
 }
@@ -198,18 +199,19 @@ func (p *publisher) setExistsHint(next string) {
 	p.existsHint = next
 }
 
-// failed adds the error of writing files to the row of a run.
-func (p *publisher) failed(row *Row, err error) {
-	fault, _ := finding.FromError(err)
-	if errors.Is(err, fs.ErrExist) {
-		fault = finding.New(finding.OutputExists, "%s", finding.Escape(err.Error()))
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if p.existsHint != "" {
-			fault = fault.WithHint("%s", p.existsHint)
-		}
+// fault returns the finding for the error of a set of files.
+func (p *publisher) fault(err error) finding.Finding {
+	if !errors.Is(err, fs.ErrExist) {
+		fault, _ := finding.FromError(err)
+		return fault
 	}
-	row.fail(fault)
+	fault := finding.New(finding.OutputExists, "%s", finding.Escape(err.Error()))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.existsHint != "" {
+		fault = fault.WithHint("%s", p.existsHint)
+	}
+	return fault
 }
 
 // close closes the directories. It removes those that it created and that are empty.
