@@ -4,6 +4,7 @@ package atomicfile
 
 import (
 	"errors"
+	"math"
 	"os"
 )
 
@@ -11,3 +12,6 @@ import (
 func tryLock(*os.File) (bool, error) { return false, errors.ErrUnsupported }
 
 func unlock(*os.File) {}
+
+// MaxOpen returns the number of files that the program may have open.
+func MaxOpen() int { return math.MaxInt32 }

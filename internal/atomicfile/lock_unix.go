@@ -4,6 +4,7 @@ package atomicfile
 
 import (
 	"errors"
+	"math"
 	"os"
 	"syscall"
 )
@@ -26,3 +27,12 @@ func tryLock(f *os.File) (bool, error) {
 }
 
 func unlock(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
+
+// MaxOpen returns the number of files that the program may have open.
+func MaxOpen() int {
+	var limit syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil || uint64(limit.Cur) > math.MaxInt32 {
+		return math.MaxInt32
+	}
+	return int(limit.Cur)
+}

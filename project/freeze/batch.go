@@ -220,10 +220,10 @@ const maxGroupAge = 50 * time.Millisecond
 // one is committed.
 func (w *batchWriter) collect(ctx context.Context) {
 	defer close(w.full)
-	g := new(group)
+	g := newGroup()
 	var old <-chan time.Time
 	isOld := false
-	next := func() { g, old, isOld = new(group), nil, false }
+	next := func() { g, old, isOld = newGroup(), nil, false }
 	for in := w.frozen; in != nil || len(g.done) > 0; {
 		from, to := in, w.full
 		switch {

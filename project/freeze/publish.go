@@ -46,17 +46,27 @@ type written struct {
 // The limits of a group of files that are made durable together.
 const (
 	maxGroupCaptures = 100
-	maxGroupFiles    = 300
+	maxGroupFiles    = 300 // open files
 	maxGroupBytes    = 16 << 20
 )
+
+// reservedOpen is the number of open files that two groups at a time leave for other
+// purposes, for example for the captures.
+const reservedOpen = 256
+
+// groupFiles returns the number of open files from which on a group is full.
+func groupFiles() int { return min(maxGroupFiles, max(1, (atomicfile.MaxOpen()-reservedOpen)/2)) }
 
 // group is a number of runs whose files are made durable together.
 type group struct {
 	runs  []*written
 	files int
 	bytes int
+	limit int       // for files
 	done  []*result // the captures whose last run is in the group
 }
+
+func newGroup() *group { return &group{limit: groupFiles()} }
 
 func (g *group) add(w *written) {
 	if w != nil {
@@ -68,18 +78,18 @@ func (g *group) add(w *written) {
 
 // isFull reports whether the group should be committed before anything is added.
 func (g *group) isFull() bool {
-	return len(g.done) >= maxGroupCaptures || len(g.runs) >= maxGroupCaptures || g.files >= maxGroupFiles || g.bytes >= maxGroupBytes
+	return len(g.done) >= maxGroupCaptures || len(g.runs) >= maxGroupCaptures || g.files >= g.limit || g.bytes >= maxGroupBytes
 }
 
 // publish writes the files of the frozen runs of one capture to dir, and updates their
 // rows.
 func (p *publisher) publish(ctx context.Context, dir string, rows []Row, files *staging) {
-	g := new(group)
+	g := newGroup()
 	for i := range rows {
 		g.add(p.prepare(ctx, dir, &rows[i], files))
 		if g.isFull() || i == len(rows)-1 {
 			p.commit(ctx, g)
-			g = new(group)
+			g = newGroup()
 		}
 	}
 }
