@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"strconv"
@@ -19,6 +20,7 @@ type BatchProgress struct {
 	bytes  bool
 	read   func() (done, total int64)
 	count  atomic.Int64 // of the inputs that are done
+	held   []byte       // the beginning of a result
 }
 
 // NewBatchProgress shows the progress of a batch on w, which is standard error, until End
@@ -60,16 +62,25 @@ func (b *BatchProgress) End() {
 	}
 }
 
-// Write writes results above the line.
+// Write writes results above the line. It keeps the beginning of a result until its end is
+// written, because an incomplete line would be erased together with the progress.
 func (b *BatchProgress) Write(results []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.display != nil && !b.ended {
-		if n, err := b.display.Write(results); err == nil {
-			return n, nil
-		}
+	b.held = append(b.held, results...)
+	text := b.held
+	if !b.ended {
+		text = text[:bytes.LastIndexByte(text, '\n')+1]
 	}
-	return b.out.Write(results)
+	var err error
+	if b.display != nil && !b.ended {
+		_, err = b.display.Write(text)
+	}
+	if b.display == nil || b.ended || err != nil {
+		_, err = b.out.Write(text)
+	}
+	b.held = append(b.held[:0], b.held[len(text):]...)
+	return len(results), err
 }
 
 // current returns how much of the batch is done. Inputs were read some time before they
