@@ -108,7 +108,7 @@ CLIENT := $(BUILD)/client
 .PHONY: client
 client: $(CLIENT)/.installed ## compare our readings of AG-UI streams with those of the reference client, in Node
 	@command -v node >/dev/null || { echo "make: Node 20 or newer is needed for the reference client (Debian: apt-get install nodejs)" >&2; exit 1; }
-	@P20EXPORT_CLIENT=$(CURDIR)/$(CLIENT) $(GO) test -count=1 -tags client -run '^TestClient' ./envelope/... ./internal/jsonpatch ./project/lint ./cmd/p20export ./cmd/internal/generate/gate
+	@P20EXPORT_CLIENT=$(CURDIR)/$(CLIENT) $(GO) test -count=1 -tags client -run '^TestClient' ./envelope/... ./internal/jsonpatch ./project/lint ./cmd/p20export ./cmd/internal/generate/gate ./internal/bench/peers
 $(CLIENT)/.installed: envelope/judge/package.json envelope/judge/package-lock.json
 	@command -v npm >/dev/null || { echo "make: npm is needed for the reference client (Debian: apt-get install npm)" >&2; exit 1; }
 	@rm -rf $(CLIENT) && mkdir -p $(CLIENT) && cp $^ $(CLIENT)/
@@ -136,6 +136,7 @@ VECTORS := schema/vectors
 conformance: $(BIN) ## run the vectors on the program and the Python reference
 	@cd $(VECTORS)/reference && $(PYTHON) -W error -B -m unittest -q
 	@cd $(VECTORS) && $(PYTHON) -W error -B -m unittest -q run_test
+	@cd $(PEERS) && $(PYTHON) -W error -B -m unittest -q checks_test
 	@$(PYTHON) -B $(VECTORS)/run.py --jobs 2 --command '$(BIN) validate --format json --kind {kind} --profile {profile} {file}'
 	@$(PYTHON) -B $(VECTORS)/run.py --jobs 2 --server '$(PYTHON) -B $(VECTORS)/reference/validate.py --serve'
 
@@ -254,6 +255,26 @@ corpus: ## copy up to 64 small inputs of each fuzz target from Go's cache to tes
 bench: $(RELEASE) $(HELLO) ## run benchmarks: start-up compared with a cobra hello-world; time and peak memory for a 1 GB capture, hostile files and the largest bundles
 	@$(GO) test -run '^$$' -bench . -benchmem ./...
 	@$(GO) run ./internal/bench -program $(RELEASE) -hello $(HELLO) -judge "$$(artifact/assay/judge/build.sh --release)"
+
+BENCH := $(BUILD)/bench
+PEERS := internal/bench/peers
+.PHONY: bench-peers
+bench-peers: $(RELEASE) $(BENCH)/peers/orjson/.installed $(BENCH)/peers/pydantic/.installed $(BENCH)/peers/client/.installed ## compare the program with others and write docs/benchmarks.md; needs an idle machine for half an hour; PEERS_FLAGS='-only one -large 64M -doc=' measures less, -help lists all
+	@for program in openssl taskset node; do command -v $$program >/dev/null || { echo "make: $$program is needed for the benchmarks" >&2; exit 1; }; done
+	@for program in jq strace; do $(PEERS)/install.sh $$program >/dev/null; done
+	@mkdir -p $(BENCH)/bin
+	@$(GO) build -o $(BENCH)/bin/ ./internal/bench/generate ./$(PEERS) ./$(PEERS)/hash ./$(PEERS)/link
+	@$(BENCH)/bin/peers -program $(RELEASE) -dir $(BENCH) -scripts $(PEERS) $(PEERS_FLAGS)
+$(BENCH)/peers/%/.installed: $(PEERS)/%/requirements.txt
+	@rm -rf $(@D) && mkdir -p $(BENCH)/peers
+	@$(PYTHON) -m venv $(@D) || { echo "make: python's venv module is needed (Debian: apt-get install python3-venv)" >&2; exit 1; }
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $<
+	@touch $@
+$(BENCH)/peers/client/.installed: $(PEERS)/client/package.json $(PEERS)/client/package-lock.json
+	@command -v npm >/dev/null || { echo "make: npm is needed for the reference client (Debian: apt-get install npm)" >&2; exit 1; }
+	@rm -rf $(@D) && mkdir -p $(@D) && cp $^ $(@D)/
+	@cd $(@D) && npm ci --silent --ignore-scripts --no-audit --no-fund
+	@touch $@
 
 .PHONY: clean
 clean: ## remove all files that make wrote

@@ -63,7 +63,7 @@ func Write(w io.Writer, shape Shape, size int64, seed uint64) error {
 	}
 	g.thread, g.run = g.uuid(), g.uuid()
 	g.event("RUN_STARTED", `"threadId":"`, g.thread, `","runId":"`, g.run, `","protocolVersion":"1.0"`)
-	g.remember("user", g.uuid(), "", g.text(4, 12))
+	g.remember("user", g.uuid(), "", g.sentence(4, 12))
 	if shape == LangGraph {
 		g.langGraph()
 	} else {
@@ -108,6 +108,9 @@ func (g *generator) put(parts ...string) {
 	}
 }
 
+// turn is the size of the shortest message and of what comes before it, in bytes.
+const turn = 1200
+
 // more reports whether there is room for more events before the snapshot, which holds extra
 // more bytes by then.
 func (g *generator) more(extra int) bool {
@@ -130,7 +133,7 @@ func (g *generator) remember(role, id, name, content string) {
 
 // conversation writes messages, tool calls and changes of state.
 func (g *generator) conversation() {
-	for first := true; first || g.more(200); first = false {
+	for first := true; first || g.more(turn); first = false {
 		if !first {
 			g.between()
 		}
@@ -153,9 +156,11 @@ func (g *generator) message() {
 		least, most = 1, 1
 	}
 	var content strings.Builder
-	for i := range deltas {
+	for i := 0; i < deltas || !g.more(turn+content.Len()+150); i++ { // the last message fills the capture
 		delta := g.text(least, most)
-		if i > 0 && !g.more(content.Len()+2*len(delta)+200) {
+		if i == 0 {
+			delta = g.sentence(0, most-1) // a snapshot has no blank message
+		} else if !g.more(content.Len() + 2*len(delta) + 250) {
 			break
 		}
 		g.event("TEXT_MESSAGE_CONTENT", `"messageId":"`, id, `","delta":"`, delta, `"`)
@@ -183,7 +188,7 @@ func (g *generator) between() {
 		g.event("STATE_DELTA", fmt.Sprintf(`"delta":[{"op":"add","path":"/turn%d","value":{"note":"`, g.random.IntN(100)), g.text(2, 6),
 			fmt.Sprintf(`","score":%.4f,"done":%t}}]`, g.random.Float64(), g.random.IntN(2) == 0))
 	default:
-		g.remember("user", g.uuid(), "", g.text(4, 30))
+		g.remember("user", g.uuid(), "", g.sentence(4, 30))
 	}
 }
 

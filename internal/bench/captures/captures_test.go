@@ -21,10 +21,10 @@ import (
 func TestDeterministic(t *testing.T) {
 	t.Parallel()
 	for shape, want := range map[Shape]string{
-		Dense:       "0b00583434a095b537533f11d94d162c05cc9a083398a849a6bf20a631322d5a",
-		ADK:         "63165c3e5941cba28b4d70d377ab20298ecc91a86304ab6b0c43f76bd1e4eedf",
-		Timestamped: "394157e41067524890bd321ba9fb684034b667cd701c3328bfdabd33d173ea92",
-		LangGraph:   "892e49fb61d08be1d79fb6ba6cca0424fd38e68aede129baa69b4f18e624b062",
+		Dense:       "60da999ed4cce2bdf06567764ac48bbdaf3b62bd5312d86a1b983dba59712560",
+		ADK:         "a62aea4009f7ba91ded2fbd354fe1e2d862819ad6ce2118db7b792f230dcfded",
+		Timestamped: "ece5ba164dd7a19774cb7c055fbe1250a2ecfc87f35d7713b8354b684fbce833",
+		LangGraph:   "a0ad465c6fcc1686f14a35383f365b9b5d7967995e8cab72b0859acb72a42267",
 	} {
 		h := sha256.New()
 		if err := Write(h, shape, 1_000_000, 1); err != nil {

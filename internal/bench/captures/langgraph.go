@@ -23,7 +23,7 @@ type graph struct {
 
 func (g *generator) langGraph() {
 	graph := &graph{generator: g, root: g.uuid()}
-	graph.add("human", g.uuid(), g.text(4, 12))
+	graph.add("human", g.uuid(), g.sentence(4, 12))
 	for first := true; first || g.more(6*graph.contextBytes+40_000); first = false {
 		if !first {
 			graph.tool()
@@ -76,6 +76,9 @@ func (g *graph) turn() {
 	var answer strings.Builder
 	for i := range 10 + g.random.IntN(50) {
 		delta := g.text(1, 3)
+		if i == 0 {
+			delta = g.sentence(0, 2)
+		}
 		if i > 2 && !g.more(6*g.contextBytes+20_000) {
 			break
 		}
@@ -118,7 +121,7 @@ func (g *graph) tool() {
 	g.raw(`{"event":"on_tool_end","data":{"output":{"content":"` + quoted.String() + `","type":"tool","name":"search","id":"` + id + `","tool_call_id":"` + call +
 		`","artifact":[` + documents.String() + `],"status":"success"},"input":{"query":"` + g.text(3, 9) + `"}},"run_id":"` + id + `","name":"search","tags":["seq:step:2"],"metadata":{"thread_id":"` + g.thread + `"},"parent_ids":["` + g.root + `"]}`)
 	g.add("tool", id, quoted.String())
-	question := g.text(4, 30)
+	question := g.sentence(4, 30)
 	g.add("human", g.uuid(), question)
 	g.remember("user", g.uuid(), "", question)
 }

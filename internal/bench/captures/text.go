@@ -31,7 +31,10 @@ func (g *generator) word() string {
 	return words[g.random.IntN(len(words))]
 }
 
-// text returns least to most words, and the marks between them.
+// sentence returns text that is not blank.
+func (g *generator) sentence(least, most int) string { return " " + g.word() + g.text(least, most) }
+
+// text returns least to most words or marks.
 func (g *generator) text(least, most int) string {
 	var b []byte
 	for range least + g.random.IntN(most-least+1) {

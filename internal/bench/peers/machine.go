@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+)
+
+// machine describes the machine, and the versions of everything that is measured.
+func (s *settings) machine() (string, error) {
+	t := &table{}
+	t.row("what", "which")
+	t.WriteString("|---|---|\n")
+	t.row("processor", fmt.Sprintf("%s, %d cores", find("/proc/cpuinfo", `(?m)^model name\s*: (.*)`), runtime.NumCPU()))
+	t.row("SHA-256 in the processor", map[bool]string{true: "yes", false: "no"}[find("/proc/cpuinfo", `\b(sha_ni|sha2)\b`) != ""])
+	t.row("memory", find("/proc/meminfo", `MemTotal:\s*(.*)`))
+	t.row("load before the measurement", find("/proc/loadavg", `^(\S+)`))
+	smallest, err := s.run(0, "true")
+	if err != nil {
+		return "", err
+	}
+	t.row("smallest peak RSS that can be seen", number(smallest.rss)+" MiB")
+	for _, line := range [][]string{
+		{"kernel", "uname", "-sr"},
+		{"file system", "findmnt", "-n", "-o", "FSTYPE", "-T", s.dir},
+		{"p20export", s.program, "version"},
+		{"Go", "go", "version"},
+		{"OpenSSL", "openssl", "version"},
+		{"jq", "jq", "--version"},
+		{"Node", "node", "--version"},
+	} {
+		out, err := exec.Command(line[1], line[2:]...).Output()
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", strings.Join(line[1:], " "), err)
+		}
+		first, _, _ := bytes.Cut(bytes.TrimSpace(out), []byte("\n"))
+		t.row(line[0], string(first))
+	}
+	t.row("@ag-ui/client", find(filepath.Join(s.scripts, "client", "package.json"), `"@ag-ui/client": "(.*)"`))
+	for _, name := range []string{"orjson", "pydantic"} {
+		out, err := exec.Command(filepath.Join(s.dir, "peers", name, "bin", "python"), "-m", "pip", "list", "--format=freeze", "--disable-pip-version-check").Output()
+		if err != nil {
+			return "", fmt.Errorf("the packages of %s: %w", name, err)
+		}
+		version, err := exec.Command(filepath.Join(s.dir, "peers", name, "bin", "python"), "--version").Output()
+		if err != nil {
+			return "", err
+		}
+		packages := regexp.MustCompile(`(?m)^(orjson|ag-ui-protocol|pydantic)==(.*)$`).FindAllStringSubmatch(string(out), -1)
+		text := strings.TrimSpace(string(version))
+		for _, p := range packages {
+			text += ", " + p[1] + " " + p[2]
+		}
+		t.row("the script over "+name, text)
+	}
+	return t.String(), nil
+}
+
+// find returns the first match of a group in a file, or "".
+func find(path, pattern string) string {
+	text, _ := os.ReadFile(path)
+	found := regexp.MustCompile(pattern).FindSubmatch(text)
+	if found == nil {
+		return ""
+	}
+	return strings.TrimSpace(string(found[1]))
+}
+
+// warnIfBusy warns if other programs are running, since they share the cores.
+func warnIfBusy() {
+	var load float64
+	if fmt.Sscan(find("/proc/loadavg", `^(\S+)`), &load); load > 0.5 {
+		fmt.Fprintf(os.Stderr, "peers: warning: the load is %.1f; measure on an idle machine\n", load)
+	}
+}
