@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 )
 
@@ -19,12 +20,13 @@ func (s *settings) machine() (string, error) {
 	t.row("processor", fmt.Sprintf("%s, %d cores", find("/proc/cpuinfo", `(?m)^model name\s*: (.*)`), runtime.NumCPU()))
 	t.row("SHA-256 in the processor", map[bool]string{true: "yes", false: "no"}[find("/proc/cpuinfo", `\b(sha_ni|sha2)\b`) != ""])
 	t.row("memory", find("/proc/meminfo", `MemTotal:\s*(.*)`))
-	t.row("load before the measurement", find("/proc/loadavg", `^(\S+)`))
+	t.row("load before the measurement", s.load)
+	// This is last, since the memory of this program counts, and grows.
 	smallest, err := s.run(0, "true")
 	if err != nil {
 		return "", err
 	}
-	t.row("smallest peak RSS that can be seen", number(smallest.rss)+" MiB")
+	t.row("smallest peak RSS that can be measured", number(smallest.rss)+" MiB")
 	for _, line := range [][]string{
 		{"kernel", "uname", "-sr"},
 		{"file system", "findmnt", "-n", "-o", "FSTYPE", "-T", s.dir},
@@ -71,10 +73,11 @@ func find(path, pattern string) string {
 	return strings.TrimSpace(string(found[1]))
 }
 
-// warnIfBusy warns if other programs are running, since they share the cores.
-func warnIfBusy() {
-	var load float64
-	if fmt.Sscan(find("/proc/loadavg", `^(\S+)`), &load); load > 0.5 {
-		fmt.Fprintf(os.Stderr, "peers: warning: the load is %.1f; measure on an idle machine\n", load)
+// warnIfBusy notes the load, and warns if other programs are running, since they share the
+// cores.
+func (s *settings) warnIfBusy() {
+	s.load = find("/proc/loadavg", `^(\S+)`)
+	if load, err := strconv.ParseFloat(s.load, 64); err == nil && load > 0.5 {
+		fmt.Fprintf(os.Stderr, "peers: warning: the load is %s; measure on an idle machine\n", s.load)
 	}
 }

@@ -23,6 +23,7 @@ import (
 // settings are the options of a run.
 type settings struct {
 	program, dir, scripts, doc string
+	load                       string // of the machine, before the first measurement
 	large, slow                int64
 	count, rounds, jobs        int
 }
@@ -75,7 +76,7 @@ func run() error {
 	if err := os.MkdirAll(s.dir, 0o777); err != nil {
 		return err
 	}
-	warnIfBusy()
+	s.warnIfBusy()
 	if err := s.agree(); err != nil {
 		return err
 	}
