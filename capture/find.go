@@ -137,6 +137,10 @@ func IsUnfinished(has func(name string) bool) bool {
 	return slices.ContainsFunc(unfinishedNames(), has)
 }
 
+// FileNames returns the names of all files that a capture directory can have, finished
+// or not.
+func FileNames() []string { return append(unfinishedNames(), ManifestName, RequestName) }
+
 func unfinishedNames() []string {
 	return []string{ClaimName, ArrivalsName, SSE.FileName(), NDJSON.FileName(), JSON.FileName()}
 }

@@ -260,6 +260,14 @@ func (f *Files) entries() []entry {
 	}, func(e entry) bool { return e.file == nil })
 }
 
+// Names returns the names of the listed files, in the order of the manifest.
+func (f *Files) Names() (names []string) {
+	for _, e := range f.entries() {
+		names = append(names, e.name)
+	}
+	return names
+}
+
 // bareURL reports whether s is empty or a URL without user info, query and
 // fragment.
 func bareURL(s string) bool {

@@ -72,7 +72,7 @@ func OpenFS(ctx context.Context, fsys fs.FS, path string, framing Framing) (*Cap
 	if err != nil {
 		return nil, err
 	}
-	return openPlain(&readCloser{&contextReader{ctx, f}, f}, path, trimExtension(base), framing)
+	return openPlain(&readCloser{&contextReader{ctx, f}, f}, path, TrimExtension(base), framing)
 }
 
 // openPlain opens a plain file. The capture closes f.
@@ -262,7 +262,7 @@ func BaseName(path string) string {
 	if base == string(filepath.Separator) {
 		return "capture"
 	}
-	name := trimExtension(base)
+	name := TrimExtension(base)
 	if name == base {
 		return base
 	}
@@ -272,8 +272,8 @@ func BaseName(path string) string {
 	return name
 }
 
-// trimExtension returns the name of a file without its last extension, unless nothing
-// else would be left.
-func trimExtension(base string) string {
+// TrimExtension returns the name of a file without its last extension, unless the whole
+// name is an extension.
+func TrimExtension(base string) string {
 	return cmp.Or(strings.TrimSuffix(base, filepath.Ext(base)), base)
 }

@@ -7,7 +7,6 @@ package inputs
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"iter"
 	"sync/atomic"
 
@@ -25,9 +24,9 @@ type Input struct {
 	// archive, "." if there is none.
 	RelDir string
 
-	err     error  // why the input cannot be opened
-	member  fs.FS  // contains the capture at Path; nil if the capture is on disk
-	release func() // nil if there is nothing to release
+	err     error   // why the input cannot be opened
+	member  *member // nil if the capture is on disk
+	release func()  // nil if there is nothing to release
 }
 
 // File returns the input for a path, which is not searched.

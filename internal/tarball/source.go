@@ -2,7 +2,6 @@ package tarball
 
 import (
 	"bufio"
-	"crypto/sha256"
 	"io"
 
 	"github.com/klauspost/compress/gzip"
@@ -78,22 +77,4 @@ func (s *source) Read(p []byte) (int, error) {
 		s.err = err
 	}
 	return n, err
-}
-
-// nameSet is a set of names. It keeps hashes that are long enough for names not to
-// collide, and much shorter than names.
-type nameSet map[[12]byte]struct{}
-
-// add adds a name. It returns false if the set has it.
-func (s *nameSet) add(name string) bool {
-	sum := sha256.Sum256([]byte(name))
-	key := [12]byte(sum[:])
-	if _, ok := (*s)[key]; ok {
-		return false
-	}
-	if *s == nil {
-		*s = make(nameSet)
-	}
-	(*s)[key] = struct{}{}
-	return true
 }

@@ -80,7 +80,7 @@ type archive struct {
 	close  func()  // releases the decompressor
 	name   string  // of the compression
 	tar    *tar.Reader
-	seen   nameSet
+	seen   NameSet
 	member Member
 }
 
@@ -108,7 +108,7 @@ func (a *archive) next() (*Member, error) {
 	if what == "" {
 		what = refuseName(h.Name)
 	}
-	if what == "" && !a.seen.add(a.member.Name) {
+	if what == "" && !a.seen.Add(a.member.Name) {
 		what = "has the name of an earlier member"
 	}
 	if what != "" {
