@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/capture/inputs"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project/export"
 	"github.com/p20export/p20export/project/freeze"
@@ -54,11 +57,8 @@ func findCaptures(cmd *cobra.Command, args []string) ([]capture.Found, error) {
 		return nil, err
 	}
 	all, err := capture.Find(cmd.Context(), args)
-	if f, ok := errors.AsType[finding.Finding](err); ok {
-		return nil, fmt.Errorf("%w: %s\nnext: %s", errInput, f.Message, f.Hint)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errInput, err)
+		return nil, inputError(err)
 	}
 	return all, nil
 }
@@ -106,29 +106,50 @@ func checkURL(arg string) error {
 	return fmt.Errorf("%s is a URL, not a capture; record a run from it with: p20export capture URL --input REQUEST -o DIR", finding.Quote(arg))
 }
 
-// checkFreezing runs before anything is written. It returns an error if two captures
-// would be frozen under the same name, if a name is not a file name, or if an output
-// directory is inside a capture.
-func checkFreezing(captures []capture.Found, name, out string) error {
-	if name != "" && len(captures) > 1 {
-		return errors.New("--name is only for a single capture")
+// checkFreezing checks arguments before anything is written. It returns an error if two
+// captures would be frozen under the same name, if a name is not a file name, if settings
+// for one run apply to several captures, or if an output directory is inside a capture.
+func checkFreezing(ctx context.Context, src *inputs.Source, args []string, s freeze.Settings, o freeze.BatchOptions, fl *projectionFlags) error {
+	_, err := os.Lstat(s.Dir)
+	isNew := o.Inline || errors.Is(err, fs.ErrNotExist)
+	searched := capture.IsSearchRoot(args[0]) // the captures in one directory have different names
+	if len(args) == 1 && searched && isNew && s.Name == "" && !fl.hasTimes() {
+		return nil // nothing to check, so a large directory need not be searched twice
 	}
-	err := freeze.CheckNames(captures, name)
-	if bad, ok := errors.AsType[*freeze.NameError](err); ok && bad.Repeated() {
-		return err
-	} else if ok && len(bad.Paths) > 1 {
-		return fmt.Errorf("%w; freeze them separately, with --name", err)
-	} else if ok {
-		return fmt.Errorf("%w; choose another name with --name", err)
-	}
-	checked := map[string]bool{}
-	for _, c := range captures {
-		if dir := c.Under(out); !checked[dir] {
-			checked[dir] = true
+	var captures []capture.Found
+	count, checked := 0, ""
+	for in, err := range src.All(ctx) {
+		if err != nil {
+			return inputError(err)
+		}
+		c := capture.Found{Path: in.Path, RelDir: in.RelDir}
+		in.Close()
+		if count++; len(args) > 1 || !searched || s.Name != "" && count == 1 {
+			captures = append(captures, c)
+		}
+		if dir := c.Under(s.Dir); !isNew && !o.NameByDigest && dir != checked {
 			if err := checkOutput("-o", dir); err != nil {
 				return err
 			}
+			checked = dir
 		}
+	}
+	switch err := fl.checkTimes(count); {
+	case err != nil:
+		return err
+	case s.Name != "" && count > 1:
+		return errors.New("--name is only for a single capture")
+	case o.Inline || o.NameByDigest:
+		return nil
+	}
+	err = freeze.CheckNames(captures, s.Name)
+	switch bad, ok := errors.AsType[*freeze.NameError](err); {
+	case ok && bad.Repeated():
+		return err
+	case ok && len(bad.Paths) > 1:
+		return fmt.Errorf("%w; freeze them separately, with --name, or use --name-by digest", err)
+	case ok:
+		return fmt.Errorf("%w; choose another name with --name", err)
 	}
 	return err
 }

@@ -33,6 +33,7 @@ func TestDocs(t *testing.T) {
 	for _, doc := range []struct{ path, in string }{
 		{"README.md", root},
 		{"discovery/drift/README.md", root},
+		{"docs/batches.md", root},
 		{"docs/integrations.md", root},
 		{sampleReadme, filepath.Join(root, filepath.Dir(sampleReadme))},
 	} {

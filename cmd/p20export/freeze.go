@@ -1,11 +1,17 @@
 package main
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
+
 	"github.com/spf13/cobra"
 
+	"github.com/p20export/p20export/capture/inputs"
 	"github.com/p20export/p20export/cmd/p20export/internal/build"
 	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
 	"github.com/p20export/p20export/project/scan"
@@ -13,11 +19,12 @@ import (
 
 func newFreeze() *cobra.Command {
 	var (
-		out, run, name string
-		fl             projectionFlags
+		out, run, name, nameBy string
+		o                      freeze.BatchOptions
+		fl                     projectionFlags
 	)
 	cmd := &cobra.Command{
-		Use:   "freeze CAPTURE... -o DIR",
+		Use:   "freeze CAPTURE... -o DIR | freeze --from-list FILE -o DIR | freeze --from-tar FILE -o DIR",
 		Short: "Freeze the runs of captures into artifacts",
 		Long: `Freeze each run of each CAPTURE into an artifact that anyone can check. Each run
 becomes three files in DIR:
@@ -62,66 +69,149 @@ The times in an artifact are those of its events (timestamps in milliseconds,
 from 2025 on and at most a day ahead of their arrival), otherwise the capture's
 arrival times, otherwise --started-at and --finished-at. The time of freezing is
 never used.
-` + exitHelp("every run was frozen", "a run was refused", ""),
+
+` + cli.BatchHelp("captures", "each capture directory in the archive is a capture, and so is every other file; "+
+			"the files of those in a directory of the archive are written to the same subdirectory of DIR") + `
+
+A capture is reported when its files are durable, for up to 100 captures at the
+same time. If the program is stopped at any time, no record exists without its
+artifact and envelope, and the same command freezes the rest.
+
+--skip-existing skips a capture whose record, artifact and envelope exist, if
+the record has the digest of the capture, the projection, the snapshot and the
+profile that would be used now. Capture directories with one run are skipped
+without reading the response.
+
+--inline writes no files. Each JSON row of a frozen run has the exact texts of
+the three files as artifact_json, envelope_ndjson and record_json.
+` + exitHelp("every run was frozen or skipped", "a run was refused", ""),
 		Example: `  p20export freeze captures/one-turn -o frozen
   p20export freeze captures -o frozen --projection emitted-snapshot-text
   p20export freeze run.sse -o frozen --started-at 2026-01-31T12:00:00Z
-  p20export freeze captures/two-runs -o frozen --run '#2'`,
+  p20export freeze captures/two-runs -o frozen --run '#2'
+  p20export freeze --from-tar captures.tar.gz -o frozen --skip-existing
+  find runs -name '*.sse' -print0 | p20export freeze --from-list - -o frozen \
+      --name-by digest
+  p20export freeze captures --inline | jq -j .artifact_json`,
 		Args: cli.OneOrMore("CAPTURE"),
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&out, "output", "o", "", "`DIR` to write the files to, created if missing (required)")
+	flags.StringVarP(&out, "output", "o", "", "`DIR` to write the files to, created if missing (required without --inline)")
 	flags.StringVar(&run, "run", "", "freeze only one `RUN`: its id, or '#2' for the second")
 	fl.addFlags(cmd, project.EmittedSnapshot, "`PROJECTION` that turns a run into an artifact")
 	flags.StringVar(&name, "name", "", "`NAME` of the files instead of the capture's name (one capture only)")
+	flags.StringVar(&nameBy, "name-by", byName, "name the files by the capture's name, or by the digest of its response: `name|digest`")
+	flags.BoolVar(&o.SkipExisting, "skip-existing", false, "skip captures that are already frozen in DIR")
+	flags.BoolVar(&o.Inline, "inline", false, "write no files; put their texts into JSON rows")
+	batch := cli.AddBatch(cmd, "captures")
 	f := cli.AddFormat(cmd)
-	cli.Require(cmd, "output")
+	cli.Complete(cmd, "name-by", byName, byDigest)
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
+		switch {
+		case out == "" && !o.Inline && !cmd.Flags().Changed("output"):
+			return errors.New("-o is missing: DIR to write the files to, created if missing; or give --inline, which writes no files")
+		case o.Inline && cmd.Flags().Changed("output"):
+			return errors.New("give either -o or --inline, which writes no files")
+		case o.Inline && o.SkipExisting:
+			return errors.New("--skip-existing needs -o: --inline writes no files")
+		case o.Inline && cmd.Flags().Changed("format") && *f != render.JSON:
+			return errors.New("--inline needs --format json, which is its default: the texts are in the JSON rows")
+		case o.SkipExisting && run != "":
+			return errors.New("--skip-existing cannot be used with --run: it skips captures of which all runs are frozen")
+		case name != "" && cmd.Flags().Changed("name-by"):
+			return errors.New("give either --name or --name-by, not both")
+		case name != "" && !batch.HasArguments():
+			return errors.New("--name is only for a single capture, which is an argument")
+		case nameBy != byName && nameBy != byDigest:
+			return fmt.Errorf("--name-by %s: must be %s or %s", finding.Quote(nameBy), byName, byDigest)
+		}
+		if o.Inline {
+			*f = render.JSON
+		}
+		o.Jobs, o.NameByDigest = batch.Jobs, nameBy == byDigest
+		return nil
+	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		s := freeze.Settings{Run: scan.RunSelector(run), Name: name, Tool: build.Tool()}
+		s := freeze.Settings{Dir: out, Run: scan.RunSelector(run), Name: name, Tool: build.Tool()}
 		var err error
 		if s.Settings, err = fl.settings(); err != nil {
 			return err
 		}
-		if err := checkOutput("-o", out); err != nil {
-			return err
+		if !o.Inline {
+			if err := checkOutput("-o", out); err != nil {
+				return err
+			}
 		}
-		captures, err := findCaptures(cmd, args)
+		src, err := openInputs(cmd, batch, args)
 		if err != nil {
 			return err
 		}
-		if err := fl.checkTimes(len(captures)); err != nil {
-			return err
+		defer src.Close()
+		if batch.HasArguments() {
+			err = checkFreezing(cmd.Context(), src, args, s, o, &fl)
+		} else {
+			err = fl.checkTimes(2)
 		}
-		if err := checkFreezing(captures, name, out); err != nil {
-			return err
-		}
-		if err := s.Normalize(); err != nil {
+		if err != nil {
 			return err
 		}
 		p := newPrinter(cmd, f)
-		var tally render.Tally
-		for _, c := range captures {
-			var rows []freeze.Row
-			s.Dir = c.Under(out)
-			cli.Reading(cmd, c.Path, func(progress func(int64)) {
-				s.Progress = progress
-				rows, err = freeze.Freeze(cmd.Context(), c.Path, s)
-			})
-			if err != nil {
-				return p.Close(err)
-			}
-			for _, row := range rows {
-				tally.AddRun(row)
-				p.Freeze(row)
-			}
-			if err := interrupted(cmd); err != nil {
-				return p.Close(err)
-			}
-		}
-		if len(captures) > 1 {
-			p.FreezeSummary(len(captures), &tally)
-		}
-		return p.Close(tally.Status.Err())
+		return p.Close(freezeAll(cmd, p, src, batch, args, s, o))
 	}
 	return cmd
+}
+
+// The values of --name-by.
+const (
+	byName   = "name"
+	byDigest = "digest"
+)
+
+// freezeAll freezes the captures of a source. It prints the rows of each capture as soon
+// as its files are durable.
+func freezeAll(cmd *cobra.Command, p *render.Printer, src *inputs.Source, batch *cli.Batch, args []string, s freeze.Settings, o freeze.BatchOptions) error {
+	single := isSingle(batch, args)
+	var shown interface{ End() }
+	done := func() {}
+	if single {
+		shown, s.Progress = render.NewReadingProgress(cmd.ErrOrStderr(), args[0])
+	} else {
+		progress := p.NewBatchProgress(cmd.ErrOrStderr(), "captures", src.InBytes(), src.Progress)
+		shown, done = progress, progress.Done
+	}
+	defer shown.End()
+	all, sourceError := inputsOf(cmd.Context(), src)
+	frozen, err := freeze.Batch(cmd.Context(), all, s, o)
+	if err != nil {
+		return err
+	}
+	var tally render.Tally
+	captures := 0
+	for rows := range frozen {
+		if captures++; single {
+			shown.End()
+		}
+		for _, row := range rows {
+			tally.AddRun(row)
+			p.Freeze(row)
+		}
+		if done(); !p.Flush() {
+			return nil
+		}
+	}
+	shown.End()
+	if err := interrupted(cmd); err != nil {
+		return err
+	}
+	if err := sourceError(); err != nil && batch.HasArguments() {
+		return inputError(err)
+	} else if err != nil {
+		why, _ := finding.FromError(err)
+		p.Freeze(freeze.Row{Capture: cmp.Or(batch.List, batch.Tar), Verdict: project.Failed, Findings: []finding.Finding{why}})
+		tally.Status = render.Failed
+	}
+	if !batch.HasArguments() || captures > 1 {
+		p.FreezeSummary(captures, &tally)
+	}
+	return tally.Status.Err()
 }

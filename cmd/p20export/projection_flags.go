@@ -57,11 +57,13 @@ func (fl *projectionFlags) settings() (s project.Settings, err error) {
 // checkTimes returns an error if times are given for several captures: they are the
 // times of one run.
 func (fl *projectionFlags) checkTimes(captures int) error {
-	if captures > 1 && (fl.startedAt != "" || fl.finishedAt != "") {
+	if captures > 1 && fl.hasTimes() {
 		return fmt.Errorf("--started-at and --finished-at are the times of one run; name one capture, not %d", captures)
 	}
 	return nil
 }
+
+func (fl *projectionFlags) hasTimes() bool { return fl.startedAt != "" || fl.finishedAt != "" }
 
 // withTimeFlags adds the names of the flags to an error about an operator's times.
 func withTimeFlags(err error) error {

@@ -52,11 +52,13 @@ func TestScripts(t *testing.T) {
 			return os.Symlink(captures, filepath.Join(e.WorkDir, ".captures"))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"serve":     serve,
-			"interrupt": interrupt,
-			"flip":      flip,
-			"putbytes":  putBytes,
-			"exitcode":  exitCode,
+			"serve":      serve,
+			"interrupt":  interrupt,
+			"flip":       flip,
+			"putbytes":   putBytes,
+			"exitcode":   exitCode,
+			"gotar":      gotar,
+			"unpackrows": unpackrows,
 		},
 	})
 }

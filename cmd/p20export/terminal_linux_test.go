@@ -152,6 +152,57 @@ func TestTerminalProgress(t *testing.T) {
 	}
 }
 
+// A batch shows its progress below the results, and how fast it was at the end.
+func TestTerminalBatch(t *testing.T) {
+	t.Parallel()
+	capture, err := filepath.Abs("../../discovery/captures/adk/one-turn")
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty := strings.Repeat("\n", 64<<10) // this much of a list is read before its first entry is used
+	for _, redirected := range []bool{false, true} {
+		screen, tty := terminal(t)
+		cmd := program(t, "freeze", "--from-list", "-", "-o", t.TempDir(), "--name-by", "digest")
+		var out bytes.Buffer
+		if cmd.Stdout, cmd.Stderr = tty, tty; redirected {
+			cmd.Stdout = &out
+		}
+		list, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		tty.Close() // the screen ends when the program does
+		defer time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() }).Stop()
+		if _, err := io.WriteString(list, empty+strings.Repeat(capture+"\n", 40)); err != nil {
+			t.Fatal(err)
+		}
+		seen := until(t, screen, "captures: 40, ")
+		list.Close()
+		rest, _ := io.ReadAll(screen) // ends with EIO when the last writer is gone
+		if err := cmd.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		seen = append(seen, rest...)
+		if !redirected {
+			out.Write(seen)
+		} else if bytes.Contains(seen, []byte("artifact")) {
+			t.Errorf("results were written to standard error: %q", seen)
+		}
+		if n := strings.Count(out.String(), "  run 1  run-one-turn"); n != 40 {
+			t.Errorf("%d results: %q", n, out.String())
+		}
+		if !regexp.MustCompile(`captures: 40 in [0-9.]+m?s, [0-9.,]+/s\r\n`).Match(rest) {
+			t.Errorf("%q", rest)
+		}
+		if !redirected && !bytes.Contains(rest, []byte("40 runs of 40 captures: 40 frozen, 0 refused, 0 failed")) {
+			t.Errorf("no summary: %q", rest)
+		}
+	}
+}
+
 // Excerpts of the input in findings cannot control the terminal in any format.
 func TestTerminalExcerpts(t *testing.T) {
 	t.Parallel()

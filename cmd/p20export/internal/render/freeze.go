@@ -16,9 +16,12 @@ func (p *Printer) Freeze(row freeze.Row) {
 		p.json(row)
 		return
 	}
-	if row.Run == nil {
+	switch {
+	case row.Run == nil:
 		p.line("%s \t%s", p.verdict(row.Verdict), row.Capture)
-	} else {
+	case row.RunID == nil: // it was skipped
+		p.line("%s \t%s  run %d", p.verdict(row.Verdict), row.Capture, *row.Run)
+	default:
 		p.line("%s \t%s  run %d  %s", p.verdict(row.Verdict), row.Capture, *row.Run, *row.RunID)
 	}
 	if row.Verdict == project.Frozen {
@@ -27,6 +30,9 @@ func (p *Printer) Freeze(row freeze.Row) {
 		p.line("  envelope  \t%s", *row.Envelope)
 		p.line("  record    \t%s", *row.Record)
 		p.line("  snapshot  \t%s", formatOrigin(*row.Origin, row.FromRequest))
+	}
+	if row.Verdict == project.Skipped {
+		p.line("  record    \t%s", *row.Record)
 	}
 	p.findings(row.Findings)
 	if row.Verdict == project.Frozen {
@@ -70,9 +76,12 @@ func assayLine(row freeze.Row) string {
 
 // FreezeSummary prints the numbers of runs by verdict, and of captures without a run.
 func (p *Printer) FreezeSummary(captures int, t *Tally) {
-	frozen := t.counts[project.Frozen]
-	text := fmt.Sprintf("%s of %s: %d frozen%s, %d refused, %d failed", Plural(t.Total(), "run", "runs"), Plural(captures, "capture", "captures"),
-		frozen, t.incompleteNote(frozen), t.counts[project.Refused], t.counts[project.Failed])
+	frozen, skipped := t.counts[project.Frozen], ""
+	if n := t.counts[project.Skipped]; n > 0 {
+		skipped = fmt.Sprintf("%d skipped, ", n)
+	}
+	text := fmt.Sprintf("%s of %s: %d frozen%s, %s%d refused, %d failed", Plural(t.Total(), "run", "runs"), Plural(captures, "capture", "captures"),
+		frozen, t.incompleteNote(frozen), skipped, t.counts[project.Refused], t.counts[project.Failed])
 	if n := t.runless[project.Refused]; n > 0 {
 		text += "; " + Plural(n, "capture", "captures") + " without a run refused"
 	}
