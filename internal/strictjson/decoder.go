@@ -130,8 +130,8 @@ func NewDecoder(data []byte) *Decoder {
 
 // Reset makes d read data from the beginning. It reuses d's memory.
 func (d *Decoder) Reset(data []byte) {
-	d.index.tables = d.index.tables[:0]
-	*d = Decoder{data: data, open: d.open[:0], names: d.names[:0], index: d.index, frames: d.frames[:0]}
+	d.data, d.pos, d.begun, d.escaped, d.allowDuplicates, d.err = data, 0, false, false, false, nil
+	d.open, d.names, d.frames, d.index.tables = d.open[:0], d.names[:0], d.frames[:0], d.index.tables[:0]
 	if len(data) > math.MaxInt32 {
 		d.err = &SyntaxError{Fault: Malformed, Message: "the text is longer than 2 GiB"}
 	}

@@ -35,7 +35,7 @@ type Reader struct {
 	small     shelf
 	large     shelf
 	stored    int      // number of templates so far
-	members   []member // of the last text that fit no template
+	members   []member // memory for an object whose members are those of a template
 	draft     []scalar // used by adapt
 }
 
@@ -97,9 +97,8 @@ const (
 
 // sample stores the text of o, which fits t.
 func (r *Reader) sample(t *template, o *Object) {
-	shift := len(o.text) - len(t.text)
 	if _, ok := r.adapt(t, o.text); ok {
-		t.store(o, Value{Raw: o.text[t.start : t.end+shift], Start: t.start}, r.draft)
+		t.store(o, t.start, t.end+len(o.text)-len(t.text), r.draft)
 	}
 }
 
@@ -129,31 +128,29 @@ const (
 )
 
 // Read reads data as one JSON text, as ReadText does. The shape of o is that of a template,
-// or 0.
+// or 0. The members of o are valid until the next call of Read.
 func (r *Reader) Read(o *Object, data []byte) (Value, error) {
-	if len(data) > maxLarge {
-		o.members, o.shape = r.members, 0
-		v, err := ReadText(o, &r.decoder, data)
-		r.members = o.members
-		return v, err
-	}
 	s := &r.small
 	if len(data) > maxSmall {
 		s = &r.large
 	}
-	if s.credit > 0 {
+	if s.credit > 0 && len(data) <= maxLarge {
 		if t := r.find(s, o, data); t != nil {
 			return Value{Kind: ObjectStart, Raw: data[t.start : t.end+len(data)-len(t.text)], Start: t.start}, nil
 		}
 	}
-	o.members, o.shape = r.members, 0
-	v, err := ReadText(o, &r.decoder, data)
-	r.members = o.members
-	if err == nil && v.Kind == ObjectStart {
-		r.learn(s, o, v)
+	if o.shape != 0 {
+		o.members, o.shape = r.members, 0
 	}
-	s.credit = min(s.credit+len(data), maxCredit)
-	return v, err
+	start, end := r.decoder.scanText(o, data)
+	if end < 0 {
+		return readText(o, &r.decoder, data)
+	}
+	if s.credit > 0 || !s.begun {
+		r.learn(s, o, start, end)
+	}
+	s.credit += len(data)
+	return Value{Kind: ObjectStart, Raw: data[start:end], Start: start}, nil
 }
 
 // find returns the template that data fits, or nil, and stores the members of data in o.
@@ -163,10 +160,14 @@ func (r *Reader) find(s *shelf, o *Object, data []byte) *template {
 		if len(data) < t.first || string(data[:t.first]) != string(t.text[:t.first]) {
 			continue
 		}
-		if compared, ok := t.fit(o, data); !ok {
+		if compared, ok := t.fit(data); !ok {
 			s.credit -= perNs * (16 + compared/4)
 			continue
 		}
+		if o.shape == 0 {
+			r.members = o.members
+		}
+		o.text, o.base, o.members, o.shape = data, 0, t.fitted, t.shape
 		if t.fits++; t.fits == samplePeriod {
 			r.sample(t, o)
 		}
@@ -181,8 +182,8 @@ func (r *Reader) find(s *shelf, o *Object, data []byte) *template {
 }
 
 // fit reports whether data, which has the text of t before its first hole, fits t. If so,
-// it stores the members of data in o. It also returns the number of bytes that it compared.
-func (t *template) fit(o *Object, data []byte) (compared int, ok bool) {
+// t.fitted has the members of data. It also returns the number of bytes that it compared.
+func (t *template) fit(data []byte) (compared int, ok bool) {
 	var (
 		p, q  = t.first, t.first // data[:p] fits t.text[:q]
 		shift = int32(0)         // p - q
@@ -221,7 +222,6 @@ func (t *template) fit(o *Object, data []byte) (compared int, ok bool) {
 	for ; next < len(t.members); next++ {
 		t.fitted[next] = t.members[next].moved(shift)
 	}
-	o.text, o.base, o.members, o.shape = data, 0, t.fitted, t.shape
 	return len(data), true
 }
 
@@ -247,16 +247,16 @@ func scalarEnd(kind Kind, data []byte, i int) int {
 	return -1
 }
 
-// learn remembers the text of o, whose value is v. If the text differs from a template
+// learn remembers the text of o, in which the object is at [start, end). If the text differs from a template
 // only in strings and numbers, it takes the place of the template's text, and o gets the
 // template's shape. Otherwise it takes the place of the template that was not used for the
 // longest time. The first text is not remembered, because it may be the only one.
-func (r *Reader) learn(s *shelf, o *Object, v Value) {
+func (r *Reader) learn(s *shelf, o *Object, start, end int) {
 	switch {
 	case !s.begun:
 		s.begun, s.credit = true, firstCredit
 		return
-	case s.credit <= 0 || len(o.members) > maxMembers:
+	case len(o.members) > maxMembers || len(o.text) > maxLarge:
 		return
 	}
 	s.credit -= perNs * (64 + len(o.text)/8)
@@ -268,8 +268,9 @@ func (r *Reader) learn(s *shelf, o *Object, v Value) {
 		compared, ok := r.adapt(t, o.text)
 		s.credit -= perNs * (16 + compared)
 		if ok {
-			o.shape = t.shape
-			t.store(o, v, r.draft)
+			t.store(o, start, end, r.draft)
+			r.members = o.members
+			o.members, o.shape = t.fitted, t.shape
 			s.use(i)
 			return
 		}
@@ -288,13 +289,13 @@ func (r *Reader) learn(s *shelf, o *Object, v Value) {
 	r.stored++
 	t := &r.templates[slot]
 	t.shape = Shape(r.stored*Shapes + int(slot))
-	t.store(o, v, nil)
+	t.store(o, start, end, nil)
 }
 
-// store makes the text of o, whose value is v, the text of t.
-func (t *template) store(o *Object, v Value, scalars []scalar) {
+// store makes the text of o, in which the object is at [start, end), the text of t.
+func (t *template) store(o *Object, start, end int, scalars []scalar) {
 	t.text = append(t.text[:0], o.text...)
-	t.start, t.end = v.Start, v.Start+len(v.Raw)
+	t.start, t.end = start, end
 	t.members = append(t.members[:0], o.members...)
 	t.fitted = append(t.fitted[:0], o.members...)
 	t.moving = len(t.members)

@@ -179,6 +179,14 @@ func equalsQuoted(quoted []byte, s string) bool {
 // is an object, ReadText stores its members in o. ReadText fails if an object at any
 // depth has the same key twice.
 func ReadText(o *Object, d *Decoder, data []byte) (Value, error) {
+	if start, end := d.scanText(o, data); end >= 0 {
+		return Value{Kind: ObjectStart, Raw: data[start:end], Start: start}, nil
+	}
+	return readText(o, d, data)
+}
+
+// readText is ReadText for texts that are not objects or have a fault.
+func readText(o *Object, d *Decoder, data []byte) (Value, error) {
 	o.reset(data, 0)
 	d.Reset(data)
 	t, err := d.Next()

@@ -20,7 +20,7 @@ func newFrame(opener byte, first int) frame {
 // Otherwise ok is false and d is as it was before, so that Next finds the fault.
 func (d *Decoder) scan(t Token, members []member) (_ []member, ok bool) {
 	first, tables := d.open[len(d.open)-1].first, len(d.index.tables)
-	list, end := d.scanTo(newFrame(byte(t.Kind), first), members)
+	list, end := d.scanTo(newFrame(byte(t.Kind), first), len(d.open), members)
 	d.names, d.frames = d.names[:first], d.frames[:0]
 	if end < 0 {
 		d.index.tables = d.index.tables[:tables]
@@ -30,9 +30,26 @@ func (d *Decoder) scan(t Token, members []member) (_ []member, ok bool) {
 	return list, true
 }
 
-// scanTo reads to the end of the outer array or object, and returns the offset of its
-// end, or -1 if it finds a fault.
-func (d *Decoder) scanTo(outer frame, members []member) ([]member, int) {
+// scanText reads data as one object, stores its members in o, and returns its place. If
+// data is of another kind or has a fault, end is -1.
+func (d *Decoder) scanText(o *Object, data []byte) (start, end int) {
+	o.reset(data, 0)
+	d.Reset(data)
+	start = spaceEnd(data, 0)
+	if start == len(data) || data[start] != '{' || d.err != nil {
+		return start, -1
+	}
+	d.pos = start + 1
+	o.members, end = d.scanTo(newFrame('{', 0), 1, o.members)
+	if end >= 0 && spaceEnd(data, end) < len(data) {
+		end = -1
+	}
+	return start, end
+}
+
+// scanTo reads to the end of the outer array or object, which is at the given depth, and
+// returns the offset of its end, or -1 if it finds a fault.
+func (d *Decoder) scanTo(outer frame, depth int, members []member) ([]member, int) {
 	data, i := d.data, spaceEnd(d.data, d.pos)
 	if i < len(data) && data[i] == outer.closer {
 		return members, i + 1
@@ -66,7 +83,7 @@ func (d *Decoder) scanTo(outer frame, members []member) ([]member, int) {
 			}
 			i = quote + 1
 		case '{', '[':
-			if len(d.open)+len(d.frames) == MaxDepth {
+			if depth+len(d.frames) == MaxDepth {
 				return members, -1
 			}
 			if len(d.frames) == 0 {
