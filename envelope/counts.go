@@ -3,6 +3,7 @@ package envelope
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -27,8 +28,8 @@ func MaxFamilies() int { return maxFamilies + names.Count() }
 type Counts struct {
 	names     []string
 	counts    []int
-	index     map[string]int
-	last      int // index of the name that was counted last
+	index     map[string]int // nil for a few names
+	last      int            // index of the name that was counted last
 	uncounted int
 }
 
@@ -47,15 +48,12 @@ func (f *Counts) Add(name string) {
 		f.counts[f.last]++
 		return
 	}
-	i, ok := f.index[name]
-	if !ok {
+	i := f.find(name)
+	if i < 0 {
 		known := names.Intern([]byte(name))
 		if len(f.names) >= maxFamilies && known == "" || len(name) > maxFamilyBytes {
 			f.uncounted++
 			return
-		}
-		if f.index == nil {
-			f.index = make(map[string]int)
 		}
 		i = len(f.names)
 		if known != "" {
@@ -63,16 +61,38 @@ func (f *Counts) Add(name string) {
 		} else {
 			name = strings.Clone(name)
 		}
-		f.index[name] = i
 		f.names, f.counts = append(f.names, name), append(f.counts, 0)
+		switch {
+		case f.index != nil:
+			f.index[name] = i
+		case len(f.names) > fewNames:
+			f.index = make(map[string]int)
+			for i, name := range f.names {
+				f.index[name] = i
+			}
+		}
 	}
 	f.last = i
 	f.counts[i]++
 }
 
+// fewNames is the number of names up to which they are compared one by one.
+const fewNames = 12
+
+// find returns the index of name, or -1.
+func (f *Counts) find(name string) int {
+	if f.index == nil {
+		return slices.Index(f.names, name)
+	}
+	if i, ok := f.index[name]; ok {
+		return i
+	}
+	return -1
+}
+
 // Count returns the count of name.
 func (f *Counts) Count(name string) int {
-	if i, ok := f.index[name]; ok {
+	if i := f.find(name); i >= 0 {
 		return f.counts[i]
 	}
 	return 0
@@ -148,7 +168,7 @@ func (f *Counts) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 			return orMalformed(err)
 		}
 		f.Add(key)
-		if i, ok := f.index[key]; ok {
+		if i := f.find(key); i >= 0 {
 			f.counts[i] = int(n)
 		}
 	}

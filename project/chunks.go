@@ -42,15 +42,19 @@ func (f *fold) chunk(e *envelope.Event, k *eventKeys, tagged bool) {
 // openLane marks a subagent's chunk stream as open.
 func (f *fold) openLane(e *envelope.Event, tagged bool) {
 	if tagged && !f.lanes[string(f.tag)] && f.reserve(e, "", len(f.tag)+entryBytes) {
+		if f.lanes == nil {
+			f.lanes = make(map[string]bool)
+		}
 		f.lanes[string(f.tag)] = true
 	}
 }
 
 func (f *fold) closeLane(tagged bool) {
-	if tagged {
-		delete(f.lanes, string(f.tag))
-	} else {
+	switch {
+	case !tagged:
 		f.current = nil
+	case len(f.lanes) > 0:
+		delete(f.lanes, string(f.tag))
 	}
 }
 

@@ -2,6 +2,7 @@ package project
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -40,7 +41,7 @@ func NewCollector(settings ...Settings) *Collector {
 // it, a collector keeps no texts that are together larger than an artifact can be.
 func (c *Collector) KeepTexts() {
 	if c.fold != nil {
-		c.fold.keep = true
+		c.fold.most = math.MaxInt
 	}
 }
 

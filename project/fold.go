@@ -37,11 +37,10 @@ type fold struct {
 	lastID   []byte    // the JSON text of its id
 	id, tag  []byte    // the messageId and the subagentRunId of the event
 	bytes    int       // reserved
-	held     int       // size of the texts that were held
-	limit    int       // of the texts: the size of an artifact, except in tests
-	checked  int       // sumAll need not be called up to this size
-	keep     bool      // hold texts of any size
-	summed   bool      // texts are summed and not held
+	held     int       // size of the texts
+	most     int       // texts of this size are held without a check of the limit
+	limit    int       // of texts that are not blank: the size of an artifact, except in tests
+	summed   bool      // texts are summed, not held
 	pending  *streamed // the message of the last delta
 	block    []byte    // the texts that were held last
 	holder   *streamed // the message of the last text in block
@@ -54,7 +53,7 @@ type fold struct {
 }
 
 func newFold() *fold {
-	return &fold{limit: artifact.MaxFileBytes, byID: map[string]*streamed{}, subagent: map[string]bool{}, lanes: map[string]bool{}}
+	return &fold{most: artifact.MaxFileBytes, limit: artifact.MaxFileBytes, byID: make(map[string]*streamed)}
 }
 
 // eventKeys are the places of an event's keys that a fold reads. They are the same for
@@ -155,6 +154,9 @@ func (f *fold) ownMessage(e *envelope.Event, k *eventKeys, tagged bool) (m *stre
 		if !f.reserve(e, "", len(f.id)+entryBytes) {
 			return nil, false
 		}
+		if f.subagent == nil {
+			f.subagent = make(map[string]bool)
+		}
 		f.subagent[string(f.id)] = true
 	}
 	f.omitted.add(origin{event: e}.omission(finding.SubagentText))
@@ -183,8 +185,9 @@ func (f *fold) start(e *envelope.Event, m *streamed) *streamed {
 	m = &streamed{id: string(f.id), role: reduce.Role(e), event: &envelope.Event{Index: e.Index, Offset: e.Offset, Bytes: e.Bytes, Line: e.Line}}
 	m.subset = artifact.IsRole(m.role)
 	if hasName {
-		name.Raw = append([]byte(nil), name.Raw...)
-		m.name = &name
+		kept := name
+		kept.Raw = append([]byte(nil), name.Raw...)
+		m.name = &kept
 	}
 	f.streamed = append(f.streamed, m)
 	f.byID[m.id] = m

@@ -27,10 +27,12 @@ type streamed struct {
 	text     reduce.Text
 }
 
-// textBytes is the length at which a text is held or summed. Texts are held in blocks of
-// up to blockBytes, because texts that grow would need several times their memory.
+// A text is held or summed when it has textBytes, or leastBytes and another message goes
+// on. Texts are held in blocks of up to blockBytes, because texts that grow would need
+// several times their memory.
 const (
 	textBytes  = 4 << 10
+	leastBytes = 512
 	blockBytes = 64 << 10
 )
 
@@ -39,19 +41,24 @@ func (f *fold) append(m *streamed, delta envelope.Value) {
 	if m != f.pending {
 		f.setPending(m)
 	}
+	before := m.text.Len()
 	m.text.Append(delta)
+	f.held += m.text.Len() - before
 	if m.text.Len() >= textBytes {
 		f.settle(m)
 	}
+	if f.held > f.most && !f.summed {
+		f.sumAll()
+	}
 }
 
-// setPending settles the text of the pending message and makes m the pending message. The
-// memory of the text is used again.
+// setPending makes m the pending message and settles the text of the last one, if that
+// has enough. The memory of the text is used again.
 func (f *fold) setPending(m *streamed) {
-	if last := f.pending; last != nil {
+	if last := f.pending; last != nil && (f.summed || last.text.Len() >= leastBytes) {
 		f.settle(last)
 		if last.text.Len() == 0 && m.text.Len() == 0 {
-			m.text, last.text = last.text, reduce.Text{}
+			m.text, last.text = last.text, m.text
 		}
 	}
 	f.pending = m
@@ -66,24 +73,19 @@ func (f *fold) settle(m *streamed) {
 		f.hold(m, text)
 	}
 	m.text.Discard(len(text))
-	if !f.summed && f.held > max(f.checked, f.limit) && !f.keep {
-		f.sumAll()
-	}
 }
 
 // hold holds a text of a message.
 func (f *fold) hold(m *streamed, text []byte) {
-	f.held += len(text)
 	if cap(f.block)-len(f.block) < len(text) {
-		f.block = make([]byte, 0, max(len(text), min(2*cap(f.block), blockBytes), 512))
+		f.block = make([]byte, 0, max(len(text), min(2*cap(f.block), blockBytes), leastBytes))
 	}
 	start := len(f.block)
 	f.block = append(f.block, text...)
-	text = f.block[start:]
 	if n := len(m.held) - 1; n >= 0 && f.holder == m && start > 0 {
 		m.held[n] = f.block[start-len(m.held[n]):]
 	} else {
-		m.held = append(m.held, text)
+		m.held = append(m.held, f.block[start:])
 	}
 	f.holder = m
 }
@@ -100,14 +102,16 @@ func (f *fold) sum(m *streamed, text []byte) {
 func (f *fold) sumAll() {
 	n := 0
 	for _, m := range f.streamed {
-		if !f.isBlank(m) {
-			for _, text := range m.held {
-				n += len(text)
-			}
+		if f.isBlank(m) {
+			continue
 		}
+		for _, text := range m.held {
+			n += len(text)
+		}
+		n += m.text.Len()
 	}
 	if n <= f.limit {
-		f.checked = 2 * f.held
+		f.most = 2 * f.held
 		return
 	}
 	f.summed, f.block, f.holder = true, nil, nil
@@ -116,6 +120,9 @@ func (f *fold) sumAll() {
 			f.sum(m, text)
 		}
 		m.held = nil
+		if f.settle(m); m.text.Len() == 0 {
+			m.text = reduce.Text{}
+		}
 	}
 }
 

@@ -74,7 +74,7 @@ func projectRun(t interface{ Fatal(...any) }, keep bool, limit int, events []str
 		all = append(all, s)
 	}
 	c := NewCollector(all...)
-	c.fold.limit = limit
+	c.fold.limit, c.fold.most = limit, limit
 	if keep {
 		c.KeepTexts()
 	}

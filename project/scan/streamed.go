@@ -28,6 +28,7 @@ const (
 type streamedCounter struct {
 	Streamed
 	seen  map[string]bool
+	id    []byte // of the event
 	bytes int
 }
 
@@ -37,18 +38,20 @@ func (c *streamedCounter) event(e *envelope.Event) {
 		return
 	}
 	v, _ := e.Get("messageId")
-	id, _ := v.Text()
-	if v.Kind != strictjson.String || c.seen[id] {
+	if v.Kind != strictjson.String {
 		return
 	}
-	if c.bytes += len(id) + idBytes; c.bytes > maxStreamedBytes {
+	if c.id, _ = strictjson.AppendUnquoted(c.id[:0], v.Raw); c.seen[string(c.id)] {
+		return
+	}
+	if c.bytes += len(c.id) + idBytes; c.bytes > maxStreamedBytes {
 		c.Truncated = true
 		return
 	}
 	if c.seen == nil {
 		c.seen = make(map[string]bool)
 	}
-	c.seen[id] = true
+	c.seen[string(c.id)] = true
 	if v, tagged := e.Get("subagentRunId"); tagged && v.Kind != strictjson.Null {
 		return
 	}
