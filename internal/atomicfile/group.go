@@ -2,11 +2,9 @@ package atomicfile
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
-	"syscall"
 )
 
 // File is a file to be written. Same compares it with an existing file of that name.
@@ -32,8 +30,8 @@ type Set struct {
 
 // Prepare writes the files of a set without names, so that Commit can sync many of them
 // together. The caller must pass the set to Commit, or discard it. If the last file
-// exists, or too many files are open, Prepare keeps the data until then. For a set
-// without files, Commit only syncs the directory.
+// exists, Prepare writes nothing and keeps the data until then. For a set without files,
+// Commit only syncs the directory.
 func (d *Directory) Prepare(files ...File) *Set {
 	s := &Set{in: d}
 	for _, f := range files {
@@ -47,9 +45,6 @@ func (d *Directory) Prepare(files ...File) *Set {
 		return s
 	}
 	s.Err = s.stage(files, d.stageUnsynced)
-	if errors.Is(s.Err, syscall.EMFILE) || errors.Is(s.Err, syscall.ENFILE) {
-		s.files, s.Err = files, nil
-	}
 	return s
 }
 
@@ -109,11 +104,10 @@ func Commit(ctx context.Context, check func(dir string) error, sets ...*Set) {
 		byDir[s.in] = append(byDir[s.in], s)
 	}
 	for _, d := range dirs {
-		d.publishSets(ctx, check, byDir[d], false)
+		d.publishSets(ctx, check, byDir[d])
 	}
 	parents := make(map[string]error)
 	for _, d := range dirs {
-		d.publishSets(ctx, check, byDir[d], true) // when no other files are open
 		d.syncSets(byDir[d], parents)
 	}
 }
@@ -164,23 +158,18 @@ func syncContent(sets []*Set) {
 	}
 }
 
-// publishSets gives the files of the sets their names. If kept is true, it stages and
-// publishes the sets whose data was kept, otherwise the others.
-func (d *Directory) publishSets(ctx context.Context, check func(string) error, sets []*Set, kept bool) {
-	locked := false
-	var failed error
+// publishSets gives the files of the sets their names.
+func (d *Directory) publishSets(ctx context.Context, check func(string) error, sets []*Set) {
+	err := d.lock(ctx)
+	if err == nil {
+		defer unlock(d.file)
+		err = check(d.name)
+	}
 	for _, s := range sets {
-		if s.Err != nil || kept != (s.files != nil) {
-			continue
+		if s.Err == nil {
+			s.Err = err
 		}
-		if !locked && failed == nil {
-			if failed = d.lock(ctx); failed == nil {
-				defer unlock(d.file)
-				locked = true
-				failed = check(d.name)
-			}
-		}
-		if s.Err = failed; s.Err == nil {
+		if s.Err == nil {
 			s.Err = s.publish()
 		}
 		s.Discard()
