@@ -157,10 +157,17 @@ func writers(t *testing.T) (in func(name string) string, commands map[string]wri
 	trace(t, render.Done, "report", runs, "-o", in("earlier.html"), "--run", "#1")
 	server := answering(t, testkit.Read(t, in("many.sse")))
 	testkit.Write(t, in("request.json"), []byte(`{}`))
-	set := func(name string) []string {
-		return []string{name + ".artifact.json", name + ".envelope.ndjson", name + ".record.json"}
-	}
+	one, _ := manyRuns(t, dir, "one", 1)
+	testkit.Write(t, in("list"), runs+"\n"+one+"\n")
+	set := frozenSet
 	return in, map[string]written{
+		"batch": {
+			args: func(out string) []string {
+				return []string{"freeze", "--from-list", in("list"), "-o", out, "--skip-existing", "--jobs", "2"}
+			},
+			sets: [][]string{set("many.1"), set("many.2"), set("one")},
+			said: "frozen  ",
+		},
 		"freeze": {
 			args: func(out string) []string { return []string{"freeze", runs, "-o", out} },
 			sets: [][]string{set("many.1"), set("many.2")},
@@ -215,6 +222,11 @@ func writers(t *testing.T) (in func(name string) string, commands map[string]wri
 			capture: true,
 		},
 	}
+}
+
+// frozenSet returns the names of the files of a frozen run.
+func frozenSet(name string) []string {
+	return []string{name + ".artifact.json", name + ".envelope.ndjson", name + ".record.json"}
 }
 
 // make creates the output directory of a command, unless the command makes a capture, which

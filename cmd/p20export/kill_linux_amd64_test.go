@@ -19,7 +19,8 @@ const usualKills = 20
 // remains of the killed run.
 func TestKilled(t *testing.T) {
 	in, commands := writers(t)
-	for _, name := range []string{"freeze", "bundle", "report", "replace", "compact", "capture", "import"} {
+	commands["group"] = grouped(t)
+	for _, name := range []string{"freeze", "batch", "group", "bundle", "report", "replace", "compact", "capture", "import"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := commands[name]

@@ -3,6 +3,7 @@ package testkit
 import (
 	"bytes"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,6 +18,10 @@ type Call struct {
 	// Path is the absolute path of the file; if the call has two, the second. A file
 	// without a name has the path of its directory, with a number.
 	Path string
+	// Linked is the path of the open file that linkat gives a name.
+	Linked string
+	// Data is what write writes, up to 4,096 bytes.
+	Data string
 	// Flags are the flags of openat and linkat.
 	Flags int
 }
@@ -44,7 +49,7 @@ var fileCalls = map[uint64]struct {
 	file argument
 }{
 	0: {"read", openFile}, 17: {"pread64", openFile}, 1: {"write", openFile}, 18: {"pwrite64", openFile},
-	5: {"fstat", openFile}, 73: {"flock", openFile}, 74: {"fsync", openFile}, 75: {"fdatasync", openFile},
+	5: {"fstat", openFile}, 73: {"flock", openFile}, 74: {"fsync", openFile}, 75: {"fdatasync", openFile}, 306: {"syncfs", openFile},
 	77: {"ftruncate", openFile}, 217: {"getdents64", openFile},
 	83: {"mkdir", onlyPath}, 84: {"rmdir", onlyPath}, 87: {"unlink", onlyPath},
 	257: {"openat", pathAt}, 258: {"mkdirat", pathAt}, 262: {"newfstatat", pathAt}, 263: {"unlinkat", pathAt}, 267: {"readlinkat", pathAt},
@@ -57,6 +62,19 @@ var fileCalls = map[uint64]struct {
 // output and standard error.
 func Inject(t testing.TB, cmd *exec.Cmd, below string, fault func(Call) Fault) (status int, output string) {
 	t.Helper()
+	return Observe(t, cmd, func(_ int, c Call) Fault {
+		if c.Path != below && !strings.HasPrefix(c.Path, below+"/") {
+			return Fault{}
+		}
+		return fault(c)
+	}, func(int, Call) {})
+}
+
+// Observe is like Inject, but calls entered for calls for all files, and left after each
+// call that succeeded, with the thread.
+func Observe(t testing.TB, cmd *exec.Cmd, entered func(tid int, c Call) Fault, left func(tid int, c Call)) (status int, output string) {
+	t.Helper()
+	calls := make(map[int]Call)            // by thread
 	failing := make(map[int]syscall.Errno) // errors of calls that were not made, by thread
 	tr := new(tracer)
 	tr.entered = func(pid, tid int) error {
@@ -65,10 +83,11 @@ func Inject(t testing.TB, cmd *exec.Cmd, below string, fault func(Call) Fault) (
 			return err
 		}
 		call, ok := callOf(pid, &regs)
-		if !ok || call.Path != below && !strings.HasPrefix(call.Path, below+"/") {
+		if !ok {
 			return nil
 		}
-		switch f := fault(call); {
+		calls[tid] = call
+		switch f := entered(tid, call); {
 		case f.Kill:
 			return syscall.Kill(pid, syscall.SIGKILL)
 		case f.Short && regs.Rdx > 1:
@@ -81,18 +100,25 @@ func Inject(t testing.TB, cmd *exec.Cmd, below string, fault func(Call) Fault) (
 		}
 		return nil
 	}
-	tr.left = func(pid, tid int) error {
-		errno, ok := failing[tid]
+	tr.left = func(_, tid int) error {
+		call, ok := calls[tid]
 		if !ok {
 			return nil
 		}
-		delete(failing, tid)
+		delete(calls, tid)
 		var regs syscall.PtraceRegs
 		if err := syscall.PtraceGetRegs(tid, &regs); err != nil {
 			return err
 		}
-		regs.Rax = uint64(-int64(errno))
-		return syscall.PtraceSetRegs(tid, &regs)
+		if errno, ok := failing[tid]; ok {
+			delete(failing, tid)
+			regs.Rax = uint64(-int64(errno))
+			return syscall.PtraceSetRegs(tid, &regs)
+		}
+		if int64(regs.Rax) >= 0 {
+			left(tid, call)
+		}
+		return nil
 	}
 	return follow(t, cmd, tr)
 }
@@ -112,6 +138,19 @@ func KillAt(t testing.TB, cmd *exec.Cmd, at int) (status int, output string, cal
 	return status, output, calls
 }
 
+// bytesAt returns n bytes at an address of a process.
+func bytesAt(pid int, at uint64, n int) string {
+	if n == 0 {
+		return ""
+	}
+	data := make([]byte, n)
+	read, err := unix.ProcessVMReadv(pid, []unix.Iovec{iovec(data)}, []unix.RemoteIovec{{Base: uintptr(at), Len: n}}, 0)
+	if err != nil {
+		return ""
+	}
+	return string(data[:read])
+}
+
 // callOf returns the call that a thread enters, and whether it is in fileCalls.
 func callOf(pid int, regs *syscall.PtraceRegs) (Call, bool) {
 	kind, ok := fileCalls[regs.Orig_rax]
@@ -128,6 +167,13 @@ func callOf(pid int, regs *syscall.PtraceRegs) (Call, bool) {
 		call.Path, call.Flags = text(pid, regs.Rsi), int(regs.Rdx)
 	case secondAt:
 		call.Path, call.Flags = text(pid, regs.R10), int(regs.R8)
+		if number, ok := strings.CutPrefix(text(pid, regs.Rsi), "/proc/self/fd/"); ok {
+			fd, _ := strconv.ParseUint(number, 10, 64)
+			call.Linked = descriptor(pid, fd)
+		}
+	}
+	if call.Name == "write" {
+		call.Data = bytesAt(pid, regs.Rsi, int(min(4096, regs.Rdx)))
 	}
 	return call, true
 }
