@@ -11,7 +11,6 @@ import (
 	"fmt"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/capture"
@@ -149,20 +148,6 @@ func New(out *project.Output, run *envelope.Run, s project.Settings, tool Tool) 
 			Sizes:      Sizes{EnvelopeBytes: len(out.Envelope), ArtifactBytes: len(out.Bytes)},
 		},
 	}
-}
-
-// Encode returns the record's canonical form: the key order of the structures,
-// two-space indent, minimal escapes and one newline at the end.
-func (r *Record) Encode() ([]byte, error) {
-	if r.Predicate.Omissions == nil {
-		r.Predicate.Omissions = []project.Omission{}
-	}
-	var buf bytes.Buffer
-	if err := json.MarshalWrite(&buf, r, jsontext.WithIndent("  ")); err != nil {
-		return nil, fmt.Errorf("encode record: %w", err)
-	}
-	buf.WriteByte('\n')
-	return buf.Bytes(), nil
 }
 
 // Size returns an estimate of the memory that the record needs, in bytes.
