@@ -69,6 +69,13 @@ func TestReadsOnce(t *testing.T) {
 	refused := in("refused")
 	testkit.CopyDir(t, refused, "../../discovery/captures/adk/refused")
 	one := in("evidence/many.7.artifact.json")
+	manyRuns(t, dir, "single", 1)
+	list, archive, single := in("list"), in("archive.tar"), in("single.sse")
+	trace(t, render.Done, "freeze", single, "-o", in("alone"))
+	testkit.Write(t, list, []byte(plain+"\n"))
+	if out, err := exec.Command("tar", "-C", dir, "-cf", archive, "many").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
 	for _, c := range []struct {
 		args []string
 		of   string
@@ -81,6 +88,11 @@ func TestReadsOnce(t *testing.T) {
 		{[]string{"freeze", capture, "-o", in("again")}, response, render.Done},
 		{[]string{"freeze", capture, "-o", in("third"), "--run", "#3"}, response, render.Done},
 		{[]string{"freeze", capture, "-o", in("folded"), "--projection", "folded-stream"}, response, render.Negative},
+		{[]string{"freeze", capture, "--inline"}, response, render.Done},
+		{[]string{"freeze", "--from-list", list, "-o", in("listed")}, plain, render.Done},
+		{[]string{"freeze", "--from-tar", archive, "-o", in("unpacked")}, archive, render.Done},
+		{[]string{"freeze", capture, "-o", in("evidence"), "--skip-existing"}, response, render.Done},
+		{[]string{"freeze", single, "-o", in("alone"), "--skip-existing"}, single, render.Done},
 		{[]string{"compare", capture}, response, render.Done},
 		{[]string{"compare", capture, "--contract", "assay", "--format", "junit"}, response, render.Done},
 		{[]string{"compare", capture, "--write-baseline", in("baseline.json")}, response, render.Done},
@@ -107,6 +119,21 @@ func TestReadsOnce(t *testing.T) {
 				t.Errorf("%q: opened %d times, %d bytes read of %d", c.args, opens, bytes, size)
 			}
 		})
+	}
+}
+
+// freeze skips a capture directory with one run without opening its response.
+func TestSkipDoesNotRead(t *testing.T) {
+	dir := realTemp(t)
+	capture, response := manyRuns(t, dir, "one", 1)
+	out := filepath.Join(dir, "out")
+	trace(t, render.Done, "freeze", capture, "-o", out)
+	traced := trace(t, render.Done, "freeze", capture, "-o", out, "--skip-existing")
+	if !strings.Contains(traced.Output, "skipped") || traced.Opens[response] != 0 {
+		t.Errorf("opened %d times: %s", traced.Opens[response], traced.Output)
+	}
+	if traced.Opens[filepath.Join(capture, "capture.json")] == 0 {
+		t.Error("the manifest was not opened")
 	}
 }
 
