@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"os"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -20,6 +23,9 @@ import (
 func openInputs(cmd *cobra.Command, b *cli.Batch, args []string) (*inputs.Source, error) {
 	switch {
 	case b.List != "":
+		if isArchive(b.List) {
+			return nil, fmt.Errorf("--from-list %s has the name of an archive; read it with --from-tar", finding.Quote(b.List))
+		}
 		src, err := inputs.OpenList(cmd.Context(), b.List)
 		return src, batchFileError("from-list", b.List, err)
 	case b.Tar != "":
@@ -31,11 +37,22 @@ func openInputs(cmd *cobra.Command, b *cli.Batch, args []string) (*inputs.Source
 			return nil, err
 		}
 	}
-	if err := checkNoBundles(args...); err != nil {
-		return nil, err
+	if i := slices.IndexFunc(args, isArchive); i >= 0 {
+		return nil, fmt.Errorf("%s has the name of an archive; read the captures in it with --from-tar. To verify a bundle, use: p20export assay verify BUNDLE", finding.Quote(args[i]))
 	}
 	src, err := inputs.Paths(cmd.Context(), args)
 	return src, inputError(err)
+}
+
+// isArchive reports whether a path has the name of a tar archive and is not a directory.
+func isArchive(path string) bool {
+	for _, suffix := range cli.ArchiveSuffixes() {
+		if strings.HasSuffix(path, "."+suffix) {
+			info, err := os.Stat(path)
+			return err != nil || !info.IsDir()
+		}
+	}
+	return false
 }
 
 // batchFileError returns the error for the file of --from-list or --from-tar.

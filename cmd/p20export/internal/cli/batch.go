@@ -53,11 +53,14 @@ func AddBatch(cmd *cobra.Command, inputs string) *Batch {
 	flags.StringVar(&b.Tar, "from-tar", "", "read the "+inputs+" from the tar archive `FILE`; - is standard input")
 	Complete(cmd, "jobs")
 	CompleteBy(cmd, "from-tar", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return []string{"tar", "tar.gz", "tgz", "tar.zst"}, cobra.ShellCompDirectiveFilterFileExt
+		return ArchiveSuffixes(), cobra.ShellCompDirectiveFilterFileExt
 	})
 	cmd.Args = b.check(inputs, cmd.Args)
 	return b
 }
+
+// ArchiveSuffixes returns the usual suffixes of the names of archives, without the dot.
+func ArchiveSuffixes() []string { return []string{"tar", "tar.gz", "tgz", "tar.zst"} }
 
 // HasArguments reports whether the inputs are the arguments of the command.
 func (b *Batch) HasArguments() bool { return b.List == "" && b.Tar == "" }
