@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -92,15 +93,29 @@ var ErrTooLong = errors.New("too long")
 // files, since a named pipe would block until there is a writer.
 func ReadBounded(path string, limit int) ([]byte, error) {
 	info, err := os.Stat(path)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
+	}
+	return readBounded(path, limit, info, func() (fs.File, error) { return os.Open(path) })
+}
+
+// ReadBoundedFS is like ReadBounded for a file of a file system.
+func ReadBoundedFS(fsys fs.FS, path string, limit int) ([]byte, error) {
+	info, err := fs.Stat(fsys, path)
+	if err != nil {
+		return nil, err
+	}
+	return readBounded(path, limit, info, func() (fs.File, error) { return fsys.Open(path) })
+}
+
+func readBounded(path string, limit int, info fs.FileInfo, open func() (fs.File, error)) ([]byte, error) {
+	switch {
 	case info.IsDir():
-		return nil, &os.PathError{Op: "read", Path: path, Err: syscall.EISDIR}
+		return nil, &fs.PathError{Op: "read", Path: path, Err: syscall.EISDIR}
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
-	f, err := os.Open(path)
+	f, err := open()
 	if err != nil {
 		return nil, err
 	}
