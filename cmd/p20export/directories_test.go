@@ -24,7 +24,7 @@ func TestDirectoryTooLarge(t *testing.T) {
 	}
 	out := filepath.Join(t.TempDir(), "out")
 	commands := [][]string{
-		{"inspect", dir}, {"compare", dir}, {"report", dir, "-o", out}, {"validate", dir}, {"verify", dir},
+		{"inspect", dir}, {"compare", dir}, {"report", dir, "-o", out},
 	}
 	for _, args := range commands {
 		var stdout, stderr bytes.Buffer
@@ -42,6 +42,12 @@ func TestDirectoryTooLarge(t *testing.T) {
 	}
 	if _, err := os.Lstat(out); err == nil {
 		t.Error("something was written")
+	}
+	for command, want := range map[string]string{"validate": "contains no file to validate", "verify": "100001 unexplained"} {
+		var stdout, stderr bytes.Buffer
+		if status := run([]string{command, dir}, &stdout, &stderr); status != 3 || !strings.Contains(stdout.String(), want) {
+			t.Errorf("%s: exit status %d, without %q\n%.1000s", command, status, want, stdout.String()+stderr.String())
+		}
 	}
 	if err := os.Remove(filepath.Join(dir, "0")); err != nil {
 		t.Fatal(err)

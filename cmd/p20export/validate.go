@@ -1,11 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"iter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/capture/inputs"
 	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/project/validate"
@@ -41,6 +44,8 @@ All problems are listed in document order, up to 100 findings per file, each
 with its JSON Pointer, line, column and byte offset, its rule and the next step.
 Lines end with LF or CRLF; columns count code points.
 
+` + cli.BatchHelp("files", "the artifacts and envelopes in it are checked like those in a directory, and the rows have their names in the archive") + `
+
 --format sarif (SARIF 2.1.0) and --format junit (JUnit XML) write one document
 after all files have been checked, and nothing if interrupted.
 ` + exitHelp("every file is well-formed", "a file is malformed, or differs from its record", ""),
@@ -50,6 +55,7 @@ after all files have been checked, and nothing if interrupted.
   p20export validate --kind envelope - < frozen/one-turn.envelope.ndjson`,
 		Args: cli.OneOrMore("FILE"),
 	}
+	b := cli.AddBatch(cmd, "files")
 	cmd.Flags().StringVar(&profile, "profile", string(artifact.V1), "limits for artifacts: `v1|assay`; assay adds those of Assay's mapper 5.4.0")
 	cmd.Flags().StringVar(&kind, "kind", "", "check as `artifact|envelope`, regardless of name and content")
 	f := cli.AddFormat(cmd, render.SARIF, render.JUnit)
@@ -70,17 +76,46 @@ after all files have been checked, and nothing if interrupted.
 		if err := checkNoBundles(paths...); err != nil {
 			return err
 		}
-		p := newPrinter(cmd, f)
-		var tally render.Tally
-		for row := range validate.Files(cmd.Context(), paths, prof, k) {
-			tally.Add(row.Verdict)
-			p.Validation(row)
-		}
-		if err := interrupted(cmd); err != nil {
-			return p.Close(err)
-		}
-		p.ValidationSummary(&tally)
-		return p.Close(tally.Status.Err())
+		return validateAll(cmd, newPrinter(cmd, f), b, paths, validate.Settings{Profile: prof, Kind: k, Jobs: b.Jobs})
 	}
 	return cmd
+}
+
+// validateAll validates the files that the arguments, a list or an archive contain.
+func validateAll(cmd *cobra.Command, p *render.Printer, b *cli.Batch, paths []string, s validate.Settings) error {
+	listed := func() error { return nil }
+	progress := func() (done, total int64) { return 0, 0 }
+	rows := validate.Files(cmd.Context(), entriesOf(paths), s)
+	if !b.HasArguments() {
+		file, err := openBatchFile(cmd, b)
+		if err != nil {
+			return err
+		}
+		defer file.close()
+		progress = file.progress
+		if b.List != "" {
+			var entries iter.Seq[inputs.Entry]
+			entries, listed = file.entries()
+			rows = validate.Files(cmd.Context(), entries, s)
+		} else {
+			rows = validate.Archive(cmd.Context(), file, file.path, s)
+		}
+	}
+	var tally render.Tally
+	shown := p.NewBatchProgress(cmd.ErrOrStderr(), "files", !b.HasArguments(), progress)
+	defer shown.End()
+	for row := range rows {
+		tally.Add(row.Verdict)
+		p.Validation(row)
+		shown.Done()
+		if !p.Flush() {
+			return p.Close(nil)
+		}
+	}
+	shown.End()
+	if err := interrupted(cmd); err != nil {
+		return p.Close(err)
+	}
+	p.ValidationSummary(&tally)
+	return p.Close(cmp.Or(listed(), tally.Status.Err()))
 }

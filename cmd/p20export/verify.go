@@ -3,9 +3,11 @@ package main
 import (
 	"cmp"
 	"errors"
+	"iter"
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -77,6 +79,9 @@ It is an error (exit status 3) if a directory cannot be read, or if a tree
 contains more than 1,000,000 files and directories. In JSON, a row has the same
 keys as for a single artifact, null where they do not apply, and the key file
 for any other file.
+
+` + cli.BatchHelp("artifacts", "the whole archive is verified like a DIR, and the rows have the names in it") + `
+A line of a list is an ARTIFACT or a DIR.
 ` + exitHelp("nothing differs, and everything was verifiable", "something differs, or with --strict a file is unexplained", "something is unverifiable or could not be read"),
 		Example: `  p20export verify frozen/one-turn.artifact.json \
       --record frozen/one-turn.record.json --capture captures/one-turn
@@ -91,6 +96,7 @@ for any other file.
 	cmd.Flags().BoolVar(&strict, "strict", false, "with a DIR: treat unexplained files as errors")
 	cmd.Flags().BoolVar(&only, "captures-only", false, "with a DIR: check only the captures in it")
 	f := cli.AddFormat(cmd)
+	b := cli.AddBatch(cmd, "artifacts")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if slices.Contains(captures, "") {
 			return errors.New("--capture is empty")
@@ -100,15 +106,16 @@ for any other file.
 				return err
 			}
 		}
-		if err := checkFiles(args[0], stated); err != nil {
+		if err := checkFiles(append(args, stated)...); err != nil {
 			return err
 		}
-		if err := checkNoBundles(args[0]); err != nil {
+		if err := checkNoBundles(args...); err != nil {
 			return err
 		}
-		if info, err := os.Stat(args[0]); err == nil && info.IsDir() {
+		s := verify.TreeSettings{Captures: captures, CapturesOnly: only, Strict: strict, Jobs: b.Jobs}
+		if !b.HasArguments() || isDirectory(args[0]) {
 			if cmd.Flags().Changed("record") {
-				return errors.New("--record is only for a single artifact; in a directory the records are found by name")
+				return errors.New("--record is only for a single artifact; in directories, lists and archives the records are found by name")
 			}
 			if slices.Contains(captures, "-") {
 				return errors.New("--capture - is only for a single artifact")
@@ -116,7 +123,10 @@ for any other file.
 			if only && captures != nil {
 				return errors.New("--capture cannot be used with --captures-only, which verifies no records")
 			}
-			return verifyTree(cmd, args[0], verify.TreeSettings{Captures: captures, CapturesOnly: only, Strict: strict}, f)
+			if b.List != "" && len(captures) > 1 {
+				return errors.New("give only one --capture with --from-list; it can be a directory that contains all captures")
+			}
+			return verifyAll(cmd, b, args, s, f)
 		}
 		switch {
 		case strict:
@@ -138,25 +148,94 @@ for any other file.
 	return cmd
 }
 
-// verifyTree verifies a directory. It prints each row as soon as it is known.
-func verifyTree(cmd *cobra.Command, dir string, s verify.TreeSettings, f *render.Format) error {
+// isDirectory reports whether path is a directory.
+func isDirectory(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// verifyAll verifies a directory, a list or an archive. It prints each row as soon as it
+// is known.
+func verifyAll(cmd *cobra.Command, b *cli.Batch, args []string, s verify.TreeSettings, f *render.Format) error {
 	p := newPrinter(cmd, f)
-	var tally render.Tally
-	shown, show := render.NewReadingProgress(cmd.ErrOrStderr(), dir)
-	s.Progress = func(read int64) { show(read) }
-	for row := range verify.Tree(cmd.Context(), dir, s) {
-		shown.End()
-		tally.AddTreeEntry(row)
-		p.TreeEntry(row)
-		if !p.Flush() {
-			return p.Close(nil)
+	v := &treePrinter{Printer: p}
+	from, listed := strings.Join(args, ""), func() error { return nil }
+	work := func() bool { return v.entries(verify.Tree(cmd.Context(), from, s)) }
+	progress := func() (done, total int64) { return 0, v.expected.Load() }
+	if !b.HasArguments() {
+		file, err := openBatchFile(cmd, b)
+		if err != nil {
+			return err
 		}
-		shown, show = render.NewReadingProgress(cmd.ErrOrStderr(), dir)
+		defer file.close()
+		from = file.path
+		if b.List != "" {
+			entries, end := file.entries()
+			listed = end
+			progress = file.progress
+			work = func() bool { return v.listed(verify.List(cmd.Context(), entries, s)) }
+		} else {
+			work = func() bool { return v.entries(verify.Archive(cmd.Context(), file, from, s)) }
+		}
 	}
-	shown.End()
+	s.Expect = func(rows int) { v.expected.Store(int64(rows)) }
+	inputs := "artifacts"
+	if s.CapturesOnly {
+		inputs = "captures"
+	}
+	v.progress = p.NewBatchProgress(cmd.ErrOrStderr(), inputs, b.List != "", progress)
+	defer v.progress.End()
+	if !work() {
+		return p.Close(nil)
+	}
+	v.progress.End()
 	if err := interrupted(cmd); err != nil {
 		return p.Close(err)
 	}
-	p.TreeSummary(dir, s.CapturesOnly, &tally)
-	return p.Close(tally.Status.Err())
+	p.TreeSummary(from, s.CapturesOnly, &v.tally)
+	return p.Close(cmp.Or(listed(), v.tally.Status.Err()))
+}
+
+// treePrinter prints the rows of a directory, list or archive. Its methods return false if
+// the output cannot be written.
+type treePrinter struct {
+	*render.Printer
+	tally    render.Tally
+	progress *render.BatchProgress
+	expected atomic.Int64 // rows
+}
+
+// entries prints the rows of a directory or archive.
+func (p *treePrinter) entries(rows iter.Seq[verify.TreeRow]) bool {
+	for row := range rows {
+		p.tally.AddTreeEntry(row)
+		p.TreeEntry(row)
+		if !p.flush() {
+			return false
+		}
+	}
+	return true
+}
+
+// listed prints the rows of a list.
+func (p *treePrinter) listed(rows iter.Seq[verify.ListRow]) bool {
+	for row := range rows {
+		if row.Artifact != nil {
+			p.tally.AddTreeEntry(verify.TreeRow{Verdict: row.Artifact.Verdict, Findings: row.Artifact.Findings})
+			p.Verification(*row.Artifact)
+		} else {
+			p.tally.AddTreeEntry(*row.Directory)
+			p.TreeEntry(*row.Directory)
+		}
+		if !p.flush() {
+			return false
+		}
+	}
+	return true
+}
+
+// flush ends a row.
+func (p *treePrinter) flush() bool {
+	p.progress.Done()
+	return p.Flush()
 }

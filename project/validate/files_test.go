@@ -2,6 +2,7 @@ package validate
 
 import (
 	"context"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,8 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/p20export/p20export/artifact"
-	"github.com/p20export/p20export/finding"
-	"github.com/p20export/p20export/internal/dirtree"
+	"github.com/p20export/p20export/capture/inputs"
 	"github.com/p20export/p20export/internal/testkit"
 	"github.com/p20export/p20export/project"
 )
@@ -21,8 +21,8 @@ const lane = "../../examples/ag-ui-compacted-message-snapshot-evidence"
 
 // rows formats rows as "verdict path message", with paths relative to dir. Only rows of
 // files that could not be validated have a message.
-func rows(ctx context.Context, dir string, kind Kind, limit int, paths ...string) (lines []string) {
-	for row := range files(ctx, paths, artifact.V1, kind, limit) {
+func rows(ctx context.Context, dir string, kind Kind, paths ...string) (lines []string) {
+	for row := range Files(ctx, entries(paths...), Settings{Profile: artifact.V1, Kind: kind, Jobs: 2}) {
 		line := string(row.Verdict) + " " + strings.TrimPrefix(row.File, dir+"/")
 		if row.Verdict == project.Failed {
 			line += " " + row.Findings[0].Message
@@ -30,6 +30,17 @@ func rows(ctx context.Context, dir string, kind Kind, limit int, paths ...string
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// entries returns the entries of paths.
+func entries(paths ...string) iter.Seq[inputs.Entry] {
+	return func(yield func(inputs.Entry) bool) {
+		for _, path := range paths {
+			if !yield(inputs.Entry{Path: path}) {
+				return
+			}
+		}
+	}
 }
 
 // For a directory, only the artifacts and envelopes in it are validated.
@@ -62,16 +73,16 @@ func TestFiles(t *testing.T) {
 		"malformed c/new\nline/x.envelope.ndjson",
 	}
 	ctx := context.Background()
-	if diff := cmp.Diff(want, rows(ctx, dir, "", dirtree.MaxEntries, dir)); diff != "" {
+	if diff := cmp.Diff(want, rows(ctx, dir, "", dir)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for _, kind := range []Kind{Artifact, Envelope} {
 		of := slices.DeleteFunc(slices.Clone(want), func(line string) bool { return !strings.Contains(line, "."+string(kind)+".") })
-		if diff := cmp.Diff(of, rows(ctx, dir, kind, dirtree.MaxEntries, dir)); diff != "" {
+		if diff := cmp.Diff(of, rows(ctx, dir, kind, dir)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", kind, diff)
 		}
 	}
-	if got := rows(ctx, dir, "", dirtree.MaxEntries, filepath.Join(dir, "a.json"), filepath.Join(dir, "a")); len(got) != 2 || got[0] != "malformed a.json" {
+	if got := rows(ctx, dir, "", filepath.Join(dir, "a.json"), filepath.Join(dir, "a")); len(got) != 2 || got[0] != "malformed a.json" {
 		t.Errorf("a file and a directory: %q", got)
 	}
 }
@@ -87,17 +98,14 @@ func TestFilesUnread(t *testing.T) {
 		t.Fatal(err)
 	}
 	link := "error x.artifact.json the entry is a symbolic link, which is not followed"
-	if diff := cmp.Diff([]string{link}, rows(ctx, dir, "", 2, dir)); diff != "" {
+	if diff := cmp.Diff([]string{link}, rows(ctx, dir, "", dir)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"error " + dir + " " + finding.Escape(dir) + " contains more than 1 files and directories"}, rows(ctx, dir, "", 1, dir)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if got := rows(ctx, dir, Envelope, 2, dir); len(got) != 1 || !strings.Contains(got[0], "contains no file to validate") {
+	if got := rows(ctx, dir, Envelope, dir); len(got) != 1 || !strings.Contains(got[0], "contains no file to validate") {
 		t.Errorf("no envelope: %q", got)
 	}
 	testkit.MakeUnreadable(t, dir)
-	if got := rows(ctx, dir, "", dirtree.MaxEntries, dir); len(got) != 2 || !strings.HasPrefix(got[0], "error ddd") || got[1] != link {
+	if got := rows(ctx, dir, "", dir); len(got) != 2 || !strings.HasPrefix(got[0], "error ddd") || got[1] != link {
 		t.Errorf("with a directory that cannot be read: %.200q", got)
 	}
 }
@@ -107,7 +115,7 @@ func TestFilesInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	n := 0
-	for range Files(ctx, []string{lane + "/frozen", lane + "/frozen"}, artifact.V1, "") {
+	for range Files(ctx, entries(lane+"/frozen", lane+"/frozen"), Settings{}) {
 		n++
 		cancel()
 	}

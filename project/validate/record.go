@@ -14,13 +14,14 @@ import (
 // compareRecord compares an artifact or envelope with the record next to it, if
 // there is one. It reports whether the digest differs, whether the snapshot was
 // built, and whether the snapshot lacks streamed text. If the record is malformed or
-// cannot be read, the verdict on an accepted file changes.
-func (row *Row) compareRecord() {
+// cannot be read, the verdict on an accepted file changes. The function read must be like
+// record.ReadBounded.
+func (row *Row) compareRecord(read func(path string, limit int) ([]byte, error)) {
 	path, subject := row.recordPath()
 	if path == "" {
 		return
 	}
-	stated, err := record.Read(path)
+	stated, err := record.ReadFrom(path, read)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}

@@ -9,7 +9,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
+	"path"
 	"regexp"
 	"strings"
 	"sync"
@@ -93,7 +95,25 @@ func File(ctx context.Context, path string, p artifact.Profile, kind Kind) Row {
 	row := newRow(path, p, kind)
 	row.setVerdict(row.read(r, kind, isRegular(path)))
 	if row.Digest != nil {
-		row.compareRecord()
+		row.compareRecord(record.ReadBounded)
+	}
+	return *row
+}
+
+// fileIn is like File for a file of a file system.
+func fileIn(fsys fs.FS, name string, p artifact.Profile, kind Kind) Row {
+	row := newRow(name, p, kind)
+	f, err := fsys.Open(path.Clean(name))
+	if err != nil {
+		row.setVerdict(err)
+		return *row
+	}
+	defer f.Close()
+	row.setVerdict(row.read(f, kind, true))
+	if row.Digest != nil {
+		row.compareRecord(func(name string, limit int) ([]byte, error) {
+			return record.ReadBoundedFS(fsys, path.Clean(name), limit)
+		})
 	}
 	return *row
 }

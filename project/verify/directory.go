@@ -3,12 +3,14 @@ package verify
 import (
 	"context"
 	"fmt"
+	"io"
 	"iter"
 	"os"
 	"slices"
 
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/tarfs"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/scan"
 )
@@ -43,6 +45,10 @@ type TreeSettings struct {
 	// Jobs is the maximum number of captures that are read at the same time. It does
 	// not affect the rows. The default is 1.
 	Jobs int
+	// Expect is called once with the number of records in the directory, or with that
+	// of captures if only captures are checked, before the first row about one of
+	// them. It may be nil.
+	Expect func(rows int)
 	// Progress is called for each capture, by several goroutines if there are several
 	// jobs.
 	Progress scan.Progress
@@ -74,31 +80,48 @@ type limits struct {
 // verifyTree is like Tree, but with the given limits.
 func verifyTree(ctx context.Context, dir string, s TreeSettings, most limits) iter.Seq[TreeRow] {
 	return func(yield func(TreeRow) bool) {
-		outer := ctx
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		v := &treeVerifier{settings: s, sources: newSources(s.Jobs), store: &findingStore{limit: most.findings}, limit: most.entries}
-		defer v.store.close()
-		v.emit = func(row TreeRow) bool {
-			if row.Findings == nil {
-				row.Findings = []finding.Finding{}
-			}
-			v.decided = v.decided || s.decides(row)
-			if yield(row) && outer.Err() == nil {
-				return true
-			}
-			cancel() // the work on the rows that follow
-			return false
+		v, end := newTreeVerifier(ctx, s, most, yield)
+		defer end()
+		t, err := walk(v.ctx, dir, most.entries)
+		if err != nil {
+			v.emit(failedRow(TreeRow{File: &dir}, err))
+			return
 		}
-		if v.load(ctx, dir) && (s.CapturesOnly || v.records(ctx)) && v.captures(ctx) && v.leftovers() && !v.decided {
-			v.emit(rowOf(TreeRow{File: &dir}, v.nothingVerified(dir)))
+		v.verifyAll(dir, t)
+	}
+}
+
+// Archive is like Tree for the members of the tar archive r, which may be compressed with
+// gzip or zstd. The paths in the rows are the names of members, except for that of the
+// whole archive, which is name. The members are kept in a temporary file without a name.
+//
+// The rows of members that are refused, such as links, come first. If the archive cannot
+// be read to its end, nothing is verified.
+func Archive(ctx context.Context, r io.Reader, name string, s TreeSettings) iter.Seq[TreeRow] {
+	return func(yield func(TreeRow) bool) {
+		v, end := newTreeVerifier(ctx, s, limits{entries: MaxEntries, findings: maxFindings}, yield)
+		defer end()
+		members, err := tarfs.New(v.ctx, r, name, func(name string, why error) bool { return v.emit(failedRow(TreeRow{File: &name}, why)) })
+		if err != nil {
+			v.emit(failedRow(TreeRow{File: &name}, err))
 		}
+		if members == nil {
+			return
+		}
+		defer members.Close()
+		t, err := newTree(members.Each(), archived{members})
+		if err != nil {
+			v.emit(failedRow(TreeRow{File: &name}, err))
+			return
+		}
+		v.verifyAll(name, t)
 	}
 }
 
 // treeVerifier verifies one directory. Its methods return false if the verification
 // must stop.
 type treeVerifier struct {
+	ctx      context.Context // ends when no more rows are needed
 	settings TreeSettings
 	tree     *tree
 	sources  *sources
@@ -109,20 +132,49 @@ type treeVerifier struct {
 	store    *findingStore
 }
 
-// load lists the directory and the additional captures.
-func (v *treeVerifier) load(ctx context.Context, dir string) bool {
-	t, err := walk(ctx, dir, v.limit)
-	if err != nil {
-		v.emit(failedRow(TreeRow{File: &dir}, err))
+// newTreeVerifier returns a verifier that passes its rows to yield. The function end must
+// be called at the end.
+func newTreeVerifier(ctx context.Context, s TreeSettings, most limits, yield func(TreeRow) bool) (v *treeVerifier, end func()) {
+	v = &treeVerifier{settings: s, sources: newSources(s.Jobs), store: &findingStore{limit: most.findings}, limit: most.entries}
+	var cancel context.CancelFunc
+	v.ctx, cancel = context.WithCancel(ctx)
+	v.emit = func(row TreeRow) bool {
+		if row.Findings == nil {
+			row.Findings = []finding.Finding{}
+		}
+		v.decided = v.decided || s.decides(row)
+		if yield(row) && ctx.Err() == nil {
+			return true
+		}
+		cancel() // the work on the rows that follow
 		return false
 	}
+	return v, func() { cancel(); v.store.close() }
+}
+
+// expect calls Expect of the settings.
+func (v *treeVerifier) expect(rows int) {
+	if v.settings.Expect != nil {
+		v.settings.Expect(rows)
+	}
+}
+
+// verifyAll emits the rows of a directory.
+func (v *treeVerifier) verifyAll(dir string, t *tree) {
+	if v.load(t) && (v.settings.CapturesOnly || v.records()) && v.captures() && v.leftovers() && !v.decided {
+		v.emit(rowOf(TreeRow{File: &dir}, v.nothingVerified(dir)))
+	}
+}
+
+// load adds the captures of the directory and the additional captures.
+func (v *treeVerifier) load(t *tree) bool {
 	v.tree = t
-	v.sources.add(ctx, t, true)
-	if ctx.Err() != nil {
+	v.sources.add(v.ctx, t, true)
+	if v.ctx.Err() != nil {
 		return false
 	}
 	for _, path := range v.settings.Captures {
-		if err := v.addGiven(ctx, path); err != nil && !v.emit(failedRow(TreeRow{Capture: &path}, err)) {
+		if err := v.addGiven(path); err != nil && !v.emit(failedRow(TreeRow{Capture: &path}, err)) {
 			return false
 		}
 	}
@@ -130,15 +182,15 @@ func (v *treeVerifier) load(ctx context.Context, dir string) bool {
 }
 
 // addGiven adds a capture outside the directory, or a directory of captures.
-func (v *treeVerifier) addGiven(ctx context.Context, path string) error {
+func (v *treeVerifier) addGiven(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
 		return err
 	case info.IsDir():
-		t, err := walk(ctx, path, v.limit)
+		t, err := walk(v.ctx, path, v.limit)
 		if err == nil {
-			v.sources.add(ctx, t, false)
+			v.sources.add(v.ctx, t, false)
 		}
 		return err
 	case !info.Mode().IsRegular():
@@ -150,8 +202,8 @@ func (v *treeVerifier) addGiven(ctx context.Context, path string) error {
 
 // verifyPlain verifies records that state plain files of one size, of which first must be
 // tried first.
-func (v *treeVerifier) verifyPlain(ctx context.Context, records []*recordClaim, first *entry) {
-	v.verifyFirst(ctx, records, first)
+func (v *treeVerifier) verifyPlain(records []*recordClaim, first *entry) {
+	v.verifyFirst(records, first)
 	byDigest := make(map[digest.Digest][]*recordClaim)
 	for _, r := range records {
 		byDigest[r.source.Digest] = append(byDigest[r.source.Digest], r)
@@ -160,29 +212,29 @@ func (v *treeVerifier) verifyPlain(ctx context.Context, records []*recordClaim, 
 		if r.done {
 			continue
 		}
-		candidates, err := v.sources.withBytes(ctx, first.size, sumOf(r.source.Digest))
+		candidates, err := v.sources.withBytes(v.ctx, first.size, sumOf(r.source.Digest))
 		if err != nil {
 			r.fail(err)
 			continue
 		}
-		v.settle(ctx, byDigest[r.source.Digest], candidates)
+		v.settle(byDigest[r.source.Digest], candidates)
 	}
 }
 
 // verifyFirst verifies records with e, the only first candidate for their capture. It
 // skips records that state another digest.
-func (v *treeVerifier) verifyFirst(ctx context.Context, records []*recordClaim, e *entry) {
+func (v *treeVerifier) verifyFirst(records []*recordClaim, e *entry) {
 	group := v.sources.group(e.size)
-	result, err := v.try(ctx, &source{file: e}, records)
+	result, err := v.try(&source{file: e}, records)
 	switch {
-	case ctx.Err() != nil || result == nil && err == nil:
+	case v.ctx.Err() != nil || result == nil && err == nil:
 	case err != nil:
 		group.add(e, "", err)
 	default:
 		s := group.add(e, result.Digest, nil)
 		for _, r := range records {
 			if r.source.Digest == result.Digest {
-				v.setOutcome(ctx, r, s)
+				v.setOutcome(r, s)
 			}
 		}
 	}
@@ -190,7 +242,7 @@ func (v *treeVerifier) verifyFirst(ctx context.Context, records []*recordClaim, 
 
 // try verifies the unfinished records with a capture, in one reading. The
 // result is nil if there are none, or if the capture cannot be opened.
-func (v *treeVerifier) try(ctx context.Context, s *source, records []*recordClaim) (*scan.Result, error) {
+func (v *treeVerifier) try(s *source, records []*recordClaim) (*scan.Result, error) {
 	var claims []*claim
 	for _, r := range records {
 		if !r.done && r.earlyErr == nil {
@@ -205,7 +257,7 @@ func (v *treeVerifier) try(ctx context.Context, s *source, records []*recordClai
 	var result *scan.Result
 	for len(claims) > 0 {
 		now, later := splitBySnapshots(claims)
-		again, err := v.readOnce(ctx, s, now)
+		again, err := v.readOnce(s, now)
 		if err != nil {
 			for _, one := range later {
 				one.err = asCaptureDiffers(err)
@@ -221,8 +273,8 @@ func (v *treeVerifier) try(ctx context.Context, s *source, records []*recordClai
 }
 
 // readOnce verifies claims in one reading of a capture.
-func (v *treeVerifier) readOnce(ctx context.Context, s *source, claims []*claim) (*scan.Result, error) {
-	c, err := s.open(ctx)
+func (v *treeVerifier) readOnce(s *source, claims []*claim) (*scan.Result, error) {
+	c, err := s.open(v.ctx)
 	if err != nil {
 		for _, one := range claims {
 			one.err = asCaptureDiffers(err)
@@ -230,7 +282,7 @@ func (v *treeVerifier) readOnce(ctx context.Context, s *source, claims []*claim)
 		return nil, err
 	}
 	defer c.Close()
-	return verifyClaims(ctx, c, claims, v.store, v.settings.Progress)
+	return verifyClaims(v.ctx, c, claims, v.store, v.settings.Progress)
 }
 
 // maxSnapshots bounds how many snapshots of one run are kept in memory during one
@@ -259,7 +311,7 @@ func splitBySnapshots(claims []*claim) (now, later []*claim) {
 
 // settle sets the outcome of every record from the first intact capture. If no capture
 // is intact, the row has the fault of the first capture.
-func (v *treeVerifier) settle(ctx context.Context, records []*recordClaim, candidates []*source) {
+func (v *treeVerifier) settle(records []*recordClaim, candidates []*source) {
 	if len(candidates) == 0 {
 		for _, r := range records {
 			r.fail(v.sources.notFound(r.source, "here"))
@@ -270,15 +322,15 @@ func (v *treeVerifier) settle(ctx context.Context, records []*recordClaim, candi
 		if s.bad != nil {
 			continue
 		}
-		result, err := v.try(ctx, s, records)
-		if result != nil && ctx.Err() == nil {
+		result, err := v.try(s, records)
+		if result != nil && v.ctx.Err() == nil {
 			s.read, s.bad = true, err
 		}
 		for _, r := range records {
-			if r.done || shouldTryNext(r.outcome(v.store)) && s.check(ctx, v.settings.Progress) != nil {
+			if r.done || shouldTryNext(r.outcome(v.store)) && s.check(v.ctx, v.settings.Progress) != nil {
 				continue
 			}
-			v.setOutcome(ctx, r, s)
+			v.setOutcome(r, s)
 		}
 	}
 	for _, r := range records {
@@ -301,11 +353,11 @@ func (r *recordClaim) outcome(store *findingStore) Row {
 
 // setOutcome sets the outcome of a record from a capture. It also adds faults of the
 // capture if the capture was not read for this record.
-func (v *treeVerifier) setOutcome(ctx context.Context, r *recordClaim, s *source) {
+func (v *treeVerifier) setOutcome(r *recordClaim, s *source) {
 	s.markUsed()
 	row := r.outcome(v.store)
-	if !r.read && ctx.Err() == nil {
-		v.addCaptureFault(ctx, s, &row)
+	if !r.read && v.ctx.Err() == nil {
+		v.addCaptureFault(s, &row)
 	}
 	v.store.release(r.compared)
 	r.tree.Capture, r.tree.Verdict, r.done = new(s.path()), row.Verdict, true
@@ -313,8 +365,8 @@ func (v *treeVerifier) setOutcome(ctx context.Context, r *recordClaim, s *source
 }
 
 // addCaptureFault checks the capture and adds its fault, if any, to a row.
-func (v *treeVerifier) addCaptureFault(ctx context.Context, s *source, row *Row) {
-	err := s.check(ctx, v.settings.Progress)
+func (v *treeVerifier) addCaptureFault(s *source, row *Row) {
+	err := s.check(v.ctx, v.settings.Progress)
 	if err == nil {
 		return
 	}

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path"
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/digest"
+	"github.com/p20export/p20export/internal/tarfs"
 	"github.com/p20export/p20export/project/record"
 )
 
@@ -43,7 +45,32 @@ func (disk) digest(ctx context.Context, path string) (digest.Digest, error) {
 		return "", err
 	}
 	defer f.Close()
+	return hash(f)
+}
+
+// archived opens the members of an archive.
+type archived struct{ members *tarfs.FS }
+
+func (a archived) read(name string, limit int) ([]byte, error) {
+	return record.ReadBoundedFS(a.members, path.Clean(name), limit)
+}
+
+func (a archived) open(ctx context.Context, name string) (*capture.Capture, error) {
+	return capture.OpenFS(ctx, a.members, path.Clean(name), "")
+}
+
+func (a archived) digest(_ context.Context, name string) (digest.Digest, error) {
+	f, err := a.members.Open(path.Clean(name))
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	return hash(f)
+}
+
+// hash returns the digest of the bytes of r.
+func hash(r io.Reader) (digest.Digest, error) {
 	h := digest.Hash()
-	_, err = io.Copy(h, f)
+	_, err := io.Copy(h, r)
 	return digest.Sum(h), err
 }

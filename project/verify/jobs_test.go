@@ -118,6 +118,19 @@ func damage(t *testing.T, dir string) {
 // some are copies, some cannot be read as captures, and some are listed in a capture.json.
 func TestVerifyTreeJobsPlain(t *testing.T) {
 	t.Parallel()
+	dir := plainEvidence(t)
+	rows := sameRows(t, dir, TreeSettings{})
+	if n := countVerdict(rows, project.Verified); n != 30 {
+		t.Errorf("%d records are verified, want 30: %v", n, outline(dir, rows))
+	}
+	sameRows(t, filepath.Join(dir, "frozen"), TreeSettings{Captures: []string{filepath.Join(dir, "copies"), filepath.Join(dir, "captures")}})
+}
+
+// plainEvidence creates a directory with 40 frozen plain captures of the same size. Some
+// of the captures were removed or changed, some have a copy, and there is a capture
+// directory.
+func plainEvidence(t *testing.T) string {
+	t.Helper()
 	dir := t.TempDir()
 	text := string(testkit.Read(t, filepath.Join(captures, "one-turn", "response.sse")))
 	times, err := project.NewOperatorTimes("2026-01-31T12:00:00Z", "2026-01-31T12:00:05Z")
@@ -148,9 +161,5 @@ func TestVerifyTreeJobsPlain(t *testing.T) {
 		}
 	}
 	copyTree(t, filepath.Join(captures, "one-turn"), filepath.Join(dir, "captures", "directory"))
-	rows := sameRows(t, dir, TreeSettings{})
-	if n := countVerdict(rows, project.Verified); n != 30 {
-		t.Errorf("%d records are verified, want 30: %v", n, outline(dir, rows))
-	}
-	sameRows(t, filepath.Join(dir, "frozen"), TreeSettings{Captures: []string{filepath.Join(dir, "copies"), filepath.Join(dir, "captures")}})
+	return dir
 }

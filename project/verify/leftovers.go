@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"context"
 	"strings"
 
 	"github.com/p20export/p20export/capture"
@@ -14,7 +13,10 @@ import (
 
 // captures emits rows for the unused captures in the directory and for unfinished
 // captures.
-func (v *treeVerifier) captures(ctx context.Context) bool {
+func (v *treeVerifier) captures() bool {
+	if v.settings.CapturesOnly {
+		v.expect(len(v.sources.directories))
+	}
 	unused := func(yield func(*source) bool) {
 		for _, s := range v.sources.directories {
 			if s.inside && !s.used && !yield(s) {
@@ -22,13 +24,13 @@ func (v *treeVerifier) captures(ctx context.Context) bool {
 			}
 		}
 	}
-	work := func(_ int, s *source) TreeRow { return v.unused(ctx, s) }
-	for row := range ordered.Map(ctx, v.settings.Jobs, unused, work) {
+	work := func(_ int, s *source) TreeRow { return v.unused(s) }
+	for row := range ordered.Map(v.ctx, v.settings.Jobs, unused, work) {
 		if !v.emit(row) {
 			return false
 		}
 	}
-	if ctx.Err() != nil {
+	if v.ctx.Err() != nil {
 		return false
 	}
 	for _, f := range v.tree.folders {
@@ -47,10 +49,10 @@ func (v *treeVerifier) captures(ctx context.Context) bool {
 }
 
 // unused returns the row of a capture directory that was not used for any record.
-func (v *treeVerifier) unused(ctx context.Context, s *source) TreeRow {
+func (v *treeVerifier) unused(s *source) TreeRow {
 	path := s.path()
 	row := TreeRow{Capture: &path}
-	if err := s.check(ctx, v.settings.Progress); err != nil {
+	if err := s.check(v.ctx, v.settings.Progress); err != nil {
 		return rowOf(row, err)
 	}
 	row.Verdict = Whole

@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"context"
 	"iter"
 	"slices"
 	"strings"
@@ -52,13 +51,14 @@ type verified struct {
 
 // records verifies every record in the order of their paths. It reads all records
 // first to group them by capture.
-func (v *treeVerifier) records(ctx context.Context) bool {
-	list, ok := v.readRecords(ctx)
+func (v *treeVerifier) records() bool {
+	list, ok := v.readRecords()
 	if !ok {
 		return false
 	}
-	next, stop := iter.Pull(ordered.Map(ctx, v.settings.Jobs, v.groups(ctx, list), func(_ int, g recordGroup) []verified {
-		return v.verify(ctx, list, g)
+	v.expect(len(list))
+	next, stop := iter.Pull(ordered.Map(v.ctx, v.settings.Jobs, v.groups(list), func(_ int, g recordGroup) []verified {
+		return v.verify(list, g)
 	}))
 	defer stop()
 	waiting := make(map[int]verified) // outcomes of records whose turn has not come
@@ -91,14 +91,14 @@ func (v *treeVerifier) records(ctx context.Context) bool {
 
 // readRecords reads all records of the directory and marks the files that they name as
 // accounted for.
-func (v *treeVerifier) readRecords(ctx context.Context) ([]statedRecord, bool) {
+func (v *treeVerifier) readRecords() ([]statedRecord, bool) {
 	type result struct {
 		statedRecord
 		named [2]*entry
 	}
 	files := func(yield func(*entry) bool) {
 		for e := range v.tree.all() {
-			if strings.HasSuffix(e.name, record.Suffix) && e.regular() && (ctx.Err() != nil || !yield(e)) {
+			if strings.HasSuffix(e.name, record.Suffix) && e.regular() && (v.ctx.Err() != nil || !yield(e)) {
 				return
 			}
 		}
@@ -108,7 +108,7 @@ func (v *treeVerifier) readRecords(ctx context.Context) ([]statedRecord, bool) {
 		return result{statedRecord{file: e, capture: r.key(), unusable: r.done}, r.named}
 	}
 	var list []statedRecord
-	for one := range ordered.Map(ctx, v.settings.Jobs, files, read) {
+	for one := range ordered.Map(v.ctx, v.settings.Jobs, files, read) {
 		v.evidence = true
 		one.file.accounted = true
 		for _, e := range one.named {
@@ -118,12 +118,12 @@ func (v *treeVerifier) readRecords(ctx context.Context) ([]statedRecord, bool) {
 		}
 		list = append(list, one.statedRecord)
 	}
-	return list, ctx.Err() == nil
+	return list, v.ctx.Err() == nil
 }
 
 // groups returns the groups of records in the order of their first records. It computes
 // the digests of plain files if this is necessary to find the captures of a group.
-func (v *treeVerifier) groups(ctx context.Context, list []statedRecord) iter.Seq[recordGroup] {
+func (v *treeVerifier) groups(list []statedRecord) iter.Seq[recordGroup] {
 	byManifest := make(map[sum][]int)
 	bySize := make(map[int64][]int)
 	for i, r := range list {
@@ -163,7 +163,7 @@ func (v *treeVerifier) groups(ctx context.Context, list []statedRecord) iter.Seq
 				}
 				g.records = byDigest[k]
 				delete(byDigest, k)
-				g.candidates, g.err = v.sources.withBytes(ctx, k.size, k.digest)
+				g.candidates, g.err = v.sources.withBytes(v.ctx, k.size, k.digest)
 			}
 			for _, i := range g.records {
 				list[i].begun = true
@@ -176,7 +176,7 @@ func (v *treeVerifier) groups(ctx context.Context, list []statedRecord) iter.Seq
 }
 
 // verify verifies the records of a group.
-func (v *treeVerifier) verify(ctx context.Context, list []statedRecord, g recordGroup) []verified {
+func (v *treeVerifier) verify(list []statedRecord, g recordGroup) []verified {
 	claims := make([]*recordClaim, len(g.records))
 	for i, number := range g.records {
 		r := newRecordClaim(list[number].file)
@@ -195,9 +195,9 @@ func (v *treeVerifier) verify(ctx context.Context, list []statedRecord, g record
 			r.fail(g.err)
 		}
 	case g.first != nil:
-		v.verifyPlain(ctx, open, g.first)
+		v.verifyPlain(open, g.first)
 	default:
-		v.settle(ctx, open, g.candidates)
+		v.settle(open, g.candidates)
 	}
 	outcomes := make([]verified, len(claims))
 	for i, r := range claims {

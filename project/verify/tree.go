@@ -140,10 +140,15 @@ func (f *folder) name() string { return filepath.Base(f.path) }
 
 // walk lists a directory and its subdirectories.
 func walk(ctx context.Context, root string, limit int) (*tree, error) {
+	return newTree(dirtree.Each(ctx, root, limit, nil), disk{})
+}
+
+// newTree returns the tree of the listed directories, which are opened by from.
+func newTree(listings iter.Seq2[dirtree.Listing, error], from files) (*tree, error) {
 	t := new(tree)
 	var above []*folder // the folders from the root to the last one
 	var rels []string   // their paths relative to the root
-	for l, err := range dirtree.Each(ctx, root, limit, nil) {
+	for l, err := range listings {
 		if err != nil {
 			return nil, err
 		}
@@ -154,7 +159,7 @@ func walk(ctx context.Context, root string, limit int) (*tree, error) {
 			above[len(above)-1].add(entry{name: filepath.Base(l.Path), mode: fs.ModeDir, more: &details{err: l.Err}})
 			continue
 		}
-		f := &folder{path: l.Path, files: disk{}}
+		f := &folder{path: l.Path, files: from}
 		t.folders = append(t.folders, f)
 		if len(above) > 0 {
 			above[len(above)-1].below = append(above[len(above)-1].below, f)

@@ -9,7 +9,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,7 +17,6 @@ import (
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/finding"
-	"github.com/p20export/p20export/internal/dirtree"
 	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/record"
@@ -68,6 +66,11 @@ type Files struct {
 // If capturePath is a directory of captures, File searches that directory. It uses the
 // first intact match. Times given by the operator are read from the record and reported.
 func File(ctx context.Context, artifactPath, recordPath, capturePath string, progress scan.Progress) Row {
+	return verifyFile(ctx, artifactPath, recordPath, capturePath, &finder{jobs: 1, limit: MaxEntries}, progress)
+}
+
+// verifyFile is File with a finder, which several calls can share.
+func verifyFile(ctx context.Context, artifactPath, recordPath, capturePath string, find *finder, progress scan.Progress) Row {
 	given, err := readArtifact(disk{}, artifactPath)
 	var stated *record.Record
 	if err == nil {
@@ -85,20 +88,32 @@ func File(ctx context.Context, artifactPath, recordPath, capturePath string, pro
 		held.err = err
 		return held.row(row, store)
 	}
+	try := func(path string) (Row, *scan.Result) {
+		held.reset()
+		row.Capture = path
+		result := held.verifyFrom(ctx, path, store, progress)
+		defer store.release(held.compared)
+		return held.row(row, store), result
+	}
 	candidates := []string{capturePath}
 	in := cmp.Or(capturePath, filepath.Dir(artifactPath))
 	if capturePath == "" || capture.IsSearchRoot(in) {
-		if candidates, held.err = lookUp(ctx, in, held.source, MaxEntries); held.err != nil {
+		if only := find.onlyFile(ctx, in, held.source); only != "" {
+			// The verification also computes its digest.
+			outcome, result := try(only)
+			if ctx.Err() != nil || result != nil && result.Digest == held.source.Digest && !shouldTryNext(outcome) {
+				return outcome
+			}
+			held.reset()
+			row.Capture = capturePath
+		}
+		if candidates, held.err = find.lookUp(ctx, in, held.source); held.err != nil {
 			return held.row(row, store)
 		}
 	}
 	var first *Row
 	for _, path := range candidates {
-		held.reset()
-		row.Capture = path
-		held.verifyFrom(ctx, path, store, progress)
-		outcome := held.row(row, store)
-		store.release(held.compared)
+		outcome, _ := try(path)
 		if ctx.Err() != nil || !shouldTryNext(outcome) {
 			return outcome
 		}
@@ -115,57 +130,20 @@ func shouldTryNext(r Row) bool {
 	return r.Verdict == project.Failed || finding.Has(r.Findings, finding.CaptureDiffers) || finding.Has(r.Findings, finding.CaptureFileLink)
 }
 
-// verifyFrom verifies the claim with the capture at path.
-func (c *claim) verifyFrom(ctx context.Context, path string, store *findingStore, progress scan.Progress) {
+// verifyFrom verifies the claim with the capture at path. The result is nil if the capture
+// cannot be read to its end, or was not needed.
+func (c *claim) verifyFrom(ctx context.Context, path string, store *findingStore, progress scan.Progress) *scan.Result {
 	with, err := capture.Open(ctx, path, "")
 	if err != nil {
 		c.err = asCaptureDiffers(err)
-		return
+		return nil
 	}
 	defer with.Close()
-	_, _ = verifyClaims(ctx, with, []*claim{c}, store, progress)
-}
-
-// lookUp returns the captures in a directory and its subdirectories that have the
-// digest that a record states. If there are none, the error is the finding
-// capture_absent.
-func lookUp(ctx context.Context, dir string, want record.Source, limit int) (paths []string, err error) {
-	t, err := walk(ctx, dir, limit)
-	if _, ok := errors.AsType[*dirtree.LimitError](err); ok {
-		err = finding.New(finding.CaptureAbsent, "the capture was not searched for: %s", finding.Escape(err.Error())).WithHint("%s", captureHint(want))
-	}
+	result, err := verifyClaims(ctx, with, []*claim{c}, store, progress)
 	if err != nil {
-		return nil, err
+		return nil
 	}
-	s := newSources(1)
-	s.add(ctx, t, true)
-	found := s.byManifest[sumOf(want.ManifestDigest)]
-	if want.ManifestDigest == "" {
-		if found, err = s.withBytes(ctx, want.Bytes, sumOf(want.Digest)); err != nil {
-			return nil, err
-		}
-	}
-	for _, one := range found {
-		paths = append(paths, one.path())
-	}
-	if paths == nil {
-		where := "in " + finding.Escape(dir) + " or its subdirectories"
-		if n := countUnreadable(t); n > 0 {
-			where += fmt.Sprintf(" (entries that could not be read: %d)", n)
-		}
-		return nil, s.notFound(want, where)
-	}
-	return paths, nil
-}
-
-// countUnreadable counts the entries of a tree that could not be read.
-func countUnreadable(t *tree) (n int) {
-	for e := range t.all() {
-		if e.err() != nil {
-			n++
-		}
-	}
-	return n
+	return result
 }
 
 // Capture verifies the files of a frozen run with an open capture, which it reads to

@@ -203,11 +203,11 @@ func TestLookUpLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	source := stated.Predicate.Capture
-	paths, err := lookUp(context.Background(), dir, source, 10)
+	paths, err := (&finder{jobs: 1, limit: 10}).lookUp(context.Background(), dir, source)
 	if err != nil || len(paths) != 1 || paths[0] != filepath.Join(dir, "captures/one-turn") {
 		t.Errorf("%q, %v", paths, err)
 	}
-	_, err = lookUp(context.Background(), dir, source, 9)
+	_, err = (&finder{jobs: 1, limit: 9}).lookUp(context.Background(), dir, source)
 	if f, ok := errors.AsType[finding.Finding](err); !ok || f.Code != finding.CaptureAbsent || !strings.Contains(f.Message, "contains more than 9 files") || !strings.Contains(f.Hint, string(source.ManifestDigest)) {
 		t.Errorf("past the limit: %v", err)
 	}
