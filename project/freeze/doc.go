@@ -1,6 +1,6 @@
 // Package freeze freezes captured runs: it writes the artifact, its bounded
-// envelope and its record, in memory or to files. Either all files of a run are
-// written or none.
+// envelope and its record, in memory or to files, of one capture or of many. Either
+// all files of a run are written or none.
 //
 // It must not contain rules that belong to the packages that it uses.
 package freeze
