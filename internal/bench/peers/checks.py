@@ -3,7 +3,8 @@
 The scripts beside this file use it with different readers of events. It makes the checks that
 somebody would write: it splits the stream, reads every event, checks that the run has a start,
 one snapshot and a terminal event, checks the messages of the snapshot, and makes the artifact
-and the envelope. Each capture becomes one line of JSON.
+and the envelope. Each capture becomes one line of JSON. The exit status is 1 if a capture was
+refused.
 """
 
 import argparse
@@ -134,6 +135,7 @@ def freeze(path, reader, started_at):
 
 
 def row(task):
+    """Returns whether a capture was frozen, and its line of JSON."""
     path, reader, started_at, texts = task
     try:
         result = freeze(path, reader, started_at)
@@ -142,7 +144,7 @@ def row(task):
     if not texts:
         result.pop("artifact_json", None)
         result.pop("envelope_ndjson", None)
-    return reader.dump(result)
+    return result["verdict"] == "frozen", reader.dump(result)
 
 
 def main(reader):
@@ -159,10 +161,17 @@ def main(reader):
             captures = file.read().splitlines()
     tasks = ((path, reader, options.started_at, options.texts) for path in captures)
     write = sys.stdout.buffer.write
+    all_frozen = True
+
+    def show(rows):
+        nonlocal all_frozen
+        for frozen, line in rows:
+            all_frozen = all_frozen and frozen
+            write(line + b"\n")
+
     if options.jobs == 1:
-        for line in map(row, tasks):
-            write(line + b"\n")
-        return
-    with multiprocessing.Pool(options.jobs) as pool:
-        for line in pool.imap(row, tasks, chunksize=50):
-            write(line + b"\n")
+        show(map(row, tasks))
+    else:
+        with multiprocessing.Pool(options.jobs) as pool:
+            show(pool.imap(row, tasks, chunksize=50))
+    sys.exit(0 if all_frozen else 1)

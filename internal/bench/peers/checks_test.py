@@ -62,7 +62,10 @@ def freeze(stream):
         path = os.path.join(directory, "run.sse")
         with open(path, "wb") as file:
             file.write(stream)
-        return json.loads(checks.row((path, Reader, None, True)))
+        frozen, line = checks.row((path, Reader, None, True))
+        result = json.loads(line)
+        assert frozen == (result["verdict"] == "frozen")
+        return result
 
 
 def stream(events, end="\n"):
@@ -100,7 +103,7 @@ class Checks(unittest.TestCase):
             for i, path in enumerate(paths):
                 with open(path, "wb") as file:
                     file.write(stream(RUN[:3] if i == 1 else RUN))
-            rows = [json.loads(checks.row((path, Reader, None, False))) for path in paths]
+            rows = [json.loads(checks.row((path, Reader, None, False))[1]) for path in paths]
         self.assertEqual([row["verdict"] for row in rows], ["frozen", "refused", "frozen"])
         self.assertNotIn("artifact_json", rows[0])
 

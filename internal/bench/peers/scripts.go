@@ -51,6 +51,9 @@ func (s *settings) frozenBy(p peer, paths ...string) ([]row, error) {
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 1 && stderr.Len() == 0 {
+		err = nil // a capture was refused
+	}
 	var rows []row
 	for line := range bytes.Lines(out) {
 		var r row

@@ -1,6 +1,7 @@
 // Freezes captures of one run each, as the program does under emitted-snapshot. It reads
 // events with the schemas of @ag-ui/core, and checks their order with verifyEvents of
-// @ag-ui/client. Each capture becomes one line of JSON.
+// @ag-ui/client. Each capture becomes one line of JSON. The exit status is 1 if a capture was
+// refused.
 //
 //	node freeze.mjs DIRECTORY [--started-at TIME] CAPTURE...
 //
@@ -138,6 +139,7 @@ for (const path of rest) {
     row = await freeze(path, startedAt);
   } catch (error) {
     row = { capture: path, verdict: "refused", reason: String(error.message).slice(0, 200) };
+    process.exitCode = 1;
   }
   process.stdout.write(JSON.stringify(row) + "\n");
 }

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Freezes captures of one run each with jq, as the program does under emitted-snapshot:
 #   freeze.sh JQ STARTED_AT CAPTURE...
-# Each capture becomes one line of JSON. Events whose data have several lines are not read.
+# Each capture becomes one line of JSON. The exit status is 1 if a capture was refused. Events whose data have several lines are not read.
 set -euo pipefail
 jq=$1 started_at=$2
 shift 2
 here=$(dirname "${BASH_SOURCE[0]}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+status=0
 
 for capture; do
 	sha256sum <"$capture" >"$work/digest" &
@@ -19,5 +20,7 @@ for capture; do
 	else
 		wait
 		"$jq" -nc --arg capture "$capture" --arg reason "$(tail -c 200 "$work/errors")" '{capture: $capture, verdict: "refused", reason: $reason}'
+		status=1
 	fi
 done
+exit $status

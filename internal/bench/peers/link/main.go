@@ -68,14 +68,14 @@ func write(dir, line string) error {
 	if err != nil {
 		return err
 	}
+	if n > len(filler) {
+		return fmt.Errorf("%s: %d bytes are too many", name, n)
+	}
 	path := filepath.Join(dir, name)
 	temporary := path + ".tmp"
 	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return err
-	}
-	if n > len(filler) {
-		return fmt.Errorf("%s: %d bytes are too many", name, n)
 	}
 	if _, err := f.Write(filler[:n]); err != nil {
 		return errors.Join(err, f.Close())
