@@ -44,8 +44,10 @@ type arrivals struct {
 	problem *finding.Finding
 }
 
-func newArrivals(r io.Reader, started time.Time) *arrivals {
-	return &arrivals{r: bufio.NewReader(r), started: started}
+// newArrivals returns arrivals that reads from r, which probably has size bytes.
+func newArrivals(r io.Reader, size int64, started time.Time) *arrivals {
+	const largest = 4 << 10
+	return &arrivals{r: bufio.NewReaderSize(r, int(min(max(size, maxArrivalLine), largest))), started: started}
 }
 
 // within sets the required time of the first line and the latest time of a line.

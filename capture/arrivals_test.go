@@ -17,7 +17,7 @@ import (
 )
 
 func TestArrivals(t *testing.T) {
-	a := newArrivals(iotest.OneByteReader(strings.NewReader("5\t10\n9\t20\n12\t20\n")), testStart)
+	a := newArrivals(iotest.OneByteReader(strings.NewReader("5\t10\n9\t20\n12\t20\n")), 0, testStart)
 	for _, c := range []struct {
 		end  int64
 		want time.Duration
@@ -68,7 +68,7 @@ func TestArrivalsMalformed(t *testing.T) {
 			for how, r := range map[string]io.Reader{
 				"whole": strings.NewReader(c.in), "byte by byte": iotest.OneByteReader(strings.NewReader(c.in)),
 			} {
-				a := newArrivals(r, testStart)
+				a := newArrivals(r, 0, testStart)
 				bytes := int64(size)
 				if c.in == "" {
 					bytes = 0
@@ -183,7 +183,7 @@ func TestCaptureArrivalsOutsideManifest(t *testing.T) {
 // Arrivals are read in constant memory, both along with the response and ahead of it.
 func TestArrivalsConstantMemory(t *testing.T) {
 	r := &counting{n: 1 << 20}
-	a := newArrivals(r, testStart)
+	a := newArrivals(r, 0, testStart)
 	allocs := testing.AllocsPerRun(1, func() {
 		for end := int64(1); end <= 1<<19; end++ {
 			if at, err := a.at(end); at.IsZero() || err != nil {

@@ -225,6 +225,7 @@ type hashReader struct {
 	r    io.Reader
 	n    int64
 	hash hash.Hash
+	eof  bool // r returned io.EOF
 }
 
 func newHashReader(r io.Reader) *hashReader { return &hashReader{r: r, hash: digest.Hash()} }
@@ -233,11 +234,15 @@ func (m *hashReader) Read(p []byte) (int, error) {
 	n, err := m.r.Read(p)
 	m.n += int64(n)
 	m.hash.Write(p[:n])
+	m.eof = m.eof || err == io.EOF
 	return n, err
 }
 
 // drain reads to the end and discards the data.
 func (m *hashReader) drain() error {
+	if m.eof {
+		return nil
+	}
 	_, err := io.Copy(io.Discard, m)
 	return err
 }

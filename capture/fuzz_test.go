@@ -130,7 +130,7 @@ func FuzzArrivals(f *testing.F) {
 	f.Add([]byte("1\t0\n2\t5\n"), int64(2))
 	f.Add([]byte("1\t0\n1\t5\n"), int64(1))
 	f.Fuzz(func(t *testing.T, in []byte, size int64) {
-		a := newArrivals(bytes.NewReader(in), exampleManifest().StartedAt)
+		a := newArrivals(bytes.NewReader(in), int64(len(in)), exampleManifest().StartedAt)
 		last := a.started
 		for end := int64(1); end < 100; end++ {
 			at, err := a.at(end)

@@ -6,6 +6,7 @@ import "io"
 // be called before Next.
 func (c *Capture) KeepHead(limit int) {
 	c.head = &head{r: c.splitter.r, limit: limit}
+	c.head.add(c.splitter.buf[:c.splitter.end])
 	c.splitter.r = c.head
 }
 
@@ -28,8 +29,12 @@ type head struct {
 
 func (h *head) Read(p []byte) (int, error) {
 	n, err := h.r.Read(p)
-	room := min(h.limit-len(h.kept), n)
-	h.kept = append(h.kept, p[:room]...)
-	h.more = h.more || room < n
+	h.add(p[:n])
 	return n, err
+}
+
+func (h *head) add(p []byte) {
+	room := min(h.limit-len(h.kept), len(p))
+	h.kept = append(h.kept, p[:room]...)
+	h.more = h.more || room < len(p)
 }

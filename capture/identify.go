@@ -23,7 +23,7 @@ func Identify(ctx context.Context, path string) (manifest, response digest.Diges
 	if info.IsDir() {
 		return onDisk(path).identify()
 	}
-	f, err := OpenFile(ctx, path)
+	f, err := openFile(ctx, path, info)
 	if err != nil {
 		return "", "", err
 	}

@@ -180,3 +180,26 @@ func ImportFile(ctx context.Context, path, dir string, s Settings) (result Resul
 	}
 	return result, err
 }
+
+// peek reads enough bytes to detect the framing, or all bytes if there are fewer.
+func peek(r io.Reader) ([]byte, error) {
+	buf := make([]byte, 0, 512)
+	for empty := 0; !detected(buf) && len(buf) < maxDetectBytes; {
+		if len(buf) == cap(buf) {
+			buf = append(buf, 0)[:len(buf)]
+		}
+		n, err := r.Read(buf[len(buf):min(cap(buf), maxDetectBytes)])
+		buf = buf[:len(buf)+n]
+		switch empty++; {
+		case err == io.EOF:
+			return buf, nil
+		case err != nil:
+			return nil, err
+		case n > 0:
+			empty = 0
+		case empty >= maxEmptyReads:
+			return nil, io.ErrNoProgress
+		}
+	}
+	return buf, nil
+}

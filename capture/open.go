@@ -1,7 +1,6 @@
 package capture
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -44,13 +43,13 @@ func Open(ctx context.Context, path string, framing Framing) (*Capture, error) {
 		return nil, err
 	}
 	if info.IsDir() {
-		return openDir(ctx, onDisk(path), BaseName(path), framing)
+		return openDir(ctx, onDisk(path), baseName(path, info), framing)
 	}
-	f, err := OpenFile(ctx, path)
+	f, err := openFile(ctx, path, info)
 	if err != nil {
 		return nil, err
 	}
-	return openPlain(f, path, BaseName(path), framing)
+	return openPlain(f, path, baseName(path, info), framing)
 }
 
 // OpenFS is Open for a capture directory or a plain file in a file system. The path
@@ -91,16 +90,17 @@ func openPlain(f io.ReadCloser, path, name string, framing Framing) (*Capture, e
 // If framing is empty, OpenReader reads enough of r to detect the framing. Closing
 // the capture does not close r.
 func OpenReader(r io.Reader, name string, framing Framing) (*Capture, error) {
-	if framing == "" {
-		prefix, err := peek(r)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		framing = DetectFraming(prefix)
-		r = io.MultiReader(bytes.NewReader(prefix), r)
-	}
 	c := &Capture{name: name, path: name, framing: framing}
 	c.read(r)
+	if framing == "" {
+		prefix, err := c.splitter.peek()
+		if err != nil {
+			c.response.close()
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		c.framing = DetectFraming(prefix)
+		c.splitter.setFraming(c.framing)
+	}
 	return c, nil
 }
 
@@ -116,7 +116,7 @@ func onDisk(dir string) *files {
 	return &files{
 		dir,
 		func(name string) (fs.FileInfo, error) { return os.Lstat(filepath.Join(dir, name)) },
-		func(name string) (fs.File, error) { return os.Open(filepath.Join(dir, name)) },
+		func(name string) (fs.File, error) { return openRegular(filepath.Join(dir, name)) },
 	}
 }
 
@@ -152,7 +152,7 @@ func openDir(ctx context.Context, from *files, name string, framing Framing) (_ 
 	}()
 	var response file
 	for _, e := range manifest.Files.entries() {
-		f, err := from.openRegular(e.name)
+		f, _, err := from.openRegular(e.name)
 		if err != nil {
 			return nil, err
 		}
@@ -162,7 +162,7 @@ func openDir(ctx context.Context, from *files, name string, framing Framing) (_ 
 			c.request, c.requestLimit = f, maxRequestBytes
 		case ArrivalsName:
 			c.arrivalsFile = newHashReader(f)
-			c.arrivals = newArrivals(c.arrivalsFile, manifest.StartedAt)
+			c.arrivals = newArrivals(c.arrivalsFile, e.file.Bytes, manifest.StartedAt)
 			c.arrivals.within(manifest.FirstByteAt, manifest.EndedAt)
 		default:
 			response = f
@@ -179,12 +179,12 @@ func openDir(ctx context.Context, from *files, name string, framing Framing) (_ 
 
 // readManifest reads the manifest.
 func (d *files) readManifest() (*Manifest, digest.Digest, error) {
-	f, err := d.openRegular(ManifestName)
+	f, size, err := d.openRegular(ManifestName)
 	if err != nil {
 		return nil, "", err
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, MaxManifestBytes+1))
+	b, err := readSized(io.LimitReader(f, MaxManifestBytes+1), min(size, MaxManifestBytes))
 	if err != nil {
 		return nil, "", err
 	}
@@ -198,61 +198,41 @@ func (d *files) readManifest() (*Manifest, digest.Digest, error) {
 	return m, digest.Of(b), nil
 }
 
-// openRegular opens a file. It must be regular, because a named pipe would block and a
-// device would not end, and not a symbolic link.
-func (d *files) openRegular(name string) (file, error) {
+// openRegular opens a file and returns its size. It must be regular, because a named pipe
+// would block and a device would not end, and not a symbolic link.
+func (d *files) openRegular(name string) (_ file, size int64, err error) {
 	info, err := d.lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && name == ManifestName:
-		return nil, finding.New(finding.CaptureUnfinished, "the directory %s has no %s, so the capture was not finished", finding.Quote(filepath.Base(d.dir)), name)
+		return nil, 0, finding.New(finding.CaptureUnfinished, "the directory %s has no %s, so the capture was not finished", finding.Quote(filepath.Base(d.dir)), name)
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, finding.New(finding.CaptureFileMissing, "%s is missing, but listed in %s", name, ManifestName)
+		return nil, 0, finding.New(finding.CaptureFileMissing, "%s is missing, but listed in %s", name, ManifestName)
 	case err != nil:
-		return nil, err
+		return nil, 0, err
 	case info.Mode()&fs.ModeSymlink != 0:
-		return nil, finding.New(finding.CaptureFileLink, "%s is a symbolic link, which is not followed", name)
+		return nil, 0, finding.New(finding.CaptureFileLink, "%s is a symbolic link, which is not followed", name)
 	case !info.Mode().IsRegular():
-		return nil, finding.New(finding.CaptureFileMissing, "%s is not a regular file", name)
+		return nil, 0, finding.New(finding.CaptureFileMissing, "%s is not a regular file", name)
 	}
 	f, err := d.open(name)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	opened, ok := f.(file)
 	if !ok {
 		f.Close()
-		return nil, fmt.Errorf("%s does not implement io.ReaderAt", slashpath.Join(d.dir, name))
+		return nil, 0, fmt.Errorf("%s does not implement io.ReaderAt", slashpath.Join(d.dir, name))
 	}
-	return opened, nil
-}
-
-// peek reads enough bytes to detect the framing, or all bytes if there are fewer.
-func peek(r io.Reader) ([]byte, error) {
-	buf := make([]byte, 0, 512)
-	for empty := 0; !detected(buf) && len(buf) < maxDetectBytes; {
-		if len(buf) == cap(buf) {
-			buf = append(buf, 0)[:len(buf)]
-		}
-		n, err := r.Read(buf[len(buf):min(cap(buf), maxDetectBytes)])
-		buf = buf[:len(buf)+n]
-		switch empty++; {
-		case err == io.EOF:
-			return buf, nil
-		case err != nil:
-			return nil, err
-		case n > 0:
-			empty = 0
-		case empty >= maxEmptyReads:
-			return nil, io.ErrNoProgress
-		}
-	}
-	return buf, nil
+	return opened, info.Size(), nil
 }
 
 // BaseName returns the last element of path. If path is a file, BaseName removes the
 // last extension, unless the whole name is an extension. It keeps the extension of a
 // directory, because it is probably part of a version number.
-func BaseName(path string) string {
+func BaseName(path string) string { return baseName(path, nil) }
+
+// baseName is BaseName. If info is not nil, it describes the path.
+func baseName(path string, info fs.FileInfo) string {
 	if clean := filepath.Clean(path); filepath.Base(clean) == ".." || clean == "." {
 		if abs, err := filepath.Abs(path); err == nil {
 			path = abs
@@ -266,7 +246,10 @@ func BaseName(path string) string {
 	if name == base {
 		return base
 	}
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
+	if info == nil {
+		info, _ = os.Stat(path)
+	}
+	if info != nil && info.IsDir() {
 		return base
 	}
 	return name

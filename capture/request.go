@@ -40,7 +40,7 @@ func (c *Capture) Request() ([]byte, error) {
 		return nil, nil
 	}
 	m := newHashReader(io.NewSectionReader(c.request, 0, c.requestLimit+1))
-	b, err := io.ReadAll(m)
+	b, err := readSized(m, min(c.manifest.Files.Request.Bytes, bufferBytes))
 	if err != nil {
 		return nil, err
 	}

@@ -73,7 +73,7 @@ func (m *response) Read(p []byte) (int, error) {
 		return 0, errCount
 	}
 	m.n += int64(n)
-	m.eof = err == io.EOF
+	m.eof = m.eof || err == io.EOF
 	if missing := maxHead - len(m.head); missing > 0 {
 		m.head = append(m.head, p[:min(n, missing)]...)
 	}

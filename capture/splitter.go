@@ -75,6 +75,12 @@ func NewSplitter(r io.Reader, f Framing) *Splitter {
 // newSplitter returns a Splitter that reads r into the given blocks.
 func newSplitter(r io.Reader, from blocks, f Framing) *Splitter {
 	s := &Splitter{r: r, from: from, limit: MaxEventBytes}
+	s.setFraming(f)
+	return s
+}
+
+// setFraming sets the framing. It must be called before Next.
+func (s *Splitter) setFraming(f Framing) {
 	switch f {
 	case NDJSON:
 		s.step, s.trims = s.nextLine, true
@@ -83,7 +89,6 @@ func newSplitter(r io.Reader, from blocks, f Framing) *Splitter {
 	default:
 		s.step = s.nextSSE
 	}
-	return s
 }
 
 // blocks provides the buffers of a Splitter.
@@ -164,6 +169,23 @@ func (s *Splitter) read(p []byte) (int, error) {
 // maxEmptyReads is the maximum number of consecutive reads that return neither bytes
 // nor an error.
 const maxEmptyReads = 100
+
+// peek reads enough bytes to detect the framing, or all bytes if there are fewer, and
+// returns them. It must be called before Next.
+func (s *Splitter) peek() ([]byte, error) {
+	s.buf = s.from.next()
+	for s.end < len(s.buf) && !detected(s.buf[:s.end]) {
+		n, err := s.read(s.buf[s.end:])
+		s.end += n
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return s.buf[:s.end], nil
+}
 
 // skipBOM skips a byte order mark at the start. It reads no more bytes than needed to
 // detect it.
