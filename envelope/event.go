@@ -71,7 +71,9 @@ func newScanner() *scanner { return &scanner{json: strictjson.Reader{Key: "type"
 // is a finding.Finding that refuses the run that contains the frame.
 func (s *scanner) scan(f *capture.Frame) (*Event, error) {
 	e := &s.event
-	*e = Event{Index: f.Index, Offset: f.Offset, Bytes: f.Bytes, Line: f.Line, Arrived: f.Arrived, Data: f.Data, Object: e.Object}
+	// Assigning an Event as a whole would copy it twice.
+	e.Index, e.Offset, e.Bytes, e.Line, e.Arrived = f.Index, f.Offset, f.Bytes, f.Line, f.Arrived
+	e.Data, e.derived = f.Data, false
 	if f.Problem != nil {
 		return nil, f.Problem.WithEvent(f.Index)
 	}

@@ -55,7 +55,7 @@ type template struct {
 	start, end int // the place of the object
 	members    []member
 	scalars    []scalar // the strings and numbers that differed in an earlier text
-	holes      []scalar // those of scalars that are holes
+	holes      []hole   // those of scalars that are holes
 	first      int      // length of the text before the first hole
 	literal    int      // length of the text outside holes
 	fits       int      // number of texts that fit since text was stored
@@ -79,13 +79,12 @@ type scalar struct {
 	steady int
 }
 
-// from returns the offset of the first byte of h that may differ: that of a string is
-// behind the opening quote.
-func (h *scalar) from() int {
-	if h.kind == String {
-		return int(h.start) + 1
-	}
-	return int(h.start)
+// hole is a scalar that is a hole.
+type hole struct {
+	from, end int32 // of a string, without the opening quote
+	next      int32 // the start of the next hole, or the length of the text
+	member    int32 // index of the member that is or contains the hole
+	kind      Kind
 }
 
 // firstHole is the value of scalar.steady for a new hole. A text is a sample if
@@ -184,39 +183,39 @@ func (r *Reader) find(s *shelf, o *Object, data []byte) *template {
 // fit reports whether data, which has the text of t before its first hole, fits t. If so,
 // t.fitted has the members of data. It also returns the number of bytes that it compared.
 func (t *template) fit(data []byte) (compared int, ok bool) {
-	var (
-		p, q  = t.first, t.first // data[:p] fits t.text[:q]
-		shift = int32(0)         // p - q
-		next  = t.moving         // fitted[next:] have the offsets of an earlier text
-	)
+	p := t.first      // data[:p] fits
+	shift := int32(0) // the growth of the holes before p
+	next := t.moving  // fitted[next:] have the offsets of an earlier text
 	for i := range t.holes {
 		h := &t.holes[i]
-		n := h.from() - q
-		if len(data)-p < n || string(data[p:p+n]) != string(t.text[q:q+n]) {
-			return p, false
-		}
-		var end int
+		start := p
 		if h.kind == String {
-			quote, _, ok := stringEnd(data, p+n)
+			quote, _, ok := stringEnd(data, p)
 			if !ok {
 				return p, false
 			}
-			end = quote + 1
+			p = quote + 1
 		} else {
-			var fault string
-			if end, fault = numberEnd(data, p+n); fault != "" {
+			end, fault := numberEnd(data, p)
+			if fault != "" {
 				return p, false
 			}
+			p = end
 		}
 		last := int(h.member)
 		for ; next <= last; next++ {
 			t.fitted[next] = t.members[next].moved(shift)
 		}
-		p, q = end, int(h.end)
-		t.fitted[last].valueEnd += int32(p-q) - shift
-		shift = int32(p - q)
+		growth := int32(p-start) - (h.end - h.from)
+		shift += growth
+		t.fitted[last].valueEnd += growth
+		literal := t.text[h.end:h.next]
+		if len(data)-p < len(literal) || string(data[p:p+len(literal)]) != string(literal) {
+			return p, false
+		}
+		p += len(literal)
 	}
-	if string(data[p:]) != string(t.text[q:]) {
+	if p < len(data) {
 		return p, false
 	}
 	for ; next < len(t.members); next++ {
@@ -247,10 +246,11 @@ func scalarEnd(kind Kind, data []byte, i int) int {
 	return -1
 }
 
-// learn remembers the text of o, in which the object is at [start, end). If the text differs from a template
-// only in strings and numbers, it takes the place of the template's text, and o gets the
-// template's shape. Otherwise it takes the place of the template that was not used for the
-// longest time. The first text is not remembered, because it may be the only one.
+// learn remembers the text of o, in which the object is at [start, end). If the text
+// differs from a template only in strings and numbers, it takes the place of the template's
+// text, and o gets the template's shape. Otherwise it takes the place of the template that
+// was not used for the longest time. The first text is not remembered, because it may be
+// the only one.
 func (r *Reader) learn(s *shelf, o *Object, start, end int) {
 	switch {
 	case !s.begun:
@@ -306,11 +306,17 @@ func (t *template) store(o *Object, start, end int, scalars []scalar) {
 		if h.steady > 0 {
 			continue
 		}
-		if len(t.holes) == 0 {
-			t.first, t.moving = h.from(), int(h.member)
+		from := h.start
+		if h.kind == String {
+			from++
 		}
-		t.holes = append(t.holes, h)
-		t.literal -= int(h.end - h.start)
+		if n := len(t.holes); n > 0 {
+			t.holes[n-1].next = from
+		} else {
+			t.first, t.moving = int(from), int(h.member)
+		}
+		t.holes = append(t.holes, hole{from: from, end: h.end, next: int32(len(t.text)), member: h.member, kind: h.kind})
+		t.literal -= int(h.end - from)
 	}
 }
 

@@ -286,3 +286,26 @@ func TestReaderAllocations(t *testing.T) {
 		t.Errorf("%v allocations for %d texts", n, len(texts))
 	}
 }
+
+// TestReaderMemory checks that templates need less than a MiB, whatever is read.
+func TestReaderMemory(t *testing.T) {
+	r := &strictjson.Reader{Key: "type"}
+	for _, size := range []int{3 << 10, 100 << 10, 4 << 10, 127 << 10} {
+		for n := range 400 {
+			r.Refill()
+			var b strings.Builder
+			fmt.Fprintf(&b, `{"type":"T%d"`, n/20%20)
+			for i := range 250 {
+				fmt.Fprintf(&b, `,"%d":%d`, i, n)
+			}
+			fmt.Fprintf(&b, `,"x":%q}`, strings.Repeat("x", max(0, size-b.Len()-10)))
+			var o strictjson.Object
+			if _, err := r.Read(&o, []byte(b.String())); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if n := r.Memory(); n < 512<<10 || n > 1<<20 {
+		t.Errorf("the templates need %d bytes", n)
+	}
+}
