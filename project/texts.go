@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math/bits"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"unicode/utf8"
 
@@ -53,12 +54,14 @@ func (f *fold) append(m *streamed, delta envelope.Value) {
 }
 
 // setPending makes m the pending message and settles the text of the last one, if that
-// has enough. The memory of the text is used again.
+// has enough. A message that begins uses the memory of the last text.
 func (f *fold) setPending(m *streamed) {
-	if last := f.pending; last != nil && (f.summed || last.text.Len() >= leastBytes) {
-		f.settle(last)
-		if last.text.Len() == 0 && m.text.Len() == 0 {
-			m.text, last.text = last.text, m.text
+	if last := f.pending; last != nil {
+		if f.summed || last.text.Len() >= leastBytes {
+			f.settle(last)
+		}
+		if m.text.Bytes() == nil {
+			m.text = last.text.Release()
 		}
 	}
 	f.pending = m
@@ -124,6 +127,7 @@ func (f *fold) sumAll() {
 			m.text = reduce.Text{}
 		}
 	}
+	runtime.GC() // the texts were most of the memory, and what follows needs little
 }
 
 // sums returns the summer of the fold.

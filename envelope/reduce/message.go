@@ -254,6 +254,14 @@ func (t *Text) Settled() []byte {
 // Discard removes the first n bytes of the text.
 func (t *Text) Discard(n int) { t.bytes = append(t.bytes[:0], t.bytes[n:]...) }
 
+// Release moves the text to memory of its own size, and returns an empty text that has its
+// memory.
+func (t *Text) Release() Text {
+	memory := t.bytes[:0]
+	t.bytes = append([]byte(nil), t.bytes...)
+	return Text{memory}
+}
+
 // Len returns the length of the text in bytes.
 func (t *Text) Len() int { return len(t.bytes) }
 
