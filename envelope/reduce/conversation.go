@@ -9,8 +9,7 @@ import (
 )
 
 // A Conversation is a list of messages with a limited size, in which messages are found
-// by their ids. A Reducer has one. A program with rules of its own for text messages
-// may fill one without a Reducer.
+// by their ids. A Reducer has one.
 type Conversation struct {
 	messages list
 	byID     map[string]*node // the first message with an id
@@ -20,26 +19,8 @@ type Conversation struct {
 	limit    int // 0: none
 }
 
-// NewConversation returns an empty conversation. The limit is the maximum size of its
-// messages in bytes, including their overhead, or 0.
-func NewConversation(limit int) *Conversation { return &Conversation{limit: limit} }
-
 // Len returns the number of messages.
 func (c *Conversation) Len() int { return c.messages.len }
-
-// BeginText adds a text message and returns it, or returns the first message with the
-// id. An empty name is no name. BeginText returns nil if the message does not fit.
-func (c *Conversation) BeginText(id, role, name string) *Message {
-	n := c.find(id)
-	if n == nil {
-		m := newText(id, role, name)
-		m.number = c.Len()
-		if n = c.add(m); n == nil {
-			return nil
-		}
-	}
-	return n.Message
-}
 
 // Append appends the value of a string to the text of a message, and reports whether it
 // fits. A content that is not a text is lost.
@@ -56,14 +37,6 @@ func (c *Conversation) Append(m *Message, delta envelope.Value) bool {
 	c.bytes -= len(delta.Raw)
 	c.account(m, changed+text.Len()-before)
 	return true
-}
-
-// Find returns the first message with an id, or nil.
-func (c *Conversation) Find(id []byte) *Message {
-	if n := c.byID[string(id)]; n != nil {
-		return n.Message
-	}
-	return nil
 }
 
 // All calls yield for each message, in order.

@@ -41,8 +41,7 @@ type Message struct {
 	// text and perhaps a name.
 	object *record
 	bytes  int // its size, with overhead
-	number int
-	*extra // nil if it would be empty
+	*extra     // nil if it would be empty
 }
 
 // extra has what only some messages have.
@@ -61,10 +60,6 @@ func (m *Message) ID() string {
 	}
 	return m.id
 }
-
-// Number returns the number of messages that the conversation had before BeginText added
-// the message.
-func (m *Message) Number() int { return m.number }
 
 // Role returns the role of the message.
 func (m *Message) Role() string { return m.role }

@@ -21,9 +21,24 @@ func TestText(t *testing.T) {
 		deltas := rapid.SliceOf(rapid.SampledFrom([]string{
 			"", "a", "é", `\ud83d`, `\ude00`, `\ud83d\ude00`, `\ude00\ud83d`, `\ude00b`, `b\ud83d`, `\n\"\\`, `\u00ed`, "\ud7ff", "\ued00",
 		})).Draw(t, "deltas")
-		var text Text
+		var text, parts Text
+		var taken string
 		for _, delta := range deltas {
 			text.Append(quoted(delta))
+			parts.Append(quoted(delta))
+			if rapid.Bool().Draw(t, "take") {
+				settled := parts.Settled()
+				taken += string(settled)
+				parts.Discard(len(settled))
+			}
+			if rapid.Bool().Draw(t, "release") {
+				if memory := parts.Release(); memory.Len() != 0 {
+					t.Errorf("the memory contains %q", memory.String())
+				}
+			}
+		}
+		if taken += string(parts.Bytes()); taken != text.String() {
+			t.Errorf("the parts of %q are %q", text.String(), taken)
 		}
 		want, _ := strictjson.Unquote([]byte(`"` + strings.Join(deltas, "") + `"`))
 		if text.String() != want || text.Len() != len(want) {
@@ -56,23 +71,5 @@ func TestRole(t *testing.T) {
 		if got := Role(e); got != test.want {
 			t.Errorf("with %q, the role is %q, want %q", test.member, got, test.want)
 		}
-	}
-}
-
-// TestConversation checks that a program can fill a conversation without a Reducer.
-func TestConversation(t *testing.T) {
-	t.Parallel()
-	c := NewConversation(0)
-	for i, id := range []string{"a", "b", "a", ""} {
-		m := c.BeginText(id, "user", "")
-		if want := []int{0, 1, 0, 2}[i]; m.Number() != want || m.ID() != id || c.Find([]byte(id)) != m {
-			t.Errorf("message %q has the number %d, want %d", id, m.Number(), want)
-		}
-		if !c.Append(m, quoted("x")) {
-			t.Errorf("a text is too long for message %q", id)
-		}
-	}
-	if text, ok := c.Find([]byte("a")).Text(); text != "xx" || !ok || c.Len() != 3 || c.Find([]byte("c")) != nil {
-		t.Errorf("the text is %q, and there are %d messages", text, c.Len())
 	}
 }
