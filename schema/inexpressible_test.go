@@ -12,6 +12,7 @@ import (
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/capture/inputs"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/testkit"
 	"github.com/p20export/p20export/project/scan"
@@ -195,5 +196,5 @@ func captureFindings(t *testing.T, _ string, data []byte) []finding.Finding {
 	if err := os.WriteFile(filepath.Join(dir, "capture.json"), data, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return scan.Inspect(context.Background(), dir, nil)[0].Findings
+	return scan.Inspect(context.Background(), inputs.File(dir), nil)[0].Findings
 }

@@ -18,7 +18,7 @@ import (
 type Input struct {
 	// Path is the path as it was given, or the path in the archive.
 	Path string
-	// Name is the name for output files, as returned by capture.BaseName.
+	// Name is the name for output files, as returned by Capture.Name.
 	Name string
 	// RelDir is the directory of the capture relative to the searched directory or the
 	// archive, "." if there is none.
@@ -33,11 +33,15 @@ type Input struct {
 func File(path string) *Input { return newInput(capture.Found{Path: path, RelDir: "."}) }
 
 func newInput(f capture.Found) *Input {
-	return &Input{Path: f.Path, Name: capture.BaseName(f.Path), RelDir: f.RelDir}
+	name := "stdin"
+	if f.Path != "-" {
+		name = capture.BaseName(f.Path)
+	}
+	return &Input{Path: f.Path, Name: name, RelDir: f.RelDir}
 }
 
-// failed returns an input that cannot be opened.
-func failed(path string, err error) *Input {
+// Failed returns an input that cannot be opened because of err.
+func Failed(path string, err error) *Input {
 	in := File(path)
 	in.err = err
 	return in

@@ -112,11 +112,11 @@ func List(r io.Reader) *Source {
 // sequence.
 func listed(ctx context.Context, e Entry, yield func(*Input, error) bool) bool {
 	if e.Err != nil {
-		return yield(failed(e.Path, e.Err), nil)
+		return yield(Failed(e.Path, e.Err), nil)
 	}
 	return each(ctx, e.Path, func(in *Input, err error) bool {
 		if err != nil && ctx.Err() == nil {
-			in, err = failed(e.Path, err), nil
+			in, err = Failed(e.Path, err), nil
 		}
 		return yield(in, err)
 	})

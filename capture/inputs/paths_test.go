@@ -115,7 +115,7 @@ func TestList(t *testing.T) {
 		"empty as empty in .: empty contains no captures: no directory in it has a capture.json",
 		"tree/a/one as one in a",
 		"tree/b.v1 as b.v1 in .",
-		"- as - in .: entry 5 of the list is -, which means standard input only on the command line",
+		"- as stdin in .: entry 5 of the list is -, which means standard input only on the command line",
 		"./- as - in .",
 		long[:64] + "… as … in .: entry 7 of the list has more than 4096 bytes",
 		" run.sse as  run in .",

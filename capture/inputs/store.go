@@ -14,9 +14,8 @@ import (
 
 // storeLimits are the limits of a store, in bytes.
 type storeLimits struct {
-	// inMemoryLimit limits the contents in memory, and memoryOfOne one of them. Other
-	// contents are in a temporary file.
-	inMemoryLimit, memoryOfOne int64
+	// inMemory limits all contents in memory. Other contents are in a temporary file.
+	inMemory int64
 	// ahead limits the contents of inputs in the file. While they need more, nothing is
 	// added, so that fast reading does not fill the disk.
 	ahead int64
@@ -27,7 +26,7 @@ type storeLimits struct {
 // defaultLimits returns the limits for an archive. Small captures stay in memory, and
 // large ones do not fill the directory for temporary files.
 func defaultLimits() storeLimits {
-	return storeLimits{inMemoryLimit: 2 << 20, memoryOfOne: 1 << 20, ahead: 256 << 20, temporary: 16 << 30}
+	return storeLimits{inMemory: 1 << 20, ahead: 256 << 20, temporary: 16 << 30}
 }
 
 // chunkBytes is the unit in which space of the temporary file is used again.
@@ -37,7 +36,7 @@ const chunkBytes = 64 << 10
 // temporary file without a name. One goroutine adds contents; others may read and release
 // them.
 type store struct {
-	storeLimits
+	limits   storeLimits
 	buffer   []byte
 	released chan struct{} // has an element after a release
 
@@ -58,7 +57,7 @@ type store struct {
 const endOfChain = -1
 
 func newStore(limits storeLimits) *store {
-	return &store{storeLimits: limits, released: make(chan struct{}, 1), memory: make(map[int32][]byte), available: endOfChain}
+	return &store{limits: limits, released: make(chan struct{}, 1), memory: make(map[int32][]byte), available: endOfChain}
 }
 
 // content is what a store keeps of one member. An archive can have many that wait, so it
@@ -130,7 +129,7 @@ func (s *store) append(c *content, last int32, data []byte) (int32, error) {
 func (s *store) reserve(size int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if size > s.memoryOfOne || s.inMemory+size > s.inMemoryLimit {
+	if s.inMemory+size > s.limits.inMemory {
 		return false
 	}
 	s.inMemory += size
@@ -141,8 +140,8 @@ func (s *store) reserve(size int64) bool {
 func (s *store) allocate(n int64) (chunk int32, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.inFile+n > s.temporary {
-		return 0, finding.New(finding.ArchiveLimit, "the captures that wait for their other files need more temporary space than %s", humanize.Bytes(s.temporary))
+	if s.inFile+n > s.limits.temporary {
+		return 0, finding.New(finding.ArchiveLimit, "the captures that wait for their other files need more temporary space than %s", humanize.Bytes(s.limits.temporary))
 	}
 	if s.file == nil {
 		if s.file, err = atomicfile.CreateUnnamed(""); err != nil {
@@ -252,7 +251,7 @@ func (s *store) wait(ctx context.Context) error {
 		s.mu.Lock()
 		taken := s.taken
 		s.mu.Unlock()
-		if taken <= s.ahead {
+		if taken <= s.limits.ahead {
 			return nil
 		}
 		select {

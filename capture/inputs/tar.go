@@ -148,9 +148,9 @@ func (t *tarReader) member(m *tarball.Member) error {
 	if file != plainFile && t.passed.Has(dir) {
 		return nil // the manifest does not list the file, so it is ignored as on disk
 	}
-	if m.Size > t.store.temporary {
+	if m.Size > t.store.limits.temporary {
 		return t.fail(m.Name, finding.New(finding.ArchiveLimit, "the member %s has %s, which is more than %s",
-			finding.Quote(m.Name), humanize.Bytes(m.Size), humanize.Bytes(t.store.temporary)))
+			finding.Quote(m.Name), humanize.Bytes(m.Size), humanize.Bytes(t.store.limits.temporary)))
 	}
 	if err := t.store.wait(t.ctx); err != nil {
 		return err

@@ -193,7 +193,7 @@ func TestTarContents(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for _, limits := range []storeLimits{defaultLimits(), {inMemoryLimit: 100_000, memoryOfOne: 20_000, ahead: 100_000, temporary: 8 << 20}, {ahead: 1, temporary: 8 << 20}} {
+	for _, limits := range []storeLimits{defaultLimits(), {inMemory: 100_000, ahead: 100_000, temporary: 8 << 20}, {ahead: 1, temporary: 8 << 20}} {
 		s := newTar(bytes.NewReader(archive.Bytes()), limits)
 		inputs := func(yield func(*Input) bool) {
 			for in, err := range s.All(t.Context()) {

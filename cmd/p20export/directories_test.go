@@ -24,7 +24,7 @@ func TestDirectoryTooLarge(t *testing.T) {
 	}
 	out := filepath.Join(t.TempDir(), "out")
 	commands := [][]string{
-		{"inspect", dir}, {"compare", dir}, {"report", dir, "-o", out},
+		{"compare", dir}, {"report", dir, "-o", out},
 	}
 	for _, args := range commands {
 		var stdout, stderr bytes.Buffer
@@ -34,7 +34,7 @@ func TestDirectoryTooLarge(t *testing.T) {
 			t.Errorf("%s: exit status %d\n%s", args[0], status, said)
 		}
 	}
-	for _, args := range [][]string{{"freeze", dir, "-o", out}} {
+	for _, args := range [][]string{{"inspect", dir}, {"freeze", dir, "-o", out}} {
 		var stdout, stderr bytes.Buffer
 		if status := run(args, &stdout, &stderr); status != 3 || !strings.Contains(stderr.String(), "contains no captures") {
 			t.Errorf("%s: exit status %d\n%s%s", args[0], status, stdout.String(), stderr.String())

@@ -1,15 +1,19 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
+	"github.com/p20export/p20export/capture/inputs"
 	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/envelope/reduce"
+	"github.com/p20export/p20export/internal/ordered"
 	"github.com/p20export/p20export/project/lint"
 	"github.com/p20export/p20export/project/scan"
 )
@@ -30,6 +34,8 @@ A CAPTURE is a capture directory, a plain SSE, NDJSON or JSON array file, or -
 for standard input. Any other directory means all captures in it and below it,
 finished or not. Symbolic links in it are not followed.
 
+` + cli.BatchHelp("captures", "each capture directory in the archive is a capture, and so is every other file") + `
+
 Events are counted from 0, as in a record, but runs and snapshots from 1.
 inspect lists the problems of a run, but its exit status does not depend on
 them.
@@ -48,7 +54,8 @@ cannot have an effect, and warns. JSON Patches follow RFC 6902, or, with
   p20export inspect --messages captures/backend-tool
   p20export inspect --state --at 7 --format json run.sse | jq .state
   curl -sN -d @request.json -H 'Content-Type: application/json' URL |
-      p20export inspect -`,
+      p20export inspect -
+  p20export inspect --from-tar captures.tar.gz --format json | jq -r .terminal`,
 		Args: cli.OneOrMore("CAPTURE"),
 	}
 	flags := cmd.Flags()
@@ -57,39 +64,81 @@ cannot have an effect, and warns. JSON Patches follow RFC 6902, or, with
 	flags.StringVar(&at, "at", "", "with --messages or --state: after the event with the index `EVENT` (default: the last)")
 	flags.StringVar(&dialect, "dialect", reduce.RFC6902.String(), "with --messages or --state: the dialect of JSON Patches, `rfc6902|client`")
 	cli.Complete(cmd, "dialect", reduce.Dialects()...)
+	batch := cli.AddBatch(cmd, "captures")
 	f := cli.AddFormat(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		options, err := conversationOptions(cmd, at, dialect, messages, state)
 		if err != nil {
 			return err
 		}
-		paths, err := findPaths(cmd, args)
+		src, err := openInputs(cmd, batch, args)
 		if err != nil {
 			return err
 		}
+		defer src.Close()
 		p := newPrinter(cmd, f)
-		worst := render.Done
-		for _, path := range paths {
-			if messages || state {
-				var c scan.Conversation
-				cli.Reading(cmd, path, func(progress func(int64)) {
-					c = lint.Conversation(cmd.Context(), path, options, progress)
-				})
-				p.Conversation(c, options)
-				worst = worst.Worse(render.StatusOfConversation(c))
-			} else {
-				var rows []scan.Inspection
-				cli.Reading(cmd, path, func(progress func(int64)) { rows = scan.Inspect(cmd.Context(), path, progress) })
-				p.Inspection(rows)
-				worst = worst.Worse(render.StatusOfInspection(rows))
-			}
-			if err := interrupted(cmd); err != nil {
-				return p.Close(err)
-			}
+		if messages || state {
+			return p.Close(inspectAll(cmd, p, src, batch, args, func(ctx context.Context, in *inputs.Input, progress scan.Progress) inspected {
+				c := lint.Conversation(ctx, in, options, progress)
+				return inspected{render.StatusOfConversation(c), func() { p.Conversation(c, options) }}
+			}))
 		}
-		return p.Close(worst.Err())
+		return p.Close(inspectAll(cmd, p, src, batch, args, func(ctx context.Context, in *inputs.Input, progress scan.Progress) inspected {
+			rows := scan.Inspect(ctx, in, progress)
+			return inspected{render.StatusOfInspection(rows), func() { p.Inspection(rows) }}
+		}))
 	}
 	return cmd
+}
+
+// inspected is the result of inspecting a capture, and prints it.
+type inspected struct {
+	status render.Status
+	print  func()
+}
+
+// inspectAll inspects the captures of a source and prints the results. A list or archive
+// that cannot be read to its end has a result of its own, after those of its captures.
+func inspectAll(cmd *cobra.Command, p *render.Printer, src *inputs.Source, batch *cli.Batch, args []string, inspect func(context.Context, *inputs.Input, scan.Progress) inspected) error {
+	if isSingle(batch, args) {
+		var one inspected
+		cli.Reading(cmd, args[0], func(progress func(int64)) { one = inspect(cmd.Context(), inputs.File(args[0]), progress) })
+		one.print()
+		return cmp.Or(interrupted(cmd), one.status.Err())
+	}
+	ctx, stop := context.WithCancel(cmd.Context())
+	defer stop()
+	shown := p.NewBatchProgress(cmd.ErrOrStderr(), "captures", src.InBytes(), src.Progress)
+	defer shown.End()
+	worst, count := render.Done, map[render.Status]int{}
+	all, sourceError := inputsOf(ctx, src)
+	for one := range ordered.Map(ctx, batch.Jobs, all, func(_ int, in *inputs.Input) inspected {
+		defer in.Close()
+		return inspect(ctx, in, nil)
+	}) {
+		one.print()
+		count[one.status]++
+		worst = worst.Worse(one.status)
+		if shown.Done(); !p.Flush() {
+			stop()
+			break
+		}
+	}
+	shown.End()
+	if err := interrupted(cmd); err != nil {
+		return err
+	}
+	switch err := sourceError(); {
+	case err != nil && batch.HasArguments():
+		return inputError(err)
+	case err != nil:
+		inspect(ctx, inputs.Failed(cmp.Or(batch.List, batch.Tar), err), nil).print()
+		worst = render.Failed
+	}
+	if !batch.HasArguments() {
+		p.InspectionSummary(count)
+	}
+	return worst.Err()
 }
 
 // conversationOptions returns the settings for --messages and --state.

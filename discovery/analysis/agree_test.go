@@ -13,6 +13,7 @@ import (
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/capture/inputs"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/testkit"
@@ -144,7 +145,7 @@ func TestAgreesOnAlteredCapture(t *testing.T) {
 func agree(t rapid.TB, dir, path string) {
 	t.Helper()
 	runs := Analyze(context.Background(), path, artifact.V1, nil)
-	inspected := scan.Inspect(context.Background(), path, nil)
+	inspected := scan.Inspect(context.Background(), inputs.File(path), nil)
 	if len(runs) == 0 || len(runs) != len(inspected) {
 		t.Fatalf("%d runs, inspect has %d", len(runs), len(inspected))
 	}

@@ -205,7 +205,7 @@ func (a *archive) wrap(err error) error {
 		return a.stored.err
 	case a.name != "" && a.plain.err != nil && a.plain.err != io.EOF:
 		return a.malformed("the archive cannot be decompressed with %s: %s", a.name, reason(a.plain.err))
-	case errors.Is(err, tar.ErrHeader) && a.plain.n <= blockBytes:
+	case a.plain.n < blockBytes || a.plain.n == blockBytes && errors.Is(err, tar.ErrHeader):
 		return a.malformed("the file is not a tar archive")
 	}
 	return a.malformed("the archive is damaged: %s", reason(err))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/capture/inputs"
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/envelope/sequence"
 	"github.com/p20export/p20export/finding"
@@ -77,9 +78,9 @@ func Capture(ctx context.Context, path string, p sequence.Protocol, progress sca
 
 // Conversation reads a capture as scan.ReadConversation does, and checks in the same pass
 // at which event the reference client 1.0.0 ends the run.
-func Conversation(ctx context.Context, path string, o scan.ConversationOptions, progress scan.Progress) scan.Conversation {
+func Conversation(ctx context.Context, in *inputs.Input, o scan.ConversationOptions, progress scan.Progress) scan.Conversation {
 	l := New(sequence.V1)
-	c := scan.ReadConversation(ctx, path, o, progress, l)
+	c := scan.ReadConversation(ctx, in, o, progress, l)
 	if l.refused >= 0 && l.refused <= c.Event {
 		c.Refused = l.refused
 	}

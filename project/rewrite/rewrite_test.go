@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/capture/inputs"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/compact"
 	"github.com/p20export/p20export/finding"
@@ -48,7 +49,7 @@ func frames(t testing.TB, text string, framing capture.Framing) (list []string) 
 // conversation returns the messages and the state after a capture.
 func conversation(t testing.TB, path string) string {
 	t.Helper()
-	c := scan.ReadConversation(t.Context(), path, scan.ConversationOptions{At: -1}, nil)
+	c := scan.ReadConversation(t.Context(), inputs.File(path), scan.ConversationOptions{At: -1}, nil)
 	if c.Failed {
 		t.Fatalf("%s: %v", path, c.Findings)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/capture/inputs"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/event/names"
 	"github.com/p20export/p20export/envelope/reduce"
@@ -48,23 +49,23 @@ type ConversationOptions struct {
 // ReadConversation reads a capture, and applies its events to the messages and the state
 // of its request. A conversation continues through all runs of a capture. Events outside
 // runs count too. Other consumers see the capture in the same pass.
-func ReadConversation(ctx context.Context, path string, o ConversationOptions, progress Progress, others ...Consumer) Conversation {
-	c, err := capture.Open(ctx, path, "")
+func ReadConversation(ctx context.Context, in *inputs.Input, o ConversationOptions, progress Progress, others ...Consumer) Conversation {
+	c, err := in.Open(ctx)
 	if err != nil {
-		return failedConversation(path, err)
+		return failedConversation(in.Path, err)
 	}
 	defer c.Close()
 	r := &conversationReader{ConversationOptions: o, last: -1, reducer: reduce.New(reduce.Options{Dialect: o.Dialect})}
 	request, err := c.Request()
 	if err != nil {
-		return failedConversation(path, err)
+		return failedConversation(in.Path, err)
 	}
 	if request != nil {
 		r.report(r.reducer.Seed(request))
 	}
 	result, err := Run(ctx, c, progress, append(others, r)...)
 	if err != nil {
-		return failedConversation(path, err)
+		return failedConversation(in.Path, err)
 	}
 	for _, f := range result.Findings {
 		r.found.Add(f)

@@ -3,7 +3,7 @@ package scan
 import (
 	"context"
 
-	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/capture/inputs"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
@@ -46,15 +46,15 @@ type SnapshotRow struct {
 
 // Inspect reads a capture and describes each of its runs. Faults of a run are among
 // its findings.
-func Inspect(ctx context.Context, path string, progress Progress) []Inspection {
-	c, err := capture.Open(ctx, path, "")
+func Inspect(ctx context.Context, in *inputs.Input, progress Progress) []Inspection {
+	c, err := in.Open(ctx)
 	if err != nil {
-		return []Inspection{FailedInspection(path, err)}
+		return []Inspection{FailedInspection(in.Path, err)}
 	}
 	defer c.Close()
 	i := NewInspector(c.Path())
 	if _, err := Run(ctx, c, progress, i); err != nil {
-		return []Inspection{FailedInspection(path, err)}
+		return []Inspection{FailedInspection(in.Path, err)}
 	}
 	return i.Inspections()
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/capture/inputs"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/scan"
 )
@@ -142,7 +143,7 @@ func readCaptured(ctx context.Context, dir string) (*captured, error) {
 		return nil, err
 	}
 	snapshots := 0
-	for _, run := range scan.Inspect(ctx, dir, nil) {
+	for _, run := range scan.Inspect(ctx, inputs.File(dir), nil) {
 		snapshots = max(snapshots, len(run.Snapshots))
 	}
 	for _, p := range artifact.Profiles() {

@@ -25,6 +25,12 @@ func (p *Printer) Inspection(rows []scan.Inspection) {
 	}
 }
 
+// InspectionSummary prints how many captures of a list or an archive have each status.
+func (p *Printer) InspectionSummary(count map[Status]int) {
+	all := count[Done] + count[Negative] + count[Failed]
+	p.Note("%s: %d inspected, %d refused, %d failed", Plural(all, "capture", "captures"), count[Done], count[Negative], count[Failed])
+}
+
 // source prints the source of a capture, which all its runs share.
 func (p *Printer) source(row scan.Inspection) {
 	p.line("%s", row.Capture)

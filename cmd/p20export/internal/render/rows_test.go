@@ -18,6 +18,7 @@ import (
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/artifact/assay"
+	"github.com/p20export/p20export/capture/inputs"
 	"github.com/p20export/p20export/discovery/analysis"
 	"github.com/p20export/p20export/discovery/baseline"
 	"github.com/p20export/p20export/discovery/gate"
@@ -91,7 +92,7 @@ func TestRowsThroughEncodingJSON(t *testing.T) {
 		for _, row := range analyzed {
 			check(row)
 		}
-		for _, row := range scan.Inspect(ctx, path, nil) {
+		for _, row := range scan.Inspect(ctx, inputs.File(path), nil) {
 			check(row)
 		}
 		for _, name := range project.Names() {
