@@ -19,17 +19,18 @@ type statedRecord struct {
 	unusable bool
 	// begun means that a group with the record was begun.
 	begun bool
+	// next is the number of the next record that states the same manifest, or a plain
+	// file of the same size, or 0.
+	next int32
 }
 
 // key identifies the capture that a record states: by the digest of its manifest, or
 // by the size and digest of a plain file.
 type key struct {
-	manifest sum // zero for a plain file
-	size     int64
-	digest   sum
+	digest sum
+	size   int64 // of a plain file
+	plain  bool
 }
-
-func (k *key) plain() bool { return k.manifest == sum{} }
 
 // recordGroup are records that are verified together, by one goroutine: those that state
 // one capture, or those that state a plain file of one size.
@@ -124,19 +125,28 @@ func (v *treeVerifier) readRecords() ([]statedRecord, bool) {
 // groups returns the groups of records in the order of their first records. It computes
 // the digests of plain files if this is necessary to find the captures of a group.
 func (v *treeVerifier) groups(list []statedRecord) iter.Seq[recordGroup] {
-	byManifest := make(map[sum][]int)
-	bySize := make(map[int64][]int)
-	for i, r := range list {
-		switch {
-		case r.unusable:
-		case r.capture.plain():
-			bySize[r.capture.size] = append(bySize[r.capture.size], i)
-		default:
-			byManifest[r.capture.manifest] = append(byManifest[r.capture.manifest], i)
+	first := make(map[key]int32) // of the records that are linked
+	for i := len(list) - 1; i >= 0; i-- {
+		r := &list[i]
+		of := r.capture
+		if of.plain {
+			of.digest = sum{}
 		}
+		if !r.unusable {
+			r.next = first[of]
+			first[of] = int32(i)
+		}
+	}
+	linked := func(i int) (records []int) {
+		for records = []int{i}; list[i].next > 0; {
+			i = int(list[i].next)
+			records = append(records, i)
+		}
+		return records
 	}
 	return func(yield func(recordGroup) bool) {
 		byDigest := make(map[key][]int) // of the sizes that several files have
+		grouped := make(map[int64]bool) // the sizes in byDigest
 		for i := range list {
 			r := &list[i]
 			if r.begun {
@@ -146,20 +156,19 @@ func (v *treeVerifier) groups(list []statedRecord) iter.Seq[recordGroup] {
 			switch k := r.capture; {
 			case r.unusable:
 				g.records = []int{i}
-			case !k.plain():
-				g.records, g.candidates = byManifest[k.manifest], v.sources.byManifest[k.manifest]
-				delete(byManifest, k.manifest)
+			case !k.plain:
+				g.records, g.candidates = linked(i), v.sources.byManifest[k.digest]
 			default:
-				same := bySize[k.size]
-				delete(bySize, k.size)
 				if files := v.sources.group(k.size).files; len(files) > 0 && len(files[0]) == 1 {
 					// The verification also computes its digest.
-					g.records, g.first = same, files[0][0]
+					g.records, g.first = linked(i), files[0][0]
 					break
 				}
-				for _, i := range same {
-					of := list[i].capture
-					byDigest[of] = append(byDigest[of], i)
+				if !grouped[k.size] {
+					grouped[k.size] = true
+					for _, i := range linked(i) {
+						byDigest[list[i].capture] = append(byDigest[list[i].capture], i)
+					}
 				}
 				g.records = byDigest[k]
 				delete(byDigest, k)
@@ -221,9 +230,9 @@ type recordClaim struct {
 // key returns the capture that the record states.
 func (r *recordClaim) key() key {
 	if m := r.source.ManifestDigest; m != "" {
-		return key{manifest: sumOf(m)}
+		return key{digest: sumOf(m)}
 	}
-	return key{size: r.source.Bytes, digest: sumOf(r.source.Digest)}
+	return key{sumOf(r.source.Digest), r.source.Bytes, true}
 }
 
 // fail sets an outcome from an error.

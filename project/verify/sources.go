@@ -110,11 +110,11 @@ type sources struct {
 	jobs        int // that read files at the same time
 	directories []*source
 	byManifest  map[sum][]*source
-	byResponse  map[sum]*source    // the first of each
 	bySize      map[int64][]*entry // the regular files
 
-	mu    sync.Mutex
-	plain map[int64]*sizeGroup // mu guards the map, but not the groups
+	mu         sync.Mutex           // guards the fields below, but not the groups
+	plain      map[int64]*sizeGroup // files by size
+	byResponse map[sum]*source      // the first directory of each; nil until it is needed
 }
 
 // sizeGroup contains the files of one size. Only one goroutine may use it at a time.
@@ -129,7 +129,6 @@ func newSources(jobs int) *sources {
 	return &sources{
 		jobs:       jobs,
 		byManifest: make(map[sum][]*source),
-		byResponse: make(map[sum]*source),
 		bySize:     make(map[int64][]*entry),
 		plain:      make(map[int64]*sizeGroup),
 	}
@@ -148,9 +147,6 @@ func (s *sources) add(ctx context.Context, t *tree, inside bool) {
 		c.inside = inside
 		s.directories = append(s.directories, c)
 		s.byManifest[c.manifest] = append(s.byManifest[c.manifest], c)
-		if s.byResponse[c.response] == nil {
-			s.byResponse[c.response] = c
-		}
 	}
 	for e := range t.all() {
 		if !e.isOutput() {
@@ -381,11 +377,26 @@ func (s *sources) notFound(want record.Source, where string) error {
 	also := ""
 	if want.ManifestDigest != "" {
 		what = "capture " + where + " has a capture.json with the digest " + formatDigest(want.ManifestDigest)
-		if other := s.byResponse[sumOf(want.Digest)]; other != nil && want.Digest != "" {
+		if other := s.withResponse(sumOf(want.Digest)); other != nil && want.Digest != "" {
 			also = "; " + finding.Escape(other.path()) + " has the same response, but another capture.json"
 		}
 	}
 	return finding.New(finding.CaptureAbsent, "no %s that the record states%s", what, also).WithHint("%s", captureHint(want))
+}
+
+// withResponse returns the first capture directory with a response, or nil.
+func (s *sources) withResponse(response sum) *source {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.byResponse == nil {
+		s.byResponse = make(map[sum]*source)
+		for _, c := range s.directories {
+			if s.byResponse[c.response] == nil {
+				s.byResponse[c.response] = c
+			}
+		}
+	}
+	return s.byResponse[response]
 }
 
 // captureHint returns the hint for a capture that was not found.
