@@ -134,7 +134,7 @@ var mutants = []mutant{
 	drop("E13", "messages of the snapshot are objects", bounded, `			c.found.Add(e.violation(v, "E13", finding.Pointer("/messages").Index(i), "message %d is %s where an object belongs", i, v.Kind))`),
 
 	{"C1", "the order of keys", encode, "framework\", a.Framework)\n\tw.string(\",\\n  \", \"surface\", a.Surface)", "surface\", a.Surface)\n\tw.string(\",\\n  \", \"framework\", a.Framework)"},
-	{"C2", "the line feed at the end", encode, `w.buf.WriteString("\n}\n")`, `w.buf.WriteString("\n}")`},
+	{"C2", "the line feed at the end", encode, `w.write("\n}\n")`, `w.write("\n}")`},
 	{"C3", "the short escape of U+0008", encode, "b = append(b, `\\b`...)", "b = append(b, `\\u0008`...)"},
 	{"C4", "white space around events", validate, "l.invalid = true", "l.invalid = false"},
 }
