@@ -168,10 +168,11 @@ func contents(t testing.TB, ctx context.Context, in *Input) string {
 			fmt.Fprintf(&b, "%d %s %s\n", f.Offset, f.Arrived, f.Data)
 		}
 	}
-	if b := read(); b != read() {
+	all := read()
+	if all != read() {
 		t.Errorf("the second reading of %s differs", in.Path)
 	}
-	return read()
+	return all
 }
 
 // Captures of an archive have the contents that they have on disk, in memory and in the
