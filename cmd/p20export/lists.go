@@ -1,13 +1,11 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"os"
 	"sync/atomic"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -34,13 +32,8 @@ func openBatchFile(cmd *cobra.Command, b *cli.Batch) (*batchFile, error) {
 	}
 	var err error
 	f.r, f.close, err = capture.OpenInput(cmd.Context(), f.path)
-	switch {
-	case errors.Is(err, syscall.EISDIR):
-		return nil, fmt.Errorf("--%s %s is a directory; give it as an argument instead", flag, finding.Escape(f.path))
-	case err != nil && isURL(f.path):
-		return nil, fmt.Errorf("--%s %s is a URL; download it and name the file", flag, finding.Quote(f.path))
-	case err != nil:
-		return nil, fmt.Errorf("%w: %w", errInput, err)
+	if err != nil {
+		return nil, batchFileError(flag, f.path, err)
 	}
 	if info, err := os.Stat(f.path); f.path != "-" && err == nil && info.Mode().IsRegular() {
 		f.size = info.Size()
