@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/strictjson"
@@ -14,17 +15,31 @@ import (
 // last finding states the number of the others. The artifact is nil if any finding is
 // an error. Decode accepts non-canonical JSON; see IsCanonical.
 func Decode(data []byte, p Profile) (*Artifact, []finding.Finding) {
-	c := &checker{profile: p, data: data}
+	a, list := decode(data, p)
+	finding.Locate(data, list)
+	return a, list
+}
+
+// decode is Decode without the lines, columns and excerpts of the findings.
+func decode(data []byte, p Profile) (*Artifact, []finding.Finding) {
+	c := &checker{profile: p}
 	if len(data) > MaxFileBytes {
 		c.found.Add(TooLarge())
-		return nil, c.result()
+		return nil, c.found.Findings()
 	}
-	c.json = strictjson.NewDecoder(data)
-	if err := c.artifact(); err != nil {
+	c.json = decoders.Get().(*strictjson.Decoder)
+	c.json.Reset(data)
+	if len(data) <= maxShared {
+		c.data = string(data)
+	}
+	err := c.artifact()
+	c.json.Reset(nil)
+	decoders.Put(c.json)
+	if err != nil {
 		if f, ok := finding.FromSyntax(err); ok {
 			c.found.Add(f.WithRule())
 		}
-		return nil, c.result()
+		return nil, c.found.Findings()
 	}
 	if c.profile == Assay && !c.found.Failed() {
 		if n := eventData(&c.a); n > MaxEventData {
@@ -32,17 +47,20 @@ func Decode(data []byte, p Profile) (*Artifact, []finding.Finding) {
 		}
 	}
 	if c.found.Failed() {
-		return nil, c.result()
+		return nil, c.found.Findings()
 	}
-	return &c.a, c.result()
+	return &c.a, c.found.Findings()
 }
 
-// FindingsByProfile returns the findings that Decode returns under each profile. It
-// decodes the artifact only once if it can.
+var decoders = sync.Pool{New: func() any { return new(strictjson.Decoder) }}
+
+// FindingsByProfile returns the findings that Decode returns under each profile, but
+// without lines, columns and excerpts; finding.Locate adds them. It decodes the artifact
+// only once if it can.
 func FindingsByProfile(data []byte) (v1, assay []finding.Finding) {
-	_, assay = Decode(data, Assay)
+	_, assay = decode(data, Assay)
 	if finding.Has(assay, finding.FindingsUnlisted) {
-		_, v1 = Decode(data, V1)
+		_, v1 = decode(data, V1)
 		return v1, assay
 	}
 	for _, f := range assay {
@@ -61,11 +79,43 @@ func TooLarge() finding.Finding {
 // checker reads one artifact and collects findings.
 type checker struct {
 	profile Profile
-	data    []byte
 	json    *strictjson.Decoder
+	data    string // the text, if it has at most maxShared bytes
 	a       Artifact
-	seen    map[string]strictjson.Token // top-level key to its value
+	seen    []seenKey      // the top-level keys
+	message int            // the index of the message
+	ids     map[string]int // the first message with an id
 	found   finding.List
+}
+
+// seenKey is a key of the contract that the artifact has.
+type seenKey struct {
+	name  string
+	value strictjson.Token
+}
+
+// value returns the value of a top-level key, and whether the artifact has the key.
+func (c *checker) value(name string) (value strictjson.Token, ok bool) {
+	for _, k := range c.seen {
+		if k.name == name {
+			return k.value, true
+		}
+	}
+	return strictjson.Token{}, false
+}
+
+// maxShared is the number of bytes of a text up to which its strings are parts of one
+// copy of it.
+const maxShared = 64 << 10
+
+// unquote returns the value of a name or string, and whether it is valid Unicode.
+func (c *checker) unquote(t strictjson.Token) (s string, valid bool) {
+	if c.data != "" {
+		if s = c.data[t.Start+1 : t.End-1]; strings.IndexByte(s, '\\') < 0 {
+			return s, true
+		}
+	}
+	return c.json.Text(t)
 }
 
 // add reports a finding at the decoder's position. It does not call make for findings
@@ -95,13 +145,6 @@ func ruleFor(p finding.Pointer, wrapper, message string) string {
 type quoted string
 
 func (q quoted) String() string { return finding.Quote(string(q)) }
-
-// result returns the findings with their lines, columns and excerpts.
-func (c *checker) result() []finding.Finding {
-	list := c.found.Findings()
-	finding.Locate(c.data, list)
-	return list
-}
 
 // text is one string key of the contract.
 type text struct {
@@ -142,24 +185,32 @@ func (c *checker) key(name string) (key text, ok bool) {
 	case "surface":
 		key = text{to: &c.a.Surface, exact: exact{Surface, "A10"}}
 	case "thread_id_ref":
-		key = text{to: &c.a.ThreadIDRef, length: refLength, checks: []check{describeReference}}
+		key = text{to: &c.a.ThreadIDRef, length: refLength, checks: refChecks}
 	case "run_id_ref":
-		key = text{to: &c.a.RunIDRef, length: refLength, checks: []check{describeReference}}
+		key = text{to: &c.a.RunIDRef, length: refLength, checks: refChecks}
 	case "parent_run_id_ref":
-		key = text{to: &c.a.ParentRunIDRef, length: refLength, checks: []check{describeReference}}
+		key = text{to: &c.a.ParentRunIDRef, length: refLength, checks: refChecks}
 	case "started_at":
-		key = text{to: &c.a.StartedAt, checks: []check{checkTime}}
+		key = text{to: &c.a.StartedAt, checks: timeChecks}
 	case "finished_at":
-		key = text{to: &c.a.FinishedAt, checks: []check{checkTime}}
+		key = text{to: &c.a.FinishedAt, checks: timeChecks}
 	case "terminal_event":
-		key = text{to: &c.a.TerminalEvent, checks: []check{checkTerminal}}
+		key = text{to: &c.a.TerminalEvent, checks: terminalChecks}
 	case "error_code":
-		key = text{to: &c.a.ErrorCode, length: codeLength, checks: []check{checkControl, checkTrace}}
+		key = text{to: &c.a.ErrorCode, length: codeLength, checks: errorChecks}
 	case "error_message":
-		key = text{to: &c.a.ErrorMessage, length: errorLength, checks: []check{checkControl, checkTrace}}
+		key = text{to: &c.a.ErrorMessage, length: errorLength, checks: errorChecks}
 	}
 	return key, key.to != nil
 }
+
+// The checks are shared, because a text is made for each key of each artifact.
+var (
+	refChecks      = []check{describeReference}
+	timeChecks     = []check{checkTime}
+	terminalChecks = []check{checkTerminal}
+	errorChecks    = []check{checkControl, checkTrace}
+)
 
 var (
 	refLength   = length{func(l Limits) int { return l.Ref }, "A11", "P1"}
@@ -182,11 +233,11 @@ func (c *checker) artifact() error {
 		}
 		return c.end()
 	}
-	c.seen = make(map[string]strictjson.Token)
+	c.seen = make([]seenKey, 0, 12)
 	err = c.object(
 		func(name string) bool { _, ok := c.key(name); return ok || name == "messages" },
 		func(name string, value strictjson.Token) error {
-			c.seen[name] = value
+			c.seen = append(c.seen, seenKey{name, value})
 			if name == "messages" {
 				return c.messages(value)
 			}
@@ -197,7 +248,7 @@ func (c *checker) artifact() error {
 		return err
 	}
 	for _, name := range required {
-		if _, ok := c.seen[name]; !ok {
+		if _, ok := c.value(name); !ok {
 			c.found.Add(finding.Violation("A2", "the required key %s is missing", name).WithOffset(int64(start.Start)).WithPointer(finding.Pointer("").Name(name)))
 		}
 	}
@@ -221,7 +272,7 @@ func (c *checker) object(known func(name string) bool, member func(name string, 
 		if err != nil || t.Kind == strictjson.ObjectEnd {
 			return err
 		}
-		name, valid := c.json.Text(t)
+		name, valid := c.unquote(t)
 		quiet, mine := false, false
 		switch {
 		case t.Duplicate:
@@ -320,7 +371,7 @@ func (c *checker) text(t strictjson.Token, key text, rules textRules) error {
 		fault(rules.kind, "is %s where a string belongs", t.Kind)
 		return c.walk(t, false)
 	}
-	value, valid := c.json.Text(t)
+	value, valid := c.unquote(t)
 	*key.to = value
 	if !valid {
 		fault(rules.surrogate, "contains half of a surrogate pair")
@@ -406,15 +457,16 @@ func checkTrace(s string) (rule, why string) {
 func (c *checker) checkKeys() {
 	// at reports f with a pointer and the offset of the value of key.
 	at := func(key, pointer string, f finding.Finding) {
-		c.found.Add(f.WithOffset(int64(c.seen[key].Start)).WithPointer(finding.Pointer("").Name(pointer)))
+		value, _ := c.value(key)
+		c.found.Add(f.WithOffset(int64(value.Start)).WithPointer(finding.Pointer("").Name(pointer)))
 	}
 	started, err1 := ParseTime(c.a.StartedAt)
 	finished, err2 := ParseTime(c.a.FinishedAt)
 	if err1 == nil && err2 == nil && finished.Before(started) {
 		at("finished_at", "finished_at", finding.Violation("A18", "finished_at %s is before started_at %s", c.a.FinishedAt, c.a.StartedAt))
 	}
-	_, hasMessage := c.seen["error_message"]
-	_, hasCode := c.seen["error_code"]
+	_, hasMessage := c.value("error_message")
+	_, hasCode := c.value("error_code")
 	switch c.a.TerminalEvent {
 	case RunError:
 		if !hasMessage {

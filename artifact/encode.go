@@ -2,8 +2,8 @@ package artifact
 
 import (
 	"bytes"
+	"math/bits"
 	"strconv"
-	"unicode/utf8"
 )
 
 // Encode returns the canonical bytes of a: the key order of the contract, two-space
@@ -75,14 +75,14 @@ func (w *writer) string(before, key, value string) {
 // s must be valid UTF-8.
 func AppendString(b []byte, s string) []byte {
 	b = append(b, '"')
-	start := 0
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if c >= 0x20 && c != '"' && c != '\\' || c >= utf8.RuneSelf {
-			continue
+	for {
+		n := plainLength(s)
+		b = append(b, s[:n]...)
+		if n == len(s) {
+			return append(b, '"')
 		}
-		b = append(b, s[start:i]...)
-		start = i + 1
+		c := s[n]
+		s = s[n+1:]
 		switch c {
 		case '"', '\\':
 			b = append(b, '\\', c)
@@ -104,5 +104,24 @@ func AppendString(b []byte, s string) []byte {
 			b = strconv.AppendUint(b, uint64(c), 16)
 		}
 	}
-	return append(append(b, s[start:]...), '"')
+}
+
+// plainLength returns the number of bytes before the first that AppendString escapes.
+func plainLength(s string) (n int) {
+	for ; n+8 <= len(s); n += 8 {
+		const ones, highs = 0x0101010101010101, 0x8080808080808080
+		w := uint64(s[n]) | uint64(s[n+1])<<8 | uint64(s[n+2])<<16 | uint64(s[n+3])<<24 |
+			uint64(s[n+4])<<32 | uint64(s[n+5])<<40 | uint64(s[n+6])<<48 | uint64(s[n+7])<<56
+		quote, slash := w^ones*'"', w^ones*'\\'
+		// A subtraction borrows only from the bytes above a match, so the lowest bit of
+		// found belongs to the first byte to escape.
+		found := ((w-ones*0x20)&^w | (quote-ones)&^quote | (slash-ones)&^slash) & highs
+		if found != 0 {
+			return n + bits.TrailingZeros64(found)/8
+		}
+	}
+	for n < len(s) && s[n] >= 0x20 && s[n] != '"' && s[n] != '\\' {
+		n++
+	}
+	return n
 }

@@ -18,11 +18,12 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// checkProfiles compares FindingsByProfile with Decode.
+// checkProfiles compares FindingsByProfile, with the places of its findings, with Decode.
 func checkProfiles(t rapid.TB, data []byte) {
 	t.Helper()
 	v1, assay := artifact.FindingsByProfile(data)
 	for p, got := range map[artifact.Profile][]finding.Finding{artifact.V1: v1, artifact.Assay: assay} {
+		finding.Locate(data, got)
 		_, want := artifact.Decode(data, p)
 		if !reflect.DeepEqual(append([]finding.Finding{}, want...), append([]finding.Finding{}, got...)) {
 			t.Fatalf("%s: %v, want %v", p, got, want)

@@ -14,7 +14,8 @@ func (c *checker) messages(t strictjson.Token) error {
 		c.fault("M1", t.Start, "%s is %s where a list belongs", c.json.Pointer(), t.Kind)
 		return c.walk(t, false)
 	}
-	ids := make(map[string]int)
+	c.ids = make(map[string]int)
+	idChecks := []check{c.checkID}
 	limit := c.profile.Limits().Messages
 	count := 0
 	for {
@@ -28,7 +29,8 @@ func (c *checker) messages(t strictjson.Token) error {
 		if count++; count > limit {
 			err = c.walk(m, true)
 		} else {
-			err = c.message(m, count-1, ids)
+			c.message = count - 1
+			err = c.readMessage(m, idChecks)
 		}
 		if err != nil {
 			return err
@@ -43,7 +45,17 @@ func (c *checker) messages(t strictjson.Token) error {
 	return nil
 }
 
-func (c *checker) message(t strictjson.Token, i int, ids map[string]int) error {
+// checkID checks the id of a message.
+func (c *checker) checkID(id string) (rule, why string) {
+	id = Trim(id)
+	if first, ok := c.ids[id]; ok {
+		return "M16", fmt.Sprintf("repeats the id of /messages/%d", first)
+	}
+	c.ids[id] = c.message
+	return "", ""
+}
+
+func (c *checker) readMessage(t strictjson.Token, idChecks []check) error {
 	if t.Kind != strictjson.ObjectStart {
 		c.fault("M4", t.Start, "%s is %s; a message is an object", c.json.Pointer(), t.Kind)
 		return c.walk(t, false)
@@ -55,16 +67,10 @@ func (c *checker) message(t strictjson.Token, i int, ids map[string]int) error {
 		switch name {
 		case "id":
 			id = true
-			return c.text(value, text{to: &m.ID, length: idLength, checks: []check{func(s string) (rule, why string) {
-				if first, ok := ids[Trim(s)]; ok {
-					return "M16", fmt.Sprintf("repeats the id of /messages/%d", first)
-				}
-				ids[Trim(s)] = i
-				return "", ""
-			}}}, messageText)
+			return c.text(value, text{to: &m.ID, length: idLength, checks: idChecks}, messageText)
 		case "role":
 			role = true
-			return c.text(value, text{to: &m.Role, checks: []check{checkRole}}, messageText)
+			return c.text(value, text{to: &m.Role, checks: roleChecks}, messageText)
 		case "content":
 			content = true
 			return c.text(value, text{to: &m.Content, length: contentLength}, messageText)
@@ -79,7 +85,7 @@ func (c *checker) message(t strictjson.Token, i int, ids map[string]int) error {
 		seen bool
 	}{{"id", id}, {"role", role}, {"content", content}} {
 		if !key.seen {
-			at := finding.Pointer("/messages").Index(i)
+			at := finding.Pointer("/messages").Index(c.message)
 			c.found.Add(finding.Violation("M5", "%s has no %s", at, key.name).WithOffset(int64(t.Start)).WithPointer(at.Name(key.name)))
 		}
 	}
@@ -95,6 +101,8 @@ var (
 	contentLength = length{func(l Limits) int { return l.Content }, "M12", "P4"}
 	nameLength    = length{func(l Limits) int { return l.Name }, "M13", "P3"}
 )
+
+var roleChecks = []check{checkRole}
 
 func checkRole(role string) (rule, why string) {
 	if IsRole(role) {

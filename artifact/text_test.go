@@ -1,6 +1,8 @@
 package artifact_test
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -122,6 +124,24 @@ func TestTimesRefused(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A timestamp has the form that the contract gives as a regular expression, for all texts
+// that are made of pieces of timestamps.
+func TestTimestampForm(t *testing.T) {
+	form := regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
+	pieces := rapid.SampledFrom([]string{"0", "1", "2", "3", "5", "6", "9", "-", ":", "T", ".", "Z", "+", "z", "/", ";", "\n", "é", "+23:59", "-24:00", ".123456", ".1234567"})
+	rapid.Check(t, func(t *rapid.T) {
+		text := []rune("2026-01-31T12:30:45.123456+02:30")
+		for range rapid.IntRange(0, 3).Draw(t, "edits") {
+			from := rapid.IntRange(0, len(text)).Draw(t, "from")
+			to := min(from+rapid.IntRange(0, 8).Draw(t, "removed"), len(text))
+			text = slices.Replace(text, from, to, []rune(pieces.Draw(t, "piece"))...)
+		}
+		if got, want := artifact.IsTimestamp(string(text)), form.MatchString(string(text)); got != want {
+			t.Fatalf("%q: %t, want %t", string(text), got, want)
+		}
+	})
 }
 
 func TestTimesCompareAsInstants(t *testing.T) {

@@ -2,17 +2,43 @@ package artifact
 
 import (
 	"errors"
-	"regexp"
-	"sync"
+	"strings"
 	"time"
 )
 
-// timestamp matches RFC 3339 §5.6 with upper-case T and Z and at most six fraction
-// digits. time.Parse checks hours, minutes and seconds. It rejects leap seconds and
-// hour 24.
-var timestamp = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
-})
+// isTimestamp reports whether s has the form of RFC 3339 §5.6 with upper-case T and Z and
+// at most six fraction digits. time.Parse checks hours, minutes and seconds. It rejects
+// leap seconds and hour 24.
+func isTimestamp(s string) bool {
+	const form = "0000-00-00T00:00:00"
+	if len(s) <= len(form) || !hasForm(s[:len(form)], form) {
+		return false
+	}
+	zone := s[len(form):]
+	if fraction, ok := strings.CutPrefix(zone, "."); ok {
+		zone = strings.TrimLeft(fraction, "0123456789")
+		if n := len(fraction) - len(zone); n < 1 || n > 6 {
+			return false
+		}
+	}
+	if zone == "Z" {
+		return true
+	}
+	return (hasForm(zone, "+00:00") || hasForm(zone, "-00:00")) && zone[1:3] < "24" && zone[4] < '6'
+}
+
+// hasForm reports whether s is form with any digits in place of the zeros.
+func hasForm(s, form string) bool {
+	if len(s) != len(form) {
+		return false
+	}
+	for i := range len(s) {
+		if s[i] != form[i] && (form[i] != '0' || !isDigit(s[i])) {
+			return false
+		}
+	}
+	return true
+}
 
 // ParseTime parses a timestamp of the contract. Its year must be between 1 and 9999,
 // both as written and in UTC.
@@ -28,7 +54,7 @@ func ParseTime(s string) (time.Time, error) {
 type timeFault struct{ rule, why string }
 
 func parseTime(s string) (time.Time, timeFault) {
-	if !timestamp().MatchString(s) {
+	if !isTimestamp(s) {
 		return time.Time{}, timeFault{"A15", "not RFC 3339 with Z or an offset and at most six fraction digits"}
 	}
 	t, err := time.Parse(time.RFC3339Nano, s)

@@ -77,8 +77,8 @@ type Output struct {
 	Parts     []Part
 	Times     Times
 	Omissions []Omission
-	// Assay are the findings under the assay profile. If none is an error, Assay
-	// can import the artifact.
+	// Assay are the findings about Bytes under the assay profile, without lines, columns
+	// and excerpts. If none is an error, Assay can import the artifact.
 	Assay []finding.Finding
 }
 

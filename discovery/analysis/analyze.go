@@ -264,6 +264,7 @@ func (x *observer) describe(run *envelope.Run, each iter.Seq[*scan.Projection]) 
 	}
 	if run.SnapshotCount > 1 {
 		if x.analyzer.contract == artifact.Assay && last.Output != nil && finding.Failed(last.Output.Assay) {
+			finding.Locate(last.Output.Bytes, last.Output.Assay)
 			last.Output, last.Findings = nil, last.Output.Assay
 		}
 		chosen := x.analyzer.projection(last)

@@ -82,7 +82,7 @@ var mutants = []mutant{
 	{"A27", "`//` and `www.` before references", refs, "case namesNetwork(s):", "case false:"},
 	{"A28", "schemes before references", refs, "case hasScheme(s):", "case false:"},
 	{"A29", "hosts before references", refs, "case hasHost(s):", "case false:"},
-	{"A15", "the form of timestamps", stamps, "if !timestamp().MatchString(s) {", "if false {"},
+	{"A15", "the form of timestamps", stamps, "if !isTimestamp(s) {", "if false {"},
 	{"A16", "the calendar", stamps, "if err != nil {", "if err != nil && false {"},
 	{"A17", "years", stamps, `year < 1 || year > 9999 || s[:4] == "0000"`, "year < -9"},
 	{"A18", "the order of times", decode, "finished.Before(started) {", "finished.Before(started) && false {"},
@@ -110,7 +110,7 @@ var mutants = []mutant{
 	limit("M13", "`name`"),
 	{"M14", "roles", message, `return "M14", why`, `return "", ""`},
 	{"M15", "families as roles", message, "if _, ok := family(role); ok {", "if _, ok := family(role); ok && false {"},
-	{"M16", "duplicate ids", message, "if first, ok := ids[Trim(s)]; ok {", "if first, ok := ids[Trim(s)]; ok && first < 0 {"},
+	{"M16", "duplicate ids", message, "if first, ok := c.ids[id]; ok {", "if first, ok := c.ids[id]; ok && first < 0 {"},
 
 	limit("P1", "references under assay"),
 	limit("P2", "`id` under assay"),
