@@ -72,20 +72,22 @@ func newScanner() *scanner { return &scanner{json: strictjson.Reader{Key: "type"
 func (s *scanner) scan(f *capture.Frame) (*Event, error) {
 	e := &s.event
 	// Assigning an Event as a whole would copy it twice.
-	e.Index, e.Offset, e.Bytes, e.Line, e.Arrived = f.Index, f.Offset, f.Bytes, f.Line, f.Arrived
-	e.Data, e.derived = f.Data, false
+	e.Index, e.Offset, e.Bytes, e.Line, e.Data, e.derived = f.Index, f.Offset, f.Bytes, f.Line, f.Data, false
+	if f.Arrived != e.Arrived {
+		e.Arrived = f.Arrived
+	}
 	if f.Problem != nil {
 		return nil, f.Problem.WithEvent(f.Index)
 	}
-	value, err := s.json.Read(&e.Object, f.Data)
+	kind, err := s.json.Read(&e.Object, f.Data)
 	if err != nil {
 		if fault, ok := finding.FromSyntax(err); ok {
 			return nil, e.place(fault)
 		}
 		return nil, err
 	}
-	if value.Kind != strictjson.ObjectStart {
-		return nil, e.Finding(finding.EventNotObject, "the event is %s where an object belongs", value.Kind)
+	if kind != strictjson.ObjectStart {
+		return nil, e.Finding(finding.EventNotObject, "the event is %s where an object belongs", kind)
 	}
 	shape := e.Shape()
 	known := &s.types[shape%strictjson.Shapes]

@@ -224,7 +224,8 @@ func unreadable(f *capture.Frame, err error) finding.Finding {
 
 // add adds an event to the run.
 func (r *Run) add(e *Event) {
-	r.last = e.Ref()
+	// Assigning e.Ref() would copy it twice.
+	r.last.Index, r.last.Offset, r.last.Bytes, r.last.Line = e.Index, e.Offset, e.Bytes, e.Line
 	r.Families.Add(e.Type)
 	switch e.Type {
 	case RunStarted:

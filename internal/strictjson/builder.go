@@ -40,7 +40,7 @@ func (b *Builder) open() {
 func (b *Builder) value(name int, v Value) {
 	nameEnd := len(b.object.text)
 	b.object.text = append(append(b.object.text, ':'), v.Raw...)
-	b.object.members = append(b.object.members, member{int32(name), int32(nameEnd), int32(nameEnd + 1), int32(len(b.object.text)), v.Kind})
+	b.object.members = append(b.object.members, member{name: int32(name), nameEnd: int32(nameEnd), value: int32(nameEnd + 1), valueEnd: int32(len(b.object.text)), kind: v.Kind})
 }
 
 // Object ends the object and returns it and its text. Both are valid until the next

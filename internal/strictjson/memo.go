@@ -8,8 +8,8 @@ import (
 // A Reader reads texts that resemble each other, such as successive events, faster than
 // ReadText. The zero value is ready for use.
 //
-// The law: Read returns the value, members, offsets and error that ReadText returns for
-// the text, whatever was read before.
+// The law: Read returns the kind, members, offsets and error that ReadText returns for the
+// text, whatever was read before.
 //
 // A Reader remembers some texts that ReadText accepted, its templates. The holes of a
 // template are some of its strings and numbers; the rest is literal. A text fits a
@@ -126,34 +126,34 @@ const (
 	perLiteral = 8
 )
 
-// Read reads data as one JSON text, as ReadText does. The shape of o is that of a template,
-// or 0. The members of o are valid until the next call of Read.
-func (r *Reader) Read(o *Object, data []byte) (Value, error) {
+// Read reads data as one JSON text, as ReadText does, and returns the kind of its value.
+// The shape of o is that of a template, or 0. The members of o are valid until the next
+// call of Read.
+func (r *Reader) Read(o *Object, data []byte) (Kind, error) {
 	s := &r.small
 	if len(data) > maxSmall {
 		s = &r.large
 	}
-	if s.credit > 0 && len(data) <= maxLarge {
-		if t := r.find(s, o, data); t != nil {
-			return Value{Kind: ObjectStart, Raw: data[t.start : t.end+len(data)-len(t.text)], Start: t.start}, nil
-		}
+	if s.credit > 0 && len(data) <= maxLarge && r.find(s, o, data) {
+		return ObjectStart, nil
 	}
 	if o.shape != 0 {
 		o.members, o.shape = r.members, 0
 	}
 	start, end := r.decoder.scanText(o, data)
 	if end < 0 {
-		return readText(o, &r.decoder, data)
+		v, err := readText(o, &r.decoder, data)
+		return v.Kind, err
 	}
 	if s.credit > 0 || !s.begun {
 		r.learn(s, o, start, end)
 	}
 	s.credit += len(data)
-	return Value{Kind: ObjectStart, Raw: data[start:end], Start: start}, nil
+	return ObjectStart, nil
 }
 
-// find returns the template that data fits, or nil, and stores the members of data in o.
-func (r *Reader) find(s *shelf, o *Object, data []byte) *template {
+// find reports whether data fits a template. If so, it stores the members of data in o.
+func (r *Reader) find(s *shelf, o *Object, data []byte) bool {
 	for i, slot := range s.order {
 		t := &r.templates[slot]
 		if len(data) < t.first || string(data[:t.first]) != string(t.text[:t.first]) {
@@ -174,10 +174,10 @@ func (r *Reader) find(s *shelf, o *Object, data []byte) *template {
 		if i > 0 {
 			s.use(i)
 		}
-		return t
+		return true
 	}
 	s.credit -= perNs * 4 * len(s.order)
-	return nil
+	return false
 }
 
 // fit reports whether data, which has the text of t before its first hole, fits t. If so,
@@ -190,11 +190,12 @@ func (t *template) fit(data []byte) (compared int, ok bool) {
 		h := &t.holes[i]
 		start := p
 		if h.kind == String {
-			quote, _, ok := stringEnd(data, p)
+			quote, escaped, ok := stringEnd(data, p)
 			if !ok {
 				return p, false
 			}
 			p = quote + 1
+			t.fitted[h.member].plain = !escaped
 		} else {
 			end, fault := numberEnd(data, p)
 			if fault != "" {
@@ -203,8 +204,8 @@ func (t *template) fit(data []byte) (compared int, ok bool) {
 			p = end
 		}
 		last := int(h.member)
-		for ; next <= last; next++ {
-			t.fitted[next] = t.members[next].moved(shift)
+		if next <= last {
+			next = t.move(next, last+1, shift)
 		}
 		growth := int32(p-start) - (h.end - h.from)
 		shift += growth
@@ -218,15 +219,20 @@ func (t *template) fit(data []byte) (compared int, ok bool) {
 	if p < len(data) {
 		return p, false
 	}
-	for ; next < len(t.members); next++ {
-		t.fitted[next] = t.members[next].moved(shift)
+	if next < len(t.members) {
+		t.move(next, len(t.members), shift)
 	}
 	return len(data), true
 }
 
-// moved returns m with n added to its offsets.
-func (m member) moved(n int32) member {
-	return member{m.name + n, m.nameEnd + n, m.value + n, m.valueEnd + n, m.kind}
+// move sets the offsets of fitted[from:to] to those in the text of t plus n, and returns
+// to.
+func (t *template) move(from, to int, n int32) int {
+	for i := from; i < to; i++ {
+		m, f := &t.members[i], &t.fitted[i]
+		f.name, f.nameEnd, f.value, f.valueEnd = m.name+n, m.nameEnd+n, m.value+n, m.valueEnd+n
+	}
+	return to
 }
 
 // scalarEnd returns the offset of the end of the string or number at i, or -1 if there is

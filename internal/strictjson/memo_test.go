@@ -35,7 +35,7 @@ var pieces = []string{
 func law(t *testing.T, r *strictjson.Reader, in []byte) strictjson.Shape {
 	t.Helper()
 	var got, want strictjson.Object
-	v, err := r.Read(&got, in)
+	kind, err := r.Read(&got, in)
 	w, failed := strictjson.ReadText(&want, new(strictjson.Decoder), in)
 	if !sameError(err, failed) {
 		t.Fatalf("%q: the error is %v, without templates %v", in, err, failed)
@@ -47,11 +47,16 @@ func law(t *testing.T, r *strictjson.Reader, in []byte) strictjson.Shape {
 		return 0
 	}
 	members := slices.Collect(got.All)
-	if !sameValue(v, w) || !slices.EqualFunc(members, slices.Collect(want.All), sameMember) {
+	for i, m := range members {
+		if !bytes.Equal(got.Raw(i), m.Value.Raw) || got.Plain(i) && (m.Value.Kind != strictjson.String || bytes.IndexByte(m.Value.Raw, '\\') >= 0) {
+			t.Fatalf("%q: member %d is %q, and plain is %t", in, i, got.Raw(i), got.Plain(i))
+		}
+	}
+	if kind != w.Kind || !slices.EqualFunc(members, slices.Collect(want.All), sameMember) {
 		t.Fatalf("%q: the members are\n%v, without templates\n%v", in, members, slices.Collect(want.All))
 	}
 	whole, byTokens, _ := readTokens(in)
-	if !sameValue(v, whole) || !slices.EqualFunc(members, byTokens, sameMember) {
+	if !sameValue(w, whole) || !slices.EqualFunc(members, byTokens, sameMember) {
 		t.Fatalf("%q: the members are\n%v, by tokens\n%v", in, members, byTokens)
 	}
 	return got.Shape()

@@ -61,7 +61,10 @@ func stringEnd(data []byte, i int) (end int, escaped, ok bool) {
 		case c == '"':
 			return i, escaped, true
 		case c == '\\':
-			n, escaped = escapeLen(data[i:]), true
+			escaped = true
+			if n = 2; i+1 == len(data) || !simpleEscape[data[i+1]] {
+				n = escapeLen(data[i:])
+			}
 		case c >= utf8.RuneSelf:
 			n = multibyteLen(data[i:])
 		case c < 0x20:
@@ -141,19 +144,20 @@ func multibyteLen(b []byte) int {
 	return i
 }
 
+// simpleEscape has the characters that are an escape after a backslash.
+var simpleEscape = [256]bool{'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true}
+
 // escapeLen returns the length of the escape at the start of b, or 0 if it is
 // invalid.
 func escapeLen(b []byte) int {
 	if len(b) < 2 {
 		return 0
 	}
-	switch b[1] {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+	if simpleEscape[b[1]] {
 		return 2
-	case 'u':
-		if _, ok := hex4(b[2:]); ok {
-			return 6
-		}
+	}
+	if _, ok := hex4(b[2:]); ok && b[1] == 'u' {
+		return 6
 	}
 	return 0
 }
