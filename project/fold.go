@@ -64,7 +64,10 @@ type eventKeys struct {
 	id, delta, tag int
 	// others means that a text event has keys that the fold omits.
 	others bool
-	ends   chunk.Ends
+	// content means that the events are TEXT_MESSAGE_CONTENT with a string as delta and no
+	// other keys that the fold reads or omits, except messageId.
+	content bool
+	ends    chunk.Ends
 }
 
 // keysOf returns the places of the keys of an event.
@@ -76,6 +79,8 @@ func (f *fold) keysOf(e *envelope.Event) *eventKeys {
 		for m := range e.All {
 			k.others = k.others || omits(e.Type, m)
 		}
+		k.content = e.Type == envelope.TextMessageContent && k.id >= 0 && k.tag < 0 && !k.others &&
+			k.delta >= 0 && e.At(k.delta).Kind == strictjson.String
 	}
 	return k
 }
@@ -83,6 +88,12 @@ func (f *fold) keysOf(e *envelope.Event) *eventKeys {
 // observe processes the run's next event.
 func (f *fold) observe(e *envelope.Event) {
 	k := f.keysOf(e)
+	if k.content && f.last != nil && f.last.open && !f.full && bytes.Equal(e.Raw(k.id), f.lastID) {
+		// Nearly all text events are of this form.
+		f.current = nil
+		f.appendDelta(f.last, e, k)
+		return
+	}
 	tagged := f.readTag(e, k)
 	switch e.Type {
 	case envelope.TextMessageContent, envelope.TextMessageEnd:
@@ -235,8 +246,14 @@ func (f *fold) delta(m *streamed, e *envelope.Event, k *eventKeys, required bool
 		f.refuse(origin{event: e}.name("delta"), finding.EventFieldMalformed, "the delta of %s is missing or not a string", e.Type)
 		return
 	}
-	if m.subset && f.reserve(e, "delta", len(v.Raw)) {
-		f.append(m, v)
+	f.appendDelta(m, e, k)
+}
+
+// appendDelta appends the delta of an event, a string, to its message, unless the role of
+// the message is outside the subset.
+func (f *fold) appendDelta(m *streamed, e *envelope.Event, k *eventKeys) {
+	if delta := e.Raw(k.delta); m.subset && f.reserve(e, "delta", len(delta)) {
+		f.append(m, delta, e.Plain(k.delta))
 	}
 }
 
@@ -280,14 +297,19 @@ func (f *fold) reserve(e *envelope.Event, key string, n int) bool {
 		return false
 	}
 	if f.bytes += n; f.bytes > maxFoldedBytes {
-		f.full = true
-		o := origin{event: e}
-		if key != "" {
-			o = o.name(key)
-		}
-		f.refuse(o, finding.TooLarge, "the run streams more text than an artifact of %d bytes can contain", artifact.MaxFileBytes)
+		f.fill(e, key)
 	}
 	return !f.full
+}
+
+// fill refuses the run because of the key of an event or, if key is empty, of the event.
+func (f *fold) fill(e *envelope.Event, key string) {
+	f.full = true
+	o := origin{event: e}
+	if key != "" {
+		o = o.name(key)
+	}
+	f.refuse(o, finding.TooLarge, "the run streams more text than an artifact of %d bytes can contain", artifact.MaxFileBytes)
 }
 
 // refuse adds a reason to refuse the run. The finding does not reference the event.

@@ -174,7 +174,7 @@ func (s *summer) normalizeMessages(list strictjson.Value) (all []normalizedMessa
 		text, _, _ := readContent(content, true)
 		text, _ = strictjson.JoinSurrogates(text)
 		var sum textSum
-		if addText(s, &sum, text); sum.bytes > 0 {
+		if s.addText(&sum, []byte(text)); sum.bytes > 0 {
 			name, _ := role.Text()
 			all = append(all, normalizedMessage{name, sum})
 		}

@@ -2,6 +2,7 @@ package project
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math/bits"
 	"math/rand/v2"
 	"runtime"
@@ -37,13 +38,18 @@ const (
 	blockBytes = 64 << 10
 )
 
-// append appends a delta to the text of a message.
-func (f *fold) append(m *streamed, delta envelope.Value) {
+// append appends a delta to the text of a message. The delta is the text of a JSON string,
+// which has no escapes if plain is true.
+func (f *fold) append(m *streamed, delta []byte, plain bool) {
 	if m != f.pending {
 		f.setPending(m)
 	}
 	before := m.text.Len()
-	m.text.Append(delta)
+	if plain {
+		m.text.AppendPlain(delta)
+	} else {
+		m.text.Append(delta)
+	}
 	f.held += m.text.Len() - before
 	if m.text.Len() >= textBytes {
 		f.settle(m)
@@ -95,8 +101,9 @@ func (f *fold) hold(m *streamed, text []byte) {
 
 // sum adds a text to the sum of a message.
 func (f *fold) sum(m *streamed, text []byte) {
-	addText(f.sums(), &m.sum, text)
-	m.lone = m.lone || !utf8.Valid(text)
+	f.sums().addText(&m.sum, text)
+	// The first byte of half of a surrogate pair is 0xed.
+	m.lone = m.lone || bytes.IndexByte(text, 0xed) >= 0 && !utf8.Valid(text)
 }
 
 // sumAll sums all texts, and holds none from then on, if the messages that are not blank
@@ -142,9 +149,9 @@ func (f *fold) sums() *summer {
 func (f *fold) sumOf(m *streamed) textSum {
 	all := m.sum
 	for _, text := range m.held {
-		addText(f.sums(), &all, text)
+		f.sums().addText(&all, text)
 	}
-	addText(f.sums(), &all, m.text.Bytes())
+	f.sums().addText(&all, m.text.Bytes())
 	return all
 }
 
@@ -182,9 +189,17 @@ const sumPrime = 1<<61 - 1
 
 // A summer computes sums. Sums of different summers cannot be compared.
 type summer struct {
-	powers [9]uint64  // powers[n] is the n-th power of the place
-	dense  [1024]byte // a text without white space
+	place uint64
+	// terms has the terms of the eight lowest powers of the place, by power and byte.
+	// They are 0 for white space.
+	terms [groupBytes * 256]uint64
+	// powers[n] is the n-th power of the place.
+	powers [groupBytes + 1]uint64
 }
+
+// groupBytes is the number of bytes that addText adds at once. The sum of as many terms
+// is less than 2^64.
+const groupBytes = 8
 
 // byteKind says what a byte of a text is.
 type byteKind uint8
@@ -202,68 +217,98 @@ var byteKinds = [256]byteKind{
 	0xc2: leadByte, 0xe1: leadByte, 0xe2: leadByte, 0xe3: leadByte,
 }
 
+// termSteps has, for each byte, the distance in summer.terms from its power to the next:
+// 0 for white space, which has no power.
+var termSteps = func() (steps [256]uint16) {
+	for c, kind := range byteKinds {
+		if kind != spaceByte {
+			steps[c] = 256
+		}
+	}
+	return steps
+}()
+
 func newSummer() *summer {
-	s := new(summer)
-	s.powers[0], s.powers[1] = 1, rand.Uint64N(sumPrime-256)+256
-	for n := 2; n < len(s.powers); n++ {
-		s.powers[n] = times(s.powers[n-1], s.powers[1])
+	s := &summer{place: rand.Uint64N(sumPrime-256) + 256}
+	s.powers[0] = 1
+	for n := range groupBytes {
+		s.powers[n+1] = times(s.powers[n], s.place)
+		term := uint64(0)
+		for c := range 256 {
+			if byteKinds[c] != spaceByte {
+				s.terms[n<<8|c] = term
+			}
+			term = modulo(0, term+s.powers[n])
+		}
 	}
 	return s
 }
 
 // addText adds a text to a sum: the sum is that of the texts together. The texts must not
 // be parts of one character.
-func addText[T string | []byte](s *summer, to *textSum, text T) {
-	dense := &s.dense
+func (s *summer) addText(to *textSum, text []byte) {
+	sum := *to
 	for len(text) > 0 {
-		i, n := 0, 0
-		for part := text[:min(len(text), len(dense)-utf8.UTFMax)]; i < len(part); {
-			kind := byteKinds[part[i]]
-			if kind != leadByte {
-				dense[n] = part[i]
-				n += int(1 - kind) // 0 for white space
-				i++
-				continue
-			}
-			var start [utf8.UTFMax]byte
-			r, width := utf8.DecodeRune(start[:copy(start[:], text[i:])])
-			if !artifact.IsSpace(r) {
-				n += copy(dense[n:], start[:width])
-			}
-			i += width
+		if len(text) >= groupBytes && (binary.LittleEndian.Uint64(text)&0x8080808080808080 == 0 || !hasWideSpace(text)) {
+			terms, n := s.group((*[groupBytes]byte)(text))
+			hi, lo := bits.Mul64(sum.value, s.powers[n])
+			lo, carry := bits.Add64(lo, terms, 0)
+			sum.value = modulo(hi+carry, lo)
+			sum.bytes += int(n)
+			text = text[groupBytes:]
+			continue
 		}
-		text = text[i:]
-		s.extend(to, dense[:n])
+		r, width := utf8.DecodeRune(text)
+		if !artifact.IsSpace(r) {
+			for _, c := range text[:width] {
+				sum.value = modulo(0, times(sum.value, s.place)+uint64(c))
+			}
+			sum.bytes += width
+		}
+		text = text[width:]
 	}
+	*to = sum
 }
 
-// extend adds a text without white space to a sum.
-func (s *summer) extend(to *textSum, text []byte) {
-	to.bytes += len(text)
-	value, p := to.value, &s.powers
-	for ; len(text) >= 8; text = text[8:] {
-		c := (*[8]byte)(text)
-		hi, lo := bits.Mul64(value, p[8])
-		// Each product is less than 2^69, so the upper 32 bits of the powers are
-		// multiplied apart.
-		low := uint64(c[0])*(p[7]&0xffffffff) + uint64(c[1])*(p[6]&0xffffffff) + uint64(c[2])*(p[5]&0xffffffff) + uint64(c[3])*(p[4]&0xffffffff) +
-			uint64(c[4])*(p[3]&0xffffffff) + uint64(c[5])*(p[2]&0xffffffff) + uint64(c[6])*(p[1]&0xffffffff) + uint64(c[7])
-		high := uint64(c[0])*(p[7]>>32) + uint64(c[1])*(p[6]>>32) + uint64(c[2])*(p[5]>>32) + uint64(c[3])*(p[4]>>32) +
-			uint64(c[4])*(p[3]>>32) + uint64(c[5])*(p[2]>>32) + uint64(c[6])*(p[1]>>32)
-		lo, carry := bits.Add64(lo, low, 0)
-		lo, more := bits.Add64(lo, high<<32, 0)
-		value = modulo(hi+high>>32+carry+more, lo)
+// group returns the sum of the terms of eight bytes, and the number of those that are not
+// white space. The white space among them must be ASCII.
+func (s *summer) group(bytes *[groupBytes]byte) (terms uint64, n uint) {
+	const last = uint(len(s.terms) - 1)
+	c := uint(bytes[7])
+	terms, n = s.terms[c], uint(termSteps[c]) // n is 256 times the power of the next byte
+	c = uint(bytes[6])
+	terms, n = terms+s.terms[(n+c)&last], n+uint(termSteps[c])
+	c = uint(bytes[5])
+	terms, n = terms+s.terms[(n+c)&last], n+uint(termSteps[c])
+	c = uint(bytes[4])
+	terms, n = terms+s.terms[(n+c)&last], n+uint(termSteps[c])
+	c = uint(bytes[3])
+	terms, n = terms+s.terms[(n+c)&last], n+uint(termSteps[c])
+	c = uint(bytes[2])
+	terms, n = terms+s.terms[(n+c)&last], n+uint(termSteps[c])
+	c = uint(bytes[1])
+	terms, n = terms+s.terms[(n+c)&last], n+uint(termSteps[c])
+	c = uint(bytes[0])
+	terms, n = terms+s.terms[(n+c)&last], n+uint(termSteps[c])
+	return terms, n / 256
+}
+
+// hasWideSpace reports whether white space that is not ASCII begins in the first eight
+// bytes of a text.
+func hasWideSpace(text []byte) bool {
+	for i, c := range text[:groupBytes] {
+		if byteKinds[c] == leadByte {
+			if r, _ := utf8.DecodeRune(text[i:]); artifact.IsSpace(r) {
+				return true
+			}
+		}
 	}
-	for _, c := range text {
-		hi, lo := bits.Mul64(value, p[1])
-		value = modulo(0, modulo(hi, lo)+uint64(c))
-	}
-	to.value = value
+	return false
 }
 
 // join returns the sum of two texts together.
 func (s *summer) join(a, b textSum) textSum {
-	shift, square := uint64(1), s.powers[1]
+	shift, square := uint64(1), s.place
 	for n := b.bytes; n > 0; n >>= 1 {
 		if n&1 == 1 {
 			shift = times(shift, square)

@@ -27,7 +27,7 @@ func TestSums(t *testing.T) {
 	})
 	sum := func(pieces ...string) (sum textSum) {
 		for _, piece := range pieces {
-			addText(s, &sum, piece)
+			s.addText(&sum, []byte(piece))
 		}
 		return sum
 	}

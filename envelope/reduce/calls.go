@@ -161,7 +161,7 @@ func (r *Reducer) callContinue(e *envelope.Event) {
 		function, opened := c.open().record(functionKey)
 		arguments, changed := function.text(argumentsKey)
 		before := arguments.Len()
-		arguments.Append(delta)
+		arguments.Append(delta.Raw)
 		r.conversation.bytes -= len(delta.Raw)
 		r.conversation.account(c.node.Message, opened+changed+arguments.Len()-before)
 	}

@@ -33,7 +33,7 @@ func (c *Conversation) Append(m *Message, delta envelope.Value) bool {
 		text, changed = m.open().text(contentKey)
 	}
 	before := text.Len()
-	text.Append(delta)
+	text.Append(delta.Raw)
 	c.bytes -= len(delta.Raw)
 	c.account(m, changed+text.Len()-before)
 	return true

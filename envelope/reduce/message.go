@@ -220,11 +220,14 @@ type Text struct {
 // halfBytes is the length of half of a surrogate pair, which is encoded as in WTF-8.
 const halfBytes = 3
 
-// Append appends a delta, which must be a string. If the text ends with half of a
+// AppendPlain appends a delta, the text of a JSON string that has no escapes.
+func (t *Text) AppendPlain(delta []byte) { t.bytes = append(t.bytes, delta[1:len(delta)-1]...) }
+
+// Append appends a delta, the text of a JSON string. If the text ends with half of a
 // surrogate pair and the delta begins with the other half, they become one character.
-func (t *Text) Append(delta envelope.Value) {
+func (t *Text) Append(delta []byte) {
 	n := len(t.bytes)
-	t.bytes, _ = strictjson.AppendUnquoted(t.bytes, delta.Raw)
+	t.bytes, _ = strictjson.AppendUnquoted(t.bytes, delta)
 	if n < halfBytes || len(t.bytes) < n+halfBytes || t.bytes[n-halfBytes] != 0xed || t.bytes[n] != 0xed {
 		return
 	}

@@ -104,7 +104,7 @@ func (r *record) text(name string) (t *Text, added int) {
 	t = new(Text)
 	old := r.get(name)
 	if raw, ok := old.(rawJSON); ok && raw[0] == '"' {
-		t.Append(raw.value())
+		t.Append(raw)
 	}
 	added = t.Len() - size(old)
 	r.members.Set(name, t)
