@@ -65,8 +65,11 @@ func (s *Splitter) commonFrame() bool {
 			return false
 		}
 	}
+	if s.counted < s.pos {
+		s.lineAt(s.pos)
+	}
 	f := &s.frame
-	f.Index, f.Offset, f.Bytes, f.Line = s.index, s.base+int64(lo), int64(n), s.lineAt(s.pos)
+	f.Index, f.Offset, f.Bytes, f.Line = s.index, s.base+int64(lo), int64(n), s.lines+1
 	f.End, f.Data, f.Problem = s.base+int64(hi+2), s.buf[lo:hi:hi], nil
 	s.index++
 	s.pos = hi + 2

@@ -177,12 +177,13 @@ func (p *dispatcher) End(run *envelope.Run) error {
 const progressEvery = 1024
 
 // frameReader reads the frames of a capture. It calls a Progress and stops when the
-// context ends.
+// context ends. It checks the context after each read.
 type frameReader struct {
 	ctx context.Context
 	*capture.Capture
 	progress Progress
 	frames   int
+	read     int64 // number of bytes read when the context was last checked
 	begin    prefixDetector
 }
 
@@ -201,8 +202,10 @@ func (r *frameReader) explainNoRun(result Result) {
 
 // Next implements envelope.Frames.
 func (r *frameReader) Next() (*capture.Frame, error) {
-	if r.ctx.Err() != nil {
-		return nil, context.Cause(r.ctx)
+	if n := r.Bytes(); n != r.read || r.frames == 0 {
+		if r.read = n; r.ctx.Err() != nil {
+			return nil, context.Cause(r.ctx)
+		}
 	}
 	if r.frames++; r.frames%progressEvery == 0 && r.progress != nil {
 		r.progress(r.Bytes())
