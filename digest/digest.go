@@ -23,7 +23,13 @@ type Digest string
 // Of returns the digest of b.
 func Of(b []byte) Digest {
 	sum := sha256.Sum256(b)
-	return Digest(Prefix + hex.EncodeToString(sum[:]))
+	return newDigest(&sum)
+}
+
+func newDigest(sum *[sha256.Size]byte) Digest {
+	var text [len(Prefix) + 2*sha256.Size]byte
+	hex.Encode(text[copy(text[:], Prefix):], sum[:])
+	return Digest(text[:])
 }
 
 // Hash returns a new SHA-256 hash. Sum returns its digest.
@@ -31,7 +37,9 @@ func Hash() hash.Hash { return sha256.New() }
 
 // Sum returns the digest of the bytes written to h, which Hash must have returned.
 func Sum(h hash.Hash) Digest {
-	return Digest(Prefix + hex.EncodeToString(h.Sum(nil)))
+	var sum [sha256.Size]byte
+	h.Sum(sum[:0])
+	return newDigest(&sum)
 }
 
 // Parse returns s as a Digest. It fails if s does not have the format of a digest.

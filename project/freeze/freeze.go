@@ -248,9 +248,10 @@ func (f *freezer) keep(run *envelope.Run, p *scan.Projection) error {
 		row.Verdict, row.Origin = project.Frozen, &out.Origin
 		row.Profiles = &Profiles{V1: true, Assay: !finding.Failed(out.Assay)}
 		row.Assay, row.FromRequest = out.Assay, project.UsesRequest(out.Omissions)
-		d, n := digest.Of(out.Bytes), len(out.Bytes)
+		draft := record.New(out, run, f.settings.Settings, f.settings.Tool)
+		d, n := draft.ArtifactDigest(), len(out.Bytes)
 		row.ArtifactDigest, row.ArtifactBytes = &d, &n
-		if err := f.output.add(number, out, record.New(out, run, f.settings.Settings, f.settings.Tool)); err != nil {
+		if err := f.output.add(number, out, draft); err != nil {
 			return err
 		}
 	}

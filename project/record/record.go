@@ -150,6 +150,11 @@ func New(out *project.Output, run *envelope.Run, s project.Settings, tool Tool) 
 	}
 }
 
+// ArtifactDigest returns the digest of the artifact.
+func (r *Record) ArtifactDigest() digest.Digest {
+	return digest.Prefix + digest.Digest(r.Subject[0].Digest.SHA256)
+}
+
 // Size returns an estimate of the memory that the record needs, in bytes.
 func (r *Record) Size() int {
 	size := 2 << 10
