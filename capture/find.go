@@ -3,9 +3,7 @@ package capture
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"iter"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -66,16 +64,7 @@ func find(ctx context.Context, paths []string, limit int) ([]Found, error) {
 
 // IsSearchRoot reports whether path is a directory without a manifest, which Find
 // searches.
-func IsSearchRoot(path string) bool {
-	if path == "-" {
-		return false
-	}
-	if info, err := os.Stat(path); err != nil || !info.IsDir() {
-		return false
-	}
-	_, err := os.Lstat(filepath.Join(path, ManifestName))
-	return errors.Is(err, fs.ErrNotExist)
-}
+func IsSearchRoot(path string) bool { return LookUp(path).IsSearchRoot() }
 
 // Search returns the captures that Find returns for the searched directory dir, in the
 // same order. It needs memory for one directory at each level, and has no limit for the

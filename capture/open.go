@@ -31,6 +31,49 @@ import (
 // Open and the methods of the capture return when ctx is done, even while standard
 // input or a named pipe waits for bytes.
 func Open(ctx context.Context, path string, framing Framing) (*Capture, error) {
+	return Place{path: path}.Open(ctx, framing)
+}
+
+// Place is a path and the kind of file that was there when it was looked up.
+type Place struct {
+	path string
+	info fs.FileInfo // nil if it is not known
+}
+
+// LookUp looks up a path, which may be "-" for standard input. The methods of the result
+// do not look it up again.
+func LookUp(path string) Place {
+	p := Place{path: path}
+	if info, err := os.Stat(path); path != "-" && err == nil {
+		p.info = info
+	}
+	return p
+}
+
+// Path returns the path.
+func (p Place) Path() string { return p.path }
+
+// Name returns the name for output files, as Capture.Name does.
+func (p Place) Name() string {
+	if p.path == "-" {
+		return "stdin"
+	}
+	return baseName(p.path, p.info)
+}
+
+// IsSearchRoot reports whether the path is a directory without a manifest, which Find
+// searches.
+func (p Place) IsSearchRoot() bool {
+	if p.info == nil || !p.info.IsDir() {
+		return false
+	}
+	_, err := os.Lstat(filepath.Join(p.path, ManifestName))
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// Open opens the capture, as the function Open does.
+func (p Place) Open(ctx context.Context, framing Framing) (*Capture, error) {
+	path, info := p.path, p.info
 	if path == "-" {
 		c, err := OpenReader(Interruptible(ctx, os.Stdin), "stdin", framing)
 		if err == nil {
@@ -38,9 +81,11 @@ func Open(ctx context.Context, path string, framing Framing) (*Capture, error) {
 		}
 		return c, err
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
+	if info == nil {
+		var err error
+		if info, err = os.Stat(path); err != nil {
+			return nil, err
+		}
 	}
 	if info.IsDir() {
 		return openDir(ctx, onDisk(path), baseName(path, info), framing)

@@ -24,20 +24,17 @@ type Input struct {
 	// archive, "." if there is none.
 	RelDir string
 
-	err     error   // why the input cannot be opened
-	member  *member // nil if the capture is on disk
-	release func()  // nil if there is nothing to release
+	err     error         // why the input cannot be opened
+	member  *member       // nil if the capture is on disk
+	place   capture.Place // on disk
+	release func()        // nil if there is nothing to release
 }
 
 // File returns the input for a path, which is not searched.
-func File(path string) *Input { return newInput(capture.Found{Path: path, RelDir: "."}) }
+func File(path string) *Input { return newInput(capture.LookUp(path), ".") }
 
-func newInput(f capture.Found) *Input {
-	name := "stdin"
-	if f.Path != "-" {
-		name = capture.BaseName(f.Path)
-	}
-	return &Input{Path: f.Path, Name: name, RelDir: f.RelDir}
+func newInput(p capture.Place, relDir string) *Input {
+	return &Input{Path: p.Path(), Name: p.Name(), RelDir: relDir, place: p}
 }
 
 // Failed returns an input that cannot be opened because of err.
@@ -57,7 +54,7 @@ func (in *Input) Open(ctx context.Context) (*capture.Capture, error) {
 	case in.member != nil:
 		return capture.OpenFS(ctx, in.member, in.Path, "")
 	}
-	return capture.Open(ctx, in.Path, "")
+	return in.place.Open(ctx, "")
 }
 
 // Identify returns the digests that tell the capture from others, as capture.Identify

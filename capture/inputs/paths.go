@@ -38,14 +38,15 @@ func Paths(ctx context.Context, paths []string) (*Source, error) {
 
 // each passes the captures at path to yield. It returns false at the end of the sequence.
 func each(ctx context.Context, path string, yield func(*Input, error) bool) bool {
-	if !capture.IsSearchRoot(path) {
-		return yield(File(path), nil)
+	place := capture.LookUp(path)
+	if !place.IsSearchRoot() {
+		return yield(newInput(place, "."), nil)
 	}
 	for f, err := range capture.Search(ctx, path) {
 		if err != nil {
 			return yield(nil, err)
 		}
-		if !yield(newInput(f), nil) {
+		if !yield(newInput(capture.LookUp(f.Path), f.RelDir), nil) {
 			return false
 		}
 	}

@@ -214,7 +214,7 @@ func TestInput(t *testing.T) {
 	if _, _, err := File("-").Identify(t.Context()); err == nil {
 		t.Error("standard input is identified")
 	}
-	if in := newInput(capture.Found{Path: "tree/a/one", RelDir: "a"}); in.Under("out") != "out/a" {
+	if in := newInput(capture.LookUp("tree/a/one"), "a"); in.Under("out") != "out/a" {
 		t.Errorf("under out: %s", in.Under("out"))
 	}
 }
