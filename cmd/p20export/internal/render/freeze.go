@@ -13,7 +13,9 @@ import (
 // Freeze prints the result of freezing a run.
 func (p *Printer) Freeze(row freeze.Row) {
 	if p.format == JSON {
-		p.json(row)
+		files := []member{{"artifact_json", row.ArtifactJSON}, {"envelope_ndjson", row.EnvelopeNDJSON}, {"record_json", row.RecordJSON}}
+		row.ArtifactJSON, row.EnvelopeNDJSON, row.RecordJSON = nil, nil, nil
+		p.json(row, files...)
 		return
 	}
 	switch {

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/discovery/scenario"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/strictjson"
@@ -53,6 +54,13 @@ type Printer struct {
 	doc    document // for SARIF and JUnit; nil before the first row
 }
 
+// member is a member of a row whose value is a valid UTF-8 text, which package json would
+// encode slowly. It is omitted if the text is nil.
+type member struct {
+	name string
+	text *string
+}
+
 // maxRowBuffer is the capacity of a buffer that is kept for the next row, in bytes.
 const maxRowBuffer = 1 << 20
 
@@ -67,8 +75,11 @@ type document interface {
 // New returns a Printer that writes to out, which is standard output or standard error.
 // The tool identifies this program.
 func New(out io.Writer, f Format, tool record.Tool) *Printer {
-	return &Printer{format: f, tool: tool, out: out, w: bufio.NewWriter(out), colour: wantsColour(out)}
+	return &Printer{format: f, tool: tool, out: out, w: bufio.NewWriterSize(out, outputBytes), colour: wantsColour(out)}
 }
+
+// outputBytes is the size of the buffer for results. Most rows fit.
+const outputBytes = 16 << 10
 
 // Flush writes everything printed so far, and reports whether there was no error yet.
 func (p *Printer) Flush() bool {
@@ -114,13 +125,22 @@ func wantsColour(w io.Writer) bool {
 	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// json writes a row as one line.
-func (p *Printer) json(row any) {
+// json writes a row as one line. The last members of the row can be given apart from it.
+func (p *Printer) json(row any, last ...member) {
 	defer p.row.Reset()
 	head, err := encodeRow(&p.row, row)
 	if err != nil {
 		p.err = errors.Join(p.err, err)
 		return
+	}
+	for _, m := range last {
+		if m.text != nil {
+			p.row.Truncate(p.row.Len() - len("}"))
+			p.row.Grow(len(*m.text) + len(*m.text)/8 + 64) // for most texts
+			b := append(p.row.AvailableBuffer(), ',')
+			b = append(artifact.AppendString(b, m.name), ':')
+			p.row.Write(append(artifact.AppendString(b, *m.text), '}'))
+		}
 	}
 	p.w.WriteString(head)
 	_, _ = (&terminalJSON{w: p.w}).Write(p.row.Bytes()[1:])
