@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/finding"
@@ -99,12 +100,17 @@ type Totals struct {
 	Findings []finding.Finding
 }
 
+// scanners keeps scanners between captures, because a scanner is large, and because the
+// events of the next capture resemble those of the last one.
+var scanners = sync.Pool{New: func() any { return newScanner() }}
+
 // Scan reads frames to the end and passes every run to v. Its memory is bounded by
 // the size of the largest event. It returns an error only if frames or v returns
 // one.
 func Scan(frames Frames, v Visitor) (Totals, error) {
+	s := scanners.Get().(*scanner)
+	defer scanners.Put(s)
 	var (
-		s      = newScanner()
 		totals Totals
 		run    *Run
 		before prelude
