@@ -65,11 +65,13 @@ type Row struct {
 	CaptureBytes   *int64            `json:"capture_bytes"`
 	Profiles       *Profiles         `json:"profiles"`
 	Findings       []finding.Finding `json:"findings"`
-	// ArtifactJSON, EnvelopeNDJSON and RecordJSON are the texts of the files of a frozen
-	// run, if they were requested instead of files.
-	ArtifactJSON   *string `json:"artifact_json,omitzero"`
+
+	// ArtifactJSON is the text of the artifact's file, if a run was frozen without files.
+	ArtifactJSON *string `json:"artifact_json,omitzero"`
+	// EnvelopeNDJSON is the text of the envelope's file, if a run was frozen without files.
 	EnvelopeNDJSON *string `json:"envelope_ndjson,omitzero"`
-	RecordJSON     *string `json:"record_json,omitzero"`
+	// RecordJSON is the text of the record's file, if a run was frozen without files.
+	RecordJSON *string `json:"record_json,omitzero"`
 
 	// Assay are the findings under the assay profile for a frozen artifact.
 	Assay []finding.Finding `json:"-"`
