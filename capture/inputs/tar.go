@@ -17,9 +17,12 @@ import (
 	"github.com/p20export/p20export/internal/tarball"
 )
 
-// maxWaiting limits the capture directories that wait for their other files, and so the
+// The limits of the capture directories that wait for their other files, and so of the
 // memory for them. In the archives that tar makes of directories, only one waits.
-const maxWaiting = 100_000
+const (
+	maxWaiting      = 100_000
+	maxWaitingNames = 16 << 20 // bytes of their names
+)
 
 // Tar returns the captures of a tar archive, which may be compressed with gzip or zstd.
 // The members with the names of the files of a capture, for example a/capture.json and
@@ -83,6 +86,7 @@ type tarReader struct {
 	store   *store
 	yield   func(*Input, error) bool
 	waiting map[string]*waiting // by directory
+	names   int                 // bytes of the names of waiting
 	count   int32               // of the directories that have waited
 	passed  tarball.NameSet     // the directories with a manifest that were passed on
 }
@@ -173,8 +177,12 @@ func (t *tarReader) member(m *tarball.Member) error {
 func (t *tarReader) add(dir string, p part) error {
 	w := t.waiting[dir]
 	if w == nil {
-		if len(t.waiting) == maxWaiting {
+		t.names += len(dir)
+		switch {
+		case len(t.waiting) == maxWaiting:
 			return finding.New(finding.ArchiveLimit, "more than %s captures wait for their other files", humanize.Grouped(maxWaiting))
+		case t.names > maxWaitingNames:
+			return finding.New(finding.ArchiveLimit, "the names of the captures that wait for their other files are longer than %s", humanize.Bytes(maxWaitingNames))
 		}
 		w = &waiting{number: t.count}
 		t.waiting[strings.Clone(dir)] = w // not the name of the member, which is longer
@@ -203,6 +211,7 @@ func (t *tarReader) add(dir string, p part) error {
 // passDir passes on a capture directory with a manifest.
 func (t *tarReader) passDir(dir string, w *waiting) error {
 	delete(t.waiting, dir)
+	t.names -= len(dir)
 	t.passed.Add(dir)
 	return t.pass(dir, w.parts)
 }

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -302,6 +303,49 @@ func TestTarLimits(t *testing.T) {
 		}
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// Captures that wait are limited by their number and by the bytes of their names, but not
+// the captures that are complete.
+func TestTarWaiting(t *testing.T) {
+	long := strings.Repeat(strings.Repeat("d", 200)+"/", 20)
+	for _, test := range []struct {
+		dir      string
+		n        int
+		complete bool
+		want     string
+	}{
+		{"", maxWaiting + 1, false, "more than 100,000 captures wait for their other files"},
+		{long, 5000, false, "the names of the captures that wait for their other files are longer than 16,777,216 bytes"},
+		{long, 5000, true, ""},
+	} {
+		archive := generated(func(w *tar.Writer) error {
+			for i := range test.n {
+				dir := fmt.Sprintf("%s%06d/", test.dir, i)
+				header := tar.Header{Name: dir + capture.RequestName, Typeflag: tar.TypeReg}
+				if test.complete {
+					header.Name = dir + capture.ManifestName
+				}
+				if err := w.WriteHeader(&header); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		defer archive.Close()
+		s := Tar(archive)
+		n, failed := 0, error(nil)
+		for in, err := range s.All(t.Context()) {
+			if failed = err; err == nil {
+				in.Close()
+				n++
+			}
+		}
+		why, _ := errors.AsType[finding.Finding](failed)
+		if why.Message != test.want || why.Code != finding.ArchiveLimit && failed != nil || failed == nil && n != test.n {
+			t.Errorf("%d directories, complete: %v: %d captures and then %v", test.n, test.complete, n, failed)
 		}
 	}
 }
