@@ -14,6 +14,7 @@ import (
 // a page names. Some are format strings for package fmt.
 const (
 	ChooseOutput    = "choose another -o: existing output is never overwritten"
+	OtherNames      = "choose another -o, or other names with --name-by digest or, for a single capture, --name: evidence is never overwritten"
 	NameByDigest    = "choose another -o, or name the files by digest: --name-by digest"
 	RetryElsewhere  = "run it again with another -o: the unfinished capture is kept, and nothing more is written to it"
 	FreeDiskSpace   = "free some disk space, and run it again with another -o: the unfinished capture is kept, and nothing more is written to it"

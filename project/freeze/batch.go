@@ -171,6 +171,12 @@ func (b *batch) write(ctx context.Context, yield func([]Row) bool) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	w := &batchWriter{frozen: make(chan *result), full: make(chan *group)}
+	switch {
+	case b.options.NameByDigest:
+		w.existsHint = hint.ChooseOutput
+	case b.settings.Name == "":
+		w.existsHint = hint.OtherNames
+	}
 	durable := make(chan *group)
 	var running sync.WaitGroup
 	var panicked any
@@ -210,7 +216,6 @@ type batchWriter struct {
 	publisher
 	frozen chan *result // captures whose files are not written
 	full   chan *group  // groups whose files are not durable
-	count  int          // captures
 }
 
 // maxGroupAge is the time after which a group is committed although it is not full.
@@ -237,9 +242,6 @@ func (w *batchWriter) collect(ctx context.Context) {
 			if !ok {
 				in = nil
 				break
-			}
-			if w.count++; w.count == 2 {
-				w.setExistsHint(hint.NameByDigest)
 			}
 			for i := range r.rows {
 				if g.isFull() { // a capture with many runs

@@ -2,6 +2,7 @@ package freeze_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/capture/inputs"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/internal/testkit"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
@@ -186,16 +188,26 @@ func TestSkipExisting(t *testing.T) {
 		s      freeze.Settings
 		want   []project.Verdict
 	}{
-		"nothing changed":      {want: []project.Verdict{S, S, S, S}},
-		"a record is missing":  {func(t *testing.T, out string) { remove(t, out, "one.record.json") }, freeze.Settings{}, []project.Verdict{F, S, S, S}},
-		"no envelope":          {func(t *testing.T, out string) { remove(t, out, "one-turn.envelope.ndjson") }, freeze.Settings{}, []project.Verdict{S, S, S, F}},
-		"no artifact":          {func(t *testing.T, out string) { remove(t, out, "two.2.artifact.json") }, freeze.Settings{}, []project.Verdict{S, F, F, S}},
-		"no second run":        {func(t *testing.T, out string) { remove(t, out, "two.2.record.json") }, freeze.Settings{}, []project.Verdict{S, F, F, S}},
-		"no first run":         {func(t *testing.T, out string) { remove(t, out, "two.1.record.json") }, freeze.Settings{}, []project.Verdict{S, F, F, S}},
-		"another projection":   {nil, freeze.Settings{Settings: project.Settings{Projection: project.EmittedSnapshotText}}, []project.Verdict{E, E, E, E}},
-		"another selection":    {nil, freeze.Settings{Settings: project.Settings{Projection: project.EmittedSnapshotText, Snapshot: project.Last}}, []project.Verdict{E, E, E, E}},
-		"another profile":      {nil, freeze.Settings{Settings: project.Settings{Profile: "assay"}}, []project.Verdict{E, E, E, E}},
-		"not a record":         {func(t *testing.T, out string) { testkit.Write(t, filepath.Join(out, "one.record.json"), "{}") }, freeze.Settings{}, []project.Verdict{E, S, S, S}},
+		"nothing changed":     {want: []project.Verdict{S, S, S, S}},
+		"a record is missing": {func(t *testing.T, out string) { remove(t, out, "one.record.json") }, freeze.Settings{}, []project.Verdict{F, S, S, S}},
+		"no envelope":         {func(t *testing.T, out string) { remove(t, out, "one-turn.envelope.ndjson") }, freeze.Settings{}, []project.Verdict{S, S, S, F}},
+		"no artifact":         {func(t *testing.T, out string) { remove(t, out, "two.2.artifact.json") }, freeze.Settings{}, []project.Verdict{S, F, F, S}},
+		"no second run":       {func(t *testing.T, out string) { remove(t, out, "two.2.record.json") }, freeze.Settings{}, []project.Verdict{S, F, F, S}},
+		"no first run":        {func(t *testing.T, out string) { remove(t, out, "two.1.record.json") }, freeze.Settings{}, []project.Verdict{S, F, F, S}},
+		"another projection":  {nil, freeze.Settings{Settings: project.Settings{Projection: project.EmittedSnapshotText}}, []project.Verdict{E, E, E, E}},
+		"another selection":   {nil, freeze.Settings{Settings: project.Settings{Projection: project.EmittedSnapshotText, Snapshot: project.Last}}, []project.Verdict{E, E, E, E}},
+		"another profile":     {nil, freeze.Settings{Settings: project.Settings{Profile: "assay"}}, []project.Verdict{E, E, E, E}},
+		"not a record":        {func(t *testing.T, out string) { testkit.Write(t, filepath.Join(out, "one.record.json"), "{}") }, freeze.Settings{}, []project.Verdict{E, S, S, S}},
+		"a link to a record": {func(t *testing.T, out string) {
+			path := filepath.Join(out, "one.record.json")
+			if err := errors.Join(os.Rename(path, path+".old"), os.Symlink("one.record.json.old", path)); err != nil {
+				t.Fatal(err)
+			}
+		}, freeze.Settings{}, []project.Verdict{E, S, S, S}},
+		"other names": {func(t *testing.T, out string) {
+			path := filepath.Join(out, "one.record.json")
+			testkit.Write(t, path, strings.Replace(string(testkit.Read(t, path)), "one.envelope", "eno.envelope", 1))
+		}, freeze.Settings{}, []project.Verdict{E, S, S, S}},
 		"times are not needed": {nil, freeze.Settings{Settings: project.Settings{Operator: project.OperatorTimes{StartedAt: "2026-11-21T06:28:50Z", FinishedAt: "2026-11-21T06:28:51Z"}}}, []project.Verdict{S, S, S, S}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -274,6 +286,35 @@ func TestBatchCollision(t *testing.T) {
 	}
 	if files := contents(t, out); len(files) != 6 {
 		t.Errorf("%d files", len(files))
+	}
+}
+
+// The next step for a file that exists does not depend on the captures that follow.
+func TestExistsHint(t *testing.T) {
+	_, paths := responses(t, 1)
+	for _, c := range []struct {
+		s    freeze.Settings
+		o    freeze.BatchOptions
+		file string
+		want string
+	}{
+		{freeze.Settings{}, freeze.BatchOptions{}, "c0000", hint.OtherNames},
+		{freeze.Settings{}, freeze.BatchOptions{NameByDigest: true}, "", hint.ChooseOutput},
+		{freeze.Settings{Name: "n"}, freeze.BatchOptions{}, "n", finding.New(finding.OutputExists, "").Hint},
+	} {
+		c.s.Dir = t.TempDir()
+		if c.file == "" {
+			_, response, err := inputs.File(paths[0]).Identify(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.file = response.Hex()
+		}
+		testkit.Write(t, filepath.Join(c.s.Dir, c.file+".artifact.json"), "{}")
+		row := batch(t, all(t, paths...), c.s, c.o)[0][0]
+		if f := row.Findings[0]; f.Code != finding.OutputExists || f.Hint != c.want {
+			t.Errorf("%+v", f)
+		}
 	}
 }
 

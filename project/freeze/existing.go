@@ -84,11 +84,15 @@ func (e *existing) rows(runs int, path func(run int) string) []Row {
 	return rows
 }
 
-// has reports whether the files of a run exist and were made from this capture with the
-// same settings.
+// has reports whether the files of a run exist under the names in its record, and were made
+// from this capture with the same settings.
 func (e *existing) has(run int, path string) bool {
+	info, err := os.Lstat(path + record.Suffix)
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
 	r, err := record.Read(path + record.Suffix)
-	if err != nil {
+	if err != nil || r.Subject[0].Name != filepath.Base(path)+record.ArtifactSuffix || r.Subject[1].Name != filepath.Base(path)+record.EnvelopeSuffix {
 		return false
 	}
 	of, sizes := r.Predicate.Capture, r.Predicate.Sizes

@@ -202,13 +202,6 @@ func (p *publisher) release(d *directory) {
 	d.sets--
 }
 
-// setExistsHint sets the next step if a file exists with other content.
-func (p *publisher) setExistsHint(next string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.existsHint = next
-}
-
 // fault returns the finding for the error of a set of files.
 func (p *publisher) fault(err error) finding.Finding {
 	if !errors.Is(err, fs.ErrExist) {
@@ -216,8 +209,6 @@ func (p *publisher) fault(err error) finding.Finding {
 		return fault
 	}
 	fault := finding.New(finding.OutputExists, "%s", finding.Escape(err.Error()))
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.existsHint != "" {
 		fault = fault.WithHint("%s", p.existsHint)
 	}
