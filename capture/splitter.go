@@ -44,7 +44,8 @@ type Frame struct {
 type Splitter struct {
 	r     io.Reader
 	from  blocks
-	step  func() (*Frame, error) // nextSSE, nextLine or nextElement
+	step  func() (*Frame, error) // nextEvent, nextLine or nextElement
+	isSSE bool                   // step is nextEvent
 	trims bool                   // white space around data is removed
 	limit int64                  // MaxEventBytes, except in tests
 
@@ -81,13 +82,14 @@ func newSplitter(r io.Reader, from blocks, f Framing) *Splitter {
 
 // setFraming sets the framing. It must be called before Next.
 func (s *Splitter) setFraming(f Framing) {
+	s.isSSE = f != NDJSON && f != JSON
 	switch f {
 	case NDJSON:
 		s.step, s.trims = s.nextLine, true
 	case JSON:
 		s.step, s.trims = s.nextElement, true
 	default:
-		s.step = s.nextSSE
+		s.step = s.nextEvent
 	}
 }
 
@@ -107,6 +109,9 @@ func (b buffer) next() []byte { return b }
 // the next call. Other errors are from the reader. Next may be called again after such
 // an error, so a reader may return an error when it has no bytes yet.
 func (s *Splitter) Next() (*Frame, error) {
+	if s.isSSE && s.begun && s.sse.part == partName && s.commonFrame() {
+		return &s.frame, nil
+	}
 	if s.ended {
 		return nil, io.EOF
 	}

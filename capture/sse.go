@@ -35,20 +35,12 @@ const dataName = "data"
 // dataField is the start of a data field as nearly all producers write it.
 const dataField = "data: "
 
-// nextSSE returns the next event. If the previous call ended within an event or a
-// line, because the reader returned an error, the buffer is empty.
-func (s *Splitter) nextSSE() (*Frame, error) {
-	if s.sse.part == partName && s.commonFrame() {
-		return &s.frame, nil
-	}
-	return s.nextEvent()
-}
-
 // commonFrame reads the next event into s.frame and returns true if the buffer starts
 // with the common form of an event: "data: ", data without CR or LF, LF, LF. Otherwise
 // it returns false and consumes nothing. If the buffer is not empty, pos must be at the
-// start of a line and no event open. For each such event, nextEvent returns the same
-// frame.
+// start of a line and no event open: it is if the part is partName, because if the last
+// call ended within an event or a line, the reader returned an error and the buffer is
+// empty. For each such event, nextEvent returns the same frame.
 func (s *Splitter) commonFrame() bool {
 	rest := s.buf[s.pos:s.end]
 	if len(rest) < len(dataField) || string(rest[:len(dataField)]) != dataField {

@@ -33,8 +33,8 @@ type fold struct {
 	current  *streamed       // the run's own message that chunks without id continue
 	lanes    map[string]bool // subagents with an open chunk stream
 	keys     [envelope.Shapes]eventKeys
-	last     *streamed // the message of the last text event
-	lastID   []byte    // the JSON text of its id
+	last     *streamed // the message of the last text event, or nil
+	lastID   []byte    // the JSON text of its id, which is valid
 	id, tag  []byte    // the messageId and the subagentRunId of the event
 	bytes    int       // reserved
 	held     int       // size of the texts
@@ -88,10 +88,11 @@ func (f *fold) keysOf(e *envelope.Event) *eventKeys {
 // observe processes the run's next event.
 func (f *fold) observe(e *envelope.Event) {
 	k := f.keysOf(e)
-	if k.content && f.last != nil && f.last.open && !f.full && bytes.Equal(e.Raw(k.id), f.lastID) {
+	if k.content && bytes.Equal(e.Raw(k.id), f.lastID) && (f.full || f.last != nil && f.last.open) {
 		// Nearly all text events are of this form.
-		f.current = nil
-		f.appendDelta(f.last, e, k)
+		if f.current = nil; !f.full {
+			f.appendDelta(f.last, e, k)
+		}
 		return
 	}
 	tagged := f.readTag(e, k)
@@ -156,9 +157,7 @@ func (f *fold) ownMessage(e *envelope.Event, k *eventKeys, tagged bool) (m *stre
 	}
 	m = f.byID[string(f.id)]
 	if !tagged {
-		if m != nil {
-			f.last, f.lastID = m, append(f.lastID[:0], v.Raw...)
-		}
+		f.last, f.lastID = m, append(f.lastID[:0], v.Raw...) // if m is nil, start may set it
 		return m, true
 	}
 	if m == nil {
@@ -202,6 +201,7 @@ func (f *fold) start(e *envelope.Event, m *streamed) *streamed {
 	}
 	f.streamed = append(f.streamed, m)
 	f.byID[m.id] = m
+	f.last = m
 	return m
 }
 

@@ -91,9 +91,11 @@ func word(data []byte, i int) uint64 {
 // match, so the bits below are correct.
 func special(w uint64) uint64 {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
-	quote := w ^ ones*'"'
+	// With bit 1 inverted, the quote is 0x20, and the other bytes below 0x21 are the
+	// control characters.
+	low := w ^ ones*0x02
 	slash := w ^ ones*'\\'
-	return (w | (w - ones*0x20) | (quote - ones) | (slash - ones)) & highs
+	return (w | (low - ones*0x21) | (slash - ones)) & highs
 }
 
 // nonDigit finds bytes that are not decimal digits in w, as special does.

@@ -23,16 +23,13 @@ func Unquote(quoted []byte) (text string, valid bool) {
 func AppendUnquoted(dst, quoted []byte) (out []byte, valid bool) {
 	body := quoted[1 : len(quoted)-1]
 	valid = true
-	for len(body) > 0 {
-		if body[0] != '\\' {
-			n := bytes.IndexByte(body, '\\')
-			if n < 0 {
-				n = len(body)
-			}
-			dst = append(dst, body[:n]...)
-			body = body[n:]
-			continue
+	for {
+		n := bytes.IndexByte(body, '\\')
+		if n < 0 {
+			return append(dst, body...), valid
 		}
+		dst = append(dst, body[:n]...)
+		body = body[n:]
 		c := body[1]
 		if c == 'u' {
 			r, _ := hex4(body[2:])
@@ -65,7 +62,6 @@ func AppendUnquoted(dst, quoted []byte) (out []byte, valid bool) {
 		}
 		dst = append(dst, c)
 	}
-	return dst, valid
 }
 
 // lowSurrogate returns the low surrogate whose escape is at the start of b.
