@@ -190,8 +190,16 @@ func Escape(s string) string { return escape(s, true) }
 func Printable(s string) string { return escape(s, false) }
 
 func escape(s string, backslash bool) string {
+	plain := 0
+	for plain < len(s) && s[plain] >= ' ' && s[plain] <= '~' && s[plain] != '\\' {
+		plain++
+	}
+	if plain == len(s) {
+		return s
+	}
 	var b strings.Builder
-	for i, w := 0, 0; i < len(s); i += w {
+	b.WriteString(s[:plain])
+	for i, w := plain, 0; i < len(s); i += w {
 		var r rune
 		r, w = utf8.DecodeRuneInString(s[i:])
 		switch {

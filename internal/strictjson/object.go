@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"slices"
+	"sync"
 )
 
 // Value is a JSON value and its place in the text.
@@ -257,11 +258,13 @@ func Elements(array Value, each func(i int, v Value, o *Object) error) error {
 	if array.Kind != ArrayStart {
 		return nil
 	}
-	d := NewDecoder(array.Raw)
+	m := elementMemories.Get().(*elementMemory)
+	defer m.release()
+	d, o := &m.decoder, &m.object
+	d.Reset(array.Raw)
 	if _, err := d.Next(); err != nil {
 		return err
 	}
-	var o Object
 	for i := 0; ; i++ {
 		t, err := d.Next()
 		if err != nil {
@@ -280,8 +283,29 @@ func Elements(array Value, each func(i int, v Value, o *Object) error) error {
 		if err != nil {
 			return err
 		}
-		if err := each(i, Value{Kind: t.Kind, Raw: d.data[t.Start:end], Start: array.Start + t.Start}, &o); err != nil {
+		if err := each(i, Value{Kind: t.Kind, Raw: d.data[t.Start:end], Start: array.Start + t.Start}, o); err != nil {
 			return err
 		}
+	}
+}
+
+// elementMemory is the memory of a call of Elements. Allocating it takes as long as
+// reading a small array.
+type elementMemory struct {
+	decoder Decoder
+	object  Object
+}
+
+var elementMemories = sync.Pool{New: func() any { return new(elementMemory) }}
+
+// maxKept is the number of members, names and levels whose memory Elements keeps.
+const maxKept = 1 << 10
+
+// release makes the memory available to other calls, unless it is large.
+func (m *elementMemory) release() {
+	m.decoder.Reset(nil)
+	m.object.reset(nil, 0)
+	if max(cap(m.object.members), cap(m.decoder.names), cap(m.decoder.open), cap(m.decoder.frames)) <= maxKept {
+		elementMemories.Put(m)
 	}
 }
