@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"reflect"
+	"slices"
+	"sync"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -31,7 +33,9 @@ type RowType struct {
 }
 
 // RowTypes returns the row types of all commands.
-func RowTypes() []RowType {
+func RowTypes() []RowType { return slices.Clone(rowTypes()) }
+
+var rowTypes = sync.OnceValue(func() []RowType {
 	return []RowType{
 		{"capture", "capture: one capture.", reflect.TypeFor[captureRow]()},
 		{"scenario", "discover: one scenario.", reflect.TypeFor[scenarioRow]()},
@@ -59,12 +63,12 @@ func RowTypes() []RowType {
 		{"schema", "schema: one JSON Schema of the list.", reflect.TypeFor[schemaRow]()},
 		{"version", "version: this program.", reflect.TypeFor[Version]()},
 	}
-}
+})
 
 // encodeRow writes a row to buf. It returns the text that replaces the first byte, so that
 // the type is the first key.
 func encodeRow(buf *bytes.Buffer, row any) (head string, err error) {
-	for _, t := range RowTypes() {
+	for _, t := range rowTypes() {
 		if t.Of == reflect.TypeOf(row) {
 			// A path may be invalid UTF-8, which is replaced by U+FFFD.
 			err := json.MarshalWrite(buf, row, jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true))
