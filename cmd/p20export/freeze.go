@@ -176,6 +176,7 @@ func freezeAll(cmd *cobra.Command, p *render.Printer, src *inputs.Source, batch 
 	if single {
 		shown, s.Progress = render.NewReadingProgress(cmd.ErrOrStderr(), args[0])
 	} else {
+		defer batch.Relax()()
 		progress := p.NewBatchProgress(cmd.ErrOrStderr(), "captures", src.InBytes(), src.Progress)
 		shown, done = progress, progress.Done
 	}

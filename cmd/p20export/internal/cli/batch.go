@@ -65,6 +65,19 @@ func ArchiveSuffixes() []string { return []string{"tar", "tar.gz", "tgz", "tar.z
 // HasArguments reports whether the inputs are the arguments of the command.
 func (b *Batch) HasArguments() bool { return b.List == "" && b.Tar == "" }
 
+// ballast is the size of the memory that Relax allocates. It bounds the additional memory
+// of a batch.
+const ballast = 16 << 20
+
+// Relax lets a batch allocate more before garbage is collected, until the caller calls
+// the returned function. The inputs of most batches are small, so almost everything is
+// garbage, and the heap would be collected for every few of them. Relax allocates memory
+// that is never written, which counts for the pace of the collector but needs no pages.
+func (b *Batch) Relax() (end func()) {
+	unused := make([]byte, ballast)
+	return func() { runtime.KeepAlive(unused) }
+}
+
 // check returns a function that checks that the inputs are given in exactly one way.
 // Arguments are checked by args.
 func (b *Batch) check(inputs string, args cobra.PositionalArgs) cobra.PositionalArgs {
