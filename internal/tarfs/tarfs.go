@@ -21,6 +21,7 @@ import (
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/atomicfile"
 	"github.com/p20export/p20export/internal/dirtree"
+	"github.com/p20export/p20export/internal/humanize"
 	"github.com/p20export/p20export/internal/tarball"
 )
 
@@ -37,29 +38,37 @@ type member struct {
 	offset, size int64 // of the content
 }
 
-// MaxMembers is the maximum number of members of an archive. It bounds the memory.
+// MaxMembers is the maximum number of members of an archive.
 const MaxMembers = 1_000_000
 
-// New reads the archive r to its end, as tarball.Each does. It calls refuse with the name of
+// limits bound the memory for the members of an archive.
+type limits struct {
+	members int
+	names   int // bytes of all names
+}
+
+// New reads the archive r to its end, as tarball.Each does. The file system has the members
+// for whose names keep returns true, or all if keep is nil. New calls refuse with the name of
 // each member that is refused, and the reason; if refuse returns false, New returns nil.
 //
 // New returns an error if the archive cannot be read to its end, if ctx is done, or if the
-// temporary file cannot be written. When ctx is done, files cannot be read any more. It returns a *dirtree.LimitError with the given path
-// if there are more than MaxMembers members.
-func New(ctx context.Context, r io.Reader, path string, refuse func(name string, why error) bool) (*FS, error) {
-	return newFS(ctx, r, path, MaxMembers, refuse)
+// temporary file cannot be written. When ctx is done, files cannot be read any more. New
+// returns a *dirtree.LimitError with the given path if there are more than MaxMembers
+// members, and the finding archive_limit if their names are too long together.
+func New(ctx context.Context, r io.Reader, path string, keep func(name string) bool, refuse func(name string, why error) bool) (*FS, error) {
+	return newFS(ctx, r, path, limits{MaxMembers, 128 << 20}, keep, refuse)
 }
 
-// newFS is New with a limit for the members.
-func newFS(ctx context.Context, r io.Reader, path string, limit int, refuse func(string, error) bool) (*FS, error) {
+// newFS is New with the given limits.
+func newFS(ctx context.Context, r io.Reader, path string, limits limits, keep func(string) bool, refuse func(string, error) bool) (*FS, error) {
 	file, err := atomicfile.CreateUnnamed("")
 	if err != nil {
 		return nil, err
 	}
 	f := &FS{content: &content{ctx, file}}
-	done, err := f.read(ctx, r, limit, refuse)
+	done, err := f.read(ctx, r, limits, keep, refuse)
 	if _, ok := errors.AsType[*dirtree.LimitError](err); ok {
-		err = &dirtree.LimitError{Root: path, Limit: limit}
+		err = &dirtree.LimitError{Root: path, Limit: limits.members}
 	}
 	if err == nil && !done || err != nil {
 		f.Close()
@@ -69,9 +78,9 @@ func newFS(ctx context.Context, r io.Reader, path string, limit int, refuse func
 }
 
 // read reads the archive. It returns false if refuse did.
-func (f *FS) read(ctx context.Context, r io.Reader, limit int, refuse func(string, error) bool) (bool, error) {
+func (f *FS) read(ctx context.Context, r io.Reader, limits limits, keep func(string) bool, refuse func(string, error) bool) (bool, error) {
 	w := bufio.NewWriterSize(f.content, 256<<10)
-	offset := int64(0)
+	offset, names := int64(0), 0
 	for m, err := range tarball.Each(r) {
 		switch {
 		case ctx.Err() != nil:
@@ -83,8 +92,13 @@ func (f *FS) read(ctx context.Context, r io.Reader, limit int, refuse func(strin
 				return false, nil
 			}
 			continue
-		case len(f.members) == limit:
+		case keep != nil && !keep(m.Name):
+			continue
+		case len(f.members) == limits.members:
 			return false, &dirtree.LimitError{}
+		}
+		if names += len(m.Name); names > limits.names {
+			return false, finding.New(finding.ArchiveLimit, "the names of the members are longer than %s", humanize.Bytes(int64(limits.names)))
 		}
 		n, err := io.Copy(w, m)
 		if err != nil {

@@ -47,7 +47,7 @@ func write(w io.Writer, text string) error {
 // open returns the file system of an archive, and the names of the refused members.
 func open(t testing.TB, archive []byte) (f *FS, refused []string) {
 	t.Helper()
-	f, err := New(context.Background(), iotest.HalfReader(bytes.NewReader(archive)), "x.tar", func(name string, why error) bool {
+	f, err := New(context.Background(), iotest.HalfReader(bytes.NewReader(archive)), "x.tar", nil, func(name string, why error) bool {
 		if found, ok := errors.AsType[finding.Finding](why); !ok || found.Code != finding.ArchiveMemberRefused {
 			t.Errorf("%s is refused with %v", name, why)
 		}
@@ -114,7 +114,7 @@ func TestSameAsDirectory(t *testing.T) {
 			members = append(members, name+"="+text)
 		}
 		order := rapid.Permutation(members).Draw(t, "order")
-		f, err := New(context.Background(), bytes.NewReader(pack(t, order...)), "x.tar", func(name string, why error) bool {
+		f, err := New(context.Background(), bytes.NewReader(pack(t, order...)), "x.tar", nil, func(name string, why error) bool {
 			t.Fatalf("%s: %v", name, why)
 			return true
 		})
@@ -194,6 +194,25 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// Members that are not needed are neither kept nor counted.
+func TestKeep(t *testing.T) {
+	f, err := newFS(context.Background(), bytes.NewReader(pack(t, "a=1", "b/long=2", "c=3")), "x.tar", limits{2, 2},
+		func(name string) bool { return len(name) == 1 }, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if text, err := fs.ReadFile(f, "c"); string(text) != "3" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if info, err := f.content.file.Stat(); err != nil || info.Size() != 2 {
+		t.Errorf("the temporary file is %v, %v", info, err)
+	}
+	if _, err := f.Stat("b"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("b: %v", err)
+	}
+}
+
 // If an archive cannot be read or kept, the error says why, and there is no file system.
 // While there is one, and afterwards, the directory for temporary files is empty.
 func TestNothingRemains(t *testing.T) {
@@ -215,6 +234,7 @@ func TestNothingRemains(t *testing.T) {
 	}{
 		{"good", context.Background(), bytes.NewReader(good), 3, ".", ""},
 		{"limit", context.Background(), bytes.NewReader(good), 2, ".", "x.tar contains more than 2 files and directories"},
+		{"long names", context.Background(), bytes.NewReader(pack(t, "five5", "other5", "b")), 3, ".", "archive_limit: the names of the members are longer than 10 bytes"},
 		{"truncated", context.Background(), bytes.NewReader(good[:1000]), 3, ".", "archive_malformed"},
 		{"no archive", context.Background(), strings.NewReader("text"), 3, ".", "archive_malformed"},
 		{"read error", context.Background(), iotest.ErrReader(fs.ErrClosed), 3, ".", "file already closed"},
@@ -225,7 +245,7 @@ func TestNothingRemains(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
 			t.Setenv("TMPDIR", filepath.Join(dir, tt.temp))
-			f, err := newFS(tt.ctx, tt.archive, "x.tar", tt.limit, func(string, error) bool { return false })
+			f, err := newFS(tt.ctx, tt.archive, "x.tar", limits{tt.limit, 10}, nil, func(string, error) bool { return false })
 			if (f != nil) != (tt.name == "good") || (err != nil) != (tt.want != "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("file system %v, error %v", f, err)
 			}

@@ -6,7 +6,9 @@ import (
 	"io/fs"
 	"iter"
 	"os"
+	"path"
 	"path/filepath"
+	"strings"
 
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/capture/inputs"
@@ -65,13 +67,14 @@ func Files(ctx context.Context, paths iter.Seq[inputs.Entry], s Settings) iter.S
 
 // Archive is like Files for the members of the tar archive r, which may be compressed with
 // gzip or zstd. The paths in the rows are the names of members, except for that of the
-// whole archive, which is name. The members are kept in a temporary file without a name.
+// whole archive, which is name. The artifacts, envelopes and records are kept in a temporary
+// file without a name.
 //
 // The rows of members that are refused, such as links, come first. If the archive cannot
 // be read to its end, no file is validated.
 func Archive(ctx context.Context, r io.Reader, name string, s Settings) iter.Seq[Row] {
 	return func(yield func(Row) bool) {
-		members, err := tarfs.New(ctx, r, name, func(name string, why error) bool {
+		members, err := tarfs.New(ctx, r, name, s.needed, func(name string, why error) bool {
 			return yield(s.failed(name, why)) && ctx.Err() == nil
 		})
 		if err != nil {
@@ -142,6 +145,11 @@ func (s Settings) named(name string) bool {
 	return kind != "" && (s.Kind == "" || s.Kind == kind)
 }
 
+// needed reports whether a member of an archive is validated, or can be the record of one.
+func (s Settings) needed(name string) bool {
+	return s.named(path.Base(name)) || strings.HasSuffix(name, record.Suffix)
+}
+
 // each passes the files to validate in a directory or archive to yield until it returns
 // false. The listings are those of the directory and its subdirectories.
 func (s Settings) each(dir string, listings iter.Seq2[dirtree.Listing, error], in fs.FS, yield func(target) bool) bool {
@@ -169,7 +177,11 @@ func (s Settings) each(dir string, listings iter.Seq2[dirtree.Listing, error], i
 		return false
 	}
 	if none {
-		err := finding.New(finding.IOFailed, "the directory contains no file to validate: no name ends in %s", suffixes(s.Kind)).WithHint("%s", hint.NameFiles)
+		what := "directory"
+		if in != nil {
+			what = "archive"
+		}
+		err := finding.New(finding.IOFailed, "the "+what+" contains no file to validate: no name ends in %s", suffixes(s.Kind)).WithHint("%s", hint.NameFiles)
 		return yield(target{path: dir, err: err})
 	}
 	return true

@@ -127,7 +127,7 @@ func TestArchiveRefused(t *testing.T) {
 		t.Errorf("a truncated archive has the rows %+v", rows)
 	}
 	rows = slices.Collect(Archive(context.Background(), bytes.NewReader(pack(t, t.TempDir())), "x.tar", Settings{}))
-	if len(rows) != 1 || rows[0].File != "x.tar" {
+	if len(rows) != 1 || rows[0].File != "x.tar" || !strings.HasPrefix(rows[0].Findings[0].Message, "the archive contains no file to validate") {
 		t.Errorf("an empty archive has the rows %+v", rows)
 	}
 }

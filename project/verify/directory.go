@@ -101,7 +101,7 @@ func Archive(ctx context.Context, r io.Reader, name string, s TreeSettings) iter
 	return func(yield func(TreeRow) bool) {
 		v, end := newTreeVerifier(ctx, s, limits{entries: MaxEntries, findings: maxFindings}, yield)
 		defer end()
-		members, err := tarfs.New(v.ctx, r, name, func(name string, why error) bool { return v.emit(failedRow(TreeRow{File: &name}, why)) })
+		members, err := tarfs.New(v.ctx, r, name, nil, func(name string, why error) bool { return v.emit(failedRow(TreeRow{File: &name}, why)) })
 		if err != nil {
 			v.emit(failedRow(TreeRow{File: &name}, err))
 		}
