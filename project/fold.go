@@ -44,7 +44,6 @@ type fold struct {
 	pending  *streamed // the message of the last delta
 	block    []byte    // the texts that were held last
 	holder   *streamed // the message of the last text in block
-	summer   *summer   // nil until it is needed
 	omitted  omissions
 	findings []finding.Finding
 	unlisted int

@@ -39,7 +39,7 @@ func (d *draft) compare(f *fold) comparison {
 	}
 	if len(streamed) > 0 {
 		messages, _ := d.snapshot.Get("messages")
-		c.missing = f.sums().findMissing(f.sums().normalizeMessages(messages), d.requestMessages(f.sums()), streamed)
+		c.missing = sums().findMissing(sums().normalizeMessages(messages), d.requestMessages(sums()), streamed)
 	}
 	if f.compared == nil {
 		f.compared = make(map[*envelope.Event]comparison)

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/p20export/p20export/artifact"
@@ -101,7 +102,7 @@ func (f *fold) hold(m *streamed, text []byte) {
 
 // sum adds a text to the sum of a message.
 func (f *fold) sum(m *streamed, text []byte) {
-	f.sums().addText(&m.sum, text)
+	sums().addText(&m.sum, text)
 	// The first byte of half of a surrogate pair is 0xed.
 	m.lone = m.lone || bytes.IndexByte(text, 0xed) >= 0 && !utf8.Valid(text)
 }
@@ -137,21 +138,13 @@ func (f *fold) sumAll() {
 	runtime.GC() // the texts were most of the memory, and what follows needs little
 }
 
-// sums returns the summer of the fold.
-func (f *fold) sums() *summer {
-	if f.summer == nil {
-		f.summer = newSummer()
-	}
-	return f.summer
-}
-
 // sumOf returns the sum of the whole text of a message.
 func (f *fold) sumOf(m *streamed) textSum {
 	all := m.sum
 	for _, text := range m.held {
-		f.sums().addText(&all, text)
+		sums().addText(&all, text)
 	}
-	f.sums().addText(&all, m.text.Bytes())
+	sums().addText(&all, m.text.Bytes())
 	return all
 }
 
@@ -227,6 +220,10 @@ var termSteps = func() (steps [256]uint16) {
 	}
 	return steps
 }()
+
+// sums returns the summer of the process. Its tables are too large to make them for each
+// run.
+var sums = sync.OnceValue(newSummer)
 
 func newSummer() *summer {
 	s := &summer{place: rand.Uint64N(sumPrime-256) + 256}
