@@ -2,11 +2,8 @@ package capture
 
 import (
 	"context"
-	"hash"
-	"io"
 	"io/fs"
 	"os"
-	"sync"
 
 	"github.com/p20export/p20export/digest"
 )
@@ -28,7 +25,7 @@ func Identify(ctx context.Context, path string) (manifest, response digest.Diges
 		return "", "", err
 	}
 	defer f.Close()
-	response, err = hashAll(f)
+	response, err = digest.Read(f)
 	return "", response, err
 }
 
@@ -46,7 +43,7 @@ func IdentifyFS(ctx context.Context, fsys fs.FS, path string) (manifest, respons
 		return "", "", err
 	}
 	defer f.Close()
-	response, err = hashAll(&contextReader{ctx, f})
+	response, err = digest.Read(&contextReader{ctx, f})
 	return "", response, err
 }
 
@@ -57,24 +54,4 @@ func (d *files) identify() (manifest, response digest.Digest, err error) {
 		return "", "", err
 	}
 	return sum, m.Response().Digest, nil
-}
-
-// hashing is a hash with a buffer for reading.
-type hashing struct {
-	hash.Hash
-	buffer [32 << 10]byte
-}
-
-// hashings saves an allocation for each small file of a batch.
-var hashings = sync.Pool{New: func() any { return &hashing{Hash: digest.Hash()} }}
-
-// hashAll returns the digest of all bytes of r.
-func hashAll(r io.Reader) (digest.Digest, error) {
-	h := hashings.Get().(*hashing)
-	defer hashings.Put(h)
-	h.Reset()
-	if _, err := io.CopyBuffer(struct{ io.Writer }{h.Hash}, struct{ io.Reader }{r}, h.buffer[:]); err != nil {
-		return "", err
-	}
-	return digest.Sum(h.Hash), nil
 }

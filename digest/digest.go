@@ -10,7 +10,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
+	"io"
 	"strings"
+	"sync"
 )
 
 // Prefix is the algorithm part of a Digest.
@@ -40,6 +42,26 @@ func Sum(h hash.Hash) Digest {
 	var sum [sha256.Size]byte
 	h.Sum(sum[:0])
 	return newDigest(&sum)
+}
+
+// hashing is a hash with a buffer for reading.
+type hashing struct {
+	hash.Hash
+	buffer [32 << 10]byte
+}
+
+// hashings saves an allocation for each of many small files.
+var hashings = sync.Pool{New: func() any { return &hashing{Hash: Hash()} }}
+
+// Read returns the digest of all bytes of r.
+func Read(r io.Reader) (Digest, error) {
+	h := hashings.Get().(*hashing)
+	defer hashings.Put(h)
+	h.Reset()
+	if _, err := io.CopyBuffer(struct{ io.Writer }{h.Hash}, struct{ io.Reader }{r}, h.buffer[:]); err != nil {
+		return "", err
+	}
+	return Sum(h.Hash), nil
 }
 
 // Parse returns s as a Digest. It fails if s does not have the format of a digest.

@@ -3,8 +3,10 @@ package digest_test
 import (
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"pgregory.net/rapid"
 
@@ -88,5 +90,20 @@ func TestParseRefuses(t *testing.T) {
 func TestNoDigest(t *testing.T) {
 	if got := digest.Digest("").Hex(); got != "" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// Read returns the digest of what a reader returns, and its error.
+func TestRead(t *testing.T) {
+	for _, text := range []string{"", "abc", strings.Repeat("long", 50_000)} {
+		for range 2 {
+			got, err := digest.Read(iotest.HalfReader(strings.NewReader(text)))
+			if want := digest.Of([]byte(text)); got != want || err != nil {
+				t.Errorf("Read of %d bytes = %s, %v, want %s", len(text), got, err, want)
+			}
+		}
+	}
+	if got, err := digest.Read(iotest.ErrReader(io.ErrUnexpectedEOF)); got != "" || err != io.ErrUnexpectedEOF {
+		t.Errorf("Read = %q, %v", got, err)
 	}
 }

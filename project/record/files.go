@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -120,7 +121,10 @@ func readBounded(path string, limit int, info fs.FileInfo, open func() (fs.File,
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
+	// The buffer fits a file of the size that it had.
+	buf := bytes.NewBuffer(make([]byte, 0, min(info.Size(), int64(limit)+1)+bytes.MinRead))
+	_, err = buf.ReadFrom(io.LimitReader(f, int64(limit)+1))
+	data := buf.Bytes()
 	if err == nil && len(data) > limit {
 		err = fmt.Errorf("%s: %w: more than %d bytes", path, ErrTooLong, limit)
 	}

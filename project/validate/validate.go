@@ -269,7 +269,7 @@ func kindByName(path string) Kind {
 // readHead reads up to limit bytes. It doubles its buffer as needed, which wastes less
 // memory than io.ReadAll for a file of 8 MiB.
 func readHead(r io.Reader, limit int) ([]byte, error) {
-	head := make([]byte, 0, 64<<10)
+	head := make([]byte, 0, 8<<10)
 	for len(head) < limit {
 		if len(head) == cap(head) {
 			head = append(make([]byte, 0, min(2*cap(head), limit)), head...)

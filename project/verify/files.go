@@ -3,7 +3,6 @@ package verify
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 	"path"
 
@@ -45,7 +44,7 @@ func (disk) digest(ctx context.Context, path string) (digest.Digest, error) {
 		return "", err
 	}
 	defer f.Close()
-	return hash(f)
+	return digest.Read(f)
 }
 
 // archived opens the members of an archive.
@@ -65,12 +64,5 @@ func (a archived) digest(_ context.Context, name string) (digest.Digest, error) 
 		return "", err
 	}
 	defer f.Close()
-	return hash(f)
-}
-
-// hash returns the digest of the bytes of r.
-func hash(r io.Reader) (digest.Digest, error) {
-	h := digest.Hash()
-	_, err := io.Copy(h, r)
-	return digest.Sum(h), err
+	return digest.Read(f)
 }
