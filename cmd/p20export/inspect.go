@@ -108,6 +108,7 @@ func inspectAll(cmd *cobra.Command, p *render.Printer, src *inputs.Source, batch
 	}
 	ctx, stop := context.WithCancel(cmd.Context())
 	defer stop()
+	defer batch.Relax()()
 	shown := p.NewBatchProgress(cmd.ErrOrStderr(), "captures", src.InBytes(), src.Progress)
 	defer shown.End()
 	worst, count := render.Done, map[render.Status]int{}

@@ -101,6 +101,9 @@ func validateAll(cmd *cobra.Command, p *render.Printer, b *cli.Batch, paths []st
 			rows = validate.Archive(cmd.Context(), file, file.path, s)
 		}
 	}
+	if !b.HasArguments() || len(paths) > 1 {
+		defer b.Relax()()
+	}
 	var tally render.Tally
 	shown := p.NewBatchProgress(cmd.ErrOrStderr(), "files", !b.HasArguments(), progress)
 	defer shown.End()
