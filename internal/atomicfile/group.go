@@ -115,7 +115,7 @@ func Commit(ctx context.Context, check func(dir string) error, sets ...*Set) {
 // minSyncFileSystem is the number of files from which on one call of syncFileSystem is
 // used instead of a sync of each. For fewer files, waiting for the files of other
 // programs may take longer.
-const minSyncFileSystem = 64
+const minSyncFileSystem = 24
 
 // syncContent makes the content of all staged files durable. It discards the sets with a
 // file for which that fails.
