@@ -15,6 +15,7 @@ import (
 const (
 	ChooseOutput    = "choose another -o: existing output is never overwritten"
 	OtherNames      = "choose another -o, or other names with --name-by digest or, for a single capture, --name: evidence is never overwritten"
+	SkipExisting    = "run the command again; with --skip-existing it skips what is frozen already"
 	NameByDigest    = "choose another -o, or name the files by digest: --name-by digest"
 	RetryElsewhere  = "run it again with another -o: the unfinished capture is kept, and nothing more is written to it"
 	FreeDiskSpace   = "free some disk space, and run it again with another -o: the unfinished capture is kept, and nothing more is written to it"

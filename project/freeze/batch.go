@@ -165,6 +165,17 @@ func isInterrupted(ctx context.Context, r *result) bool {
 	return ctx.Err() != nil && slices.ContainsFunc(r.rows, func(row Row) bool { return finding.Has(row.Findings, finding.Interrupted) })
 }
 
+// hintSkipExisting names the way to freeze the captures after an interrupted one.
+func (r *result) hintSkipExisting() {
+	for _, row := range r.rows {
+		for i, f := range row.Findings {
+			if f.Code == finding.Interrupted {
+				row.Findings[i] = f.WithHint("%s", hint.SkipExisting)
+			}
+		}
+	}
+}
+
 // write freezes the captures to files. One goroutine freezes them, with those of
 // ordered.Map, one writes their files and one makes groups of them durable.
 func (b *batch) write(ctx context.Context, yield func([]Row) bool) {
@@ -198,7 +209,14 @@ func (b *batch) write(ctx context.Context, yield func([]Row) bool) {
 	stopped := false
 	for g := range durable {
 		for _, r := range g.done {
-			if !stopped && (!yield(r.rows) || isInterrupted(ctx, r)) {
+			if stopped {
+				break
+			}
+			last := isInterrupted(ctx, r)
+			if last && b.settings.Run == "" {
+				r.hintSkipExisting()
+			}
+			if !yield(r.rows) || last {
 				stopped = true
 				stop()
 			}

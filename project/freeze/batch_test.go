@@ -346,7 +346,9 @@ func TestBatchStops(t *testing.T) {
 						}
 					}
 				case cancelled && finding.Has(row.Findings, finding.Interrupted):
-					interrupted++
+					if interrupted++; row.Findings[0].Hint != hint.SkipExisting {
+						t.Errorf("%+v", row.Findings)
+					}
 				default:
 					t.Errorf("%+v", row)
 				}
