@@ -95,26 +95,32 @@ func newEntry(text string, number int) Entry {
 // Paths makes of it, but what is wrong with a directory is returned by the Open of an
 // input. The caller closes r.
 func List(r io.Reader) *Source {
-	return &Source{all: func(ctx context.Context, yield func(*Input, error) bool) {
+	s := &Source{}
+	s.all = func(ctx context.Context, yield func(*Input, error) bool) {
 		for e, err := range Entries(r) {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			if !listed(ctx, e, yield) {
+			if !s.listed(ctx, e, yield) {
 				return
 			}
 		}
-	}}
+	}
+	return s
 }
 
 // listed passes the captures of an entry to yield. It returns false at the end of the
-// sequence.
-func listed(ctx context.Context, e Entry, yield func(*Input, error) bool) bool {
+// sequence. If the entry has several captures, the total is not known any more.
+func (s *Source) listed(ctx context.Context, e Entry, yield func(*Input, error) bool) bool {
 	if e.Err != nil {
 		return yield(Failed(e.Path, e.Err), nil)
 	}
+	n := 0
 	return each(ctx, e.Path, func(in *Input, err error) bool {
+		if n++; n == 2 {
+			s.total.Store(0)
+		}
 		if err != nil && ctx.Err() == nil {
 			in, err = Failed(e.Path, err), nil
 		}

@@ -139,6 +139,19 @@ func TestList(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
+	if done, total := s.Progress(); done != 8 || total != 8 {
+		t.Errorf("progress %d of %d", done, total)
+	}
+	testkit.Write(t, "list", "tree\nrun.sse")
+	if s, err = OpenList(t.Context(), "list"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := outline(t, s); err != nil {
+		t.Error(err)
+	}
+	if done, total := s.Progress(); done != 3 || total != 0 {
+		t.Errorf("progress with a directory: %d of %d", done, total)
+	}
 	if _, err := OpenList(t.Context(), "missing"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a list that is missing: %v", err)
 	}
