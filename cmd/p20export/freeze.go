@@ -73,6 +73,9 @@ never used.
 ` + cli.BatchHelp("captures", "each capture directory in the archive is a capture, and so is every other file; "+
 			"the files of those in a directory of the archive are written to the same subdirectory of DIR") + `
 
+The files of a capture that an argument or a list names are written to DIR
+itself. If such names repeat, use --name-by digest, or an archive.
+
 A capture is reported when its files are durable, for up to 100 captures at the
 same time. If the program is stopped at any time, no record exists without its
 artifact and envelope, and the same command freezes the rest.
@@ -92,6 +95,8 @@ the three files as artifact_json, envelope_ndjson and record_json.
   p20export freeze --from-tar captures.tar.gz -o frozen --skip-existing
   find runs -name '*.sse' -print0 | p20export freeze --from-list - -o frozen \
       --name-by digest
+  p20export freeze --from-list runs.txt -o frozen --format json |
+      jq 'select(.verdict != "frozen" and .verdict != "skipped")'
   p20export freeze captures --inline | jq -j .artifact_json`,
 		Args: cli.OneOrMore("CAPTURE"),
 	}
@@ -171,13 +176,14 @@ const (
 // as its files are durable.
 func freezeAll(cmd *cobra.Command, p *render.Printer, src *inputs.Source, batch *cli.Batch, args []string, s freeze.Settings, o freeze.BatchOptions) error {
 	single := isSingle(batch, args)
+	var tally render.Tally
 	var shown interface{ End() }
 	done := func() {}
 	if single {
 		shown, s.Progress = render.NewReadingProgress(cmd.ErrOrStderr(), args[0])
 	} else {
 		defer batch.Relax()()
-		progress := p.NewBatchProgress(cmd.ErrOrStderr(), "captures", src.InBytes(), src.Progress)
+		progress := p.NewBatchProgress(cmd.ErrOrStderr(), "captures", src.InBytes(), src.Progress, tally.Counts)
 		shown, done = progress, progress.Done
 	}
 	defer shown.End()
@@ -186,7 +192,6 @@ func freezeAll(cmd *cobra.Command, p *render.Printer, src *inputs.Source, batch 
 	if err != nil {
 		return err
 	}
-	var tally render.Tally
 	captures := 0
 	for rows := range frozen {
 		if captures++; single {
@@ -201,18 +206,23 @@ func freezeAll(cmd *cobra.Command, p *render.Printer, src *inputs.Source, batch 
 		}
 	}
 	shown.End()
-	if err := interrupted(cmd); err != nil {
-		return err
-	}
-	if err := sourceError(); err != nil && batch.HasArguments() {
+	missing := ""
+	ended, err := interrupted(cmd), sourceError()
+	switch {
+	case ended != nil:
+		missing = "interrupted before the end"
+	case err != nil && batch.HasArguments():
 		return inputError(err)
-	} else if err != nil {
+	case err != nil:
 		why, _ := finding.FromError(err)
 		p.Freeze(freeze.Row{Capture: cmp.Or(batch.List, batch.Tar), Verdict: project.Failed, Findings: []finding.Finding{why}})
-		tally.Status = render.Failed
+		tally.Status, missing = render.Failed, unread(batch)
 	}
 	if !batch.HasArguments() || captures > 1 {
-		p.FreezeSummary(captures, &tally)
+		p.FreezeSummary(captures, &tally, missing)
+	}
+	if ended != nil {
+		return ended
 	}
 	return tally.Status.Err()
 }

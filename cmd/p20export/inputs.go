@@ -89,6 +89,15 @@ func isSingle(b *cli.Batch, args []string) bool {
 	return b.HasArguments() && len(args) == 1 && !capture.IsSearchRoot(args[0])
 }
 
+// unread says that the list or archive of a batch has an end that was not read.
+func unread(b *cli.Batch) string {
+	what := "list"
+	if b.Tar != "" {
+		what = "archive"
+	}
+	return "the " + what + " could not be read to its end"
+}
+
 // inputsOf returns the captures of a source up to an error, and a function that returns
 // the error after the last capture.
 func inputsOf(ctx context.Context, src *inputs.Source) (iter.Seq[*inputs.Input], func() error) {

@@ -22,7 +22,7 @@ func newInspect() *cobra.Command {
 	var messages, state bool
 	var at, dialect string
 	cmd := &cobra.Command{
-		Use:   "inspect CAPTURE...",
+		Use:   "inspect CAPTURE... | inspect --from-list FILE | inspect --from-tar FILE",
 		Short: "Show the runs, event counts, snapshots and times of captures",
 		Long: `Show every run in each CAPTURE: its ids, its event families with counts, the
 text messages it streamed, its MESSAGES_SNAPSHOT events with their positions and
@@ -109,9 +109,9 @@ func inspectAll(cmd *cobra.Command, p *render.Printer, src *inputs.Source, batch
 	ctx, stop := context.WithCancel(cmd.Context())
 	defer stop()
 	defer batch.Relax()()
-	shown := p.NewBatchProgress(cmd.ErrOrStderr(), "captures", src.InBytes(), src.Progress)
+	worst, count, missing := render.Done, map[render.Status]int{}, ""
+	shown := p.NewBatchProgress(cmd.ErrOrStderr(), "captures", src.InBytes(), src.Progress, func() string { return render.InspectionCounts(count) })
 	defer shown.End()
-	worst, count := render.Done, map[render.Status]int{}
 	all, sourceError := inputsOf(ctx, src)
 	for one := range ordered.Map(ctx, batch.Jobs, all, func(_ int, in *inputs.Input) inspected {
 		defer in.Close()
@@ -134,10 +134,10 @@ func inspectAll(cmd *cobra.Command, p *render.Printer, src *inputs.Source, batch
 		return inputError(err)
 	case err != nil:
 		inspect(ctx, inputs.Failed(cmp.Or(batch.List, batch.Tar), err), nil).print()
-		worst = render.Failed
+		worst, missing = render.Failed, unread(batch)
 	}
 	if !batch.HasArguments() {
-		p.InspectionSummary(count)
+		p.InspectionSummary(count, missing)
 	}
 	return worst.Err()
 }

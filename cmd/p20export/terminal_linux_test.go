@@ -194,7 +194,7 @@ func TestTerminalBatch(t *testing.T) {
 		if n := strings.Count(out.String(), "  run 1  run-one-turn"); n != 40 {
 			t.Errorf("%d results: %q", n, out.String())
 		}
-		if !regexp.MustCompile(`captures: 40 in [0-9.]+m?s, [0-9.,]+/s\r\n`).Match(rest) {
+		if !regexp.MustCompile(`captures: 40 in [0-9.]+m?s, [0-9.,]+/s: 40 frozen\r\n`).Match(rest) {
 			t.Errorf("%q", rest)
 		}
 		if !redirected && !bytes.Contains(rest, []byte("40 runs of 40 captures: 40 frozen, 0 refused, 0 failed")) {

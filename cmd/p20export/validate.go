@@ -17,7 +17,7 @@ import (
 func newValidate() *cobra.Command {
 	var profile, kind string
 	cmd := &cobra.Command{
-		Use:   "validate FILE...",
+		Use:   "validate FILE... | validate --from-list FILE | validate --from-tar FILE",
 		Short: "Check artifacts and bounded envelopes against the contract",
 		Long: `Check each FILE strictly against the v1 contract, as an artifact or as a bounded
 envelope: RUN_STARTED, one MESSAGES_SNAPSHOT and one terminal event. The file
@@ -52,7 +52,11 @@ after all files have been checked, and nothing if interrupted.
 		Example: `  p20export validate frozen/one-turn.artifact.json
   p20export validate --profile assay --format json frozen --kind artifact
   p20export validate --format sarif frozen > findings.sarif
-  p20export validate --kind envelope - < frozen/one-turn.envelope.ndjson`,
+  p20export validate --kind envelope - < frozen/one-turn.envelope.ndjson
+  p20export validate --from-tar evidence.tar.gz
+  find frozen -name '*.artifact.json' -print0 |
+      p20export validate --from-list - --format json |
+      jq 'select(.verdict != "accepted")'`,
 		Args: cli.OneOrMore("FILE"),
 	}
 	b := cli.AddBatch(cmd, "files")
@@ -105,7 +109,7 @@ func validateAll(cmd *cobra.Command, p *render.Printer, b *cli.Batch, paths []st
 		defer b.Relax()()
 	}
 	var tally render.Tally
-	shown := p.NewBatchProgress(cmd.ErrOrStderr(), "files", !b.HasArguments(), progress)
+	shown := p.NewBatchProgress(cmd.ErrOrStderr(), "files", !b.HasArguments(), progress, tally.Counts)
 	defer shown.End()
 	for row := range rows {
 		tally.Add(row.Verdict)

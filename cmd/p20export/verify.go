@@ -25,7 +25,7 @@ func newVerify() *cobra.Command {
 		only     bool
 	)
 	cmd := &cobra.Command{
-		Use:   "verify ARTIFACT|DIR [--record RECORD] [--capture CAPTURE]",
+		Use:   "verify ARTIFACT|DIR [--record RECORD] [--capture CAPTURE] | verify --from-list FILE [--capture CAPTURE] | verify --from-tar FILE",
 		Short: "Check artifacts against the captures they were made from",
 		Long: `Check that an artifact is exactly what its capture produces: repeat the
 projection that its RECORD names on the raw CAPTURE, and compare artifact,
@@ -89,6 +89,8 @@ A line of a list is an ARTIFACT or a DIR.
   p20export verify evidence --strict
   p20export verify frozen --capture captures
   p20export verify captures --captures-only
+  p20export verify --from-list artifacts.txt --capture captures
+  p20export verify --from-tar evidence.tar.gz
   p20export verify evidence --format json | jq 'select(.verdict != "verified")'`,
 		Args: cli.One("ARTIFACT or DIR"),
 	}
@@ -185,7 +187,7 @@ func verifyAll(cmd *cobra.Command, b *cli.Batch, args []string, s verify.TreeSet
 	if s.CapturesOnly {
 		inputs = "captures"
 	}
-	v.progress = p.NewBatchProgress(cmd.ErrOrStderr(), inputs, b.List != "", progress)
+	v.progress = p.NewBatchProgress(cmd.ErrOrStderr(), inputs, b.List != "", progress, v.tally.Counts)
 	defer v.progress.End()
 	if !work() {
 		return p.Close(nil)
@@ -193,6 +195,12 @@ func verifyAll(cmd *cobra.Command, b *cli.Batch, args []string, s verify.TreeSet
 	v.progress.End()
 	if err := interrupted(cmd); err != nil {
 		return p.Close(err)
+	}
+	switch {
+	case b.List != "":
+		from = "list " + from
+	case b.Tar != "":
+		from = "archive " + from
 	}
 	p.TreeSummary(from, s.CapturesOnly, &v.tally)
 	return p.Close(cmp.Or(listed(), v.tally.Status.Err()))

@@ -19,6 +19,7 @@ type BatchProgress struct {
 	inputs string
 	bytes  bool
 	read   func() (done, total int64)
+	counts func() string
 	count  atomic.Int64 // of the inputs that are done
 	held   []byte       // the beginning of a result
 }
@@ -26,11 +27,12 @@ type BatchProgress struct {
 // NewBatchProgress shows the progress of a batch on w, which is standard error, until End
 // is called. The inputs are named in the plural. The function read returns how much of the
 // batch was read and its size, or 0 if that is not known, in bytes or in inputs. It must be
-// safe for concurrent use.
+// safe for concurrent use. The function counts returns the numbers of the results; End calls
+// it.
 //
 // If the results go to a terminal too, they appear above the line.
-func (p *Printer) NewBatchProgress(w io.Writer, inputs string, bytes bool, read func() (done, total int64)) *BatchProgress {
-	b := &BatchProgress{out: p.out, inputs: inputs, bytes: bytes, read: read}
+func (p *Printer) NewBatchProgress(w io.Writer, inputs string, bytes bool, read func() (done, total int64), counts func() string) *BatchProgress {
+	b := &BatchProgress{out: p.out, inputs: inputs, bytes: bytes, read: read, counts: counts}
 	b.w, b.started, b.text, b.position = w, time.Now(), func() string { return b.describe(time.Since(b.started)) }, b.current
 	if isTerminal(w) && isTerminal(p.out) {
 		p.Flush()
@@ -54,11 +56,16 @@ func (b *BatchProgress) Done() {
 	}
 }
 
-// End removes the line. If the batch took long, a line about its speed remains.
+// End removes the line. If the batch took long, a line about its speed and its results
+// remains.
 func (b *BatchProgress) End() {
 	if b.end() {
 		count, took := b.count.Load(), time.Since(b.started)
-		fmt.Fprintf(b.w, "%s: %s in %s, %s\n", b.inputs, humanize.Grouped(count), took.Round(time.Second/10), rate(count, took))
+		text := fmt.Sprintf("%s: %s in %s, %s", b.inputs, humanize.Grouped(count), took.Round(time.Second/10), rate(count, took))
+		if counts := b.counts(); counts != "" {
+			text += ": " + counts
+		}
+		fmt.Fprintln(b.w, text)
 	}
 }
 

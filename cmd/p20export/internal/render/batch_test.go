@@ -3,10 +3,13 @@ package render
 import (
 	"bytes"
 	"io"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/freeze"
 	"github.com/p20export/p20export/project/record"
 )
 
@@ -39,7 +42,7 @@ func TestBatchLine(t *testing.T) {
 func TestBatchWithoutTerminal(t *testing.T) {
 	var out, shown bytes.Buffer
 	p := New(&out, Text, record.Tool{})
-	b := p.NewBatchProgress(&shown, "captures", false, func() (int64, int64) { return 1, 2 })
+	b := p.NewBatchProgress(&shown, "captures", false, func() (int64, int64) { return 1, 2 }, nil)
 	p.Note("a result")
 	if !p.Flush() || out.String() != "a result\n" {
 		t.Errorf("%q", out.String())
@@ -55,7 +58,7 @@ func TestBatchWithoutTerminal(t *testing.T) {
 // line is shown, and never partly.
 func TestBatchResults(t *testing.T) {
 	var screen bytes.Buffer
-	b := &BatchProgress{out: &screen, inputs: "captures", read: func() (int64, int64) { return 1, 2 }}
+	b := &BatchProgress{out: &screen, inputs: "captures", read: func() (int64, int64) { return 1, 2 }, counts: func() string { return "1 frozen" }}
 	b.w, b.started, b.position = &screen, time.Now(), b.current
 	b.text = func() string { return "the line" }
 	for i, step := range []func(){func() {}, b.show, b.Done, b.End} {
@@ -68,7 +71,25 @@ func TestBatchResults(t *testing.T) {
 			t.Errorf("step %d: %d, %v", i, n, err)
 		}
 	}
-	if got := screen.String(); !strings.HasSuffix(got, "resu") || strings.Count(got, "result\n") != 1+2+3+4+3 || strings.Count(got, "the line") == 0 || !strings.Contains(got, "captures: 1 in 0s, ") {
+	if got := screen.String(); !strings.HasSuffix(got, "resu") || strings.Count(got, "result\n") != 1+2+3+4+3 || strings.Count(got, "the line") == 0 || !regexp.MustCompile(`captures: 1 in 0s, [0-9,.]+/s: 1 frozen\n`).MatchString(got) {
+		t.Errorf("%q", got)
+	}
+}
+
+// The counts are those of all rows, also of captures without a run.
+func TestCounts(t *testing.T) {
+	var tally Tally
+	if got := tally.Counts(); got != "" {
+		t.Errorf("%q", got)
+	}
+	for i, v := range []project.Verdict{project.Failed, project.Skipped, project.Frozen, project.Failed, project.Refused} {
+		row := freeze.Row{Verdict: v}
+		if i > 0 {
+			row.Run = &i
+		}
+		tally.AddRun(row)
+	}
+	if got := tally.Counts(); got != "1 frozen, 1 refused, 2 error, 1 skipped" {
 		t.Errorf("%q", got)
 	}
 }

@@ -76,8 +76,9 @@ func assayLine(row freeze.Row) string {
 	return "Assay cannot import this artifact: " + strings.Join(reasons, "; ") + "."
 }
 
-// FreezeSummary prints the numbers of runs by verdict, and of captures without a run.
-func (p *Printer) FreezeSummary(captures int, t *Tally) {
+// FreezeSummary prints the numbers of runs by verdict, and of captures without a run. If
+// the captures are not all, missing says why.
+func (p *Printer) FreezeSummary(captures int, t *Tally, missing string) {
 	frozen, skipped := t.counts[project.Frozen], ""
 	if n := t.counts[project.Skipped]; n > 0 {
 		skipped = fmt.Sprintf("%d skipped, ", n)
@@ -88,7 +89,10 @@ func (p *Printer) FreezeSummary(captures int, t *Tally) {
 		text += "; " + Plural(n, "capture", "captures") + " without a run refused"
 	}
 	if n := t.runless[project.Failed]; n > 0 {
-		text += "; " + Plural(n, "capture", "captures") + " failed"
+		text += "; " + Plural(n, "capture", "captures") + " could not be read"
+	}
+	if missing != "" {
+		text += "; " + missing
 	}
 	p.Note("%s", text)
 }

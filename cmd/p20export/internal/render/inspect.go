@@ -25,10 +25,20 @@ func (p *Printer) Inspection(rows []scan.Inspection) {
 	}
 }
 
-// InspectionSummary prints how many captures of a list or an archive have each status.
-func (p *Printer) InspectionSummary(count map[Status]int) {
+// InspectionSummary prints how many captures of a list or an archive have each status. If
+// the captures are not all, missing says why.
+func (p *Printer) InspectionSummary(count map[Status]int, missing string) {
 	all := count[Done] + count[Negative] + count[Failed]
-	p.Note("%s: %d inspected, %d refused, %d failed", Plural(all, "capture", "captures"), count[Done], count[Negative], count[Failed])
+	text := Plural(all, "capture", "captures") + ": " + InspectionCounts(count)
+	if missing != "" {
+		text += "; " + missing
+	}
+	p.Note("%s", text)
+}
+
+// InspectionCounts formats the numbers of captures by status.
+func InspectionCounts(count map[Status]int) string {
+	return fmt.Sprintf("%d inspected, %d refused, %d failed", count[Done], count[Negative], count[Failed])
 }
 
 // source prints the source of a capture, which all its runs share.

@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/p20export/p20export/discovery/analysis"
 	"github.com/p20export/p20export/discovery/scenario"
@@ -128,6 +129,17 @@ func (t *Tally) Total() (n int) {
 		n += count
 	}
 	return n
+}
+
+// Counts formats the numbers of all rows by verdict, without those that are 0.
+func (t *Tally) Counts() string {
+	var parts []string
+	for _, v := range Verdicts() {
+		if n := t.counts[v] + t.runless[v]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, v))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // FailOn is the best verdict on runs that is negative; worse verdicts are negative too.

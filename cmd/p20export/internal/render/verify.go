@@ -94,8 +94,8 @@ func (p *Printer) provenance(origin *project.Origin, requestTaken bool, times *p
 	}
 }
 
-// TreeSummary prints the number of entries of a directory by verdict.
-func (p *Printer) TreeSummary(dir string, capturesOnly bool, t *Tally) {
+// TreeSummary prints the number of entries of a directory, list or archive by verdict.
+func (p *Printer) TreeSummary(name string, capturesOnly bool, t *Tally) {
 	verdicts := []project.Verdict{project.Verified, project.Differs, project.Unverifiable, project.Failed, verify.Whole, verify.Unexplained}
 	if capturesOnly {
 		verdicts = []project.Verdict{verify.Whole, project.Differs, project.Unverifiable, project.Failed, verify.Unexplained}
@@ -105,5 +105,5 @@ func (p *Printer) TreeSummary(dir string, capturesOnly bool, t *Tally) {
 		count := fmt.Sprintf("%d %s", verified, project.Verified)
 		text = count + t.incompleteNote(verified) + strings.TrimPrefix(text, count)
 	}
-	p.Note("%s: %s", dir, text)
+	p.Note("%s: %s", name, text)
 }
