@@ -121,9 +121,10 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-func wantsColour(w io.Writer) bool {
-	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-}
+// hasControls reports whether w is a terminal that understands control sequences.
+func hasControls(w io.Writer) bool { return isTerminal(w) && os.Getenv("TERM") != "dumb" }
+
+func wantsColour(w io.Writer) bool { return hasControls(w) && os.Getenv("NO_COLOR") == "" }
 
 // json writes a row as one line. The last members of the row can be given apart from it.
 func (p *Printer) json(row any, last ...member) {

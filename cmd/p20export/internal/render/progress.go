@@ -20,7 +20,7 @@ import (
 const progressDelay = 500 * time.Millisecond
 
 // Progress shows one line about long work on a terminal, and removes it at the end. If w
-// is not a terminal, it shows nothing.
+// is not a terminal, or one without control sequences, it shows nothing.
 type Progress struct {
 	w       io.Writer
 	started time.Time
@@ -55,7 +55,7 @@ func newBar(w io.Writer, line string, done, total int) *Progress {
 
 // start shows the line after a short delay.
 func (p *Progress) start() {
-	if isTerminal(p.w) {
+	if hasControls(p.w) {
 		p.timer = time.AfterFunc(progressDelay, p.show)
 	}
 }

@@ -1,0 +1,24 @@
+package render
+
+import (
+	"os"
+	"testing"
+)
+
+// A terminal without control sequences has neither progress nor colours.
+func TestDumbTerminal(t *testing.T) {
+	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer terminal.Close()
+	t.Setenv("NO_COLOR", "")
+	for name, want := range map[string]bool{"xterm": true, "": true, "dumb": false} {
+		t.Setenv("TERM", name)
+		p := NewProgress(terminal, "reading")
+		p.End()
+		if got := p.timer != nil; got != want || wantsColour(terminal) != want {
+			t.Errorf("TERM=%s: progress %v, colours %v", name, got, wantsColour(terminal))
+		}
+	}
+}
