@@ -188,7 +188,7 @@ func freezeAll(cmd *cobra.Command, p *render.Printer, src *inputs.Source, batch 
 	}
 	defer shown.End()
 	all, sourceError := inputsOf(cmd.Context(), src)
-	frozen, err := freeze.Batch(cmd.Context(), all, s, o)
+	frozen, err := freeze.Batch(cmd.Context(), withoutErrors(all), s, o)
 	if err != nil {
 		return err
 	}

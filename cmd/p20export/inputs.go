@@ -111,3 +111,14 @@ func inputsOf(ctx context.Context, src *inputs.Source) (iter.Seq[*inputs.Input],
 	}
 	return all, func() error { return failed }
 }
+
+// withoutErrors returns the captures in the form that freeze.Batch takes.
+func withoutErrors(all iter.Seq[*inputs.Input]) iter.Seq2[*inputs.Input, error] {
+	return func(yield func(*inputs.Input, error) bool) {
+		for in := range all {
+			if !yield(in, nil) {
+				return
+			}
+		}
+	}
+}

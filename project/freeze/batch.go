@@ -3,6 +3,7 @@ package freeze
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"runtime"
 	"slices"
@@ -20,7 +21,7 @@ import (
 // BatchOptions configure Batch.
 type BatchOptions struct {
 	// Jobs is the number of captures that are frozen at the same time. 0 means
-	// runtime.GOMAXPROCS.
+	// runtime.GOMAXPROCS(0); the Jobs of packages validate and verify are 1 by default.
 	Jobs int
 	// NameByDigest names files by the digest of the response, in 64 hex digits, and
 	// writes all of them to Settings.Dir.
@@ -38,13 +39,21 @@ type BatchOptions struct {
 // capture in the order of the captures. The files of a capture are written to the
 // directory Input.RelDir in Settings.Dir.
 //
+// The captures are usually those of inputs.Source.All. An error in the sequence ends it,
+// and is the last row, which names no capture.
+//
 // The files of up to 100 captures are made durable together. Rows are returned when
 // their files are durable. A capture that fails does not affect the others.
 //
-// Batch closes the inputs. It calls Settings.Progress for several captures at the same
-// time. When ctx is done, the sequence ends after the first interrupted capture. Batch
-// returns an error only for invalid settings.
-func Batch(ctx context.Context, in iter.Seq[*inputs.Input], s Settings, o BatchOptions) (iter.Seq[[]Row], error) {
+// Batch takes inputs before it returns the rows of earlier ones, and closes every input
+// that it has taken. The caller closes the source after the last row. If the caller stops
+// before, the captures that were taken may have been frozen and their files written
+// without a row, completely or not at all. When ctx is done, the sequence ends after the
+// first interrupted capture.
+//
+// Batch calls Settings.Progress for several captures at the same time. It returns an error
+// only for invalid settings.
+func Batch(ctx context.Context, in iter.Seq2[*inputs.Input, error], s Settings, o BatchOptions) (iter.Seq[[]Row], error) {
 	if err := s.Normalize(); err != nil {
 		return nil, err
 	}
@@ -55,6 +64,10 @@ func Batch(ctx context.Context, in iter.Seq[*inputs.Input], s Settings, o BatchO
 		return nil, errors.New("existing files cannot be skipped if a run is selected: their names do not identify it")
 	case o.SkipExisting && o.Inline:
 		return nil, errors.New("existing files cannot be skipped if no files are written")
+	case s.Dir == "" && !o.Inline:
+		return nil, errors.New("there is no directory for the files")
+	case o.Jobs < 0:
+		return nil, fmt.Errorf("the number of jobs is %d", o.Jobs)
 	}
 	if o.Jobs == 0 {
 		o.Jobs = runtime.GOMAXPROCS(0)
@@ -71,7 +84,7 @@ func Batch(ctx context.Context, in iter.Seq[*inputs.Input], s Settings, o BatchO
 type batch struct {
 	settings Settings
 	options  BatchOptions
-	inputs   iter.Seq[*inputs.Input]
+	inputs   iter.Seq2[*inputs.Input, error]
 }
 
 // result is a frozen capture. Its files are not written yet.
@@ -85,8 +98,11 @@ type result struct {
 // for every capture that was begun when ctx is done.
 func (b *batch) freezeAll(ctx context.Context, freeze func(context.Context, *inputs.Input) *result) iter.Seq[*result] {
 	return ordered.Map(context.WithoutCancel(ctx), b.options.Jobs, func(yield func(*inputs.Input) bool) {
-		for in := range b.inputs {
-			if !yield(in) || ctx.Err() != nil {
+		for in, err := range b.inputs {
+			if err != nil {
+				in = inputs.Failed("", err)
+			}
+			if !yield(in) || err != nil || ctx.Err() != nil {
 				return
 			}
 		}

@@ -26,25 +26,17 @@ import (
 )
 
 // all returns the inputs of paths.
-func all(t *testing.T, paths ...string) iter.Seq[*inputs.Input] {
+func all(t *testing.T, paths ...string) iter.Seq2[*inputs.Input, error] {
 	t.Helper()
 	source, err := inputs.Paths(t.Context(), paths)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return func(yield func(*inputs.Input) bool) {
-		for in, err := range source.All(t.Context()) {
-			if err != nil {
-				t.Error(err)
-			} else if !yield(in) {
-				return
-			}
-		}
-	}
+	return source.All(t.Context())
 }
 
 // batch freezes captures and returns the rows of each.
-func batch(t *testing.T, in iter.Seq[*inputs.Input], s freeze.Settings, o freeze.BatchOptions) [][]freeze.Row {
+func batch(t *testing.T, in iter.Seq2[*inputs.Input, error], s freeze.Settings, o freeze.BatchOptions) [][]freeze.Row {
 	t.Helper()
 	s.Tool = tool
 	rows, err := freeze.Batch(t.Context(), in, s, o)
@@ -367,16 +359,40 @@ func TestBatchStops(t *testing.T) {
 	}
 }
 
+// An error of the source is the last row.
+func TestBatchSourceError(t *testing.T) {
+	_, paths := responses(t, 2)
+	broken := func(yield func(*inputs.Input, error) bool) {
+		for in := range all(t, paths...) {
+			if !yield(in, nil) {
+				return
+			}
+		}
+		yield(nil, errors.New("no further"))
+	}
+	for _, o := range []freeze.BatchOptions{{}, {Inline: true}, {Jobs: 4}} {
+		rows := batch(t, broken, freeze.Settings{Dir: t.TempDir()}, o)
+		if len(rows) != 3 || rows[1][0].Verdict != project.Frozen {
+			t.Fatalf("%+v", rows)
+		}
+		if last := rows[2]; len(last) != 1 || last[0].Capture != "" || last[0].Verdict != project.Failed || last[0].Findings[0].Message != "no further" {
+			t.Errorf("%+v", last)
+		}
+	}
+}
+
 // Batch refuses options that contradict each other.
 func TestBatchOptions(t *testing.T) {
 	for _, c := range []struct {
 		s freeze.Settings
 		o freeze.BatchOptions
 	}{
-		{freeze.Settings{Name: "n"}, freeze.BatchOptions{NameByDigest: true}},
-		{freeze.Settings{Run: "#1"}, freeze.BatchOptions{SkipExisting: true}},
+		{freeze.Settings{Name: "n", Dir: "out"}, freeze.BatchOptions{NameByDigest: true}},
+		{freeze.Settings{Dir: "out", Run: "#1"}, freeze.BatchOptions{SkipExisting: true}},
 		{freeze.Settings{}, freeze.BatchOptions{Inline: true, SkipExisting: true}},
-		{freeze.Settings{Name: "a/b"}, freeze.BatchOptions{}},
+		{freeze.Settings{Name: "a/b", Dir: "out"}, freeze.BatchOptions{}},
+		{freeze.Settings{}, freeze.BatchOptions{}},
+		{freeze.Settings{}, freeze.BatchOptions{Inline: true, Jobs: -1}},
 	} {
 		if _, err := freeze.Batch(t.Context(), nil, c.s, c.o); err == nil {
 			t.Errorf("%+v, %+v", c.s, c.o)

@@ -1,11 +1,15 @@
 package freeze_test
 
 import (
+	"archive/tar"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/p20export/p20export/capture/inputs"
+	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
@@ -52,6 +56,60 @@ func ExampleReader() {
 	//   ],
 	//   "terminal_event": "RUN_FINISHED"
 	// }
+}
+
+// Batch freezes the captures of an archive, in memory.
+func ExampleBatch() {
+	ctx := context.Background()
+	var archive bytes.Buffer
+	w := tar.NewWriter(&archive)
+	for _, name := range []string{"monday/hello.sse", "tuesday/hello.sse", "tuesday/broken.sse"} {
+		text := response
+		if name == "tuesday/broken.sse" {
+			text = strings.Replace(response, "RUN_FINISHED", "CUSTOM", 1)
+		}
+		err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o666, Size: int64(len(text))})
+		if err == nil {
+			_, err = w.Write([]byte(text))
+		}
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	if err := w.Close(); err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	source := inputs.Tar(&archive)
+	defer source.Close()
+	captures, err := freeze.Batch(ctx, source.All(ctx), freeze.Settings{}, freeze.BatchOptions{Inline: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for runs := range captures {
+		for _, run := range runs {
+			fmt.Println(run.Capture, run.Verdict)
+			if run.Verdict == project.Frozen {
+				fmt.Println(" ", *run.ArtifactBytes, *run.ArtifactDigest == digest.Of([]byte(*run.ArtifactJSON)))
+				continue
+			}
+			for _, f := range run.Findings {
+				if f.Severity == finding.Error { // findings are sorted by place
+					fmt.Println(" ", f.Code)
+				}
+			}
+		}
+	}
+	// Output:
+	// monday/hello.sse frozen
+	//   398 true
+	// tuesday/hello.sse frozen
+	//   398 true
+	// tuesday/broken.sse refused
+	//   run_not_terminated
 }
 
 // For a refused run, each reason is a finding with a code.

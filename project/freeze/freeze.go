@@ -20,7 +20,7 @@ import (
 type Settings struct {
 	project.Settings
 	// Dir is the directory for the files. It is created if it does not exist. Only
-	// Freeze uses it.
+	// Freeze and Batch use it.
 	Dir string
 	// Run selects the runs.
 	Run scan.RunSelector
@@ -52,19 +52,21 @@ func (s *Settings) Normalize() error {
 
 // Row is the outcome for one run, or for a capture without runs.
 type Row struct {
-	Capture        string            `json:"capture"`
-	Run            *int              `json:"run"`
-	RunID          *string           `json:"run_id"`
-	Verdict        project.Verdict   `json:"verdict"`
-	Origin         *project.Origin   `json:"origin"`
-	Artifact       *string           `json:"artifact"`
-	Envelope       *string           `json:"envelope"`
-	Record         *string           `json:"record"`
-	ArtifactDigest *digest.Digest    `json:"artifact_digest"`
-	ArtifactBytes  *int              `json:"artifact_bytes"`
-	CaptureBytes   *int64            `json:"capture_bytes"`
-	Profiles       *Profiles         `json:"profiles"`
-	Findings       []finding.Finding `json:"findings"`
+	Capture        string          `json:"capture"`
+	Run            *int            `json:"run"`
+	RunID          *string         `json:"run_id"`
+	Verdict        project.Verdict `json:"verdict"`
+	Origin         *project.Origin `json:"origin"`
+	Artifact       *string         `json:"artifact"`
+	Envelope       *string         `json:"envelope"`
+	Record         *string         `json:"record"`
+	ArtifactDigest *digest.Digest  `json:"artifact_digest"`
+	ArtifactBytes  *int            `json:"artifact_bytes"`
+	CaptureBytes   *int64          `json:"capture_bytes"`
+	Profiles       *Profiles       `json:"profiles"`
+	// Findings are sorted by place, not by severity. The reasons for which a run was not
+	// frozen are those with finding.Error.
+	Findings []finding.Finding `json:"findings"`
 
 	// ArtifactJSON is the text of the artifact's file, if a run was frozen without files.
 	ArtifactJSON *string `json:"artifact_json,omitzero"`

@@ -43,7 +43,11 @@ func show(ctx context.Context, path string) error {
 	}
 	for _, run := range runs {
 		if run.Verdict != project.Frozen {
-			fmt.Println(run.Verdict, run.Findings[0].Code)
+			for _, f := range run.Findings {
+				if f.Severity == finding.Error {
+					fmt.Println(run.Verdict, f.Code)
+				}
+			}
 			continue
 		}
 		file := validate.Reader(bytes.NewReader(run.Files.Artifact), "run.artifact.json", artifact.V1, "")
