@@ -19,7 +19,7 @@ func (s *settings) machine() (string, error) {
 	t.WriteString("|---|---|\n")
 	t.row("processor", fmt.Sprintf("%s, %d cores", find("/proc/cpuinfo", `(?m)^model name\s*: (.*)`), runtime.NumCPU()))
 	t.row("SHA-256 in the processor", map[bool]string{true: "yes", false: "no"}[find("/proc/cpuinfo", `\b(sha_ni|sha2)\b`) != ""])
-	t.row("memory", find("/proc/meminfo", `MemTotal:\s*(.*)`))
+	t.row("memory", memory(find("/proc/meminfo", `MemTotal:\s*(\d+) kB`)))
 	t.row("load before the measurement", s.load)
 	// This is last, since the memory of this program counts, and grows.
 	smallest, err := s.run(0, "true")
@@ -63,6 +63,15 @@ func (s *settings) machine() (string, error) {
 	return t.String(), nil
 }
 
+// memory formats a size in KiB.
+func memory(kib string) string {
+	n, err := strconv.ParseFloat(kib, 64)
+	if err != nil {
+		return "unknown"
+	}
+	return number(n/(1<<20)) + " GiB"
+}
+
 // find returns the first match of a group in a file, or "".
 func find(path, pattern string) string {
 	text, _ := os.ReadFile(path)
@@ -77,7 +86,7 @@ func find(path, pattern string) string {
 // cores.
 func (s *settings) warnIfBusy() {
 	s.load = find("/proc/loadavg", `^(\S+)`)
-	if load, err := strconv.ParseFloat(s.load, 64); err == nil && load > 0.5 {
-		fmt.Fprintf(os.Stderr, "peers: warning: the load is %s; measure on an idle machine\n", s.load)
+	if load, err := strconv.ParseFloat(s.load, 64); err == nil && load > 1 {
+		fmt.Fprintf(os.Stderr, "peers: warning: the load average is %s; measure on an idle machine\n", s.load)
 	}
 }

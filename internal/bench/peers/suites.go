@@ -66,7 +66,7 @@ func (s *settings) one() (string, error) {
 // sizes compares captures of growing size with hashing them.
 func (s *settings) sizes() (string, error) {
 	t := newTable("capture", "openssl", false)
-	for _, size := range []int64{1_000, 64_000, 1_000_000, 16_000_000, s.slow} {
+	for _, size := range slices.Compact(slices.Sorted(slices.Values([]int64{1_000, 64_000, 1_000_000, 16_000_000, s.slow}))) {
 		path, err := s.capture(captures.ADK, size)
 		if err != nil {
 			return "", err

@@ -53,7 +53,11 @@ func (t *table) group(label string, contenders []*contender) {
 				continue
 			}
 			all := c.ratios(contenders[0], of)
-			cells = append(cells, fmt.Sprintf("**%s** (%s–%s)", number(median(all)), number(all[0]), number(all[len(all)-1])))
+			cell := "**" + number(median(all)) + "**"
+			if len(all) > 1 {
+				cell += fmt.Sprintf(" (%s–%s)", number(all[0]), number(all[len(all)-1]))
+			}
+			cells = append(cells, cell)
 		}
 		t.row(cells...)
 		label = ""
@@ -75,7 +79,11 @@ func number(f float64) string {
 
 // measured is the line below a table.
 func (s *settings) measured() string {
-	return fmt.Sprintf("\nMedians of %d rounds, measured on %s.\n", s.rounds, time.Now().UTC().Format("2006-01-02"))
+	rounds := fmt.Sprintf("%d rounds", s.rounds)
+	if s.rounds == 1 {
+		rounds = "1 round"
+	}
+	return fmt.Sprintf("\nMedians of %s, measured on %s. MB are 1,000,000 bytes, MiB 1,048,576.\n", rounds, time.Now().UTC().Format("2006-01-02"))
 }
 
 // results are the finished tables of earlier runs.
