@@ -68,7 +68,7 @@ func Tree(ctx context.Context, dir string, s TreeSettings) iter.Seq[TreeRow] {
 }
 
 // MaxEntries is the maximum number of files and directories in a directory that is
-// verified or searched. It bounds the memory, of which a file needs about 100 bytes.
+// verified or searched. It bounds the memory, of which a file needs about half a kilobyte.
 const MaxEntries = 1_000_000
 
 // limits bound the memory for verifying a directory.
