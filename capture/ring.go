@@ -12,8 +12,8 @@ import (
 
 // response reads the stored response into blocks. It counts and hashes the bytes.
 //
-// If the response is long, another goroutine, the hasher, hashes a block after it was
-// filled, while the goroutine that reads the response also splits it. A block is used
+// If the response is long, another goroutine, the hasher, hashes each filled block while
+// the reading goroutine splits it. A block is used
 // again only after both are done: the reader is done with the bytes of a read when it
 // calls next, and the hasher returns each block that it has hashed. There are at most
 // maxBlocks blocks, so neither gets far ahead.
@@ -183,6 +183,7 @@ func newBlock(size int) []byte {
 	return make([]byte, size)
 }
 
+// putBlock keeps a block of newBlock for another capture.
 func putBlock(b []byte) {
 	if len(b) == bufferBytes {
 		smallBlocks.Put((*[bufferBytes]byte)(b))

@@ -1,7 +1,8 @@
 // Package inputs enumerates captures: those at paths and below directories, in lists of
-// paths, and in archives. It needs the same memory for any number of captures.
+// paths, and in archives. It needs the same memory for any number of captures, except up
+// to 32 bytes for each name in an archive.
 //
-// It must not know what is done with the captures.
+// The package does not depend on what is done with the captures.
 package inputs
 
 import (
@@ -57,7 +58,7 @@ func (in *Input) Open(ctx context.Context) (*capture.Capture, error) {
 	return in.place.Open(ctx, "")
 }
 
-// Identify returns the digests that tell the capture from others, as capture.Identify
+// Identify returns the digests that identify the capture, as capture.Identify
 // does. It may be called before or after Open, but fails for standard input, which can be
 // read only once.
 func (in *Input) Identify(ctx context.Context) (manifest, response digest.Digest, err error) {
@@ -92,11 +93,11 @@ type Source struct {
 	bytes       bool
 }
 
-// All returns the captures. An error means that the source cannot be read to its end; it
-// is the last element. What is wrong with one capture is returned by its Open.
+// All returns the captures. If the source cannot be read to its end, the last element is
+// the error. An error of a single capture is returned by its Open.
 //
 // Each input must be closed. If the captures of an archive that are not closed need too
-// much temporary space, the sequence waits until one of them is.
+// much temporary space, the sequence waits until one of them is closed.
 //
 // Only the captures of paths can be enumerated more than once.
 func (s *Source) All(ctx context.Context) iter.Seq2[*Input, error] {

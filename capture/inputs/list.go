@@ -14,7 +14,7 @@ import (
 
 // The limits of this package.
 const (
-	// maxEntryBytes limits an entry of a list. Linux has no longer paths.
+	// maxEntryBytes limits an entry of a list. Linux accepts no longer path.
 	maxEntryBytes = 4096
 
 	// detectBytes is how much of a list is searched for a NUL.
@@ -35,8 +35,8 @@ type Entry struct {
 // contain one, and otherwise by line feeds or CR LF. Empty entries are omitted. An error
 // of r is the last element.
 //
-// An entry longer than 4096 bytes has a finding as its error, and so has the entry "-",
-// which does not mean standard input here.
+// Err is a finding for an entry longer than 4096 bytes and for "-", which does not mean
+// standard input in a list.
 func Entries(r io.Reader) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		b := bufio.NewReaderSize(r, detectBytes)
@@ -92,8 +92,7 @@ func newEntry(text string, number int) Entry {
 }
 
 // List returns the captures of a list of paths, which Entries reads. An entry means what
-// Paths makes of it, but what is wrong with a directory is returned by the Open of an
-// input. The caller closes r.
+// Paths makes of it, but the error of a directory is returned by the Open of an input. The caller closes r.
 func List(r io.Reader) *Source {
 	s := &Source{}
 	s.all = func(ctx context.Context, yield func(*Input, error) bool) {

@@ -27,8 +27,8 @@ const (
 // Tar returns the captures of a tar archive, which may be compressed with gzip or zstd.
 // The members with the names of the files of a capture, for example a/capture.json and
 // a/response.sse, are the capture directory a. Every other member is a plain capture.
-// Members may have any order. A capture is passed on when its last file was read, and a
-// capture whose files are not all there at the end of the archive.
+// Members may have any order. A capture is returned when its last file has been read;
+// incomplete captures are returned at the end.
 //
 // The Open of a member that is not safe to read, for example of a link, returns the
 // finding archive_member_refused. All ends with the finding archive_malformed if the

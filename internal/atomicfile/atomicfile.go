@@ -6,6 +6,10 @@
 // temporary name and is locked. If the program is killed, the next program that writes
 // in the directory removes the file.
 //
+// There are two ways to write files. Create and Stage write single files, which Publish
+// gives their names. Prepare writes sets of files, and Commit makes many sets durable
+// together and then gives the files their names.
+//
 // The package knows files and directories. It must not know their content.
 package atomicfile
 
@@ -109,8 +113,8 @@ func (d *Directory) Create(write func(io.Writer) error) (*Staged, error) {
 }
 
 // CreateReplacement is like Create, for a file that may replace the file with the given
-// name. If that file exists, nobody may read the new file who may not read that file, even
-// before the new file is complete.
+// name. If that file exists, the new file is never readable by anyone who cannot read the
+// old one, even before it is complete.
 func (d *Directory) CreateReplacement(name string, write func(io.Writer) error) (*Staged, error) {
 	mode := fs.FileMode(0o666)
 	if info, err := os.Lstat(filepath.Join(d.path, name)); err == nil {
@@ -223,7 +227,7 @@ func (d *Directory) has(name string, data []byte, same SameFunc) bool {
 // error matches fs.ErrExist. If a published file cannot be removed, the error says so.
 //
 // If another program is publishing in the directory, Publish waits for it, until ctx is
-// done. Thus Publish never uses a file that the other program removes. File systems
+// done, so that it never uses a file that the other program removes. File systems
 // without locks do not have this guarantee.
 //
 // The names are not durable before Sync.

@@ -30,7 +30,7 @@ type Set struct {
 
 // Prepare writes the files of a set without names, so that Commit can sync many of them
 // together. The caller must pass the set to Commit, or discard it. If the last file
-// exists, Prepare writes nothing and keeps the data until then. For a set without files,
+// exists, Prepare writes nothing and keeps the data for Commit. For a set without files,
 // Commit only syncs the directory.
 func (d *Directory) Prepare(files ...File) *Set {
 	s := &Set{in: d}
@@ -112,7 +112,7 @@ func Commit(ctx context.Context, check func(dir string) error, sets ...*Set) {
 	}
 }
 
-// minSyncFileSystem is the number of files from which on one call of syncFileSystem is
+// minSyncFileSystem is the least number of files for which one call of syncFileSystem is
 // used instead of a sync of each. For fewer files, waiting for the files of other
 // programs may take longer.
 const minSyncFileSystem = 24

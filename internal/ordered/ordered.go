@@ -10,19 +10,18 @@ import (
 	"sync"
 )
 
-// window is the number of inputs for each job that are at work or have results that
-// wait for those of earlier inputs.
+// window is the number of inputs in flight for each job, including results that wait for
+// those of earlier inputs.
 const window = 4
 
 // Map calls work for each input, up to jobs at a time, and returns the results in the
-// order of the inputs. The argument worker of work is from 0 to jobs-1; calls at the same
-// time have different ones. At most 4*jobs inputs are taken before their results are
-// used.
+// order of the inputs. The argument worker of work is from 0 to jobs-1; concurrent calls
+// get different numbers. At most 4*jobs inputs are taken before their results are used.
 //
-// The sequence in is used in one goroutine, and ends early if the consumer stops. When
+// Map ranges over in in a single goroutine, and stops early if the consumer stops. When
 // ctx is done, no more results are returned, so work and in should return early. The
-// sequence ends after in and all calls of work have returned; a panic in them is raised
-// again in the consumer.
+// sequence ends after in and all calls of work have returned. Map re-raises their panics
+// in the consumer.
 func Map[I, O any](ctx context.Context, jobs int, in iter.Seq[I], work func(worker int, input I) O) iter.Seq[O] {
 	if jobs <= 1 {
 		return sequential(ctx, in, work)

@@ -8,23 +8,23 @@ import (
 // A Reader reads texts that resemble each other, such as successive events, faster than
 // ReadText. The zero value is ready for use.
 //
-// The law: Read returns the kind, members, offsets and error that ReadText returns for the
+// Read always returns the kind, members, offsets and error that ReadText returns for the
 // text, whatever was read before.
 //
-// A Reader remembers some texts that ReadText accepted, its templates. The holes of a
-// template are some of its strings and numbers; the rest is literal. A text fits a
-// template if it has the literal bytes, a valid string in place of each hole that is a
-// string, and a valid number in place of each hole that is a number. It is accepted for
-// the same reasons as the template: after each hole the grammar is in the same state, and
-// all names, kinds and depths are the same. Its offsets are those of the template plus
-// the growth of the holes before them. Every other text is read by ReadText.
+// A Reader remembers some texts that ReadText accepted, its templates. A template has
+// holes in place of some strings and numbers. A text fits if it equals the template
+// outside the holes and has a valid string in each hole of a string and a valid number in
+// each hole of a number. Such a text is valid because the template is: after each hole
+// the grammar is in the same state, and all names, kinds and depths are the same. Its
+// offsets are those of the template plus the growth of the holes before them. Every other
+// text is read by ReadText.
 //
 // Which strings and numbers are holes depends on what differed in earlier texts. It
 // affects only the speed.
 //
-// Read allocates only when it remembers a text, and the memory of a Reader is bounded. So
-// is the time that it wastes on texts that fit no template, even if they are made for
-// that: see shelf.
+// Read allocates only when it remembers a text, and the memory of a Reader is bounded. The
+// time spent on texts that fit no template is bounded too, even if an attacker chose
+// them: see shelf.
 type Reader struct {
 	// Key is the name of a member that tells the kinds of texts apart, such as "type".
 	// Texts with different values of it never share a template.
@@ -74,12 +74,12 @@ type scalar struct {
 	// steady grows by one with each text in which the scalar is the same, and shrinks by
 	// template.cost when it differs. While it is positive, the scalar is literal text,
 	// which is faster for an id that is the same in many texts, but the text has to be
-	// stored again when it differs. Otherwise the scalar is a hole, until it was the same
-	// in 1-firstHole samples in a row.
+	// stored again when it differs. Otherwise the scalar is a hole, until it has been the
+	// same in 1-firstHole consecutive samples.
 	steady int
 }
 
-// hole is a scalar that is a hole.
+// hole is the place of a string or number that may differ in texts that fit.
 type hole struct {
 	from, end int32 // of a string, without the opening quote
 	next      int32 // the start of the next hole, or the length of the text
@@ -94,7 +94,7 @@ const (
 	samplePeriod = 128
 )
 
-// sample stores the text of o, which fits t.
+// sample makes the text of o, which fits t, the text of t.
 func (r *Reader) sample(t *template, o *Object) {
 	if _, ok := r.adapt(t, o.text); ok {
 		t.store(o, t.start, t.end+len(o.text)-len(t.text), r.draft)
@@ -113,7 +113,7 @@ func (t *template) cost() int { return 24 + len(t.text)/8 }
 type shelf struct {
 	order  []uint8 // indices of the templates, the last one used first
 	begun  bool    // a text has been read
-	credit int     // the unit is the time in which ReadText reads a byte
+	credit int     // the unit is 1/perNs of a nanosecond
 }
 
 const (
@@ -254,9 +254,8 @@ func scalarEnd(kind Kind, data []byte, i int) int {
 
 // learn remembers the text of o, in which the object is at [start, end). If the text
 // differs from a template only in strings and numbers, it takes the place of the template's
-// text, and o gets the template's shape. Otherwise it takes the place of the template that
-// was not used for the longest time. The first text is not remembered, because it may be
-// the only one.
+// text, and o gets the template's shape. Otherwise it takes the place of the least recently
+// used template. The first text is not remembered, because it may be the only one.
 func (r *Reader) learn(s *shelf, o *Object, start, end int) {
 	switch {
 	case !s.begun:
@@ -422,8 +421,8 @@ type cursor struct {
 	next int    // the offset after it
 }
 
-// scalar returns the string or number that contains the byte at offset, or that is a number
-// and ends there, because the number could be longer. It does not return names.
+// scalar returns the string or number that contains the byte at offset. A number that ends
+// at offset counts as well: in another text it may go on there. Names do not count.
 func (c *cursor) scalar(offset int) (_ scalar, ok bool) {
 	for c.next < offset || c.next == offset && c.last.kind != Number {
 		start := c.next

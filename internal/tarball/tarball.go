@@ -17,7 +17,7 @@ import (
 
 // The limits of this package.
 const (
-	// MaxNameBytes limits the name of a member. Linux has no longer paths.
+	// MaxNameBytes limits the name of a member. Linux accepts no longer path.
 	MaxNameBytes = 4096
 
 	// bufferBytes is the size of the buffer for reading an archive.
@@ -38,7 +38,8 @@ type Member struct {
 	a *archive
 }
 
-// Read reads the content. Its errors are those of Each.
+// Read reads the content. If the archive is damaged or cannot be read, the error is the
+// one with which Each ends.
 func (m *Member) Read(p []byte) (int, error) {
 	n, err := m.a.tar.Read(p)
 	if err != nil && err != io.EOF {
@@ -52,7 +53,7 @@ func (m *Member) Read(p []byte) (int, error) {
 // repeated name, and members of unknown types are refused.
 //
 // The sequence ends with the finding archive_malformed if r is not an archive, is
-// truncated or damaged, or has data after its end. It also ends with an error of r.
+// truncated or damaged, or has data after its end, or with an error of r.
 // Apart from a few bytes for each name, the memory does not depend on the archive.
 func Each(r io.Reader) iter.Seq2[*Member, error] {
 	return func(yield func(*Member, error) bool) {

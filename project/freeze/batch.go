@@ -51,6 +51,9 @@ type BatchOptions struct {
 // without a row, completely or not at all. When ctx is done, the sequence ends after the
 // first interrupted capture.
 //
+// Captures that are only in memory are frozen with Reader, or as an archive that inputs.Tar
+// reads.
+//
 // Batch calls Settings.Progress for several captures at the same time. It returns an error
 // only for invalid settings.
 func Batch(ctx context.Context, in iter.Seq2[*inputs.Input, error], s Settings, o BatchOptions) (iter.Seq[[]Row], error) {

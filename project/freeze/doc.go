@@ -2,5 +2,5 @@
 // envelope and its record, in memory or to files, of one capture or of many. Either
 // all files of a run are written or none.
 //
-// It must not contain rules that belong to the packages that it uses.
+// The rules for reading, projecting and recording runs are in the packages that it uses.
 package freeze

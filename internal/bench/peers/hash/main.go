@@ -1,5 +1,5 @@
-// Command hash opens, reads and hashes files, and does nothing else. It is the least that
-// freezing captures can cost.
+// Command hash opens, reads and hashes files, and does nothing else. Every
+// program that freezes captures has to do this, and more.
 //
 //	hash [-jobs N] FILE... | -list FILE
 //
