@@ -83,7 +83,7 @@ func newEntry(text string, number int) Entry {
 	switch {
 	case len(text) > maxEntryBytes:
 		return Entry{text[:shownBytes] + "…", finding.New(finding.IOFailed, "entry %d of the list has more than %d bytes", number, maxEntryBytes).
-			WithHint("separate the paths by line feeds or by NULs")}
+			WithHint("separate the paths by line feeds or by NULs; decompress a compressed list first")}
 	case text == "-":
 		return Entry{text, finding.New(finding.IOFailed, "entry %d of the list is -, which means standard input only on the command line", number).
 			WithHint("write ./- for a file with this name")}

@@ -70,20 +70,21 @@ from 2025 on and at most a day ahead of their arrival), otherwise the capture's
 arrival times, otherwise --started-at and --finished-at. The time of freezing is
 never used.
 
-` + cli.BatchHelp("captures", "each capture directory in the archive is a capture, and so is every other file; "+
-			"the files of those in a directory of the archive are written to the same subdirectory of DIR") + `
+` + cli.BatchHelp("captures", "each capture directory in the archive is one capture, and every file outside such a "+
+			"directory is a capture too. The files of a capture in a directory of the archive are written to the same "+
+			"subdirectory of DIR") + `
 
 The files of a capture that an argument or a list names are written to DIR
 itself. If such names repeat, use --name-by digest, or an archive.
 
-A capture is reported when its files are durable, for up to 100 captures at the
-same time. If the program is stopped at any time, no record exists without its
-artifact and envelope, and the same command freezes the rest.
+Captures are made durable in groups of up to 100, and reported then. If the
+program is stopped at any time, no record exists without its artifact and
+envelope, and the same command freezes the rest.
 
 --skip-existing skips a capture whose record, artifact and envelope exist, if
-the record has the digest of the capture, the projection, the snapshot and the
-profile that would be used now. Capture directories with one run are skipped
-without reading the response.
+the record names this capture's digest and the projection, snapshot and profile
+of this command. Capture directories with one run are skipped without reading
+the response; a plain file is hashed.
 
 --inline writes no files. Each JSON row of a frozen run has the exact texts of
 the three files as artifact_json, envelope_ndjson and record_json.

@@ -34,7 +34,7 @@ A CAPTURE is a capture directory, a plain SSE, NDJSON or JSON array file, or -
 for standard input. Any other directory means all captures in it and below it,
 finished or not. Symbolic links in it are not followed.
 
-` + cli.BatchHelp("captures", "each capture directory in the archive is a capture, and so is every other file") + `
+` + cli.BatchHelp("captures", "each capture directory in the archive is one capture, and every file outside such a directory is a capture too") + `
 
 Events are counted from 0, as in a record, but runs and snapshots from 1.
 inspect lists the problems of a run, but its exit status does not depend on
