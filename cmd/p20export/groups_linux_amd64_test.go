@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -227,17 +228,37 @@ func (d *durability) left(tid int, c testkit.Call) {
 	}
 }
 
+// withFewFiles limits the open files of a command.
+func withFewFiles(cmd *exec.Cmd) *exec.Cmd {
+	cmd.Args = slices.Concat([]string{"sh", "-c", `ulimit -n 64; exec "$0" "$@"`, cmd.Path}, cmd.Args[1:])
+	cmd.Path = "/bin/sh"
+	return cmd
+}
+
 // A batch needs few file descriptors if the limit is low.
 func TestGroupsWithFewFiles(t *testing.T) {
 	c := grouped(t)
 	out := filepath.Join(realTemp(t), "out")
-	cmd := program(t, c.args(out)...)
-	cmd.Args = slices.Concat([]string{"sh", "-c", `ulimit -n 64; exec "$0" "$@"`, cmd.Path}, cmd.Args[1:])
-	cmd.Path = "/bin/sh"
-	if output, err := cmd.CombinedOutput(); err != nil {
+	if output, err := withFewFiles(program(t, c.args(out)...)).CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, output)
 	}
 	if names := len(files(t, out)); names != 3*len(c.sets) {
 		t.Errorf("%d files", names)
+	}
+}
+
+// A batch that writes to more directories than it may have open closes some, and so does
+// one that finds the files there.
+func TestDirectoriesWithFewFiles(t *testing.T) {
+	in, out := realTemp(t), realTemp(t)
+	const directories = 80
+	for i := range directories {
+		testkit.CopyDir(t, filepath.Join(in, fmt.Sprint(i), "one-turn"), "../../discovery/captures/adk/one-turn")
+	}
+	for _, verdict := range []string{"frozen", "skipped"} {
+		output, err := withFewFiles(program(t, "freeze", in, "-o", out, "--skip-existing")).CombinedOutput()
+		if n := strings.Count(string(output), verdict+"  "); err != nil || n != directories {
+			t.Errorf("%v: %d %s: %s", err, n, verdict, output)
+		}
 	}
 }

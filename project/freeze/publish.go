@@ -15,8 +15,8 @@ import (
 	"github.com/p20export/p20export/project/record"
 )
 
-// publisher writes the files of frozen runs. It keeps the directories open that it
-// writes to, up to maxDirectories. The zero value is ready to use.
+// publisher writes the files of frozen runs. It keeps some of the directories open that
+// it has written to. The zero value is ready to use.
 type publisher struct {
 	mu         sync.Mutex
 	open       map[string]*directory
@@ -24,9 +24,12 @@ type publisher struct {
 	existsHint string // the next step if a file exists with other content, or empty
 }
 
-// maxDirectories is the number of directories that a publisher keeps open while it
-// does not need them.
+// maxDirectories is the number of directories from which on a publisher closes those that
+// it does not need.
 const maxDirectories = 64
+
+// openDirectories returns maxDirectories, or less if the program may have few open files.
+func openDirectories() int { return min(maxDirectories, atomicfile.MaxOpen()/16) }
 
 // directory is an open directory of a publisher.
 type directory struct {
@@ -46,7 +49,7 @@ type written struct {
 // The limits of a group of files that are made durable together.
 const (
 	maxGroupCaptures = 100
-	maxGroupFiles    = 300 // open files
+	maxGroupFiles    = 400 // open files and directories
 	maxGroupBytes    = 16 << 20
 )
 
@@ -54,13 +57,13 @@ const (
 // purposes, for example for the captures.
 const reservedOpen = 256
 
-// groupFiles returns the number of open files from which on a group is full.
+// groupFiles returns the number of open files and directories from which on a group is full.
 func groupFiles() int { return min(maxGroupFiles, max(1, (atomicfile.MaxOpen()-reservedOpen)/2)) }
 
 // group is a number of runs whose files are made durable together.
 type group struct {
 	runs  []*written
-	files int
+	files int // that are open, and directories
 	bytes int
 	limit int       // for files
 	done  []*result // the captures whose last run is in the group
@@ -70,6 +73,9 @@ func newGroup() *group { return &group{limit: groupFiles()} }
 
 func (g *group) add(w *written) {
 	if w != nil {
+		if len(g.runs) == 0 || g.runs[len(g.runs)-1].in != w.in {
+			g.files++ // the directory, even if there are no files to write
+		}
 		g.runs = append(g.runs, w)
 		g.files += w.set.Files()
 		g.bytes += w.set.Size()
@@ -138,11 +144,11 @@ func (p *publisher) directory(dir string) (*directory, error) {
 		if err := capture.CheckOutside(dir); err != nil {
 			return nil, err
 		}
+		p.makeRoom()
 		opened, err := atomicfile.CreateDirectory(dir)
 		if err != nil {
 			return nil, err
 		}
-		p.makeRoom()
 		d = &directory{Directory: opened}
 		p.open[dir] = d
 	}
@@ -151,22 +157,22 @@ func (p *publisher) directory(dir string) (*directory, error) {
 	return d, nil
 }
 
-// makeRoom closes the directory that was not needed for the longest time, if too many
-// are open.
+// makeRoom closes the directories that were not needed for the longest time, as long as too
+// many are open.
 func (p *publisher) makeRoom() {
 	if p.open == nil {
 		p.open = make(map[string]*directory)
 	}
-	if len(p.open) < maxDirectories {
-		return
-	}
-	oldest := ""
-	for name, d := range p.open {
-		if d.sets == 0 && (oldest == "" || d.used < p.open[oldest].used) {
-			oldest = name
+	for len(p.open) >= openDirectories() {
+		oldest := ""
+		for name, d := range p.open {
+			if d.sets == 0 && (oldest == "" || d.used < p.open[oldest].used) {
+				oldest = name
+			}
 		}
-	}
-	if oldest != "" {
+		if oldest == "" {
+			return
+		}
 		p.open[oldest].Close()
 		delete(p.open, oldest)
 	}
