@@ -26,9 +26,11 @@ type Collector struct {
 // settings. The caller must have called Normalize on them.
 func NewCollector(settings ...Settings) *Collector {
 	c := &Collector{snapshots: make(map[Selection]*envelope.Event)}
+	holds := slices.ContainsFunc(settings, func(s Settings) bool { return s.Projection == FoldedStream })
 	for _, s := range settings {
-		if c.fold == nil && (s.Projection == FoldedStream || s.comparesStream()) {
+		if c.fold == nil && (holds || s.comparesStream()) {
 			c.fold = newFold()
+			c.fold.summed = !holds
 		}
 		if s.Projection != FoldedStream && !slices.Contains(c.selections, s.Snapshot) {
 			c.selections = append(c.selections, s.Snapshot)
@@ -37,8 +39,9 @@ func NewCollector(settings ...Settings) *Collector {
 	return c
 }
 
-// KeepTexts makes the collector keep all streamed texts, up to 48 MiB, for Fold. Without
-// it, a collector keeps no texts that are together larger than an artifact can be.
+// KeepTexts makes a collector for FoldedStream keep all streamed texts, up to 48 MiB, for
+// Fold. Without it, a collector keeps no texts that are together larger than an artifact
+// can be. A collector for other projections keeps none.
 func (c *Collector) KeepTexts() {
 	if c.fold != nil {
 		c.fold.most = math.MaxInt

@@ -3,6 +3,7 @@ package project
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -63,7 +64,8 @@ func TestByteKinds(t *testing.T) {
 	}
 }
 
-// projectRun projects a run with and without its texts.
+// projectRun projects a run. If keep is true, the projections share a collector that keeps
+// texts. Otherwise each has its own, which keeps them only up to the limit.
 func projectRun(t interface{ Fatal(...any) }, keep bool, limit int, events []string) map[Name]string {
 	var all []Settings
 	for _, name := range Names() {
@@ -73,15 +75,22 @@ func projectRun(t interface{ Fatal(...any) }, keep bool, limit int, events []str
 		}
 		all = append(all, s)
 	}
-	c := NewCollector(all...)
-	c.fold.limit, c.fold.most = limit, limit
+	var collectors []*Collector
 	if keep {
+		c := NewCollector(all...)
 		c.KeepTexts()
+		collectors = slices.Repeat([]*Collector{c}, len(all))
+	} else {
+		for _, s := range all {
+			c := NewCollector(s)
+			c.fold.limit, c.fold.most = limit, limit
+			collectors = append(collectors, c)
+		}
 	}
 	got := make(map[Name]string)
-	v := &runVisitor{c: c, end: func(run *envelope.Run) {
-		for _, s := range all {
-			out, findings := c.Project(run, nil, s)
+	v := &runVisitor{collectors: slices.Compact(slices.Clone(collectors)), end: func(run *envelope.Run) {
+		for i, s := range all {
+			out, findings := collectors[i].Project(run, nil, s)
 			if out == nil {
 				out = new(Output)
 			}
@@ -100,12 +109,17 @@ func projectRun(t interface{ Fatal(...any) }, keep bool, limit int, events []str
 }
 
 type runVisitor struct {
-	c   *Collector
-	end func(*envelope.Run)
+	collectors []*Collector
+	end        func(*envelope.Run)
 }
 
-func (v *runVisitor) Event(_ *envelope.Run, e *envelope.Event) { v.c.Observe(e) }
-func (v *runVisitor) End(run *envelope.Run) error              { v.end(run); return nil }
+func (v *runVisitor) Event(_ *envelope.Run, e *envelope.Event) {
+	for _, c := range v.collectors {
+		c.Observe(e)
+	}
+}
+
+func (v *runVisitor) End(run *envelope.Run) error { v.end(run); return nil }
 
 // TestSummedTexts checks that a snapshot is compared with texts that are not kept as with
 // texts that are.
