@@ -38,7 +38,8 @@ or stdin for -. If the capture contains several runs, .N is added. A directory
 that is not a capture means all captures in it and below it, finished or not.
 Symbolic links in it are not followed. The files of a capture in a subdirectory
 are written to the same subdirectory of DIR, so that captures with the same name
-do not collide. Plain response files must be named individually.
+do not collide. Plain response files must be named, or be in a list or an
+archive.
 
 A projection decides what part of a run becomes the artifact. A run is either
 frozen as a whole or refused with every reason; nothing is written for a refused
@@ -98,7 +99,7 @@ the three files as artifact_json, envelope_ndjson and record_json.
       --name-by digest
   p20export freeze --from-list runs.txt -o frozen --format json |
       jq 'select(.verdict != "frozen" and .verdict != "skipped")'
-  p20export freeze captures --inline | jq -j .artifact_json`,
+  p20export freeze captures --inline | jq -j '.artifact_json // empty'`,
 		Args: cli.OneOrMore("CAPTURE"),
 	}
 	flags := cmd.Flags()

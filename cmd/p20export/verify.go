@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"iter"
 	"os"
 	"runtime/debug"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project/verify"
 )
 
@@ -82,7 +84,9 @@ keys as for a single artifact, null where they do not apply, and the key file
 for any other file.
 
 ` + cli.BatchHelp("artifacts", "the whole archive is verified like a DIR, and the rows have the names in it") + `
-A line of a list is an ARTIFACT or a DIR.
+
+A line of a list is an ARTIFACT or a DIR. With a list, --capture can be given
+once.
 ` + exitHelp("nothing differs, and everything was verifiable", "something differs, or with --strict a file is unexplained", "something is unverifiable or could not be read"),
 		Example: `  p20export verify frozen/one-turn.artifact.json \
       --record frozen/one-turn.record.json --capture captures/one-turn
@@ -107,6 +111,9 @@ A line of a list is an ARTIFACT or a DIR.
 		for _, path := range captures {
 			if err := checkURL(path); err != nil {
 				return err
+			}
+			if isArchive(path) {
+				return fmt.Errorf("--capture %s has the name of an archive; put the files and the captures into one archive, and verify it with --from-tar", finding.Quote(path))
 			}
 		}
 		if err := checkFiles(append(args, stated)...); err != nil {

@@ -32,7 +32,7 @@ const (
 	OmitArtifact    = "omit the artifact: no option of freeze makes it fit, because freeze truncates only error texts. p20export validate --profile assay shows which artifacts fit"
 	ValidateFile    = "check it with: p20export validate FILE"
 	NameFiles       = "check the path, or name the files individually; to look into captures, use p20export inspect"
-	NameResponses   = "name response files individually; to check artifacts and envelopes, use p20export validate"
+	NameResponses   = "name response files individually, or for freeze and inspect in a list: --from-list; to check artifacts and envelopes, use p20export validate"
 	ChooseFraming   = "check that it is an AG-UI event stream with a RUN_STARTED event; it was read as %s, and p20export capture --from FILE --framing F reads it with another framing"
 	ImportFraming   = "check that it is an AG-UI event stream; p20export capture --from FILE --framing F reads it with another framing"
 	ImportFirst     = "import it first with p20export capture --from"

@@ -117,9 +117,9 @@ func BatchHelp(inputs, archive string) string {
 	return wrapHelp("The " + inputs + " can also be in a list or an archive. With --from-list FILE, every " +
 		"line of FILE is an argument; if FILE contains NUL bytes, they separate the arguments " +
 		"(find -print0). With --from-tar FILE, " + archive + ". The archive may be compressed " +
-		"with gzip or zstd. Its links, absolute names, names with .. and repeated names are " +
-		"refused. FILE can be - for standard input.\n\n" +
-		"--jobs changes the speed, not the results: they are printed in the order of the input. " +
+		"with gzip or zstd. Members that are links, or that have an absolute name, a name with " +
+		".. or a repeated name, are refused. FILE can be - for standard input.\n\n" +
+		"--jobs does not affect the results or their order, only the speed. " +
 		"A failure does not stop the other " + inputs + ".")
 }
 
