@@ -20,7 +20,7 @@ type Call struct {
 	Path string
 	// Linked is the path of the open file that linkat gives a name.
 	Linked string
-	// Data is what write writes, up to 4,096 bytes.
+	// Data is what write writes, up to 64 KiB.
 	Data string
 	// Flags are the flags of openat and linkat.
 	Flags int
@@ -173,7 +173,7 @@ func callOf(pid int, regs *syscall.PtraceRegs) (Call, bool) {
 		}
 	}
 	if call.Name == "write" {
-		call.Data = bytesAt(pid, regs.Rsi, int(min(4096, regs.Rdx)))
+		call.Data = bytesAt(pid, regs.Rsi, int(min(64<<10, regs.Rdx)))
 	}
 	return call, true
 }
