@@ -76,11 +76,14 @@ func Batch(ctx context.Context, in iter.Seq2[*inputs.Input, error], s Settings, 
 		o.Jobs = runtime.GOMAXPROCS(0)
 	}
 	s.nameByDigest = o.NameByDigest
-	b := &batch{settings: s, options: o, inputs: in}
-	if o.Inline {
-		return func(yield func([]Row) bool) { b.inline(ctx, yield) }, nil
-	}
-	return func(yield func([]Row) bool) { b.write(ctx, yield) }, nil
+	return func(yield func([]Row) bool) {
+		b := &batch{settings: s, options: o, inputs: in, backlog: newBacklog(maxBacklog)}
+		if o.Inline {
+			b.inline(ctx, yield)
+		} else {
+			b.write(ctx, yield)
+		}
+	}, nil
 }
 
 // batch freezes many captures.
@@ -88,6 +91,7 @@ type batch struct {
 	settings Settings
 	options  BatchOptions
 	inputs   iter.Seq2[*inputs.Input, error]
+	backlog  *backlog
 }
 
 // result is a frozen capture. Its files are not written yet.
@@ -95,44 +99,79 @@ type result struct {
 	dir   string
 	rows  []Row
 	files *staging // nil if there are none
+	bytes int      // about the memory of rows and files
 }
 
 // freezeAll freezes the captures and returns the results in order. It returns a result
 // for every capture that was begun when ctx is done.
-func (b *batch) freezeAll(ctx context.Context, freeze func(context.Context, *inputs.Input) *result) iter.Seq[*result] {
-	return ordered.Map(context.WithoutCancel(ctx), b.options.Jobs, func(yield func(*inputs.Input) bool) {
+func (b *batch) freezeAll(ctx context.Context, freeze func(context.Context, *inputs.Input, Settings) *result) iter.Seq[*result] {
+	type numbered struct {
+		*inputs.Input
+		number int
+	}
+	return ordered.Map(context.WithoutCancel(ctx), b.options.Jobs, func(yield func(numbered) bool) {
+		number := 0
 		for in, err := range b.inputs {
 			if err != nil {
 				in = inputs.Failed("", err)
 			}
-			if !yield(in) || err != nil || ctx.Err() != nil {
+			if !yield(numbered{in, number}) || err != nil || ctx.Err() != nil {
 				return
 			}
+			number++
 		}
-	}, func(_ int, in *inputs.Input) *result {
+	}, func(_ int, in numbered) *result {
 		defer in.Close()
-		return freeze(ctx, in)
+		completed := false
+		defer func() {
+			if !completed { // a panic, after which no results are returned
+				b.backlog.stop()
+			}
+		}()
+		s, bytes := b.settings, 0
+		s.onRow = func(n int) {
+			b.backlog.add(in.number, n)
+			bytes += n
+		}
+		r := freeze(ctx, in.Input, s)
+		r.bytes = bytes
+		completed = true
+		return r
 	})
 }
 
 // inline freezes the captures without writing files.
 func (b *batch) inline(ctx context.Context, yield func([]Row) bool) {
 	for r := range b.freezeAll(ctx, b.freezeInline) {
-		if !yield(r.rows) || isInterrupted(ctx, r) {
+		if !b.yield(ctx, r, yield) {
 			return
 		}
 	}
 }
 
+// yield passes the rows of a capture to the consumer, and reports whether to go on.
+func (b *batch) yield(ctx context.Context, r *result, yield func([]Row) bool) (more bool) {
+	defer func() {
+		if !more {
+			b.backlog.stop()
+		}
+	}()
+	if last := isInterrupted(ctx, r); !yield(r.rows) || last {
+		return false
+	}
+	b.backlog.remove(r.bytes)
+	return true
+}
+
 // freezeInline freezes a capture in memory.
-func (b *batch) freezeInline(ctx context.Context, in *inputs.Input) *result {
+func (b *batch) freezeInline(ctx context.Context, in *inputs.Input, s Settings) *result {
 	c, failed := b.open(ctx, in)
 	if failed != nil {
 		return failed
 	}
 	defer c.Close()
 	kept := &memory{limit: maxMemory}
-	r := &result{rows: freeze(ctx, c, b.settings, kept)}
+	r := &result{rows: freeze(ctx, c, s, kept)}
 	for i := range r.rows {
 		row := &r.rows[i]
 		if row.Verdict == project.Frozen {
@@ -159,13 +198,14 @@ func (b *batch) open(ctx context.Context, in *inputs.Input) (*capture.Capture, *
 }
 
 // freezeFiles freezes a capture whose files will be written.
-func (b *batch) freezeFiles(ctx context.Context, in *inputs.Input) *result {
+func (b *batch) freezeFiles(ctx context.Context, in *inputs.Input, s Settings) *result {
 	r := &result{dir: b.settings.Dir}
 	if !b.options.NameByDigest {
 		r.dir = in.Under(b.settings.Dir)
 	}
 	if b.options.SkipExisting {
 		if r.rows = b.skip(ctx, in, r.dir); r.rows != nil {
+			s.onRow(len(r.rows) * rowBytes)
 			return r
 		}
 	}
@@ -175,7 +215,7 @@ func (b *batch) freezeFiles(ctx context.Context, in *inputs.Input) *result {
 	}
 	defer c.Close()
 	r.files = &staging{dir: r.dir}
-	r.rows = freeze(ctx, c, b.settings, r.files)
+	r.rows = freeze(ctx, c, s, r.files)
 	return r
 }
 
@@ -231,11 +271,10 @@ func (b *batch) write(ctx context.Context, yield func([]Row) bool) {
 			if stopped {
 				break
 			}
-			last := isInterrupted(ctx, r)
-			if last && b.settings.Run == "" {
+			if isInterrupted(ctx, r) && b.settings.Run == "" {
 				r.hintSkipExisting()
 			}
-			if !yield(r.rows) || last {
+			if !b.yield(ctx, r, yield) {
 				stopped = true
 				stop()
 			}

@@ -399,3 +399,36 @@ func TestBatchOptions(t *testing.T) {
 		}
 	}
 }
+
+// Captures with so many runs that their results wait for each other have the rows of
+// freezing one after the other, and the consumer may stop at any of them.
+func TestBatchOfManyRuns(t *testing.T) {
+	const runs, several = 1100, 4
+	var events []string
+	for i := range runs {
+		id := fmt.Sprintf(`"threadId":"t","runId":"r%d"}`, i)
+		events = append(events, `{"type":"RUN_STARTED",`+id, `{"type":"RUN_FINISHED",`+id)
+	}
+	path := testkit.WriteCapture(t, "many.ndjson", events...)
+	for _, inline := range []bool{false, true} {
+		for _, stopAt := range []int{1, several} {
+			rows, err := freeze.Batch(t.Context(), all(t, slices.Repeat([]string{path}, several)...),
+				freeze.Settings{Settings: project.Settings{Projection: project.EmittedSnapshot}, Dir: t.TempDir(), Tool: tool}, freeze.BatchOptions{Jobs: 4, Inline: inline})
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := 0
+			for of := range rows {
+				if n++; len(of) != runs || *of[runs-1].Run != runs {
+					t.Errorf("capture %d: %d rows", n, len(of))
+				}
+				if n == stopAt {
+					break
+				}
+			}
+			if n != stopAt {
+				t.Errorf("%d captures, want %d", n, stopAt)
+			}
+		}
+	}
+}

@@ -32,7 +32,8 @@ type Settings struct {
 	Tool     record.Tool
 	Progress scan.Progress
 
-	nameByDigest bool // name the files by the digest of the response
+	nameByDigest bool            // name the files by the digest of the response
+	onRow        func(bytes int) // called with about the memory of each row and its files, unless nil
 }
 
 // Normalize fills in defaults. It returns an error if a setting is unknown or two
@@ -248,6 +249,7 @@ func (f *freezer) keep(run *envelope.Run, p *scan.Projection) error {
 	f.items += len(p.Findings)
 	number, id := run.Number, scan.TruncateID(run.RunID) // the row outlives the run
 	row := Row{Capture: f.capture.Path(), Run: &number, RunID: &id, Verdict: project.Refused, Findings: p.WithOmissions()}
+	bytes := rowBytes
 	if out := p.Output; out != nil {
 		row.Verdict, row.Origin = project.Frozen, &out.Origin
 		row.Profiles = &Profiles{V1: true, Assay: !finding.Failed(out.Assay)}
@@ -255,11 +257,15 @@ func (f *freezer) keep(run *envelope.Run, p *scan.Projection) error {
 		draft := record.New(out, run, f.settings.Settings, f.settings.Tool)
 		d, n := draft.ArtifactDigest(), len(out.Bytes)
 		row.ArtifactDigest, row.ArtifactBytes = &d, &n
+		bytes += len(out.Bytes) + len(out.Envelope)
 		if err := f.output.add(number, out, draft); err != nil {
 			return err
 		}
 	}
 	f.rows = append(f.rows, row)
+	if f.settings.onRow != nil {
+		f.settings.onRow(bytes)
+	}
 	return nil
 }
 
