@@ -186,6 +186,9 @@ type summer struct {
 	// terms has the terms of the eight lowest powers of the place, by power and byte.
 	// They are 0 for white space.
 	terms [groupBytes * 256]uint64
+	// steps has, for each byte, the distance in terms from its power to the next: 0 for
+	// white space, which has no power.
+	steps [256]uint16
 	// powers[n] is the n-th power of the place.
 	powers [groupBytes + 1]uint64
 }
@@ -210,23 +213,17 @@ var byteKinds = [256]byteKind{
 	0xc2: leadByte, 0xe1: leadByte, 0xe2: leadByte, 0xe3: leadByte,
 }
 
-// termSteps has, for each byte, the distance in summer.terms from its power to the next:
-// 0 for white space, which has no power.
-var termSteps = func() (steps [256]uint16) {
-	for c, kind := range byteKinds {
-		if kind != spaceByte {
-			steps[c] = 256
-		}
-	}
-	return steps
-}()
-
 // sums returns the summer of the process. Its tables are too large to make them for each
 // run.
 var sums = sync.OnceValue(newSummer)
 
 func newSummer() *summer {
 	s := &summer{place: rand.Uint64N(sumPrime-256) + 256}
+	for c, kind := range byteKinds {
+		if kind != spaceByte {
+			s.steps[c] = 256
+		}
+	}
 	s.powers[0] = 1
 	for n := range groupBytes {
 		s.powers[n+1] = times(s.powers[n], s.place)
@@ -272,21 +269,21 @@ func (s *summer) addText(to *textSum, text []byte) {
 func (s *summer) group(bytes *[groupBytes]byte) (terms uint64, n uint) {
 	const last = uint(len(s.terms) - 1)
 	c := uint(bytes[7])
-	terms, n = s.terms[c], uint(termSteps[c]) // n is 256 times the power of the next byte
+	terms, n = s.terms[c], uint(s.steps[c]) // n is 256 times the power of the next byte
 	c = uint(bytes[6])
-	terms, n = terms+s.terms[(n+c)&last], n+uint(termSteps[c])
+	terms, n = terms+s.terms[(n+c)&last], n+uint(s.steps[c])
 	c = uint(bytes[5])
-	terms, n = terms+s.terms[(n+c)&last], n+uint(termSteps[c])
+	terms, n = terms+s.terms[(n+c)&last], n+uint(s.steps[c])
 	c = uint(bytes[4])
-	terms, n = terms+s.terms[(n+c)&last], n+uint(termSteps[c])
+	terms, n = terms+s.terms[(n+c)&last], n+uint(s.steps[c])
 	c = uint(bytes[3])
-	terms, n = terms+s.terms[(n+c)&last], n+uint(termSteps[c])
+	terms, n = terms+s.terms[(n+c)&last], n+uint(s.steps[c])
 	c = uint(bytes[2])
-	terms, n = terms+s.terms[(n+c)&last], n+uint(termSteps[c])
+	terms, n = terms+s.terms[(n+c)&last], n+uint(s.steps[c])
 	c = uint(bytes[1])
-	terms, n = terms+s.terms[(n+c)&last], n+uint(termSteps[c])
+	terms, n = terms+s.terms[(n+c)&last], n+uint(s.steps[c])
 	c = uint(bytes[0])
-	terms, n = terms+s.terms[(n+c)&last], n+uint(termSteps[c])
+	terms, n = terms+s.terms[(n+c)&last], n+uint(s.steps[c])
 	return terms, n / 256
 }
 
