@@ -120,7 +120,7 @@ var mutants = []mutant{
 	limit("P6", "`error_message` under assay"),
 	{"P7", "the event line", decode, "n > MaxEventData {", "n > 2*MaxEventData {"},
 
-	{"E1", "an event is an object", event, "if value.Kind != strictjson.ObjectStart {", "if false {"},
+	{"E1", "an event is an object", event, "if kind != strictjson.ObjectStart {", "if false {"},
 	{"E2", "the type of an event", event, `if kind.Kind != strictjson.String || !valid || name == "" {`, `if false && valid {`},
 	drop("E3", "other events", bounded, `		c.found.Add(e.violation(kind, "E3", "/type", "%s is not allowed in a bounded envelope", finding.Quote(e.Type)).WithHint(hint.FreezeEnvelope))`),
 	drop("E4", "repeated events", bounded, `		c.found.Add(e.violation(kind, "E4", "/type", "there is already a %s", placeNames[place]))`),
