@@ -4,7 +4,7 @@ import "sync"
 
 // The limit of the memory for results that are not returned yet.
 const (
-	maxBacklog = 8 << 20
+	maxBacklog = 6 << 20
 	rowBytes   = 8 << 10 // about the memory of a row with its findings
 )
 
