@@ -104,12 +104,21 @@ type Totals struct {
 // events of the next capture resemble those of the last one.
 var scanners = sync.Pool{New: func() any { return newScanner() }}
 
+// release makes s available to other captures, unless its memory is large.
+func (s *scanner) release() {
+	small := s.json.Release(&s.event.Object)
+	s.event = Event{Object: s.event.Object}
+	if small {
+		scanners.Put(s)
+	}
+}
+
 // Scan reads frames to the end and passes every run to v. Its memory is bounded by
 // the size of the largest event. It returns an error only if frames or v returns
 // one.
 func Scan(frames Frames, v Visitor) (Totals, error) {
 	s := scanners.Get().(*scanner)
-	defer scanners.Put(s)
+	defer s.release()
 	var (
 		totals Totals
 		run    *Run

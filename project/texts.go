@@ -162,7 +162,13 @@ func (f *fold) isBlank(m *streamed) bool {
 // textOf returns the text of a message, which must not be summed.
 func (f *fold) textOf(m *streamed) string {
 	var b strings.Builder
-	for _, text := range append(m.held, m.text.Bytes()) {
+	texts := append(m.held, m.text.Bytes())
+	n := 0
+	for _, text := range texts {
+		n += len(text)
+	}
+	b.Grow(n)
+	for _, text := range texts {
 		b.Write(text)
 	}
 	return b.String()

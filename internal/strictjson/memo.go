@@ -152,6 +152,18 @@ func (r *Reader) Read(o *Object, data []byte) (Kind, error) {
 	return ObjectStart, nil
 }
 
+// Release forgets the text of o, which is the object of the last call of Read, and reports
+// whether the memory of r and o is small enough to be kept for other texts.
+func (r *Reader) Release(o *Object) (small bool) {
+	if o.shape != 0 {
+		o.members, o.shape = r.members, 0
+	}
+	o.reset(nil, 0)
+	r.decoder.Reset(nil)
+	d := &r.decoder
+	return max(cap(o.members), cap(d.names), cap(d.open), cap(d.frames)) <= maxKept
+}
+
 // find reports whether data fits a template. If so, it stores the members of data in o.
 func (r *Reader) find(s *shelf, o *Object, data []byte) bool {
 	for i, slot := range s.order {
@@ -356,7 +368,7 @@ func (r *Reader) adapt(t *template, data []byte) (compared int, ok bool) {
 				member++
 			}
 			m := &t.members[member]
-			if r.Key != "" && m.value == h.start && equalsQuoted(t.text[m.name:m.nameEnd], r.Key) {
+			if r.Key != "" && equalsQuoted(t.text[m.name:m.nameEnd], r.Key) {
 				return q, false
 			}
 			h.member, h.steady = int32(member), t.cost()*3/2

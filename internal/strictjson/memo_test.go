@@ -247,6 +247,25 @@ func TestReaderShapes(t *testing.T) {
 	}
 }
 
+// TestReaderKeyWithParts checks that texts do not share a shape if the value of the Key is an
+// object whose strings differ.
+func TestReaderKeyWithParts(t *testing.T) {
+	r := &strictjson.Reader{Key: "type"}
+	kinds := map[strictjson.Shape]string{}
+	for n := range 50 {
+		text := fmt.Appendf(nil, `{"type":{"x":"y%d"},"v":1}`, n%2)
+		var o strictjson.Object
+		if _, err := r.Read(&o, text); err != nil {
+			t.Fatal(err)
+		}
+		kind, _ := o.Get("type")
+		if was, ok := kinds[o.Shape()]; ok && o.Shape() != 0 && was != string(kind.Raw) {
+			t.Fatalf("%s has the shape of %s", kind.Raw, was)
+		}
+		kinds[o.Shape()] = string(kind.Raw)
+	}
+}
+
 // TestReaderFits checks that successive events fit a template after the second, and that
 // kinds of events do not disturb each other.
 func TestReaderFits(t *testing.T) {

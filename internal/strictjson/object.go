@@ -298,7 +298,7 @@ type elementMemory struct {
 
 var elementMemories = sync.Pool{New: func() any { return new(elementMemory) }}
 
-// maxKept is the number of members, names and levels whose memory Elements keeps.
+// maxKept is the number of members, names and levels whose memory is kept for other texts.
 const maxKept = 1 << 10
 
 // release makes the memory available to other calls, unless it is large.
