@@ -19,10 +19,13 @@ type TraceResult struct {
 	Status int
 	Output string
 	// Opens has the number of opens of each file, Bytes the number of bytes read or
-	// mapped, and Syncs the number of syncs, by absolute path.
+	// mapped, and Syncs the number of syncs, by absolute path. FileSystemSyncs is the
+	// number of syncs of whole file systems.
 	Opens map[string]int
 	Bytes map[string]int64
 	Syncs map[string]int
+
+	FileSystemSyncs int
 }
 
 // The system calls of amd64 that Trace handles.
@@ -34,6 +37,7 @@ const (
 	sysMmap          = 9
 	sysSendfile      = 40
 	sysFsync         = 74
+	sysSyncfs        = 306
 	sysFdatasync     = 75
 	sysOpenat        = 257
 	sysSplice        = 275
@@ -169,6 +173,8 @@ func (tr *TraceResult) left(pid, tid int) error {
 		}
 	case sysFsync, sysFdatasync:
 		tr.Syncs[name(regs.Rdi)]++
+	case sysSyncfs:
+		tr.FileSystemSyncs++
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ type Row struct {
 	CaptureBytes   *int64          `json:"capture_bytes"`
 	Profiles       *Profiles       `json:"profiles"`
 	// Findings are sorted by place, not by severity. The reasons for which a run was not
-	// frozen are those with finding.Error.
+	// frozen have the severity error.
 	Findings []finding.Finding `json:"findings"`
 
 	// ArtifactJSON is the text of the artifact's file, if a run was frozen without files.
