@@ -124,7 +124,7 @@ the three files as artifact_json, envelope_ndjson and record_json.
 		case o.Inline && cmd.Flags().Changed("format") && *f != render.JSON:
 			return errors.New("--inline needs --format json, which is its default: the texts are in the JSON rows")
 		case o.SkipExisting && run != "":
-			return errors.New("--skip-existing cannot be used with --run: it skips captures of which all runs are frozen")
+			return errors.New("--skip-existing cannot be used with --run: it skips only captures whose runs are all frozen")
 		case name != "" && cmd.Flags().Changed("name-by"):
 			return errors.New("give either --name or --name-by, not both")
 		case name != "" && !batch.HasArguments():

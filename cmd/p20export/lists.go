@@ -24,7 +24,7 @@ type batchFile struct {
 	read  atomic.Int64
 }
 
-// openBatchFile opens the file of --from-list or --from-tar, of which one must be given.
+// openBatchFile opens the file of --from-list or --from-tar. One of them must be given.
 func openBatchFile(cmd *cobra.Command, b *cli.Batch) (*batchFile, error) {
 	f, flag := &batchFile{path: b.List}, "from-list"
 	if b.List == "" {

@@ -9,7 +9,7 @@ import (
 // ReadText. The zero value is ready for use.
 //
 // Read always returns the kind, members, offsets and error that ReadText returns for the
-// text, whatever was read before.
+// text. They do not depend on the texts that were read before.
 //
 // A Reader remembers some texts that ReadText accepted, its templates. A template has
 // holes in place of some strings and numbers. A text fits if it equals the template

@@ -311,7 +311,7 @@ func TestReaderAllocations(t *testing.T) {
 	}
 }
 
-// TestReaderMemory checks that templates need less than a MiB, whatever is read.
+// TestReaderMemory checks that templates never need a MiB.
 func TestReaderMemory(t *testing.T) {
 	r := &strictjson.Reader{Key: "type"}
 	for _, size := range []int{3 << 10, 100 << 10, 4 << 10, 127 << 10} {

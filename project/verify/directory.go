@@ -68,7 +68,7 @@ func Tree(ctx context.Context, dir string, s TreeSettings) iter.Seq[TreeRow] {
 }
 
 // MaxEntries is the maximum number of files and directories in a directory that is
-// verified or searched. It bounds the memory, of which a file needs about half a kilobyte.
+// verified or searched. It bounds the memory: a file needs about half a kilobyte.
 const MaxEntries = 1_000_000
 
 // limits bound the memory for verifying a directory.
@@ -200,8 +200,8 @@ func (v *treeVerifier) addGiven(path string) error {
 	return nil
 }
 
-// verifyPlain verifies records that state plain files of one size, of which first must be
-// tried first.
+// verifyPlain verifies records that state plain files of one size. It tries the file first
+// before the others.
 func (v *treeVerifier) verifyPlain(records []*recordClaim, first *entry) {
 	v.verifyFirst(records, first)
 	byDigest := make(map[digest.Digest][]*recordClaim)

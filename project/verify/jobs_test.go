@@ -114,8 +114,8 @@ func damage(t *testing.T, dir string) {
 	}
 }
 
-// The number of jobs does not affect the rows of plain captures of the same size, of which
-// some are copies, some cannot be read as captures, and some are listed in a capture.json.
+// The number of jobs does not affect the rows of plain captures of the same size. Some of
+// them are copies, some cannot be read as captures, and some are listed in a capture.json.
 func TestVerifyTreeJobsPlain(t *testing.T) {
 	t.Parallel()
 	dir := plainEvidence(t)

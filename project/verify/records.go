@@ -262,8 +262,8 @@ func newRecordClaim(e *entry) *recordClaim {
 	return r
 }
 
-// maxKept is the maximum number of records in a group of which the records and artifacts
-// are kept in memory until their capture was read, if they are small. maxKeptBytes bounds
+// maxKept is the maximum number of records in a group that are kept in memory with their
+// artifacts, if they are small, until their capture has been read. maxKeptBytes bounds
 // the size of such an artifact, and maxKeptOmissions that of its record.
 const (
 	maxKept          = 16

@@ -119,7 +119,7 @@ type sources struct {
 
 // sizeGroup contains the files of one size. Only one goroutine may use it at a time.
 type sizeGroup struct {
-	// files are those of candidateFiles, of which the first read groups were read.
+	// files are those of candidateFiles. The first read groups of them were read.
 	files    [][]*entry
 	read     int
 	byDigest map[sum][]*source
