@@ -275,6 +275,11 @@ func refusing(err error) func(from, to string) error {
 	return func(from, to string) error { return &os.LinkError{Op: "link", Old: from, New: to, Err: err} }
 }
 
+// move is Move with the given functions.
+func move(from, to string, rename, link func(from, to string) error) (left bool, err error) {
+	return mover{rename, link, os.Remove, os.Lstat, os.Rename}.move(from, to)
+}
+
 // Move never replaces a file, with any of the system's ways of renaming.
 func TestMove(t *testing.T) {
 	none := refusing(syscall.EPERM)

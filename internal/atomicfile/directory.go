@@ -92,6 +92,16 @@ func SyncDir(dir string) error {
 	return syncDir(f)
 }
 
+// SyncRoot is SyncDir for an open directory.
+func SyncRoot(root *os.Root) error {
+	f, err := root.Open(".")
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return syncDir(f)
+}
+
 // syncDir syncs an open directory. It ignores the errors of file systems that cannot
 // sync directories: EINVAL or ENOTSUP, and all errors on Windows, which cannot sync a
 // file that is open for reading.
@@ -124,7 +134,7 @@ func (d *Directory) lock(ctx context.Context) error {
 	start := time.Now()
 	waiting, _ := ctx.Value(waitKey{}).(func(string))
 	for {
-		if locked, err := tryLock(d.file); locked || err != nil {
+		if locked, err := TryLock(d.file); locked || err != nil {
 			return nil
 		}
 		if waiting != nil && time.Since(start) >= lockSilent {

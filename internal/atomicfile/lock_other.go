@@ -8,8 +8,14 @@ import (
 	"os"
 )
 
-// tryLock fails, because there are no locks on this system.
-func tryLock(*os.File) (bool, error) { return false, errors.ErrUnsupported }
+// Lock, TryLock and TryRLock fail, because there are no locks on this system.
+func Lock(*os.File) error { return errors.ErrUnsupported }
+
+// TryLock fails as Lock does.
+func TryLock(*os.File) (bool, error) { return false, errors.ErrUnsupported }
+
+// TryRLock fails as Lock does.
+func TryRLock(*os.File) (bool, error) { return false, errors.ErrUnsupported }
 
 func unlock(*os.File) {}
 

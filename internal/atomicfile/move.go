@@ -13,26 +13,47 @@ import (
 
 // Move renames a file. If to exists, the error matches fs.ErrExist. If err is nil, left
 // reports that the old name could not be removed, so the file has both names.
-func Move(from, to string) (left bool, err error) { return move(from, to, renameNew, os.Link) }
+func Move(from, to string) (left bool, err error) {
+	return mover{renameNew, os.Link, os.Remove, os.Lstat, os.Rename}.move(from, to)
+}
 
-// move is Move with the given functions. The function rename must fail if to exists. If
-// the file system supports neither function, move does not detect that another program
-// creates to at the same time.
-func move(from, to string, rename, link func(from, to string) error) (left bool, err error) {
-	if err := rename(from, to); !unsupported(err) {
+// MoveIn is Move for names in the directory root.
+func MoveIn(root *os.Root, from, to string) (left bool, err error) {
+	dir, err := root.Open(".")
+	if err != nil {
 		return false, err
 	}
-	if err := link(from, to); err == nil {
-		return os.Remove(from) != nil, nil
+	defer dir.Close()
+	rename := func(from, to string) error { return renameNewIn(dir, from, to) }
+	return mover{rename, root.Link, root.Remove, root.Lstat, root.Rename}.move(from, to)
+}
+
+// mover has the functions of the system that move uses. The function renameNew must fail
+// if to exists.
+type mover struct {
+	renameNew, link func(from, to string) error
+	remove          func(name string) error
+	lstat           func(name string) (fs.FileInfo, error)
+	rename          func(from, to string) error
+}
+
+// move is Move with the functions of m. If the file system supports neither renameNew nor
+// link, move does not detect that another program creates to at the same time.
+func (m mover) move(from, to string) (left bool, err error) {
+	if err := m.renameNew(from, to); !unsupported(err) {
+		return false, err
+	}
+	if err := m.link(from, to); err == nil {
+		return m.remove(from) != nil, nil
 	} else if !unsupported(err) {
 		return false, err
 	}
-	if _, err := os.Lstat(to); err == nil {
+	if _, err := m.lstat(to); err == nil {
 		return false, &fs.PathError{Op: "rename", Path: to, Err: fs.ErrExist}
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
-	return false, os.Rename(from, to)
+	return false, m.rename(from, to)
 }
 
 // unsupported reports whether err means that renaming or linking is not supported by the
@@ -51,7 +72,7 @@ func createNamed(dir string, mode fs.FileMode) (*os.File, string, error) {
 		if err != nil {
 			return nil, "", err
 		}
-		if locked, err := tryLock(f); (locked || err != nil) && isAt(f, path) {
+		if locked, err := TryLock(f); (locked || err != nil) && isAt(f, path) {
 			return f, path, nil
 		}
 		f.Close() // it was removed before it was locked
@@ -72,7 +93,7 @@ func isAt(f *os.File, path string) bool {
 // does nothing while another program publishes in the directory, because a file that is
 // being replaced has a temporary name for a moment.
 func (d *Directory) removeStale() {
-	locked, err := tryLock(d.file)
+	locked, err := TryLock(d.file)
 	if err != nil || !locked {
 		return
 	}
@@ -87,7 +108,7 @@ func (d *Directory) removeStale() {
 		if err != nil {
 			continue
 		}
-		if locked, err := tryLock(f); locked && err == nil && isAt(f, path) {
+		if locked, err := TryLock(f); locked && err == nil && isAt(f, path) {
 			_ = os.Remove(path)
 		}
 		f.Close()

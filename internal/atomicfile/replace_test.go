@@ -237,7 +237,7 @@ func TestStaleWhilePublishing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if locked, err := tryLock(f); !locked || err != nil {
+	if locked, err := TryLock(f); !locked || err != nil {
 		t.Fatal(locked, err)
 	}
 	opened(t, dir)

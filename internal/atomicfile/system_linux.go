@@ -43,6 +43,15 @@ func renameNew(from, to string) error {
 	return nil
 }
 
+// renameNewIn is renameNew for names in an open directory.
+func renameNewIn(dir *os.File, from, to string) error {
+	fd := int(dir.Fd())
+	if err := unix.Renameat2(fd, from, fd, to, unix.RENAME_NOREPLACE); err != nil {
+		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
+	}
+	return nil
+}
+
 // renameExchange exchanges the names of two files.
 func renameExchange(a, b string) error {
 	if err := unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE); err != nil {

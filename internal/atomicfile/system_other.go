@@ -20,6 +20,9 @@ func link(*os.File, string) error { return errors.ErrUnsupported }
 // renameNew fails, so that Move uses hard links.
 func renameNew(string, string) error { return errors.ErrUnsupported }
 
+// renameNewIn fails, so that MoveIn uses hard links.
+func renameNewIn(*os.File, string, string) error { return errors.ErrUnsupported }
+
 // renameExchange fails, so that files are replaced by renaming.
 func renameExchange(string, string) error { return errors.ErrUnsupported }
 
