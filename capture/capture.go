@@ -172,8 +172,11 @@ func (c *Capture) finish(err error) error {
 		}
 		if m.End != EndEOF {
 			what := "the capture was closed before its response ended"
-			if m.End == EndError {
+			switch m.End {
+			case EndError:
 				what = "the response broke off before its end"
+			case EndStorage:
+				what = "the rest of the response could not be stored"
 			}
 			c.findings = append(c.findings, finding.New(finding.CaptureCutShort, "%s (end: %s)", what, m.End))
 		}

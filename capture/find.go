@@ -131,5 +131,5 @@ func IsUnfinished(has func(name string) bool) bool {
 func FileNames() []string { return append(unfinishedNames(), ManifestName, RequestName) }
 
 func unfinishedNames() []string {
-	return []string{ClaimName, ArrivalsName, SSE.FileName(), NDJSON.FileName(), JSON.FileName()}
+	return []string{ClaimName, ArrivalsName, SSE.FileName(), NDJSON.FileName(), JSON.FileName(), Opaque.FileName()}
 }

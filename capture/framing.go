@@ -18,9 +18,16 @@ const (
 	NDJSON Framing = "ndjson"
 	// JSON is one JSON array whose elements are the events.
 	JSON Framing = "json"
+	// Opaque is a body in none of these framings. A recorder sets it; it is never
+	// detected, and its events cannot be read.
+	Opaque Framing = "opaque"
 )
 
-// ParseFraming returns the framing with the given name. Names are lower case.
+// framings returns the framings that a manifest may have.
+func framings() []Framing { return []Framing{SSE, NDJSON, JSON, Opaque} }
+
+// ParseFraming returns the framing with the given name, in which events can be read.
+// Names are lower case.
 func ParseFraming(s string) (Framing, error) {
 	switch f := Framing(s); f {
 	case SSE, NDJSON, JSON:

@@ -78,6 +78,7 @@ const (
 	EndCancelled End = "cancelled" // the capture was cancelled
 	EndError     End = "error"     // the response broke off
 	EndLimit     End = "limit"     // a time or size limit of the capture was reached
+	EndStorage   End = "storage"   // the rest of the response could not be stored; it went on
 )
 
 // Files lists the other files of the capture, in the order of the manifest. It has
@@ -86,6 +87,7 @@ type Files struct {
 	SSE      *File `json:"response.sse,omitzero"`
 	NDJSON   *File `json:"response.ndjson,omitzero"`
 	JSON     *File `json:"response.json,omitzero"`
+	Opaque   *File `json:"response.opaque,omitzero"`
 	Request  *File `json:"request.json,omitzero"`
 	Arrivals *File `json:"arrivals.tsv,omitzero"`
 }
@@ -156,6 +158,8 @@ func (f *Files) response(framing Framing) **File {
 		return &f.NDJSON
 	case JSON:
 		return &f.JSON
+	case Opaque:
+		return &f.Opaque
 	}
 	return &f.SSE
 }
@@ -169,12 +173,11 @@ type problem struct {
 // check returns the first violation, or nil.
 func (m *Manifest) check() *problem {
 	responses := 0
-	for _, f := range []*File{m.Files.SSE, m.Files.NDJSON, m.Files.JSON} {
+	for _, f := range []*File{m.Files.SSE, m.Files.NDJSON, m.Files.JSON, m.Files.Opaque} {
 		if f != nil {
 			responses++
 		}
 	}
-	_, framingErr := ParseFraming(string(m.Framing))
 	switch {
 	case m.Schema != ManifestSchema:
 		return &problem{"/schema", "the schema is not " + ManifestSchema}
@@ -186,10 +189,10 @@ func (m *Manifest) check() *problem {
 		return &problem{"/source/url", "the URL cannot be read, or has user info, a query or a fragment"}
 	case !bareURL(m.Source.Proxy):
 		return &problem{"/source/proxy", "the URL of the proxy cannot be read, or has user info, a query or a fragment"}
-	case framingErr != nil:
-		return &problem{"/framing", "the framing is not sse, ndjson or json"}
-	case !slices.Contains([]End{EndEOF, EndCancelled, EndError, EndLimit}, m.End):
-		return &problem{"/end", "the end is not eof, cancelled, error or limit"}
+	case !slices.Contains(framings(), m.Framing):
+		return &problem{"/framing", "the framing is not sse, ndjson, json or opaque"}
+	case !slices.Contains([]End{EndEOF, EndCancelled, EndError, EndLimit, EndStorage}, m.End):
+		return &problem{"/end", "the end is not eof, cancelled, error, limit or storage"}
 	case responses != 1 || m.Response() == nil:
 		return &problem{"/files", "the manifest must list exactly one response, " + m.Framing.FileName()}
 	case m.Tool.Name == "" || m.Tool.Version == "":
@@ -255,6 +258,7 @@ func (f *Files) entries() []entry {
 		{SSE.FileName(), f.SSE},
 		{NDJSON.FileName(), f.NDJSON},
 		{JSON.FileName(), f.JSON},
+		{Opaque.FileName(), f.Opaque},
 		{RequestName, f.Request},
 		{ArrivalsName, f.Arrivals},
 	}, func(e entry) bool { return e.file == nil })

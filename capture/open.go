@@ -21,7 +21,7 @@ import (
 // detects the framing of a plain file.
 //
 // Open may return a finding: capture_unfinished for a directory without a manifest,
-// capture_manifest_malformed, capture_file_missing, capture_file_link, or
+// capture_manifest_malformed, capture_file_missing, capture_file_link, framing_opaque, or
 // content_coding_unsupported. Other errors are from the file system.
 //
 // The path may be a symbolic link, but the files of a capture directory must not be:
@@ -212,6 +212,9 @@ func openDir(ctx context.Context, from *files, name string, framing Framing) (_ 
 		default:
 			response = f
 		}
+	}
+	if manifest.Framing == Opaque {
+		return nil, finding.New(finding.FramingOpaque, "the response has none of the framings in which events can be read")
 	}
 	r := &contextReader{ctx, response}
 	coding := manifest.coding()

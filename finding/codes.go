@@ -26,6 +26,7 @@ const (
 	CaptureFileLink    Code = "capture_file_link"
 	DigestMismatch     Code = "capture_digest_mismatch"
 	ArrivalsMalformed  Code = "arrivals_malformed"
+	FramingOpaque      Code = "framing_opaque"
 	CodingUnsupported  Code = "content_coding_unsupported"
 	CodingDamaged      Code = "content_coding_damaged"
 	EventIncomplete    Code = "event_incomplete"

@@ -12,6 +12,7 @@ var kinds = sync.OnceValue(func() map[Code]kind {
 		CaptureFileLink:    {Error, "a file of the capture is a symbolic link, which is not followed", ""},
 		DigestMismatch:     {Error, "a file of the capture does not have the size or digest that the manifest states", ""},
 		ArrivalsMalformed:  {Error, "arrivals.tsv is malformed, or does not match the response or the manifest", ""},
+		FramingOpaque:      {Error, "the response has none of the framings in which events can be read", ""},
 		CodingUnsupported:  {Error, "the response has a content coding other than gzip or zstd", "RFC 9110 §8.4"},
 		CodingDamaged:      {Error, "the response cannot be decompressed", "RFC 9110 §8.4"},
 		EventIncomplete:    {Warning, "the capture ends inside an event, which is ignored", "WHATWG HTML §9.2.6"},

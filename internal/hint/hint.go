@@ -153,6 +153,7 @@ var ByCode = sync.OnceValue(func() map[string]string {
 		"capture_file_link":          "replace the link with a copy of the file; cp -rL copies a whole capture without links",
 		"capture_digest_mismatch":    "restore the capture: its bytes were changed after it was closed",
 		"arrivals_malformed":         "restore arrivals.tsv, or freeze the response file with --started-at",
+		"framing_opaque":             "see response.opaque in the capture directory; if it contains events, p20export capture --from response.opaque --framing F imports it",
 		"content_coding_unsupported": "record the run again; p20export requests identity coding",
 		"content_coding_damaged":     "record the run again; p20export requests identity coding",
 		"event_incomplete":           "if the last event matters, fetch the whole response again",

@@ -860,6 +860,13 @@ class Command(unittest.TestCase):
             self.write("capture.json", data)
             self.assertEqual(self.codes(), ["capture_manifest_malformed"])
 
+    def test_opaque(self):
+        for coding in ("", "br"):
+            self.capture({"response.opaque": EXAMPLE}, framing="opaque", end="storage", source={"headers": {"content-encoding": coding}})
+            self.assertEqual(self.codes(), ["framing_opaque"])
+        self.capture({"response.ndjson": EXAMPLE}, framing="opaque")
+        self.assertEqual(self.codes(), ["capture_manifest_malformed"])
+
     def test_coding(self):
         packed = gzip.compress(EXAMPLE[:100]) + gzip.compress(EXAMPLE[100:])
 

@@ -6,7 +6,7 @@ import stat
 import zlib
 
 from .characters import trim
-from .frames import guess
+from .frames import OPAQUE, guess
 from .manifest import MAX_MANIFEST, Malformed, Manifest
 from .moments import Arrivals, NoArrivals
 from .omissions import REQUEST
@@ -34,6 +34,8 @@ def open_directory(folder, projection):
     manifest = _manifest(folder)
     for name in manifest.files:
         _regular(os.path.join(folder, name), "capture_file_missing")  # I5
+    if manifest.framing == OPAQUE:
+        raise Refused("framing_opaque")  # I6
     coding = trim(manifest.coding).translate(_LOWER)  # I7
     if coding not in ("", "identity", "gzip", "x-gzip", "zstd"):
         raise Refused("content_coding_unsupported")

@@ -6,6 +6,7 @@ from .characters import has_half
 from .strict import Broken, read
 
 FRAMINGS = ("sse", "ndjson", "json")
+OPAQUE = "opaque"  # none of these
 MAX_EVENT = 67108864
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 JSON_SPACE = b" \t\n\r"

@@ -3,7 +3,7 @@
 import re
 
 from .characters import has_half
-from .frames import FRAMINGS
+from .frames import FRAMINGS, OPAQUE
 from .moments import instant
 from .strict import Broken, read
 
@@ -72,8 +72,8 @@ class Manifest:
         _no_null_no_half(value)
         _keys(value, ("schema", "source", "framing", "started_at", "ended_at", "end", "files", "tool"),
               ("first_byte_at", "labels"))
-        _need(value["schema"] == SCHEMA and value["framing"] in FRAMINGS)
-        _need(value["end"] in ("eof", "cancelled", "error", "limit"))
+        _need(value["schema"] == SCHEMA and value["framing"] in FRAMINGS + (OPAQUE,))
+        _need(value["end"] in ("eof", "cancelled", "error", "limit", "storage"))
         self.framing = value["framing"]
         self._source(value["source"])
         self._times(value)

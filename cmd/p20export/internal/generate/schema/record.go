@@ -82,7 +82,7 @@ func (g *generator) record() (*jsonschema.Schema, error) {
 		{"predicate/tool/version", func(s *jsonschema.Schema) { lengths(s, 1, maxToolLength) }, "The program's version."},
 		{"predicate/capture/digest", nil, "Digest of the stored response."},
 		{"predicate/capture/bytes", atLeast("1"), "Size in bytes of the stored response."},
-		{"predicate/capture/framing", func(s *jsonschema.Schema) { s.Enum = enum(framings()...).Enum }, "The framing of events in the response: an event stream, one JSON value per line, or one JSON array."},
+		{"predicate/capture/framing", func(s *jsonschema.Schema) { s.Enum = enum(readable()...).Enum }, "The framing of events in the response: an event stream, one JSON value per line, or one JSON array."},
 		{"predicate/capture/run", atLeast("1"), ""},
 		{"predicate/events/*", nil, "One event of the envelope, and its place in the response (P20 §7)."},
 		{"predicate/events/*/part", func(s *jsonschema.Schema) {

@@ -93,12 +93,17 @@ func mapped(t reflect.Type) *jsonschema.Schema {
 	case reflect.TypeFor[capture.Kind]():
 		return enum(capture.KindHTTP, capture.KindProxy, capture.KindFile)
 	case reflect.TypeFor[capture.End]():
-		return enum(capture.EndEOF, capture.EndCancelled, capture.EndError, capture.EndLimit)
+		return enum(capture.EndEOF, capture.EndCancelled, capture.EndError, capture.EndLimit, capture.EndStorage)
 	}
 	return nil
 }
 
 func framings() []capture.Framing {
+	return append(readable(), capture.Opaque)
+}
+
+// readable returns the framings in which events can be read.
+func readable() []capture.Framing {
 	return []capture.Framing{capture.SSE, capture.NDJSON, capture.JSON}
 }
 
