@@ -1,22 +1,28 @@
 package capture
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/atomicfile"
 )
 
 // directory is a capture directory that is being written. It records what it
 // created, for undo.
 type directory struct {
-	path  string
-	dirs  []string // created directories, outermost first
-	files []string // names of created files
-	left  bool     // the claim was published, but its temporary name remains
+	path   string
+	root   *os.Root
+	mode   fs.FileMode  // of the files, restricted by the umask
+	remove func() error // removes the directories that were created, if they are empty
+	files  []string     // names of created files
+	left   []string     // temporary names that could not be removed
 }
 
 var errNoName = errors.New("the capture directory has no name")
@@ -60,37 +66,93 @@ func CheckEmpty(dir string) error {
 
 // makeDirectory creates dir and its missing parents. If dir exists, it must be an
 // empty directory.
-func makeDirectory(dir string) (_ *directory, err error) {
+func makeDirectory(dir string) (*directory, error) {
 	if dir == "" {
 		return nil, errNoName
 	}
 	if err := CheckEmpty(dir); err != nil {
 		return nil, err
 	}
-	d := &directory{path: filepath.Clean(dir)}
-	if d.dirs, err = atomicfile.MakeDir(d.path); err != nil {
-		return nil, errors.Join(err, d.undo())
+	d := &directory{path: filepath.Clean(dir), mode: 0o666}
+	created, err := atomicfile.MakeDir(d.path)
+	d.remove = func() error {
+		var errs []error
+		for i := len(created) - 1; i >= 0 && CheckEmpty(created[i]) == nil; i-- {
+			errs = append(errs, os.Remove(created[i]))
+		}
+		return errors.Join(errs...)
+	}
+	if err == nil {
+		d.root, err = os.OpenRoot(d.path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, d.remove())
 	}
 	return d, nil
 }
 
+// makeDirectoryIn creates the directory name in parent, which must not exist. Only the
+// owner has access to it.
+func makeDirectoryIn(parent *os.Root, name string) (*directory, error) {
+	if name == "" || name == "." || name == ".." || filepath.Base(name) != name {
+		return nil, fmt.Errorf("%s is not a name for a capture directory", finding.Quote(name))
+	}
+	if err := parent.Mkdir(name, 0o700); err != nil {
+		return nil, err
+	}
+	d := &directory{path: filepath.Join(parent.Name(), name), mode: 0o600}
+	d.remove = func() error { return parent.Remove(name) }
+	var err error
+	if d.root, err = openChild(parent, name); err == nil {
+		err = atomicfile.SyncRoot(parent)
+	}
+	if err != nil {
+		if d.root != nil {
+			d.root.Close()
+		}
+		return nil, errors.Join(err, d.remove())
+	}
+	return d, nil
+}
+
+// openChild opens the directory name in parent. It does not follow a symbolic link.
+func openChild(parent *os.Root, name string) (*os.Root, error) {
+	info, err := parent.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, &fs.PathError{Op: "open", Path: filepath.Join(parent.Name(), name), Err: syscall.ENOTDIR}
+	}
+	child, err := parent.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	if opened, err := child.Stat("."); err != nil || !os.SameFile(info, opened) {
+		child.Close()
+		return nil, cmp.Or(err, error(&occupiedError{filepath.Join(parent.Name(), name) + " was replaced by another program"}))
+	}
+	return child, nil
+}
+
 // create creates a file for writing. It fails if the file exists.
 func (d *directory) create(name string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(d.path, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	f, err := d.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, d.mode)
 	if err == nil {
 		d.files = append(d.files, name)
 	}
 	return f, err
 }
 
-// claim creates the file ClaimName. It fails if the directory has other entries,
-// because another writer may have used the directory since CheckEmpty.
+// claim creates and locks the file ClaimName. It fails if the directory has other
+// entries, because another writer may have used the directory since CheckEmpty.
 func (d *directory) claim() (*os.File, error) {
 	f, err := d.create(ClaimName)
 	if err != nil {
 		return nil, err
 	}
-	entries, err := os.ReadDir(d.path)
+	_ = atomicfile.Lock(f) // without locks, Recover refuses the capture
+	entries, err := fs.ReadDir(d.root.FS(), ".")
 	if err == nil && (len(entries) != 1 || entries[0].Name() != ClaimName) {
 		err = &occupiedError{"the directory " + d.path + " is no longer empty"}
 	}
@@ -101,33 +163,53 @@ func (d *directory) claim() (*os.File, error) {
 	return f, nil
 }
 
-// publish renames the claim to name. It fails if name exists.
-func (d *directory) publish(name string) (err error) {
-	d.left, err = atomicfile.Move(filepath.Join(d.path, ClaimName), filepath.Join(d.path, name))
-	return err
+// publish writes a file under a temporary name, makes its content durable, and then
+// gives it its name. If the name exists, the error matches fs.ErrExist. The name is not
+// durable before sync.
+func (d *directory) publish(name string, content []byte) error {
+	temp := name + temporarySuffix
+	f, err := d.create(temp)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	err = errors.Join(err, f.Close())
+	var left bool
+	if err == nil {
+		left, err = atomicfile.MoveIn(d.root, temp, name)
+	}
+	switch {
+	case err != nil:
+		return errors.Join(err, d.removeFile(temp))
+	case left:
+		d.left = append(d.left, temp)
+	}
+	d.files = append(d.files, name)
+	return nil
 }
 
-// remove removes a file if it exists.
-func (d *directory) remove(name string) error {
-	if err := os.Remove(filepath.Join(d.path, name)); !errors.Is(err, fs.ErrNotExist) {
+// removeFile removes a file if it exists.
+func (d *directory) removeFile(name string) error {
+	if err := d.root.Remove(name); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
 }
 
+// close closes the directory.
+func (d *directory) close() error { return d.root.Close() }
+
 // undo removes the created files, and the created directories that are empty.
 func (d *directory) undo() error {
 	var errs []error
 	for _, name := range d.files {
-		errs = append(errs, d.remove(name))
+		errs = append(errs, d.removeFile(name))
 	}
-	for i := len(d.dirs) - 1; i >= 0; i-- {
-		if CheckEmpty(d.dirs[i]) != nil {
-			break
-		}
-		errs = append(errs, os.Remove(d.dirs[i]))
-	}
+	errs = append(errs, d.close(), d.remove())
 	return errors.Join(errs...)
 }
 
-func (d *directory) sync() error { return atomicfile.SyncDir(d.path) }
+func (d *directory) sync() error { return atomicfile.SyncRoot(d.root) }

@@ -33,10 +33,10 @@ func Import(ctx context.Context, r io.Reader, dir string, s Settings) (*Manifest
 
 // imported is the result of importFrom.
 type imported struct {
-	manifest *Manifest
-	count    *Counter
-	leftover string
-	prefix   []byte // the first bytes of the response
+	manifest  *Manifest
+	count     *Counter
+	leftovers []string
+	prefix    []byte // the first bytes of the response
 }
 
 func importFrom(ctx context.Context, r io.Reader, dir string, s Settings) (i imported, err error) {
@@ -90,7 +90,7 @@ func importFrom(ctx context.Context, r io.Reader, dir string, s Settings) (i imp
 	if m == nil {
 		return i, closeErr
 	}
-	return imported{m, count, w.Leftover(), prefix}, cmp.Or(closeErr, err)
+	return imported{m, count, w.Leftovers(), prefix}, cmp.Or(closeErr, err)
 }
 
 // feeder is an io.Writer that feeds a Counter.
@@ -170,8 +170,8 @@ func ImportFile(ctx context.Context, path, dir string, s Settings) (result Resul
 	i, err := importFrom(ctx, r, dir, s)
 	if m := i.manifest; m != nil {
 		result = Result{Manifest: m, Events: new(i.count.Events()), Compression: strictjson.DetectCompression(i.prefix), Findings: i.count.Findings()}
-		if i.leftover != "" {
-			result.Findings = append(result.Findings, finding.Leftover(i.leftover))
+		for _, path := range i.leftovers {
+			result.Findings = append(result.Findings, finding.Leftover(path))
 		}
 		if m.End == EndLimit {
 			over := finding.New(finding.CaptureCutShort, "the input is longer than the limit of %d bytes", s.MaxBytes).WithSeverity(finding.Error)

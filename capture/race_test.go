@@ -52,7 +52,7 @@ func TestCloseKeepsAManifest(t *testing.T) {
 	if b, err := os.ReadFile(path); string(b) != "evidence" || err != nil {
 		t.Errorf("the manifest was replaced by %q, %v", b, err)
 	}
-	if files := testkit.Contents(t, w.dir.path); len(files) != 4 {
+	if files := testkit.Contents(t, w.dir.path); len(files) != 5 || files[ClaimName] == "" {
 		t.Errorf("files %v", files)
 	}
 }

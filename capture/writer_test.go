@@ -251,14 +251,13 @@ func TestAbort(t *testing.T) {
 func TestCreateClaims(t *testing.T) {
 	dir := t.TempDir()
 	w := create(t, dir, nil)
-	second := &directory{path: dir}
-	if _, err := second.create(ClaimName); !errors.Is(err, fs.ErrExist) {
+	if _, err := w.dir.create(ClaimName); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("the claim is created twice: %v", err)
 	}
 	write(t, w, EndEOF, "x")
 }
 
-// After a failed write the capture is unfinished and has no temporary file.
+// After a failed write the capture is unfinished and keeps its claim.
 func TestWriterFailure(t *testing.T) {
 	for name, sabotage := range map[string]func(*Writer){
 		"response": func(w *Writer) { w.response.file.Close() },
@@ -283,7 +282,7 @@ func TestWriterFailure(t *testing.T) {
 			t.Errorf("%s: Close: %+v", name, f)
 		}
 		files := testkit.Contents(t, w.dir.path)
-		if _, ok := files[ManifestName]; ok || files[ClaimName] != "" || len(files) != 3 {
+		if _, ok := files[ManifestName]; ok || files[ClaimName] == "" || len(files) != 4 {
 			t.Errorf("%s: files %v", name, files)
 		}
 		if !strings.HasPrefix(files["response.sse"], "data: a\n\n") {
@@ -293,13 +292,13 @@ func TestWriterFailure(t *testing.T) {
 			t.Errorf("%s: the unfinished capture can be opened", name)
 		}
 	}
-	// The manifest cannot be encoded.
+	// The manifest cannot be written.
 	w := create(t, filepath.Join(t.TempDir(), "c"), nil)
-	w.claim.Close()
+	w.dir.root.Close()
 	if m, err := w.Close(EndEOF); err == nil {
 		t.Errorf("Close without a manifest file: %+v", m)
 	}
-	if files := testkit.Contents(t, w.dir.path); len(files) != 3 {
+	if files := testkit.Contents(t, w.dir.path); len(files) != 4 || files[ClaimName] == "" {
 		t.Errorf("files %v", files)
 	}
 	// The end is unknown.

@@ -74,8 +74,8 @@ func (r *recording) run(ctx, caller context.Context) (Result, error) {
 		unsynced, _ := finding.FromError(err)
 		result.Findings = append(result.Findings, unsynced)
 	}
-	if left := writer.Leftover(); left != "" {
-		result.Findings = append(result.Findings, finding.Leftover(left))
+	for _, path := range writer.Leftovers() {
+		result.Findings = append(result.Findings, finding.Leftover(path))
 	}
 	if err := r.addEvents(caller, &result); err != nil {
 		return Result{}, err
