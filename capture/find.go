@@ -3,12 +3,14 @@ package capture
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"iter"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/atomicfile"
 	"github.com/p20export/p20export/internal/dirtree"
 	"github.com/p20export/p20export/internal/hint"
 )
@@ -76,19 +78,16 @@ func Search(ctx context.Context, dir string) iter.Seq2[Found, error] { return se
 func search(ctx context.Context, dir string, limit int) iter.Seq2[Found, error] {
 	return func(yield func(Found, error) bool) {
 		any := false
-		for l, err := range dirtree.Each(ctx, dir, limit, marksCapture) {
-			if _, ok := errors.AsType[*dirtree.LimitError](err); ok {
-				err, _ = finding.FromError(err)
-			}
+		for d, err := range directories(ctx, dir, limit) {
 			if err != nil {
 				yield(Found{}, err)
 				return
 			}
-			if l.Err == nil && !isCapture(l) {
+			if d.Err == nil && d.State != Closed && d.State != Unfinished {
 				continue
 			}
 			any = true
-			if !yield(Found{l.Path, filepath.Dir(l.Rel)}, nil) {
+			if !yield(Found{d.Path, filepath.Dir(d.Rel)}, nil) {
 				return
 			}
 		}
@@ -98,25 +97,101 @@ func search(ctx context.Context, dir string, limit int) iter.Seq2[Found, error] 
 	}
 }
 
-// isCapture reports whether a directory has a manifest or looks like an unfinished
-// capture.
-func isCapture(l dirtree.Listing) bool {
-	for _, e := range l.Entries {
-		if e.IsDir() {
-			continue
-		}
-		if e.Name() == ManifestName || e.Type().IsRegular() && marksUnfinished(e.Name()) {
-			return true
-		}
-	}
-	return false
+// RemainderSuffix is appended to the names of files that Recover sets aside, so that they
+// no longer look like the files of a capture.
+const RemainderSuffix = ".unfinished"
+
+// State is what the names of its files say about a directory of a store.
+type State int
+
+// The states.
+const (
+	NoCapture  State = iota
+	Closed           // it has a manifest
+	Unfinished       // it has no manifest, but a file that only captures have
+	SetAside         // it has what Recover set aside of an unfinished capture
+	Removed          // it was a capture, whose removal was interrupted
+)
+
+// Directory is a directory of a store.
+type Directory struct {
+	Path string
+	// Rel is the path relative to the searched directory, which is ".".
+	Rel   string
+	State State
+	// Err is the error of reading the directory, if any.
+	Err error
 }
 
-// marksCapture reports whether only captures contain files with the given name.
-func marksCapture(name string) bool { return name == ManifestName || marksUnfinished(name) }
+// Directories returns the searched directory dir and the directories below it that are
+// not NoCapture, or cannot be read. It does not search below directories that are being
+// removed. Otherwise it is like Search.
+func Directories(ctx context.Context, dir string) iter.Seq2[Directory, error] {
+	return directories(ctx, dir, 0)
+}
 
-// marksUnfinished is marksCapture for captures without a manifest.
-func marksUnfinished(name string) bool { return slices.Contains(unfinishedNames(), name) }
+// directories is Directories with a limit for the entries, unless it is 0.
+func directories(ctx context.Context, dir string, limit int) iter.Seq2[Directory, error] {
+	return func(yield func(Directory, error) bool) {
+		removed := ""
+		for l, err := range dirtree.Each(ctx, dir, limit, marksCapture) {
+			if _, ok := errors.AsType[*dirtree.LimitError](err); ok {
+				err, _ = finding.FromError(err)
+			}
+			if err != nil {
+				yield(Directory{}, err)
+				return
+			}
+			if removed != "" && strings.HasPrefix(l.Rel, removed) {
+				continue
+			}
+			d := Directory{l.Path, l.Rel, stateOf(l), l.Err}
+			if d.State == Removed {
+				removed = l.Rel + string(filepath.Separator)
+			}
+			if (d.State != NoCapture || d.Err != nil) && !yield(d, nil) {
+				return
+			}
+		}
+	}
+}
+
+// stateOf returns the state of a listed directory.
+func stateOf(l dirtree.Listing) State {
+	files := make(map[string]fs.FileMode, len(l.Entries))
+	for _, e := range l.Entries {
+		files[e.Name()] = e.Type()
+	}
+	if t, ok := files[ManifestName]; ok && !t.IsDir() && !isRemoved(l.Rel) {
+		return Closed // or a link in place of the manifest, which Open reports
+	}
+	return StateOf(l.Rel, func(name string) bool { t, ok := files[name]; return ok && t.IsRegular() })
+}
+
+// StateOf returns the state of the directory with the given path or name. It calls has,
+// which must report whether the directory contains a regular file with the given name.
+func StateOf(path string, has func(name string) bool) State {
+	switch {
+	case isRemoved(path):
+		return Removed
+	case has(ManifestName):
+		return Closed
+	case IsUnfinished(has):
+		return Unfinished
+	case slices.ContainsFunc(FileNames(), func(name string) bool { return has(name + RemainderSuffix) }):
+		return SetAside
+	}
+	return NoCapture
+}
+
+// isRemoved reports whether a directory has the name of one that is being removed.
+func isRemoved(path string) bool { return atomicfile.IsTemporary(filepath.Base(path)) }
+
+// marksCapture reports whether a file with the given name can determine the state of its
+// directory.
+func marksCapture(name string) bool {
+	return slices.Contains(FileNames(), strings.TrimSuffix(name, RemainderSuffix))
+}
 
 // IsUnfinished reports whether a directory without a manifest looks like an
 // unfinished capture, because it contains a file that only captures contain. It

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/atomicfile"
 	"github.com/p20export/p20export/internal/dirtree"
 	"github.com/p20export/p20export/internal/testkit"
 )
@@ -145,5 +146,41 @@ func TestFindOddEntries(t *testing.T) {
 	}
 	if _, err := Open(context.Background(), all[0].Path, ""); !errors.Is(err, syscall.ENAMETOOLONG) {
 		t.Errorf("opening it: %v", err)
+	}
+}
+
+// The state of a directory follows from its name and the names of its regular files.
+func TestDirectories(t *testing.T) {
+	dir := t.TempDir()
+	removed := atomicfile.TemporaryName()
+	for _, name := range []string{
+		"a/capture.json", "a/capture.json.tmp", "a/response.sse.unfinished", "b/capture.json.tmp", "c/arrivals.tsv", "c/response.sse.unfinished",
+		"d/response.sse.unfinished", "d/e/response.ndjson", "f/notes.txt", "f/request.json", "g/notes.unfinished",
+		removed + "/capture.json", removed + "/below/capture.json", "h/" + removed + "/response.sse",
+		"i/.p20export-short.tmp/response.sse",
+	} {
+		lay(t, filepath.Join(dir, name))
+	}
+	for link, to := range map[string]string{"j/capture.json": "../a/capture.json", "k/response.sse": "../a/capture.json", "l": "a"} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, link)), 0o755), os.Symlink(to, filepath.Join(dir, link))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := map[string]State{
+		"a": Closed, "b": Unfinished, "c": Unfinished, "d": SetAside, "d/e": Unfinished, removed: Removed, "h/" + removed: Removed,
+		"i/.p20export-short.tmp": Unfinished, "j": Closed,
+	}
+	got := make(map[string]State)
+	for d, err := range Directories(context.Background(), dir) {
+		if err != nil || d.Err != nil || d.Path != filepath.Join(dir, d.Rel) {
+			t.Fatal(d, err)
+		}
+		got[d.Rel] = d.State
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got, want := found(t, dir, dir), []string{"a in .", "b in .", "c in .", "d/e in d", "i/.p20export-short.tmp in i", "j in ."}; !cmp.Equal(got, want) {
+		t.Errorf("Find returns %v, want %v", got, want)
 	}
 }

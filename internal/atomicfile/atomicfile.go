@@ -16,6 +16,7 @@ package atomicfile
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -361,6 +362,9 @@ const (
 	randomLength    = 26                                 // of a text of crypto/rand.Text
 	base32          = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567" // its letters
 )
+
+// TemporaryName returns a temporary name that nothing else has.
+func TemporaryName() string { return temporaryPrefix + rand.Text() + temporarySuffix }
 
 // IsTemporary reports whether name is a temporary name of this package: the prefix, the
 // text of crypto/rand.Text, and the suffix.

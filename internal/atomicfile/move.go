@@ -2,7 +2,6 @@ package atomicfile
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -67,7 +66,7 @@ func unsupported(err error) bool {
 // program removes it.
 func createNamed(dir string, mode fs.FileMode) (*os.File, string, error) {
 	for {
-		path := filepath.Join(dir, temporaryPrefix+rand.Text()+temporarySuffix)
+		path := filepath.Join(dir, TemporaryName())
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 		if err != nil {
 			return nil, "", err
