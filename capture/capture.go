@@ -107,7 +107,7 @@ func (c *Capture) Findings() []finding.Finding { return slices.Clone(c.findings)
 func (c *Capture) Close() error {
 	var errs []error
 	if c.decoder != nil {
-		c.decoder.close()
+		c.decoder.Close()
 	}
 	if c.response != nil {
 		c.response.close()

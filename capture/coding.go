@@ -16,9 +16,9 @@ type codingError struct{ err error }
 func (e *codingError) Error() string { return "content coding: " + e.err.Error() }
 func (e *codingError) Unwrap() error { return e.err }
 
-// coding returns the content coding of the stored response, or "" if it has none.
+// Coding returns the content coding of the stored response, or "" if it has none.
 // Names are case-insensitive, and x-gzip means gzip (RFC 9110 §8.4).
-func (m *Manifest) coding() string {
+func (m *Manifest) Coding() string {
 	switch c := strings.ToLower(strings.TrimSpace(m.Source.Headers["content-encoding"])); c {
 	case "identity":
 		return ""
@@ -27,6 +27,21 @@ func (m *Manifest) coding() string {
 	default:
 		return c
 	}
+}
+
+// Decode returns a reader that undoes a content coding of Manifest.Coding. It returns
+// decoded bytes as soon as it has read enough of r. The error is a finding
+// content_coding_unsupported for other codings than gzip and zstd. Closing the reader
+// does not close r.
+func Decode(r io.Reader, coding string) (io.ReadCloser, error) {
+	if coding == "" {
+		return io.NopCloser(r), nil
+	}
+	d, err := decode(r, coding)
+	if err != nil {
+		return nil, err
+	}
+	return d, nil
 }
 
 // decode returns a reader of the decoded response. Its errors are those of r or of
@@ -94,8 +109,8 @@ func (d *decoder) next() []byte {
 	return d.block
 }
 
-// close releases the memory of the decoding reader.
-func (d *decoder) close() {
+// Close releases the memory of the decoding reader.
+func (d *decoder) Close() error {
 	if d.block != nil {
 		putBlock(d.block)
 		d.block = nil
@@ -104,6 +119,7 @@ func (d *decoder) close() {
 		d.release()
 	}
 	d.err, d.release = io.ErrClosedPipe, nil
+	return nil
 }
 
 // classify returns the error to report for err: the source's error, io.EOF or a

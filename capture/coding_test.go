@@ -72,6 +72,28 @@ func TestCoding(t *testing.T) {
 	}
 }
 
+func TestDecode(t *testing.T) {
+	in := strings.Repeat(twoEvents, 100)
+	for _, coding := range []string{"", "gzip", "zstd"} {
+		stored := in
+		if coding != "" {
+			stored = coded(t, coding, in)
+		}
+		r, err := Decode(strings.NewReader(stored), coding)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err := io.ReadAll(r); string(b) != in || err != nil {
+			t.Errorf("%s: %d bytes, %v", coding, len(b), err)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	_, err := Decode(strings.NewReader("x"), "br")
+	mustFind(t, err, finding.CodingUnsupported)
+}
+
 func TestCodingUnsupported(t *testing.T) {
 	for _, header := range []string{"br", "gzip, zstd", "deflate", "\x1b"} {
 		_, err := Open(t.Context(), writeCoded(t, header, "x"), "")

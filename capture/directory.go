@@ -167,7 +167,7 @@ func (d *directory) claim() (*os.File, error) {
 // gives it its name. If the name exists, the error matches fs.ErrExist. The name is not
 // durable before sync.
 func (d *directory) publish(name string, content []byte) error {
-	temp := name + temporarySuffix
+	temp := atomicfile.TemporaryName()
 	f, err := d.create(temp)
 	if err != nil {
 		return err

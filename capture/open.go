@@ -217,7 +217,7 @@ func openDir(ctx context.Context, from *files, name string, framing Framing) (_ 
 		return nil, finding.New(finding.FramingOpaque, "the response has none of the framings in which events can be read")
 	}
 	r := &contextReader{ctx, response}
-	coding := manifest.coding()
+	coding := manifest.Coding()
 	if coding == "" {
 		c.read(r)
 		return c, nil

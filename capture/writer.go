@@ -63,9 +63,6 @@ type Writer struct {
 // response had broken off before its first byte, for Recover.
 const ClaimName = ManifestName + ".tmp"
 
-// temporarySuffix follows the name of a file while its content is written.
-const temporarySuffix = ".new"
-
 var errClosed = errors.New("the capture is closed")
 
 // Create creates the directory dir, with its parents, and begins a capture in it. If
