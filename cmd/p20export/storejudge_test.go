@@ -1,0 +1,201 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/p20export/p20export/digest"
+	"github.com/p20export/p20export/internal/testkit"
+)
+
+// storeJudge is a Python program that shares no code with this one. It reports what is
+// whole in a directory, and what only looks whole.
+const storeJudge = "testdata/judge/judge.py"
+
+// judged is a line of the judge.
+type judged struct {
+	Path     string   `json:"path"`
+	State    string   `json:"state"`
+	Problems []string `json:"problems"`
+}
+
+// judgeStore runs the judge on a directory. Each acknowledged capture is its path in the
+// directory and, after a space, optionally the digest of its capture.json. The result
+// good is false if something acknowledged is lost, or something looks whole but is not.
+func judgeStore(t testing.TB, dir string, acknowledged ...string) (rows []judged, good bool) {
+	t.Helper()
+	list := filepath.Join(t.TempDir(), "acknowledged")
+	testkit.Write(t, list, strings.Join(append(acknowledged, ""), "\n"))
+	cmd := exec.Command("python3", storeJudge, dir, "--acknowledged", list)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	exit, exited := errors.AsType[*exec.ExitError](err)
+	if err != nil && !(exited && exit.ExitCode() == 1) || stderr.Len() > 0 {
+		t.Fatalf("the judge: %v\n%s", err, &stderr)
+	}
+	for line := range bytes.Lines(out) {
+		var row judged
+		if err := json.Unmarshal(line, &row); err != nil {
+			t.Fatalf("the judge wrote %q: %v", line, err)
+		}
+		rows = append(rows, row)
+	}
+	return rows, err == nil
+}
+
+// edit replaces a part of a file, which must be there.
+func edit(t *testing.T, path, from, to string) {
+	t.Helper()
+	data := string(testkit.Read(t, path))
+	if !strings.Contains(data, from) {
+		t.Fatalf("%s does not contain %q", path, from)
+	}
+	testkit.Write(t, path, strings.Replace(data, from, to, 1))
+}
+
+// restate replaces a file of a capture, and its size and digest in capture.json, so that
+// only the content of the file can be wrong.
+func restate(t *testing.T, dir, name, content string) {
+	t.Helper()
+	var manifest map[string]any
+	if err := json.Unmarshal(testkit.Read(t, filepath.Join(dir, "capture.json")), &manifest); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Write(t, filepath.Join(dir, name), content)
+	manifest["files"].(map[string]any)[name] = map[string]any{"bytes": len(content), "digest": digest.Of([]byte(content))}
+	data, err := json.Marshal(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	testkit.Write(t, filepath.Join(dir, "capture.json"), string(data))
+}
+
+// The judge notices each kind of damage, and accepts what is whole.
+func TestStoreJudge(t *testing.T) {
+	const (
+		sample    = "../../examples/ag-ui-compacted-message-snapshot-evidence"
+		manifest  = "finished/capture.json"
+		response  = "finished/response.sse"
+		arrivals  = "finished/arrivals.tsv"
+		artifact  = "frozen/finished.artifact.json"
+		record    = "frozen/finished.record.json"
+		bundle    = "receipts.tar.gz"
+		whole     = "whole"
+		broken    = "broken"
+		lost      = "lost"
+		temporary = ".p20export-ABCDEFGHIJKLMNOPQRSTUVWXYZ.tmp"
+	)
+	remove := func(name string) func(*testing.T, string) {
+		return func(t *testing.T, dir string) {
+			if err := os.Remove(filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	cut := func(name string, n int64) func(*testing.T, string) {
+		return func(t *testing.T, dir string) {
+			path := filepath.Join(dir, name)
+			if err := os.Truncate(path, int64(len(testkit.Read(t, path)))-n); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	change := func(name, from, to string) func(*testing.T, string) {
+		return func(t *testing.T, dir string) { edit(t, filepath.Join(dir, name), from, to) }
+	}
+	lines := func(mend func(lines []string) []string) func(*testing.T, string) {
+		return func(t *testing.T, dir string) {
+			old := strings.SplitAfter(string(testkit.Read(t, filepath.Join(dir, arrivals))), "\n")
+			restate(t, filepath.Join(dir, "finished"), "arrivals.tsv", strings.Join(mend(old[:len(old)-1]), ""))
+		}
+	}
+	for _, tt := range []struct {
+		name   string
+		damage func(*testing.T, string)
+		path   string // of the row that must be there
+		state  string // of this row
+		good   bool
+	}{
+		{"nothing", func(*testing.T, string) {}, "finished", whole, true},
+		{"record", func(*testing.T, string) {}, record, whole, true},
+		{"bundle", func(*testing.T, string) {}, bundle, whole, true},
+		{"response cut", cut(response, 1), "finished", broken, false},
+		{"response changed", change(response, "RUN_STARTED", "RUN_STARTEX"), "finished", broken, false},
+		{"response missing", remove(response), "finished", broken, false},
+		{"request missing", remove("finished/request.json"), "finished", broken, false},
+		{"arrivals missing", remove(arrivals), "finished", broken, false},
+		{"response linked", func(t *testing.T, dir string) {
+			if err := errors.Join(os.Rename(filepath.Join(dir, response), filepath.Join(dir, "elsewhere")), os.Symlink("../elsewhere", filepath.Join(dir, response))); err != nil {
+				t.Fatal(err)
+			}
+		}, "finished", broken, false},
+		{"manifest cut", cut(manifest, 3), "finished", broken, false},
+		{"manifest empty", func(t *testing.T, dir string) { testkit.Write(t, filepath.Join(dir, manifest), "") }, "finished", broken, false},
+		{"other end", change(manifest, `"end": "eof"`, `"end": "fine"`), "finished", broken, false},
+		{"key twice", change(manifest, `"end": "eof"`, `"end": "eof", "end": "eof"`), "finished", broken, false},
+		{"arrivals end early", lines(func(l []string) []string { return l[:len(l)-1] }), "finished", broken, false},
+		{"arrivals torn", lines(func(l []string) []string { return append(l[:len(l)-1], "7") }), "finished", broken, false},
+		{"arrivals swapped", lines(func(l []string) []string { l[1], l[2] = l[2], l[1]; return l }), "finished", broken, false},
+		{"arrivals too late", lines(func(l []string) []string {
+			bytes, _, _ := strings.Cut(l[len(l)-1], "\t")
+			return append(l[:len(l)-1], bytes+"\t999999999999\n")
+		}), "finished", broken, false},
+		{"first arrival missing", lines(func(l []string) []string { return l[1:] }), "finished", broken, false},
+		{"manifest missing", remove(manifest), "finished", "unfinished", false},
+		{"manifest elsewhere", func(t *testing.T, dir string) {
+			if err := os.Rename(filepath.Join(dir, manifest), filepath.Join(dir, manifest+".tmp")); err != nil {
+				t.Fatal(err)
+			}
+		}, "finished", lost, false},
+		{"capture missing", func(t *testing.T, dir string) {
+			if err := os.RemoveAll(filepath.Join(dir, "finished")); err != nil {
+				t.Fatal(err)
+			}
+		}, "finished", lost, false},
+		{"capture replaced", func(t *testing.T, dir string) {
+			if err := os.RemoveAll(filepath.Join(dir, "finished")); err != nil {
+				t.Fatal(err)
+			}
+			testkit.CopyDir(t, filepath.Join(dir, "finished"), filepath.Join(sample, "raw/with-parent"))
+		}, "finished", lost, false},
+		{"set aside", func(t *testing.T, dir string) {
+			testkit.Write(t, filepath.Join(dir, "old/response.sse.unfinished"), "")
+		}, "old", "remainder", true},
+		{"unfinished", func(t *testing.T, dir string) {
+			testkit.Write(t, filepath.Join(dir, "new/capture.json.tmp"), "")
+		}, "new", "unfinished", true},
+		{"temporary", func(t *testing.T, dir string) {
+			testkit.Write(t, filepath.Join(dir, temporary), "")
+		}, temporary, "temporary", true},
+		{"artifact changed", change(artifact, "{", "{ "), record, broken, false},
+		{"artifact missing", remove(artifact), record, broken, false},
+		{"record cut", cut(record, 2), record, broken, false},
+		{"record missing", remove(record), artifact, "unfinished", true},
+		{"bundle cut", cut(bundle, 1), bundle, broken, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			testkit.CopyDir(t, filepath.Join(dir, "finished"), filepath.Join(sample, "raw/finished"))
+			testkit.CopyDir(t, filepath.Join(dir, "frozen"), filepath.Join(sample, "frozen"))
+			testkit.Write(t, filepath.Join(dir, bundle), testkit.Read(t, filepath.Join(sample, "assay", bundle)))
+			stored := "finished " + string(digest.Of(testkit.Read(t, filepath.Join(dir, manifest))))
+			tt.damage(t, dir)
+			rows, good := judgeStore(t, dir, stored)
+			if good != tt.good || !slices.ContainsFunc(rows, func(r judged) bool { return r.Path == tt.path && r.State == tt.state }) {
+				t.Errorf("good: %v, want %v, with %s %s:\n%+v", good, tt.good, tt.path, tt.state, rows)
+			}
+			// Without its acknowledgement, only what is in the directory counts.
+			if _, good := judgeStore(t, dir); good != (tt.good || tt.state == lost || tt.state == "unfinished") {
+				t.Errorf("without the acknowledgement, good is %v", good)
+			}
+		})
+	}
+}
