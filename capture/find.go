@@ -205,6 +205,12 @@ func IsUnfinished(has func(name string) bool) bool {
 // or not.
 func FileNames() []string { return append(unfinishedNames(), ManifestName, RequestName) }
 
+// IsFileName reports whether a Writer or Recover creates files with the given name.
+func IsFileName(name string) bool {
+	name = strings.TrimSuffix(strings.TrimSuffix(name, RemainderSuffix), temporarySuffix)
+	return slices.Contains(FileNames(), name)
+}
+
 func unfinishedNames() []string {
 	return []string{ClaimName, ArrivalsName, SSE.FileName(), NDJSON.FileName(), JSON.FileName(), Opaque.FileName()}
 }

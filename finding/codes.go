@@ -29,6 +29,8 @@ const (
 	FramingOpaque      Code = "framing_opaque"
 	CodingUnsupported  Code = "content_coding_unsupported"
 	CodingDamaged      Code = "content_coding_damaged"
+	CaptureInUse       Code = "capture_in_use"
+	CaptureSetAside    Code = "capture_set_aside"
 	EventIncomplete    Code = "event_incomplete"
 	EventTooLarge      Code = "event_too_large"
 	ArrayMalformed     Code = "array_malformed"

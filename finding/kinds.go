@@ -15,6 +15,8 @@ var kinds = sync.OnceValue(func() map[Code]kind {
 		FramingOpaque:      {Error, "the response has none of the framings in which events can be read", ""},
 		CodingUnsupported:  {Error, "the response has a content coding other than gzip or zstd", "RFC 9110 §8.4"},
 		CodingDamaged:      {Error, "the response cannot be decompressed", "RFC 9110 §8.4"},
+		CaptureInUse:       {Info, "the capture is being written, or may be", ""},
+		CaptureSetAside:    {Info, "files of an unfinished capture that was recovered into another directory", ""},
 		EventIncomplete:    {Warning, "the capture ends inside an event, which is ignored", "WHATWG HTML §9.2.6"},
 		EventTooLarge:      {Error, "an event is larger than 64 MiB", ""},
 		ArrayMalformed:     {Error, "a response framed as a JSON array is not exactly one array of values", "RFC 8259 §5"},

@@ -147,7 +147,9 @@ var ByTruncation = sync.OnceValue(func() map[string]string {
 // next step are not in the map. The map must not be modified.
 var ByCode = sync.OnceValue(func() map[string]string {
 	return map[string]string{
-		"capture_unfinished":         "record the run again into a new directory, or name the response file to read it without its times",
+		"capture_unfinished":         "close what arrived into a new capture with p20export recover DIR, or name the response file to read it without its times",
+		"capture_in_use":             "wait until the program that writes it has ended",
+		"capture_set_aside":          "when the recovered capture has all that matters, remove them with p20export prune --unfinished",
 		"capture_manifest_malformed": "restore capture.json from the original capture",
 		"capture_file_missing":       "restore the whole capture directory",
 		"capture_file_link":          "replace the link with a copy of the file; cp -rL copies a whole capture without links",
