@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/capture/internal/exchange"
 	"github.com/p20export/p20export/finding"
 )
 
@@ -103,12 +104,12 @@ func Record(ctx context.Context, dir string, s Settings) (Result, error) {
 			return Result{}, err
 		}
 	}
-	target := publicURL(endpoint)
+	target := exchange.PublicURL(endpoint)
 	proxy, err := http.ProxyFromEnvironment(&http.Request{URL: endpoint})
 	if err != nil {
 		return Result{}, failed(target, err)
 	}
-	if err := checkCreate(dir, target, publicURL(proxy), s); err != nil {
+	if err := checkCreate(dir, target, exchange.PublicURL(proxy), s); err != nil {
 		return Result{}, err
 	}
 	caller := ctx
@@ -154,7 +155,7 @@ func Record(ctx context.Context, dir string, s Settings) (Result, error) {
 		response.Body = http.NoBody
 	}
 
-	r := &recording{settings: s, dir: dir, target: target, proxy: publicURL(proxy), started: started, response: response, countLimit: countLimit}
+	r := &recording{settings: s, dir: dir, target: target, proxy: exchange.PublicURL(proxy), started: started, response: response, countLimit: countLimit}
 	return r.run(ctx, caller)
 }
 
@@ -164,7 +165,7 @@ func checkCreate(dir, target, proxy string, s Settings) error {
 	return capture.CheckCreate(dir, capture.Settings{
 		Source: capture.Source{
 			Kind: capture.KindHTTP, Method: http.MethodPost, URL: target, Proxy: proxy, Status: new(999),
-			ContentType: strings.Repeat("\x00", headerBytes), // six bytes each in JSON
+			ContentType: strings.Repeat("\x00", exchange.HeaderBytes), // six bytes each in JSON
 		},
 		Framing: s.Framing, Labels: s.Labels, Tool: s.Tool,
 	})
@@ -181,16 +182,6 @@ func parseURL(s string) (*url.URL, error) {
 		return nil, finding.New(finding.HTTPFailed, "the URL does not begin with http:// or https:// and a host").WithHint("give a URL such as http://127.0.0.1:8000/")
 	}
 	return u, nil
-}
-
-// publicURL returns u without user info, query and fragment. It returns "" for nil.
-func publicURL(u *url.URL) string {
-	if u == nil {
-		return ""
-	}
-	v := *u
-	v.User, v.RawQuery, v.ForceQuery, v.Fragment, v.RawFragment = nil, "", false, "", ""
-	return v.String()
 }
 
 // failed returns the finding for an error of the HTTP client. The text of the error

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/capture/internal/exchange"
 	"github.com/p20export/p20export/finding"
 )
 
@@ -49,7 +50,7 @@ var errCountLimit = errors.New("counting took too long")
 func (r *recording) run(ctx, caller context.Context) (Result, error) {
 	s := r.settings
 	format := framing(s.Framing, r.response)
-	from := source(r.target, r.proxy, r.response)
+	from := exchange.Source(capture.KindHTTP, r.target, r.proxy, r.response)
 	writer, err := capture.Create(r.dir, capture.Settings{
 		Source: from, Framing: format, StartedAt: r.started,
 		Request: s.Body, Labels: s.Labels, Tool: s.Tool, Arrivals: true,
@@ -90,7 +91,7 @@ func (r *recording) run(ctx, caller context.Context) (Result, error) {
 // and the finding about that, if any. It stops after a failed write, whose error the
 // writer returns from Close.
 func (r *recording) copy(ctx, caller context.Context) (capture.End, *finding.Finding) {
-	buf := make([]byte, readBytes)
+	buf := make([]byte, exchange.ReadBytes)
 	for {
 		part := buf
 		room := r.settings.MaxBytes - r.bytes

@@ -3,22 +3,14 @@ package client
 import (
 	"bytes"
 	"context"
-	"mime"
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/capture/internal/exchange"
 	"github.com/p20export/p20export/finding"
-)
-
-const (
-	// readBytes is the size of network reads.
-	readBytes = 64 << 10
-	// headerBytes limits the response headers. The manifest stores some of them.
-	headerBytes = 64 << 10
 )
 
 // newClient returns a client that uses proxy, unless it is nil. The client does not
@@ -30,10 +22,10 @@ func newClient(proxy *url.URL) (client *http.Client, closeIdle func()) {
 		ForceAttemptHTTP2:      true,
 		TLSHandshakeTimeout:    10 * time.Second,
 		DisableCompression:     true,
-		DialContext:            dialGated,
+		DialContext:            exchange.Dial,
 		MaxIdleConnsPerHost:    -1, // net/http logs data of idle connections
-		ReadBufferSize:         readBytes,
-		MaxResponseHeaderBytes: headerBytes,
+		ReadBufferSize:         exchange.ReadBytes,
+		MaxResponseHeaderBytes: exchange.HeaderBytes,
 	}
 	return &http.Client{
 		Transport:     transport,
@@ -63,61 +55,14 @@ func newRequest(ctx context.Context, s Settings) (*http.Request, error) {
 	return request, nil
 }
 
-// source returns the description of a response for the manifest.
-func source(target, proxy string, response *http.Response) capture.Source {
-	return capture.Source{
-		Kind: capture.KindHTTP, Method: http.MethodPost, URL: target, Proxy: proxy,
-		Status:      &response.StatusCode,
-		ContentType: printable(response.Header.Get("Content-Type")),
-		Headers:     keptHeaders(response.Header),
-	}
-}
-
-// keptNames are the names of the response headers that are stored. They describe the
-// response and never contain a secret.
-var keptNames = []string{"cache-control", "content-encoding", "server"}
-
-func keptHeaders(h http.Header) map[string]string {
-	kept := map[string]string{}
-	for _, name := range keptNames {
-		if values := h.Values(name); len(values) > 0 {
-			kept[name] = printable(strings.Join(values, ", "))
-		}
-	}
-	if len(kept) == 0 {
-		return nil
-	}
-	return kept
-}
-
-// printable returns the value of a header as valid UTF-8, for JSON. RFC 9110 §5.5
-// allows other bytes.
-func printable(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
-
-const eventStream = "text/event-stream"
-
-// mediaType returns the media type of a response in lower case and without
-// parameters, or "" if it has none.
-func mediaType(response *http.Response) string {
-	value := response.Header.Get("Content-Type")
-	if t, _, err := mime.ParseMediaType(value); err == nil {
-		return t
-	}
-	t, _, _ := strings.Cut(value, ";")
-	return strings.ToLower(strings.TrimSpace(t))
-}
-
 // framing returns the framing to store for a response: the configured framing or, if
 // there is none, that of the media type.
 func framing(configured capture.Framing, response *http.Response) capture.Framing {
 	if configured != "" {
 		return configured
 	}
-	switch mediaType(response) {
-	case "application/json":
-		return capture.JSON
-	case "application/x-ndjson", "application/ndjson", "application/jsonl":
-		return capture.NDJSON
+	if f := exchange.Framing(exchange.MediaType(response.Header)); f != "" {
+		return f
 	}
 	return capture.SSE
 }
@@ -126,7 +71,7 @@ func framing(configured capture.Framing, response *http.Response) capture.Framin
 // which quotes the first bytes of the body, or nil.
 func checkHead(configured capture.Framing, response *http.Response, body []byte) *finding.Finding {
 	var f finding.Finding
-	switch t := mediaType(response); {
+	switch t := exchange.MediaType(response.Header); {
 	case response.StatusCode != http.StatusOK:
 		f = finding.New(finding.HTTPStatus, "the endpoint answered with status %03d%s", response.StatusCode, quoted(body))
 		if to := location(response); to != "" {
@@ -134,7 +79,7 @@ func checkHead(configured capture.Framing, response *http.Response, body []byte)
 		}
 	case configured == "" && t == "":
 		f = finding.New(finding.HTTPContentType, "the endpoint answered without a content type%s", quoted(body))
-	case configured == "" && t != eventStream:
+	case configured == "" && t != exchange.EventStream:
 		f = finding.New(finding.HTTPContentType, "the endpoint answered with content type %s%s", finding.Quote(t), quoted(body))
 	default:
 		return nil
@@ -156,5 +101,5 @@ func location(response *http.Response) string {
 	if to == "" || err != nil || response.StatusCode < 300 || response.StatusCode > 399 {
 		return ""
 	}
-	return finding.Escape(publicURL(response.Request.URL.ResolveReference(u)))
+	return finding.Escape(exchange.PublicURL(response.Request.URL.ResolveReference(u)))
 }

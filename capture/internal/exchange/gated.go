@@ -1,4 +1,4 @@
-package client
+package exchange
 
 import (
 	"context"
@@ -15,8 +15,9 @@ type gated struct {
 	written chan struct{}
 }
 
-// dialGated dials like the default transport and returns a gated connection.
-func dialGated(ctx context.Context, network, address string) (net.Conn, error) {
+// Dial dials like the default transport. It returns a connection whose Read waits for the
+// first Write.
+func Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, network, address)
 	if err != nil {
 		return nil, err

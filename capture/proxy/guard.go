@@ -1,0 +1,91 @@
+package proxy
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/p20export/p20export/capture/internal/exchange"
+)
+
+// refusal is a response of the proxy itself.
+type refusal struct {
+	status int
+	reason string
+}
+
+// check returns a refusal if the request must not be passed on.
+func (p *Proxy) check(r *http.Request) *refusal {
+	s := &p.settings
+	switch {
+	case r.Method == http.MethodConnect:
+		return &refusal{http.StatusMethodNotAllowed, "CONNECT is not allowed"}
+	case r.URL.IsAbs() || r.URL.Host != "" || !strings.HasPrefix(r.RequestURI, "/"):
+		return &refusal{http.StatusMisdirectedRequest, "the target of the request is not a path"}
+	case !p.serves(r.Host):
+		return &refusal{http.StatusMisdirectedRequest, "the Host of the request is not allowed"}
+	case upgrades(r.Header):
+		return &refusal{http.StatusNotImplemented, "upgrades are not supported"}
+	case strings.Trim(s.Upstream.Path, "/") != "" && leaves(r.URL):
+		return &refusal{http.StatusBadRequest, "the path has dot segments"}
+	case r.ContentLength > s.MaxRequestBytes:
+		return &refusal{http.StatusRequestEntityTooLarge, "the request body is too large"}
+	}
+	return nil
+}
+
+// serves reports whether requests with the given Host are accepted.
+func (p *Proxy) serves(host string) bool {
+	s := &p.settings
+	return s.AllowRemote && len(s.AllowedHosts) == 0 || exchange.Local(host, s.AllowedHosts)
+}
+
+// upgrades reports whether the client asks for another protocol. It may ask for HTTP/2
+// without TLS, as some clients always do; the request is then served as HTTP/1.1 (RFC 9110
+// §7.8).
+func upgrades(h http.Header) bool {
+	for _, value := range h.Values("Upgrade") {
+		for protocol := range strings.SplitSeq(value, ",") {
+			if p := strings.TrimSpace(protocol); p != "" && !strings.EqualFold(p, "h2c") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// leaves reports whether a path has dot segments, so that it could leave the path of the
+// upstream.
+func leaves(u *url.URL) bool {
+	for segment := range strings.FieldsFuncSeq(u.Path, func(r rune) bool { return r == '/' || r == '\\' }) {
+		if segment == "." || segment == ".." {
+			return true
+		}
+	}
+	return false
+}
+
+// refuse answers a request with the reason why it is not passed on.
+func (p *Proxy) refuse(w http.ResponseWriter, r *http.Request, no refusal) {
+	p.settings.Log.Info("request refused", "status", no.status, "reason", no.reason)
+	no.write(w)
+}
+
+// write writes the response.
+func (no refusal) write(w http.ResponseWriter) {
+	h := w.Header()
+	clear(h)
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("X-Content-Type-Options", "nosniff")
+	switch no.status {
+	case http.StatusServiceUnavailable:
+		h.Set("Retry-After", "1")
+		h.Set("Connection", "close")
+	case http.StatusMethodNotAllowed, http.StatusMisdirectedRequest:
+	default:
+		h.Set("Connection", "close")
+	}
+	w.WriteHeader(no.status)
+	io.WriteString(w, no.reason+"\n")
+}

@@ -1,0 +1,228 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/capture/internal/exchange"
+)
+
+// The causes for which the proxy itself ends an exchange.
+var (
+	errTimeout = errors.New("the time limit of the exchange was reached")
+	errDrained = errors.New("the proxy was shut down")
+)
+
+// passing is an exchange that is being passed on.
+type passing struct {
+	proxy    *Proxy
+	began    time.Time
+	w        http.ResponseWriter
+	original *http.Request // of the server, which adds the trailers to it
+	trailer  http.Header   // of the request to the upstream
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+
+	request   *RequestBody // nil if it is not kept
+	recording *Recording   // nil if the exchange is not recorded
+	status    int
+	bytes     int64
+	end       capture.End // "" until it is known
+
+	mu      sync.Mutex
+	refused error // why reading the request body failed
+	over    bool  // the deadlines of the connection must not be changed
+	late    bool  // the client has a deadline for the rest of the response
+}
+
+type passingKey struct{}
+
+// serve passes the exchange on.
+func (x *passing) serve(w http.ResponseWriter, r *http.Request) {
+	ctx := r.Context()
+	if d := x.proxy.settings.Timeout; d > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeoutCause(ctx, d, errTimeout)
+		defer stop()
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	x.ctx, x.cancel = context.WithValue(ctx, passingKey{}, x), cancel
+	// The body of the server's own request must stay as it is.
+	out := r.WithContext(x.ctx)
+	if r.ContentLength != 0 {
+		if r.Method == http.MethodPost {
+			x.request = x.proxy.recorder.NewRequestBody()
+		}
+		out.Body = &body{ReadCloser: r.Body, x: x}
+	}
+	stop := context.AfterFunc(ctx, x.hurry)
+	defer stop()
+	x.proxy.reverse.ServeHTTP(&writer{w}, out)
+}
+
+// hurry limits the time for which the client may keep the exchange open that was ended.
+func (x *passing) hurry() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.over {
+		x.late = true
+		http.NewResponseController(x.w).SetWriteDeadline(time.Now().Add(time.Second))
+	}
+}
+
+// finish ends the exchange. It runs last in ServeHTTP, even after a panic.
+func (x *passing) finish() {
+	x.mu.Lock()
+	x.over = true
+	if x.late {
+		http.NewResponseController(x.w).SetWriteDeadline(time.Time{})
+	}
+	x.mu.Unlock()
+	if x.end == "" {
+		x.end = x.classify(nil)
+	}
+	x.cancel(nil)
+	ended := Exchange{End: x.end, Status: x.status, Bytes: x.bytes, Events: -1, Duration: time.Since(x.began)}
+	if x.recording != nil {
+		x.recording.End(x.end)
+		x.recording.Finish(ended)
+	} else {
+		x.request.release()
+		x.proxy.settings.Log.Debug("exchange passed", "end", x.end, "status", x.status, "bytes", x.bytes, "duration", ended.Duration)
+		x.proxy.settings.Observer.Ended(ended)
+	}
+	x.proxy.remove(x)
+}
+
+// classify returns how the response ended that was not read to its end. The error is that
+// of a read, or nil if the client stopped reading.
+func (x *passing) classify(err error) capture.End {
+	switch cause := context.Cause(x.ctx); {
+	case errors.Is(cause, errTimeout):
+		return capture.EndLimit
+	case errors.Is(cause, ErrStorage):
+		return endStorage
+	case cause != nil:
+		return capture.EndCancelled
+	case err == nil && x.status != 0:
+		return capture.EndCancelled
+	}
+	return capture.EndError
+}
+
+// respond is called with the response of the upstream before it is passed on.
+func respond(response *http.Response) error {
+	x := response.Request.Context().Value(passingKey{}).(*passing)
+	switch code := response.StatusCode; {
+	case code == http.StatusSwitchingProtocols:
+		return errors.New("the upstream switched the protocol")
+	case code < 100 || code > 999: // package http could not pass it on
+		return errors.New("the upstream answered with an invalid status")
+	}
+	x.status = response.StatusCode
+	// The server would add these.
+	for _, name := range []string{"Date", "Content-Type"} {
+		if _, ok := response.Header[name]; !ok {
+			x.w.Header()[name] = nil
+		}
+	}
+	t := exchange.MediaType(response.Header)
+	if x.original.Method == http.MethodPost && (x.status >= 400 || exchange.Streams(t)) {
+		x.record(response, t)
+	} else {
+		x.request.release()
+	}
+	response.Body = &tap{ReadCloser: response.Body, x: x}
+	return nil
+}
+
+// record begins to record the exchange.
+func (x *passing) record(response *http.Response, mediaType string) {
+	target := *x.original.URL
+	target.Scheme, target.Host = x.proxy.settings.Upstream.Scheme, x.proxy.settings.Upstream.Host
+	target.Path, target.RawPath = response.Request.URL.Path, response.Request.URL.RawPath
+	framing := exchange.Framing(mediaType)
+	if framing == "" {
+		framing = opaque
+	}
+	x.recording = x.proxy.recorder.Begin(capture.Settings{
+		Source:    exchange.Source(capture.KindProxy, exchange.PublicURL(&target), "", response),
+		Framing:   framing,
+		StartedAt: x.began,
+	}, x.request, func(error) {
+		if x.proxy.settings.FailOnStore {
+			x.cancel(ErrStorage)
+		}
+	})
+}
+
+// tap is the body of a response. It copies what is read to the recording.
+type tap struct {
+	io.ReadCloser
+	x    *passing
+	n    int // of the previous read
+	read time.Time
+}
+
+// Read reads from the upstream. ReverseProxy calls it again when it has passed on what the
+// previous call returned.
+func (t *tap) Read(p []byte) (int, error) {
+	x := t.x
+	t.passed()
+	n, err := t.ReadCloser.Read(p)
+	t.n, t.read = n, time.Now()
+	x.bytes += int64(n)
+	if x.recording != nil && n > 0 {
+		if failed := x.recording.Write(p[:n], t.read); failed != nil && x.proxy.settings.FailOnStore {
+			x.cancel(failed)
+			x.end = endStorage
+			return 0, failed
+		}
+	}
+	if err != nil {
+		x.end = capture.EndEOF
+		if err != io.EOF {
+			x.end = x.classify(err)
+		}
+		if x.recording != nil {
+			x.recording.End(x.end)
+		}
+	}
+	return n, err
+}
+
+// passed is called when what the previous Read returned was passed on.
+func (t *tap) passed() {
+	if t.n > 0 {
+		t.x.proxy.settings.Observer.Passed(t.n, time.Since(t.read))
+		t.n = 0
+		if t.x.recording != nil {
+			t.x.recording.Wake()
+		}
+	}
+}
+
+// Close closes the body. After the last bytes, ReverseProxy calls it in place of Read.
+func (t *tap) Close() error {
+	if t.x.end == capture.EndEOF {
+		t.passed()
+	}
+	return t.ReadCloser.Close()
+}
+
+// writer sends the headers of a response of unknown length at once.
+type writer struct{ http.ResponseWriter }
+
+func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *writer) WriteHeader(status int) {
+	w.ResponseWriter.WriteHeader(status)
+	if _, known := w.Header()["Content-Length"]; status >= 200 && !known {
+		http.NewResponseController(w.ResponseWriter).Flush()
+	}
+}

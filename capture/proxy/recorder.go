@@ -1,0 +1,97 @@
+package proxy
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/p20export/p20export/capture"
+)
+
+// Recorder records exchanges as captures in one directory. It is safe for concurrent use.
+type Recorder struct {
+	settings *Settings
+	queued   atomic.Int64 // bytes that wait to be written
+	open     atomic.Int64 // recordings that are not closed
+	closing  sync.WaitGroup
+}
+
+// ErrStorage reports that what was recorded could not be written.
+var ErrStorage = errors.New("the capture cannot be stored")
+
+// newRecorder returns a Recorder. Of the settings it uses those about captures.
+func newRecorder(s *Settings) *Recorder { return &Recorder{settings: s} }
+
+// reserve reserves n bytes of the queue, if there is room.
+func (r *Recorder) reserve(n int64) bool {
+	if r.queued.Add(n) > r.settings.QueueBytes {
+		r.queued.Add(-n)
+		return false
+	}
+	r.settings.Observer.Queued(int(n))
+	return true
+}
+
+// release gives back n reserved bytes.
+func (r *Recorder) release(n int64) {
+	if n != 0 {
+		r.queued.Add(-n)
+		r.settings.Observer.Queued(int(-n))
+	}
+}
+
+// Begin begins to record a response. The name of the capture directory consists of the
+// time of the request and random characters. The settings have the source, the framing
+// and the start. request is the request body, as far as it was read, or nil. failed is
+// called, at most once, if the capture cannot be written.
+func (r *Recorder) Begin(s capture.Settings, request *RequestBody, failed func(error)) *Recording {
+	s.Labels, s.Tool, s.Arrivals = r.settings.Labels, r.settings.Tool, true
+	g := &Recording{
+		recorder: r, settings: s, request: request, failed: failed,
+		wake: make(chan struct{}, 1), full: make(chan struct{}, 1), ended: make(chan struct{}), over: make(chan struct{}),
+	}
+	if request != nil && request.dropped() {
+		g.stop(endStorage)
+	}
+	r.closing.Add(1)
+	// Recordings of ended exchanges pile up if the disk hangs.
+	if r.open.Add(1) > 2*int64(r.settings.MaxExchanges) {
+		g.stop(endStorage)
+		g.abandoned = true
+	}
+	go g.run()
+	return g
+}
+
+// wait waits until all recordings are closed, or until ctx is done and another grace has
+// passed. It returns the number of those that are not closed.
+func (r *Recorder) wait(ctx context.Context, grace time.Duration) int {
+	done := make(chan struct{})
+	go func() {
+		r.closing.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return 0
+	case <-ctx.Done():
+	}
+	t := time.NewTimer(grace)
+	defer t.Stop()
+	select {
+	case <-done:
+		return 0
+	case <-t.C:
+		return int(r.open.Load())
+	}
+}
+
+// newName returns the name of a capture directory for a request that arrived at the given
+// time.
+func newName(at time.Time) string {
+	return at.UTC().Format("20060102T150405.000000Z-") + strings.ToLower(rand.Text()[:10])
+}

@@ -1,0 +1,159 @@
+package proxy
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httputil"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/p20export/p20export/capture/internal/exchange"
+)
+
+// newTransport returns the transport to the upstream. Each exchange of HTTP/1.1 has a
+// connection of its own, so bytes of one response can never become those of another, and no
+// request is lost on a connection that the upstream is closing.
+func newTransport() *http.Transport {
+	return &http.Transport{
+		DialContext:            exchange.Dial,
+		TLSClientConfig:        &tls.Config{ClientSessionCache: tls.NewLRUClientSessionCache(0)},
+		ForceAttemptHTTP2:      true,
+		TLSHandshakeTimeout:    10 * time.Second,
+		ExpectContinueTimeout:  time.Second,
+		IdleConnTimeout:        90 * time.Second, // of HTTP/2
+		DisableCompression:     true,
+		MaxIdleConnsPerHost:    -1,
+		ReadBufferSize:         exchange.ReadBytes,
+		MaxResponseHeaderBytes: exchange.HeaderBytes,
+	}
+}
+
+// buffers is a pool of buffers for ReverseProxy.
+type buffers struct{ pool sync.Pool }
+
+func newBuffers() *buffers {
+	return &buffers{sync.Pool{New: func() any { return new([exchange.ReadBytes]byte) }}}
+}
+
+func (b *buffers) Get() []byte  { return b.pool.Get().(*[exchange.ReadBytes]byte)[:] }
+func (b *buffers) Put(p []byte) { b.pool.Put((*[exchange.ReadBytes]byte)(p)) }
+
+// forwarded are the headers that ReverseProxy removes although they are end-to-end.
+var forwarded = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"}
+
+// rewrite makes the request to the upstream.
+func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
+	r.SetURL(p.settings.Upstream)
+	r.Out.URL.RawQuery = r.In.URL.RawQuery
+	for _, name := range forwarded {
+		if values, ok := r.In.Header[name]; ok && !nominated(r.In.Header, name) {
+			r.Out.Header[name] = values
+		}
+	}
+	// ReverseProxy adds them again if the client asked for an upgrade.
+	r.Out.Header.Del("Connection")
+	r.Out.Header.Del("Upgrade")
+	if r.In.ContentLength < 0 {
+		if r.Out.Trailer == nil {
+			r.Out.Trailer = http.Header{}
+		}
+		r.In.Context().Value(passingKey{}).(*passing).trailer = r.Out.Trailer
+	}
+}
+
+// nominated reports whether the Connection header says that the header with the given name
+// is not for the upstream.
+func nominated(h http.Header, name string) bool {
+	for _, value := range h["Connection"] {
+		for option := range strings.SplitSeq(value, ",") {
+			if strings.EqualFold(strings.TrimSpace(option), name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+var errTooLarge = errors.New("the request body is too large")
+
+// body is the body of a request. It keeps what is read for the recording.
+type body struct {
+	io.ReadCloser
+	x *passing
+	n int64
+}
+
+// Read reads from the client, which must send something in time.
+func (b *body) Read(p []byte) (int, error) {
+	x := b.x
+	x.readDeadline(time.Now().Add(exchange.BodyTimeout))
+	n, err := b.ReadCloser.Read(p)
+	b.n += int64(n)
+	if b.n > x.proxy.settings.MaxRequestBytes {
+		n, err = 0, errTooLarge
+	}
+	if failed := x.request.Add(p[:n]); failed != nil && x.proxy.settings.FailOnStore {
+		n, err = 0, failed
+	}
+	if err != nil {
+		x.readDeadline(time.Time{})
+		if err == io.EOF {
+			x.request.Complete()
+			maps.Copy(x.trailer, x.original.Trailer)
+		} else {
+			x.mu.Lock()
+			x.refused = err
+			x.mu.Unlock()
+		}
+	}
+	return n, err
+}
+
+// readDeadline sets the deadline of reads from the client.
+func (x *passing) readDeadline(at time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.over {
+		http.NewResponseController(x.w).SetReadDeadline(at)
+	}
+}
+
+// failed answers a request to which the upstream sent no response that can be passed on.
+func (p *Proxy) failed(_ http.ResponseWriter, r *http.Request, err error) {
+	x := r.Context().Value(passingKey{}).(*passing)
+	x.mu.Lock()
+	refused := x.refused
+	x.mu.Unlock()
+	no := refusal{http.StatusBadGateway, "the upstream did not answer"}
+	switch cause := context.Cause(x.ctx); {
+	case errors.Is(cause, errTimeout):
+		no = refusal{http.StatusGatewayTimeout, "the upstream did not answer in time"}
+	case errors.Is(cause, errDrained):
+		no = refusal{http.StatusServiceUnavailable, "the proxy is shutting down"}
+	case errors.Is(refused, ErrStorage):
+		no = refusal{http.StatusServiceUnavailable, "the exchange cannot be recorded"}
+		x.end = endStorage
+	case cause != nil:
+		x.end = x.classify(nil)
+		panic(http.ErrAbortHandler) // the client left
+	case errors.Is(refused, errTooLarge):
+		no = refusal{http.StatusRequestEntityTooLarge, errTooLarge.Error()}
+	case errors.Is(refused, os.ErrDeadlineExceeded):
+		no = refusal{http.StatusRequestTimeout, "the request body did not arrive in time"}
+	case refused != nil:
+		no = refusal{http.StatusBadRequest, "the request body cannot be read"}
+	}
+	text, _, _ := strings.Cut(err.Error(), `"`) // net/http quotes what it received
+	p.settings.Log.Warn("no response to pass on", "status", no.status, "reason", no.reason, "error", text)
+	if x.end == "" {
+		x.end = x.classify(err)
+	}
+	x.status = no.status
+	no.write(x.w)
+}
