@@ -106,7 +106,7 @@ func (x *passing) classify(err error) capture.End {
 	case errors.Is(cause, errTimeout):
 		return capture.EndLimit
 	case errors.Is(cause, ErrStorage):
-		return endStorage
+		return capture.EndStorage
 	case cause != nil:
 		return capture.EndCancelled
 	case err == nil && x.status != 0:
@@ -148,7 +148,7 @@ func (x *passing) record(response *http.Response, mediaType string) {
 	target.Path, target.RawPath = response.Request.URL.Path, response.Request.URL.RawPath
 	framing := exchange.Framing(mediaType)
 	if framing == "" {
-		framing = opaque
+		framing = capture.Opaque
 	}
 	x.recording = x.proxy.recorder.Begin(capture.Settings{
 		Source:    exchange.Source(capture.KindProxy, exchange.PublicURL(&target), "", response),
@@ -180,7 +180,7 @@ func (t *tap) Read(p []byte) (int, error) {
 	if x.recording != nil && n > 0 {
 		if failed := x.recording.Write(p[:n], t.read); failed != nil && x.proxy.settings.FailOnStore {
 			x.cancel(failed)
-			x.end = endStorage
+			x.end = capture.EndStorage
 			return 0, failed
 		}
 	}

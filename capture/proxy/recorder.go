@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,13 +20,33 @@ type Recorder struct {
 	queued   atomic.Int64 // bytes that wait to be written
 	open     atomic.Int64 // recordings that are not closed
 	closing  sync.WaitGroup
+	create   func(root *os.Root, name string, s capture.Settings) (storage, error)
 }
 
-// ErrStorage reports that what was recorded could not be written.
+// storage is a *capture.Writer.
+type storage interface {
+	WriteArrived(p []byte, arrivals []capture.Arrival) (int, error)
+	Sync() error
+	SetRequest(body []byte) error
+	Close(end capture.End) (*capture.Manifest, error)
+	Leftovers() []string
+}
+
+// ErrStorage reports that a capture ended because it could not be stored.
 var ErrStorage = errors.New("the capture cannot be stored")
 
+// The reasons for which a capture ends although no write failed.
+var (
+	errQueueFull = fmt.Errorf("%w: the queue is full", ErrStorage)
+	errTooMany   = fmt.Errorf("%w: too many earlier captures are not closed", ErrStorage)
+)
+
 // newRecorder returns a Recorder. Of the settings it uses those about captures.
-func newRecorder(s *Settings) *Recorder { return &Recorder{settings: s} }
+func newRecorder(s *Settings) *Recorder {
+	return &Recorder{settings: s, create: func(root *os.Root, name string, s capture.Settings) (storage, error) {
+		return capture.CreateIn(root, name, s)
+	}}
+}
 
 // reserve reserves n bytes of the queue, if there is room.
 func (r *Recorder) reserve(n int64) bool {
@@ -44,10 +66,16 @@ func (r *Recorder) release(n int64) {
 	}
 }
 
+// report reports that something could not be stored.
+func (r *Recorder) report(err error) {
+	r.settings.Log.Error("storing failed", "error", err)
+	r.settings.Observer.StoreFailed(err)
+}
+
 // Begin begins to record a response. The name of the capture directory consists of the
 // time of the request and random characters. The settings have the source, the framing
 // and the start. request is the request body, as far as it was read, or nil. failed is
-// called, at most once, if the capture cannot be written.
+// called if the capture cannot be written.
 func (r *Recorder) Begin(s capture.Settings, request *RequestBody, failed func(error)) *Recording {
 	s.Labels, s.Tool, s.Arrivals = r.settings.Labels, r.settings.Tool, true
 	g := &Recording{
@@ -55,12 +83,12 @@ func (r *Recorder) Begin(s capture.Settings, request *RequestBody, failed func(e
 		wake: make(chan struct{}, 1), full: make(chan struct{}, 1), ended: make(chan struct{}), over: make(chan struct{}),
 	}
 	if request != nil && request.dropped() {
-		g.stop(endStorage)
+		g.stop(capture.EndStorage)
 	}
 	r.closing.Add(1)
 	// Recordings of ended exchanges pile up if the disk hangs.
 	if r.open.Add(1) > 2*int64(r.settings.MaxExchanges) {
-		g.stop(endStorage)
+		g.stop(capture.EndStorage)
 		g.abandoned = true
 	}
 	go g.run()

@@ -17,7 +17,7 @@ type Recording struct {
 
 	mu       sync.Mutex
 	bytes    []byte // queued
-	arrivals []arrival
+	arrivals []capture.Arrival
 	accepted int64       // bytes that were ever queued
 	end      capture.End // "" while the capture is open
 
@@ -43,7 +43,7 @@ func (g *Recording) Write(p []byte, at time.Time) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.end != "" {
-		if g.end == endStorage {
+		if g.end == capture.EndStorage {
 			return ErrStorage
 		}
 		return nil
@@ -54,12 +54,13 @@ func (g *Recording) Write(p []byte, at time.Time) error {
 	}
 	if len(p) > 0 {
 		if !g.recorder.reserve(int64(len(p)) + arrivalBytes) {
-			g.stopLocked(endStorage)
+			g.stopLocked(capture.EndStorage)
+			go g.recorder.report(errQueueFull) // which may write to a log
 			return ErrStorage
 		}
 		g.accepted += int64(len(p))
 		g.bytes = append(g.bytes, p...)
-		g.arrivals = append(g.arrivals, arrival{Bytes: len(p), At: at})
+		g.arrivals = append(g.arrivals, capture.Arrival{Bytes: len(p), At: at})
 		if len(g.bytes) >= fullBytes {
 			signal(g.full)
 		}
@@ -100,7 +101,7 @@ func (g *Recording) Finish(x Exchange) {
 
 // take returns what is queued. The recording may use the given buffers for what comes
 // next.
-func (g *Recording) take(bytes []byte, arrivals []arrival) ([]byte, []arrival) {
+func (g *Recording) take(bytes []byte, arrivals []capture.Arrival) ([]byte, []capture.Arrival) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	b, a := g.bytes, g.arrivals

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/capture/internal/exchange"
 )
 
@@ -138,7 +139,7 @@ func (p *Proxy) failed(_ http.ResponseWriter, r *http.Request, err error) {
 		no = refusal{http.StatusServiceUnavailable, "the proxy is shutting down"}
 	case errors.Is(refused, ErrStorage):
 		no = refusal{http.StatusServiceUnavailable, "the exchange cannot be recorded"}
-		x.end = endStorage
+		x.end = capture.EndStorage
 	case cause != nil:
 		x.end = x.classify(nil)
 		panic(http.ErrAbortHandler) // the client left

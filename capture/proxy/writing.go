@@ -1,9 +1,9 @@
 package proxy
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
-	"strings"
 	"time"
 
 	"github.com/p20export/p20export/capture"
@@ -17,111 +17,121 @@ const gather = 10 * time.Millisecond
 // run writes the capture and, when the exchange is over, tells the observer.
 func (g *Recording) run() {
 	r := g.recorder
-	var x Exchange
-	var manifest *capture.Manifest
-	err := ErrStorage
-	if !g.abandoned {
-		x.Name, x.Events, manifest, err = g.store()
-	}
-	if err != nil {
-		r.settings.Observer.StoreFailed(err)
+	x := Exchange{Events: -1}
+	if g.abandoned {
+		g.fail(errTooMany)
+	} else {
+		g.store(&x)
 	}
 	g.request.release()
 	r.open.Add(-1)
 	<-g.over
-	passed := g.exchange
-	x.End, x.Status, x.Bytes, x.Duration = passed.End, passed.Status, passed.Bytes, passed.Duration
-	if manifest != nil {
-		x.End = manifest.End
-		if b, err := manifest.Encode(); err == nil {
-			x.Digest = digest.Of(b)
-		}
-	}
-	x.Stored = err == nil
-	if err != nil {
-		f, _ := finding.FromError(err)
-		x.Findings = append(x.Findings, f)
-	}
+	x.Status, x.Bytes, x.Duration = g.exchange.Status, g.exchange.Bytes, g.exchange.Duration
+	x.End = cmp.Or(x.End, g.exchange.End)
 	if x.Stored {
 		r.settings.Log.Info("exchange stored", "capture", x.Name, "digest", x.Digest, "end", x.End, "status", x.Status,
 			"bytes", x.Bytes, "events", x.Events, "duration", x.Duration)
 	} else {
-		r.settings.Log.Error("exchange not stored", "capture", x.Name, "error", err)
+		r.settings.Log.Error("exchange not stored", "capture", x.Name, "end", x.End, "status", x.Status, "bytes", x.Bytes, "duration", x.Duration)
 	}
 	r.settings.Observer.Ended(x)
 	r.closing.Done()
 }
 
-// store creates the capture, writes to it until the response ends, and closes it. After
-// an error the capture may be closed nevertheless; then the manifest is not nil.
-func (g *Recording) store() (name string, events int, manifest *capture.Manifest, err error) {
-	var w *capture.Writer
+// store creates the capture, writes to it until the response ends, and closes it. It adds
+// what is known of the capture to x.
+func (g *Recording) store(x *Exchange) {
+	w, err := g.create(x)
+	if err != nil {
+		g.fail(err)
+		return
+	}
+	x.Events, err = g.copy(w)
+	if body, _ := g.request.known(); err == nil && g.settings.Request == nil && len(body) > 0 {
+		err = w.SetRequest(body)
+	}
+	if err != nil {
+		g.fail(err)
+	}
+	manifest, err := w.Close(g.end)
+	if err != nil {
+		g.fail(err)
+		f, _ := finding.FromError(err)
+		x.Findings = append(x.Findings, f)
+	}
+	for _, path := range w.Leftovers() {
+		x.Findings = append(x.Findings, finding.Leftover(path))
+	}
+	if manifest == nil {
+		return
+	}
+	x.End, x.Stored = manifest.End, err == nil
+	if b, err := manifest.Encode(); err == nil {
+		x.Digest = digest.Of(b)
+	}
+}
+
+// create creates the capture and sets its name in x.
+func (g *Recording) create(x *Exchange) (w storage, err error) {
+	if body, complete := g.request.known(); complete {
+		g.settings.Request = body
+	}
 	for range 3 {
-		name = newName(g.settings.StartedAt)
-		if body, complete := g.request.known(); complete {
-			g.settings.Request = body
-		}
-		if w, err = createIn(g.recorder.settings.Captures, name, g.settings); !errors.Is(err, fs.ErrExist) {
+		x.Name = newName(g.settings.StartedAt)
+		w, err = g.recorder.create(g.recorder.settings.Captures, x.Name, g.settings)
+		if !errors.Is(err, fs.ErrExist) {
 			break
 		}
 	}
 	if err != nil {
-		g.fail(err)
-		return "", 0, nil, err
+		x.Name = ""
 	}
-	var count *capture.Counter
-	if coding := g.settings.Source.Headers["content-encoding"]; coding == "" || strings.EqualFold(coding, "identity") {
-		count = capture.NewCounter(g.settings.Framing)
-	}
-	failure := g.copy(w, count)
-	if failure != nil {
-		g.fail(failure)
-	}
-	events = -1
-	if count != nil {
-		count.Finish()
-		events = count.Events()
-	}
-	if body, _ := g.request.known(); failure == nil && g.settings.Request == nil && len(body) > 0 {
-		if err := setRequest(w, body); err != nil {
-			failure = err
-			g.fail(err)
-		}
-	}
-	manifest, err = closeWriter(w, g.end)
-	if err != nil && failure == nil {
-		g.fail(err)
-	}
-	return name, events, manifest, err
+	return w, err
 }
 
-// fail ends the capture because it cannot be written.
+// fail ends the capture because it cannot be written. Even if the response has ended, the
+// capture lacks some of it.
 func (g *Recording) fail(err error) {
-	g.stop(endStorage)
+	g.stop(capture.EndStorage)
+	g.mu.Lock()
+	g.end = capture.EndStorage
+	g.mu.Unlock()
 	bytes, arrivals := g.take(nil, nil)
-	g.recorder.release(int64(len(bytes)) + arrivalBytes*int64(len(arrivals)))
+	g.recorder.release(queuedBytes(bytes, arrivals))
 	g.failed(err)
+	g.recorder.report(err)
 }
 
-// copy writes what is queued until the response has ended.
-func (g *Recording) copy(w *capture.Writer, count *capture.Counter) error {
+// queuedBytes returns the memory for which bytes and arrivals count in the queue.
+func queuedBytes(bytes []byte, arrivals []capture.Arrival) int64 {
+	return int64(len(bytes)) + arrivalBytes*int64(len(arrivals))
+}
+
+// copy writes what is queued until the response has ended. It returns the number of
+// written events, or -1 if they are not counted.
+func (g *Recording) copy(w storage) (events int, err error) {
+	c := newCounter(g.settings)
+	err = g.drain(w, c)
+	return c.events(), err
+}
+
+// drain writes what is queued until the response has ended.
+func (g *Recording) drain(w storage, count counter) error {
 	policy := g.recorder.settings.Sync
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	var bytes []byte
-	var arrivals []arrival
+	var arrivals []capture.Arrival
 	synced, dirty := time.Now(), false
 	for ended := false; ; {
 		bytes, arrivals = g.take(bytes, arrivals)
 		if len(bytes) > 0 {
-			_, err := writeArrived(w, bytes, arrivals)
-			g.recorder.release(int64(len(bytes)) + arrivalBytes*int64(len(arrivals)))
+			_, err := w.WriteArrived(bytes, arrivals)
+			g.recorder.release(queuedBytes(bytes, arrivals))
 			if err != nil {
 				return err
 			}
-			if count != nil {
-				count.Feed(bytes)
-			}
+			count.feed(bytes)
 			dirty = true
 			if cap(bytes) > fullBytes {
 				bytes, arrivals = nil, nil
@@ -131,7 +141,7 @@ func (g *Recording) copy(w *capture.Writer, count *capture.Counter) error {
 			return nil
 		}
 		if dirty && (policy == SyncEach || policy > 0 && time.Since(synced) >= time.Duration(policy)) {
-			if err := syncWriter(w); err != nil {
+			if err := w.Sync(); err != nil {
 				return err
 			}
 			synced, dirty = time.Now(), false
