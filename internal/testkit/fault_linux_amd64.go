@@ -2,7 +2,9 @@ package testkit
 
 import (
 	"bytes"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -18,18 +20,25 @@ type Call struct {
 	// Path is the absolute path of the file; if the call has two, the second. A file
 	// without a name has the path of its directory, with a number.
 	Path string
+	// From is the first path of a call that has two.
+	From string
 	// Linked is the path of the open file that linkat gives a name.
 	Linked string
 	// Data is what write writes, up to 64 KiB.
 	Data string
 	// Flags are the flags of openat and linkat.
 	Flags int
+	// Result is what the call returned, after it.
+	Result int64
+
+	pid int
+	fd  uint64 // the descriptor of the file, if the call has one
 }
 
 // Fault is a fault to inject into a call. The zero value is no fault.
 type Fault struct {
 	Err   syscall.Errno // fail with this error, without making the call
-	Short bool          // write only half of the bytes
+	Short bool          // write or copy only half of the bytes
 	Kill  bool          // kill the program before the call
 }
 
@@ -38,6 +47,7 @@ type argument int
 
 const (
 	openFile argument = iota // the first argument is a descriptor
+	copyTo                   // the third is a descriptor
 	pathAt                   // the second is a path
 	secondAt                 // the fourth is a path
 	onlyPath                 // the first is a path
@@ -50,7 +60,7 @@ var fileCalls = map[uint64]struct {
 }{
 	0: {"read", openFile}, 17: {"pread64", openFile}, 1: {"write", openFile}, 18: {"pwrite64", openFile},
 	5: {"fstat", openFile}, 73: {"flock", openFile}, 74: {"fsync", openFile}, 75: {"fdatasync", openFile}, 306: {"syncfs", openFile},
-	77: {"ftruncate", openFile}, 217: {"getdents64", openFile},
+	77: {"ftruncate", openFile}, 91: {"fchmod", openFile}, 217: {"getdents64", openFile}, 326: {"copy_file_range", copyTo},
 	83: {"mkdir", onlyPath}, 84: {"rmdir", onlyPath}, 87: {"unlink", onlyPath},
 	257: {"openat", pathAt}, 258: {"mkdirat", pathAt}, 262: {"newfstatat", pathAt}, 263: {"unlinkat", pathAt}, 267: {"readlinkat", pathAt},
 	264: {"renameat", secondAt}, 265: {"linkat", secondAt}, 316: {"renameat2", secondAt},
@@ -74,6 +84,13 @@ func Inject(t testing.TB, cmd *exec.Cmd, below string, fault func(Call) Fault) (
 // call that succeeded, with the thread.
 func Observe(t testing.TB, cmd *exec.Cmd, entered func(tid int, c Call) Fault, left func(tid int, c Call)) (status int, output string) {
 	t.Helper()
+	return Start(t, cmd, nil, entered, left).Wait(t)
+}
+
+// Start is like Observe, but does not wait for the program. It calls line, if not nil,
+// for each line of output as soon as it is complete.
+func Start(t testing.TB, cmd *exec.Cmd, line func(string), entered func(tid int, c Call) Fault, left func(tid int, c Call)) *Running {
+	t.Helper()
 	calls := make(map[int]Call)            // by thread
 	failing := make(map[int]syscall.Errno) // errors of calls that were not made, by thread
 	tr := new(tracer)
@@ -90,6 +107,9 @@ func Observe(t testing.TB, cmd *exec.Cmd, entered func(tid int, c Call) Fault, l
 		switch f := entered(tid, call); {
 		case f.Kill:
 			return syscall.Kill(pid, syscall.SIGKILL)
+		case f.Short && call.Name == "copy_file_range" && regs.R8 > 1:
+			regs.R8 /= 2
+			return syscall.PtraceSetRegs(tid, &regs)
 		case f.Short && regs.Rdx > 1:
 			regs.Rdx /= 2
 			return syscall.PtraceSetRegs(tid, &regs)
@@ -115,12 +135,12 @@ func Observe(t testing.TB, cmd *exec.Cmd, entered func(tid int, c Call) Fault, l
 			regs.Rax = uint64(-int64(errno))
 			return syscall.PtraceSetRegs(tid, &regs)
 		}
-		if int64(regs.Rax) >= 0 {
+		if call.Result = int64(regs.Rax); call.Result >= 0 {
 			left(tid, call)
 		}
 		return nil
 	}
-	return follow(t, cmd, tr)
+	return start(t, cmd, tr, line)
 }
 
 // KillAt runs a program and kills it at system call number at, from 1 over all threads.
@@ -134,7 +154,7 @@ func KillAt(t testing.TB, cmd *exec.Cmd, at int) (status int, output string, cal
 		}
 		return nil
 	}}
-	status, output = follow(t, cmd, tr)
+	status, output = start(t, cmd, tr, nil).Wait(t)
 	return status, output, calls
 }
 
@@ -157,17 +177,21 @@ func callOf(pid int, regs *syscall.PtraceRegs) (Call, bool) {
 	if !ok {
 		return Call{}, false
 	}
-	call := Call{Name: kind.name}
+	call := Call{Name: kind.name, pid: pid}
 	switch kind.file {
-	case openFile:
-		call.Path = descriptor(pid, regs.Rdi)
+	case openFile, copyTo:
+		call.fd = regs.Rdi
+		if kind.file == copyTo {
+			call.fd = regs.Rdx
+		}
+		call.Path = descriptor(pid, call.fd)
 	case onlyPath:
-		call.Path = text(pid, regs.Rdi)
+		call.Path = pathIn(pid, currentDir, regs.Rdi)
 	case pathAt:
-		call.Path, call.Flags = text(pid, regs.Rsi), int(regs.Rdx)
+		call.Path, call.Flags = pathIn(pid, regs.Rdi, regs.Rsi), int(regs.Rdx)
 	case secondAt:
-		call.Path, call.Flags = text(pid, regs.R10), int(regs.R8)
-		if number, ok := strings.CutPrefix(text(pid, regs.Rsi), "/proc/self/fd/"); ok {
+		call.Path, call.From, call.Flags = pathIn(pid, regs.Rdx, regs.R10), pathIn(pid, regs.Rdi, regs.Rsi), int(regs.R8)
+		if number, ok := strings.CutPrefix(call.From, "/proc/self/fd/"); ok {
 			fd, _ := strconv.ParseUint(number, 10, 64)
 			call.Linked = descriptor(pid, fd)
 		}
@@ -176,6 +200,24 @@ func callOf(pid int, regs *syscall.PtraceRegs) (Call, bool) {
 		call.Data = bytesAt(pid, regs.Rsi, int(min(64<<10, regs.Rdx)))
 	}
 	return call, true
+}
+
+// currentDir is the descriptor that stands for the current directory.
+const currentDir = ^uint64(99) // AT_FDCWD, -100
+
+// pathIn returns the absolute path of the string at an address of a process, which is
+// relative to an open directory.
+func pathIn(pid int, dir, at uint64) string {
+	path := text(pid, at)
+	switch {
+	case filepath.IsAbs(path):
+		return path
+	case int32(dir) == unix.AT_FDCWD:
+		cwd, _ := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "cwd"))
+		return filepath.Join(cwd, path)
+	default:
+		return filepath.Join(descriptor(pid, dir), path)
+	}
 }
 
 // text returns the string at an address of a process, at most 4,096 bytes of it.

@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -50,7 +52,7 @@ const (
 func Trace(t testing.TB, cmd *exec.Cmd) TraceResult {
 	t.Helper()
 	traced := TraceResult{Opens: map[string]int{}, Bytes: map[string]int64{}, Syncs: map[string]int{}}
-	traced.Status, traced.Output = follow(t, cmd, &tracer{left: traced.left})
+	traced.Status, traced.Output = start(t, cmd, &tracer{left: traced.left}, nil).Wait(t)
 	return traced
 }
 
@@ -61,57 +63,111 @@ type tracer struct {
 	entered, left func(pid, tid int) error
 }
 
-// follow runs a program under a tracer, and returns its exit status and its output.
-func follow(t testing.TB, cmd *exec.Cmd, tr *tracer) (status int, output string) {
+// Running is a program that runs under a tracer.
+type Running struct {
+	cmd    *exec.Cmd
+	pid    int
+	status int
+	output bytes.Buffer
+	err    error
+	done   chan struct{} // closed when the program has ended and its output is complete
+}
+
+// start starts a program under a tracer. It calls line, if not nil, for each line of
+// output.
+func start(t testing.TB, cmd *exec.Cmd, tr *tracer, line func(string)) *Running {
 	t.Helper()
-	file, err := os.CreateTemp(t.TempDir(), "output")
+	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
-	cmd.Stdout, cmd.Stderr = file, file
-	done := make(chan error)
+	cmd.Stdout, cmd.Stderr = w, w
+	p := &Running{cmd: cmd, done: make(chan struct{})}
+	started, ended := make(chan error), make(chan struct{})
 	go func() { // only the thread that started the program can trace it
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
-		var err error
-		status, err = tr.follow(cmd)
-		done <- err
+		defer close(ended)
+		err := tr.start(cmd)
+		p.pid = tr.pid
+		w.Close()
+		started <- err
+		if err == nil {
+			p.status, p.err = tr.follow(cmd)
+		}
 	}()
-	if err := <-done; err != nil {
+	err = <-started
+	if err != nil {
+		r.Close()
 		t.Fatalf("trace %s: %v", cmd, err)
 	}
-	data, err := os.ReadFile(file.Name())
-	if err != nil {
-		t.Fatal(err)
+	go func() {
+		defer close(p.done)
+		defer r.Close()
+		lines := bufio.NewReader(r)
+		for err := error(nil); err == nil; {
+			var text string
+			text, err = lines.ReadString('\n')
+			p.output.WriteString(text)
+			if err == nil && line != nil {
+				line(strings.TrimSuffix(text, "\n"))
+			}
+		}
+		<-ended
+	}()
+	return p
+}
+
+// Done returns a channel that is closed when the program has ended.
+func (p *Running) Done() <-chan struct{} { return p.done }
+
+// Signal sends a signal to the program, unless it has ended.
+func (p *Running) Signal(t testing.TB, s syscall.Signal) {
+	t.Helper()
+	if err := syscall.Kill(p.pid, s); err != nil && !errors.Is(err, syscall.ESRCH) {
+		t.Fatalf("signal %s: %v", p.cmd, err)
 	}
-	return status, string(bytes.TrimSpace(data))
+}
+
+// Wait waits for the program, and returns its exit status and its output. The exit
+// status is -1 if a signal ended the program.
+func (p *Running) Wait(t testing.TB) (status int, output string) {
+	t.Helper()
+	<-p.done
+	if p.err != nil {
+		t.Fatalf("trace %s: %v", p.cmd, p.err)
+	}
+	return p.status, string(bytes.TrimSpace(p.output.Bytes()))
 }
 
 // wnothread makes wait4 wait only for children of this thread (wait4(2)).
 const wnothread = 0x20000000
 
-// follow returns the exit status, or -1 if a signal ended the program.
-func (tr *tracer) follow(cmd *exec.Cmd) (int, error) {
+// start starts the program, which stops at its first system call.
+func (tr *tracer) start(cmd *exec.Cmd) error {
 	// The program has its own process group. Otherwise wait4 would also return other
 	// children that this thread started before.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true, Setpgid: true}
 	if err := cmd.Start(); err != nil {
-		return 0, err
+		return err
 	}
-	pid := cmd.Process.Pid
-	tr.pid = pid
+	tr.pid = cmd.Process.Pid
 	var ws syscall.WaitStatus
-	if _, err := syscall.Wait4(pid, &ws, syscall.WALL, nil); err != nil {
-		return 0, err
+	if _, err := syscall.Wait4(tr.pid, &ws, syscall.WALL, nil); err != nil {
+		return err
 	}
 	const exitKill = 0x100000 // PTRACE_O_EXITKILL
-	if err := syscall.PtraceSetOptions(pid, syscall.PTRACE_O_TRACESYSGOOD|syscall.PTRACE_O_TRACECLONE|exitKill); err != nil {
-		return 0, err
+	if err := syscall.PtraceSetOptions(tr.pid, syscall.PTRACE_O_TRACESYSGOOD|syscall.PTRACE_O_TRACECLONE|exitKill); err != nil {
+		return err
 	}
-	if err := syscall.PtraceSyscall(pid, 0); err != nil {
-		return 0, err
-	}
+	return syscall.PtraceSyscall(tr.pid, 0)
+}
+
+// follow traces the program until it ends. It returns the exit status, or -1 if a signal
+// ended the program.
+func (tr *tracer) follow(cmd *exec.Cmd) (int, error) {
+	pid := tr.pid
+	var ws syscall.WaitStatus
 	inside := make(map[int]bool) // threads between the entry and the exit of a call
 	for {
 		tid, err := syscall.Wait4(-pid, &ws, syscall.WALL|wnothread, nil)
