@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"flag"
 	"fmt"
 	"maps"
@@ -19,21 +18,6 @@ import (
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/internal/testkit"
 )
-
-// written is a command that writes files to a new directory.
-type written struct {
-	args func(out string) []string
-	// sets lists files that belong together. A file of a set may only exist if the files
-	// before it in the set exist.
-	sets [][]string
-	// before has files that exist before the command and are replaced.
-	before map[string]string
-	// said is the text printed for each set written.
-	said string
-	// capture reports that the command makes a capture. A capture cannot be repeated in
-	// the same directory, and its times differ each time.
-	capture bool
-}
 
 // fileSystem describes a kind of file system by the calls that always fail on it.
 type fileSystem map[string]func(testkit.Call) syscall.Errno
@@ -79,21 +63,43 @@ func (f fileSystem) fault(c testkit.Call) testkit.Fault {
 // faultKind is a way in which a call fails.
 type faultKind struct {
 	testkit.Fault
-	of string // name of the calls that can fail this way; empty for all
-	on bool   // all later calls fail, too
+	of []string // names of the calls that can fail this way; nil for all
+	on bool     // all later calls of these names fail, too
 }
 
+// The calls that make the content of files, give files their names, and make both durable.
+var (
+	contentCalls = []string{"write", "pwrite64", "copy_file_range", "ftruncate"}
+	nameCalls    = []string{"openat", "mkdirat", "linkat", "renameat", "renameat2"}
+	linkCalls    = []string{"linkat", "renameat", "renameat2"}
+	syncCalls    = []string{"fsync", "fdatasync", "syncfs"}
+)
+
 var faultKinds = map[string]faultKind{
-	"EIO":       {Fault: testkit.Fault{Err: syscall.EIO}},
-	"ENOSPC":    {Fault: testkit.Fault{Err: syscall.ENOSPC}},
-	"EMFILE on": {Fault: testkit.Fault{Err: syscall.EMFILE}, on: true},
-	"EIO on":    {Fault: testkit.Fault{Err: syscall.EIO}, on: true},
-	"half":      {Fault: testkit.Fault{Short: true}, of: "write"},
-	"kill":      {Fault: testkit.Fault{Kill: true}},
+	"EIO":         {Fault: testkit.Fault{Err: syscall.EIO}},
+	"EIO on":      {Fault: testkit.Fault{Err: syscall.EIO}, on: true},
+	"EINTR":       {Fault: testkit.Fault{Err: syscall.EINTR}},
+	"ENOSPC":      {Fault: testkit.Fault{Err: syscall.ENOSPC}, of: slices.Concat(contentCalls, nameCalls, syncCalls)},
+	"ENOSPC on":   {Fault: testkit.Fault{Err: syscall.ENOSPC}, of: slices.Concat(contentCalls, nameCalls, syncCalls), on: true},
+	"EMFILE on":   {Fault: testkit.Fault{Err: syscall.EMFILE}, of: []string{"openat"}, on: true},
+	"sync EIO on": {Fault: testkit.Fault{Err: syscall.EIO}, of: syncCalls, on: true},
+	"link EINTR":  {Fault: testkit.Fault{Err: syscall.EINTR}, of: linkCalls},
+	"link EEXIST": {Fault: testkit.Fault{Err: syscall.EEXIST}, of: linkCalls},
+	"link EMLINK": {Fault: testkit.Fault{Err: syscall.EMLINK}, of: linkCalls},
+	"link EPERM":  {Fault: testkit.Fault{Err: syscall.EPERM}, of: linkCalls},
+	"link EIO on": {Fault: testkit.Fault{Err: syscall.EIO}, of: linkCalls, on: true},
+	"half":        {Fault: testkit.Fault{Short: true}, of: contentCalls},
+	"kill":        {Fault: testkit.Fault{Kill: true}},
 }
 
 // usualFaults are tried in every run of the tests; make faults tries all.
-var usualFaults = []string{"plain EIO", "plain kill", "plain half", "no names kill"}
+var usualFaults = []string{
+	"plain EIO", "plain EINTR", "no names link EINTR", "plain ENOSPC", "plain ENOSPC on", "plain sync EIO on", "plain link EEXIST", "plain link EMLINK",
+	"plain half", "plain kill", "no names kill",
+}
+
+// meets reports whether a call can fail this way.
+func (k faultKind) meets(c testkit.Call) bool { return k.of == nil || slices.Contains(k.of, c.Name) }
 
 var allFaults = flag.Bool("faults", false, "fail calls in every way on every kind of file system")
 
@@ -139,139 +145,6 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// ran runs a command within the test.
-func ran(args ...string) (status int, said string) {
-	var out bytes.Buffer
-	status = run(args, &out, &out)
-	return status, out.String()
-}
-
-// writers returns the commands that write files, and the parent directory for their
-// outputs.
-func writers(t *testing.T) (in func(name string) string, commands map[string]written) {
-	t.Helper()
-	dir := realTemp(t)
-	in = func(name string) string { return filepath.Join(dir, name) }
-	runs, _ := manyRuns(t, dir, "many", 2)
-	trace(t, render.Done, "freeze", runs, "-o", in("evidence"))
-	trace(t, render.Done, "report", runs, "-o", in("earlier.html"), "--run", "#1")
-	server := answering(t, testkit.Read(t, in("many.sse")))
-	testkit.Write(t, in("request.json"), []byte(`{}`))
-	one, _ := manyRuns(t, dir, "one", 1)
-	testkit.Write(t, in("list"), runs+"\n"+one+"\n")
-	set := frozenSet
-	return in, map[string]written{
-		"batch": {
-			args: func(out string) []string {
-				return []string{"freeze", "--from-list", in("list"), "-o", out, "--skip-existing", "--jobs", "2"}
-			},
-			sets: [][]string{set("many.1"), set("many.2"), set("one")},
-			said: "frozen  ",
-		},
-		"freeze": {
-			args: func(out string) []string { return []string{"freeze", runs, "-o", out} },
-			sets: [][]string{set("many.1"), set("many.2")},
-			said: "frozen  ",
-		},
-		"bundle": {
-			args: func(out string) []string {
-				return []string{"assay", in("evidence/many.1.artifact.json"), in("evidence/many.2.artifact.json"), "--import-time", "2026-04-14T20:10:00Z", "--assay-run-id", "x", "--bundle", filepath.Join(out, "b.tar.gz")}
-			},
-			sets: [][]string{{"b.tar.gz"}},
-			said: "written  ",
-		},
-		"report": {
-			args: func(out string) []string { return []string{"report", runs, "-o", filepath.Join(out, "page.html")} },
-			sets: [][]string{{"page.html"}},
-			said: "written  ",
-		},
-		"replace": {
-			args: func(out string) []string {
-				return []string{"report", runs, "-o", filepath.Join(out, "page.html"), "--force"}
-			},
-			sets:   [][]string{{"page.html"}},
-			before: map[string]string{"page.html": string(testkit.Read(t, in("earlier.html")))},
-			said:   "written  ",
-		},
-		"compact": {
-			args: func(out string) []string {
-				return []string{"compact", runs, "-o", filepath.Join(out, "copy.sse")}
-			},
-			sets: [][]string{{"copy.sse"}},
-			said: "written  ",
-		},
-		"baseline": {
-			args: func(out string) []string {
-				return []string{"compare", runs, "--write-baseline", filepath.Join(out, "baseline.json")}
-			},
-			sets: [][]string{{"baseline.json"}},
-			said: "baseline written",
-		},
-		"import": {
-			args:    func(out string) []string { return []string{"capture", "--from", in("many.sse"), "-o", out} },
-			sets:    [][]string{{"response.sse", "capture.json"}},
-			said:    "captured  ",
-			capture: true,
-		},
-		"capture": {
-			args: func(out string) []string {
-				return []string{"capture", server, "--input", in("request.json"), "-o", out}
-			},
-			sets:    [][]string{{"response.sse", "arrivals.tsv", "request.json", "capture.json"}},
-			said:    "captured  ",
-			capture: true,
-		},
-	}
-}
-
-// frozenSet returns the names of the files of a frozen run.
-func frozenSet(name string) []string {
-	return []string{name + ".artifact.json", name + ".envelope.ndjson", name + ".record.json"}
-}
-
-// make creates the output directory of a command, unless the command makes a capture, which
-// creates its own.
-func (c *written) make(t *testing.T, out string) {
-	t.Helper()
-	if c.capture {
-		return
-	}
-	if err := os.Mkdir(out, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	for name, data := range c.before {
-		testkit.Write(t, filepath.Join(out, name), data)
-	}
-}
-
-// reference returns the files that a command writes when nothing fails.
-func (c *written) reference(t *testing.T, out string) map[string]string {
-	t.Helper()
-	c.make(t, out)
-	if status, said := ran(c.args(out)...); status != int(render.Done) {
-		t.Fatalf("exit status %d: %s", status, said)
-	}
-	files := files(t, out)
-	for _, set := range c.sets {
-		for _, name := range set {
-			if _, ok := files[name]; !ok {
-				t.Fatalf("%s was not written: %v", name, slices.Collect(maps.Keys(files)))
-			}
-		}
-	}
-	return files
-}
-
-// files returns the contents of the files of a directory by name. It returns none if the
-// directory does not exist.
-func files(t *testing.T, dir string) map[string]string {
-	t.Helper()
-	if _, err := os.Lstat(dir); os.IsNotExist(err) {
-		return nil
-	}
-	return testkit.Contents(t, dir)
-}
-
 // faulty is a command that runs with a fault.
 type faulty struct {
 	written
@@ -288,15 +161,18 @@ func (f *faulty) run(t *testing.T, kind faultKind, at int) (met bool) {
 	f.make(t, f.out)
 	n, unsynced := 0, false
 	status, said := testkit.Inject(t, program(t, f.args(f.out)...), f.out, func(c testkit.Call) testkit.Fault {
-		if kind.of == "" || kind.of == c.Name {
-			n++
-		}
-		if n < at || n > at && !kind.on {
+		if !kind.meets(c) {
 			return f.on.fault(c)
 		}
-		unsynced = unsynced || c.Name == "fsync" && kind.Err != 0 && c.Path == f.out
+		if n++; n < at || n > at && !kind.on {
+			return f.on.fault(c)
+		}
+		unsynced = unsynced || c.Name == "fsync" && kind.Err != 0 && kind.Err != syscall.EINTR && c.Path == f.out
 		return kind.Fault
 	})
+	if kind.Err == syscall.EINTR && status != int(render.Done) {
+		t.Errorf("%s: exit status %d, though the call can be repeated\n%s", f.about, status, said)
+	}
 	f.judgeRun(t, status, said, unsynced)
 	return n >= at
 }
