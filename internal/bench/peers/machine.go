@@ -3,13 +3,13 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"strconv"
 	"strings"
+
+	"github.com/p20export/p20export/internal/bench/page"
 )
 
 // machine describes the machine, and the versions of everything that is measured.
@@ -17,16 +17,16 @@ func (s *settings) machine() (string, error) {
 	t := &table{}
 	t.row("what", "which")
 	t.WriteString("|---|---|\n")
-	t.row("processor", fmt.Sprintf("%s, %d cores", find("/proc/cpuinfo", `(?m)^model name\s*: (.*)`), runtime.NumCPU()))
-	t.row("SHA-256 in the processor", map[bool]string{true: "yes", false: "no"}[find("/proc/cpuinfo", `\b(sha_ni|sha2)\b`) != ""])
-	t.row("memory", memory(find("/proc/meminfo", `MemTotal:\s*(\d+) kB`)))
+	t.row("processor", fmt.Sprintf("%s, %d cores", page.Find("/proc/cpuinfo", `(?m)^model name\s*: (.*)`), runtime.NumCPU()))
+	t.row("SHA-256 in the processor", map[bool]string{true: "yes", false: "no"}[page.Find("/proc/cpuinfo", `\b(sha_ni|sha2)\b`) != ""])
+	t.row("memory", page.Memory())
 	t.row("load before the measurement", s.load)
 	// This is last, since the memory of this program counts, and grows.
 	smallest, err := s.run(0, "true")
 	if err != nil {
 		return "", err
 	}
-	t.row("smallest peak RSS that can be measured", number(smallest.rss)+" MiB")
+	t.row("smallest peak RSS that can be measured", page.Number(smallest.rss)+" MiB")
 	for _, line := range [][]string{
 		{"kernel", "uname", "-sr"},
 		{"file system", "findmnt", "-n", "-o", "FSTYPE", "-T", s.dir},
@@ -43,7 +43,7 @@ func (s *settings) machine() (string, error) {
 		first, _, _ := bytes.Cut(bytes.TrimSpace(out), []byte("\n"))
 		t.row(line[0], string(first))
 	}
-	t.row("@ag-ui/client", find(filepath.Join(s.scripts, "client", "package.json"), `"@ag-ui/client": "(.*)"`))
+	t.row("@ag-ui/client", page.Find(filepath.Join(s.scripts, "client", "package.json"), `"@ag-ui/client": "(.*)"`))
 	for _, name := range []string{"orjson", "pydantic"} {
 		out, err := exec.Command(filepath.Join(s.dir, "peers", name, "bin", "python"), "-m", "pip", "list", "--format=freeze", "--disable-pip-version-check").Output()
 		if err != nil {
@@ -61,32 +61,4 @@ func (s *settings) machine() (string, error) {
 		t.row("the script over "+name, text)
 	}
 	return t.String(), nil
-}
-
-// memory formats a size in KiB.
-func memory(kib string) string {
-	n, err := strconv.ParseFloat(kib, 64)
-	if err != nil {
-		return "unknown"
-	}
-	return number(n/(1<<20)) + " GiB"
-}
-
-// find returns the first match of a group in a file, or "".
-func find(path, pattern string) string {
-	text, _ := os.ReadFile(path)
-	found := regexp.MustCompile(pattern).FindSubmatch(text)
-	if found == nil {
-		return ""
-	}
-	return strings.TrimSpace(string(found[1]))
-}
-
-// warnIfBusy notes the load, and warns if other programs are running, since they share the
-// cores.
-func (s *settings) warnIfBusy() {
-	s.load = find("/proc/loadavg", `^(\S+)`)
-	if load, err := strconv.ParseFloat(s.load, 64); err == nil && load > 1 {
-		fmt.Fprintf(os.Stderr, "peers: warning: the load average is %s; measure on an idle machine\n", s.load)
-	}
 }

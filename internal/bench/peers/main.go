@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/internal/bench/captures"
+	"github.com/p20export/p20export/internal/bench/page"
 )
 
 // settings are the options of a run.
@@ -76,7 +77,7 @@ func run() error {
 	if err := os.MkdirAll(s.dir, 0o777); err != nil {
 		return err
 	}
-	s.warnIfBusy()
+	s.load = page.Load("peers")
 	if err := s.agree(); err != nil {
 		return err
 	}
@@ -108,7 +109,7 @@ func (s *settings) measureAll(names []string, again bool) error {
 		}
 		fmt.Printf("\n%s\n\n%s", name, table.Text)
 		if s.doc != "" {
-			if err := replaceTable(s.doc, name, table.Text); err != nil {
+			if err := page.Replace(s.doc, "bench-peers", name, table.Text); err != nil {
 				return err
 			}
 		}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/p20export/p20export/internal/bench/page"
 )
 
 // A measurement is what one run of a program took.
@@ -120,7 +122,7 @@ func (c *contender) median(of func(measurement) float64) float64 {
 	for _, m := range c.runs {
 		values = append(values, of(m))
 	}
-	return median(values)
+	return page.Median(values)
 }
 
 // ratios returns the sorted ratios of the runs of a contender to those of the reference, round by
@@ -132,13 +134,6 @@ func (c *contender) ratios(reference *contender, of func(measurement) float64) [
 	}
 	slices.Sort(values)
 	return values
-}
-
-// median returns the median of values, and sorts them.
-func median(values []float64) float64 {
-	slices.Sort(values)
-	n := len(values)
-	return (values[(n-1)/2] + values[n/2]) / 2
 }
 
 func wall(m measurement) float64 { return m.wall }

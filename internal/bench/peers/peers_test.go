@@ -6,12 +6,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/p20export/p20export/internal/bench/page"
 )
 
 // TestPage checks that every table has a place on the page, and only there.
 func TestPage(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../../docs/benchmarks.md")
+	text, err := os.ReadFile("../../../docs/benchmarks.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,28 +22,12 @@ func TestPage(t *testing.T) {
 		t.Errorf("the tables are %q, the order has %q", slices.Sorted(maps.Keys(suites)), names)
 	}
 	for _, name := range names {
-		if _, err := between(string(page), name, "text"); err != nil {
+		if _, err := page.Between(string(text), "bench-peers", name, "text"); err != nil {
 			t.Error(err)
 		}
 	}
-	if n := strings.Count(string(page), "<!-- bench-peers: "); n != len(names) {
+	if n := strings.Count(string(text), "<!-- bench-peers: "); n != len(names) {
 		t.Errorf("the page has places for %d tables, want %d", n, len(names))
-	}
-}
-
-func TestBetween(t *testing.T) {
-	t.Parallel()
-	const page = "before\n<!-- bench-peers: x -->\nold\n<!-- end: x -->\nafter\n"
-	const want = "before\n<!-- bench-peers: x -->\n\nnew\n\n<!-- end: x -->\nafter\n"
-	got, err := between(page, "x", "new\n")
-	if err != nil || got != want {
-		t.Errorf("got %q, %v, want %q", got, err, want)
-	}
-	if again, err := between(got, "x", "new\n"); err != nil || again != want {
-		t.Errorf("the second time got %q, %v", again, err)
-	}
-	if _, err := between(page, "y", "new\n"); err == nil {
-		t.Error("a table without a place is accepted")
 	}
 }
 
@@ -62,9 +48,6 @@ func TestRatios(t *testing.T) {
 `
 	if got := out.String(); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
-	}
-	if got := median([]float64{4, 1, 3, 2}); got != 2.5 {
-		t.Errorf("the median is %v, want 2.5", got)
 	}
 }
 
@@ -92,13 +75,8 @@ func TestDamages(t *testing.T) {
 	}
 }
 
-func TestNumber(t *testing.T) {
+func TestBytesOf(t *testing.T) {
 	t.Parallel()
-	for f, want := range map[float64]string{123.4: "123", 12.34: "12.3", 1.234: "1.23", 0.1234: "0.12", 0.01234: "0.012"} {
-		if got := number(f); got != want {
-			t.Errorf("number(%v) = %q, want %q", f, got, want)
-		}
-	}
 	for n, want := range map[int64]string{1_000_000_000: "1 GB", 256_000_000: "256 MB", 64_000: "64 KB", 10: "10 bytes"} {
 		if got := bytesOf(n); got != want {
 			t.Errorf("bytesOf(%d) = %q, want %q", n, got, want)

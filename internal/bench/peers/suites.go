@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/p20export/p20export/internal/bench/captures"
+	"github.com/p20export/p20export/internal/bench/page"
 )
 
 // startedAt is the time of the runs whose events have none.
@@ -60,7 +61,7 @@ func (s *settings) one() (string, error) {
 			t.group(where, all)
 		}
 	}
-	return t.String() + s.measured(), nil
+	return t.String() + page.Measured(s.rounds), nil
 }
 
 // sizes compares captures of growing size with hashing them.
@@ -80,7 +81,7 @@ func (s *settings) sizes() (string, error) {
 		}
 		t.group("adk, "+bytesOf(size), all)
 	}
-	return t.String() + s.measured(), nil
+	return t.String() + page.Measured(s.rounds), nil
 }
 
 // commands compares other commands with freeze.
@@ -98,10 +99,10 @@ func (s *settings) commands() (string, error) {
 		return "", err
 	}
 	frozen := filepath.Join(argv[slices.Index(argv, "-o")+1], strings.TrimSuffix(filepath.Base(path), ".sse"))
-	page := filepath.Join(s.dir, "out", "report.html")
+	html := filepath.Join(s.dir, "out", "report.html")
 	report := func() ([]string, error) {
-		err := os.RemoveAll(page)
-		return []string{s.program, "report", path, "-o", page}, err
+		err := os.RemoveAll(html)
+		return []string{s.program, "report", path, "-o", html}, err
 	}
 	all := []*contender{
 		{name: "p20export freeze", command: freeze},
@@ -115,7 +116,7 @@ func (s *settings) commands() (string, error) {
 	}
 	t := newTable("capture", "freeze", false)
 	t.group("timestamped, "+bytesOf(s.large), all)
-	return t.String() + s.measured(), nil
+	return t.String() + page.Measured(s.rounds), nil
 }
 
 // scriptsTable compares the scripts with the program.
@@ -135,7 +136,7 @@ func (s *settings) scriptsTable() (string, error) {
 		}
 		t.group(fmt.Sprintf("%s, %s", shape, bytesOf(s.slow)), all)
 	}
-	return t.String() + s.measured(), nil
+	return t.String() + page.Measured(s.rounds), nil
 }
 
 // many compares the freezing of many small captures with hashing them, and with writing as
@@ -174,7 +175,7 @@ func (s *settings) many() (string, error) {
 	t := newTable("output", "first", true)
 	t.group("rows", rows)
 	t.group("files", files)
-	return t.String() + s.measured(), nil
+	return t.String() + page.Measured(s.rounds), nil
 }
 
 // writeSizes writes the sizes and names of the files of frozen captures, for the program
@@ -195,7 +196,7 @@ func writeSizes(dir string) (string, error) {
 			fmt.Fprintln(&b, info.Size(), filepath.Base(base+end))
 		}
 	}
-	return dir + ".sizes", writeFile(dir+".sizes", []byte(b.String()))
+	return dir + ".sizes", page.WriteFile(dir+".sizes", []byte(b.String()))
 }
 
 // freeze returns the command that freezes a capture to a new directory.

@@ -9,9 +9,9 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
-	"time"
+
+	"github.com/p20export/p20export/internal/bench/page"
 )
 
 // A table collects the rows of one table of the page, in Markdown.
@@ -34,12 +34,12 @@ func newTable(first, reference string, syncs bool) *table {
 	return t
 }
 
-func (t *table) row(cells ...string) { t.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
+func (t *table) row(cells ...string) { t.WriteString(page.Row(cells...)) }
 
 // group adds a row for each contender. The reference is the first.
 func (t *table) group(label string, contenders []*contender) {
 	for _, c := range contenders {
-		cells := []string{label, c.name, number(c.median(wall)), number(c.median(cpu)), number(c.median(rss))}
+		cells := []string{label, c.name, page.Number(c.median(wall)), page.Number(c.median(cpu)), page.Number(c.median(rss))}
 		if t.syncs {
 			syncs := "–"
 			if c.countSyncs {
@@ -53,37 +53,15 @@ func (t *table) group(label string, contenders []*contender) {
 				continue
 			}
 			all := c.ratios(contenders[0], of)
-			cell := "**" + number(median(all)) + "**"
+			cell := "**" + page.Number(page.Median(all)) + "**"
 			if len(all) > 1 {
-				cell += fmt.Sprintf(" (%s–%s)", number(all[0]), number(all[len(all)-1]))
+				cell += fmt.Sprintf(" (%s–%s)", page.Number(all[0]), page.Number(all[len(all)-1]))
 			}
 			cells = append(cells, cell)
 		}
 		t.row(cells...)
 		label = ""
 	}
-}
-
-// number formats a number with about three digits.
-func number(f float64) string {
-	switch {
-	case f >= 100:
-		return fmt.Sprintf("%.0f", f)
-	case f >= 10:
-		return fmt.Sprintf("%.1f", f)
-	case f >= 0.1:
-		return fmt.Sprintf("%.2f", f)
-	}
-	return fmt.Sprintf("%.3f", f)
-}
-
-// measured is the line below a table.
-func (s *settings) measured() string {
-	rounds := fmt.Sprintf("%d rounds", s.rounds)
-	if s.rounds == 1 {
-		rounds = "1 round"
-	}
-	return fmt.Sprintf("\nMedians of %s, measured on %s. MB are 1,000,000 bytes, MiB 1,048,576.\n", rounds, time.Now().UTC().Format("2006-01-02"))
 }
 
 // results are the finished tables of earlier runs.
@@ -118,7 +96,7 @@ func (r *results) save() error {
 	if err != nil {
 		return err
 	}
-	return writeFile(r.path, text)
+	return page.WriteFile(r.path, text)
 }
 
 // key returns a digest of the program and of the settings that figures depend on.
@@ -134,37 +112,4 @@ func (s *settings) key() (string, error) {
 	}
 	fmt.Fprintln(h, s.large, s.slow, s.count, s.rounds, s.jobs)
 	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// replaceTable replaces the text between the markers of a table in a page.
-func replaceTable(path, name, text string) error {
-	page, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	replaced, err := between(string(page), name, text)
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return writeFile(path, []byte(replaced))
-}
-
-// between replaces the text between the markers of a table.
-func between(page, name, text string) (string, error) {
-	begin, end := "<!-- bench-peers: "+name+" -->\n", "<!-- end: "+name+" -->\n"
-	before, rest, ok := strings.Cut(page, begin)
-	_, after, found := strings.Cut(rest, end)
-	if !ok || !found {
-		return "", fmt.Errorf("there is no %q followed by %q", strings.TrimSpace(begin), strings.TrimSpace(end))
-	}
-	return before + begin + "\n" + text + "\n" + end + after, nil
-}
-
-// writeFile replaces a file with a complete one.
-func writeFile(path string, text []byte) error {
-	temporary := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".tmp")
-	if err := os.WriteFile(temporary, text, 0o666); err != nil {
-		return err
-	}
-	return os.Rename(temporary, path)
 }
