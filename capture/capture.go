@@ -161,24 +161,9 @@ func (c *Capture) finish(err error) error {
 	if err := c.response.drain(); err != nil {
 		return err
 	}
-	if m := c.manifest; m != nil {
-		if status := m.Source.Status; status != nil && *status != 200 {
-			f := finding.New(finding.HTTPStatus, "the response has status %03d", *status).WithSeverity(finding.Warning).
-				WithHint("see %s in the capture directory", m.Framing.FileName())
-			if c.splitter.index == 0 { // the body of an error response need not be an array of events
-				c.findings = slices.DeleteFunc(c.findings, func(f finding.Finding) bool { return f.Code == finding.ArrayMalformed })
-			}
-			c.findings = append(c.findings, f)
-		}
-		if m.End != EndEOF {
-			what := "the capture was closed before its response ended"
-			switch m.End {
-			case EndError:
-				what = "the response broke off before its end"
-			case EndStorage:
-				what = "the rest of the response could not be stored"
-			}
-			c.findings = append(c.findings, finding.New(finding.CaptureCutShort, "%s (end: %s)", what, m.End))
+	if c.manifest != nil {
+		if c.addEndFindings() && c.splitter.index == 0 { // the body of an error response need not be an array of events
+			c.findings = slices.DeleteFunc(c.findings, func(f finding.Finding) bool { return f.Code == finding.ArrayMalformed })
 		}
 		if err := c.verify(); err != nil {
 			return err
@@ -189,6 +174,29 @@ func (c *Capture) finish(err error) error {
 			c.splitter.here(), finding.Escape(reason(damage.err))).WithOffset(c.splitter.here())
 	}
 	return io.EOF
+}
+
+// addEndFindings adds the findings about the end of the response and its status. It
+// reports whether the status was one of an error.
+func (c *Capture) addEndFindings() (failed bool) {
+	m := c.manifest
+	if status := m.Source.Status; status != nil && *status != 200 {
+		failed = true
+		c.findings = append(c.findings, finding.New(finding.HTTPStatus, "the response has status %03d", *status).WithSeverity(finding.Warning).
+			WithHint("see %s in the capture directory", m.Framing.FileName()))
+	}
+	if m.End == EndEOF {
+		return failed
+	}
+	what := "the capture was closed before its response ended"
+	switch m.End {
+	case EndError:
+		what = "the response broke off before its end"
+	case EndStorage:
+		what = "the rest of the response could not be stored"
+	}
+	c.findings = append(c.findings, finding.New(finding.CaptureCutShort, "%s (end: %s)", what, m.End))
+	return failed
 }
 
 // verify compares every file with the manifest.

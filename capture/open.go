@@ -182,24 +182,45 @@ type file interface {
 
 // openDir opens a capture directory.
 func openDir(ctx context.Context, from *files, name string, framing Framing) (_ *Capture, err error) {
-	manifest, sum, err := from.readManifest()
+	c, response, err := openFiles(from)
 	if err != nil {
 		return nil, err
 	}
-	if framing == "" {
-		framing = manifest.Framing
-	}
-	c := &Capture{name: name, path: from.dir, framing: framing, manifest: manifest, manifestDigest: sum}
 	defer func() {
 		if err != nil {
 			c.Close()
 		}
 	}()
-	var response file
+	c.name, c.framing = name, cmp.Or(framing, c.manifest.Framing)
+	if c.manifest.Framing == Opaque {
+		return nil, finding.New(finding.FramingOpaque, "the response has none of the framings in which events can be read")
+	}
+	r := &contextReader{ctx, response}
+	coding := c.manifest.Coding()
+	if coding == "" {
+		c.read(r)
+		return c, nil
+	}
+	return c, c.readCoded(r, coding)
+}
+
+// openFiles opens the files of a capture directory. It returns the capture, which is not
+// ready to read the response, and the response.
+func openFiles(from *files) (_ *Capture, response file, err error) {
+	manifest, sum, err := from.readManifest()
+	if err != nil {
+		return nil, nil, err
+	}
+	c := &Capture{path: from.dir, manifest: manifest, manifestDigest: sum}
+	defer func() {
+		if err != nil {
+			c.Close()
+		}
+	}()
 	for _, e := range manifest.Files.entries() {
 		f, _, err := from.openRegular(e.name)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		c.closers = append(c.closers, f)
 		switch e.name {
@@ -213,16 +234,7 @@ func openDir(ctx context.Context, from *files, name string, framing Framing) (_ 
 			response = f
 		}
 	}
-	if manifest.Framing == Opaque {
-		return nil, finding.New(finding.FramingOpaque, "the response has none of the framings in which events can be read")
-	}
-	r := &contextReader{ctx, response}
-	coding := manifest.Coding()
-	if coding == "" {
-		c.read(r)
-		return c, nil
-	}
-	return c, c.readCoded(r, coding)
+	return c, response, nil
 }
 
 // readManifest reads the manifest.
