@@ -207,8 +207,7 @@ func FileNames() []string { return append(unfinishedNames(), ManifestName, Reque
 
 // IsFileName reports whether a Writer or Recover creates files with the given name.
 func IsFileName(name string) bool {
-	name = strings.TrimSuffix(strings.TrimSuffix(name, RemainderSuffix), temporarySuffix)
-	return slices.Contains(FileNames(), name)
+	return slices.Contains(FileNames(), strings.TrimSuffix(name, RemainderSuffix))
 }
 
 func unfinishedNames() []string {
