@@ -22,13 +22,20 @@ type projectionFlags struct {
 // addFlags adds the flags to a command. An empty default makes the projection
 // optional.
 func (fl *projectionFlags) addFlags(cmd *cobra.Command, projection project.Name, usage string) {
+	fl.addChoice(cmd, projection, usage)
+	flags := cmd.Flags()
+	flags.StringVar(&fl.startedAt, "started-at", "", "`TIME` at which the run started, in RFC 3339, for a capture without times")
+	flags.StringVar(&fl.finishedAt, "finished-at", "", "`TIME` at which the run ended, in RFC 3339, for a capture without times")
+}
+
+// addChoice adds the flags without those for the times of a run, which are for one
+// capture.
+func (fl *projectionFlags) addChoice(cmd *cobra.Command, projection project.Name, usage string) {
 	fl.optional = projection == ""
 	flags := cmd.Flags()
 	flags.StringVar(&fl.projection, "projection", string(projection), usage)
 	flags.StringVar(&fl.snapshot, "snapshot", string(project.Only), "the snapshot that emitted-snapshot-text takes: `only|first|last|N`; N counts from 1")
 	flags.StringVar(&fl.profile, "profile", string(artifact.V1), "limits for artifacts: `v1|assay`; assay adds those of Assay's mapper 5.4.0")
-	flags.StringVar(&fl.startedAt, "started-at", "", "`TIME` at which the run started, in RFC 3339, for a capture without times")
-	flags.StringVar(&fl.finishedAt, "finished-at", "", "`TIME` at which the run ended, in RFC 3339, for a capture without times")
 	cli.Complete(cmd, "projection", string(project.EmittedSnapshot), string(project.EmittedSnapshotText), string(project.FoldedStream))
 	cli.Complete(cmd, "snapshot", string(project.Only), string(project.First), string(project.Last))
 	cli.Complete(cmd, "profile", string(artifact.V1), string(artifact.Assay))

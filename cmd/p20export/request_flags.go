@@ -64,7 +64,7 @@ func (durationFlag) Type() string { return "duration" }
 
 // settings returns the settings that the flags describe, without the headers.
 func (x *requestFlags) settings() (client.Settings, error) {
-	s := client.Settings{Timeout: x.timeout, MaxBytes: x.maxBytes, Labels: make(map[string]string, len(x.labels)), Tool: capture.Tool(build.Tool())}
+	s := client.Settings{Timeout: x.timeout, MaxBytes: x.maxBytes, Tool: capture.Tool(build.Tool())}
 	if x.timeout < 0 || x.maxBytes < 0 {
 		return s, errors.New("--timeout and --max-bytes cannot be negative")
 	}
@@ -74,14 +74,22 @@ func (x *requestFlags) settings() (client.Settings, error) {
 			return s, err
 		}
 	}
-	for _, l := range x.labels {
+	var err error
+	s.Labels, err = parseLabels(x.labels)
+	return s, err
+}
+
+// parseLabels parses the values of --label.
+func parseLabels(labels []string) (map[string]string, error) {
+	parsed := make(map[string]string, len(labels))
+	for _, l := range labels {
 		key, value, ok := strings.Cut(l, "=")
-		if _, twice := s.Labels[key]; !ok || key == "" || twice {
-			return s, fmt.Errorf("--label %s must be KEY=VALUE, with a key that is used only once", finding.Quote(l))
+		if _, twice := parsed[key]; !ok || key == "" || twice {
+			return nil, fmt.Errorf("--label %s must be KEY=VALUE, with a key that is used only once", finding.Quote(l))
 		}
-		s.Labels[key] = value
+		parsed[key] = value
 	}
-	return s, nil
+	return parsed, nil
 }
 
 func isEndpoint(s string) bool {

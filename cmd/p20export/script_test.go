@@ -49,10 +49,15 @@ func TestScripts(t *testing.T) {
 			e.Setenv("CAPTURES", ".captures")
 			e.Setenv("SCHEMA", schema)
 			e.Setenv("GORACE", atOnce)
+			e.Values[serverKey{}] = &server{}
 			return os.Symlink(captures, filepath.Join(e.WorkDir, ".captures"))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"serve":      serve,
+			"start":      start,
+			"await":      await,
+			"signal":     sendSignal,
+			"ended":      ended,
 			"interrupt":  interrupt,
 			"flip":       flip,
 			"putbytes":   putBytes,

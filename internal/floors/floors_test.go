@@ -28,10 +28,10 @@ var ground = []string{"digest", "finding"}
 // addition to ground. A package that is not in the table fails the test.
 var floors = map[string][]string{
 	"cmd/p20export": {
-		"cmd/p20export/internal/build", "cmd/p20export/internal/cli", "cmd/p20export/internal/monitor", "cmd/p20export/internal/render", "cmd/p20export/internal/signals", "schema", "docs",
+		"cmd/p20export/internal/build", "cmd/p20export/internal/cli", "cmd/p20export/internal/monitor", "cmd/p20export/internal/render", "cmd/p20export/internal/service", "cmd/p20export/internal/signals", "schema", "docs",
 		"discovery/scenario", "discovery/gate", "discovery/baseline", "discovery/report", "discovery/analysis",
 		"project/export", "project/verify", "project/freeze", "project/difference", "project/validate", "project/record", "project/lint", "project/rewrite", "project/scan", "project",
-		"envelope/compact", "envelope/sequence", "envelope/reduce", "capture/client", "capture/inputs", "capture", "artifact/assay", "artifact",
+		"envelope/compact", "envelope/sequence", "envelope/reduce", "capture/proxy", "capture/client", "capture/inputs", "capture", "artifact/assay", "artifact",
 	},
 	"cmd/p20export/internal/render": {
 		"schema", "docs",
@@ -41,7 +41,8 @@ var floors = map[string][]string{
 	},
 	"cmd/p20export/internal/build":           {"project/record"},
 	"cmd/p20export/internal/cli":             {"cmd/p20export/internal/render"},
-	"cmd/p20export/internal/monitor":         {},
+	"cmd/p20export/internal/monitor":         {"capture/proxy", "capture"},
+	"cmd/p20export/internal/service":         {"project/freeze", "project", "capture/inputs", "capture"},
 	"cmd/p20export/internal/signals":         {},
 	"discovery":                              {},
 	"discovery/scenario":                     {"discovery", "discovery/analysis", "project/scan", "project", "envelope", "capture/client", "capture", "artifact"},

@@ -32,7 +32,7 @@ func newMetrics() *metrics {
 		registry: prometheus.NewRegistry(),
 		exchanges: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "p20export_exchanges_total",
-			Help: "Exchanges that ended, by how the response ended and whether it was recorded.",
+			Help: "Exchanges that ended, by how the response ended and whether a capture of it was stored.",
 		}, []string{"end", "recorded"}),
 		frozen: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "p20export_frozen_total",

@@ -11,6 +11,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 // get returns the status and the body of the answer to a GET request.
@@ -69,9 +70,9 @@ func TestHandlerRefuses(t *testing.T) {
 func TestNewLogger(t *testing.T) {
 	for format, want := range map[string]string{"text": "level=INFO", "json": `{"time":`, "": `{"time":`} {
 		var out bytes.Buffer
-		NewLogger(&out, format).Info("listening", slog.String("address", "127.0.0.1:1\n\x1b"))
+		NewLogger(&out, format).Info("listening", slog.String("address", "127.0.0.1:1\n\x1b"), slog.Duration("drain", 90*time.Second))
 		line := out.String()
-		if !strings.Contains(line, want) || strings.Count(line, "\n") != 1 || strings.Contains(line, "\x1b") {
+		if !strings.Contains(line, want) || strings.Count(line, "\n") != 1 || strings.Contains(line, "\x1b") || !strings.Contains(line, "1m30s") {
 			t.Errorf("%q: %q", format, line)
 		}
 		if format != "text" {

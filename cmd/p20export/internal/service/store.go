@@ -1,0 +1,88 @@
+// Package service contains what servers of this program need besides their handlers: the
+// directory that they store captures in, freezing in the background, and serving until
+// a signal.
+package service
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/p20export/p20export/internal/atomicfile"
+)
+
+// Store is a directory of captures.
+type Store struct {
+	// Path is the path of the directory as it was given.
+	Path string
+	// Root is the open directory.
+	Root *os.Root
+}
+
+// OpenStore opens the directory at path. If it does not exist, it is created, so that only
+// its owner can use it. A symbolic link is refused, because it could point to another
+// directory at the next start.
+func OpenStore(path string) (*Store, error) {
+	dir := filepath.Clean(path) // without a slash at the end, which would follow a link
+	info, err := os.Lstat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		info, err = create(dir)
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case info.Mode()&fs.ModeSymlink != 0:
+		return nil, fmt.Errorf("%s is a symbolic link; name the directory that it points to", path)
+	case !info.IsDir():
+		return nil, fmt.Errorf("%s is not a directory", path)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := root.Stat(".")
+	if err == nil && !os.SameFile(info, opened) {
+		err = fmt.Errorf("%s was replaced while it was opened", path)
+	}
+	if err != nil {
+		root.Close()
+		return nil, err
+	}
+	return &Store{path, root}, nil
+}
+
+// create creates a directory and its missing parents and makes them durable.
+func create(dir string) (fs.FileInfo, error) {
+	parent := filepath.Dir(dir)
+	if _, err := atomicfile.MakeDir(parent); err != nil {
+		return nil, err
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	if err := atomicfile.SyncDir(parent); err != nil {
+		return nil, err
+	}
+	return os.Lstat(dir)
+}
+
+// probeBytes is the size of the file that Probe writes.
+const probeBytes = 64 << 10
+
+// Probe checks that files can be written and made durable. It leaves nothing behind.
+func (s *Store) Probe() error {
+	f, err := atomicfile.CreateUnnamed(s.Path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := f.Write(make([]byte, probeBytes)); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// Close closes the directory.
+func (s *Store) Close() error { return s.Root.Close() }

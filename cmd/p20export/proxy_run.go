@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"os/signal"
+	"strconv"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p20export/p20export/capture/proxy"
+	"github.com/p20export/p20export/cmd/p20export/internal/cli"
+	"github.com/p20export/p20export/cmd/p20export/internal/monitor"
+	"github.com/p20export/p20export/cmd/p20export/internal/service"
+	"github.com/p20export/p20export/cmd/p20export/internal/signals"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/project"
+)
+
+// run checks the flags, serves until a signal, and drains.
+func (fl *proxyFlags) run(cmd *cobra.Command) error {
+	settings, err := fl.settings(cmd)
+	if err != nil {
+		return err
+	}
+	freezing, err := fl.freezing(cmd)
+	if err != nil {
+		return err
+	}
+	certificate, err := fl.loadCertificate()
+	if err != nil {
+		return err
+	}
+	store, err := service.OpenStore(fl.captures)
+	if err != nil {
+		return fmt.Errorf("%w: --captures: %w", errInput, err)
+	}
+	defer store.Close()
+	signal.Ignore(syscall.SIGPIPE) // the traffic goes on if nobody reads the log
+	log := monitor.NewLogger(cmd.ErrOrStderr(), fl.server.LogFormat)
+	s := &proxyServer{flags: fl, log: log, observer: &proxyObserver{Monitor: monitor.New(store.Probe)}, certificate: certificate}
+	if freezing != nil {
+		count := func(v project.Verdict) { s.observer.Frozen(string(v)) }
+		if s.observer.freezer, err = service.NewFreezer(store, *freezing, log, count); err != nil {
+			return err
+		}
+	}
+	settings.Captures, settings.Log, settings.Observer = store.Root, log, s.observer
+	if s.proxy, err = proxy.New(settings); err != nil {
+		return err
+	}
+	return s.run(cmd.Context())
+}
+
+// proxyServer is a proxy and what belongs to it.
+type proxyServer struct {
+	flags       *proxyFlags
+	log         *slog.Logger
+	observer    *proxyObserver
+	certificate *tls.Certificate // nil without TLS
+	proxy       *proxy.Proxy
+}
+
+// run serves until ctx is done, and drains.
+func (s *proxyServer) run(ctx context.Context) error {
+	now, stop := signals.UntilSecond(ctx)
+	defer stop()
+	var metrics string
+	if s.flags.metrics != "" {
+		l, err := s.flags.server.Listen("metrics", s.flags.metrics)
+		if err != nil {
+			return err
+		}
+		server := proxy.NewServer(s.observer.Handler(), s.log)
+		go func() { _ = server.Serve(l) }() // until it is closed
+		defer server.Close()
+		metrics = l.Addr().String()
+	}
+	l, err := s.flags.server.Listen("listen", s.flags.server.Address)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	if err := checkLoop(s.flags.upstream, l.Addr()); err != nil {
+		return err
+	}
+	s.log.Info("listening", "address", l.Addr().String(), "upstream", s.flags.upstream, "captures", s.flags.captures, "metrics", metrics)
+	if s.observer.freezer != nil {
+		s.observer.freezer.Start()
+	}
+	s.observer.Serving()
+	err = service.Serve(ctx, proxy.NewServer(s.proxy, s.log), l, s.certificate, func() error { return s.drain(now) })
+	if cut, ok := errors.AsType[*proxy.DrainError](err); ok {
+		s.log.Warn("stopped before everything had ended", "cut_off", cut.Ended, "not_stored", cut.Unsure)
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", cli.ErrListen, err)
+	}
+	s.log.Info("stopped")
+	return nil
+}
+
+// drain waits for the open exchanges, up to the time of --drain or until now is done.
+func (s *proxyServer) drain(now context.Context) error {
+	s.observer.Draining()
+	s.log.Info("draining", "time", s.flags.drain)
+	ctx, cancel := context.WithTimeout(now, s.flags.drain)
+	defer cancel()
+	err := s.proxy.Drain(ctx)
+	if s.observer.freezer != nil {
+		s.observer.freezer.Finish(ctx)
+	}
+	return err
+}
+
+// checkLoop returns an error if the upstream is the address that the proxy listens on.
+func checkLoop(upstream string, listening net.Addr) error {
+	u, err := url.Parse(upstream)
+	at, ok := listening.(*net.TCPAddr)
+	if err != nil || !ok || u.Port() != strconv.Itoa(at.Port) {
+		return nil
+	}
+	if ip := net.ParseIP(u.Hostname()); u.Hostname() == "localhost" || ip != nil && (ip.Equal(at.IP) || at.IP.IsUnspecified() && ip.IsLoopback()) {
+		return fmt.Errorf("--upstream %s is the address of --listen; give the address of the agent", finding.Quote(upstream))
+	}
+	return nil
+}
+
+// proxyObserver passes what happens in a proxy to the monitor, and the captures to the
+// freezer if there is one.
+type proxyObserver struct {
+	*monitor.Monitor
+	freezer *service.Freezer
+}
+
+// Ended implements proxy.Observer.
+func (o *proxyObserver) Ended(e proxy.Exchange) {
+	o.Monitor.Ended(e)
+	if e.Stored && o.freezer != nil {
+		o.freezer.Add(e.Name)
+	}
+}
