@@ -1,0 +1,10 @@
+// Package replay answers HTTP requests with recorded responses, as if it were the agent
+// that was recorded: the same status, content type, bytes, pauses and end.
+//
+// It knows HTTP and package capture. It must not know AG-UI beyond the two ids and the
+// messages of a run input.
+//
+// A replay shows what a client received once. It does not repeat the run: nothing reads
+// the request, except to choose a capture or to replace ids. Captures are verified when
+// they are loaded and again while they are sent, and are never changed.
+package replay

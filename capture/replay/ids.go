@@ -1,0 +1,291 @@
+package replay
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"slices"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/internal/strictjson"
+)
+
+// place is the place of an id in a decoded response: that of a JSON string with its quotes.
+type place struct {
+	start, end int64
+	run        bool // a run id, not a thread id
+}
+
+// maxPlaces limits the number of places that are kept for one capture. Each run has about
+// six.
+const maxPlaces = 1 << 20
+
+var (
+	errManyIDs = errors.New("its events contain too many ids to replace")
+	errSpread  = errors.New("an event with ids is spread over too many bytes")
+)
+
+// findIDs returns the places of the ids to replace: those of the first run and of the
+// recorded request, in the events that begin and end runs.
+func (c *recorded) findIDs(ctx context.Context, f capture.Framing) ([]place, error) {
+	file, err := c.openFile(c.response)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	source := &window{r: interrupted{ctx, file}}
+	if c.coding != "" {
+		d, err := capture.Decode(source.r, c.coding)
+		if err != nil {
+			return nil, err
+		}
+		defer d.Close()
+		source.r = d
+	}
+	s := &search{recorded: c}
+	if in := c.request; in != nil {
+		s.know(in.threadID, in.runID)
+	}
+	frames := capture.NewSplitter(source, f)
+	for {
+		frame, err := frames.Next()
+		if err == io.EOF {
+			return s.places, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		places := len(s.places)
+		s.event(frame.Data)
+		if len(s.places) > maxPlaces {
+			return nil, errManyIDs
+		}
+		if added := s.places[places:]; len(added) > 0 {
+			raw := source.slice(frame.Offset, frame.Bytes)
+			if raw == nil {
+				return nil, errSpread
+			}
+			for i := range added {
+				added[i].relocate(frame.Offset, raw, frame.Data)
+			}
+		}
+		source.drop = frame.Offset + frame.Bytes
+	}
+}
+
+// search finds ids in events.
+type search struct {
+	recorded *recorded
+	begun    bool // a RUN_STARTED was read
+	threads  []string
+	runs     []string
+	places   []place
+	decoder  strictjson.Decoder
+	object   strictjson.Object
+}
+
+// know adds ids to those that are replaced.
+func (s *search) know(thread, run strictjson.Value) {
+	if thread.Kind == strictjson.String {
+		text, _ := thread.Text()
+		s.threads = append(s.threads, text)
+	}
+	if run.Kind == strictjson.String {
+		text, _ := run.Text()
+		s.runs = append(s.runs, text)
+	}
+}
+
+// event finds the ids in an event. The offsets of their places count from the beginning of
+// its data.
+func (s *search) event(data []byte) {
+	if _, err := strictjson.ReadText(&s.object, &s.decoder, data); err != nil {
+		return // sent unchanged
+	}
+	kind, _ := s.object.Get("type")
+	started := kind.Is("RUN_STARTED")
+	if !started && !kind.Is("RUN_FINISHED") && !kind.Is("RUN_ERROR") {
+		return
+	}
+	thread, _ := s.object.Get("threadId")
+	run, _ := s.object.Get("runId")
+	if started && !s.begun {
+		s.begun = true
+		s.know(thread, run)
+	}
+	from := len(s.places)
+	s.take(thread, run, 0)
+	if in, _ := s.object.Get("input"); started && in.Kind == strictjson.ObjectStart {
+		thread, _ := in.Member("threadId")
+		run, _ := in.Member("runId")
+		s.take(thread, run, in.Start)
+	}
+	slices.SortFunc(s.places[from:], func(a, b place) int { return cmp.Compare(a.start, b.start) })
+}
+
+// take adds the places of ids that are replaced. Their offsets count from base.
+func (s *search) take(thread, run strictjson.Value, base int) {
+	for _, id := range []struct {
+		value strictjson.Value
+		known []string
+		run   bool
+	}{{thread, s.threads, false}, {run, s.runs, true}} {
+		if id.value.Kind != strictjson.String {
+			continue
+		}
+		if text, _ := id.value.Text(); slices.Contains(id.known, text) {
+			start := int64(base + id.value.Start)
+			s.places = append(s.places, place{start, start + int64(len(id.value.Raw)), id.run})
+		}
+	}
+}
+
+// relocate turns the place of an id in the data of a frame into its place in the response,
+// where the frame has the bytes raw at an offset. An id is in one line.
+func (p *place) relocate(offset int64, raw, data []byte) {
+	n := p.end - p.start
+	p.start = offset + int64(rawOffset(raw, data, int(p.start)))
+	p.end = p.start + n
+}
+
+// rawOffset returns the offset in the bytes of a frame of the byte at an offset in its
+// data. They differ if the data of an SSE event has several lines.
+func rawOffset(raw, data []byte, at int) int {
+	if len(raw) == len(data) {
+		return at
+	}
+	line := 0 // offset in raw of the line of data
+	for {
+		n := bytes.IndexByte(data, '\n')
+		if n < 0 || at <= n {
+			return line + at
+		}
+		line = nextData(raw, line+n)
+		data, at = data[n+1:], at-n-1
+	}
+}
+
+// nextData returns the offset of the value of the next data field (WHATWG HTML §9.2.6). The
+// end of a line is at from.
+func nextData(raw []byte, from int) int {
+	for {
+		from += bytes.IndexAny(raw[from:], "\r\n") + 1
+		if raw[from-1] == '\r' && from < len(raw) && raw[from] == '\n' {
+			from++
+		}
+		rest, ok := bytes.CutPrefix(raw[from:], []byte("data"))
+		if !ok {
+			continue
+		}
+		switch {
+		case len(rest) == 0 || rest[0] == '\r' || rest[0] == '\n':
+			return from + len("data")
+		case bytes.HasPrefix(rest, []byte(": ")):
+			return from + len("data: ")
+		case rest[0] == ':':
+			return from + len("data:")
+		}
+	}
+}
+
+// window is a reader that keeps what was read since the last drop, up to a limit.
+type window struct {
+	r    io.Reader
+	base int64 // offset of kept[0]
+	kept []byte
+	drop int64 // bytes before this offset are not needed
+}
+
+// maxWindow is enough for every event whose ids are found, with as many bytes between its
+// lines as it has itself.
+const maxWindow = 2 * capture.MaxEventBytes
+
+func (w *window) Read(p []byte) (int, error) {
+	n, err := w.r.Read(p)
+	unneeded := min(max(w.drop-w.base, 0), int64(len(w.kept)))
+	if len(w.kept) > maxWindow {
+		unneeded = int64(len(w.kept))
+	}
+	w.kept = append(w.kept[:copy(w.kept, w.kept[unneeded:])], p[:n]...)
+	w.base += unneeded
+	return n, err
+}
+
+// slice returns n bytes from an offset, or nil if they are not kept.
+func (w *window) slice(offset, n int64) []byte {
+	if offset < w.base {
+		return nil
+	}
+	return w.kept[offset-w.base:][:n]
+}
+
+// interrupted is a reader of a file that ends when a context is done.
+type interrupted struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (i interrupted) Read(p []byte) (int, error) {
+	if i.ctx.Err() != nil {
+		return 0, context.Cause(i.ctx)
+	}
+	return i.r.Read(p)
+}
+
+// editor is a reader that replaces ids.
+type editor struct {
+	r           io.Reader
+	places      []place // in order, those not yet replaced
+	thread, run []byte  // JSON strings
+	at          int64   // offset in r
+	in, out     []byte
+	rest        []byte // the part of out that Read has not returned yet
+	err         error
+}
+
+// newEditor returns an editor that replaces the ids at places in r by those of a request.
+func newEditor(r io.Reader, places []place, in *input) *editor {
+	return &editor{r: r, places: places, thread: in.threadID.Raw, run: in.runID.Raw, in: make([]byte, bufferBytes)}
+}
+
+func (e *editor) Read(p []byte) (int, error) {
+	for len(e.rest) == 0 {
+		if e.err != nil {
+			return 0, e.err
+		}
+		var n int
+		n, e.err = e.r.Read(e.in)
+		e.out = e.edit(e.out[:0], e.in[:n])
+		e.rest = e.out
+	}
+	n := copy(p, e.rest)
+	e.rest = e.rest[n:]
+	return n, nil
+}
+
+// edit appends the next bytes of the response to out. An id is replaced when its last byte
+// has arrived.
+func (e *editor) edit(out, p []byte) []byte {
+	for len(e.places) > 0 && len(p) > 0 {
+		next := e.places[0]
+		if e.at < next.start {
+			n := min(next.start-e.at, int64(len(p)))
+			out = append(out, p[:n]...)
+			p, e.at = p[n:], e.at+n
+			continue
+		}
+		n := min(next.end-e.at, int64(len(p)))
+		p, e.at = p[n:], e.at+n
+		if e.at == next.end {
+			id := e.thread
+			if next.run {
+				id = e.run
+			}
+			out, e.places = append(out, id...), e.places[1:]
+		}
+	}
+	e.at += int64(len(p))
+	return append(out, p...)
+}

@@ -1,0 +1,111 @@
+package replay
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"strings"
+
+	"github.com/p20export/p20export/internal/strictjson"
+)
+
+// input is what a replay needs to know of a run input.
+type input struct {
+	threadID, runID strictjson.Value // of kind 0 if there is none
+	// key identifies the text of the last user message. hasUser reports that there is
+	// one.
+	key     inputKey
+	hasUser bool
+}
+
+// hasIDs reports whether there is a thread id and a run id.
+func (in *input) hasIDs() bool {
+	return in.threadID.Kind == strictjson.String && in.runID.Kind == strictjson.String
+}
+
+// inputKey is the SHA-256 of a text. Texts can be long, and there can be many captures.
+type inputKey [sha256.Size]byte
+
+// readInput reads a run input.
+func readInput(body []byte) (*input, error) {
+	var o strictjson.Object
+	value, err := strictjson.ReadText(&o, new(strictjson.Decoder), body)
+	if err != nil {
+		return nil, fmt.Errorf("the request is not JSON: %w", err)
+	}
+	if value.Kind != strictjson.ObjectStart {
+		return nil, fmt.Errorf("the request is %s, not a run input", value.Kind)
+	}
+	in := new(input)
+	in.threadID, _ = o.Get("threadId")
+	in.runID, _ = o.Get("runId")
+	messages, _ := o.Get("messages")
+	var last strictjson.Value
+	for m := range elements(messages) {
+		if role, _ := m.Member("role"); role.Is("user") {
+			last, in.hasUser = m, true
+		}
+	}
+	if in.hasUser {
+		content, _ := last.Member("content")
+		in.key = sha256.Sum256([]byte(textOf(content)))
+	}
+	return in, nil
+}
+
+// textOf returns the text of the content of a message: a string, or the texts of its
+// parts together.
+func textOf(content strictjson.Value) string {
+	if content.Kind == strictjson.String {
+		text, _ := content.Text()
+		return text
+	}
+	var b strings.Builder
+	for part := range elements(content) {
+		text, _ := part.Member("text")
+		s, _ := text.Text()
+		b.WriteString(s)
+	}
+	return b.String()
+}
+
+// elements calls yield for each element of an array that was read without an error.
+func elements(array strictjson.Value) func(yield func(strictjson.Value) bool) {
+	return func(yield func(strictjson.Value) bool) {
+		if array.Kind != strictjson.ArrayStart {
+			return
+		}
+		d := strictjson.NewDecoder(array.Raw)
+		_, err := d.Next()
+		for err == nil {
+			var t strictjson.Token
+			if t, err = d.Next(); err != nil || t.Kind == strictjson.ArrayEnd {
+				return
+			}
+			var end int
+			if end, err = d.Skip(t); err == nil && !yield(strictjson.Value{Kind: t.Kind, Raw: array.Raw[t.Start:end], Start: array.Start + t.Start}) {
+				return
+			}
+		}
+	}
+}
+
+// indexInputs fills byInput.
+func (r *Replay) indexInputs() error {
+	r.byInput = make(map[inputKey]*rotation)
+	for _, c := range r.all {
+		if c.request == nil || !c.request.hasUser {
+			r.settings.Log.Warn("capture cannot match", "capture", c.path, "reason", "it has no request with a user message")
+			continue
+		}
+		of := r.byInput[c.request.key]
+		if of == nil {
+			of = new(rotation)
+			r.byInput[c.request.key] = of
+		}
+		of.list = append(of.list, c)
+	}
+	if len(r.byInput) == 0 {
+		return fmt.Errorf("no capture has a request with a user message, so none can match an input")
+	}
+	return nil
+}

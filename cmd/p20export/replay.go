@@ -1,0 +1,116 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/p20export/p20export/capture/replay"
+	"github.com/p20export/p20export/cmd/p20export/internal/cli"
+	"github.com/p20export/p20export/cmd/p20export/internal/monitor"
+)
+
+func newReplay() *cobra.Command {
+	var speed, match, ids string
+	cmd := &cobra.Command{
+		Use:   "replay CAPTURE|DIR --listen ADDRESS",
+		Short: "Answer requests with recorded runs, as if it were the agent",
+		Long: `Serve recorded responses over HTTP, so that a front end or a test can use real
+runs without the agent and its model. Every POST request, to any path, gets a
+recorded response: the same status, content type, bytes, pauses and end. A
+response that broke off when it was recorded breaks off again. Nothing of the
+request reaches a model, and no new run happens.
+
+A CAPTURE, which is a capture directory or a plain SSE, NDJSON or JSON array
+file, answers every request. DIR means all captures in it and below it; those
+that are unfinished are skipped with a warning. --match says which of them
+answers a request:
+
+  order  each answers one request, in the order in which they were started
+         (default for DIR)
+  input  the one whose request has the same last user message: exactly the same
+         text; of several texts in one message, all of them together. Several
+         captures with the same message take turns, and begin again after the
+         last
+
+If no capture answers a request, the response is 404 with the reason.
+
+--speed divides the pauses: 1 keeps them, 10 makes them ten times shorter, and 0
+removes them. The time before the headers was not recorded: they are sent at
+once. Captures without arrival times, such as imported files, are sent without
+pauses.
+
+--ids request replaces the thread id and the run id in RUN_STARTED, RUN_FINISHED
+and RUN_ERROR, and in the input of RUN_STARTED, by those of the request, for
+clients that compare them. It replaces the ids of the first run and of the
+recorded request; other ids, such as parentRunId, stay. A response that was
+altered has the header P20export-Altered: ids, and is sent without content
+coding. All others are sent byte for byte as they are stored, compressed if they
+were.
+
+Every capture is verified when it is loaded, and again while it is sent: if it
+was changed, replay does not start, or breaks off the response. replay listens
+only on a loopback address and refuses requests for other host names, unless
+--allow-remote is given. It logs to standard error; the first line with the
+message "listening" has the address, and no line contains content of a capture.
+Ctrl-C stops it.
+` + exitHelp("stopped by a signal while no response was open", "", "a capture cannot be read, was changed or cannot be replayed, or the address cannot be used"),
+		Example: `  p20export replay captures/one-turn --listen 127.0.0.1:8011
+  p20export replay captures --listen 127.0.0.1:8011 --match input --speed 0
+  p20export replay captures --listen 127.0.0.1:0 --ids request --log-format json`,
+		Args: cli.One("CAPTURE or DIR"),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&speed, "speed", "1", "divide the recorded pauses by `1|0|N`; 0 removes them")
+	cli.Complete(cmd, "speed", "1", "0", "10")
+	flags.StringVar(&match, "match", "", "which capture answers a request: `order|input` (default: order for DIR; a CAPTURE answers every request)")
+	cli.Complete(cmd, "match", string(replay.MatchOrder), string(replay.MatchInput))
+	flags.StringVar(&ids, "ids", "", "replace the recorded thread and run ids by those of the `REQUEST`: request")
+	cli.Complete(cmd, "ids", "request")
+	server := cli.AddServer(cmd)
+	cli.Require(cmd, "listen")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		s, err := replaySettings(speed, match, ids, flags.Changed("ids"))
+		if err != nil {
+			return err
+		}
+		if err := checkURL(args[0]); err != nil {
+			return err
+		}
+		if err := server.CheckAddress("listen", server.Address); err != nil {
+			return err
+		}
+		s.AnyHost = server.AllowRemote
+		s.Log = monitor.NewLogger(cmd.ErrOrStderr(), server.LogFormat)
+		r, err := replay.New(cmd.Context(), args[0], s)
+		if err != nil {
+			if cause := interrupted(cmd); cause != nil {
+				return cause
+			}
+			return inputError(err)
+		}
+		l, err := server.Listen("listen", server.Address)
+		if err != nil {
+			return err
+		}
+		s.Log.Info("listening", "address", l.Addr().String(), "captures", r.Len(), "match", string(r.Match()))
+		return r.Serve(cmd.Context(), l)
+	}
+	return cmd
+}
+
+// replaySettings returns the settings that the flags describe.
+func replaySettings(speed, match, ids string, altered bool) (s replay.Settings, err error) {
+	if s.Speed, err = replay.ParseSpeed(speed); err != nil {
+		return s, fmt.Errorf("--speed %q: %w", speed, err)
+	}
+	matches := []replay.Match{"", replay.MatchOrder, replay.MatchInput}
+	if s.Match = replay.Match(match); !slices.Contains(matches, s.Match) {
+		return s, fmt.Errorf("--match %q: must be order or input", match)
+	}
+	if s.RequestIDs = altered; altered && ids != "request" {
+		return s, fmt.Errorf("--ids %q: must be request, or left out to keep the recorded ids", ids)
+	}
+	return s, nil
+}
