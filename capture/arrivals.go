@@ -22,6 +22,9 @@ type arrival struct {
 	micros int64
 }
 
+// elapsed returns the time since started_at.
+func (a arrival) elapsed() time.Duration { return time.Duration(a.micros) * time.Microsecond }
+
 // appendTo appends the line to b.
 func (a arrival) appendTo(b []byte) []byte {
 	b = strconv.AppendInt(b, a.bytes, 10)
@@ -55,7 +58,7 @@ func (a *arrivals) within(first, until time.Time) { a.bounded, a.first, a.until 
 
 // time returns the time of a line.
 func (a *arrivals) time(l arrival) time.Time {
-	return a.started.Add(time.Duration(l.micros) * time.Microsecond)
+	return a.started.Add(l.elapsed())
 }
 
 // at returns the arrival time of the bytes before the offset end: the time of the

@@ -1,7 +1,6 @@
 package capture
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -94,8 +93,8 @@ func makeDirectory(dir string) (*directory, error) {
 // makeDirectoryIn creates the directory name in parent, which must not exist. Only the
 // owner has access to it.
 func makeDirectoryIn(parent *os.Root, name string) (*directory, error) {
-	if name == "" || name == "." || name == ".." || filepath.Base(name) != name {
-		return nil, fmt.Errorf("%s is not a name for a capture directory", finding.Quote(name))
+	if err := checkName(name); err != nil {
+		return nil, err
 	}
 	if err := parent.Mkdir(name, 0o700); err != nil {
 		return nil, err
@@ -115,8 +114,19 @@ func makeDirectoryIn(parent *os.Root, name string) (*directory, error) {
 	return d, nil
 }
 
+// checkName returns an error if name is not a single path element.
+func checkName(name string) error {
+	if name == "" || name == "." || name == ".." || filepath.Base(name) != name {
+		return fmt.Errorf("%s is not the name of a directory", finding.Quote(name))
+	}
+	return nil
+}
+
 // openChild opens the directory name in parent. It does not follow a symbolic link.
 func openChild(parent *os.Root, name string) (*os.Root, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
 	info, err := parent.Lstat(name)
 	if err != nil {
 		return nil, err
@@ -130,7 +140,7 @@ func openChild(parent *os.Root, name string) (*os.Root, error) {
 	}
 	if opened, err := child.Stat("."); err != nil || !os.SameFile(info, opened) {
 		child.Close()
-		return nil, cmp.Or(err, error(&occupiedError{filepath.Join(parent.Name(), name) + " was replaced by another program"}))
+		return nil, errors.Join(err, errReplaced(parent, name))
 	}
 	return child, nil
 }
@@ -152,7 +162,12 @@ func (d *directory) claim() (*os.File, error) {
 		return nil, err
 	}
 	_ = atomicfile.Lock(f) // without locks, Recover refuses the capture
-	entries, err := fs.ReadDir(d.root.FS(), ".")
+	// Until the file was locked, Recover may have set it aside.
+	err = checkIs(d.root, ClaimName, f)
+	var entries []fs.DirEntry
+	if err == nil {
+		entries, err = fs.ReadDir(d.root.FS(), ".")
+	}
 	if err == nil && (len(entries) != 1 || entries[0].Name() != ClaimName) {
 		err = &occupiedError{"the directory " + d.path + " is no longer empty"}
 	}
@@ -164,31 +179,29 @@ func (d *directory) claim() (*os.File, error) {
 }
 
 // publish writes a file under a temporary name, makes its content durable, and then
-// gives it its name. If the name exists, the error matches fs.ErrExist. The name is not
+// gives it its name. It returns the entry of the file. If the name exists, the error matches fs.ErrExist. The name is not
 // durable before sync.
-func (d *directory) publish(name string, content []byte) error {
+func (d *directory) publish(name string, content io.Reader) (*File, error) {
 	temp := atomicfile.TemporaryName()
-	f, err := d.create(temp)
+	s, err := d.store(temp)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	_, err = f.Write(content)
-	if err == nil {
-		err = f.Sync()
-	}
-	err = errors.Join(err, f.Close())
+	err = s.copy(content)
+	file, closeErr := s.close()
+	err = errors.Join(err, closeErr)
 	var left bool
 	if err == nil {
 		left, err = atomicfile.MoveIn(d.root, temp, name)
 	}
 	switch {
 	case err != nil:
-		return errors.Join(err, d.removeFile(temp))
+		return nil, errors.Join(err, d.removeFile(temp))
 	case left:
 		d.left = append(d.left, temp)
 	}
 	d.files = append(d.files, name)
-	return nil
+	return file, nil
 }
 
 // removeFile removes a file if it exists.

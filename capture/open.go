@@ -174,6 +174,15 @@ func inFS(fsys fs.FS, dir string) *files {
 	}
 }
 
+// inRoot returns the files of an open directory.
+func inRoot(dir *os.Root) *files {
+	return &files{
+		dir.Name(),
+		dir.Lstat,
+		func(name string) (fs.File, error) { return openIn(dir, name, os.O_RDONLY) },
+	}
+}
+
 // file is a file of a capture directory.
 type file interface {
 	fs.File

@@ -1,9 +1,11 @@
 package capture
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"hash"
+	"io"
 	"maps"
 	"math"
 	"os"
@@ -104,11 +106,11 @@ func begin(s Settings, make func() (*directory, error)) (_ *Writer, err error) {
 	if err = w.writeHead(s); err != nil {
 		return nil, err
 	}
-	if w.response, err = w.store(s.Framing.FileName()); err != nil {
+	if w.response, err = w.dir.store(s.Framing.FileName()); err != nil {
 		return nil, err
 	}
 	if s.Arrivals {
-		if w.arrivals, err = w.store(ArrivalsName); err != nil {
+		if w.arrivals, err = w.dir.store(ArrivalsName); err != nil {
 			return nil, err
 		}
 	}
@@ -333,16 +335,17 @@ func (w *Writer) writeManifest() error {
 	if err != nil {
 		return err
 	}
-	return w.dir.publish(ManifestName, b)
+	_, err = w.dir.publish(ManifestName, bytes.NewReader(b))
+	return err
 }
 
 // writeRequest writes request.json and adds it to the manifest.
 func (w *Writer) writeRequest(body []byte) error {
-	if err := w.dir.publish(RequestName, body); err != nil {
-		return err
+	file, err := w.dir.publish(RequestName, bytes.NewReader(body))
+	if err == nil {
+		w.manifest.Files.Request = file
 	}
-	w.manifest.Files.Request = &File{int64(len(body)), digest.Of(body)}
-	return nil
+	return err
 }
 
 // newManifest returns the manifest of a new capture.
@@ -395,12 +398,19 @@ type stored struct {
 	hash  hash.Hash
 }
 
-func (w *Writer) store(name string) (*stored, error) {
-	f, err := w.dir.create(name)
+func (d *directory) store(name string) (*stored, error) {
+	f, err := d.create(name)
 	if err != nil {
 		return nil, err
 	}
 	return &stored{file: f, hash: digest.Hash()}, nil
+}
+
+// copy appends the bytes of r.
+func (s *stored) copy(r io.Reader) error {
+	n, err := io.Copy(io.MultiWriter(s.file, s.hash), r)
+	s.bytes += n
+	return err
 }
 
 // add adds bytes that were written to the size and the digest.
