@@ -76,6 +76,8 @@ func rowsOfAll(t *testing.T) (all []row) {
 		{"verify", in("nowhere")},
 		{"verify", sampleDir},
 		{"verify", captures, "--captures-only"},
+		{"prune", captures, "--older-than", "0s", "--frozen-in", lane("frozen"), "--dry-run"},
+		{"prune", sampleDir, "--older-than", "0s", "--frozen-in", lane("frozen"), "--dry-run"},
 		{"assay", lane("frozen"), "--receipt", "--bundle", in("b.tar.gz"), "--assay-run-id", "r", "--import-time", "2026-11-21T12:00:00Z"},
 		{"assay", lane("frozen/failed.artifact.json"), in("nowhere.artifact.json"), "--ndjson", "-o", in("no.ndjson"), "--import-time", "2026-11-21T12:00:00Z"},
 		{"assay", lane("frozen/finished.artifact.json"), "--ndjson", "-o", in("e.ndjson"), "--import-time", "2026-11-21T12:00:00Z"},

@@ -90,7 +90,7 @@ const (
 // commands lists the subcommands of the root command in the order of the help.
 var commands = []command{
 	{"capture", groupRecord, newCapture}, {"proxy", groupRecord, newProxy}, {"discover", groupRecord, newDiscover},
-	{"replay", groupRecord, newReplay},
+	{"replay", groupRecord, newReplay}, {"prune", groupRecord, newPrune},
 	{"compare", groupExamine, newCompare}, {"inspect", groupExamine, newInspect}, {"lint", groupExamine, newLint}, {"report", groupExamine, newReport}, {"compact", groupExamine, newCompact},
 	{"freeze", groupFreeze, newFreeze}, {"validate", groupFreeze, newValidate}, {"diff", groupFreeze, newDiff}, {"verify", groupFreeze, newVerify},
 	{"assay", groupExport, newAssay},

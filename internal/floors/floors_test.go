@@ -30,13 +30,13 @@ var floors = map[string][]string{
 	"cmd/p20export": {
 		"cmd/p20export/internal/build", "cmd/p20export/internal/cli", "cmd/p20export/internal/monitor", "cmd/p20export/internal/render", "cmd/p20export/internal/service", "cmd/p20export/internal/signals", "schema", "docs",
 		"discovery/scenario", "discovery/gate", "discovery/baseline", "discovery/report", "discovery/analysis",
-		"project/export", "project/verify", "project/freeze", "project/difference", "project/validate", "project/record", "project/lint", "project/rewrite", "project/scan", "project",
+		"project/export", "project/verify", "project/freeze", "project/difference", "project/validate", "project/record", "project/lint", "project/prune", "project/rewrite", "project/scan", "project",
 		"envelope/compact", "envelope/sequence", "envelope/reduce", "capture/proxy", "capture/replay", "capture/client", "capture/inputs", "capture", "artifact/assay", "artifact",
 	},
 	"cmd/p20export/internal/render": {
 		"schema", "docs",
 		"discovery/scenario", "discovery/gate", "discovery/baseline", "discovery/report", "discovery/analysis",
-		"project/export", "project/verify", "project/freeze", "project/difference", "project/validate", "project/record", "project/lint", "project/rewrite", "project/scan", "project",
+		"project/export", "project/verify", "project/freeze", "project/difference", "project/validate", "project/record", "project/lint", "project/prune", "project/rewrite", "project/scan", "project",
 		"envelope", "capture/client", "capture", "artifact/assay", "artifact",
 	},
 	"cmd/p20export/internal/build":           {"project/record"},

@@ -24,6 +24,7 @@ import (
 	"github.com/p20export/p20export/internal/strictjson"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/difference"
+	"github.com/p20export/p20export/project/prune"
 	"github.com/p20export/p20export/project/record"
 )
 
@@ -285,9 +286,9 @@ type painted string
 func (p *Printer) verdict(v project.Verdict) painted {
 	colour := red
 	switch v {
-	case project.Frozen, project.Accepted, project.Verified, project.Written, difference.Equal, scenario.Captured:
+	case project.Frozen, project.Accepted, project.Verified, project.Written, difference.Equal, scenario.Captured, prune.Removed:
 		colour = green
-	case project.Unverifiable, scenario.Skipped:
+	case project.Unverifiable, scenario.Skipped, prune.Removable, prune.Kept:
 		colour = yellow
 	}
 	return p.paint(colour, fmt.Sprintf("%-9s", string(v)))

@@ -16,6 +16,7 @@ import (
 	"github.com/p20export/p20export/project/export"
 	"github.com/p20export/p20export/project/freeze"
 	"github.com/p20export/p20export/project/lint"
+	"github.com/p20export/p20export/project/prune"
 	"github.com/p20export/p20export/project/rewrite"
 	"github.com/p20export/p20export/project/scan"
 	"github.com/p20export/p20export/project/validate"
@@ -53,6 +54,7 @@ var rowTypes = sync.OnceValue(func() []RowType {
 		{"difference", "diff: two artifacts.", reflect.TypeFor[difference.Row]()},
 		{"verification", "verify: one artifact.", reflect.TypeFor[verify.Row]()},
 		{"directory_entry", "verify DIR: one artifact, capture or other file in DIR.", reflect.TypeFor[verify.TreeRow]()},
+		{"pruned", "prune: one capture, or what was left of one.", reflect.TypeFor[prune.Row]()},
 		{"import", "assay: one artifact that was not imported.", reflect.TypeFor[export.Row]()},
 		{"output", "assay: one file of events.", reflect.TypeFor[OutputRow]()},
 		{"bundle", "assay verify: one bundle; also the first row of assay show.", reflect.TypeFor[export.BundleRow]()},

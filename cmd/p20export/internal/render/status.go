@@ -10,6 +10,7 @@ import (
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/difference"
 	"github.com/p20export/p20export/project/freeze"
+	"github.com/p20export/p20export/project/prune"
 	"github.com/p20export/p20export/project/scan"
 	"github.com/p20export/p20export/project/verify"
 )
@@ -43,7 +44,8 @@ func (s Status) Err() error {
 // StatusOf returns the exit status for a verdict.
 func StatusOf(v project.Verdict) Status {
 	switch v {
-	case project.Frozen, project.Accepted, project.Verified, project.Written, difference.Equal, scenario.Captured, scenario.Skipped:
+	case project.Frozen, project.Accepted, project.Verified, project.Written, difference.Equal, scenario.Captured, scenario.Skipped,
+		prune.Removed, prune.Removable, prune.Kept:
 		return Done
 	case project.Failed, project.Unverifiable:
 		return Failed
@@ -56,6 +58,7 @@ func Verdicts() []project.Verdict {
 	return append([]project.Verdict{
 		project.Frozen, project.Refused, project.Accepted, project.Malformed, project.Verified, project.Differs, project.Unverifiable, project.Failed,
 		verify.Whole, verify.Unexplained, difference.Equal, project.Written,
+		prune.Removed, prune.Removable, prune.Kept,
 	}, scenario.Verdicts()[:3]...)
 }
 
