@@ -205,9 +205,10 @@ func IsUnfinished(has func(name string) bool) bool {
 // or not.
 func FileNames() []string { return append(unfinishedNames(), ManifestName, RequestName) }
 
-// IsFileName reports whether a Writer or Recover creates files with the given name.
+// IsFileName reports whether a Writer or Recover gives files the name.
 func IsFileName(name string) bool {
-	return slices.Contains(FileNames(), strings.TrimSuffix(name, RemainderSuffix))
+	name = strings.TrimSuffix(name, RemainderSuffix)
+	return slices.Contains(FileNames(), name) || atomicfile.IsTemporary(name)
 }
 
 func unfinishedNames() []string {

@@ -75,8 +75,11 @@ Empty directories are ignored. A DIR in which no record is verified is
 unverifiable, even if nothing in it is wrong.
 
 With --captures-only, records are ignored and each capture is compared with its
-capture.json. Use it for a directory that contains only captures. All other
-files are then unexplained, and a DIR without an intact capture is unverifiable.
+capture.json, and its times of arrival with its response. Use it for a directory
+that contains only captures, such as that of a proxy, which may be running. All
+other files are then unexplained, and a DIR without an intact capture is
+unverifiable. Responses need not be event streams, or in a format that this
+program can read: their bytes are compared.
 
 It is an error (exit status 3) if a directory cannot be read, or if a tree
 contains more than 1,000,000 files and directories. In JSON, a row has the same

@@ -19,6 +19,8 @@ const (
 	NameByDigest    = "choose another -o, or name the files by digest: --name-by digest"
 	RetryElsewhere  = "run it again with another -o: the unfinished capture is kept, and nothing more is written to it"
 	FreeDiskSpace   = "free some disk space, and run it again with another -o: the unfinished capture is kept, and nothing more is written to it"
+	RecoverRemoves  = "p20export recover DIR removes it"
+	PruneAgain      = "the next p20export prune removes the rest"
 	ChooseTempDir   = "set TMPDIR to a writable directory with enough space"
 	GiveTimes       = "record the run again (p20export requests identity coding), or freeze it by itself with --started-at"
 	FreezeEnvelope  = "a bounded envelope has three events; p20export freeze creates one from a capture"

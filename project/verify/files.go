@@ -3,11 +3,14 @@ package verify
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path"
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/digest"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/atomicfile"
 	"github.com/p20export/p20export/internal/tarfs"
 	"github.com/p20export/p20export/project/record"
 )
@@ -18,6 +21,14 @@ type files interface {
 	read(path string, limit int) ([]byte, error)
 	// open opens a capture, like capture.Open.
 	open(ctx context.Context, path string) (*capture.Capture, error)
+	// check compares the files of a capture with its manifest, like capture.Check.
+	check(ctx context.Context, path string) ([]finding.Finding, error)
+	// inUse reports whether a capture is being written, like capture.InUse.
+	inUse(path string) (bool, error)
+	// exists reports whether there is something with the path now.
+	exists(path string) bool
+	// locked reports whether a program has locked a temporary file.
+	locked(path string) bool
 	// digest returns the digest of a regular file's bytes.
 	digest(ctx context.Context, path string) (digest.Digest, error)
 }
@@ -29,6 +40,34 @@ func (disk) read(path string, limit int) ([]byte, error) { return record.ReadBou
 
 func (disk) open(ctx context.Context, path string) (*capture.Capture, error) {
 	return capture.Open(ctx, path, "")
+}
+
+func (disk) check(ctx context.Context, path string) ([]finding.Finding, error) {
+	return capture.Check(ctx, path)
+}
+
+func (disk) inUse(path string) (bool, error) {
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return false, err
+	}
+	defer root.Close()
+	return capture.InUse(root, ".")
+}
+
+func (disk) exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+func (disk) locked(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	unlocked, err := atomicfile.TryRLock(f)
+	return err == nil && !unlocked
 }
 
 func (disk) digest(ctx context.Context, path string) (digest.Digest, error) {
@@ -57,6 +96,19 @@ func (a archived) read(name string, limit int) ([]byte, error) {
 func (a archived) open(ctx context.Context, name string) (*capture.Capture, error) {
 	return capture.OpenFS(ctx, a.members, path.Clean(name), "")
 }
+
+func (a archived) check(ctx context.Context, name string) ([]finding.Finding, error) {
+	return capture.CheckFS(ctx, a.members, path.Clean(name))
+}
+
+func (archived) inUse(string) (bool, error) { return false, nil }
+
+func (a archived) exists(name string) bool {
+	_, err := fs.Stat(a.members, path.Clean(name))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+func (archived) locked(string) bool { return false }
 
 func (a archived) digest(_ context.Context, name string) (digest.Digest, error) {
 	f, err := a.members.Open(path.Clean(name))

@@ -1,11 +1,14 @@
 package verify
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/atomicfile"
+	"github.com/p20export/p20export/internal/dirtree"
+	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/internal/ordered"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/record"
@@ -35,17 +38,61 @@ func (v *treeVerifier) captures() bool {
 	}
 	for _, f := range v.tree.folders {
 		v.evidence = v.evidence || f.isCapture
-		if !f.unfinished() {
-			continue
-		}
-		v.evidence = true
-		f.markAccounted(append(captureFiles(), capture.ClaimName))
-		why := finding.New(finding.CaptureUnfinished, "%s has no capture.json, so the capture is unfinished", finding.Escape(f.path))
-		if !v.emit(TreeRow{Capture: &f.path, Verdict: Unexplained, Findings: v.unexplained(why)}) {
+		if row := v.notClosed(f); row != nil && !v.emit(*row) {
 			return false
 		}
 	}
 	return true
+}
+
+// notClosed returns the row of a folder that was to be a capture or was one. It marks the
+// files of the folder as accounted for. It returns nil for other folders.
+func (v *treeVerifier) notClosed(f *folder) *TreeRow {
+	switch f.state() {
+	case capture.Unfinished:
+		v.evidence = true
+		f.markStored()
+		return &TreeRow{Capture: &f.path, Verdict: Unexplained, Findings: v.unfinished(f)}
+	case capture.SetAside:
+		v.evidence = true
+		f.markStored()
+		return &TreeRow{File: &f.path, Verdict: Unexplained, Findings: []finding.Finding{
+			finding.New(finding.CaptureSetAside, "these files are the rest of an unfinished capture, which was recovered")}}
+	case capture.Removed:
+		f.markStored()
+		if capture.StateOf(f.name(), func(string) bool { return false }) != capture.Removed {
+			return nil // below one that is
+		}
+		return &TreeRow{File: &f.path, Verdict: Unexplained, Findings: v.unexplained(
+			finding.New(finding.TemporaryFile, "the removal of this capture was interrupted").WithHint("%s", hint.PruneAgain))}
+	}
+	return nil
+}
+
+// unfinished returns the findings about an unfinished capture.
+func (v *treeVerifier) unfinished(f *folder) []finding.Finding {
+	used, err := f.files.inUse(f.path)
+	switch {
+	case used:
+		return []finding.Finding{finding.New(finding.CaptureInUse, "the capture is being written")}
+	case f.files.exists(dirtree.Join(f.path, capture.ManifestName)):
+		return []finding.Finding{finding.New(finding.CaptureInUse, "the capture was closed after the directory was listed")}
+	}
+	why := finding.New(finding.CaptureUnfinished, "%s has no capture.json, so the capture is unfinished", finding.Escape(f.path))
+	if errors.Is(err, errors.ErrUnsupported) {
+		why = finding.New(finding.CaptureUnfinished, "%s has no capture.json; the file system has no locks, so the capture may still be written", finding.Escape(f.path))
+	}
+	return v.unexplained(why)
+}
+
+// markStored marks the regular files of the folder that have names of files of captures,
+// finished or not, as accounted for.
+func (f *folder) markStored() {
+	for i := range f.entries {
+		if e := &f.entries[i]; e.regular() && capture.IsFileName(e.name) {
+			e.accounted = true
+		}
+	}
 }
 
 // unused returns the row of a capture directory that was not used for any record.
@@ -57,7 +104,11 @@ func (v *treeVerifier) unused(s *source) TreeRow {
 	}
 	row.Verdict = Whole
 	for _, f := range s.findings {
-		if f.Severity == finding.Error { // about events, not about the capture
+		switch {
+		case f.Severity != finding.Error:
+		case v.settings.CapturesOnly && f.Code == finding.ArrivalsMalformed:
+			row.Verdict = project.Differs // the manifest states other arrivals
+		default: // about events, not about the capture
 			f = f.WithSeverity(finding.Warning)
 		}
 		row.Findings = append(row.Findings, f)
@@ -110,9 +161,10 @@ func (v *treeVerifier) leftover(e *entry) TreeRow {
 		return rowOf(TreeRow{File: new(e.path())}, e.err())
 	case !e.regular():
 		return v.stray(e, "it is "+e.kind())
+	case e.in.isCapture && (e.name == capture.ClaimName || atomicfile.IsTemporary(e.name)):
+		return v.temporaryOfCapture(e)
 	case atomicfile.IsTemporary(e.name):
-		why := finding.New(finding.TemporaryFile, "this is a temporary file of p20export, which was killed or is still running")
-		return TreeRow{File: new(e.path()), Verdict: Unexplained, Findings: v.unexplained(why)}
+		return v.temporary(e)
 	case v.settings.CapturesOnly && e.in.isCapture:
 		return v.stray(e, unlisted)
 	case v.settings.CapturesOnly:
@@ -133,6 +185,29 @@ func (v *treeVerifier) leftover(e *entry) TreeRow {
 		return v.stray(e, unlisted)
 	}
 	return v.stray(e, "no record in the directory names this file or was made from it")
+}
+
+// temporary returns the row of a temporary file.
+func (v *treeVerifier) temporary(e *entry) TreeRow {
+	row := TreeRow{File: new(e.path()), Verdict: Unexplained}
+	if e.files().locked(e.path()) {
+		row.Findings = []finding.Finding{finding.New(finding.TemporaryFile, "a program is writing this file").WithSeverity(finding.Info).WithHint("")}
+		return row
+	}
+	row.Findings = v.unexplained(finding.New(finding.TemporaryFile, "this is a temporary file of p20export, which was killed or is still running"))
+	return row
+}
+
+// temporaryOfCapture returns the row of a file that is left of the writing of a closed
+// capture.
+func (v *treeVerifier) temporaryOfCapture(e *entry) TreeRow {
+	row := TreeRow{File: new(e.path()), Verdict: Unexplained}
+	if used, err := e.in.files.inUse(e.in.path); err == nil && used || !e.files().exists(e.path()) {
+		row.Findings = []finding.Finding{finding.New(finding.CaptureInUse, "the capture was being closed")}
+		return row
+	}
+	row.Findings = v.unexplained(finding.New(finding.TemporaryFile, "this file was not removed when the capture was closed").WithHint("%s", hint.RecoverRemoves))
+	return row
 }
 
 func (v *treeVerifier) stray(e *entry, why string) TreeRow {

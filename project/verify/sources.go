@@ -31,6 +31,9 @@ type source struct {
 	response sum
 	// bad is the fault of the capture, if one is known.
 	bad error
+	// encoded means that the response has no events that can be read without decoding
+	// it, or none at all.
+	encoded bool
 	// findings are those of a reading by check.
 	findings []finding.Finding
 	// inside means that the source is in the directory that is verified.
@@ -83,8 +86,13 @@ func (s *source) check(ctx context.Context, progress scan.Progress) error {
 // progressEvery is the number of frames between two calls of a Progress.
 const progressEvery = 1024
 
-// readThrough reads the capture to its end without parsing its events.
+// readThrough reads the capture to its end without parsing its events. It does not decode
+// a response, which can be damaged or in a format that cannot be read, and the capture
+// still be intact.
 func (s *source) readThrough(ctx context.Context, progress scan.Progress) ([]finding.Finding, error) {
+	if s.encoded {
+		return s.in.files.check(ctx, s.in.path)
+	}
 	c, err := s.open(ctx)
 	if err != nil {
 		return nil, err
@@ -138,7 +146,7 @@ func newSources(jobs int) *sources {
 func (s *sources) add(ctx context.Context, t *tree, inside bool) {
 	manifests := func(yield func(*entry) bool) {
 		for _, f := range t.folders {
-			if m := f.regular(capture.ManifestName); m != nil && !yield(m) {
+			if m := f.regular(capture.ManifestName); m != nil && !f.removed && !yield(m) {
 				return
 			}
 		}
@@ -149,7 +157,7 @@ func (s *sources) add(ctx context.Context, t *tree, inside bool) {
 		s.byManifest[c.manifest] = append(s.byManifest[c.manifest], c)
 	}
 	for e := range t.all() {
-		if !e.isOutput() {
+		if !e.isOutput() && !e.in.removed {
 			s.addFile(e, inside)
 		}
 	}
@@ -186,6 +194,7 @@ func newSource(m *entry) *source {
 		return s
 	}
 	s.response = sumOf(manifest.Response().Digest)
+	s.encoded = manifest.Framing == capture.Opaque || manifest.Coding() != ""
 	listed := listedFiles(manifest)
 	for _, name := range listed {
 		if err := f.checkListed(name); s.bad == nil {
@@ -245,10 +254,16 @@ func (f *folder) markAccounted(names []string) {
 	}
 }
 
-// unfinished reports whether the folder looks like an unfinished capture: it has no
-// manifest, but a file that only captures have.
-func (f *folder) unfinished() bool {
-	return f.file(capture.ManifestName) == nil && capture.IsUnfinished(func(name string) bool {
+// state returns what the folder is in a store. A file that was accounted for does not make
+// it an unfinished capture.
+func (f *folder) state() capture.State {
+	switch {
+	case f.removed:
+		return capture.Removed
+	case f.file(capture.ManifestName) != nil:
+		return capture.Closed
+	}
+	return capture.StateOf(f.path, func(name string) bool {
 		e := f.regular(name)
 		return e != nil && !e.accounted
 	})

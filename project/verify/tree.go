@@ -30,6 +30,8 @@ type folder struct {
 	below   []*folder
 	// isCapture means that the folder contains a manifest.
 	isCapture bool
+	// removed means that the removal of the folder, or of one above it, was interrupted.
+	removed bool
 }
 
 // entry is an entry of a tree, or a single file.
@@ -161,7 +163,9 @@ func newTree(listings iter.Seq2[dirtree.Listing, error], from files) (*tree, err
 		}
 		f := &folder{path: l.Path, files: from}
 		t.folders = append(t.folders, f)
+		f.removed = l.Rel != "." && capture.StateOf(l.Rel, func(string) bool { return false }) == capture.Removed
 		if len(above) > 0 {
+			f.removed = f.removed || above[len(above)-1].removed
 			above[len(above)-1].below = append(above[len(above)-1].below, f)
 		}
 		above, rels = append(above, f), append(rels, l.Rel)
