@@ -112,7 +112,7 @@ The log on standard error has no content of messages and no header values.
 	flags.Var(durationFlag{&fl.timeout}, "timeout", "cut off an exchange after this `DURATION`, such as 90s or 5m (default: no limit)")
 	flags.Var(numberFlag{&fl.maxRequestBytes, "bytes"}, "max-request-bytes", "refuse requests with more `BYTES`")
 	flags.Var(numberFlag{&fl.exchanges, "exchanges"}, "max-exchanges", "refuse requests while `N` exchanges are open")
-	flags.StringArrayVar(&fl.hosts, "allow-host", nil, "accept requests for the host `NAME` on a loopback address (repeatable)")
+	flags.StringArrayVar(&fl.hosts, "allow-host", nil, "accept requests for the host `NAME`; with --allow-remote, only for such and for loopback (repeatable)")
 	cli.Complete(cmd, "on-store-failure", onFailurePass, onFailureFail)
 	cli.Complete(cmd, "sync", syncEnd, syncInterval+"50ms", syncEach)
 	for _, name := range []string{"upstream", "label", "metrics", "allow-host", "max-bytes", "queue-bytes", "max-request-bytes", "max-exchanges", "drain", "timeout"} {

@@ -20,6 +20,7 @@ import (
 	"github.com/p20export/p20export/cmd/p20export/internal/service"
 	"github.com/p20export/p20export/cmd/p20export/internal/signals"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/atomicfile"
 	"github.com/p20export/p20export/project"
 )
 
@@ -43,8 +44,10 @@ func (fl *proxyFlags) run(cmd *cobra.Command) error {
 	}
 	defer store.Close()
 	signal.Ignore(syscall.SIGPIPE) // the traffic goes on if nobody reads the log
-	log := monitor.NewLogger(cmd.ErrOrStderr(), fl.server.LogFormat)
-	s := &proxyServer{flags: fl, log: log, observer: &proxyObserver{Monitor: monitor.New(store.Probe)}, certificate: certificate}
+	out := monitor.NewBuffer(cmd.ErrOrStderr())
+	defer out.Close()
+	log := monitor.NewLogger(out, fl.server.LogFormat)
+	s := &proxyServer{flags: fl, log: log, observer: &proxyObserver{Monitor: monitor.New(store.Probe, out.Dropped)}, certificate: certificate}
 	if freezing != nil {
 		count := func(v project.Verdict) { s.observer.Frozen(string(v)) }
 		if s.observer.freezer, err = service.NewFreezer(store, *freezing, log, count); err != nil {
@@ -67,11 +70,15 @@ type proxyServer struct {
 	proxy       *proxy.Proxy
 }
 
+// filesOfExchange is the number of files that an exchange has open: two connections, the
+// directory, the response, the arrivals and the claim.
+const filesOfExchange = 6
+
 // run serves until ctx is done, and drains.
 func (s *proxyServer) run(ctx context.Context) error {
 	now, stop := signals.UntilSecond(ctx)
 	defer stop()
-	var metrics string
+	about := []any{"upstream", s.flags.upstream, "captures", s.flags.captures}
 	if s.flags.metrics != "" {
 		l, err := s.flags.server.Listen("metrics", s.flags.metrics)
 		if err != nil {
@@ -80,7 +87,7 @@ func (s *proxyServer) run(ctx context.Context) error {
 		server := proxy.NewServer(s.observer.Handler(), s.log)
 		go func() { _ = server.Serve(l) }() // until it is closed
 		defer server.Close()
-		metrics = l.Addr().String()
+		about = append(about, "metrics", l.Addr().String())
 	}
 	l, err := s.flags.server.Listen("listen", s.flags.server.Address)
 	if err != nil {
@@ -90,7 +97,10 @@ func (s *proxyServer) run(ctx context.Context) error {
 	if err := checkLoop(s.flags.upstream, l.Addr()); err != nil {
 		return err
 	}
-	s.log.Info("listening", "address", l.Addr().String(), "upstream", s.flags.upstream, "captures", s.flags.captures, "metrics", metrics)
+	if limit, need := atomicfile.MaxOpen(), s.flags.exchanges*filesOfExchange; int64(limit) < need {
+		s.log.Warn("the limit of open files is too low for --max-exchanges: raise it with ulimit -n, or lower --max-exchanges", "limit", limit, "needed", need)
+	}
+	s.log.Info("listening", append([]any{"address", l.Addr().String()}, about...)...)
 	if s.observer.freezer != nil {
 		s.observer.freezer.Start()
 	}

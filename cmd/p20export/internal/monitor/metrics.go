@@ -27,7 +27,7 @@ type metrics struct {
 var latencyBuckets = []float64{10e-6, 25e-6, 50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 10e-3, 100e-3, 1}
 
 // newMetrics registers the metrics in a registry of their own.
-func newMetrics() *metrics {
+func newMetrics(dropped func() int64) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		exchanges: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -72,6 +72,10 @@ func newMetrics() *metrics {
 		}),
 	}
 	m.registry.MustRegister(m.exchanges, m.frozen, m.bytes, m.events, m.stored, m.storeErrors, m.open, m.queue, m.latency,
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "p20export_log_lines_dropped_total",
+			Help: "Lines that are missing in the log, because nothing read it.",
+		}, func() float64 { return float64(dropped()) }),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

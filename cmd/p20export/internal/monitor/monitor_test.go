@@ -14,6 +14,8 @@ import (
 	"time"
 )
 
+func none() int64 { return 0 }
+
 // get returns the status and the body of the answer to a GET request.
 func get(t *testing.T, m *Monitor, path string) (int, string) {
 	t.Helper()
@@ -26,7 +28,7 @@ func get(t *testing.T, m *Monitor, path string) (int, string) {
 // a successful probe makes it ready again.
 func TestReady(t *testing.T) {
 	probes, broken := 0, errors.New("no space")
-	m := New(func() error { probes++; return broken })
+	m := New(func() error { probes++; return broken }, none)
 	check := func(when string, want int) {
 		t.Helper()
 		if got, text := get(t, m, "/readyz"); got != want {
@@ -54,7 +56,7 @@ func TestReady(t *testing.T) {
 }
 
 func TestHandlerRefuses(t *testing.T) {
-	m := New(nil)
+	m := New(nil, none)
 	for path, want := range map[string]int{"/": 404, "/debug/pprof/": 404} {
 		if got, _ := get(t, m, path); got != want {
 			t.Errorf("%s: %d, want %d", path, got, want)

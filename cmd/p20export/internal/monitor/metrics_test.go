@@ -1,0 +1,117 @@
+package monitor
+
+import (
+	"errors"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/capture/proxy"
+)
+
+var _ proxy.Observer = (*Monitor)(nil)
+
+// The metrics count what the proxy reports, and no label comes from the traffic.
+func TestMetrics(t *testing.T) {
+	m := New(nil, func() int64 { return 3 })
+	m.Serving()
+	for range 5 {
+		m.Begun()
+	}
+	m.Passed(1000, 500*time.Microsecond)
+	m.Passed(500, 250*time.Microsecond)
+	m.Queued(1500)
+	m.Queued(-1000)
+	m.Ended(proxy.Exchange{Name: "a", End: capture.EndEOF, Status: 200, Events: 7, Stored: true})
+	m.Ended(proxy.Exchange{End: capture.EndEOF, Status: 404, Events: -1})
+	m.StoreFailed(errors.New("no space"))
+	m.Ended(proxy.Exchange{Name: "b", End: capture.EndStorage, Events: 2, Stored: true})
+	m.StoreFailed(errors.New("no space"))
+	m.Ended(proxy.Exchange{End: capture.EndStorage})
+	m.Frozen("frozen")
+	m.Frozen("refused")
+
+	_, text := get(t, m, "/metrics")
+	var got []string
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "p20export_") && !strings.Contains(line, "_bucket{") {
+			got = append(got, strings.TrimSpace(line))
+		}
+	}
+	want := []string{
+		`p20export_added_latency_seconds_sum 0.00075`,
+		`p20export_added_latency_seconds_count 2`,
+		`p20export_events_total 9`,
+		`p20export_exchanges_open 1`,
+		`p20export_exchanges_total{end="eof",recorded="false"} 1`,
+		`p20export_exchanges_total{end="eof",recorded="true"} 1`,
+		`p20export_exchanges_total{end="storage",recorded="false"} 1`,
+		`p20export_exchanges_total{end="storage",recorded="true"} 1`,
+		`p20export_frozen_total{verdict="frozen"} 1`,
+		`p20export_frozen_total{verdict="refused"} 1`,
+		`p20export_log_lines_dropped_total 3`,
+		`p20export_queue_bytes 500`,
+		`p20export_response_bytes_total 1500`,
+		`p20export_store_errors_total 2`,
+		`p20export_stored_captures_total 2`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for _, name := range []string{"go_goroutines", "process_open_fds", "p20export_added_latency_seconds_bucket{le=\"0.00025\"} 1"} {
+		if !strings.Contains(text, name) {
+			t.Errorf("there is no %s", name)
+		}
+	}
+}
+
+// A capture that a failure cut short is stored, but does not show that the store works.
+func TestReadyAfterStored(t *testing.T) {
+	m := New(func() error { return errors.New("no space") }, none)
+	m.Serving()
+	m.StoreFailed(errors.New("no space"))
+	m.Ended(proxy.Exchange{Name: "a", End: capture.EndStorage, Stored: true})
+	if status, _ := get(t, m, "/readyz"); status != 503 {
+		t.Errorf("after a capture that ends with storage: status %d", status)
+	}
+	m.Ended(proxy.Exchange{Name: "b", End: capture.EndCancelled, Stored: true})
+	if status, text := get(t, m, "/readyz"); status != 200 {
+		t.Errorf("after a capture that was stored: status %d: %s", status, text)
+	}
+}
+
+// The added latency is a native histogram too, which Prometheus asks for in protobuf.
+func TestNativeHistogram(t *testing.T) {
+	m := New(nil, none)
+	for i := range 1000 {
+		m.Passed(1, time.Duration(i)*time.Microsecond)
+	}
+	families, err := m.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	buckets := 0
+	for _, f := range families {
+		if f.GetName() == "p20export_added_latency_seconds" {
+			h := f.GetMetric()[0].GetHistogram()
+			if h.GetSampleCount() != 1000 || len(h.GetBucket()) == 0 {
+				t.Errorf("%v", h)
+			}
+			buckets = len(h.GetPositiveDelta())
+		}
+	}
+	if buckets < 20 {
+		t.Errorf("the native histogram has %d buckets", buckets)
+	}
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest("GET", "/metrics", nil)
+	r.Header.Set("Accept", "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited")
+	m.Handler().ServeHTTP(w, r)
+	if got := w.Header().Get("Content-Type"); !strings.HasPrefix(got, "application/vnd.google.protobuf") {
+		t.Errorf("content type %s", got)
+	}
+}
