@@ -4,9 +4,13 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
+	"os"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -92,12 +96,17 @@ The log on standard error has no content of messages and no header values.
   p20export proxy --listen 127.0.0.1:8080 --upstream https://agent.example/v1 \
       --captures captures --freeze frozen --metrics 127.0.0.1:9090 \
       --label integration=my-agent --sync interval=50ms`,
-		Args: cobra.NoArgs,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("%s is not expected: proxy has only flags; give the URL of the agent with --upstream", finding.Quote(args[0]))
+			}
+			return nil
+		},
 	}
 	fl.server = cli.AddServer(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&fl.upstream, "upstream", "", "`URL` of the agent; its path is put before the path of each request (required)")
-	flags.StringVar(&fl.captures, "captures", "", "`DIR` to keep captures in; it is created if it does not exist (required)")
+	flags.StringVar(&fl.upstream, "upstream", "", "`URL` of the agent, to whose path that of each request is added (required)")
+	flags.StringVar(&fl.captures, "captures", "", "`DIR` to keep captures in, created if it does not exist (required)")
 	flags.StringArrayVar(&fl.labels, "label", nil, "label `KEY=VALUE` to store in every manifest (repeatable)")
 	flags.Var(numberFlag{&fl.maxBytes, "bytes"}, "max-bytes", "keep at most this many `BYTES` of a response (default: no limit)")
 	flags.StringVar(&fl.onStoreFailure, "on-store-failure", onFailurePass, "whether an exchange that cannot be stored goes on: `pass|fail`")
@@ -126,6 +135,9 @@ The log on standard error has no content of messages and no header values.
 	return cmd
 }
 
+// hostName matches the name of a host.
+var hostName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?$`) })
+
 // numberFlag is the value of a flag that is a positive number of something.
 type numberFlag struct {
 	value *int64
@@ -144,7 +156,7 @@ func (f numberFlag) String() string {
 func (f numberFlag) Set(s string) error {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || n < 1 {
-		return fmt.Errorf("must be a number of %s of at least 1, in digits alone", f.of)
+		return fmt.Errorf("must be a number of %s, at least 1 and without a unit", f.of)
 	}
 	*f.value = n
 	return nil
@@ -170,11 +182,22 @@ func (fl *proxyFlags) settings(cmd *cobra.Command) (s proxy.Settings, err error)
 	if s.Upstream, err = parseUpstream(fl.upstream); err != nil {
 		return s, err
 	}
+	if fl.captures == "" {
+		return s, errors.New("--captures is empty; name a directory for the captures")
+	}
 	if err := checkOutput("--captures", fl.captures); err != nil {
 		return s, err
 	}
+	for _, name := range fl.hosts {
+		if !hostName().MatchString(name) && net.ParseIP(name) == nil {
+			return s, fmt.Errorf("--allow-host %s must be the name or the address of a host, without a port", finding.Quote(name))
+		}
+	}
 	if s.Labels, err = parseLabels(fl.labels); err != nil {
 		return s, err
+	}
+	if _, ok := s.Labels[capture.RecoveredFrom]; ok {
+		return s, fmt.Errorf("--label %s: p20export itself sets this label; choose another key", capture.RecoveredFrom)
 	}
 	switch fl.onStoreFailure {
 	case onFailurePass:
@@ -236,8 +259,14 @@ func (fl *proxyFlags) freezing(cmd *cobra.Command) (*freeze.Settings, error) {
 		}
 		return nil, nil
 	}
+	if fl.out == "" {
+		return nil, errors.New("--freeze is empty; name a directory for the frozen files")
+	}
 	if err := checkOutput("--freeze", fl.out); err != nil {
 		return nil, err
+	}
+	if info, err := os.Stat(fl.out); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("--freeze %s is not a directory; name a directory for the frozen files", finding.Quote(fl.out))
 	}
 	settings, err := fl.projection.settings()
 	if err != nil {
@@ -254,7 +283,7 @@ func (fl *proxyFlags) loadCertificate() (*tls.Certificate, error) {
 	}
 	c, err := tls.LoadX509KeyPair(fl.certificate, fl.key)
 	if err != nil {
-		return nil, fmt.Errorf("%w: --tls-cert %s, --tls-key %s: %w\nnext: give the certificate chain and its private key as PEM files", errInput, finding.Quote(fl.certificate), finding.Quote(fl.key), err)
+		return nil, fmt.Errorf("%w: --tls-cert %s, --tls-key %s: %w\nnext: give the certificate chain and its private key as PEM files", errServe, finding.Quote(fl.certificate), finding.Quote(fl.key), err)
 	}
 	return &c, nil
 }

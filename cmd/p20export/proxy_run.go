@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/p20export/p20export/capture/proxy"
-	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/cmd/p20export/internal/monitor"
 	"github.com/p20export/p20export/cmd/p20export/internal/service"
 	"github.com/p20export/p20export/cmd/p20export/internal/signals"
@@ -40,7 +39,7 @@ func (fl *proxyFlags) run(cmd *cobra.Command) error {
 	}
 	store, err := service.OpenStore(fl.captures)
 	if err != nil {
-		return fmt.Errorf("%w: --captures: %w", errInput, err)
+		return fmt.Errorf("%w: --captures: %w", errServe, err)
 	}
 	defer store.Close()
 	signal.Ignore(syscall.SIGPIPE) // the traffic goes on if nobody reads the log
@@ -111,7 +110,7 @@ func (s *proxyServer) run(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", cli.ErrListen, err)
+		return fmt.Errorf("%w: %w", errServe, err)
 	}
 	s.log.Info("stopped")
 	return nil

@@ -23,6 +23,7 @@ import (
 var (
 	errInput   = errors.New("cannot read the input")
 	errHarness = errors.New("cannot run the harness")
+	errServe   = errors.New("cannot serve")
 )
 
 // run runs the program with the arguments and returns its exit status.
@@ -59,7 +60,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 			fmt.Fprintln(stderr, finding.Printable(line))
 		}
 	}
-	if errors.Is(err, render.ErrOutput) || errors.Is(err, errInput) || errors.Is(err, errHarness) || errors.Is(err, cli.ErrListen) || isUnsynced(err) {
+	if errors.Is(err, render.ErrOutput) || errors.Is(err, errInput) || errors.Is(err, errHarness) || errors.Is(err, errServe) || errors.Is(err, cli.ErrListen) || isUnsynced(err) {
 		return int(render.Failed)
 	}
 	fmt.Fprintf(stderr, "Run '%s --help' for usage.\n", cmd.CommandPath())

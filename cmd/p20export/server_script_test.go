@@ -49,13 +49,14 @@ func await(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Value(serverKey{}).(*server).await(ts, args[0])
 }
 
-func (s *server) await(ts *testscript.TestScript, pattern string) string {
+// await returns the next line of the log that matches the pattern.
+func (s *server) await(t interface{ Fatalf(string, ...any) }, pattern string) string {
 	wanted := regexp.MustCompile(pattern)
 	for {
 		line, err := s.log.ReadString('\n')
 		s.all.WriteString(line)
 		if err != nil {
-			ts.Fatalf("%v before a line that matches %s:\n%s", err, pattern, s.all.String())
+			t.Fatalf("%v before a line that matches %s:\n%s", err, pattern, s.all.String())
 		}
 		if wanted.MatchString(line) {
 			return line

@@ -54,7 +54,7 @@ func (logFormatFlag) Type() string { return strings.Join(logFormats, "|") }
 func AddServer(cmd *cobra.Command) *Server {
 	s := &Server{}
 	flags := cmd.Flags()
-	flags.StringVar(&s.Address, "listen", "", "`ADDRESS` to listen on, such as 127.0.0.1:8080; port 0 is a free port (required)")
+	flags.StringVar(&s.Address, "listen", "", "`ADDRESS` to listen on, such as 127.0.0.1:8080, or with port 0 a free port (required)")
 	flags.BoolVar(&s.AllowRemote, "allow-remote", false, "allow addresses that other machines can reach")
 	flags.Var(logFormatFlag{&s.LogFormat}, "log-format", "format of the log on standard error (default: text on a terminal, otherwise json)")
 	Complete(cmd, "listen")

@@ -36,7 +36,7 @@ func OpenStore(path string) (*Store, error) {
 	case info.Mode()&fs.ModeSymlink != 0:
 		return nil, fmt.Errorf("%s is a symbolic link; name the directory that it points to", path)
 	case !info.IsDir():
-		return nil, fmt.Errorf("%s is not a directory", path)
+		return nil, fmt.Errorf("%s is not a directory; name a directory for the captures", path)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -1,0 +1,347 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/internal/testkit"
+)
+
+// agent is an upstream. It answers with one event, and with the rest when it is released.
+type agent struct {
+	*httptest.Server
+	release chan struct{}
+}
+
+const firstEvent = "data: " + testkit.Started + "\n\n"
+
+// wholeRun is the whole response of an agent.
+var wholeRun = firstEvent + "data: " + testkit.Snapshot + "\n\ndata: " + testkit.Finished + "\n\n"
+
+func newAgent(t *testing.T) *agent {
+	a := &agent{release: make(chan struct{})}
+	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, firstEvent)
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-a.release:
+			_, _ = io.WriteString(w, wholeRun[len(firstEvent):])
+		case <-r.Context().Done():
+		}
+	}))
+	t.Cleanup(a.Close)
+	return a
+}
+
+// startProxy starts p20export proxy for an upstream, and returns its URL.
+func startProxy(t *testing.T, upstream, store string, args ...string) (*server, string) {
+	t.Helper()
+	s := &server{cmd: program(t, append([]string{"proxy", "--listen", "127.0.0.1:0", "--upstream", upstream, "--captures", store}, args...)...)}
+	stderr, err := s.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.cmd.Process.Kill() })
+	s.log = bufio.NewReader(stderr)
+	var line struct{ Address string }
+	if err := json.Unmarshal([]byte(s.await(t, `"msg":"listening"`)), &line); err != nil {
+		t.Fatal(err)
+	}
+	return s, "http://" + line.Address
+}
+
+// kill sends a signal.
+func (s *server) kill(t *testing.T, sig syscall.Signal) {
+	t.Helper()
+	if err := s.cmd.Process.Signal(sig); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wait returns the exit status and the log.
+func (s *server) wait(t *testing.T) (int, string) {
+	t.Helper()
+	if _, err := io.Copy(&s.all, s.log); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.cmd.Wait()
+	return s.cmd.ProcessState.ExitCode(), s.all.String()
+}
+
+// post posts a request and returns the response after its first event.
+func post(t *testing.T, url string) (*http.Response, *bufio.Reader) {
+	t.Helper()
+	response, err := http.Post(url, "application/json", strings.NewReader(`{"threadId":"t","runId":"r"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { response.Body.Close() })
+	body := bufio.NewReader(response.Body)
+	if response.StatusCode == http.StatusOK {
+		if first, err := body.Peek(len(firstEvent)); err != nil || string(first) != firstEvent {
+			t.Fatalf("%s, %v", first, err)
+		}
+	}
+	return response, body
+}
+
+// ends returns how the captures in a store ended.
+func ends(t *testing.T, store string) (list []capture.End) {
+	t.Helper()
+	all, err := capture.Find(t.Context(), []string{store})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, found := range all {
+		c, err := capture.Open(t.Context(), found.Path, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, c.Manifest().End)
+		c.Close()
+	}
+	return list
+}
+
+// The first signal refuses new exchanges and waits for the open ones. If they all end, the
+// exit status is 0.
+func TestProxyDrains(t *testing.T) {
+	t.Parallel()
+	a, store := newAgent(t), filepath.Join(t.TempDir(), "store")
+	s, url := startProxy(t, a.URL, store, "--drain", "1h")
+	_, body := post(t, url)
+	s.kill(t, syscall.SIGTERM)
+	s.await(t, `"msg":"draining"`)
+	if response, _ := post(t, url); response.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("status %d while draining", response.StatusCode)
+	}
+	close(a.release)
+	if got, err := io.ReadAll(body); err != nil || string(got) != wholeRun {
+		t.Errorf("%v\n%s", err, got)
+	}
+	if status, log := s.wait(t); status != 0 || !strings.Contains(log, `"end":"eof"`) || !strings.Contains(log, `"msg":"stopped"`) {
+		t.Errorf("exit status %d\n%s", status, log)
+	}
+	if got := ends(t, store); len(got) != 1 || got[0] != capture.EndEOF {
+		t.Errorf("%v", got)
+	}
+}
+
+// Exchanges that are still open after --drain, or at a second signal, are cut off, and
+// that is the exit status of the signal.
+func TestProxyCutsOff(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, drain string
+		signals     []syscall.Signal
+		want        int
+	}{
+		{"after drain", "0s", []syscall.Signal{syscall.SIGTERM}, 143},
+		{"second signal", "1h", []syscall.Signal{syscall.SIGTERM, syscall.SIGINT}, 143},
+		{"interrupted twice", "1h", []syscall.Signal{syscall.SIGINT, syscall.SIGINT}, 130},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			a, store := newAgent(t), filepath.Join(t.TempDir(), "store")
+			s, url := startProxy(t, a.URL, store, "--drain", test.drain)
+			_, body := post(t, url)
+			for i, sig := range test.signals {
+				if s.kill(t, sig); i == 0 {
+					s.await(t, `"msg":"draining"`)
+				}
+			}
+			if got, err := io.ReadAll(body); err == nil || string(got) != firstEvent {
+				t.Errorf("the client got %q, %v", got, err)
+			}
+			if status, log := s.wait(t); status != test.want || !strings.Contains(log, `"end":"cancelled"`) || !strings.Contains(log, `"cut_off":1`) {
+				t.Errorf("exit status %d, want %d\n%s", status, test.want, log)
+			}
+			if got := ends(t, store); len(got) != 1 || got[0] != capture.EndCancelled {
+				t.Errorf("%v", got)
+			}
+		})
+	}
+}
+
+// A proxy that was not asked for anything stops at once.
+func TestProxyStopsIdle(t *testing.T) {
+	t.Parallel()
+	s, _ := startProxy(t, "http://127.0.0.1:1", filepath.Join(t.TempDir(), "store"))
+	s.kill(t, syscall.SIGINT)
+	if status, log := s.wait(t); status != 0 {
+		t.Errorf("exit status %d\n%s", status, log)
+	}
+}
+
+// If nothing reads the log, and even if its pipe is closed, the traffic goes on and is
+// stored.
+func TestProxyWithoutLog(t *testing.T) {
+	t.Parallel()
+	a, store := newAgent(t), filepath.Join(t.TempDir(), "store")
+	close(a.release)
+	s := &server{cmd: program(t, "proxy", "--listen", "127.0.0.1:0", "--upstream", a.URL, "--captures", store)}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.cmd.Stderr = w
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	s.log = bufio.NewReader(r)
+	var line struct{ Address string }
+	if err := json.Unmarshal([]byte(s.await(t, `"msg":"listening"`)), &line); err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	for range 3 {
+		_, body := post(t, "http://"+line.Address)
+		if got, err := io.ReadAll(body); err != nil || string(got) != wholeRun {
+			t.Errorf("%v\n%s", err, got)
+		}
+	}
+	s.kill(t, syscall.SIGTERM)
+	if err := s.cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	if got := ends(t, store); len(got) != 3 {
+		t.Errorf("%v", got)
+	}
+}
+
+// The traffic goes on when the store is gone, unless --on-store-failure says otherwise. The
+// proxy is not ready until the store can be written.
+func TestProxyStoreFails(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []string{"pass", "fail"} {
+		t.Run(policy, func(t *testing.T) {
+			t.Parallel()
+			a, store := newAgent(t), filepath.Join(t.TempDir(), "store")
+			close(a.release)
+			s, url := startProxy(t, a.URL, store, "--on-store-failure", policy, "--metrics", "127.0.0.1:0")
+			var line struct{ Metrics string }
+			if err := json.Unmarshal([]byte(s.all.String()), &line); err != nil {
+				t.Fatal(err)
+			}
+			ready := func() int {
+				response, err := http.Get("http://" + line.Metrics + "/readyz")
+				if err != nil {
+					t.Fatal(err)
+				}
+				response.Body.Close()
+				return response.StatusCode
+			}
+			if got := ready(); got != 200 {
+				t.Errorf("ready: %d", got)
+			}
+			if err := os.RemoveAll(store); err != nil {
+				t.Fatal(err)
+			}
+			response, err := http.Post(url, "application/json", strings.NewReader("{}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := io.ReadAll(response.Body)
+			response.Body.Close()
+			if policy == "pass" && (err != nil || string(got) != wholeRun) {
+				t.Errorf("%v\n%s", err, got)
+			}
+			s.await(t, `"msg":"exchange not stored"`)
+			if got := ready(); got != 503 {
+				t.Errorf("ready without a store: %d", got)
+			}
+			s.kill(t, syscall.SIGTERM)
+			if status, log := s.wait(t); status != 0 {
+				t.Errorf("exit status %d\n%s", status, log)
+			}
+		})
+	}
+}
+
+// With a certificate, the proxy serves TLS, with HTTP/1.1 and HTTP/2.
+func TestProxyTLS(t *testing.T) {
+	t.Parallel()
+	a, dir := newAgent(t), t.TempDir()
+	close(a.release)
+	pair := httptest.NewUnstartedServer(nil)
+	pair.StartTLS()
+	defer pair.Close()
+	key, err := x509.MarshalPKCS8PrivateKey(pair.TLS.Certificates[0].PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certFile, keyFile := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	testkit.Write(t, certFile, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate().Raw})))
+	testkit.Write(t, keyFile, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})))
+	roots := x509.NewCertPool()
+	roots.AddCert(pair.Certificate())
+	store := filepath.Join(dir, "store")
+	s, url := startProxy(t, a.URL, store, "--tls-cert", certFile, "--tls-key", keyFile)
+	url = strings.Replace(url, "http:", "https:", 1)
+	for _, h2 := range []bool{false, true} {
+		client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: h2}}
+		response, err := client.Post(url, "application/json", strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		if err != nil || string(got) != wholeRun || (response.ProtoMajor == 2) != h2 {
+			t.Errorf("HTTP/%d: %v\n%s", response.ProtoMajor, err, got)
+		}
+		client.CloseIdleConnections()
+	}
+	s.kill(t, syscall.SIGTERM)
+	if status, log := s.wait(t); status != 0 {
+		t.Errorf("exit status %d\n%s", status, log)
+	}
+	if got := ends(t, store); len(got) != 2 {
+		t.Errorf("%v", got)
+	}
+}
+
+// Captures that were not frozen when the proxy stopped are frozen at its next start.
+func TestProxyFreezesEarlier(t *testing.T) {
+	t.Parallel()
+	a, dir := newAgent(t), t.TempDir()
+	close(a.release)
+	store, frozen := filepath.Join(dir, "store"), filepath.Join(dir, "frozen")
+	s, url := startProxy(t, a.URL, store)
+	_, body := post(t, url)
+	if _, err := io.Copy(io.Discard, body); err != nil {
+		t.Fatal(err)
+	}
+	s.kill(t, syscall.SIGTERM)
+	if status, log := s.wait(t); status != 0 {
+		t.Fatalf("exit status %d\n%s", status, log)
+	}
+	s, _ = startProxy(t, a.URL, store, "--freeze", frozen)
+	s.await(t, `"msg":"run frozen"`)
+	s.kill(t, syscall.SIGTERM)
+	if status, log := s.wait(t); status != 0 {
+		t.Fatalf("exit status %d\n%s", status, log)
+	}
+	var out bytes.Buffer
+	if status := run([]string{"verify", frozen, "--capture", store}, &out, &out); status != 0 {
+		t.Errorf("exit status %d\n%s", status, out.String())
+	}
+}
