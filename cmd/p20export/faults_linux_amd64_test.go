@@ -207,6 +207,12 @@ func (f *faulty) judgeRun(t *testing.T, status int, said string, unsynced bool) 
 	case strings.Contains(said, "written, durability unknown") && len(f.sets) == 1 && !complete:
 		bad("written, it says, and files are missing")
 	}
+	f.repeat(t, bad)
+}
+
+// repeat runs the command again.
+func (f *faulty) repeat(t *testing.T, bad func(string, ...any)) {
+	t.Helper()
 	if f.capture {
 		f.repeatCapture(t, bad)
 		return

@@ -58,15 +58,11 @@ func renameNew(from, to string) error {
 // renameNewIn is renameNew for names in an open directory.
 func renameNewIn(dir *os.File, from, to string) error {
 	fd := int(dir.Fd())
-	for {
-		err := unix.Renameat2(fd, from, fd, to, unix.RENAME_NOREPLACE)
-		switch {
-		case err == nil:
-			return nil
-		case !errors.Is(err, unix.EINTR):
-			return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
-		}
+	err := retry(func() error { return unix.Renameat2(fd, from, fd, to, unix.RENAME_NOREPLACE) })
+	if err != nil {
+		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
 	}
+	return nil
 }
 
 // renameExchange exchanges the names of two files.
