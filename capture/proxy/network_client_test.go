@@ -9,6 +9,7 @@ import (
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/digest"
+	"github.com/p20export/p20export/finding"
 )
 
 // serveStream sends the first event, waits until the client has read it, and then until
@@ -225,7 +226,7 @@ func TestNetworkClient(t *testing.T) {
 				u.head()
 				u.send("HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 3\r\n\r\nno\n")
 			},
-			kept: []kept{{end: capture.EndEOF, framing: capture.Opaque, noRequest: true}},
+			kept: []kept{{end: capture.EndEOF, framing: capture.Opaque, unreadable: finding.FramingOpaque, noRequest: true}},
 		},
 	} {
 		p.run(t)

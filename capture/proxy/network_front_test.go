@@ -3,6 +3,7 @@ package proxy_test
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -17,6 +18,7 @@ import (
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/capture/proxy"
 	"github.com/p20export/p20export/digest"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/testkit"
 )
 
@@ -100,6 +102,8 @@ func (f *front) stop() {
 type kept struct {
 	end     capture.End
 	framing capture.Framing // sse if empty
+	// unreadable is the finding if the events cannot be read.
+	unreadable finding.Code
 	// noRequest means that the request has no body.
 	noRequest bool
 }
@@ -146,7 +150,13 @@ func (f *front) check(want []kept, client []*message) {
 		}
 		if r := responses[i]; r.Digest != m.Response().Digest || r.Bytes != m.Response().Bytes {
 			f.t.Errorf("capture %d: the response has %d bytes %s, the client received %d bytes %s", i, m.Response().Bytes, m.Response().Digest, r.Bytes, r.Digest)
-		} else if _, err := capture.Open(f.t.Context(), filepath.Join(f.captures, x.Name), ""); err != nil && framing != capture.Opaque {
+		}
+		var found finding.Finding
+		c, err := capture.Open(f.t.Context(), filepath.Join(f.captures, x.Name), "")
+		switch {
+		case err == nil:
+			c.Close()
+		case !errors.As(err, &found) || found.Code != w.unreadable:
 			f.t.Errorf("capture %d: %v", i, err)
 		}
 	}
