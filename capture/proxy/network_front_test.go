@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -96,6 +97,24 @@ func (f *front) stop() {
 	if f.begun != len(f.ended) || f.queued != 0 {
 		f.t.Errorf("%d exchanges began and %d ended; %d bytes are queued", f.begun, len(f.ended), f.queued)
 	}
+}
+
+// awaitCapture waits until the store has a capture with an event, and returns its name.
+func (f *front) awaitCapture(s *side) string {
+	for s.ctx.Err() == nil {
+		found, err := filepath.Glob(filepath.Join(f.captures, "*", "response.*"))
+		if err != nil {
+			s.failf("%v", err)
+		}
+		if len(found) == 1 {
+			if info, err := os.Stat(found[0]); err == nil && info.Size() > 0 {
+				return filepath.Base(filepath.Dir(found[0]))
+			}
+		}
+		runtime.Gosched()
+	}
+	s.failf("there is no capture")
+	return ""
 }
 
 // A kept exchange is one that must be recorded.

@@ -51,6 +51,7 @@ type stage struct {
 	fail    context.CancelFunc
 	acting  sync.WaitGroup
 	proxied bool
+	front   *front // the proxy, if there is one
 
 	mu    sync.Mutex
 	gates map[string]chan struct{}
@@ -119,7 +120,7 @@ func perform(t *testing.T, p play, proxied bool) (client, upstream []*message, f
 	entrance := address
 	if proxied {
 		f = start(t, address, p.settings)
-		entrance = f.address
+		s.front, entrance = f, f.address
 	}
 	conn, err := net.Dial("tcp", entrance)
 	if err != nil {

@@ -3,8 +3,10 @@ package proxy_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/capture/proxy"
 )
 
 // The parts of messages that many scripts send.
@@ -219,6 +221,26 @@ func TestNetworkUpstream(t *testing.T) {
 			client:     ask(post),
 			upstream:   answerOnce(),
 			clientSees: badGateway,
+		},
+		{
+			name:       "closes without a response to a request that can be repeated",
+			client:     ask("POST / HTTP/1.1\r\nHost: {host}\r\nIdempotency-Key: x\r\nContent-Length: 0\r\n\r\n"),
+			upstream:   answerOnce(),
+			clientSees: badGateway,
+		},
+		{
+			name: "does not answer in time",
+			client: func(c *side) {
+				c.send(post)
+				if c.proxied {
+					c.whole()
+				} else {
+					c.wait("asked")
+				}
+			},
+			upstream:   func(u *side) { u.whole(); u.once("asked"); u.gone() },
+			settings:   func(s *proxy.Settings) { s.Timeout = 50 * time.Millisecond },
+			clientSees: func([]*message) []*message { return own("504") },
 		},
 		{
 			name: "resets without a response",
