@@ -2,12 +2,15 @@ package replay
 
 import (
 	"fmt"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/internal/strictjson"
+	"github.com/p20export/p20export/internal/testkit"
 )
 
 // asking returns a request whose messages are JSON.
@@ -135,5 +138,28 @@ func TestMatchInput(t *testing.T) {
 	}
 	if lines := log(); strings.Count(lines, "capture cannot match") != 2 || strings.Contains(lines, "eather") {
 		t.Errorf("log:\n%s", lines)
+	}
+}
+
+// Every committed capture answers its own request, if the requests come in the order in
+// which they were recorded.
+func TestMatchInputOfCaptures(t *testing.T) {
+	r, err := New(t.Context(), "../../discovery/captures", Settings{Match: MatchInput, Log: discard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(r)
+	defer server.Close()
+	for _, c := range r.all {
+		if c.request == nil || !c.request.hasUser {
+			continue
+		}
+		got := post(t, server.URL, string(testkit.Read(t, filepath.Join(c.path, capture.RequestName))))
+		if got.status != c.status || got.body != string(testkit.Read(t, c.response)) {
+			t.Errorf("%s: status %d and %d bytes", c.path, got.status, len(got.body))
+		}
+	}
+	if r.Len() < 200 {
+		t.Errorf("only %d captures", r.Len())
 	}
 }

@@ -279,7 +279,7 @@ func TestServe(t *testing.T) {
 }
 
 // A client that leaves ends its response, even in a pause.
-func TestClientLeaves(t *testing.T) {
+func TestLeavingClient(t *testing.T) {
 	url, log := serve(t, stored{body: "data: 1\n\ndata: 2\n\n", arrivals: "9\t0\n18\t3600000000\n"}.one(t), Settings{Speed: 1})
 	ctx, cancel := context.WithCancel(t.Context())
 	q, _ := http.NewRequestWithContext(ctx, "POST", url, nil)

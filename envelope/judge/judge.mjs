@@ -8,7 +8,7 @@ import { createRequire } from "node:module";
 import { resolve } from "node:path";
 
 const require = createRequire(resolve(process.argv[2]) + "/");
-const { AbstractAgent, CompatibilityBoundary, compactEvents, enforceEvents, transformChunks, verifyEvents } = require("@ag-ui/client");
+const { AbstractAgent, CompatibilityBoundary, compactEvents, enforceEvents, HttpAgent, transformChunks, verifyEvents } = require("@ag-ui/client");
 const { EventSchema, RunAgentInputSchema } = require("@ag-ui/core/schemas");
 const earlier = require("client-0.0.52");
 const last = require("client-0.0.59");
@@ -19,6 +19,9 @@ let warnings = [];
 for (const name of ["debug", "error", "info", "log", "trace", "warn"]) {
   console[name] = (...args) => warnings.push(args.map(String).join(" "));
 }
+
+// The client does not handle every error of a connection, which would end this program.
+process.on("unhandledRejection", (error) => warnings.push(String(error)));
 
 const parse = (events) => events.map((event) => JSON.parse(event));
 const textOf = (error) => (error instanceof Error ? error.message : String(error));
@@ -62,6 +65,52 @@ class Agent extends AbstractAgent {
   }
 }
 
+// inMemory returns a function like fetch that answers with a response. If it is broken, its
+// body fails after the last byte.
+const inMemory = ({ status, contentType, body, broken }) => async () => {
+  const chunks = [new Uint8Array(Buffer.from(body, "base64"))].filter((bytes) => bytes.length > 0);
+  const stream = new ReadableStream({
+    pull(controller) {
+      if (chunks.length > 0) controller.enqueue(chunks.shift());
+      else if (broken) controller.error(new TypeError("broken"));
+      else controller.close();
+    },
+  });
+  return new Response(stream, { status, headers: contentType ? { "content-type": contentType } : {} });
+};
+
+// paced returns a response whose body arrives line by line, with a turn of the event loop
+// after each line. Otherwise it would depend on the timing which events the client loses when
+// it refuses one, because they wait in its queue.
+const paced = (response) => {
+  if (!response.body) return response;
+  const lines = new TransformStream({
+    async transform(bytes, controller) {
+      for (let from = 0, to; from < bytes.length; from = to) {
+        to = bytes.indexOf(10, from) + 1 || bytes.length;
+        controller.enqueue(bytes.subarray(from, to));
+        await new Promise(setImmediate);
+      }
+    },
+  });
+  return new Response(response.body.pipeThrough(lines), { status: response.status, headers: response.headers });
+};
+
+// run lets the client run an agent over HTTP. The request has exactly the given body.
+const run = async (url, body, fetch) => {
+  const input = JSON.parse(body);
+  const agent = new HttpAgent({ url, threadId: input.threadId, initialMessages: input.messages ?? [], initialState: input.state ?? {} });
+  agent.fetch = async (url, init) => paced(await fetch(url, { ...init, body }));
+  const events = [];
+  let text = "";
+  try {
+    await agent.runAgent({ runId: input.runId }, { onEvent: ({ event }) => void events.push(JSON.stringify(event)) });
+  } catch (error) {
+    text = textOf(error) || "failed";
+  }
+  return { events, messages: JSON.stringify(agent.messages), state: JSON.stringify(agent.state) ?? "", text };
+};
+
 // problem returns why a schema refuses a value, or "".
 const problem = (schema, value) => {
   const { success, error } = schema.safeParse(value);
@@ -100,6 +149,8 @@ const methods = {
     if (out.length > 0) await agent.runAgent();
     return { messages: JSON.stringify(agent.messages), state: JSON.stringify(agent.state) ?? "", index, text };
   },
+  post: ({ url, input }) => run(url, input, fetch),
+  receive: ({ response, input }) => run("http://localhost/", input, inMemory(response)),
   patch: ({ document, operations }) => {
     try {
       const { newDocument } = applyPatch(JSON.parse(document), JSON.parse(operations), true, false);

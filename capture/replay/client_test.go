@@ -1,0 +1,116 @@
+//go:build client
+
+package replay
+
+import (
+	"encoding/json"
+	"net/http/httptest"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/envelope/judge"
+	"github.com/p20export/p20export/internal/testkit"
+)
+
+// TestClientReplay lets the reference client run every committed capture over HTTP. It ends
+// with the same events, messages, state and error as with the recorded response itself.
+func TestClientReplay(t *testing.T) {
+	j := judge.Start(t)
+	found, err := capture.Find(t.Context(), []string{"../../discovery/captures", "../../discovery/drift/captures"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, failed, broken := 0, 0, 0
+	for _, f := range found {
+		r, err := New(t.Context(), f.Path, Settings{Log: discard})
+		if err != nil {
+			t.Fatal(err)
+		}
+		input := string(testkit.Read(t, filepath.Join(f.Path, capture.RequestName)))
+		c := r.all[0]
+		want := j.Receive(judge.Response{
+			Status: c.status, ContentType: c.header.Get("Content-Type"),
+			Body: testkit.Read(t, c.response), Broken: c.end != capture.EndEOF,
+		}, input)
+		server := httptest.NewServer(r)
+		got := j.Post(server.URL, input)
+		server.Close()
+		events += len(want.Events)
+		if want.Error != "" {
+			failed++
+		}
+		if c.end != capture.EndEOF {
+			broken++
+			if got.Error == "" || want.Error == "" {
+				t.Errorf("%s: the client did not notice that the connection broke", f.Path)
+			}
+			got.Error, want.Error = "", "" // the text depends on the connection
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-recorded +replayed):\n%s", f.Path, diff)
+		}
+	}
+	t.Logf("%d captures, %d events, %d runs that failed, %d of them broken off", len(found), events, failed, broken)
+	if events < 5000 || failed < 20 || broken == 0 {
+		t.Errorf("of %d captures, %d events, %d failed runs and %d broken responses were seen", len(found), events, failed, broken)
+	}
+}
+
+// TestClientReplayIDs does the same for a client with other ids, which it gets back, also
+// from the integrations that ignore those of the request.
+func TestClientReplayIDs(t *testing.T) {
+	j := judge.Start(t)
+	found, err := capture.Find(t.Context(), []string{"../../discovery/captures"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := 0
+	for _, f := range found {
+		r, err := New(t.Context(), f.Path, Settings{RequestIDs: true, Log: discard})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := r.all[0]
+		input := withIDs(t, testkit.Read(t, filepath.Join(f.Path, capture.RequestName)))
+		want := j.Receive(judge.Response{Status: c.status, ContentType: c.header.Get("Content-Type"), Body: testkit.Read(t, c.response), Broken: c.end != capture.EndEOF}, input)
+		server := httptest.NewServer(r)
+		got := j.Post(server.URL, input)
+		server.Close()
+		if got.Messages != want.Messages || got.State != want.State || (got.Error == "") != (want.Error == "") || len(got.Events) != len(want.Events) {
+			t.Errorf("%s (-recorded +replayed):\n%s", f.Path, cmp.Diff(want, got))
+		}
+		for _, text := range got.Events {
+			var event struct{ Type, ThreadID, RunID string }
+			if err := json.Unmarshal([]byte(text), &event); err != nil {
+				t.Fatal(err)
+			}
+			if event.Type != "RUN_STARTED" {
+				continue
+			}
+			if runs++; event.ThreadID != "another \"thread\"" || event.RunID != "another run" {
+				t.Errorf("%s: %s", f.Path, text)
+			}
+		}
+	}
+	if runs < 200 {
+		t.Errorf("only %d runs were seen", runs)
+	}
+}
+
+// withIDs returns a request with other ids.
+func withIDs(t *testing.T, request []byte) string {
+	t.Helper()
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(request, &members); err != nil {
+		t.Fatal(err)
+	}
+	members["threadId"], members["runId"] = []byte(`"another \"thread\""`), []byte(`"another run"`)
+	b, err := json.Marshal(members)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
