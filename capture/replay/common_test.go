@@ -67,6 +67,8 @@ func (s stored) store(t *testing.T, dir string) {
 		m.Files.NDJSON = response
 	case capture.JSON:
 		m.Files.JSON = response
+	case capture.Opaque:
+		m.Files.Opaque = response
 	default:
 		m.Files.SSE = response
 	}

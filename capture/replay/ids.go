@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/internal/strictjson"
@@ -24,12 +25,19 @@ const maxPlaces = 1 << 20
 
 var (
 	errManyIDs = errors.New("its events contain too many ids to replace")
+	errOpaque  = errors.New("its ids cannot be replaced: the response has none of the framings in which events can be read")
 	errSpread  = errors.New("an event with ids is spread over too many bytes")
 )
 
 // findIDs returns the places of the ids to replace: those of the first run and of the
 // recorded request, in the events that begin and end runs.
-func (c *recorded) findIDs(ctx context.Context, f capture.Framing) ([]place, error) {
+func (c *recorded) findIDs(ctx context.Context) ([]place, error) {
+	if c.status >= 400 && !c.readable() {
+		return nil, nil // the page of an error
+	}
+	if c.framing == capture.Opaque {
+		return nil, errOpaque
+	}
 	file, err := c.openFile(c.response)
 	if err != nil {
 		return nil, err
@@ -48,7 +56,7 @@ func (c *recorded) findIDs(ctx context.Context, f capture.Framing) ([]place, err
 	if in := c.request; in != nil {
 		s.know(in.threadID, in.runID)
 	}
-	frames := capture.NewSplitter(source, f)
+	frames := capture.NewSplitter(source, c.framing)
 	for {
 		frame, err := frames.Next()
 		if err == io.EOF {
@@ -73,6 +81,21 @@ func (c *recorded) findIDs(ctx context.Context, f capture.Framing) ([]place, err
 		}
 		source.drop = frame.Offset + frame.Bytes
 	}
+}
+
+// readable reports whether events can be read from the response.
+func (c *recorded) readable() bool {
+	if c.framing == capture.Opaque {
+		return false
+	}
+	if c.coding == "" {
+		return true
+	}
+	d, err := capture.Decode(strings.NewReader(""), c.coding)
+	if err == nil {
+		d.Close()
+	}
+	return err == nil
 }
 
 // search finds ids in events.

@@ -93,6 +93,21 @@ func TestRequestIDsDecodes(t *testing.T) {
 	}
 }
 
+// Responses in which no ids can be found are refused, except errors, which have none.
+func TestRequestIDsUnreadable(t *testing.T) {
+	for name, s := range map[string]stored{
+		"opaque":            {framing: capture.Opaque, body: "\x00\x01", content: "application/vnd.ag-ui.event+proto"},
+		"an unknown coding": {body: "\x00\x01", headers: map[string]string{"content-encoding": "br"}, content: "text/event-stream"},
+	} {
+		fails(t, s.one(t), Settings{RequestIDs: true}, map[string]string{"opaque": "none of the framings"}[name])
+		s.status = 502
+		url, _ := serve(t, s.one(t), Settings{RequestIDs: true})
+		if got := post(t, url, request); got.status != 502 || got.body != s.body || got.header.Get(AlteredHeader) != "" {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
 // Replacing the ids of every committed capture by the same ids changes nothing. Replacing
 // them by others and back gives the recorded bytes.
 func TestRequestIDsOfCaptures(t *testing.T) {
@@ -119,9 +134,9 @@ func TestRequestIDsOfCaptures(t *testing.T) {
 			continue
 		}
 		altered++
-		again := &recorded{path: f.Path, response: filepath.Join(t.TempDir(), "r")}
+		again := &recorded{path: f.Path, framing: c.framing, response: filepath.Join(t.TempDir(), "r")}
 		testkit.Write(t, again.response, changed)
-		if again.ids, err = again.findIDs(t.Context(), capture.SSE); err != nil {
+		if again.ids, err = again.findIDs(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		// The recorded request has other ids now; its places are found by the ids of the run.
@@ -180,9 +195,9 @@ func FuzzIDs(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, framing := range []capture.Framing{capture.SSE, capture.NDJSON, capture.JSON} {
-			rec := &recorded{response: filepath.Join(t.TempDir(), "r")}
+			rec := &recorded{framing: framing, response: filepath.Join(t.TempDir(), "r")}
 			testkit.Write(t, rec.response, data)
-			ids, err := rec.findIDs(t.Context(), framing)
+			ids, err := rec.findIDs(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

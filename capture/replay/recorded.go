@@ -28,9 +28,10 @@ type recorded struct {
 	response string // path of the response
 	arrivals string // path of the arrivals, or ""
 	linked   bool   // the path of the response may be a symbolic link
+	framing  capture.Framing
 	bytes    int64
 	digest   digest.Digest
-	coding   string // gzip, zstd or ""
+	coding   string // content coding, or ""
 	started  time.Time
 	ended    time.Duration // since started
 	end      capture.End
@@ -79,35 +80,72 @@ func load(ctx context.Context, path string, s Settings) (*recorded, error) {
 	if path == "-" {
 		return nil, errors.New("standard input cannot be replayed, because it can be read only once; write it to a file")
 	}
-	c, err := capture.Open(ctx, path, "")
+	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
-	defer c.Close()
-	rec := &recorded{path: path}
-	if body, err := c.Request(); err != nil {
-		return nil, err
-	} else if body != nil {
-		if rec.request, err = readInput(body); err != nil {
-			rec.request = &input{} // the request was recorded unread
-		}
-	}
-	for err == nil {
-		_, err = c.Next()
-	}
-	if err != io.EOF {
-		return nil, err
-	}
-	rec.bytes, rec.digest = c.Bytes(), c.Digest()
-	if m := c.Manifest(); m != nil {
-		err = rec.describe(m)
+	c := &recorded{path: path}
+	if info.IsDir() {
+		err = c.loadDir(ctx)
 	} else {
-		err = rec.plain(c.Framing())
+		err = c.loadFile(ctx, info)
 	}
 	if err == nil && s.RequestIDs {
-		rec.ids, err = rec.findIDs(ctx, c.Framing())
+		c.ids, err = c.findIDs(ctx)
 	}
-	return rec, err
+	return c, err
+}
+
+// loadDir loads a capture directory.
+func (c *recorded) loadDir(ctx context.Context) error {
+	if _, err := capture.Check(ctx, c.path); err != nil {
+		return err
+	}
+	b, err := capture.ReadFile(ctx, filepath.Join(c.path, capture.ManifestName), capture.MaxManifestBytes)
+	if err != nil {
+		return err
+	}
+	m, err := capture.DecodeManifest(b)
+	if err != nil {
+		return err
+	}
+	if m.Files.Request != nil {
+		f, err := c.openFile(filepath.Join(c.path, capture.RequestName))
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		body, err := io.ReadAll(io.LimitReader(f, MaxRequestBytes))
+		if err != nil {
+			return err
+		}
+		if c.request, err = readInput(body); err != nil {
+			c.request = &input{} // a proxy records whatever the client sent
+		}
+	}
+	return c.describe(m)
+}
+
+// loadFile loads a response without a manifest.
+func (c *recorded) loadFile(ctx context.Context, info os.FileInfo) error {
+	if !info.Mode().IsRegular() {
+		return errors.New("it is not a regular file, so it can be read only once")
+	}
+	file, err := capture.Open(ctx, c.path, "")
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	for err == nil {
+		_, err = file.Next()
+	}
+	if err != io.EOF {
+		return err
+	}
+	c.response, c.linked, c.framing, c.end, c.status = c.path, true, file.Framing(), capture.EndEOF, http.StatusOK
+	c.bytes, c.digest, c.started = file.Bytes(), file.Digest(), info.ModTime()
+	c.header = http.Header{"Content-Type": {contentType(c.framing)}}
+	return nil
 }
 
 // describe takes what a manifest says.
@@ -116,6 +154,8 @@ func (c *recorded) describe(m *capture.Manifest) error {
 	if m.Files.Arrivals != nil {
 		c.arrivals = filepath.Join(c.path, capture.ArrivalsName)
 	}
+	response := m.Response()
+	c.framing, c.bytes, c.digest = m.Framing, response.Bytes, response.Digest
 	c.started, c.ended, c.end = m.StartedAt, m.EndedAt.Sub(m.StartedAt), m.End
 	c.coding = m.Coding()
 	c.status = http.StatusOK
@@ -142,21 +182,6 @@ func (c *recorded) describe(m *capture.Manifest) error {
 	default:
 		c.header["Content-Type"] = nil // as recorded; net/http would guess one
 	}
-	return nil
-}
-
-// plain describes a response without a manifest.
-func (c *recorded) plain(f capture.Framing) error {
-	info, err := os.Stat(c.path)
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() {
-		return errors.New("it is not a regular file, so it can be read only once")
-	}
-	c.response, c.linked, c.end, c.status = c.path, true, capture.EndEOF, http.StatusOK
-	c.started = info.ModTime()
-	c.header = http.Header{"Content-Type": {contentType(f)}}
 	return nil
 }
 

@@ -40,6 +40,9 @@ func TestReplayResponse(t *testing.T) {
 		"imported ndjson":  {stored{kind: capture.KindFile, status: -1, framing: capture.NDJSON, body: "{}\n"}, []string{"application/x-ndjson"}},
 		"imported array":   {stored{kind: capture.KindFile, status: -1, framing: capture.JSON, body: "[]"}, []string{"application/json"}},
 		"encoded":          {stored{body: gzipped(events), content: "text/event-stream", headers: map[string]string{"content-encoding": "gzip"}}, []string{"text/event-stream"}},
+		"unknown coding":   {stored{body: "\x00\x01", content: "text/event-stream", headers: map[string]string{"content-encoding": "br"}}, []string{"text/event-stream"}},
+		"opaque":           {stored{framing: capture.Opaque, body: "\x00\x01", content: "application/vnd.ag-ui.event+proto"}, []string{"application/vnd.ag-ui.event+proto"}},
+		"storage":          {stored{body: events, content: "text/event-stream", end: capture.EndStorage}, []string{"text/event-stream"}},
 		"bytes not events": {stored{body: "\x00\xff\r\n{", content: "text/event-stream"}, []string{"text/event-stream"}},
 	} {
 		t.Run(name, func(t *testing.T) {
