@@ -272,7 +272,8 @@ func (fl *proxyFlags) freezing(cmd *cobra.Command) (*freeze.Settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &freeze.Settings{Settings: settings, Dir: fl.out, Tool: build.Tool()}, nil
+	s := &freeze.Settings{Settings: settings, Dir: fl.out, Tool: build.Tool()}
+	return s, s.Normalize()
 }
 
 // loadCertificate loads the files of --tls-cert and --tls-key. It returns nil if they are

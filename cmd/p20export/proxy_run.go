@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"os"
 	"os/signal"
 	"strconv"
 	"syscall"
@@ -42,7 +43,9 @@ func (fl *proxyFlags) run(cmd *cobra.Command) error {
 		return fmt.Errorf("%w: --captures: %w", errServe, err)
 	}
 	defer store.Close()
-	signal.Ignore(syscall.SIGPIPE) // the traffic goes on if nobody reads the log
+	pipe := make(chan os.Signal, 1)
+	signal.Notify(pipe, syscall.SIGPIPE) // the traffic goes on if nobody reads the log
+	defer signal.Stop(pipe)
 	out := monitor.NewBuffer(cmd.ErrOrStderr())
 	defer out.Close()
 	log := monitor.NewLogger(out, fl.server.LogFormat)
