@@ -2,14 +2,11 @@ package capture
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 
-	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/atomicfile"
 )
 
@@ -112,37 +109,6 @@ func makeDirectoryIn(parent *os.Root, name string) (*directory, error) {
 		return nil, errors.Join(err, d.remove())
 	}
 	return d, nil
-}
-
-// checkName returns an error if name is not a single path element.
-func checkName(name string) error {
-	if name == "" || name == "." || name == ".." || filepath.Base(name) != name {
-		return fmt.Errorf("%s is not the name of a directory", finding.Quote(name))
-	}
-	return nil
-}
-
-// openChild opens the directory name in parent. It does not follow a symbolic link.
-func openChild(parent *os.Root, name string) (*os.Root, error) {
-	if err := checkName(name); err != nil {
-		return nil, err
-	}
-	info, err := parent.Lstat(name)
-	if err != nil {
-		return nil, err
-	}
-	if !info.IsDir() {
-		return nil, &fs.PathError{Op: "open", Path: filepath.Join(parent.Name(), name), Err: syscall.ENOTDIR}
-	}
-	child, err := parent.OpenRoot(name)
-	if err != nil {
-		return nil, err
-	}
-	if opened, err := child.Stat("."); err != nil || !os.SameFile(info, opened) {
-		child.Close()
-		return nil, errors.Join(err, errReplaced(parent, name))
-	}
-	return child, nil
 }
 
 // create creates a file for writing. It fails if the file exists.

@@ -5,10 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"syscall"
 
-	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/atomicfile"
 )
 
@@ -37,45 +34,6 @@ func InUse(root *os.Root, name string) (bool, error) {
 		return false, &noLocksError{dir.Name(), err}
 	}
 	return !locked, nil
-}
-
-// openIn opens a regular file of a capture directory. It does not follow a symbolic link.
-func openIn(dir *os.Root, name string, flag int) (*os.File, error) {
-	info, err := dir.Lstat(name)
-	switch {
-	case err != nil:
-		return nil, err
-	case info.Mode()&fs.ModeSymlink != 0:
-		return nil, finding.New(finding.CaptureFileLink, "%s is a symbolic link, which is not followed", finding.Escape(filepath.Join(dir.Name(), name)))
-	case !info.Mode().IsRegular():
-		return nil, finding.New(finding.CaptureFileMissing, "%s is not a regular file", finding.Escape(filepath.Join(dir.Name(), name)))
-	}
-	f, err := dir.OpenFile(name, flag|syscall.O_NONBLOCK, 0) // a named pipe may have taken its place
-	if err != nil {
-		return nil, err
-	}
-	if opened, err := f.Stat(); err != nil || !os.SameFile(info, opened) {
-		f.Close()
-		return nil, errors.Join(err, errReplaced(dir, name))
-	}
-	return f, nil
-}
-
-// checkIs returns an error if the file name of dir is not the open file f.
-func checkIs(dir *os.Root, name string, f *os.File) error {
-	is, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if at, err := dir.Lstat(name); err != nil || !os.SameFile(is, at) {
-		return errReplaced(dir, name)
-	}
-	return nil
-}
-
-// errReplaced is the error for a file that is no longer the one that was looked up.
-func errReplaced(dir *os.Root, name string) error {
-	return &occupiedError{fmt.Sprintf("%s was replaced by another program", filepath.Join(dir.Name(), name))}
 }
 
 // noLocksError reports a file system without locks.

@@ -178,7 +178,7 @@ func inFS(fsys fs.FS, dir string) *files {
 func inRoot(dir *os.Root) *files {
 	return &files{
 		dir.Name(),
-		dir.Lstat,
+		func(name string) (fs.FileInfo, error) { return lstat(dir, name) },
 		func(name string) (fs.File, error) { return openIn(dir, name, os.O_RDONLY) },
 	}
 }

@@ -134,7 +134,7 @@ func (r *remainder) target(ctx context.Context, root *os.Root, want *Manifest) (
 		if n > 1 {
 			name += "-" + strconv.Itoa(n)
 		}
-		info, err := root.Lstat(name)
+		info, err := lstat(root, name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return name, false, nil
@@ -184,8 +184,8 @@ func (r *remainder) isCopy(root *os.Root) bool {
 		return false
 	}
 	defer dir.Close()
-	_, closed := dir.Lstat(ManifestName)
-	_, claimed := dir.Lstat(ClaimName)
+	_, closed := lstat(dir, ManifestName)
+	_, claimed := lstat(dir, ClaimName)
 	return errors.Is(closed, fs.ErrNotExist) && claimed == nil
 }
 

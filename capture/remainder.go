@@ -49,7 +49,7 @@ func openRemainder(root *os.Root, name string) (_ *remainder, err error) {
 		return nil, err
 	}
 	// The writer may have finished until now.
-	if _, err := r.dir.Lstat(ManifestName); err == nil {
+	if _, err := lstat(r.dir, ManifestName); err == nil {
 		return nil, fmt.Errorf("%s: %w", r.dir.Name(), ErrFinished)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -282,7 +282,7 @@ func (r *remainder) appendSuffix(name string) error {
 // same reports whether two names are those of one file, because a program was killed
 // while it renamed the file by means of a hard link.
 func (r *remainder) same(a, b string) bool {
-	x, err1 := r.dir.Lstat(a)
-	y, err2 := r.dir.Lstat(b)
+	x, err1 := lstat(r.dir, a)
+	y, err2 := lstat(r.dir, b)
 	return err1 == nil && err2 == nil && os.SameFile(x, y)
 }

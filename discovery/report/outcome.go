@@ -232,7 +232,7 @@ func unread(f finding.Finding) string {
 
 // captureFiles returns the names of the files of a capture that have digests.
 func captureFiles() []string {
-	return []string{capture.RequestName, capture.ArrivalsName, capture.SSE.FileName(), capture.NDJSON.FileName(), capture.JSON.FileName()}
+	return []string{capture.RequestName, capture.ArrivalsName, capture.SSE.FileName(), capture.NDJSON.FileName(), capture.JSON.FileName(), capture.Opaque.FileName()}
 }
 
 // reason is a finding that refuses a run.
