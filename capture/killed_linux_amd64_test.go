@@ -137,18 +137,20 @@ func everyFault(t *testing.T, program string, prepare func(t *testing.T, root *o
 	}
 }
 
-// recoverAll recovers every unfinished capture in root, and returns the closed captures.
-// All of them must be whole.
-func recoverAll(t *testing.T, root *os.Root) (closed []string) {
+// recoverAll recovers every unfinished capture in root, and returns the closed captures
+// and the number of bytes without a time of arrival. All captures must be whole.
+func recoverAll(t *testing.T, root *os.Root) (closed []string, lost int64) {
 	t.Helper()
 	for d, err := range Directories(t.Context(), root.Name()) {
 		if err != nil || d.Err != nil {
 			t.Fatal(err, d.Err)
 		}
 		if d.State == Unfinished {
-			if _, err := Recover(t.Context(), root, d.Rel, recoverTool); err != nil {
+			got, err := Recover(t.Context(), root, d.Rel, recoverTool)
+			if err != nil {
 				t.Fatalf("recovering %s: %v", d.Rel, err)
 			}
+			lost += got.Lost
 		}
 	}
 	for d, err := range Directories(t.Context(), root.Name()) {
@@ -165,7 +167,7 @@ func recoverAll(t *testing.T, root *os.Root) (closed []string) {
 			t.Errorf("%s is unfinished", d.Rel)
 		}
 	}
-	return closed
+	return closed, lost
 }
 
 // Wherever Recover is killed or fails, another call completes its work, and nothing is
@@ -177,7 +179,7 @@ func TestRecoverFaults(t *testing.T) {
 	everyFault(t, "recover", func(t *testing.T, root *os.Root) {
 		whole.lay(t, root, "c")
 	}, func(t *testing.T, root *os.Root, said string) {
-		closed := recoverAll(t, root)
+		closed, _ := recoverAll(t, root)
 		whole.checkRemainder(t, root, "c")
 		if len(closed) != 1 {
 			t.Fatalf("closed captures: %v", closed)
@@ -196,7 +198,10 @@ func TestRecoverFaults(t *testing.T) {
 // that it had written.
 func TestWriterFaults(t *testing.T) {
 	everyFault(t, "write", func(*testing.T, *os.Root) {}, func(t *testing.T, root *os.Root, said string) {
-		closed := recoverAll(t, root)
+		closed, lost := recoverAll(t, root)
+		if lost != 0 {
+			t.Errorf("%d bytes have no time of arrival", lost)
+		}
 		written := 0
 		for line := range strings.Lines(said) {
 			fmt.Sscanf(line, "written %d", &written)
