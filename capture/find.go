@@ -119,6 +119,9 @@ type Directory struct {
 	// Rel is the path relative to the searched directory, which is ".".
 	Rel   string
 	State State
+	// Temporary are the names of the temporary files in a Closed directory, sorted.
+	// Unless it is just being closed, they are left of a crash.
+	Temporary []string
 	// Err is the error of reading the directory, if any.
 	Err error
 }
@@ -134,7 +137,7 @@ func Directories(ctx context.Context, dir string) iter.Seq2[Directory, error] {
 func directories(ctx context.Context, dir string, limit int) iter.Seq2[Directory, error] {
 	return func(yield func(Directory, error) bool) {
 		removed := ""
-		for l, err := range dirtree.Each(ctx, dir, limit, marksCapture) {
+		for l, err := range dirtree.Each(ctx, dir, limit, IsFileName) {
 			if _, ok := errors.AsType[*dirtree.LimitError](err); ok {
 				err, _ = finding.FromError(err)
 			}
@@ -145,7 +148,10 @@ func directories(ctx context.Context, dir string, limit int) iter.Seq2[Directory
 			if removed != "" && strings.HasPrefix(l.Rel, removed) {
 				continue
 			}
-			d := Directory{l.Path, l.Rel, stateOf(l), l.Err}
+			d := Directory{Path: l.Path, Rel: l.Rel, State: stateOf(l), Err: l.Err}
+			if d.State == Closed {
+				d.Temporary = temporaryIn(l)
+			}
 			if d.State == Removed {
 				removed = l.Rel + string(filepath.Separator)
 			}
@@ -168,6 +174,16 @@ func stateOf(l dirtree.Listing) State {
 	return StateOf(l.Rel, func(name string) bool { t, ok := files[name]; return ok && t.IsRegular() })
 }
 
+// temporaryIn returns the names of temporary files in a listed directory.
+func temporaryIn(l dirtree.Listing) (names []string) {
+	for _, e := range l.Entries {
+		if e.Type().IsRegular() && (e.Name() == ClaimName || atomicfile.IsTemporary(e.Name())) {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
 // StateOf returns the state of the directory with the given path or name. It calls has,
 // which must report whether the directory contains a regular file with the given name.
 func StateOf(path string, has func(name string) bool) State {
@@ -186,12 +202,6 @@ func StateOf(path string, has func(name string) bool) State {
 
 // isRemoved reports whether a directory has the name of one that is being removed.
 func isRemoved(path string) bool { return atomicfile.IsTemporary(filepath.Base(path)) }
-
-// marksCapture reports whether a file with the given name can determine the state of its
-// directory.
-func marksCapture(name string) bool {
-	return slices.Contains(FileNames(), strings.TrimSuffix(name, RemainderSuffix))
-}
 
 // IsUnfinished reports whether a directory without a manifest looks like an
 // unfinished capture, because it contains a file that only captures contain. It

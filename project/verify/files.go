@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/digest"
@@ -47,12 +48,16 @@ func (disk) check(ctx context.Context, path string) ([]finding.Finding, error) {
 }
 
 func (disk) inUse(path string) (bool, error) {
-	root, err := os.OpenRoot(path)
+	path, err := filepath.Abs(path)
 	if err != nil {
 		return false, err
 	}
-	defer root.Close()
-	return capture.InUse(root, ".")
+	parent, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return false, err
+	}
+	defer parent.Close()
+	return capture.InUse(parent, filepath.Base(path))
 }
 
 func (disk) exists(path string) bool {
