@@ -28,6 +28,7 @@ type passing struct {
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
 
+	body      *body        // nil if the request has none
 	request   *RequestBody // nil if it is not kept
 	recording *Recording   // nil if the exchange is not recorded
 	status    int
@@ -35,12 +36,18 @@ type passing struct {
 	end       capture.End // "" until it is known
 
 	mu      sync.Mutex
+	read    bool  // the request body was read to its end
 	refused error // why reading the request body failed
 	over    bool  // the deadlines of the connection must not be changed
 	late    bool  // the client has a deadline for the rest of the response
 }
 
 type passingKey struct{}
+
+// linger is the time for which the client may send the rest of its request after the
+// response. If the server closed the connection at once, a client that is still sending
+// could lose the response.
+const linger = 500 * time.Millisecond
 
 // serve passes the exchange on.
 func (x *passing) serve(w http.ResponseWriter, r *http.Request) {
@@ -58,7 +65,8 @@ func (x *passing) serve(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
 			x.request = x.proxy.recorder.NewRequestBody()
 		}
-		out.Body = &body{ReadCloser: r.Body, x: x}
+		x.body = &body{ReadCloser: r.Body, x: x}
+		out.Body = x.body
 	}
 	stop := context.AfterFunc(ctx, x.hurry)
 	defer stop()
@@ -77,12 +85,7 @@ func (x *passing) hurry() {
 
 // finish ends the exchange. It runs last in ServeHTTP, even after a panic.
 func (x *passing) finish() {
-	x.mu.Lock()
-	x.over = true
-	if x.late {
-		http.NewResponseController(x.w).SetWriteDeadline(time.Time{})
-	}
-	x.mu.Unlock()
+	x.release()
 	if x.end == "" {
 		x.end = x.classify(nil)
 	}
@@ -97,6 +100,28 @@ func (x *passing) finish() {
 		x.proxy.settings.Observer.Ended(ended)
 	}
 	x.proxy.remove(x)
+}
+
+// release returns the connection to the server: no deadline of the exchange remains, and
+// nobody reads the body of the request.
+func (x *passing) release() {
+	c := http.NewResponseController(x.w)
+	x.mu.Lock()
+	x.over = true
+	if x.late && x.end == capture.EndEOF { // otherwise the connection ends
+		c.SetWriteDeadline(time.Time{})
+	}
+	stop := x.body != nil && !x.read
+	if stop {
+		c.SetReadDeadline(time.Unix(1, 0))
+	}
+	x.mu.Unlock()
+	if stop {
+		x.body.stop()
+		// The server reads what is left of the body, even if the client does not
+		// send it because it was not told to continue.
+		c.SetReadDeadline(time.Now().Add(linger))
+	}
 }
 
 // classify returns how the response ended that was not read to its end. The error is that

@@ -16,8 +16,7 @@ type Recording struct {
 	failed   func(error)
 
 	mu       sync.Mutex
-	bytes    []byte // queued
-	arrivals []capture.Arrival
+	queue    queue
 	accepted int64       // bytes that were ever queued
 	end      capture.End // "" while the capture is open
 
@@ -29,13 +28,6 @@ type Recording struct {
 	abandoned bool     // nothing is stored
 	exchange  Exchange // valid when over is closed
 }
-
-const (
-	// arrivalBytes is the memory of a queued time of arrival.
-	arrivalBytes = 32
-	// fullBytes is the number of queued bytes that are written at once.
-	fullBytes = 256 << 10
-)
 
 // Write queues p, which arrived at the given time. It returns ErrStorage if the capture
 // ended because it could not be stored. Past the limit of stored bytes it does nothing.
@@ -59,9 +51,8 @@ func (g *Recording) Write(p []byte, at time.Time) error {
 			return ErrStorage
 		}
 		g.accepted += int64(len(p))
-		g.bytes = append(g.bytes, p...)
-		g.arrivals = append(g.arrivals, capture.Arrival{Bytes: len(p), At: at})
-		if len(g.bytes) >= fullBytes {
+		g.queue.add(p, at)
+		if len(g.queue) > 1 {
 			signal(g.full)
 		}
 	}
@@ -99,14 +90,13 @@ func (g *Recording) Finish(x Exchange) {
 	close(g.over)
 }
 
-// take returns what is queued. The recording may use the given buffers for what comes
-// next.
-func (g *Recording) take(bytes []byte, arrivals []capture.Arrival) ([]byte, []capture.Arrival) {
+// take returns what is queued. The recording uses the given list for what comes next.
+func (g *Recording) take(empty queue) queue {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	b, a := g.bytes, g.arrivals
-	g.bytes, g.arrivals = bytes[:0], arrivals[:0]
-	return b, a
+	q := g.queue
+	g.queue = empty[:0]
+	return q
 }
 
 // signal sends to a channel with a buffer of one, unless it is full.

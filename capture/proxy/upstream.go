@@ -60,6 +60,9 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	// ReverseProxy adds them again if the client asked for an upgrade.
 	r.Out.Header.Del("Connection")
 	r.Out.Header.Del("Upgrade")
+	// Otherwise the transport would send the body, and the client would be told to
+	// continue, when the upstream has refused the request.
+	r.Out.Close = r.In.Header.Get("Expect") != ""
 	if r.In.ContentLength < 0 {
 		if r.Out.Trailer == nil {
 			r.Out.Trailer = http.Header{}
@@ -88,10 +91,25 @@ type body struct {
 	io.ReadCloser
 	x *passing
 	n int64
+
+	mu      sync.Mutex // held by Read
+	stopped bool
+}
+
+// stop waits until Read has returned, and makes it fail from then on.
+func (b *body) stop() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stopped = true
 }
 
 // Read reads from the client, which must send something in time.
 func (b *body) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.stopped {
+		return 0, http.ErrBodyReadAfterClose
+	}
 	x := b.x
 	x.readDeadline(time.Now().Add(exchange.BodyTimeout))
 	n, err := b.ReadCloser.Read(p)
@@ -104,14 +122,15 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	if err != nil {
 		x.readDeadline(time.Time{})
-		if err == io.EOF {
-			x.request.Complete()
-			maps.Copy(x.trailer, x.original.Trailer)
-		} else {
-			x.mu.Lock()
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		if err != io.EOF {
 			x.refused = err
-			x.mu.Unlock()
+			return n, err
 		}
+		x.read = true
+		x.request.Complete()
+		maps.Copy(x.trailer, x.original.Trailer)
 	}
 	return n, err
 }

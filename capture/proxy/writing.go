@@ -12,7 +12,7 @@ import (
 )
 
 // gather is the time for which a recording collects what arrives before it writes again.
-const gather = 10 * time.Millisecond
+const gather = 25 * time.Millisecond
 
 // run writes the capture and, when the exchange is over, tells the observer.
 func (g *Recording) run() {
@@ -96,15 +96,18 @@ func (g *Recording) fail(err error) {
 	g.mu.Lock()
 	g.end = capture.EndStorage
 	g.mu.Unlock()
-	bytes, arrivals := g.take(nil, nil)
-	g.recorder.release(queuedBytes(bytes, arrivals))
+	g.discard(g.take(nil))
 	g.failed(err)
 	g.recorder.report(err)
 }
 
-// queuedBytes returns the memory for which bytes and arrivals count in the queue.
-func queuedBytes(bytes []byte, arrivals []capture.Arrival) int64 {
-	return int64(len(bytes)) + arrivalBytes*int64(len(arrivals))
+// discard frees what is queued.
+func (g *Recording) discard(q queue) {
+	for i, b := range q {
+		g.recorder.release(b.size())
+		b.free()
+		q[i] = nil
+	}
 }
 
 // copy writes what is queued until the response has ended. It returns the number of
@@ -120,22 +123,19 @@ func (g *Recording) drain(w storage, count counter) error {
 	policy := g.recorder.settings.Sync
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
-	var bytes []byte
-	var arrivals []capture.Arrival
+	var q queue
 	synced, dirty := time.Now(), false
 	for ended := false; ; {
-		bytes, arrivals = g.take(bytes, arrivals)
-		if len(bytes) > 0 {
-			_, err := w.WriteArrived(bytes, arrivals)
-			g.recorder.release(queuedBytes(bytes, arrivals))
-			if err != nil {
+		q = g.take(q)
+		for i, b := range q {
+			if _, err := w.WriteArrived(b.bytes, b.arrivals); err != nil {
+				g.discard(q[i:])
 				return err
 			}
-			count.feed(bytes)
-			dirty = true
-			if cap(bytes) > fullBytes {
-				bytes, arrivals = nil, nil
-			}
+			count.feed(b.bytes)
+			g.recorder.release(b.size())
+			b.free()
+			q[i], dirty = nil, true
 		}
 		if ended {
 			return nil
