@@ -130,6 +130,7 @@ The log on standard error has no content of messages and no header values.
 	for _, name := range []string{"captures", "freeze"} {
 		cli.CompleteBy(cmd, name, cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs))
 	}
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	cli.Require(cmd, "listen", "upstream", "captures")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return fl.run(cmd) }
 	return cmd

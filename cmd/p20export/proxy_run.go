@@ -60,6 +60,7 @@ func (fl *proxyFlags) run(cmd *cobra.Command) error {
 	if s.proxy, err = proxy.New(settings); err != nil {
 		return err
 	}
+	s.recover = func(ctx context.Context) { service.Recover(ctx, store, settings.Tool, log) }
 	return s.run(cmd.Context())
 }
 
@@ -70,13 +71,14 @@ type proxyServer struct {
 	observer    *proxyObserver
 	certificate *tls.Certificate // nil without TLS
 	proxy       *proxy.Proxy
+	recover     func(context.Context)
 }
 
 // filesOfExchange is the number of files that an exchange has open: two connections, the
 // directory, the response, the arrivals and the claim.
 const filesOfExchange = 6
 
-// run serves until ctx is done, and drains.
+// run recovers what a crash left, serves until ctx is done, and drains.
 func (s *proxyServer) run(ctx context.Context) error {
 	now, stop := signals.UntilSecond(ctx)
 	defer stop()
@@ -90,6 +92,9 @@ func (s *proxyServer) run(ctx context.Context) error {
 		go func() { _ = server.Serve(l) }() // until it is closed
 		defer server.Close()
 		about = append(about, "metrics", l.Addr().String())
+	}
+	if s.recover(ctx); ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	l, err := s.flags.server.Listen("listen", s.flags.server.Address)
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package service contains what servers of this program need besides their handlers: the
-// directory that they store captures in, freezing in the background, and serving until
-// a signal.
+// directory that they store captures in, recovery after a crash, freezing in the
+// background, and serving until a signal.
 package service
 
 import (
