@@ -85,13 +85,14 @@ staticcheck: ## run staticcheck, pinned in internal/tools
 	@$(GO) tool -modfile=internal/tools/go.mod staticcheck ./...
 	@$(GO) tool -modfile=internal/tools/go.mod staticcheck -tags $(LANES) ./...
 
-# These tests run without -race, which would take too long: they compare bytes, and the files
-# that processes leave.
-WITHOUT_RACE := TestVerifyEveryByte|TestFaults|TestKilled|TestHarnessKilled
+# These tests run without -race, which would take too long: they compare bytes, the files
+# that processes leave, and what processes use.
+WITHOUT_RACE := TestVerifyEveryByte|TestFaults|TestKilled|TestHarnessKilled|TestSoak|TestSoakLarge
 .PHONY: unit
 unit: ## run unit, property, script, fuzz corpus, layout and golden tests with -race
 	@$(GO) test -race -skip '^($(WITHOUT_RACE))$$' ./...
 	@$(GO) test -run '^($(WITHOUT_RACE))$$' ./project/verify ./cmd/p20export
+	@$(GO) test -run '^TestSoak' ./capture/proxy -soak 1m -large 1024
 
 .PHONY: live
 live: harness-adk ## capture every scenario again from the real ADK middleware
@@ -130,6 +131,11 @@ $(AXE)/.installed: discovery/report/axe/package.json discovery/report/axe/packag
 .PHONY: faults
 faults: ## make every file-system call fail in every way on every kind of file system, and kill at 200 points (about six minutes)
 	@$(GO) test -count=1 ./cmd/p20export -run '^(TestFaults|TestKilled)$$' -faults -timeout 60m -v | grep -v '^=== '
+
+SOAK ?= 10m
+.PHONY: soak
+soak: ## keep 200 streams open through the proxy for SOAK (10m), pass 10 GiB in one response, and print what the process used
+	@$(GO) test -count=1 -timeout 0 -v -run '^TestSoak' ./capture/proxy -soak $(SOAK) -large 10240 | grep -v '^=== '
 
 VECTORS := schema/vectors
 .PHONY: conformance

@@ -25,8 +25,7 @@ type guard struct {
 	name, sent string
 	// responses are the statuses that the client receives until the connection is closed.
 	responses []string
-	// requests are the requests that the upstream receives, with their bodies, and with
-	// their ends if they are not complete.
+	// requests are the complete requests that the upstream receives, with their bodies.
 	requests []string
 }
 
@@ -53,11 +52,12 @@ func (g guard) run(t *testing.T, settings func(*proxy.Settings)) {
 			}
 		}
 		for _, m := range upstream {
-			request := strings.TrimSpace(m.Start + " " + string(m.first))
-			if m.End != complete {
-				request += " " + m.End
+			if m.Start == "" {
+				continue
 			}
-			requests = append(requests, request)
+			if m.End == complete {
+				requests = append(requests, strings.TrimSpace(m.Start+" "+string(m.first)))
+			}
 			if host := m.Header["Host"]; !slices.Equal(host, []string{"the upstream"}) {
 				t.Errorf("the upstream received the Host %q", host)
 			}
@@ -117,14 +117,14 @@ func TestGuardsSmuggling(t *testing.T) {
 		{"folded field", line + "X-A: 1\r\n Content-Length: 3\r\n\r\n" + second, []string{"200", "200"}, []string{"POST /1", "GET /2"}},
 		{"folded first field", "POST /1 HTTP/1.1\r\n Host: {host}\r\n\r\n" + second, refused, nil},
 		{"line feeds alone", "POST /1 HTTP/1.1\nHost: {host}\nContent-Length: 3\n\nabc" + second, []string{"200", "200"}, []string{"POST /1 abc", "GET /2"}},
-		{"line feed after the size of a chunk", line + "Transfer-Encoding: chunked\r\n\r\n3\nabc\r\n0\r\n\r\n" + second, refused, []string{"POST /1 broken"}},
-		{"line feed in the extension of a chunk", line + "Transfer-Encoding: chunked\r\n\r\n3;\nabc\r\n0\r\n\r\n" + second, refused, []string{"POST /1 broken"}},
+		{"line feed after the size of a chunk", line + "Transfer-Encoding: chunked\r\n\r\n3\nabc\r\n0\r\n\r\n" + second, refused, nil},
+		{"line feed in the extension of a chunk", line + "Transfer-Encoding: chunked\r\n\r\n3;\nabc\r\n0\r\n\r\n" + second, refused, nil},
 		{"carriage return in a field", line + "X-A: 1\rContent-Length: 3\r\n\r\nabc" + second, refused, nil},
 		{"NUL in a field", line + "X-A: 1\x00\r\n\r\n" + second, refused, nil},
 		{"field without a colon", line + "Content-Length\r\n\r\n" + second, refused, nil},
-		{"size of a chunk that overflows", line + "Transfer-Encoding: chunked\r\n\r\n10000000000000003\r\nabc\r\n0\r\n\r\n" + second, refused, []string{"POST /1 broken"}},
-		{"size of a chunk with a prefix", line + "Transfer-Encoding: chunked\r\n\r\n0x3\r\nabc\r\n0\r\n\r\n" + second, refused, []string{"POST /1 broken"}},
-		{"chunk without an end", line + "Transfer-Encoding: chunked\r\n\r\n3\r\nabcX\r\n0\r\n\r\n" + second, refused, []string{"POST /1 abc broken"}},
+		{"size of a chunk that overflows", line + "Transfer-Encoding: chunked\r\n\r\n10000000000000003\r\nabc\r\n0\r\n\r\n" + second, refused, nil},
+		{"size of a chunk with a prefix", line + "Transfer-Encoding: chunked\r\n\r\n0x3\r\nabc\r\n0\r\n\r\n" + second, refused, nil},
+		{"chunk without an end", line + "Transfer-Encoding: chunked\r\n\r\n3\r\nabcX\r\n0\r\n\r\n" + second, refused, nil},
 		{"GET with a body", "GET /1 HTTP/1.1\r\nHost: {host}\r\nContent-Length: 3\r\n\r\nabc" + second, []string{"200", "200"}, []string{"GET /1 abc", "GET /2"}},
 		{"length in the trailers", line + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nContent-Length: 100\r\n\r\n" + second, []string{"200", "200"}, []string{"POST /1 abc", "GET /2"}},
 		{"preface of HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", []string{"421"}, nil},
@@ -197,7 +197,7 @@ func TestGuardsSizes(t *testing.T) {
 		{"large head", line + "X-A: " + strings.Repeat("x", 1<<20) + "\r\n\r\n", []string{"431"}, nil},
 		{"many fields", line + strings.Repeat("X-A: 1\r\n", 100_000) + "\r\n", []string{"431"}, nil},
 		{"long target", "GET /" + strings.Repeat("x", 1<<20) + " HTTP/1.1\r\nHost: {host}\r\n\r\n", []string{"431"}, nil},
-		{"many trailers", line + "Transfer-Encoding: chunked\r\n\r\n0\r\n" + strings.Repeat("X-A: 1\r\n", 100_000) + "\r\n", []string{"400"}, []string{"POST /1 broken"}},
+		{"many trailers", line + "Transfer-Encoding: chunked\r\n\r\n0\r\n" + strings.Repeat("X-A: 1\r\n", 100_000) + "\r\n", []string{"400"}, nil},
 	} {
 		g.run(t, limit)
 	}
@@ -227,8 +227,9 @@ func TestGuardsSizes(t *testing.T) {
 // A client that is too slow is disconnected.
 func TestGuardsSlow(t *testing.T) {
 	for _, sent := range []string{"", "G", "POST / HTTP/1.1\r\nHost: {host}\r\nX-A: "} {
-		f := start(t, "127.0.0.1:1", nil)
+		f := prepare(t, "127.0.0.1:1", nil)
 		f.server.ReadHeaderTimeout, f.server.IdleTimeout = 20*time.Millisecond, 20*time.Millisecond
+		f.serve()
 		conn, err := net.Dial("tcp", f.address)
 		if err != nil {
 			t.Fatal(err)

@@ -30,12 +30,16 @@ type front struct {
 	captures string
 	proxy    *proxy.Proxy
 	server   *http.Server
+	root     *os.Root
+	stored   func(proxy.Exchange) // called instead of keeping an exchange, if set
 	serving  sync.WaitGroup
 
 	mu       sync.Mutex
 	begun    int
 	queued   int
+	changed  sync.Cond // of queued
 	failures []error
+	finished int
 	ended    []proxy.Exchange
 	log      bytes.Buffer
 }
@@ -43,13 +47,28 @@ type front struct {
 // The methods of proxy.Observer.
 func (f *front) Begun()                    { f.mu.Lock(); f.begun++; f.mu.Unlock() }
 func (f *front) Passed(int, time.Duration) {}
-func (f *front) Queued(delta int)          { f.mu.Lock(); f.queued += delta; f.mu.Unlock() }
 func (f *front) StoreFailed(err error) {
 	f.mu.Lock()
 	f.failures = append(f.failures, err)
 	f.mu.Unlock()
 }
-func (f *front) Ended(x proxy.Exchange) { f.mu.Lock(); f.ended = append(f.ended, x); f.mu.Unlock() }
+func (f *front) Queued(delta int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.queued += delta
+	f.changed.Broadcast()
+}
+
+func (f *front) Ended(x proxy.Exchange) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.finished++
+	if f.stored == nil {
+		f.ended = append(f.ended, x)
+	} else if x.Name != "" {
+		f.stored(x)
+	}
+}
 
 // Write collects what is logged.
 func (f *front) Write(p []byte) (int, error) {
@@ -61,15 +80,25 @@ func (f *front) Write(p []byte) (int, error) {
 // start starts a proxy to an upstream.
 func start(t *testing.T, upstream string, change func(*proxy.Settings)) *front {
 	t.Helper()
+	f := prepare(t, upstream, change)
+	f.serve()
+	return f
+}
+
+// prepare returns a proxy that does not serve yet.
+func prepare(t *testing.T, upstream string, change func(*proxy.Settings)) *front {
+	t.Helper()
 	f := &front{t: t, captures: t.TempDir()}
-	root, err := os.OpenRoot(f.captures)
+	f.changed.L = &f.mu
+	var err error
+	f.root, err = os.OpenRoot(f.captures)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { root.Close() })
+	t.Cleanup(func() { f.root.Close() })
 	log := slog.New(slog.NewTextHandler(f, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	s := proxy.Settings{
-		Upstream: &url.URL{Scheme: "http", Host: upstream}, Captures: root,
+		Upstream: &url.URL{Scheme: "http", Host: upstream}, Captures: f.root,
 		Tool: capture.Tool{Name: "p20export", Version: "0.1.0"},
 		Log:  log, Observer: f,
 	}
@@ -79,12 +108,17 @@ func start(t *testing.T, upstream string, change func(*proxy.Settings)) *front {
 	if f.proxy, err = proxy.New(s); err != nil {
 		t.Fatal(err)
 	}
-	listener := listen(t)
-	f.address = listener.Addr().String()
 	f.server = proxy.NewServer(f.proxy, log)
-	f.serving.Go(func() { f.server.Serve(listener) })
-	t.Cleanup(func() { f.server.Close(); f.serving.Wait() })
 	return f
+}
+
+// serve starts the server.
+func (f *front) serve() {
+	f.t.Helper()
+	listener := listen(f.t)
+	f.address = listener.Addr().String()
+	f.serving.Go(func() { f.server.Serve(listener) })
+	f.t.Cleanup(func() { f.server.Close(); f.serving.Wait() })
 }
 
 // stop waits for the exchanges and their captures, and stops the server.
@@ -94,8 +128,18 @@ func (f *front) stop() {
 	}
 	f.server.Close()
 	f.serving.Wait()
-	if f.begun != len(f.ended) || f.queued != 0 {
-		f.t.Errorf("%d exchanges began and %d ended; %d bytes are queued", f.begun, len(f.ended), f.queued)
+	f.root.Close()
+	if f.begun != f.finished || f.queued != 0 {
+		f.t.Errorf("%d exchanges began and %d ended; %d bytes are queued", f.begun, f.finished, f.queued)
+	}
+}
+
+// awaitQueue waits until at most n bytes wait to be written.
+func (f *front) awaitQueue(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for f.queued > n {
+		f.changed.Wait()
 	}
 }
 
