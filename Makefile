@@ -282,6 +282,14 @@ $(BENCH)/peers/client/.installed: $(PEERS)/client/package.json $(PEERS)/client/p
 	@cd $(@D) && npm ci --silent --ignore-scripts --no-audit --no-fund
 	@touch $@
 
+PROXY := internal/bench/proxy
+.PHONY: bench-proxy
+bench-proxy: $(RELEASE) ## compare proxy with nginx and a bare ReverseProxy and write its tables in docs/benchmarks.md; needs an idle machine for a quarter of an hour; PROXY_FLAGS='-rounds 1 -doc=' measures less, -help lists all
+	@$(PEERS)/install.sh strace >/dev/null
+	@mkdir -p $(BENCH)/bin
+	@$(GO) build -o $(BENCH)/bin/ ./$(PROXY)
+	@nginx=$$($(PROXY)/nginx.sh $(BENCH)/nginx); $(BENCH)/bin/proxy -program $(RELEASE) -nginx "$$nginx" -dir $(BENCH)/proxy $(PROXY_FLAGS)
+
 .PHONY: clean
 clean: ## remove all files that make wrote
 	@rm -rf $(BUILD) $(VENVS) $(MODULES) $(TARGETS)
