@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -41,9 +42,16 @@ type recorded struct {
 	ids      []place
 }
 
-// add loads one capture.
+// add loads one capture. The error names it.
 func (r *Replay) add(ctx context.Context, path string) error {
 	c, err := load(ctx, path, r.settings)
+	if f, ok := errors.AsType[finding.Finding](err); ok {
+		f.Message = finding.Escape(path) + ": " + f.Message
+		return f
+	}
+	if _, ok := errors.AsType[*fs.PathError](err); ok { // has the path
+		return err
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -53,6 +61,7 @@ func (r *Replay) add(ctx context.Context, path string) error {
 
 // addAll loads the captures in a directory and sorts them.
 func (r *Replay) addAll(ctx context.Context, dir string) error {
+	var unfinished error // the first
 	for found, err := range capture.Search(ctx, dir) {
 		if err != nil {
 			return err
@@ -60,6 +69,7 @@ func (r *Replay) addAll(ctx context.Context, dir string) error {
 		err := r.add(ctx, found.Path)
 		if f, ok := errors.AsType[finding.Finding](err); ok && f.Code == finding.CaptureUnfinished {
 			r.settings.Log.Warn("capture skipped", "capture", found.Path, "reason", "it is unfinished")
+			unfinished = cmp.Or(unfinished, err)
 			continue
 		}
 		if err != nil {
@@ -67,7 +77,7 @@ func (r *Replay) addAll(ctx context.Context, dir string) error {
 		}
 	}
 	if len(r.all) == 0 {
-		return fmt.Errorf("%s contains only unfinished captures", dir)
+		return unfinished
 	}
 	slices.SortStableFunc(r.all, func(a, b *recorded) int {
 		return cmp.Or(a.started.Compare(b.started), cmp.Compare(a.path, b.path))

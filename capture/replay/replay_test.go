@@ -174,7 +174,7 @@ func TestNewFails(t *testing.T) {
 	if err := os.Remove(filepath.Join(unfinished, capture.ManifestName)); err != nil {
 		t.Fatal(err)
 	}
-	fails(t, filepath.Dir(unfinished), Settings{}, "only unfinished captures")
+	fails(t, filepath.Dir(unfinished), Settings{}, unfinished+": the directory")
 
 	linked := stored{body: "data: 1\n\n"}.one(t)
 	response := filepath.Join(linked, "response.sse")
