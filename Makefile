@@ -57,7 +57,7 @@ demo: $(BIN) ## freeze and verify a committed capture of the real ADK middleware
 	$(BIN) verify $(DEMO)/one-turn.artifact.json --capture discovery/captures/adk/one-turn; \
 	cat $(DEMO)/one-turn.artifact.json
 
-CHECKS := check-format check-modules vet staticcheck unit live browser judge client conformance differential recount release
+CHECKS := check-format check-modules vet staticcheck unit live live-proxy browser judge client conformance differential recount release
 .PHONY: test
 test: ## run every check, two at a time
 	@$(MAKE) -j2 --output-sync=target $(CHECKS)
@@ -98,6 +98,11 @@ unit: ## run unit, property, script, fuzz corpus, layout and golden tests with -
 live: harness-adk ## capture every scenario again from the real ADK middleware
 	@$(GO) test -race -count=1 -tags live -run '^TestLive$$' -v ./cmd/p20export -harness adk
 
+CLIENT := $(BUILD)/client
+.PHONY: live-proxy
+live-proxy: harness-adk $(CLIENT)/.installed ## let the reference client run the real ADK middleware directly, through proxy, and from replay, and compare
+	@P20EXPORT_CLIENT=$(CURDIR)/$(CLIENT) $(GO) test -count=1 -tags live,client -run '^TestProxyLive$$' -v ./cmd/p20export
+
 .PHONY: judge
 judge: ## compare our verdicts on Assay bundles with those of the published verifier (built once, in about two minutes)
 	@judge=$$(artifact/assay/judge/build.sh); \
@@ -105,7 +110,6 @@ judge: ## compare our verdicts on Assay bundles with those of the published veri
 	$(GO) test -race -count=1 -tags judge -run '^TestJudge' -skip '^TestJudge(Large|Random)' ./artifact/assay/... ./cmd/p20export; \
 	$(GO) test -count=1 -tags judge -run '^TestJudge(Large|Random)' ./artifact/assay/... # too much for -race
 
-CLIENT := $(BUILD)/client
 .PHONY: client
 client: $(CLIENT)/.installed ## compare our readings of AG-UI streams with those of the reference client, in Node
 	@command -v node >/dev/null || { echo "make: Node 20 or newer is needed for the reference client (Debian: apt-get install nodejs)" >&2; exit 1; }
