@@ -2,6 +2,7 @@ package replay
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -29,11 +30,14 @@ type inputKey [sha256.Size]byte
 func readInput(body []byte) (*input, error) {
 	var o strictjson.Object
 	value, err := strictjson.ReadText(&o, new(strictjson.Decoder), body)
+	if syntax, ok := errors.AsType[*strictjson.SyntaxError](err); ok {
+		return nil, fmt.Errorf("it is not JSON at byte %d", syntax.Offset) // the message may quote it
+	}
 	if err != nil {
-		return nil, fmt.Errorf("the request is not JSON: %w", err)
+		return nil, err
 	}
 	if value.Kind != strictjson.ObjectStart {
-		return nil, fmt.Errorf("the request is %s, not a run input", value.Kind)
+		return nil, fmt.Errorf("it is %s", value.Kind)
 	}
 	in := new(input)
 	in.threadID, _ = o.Get("threadId")
@@ -105,7 +109,7 @@ func (r *Replay) indexInputs() error {
 		of.list = append(of.list, c)
 	}
 	if len(r.byInput) == 0 {
-		return fmt.Errorf("no capture has a request with a user message, so none can match an input")
+		return errors.New("no capture has a request with a user message, so none can match an input")
 	}
 	return nil
 }

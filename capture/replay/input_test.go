@@ -125,7 +125,7 @@ func TestMatchInput(t *testing.T) {
 		{asking(user("weather")), "data: 2\n\n"},
 		{asking(user("Weather")), "no capture has a request with this last user message\n"},
 		{asking(assistant), "the request has no user message\n"},
-		{"", "the request is not JSON: "},
+		{"", "the request is not a run input: it is not JSON at byte 0"},
 	} {
 		got := post(t, url, c.request)
 		status := map[bool]int{true: 200, false: 404}[strings.HasPrefix(c.want, "data")]

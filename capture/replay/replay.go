@@ -45,7 +45,8 @@ type Settings struct {
 	// AnyHost accepts requests whose Host header does not name this machine. Otherwise they
 	// are refused, because a page in a browser could send them.
 	AnyHost bool
-	Log     *slog.Logger
+	// Log is for requests and responses, without their content. It may be nil.
+	Log *slog.Logger
 }
 
 // AlteredHeader is a header of responses that differ from the recorded bytes. Its value
@@ -88,8 +89,11 @@ func New(ctx context.Context, path string, s Settings) (*Replay, error) {
 			s.Match = MatchAny
 		}
 	}
-	if s.Speed < 0 {
-		return nil, fmt.Errorf("the speed %v is negative", s.Speed)
+	if !(s.Speed >= 0) {
+		return nil, fmt.Errorf("the speed is %v; it must not be negative", s.Speed)
+	}
+	if s.Log == nil {
+		s.Log = slog.New(slog.DiscardHandler)
 	}
 	r := &Replay{settings: s}
 	var err error
@@ -175,7 +179,7 @@ func (r *Replay) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	var in *input
 	if r.settings.Match == MatchInput || r.settings.RequestIDs {
 		if in, err = readInput(body); err != nil {
-			r.refuse(w, http.StatusBadRequest, err.Error())
+			r.refuse(w, http.StatusBadRequest, "the request is not a run input: "+err.Error())
 			return
 		}
 	}

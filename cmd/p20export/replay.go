@@ -66,7 +66,7 @@ Ctrl-C stops it.
 	cli.Complete(cmd, "speed", "1", "0", "10")
 	flags.StringVar(&match, "match", "", "which capture answers a request: `order|input` (default: order for DIR; a CAPTURE answers every request)")
 	cli.Complete(cmd, "match", string(replay.MatchOrder), string(replay.MatchInput))
-	flags.StringVar(&ids, "ids", "", "replace the recorded thread and run ids by those of the `REQUEST`: request")
+	flags.StringVar(&ids, "ids", "", "the thread and run `IDS` in the events: request replaces them with those of the request (default: as recorded)")
 	cli.Complete(cmd, "ids", "request")
 	server := cli.AddServer(cmd)
 	cli.Require(cmd, "listen")
@@ -95,7 +95,11 @@ Ctrl-C stops it.
 			return err
 		}
 		s.Log.Info("listening", "address", l.Addr().String(), "captures", r.Len(), "match", string(r.Match()))
-		return r.Serve(cmd.Context(), l)
+		err = r.Serve(cmd.Context(), l)
+		if err != nil && interrupted(cmd) == nil {
+			return fmt.Errorf("%w: %w", cli.ErrListen, err)
+		}
+		return err
 	}
 	return cmd
 }
