@@ -386,3 +386,68 @@ func TestProxyRecovers(t *testing.T) {
 		t.Errorf("the third start has something to do\n%s", log)
 	}
 }
+
+// Neither the log nor the metrics contain anything of the traffic.
+func TestProxySaysNothing(t *testing.T) {
+	t.Parallel()
+	const secret = "hunter2"
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/garbage"):
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				panic(err)
+			}
+			_, _ = io.WriteString(conn, secret+" is not HTTP\r\n\r\n")
+			conn.Close()
+			return
+		case strings.HasSuffix(r.URL.Path, "/failed"):
+			w.Header().Set("Content-Type", "text/html; x="+secret)
+			w.WriteHeader(http.StatusInternalServerError)
+		default:
+			w.Header().Set("Content-Type", "text/event-stream")
+		}
+		w.Header().Set("X-Secret", secret)
+		_, _ = io.WriteString(w, "data: {\"type\":\""+secret+"\"}\n\n")
+	}))
+	t.Cleanup(upstream.Close)
+	dir := t.TempDir()
+	s, url := startProxy(t, upstream.URL, filepath.Join(dir, "store"), "--freeze", filepath.Join(dir, "frozen"), "--metrics", "127.0.0.1:0")
+	var line struct{ Metrics string }
+	if err := json.Unmarshal([]byte(s.all.String()), &line); err != nil {
+		t.Fatal(err)
+	}
+	send := func(method, path, host string) {
+		r, err := http.NewRequest(method, url+"/"+secret+path+"?token="+secret, strings.NewReader(`{"threadId":"`+secret+`"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = host
+		r.Header.Set("Authorization", secret)
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, response.Body)
+		response.Body.Close()
+	}
+	for _, path := range []string{"/run", "/garbage", "/failed"} {
+		send("POST", path, "")
+	}
+	send("GET", "/run", "")
+	send("POST", "/run", secret+".example")
+	send("POST", "/../"+secret, "")
+	response, err := http.Get("http://" + line.Metrics + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics, err := io.ReadAll(response.Body)
+	response.Body.Close()
+	if err != nil || bytes.Contains(metrics, []byte(secret)) || !bytes.Contains(metrics, []byte("p20export_exchanges_total{")) {
+		t.Errorf("the metrics are %v\n%s", err, metrics)
+	}
+	s.kill(t, syscall.SIGTERM)
+	if status, log := s.wait(t); status != 0 || strings.Contains(log, secret) || strings.Count(log, `"msg":"exchange stored"`) < 2 || !strings.Contains(log, "not frozen") {
+		t.Errorf("exit status %d\n%s", status, log)
+	}
+}

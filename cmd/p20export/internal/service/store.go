@@ -21,7 +21,7 @@ type Store struct {
 	Root *os.Root
 }
 
-// OpenStore opens the directory at path. If it does not exist, it is created, so that only
+// OpenStore opens the directory at path, and checks that files can be written to it. If it does not exist, it is created, so that only
 // its owner can use it. A symbolic link is refused, because it could point to another
 // directory at the next start.
 func OpenStore(path string) (*Store, error) {
@@ -50,7 +50,12 @@ func OpenStore(path string) (*Store, error) {
 		root.Close()
 		return nil, err
 	}
-	return &Store{path, root}, nil
+	s := &Store{path, root}
+	if err := s.Probe(); err != nil {
+		root.Close()
+		return nil, err
+	}
+	return s, nil
 }
 
 // create creates a directory and its missing parents and makes them durable.
