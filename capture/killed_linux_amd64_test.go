@@ -238,3 +238,36 @@ func TestWriterFaults(t *testing.T) {
 		}
 	})
 }
+
+// On a file system without locks captures are written, but not recovered, because nobody
+// can tell whether they are being written.
+func TestNoLocks(t *testing.T) {
+	noLocks := func(c testkit.Call) testkit.Fault {
+		if c.Name == "flock" {
+			return testkit.Fault{Err: syscall.ENOLCK}
+		}
+		return testkit.Fault{}
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, said := testkit.Inject(t, child(t, "write", dir), dir, noLocks); !strings.HasSuffix(strings.TrimSpace(said), "done") {
+		t.Errorf("writing: %s", said)
+	}
+	if dir, err = filepath.EvalSymlinks(t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	interrupted(t, nil).lay(t, openRoot(t, dir), "c")
+	before := testkit.Contents(t, dir)
+	status, said := testkit.Inject(t, child(t, "recover", dir), dir, noLocks)
+	if status != 1 || !strings.Contains(said, "c: the file system has no locks (no locks available), so it is not known") {
+		t.Errorf("status %d: %s", status, said)
+	}
+	if diff := cmp.Diff(before, testkit.Contents(t, dir)); diff != "" {
+		t.Errorf("files were changed:\n%s", diff)
+	}
+	if err := error(&noLocksError{"c", syscall.ENOLCK}); !errors.Is(err, errors.ErrUnsupported) || !errors.Is(err, syscall.ENOLCK) {
+		t.Error("the error does not match")
+	}
+}
