@@ -42,17 +42,19 @@ const (
 	Failed Verdict = "error"
 )
 
-// Row is the outcome for one directory of a store.
+// Row is the outcome for one directory of a store. Pointers are nil if there is no new
+// capture.
 type Row struct {
 	Capture string  `json:"capture"`
 	Verdict Verdict `json:"verdict"`
-	// Recovered is the path of the new capture, or nil.
+	// Recovered is the path of the new capture.
 	Recovered *string `json:"recovered"`
 	// Digest is the digest of the new capture.json.
 	Digest *digest.Digest `json:"digest"`
-	// Bytes is the size of the new response, and Left the number of bytes without a time
-	// of arrival, which are only in the files that were set aside.
-	Bytes    *int64            `json:"bytes"`
+	// Bytes is the size of the response in the new capture.
+	Bytes *int64 `json:"bytes"`
+	// Left is the number of bytes of the response without a time of arrival. They are
+	// only in the files that were set aside.
 	Left     *int64            `json:"left"`
 	Findings []finding.Finding `json:"findings"`
 }

@@ -41,6 +41,7 @@ func rowsOfAll(t *testing.T) (all []row) {
 	testkit.Write(t, in("request.json"), []byte("{}"))
 	testkit.Write(t, in("list.json"), []byte(`{"scenarios": [{"name": "a", "about": "One.", "request": {}}]}`))
 	testkit.Write(t, in("empty.sse"), "")
+	testkit.Write(t, in("open/response.sse"), "data: {}\n\n")
 	testkit.Write(t, in("bad.tar.gz"), []byte("no bundle"))
 	for _, args := range [][]string{
 		{"capture", server, "--input", in("request.json"), "-o", in("captured")},
@@ -76,6 +77,7 @@ func rowsOfAll(t *testing.T) (all []row) {
 		{"verify", in("nowhere")},
 		{"verify", sampleDir},
 		{"verify", captures, "--captures-only"},
+		{"recover", in("open")},
 		{"prune", captures, "--older-than", "0s", "--frozen-in", lane("frozen"), "--dry-run"},
 		{"prune", sampleDir, "--older-than", "0s", "--frozen-in", lane("frozen"), "--dry-run"},
 		{"assay", lane("frozen"), "--receipt", "--bundle", in("b.tar.gz"), "--assay-run-id", "r", "--import-time", "2026-11-21T12:00:00Z"},

@@ -82,6 +82,7 @@ type command struct {
 // The groups of commands in the help, in the order in which they are used.
 const (
 	groupRecord    = "Record runs"
+	groupStore     = "Keep captures"
 	groupExamine   = "Examine captures"
 	groupFreeze    = "Freeze and check artifacts"
 	groupExport    = "Export artifacts"
@@ -91,7 +92,8 @@ const (
 // commands lists the subcommands of the root command in the order of the help.
 var commands = []command{
 	{"capture", groupRecord, newCapture}, {"proxy", groupRecord, newProxy}, {"discover", groupRecord, newDiscover},
-	{"replay", groupRecord, newReplay}, {"prune", groupRecord, newPrune},
+	{"replay", groupRecord, newReplay},
+	{"recover", groupStore, newRecover}, {"prune", groupStore, newPrune},
 	{"compare", groupExamine, newCompare}, {"inspect", groupExamine, newInspect}, {"lint", groupExamine, newLint}, {"report", groupExamine, newReport}, {"compact", groupExamine, newCompact},
 	{"freeze", groupFreeze, newFreeze}, {"validate", groupFreeze, newValidate}, {"diff", groupFreeze, newDiff}, {"verify", groupFreeze, newVerify},
 	{"assay", groupExport, newAssay},

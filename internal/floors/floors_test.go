@@ -86,7 +86,7 @@ var floors = map[string][]string{
 	"schema/vectors/differential":            {"project/validate", "project/scan", "project", "envelope", "envelope/event/names", "capture/inputs", "capture", "artifact"},
 	"schema/vectors/mutation":                {},
 	"cmd/internal/generate/gate":             {"discovery/scenario", "discovery/gate", "discovery/analysis", "project/scan", "project", "envelope", "envelope/reduce", "capture", "artifact"},
-	"cmd/p20export/internal/generate/schema": {"cmd/p20export/internal/render", "schema", "discovery/scenario", "discovery/gate", "discovery/baseline", "discovery/analysis", "project/record", "project", "envelope", "capture", "artifact/assay", "artifact"},
+	"cmd/p20export/internal/generate/schema": {"cmd/p20export/internal/render", "schema", "discovery/scenario", "discovery/gate", "discovery/baseline", "discovery/analysis", "project/prune", "project/record", "project", "envelope", "capture", "artifact/assay", "artifact"},
 	"internal/bench":                         {"artifact"},
 	"internal/bench/captures":                {},
 	"internal/bench/generate":                {"internal/bench/captures"},

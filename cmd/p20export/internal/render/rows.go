@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/p20export/p20export/capture/recovery"
 	"github.com/p20export/p20export/discovery/analysis"
 	"github.com/p20export/p20export/discovery/report"
 	"github.com/p20export/p20export/project/difference"
@@ -54,6 +55,7 @@ var rowTypes = sync.OnceValue(func() []RowType {
 		{"difference", "diff: two artifacts.", reflect.TypeFor[difference.Row]()},
 		{"verification", "verify: one artifact.", reflect.TypeFor[verify.Row]()},
 		{"directory_entry", "verify DIR: one artifact, capture or other file in DIR.", reflect.TypeFor[verify.TreeRow]()},
+		{"recovery", "recover: one unfinished capture, or a closed one with temporary files.", reflect.TypeFor[recovery.Row]()},
 		{"pruned", "prune: one capture, or what was left of one.", reflect.TypeFor[prune.Row]()},
 		{"import", "assay: one artifact that was not imported.", reflect.TypeFor[export.Row]()},
 		{"output", "assay: one file of events.", reflect.TypeFor[OutputRow]()},

@@ -2,8 +2,10 @@ package render
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/p20export/p20export/capture/recovery"
 	"github.com/p20export/p20export/discovery/analysis"
 	"github.com/p20export/p20export/discovery/scenario"
 	"github.com/p20export/p20export/finding"
@@ -47,19 +49,22 @@ func StatusOf(v project.Verdict) Status {
 	case project.Frozen, project.Accepted, project.Verified, project.Written, difference.Equal, scenario.Captured, scenario.Skipped,
 		prune.Removed, prune.Removable, prune.Kept:
 		return Done
-	case project.Failed, project.Unverifiable:
+	case project.Failed, project.Unverifiable, project.Verdict(recovery.Unrecoverable):
 		return Failed
+	}
+	if slices.Contains(RecoveryVerdicts(), v) {
+		return Done
 	}
 	return Negative
 }
 
 // Verdicts lists the verdicts of rows, except for the verdicts of compare on runs.
 func Verdicts() []project.Verdict {
-	return append([]project.Verdict{
+	return slices.Concat([]project.Verdict{
 		project.Frozen, project.Refused, project.Accepted, project.Malformed, project.Verified, project.Differs, project.Unverifiable, project.Failed,
 		verify.Whole, verify.Unexplained, difference.Equal, project.Written,
 		prune.Removed, prune.Removable, prune.Kept,
-	}, scenario.Verdicts()[:3]...)
+	}, RecoveryVerdicts(), scenario.Verdicts()[:3])
 }
 
 // Tally counts verdicts.

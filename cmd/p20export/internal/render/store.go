@@ -1,6 +1,9 @@
 package render
 
 import (
+	"fmt"
+
+	"github.com/p20export/p20export/capture/recovery"
 	"github.com/p20export/p20export/internal/humanize"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/prune"
@@ -29,4 +32,48 @@ func (p *Printer) PruneSummary(dir string, t *Tally, freed int64) {
 		first = prune.Removable
 	}
 	p.Note("%s: %s; %s", dir, verdictCounts(t.counts, first, prune.Kept, project.Failed), humanize.Bytes(freed))
+}
+
+// Recovery prints the outcome for one directory of a store, and counts it.
+func (p *Printer) Recovery(row recovery.Row, t *Tally) {
+	v := project.Verdict(row.Verdict)
+	t.Add(v)
+	if p.format == JSON {
+		p.json(row)
+		return
+	}
+	p.line("%s \t%s", p.paint(recoveryColour(row.Verdict), fmt.Sprintf("%-13s", string(v))), row.Capture)
+	if row.Recovered != nil {
+		p.line("  capture   \t%s", *row.Recovered)
+		p.line("  response  \t%s", humanize.Bytes(*row.Bytes))
+	}
+	p.findings(row.Findings)
+}
+
+// recoveryColour returns the colour of a verdict.
+func recoveryColour(v recovery.Verdict) string {
+	switch v {
+	case recovery.Recovered, recovery.SetAside, recovery.Cleaned:
+		return green
+	case recovery.Recoverable, recovery.InUse:
+		return yellow
+	}
+	return red
+}
+
+// RecoveryVerdicts lists the verdicts of recovery, except for recovery.Failed.
+func RecoveryVerdicts() []project.Verdict {
+	return []project.Verdict{
+		project.Verdict(recovery.Recovered), project.Verdict(recovery.SetAside), project.Verdict(recovery.Cleaned),
+		project.Verdict(recovery.Recoverable), project.Verdict(recovery.InUse), project.Verdict(recovery.Unrecoverable),
+	}
+}
+
+// RecoverySummary prints the number of directories by verdict.
+func (p *Printer) RecoverySummary(dir string, t *Tally) {
+	if t.Total() == 0 {
+		p.Note("%s: nothing to recover", dir)
+		return
+	}
+	p.Note("%s: %s", dir, t.Counts())
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/prune"
 )
 
 // snake matches a code in lower_snake_case. Later versions of the program may have more
@@ -77,6 +78,7 @@ func (g *generator) rows() (*jsonschema.Schema, error) {
 	}
 	for name, values := range map[string][]project.Verdict{
 		"scenario": scenario.Verdicts(), "scenario_outcome": {project.Frozen, project.Refused}, "analysis_projection": {project.Frozen, project.Refused},
+		"recovery": append(render.RecoveryVerdicts(), project.Failed), "pruned": {prune.Removed, prune.Removable, prune.Kept, project.Failed},
 	} {
 		if verdict, ok := s.Definitions[name].Properties.Get("verdict"); ok {
 			verdict.Enum = enum(values...).Enum
