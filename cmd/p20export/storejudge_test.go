@@ -175,6 +175,11 @@ func TestStoreJudge(t *testing.T) {
 		{"temporary", func(t *testing.T, dir string) {
 			testkit.Write(t, filepath.Join(dir, temporary), "")
 		}, temporary, "temporary", true},
+		{"being removed", func(t *testing.T, dir string) {
+			if err := errors.Join(os.Rename(filepath.Join(dir, "finished"), filepath.Join(dir, temporary)), os.Remove(filepath.Join(dir, temporary, "response.sse"))); err != nil {
+				t.Fatal(err)
+			}
+		}, "finished", lost, false},
 		{"artifact changed", change(artifact, "{", "{ "), record, broken, false},
 		{"artifact missing", remove(artifact), record, broken, false},
 		{"record cut", cut(record, 2), record, broken, false},

@@ -133,10 +133,8 @@ func (r *Row) fail(err error) {
 }
 
 // keep gives the row the verdict Kept and a reason.
-func (r *Row) keep(code finding.Code, format string, args ...any) finding.Finding {
-	f := finding.New(code, format, args...).WithSeverity(finding.Info)
-	r.Verdict, r.Findings = Kept, append(r.Findings, f)
-	return f
+func (r *Row) keep(code finding.Code, format string, args ...any) {
+	r.Verdict, r.Findings = Kept, append(r.Findings, finding.New(code, format, args...).WithSeverity(finding.Info))
 }
 
 // prune decides on a directory and removes it.
@@ -177,15 +175,8 @@ func (p *pruner) prune(row *Row, d capture.Directory) error {
 // removed.
 func (p *pruner) unfinished(row *Row, d capture.Directory, c content) (bool, error) {
 	if d.State == capture.Unfinished {
-		switch used, err := p.inUse(d.Rel); {
-		case errors.Is(err, errors.ErrUnsupported):
-			row.keep(finding.CaptureInUse, "the file system has no locks, so the capture may still be written")
-			return false, nil
-		case err != nil:
+		if used, err := p.keepUsed(row, d); used || err != nil {
 			return false, err
-		case used:
-			row.keep(finding.CaptureInUse, "the capture is being written")
-			return false, nil
 		}
 	}
 	switch {
@@ -201,14 +192,22 @@ func (p *pruner) unfinished(row *Row, d capture.Directory, c content) (bool, err
 	return true, nil
 }
 
-// inUse reports whether a capture is being written.
-func (p *pruner) inUse(rel string) (bool, error) {
-	parent, err := p.root.OpenRoot(filepath.Dir(rel))
+// keepUsed keeps a capture that is being written, or may be.
+func (p *pruner) keepUsed(row *Row, d capture.Directory) (bool, error) {
+	parent, err := p.root.OpenRoot(filepath.Dir(d.Rel))
 	if err != nil {
 		return false, err
 	}
 	defer parent.Close()
-	return capture.InUse(parent, filepath.Base(rel))
+	used, err := capture.InUse(parent, filepath.Base(d.Rel))
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		row.keep(finding.CaptureInUse, "the file system has no locks, so the capture may still be written")
+		return true, nil
+	case used:
+		row.keep(finding.CaptureInUse, "the capture is being written")
+	}
+	return used, err
 }
 
 // closed reports whether a closed capture is to be removed.
@@ -224,7 +223,13 @@ func (p *pruner) closed(row *Row, d capture.Directory, c content) (bool, error) 
 	case c.foreign != "":
 		row.keep(finding.FileUnexplained, "%s is not a file of a capture, so the capture is kept", finding.Quote(c.foreign))
 		return false, nil
-	case p.records == nil:
+	}
+	if d.Temporary != nil { // it may just be closed
+		if used, err := p.keepUsed(row, d); used || err != nil {
+			return false, err
+		}
+	}
+	if p.records == nil {
 		return true, nil
 	}
 	frozen, err := p.frozen(row, d, sum)

@@ -52,6 +52,9 @@ func (v *treeVerifier) notClosed(f *folder) *TreeRow {
 	case capture.Unfinished:
 		v.evidence = true
 		f.markStored()
+		if !f.files.exists(f.path) {
+			return nil // it was removed after the directory was listed
+		}
 		return &TreeRow{Capture: &f.path, Verdict: Unexplained, Findings: v.unfinished(f)}
 	case capture.SetAside:
 		v.evidence = true

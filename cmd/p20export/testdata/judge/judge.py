@@ -8,7 +8,7 @@ are relative to DIR. The states are
     whole        a closed capture, a record or a bundle, with everything it names
     unfinished   a capture that was not closed, or evidence whose record was not written
     remainder    what a recovery has set aside
-    temporary    a temporary file
+    temporary    a temporary file, or a directory that was being removed
     broken       looks whole, but is not
     lost         was acknowledged, but is not whole or has another digest
 
@@ -21,6 +21,7 @@ import argparse, calendar, hashlib, json, os, re, stat, sys, tarfile, time
 RESPONSES = {"sse": "response.sse", "ndjson": "response.ndjson", "json": "response.json", "opaque": "response.opaque"}
 ENDS = {"eof", "cancelled", "error", "limit", "storage"}
 STAMP = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.(\d{6})Z")
+TEMPORARY = re.compile(r"\.p20export-[A-Z2-7]{26}\.tmp")
 LINE = re.compile(rb"(0|[1-9]\d{0,18})\t(0|[1-9]\d{0,18})\n")
 
 
@@ -124,6 +125,10 @@ def walk(root):
         raise e
     for folder, below, names in os.walk(root, onerror=fail):
         below.sort()
+        if TEMPORARY.fullmatch(os.path.basename(folder)):
+            below.clear()
+            yield folder, "temporary", []
+            continue
         if "capture.json" in names:
             found = problems(judge_capture, folder)
             yield folder, "broken" if found else "whole", found
@@ -133,7 +138,7 @@ def walk(root):
             yield folder, "remainder", []
         for name in sorted(names):
             path = os.path.join(folder, name)
-            if name.endswith(".tmp") and name != "capture.json.tmp":
+            if TEMPORARY.fullmatch(name):
                 yield path, "temporary", []
             elif name.endswith(".record.json") or name.endswith(".tar.gz"):
                 found = problems(judge_bundle if name.endswith(".tar.gz") else judge_record, path)
