@@ -17,7 +17,7 @@ type refusal struct {
 
 // check returns a refusal if the request must not be passed on.
 func (p *Proxy) check(r *http.Request) *refusal {
-	s := &p.settings
+	s := p.settings
 	switch {
 	case r.Method == http.MethodConnect:
 		return &refusal{http.StatusMethodNotAllowed, "CONNECT is not allowed"}
@@ -37,7 +37,7 @@ func (p *Proxy) check(r *http.Request) *refusal {
 
 // serves reports whether requests with the given Host are accepted.
 func (p *Proxy) serves(host string) bool {
-	s := &p.settings
+	s := p.settings
 	return s.AllowRemote && len(s.AllowedHosts) == 0 || exchange.Local(host, s.AllowedHosts)
 }
 
@@ -69,22 +69,20 @@ func leaves(u *url.URL) bool {
 // refuse answers a request with the reason why it is not passed on.
 func (p *Proxy) refuse(w http.ResponseWriter, r *http.Request, no refusal) {
 	p.settings.Log.Info("request refused", "status", no.status, "reason", no.reason)
-	no.write(w)
+	no.write(w, r)
 }
 
 // write writes the response.
-func (no refusal) write(w http.ResponseWriter) {
+func (no refusal) write(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	clear(h)
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("X-Content-Type-Options", "nosniff")
-	switch no.status {
-	case http.StatusServiceUnavailable:
+	if no.status == http.StatusServiceUnavailable {
 		h.Set("Retry-After", "1")
-		h.Set("Connection", "close")
-	case http.StatusMethodNotAllowed, http.StatusMisdirectedRequest:
-	default:
-		h.Set("Connection", "close")
+	}
+	if r.ProtoMajor == 1 {
+		h.Set("Connection", "close") // the request may have a body, which is not read
 	}
 	w.WriteHeader(no.status)
 	io.WriteString(w, no.reason+"\n")

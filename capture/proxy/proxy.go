@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httputil"
 	"sync"
@@ -13,7 +14,7 @@ import (
 
 // Proxy is a handler that passes requests to the upstream and records the exchanges.
 type Proxy struct {
-	settings Settings
+	settings *Settings
 	recorder *Recorder
 	reverse  *httputil.ReverseProxy
 	idle     func() // closes idle connections to the upstream
@@ -24,17 +25,23 @@ type Proxy struct {
 	drained  chan struct{} // closed when draining and nothing is open
 }
 
-// storeGrace is the time that Drain waits for captures after its context is done.
+// storeGrace is the time for which Drain waits for captures after its context is done.
 const storeGrace = 10 * time.Second
 
 // New returns a Proxy.
 func New(s Settings) (*Proxy, error) {
-	if err := s.normalize(); err != nil {
+	if err := s.checkUpstream(); err != nil {
+		return nil, err
+	}
+	recorder, err := NewRecorder(s)
+	if err != nil {
 		return nil, err
 	}
 	transport := newTransport()
-	p := &Proxy{settings: s, open: map[*passing]struct{}{}, drained: make(chan struct{}), idle: transport.CloseIdleConnections}
-	p.recorder = newRecorder(&p.settings)
+	p := &Proxy{
+		settings: recorder.settings, recorder: recorder, idle: transport.CloseIdleConnections,
+		open: map[*passing]struct{}{}, drained: make(chan struct{}),
+	}
 	p.reverse = &httputil.ReverseProxy{
 		Rewrite:        p.rewrite,
 		Transport:      transport,
@@ -42,14 +49,14 @@ func New(s Settings) (*Proxy, error) {
 		BufferPool:     newBuffers(),
 		ModifyResponse: respond,
 		ErrorHandler:   p.failed,
-		ErrorLog:       exchange.ErrorLog(s.Log),
+		ErrorLog:       exchange.ErrorLog(p.settings.Log),
 	}
 	return p, nil
 }
 
 // NewServer returns a server for a Proxy, with limits for the time and the size of request
 // headers. Its own messages go to the log at debug level.
-var NewServer = exchange.NewServer
+func NewServer(h http.Handler, l *slog.Logger) *http.Server { return exchange.NewServer(h, l) }
 
 // ServeHTTP passes a request to the upstream and its response to the client.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -123,7 +130,7 @@ func (p *Proxy) Drain(ctx context.Context) error {
 		e.Ended = p.endAll()
 		<-p.drained
 	}
-	e.Unsure = p.recorder.wait(ctx, storeGrace)
+	e.Unsure = p.recorder.Wait(ctx, storeGrace)
 	if e.Ended != 0 || e.Unsure != 0 {
 		return &e
 	}

@@ -52,7 +52,7 @@ type fixture struct {
 }
 
 // start starts a proxy in front of an upstream. The settings may be changed by change.
-func start(t *testing.T, upstream string, change func(*Settings)) *fixture {
+func start(t testing.TB, upstream string, change func(*Settings)) *fixture {
 	t.Helper()
 	f := &fixture{watcher: &watcher{ended: make(chan Exchange, 1000)}, captures: t.TempDir()}
 	root, err := os.OpenRoot(f.captures)

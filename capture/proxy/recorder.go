@@ -5,13 +5,16 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/capture/internal/exchange"
 )
 
 // Recorder records exchanges as captures in one directory. It is safe for concurrent use.
@@ -41,11 +44,26 @@ var (
 	errTooMany   = fmt.Errorf("%w: too many earlier captures are not closed", ErrStorage)
 )
 
-// newRecorder returns a Recorder. Of the settings it uses those about captures.
-func newRecorder(s *Settings) *Recorder {
-	return &Recorder{settings: s, create: func(root *os.Root, name string, s capture.Settings) (storage, error) {
+// NewRecorder returns a Recorder. Of the settings it uses those about captures. It fails if
+// they do not allow a capture to be created.
+func NewRecorder(s Settings) (*Recorder, error) {
+	if err := s.normalize(); err != nil {
+		return nil, err
+	}
+	// The largest capture.json that an exchange can cause.
+	err := capture.CheckCreate(filepath.Join(s.Captures.Name(), newName(time.Now())), capture.Settings{
+		Source: capture.Source{
+			Kind: capture.KindProxy, Method: http.MethodPost, URL: "http://localhost/" + strings.Repeat("x", 3*exchange.HeaderBytes), Status: new(999),
+			ContentType: strings.Repeat("\x00", exchange.HeaderBytes), // six bytes each in JSON
+		},
+		Labels: s.Labels, Tool: s.Tool,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Recorder{settings: &s, create: func(root *os.Root, name string, s capture.Settings) (storage, error) {
 		return capture.CreateIn(root, name, s)
-	}}
+	}}, nil
 }
 
 // reserve reserves n bytes of the queue, if there is room.
@@ -95,9 +113,10 @@ func (r *Recorder) Begin(s capture.Settings, request *RequestBody, failed func(e
 	return g
 }
 
-// wait waits until all recordings are closed, or until ctx is done and another grace has
-// passed. It returns the number of those that are not closed.
-func (r *Recorder) wait(ctx context.Context, grace time.Duration) int {
+// Wait waits until all recordings are closed, or until ctx is done and another grace has
+// passed. It returns the number of those that are not closed. Begin must not be called
+// any more.
+func (r *Recorder) Wait(ctx context.Context, grace time.Duration) int {
 	done := make(chan struct{})
 	go func() {
 		r.closing.Wait()

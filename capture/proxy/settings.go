@@ -106,15 +106,21 @@ type Exchange struct {
 	Duration time.Duration
 }
 
-// normalize checks the settings and replaces zero values with the defaults.
-func (s *Settings) normalize() error {
+// checkUpstream checks the URL of the upstream.
+func (s *Settings) checkUpstream() error {
 	u := s.Upstream
 	switch {
 	case u == nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return errors.New("the upstream is not an http or https URL with a host")
 	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || u.Opaque != "":
 		return errors.New("the URL of the upstream has user info, a query or a fragment")
-	case s.QueueBytes < 0 || s.MaxBytes < 0 || s.MaxRequestBytes < 0 || s.MaxExchanges < 0 || s.Timeout < 0 || s.Sync < SyncEach:
+	}
+	return nil
+}
+
+// normalize checks the limits and replaces zero values with the defaults.
+func (s *Settings) normalize() error {
+	if s.QueueBytes < 0 || s.MaxBytes < 0 || s.MaxRequestBytes < 0 || s.MaxExchanges < 0 || s.Timeout < 0 || s.Sync < SyncEach {
 		return errors.New("a limit is negative")
 	}
 	s.QueueBytes = cmp.Or(s.QueueBytes, DefaultQueueBytes)

@@ -63,7 +63,7 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	// Otherwise the transport would send the body, and the client would be told to
 	// continue, when the upstream has refused the request.
 	r.Out.Close = r.In.Header.Get("Expect") != ""
-	if r.In.ContentLength < 0 {
+	if r.Out.Body != nil {
 		if r.Out.Trailer == nil {
 			r.Out.Trailer = http.Header{}
 		}
@@ -175,5 +175,5 @@ func (p *Proxy) failed(_ http.ResponseWriter, r *http.Request, err error) {
 		x.end = x.classify(err)
 	}
 	x.status = no.status
-	no.write(x.w)
+	no.write(x.w, x.original)
 }

@@ -1,0 +1,104 @@
+package proxy
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/p20export/p20export/capture"
+)
+
+// endless is a body of n events.
+type endless struct {
+	event string
+	n     int
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	if e.n == 0 {
+		return 0, io.EOF
+	}
+	e.n--
+	return copy(p, e.event), nil
+}
+
+func (e *endless) Close() error { return nil }
+
+// BenchmarkRead measures what a read of an event costs beside the read itself: the copy to
+// the queue, the clock and the signal to the writer.
+func BenchmarkRead(b *testing.B) {
+	p := start(b, "http://localhost", func(s *Settings) { s.QueueBytes = 1 << 40 }).proxy
+	g := &Recording{recorder: p.recorder, wake: make(chan struct{}, 1), full: make(chan struct{}, 1), ended: make(chan struct{})}
+	x := &passing{proxy: p, recording: g}
+	t := &tap{ReadCloser: &endless{"data: " + strings.Repeat("x", 140) + "\n\n", b.N}, x: x}
+	buf := make([]byte, 64<<10)
+	b.ReportAllocs()
+	var q queue
+	for i := 0; b.Loop(); i++ {
+		t.Read(buf)
+		if i%100 == 0 {
+			q = g.take(q)
+			g.discard(q)
+		}
+	}
+}
+
+// BenchmarkStream measures the passing of events over sockets, as fast as possible, by
+// httputil.ReverseProxy alone and by a Proxy.
+func BenchmarkStream(b *testing.B) {
+	event := "data: " + strings.Repeat("x", 140) + "\n\n"
+	for _, each := range []int{1, 200} {
+		part := strings.Repeat(event, each)
+		name := "events"
+		if each > 1 {
+			name = "blocks"
+		}
+		ask := func(b *testing.B, handler func(upstream string) http.Handler) {
+			upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				io.Copy(io.Discard, r.Body)
+				w.Header().Set("Content-Type", "text/event-stream")
+				for range b.N {
+					io.WriteString(w, part)
+					w.(http.Flusher).Flush()
+				}
+			}))
+			defer upstream.Close()
+			front := httptest.NewServer(handler(upstream.URL))
+			defer front.Close()
+			b.SetBytes(int64(len(part)))
+			b.ReportAllocs()
+			b.ResetTimer()
+			response, err := http.Post(front.URL, "application/json", strings.NewReader("{}"))
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer response.Body.Close()
+			if n, err := io.Copy(io.Discard, response.Body); err != nil || n != int64(b.N)*int64(len(part)) {
+				b.Fatal(n, err)
+			}
+		}
+		b.Run(name+"/bare", func(b *testing.B) {
+			ask(b, func(upstream string) http.Handler {
+				to, _ := url.Parse(upstream)
+				return &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }, FlushInterval: -1, Transport: newTransport(), BufferPool: newBuffers()}
+			})
+		})
+		for policy, sync := range map[string]SyncPolicy{"end": SyncAtEnd, "interval": SyncPolicy(50 * time.Millisecond)} {
+			b.Run(name+"/"+policy, func(b *testing.B) {
+				var f *fixture
+				ask(b, func(upstream string) http.Handler {
+					f = start(b, upstream, func(s *Settings) { s.Sync = sync })
+					return f.proxy
+				})
+				if x := <-f.ended; x.End != capture.EndEOF {
+					b.Logf("%+v", x)
+				}
+			})
+		}
+	}
+}
