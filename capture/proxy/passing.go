@@ -240,12 +240,17 @@ func (t *tap) Close() error {
 	return t.ReadCloser.Close()
 }
 
-// writer sends the headers of a response of unknown length at once.
+// writer sends the headers of a response of unknown length at once. It leaves 100 Continue
+// to the server, which sends it when the transport reads the body of the request, because
+// the upstream sent it or did not answer in time.
 type writer struct{ http.ResponseWriter }
 
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *writer) WriteHeader(status int) {
+	if status == http.StatusContinue {
+		return
+	}
 	w.ResponseWriter.WriteHeader(status)
 	if _, known := w.Header()["Content-Length"]; status >= 200 && !known {
 		http.NewResponseController(w.ResponseWriter).Flush()

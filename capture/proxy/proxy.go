@@ -17,7 +17,8 @@ type Proxy struct {
 	settings *Settings
 	recorder *Recorder
 	reverse  *httputil.ReverseProxy
-	idle     func() // closes idle connections to the upstream
+	idle     func()        // closes idle connections to the upstream
+	patience time.Duration // exchange.BodyTimeout, except in tests
 
 	mu       sync.Mutex
 	open     map[*passing]struct{}
@@ -39,7 +40,7 @@ func New(s Settings) (*Proxy, error) {
 	}
 	transport := newTransport()
 	p := &Proxy{
-		settings: recorder.settings, recorder: recorder, idle: transport.CloseIdleConnections,
+		settings: recorder.settings, recorder: recorder, idle: transport.CloseIdleConnections, patience: exchange.BodyTimeout,
 		open: map[*passing]struct{}{}, drained: make(chan struct{}),
 	}
 	p.reverse = &httputil.ReverseProxy{

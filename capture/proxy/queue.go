@@ -13,34 +13,39 @@ type block struct {
 	arrivals []capture.Arrival
 }
 
-// The blocks have two sizes, so that many slow streams need little memory and fast ones
-// few writes. Blocks are used again by all recordings.
-var (
-	smallBlocks = newBlocks(smallBytes, 128)
-	largeBlocks = newBlocks(largeBytes, 4096)
-)
-
+// Blocks have two sizes, so that many slow streams need little memory and fast ones few
+// writes. A queue whose first read has largeRead bytes begins with a large one.
 const (
 	smallBytes = 8 << 10
 	largeBytes = 256 << 10
+	largeRead  = smallBytes / 2
 )
-
-// largeRead is the size from which the first read of a queue gets a large block.
-const largeRead = smallBytes / 2
 
 // arrivalBytes is the memory of a queued time of arrival.
 const arrivalBytes = 32
 
-// blocks is a pool of blocks of one size.
-type blocks struct{ pool sync.Pool }
+// blocks has blocks that recordings can use again.
+type blocks struct{ small, large sync.Pool }
 
-func newBlocks(bytes, arrivals int) *blocks {
-	return &blocks{sync.Pool{New: func() any {
-		return &block{make([]byte, 0, bytes), make([]capture.Arrival, 0, arrivals)}
-	}}}
+func (s *blocks) get(large bool) *block {
+	pool, bytes, arrivals := &s.small, smallBytes, 128
+	if large {
+		pool, bytes, arrivals = &s.large, largeBytes, 4096
+	}
+	if b, ok := pool.Get().(*block); ok {
+		return b
+	}
+	return &block{make([]byte, 0, bytes), make([]capture.Arrival, 0, arrivals)}
 }
 
-func (b *blocks) get() *block { return b.pool.Get().(*block) }
+func (s *blocks) put(b *block) {
+	b.bytes, b.arrivals = b.bytes[:0], b.arrivals[:0]
+	if cap(b.bytes) == smallBytes {
+		s.small.Put(b)
+	} else {
+		s.large.Put(b)
+	}
+}
 
 // add adds a read, unless the block has too little room.
 func (b *block) add(p []byte, at time.Time) bool {
@@ -55,29 +60,15 @@ func (b *block) add(p []byte, at time.Time) bool {
 // size returns the memory for which the block counts in the queue.
 func (b *block) size() int64 { return int64(len(b.bytes)) + arrivalBytes*int64(len(b.arrivals)) }
 
-// free makes the block available to all recordings.
-func (b *block) free() {
-	pool := smallBlocks
-	if cap(b.bytes) == largeBytes {
-		pool = largeBlocks
-	}
-	b.bytes, b.arrivals = b.bytes[:0], b.arrivals[:0]
-	pool.pool.Put(b)
-}
-
 // queue is a list of blocks.
 type queue []*block
 
-// add adds a read. It copies p.
-func (q *queue) add(p []byte, at time.Time) {
+// add adds a copy of a read to the queue.
+func (q *queue) add(p []byte, at time.Time, spare *blocks) {
 	for len(p) > 0 {
-		part := p[:min(len(p), largeBytes)] // the whole of a read of ReverseProxy
-		if len(*q) == 0 || !(*q)[len(*q)-1].add(part, at) {
-			next := largeBlocks
-			if len(*q) == 0 && len(part) < largeRead {
-				next = smallBlocks
-			}
-			b := next.get()
+		part := p[:min(len(p), largeBytes)] // reads of ReverseProxy are smaller
+		if last := len(*q) - 1; last < 0 || !(*q)[last].add(part, at) {
+			b := spare.get(last >= 0 || len(part) >= largeRead)
 			b.add(part, at)
 			*q = append(*q, b)
 		}

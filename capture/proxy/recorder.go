@@ -23,6 +23,7 @@ type Recorder struct {
 	queued   atomic.Int64 // bytes that wait to be written
 	open     atomic.Int64 // recordings that are not closed
 	closing  sync.WaitGroup
+	spare    blocks
 	create   func(root *os.Root, name string, s capture.Settings) (storage, error)
 }
 

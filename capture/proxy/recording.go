@@ -51,7 +51,7 @@ func (g *Recording) Write(p []byte, at time.Time) error {
 			return ErrStorage
 		}
 		g.accepted += int64(len(p))
-		g.queue.add(p, at)
+		g.queue.add(p, at, &g.recorder.spare)
 		if len(g.queue) > 1 {
 			signal(g.full)
 		}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/p20export/p20export/capture"
@@ -114,6 +115,8 @@ func (s *Settings) checkUpstream() error {
 		return errors.New("the upstream is not an http or https URL with a host")
 	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || u.Opaque != "":
 		return errors.New("the URL of the upstream has user info, a query or a fragment")
+	case u.Path != "" && !strings.HasPrefix(u.Path, "/"):
+		return errors.New("the path of the upstream does not begin with a slash")
 	}
 	return nil
 }

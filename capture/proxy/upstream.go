@@ -35,15 +35,20 @@ func newTransport() *http.Transport {
 	}
 }
 
+// copyBytes is the size of the buffers of ReverseProxy. A read of a chunked body returns
+// only when the buffer is full or a chunk is complete, so larger buffers would hold back
+// more of a large event.
+const copyBytes = 32 << 10
+
 // buffers is a pool of buffers for ReverseProxy.
 type buffers struct{ pool sync.Pool }
 
 func newBuffers() *buffers {
-	return &buffers{sync.Pool{New: func() any { return new([exchange.ReadBytes]byte) }}}
+	return &buffers{sync.Pool{New: func() any { return new([copyBytes]byte) }}}
 }
 
-func (b *buffers) Get() []byte  { return b.pool.Get().(*[exchange.ReadBytes]byte)[:] }
-func (b *buffers) Put(p []byte) { b.pool.Put((*[exchange.ReadBytes]byte)(p)) }
+func (b *buffers) Get() []byte  { return b.pool.Get().(*[copyBytes]byte)[:] }
+func (b *buffers) Put(p []byte) { b.pool.Put((*[copyBytes]byte)(p)) }
 
 // forwarded are the headers that ReverseProxy removes although they are end-to-end.
 var forwarded = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"}
@@ -52,6 +57,12 @@ var forwarded = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-
 func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	r.SetURL(p.settings.Upstream)
 	r.Out.URL.RawQuery = r.In.URL.RawQuery
+	// The path must stay as it was spelled (RFC 9110 §7.7). Package http would take one
+	// with two slashes at the start for a host.
+	raw, _, _ := strings.Cut(r.In.RequestURI, "?")
+	if raw = strings.TrimSuffix(p.settings.Upstream.EscapedPath(), "/") + raw; !strings.HasPrefix(raw, "//") {
+		r.Out.URL.Opaque = raw
+	}
 	for _, name := range forwarded {
 		if values, ok := r.In.Header[name]; ok && !nominated(r.In.Header, name) {
 			r.Out.Header[name] = values
@@ -111,7 +122,7 @@ func (b *body) Read(p []byte) (int, error) {
 		return 0, http.ErrBodyReadAfterClose
 	}
 	x := b.x
-	x.readDeadline(time.Now().Add(exchange.BodyTimeout))
+	x.readDeadline(time.Now().Add(x.proxy.patience))
 	n, err := b.ReadCloser.Read(p)
 	b.n += int64(n)
 	if b.n > x.proxy.settings.MaxRequestBytes {

@@ -105,7 +105,7 @@ func (g *Recording) fail(err error) {
 func (g *Recording) discard(q queue) {
 	for i, b := range q {
 		g.recorder.release(b.size())
-		b.free()
+		g.recorder.spare.put(b)
 		q[i] = nil
 	}
 }
@@ -134,7 +134,7 @@ func (g *Recording) drain(w storage, count counter) error {
 			}
 			count.feed(b.bytes)
 			g.recorder.release(b.size())
-			b.free()
+			g.recorder.spare.put(b)
 			q[i], dirty = nil, true
 		}
 		if ended {

@@ -3,7 +3,6 @@ package exchange
 import (
 	"log"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -48,13 +47,15 @@ func (e errorLog) Write(p []byte) (int, error) {
 // server on a loopback address must refuse other hosts: a page in a browser can give its
 // own name the address 127.0.0.1 and then send requests to the server.
 func Local(host string, allowed []string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
+	if rest, ok := strings.CutPrefix(host, "["); ok {
+		host, rest, ok = strings.Cut(rest, "]")
+		address, err := netip.ParseAddr(host)
+		return ok && (rest == "" || rest[0] == ':') && err == nil && address.Unmap().IsLoopback()
 	}
+	host, _, _ = strings.Cut(host, ":")
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	if address, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil && address.Unmap().IsLoopback() {
-		return true
-	}
-	return host == "localhost" || strings.HasSuffix(host, ".localhost") ||
+	address, err := netip.ParseAddr(host)
+	return err == nil && address.IsLoopback() ||
+		host == "localhost" || strings.HasSuffix(host, ".localhost") ||
 		slices.ContainsFunc(allowed, func(name string) bool { return strings.EqualFold(name, host) })
 }
