@@ -88,6 +88,10 @@ After SIGTERM or SIGINT, new exchanges are refused, and the program ends when
 all open ones have ended. After --drain, or at a second signal, the rest are cut
 off and kept as cancelled, and the exit status is 143 or 130.
 
+Without --allow-remote, ADDRESS must be a loopback address. Requests with a Host
+header that names another machine are refused then, unless --allow-host names
+it: a page in a browser could send them.
+
 The log on standard error has no content of messages and no header values.
 --metrics serves /metrics for Prometheus, /healthz and /readyz.
 ` + exitHelp("stopped by a signal, and every exchange had ended", "", "the program could not start, or could not go on"),

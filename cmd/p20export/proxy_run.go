@@ -40,7 +40,7 @@ func (fl *proxyFlags) run(cmd *cobra.Command) error {
 	}
 	store, err := service.OpenStore(fl.captures)
 	if err != nil {
-		return fmt.Errorf("%w: --captures: %w", errServe, err)
+		return fmt.Errorf("%w: --captures: %w\nnext: name a directory that p20export may create or write to", errServe, err)
 	}
 	defer store.Close()
 	pipe := make(chan os.Signal, 1)

@@ -34,9 +34,9 @@ func OpenStore(path string) (*Store, error) {
 	case err != nil:
 		return nil, err
 	case info.Mode()&fs.ModeSymlink != 0:
-		return nil, fmt.Errorf("%s is a symbolic link; name the directory that it points to", path)
+		return nil, fmt.Errorf("%s is a symbolic link, not a directory", path)
 	case !info.IsDir():
-		return nil, fmt.Errorf("%s is not a directory; name a directory for the captures", path)
+		return nil, fmt.Errorf("%s is not a directory", path)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {

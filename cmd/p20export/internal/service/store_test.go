@@ -46,8 +46,8 @@ func TestOpenStore(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		file:                          "is not a directory",
-		link:                          "is a symbolic link; name the directory that it points to",
-		link + "/":                    "is a symbolic link; name the directory that it points to",
+		link:                          "is a symbolic link, not a directory",
+		link + "/":                    "is a symbolic link, not a directory",
 		filepath.Join(file, "beyond"): "not a directory",
 	} {
 		if _, err := OpenStore(path); err == nil || !strings.Contains(err.Error(), want) {
