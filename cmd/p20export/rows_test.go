@@ -150,8 +150,8 @@ func TestRowTypes(t *testing.T) {
 		}
 	}
 	for _, c := range commands {
-		if !ran[c.name] {
-			t.Errorf("%s writes no row", c.name)
+		if serves := c.new().Flags().Lookup("listen") != nil; ran[c.name] == serves { // servers only log
+			t.Errorf("%s writes rows: %v", c.name, ran[c.name])
 		}
 	}
 }
