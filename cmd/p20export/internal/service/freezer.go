@@ -7,7 +7,7 @@ import (
 	"iter"
 	"log/slog"
 	"path/filepath"
-	"sync/atomic"
+	"sync"
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/capture/inputs"
@@ -17,59 +17,98 @@ import (
 	"github.com/p20export/p20export/project/freeze"
 )
 
-// maxWaiting is the number of names of closed captures that a Freezer keeps. Captures past
-// it are found in the directory later.
-const maxWaiting = 1000
+const (
+	// maxWaiting is the number of names of closed captures that a Freezer keeps. Captures
+	// past it are found in the directory later.
+	maxWaiting = 1000
+	// maxBatch is the number of captures after which a Freezer opens the directory for
+	// the files again. Someone may have moved it away.
+	maxBatch = 1000
+)
 
 // Freezer freezes the captures of a store in the background: first those that are in it,
 // then those that are closed. It freezes one capture at a time, to leave the processors to
 // the traffic.
 type Freezer struct {
-	store *Store
-	log   *slog.Logger
-	count func(project.Verdict)
-	rows  iter.Seq[[]freeze.Row]
+	store    *Store
+	settings freeze.Settings
+	log      *slog.Logger
+	count    func(project.Verdict)
 
-	closed chan string
-	scan   atomic.Bool   // whether the store may have captures that were not passed to Add
-	last   chan struct{} // closed by Finish
-	stop   context.CancelFunc
-	ended  chan struct{}
+	mu      sync.Mutex
+	waiting []string
+	scan    bool // whether the store may have captures that are not in waiting
+
+	wake  chan struct{} // something is waiting
+	last  chan struct{} // closed by Finish
+	ctx   context.Context
+	stop  context.CancelFunc
+	ended chan struct{}
 }
 
 // NewFreezer returns a Freezer for the captures of a store. It calls count with the verdict
 // on each run, and on each capture without a run. An error is about the settings.
 func NewFreezer(store *Store, s freeze.Settings, log *slog.Logger, count func(project.Verdict)) (*Freezer, error) {
-	f := &Freezer{store: store, log: log, count: count, closed: make(chan string, maxWaiting), last: make(chan struct{}), ended: make(chan struct{})}
-	f.scan.Store(true)
-	ctx, stop := context.WithCancel(atomicfile.WithOnWait(context.Background(), func(dir string) {
+	f := &Freezer{
+		store: store, settings: s, log: log, count: count, scan: true,
+		wake: make(chan struct{}, 1), last: make(chan struct{}), ended: make(chan struct{}),
+	}
+	f.ctx, f.stop = context.WithCancel(atomicfile.WithOnWait(context.Background(), func(dir string) {
 		log.Warn("waiting for another program that is writing to the directory", "directory", dir)
 	}))
-	f.stop = stop
-	var err error
-	f.rows, err = freeze.Batch(ctx, f.captures(ctx), s, freeze.BatchOptions{Jobs: 1, SkipExisting: true})
+	_, err := f.batch(nil)
 	return f, err
+}
+
+// batch freezes captures.
+func (f *Freezer) batch(captures iter.Seq2[*inputs.Input, error]) (iter.Seq[[]freeze.Row], error) {
+	return freeze.Batch(f.ctx, captures, f.settings, freeze.BatchOptions{Jobs: 1, SkipExisting: true})
 }
 
 // Add adds a closed capture. It never blocks. After Finish it may have no effect.
 func (f *Freezer) Add(name string) {
+	f.mu.Lock()
+	if len(f.waiting) < maxWaiting {
+		f.waiting = append(f.waiting, name)
+	} else {
+		f.scan = true
+	}
+	f.mu.Unlock()
 	select {
-	case f.closed <- name:
+	case f.wake <- struct{}{}:
 	default:
-		f.scan.Store(true)
 	}
 }
 
 // Start starts freezing in the background.
-func (f *Freezer) Start() {
-	go func() {
-		defer close(f.ended)
-		for rows := range f.rows {
-			for _, row := range rows {
-				f.report(row)
+func (f *Freezer) Start() { go f.run() }
+
+func (f *Freezer) run() {
+	defer close(f.ended)
+	for last := false; ; {
+		for f.hasWork() && f.ctx.Err() == nil {
+			rows, err := f.batch(f.captures())
+			if err != nil { // NewFreezer has checked the settings
+				f.log.Error("cannot freeze", "error", err)
+				return
+			}
+			for rows := range rows {
+				for _, row := range rows {
+					f.report(row)
+				}
 			}
 		}
-	}()
+		if last {
+			return
+		}
+		select {
+		case <-f.ctx.Done():
+			return
+		case <-f.wake:
+		case <-f.last:
+			last = true // what was added before is still to be taken
+		}
+	}
 }
 
 // Finish waits until all captures are frozen, or until ctx is done. It must be called once,
@@ -86,40 +125,33 @@ func (f *Freezer) Finish(ctx context.Context) {
 	f.stop()
 }
 
-// captures returns the captures to freeze, in memory that does not depend on their number.
-func (f *Freezer) captures(ctx context.Context) iter.Seq2[*inputs.Input, error] {
+func (f *Freezer) hasWork() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.scan || len(f.waiting) > 0
+}
+
+// captures returns captures to freeze, until there are none or a batch is full. Those of a
+// full backlog come before those that had no room in it.
+func (f *Freezer) captures() iter.Seq2[*inputs.Input, error] {
 	return func(yield func(*inputs.Input, error) bool) {
 		pass := func(name string) bool {
-			return yield(inputs.File(filepath.Join(f.store.Path, name)), nil)
+			return f.ctx.Err() == nil && yield(inputs.File(filepath.Join(f.store.Path, name)), nil)
 		}
-		for last := f.last; ; {
-			// When f.scan is set, the backlog is full; the backlog is taken first.
-			select {
-			case name := <-f.closed:
-				if !pass(name) {
-					return
-				}
-				continue
-			default:
+		for range maxBatch {
+			f.mu.Lock()
+			name, search := "", false
+			if len(f.waiting) > 0 {
+				name, f.waiting = f.waiting[0], f.waiting[1:]
+			} else {
+				search, f.scan = f.scan, false
 			}
-			if f.scan.Swap(false) {
-				if !f.search(ctx, pass) {
-					return
-				}
-				continue
-			}
-			if last == nil {
+			f.mu.Unlock()
+			switch {
+			case name != "" && !pass(name):
 				return
-			}
-			select {
-			case <-ctx.Done():
+			case name == "" && (!search || !f.search(pass)):
 				return
-			case <-last:
-				last = nil // what was added before is still to be taken
-			case name := <-f.closed:
-				if !pass(name) {
-					return
-				}
 			}
 		}
 	}
@@ -127,7 +159,7 @@ func (f *Freezer) captures(ctx context.Context) iter.Seq2[*inputs.Input, error] 
 
 // search passes the names of the closed captures in the store to pass, and reports whether
 // to go on.
-func (f *Freezer) search(ctx context.Context, pass func(name string) bool) bool {
+func (f *Freezer) search(pass func(name string) bool) bool {
 	dir, err := f.store.Root.Open(".")
 	if err != nil {
 		f.log.Error("cannot list the captures to freeze", "error", err)
@@ -144,7 +176,7 @@ func (f *Freezer) search(ctx context.Context, pass func(name string) bool) bool 
 			if err != nil || !manifest.Mode().IsRegular() {
 				continue // not closed yet, or not a capture
 			}
-			if ctx.Err() != nil || !pass(e.Name()) {
+			if !pass(e.Name()) {
 				return false
 			}
 		}
