@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/capture/proxy"
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/finding"
 )
@@ -227,6 +228,77 @@ func TestNetworkClient(t *testing.T) {
 				u.send("HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 3\r\n\r\nno\n")
 			},
 			kept: []kept{{end: capture.EndEOF, framing: capture.Opaque, unreadable: finding.FramingOpaque, noRequest: true}},
+		},
+	} {
+		p.run(t)
+	}
+}
+
+// What cannot be stored, or is not to be stored, passes.
+func TestNetworkLimits(t *testing.T) {
+	both := func(u *side) {
+		u.whole()
+		u.send(stream)
+		u.chunk(event1)
+		u.wait("read")
+		u.chunk(event2)
+		u.chunk("")
+	}
+	for _, p := range []play{
+		{
+			name:     "size",
+			client:   readFirstAndRest,
+			upstream: both,
+			settings: func(s *proxy.Settings) { s.MaxBytes = int64(len(event1) + 10) },
+			kept:     []kept{{end: capture.EndLimit, partial: true, size: len(event1) + 10}},
+		},
+		{
+			name:     "same size",
+			client:   readFirstAndRest,
+			upstream: both,
+			settings: func(s *proxy.Settings) { s.MaxBytes = int64(len(event1 + event2)) },
+			kept:     []kept{{end: capture.EndEOF}},
+		},
+		{
+			name:     "queue",
+			client:   readFirstAndRest,
+			upstream: both,
+			settings: func(s *proxy.Settings) { s.QueueBytes = int64(len(input) + 1) },
+			kept:     []kept{{end: capture.EndStorage, partial: true}},
+		},
+		{
+			name:     "queue of the request",
+			client:   readFirstAndRest,
+			upstream: both,
+			settings: func(s *proxy.Settings) { s.QueueBytes = int64(len(input) - 1) },
+			kept:     []kept{{end: capture.EndStorage, partial: true, noRequest: true}},
+		},
+		{
+			name: "queue that must suffice",
+			client: func(c *side) {
+				if c.proxied {
+					c.send(post)
+					c.whole()
+				} else {
+					readFirstAndRest(c)
+				}
+			},
+			upstream: func(u *side) {
+				if !u.proxied {
+					both(u)
+					return
+				}
+				u.whole()
+				u.send(stream)
+				u.chunk(event1)
+				u.gone()
+			},
+			settings: func(s *proxy.Settings) { s.QueueBytes, s.FailOnStore = int64(len(input)+1), true },
+			clientSees: func(list []*message) []*message {
+				list[0].Bytes, list[0].Digest, list[0].End = 0, digest.Of(nil), broken
+				return list
+			},
+			kept: []kept{{end: capture.EndStorage, partial: true}},
 		},
 	} {
 		p.run(t)

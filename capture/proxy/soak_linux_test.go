@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -78,10 +79,10 @@ func TestSoak(t *testing.T) {
 	const samples = 20
 	pause := min(100*time.Millisecond, *soakTime/100)
 	l, stop := newLoad(t, pause, 60)
-	done := make(chan struct{})
+	var done atomic.Bool
 	var workers sync.WaitGroup
 	for i := range *soakStreams {
-		workers.Go(func() { l.run(i, done) })
+		workers.Go(func() { l.run(i, func(int) bool { return !done.Load() }) })
 	}
 	began := time.Now()
 	var uses []use
@@ -93,7 +94,7 @@ func TestSoak(t *testing.T) {
 		uses = append(uses, u)
 		t.Logf("%8s %s", time.Since(began).Round(100*time.Millisecond), u)
 	}
-	close(done)
+	done.Store(true)
 	workers.Wait()
 	stop()
 	var total int64

@@ -49,6 +49,10 @@ type load struct {
 	pause  time.Duration // between events
 	most   int           // events of a stream
 	client *http.Client
+	scheme string
+	// The major versions of HTTP that the sides must use, if they are not 0.
+	clientVersion, upstreamVersion int
+
 	counts [kinds]atomic.Int64
 	bytes  atomic.Int64
 	checks sync.WaitGroup
@@ -61,10 +65,15 @@ func newLoad(t *testing.T, pause time.Duration, most int) (l *load, stop func())
 	l = &load{t: t, pause: pause, most: most, open: make(map[string]*agentRun)}
 	upstream := httptest.NewServer(l)
 	l.front = start(t, upstream.Listener.Addr().String(), nil)
+	return l, l.through(upstream, "http", &http.Transport{MaxIdleConnsPerHost: 1000})
+}
+
+// through sets the upstream and the client's transport. The function that it returns ends
+// the load.
+func (l *load) through(upstream *httptest.Server, scheme string, transport *http.Transport) (stop func()) {
 	l.front.stored = func(x proxy.Exchange) { l.checks.Go(func() { l.check(x) }) }
-	transport := &http.Transport{MaxIdleConnsPerHost: 1000}
-	l.client = &http.Client{Transport: transport}
-	return l, func() {
+	l.client, l.scheme = &http.Client{Transport: transport}, scheme
+	return func() {
 		transport.CloseIdleConnections()
 		l.front.stop()
 		l.checks.Wait()
@@ -72,15 +81,10 @@ func newLoad(t *testing.T, pause time.Duration, most int) (l *load, stop func())
 	}
 }
 
-// run opens streams one after another until stop is closed.
-func (l *load) run(worker int, stop <-chan struct{}) {
+// run opens streams one after another while more returns true.
+func (l *load) run(worker int, more func(n int) bool) {
 	random := rand.New(rand.NewPCG(1, uint64(worker)))
-	for n := 0; ; n++ {
-		select {
-		case <-stop:
-			return
-		default:
-		}
+	for n := 0; more(n); n++ {
 		id := fmt.Sprintf(`{"threadId":"%d","runId":"%d"}`, worker, n)
 		s := &agentRun{kind: ends, events: 1 + random.IntN(l.most), answered: make(chan struct{}), read: make(chan struct{})}
 		switch k := random.IntN(20); {
@@ -123,6 +127,9 @@ func (l *load) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		l.t.Errorf("upstream: %v", err)
 	}
+	if l.upstreamVersion != 0 && r.ProtoMajor != l.upstreamVersion {
+		l.t.Errorf("upstream: %s", r.Proto)
+	}
 	s := l.find(string(b), false)
 	h := sha256.New()
 	out := io.MultiWriter(w, h)
@@ -164,7 +171,7 @@ func (l *load) exchange(id string, s *agentRun) {
 		method = http.MethodGet
 		defer l.find(id, true)
 	}
-	r, err := http.NewRequestWithContext(l.t.Context(), method, "http://"+l.front.address+"/agent", strings.NewReader(id))
+	r, err := http.NewRequestWithContext(l.t.Context(), method, l.scheme+"://"+l.front.address+"/agent", strings.NewReader(id))
 	if err != nil {
 		l.t.Error(err)
 		return
@@ -175,6 +182,9 @@ func (l *load) exchange(id string, s *agentRun) {
 		return
 	}
 	defer response.Body.Close()
+	if l.clientVersion != 0 && response.ProtoMajor != l.clientVersion {
+		l.t.Errorf("client: %s", response.Proto)
+	}
 	h := sha256.New()
 	var n int64
 	if s.kind == leaves {
