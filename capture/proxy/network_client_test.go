@@ -175,7 +175,8 @@ func TestNetworkClient(t *testing.T) {
 		},
 		{
 			// To net/http, and to the servers of most agents, this client has left.
-			name: "closes its direction",
+			name:       "closes its direction",
+			anyRequest: true,
 			client: func(c *side) {
 				c.send(post)
 				c.closeWrite()

@@ -40,6 +40,9 @@ type play struct {
 	// clientSees and upstreamSees change what is seen on the direct connection into
 	// what must be seen through the proxy. They are for what a proxy must change.
 	clientSees, upstreamSees func([]*message) []*message
+	// anyRequest means that what the upstream sees depends on the time at which the client
+	// does something.
+	anyRequest bool
 	// kept are the captures in the order in which the exchanges began.
 	kept []kept
 }
@@ -453,7 +456,9 @@ func (p play) run(t *testing.T) {
 			upstreamSees = p.upstreamSees(upstreamSees)
 		}
 		compare(t, "client", clientSees, client)
-		compare(t, "upstream", upstreamSees, upstream)
+		if !p.anyRequest {
+			compare(t, "upstream", upstreamSees, upstream)
+		}
 		f.check(p.kept, client)
 	})
 }
