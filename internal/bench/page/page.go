@@ -42,8 +42,11 @@ func Measured(rounds int) string {
 	if rounds == 1 {
 		text = "1 round"
 	}
-	return fmt.Sprintf("\nMedians of %s, measured on %s. MB are 1,000,000 bytes, MiB 1,048,576.\n", text, time.Now().UTC().Format("2006-01-02"))
+	return fmt.Sprintf("\nMedians of %s, measured on %s. MB are 1,000,000 bytes, MiB 1,048,576.\n", text, Today())
 }
+
+// Today returns the date.
+func Today() string { return time.Now().UTC().Format(time.DateOnly) }
 
 // Replace replaces the table between the markers of a program's table in a page.
 func Replace(path, program, name, text string) error {

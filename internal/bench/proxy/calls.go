@@ -43,7 +43,7 @@ func calls(ctx context.Context, s *settings) (string, error) {
 		}
 		t.WriteString(page.Row(name, fmt.Sprint(total), fmt.Sprint(count.sum(writes)), fmt.Sprint(count.sum(waits)), strings.Join(others, ", "), fmt.Sprint(count.others)))
 	}
-	return t.String() + fmt.Sprintf("\nOne exchange of %d events, %d in a second, counted with `strace` on %s.\n", tracedEvents, rate, time.Now().UTC().Format("2006-01-02")), nil
+	return t.String() + fmt.Sprintf("\nOne exchange of %d events, %d in a second, counted with `strace` on %s.\n", tracedEvents, rate, page.Today()), nil
 }
 
 var (

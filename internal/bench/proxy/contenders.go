@@ -194,7 +194,9 @@ func (s *settings) startNginx(ctx context.Context, c *contender, agent string, f
 worker_processes auto;
 pid nginx.pid;
 error_log stderr notice;
-events {}
+events {
+	worker_connections 4096;
+}
 http {
 	access_log off;
 	client_body_temp_path body;

@@ -155,8 +155,8 @@ func client(ctx context.Context, args []string) error {
 		group.Go(func() { errs[i] = all[i].stream(ctx, transport, *url, p, i, *skip) })
 	}
 	group.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return err
+	if errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil }); len(errs) > 0 {
+		return fmt.Errorf("%d of %d streams failed, the first one: %w", len(errs), *streams, errs[0])
 	}
 	total := received{Seconds: time.Since(started).Seconds()}
 	for _, r := range all {

@@ -16,12 +16,13 @@ import (
 var tables = map[string]func(context.Context, *settings) (string, error){
 	"latency":    latency,
 	"throughput": throughput,
+	"memory":     memory,
 	"calls":      calls,
 	"machine":    machine,
 }
 
 // tableNames lists the tables in the order in which they are measured.
-func tableNames() []string { return []string{"latency", "throughput", "calls", "machine"} }
+func tableNames() []string { return []string{"latency", "throughput", "memory", "calls", "machine"} }
 
 // rate is the number of events in a second of each stream when the latency is measured.
 const rate = 200
@@ -85,6 +86,30 @@ func throughput(ctx context.Context, s *settings) (string, error) {
 		}
 	}
 	return t.String() + page.Measured(s.rounds), nil
+}
+
+// memory shows how the memory grows with the number of streams.
+func memory(ctx context.Context, s *settings) (string, error) {
+	var t strings.Builder
+	t.WriteString(page.Row("streams", "between client and agent", "peak RSS (MiB)", "CPU (% of a core)"))
+	t.WriteString("|--:|---|--:|--:|\n")
+	once := *s
+	once.rounds = 1
+	shown := []string{bareProxy, nginx, recorder(syncs[0])} // the policies differ in what they write
+	once.only = slices.DeleteFunc(slices.Clone(s.only), func(name string) bool { return !slices.Contains(shown, name) })
+	for _, streams := range []int{1, 100, 1000} {
+		const slow = 10 // events in a second
+		contenders, err := once.measureAll(ctx, load{streams: streams, plan: plan{Events: int(s.duration.Seconds() * slow), Rate: slow}})
+		if err != nil {
+			return "", err
+		}
+		label := fmt.Sprint(streams)
+		for _, c := range contenders {
+			t.WriteString(page.Row(label, c.name, page.Number(c.rss), page.Number(c.results[0].cpu/c.results[0].Seconds*100)))
+			label = ""
+		}
+	}
+	return t.String() + fmt.Sprintf("\nMeasured on %s. MiB are 1,048,576 bytes.\n", page.Today()), nil
 }
 
 // cost returns the cells about processor time, memory, and captures.
