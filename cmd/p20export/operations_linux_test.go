@@ -1,0 +1,205 @@
+package main
+
+import (
+	"bufio"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/p20export/p20export/internal/testkit"
+)
+
+// TestOperations runs the commands in the operations blocks of the documents, in their order,
+// as a shell does. All of them must succeed. A server gets a free port instead of the one
+// that the document names.
+func TestOperations(t *testing.T) {
+	t.Parallel()
+	for _, doc := range []string{"README.md", "docs/operations.md"} {
+		t.Run(doc, func(t *testing.T) {
+			t.Parallel()
+			root, err := filepath.Abs("../..")
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := &operations{t: t, root: root, env: append(os.Environ(), "PATH="+ownBin(t)+":"+os.Getenv("PATH"), "SCRATCH="+t.TempDir())}
+			commands := 0
+			for _, block := range blocks(t, filepath.Join(root, doc), "```sh operations") {
+				for _, command := range strings.Split(strings.TrimSpace(strings.ReplaceAll(block.text, "\\\n", " ")), "\n") {
+					s.do(command)
+					commands++
+				}
+			}
+			if commands == 0 {
+				t.Errorf("%s shows no command", doc)
+			}
+		})
+	}
+}
+
+// operations runs the commands of a document.
+type operations struct {
+	t       *testing.T
+	root    string
+	env     []string
+	servers []*server
+	// addresses has pairs of an address in the document and the one that is used instead.
+	addresses []string
+}
+
+// address matches the address of a server in the flags of its command.
+var address = regexp.MustCompile(`--(listen|metrics) (\S+)`)
+
+// do runs a command.
+func (o *operations) do(command string) {
+	o.t.Helper()
+	if job, ok := strings.CutPrefix(command, "kill %"); ok {
+		o.stop(job)
+		return
+	}
+	rest, background := strings.CutSuffix(command, " &")
+	if !background {
+		if out, err := o.command(strings.NewReplacer(o.addresses...).Replace(command)).CombinedOutput(); err != nil {
+			o.t.Fatalf("%s: %v\n%s", command, err, out)
+		}
+		return
+	}
+	o.start(rest)
+}
+
+func (o *operations) command(line string) *exec.Cmd {
+	cmd := exec.CommandContext(o.t.Context(), "sh", "-c", "exec "+line)
+	cmd.Dir, cmd.Env = o.root, o.env
+	return cmd
+}
+
+// start starts a server, and waits until it listens.
+func (o *operations) start(command string) {
+	o.t.Helper()
+	documented := map[string]string{}
+	for _, found := range address.FindAllStringSubmatch(command, -1) {
+		documented[found[1]] = found[2]
+	}
+	command = strings.NewReplacer(o.addresses...).Replace(address.ReplaceAllString(command, "--$1 127.0.0.1:0"))
+	if strings.Contains(command, "--tls-cert") {
+		dir := o.t.TempDir()
+		writeCertificate(o.t, filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"))
+		command = strings.NewReplacer("cert.pem", filepath.Join(dir, "cert.pem"), "key.pem", filepath.Join(dir, "key.pem")).Replace(command)
+	}
+	s := &server{cmd: o.command(command)}
+	stderr, err := s.cmd.StderrPipe()
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	if err := s.cmd.Start(); err != nil {
+		o.t.Fatal(err)
+	}
+	s.log = bufio.NewReader(stderr)
+	var line struct{ Address, Metrics string }
+	if err := json.Unmarshal([]byte(s.await(o.t, `"msg":"listening"`)), &line); err != nil {
+		o.t.Fatal(err)
+	}
+	for flag, used := range map[string]string{"listen": line.Address, "metrics": line.Metrics} {
+		if shown, ok := documented[flag]; ok {
+			o.addresses = append(o.addresses, shown, used)
+		}
+	}
+	o.servers = append(o.servers, s)
+}
+
+// stop stops a server that the shell would know by the number of its job.
+func (o *operations) stop(job string) {
+	o.t.Helper()
+	n := strings.Index("0123456789", job)
+	if n < 1 || n > len(o.servers) {
+		o.t.Fatalf("there is no job %s", job)
+	}
+	s := o.servers[n-1]
+	s.kill(o.t, syscall.SIGTERM)
+	if status, log := s.wait(o.t); status != 0 {
+		o.t.Fatalf("job %s: exit status %d\n%s", job, status, log)
+	}
+}
+
+// A block is a fenced block of a document, with what follows the language.
+type block struct{ name, text string }
+
+// blocks returns the blocks of a document that begin with the fence.
+func blocks(t *testing.T, doc, fence string) (list []block) {
+	t.Helper()
+	for rest := string(testkit.Read(t, doc)); ; {
+		_, after, ok := strings.Cut(rest, "\n"+fence)
+		if !ok {
+			return list
+		}
+		name, after, _ := strings.Cut(after, "\n")
+		text, after, closed := strings.Cut(after, "\n```\n")
+		if !closed {
+			t.Fatalf("%s: a block is not closed", doc)
+		}
+		list, rest = append(list, block{strings.TrimSpace(name), text + "\n"}), after
+	}
+}
+
+// writeCertificate writes a certificate for 127.0.0.1 and its key.
+func writeCertificate(t *testing.T, cert, key string) {
+	t.Helper()
+	pair := httptest.NewUnstartedServer(nil)
+	pair.StartTLS()
+	defer pair.Close()
+	b, err := x509.MarshalPKCS8PrivateKey(pair.TLS.Certificates[0].PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	testkit.Write(t, cert, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate().Raw})))
+	testkit.Write(t, key, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: b})))
+}
+
+// execStart matches the command of a systemd service.
+var execStart = regexp.MustCompile(`(?m)^ExecStart=/usr/local/bin/p20export (.*)$`)
+
+// TestUnits checks that the commands in the systemd units have only flags that exist, and,
+// where systemd is installed, that it accepts the units.
+func TestUnits(t *testing.T) {
+	t.Parallel()
+	dir, bin := t.TempDir(), filepath.Join(ownBin(t), "p20export")
+	var paths []string
+	services := 0
+	for _, unit := range blocks(t, "../../docs/operations.md", "```ini ") {
+		path := filepath.Join(dir, unit.name)
+		testkit.Write(t, path, strings.ReplaceAll(unit.text, "/usr/local/bin/p20export", bin))
+		paths = append(paths, path)
+		found := execStart.FindStringSubmatch(strings.ReplaceAll(unit.text, "\\\n", " "))
+		if found == nil {
+			continue
+		}
+		services++
+		args := strings.Fields(found[1])
+		for _, c := range commands {
+			if c.name != args[0] {
+				continue
+			}
+			if err := c.new().ParseFlags(args[1:]); err != nil {
+				t.Errorf("%s: %v", unit.name, err)
+			}
+		}
+	}
+	if services != 2 || len(paths) != 3 {
+		t.Fatalf("%d services in %q", services, paths)
+	}
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Logf("systemd is not installed, so the units were not verified: %v", err)
+		return
+	}
+	if out, err := exec.Command(analyze, append([]string{"verify", "--man=no"}, paths...)...).CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
