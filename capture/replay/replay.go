@@ -167,7 +167,8 @@ func (r *Replay) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		r.refuse(w, http.StatusMethodNotAllowed, "recorded runs answer only POST requests")
 		return
 	}
-	body, err := readBody(w, request)
+	needed := r.settings.Match == MatchInput || r.settings.RequestIDs
+	body, err := readBody(w, request, needed)
 	if _, long := errors.AsType[*http.MaxBytesError](err); long {
 		r.refuse(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the request has more than %d bytes", MaxRequestBytes))
 		return
@@ -177,7 +178,7 @@ func (r *Replay) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		return
 	}
 	var in *input
-	if r.settings.Match == MatchInput || r.settings.RequestIDs {
+	if needed {
 		if in, err = readInput(body); err != nil {
 			r.refuse(w, http.StatusBadRequest, "the request is not a run input: "+err.Error())
 			return
@@ -195,18 +196,27 @@ func (r *Replay) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	r.answer(w, request, c, in)
 }
 
-// readBody reads the body of a request within a limit of time and size.
-func readBody(w http.ResponseWriter, request *http.Request) ([]byte, error) {
-	connection := http.NewResponseController(w)
-	if err := connection.SetReadDeadline(time.Now().Add(exchange.BodyTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+// readBody reads the body of a request within a limit of time and size. It returns the body
+// if keep is true, and nil otherwise.
+func readBody(w http.ResponseWriter, request *http.Request, keep bool) (body []byte, err error) {
+	until := func(t time.Time) error {
+		err := http.NewResponseController(w).SetReadDeadline(t)
+		if errors.Is(err, http.ErrNotSupported) { // such as a recorder in a test
+			return nil
+		}
+		return err
+	}
+	if err := until(time.Now().Add(exchange.BodyTimeout)); err != nil {
 		return nil, err
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, request.Body, MaxRequestBytes))
-	if err == nil {
-		err = connection.SetReadDeadline(time.Time{})
+	limited := http.MaxBytesReader(w, request.Body, MaxRequestBytes)
+	if keep {
+		body, err = io.ReadAll(limited)
+	} else {
+		_, err = io.Copy(io.Discard, limited)
 	}
-	if errors.Is(err, http.ErrNotSupported) {
-		err = nil
+	if err == nil {
+		err = until(time.Time{})
 	}
 	return body, err
 }
@@ -239,9 +249,10 @@ func (r *Replay) answer(w http.ResponseWriter, request *http.Request, c *recorde
 	}
 	w.WriteHeader(c.status)
 	n, err := send(w, body)
+	left := context.Cause(ctx) == context.Canceled || errors.Is(err, errClient)
 	log = log.With("status", c.status, "bytes", n, "duration", time.Since(started).Round(time.Microsecond))
 	switch {
-	case context.Cause(ctx) == context.Canceled:
+	case left:
 		log.Info("client left")
 	case ctx.Err() != nil:
 		r.stopped.Store(true)
@@ -258,12 +269,15 @@ func (r *Replay) answer(w http.ResponseWriter, request *http.Request, c *recorde
 	}
 }
 
+// errClient is in the errors of send for a client that does not take the response.
+var errClient = errors.New("the client left")
+
 // send copies a body to a client, and flushes after each read. It returns the number of
-// bytes, and an error other than io.EOF of the body or the client.
+// bytes.
 func send(w http.ResponseWriter, body io.Reader) (n int64, err error) {
 	client := http.NewResponseController(w)
 	if err := client.Flush(); err != nil {
-		return 0, err
+		return 0, fmt.Errorf("%w: %w", errClient, err)
 	}
 	buf := make([]byte, bufferBytes)
 	for {
@@ -275,7 +289,7 @@ func send(w http.ResponseWriter, body io.Reader) (n int64, err error) {
 				err = client.Flush()
 			}
 			if err != nil {
-				return n, err
+				return n, fmt.Errorf("%w: %w", errClient, err)
 			}
 		}
 		if err == io.EOF {

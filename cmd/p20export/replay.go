@@ -19,8 +19,8 @@ func newReplay() *cobra.Command {
 		Long: `Serve recorded responses over HTTP, so that a front end or a test can use real
 runs without the agent and its model. Every POST request, to any path, gets a
 recorded response: the same status, content type, bytes, pauses and end. A
-response that broke off when it was recorded breaks off again. Nothing of the
-request reaches a model, and no new run happens.
+response that broke off when it was recorded breaks off again. No model is
+asked, and no run happens.
 
 A CAPTURE, which is a capture directory or a plain SSE, NDJSON or JSON array
 file, answers every request. DIR means all captures in it and below it; those
@@ -42,7 +42,7 @@ once. Captures without arrival times, such as imported files, are sent without
 pauses.
 
 --ids request replaces the thread id and the run id in RUN_STARTED, RUN_FINISHED
-and RUN_ERROR, and in the input of RUN_STARTED, by those of the request, for
+and RUN_ERROR, and in the input of RUN_STARTED, with those of the request, for
 clients that compare them. It replaces the ids of the first run and of the
 recorded request; other ids, such as parentRunId, stay. A response that was
 altered has the header P20export-Altered: ids, and is sent without content
@@ -64,9 +64,9 @@ Ctrl-C stops it.
 	flags := cmd.Flags()
 	flags.StringVar(&speed, "speed", "1", "divide the recorded pauses by `1|0|N`; 0 removes them")
 	cli.Complete(cmd, "speed", "1", "0", "10")
-	flags.StringVar(&match, "match", "", "which capture answers a request: `order|input` (default: order for DIR; a CAPTURE answers every request)")
+	flags.StringVar(&match, "match", "", "which capture answers a request: `order|input` (default: order for DIR, and a CAPTURE answers every request)")
 	cli.Complete(cmd, "match", string(replay.MatchOrder), string(replay.MatchInput))
-	flags.StringVar(&ids, "ids", "", "the thread and run `IDS` in the events: request replaces them with those of the request (default: as recorded)")
+	flags.StringVar(&ids, "ids", "", "send events with other thread and run ids: `IDS` is request, for those of the request (default: as recorded)")
 	cli.Complete(cmd, "ids", "request")
 	server := cli.AddServer(cmd)
 	cli.Require(cmd, "listen")
