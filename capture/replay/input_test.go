@@ -2,6 +2,8 @@ package replay
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
@@ -161,5 +163,31 @@ func TestMatchInputOfCaptures(t *testing.T) {
 	}
 	if r.Len() < 200 {
 		t.Errorf("only %d captures", r.Len())
+	}
+}
+
+// Concurrent requests each get a capture of their own.
+func TestMatchOrderConcurrently(t *testing.T) {
+	const n = 50
+	url, _ := serve(t, captures(t, make([]string, n)...), Settings{})
+	bodies := make(chan string)
+	for range n + 10 {
+		go func() {
+			response, err := http.Post(url, "application/json", nil)
+			if err != nil {
+				bodies <- err.Error()
+				return
+			}
+			defer response.Body.Close()
+			body, err := io.ReadAll(response.Body)
+			bodies <- fmt.Sprintf("%d %s%v", response.StatusCode, body, err)
+		}()
+	}
+	count := map[string]int{}
+	for range n + 10 {
+		count[<-bodies]++
+	}
+	if len(count) != n+1 || count["404 all captures (50) were replayed\n<nil>"] != 10 {
+		t.Errorf("the responses are %v", count)
 	}
 }

@@ -249,24 +249,23 @@ func (r *Replay) answer(w http.ResponseWriter, request *http.Request, c *recorde
 	}
 	w.WriteHeader(c.status)
 	n, err := send(w, body)
-	left := context.Cause(ctx) == context.Canceled || errors.Is(err, errClient)
 	log = log.With("status", c.status, "bytes", n, "duration", time.Since(started).Round(time.Microsecond))
+	cause := context.Cause(ctx)
 	switch {
-	case left:
-		log.Info("client left")
-	case ctx.Err() != nil:
+	case err == nil && c.end == capture.EndEOF:
+		log.Info("response sent")
+		return
+	case err == nil:
+		log.Info("response broken off as recorded", "end", string(c.end))
+	case cause != nil && cause != context.Canceled:
 		r.stopped.Store(true)
 		log.Warn("response broken off", "reason", "the replay was stopped")
-		panic(http.ErrAbortHandler)
-	case err != nil:
-		log.Error("response broken off", "error", err)
-		panic(http.ErrAbortHandler)
-	case c.end != capture.EndEOF:
-		log.Info("response broken off as recorded", "end", string(c.end))
-		panic(http.ErrAbortHandler)
+	case cause != nil || errors.Is(err, errClient):
+		log.Info("client left")
 	default:
-		log.Info("response sent")
+		log.Error("response broken off", "error", err)
 	}
+	panic(http.ErrAbortHandler)
 }
 
 // errClient is in the errors of send for a client that does not take the response.
@@ -301,19 +300,29 @@ func send(w http.ResponseWriter, body io.Reader) (n int64, err error) {
 	}
 }
 
+// shutdownTime limits the time for the ends of responses when Serve ends.
+const shutdownTime = time.Second
+
 // Serve answers requests on l until ctx is done. Then it breaks off the open responses and
 // returns the cause of ctx if there were any.
 func (r *Replay) Serve(ctx context.Context, l net.Listener) error {
 	server := exchange.NewServer(r, r.settings.Log)
 	server.BaseContext = func(net.Listener) context.Context { return ctx }
-	stop := context.AfterFunc(ctx, func() { server.Close() })
-	defer stop()
-	err := server.Serve(l)
-	r.serving.Lock() // wait until all requests are answered
-	defer r.serving.Unlock()
-	if !errors.Is(err, http.ErrServerClosed) {
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(l) }()
+	select {
+	case err := <-failed:
 		return err
+	case <-ctx.Done():
 	}
+	// The end of a response is written after its handler has returned.
+	soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
+	defer cancel()
+	if server.Shutdown(soon) != nil {
+		server.Close()
+	}
+	r.serving.Lock() // until all handlers have returned
+	defer r.serving.Unlock()
 	if r.stopped.Load() {
 		return context.Cause(ctx)
 	}

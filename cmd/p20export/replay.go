@@ -2,7 +2,10 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"os/signal"
 	"slices"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -82,7 +85,12 @@ Ctrl-C stops it.
 			return err
 		}
 		s.AnyHost = server.AllowRemote
-		s.Log = monitor.NewLogger(cmd.ErrOrStderr(), server.LogFormat)
+		pipe := make(chan os.Signal, 1)
+		signal.Notify(pipe, syscall.SIGPIPE) // a test may read only the first line of the log
+		defer signal.Stop(pipe)
+		out := monitor.NewBuffer(cmd.ErrOrStderr())
+		defer out.Close()
+		s.Log = monitor.NewLogger(out, server.LogFormat)
 		r, err := replay.New(cmd.Context(), args[0], s)
 		if err != nil {
 			if cause := interrupted(cmd); cause != nil {
@@ -97,7 +105,7 @@ Ctrl-C stops it.
 		s.Log.Info("listening", "address", l.Addr().String(), "captures", r.Len(), "match", string(r.Match()))
 		err = r.Serve(cmd.Context(), l)
 		if err != nil && interrupted(cmd) == nil {
-			return fmt.Errorf("%w: %w", cli.ErrListen, err)
+			return fmt.Errorf("%w: %w", errServe, err)
 		}
 		return err
 	}
