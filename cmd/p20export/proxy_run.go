@@ -115,7 +115,9 @@ func (s *proxyServer) run(ctx context.Context) error {
 	err = service.Serve(ctx, proxy.NewServer(s.proxy, s.log), l, s.certificate, func() error { return s.drain(now) })
 	if cut, ok := errors.AsType[*proxy.DrainError](err); ok {
 		s.log.Warn("stopped before everything had ended", "cut_off", cut.Ended, "not_stored", cut.Unsure)
-		return context.Cause(ctx)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", errServe, err)
