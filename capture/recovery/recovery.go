@@ -152,6 +152,18 @@ func (r *recoverer) parent(d capture.Directory) (*os.Root, string, error) {
 	return parent, filepath.Base(path), err
 }
 
+// parentPath returns the path of the directory that contains the capture at path. It is
+// relative if the path shows it.
+func parentPath(path string, parent *os.Root) string {
+	dir := filepath.Dir(filepath.Clean(path))
+	is, err1 := parent.Stat(".")
+	at, err2 := os.Stat(dir)
+	if err1 != nil || err2 != nil || !os.SameFile(is, at) {
+		return parent.Name()
+	}
+	return dir
+}
+
 // finish closes what arrived into a new capture.
 func (r *recoverer) finish(row *Row, parent *os.Root, name string) {
 	result, err := capture.Recover(r.ctx, parent, name, r.settings.Tool)
@@ -166,16 +178,15 @@ func (r *recoverer) finish(row *Row, parent *os.Root, name string) {
 		row.refuse(err)
 		return
 	}
-	rest := filepath.Join(filepath.Dir(row.Capture), result.Remainder)
 	if result.Capture == "" {
 		row.add(SetAside, finding.New(finding.CaptureSetAside, "nothing had arrived; the files have the suffix %s", capture.RemainderSuffix))
 	} else {
 		row.Verdict = Recovered
-		row.Recovered = new(dirtree.Join(filepath.Dir(row.Capture), result.Capture))
+		row.Recovered = new(dirtree.Join(parentPath(row.Capture, parent), result.Capture))
 		row.Digest, row.Bytes, row.Left = &result.Digest, &result.Response, &result.Lost
 	}
 	if result.Lost > 0 {
-		row.Findings = append(row.Findings, finding.New(finding.CaptureSetAside, "%d bytes of the response have no time of arrival; they are only in %s", result.Lost, finding.Escape(rest)).WithSeverity(finding.Warning))
+		row.Findings = append(row.Findings, finding.New(finding.CaptureSetAside, "%d bytes of the response have no time of arrival; they are only in %s", result.Lost, finding.Escape(row.Capture)).WithSeverity(finding.Warning))
 	}
 	if err != nil {
 		row.refuse(err)

@@ -129,20 +129,42 @@ func TestAll(t *testing.T) {
 	testkit.RequireNames(t, filepath.Join(dir, "closed"), "arrivals.tsv", "capture.json", "request.json", "response.sse")
 }
 
-// The directory may itself be an unfinished capture.
+// The directory may itself be an unfinished capture, however its path is written. The row
+// has a path of the new capture.
 func TestOne(t *testing.T) {
-	dir := t.TempDir()
-	crashed(t, filepath.Join(dir, "one"), "data: {}\n\n")
-	crashed(t, filepath.Join(dir, "two"), "data: {}\n\n")
-	if err := os.Symlink("one", filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
-	if got := rows(t, filepath.Join(dir, "link"), Settings{Tool: tool}); len(got) != 1 || !strings.HasPrefix(got[0], "recovered ") {
-		t.Errorf("rows: %q", got)
-	}
-	testkit.RequireNames(t, dir, "link", "one", "one-recovered", "two")
-	if _, err := os.Stat(filepath.Join(dir, "two/response.sse")); err != nil {
-		t.Error(err)
+	for _, path := range []string{"one", "one/", "./one", "link", "."} {
+		t.Run(path, func(t *testing.T) {
+			dir := t.TempDir()
+			crashed(t, filepath.Join(dir, "one"), "data: {}\n\n")
+			crashed(t, filepath.Join(dir, "two"), "data: {}\n\n")
+			if err := os.Symlink("one", filepath.Join(dir, "link")); err != nil {
+				t.Fatal(err)
+			}
+			if path == "." {
+				t.Chdir(filepath.Join(dir, "one"))
+			} else {
+				t.Chdir(dir)
+			}
+			root, err := os.OpenRoot(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer root.Close()
+			n := 0
+			for row := range All(context.Background(), root, Settings{Tool: tool}) {
+				if n++; row.Verdict != Recovered {
+					t.Fatalf("%+v", row)
+				}
+				if _, err := capture.Check(context.Background(), *row.Recovered); err != nil {
+					t.Errorf("%s: %v", *row.Recovered, err)
+				}
+			}
+			if n != 1 {
+				t.Errorf("%d rows", n)
+			}
+			testkit.RequireNames(t, dir, "link", "one", "one-recovered", "two")
+			testkit.RequireNames(t, filepath.Join(dir, "two"), "arrivals.tsv", "capture.json.tmp", "request.json", "response.sse")
+		})
 	}
 }
 

@@ -55,6 +55,7 @@ does not list captures that are kept because of their age.
 	cmd.Flags().BoolVar(&s.Unfinished, "unfinished", false, "also remove unfinished captures, and what recover has set aside")
 	cmd.Flags().BoolVar(&s.DryRun, "dry-run", false, "only print what would be removed")
 	f := cli.AddFormat(cmd)
+	cli.Complete(cmd, "older-than", "24h", "7d", "30d", "90d")
 	cli.Require(cmd, "older-than")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
