@@ -47,7 +47,8 @@ does not list captures that are kept because of their age.
 ` + exitHelp("everything that was to be removed was removed", "", "a directory could not be read or removed"),
 		Example: `  p20export prune captures --older-than 30d --frozen-in frozen
   p20export prune captures --older-than 90d --unfrozen --unfinished --dry-run`,
-		Args: cli.One("DIR"),
+		Args:              cli.One("DIR"),
+		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 	}
 	cmd.Flags().Var(&age, "older-than", "remove captures that ended more than this `AGE` ago, such as 36h or 30d (required)")
 	cmd.Flags().StringVar(&s.FrozenIn, "frozen-in", "", "remove only captures whose frozen evidence is in the directory `OUT`")
@@ -55,6 +56,7 @@ does not list captures that are kept because of their age.
 	cmd.Flags().BoolVar(&s.Unfinished, "unfinished", false, "also remove unfinished captures, and what recover has set aside")
 	cmd.Flags().BoolVar(&s.DryRun, "dry-run", false, "only print what would be removed")
 	f := cli.AddFormat(cmd)
+	cli.CompleteBy(cmd, "frozen-in", cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs))
 	cli.Complete(cmd, "older-than", "24h", "7d", "30d", "90d")
 	cli.Require(cmd, "older-than")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

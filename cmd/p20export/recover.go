@@ -44,7 +44,8 @@ run it again.
 		Example: `  p20export recover captures
   p20export recover captures --dry-run
   p20export recover captures/mine --format json`,
-		Args: cli.One("DIR"),
+		Args:              cli.One("DIR"),
+		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 	}
 	cmd.Flags().BoolVar(&s.DryRun, "dry-run", false, "only print what would be recovered")
 	f := cli.AddFormat(cmd)
