@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/internal/testkit"
 )
@@ -202,5 +205,70 @@ func TestStoreJudge(t *testing.T) {
 				t.Errorf("without the acknowledgement, good is %v", good)
 			}
 		})
+	}
+}
+
+// The judge finds every capture whole that verify --captures-only finds whole. If a file
+// other than the manifest is damaged, neither finds the capture whole. The judge is less
+// strict about manifests.
+func TestStoreJudgeAgrees(t *testing.T) {
+	t.Parallel()
+	const whole = "whole"
+	dir := t.TempDir()
+	random := rand.New(rand.NewPCG(1, 2))
+	damaged := make(map[string]string) // the file that is damaged, by capture
+	for i := range 400 {
+		name := fmt.Sprintf("%03d", i)
+		path := filepath.Join(dir, name)
+		testkit.CopyDir(t, path, filepath.Join(sampleDir, "raw/finished"))
+		file := []string{"capture.json", "response.sse", "request.json", "arrivals.tsv", "arrivals.tsv and manifest"}[i%5]
+		damaged[name] = file
+		data := testkit.Read(t, filepath.Join(path, strings.TrimSuffix(file, " and manifest")))
+		at := random.IntN(len(data))
+		switch random.IntN(3) {
+		case 0:
+			data[at] ^= byte(1 + random.IntN(255))
+		case 1:
+			data = slices.Delete(data, at, at+1)
+		default:
+			data = slices.Insert(data, at, byte("0123456789\t\n"[random.IntN(12)]))
+		}
+		if file == "arrivals.tsv and manifest" {
+			restate(t, path, "arrivals.tsv", string(data))
+		} else {
+			testkit.Write(t, filepath.Join(path, file), data)
+		}
+	}
+	judgedWhole, verifiedWhole := make(map[string]bool), make(map[string]bool)
+	rows, _ := judgeStore(t, dir)
+	for _, row := range rows {
+		judgedWhole[row.Path] = row.State == whole
+	}
+	var stdout, stderr bytes.Buffer
+	if status := run([]string{"verify", dir, "--captures-only", "--format", "json"}, &stdout, &stderr); status != int(render.Negative) {
+		t.Fatalf("exit status %d\n%s", status, &stderr)
+	}
+	for line := range bytes.Lines(stdout.Bytes()) {
+		var row struct{ Capture, Verdict string }
+		if err := json.Unmarshal(line, &row); err != nil {
+			t.Fatal(err)
+		}
+		verifiedWhole[filepath.Base(row.Capture)] = row.Verdict == whole
+	}
+	both := 0
+	for name, file := range damaged {
+		switch judged, verified := judgedWhole[name], verifiedWhole[name]; {
+		case verified && !judged:
+			t.Errorf("%s, with damage in %s: verify finds it whole, the judge does not", name, file)
+		case file == "arrivals.tsv and manifest" && verified != judged:
+			t.Errorf("%s, with damage in %s: verify: %v, the judge: %v", name, file, verified, judged)
+		case !strings.Contains(file, "manifest") && file != "capture.json" && (verified || judged):
+			t.Errorf("%s, with damage in %s: verify: %v, the judge: %v", name, file, verified, judged)
+		case verified && judged:
+			both++
+		}
+	}
+	if both == 0 {
+		t.Error("every damage was noticed, so nothing shows that what is whole is accepted")
 	}
 }
