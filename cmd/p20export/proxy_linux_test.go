@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/internal/testkit"
 )
 
@@ -138,7 +139,18 @@ func TestProxyDrains(t *testing.T) {
 	if got, err := io.ReadAll(body); err != nil || string(got) != wholeRun {
 		t.Errorf("%v\n%s", err, got)
 	}
-	if status, log := s.wait(t); status != 0 || !strings.Contains(log, `"end":"eof"`) || !strings.Contains(log, `"msg":"stopped"`) {
+	var stored struct { // docs/stability.md promises these keys
+		Capture, Digest, End string
+		Status, Bytes        int
+	}
+	if err := json.Unmarshal([]byte(s.await(t, `"msg":"exchange stored"`)), &stored); err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := os.ReadFile(filepath.Join(store, stored.Capture, capture.ManifestName))
+	if err != nil || stored.Digest != string(digest.Of(manifest)) || stored.End != "eof" || stored.Status != 200 || stored.Bytes != len(wholeRun) {
+		t.Errorf("%v, %+v", err, stored)
+	}
+	if status, log := s.wait(t); status != 0 || !strings.Contains(log, `"msg":"stopped"`) {
 		t.Errorf("exit status %d\n%s", status, log)
 	}
 	if got := ends(t, store); len(got) != 1 || got[0] != capture.EndEOF {

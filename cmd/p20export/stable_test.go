@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,6 +15,8 @@ import (
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/artifact/assay"
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/capture/proxy"
+	"github.com/p20export/p20export/cmd/p20export/internal/monitor"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/discovery/analysis"
 	"github.com/p20export/p20export/discovery/baseline"
@@ -159,8 +162,34 @@ func stableNames(t *testing.T) (list []string) {
 			add("verdict", "%s", v)
 		}
 	}
+	for _, name := range metricNames(t) {
+		add("metric", "%s", name)
+	}
 	list = append(list, rowKeys(t)...)
 	slices.Sort(list)
+	return list
+}
+
+// sample matches the name and the labels of a sample of a metric of this program.
+var sample = regexp.MustCompile(`(?m)^(p20export_\w+)(?:\{(.*?)\})? `)
+
+// metricNames lists the metrics of servers with their labels.
+func metricNames(t *testing.T) (list []string) {
+	t.Helper()
+	m := monitor.New(nil, func() int64 { return 0 })
+	m.Ended(proxy.Exchange{})
+	m.Frozen("")
+	w := httptest.NewRecorder()
+	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	for _, found := range sample.FindAllStringSubmatch(w.Body.String(), -1) {
+		name := found[1]
+		for _, label := range regexp.MustCompile(`(\w+)="`).FindAllStringSubmatch(found[2], -1) {
+			name += " " + label[1]
+		}
+		if !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
 	return list
 }
 
