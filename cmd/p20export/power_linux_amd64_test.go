@@ -174,3 +174,45 @@ func (f *faulty) judgeLeft(t *testing.T, acknowledged int) {
 	}
 	f.repeat(t, bad)
 }
+
+// TestProxyPowerLoss checks what a loss of power at any call of a proxy would leave of its
+// store: everything that the log calls stored is whole, nothing else looks whole, and
+// recover completes the work.
+func TestProxyPowerLoss(t *testing.T) {
+	var cases atomic.Int64
+	t.Cleanup(func() { t.Logf("%d states after a loss of power", cases.Load()) })
+	for mode, more := range proxyModes {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			dir := realTemp(t)
+			base := filepath.Join(dir, "base")
+			if err := os.Mkdir(base, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			a, p := newUpstream(t), newPowerLoss(t, base, fileSystems["plain"], stored)
+			r := a.proxy(t, a.proxyArguments(filepath.Join(base, "store"), more...), p.entered, p.left)
+			if r.status != int(render.Done) || len(r.stored) != len(responses) || len(p.acks) != len(responses) {
+				t.Fatalf("%+v", r)
+			}
+			judge := &keptStores{dir: filepath.Join(dir, "judged")}
+			for i, s := range p.states {
+				store := filepath.Join(dir, "states", fmt.Sprint(i), "store")
+				s.Write(t, filepath.Dir(store))
+				if _, err := os.Stat(store); err != nil {
+					if len(s.acks) > 0 {
+						t.Errorf("state %d has no store", i)
+					}
+					continue
+				}
+				about := fmt.Sprintf("state %d of %d, %d acknowledged", i, len(p.states), len(s.acks))
+				judge.keep(t, store, keptStore{about, r.log, s.acks, false})
+				if status, said := ran("recover", store); status != int(render.Done) {
+					t.Errorf("%s: recover: exit status %d: %s\nleft %v", about, status, said, sizes(t, store))
+				}
+				judge.keep(t, store, keptStore{about + ", recovered", r.log, s.acks, true})
+			}
+			judge.check(t)
+			cases.Add(int64(len(p.states)))
+		})
+	}
+}
