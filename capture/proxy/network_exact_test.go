@@ -68,6 +68,7 @@ func TestNetworkRequests(t *testing.T) {
 		"empty chunks":         "POST / HTTP/1.1\r\nHost: {host}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
 		"chunks with trailers": "POST / HTTP/1.1\r\nHost: {host}\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum, X-B\r\n\r\n3\r\nabc\r\n0\r\nX-Sum: 1\r\nX-B: 2\r\n\r\n",
 		"unannounced trailers": "POST / HTTP/1.1\r\nHost: {host}\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n0\r\nX-Sum: 1\r\n\r\n",
+		"length in trailers":   "POST / HTTP/1.1\r\nHost: {host}\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nContent-Length: 100\r\nTransfer-Encoding: x\r\nHost: x\r\n\r\n",
 		"coded":                "POST / HTTP/1.1\r\nHost: {host}\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\n\x1f\x8b\x00",
 		"body of GET":          "GET / HTTP/1.1\r\nHost: {host}\r\nContent-Length: 3\r\n\r\nabc",
 	} {

@@ -2,6 +2,7 @@ package proxy_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -161,6 +162,42 @@ func TestNetworkUpstream(t *testing.T) {
 				u.chunk("")
 			},
 			kept: []kept{{end: capture.EndEOF}},
+		},
+		{
+			name: "sends the head and waits",
+			client: func(c *side) {
+				c.send(post)
+				c.head()
+				c.open("head")
+				c.rest()
+			},
+			upstream: func(u *side) {
+				u.whole()
+				u.send(stream)
+				u.wait("head")
+				u.chunk(event1)
+				u.chunk("")
+			},
+			kept: []kept{{end: capture.EndEOF}},
+		},
+		{
+			name: "answers before the request is complete",
+			client: func(c *side) {
+				c.send(head, "Content-Length: 28\r\n\r\n", input[:10])
+				c.whole()
+			},
+			upstream: func(u *side) {
+				u.head()
+				u.expect(input[:10])
+				u.send(ok, "Connection: close\r\n\r\n", event1)
+			},
+			kept: []kept{{end: capture.EndEOF, request: input[:10]}},
+		},
+		{
+			name:     "sends many interim responses",
+			client:   ask(post),
+			upstream: answerOnce(strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", 100), stream, "0\r\n\r\n"),
+			kept:     []kept{{end: capture.EndEOF}},
 		},
 		{
 			name: "sends byte by byte",
