@@ -97,8 +97,8 @@ func (s *settings) measure(ctx context.Context, c *contender, l load) (result, e
 			select {
 			case at := <-c.process.stored:
 				r.stored = max(r.stored, at.Sub(ended).Seconds())
-			case <-time.After(time.Minute):
-				return r, errors.New("an exchange is not stored after a minute")
+			case <-time.After(5 * time.Minute):
+				return r, errors.New("an exchange is not stored after five minutes")
 			case <-ctx.Done():
 				return r, ctx.Err()
 			}
