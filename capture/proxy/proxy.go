@@ -129,7 +129,10 @@ func (p *Proxy) Drain(ctx context.Context) error {
 	case <-p.drained:
 	case <-ctx.Done():
 		e.Ended = p.endAll()
-		<-p.drained
+		select {
+		case <-p.drained:
+		case <-time.After(storeGrace):
+		}
 	}
 	e.Unsure = p.recorder.Wait(ctx, storeGrace)
 	if e.Ended != 0 || e.Unsure != 0 {

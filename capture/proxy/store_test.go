@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -342,6 +343,55 @@ func TestLargeRequest(t *testing.T) {
 			t.Errorf("%d bytes are queued", f.queued)
 		}
 		f.mu.Unlock()
+	}
+}
+
+// TestLateRequest checks that a request that ends during the response is stored at once, and
+// that its memory is free then.
+func TestLateRequest(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{500, 2000} { // does and does not fit into the queue
+		step := make(chan struct{})
+		upstream := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			http.NewResponseController(w).EnableFullDuplex()
+			w.Header().Set("Content-Type", "text/event-stream")
+			w.(http.Flusher).Flush()
+			n, err := io.Copy(io.Discard, r.Body)
+			if int(n) != size || err != nil {
+				t.Errorf("%d bytes, %v", n, err)
+			}
+			io.WriteString(w, twoEvents)
+			w.(http.Flusher).Flush()
+			<-step
+		})
+		f := start(t, upstream, func(s *Settings) { s.QueueBytes, s.Sync = 1000, SyncEach })
+		g := newGate("sync", nil)
+		close(g.open)
+		g.install(f)
+		conn, r := f.dial(t)
+		fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n", size)
+		line, headers, err := readHead(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(conn, strings.Repeat("x", size))
+		if size < 1000 {
+			<-g.reach // the events are written, and so is the request
+			f.mu.Lock()
+			if f.queued != 0 {
+				t.Errorf("%d bytes are queued", f.queued)
+			}
+			f.mu.Unlock()
+		}
+		close(step)
+		if m, err := readBody(r, message{line: line, headers: headers}); err != nil || m.body != twoEvents {
+			t.Errorf("%q, %v", m.body, err)
+		}
+		x := <-f.ended
+		request, known := f.files(t, x)["request.json"]
+		if size < 1000 && (x.End != capture.EndEOF || request != strings.Repeat("x", size)) || size > 1000 && (x.End != capture.EndStorage || known) || !x.Stored {
+			t.Errorf("%d: %+v", size, x)
+		}
 	}
 }
 

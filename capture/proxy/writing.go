@@ -11,7 +11,8 @@ import (
 	"github.com/p20export/p20export/finding"
 )
 
-// gather is the time for which a recording collects what arrives before it writes again.
+// gather is the longest time for which a recording collects what arrives before it writes
+// again.
 const gather = 25 * time.Millisecond
 
 // run writes the capture and, when the exchange is over, tells the observer.
@@ -47,8 +48,8 @@ func (g *Recording) store(x *Exchange) {
 		return
 	}
 	x.Events, err = g.copy(w)
-	if body, _ := g.request.known(); err == nil && g.settings.Request == nil && len(body) > 0 {
-		err = w.SetRequest(body)
+	if err == nil {
+		err = g.storeRequest(w, true)
 	}
 	if err != nil {
 		g.fail(err)
@@ -73,7 +74,8 @@ func (g *Recording) store(x *Exchange) {
 
 // create creates the capture and sets its name in x.
 func (g *Recording) create(x *Exchange) (w storage, err error) {
-	if body, complete := g.request.known(); complete {
+	body, complete := g.request.known()
+	if complete {
 		g.settings.Request = body
 	}
 	for range 3 {
@@ -83,10 +85,40 @@ func (g *Recording) create(x *Exchange) (w storage, err error) {
 			break
 		}
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		x.Name = ""
+	case complete:
+		g.requestDone()
 	}
 	return w, err
+}
+
+// storeRequest stores the request if it arrived completely, or, at the end, what arrived
+// of it.
+func (g *Recording) storeRequest(w storage, atEnd bool) error {
+	if g.request == nil {
+		return nil
+	}
+	if g.request.dropped() {
+		g.requestDone()
+		return errQueueFull
+	}
+	body, complete := g.request.known()
+	if !complete && !atEnd {
+		return nil
+	}
+	defer g.requestDone()
+	if len(body) == 0 {
+		return nil
+	}
+	return w.SetRequest(body)
+}
+
+// requestDone frees the memory of the request.
+func (g *Recording) requestDone() {
+	g.request.release()
+	g.request, g.settings.Request = nil, nil
 }
 
 // fail ends the capture because it cannot be written. Even if the response has ended, the
@@ -121,6 +153,10 @@ func (g *Recording) copy(w storage) (events int, err error) {
 // drain writes what is queued until the response has ended.
 func (g *Recording) drain(w storage, count counter) error {
 	policy := g.recorder.settings.Sync
+	pause := gather
+	if policy > 0 {
+		pause = min(gather, time.Duration(policy))
+	}
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	var q queue
@@ -140,6 +176,9 @@ func (g *Recording) drain(w storage, count counter) error {
 		if ended {
 			return nil
 		}
+		if err := g.storeRequest(w, false); err != nil {
+			return err
+		}
 		if dirty && (policy == SyncEach || policy > 0 && time.Since(synced) >= time.Duration(policy)) {
 			if err := w.Sync(); err != nil {
 				return err
@@ -147,7 +186,7 @@ func (g *Recording) drain(w storage, count counter) error {
 			synced, dirty = time.Now(), false
 		}
 		if policy != SyncEach {
-			timer.Reset(gather)
+			timer.Reset(pause)
 			select {
 			case <-timer.C:
 			case <-g.full:
