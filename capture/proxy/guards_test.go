@@ -244,6 +244,34 @@ func TestGuardsSlow(t *testing.T) {
 	}
 }
 
+// A client that does not go on with a request body is disconnected, and the upstream never
+// receives the end of the body.
+func TestGuardsSlowBody(t *testing.T) {
+	for name, c := range map[string]struct {
+		framing string
+		begin   func(*side)
+	}{
+		"length": {"Content-Length: 28", func(c *side) { c.send(input[:10]) }},
+		"chunks": {"Transfer-Encoding: chunked", func(c *side) { c.chunk(input[:10]) }},
+	} {
+		play{
+			name:    name,
+			prepare: func(f *front) { f.proxy.SetPatience(50 * time.Millisecond) },
+			client: func(s *side) {
+				s.send(head, c.framing, "\r\n\r\n")
+				c.begin(s)
+				if s.proxied {
+					s.whole()
+					s.gone()
+				}
+			},
+			upstream:   func(u *side) { u.whole() },
+			clientSees: func([]*message) []*message { return own("408") },
+			anyRequest: true,
+		}.run(t)
+	}
+}
+
 // No more than the given number of exchanges are open at once.
 func TestGuardsExchanges(t *testing.T) {
 	upstream := listen(t)

@@ -20,6 +20,8 @@ type play struct {
 	client, upstream script
 	// settings change the settings of the proxy, if set.
 	settings func(*proxy.Settings)
+	// prepare changes the proxy before it serves, if set.
+	prepare func(*front)
 	// clientSees and upstreamSees change what is seen on the direct connection into
 	// what must be seen through the proxy. They are for what a proxy must change.
 	clientSees, upstreamSees func([]*message) []*message

@@ -98,7 +98,11 @@ func perform(t *testing.T, p play, proxied bool) (client, upstream []*message, f
 	})
 	entrance := address
 	if proxied {
-		f = start(t, address, p.settings)
+		f = prepare(t, address, p.settings)
+		if p.prepare != nil {
+			p.prepare(f)
+		}
+		f.serve()
 		s.front, entrance = f, f.address
 	}
 	conn, err := net.Dial("tcp", entrance)

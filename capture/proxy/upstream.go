@@ -170,13 +170,13 @@ func (p *Proxy) failed(_ http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(refused, ErrStorage):
 		no = refusal{http.StatusServiceUnavailable, "the exchange cannot be recorded"}
 		x.end = capture.EndStorage
+	case errors.Is(refused, errTooLarge):
+		no = refusal{http.StatusRequestEntityTooLarge, errTooLarge.Error()}
+	case errors.Is(refused, os.ErrDeadlineExceeded): // the server then says that the client left
+		no = refusal{http.StatusRequestTimeout, "the request body did not arrive in time"}
 	case cause != nil:
 		x.end = x.classify(nil)
 		panic(http.ErrAbortHandler) // the client left
-	case errors.Is(refused, errTooLarge):
-		no = refusal{http.StatusRequestEntityTooLarge, errTooLarge.Error()}
-	case errors.Is(refused, os.ErrDeadlineExceeded):
-		no = refusal{http.StatusRequestTimeout, "the request body did not arrive in time"}
 	case refused != nil:
 		no = refusal{http.StatusBadRequest, "the request body cannot be read"}
 	}
