@@ -211,7 +211,7 @@ func (t *tap) Read(p []byte) (int, error) {
 	}
 	if err != nil {
 		x.end = capture.EndEOF
-		if err != io.EOF {
+		if err != io.EOF || x.ctx.Err() != nil { // the upstream may have ended because we left
 			x.end = x.classify(err)
 		}
 		if x.recording != nil {

@@ -729,3 +729,20 @@ func TestEnds(t *testing.T) {
 		}
 	})
 }
+
+// TestEndAfterCancel checks that a response is not taken for complete if the exchange was
+// cancelled before: the upstream may have ended it because of that.
+func TestEndAfterCancel(t *testing.T) {
+	t.Parallel()
+	for cause, want := range map[error]capture.End{errDrained: capture.EndCancelled, errTimeout: capture.EndLimit, context.Canceled: capture.EndCancelled, nil: capture.EndEOF} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		if cause != nil {
+			cancel(cause)
+		}
+		x := &passing{proxy: start(t, "http://localhost", nil).proxy, ctx: ctx}
+		if n, err := (&tap{ReadCloser: http.NoBody, x: x}).Read(make([]byte, 1)); n != 0 || err != io.EOF || x.end != want {
+			t.Errorf("%v: %d, %v, end %s", cause, n, err, x.end)
+		}
+		cancel(nil)
+	}
+}
