@@ -107,11 +107,11 @@ func (s *proxyServer) run(ctx context.Context) error {
 	if limit, need := atomicfile.MaxOpen(), s.flags.exchanges*filesOfExchange; int64(limit) < need {
 		s.log.Warn("the limit of open files is too low for --max-exchanges: raise it with ulimit -n, or lower --max-exchanges", "limit", limit, "needed", need)
 	}
+	s.observer.Serving() // connections wait from now on
 	s.log.Info("listening", append([]any{"address", l.Addr().String()}, about...)...)
 	if s.observer.freezer != nil {
 		s.observer.freezer.Start()
 	}
-	s.observer.Serving()
 	err = service.Serve(ctx, proxy.NewServer(s.proxy, s.log), l, s.certificate, func() error { return s.drain(now) })
 	if cut, ok := errors.AsType[*proxy.DrainError](err); ok {
 		s.log.Warn("stopped before everything had ended", "cut_off", cut.Ended, "not_stored", cut.Unsure)
