@@ -11,6 +11,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/digest"
@@ -71,8 +72,20 @@ type Settings struct {
 // order of their paths, and removes temporary files from closed ones. The directory may
 // itself be an unfinished capture; the new capture is then beside it. The sequence has a
 // row for each. If the directory cannot be listed to its end, the last row has the error.
+//
+// If another program is recovering captures in the same directory, All waits for it.
 func All(ctx context.Context, root *os.Root, s Settings) iter.Seq[Row] {
 	return func(yield func(Row) bool) {
+		if !s.DryRun {
+			unlock, err := lock(ctx, root)
+			if err != nil {
+				if ctx.Err() == nil {
+					yield(failed(root.Name(), err))
+				}
+				return
+			}
+			defer unlock()
+		}
 		r := &recoverer{ctx, root, s}
 		for d, err := range capture.Directories(ctx, root.Name()) {
 			if ctx.Err() != nil {
@@ -86,6 +99,28 @@ func All(ctx context.Context, root *os.Root, s Settings) iter.Seq[Row] {
 			if ctx.Err() != nil || ok && !yield(row) {
 				return
 			}
+		}
+	}
+}
+
+// lockPoll is the time between two attempts to lock a directory.
+const lockPoll = 20 * time.Millisecond
+
+// lock locks a directory, if the file system has locks.
+func lock(ctx context.Context, root *os.Root) (unlock func(), err error) {
+	dir, err := root.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	for {
+		if locked, err := atomicfile.TryLock(dir); locked || err != nil {
+			return func() { dir.Close() }, nil
+		}
+		select {
+		case <-ctx.Done():
+			dir.Close()
+			return nil, context.Cause(ctx)
+		case <-time.After(lockPoll):
 		}
 	}
 }
@@ -119,6 +154,8 @@ func (r *recoverer) directory(d capture.Directory) (row Row, ok bool) {
 	defer parent.Close()
 	row = Row{Capture: d.Path, Findings: []finding.Finding{}}
 	switch used, err := capture.InUse(parent, name); {
+	case errors.Is(err, fs.ErrNotExist):
+		return row, false // its writer removed it
 	case err != nil:
 		row.refuse(err)
 	case used && recoverable:

@@ -4,7 +4,10 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -238,4 +241,44 @@ func TestCancelled(t *testing.T) {
 		t.Errorf("%d rows", n)
 	}
 	testkit.RequireNames(t, dir, "one", "one-recovered", "two")
+}
+
+// Several programs can recover a store at the same time. Each capture is recovered once.
+func TestConcurrent(t *testing.T) {
+	const captures = 20
+	dir := t.TempDir()
+	for i := range captures {
+		crashed(t, filepath.Join(dir, strconv.Itoa(i)), "data: {}\n\n")
+	}
+	var (
+		wait      sync.WaitGroup
+		recovered atomic.Int32
+	)
+	for range 4 {
+		wait.Go(func() {
+			root, err := os.OpenRoot(dir)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer root.Close()
+			for row := range All(context.Background(), root, Settings{Tool: tool}) {
+				switch row.Verdict {
+				case Recovered:
+					recovered.Add(1)
+				case InUse: // by another program
+				default:
+					t.Errorf("%+v", row)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	if n := recovered.Load(); n != captures {
+		t.Errorf("%d captures were recovered, want %d", n, captures)
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 2*captures {
+		t.Errorf("%d directories, want %d: %v", len(left), 2*captures, err)
+	}
 }

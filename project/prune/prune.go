@@ -113,6 +113,9 @@ func (p *pruner) run(dir string, yield func(Row) bool) (err error) {
 		if d.Err == nil {
 			d.Err = p.prune(&row, d)
 		}
+		if errors.Is(d.Err, fs.ErrNotExist) && p.gone(d.Rel) {
+			continue // another program removed it
+		}
 		row.fail(d.Err)
 		if err := context.Cause(p.ctx); err != nil {
 			return err

@@ -6,7 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -301,4 +303,25 @@ func TestInUse(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(t, dir, Settings{Before: later, Unfrozen: true, Unfinished: true}, "removed a/c")
+}
+
+// Several programs can prune a store at the same time.
+func TestConcurrent(t *testing.T) {
+	names := make(map[string]string)
+	for i := range 40 {
+		names[strconv.Itoa(i)] = "finished"
+	}
+	dir := store(t, names)
+	var wait sync.WaitGroup
+	for range 4 {
+		wait.Go(func() {
+			for row, err := range Dir(context.Background(), dir, Settings{Before: later, Unfrozen: true}) {
+				if err != nil || row.Verdict != Removed {
+					t.Errorf("%+v: %v", row, err)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	testkit.RequireNames(t, dir)
 }

@@ -106,6 +106,12 @@ func (p *pruner) remove(d capture.Directory, names []string) error {
 	return nil
 }
 
+// gone reports whether a directory does not exist.
+func (p *pruner) gone(rel string) bool {
+	_, err := p.root.Lstat(rel)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
 // sync makes the names in a directory durable.
 func (p *pruner) sync(rel string) error {
 	dir, err := p.root.OpenRoot(rel)
