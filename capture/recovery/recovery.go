@@ -151,7 +151,9 @@ func (r *recoverer) directory(d capture.Directory) (row Row, ok bool) {
 	if err != nil {
 		return failed(d.Path, err), true
 	}
-	defer parent.Close()
+	if parent != r.root {
+		defer parent.Close()
+	}
 	row = Row{Capture: d.Path, Findings: []finding.Finding{}}
 	switch used, err := capture.InUse(parent, name); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -172,11 +174,15 @@ func (r *recoverer) directory(d capture.Directory) (row Row, ok bool) {
 	return row, true
 }
 
-// parent opens the directory that contains d, and returns the name of d in it.
+// parent opens the directory that contains d, unless that is the searched one, and returns
+// the name of d in it.
 func (r *recoverer) parent(d capture.Directory) (*os.Root, string, error) {
-	if d.Rel != "." {
-		parent, err := r.root.OpenRoot(filepath.Dir(d.Rel))
-		return parent, filepath.Base(d.Rel), err
+	if dir, name := filepath.Split(d.Rel); d.Rel != "." {
+		if dir == "" {
+			return r.root, name, nil // errors then have the shortest path
+		}
+		parent, err := r.root.OpenRoot(filepath.Clean(dir))
+		return parent, name, err
 	}
 	path, err := filepath.EvalSymlinks(d.Path)
 	if err == nil {
