@@ -96,13 +96,15 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestUnknownCertificate checks that the certificate of the upstream is verified.
-func TestUnknownCertificate(t *testing.T) {
+// TestWrongCertificate checks that the certificate of the upstream is verified.
+func TestWrongCertificate(t *testing.T) {
 	t.Parallel()
-	upstream := httptest.NewTLSServer(http.NotFoundHandler())
-	t.Cleanup(upstream.Close)
+	upstream := httptest.NewUnstartedServer(http.NotFoundHandler())
 	upstream.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
-	f := start(t, upstream.URL, nil)
+	upstream.StartTLS()
+	t.Cleanup(upstream.Close)
+	// The certificate is for 127.0.0.1.
+	f := start(t, strings.Replace(upstream.URL, "127.0.0.1", "localhost", 1), nil)
 	if response, _ := f.post(t, "/", "{}"); response.StatusCode != http.StatusBadGateway {
 		t.Errorf("status %d", response.StatusCode)
 	}
