@@ -181,6 +181,22 @@ func TestNetworkUpstream(t *testing.T) {
 			kept: []kept{{end: capture.EndEOF}},
 		},
 		{
+			name: "sends the head with a length and waits",
+			client: func(c *side) {
+				c.send(post)
+				c.head()
+				c.open("head")
+				c.rest()
+			},
+			upstream: func(u *side) {
+				u.whole()
+				u.send(ok, "Content-Length: ", fmt.Sprint(len(event1)), "\r\n\r\n")
+				u.wait("head")
+				u.send(event1)
+			},
+			kept: []kept{{end: capture.EndEOF}},
+		},
+		{
 			name: "answers before the request is complete",
 			client: func(c *side) {
 				c.send(head, "Content-Length: 28\r\n\r\n", input[:10])
