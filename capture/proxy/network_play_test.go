@@ -30,15 +30,21 @@ type play struct {
 	anyRequest bool
 	// kept are the captures in the order in which the exchanges began.
 	kept []kept
+	// keptOf returns them for what the client has seen directly, if set.
+	keptOf func(client []*message) []kept
 }
 
 // run performs the play directly and through a proxy.
 func (p play) run(t *testing.T) {
 	t.Run(p.name, func(t *testing.T) {
+		t.Parallel()
 		clientSees, upstreamSees, _ := perform(t, p, false)
 		client, upstream, f := perform(t, p, true)
 		if t.Failed() {
 			return
+		}
+		if p.keptOf != nil {
+			p.kept = p.keptOf(clientSees)
 		}
 		if p.clientSees != nil {
 			clientSees = p.clientSees(clientSees)
