@@ -139,7 +139,7 @@ faults: ## make every file-system call fail in every way on every kind of file s
 SOAK ?= 10m
 .PHONY: soak
 soak: ## keep 200 streams open through the proxy for SOAK (10m), pass 10 GiB in one response, and print what the process used
-	@$(GO) test -count=1 -timeout 0 -v -run '^TestSoak' ./capture/proxy -soak $(SOAK) -large 10240 | grep -v '^=== '
+	@$(GO) test -count=1 -timeout 0 -v -run '^TestSoak' ./capture/proxy -soak $(SOAK) -large 10240 | grep --line-buffered -v '^=== '
 
 VECTORS := schema/vectors
 .PHONY: conformance

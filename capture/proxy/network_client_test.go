@@ -25,7 +25,8 @@ func serveStream(u *side) {
 
 const head = "POST /agent HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n"
 
-// What a client can do wrong or out of the ordinary.
+// Whether a client breaks off, stalls or does something unusual, the upstream sees the same
+// through the proxy.
 func TestNetworkClient(t *testing.T) {
 	for _, p := range []play{
 		{
@@ -235,7 +236,7 @@ func TestNetworkClient(t *testing.T) {
 	}
 }
 
-// What cannot be stored, or is not to be stored, passes.
+// Traffic goes on when a limit of the capture is reached, unless storing must not fail.
 func TestNetworkLimits(t *testing.T) {
 	both := func(u *side) {
 		u.whole()

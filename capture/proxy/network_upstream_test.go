@@ -54,7 +54,8 @@ func readFirst(c *side) {
 	c.open("read")
 }
 
-// upstreamFaults are what an upstream can do wrong or out of the ordinary.
+// Whether an upstream breaks off, stalls or does something unusual, the client sees the same
+// through the proxy. If there is no response to pass on, it sees status 502.
 func TestNetworkUpstream(t *testing.T) {
 	for _, p := range []play{
 		{
