@@ -67,4 +67,8 @@ func TestGuardsHTTP2(t *testing.T) {
 		})
 	}
 	f.stop()
+	upstream.Close()
+	if len(asked) > 0 {
+		t.Errorf("the upstream was also asked %q", <-asked)
+	}
 }
