@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/strictjson"
 )
 
@@ -24,9 +25,9 @@ type place struct {
 const maxPlaces = 1 << 20
 
 var (
-	errManyIDs = errors.New("its events contain too many ids to replace")
-	errOpaque  = errors.New("its ids cannot be replaced: the response has none of the framings in which events can be read")
-	errSpread  = errors.New("an event with ids is spread over too many bytes")
+	errManyIDs = fmt.Errorf("%w: there are too many", ErrIDs)
+	errOpaque  = fmt.Errorf("%w: it has none of the framings in which events can be read", ErrIDs)
+	errSpread  = fmt.Errorf("%w: an event is spread over too many bytes", ErrIDs)
 )
 
 // findIDs returns the places of the ids to replace: those of the first run and of the
@@ -35,8 +36,11 @@ func (c *recorded) findIDs(ctx context.Context) ([]place, error) {
 	if c.status >= 400 && !c.readable() {
 		return nil, nil // the page of an error
 	}
-	if c.framing == capture.Opaque {
+	switch {
+	case c.framing == capture.Opaque:
 		return nil, errOpaque
+	case !c.readable():
+		return nil, fmt.Errorf("%w: it has the content coding %s", ErrIDs, finding.Quote(c.coding))
 	}
 	file, err := c.openFile(c.response)
 	if err != nil {

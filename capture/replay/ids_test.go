@@ -99,7 +99,7 @@ func TestRequestIDsUnreadable(t *testing.T) {
 		"opaque":            {framing: capture.Opaque, body: "\x00\x01", content: "application/vnd.ag-ui.event+proto"},
 		"an unknown coding": {body: "\x00\x01", headers: map[string]string{"content-encoding": "br"}, content: "text/event-stream"},
 	} {
-		fails(t, s.one(t), Settings{RequestIDs: true}, map[string]string{"opaque": "none of the framings"}[name])
+		fails(t, s.one(t), Settings{RequestIDs: true}, map[string]string{"opaque": "none of the framings", "an unknown coding": `the content coding "br"`}[name])
 		s.status = 502
 		url, _ := serve(t, s.one(t), Settings{RequestIDs: true})
 		if got := post(t, url, request); got.status != 502 || got.body != s.body || got.header.Get(AlteredHeader) != "" {

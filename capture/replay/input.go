@@ -109,7 +109,7 @@ func (r *Replay) indexInputs() error {
 		of.list = append(of.list, c)
 	}
 	if len(r.byInput) == 0 {
-		return errors.New("no capture has a request with a user message, so none can match an input")
+		return ErrNoRequests
 	}
 	return nil
 }

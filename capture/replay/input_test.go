@@ -104,7 +104,7 @@ func TestMatchOrder(t *testing.T) {
 			t.Errorf("%+v, want %q", got, want)
 		}
 	}
-	if got := post(t, url, request); got.status != 404 || got.body != "all captures (3) were replayed\n" {
+	if got := post(t, url, request); got.status != 404 || got.body != "all captures (3) were replayed; start the replay again to begin with the first\n" {
 		t.Errorf("%+v", got)
 	}
 	// A single capture answers once if that is what was asked for.
@@ -187,7 +187,7 @@ func TestMatchOrderConcurrently(t *testing.T) {
 	for range n + 10 {
 		count[<-bodies]++
 	}
-	if len(count) != n+1 || count["404 all captures (50) were replayed\n<nil>"] != 10 {
+	if len(count) != n+1 || count["404 all captures (50) were replayed; start the replay again to begin with the first\n<nil>"] != 10 {
 		t.Errorf("the responses are %v", count)
 	}
 }

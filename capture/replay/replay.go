@@ -122,6 +122,13 @@ func (r *Replay) Len() int { return len(r.all) }
 // Match returns which capture answers a request.
 func (r *Replay) Match() Match { return r.settings.Match }
 
+// Errors of New match ErrNoRequests if no capture can match an input, and ErrIDs if ids
+// cannot be replaced in a response.
+var (
+	ErrNoRequests = errors.New("no capture has a request with a user message, so none can match an input")
+	ErrIDs        = errors.New("the ids in the response cannot be replaced")
+)
+
 // errUnmatched is the error for a request that no capture answers.
 type errUnmatched struct{ reason string }
 
@@ -134,7 +141,7 @@ func (r *Replay) choose(in *input) (*recorded, error) {
 	switch r.settings.Match {
 	case MatchOrder:
 		if r.next == len(r.all) {
-			return nil, errUnmatched{fmt.Sprintf("all captures (%d) were replayed", len(r.all))}
+			return nil, errUnmatched{fmt.Sprintf("all captures (%d) were replayed; start the replay again to begin with the first", len(r.all))}
 		}
 		r.next++
 		return r.all[r.next-1], nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -96,7 +97,7 @@ Ctrl-C stops it.
 			if cause := interrupted(cmd); cause != nil {
 				return cause
 			}
-			return inputError(err)
+			return replayError(err)
 		}
 		l, err := server.Listen("listen", server.Address)
 		if err != nil {
@@ -110,6 +111,20 @@ Ctrl-C stops it.
 		return err
 	}
 	return cmd
+}
+
+// replayError returns the error for captures that cannot be replayed, with the next step.
+func replayError(err error) error {
+	next := ""
+	switch {
+	case errors.Is(err, replay.ErrNoRequests):
+		next = "store the request with the capture: p20export capture --from FILE --request REQUEST; or use --match order"
+	case errors.Is(err, replay.ErrIDs):
+		next = "leave out --ids, or name captures without this one"
+	default:
+		return inputError(err)
+	}
+	return fmt.Errorf("%w: %w\nnext: %s", errInput, err, next)
 }
 
 // replaySettings returns the settings that the flags describe.
