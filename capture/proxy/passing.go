@@ -32,6 +32,7 @@ type passing struct {
 	request   *RequestBody // nil if it is not kept
 	recording *Recording   // nil if the exchange is not recorded
 	status    int
+	length    int64 // of the response, or -1 if it is not known
 	bytes     int64
 	end       capture.End // "" until it is known
 
@@ -87,7 +88,7 @@ func (x *passing) hurry() {
 func (x *passing) finish() {
 	x.release()
 	if x.end == "" {
-		x.end = x.classify(nil)
+		x.end = x.ended(nil)
 	}
 	x.cancel(nil)
 	ended := Exchange{End: x.end, Status: x.status, Bytes: x.bytes, Events: -1, Duration: time.Since(x.began)}
@@ -124,6 +125,16 @@ func (x *passing) release() {
 	}
 }
 
+// ended returns how the response ended. The error is that of a read, or nil if the client
+// stopped reading.
+func (x *passing) ended(err error) capture.End {
+	complete := x.length >= 0 && x.bytes == x.length
+	if complete || err == io.EOF && x.ctx.Err() == nil { // the upstream may have ended because we left
+		return capture.EndEOF
+	}
+	return x.classify(err)
+}
+
 // classify returns how the response ended that was not read to its end. The error is that
 // of a read, or nil if the client stopped reading.
 func (x *passing) classify(err error) capture.End {
@@ -149,7 +160,7 @@ func respond(response *http.Response) error {
 	case code < 100 || code > 999: // package http could not pass it on
 		return errors.New("the upstream answered with an invalid status")
 	}
-	x.status = response.StatusCode
+	x.status, x.length = response.StatusCode, response.ContentLength
 	// The server would add these.
 	for _, name := range []string{"Date", "Content-Type"} {
 		if _, ok := response.Header[name]; !ok {
@@ -210,10 +221,7 @@ func (t *tap) Read(p []byte) (int, error) {
 		}
 	}
 	if err != nil {
-		x.end = capture.EndEOF
-		if err != io.EOF || x.ctx.Err() != nil { // the upstream may have ended because we left
-			x.end = x.classify(err)
-		}
+		x.end = x.ended(err)
 		if x.recording != nil {
 			x.recording.End(x.end)
 		}
@@ -240,7 +248,7 @@ func (t *tap) Close() error {
 	return t.ReadCloser.Close()
 }
 
-// writer sends the headers of a response of unknown length at once. It leaves 100 Continue
+// writer sends the headers of a response at once. It leaves 100 Continue
 // to the server, which sends it when the transport reads the body of the request, because
 // the upstream sent it or did not answer in time.
 type writer struct{ http.ResponseWriter }
@@ -252,7 +260,7 @@ func (w *writer) WriteHeader(status int) {
 		return
 	}
 	w.ResponseWriter.WriteHeader(status)
-	if _, known := w.Header()["Content-Length"]; status >= 200 && !known {
+	if status >= 200 {
 		http.NewResponseController(w.ResponseWriter).Flush()
 	}
 }

@@ -65,7 +65,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.refuse(w, r, *no)
 		return
 	}
-	x := &passing{proxy: p, began: time.Now(), w: w, original: r}
+	x := &passing{proxy: p, began: time.Now(), w: w, original: r, length: -1}
 	if no := p.begin(x); no != nil {
 		p.refuse(w, r, *no)
 		return

@@ -739,8 +739,12 @@ func TestEndAfterCancel(t *testing.T) {
 		if cause != nil {
 			cancel(cause)
 		}
-		x := &passing{proxy: start(t, "http://localhost", nil).proxy, ctx: ctx}
+		x := &passing{proxy: start(t, "http://localhost", nil).proxy, ctx: ctx, length: -1}
 		if n, err := (&tap{ReadCloser: http.NoBody, x: x}).Read(make([]byte, 1)); n != 0 || err != io.EOF || x.end != want {
+			t.Errorf("%v: %d, %v, end %s", cause, n, err, x.end)
+		}
+		x.length, x.end = 0, "" // all of the announced length has arrived
+		if n, err := (&tap{ReadCloser: http.NoBody, x: x}).Read(make([]byte, 1)); n != 0 || err != io.EOF || x.end != capture.EndEOF {
 			t.Errorf("%v: %d, %v, end %s", cause, n, err, x.end)
 		}
 		cancel(nil)

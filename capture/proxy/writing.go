@@ -13,7 +13,7 @@ import (
 
 // gather is the longest time for which a recording collects what arrives before it writes
 // again.
-const gather = 25 * time.Millisecond
+const gather = 50 * time.Millisecond
 
 // run writes the capture and, when the exchange is over, tells the observer.
 func (g *Recording) run() {
