@@ -50,16 +50,21 @@ type passingKey struct{}
 // could lose the response.
 const linger = 500 * time.Millisecond
 
-// serve passes the exchange on.
-func (x *passing) serve(w http.ResponseWriter, r *http.Request) {
-	ctx := r.Context()
-	if d := x.proxy.settings.Timeout; d > 0 {
-		var stop context.CancelFunc
-		ctx, stop = context.WithTimeoutCause(ctx, d, errTimeout)
-		defer stop()
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
+// newPassing returns an exchange that has not begun.
+func (p *Proxy) newPassing(w http.ResponseWriter, r *http.Request) *passing {
+	x := &passing{proxy: p, began: time.Now(), w: w, original: r, length: -1}
+	ctx, cancel := context.WithCancelCause(r.Context())
 	x.ctx, x.cancel = context.WithValue(ctx, passingKey{}, x), cancel
+	return x
+}
+
+// serve passes the exchange on.
+func (x *passing) serve() {
+	w, r := x.w, x.original
+	if d := x.proxy.settings.Timeout; d > 0 {
+		timer := time.AfterFunc(d, func() { x.cancel(errTimeout) })
+		defer timer.Stop()
+	}
 	// The body of the server's own request must stay as it is.
 	out := r.WithContext(x.ctx)
 	if r.ContentLength != 0 {
@@ -69,7 +74,7 @@ func (x *passing) serve(w http.ResponseWriter, r *http.Request) {
 		x.body = &body{ReadCloser: r.Body, x: x}
 		out.Body = x.body
 	}
-	stop := context.AfterFunc(ctx, x.hurry)
+	stop := context.AfterFunc(x.ctx, x.hurry)
 	defer stop()
 	x.proxy.reverse.ServeHTTP(&writer{w}, out)
 }
@@ -248,9 +253,9 @@ func (t *tap) Close() error {
 	return t.ReadCloser.Close()
 }
 
-// writer sends the headers of a response at once. It leaves 100 Continue
-// to the server, which sends it when the transport reads the body of the request, because
-// the upstream sent it or did not answer in time.
+// writer sends the headers of a response at once. It leaves 100 Continue to the server,
+// which sends it when the transport reads the body of the request, because the upstream sent
+// it or did not answer in time.
 type writer struct{ http.ResponseWriter }
 
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }

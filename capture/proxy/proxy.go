@@ -65,14 +65,17 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.refuse(w, r, *no)
 		return
 	}
-	x := &passing{proxy: p, began: time.Now(), w: w, original: r, length: -1}
+	x := p.newPassing(w, r)
 	if no := p.begin(x); no != nil {
+		x.cancel(nil)
 		p.refuse(w, r, *no)
 		return
 	}
 	defer x.finish()
-	http.NewResponseController(w).EnableFullDuplex() // otherwise the server would take bytes from the body of the request
-	x.serve(w, r)
+	// Otherwise the server would take bytes from the body of the request when the response
+	// begins. It fails only for writers other than those of package http.
+	http.NewResponseController(w).EnableFullDuplex()
+	x.serve()
 }
 
 // begin adds an exchange, unless there are too many or the proxy is drained.

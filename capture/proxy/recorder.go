@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,6 +25,7 @@ type Recorder struct {
 	open     atomic.Int64 // recordings that are not closed
 	closing  sync.WaitGroup
 	spare    blocks
+	syncing  chan struct{} // has a value for each capture that is being synced
 	create   func(root *os.Root, name string, s capture.Settings) (storage, error)
 }
 
@@ -62,9 +64,22 @@ func NewRecorder(s Settings) (*Recorder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Recorder{settings: &s, create: func(root *os.Root, name string, s capture.Settings) (storage, error) {
-		return capture.CreateIn(root, name, s)
-	}}, nil
+	return &Recorder{
+		settings: &s,
+		syncing:  make(chan struct{}, max(1, runtime.GOMAXPROCS(0)-1)),
+		create: func(root *os.Root, name string, s capture.Settings) (storage, error) {
+			return capture.CreateIn(root, name, s)
+		},
+	}, nil
+}
+
+// sync makes durable what was written to a capture. A goroutine in a system call keeps its
+// processor for up to 10 ms, until the runtime takes it back. So one processor must be left
+// for passing bytes on.
+func (r *Recorder) sync(w storage) error {
+	r.syncing <- struct{}{}
+	defer func() { <-r.syncing }()
+	return w.Sync()
 }
 
 // reserve reserves n bytes of the queue, if there is room.

@@ -96,6 +96,42 @@ func TestTLS(t *testing.T) {
 	}
 }
 
+// TestEarlyResponse checks that a response passes whose request does not end, and that the
+// exchange ends with it.
+func TestEarlyResponse(t *testing.T) {
+	t.Parallel()
+	for _, two := range []bool{false, true} {
+		upstream := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			http.NewResponseController(w).EnableFullDuplex()
+			b := make([]byte, 3)
+			io.ReadFull(r.Body, b)
+			w.Header().Set("Content-Type", "text/event-stream")
+			io.WriteString(w, twoEvents+string(b))
+		})
+		f := start(t, upstream, nil)
+		front := httptest.NewUnstartedServer(nil)
+		front.Config = NewServer(f.proxy, f.proxy.settings.Log)
+		front.EnableHTTP2 = two
+		front.StartTLS()
+		t.Cleanup(front.Close)
+		body, rest := io.Pipe()
+		t.Cleanup(func() { rest.Close() })
+		go io.WriteString(rest, "abc")
+		response, err := front.Client().Post(front.URL, "text/plain", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		if b, err := io.ReadAll(response.Body); err != nil || string(b) != twoEvents+"abc" {
+			t.Errorf("%q, %v", b, err)
+		}
+		x := <-f.ended
+		if files := f.files(t, x); x.End != capture.EndEOF || !x.Stored || files["request.json"] != "abc" || files["response.sse"] != twoEvents+"abc" {
+			t.Errorf("%+v %q", x, files)
+		}
+	}
+}
+
 // TestWrongCertificate checks that the certificate of the upstream is verified.
 func TestWrongCertificate(t *testing.T) {
 	t.Parallel()

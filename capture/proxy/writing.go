@@ -180,7 +180,7 @@ func (g *Recording) drain(w storage, count counter) error {
 			return err
 		}
 		if dirty && (policy == SyncEach || policy > 0 && time.Since(synced) >= time.Duration(policy)) {
-			if err := w.Sync(); err != nil {
+			if err := g.recorder.sync(w); err != nil {
 				return err
 			}
 			synced, dirty = time.Now(), false
