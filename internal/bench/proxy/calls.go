@@ -82,7 +82,7 @@ func (s *settings) trace(ctx context.Context, name string) (counted count, err e
 	started := time.Now()
 	_, err = s.measure(ctx, c, load{streams: 1, plan: plan{Events: tracedEvents, Rate: rate}})
 	ended := time.Now()
-	if err = errors.Join(err, c.process.stop()); err != nil {
+	if err = errors.Join(err, c.close()); err != nil {
 		return count{}, err
 	}
 	f, err := os.Open(out)

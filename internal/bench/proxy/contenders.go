@@ -106,6 +106,15 @@ func start(ctx context.Context, find func(line string) (address string), argv ..
 	return p, found, nil
 }
 
+// close stops a contender. Its directory is removed, unless captures are left in it.
+func (c *contender) close() error {
+	err := c.process.stop()
+	if c.captures != "" {
+		err = errors.Join(err, os.Remove(c.captures))
+	}
+	return err
+}
+
 // terminate asks all processes of the group to end, since strace passes no signal on.
 func (p *process) terminate() error { return syscall.Kill(-p.cmd.Process.Pid, syscall.SIGTERM) }
 

@@ -36,7 +36,7 @@ func (s *settings) measureAll(ctx context.Context, l load) (contenders []*conten
 		if err != nil {
 			return nil, err
 		}
-		defer func() { err = errors.Join(err, c.process.stop()) }()
+		defer func() { err = errors.Join(err, c.close()) }()
 		contenders = append(contenders, c)
 	}
 	warm := l
