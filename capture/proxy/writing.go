@@ -151,7 +151,7 @@ func (g *Recording) copy(w storage) (events int, err error) {
 }
 
 // drain writes what is queued until the response has ended.
-func (g *Recording) drain(w storage, count counter) error {
+func (g *Recording) drain(w storage, count *counter) error {
 	policy := g.recorder.settings.Sync
 	pause := gather
 	if policy > 0 {
