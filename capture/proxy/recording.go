@@ -47,7 +47,7 @@ func (g *Recording) Write(p []byte, at time.Time) error {
 	if len(p) > 0 {
 		if !g.recorder.reserve(int64(len(p)) + arrivalBytes) {
 			g.stopLocked(capture.EndStorage)
-			go g.recorder.report(errQueueFull) // which may write to a log
+			g.recorder.closing.Go(func() { g.recorder.report(errQueueFull) }) // which may write to a log
 			return ErrStorage
 		}
 		g.accepted += int64(len(p))
