@@ -25,10 +25,7 @@ func calls(ctx context.Context, s *settings) (string, error) {
 	var t strings.Builder
 	t.WriteString(page.Row("proxy", "calls on files", "of which write", "of which wait for the disk", "others on files", "other calls"))
 	t.WriteString("|---|--:|--:|--:|---|--:|\n")
-	for _, name := range s.only {
-		if name == direct || name == nginx {
-			continue
-		}
+	for _, name := range s.without(direct, nginx, largeQueue) {
 		count, err := s.trace(ctx, name)
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", name, err)

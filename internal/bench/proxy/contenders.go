@@ -50,12 +50,16 @@ var syncs = []string{"end", "interval=50ms", "each"}
 
 func recorder(sync string) string { return "p20export proxy --sync " + sync }
 
+// largeQueue is a recorder whose queue holds everything that the throughput is measured with. It
+// is measured only there.
+var largeQueue = recorder(syncs[0]) + " --queue-bytes 1073741824"
+
 func contenderNames() []string {
 	names := []string{direct, bareProxy, nginx}
 	for _, sync := range syncs {
 		names = append(names, recorder(sync))
 	}
-	return names
+	return append(names, largeQueue)
 }
 
 // A process is a running child.
@@ -177,8 +181,8 @@ func (s *settings) startContender(ctx context.Context, name, agent string, front
 			return nil, err
 		}
 		c.captures = dir
-		_, sync, _ := strings.Cut(name, "--sync ")
-		argv = []string{s.program, "proxy", "--listen", "127.0.0.1:0", "--upstream", agent, "--captures", dir, "--sync", sync, "--log-format", "json"}
+		flags := strings.Fields(strings.TrimPrefix(name, "p20export proxy "))
+		argv = append([]string{s.program, "proxy", "--listen", "127.0.0.1:0", "--upstream", agent, "--captures", dir, "--log-format", "json"}, flags...)
 	}
 	p, address, err := start(ctx, find, append(front, argv...)...)
 	c.process, c.url = p, "http://"+address

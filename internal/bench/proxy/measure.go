@@ -23,15 +23,15 @@ type load struct {
 // size returns the number of bytes of each stream.
 func (l load) size() int64 { return int64(len(opening) + l.Events*eventSize + len(closing)) }
 
-// measureAll starts the agent and the contenders, and measures each load with each contender in
+// measureAll starts the agent and the contenders, and measures the load with each contender in
 // turn. Each round begins with another contender.
-func (s *settings) measureAll(ctx context.Context, l load) (contenders []*contender, err error) {
+func (s *settings) measureAll(ctx context.Context, l load, names []string) (contenders []*contender, err error) {
 	agent, url, err := s.startAgent(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, agent.stop()) }()
-	for _, name := range s.only {
+	for _, name := range names {
 		c, err := s.startContender(ctx, name, url)
 		if err != nil {
 			return nil, err

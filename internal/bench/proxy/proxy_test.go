@@ -63,7 +63,7 @@ func TestMeasure(t *testing.T) {
 		{streams: 3, plan: plan{Events: 1000}},
 		{streams: 3, plan: plan{Events: 1001, Block: 4096}},
 	} {
-		contenders, err := s.measureAll(t.Context(), l)
+		contenders, err := s.measureAll(t.Context(), l, s.only)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -34,7 +34,7 @@ func latency(ctx context.Context, s *settings) (string, error) {
 	t.WriteString("|--:|---|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, streams := range []int{1, 20} {
 		l := load{streams: streams, plan: plan{Events: int(s.duration.Seconds() * rate), Rate: rate}, skip: rate / 2}
-		contenders, err := s.measureAll(ctx, l)
+		contenders, err := s.measureAll(ctx, l, s.without(largeQueue))
 		if err != nil {
 			return "", err
 		}
@@ -65,7 +65,7 @@ func throughput(ctx context.Context, s *settings) (string, error) {
 		events, block int
 	}{{"each event", s.events, 0}, {"32 KiB", 5 * s.events, 32 << 10}} {
 		l := load{streams: streams, plan: plan{Events: writes.events, Block: writes.block}}
-		contenders, err := s.measureAll(ctx, l)
+		contenders, err := s.measureAll(ctx, l, s.only)
 		if err != nil {
 			return "", err
 		}
@@ -95,11 +95,10 @@ func memory(ctx context.Context, s *settings) (string, error) {
 	t.WriteString("|--:|---|--:|--:|\n")
 	once := *s
 	once.rounds = 1
-	shown := []string{bareProxy, nginx, recorder(syncs[0])} // the policies differ in what they write
-	once.only = slices.DeleteFunc(slices.Clone(s.only), func(name string) bool { return !slices.Contains(shown, name) })
+	names := s.without(direct, recorder(syncs[1]), recorder(syncs[2]), largeQueue)
 	for _, streams := range []int{1, 100, 1000} {
 		const slow = 10 // events in a second
-		contenders, err := once.measureAll(ctx, load{streams: streams, plan: plan{Events: int(s.duration.Seconds() * slow), Rate: slow}})
+		contenders, err := once.measureAll(ctx, load{streams: streams, plan: plan{Events: int(s.duration.Seconds() * slow), Rate: slow}}, names)
 		if err != nil {
 			return "", err
 		}
@@ -110,6 +109,11 @@ func memory(ctx context.Context, s *settings) (string, error) {
 		}
 	}
 	return t.String() + fmt.Sprintf("\nMeasured on %s. MiB are 1,048,576 bytes.\n", page.Today()), nil
+}
+
+// without returns the chosen contenders but the given ones.
+func (s *settings) without(names ...string) []string {
+	return slices.DeleteFunc(slices.Clone(s.only), func(name string) bool { return slices.Contains(names, name) })
 }
 
 // cost returns the cells about processor time, memory, and captures.
