@@ -9,7 +9,8 @@ import (
 	"github.com/p20export/p20export/internal/atomicfile"
 )
 
-// ErrInUse matches the error of Recover for a capture that is still being written.
+// ErrInUse matches the error of Recover and Hold for a capture that is still being
+// written.
 var ErrInUse = errors.New("the capture is being written")
 
 // InUse reports whether a Writer is writing the capture in the directory name of root. It
@@ -34,6 +35,22 @@ func InUse(root *os.Root, name string) (bool, error) {
 		return false, &noLocksError{dir.Name(), err}
 	}
 	return !locked, nil
+}
+
+// Hold locks the unfinished capture in the directory name of root, so that no other
+// program recovers or removes it until release is called. An error matches ErrInUse if the
+// capture is being written, ErrFinished if it has a manifest, and errors.ErrUnsupported if
+// the file system has no locks. No symbolic link is followed.
+func Hold(root *os.Root, name string) (release func(), err error) {
+	r := &remainder{name: name}
+	if r.dir, err = openChild(root, name); err != nil {
+		return nil, err
+	}
+	if err := r.hold(); err != nil {
+		r.close()
+		return nil, err
+	}
+	return r.close, nil
 }
 
 // noLocksError reports a file system without locks.

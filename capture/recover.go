@@ -38,7 +38,7 @@ type Recovered struct {
 	Response, Lost int64
 }
 
-// ErrFinished matches the error of Recover for a capture that has a manifest.
+// ErrFinished matches the error of Recover and Hold for a capture that has a manifest.
 var ErrFinished = errors.New("the capture is finished")
 
 // Recover closes what arrived of the unfinished capture in the directory name of root. It

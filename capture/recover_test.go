@@ -438,3 +438,27 @@ func TestRecoverLarge(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
+
+// A capture that is held is not recovered, and one that was closed is not held.
+func TestHold(t *testing.T) {
+	root := openRoot(t, t.TempDir())
+	w := createIn(t, root, "c")
+	if _, err := Hold(root, "c"); !errors.Is(err, ErrInUse) {
+		t.Errorf("while it is written: %v", err)
+	}
+	w.claim.Close() // as a crash does
+	release, err := Hold(root, "c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Recover(t.Context(), root, "c", testTool); !errors.Is(err, ErrInUse) {
+		t.Errorf("while it is held: %v", err)
+	}
+	release()
+	if _, err := w.Close(EndEOF); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Hold(root, "c"); !errors.Is(err, ErrFinished) {
+		t.Errorf("when closed: %v", err)
+	}
+}

@@ -45,19 +45,28 @@ func openRemainder(root *os.Root, name string) (_ *remainder, err error) {
 			r.close()
 		}
 	}()
-	if err := r.lock(); err != nil {
-		return nil, err
-	}
-	// The writer may have finished until now.
-	if _, err := lstat(r.dir, ManifestName); err == nil {
-		return nil, fmt.Errorf("%s: %w", r.dir.Name(), ErrFinished)
-	} else if !errors.Is(err, fs.ErrNotExist) {
+	if err := r.hold(); err != nil {
 		return nil, err
 	}
 	if err := r.readHead(); err != nil {
 		return nil, err
 	}
 	return r, r.open()
+}
+
+// hold locks the capture. It fails if the writer has finished until now.
+func (r *remainder) hold() error {
+	if err := r.lock(); err != nil {
+		return err
+	}
+	_, err := lstat(r.dir, ManifestName)
+	switch {
+	case err == nil:
+		return fmt.Errorf("%s: %w", r.dir.Name(), ErrFinished)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	}
+	return err
 }
 
 // lock opens and locks the claim, if there is one. A capture without a claim is not being

@@ -140,6 +140,11 @@ func (r *Row) keep(code finding.Code, format string, args ...any) {
 	r.Verdict, r.Findings = Kept, append(r.Findings, finding.New(code, format, args...).WithSeverity(finding.Info))
 }
 
+// keepForeign keeps a directory because of a file that is not of a capture.
+func (r *Row) keepForeign(c content) {
+	r.keep(finding.FileUnexplained, "%s is not a file of a capture, so the directory is kept", finding.Quote(c.foreign))
+}
+
 // prune decides on a directory and removes it.
 func (p *pruner) prune(row *Row, d capture.Directory) error {
 	content, err := p.list(d.Rel)
@@ -148,7 +153,7 @@ func (p *pruner) prune(row *Row, d capture.Directory) error {
 	}
 	row.Bytes, row.Verdict = content.bytes, Kept
 	if content.foreign != "" && d.State != capture.Closed {
-		row.keep(finding.FileUnexplained, "%s is not a file of a capture, so the directory is kept", finding.Quote(content.foreign))
+		row.keepForeign(content)
 		return nil
 	}
 	switch d.State {
@@ -158,9 +163,18 @@ func (p *pruner) prune(row *Row, d capture.Directory) error {
 		if remove, err := p.closed(row, d, content); !remove || err != nil {
 			return err
 		}
-	default:
-		if remove, err := p.unfinished(row, d, content); !remove || err != nil {
+	case capture.Unfinished:
+		release, err := p.hold(row, d)
+		if release == nil || err != nil {
 			return err
+		}
+		defer release() // after the directory was removed
+		if content, err = p.list(d.Rel); err != nil || !p.unfinished(row, d, content) {
+			return err
+		}
+	default:
+		if !p.unfinished(row, d, content) {
+			return nil
 		}
 	}
 	row.Verdict = Removable
@@ -176,26 +190,45 @@ func (p *pruner) prune(row *Row, d capture.Directory) error {
 
 // unfinished reports whether an unfinished capture, or what was set aside of one, is to be
 // removed.
-func (p *pruner) unfinished(row *Row, d capture.Directory, c content) (bool, error) {
-	if d.State == capture.Unfinished {
-		if used, err := p.keepUsed(row, d); used || err != nil {
-			return false, err
-		}
-	}
+func (p *pruner) unfinished(row *Row, d capture.Directory, c content) bool {
+	row.Bytes = c.bytes
 	switch {
 	case !c.changed.Before(p.settings.Before):
-		return false, nil
+		return false
+	case c.foreign != "":
+		row.keepForeign(c)
+		return false
 	case !p.settings.Unfinished && d.State == capture.Unfinished:
 		row.keep(finding.CaptureUnfinished, "the capture is unfinished")
-		return false, nil
+		return false
 	case !p.settings.Unfinished:
 		row.keep(finding.CaptureSetAside, "the rest of a recovered capture")
-		return false, nil
+		return false
 	}
-	return true, nil
+	return true
 }
 
-// keepUsed keeps a capture that is being written, or may be.
+// hold locks an unfinished capture, so that nobody writes or recovers it while it is
+// removed. If the capture is being written, or may be, hold keeps it and returns nil. So it
+// does if the capture was closed after the store was listed: its age is another one now.
+func (p *pruner) hold(row *Row, d capture.Directory) (release func(), err error) {
+	parent, err := p.root.OpenRoot(filepath.Dir(d.Rel))
+	if err != nil {
+		return nil, err
+	}
+	defer parent.Close()
+	release, err = capture.Hold(parent, filepath.Base(d.Rel))
+	switch {
+	case errors.Is(err, capture.ErrFinished):
+		row.keep(finding.CaptureInUse, "the capture was closed after the directory was listed")
+		return nil, nil
+	case row.keepLocked(errors.Is(err, capture.ErrInUse), err):
+		return nil, nil
+	}
+	return release, err
+}
+
+// keepUsed keeps a closed capture whose writer has not ended, or may not have.
 func (p *pruner) keepUsed(row *Row, d capture.Directory) (bool, error) {
 	parent, err := p.root.OpenRoot(filepath.Dir(d.Rel))
 	if err != nil {
@@ -203,14 +236,24 @@ func (p *pruner) keepUsed(row *Row, d capture.Directory) (bool, error) {
 	}
 	defer parent.Close()
 	used, err := capture.InUse(parent, filepath.Base(d.Rel))
+	if row.keepLocked(used, err) {
+		return true, nil
+	}
+	return false, err
+}
+
+// keepLocked keeps a capture if used is true, or if err says that there are no locks. It
+// reports whether it does.
+func (r *Row) keepLocked(used bool, err error) bool {
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):
-		row.keep(finding.CaptureInUse, "the file system has no locks, so the capture may still be written")
-		return true, nil
+		r.keep(finding.CaptureInUse, "the file system has no locks, so the capture may still be written")
 	case used:
-		row.keep(finding.CaptureInUse, "the capture is being written")
+		r.keep(finding.CaptureInUse, "the capture is being written")
+	default:
+		return false
 	}
-	return used, err
+	return true
 }
 
 // closed reports whether a closed capture is to be removed.

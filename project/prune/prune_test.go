@@ -325,3 +325,35 @@ func TestConcurrent(t *testing.T) {
 	wait.Wait()
 	testkit.RequireNames(t, dir)
 }
+
+// A capture that its writer closes after the store was listed is kept.
+func TestClosedMeanwhile(t *testing.T) {
+	dir := t.TempDir()
+	w, err := capture.Create(filepath.Join(dir, "c"), capture.Settings{Source: capture.Source{Kind: capture.KindFile}, Framing: capture.SSE, Tool: capture.Tool{Name: "test", Version: "1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &pruner{ctx: t.Context(), settings: Settings{Before: later, Unfrozen: true, Unfinished: true}}
+	if p.root, err = os.OpenRoot(dir); err != nil {
+		t.Fatal(err)
+	}
+	defer p.root.Close()
+	var listed capture.Directory
+	for d, err := range capture.Directories(t.Context(), dir) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		listed = d
+	}
+	if _, err := w.Close(capture.EndEOF); err != nil || listed.State != capture.Unfinished {
+		t.Fatal(listed, err)
+	}
+	before := testkit.Contents(t, dir)
+	var row Row
+	if err := p.prune(&row, listed); err != nil || row.Verdict != Kept || len(row.Findings) != 1 || row.Findings[0].Code != finding.CaptureInUse {
+		t.Errorf("%+v: %v", row, err)
+	}
+	if diff := cmp.Diff(before, testkit.Contents(t, dir)); diff != "" {
+		t.Errorf("the store changed:\n%s", diff)
+	}
+}
