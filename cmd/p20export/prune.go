@@ -24,10 +24,11 @@ func newPrune() *cobra.Command {
 		Short: "Remove old captures from a directory",
 		Long: `Remove the captures in DIR and below it that ended more than AGE ago and whose
 frozen evidence is in OUT: every run of the capture has a record in OUT or below
-it, and next to the record the artifact and the envelope that it names. Captures
-without such records are kept, for example those of HTTP errors and of runs that
-freeze refuses; --unfrozen removes them too. One of --frozen-in and --unfrozen
-is required, so that nobody removes evidence by accident.
+it, next to the artifact and the envelope that it names, and the projection
+gives the same files again, as p20export verify tests it. Captures without such
+records are kept, for example those of HTTP errors and of runs that freeze
+refuses; --unfrozen removes them too. One of --frozen-in and --unfrozen is
+required, so that nobody removes evidence by accident.
 
 Unfinished captures, and what p20export recover has set aside (*.unfinished),
 are kept unless --unfinished is given; their age is that of the last change to a

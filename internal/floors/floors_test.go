@@ -57,7 +57,7 @@ var floors = map[string][]string{
 	"project/difference":                     {"project/validate", "project", "artifact"},
 	"project/validate":                       {"project/record", "project", "envelope", "capture/inputs", "capture", "artifact"},
 	"project/record":                         {"project", "envelope", "capture", "artifact"},
-	"project/prune":                          {"project/record", "project/scan", "project", "capture"},
+	"project/prune":                          {"project/verify", "project/record", "project", "capture"},
 	"project/rewrite":                        {"project/scan", "project", "envelope/compact", "envelope/reduce", "envelope", "capture"},
 	"project/lint":                           {"project/scan", "project", "envelope/sequence", "envelope/event", "envelope", "capture/inputs", "capture", "artifact"},
 	"project/scan":                           {"project", "envelope/reduce", "envelope", "envelope/event/names", "capture/inputs", "capture", "artifact"},

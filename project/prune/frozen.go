@@ -12,8 +12,9 @@ import (
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/dirtree"
+	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/record"
-	"github.com/p20export/p20export/project/scan"
+	"github.com/p20export/p20export/project/verify"
 )
 
 // records has the paths of records by the digest of the manifest that they state.
@@ -43,9 +44,11 @@ func readRecords(ctx context.Context, dir string) (records, error) {
 }
 
 // frozen reports whether every run of a capture has an intact record. It adds the records
-// to the row, and the reason if a record is missing.
+// to the row, and the reason if a record is missing. A record is intact if the projection
+// that it names, repeated from the capture, has the same output.
 func (p *pruner) frozen(row *Row, d capture.Directory, manifest digest.Digest) (bool, error) {
-	paths := make(map[int]string) // of intact records, by run
+	var paths []string
+	runOf := make(map[string]int) // by path
 	for _, path := range p.records[manifest] {
 		run, err := checkRecord(path, manifest)
 		if err != nil {
@@ -53,38 +56,45 @@ func (p *pruner) frozen(row *Row, d capture.Directory, manifest digest.Digest) (
 			row.Findings = append(row.Findings, f.WithSeverity(finding.Warning))
 			continue
 		}
-		paths[run] = path
-		row.Records = append(row.Records, path)
+		paths, runOf[path] = append(paths, path), run
 	}
-	switch {
-	case p.settings.Unfrozen:
-		return false, nil
-	case len(paths) == 0:
-		row.keep(finding.NothingFrozen, "no intact record in %s was made from this capture", finding.Escape(p.settings.FrozenIn))
+	slices.SortStableFunc(paths, func(a, b string) int { return runOf[a] - runOf[b] })
+	if p.settings.Unfrozen { // it may be a capture that cannot be read
+		row.Records = append(row.Records, paths...)
 		return false, nil
 	}
-	runs, err := p.countRuns(d)
+	open := func() (*capture.Capture, error) {
+		return capture.OpenFS(p.ctx, p.root.FS(), filepath.ToSlash(d.Rel), "")
+	}
+	rows, runs, err := verify.Records(p.ctx, open, paths)
 	if err != nil {
 		return false, err
 	}
+	intact := make(map[int]bool) // by run
+	for _, r := range rows {
+		if r.Verdict == project.Verified {
+			intact[runOf[r.Record]] = true
+			row.Records = append(row.Records, r.Record)
+			continue
+		}
+		for _, f := range r.Findings {
+			if f.Severity == finding.Error {
+				f.Message = finding.Escape(r.Record) + ": " + f.Message
+				row.Findings = append(row.Findings, f.WithSeverity(finding.Warning))
+			}
+		}
+	}
+	if len(intact) == 0 {
+		row.keep(finding.NothingFrozen, "no intact record in %s was made from this capture", finding.Escape(p.settings.FrozenIn))
+		return false, nil
+	}
 	for run := range runs {
-		if paths[run+1] == "" {
+		if !intact[run+1] {
 			row.keep(finding.NothingFrozen, "run %d of %d has no intact record in %s", run+1, runs, finding.Escape(p.settings.FrozenIn))
 			return false, nil
 		}
 	}
 	return true, nil
-}
-
-// countRuns reads a capture to its end and returns the number of its runs.
-func (p *pruner) countRuns(d capture.Directory) (int, error) {
-	c, err := capture.OpenFS(p.ctx, p.root.FS(), filepath.ToSlash(d.Rel), "")
-	if err != nil {
-		return 0, err
-	}
-	defer c.Close()
-	result, err := scan.Run(p.ctx, c, nil)
-	return result.Runs, err
 }
 
 // checkRecord returns the run of the record at path. The error is a finding if the record

@@ -43,7 +43,7 @@ type Settings struct {
 	Before time.Time
 	// FrozenIn is a directory with records. If it is not empty, a capture is removed
 	// only if each of its runs has a record there, with the artifact and the envelope
-	// that the record names.
+	// that the record names, and package verify finds no difference in them.
 	FrozenIn string
 	// Unfrozen means that captures are removed although their runs may have no records.
 	// Without it, FrozenIn must be set.
@@ -64,7 +64,8 @@ type Row struct {
 	EndedAt *string `json:"ended_at"`
 	// Bytes is the size of the files of the directory.
 	Bytes int64 `json:"bytes"`
-	// Records are the paths of the intact records of the capture, sorted by run.
+	// Records are the paths of the intact records of the capture, sorted by run. With
+	// Settings.Unfrozen, only the digests of their files were compared.
 	Records  []string          `json:"records"`
 	Findings []finding.Finding `json:"findings"`
 }

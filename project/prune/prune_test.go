@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,6 +19,8 @@ import (
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/atomicfile"
 	"github.com/p20export/p20export/internal/testkit"
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/project/freeze"
 )
 
 const sample = "../../examples/ag-ui-compacted-message-snapshot-evidence"
@@ -144,39 +147,91 @@ func TestFrozenIn(t *testing.T) {
 	}
 }
 
-// A capture of several runs is removed only if all of them are frozen.
-func TestSeveralRuns(t *testing.T) {
-	dir := t.TempDir()
-	testkit.CopyDir(t, filepath.Join(dir, "c"), filepath.Join(sample, "raw/finished"))
-	run := testkit.Read(t, filepath.Join(dir, "c/response.sse"))
-	w, err := capture.Create(filepath.Join(dir, "two"), capture.Settings{Source: capture.Source{Kind: capture.KindFile}, Framing: capture.SSE, Tool: capture.Tool{Name: "test", Version: "1"}})
+// writeRuns writes a capture of n runs, and freezes them in order. It returns the paths of
+// the records.
+func writeRuns(t *testing.T, dir, out string, n int) (records []string) {
+	t.Helper()
+	w, err := capture.Create(dir, capture.Settings{Source: capture.Source{Kind: capture.KindFile}, Framing: capture.SSE, Tool: capture.Tool{Name: "test", Version: "1"}, Arrivals: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Write(slices.Concat(run, run)); err != nil {
-		t.Fatal(err)
+	run := string(testkit.Read(t, filepath.Join(sample, "raw/finished/response.sse")))
+	for i := range n {
+		if _, err := w.Write([]byte(strings.ReplaceAll(run, `"runId":"`, `"runId":"`+strconv.Itoa(i+1)+"-"))); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if _, err := w.Close(capture.EndEOF); err != nil {
 		t.Fatal(err)
 	}
-	out := t.TempDir()
-	one := string(testkit.Read(t, filepath.Join(sample, "frozen/finished.record.json")))
-	manifest := func(path string) string {
-		c, err := capture.Open(context.Background(), path, "")
-		if err != nil {
-			t.Fatal(err)
+	rows, err := freeze.Freeze(t.Context(), dir, freeze.Settings{Settings: project.Settings{Projection: project.EmittedSnapshot}, Dir: out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rows {
+		if row.Record == nil {
+			t.Fatalf("not frozen: %+v", row)
 		}
-		defer c.Close()
-		return string(c.ManifestDigest())
+		records = append(records, *row.Record)
 	}
-	for _, name := range []string{"artifact.json", "envelope.ndjson"} {
-		testkit.Write(t, filepath.Join(out, "finished."+name), testkit.Read(t, filepath.Join(sample, "frozen/finished."+name)))
+	return records
+}
+
+// A capture of several runs is removed only if all of them are frozen. The row lists the
+// records in the order of the runs.
+func TestSeveralRuns(t *testing.T) {
+	dir, out := t.TempDir(), t.TempDir()
+	records := writeRuns(t, filepath.Join(dir, "many"), out, 11)
+	last := testkit.Read(t, records[10])
+	if err := os.Remove(records[10]); err != nil {
+		t.Fatal(err)
 	}
-	one = strings.ReplaceAll(one, manifest(filepath.Join(dir, "c")), manifest(filepath.Join(dir, "two")))
-	testkit.Write(t, filepath.Join(out, "finished.record.json"), one)
-	check(t, dir, Settings{Before: later, FrozenIn: out}, "kept c nothing_frozen", "kept two nothing_frozen")
-	testkit.Write(t, filepath.Join(out, "again.record.json"), strings.Replace(one, `"run": 1`, `"run": 2`, 1))
-	check(t, dir, Settings{Before: later, FrozenIn: out}, "kept c nothing_frozen", "removed two")
+	check(t, dir, Settings{Before: later, FrozenIn: out}, "kept many nothing_frozen")
+	testkit.Write(t, records[10], last)
+	for row, err := range Dir(t.Context(), dir, Settings{Before: later, FrozenIn: out, DryRun: true}) {
+		if diff := cmp.Diff(records, row.Records); err != nil || diff != "" {
+			t.Errorf("records: %v (-want +got):\n%s", err, diff)
+		}
+	}
+	check(t, dir, Settings{Before: later, FrozenIn: out}, "removed many")
+}
+
+// A record that differs from that of the repeated projection is not intact, although it
+// names files that exist and have the digests that it states.
+func TestAlteredRecord(t *testing.T) {
+	subjects := regexp.MustCompile(`(?s)"subject": \[.*?\n  \]`)
+	for name, alter := range map[string]func(first, second string) string{
+		"another run": func(first, _ string) string { return strings.Replace(first, `"run": 1`, `"run": 2`, 1) },
+		"another artifact": func(first, second string) string {
+			return subjects.ReplaceAllLiteralString(second, subjects.FindString(first))
+		},
+		"another response": func(_, second string) string {
+			return regexp.MustCompile(`("capture": \{\s*"digest": "sha256:)[0-9a-f]{64}`).ReplaceAllString(second, "${1}"+strings.Repeat("0", 64))
+		},
+		"another size": func(_, second string) string {
+			return regexp.MustCompile(`"bytes": \d+`).ReplaceAllString(second, `"bytes": 7`)
+		},
+		"another framing": func(_, second string) string {
+			return strings.Replace(second, `"framing": "sse"`, `"framing": "ndjson"`, 1)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, out := t.TempDir(), t.TempDir()
+			records := writeRuns(t, filepath.Join(dir, "two"), out, 2)
+			first, second := string(testkit.Read(t, records[0])), string(testkit.Read(t, records[1]))
+			altered := alter(first, second)
+			if altered == second {
+				t.Fatal("the record was not altered")
+			}
+			testkit.Write(t, records[1], altered)
+			for row, err := range Dir(t.Context(), dir, Settings{Before: later, FrozenIn: out}) {
+				if err != nil || row.Verdict != Kept || len(row.Findings) == 0 || !finding.Has(row.Findings, finding.NothingFrozen) {
+					t.Errorf("%+v: %v", row, err)
+				}
+			}
+			testkit.RequireNames(t, dir, "two")
+		})
+	}
 }
 
 // Unfinished captures and what recovery set aside are removed only if that is asked for.
