@@ -255,6 +255,8 @@ func TestForeign(t *testing.T) {
 	for name, add := range map[string]func(dir string) error{
 		"file":      func(dir string) error { return os.WriteFile(dir+"/notes.txt", nil, 0o644) },
 		"directory": func(dir string) error { return os.Mkdir(dir+"/frozen", 0o755) },
+		"response":  func(dir string) error { return os.WriteFile(dir+"/response.ndjson", nil, 0o644) },
+		"remainder": func(dir string) error { return os.WriteFile(dir+"/response.sse.unfinished", nil, 0o644) },
 		"link": func(dir string) error {
 			return errors.Join(os.Rename(dir+"/response.sse", dir+"/../elsewhere"), os.Symlink("../elsewhere", dir+"/response.sse"))
 		},

@@ -58,6 +58,24 @@ func (p *pruner) list(rel string) (content, error) {
 	return c, nil
 }
 
+// unlisted returns the name of a file that the manifest does not list, unless it is a
+// temporary one, or "".
+func (c content) unlisted(m *capture.Manifest) string {
+	listed := []string{capture.ManifestName, capture.ClaimName, m.Framing.FileName()}
+	if m.Files.Request != nil {
+		listed = append(listed, capture.RequestName)
+	}
+	if m.Files.Arrivals != nil {
+		listed = append(listed, capture.ArrivalsName)
+	}
+	for _, name := range c.names {
+		if !slices.Contains(listed, name) && !atomicfile.IsTemporary(name) {
+			return name
+		}
+	}
+	return ""
+}
+
 func rank(name string) int {
 	if name == capture.ManifestName {
 		return 0
