@@ -414,3 +414,22 @@ func TestClosedMeanwhile(t *testing.T) {
 		t.Errorf("the store changed:\n%s", diff)
 	}
 }
+
+// If the first file cannot be removed, the directory gets its name again.
+func TestPutBack(t *testing.T) {
+	dir := store(t, map[string]string{"a/c": "finished", "a/c/occupied": "finished"})
+	before := testkit.Contents(t, dir)
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	p := &pruner{ctx: t.Context(), root: root}
+	d := capture.Directory{Path: filepath.Join(dir, "a/c"), Rel: "a/c", State: capture.Closed}
+	if err := p.remove(d, []string{"occupied", "capture.json"}); err == nil {
+		t.Error("a directory with files was removed")
+	}
+	if diff := cmp.Diff(before, testkit.Contents(t, dir)); diff != "" {
+		t.Errorf("the store changed:\n%s", diff)
+	}
+}

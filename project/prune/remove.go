@@ -110,9 +110,14 @@ func (p *pruner) remove(d capture.Directory, names []string) error {
 		return err
 	}
 	defer dir.Close()
-	for _, name := range names {
-		if err := dir.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
+	for i, name := range names {
+		err := dir.Remove(name)
+		switch {
+		case err == nil || errors.Is(err, fs.ErrNotExist):
+		case i == 0 && d.State != capture.Removed: // it is whole
+			return errors.Join(err, p.putBack(d, rel))
+		default:
+			return fmt.Errorf("%w; the rest of %s is now in %s", err, d.Path, filepath.Base(rel))
 		}
 	}
 	if err := p.root.Remove(rel); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -120,6 +125,19 @@ func (p *pruner) remove(d capture.Directory, names []string) error {
 			return fmt.Errorf("%s changed while it was removed; the rest is now in %s", d.Path, filepath.Base(rel))
 		}
 		return err
+	}
+	return nil
+}
+
+// putBack gives a directory its name again.
+func (p *pruner) putBack(d capture.Directory, rel string) error {
+	parent, err := p.root.OpenRoot(filepath.Dir(rel))
+	if err == nil {
+		_, err = atomicfile.MoveIn(parent, filepath.Base(rel), filepath.Base(d.Rel))
+		err = errors.Join(err, parent.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("%s is now named %s: %w", d.Path, filepath.Base(rel), err)
 	}
 	return nil
 }
