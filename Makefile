@@ -87,7 +87,7 @@ staticcheck: ## run staticcheck, pinned in internal/tools
 
 # These tests run without -race, which would take too long: they compare bytes, the files
 # that processes leave, and what processes use.
-WITHOUT_RACE := TestVerifyEveryByte|TestFaults|TestKilled|TestHarnessKilled|TestSoak|TestSoakLarge
+WITHOUT_RACE := TestVerifyEveryByte|Test(|Proxy|Store)Faults|Test(|Proxy|Store)PowerLoss|TestKilled|TestHarnessKilled|TestSoak|TestSoakLarge
 .PHONY: unit
 unit: ## run unit, property, script, fuzz corpus, layout and golden tests with -race
 	@$(GO) test -race -skip '^($(WITHOUT_RACE))$$' ./...
@@ -133,8 +133,8 @@ $(AXE)/.installed: discovery/report/axe/package.json discovery/report/axe/packag
 	@touch $@
 
 .PHONY: faults
-faults: ## make every file-system call fail in every way on every kind of file system, and kill at 200 points (about six minutes)
-	@$(GO) test -count=1 ./cmd/p20export -run '^(TestFaults|TestKilled)$$' -faults -timeout 60m -v | grep -v '^=== '
+faults: ## make every file-system call fail in every way on every kind of file system, kill at 200 points, and take the power away (hours)
+	@$(GO) test -count=1 ./cmd/p20export -run '^(Test(|Group|Proxy|Store)Faults|Test(|Proxy|Store)PowerLoss|TestKilled)$$' -faults -timeout 0 -v | grep -v '^=== '
 
 SOAK ?= 10m
 .PHONY: soak

@@ -65,6 +65,9 @@ type faultKind struct {
 	testkit.Fault
 	of []string // names of the calls that can fail this way; nil for all
 	on bool     // all later calls of these names fail, too
+	// changes reports that only calls that change files fail. To kill a program before
+	// another call leaves the same files as to kill it before the next of these.
+	changes bool
 }
 
 // The calls that make the content of files, give files their names, and make both durable.
@@ -73,6 +76,8 @@ var (
 	nameCalls    = []string{"openat", "mkdirat", "linkat", "renameat", "renameat2"}
 	linkCalls    = []string{"linkat", "renameat", "renameat2"}
 	syncCalls    = []string{"fsync", "fdatasync", "syncfs"}
+	removeCalls  = []string{"unlink", "unlinkat", "rmdir"}
+	changeCalls  = slices.Concat(contentCalls, nameCalls, syncCalls, removeCalls)
 )
 
 var faultKinds = map[string]faultKind{
@@ -89,17 +94,38 @@ var faultKinds = map[string]faultKind{
 	"link EPERM":  {Fault: testkit.Fault{Err: syscall.EPERM}, of: linkCalls},
 	"link EIO on": {Fault: testkit.Fault{Err: syscall.EIO}, of: linkCalls, on: true},
 	"half":        {Fault: testkit.Fault{Short: true}, of: contentCalls},
+	"change EIO":  {Fault: testkit.Fault{Err: syscall.EIO}, of: changeCalls, changes: true},
+	"change kill": {Fault: testkit.Fault{Kill: true}, of: changeCalls, changes: true},
 	"kill":        {Fault: testkit.Fault{Kill: true}},
+}
+
+// failing returns a function for Inject that makes call number at fail. Only the calls that
+// can fail in this way count; n is their number.
+func (f fileSystem) failing(k faultKind, at int, n *int) func(testkit.Call) testkit.Fault {
+	return func(c testkit.Call) testkit.Fault {
+		if !k.meets(c) {
+			return f.fault(c)
+		}
+		if *n++; *n < at || *n > at && !k.on {
+			return f.fault(c)
+		}
+		return k.Fault
+	}
 }
 
 // usualFaults are tried in every run of the tests; make faults tries all.
 var usualFaults = []string{
 	"plain EIO", "plain EINTR", "no names link EINTR", "plain ENOSPC", "plain ENOSPC on", "plain sync EIO on", "plain link EEXIST", "plain link EMLINK",
-	"plain half", "plain kill", "no names kill",
+	"plain half", "plain change kill", "no names change kill",
 }
 
 // meets reports whether a call can fail this way.
-func (k faultKind) meets(c testkit.Call) bool { return k.of == nil || slices.Contains(k.of, c.Name) }
+func (k faultKind) meets(c testkit.Call) bool {
+	if k.changes && c.Name == "openat" && c.Flags&(unix.O_CREAT|unix.O_TMPFILE) == 0 {
+		return false
+	}
+	return k.of == nil || slices.Contains(k.of, c.Name)
+}
 
 var allFaults = flag.Bool("faults", false, "fail calls in every way on every kind of file system")
 
@@ -160,15 +186,11 @@ func (f *faulty) run(t *testing.T, kind faultKind, at int) (met bool) {
 	t.Helper()
 	f.make(t, f.out)
 	n, unsynced := 0, false
+	fails := f.on.failing(kind, at, &n)
 	status, said := testkit.Inject(t, program(t, f.args(f.out)...), f.out, func(c testkit.Call) testkit.Fault {
-		if !kind.meets(c) {
-			return f.on.fault(c)
-		}
-		if n++; n < at || n > at && !kind.on {
-			return f.on.fault(c)
-		}
-		unsynced = unsynced || c.Name == "fsync" && kind.Err != 0 && kind.Err != syscall.EINTR && c.Path == f.out
-		return kind.Fault
+		fault := fails(c)
+		unsynced = unsynced || c.Name == "fsync" && fault.Err != 0 && fault.Err != syscall.EINTR && c.Path == f.out && n >= at
+		return fault
 	})
 	if kind.Err == syscall.EINTR && status != int(render.Done) {
 		t.Errorf("%s: exit status %d, though the call can be repeated\n%s", f.about, status, said)

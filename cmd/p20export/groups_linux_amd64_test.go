@@ -62,18 +62,18 @@ func TestGroupFaults(t *testing.T) {
 		kind faultKind
 		at   []int
 	}{
-		"syncfs EIO":           {nil, faultKind{testkit.Fault{Err: syscall.EIO}, []string{"syncfs"}, false}, []int{1}},
-		"syncfs ENOSPC":        {nil, faultKind{testkit.Fault{Err: syscall.ENOSPC}, []string{"syncfs"}, true}, []int{1}},
-		"syncfs and fsync EIO": {unsyncable, faultKind{testkit.Fault{Err: syscall.EIO}, []string{"fsync"}, false}, []int{1, 2, 3, 50, 90, 91}},
-		"fsync ENOSPC":         {unsyncable, faultKind{testkit.Fault{Err: syscall.ENOSPC}, []string{"fsync"}, true}, []int{1, 50, 91}},
-		"linkat EEXIST":        {nil, faultKind{testkit.Fault{Err: syscall.EEXIST}, []string{"linkat"}, false}, []int{1, 2, 3, 60}},
-		"linkat EPERM":         {nil, faultKind{testkit.Fault{Err: syscall.EPERM}, []string{"linkat"}, false}, []int{1, 2, 3, 60}},
-		"linkat EMLINK":        {nil, faultKind{testkit.Fault{Err: syscall.EMLINK}, []string{"linkat"}, true}, []int{1, 45}},
-		"linkat EIO":           {nil, faultKind{testkit.Fault{Err: syscall.EIO}, []string{"linkat"}, true}, []int{1, 2, 3, 60}},
-		"openat EMFILE":        {nil, faultKind{testkit.Fault{Err: syscall.EMFILE}, []string{"openat"}, false}, []int{1, 2, 3, 40, 80}},
-		"openat ENFILE":        {nil, faultKind{testkit.Fault{Err: syscall.ENFILE}, []string{"openat"}, true}, []int{2, 40, 80}},
-		"write ENOSPC":         {nil, faultKind{testkit.Fault{Err: syscall.ENOSPC}, []string{"write"}, true}, []int{1, 2, 3, 40, 80}},
-		"kill":                 {nil, faultKind{testkit.Fault{Kill: true}, []string{"linkat"}, false}, []int{1, 2, 3, 45, 88}},
+		"syncfs EIO":           {nil, faultKind{Fault: testkit.Fault{Err: syscall.EIO}, of: []string{"syncfs"}}, []int{1}},
+		"syncfs ENOSPC":        {nil, faultKind{Fault: testkit.Fault{Err: syscall.ENOSPC}, of: []string{"syncfs"}, on: true}, []int{1}},
+		"syncfs and fsync EIO": {unsyncable, faultKind{Fault: testkit.Fault{Err: syscall.EIO}, of: []string{"fsync"}}, []int{1, 2, 3, 50, 90, 91}},
+		"fsync ENOSPC":         {unsyncable, faultKind{Fault: testkit.Fault{Err: syscall.ENOSPC}, of: []string{"fsync"}, on: true}, []int{1, 50, 91}},
+		"linkat EEXIST":        {nil, faultKind{Fault: testkit.Fault{Err: syscall.EEXIST}, of: []string{"linkat"}}, []int{1, 2, 3, 60}},
+		"linkat EPERM":         {nil, faultKind{Fault: testkit.Fault{Err: syscall.EPERM}, of: []string{"linkat"}}, []int{1, 2, 3, 60}},
+		"linkat EMLINK":        {nil, faultKind{Fault: testkit.Fault{Err: syscall.EMLINK}, of: []string{"linkat"}, on: true}, []int{1, 45}},
+		"linkat EIO":           {nil, faultKind{Fault: testkit.Fault{Err: syscall.EIO}, of: []string{"linkat"}, on: true}, []int{1, 2, 3, 60}},
+		"openat EMFILE":        {nil, faultKind{Fault: testkit.Fault{Err: syscall.EMFILE}, of: []string{"openat"}}, []int{1, 2, 3, 40, 80}},
+		"openat ENFILE":        {nil, faultKind{Fault: testkit.Fault{Err: syscall.ENFILE}, of: []string{"openat"}, on: true}, []int{2, 40, 80}},
+		"write ENOSPC":         {nil, faultKind{Fault: testkit.Fault{Err: syscall.ENOSPC}, of: []string{"write"}, on: true}, []int{1, 2, 3, 40, 80}},
+		"kill":                 {nil, faultKind{Fault: testkit.Fault{Kill: true}, of: []string{"linkat"}}, []int{1, 2, 3, 45, 88}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

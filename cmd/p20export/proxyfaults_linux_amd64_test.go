@@ -167,7 +167,7 @@ func noFault(int, testkit.Call) testkit.Fault { return testkit.Fault{} }
 func ignoreCall(int, testkit.Call) {}
 
 // usualProxyFaults are tried in every run of the tests; make faults tries all.
-var usualProxyFaults = []string{"plain EIO", "plain ENOSPC on", "plain half", "plain kill"}
+var usualProxyFaults = []string{"plain change EIO", "plain ENOSPC on", "plain half", "plain change kill", "plain sync EIO on"}
 
 // proxyModes are the arguments with which proxies are tested.
 var proxyModes = map[string][]string{
@@ -197,7 +197,7 @@ func TestProxyFaults(t *testing.T) {
 				t.Run(mode+" "+on+" "+kind, func(t *testing.T) {
 					t.Parallel()
 					dir, a := realTemp(t), newUpstream(t)
-					judge := &keptStores{dir: filepath.Join(dir, "judged")}
+					judge := &keptStores{dir: filepath.Join(dir, "judged"), response: checkResponse}
 					defer judge.check(t)
 					for at := 1; ; at++ {
 						f := &faultyProxy{agent: a, store: filepath.Join(dir, fmt.Sprint(at), "store"), mode: proxyModes[mode], judge: judge, about: fmt.Sprintf("call %d", at)}
@@ -237,17 +237,12 @@ func (f *faultyProxy) run(t *testing.T, on fileSystem, kind faultKind, at int) b
 		t.Fatal(err)
 	}
 	n := 0
+	fails := on.failing(kind, at, &n)
 	f.proxied = f.agent.proxy(t, f.agent.proxyArguments(f.store, f.mode...), func(_ int, c testkit.Call) testkit.Fault {
 		if c.Path != f.store && !strings.HasPrefix(c.Path, f.store+"/") {
 			return testkit.Fault{}
 		}
-		if !kind.meets(c) {
-			return on.fault(c)
-		}
-		if n++; n < at || n > at && !kind.on {
-			return on.fault(c)
-		}
-		return kind.Fault
+		return fails(c)
 	}, ignoreCall)
 	switch {
 	case kind.Kill && n >= at:
@@ -307,6 +302,8 @@ func (f *faultyProxy) keep(t *testing.T, recovered bool) {
 type keptStores struct {
 	dir    string
 	stores []keptStore
+	// response checks a whole capture, if it is not nil. It returns what is wrong, or "".
+	response func(t *testing.T, capture string) string
 }
 
 // keptStore describes a copy of a store.
@@ -344,7 +341,9 @@ func (k *keptStores) check(t *testing.T) {
 		switch row.State {
 		case "whole":
 			whole++
-			why = checkResponse(t, filepath.Join(k.dir, row.Path))
+			if k.response != nil {
+				why = k.response(t, filepath.Join(k.dir, row.Path))
+			}
 		case "broken", "lost":
 			why = fmt.Sprint(row.State, row.Problems)
 		case "unfinished":
@@ -375,7 +374,11 @@ func sizes(t *testing.T, dir string) map[string]int {
 // all if it says so. It returns what is wrong, or "".
 func checkResponse(t *testing.T, capture string) string {
 	t.Helper()
-	all := files(t, capture)
+	return checkContents(files(t, capture))
+}
+
+// checkContents is checkResponse for the content of the files.
+func checkContents(all map[string]string) string {
 	got := all["response.sse"] + all["response.json"]
 	for _, want := range responses {
 		if strings.HasPrefix(want.body(), got) {

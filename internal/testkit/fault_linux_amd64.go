@@ -28,11 +28,12 @@ type Call struct {
 	Data string
 	// Flags are the flags of openat and linkat.
 	Flags int
+	// FD is the descriptor of the file, if the call has one.
+	FD uint64
 	// Result is what the call returned, after it.
 	Result int64
 
 	pid int
-	fd  uint64 // the descriptor of the file, if the call has one
 }
 
 // Fault is a fault to inject into a call. The zero value is no fault.
@@ -180,11 +181,11 @@ func callOf(pid int, regs *syscall.PtraceRegs) (Call, bool) {
 	call := Call{Name: kind.name, pid: pid}
 	switch kind.file {
 	case openFile, copyTo:
-		call.fd = regs.Rdi
+		call.FD = regs.Rdi
 		if kind.file == copyTo {
-			call.fd = regs.Rdx
+			call.FD = regs.Rdx
 		}
-		call.Path = descriptor(pid, call.fd)
+		call.Path = descriptor(pid, call.FD)
 	case onlyPath:
 		call.Path = pathIn(pid, currentDir, regs.Rdi)
 	case pathAt:

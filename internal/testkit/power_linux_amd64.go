@@ -162,7 +162,7 @@ func (d *Disk) Entered(tid int, c Call) {
 			return
 		}
 		d.look()
-		if i := d.descriptor(c, c.fd); i != nil {
+		if i := d.descriptor(c, c.FD); i != nil {
 			d.syncing[tid] = d.saved(i)
 		}
 	case "syncfs":
