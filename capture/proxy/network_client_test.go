@@ -184,9 +184,11 @@ func TestNetworkClient(t *testing.T) {
 				c.whole()
 			},
 			upstream: func(u *side) {
-				u.whole()
+				asked := u.whole()
 				if u.proxied {
-					u.gone()
+					if asked {
+						u.gone()
+					}
 					return
 				}
 				u.send(stream)
