@@ -25,8 +25,7 @@ const RecoveredFrom = "recovered-from"
 // Recovered describes what Recover did.
 type Recovered struct {
 	// Capture is the name of the new capture. It is "" if nothing had arrived that could
-	// be kept, not even a complete description of the capture, or if the unfinished
-	// capture was itself an incomplete copy.
+	// be kept, not even a complete description of the capture, or if CopyOf is set.
 	Capture  string
 	Manifest *Manifest     // of the new capture, or nil
 	Digest   digest.Digest // of the new capture.json, or ""
@@ -36,6 +35,9 @@ type Recovered struct {
 	// number of bytes after them, whose times of arrival are not known. Only the remainder
 	// has these.
 	Response, Lost int64
+	// CopyOf is the name of an unfinished capture in the same directory, if the
+	// remainder is what an interrupted call copied of it, or "".
+	CopyOf string
 }
 
 // ErrFinished matches the error of Recover and Hold for a capture that has a manifest.
@@ -66,13 +68,19 @@ func Recover(ctx context.Context, root *os.Root, name string, tool Tool) (*Recov
 	if err := r.measure(ctx); err != nil {
 		return nil, err
 	}
+	of, err := r.copyOf(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	if of != "" {
+		return &Recovered{Remainder: name, CopyOf: of}, r.setAside()
+	}
 	result := &Recovered{Remainder: name, Lost: r.lost}
 	switch {
 	case r.head == nil && r.kept.bytes+r.lost > 0:
 		return nil, finding.New(finding.CaptureUnfinished, "%s cannot be recovered, because %s does not say what was captured: %s", finding.Quote(name), ClaimName, finding.Escape(r.headErr.Error())).
 			WithHint("read the response file %s as it is, without times of arrival", r.response.Name())
-	case r.head == nil || r.isCopy(root):
-	default:
+	case r.head != nil:
 		if err := r.recover(ctx, root, tool, result); err != nil {
 			return nil, fmt.Errorf("%s: %w", r.dir.Name(), err)
 		}
@@ -149,7 +157,7 @@ func (r *remainder) target(ctx context.Context, root *os.Root, want *Manifest) (
 		if err := ctx.Err(); err != nil {
 			return "", false, context.Cause(ctx)
 		}
-		if err := setAsideCopy(root, name, r.name); err != nil {
+		if err := r.setAsideCopy(ctx, root, name); err != nil {
 			return "", false, err
 		}
 	}
@@ -158,53 +166,26 @@ func (r *remainder) target(ctx context.Context, root *os.Root, want *Manifest) (
 // recoveredSuffix follows the name of the unfinished capture in the name of the new one.
 const recoveredSuffix = "-recovered"
 
-// setAsideCopy sets the directory name aside if it is an incomplete copy of the capture
-// of, and nobody is writing it.
-func setAsideCopy(root *os.Root, name, of string) error {
-	r, err := openRemainder(root, name)
-	if err != nil { // anything else stays as it is
-		return nil
+// labels returns the labels of the new capture.
+func (r *remainder) labels() map[string]string {
+	labels := maps.Clone(r.head.Labels)
+	if labels == nil {
+		labels = make(map[string]string)
 	}
-	defer r.close()
-	if r.head == nil || r.head.Labels[RecoveredFrom] != label(of) {
-		return nil
-	}
-	return r.setAside()
+	labels[RecoveredFrom] = strings.ToValidUTF8(r.name, "\uFFFD")
+	return labels
 }
-
-// isCopy reports whether the remainder is an incomplete copy of an unfinished capture in
-// root, which has everything that the copy has.
-func (r *remainder) isCopy(root *os.Root) bool {
-	of := r.head.Labels[RecoveredFrom]
-	if of == "" || !strings.HasPrefix(r.name, of+recoveredSuffix) {
-		return false
-	}
-	dir, err := openChild(root, of)
-	if err != nil {
-		return false
-	}
-	defer dir.Close()
-	_, closed := lstat(dir, ManifestName)
-	_, claimed := lstat(dir, ClaimName)
-	return errors.Is(closed, fs.ErrNotExist) && claimed == nil
-}
-
-// label returns the value of the label RecoveredFrom for a directory name.
-func label(name string) string { return strings.ToValidUTF8(name, "\uFFFD") }
 
 // manifest returns the manifest that the new capture must have, except for the tool.
 func (r *remainder) manifest(ctx context.Context) (*Manifest, error) {
 	m := *r.head
 	m.End = EndError
 	m.EndedAt = m.StartedAt.Add(r.kept.elapsed())
+	m.FirstByteAt = time.Time{} // unknown, unless a byte with its time is kept
 	if r.arrivals != nil && r.kept.bytes > 0 {
 		m.FirstByteAt = m.StartedAt.Add(r.first.elapsed())
 	}
-	m.Labels = maps.Clone(m.Labels)
-	if m.Labels == nil {
-		m.Labels = make(map[string]string)
-	}
-	m.Labels[RecoveredFrom] = label(r.name)
+	m.Labels = r.labels()
 	m.Files = Files{}
 	for _, part := range []struct {
 		entry  **File
@@ -237,14 +218,9 @@ func sameCapture(want, got *Manifest) bool {
 
 // copy writes the new capture. If that fails, nothing of it is left.
 func (r *remainder) copy(ctx context.Context, root *os.Root, name string, tool Tool) (err error) {
-	labels := maps.Clone(r.head.Labels)
-	if labels == nil {
-		labels = make(map[string]string)
-	}
-	labels[RecoveredFrom] = label(r.name)
 	w, err := CreateIn(root, name, Settings{
 		Source: r.head.Source, Framing: r.head.Framing, StartedAt: r.head.StartedAt,
-		Labels: labels, Tool: tool, Arrivals: r.head.Files.Arrivals != nil,
+		Labels: r.labels(), Tool: tool, Arrivals: r.head.Files.Arrivals != nil,
 	})
 	if err != nil {
 		return err

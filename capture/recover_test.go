@@ -369,12 +369,82 @@ func TestRecoverAgain(t *testing.T) {
 
 	// An incomplete copy of a capture that is still there is only set aside.
 	whole.lay(t, root, "e")
-	copied = interrupted(t, func(s *Settings) { s.Labels = map[string]string{RecoveredFrom: "e"} })
+	copied = interrupted(t, func(s *Settings) { s.Labels = map[string]string{"a": "1", RecoveredFrom: "e"} })
 	copied.lay(t, root, "e-recovered")
-	if got, err := Recover(t.Context(), root, "e-recovered", recoverTool); err != nil || got.Capture != "" {
+	if got, err := Recover(t.Context(), root, "e-recovered", recoverTool); err != nil || got.Capture != "" || got.CopyOf != "e" {
 		t.Errorf("%+v, %v", got, err)
 	}
 	copied.checkRemainder(t, root, "e-recovered")
+}
+
+// A capture that only has the label of a copy is recovered like any other.
+func TestRecoverFalseCopy(t *testing.T) {
+	labelled := interrupted(t, func(s *Settings) { s.Labels = map[string]string{"a": "1", RecoveredFrom: "c"} })
+	for name, change := range map[string]func(original *broken){
+		"without a claim":  func(original *broken) { original.claim = "" },
+		"another response": func(original *broken) { original.response = strings.Replace(original.response, "1", "2", 1) },
+		"fewer bytes":      func(original *broken) { original.response = original.response[:5] },
+		"other times":      func(original *broken) { original.arrivals = strings.Replace(original.arrivals, "\t3\n", "\t4\n", 1) },
+		"another request":  func(original *broken) { original.request = "{}" },
+		"another start": func(original *broken) {
+			original.claim = strings.ReplaceAll(original.claim, `"started_at": "2`, `"started_at": "1`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			original := interrupted(t, nil)
+			before := original
+			if change(&original); original == before {
+				t.Fatal("nothing was changed")
+			}
+			root := openRoot(t, t.TempDir())
+			original.lay(t, root, "c")
+			labelled.lay(t, root, "c-recovered")
+			got, err := Recover(t.Context(), root, "c-recovered", recoverTool)
+			if err != nil || got.Capture != "c-recovered-recovered" || got.CopyOf != "" {
+				t.Fatalf("%+v, %v", got, err)
+			}
+			labelled.check(t, root, "c-recovered", got)
+			if original.claim == "" {
+				return
+			}
+			if err := errors.Join(root.RemoveAll("c-recovered"), root.RemoveAll("c-recovered-recovered")); err != nil {
+				t.Fatal(err)
+			}
+			labelled.lay(t, root, "c-recovered")
+			if got, err = Recover(t.Context(), root, "c", recoverTool); err != nil || got.Capture != "c-recovered-2" {
+				t.Fatalf("%+v, %v", got, err)
+			}
+			if got, err = Recover(t.Context(), root, "c-recovered", recoverTool); err != nil {
+				t.Fatal(err)
+			}
+			labelled.check(t, root, "c-recovered", got)
+		})
+	}
+}
+
+// A claim of an older version is a complete manifest, whose first byte may be lost.
+func TestRecoverCompleteClaim(t *testing.T) {
+	for _, arrivals := range []bool{false, true} {
+		root := openRoot(t, t.TempDir())
+		w, err := CreateIn(root, "c", Settings{Source: Source{Kind: KindProxy, URL: "http://h/"}, Framing: SSE, StartedAt: testStart, Tool: testTool, Arrivals: arrivals})
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, w, EndEOF, "data: {}\n\n")
+		if err := root.Rename("c/"+ManifestName, "c/"+ClaimName); err != nil {
+			t.Fatal(err)
+		}
+		if arrivals {
+			err = root.Remove("c/" + ArrivalsName)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Recover(t.Context(), root, "c", recoverTool)
+		if err != nil || got.Capture != "c-recovered" || !got.Manifest.FirstByteAt.IsZero() || (got.Response == 0) != arrivals {
+			t.Errorf("%+v, %v", got, err)
+		}
+	}
 }
 
 // If the files were already set aside in part, they are found.

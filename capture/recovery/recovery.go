@@ -27,7 +27,8 @@ type Verdict string
 const (
 	// Recovered means that what arrived is in a new capture.
 	Recovered Verdict = "recovered"
-	// SetAside means that nothing had arrived, so there is no new capture.
+	// SetAside means that nothing had arrived, or that the directory was an incomplete
+	// copy, so there is no new capture.
 	SetAside Verdict = "set-aside"
 	// Cleaned means that temporary files were removed from a closed capture.
 	Cleaned Verdict = "cleaned"
@@ -221,9 +222,12 @@ func (r *recoverer) finish(row *Row, parent *os.Root, name string) {
 		row.refuse(err)
 		return
 	}
-	if result.Capture == "" {
+	switch {
+	case result.CopyOf != "":
+		row.add(SetAside, finding.New(finding.CaptureSetAside, "this is an incomplete copy of %s, which has all of it; the files have the suffix %s", finding.Quote(result.CopyOf), capture.RemainderSuffix))
+	case result.Capture == "":
 		row.add(SetAside, finding.New(finding.CaptureSetAside, "nothing had arrived; the files have the suffix %s", capture.RemainderSuffix))
-	} else {
+	default:
 		row.Verdict = Recovered
 		row.Recovered = new(dirtree.Join(parentPath(row.Capture, parent), result.Capture))
 		row.Digest, row.Bytes, row.Left = &result.Digest, &result.Response, &result.Lost

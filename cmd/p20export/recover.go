@@ -30,7 +30,8 @@ in closed captures are removed. Symbolic links are not followed.
 
 Verdicts:
   recovered      what arrived is in a new capture
-  set-aside      nothing had arrived, so there is no new capture
+  set-aside      nothing had arrived, or it was an incomplete copy, so there is
+                 no new capture
   cleaned        temporary files were removed from a closed capture
   recoverable    one of the above may be possible, with --dry-run
   in-use         the capture is being written (exit status 0)
