@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/atomicfile"
 )
 
@@ -59,8 +60,10 @@ func (r *remainder) hold() error {
 	if err := r.lock(); err != nil {
 		return err
 	}
-	_, err := lstat(r.dir, ManifestName)
+	info, err := lstat(r.dir, ManifestName)
 	switch {
+	case err == nil && info.IsDir():
+		return finding.New(finding.CaptureFileMissing, "%s is a directory", finding.Escape(filepath.Join(r.dir.Name(), ManifestName)))
 	case err == nil:
 		return fmt.Errorf("%s: %w", r.dir.Name(), ErrFinished)
 	case errors.Is(err, fs.ErrNotExist):

@@ -282,3 +282,15 @@ func TestConcurrent(t *testing.T) {
 		t.Errorf("%d directories, want %d: %v", len(left), 2*captures, err)
 	}
 }
+
+// A directory in place of the manifest is not a capture that was just closed.
+func TestDirectoryAsManifest(t *testing.T) {
+	dir := t.TempDir()
+	crashed(t, filepath.Join(dir, "c"), "data: {}\n\n")
+	if err := os.Mkdir(filepath.Join(dir, "c/capture.json"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"unrecoverable c capture_file_missing"}, rows(t, dir, Settings{Tool: tool})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

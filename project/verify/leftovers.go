@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"context"
 	"errors"
 	"strings"
 
@@ -79,13 +80,30 @@ func (v *treeVerifier) unfinished(f *folder) []finding.Finding {
 	case used:
 		return []finding.Finding{finding.New(finding.CaptureInUse, "the capture is being written")}
 	case f.files.exists(dirtree.Join(f.path, capture.ManifestName)):
+		if fault, ok := f.notAManifest(v.ctx); ok {
+			return []finding.Finding{fault}
+		}
 		return []finding.Finding{finding.New(finding.CaptureInUse, "the capture was closed after the directory was listed")}
 	}
 	why := finding.New(finding.CaptureUnfinished, "%s has no capture.json, so the capture is unfinished", finding.Escape(f.path))
 	if errors.Is(err, errors.ErrUnsupported) {
 		why = finding.New(finding.CaptureUnfinished, "%s has no capture.json; the file system has no locks, so the capture may still be written", finding.Escape(f.path))
 	}
+	if !f.files.exists(dirtree.Join(f.path, capture.ClaimName)) {
+		why = why.WithHint("read the response file as it is, without times of arrival")
+	}
 	return v.unexplained(why)
+}
+
+// notAManifest returns a finding if the manifest of the folder is not a regular file.
+func (f *folder) notAManifest(ctx context.Context) (fault finding.Finding, ok bool) {
+	c, err := f.files.open(ctx, f.path)
+	if err == nil {
+		c.Close()
+		return fault, false
+	}
+	fault, _ = finding.FromError(err)
+	return fault, fault.Code == finding.CaptureFileMissing
 }
 
 // markStored marks the regular files of the folder that have names of files of captures,

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -196,5 +197,28 @@ func TestLeftInStore(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A directory in place of the manifest is a fault, not a capture that was just closed.
+func TestDirectoryAsManifest(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "c"), capture.SSE, "", "data: {}\n\n")
+	if err := errors.Join(os.Remove(filepath.Join(dir, "c/capture.json")), os.Mkdir(filepath.Join(dir, "c/capture.json"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	list := treeRows(dir, TreeSettings{CapturesOnly: true})
+	if got := outline(dir, list); got[0] != "unexplained c capture_file_missing" || !finding.Failed(list[0].Findings) {
+		t.Errorf("%q", got)
+	}
+}
+
+// Recovery cannot help without a claim, so it is not advised.
+func TestUnfinishedWithoutClaim(t *testing.T) {
+	dir := t.TempDir()
+	testkit.Write(t, filepath.Join(dir, "c/response.sse"), "data: {}\n\n")
+	list := treeRows(dir, TreeSettings{CapturesOnly: true})
+	if got := outline(dir, list); got[0] != "unexplained c capture_unfinished" || !strings.Contains(list[0].Findings[0].Hint, "without times") {
+		t.Errorf("%q: %+v", got, list[0].Findings)
 	}
 }
