@@ -45,6 +45,9 @@ type Settings struct {
 	// AnyHost accepts requests whose Host header does not name this machine. Otherwise they
 	// are refused, because a page in a browser could send them.
 	AnyHost bool
+	// AllowedOrigins are the origins of pages that may read responses in a browser, in the
+	// form that ParseOrigin returns.
+	AllowedOrigins []string
 	// Log is for requests and responses, without their content. It may be nil.
 	Log *slog.Logger
 }
@@ -167,6 +170,11 @@ func (r *Replay) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	defer r.serving.RUnlock()
 	if !r.settings.AnyHost && !exchange.Local(request.Host, nil) {
 		r.refuse(w, http.StatusMisdirectedRequest, "the host in the request is not this machine")
+		return
+	}
+	allowed := r.allowOrigin(w.Header(), request)
+	if isPreflight(request) {
+		r.preflight(w, request, allowed)
 		return
 	}
 	if request.Method != http.MethodPost {

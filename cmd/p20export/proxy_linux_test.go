@@ -53,7 +53,13 @@ func newAgent(t *testing.T) *agent {
 // startProxy starts p20export proxy for an upstream, and returns its URL.
 func startProxy(t *testing.T, upstream, store string, args ...string) (*server, string) {
 	t.Helper()
-	s := &server{cmd: program(t, append([]string{"proxy", "--listen", "127.0.0.1:0", "--upstream", upstream, "--captures", store}, args...)...)}
+	return startServer(t, append([]string{"proxy", "--upstream", upstream, "--captures", store}, args...)...)
+}
+
+// startServer starts a command that serves, and returns its URL.
+func startServer(t *testing.T, args ...string) (*server, string) {
+	t.Helper()
+	s := &server{cmd: program(t, append(args, "--listen", "127.0.0.1:0")...)}
 	stderr, err := s.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -199,6 +205,31 @@ func TestProxyStopsIdle(t *testing.T) {
 	t.Parallel()
 	s, _ := startProxy(t, "http://127.0.0.1:1", filepath.Join(t.TempDir(), "store"))
 	s.kill(t, syscall.SIGINT)
+	if status, log := s.wait(t); status != 0 {
+		t.Errorf("exit status %d\n%s", status, log)
+	}
+}
+
+// Replay lets the pages of --allow-origin read its responses.
+func TestReplayAllowOrigin(t *testing.T) {
+	t.Parallel()
+	s, url := startServer(t, "replay", "../../discovery/captures/adk/refused", "--allow-origin", "https://a.example:443", "--allow-origin", "http://b.example")
+	for origin, want := range map[string]string{"https://a.example": "https://a.example", "http://b.example": "http://b.example", "http://c.example": ""} {
+		request, err := http.NewRequest("POST", url, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Origin", origin)
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response.Body.Close()
+		if got := response.Header.Get("Access-Control-Allow-Origin"); got != want {
+			t.Errorf("%s: allowed %q, want %q", origin, got, want)
+		}
+	}
+	s.kill(t, syscall.SIGTERM)
 	if status, log := s.wait(t); status != 0 {
 		t.Errorf("exit status %d\n%s", status, log)
 	}

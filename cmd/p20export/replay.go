@@ -13,10 +13,12 @@ import (
 	"github.com/p20export/p20export/capture/replay"
 	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/cmd/p20export/internal/monitor"
+	"github.com/p20export/p20export/finding"
 )
 
 func newReplay() *cobra.Command {
 	var speed, match, ids string
+	var origins []string
 	cmd := &cobra.Command{
 		Use:   "replay CAPTURE|DIR --listen ADDRESS",
 		Short: "Answer requests with recorded runs, as if it were the agent",
@@ -53,6 +55,9 @@ altered has the header P20export-Altered: ids, and is sent without content
 coding. All others are sent byte for byte as they are stored, compressed if they
 were.
 
+A page in a browser can read the responses only if it has the same origin, or if
+--allow-origin gives its origin: the scheme, host and port of its address.
+
 Every capture is verified when it is loaded, and again while it is sent: if it
 was changed, replay does not start, or breaks off the response. replay listens
 only on a loopback address and refuses requests for other host names, unless
@@ -62,7 +67,9 @@ Ctrl-C stops it.
 ` + exitHelp("stopped by a signal while no response was open", "", "a capture cannot be read, was changed or cannot be replayed, or the address cannot be used"),
 		Example: `  p20export replay captures/one-turn --listen 127.0.0.1:8011
   p20export replay captures --listen 127.0.0.1:8011 --match input --speed 0
-  p20export replay captures --listen 127.0.0.1:0 --ids request --log-format json`,
+  p20export replay captures --listen 127.0.0.1:0 --ids request --log-format json
+  p20export replay captures --listen 127.0.0.1:8011 \
+      --allow-origin http://localhost:5173`,
 		Args: cli.One("CAPTURE or DIR"),
 	}
 	flags := cmd.Flags()
@@ -72,6 +79,8 @@ Ctrl-C stops it.
 	cli.Complete(cmd, "match", string(replay.MatchOrder), string(replay.MatchInput))
 	flags.StringVar(&ids, "ids", "", "send events with other thread and run ids: `IDS` is request, for those of the request (default: as recorded)")
 	cli.Complete(cmd, "ids", "request")
+	flags.StringArrayVar(&origins, "allow-origin", nil, "let pages of this `ORIGIN` read responses in a browser, such as http://localhost:5173, or * for all (repeatable)")
+	cli.Complete(cmd, "allow-origin")
 	server := cli.AddServer(cmd)
 	cli.Require(cmd, "listen")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -86,6 +95,13 @@ Ctrl-C stops it.
 			return err
 		}
 		s.AnyHost = server.AllowRemote
+		for _, o := range origins {
+			origin, err := replay.ParseOrigin(o)
+			if err != nil {
+				return fmt.Errorf("--allow-origin %s: %w", finding.Quote(o), err)
+			}
+			s.AllowedOrigins = append(s.AllowedOrigins, origin)
+		}
 		pipe := make(chan os.Signal, 1)
 		signal.Notify(pipe, syscall.SIGPIPE) // a test may read only the first line of the log
 		defer signal.Stop(pipe)
