@@ -218,7 +218,7 @@ func (fl *discoverFlags) discover(cmd *cobra.Command, p *render.Printer, plan *s
 	}
 	if harness != nil {
 		starting := render.NewProgress(stderr, "starting the harness "+harness.Name)
-		kill, stop := signals.UntilSecond(ctx)
+		kill, stop := signals.UntilSecond(ctx, 0)
 		defer stop()
 		server, err := harness.Start(ctx, kill)
 		starting.End()

@@ -85,8 +85,9 @@ With --freeze, closed captures are also frozen into OUT, first those that are
 already in DIR. This never affects the traffic; failures are only logged.
 
 After SIGTERM or SIGINT, new exchanges are refused, and the program ends when
-all open ones have ended. After --drain, or at a second signal, the rest are cut
-off and kept as cancelled, and the exit status is 143 or 130.
+all open ones have ended. After --drain, or at a second signal half a second or
+more after the first, the rest are cut off and kept as cancelled, and the exit
+status is 143 or 130.
 
 Without --allow-remote, ADDRESS must be a loopback address. Requests with a Host
 header that names another machine are refused then, unless --allow-host names

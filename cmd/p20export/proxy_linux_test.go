@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/cmd/p20export/internal/signals"
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/internal/testkit"
 )
@@ -182,14 +183,24 @@ func TestProxyCutsOff(t *testing.T) {
 			a, store := newAgent(t), filepath.Join(t.TempDir(), "store")
 			s, url := startProxy(t, a.URL, store, "--drain", test.drain)
 			_, body := post(t, url)
-			for i, sig := range test.signals {
-				if s.kill(t, sig); i == 0 {
-					s.await(t, `"msg":"draining"`)
+			cut := make(chan struct{})
+			go func() {
+				defer close(cut)
+				if got, err := io.ReadAll(body); err == nil || string(got) != firstEvent {
+					t.Errorf("the client got %q, %v", got, err)
+				}
+			}()
+			s.kill(t, test.signals[0])
+			s.await(t, `"msg":"draining"`)
+			for _, sig := range test.signals[1:] {
+				select {
+				case <-cut:
+					t.Errorf("cut off before %v", sig)
+				case <-time.After(2 * signals.Together): // the second signal, and not a part of the first
+					s.kill(t, sig)
 				}
 			}
-			if got, err := io.ReadAll(body); err == nil || string(got) != firstEvent {
-				t.Errorf("the client got %q, %v", got, err)
-			}
+			<-cut
 			if status, log := s.wait(t); status != test.want || !strings.Contains(log, `"end":"cancelled"`) || !strings.Contains(log, `"cut_off":1`) {
 				t.Errorf("exit status %d, want %d\n%s", status, test.want, log)
 			}
@@ -197,6 +208,33 @@ func TestProxyCutsOff(t *testing.T) {
 				t.Errorf("%v", got)
 			}
 		})
+	}
+}
+
+// A signal that is sent twice at once, as GNU timeout does, counts once.
+func TestServersTakeSignalsTogether(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t)
+	s, url := startProxy(t, a.URL, filepath.Join(t.TempDir(), "store"), "--drain", "1h")
+	_, body := post(t, url)
+	for range 2 {
+		s.kill(t, syscall.SIGTERM)
+	}
+	s.await(t, `"msg":"draining"`)
+	close(a.release)
+	if got, err := io.ReadAll(body); err != nil || string(got) != wholeRun {
+		t.Errorf("%v\n%s", err, got)
+	}
+	if status, log := s.wait(t); status != 0 {
+		t.Errorf("exit status %d\n%s", status, log)
+	}
+
+	s, _ = startServer(t, "replay", "../../discovery/captures/adk/one-turn")
+	for range 2 {
+		s.kill(t, syscall.SIGTERM)
+	}
+	if status, log := s.wait(t); status != 0 {
+		t.Errorf("replay: exit status %d\n%s", status, log)
 	}
 }
 

@@ -80,7 +80,7 @@ const filesOfExchange = 6
 
 // run recovers what a crash left, serves until ctx is done, and drains.
 func (s *proxyServer) run(ctx context.Context) error {
-	now, stop := signals.UntilSecond(ctx)
+	now, stop := signals.UntilSecond(ctx, signals.Together)
 	defer stop()
 	about := []any{"upstream", s.flags.upstream, "captures", s.flags.captures}
 	if s.flags.metrics != "" {

@@ -13,6 +13,7 @@ import (
 	"github.com/p20export/p20export/capture/replay"
 	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/cmd/p20export/internal/monitor"
+	"github.com/p20export/p20export/cmd/p20export/internal/signals"
 	"github.com/p20export/p20export/finding"
 )
 
@@ -102,6 +103,8 @@ Ctrl-C stops it.
 			}
 			s.AllowedOrigins = append(s.AllowedOrigins, origin)
 		}
+		_, stop := signals.UntilSecond(cmd.Context(), signals.Together)
+		defer stop()
 		pipe := make(chan os.Signal, 1)
 		signal.Notify(pipe, syscall.SIGPIPE) // a test may read only the first line of the log
 		defer signal.Stop(pipe)

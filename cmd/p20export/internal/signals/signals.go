@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
 
 // Ended is the cause of a context that a signal canceled.
@@ -36,28 +37,44 @@ func Context(parent context.Context) (context.Context, func()) {
 	}
 }
 
+// Together is a time in which servers count several signals as one. Some programs send a
+// signal twice at once: GNU timeout sends it to the process and to its group.
+const Together = 500 * time.Millisecond
+
 // UntilSecond returns a context that the first signal after the cancellation of ctx
-// cancels, instead of ending the program. The signal after that ends the program.
-func UntilSecond(ctx context.Context) (context.Context, func()) {
+// cancels, instead of ending the program. Signals that arrive less than grace after the
+// first one count as one with it. The signal after the second ends the program.
+func UntilSecond(ctx context.Context, grace time.Duration) (context.Context, func()) {
 	kill, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	remaining := 2
-	if ctx.Err() != nil {
-		remaining = 1
-	}
+	first := ctx.Err() != nil
 	go func() {
 		defer signal.Stop(signals)
-		for range remaining {
-			select {
-			case <-signals:
-			case <-kill.Done():
-				return
-			}
+		if awaitSecond(signals, kill.Done(), first, grace) {
+			cancel()
 		}
-		cancel()
 	}()
 	return kill, cancel
+}
+
+// awaitSecond waits for the second signal, and reports whether there was one before done.
+// If first is set, the first one arrived just now.
+func awaitSecond(signals <-chan os.Signal, done <-chan struct{}, first bool, grace time.Duration) bool {
+	began := time.Now()
+	for {
+		select {
+		case <-done:
+			return false
+		case <-signals:
+			switch {
+			case !first:
+				first, began = true, time.Now()
+			case time.Since(began) >= grace:
+				return true
+			}
+		}
+	}
 }
 
 // CleanUp calls clean and ends the program when it receives its number-th signal from
