@@ -37,12 +37,22 @@ func checkOutputFile(flag, file string) error {
 func checkIn(flag, path, dir string) error {
 	err := capture.CheckOutside(dir)
 	if in, ok := errors.AsType[*capture.InsideError](err); ok {
+		if isSame(path, in.Capture) {
+			return fmt.Errorf("%s %s is a capture; nothing may be written there", flag, path)
+		}
 		return fmt.Errorf("%s %w", flag, &capture.InsideError{Path: path, Capture: in.Capture})
 	}
 	if err != nil { // the working directory was deleted
 		return fmt.Errorf("%w: %w", errInput, err)
 	}
 	return nil
+}
+
+// isSame reports whether both paths name the same directory.
+func isSame(a, b string) bool {
+	infoA, errA := os.Stat(a)
+	infoB, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }
 
 // findCaptures returns the captures named by the arguments. An argument that is a

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -274,12 +275,33 @@ func (fl *proxyFlags) freezing(cmd *cobra.Command) (*freeze.Settings, error) {
 	if info, err := os.Stat(fl.out); err == nil && !info.IsDir() {
 		return nil, fmt.Errorf("--freeze %s is not a directory; name a directory for the frozen files", finding.Quote(fl.out))
 	}
+	if fl.isInCaptures(fl.out) {
+		return nil, fmt.Errorf("--freeze %s is in --captures %s; name a directory outside it, because everything in --captures is checked as a capture", finding.Quote(fl.out), finding.Quote(fl.captures))
+	}
 	settings, err := fl.projection.settings()
 	if err != nil {
 		return nil, err
 	}
 	s := &freeze.Settings{Settings: settings, Dir: fl.out, Tool: build.Tool()}
 	return s, s.Normalize()
+}
+
+// isInCaptures reports whether a path is in the directory of --captures, or is that
+// directory. Either may not exist.
+func (fl *proxyFlags) isInCaptures(path string) bool {
+	store, err1 := filepath.Abs(fl.captures)
+	at, err2 := filepath.Abs(path)
+	if err1 != nil || err2 != nil {
+		return false
+	}
+	for parent := filepath.Dir(at); ; at, parent = parent, filepath.Dir(parent) {
+		if at == store || isSame(at, store) {
+			return true
+		}
+		if at == parent {
+			return false
+		}
+	}
 }
 
 // loadCertificate loads the files of --tls-cert and --tls-key. It returns nil if they are

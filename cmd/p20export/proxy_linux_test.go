@@ -238,6 +238,29 @@ func TestServersTakeSignalsTogether(t *testing.T) {
 	}
 }
 
+// The directory of --freeze is there before anything is frozen, for prune. No line of the log
+// has a key twice.
+func TestProxyCreatesFrozen(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	store, frozen := filepath.Join(dir, "store"), filepath.Join(dir, "a", "frozen")
+	s, _ := startProxy(t, "http://127.0.0.1:1", store, "--freeze", frozen)
+	var out bytes.Buffer
+	if status := run([]string{"prune", store, "--older-than", "30d", "--frozen-in", frozen}, &out, &out); status != 0 {
+		t.Errorf("prune: exit status %d\n%s", status, out.String())
+	}
+	s.kill(t, syscall.SIGTERM)
+	status, log := s.wait(t)
+	if status != 0 || !strings.Contains(log, `"msg":"draining","limit":`) {
+		t.Errorf("exit status %d\n%s", status, log)
+	}
+	for line := range strings.Lines(log) {
+		if strings.Count(line, `"time":`) != 1 {
+			t.Errorf("not one time: %s", line)
+		}
+	}
+}
+
 // A proxy that was not asked for anything stops at once.
 func TestProxyStopsIdle(t *testing.T) {
 	t.Parallel()

@@ -55,6 +55,9 @@ func (fl *proxyFlags) run(cmd *cobra.Command) error {
 		if s.observer.freezer, err = service.NewFreezer(store, *freezing, log, count); err != nil {
 			return err
 		}
+		if _, err := atomicfile.MakeDir(fl.out); err != nil { // prune reads it before anything is frozen
+			return fmt.Errorf("%w: --freeze: %w\nnext: name a directory that p20export may create", errServe, err)
+		}
 	}
 	settings.Captures, settings.Log, settings.Observer = store.Root, log, s.observer
 	if s.proxy, err = proxy.New(settings); err != nil {
@@ -129,7 +132,7 @@ func (s *proxyServer) run(ctx context.Context) error {
 // drain waits for the open exchanges, up to the time of --drain or until now is done.
 func (s *proxyServer) drain(now context.Context) error {
 	s.observer.Draining()
-	s.log.Info("draining", "time", s.flags.drain)
+	s.log.Info("draining", "limit", s.flags.drain)
 	ctx, cancel := context.WithTimeout(now, s.flags.drain)
 	defer cancel()
 	err := s.proxy.Drain(ctx)
