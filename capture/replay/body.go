@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
@@ -57,7 +58,7 @@ func (c *recorded) open(ctx context.Context, start time.Time, speed float64, in 
 	}
 	decoded := io.Reader(b)
 	if c.coding != "" {
-		d, err := capture.Decode(b, c.coding)
+		d, err := c.decode(b)
 		if err != nil {
 			close()
 			return nil, false, err
@@ -67,6 +68,27 @@ func (c *recorded) open(ctx context.Context, start time.Time, speed float64, in 
 		decoded = d
 	}
 	return &reader{newEditor(decoded, c.ids, in), close}, true, nil
+}
+
+// decode returns a reader that undoes the content coding of a response. A response that
+// broke off ends where it cannot be decoded any further.
+func (c *recorded) decode(response io.Reader) (io.ReadCloser, error) {
+	d, err := capture.Decode(response, c.coding)
+	if err != nil || c.end == capture.EndEOF {
+		return d, err
+	}
+	return &reader{brokenOff{d}, d.Close}, nil
+}
+
+// brokenOff ends where the reader ends too early.
+type brokenOff struct{ io.Reader }
+
+func (b brokenOff) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		err = io.EOF
+	}
+	return n, err
 }
 
 // reader combines a reader with the function that closes its files.

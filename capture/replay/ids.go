@@ -49,7 +49,7 @@ func (c *recorded) findIDs(ctx context.Context) ([]place, error) {
 	defer file.Close()
 	source := &window{r: interrupted{ctx, file}}
 	if c.coding != "" {
-		d, err := capture.Decode(source.r, c.coding)
+		d, err := c.decode(source.r)
 		if err != nil {
 			return nil, err
 		}
@@ -66,8 +66,11 @@ func (c *recorded) findIDs(ctx context.Context) ([]place, error) {
 		if err == io.EOF {
 			return s.places, nil
 		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%w: %w", ErrIDs, err)
 		}
 		places := len(s.places)
 		s.event(frame.Data)

@@ -93,6 +93,26 @@ func TestRequestIDsDecodes(t *testing.T) {
 	}
 }
 
+// A response with a coding that broke off is altered as far as it can be decoded, and is
+// broken off. If it should be complete, it is refused.
+func TestRequestIDsBrokenOff(t *testing.T) {
+	whole := gzipped("data: {\"type\":\"RUN_STARTED\",\"threadId\":\"t\",\"runId\":\"r\"}\n\n", "data: {}\n\n")
+	for _, size := range []int{5, len(whole) - 20, len(whole) - 4} {
+		s := stored{content: "text/event-stream", headers: map[string]string{"content-encoding": "gzip"}, body: whole[:size], end: capture.EndCancelled}
+		url, log := serve(t, s.one(t), Settings{RequestIDs: true})
+		got := post(t, url, `{"threadId":"T","runId":"R"}`)
+		want := strings.NewReplacer(`"t"`, `"T"`, `"r"`, `"R"`).Replace("data: {\"type\":\"RUN_STARTED\",\"threadId\":\"t\",\"runId\":\"r\"}\n\ndata: {}\n\n")
+		if size == 5 {
+			want = whole[:size] // without ids, the bytes are as recorded
+		}
+		if !strings.HasPrefix(want, got.body) || got.body == "" || !got.broken || !strings.Contains(log(), "broken off as recorded") {
+			t.Errorf("%d bytes: %+v\n%s", size, got, log())
+		}
+		s.end = capture.EndEOF
+		fails(t, s.one(t), Settings{RequestIDs: true}, "unexpected EOF")
+	}
+}
+
 // Responses in which no ids can be found are refused, except errors, which have none.
 func TestRequestIDsUnreadable(t *testing.T) {
 	for name, s := range map[string]stored{
