@@ -127,9 +127,7 @@ func (d *directory) claim() (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = atomicfile.Lock(f) // without locks, Recover refuses the capture
-	// Until the file was locked, Recover may have set it aside.
-	err = checkIs(d.root, ClaimName, f)
+	err = d.lockClaim(f)
 	var entries []fs.DirEntry
 	if err == nil {
 		entries, err = fs.ReadDir(d.root.FS(), ".")
@@ -142,6 +140,19 @@ func (d *directory) claim() (*os.File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// lockClaim locks the new file ClaimName. If Recover has set it aside before it was locked,
+// lockClaim gives it its name again.
+func (d *directory) lockClaim(f *os.File) error {
+	_ = atomicfile.Lock(f) // without locks, Recover refuses the capture
+	aside := ClaimName + RemainderSuffix
+	if checkIs(d.root, aside, f) == nil {
+		if left, err := atomicfile.MoveIn(d.root, aside, ClaimName); left || err != nil {
+			return errors.Join(err, d.removeFile(aside))
+		}
+	}
+	return checkIs(d.root, ClaimName, f)
 }
 
 // publish writes a file under a temporary name, makes its content durable, and then

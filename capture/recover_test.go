@@ -532,3 +532,49 @@ func TestHold(t *testing.T) {
 		t.Errorf("when closed: %v", err)
 	}
 }
+
+// Recover can find the claim of a new capture before it is locked. The capture begins
+// nevertheless.
+func TestRecoverNewClaim(t *testing.T) {
+	root := openRoot(t, t.TempDir())
+	d, err := makeDirectoryIn(root, "c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.close()
+	f, err := d.create(ClaimName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if got, err := Recover(t.Context(), root, "c", testTool); err != nil || got.Capture != "" {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if err := d.lockClaim(f); err != nil {
+		t.Fatal(err)
+	}
+	if used, err := InUse(root, "c"); err != nil || !used {
+		t.Errorf("in use: %v, %v", used, err)
+	}
+	testkit.RequireNames(t, filepath.Join(root.Name(), "c"), ClaimName)
+}
+
+// Captures can be created in a store that is being recovered.
+func TestCreateDuringRecover(t *testing.T) {
+	root := openRoot(t, t.TempDir())
+	for i := range 100 {
+		name := fmt.Sprint(i)
+		begun, done := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(done)
+			close(begun)
+			for range 20 {
+				_, _ = Recover(t.Context(), root, name, testTool)
+			}
+		}()
+		<-begun
+		w := createIn(t, root, name)
+		<-done
+		write(t, w, EndEOF, "data: {}\n\n")
+	}
+}
