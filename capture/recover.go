@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/finding"
@@ -46,7 +47,7 @@ var ErrFinished = errors.New("the capture is finished")
 // Recover closes what arrived of the unfinished capture in the directory name of root. It
 // writes a new capture beside it, named name-recovered, with the end EndError, the label
 // RecoveredFrom, and the source, framing, start, request and other labels of the
-// unfinished one. It keeps every byte of the response that has a time of arrival. The end
+// unfinished one. A long name is shortened. It keeps every byte of the response that has a time of arrival. The end
 // is the time of the last byte. If times were not recorded, it keeps all bytes, and the
 // end is the start.
 //
@@ -138,10 +139,11 @@ func checkCopy(ctx context.Context, root *os.Root, name string, want *Manifest) 
 // capture, target returns its name and that it exists. It sets incomplete copies aside.
 func (r *remainder) target(ctx context.Context, root *os.Root, want *Manifest) (name string, exists bool, err error) {
 	for n := 1; ; n++ {
-		name = r.name + recoveredSuffix
+		suffix := recoveredSuffix
 		if n > 1 {
-			name += "-" + strconv.Itoa(n)
+			suffix += "-" + strconv.Itoa(n)
 		}
+		name = shorten(r.name, maxName-len(suffix)) + suffix
 		info, err := lstat(root, name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -165,6 +167,20 @@ func (r *remainder) target(ctx context.Context, root *os.Root, want *Manifest) (
 
 // recoveredSuffix follows the name of the unfinished capture in the name of the new one.
 const recoveredSuffix = "-recovered"
+
+// maxName is the maximum size of a file name in bytes, on most file systems.
+const maxName = 255
+
+// shorten returns the first limit bytes of a name, or fewer so as not to cut a character.
+func shorten(name string, limit int) string {
+	if len(name) <= limit {
+		return name
+	}
+	for limit > 0 && !utf8.RuneStart(name[limit]) {
+		limit--
+	}
+	return name[:limit]
+}
 
 // labels returns the labels of the new capture.
 func (r *remainder) labels() map[string]string {

@@ -578,3 +578,21 @@ func TestCreateDuringRecover(t *testing.T) {
 		write(t, w, EndEOF, "data: {}\n\n")
 	}
 }
+
+// A name to which nothing can be appended is shortened.
+func TestRecoverLongName(t *testing.T) {
+	whole := interrupted(t, nil)
+	for name, want := range map[string]string{
+		strings.Repeat("n", 245):      strings.Repeat("n", 245) + "-recovered",
+		strings.Repeat("n", 255):      strings.Repeat("n", 245) + "-recovered",
+		strings.Repeat("\u00e9", 127): strings.Repeat("\u00e9", 122) + "-recovered",
+	} {
+		root := openRoot(t, t.TempDir())
+		whole.lay(t, root, name)
+		got, err := Recover(t.Context(), root, name, recoverTool)
+		if err != nil || got.Capture != want {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		whole.check(t, root, name, got)
+	}
+}
