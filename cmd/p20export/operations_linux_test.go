@@ -60,9 +60,12 @@ var address = regexp.MustCompile(`--(listen|metrics) (\S+)`)
 // do runs a command.
 func (o *operations) do(command string) {
 	o.t.Helper()
-	if job, ok := strings.CutPrefix(command, "kill %"); ok {
+	if job, ok := strings.CutPrefix(strings.TrimSuffix(command, "; wait $!"), "kill "); ok {
 		o.stop(job)
 		return
+	}
+	if strings.HasPrefix(command, "sleep ") {
+		return // until a server listens, and start waits for that
 	}
 	rest, background := strings.CutSuffix(command, " &")
 	if !background {
@@ -114,14 +117,15 @@ func (o *operations) start(command string) {
 	o.servers = append(o.servers, s)
 }
 
-// stop stops a server that the shell would know by the number of its job.
+// stop stops the first server, which is %1 in the shell, or the last one, which is $!.
 func (o *operations) stop(job string) {
 	o.t.Helper()
-	n := strings.Index("0123456789", job)
-	if n < 1 || n > len(o.servers) {
+	n := map[string]int{"%1": 0, "$!": len(o.servers) - 1}
+	i, ok := n[job]
+	if !ok || i < 0 || i >= len(o.servers) {
 		o.t.Fatalf("there is no job %s", job)
 	}
-	s := o.servers[n-1]
+	s := o.servers[i]
 	s.kill(o.t, syscall.SIGTERM)
 	if status, log := s.wait(o.t); status != 0 {
 		o.t.Fatalf("job %s: exit status %d\n%s", job, status, log)

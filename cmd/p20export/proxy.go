@@ -65,8 +65,8 @@ func newProxy() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "proxy --listen ADDRESS --upstream URL --captures DIR",
 		Short: "Record live traffic between a front end and an agent",
-		Long: `Stand between a front end and an agent, pass everything through unchanged, and
-keep each exchange as a capture in DIR. Point the front end at ADDRESS instead
+		Long: `Stand between a front end and an agent, pass the traffic through, and keep runs
+and failed requests as captures in DIR. Point the front end at ADDRESS instead
 of at the agent.
 
 An exchange is recorded if it is a POST whose response is an event stream, or
@@ -82,21 +82,21 @@ The log line "exchange stored" means that the capture is closed and survives a
 crash. --sync says when the bytes of an open capture are made durable. At its
 start, proxy recovers the captures in DIR that a crash left unfinished.
 
-With --freeze, closed captures are also frozen into OUT, first those that are
-already in DIR. This never affects the traffic; failures are only logged.
+With --freeze, closed captures are also frozen into OUT, beginning with those
+that are already in DIR. This never affects the traffic; failures are only
+logged.
 
-After SIGTERM or SIGINT, new exchanges are refused, and the program ends when
-all open ones have ended. After --drain, or at a second signal half a second or
-more after the first, the rest are cut off and kept as cancelled, and the exit
-status is 143 or 130.
+After SIGTERM, SIGINT or SIGHUP, new exchanges are refused, and the program ends
+when all open ones have ended. After --drain, or at a second signal half a
+second or more after the first, the rest are cut off and kept as cancelled.
 
-Without --allow-remote, ADDRESS must be a loopback address. Requests with a Host
-header that names another machine are refused then, unless --allow-host names
-it: a page in a browser could send them.
+Without --allow-remote, ADDRESS must be a loopback address, and requests whose
+Host header names another machine are refused, unless --allow-host names it. A
+page in a browser could send such requests.
 
 The log on standard error has no content of messages and no header values.
 --metrics serves /metrics for Prometheus, /healthz and /readyz.
-` + exitHelp("stopped by a signal, and every exchange had ended", "", "the program could not start, or could not go on"),
+` + serverExitHelp("exchanges", "the program could not start, or could not go on"),
 		Example: `  p20export proxy --listen 127.0.0.1:8080 --upstream http://127.0.0.1:8011/ \
       --captures captures
   p20export proxy --listen 127.0.0.1:8080 --upstream https://agent.example/v1 \
@@ -111,11 +111,11 @@ The log on standard error has no content of messages and no header values.
 	}
 	fl.server = cli.AddServer(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&fl.upstream, "upstream", "", "`URL` of the agent, to whose path that of each request is added (required)")
+	flags.StringVar(&fl.upstream, "upstream", "", "`URL` of the agent; the path of each request is appended to its path (required)")
 	flags.StringVar(&fl.captures, "captures", "", "`DIR` to keep captures in, created if it does not exist (required)")
 	flags.StringArrayVar(&fl.labels, "label", nil, "label `KEY=VALUE` to store in every manifest (repeatable)")
 	flags.Var(numberFlag{&fl.maxBytes, "bytes"}, "max-bytes", "keep at most this many `BYTES` of a response (default: no limit)")
-	flags.StringVar(&fl.onStoreFailure, "on-store-failure", onFailurePass, "whether an exchange that cannot be stored goes on: `pass|fail`")
+	flags.StringVar(&fl.onStoreFailure, "on-store-failure", onFailurePass, "what to do with an exchange that cannot be stored: pass it on, or end it: `pass|fail`")
 	flags.StringVar(&fl.sync, "sync", syncEnd, "when captures are made durable: `POLICY` is end, each (after each write) or, for example, interval=50ms")
 	flags.Var(numberFlag{&fl.queueBytes, "bytes"}, "queue-bytes", "let at most this many `BYTES` wait to be written")
 	flags.StringVar(&fl.out, "freeze", "", "freeze closed captures into the directory `OUT`")
@@ -127,7 +127,7 @@ The log on standard error has no content of messages and no header values.
 	flags.Var(durationFlag{&fl.timeout}, "timeout", "cut off an exchange after this `DURATION`, such as 90s or 5m (default: no limit)")
 	flags.Var(numberFlag{&fl.maxRequestBytes, "bytes"}, "max-request-bytes", "refuse requests with more `BYTES`")
 	flags.Var(numberFlag{&fl.exchanges, "exchanges"}, "max-exchanges", "refuse requests while `N` exchanges are open")
-	flags.StringArrayVar(&fl.hosts, "allow-host", nil, "accept requests for the host `NAME`; with --allow-remote, only for such and for loopback (repeatable)")
+	flags.StringArrayVar(&fl.hosts, "allow-host", nil, "accept requests for the host `NAME`; with --allow-remote, accept only these and loopback names (repeatable)")
 	cli.Complete(cmd, "on-store-failure", onFailurePass, onFailureFail)
 	cli.Complete(cmd, "sync", syncEnd, syncInterval+"50ms", syncEach)
 	for _, name := range []string{"upstream", "label", "metrics", "allow-host", "max-bytes", "queue-bytes", "max-request-bytes", "max-exchanges", "drain", "timeout"} {

@@ -28,19 +28,20 @@ it, next to the artifact and the envelope that it names, and the projection
 gives the same files again, as p20export verify tests it. Captures without such
 records are kept, for example those of HTTP errors and of runs that freeze
 refuses; --unfrozen removes them too. One of --frozen-in and --unfrozen is
-required, so that nobody removes evidence by accident.
+required, so that no capture is removed by accident.
 
 Unfinished captures, and what p20export recover has set aside (*.unfinished),
-are kept unless --unfinished is given; their age is that of the last change to a
-file. A capture that is being written is never removed, and neither is a
-directory that contains anything but files of a capture. Symbolic links are not
-followed.
+are kept unless --unfinished is given; their age is the time since the last
+change to a file. A capture that is being written is never removed, and neither
+is a directory that contains anything but files of a capture. Symbolic links are
+not followed.
 
 Verdicts:
   removed    the directory was removed
-  removable  it would be removed, with --dry-run
-  kept       it was not; a reason is given unless it is too young
-  error      it could not be read or removed (exit status 3)
+  removable  the directory would be removed without --dry-run
+  kept       the directory was not removed; unless it is too young, a finding
+             says why
+  error      the directory could not be read or removed (exit status 3)
 
 If prune is interrupted, it leaves at most one directory with a temporary name,
 which no command takes for a capture. The next prune removes it. Text output

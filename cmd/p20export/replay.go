@@ -30,16 +30,14 @@ response that broke off when it was recorded breaks off again. No model is
 asked, and no run happens.
 
 A CAPTURE, which is a capture directory or a plain SSE, NDJSON or JSON array
-file, answers every request. DIR means all captures in it and below it; those
-that are unfinished are skipped with a warning. --match says which of them
-answers a request:
+file, answers every request. DIR means all captures in it and below it, without
+the unfinished ones. --match says which of them answers a request:
 
-  order  each answers one request, in the order in which they were started
-         (default for DIR)
-  input  the one whose request has the same last user message: exactly the same
-         text; of several texts in one message, all of them together. Several
-         captures with the same message take turns, and begin again after the
-         last
+  order  the first capture answers the first request, the second the second, and
+         so on, in the order in which they were started (default for DIR)
+  input  the capture whose request has exactly the same last user message. If a
+         message has several texts, they are joined. Several captures with the
+         same message take turns, and begin again after the last
 
 If no capture answers a request, the response is 404 with the reason.
 
@@ -53,8 +51,8 @@ and RUN_ERROR, and in the input of RUN_STARTED, with those of the request, for
 clients that compare them. It replaces the ids of the first run and of the
 recorded request; other ids, such as parentRunId, stay. A response that was
 altered has the header P20export-Altered: ids, and is sent without content
-coding. All others are sent byte for byte as they are stored, compressed if they
-were.
+coding. All others are sent byte for byte as they are stored, also if they are
+compressed.
 
 A page in a browser can read the responses only if it has the same origin, or if
 --allow-origin gives its origin: the scheme, host and port of its address.
@@ -65,7 +63,7 @@ only on a loopback address and refuses requests for other host names, unless
 --allow-remote is given. It logs to standard error; the first line with the
 message "listening" has the address, and no line contains content of a capture.
 Ctrl-C stops it.
-` + exitHelp("stopped by a signal while no response was open", "", "a capture cannot be read, was changed or cannot be replayed, or the address cannot be used"),
+` + serverExitHelp("responses", "a capture cannot be read, was changed or cannot be replayed, or the address cannot be used"),
 		Example: `  p20export replay captures/one-turn --listen 127.0.0.1:8011
   p20export replay captures --listen 127.0.0.1:8011 --match input --speed 0
   p20export replay captures --listen 127.0.0.1:0 --ids request --log-format json
@@ -74,11 +72,11 @@ Ctrl-C stops it.
 		Args: cli.One("CAPTURE or DIR"),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&speed, "speed", "1", "divide the recorded pauses by `1|0|N`; 0 removes them")
+	flags.StringVar(&speed, "speed", "1", "divide the recorded pauses by `N`; 1 keeps them, and 0 removes them")
 	cli.Complete(cmd, "speed", "1", "0", "10")
 	flags.StringVar(&match, "match", "", "which capture answers a request: `order|input` (default: order for DIR, and a CAPTURE answers every request)")
 	cli.Complete(cmd, "match", string(replay.MatchOrder), string(replay.MatchInput))
-	flags.StringVar(&ids, "ids", "", "send events with other thread and run ids: `IDS` is request, for those of the request (default: as recorded)")
+	flags.StringVar(&ids, "ids", "", "replace thread and run ids: with `IDS` request, by those of the request (default: as recorded)")
 	cli.Complete(cmd, "ids", "request")
 	flags.StringArrayVar(&origins, "allow-origin", nil, "let pages of this `ORIGIN` read responses in a browser, such as http://localhost:5173, or * for all (repeatable)")
 	cli.Complete(cmd, "allow-origin")

@@ -172,12 +172,22 @@ const exitColumn = 17
 // can have. The arguments describe the statuses 0, 1 and 3. An empty one omits the
 // status 1. An empty three is replaced by the description of most commands.
 func exitHelp(zero, one, three string) string {
-	const wrongLine = "the command line is wrong. Also if the Go runtime fails, for example out of memory: standard error then has a stack trace"
+	return exitStatuses(zero, one, three, "stopped by SIGHUP, SIGINT or SIGTERM")
+}
+
+// serverExitHelp is like exitHelp for a command that serves until a signal. Then it ends, or
+// cuts off, what it serves.
+func serverExitHelp(what, three string) string {
+	return exitStatuses("stopped by a signal without cutting off "+what, "", three, "stopped by SIGHUP, SIGINT or SIGTERM, which cut off "+what)
+}
+
+func exitStatuses(zero, one, three, signaled string) string {
+	const wrongLine = "the command line is wrong, or the Go runtime failed, for example without memory; standard error then has a stack trace"
 	var b strings.Builder
 	b.WriteString("\nExit status:")
 	for _, status := range [][2]string{
 		{"0", zero}, {"1", one}, {"2", wrongLine}, {"3", cmp.Or(three, "the work could not be completed")},
-		{"129, 130, 143", "stopped by SIGHUP, SIGINT or SIGTERM"},
+		{"129, 130, 143", signaled},
 	} {
 		if status[1] == "" {
 			continue

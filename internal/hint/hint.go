@@ -150,7 +150,7 @@ var ByTruncation = sync.OnceValue(func() map[string]string {
 var ByCode = sync.OnceValue(func() map[string]string {
 	return map[string]string{
 		"capture_unfinished":         "close what arrived into a new capture with p20export recover DIR, or name the response file to read it without its times",
-		"capture_in_use":             "wait until the program that writes it has ended",
+		"capture_in_use":             "wait until the exchange has ended, or the program that writes the capture",
 		"capture_set_aside":          "when the recovered capture has all that matters, remove them with p20export prune --unfinished",
 		"capture_manifest_malformed": "restore capture.json from the original capture",
 		"capture_file_missing":       "restore the whole capture directory",
@@ -281,7 +281,7 @@ var ByCode = sync.OnceValue(func() map[string]string {
 		"artifact_absent":   "restore the artifact next to its record, or freeze the capture again",
 		"capture_absent":    "name it, or a directory that contains it, with --capture",
 		"capture_repeated":  "one of the two copies is enough",
-		"nothing_frozen":    "freeze it with: p20export freeze CAPTURE -o DIR",
+		"nothing_frozen":    "freeze it with: p20export freeze CAPTURE -o DIR; if freeze refuses it, remove it with p20export prune --unfrozen",
 		"nothing_to_verify": "check the path",
 		"nothing_verified":  "freeze the captures, and verify the result together with them; to check only captures, use p20export verify DIR --captures-only",
 		"file_unexplained":  "find out where the file comes from, and move it out of the directory",
