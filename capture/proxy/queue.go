@@ -24,6 +24,10 @@ const (
 // arrivalBytes is the memory of a queued time of arrival.
 const arrivalBytes = 32
 
+// recordingBytes is about the memory of a recording beside its queue. It counts like what
+// waits to be written, because recordings wait for their files too.
+const recordingBytes = 4 << 10
+
 // blocks has blocks that recordings can use again.
 type blocks struct{ small, large sync.Pool }
 

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,21 +20,12 @@ import (
 // Recorder records exchanges as captures in one directory. It is safe for concurrent use.
 type Recorder struct {
 	settings *Settings
-	queued   atomic.Int64 // bytes that wait to be written
+	queued   atomic.Int64 // bytes that wait to be written, and the memory of recordings
 	open     atomic.Int64 // recordings that are not closed
 	closing  sync.WaitGroup
 	spare    blocks
-	syncing  chan struct{} // has a value for each capture that is being synced
+	slots    *slots
 	create   func(root *os.Root, name string, s capture.Settings) (storage, error)
-}
-
-// storage is a *capture.Writer.
-type storage interface {
-	WriteArrived(p []byte, arrivals []capture.Arrival) (int, error)
-	Sync() error
-	SetRequest(body []byte) error
-	Close(end capture.End) (*capture.Manifest, error)
-	Leftovers() []string
 }
 
 // ErrStorage reports that a capture ended because it could not be stored.
@@ -66,20 +56,11 @@ func NewRecorder(s Settings) (*Recorder, error) {
 	}
 	return &Recorder{
 		settings: &s,
-		syncing:  make(chan struct{}, max(1, runtime.GOMAXPROCS(0)-1)),
+		slots:    newSlots(),
 		create: func(root *os.Root, name string, s capture.Settings) (storage, error) {
 			return capture.CreateIn(root, name, s)
 		},
 	}, nil
-}
-
-// sync makes durable what was written to a capture. A goroutine in a system call keeps its
-// processor for up to 10 ms, until the runtime takes it back. So one processor must be left
-// for passing bytes on.
-func (r *Recorder) sync(w storage) error {
-	r.syncing <- struct{}{}
-	defer func() { <-r.syncing }()
-	return w.Sync()
 }
 
 // reserve reserves n bytes of the queue, if there is room.
@@ -121,9 +102,16 @@ func (r *Recorder) Begin(s capture.Settings, request *RequestBody, failed func(e
 	}
 	r.closing.Add(1)
 	// Recordings of ended exchanges pile up if the disk hangs.
-	if r.open.Add(1) > 2*int64(r.settings.MaxExchanges) {
+	full := r.queued.Load() >= r.settings.QueueBytes
+	r.queued.Add(recordingBytes)
+	switch many := r.open.Add(1) > 2*int64(r.settings.MaxExchanges); {
+	case full:
+		g.abandoned = errQueueFull
+	case many:
+		g.abandoned = errTooMany
+	}
+	if g.abandoned != nil {
 		g.stop(capture.EndStorage)
-		g.abandoned = true
 	}
 	go g.run()
 	return g

@@ -25,7 +25,7 @@ type Recording struct {
 	ended chan struct{} // closed when end is set
 	over  chan struct{} // closed when the exchange is over
 
-	abandoned bool     // nothing is stored
+	abandoned error    // why nothing is stored, or nil
 	exchange  Exchange // valid when over is closed
 }
 

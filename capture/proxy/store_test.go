@@ -129,7 +129,7 @@ func TestSlowStore(t *testing.T) {
 		t.Run(at, func(t *testing.T) {
 			t.Parallel()
 			parts := make(chan string)
-			f := start(t, stream(t, parts), func(s *Settings) { s.QueueBytes, s.Sync = 1000, SyncEach })
+			f := start(t, stream(t, parts), func(s *Settings) { s.QueueBytes, s.Sync = 1000+recordingBytes, SyncEach })
 			g := newGate(at, nil)
 			g.install(f)
 			body := f.open(t).Body
@@ -288,7 +288,7 @@ func TestBrokenStore(t *testing.T) {
 func TestFullQueueFails(t *testing.T) {
 	t.Parallel()
 	parts := make(chan string)
-	f := start(t, stream(t, parts), func(s *Settings) { s.QueueBytes, s.FailOnStore = 1000, true })
+	f := start(t, stream(t, parts), func(s *Settings) { s.QueueBytes, s.FailOnStore = 1000+recordingBytes, true })
 	g := newGate("create", nil)
 	g.install(f)
 	body := f.open(t).Body
@@ -365,7 +365,7 @@ func TestLateRequest(t *testing.T) {
 			w.(http.Flusher).Flush()
 			<-step
 		})
-		f := start(t, upstream, func(s *Settings) { s.QueueBytes, s.Sync = 1000, SyncEach })
+		f := start(t, upstream, func(s *Settings) { s.QueueBytes, s.Sync = 1000+recordingBytes, SyncEach })
 		g := newGate("sync", nil)
 		close(g.open)
 		g.install(f)

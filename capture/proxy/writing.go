@@ -19,12 +19,13 @@ const gather = 50 * time.Millisecond
 func (g *Recording) run() {
 	r := g.recorder
 	x := Exchange{Events: -1}
-	if g.abandoned {
-		g.fail(errTooMany)
+	if g.abandoned != nil {
+		g.fail(g.abandoned)
 	} else {
 		g.store(&x)
 	}
 	g.request.release()
+	r.queued.Add(-recordingBytes)
 	r.open.Add(-1)
 	<-g.over
 	x.Status, x.Bytes, x.Duration = g.exchange.Status, g.exchange.Bytes, g.exchange.Duration
@@ -80,7 +81,7 @@ func (g *Recording) create(x *Exchange) (w storage, err error) {
 	}
 	for range 3 {
 		x.Name = newName(g.settings.StartedAt)
-		w, err = g.recorder.create(g.recorder.settings.Captures, x.Name, g.settings)
+		w, err = g.recorder.begin(x.Name, g.settings)
 		if !errors.Is(err, fs.ErrExist) {
 			break
 		}
@@ -180,7 +181,7 @@ func (g *Recording) drain(w storage, count *counter) error {
 			return err
 		}
 		if dirty && (policy == SyncEach || policy > 0 && time.Since(synced) >= time.Duration(policy)) {
-			if err := g.recorder.sync(w); err != nil {
+			if err := w.Sync(); err != nil {
 				return err
 			}
 			synced, dirty = time.Now(), false
