@@ -101,7 +101,7 @@ func search(ctx context.Context, dir string, limit int) iter.Seq2[Found, error] 
 // no longer look like the files of a capture.
 const RemainderSuffix = ".unfinished"
 
-// State is what the names of its files say about a directory of a store.
+// State is the state of a directory of a store, as the names of its files show it.
 type State int
 
 // The states.
@@ -109,8 +109,8 @@ const (
 	NoCapture  State = iota
 	Closed           // it has a manifest
 	Unfinished       // it has no manifest, but a file that only captures have
-	SetAside         // it has what Recover set aside of an unfinished capture
-	Removed          // it was a capture, whose removal was interrupted
+	SetAside         // it has files of an unfinished capture that Recover set aside
+	Removed          // it was a capture whose removal was interrupted
 )
 
 // Directory is a directory of a store.
@@ -120,15 +120,15 @@ type Directory struct {
 	Rel   string
 	State State
 	// Temporary are the names of the temporary files in a Closed directory, sorted.
-	// Unless it is just being closed, they are left of a crash.
+	// They were left by a crash, unless the capture is just being closed.
 	Temporary []string
 	// Err is the error of reading the directory, if any.
 	Err error
 }
 
-// Directories returns the searched directory dir and the directories below it that are
-// not NoCapture, or cannot be read. It does not search below directories that are being
-// removed. Otherwise it is like Search.
+// Directories returns dir and the directories below it whose state is not NoCapture, and
+// those that cannot be read. It does not search below directories that are being removed.
+// Otherwise it is like Search.
 func Directories(ctx context.Context, dir string) iter.Seq2[Directory, error] {
 	return directories(ctx, dir, 0)
 }

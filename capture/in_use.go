@@ -9,13 +9,13 @@ import (
 	"github.com/p20export/p20export/internal/atomicfile"
 )
 
-// ErrInUse matches the error of Recover and Hold for a capture that is still being
+// ErrInUse is matched by errors of Recover and Hold for a capture that is still being
 // written.
 var ErrInUse = errors.New("the capture is being written")
 
 // InUse reports whether a Writer is writing the capture in the directory name of root. It
 // returns false for a directory without a claim. The error matches errors.ErrUnsupported
-// if the file system has no locks, so that nobody can tell. No symbolic link is followed.
+// if the file system has no locks. InUse does not follow symbolic links.
 func InUse(root *os.Root, name string) (bool, error) {
 	dir, err := openChild(root, name)
 	if err != nil {

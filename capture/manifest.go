@@ -78,7 +78,7 @@ const (
 	EndCancelled End = "cancelled" // the capture was cancelled
 	EndError     End = "error"     // the response broke off
 	EndLimit     End = "limit"     // a time or size limit of the capture was reached
-	EndStorage   End = "storage"   // the rest of the response could not be stored; it went on
+	EndStorage   End = "storage"   // storing failed before the response had ended
 )
 
 // Files lists the other files of the capture, in the order of the manifest. It has

@@ -41,7 +41,7 @@ type Recovered struct {
 	CopyOf string
 }
 
-// ErrFinished matches the error of Recover and Hold for a capture that has a manifest.
+// ErrFinished is matched by errors of Recover and Hold for a capture that has a manifest.
 var ErrFinished = errors.New("the capture is finished")
 
 // Recover closes what arrived of the unfinished capture in the directory name of root. It

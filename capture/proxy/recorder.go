@@ -37,8 +37,8 @@ var (
 	errTooMany   = fmt.Errorf("%w: too many earlier captures are not closed", ErrStorage)
 )
 
-// NewRecorder returns a Recorder. Of the settings it uses those about captures. It fails if
-// they do not allow a capture to be created.
+// NewRecorder returns a Recorder. It uses only the settings about captures, and fails if no
+// capture can be created with them.
 func NewRecorder(s Settings) (*Recorder, error) {
 	if err := s.normalize(); err != nil {
 		return nil, err

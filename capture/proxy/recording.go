@@ -30,7 +30,8 @@ type Recording struct {
 }
 
 // Write queues p, which arrived at the given time. It returns ErrStorage if the capture
-// ended because it could not be stored. Past the limit of stored bytes it does nothing.
+// ended because it could not be stored. Once Settings.MaxBytes is reached, Write discards p
+// and returns nil.
 func (g *Recording) Write(p []byte, at time.Time) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -62,8 +63,8 @@ func (g *Recording) Write(p []byte, at time.Time) error {
 	return nil
 }
 
-// Wake makes the recording write what is queued. It is apart from Write so that a caller
-// can first pass the bytes on.
+// Wake makes the recording write what is queued. A caller can pass the bytes on between
+// Write and Wake.
 func (g *Recording) Wake() { signal(g.wake) }
 
 // stop ends the capture, unless it has ended.

@@ -44,7 +44,7 @@ func (b *RequestBody) Add(p []byte) error {
 	return nil
 }
 
-// Complete says that the body has no more bytes.
+// Complete marks the end of the body.
 func (b *RequestBody) Complete() {
 	if b != nil {
 		b.mu.Lock()

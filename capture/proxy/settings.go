@@ -16,8 +16,8 @@ import (
 
 // Settings are the settings of a Proxy.
 type Settings struct {
-	// Upstream is the http or https URL of the server that requests are passed to. Its
-	// path is put before that of the request. It has no user info, query or fragment.
+	// Upstream is the http or https URL of the server that requests are passed to, without
+	// user info, query and fragment. The path of each request is appended to its path.
 	Upstream *url.URL
 	// Captures is the directory in which each recorded exchange gets a directory.
 	Captures *os.Root
@@ -48,7 +48,7 @@ type Settings struct {
 	AllowRemote bool
 	// Log receives messages about exchanges, without their content. Nil means none.
 	Log *slog.Logger
-	// Observer is told about exchanges. It may be nil.
+	// Observer receives events about exchanges. It may be nil.
 	Observer Observer
 }
 
@@ -69,12 +69,12 @@ const (
 	SyncEach  SyncPolicy = -1
 )
 
-// Observer is told about exchanges. Its methods are called concurrently and must not block.
+// Observer receives events about exchanges. Its methods are called concurrently and must not block.
 type Observer interface {
 	// Begun is called when an exchange is accepted.
 	Begun()
-	// Passed is called after n bytes of a response were passed on. The time held is
-	// from the return of their read to the next read.
+	// Passed is called after n bytes of a response were passed on. held is the
+	// time from the end of the read that returned them to the start of the next read.
 	Passed(n int, held time.Duration)
 	// Queued is called when the memory of the queue changes by delta bytes.
 	Queued(delta int)

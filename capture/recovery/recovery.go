@@ -32,13 +32,13 @@ const (
 	SetAside Verdict = "set-aside"
 	// Cleaned means that temporary files were removed from a closed capture.
 	Cleaned Verdict = "cleaned"
-	// Recoverable means that, without a trial, the verdict would be one of the above, or
+	// Recoverable is the verdict in a dry run if a recovery would yield one of the above, or
 	// Unrecoverable.
 	Recoverable Verdict = "recoverable"
 	// InUse means that the capture is being written.
 	InUse Verdict = "in-use"
 	// Unrecoverable means that the directory does not say what was captured, or that
-	// nobody can tell whether it is still being written.
+	// the file system has no locks to show whether it is still being written.
 	Unrecoverable Verdict = "unrecoverable"
 	// Failed means that the directory could not be read or written.
 	Failed Verdict = "error"

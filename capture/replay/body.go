@@ -35,7 +35,7 @@ type body struct {
 }
 
 // open opens the response of a capture for a request that arrived at start. If ids are to
-// be replaced, it decodes the response, replaces them by those of in, and reports that the
+// be replaced, it decodes the response, replaces them with those of in, and reports that the
 // response is altered.
 func (c *recorded) open(ctx context.Context, start time.Time, speed float64, in *input) (r io.ReadCloser, altered bool, err error) {
 	response, err := c.openFile(c.response)

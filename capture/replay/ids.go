@@ -275,7 +275,7 @@ type editor struct {
 	err         error
 }
 
-// newEditor returns an editor that replaces the ids at places in r by those of a request.
+// newEditor returns an editor that replaces the ids at places in r with those of a request.
 func newEditor(r io.Reader, places []place, in *input) *editor {
 	return &editor{r: r, places: places, thread: in.threadID.Raw, run: in.runID.Raw, in: make([]byte, bufferBytes)}
 }

@@ -39,7 +39,7 @@ type Settings struct {
 	// Speed divides the recorded pauses: 1 keeps them, and 2 halves them. Zero means no
 	// pauses.
 	Speed float64
-	// RequestIDs replaces the thread id and the run id in the events by those of the
+	// RequestIDs replaces the thread id and the run id in the events with those of the
 	// request. The response then has the header AlteredHeader.
 	RequestIDs bool
 	// AnyHost accepts requests whose Host header does not name this machine. Otherwise they

@@ -1,10 +1,10 @@
 // Package prune removes captures from a store: those that ended long enough ago and, if
-// asked, only those whose frozen evidence is kept elsewhere.
+// asked, only those whose runs are frozen in another directory.
 //
 // A directory is removed in two steps. It gets a temporary name, so that it no longer
 // counts as a capture, and then its files are removed, the manifest first. If the program
 // is killed, the next call removes what is left. Nothing outside the store is removed, and
-// no directory that contains anything else than files of a capture.
+// no directory that contains anything other than the files of a capture.
 //
 // The package must not change frozen evidence, and never removes a capture that is being
 // written.
@@ -31,7 +31,7 @@ import (
 // read or removed.
 const (
 	Removed project.Verdict = "removed"
-	// Removable is the verdict on a capture that would have been removed in a trial.
+	// Removable is the verdict in a dry run on a capture that would be removed.
 	Removable project.Verdict = "removable"
 	Kept      project.Verdict = "kept"
 )
@@ -39,7 +39,7 @@ const (
 // Settings select what is removed.
 type Settings struct {
 	// Before is the time before which a capture must have ended. For an unfinished
-	// capture, it is the time of the last change to its files that counts.
+	// capture, the time of the last change to its files is used.
 	Before time.Time
 	// FrozenIn is a directory with records. If it is not empty, a capture is removed
 	// only if each of its runs has a record there, with the artifact and the envelope

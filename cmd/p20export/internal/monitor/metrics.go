@@ -36,7 +36,7 @@ func newMetrics(dropped func() int64) *metrics {
 		}, []string{"end", "recorded"}),
 		frozen: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "p20export_frozen_total",
-			Help: "Runs, and captures without a run, that were to be frozen, by verdict.",
+			Help: "Runs and captures without a run that the proxy tried to freeze, by verdict.",
 		}, []string{"verdict"}),
 		bytes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "p20export_response_bytes_total",
@@ -64,7 +64,7 @@ func newMetrics(dropped func() int64) *metrics {
 		}),
 		latency: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:                            "p20export_added_latency_seconds",
-			Help:                            "Time from the return of a read of a response to the next read.",
+			Help:                            "Time from reading a part of a response until the proxy can read the next part.",
 			Buckets:                         latencyBuckets,
 			NativeHistogramBucketFactor:     1.1,
 			NativeHistogramMaxBucketNumber:  160,
@@ -74,7 +74,7 @@ func newMetrics(dropped func() int64) *metrics {
 	m.registry.MustRegister(m.exchanges, m.frozen, m.bytes, m.events, m.stored, m.storeErrors, m.open, m.queue, m.latency,
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "p20export_log_lines_dropped_total",
-			Help: "Lines that are missing in the log, because nothing read it.",
+			Help: "Log lines dropped because standard error was not read.",
 		}, func() float64 { return float64(dropped()) }),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m

@@ -24,7 +24,7 @@ type Monitor struct {
 
 // New returns a monitor of a server that is not ready yet. After a failure to store
 // something, probe checks whether the store can be written again. It must leave nothing
-// behind. dropped returns the number of lines that are missing in the log.
+// behind. dropped returns the number of log lines that were dropped.
 func New(probe func() error, dropped func() int64) *Monitor {
 	return &Monitor{metrics: newMetrics(dropped), probe: probe}
 }
