@@ -1,5 +1,4 @@
-// Package proxy is a reverse proxy that passes exchanges on unchanged and records them as
-// captures.
+// Package proxy is a reverse proxy that passes exchanges on and records them as captures.
 //
 // A POST request that is answered with a stream of events is recorded, and so is one whose
 // response has a status of 400 or more. Everything else passes unrecorded. What a read of
