@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/p20export/p20export/capture/internal/exchange"
@@ -19,6 +20,8 @@ type refusal struct {
 func (p *Proxy) check(r *http.Request) *refusal {
 	s := p.settings
 	switch {
+	case strings.ContainsFunc(r.RequestURI, blank) || strings.Trim(r.Method, tokenBytes) != "" || r.ProtoMajor > 1 && !oneLength(r.Header):
+		return &refusal{http.StatusBadRequest, "the request cannot be passed on as HTTP/1.1"}
 	case r.Method == http.MethodConnect:
 		return &refusal{http.StatusMethodNotAllowed, "CONNECT is not allowed"}
 	case r.URL.IsAbs() || r.URL.Host != "" || !strings.HasPrefix(r.RequestURI, "/"):
@@ -33,6 +36,25 @@ func (p *Proxy) check(r *http.Request) *refusal {
 		return &refusal{http.StatusRequestEntityTooLarge, "the request body is too large"}
 	}
 	return nil
+}
+
+// tokenBytes are the bytes of a token (RFC 9110 §5.6.2), such as a method.
+const tokenBytes = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+// blank reports whether r is a space or a control character. In HTTP/1.1, it would end the
+// target of a request; in HTTP/2, net/http allows spaces there.
+func blank(r rune) bool { return r <= ' ' || r == 0x7f }
+
+// oneLength reports whether a request has at most one length. In HTTP/2, net/http takes the
+// first, and 0 for one that is malformed.
+func oneLength(h http.Header) bool {
+	lengths := h["Content-Length"]
+	for _, length := range lengths {
+		if _, err := strconv.ParseUint(length, 10, 63); err != nil || length != lengths[0] {
+			return false
+		}
+	}
+	return true
 }
 
 // serves reports whether requests with the given Host are accepted.
