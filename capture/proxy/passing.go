@@ -76,7 +76,7 @@ func (x *passing) serve() {
 	}
 	stop := context.AfterFunc(x.ctx, x.hurry)
 	defer stop()
-	x.proxy.reverse.ServeHTTP(&writer{w}, out)
+	x.proxy.reverse.ServeHTTP(&writer{w, !r.ProtoAtLeast(1, 1)}, out)
 }
 
 // hurry limits the time for which the client may keep the exchange open that was ended.
@@ -255,13 +255,16 @@ func (t *tap) Close() error {
 
 // writer sends the headers of a response at once. It leaves 100 Continue to the server,
 // which sends it when the transport reads the body of the request, because the upstream sent
-// it or did not answer in time.
-type writer struct{ http.ResponseWriter }
+// it or did not answer in time. Clients of HTTP/1.0 get no 1xx responses (RFC 9110 §15.2).
+type writer struct {
+	http.ResponseWriter
+	old bool // HTTP/1.0
+}
 
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *writer) WriteHeader(status int) {
-	if status == http.StatusContinue {
+	if status == http.StatusContinue || status < 200 && w.old {
 		return
 	}
 	w.ResponseWriter.WriteHeader(status)

@@ -340,6 +340,23 @@ func TestInformational(t *testing.T) {
 	<-f.ended
 }
 
+// TestInformationalOld checks that a client of HTTP/1.0, which would take a 1xx response for
+// the final one, does not get it (RFC 9110 §15.2).
+func TestInformationalOld(t *testing.T) {
+	t.Parallel()
+	address := rawUpstream(t, func(conn net.Conn, r *bufio.Reader) {
+		readMessage(r)
+		io.WriteString(conn, "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx")
+	})
+	f := start(t, "http://"+address, nil)
+	conn, r := f.dial(t)
+	io.WriteString(conn, "POST / HTTP/1.0\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
+	if m, err := readMessage(r); err != nil || m.line != "HTTP/1.0 200 OK" || m.body != "x" || value(m.headers, "link") != "" {
+		t.Errorf("%+v, %v", m, err)
+	}
+	<-f.ended
+}
+
 // TestExpect checks that the client gets 100 Continue if and only if the upstream sent it.
 func TestExpect(t *testing.T) {
 	t.Parallel()
