@@ -148,7 +148,7 @@ func TestGuardsTarget(t *testing.T) {
 		{"CONNECT to a path", "CONNECT / HTTP/1.1\r\nHost: {host}\r\n\r\n", []string{"405"}, nil},
 		{"no slash", "GET other.example/ HTTP/1.1\r\nHost: {host}\r\n\r\n", []string{"400"}, nil},
 		{"user info", "GET @other.example/ HTTP/1.1\r\nHost: {host}\r\n\r\n", []string{"400"}, nil},
-		{"asterisk", "OPTIONS * HTTP/1.1\r\nHost: {host}\r\n\r\n", []string{"200"}, nil},
+		{"asterisk", "OPTIONS * HTTP/1.1\r\nHost: {host}\r\n\r\n", []string{"421"}, nil},
 		{"asterisk with GET", "GET * HTTP/1.1\r\nHost: {host}\r\n\r\n", []string{"421"}, nil},
 		{"no host", "GET / HTTP/1.1\r\n\r\n", []string{"400"}, nil},
 		{"empty host", "GET / HTTP/1.1\r\nHost:\r\n\r\n", []string{"421"}, nil},

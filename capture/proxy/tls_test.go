@@ -262,7 +262,7 @@ func TestCheck(t *testing.T) {
 		{"remote", "GET http://other.example/a HTTP/1.1|Host: localhost", "421"},
 		{"", "CONNECT other.example:80 HTTP/1.1|Host: localhost", "405"},
 		{"", "CONNECT /a HTTP/1.1|Host: localhost", "405"},
-		{"", "OPTIONS * HTTP/1.1|Host: localhost", "200"},
+		{"", "OPTIONS * HTTP/1.1|Host: localhost", "421"},
 		{"", "GET /a HTTP/1.1|Host: localhost|Connection: Upgrade|Upgrade: websocket", "501"},
 		{"", "GET /a HTTP/1.1|Host: localhost|Connection: Upgrade|Upgrade: h2c, websocket", "501"},
 		{"", "GET /a HTTP/1.1|Host: localhost|Connection: Upgrade, HTTP2-Settings|Upgrade: h2c|HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA", "200 /a "},

@@ -13,7 +13,8 @@ import (
 // BodyTimeout limits the time that one read of a request body may take.
 const BodyTimeout = time.Minute
 
-// NewServer returns a server with limits for the time and the size of request headers.
+// NewServer returns a server with limits for the time and the size of request headers. The
+// handler gets all requests, including OPTIONS *.
 func NewServer(h http.Handler, l *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler:           h,
@@ -21,6 +22,8 @@ func NewServer(h http.Handler, l *slog.Logger) *http.Server {
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    HeaderBytes,
 		ErrorLog:          ErrorLog(l),
+
+		DisableGeneralOptionsHandler: true,
 	}
 }
 
