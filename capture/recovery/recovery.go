@@ -139,8 +139,19 @@ func failed(path string, err error) Row {
 	return Row{Capture: path, Verdict: Failed, Findings: []finding.Finding{f}}
 }
 
-// directory returns the row of a directory, if it has one.
+// directory returns the row of a directory, if it has one. A directory that another program
+// has removed meanwhile has none.
 func (r *recoverer) directory(d capture.Directory) (row Row, ok bool) {
+	row, ok = r.recover(d)
+	if ok && row.Verdict == Failed {
+		_, err := r.root.Lstat(d.Rel)
+		ok = !errors.Is(err, fs.ErrNotExist)
+	}
+	return row, ok
+}
+
+// recover recovers what is in a directory, and returns its row, if it has one.
+func (r *recoverer) recover(d capture.Directory) (row Row, ok bool) {
 	recoverable := d.State == capture.Unfinished
 	switch {
 	case d.Err != nil:

@@ -294,3 +294,26 @@ func TestDirectoryAsManifest(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// A directory that another program removed after it was listed is no error.
+func TestRemovedMeanwhile(t *testing.T) {
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer root.Close()
+	r := &recoverer{t.Context(), root, Settings{Tool: tool}}
+	crashed(t, filepath.Join(dir, "c"), "data: {}\n\n")
+	for _, d := range []capture.Directory{
+		{Path: filepath.Join(dir, "c"), Rel: "c", State: capture.Unfinished},
+		{Path: filepath.Join(dir, "gone"), Rel: "gone", State: capture.Unfinished},
+		{Path: filepath.Join(dir, "gone"), Rel: "gone", State: capture.Unfinished, Err: os.ErrNotExist},
+		{Path: filepath.Join(dir, "gone/c"), Rel: "gone/c", State: capture.Unfinished},
+		{Path: filepath.Join(dir, "gone"), Rel: "gone", State: capture.Closed, Temporary: []string{"x"}},
+	} {
+		if row, ok := r.directory(d); ok != (d.Rel == "c") {
+			t.Errorf("%+v: %+v", d, row)
+		}
+	}
+}

@@ -28,9 +28,9 @@ func (v *treeVerifier) captures() bool {
 			}
 		}
 	}
-	work := func(_ int, s *source) TreeRow { return v.unused(s) }
+	work := func(_ int, s *source) *TreeRow { return v.unused(s) }
 	for row := range ordered.Map(v.ctx, v.settings.Jobs, unused, work) {
-		if !v.emit(row) {
+		if row != nil && !v.emit(*row) {
 			return false
 		}
 	}
@@ -66,6 +66,9 @@ func (v *treeVerifier) notClosed(f *folder) *TreeRow {
 		f.markStored()
 		if capture.StateOf(f.name(), func(string) bool { return false }) != capture.Removed {
 			return nil // below one that is
+		}
+		if !f.files.exists(f.path) {
+			return nil // it was removed after the directory was listed
 		}
 		return &TreeRow{File: &f.path, Verdict: Unexplained, Findings: v.unexplained(
 			finding.New(finding.TemporaryFile, "the removal of this capture was interrupted").WithHint("%s", hint.PruneAgain))}
@@ -116,12 +119,17 @@ func (f *folder) markStored() {
 	}
 }
 
-// unused returns the row of a capture directory that was not used for any record.
-func (v *treeVerifier) unused(s *source) TreeRow {
+// unused returns the row of a capture directory that was not used for any record. It
+// returns nil if the directory was removed after it was listed.
+func (v *treeVerifier) unused(s *source) *TreeRow {
 	path := s.path()
-	row := TreeRow{Capture: &path}
+	row := &TreeRow{Capture: &path}
 	if err := s.check(v.ctx, v.settings.Progress); err != nil {
-		return rowOf(row, err)
+		if !s.in.files.exists(s.in.path) {
+			return nil
+		}
+		*row = rowOf(*row, err)
+		return row
 	}
 	row.Verdict = Whole
 	for _, f := range s.findings {

@@ -227,7 +227,7 @@ func (f *folder) checkListed(name string) error {
 // addition to its manifest. The names of responses come first.
 func captureFiles() []string {
 	return []string{
-		capture.SSE.FileName(), capture.NDJSON.FileName(), capture.JSON.FileName(),
+		capture.SSE.FileName(), capture.NDJSON.FileName(), capture.JSON.FileName(), capture.Opaque.FileName(),
 		capture.RequestName, capture.ArrivalsName,
 	}
 }

@@ -222,3 +222,26 @@ func TestUnfinishedWithoutClaim(t *testing.T) {
 		t.Errorf("%q: %+v", got, list[0].Findings)
 	}
 }
+
+// A capture that another program removes after the directory was listed has no row.
+func TestRemovedMeanwhile(t *testing.T) {
+	dir, elsewhere := t.TempDir(), t.TempDir()
+	names := strings.Split("abcdefghijkl", "")
+	for _, name := range names {
+		write(t, filepath.Join(dir, name), capture.SSE, "", "data: {}\n\n")
+	}
+	moved := false
+	for row := range Tree(t.Context(), dir, TreeSettings{CapturesOnly: true, Strict: true, Jobs: 1}) {
+		if row.Verdict != Whole {
+			t.Errorf("%+v", row)
+		}
+		for _, name := range names[1:] {
+			if !moved {
+				if err := os.Rename(filepath.Join(dir, name), filepath.Join(elsewhere, name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		moved = true
+	}
+}

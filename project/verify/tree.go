@@ -2,6 +2,7 @@ package verify
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"iter"
 	"path/filepath"
@@ -157,6 +158,9 @@ func newTree(listings iter.Seq2[dirtree.Listing, error], from files) (*tree, err
 		for len(rels) > 0 && (l.Rel == "." || rels[len(rels)-1] != filepath.Dir(l.Rel)) {
 			above, rels = above[:len(above)-1], rels[:len(rels)-1]
 		}
+		if errors.Is(l.Err, fs.ErrNotExist) {
+			continue // it was removed after the directory above it was listed
+		}
 		if l.Err != nil {
 			above[len(above)-1].add(entry{name: filepath.Base(l.Path), mode: fs.ModeDir, more: &details{err: l.Err}})
 			continue
@@ -188,7 +192,9 @@ func (f *folder) list(listing []fs.DirEntry) {
 			continue
 		}
 		e := entry{name: intern(d.Name()), in: f, mode: d.Type()}
-		if info, err := d.Info(); err != nil {
+		if info, err := d.Info(); errors.Is(err, fs.ErrNotExist) {
+			continue // it was removed after the directory was listed
+		} else if err != nil {
 			e.more = &details{err: err}
 		} else {
 			e.mode, e.size = info.Mode(), info.Size()
