@@ -33,8 +33,8 @@ type Recovered struct {
 	// Remainder is the name of the directory with the files that were set aside.
 	Remainder string
 	// Response is the number of bytes of the response in the new capture. Lost is the
-	// number of bytes after them, whose times of arrival are not known. Only the remainder
-	// has these.
+	// number of bytes after them, whose times of arrival are not known, and of responses
+	// in other framings than the claim names. Only the remainder has these.
 	Response, Lost int64
 	// CopyOf is the name of an unfinished capture in the same directory, if the
 	// remainder is what an interrupted call copied of it, or "".

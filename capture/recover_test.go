@@ -596,3 +596,29 @@ func TestRecoverLongName(t *testing.T) {
 		whole.check(t, root, name, got)
 	}
 }
+
+// A response in another framing than that of the claim is not forgotten.
+func TestRecoverOtherFraming(t *testing.T) {
+	whole := interrupted(t, nil)
+	for _, both := range []bool{false, true} {
+		root := openRoot(t, t.TempDir())
+		whole.lay(t, root, "c")
+		var err error
+		if both {
+			err = root.WriteFile("c/response.sse", []byte("data: 1"), 0o600)
+		} else {
+			err = root.Rename("c/response.ndjson", "c/response.sse")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := int64(len(whole.response))
+		if both {
+			want = int64(len("data: 1"))
+		}
+		got, err := Recover(t.Context(), root, "c", recoverTool)
+		if err != nil || got.Lost != want {
+			t.Errorf("%+v, %v", got, err)
+		}
+	}
+}

@@ -164,6 +164,32 @@ func (r *remainder) close() {
 
 // measure finds out how much of the response has a time of arrival.
 func (r *remainder) measure(ctx context.Context) error {
+	if err := r.measureResponse(ctx); err != nil {
+		return err
+	}
+	// The claim may name another framing than that of the file.
+	for _, f := range framings() {
+		for _, name := range []string{f.FileName(), f.FileName() + RemainderSuffix} {
+			info, err := lstat(r.dir, name)
+			if err == nil && info.Mode().IsRegular() && !r.isResponse(info) {
+				r.lost += info.Size()
+			}
+		}
+	}
+	return nil
+}
+
+// isResponse reports whether a file is the response that is recovered.
+func (r *remainder) isResponse(info fs.FileInfo) bool {
+	if r.response == nil {
+		return false
+	}
+	is, err := r.response.Stat()
+	return err == nil && os.SameFile(is, info)
+}
+
+// measureResponse is measure for the file that the claim names.
+func (r *remainder) measureResponse(ctx context.Context) error {
 	if r.response == nil {
 		return nil
 	}
