@@ -231,7 +231,7 @@ func (fl *proxyFlags) settings(cmd *cobra.Command) (s proxy.Settings, err error)
 func parseUpstream(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	switch {
-	case err != nil || !isEndpoint(s):
+	case err != nil || !isEndpoint(s) || u.Hostname() == "" || !isPort(u.Port()):
 		return nil, fmt.Errorf("--upstream %s must be the URL of the agent, such as http://127.0.0.1:8011/", finding.Quote(s))
 	case u.User != nil:
 		return nil, errors.New("--upstream cannot have a user or a password; the front end sends the credentials, and they are passed through")
@@ -239,6 +239,13 @@ func parseUpstream(s string) (*url.URL, error) {
 		return nil, fmt.Errorf("--upstream %s cannot have a query or a fragment; give only the scheme, the host and the path", finding.Quote(s))
 	}
 	return u, nil
+}
+
+// isPort reports whether s, which consists of digits, is empty or the number of a port to
+// connect to.
+func isPort(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 16)
+	return s == "" || err == nil && n > 0
 }
 
 // parseSync parses the value of --sync.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -81,6 +82,12 @@ type proxyServer struct {
 // directory, the response, the arrivals and the claim.
 const filesOfExchange = 6
 
+// filesOfProgram is the number of files that are open without any exchange, with a margin.
+const filesOfProgram = 100
+
+// enoughFor returns the number of exchanges that can be open with a limit of open files.
+func enoughFor(limit int64) int64 { return max(0, limit-filesOfProgram) / filesOfExchange }
+
 // run recovers what a crash left, serves until ctx is done, and drains.
 func (s *proxyServer) run(ctx context.Context) error {
 	now, stop := signals.UntilSecond(ctx, signals.Together)
@@ -107,8 +114,8 @@ func (s *proxyServer) run(ctx context.Context) error {
 	if err := checkLoop(s.flags.upstream, l.Addr()); err != nil {
 		return err
 	}
-	if limit, need := atomicfile.MaxOpen(), s.flags.exchanges*filesOfExchange; int64(limit) < need {
-		s.log.Warn("the limit of open files is too low for --max-exchanges: raise it with ulimit -n, or lower --max-exchanges", "limit", limit, "needed", need)
+	if limit := int64(atomicfile.MaxOpen()); enoughFor(limit) < s.flags.exchanges {
+		s.log.Warn("the limit of open files is too low for --max-exchanges: raise it with ulimit -n, or lower --max-exchanges", "limit", limit, "enough_for", enoughFor(limit))
 	}
 	s.observer.Serving() // connections wait from now on
 	s.log.Info("listening", append([]any{"address", l.Addr().String()}, about...)...)
@@ -149,7 +156,8 @@ func checkLoop(upstream string, listening net.Addr) error {
 	if err != nil || !ok || u.Port() != strconv.Itoa(at.Port) {
 		return nil
 	}
-	if ip := net.ParseIP(u.Hostname()); u.Hostname() == "localhost" || ip != nil && (ip.Equal(at.IP) || at.IP.IsUnspecified() && ip.IsLoopback()) {
+	name := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
+	if ip := net.ParseIP(name); name == "localhost" || strings.HasSuffix(name, ".localhost") || ip != nil && (ip.Equal(at.IP) || at.IP.IsUnspecified() && ip.IsLoopback()) {
 		return fmt.Errorf("--upstream %s is the address of --listen; give the address of the agent", finding.Quote(upstream))
 	}
 	return nil

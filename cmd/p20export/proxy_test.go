@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"io"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
@@ -42,6 +43,9 @@ func TestProxyRefuses(t *testing.T) {
 		{"extra", 2, `"extra" is not expected: proxy has only flags; give the URL of the agent with --upstream`},
 		{"--upstream ftp://h", 2, `--upstream "ftp://h" must be the URL of the agent, such as http://127.0.0.1:8011/`},
 		{"--upstream h:80", 2, `--upstream "h:80" must be the URL`},
+		{"--upstream http://h:65536/", 2, `--upstream "http://h:65536/" must be the URL`},
+		{"--upstream http://h:0/", 2, `--upstream "http://h:0/" must be the URL`},
+		{"--upstream http://:80/", 2, `--upstream "http://:80/" must be the URL`},
 		{"--upstream http://u:secret@h/", 2, "--upstream cannot have a user or a password; the front end sends the credentials"},
 		{"--upstream http://h/?q", 2, `--upstream "http://h/?q" cannot have a query or a fragment; give only`},
 		{"--upstream http://h/#f", 2, "cannot have a query or a fragment"},
@@ -107,10 +111,20 @@ func TestProxyRefuses(t *testing.T) {
 	if err := used.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for _, upstream := range []string{"http://" + busy, "http://localhost:" + strings.TrimPrefix(busy, "127.0.0.1:")} {
+	port := strings.TrimPrefix(busy, "127.0.0.1")
+	for _, upstream := range []string{"http://" + busy, "http://localhost" + port, "http://LocalHost" + port, "http://localhost." + port, "http://agent.localhost" + port} {
 		var stderr bytes.Buffer
 		if status := run([]string{"proxy", "--listen", busy, "--upstream", upstream, "--captures", "store"}, io.Discard, &stderr); status != 2 || !strings.Contains(stderr.String(), "is the address of --listen; give the address of the agent") {
 			t.Errorf("%s: exit status %d\n%s", upstream, status, stderr.String())
+		}
+	}
+}
+
+// Every open exchange needs files, and so does the program itself.
+func TestProxyOpenFiles(t *testing.T) {
+	for limit, want := range map[int64]int64{0: 0, 50: 0, 106: 1, 6099: 999, 6100: 1000, math.MaxInt64: (math.MaxInt64 - 100) / 6} {
+		if got := enoughFor(limit); got != want {
+			t.Errorf("%d files are enough for %d exchanges, want %d", limit, got, want)
 		}
 	}
 }

@@ -8,7 +8,8 @@ import (
 )
 
 // NewLogger returns a logger that writes lines to w. The format is text or json. If it is
-// empty, it is text on a terminal, and otherwise json.
+// empty, it is text on a terminal, and otherwise json. In json, durations are numbers of
+// seconds.
 func NewLogger(w io.Writer, format string) *slog.Logger {
 	if format == "" {
 		format = "json"
@@ -17,8 +18,12 @@ func NewLogger(w io.Writer, format string) *slog.Logger {
 		}
 	}
 	o := &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		if a.Value.Kind() == slog.KindDuration { // not a number of nanoseconds
+		switch {
+		case a.Value.Kind() != slog.KindDuration:
+		case format == "text":
 			a.Value = slog.StringValue(a.Value.Duration().String())
+		default: // for programs: a number, and not of nanoseconds
+			a.Value = slog.Float64Value(a.Value.Duration().Seconds())
 		}
 		return a
 	}}
