@@ -29,7 +29,7 @@ func TestOperations(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := &operations{t: t, root: root, env: append(os.Environ(), "PATH="+ownBin(t)+":"+os.Getenv("PATH"), "SCRATCH="+t.TempDir())}
+			s := &operations{t: t, root: root, jobs: map[string]*server{}, env: append(os.Environ(), "PATH="+ownBin(t)+":"+os.Getenv("PATH"), "SCRATCH="+t.TempDir())}
 			commands := 0
 			for _, block := range blocks(t, filepath.Join(root, doc), "```sh operations") {
 				for _, command := range strings.Split(strings.TrimSpace(strings.ReplaceAll(block.text, "\\\n", " ")), "\n") {
@@ -46,10 +46,11 @@ func TestOperations(t *testing.T) {
 
 // operations runs the commands of a document.
 type operations struct {
-	t       *testing.T
-	root    string
-	env     []string
-	servers []*server
+	t    *testing.T
+	root string
+	env  []string
+	// jobs are the servers by the variable with their process id; "!" is the last one.
+	jobs map[string]*server
 	// addresses has pairs of an address in the document and the one that is used instead.
 	addresses []string
 }
@@ -60,7 +61,15 @@ var address = regexp.MustCompile(`--(listen|metrics) (\S+)`)
 // do runs a command.
 func (o *operations) do(command string) {
 	o.t.Helper()
-	if job, ok := strings.CutPrefix(strings.TrimSuffix(command, "; wait $!"), "kill "); ok {
+	if name, ok := strings.CutSuffix(command, "=$!"); ok {
+		o.jobs[name] = o.jobs["!"]
+		return
+	}
+	if job, ok := strings.CutPrefix(command, "kill $"); ok {
+		job, waits, _ := strings.Cut(job, "; wait $")
+		if waits != job {
+			o.t.Fatalf("%s: does not wait for the server that it stops", command)
+		}
 		o.stop(job)
 		return
 	}
@@ -114,21 +123,19 @@ func (o *operations) start(command string) {
 			o.addresses = append(o.addresses, shown, used)
 		}
 	}
-	o.servers = append(o.servers, s)
+	o.jobs["!"] = s
 }
 
-// stop stops the first server, which is %1 in the shell, or the last one, which is $!.
+// stop stops the server whose process id is in a variable of the shell.
 func (o *operations) stop(job string) {
 	o.t.Helper()
-	n := map[string]int{"%1": 0, "$!": len(o.servers) - 1}
-	i, ok := n[job]
-	if !ok || i < 0 || i >= len(o.servers) {
-		o.t.Fatalf("there is no job %s", job)
+	s := o.jobs[job]
+	if s == nil {
+		o.t.Fatalf("$%s is no server", job)
 	}
-	s := o.servers[i]
 	s.kill(o.t, syscall.SIGTERM)
 	if status, log := s.wait(o.t); status != 0 {
-		o.t.Fatalf("job %s: exit status %d\n%s", job, status, log)
+		o.t.Fatalf("$%s: exit status %d\n%s", job, status, log)
 	}
 }
 
