@@ -244,7 +244,7 @@ func (r *recoverer) finish(row *Row, parent *os.Root, name string) {
 		row.Digest, row.Bytes, row.Left = &result.Digest, &result.Response, &result.Lost
 	}
 	if result.Lost > 0 {
-		row.Findings = append(row.Findings, finding.New(finding.CaptureSetAside, "%d bytes have no time of arrival, or are not in the response that the claim names; they are only in %s", result.Lost, finding.Escape(row.Capture)).WithSeverity(finding.Warning))
+		row.Findings = append(row.Findings, finding.New(finding.CaptureSetAside, "%d bytes have no time of arrival or another framing; they are only in %s", result.Lost, finding.Escape(row.Capture)).WithSeverity(finding.Warning))
 	}
 	if err != nil {
 		row.refuse(err)

@@ -268,11 +268,11 @@ func (p *pruner) closed(row *Row, d capture.Directory, c content) (bool, error) 
 	case !m.EndedAt.Before(p.settings.Before):
 		return false, nil
 	case c.foreign != "":
-		row.keepForeign(c)
+		row.keep(finding.FileUnexplained, "%s is not a file of a capture, so the capture is kept", finding.Quote(c.foreign))
 		return false, nil
 	}
 	if name := c.unlisted(m); name != "" {
-		row.keep(finding.FileUnexplained, "%s does not list %s, so the directory is kept", capture.ManifestName, finding.Quote(name))
+		row.keep(finding.FileUnexplained, "%s does not list %s, so the capture is kept", capture.ManifestName, finding.Quote(name))
 		return false, nil
 	}
 	if d.Temporary != nil { // it may just be closed
