@@ -146,11 +146,15 @@ func (c *recorded) loadFile(ctx context.Context, info os.FileInfo) error {
 		return err
 	}
 	defer file.Close()
-	for err == nil {
+	events := 0
+	for ; err == nil; events++ {
 		_, err = file.Next()
 	}
 	if err != io.EOF {
 		return err
+	}
+	if events == 1 { // only the end
+		return ErrNoEvents
 	}
 	c.response, c.linked, c.framing, c.end, c.status = c.path, true, file.Framing(), capture.EndEOF, http.StatusOK
 	c.bytes, c.digest, c.started = file.Bytes(), file.Digest(), info.ModTime()

@@ -125,11 +125,12 @@ func (r *Replay) Len() int { return len(r.all) }
 // Match returns which capture answers a request.
 func (r *Replay) Match() Match { return r.settings.Match }
 
-// Errors of New match ErrNoRequests if no capture can match an input, and ErrIDs if ids
-// cannot be replaced in a response.
+// Errors of New match ErrNoRequests if no capture can match an input, ErrIDs if ids cannot be
+// replaced in a response, and ErrNoEvents for a file that has no events.
 var (
 	ErrNoRequests = errors.New("no capture has a request with a user message, so none can match an input")
 	ErrIDs        = errors.New("the ids in the response cannot be replaced")
+	ErrNoEvents   = errors.New("it is not a capture, and contains no events")
 )
 
 // errUnmatched is the error for a request that no capture answers.

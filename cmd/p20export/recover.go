@@ -17,13 +17,13 @@ func newRecover() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "recover DIR",
 		Short: "Close captures that a crash left unfinished",
-		Long: `Close what arrived of each unfinished capture in DIR and below it into a new
-capture. DIR may also be an unfinished capture itself. The new capture is beside
-the unfinished one, has the name NAME-recovered, the end "error" and the label
-recovered-from. It has every byte of the response whose time of arrival is
-known. When it was read back, the unfinished files get the suffix .unfinished,
-so that they no longer look like a capture. Nothing is deleted; p20export prune
---unfinished removes these files later.
+		Long: `Save what was received of each unfinished capture in DIR and below it as a new
+capture. DIR may also be an unfinished capture itself. The new capture is next
+to the unfinished one and has the name NAME-recovered, the end "error" and the
+label recovered-from. It has every byte of the response whose time of arrival is
+known. After it has been read back, the unfinished files get the suffix
+.unfinished, so that they no longer look like a capture. Nothing is deleted;
+p20export prune --unfinished removes these files later.
 
 A capture that is being written is left alone. Temporary files that a crash left
 in closed captures are removed. Symbolic links are not followed.
@@ -33,7 +33,7 @@ Verdicts:
   set-aside      nothing had arrived, or it was an incomplete copy, so there is
                  no new capture
   cleaned        temporary files were removed from a closed capture
-  recoverable    one of the above may be possible, with --dry-run
+  recoverable    without --dry-run, it would probably be one of the above
   in-use         the capture is being written (exit status 0)
   unrecoverable  the directory does not say what was captured, or the file
                  system cannot tell whether it is in use (exit status 3)
@@ -41,7 +41,7 @@ Verdicts:
 
 p20export proxy recovers its captures when it starts. If recover is interrupted,
 run it again.
-` + exitHelp("no capture is left that has to be recovered, except those in use", "", "a capture could not be recovered"),
+` + exitHelp("all unfinished captures were recovered, except those in use", "", "a capture could not be recovered"),
 		Example: `  p20export recover captures
   p20export recover captures --dry-run
   p20export recover captures/mine --format json`,

@@ -138,6 +138,8 @@ func replayError(err error) error {
 		next = "store the request with the capture: p20export capture --from FILE --request REQUEST; or use --match order"
 	case errors.Is(err, replay.ErrIDs):
 		next = "leave out --ids, or name captures without this one"
+	case errors.Is(err, replay.ErrNoEvents):
+		next = "name a capture directory, or a file with an SSE stream, NDJSON lines or a JSON array of events"
 	default:
 		return inputError(err)
 	}

@@ -149,7 +149,7 @@ var ByTruncation = sync.OnceValue(func() map[string]string {
 // next step are not in the map. The map must not be modified.
 var ByCode = sync.OnceValue(func() map[string]string {
 	return map[string]string{
-		"capture_unfinished":         "close what arrived into a new capture with p20export recover DIR, or name the response file to read it without its times",
+		"capture_unfinished":         "save what was received as a new capture with p20export recover DIR, or name the response file to read it without its times",
 		"capture_in_use":             "wait until the exchange has ended, or the program that writes the capture",
 		"capture_set_aside":          "when the recovered capture has all that matters, remove them with p20export prune --unfinished",
 		"capture_manifest_malformed": "restore capture.json from the original capture",
@@ -163,7 +163,7 @@ var ByCode = sync.OnceValue(func() map[string]string {
 		"event_incomplete":           "if the last event matters, fetch the whole response again",
 		"event_too_large":            "keep raw provider events out of the stream",
 		"array_malformed":            "check the program that wrote the file; p20export capture --from FILE --framing F imports it with another framing",
-		"capture_cut_short":          "if the end of the run matters, record the run again",
+		"capture_cut_short":          "if the end of the run matters, record another run",
 		"events_uncounted":           "the whole response is kept; p20export inspect CAPTURE reads all of it",
 
 		"http_status":       "see the response file in the capture directory",
