@@ -202,7 +202,11 @@ func openDir(ctx context.Context, from *files, name string, framing Framing) (_ 
 	}()
 	c.name, c.framing = name, cmp.Or(framing, c.manifest.Framing)
 	if c.manifest.Framing == Opaque {
-		return nil, finding.New(finding.FramingOpaque, "the response has none of the framings in which events can be read")
+		status := ""
+		if s := c.manifest.Source.Status; s != nil {
+			status = fmt.Sprintf("; its HTTP status is %03d", *s)
+		}
+		return nil, finding.New(finding.FramingOpaque, "the response has none of the framings in which events can be read%s", status)
 	}
 	r := &contextReader{ctx, response}
 	coding := c.manifest.Coding()
