@@ -50,7 +50,7 @@ func (fl *proxyFlags) run(cmd *cobra.Command) error {
 	out := monitor.NewBuffer(cmd.ErrOrStderr())
 	defer out.Close()
 	log := monitor.NewLogger(out, fl.server.LogFormat)
-	s := &proxyServer{flags: fl, log: log, observer: &proxyObserver{Monitor: monitor.New(store.Probe, out.Dropped)}, certificate: certificate}
+	s := &proxyServer{flags: fl, log: log, observer: &proxyObserver{Monitor: monitor.New(store.Probe, log, out.Dropped)}, certificate: certificate}
 	if freezing != nil {
 		count := func(v project.Verdict) { s.observer.Frozen(string(v)) }
 		if s.observer.freezer, err = service.NewFreezer(store, *freezing, log, count); err != nil {
@@ -103,6 +103,7 @@ func (s *proxyServer) run(ctx context.Context) error {
 		defer server.Close()
 		about = append(about, "metrics", l.Addr().String())
 	}
+	_ = s.observer.Check() // which writes to the log; the traffic is passed on anyway
 	if s.recover(ctx); ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

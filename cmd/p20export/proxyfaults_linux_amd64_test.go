@@ -218,6 +218,26 @@ func TestProxyFaults(t *testing.T) {
 	}
 }
 
+// A proxy starts on a full disk, passes the traffic on, and says what is wrong.
+func TestProxyFullAtStart(t *testing.T) {
+	t.Parallel()
+	store, a, n := realTemp(t), newUpstream(t), 0
+	full := faultKind{Fault: testkit.Fault{Err: syscall.ENOSPC}, of: changeCalls, changes: true, on: true}
+	fails := fileSystems["plain"].failing(full, 1, &n)
+	r := a.proxy(t, a.proxyArguments(store), func(_ int, c testkit.Call) testkit.Fault {
+		if c.Path != store && !strings.HasPrefix(c.Path, store+"/") {
+			return testkit.Fault{}
+		}
+		return fails(c)
+	}, ignoreCall)
+	if r.status != int(render.Done) || r.complete != len(responses) || len(r.stored) != 0 || r.ended != len(responses) {
+		t.Errorf("%+v", r)
+	}
+	if before, _, _ := strings.Cut(r.log, `"msg":"listening"`); !strings.Contains(before, "the store cannot be written") {
+		t.Error(r.log)
+	}
+}
+
 // faultyProxy is a proxy that runs with a fault.
 type faultyProxy struct {
 	agent *upstream

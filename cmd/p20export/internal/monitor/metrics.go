@@ -93,10 +93,7 @@ func (m *Monitor) Passed(n int, held time.Duration) {
 func (m *Monitor) Queued(delta int) { m.queue.Add(float64(delta)) }
 
 // StoreFailed implements proxy.Observer.
-func (m *Monitor) StoreFailed(error) {
-	m.storeErrors.Inc()
-	m.failing.Store(true)
-}
+func (m *Monitor) StoreFailed(error) { m.storeErrors.Inc() }
 
 // Frozen counts the result of freezing a run, or a capture without a run.
 func (m *Monitor) Frozen(verdict string) { m.frozen.WithLabelValues(verdict).Inc() }

@@ -17,7 +17,7 @@ var _ proxy.Observer = (*Monitor)(nil)
 
 // The metrics count what the proxy reports, and no label comes from the traffic.
 func TestMetrics(t *testing.T) {
-	m := New(nil, func() int64 { return 3 })
+	m := New(nil, nil, func() int64 { return 3 })
 	m.Serving()
 	for range 5 {
 		m.Begun()
@@ -69,24 +69,9 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// A capture that a failure cut short is stored, but does not show that the store works.
-func TestReadyAfterStored(t *testing.T) {
-	m := New(func() error { return errors.New("no space") }, none)
-	m.Serving()
-	m.StoreFailed(errors.New("no space"))
-	m.Ended(proxy.Exchange{Name: "a", End: capture.EndStorage, Stored: true})
-	if status, _ := get(t, m, "/readyz"); status != 503 {
-		t.Errorf("after a capture that ends with storage: status %d", status)
-	}
-	m.Ended(proxy.Exchange{Name: "b", End: capture.EndCancelled, Stored: true})
-	if status, text := get(t, m, "/readyz"); status != 200 {
-		t.Errorf("after a capture that was stored: status %d: %s", status, text)
-	}
-}
-
 // The added latency is a native histogram too, which Prometheus asks for in protobuf.
 func TestNativeHistogram(t *testing.T) {
-	m := New(nil, none)
+	m := New(nil, nil, none)
 	for i := range 1000 {
 		m.Passed(1, time.Duration(i)*time.Microsecond)
 	}

@@ -12,6 +12,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/p20export/p20export/capture/proxy"
 )
 
 func none() int64 { return 0 }
@@ -24,11 +28,13 @@ func get(t *testing.T, m *Monitor, path string) (int, string) {
 	return w.Code, w.Body.String()
 }
 
-// The server is ready while it serves and can store. After a failure, the next success or
-// a successful probe makes it ready again.
+// The server is ready while it serves and the store can be written. The log says when that
+// changes.
 func TestReady(t *testing.T) {
-	probes, broken := 0, errors.New("no space")
-	m := New(func() error { probes++; return broken }, none)
+	var log bytes.Buffer
+	broken := errors.New("no space")
+	m := New(func() error { return broken }, NewLogger(&log, "text"), none)
+	m.patience = time.Hour
 	check := func(when string, want int) {
 		t.Helper()
 		if got, text := get(t, m, "/readyz"); got != want {
@@ -40,23 +46,73 @@ func TestReady(t *testing.T) {
 	}
 	check("before serving", 503)
 	m.Serving()
-	check("when serving", 200)
-	if probes != 0 {
-		t.Errorf("%d probes without a failure", probes)
-	}
-	m.StoreFailed(broken)
-	check("after a failure", 503)
+	check("without space", 503)
+	m.Ended(proxy.Exchange{Name: "a", Stored: true})
+	check("still without space", 503)
 	broken = nil
-	check("after a successful probe", 200)
-	if probes != 2 {
-		t.Errorf("%d probes, want 2", probes)
-	}
+	check("with space", 200)
+	m.StoreFailed(errors.New("the queue is full"))
+	check("after a failure that is over", 200)
+	broken = errors.New("another directory")
+	check("with another directory", 503)
 	m.Draining()
+	broken = nil
 	check("when draining", 503)
+	var got []string
+	for line := range strings.Lines(log.String()) {
+		_, line, _ = strings.Cut(line, "level=")
+		got = append(got, strings.TrimSpace(line))
+	}
+	want := []string{
+		`ERROR msg="the store cannot be written" error="no space"`,
+		`INFO msg="the store can be written again"`,
+		`ERROR msg="the store cannot be written" error="another directory"`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A store that hangs is not ready. It is probed only once until it answers.
+func TestReadyHangs(t *testing.T) {
+	var log bytes.Buffer
+	probes, answer := 0, make(chan error)
+	m := New(func() error { probes++; return <-answer }, NewLogger(&log, "text"), none)
+	m.Serving()
+	m.patience = 0
+	for range 3 {
+		if status, _ := get(t, m, "/readyz"); status != 503 {
+			t.Errorf("status %d", status)
+		}
+	}
+	m.patience = time.Hour
+	ready := make(chan int)
+	go func() {
+		status, _ := get(t, m, "/readyz")
+		ready <- status
+	}()
+	answer <- nil
+	select {
+	case status := <-ready: // it waited for the probe
+		if status != 200 {
+			t.Errorf("status %d", status)
+		}
+	case answer <- nil: // or came after it
+		if status := <-ready; status != 200 {
+			t.Errorf("status %d", status)
+		}
+		probes--
+	}
+	if probes != 1 {
+		t.Errorf("%d probes", probes)
+	}
+	if text := log.String(); strings.Count(text, "\n") != 2 || !strings.Contains(text, errSlow.Error()) || !strings.Contains(text, "written again") {
+		t.Error(text)
+	}
 }
 
 func TestHandlerRefuses(t *testing.T) {
-	m := New(nil, none)
+	m := New(nil, nil, none)
 	for path, want := range map[string]int{"/": 404, "/debug/pprof/": 404} {
 		if got, _ := get(t, m, path); got != want {
 			t.Errorf("%s: %d, want %d", path, got, want)

@@ -3,7 +3,6 @@ package monitor
 import (
 	"strconv"
 
-	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/capture/proxy"
 )
 
@@ -12,11 +11,7 @@ func (m *Monitor) Ended(e proxy.Exchange) {
 	m.open.Dec()
 	m.exchanges.WithLabelValues(string(e.End), strconv.FormatBool(e.Stored)).Inc()
 	m.events.Add(float64(max(e.Events, 0))) // -1: not counted
-	if !e.Stored {
-		return
-	}
-	m.stored.Inc()
-	if e.End != capture.EndStorage {
-		m.failing.Store(false)
+	if e.Stored {
+		m.stored.Inc()
 	}
 }

@@ -21,7 +21,7 @@ type Store struct {
 	Root *os.Root
 }
 
-// OpenStore opens the directory at path, and checks that files can be written to it. If it does not exist, it is created, so that only
+// OpenStore opens the directory at path. If it does not exist, it is created, so that only
 // its owner can use it. A symbolic link is refused, because it could point to another
 // directory at the next start.
 func OpenStore(path string) (*Store, error) {
@@ -50,12 +50,7 @@ func OpenStore(path string) (*Store, error) {
 		root.Close()
 		return nil, err
 	}
-	s := &Store{path, root}
-	if err := s.Probe(); err != nil {
-		root.Close()
-		return nil, err
-	}
-	return s, nil
+	return &Store{path, root}, nil
 }
 
 // create creates a directory and its missing parents and makes them durable.
@@ -76,9 +71,22 @@ func create(dir string) (fs.FileInfo, error) {
 // probeBytes is the size of the file that Probe writes.
 const probeBytes = 64 << 10
 
-// Probe checks that files can be written and made durable. It leaves nothing behind.
+// Probe checks that the path still leads to the open directory, and that files can be
+// written to it and made durable. It leaves nothing behind.
 func (s *Store) Probe() error {
-	f, err := atomicfile.CreateUnnamed(s.Path)
+	dir := filepath.Clean(s.Path)
+	there, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	opened, err := s.Root.Stat(".")
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(there, opened) {
+		return fmt.Errorf("%s is not the directory that was opened; captures still go to that one: restart p20export", s.Path)
+	}
+	f, err := atomicfile.CreateUnnamed(dir)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -34,6 +35,26 @@ func TestOpenStore(t *testing.T) {
 	}
 	if s.Probe() == nil {
 		t.Error("a store that is gone can be written")
+	}
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Probe(); err == nil || !strings.Contains(err.Error(), "restart") {
+		t.Errorf("another directory: %v", err)
+	}
+	s.Close()
+	if s, err = OpenStore(path); err != nil {
+		t.Fatal(err)
+	}
+	moved := path + "-moved"
+	if err := errors.Join(os.Rename(path, moved), os.Symlink(moved, path)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Probe(); err == nil || !strings.Contains(err.Error(), "restart") {
+		t.Errorf("a link to the directory: %v", err)
+	}
+	if err := errors.Join(os.Remove(path), os.Rename(moved, path), s.Probe()); err != nil {
+		t.Error(err)
 	}
 	s.Close()
 
