@@ -3,6 +3,7 @@ package proxy
 import (
 	"io"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -61,6 +62,28 @@ func oneLength(h http.Header) bool {
 func (p *Proxy) serves(host string) bool {
 	s := p.settings
 	return s.AllowRemote && len(s.AllowedHosts) == 0 || exchange.Local(host, s.AllowedHosts)
+}
+
+// CheckHost returns a handler for another address of the program, such as that of metrics.
+// It refuses the hosts that p refuses. If other machines may connect, it also accepts
+// addresses, which monitoring often uses; a page in a browser cannot make them its own.
+func (p *Proxy) CheckHost(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !p.serves(r.Host) && !(p.settings.AllowRemote && isAddress(r.Host)) {
+			p.refuse(w, r, refusal{http.StatusMisdirectedRequest, "the Host of the request is not allowed"})
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// isAddress reports whether a host is an IP address, with or without a port.
+func isAddress(host string) bool {
+	_, err := netip.ParseAddrPort(host)
+	if err != nil {
+		_, err = netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"))
+	}
+	return err == nil
 }
 
 // upgrades reports whether the client asks for another protocol. It may ask for HTTP/2

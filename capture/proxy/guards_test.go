@@ -5,6 +5,8 @@ import (
 	"io"
 	"io/fs"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -443,5 +445,39 @@ func link(t *testing.T, to, name string) {
 	t.Helper()
 	if err := os.Symlink(to, name); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Other handlers of the program are reached by the names of the proxy only, and by
+// addresses if other machines may connect: a page cannot choose these.
+func TestGuardsHosts(t *testing.T) {
+	for _, c := range []struct {
+		host    string
+		remote  bool
+		allowed []string
+		want    int
+	}{
+		{"localhost:1", false, nil, 200},
+		{"127.0.0.1:1", false, nil, 200},
+		{"evil.example", false, nil, 421},
+		{"192.0.2.1:1", false, nil, 421},
+		{"", false, nil, 421},
+		{"a.example", false, []string{"a.example"}, 200},
+		{"evil.example", true, nil, 200},
+		{"evil.example", true, []string{"a.example"}, 421},
+		{"a.example", true, []string{"a.example"}, 200},
+		{"192.0.2.1:1", true, []string{"a.example"}, 200},
+		{"192.0.2.1", true, []string{"a.example"}, 200},
+		{"[2001:db8::1]:1", true, []string{"a.example"}, 200},
+		{"[2001:db8::1]", true, []string{"a.example"}, 200},
+	} {
+		f := prepare(t, "127.0.0.1:1", func(s *proxy.Settings) { s.AllowRemote, s.AllowedHosts = c.remote, c.allowed })
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+		r.Host = c.host
+		f.proxy.CheckHost(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(w, r)
+		if w.Code != c.want {
+			t.Errorf("%q, remote %t, allowed %q: status %d, want %d", c.host, c.remote, c.allowed, w.Code, c.want)
+		}
 	}
 }

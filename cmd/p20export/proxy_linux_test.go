@@ -541,6 +541,19 @@ func TestProxySaysNothing(t *testing.T) {
 	send("GET", "/run", "")
 	send("POST", "/run", secret+".example")
 	send("POST", "/../"+secret, "")
+	foreign, err := http.NewRequest(http.MethodGet, "http://"+line.Metrics+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign.Host = "evil.example"
+	refused, err := http.DefaultClient.Do(foreign)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused.Body.Close()
+	if refused.StatusCode != http.StatusMisdirectedRequest {
+		t.Errorf("metrics for another host: status %d", refused.StatusCode)
+	}
 	response, err := http.Get("http://" + line.Metrics + "/metrics")
 	if err != nil {
 		t.Fatal(err)

@@ -98,7 +98,7 @@ func (s *proxyServer) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		server := proxy.NewServer(s.observer.Handler(), s.log)
+		server := proxy.NewServer(s.proxy.CheckHost(s.observer.Handler()), s.log)
 		go func() { _ = server.Serve(l) }() // until it is closed
 		defer server.Close()
 		about = append(about, "metrics", l.Addr().String())
