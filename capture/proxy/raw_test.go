@@ -252,6 +252,31 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
+// TestPragma checks that the manifest states no Cache-Control that package http may have
+// added, which it does for Pragma: no-cache.
+func TestPragma(t *testing.T) {
+	t.Parallel()
+	for headers, want := range map[string]string{
+		"Pragma: no-cache\r\n":                                 "",
+		"Pragma: no-cache\r\nCache-Control: no-cache\r\n":      "", // looks the same
+		"Pragma: no-cache\r\nCache-Control: no-store\r\n":      `"cache-control": "no-store"`,
+		"Pragma: other\r\nCache-Control: no-cache\r\n":         `"cache-control": "no-cache"`,
+		"Cache-Control: no-cache\r\nX-Pragma: no-cache\r\n":    `"cache-control": "no-cache"`,
+		"Pragma: no-cache\r\nCache-Control: no-cache, a=b\r\n": `"cache-control": "no-cache, a=b"`,
+	} {
+		address := rawUpstream(t, func(conn net.Conn, r *bufio.Reader) {
+			readMessage(r)
+			io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 1\r\n"+headers+"\r\nx")
+		})
+		f := start(t, "http://"+address, nil)
+		f.post(t, "/", "{}")
+		manifest := f.files(t, <-f.ended)["capture.json"]
+		if !strings.Contains(manifest, want) || want == "" && strings.Contains(manifest, "cache-control") {
+			t.Errorf("%q: %s, want %q", headers, manifest, want)
+		}
+	}
+}
+
 // TestEmptyStream checks that a response of unknown length without bytes gets no length.
 func TestEmptyStream(t *testing.T) {
 	t.Parallel()

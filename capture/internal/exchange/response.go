@@ -57,7 +57,7 @@ func Source(kind capture.Kind, target, proxy string, response *http.Response) ca
 		Kind: kind, Method: http.MethodPost, URL: target, Proxy: proxy,
 		Status:      &response.StatusCode,
 		ContentType: Printable(response.Header.Get("Content-Type")),
-		Headers:     keptHeaders(response.Header),
+		Headers:     keptHeaders(response),
 	}
 }
 
@@ -65,10 +65,11 @@ func Source(kind capture.Kind, target, proxy string, response *http.Response) ca
 // response and never contain a secret.
 var KeptHeaders = []string{"cache-control", "content-encoding", "server"}
 
-func keptHeaders(h http.Header) map[string]string {
+func keptHeaders(response *http.Response) map[string]string {
 	kept := map[string]string{}
 	for _, name := range KeptHeaders {
-		if values := h.Values(name); len(values) > 0 {
+		values := response.Header.Values(name)
+		if len(values) > 0 && !(name == "cache-control" && mayBeAdded(response)) {
 			kept[name] = Printable(strings.Join(values, ", "))
 		}
 	}
@@ -76,6 +77,13 @@ func keptHeaders(h http.Header) map[string]string {
 		return nil
 	}
 	return kept
+}
+
+// mayBeAdded reports whether Cache-Control may not have been sent: with HTTP/1, package
+// http adds no-cache to responses that have Pragma: no-cache and no Cache-Control.
+func mayBeAdded(response *http.Response) bool {
+	pragma, control := response.Header["Pragma"], response.Header["Cache-Control"]
+	return response.ProtoMajor == 1 && len(pragma) > 0 && pragma[0] == "no-cache" && len(control) == 1 && control[0] == "no-cache"
 }
 
 // Printable returns the value of a header as valid UTF-8, for JSON. RFC 9110 §5.5
