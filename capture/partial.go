@@ -59,13 +59,25 @@ func (r *remainder) isCopyOf(ctx context.Context, of *remainder) (bool, error) {
 	if !sameCapture(&want, r.head) {
 		return false, nil
 	}
+	var response, arrivals int64
+	var err1, err2 error
+	if r.response != nil {
+		response, err1 = r.responseSize(ctx)
+	}
+	if r.arrivals != nil {
+		arrivals, err2 = textSize(ctx, r.arrivals)
+	}
+	if err := errors.Join(err1, err2); err != nil {
+		return false, err
+	}
 	for _, part := range []struct {
 		file  *os.File
+		size  int64
 		whole io.Reader
 	}{
-		{r.response, of.readResponse(ctx)},
-		{r.arrivals, of.readArrivals(ctx)},
-		{r.request, of.readRequest(ctx)},
+		{r.response, response, of.readResponse(ctx)},
+		{r.arrivals, arrivals, of.readArrivals(ctx)},
+		{r.request, math.MaxInt64, of.readRequest(ctx)},
 	} {
 		if part.file == nil {
 			continue
@@ -73,7 +85,7 @@ func (r *remainder) isCopyOf(ctx context.Context, of *remainder) (bool, error) {
 		if part.whole == nil {
 			return false, nil
 		}
-		if is, err := isPrefix(section(ctx, part.file, math.MaxInt64), part.whole); !is || err != nil {
+		if is, err := isPrefix(section(ctx, part.file, part.size), part.whole); !is || err != nil {
 			return false, err
 		}
 	}

@@ -249,6 +249,27 @@ func TestRecoverWithoutArrivals(t *testing.T) {
 	testkit.RequireNames(t, filepath.Join(root.Name(), got.Capture), ManifestName, "response.ndjson")
 }
 
+// Zeros at the end of a text, which a loss of power can leave, did not arrive.
+func TestRecoverZeros(t *testing.T) {
+	for _, zeros := range []int{1, 7, 64 << 10, 200_000} {
+		b := interrupted(t, nil)
+		whole := len(b.response)
+		for _, kept := range []int{0, 1, whole - 1, whole} {
+			b.response = b.response[:kept] + strings.Repeat("\x00", zeros)
+			root := openRoot(t, t.TempDir())
+			b.lay(t, root, "c")
+			got, err := Recover(t.Context(), root, "c", recoverTool)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Response != int64(kept) || got.Lost != int64(zeros) {
+				t.Errorf("%d bytes and %d zeros: %+v", kept, zeros, got)
+			}
+			b = interrupted(t, nil)
+		}
+	}
+}
+
 // Recover never touches a capture that is being written or is finished, or anything that
 // is not a capture, and follows no link.
 func TestRecoverRefuses(t *testing.T) {

@@ -197,18 +197,59 @@ func (r *remainder) measureResponse(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	size := info.Size()
+	size, err := r.responseSize(ctx)
+	if err != nil {
+		return err
+	}
 	switch {
 	case r.head != nil && r.head.Files.Arrivals == nil:
 		r.kept.bytes = size
-		return nil
 	case r.head != nil && r.arrivals != nil:
 		if err := r.measureArrivals(ctx, size); err != nil {
 			return err
 		}
 	}
-	r.lost = size - r.kept.bytes
+	r.lost = info.Size() - r.kept.bytes
 	return nil
+}
+
+// responseSize returns the size of the response without the zero bytes at its end, if it
+// is text.
+func (r *remainder) responseSize(ctx context.Context) (int64, error) {
+	if r.head == nil || r.head.Framing == Opaque || r.head.Coding() != "" {
+		info, err := r.response.Stat()
+		if err != nil {
+			return 0, err
+		}
+		return info.Size(), nil
+	}
+	return textSize(ctx, r.response)
+}
+
+// textSize returns the size of a file without the zero bytes at its end. After a loss of
+// power, some file systems leave zeros in place of data that was not written yet, and
+// neither an event nor a time of arrival contains a zero byte.
+func textSize(ctx context.Context, f *os.File) (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	size, buf := info.Size(), make([]byte, 64<<10)
+	for size > 0 {
+		if ctx.Err() != nil {
+			return 0, context.Cause(ctx)
+		}
+		part := buf[:min(size, int64(len(buf)))]
+		start := size - int64(len(part))
+		if _, err := f.ReadAt(part, start); err != nil {
+			return 0, err
+		}
+		if text := bytes.TrimRight(part, "\x00"); len(text) > 0 {
+			return start + int64(len(text)), nil
+		}
+		size = start
+	}
+	return 0, nil
 }
 
 // measureArrivals reads arrivals.tsv up to the line for the last byte of the response, or

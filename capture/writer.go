@@ -209,7 +209,7 @@ func (w *Writer) Sync() error {
 	case w.err != nil:
 		return w.err
 	}
-	for _, s := range w.files() {
+	for _, s := range slices.Backward(w.files()) { // no line may be durable before its bytes
 		if err := s.file.Sync(); err != nil {
 			w.err, w.syncErr = err, err
 			return err
