@@ -285,6 +285,9 @@ func TestReplayAllowOrigin(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if _, err := io.Copy(io.Discard, response.Body); err != nil { // the response ends before the server
+			t.Error(err)
+		}
 		response.Body.Close()
 		if got := response.Header.Get("Access-Control-Allow-Origin"); got != want {
 			t.Errorf("%s: allowed %q, want %q", origin, got, want)
