@@ -34,6 +34,7 @@ var ErrStorage = errors.New("the capture cannot be stored")
 // The reasons for which a capture ends although no write failed.
 var (
 	errQueueFull = fmt.Errorf("%w: the queue is full", ErrStorage)
+	errRequest   = fmt.Errorf("%w: the request is too large for what is left of the queue", ErrStorage)
 	errTooMany   = fmt.Errorf("%w: too many earlier captures are not closed", ErrStorage)
 )
 

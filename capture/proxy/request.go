@@ -21,6 +21,15 @@ type RequestBody struct {
 // NewRequestBody returns an empty RequestBody.
 func (r *Recorder) NewRequestBody() *RequestBody { return &RequestBody{recorder: r} }
 
+// smallRequest is the size up to which a request may take the last room of the queue.
+const smallRequest = 64 << 10
+
+// fits reports whether a request of n bytes may wait in the queue. A client can keep its
+// request open as long as it likes, so a large one must leave as much room as it takes.
+func (r *Recorder) fits(n int64) bool {
+	return n <= smallRequest || n <= r.settings.QueueBytes-r.queued.Load()
+}
+
 // Add adds the next bytes of the body. It returns ErrStorage if there is no room for the
 // body.
 func (b *RequestBody) Add(p []byte) error {
@@ -34,7 +43,7 @@ func (b *RequestBody) Add(p []byte) error {
 		return nil
 	case b.full:
 		return ErrStorage
-	case !b.recorder.reserve(int64(len(p))):
+	case !b.recorder.fits(b.reserved+int64(len(p))) || !b.recorder.reserve(int64(len(p))):
 		b.full = true
 		b.drop()
 		return ErrStorage

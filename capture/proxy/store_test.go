@@ -347,6 +347,52 @@ func TestLargeRequest(t *testing.T) {
 	}
 }
 
+// TestUnfinishedRequest checks that a request that never ends leaves room in the queue for
+// the others, and is passed on itself.
+func TestUnfinishedRequest(t *testing.T) {
+	t.Parallel()
+	const size = 1 << 20
+	arrived, end := make(chan struct{}), make(chan struct{})
+	upstream := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/large" {
+			if n, err := io.CopyN(io.Discard, r.Body, size-20); err != nil {
+				t.Errorf("%d bytes, %v", n, err)
+			}
+			close(arrived)
+			<-end
+		}
+		io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "text/event-stream")
+		io.WriteString(w, twoEvents)
+	})
+	f := start(t, upstream, func(s *Settings) { s.QueueBytes, s.MaxRequestBytes = size, size })
+	conn, r := f.dial(t)
+	fmt.Fprintf(conn, "POST /large HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", size, strings.Repeat("x", size-20))
+	<-arrived
+	for range 3 {
+		if _, body := f.post(t, "/", strings.Repeat("x", size/3)); body != twoEvents {
+			t.Errorf("body %q", body)
+		}
+		if x := <-f.ended; x.End != capture.EndEOF || !x.Stored {
+			t.Errorf("%+v", x)
+		}
+	}
+	close(end)
+	io.WriteString(conn, strings.Repeat("x", 20))
+	if m, err := readMessage(r); err != nil || m.body != twoEvents {
+		t.Errorf("%q, %v", m.body, err)
+	}
+	x := <-f.ended
+	if _, known := f.files(t, x)["request.json"]; known || x.End != capture.EndStorage || !x.Stored {
+		t.Errorf("%+v", x)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.queued != 0 || len(f.failed) != 1 || !errors.Is(f.failed[0], errRequest) {
+		t.Errorf("%d bytes are queued, failed %v", f.queued, f.failed)
+	}
+}
+
 // TestLateRequest checks that a request that ends during the response is stored at once, and
 // that its memory is free then.
 func TestLateRequest(t *testing.T) {

@@ -103,7 +103,7 @@ func (g *Recording) storeRequest(w storage, atEnd bool) error {
 	}
 	if g.request.dropped() {
 		g.requestDone()
-		return errQueueFull
+		return errRequest
 	}
 	body, complete := g.request.known()
 	if !complete && !atEnd {
