@@ -114,6 +114,7 @@ func leaves(u *url.URL) bool {
 // refuse answers a request with the reason why it is not passed on.
 func (p *Proxy) refuse(w http.ResponseWriter, r *http.Request, no refusal) {
 	p.settings.Log.Info("request refused", "status", no.status, "reason", no.reason)
+	p.settings.Observer.Refused(no.status)
 	no.write(w, r)
 }
 

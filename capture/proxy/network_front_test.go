@@ -47,6 +47,7 @@ type front struct {
 // The methods of proxy.Observer.
 func (f *front) Begun()                    { f.mu.Lock(); f.begun++; f.mu.Unlock() }
 func (f *front) Passed(int, time.Duration) {}
+func (f *front) Refused(int)               {}
 func (f *front) StoreFailed(err error) {
 	f.mu.Lock()
 	f.failures = append(f.failures, err)

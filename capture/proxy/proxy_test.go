@@ -21,12 +21,13 @@ const twoEvents = "data: a\n\ndata: b\n\n"
 
 // watcher is an Observer that keeps what it is told.
 type watcher struct {
-	mu     sync.Mutex
-	begun  int
-	passed int
-	queued int
-	failed []error
-	ended  chan Exchange
+	mu      sync.Mutex
+	begun   int
+	passed  int
+	queued  int
+	failed  []error
+	refused []int
+	ended   chan Exchange
 }
 
 func (w *watcher) Begun() { w.mu.Lock(); w.begun++; w.mu.Unlock() }
@@ -39,6 +40,11 @@ func (w *watcher) Queued(delta int) { w.mu.Lock(); w.queued += delta; w.mu.Unloc
 func (w *watcher) StoreFailed(err error) {
 	w.mu.Lock()
 	w.failed = append(w.failed, err)
+	w.mu.Unlock()
+}
+func (w *watcher) Refused(status int) {
+	w.mu.Lock()
+	w.refused = append(w.refused, status)
 	w.mu.Unlock()
 }
 func (w *watcher) Ended(x Exchange) { w.ended <- x }

@@ -80,6 +80,9 @@ type Observer interface {
 	Queued(delta int)
 	// StoreFailed is called when a capture cannot be created, written or closed.
 	StoreFailed(error)
+	// Refused is called when a request is answered with the given status in place of
+	// being passed on.
+	Refused(status int)
 	// Ended is called once for each exchange, when it has ended and its capture, if
 	// there is one, was closed.
 	Ended(Exchange)
@@ -100,6 +103,9 @@ type Exchange struct {
 	Bytes int64
 	// Events is the number of stored events, or -1 if they were not counted.
 	Events int
+	// Recorded reports that the exchange was to be recorded. If it is not stored, that
+	// has failed.
+	Recorded bool
 	// Stored reports that the capture was closed and survives a loss of power.
 	Stored bool
 	// Findings are about the capture.
@@ -145,4 +151,5 @@ func (silent) Begun()                    {}
 func (silent) Passed(int, time.Duration) {}
 func (silent) Queued(int)                {}
 func (silent) StoreFailed(error)         {}
+func (silent) Refused(int)               {}
 func (silent) Ended(Exchange)            {}

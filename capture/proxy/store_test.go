@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -544,8 +545,15 @@ func TestDrain(t *testing.T) {
 		if response.StatusCode == http.StatusServiceUnavailable && response.Header.Get("Retry-After") != "" {
 			break
 		}
-		<-f.ended
+		if x := <-f.ended; x.Recorded {
+			t.Errorf("a GET request was to be recorded: %+v", x)
+		}
 	}
+	f.mu.Lock()
+	if !slices.Equal(f.refused, []int{503}) {
+		t.Errorf("refused: %v", f.refused)
+	}
+	f.mu.Unlock()
 	parts <- "data: a\n\n"
 	parts <- "data: a\n\n"
 	// Either response may have got both parts.
@@ -637,7 +645,7 @@ func TestManyUnclosed(t *testing.T) {
 		}
 	}
 	for range 2 {
-		if x := <-f.ended; x.Stored || x.Name != "" || x.End != capture.EndEOF {
+		if x := <-f.ended; x.Stored || !x.Recorded || x.Name != "" || x.End != capture.EndEOF {
 			t.Errorf("%+v", x)
 		}
 	}

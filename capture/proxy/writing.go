@@ -18,7 +18,7 @@ const gather = 50 * time.Millisecond
 // run writes the capture and, when the exchange is over, tells the observer.
 func (g *Recording) run() {
 	r := g.recorder
-	x := Exchange{Events: -1}
+	x := Exchange{Events: -1, Recorded: true}
 	if g.abandoned != nil {
 		g.fail(g.abandoned)
 	} else {

@@ -179,6 +179,7 @@ func metricNames(t *testing.T) (list []string) {
 	m := monitor.New(nil, nil, func() int64 { return 0 })
 	m.Ended(proxy.Exchange{})
 	m.Frozen("")
+	m.Refused(0)
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	for _, found := range sample.FindAllStringSubmatch(w.Body.String(), -1) {

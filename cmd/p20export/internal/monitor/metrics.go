@@ -12,6 +12,7 @@ import (
 type metrics struct {
 	registry    *prometheus.Registry
 	exchanges   *prometheus.CounterVec
+	refused     *prometheus.CounterVec
 	frozen      *prometheus.CounterVec
 	bytes       prometheus.Counter
 	events      prometheus.Counter
@@ -34,6 +35,10 @@ func newMetrics(dropped func() int64) *metrics {
 			Name: "p20export_exchanges_total",
 			Help: "Exchanges that ended, by how the response ended and whether a capture of it was stored.",
 		}, []string{"end", "recorded"}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "p20export_refused_total",
+			Help: "Requests that were not passed on, by the status of the answer.",
+		}, []string{"status"}),
 		frozen: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "p20export_frozen_total",
 			Help: "Runs and captures without a run that the proxy tried to freeze, by verdict.",
@@ -71,7 +76,7 @@ func newMetrics(dropped func() int64) *metrics {
 			NativeHistogramMinResetDuration: time.Hour,
 		}),
 	}
-	m.registry.MustRegister(m.exchanges, m.frozen, m.bytes, m.events, m.stored, m.storeErrors, m.open, m.queue, m.latency,
+	m.registry.MustRegister(m.exchanges, m.refused, m.frozen, m.bytes, m.events, m.stored, m.storeErrors, m.open, m.queue, m.latency,
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "p20export_log_lines_dropped_total",
 			Help: "Log lines dropped because standard error was not read.",

@@ -19,7 +19,7 @@ var _ proxy.Observer = (*Monitor)(nil)
 func TestMetrics(t *testing.T) {
 	m := New(nil, nil, func() int64 { return 3 })
 	m.Serving()
-	for range 5 {
+	for range 6 {
 		m.Begun()
 	}
 	m.Passed(1000, 500*time.Microsecond)
@@ -32,6 +32,9 @@ func TestMetrics(t *testing.T) {
 	m.Ended(proxy.Exchange{Name: "b", End: capture.EndStorage, Events: 2, Stored: true})
 	m.StoreFailed(errors.New("no space"))
 	m.Ended(proxy.Exchange{End: capture.EndStorage})
+	m.Ended(proxy.Exchange{End: capture.EndEOF, Recorded: true})
+	m.Refused(421)
+	m.Refused(421)
 	m.Frozen("frozen")
 	m.Frozen("refused")
 
@@ -47,14 +50,16 @@ func TestMetrics(t *testing.T) {
 		`p20export_added_latency_seconds_count 2`,
 		`p20export_events_total 9`,
 		`p20export_exchanges_open 1`,
+		`p20export_exchanges_total{end="eof",recorded="failed"} 1`,
 		`p20export_exchanges_total{end="eof",recorded="false"} 1`,
 		`p20export_exchanges_total{end="eof",recorded="true"} 1`,
-		`p20export_exchanges_total{end="storage",recorded="false"} 1`,
+		`p20export_exchanges_total{end="storage",recorded="failed"} 1`,
 		`p20export_exchanges_total{end="storage",recorded="true"} 1`,
 		`p20export_frozen_total{verdict="frozen"} 1`,
 		`p20export_frozen_total{verdict="refused"} 1`,
 		`p20export_log_lines_dropped_total 3`,
 		`p20export_queue_bytes 500`,
+		`p20export_refused_total{status="421"} 2`,
 		`p20export_response_bytes_total 1500`,
 		`p20export_store_errors_total 2`,
 		`p20export_stored_captures_total 2`,
