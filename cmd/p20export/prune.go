@@ -24,9 +24,9 @@ func newPrune() *cobra.Command {
 		Short: "Remove old captures from a directory",
 		Long: `Remove the captures in DIR and below it that ended more than AGE ago and whose
 frozen evidence is in OUT: every run of the capture has a record in OUT or below
-it, next to the artifact and the envelope that it names, and the projection
-gives the same files again, as p20export verify tests it. Captures without such
-records are kept, for example those of HTTP errors and of runs that freeze
+it, next to the artifact and the envelope that it names, and repeating the
+projection gives the same files, as p20export verify checks. Captures without
+such records are kept, for example those of HTTP errors and of runs that freeze
 refuses; --unfrozen removes them too. One of --frozen-in and --unfrozen is
 required, so that no capture is removed by accident.
 
