@@ -161,9 +161,9 @@ func respond(response *http.Response) error {
 	x := response.Request.Context().Value(passingKey{}).(*passing)
 	switch code := response.StatusCode; {
 	case code == http.StatusSwitchingProtocols:
-		return errors.New("the upstream switched the protocol")
+		return responseError("the upstream switched the protocol")
 	case code < 100 || code > 999: // package http could not pass it on
-		return errors.New("the upstream answered with an invalid status")
+		return responseError("the upstream answered with an invalid status")
 	}
 	x.status, x.length = response.StatusCode, response.ContentLength
 	// The server would add these.

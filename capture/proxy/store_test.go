@@ -765,7 +765,7 @@ func TestEnds(t *testing.T) {
 		l.Close()
 		f := start(t, "http://"+l.Addr().String(), nil)
 		response, body := f.post(t, "/", "{}")
-		if x := <-f.ended; response.StatusCode != http.StatusBadGateway || body != "the upstream did not answer\n" || x.Name != "" || x.End != capture.EndError || x.Status != http.StatusBadGateway {
+		if x := <-f.ended; response.StatusCode != http.StatusBadGateway || body != "the upstream refused the connection\n" || x.Name != "" || x.End != capture.EndError || x.Status != http.StatusBadGateway {
 			t.Errorf("%d %q %+v", response.StatusCode, body, x)
 		}
 	})

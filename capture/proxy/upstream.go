@@ -6,11 +6,13 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httputil"
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/p20export/p20export/capture"
@@ -161,7 +163,8 @@ func (p *Proxy) failed(_ http.ResponseWriter, r *http.Request, err error) {
 	x.mu.Lock()
 	refused := x.refused
 	x.mu.Unlock()
-	no := refusal{http.StatusBadGateway, "the upstream did not answer"}
+	var no refusal
+	clients := false // the client is the reason, not the upstream
 	switch cause := context.Cause(x.ctx); {
 	case errors.Is(cause, errTimeout):
 		no = refusal{http.StatusGatewayTimeout, "the upstream did not answer in time"}
@@ -171,20 +174,65 @@ func (p *Proxy) failed(_ http.ResponseWriter, r *http.Request, err error) {
 		no = refusal{http.StatusServiceUnavailable, "the exchange cannot be recorded"}
 		x.end = capture.EndStorage
 	case errors.Is(refused, errTooLarge):
-		no = refusal{http.StatusRequestEntityTooLarge, errTooLarge.Error()}
+		no, clients = refusal{http.StatusRequestEntityTooLarge, errTooLarge.Error()}, true
 	case errors.Is(refused, os.ErrDeadlineExceeded): // the server then says that the client left
-		no = refusal{http.StatusRequestTimeout, "the request body did not arrive in time"}
+		no, clients = refusal{http.StatusRequestTimeout, "the request body did not arrive in time"}, true
 	case cause != nil:
 		x.end = x.classify(nil)
-		panic(http.ErrAbortHandler) // the client left
+		p.settings.Log.Info("the client left before the response")
+		panic(http.ErrAbortHandler)
 	case refused != nil:
-		no = refusal{http.StatusBadRequest, "the request body cannot be read"}
+		no, clients = refusal{http.StatusBadRequest, "the request body cannot be read"}, true
+	default:
+		no = refusal{http.StatusBadGateway, failure(err)}
+	}
+	x.status = no.status
+	if clients {
+		x.end = capture.EndCancelled
+		p.refuse(x.w, x.original, no)
+		return
 	}
 	text, _, _ := strings.Cut(err.Error(), `"`) // net/http quotes what it received
 	p.settings.Log.Warn("no response to pass on", "status", no.status, "reason", no.reason, "error", text)
 	if x.end == "" {
 		x.end = x.classify(err)
 	}
-	x.status = no.status
 	no.write(x.w, x.original)
+}
+
+// A responseError is about a response that cannot be passed on.
+type responseError string
+
+func (e responseError) Error() string { return string(e) }
+
+// failure says for the client why the upstream sent no response that can be passed on.
+func failure(err error) string {
+	var (
+		response    responseError
+		certificate *tls.CertificateVerificationError
+		name        *net.DNSError
+		network     *net.OpError
+		record      tls.RecordHeaderError
+		alert       tls.AlertError
+		protocol    *http.ProtocolError
+	)
+	switch {
+	case errors.As(err, &response):
+		return response.Error()
+	case errors.As(err, &certificate):
+		return "the certificate of the upstream is not trusted"
+	case errors.As(err, &record) || errors.As(err, &alert):
+		return "the upstream did not accept a TLS connection"
+	case errors.As(err, &name):
+		return "the name of the upstream cannot be resolved"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "the upstream refused the connection"
+	case errors.As(err, &network) && network.Op == "dial":
+		return "the upstream cannot be reached"
+	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || network != nil:
+		return "the upstream closed the connection without a response"
+	case errors.As(err, &protocol) || strings.Contains(err.Error(), "malformed") || strings.Contains(err.Error(), "transport connection broken"):
+		return "the response of the upstream is malformed"
+	}
+	return "the upstream did not answer"
 }
