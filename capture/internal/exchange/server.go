@@ -27,20 +27,33 @@ func NewServer(h http.Handler, l *slog.Logger) *http.Server {
 	}
 }
 
-// ErrorLog returns a logger for package net/http, which writes to l at debug level, and a
-// panic at error level. It cuts a message at the first quotation mark, because net/http
-// quotes what it received.
-func ErrorLog(l *slog.Logger) *log.Logger { return log.New(errorLog{l}, "", 0) }
+// ErrorLog returns a logger for package net/http, which writes to l at debug level, a failure
+// to accept connections at warn level, at most once in acceptInterval, and a panic at error
+// level. It cuts a message at the first quotation mark, because net/http quotes what it
+// received.
+func ErrorLog(l *slog.Logger) *log.Logger { return log.New(&errorLog{log: l}, "", 0) }
 
-type errorLog struct{ log *slog.Logger }
+// acceptInterval is the time between warnings that connections cannot be accepted. The
+// server tries again up to 200 times a second.
+const acceptInterval = 10 * time.Second
 
-func (e errorLog) Write(p []byte) (int, error) {
+type errorLog struct {
+	log    *slog.Logger
+	warned time.Time // protected by the mutex of log.Logger
+}
+
+func (e *errorLog) Write(p []byte) (int, error) {
 	text := strings.TrimSpace(string(p))
 	if strings.Contains(text, "panic serving") {
 		e.log.Error("a handler panicked", "text", text)
 		return len(p), nil
 	}
 	text, _, _ = strings.Cut(text, `"`)
+	if reason, ok := strings.CutPrefix(text, "http: Accept error: "); ok && time.Since(e.warned) >= acceptInterval {
+		e.warned = time.Now()
+		e.log.Warn("connections cannot be accepted", "error", reason)
+		return len(p), nil
+	}
 	e.log.Debug("net/http", "text", text)
 	return len(p), nil
 }
