@@ -214,7 +214,6 @@ func failure(err error) string {
 		network     *net.OpError
 		record      tls.RecordHeaderError
 		alert       tls.AlertError
-		protocol    *http.ProtocolError
 	)
 	switch {
 	case errors.As(err, &response):
@@ -231,7 +230,7 @@ func failure(err error) string {
 		return "the upstream cannot be reached"
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || network != nil:
 		return "the upstream closed the connection without a response"
-	case errors.As(err, &protocol) || strings.Contains(err.Error(), "malformed") || strings.Contains(err.Error(), "transport connection broken"):
+	case strings.Contains(err.Error(), "malformed") || strings.Contains(err.Error(), "transport connection broken"):
 		return "the response of the upstream is malformed"
 	}
 	return "the upstream did not answer"
