@@ -26,12 +26,13 @@ type gate struct {
 	storage
 	at    string // the call
 	reach chan struct{}
+	made  chan struct{} // a capture was created
 	open  chan struct{}
 	err   error
 }
 
 func newGate(at string, err error) *gate {
-	return &gate{at: at, reach: make(chan struct{}, 100), open: make(chan struct{}), err: err}
+	return &gate{at: at, reach: make(chan struct{}, 100), made: make(chan struct{}, 1), open: make(chan struct{}), err: err}
 }
 
 func (g *gate) pass(call string) error {
@@ -74,6 +75,7 @@ func (g *gate) install(f *fixture) {
 		if err != nil {
 			return nil, err
 		}
+		signal(g.made)
 		return &gate{storage: w, at: g.at, reach: g.reach, open: g.open, err: g.err}, nil
 	}
 }
@@ -219,6 +221,7 @@ func TestBrokenStore(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
+					<-g.made
 					io.WriteString(conn, "}")
 					if _, err := readBody(r, message{line: line, headers: headers}); err != nil {
 						t.Error(err)
