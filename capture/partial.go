@@ -23,8 +23,8 @@ func (r *remainder) setAsideCopy(ctx context.Context, root *os.Root, name string
 	return c.setAside()
 }
 
-// copyOf returns the name of the unfinished capture in root of which r is an incomplete
-// copy, or "".
+// copyOf returns the name of the unfinished capture in root that r is an incomplete copy
+// of, or "".
 func (r *remainder) copyOf(ctx context.Context, root *os.Root) (string, error) {
 	if r.head == nil {
 		return "", nil

@@ -19,8 +19,8 @@ type endless string
 func (e endless) Read(p []byte) (int, error) { return copy(p, e), nil }
 func (e endless) Close() error               { return nil }
 
-// BenchmarkRead measures what a read of an event costs beside the read itself: the copy to
-// the queue, the clock and the signal to the writer.
+// BenchmarkRead measures what recording adds to a read: copying the event to the queue,
+// reading the clock and waking the writer.
 func BenchmarkRead(b *testing.B) {
 	p := start(b, "http://localhost", func(s *Settings) { s.QueueBytes = 1 << 40 }).proxy
 	g := &Recording{recorder: p.recorder, wake: make(chan struct{}, 1), full: make(chan struct{}, 1), ended: make(chan struct{})}

@@ -76,8 +76,8 @@ func (g guard) run(t *testing.T, settings func(*proxy.Settings)) {
 	})
 }
 
-// closeWriteAfterResponses reads the given number of responses and then whatever else
-// comes when no more requests follow.
+// closeWriteAfterResponses reads the given number of responses, closes the direction of
+// requests, and reads the rest.
 func (s *side) closeWriteAfterResponses(n int) {
 	for range n {
 		if !s.whole() {

@@ -65,9 +65,9 @@ func threads(t *testing.T) int {
 	return len(tasks)
 }
 
-// A store that hangs needs few threads, whatever the number of exchanges. The clients
-// receive everything; afterwards all is stored that fitted into the queue, and the rest is
-// reported. This test must not run in parallel, because it counts the threads of the process.
+// A store that hangs needs few threads, however many exchanges there are. The clients
+// receive everything. Afterwards, everything that fitted into the queue is stored, and the
+// rest is reported. This test must not run in parallel, because it counts the threads of the process.
 func TestHangingStore(t *testing.T) {
 	const exchanges, limit = 500, 64 // some are of package net and of the runtime
 	before := threads(t)

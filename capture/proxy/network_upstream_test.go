@@ -364,5 +364,5 @@ func TestNetworkUpstream(t *testing.T) {
 
 func readFirstAndRest(c *side) { readFirst(c); c.rest() }
 
-// badGateway is what a client sees if there is no response that can be passed on.
+// badGateway is the response to a client when that of the upstream cannot be passed on.
 func badGateway([]*message) []*message { return own("502") }

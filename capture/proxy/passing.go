@@ -124,8 +124,8 @@ func (x *passing) release() {
 	x.mu.Unlock()
 	if stop {
 		x.body.stop()
-		// The server reads what is left of the body, even if the client does not
-		// send it because it was not told to continue.
+		// The server reads the rest of the body, although a client that still waits for
+		// 100 Continue never sends it.
 		c.SetReadDeadline(time.Now().Add(linger))
 	}
 }

@@ -19,7 +19,7 @@ import (
 
 const twoEvents = "data: a\n\ndata: b\n\n"
 
-// watcher is an Observer that keeps what it is told.
+// watcher is an Observer that records its calls.
 type watcher struct {
 	mu      sync.Mutex
 	begun   int

@@ -73,8 +73,8 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	// ReverseProxy adds them again if the client asked for an upgrade.
 	r.Out.Header.Del("Connection")
 	r.Out.Header.Del("Upgrade")
-	// Otherwise the transport would send the body, and the client would be told to
-	// continue, when the upstream has refused the request.
+	// On a connection that stays open, the transport sends the body even if the upstream
+	// has refused it, and the server then sends 100 Continue to the client.
 	r.Out.Close = r.In.Header.Get("Expect") != ""
 	if r.Out.Body != nil {
 		if r.Out.Trailer == nil {

@@ -130,7 +130,7 @@ func (c *recorded) loadDir(ctx context.Context) error {
 			return err
 		}
 		if c.request, err = readInput(body); err != nil {
-			c.request = &input{} // a proxy records whatever the client sent
+			c.request = &input{} // the client of a proxy may have sent anything
 		}
 	}
 	return c.describe(m)

@@ -8,11 +8,8 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
-	"os"
-	"os/signal"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -44,12 +41,8 @@ func (fl *proxyFlags) run(cmd *cobra.Command) error {
 		return fmt.Errorf("%w: --captures: %w\nnext: name a directory that p20export may create or write to", errServe, err)
 	}
 	defer store.Close()
-	pipe := make(chan os.Signal, 1)
-	signal.Notify(pipe, syscall.SIGPIPE) // the traffic goes on if nobody reads the log
-	defer signal.Stop(pipe)
-	out := monitor.NewBuffer(cmd.ErrOrStderr())
+	log, out := monitor.OpenLog(cmd.ErrOrStderr(), fl.server.LogFormat)
 	defer out.Close()
-	log := monitor.NewLogger(out, fl.server.LogFormat)
 	s := &proxyServer{flags: fl, log: log, observer: &proxyObserver{Monitor: monitor.New(store.Probe, log, out.Dropped)}, certificate: certificate}
 	if freezing != nil {
 		count := func(v project.Verdict) { s.observer.Frozen(string(v)) }

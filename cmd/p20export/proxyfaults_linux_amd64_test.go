@@ -177,8 +177,8 @@ var proxyModes = map[string][]string{
 }
 
 // TestProxyFaults makes every file-system call of a proxy for its store fail, one at a
-// time. It checks that the client gets every byte whatever fails, that everything that
-// the log calls stored is whole, that nothing else looks whole, and that the next proxy or
+// time. It checks that the client still gets every byte, that everything that the log
+// calls stored is whole, that nothing else looks whole, and that the next proxy or
 // recover completes the work.
 func TestProxyFaults(t *testing.T) {
 	var cases atomic.Int64

@@ -3,10 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
 	"slices"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -76,7 +73,7 @@ Ctrl-C stops it.
 	cli.Complete(cmd, "speed", "1", "0", "10")
 	flags.StringVar(&match, "match", "", "which capture answers a request: `order|input` (default: order for DIR, and a CAPTURE answers every request)")
 	cli.Complete(cmd, "match", string(replay.MatchOrder), string(replay.MatchInput))
-	flags.StringVar(&ids, "ids", "", "replace thread and run ids: with `IDS` request, by those of the request (default: as recorded)")
+	flags.StringVar(&ids, "ids", "", "replace thread and run ids; `IDS` request takes those of the request (default: as recorded)")
 	cli.Complete(cmd, "ids", "request")
 	flags.StringArrayVar(&origins, "allow-origin", nil, "let pages of this `ORIGIN` read responses in a browser, such as http://localhost:5173, or * for all (repeatable)")
 	cli.Complete(cmd, "allow-origin")
@@ -103,12 +100,9 @@ Ctrl-C stops it.
 		}
 		_, stop := signals.UntilSecond(cmd.Context(), signals.Together)
 		defer stop()
-		pipe := make(chan os.Signal, 1)
-		signal.Notify(pipe, syscall.SIGPIPE) // a test may read only the first line of the log
-		defer signal.Stop(pipe)
-		out := monitor.NewBuffer(cmd.ErrOrStderr())
+		log, out := monitor.OpenLog(cmd.ErrOrStderr(), server.LogFormat)
 		defer out.Close()
-		s.Log = monitor.NewLogger(out, server.LogFormat)
+		s.Log = log
 		r, err := replay.New(cmd.Context(), args[0], s)
 		if err != nil {
 			if cause := interrupted(cmd); cause != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A server listens only where this machine alone can connect, unless it is told otherwise,
-// and every error names the flag and the way out.
+// By default, a server listens only on loopback addresses. Every error names the flag and
+// the next step.
 func TestCheckAddress(t *testing.T) {
 	for _, test := range []struct {
 		address string

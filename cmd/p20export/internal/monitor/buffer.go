@@ -2,6 +2,8 @@ package monitor
 
 import (
 	"io"
+	"os"
+	"os/signal"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -19,11 +21,12 @@ type Buffer struct {
 	lines   chan []byte // nil is the last
 	done    chan struct{}
 	dropped atomic.Int64
+	pipe    chan os.Signal // receives SIGPIPE if OpenLog made the Buffer
 }
 
 // NewBuffer returns a Buffer for w.
 func NewBuffer(w io.Writer) *Buffer {
-	b := &Buffer{w: w, lines: make(chan []byte, bufferLines), done: make(chan struct{})}
+	b := &Buffer{w: w, lines: make(chan []byte, bufferLines), done: make(chan struct{}), pipe: make(chan os.Signal, 1)}
 	go func() {
 		defer close(b.done)
 		for line := range b.lines {
@@ -60,6 +63,7 @@ func (b *Buffer) Fd() uintptr {
 // Close waits until everything is written, but not for a writer that blocks. Later lines
 // may be lost.
 func (b *Buffer) Close() {
+	defer signal.Stop(b.pipe)
 	after := time.After(flushTime)
 	select {
 	case b.lines <- nil:

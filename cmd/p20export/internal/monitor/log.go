@@ -3,9 +3,20 @@ package monitor
 import (
 	"io"
 	"log/slog"
+	"os/signal"
+	"syscall"
 
 	"golang.org/x/term"
 )
+
+// OpenLog returns a logger like NewLogger that writes through a Buffer, and the Buffer, which
+// the caller must close. Until then SIGPIPE does not end the program, which goes on if nobody
+// reads the log.
+func OpenLog(w io.Writer, format string) (*slog.Logger, *Buffer) {
+	b := NewBuffer(w)
+	signal.Notify(b.pipe, syscall.SIGPIPE)
+	return NewLogger(b, format), b
+}
 
 // NewLogger returns a logger that writes lines to w. The format is text or json. If it is
 // empty, it is text on a terminal, and otherwise json. In json, durations are numbers of

@@ -115,7 +115,7 @@ def judge_bundle(path):
 def problems(judge, path):
     try:
         return list(judge(path))
-    except Exception as e:  # whatever is not as documented
+    except Exception as e:  # anything else that differs from the documented format
         return [f"{type(e).__name__}: {e}"]
 
 
