@@ -1,0 +1,227 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/p20export/p20export/capture"
+)
+
+// A Log is an append-only log of event streams. It is safe for concurrent use, and several
+// processes can use the same database.
+//
+// Every method fails with ErrKey if a key is not valid. Iterators yield at most one error,
+// as the last pair. The entries that they yield are valid until the next one.
+type Log interface {
+	// Append appends entries to a thread whose last position is after, which is 0 if the
+	// thread does not exist, and returns the new last position. All entries are appended
+	// or none. When Append returns, they survive a crash of the machine. The error is a
+	// *ConflictError if the thread has another last position, and ErrDeleted if it was
+	// deleted. Position, Run and Type of the entries are ignored.
+	Append(ctx context.Context, key Key, after int64, entries []Entry) (last int64, err error)
+	// Read returns the entries of a thread after a position, up to the last that exists
+	// when the iteration begins. A thread that does not exist has none.
+	Read(ctx context.Context, key Key, after int64) iter.Seq2[*Entry, error]
+	// Follow returns the entries of a thread after a position, and then each further one
+	// when it was appended by any process, until ctx is done. The last error is then that
+	// of ctx, or ErrDeleted if the thread is deleted.
+	Follow(ctx context.Context, key Key, after int64) iter.Seq2[*Entry, error]
+	// Thread returns what is known of a thread. The error is ErrNoThread if it does not
+	// exist. A deleted thread exists.
+	Thread(ctx context.Context, key Key) (Thread, error)
+	// Stream returns what is known of a stream. It is zero if the thread has no entries of
+	// the stream.
+	Stream(ctx context.Context, key Key, id string) (Stream, error)
+	// Threads returns the threads that a query selects, ordered by tenant and thread.
+	Threads(ctx context.Context, q ThreadQuery) iter.Seq2[Thread, error]
+	// Runs returns the runs that a query selects, ordered by tenant, thread and start.
+	Runs(ctx context.Context, q RunQuery) iter.Seq2[Run, error]
+	// Pack compresses the entries of ended runs of a thread. Readers see no difference.
+	Pack(ctx context.Context, key Key) (Packed, error)
+	// Delete deletes the entries of a thread and leaves a mark that it was deleted, so that
+	// nothing can be appended to it any more. It returns what was deleted.
+	Delete(ctx context.Context, key Key) (Thread, error)
+	// Stat returns the size of the log.
+	Stat(ctx context.Context) (Stat, error)
+	Close() error
+}
+
+// Key identifies a thread. Thread ids of different tenants are unrelated.
+type Key struct {
+	// Tenant may be empty.
+	Tenant string
+	Thread string
+}
+
+// MaxIDBytes is the maximum size of a tenant, of a thread id and of a stream id. Run ids and
+// types that are longer, or contain U+0000, are not indexed: Run.ID, Run.Parent and
+// Entry.Type are empty for them.
+const MaxIDBytes = 1024
+
+// MaxEntryBytes is the maximum size of the data of an entry.
+const MaxEntryBytes = capture.MaxEventBytes
+
+// Kind is the kind of an entry.
+type Kind string
+
+const (
+	// Event is an event that the agent sent: the data of one frame.
+	Event Kind = "event"
+	// Input is a request to the agent (RunAgentInput) as it was sent. It precedes the
+	// events of its stream.
+	Input Kind = "input"
+	// Closing is an event that the program itself added, because a run can never end. It is
+	// never evidence.
+	Closing Kind = "closing"
+	// End is the end of a stream. Its data is a capture.End, which says how it ended.
+	End Kind = "end"
+)
+
+// Entry is an entry of a thread.
+type Entry struct {
+	// Position is the position in the thread, from 1.
+	Position int64
+	// Run is the position of the RUN_STARTED of the run that the entry belongs to, or 0
+	// if it belongs to none. Inputs and ends belong to none.
+	Run int64
+	// Stream is the id of the stream. It is opaque.
+	Stream string
+	Kind   Kind
+	// Type is the type of an event, or empty if Data is not an event.
+	Type string
+	// Arrived is the time of arrival in microseconds, or zero if it is not known.
+	Arrived time.Time
+	// Data is the text of the entry, byte for byte. An event need not be valid JSON.
+	Data []byte
+}
+
+// Thread describes a thread.
+type Thread struct {
+	Key
+	// Last is the last position, which is also the number of entries.
+	Last int64
+	// Runs is the number of runs.
+	Runs int64
+	// Bytes is the size of the data of all entries.
+	Bytes int64
+	// Packed is the number of entries that are packed.
+	Packed int64
+	// CreatedAt and UpdatedAt are the times of the first and of the last append.
+	CreatedAt, UpdatedAt time.Time
+	// DeletedAt is zero unless the thread was deleted. The other fields then describe what
+	// was deleted.
+	DeletedAt time.Time
+}
+
+// Stream describes a stream of a thread.
+type Stream struct {
+	// Entries is the number of entries of the stream.
+	Entries int64
+	// Last is the position of the last of them.
+	Last int64
+	// Ended reports that the last is an End.
+	Ended bool
+}
+
+// RunEnd says how a run ended.
+type RunEnd string
+
+const (
+	// Open means that neither the run nor its stream has ended.
+	Open RunEnd = "open"
+	// Finished means that the run ended with a RUN_FINISHED that has no interrupts.
+	Finished RunEnd = "finished"
+	// Interrupted means that the outcome of its RUN_FINISHED is an interrupt.
+	Interrupted RunEnd = "interrupted"
+	// Failed means that the run ended with a RUN_ERROR.
+	Failed RunEnd = "failed"
+	// Cut means that the stream ended, or began another run, before the run had ended.
+	Cut RunEnd = "cut"
+)
+
+// Run describes a run. A run id need not be unique in a thread.
+type Run struct {
+	Key
+	// ID and Parent are the runId and the parentRunId of RUN_STARTED.
+	ID, Parent string
+	Stream     string
+	// Input is the position of the last Input of the stream before the run that belongs to
+	// no earlier run, or 0.
+	Input int64
+	// Start is the position of RUN_STARTED, and Last that of the last event so far. Events
+	// of other streams can be between them.
+	Start, Last int64
+	// Entries and Bytes count the events of the run.
+	Entries, Bytes int64
+	// StartedAt and LastAt are the times of arrival of the first and of the last event.
+	StartedAt, LastAt time.Time
+	End               RunEnd
+}
+
+// ThreadQuery selects threads. The zero value selects all that are not deleted.
+type ThreadQuery struct {
+	// Tenant, if not nil, is the tenant.
+	Tenant *string
+	// From and To, if not zero, limit UpdatedAt: From <= UpdatedAt < To.
+	From, To time.Time
+	// Deleted also selects deleted threads.
+	Deleted bool
+}
+
+// RunQuery selects runs. The zero value selects all.
+type RunQuery struct {
+	// Tenant, Thread, ID and Parent, if not nil, are those of the run.
+	Tenant, Thread, ID, Parent *string
+	// From and To, if not zero, limit StartedAt: From <= StartedAt < To.
+	From, To time.Time
+	// Ends, if not empty, are the ends that are selected.
+	Ends []RunEnd
+}
+
+// Packed is the result of Pack.
+type Packed struct {
+	// Entries is the number of entries that were packed, and Bytes the size of their data.
+	Entries, Bytes int64
+	// Stored is the compressed size.
+	Stored int64
+}
+
+// Stat describes a log.
+type Stat struct {
+	// Threads counts the threads that are not deleted, and Deleted the others.
+	Threads, Deleted int64
+	Runs, Entries    int64
+	// Bytes is the size of the data of all entries.
+	Bytes int64
+	// Packed is the number of packed entries, PackedBytes the size of their data, and
+	// StoredBytes the compressed size.
+	Packed, PackedBytes, StoredBytes int64
+	// Size is the size of the log on disk, or in memory.
+	Size int64
+}
+
+// Errors of logs. Errors of databases wrap none of them.
+var (
+	ErrConflict = errors.New("the thread has another last position")
+	ErrDeleted  = errors.New("the thread was deleted")
+	ErrNoThread = errors.New("there is no such thread")
+	ErrKey      = errors.New("an id is empty, too long, not valid UTF-8 or contains U+0000")
+	ErrEntry    = errors.New("an entry has no known kind, is too large, or follows the end of its stream")
+	ErrClosed   = errors.New("the log is closed")
+)
+
+// ConflictError reports that a thread has another last position than Append expected.
+type ConflictError struct {
+	Key
+	Expected, Last int64
+}
+
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("thread %q: append after position %d: the last position is %d", e.Thread, e.Expected, e.Last)
+}
+
+// Is reports whether target is ErrConflict.
+func (e *ConflictError) Is(target error) bool { return target == ErrConflict }
