@@ -13,39 +13,56 @@ import (
 // A Log is an append-only log of event streams. It is safe for concurrent use, and several
 // processes can use the same database.
 //
-// Every method fails with ErrKey if a key is not valid. Iterators yield at most one error,
-// as the last pair. The entries that they yield are valid until the next one.
+// Every method fails with ErrKey if an id is not valid, with ErrClosed after Close, and with
+// the error of ctx if ctx is done. Times have microseconds: parts of them are cut off.
+//
+// An iterator begins each time it is ranged over. It yields at most one error, as the last
+// pair, with a nil entry. An entry is valid until the next one is yielded, and the caller
+// must not change its Data.
 type Log interface {
 	// Append appends entries to a thread whose last position is after, which is 0 if the
 	// thread does not exist, and returns the new last position. All entries are appended
-	// or none. When Append returns, they survive a crash of the machine. The error is a
-	// *ConflictError if the thread has another last position, and ErrDeleted if it was
-	// deleted. Position, Run and Type of the entries are ignored.
+	// or none. When Append returns, they survive a crash of the machine. The error is
+	// ErrEntry if an entry is not valid, a *ConflictError if the thread has another last
+	// position, and ErrDeleted if it was deleted. If it is another one, such as that of
+	// ctx or of a lost connection, the entries may have been appended: Thread says so.
+	// Position, Run and Type of the entries are ignored, and Append keeps no reference to
+	// them. Without entries, Append only checks the position, and creates no thread.
 	Append(ctx context.Context, key Key, after int64, entries []Entry) (last int64, err error)
 	// Read returns the entries of a thread after a position, up to the last that exists
-	// when the iteration begins. A thread that does not exist has none.
+	// when the iteration begins. A thread that does not exist has none. The error is
+	// ErrDeleted if the thread was deleted, or is deleted during the iteration.
 	Read(ctx context.Context, key Key, after int64) iter.Seq2[*Entry, error]
 	// Follow returns the entries of a thread after a position, and then each further one
-	// when it was appended by any process, until ctx is done. The last error is then that
-	// of ctx, or ErrDeleted if the thread is deleted.
+	// when it was appended by any process. The thread need not exist yet. The iteration
+	// ends when ctx is done, the thread is deleted or the log is closed, with the error of
+	// ctx, ErrDeleted or ErrClosed. After any other error the caller can follow again
+	// after the position of the last entry.
 	Follow(ctx context.Context, key Key, after int64) iter.Seq2[*Entry, error]
 	// Thread returns what is known of a thread. The error is ErrNoThread if it does not
 	// exist. A deleted thread exists.
 	Thread(ctx context.Context, key Key) (Thread, error)
 	// Stream returns what is known of a stream. It is zero if the thread has no entries of
-	// the stream.
+	// the stream, does not exist or was deleted.
 	Stream(ctx context.Context, key Key, id string) (Stream, error)
-	// Threads returns the threads that a query selects, ordered by tenant and thread.
+	// Threads returns the threads that a query selects, ordered by the bytes of tenant and
+	// thread.
 	Threads(ctx context.Context, q ThreadQuery) iter.Seq2[Thread, error]
-	// Runs returns the runs that a query selects, ordered by tenant, thread and start.
+	// Runs returns the runs that a query selects, ordered by the bytes of tenant and
+	// thread, and by start. Deleted threads have none.
 	Runs(ctx context.Context, q RunQuery) iter.Seq2[Run, error]
-	// Pack compresses the entries of ended runs of a thread. Readers see no difference.
+	// Pack compresses the entries of ended runs of a thread, and the entries of ended
+	// streams that belong to no run, unless they are packed already. It returns what it
+	// packed. Readers see no difference. The error is ErrNoThread if the thread does not
+	// exist, and ErrDeleted if it was deleted.
 	Pack(ctx context.Context, key Key) (Packed, error)
 	// Delete deletes the entries of a thread and leaves a mark that it was deleted, so that
-	// nothing can be appended to it any more. It returns what was deleted.
+	// nothing can be appended to it any more. It returns what was deleted, also if the
+	// thread was deleted before. The error is ErrNoThread if it never existed.
 	Delete(ctx context.Context, key Key) (Thread, error)
 	// Stat returns the size of the log.
 	Stat(ctx context.Context) (Stat, error)
+	// Close closes the log and ends its followers. A second call does nothing.
 	Close() error
 }
 
@@ -57,8 +74,8 @@ type Key struct {
 }
 
 // MaxIDBytes is the maximum size of a tenant, of a thread id and of a stream id. Run ids and
-// types that are longer, or contain U+0000, are not indexed: Run.ID, Run.Parent and
-// Entry.Type are empty for them.
+// types that are longer, or contain U+0000 or half a surrogate pair, are not indexed:
+// Run.ID, Run.Parent and Entry.Type are empty for them.
 const MaxIDBytes = 1024
 
 // MaxEntryBytes is the maximum size of the data of an entry.
@@ -90,7 +107,8 @@ type Entry struct {
 	// Stream is the id of the stream. It is opaque.
 	Stream string
 	Kind   Kind
-	// Type is the type of an event, or empty if Data is not an event.
+	// Type is the type of an Event or Closing, or empty if Data is not the text of a JSON
+	// object in strict JSON.
 	Type string
 	// Arrived is the time of arrival in microseconds, or zero if it is not known.
 	Arrived time.Time
@@ -132,11 +150,12 @@ type RunEnd string
 const (
 	// Open means that neither the run nor its stream has ended.
 	Open RunEnd = "open"
-	// Finished means that the run ended with a RUN_FINISHED that has no interrupts.
+	// Finished means that the first terminal event of the run is a RUN_FINISHED whose
+	// outcome is not an interrupt.
 	Finished RunEnd = "finished"
-	// Interrupted means that the outcome of its RUN_FINISHED is an interrupt.
+	// Interrupted means that it is a RUN_FINISHED whose outcome is an interrupt.
 	Interrupted RunEnd = "interrupted"
-	// Failed means that the run ended with a RUN_ERROR.
+	// Failed means that it is a RUN_ERROR.
 	Failed RunEnd = "failed"
 	// Cut means that the stream ended, or began another run, before the run had ended.
 	Cut RunEnd = "cut"
@@ -151,12 +170,13 @@ type Run struct {
 	// Input is the position of the last Input of the stream before the run that belongs to
 	// no earlier run, or 0.
 	Input int64
-	// Start is the position of RUN_STARTED, and Last that of the last event so far. Events
-	// of other streams can be between them.
+	// Start is the position of RUN_STARTED, and Last that of the last event so far, which
+	// may follow the terminal event. Events of other streams can be between them.
 	Start, Last int64
 	// Entries and Bytes count the events of the run.
 	Entries, Bytes int64
-	// StartedAt and LastAt are the times of arrival of the first and of the last event.
+	// StartedAt and LastAt are the times of arrival of the first and of the last event, or
+	// zero if they are not known.
 	StartedAt, LastAt time.Time
 	End               RunEnd
 }
@@ -173,9 +193,11 @@ type ThreadQuery struct {
 
 // RunQuery selects runs. The zero value selects all.
 type RunQuery struct {
-	// Tenant, Thread, ID and Parent, if not nil, are those of the run.
+	// Tenant, Thread, ID and Parent, if not nil, are those of the run. An empty Parent
+	// selects the runs without one.
 	Tenant, Thread, ID, Parent *string
-	// From and To, if not zero, limit StartedAt: From <= StartedAt < To.
+	// From and To, if not zero, limit StartedAt: From <= StartedAt < To. Runs whose time
+	// is not known are then not selected.
 	From, To time.Time
 	// Ends, if not empty, are the ends that are selected.
 	Ends []RunEnd
@@ -208,8 +230,8 @@ var (
 	ErrConflict = errors.New("the thread has another last position")
 	ErrDeleted  = errors.New("the thread was deleted")
 	ErrNoThread = errors.New("there is no such thread")
-	ErrKey      = errors.New("an id is empty, too long, not valid UTF-8 or contains U+0000")
-	ErrEntry    = errors.New("an entry has no known kind, is too large, or follows the end of its stream")
+	ErrKey      = errors.New("the id is not valid")
+	ErrEntry    = errors.New("the entry is not valid")
 	ErrClosed   = errors.New("the log is closed")
 )
 
