@@ -138,8 +138,8 @@ type Thread struct {
 type Stream struct {
 	// Entries is the number of entries of the stream.
 	Entries int64
-	// Last is the position of the last of them.
-	Last int64
+	// First and Last are the positions of the first and of the last of them.
+	First, Last int64
 	// Ended reports that the last is an End.
 	Ended bool
 }
