@@ -1,6 +1,9 @@
 package page
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 func TestBetween(t *testing.T) {
 	t.Parallel()
@@ -33,5 +36,38 @@ func TestNumber(t *testing.T) {
 		if got := Number(f); got != want {
 			t.Errorf("Number(%v) = %q, want %q", f, got, want)
 		}
+	}
+}
+
+func TestChoose(t *testing.T) {
+	t.Parallel()
+	all := []string{"a", "b", "c"}
+	if got, err := Choose("", all); err != nil || !slices.Equal(got, all) {
+		t.Errorf("without a list: %q, %v", got, err)
+	}
+	if got, err := Choose("c,a", all); err != nil || !slices.Equal(got, []string{"c", "a"}) {
+		t.Errorf("with a list: %q, %v", got, err)
+	}
+	if _, err := Choose("d", all); err == nil {
+		t.Error("an unknown name is accepted")
+	}
+}
+
+func TestPercentile(t *testing.T) {
+	t.Parallel()
+	for share, want := range map[float64]float64{0: 1, 0.5: 2, 1: 3} {
+		if got := Percentile([]int64{1, 2, 3}, share); got != want {
+			t.Errorf("the percentile %v of 1, 2 and 3 is %v, want %v", share, got, want)
+		}
+	}
+}
+
+func TestRange(t *testing.T) {
+	t.Parallel()
+	if got := Range([]float64{3, 1, 2}); got != "**2.00** (1.00 to 3.00)" {
+		t.Errorf("got %s", got)
+	}
+	if got := Range([]float64{3}); got != "**3.00**" {
+		t.Errorf("got %s", got)
 	}
 }

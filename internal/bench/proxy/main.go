@@ -16,7 +16,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -63,11 +62,11 @@ func run(ctx context.Context) error {
 	if flag.NArg() > 0 || s.rounds < 1 || s.events < 1 || s.duration < time.Second {
 		return errors.New("give options only, positive numbers, and a duration of at least a second")
 	}
-	names, err := choose(*only, tableNames())
+	names, err := page.Choose(*only, tableNames())
 	if err != nil {
 		return err
 	}
-	if s.only, err = choose(*proxies, contenderNames()); err != nil {
+	if s.only, err = page.Choose(*proxies, contenderNames()); err != nil {
 		return err
 	}
 	for _, path := range []*string{&s.program, &s.dir} {
@@ -92,18 +91,4 @@ func run(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// choose returns the names in a list that is separated by commas, or all names if it is empty.
-func choose(list string, all []string) ([]string, error) {
-	if list == "" {
-		return all, nil
-	}
-	names := strings.Split(list, ",")
-	for _, name := range names {
-		if !slices.Contains(all, name) {
-			return nil, fmt.Errorf("%q is not known; choose from %s", name, strings.Join(all, ", "))
-		}
-	}
-	return names, nil
 }

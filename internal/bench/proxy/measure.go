@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/p20export/p20export/internal/bench/page"
 )
 
 // A load is what the client asks for in one measurement.
@@ -112,17 +114,12 @@ func (s *settings) measure(ctx context.Context, c *contender, l load) (result, e
 	return r, err
 }
 
-// percentile returns the value of sorted samples below which a share of them is.
-func percentile(sorted []int64, share float64) float64 {
-	return float64(sorted[min(int(share*float64(len(sorted))), len(sorted)-1)])
-}
-
 // added returns how much a percentile of the latency exceeds that of the direct connection, in
 // milliseconds, for each round, in order of size.
 func (c *contender) added(reference *contender, share float64) []float64 {
 	var values []float64
 	for i := range c.results {
-		values = append(values, (percentile(c.results[i].Latencies, share)-percentile(reference.results[i].Latencies, share))/1e6)
+		values = append(values, (page.Percentile(c.results[i].Latencies, share)-page.Percentile(reference.results[i].Latencies, share))/1e6)
 	}
 	slices.Sort(values)
 	return values

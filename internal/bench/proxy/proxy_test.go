@@ -119,9 +119,6 @@ func TestAdded(t *testing.T) {
 	if got := slower.ratios(reference); !slices.Equal(got, []float64{0.25, 1. / 3, 0.5}) {
 		t.Errorf("the ratios are %v", got)
 	}
-	if got := percentile([]int64{1, 2, 3}, 1); got != 3 {
-		t.Errorf("the largest of 1, 2 and 3 is %v", got)
-	}
 }
 
 func TestCountCalls(t *testing.T) {
@@ -140,19 +137,5 @@ func TestCountCalls(t *testing.T) {
 	}
 	if n := got.sum(writes); n != 1 {
 		t.Errorf("%d calls write, want 1", n)
-	}
-}
-
-func TestChoose(t *testing.T) {
-	t.Parallel()
-	all := []string{"a", "b", "c"}
-	if got, err := choose("", all); err != nil || !slices.Equal(got, all) {
-		t.Errorf("without a list: %q, %v", got, err)
-	}
-	if got, err := choose("c,a", all); err != nil || !slices.Equal(got, []string{"c", "a"}) {
-		t.Errorf("with a list: %q, %v", got, err)
-	}
-	if _, err := choose("d", all); err == nil {
-		t.Error("an unknown name is accepted")
 	}
 }

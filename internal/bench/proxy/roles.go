@@ -18,6 +18,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/p20export/p20export/internal/bench/page"
 )
 
 // roles are the other processes of a measurement.
@@ -68,7 +70,7 @@ func send(ctx context.Context, w http.ResponseWriter, p plan) error {
 			case <-ctx.Done():
 				return ctx.Err()
 			}
-			if err := write(appendEvent(b[:0], now())); err != nil {
+			if err := write(appendEvent(b[:0], page.Now())); err != nil {
 				return err
 			}
 			next = next.Add(pause)
@@ -207,7 +209,7 @@ func (r *received) measure(body io.Reader, events, skip int) error {
 	buffer := make([]byte, 0, 64<<10)
 	for seen := 0; ; {
 		n, err := body.Read(buffer[len(buffer):cap(buffer)])
-		arrived := now()
+		arrived := page.Now()
 		r.Bytes += int64(n)
 		buffer = buffer[:len(buffer)+n]
 		rest := buffer

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-
-	"golang.org/x/sys/unix"
 )
 
 // An input is the request for a stream: a RunAgentInput of AG-UI, whose forwarded properties
@@ -64,12 +62,3 @@ const (
 	closing = `data: {"type":"TEXT_MESSAGE_END","messageId":"message-1"}` + "\n\n" +
 		`data: {"type":"RUN_FINISHED","threadId":"bench","runId":"run"}` + "\n\n"
 )
-
-// now returns the monotonic clock of the machine in nanoseconds, which all processes share.
-func now() int64 {
-	var t unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {
-		panic(err)
-	}
-	return t.Nano()
-}

@@ -42,10 +42,14 @@ func latency(ctx context.Context, s *settings) (string, error) {
 		for _, c := range contenders {
 			cells := []string{label, c.name}
 			for _, share := range []float64{0.5, 0.99} {
-				cells = append(cells, page.Number(page.Median(c.each(func(r result) float64 { return percentile(r.Latencies, share) / 1e6 }))))
+				cells = append(cells, page.Number(page.Median(c.each(func(r result) float64 { return page.Percentile(r.Latencies, share) / 1e6 }))))
 			}
 			for _, share := range []float64{0.5, 0.99} {
-				cells = append(cells, rangeOf(c.added(contenders[0], share), c.name == direct))
+				added := ""
+				if c.name != direct {
+					added = page.Range(c.added(contenders[0], share))
+				}
+				cells = append(cells, added)
 			}
 			t.WriteString(page.Row(append(cells, c.cost(l)...)...))
 			label = ""
@@ -75,8 +79,11 @@ func throughput(ctx context.Context, s *settings) (string, error) {
 		}
 		label := writes.label
 		for _, c := range contenders {
-			seconds := page.Median(c.each(func(r result) float64 { return r.Seconds }))
-			cells := []string{label, c.name, fmt.Sprintf("%.0f", float64(streams*l.Events)/seconds), page.Number(float64(streams*l.size()) / seconds / 1e6), rangeOf(c.ratios(reference), c == reference)}
+			seconds, ratio := page.Median(c.each(func(r result) float64 { return r.Seconds })), ""
+			if c != reference {
+				ratio = page.Range(c.ratios(reference))
+			}
+			cells := []string{label, c.name, fmt.Sprintf("%.0f", float64(streams*l.Events)/seconds), page.Number(float64(streams*l.size()) / seconds / 1e6), ratio}
 			stored := ""
 			if c.captures != "" {
 				stored = page.Number(page.Median(c.each(func(r result) float64 { return r.stored })))
@@ -131,18 +138,6 @@ func (c *contender) cost(l load) []string {
 		cells[2] = fmt.Sprintf("%d of %d", whole, all)
 	}
 	return cells
-}
-
-// rangeOf formats the median of sorted values with the smallest and the largest.
-func rangeOf(sorted []float64, reference bool) string {
-	if reference {
-		return ""
-	}
-	cell := "**" + page.Number(page.Median(sorted)) + "**"
-	if len(sorted) > 1 {
-		cell += fmt.Sprintf(" (%s to %s)", page.Number(sorted[0]), page.Number(sorted[len(sorted)-1]))
-	}
-	return cell
 }
 
 // machine describes the machine, and the versions of what is measured.
