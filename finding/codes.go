@@ -77,6 +77,12 @@ const (
 	EnvelopeRepeated    Code = "envelope_event_repeated"
 	InputMessageDiffers Code = "input_message_differs"
 	ParentRunUnknown    Code = "parent_run_unknown"
+	ParentRunElsewhere  Code = "parent_run_in_other_thread"
+	ParentRunLater      Code = "parent_run_starts_later"
+	ParentRunCycle      Code = "parent_run_cycle"
+	RunStartedTwice     Code = "run_started_twice"
+	RunIDMissing        Code = "run_id_missing"
+	InputOmitsHistory   Code = "input_omits_history"
 	CompactionLimit     Code = "compaction_limit"
 	WrittenAfterRun     Code = "written_after_run"
 )

@@ -54,6 +54,12 @@ var kinds = sync.OnceValue(func() map[Code]kind {
 		EnvelopeRepeated:    {Error, "a bounded envelope contains one of its three events twice", "P20 §7"},
 		InputMessageDiffers: {Warning, "a message of a run's input has the id of a message of the history and other content", "AG-UI"},
 		ParentRunUnknown:    {Warning, "parentRunId does not name an earlier run of the thread", "AG-UI"},
+		ParentRunElsewhere:  {Warning, "parentRunId names a run of another thread only", "AG-UI"},
+		ParentRunLater:      {Warning, "parentRunId names a run that starts later in the thread", "AG-UI"},
+		ParentRunCycle:      {Warning, "a run names itself, or a run that continues it, as its parent", "AG-UI"},
+		RunStartedTwice:     {Warning, "an earlier run of the thread has the same id", "AG-UI"},
+		RunIDMissing:        {Warning, "a run has no runId, so parentRunId cannot name it", "AG-UI"},
+		InputOmitsHistory:   {Warning, "the input of a run without parentRunId omits messages of the run before it", "AG-UI"},
 		CompactionLimit:     {Error, "compacting needs more memory than its limit, or makes an event larger than 64 MiB", ""},
 		WrittenAfterRun:     {Warning, "the compacted copy has a message or tool call after the end of its run", "AG-UI"},
 

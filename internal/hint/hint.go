@@ -197,6 +197,12 @@ var ByCode = sync.OnceValue(func() map[string]string {
 		"envelope_event_repeated":     "keep one event of each kind",
 		"input_message_differs":       "the message stays in the input; to change a message of the history, give it a new id",
 		"parent_run_unknown":          "use the stream of the whole thread; in this one, the run's history begins with its own input",
+		"parent_run_in_other_thread":  "a branch stays in its thread: copy the conversation into the input of the run, or use the thread of its parent",
+		"parent_run_starts_later":     "put the streams in the order in which their runs started; as they are, the run's history begins with its own input",
+		"parent_run_cycle":            "the integration should name an earlier run as the parent; the run's history begins with its own input",
+		"run_started_twice":           "the integration should give each run its own id; parentRunId names the last run before it with that id",
+		"run_id_missing":              "the integration should send a runId in RUN_STARTED",
+		"input_omits_history":         "if the client sends only new messages, restore with --input normalized; if it removed messages, nothing is wrong",
 		"compaction_limit":            "check the stream: the message, call or run at this place may never end",
 		"written_after_run":           "to keep it in its run, use --mode stream",
 
