@@ -235,6 +235,13 @@ var (
 	ErrClosed   = errors.New("the log is closed")
 )
 
+// Errors of opening a log.
+var (
+	ErrNoLog  = errors.New("there is no log")
+	ErrNotLog = errors.New("it is not a log")
+	ErrNewer  = errors.New("a newer release of the program wrote the log")
+)
+
 // ConflictError reports that a thread has another last position than Append expected.
 type ConflictError struct {
 	Key
