@@ -1,7 +1,9 @@
 package proxy
 
 import (
+	"math"
 	"strings"
+	"time"
 
 	"github.com/p20export/p20export/capture"
 )
@@ -10,10 +12,17 @@ import (
 // complete. The events of a response with a larger one are not counted.
 const maxCounted = 4 << 20
 
-// counter counts the events of a response while it is written, if it can.
+// counter finds the events of a response while it is written, if it can. It counts them and
+// passes them to the follower.
 type counter struct {
-	count *capture.Counter // nil if the events are not counted
-	since int              // bytes since the last event
+	count    *capture.Counter // nil if the events are not found
+	follower Follower         // nil if there is none
+	since    int              // bytes since the last event
+
+	started  time.Time
+	arrivals []capture.Arrival // of the block that is fed, after those that were read
+	read     int64             // bytes of the arrivals that were read
+	micros   int64             // of the last of them, since started
 }
 
 // newCounter returns a counter for a capture with the given settings.
@@ -22,28 +31,66 @@ func newCounter(s capture.Settings) *counter {
 	if s.Framing == capture.Opaque || coding != "" && !strings.EqualFold(coding, "identity") {
 		return &counter{}
 	}
-	return &counter{count: capture.NewCounter(s.Framing)}
+	return &counter{count: capture.NewCounter(s.Framing), started: s.StartedAt}
 }
 
-func (c *counter) feed(p []byte) {
+// follow lets what begin returns receive the events of the named capture.
+func (c *counter) follow(name string, s capture.Settings, begin func(string, capture.Settings) Follower) {
+	if c.count == nil || begin == nil {
+		return
+	}
+	if c.follower = begin(name, s); c.follower != nil {
+		c.count.Frame = func(frame *capture.Frame) { c.follower.Event(frame.Data, c.arrived(frame.End)) }
+	}
+}
+
+// feed finds the events that a block completes, after it was written.
+func (c *counter) feed(b *block) {
 	if c.count == nil {
 		return
 	}
 	before := c.count.Events()
-	c.count.Feed(p)
+	c.arrivals = b.arrivals
+	c.count.Feed(b.bytes)
+	c.arrived(math.MaxInt64)
 	if c.count.Events() > before {
 		c.since = 0
 	}
-	if c.since += len(p); c.since > maxCounted {
+	if c.since += len(b.bytes); c.since > maxCounted {
 		c.count = nil
 	}
 }
 
-// events returns the number of events when there are no more bytes, or -1.
-func (c *counter) events() int {
+// arrived returns the time of arrival of the bytes before the offset end. It is the time
+// that capture.Writer stores.
+func (c *counter) arrived(end int64) time.Time {
+	for c.read < end && len(c.arrivals) > 0 {
+		a := c.arrivals[0]
+		c.arrivals = c.arrivals[1:]
+		c.read += int64(a.Bytes)
+		c.micros = max(c.micros, a.At.Sub(c.started).Microseconds())
+	}
+	return c.started.UTC().Truncate(time.Microsecond).Add(time.Duration(c.micros) * time.Microsecond)
+}
+
+// wake tells the follower that no further event is known yet.
+func (c *counter) wake() {
+	if c.follower != nil {
+		c.follower.Wake()
+	}
+}
+
+// end ends the response. It returns the number of events, or -1.
+func (c *counter) end() int {
+	if c.follower != nil {
+		c.follower.End()
+	}
 	if c.count == nil {
 		return -1
 	}
+	// The end of the response may complete an event in the capture. But if writing fails,
+	// the capture may later be recovered with more bytes, and with another event there.
+	c.count.Frame = nil
 	c.count.Finish()
 	return c.count.Events()
 }

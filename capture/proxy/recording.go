@@ -25,6 +25,7 @@ type Recording struct {
 	ended chan struct{} // closed when end is set
 	over  chan struct{} // closed when the exchange is over
 
+	events    *counter // of the capture, once it was created
 	abandoned error    // why nothing is stored, or nil
 	exchange  Exchange // valid when over is closed
 }

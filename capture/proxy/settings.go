@@ -50,6 +50,10 @@ type Settings struct {
 	Log *slog.Logger
 	// Observer receives events about exchanges. It may be nil.
 	Observer Observer
+	// Follow, if not nil, is called when a capture was created whose events can be found
+	// while it is written, if its request has arrived. It returns what receives the events,
+	// or nil. It must not block. The settings are valid during the call.
+	Follow func(name string, s capture.Settings) Follower
 }
 
 // The default limits.
@@ -86,6 +90,20 @@ type Observer interface {
 	// Ended is called once for each exchange, when it has ended and its capture, if
 	// there is one, was closed.
 	Ended(Exchange)
+}
+
+// Follower receives the events of a response while it is recorded. It gets an event after
+// the event was written to the capture, so it never has more than the capture, unless power
+// fails. It may get fewer events than the capture has, but then it lacks only the last ones.
+// Its methods are called by one goroutine, and must not block.
+type Follower interface {
+	// Event receives the next event and the time of arrival that the capture has for it.
+	// The data is valid during the call.
+	Event(data []byte, arrived time.Time)
+	// Wake is called when no further event is known yet.
+	Wake()
+	// End is called once, after the last event, and before Observer.Ended.
+	End()
 }
 
 // Exchange describes an exchange that has ended.

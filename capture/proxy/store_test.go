@@ -832,10 +832,10 @@ func TestCounter(t *testing.T) {
 		c := newCounter(capture.Settings{Framing: test.framing, Source: capture.Source{Headers: map[string]string{"content-encoding": test.coding}}})
 		for rest := test.body; rest != ""; {
 			n := min(len(rest), 100_000)
-			c.feed([]byte(rest[:n]))
+			c.feed(&block{[]byte(rest[:n]), []capture.Arrival{{Bytes: n, At: time.Now()}}})
 			rest = rest[n:]
 		}
-		if got := c.events(); got != test.want {
+		if got := c.end(); got != test.want {
 			t.Errorf("%s %s: %d, want %d", test.framing, test.coding, got, test.want)
 		}
 	}

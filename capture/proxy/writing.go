@@ -12,8 +12,11 @@ import (
 )
 
 // gather is the longest time for which a recording collects what arrives before it writes
-// again.
-const gather = 50 * time.Millisecond
+// again. It is followGather if the recording is followed.
+const (
+	gather       = 50 * time.Millisecond
+	followGather = 5 * time.Millisecond
+)
 
 // run writes the capture and, when the exchange is over, tells the observer.
 func (g *Recording) run() {
@@ -48,7 +51,8 @@ func (g *Recording) store(x *Exchange) {
 		g.fail(err)
 		return
 	}
-	x.Events, err = g.copy(w)
+	err = g.copy(w)
+	x.Events = g.events.end()
 	if err == nil {
 		err = g.storeRequest(w, true)
 	}
@@ -86,13 +90,18 @@ func (g *Recording) create(x *Exchange) (w storage, err error) {
 			break
 		}
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		x.Name = ""
-	case complete:
+		return nil, err
+	}
+	g.events = newCounter(g.settings)
+	if complete || g.request == nil {
+		g.events.follow(x.Name, g.settings, g.recorder.settings.Follow)
+	}
+	if complete {
 		g.requestDone()
 	}
-	return w, err
+	return w, nil
 }
 
 // storeRequest stores the request if it arrived completely, or, at the end, what arrived
@@ -143,20 +152,15 @@ func (g *Recording) discard(q queue) {
 	}
 }
 
-// copy writes what is queued until the response has ended. It returns the number of
-// written events, or -1 if they are not counted.
-func (g *Recording) copy(w storage) (events int, err error) {
-	c := newCounter(g.settings)
-	err = g.drain(w, c)
-	return c.events(), err
-}
-
-// drain writes what is queued until the response has ended.
-func (g *Recording) drain(w storage, count *counter) error {
+// copy writes what is queued until the response has ended.
+func (g *Recording) copy(w storage) error {
 	policy := g.recorder.settings.Sync
 	pause := gather
+	if g.events.follower != nil {
+		pause = followGather
+	}
 	if policy > 0 {
-		pause = min(gather, time.Duration(policy))
+		pause = min(pause, time.Duration(policy))
 	}
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -169,7 +173,7 @@ func (g *Recording) drain(w storage, count *counter) error {
 				g.discard(q[i:])
 				return err
 			}
-			count.feed(b.bytes)
+			g.events.feed(b)
 			g.recorder.release(b.size())
 			g.recorder.spare.put(b)
 			q[i], dirty = nil, true
@@ -177,6 +181,7 @@ func (g *Recording) drain(w storage, count *counter) error {
 		if ended {
 			return nil
 		}
+		g.events.wake()
 		if err := g.storeRequest(w, false); err != nil {
 			return err
 		}
