@@ -31,7 +31,8 @@ type Log interface {
 	Append(ctx context.Context, key Key, after int64, entries []Entry) (last int64, err error)
 	// Read returns the entries of a thread after a position, up to the last that exists
 	// when the iteration begins. A thread that does not exist has none. The error is
-	// ErrDeleted if the thread was deleted, or is deleted during the iteration.
+	// ErrDeleted if the thread was deleted. If it is deleted during the iteration, the
+	// error is ErrDeleted or there is none and all entries are yielded.
 	Read(ctx context.Context, key Key, after int64) iter.Seq2[*Entry, error]
 	// Follow returns the entries of a thread after a position, and then each further one
 	// when it was appended by any process. The thread need not exist yet. The iteration

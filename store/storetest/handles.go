@@ -1,0 +1,135 @@
+package storetest
+
+import (
+	"github.com/p20export/p20export/store"
+)
+
+// handleTests use a second handle of the same log.
+func handleTests() map[string]func(*fixture) {
+	return map[string]func(*fixture){
+		"handles/see each other":           handlesAgree,
+		"handles/one appender wins each":   func(f *fixture) { o := f.other(); race(f, []store.Log{f.log, o, f.log, o}) },
+		"handles/follow from the middle":   func(f *fixture) { followFrom(f, f.log, f.other(), 5, 3) },
+		"handles/follow before the thread": func(f *fixture) { followFrom(f, f.log, f.other(), 0, 0) },
+		"handles/many followers":           func(f *fixture) { manyFollowers(f, f.log, f.other()) },
+		"handles/follow a deleted thread":  func(f *fixture) { followDeleted(f, f.log, f.other()) },
+		"handles/follow a packed thread":   func(f *fixture) { followPacked(f, f.log, f.other()) },
+		"handles/closed":                   handleClosed,
+	}
+}
+
+func handlesAgree(f *fixture) {
+	other := f.other()
+	k := key("t")
+	f.append(k, 0, input("s"), started("s", "r", ""))
+	last, err := other.Append(f.ctx, k, 2, []store.Entry{custom("s"), finished("s")})
+	if err != nil || last != 4 {
+		f.Fatalf("Append = %d, %v", last, err)
+	}
+	_, err = f.log.Append(f.ctx, k, 2, []store.Entry{custom("s")})
+	fails(f, "a handle that is late", err, store.ErrConflict)
+	items := []item{
+		{Entry: input("s")}, {Entry: started("s", "r", ""), typ: "RUN_STARTED", run: "r"},
+		{Entry: custom("s"), typ: "CUSTOM"}, {Entry: finished("s"), typ: "RUN_FINISHED", end: store.Finished},
+	}
+	for _, log := range []store.Log{f.log, other} {
+		expect(k, items).check(f, log, k)
+	}
+	f.append(k, 4, end("s"))
+	if p, err := other.Pack(f.ctx, k); err != nil || p.Entries != 5 {
+		f.Errorf("Pack = %+v, %v", p, err)
+	}
+	expect(k, append(items, item{Entry: end("s")})).check(f, f.log, k)
+	if p := f.pack(k); p.Entries != 0 {
+		f.Errorf("Pack of what the other handle packed = %+v", p)
+	}
+	if _, err := other.Delete(f.ctx, k); err != nil {
+		f.Fatal(err)
+	}
+	_, err = f.log.Append(f.ctx, k, 5, []store.Entry{custom("q")})
+	fails(f, "Append to what the other handle deleted", err, store.ErrDeleted)
+}
+
+// handleClosed closes one handle. The other goes on, and a third finds everything.
+func handleClosed(f *fixture) {
+	other := f.other()
+	k := key("t")
+	f.append(k, 0, started("s", "r", ""))
+	if err := other.Close(); err != nil {
+		f.Fatal(err)
+	}
+	f.append(k, 1, finished("s"))
+	if err := f.log.Close(); err != nil {
+		f.Fatal(err)
+	}
+	items := []item{
+		{Entry: started("s", "r", ""), typ: "RUN_STARTED", run: "r"},
+		{Entry: finished("s"), typ: "RUN_FINISHED", end: store.Finished},
+	}
+	expect(k, items).check(f, f.other(), k)
+}
+
+func closeTests() map[string]func(*fixture) {
+	return map[string]func(*fixture){
+		"close/an empty log": closeTwice,
+		"close/use after":    useAfterClose,
+		"close/in a loop":    closeInLoop,
+	}
+}
+
+func closeTwice(f *fixture) {
+	for range 3 {
+		if err := f.log.Close(); err != nil {
+			f.Errorf("Close: %v", err)
+		}
+	}
+}
+
+func useAfterClose(f *fixture) {
+	k := key("t")
+	f.append(k, 0, started("s", "r", ""), finished("s"), end("s"))
+	entries, followed := f.log.Read(f.ctx, k, 0), f.log.Follow(f.ctx, k, 0)
+	closeTwice(f)
+	_, err := f.log.Append(f.ctx, k, 3, []store.Entry{custom("q")})
+	fails(f, "Append", err, store.ErrClosed)
+	_, err = f.log.Append(f.ctx, k, 3, nil)
+	fails(f, "Append of nothing", err, store.ErrClosed)
+	_, err = f.log.Thread(f.ctx, k)
+	fails(f, "Thread", err, store.ErrClosed)
+	_, err = f.log.Stream(f.ctx, k, "s")
+	fails(f, "Stream", err, store.ErrClosed)
+	_, err = f.log.Pack(f.ctx, k)
+	fails(f, "Pack", err, store.ErrClosed)
+	_, err = f.log.Delete(f.ctx, k)
+	fails(f, "Delete", err, store.ErrClosed)
+	_, err = f.log.Stat(f.ctx)
+	fails(f, "Stat", err, store.ErrClosed)
+	fails(f, "Read", last(f, entries), store.ErrClosed)
+	fails(f, "Follow", last(f, followed), store.ErrClosed)
+	fails(f, "Threads", last(f, f.log.Threads(f.ctx, store.ThreadQuery{})), store.ErrClosed)
+	fails(f, "Runs", last(f, f.log.Runs(f.ctx, store.RunQuery{})), store.ErrClosed)
+}
+
+// closeInLoop closes the log while it is read. The loop ends with ErrClosed, or has all
+// entries.
+func closeInLoop(f *fixture) {
+	k := key("t")
+	f.numbered(f.log, k, 0, 3000)
+	n := int64(0)
+	var err error
+	for e, failed := range f.log.Read(f.ctx, k, 0) {
+		if err = failed; err != nil {
+			break
+		}
+		n++
+		f.isNumber(e, n)
+		if n == 1 {
+			closeTwice(f)
+		}
+	}
+	if err != nil {
+		fails(f, "Read", err, store.ErrClosed)
+	} else if n != 3000 {
+		f.Errorf("%d entries and no error, want 3000", n)
+	}
+}

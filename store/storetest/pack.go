@@ -1,0 +1,315 @@
+package storetest
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/p20export/p20export/store"
+)
+
+func packTests() map[string]func(*fixture) {
+	return map[string]func(*fixture){
+		"pack/changes nothing that a reader sees": packUnseen,
+		"pack/only what has ended":                packEnded,
+		"pack/twice":                              packTwice,
+		"pack/exact bytes":                        packExact,
+		"pack/while it is read":                   packWhileReading,
+		"pack/then append":                        packThenAppend,
+		"pack/no thread":                          packNothing,
+		"pack/saves space":                        packSmaller,
+	}
+}
+
+// pack packs a thread.
+func (f *fixture) pack(k store.Key) store.Packed {
+	f.Helper()
+	p, err := f.log.Pack(f.ctx, k)
+	if err != nil {
+		f.Fatalf("Pack(%q): %v", k, err)
+	}
+	return p
+}
+
+// packs packs a thread and checks how much of it is then packed.
+func (f *fixture) packs(k store.Key, entries, all int64) {
+	f.Helper()
+	before, runs, thread := f.read(k, 0), f.runs(store.RunQuery{}), f.thread(k)
+	p := f.pack(k)
+	if p.Entries != entries || (p.Stored > 0) != (entries > 0) || entries == 0 && p.Bytes != 0 {
+		f.Errorf("Pack returns %+v, want %d entries", p, entries)
+	}
+	equal(f, "entries after Pack", f.read(k, 0), before)
+	equal(f, "runs after Pack", f.runs(store.RunQuery{}), runs)
+	thread.Packed = all
+	equal(f, "the thread after Pack", f.thread(k), thread)
+	for after := range int64(len(before)) {
+		equal(f, fmt.Sprintf("entries after %d", after), f.read(k, after), before[after:])
+	}
+}
+
+func packUnseen(f *fixture) {
+	k := key("t")
+	after := f.append(k, 0, spread(input("s"), started("s", "r", ""), custom("s"), finished("s"), end("s"))...)
+	after = f.append(k, after, spread(started("q", "r", ""), event("q", "torn {"), end("q"))...)
+	f.packs(k, 8, 8)
+	s, err := f.log.Stream(f.ctx, k, "s")
+	if err != nil || s != (store.Stream{Entries: 5, Last: 5, Ended: true}) {
+		f.Errorf("the stream is %+v, %v", s, err)
+	}
+	_, err = f.log.Append(f.ctx, k, after, []store.Entry{custom("s")})
+	fails(f, "an entry after an end that is packed", err, store.ErrEntry)
+}
+
+func packEnded(f *fixture) {
+	open := key("open")
+	f.append(open, 0, input("s"), started("s", "r", ""), custom("s"))
+	f.packs(open, 0, 0)
+	f.append(open, 3, finished("s"))
+	f.packs(open, 3, 3) // the stream goes on, and so does its input
+	f.append(open, 4, custom("s"), end("s"))
+	f.packs(open, 3, 6)
+
+	mixed := key("mixed")
+	f.append(mixed, 0, started("a", "1", ""), started("b", "2", ""), custom("a"), custom("b"), finished("a"), custom("b"), end("a"))
+	f.packs(mixed, 4, 4)
+	f.append(mixed, 7, started("b", "3", ""))
+	f.packs(mixed, 3, 7) // the run that was cut
+	f.append(mixed, 8, end("b"))
+	f.packs(mixed, 2, 9)
+}
+
+func packTwice(f *fixture) {
+	k := key("t")
+	f.append(k, 0, started("s", "r", ""), finished("s"), end("s"))
+	f.packs(k, 3, 3)
+	f.packs(k, 0, 3)
+	f.append(k, 3, started("q", "r", ""), finished("q"), end("q"))
+	f.packs(k, 3, 6)
+	f.packs(k, 0, 6)
+}
+
+// packExact packs hostile bytes, empty entries and entries without compressible data.
+func packExact(f *fixture) {
+	k := key("t")
+	var batch []store.Entry
+	for i, data := range hostileData() {
+		e := event("s", data)
+		if i%3 == 0 {
+			e.Arrived = at(int64(i) - 10)
+		}
+		batch = append(batch, e)
+	}
+	for _, n := range []int{1 << 16, 1<<20 - 1, 1 << 20, 1<<20 + 1, 5 << 20} {
+		e := event("s", "")
+		e.Data = noise(n, uint64(n))
+		batch = append(batch, e, event("s", ""))
+	}
+	batch = append(batch, end("s"))
+	f.append(k, 0, batch...)
+	before := f.read(k, 0)
+	if p := f.pack(k); p.Entries != int64(len(batch)) {
+		f.Errorf("Pack returns %+v, want %d entries", p, len(batch))
+	}
+	after := f.read(k, 0)
+	if len(after) != len(before) {
+		f.Fatalf("%d entries, want %d", len(after), len(before))
+	}
+	for i := range after {
+		if !bytes.Equal(after[i].Data, before[i].Data) {
+			f.Errorf("entry %d has other data", i+1)
+		}
+		after[i].Data, before[i].Data = nil, nil
+		equal(f, "an entry", after[i], before[i])
+	}
+}
+
+// packWhileReading packs a thread while an iterator is in it.
+func packWhileReading(f *fixture) {
+	k := key("t")
+	var batch []store.Entry
+	for i := range 2000 {
+		e := event(fmt.Sprint("s", i/10), fmt.Sprint(i+1))
+		if i%10 == 9 {
+			e.Kind = store.End
+		}
+		batch = append(batch, e)
+	}
+	f.append(k, 0, batch[:1000]...)
+	f.pack(k)
+	f.append(k, 1000, batch[1000:]...)
+	n := int64(0)
+	for e, err := range f.log.Read(f.ctx, k, 0) {
+		if err != nil {
+			f.Fatal(err)
+		}
+		n++
+		if e.Position != n || string(e.Data) != fmt.Sprint(n) {
+			f.Fatalf("entry %d is %+v", n, e)
+		}
+		if n == 500 || n == 1500 {
+			f.pack(k)
+		}
+	}
+	if n != 2000 {
+		f.Errorf("%d entries, want 2000", n)
+	}
+	if packed := f.thread(k).Packed; packed != 2000 {
+		f.Errorf("%d entries are packed, want 2000", packed)
+	}
+}
+
+func packThenAppend(f *fixture) {
+	k := key("t")
+	var items []item
+	after := int64(0)
+	for i := range 5 {
+		stream := fmt.Sprint(i)
+		group := []item{
+			{Entry: started(stream, "r", ""), typ: "RUN_STARTED", run: "r"},
+			{Entry: finished(stream), typ: "RUN_FINISHED", end: store.Finished},
+			{Entry: end(stream)},
+			{Entry: input("open")},
+		}
+		for _, it := range group {
+			after = f.append(k, after, it.Entry)
+			items = append(items, it)
+		}
+		f.pack(k)
+		expect(k, items).check(f, f.log, k)
+	}
+	if packed := f.thread(k).Packed; packed != 15 {
+		f.Errorf("%d entries are packed, want 15", packed)
+	}
+}
+
+func packNothing(f *fixture) {
+	_, err := f.log.Pack(f.ctx, key("t"))
+	fails(f, "Pack of no thread", err, store.ErrNoThread)
+	f.append(key("t"), 0, custom("s"))
+	if _, err := f.log.Delete(f.ctx, key("t")); err != nil {
+		f.Fatal(err)
+	}
+	_, err = f.log.Pack(f.ctx, key("t"))
+	fails(f, "Pack of a deleted thread", err, store.ErrDeleted)
+}
+
+// packSmaller packs events as agents send them.
+func packSmaller(f *fixture) {
+	k := key("t")
+	batch := []store.Entry{started("s", "r", "")}
+	for i := range 3000 {
+		batch = append(batch, event("s", fmt.Sprintf(`{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"word %d","timestamp":%d}`, i*i, 1_767_225_600_000+i*40)))
+	}
+	f.append(k, 0, append(batch, finished("s"), end("s"))...)
+	if p := f.pack(k); p.Bytes < 10*3000 || p.Stored > p.Bytes/4 {
+		f.Errorf("Pack returns %+v: less than four to one", p)
+	}
+}
+
+func deleteTests() map[string]func(*fixture) {
+	return map[string]func(*fixture){
+		"delete/leaves a mark":      deleteMark,
+		"delete/packed":             deletePacked,
+		"delete/no thread":          deleteNothing,
+		"delete/while it is read":   deleteWhileReading,
+		"delete/one thread of many": deleteOne,
+	}
+}
+
+func deleteMark(f *fixture) {
+	k := key("t")
+	f.append(k, 0, input("s"), started("s", "r", ""), finished("s"))
+	before := f.thread(k)
+	deleted, err := f.log.Delete(f.ctx, k)
+	if err != nil {
+		f.Fatal(err)
+	}
+	if deleted.DeletedAt.Before(before.UpdatedAt) {
+		f.Errorf("deleted at %v, updated at %v", deleted.DeletedAt, before.UpdatedAt)
+	}
+	before.DeletedAt = deleted.DeletedAt
+	equal(f, "Delete", deleted, before)
+	for range 2 { // the second time after another Delete
+		equal(f, "Thread after Delete", f.thread(k), before)
+		for after := int64(-1); after < 5; after++ {
+			_, err := f.log.Append(f.ctx, k, after, []store.Entry{custom("new")})
+			fails(f, "Append", err, store.ErrDeleted)
+			_, err = f.log.Append(f.ctx, k, after, nil)
+			fails(f, "Append of nothing", err, store.ErrDeleted)
+			fails(f, "Read", last(f, f.log.Read(f.ctx, k, after)), store.ErrDeleted)
+			fails(f, "Follow", last(f, f.log.Follow(f.ctx, k, after)), store.ErrDeleted)
+		}
+		if s, err := f.log.Stream(f.ctx, k, "s"); err != nil || s != (store.Stream{}) {
+			f.Errorf("Stream after Delete = %+v, %v", s, err)
+		}
+		if runs := f.runs(store.RunQuery{}); len(runs) != 0 {
+			f.Errorf("runs after Delete: %+v", runs)
+		}
+		again, err := f.log.Delete(f.ctx, k)
+		if err != nil {
+			f.Fatal(err)
+		}
+		equal(f, "a second Delete", again, before)
+	}
+}
+
+func deletePacked(f *fixture) {
+	k := key("t")
+	f.append(k, 0, started("s", "r", ""), finished("s"), end("s"), started("q", "r", ""))
+	f.pack(k)
+	before := f.thread(k)
+	deleted, err := f.log.Delete(f.ctx, k)
+	if err != nil {
+		f.Fatal(err)
+	}
+	before.DeletedAt = deleted.DeletedAt
+	equal(f, "Delete", deleted, before)
+	fails(f, "Read", last(f, f.log.Read(f.ctx, k, 0)), store.ErrDeleted)
+}
+
+func deleteNothing(f *fixture) {
+	_, err := f.log.Delete(f.ctx, key("t"))
+	fails(f, "Delete of no thread", err, store.ErrNoThread)
+	f.append(key("t"), 0, custom("s")) // no mark was left
+}
+
+// deleteWhileReading deletes a thread while an iterator is in it. The iterator yields all
+// entries, or ends with ErrDeleted.
+func deleteWhileReading(f *fixture) {
+	k := key("t")
+	f.numbered(f.log, k, 0, 3000)
+	n := int64(0)
+	var err error
+	for e, failed := range f.log.Read(f.ctx, k, 0) {
+		if err = failed; err != nil {
+			break
+		}
+		n++
+		f.isNumber(e, n)
+		if n == 1 {
+			if _, err := f.log.Delete(f.ctx, k); err != nil {
+				f.Fatal(err)
+			}
+		}
+	}
+	if err != nil {
+		fails(f, "Read", err, store.ErrDeleted)
+	} else if n != 3000 {
+		f.Errorf("%d entries and no error, want 3000", n)
+	}
+}
+
+func deleteOne(f *fixture) {
+	k, other := key("t"), key("t2")
+	for i := range int64(3) {
+		f.append(k, i, started("s", "r", ""))
+		f.append(other, i, started("s", "r", ""))
+	}
+	before, runs := f.read(other, 0), f.runs(store.RunQuery{Thread: &other.Thread})
+	if _, err := f.log.Delete(f.ctx, k); err != nil {
+		f.Fatal(err)
+	}
+	equal(f, "the other thread", f.read(other, 0), before)
+	equal(f, "the runs that are left", f.runs(store.RunQuery{}), runs)
+	f.append(other, 3, finished("s"))
+}

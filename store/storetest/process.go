@@ -1,0 +1,313 @@
+package storetest
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/p20export/p20export/store"
+)
+
+// variable is the environment variable that has the job of a process.
+const variable = "P20EXPORT_STORETEST_JOB"
+
+// A Job is what another process does with a log.
+type Job struct {
+	// Log is the name of the log.
+	Log string
+	Key store.Key
+	// Follow makes the process follow the thread after the position After, and write a
+	// line "POSITION DATA" for each entry. Otherwise it appends, and writes a line
+	// "FIRST LAST" with the positions of each batch when it has been appended.
+	Follow bool
+	After  int64
+	// Writer is the number of the appender. The stream of its entries is "writer N". Their
+	// data are the number of the appender and the number of the entry in the stream.
+	Writer int
+	// Batch is the number of entries that are appended at a time.
+	Batch int
+	// Entries is the number of entries to append or to follow, or 0 for no end.
+	Entries int
+}
+
+// Command returns a command that does a job in another process: this test program, whose
+// TestMain calls Main.
+func Command(t testing.TB, job Job) *exec.Cmd {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), program)
+	cmd.Env = append(os.Environ(), variable+"="+string(text))
+	return cmd
+}
+
+// Main is for the TestMain of an adapter whose logs other processes can open by name. It
+// runs the tests, or the job for which the process was started.
+func Main(m *testing.M, open func(name string) (store.Log, error)) {
+	text := os.Getenv(variable)
+	if text == "" {
+		os.Exit(m.Run())
+	}
+	if err := work(text, open, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// work does a job.
+func work(text string, open func(name string) (store.Log, error), out io.Writer) error {
+	var job Job
+	if err := json.Unmarshal([]byte(text), &job); err != nil {
+		return err
+	}
+	log, err := open(job.Log)
+	if err != nil {
+		return err
+	}
+	do := job.append
+	if job.Follow {
+		do = job.follow
+	}
+	return errors.Join(do(context.Background(), log, out), log.Close())
+}
+
+// append appends entries. It continues where an earlier process with the same number ended.
+func (j *Job) append(ctx context.Context, log store.Log, out io.Writer) error {
+	stream := fmt.Sprint("writer ", j.Writer)
+	for done := 0; j.Entries == 0 || done < j.Entries; {
+		t, err := log.Thread(ctx, j.Key)
+		if err != nil && !errors.Is(err, store.ErrNoThread) {
+			return err
+		}
+		s, err := log.Stream(ctx, j.Key, stream)
+		if err != nil {
+			return err
+		}
+		for after, n := t.Last, s.Entries; j.Entries == 0 || done < j.Entries; {
+			batch := make([]store.Entry, j.Batch)
+			for i := range batch {
+				batch[i] = event(stream, fmt.Sprintf("%d %d", j.Writer, n+int64(i)+1))
+			}
+			last, err := log.Append(ctx, j.Key, after, batch)
+			if errors.Is(err, store.ErrConflict) {
+				break // another has appended: perhaps a process that was killed
+			}
+			if err != nil {
+				return err
+			}
+			if _, err := fmt.Fprintln(out, after+1, last); err != nil {
+				return err
+			}
+			after, n, done = last, n+int64(len(batch)), done+len(batch)
+		}
+	}
+	return nil
+}
+
+// follow follows a thread.
+func (j *Job) follow(ctx context.Context, log store.Log, out io.Writer) error {
+	done := 0
+	for e, err := range log.Follow(ctx, j.Key, j.After) {
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(out, "%d %s\n", e.Position, e.Data); err != nil {
+			return err
+		}
+		if done++; done == j.Entries {
+			return nil
+		}
+	}
+	return nil
+}
+
+// processTests use the log in other processes.
+func processTests() map[string]func(*fixture) {
+	return map[string]func(*fixture){
+		"processes/one appender wins each": processes,
+	}
+}
+
+// output runs a command and returns the lines of its standard output.
+func output(f *fixture, cmd *exec.Cmd) []string {
+	f.Helper()
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		f.Errorf("another process: %v\n%s", err, stderr.Bytes())
+	}
+	var lines []string
+	for line := range bytes.Lines(out) {
+		lines = append(lines, string(bytes.TrimSuffix(line, []byte("\n"))))
+	}
+	return lines
+}
+
+// processes appends to one thread from two processes, and follows it in two others, one of
+// which begins in the middle.
+func processes(f *fixture) {
+	const each, batch = 300, 3
+	k := key("t")
+	f.numbered(f.log, k, 0, 1)
+	var group sync.WaitGroup
+	followed := make([][]string, 2)
+	for n := range followed {
+		group.Go(func() {
+			followed[n] = output(f, Command(f, Job{Log: f.name, Key: k, Follow: true, After: int64(n), Entries: 2*each + 1 - n}))
+		})
+	}
+	won := make([][]string, 2)
+	for n := range won {
+		group.Go(func() {
+			won[n] = output(f, Command(f, Job{Log: f.name, Key: k, Writer: n, Batch: batch, Entries: each}))
+		})
+	}
+	group.Wait()
+	var positions []int64
+	for n, lines := range won {
+		for _, line := range lines {
+			var first, last int64
+			if _, err := fmt.Sscan(line, &first, &last); err != nil || last != first+batch-1 {
+				f.Fatalf("appender %d says %q", n, line)
+			}
+			positions = append(positions, first)
+		}
+	}
+	slices.Sort(positions)
+	for i, first := range positions {
+		if first != int64(i*batch)+2 {
+			f.Fatalf("batches were appended at %v", positions)
+		}
+	}
+	entries := f.read(k, 0)
+	if len(positions) != 2*each/batch || len(entries) != 2*each+1 {
+		f.Fatalf("%d batches were appended, and there are %d entries", len(positions), len(entries))
+	}
+	next := make([]int, 2)
+	var want []string
+	for _, e := range entries {
+		want = append(want, fmt.Sprintf("%d %s", e.Position, e.Data))
+		if e.Position == 1 {
+			continue
+		}
+		var writer, n int
+		if _, err := fmt.Sscan(string(e.Data), &writer, &n); err != nil || n != next[writer]+1 {
+			f.Fatalf("entry %d is %q after entry %d of that appender", e.Position, e.Data, next[writer])
+		}
+		next[writer]++
+	}
+	equal(f, "what the first follower saw", followed[0], want)
+	equal(f, "what the second follower saw", followed[1], want[1:])
+}
+
+// Killed kills an appender in another process so many times, each time while it appends, and
+// starts it again. Everything that was acknowledged must be in the log, without a gap and
+// without a duplicate, and batches must be whole. A follower must see all of it.
+func Killed(t *testing.T, open Opener, times int) {
+	const batch = 5
+	f := newFixture(t, open)
+	k := key("t")
+	followed := make(chan int64, 1)
+	go func() {
+		position := int64(0)
+		for e, err := range f.log.Follow(f.ctx, k, 0) {
+			if err != nil {
+				f.Errorf("Follow: %v", err)
+				break
+			}
+			if e.Kind == store.End {
+				break
+			}
+			position++
+			f.isNumbered(e, position)
+		}
+		followed <- position
+	}()
+	var all int64
+	for n := range times {
+		acknowledged := f.kill(Command(f, Job{Log: f.name, Key: k, Batch: batch}), 1+n%5)
+		entries := int64(0)
+		for e, err := range f.log.Read(f.ctx, k, all) {
+			if err != nil {
+				f.Fatal(err)
+			}
+			entries++
+			f.isNumbered(e, all+entries)
+		}
+		if acknowledged > all+entries || (all+entries)%batch != 0 {
+			f.Fatalf("%d positions were acknowledged, and the log has %d in batches of %d", acknowledged, all+entries, batch)
+		}
+		all += entries
+	}
+	for {
+		// What a killed appender had sent can still be appended.
+		all = f.thread(k).Last
+		_, err := f.log.Append(f.ctx, k, all, []store.Entry{end("the end")})
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, store.ErrConflict) {
+			f.Fatal(err)
+		}
+	}
+	if n := <-followed; n != all {
+		f.Errorf("the follower saw %d entries, want %d", n, all)
+	}
+}
+
+// isNumbered reports an error unless an entry is the one that appender 0 appends at a
+// position if there is no other appender.
+func (f *fixture) isNumbered(e *store.Entry, position int64) {
+	f.Helper()
+	if want := fmt.Sprint("0 ", position); e.Position != position || string(e.Data) != want {
+		f.Errorf("entry %q is at position %d, want %q at %d", e.Data, e.Position, want, position)
+	}
+}
+
+// kill starts an appender, kills it after it has acknowledged some batches, and returns the
+// last position that it acknowledged.
+func (f *fixture) kill(cmd *exec.Cmd, batches int) (acknowledged int64) {
+	f.Helper()
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		f.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		f.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for n := 0; lines.Scan(); {
+		var first int64
+		if _, err := fmt.Sscan(lines.Text(), &first, &acknowledged); err != nil {
+			f.Errorf("the appender says %q", lines.Text())
+		}
+		if n++; n == batches {
+			if err := cmd.Process.Kill(); err != nil {
+				f.Fatal(err)
+			}
+		}
+	}
+	if err := cmd.Wait(); cmd.ProcessState.Exited() {
+		f.Fatalf("the appender ended by itself: %v\n%s", err, stderr.Bytes())
+	}
+	return acknowledged
+}

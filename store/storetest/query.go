@@ -1,0 +1,220 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/p20export/p20export/store"
+)
+
+func queryTests() map[string]func(*fixture) {
+	return map[string]func(*fixture){
+		"query/runs":                     queryRuns,
+		"query/threads":                  queryThreads,
+		"query/stops when the loop does": breakQuery,
+		"query/an empty log":             emptyLog,
+		"query/stat":                     stat,
+	}
+}
+
+func queryRuns(f *fixture) {
+	a, b, c := store.Key{Tenant: "x", Thread: "a"}, store.Key{Tenant: "x", Thread: "b"}, store.Key{Tenant: "y", Thread: "a"}
+	timed := func(e store.Entry, s int64) store.Entry { e.Arrived = second(s); return e }
+	f.append(c, 0, timed(started("s", "r1", ""), 10), timed(started("s", "r2", "r1"), 20), end("s"))
+	f.append(b, 0, started("s", "r1", ""), finished("s"))
+	f.append(a, 0,
+		timed(started("s", "r1", ""), 10), timed(started("o", "r2", "r1"), 30), timed(event("s", `{"type":"RUN_ERROR"}`), 50),
+		timed(started("s", "r3", "r1"), 20), timed(event("s", `{"type":"RUN_FINISHED","outcome":"interrupt"}`), 60))
+	text := func(s string) *string { return &s }
+	for what, tt := range map[string]struct {
+		q    store.RunQuery
+		want string
+	}{
+		"all":                  {store.RunQuery{}, "xa1 xa2 xa4 xb1 ya1 ya2"},
+		"a tenant":             {store.RunQuery{Tenant: text("x")}, "xa1 xa2 xa4 xb1"},
+		"an unknown tenant":    {store.RunQuery{Tenant: text("")}, ""},
+		"a thread":             {store.RunQuery{Tenant: text("x"), Thread: text("a")}, "xa1 xa2 xa4"},
+		"a thread of all":      {store.RunQuery{Thread: text("a")}, "xa1 xa2 xa4 ya1 ya2"},
+		"an unknown thread":    {store.RunQuery{Thread: text("%")}, ""},
+		"an id":                {store.RunQuery{ID: text("r1")}, "xa1 xb1 ya1"},
+		"an id of a thread":    {store.RunQuery{Tenant: text("x"), Thread: text("b"), ID: text("r1")}, "xb1"},
+		"an id in other case":  {store.RunQuery{ID: text("R1")}, ""},
+		"a parent":             {store.RunQuery{Parent: text("r1")}, "xa2 xa4 ya2"},
+		"no parent":            {store.RunQuery{Parent: text("")}, "xa1 xb1 ya1"},
+		"from":                 {store.RunQuery{From: second(20)}, "xa2 xa4 ya2"},
+		"to":                   {store.RunQuery{To: second(20)}, "xa1 ya1"},
+		"from and to":          {store.RunQuery{From: second(20), To: second(30)}, "xa4 ya2"},
+		"from, later":          {store.RunQuery{From: second(20).Add(time.Microsecond)}, "xa2"},
+		"no time between":      {store.RunQuery{From: second(20), To: second(20)}, ""},
+		"from, in a zone":      {store.RunQuery{From: second(30).In(time.FixedZone("", 3600))}, "xa2"},
+		"an end":               {store.RunQuery{Ends: []store.RunEnd{store.Cut}}, "ya1 ya2"},
+		"several ends":         {store.RunQuery{Ends: []store.RunEnd{store.Failed, store.Finished, store.Interrupted}}, "xa1 xa4 xb1"},
+		"open":                 {store.RunQuery{Ends: []store.RunEnd{store.Open}}, "xa2"},
+		"an unknown end":       {store.RunQuery{Ends: []store.RunEnd{"other"}}, ""},
+		"a tenant and a time":  {store.RunQuery{Tenant: text("y"), To: second(15)}, "ya1"},
+		"everything":           {store.RunQuery{Tenant: text("x"), Thread: text("a"), ID: text("r3"), Parent: text("r1"), From: second(20), To: second(21), Ends: []store.RunEnd{store.Interrupted}}, "xa4"},
+		"everything but a run": {store.RunQuery{Tenant: text("x"), Thread: text("a"), ID: text("r3"), Parent: text("r2")}, ""},
+	} {
+		got := ""
+		for _, r := range f.runs(tt.q) {
+			if got != "" {
+				got += " "
+			}
+			got += fmt.Sprint(r.Tenant, r.Thread, r.Start)
+		}
+		equal(f, what, got, tt.want)
+	}
+}
+
+func queryThreads(f *fixture) {
+	var first, last store.Thread
+	for _, k := range []store.Key{{Tenant: "y", Thread: "a"}, {Tenant: "x", Thread: "b"}, {Tenant: "", Thread: "c"}, {Tenant: "x", Thread: "a"}} {
+		f.append(k, 0, started("s", "r", ""), custom("s"))
+		if last = f.thread(k); first.Last == 0 {
+			first = last
+		}
+	}
+	deleted := store.Key{Tenant: "x", Thread: "b"}
+	if _, err := f.log.Delete(f.ctx, deleted); err != nil {
+		f.Fatal(err)
+	}
+	text := func(s string) *string { return &s }
+	later := last.UpdatedAt.Add(time.Hour)
+	for what, tt := range map[string]struct {
+		q    store.ThreadQuery
+		want string
+	}{
+		"all":                   {store.ThreadQuery{}, "c xa ya"},
+		"all, also deleted":     {store.ThreadQuery{Deleted: true}, "c xa xb ya"},
+		"a tenant":              {store.ThreadQuery{Tenant: text("x")}, "xa"},
+		"a tenant with deleted": {store.ThreadQuery{Tenant: text("x"), Deleted: true}, "xa xb"},
+		"no tenant":             {store.ThreadQuery{Tenant: text("")}, "c"},
+		"an unknown tenant":     {store.ThreadQuery{Tenant: text("X")}, ""},
+		"from the first":        {store.ThreadQuery{From: first.UpdatedAt}, "c xa ya"},
+		"to the first":          {store.ThreadQuery{To: first.UpdatedAt}, ""},
+		"from later":            {store.ThreadQuery{From: later}, ""},
+		"to later":              {store.ThreadQuery{To: later, Tenant: text("y")}, "ya"},
+	} {
+		got := ""
+		for _, t := range list(f, f.log.Threads(f.ctx, tt.q)) {
+			if want := f.thread(t.Key); t != want {
+				f.Errorf("%s: %+v, but Thread returns %+v", what, t, want)
+			}
+			if got != "" {
+				got += " "
+			}
+			got += t.Tenant + t.Key.Thread
+		}
+		equal(f, what, got, tt.want)
+	}
+}
+
+// breakQuery ends loops before the iterators do, and with a cancelled context. The log must
+// go on, also if it has few connections.
+func breakQuery(f *fixture) {
+	k := key("t")
+	f.append(k, 0, started("s", "r", ""), started("s", "q", ""), custom("s"))
+	f.append(key("u"), 0, custom("s"))
+	cancelled, cancel := context.WithCancel(f.ctx)
+	cancel()
+	for range 50 {
+		for range f.log.Threads(f.ctx, store.ThreadQuery{}) {
+			break
+		}
+		for range f.log.Runs(f.ctx, store.RunQuery{}) {
+			break
+		}
+		for range f.log.Read(f.ctx, k, 0) {
+			break
+		}
+		for range f.log.Follow(f.ctx, k, 0) {
+			break
+		}
+		fails(f, "Threads", last(f, f.log.Threads(cancelled, store.ThreadQuery{})), context.Canceled)
+		fails(f, "Runs", last(f, f.log.Runs(cancelled, store.RunQuery{})), context.Canceled)
+		fails(f, "Read", last(f, f.log.Read(cancelled, k, 0)), context.Canceled)
+		fails(f, "Follow", last(f, f.log.Follow(cancelled, k, 0)), context.Canceled)
+	}
+	// The loop body uses the log.
+	for t, err := range f.log.Threads(f.ctx, store.ThreadQuery{}) {
+		if err != nil {
+			f.Fatal(err)
+		}
+		for e, err := range f.log.Read(f.ctx, t.Key, 0) {
+			if err != nil {
+				f.Fatal(err)
+			}
+			if e.Position == 1 {
+				f.append(key("in the loop of "+t.Key.Thread), 0, custom("s"))
+			}
+		}
+	}
+	f.append(k, 3, custom("s"))
+}
+
+func emptyLog(f *fixture) {
+	k := key("t")
+	if n := len(f.read(k, 0)) + len(f.read(k, 5)) + len(f.runs(store.RunQuery{})) + len(list(f, f.log.Threads(f.ctx, store.ThreadQuery{Deleted: true}))); n != 0 {
+		f.Errorf("an empty log has %d entries, runs and threads", n)
+	}
+	if _, err := f.log.Thread(f.ctx, k); !errors.Is(err, store.ErrNoThread) {
+		f.Errorf("Thread: %v", err)
+	}
+	if s, err := f.log.Stream(f.ctx, k, "s"); err != nil || s != (store.Stream{}) {
+		f.Errorf("Stream = %+v, %v", s, err)
+	}
+	s, err := f.log.Stat(f.ctx)
+	if err != nil {
+		f.Fatal(err)
+	}
+	s.Size = 0
+	equal(f, "Stat", s, store.Stat{})
+}
+
+// stat compares Stat with the sums over threads.
+func stat(f *fixture) {
+	check := func(what string, packed store.Packed) {
+		f.Helper()
+		got, err := f.log.Stat(f.ctx)
+		if err != nil {
+			f.Fatal(err)
+		}
+		var want store.Stat
+		for _, t := range list(f, f.log.Threads(f.ctx, store.ThreadQuery{Deleted: true})) {
+			if !t.DeletedAt.IsZero() {
+				want.Deleted++
+				continue
+			}
+			want.Threads++
+			want.Runs += t.Runs
+			want.Entries += t.Last
+			want.Bytes += t.Bytes
+			want.Packed += t.Packed
+		}
+		want.PackedBytes, want.StoredBytes = packed.Bytes, packed.Stored
+		if got.Size <= 0 {
+			f.Errorf("%s: the size is %d", what, got.Size)
+		}
+		got.Size = 0
+		equal(f, "Stat "+what, got, want)
+	}
+	f.append(key("a"), 0, started("s", "r", ""), custom("s"), finished("s"), end("s"))
+	f.append(key("b"), 0, started("s", "r", ""), custom("s"))
+	f.append(store.Key{Thread: "a"}, 0, custom("s"))
+	check("of three threads", store.Packed{})
+	packed, err := f.log.Pack(f.ctx, key("a"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	check("after Pack", packed)
+	if _, err := f.log.Delete(f.ctx, key("b")); err != nil {
+		f.Fatal(err)
+	}
+	check("after a deletion", packed)
+	if _, err := f.log.Delete(f.ctx, key("a")); err != nil {
+		f.Fatal(err)
+	}
+	check("after the deletion of packed entries", store.Packed{})
+}

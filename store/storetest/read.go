@@ -1,0 +1,221 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/p20export/p20export/store"
+)
+
+func readTests() map[string]func(*fixture) {
+	return map[string]func(*fixture){
+		"read/after a position":           readAfter,
+		"read/again":                      readAgain,
+		"read/while others append":        readWhileAppending,
+		"read/does not see later ones":    readSnapshot,
+		"read/cancelled in the middle":    readCancelled,
+		"read/from many places at once":   readersAtOnce,
+		"read/an iterator in another":     nestedReads,
+		"read/thousands of small batches": manyBatches,
+	}
+}
+
+// numbered appends entries whose data are their positions.
+func (f *fixture) numbered(log store.Log, k store.Key, after int64, n int) int64 {
+	f.Helper()
+	batch := make([]store.Entry, n)
+	for i := range batch {
+		batch[i] = event("s", fmt.Sprint(after+int64(i)+1))
+	}
+	last, err := log.Append(f.ctx, k, after, batch)
+	if err != nil {
+		f.Errorf("Append after %d: %v", after, err)
+	}
+	return last
+}
+
+// isNumber reports an error unless the data of an entry are its position, which is want.
+func (f *fixture) isNumber(e *store.Entry, want int64) bool {
+	f.Helper()
+	if e.Position != want || string(e.Data) != fmt.Sprint(want) {
+		f.Errorf("entry %q is at position %d, want %d", e.Data, e.Position, want)
+		return false
+	}
+	return true
+}
+
+func readAfter(f *fixture) {
+	k := key("t")
+	f.numbered(f.log, k, 0, 10)
+	for after, want := range map[int64]int{-1 << 63: 10, -1: 10, 0: 10, 1: 9, 9: 1, 10: 0, 11: 0, 1<<63 - 1: 0} {
+		got := f.read(k, after)
+		if len(got) != want {
+			f.Errorf("Read after %d: %d entries, want %d", after, len(got), want)
+		}
+		for i := range got {
+			f.isNumber(&got[i], max(after, 0)+int64(i)+1)
+		}
+	}
+}
+
+func readAgain(f *fixture) {
+	k := key("t")
+	entries := f.log.Read(f.ctx, k, 1)
+	for n := range 3 {
+		if got := collect(f, entries); len(got) != max(2*n-1, 0) {
+			f.Errorf("iteration %d: %d entries", n+1, len(got))
+		}
+		f.numbered(f.log, k, int64(2*n), 2)
+	}
+}
+
+func readSnapshot(f *fixture) {
+	k := key("t")
+	after := f.numbered(f.log, k, 0, 500)
+	n := int64(0)
+	for e, err := range f.log.Read(f.ctx, k, 0) {
+		if err != nil {
+			f.Fatal(err)
+		}
+		n++
+		f.isNumber(e, n)
+		if n%100 == 1 {
+			after = f.numbered(f.log, k, after, 3)
+		}
+	}
+	if n != 500 {
+		f.Errorf("%d entries, want 500: those that existed at the beginning", n)
+	}
+}
+
+// readWhileAppending reads prefixes while batches of 7 are appended. A reader must see
+// batches as a whole.
+func readWhileAppending(f *fixture) {
+	const batches = 60
+	k := key("t")
+	var group sync.WaitGroup
+	done := make(chan struct{})
+	group.Go(func() {
+		defer close(done)
+		for i := range int64(batches) {
+			f.numbered(f.log, k, 7*i, 7)
+		}
+	})
+	for range 3 {
+		group.Go(func() {
+			for before, last := int64(0), false; !last; {
+				select {
+				case <-done:
+					last = true
+				default:
+				}
+				n := int64(0)
+				for e, err := range f.log.Read(f.ctx, k, 0) {
+					if err != nil {
+						f.Errorf("Read: %v", err)
+						return
+					}
+					if n++; !f.isNumber(e, n) {
+						return
+					}
+				}
+				if n%7 != 0 || n < before || last && n != 7*batches {
+					f.Errorf("%d entries after %d, at the end %t", n, before, last)
+				}
+				before = n
+			}
+		})
+	}
+	group.Wait()
+}
+
+func readCancelled(f *fixture) {
+	k := key("t")
+	f.numbered(f.log, k, 0, 5000)
+	ctx, cancel := context.WithCancel(f.ctx)
+	defer cancel()
+	var err error
+	n := int64(0)
+	for e, failed := range f.log.Read(ctx, k, 0) {
+		if err != nil {
+			f.Fatal("a pair follows the error")
+		}
+		if err = failed; err != nil {
+			continue
+		}
+		n++
+		f.isNumber(e, n)
+		if n == 10 {
+			cancel()
+		}
+	}
+	fails(f, "Read", err, context.Canceled)
+	if n >= 5000 {
+		f.Errorf("%d entries were read", n)
+	}
+}
+
+func readersAtOnce(f *fixture) {
+	k := key("t")
+	f.numbered(f.log, k, 0, 300)
+	var group sync.WaitGroup
+	for after := int64(0); after < 300; after += 20 {
+		group.Go(func() {
+			n := after
+			for e, err := range f.log.Read(f.ctx, k, after) {
+				if err != nil {
+					f.Errorf("Read after %d: %v", after, err)
+					return
+				}
+				n++
+				f.isNumber(e, n)
+			}
+			if n != 300 {
+				f.Errorf("Read after %d ends at %d", after, n)
+			}
+		})
+	}
+	group.Wait()
+}
+
+func nestedReads(f *fixture) {
+	k := key("t")
+	f.numbered(f.log, k, 0, 30)
+	n := int64(0)
+	for e, err := range f.log.Read(f.ctx, k, 0) {
+		if err != nil {
+			f.Fatal(err)
+		}
+		n++
+		for inner, err := range f.log.Read(f.ctx, k, n-1) {
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.isNumber(inner, n)
+			break
+		}
+		f.isNumber(e, n) // it is valid until the next one of its own iterator
+	}
+	if n != 30 {
+		f.Errorf("%d entries", n)
+	}
+}
+
+func manyBatches(f *fixture) {
+	k := key("t")
+	for i := range int64(1000) {
+		f.numbered(f.log, k, i, 1)
+	}
+	n := int64(0)
+	for e, err := range f.log.Read(f.ctx, k, 0) {
+		if err != nil {
+			f.Fatal(err)
+		}
+		n++
+		f.isNumber(e, n)
+	}
+	if n != 1000 {
+		f.Errorf("%d entries", n)
+	}
+}
