@@ -67,6 +67,8 @@ var floors = map[string][]string{
 	"envelope/chunk":                         {"envelope", "envelope/event/names"},
 	"store/memory":                           {"store/internal/index", "store"},
 	"store/storetest":                        {"store"},
+	"store/sqlite":                           {"store/internal/sqlstore", "store/internal/index", "store"},
+	"store/internal/sqlstore":                {"store/internal/index", "store"},
 	"store/internal/index":                   {"store", "envelope/event/names"},
 	"store":                                  {"capture"},
 	"envelope":                               {"envelope/event/names", "capture"},
@@ -124,9 +126,11 @@ var banned = map[string][]string{
 // kept are modules that only some packages import.
 var kept = map[string][]string{
 	"github.com/chromedp":                      {}, // tests alone
+	"github.com/pressly/goose":                 {"store/internal/sqlstore", "store/sqlite", "store/postgres"},
 	"github.com/prometheus":                    {"cmd/p20export/internal/monitor"},
 	"github.com/invopop/jsonschema":            {"cmd/p20export/internal/generate/schema"},
 	"github.com/santhosh-tekuri/jsonschema/v5": {"schema/schematest"},
+	"modernc.org":                              {"store/sqlite"},
 }
 
 // mayImport reports whether a package may import a path that is not ours.

@@ -1,0 +1,112 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"io/fs"
+
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+
+	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/internal/index"
+)
+
+// Dialect is how one database differs from others.
+type Dialect struct {
+	// Goose is the name of the database in goose, and Migrations has its migrations.
+	Goose      goose.Dialect
+	Migrations fs.FS
+	// Locker lets one process at a time apply migrations. It may be nil.
+	Locker lock.SessionLocker
+	// Write appends a batch in one transaction, if the thread still has the last position
+	// that it had when the batch was placed. It reports whether it had.
+	Write func(ctx context.Context, w *Write) (bool, error)
+	// Watch calls wake after transactions of other processes, with the id of the thread or
+	// with 0 for any thread, until ctx is done. It begins with a call for any thread as
+	// soon as it will notice further transactions. It also makes such a call whenever it
+	// may have missed one. Its error ends all calls of Follow.
+	Watch func(ctx context.Context, wake func(thread int64)) error
+	// Notify makes Watch of other processes notice the transaction.
+	Notify func(ctx context.Context, tx *sql.Tx, thread int64) error
+	// LockRow follows a SELECT of a row that the transaction will change.
+	LockRow string
+	// Reclaim overwrites or gives back what deleted rows occupied.
+	Reclaim func(ctx context.Context) error
+	// Size returns the size of the database on disk.
+	Size func(ctx context.Context) (int64, error)
+	// Explain says what an error of the database means and what to do.
+	Explain func(err error) error
+}
+
+// Write is a batch to append to a thread.
+type Write struct {
+	Key store.Key
+	// Thread is the id of the thread. It is 0 if there was none; Dialect.Write sets it.
+	Thread int64
+	// Before has the totals of the thread before the batch, and StreamsBefore the streams
+	// of the batch.
+	Before        index.Thread
+	StreamsBefore []index.Stream
+	// Batch was placed after them, and Entries are its entries.
+	Batch   *index.Batch
+	Entries []store.Entry
+	// Now is the time of the append, as it is stored.
+	Now int64
+}
+
+// Row is a row of the table entries.
+type Row struct {
+	Position, Run, Stream int64
+	Kind                  int64
+	Type                  string
+	// Arrived is nil if the time is not known.
+	Arrived *int64
+	// Data is not nil.
+	Data []byte
+}
+
+// Row returns the row of Entries[i].
+func (w *Write) Row(i int) Row {
+	e, placed := &w.Entries[i], &w.Batch.Rows[i]
+	row := Row{
+		Position: w.Before.Last + int64(i) + 1, Run: placed.Run, Stream: placed.Number,
+		Kind: kindNumber(e.Kind), Type: placed.Type, Arrived: Micros(e.Arrived), Data: e.Data,
+	}
+	if row.Data == nil {
+		row.Data = []byte{}
+	}
+	return row
+}
+
+// The numbers of kinds in the table entries.
+const (
+	kindEvent   = 1
+	kindInput   = 2
+	kindClosing = 3
+	kindEnd     = 4
+)
+
+func kindNumber(kind store.Kind) int64 {
+	switch kind {
+	case store.Input:
+		return kindInput
+	case store.Closing:
+		return kindClosing
+	case store.End:
+		return kindEnd
+	}
+	return kindEvent
+}
+
+func kindOf(number int64) store.Kind {
+	switch number {
+	case kindInput:
+		return store.Input
+	case kindClosing:
+		return store.Closing
+	case kindEnd:
+		return store.End
+	}
+	return store.Event
+}

@@ -1,0 +1,123 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/pressly/goose/v3"
+
+	"github.com/p20export/p20export/store"
+)
+
+// Config says where a log is.
+type Config struct {
+	Dialect *Dialect
+	// Read and Write have the connections for what Dialect does not do. They can be the
+	// same.
+	Read, Write *sql.DB
+	// Close closes everything. Other methods may still be running.
+	Close func() error
+}
+
+// Log is a log in a SQL database. It implements store.Log.
+type Log struct {
+	config    Config
+	dialect   *Dialect
+	db        *sql.DB // for reading
+	followers followers
+	closed    atomic.Bool
+}
+
+// Open opens the log of a database whose schema is up to date: see Migrate.
+func Open(c Config) *Log {
+	l := &Log{config: c, dialect: c.Dialect, db: c.Read}
+	l.followers.watch = l.dialect.Watch
+	return l
+}
+
+// Close closes the log. Calls that are running, and later ones, end with store.ErrClosed.
+func (l *Log) Close() error {
+	if l.closed.Swap(true) {
+		return nil
+	}
+	l.followers.close()
+	return l.config.Close()
+}
+
+// Migrate creates the tables of a log, or brings those of an older program up to date. If
+// create is false, it does nothing to a database without tables. The error is
+// store.ErrNewer if the tables are of a newer program.
+//
+// Without a Locker, several processes may create the tables at the same time. All but one
+// fail then, and find afterwards that there is nothing left to do.
+func Migrate(ctx context.Context, db *sql.DB, d *Dialect) error {
+	options := []goose.ProviderOption{goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger())}
+	if d.Locker != nil {
+		options = append(options, goose.WithSessionLocker(d.Locker))
+	}
+	provider, err := goose.NewProvider(d.Goose, db, d.Migrations, options...)
+	if err != nil {
+		return fmt.Errorf("read the migrations: %w", err)
+	}
+	for before := int64(-1); ; {
+		have, want, err := provider.GetVersions(ctx)
+		if err != nil {
+			return fmt.Errorf("read the version of the tables: %w", err)
+		}
+		if have > want {
+			return fmt.Errorf("%w: its tables have version %d, and this program knows version %d", store.ErrNewer, have, want)
+		}
+		if have == want {
+			return nil
+		}
+		if _, err = provider.Up(ctx); err != nil && have <= before {
+			return fmt.Errorf("create the tables of version %d: %w", want, err)
+		}
+		before = have
+	}
+}
+
+// ready returns an error if the log is closed or the key is not valid.
+func (l *Log) ready(key store.Key) error {
+	if err := key.Check(); err != nil {
+		return err
+	}
+	if l.closed.Load() {
+		return store.ErrClosed
+	}
+	return nil
+}
+
+// explain explains an error of the database. Errors of package store stay as they are.
+func (l *Log) explain(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case l.closed.Load():
+		return store.ErrClosed
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	}
+	return l.dialect.Explain(err)
+}
+
+// Micros returns a time as it is stored: in microseconds, or nil if it is zero.
+func Micros(t time.Time) *int64 {
+	if t.IsZero() {
+		return nil
+	}
+	n := t.UnixMicro()
+	return &n
+}
+
+// ofMicros returns the time that was stored as Micros.
+func ofMicros(n *int64) time.Time {
+	if n == nil {
+		return time.Time{}
+	}
+	return time.UnixMicro(*n).UTC()
+}

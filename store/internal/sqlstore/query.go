@@ -1,0 +1,237 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"github.com/p20export/p20export/store"
+)
+
+// Thread implements store.Log.
+func (l *Log) Thread(ctx context.Context, key store.Key) (store.Thread, error) {
+	if err := l.ready(key); err != nil {
+		return store.Thread{}, err
+	}
+	t, err := scanThread(l.db.QueryRowContext(ctx, `SELECT `+threadColumns+` FROM threads t WHERE tenant = $1 AND thread = $2`, key.Tenant, key.Thread).Scan)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = store.ErrNoThread
+	}
+	if err != nil {
+		return store.Thread{}, fmt.Errorf("thread %q: %w", key.Thread, l.explain(err))
+	}
+	return t, nil
+}
+
+// threadColumns are the columns that scanThread scans.
+const threadColumns = `t.tenant, t.thread, t.last, t.runs, t.bytes, t.packed, t.created_at, t.updated_at, t.deleted_at`
+
+func scanThread(scan func(...any) error) (store.Thread, error) {
+	var t store.Thread
+	var created, updated int64
+	var deleted *int64
+	err := scan(&t.Tenant, &t.Key.Thread, &t.Last, &t.Runs, &t.Bytes, &t.Packed, &created, &updated, &deleted)
+	t.CreatedAt, t.UpdatedAt, t.DeletedAt = time.UnixMicro(created).UTC(), time.UnixMicro(updated).UTC(), ofMicros(deleted)
+	return t, err
+}
+
+// Stream implements store.Log.
+func (l *Log) Stream(ctx context.Context, key store.Key, id string) (store.Stream, error) {
+	if err := store.CheckID(id); err != nil {
+		return store.Stream{}, err
+	}
+	if err := l.ready(key); err != nil {
+		return store.Stream{}, err
+	}
+	var s store.Stream
+	var ended int64
+	err := l.db.QueryRowContext(ctx, `SELECT s.entries, s.first, s.last, s.ended FROM streams s JOIN threads t ON t.id = s.thread_id
+		WHERE t.tenant = $1 AND t.thread = $2 AND s.stream = $3`, key.Tenant, key.Thread, id).Scan(&s.Entries, &s.First, &s.Last, &ended)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return store.Stream{}, fmt.Errorf("stream %q of thread %q: %w", id, key.Thread, l.explain(err))
+	}
+	s.Ended = ended != 0
+	return s, nil
+}
+
+// condition is a WHERE clause in parts.
+type condition struct {
+	parts []string
+	args  []any
+}
+
+// add adds a part in which ? is the next argument.
+func (c *condition) add(part string, args ...any) {
+	for _, arg := range args {
+		c.args = append(c.args, arg)
+		part = strings.Replace(part, "?", fmt.Sprintf("$%d", len(c.args)), 1)
+	}
+	c.parts = append(c.parts, part)
+}
+
+func (c *condition) String() string {
+	if len(c.parts) == 0 {
+		return ""
+	}
+	return " WHERE " + strings.Join(c.parts, " AND ")
+}
+
+// pageRows is the number of rows that a query loads at a time, so that no transaction is
+// open while the caller works.
+const pageRows = 500
+
+// Threads implements store.Log.
+func (l *Log) Threads(ctx context.Context, q store.ThreadQuery) iter.Seq2[store.Thread, error] {
+	base := condition{}
+	if q.Tenant != nil {
+		base.add("t.tenant = ?", *q.Tenant)
+	}
+	if !q.From.IsZero() {
+		base.add("t.updated_at >= ?", ceilMicros(q.From))
+	}
+	if !q.To.IsZero() {
+		base.add("t.updated_at < ?", ceilMicros(q.To))
+	}
+	if !q.Deleted {
+		base.add("t.deleted_at IS NULL")
+	}
+	return pages(l, ctx, "list threads", q.Check(), func(last *store.Thread) (string, []any) {
+		c := base.clone()
+		if last != nil {
+			c.add("(t.tenant, t.thread) > (?, ?)", last.Tenant, last.Key.Thread)
+		}
+		return `SELECT ` + threadColumns + ` FROM threads t` + c.String() + ` ORDER BY t.tenant, t.thread`, c.args
+	}, scanThread)
+}
+
+// Runs implements store.Log.
+func (l *Log) Runs(ctx context.Context, q store.RunQuery) iter.Seq2[store.Run, error] {
+	base := condition{}
+	base.add("t.deleted_at IS NULL")
+	for _, id := range []struct {
+		column string
+		id     *string
+	}{{"t.tenant", q.Tenant}, {"t.thread", q.Thread}, {"r.run_id", q.ID}, {"r.parent_id", q.Parent}} {
+		if id.id != nil {
+			base.add(id.column+" = ?", *id.id)
+		}
+	}
+	if !q.From.IsZero() {
+		base.add("r.started_at >= ?", ceilMicros(q.From))
+	}
+	if !q.To.IsZero() {
+		base.add("r.started_at < ?", ceilMicros(q.To))
+	}
+	if len(q.Ends) > 0 {
+		ends := make([]any, len(q.Ends))
+		for i, end := range q.Ends {
+			ends[i] = string(end)
+		}
+		base.add("r.outcome IN (?"+strings.Repeat(", ?", len(ends)-1)+")", ends...)
+	}
+	return pages(l, ctx, "list runs", q.Check(), func(last *store.Run) (string, []any) {
+		c := base.clone()
+		if last != nil {
+			c.add("(t.tenant, t.thread, r.start) > (?, ?, ?)", last.Tenant, last.Thread, last.Start)
+		}
+		return `SELECT t.tenant, t.thread, r.run_id, r.parent_id, s.stream, r.input, r.start, r.last, r.entries, r.bytes, r.started_at, r.last_at, r.outcome
+			FROM runs r JOIN threads t ON t.id = r.thread_id JOIN streams s ON s.thread_id = r.thread_id AND s.number = r.stream_number` +
+			c.String() + ` ORDER BY t.tenant, t.thread, r.start`, c.args
+	}, scanRun)
+}
+
+func scanRun(scan func(...any) error) (store.Run, error) {
+	var r store.Run
+	var started, last *int64
+	var outcome string
+	err := scan(&r.Tenant, &r.Thread, &r.ID, &r.Parent, &r.Stream, &r.Input, &r.Start, &r.Last, &r.Entries, &r.Bytes, &started, &last, &outcome)
+	r.StartedAt, r.LastAt, r.End = ofMicros(started), ofMicros(last), store.RunEnd(outcome)
+	return r, err
+}
+
+func (c *condition) clone() condition {
+	return condition{parts: c.parts[:len(c.parts):len(c.parts)], args: c.args[:len(c.args):len(c.args)]}
+}
+
+// ceilMicros returns the first microsecond that is not before t.
+func ceilMicros(t time.Time) int64 {
+	return t.Add(999 * time.Nanosecond).UnixMicro()
+}
+
+// pages yields the rows of a query. Of each page but the first, query gets the last row of
+// the page before.
+func pages[T any](l *Log, ctx context.Context, what string, invalid error, query func(last *T) (string, []any),
+	scan func(func(...any) error) (T, error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var zero T
+		err := invalid
+		if err == nil && l.closed.Load() {
+			err = store.ErrClosed
+		}
+		if err != nil {
+			yield(zero, err)
+			return
+		}
+		for last := (*T)(nil); ; {
+			text, args := query(last)
+			page, err := load(l, ctx, fmt.Sprintf("%s LIMIT %d", text, pageRows), args, scan)
+			if err != nil {
+				yield(zero, fmt.Errorf("%s: %w", what, l.explain(err)))
+				return
+			}
+			for _, row := range page {
+				if !yield(row, nil) {
+					return
+				}
+			}
+			if len(page) < pageRows {
+				return
+			}
+			last = &page[len(page)-1]
+		}
+	}
+}
+
+// load loads the rows of a query.
+func load[T any](l *Log, ctx context.Context, query string, args []any, scan func(func(...any) error) (T, error)) ([]T, error) {
+	rows, err := l.db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var page []T
+	for rows.Next() {
+		row, err := scan(rows.Scan)
+		if err != nil {
+			return nil, err
+		}
+		page = append(page, row)
+	}
+	return page, errors.Join(rows.Err(), rows.Close())
+}
+
+// Stat implements store.Log.
+func (l *Log) Stat(ctx context.Context) (store.Stat, error) {
+	if l.closed.Load() {
+		return store.Stat{}, store.ErrClosed
+	}
+	var s store.Stat
+	err := l.db.QueryRowContext(ctx, `SELECT count(*) - count(deleted_at), count(deleted_at),
+			coalesce(sum(CASE WHEN deleted_at IS NULL THEN runs END), 0), coalesce(sum(CASE WHEN deleted_at IS NULL THEN last END), 0),
+			coalesce(sum(CASE WHEN deleted_at IS NULL THEN bytes END), 0), coalesce(sum(CASE WHEN deleted_at IS NULL THEN packed END), 0)
+		FROM threads`).Scan(&s.Threads, &s.Deleted, &s.Runs, &s.Entries, &s.Bytes, &s.Packed)
+	if err == nil {
+		err = l.db.QueryRowContext(ctx, `SELECT coalesce(sum(bytes), 0), coalesce(sum(stored), 0) FROM packs`).Scan(&s.PackedBytes, &s.StoredBytes)
+	}
+	if err == nil {
+		s.Size, err = l.dialect.Size(ctx)
+	}
+	if err != nil {
+		return store.Stat{}, fmt.Errorf("size of the log: %w", l.explain(err))
+	}
+	return s, nil
+}

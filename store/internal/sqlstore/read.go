@@ -1,0 +1,231 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/p20export/p20export/store"
+)
+
+// A reader reads pages of entries into memory and then yields them, so no transaction is
+// open while the caller works. A page has at most pageEntries rows, and ends with the row
+// that makes it larger than pageBytes. A pack is a page, too.
+const (
+	pageEntries = 1000
+	pageBytes   = 1 << 20
+)
+
+// Read implements store.Log.
+func (l *Log) Read(ctx context.Context, key store.Key, after int64) iter.Seq2[*store.Entry, error] {
+	return func(yield func(*store.Entry, error) bool) {
+		t, err := l.find(ctx, key)
+		if err == nil {
+			r := reader{log: l, thread: t.id}
+			defer r.close()
+			_, err = r.read(ctx, after, t.last, func(e *store.Entry) bool { return yield(e, nil) })
+		}
+		if err != nil && !errors.Is(err, store.ErrNoThread) {
+			yield(nil, fmt.Errorf("read thread %q: %w", key.Thread, err))
+		}
+	}
+}
+
+// found is what a reader needs to know of a thread.
+type found struct {
+	id, last int64
+}
+
+// find finds a thread. The error is store.ErrNoThread if it does not exist, and
+// store.ErrDeleted if it was deleted.
+func (l *Log) find(ctx context.Context, key store.Key) (found, error) {
+	if err := l.ready(key); err != nil {
+		return found{}, err
+	}
+	var f found
+	var deleted sql.NullInt64
+	err := l.db.QueryRowContext(ctx, `SELECT id, last, deleted_at FROM threads WHERE tenant = $1 AND thread = $2`,
+		key.Tenant, key.Thread).Scan(&f.id, &f.last, &deleted)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return f, store.ErrNoThread
+	case err == nil && deleted.Valid:
+		return f, store.ErrDeleted
+	}
+	return f, l.explain(err)
+}
+
+// reader reads the entries of a thread.
+type reader struct {
+	log     *Log
+	thread  int64
+	streams map[int64]string // ids by number, as far as they were needed
+	dec     *zstd.Decoder    // nil until it is needed
+	page    []store.Entry
+	data    []byte // of the entries of page
+}
+
+func (r *reader) close() {
+	if r.dec != nil {
+		r.dec.Close()
+	}
+}
+
+// read yields the entries after a position up to last, and reports whether yield always
+// returned true. Positions have no gaps, so an entry that is not a row is in a pack.
+func (r *reader) read(ctx context.Context, after, last int64, yield func(*store.Entry) bool) (bool, error) {
+	for after < last {
+		err := r.loadRows(ctx, after, last)
+		if err == nil && len(r.page) == 0 {
+			err = r.loadPack(ctx, after, last)
+		}
+		if err == nil && len(r.page) == 0 {
+			err = fmt.Errorf("the database is damaged: entry %d is missing", after+1)
+		}
+		if err != nil {
+			return false, r.reason(ctx, err)
+		}
+		after += int64(len(r.page))
+		for i := range r.page {
+			if !yield(&r.page[i]) {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}
+
+// loadRows loads the entries after a position that are rows, up to the next that is not.
+func (r *reader) loadRows(ctx context.Context, after, last int64) error {
+	r.page, r.data = r.page[:0], r.data[:0]
+	var sizes, numbers []int64
+	err := scanRows(ctx, r.log.db, r.thread, after, min(pageEntries, last-after), func(row *Row) bool {
+		if row.Position != after+int64(len(r.page))+1 {
+			return false
+		}
+		r.page = append(r.page, store.Entry{Position: row.Position, Run: row.Run, Kind: kindOf(row.Kind), Type: row.Type, Arrived: ofMicros(row.Arrived)})
+		r.data = append(r.data, row.Data...)
+		sizes, numbers = append(sizes, int64(len(row.Data))), append(numbers, row.Stream)
+		return len(r.data) < pageBytes
+	})
+	rest := r.data
+	for i := range r.page {
+		if err == nil {
+			r.page[i].Stream, err = r.stream(ctx, numbers[i])
+		}
+		r.page[i].Data, rest = rest[:sizes[i]:sizes[i]], rest[sizes[i]:]
+	}
+	return err
+}
+
+// loadPack loads the entries after a position that are in one pack.
+func (r *reader) loadPack(ctx context.Context, after, last int64) error {
+	var first int64
+	var data sql.RawBytes
+	rows, err := r.log.db.QueryContext(ctx, `SELECT first, data FROM packs WHERE thread_id = $1 AND last > $2 ORDER BY last LIMIT 1`, r.thread, after)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	if !rows.Next() {
+		return rows.Err()
+	}
+	if err := rows.Scan(&first, &data); err != nil || first > after+1 {
+		return err
+	}
+	if r.dec == nil {
+		if r.dec, err = decompressor(); err != nil {
+			return err
+		}
+	}
+	r.data, err = r.dec.DecodeAll(data, r.data[:0])
+	if err = errors.Join(err, rows.Close()); err != nil {
+		return fmt.Errorf("%w: %w", errChunk, err)
+	}
+	for position, rest := first, r.data; len(rest) > 0 && position <= last; position++ {
+		var row Row
+		if row, rest, err = cutRow(rest); err != nil {
+			return err
+		}
+		if position <= after {
+			continue
+		}
+		e := store.Entry{Position: position, Run: row.Run, Kind: kindOf(row.Kind), Type: row.Type, Arrived: ofMicros(row.Arrived), Data: row.Data}
+		if e.Stream, err = r.stream(ctx, row.Stream); err != nil {
+			return err
+		}
+		r.page = append(r.page, e)
+	}
+	return nil
+}
+
+// stream returns the id of the stream with a number. It loads many at a time.
+func (r *reader) stream(ctx context.Context, number int64) (string, error) {
+	if id, ok := r.streams[number]; ok {
+		return id, nil
+	}
+	rows, err := r.log.db.QueryContext(ctx, `SELECT number, stream FROM streams WHERE thread_id = $1 AND number >= $2 ORDER BY number LIMIT $3`,
+		r.thread, number, int64(pageEntries))
+	if err != nil {
+		return "", err
+	}
+	defer rows.Close()
+	r.streams = make(map[int64]string)
+	for rows.Next() {
+		var n int64
+		var id string
+		if err := rows.Scan(&n, &id); err != nil {
+			return "", err
+		}
+		r.streams[n] = id
+	}
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return "", err
+	}
+	id, ok := r.streams[number]
+	if !ok {
+		return "", fmt.Errorf("the database is damaged: stream %d is missing", number)
+	}
+	return id, nil
+}
+
+// reason returns store.ErrDeleted if reading failed because the thread was deleted since.
+func (r *reader) reason(ctx context.Context, err error) error {
+	var deleted sql.NullInt64
+	if r.log.db.QueryRowContext(ctx, `SELECT deleted_at FROM threads WHERE id = $1`, r.thread).Scan(&deleted) == nil && deleted.Valid {
+		return store.ErrDeleted
+	}
+	return r.log.explain(err)
+}
+
+// querier is a database or a transaction.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// scanRows calls do with the first rows of entries after a position, until do returns
+// false. A row is valid until do returns.
+func scanRows(ctx context.Context, q querier, thread, after, limit int64, do func(*Row) bool) error {
+	rows, err := q.QueryContext(ctx, `SELECT position, run, stream_number, kind, type, arrived_at, data FROM entries
+		WHERE thread_id = $1 AND position > $2 ORDER BY position LIMIT $3`, thread, after, limit)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var r Row
+		var data sql.RawBytes
+		if err := rows.Scan(&r.Position, &r.Run, &r.Stream, &r.Kind, &r.Type, &r.Arrived, &data); err != nil {
+			return err
+		}
+		r.Data = data
+		if !do(&r) {
+			return rows.Close()
+		}
+	}
+	return errors.Join(rows.Err(), rows.Close())
+}

@@ -1,0 +1,122 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"strings"
+
+	"github.com/p20export/p20export/store/internal/index"
+	"github.com/p20export/p20export/store/internal/sqlstore"
+)
+
+// append appends a batch in a transaction of its own.
+func (d *database) append(ctx context.Context, w *sqlstore.Write) (bool, error) {
+	tx, err := d.write.BeginTx(ctx, nil)
+	if err != nil {
+		return false, err
+	}
+	// The transaction still ends when ctx is done, but between statements.
+	written, err := insert(context.WithoutCancel(ctx), tx, w)
+	if err != nil || !written {
+		return false, errors.Join(err, tx.Rollback())
+	}
+	return true, tx.Commit()
+}
+
+// insert writes a batch, unless the thread has another last position.
+func insert(ctx context.Context, tx *sql.Tx, w *sqlstore.Write) (bool, error) {
+	if same, err := lock(ctx, tx, w); !same || err != nil {
+		return false, err
+	}
+	if err := insertEntries(ctx, tx, w); err != nil {
+		return false, err
+	}
+	if err := writeStreams(ctx, tx, w.Thread, w.StreamsBefore, w.Batch.Streams); err != nil {
+		return false, err
+	}
+	if err := writeRuns(ctx, tx, w.Thread, w.Batch.Runs, w.Before.Last); err != nil {
+		return false, err
+	}
+	t := &w.Batch.Thread
+	_, err := tx.ExecContext(ctx, `UPDATE threads SET last = ?, streams = ?, runs = ?, bytes = ?, updated_at = ? WHERE id = ?`,
+		t.Last, t.Streams, t.Runs, t.Bytes, w.Now, w.Thread)
+	return err == nil, err
+}
+
+// lock reports whether the thread still has the last position, and inserts its row if it
+// has none.
+func lock(ctx context.Context, tx *sql.Tx, w *sqlstore.Write) (bool, error) {
+	var last int64
+	var deleted sql.NullInt64
+	err := tx.QueryRowContext(ctx, `SELECT id, last, deleted_at FROM threads WHERE tenant = ? AND thread = ?`, w.Key.Tenant, w.Key.Thread).
+		Scan(&w.Thread, &last, &deleted)
+	if errors.Is(err, sql.ErrNoRows) {
+		return true, tx.QueryRowContext(ctx, `INSERT INTO threads (tenant, thread, last, streams, runs, bytes, packed, created_at, updated_at)
+			VALUES (?1, ?2, 0, 0, 0, 0, 0, ?3, ?3) RETURNING id`, w.Key.Tenant, w.Key.Thread, w.Now).Scan(&w.Thread)
+	}
+	return last == w.Before.Last && !deleted.Valid, err
+}
+
+// rowsAtOnce is the number of rows of one INSERT. Fewer cost more statements, and more cost
+// more in the driver, which finds each argument by a search.
+const rowsAtOnce = 16
+
+// insertEntries inserts the rows of entries.
+func insertEntries(ctx context.Context, tx *sql.Tx, w *sqlstore.Write) error {
+	args := make([]any, 0, rowsAtOnce*8)
+	for i := 0; i < w.Batch.Len(); {
+		n := 1
+		if i+rowsAtOnce <= w.Batch.Len() {
+			n = rowsAtOnce
+		}
+		args = args[:0]
+		for range n {
+			r := w.Row(i)
+			args = append(args, w.Thread, r.Position, r.Run, r.Stream, r.Kind, r.Type, r.Arrived, r.Data)
+			i++
+		}
+		_, err := tx.ExecContext(ctx, `INSERT INTO entries (thread_id, position, run, stream_number, kind, type, arrived_at, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`+
+			strings.Repeat(`, (?, ?, ?, ?, ?, ?, ?, ?)`, n-1), args...)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeStreams inserts the streams that had no entries before, and updates the others.
+func writeStreams(ctx context.Context, tx *sql.Tx, thread int64, before, streams []index.Stream) error {
+	for i := range streams {
+		s := &streams[i]
+		ended := 0
+		if s.Ended {
+			ended = 1
+		}
+		query := `UPDATE streams SET entries = ?4, last = ?6, ended = ?7, input = ?8, run = ?9 WHERE thread_id = ?1 AND number = ?2`
+		if before[i].Number == 0 {
+			query = `INSERT INTO streams (thread_id, number, stream, entries, first, last, ended, input, run) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)`
+		}
+		if _, err := tx.ExecContext(ctx, query, thread, s.Number, s.ID, s.Entries, s.First, s.Last, ended, s.Input, s.Run.Start); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeRuns inserts the runs that began after a position, and updates the others.
+func writeRuns(ctx context.Context, tx *sql.Tx, thread int64, runs []index.Run, after int64) error {
+	for i := range runs {
+		r := &runs[i]
+		query := `UPDATE runs SET last = ?7, entries = ?8, bytes = ?9, last_at = ?11, outcome = ?12 WHERE thread_id = ?1 AND start = ?2`
+		if r.Start > after {
+			query = `INSERT INTO runs (thread_id, start, run_id, parent_id, stream_number, input, last, entries, bytes, started_at, last_at, outcome)
+				VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)`
+		}
+		if _, err := tx.ExecContext(ctx, query, thread, r.Start, r.ID, r.Parent, r.Number, r.Input, r.Last, r.Entries, r.Bytes,
+			sqlstore.Micros(r.StartedAt), sqlstore.Micros(r.LastAt), string(r.End)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

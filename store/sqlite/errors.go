@@ -1,0 +1,36 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+
+	"modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
+
+	"github.com/p20export/p20export/store"
+)
+
+// explain says what an error of SQLite means and what to do.
+func explain(err error) error {
+	var e *sqlite.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	switch e.Code() & 0xff {
+	case lib.SQLITE_FULL:
+		return fmt.Errorf("the disk is full: nothing was changed: make room and try again: %w", err)
+	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
+		return fmt.Errorf("another process uses the file for too long: try again when it is done: %w", err)
+	case lib.SQLITE_READONLY:
+		return fmt.Errorf("the file or its directory cannot be written: %w", err)
+	case lib.SQLITE_IOERR:
+		return fmt.Errorf("the disk failed: %w", err)
+	case lib.SQLITE_CORRUPT:
+		return fmt.Errorf("the file is damaged: %w", err)
+	case lib.SQLITE_NOTADB:
+		return fmt.Errorf("%w: it is not a SQLite database", store.ErrNotLog)
+	case lib.SQLITE_CANTOPEN:
+		return fmt.Errorf("the file or its write-ahead log cannot be opened: %w", err)
+	}
+	return err
+}

@@ -1,0 +1,159 @@
+// Package sqlite is a log in a SQLite database: one file, no server.
+//
+// The file has a write-ahead log next to it while it is open, whose name ends in -wal, and
+// an index of that in shared memory, whose name ends in -shm. Several processes of one
+// machine can use the file at the same time. It must not be on a network file system.
+//
+// An append is on disk when it returns (synchronous=FULL). One transaction writes at a time.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/pressly/goose/v3"
+	_ "modernc.org/sqlite" // the driver
+
+	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/internal/sqlstore"
+)
+
+// applicationID marks a database as a log: "P20E".
+const applicationID = 0x50323045
+
+// busyMilliseconds is how long a transaction waits for one of another process.
+const busyMilliseconds = 10_000
+
+// migrations has the migrations. Their numbers are those of PostgreSQL.
+//
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// creating makes Open create a file and close it again before anything else in the process
+// opens it: closing a file gives up all locks that the process has on it.
+var creating sync.Mutex
+
+// Open opens the log in a file. If there is none, it creates one that only its owner may
+// read, or returns store.ErrNoLog if create is false. The error is store.ErrNotLog if the
+// file is something else, and store.ErrNewer if a newer program wrote it.
+func Open(ctx context.Context, file string, create bool) (store.Log, error) {
+	log, err := open(ctx, file, create)
+	if err != nil {
+		return nil, fmt.Errorf("open the log %s: %w", file, err)
+	}
+	return log, nil
+}
+
+func open(ctx context.Context, file string, create bool) (*sqlstore.Log, error) {
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return nil, err
+	}
+	if err := prepare(path, create); err != nil {
+		return nil, err
+	}
+	empty, err := inspect(ctx, path)
+	if err != nil {
+		return nil, explain(err)
+	}
+	if empty && !create {
+		return nil, fmt.Errorf("%w: the file is empty", store.ErrNoLog)
+	}
+	d := &database{path: path}
+	if err := d.connect(); err != nil {
+		return nil, err
+	}
+	if err := d.migrate(ctx, empty); err != nil {
+		return nil, errors.Join(explain(err), d.close())
+	}
+	return sqlstore.Open(sqlstore.Config{Dialect: d.dialect(), Read: d.read, Write: d.write, Close: d.close}), nil
+}
+
+// prepare checks that the file is one that SQLite can use, and creates it if there is none.
+func prepare(path string, create bool) error {
+	creating.Lock()
+	defer creating.Unlock()
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !create:
+		return fmt.Errorf("%w: the file does not exist", store.ErrNoLog)
+	case errors.Is(err, fs.ErrNotExist):
+		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+		if errors.Is(err, fs.ErrNotExist) {
+			return errors.New("its directory does not exist: create it first")
+		}
+		if errors.Is(err, fs.ErrExist) {
+			return nil // another process was faster
+		}
+		if err != nil {
+			return err
+		}
+		return f.Close()
+	case err != nil:
+		return err
+	case info.Mode().Type() == fs.ModeSymlink:
+		return fmt.Errorf("%w: it is a symbolic link: give the path of the file", store.ErrNotLog)
+	case info.IsDir():
+		return fmt.Errorf("%w: it is a directory", store.ErrNotLog)
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%w: it is not a regular file", store.ErrNotLog)
+	}
+	return writable(path)
+}
+
+// inspect checks that the file is a log, without changing it, and reports whether it is an
+// empty database.
+func inspect(ctx context.Context, path string) (empty bool, err error) {
+	db, err := sql.Open("sqlite", dsn(path, "query_only(1)"))
+	if err != nil {
+		return false, err
+	}
+	defer db.Close()
+	var id, tables int64
+	if err := db.QueryRowContext(ctx, `PRAGMA application_id`).Scan(&id); err != nil {
+		return false, err
+	}
+	if err := db.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema`).Scan(&tables); err != nil {
+		return false, err
+	}
+	if id != applicationID && (id != 0 || tables > 0) {
+		return false, fmt.Errorf("%w: it is the SQLite database of another program", store.ErrNotLog)
+	}
+	return tables == 0, nil
+}
+
+// dsn returns the name of a connection that runs the given pragmas first.
+func dsn(path string, pragmas ...string) string {
+	path = filepath.ToSlash(path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // on Windows
+	}
+	q := url.Values{
+		"mode":      {"rw"},
+		"_error_rc": {"1"},
+		"_txlock":   {"immediate"},
+		"_pragma":   append([]string{fmt.Sprintf("busy_timeout(%d)", busyMilliseconds)}, pragmas...),
+	}
+	return (&url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}).String()
+}
+
+// dialect returns how SQLite differs.
+func (d *database) dialect() *sqlstore.Dialect {
+	sub, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		panic(err) // the name is valid
+	}
+	return &sqlstore.Dialect{
+		Goose: goose.DialectSQLite3, Migrations: sub,
+		Write: d.append, Watch: d.watch, Notify: notify, Reclaim: d.reclaim, Size: d.size, Explain: explain,
+	}
+}
