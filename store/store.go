@@ -165,7 +165,8 @@ const (
 // Run describes a run. A run id need not be unique in a thread.
 type Run struct {
 	Key
-	// ID and Parent are the runId and the parentRunId of RUN_STARTED.
+	// ID is the runId of RUN_STARTED. Parent is its parentRunId; if it has none, which is
+	// common, Parent is that of the Input.
 	ID, Parent string
 	Stream     string
 	// Input is the position of the last Input of the stream before the run that belongs to

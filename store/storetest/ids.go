@@ -44,7 +44,7 @@ func opaqueIDs(f *fixture) {
 		if t := f.thread(k); t.Key != k || t.Last != 2 {
 			f.Errorf("Thread(%+q) = %+v", k, t)
 		}
-		if s, err := f.log.Stream(f.ctx, k, id); err != nil || s != (store.Stream{Entries: 1, Last: 1}) {
+		if s, err := f.log.Stream(f.ctx, k, id); err != nil || s != (store.Stream{Entries: 1, First: 1, Last: 1}) {
 			f.Errorf("Stream(%+q) = %+v, %v", id, s, err)
 		}
 		tenant := list(f, f.log.Threads(f.ctx, store.ThreadQuery{Tenant: &k.Tenant}))

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -14,7 +15,7 @@ import (
 type item struct {
 	store.Entry
 	typ         string
-	run, parent string       // of a RUN_STARTED
+	run, parent string       // of a RUN_STARTED; parent also of an Input
 	end         store.RunEnd // of a terminal event
 }
 
@@ -30,16 +31,20 @@ type state struct {
 // rules of package store as they are written there.
 func expect(k store.Key, items []item) state {
 	s := state{streams: make(map[string]store.Stream)}
-	current := make(map[string]int) // the index of the last run of each stream, plus 1
-	input := make(map[string]int64)
+	current := make(map[string]int)                                  // the index of the last run of each stream, plus 1
+	input, parent := make(map[string]int64), make(map[string]string) // that no run has yet
 	for i, it := range items {
 		e := clone(&it.Entry)
 		e.Position = int64(i + 1)
 		s.bytes += int64(len(e.Data))
 		stream := s.streams[e.Stream]
-		s.streams[e.Stream] = store.Stream{Entries: stream.Entries + 1, Last: e.Position, Ended: e.Kind == store.End}
+		first := stream.First
+		if first == 0 {
+			first = e.Position
+		}
+		s.streams[e.Stream] = store.Stream{Entries: stream.Entries + 1, First: first, Last: e.Position, Ended: e.Kind == store.End}
 		if e.Kind == store.Input {
-			input[e.Stream] = e.Position
+			input[e.Stream], parent[e.Stream] = e.Position, it.parent
 		}
 		starts := it.typ == "RUN_STARTED"
 		if n := current[e.Stream]; n > 0 && (starts || e.Kind == store.End) && s.runs[n-1].End == store.Open {
@@ -47,11 +52,12 @@ func expect(k store.Key, items []item) state {
 		}
 		if starts {
 			s.runs = append(s.runs, store.Run{
-				Key: k, ID: it.run, Parent: it.parent, Stream: e.Stream, Input: input[e.Stream],
+				Key: k, ID: it.run, Parent: cmp.Or(it.parent, parent[e.Stream]), Stream: e.Stream, Input: input[e.Stream],
 				Start: e.Position, StartedAt: e.Arrived, End: store.Open,
 			})
 			current[e.Stream] = len(s.runs)
 			delete(input, e.Stream)
+			delete(parent, e.Stream)
 		}
 		if e.Kind == store.Event || e.Kind == store.Closing {
 			e.Type = it.typ
@@ -191,6 +197,9 @@ func drawItem(t *rapid.T, stream string) item {
 		it.Kind = rapid.SampledFrom([]store.Kind{store.Event, store.Closing}).Draw(t, "of the program")
 	case 6:
 		it.Entry = input(stream)
+		if rapid.Bool().Draw(t, "names a parent") {
+			it.Data, it.parent = []byte(`{"parentRunId":"p"}`), "p"
+		}
 	case 7:
 		it.Entry = end(stream)
 	case 8:

@@ -15,6 +15,7 @@ func runTests() map[string]func(*fixture) {
 		"runs/ends":                   ends,
 		"runs/closing entries":        closing,
 		"runs/inputs":                 inputs,
+		"runs/parents of inputs":      parents,
 		"runs/events outside of runs": outside,
 	}
 }
@@ -169,6 +170,26 @@ func inputs(f *fixture) {
 		}
 		equal(f, "the inputs of the runs", got, []int64{2, 5, 0})
 		equal(f, "the runs of entries", f.runsOf(k), []int64{0, 0, 0, 4, 0, 4, 4, 8, 9})
+	})
+}
+
+// parents has runs whose parent only the input names, as most agents do.
+func parents(f *fixture) {
+	child := input("s")
+	child.Data = []byte(`{"messages":[],"parentRunId":"in the input"}`)
+	null := event("s", `{"type":"RUN_STARTED","parentRunId":null}`)
+	inEachDivision(f, []store.Entry{
+		child, null, child, input("s"), started("s", "b", ""), child, started("s", "c", "of the event"), started("s", "d", ""), child, started("other", "e", ""),
+	}, func(k store.Key) {
+		var got []string
+		for _, r := range f.runs(store.RunQuery{Thread: &k.Thread}) {
+			got = append(got, r.Parent)
+		}
+		equal(f, "the parents of the runs", got, []string{"in the input", "", "of the event", "", ""})
+		text := "in the input"
+		if runs := f.runs(store.RunQuery{Thread: &k.Thread, Parent: &text}); len(runs) != 1 || runs[0].Start != 2 {
+			f.Errorf("the children are %+v", runs)
+		}
 	})
 }
 

@@ -14,7 +14,8 @@ type event struct {
 	stream int // the index of the stream in StreamIDs
 	// name is the type of the event, or empty.
 	name string
-	// run and parent are the ids of a RUN_STARTED, if they can be indexed.
+	// run and parent are the ids of a RUN_STARTED, if they can be indexed. parent is also
+	// that of an Input.
 	run, parent string
 	// interrupt reports that the outcome of a RUN_FINISHED is an interrupt.
 	interrupt bool
@@ -63,6 +64,15 @@ func (r *reader) read(data []byte) event {
 		e.interrupt = outcome.Is("interrupt")
 	}
 	return e
+}
+
+// readInput reads the text of an Input. The result is zero if it is not the text of a JSON
+// object.
+func (r *reader) readInput(data []byte) event {
+	if kind, err := r.json.Read(&r.object, data); err != nil || kind != strictjson.ObjectStart {
+		return event{}
+	}
+	return event{parent: indexed(&r.object, "parentRunId")}
 }
 
 // typeOf returns the type of an event.

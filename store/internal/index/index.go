@@ -35,8 +35,10 @@ type Stream struct {
 	// in the order of their first entries.
 	ID     string
 	Number int64
-	// Input is the position of the last Input that belongs to no run yet, or 0.
-	Input int64
+	// Input is the position of the last Input that belongs to no run yet, or 0, and
+	// InputParent its parentRunId.
+	Input       int64
+	InputParent string
 	// Run is the last run of the stream. Its Start is 0 if there is none.
 	Run Run
 }
@@ -100,7 +102,9 @@ func New(entries []store.Entry) (*Batch, error) {
 		switch e.Kind {
 		case store.Event, store.Closing:
 			b.events[i] = r.read(e.Data)
-		case store.Input, store.End:
+		case store.Input:
+			b.events[i] = r.readInput(e.Data)
+		case store.End:
 		default:
 			return nil, fmt.Errorf("entry %d of %d: %w: its kind is %q", i+1, len(entries), store.ErrEntry, e.Kind)
 		}

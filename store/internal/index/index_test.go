@@ -71,6 +71,23 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+func TestInputs(t *testing.T) {
+	t.Parallel()
+	for data, want := range map[string]string{
+		``: "", `[]`: "", `{}`: "", `{"parentRunId":null}`: "", `{"parentRunId":7}`: "", `{"parentRunId":"p"`: "",
+		`{"parentRunId":"p","parentRunId":"p"}`: "", `{"messages":[{"parentRunId":"q"}],"parentRunId":"p"}`: "p",
+		`{"type":"RUN_STARTED","runId":"r","parentRunId":"p"}`: "p", `{"parentRunId":"` + strings.Repeat("p", store.MaxIDBytes+1) + `"}`: "",
+	} {
+		b, err := New([]store.Entry{{Stream: "s", Kind: store.Input, Data: []byte(data)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := b.events[0]; got != (event{parent: want}) {
+			t.Errorf("%s: %+v, want the parent %q", data, got, want)
+		}
+	}
+}
+
 func TestEntriesThatAreNotValid(t *testing.T) {
 	t.Parallel()
 	good := entry("s", `{"type":"CUSTOM"}`)
@@ -106,7 +123,7 @@ func TestPlace(t *testing.T) {
 		{Stream: "b", Kind: store.Event, Data: []byte(`{"type":"RUN_ERROR"}`)}, // before any run
 		{Stream: "a", Kind: store.Event, Data: []byte(`{"type":"RUN_STARTED","runId":"r"}`), Arrived: at(2)},
 		{Stream: "b", Kind: store.Event, Data: []byte(`{"type":"RUN_STARTED","runId":"q","parentRunId":"r"}`)},
-		{Stream: "a", Kind: store.Input, Data: []byte("{}")},
+		{Stream: "a", Kind: store.Input, Data: []byte(`{"parentRunId":"r"}`)},
 		{Stream: "a", Kind: store.Event, Data: []byte("torn {")},
 		{Stream: "a", Kind: store.Event, Data: []byte(`{"type":"RUN_STARTED","runId":"r"}`), Arrived: at(3)}, // 7: cuts the run at 3
 		{Stream: "b", Kind: store.Closing, Data: []byte(`{"type":"RUN_ERROR"}`), Arrived: at(4)},
@@ -121,11 +138,11 @@ func TestPlace(t *testing.T) {
 	runs := map[int64]Run{
 		3: {store.Run{ID: "r", Stream: "a", Input: 1, Start: 3, Last: 6, Entries: 2, Bytes: 40, StartedAt: at(2), End: store.Cut}, 1},
 		4: {store.Run{ID: "q", Parent: "r", Stream: "b", Start: 4, Last: 9, Entries: 3, Bytes: 95, End: store.Failed}, 2},
-		7: {store.Run{ID: "r", Stream: "a", Input: 5, Start: 7, Last: 7, Entries: 1, Bytes: 34, StartedAt: at(3), LastAt: at(3), End: store.Cut}, 1},
+		7: {store.Run{ID: "r", Parent: "r", Stream: "a", Input: 5, Start: 7, Last: 7, Entries: 1, Bytes: 34, StartedAt: at(3), LastAt: at(3), End: store.Cut}, 1},
 	}
 	streams := []Stream{
-		{Stream: store.Stream{Entries: 6, Last: 11, Ended: true}, ID: "a", Number: 1, Run: runs[7]},
-		{Stream: store.Stream{Entries: 5, Last: 10, Ended: true}, ID: "b", Number: 2, Run: runs[4]},
+		{Stream: store.Stream{Entries: 6, First: 1, Last: 11, Ended: true}, ID: "a", Number: 1, Run: runs[7]},
+		{Stream: store.Stream{Entries: 5, First: 2, Last: 10, Ended: true}, ID: "b", Number: 2, Run: runs[4]},
 	}
 	// Any division into batches gives the same rows.
 	rapid.Check(t, func(t *rapid.T) {
@@ -170,7 +187,7 @@ func TestPlace(t *testing.T) {
 		if diff := cmp.Diff(streams, []Stream{state["a"], state["b"]}); diff != "" {
 			t.Error(diff)
 		}
-		if diff := cmp.Diff(Thread{Last: 11, Runs: 3, Streams: 2, Bytes: 201}, thread); diff != "" {
+		if diff := cmp.Diff(Thread{Last: 11, Runs: 3, Streams: 2, Bytes: 218}, thread); diff != "" {
 			t.Error(diff)
 		}
 	})

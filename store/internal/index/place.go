@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -26,7 +27,7 @@ func (b *Batch) Place(t Thread, streams []Stream) error {
 		b.Thread.Bytes += int64(len(e.Data))
 		if s.Number == 0 {
 			b.Thread.Streams++
-			s.Number, s.ID = b.Thread.Streams, e.Stream
+			s.Number, s.ID, s.First = b.Thread.Streams, e.Stream, b.Thread.Last
 		}
 		s.Last = b.Thread.Last
 		s.Entries++
@@ -34,7 +35,7 @@ func (b *Batch) Place(t Thread, streams []Stream) error {
 		row.Number = s.Number
 		switch e.Kind {
 		case store.Input:
-			s.Input = s.Last
+			s.Input, s.InputParent = s.Last, ev.parent
 			continue
 		case store.End:
 			s.Ended = true
@@ -69,10 +70,10 @@ func (b *Batch) Place(t Thread, streams []Stream) error {
 // begin begins a run with the entry at the position s.Last.
 func (s *Stream) begin(e *store.Entry, ev *event) {
 	s.Run = Run{Number: s.Number, Run: store.Run{
-		ID: ev.run, Parent: ev.parent, Stream: s.ID,
+		ID: ev.run, Parent: cmp.Or(ev.parent, s.InputParent), Stream: s.ID,
 		Input: s.Input, Start: s.Last, StartedAt: e.Arrived, End: store.Open,
 	}}
-	s.Input = 0
+	s.Input, s.InputParent = 0, ""
 }
 
 // cut ends the last run of the stream unless it has a terminal event. It reports whether
