@@ -66,9 +66,13 @@ func (r *Reducer) runStarted(e *envelope.Event) {
 	input, _ := e.Get("input")
 	list, _ := input.Member(messagesKey)
 	messages, ok := r.readMessages(e, list, "/input/messages", input.Start)
-	if !ok {
-		return
+	if ok {
+		r.addNew(e, messages)
 	}
+}
+
+// addNew adds the messages whose ids are new.
+func (r *Reducer) addNew(e *envelope.Event, messages []*Message) {
 	for _, m := range messages {
 		if r.conversation.find(m.id) == nil {
 			r.add(e, m)
@@ -153,6 +157,18 @@ func (r *Reducer) PendingToolCalls() []string {
 // Seed sets the messages and the state to those of a request (a RunAgentInput), as the
 // client that sent it has them. It must be called before the first event.
 func (r *Reducer) Seed(request []byte) []finding.Finding {
+	return r.request(request, r.replaceAll)
+}
+
+// Continue adds the messages of a request whose ids are new, as those of the input in
+// RUN_STARTED, and replaces the state if the request has one. The request may omit messages
+// that the Reducer has.
+func (r *Reducer) Continue(request []byte) []finding.Finding {
+	return r.request(request, r.addNew)
+}
+
+// request reads a request, passes its messages to use, and sets the state.
+func (r *Reducer) request(request []byte, use func(*envelope.Event, []*Message)) []finding.Finding {
 	r.found = nil
 	e := &envelope.Event{Type: "the request"}
 	var o strictjson.Object
@@ -166,7 +182,7 @@ func (r *Reducer) Seed(request []byte) []finding.Finding {
 	}
 	list, _ := o.Get(messagesKey)
 	if messages, ok := r.readMessages(e, list, "/messages", 0); ok {
-		r.replaceAll(e, messages)
+		use(e, messages)
 	}
 	if value, ok := o.Get("state"); ok && value.Kind != envelope.NullValue { // null is absent (AG-UI 1.0)
 		r.state = state{raw: compact(value.Raw), known: true}

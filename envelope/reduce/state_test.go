@@ -208,3 +208,34 @@ func TestRestore(t *testing.T) {
 		t.Errorf("no state: %v, %v", err, r.HasState())
 	}
 }
+
+// TestContinue has requests that continue a conversation with the message m and the state 7.
+func TestContinue(t *testing.T) {
+	t.Parallel()
+	const m = `{"id":"m","role":"assistant","content":"hi"}`
+	for _, test := range []struct{ request, messages, state, warnings string }{
+		{`{}`, `[` + m + `]`, `7`, ``},
+		{`{"messages":[],"state":null}`, `[` + m + `]`, `7`, ``},
+		{`{"messages":[{"id":"u","role":"user","content":"x"}],"state":{"a":1}}`, `[` + m + `,{"id":"u","role":"user","content":"x"}]`, `{"a":1}`, ``},
+		{`{"messages":[{"id":"m","role":"user","content":"x"}]}`, `[` + m + `]`, `7`, ``},
+		{`{"messages":[5]}`, `[` + m + `]`, `7`, `event_field_malformed`},
+		{`nope`, `[` + m + `]`, `7`, `json_syntax`},
+	} {
+		r := New(Options{})
+		apply(t, r, events(`
+			TEXT_MESSAGE_START{"messageId":"m","role":"assistant"}
+			TEXT_MESSAGE_CONTENT{"messageId":"m","delta":"hi"}
+			STATE_SNAPSHOT{"snapshot":7}`)...)
+		found := r.Continue([]byte(test.request))
+		if got := string(r.AppendMessages(nil)); got != test.messages {
+			t.Errorf("%s: the messages are %s, want %s", test.request, got, test.messages)
+		}
+		if got := string(r.AppendState(nil)); got != test.state {
+			t.Errorf("%s: the state is %s, want %s", test.request, got, test.state)
+		}
+		if diff := cmp.Diff(strings.Fields(test.warnings), codes(found)); diff != "" {
+			t.Errorf("%s: warnings: -want +got\n%s", test.request, diff)
+		}
+		check(t, r)
+	}
+}
