@@ -1,0 +1,93 @@
+package restore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/p20export/p20export/envelope/lineage"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/store"
+)
+
+// maxSkip is how many entries are read and skipped, because that is faster than reading at
+// another position.
+const maxSkip = 100
+
+// A segment is a range of positions in which a run has entries: its request, or its events
+// with those of other streams between them.
+type segment struct {
+	run      *lineage.Node
+	start    int64 // of the run; 0 if the segment is its request
+	from, to int64 // from <= to
+}
+
+// plan returns what has to be read to replay runs that continue each other: each as far as
+// the next one, and the last as far as a position.
+func (t *Thread) plan(path []*lineage.Node, position int64) (plan []segment) {
+	for i, n := range path {
+		r, to := &t.runs[n.Index], position
+		if i+1 < len(path) {
+			to = min(to, t.runs[path[i+1].Index].Start-1)
+		}
+		if r.Input != 0 && r.Input <= to {
+			plan = append(plan, segment{n, 0, r.Input, r.Input})
+		}
+		if r.Start <= to {
+			plan = append(plan, segment{n, r.Start, r.Start, min(r.Last, to)})
+		}
+	}
+	return plan
+}
+
+// read reads segments, and calls visit for the entries of their runs.
+func (t *Thread) read(ctx context.Context, plan []segment, visit func(*lineage.Node, *store.Entry)) error {
+	for i := 0; i < len(plan); {
+		first := i
+		for e, err := range t.log.Read(ctx, t.Key, plan[i].from-1) {
+			if err != nil {
+				return err
+			}
+			s := plan[i]
+			if e.Position >= s.from && (s.start == 0 || e.Run == s.start) {
+				visit(s.run, e)
+			}
+			if e.Position < s.to {
+				continue
+			}
+			i++
+			if i == len(plan) || plan[i].from <= e.Position || plan[i].from > e.Position+maxSkip {
+				break
+			}
+		}
+		if i == first {
+			return fmt.Errorf("thread %q has no entry at position %d: the log is damaged", t.Key.Thread, plan[i].to)
+		}
+	}
+	return nil
+}
+
+// findings collects warnings. The first finding.MaxListed are kept, the others counted.
+type findings struct {
+	kept []finding.Finding
+	more int
+}
+
+// add adds a finding about the entry at a position, or about no entry if it is 0.
+func (l *findings) add(position int64, f finding.Finding) {
+	if len(l.kept) == finding.MaxListed {
+		l.more++
+		return
+	}
+	if position > 0 {
+		f.Message = fmt.Sprintf("position %d: %s", position, f.Message)
+	}
+	f.EventIndex = nil // of an event without a capture
+	l.kept = append(l.kept, f.WithSeverity(finding.Warning))
+}
+
+func (l *findings) list() []finding.Finding {
+	if l.more == 0 {
+		return l.kept
+	}
+	return append(l.kept, finding.New(finding.FindingsUnlisted, "%d more findings are not listed", l.more))
+}

@@ -1,0 +1,198 @@
+package restore
+
+import (
+	"context"
+
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/event"
+	"github.com/p20export/p20export/envelope/event/names"
+	"github.com/p20export/p20export/envelope/lineage"
+	"github.com/p20export/p20export/envelope/reduce"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/strictjson"
+	"github.com/p20export/p20export/store"
+)
+
+// A replay applies the entries of a branch to a Reducer.
+type replay struct {
+	*Thread
+	reducer  *reduce.Reducer
+	last     *lineage.Node // the run whose conversation is restored
+	history  []byte        // the messages before the first request, to compare; nil if not known
+	input    []byte        // the request of the last run
+	started  bool          // RUN_STARTED of the last run was applied
+	finished bool          // and then its RUN_FINISHED
+	entries  int64
+	findings findings
+}
+
+// restore restores the conversation of a run as of a position, which may be that of its
+// request. If compare is set, a request that has the whole conversation is compared with
+// that of the runs before it.
+func (t *Thread) restore(ctx context.Context, n *lineage.Node, position int64, compare bool) (*Result, error) {
+	p := &replay{Thread: t, reducer: reduce.New(reduce.Options{Dialect: t.options.Dialect}), last: n}
+	var used []*lineage.Node
+	if n != nil {
+		path := n.Path()
+		from, err := t.first(ctx, path, position)
+		if err != nil {
+			return nil, err
+		}
+		if from > 0 && compare {
+			parent := path[from-1]
+			before, err := t.restore(ctx, parent, min(position, t.runs[path[from].Index].Start-1), false)
+			if err != nil {
+				return nil, err
+			}
+			p.history = before.Messages
+		}
+		used = path[from:]
+		for _, n := range used {
+			for _, f := range n.Findings() {
+				p.findings.add(0, f)
+			}
+		}
+		if err := t.read(ctx, t.plan(used, position), p.apply); err != nil {
+			return nil, err
+		}
+	}
+	return p.result(used, position), nil
+}
+
+// first returns the index of the first run of a path that is needed: the last one whose
+// request has the whole conversation, or else the root.
+func (t *Thread) first(ctx context.Context, path []*lineage.Node, position int64) (int, error) {
+	for i := len(path) - 1; i > 0; i-- {
+		r := &t.runs[path[i].Index]
+		if r.Input == 0 || r.Input > position || !t.isFull(path[i]) {
+			continue
+		}
+		for e, err := range t.log.Read(ctx, t.Key, r.Input-1) {
+			if err != nil {
+				return 0, err
+			}
+			if isObject(e.Data) {
+				return i, nil
+			}
+			break // the request says nothing
+		}
+	}
+	return 0, nil
+}
+
+// isFull reports whether the request of a run has the whole conversation.
+func (t *Thread) isFull(n *lineage.Node) bool {
+	switch t.options.Input {
+	case Full:
+		return true
+	case Normalized:
+		return false
+	}
+	return n.ParentID == ""
+}
+
+// isObject reports whether a text is a JSON object.
+func isObject(text []byte) bool {
+	var o strictjson.Object
+	v, err := strictjson.ReadText(&o, new(strictjson.Decoder), text)
+	return err == nil && v.Kind == strictjson.ObjectStart
+}
+
+// apply applies an entry of a run.
+func (p *replay) apply(n *lineage.Node, e *store.Entry) {
+	p.entries++
+	if e.Kind == store.Input {
+		p.request(n, e)
+		return
+	}
+	ev, err := envelope.ReadEvent(e.Data)
+	if err != nil {
+		if f, ok := finding.FromError(err); ok {
+			p.findings.add(e.Position, f)
+		}
+		return
+	}
+	if n == p.last {
+		switch ev.Type {
+		case names.RunStarted:
+			p.started = true
+		case names.RunFinished:
+			p.finished = true
+		}
+	}
+	for _, f := range p.reducer.Event(ev) {
+		p.findings.add(e.Position, f)
+	}
+}
+
+// request applies the request of a run.
+func (p *replay) request(n *lineage.Node, e *store.Entry) {
+	if !isObject(e.Data) {
+		p.findings.add(e.Position, finding.New(finding.RequestMalformed, "the request of run %s is not a JSON object, and is ignored", finding.Quote(n.ID)))
+		return
+	}
+	if n == p.last {
+		p.input = append([]byte(nil), e.Data...)
+	}
+	apply := p.reducer.Continue
+	if p.isFull(n) {
+		apply = p.reducer.Seed // n is the first run
+	}
+	for _, f := range apply(e.Data) {
+		p.findings.add(e.Position, f)
+	}
+	if p.history != nil {
+		p.compare(n, e.Position)
+	}
+}
+
+// compare reports messages of the history that the request of a run omits. Clients do not
+// send activities and reasoning.
+func (p *replay) compare(n *lineage.Node, position int64) {
+	sent := make(map[string]bool)
+	eachMessage(p.reducer.AppendMessages(nil), func(id, _ string) { sent[id] = true })
+	omitted, first := 0, ""
+	eachMessage(p.history, func(id, role string) {
+		if sent[id] || role == event.RoleActivity || role == event.RoleReasoning {
+			return
+		}
+		if omitted++; omitted == 1 {
+			first = id
+		}
+	})
+	p.history = nil
+	if omitted > 0 {
+		p.findings.add(position, finding.New(finding.InputOmitsHistory, "the request of run %s omits messages of the run before it: %d, the first is %s",
+			finding.Quote(n.ID), omitted, finding.Quote(first)))
+	}
+}
+
+// eachMessage calls visit for each message of an array of a Reducer.
+func eachMessage(messages []byte, visit func(id, role string)) {
+	var o strictjson.Object
+	// The Reducer wrote the text, so there is no error.
+	v, _ := strictjson.ReadText(&o, new(strictjson.Decoder), messages)
+	_ = strictjson.Elements(v, func(_ int, _ strictjson.Value, o *strictjson.Object) error {
+		visit(o.Text("id"), o.Text("role"))
+		return nil
+	})
+}
+
+// result returns what was restored.
+func (p *replay) result(used []*lineage.Node, position int64) *Result {
+	r := &Result{
+		Key: p.Key, Run: p.last, Position: position,
+		Messages: p.reducer.AppendMessages(nil),
+		State:    p.reducer.AppendState(nil), StateKnown: p.reducer.HasState(),
+		Interrupts: []byte("[]"),
+		Input:      p.input, Used: used, Entries: p.entries,
+	}
+	if p.started {
+		r.PendingToolCalls = p.reducer.PendingToolCalls()
+	}
+	if p.finished {
+		r.Interrupts = p.reducer.AppendInterrupts(nil)
+	}
+	r.Findings = p.findings.list()
+	return r
+}
