@@ -1,0 +1,264 @@
+package restore_test
+
+import "github.com/p20export/p20export/store/restore"
+
+type testCase struct {
+	name   string
+	input  restore.Input
+	script string
+	want   []want
+}
+
+// cases returns the cases of TestCases.
+func cases() []testCase {
+	return []testCase{{
+		name: "a run without parentRunId continues the run before it",
+		script: `
+			a RUN_STARTED{"threadId":"t","runId":"r1"}
+			a TEXT_MESSAGE_CHUNK{"messageId":"m1","delta":"one"}
+			a RUN_FINISHED{"threadId":"t","runId":"r1"}
+			b RUN_STARTED{"threadId":"t","runId":"r2"}
+			b TEXT_MESSAGE_CHUNK{"messageId":"m2","delta":"two"}
+			b RUN_FINISHED{"threadId":"t","runId":"r2"}`,
+		want: []want{
+			{run: "1", messages: "m1:one", used: "r1"},
+			{run: "2", messages: "m1:one m2:two", used: "r1 r2"},
+			{position: 1},
+			{position: 2, messages: "m1:one"},
+			{position: 4, messages: "m1:one", used: "r1 r2"},
+		},
+	}, {
+		name: "branches, and requests that only have the new message",
+		script: `
+			a input {"runId":"r1","messages":[{"id":"u1","role":"user","content":"hi"}],"state":{"n":1}}
+			a RUN_STARTED{"threadId":"t","runId":"r1"}
+			a TEXT_MESSAGE_CHUNK{"messageId":"m1","delta":"one"}
+			a RUN_FINISHED{"threadId":"t","runId":"r1"}
+			b input {"runId":"r2","parentRunId":"r1","messages":[{"id":"u2","role":"user","content":"more"}]}
+			b RUN_STARTED{"threadId":"t","runId":"r2","parentRunId":"r1"}
+			b TEXT_MESSAGE_CHUNK{"messageId":"m2","delta":"two"}
+			b STATE_DELTA{"delta":[{"op":"replace","path":"/n","value":2}]}
+			b RUN_FINISHED{"threadId":"t","runId":"r2"}
+			c input {"runId":"r3","parentRunId":"r1","messages":[{"id":"u1","role":"user","content":"edited"},{"id":"u3","role":"user","content":"else"}],"state":{"n":9}}
+			c RUN_STARTED{"threadId":"t","runId":"r3","parentRunId":"r1"}
+			c TEXT_MESSAGE_CHUNK{"messageId":"m3","delta":"three"}
+			c RUN_FINISHED{"threadId":"t","runId":"r3"}`,
+		want: []want{
+			{run: "1", messages: "u1:hi m1:one", state: `{"n":1}`, used: "r1"},
+			{run: "2", messages: "u1:hi m1:one u2:more m2:two", state: `{"n":2}`, used: "r1 r2"},
+			{run: "3", messages: "u1:hi m1:one u3:else m3:three", state: `{"n":9}`, used: "r1 r3"},
+			{position: 5, messages: "u1:hi m1:one u2:more", state: `{"n":1}`},
+			{position: 10, messages: "u1:hi m1:one u3:else", state: `{"n":9}`, used: "r1 r3"},
+		},
+	}, {
+		name: "a request without parentRunId has the whole conversation, also if it was edited",
+		script: `
+			a input {"messages":[{"id":"u1","role":"user","content":"hi"}],"state":{"n":1}}
+			a RUN_STARTED{"threadId":"t","runId":"r1"}
+			a TEXT_MESSAGE_CHUNK{"messageId":"m1","delta":"one"}
+			a ACTIVITY_SNAPSHOT{"messageId":"p","activityType":"PLAN","content":{}}
+			a RUN_FINISHED{"threadId":"t","runId":"r1"}
+			b input {"messages":[{"id":"u1","role":"user","content":"hi"},{"id":"m1","role":"assistant","content":"one"},{"id":"u2","role":"user","content":"more"}],"state":null}
+			b RUN_STARTED{"threadId":"t","runId":"r2"}
+			b RUN_FINISHED{"threadId":"t","runId":"r2"}
+			c input {"messages":[{"id":"u1","role":"user","content":"edited"}]}
+			c RUN_STARTED{"threadId":"t","runId":"r3"}
+			c RUN_FINISHED{"threadId":"t","runId":"r3"}`,
+		want: []want{
+			{run: "1", messages: "u1:hi m1:one p:{}", state: `{"n":1}`},
+			{run: "2", messages: "u1:hi m1:one u2:more", used: "r2"},
+			{run: "3", messages: "u1:edited", used: "r3", codes: "input_omits_history"},
+			{position: 9, messages: "u1:edited", used: "r3", codes: "input_omits_history"},
+		},
+	}, {
+		name:  "normalized requests without parentRunId",
+		input: restore.Normalized,
+		script: `
+			a input {"messages":[{"id":"u1","role":"user","content":"hi"}]}
+			a RUN_STARTED{"threadId":"t","runId":"r1"}
+			a TEXT_MESSAGE_CHUNK{"messageId":"m1","delta":"one"}
+			a RUN_FINISHED{"threadId":"t","runId":"r1"}
+			b input {"messages":[{"id":"u2","role":"user","content":"more"}]}
+			b RUN_STARTED{"threadId":"t","runId":"r2"}`,
+		want: []want{{run: "2", messages: "u1:hi m1:one u2:more", used: "r1 r2"}},
+	}, {
+		name:  "full requests with parentRunId",
+		input: restore.Full,
+		script: `
+			a input {"messages":[{"id":"u1","role":"user","content":"hi"}]}
+			a RUN_STARTED{"threadId":"t","runId":"r1"}
+			a RUN_FINISHED{"threadId":"t","runId":"r1"}
+			b input {"messages":[{"id":"u2","role":"user","content":"more"}]}
+			b RUN_STARTED{"threadId":"t","runId":"r2","parentRunId":"r1"}`,
+		want: []want{{run: "2", messages: "u2:more", used: "r2", codes: "input_omits_history"}},
+	}, {
+		name: "the input of RUN_STARTED adds messages, but no state",
+		script: `
+			a RUN_STARTED{"threadId":"t","runId":"r1","input":{"threadId":"t","runId":"r1","messages":[{"id":"u1","role":"user","content":"hi"}],"state":{"n":1}}}
+			a TEXT_MESSAGE_CHUNK{"messageId":"m1","delta":"one"}
+			b RUN_STARTED{"threadId":"t","runId":"r2","input":{"threadId":"t","runId":"r2","messages":[{"id":"u2","role":"user","content":"more"}]}}`,
+		want: []want{{run: "2", messages: "u1:hi m1:one u2:more", used: "r1 r2"}},
+	}, {
+		name: "an interrupt, and the run that resumes",
+		script: `
+			a RUN_STARTED{"threadId":"t","runId":"r1"}
+			a RUN_FINISHED{"threadId":"t","runId":"r1","outcome":{"type":"interrupt","interrupts":[{"id":"i1","reason":"ask"}]}}
+			b input {"messages":[],"resume":[{"interruptId":"i1","status":"resolved"}]}
+			b RUN_STARTED{"threadId":"t","runId":"r2"}
+			b RUN_FINISHED{"threadId":"t","runId":"r2"}`,
+		want: []want{
+			{run: "1", interrupts: `{"id":"i1","reason":"ask"}`},
+			{position: 1}, {position: 3}, {position: 4}, {run: "2", used: "r2"},
+		},
+	}, {
+		name: "tool calls that wait for the client",
+		script: `
+			a RUN_STARTED{"threadId":"t","runId":"r1"}
+			a TOOL_CALL_START{"toolCallId":"c1","toolCallName":"look","parentMessageId":"m1"}
+			a TOOL_CALL_ARGS{"toolCallId":"c1","delta":"{}"}
+			a TOOL_CALL_END{"toolCallId":"c1"}
+			a RUN_FINISHED{"threadId":"t","runId":"r1"}
+			b input {"messages":[{"id":"x1","role":"tool","toolCallId":"c1","content":"found"}],"parentRunId":"r1"}
+			b RUN_STARTED{"threadId":"t","runId":"r2","parentRunId":"r1"}
+			b TOOL_CALL_CHUNK{"toolCallId":"c2","toolCallName":"look","parentMessageId":"m2","delta":"{}"}
+			b TOOL_CALL_RESULT{"toolCallId":"c2","messageId":"x2","content":"there"}`,
+		want: []want{
+			{run: "1", messages: "m1:1call", calls: "c1"},
+			{position: 6, messages: "m1:1call x1:found"},
+			{position: 8, messages: "m1:1call x1:found m2:1call", calls: "c2"},
+			{run: "2", messages: "m1:1call x1:found m2:1call x2:there"},
+		},
+	}, {
+		name: "chunks of a run that was cut off",
+		script: `
+			a RUN_STARTED{"threadId":"t","runId":"r1"}
+			a TEXT_MESSAGE_CHUNK{"messageId":"m1","delta":"on"}
+			a TEXT_MESSAGE_CHUNK{"delta":"e"}
+			a end error
+			b RUN_STARTED{"threadId":"t","runId":"r2"}
+			b TEXT_MESSAGE_CHUNK{"delta":"lost"}`,
+		want: []want{
+			{run: "1", messages: "m1:one"},
+			{position: 4, messages: "m1:one", used: "r1"},
+			{run: "2", messages: "m1:one", used: "r1 r2", codes: "event_field_malformed"},
+		},
+	}, {
+		name: "snapshots, activities and reasoning",
+		script: `
+			a RUN_STARTED{"threadId":"t","runId":"r1"}
+			a TEXT_MESSAGE_CHUNK{"messageId":"m1","delta":"one"}
+			a REASONING_MESSAGE_CHUNK{"messageId":"h1","delta":"hm"}
+			a ACTIVITY_SNAPSHOT{"messageId":"p1","activityType":"PLAN","content":{"n":1}}
+			b RUN_STARTED{"threadId":"t","runId":"r2"}
+			b ACTIVITY_DELTA{"messageId":"p1","activityType":"PLAN","patch":[{"op":"replace","path":"/n","value":2}]}
+			b MESSAGES_SNAPSHOT{"messages":[{"id":"m2","role":"assistant","content":"two"}]}
+			c RUN_STARTED{"threadId":"t","runId":"r3","parentRunId":"r1"}`,
+		want: []want{
+			{position: 6, messages: `m1:one h1:hm p1:{"n":2}`},
+			{run: "2", messages: `h1:hm p1:{"n":2} m2:two`},
+			{run: "3", messages: `m1:one h1:hm p1:{"n":1}`},
+		},
+	}, {
+		name: "the state across runs",
+		script: `
+			a RUN_STARTED{"threadId":"t","runId":"r1"}
+			a STATE_DELTA{"delta":[{"op":"add","path":"/n","value":1}]}
+			b RUN_STARTED{"threadId":"t","runId":"r2"}
+			b STATE_DELTA{"delta":[{"op":"add","path":"/m","value":2}]}
+			b STATE_SNAPSHOT{"snapshot":{"k":[1]}}
+			c RUN_STARTED{"threadId":"t","runId":"r3"}
+			c STATE_DELTA{"delta":[{"op":"add","path":"/k/-","value":2}]}
+			c STATE_DELTA{"delta":[{"op":"remove","path":"/gone"}]}
+			d input {"parentRunId":"r3","messages":[],"state":{"by":"d"}}
+			d RUN_STARTED{"threadId":"t","runId":"r4","parentRunId":"r3"}`,
+		want: []want{
+			{run: "1", state: `{"n":1}?`},
+			{position: 4, state: `{"n":1,"m":2}?`},
+			{run: "2", state: `{"k":[1]}`},
+			{run: "3", state: `{"k":[1,2]}`, codes: "patch_failed"},
+			{run: "4", state: `{"by":"d"}`, codes: "patch_failed"},
+		},
+	}, {
+		name: "interleaved runs: a run continues its parent as it was when the run started",
+		script: `
+			a RUN_STARTED{"threadId":"t","runId":"r1"}
+			a TEXT_MESSAGE_START{"messageId":"m1","role":"assistant"}
+			a TEXT_MESSAGE_CONTENT{"messageId":"m1","delta":"on"}
+			b RUN_STARTED{"threadId":"t","runId":"r2"}
+			a TEXT_MESSAGE_CONTENT{"messageId":"m1","delta":"e"}
+			b TEXT_MESSAGE_CHUNK{"messageId":"m2","delta":"two"}
+			a TEXT_MESSAGE_END{"messageId":"m1"}
+			c RUN_STARTED{"threadId":"t","runId":"r3","parentRunId":"r1"}
+			b RUN_FINISHED{"threadId":"t","runId":"r2"}`,
+		want: []want{
+			{run: "1", messages: "m1:one"},
+			{run: "2", messages: "m1:on m2:two", used: "r1 r2"},
+			{run: "3", messages: "m1:one", used: "r1 r3"},
+			{position: 5, messages: "m1:one", used: "r1"},
+		},
+	}, {
+		name: "several runs of a stream, and entries that the program added",
+		script: `
+			a input {"messages":[{"id":"u1","role":"user","content":"hi"}]}
+			a RUN_STARTED{"threadId":"t","runId":"r1"}
+			a TEXT_MESSAGE_CHUNK{"messageId":"m1","delta":"one"}
+			a RUN_FINISHED{"threadId":"t","runId":"r1"}
+			a TEXT_MESSAGE_CHUNK{"messageId":"m9","delta":"late"}
+			a RUN_STARTED{"threadId":"t","runId":"r2"}
+			a TEXT_MESSAGE_CHUNK{"messageId":"m2","delta":"two"}
+			a closing RUN_ERROR{"message":"no owner"}
+			a end error`,
+		want: []want{
+			{run: "1", messages: "u1:hi m1:one m9:late"},
+			{run: "2", messages: "u1:hi m1:one m9:late m2:two", used: "r1 r2"},
+			{position: 9, messages: "u1:hi m1:one m9:late m2:two"},
+		},
+	}, {
+		name: "ids: an unknown parent, a run that starts twice, and one without an id",
+		script: `
+			a RUN_STARTED{"threadId":"t","runId":"r1"}
+			a TEXT_MESSAGE_CHUNK{"messageId":"m1","delta":"one"}
+			b input {"parentRunId":"gone","messages":[{"id":"u2","role":"user","content":"hi"}],"state":{"n":1}}
+			b RUN_STARTED{"threadId":"t","runId":"r2","parentRunId":"gone"}
+			c RUN_STARTED{"threadId":"t","runId":"r1","parentRunId":"r1"}
+			c TEXT_MESSAGE_CHUNK{"messageId":"m3","delta":"three"}
+			d RUN_STARTED{"threadId":"t","runId":"r3","parentRunId":"r1"}
+			e RUN_STARTED{"threadId":"t"}`,
+		want: []want{
+			{run: "2", messages: "u2:hi", state: `{"n":1}`, used: "r2", codes: "parent_run_unknown"},
+			{run: "3", messages: "m1:one m3:three", codes: "run_started_twice"},
+			{run: "4", messages: "m1:one m3:three", used: "r1 r1 r3", codes: "run_started_twice"},
+			{run: "5", messages: "m1:one m3:three", codes: "run_started_twice run_id_missing"},
+		},
+	}, {
+		name: "a request that cannot be read says nothing",
+		script: `
+			a RUN_STARTED{"threadId":"t","runId":"r1"}
+			a TEXT_MESSAGE_CHUNK{"messageId":"m1","delta":"one"}
+			b input {"messages":[
+			b RUN_STARTED{"threadId":"t","runId":"r2"}
+			c input ["no"]
+			c RUN_STARTED{"threadId":"t","runId":"r3","parentRunId":"r2"}`,
+		want: []want{
+			{run: "2", messages: "m1:one", used: "r1 r2", codes: "request_malformed"},
+			{run: "3", messages: "m1:one", used: "r1 r2 r3", codes: "request_malformed request_malformed"},
+		},
+	}, {
+		name: "entries of no run, and events that cannot be read",
+		script: `
+			a input {"messages":[{"id":"u1","role":"user","content":"hi"}]}
+			a TEXT_MESSAGE_CHUNK{"messageId":"m0","delta":"early"}
+			a RUN_STARTED{"threadId":"t","runId":"r1"}
+			a [1]
+			a TEXT_MESSAGE_CHUNK{"messageId":"m1","delta":"one"}
+			b input {"messages":[{"id":"u2","role":"user","content":"never answered"}]}
+			b end error`,
+		want: []want{
+			{position: 1, messages: "u1:hi"},
+			{position: 2},
+			{run: "1", messages: "u1:hi m1:one", codes: "event_not_object"},
+			{position: 6, messages: "u1:hi m1:one", used: "r1", codes: "event_not_object"},
+			{position: 7, messages: "u1:hi m1:one", used: "r1", codes: "event_not_object"},
+		},
+	}}
+}
