@@ -254,6 +254,16 @@ const (
 	ScenarioUnexpected Code = "scenario_unexpected"
 )
 
+// Findings about copying streams into a log and threads to files.
+const (
+	StreamThreadUnknown Code = "stream_thread_unknown"
+	LogEntryDiffers     Code = "log_entry_differs"
+	LogHasMore          Code = "log_has_more"
+	LogThreadDeleted    Code = "log_thread_deleted"
+	LogIDRefused        Code = "log_id_refused"
+	LogFileMalformed    Code = "log_file_malformed"
+)
+
 // Findings about operations that failed.
 const (
 	IOFailed          Code = "io_failed"

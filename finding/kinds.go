@@ -196,6 +196,13 @@ var kinds = sync.OnceValue(func() map[Code]kind {
 
 		ScenarioUnexpected: {Error, "the capture of a scenario does not match its expectations", ""},
 
+		StreamThreadUnknown: {Error, "neither a RUN_STARTED nor the request names a thread", "AG-UI"},
+		LogEntryDiffers:     {Error, "the log has another entry than is to be appended", ""},
+		LogHasMore:          {Warning, "the log has more events of the stream than the recovered capture", ""},
+		LogThreadDeleted:    {Error, "the thread was deleted from the log, and nothing can be appended to it", ""},
+		LogIDRefused:        {Error, "the id of a thread, a tenant or a stream is empty, too long or not text", ""},
+		LogFileMalformed:    {Error, "a file with a thread of a log is malformed, incomplete or changed", ""},
+
 		IOFailed:          {Error, "reading or writing failed", ""},
 		OutputExists:      {Error, "an output file exists with other content", ""},
 		DurabilityUnknown: {Error, "the files are written, but a crash might lose them: their directory could not be synced", ""},

@@ -323,10 +323,17 @@ var ByCode = sync.OnceValue(func() map[string]string {
 
 		"scenario_unexpected": "check the capture; if it is right, correct expected.json",
 
-		"io_failed":          "check that the file exists, that it can be read or written, and that the disk is not full",
-		"durability_unknown": "check the disk and run it again: existing files with the same content are kept",
-		"temporary_left":     "remove it when the directory is writable",
-		"output_exists":      "choose another -o or --name, or move the old file away: evidence is never overwritten",
-		"interrupted":        "run the command again",
+		"io_failed":             "check that the file exists, that it can be read or written, and that the disk is not full",
+		"durability_unknown":    "check the disk and run it again: existing files with the same content are kept",
+		"temporary_left":        "remove it when the directory is writable",
+		"stream_thread_unknown": "name the thread with --thread",
+		"log_entry_differs":     "import it into another thread or log: what a log has never changes",
+		"log_has_more":          "none is needed: the log keeps what the crash took from the capture",
+		"log_thread_deleted":    "import it into another log, or into another thread",
+		"log_id_refused":        "use ids of at most 1,024 bytes of UTF-8 without U+0000",
+		"log_file_malformed":    "get a complete copy of the file, or export the thread again with p20export log export",
+
+		"output_exists": "choose another -o or --name, or move the old file away: evidence is never overwritten",
+		"interrupted":   "run the command again",
 	}
 })
