@@ -85,31 +85,18 @@ func WriteFile(ctx context.Context, path, out string, s Settings) Row {
 
 // writeFile writes the copy of a row to its file.
 func (row *Row) writeFile(ctx context.Context, s Settings) error {
-	dir, name := filepath.Split(row.File) // filepath.Dir resolves link/../name differently from the system
+	dir, _ := filepath.Split(row.File)
 	if err := capture.CheckOutside(dir); err != nil {
 		return err
 	}
-	to, err := atomicfile.OpenDirectory(cmp.Or(dir, "."))
-	if err != nil {
-		return err
+	leftover, err := atomicfile.WriteNew(ctx, row.File, func(w io.Writer) error { return row.compact(ctx, s, w) })
+	if errors.Is(err, fs.ErrExist) {
+		return finding.New(finding.OutputExists, "%s", finding.Escape(err.Error())).WithHint("%s", hint.ChooseOutput)
 	}
-	defer to.Close()
-	staged, err := to.Create(func(w io.Writer) error { return row.compact(ctx, s, w) })
-	if err != nil {
-		return err
-	}
-	defer staged.Discard()
-	file := atomicfile.Named{Staged: staged, Name: name, Same: atomicfile.Equal}
-	if err := to.Publish(ctx, file); err != nil {
-		if errors.Is(err, fs.ErrExist) {
-			err = finding.New(finding.OutputExists, "%s", finding.Escape(err.Error())).WithHint("%s", hint.ChooseOutput)
-		}
-		return err
-	}
-	for _, name := range atomicfile.LeftoverNames(file) {
+	for _, name := range leftover {
 		row.Findings = append(row.Findings, finding.Leftover(name))
 	}
-	return to.Sync()
+	return err
 }
 
 // Write is like WriteFile, but writes the copy to w. Until the capture was read, the copy
