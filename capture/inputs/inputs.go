@@ -73,6 +73,10 @@ func (in *Input) Identify(ctx context.Context) (manifest, response digest.Digest
 	return capture.Identify(ctx, in.Path)
 }
 
+// IsPath reports whether Path is a path on disk, or "-" for standard input, and not the
+// name of a member of an archive.
+func (in *Input) IsPath() bool { return in.member == nil }
+
 // Under returns the directory dir/RelDir.
 func (in *Input) Under(dir string) string { return capture.Found{RelDir: in.RelDir}.Under(dir) }
 

@@ -1,0 +1,283 @@
+package transfer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/capture/inputs"
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/hint"
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/store"
+)
+
+// ImportSettings say where imported entries belong.
+type ImportSettings struct {
+	Tenant string
+	// Thread is the thread of streams for which neither a RUN_STARTED nor the request
+	// names one. It may be empty. Files in the portable form name their thread.
+	Thread string
+}
+
+// Form is the form of an imported file.
+type Form string
+
+// The forms.
+const (
+	// FormCapture is a capture directory, or a plain file that contains a response.
+	FormCapture Form = "capture"
+	// FormLog is a thread in the portable form.
+	FormLog Form = "log"
+)
+
+// Row is the result of importing one file. Its verdict is project.Written if the log has
+// every entry, also if it had them before.
+type Row struct {
+	Input   string          `json:"input"`
+	Form    Form            `json:"form"`
+	Verdict project.Verdict `json:"verdict"`
+	// Stream is the id of the stream of a capture, and End how it ended. They are nil if
+	// they are not known, and for the portable form.
+	Stream *string      `json:"stream"`
+	End    *capture.End `json:"end"`
+	// Parts are the threads of the entries. If the import failed, it lists what was
+	// appended before.
+	Parts    []Part            `json:"parts"`
+	Findings []finding.Finding `json:"findings"`
+}
+
+// Import appends a capture, or a thread in the portable form, to a log. It reads the whole
+// file and checks its digests before it appends anything, and again before it appends the
+// end of the stream. So a stream of the log that has ended is complete. If the file was
+// changed in between, the stream remains open.
+//
+// The stream id of a capture by a proxy is the name of its directory, or for a recovered
+// capture the name of the unfinished one. For other captures it is the digest of the
+// manifest, and for a plain file the digest of its bytes. So importing a file again appends
+// nothing.
+func Import(ctx context.Context, log store.Log, in *inputs.Input, s ImportSettings) Row {
+	row := Row{Input: in.Path, Form: FormCapture, Verdict: project.Written, Parts: []Part{}, Findings: []finding.Finding{}}
+	if err := row.importFrom(ctx, log, in, s); err != nil {
+		f, isVerdict := fromError(err)
+		row.Verdict = project.Failed
+		if isVerdict {
+			row.Verdict = project.Refused
+		}
+		row.Findings = append(row.Findings, f)
+	}
+	finding.Sort(row.Findings)
+	return row
+}
+
+// Nothing reports whether a capture was refused because it has nothing to append: its framing
+// is opaque, it has neither events nor a request, or nothing names its thread.
+func (row *Row) Nothing() bool {
+	return finding.Has(row.Findings, finding.StreamThreadUnknown) || finding.Has(row.Findings, finding.FramingOpaque) ||
+		row.Verdict == project.Refused && finding.Has(row.Findings, finding.NoEvents)
+}
+
+// Complete reports whether the log has the whole stream of a capture directory. It reads the
+// capture only up to the event that names the thread, and checks no digests. The errors are
+// those of the log and of opening and reading the capture.
+func Complete(ctx context.Context, log store.Log, in *inputs.Input, s ImportSettings) (bool, error) {
+	src, err := openSource(ctx, in)
+	if err != nil {
+		return false, err
+	}
+	defer src.close()
+	c, err := src.open(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer c.Close()
+	thread, err := threadOf(ctx, c, s.Thread)
+	if err != nil || thread == "" {
+		return false, err
+	}
+	// The end of the stream in this thread is appended last.
+	have, err := log.Stream(ctx, store.Key{Tenant: s.Tenant, Thread: thread}, src.stream(c))
+	return have.Ended, err
+}
+
+// threadOf returns the thread of the first entries of a capture, or "".
+func threadOf(ctx context.Context, c *capture.Capture, fallback string) (string, error) {
+	request, err := c.Request()
+	if err != nil {
+		return "", err
+	}
+	for ctx.Err() == nil {
+		f, err := c.Next()
+		if err == io.EOF {
+			return cmp.Or(threadOfInput(request), fallback), nil
+		}
+		if err != nil {
+			return "", err
+		}
+		if id := threadOfEvent(f.Data); id != "" {
+			return id, nil
+		}
+	}
+	return "", ctx.Err()
+}
+
+func (row *Row) importFrom(ctx context.Context, log store.Log, in *inputs.Input, s ImportSettings) error {
+	src, err := openSource(ctx, in)
+	if err != nil {
+		return err
+	}
+	defer src.close()
+	file, err := src.openPortable(ctx)
+	if err != nil {
+		return err
+	}
+	if file != nil {
+		file.Close()
+		row.Form = FormLog
+		return row.importThread(ctx, log, src, s.Tenant)
+	}
+	first, err := row.check(ctx, src)
+	if err != nil {
+		return err
+	}
+	to := NewStream(log, StreamSettings{Tenant: s.Tenant, ID: *row.Stream, Thread: s.Thread})
+	if first != "" {
+		if err := to.enter(first); err != nil {
+			return err
+		}
+	}
+	err = row.append(ctx, to, src)
+	row.Parts = to.Parts()
+	for _, p := range row.Parts {
+		if p.Surplus > 0 {
+			row.Findings = append(row.Findings, finding.New(finding.LogHasMore, "thread %s has %d events of the stream that the recovered capture lacks", finding.Quote(p.Thread), p.Surplus))
+		}
+	}
+	return err
+}
+
+// check reads a capture to its end and returns the thread of its first RUN_STARTED, or "".
+func (row *Row) check(ctx context.Context, src *source) (first string, err error) {
+	c, err := src.open(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	request, err := c.Request()
+	if err != nil {
+		return "", err
+	}
+	frames := 0
+	for {
+		f, err := c.Next()
+		if err == io.EOF {
+			break
+		}
+		if err == nil && f.Problem != nil {
+			err = f.Problem.WithEvent(f.Index)
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return "", err
+		}
+		if frames++; first == "" {
+			first = threadOfEvent(f.Data)
+		}
+	}
+	for _, f := range c.Findings() {
+		if f.Code == finding.ArrayMalformed {
+			return "", f
+		}
+		row.Findings = append(row.Findings, f.WithSeverity(finding.Warning))
+	}
+	if frames == 0 && request == nil {
+		return "", finding.New(finding.NoEvents, "%s contains no events and no request; it was read as %s", finding.Escape(src.in.Path), c.Framing()).
+			WithSeverity(finding.Error).WithHint(hint.ImportFraming)
+	}
+	id, end := src.stream(c), endOf(c)
+	row.Stream, row.End = &id, &end
+	return first, nil
+}
+
+// append reads a capture again and appends its entries to a stream.
+func (row *Row) append(ctx context.Context, to *Stream, src *source) error {
+	c, err := src.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	var started, ended time.Time
+	if m := c.Manifest(); m != nil {
+		started, ended = m.StartedAt, m.EndedAt
+		_, to.recovered = m.Labels[capture.RecoveredFrom]
+	}
+	request, err := c.Request()
+	if err == nil && request != nil {
+		err = to.Input(ctx, request, started)
+	}
+	for err == nil {
+		var f *capture.Frame
+		if f, err = c.Next(); err == nil {
+			err = to.Event(ctx, f.Data, f.Arrived)
+		}
+	}
+	if err != io.EOF {
+		return err
+	}
+	if id := src.stream(c); id != *row.Stream || endOf(c) != *row.End {
+		return finding.New(finding.DigestMismatch, "%s was changed while it was imported", finding.Escape(src.in.Path))
+	}
+	return to.End(ctx, *row.End, ended)
+}
+
+// endOf returns how a response ended. A plain file is complete.
+func endOf(c *capture.Capture) capture.End {
+	if m := c.Manifest(); m != nil {
+		return m.End
+	}
+	return capture.EndEOF
+}
+
+// stream returns the id of the stream of a capture that was read to its end.
+func (s *source) stream(c *capture.Capture) string {
+	m := c.Manifest()
+	if m == nil {
+		return string(c.Digest())
+	}
+	if m.Source.Kind == capture.KindProxy {
+		if name := m.Labels[capture.RecoveredFrom]; name != "" {
+			return name
+		}
+		path := s.in.Path
+		if abs, err := filepath.Abs(path); err == nil && s.in.IsPath() {
+			path = abs
+		}
+		if name := filepath.Base(path); name != "." && name != ".." {
+			return name
+		}
+	}
+	return string(c.ManifestDigest())
+}
+
+// fromError returns the finding for an error, and whether it is a verdict on the file.
+func fromError(err error) (f finding.Finding, isVerdict bool) {
+	text := finding.Escape(err.Error())
+	switch {
+	case errors.Is(err, ErrThread):
+		return finding.New(finding.StreamThreadUnknown, "%s", text), true
+	case errors.Is(err, store.ErrDeleted):
+		return finding.New(finding.LogThreadDeleted, "%s", text), true
+	case errors.Is(err, store.ErrKey):
+		return finding.New(finding.LogIDRefused, "%s", text), true
+	}
+	if _, ok := errors.AsType[*DifferenceError](err); ok {
+		return finding.New(finding.LogEntryDiffers, "%s", text), true
+	}
+	return finding.FromError(err)
+}

@@ -1,0 +1,169 @@
+package transfer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/p20export/p20export/store"
+)
+
+// Part is what a log has of a stream in one thread.
+type Part struct {
+	Thread string `json:"thread"`
+	// Appended is the number of entries that were appended, and Found that of the entries
+	// that the log had before.
+	Appended int64 `json:"appended"`
+	Found    int64 `json:"found"`
+	// Surplus is the number of entries that only the log has. A machine that crashed may
+	// have lost the end of a capture whose events the log has.
+	Surplus int64 `json:"surplus"`
+	// Last is the position of the last entry of the stream.
+	Last int64 `json:"last"`
+}
+
+// part writes the entries of a stream to one thread.
+type part struct {
+	Part
+	key    store.Key
+	stream string
+
+	known bool         // the fields below are those of the log
+	last  int64        // the last position of the thread
+	have  store.Stream // what the thread has of the stream
+	done  int64        // the number of entries that were compared or appended
+	ended bool         // end has returned nil
+	cut   int64        // the position of an event that goes on in the log, or 0
+}
+
+func newPart(key store.Key, stream string) *part {
+	return &part{Part: Part{Thread: key.Thread}, key: key, stream: stream}
+}
+
+// write compares entries with those that the log has, and appends the rest. After an error
+// it can be called again with the same entries.
+func (p *part) write(ctx context.Context, log store.Log, recovered bool, entries []store.Entry) error {
+	done, found, appended := p.done, p.Found, p.Appended
+	for len(entries) > 0 {
+		if err := p.look(ctx, log); err != nil {
+			return err
+		}
+		if p.done < p.have.Entries {
+			n, err := p.compare(ctx, log, recovered, entries)
+			if err != nil {
+				p.done, p.Found, p.Appended = done, found, appended
+				return err
+			}
+			entries = entries[n:]
+			continue
+		}
+		if p.have.Ended {
+			return &DifferenceError{p.key, p.have.Last}
+		}
+		if p.cut > 0 && entries[0].Kind != store.End {
+			return &DifferenceError{p.key, p.cut}
+		}
+		last, err := log.Append(ctx, p.key, p.last, entries)
+		if err != nil {
+			p.known = false
+			if errors.Is(err, store.ErrConflict) && ctx.Err() == nil {
+				continue
+			}
+			p.done, p.Found, p.Appended = done, found, appended
+			return err
+		}
+		n := int64(len(entries))
+		p.done += n
+		p.Appended += n
+		if p.have.First == 0 {
+			p.have.First = p.last + 1
+		}
+		p.have.Entries, p.have.Last = p.done, last
+		p.last, p.Last = last, last
+		p.have.Ended = entries[n-1].Kind == store.End
+		entries = nil
+	}
+	return nil
+}
+
+// look reads what the log has of the thread and the stream, unless that is known. The
+// position is read first: if an append after it succeeds, nothing was added in between.
+func (p *part) look(ctx context.Context, log store.Log) error {
+	if p.known {
+		return nil
+	}
+	t, err := log.Thread(ctx, p.key)
+	switch {
+	case errors.Is(err, store.ErrNoThread):
+		t = store.Thread{}
+	case err != nil:
+		return err
+	case !t.DeletedAt.IsZero():
+		return fmt.Errorf("thread %q: %w", p.Thread, store.ErrDeleted)
+	}
+	have, err := log.Stream(ctx, p.key, p.stream)
+	if err != nil {
+		return err
+	}
+	p.last, p.have, p.known = t.Last, have, true
+	return nil
+}
+
+// compare compares entries with those that the log has of the stream after the first
+// p.done, and returns the number of entries that it has.
+func (p *part) compare(ctx context.Context, log store.Log, recovered bool, entries []store.Entry) (n int, err error) {
+	// p.Last is the position of the last entry that was compared, or 0.
+	for e, err := range log.Read(ctx, p.key, max(p.Last, p.have.First-1)) {
+		if err != nil {
+			return 0, err
+		}
+		if e.Stream != p.stream {
+			continue
+		}
+		want := entries[n]
+		same := e.Kind == want.Kind && bytes.Equal(e.Data, want.Data)
+		switch {
+		case p.cut > 0 && want.Kind != store.End:
+			return 0, &DifferenceError{p.key, p.cut}
+		case !same && recovered && e.Kind == store.Event && want.Kind == store.Event && bytes.HasPrefix(e.Data, want.Data):
+			p.cut = e.Position
+		case !same:
+			return 0, &DifferenceError{p.key, e.Position}
+		}
+		n++
+		p.done++
+		p.Found++
+		p.Last = e.Position
+		if n == len(entries) || p.done == p.have.Entries {
+			return n, nil
+		}
+	}
+	return 0, fmt.Errorf("thread %q has %d entries of the stream, but only %d could be read", p.Thread, p.have.Entries, p.done)
+}
+
+// end ends the stream, unless it has ended. If surplus is set, the log may have entries of
+// the stream before its end that the Stream lacks. They are counted.
+func (p *part) end(ctx context.Context, log store.Log, surplus bool, end store.Entry) error {
+	if err := p.look(ctx, log); err != nil {
+		return err
+	}
+	if p.ended {
+		return nil
+	}
+	if rest := p.have.Entries - p.done; surplus && p.have.Ended && rest > 1 {
+		p.skip(rest-1, p.have.Last-1)
+	} else if surplus && !p.have.Ended && rest > 0 {
+		p.skip(rest, p.have.Last)
+	}
+	err := p.write(ctx, log, surplus, []store.Entry{end})
+	p.ended = err == nil
+	return err
+}
+
+// skip passes entries that only the log has. They end before the position last+1.
+func (p *part) skip(n, last int64) {
+	p.Surplus += n
+	p.done += n
+	p.Last = last
+}

@@ -1,0 +1,45 @@
+package transfer
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/internal/strictjson"
+	"github.com/p20export/p20export/store"
+)
+
+// threadOfEvent returns the thread that a RUN_STARTED names. It returns "" for all other
+// events.
+func threadOfEvent(data []byte) string {
+	// Nearly all events are other ones, and need not be read.
+	if !bytes.Contains(data, []byte(envelope.RunStarted)) && !bytes.Contains(data, []byte(`\u`)) {
+		return ""
+	}
+	e, err := envelope.ReadEvent(data)
+	if err != nil || e.Type != envelope.RunStarted {
+		return ""
+	}
+	return threadID(&e.Object)
+}
+
+// threadOfInput returns the thread that a request names, or "".
+func threadOfInput(data []byte) string {
+	var o strictjson.Object
+	if v, err := strictjson.ReadText(&o, new(strictjson.Decoder), data); err != nil || v.Kind != strictjson.ObjectStart {
+		return ""
+	}
+	return threadID(&o)
+}
+
+// threadID returns the threadId of an event or a request, or "" if it cannot be the id of a
+// thread of a log.
+func threadID(o *envelope.Object) string {
+	v, _ := o.Get("threadId")
+	id, valid := v.Text()
+	if !valid || len(id) > store.MaxIDBytes || !utf8.ValidString(id) || strings.ContainsRune(id, 0) {
+		return ""
+	}
+	return id
+}
