@@ -62,6 +62,7 @@ func rowsOfAll(t *testing.T) (all []row) {
 		{"inspect", "--messages", "--state", "--at", "5", "--dialect", "client", captures},
 		{"compact", filepath.Join(captures, "adk/one-turn"), "-o", in("compact.sse")},
 		{"compact", in("nowhere"), "-o", in("none.sse")},
+		{"lineage", captures, in("nowhere")},
 		{"lint", captures, in("nowhere")},
 		{"freeze", captures, "-o", in("frozen")},
 		{"freeze", filepath.Join(captures, "adk"), "-o", in("frozen"), "--projection", "emitted-snapshot-text", "--snapshot", "last"},

@@ -60,7 +60,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 			fmt.Fprintln(stderr, finding.Printable(line))
 		}
 	}
-	if errors.Is(err, render.ErrOutput) || errors.Is(err, errInput) || errors.Is(err, errHarness) || errors.Is(err, errServe) || errors.Is(err, cli.ErrListen) || isUnsynced(err) {
+	if errors.Is(err, render.ErrOutput) || errors.Is(err, errInput) || errors.Is(err, errHarness) || errors.Is(err, errServe) || errors.Is(err, errStore) || errors.Is(err, cli.ErrListen) || isUnsynced(err) {
 		return int(render.Failed)
 	}
 	fmt.Fprintf(stderr, "Run '%s --help' for usage.\n", cmd.CommandPath())
@@ -82,7 +82,7 @@ type command struct {
 // The groups of commands in the help, in the order in which they are used.
 const (
 	groupRecord    = "Record runs"
-	groupStore     = "Keep captures"
+	groupStore     = "Keep captures and logs"
 	groupExamine   = "Examine captures"
 	groupFreeze    = "Freeze and check artifacts"
 	groupExport    = "Export artifacts"
@@ -94,7 +94,7 @@ var commands = []command{
 	{"capture", groupRecord, newCapture}, {"proxy", groupRecord, newProxy}, {"discover", groupRecord, newDiscover},
 	{"replay", groupRecord, newReplay},
 	{"recover", groupStore, newRecover}, {"prune", groupStore, newPrune},
-	{"compare", groupExamine, newCompare}, {"inspect", groupExamine, newInspect}, {"lint", groupExamine, newLint}, {"report", groupExamine, newReport}, {"compact", groupExamine, newCompact},
+	{"compare", groupExamine, newCompare}, {"inspect", groupExamine, newInspect}, {"lint", groupExamine, newLint}, {"report", groupExamine, newReport}, {"compact", groupExamine, newCompact}, {"lineage", groupExamine, newLineage},
 	{"freeze", groupFreeze, newFreeze}, {"validate", groupFreeze, newValidate}, {"diff", groupFreeze, newDiff}, {"verify", groupFreeze, newVerify},
 	{"assay", groupExport, newAssay},
 	{"explain", groupReference, newExplain}, {"schema", groupReference, newSchema}, {"version", groupReference, newVersion},

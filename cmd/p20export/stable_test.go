@@ -115,7 +115,7 @@ func stableNames(t *testing.T) (list []string) {
 	for _, s := range []render.Status{render.Done, render.Negative, render.Usage, render.Failed} {
 		add("exit", "%d", s)
 	}
-	for _, f := range []render.Format{render.Text, render.JSON, render.SARIF, render.JUnit} {
+	for _, f := range []render.Format{render.Text, render.JSON, render.SARIF, render.JUnit, render.Dot, render.Mermaid} {
 		add("format", "%s", f)
 	}
 	for _, c := range finding.Codes() {

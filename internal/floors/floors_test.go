@@ -28,17 +28,18 @@ var ground = []string{"digest", "finding"}
 // addition to ground. A package that is not in the table fails the test.
 var floors = map[string][]string{
 	"cmd/p20export": {
-		"cmd/p20export/internal/build", "cmd/p20export/internal/cli", "cmd/p20export/internal/monitor", "cmd/p20export/internal/render", "cmd/p20export/internal/service", "cmd/p20export/internal/signals", "schema", "docs",
+		"cmd/p20export/internal/build", "cmd/p20export/internal/cli", "cmd/p20export/internal/logs", "cmd/p20export/internal/monitor", "cmd/p20export/internal/render", "cmd/p20export/internal/service", "cmd/p20export/internal/signals", "schema", "docs",
 		"discovery/scenario", "discovery/gate", "discovery/baseline", "discovery/report", "discovery/analysis",
 		"project/export", "project/verify", "project/freeze", "project/difference", "project/validate", "project/record", "project/lint", "project/prune", "project/rewrite", "project/scan", "project",
-		"envelope/compact", "envelope/sequence", "envelope/reduce", "capture/proxy", "capture/recovery", "capture/replay", "capture/client", "capture/inputs", "capture", "artifact/assay", "artifact",
+		"store", "envelope/lineage", "envelope/compact", "envelope/sequence", "envelope/reduce", "envelope", "capture/proxy", "capture/recovery", "capture/replay", "capture/client", "capture/inputs", "capture", "artifact/assay", "artifact",
 	},
 	"cmd/p20export/internal/render": {
 		"schema", "docs",
 		"discovery/scenario", "discovery/gate", "discovery/baseline", "discovery/report", "discovery/analysis",
 		"project/export", "project/verify", "project/freeze", "project/difference", "project/validate", "project/record", "project/lint", "project/prune", "project/rewrite", "project/scan", "project",
-		"envelope", "capture/recovery", "capture/client", "capture", "artifact/assay", "artifact",
+		"store", "envelope/lineage", "envelope", "capture/recovery", "capture/client", "capture", "artifact/assay", "artifact",
 	},
+	"cmd/p20export/internal/logs":            {"store"},
 	"cmd/p20export/internal/build":           {"project/record"},
 	"cmd/p20export/internal/cli":             {"cmd/p20export/internal/render"},
 	"cmd/p20export/internal/monitor":         {"capture/proxy", "capture"},
@@ -95,7 +96,7 @@ var floors = map[string][]string{
 	"schema/vectors/differential":            {"project/validate", "project/scan", "project", "envelope", "envelope/event/names", "capture/inputs", "capture", "artifact"},
 	"schema/vectors/mutation":                {},
 	"cmd/internal/generate/gate":             {"discovery/scenario", "discovery/gate", "discovery/analysis", "project/scan", "project", "envelope", "envelope/reduce", "capture", "artifact"},
-	"cmd/p20export/internal/generate/schema": {"cmd/p20export/internal/render", "schema", "discovery/scenario", "discovery/gate", "discovery/baseline", "discovery/analysis", "project/prune", "project/record", "project", "envelope", "capture", "artifact/assay", "artifact"},
+	"cmd/p20export/internal/generate/schema": {"cmd/p20export/internal/render", "store", "envelope/lineage", "schema", "discovery/scenario", "discovery/gate", "discovery/baseline", "discovery/analysis", "project/prune", "project/record", "project", "envelope", "capture", "artifact/assay", "artifact"},
 	"internal/bench":                         {"artifact"},
 	"internal/bench/captures":                {},
 	"internal/bench/generate":                {"internal/bench/captures"},

@@ -41,6 +41,9 @@ const (
 	JSON  Format = "json"
 	SARIF Format = "sarif"
 	JUnit Format = "junit"
+	// Dot and Mermaid are graphs in the languages of Graphviz and Mermaid.
+	Dot     Format = "dot"
+	Mermaid Format = "mermaid"
 )
 
 // Printer prints results. It stores the first error, which Close returns.
@@ -51,8 +54,11 @@ type Printer struct {
 	w      *bufio.Writer // to out
 	row    bytes.Buffer  // reused by json
 	colour bool
-	err    error
-	doc    document // for SARIF and JUnit; nil before the first row
+	// terminal is set if out is a terminal.
+	terminal bool
+	err      error
+	doc      document // for SARIF and JUnit; nil before the first row
+	block    [][]cell // of a list; see listed
 }
 
 // member is a member of a row whose value is a valid UTF-8 text, which package json would
@@ -76,7 +82,7 @@ type document interface {
 // New returns a Printer that writes to out, which is standard output or standard error.
 // The tool identifies this program.
 func New(out io.Writer, f Format, tool record.Tool) *Printer {
-	return &Printer{format: f, tool: tool, out: out, w: bufio.NewWriterSize(out, outputBytes), colour: wantsColour(out)}
+	return &Printer{format: f, tool: tool, out: out, w: bufio.NewWriterSize(out, outputBytes), colour: wantsColour(out), terminal: isTerminal(out)}
 }
 
 // outputBytes is the size of the buffer for results. Most rows fit.
@@ -103,6 +109,7 @@ func (p *Printer) Note(format string, args ...any) {
 // Close flushes the printer. It returns err, or an ErrOutput if the results could not be
 // written.
 func (p *Printer) Close(err error) error {
+	p.printBlock()
 	if flushed := p.w.Flush(); p.err == nil {
 		p.err = flushed
 	}

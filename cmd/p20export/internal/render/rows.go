@@ -57,6 +57,7 @@ var rowTypes = sync.OnceValue(func() []RowType {
 		{"directory_entry", "verify DIR: one artifact, capture or other file in DIR.", reflect.TypeFor[verify.TreeRow]()},
 		{"recovery", "recover: one unfinished capture, or a closed one with temporary files.", reflect.TypeFor[recovery.Row]()},
 		{"pruned", "prune: one capture, or what was left of one.", reflect.TypeFor[prune.Row]()},
+		{"lineage", "lineage: one thread, or a capture that has no run or could not be read.", reflect.TypeFor[LineageRow]()},
 		{"import", "assay: one artifact that was not imported.", reflect.TypeFor[export.Row]()},
 		{"output", "assay: one file of events.", reflect.TypeFor[OutputRow]()},
 		{"bundle", "assay verify: one bundle; also the first row of assay show.", reflect.TypeFor[export.BundleRow]()},

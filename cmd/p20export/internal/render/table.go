@@ -53,6 +53,29 @@ func (p *Printer) table(rows [][]cell) {
 	}
 }
 
+// blockRows is the number of rows of a list that are aligned with each other. The list can
+// be longer than what fits into memory.
+const blockRows = 1000
+
+// listed adds a row to a list that is printed in columns. The first row is printed below the
+// head.
+func (p *Printer) listed(head, row []cell) {
+	if p.block == nil {
+		p.block = append(p.block, head)
+	}
+	if p.block = append(p.block, row); len(p.block) >= blockRows {
+		p.printBlock()
+	}
+}
+
+// printBlock prints the rows of a list that were not printed yet.
+func (p *Printer) printBlock() {
+	if len(p.block) > 0 {
+		p.table(p.block)
+		p.block = p.block[:0]
+	}
+}
+
 // fold splits a text at its spaces into lines of at most most columns. A word that is
 // longer than a line is split at the end of the line.
 func fold(text string, most int) []string {

@@ -17,6 +17,7 @@ import (
 	"github.com/p20export/p20export/discovery/gate"
 	"github.com/p20export/p20export/discovery/scenario"
 	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/lineage"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/prune"
@@ -142,6 +143,10 @@ func mappedInRows(t reflect.Type) *jsonschema.Schema {
 		return enum(append(analysis.Verdicts(), analysis.Missing, analysis.Failed)...)
 	case reflect.TypeFor[project.Verdict]():
 		return enum(render.Verdicts()...)
+	case reflect.TypeFor[lineage.End]():
+		return enum(lineage.Open, lineage.Finished, lineage.Interrupted, lineage.Failed, lineage.Cut)
+	case reflect.TypeFor[lineage.Edge]():
+		return enum(lineage.Root, lineage.Named, lineage.Implied)
 	case reflect.TypeFor[gate.Decision]():
 		return enum(gate.Decisions()...)
 	case reflect.TypeFor[gate.Requirement]():

@@ -1,0 +1,41 @@
+package render
+
+import (
+	"strings"
+	"time"
+
+	"github.com/p20export/p20export/artifact"
+)
+
+// optional returns a pointer to v, or nil for the zero value.
+func optional[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
+}
+
+func optionalTime(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	s := artifact.FormatTime(t)
+	return &s
+}
+
+// seconds formats a time for text, without fractions of a second.
+func seconds(t time.Time) string {
+	if t.IsZero() {
+		return "unknown"
+	}
+	return artifact.FormatTime(t.Truncate(time.Second))
+}
+
+// shownID returns an id for text that is escaped later. Ids that could be misread are quoted.
+func shownID(id string) string {
+	if id == "" || strings.ContainsAny(id, " \"") {
+		return `"` + id + `"`
+	}
+	return id
+}
