@@ -2,14 +2,11 @@ package service
 
 import (
 	"context"
-	"errors"
-	"io"
 	"iter"
 	"log/slog"
 	"path/filepath"
 	"sync"
 
-	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/capture/inputs"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/atomicfile"
@@ -18,8 +15,8 @@ import (
 )
 
 const (
-	// maxWaiting is the number of names of closed captures that a Freezer keeps. Captures
-	// past it are found in the directory later.
+	// maxWaiting is the number of closed captures that a Freezer, or a Logger, keeps in
+	// memory. Captures past it are found in the directory later.
 	maxWaiting = 1000
 	// maxBatch is the number of captures after which a Freezer opens the directory for
 	// the files again. Someone may have moved it away.
@@ -160,34 +157,16 @@ func (f *Freezer) captures() iter.Seq2[*inputs.Input, error] {
 // search passes the names of the closed captures in the store to pass, and reports whether
 // to go on.
 func (f *Freezer) search(pass func(name string) bool) bool {
-	dir, err := f.store.Root.Open(".")
-	if err != nil {
-		f.log.Error("cannot list the captures to freeze", "error", err)
-		return true
-	}
-	defer dir.Close()
-	for {
-		entries, err := dir.ReadDir(256)
-		for _, e := range entries {
-			if !e.IsDir() {
-				continue
-			}
-			manifest, err := f.store.Root.Lstat(filepath.Join(e.Name(), capture.ManifestName))
-			if err != nil || !manifest.Mode().IsRegular() {
-				continue // not closed yet, or not a capture
-			}
-			if !pass(e.Name()) {
-				return false
-			}
-		}
-		switch {
-		case errors.Is(err, io.EOF):
-			return true
-		case err != nil:
+	for name, err := range f.store.closed("") {
+		if err != nil {
 			f.log.Error("cannot list the captures to freeze", "error", err)
 			return true
 		}
+		if !pass(name) {
+			return false
+		}
 	}
+	return true
 }
 
 // report logs and counts the result for a run, or for a capture without a run. Captures

@@ -6,10 +6,13 @@ package service
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 
+	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/internal/atomicfile"
 )
 
@@ -66,6 +69,41 @@ func create(dir string) (fs.FileInfo, error) {
 		return nil, err
 	}
 	return os.Lstat(dir)
+}
+
+// closed returns the names of the closed captures in the store that are not less than from.
+// An error ends them.
+func (s *Store) closed(from string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		dir, err := s.Root.Open(".")
+		if err != nil {
+			yield("", err)
+			return
+		}
+		defer dir.Close()
+		for {
+			entries, err := dir.ReadDir(256)
+			for _, e := range entries {
+				if !e.IsDir() || e.Name() < from {
+					continue
+				}
+				manifest, err := s.Root.Lstat(filepath.Join(e.Name(), capture.ManifestName))
+				if err != nil || !manifest.Mode().IsRegular() {
+					continue // not closed yet, or not a capture
+				}
+				if !yield(e.Name(), nil) {
+					return
+				}
+			}
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err != nil {
+				yield("", err)
+				return
+			}
+		}
+	}
 }
 
 // probeBytes is the size of the file that Probe writes.
