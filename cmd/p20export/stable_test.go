@@ -180,6 +180,8 @@ func metricNames(t *testing.T) (list []string) {
 	m.Ended(proxy.Exchange{})
 	m.Frozen("")
 	m.Refused(0)
+	m.LogAppended(1, true)
+	m.Logged("")
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	for _, found := range sample.FindAllStringSubmatch(w.Body.String(), -1) {

@@ -10,6 +10,7 @@ import (
 // metrics are the metrics of a server. No label comes from the traffic, so the number of
 // series is bounded.
 type metrics struct {
+	*eventLog
 	registry    *prometheus.Registry
 	exchanges   *prometheus.CounterVec
 	refused     *prometheus.CounterVec
@@ -82,6 +83,7 @@ func newMetrics(dropped func() int64) *metrics {
 			Help: "Log lines dropped because standard error was not read.",
 		}, func() float64 { return float64(dropped()) }),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.eventLog = newEventLog(m.registry)
 	return m
 }
 

@@ -37,6 +37,15 @@ func TestMetrics(t *testing.T) {
 	m.Refused(421)
 	m.Frozen("frozen")
 	m.Frozen("refused")
+	m.LogAppended(3, true)
+	m.LogAppended(4, true)
+	m.LogAppended(1, false)
+	m.Logged("complete")
+	m.LogFailed()
+	m.NotLive()
+	m.LogQueued(300)
+	m.LogQueued(-100)
+	m.SetBehind(func() (int, time.Duration) { return 2, 1500 * time.Millisecond })
 
 	_, text := get(t, m, "/metrics")
 	var got []string
@@ -48,6 +57,14 @@ func TestMetrics(t *testing.T) {
 	want := []string{
 		`p20export_added_latency_seconds_sum 0.00075`,
 		`p20export_added_latency_seconds_count 2`,
+		`p20export_event_log_backlog 2`,
+		`p20export_event_log_behind_seconds 1.5`,
+		`p20export_event_log_captures_total{result="complete"} 1`,
+		`p20export_event_log_entries_total{from="capture"} 1`,
+		`p20export_event_log_entries_total{from="live"} 7`,
+		`p20export_event_log_errors_total 1`,
+		`p20export_event_log_not_live_total 1`,
+		`p20export_event_log_queue_bytes 200`,
 		`p20export_events_total 9`,
 		`p20export_exchanges_open 1`,
 		`p20export_exchanges_total{end="eof",recorded="failed"} 1`,
