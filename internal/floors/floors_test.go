@@ -179,7 +179,7 @@ func TestImports(t *testing.T) {
 		for _, path := range p.Imports {
 			ours, ok := strings.CutPrefix(path, module+"/")
 			switch {
-			case ours == "internal/testkit":
+			case ours == "internal/testkit" || ours == "store/storetest":
 				t.Errorf("package %s imports %s, which is for tests", name, ours)
 			case !ok && !mayImport(name, path):
 				t.Errorf("package %s must not import %s", name, path)

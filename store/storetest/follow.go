@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"sync"
 
@@ -22,6 +23,7 @@ func followTests() map[string]func(*fixture) {
 		"follow/packed":             func(f *fixture) { followPacked(f, f.log, f.log) },
 		"follow/a slow follower":    slowFollower,
 		"follow/closed":             followClosed,
+		"follow/many threads":       manyThreads,
 	}
 }
 
@@ -199,6 +201,25 @@ func slowFollower(f *fixture) {
 	for want := int64(2); want <= last; want++ {
 		if !f.isNumber(next(f, pull), want) {
 			return
+		}
+	}
+}
+
+// manyThreads follows so many threads that a follower cannot have a connection of its own.
+func manyThreads(f *fixture) {
+	const threads = 150
+	pulls := make([]func() (*store.Entry, error, bool), threads)
+	for n := range pulls {
+		pull, stop := iter.Pull2(f.log.Follow(f.ctx, key(fmt.Sprint(n)), 0))
+		defer stop()
+		pulls[n] = pull
+	}
+	for round := range int64(3) {
+		for n := range pulls {
+			f.numbered(f.log, key(fmt.Sprint(n)), round, 1)
+		}
+		for _, pull := range pulls {
+			f.isNumber(next(f, pull), round+1)
 		}
 	}
 }

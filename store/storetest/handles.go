@@ -1,20 +1,26 @@
 package storetest
 
 import (
+	"fmt"
+	"sync"
+
 	"github.com/p20export/p20export/store"
 )
 
 // handleTests use a second handle of the same log.
 func handleTests() map[string]func(*fixture) {
 	return map[string]func(*fixture){
-		"handles/see each other":           handlesAgree,
-		"handles/one appender wins each":   func(f *fixture) { o := f.other(); race(f, []store.Log{f.log, o, f.log, o}) },
-		"handles/follow from the middle":   func(f *fixture) { followFrom(f, f.log, f.other(), 5, 3) },
-		"handles/follow before the thread": func(f *fixture) { followFrom(f, f.log, f.other(), 0, 0) },
-		"handles/many followers":           func(f *fixture) { manyFollowers(f, f.log, f.other()) },
-		"handles/follow a deleted thread":  func(f *fixture) { followDeleted(f, f.log, f.other()) },
-		"handles/follow a packed thread":   func(f *fixture) { followPacked(f, f.log, f.other()) },
-		"handles/closed":                   handleClosed,
+		"handles/see each other":             handlesAgree,
+		"handles/one appender wins each":     func(f *fixture) { o := f.other(); race(f, []store.Log{f.log, o, f.log, o}) },
+		"handles/follow from the middle":     func(f *fixture) { followFrom(f, f.log, f.other(), 5, 3) },
+		"handles/follow before the thread":   func(f *fixture) { followFrom(f, f.log, f.other(), 0, 0) },
+		"handles/many followers":             func(f *fixture) { manyFollowers(f, f.log, f.other()) },
+		"handles/follow a deleted thread":    func(f *fixture) { followDeleted(f, f.log, f.other()) },
+		"handles/follow a packed thread":     func(f *fixture) { followPacked(f, f.log, f.other()) },
+		"handles/closed":                     handleClosed,
+		"handles/closed while it appends":    closedWhileAppending,
+		"handles/pack while others append":   func(f *fixture) { packWhileAppending(f, f.other()) },
+		"handles/delete while others append": func(f *fixture) { deleteWhileAppending(f, f.other()) },
 	}
 }
 
@@ -131,5 +137,45 @@ func closeInLoop(f *fixture) {
 		fails(f, "Read", err, store.ErrClosed)
 	} else if n != 3000 {
 		f.Errorf("%d entries and no error, want 3000", n)
+	}
+}
+
+// closedWhileAppending closes a handle while others use it to append. What was acknowledged
+// is in the log.
+func closedWhileAppending(f *fixture) {
+	log := f.other()
+	var group sync.WaitGroup
+	won := make([]int64, 4)
+	enough := make(chan struct{})
+	var once sync.Once
+	for n := range won {
+		group.Go(func() {
+			k := key(fmt.Sprint(n))
+			for {
+				last, err := log.Append(f.ctx, k, won[n], []store.Entry{event("s", fmt.Sprint(won[n]+1))})
+				if err != nil {
+					fails(f, "Append", err, store.ErrClosed)
+					once.Do(func() { close(enough) })
+					return
+				}
+				if won[n] = last; last == 20 {
+					once.Do(func() { close(enough) })
+				}
+			}
+		})
+	}
+	<-enough
+	if err := log.Close(); err != nil {
+		f.Errorf("Close: %v", err)
+	}
+	group.Wait()
+	for n, want := range won {
+		entries := f.read(key(fmt.Sprint(n)), 0)
+		for i := range entries {
+			f.isNumber(&entries[i], int64(i)+1)
+		}
+		if n := int64(len(entries)); n < want || n > want+1 {
+			f.Errorf("%d entries are in the log, %d were acknowledged", n, want)
+		}
 	}
 }

@@ -2,7 +2,10 @@ package storetest
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/p20export/p20export/store"
 )
@@ -15,6 +18,7 @@ func packTests() map[string]func(*fixture) {
 		"pack/exact bytes":                        packExact,
 		"pack/while it is read":                   packWhileReading,
 		"pack/then append":                        packThenAppend,
+		"pack/while others append":                func(f *fixture) { packWhileAppending(f, f.log) },
 		"pack/no thread":                          packNothing,
 		"pack/saves space":                        packSmaller,
 	}
@@ -182,6 +186,91 @@ func packThenAppend(f *fixture) {
 	}
 }
 
+// packWhileAppending packs a thread with another handle while it grows, is read and is
+// followed.
+func packWhileAppending(f *fixture, other store.Log) {
+	const runs = 40
+	k := key("t")
+	ctx, cancel := context.WithCancel(f.ctx)
+	defer cancel()
+	var group sync.WaitGroup
+	done := make(chan struct{})
+	group.Go(func() {
+		defer close(done)
+		for n := range int64(runs) {
+			stream, last := fmt.Sprint(n), 8*n
+			for i := range int64(4) {
+				batch := []store.Entry{event(stream, fmt.Sprint(last+1)), event(stream, fmt.Sprint(last+2))}
+				if i == 3 {
+					batch[1].Kind = store.End
+				}
+				var err error
+				if last, err = f.log.Append(f.ctx, k, last, batch); err != nil {
+					f.Errorf("Append: %v", err)
+					cancel() // nothing further follows
+					return
+				}
+			}
+		}
+	})
+	group.Go(func() {
+		packed := int64(0)
+		for last := false; !last; {
+			select {
+			case <-done:
+				last = true
+			default:
+			}
+			p, err := other.Pack(f.ctx, k)
+			if err != nil && !errors.Is(err, store.ErrNoThread) {
+				f.Errorf("Pack: %v", err)
+				return
+			}
+			packed += p.Entries
+		}
+		if packed != 8*runs {
+			f.Errorf("%d entries were packed, want %d", packed, 8*runs)
+		}
+	})
+	for _, log := range []store.Log{f.log, other} {
+		group.Go(func() {
+			position := int64(0)
+			for e, err := range log.Follow(ctx, k, 0) {
+				if err != nil {
+					f.Errorf("Follow: %v", err)
+					return
+				}
+				if position++; !f.isNumber(e, position) || position == 8*runs {
+					return
+				}
+			}
+		})
+		group.Go(func() {
+			for last := false; !last; {
+				select {
+				case <-done:
+					last = true
+				default:
+				}
+				position := int64(0)
+				for e, err := range log.Read(f.ctx, k, 0) {
+					if err != nil {
+						f.Errorf("Read: %v", err)
+						return
+					}
+					if position++; !f.isNumber(e, position) {
+						return
+					}
+				}
+				if last && position != 8*runs {
+					f.Errorf("Read yields %d entries at the end, want %d", position, 8*runs)
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
 func packNothing(f *fixture) {
 	_, err := f.log.Pack(f.ctx, key("t"))
 	fails(f, "Pack of no thread", err, store.ErrNoThread)
@@ -208,11 +297,12 @@ func packSmaller(f *fixture) {
 
 func deleteTests() map[string]func(*fixture) {
 	return map[string]func(*fixture){
-		"delete/leaves a mark":      deleteMark,
-		"delete/packed":             deletePacked,
-		"delete/no thread":          deleteNothing,
-		"delete/while it is read":   deleteWhileReading,
-		"delete/one thread of many": deleteOne,
+		"delete/leaves a mark":       deleteMark,
+		"delete/packed":              deletePacked,
+		"delete/no thread":           deleteNothing,
+		"delete/while it is read":    deleteWhileReading,
+		"delete/one thread of many":  deleteOne,
+		"delete/while others append": func(f *fixture) { deleteWhileAppending(f, f.log) },
 	}
 }
 
@@ -296,6 +386,53 @@ func deleteWhileReading(f *fixture) {
 		fails(f, "Read", err, store.ErrDeleted)
 	} else if n != 3000 {
 		f.Errorf("%d entries and no error, want 3000", n)
+	}
+}
+
+// deleteWhileAppending deletes a thread with another handle while others append. No append
+// may succeed after the deletion, and what was deleted must have all of them.
+func deleteWhileAppending(f *fixture, other store.Log) {
+	k := key("t")
+	f.numbered(f.log, k, 0, 1)
+	var group sync.WaitGroup
+	won := make([]int64, 4)
+	enough := make(chan struct{})
+	var once sync.Once
+	for n := range won {
+		group.Go(func() {
+			for after := int64(1); ; {
+				last, err := f.log.Append(f.ctx, k, after, []store.Entry{event("s", fmt.Sprint(n))})
+				var conflict *store.ConflictError
+				switch {
+				case errors.As(err, &conflict):
+					after = conflict.Last
+				case errors.Is(err, store.ErrDeleted):
+					return
+				case err != nil:
+					f.Errorf("Append: %v", err)
+					once.Do(func() { close(enough) })
+					return
+				default:
+					after, won[n] = last, won[n]+1
+					if last > 50 {
+						once.Do(func() { close(enough) })
+					}
+				}
+			}
+		})
+	}
+	<-enough
+	deleted, err := other.Delete(f.ctx, k)
+	if err != nil {
+		f.Fatal(err)
+	}
+	group.Wait()
+	all := int64(1)
+	for _, n := range won {
+		all += n
+	}
+	if deleted.Last != all {
+		f.Errorf("Delete says that there were %d entries; %d were appended", deleted.Last, all)
 	}
 }
 
