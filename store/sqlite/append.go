@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"strings"
 
 	"github.com/p20export/p20export/store/internal/index"
 	"github.com/p20export/p20export/store/internal/sqlstore"
@@ -17,7 +16,7 @@ func (d *database) append(ctx context.Context, w *sqlstore.Write) (bool, error) 
 		return false, err
 	}
 	// The transaction still ends when ctx is done, but between statements.
-	written, err := insert(context.WithoutCancel(ctx), tx, w)
+	written, err := d.insert(context.WithoutCancel(ctx), tx, w)
 	if err != nil || !written {
 		return false, errors.Join(err, tx.Rollback())
 	}
@@ -25,11 +24,11 @@ func (d *database) append(ctx context.Context, w *sqlstore.Write) (bool, error) 
 }
 
 // insert writes a batch, unless the thread has another last position.
-func insert(ctx context.Context, tx *sql.Tx, w *sqlstore.Write) (bool, error) {
+func (d *database) insert(ctx context.Context, tx *sql.Tx, w *sqlstore.Write) (bool, error) {
 	if same, err := lock(ctx, tx, w); !same || err != nil {
 		return false, err
 	}
-	if err := insertEntries(ctx, tx, w); err != nil {
+	if err := d.insertEntries(ctx, tx, w); err != nil {
 		return false, err
 	}
 	if err := writeStreams(ctx, tx, w.Thread, w.StreamsBefore, w.Batch.Streams); err != nil {
@@ -63,12 +62,12 @@ func lock(ctx context.Context, tx *sql.Tx, w *sqlstore.Write) (bool, error) {
 const rowsAtOnce = 16
 
 // insertEntries inserts the rows of entries.
-func insertEntries(ctx context.Context, tx *sql.Tx, w *sqlstore.Write) error {
+func (d *database) insertEntries(ctx context.Context, tx *sql.Tx, w *sqlstore.Write) error {
 	args := make([]any, 0, rowsAtOnce*8)
 	for i := 0; i < w.Batch.Len(); {
-		n := 1
+		statement, n := d.insertOne, 1
 		if i+rowsAtOnce <= w.Batch.Len() {
-			n = rowsAtOnce
+			statement, n = d.insertMany, rowsAtOnce
 		}
 		args = args[:0]
 		for range n {
@@ -76,9 +75,7 @@ func insertEntries(ctx context.Context, tx *sql.Tx, w *sqlstore.Write) error {
 			args = append(args, w.Thread, r.Position, r.Run, r.Stream, r.Kind, r.Type, r.Arrived, r.Data)
 			i++
 		}
-		_, err := tx.ExecContext(ctx, `INSERT INTO entries (thread_id, position, run, stream_number, kind, type, arrived_at, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`+
-			strings.Repeat(`, (?, ?, ?, ?, ?, ?, ?, ?)`, n-1), args...)
-		if err != nil {
+		if _, err := tx.StmtContext(ctx, statement).ExecContext(ctx, args...); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/p20export/p20export/store/internal/sqlstore"
@@ -24,6 +25,8 @@ type database struct {
 	path  string
 	read  *sql.DB
 	write *sql.DB // one connection
+	// insertOne and insertMany insert 1 and rowsAtOnce rows of entries.
+	insertOne, insertMany *sql.Stmt
 }
 
 func (d *database) connect() error {
@@ -52,6 +55,16 @@ func (d *database) migrate(ctx context.Context, empty bool) error {
 		}
 	}
 	return sqlstore.Migrate(ctx, d.write, d.dialect())
+}
+
+// prepare prepares the statements that are used most.
+func (d *database) prepare(ctx context.Context) (err error) {
+	const query = `INSERT OR ROLLBACK INTO entries (thread_id, position, run, stream_number, kind, type, arrived_at, data) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
+	if d.insertOne, err = d.write.PrepareContext(ctx, query); err != nil {
+		return err
+	}
+	d.insertMany, err = d.write.PrepareContext(ctx, query+strings.Repeat(`, (?, ?, ?, ?, ?, ?, ?, ?)`, rowsAtOnce-1))
+	return err
 }
 
 // close closes the connections. The last one of all processes moves everything from the

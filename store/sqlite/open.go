@@ -72,7 +72,11 @@ func open(ctx context.Context, file string, create bool) (*sqlstore.Log, error) 
 	if err := d.connect(); err != nil {
 		return nil, err
 	}
-	if err := d.migrate(ctx, empty); err != nil {
+	err = d.migrate(ctx, empty)
+	if err == nil {
+		err = d.prepare(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(explain(err), d.close())
 	}
 	return sqlstore.Open(sqlstore.Config{Dialect: d.dialect(), Read: d.read, Write: d.write, Close: d.close}), nil

@@ -141,7 +141,7 @@ BEGIN SELECT RAISE(ABORT, 'a log is only appended to: its thread is not deleted'
 -- +goose StatementBegin
 CREATE TRIGGER entries_insert BEFORE INSERT ON entries
 WHEN NOT EXISTS (SELECT 1 FROM threads WHERE id = NEW.thread_id AND last < NEW.position AND deleted_at IS NULL)
-BEGIN SELECT RAISE(ABORT, 'a log is only appended to: the position is not after the last of a thread'); END;
+BEGIN SELECT RAISE(ROLLBACK, 'a log is only appended to: the position is not after the last of a thread'); END;
 -- +goose StatementEnd
 -- +goose StatementBegin
 CREATE TRIGGER entries_update BEFORE UPDATE ON entries
