@@ -87,11 +87,11 @@ staticcheck: ## run staticcheck, pinned in internal/tools
 
 # These tests run without -race, which would take too long: they compare bytes or the files
 # that processes leave, or measure what is used. With -race, a sync.Pool loses things at random.
-WITHOUT_RACE := TestVerifyEveryByte|Test(|Proxy|Store)Faults|Test(|Proxy|Store)PowerLoss|TestKilled|TestHarnessKilled|TestSoak|TestSoakLarge|TestAllocations
+WITHOUT_RACE := TestVerifyEveryByte|Test(|Proxy|Store)Faults|Test(|Proxy|Store)PowerLoss|TestKilled|TestHarnessKilled|TestSoak|TestSoakLarge|TestAllocations|TestSQLite.*
 .PHONY: unit
 unit: ## run unit, property, script, fuzz corpus, layout and golden tests with -race
 	@$(GO) test -race -skip '^($(WITHOUT_RACE))$$' ./...
-	@$(GO) test -run '^($(WITHOUT_RACE))$$' ./capture ./project/scan ./project/verify ./cmd/p20export
+	@$(GO) test -run '^($(WITHOUT_RACE))$$' ./capture ./project/scan ./project/verify ./store/sqlite ./cmd/p20export
 	@$(GO) test -run '^TestSoak' ./capture/proxy -soak 1m -large 1024
 
 .PHONY: live
@@ -138,8 +138,9 @@ faults: ## make every file-system call fail in every way on every kind of file s
 
 SOAK ?= 10m
 .PHONY: soak
-soak: ## keep 200 streams open through the proxy for SOAK (10m), pass 10 GiB in one response, and print what the process used
+soak: ## keep 200 streams open through the proxy for SOAK (10m), pass 10 GiB in one response, print what the process used, and kill the appender of a log 500 times
 	@$(GO) test -count=1 -timeout 0 -v -run '^TestSoak' ./capture/proxy -soak $(SOAK) -large 10240 | grep --line-buffered -v '^=== '
+	@$(GO) test -count=1 -timeout 0 -run '^TestSQLiteKilled$$' ./store/sqlite -kills 500
 
 VECTORS := schema/vectors
 .PHONY: conformance

@@ -90,11 +90,12 @@ func writeStreams(ctx context.Context, tx *sql.Tx, thread int64, before, streams
 		if s.Ended {
 			ended = 1
 		}
-		query := `UPDATE streams SET entries = ?4, last = ?6, ended = ?7, input = ?8, run = ?9 WHERE thread_id = ?1 AND number = ?2`
+		query := `UPDATE streams SET entries = ?4, last = ?6, ended = ?7, input = ?8, input_parent = ?9, run = ?10 WHERE thread_id = ?1 AND number = ?2`
 		if before[i].Number == 0 {
-			query = `INSERT INTO streams (thread_id, number, stream, entries, first, last, ended, input, run) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)`
+			query = `INSERT INTO streams (thread_id, number, stream, entries, first, last, ended, input, input_parent, run)
+				VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)`
 		}
-		if _, err := tx.ExecContext(ctx, query, thread, s.Number, s.ID, s.Entries, s.First, s.Last, ended, s.Input, s.Run.Start); err != nil {
+		if _, err := tx.ExecContext(ctx, query, thread, s.Number, s.ID, s.Entries, s.First, s.Last, ended, s.Input, s.InputParent, s.Run.Start); err != nil {
 			return err
 		}
 	}

@@ -54,7 +54,7 @@ func readAll(t *testing.T, log store.Log, key store.Key) []store.Entry {
 	return all
 }
 
-func TestThread(t *testing.T) {
+func TestSQLiteThread(t *testing.T) {
 	log := openTest(t, filepath.Join(t.TempDir(), "log"))
 	key := store.Key{Thread: "t"}
 	last := int64(0)

@@ -79,20 +79,20 @@ func (l *Log) load(ctx context.Context, w *Write) error {
 // loadStream loads the state of a stream. It stays zero if the stream has no entries.
 func (l *Log) loadStream(ctx context.Context, thread int64, id string, s *index.Stream) error {
 	r := &s.Run
-	var ended, run, input int64
+	var ended, run int64
 	var runID, parent, outcome sql.NullString
 	var runInput, last, entries, bytes sql.NullInt64
 	var started, lastAt *int64
-	err := l.db.QueryRowContext(ctx, `SELECT s.number, s.entries, s.first, s.last, s.ended, s.input, s.run,
+	err := l.db.QueryRowContext(ctx, `SELECT s.number, s.entries, s.first, s.last, s.ended, s.input, s.input_parent, s.run,
 			r.run_id, r.parent_id, r.input, r.last, r.entries, r.bytes, r.started_at, r.last_at, r.outcome
 		FROM streams s LEFT JOIN runs r ON r.thread_id = s.thread_id AND r.start = s.run
 		WHERE s.thread_id = $1 AND s.stream = $2`, thread, id).
-		Scan(&s.Number, &s.Entries, &s.First, &s.Last, &ended, &input, &run,
+		Scan(&s.Number, &s.Entries, &s.First, &s.Last, &ended, &s.Input, &s.InputParent, &run,
 			&runID, &parent, &runInput, &last, &entries, &bytes, &started, &lastAt, &outcome)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
-	s.ID, s.Ended, s.Input = id, ended != 0, input
+	s.ID, s.Ended = id, ended != 0
 	if run == 0 {
 		return err
 	}

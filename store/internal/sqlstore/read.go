@@ -78,7 +78,7 @@ func (r *reader) close() {
 // read yields the entries after a position up to last, and reports whether yield always
 // returned true. Positions have no gaps, so an entry that is not a row is in a pack.
 func (r *reader) read(ctx context.Context, after, last int64, yield func(*store.Entry) bool) (bool, error) {
-	for after < last {
+	for after = max(after, 0); after < last; {
 		err := r.loadRows(ctx, after, last)
 		if err == nil && len(r.page) == 0 {
 			err = r.loadPack(ctx, after, last)

@@ -17,8 +17,9 @@ CREATE TABLE threads (
 ) STRICT;
 CREATE INDEX threads_updated_at ON threads (updated_at);
 
--- input is the position of the last input that belongs to no run yet, and run the start of
--- the last run. Both are 0 if there is none. ended is 0 or 1.
+-- input is the position of the last input that belongs to no run yet, and input_parent its
+-- parentRunId. run is the start of the last run. Those that do not exist are 0 or empty.
+-- ended is 0 or 1.
 CREATE TABLE streams (
 	thread_id INTEGER NOT NULL,
 	number INTEGER NOT NULL,
@@ -28,6 +29,7 @@ CREATE TABLE streams (
 	last INTEGER NOT NULL,
 	ended INTEGER NOT NULL,
 	input INTEGER NOT NULL,
+	input_parent TEXT NOT NULL,
 	run INTEGER NOT NULL,
 	PRIMARY KEY (thread_id, number),
 	UNIQUE (thread_id, stream)
