@@ -42,12 +42,13 @@ func (t *Thread) plan(path []*lineage.Node, position int64) (plan []segment) {
 // read reads segments, and calls visit for the entries of their runs.
 func (t *Thread) read(ctx context.Context, plan []segment, visit func(*lineage.Node, *store.Entry)) error {
 	for i := 0; i < len(plan); {
-		first := i
+		first, at := i, plan[i].from-1
 		for e, err := range t.log.Read(ctx, t.Key, plan[i].from-1) {
 			if err != nil {
 				return err
 			}
 			s := plan[i]
+			at = e.Position
 			if e.Position >= s.from && (s.start == 0 || e.Run == s.start) {
 				visit(s.run, e)
 			}
@@ -60,7 +61,7 @@ func (t *Thread) read(ctx context.Context, plan []segment, visit func(*lineage.N
 			}
 		}
 		if i == first {
-			return fmt.Errorf("thread %q has no entry at position %d: the log is damaged", t.Key.Thread, plan[i].to)
+			return fmt.Errorf("thread %q has no entry at position %d: the log is damaged", t.Key.Thread, at+1)
 		}
 	}
 	return nil
