@@ -2,6 +2,7 @@ package envelope_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -255,3 +256,19 @@ type visitor func(*envelope.Event)
 
 func (v visitor) Event(_ *envelope.Run, e *envelope.Event) { v(e) }
 func (v visitor) End(*envelope.Run) error                  { return nil }
+
+// TestReader reads texts one after the other, also damaged ones, as ReadEvent does.
+func TestReader(t *testing.T) {
+	t.Parallel()
+	r := envelope.NewReader()
+	for _, text := range []string{`{"type":"A","n":1}`, `{"type":"B","n":2}`, `[]`, `{"type":`, `{"n":3,"type":"A"}`, `{}`, `{"type":"A","n":4}`} {
+		want, wantErr := envelope.ReadEvent([]byte(text))
+		got, err := r.Read([]byte(text))
+		if fmt.Sprint(err) != fmt.Sprint(wantErr) || (got == nil) != (want == nil) {
+			t.Fatalf("%s: %v, want %v", text, err, wantErr)
+		}
+		if got != nil && (got.Type != want.Type || got.Ref() != want.Ref() || string(got.Data) != text) {
+			t.Errorf("%s: read %+v, want %+v", text, got, want)
+		}
+	}
+}

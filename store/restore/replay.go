@@ -16,6 +16,7 @@ import (
 // A replay applies the entries of a branch to a Reducer.
 type replay struct {
 	*Thread
+	reader   *envelope.Reader
 	reducer  *reduce.Reducer
 	last     *lineage.Node // the run whose conversation is restored
 	history  []byte        // the messages before the first request, to compare; nil if not known
@@ -30,7 +31,7 @@ type replay struct {
 // request. If compare is set, a request that has the whole conversation is compared with
 // that of the runs before it.
 func (t *Thread) restore(ctx context.Context, n *lineage.Node, position int64, compare bool) (*Result, error) {
-	p := &replay{Thread: t, reducer: reduce.New(reduce.Options{Dialect: t.options.Dialect}), last: n}
+	p := &replay{Thread: t, reader: envelope.NewReader(), reducer: reduce.New(reduce.Options{Dialect: t.options.Dialect}), last: n}
 	var used []*lineage.Node
 	if n != nil {
 		path := n.Path()
@@ -105,7 +106,7 @@ func (p *replay) apply(n *lineage.Node, e *store.Entry) {
 		p.request(n, e)
 		return
 	}
-	ev, err := envelope.ReadEvent(e.Data)
+	ev, err := p.reader.Read(e.Data)
 	if err != nil {
 		if f, ok := finding.FromError(err); ok {
 			p.findings.add(e.Position, f)
