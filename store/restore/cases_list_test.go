@@ -197,6 +197,21 @@ func cases() []testCase {
 			{position: 5, messages: "m1:one", used: "r1"},
 		},
 	}, {
+		name: "only the request names the parent",
+		script: `
+			a RUN_STARTED{"threadId":"t","runId":"r1"}
+			a TEXT_MESSAGE_CHUNK{"messageId":"m1","delta":"one"}
+			b RUN_STARTED{"threadId":"t","runId":"r2"}
+			b TEXT_MESSAGE_CHUNK{"messageId":"m2","delta":"two"}
+			c input {"parentRunId":"r1","messages":[{"id":"u3","role":"user","content":"hi"}]}
+			c RUN_STARTED{"threadId":"t","runId":"r3"}
+			d input {"parentRunId":"r1","messages":[{"id":"u4","role":"user","content":"there"}]}
+			d RUN_STARTED{"threadId":"t","runId":"r4","parentRunId":"r2"}`,
+		want: []want{
+			{run: "3", messages: "m1:one u3:hi", used: "r1 r3"},
+			{run: "4", messages: "m1:one m2:two u4:there", used: "r1 r2 r4"},
+		},
+	}, {
 		name: "several runs of a stream, and entries that the program added",
 		script: `
 			a input {"messages":[{"id":"u1","role":"user","content":"hi"}]}

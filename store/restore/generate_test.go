@@ -138,7 +138,7 @@ func (t *thread) begin() *run {
 	}
 	t.runs = append(t.runs, r)
 	text := fmt.Sprintf(`{"type":"RUN_STARTED","threadId":"t","runId":%q`, r.id)
-	if r.parentID != "" {
+	if r.parentID != "" && (!strings.HasPrefix(r.input, "{") || t.chance(0.5)) { // the request has it too
 		text += fmt.Sprintf(`,"parentRunId":%q`, r.parentID)
 	}
 	if r.input == "" && t.chance(0.3) {
