@@ -1,0 +1,171 @@
+package restore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/memory"
+	"github.com/p20export/p20export/store/restore"
+)
+
+// TestHostile restores threads of any entries as of every position: there is always a
+// result, and the same one when the log has grown.
+func TestHostile(t *testing.T) {
+	t.Parallel()
+	data := []string{
+		``, `nope`, `null`, `[]`, `{}`, `{"type":5}`, "\xff", `{"type":"RUN_STARTED"}`, `{"type":"RUN_STARTED","runId":"a"}`,
+		`{"type":"RUN_STARTED","runId":"b","parentRunId":"a","input":{"messages":["x",{"id":"m"},{"id":5}]}}`, `{"type":"RUN_STARTED","runId":"a","parentRunId":"b"}`,
+		`{"type":"RUN_STARTED","runId":7,"parentRunId":null}`, `{"type":"RUN_FINISHED","outcome":{"type":"interrupt","interrupts":[{"id":"i"}]}}`, `{"type":"RUN_ERROR"}`,
+		`{"messages":[{"id":"m","role":"user","content":"x"}],"state":[1]}`, `{"messages":5}`, `{"parentRunId":"a","messages":[{}],"state":{}}`,
+		`{"type":"TEXT_MESSAGE_CHUNK","messageId":"m","delta":"x"}`, `{"type":"TEXT_MESSAGE_CHUNK","delta":"y"}`, `{"type":"STATE_DELTA","delta":[{"op":"add","path":"/0","value":1}]}`,
+		`{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"n","role":"user","content":"z"}]}`, `{"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"f"}`,
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		ended := make(map[string]bool)
+		var entries []store.Entry
+		for range rapid.IntRange(1, 30).Draw(t, "entries") {
+			e := store.Entry{
+				Stream: rapid.SampledFrom([]string{"s1", "s2", "s3", "s4"}).Draw(t, "stream"),
+				Kind:   rapid.SampledFrom([]store.Kind{store.Event, store.Event, store.Event, store.Input, store.Closing, store.End}).Draw(t, "kind"),
+				Data:   []byte(rapid.SampledFrom(data).Draw(t, "data")),
+			}
+			if ended[e.Stream] {
+				continue
+			}
+			ended[e.Stream] = e.Kind == store.End
+			entries = append(entries, e)
+		}
+		o := restore.Options{Input: rapid.SampledFrom([]restore.Input{"", restore.Full, restore.Normalized}).Draw(t, "input")}
+		all := open(t, entries, o)
+		for i := range entries {
+			at := int64(i + 1)
+			got, err := all.At(context.Background(), at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			then := open(t, entries[:i+1], o)
+			want, err := then.At(context.Background(), at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if entries[i].Kind == store.Input {
+				continue // which run it belongs to is not known yet
+			}
+			if diff := cmp.Diff(text(want), text(got)); diff != "" {
+				t.Fatalf("position %d: then -, now +\n%s", at, diff)
+			}
+			if n := then.Graph.Nodes; got.Run != nil && got.Run.Position == at {
+				run, err := then.Run(context.Background(), n[len(n)-1])
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff(text(run), text(got)); diff != "" {
+					t.Fatalf("run at position %d: Run -, At +\n%s", at, diff)
+				}
+			}
+		}
+	})
+}
+
+// text returns what was restored.
+func text(r *restore.Result) string {
+	return fmt.Sprintf("%s\n%s %v\n%s %q\n%s", r.Messages, r.State, r.StateKnown, r.Interrupts, r.PendingToolCalls, r.Input)
+}
+
+// failing is a log of which some call fails.
+type failing struct {
+	store.Log
+	left int // the number of entries and runs until then
+}
+
+var errFailed = errors.New("the disk failed")
+
+func (l *failing) Read(ctx context.Context, key store.Key, after int64) iter.Seq2[*store.Entry, error] {
+	return fail(l, l.Log.Read(ctx, key, after))
+}
+
+func (l *failing) Runs(ctx context.Context, q store.RunQuery) iter.Seq2[store.Run, error] {
+	return fail(l, l.Log.Runs(ctx, q))
+}
+
+func fail[T any](l *failing, all iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for v, err := range all {
+			if l.left--; l.left < 0 {
+				var none T
+				yield(none, errFailed)
+				return
+			}
+			if !yield(v, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestFailures lets each read fail.
+func TestFailures(t *testing.T) {
+	ctx := t.Context()
+	log := &failing{Log: memory.New()}
+	if _, err := log.Append(ctx, key, 0, script(`
+		a input {"messages":[]}
+		a RUN_STARTED{"threadId":"t","runId":"r1"}
+		b input {"messages":[]}
+		b RUN_STARTED{"threadId":"t","runId":"r2"}`)); err != nil {
+		t.Fatal(err)
+	}
+	failures := 0
+	for left := 0; ; left++ {
+		log.left = left
+		th, err := restore.Open(ctx, log, key, restore.Options{})
+		if err == nil {
+			_, err = th.At(ctx, 4)
+		}
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, errFailed) {
+			t.Fatalf("%d: %v", left, err)
+		}
+		failures++
+	}
+	// Two runs, the entry, the request, the run before it, the run.
+	if failures != 2+1+1+2+2 {
+		t.Errorf("%d reads failed", failures)
+	}
+}
+
+// growing is a log to which another process appends while its runs are read.
+type growing struct{ store.Log }
+
+func (l *growing) Runs(ctx context.Context, q store.RunQuery) iter.Seq2[store.Run, error] {
+	if _, err := l.Append(ctx, key, 1, script(`
+		a TEXT_MESSAGE_CHUNK{"messageId":"m","delta":"x"}
+		b RUN_STARTED{"threadId":"t","runId":"r2"}`)); err != nil {
+		panic(err)
+	}
+	return l.Log.Runs(ctx, q)
+}
+
+// TestGrowing checks that Open takes the runs as of one position.
+func TestGrowing(t *testing.T) {
+	log := &growing{memory.New()}
+	if _, err := log.Append(t.Context(), key, 0, script(`a RUN_STARTED{"threadId":"t","runId":"r1"}`)); err != nil {
+		t.Fatal(err)
+	}
+	th := reopen(t, log, restore.Options{})
+	r, err := th.Run(t.Context(), th.Graph.Nodes[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(th.Graph.Nodes) != 1 || string(r.Messages) != "[]" || r.Position != 1 {
+		t.Errorf("%d runs, position %d, messages %s", len(th.Graph.Nodes), r.Position, r.Messages)
+	}
+}
