@@ -43,6 +43,10 @@ func rowsOfAll(t *testing.T) (all []row) {
 	testkit.Write(t, in("empty.sse"), "")
 	testkit.Write(t, in("open/response.sse"), "data: {}\n\n")
 	testkit.Write(t, in("bad.tar.gz"), []byte("no bundle"))
+	log := "sqlite:" + in("log.db")
+	if err := appendEntries(in("log.db"), []byte(`{"thread":"t","kind":"event","data":`+testkit.Started+"}\n"+`{"thread":"t","kind":"event","data":`+testkit.Finished+"}\n")); err != nil {
+		t.Fatal(err)
+	}
 	for _, args := range [][]string{
 		{"capture", server, "--input", in("request.json"), "-o", in("captured")},
 		{"capture", server, "--input", in("request.json"), "-o", in("captured")},
@@ -81,6 +85,12 @@ func rowsOfAll(t *testing.T) (all []row) {
 		{"recover", in("open")},
 		{"prune", captures, "--older-than", "0s", "--frozen-in", lane("frozen"), "--dry-run"},
 		{"prune", sampleDir, "--older-than", "0s", "--frozen-in", lane("frozen"), "--dry-run"},
+		{"log", "threads", "--store", log},
+		{"log", "runs", "--store", log},
+		{"log", "cat", "t", "--store", log},
+		{"log", "stat", "--store", log},
+		{"log", "pack", "t", "--store", log},
+		{"log", "delete", "t", "--store", log},
 		{"assay", lane("frozen"), "--receipt", "--bundle", in("b.tar.gz"), "--assay-run-id", "r", "--import-time", "2026-11-21T12:00:00Z"},
 		{"assay", lane("frozen/failed.artifact.json"), in("nowhere.artifact.json"), "--ndjson", "-o", in("no.ndjson"), "--import-time", "2026-11-21T12:00:00Z"},
 		{"assay", lane("frozen/finished.artifact.json"), "--ndjson", "-o", in("e.ndjson"), "--import-time", "2026-11-21T12:00:00Z"},

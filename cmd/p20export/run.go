@@ -93,7 +93,7 @@ const (
 var commands = []command{
 	{"capture", groupRecord, newCapture}, {"proxy", groupRecord, newProxy}, {"discover", groupRecord, newDiscover},
 	{"replay", groupRecord, newReplay},
-	{"recover", groupStore, newRecover}, {"prune", groupStore, newPrune},
+	{"recover", groupStore, newRecover}, {"prune", groupStore, newPrune}, {"log", groupStore, newLog},
 	{"compare", groupExamine, newCompare}, {"inspect", groupExamine, newInspect}, {"lint", groupExamine, newLint}, {"report", groupExamine, newReport}, {"compact", groupExamine, newCompact}, {"lineage", groupExamine, newLineage},
 	{"freeze", groupFreeze, newFreeze}, {"validate", groupFreeze, newValidate}, {"diff", groupFreeze, newDiff}, {"verify", groupFreeze, newVerify},
 	{"assay", groupExport, newAssay},

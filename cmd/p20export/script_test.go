@@ -64,6 +64,7 @@ func TestScripts(t *testing.T) {
 			"exitcode":   exitCode,
 			"gotar":      gotar,
 			"unpackrows": unpackrows,
+			"appendlog":  appendLog,
 		},
 	})
 }

@@ -212,7 +212,7 @@ func (f *storeFlags) unknown(ctx context.Context, log store.Log, id string) erro
 	case len(names) == 0:
 		return fmt.Errorf("there is no %s\nnext: p20export log threads --all-tenants lists the threads of all tenants", what)
 	}
-	return fmt.Errorf("there is no %s\nnext: similar threads are %s; p20export log threads lists all", what, quoted(docs.NearestOf(id, names)))
+	return fmt.Errorf("there is no %s\nnext: the most similar are %s; p20export log threads lists all", what, quoted(docs.NearestOf(id, names)))
 }
 
 // quoted formats names for a message.

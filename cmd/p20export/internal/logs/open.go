@@ -2,9 +2,10 @@ package logs
 
 import (
 	"context"
-	"fmt"
+	"errors"
 
 	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/sqlite"
 )
 
 // Mode says whether Open creates a log.
@@ -20,5 +21,8 @@ const (
 
 // Open opens the log.
 func (a Address) Open(ctx context.Context, mode Mode) (store.Log, error) {
-	return nil, fmt.Errorf("no adapter serves %s", a)
+	if a.server != nil {
+		return nil, errors.New("no adapter serves PostgreSQL")
+	}
+	return sqlite.Open(ctx, a.file, mode == Create)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/prune"
+	"github.com/p20export/p20export/store"
 )
 
 // snake matches a code in lower_snake_case. Later versions of the program may have more
@@ -147,6 +148,10 @@ func mappedInRows(t reflect.Type) *jsonschema.Schema {
 		return enum(lineage.Open, lineage.Finished, lineage.Interrupted, lineage.Failed, lineage.Cut)
 	case reflect.TypeFor[lineage.Edge]():
 		return enum(lineage.Root, lineage.Named, lineage.Implied)
+	case reflect.TypeFor[store.RunEnd]():
+		return enum(store.Open, store.Finished, store.Interrupted, store.Failed, store.Cut)
+	case reflect.TypeFor[store.Kind]():
+		return enum(store.Event, store.Input, store.Closing, store.End)
 	case reflect.TypeFor[gate.Decision]():
 		return enum(gate.Decisions()...)
 	case reflect.TypeFor[gate.Requirement]():
