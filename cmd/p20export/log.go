@@ -47,7 +47,7 @@ makes artifacts from captures.
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newLogThreads(), newLogRuns(), newLogCat(), newLogStat(), newLogPack(), newLogDelete())
+	cmd.AddCommand(newLogThreads(), newLogRuns(), newLogCat(), newLogRestore(), newLogStat(), newLogPack(), newLogDelete())
 	return cmd
 }
 

@@ -88,6 +88,7 @@ func rowsOfAll(t *testing.T) (all []row) {
 		{"log", "threads", "--store", log},
 		{"log", "runs", "--store", log},
 		{"log", "cat", "t", "--store", log},
+		{"log", "restore", "t", "--store", log},
 		{"log", "stat", "--store", log},
 		{"log", "pack", "t", "--store", log},
 		{"log", "delete", "t", "--store", log},

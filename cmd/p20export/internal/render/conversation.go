@@ -77,11 +77,16 @@ func (p *Printer) messages(c scan.Conversation) {
 		p.json(row)
 		return
 	}
-	each(c.Messages, p.message)
-	for _, id := range c.PendingToolCalls {
+	p.messagesText(c.Messages, c.PendingToolCalls, c.Interrupts)
+}
+
+// messagesText prints messages, and what the run waits for.
+func (p *Printer) messagesText(messages []byte, pendingToolCalls []string, interrupts []byte) {
+	each(messages, p.message)
+	for _, id := range pendingToolCalls {
 		p.line("pending tool call %s", id)
 	}
-	each(c.Interrupts, func(v strictjson.Value, o *strictjson.Object) {
+	each(interrupts, func(v strictjson.Value, o *strictjson.Object) {
 		p.line("interrupt %s", o.Text("id"))
 		p.members(o, "id")
 	})
@@ -93,15 +98,20 @@ func (p *Printer) state(c scan.Conversation) {
 		p.json(stateRow{Capture: c.Capture, Event: indexOrNil(c.Event), Refused: indexOrNil(c.Refused), Known: c.Known, State: orNull(c.State), Findings: c.Findings})
 		return
 	}
+	p.stateText(c.State, c.Known)
+}
+
+// stateText prints a state.
+func (p *Printer) stateText(state []byte, known bool) {
 	switch {
-	case len(c.State) == 0:
-	case !c.Known:
+	case len(state) == 0:
+	case !known:
 		p.line("state, which no event or request has set: patches apply to an empty object")
 	default:
 		p.line("state")
 	}
-	if len(c.State) > 0 {
-		text := jsontext.Value(c.State)
+	if len(state) > 0 {
+		text := jsontext.Value(state)
 		if err := text.Indent(jsontext.AllowInvalidUTF8(true), jsontext.PreserveRawStrings(true), jsontext.WithIndent("  "), jsontext.WithIndentPrefix("  ")); err != nil {
 			p.err = err // the text was written by the reducer
 			return

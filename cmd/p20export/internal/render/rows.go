@@ -60,6 +60,7 @@ var rowTypes = sync.OnceValue(func() []RowType {
 		{"log_thread", "log threads: one thread.", reflect.TypeFor[LogThreadRow]()},
 		{"log_run", "log runs: one run.", reflect.TypeFor[LogRunRow]()},
 		{"log_entry", "log cat: one entry.", reflect.TypeFor[LogEntryRow]()},
+		{"log_restore", "log restore: one conversation.", reflect.TypeFor[LogRestoreRow]()},
 		{"log_stat", "log stat: the size of the log.", reflect.TypeFor[LogStatRow]()},
 		{"log_pack", "log pack: one thread that had something to pack.", reflect.TypeFor[LogPackRow]()},
 		{"log_delete", "log delete: one thread.", reflect.TypeFor[LogDeleteRow]()},
