@@ -44,34 +44,37 @@ func newPart(key store.Key, stream string) *part {
 // write compares entries with those that the log has, and appends the rest. After an error
 // it can be called again with the same entries.
 func (p *part) write(ctx context.Context, log store.Log, recovered bool, entries []store.Entry) error {
-	done, found, appended := p.done, p.Found, p.Appended
+	before := *p
+	fail := func(err error) error {
+		*p = before
+		p.known = false
+		return err
+	}
 	for len(entries) > 0 {
 		if err := p.look(ctx, log); err != nil {
-			return err
+			return fail(err)
 		}
 		if p.done < p.have.Entries {
 			n, err := p.compare(ctx, log, recovered, entries)
 			if err != nil {
-				p.done, p.Found, p.Appended = done, found, appended
-				return err
+				return fail(err)
 			}
 			entries = entries[n:]
 			continue
 		}
 		if p.have.Ended {
-			return &DifferenceError{p.key, p.have.Last}
+			return fail(&DifferenceError{p.key, p.have.Last})
 		}
 		if p.cut > 0 && entries[0].Kind != store.End {
-			return &DifferenceError{p.key, p.cut}
+			return fail(&DifferenceError{p.key, p.cut})
 		}
 		last, err := log.Append(ctx, p.key, p.last, entries)
 		if err != nil {
-			p.known = false
 			if errors.Is(err, store.ErrConflict) && ctx.Err() == nil {
+				p.known = false
 				continue
 			}
-			p.done, p.Found, p.Appended = done, found, appended
-			return err
+			return fail(err)
 		}
 		n := int64(len(entries))
 		p.done += n
