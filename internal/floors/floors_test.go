@@ -43,7 +43,7 @@ var floors = map[string][]string{
 	"cmd/p20export/internal/build":           {"project/record"},
 	"cmd/p20export/internal/cli":             {"cmd/p20export/internal/render"},
 	"cmd/p20export/internal/monitor":         {"capture/proxy", "capture"},
-	"cmd/p20export/internal/service":         {"project/freeze", "project", "capture/recovery", "capture/inputs", "capture"},
+	"cmd/p20export/internal/service":         {"store/transfer", "store", "project/freeze", "project", "capture/proxy", "capture/recovery", "capture/inputs", "capture"},
 	"cmd/p20export/internal/signals":         {},
 	"discovery":                              {},
 	"discovery/scenario":                     {"discovery", "discovery/analysis", "project/scan", "project", "envelope", "capture/client", "capture", "artifact"},

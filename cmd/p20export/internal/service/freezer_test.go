@@ -37,8 +37,8 @@ func (f *frozen) Write(p []byte) (int, error) {
 	return f.log.Write(p)
 }
 
-// store returns a store in which the named captures are closed.
-func store(t *testing.T, names ...string) *Store {
+// newStore returns a store in which the named captures are closed.
+func newStore(t *testing.T, names ...string) *Store {
 	t.Helper()
 	s, err := OpenStore(filepath.Join(t.TempDir(), "store"))
 	if err != nil {
@@ -84,7 +84,7 @@ func newFreezer(t *testing.T, s *Store, out string) (*Freezer, *frozen) {
 // What is in the store is frozen first, then what is closed later. What was frozen before,
 // is open, or is no capture is left alone. The directory for the files may be moved away.
 func TestFreezer(t *testing.T) {
-	s := store(t, "a", "b", "none")
+	s := newStore(t, "a", "b", "none")
 	open, err := capture.Create(filepath.Join(s.Path, "open"), capture.Settings{Framing: capture.SSE, Source: capture.Source{Kind: "http"}, Tool: capture.Tool{Name: "test", Version: "1"}})
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +139,7 @@ func TestFreezer(t *testing.T) {
 
 // A backlog that is full loses nothing: the captures are found in the store.
 func TestFreezerBacklog(t *testing.T) {
-	s := store(t)
+	s := newStore(t)
 	out := filepath.Join(t.TempDir(), "out")
 	f, seen := newFreezer(t, s, out)
 	f.scan = false
@@ -160,7 +160,7 @@ func TestFreezerBacklog(t *testing.T) {
 
 // Finish does not wait longer than its context, and says so.
 func TestFreezerInterrupted(t *testing.T) {
-	s := store(t, "a", "b")
+	s := newStore(t, "a", "b")
 	f, seen := newFreezer(t, s, filepath.Join(t.TempDir(), "out"))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -1,0 +1,122 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/p20export/p20export/store"
+)
+
+// watched is a log whose calls are limited in time. It tells its Logger whether the log can
+// be used. It is not safe for concurrent use.
+type watched struct {
+	store.Log
+	logger *Logger
+	live   bool
+	failed error // the last error that is the fault of the log
+}
+
+func (l *Logger) watch(live bool) *watched { return &watched{Log: l.events, logger: l, live: live} }
+
+// errSlow reports that a call of the event log took too long.
+var errSlow = errors.New("the event log does not answer in time")
+
+// call calls the log and notes whether it can be used.
+func (w *watched) call(ctx context.Context, call func(context.Context) error) error {
+	limited, cancel := context.WithTimeout(ctx, w.logger.timeout)
+	defer cancel()
+	err := call(limited)
+	if err != nil && limited.Err() != nil {
+		err = fmt.Errorf("%w: %w", errSlow, err)
+	}
+	return w.see(ctx, err)
+}
+
+// see keeps an error of a call if it is the fault of the log. The context is that of the
+// caller.
+func (w *watched) see(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	for _, fault := range []error{store.ErrConflict, store.ErrDeleted, store.ErrNoThread, store.ErrKey, store.ErrEntry} {
+		if errors.Is(err, fault) {
+			return err
+		}
+	}
+	w.failed = err
+	w.logger.unavailable(err)
+	return err
+}
+
+// Append implements store.Log.
+func (w *watched) Append(ctx context.Context, key store.Key, after int64, entries []store.Entry) (last int64, err error) {
+	err = w.call(ctx, func(ctx context.Context) (err error) {
+		last, err = w.Log.Append(ctx, key, after, entries)
+		return err
+	})
+	if err == nil {
+		w.logger.available()
+		w.logger.observer.LogAppended(len(entries), w.live)
+	}
+	return last, err
+}
+
+// Thread implements store.Log.
+func (w *watched) Thread(ctx context.Context, key store.Key) (t store.Thread, err error) {
+	err = w.call(ctx, func(ctx context.Context) (err error) {
+		t, err = w.Log.Thread(ctx, key)
+		return err
+	})
+	return t, err
+}
+
+// Stream implements store.Log.
+func (w *watched) Stream(ctx context.Context, key store.Key, id string) (s store.Stream, err error) {
+	err = w.call(ctx, func(ctx context.Context) (err error) {
+		s, err = w.Log.Stream(ctx, key, id)
+		return err
+	})
+	return s, err
+}
+
+// Read implements store.Log. The time is limited from one entry to the next.
+func (w *watched) Read(ctx context.Context, key store.Key, after int64) iter.Seq2[*store.Entry, error] {
+	return func(yield func(*store.Entry, error) bool) {
+		limited, cancel := context.WithCancelCause(ctx)
+		defer cancel(nil)
+		timer := time.AfterFunc(w.logger.timeout, func() { cancel(errSlow) })
+		defer timer.Stop()
+		for e, err := range w.Log.Read(limited, key, after) {
+			timer.Reset(w.logger.timeout)
+			if !yield(e, w.see(ctx, err)) {
+				return
+			}
+		}
+	}
+}
+
+// unavailable notes that the event log cannot be used. The log says so once.
+func (l *Logger) unavailable(err error) {
+	l.observer.LogFailed()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.failed = time.Now()
+	if !l.failing {
+		l.failing = true
+		l.log.Error("the event log cannot be used; captures are appended when it can be used again", "error", err)
+	}
+}
+
+// available notes that something was appended.
+func (l *Logger) available() {
+	l.appended.Add(1)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failing {
+		l.failing = false
+		l.log.Info("the event log can be used again")
+	}
+}
