@@ -295,6 +295,19 @@ bench-proxy: $(RELEASE) ## compare proxy with nginx and a bare ReverseProxy and 
 	@$(GO) build -o $(BENCH)/bin/ ./$(PROXY)
 	@nginx=$$($(PROXY)/nginx.sh $(BENCH)/nginx); $(BENCH)/bin/proxy -program $(RELEASE) -nginx "$$nginx" -dir $(BENCH)/proxy $(PROXY_FLAGS)
 
+STORE := internal/bench/store
+.PHONY: bench-store
+bench-store: $(BENCH)/store/copilotkit/.installed ## measure the event logs and write their tables in docs/benchmarks.md; needs an idle machine for half an hour; STORE_FLAGS='-rounds 1 -only append -doc=' measures less, -help lists all
+	@command -v node >/dev/null || { echo "make: node is needed for the benchmarks" >&2; exit 1; }
+	@mkdir -p $(BENCH)/bin
+	@$(GO) build -o $(BENCH)/bin/ ./$(STORE)
+	@$(BENCH)/bin/store -dir $(BENCH)/store -runner $(BENCH)/store/copilotkit/runner.mjs $(STORE_FLAGS)
+$(BENCH)/store/copilotkit/.installed: $(wildcard $(STORE)/copilotkit/*)
+	@command -v npm >/dev/null || { echo "make: npm is needed for InMemoryAgentRunner (Debian: apt-get install npm)" >&2; exit 1; }
+	@rm -rf $(@D) && mkdir -p $(@D) && cp $^ $(@D)/
+	@cd $(@D) && npm ci --silent --ignore-scripts --no-audit --no-fund
+	@touch $@
+
 .PHONY: clean
 clean: ## remove all files that make wrote
 	@rm -rf $(BUILD) $(VENVS) $(MODULES) $(TARGETS)

@@ -100,6 +100,7 @@ var floors = map[string][]string{
 	"internal/bench":                         {"artifact"},
 	"internal/bench/captures":                {},
 	"internal/bench/generate":                {"internal/bench/captures"},
+	"internal/bench/store":                   {"store/transfer", "store/restore", "store/sqlite", "store/postgres", "store/memory", "store", "project", "capture/inputs", "capture"},
 }
 
 // banned are imports of the standard library that a package must do without.
