@@ -287,7 +287,7 @@ func packSmaller(f *fixture) {
 	k := key("t")
 	batch := []store.Entry{started("s", "r", "")}
 	for i := range 3000 {
-		batch = append(batch, event("s", fmt.Sprintf(`{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"word %d","timestamp":%d}`, i*i, 1_767_225_600_000+i*40)))
+		batch = append(batch, event("s", fmt.Sprintf(`{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"word %d","timestamp":%d}`, i*i, 1_767_225_600_000+int64(i)*40)))
 	}
 	f.append(k, 0, append(batch, finished("s"), end("s"))...)
 	if p := f.pack(k); p.Bytes < 10*3000 || p.Stored > p.Bytes/4 {

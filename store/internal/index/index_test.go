@@ -215,7 +215,7 @@ func BenchmarkAppend(b *testing.B) {
 			entries := make([]store.Entry, size)
 			bytes := 0
 			for i := range entries {
-				entries[i] = entry("s", fmt.Sprintf(`{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"%s","timestamp":%d}`, strings.Repeat("word ", 20), 1e12+i))
+				entries[i] = entry("s", fmt.Sprintf(`{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"%s","timestamp":%d}`, strings.Repeat("word ", 20), 1e12+int64(i)))
 				bytes += len(entries[i].Data)
 			}
 			b.SetBytes(int64(bytes))
