@@ -30,13 +30,27 @@ type Job struct {
 	// "FIRST LAST" with the positions of each batch when it has been appended.
 	Follow bool
 	After  int64
-	// Writer is the number of the appender. The stream of its entries is "writer N". Their
-	// data are the number of the appender and the number of the entry in the stream.
+	// Writer is the number of the appender. The stream of its entries is "writer N". Each
+	// batch is a run. See Data.
 	Writer int
 	// Batch is the number of entries that are appended at a time.
 	Batch int
 	// Entries is the number of entries to append or to follow, or 0 for no end.
 	Entries int
+	// Pack makes an appender pack the thread after each batch.
+	Pack bool
+}
+
+// Data returns the data of entry n of the appender's stream, from 1.
+func (j *Job) Data(n int64) string {
+	name := "CUSTOM"
+	switch n % int64(j.Batch) {
+	case 1:
+		name = "RUN_STARTED"
+	case 0:
+		name = "RUN_FINISHED"
+	}
+	return fmt.Sprintf(`{"type":%q,"writer":%d,"n":%d}`, name, j.Writer, n)
 }
 
 // Command returns a command that does a job in another process: this test program, whose
@@ -102,7 +116,7 @@ func (j *Job) append(ctx context.Context, log store.Log, out io.Writer) error {
 		for after, n := t.Last, s.Entries; j.Entries == 0 || done < j.Entries; {
 			batch := make([]store.Entry, j.Batch)
 			for i := range batch {
-				batch[i] = event(stream, fmt.Sprintf("%d %d", j.Writer, n+int64(i)+1))
+				batch[i] = event(stream, j.Data(n+int64(i)+1))
 			}
 			last, err := log.Append(ctx, j.Key, after, batch)
 			if errors.Is(err, store.ErrConflict) {
@@ -115,6 +129,11 @@ func (j *Job) append(ctx context.Context, log store.Log, out io.Writer) error {
 				return err
 			}
 			after, n, done = last, n+int64(len(batch)), done+len(batch)
+			if j.Pack {
+				if _, err := log.Pack(ctx, j.Key); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	return nil
@@ -173,11 +192,11 @@ func processes(f *fixture) {
 			followed[n] = output(f, Command(f, Job{Log: f.name, Key: k, Follow: true, After: int64(n), Entries: 2*each + 1 - n}))
 		})
 	}
-	won := make([][]string, 2)
-	for n := range won {
-		group.Go(func() {
-			won[n] = output(f, Command(f, Job{Log: f.name, Key: k, Writer: n, Batch: batch, Entries: each}))
-		})
+	jobs := make([]Job, 2)
+	won := make([][]string, len(jobs))
+	for n := range jobs {
+		jobs[n] = Job{Log: f.name, Key: k, Writer: n, Batch: batch, Entries: each}
+		group.Go(func() { won[n] = output(f, Command(f, jobs[n])) })
 	}
 	group.Wait()
 	var positions []int64
@@ -200,30 +219,30 @@ func processes(f *fixture) {
 	if len(positions) != 2*each/batch || len(entries) != 2*each+1 {
 		f.Fatalf("%d batches were appended, and there are %d entries", len(positions), len(entries))
 	}
-	next := make([]int, 2)
+	next := make([]int64, len(jobs))
 	var want []string
 	for _, e := range entries {
 		want = append(want, fmt.Sprintf("%d %s", e.Position, e.Data))
 		if e.Position == 1 {
 			continue
 		}
-		var writer, n int
-		if _, err := fmt.Sscan(string(e.Data), &writer, &n); err != nil || n != next[writer]+1 {
-			f.Fatalf("entry %d is %q after entry %d of that appender", e.Position, e.Data, next[writer])
+		n := slices.Index([]string{"writer 0", "writer 1"}, e.Stream)
+		if next[n]++; string(e.Data) != jobs[n].Data(next[n]) {
+			f.Fatalf("entry %d is %q, want %q", e.Position, e.Data, jobs[n].Data(next[n]))
 		}
-		next[writer]++
 	}
 	equal(f, "what the first follower saw", followed[0], want)
 	equal(f, "what the second follower saw", followed[1], want[1:])
 }
 
-// Killed kills an appender in another process so many times, each time while it appends, and
-// starts it again. Everything that was acknowledged must be in the log, without a gap and
-// without a duplicate, and batches must be whole. A follower must see all of it.
+// Killed kills an appender in another process so many times, each time while it appends or
+// packs, and starts it again. Everything that was acknowledged must be in the log, without a
+// gap and without a duplicate, and batches must be whole. A follower must see all of it.
 func Killed(t *testing.T, open Opener, times int) {
 	const batch = 5
 	f := newFixture(t, open)
 	k := key("t")
+	job := Job{Log: f.name, Key: k, Batch: batch}
 	followed := make(chan int64, 1)
 	go func() {
 		position := int64(0)
@@ -236,20 +255,22 @@ func Killed(t *testing.T, open Opener, times int) {
 				break
 			}
 			position++
-			f.isNumbered(e, position)
+			f.isOf(&job, e, position)
 		}
 		followed <- position
 	}()
 	var all int64
 	for n := range times {
-		acknowledged := f.kill(Command(f, Job{Log: f.name, Key: k, Batch: batch}), 1+n%5)
+		job := job
+		job.Pack = n%2 == 1
+		acknowledged := f.kill(Command(f, job), 1+n%5)
 		entries := int64(0)
 		for e, err := range f.log.Read(f.ctx, k, all) {
 			if err != nil {
 				f.Fatal(err)
 			}
 			entries++
-			f.isNumbered(e, all+entries)
+			f.isOf(&job, e, all+entries)
 		}
 		if acknowledged > all+entries || (all+entries)%batch != 0 {
 			f.Fatalf("%d positions were acknowledged, and the log has %d in batches of %d", acknowledged, all+entries, batch)
@@ -270,13 +291,28 @@ func Killed(t *testing.T, open Opener, times int) {
 	if n := <-followed; n != all {
 		f.Errorf("the follower saw %d entries, want %d", n, all)
 	}
+	if t := f.thread(k); t.Runs != all/batch || times > 1 && t.Packed < batch {
+		f.Errorf("the thread is %+v, want %d runs, some of which are packed", t, all/batch)
+	}
+	position := int64(0)
+	for e, err := range f.log.Read(f.ctx, k, 0) {
+		if err != nil {
+			f.Fatal(err)
+		}
+		if position++; position <= all {
+			f.isOf(&job, e, position)
+		}
+	}
+	if position != all+1 {
+		f.Errorf("%d entries, want %d", position, all+1)
+	}
 }
 
-// isNumbered reports an error unless an entry is the one that appender 0 appends at a
-// position if there is no other appender.
-func (f *fixture) isNumbered(e *store.Entry, position int64) {
+// isOf reports an error unless an entry is the one that an appender without others appends
+// at a position.
+func (f *fixture) isOf(j *Job, e *store.Entry, position int64) {
 	f.Helper()
-	if want := fmt.Sprint("0 ", position); e.Position != position || string(e.Data) != want {
+	if want := j.Data(position); e.Position != position || string(e.Data) != want {
 		f.Errorf("entry %q is at position %d, want %q at %d", e.Data, e.Position, want, position)
 	}
 }
