@@ -16,6 +16,8 @@ func queryTests() map[string]func(*fixture) {
 		"query/stops when the loop does": breakQuery,
 		"query/an empty log":             emptyLog,
 		"query/stat":                     stat,
+		"query/a cancelled context":      cancelled,
+		"query/an iterator again":        queryAgain,
 	}
 }
 
@@ -117,7 +119,7 @@ func breakQuery(f *fixture) {
 	k := key("t")
 	f.append(k, 0, started("s", "r", ""), started("s", "q", ""), custom("s"))
 	f.append(key("u"), 0, custom("s"))
-	cancelled, cancel := context.WithCancel(f.ctx)
+	ctx, cancel := context.WithCancel(f.ctx)
 	cancel()
 	for range 50 {
 		for range f.log.Threads(f.ctx, store.ThreadQuery{}) {
@@ -132,10 +134,10 @@ func breakQuery(f *fixture) {
 		for range f.log.Follow(f.ctx, k, 0) {
 			break
 		}
-		fails(f, "Threads", last(f, f.log.Threads(cancelled, store.ThreadQuery{})), context.Canceled)
-		fails(f, "Runs", last(f, f.log.Runs(cancelled, store.RunQuery{})), context.Canceled)
-		fails(f, "Read", last(f, f.log.Read(cancelled, k, 0)), context.Canceled)
-		fails(f, "Follow", last(f, f.log.Follow(cancelled, k, 0)), context.Canceled)
+		fails(f, "Threads", last(f, f.log.Threads(ctx, store.ThreadQuery{})), context.Canceled)
+		fails(f, "Runs", last(f, f.log.Runs(ctx, store.RunQuery{})), context.Canceled)
+		fails(f, "Read", last(f, f.log.Read(ctx, k, 0)), context.Canceled)
+		fails(f, "Follow", last(f, f.log.Follow(ctx, k, 0)), context.Canceled)
 	}
 	// The loop body uses the log.
 	for t, err := range f.log.Threads(f.ctx, store.ThreadQuery{}) {
@@ -152,6 +154,43 @@ func breakQuery(f *fixture) {
 		}
 	}
 	f.append(k, 3, custom("s"))
+}
+
+// cancelled calls everything else with a cancelled context. Nothing is changed.
+func cancelled(f *fixture) {
+	k := key("t")
+	f.append(k, 0, started("s", "r", ""), finished("s"))
+	before := f.thread(k)
+	ctx, cancel := context.WithCancel(f.ctx)
+	cancel()
+	_, err := f.log.Append(ctx, k, 2, []store.Entry{custom("s")})
+	fails(f, "Append", err, context.Canceled)
+	_, err = f.log.Thread(ctx, k)
+	fails(f, "Thread", err, context.Canceled)
+	_, err = f.log.Stream(ctx, k, "s")
+	fails(f, "Stream", err, context.Canceled)
+	_, err = f.log.Pack(ctx, k)
+	fails(f, "Pack", err, context.Canceled)
+	_, err = f.log.Delete(ctx, k)
+	fails(f, "Delete", err, context.Canceled)
+	_, err = f.log.Stat(ctx)
+	fails(f, "Stat", err, context.Canceled)
+	equal(f, "the thread", f.thread(k), before)
+	f.append(k, 2, custom("s"))
+}
+
+// queryAgain ranges over iterators twice. Each time they select what is there then.
+func queryAgain(f *fixture) {
+	threads, runs := f.log.Threads(f.ctx, store.ThreadQuery{}), f.log.Runs(f.ctx, store.RunQuery{})
+	for n := range 3 {
+		if got := len(list(f, threads)); got != n {
+			f.Errorf("%d threads, want %d", got, n)
+		}
+		if got := len(list(f, runs)); got != n {
+			f.Errorf("%d runs, want %d", got, n)
+		}
+		f.append(key(fmt.Sprint(n)), 0, started("s", "r", ""))
+	}
 }
 
 func emptyLog(f *fixture) {

@@ -170,15 +170,18 @@ func list[T any](t testing.TB, found iter.Seq2[T, error]) []T {
 	return all
 }
 
-// last returns the error of an iterator, and fails if a pair follows it.
+// last returns the error of an iterator, and fails if a pair follows it, or if the error has
+// a value.
 func last[T any](t testing.TB, all iter.Seq2[T, error]) error {
 	t.Helper()
 	var last error
-	for _, err := range all {
+	for v, err := range all {
 		if last != nil {
 			t.Fatalf("a pair follows the error %v", last)
 		}
-		last = err
+		if last = err; err != nil && !reflect.ValueOf(&v).Elem().IsZero() {
+			t.Errorf("the error %v has the value %v", err, v)
+		}
 	}
 	return last
 }
