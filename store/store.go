@@ -24,15 +24,16 @@ type Log interface {
 	// thread does not exist, and returns the new last position. All entries are appended
 	// or none. When Append returns, they survive a crash of the machine. The error is
 	// ErrEntry if an entry is not valid, a *ConflictError if the thread has another last
-	// position, and ErrDeleted if it was deleted. If it is another one, such as that of
-	// ctx or of a lost connection, the entries may have been appended: Thread says so.
-	// Position, Run and Type of the entries are ignored, and Append keeps no reference to
-	// them. Without entries, Append only checks the position, and creates no thread.
+	// position, and ErrDeleted if it was deleted. After any other error, such as that of
+	// ctx or of a lost connection, the entries may or may not have been appended:
+	// Thread.Last and Stream show which. Position, Run and Type of the entries are
+	// ignored, and Append keeps no reference to them. Without entries, Append only checks
+	// the position, and creates no thread.
 	Append(ctx context.Context, key Key, after int64, entries []Entry) (last int64, err error)
 	// Read returns the entries of a thread after a position, up to the last that exists
 	// when the iteration begins. A thread that does not exist has none. The error is
 	// ErrDeleted if the thread was deleted. If it is deleted during the iteration, the
-	// error is ErrDeleted or there is none and all entries are yielded.
+	// iteration yields all entries or ends with ErrDeleted.
 	Read(ctx context.Context, key Key, after int64) iter.Seq2[*Entry, error]
 	// Follow returns the entries of a thread after a position, and then each further one
 	// when it was appended by any process. The thread need not exist yet. The iteration
