@@ -29,16 +29,20 @@ type database struct {
 	insertOne, insertMany *sql.Stmt
 }
 
-func (d *database) connect() error {
+// connect opens the connections. An empty database gets its permanent properties, which
+// must be set before WAL.
+func (d *database) connect(empty bool) error {
 	var err error
 	if d.read, err = sql.Open("sqlite", dsn(d.path, "query_only(1)")); err != nil {
 		return err
 	}
 	d.read.SetMaxOpenConns(readers)
 	d.read.SetMaxIdleConns(readers)
-	// Pages and auto_vacuum only have an effect on an empty database, and before WAL.
-	d.write, err = sql.Open("sqlite", dsn(d.path, fmt.Sprintf("page_size(%d)", pageBytes), "auto_vacuum(incremental)",
-		"journal_mode(wal)", "synchronous(full)", "secure_delete(on)"))
+	pragmas := []string{"journal_mode(wal)", "synchronous(full)", "secure_delete(on)"}
+	if empty {
+		pragmas = append([]string{fmt.Sprintf("page_size(%d)", pageBytes), "auto_vacuum(incremental)"}, pragmas...)
+	}
+	d.write, err = sql.Open("sqlite", dsn(d.path, pragmas...))
 	if err != nil {
 		return errors.Join(err, d.read.Close())
 	}

@@ -69,7 +69,7 @@ func open(ctx context.Context, file string, create bool) (*sqlstore.Log, error) 
 		return nil, fmt.Errorf("%w: the file is empty", store.ErrNoLog)
 	}
 	d := &database{path: path}
-	if err := d.connect(); err != nil {
+	if err := d.connect(empty); err != nil {
 		return nil, err
 	}
 	err = d.migrate(ctx, empty)
