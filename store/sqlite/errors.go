@@ -26,7 +26,8 @@ func explain(err error) error {
 	case lib.SQLITE_IOERR:
 		return fmt.Errorf("the disk failed: %w", err)
 	case lib.SQLITE_CORRUPT:
-		return fmt.Errorf("the file is damaged: %w", err)
+		// SQLite also reports this if the disk fails to read (EIO).
+		return fmt.Errorf("the disk failed to read the file, or the file is damaged: %w", err)
 	case lib.SQLITE_NOTADB:
 		return fmt.Errorf("%w: it is not a SQLite database", store.ErrNotLog)
 	case lib.SQLITE_CANTOPEN:

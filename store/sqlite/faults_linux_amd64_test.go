@@ -1,0 +1,163 @@
+package sqlite_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/p20export/p20export/internal/testkit"
+	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/sqlite"
+)
+
+// everyFault makes TestSQLiteFaults inject faults into all calls instead of some.
+var everyFault = flag.Bool("faults", false, "inject faults into every call")
+
+// faultVariable makes the test program append to the log that it names: see appendThrough.
+const faultVariable = "P20EXPORT_SQLITE_FAULTS"
+
+const faultAppends = 12
+
+// appendThrough appends to a log with faults, goes on after each error, and prints the last
+// position or the error of each call.
+func appendThrough(path string) error {
+	ctx := context.Background()
+	log, err := sqlite.Open(ctx, path, true)
+	for tries := 0; err != nil && tries < 100; tries++ {
+		fmt.Println("error", err)
+		log, err = sqlite.Open(ctx, path, true)
+	}
+	if err != nil {
+		return err
+	}
+	key := store.Key{Thread: "t"}
+	for done, tries := 0, 0; done < faultAppends && tries < 100; tries++ {
+		t, err := log.Thread(ctx, key)
+		if err != nil && !errors.Is(err, store.ErrNoThread) {
+			fmt.Println("error", err)
+			continue
+		}
+		var entries []store.Entry
+		for i := range 20 {
+			entries = append(entries, store.Entry{Stream: "s", Kind: store.Event, Data: fmt.Appendf(nil, "%d %01000d", t.Last+int64(i)+1, 0)})
+		}
+		last, err := log.Append(ctx, key, t.Last, entries)
+		if err != nil {
+			fmt.Println("error", err)
+			continue
+		}
+		fmt.Println("last", last)
+		done++
+	}
+	return log.Close()
+}
+
+// TestSQLiteFaults makes calls of an appender fail, once and several times in a row. The
+// errors must say why, the log must go on, and nothing that it acknowledged may be lost.
+func TestSQLiteFaults(t *testing.T) {
+	t.Parallel()
+	names := []string{"openat", "pread64", "pwrite64", "fsync", "fdatasync", "ftruncate"}
+	calls := 0
+	faulted(t, func(c testkit.Call) testkit.Fault {
+		if slices.Contains(names, c.Name) {
+			calls++
+		}
+		return testkit.Fault{}
+	}, 0)
+	if calls < 100 {
+		t.Fatalf("the appender made %d calls", calls)
+	}
+	step := 1
+	if !*everyFault {
+		step = calls/12 + 1
+	}
+	for _, fails := range []syscall.Errno{syscall.ENOSPC, syscall.EIO} {
+		for _, times := range []int{1, 25} {
+			t.Run(fmt.Sprintf("%v %d times", fails, times), func(t *testing.T) {
+				t.Parallel()
+				seen := 0
+				for at := 1; at <= calls; at += step {
+					n := 0
+					seen += faulted(t, func(c testkit.Call) testkit.Fault {
+						if !slices.Contains(names, c.Name) || fails == syscall.ENOSPC && (c.Name == "pread64" || c.Name == "fsync" || c.Name == "fdatasync") {
+							return testkit.Fault{}
+						}
+						if n++; n >= at && n < at+times {
+							return testkit.Fault{Err: fails}
+						}
+						return testkit.Fault{}
+					}, times)
+				}
+				if seen < 3 {
+					t.Errorf("only %d errors were reported", seen)
+				}
+			})
+		}
+	}
+}
+
+// faulted runs an appender with faults, checks what it said and left, and returns the
+// number of errors.
+func faulted(t *testing.T, fault func(testkit.Call) testkit.Fault, times int) int {
+	t.Helper()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "log")
+	program, err := os.Executable()
+	must(t, err)
+	cmd := exec.CommandContext(t.Context(), program)
+	cmd.Env = append(os.Environ(), faultVariable+"="+path)
+	status, out := testkit.Inject(t, cmd, dir, fault)
+	reported := 0
+	acknowledged := int64(0)
+	for line := range strings.Lines(out) {
+		if strings.HasPrefix(line, "error ") {
+			reported++
+			if !saysWhy(line) {
+				t.Errorf("the error does not say why: %s", line)
+			}
+			continue
+		}
+		var last int64
+		if _, err := fmt.Sscanf(line, "last %d\n", &last); err != nil || last <= acknowledged {
+			t.Fatalf("it says %q after %d", line, acknowledged)
+		}
+		acknowledged = last
+	}
+	if status != 0 && times == 0 || acknowledged < 20*faultAppends || reported > times {
+		t.Errorf("status %d after %d errors:\n%s", status, reported, out)
+	}
+	log, err := sqlite.Open(t.Context(), path, false)
+	must(t, err)
+	defer log.Close()
+	position := int64(0)
+	for e, err := range log.Read(t.Context(), store.Key{Thread: "t"}, 0) {
+		must(t, err)
+		position++
+		if !strings.HasPrefix(string(e.Data), fmt.Sprintf("%d ", position)) {
+			t.Fatalf("entry %d is %.20s", position, e.Data)
+		}
+	}
+	if position < acknowledged {
+		t.Errorf("the log has %d entries, and %d were acknowledged:\n%s", position, acknowledged, out)
+	}
+	isIntact(t, path)
+	return reported
+}
+
+// saysWhy reports whether an error names a cause that a person can remove.
+func saysWhy(line string) bool {
+	for _, text := range []string{"the disk is full", "the disk failed", "no space left on device", "input/output error", "cannot be opened", "cannot be written"} {
+		if strings.Contains(line, text) {
+			return true
+		}
+	}
+	return false
+}
