@@ -11,14 +11,15 @@ import (
 
 // append appends a batch in a transaction of its own.
 func (d *database) append(ctx context.Context, w *sqlstore.Write) (bool, error) {
-	tx, err := d.write.BeginTx(ctx, nil)
+	tx, err := d.begin(ctx)
 	if err != nil {
 		return false, err
 	}
 	// The transaction still ends when ctx is done, but between statements.
 	written, err := d.insert(context.WithoutCancel(ctx), tx, w)
 	if err != nil || !written {
-		return false, errors.Join(err, tx.Rollback())
+		tx.Rollback() // which a failed statement may have done
+		return false, err
 	}
 	return true, tx.Commit()
 }

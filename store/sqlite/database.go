@@ -29,36 +29,81 @@ type database struct {
 	insertOne, insertMany *sql.Stmt
 }
 
-// connect opens the connections. An empty database gets its permanent properties, which
-// must be set before WAL.
-func (d *database) connect(empty bool) error {
-	var err error
-	if d.read, err = sql.Open("sqlite", dsn(d.path, "query_only(1)")); err != nil {
+// setUp creates the tables of an empty database, or brings them up to date. It uses a
+// connection of its own, which waits for other processes that do the same.
+func (d *database) setUp(ctx context.Context, empty bool) error {
+	pragmas := []string{busy(maxWait), "journal_mode(wal)", "synchronous(full)"}
+	if empty {
+		// These are permanent, and must be set before WAL.
+		pragmas = append([]string{fmt.Sprintf("page_size(%d)", pageBytes), "auto_vacuum(incremental)"}, pragmas...)
+	}
+	db, err := sql.Open("sqlite", dsn(d.path, pragmas...))
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	if empty {
+		// This comes first, so that a database with some of the tables is known as a log.
+		if _, err := db.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d", applicationID)); err != nil {
+			return err
+		}
+	}
+	if err := sqlstore.Migrate(ctx, db, d.dialect()); err != nil {
+		return err
+	}
+	return db.Close()
+}
+
+// connect opens the connections.
+func (d *database) connect(ctx context.Context) (err error) {
+	if d.read, err = sql.Open("sqlite", dsn(d.path, busy(maxWait), "query_only(1)")); err != nil {
 		return err
 	}
 	d.read.SetMaxOpenConns(readers)
 	d.read.SetMaxIdleConns(readers)
-	pragmas := []string{"journal_mode(wal)", "synchronous(full)", "secure_delete(on)"}
-	if empty {
-		pragmas = append([]string{fmt.Sprintf("page_size(%d)", pageBytes), "auto_vacuum(incremental)"}, pragmas...)
-	}
-	d.write, err = sql.Open("sqlite", dsn(d.path, pragmas...))
+	d.write, err = sql.Open("sqlite", dsn(d.path, busy(busyWait), "synchronous(full)", "secure_delete(on)"))
 	if err != nil {
 		return errors.Join(err, d.read.Close())
 	}
 	d.write.SetMaxOpenConns(1)
+	if err := d.prepare(ctx); err != nil {
+		return errors.Join(err, d.close())
+	}
 	return nil
 }
 
-// migrate marks an empty database as a log, so that it is known as one before it has
-// tables, and creates these.
-func (d *database) migrate(ctx context.Context, empty bool) error {
-	if empty {
-		if _, err := d.write.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d", applicationID)); err != nil {
+// SQLite does not notice that a context is done while it waits for another process. So it
+// waits for busyWait, and until repeats what was busy for maxWait.
+const (
+	busyWait = 100 * time.Millisecond
+	maxWait  = 10 * time.Second
+)
+
+func busy(wait time.Duration) string {
+	return fmt.Sprintf("busy_timeout(%d)", wait.Milliseconds())
+}
+
+// until repeats do while another process is in the way, at most until maxWait.
+func until(ctx context.Context, do func() error) error {
+	for end := time.Now().Add(maxWait); ; {
+		err := do()
+		if !isBusy(err) || time.Now().After(end) {
 			return err
 		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 	}
-	return sqlstore.Migrate(ctx, d.write, d.dialect())
+}
+
+// begin begins a transaction that writes.
+func (d *database) begin(ctx context.Context) (tx *sql.Tx, err error) {
+	err = until(ctx, func() error {
+		tx, err = d.write.BeginTx(ctx, nil)
+		return err
+	})
+	return tx, err
 }
 
 // prepare prepares the statements that are used most.
@@ -104,15 +149,18 @@ func (d *database) reclaim(ctx context.Context) error {
 	if _, err := conn.ExecContext(ctx, `PRAGMA incremental_vacuum`); err != nil {
 		return err
 	}
-	var busy, pages, moved int64
-	if err := conn.QueryRowContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&busy, &pages, &moved); err != nil {
+	return until(ctx, func() error {
+		var blocked, pages, moved int64
+		err := conn.QueryRowContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&blocked, &pages, &moved)
+		if err == nil && blocked != 0 {
+			err = errReading
+		}
 		return err
-	}
-	if busy != 0 {
-		return errors.New("readers keep older versions of pages in use: repeat the command when they are done, to remove these from the disk")
-	}
-	return nil
+	})
 }
+
+// errReading reports that deleted bytes are still on the disk.
+var errReading = errors.New("deleted bytes are still on the disk, because readers use older versions of pages: delete again when they are done")
 
 // notify does nothing: see watch.
 func notify(context.Context, *sql.Tx, int64) error { return nil }

@@ -35,3 +35,9 @@ func explain(err error) error {
 	}
 	return err
 }
+
+// isBusy reports whether another process was in the way.
+func isBusy(err error) bool {
+	var e *sqlite.Error
+	return errors.Is(err, errReading) || errors.As(err, &e) && e.Code()&0xff == lib.SQLITE_BUSY
+}

@@ -30,9 +30,6 @@ import (
 // applicationID marks a database as a log: "P20E".
 const applicationID = 0x50323045
 
-// busyMilliseconds is how long a transaction waits for one of another process.
-const busyMilliseconds = 10_000
-
 // migrations has the migrations. Their numbers are those of PostgreSQL.
 //
 //go:embed migrations/*.sql
@@ -69,17 +66,13 @@ func open(ctx context.Context, file string, create bool) (*sqlstore.Log, error) 
 		return nil, fmt.Errorf("%w: the file is empty", store.ErrNoLog)
 	}
 	d := &database{path: path}
-	if err := d.connect(empty); err != nil {
-		return nil, err
+	if err := d.setUp(ctx, empty); err != nil {
+		return nil, explain(err)
 	}
-	err = d.migrate(ctx, empty)
-	if err == nil {
-		err = d.prepare(ctx)
+	if err := d.connect(ctx); err != nil {
+		return nil, explain(err)
 	}
-	if err != nil {
-		return nil, errors.Join(explain(err), d.close())
-	}
-	return sqlstore.Open(sqlstore.Config{Dialect: d.dialect(), Read: d.read, Write: d.write, Close: d.close}), nil
+	return sqlstore.Open(sqlstore.Config{Dialect: d.dialect(), Read: d.read, Close: d.close}), nil
 }
 
 // prepare checks that the file is one that SQLite can use, and creates it if there is none.
@@ -117,16 +110,14 @@ func prepare(path string, create bool) error {
 // inspect checks that the file is a log, without changing it, and reports whether it is an
 // empty database.
 func inspect(ctx context.Context, path string) (empty bool, err error) {
-	db, err := sql.Open("sqlite", dsn(path, "query_only(1)"))
+	db, err := sql.Open("sqlite", dsn(path, busy(maxWait), "query_only(1)"))
 	if err != nil {
 		return false, err
 	}
 	defer db.Close()
+	// Another process may be creating the log, so both are read at once.
 	var id, tables int64
-	if err := db.QueryRowContext(ctx, `PRAGMA application_id`).Scan(&id); err != nil {
-		return false, err
-	}
-	if err := db.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_schema`).Scan(&tables); err != nil {
+	if err := db.QueryRowContext(ctx, `SELECT application_id, (SELECT count(*) FROM sqlite_schema) FROM pragma_application_id`).Scan(&id, &tables); err != nil {
 		return false, err
 	}
 	if id != applicationID && (id != 0 || tables > 0) {
@@ -145,7 +136,7 @@ func dsn(path string, pragmas ...string) string {
 		"mode":      {"rw"},
 		"_error_rc": {"1"},
 		"_txlock":   {"immediate"},
-		"_pragma":   append([]string{fmt.Sprintf("busy_timeout(%d)", busyMilliseconds)}, pragmas...),
+		"_pragma":   pragmas,
 	}
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}).String()
 }
@@ -158,6 +149,6 @@ func (d *database) dialect() *sqlstore.Dialect {
 	}
 	return &sqlstore.Dialect{
 		Goose: goose.DialectSQLite3, Migrations: sub,
-		Write: d.append, Watch: d.watch, Notify: notify, Reclaim: d.reclaim, Size: d.size, Explain: explain,
+		Begin: d.begin, Write: d.append, Watch: d.watch, Notify: notify, Reclaim: d.reclaim, Size: d.size, Explain: explain,
 	}
 }

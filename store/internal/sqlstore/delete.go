@@ -53,7 +53,7 @@ func (l *Log) change(ctx context.Context, key store.Key, do func(tx *sql.Tx, id 
 	if err := l.ready(key); err != nil {
 		return err
 	}
-	tx, err := l.config.Write.BeginTx(ctx, nil)
+	tx, err := l.dialect.Begin(ctx)
 	if err != nil {
 		return l.explain(err)
 	}

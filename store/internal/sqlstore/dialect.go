@@ -19,6 +19,8 @@ type Dialect struct {
 	Migrations fs.FS
 	// Locker lets one process at a time apply migrations. It may be nil.
 	Locker lock.SessionLocker
+	// Begin begins a transaction that changes the log.
+	Begin func(ctx context.Context) (*sql.Tx, error)
 	// Write appends a batch in one transaction, if the thread still has the last position
 	// that it had when the batch was placed. It reports whether it had.
 	Write func(ctx context.Context, w *Write) (bool, error)

@@ -16,9 +16,8 @@ import (
 // Config says where a log is.
 type Config struct {
 	Dialect *Dialect
-	// Read and Write have the connections for what Dialect does not do. They can be the
-	// same.
-	Read, Write *sql.DB
+	// Read has the connections for reading.
+	Read *sql.DB
 	// Close closes everything. Other methods may still be running.
 	Close func() error
 }
