@@ -91,7 +91,7 @@ WITHOUT_RACE := TestVerifyEveryByte|Test(|Proxy|Store)Faults|Test(|Proxy|Store)P
 .PHONY: unit
 unit: ## run unit, property, script, fuzz corpus, layout and golden tests with -race
 	@$(GO) test -race -skip '^($(WITHOUT_RACE))$$' ./...
-	@$(GO) test -run '^($(WITHOUT_RACE))$$' ./capture ./project/scan ./project/verify ./store/sqlite ./cmd/p20export
+	@$(GO) test -run '^($(WITHOUT_RACE))$$' ./capture ./project/scan ./project/verify ./store/restore ./store/sqlite ./cmd/p20export
 	@$(GO) test -run '^TestSoak' ./capture/proxy -soak 1m -large 1024
 
 .PHONY: live
