@@ -76,8 +76,11 @@ func (g *Graph) findCycles(lost []*Node) {
 // exists nevertheless.
 func (n *Node) Findings() (found []finding.Finding) {
 	add := func(code finding.Code, format string, args ...any) {
-		found = append(found, finding.New(code, "run %s of thread %s "+format,
-			append([]any{finding.Quote(n.ID), finding.Quote(n.Thread)}, args...)...))
+		name := "a run"
+		if n.ID != "" {
+			name = "run " + finding.Quote(n.ID)
+		}
+		found = append(found, finding.New(code, "%s of thread %s "+format, append([]any{name, finding.Quote(n.Thread)}, args...)...))
 	}
 	if n.ID == "" {
 		add(finding.RunIDMissing, "has no runId")

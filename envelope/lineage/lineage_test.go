@@ -113,7 +113,7 @@ func TestFindings(t *testing.T) {
 		got = append(got, f.Message)
 	}
 	want := []string{
-		`run "" of thread "t" has no runId`,
+		`a run of thread "t" has no runId`,
 		`run "a" of thread "t" names itself as its parent`,
 		`run "b" of thread "t" names "x" as its parent, which is not known`,
 		`run "c" of thread "t" names "u1" as its parent, which is a run of thread "u"`,

@@ -3,12 +3,14 @@ package restore_test
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"testing"
 
 	"github.com/p20export/p20export/envelope/lineage"
 	"github.com/p20export/p20export/store"
 	"github.com/p20export/p20export/store/memory"
 	"github.com/p20export/p20export/store/restore"
+	"github.com/p20export/p20export/store/sqlite"
 )
 
 // conversation returns a thread of runs that continue each other. Each has a question and an
@@ -48,23 +50,29 @@ func conversation(runs int, input restore.Input) (entries []store.Entry) {
 // last two runs are read.
 func BenchmarkRestore(b *testing.B) {
 	for _, input := range []restore.Input{restore.Normalized, restore.Full} {
-		log := memory.New()
-		if _, err := log.Append(b.Context(), key, 0, conversation(1000, input)); err != nil {
+		database, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "log.db"), true)
+		if err != nil {
 			b.Fatal(err)
 		}
-		b.Run(string(input), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				th, err := restore.Open(context.Background(), log, key, restore.Options{Input: input})
-				if err != nil {
-					b.Fatal(err)
-				}
-				r, err := th.Run(context.Background(), th.Graph.Nodes[999])
-				if err != nil || len(r.Findings) > 0 {
-					b.Fatal(err, r.Findings)
-				}
+		defer database.Close()
+		for name, log := range map[string]store.Log{"memory": memory.New(), "sqlite": database} {
+			if _, err := log.Append(b.Context(), key, 0, conversation(1000, input)); err != nil {
+				b.Fatal(err)
 			}
-		})
+			b.Run(name+"/"+string(input), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					th, err := restore.Open(context.Background(), log, key, restore.Options{Input: input})
+					if err != nil {
+						b.Fatal(err)
+					}
+					r, err := th.Run(context.Background(), th.Graph.Nodes[999])
+					if err != nil || len(r.Findings) > 0 {
+						b.Fatal(err, r.Findings)
+					}
+				}
+			})
+		}
 	}
 }
 
