@@ -17,7 +17,6 @@ import (
 	"github.com/p20export/p20export/cmd/p20export/internal/logs"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/finding"
-	"github.com/p20export/p20export/internal/humanize"
 	"github.com/p20export/p20export/store"
 )
 
@@ -209,7 +208,7 @@ func confirmDeletion(cmd *cobra.Command, threads []store.Thread) error {
 	if len(threads) == 1 {
 		what = "thread " + finding.Quote(threads[0].Thread)
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "Delete %s with %s entries? They cannot be restored. [y/N] ", what, humanize.Grouped(entries))
+	fmt.Fprintf(cmd.ErrOrStderr(), "Delete %s with %s? They cannot be restored. [y/N] ", what, render.Plural(int(entries), "entry", "entries"))
 	answer, err := bufio.NewReader(capture.Interruptible(cmd.Context(), os.Stdin)).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return inputError(err)

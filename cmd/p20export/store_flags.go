@@ -86,7 +86,7 @@ func (f *storeFlags) open(ctx context.Context, mode logs.Mode) (store.Log, error
 	}
 	log, err := f.address.Open(ctx, mode)
 	if err != nil {
-		return nil, f.failed(err)
+		return nil, withNext(err, fmt.Errorf("%w: %w", errStore, err)) // the error names the log
 	}
 	return log, nil
 }
@@ -133,14 +133,17 @@ func readPassword(ctx context.Context, path string) (string, error) {
 	return line, nil
 }
 
-// failed returns the error for a failure of the log that open opened, with the next step.
+// failed returns the error for a failure of the log that open opened.
 func (f *storeFlags) failed(err error) error {
+	return withNext(err, fmt.Errorf("%w %s: %w", errStore, f.address, err))
+}
+
+// withNext adds the next step to the error text of a failure of a log.
+func withNext(err, text error) error {
 	next := ""
 	switch {
-	case errors.Is(err, context.Canceled):
+	case errors.Is(err, context.Canceled), errors.Is(err, store.ErrKey): // the latter is a mistake on the command line
 		return err
-	case errors.Is(err, store.ErrKey):
-		return err // a mistake on the command line
 	case errors.Is(err, store.ErrNoLog):
 		next = "check --store; p20export log import CAPTURE and p20export proxy --store create a log"
 	case errors.Is(err, store.ErrNotLog):
@@ -148,11 +151,10 @@ func (f *storeFlags) failed(err error) error {
 	case errors.Is(err, store.ErrNewer):
 		next = "use the p20export release that wrote the log, or a newer one"
 	}
-	err = fmt.Errorf("%w %s: %w", errStore, f.address, err)
-	if next != "" {
-		err = fmt.Errorf("%w\nnext: %s", err, next)
+	if next == "" {
+		return text
 	}
-	return err
+	return fmt.Errorf("%w\nnext: %s", text, next)
 }
 
 // thread returns a thread of a log. If there is none, the error names similar threads.
