@@ -57,7 +57,7 @@ demo: $(BIN) ## freeze and verify a committed capture of the real ADK middleware
 	$(BIN) verify $(DEMO)/one-turn.artifact.json --capture discovery/captures/adk/one-turn; \
 	cat $(DEMO)/one-turn.artifact.json
 
-CHECKS := check-format check-modules vet staticcheck unit live live-proxy browser judge client conformance differential recount release
+CHECKS := check-format check-modules vet staticcheck unit live live-proxy browser judge client postgres conformance differential recount release
 .PHONY: test
 test: ## run every check, two at a time
 	@$(MAKE) -j2 --output-sync=target $(CHECKS)
@@ -73,7 +73,7 @@ check-modules: ## check that go.mod is tidy, and the modules against go.sum
 	@$(GO) mod tidy -diff
 	@$(GO) mod verify
 
-LANES := live,assaycli,judge,client,browser
+LANES := live,assaycli,judge,client,browser,postgres
 .PHONY: vet
 vet: ## run go vet with and without the build tags of the lanes, and build for 32-bit Windows
 	@$(GO) vet ./...
@@ -119,6 +119,10 @@ $(CLIENT)/.installed: envelope/judge/package.json envelope/judge/package-lock.js
 	@rm -rf $(CLIENT) && mkdir -p $(CLIENT) && cp $^ $(CLIENT)/
 	@cd $(CLIENT) && npm ci --silent --ignore-scripts --no-audit --no-fund
 	@touch $@
+
+.PHONY: postgres
+postgres: ## test the log in PostgreSQL with a real server, which is started, killed and removed
+	@store/postgres/server.sh with $(GO) test -race -count=1 -tags postgres -run '^TestPostgres' ./store/postgres
 
 AXE := $(BUILD)/axe
 .PHONY: browser

@@ -69,6 +69,7 @@ var floors = map[string][]string{
 	"store/memory":                           {"store/internal/index", "store"},
 	"store/storetest":                        {"store"},
 	"store/sqlite":                           {"store/internal/sqlstore", "store/internal/index", "store"},
+	"store/postgres":                         {"store/internal/sqlstore", "store"},
 	"store/internal/sqlstore":                {"store/internal/index", "store"},
 	"store/transfer":                         {"store", "project", "envelope", "capture/inputs", "capture"},
 	"store/internal/index":                   {"store", "envelope/event/names"},
@@ -136,6 +137,7 @@ var kept = map[string][]string{
 	"github.com/prometheus":                    {"cmd/p20export/internal/monitor"},
 	"github.com/invopop/jsonschema":            {"cmd/p20export/internal/generate/schema"},
 	"github.com/santhosh-tekuri/jsonschema/v5": {"schema/schematest"},
+	"github.com/jackc":                         {"store/postgres"},
 	"modernc.org":                              {"store/sqlite"},
 }
 

@@ -1,0 +1,133 @@
+//go:build postgres
+
+package postgres
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/p20export/p20export/store"
+)
+
+// TestPostgresTriggers checks that the database refuses what a log never does.
+func TestPostgresTriggers(t *testing.T) {
+	t.Parallel()
+	url := shared(t).schema()
+	log := open(t, url)
+	fill(t, log, "a", 6)
+	fill(t, log, "b", 6)
+	conn := connect(t, url)
+	const packed = `INSERT INTO packs (thread_id, first, last, entries, bytes, stored, data)
+		SELECT thread_id, 1, 3, 3, sum(octet_length(data)), 0, '' FROM entries WHERE thread_id = 1 AND position <= 3 GROUP BY 1`
+	deleted := `UPDATE threads SET deleted_at = 1 WHERE id = 1`
+	for _, sql := range []string{
+		`UPDATE entries SET data = ''`,
+		`UPDATE entries SET position = position + 100`,
+		`UPDATE entries SET data = data WHERE false`,
+		`DELETE FROM entries`,
+		`DELETE FROM entries WHERE thread_id = 1 AND position = 6`,
+		`TRUNCATE entries`,
+		`TRUNCATE threads, streams, runs, entries, packs`,
+		`INSERT INTO entries SELECT thread_id, position, run, stream_number, kind, type, arrived_at, data FROM entries LIMIT 1`,
+		`INSERT INTO entries SELECT thread_id, 99, run, stream_number, kind, type, arrived_at, data FROM entries LIMIT 1`,
+		`INSERT INTO entries SELECT 99, position, run, stream_number, kind, type, arrived_at, data FROM entries LIMIT 1`,
+		`DELETE FROM threads`,
+		`TRUNCATE threads`,
+		`UPDATE threads SET last = last - 1`,
+		`UPDATE threads SET last = last + 1`,
+		`UPDATE threads SET thread = 'c' WHERE id = 1`,
+		`UPDATE threads SET tenant = 'c' WHERE id = 1`,
+		`UPDATE threads SET bytes = 0 WHERE id = 1`,
+		deleted + `; UPDATE threads SET deleted_at = NULL`,
+		deleted + `; UPDATE threads SET deleted_at = 2`,
+		deleted + `; DELETE FROM threads`,
+		deleted + `; DELETE FROM entries WHERE thread_id = 2`,
+		deleted + `; DELETE FROM entries`,
+		deleted + `; INSERT INTO entries SELECT thread_id, 7, run, stream_number, kind, type, arrived_at, data FROM entries WHERE thread_id = 1 LIMIT 1`,
+		`DELETE FROM streams`,
+		`TRUNCATE streams`,
+		`UPDATE streams SET stream = 'c'`,
+		`UPDATE streams SET last = 0`,
+		`DELETE FROM runs`,
+		`TRUNCATE runs`,
+		`UPDATE runs SET run_id = 'c'`,
+		`UPDATE runs SET parent_id = 'c'`,
+		`UPDATE runs SET last = 0`,
+		`UPDATE runs SET outcome = 'open'`,
+		`INSERT INTO packs VALUES (1, 1, 7, 7, 0, 0, '')`,
+		`INSERT INTO packs VALUES (1, 1, 3, 4, 0, 0, '')`,
+		`INSERT INTO packs VALUES (1, 1, 3, 3, 1, 0, '')`,
+		`INSERT INTO packs VALUES (1, 0, 3, 4, 0, 0, '')`,
+		packed + `; ` + packed,
+		packed + `; UPDATE packs SET data = ''`,
+		packed + `; DELETE FROM packs`,
+		packed + `; TRUNCATE packs`,
+		packed + `; DELETE FROM entries WHERE thread_id = 1`,
+		packed + `; DELETE FROM entries WHERE thread_id = 2 AND position <= 3`,
+		packed + `; DELETE FROM entries WHERE position <= 3`,
+	} {
+		_, err := conn.Exec(t.Context(), "BEGIN; "+sql)
+		if err == nil || code(err) != restrictViolation && code(err) != uniqueViolation {
+			t.Errorf("%s: %v, want that it is refused", sql, err)
+		}
+		run(t, conn, "ROLLBACK")
+	}
+	if n := count(t, log, "a"); n != 6 {
+		t.Errorf("thread a has %d entries, want 6", n)
+	}
+
+	// What Pack and Delete do is not refused.
+	for _, sql := range []string{
+		packed + `; DELETE FROM entries WHERE thread_id = 1 AND position <= 3`,
+		`UPDATE threads SET deleted_at = 1 WHERE id = 2; DELETE FROM entries WHERE thread_id = 2;
+			DELETE FROM streams WHERE thread_id = 2; DELETE FROM runs WHERE thread_id = 2; DELETE FROM packs WHERE thread_id = 2`,
+	} {
+		run(t, conn, "BEGIN; "+sql+"; COMMIT")
+	}
+	run(t, conn, strings.ReplaceAll(strings.ReplaceAll(packed, "_id, 1, 3", "_id, 4, 6"), "position <= 3", "position > 3"))
+	if _, err := conn.Exec(t.Context(), `DELETE FROM entries WHERE thread_id = 1 AND position > 3`); code(err) != restrictViolation {
+		t.Errorf("delete of entries that another transaction packed: %v, want that it is refused", err)
+	}
+}
+
+// open opens a new log, which is closed after the test.
+func open(t testing.TB, url string) store.Log {
+	t.Helper()
+	log, err := Open(t.Context(), url, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := log.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return log
+}
+
+// fill appends a run of n events to a thread.
+func fill(t testing.TB, log store.Log, thread string, n int) {
+	t.Helper()
+	entries := make([]store.Entry, n)
+	for i := range entries {
+		entries[i] = store.Entry{Stream: "s", Kind: store.Event, Data: []byte(`{"type":"CUSTOM","name":"n","value":1}`)}
+	}
+	entries[0].Data = []byte(`{"type":"RUN_STARTED","threadId":"t","runId":"r"}`)
+	entries[n-1].Data = []byte(`{"type":"RUN_FINISHED","threadId":"t","runId":"r"}`)
+	if _, err := log.Append(t.Context(), store.Key{Thread: thread}, 0, entries); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// count returns the number of entries that can be read of a thread.
+func count(t testing.TB, log store.Log, thread string) int {
+	t.Helper()
+	n := 0
+	for _, err := range log.Read(t.Context(), store.Key{Thread: thread}, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	return n
+}
