@@ -129,7 +129,7 @@ func (f *storeFlags) pack(ctx context.Context, log store.Log, ids []string, p *r
 			}
 		}
 	}
-	p.Note("%s: %s packed", render.Plural(int(threads), "thread", "threads"), render.Plural(int(entries), "entry", "entries"))
+	p.Note("%s: %s packed", render.Counted(threads, "thread", "threads"), render.Counted(entries, "entry", "entries"))
 	return nil
 }
 
@@ -208,7 +208,7 @@ func confirmDeletion(cmd *cobra.Command, threads []store.Thread) error {
 	if len(threads) == 1 {
 		what = "thread " + finding.Quote(threads[0].Thread)
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "Delete %s with %s? They cannot be restored. [y/N] ", what, render.Plural(int(entries), "entry", "entries"))
+	fmt.Fprintf(cmd.ErrOrStderr(), "Delete %s with %s? They cannot be restored. [y/N] ", what, render.Counted(entries, "entry", "entries"))
 	answer, err := bufio.NewReader(capture.Interruptible(cmd.Context(), os.Stdin)).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return inputError(err)

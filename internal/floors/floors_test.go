@@ -39,7 +39,7 @@ var floors = map[string][]string{
 		"project/export", "project/verify", "project/freeze", "project/difference", "project/validate", "project/record", "project/lint", "project/prune", "project/rewrite", "project/scan", "project",
 		"store/restore", "store", "envelope/lineage", "envelope", "capture/recovery", "capture/client", "capture", "artifact/assay", "artifact",
 	},
-	"cmd/p20export/internal/logs":            {"store/sqlite", "store"},
+	"cmd/p20export/internal/logs":            {"store/postgres", "store/sqlite", "store"},
 	"cmd/p20export/internal/build":           {"project/record"},
 	"cmd/p20export/internal/cli":             {"cmd/p20export/internal/render"},
 	"cmd/p20export/internal/monitor":         {"capture/proxy", "capture"},

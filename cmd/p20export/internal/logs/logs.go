@@ -63,6 +63,9 @@ func parseServer(text string) (Address, error) {
 		return Address{}, errors.New("not a valid URL; write postgres://USER@HOST/DATABASE, with %40 for @ and %2F for / in a name")
 	case u.Opaque != "" || !strings.HasPrefix(text[len(u.Scheme):], "://"):
 		return Address{}, errors.New("not the URL of a PostgreSQL database; write postgres://USER@HOST/DATABASE")
+	case strings.Contains(u.EscapedPath()+u.RawQuery, "@"):
+		// It can end a password with a slash or a question mark, which would be printed.
+		return Address{}, errors.New("the URL has an @ after the server; write %40 for it, and %2F and %3F for / and ? in a name")
 	case u.Fragment != "":
 		return Address{}, errors.New("the URL of a PostgreSQL database has no fragment; write %23 for # in a name")
 	}

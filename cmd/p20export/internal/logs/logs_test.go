@@ -52,6 +52,8 @@ func TestParseRefuses(t *testing.T) {
 		{"postgres://me:hunter2 @db/agents", "not a valid URL"},
 		{"postgres://me@db/agents?password=%zzhunter2", "not a valid URL"},
 		{"postgres://me:hunter2@db/agents#x", "has no fragment"},
+		{"postgres://me:1/hunter2@db/agents", "has an @ after the server"},
+		{"postgres://me:1?hunter2@db/agents", "has an @ after the server"},
 	} {
 		address, err := logs.Parse(test.url)
 		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "hunter2") {

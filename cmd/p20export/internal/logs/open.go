@@ -2,9 +2,9 @@ package logs
 
 import (
 	"context"
-	"errors"
 
 	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/postgres"
 	"github.com/p20export/p20export/store/sqlite"
 )
 
@@ -22,7 +22,7 @@ const (
 // Open opens the log.
 func (a Address) Open(ctx context.Context, mode Mode) (store.Log, error) {
 	if a.server != nil {
-		return nil, errors.New("no adapter serves PostgreSQL")
+		return postgres.Open(ctx, a.server.String(), mode == Create)
 	}
 	return sqlite.Open(ctx, a.file, mode == Create)
 }

@@ -192,7 +192,7 @@ func heaviest(list []*lineage.Node, size map[*lineage.Node]int) (most *lineage.N
 
 // nodeDetails returns what the tree says about a run.
 func (p *Printer) nodeDetails(n *lineage.Node) painted {
-	text := string(p.paint(lineageColour(n.End), string(n.End))) + ", " + Plural(int(n.Events), "event", "events")
+	text := string(p.paint(lineageColour(n.End), string(n.End))) + ", " + Counted(n.Events, "event", "events")
 	if !n.StartedAt.IsZero() {
 		text += ", " + seconds(n.StartedAt)
 	}
@@ -292,5 +292,5 @@ func mermaidText(text string) string {
 
 // graphDetails returns what a graph says about a run. It contains no ids.
 func graphDetails(n *lineage.Node) string {
-	return string(n.End) + ", " + Plural(int(n.Events), "event", "events")
+	return string(n.End) + ", " + Counted(n.Events, "event", "events")
 }

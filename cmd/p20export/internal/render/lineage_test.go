@@ -99,8 +99,8 @@ func TestTree(t *testing.T) {
 
 // The lines of a graph, without the ids of threads and runs.
 var (
-	dotLine     = regexp.MustCompile(`^(digraph lineage \{|  node \[shape=box\]|  subgraph cluster_\d+ \{|    label="thread (\\[\\"]|[^\\"])*"|    r\d+ \[label="(\\[\\"]|[^\\"])*\\n[a-z]+, \d+ events?"\]|  r\d+ -> r\d+( \[style=dashed\])?|  ?\}|\})$`)
-	mermaidLine = regexp.MustCompile(`^(flowchart TD|  subgraph t\d+\["thread ([a-zA-Z0-9 .-]|#\d+;)*"\]|    r\d+\["([a-zA-Z0-9 .-]|#\d+;)*<br>[a-z]+, \d+ events?"\]|  end|  r\d+ -(\.-)?(->|>) r\d+)$`)
+	dotLine     = regexp.MustCompile(`^(digraph lineage \{|  node \[shape=box\]|  subgraph cluster_\d+ \{|    label="thread (\\[\\"]|[^\\"])*"|    r\d+ \[label="(\\[\\"]|[^\\"])*\\n[a-z]+, [0-9,]+ events?"\]|  r\d+ -> r\d+( \[style=dashed\])?|  ?\}|\})$`)
+	mermaidLine = regexp.MustCompile(`^(flowchart TD|  subgraph t\d+\["thread ([a-zA-Z0-9 .-]|#\d+;)*"\]|    r\d+\["([a-zA-Z0-9 .-]|#\d+;)*<br>[a-z]+, [0-9,]+ events?"\]|  end|  r\d+ -(\.-)?(->|>) r\d+)$`)
 )
 
 // No id, however hostile, changes the structure of a graph or reaches a terminal.

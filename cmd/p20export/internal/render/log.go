@@ -255,7 +255,7 @@ func (p *Printer) LogDeleted(t store.Thread, before bool) {
 		when = "earlier, " + when
 	}
 	p.line("  deleted   \t%s", when)
-	p.line("  erased    \t%s, %s, %s", Plural(int(t.Last), "entry", "entries"), Plural(int(t.Runs), "run", "runs"), humanize.Bytes(t.Bytes))
+	p.line("  erased    \t%s, %s, %s", Counted(t.Last, "entry", "entries"), Counted(t.Runs, "run", "runs"), humanize.Bytes(t.Bytes))
 	p.line("  remains   \tthe ids of tenant and thread, these numbers and the times, so that nothing can be appended to the thread")
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/p20export/p20export/artifact"
+	"github.com/p20export/p20export/internal/humanize"
 )
 
 // optional returns a pointer to v, or nil for the zero value.
@@ -38,4 +39,12 @@ func shownID(id string) string {
 		return `"` + id + `"`
 	}
 	return id
+}
+
+// Counted is like Plural for numbers that can be large.
+func Counted(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return humanize.Grouped(n) + " " + many
 }
