@@ -34,6 +34,22 @@ func checkOutputFile(flag, file string) error {
 	return checkIn(flag, file, dir)
 }
 
+// checkNewFile returns an error if the value of -o cannot be the name of a file to write. It
+// can be - for standard output.
+func checkNewFile(out string) error {
+	_, name := filepath.Split(out)
+	info, err := os.Stat(out)
+	switch {
+	case out == "-":
+		return nil
+	case out == "":
+		return errors.New("-o is empty")
+	case name == "" || err == nil && info.IsDir():
+		return fmt.Errorf("-o %s is a directory; give the name of a file in it", finding.Quote(out))
+	}
+	return checkOutputFile("-o", out)
+}
+
 func checkIn(flag, path, dir string) error {
 	err := capture.CheckOutside(dir)
 	if in, ok := errors.AsType[*capture.InsideError](err); ok {

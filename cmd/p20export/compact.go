@@ -3,8 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -151,17 +149,7 @@ func checkSingle(cmd *cobra.Command, path string) error {
 
 // checkCopy returns an error if out cannot be the name of a copy of the capture at path.
 func checkCopy(path, out string) error {
-	_, name := filepath.Split(out)
-	info, err := os.Stat(out)
-	switch {
-	case out == "-":
-		return nil
-	case out == "":
-		return errors.New("-o is empty")
-	case name == "" || err == nil && info.IsDir():
-		return fmt.Errorf("-o %s is a directory; give the name of a file in it", finding.Quote(out))
-	}
-	if err := checkOutputFile("-o", out); err != nil {
+	if err := checkNewFile(out); err != nil || out == "-" {
 		return err
 	}
 	return rewrite.CheckOut(path, out)

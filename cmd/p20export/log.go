@@ -37,7 +37,8 @@ P20EXPORT_STORE may contain it. It is never printed.
 A log is a tool for those who run agents. It is never evidence: p20export freeze
 makes artifacts from captures.
 ` + exitHelp("the work was done", "what a subcommand checks was not so", "the log could not be used, or has no such thread"),
-		Example: `  p20export log threads --store sqlite:events.db
+		Example: `  p20export log import captures/ --store sqlite:events.db
+  p20export log threads --store sqlite:events.db
   p20export log cat THREAD --store sqlite:events.db --follow`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -47,7 +48,7 @@ makes artifacts from captures.
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newLogThreads(), newLogRuns(), newLogCat(), newLogRestore(), newLogStat(), newLogPack(), newLogDelete())
+	cmd.AddCommand(newLogImport(), newLogExport(), newLogThreads(), newLogRuns(), newLogCat(), newLogRestore(), newLogStat(), newLogPack(), newLogDelete())
 	return cmd
 }
 

@@ -130,5 +130,5 @@ func (d *decoder) next() ([]byte, error) {
 
 // malformed returns the finding for the current line.
 func (d *decoder) malformed(err error) error {
-	return finding.New(finding.LogFileMalformed, "line %d: %s", d.line, finding.Escape(err.Error())).WithLine(d.line)
+	return finding.New(finding.LogFileMalformed, "%s", finding.Escape(err.Error())).WithLine(d.line)
 }

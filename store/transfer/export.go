@@ -32,15 +32,16 @@ const windowBytes = 8 << 20
 // written.
 type ExportRow struct {
 	Tenant  string          `json:"tenant"`
-	Thread  string          `json:"thread"`
+	Thread  string          `json:"thread_id"`
 	File    string          `json:"file"`
 	Verdict project.Verdict `json:"verdict"`
-	// Entries is the number of exported entries, and Last the position of the last one.
+	// Entries is the number of exported entries.
 	Entries *int64 `json:"entries"`
-	Last    *int64 `json:"last"`
-	// Bytes is the size of the portable form before it was compressed. Digest is the one
-	// in its last line.
-	Bytes    *int64            `json:"bytes"`
+	// Last is the position of the last of them.
+	Last *int64 `json:"last"`
+	// Bytes is the size of the portable form before it was compressed.
+	Bytes *int64 `json:"bytes"`
+	// Digest is that of all lines but the last, which has it too.
 	Digest   *digest.Digest    `json:"digest"`
 	Findings []finding.Finding `json:"findings"`
 }

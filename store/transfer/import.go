@@ -38,15 +38,16 @@ const (
 // Row is the result of importing one file. Its verdict is project.Written if the log has
 // every entry, also if it had them before.
 type Row struct {
-	Input   string          `json:"input"`
+	File    string          `json:"file"`
 	Form    Form            `json:"form"`
 	Verdict project.Verdict `json:"verdict"`
-	// Stream is the id of the stream of a capture, and End how it ended. They are nil if
-	// they are not known, and for the portable form.
-	Stream *string      `json:"stream"`
-	End    *capture.End `json:"end"`
-	// Parts are the threads of the entries. If the import failed, it lists what was
-	// appended before.
+	// Stream is the id of the stream of a capture. It is null if it is not known, and for
+	// the portable form, which has several.
+	Stream *string `json:"stream"`
+	// End says how the response of a capture ended. It is null where Stream is.
+	End *capture.End `json:"end"`
+	// Parts are the threads of the entries, and what the log has of them. If the import
+	// failed, they say what was appended before.
 	Parts    []Part            `json:"parts"`
 	Findings []finding.Finding `json:"findings"`
 }
@@ -61,7 +62,7 @@ type Row struct {
 // manifest, and for a plain file the digest of its bytes. So importing a file again appends
 // nothing.
 func Import(ctx context.Context, log store.Log, in *inputs.Input, s ImportSettings) Row {
-	row := Row{Input: in.Path, Form: FormCapture, Verdict: project.Written, Parts: []Part{}, Findings: []finding.Finding{}}
+	row := Row{File: in.Path, Form: FormCapture, Verdict: project.Written, Parts: []Part{}, Findings: []finding.Finding{}}
 	if err := row.importFrom(ctx, log, in, s); err != nil {
 		f, isVerdict := fromError(err)
 		row.Verdict = project.Failed
@@ -171,6 +172,7 @@ func (row *Row) check(ctx context.Context, src *source) (first string, err error
 	if err != nil {
 		return "", err
 	}
+	c.KeepHead(len(portablePrefix))
 	frames := 0
 	for {
 		f, err := c.Next()
@@ -189,6 +191,10 @@ func (row *Row) check(ctx context.Context, src *source) (first string, err error
 		if frames++; first == "" {
 			first = threadOfEvent(f.Data)
 		}
+	}
+	if head, _ := c.Head(); string(head) == portablePrefix {
+		return "", finding.New(finding.LogFileMalformed, "%s is a thread in the portable form, which cannot be read in an archive", finding.Escape(src.in.Path)).
+			WithHint("extract it from the archive, and import the file")
 	}
 	for _, f := range c.Findings() {
 		if f.Code == finding.ArrayMalformed {
@@ -279,5 +285,9 @@ func fromError(err error) (f finding.Finding, isVerdict bool) {
 	if _, ok := errors.AsType[*DifferenceError](err); ok {
 		return finding.New(finding.LogEntryDiffers, "%s", text), true
 	}
-	return finding.FromError(err)
+	f, isVerdict = finding.FromError(err)
+	if _, ok := errors.AsType[*logError](err); ok && f.Code == finding.IOFailed {
+		f.Hint = hint.LogFailed
+	}
+	return f, isVerdict
 }

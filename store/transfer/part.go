@@ -9,19 +9,24 @@ import (
 	"github.com/p20export/p20export/store"
 )
 
-// Part is what a log has of a stream in one thread.
+// Part is what a log has of a file or a stream in one thread.
 type Part struct {
-	Thread string `json:"thread"`
-	// Appended is the number of entries that were appended, and Found that of the entries
-	// that the log had before.
+	Thread string `json:"thread_id"`
+	// Appended is the number of entries that were appended.
 	Appended int64 `json:"appended"`
-	Found    int64 `json:"found"`
-	// Surplus is the number of entries that only the log has. A machine that crashed may
-	// have lost the end of a capture whose events the log has.
+	// Found is the number of entries that the log had before.
+	Found int64 `json:"found"`
+	// Surplus is the number of entries of the stream that only the log has. A machine that
+	// crashed may have lost the end of a capture whose events the log has.
 	Surplus int64 `json:"surplus"`
-	// Last is the position of the last entry of the stream.
+	// Last is the position of the last of the entries.
 	Last int64 `json:"last"`
 }
+
+// logError is an error of the log, as opposed to one of a file.
+type logError struct{ error }
+
+func (e *logError) Unwrap() error { return e.error }
 
 // part writes the entries of a stream to one thread.
 type part struct {
@@ -74,7 +79,7 @@ func (p *part) write(ctx context.Context, log store.Log, recovered bool, entries
 				p.known = false
 				continue
 			}
-			return fail(err)
+			return fail(&logError{err})
 		}
 		n := int64(len(entries))
 		p.done += n
@@ -101,13 +106,13 @@ func (p *part) look(ctx context.Context, log store.Log) error {
 	case errors.Is(err, store.ErrNoThread):
 		t = store.Thread{}
 	case err != nil:
-		return err
+		return &logError{err}
 	case !t.DeletedAt.IsZero():
 		return fmt.Errorf("thread %q: %w", p.Thread, store.ErrDeleted)
 	}
 	have, err := log.Stream(ctx, p.key, p.stream)
 	if err != nil {
-		return err
+		return &logError{err}
 	}
 	p.last, p.have, p.known = t.Last, have, true
 	return nil
@@ -119,7 +124,7 @@ func (p *part) compare(ctx context.Context, log store.Log, recovered bool, entri
 	// p.Last is the position of the last entry that was compared, or 0.
 	for e, err := range log.Read(ctx, p.key, max(p.Last, p.have.First-1)) {
 		if err != nil {
-			return 0, err
+			return 0, &logError{err}
 		}
 		if e.Stream != p.stream {
 			continue

@@ -164,7 +164,7 @@ func (c *copier) write(ctx context.Context, entries []store.Entry) error {
 			if errors.Is(err, store.ErrConflict) && ctx.Err() == nil {
 				continue
 			}
-			return err
+			return &logError{err}
 		}
 		c.Appended += int64(len(entries))
 		c.last, c.Last = last, last
@@ -182,7 +182,7 @@ func (c *copier) look(ctx context.Context) error {
 	switch {
 	case errors.Is(err, store.ErrNoThread):
 	case err != nil:
-		return err
+		return &logError{err}
 	case !t.DeletedAt.IsZero():
 		return fmt.Errorf("thread %q: %w", c.Thread, store.ErrDeleted)
 	}
@@ -195,7 +195,7 @@ func (c *copier) look(ctx context.Context) error {
 func (c *copier) compare(ctx context.Context, entries []store.Entry) (n int, err error) {
 	for e, err := range c.log.Read(ctx, c.key, entries[0].Position-1) {
 		if err != nil {
-			return 0, err
+			return 0, &logError{err}
 		}
 		want := entries[n]
 		if e.Position != want.Position || e.Stream != want.Stream || e.Kind != want.Kind || !e.Arrived.Equal(want.Arrived) || !bytes.Equal(e.Data, want.Data) {

@@ -46,12 +46,20 @@ func (jobsFlag) Type() string { return "N" }
 // the command are either its arguments, which cmd.Args checks, or are in a list or an
 // archive. The parameter inputs is their name in the plural, for example "captures".
 func AddBatch(cmd *cobra.Command, inputs string) *Batch {
-	b := &Batch{Jobs: min(runtime.GOMAXPROCS(0), maxJobs)}
+	b := AddSequence(cmd, inputs)
+	b.Jobs = min(runtime.GOMAXPROCS(0), maxJobs)
+	cmd.Flags().Var(jobsFlag{&b.Jobs}, "jobs", "work on `N` "+inputs+" at the same time (default: the number of CPUs)")
+	Complete(cmd, "jobs")
+	return b
+}
+
+// AddSequence is like AddBatch for a command that works on one input after the other. It
+// has no flag --jobs.
+func AddSequence(cmd *cobra.Command, inputs string) *Batch {
+	b := &Batch{Jobs: 1}
 	flags := cmd.Flags()
-	flags.Var(jobsFlag{&b.Jobs}, "jobs", "work on `N` "+inputs+" at the same time (default: the number of CPUs)")
 	flags.StringVar(&b.List, "from-list", "", "read the names of the "+inputs+" from `FILE`, one per line or separated by NUL bytes; - is standard input")
 	flags.StringVar(&b.Tar, "from-tar", "", "read the "+inputs+" from the tar archive `FILE`; - is standard input")
-	Complete(cmd, "jobs")
 	CompleteBy(cmd, "from-tar", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return ArchiveSuffixes(), cobra.ShellCompDirectiveFilterFileExt
 	})

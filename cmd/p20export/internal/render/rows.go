@@ -22,6 +22,7 @@ import (
 	"github.com/p20export/p20export/project/scan"
 	"github.com/p20export/p20export/project/validate"
 	"github.com/p20export/p20export/project/verify"
+	"github.com/p20export/p20export/store/transfer"
 )
 
 // RowType is a type of JSON row.
@@ -57,6 +58,8 @@ var rowTypes = sync.OnceValue(func() []RowType {
 		{"directory_entry", "verify DIR: one artifact, capture or other file in DIR.", reflect.TypeFor[verify.TreeRow]()},
 		{"recovery", "recover: one unfinished capture, or a closed one with temporary files.", reflect.TypeFor[recovery.Row]()},
 		{"pruned", "prune: one capture, or what was left of one.", reflect.TypeFor[prune.Row]()},
+		{"log_import", "log import: one capture, or one file with a thread.", reflect.TypeFor[transfer.Row]()},
+		{"log_export", "log export: the file with the thread, or why there is none.", reflect.TypeFor[transfer.ExportRow]()},
 		{"log_thread", "log threads: one thread.", reflect.TypeFor[LogThreadRow]()},
 		{"log_run", "log runs: one run.", reflect.TypeFor[LogRunRow]()},
 		{"log_entry", "log cat: one entry.", reflect.TypeFor[LogEntryRow]()},

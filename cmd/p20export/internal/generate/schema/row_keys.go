@@ -65,6 +65,7 @@ var rowKeys = map[string]string{
 	"findings":                "The findings, in the order of their places.",
 	"finished_at":             "The end of the run, from the source of times.",
 	"folded":                  "The number of messages folded from request and stream, or the index of this message among them, counted from 0.",
+	"form":                    "Whether the file is a capture or a thread in the portable form.",
 	"framing":                 "The framing of events in the response.",
 	"interrupts":              "The interrupts that wait for an answer, as RUN_FINISHED has them.",
 	"known":                   "Whether an event or the request set the state; if not, patches apply to an empty object.",

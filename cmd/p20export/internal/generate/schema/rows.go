@@ -22,6 +22,7 @@ import (
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/prune"
 	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/transfer"
 )
 
 // snake matches a code in lower_snake_case. Later versions of the program may have more
@@ -152,6 +153,8 @@ func mappedInRows(t reflect.Type) *jsonschema.Schema {
 		return enum(store.Open, store.Finished, store.Interrupted, store.Failed, store.Cut)
 	case reflect.TypeFor[store.Kind]():
 		return enum(store.Event, store.Input, store.Closing, store.End)
+	case reflect.TypeFor[transfer.Form]():
+		return enum(transfer.FormCapture, transfer.FormLog)
 	case reflect.TypeFor[gate.Decision]():
 		return enum(gate.Decisions()...)
 	case reflect.TypeFor[gate.Requirement]():

@@ -1,0 +1,71 @@
+package render
+
+import (
+	"strings"
+
+	"github.com/p20export/p20export/internal/humanize"
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/transfer"
+)
+
+// Imported prints the result of importing a file into a log.
+func (p *Printer) Imported(row transfer.Row) {
+	if p.format == JSON {
+		p.json(row)
+		return
+	}
+	p.line("%s \t%s", p.verdict(row.Verdict), row.File)
+	for _, part := range row.Parts {
+		if part.Appended+part.Found == 0 {
+			continue
+		}
+		counts := entryCount(part.Appended) + " appended"
+		switch {
+		case part.Appended == 0:
+			counts = entryCount(part.Found) + ", all there before"
+		case part.Found > 0:
+			counts += ", " + humanize.Grouped(part.Found) + " there before"
+		}
+		p.line("  thread    \t%s  %s", shownID(part.Thread), counts)
+	}
+	p.findings(row.Findings)
+}
+
+// ImportSummary prints the number of files by verdict, and what is missing of them if that
+// is not empty.
+func (p *Printer) ImportSummary(t *Tally, missing string) {
+	if t.Total() < 2 && missing == "" {
+		return
+	}
+	text := Plural(t.Total(), "file", "files") + ": " + verdictCounts(t.counts, project.Written, project.Refused, project.Failed)
+	if missing != "" {
+		text += "; " + missing
+	}
+	p.Note("%s", text)
+}
+
+// Exported prints the result of writing a thread to a file.
+func (p *Printer) Exported(row transfer.ExportRow) {
+	if p.format == JSON {
+		p.json(row)
+		return
+	}
+	file := row.File
+	if file == "-" {
+		file = "to standard output"
+	}
+	p.line("%s \t%s", p.verdict(row.Verdict), file)
+	if row.Entries != nil {
+		p.line("  thread    \t%s", shownKey(store.Key{Tenant: row.Tenant, Thread: row.Thread}))
+		size := humanize.Bytes(*row.Bytes)
+		if strings.HasSuffix(row.File, transfer.CompressedSuffix) {
+			size += " before compression"
+		}
+		p.line("  entries   \t%s, %s", humanize.Grouped(*row.Entries), size)
+		p.line("  last      \t%s", humanize.Grouped(*row.Last))
+	}
+	p.findings(row.Findings)
+}
+
+func entryCount(n int64) string { return Plural(int(n), "entry", "entries") }
