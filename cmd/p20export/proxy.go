@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -20,9 +21,11 @@ import (
 	"github.com/p20export/p20export/capture/proxy"
 	"github.com/p20export/p20export/cmd/p20export/internal/build"
 	"github.com/p20export/p20export/cmd/p20export/internal/cli"
+	"github.com/p20export/p20export/cmd/p20export/internal/logs"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/project/freeze"
+	"github.com/p20export/p20export/store"
 )
 
 // The defaults of proxy.
@@ -58,6 +61,7 @@ type proxyFlags struct {
 
 	out        string
 	projection projectionFlags
+	store      *storeFlags
 }
 
 func newProxy() *cobra.Command {
@@ -85,6 +89,11 @@ start, proxy recovers the captures in DIR that a crash left unfinished.
 With --freeze, closed captures are also frozen into OUT, beginning with those
 that are already in DIR. This never affects the traffic; failures are only
 logged.
+
+With --store, what is recorded is also appended to an event log, which other
+programs can follow: events while they arrive, and the rest when the capture is
+closed. If the log cannot be used, the traffic and the captures go on, and the
+log is completed later, beginning with what is already in DIR.
 
 After SIGTERM, SIGINT or SIGHUP, new exchanges are refused, and the program ends
 when all open ones have ended. After --drain, or at a second signal half a
@@ -119,6 +128,8 @@ The log on standard error has no content of messages and no header values.
 	flags.StringVar(&fl.sync, "sync", syncEnd, "when captures are made durable: `POLICY` is end, each (after each write) or, for example, interval=50ms")
 	flags.Var(numberFlag{&fl.queueBytes, "bytes"}, "queue-bytes", "let at most this many `BYTES` wait to be written")
 	flags.StringVar(&fl.out, "freeze", "", "freeze closed captures into the directory `OUT`")
+	fl.store = addStoreFlags(cmd)
+	flags.Lookup("store").Usage = "append what is recorded to the log at `URL`: sqlite:FILE or postgres://USER@HOST/DATABASE (default: $" + storeVariable + ")"
 	fl.projection.addChoice(cmd, project.EmittedSnapshot, "the projection for --freeze: `NAME` is emitted-snapshot, emitted-snapshot-text or folded-stream")
 	flags.StringVar(&fl.metrics, "metrics", "", "`ADDRESS` for metrics and health checks, such as 127.0.0.1:9090")
 	flags.StringVar(&fl.certificate, "tls-cert", "", "serve TLS with the certificate chain in `FILE`, in PEM format")
@@ -291,6 +302,24 @@ func (fl *proxyFlags) freezing(cmd *cobra.Command) (*freeze.Settings, error) {
 	}
 	s := &freeze.Settings{Settings: settings, Dir: fl.out, Tool: build.Tool()}
 	return s, s.Normalize()
+}
+
+// openLog opens the log that --store names, or returns nil if there is none.
+func (fl *proxyFlags) openLog(ctx context.Context) (store.Log, error) {
+	if !fl.store.given() {
+		if fl.store.tenant != "" || fl.store.passwordFile != "" {
+			return nil, errors.New("--tenant and --password-file need --store URL, which names the log")
+		}
+		return nil, nil
+	}
+	address, err := fl.store.parse(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if file, ok := strings.CutPrefix(address.String(), "sqlite:"); ok && fl.isInCaptures(file) {
+		return nil, fmt.Errorf("--store %s is in --captures %s; name a file outside it, because everything in --captures is checked as a capture", finding.Quote(address.String()), finding.Quote(fl.captures))
+	}
+	return fl.store.open(ctx, logs.Create)
 }
 
 // isInCaptures reports whether a path is in the directory of --captures, or is that

@@ -36,6 +36,10 @@ func (fl *proxyFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	events, err := fl.openLog(cmd.Context())
+	if err != nil {
+		return err
+	}
 	store, err := service.OpenStore(fl.captures)
 	if err != nil {
 		return fmt.Errorf("%w: --captures: %w\nnext: name a directory that p20export may create or write to", errServe, err)
@@ -52,6 +56,11 @@ func (fl *proxyFlags) run(cmd *cobra.Command) error {
 		if _, err := atomicfile.MakeDir(fl.out); err != nil { // prune reads it before anything is frozen
 			return fmt.Errorf("%w: --freeze: %w\nnext: name a directory that p20export may create", errServe, err)
 		}
+	}
+	if events != nil {
+		s.observer.logger = service.NewLogger(store, events, fl.store.tenant, log, s.observer)
+		s.observer.SetBehind(s.observer.logger.Behind)
+		settings.Follow = s.observer.logger.Follow
 	}
 	settings.Captures, settings.Log, settings.Observer = store.Root, log, s.observer
 	if s.proxy, err = proxy.New(settings); err != nil {
@@ -96,6 +105,9 @@ func (s *proxyServer) run(ctx context.Context) error {
 		defer server.Close()
 		about = append(about, "metrics", l.Addr().String())
 	}
+	if s.observer.logger != nil {
+		about = append(about, "store", s.flags.store.address.String())
+	}
 	_ = s.observer.Check() // which writes to the log; the traffic is passed on anyway
 	if s.recover(ctx); ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -115,6 +127,9 @@ func (s *proxyServer) run(ctx context.Context) error {
 	s.log.Info("listening", append([]any{"address", l.Addr().String()}, about...)...)
 	if s.observer.freezer != nil {
 		s.observer.freezer.Start()
+	}
+	if s.observer.logger != nil {
+		s.observer.logger.Start()
 	}
 	err = service.Serve(ctx, proxy.NewServer(s.proxy, s.log), l, s.certificate, func() error { return s.drain(now) })
 	if cut, ok := errors.AsType[*proxy.DrainError](err); ok {
@@ -140,6 +155,9 @@ func (s *proxyServer) drain(now context.Context) error {
 	if s.observer.freezer != nil {
 		s.observer.freezer.Finish(ctx)
 	}
+	if s.observer.logger != nil {
+		s.observer.logger.Finish(ctx)
+	}
 	return err
 }
 
@@ -158,10 +176,11 @@ func checkLoop(upstream string, listening net.Addr) error {
 }
 
 // proxyObserver passes what happens in a proxy to the monitor, and the captures to the
-// freezer if there is one.
+// freezer and the logger if there are any.
 type proxyObserver struct {
 	*monitor.Monitor
 	freezer *service.Freezer
+	logger  *service.Logger
 }
 
 // Ended implements proxy.Observer.
@@ -169,5 +188,8 @@ func (o *proxyObserver) Ended(e proxy.Exchange) {
 	o.Monitor.Ended(e)
 	if e.Stored && o.freezer != nil {
 		o.freezer.Add(e.Name)
+	}
+	if e.Digest != "" && o.logger != nil {
+		o.logger.Add(e.Name)
 	}
 }
