@@ -29,6 +29,11 @@ type Dialect struct {
 	// soon as it will notice further transactions. It also makes such a call whenever it
 	// may have missed one. Its error ends all calls of Follow.
 	Watch func(ctx context.Context, wake func(thread int64)) error
+	// Gone reports that an error means that the database is away for now. Follow waits then
+	// until Watch calls wake, and reads again. It may be nil.
+	Gone func(err error) bool
+	// Rows is the query of a page of entries: see scanRows. It may be empty.
+	Rows string
 	// Notify makes Watch of other processes notice the transaction.
 	Notify func(ctx context.Context, tx *sql.Tx, thread int64) error
 	// LockRow follows a SELECT of a row that the transaction will change.

@@ -32,13 +32,16 @@ func (l *Log) follow(ctx context.Context, key store.Key, after int64, yield func
 		if err == nil {
 			l.followers.setThread(f, t.id)
 			r.thread = t.id
-			more := true
-			if more, err = r.read(ctx, after, t.last, yield); err == nil && !more {
+			var more bool
+			more, err = r.read(ctx, after, t.last, func(e *store.Entry) bool {
+				after = e.Position
+				return yield(e)
+			})
+			if err == nil && !more {
 				return nil
 			}
-			after = max(after, t.last)
 		}
-		if err != nil && !errors.Is(err, store.ErrNoThread) {
+		if err != nil && !errors.Is(err, store.ErrNoThread) && !l.gone(ctx, err) {
 			return err
 		}
 		select {
@@ -49,6 +52,11 @@ func (l *Log) follow(ctx context.Context, key store.Key, after int64, yield func
 			return l.explain(l.followers.reason(f))
 		}
 	}
+}
+
+// gone reports that an error means that the database is away for now.
+func (l *Log) gone(ctx context.Context, err error) bool {
+	return l.dialect.Gone != nil && ctx.Err() == nil && !l.closed.Load() && l.dialect.Gone(err)
 }
 
 // followers are the calls of Follow of a log. Dialect.Watch runs while there are any.

@@ -85,7 +85,7 @@ func (p *packer) pack(ctx context.Context) (bool, error) {
 	p.chunk, p.first, p.bytes = p.chunk[:0], 0, 0
 	for full := false; !full; {
 		seen := p.after
-		err := scanRows(ctx, p.tx, p.thread, p.after, pageEntries, func(r *Row) bool {
+		err := p.log.scanRows(ctx, p.tx, p.thread, p.after, pageEntries, func(r *Row) bool {
 			ready := r.Run != 0 && !runs[r.Run] || r.Run == 0 && !streams[r.Stream]
 			if p.first != 0 && (!ready || r.Position != p.last+1 || len(p.chunk) >= chunkBytes) {
 				full = true
@@ -167,7 +167,7 @@ func (p *packer) verify(ctx context.Context, stored []byte) error {
 	for next <= p.last {
 		before := next
 		var differs error
-		err := scanRows(ctx, p.tx, p.thread, next-1, min(pageEntries, p.last-next+1), func(r *Row) bool {
+		err := p.log.scanRows(ctx, p.tx, p.thread, next-1, min(pageEntries, p.last-next+1), func(r *Row) bool {
 			var packed Row
 			if packed, chunk, differs = cutRow(chunk); differs != nil {
 				return false

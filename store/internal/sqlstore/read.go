@@ -14,10 +14,10 @@ import (
 
 // A reader reads pages of entries into memory and then yields them, so no transaction is
 // open while the caller works. A page has at most pageEntries rows, and ends with the row
-// that makes it larger than pageBytes. A pack is a page, too.
+// that makes it larger than PageBytes. A pack is a page, too.
 const (
 	pageEntries = 1000
-	pageBytes   = 1 << 20
+	PageBytes   = 1 << 20
 )
 
 // Read implements store.Log.
@@ -103,14 +103,14 @@ func (r *reader) read(ctx context.Context, after, last int64, yield func(*store.
 func (r *reader) loadRows(ctx context.Context, after, last int64) error {
 	r.page, r.data = r.page[:0], r.data[:0]
 	var sizes, numbers []int64
-	err := scanRows(ctx, r.log.db, r.thread, after, min(pageEntries, last-after), func(row *Row) bool {
+	err := r.log.scanRows(ctx, r.log.db, r.thread, after, min(pageEntries, last-after), func(row *Row) bool {
 		if row.Position != after+int64(len(r.page))+1 {
 			return false
 		}
 		r.page = append(r.page, store.Entry{Position: row.Position, Run: row.Run, Kind: kindOf(row.Kind), Type: row.Type, Arrived: ofMicros(row.Arrived)})
 		r.data = append(r.data, row.Data...)
 		sizes, numbers = append(sizes, int64(len(row.Data))), append(numbers, row.Stream)
-		return len(r.data) < pageBytes
+		return len(r.data) < PageBytes
 	})
 	rest := r.data
 	for i := range r.page {
@@ -208,10 +208,15 @@ type querier interface {
 }
 
 // scanRows calls do with the first rows of entries after a position, until do returns
-// false. A row is valid until do returns.
-func scanRows(ctx context.Context, q querier, thread, after, limit int64, do func(*Row) bool) error {
-	rows, err := q.QueryContext(ctx, `SELECT position, run, stream_number, kind, type, arrived_at, data FROM entries
-		WHERE thread_id = $1 AND position > $2 ORDER BY position LIMIT $3`, thread, after, limit)
+// false. A row is valid until do returns. Dialect.Rows may select fewer rows than limit, but
+// not none.
+func (l *Log) scanRows(ctx context.Context, q querier, thread, after, limit int64, do func(*Row) bool) error {
+	query := l.dialect.Rows
+	if query == "" {
+		query = `SELECT position, run, stream_number, kind, type, arrived_at, data FROM entries
+			WHERE thread_id = $1 AND position > $2 ORDER BY position LIMIT $3`
+	}
+	rows, err := q.QueryContext(ctx, query, thread, after, limit)
 	if err != nil {
 		return err
 	}
