@@ -48,6 +48,7 @@ func Open(ctx context.Context, url string, create bool) (store.Log, error) {
 	d.notifier = newNotifier(d.db, c.schema)
 	dialect := &sqlstore.Dialect{
 		Goose: goose.DialectPostgres, Locker: locker{c.schema},
+		Begin: func(ctx context.Context) (*sql.Tx, error) { return d.db.BeginTx(ctx, nil) },
 		Write: d.append, Watch: c.listen, Gone: gone, Rows: pageRows(), Notify: d.notify, LockRow: " FOR UPDATE",
 		Reclaim: d.reclaim, Size: d.size, Explain: explain,
 	}
@@ -59,7 +60,7 @@ func Open(ctx context.Context, url string, create bool) (store.Log, error) {
 		d.db.Close()
 		return nil, fmt.Errorf("open the log in %s: %w", c, explain(err))
 	}
-	return sqlstore.Open(sqlstore.Config{Dialect: dialect, Read: d.db, Write: d.db, Close: d.close}), nil
+	return sqlstore.Open(sqlstore.Config{Dialect: dialect, Read: d.db, Close: d.close}), nil
 }
 
 // String names the database and the schema.
