@@ -2,9 +2,9 @@ package postgres
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net"
+	"strings"
 	"syscall"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -84,5 +84,22 @@ func explain(err error) error {
 		}
 		next = "the PostgreSQL server cannot be reached or ended the connection; see that it runs, and try again"
 	}
-	return fmt.Errorf("%s: %w", next, err)
+	return &explained{next, err}
+}
+
+// explained is an error with what it means and what to do.
+type explained struct {
+	next string
+	err  error
+}
+
+func (e *explained) Unwrap() error { return e.err }
+
+// Error returns one line. The text of pgx has a line for each attempt to connect.
+func (e *explained) Error() string {
+	lines := strings.Split(e.err.Error(), "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimSpace(line)
+	}
+	return e.next + ": " + strings.Join(lines, "; ")
 }
