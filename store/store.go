@@ -112,7 +112,8 @@ type Entry struct {
 	// Type is the type of an Event or Closing, or empty if Data is not the text of a JSON
 	// object in strict JSON.
 	Type string
-	// Arrived is the time of arrival in microseconds, or zero if it is not known.
+	// Arrived is the time of arrival in microseconds, or zero if it is not known. Its year
+	// is at least 0 and at most 9999, as in RFC 3339.
 	Arrived time.Time
 	// Data is the text of the entry, byte for byte. An event need not be valid JSON.
 	Data []byte

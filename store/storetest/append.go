@@ -106,6 +106,7 @@ func allOrNone(f *fixture) {
 		"an unknown kind":      {store.Entry{Stream: "s", Kind: "other"}, store.ErrEntry},
 		"too large":            {large, store.ErrEntry},
 		"no stream":            {event("", "{}"), store.ErrKey},
+		"arrived too late":     {store.Entry{Stream: "s", Kind: store.Event, Arrived: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}, store.ErrEntry},
 		"a stream that ended":  {event("ends", "{}"), store.ErrEntry},
 		"an id of a stream":    {event("a\x00", "{}"), store.ErrKey},
 		"a long id":            {event(strings.Repeat("s", store.MaxIDBytes+1), "{}"), store.ErrKey},

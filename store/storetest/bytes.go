@@ -141,6 +141,7 @@ func arrivals(f *fixture) {
 		{at(5).In(zone), at(5)},
 		{time.Date(9999, 12, 31, 23, 59, 59, 999999999, time.UTC), time.Date(9999, 12, 31, 23, 59, 59, 999999000, time.UTC)},
 		{time.Date(1600, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(1600, 1, 1, 0, 0, 0, 0, time.UTC)},
+		{time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC)},
 		{time.Now(), time.Time{}}, // has a monotonic clock; what is wanted is below
 	}
 	times[len(times)-1].want = time.UnixMicro(times[len(times)-1].arrived.UnixMicro()).UTC()

@@ -77,6 +77,13 @@ type Batch struct {
 	Runs []Run
 }
 
+// The first and the last second of the years 0 to 9999 (RFC 3339 §5.6), which fit into an
+// int64 with microseconds.
+const (
+	minArrived = -62167219200
+	maxArrived = 253402300799
+)
+
 // New checks entries and reads their events. It refers to entries but does not change them.
 // The error is store.ErrEntry or store.ErrKey and names the first entry that is not valid.
 func New(entries []store.Entry) (*Batch, error) {
@@ -98,6 +105,10 @@ func New(entries []store.Entry) (*Batch, error) {
 		if len(e.Data) > store.MaxEntryBytes {
 			return nil, fmt.Errorf("entry %d of %d: %w: it has %d bytes and may have %d",
 				i+1, len(entries), store.ErrEntry, len(e.Data), store.MaxEntryBytes)
+		}
+		if s := e.Arrived.Unix(); s < minArrived || s > maxArrived {
+			return nil, fmt.Errorf("entry %d of %d: %w: it arrived in the year %d",
+				i+1, len(entries), store.ErrEntry, e.Arrived.UTC().Year())
 		}
 		switch e.Kind {
 		case store.Event, store.Closing:

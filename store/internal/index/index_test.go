@@ -96,6 +96,12 @@ func TestEntriesThatAreNotValid(t *testing.T) {
 		t.Errorf("an entry of the maximum size: %v", err)
 	}
 	large.Data = make([]byte, store.MaxEntryBytes+1)
+	first, last := time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(9999, 12, 31, 23, 59, 59, 999999999, time.UTC)
+	for _, arrived := range []time.Time{first, last, {}} {
+		if _, err := New([]store.Entry{{Stream: "s", Kind: store.End, Arrived: arrived}}); err != nil {
+			t.Error(err)
+		}
+	}
 	for _, tt := range []struct {
 		entry store.Entry
 		want  error
@@ -106,6 +112,8 @@ func TestEntriesThatAreNotValid(t *testing.T) {
 		{store.Entry{Kind: store.Event}, store.ErrKey, `entry 2 of 3: the stream: the id is not valid: it is empty`},
 		{entry("a\x00", "{}"), store.ErrKey, `entry 2 of 3: the stream: the id is not valid: it contains U+0000`},
 		{large, store.ErrEntry, `entry 2 of 3: the entry is not valid: it has 67108865 bytes and may have 67108864`},
+		{store.Entry{Stream: "s", Kind: store.Event, Arrived: first.Add(-1)}, store.ErrEntry, `entry 2 of 3: the entry is not valid: it arrived in the year -1`},
+		{store.Entry{Stream: "s", Kind: store.Event, Arrived: last.Add(1)}, store.ErrEntry, `entry 2 of 3: the entry is not valid: it arrived in the year 10000`},
 	} {
 		_, err := New([]store.Entry{good, tt.entry, good})
 		if !errors.Is(err, tt.want) || err.Error() != tt.text {
