@@ -3,11 +3,20 @@
 //
 //	func TestLog(t *testing.T) {
 //		storetest.Run(t, func(t testing.TB) storetest.Opened {
-//			log, err := sqlite.Open(filepath.Join(t.TempDir(), "log"))
-//			...
-//			return storetest.Opened{Log: log}
+//			name := filepath.Join(t.TempDir(), "log")
+//			log, err := open(name)
+//			if err != nil {
+//				t.Fatal(err)
+//			}
+//			again := func() (store.Log, error) { return open(name) }
+//			return storetest.Opened{Log: log, Again: again, Name: name}
 //		})
 //	}
+//
+// If other processes can open the log by its name, Run also tests that. Killed tests what is
+// left of an appender that is killed. Both start the test program again, so it needs:
+//
+//	func TestMain(m *testing.M) { storetest.Main(m, open) }
 //
 // The package knows the contract. It must not know an adapter.
 package storetest
