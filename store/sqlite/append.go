@@ -9,21 +9,6 @@ import (
 	"github.com/p20export/p20export/store/internal/sqlstore"
 )
 
-// append appends a batch in a transaction of its own.
-func (d *database) append(ctx context.Context, w *sqlstore.Write) (bool, error) {
-	tx, err := d.begin(ctx)
-	if err != nil {
-		return false, err
-	}
-	// The transaction still ends when ctx is done, but between statements.
-	written, err := d.insert(context.WithoutCancel(ctx), tx, w)
-	if err != nil || !written {
-		tx.Rollback() // which a failed statement may have done
-		return false, err
-	}
-	return true, tx.Commit()
-}
-
 // insert writes a batch, unless the thread has another last position.
 func (d *database) insert(ctx context.Context, tx *sql.Tx, w *sqlstore.Write) (bool, error) {
 	if same, err := lock(ctx, tx, w); !same || err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -70,4 +71,49 @@ func BenchmarkRead(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.Run("packed", read)
+}
+
+func BenchmarkPack(b *testing.B) {
+	const n = 20_000
+	b.SetBytes(n * 200)
+	for b.Loop() {
+		b.StopTimer()
+		log, err := Open(b.Context(), filepath.Join(b.TempDir(), "log"), true)
+		if err != nil {
+			b.Fatal(err)
+		}
+		key := store.Key{Thread: "t"}
+		if _, err := log.Append(b.Context(), key, 0, append(contents("s", n), store.Entry{Stream: "s", Kind: store.End})); err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+		if _, err := log.Pack(b.Context(), key); err != nil {
+			b.Fatal(err)
+		}
+		b.StopTimer()
+		log.Close()
+		b.StartTimer()
+	}
+}
+
+func BenchmarkAppendTogether(b *testing.B) {
+	log, err := Open(b.Context(), filepath.Join(b.TempDir(), "log"), true)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer log.Close()
+	entries := contents("s", 10)
+	var threads atomic.Int64
+	b.SetParallelism(8)
+	b.RunParallel(func(pb *testing.PB) {
+		key := store.Key{Thread: fmt.Sprint(threads.Add(1))}
+		for last := int64(0); pb.Next(); {
+			var err error
+			if last, err = log.Append(b.Context(), key, last, entries); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+	b.ReportMetric(float64(b.N*len(entries))/b.Elapsed().Seconds(), "events/s")
 }

@@ -17,6 +17,10 @@ import (
 // entries: each append rewrites the last page of its thread.
 const pageBytes = 4096
 
+// cacheKiB is the size of the cache of the connection that writes. It should have room for
+// the pages of a large batch.
+const cacheKiB = 16 << 10
+
 // readers is the maximum number of connections that read at the same time.
 const readers = 8
 
@@ -27,6 +31,7 @@ type database struct {
 	write *sql.DB // one connection
 	// insertOne and insertMany insert 1 and rowsAtOnce rows of entries.
 	insertOne, insertMany *sql.Stmt
+	group                 group
 }
 
 // setUp creates the tables of an empty database, or brings them up to date. It uses a
@@ -62,7 +67,7 @@ func (d *database) connect(ctx context.Context) (err error) {
 	}
 	d.read.SetMaxOpenConns(readers)
 	d.read.SetMaxIdleConns(readers)
-	d.write, err = sql.Open("sqlite", dsn(d.path, busy(busyWait), "synchronous(full)", "secure_delete(on)"))
+	d.write, err = sql.Open("sqlite", dsn(d.path, busy(busyWait), "synchronous(full)", "secure_delete(on)", fmt.Sprintf("cache_size(%d)", -cacheKiB)))
 	if err != nil {
 		return errors.Join(err, d.read.Close())
 	}
@@ -97,10 +102,14 @@ func until(ctx context.Context, do func() error) error {
 	}
 }
 
-// begin begins a transaction that writes.
+// begin begins a transaction that writes. It does not end when ctx is done, because it
+// can have the appends of others.
 func (d *database) begin(ctx context.Context) (tx *sql.Tx, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	err = until(ctx, func() error {
-		tx, err = d.write.BeginTx(ctx, nil)
+		tx, err = d.write.BeginTx(context.WithoutCancel(ctx), nil)
 		return err
 	})
 	return tx, err

@@ -65,7 +65,7 @@ func open(ctx context.Context, file string, create bool) (*sqlstore.Log, error) 
 	if empty && !create {
 		return nil, fmt.Errorf("%w: the file is empty", store.ErrNoLog)
 	}
-	d := &database{path: path}
+	d := &database{path: path, group: group{turn: make(chan struct{}, 1)}}
 	if err := d.setUp(ctx, empty); err != nil {
 		return nil, explain(err)
 	}

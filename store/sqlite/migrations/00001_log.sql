@@ -35,7 +35,7 @@ CREATE TABLE streams (
 	UNIQUE (thread_id, stream)
 ) WITHOUT ROWID, STRICT;
 
--- kind is 1 for an event, 2 for an input, 3 for a closing event and 4 for an end.
+-- Not WITHOUT ROWID: SQLite would copy large rows to compare their keys. kind is 1 for an event, 2 for an input, 3 for a closing event and 4 for an end.
 CREATE TABLE entries (
 	thread_id INTEGER NOT NULL,
 	position INTEGER NOT NULL,
@@ -46,7 +46,7 @@ CREATE TABLE entries (
 	arrived_at INTEGER,
 	data BLOB NOT NULL,
 	PRIMARY KEY (thread_id, position)
-) WITHOUT ROWID, STRICT;
+) STRICT;
 
 CREATE TABLE runs (
 	thread_id INTEGER NOT NULL,
@@ -143,6 +143,7 @@ BEGIN SELECT RAISE(ABORT, 'a log is only appended to: its thread is not deleted'
 -- +goose StatementBegin
 CREATE TRIGGER entries_insert BEFORE INSERT ON entries
 WHEN NOT EXISTS (SELECT 1 FROM threads WHERE id = NEW.thread_id AND last < NEW.position AND deleted_at IS NULL)
+	OR NEW.rowid > 0 AND EXISTS (SELECT 1 FROM entries WHERE rowid = NEW.rowid)
 BEGIN SELECT RAISE(ROLLBACK, 'a log is only appended to: the position is not after the last of a thread'); END;
 -- +goose StatementEnd
 -- +goose StatementBegin
