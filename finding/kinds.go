@@ -59,7 +59,7 @@ var kinds = sync.OnceValue(func() map[Code]kind {
 		ParentRunCycle:      {Warning, "a run names itself, or a run that continues it, as its parent", "AG-UI"},
 		RunStartedTwice:     {Warning, "an earlier run of the thread has the same id", "AG-UI"},
 		RunIDMissing:        {Warning, "a run has no runId, so parentRunId cannot name it", "AG-UI"},
-		InputOmitsHistory:   {Warning, "the input of a run without parentRunId omits messages of the run before it", "AG-UI"},
+		InputOmitsHistory:   {Warning, "a request that is read as the whole conversation omits messages of the run that it continues", "AG-UI"},
 		CompactionLimit:     {Error, "compacting needs more memory than its limit, or makes an event larger than 64 MiB", ""},
 		WrittenAfterRun:     {Warning, "the compacted copy has a message or tool call after the end of its run", "AG-UI"},
 

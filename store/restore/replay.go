@@ -163,7 +163,7 @@ func (p *replay) compare(n *lineage.Node, position int64) {
 	})
 	p.history = nil
 	if omitted > 0 {
-		p.findings.add(position, finding.New(finding.InputOmitsHistory, "the request of run %s omits messages of the run before it: %d, the first is %s",
+		p.findings.add(position, finding.New(finding.InputOmitsHistory, "the request of run %s omits messages of the run that it continues: %d, the first is %s",
 			finding.Quote(n.ID), omitted, finding.Quote(first)))
 	}
 }
