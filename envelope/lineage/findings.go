@@ -75,6 +75,9 @@ func (g *Graph) findCycles(lost []*Node) {
 // Findings returns what is wrong with the ids of the run. All are warnings, because a graph
 // exists nevertheless.
 func (n *Node) Findings() (found []finding.Finding) {
+	if n.ID != "" && n.same == nil && n.fault.code == "" {
+		return nil
+	}
 	add := func(code finding.Code, format string, args ...any) {
 		name := "a run"
 		if n.ID != "" {
@@ -110,9 +113,6 @@ func (g *Graph) Findings() []finding.Finding {
 	var found []finding.Finding
 	more := 0
 	for _, n := range g.Nodes {
-		if n.ID != "" && n.same == nil && n.fault.code == "" {
-			continue
-		}
 		list := n.Findings()
 		if keep := finding.MaxListed - len(found); len(list) > keep {
 			more += len(list) - keep
