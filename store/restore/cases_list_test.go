@@ -71,6 +71,22 @@ func cases() []testCase {
 			{position: 9, messages: "u1:edited", used: "r3", codes: "input_omits_history"},
 		},
 	}, {
+		name: "a client that gives messages other ids",
+		script: `
+			a RUN_STARTED{"threadId":"t","runId":"r1"}
+			a TEXT_MESSAGE_CHUNK{"messageId":"m1","delta":"one"}
+			a TOOL_CALL_CHUNK{"toolCallId":"c1","toolCallName":"look","parentMessageId":"m2","delta":"{}"}
+			b input {"messages":[{"id":"x1","role":"assistant","content":"one"},{"id":"x2","role":"assistant","toolCalls":[{"id":"c1","type":"function","function":{"name":"look","arguments":"{}"}}]}]}
+			b RUN_STARTED{"threadId":"t","runId":"r2"}
+			c input {"messages":[{"id":"x1","role":"user","content":"one"},{"id":"x2","role":"assistant","toolCalls":[{"id":"c2","type":"function","function":{"name":"look","arguments":"{}"}}]}]}
+			c RUN_STARTED{"threadId":"t","runId":"r3","parentRunId":"r1"}
+			d input {"messages":[{"id":"y1","role":"user","content":"one"}]}
+			d RUN_STARTED{"threadId":"t","runId":"r4"}`,
+		want: []want{
+			{run: "2", messages: "x1:one x2:1call", used: "r2"},
+			{run: "4", messages: "y1:one", used: "r4", codes: "input_omits_history"},
+		},
+	}, {
 		name:  "normalized requests without parentRunId",
 		input: restore.Normalized,
 		script: `

@@ -2,6 +2,7 @@ package restore
 
 import (
 	"context"
+	"crypto/sha256"
 
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/event"
@@ -147,14 +148,17 @@ func (p *replay) request(n *lineage.Node, e *store.Entry) {
 	}
 }
 
-// compare reports messages of the history that the request of a run omits. Clients do not
+// compare reports messages of the history that the request of a run omits. A message with
+// another id and the same content counts, because not all clients keep ids. Clients do not
 // send activities and reasoning.
 func (p *replay) compare(n *lineage.Node, position int64) {
-	sent := make(map[string]bool)
-	eachMessage(p.reducer.AppendMessages(nil), func(id, _ string) { sent[id] = true })
+	ids, contents := make(map[string]bool), make(map[[sha256.Size]byte]bool)
+	eachMessage(p.reducer.AppendMessages(nil), func(id, _ string, content [sha256.Size]byte) {
+		ids[id], contents[content] = true, true
+	})
 	omitted, first := 0, ""
-	eachMessage(p.history, func(id, role string) {
-		if sent[id] || role == event.RoleActivity || role == event.RoleReasoning {
+	eachMessage(p.history, func(id, role string, content [sha256.Size]byte) {
+		if ids[id] || contents[content] || role == event.RoleActivity || role == event.RoleReasoning {
 			return
 		}
 		if omitted++; omitted == 1 {
@@ -168,13 +172,22 @@ func (p *replay) compare(n *lineage.Node, position int64) {
 	}
 }
 
-// eachMessage calls visit for each message of an array of a Reducer.
-func eachMessage(messages []byte, visit func(id, role string)) {
+// eachMessage calls visit for each message of an array of a Reducer, with a digest of its
+// role, content and tool calls.
+func eachMessage(messages []byte, visit func(id, role string, content [sha256.Size]byte)) {
 	var o strictjson.Object
 	// The Reducer wrote the text, so there is no error.
 	v, _ := strictjson.ReadText(&o, new(strictjson.Decoder), messages)
+	h := sha256.New()
 	_ = strictjson.Elements(v, func(_ int, _ strictjson.Value, o *strictjson.Object) error {
-		visit(o.Text("id"), o.Text("role"))
+		h.Reset()
+		for _, name := range []string{"role", "content", "toolCalls", "toolCallId"} {
+			if v, _ := o.Get(name); string(v.Raw) != "[]" { // as if it were absent
+				h.Write(v.Raw)
+			}
+			h.Write([]byte{0})
+		}
+		visit(o.Text("id"), o.Text("role"), [sha256.Size]byte(h.Sum(nil)))
 		return nil
 	})
 }
