@@ -105,6 +105,8 @@ func TestReadsOnce(t *testing.T) {
 		{[]string{"compact", capture, "-o", in("copy.sse")}, response, render.Done},
 		{[]string{"compact", plain, "-o", in("copy.json"), "--mode", "client", "--framing", "json"}, plain, render.Done},
 		{[]string{"compact", damaged, "-o", in("none.sse")}, damaged, render.Negative},
+		{[]string{"lineage", capture}, response, render.Done},
+		{[]string{"lineage", "--from-tar", archive, "--format", "dot"}, archive, render.Done},
 		{[]string{"verify", one, "--record", in("evidence/many.7.record.json"), "--capture", capture}, response, render.Done},
 		{[]string{"verify", in("evidence"), "--capture", capture}, response, render.Done},
 		{[]string{"verify", dir}, response, render.Done},

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -227,18 +228,20 @@ func quoted(names []string) string {
 
 // completeThreads completes the ids of threads.
 func completeThreads(cmd *cobra.Command, given []string, prefix string) (ids []string, _ cobra.ShellCompDirective) {
-	const most = 100
+	const most, patience = 100, 2 * time.Second
+	ctx, cancel := context.WithTimeout(cmd.Context(), patience)
+	defer cancel()
 	f := storeFlags{}
 	f.url, _ = cmd.Flags().GetString("store")
 	f.passwordFile, _ = cmd.Flags().GetString("password-file")
 	f.tenant, _ = cmd.Flags().GetString("tenant")
-	log, err := f.open(cmd.Context(), logs.Existing)
+	log, err := f.open(ctx, logs.Existing)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	defer log.Close()
 	seen := 0
-	for t, err := range log.Threads(cmd.Context(), store.ThreadQuery{Tenant: &f.tenant}) {
+	for t, err := range log.Threads(ctx, store.ThreadQuery{Tenant: &f.tenant}) {
 		if seen++; err != nil || seen > maxSimilar || len(ids) == most {
 			break
 		}
