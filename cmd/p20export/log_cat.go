@@ -49,8 +49,8 @@ between its tokens; other text with a line break is printed as a JSON string
 that it could act on are escaped.
 
 With --follow, print each further event when it is appended, by any process,
-until a signal. With --run, stop when the run has ended. To continue later, give
-the last position with --after.
+until a signal, or until the reader of a pipe is gone. With --run, stop when the
+run has ended. To continue later, give the last position with --after.
 ` + exitHelp("the events were printed", "", "the log could not be used, or has no such thread or run"),
 		Example: `  p20export log cat THREAD --store sqlite:events.db
   p20export log cat THREAD --store sqlite:events.db --run r1 --framing sse
@@ -87,8 +87,14 @@ the last position with --after.
 		if err != nil {
 			return err
 		}
+		ctx, end := cli.WithReader(cmd)
+		defer end()
 		p := newPrinter(cmd, c.format)
-		return p.Close(c.cat(cmd.Context(), f, log, t, p))
+		err = c.cat(ctx, f, log, t, p)
+		if errors.Is(context.Cause(ctx), cli.ErrReaderGone) {
+			return nil
+		}
+		return p.Close(err)
 	}
 	return cmd
 }

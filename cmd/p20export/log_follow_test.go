@@ -117,7 +117,7 @@ func TestLogFollowCutRun(t *testing.T) {
 	}
 }
 
-// If its reader is gone, log cat ends without a message at the next event.
+// If its reader is gone, log cat ends without a message, even if no event follows.
 func TestLogFollowClosedPipe(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "events.db")
@@ -139,10 +139,7 @@ func TestLogFollowClosedPipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	out.Close()
-	if err := appendEntries(file, []byte(entryLine("s1", "event", testkit.Finished))); err != nil {
-		t.Fatal(err)
-	}
-	if _ = cmd.Wait(); stderr.Len() > 0 || cmd.ProcessState.ExitCode() != -1 && cmd.ProcessState.ExitCode() != exitFailed {
+	if _ = cmd.Wait(); stderr.Len() > 0 || cmd.ProcessState.ExitCode() != exitDone {
 		t.Errorf("%v: %s", cmd.ProcessState, stderr.String())
 	}
 }
