@@ -302,7 +302,7 @@ func (f *faulty) Append(ctx context.Context, key store.Key, after int64, list []
 func TestInterruptedImport(t *testing.T) {
 	var events []string
 	for _, thread := range []string{"a", "b", "a"} {
-		events = append(events, run(thread, "r", 700)...)
+		events = append(events, run(thread, "r", 2200)...)
 	}
 	path := recording{name: "one", request: input("a", "r")}.write(t, events...)
 	whole := newLog()

@@ -4,9 +4,10 @@ import "github.com/p20export/p20export/store"
 
 const (
 	// batchEntries and batchBytes end a batch. Larger batches would not be faster, and
-	// other writers of the thread wait for each of them. A batch has one entry even if
-	// that is larger.
-	batchEntries = 256
+	// other writers of the thread wait for each of them. Logs in databases read pages of
+	// this size, so a batch is compared with one page. A batch has one entry even if that
+	// is larger.
+	batchEntries = 1000
 	batchBytes   = 1 << 20
 
 	// maxWaitingBytes and maxWaitingEntries limit the memory of a Stream whose thread is
