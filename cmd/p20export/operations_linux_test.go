@@ -120,7 +120,7 @@ func (o *operations) start(command string) {
 	}
 	for flag, used := range map[string]string{"listen": line.Address, "metrics": line.Metrics} {
 		if shown, ok := documented[flag]; ok {
-			o.addresses = append(o.addresses, shown, used)
+			o.addresses = append([]string{shown, used}, o.addresses...) // the last server is the one that listens
 		}
 	}
 	o.jobs["!"] = s
