@@ -305,7 +305,7 @@ bench-store: $(BENCH)/store/copilotkit/.installed ## measure the event logs and 
 	@command -v node >/dev/null || { echo "make: node is needed for the benchmarks" >&2; exit 1; }
 	@mkdir -p $(BENCH)/bin
 	@$(GO) build -o $(BENCH)/bin/ ./$(STORE)
-	@$(BENCH)/bin/store -dir $(BENCH)/store -runner $(BENCH)/store/copilotkit/runner.mjs $(STORE_FLAGS)
+	@store/postgres/server.sh with $(BENCH)/bin/store -dir $(BENCH)/store -runner $(BENCH)/store/copilotkit/runner.mjs $(STORE_FLAGS)
 $(BENCH)/store/copilotkit/.installed: $(wildcard $(STORE)/copilotkit/*)
 	@command -v npm >/dev/null || { echo "make: npm is needed for InMemoryAgentRunner (Debian: apt-get install npm)" >&2; exit 1; }
 	@rm -rf $(@D) && mkdir -p $(@D) && cp $^ $(@D)/

@@ -137,7 +137,7 @@ var kept = map[string][]string{
 	"github.com/prometheus":                    {"cmd/p20export/internal/monitor"},
 	"github.com/invopop/jsonschema":            {"cmd/p20export/internal/generate/schema"},
 	"github.com/santhosh-tekuri/jsonschema/v5": {"schema/schematest"},
-	"github.com/jackc":                         {"store/postgres"},
+	"github.com/jackc":                         {"store/postgres", "internal/bench/store"},
 	"modernc.org":                              {"store/sqlite"},
 }
 

@@ -5,14 +5,17 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/p20export/p20export/internal/bench/page"
 )
 
 // machine describes the machine, and the versions of what is measured.
-func machine(_ context.Context, s *settings) (string, error) {
+func machine(ctx context.Context, s *settings) (string, error) {
 	var t strings.Builder
 	t.WriteString(page.Row("what", "which") + "|---|---|\n")
 	t.WriteString(page.Row("processor", fmt.Sprintf("%s, %d cores", page.Find("/proc/cpuinfo", `(?m)^model name\s*: (.*)`), runtime.NumCPU())))
@@ -24,13 +27,32 @@ func machine(_ context.Context, s *settings) (string, error) {
 		{"Go", "go", "version"},
 		{"Node", "node", "--version"},
 	}
+	if s.measures(postgresLog) {
+		version, dir, err := s.server(ctx)
+		if err != nil {
+			return "", err
+		}
+		t.WriteString(page.Row("PostgreSQL", version))
+		lines = append(lines, []string{"file system of PostgreSQL", "findmnt", "-n", "-o", "FSTYPE,OPTIONS", "-T", filepath.Dir(dir)})
+	}
 	for _, line := range lines {
 		out, err := exec.Command(line[1], line[2:]...).CombinedOutput()
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", strings.Join(line[1:], " "), err)
 		}
 		first, _, _ := bytes.Cut(bytes.TrimSpace(out), []byte("\n"))
-		t.WriteString(page.Row(line[0], strings.Join(strings.Fields(string(first)), ", ")))
+		t.WriteString(page.Row(line[0], strings.Join(strings.Fields(string(first)), " ")))
 	}
 	return t.String(), nil
+}
+
+// server returns the version of the PostgreSQL server and the directory of its data.
+func (s *settings) server(ctx context.Context) (version, dir string, err error) {
+	c, err := pgx.Connect(ctx, s.postgres)
+	if err != nil {
+		return "", "", err
+	}
+	defer c.Close(ctx)
+	err = c.QueryRow(ctx, "SELECT current_setting('server_version'), current_setting('data_directory')").Scan(&version, &dir)
+	return version, dir, err
 }

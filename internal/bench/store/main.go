@@ -10,6 +10,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -25,7 +26,7 @@ import (
 
 // settings are the options of a measurement.
 type settings struct {
-	dir, doc, runner             string
+	dir, doc, runner, postgres   string
 	load                         string // of the machine, before the first measurement
 	logs                         []string
 	rounds                       int
@@ -53,6 +54,7 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&s.dir, "dir", ".build/bench/store", "the directory for SQLite databases and other files; must be on a real disk")
 	flags.StringVar(&s.doc, "doc", "docs/benchmarks.md", "the page whose tables are replaced; if empty, nothing is")
 	flags.StringVar(&s.runner, "runner", ".build/bench/store/copilotkit/runner.mjs", "the script that measures InMemoryAgentRunner")
+	flags.StringVar(&s.postgres, "postgres", os.Getenv("P20EXPORT_POSTGRES"), "the URL of a PostgreSQL server in which databases may be created")
 	flags.IntVar(&s.rounds, "rounds", 5, "the number of measurements of each log")
 	flags.DurationVar(&s.duration, "duration", 3*time.Second, "how long one measurement of appends takes")
 	flags.IntVar(&s.fill, "fill", 10_000_000, "the number of events of a large log")
@@ -78,6 +80,9 @@ func run(ctx context.Context, args []string) error {
 	}
 	if s.logs, err = page.Choose(*logs, logNames()); err != nil {
 		return err
+	}
+	if s.postgres == "" && s.measures(postgresLog) {
+		return errors.New("there is no PostgreSQL server; run this program with store/postgres/server.sh, or choose other logs")
 	}
 	if s.dir, err = filepath.Abs(s.dir); err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 
 	"github.com/p20export/p20export/internal/bench/page"
 	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/postgres"
 	"github.com/p20export/p20export/store/sqlite"
 )
 
@@ -122,7 +123,7 @@ func (l *log) startFollower(ctx context.Context, count int) (io.Reader, <-chan e
 	if err != nil {
 		return nil, nil, err
 	}
-	cmd := exec.CommandContext(ctx, self, followRole, l.address, strconv.Itoa(count))
+	cmd := exec.CommandContext(ctx, self, followRole, l.name, l.address, strconv.Itoa(count))
 	cmd.Stderr = os.Stderr
 	read, write := io.Pipe()
 	cmd.Stdout = write
@@ -137,17 +138,22 @@ func (l *log) startFollower(ctx context.Context, count int) (io.Reader, <-chan e
 	return read, ended, nil
 }
 
-// follow opens a log and follows the thread. The arguments are the address of the log
-// and the number of events.
+// follow opens a log and follows the thread. The arguments are the name of the log, its
+// address and the number of events.
 func follow(ctx context.Context, args []string) (err error) {
-	if len(args) != 2 {
-		return errors.New("give the address of a log and a number")
+	if len(args) != 3 {
+		return errors.New("give a log, its address and a number")
 	}
-	count, err := strconv.Atoi(args[1])
+	count, err := strconv.Atoi(args[2])
 	if err != nil {
 		return err
 	}
-	l, err := sqlite.Open(ctx, args[0], false)
+	var l store.Log
+	if args[0] == sqliteLog {
+		l, err = sqlite.Open(ctx, args[1], false)
+	} else {
+		l, err = postgres.Open(ctx, args[1], false)
+	}
 	if err != nil {
 		return err
 	}
