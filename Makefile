@@ -142,9 +142,10 @@ faults: ## make every file-system call fail in every way on every kind of file s
 
 SOAK ?= 10m
 .PHONY: soak
-soak: ## keep 200 streams open through the proxy for SOAK (10m), pass 10 GiB in one response, print what the process used, and kill the appender of a log 500 times
+soak: ## keep 200 streams open through the proxy for SOAK (10m), pass 10 GiB in one response, print what the process used, kill the appender of a log 500 times, and PostgreSQL 20 times
 	@$(GO) test -count=1 -timeout 0 -v -run '^TestSoak' ./capture/proxy -soak $(SOAK) -large 10240 | grep --line-buffered -v '^=== '
 	@$(GO) test -count=1 -timeout 0 -run '^TestSQLiteKilled$$' ./store/sqlite -kills 500
+	@store/postgres/server.sh with $(GO) test -count=1 -timeout 0 -tags postgres -run '^TestPostgresServerKilled$$' ./store/postgres -kills 20
 
 VECTORS := schema/vectors
 .PHONY: conformance

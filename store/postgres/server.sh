@@ -5,6 +5,7 @@
 #   server.sh start DIR         starts the server in DIR and prints its URL and password file
 #   server.sh stop DIR          stops it, as an administrator would
 #   server.sh kill DIR          kills all its processes at once, as if the machine had failed
+#   server.sh limit DIR BYTES   limits the size of the files that it writes ("unlimited": no more)
 #   server.sh remove DIR        kills it and removes DIR
 #   server.sh programs          prints the directory of PostgreSQL's programs
 #
@@ -155,23 +156,38 @@ stop() {
 	! [ -f "$1/data/postmaster.pid" ] || (cd "$1" && as_user "$bin/pg_ctl" --pgdata=data --mode=fast --wait --timeout=120 --silent stop >&2)
 }
 
+# processes prints the numbers of the server and of its processes, or nothing if it does not run.
+processes() {
+	local server
+	server=$(head -n 1 "$1/data/postmaster.pid" 2>/dev/null) || return 0
+	case $(ps -o comm= -p "$server") in
+	postgres | postmaster) echo "$server" && ps -o pid= --ppid "$server" || true ;;
+	esac # otherwise it is dead, and its number belongs to nobody or to another
+}
+
+limit() {
+	local pid
+	for pid in $(processes "$1"); do
+		# A process can end in between.
+		as_user prlimit --pid "$pid" --fsize="$2": || [ ! -d "/proc/$pid" ] || fail "the limit of process $pid could not be set"
+	done
+}
+
 # kill_all kills the server and its processes, and waits until they are gone. The server is
 # paused first, so that it starts no others. Its lock files are removed, because a next server
 # would take a process that nobody waited for as running.
 kill_all() {
-	local server pids pid
-	server=$(head -n 1 "$1/data/postmaster.pid" 2>/dev/null) || return 0
-	case $(ps -o comm= -p "$server") in
-	postgres | postmaster) ;;
-	*) return 0 ;; # it is dead and its number belongs to nobody or another
-	esac
-	kill -STOP "$server" 2>/dev/null || return 0
-	pids="$server $(ps -o pid= --ppid "$server" || true)"
-	# shellcheck disable=SC2086
-	kill -KILL $pids 2>/dev/null || true
-	for pid in $pids; do
-		while [ -d "/proc/$pid" ] && ! grep -q '^State:.Z' "/proc/$pid/status" 2>/dev/null; do sleep 0.01; done
-	done
+	local pids pid
+	pids=$(processes "$1")
+	if [ -n "$pids" ]; then
+		kill -STOP "${pids%%[!0-9]*}" 2>/dev/null || true
+		pids=$(processes "$1")
+		# shellcheck disable=SC2086
+		kill -KILL $pids 2>/dev/null || true
+		for pid in $pids; do
+			while [ -d "/proc/$pid" ] && ! grep -q '^State:.Z' "/proc/$pid/status" 2>/dev/null; do sleep 0.01; done
+		done
+	fi
 	rm -f "$1/data/postmaster.pid" "$1"/socket/.s.PGSQL.*
 }
 
@@ -219,6 +235,10 @@ with)
 	shift
 	with "$@"
 	;;
+limit)
+	[ $# = 3 ] || fail "usage: server.sh limit DIR BYTES"
+	limit "${2%/}" "$3"
+	;;
 start | stop | kill | remove)
 	[ $# = 2 ] || fail "usage: server.sh $1 DIR"
 	case $2 in /*) dir=${2%/} ;; *) dir=$PWD/${2%/} ;; esac
@@ -231,5 +251,5 @@ programs)
 	programs
 	echo "$bin"
 	;;
-*) fail "usage: server.sh with COMMAND... | start DIR | stop DIR | kill DIR | remove DIR | programs" ;;
+*) fail "usage: server.sh with COMMAND... | start DIR | stop DIR | kill DIR | limit DIR BYTES | remove DIR | programs" ;;
 esac

@@ -64,10 +64,10 @@ func (s server) start(t testing.TB) string {
 }
 
 // control runs a command of server.sh, and returns its output.
-func (s server) control(t testing.TB, command string) string {
+func (s server) control(t testing.TB, command string, args ...string) string {
 	t.Helper()
 	var stderr bytes.Buffer
-	cmd := exec.Command("./server.sh", command, s.dir)
+	cmd := exec.Command("./server.sh", append([]string{command, s.dir}, args...)...)
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
