@@ -87,7 +87,7 @@ staticcheck: ## run staticcheck, pinned in internal/tools
 
 # These tests run without -race, which would take too long: they compare bytes or the files
 # that processes leave, or measure what is used. With -race, a sync.Pool loses things at random.
-WITHOUT_RACE := TestVerifyEveryByte|TestProxyStore(Killed(|Often)|Locked)|Test(|Proxy|Store)Faults|Test(|Proxy|Store)PowerLoss|TestKilled|TestLogImportKilled|TestHarnessKilled|TestSoak|TestSoakLarge|TestAllocations|TestSQLite.*
+WITHOUT_RACE := TestVerifyEveryByte|TestProxyStore(Killed(|Often)|Locked)|Test(|Proxy|Store)Faults|Test(|Proxy|Store)PowerLoss|TestKilled|TestLogImportKilled|TestHarnessKilled|TestSoak|TestSoakLarge|TestAllocations|TestBroken|TestSQLite.*
 .PHONY: unit
 unit: ## run unit, property, script, fuzz corpus, layout and golden tests with -race
 	@$(GO) test -race -skip '^($(WITHOUT_RACE))$$' ./...
