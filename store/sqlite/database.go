@@ -184,16 +184,21 @@ func (d *database) watch(ctx context.Context, wake func(thread int64)) error {
 		return err
 	}
 	defer conn.Close()
+	version, err := conn.PrepareContext(ctx, `PRAGMA data_version`)
+	if err != nil {
+		return err
+	}
+	defer version.Close()
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
 	for seen := int64(-1); ; {
-		var version int64
+		var now int64
 		// A context that can be cancelled would cost a goroutine each time.
-		if err := conn.QueryRowContext(context.WithoutCancel(ctx), `PRAGMA data_version`).Scan(&version); err != nil {
+		if err := version.QueryRowContext(context.WithoutCancel(ctx)).Scan(&now); err != nil {
 			return err
 		}
-		if version != seen {
-			seen = version
+		if now != seen {
+			seen = now
 			wake(0)
 		}
 		select {

@@ -5,6 +5,8 @@
 // machine can use the file at the same time. It must not be on a network file system.
 //
 // An append is on disk when it returns (synchronous=FULL). One transaction writes at a time.
+// Follow notices what other processes append within a few milliseconds. It ends with an
+// error if the file cannot be read, and can be called again after the last position.
 package sqlite
 
 import (

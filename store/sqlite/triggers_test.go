@@ -46,9 +46,9 @@ func TestSQLiteTriggers(t *testing.T) {
 		`INSERT OR REPLACE INTO entries VALUES (1, 2, 0, 1, 1, '', NULL, x'00')`,
 		`INSERT OR REPLACE INTO entries VALUES (2, 2, 0, 1, 1, '', NULL, x'00')`, // packed
 		`INSERT OR REPLACE INTO entries (rowid, thread_id, position, run, stream_number, kind, type, data) SELECT rowid, 1, 99, 0, 1, 1, '', x'00' FROM entries`,
-		`INSERT INTO entries VALUES (3, 9, 0, 1, 1, '', NULL, x'00')`,            // deleted
-		`INSERT INTO entries VALUES (9, 1, 0, 1, 1, '', NULL, x'00')`,            // no thread
-		`INSERT INTO entries VALUES (1, 9, 0, 1, 5, '', NULL, x'00')`,            // no kind
+		`INSERT INTO entries VALUES (3, 9, 0, 1, 1, '', NULL, x'00')`, // deleted
+		`INSERT INTO entries VALUES (9, 1, 0, 1, 1, '', NULL, x'00')`, // no thread
+		`INSERT INTO entries VALUES (1, 9, 0, 1, 5, '', NULL, x'00')`, // no kind
 		`DELETE FROM packs`,
 		`UPDATE packs SET data = x'00'`,
 		`UPDATE packs SET last = last + 1`,
