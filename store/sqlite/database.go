@@ -162,14 +162,11 @@ func (d *database) reclaim(ctx context.Context) error {
 		var blocked, pages, moved int64
 		err := conn.QueryRowContext(ctx, `PRAGMA wal_checkpoint(TRUNCATE)`).Scan(&blocked, &pages, &moved)
 		if err == nil && blocked != 0 {
-			err = errReading
+			err = sqlstore.ErrInUse
 		}
 		return err
 	})
 }
-
-// errReading reports that deleted bytes are still on the disk.
-var errReading = errors.New("deleted bytes are still on the disk, because readers use older versions of pages: delete again when they are done")
 
 // notify does nothing: see watch.
 func notify(context.Context, *sql.Tx, int64) error { return nil }

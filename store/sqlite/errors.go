@@ -8,6 +8,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 
 	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/internal/sqlstore"
 )
 
 // explain says what an error of SQLite means and what to do.
@@ -39,5 +40,5 @@ func explain(err error) error {
 // isBusy reports whether another process was in the way.
 func isBusy(err error) bool {
 	var e *sqlite.Error
-	return errors.Is(err, errReading) || errors.As(err, &e) && e.Code()&0xff == lib.SQLITE_BUSY
+	return errors.Is(err, sqlstore.ErrInUse) || errors.As(err, &e) && e.Code()&0xff == lib.SQLITE_BUSY
 }

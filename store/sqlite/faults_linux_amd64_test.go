@@ -1,8 +1,6 @@
 package sqlite_test
 
 import (
-	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -20,45 +18,6 @@ import (
 
 // everyFault makes TestSQLiteFaults inject faults into all calls instead of some.
 var everyFault = flag.Bool("faults", false, "inject faults into every call")
-
-// faultVariable makes the test program append to the log that it names: see appendThrough.
-const faultVariable = "P20EXPORT_SQLITE_FAULTS"
-
-const faultAppends = 12
-
-// appendThrough appends to a log with faults, goes on after each error, and prints the last
-// position or the error of each call.
-func appendThrough(path string) error {
-	ctx := context.Background()
-	log, err := sqlite.Open(ctx, path, true)
-	for tries := 0; err != nil && tries < 100; tries++ {
-		fmt.Println("error", err)
-		log, err = sqlite.Open(ctx, path, true)
-	}
-	if err != nil {
-		return err
-	}
-	key := store.Key{Thread: "t"}
-	for done, tries := 0, 0; done < faultAppends && tries < 100; tries++ {
-		t, err := log.Thread(ctx, key)
-		if err != nil && !errors.Is(err, store.ErrNoThread) {
-			fmt.Println("error", err)
-			continue
-		}
-		var entries []store.Entry
-		for i := range 20 {
-			entries = append(entries, store.Entry{Stream: "s", Kind: store.Event, Data: fmt.Appendf(nil, "%d %01000d", t.Last+int64(i)+1, 0)})
-		}
-		last, err := log.Append(ctx, key, t.Last, entries)
-		if err != nil {
-			fmt.Println("error", err)
-			continue
-		}
-		fmt.Println("last", last)
-		done++
-	}
-	return log.Close()
-}
 
 // TestSQLiteFaults makes calls of an appender fail, once and several times in a row. The
 // errors must say why, the log must go on, and nothing that it acknowledged may be lost.

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"io/fs"
 
 	"github.com/pressly/goose/v3"
@@ -45,6 +46,9 @@ type Dialect struct {
 	// Explain says what an error of the database means and what to do.
 	Explain func(err error) error
 }
+
+// ErrInUse is an error of Dialect.Reclaim: readers still use what was deleted.
+var ErrInUse = errors.New("deleted bytes are still on the disk, because readers use them: delete again when they are done")
 
 // Write is a batch to append to a thread.
 type Write struct {
