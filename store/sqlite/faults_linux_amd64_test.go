@@ -63,17 +63,78 @@ func TestSQLiteFaults(t *testing.T) {
 	}
 }
 
+// TestSQLiteKilledAnywhere kills an appender at system calls from its start to its end, also
+// while it creates the log.
+func TestSQLiteKilledAnywhere(t *testing.T) {
+	t.Parallel()
+	run := func(at int) (out string, calls int, path string) {
+		dir := t.TempDir()
+		path = filepath.Join(dir, "log")
+		_, out, calls = testkit.KillAt(t, appender(t, path), at)
+		return out, calls, path
+	}
+	out, calls, path := run(0)
+	if n := left(t, path, out); n != 20*faultAppends {
+		t.Fatalf("%d entries", n)
+	}
+	created, full := 0, 0
+	for at := 1; at < calls; at += calls/30 + 1 {
+		out, _, path := run(at)
+		switch n := left(t, path, out); {
+		case n == 20*faultAppends:
+			full++
+		case n == 0:
+			created++
+		}
+	}
+	if created == 0 || created+full > 28 {
+		t.Errorf("%d were killed before they appended, and %d after", created, full)
+	}
+}
+
+// appender returns a command that calls appendThrough.
+func appender(t *testing.T, path string) *exec.Cmd {
+	t.Helper()
+	program, err := os.Executable()
+	must(t, err)
+	cmd := exec.CommandContext(t.Context(), program)
+	cmd.Env = append(os.Environ(), faultVariable+"="+path)
+	return cmd
+}
+
+// left checks that a log has what an appender acknowledged, without a gap or a duplicate,
+// and returns the number of entries.
+func left(t *testing.T, path, out string) int64 {
+	t.Helper()
+	acknowledged := int64(0)
+	for line := range strings.Lines(out) {
+		fmt.Sscanf(line, "last %d\n", &acknowledged)
+	}
+	log, err := sqlite.Open(t.Context(), path, true)
+	must(t, err)
+	defer log.Close()
+	position := int64(0)
+	for e, err := range log.Read(t.Context(), store.Key{Thread: "t"}, 0) {
+		must(t, err)
+		position++
+		if !strings.HasPrefix(string(e.Data), fmt.Sprintf("%d ", position)) {
+			t.Fatalf("entry %d is %.20s", position, e.Data)
+		}
+	}
+	if position < acknowledged {
+		t.Errorf("the log has %d entries, and %d were acknowledged:\n%s", position, acknowledged, out)
+	}
+	isIntact(t, path)
+	return position
+}
+
 // faulted runs an appender with faults, checks what it said and left, and returns the
 // number of errors.
 func faulted(t *testing.T, fault func(testkit.Call) testkit.Fault, times int) int {
 	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "log")
-	program, err := os.Executable()
-	must(t, err)
-	cmd := exec.CommandContext(t.Context(), program)
-	cmd.Env = append(os.Environ(), faultVariable+"="+path)
-	status, out := testkit.Inject(t, cmd, dir, fault)
+	status, out := testkit.Inject(t, appender(t, path), dir, fault)
 	reported := 0
 	acknowledged := int64(0)
 	for line := range strings.Lines(out) {
@@ -93,21 +154,7 @@ func faulted(t *testing.T, fault func(testkit.Call) testkit.Fault, times int) in
 	if status != 0 && times == 0 || acknowledged < 20*faultAppends || reported > times {
 		t.Errorf("status %d after %d errors:\n%s", status, reported, out)
 	}
-	log, err := sqlite.Open(t.Context(), path, false)
-	must(t, err)
-	defer log.Close()
-	position := int64(0)
-	for e, err := range log.Read(t.Context(), store.Key{Thread: "t"}, 0) {
-		must(t, err)
-		position++
-		if !strings.HasPrefix(string(e.Data), fmt.Sprintf("%d ", position)) {
-			t.Fatalf("entry %d is %.20s", position, e.Data)
-		}
-	}
-	if position < acknowledged {
-		t.Errorf("the log has %d entries, and %d were acknowledged:\n%s", position, acknowledged, out)
-	}
-	isIntact(t, path)
+	left(t, path, out)
 	return reported
 }
 
