@@ -31,7 +31,7 @@ the thread, and the position after which the entries begin. Each further line is
 an entry with its position, stream, kind, time of arrival and data, where known.
 The data is in one of three keys:
 
-  json    JSON text, byte for byte, if it has no line break and no space around it
+  json    JSON text without line breaks and without space around it
   text    other text, as a JSON string
   base64  data that is not UTF-8, or has control characters
 

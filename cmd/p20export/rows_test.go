@@ -85,6 +85,8 @@ func rowsOfAll(t *testing.T) (all []row) {
 		{"recover", in("open")},
 		{"prune", captures, "--older-than", "0s", "--frozen-in", lane("frozen"), "--dry-run"},
 		{"prune", sampleDir, "--older-than", "0s", "--frozen-in", lane("frozen"), "--dry-run"},
+		{"log", "import", oneTurn, in("nowhere"), "--store", log},
+		{"log", "export", "t", "-o", in("t.log"), "--store", log},
 		{"log", "threads", "--store", log},
 		{"log", "runs", "--store", log},
 		{"log", "cat", "t", "--store", log},

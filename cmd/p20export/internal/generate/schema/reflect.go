@@ -24,7 +24,7 @@ type generator struct{ comments map[string]string }
 
 func newGenerator() (*generator, error) {
 	var source jsonschema.Reflector
-	for _, dir := range []string{"artifact", "capture", "cmd/p20export/internal/render", "discovery", "envelope", "finding", "project"} {
+	for _, dir := range []string{"artifact", "capture", "cmd/p20export/internal/render", "discovery", "envelope", "finding", "project", "store"} {
 		if err := source.AddGoComments(module, dir); err != nil {
 			return nil, err
 		}
