@@ -36,7 +36,7 @@ P20EXPORT_STORE may contain it. It is never printed.
 
 A log is a tool for those who run agents. It is never evidence: p20export freeze
 makes artifacts from captures.
-` + exitHelp("the work was done", "what a subcommand checks was not so", "the log could not be used, or has no such thread"),
+` + exitHelp("the work was done", "a file was refused, or nothing was deleted because the question was not answered with y", "the log could not be used, or has no such thread"),
 		Example: `  p20export log import captures/ --store sqlite:events.db
   p20export log threads --store sqlite:events.db
   p20export log cat THREAD --store sqlite:events.db --follow`,
@@ -151,7 +151,7 @@ TIME is a time in RFC 3339, a date, or an age such as 36h or 30d.
 	f.addAllTenants(cmd, "runs of the threads")
 	flags := cmd.Flags()
 	flags.StringVar(&id, "run", "", "only runs with the run `ID`")
-	flags.StringVar(&parent, "parent", "", "only runs whose parent has the run `ID`")
+	flags.StringVar(&parent, "parent", "", "only runs whose parent has the run `ID`; '' selects runs without a parent")
 	flags.Var(&since, "since", "only runs that began at `TIME` or later")
 	flags.Var(&until, "until", "only runs that began before `TIME`")
 	flags.StringSliceVar(&ends, "end", nil, "only runs with one of these `ENDS`: "+strings.Join(runEnds(), ", "))

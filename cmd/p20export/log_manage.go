@@ -143,7 +143,7 @@ func newLogDelete() *cobra.Command {
 		Short: "Delete whole threads, with all their entries",
 		Long: `Delete all entries of each THREAD, with the ids of its runs and streams. What
 remains is a mark with the ids of tenant and thread, the numbers and sizes of
-what was deleted, and the times. It prevents that the thread begins again.
+what was deleted, and the times, so that nothing can be appended to the thread.
 
 Nothing less than a thread can be deleted, and nothing can be restored. All
 threads must exist; otherwise, none is deleted. A thread that was deleted before
