@@ -25,6 +25,7 @@ const (
 	Scenarios     = "scenarios"
 	Expected      = "expected"
 	Harness       = "harness"
+	Log           = "log"
 	Rows          = "rows"
 )
 
@@ -48,6 +49,7 @@ var descriptions = []struct{ name, text string }{
 	{Scenarios, "a list of scenarios"},
 	{Expected, "expected.json, the expected captures of a harness"},
 	{Harness, "harness.json, how to start the server of an integration"},
+	{Log, "one line of a thread of a log in the portable form"},
 	{Rows, "one line of the JSON output of a command"},
 }
 

@@ -24,8 +24,9 @@ describe what the program writes. No schema can express everything that the
 program checks: validate and verify decide.
 
 The schema envelope describes an array of the three lines of an envelope file.
-The schema rows describes one line of --format json of any command. --format
-applies only to the list; a schema is always JSON.
+The schema log describes one line of a file of log export, and the schema rows
+one line of --format json of any command. --format applies only to the list; a
+schema is always JSON.
 ` + exitHelp("the list or the schema was printed", "", ""),
 		Example: `  p20export schema
   p20export schema artifact > artifact.schema.json
