@@ -71,7 +71,7 @@ func explain(err error) error {
 	case diskFull:
 		next = "the server's disk is full; free space on it and try again"
 	case insufficientRights:
-		next = "grant the user what docs/log.md lists, or migrate as the owner of the tables"
+		next = "grant the user the rights that docs/serialization.md lists, or use the owner of the schema"
 	case readOnlyTransaction:
 		next = "the server is a standby; name the primary, or add target_session_attrs=read-write to the URL"
 	case statementTimeout, lockTimeout:

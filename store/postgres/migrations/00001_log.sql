@@ -1,4 +1,4 @@
--- The log. store/sqlite has the same tables and columns; docs/log.md explains them.
+-- The log. store/sqlite has the same tables and columns; docs/serialization.md explains them.
 -- Times are microseconds since 1970 in UTC, and NULL if they are not known.
 
 -- +goose Up
