@@ -12,7 +12,8 @@ import (
 )
 
 // Append implements store.Log. The state of a thread at a position never changes. So it is
-// loaded without a lock, and Dialect.Write compares the last position with it.
+// loaded without a lock, or kept since the last append, and Dialect.Write compares the last
+// position with it.
 func (l *Log) Append(ctx context.Context, key store.Key, after int64, entries []store.Entry) (int64, error) {
 	last, err := l.append(ctx, key, after, entries)
 	if err != nil {
@@ -31,8 +32,15 @@ func (l *Log) append(ctx context.Context, key store.Key, after int64, entries []
 	}
 	for {
 		w := &Write{Key: key, Batch: b, Entries: entries, Now: time.Now().UnixMicro()}
-		if err := l.load(ctx, w); err != nil {
-			return 0, l.explain(err)
+		var before *state
+		known := false
+		if b.Len() > 0 { // Write compares the position
+			before, known = l.states.take(w, after)
+		}
+		if !known {
+			if err := l.load(ctx, w); err != nil {
+				return 0, l.explain(err)
+			}
 		}
 		if w.Before.Last != after {
 			return 0, &store.ConflictError{Key: key, Expected: after, Last: w.Before.Last}
@@ -48,6 +56,7 @@ func (l *Log) append(ctx context.Context, key store.Key, after int64, entries []
 			return 0, l.explain(err)
 		}
 		if written {
+			l.states.keep(w, before)
 			l.followers.wake(w.Thread)
 			return b.Thread.Last, nil
 		}

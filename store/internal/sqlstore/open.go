@@ -28,6 +28,7 @@ type Log struct {
 	dialect   *Dialect
 	db        *sql.DB // for reading
 	followers followers
+	states    states
 	closed    atomic.Bool
 }
 
