@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -79,6 +80,11 @@ func explain(err error) error {
 	case undefinedTable:
 		next = "the tables of the log are gone; restore them from a backup"
 	default:
+		var certificate *tls.CertificateVerificationError
+		if errors.As(err, &certificate) {
+			next = "the certificate of the server is not trusted; name its CA with sslrootcert in the URL"
+			break
+		}
 		if !gone(err) {
 			return err
 		}

@@ -49,6 +49,10 @@ func (l *Log) append(ctx context.Context, key store.Key, after int64, entries []
 			return after, nil
 		}
 		if err := b.Place(w.Before, w.StreamsBefore); err != nil {
+			// The streams can be those of a later position.
+			if now := (&Write{Key: key, Batch: b}); l.load(ctx, now) == nil && now.Before.Last != after {
+				err = &store.ConflictError{Key: key, Expected: after, Last: now.Before.Last}
+			}
 			return 0, err
 		}
 		written, err := l.dialect.Write(ctx, w)
