@@ -122,7 +122,7 @@ $(CLIENT)/.installed: envelope/judge/package.json envelope/judge/package-lock.js
 
 .PHONY: postgres
 postgres: ## test the log in PostgreSQL with a real server, which is started, killed and removed
-	@store/postgres/server.sh with $(GO) test -race -count=1 -tags postgres -run '^TestPostgres' ./store/postgres ./cmd/p20export
+	@store/postgres/server.sh with $(GO) test -race -count=1 -tags postgres -run '^TestPostgres' ./store/postgres ./store/restore ./cmd/p20export
 
 AXE := $(BUILD)/axe
 .PHONY: browser

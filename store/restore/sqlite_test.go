@@ -10,16 +10,22 @@ import (
 	"github.com/p20export/p20export/store/sqlite"
 )
 
-// TestSQLite restores threads from a database as of every position, before and after
-// packing. The entries are appended in several batches.
+// TestSQLite restores threads from an SQLite database.
 func TestSQLite(t *testing.T) {
 	t.Parallel()
-	ctx := t.Context()
-	log, err := sqlite.Open(ctx, filepath.Join(t.TempDir(), "log.db"), true)
+	log, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "log.db"), true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer log.Close()
+	checkLog(t, log)
+}
+
+// checkLog restores threads from a log as of every position, before and after packing. The
+// entries are appended in several batches.
+func checkLog(t *testing.T, log store.Log) {
+	t.Helper()
+	ctx := t.Context()
 	for seed := range uint64(4) {
 		g := generate(shape{runs: 15, inputs: "mixed", open: 1 + int(seed)%3, broken: seed%2 == 1, points: true}, seed)
 		key := store.Key{Tenant: fmt.Sprint(seed), Thread: "t"}
