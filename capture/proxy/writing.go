@@ -15,7 +15,7 @@ import (
 // again. It is followGather if the recording is followed.
 const (
 	gather       = 50 * time.Millisecond
-	followGather = 5 * time.Millisecond
+	followGather = 10 * time.Millisecond
 )
 
 // run writes the capture and, when the exchange is over, tells the observer.

@@ -16,6 +16,13 @@ const (
 	maxLiveBytes = 32 << 20
 	// eventBytes is about the memory of an event beside its data.
 	eventBytes = 128
+	// liveSlots limits the appends of live events that are made at a time. After an append,
+	// its slot rests liveRest times as long as the append took, up to maxRest. So the log
+	// takes a bounded part of the time of the machine from the traffic, and under load each
+	// append has more events.
+	liveSlots = 4
+	liveRest  = 3
+	maxRest   = 100 * time.Millisecond
 )
 
 // live appends the events of an open exchange. It gives up at the first problem, because
@@ -161,9 +168,16 @@ func (f *live) run(request event) {
 		}
 	}
 	for {
+		if !f.logger.takeSlot() {
+			f.giveUp()
+			return
+		}
 		queue, bytes, more := f.take()
 		held += bytes
-		if f.append(queue) != nil {
+		began := time.Now()
+		err := f.append(queue)
+		f.logger.freeSlot(time.Since(began))
+		if err != nil {
 			f.giveUp()
 			return
 		}
@@ -181,6 +195,21 @@ func (f *live) run(request event) {
 			return
 		}
 	}
+}
+
+// takeSlot waits for a slot. It returns false if the Logger was stopped.
+func (l *Logger) takeSlot() bool {
+	select {
+	case l.slots <- struct{}{}:
+		return true
+	case <-l.ctx.Done():
+		return false
+	}
+}
+
+// freeSlot frees the slot of an append that took a time, after its rest.
+func (l *Logger) freeSlot(took time.Duration) {
+	time.AfterFunc(min(liveRest*took, maxRest), func() { <-l.slots })
 }
 
 // append appends events.

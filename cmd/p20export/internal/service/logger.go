@@ -73,6 +73,7 @@ type Logger struct {
 	failing bool      // whether the log says that the event log cannot be used
 	failed  time.Time // the last time that it could not be used
 
+	slots   chan struct{} // of live appends
 	wake    chan struct{} // something was added
 	last    chan struct{} // closed by Finish
 	ctx     context.Context
@@ -105,7 +106,7 @@ func NewLogger(captures *Store, events store.Log, tenant string, log *slog.Logge
 	l := &Logger{
 		captures: captures, events: events, tenant: tenant, log: log, observer: o,
 		backlog: newBacklog(captures, log), live: make(map[string]*live),
-		wake: make(chan struct{}, 1), last: make(chan struct{}), ended: make(chan struct{}),
+		slots: make(chan struct{}, liveSlots), wake: make(chan struct{}, 1), last: make(chan struct{}), ended: make(chan struct{}),
 		pause: firstPause, timeout: callTimeout, maxLive: maxLiveBytes,
 	}
 	l.ctx, l.stop = context.WithCancel(context.Background())
