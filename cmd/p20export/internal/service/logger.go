@@ -84,6 +84,7 @@ type Logger struct {
 	// These are different in tests.
 	pause   time.Duration // before the first retry
 	timeout time.Duration // of a call of the event log
+	grace   time.Duration // for what is interrupted at the end
 	maxLive int64
 }
 
@@ -107,7 +108,7 @@ func NewLogger(captures *Store, events store.Log, tenant string, log *slog.Logge
 		captures: captures, events: events, tenant: tenant, log: log, observer: o,
 		backlog: newBacklog(captures, log), live: make(map[string]*live),
 		slots: make(chan struct{}, liveSlots), wake: make(chan struct{}, 1), last: make(chan struct{}), ended: make(chan struct{}),
-		pause: firstPause, timeout: callTimeout, maxLive: maxLiveBytes,
+		pause: firstPause, timeout: callTimeout, grace: finishTime, maxLive: maxLiveBytes,
 	}
 	l.ctx, l.stop = context.WithCancel(context.Background())
 	return l
@@ -204,7 +205,7 @@ func (l *Logger) Finish(ctx context.Context) {
 			l.log.Error("the event log cannot be closed", "error", err)
 		}
 	}()
-	t := time.NewTimer(finishTime)
+	t := time.NewTimer(l.grace)
 	defer t.Stop()
 	select {
 	case <-done:

@@ -495,17 +495,48 @@ func TestLoggerFinishAway(t *testing.T) {
 	}
 }
 
+// stuck is a log that never returns from an append.
+type stuck struct {
+	store.Log
+	reached chan struct{}
+}
+
+func (s stuck) Append(context.Context, store.Key, int64, []store.Entry) (int64, error) {
+	close(s.reached)
+	select {}
+}
+
 // A log that hangs and ignores its context does not keep Finish.
 func TestLoggerFinishHangs(t *testing.T) {
 	t.Parallel()
-	log := &broken{Log: memory.New(), hangs: true}
+	log := stuck{memory.New(), make(chan struct{})}
 	l, seen := newLogger(t, newStore(t, "a"), log)
+	l.grace = time.Millisecond
 	l.Start()
+	<-log.reached
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	l.Finish(ctx)
-	if seen.said("the next start appends them") != 1 || seen.of("errors") != 0 {
+	if seen.said("the next start appends them") != 1 || seen.said("the event log hangs") != 1 {
 		t.Errorf("%v\n%s", seen.counts, seen.text.String())
+	}
+}
+
+// Failed requests are not followed, even if the response has the events of a run.
+func TestLoggerFailedRequest(t *testing.T) {
+	t.Parallel()
+	log := memory.New()
+	r := record(t, log, func(w http.ResponseWriter, q *http.Request) {
+		_, _ = io.Copy(io.Discard, q.Body)
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.WriteHeader(http.StatusInternalServerError)
+		_, _ = io.WriteString(w, run())
+	}, nil)
+	r.logger.Start()
+	r.exchange(t, "/")
+	r.logger.Finish(t.Context())
+	if got := entries(t, log, "t"); len(got) != 0 || r.seen.of(LogNone) != 1 || r.seen.of("not live") != 0 {
+		t.Errorf("%q, %v", got, r.seen.counts)
 	}
 }
 
