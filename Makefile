@@ -302,7 +302,7 @@ bench-proxy: $(RELEASE) ## compare proxy with nginx and a bare ReverseProxy and 
 
 STORE := internal/bench/store
 .PHONY: bench-store
-bench-store: $(BENCH)/store/copilotkit/.installed ## measure the event logs and write their tables in docs/benchmarks.md; needs an idle machine for half an hour; STORE_FLAGS='-rounds 1 -only append -doc=' measures less, -help lists all
+bench-store: $(BENCH)/store/copilotkit/.installed ## measure the event logs and write their tables in docs/benchmarks.md; needs an idle machine for an hour; STORE_FLAGS='-rounds 1 -only append -doc=' measures less, -help lists all
 	@command -v node >/dev/null || { echo "make: node is needed for the benchmarks" >&2; exit 1; }
 	@mkdir -p $(BENCH)/bin
 	@$(GO) build -o $(BENCH)/bin/ ./$(STORE)

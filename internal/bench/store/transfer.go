@@ -138,7 +138,7 @@ func streams(ctx context.Context, s *settings) (_ string, err error) {
 	t.WriteString(page.Row("log", "events", "data (MB)", "import a capture (MB/s)", "export (MB/s)", "import the export (MB/s)", "the same"))
 	t.WriteString("|---|--:|--:|--:|--:|--:|---|\n")
 	for _, name := range s.logs {
-		cells, err := s.roundTrip(ctx, name, dir, file)
+		cells, err := s.roundTrip(ctx, name, file)
 		if err != nil {
 			return "", err
 		}
@@ -148,7 +148,12 @@ func streams(ctx context.Context, s *settings) (_ string, err error) {
 }
 
 // roundTrip returns the cells of one log.
-func (s *settings) roundTrip(ctx context.Context, name, dir, file string) (cells []string, err error) {
+func (s *settings) roundTrip(ctx context.Context, name, file string) (cells []string, err error) {
+	dir, err := os.MkdirTemp(s.dir, "round-trip-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	var logs [2]*log
 	for i := range logs {
 		if logs[i], err = s.open(ctx, name); err != nil {
@@ -168,7 +173,7 @@ func (s *settings) roundTrip(ctx context.Context, name, dir, file string) (cells
 		return nil, err
 	}
 	timed(thread.Bytes, begun)
-	exported := filepath.Join(dir, name+".ndjson")
+	exported := filepath.Join(dir, "thread.ndjson")
 	begun = time.Now()
 	first, _, err := logs[0].save(ctx, thread.Key, exported)
 	if err != nil {
@@ -180,7 +185,7 @@ func (s *settings) roundTrip(ctx context.Context, name, dir, file string) (cells
 		return nil, err
 	}
 	timed(thread.Bytes, begun)
-	second, _, err := logs[1].save(ctx, thread.Key, filepath.Join(dir, name+"-again.ndjson"))
+	second, _, err := logs[1].save(ctx, thread.Key, filepath.Join(dir, "again.ndjson"))
 	if err != nil {
 		return nil, err
 	}
