@@ -193,7 +193,7 @@ TIME is a time in RFC 3339, a date, or an age such as 36h or 30d.
 			if err != nil {
 				return p.Close(f.failed(err))
 			}
-			p.LogRun(r, f.allTenants, len(args) == 0)
+			p.LogRun(r, len(args) == 0)
 		}
 		return p.Close(nil)
 	}

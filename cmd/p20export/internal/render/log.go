@@ -156,8 +156,9 @@ func (p *Printer) LogThread(t store.Thread, tenants bool) {
 	p.listed(head, row)
 }
 
-// LogRun prints a run of a list. With tenants or threads, the list has the runs of several.
-func (p *Printer) LogRun(r store.Run, tenants, threads bool) {
+// LogRun prints a run of a list. With threads, the list has the runs of several, one thread
+// after the other.
+func (p *Printer) LogRun(r store.Run, threads bool) {
 	if p.format == JSON {
 		p.json(LogRunRow{
 			r.Tenant, r.Thread, optional(r.ID), optional(r.Parent), r.Stream, optional(r.Input), r.Start, r.Last, r.Entries, r.Bytes,
@@ -169,15 +170,12 @@ func (p *Printer) LogRun(r store.Run, tenants, threads bool) {
 	if r.Parent != "" {
 		parent = shownID(r.Parent)
 	}
-	row := []cell{{text: shownID(r.ID)}, {text: parent}, number(r.Start), number(r.Entries), number(r.Bytes), {string(r.End), endColour(r.End)}, {text: seconds(r.StartedAt)}}
 	head := heading("RUN", "PARENT", "       AT", "   EVENTS", "    BYTES", "END", "STARTED")
-	if threads {
-		row, head = append([]cell{{text: shownID(r.Thread)}}, row...), append(heading("THREAD"), head...)
+	if threads && (p.thread == nil || *p.thread != r.Key) {
+		p.thread = &r.Key
+		p.listed(head, []cell{{text: "thread " + shownKey(r.Key)}})
 	}
-	if tenants {
-		row, head = append([]cell{{text: shownID(r.Tenant)}}, row...), append(heading("TENANT"), head...)
-	}
-	p.listed(head, row)
+	p.listed(head, []cell{{text: shownID(r.ID)}, {text: parent}, number(r.Start), number(r.Entries), number(r.Bytes), {string(r.End), endColour(r.End)}, {text: seconds(r.StartedAt)}})
 }
 
 // endColour returns the colour of the end of a run.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/p20export/p20export/capture"
@@ -32,6 +33,61 @@ func TestLongList(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) != 1+threads || !strings.HasPrefix(lines[0], "THREAD ") || !strings.HasPrefix(lines[threads], fmt.Sprintf("thread-%d ", threads-1)) {
 		t.Errorf("%d lines for %d threads, from %q to %q", len(lines), threads, lines[0], lines[len(lines)-1])
+	}
+}
+
+// Lists fit into lines for any ids, and all parts of an id are there.
+func TestListsOfLongIDs(t *testing.T) {
+	t.Parallel()
+	id := func(n int) string { return strings.Repeat("0123456789", n)[:n] }
+	for _, n := range []int{1, 36, 40, 50, widestCell, widestCell + 1, 100, lineColumns, 300, store.MaxIDBytes} {
+		var runs, threads bytes.Buffer
+		list, other := New(&runs, Text, record.Tool{}), New(&threads, Text, record.Tool{})
+		count := 20
+		if n == 36 {
+			count += blockRows
+		}
+		for i := range count {
+			key := store.Key{Tenant: "t" + id(n-1), Thread: fmt.Sprint("T", i%7, id(n))}
+			list.LogRun(store.Run{Key: key, ID: "r" + id(n-1), Parent: "p" + id(n-1), Start: 1 << 40, Last: 1 << 41, Bytes: 1 << 50, End: store.Interrupted}, n%2 == 0)
+			other.LogThread(store.Thread{Key: key, Last: 1, UpdatedAt: time.Unix(0, 0), DeletedAt: time.Unix(0, 0)}, true)
+		}
+		for out, p := range map[*bytes.Buffer]*Printer{&runs: list, &threads: other} {
+			if err := p.Close(nil); err != nil {
+				t.Fatal(err)
+			}
+			checkWidth(t, out.String())
+			joined := strings.Join(strings.Fields(out.String()), "")
+			for _, want := range []string{"p" + id(n-1), "t" + id(n-1)} {
+				if got := strings.Count(joined, want); n > 10 && got != 0 && got != count {
+					t.Errorf("ids of %d bytes: %s occurs %d times in %d rows", n, want, got, count)
+				}
+			}
+		}
+	}
+}
+
+// Ids of 36 characters, as many clients make them, leave each run on one line or, with a
+// parent, on two.
+func TestRunsOfUUIDs(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	p := New(&out, Text, record.Tool{})
+	key := store.Key{Thread: "2b1f6a52-7b1c-4d0a-9e57-0c2f1f0e8a11"}
+	const first, second = "0197f0d4-9f3b-7c55-8a4e-5b7d2d1c9e01", "0197f0d4-9f3b-7c55-8a4e-5b7d2d1c9e02"
+	p.LogRun(store.Run{Key: key, ID: first, Start: 1, Entries: 2, Bytes: 161, End: store.Finished, StartedAt: time.Unix(0, 0)}, true)
+	p.LogRun(store.Run{Key: key, ID: second, Parent: first, Start: 3, Entries: 2, Bytes: 209, End: store.Interrupted, StartedAt: time.Unix(0, 0)}, true)
+	if err := p.Close(nil); err != nil {
+		t.Fatal(err)
+	}
+	want := `RUN                                   PARENT         AT     EVENTS      BYTES  END          STARTED
+thread 2b1f6a52-7b1c-4d0a-9e57-0c2f1f0e8a11
+0197f0d4-9f3b-7c55-8a4e-5b7d2d1c9e01                  1          2        161  finished     1970-01-01T00:00:00Z
+0197f0d4-9f3b-7c55-8a4e-5b7d2d1c9e02  0197f0d4-9f3b-7c55-8a4e-5b7d2d1c9e01
+                                                      3          2        209  interrupted  1970-01-01T00:00:00Z
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Error(diff)
 	}
 }
 

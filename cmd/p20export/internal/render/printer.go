@@ -26,6 +26,7 @@ import (
 	"github.com/p20export/p20export/project/difference"
 	"github.com/p20export/p20export/project/prune"
 	"github.com/p20export/p20export/project/record"
+	"github.com/p20export/p20export/store"
 )
 
 // ErrOutput marks errors while writing results.
@@ -59,6 +60,8 @@ type Printer struct {
 	err      error
 	doc      document // for SARIF and JUnit; nil before the first row
 	block    [][]cell // of a list; see listed
+	// thread is the thread of the last run of a list, or nil.
+	thread *store.Key
 }
 
 // member is a member of a row whose value is a valid UTF-8 text, which package json would

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/p20export/p20export/finding"
@@ -9,47 +10,83 @@ import (
 // cell is one field of a table.
 type cell struct{ text, colour string }
 
-// widestCell is the maximum width of a cell that shares a line with others. A wider cell
-// gets its own line.
+// widestCell is the maximum width of a cell after which a line continues.
 const widestCell = 56
 
+// leastLast is how much of a line the last column has, if its cells need it.
+const leastLast = 28
+
 // table prints rows of cells in columns. The last cell of a row is wrapped if it is too
-// long. A row with one cell is a heading. Texts are escaped for the terminal.
+// long. After another cell that is too wide for its column, the row continues on a new line.
+// A row with one cell is a heading. Texts are escaped for the terminal.
 func (p *Printer) table(rows [][]cell) {
-	last := len(rows[0]) - 1
-	widths := make([]int, last)
 	for _, row := range rows {
 		for i := range row {
 			row[i].text = finding.Escape(row[i].text)
-			if n := columns(row[i].text); i < last && n <= widestCell && len(row) > 1 {
-				widths[i] = max(widths[i], n)
-			}
 		}
 	}
+	widths := tableWidths(rows)
+	last := len(widths)
 	for _, row := range rows {
 		if len(row) == 1 {
 			p.line("%s", p.paint(row[0].colour, row[0].text))
 			continue
 		}
-		var line strings.Builder
-		at := 0
+		line, at := "", 0
 		for i, width := range widths {
 			c := row[i]
 			n := columns(c.text)
 			if n > width {
-				p.line("%s", p.paint(c.colour, c.text))
-				c.text, n = "", 0
+				p.line("%s\t%s", painted(line), p.paint(c.colour, c.text))
+				line, c.text, n = strings.Repeat(" ", at), "", 0
 			}
-			line.WriteString(string(p.paint(c.colour, c.text)) + strings.Repeat(" ", width-n+2))
+			line += string(p.paint(c.colour, c.text)) + strings.Repeat(" ", width-n+2)
 			at += width + 2
 		}
 		for i, text := range fold(row[last].text, lineColumns-at) {
 			if i > 0 {
-				line.WriteString("\n" + strings.Repeat(" ", at))
+				line += "\n" + strings.Repeat(" ", at)
 			}
-			line.WriteString(string(p.paint(row[last].colour, text)))
+			line += string(p.paint(row[last].colour, text))
 		}
-		p.Raw([]byte(strings.TrimRight(line.String(), " ") + "\n"))
+		p.Raw([]byte(strings.TrimRight(line, " ") + "\n"))
+	}
+}
+
+// tableWidths returns the widths of the columns except for the last, such that a line has
+// room for it. If there is not enough, the widest cells are left out.
+func tableWidths(rows [][]cell) []int {
+	last := 0
+	for _, row := range rows {
+		last = max(last, len(row)-1)
+	}
+	sizes := make([][]int, len(rows))
+	room := 0
+	for i, row := range rows {
+		for _, c := range row {
+			sizes[i] = append(sizes[i], columns(c.text))
+		}
+		if len(row) > 1 {
+			room = max(room, min(sizes[i][last], leastLast))
+		}
+	}
+	most := slices.Repeat([]int{widestCell}, last)
+	for {
+		widths, total, widest := make([]int, last), room, 0
+		for i := range widths {
+			for _, row := range sizes {
+				if len(row) > 1 && row[i] <= most[i] {
+					widths[i] = max(widths[i], row[i])
+				}
+			}
+			if total += widths[i] + 2; widths[i] >= widths[widest] {
+				widest = i
+			}
+		}
+		if total <= lineColumns || widths[widest] == 0 {
+			return widths
+		}
+		most[widest] = widths[widest] - 1
 	}
 }
 
