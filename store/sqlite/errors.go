@@ -17,6 +17,10 @@ func explain(err error) error {
 	if !errors.As(err, &e) {
 		return err
 	}
+	if e.Code() == lib.SQLITE_IOERR_SHMSIZE {
+		// The index of the write-ahead log cannot grow. SQLite does not report why.
+		return fmt.Errorf("the disk is full or failed: make room and try again: %w", err)
+	}
 	switch e.Code() & 0xff {
 	case lib.SQLITE_FULL:
 		return fmt.Errorf("the disk is full: nothing was changed: make room and try again: %w", err)

@@ -63,6 +63,26 @@ func TestSQLiteFaults(t *testing.T) {
 	}
 }
 
+// TestSQLiteFull opens a log while the disk has no room for the index of its write-ahead log.
+// SQLite then reports that the disk failed.
+func TestSQLiteFull(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "log")
+	newLog(t, path)
+	full := 0
+	status, out := testkit.Inject(t, appender(t, path), filepath.Dir(path), func(c testkit.Call) testkit.Fault {
+		if c.Name == "pwrite64" && c.Path == path+"-shm" && full < 3 {
+			full++
+			return testkit.Fault{Err: syscall.ENOSPC}
+		}
+		return testkit.Fault{}
+	})
+	n := strings.Count(out, "error open the log ")
+	if status != 0 || n == 0 || strings.Count(out, "the disk is full or failed: make room") != n {
+		t.Errorf("status %d after %d faults:\n%s", status, full, out)
+	}
+}
+
 // TestSQLiteKilledAnywhere kills an appender at system calls from its start to its end, also
 // while it creates the log.
 func TestSQLiteKilledAnywhere(t *testing.T) {
