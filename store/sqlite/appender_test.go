@@ -9,10 +9,35 @@ import (
 	"github.com/p20export/p20export/store/sqlite"
 )
 
-// faultVariable makes the test program append to the log that it names: see appendThrough.
+// faultVariable makes the test program append to the log that it names: see appendThrough. With
+// the variable of the same name and _FOLLOW, the program follows: see followThrough.
 const faultVariable = "P20EXPORT_SQLITE_FAULTS"
 
 const faultAppends = 12
+
+const followEntries = 20
+
+// followThrough prints the positions of followEntries entries. After an error, which it prints,
+// it follows again.
+func followThrough(path string) error {
+	log, err := sqlite.Open(context.Background(), path, false)
+	if err != nil {
+		return err
+	}
+	for last, tries := int64(0), 0; last < followEntries && tries < 100; tries++ {
+		for e, err := range log.Follow(context.Background(), store.Key{Thread: "t"}, last) {
+			if err != nil {
+				fmt.Println("error", err)
+				break
+			}
+			fmt.Println("entry", e.Position)
+			if last = e.Position; last == followEntries {
+				break
+			}
+		}
+	}
+	return log.Close()
+}
 
 // appendThrough appends to a log with faults, goes on after each error, and prints the last
 // position or the error of each call.

@@ -19,7 +19,11 @@ var kills = flag.Int("kills", 100, "kill the appender this often")
 
 func TestMain(m *testing.M) {
 	if job := os.Getenv(faultVariable); job != "" {
-		if err := appendThrough(job); err != nil {
+		do := appendThrough
+		if os.Getenv(faultVariable+"_FOLLOW") != "" {
+			do = followThrough
+		}
+		if err := do(job); err != nil {
 			fmt.Println("error", err)
 			os.Exit(1)
 		}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -80,6 +81,58 @@ func TestSQLiteFull(t *testing.T) {
 	n := strings.Count(out, "error open the log ")
 	if status != 0 || n == 0 || strings.Count(out, "the disk is full or failed: make room") != n {
 		t.Errorf("status %d after %d faults:\n%s", status, full, out)
+	}
+}
+
+// TestSQLiteFollowFaults follows a thread on a disk that fails to read for a while. Follow must
+// end with an error, and must miss and repeat nothing when it is called again.
+func TestSQLiteFollowFaults(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "log")
+	log, err := sqlite.Open(t.Context(), path, true)
+	must(t, err)
+	defer log.Close()
+	last := int64(0)
+	more := func() {
+		entries := slices.Repeat([]store.Entry{{Stream: "s", Kind: store.Event, Data: []byte("{}")}}, followEntries/2)
+		if last, err = log.Append(t.Context(), store.Key{Thread: "t"}, last, entries); err != nil {
+			t.Error(err)
+		}
+	}
+	more()
+	cmd := appender(t, path)
+	cmd.Env = append(cmd.Env, faultVariable+"_FOLLOW=1")
+	var fails atomic.Bool
+	status, out := testkit.Start(t, cmd, func(line string) {
+		if line == fmt.Sprint("entry ", followEntries/2) {
+			fails.Store(true)
+			more()
+		} else if strings.HasPrefix(line, "error ") {
+			fails.Store(false)
+		}
+	}, func(_ int, c testkit.Call) testkit.Fault {
+		if c.Name == "pread64" && fails.Load() && strings.HasPrefix(c.Path, path) {
+			return testkit.Fault{Err: syscall.EIO}
+		}
+		return testkit.Fault{}
+	}, func(int, testkit.Call) {}).Wait(t)
+	failed, entries := 0, ""
+	for line := range strings.Lines(out + "\n") {
+		if strings.HasPrefix(line, "error ") {
+			failed++
+			if !saysWhy(line) {
+				t.Errorf("the error does not say why: %s", line)
+			}
+			continue
+		}
+		entries += line
+	}
+	want := ""
+	for n := range followEntries {
+		want += fmt.Sprintf("entry %d\n", n+1)
+	}
+	if status != 0 || failed == 0 || entries != want {
+		t.Errorf("status %d after %d errors:\n%s", status, failed, out)
 	}
 }
 
