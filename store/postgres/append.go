@@ -46,6 +46,9 @@ const (
 SELECT id FROM t`
 )
 
+// lostAppend is what an error means that may have come after the commit.
+const lostAppend = "the PostgreSQL server ended the connection, and the entries may be in the log; see that it runs, and read the last position of the thread before you append again"
+
 // attempts is how often a statement is executed that failed only because of others.
 const attempts = 5
 
@@ -68,6 +71,8 @@ func (d *database) append(ctx context.Context, w *sqlstore.Write) (bool, error) 
 			return true, nil
 		case errors.Is(err, sql.ErrNoRows):
 			return false, nil
+		case gone(err) && !unsent(err):
+			return false, &explained{lostAppend, err}
 		case c != serializationFailure && c != deadlockDetected, attempt == attempts:
 			return false, err
 		}

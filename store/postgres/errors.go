@@ -58,9 +58,18 @@ func gone(err error) bool {
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
+// unsent reports whether an error came before a statement was sent.
+func unsent(err error) bool {
+	var connect *pgconn.ConnectError
+	return errors.As(err, &connect) || pgconn.SafeToRetry(err)
+}
+
 // explain says what an error means and what to do. The text of an error of pgx has no
 // password.
 func explain(err error) error {
+	if _, ok := err.(*explained); ok {
+		return err
+	}
 	var next string
 	switch c := code(err); c {
 	case invalidPassword, invalidAuthorization:

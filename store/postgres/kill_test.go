@@ -171,6 +171,37 @@ func TestPostgresServerKilled(t *testing.T) {
 	requireNumbered(t, r.log, r.last)
 }
 
+// TestPostgresAppendLost ends the connection of an append that the server has begun.
+func TestPostgresAppendLost(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	url := s.schema()
+	log := open(t, url)
+	if _, err := log.Append(t.Context(), thread(), 0, numbered(0, 1)); err != nil {
+		t.Fatal(err)
+	}
+	other := connect(t, url)
+	run(t, other, "BEGIN; SELECT FROM threads FOR UPDATE")
+	done := make(chan error)
+	go func() {
+		_, err := log.Append(t.Context(), thread(), 1, numbered(1, 1))
+		done <- err
+	}()
+	for pids := int64(0); pids == 0; {
+		if err := other.QueryRow(t.Context(), `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+			WHERE pg_backend_pid() = ANY (pg_blocking_pids(pid))`).Scan(&pids); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := <-done; err == nil || !strings.Contains(err.Error(), lostAppend) {
+		t.Errorf("Append returned the error %v; want %q", err, lostAppend)
+	}
+	run(t, other, "ROLLBACK")
+	if _, err := log.Append(t.Context(), thread(), 1, numbered(1, 1)); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestPostgresServerStopped stops the server in an orderly way, and starts it again.
 func TestPostgresServerStopped(t *testing.T) {
 	t.Parallel()
@@ -183,7 +214,7 @@ func TestPostgresServerStopped(t *testing.T) {
 	const want = "the PostgreSQL server cannot be reached or ended the connection"
 	r.mu.Lock()
 	for _, err := range r.errors {
-		if !strings.Contains(err.Error(), want) {
+		if !strings.Contains(err.Error(), want) && !strings.Contains(err.Error(), lostAppend) {
 			t.Errorf("an append failed with %v; want %q", err, want)
 		}
 	}
