@@ -65,6 +65,9 @@ func TestPostgresTriggers(t *testing.T) {
 		packed + `; DELETE FROM entries WHERE thread_id = 1`,
 		packed + `; DELETE FROM entries WHERE thread_id = 2 AND position <= 3`,
 		packed + `; DELETE FROM entries WHERE position <= 3`,
+		`CREATE TEMP TABLE threads AS SELECT id, last, 1 AS deleted_at FROM threads; DELETE FROM entries`,
+		`CREATE TEMP TABLE threads AS SELECT id, last, 1 AS deleted_at FROM threads; DELETE FROM runs`,
+		`CREATE TEMP TABLE packs AS SELECT 1 AS thread_id, 1 AS first, 6 AS last; DELETE FROM entries WHERE thread_id = 1`,
 	} {
 		_, err := conn.Exec(t.Context(), "BEGIN; "+sql)
 		if err == nil || code(err) != restrictViolation && code(err) != uniqueViolation {

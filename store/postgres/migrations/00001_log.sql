@@ -3,6 +3,10 @@
 
 -- +goose Up
 
+-- The functions of triggers keep this path. Without pg_temp at its end, a temporary table would
+-- hide that of the log from them.
+SELECT set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true);
+
 CREATE TABLE threads (
     id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     tenant     text COLLATE "C" NOT NULL,
