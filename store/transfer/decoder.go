@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"math"
 
 	"github.com/p20export/p20export/digest"
 	"github.com/p20export/p20export/finding"
@@ -42,8 +43,8 @@ func newLimitedDecoder(r io.Reader, limit int) (*decoder, error) {
 	if err := decode(text, &d.head); err != nil {
 		return nil, d.malformed(err)
 	}
-	if d.head.Schema != Schema || d.head.After < 0 {
-		return nil, d.malformed(fmt.Errorf("the schema is not %s, or the position is negative", Schema))
+	if d.head.Schema != Schema || d.head.After < 0 || d.head.After > math.MaxInt64/2 {
+		return nil, d.malformed(fmt.Errorf("the schema is not %s, or the position is negative or too large", Schema))
 	}
 	return d, nil
 }

@@ -141,15 +141,13 @@ func (row *Row) importFrom(ctx context.Context, log store.Log, in *inputs.Input,
 		row.Form = FormLog
 		return row.importThread(ctx, log, src, s.Tenant)
 	}
-	first, err := row.check(ctx, src)
+	first, err := row.check(ctx, src, s.Thread)
 	if err != nil {
 		return err
 	}
 	to := NewStream(log, StreamSettings{Tenant: s.Tenant, ID: *row.Stream, Thread: s.Thread})
-	if first != "" {
-		if err := to.enter(first); err != nil {
-			return err
-		}
+	if err := to.enter(first); err != nil {
+		return err
 	}
 	err = row.append(ctx, to, src)
 	row.Parts = to.Parts()
@@ -161,8 +159,8 @@ func (row *Row) importFrom(ctx context.Context, log store.Log, in *inputs.Input,
 	return err
 }
 
-// check reads a capture to its end and returns the thread of its first RUN_STARTED, or "".
-func (row *Row) check(ctx context.Context, src *source) (first string, err error) {
+// check reads a capture to its end and returns the thread of its first entries.
+func (row *Row) check(ctx context.Context, src *source, fallback string) (first string, err error) {
 	c, err := src.open(ctx)
 	if err != nil {
 		return "", err
@@ -172,7 +170,6 @@ func (row *Row) check(ctx context.Context, src *source) (first string, err error
 	if err != nil {
 		return "", err
 	}
-	c.KeepHead(len(portablePrefix))
 	frames := 0
 	for {
 		f, err := c.Next()
@@ -188,13 +185,12 @@ func (row *Row) check(ctx context.Context, src *source) (first string, err error
 		if err != nil {
 			return "", err
 		}
-		if frames++; first == "" {
+		if frames++; frames == 1 && isHead(f.Data) {
+			return "", src.portableDamage()
+		}
+		if first == "" {
 			first = threadOfEvent(f.Data)
 		}
-	}
-	if head, _ := c.Head(); string(head) == portablePrefix {
-		return "", finding.New(finding.LogFileMalformed, "%s is a thread in the portable form, which cannot be read in an archive", finding.Escape(src.in.Path)).
-			WithHint("extract it from the archive, and import the file")
 	}
 	for _, f := range c.Findings() {
 		if f.Code == finding.ArrayMalformed {
@@ -208,6 +204,9 @@ func (row *Row) check(ctx context.Context, src *source) (first string, err error
 	}
 	id, end := src.stream(c), endOf(c)
 	row.Stream, row.End = &id, &end
+	if first = cmp.Or(first, threadOfInput(request), fallback); first == "" {
+		return "", ErrThread
+	}
 	return first, nil
 }
 

@@ -61,14 +61,28 @@ func (s *source) openPortable(ctx context.Context) (*portable, error) {
 	return open()
 }
 
+// portableDamage returns the finding for a thread in the portable form that openPortable
+// does not recognize.
+func (s *source) portableDamage() finding.Finding {
+	if s.file == nil {
+		return finding.New(finding.LogFileMalformed, "%s is a thread in the portable form, which cannot be read in an archive", finding.Escape(s.in.Path)).
+			WithHint("extract it from the archive, and import the file")
+	}
+	return finding.New(finding.LogFileMalformed, "%s is a thread in the portable form, but was changed: it must begin with %s", finding.Escape(s.in.Path), portablePrefix)
+}
+
 // importThread appends the rest of a thread in the portable form, after it has read the
 // whole file and has checked its digest.
 func (row *Row) importThread(ctx context.Context, log store.Log, src *source, tenant string) error {
-	var checked tail
-	if err := eachEntry(ctx, src, func(*decoder, *store.Entry) error { return nil }, &checked); err != nil {
+	checked, err := eachEntry(ctx, src, func(*store.Entry) error { return nil })
+	if err != nil {
 		return err
 	}
-	var to *copier
+	thread := checked.head.Thread
+	to := &copier{log: log, key: store.Key{Tenant: tenant, Thread: thread}, Part: Part{Thread: thread}}
+	if err := to.require(ctx, checked.head.After); err != nil {
+		return err
+	}
 	var batch []store.Entry
 	size := 0
 	flush := func() error {
@@ -76,57 +90,50 @@ func (row *Row) importThread(ctx context.Context, log store.Log, src *source, te
 		batch, size = nil, 0
 		return err
 	}
-	var again tail
-	err := eachEntry(ctx, src, func(d *decoder, e *store.Entry) error {
-		if to == nil {
-			to = &copier{log: log, key: store.Key{Tenant: tenant, Thread: d.head.Thread}, Part: Part{Thread: d.head.Thread}}
-		}
+	again, err := eachEntry(ctx, src, func(e *store.Entry) error {
 		batch = append(batch, *e)
 		if size += len(e.Data); full(len(batch), size) {
 			return flush()
 		}
 		return nil
-	}, &again)
-	if err == nil && again != checked {
+	})
+	if err == nil && (again.head != checked.head || again.tail != checked.tail) {
 		err = finding.New(finding.DigestMismatch, "%s was changed while it was imported", finding.Escape(src.in.Path))
 	}
-	if err == nil && to != nil {
+	if err == nil {
 		err = flush()
 	}
-	if to != nil {
-		row.Parts = append(row.Parts, to.Part)
-	}
+	row.Parts = append(row.Parts, to.Part)
 	if errors.Is(err, store.ErrEntry) {
 		err = finding.New(finding.LogFileMalformed, "the log refuses an entry of the file: %s", finding.Escape(err.Error()))
 	}
 	return err
 }
 
-// eachEntry calls each for every entry of a file in the portable form, and sets t to the
-// tail of the file.
-func eachEntry(ctx context.Context, src *source, each func(*decoder, *store.Entry) error, t *tail) error {
+// eachEntry calls each for every entry of a file in the portable form, and returns the
+// decoder, which has read the file to its end.
+func eachEntry(ctx context.Context, src *source, each func(*store.Entry) error) (*decoder, error) {
 	r, err := src.openPortable(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if r == nil {
-		return finding.New(finding.DigestMismatch, "%s was changed while it was imported", finding.Escape(src.in.Path))
+		return nil, finding.New(finding.DigestMismatch, "%s was changed while it was imported", finding.Escape(src.in.Path))
 	}
 	defer r.Close()
 	d, err := newDecoder(r)
 	for err == nil {
 		var e *store.Entry
 		if e, err = d.entry(); err == nil {
-			if err := each(d, e); err != nil {
-				return err
+			if err := each(e); err != nil {
+				return nil, err
 			}
 		}
 	}
 	if err != io.EOF {
-		return r.damage(err)
+		return nil, r.damage(err)
 	}
-	*t = d.tail
-	return nil
+	return d, nil
 }
 
 // copier writes entries at their positions to a thread.
@@ -154,9 +161,6 @@ func (c *copier) write(ctx context.Context, entries []store.Entry) error {
 			}
 			entries = entries[n:]
 			continue
-		case first > c.last+1:
-			return finding.New(finding.LogEntryDiffers, "thread %s has %d entries, but the file begins with entry %d", finding.Quote(c.Thread), c.last, first).
-				WithHint("first import a file with the entries before")
 		}
 		last, err := c.log.Append(ctx, c.key, c.last, entries)
 		if err != nil {
@@ -170,6 +174,19 @@ func (c *copier) write(ctx context.Context, entries []store.Entry) error {
 		c.last, c.Last = last, last
 		return nil
 	}
+	return nil
+}
+
+// require returns an error if the thread does not have the entries up to a position.
+func (c *copier) require(ctx context.Context, after int64) error {
+	if err := c.look(ctx); err != nil {
+		return err
+	}
+	if after > c.last {
+		return finding.New(finding.LogEntryDiffers, "thread %s has %d entries, but those of the file begin after entry %d", finding.Quote(c.Thread), c.last, after).
+			WithHint("first import a file with the entries before")
+	}
+	c.Last = after
 	return nil
 }
 

@@ -194,6 +194,7 @@ func TestHostileExports(t *testing.T) {
 		"invalid UTF-8":      replace(8, "no JSON", "\xff"),
 		"array":              func(l []string) []string { l[2] = "[]\n"; return l },
 		"after":              replace(0, `"after":0`, `"after":1`),
+		"large after":        replace(0, `"after":0`, `"after":9223372036854775807`),
 		"negative after":     replace(0, `"after":0`, `"after":-1`),
 		"key in the head":    replace(0, `"after":0`, `"after":0,"x":0`),
 		"schema":             replace(0, `log.v1"`, `log.v1","schema":"p20export.log.v2"`),
@@ -209,6 +210,17 @@ func TestHostileExports(t *testing.T) {
 				t.Error(show(row))
 			}
 		})
+	}
+}
+
+// An export whose beginning an editor changed is not taken for a capture.
+func TestTouchedExports(t *testing.T) {
+	text := export(t, sample(t), store.Key{Thread: "t"}, 0)
+	for _, changed := range []string{"\xef\xbb\xbf" + text, "\n" + text, " " + text, strings.Replace(text, ":", ": ", 1)} {
+		row := refused(t, newLog(), file(t, "changed", changed), transfer.ImportSettings{Thread: "t"}, finding.LogFileMalformed)
+		if len(row.Findings) != 1 || !strings.Contains(row.Findings[0].Message, "must begin with") {
+			t.Error(show(row))
+		}
 	}
 }
 
@@ -300,7 +312,13 @@ func TestIncremental(t *testing.T) {
 	if got := threadOf(t, again, store.Key{Tenant: "x", Thread: "t"}); got != want {
 		t.Error(cmp.Diff(want, got))
 	}
-	refused(t, newLog(), file(t, "part", export(t, log, key, 6)), transfer.ImportSettings{}, finding.LogEntryDiffers)
+	for _, after := range []int64{6, 12} { // the second has no entries
+		part := file(t, "part", export(t, log, key, after))
+		refused(t, newLog(), part, transfer.ImportSettings{}, finding.LogEntryDiffers)
+		if row := transfer.Import(t.Context(), log, inputs.File(part), transfer.ImportSettings{}); row.Verdict != project.Written || fmt.Sprint(row.Parts) != fmt.Sprintf("[{t 0 %d 0 12}]", 12-after) {
+			t.Error(show(row))
+		}
+	}
 	other := newLog()
 	mustImport(t, other, recording{name: "one", request: input("t", "1")}.write(t, run("t", "1", 3)...), transfer.ImportSettings{})
 	refused(t, other, file(t, "all", export(t, log, key, 0)), transfer.ImportSettings{}, finding.LogEntryDiffers)

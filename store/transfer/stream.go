@@ -3,7 +3,6 @@ package transfer
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -57,7 +56,7 @@ type queued struct {
 // Errors of a Stream.
 var (
 	// ErrThread means that nothing names the thread of a stream.
-	ErrThread = errors.New("neither a RUN_STARTED nor the request names a thread")
+	ErrThread = fmt.Errorf("neither a RUN_STARTED nor the request names a thread with an id of 1 to %d bytes of valid UTF-8 without U+0000", store.MaxIDBytes)
 	// ErrWaiting means that more entries wait to be appended than a Stream keeps.
 	ErrWaiting = fmt.Errorf("more than %d bytes or %d entries wait to be appended", maxWaitingBytes, maxWaitingEntries)
 	// ErrThreads means that the events of a stream name more threads than a Stream follows.
@@ -187,8 +186,15 @@ func (s *Stream) enter(id string) error {
 
 // add adds an entry of the current thread.
 func (s *Stream) add(ctx context.Context, kind store.Kind, data []byte, at time.Time) error {
-	if s.err == nil && len(s.queue) > 0 && (s.bytes+len(data) > maxWaitingBytes || len(s.queue) == maxWaitingEntries) {
-		s.err = ErrWaiting
+	if s.err == nil && s.crowded(len(data)) {
+		err := s.Flush(ctx)
+		switch {
+		case !s.crowded(len(data)):
+		case err != nil:
+			s.err = fmt.Errorf("%w: %w", ErrWaiting, err)
+		default:
+			s.err = ErrWaiting
+		}
 	}
 	if s.err != nil {
 		return s.err
@@ -199,6 +205,11 @@ func (s *Stream) add(ctx context.Context, kind store.Kind, data []byte, at time.
 		return s.Flush(ctx)
 	}
 	return nil
+}
+
+// crowded reports whether data cannot wait together with the entries that wait.
+func (s *Stream) crowded(data int) bool {
+	return len(s.queue) > 0 && (s.bytes+data > maxWaitingBytes || len(s.queue) == maxWaitingEntries)
 }
 
 // microseconds returns a time in the precision of logs.

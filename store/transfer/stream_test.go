@@ -85,6 +85,24 @@ func TestStreamLimits(t *testing.T) {
 	}
 }
 
+// A large event is appended after the entries that wait for the next batch.
+func TestLargeEvent(t *testing.T) {
+	large := `{"type":"CUSTOM","value":"` + strings.Repeat("a", 16<<20) + `"}`
+	for _, events := range [][]string{
+		{started("t", "r"), large, finished("t", "r")},
+		append(append(run("t", "r", 1005), large), run("t", "r2", 1)...),
+		{`{"type":"CUSTOM"}`, large, delta(1)}, // the thread is only known at the end
+	} {
+		log := newLog()
+		if appended, _ := mustImport(t, log, plain(t, events...), transfer.ImportSettings{Thread: "t"}); appended != int64(len(events))+1 {
+			t.Errorf("%d entries were appended for %d events", appended, len(events))
+		}
+		if got := entries(t, log, store.Key{Thread: "t"}); string(got[len(got)-2].Data) != events[len(events)-1] {
+			t.Error("the last event differs")
+		}
+	}
+}
+
 // Streams of which several are open at once, whose log fails at random and which are
 // completed by an import, have each entry once and in order.
 func TestStreams(t *testing.T) {

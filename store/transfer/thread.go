@@ -33,6 +33,17 @@ func threadOfInput(data []byte) string {
 	return threadID(&o)
 }
 
+// isHead reports whether data is the head of the portable form, in any form of the JSON text.
+func isHead(data []byte) bool {
+	var o strictjson.Object
+	if v, err := strictjson.ReadText(&o, new(strictjson.Decoder), data); err != nil || v.Kind != strictjson.ObjectStart {
+		return false
+	}
+	v, _ := o.Get("schema")
+	schema, valid := v.Text()
+	return valid && schema == Schema
+}
+
 // threadID returns the threadId of an event or a request, or "" if it cannot be the id of a
 // thread of a log.
 func threadID(o *envelope.Object) string {

@@ -17,11 +17,12 @@ func (p *Printer) Imported(row transfer.Row) {
 	}
 	p.line("%s \t%s", p.verdict(row.Verdict), row.File)
 	for _, part := range row.Parts {
-		if part.Appended+part.Found == 0 {
-			continue
-		}
 		counts := entryCount(part.Appended) + " appended"
 		switch {
+		case part.Appended+part.Found == 0 && row.Verdict == project.Written:
+			counts = "nothing to append"
+		case part.Appended+part.Found == 0:
+			continue
 		case part.Appended == 0:
 			counts = entryCount(part.Found) + ", all there before"
 		case part.Found > 0:
