@@ -2,6 +2,7 @@ package strictjson
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -15,6 +16,18 @@ func CompactSize(text []byte) int {
 	}
 	return len(v)
 }
+
+// Nests reports whether a text is JSON that can be a member of an object. Package jsontext
+// limits the depth of values.
+func Nests(text []byte, options ...jsontext.Options) bool {
+	if !jsontext.Value(text).IsValid(options...) {
+		return false
+	}
+	return len(text) < 2*maxJSONTextDepth || jsontext.Value(slices.Concat([]byte{'['}, text, []byte{']'})).IsValid(options...)
+}
+
+// maxJSONTextDepth is the depth of values that package jsontext accepts.
+const maxJSONTextDepth = 10000
 
 // OneLine returns a JSON text, which must be valid, on one line. It trims white space
 // around the text and, if the text spans several lines, also removes the white

@@ -74,18 +74,8 @@ func isRaw(data []byte) bool {
 	if len(data) == 0 || isSpace(data[0]) || isSpace(data[len(data)-1]) || bytes.ContainsAny(data, "\r\n") {
 		return false
 	}
-	if !jsontext.Value(data).IsValid(duplicates()) {
-		return false
-	}
-	// Package jsontext limits the depth, and a line is one level deeper.
-	if len(data) < 2*maxDepth {
-		return true
-	}
-	return jsontext.Value(bytes.Join([][]byte{{'['}, data, {']'}}, nil)).IsValid(duplicates())
+	return strictjson.Nests(data, duplicates())
 }
-
-// maxDepth is the depth of values that package jsontext accepts.
-const maxDepth = 10000
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 

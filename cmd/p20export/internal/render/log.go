@@ -75,9 +75,9 @@ type LogEntryRow struct {
 	Event *string `json:"event"`
 	// ArrivedAt is the time of arrival, or null.
 	ArrivedAt *string `json:"arrived_at"`
-	// Data is the data of the entry if it is valid JSON, or null.
+	// Data is the data of the entry if it is valid JSON of at most 9,999 levels, or null.
 	Data jsontext.Value `json:"data"`
-	// Text is the data of the entry if it is not valid JSON, or null. Invalid UTF-8 is
+	// Text is the data of the entry if Data is null, or null. Invalid UTF-8 is
 	// replaced by U+FFFD.
 	Text *string `json:"text"`
 }
@@ -192,8 +192,8 @@ func endColour(end store.RunEnd) string {
 // LogEntry prints an entry of a log as a row.
 func (p *Printer) LogEntry(e *store.Entry) {
 	row := LogEntryRow{Position: e.Position, Run: optional(e.Run), Stream: e.Stream, Kind: e.Kind, Event: optional(e.Type), ArrivedAt: optionalTime(e.Arrived)}
-	if data := jsontext.Value(e.Data); data.IsValid() {
-		row.Data = data
+	if strictjson.Nests(e.Data) {
+		row.Data = e.Data
 	} else {
 		text := string(e.Data)
 		row.Text = &text

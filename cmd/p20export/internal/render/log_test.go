@@ -91,6 +91,25 @@ thread 2b1f6a52-7b1c-4d0a-9e57-0c2f1f0e8a11
 	}
 }
 
+// The row of an entry has JSON as deep as package jsontext can write it, and deeper JSON as
+// text.
+func TestLogEntryDepth(t *testing.T) {
+	t.Parallel()
+	for _, depth := range []int{1, 9998, 9999, 10_000, 10_001} {
+		var out bytes.Buffer
+		p := New(&out, JSON, record.Tool{})
+		data := strings.Repeat("[", depth) + strings.Repeat("]", depth)
+		p.LogEntry(&store.Entry{Position: 1, Kind: store.Event, Data: []byte(data)})
+		if err := p.Close(nil); err != nil {
+			t.Fatal(err)
+		}
+		asData, asText := strings.Contains(out.String(), `"data":`+data), strings.Contains(out.String(), `"text":"`+data+`"`)
+		if asData != (depth < 10_000) || asText == asData {
+			t.Errorf("depth %d: as data %v, as text %v", depth, asData, asText)
+		}
+	}
+}
+
 // Both framings of log cat have exactly the events that are printed, for any data,
 // and data without line breaks is printed byte for byte.
 func TestLogEventFraming(t *testing.T) {
