@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -98,6 +99,16 @@ func (c *cutter) bytes() []byte {
 	b := c.rest[:n:n]
 	c.rest = c.rest[n:]
 	return b
+}
+
+// decompress appends the decompressed data of a pack to chunk. The error does not wrap that of
+// the decoder, which can be io.ErrUnexpectedEOF: the error of a connection that was lost.
+func decompress(dec *zstd.Decoder, data, chunk []byte) ([]byte, error) {
+	chunk, err := dec.DecodeAll(data, chunk)
+	if err != nil {
+		return chunk, fmt.Errorf("%w: %v", errChunk, err)
+	}
+	return chunk, nil
 }
 
 // compressor returns an encoder of chunks.

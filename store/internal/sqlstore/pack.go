@@ -163,9 +163,9 @@ func (p *packer) replace(ctx context.Context) error {
 
 // verify compares a pack with the rows of its entries.
 func (p *packer) verify(ctx context.Context, stored []byte) error {
-	chunk, err := p.dec.DecodeAll(stored, nil)
+	chunk, err := decompress(p.dec, stored, nil)
 	if err != nil {
-		return fmt.Errorf("%w: %w", errChunk, err)
+		return err
 	}
 	next := p.first
 	for next <= p.last {

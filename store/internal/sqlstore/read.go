@@ -142,9 +142,9 @@ func (r *reader) loadPack(ctx context.Context, after, last int64) error {
 			return err
 		}
 	}
-	r.data, err = r.dec.DecodeAll(data, r.data[:0])
+	r.data, err = decompress(r.dec, data, r.data[:0])
 	if err = errors.Join(err, rows.Close()); err != nil {
-		return fmt.Errorf("%w: %w", errChunk, err)
+		return err
 	}
 	for position, rest := first, r.data; len(rest) > 0 && position <= last; position++ {
 		var row Row
