@@ -3,6 +3,8 @@
 package postgres
 
 import (
+	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -90,6 +92,52 @@ func TestPostgresTriggers(t *testing.T) {
 	run(t, conn, strings.ReplaceAll(strings.ReplaceAll(packed, "_id, 1, 3", "_id, 4, 6"), "position <= 3", "position > 3"))
 	if _, err := conn.Exec(t.Context(), `DELETE FROM entries WHERE thread_id = 1 AND position > 3`); code(err) != restrictViolation {
 		t.Errorf("delete of entries that another transaction packed: %v, want that it is refused", err)
+	}
+}
+
+// TestPostgresOldSnapshot changes a thread in transactions that see it as it was before it was
+// packed or deleted.
+func TestPostgresOldSnapshot(t *testing.T) {
+	t.Parallel()
+	url := shared(t).schema()
+	log := open(t, url)
+	conn := connect(t, url)
+	const (
+		entry = `INSERT INTO entries VALUES (%d, 2, 1, 1, 1, '', NULL, '{}')`
+		pack  = `INSERT INTO packs SELECT thread_id, 1, 3, 3, sum(octet_length(data)), 1, 'x' FROM entries WHERE thread_id = %d AND position <= 3 GROUP BY 1`
+	)
+	id := 0
+	for _, level := range []string{"REPEATABLE READ", "SERIALIZABLE"} {
+		for _, change := range []func(key store.Key) error{
+			func(key store.Key) error { _, err := log.Pack(t.Context(), key); return err },
+			func(key store.Key) error { _, err := log.Delete(t.Context(), key); return err },
+		} {
+			for _, sql := range []string{entry, pack} {
+				id++
+				key := store.Key{Thread: strconv.Itoa(id)}
+				fill(t, log, key.Thread, 6)
+				run(t, conn, "BEGIN ISOLATION LEVEL "+level+"; SELECT count(*) FROM entries")
+				if err := change(key); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := conn.Exec(t.Context(), fmt.Sprintf(sql, id)); code(err) != serializationFailure {
+					t.Errorf("%s: %s: %v, want that it is refused", level, sql, err)
+				}
+				run(t, conn, "ROLLBACK")
+			}
+		}
+	}
+	// A log works if this is the level of all transactions.
+	other := open(t, url+"&default_transaction_isolation=serializable")
+	fill(t, other, "t", 6)
+	if p, err := other.Pack(t.Context(), store.Key{Thread: "t"}); err != nil || p.Entries != 6 {
+		t.Errorf("Pack: %v, %v", p, err)
+	}
+	if n := count(t, other, "t"); n != 6 {
+		t.Errorf("%d entries, want 6", n)
+	}
+	if _, err := other.Delete(t.Context(), store.Key{Thread: "t"}); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -116,6 +116,11 @@ END $$;
 -- +goose StatementBegin
 CREATE FUNCTION require_thread() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
+    -- A transaction with another isolation level may see the thread as it was before it was packed
+    -- or deleted. The lock fails then.
+    IF current_setting('transaction_isolation') <> 'read committed' THEN
+        PERFORM FROM threads WHERE id IN (SELECT thread_id FROM inserted) FOR SHARE;
+    END IF;
     IF EXISTS (SELECT FROM
         (SELECT thread_id, min(position) AS first, max(position) AS last FROM inserted GROUP BY thread_id) i
         WHERE NOT EXISTS (SELECT FROM threads t WHERE t.id = i.thread_id AND i.last <= t.last AND t.deleted_at IS NULL)
@@ -167,6 +172,8 @@ CREATE FUNCTION require_entries() RETURNS trigger LANGUAGE plpgsql SET search_pa
 DECLARE
     found record;
 BEGIN
+    -- No other transaction may pack the entries, and the transaction must see earlier packs.
+    PERFORM FROM threads WHERE id = NEW.thread_id FOR NO KEY UPDATE;
     SELECT count(*) AS entries, coalesce(sum(octet_length(data)), 0) AS bytes INTO found
         FROM entries WHERE thread_id = NEW.thread_id AND position BETWEEN NEW.first AND NEW.last;
     IF NEW.first < 1 OR NEW.entries <> NEW.last - NEW.first + 1 OR found.entries <> NEW.entries OR found.bytes <> NEW.bytes
