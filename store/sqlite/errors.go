@@ -21,6 +21,10 @@ func explain(err error) error {
 		// The index of the write-ahead log cannot grow. SQLite does not report why.
 		return fmt.Errorf("the disk is full or failed: make room and try again: %w", err)
 	}
+	if e.Code() == lib.SQLITE_CONSTRAINT_PRIMARYKEY {
+		// The triggers refuse all other such rows.
+		return fmt.Errorf("another program added entries after the last position of the thread: delete their rows: %w", err)
+	}
 	switch e.Code() & 0xff {
 	case lib.SQLITE_FULL:
 		return fmt.Errorf("the disk is full: nothing was changed: make room and try again: %w", err)

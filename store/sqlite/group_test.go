@@ -76,7 +76,7 @@ func TestSQLiteGroup(t *testing.T) {
 		t.Errorf("the cancelled append: %v", err)
 	}
 	<-d.group.turn
-	if err := <-results[1]; err == nil || !strings.Contains(err.Error(), "UNIQUE") {
+	if err := <-results[1]; err == nil || !strings.Contains(err.Error(), "another program added entries") {
 		t.Errorf("the failing append: %v", err)
 	}
 	first, second := <-results[0], <-results[2]

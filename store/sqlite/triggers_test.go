@@ -66,12 +66,31 @@ func TestSQLiteTriggers(t *testing.T) {
 		`UPDATE runs SET outcome = 'open'`,
 		`UPDATE runs SET entries = 0`,
 		`INSERT OR REPLACE INTO runs VALUES (1, 2, 'r', '', 1, 0, 0, 0, 0, NULL, NULL, 'open')`,
+		`INSERT INTO entries VALUES (1, 8, 0, 1, 1, '', NULL, x'00')`, // after a gap
+		`INSERT INTO entries (rowid, thread_id, position, run, stream_number, kind, type, data) VALUES (-1, 1, 7, 0, 1, 1, '', x'00')`,
+		`INSERT INTO entries (rowid, thread_id, position, run, stream_number, kind, type, data) VALUES (-7, 1, 7, 0, 1, 1, '', x'00')`,
+		`INSERT INTO packs (rowid, thread_id, first, last, entries, bytes, stored, data) VALUES (-1, 1, 1, 6, 6, 1, 1, x'00')`,
+		`INSERT INTO streams VALUES (1, 2, 'other', 0, 1, 1, 0, 0, '', 0)`,
+		`INSERT INTO streams VALUES (1, 2, 'other', 0, 7, 7, 0, 0, '', 0)`,
+		`INSERT INTO runs VALUES (1, 7, 'r', '', 1, 0, 7, 1, 1, NULL, NULL, 'open')`,
+		`INSERT INTO runs VALUES (1, 3, 'r', '', 1, 0, 3, 1, 1, NULL, NULL, 'open')`,
+		`UPDATE runs SET last = last + 1`,
+		`UPDATE runs SET started_at = 1`,
+		`UPDATE runs SET last_at = 1`,
+		`UPDATE threads SET updated_at = 0`,
+		`UPDATE threads SET packed = 6 WHERE thread = 'rows'`,
 	}
 	for _, column := range []string{"id", "last", "streams", "runs", "bytes", "packed", "created_at"} {
 		statements = append(statements, fmt.Sprintf(`UPDATE threads SET %s = %[1]s - 1 WHERE thread <> 'deleted'`, column))
 	}
 	statements = append(statements, `UPDATE threads SET last = last + 1 WHERE thread = 'rows'`,
 		`UPDATE threads SET tenant = 'x'`, `UPDATE threads SET thread = thread || 'x'`)
+	for _, column := range []string{"streams", "runs", "bytes", "packed"} {
+		statements = append(statements, fmt.Sprintf(`UPDATE threads SET %s = %[1]s + 1`, column))
+	}
+	for _, column := range []string{"entries", "bytes"} {
+		statements = append(statements, fmt.Sprintf(`UPDATE runs SET %s = %[1]s + 1`, column))
+	}
 	for _, column := range []string{"number", "first", "entries"} {
 		statements = append(statements, fmt.Sprintf(`UPDATE streams SET %s = %[1]s - 1`, column))
 	}
@@ -89,6 +108,15 @@ func TestSQLiteTriggers(t *testing.T) {
 	}
 	if diff := cmp.Diff(before, dump(t, db)); diff != "" {
 		t.Error(diff)
+	}
+	// An entry that another program added to the end can be removed.
+	for _, statement := range []string{
+		`INSERT INTO entries VALUES (1, 7, 0, 1, 1, '', NULL, x'00')`,
+		`DELETE FROM entries WHERE thread_id = 1 AND position = 7`,
+	} {
+		if _, err := db.ExecContext(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
 	}
 	// A transaction that inserts a pack may delete its entries, but no others.
 	for _, statement := range []string{

@@ -45,7 +45,8 @@ CREATE TABLE entries (
 	type TEXT NOT NULL,
 	arrived_at INTEGER,
 	data BLOB NOT NULL,
-	PRIMARY KEY (thread_id, position)
+	PRIMARY KEY (thread_id, position),
+	CHECK (rowid > 0)
 ) STRICT;
 
 CREATE TABLE runs (
@@ -76,7 +77,8 @@ CREATE TABLE packs (
 	bytes INTEGER NOT NULL,
 	stored INTEGER NOT NULL,
 	data BLOB NOT NULL,
-	PRIMARY KEY (thread_id, last)
+	PRIMARY KEY (thread_id, last),
+	CHECK (rowid > 0)
 ) STRICT;
 
 -- The triggers guard against mistakes and other programs. The owner of the file can remove
@@ -97,6 +99,9 @@ WHEN NEW.id <> OLD.id OR NEW.tenant <> OLD.tenant OR NEW.thread <> OLD.thread
 	OR OLD.deleted_at IS NOT NULL
 	OR NEW.last - OLD.last <> (SELECT count(*) FROM entries
 		WHERE thread_id = OLD.id AND position > OLD.last AND position <= NEW.last)
+	OR NEW.last = OLD.last AND (NEW.streams <> OLD.streams OR NEW.runs <> OLD.runs OR NEW.bytes <> OLD.bytes
+		OR NEW.updated_at <> OLD.updated_at)
+	OR NEW.packed <> OLD.packed AND NEW.packed <> (SELECT coalesce(sum(entries), 0) FROM packs WHERE thread_id = OLD.id)
 BEGIN SELECT RAISE(ABORT, 'a log is only appended to: a thread keeps its key and what it has, and entries have no gaps'); END;
 -- +goose StatementEnd
 -- +goose StatementBegin
@@ -107,12 +112,15 @@ BEGIN SELECT RAISE(ABORT, 'a log is only appended to: a thread leaves a mark whe
 -- +goose StatementBegin
 CREATE TRIGGER streams_insert BEFORE INSERT ON streams
 WHEN EXISTS (SELECT 1 FROM streams WHERE thread_id = NEW.thread_id AND (number = NEW.number OR stream = NEW.stream))
-BEGIN SELECT RAISE(ABORT, 'a log is only appended to: the stream exists'); END;
+	OR NOT EXISTS (SELECT 1 FROM entries WHERE thread_id = NEW.thread_id AND position = NEW.first AND stream_number = NEW.number)
+BEGIN SELECT RAISE(ABORT, 'a log is only appended to: the stream exists, or its first entry does not'); END;
 -- +goose StatementEnd
 -- +goose StatementBegin
 CREATE TRIGGER streams_update BEFORE UPDATE ON streams
 WHEN NEW.thread_id <> OLD.thread_id OR NEW.number <> OLD.number OR NEW.stream <> OLD.stream
 	OR NEW.first <> OLD.first OR NEW.entries < OLD.entries OR NEW.last < OLD.last OR OLD.ended
+	OR NOT EXISTS (SELECT 1 FROM entries WHERE thread_id = OLD.thread_id AND position = NEW.last
+		AND position > OLD.last AND stream_number = OLD.number)
 BEGIN SELECT RAISE(ABORT, 'a log is only appended to: a stream keeps its id and what it has'); END;
 -- +goose StatementEnd
 -- +goose StatementBegin
@@ -124,14 +132,18 @@ BEGIN SELECT RAISE(ABORT, 'a log is only appended to: its thread is not deleted'
 -- +goose StatementBegin
 CREATE TRIGGER runs_insert BEFORE INSERT ON runs
 WHEN EXISTS (SELECT 1 FROM runs WHERE thread_id = NEW.thread_id AND start = NEW.start)
-BEGIN SELECT RAISE(ABORT, 'a log is only appended to: the run exists'); END;
+	OR NOT EXISTS (SELECT 1 FROM entries WHERE thread_id = NEW.thread_id AND position = NEW.start AND run = NEW.start)
+BEGIN SELECT RAISE(ABORT, 'a log is only appended to: the run exists, or its first entry does not'); END;
 -- +goose StatementEnd
 -- +goose StatementBegin
 CREATE TRIGGER runs_update BEFORE UPDATE ON runs
 WHEN NEW.thread_id <> OLD.thread_id OR NEW.start <> OLD.start OR NEW.run_id <> OLD.run_id
 	OR NEW.parent_id <> OLD.parent_id OR NEW.stream_number <> OLD.stream_number OR NEW.input <> OLD.input
 	OR NEW.last < OLD.last OR NEW.entries < OLD.entries OR NEW.bytes < OLD.bytes
-	OR OLD.outcome <> 'open' AND NEW.outcome <> OLD.outcome
+	OR OLD.outcome <> 'open' AND NEW.outcome <> OLD.outcome OR NEW.started_at IS NOT OLD.started_at
+	OR NEW.last = OLD.last AND (NEW.entries <> OLD.entries OR NEW.bytes <> OLD.bytes OR NEW.last_at IS NOT OLD.last_at)
+	OR NEW.last > OLD.last AND NOT EXISTS (SELECT 1 FROM entries
+		WHERE thread_id = OLD.thread_id AND position = NEW.last AND run = OLD.start)
 BEGIN SELECT RAISE(ABORT, 'a log is only appended to: a run keeps its ids and what it has'); END;
 -- +goose StatementEnd
 -- +goose StatementBegin
@@ -143,16 +155,21 @@ BEGIN SELECT RAISE(ABORT, 'a log is only appended to: its thread is not deleted'
 -- +goose StatementBegin
 CREATE TRIGGER entries_insert BEFORE INSERT ON entries
 WHEN NOT EXISTS (SELECT 1 FROM threads WHERE id = NEW.thread_id AND last < NEW.position AND deleted_at IS NULL)
+	OR NEW.position > 1 + (SELECT last FROM threads WHERE id = NEW.thread_id)
+		AND NOT EXISTS (SELECT 1 FROM entries WHERE thread_id = NEW.thread_id AND position = NEW.position - 1)
 	OR NEW.rowid > 0 AND EXISTS (SELECT 1 FROM entries WHERE rowid = NEW.rowid)
-BEGIN SELECT RAISE(ROLLBACK, 'a log is only appended to: the position is not after the last of a thread'); END;
+BEGIN SELECT RAISE(ROLLBACK, 'a log is only appended to: the position is not the next one of a thread'); END;
 -- +goose StatementEnd
 -- +goose StatementBegin
 CREATE TRIGGER entries_update BEFORE UPDATE ON entries
 BEGIN SELECT RAISE(ABORT, 'a log is only appended to: entries are never changed'); END;
 -- +goose StatementEnd
+-- Entries after the last position are those that another program inserted without changing the
+-- row of the thread. They keep Append from using their positions, so they can be deleted.
 -- +goose StatementBegin
 CREATE TRIGGER entries_delete BEFORE DELETE ON entries
 WHEN (SELECT deleted_at FROM threads WHERE id = OLD.thread_id) IS NULL
+	AND OLD.position <= (SELECT last FROM threads WHERE id = OLD.thread_id)
 	AND NOT EXISTS (SELECT 1 FROM packs
 		WHERE thread_id = OLD.thread_id AND first <= OLD.position AND last >= OLD.position)
 BEGIN SELECT RAISE(ABORT, 'a log is only appended to: the entry is not packed and its thread is not deleted'); END;
