@@ -187,14 +187,60 @@ BEGIN
 END $$;
 -- +goose StatementEnd
 
+-- A stream or a run is inserted or continued in the statement that inserts its entries.
+-- +goose StatementBegin
+CREATE FUNCTION require_stream_entries() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM entries
+            WHERE thread_id = NEW.thread_id AND position = NEW.last AND stream_number = NEW.number)
+        OR TG_OP = 'INSERT' AND NOT EXISTS (SELECT FROM entries
+            WHERE thread_id = NEW.thread_id AND position = NEW.first AND stream_number = NEW.number)
+    THEN
+        RAISE EXCEPTION 'a log is only appended to: stream % has no such entries', NEW.stream
+            USING ERRCODE = 'restrict_violation';
+    END IF;
+    RETURN NULL;
+END $$;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE FUNCTION require_run_entries() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM entries
+        WHERE thread_id = NEW.thread_id AND position = NEW.last AND run = NEW.start)
+    THEN
+        RAISE EXCEPTION 'a log is only appended to: run % has no such entries', NEW.start
+            USING ERRCODE = 'restrict_violation';
+    END IF;
+    RETURN NULL;
+END $$;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+CREATE FUNCTION require_packs() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+    IF NEW.packed <> (SELECT coalesce(sum(entries), 0) FROM packs WHERE thread_id = NEW.id) THEN
+        RAISE EXCEPTION 'a log is only appended to: thread % has not as many packed entries', NEW.id
+            USING ERRCODE = 'restrict_violation';
+    END IF;
+    RETURN NULL;
+END $$;
+-- +goose StatementEnd
+
 CREATE TRIGGER threads_delete BEFORE DELETE OR TRUNCATE ON threads
     FOR EACH STATEMENT EXECUTE FUNCTION refuse();
 CREATE TRIGGER threads_append AFTER INSERT OR UPDATE OF last ON threads
     FOR EACH ROW EXECUTE FUNCTION require_new_entries();
+CREATE TRIGGER threads_insert BEFORE INSERT ON threads
+    FOR EACH ROW WHEN (NEW.packed <> 0 OR NEW.deleted_at IS NOT NULL) EXECUTE FUNCTION refuse();
+CREATE TRIGGER threads_pack AFTER UPDATE OF packed ON threads
+    FOR EACH ROW WHEN (NEW.packed <> OLD.packed) EXECUTE FUNCTION require_packs();
 CREATE TRIGGER threads_update BEFORE UPDATE ON threads FOR EACH ROW
     WHEN (NEW.id <> OLD.id OR NEW.tenant <> OLD.tenant OR NEW.thread <> OLD.thread
         OR NEW.last < OLD.last OR NEW.streams < OLD.streams OR NEW.runs < OLD.runs OR NEW.bytes < OLD.bytes
-        OR NEW.packed < OLD.packed OR NEW.created_at <> OLD.created_at OR OLD.deleted_at IS NOT NULL)
+        OR NEW.packed < OLD.packed OR NEW.created_at <> OLD.created_at OR OLD.deleted_at IS NOT NULL
+        OR NEW.last = OLD.last AND (NEW.streams <> OLD.streams OR NEW.runs <> OLD.runs OR NEW.bytes <> OLD.bytes
+            OR NEW.updated_at <> OLD.updated_at))
     EXECUTE FUNCTION refuse();
 
 CREATE TRIGGER streams_truncate BEFORE TRUNCATE ON streams
@@ -203,8 +249,10 @@ CREATE TRIGGER streams_delete AFTER DELETE ON streams REFERENCING OLD TABLE AS d
     FOR EACH STATEMENT EXECUTE FUNCTION require_deleted();
 CREATE TRIGGER streams_update BEFORE UPDATE ON streams FOR EACH ROW
     WHEN (NEW.thread_id <> OLD.thread_id OR NEW.number <> OLD.number OR NEW.stream <> OLD.stream
-        OR NEW.first <> OLD.first OR NEW.entries < OLD.entries OR NEW.last < OLD.last OR OLD.ended <> 0)
+        OR NEW.first <> OLD.first OR NEW.entries < OLD.entries OR NEW.last <= OLD.last OR OLD.ended <> 0)
     EXECUTE FUNCTION refuse();
+CREATE TRIGGER streams_append AFTER INSERT OR UPDATE ON streams
+    FOR EACH ROW EXECUTE FUNCTION require_stream_entries();
 
 CREATE TRIGGER runs_truncate BEFORE TRUNCATE ON runs
     FOR EACH STATEMENT EXECUTE FUNCTION refuse();
@@ -214,8 +262,14 @@ CREATE TRIGGER runs_update BEFORE UPDATE ON runs FOR EACH ROW
     WHEN (NEW.thread_id <> OLD.thread_id OR NEW.start <> OLD.start OR NEW.run_id <> OLD.run_id
         OR NEW.parent_id <> OLD.parent_id OR NEW.stream_number <> OLD.stream_number OR NEW.input <> OLD.input
         OR NEW.last < OLD.last OR NEW.entries < OLD.entries OR NEW.bytes < OLD.bytes
-        OR OLD.outcome <> 'open' AND NEW.outcome <> OLD.outcome)
+        OR NEW.started_at IS DISTINCT FROM OLD.started_at OR OLD.outcome <> 'open' AND NEW.outcome <> OLD.outcome
+        OR NEW.last = OLD.last AND (NEW.entries <> OLD.entries OR NEW.bytes <> OLD.bytes
+            OR NEW.last_at IS DISTINCT FROM OLD.last_at))
     EXECUTE FUNCTION refuse();
+CREATE TRIGGER runs_insert AFTER INSERT ON runs
+    FOR EACH ROW EXECUTE FUNCTION require_run_entries();
+CREATE TRIGGER runs_append AFTER UPDATE ON runs
+    FOR EACH ROW WHEN (NEW.last > OLD.last) EXECUTE FUNCTION require_run_entries();
 
 CREATE TRIGGER entries_insert AFTER INSERT ON entries REFERENCING NEW TABLE AS inserted
     FOR EACH STATEMENT EXECUTE FUNCTION require_thread();
