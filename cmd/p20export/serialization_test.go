@@ -15,16 +15,17 @@ import (
 
 const serializationPage = "../../docs/serialization.md"
 
-// importBranches imports a run that two others continue into a log.
+// importBranches imports a run that two others continue into a log: the first follows it, and
+// the second names it as its parent.
 func importBranches(t *testing.T, url string) {
 	t.Helper()
 	dir := t.TempDir()
 	files := []string{"../../discovery/captures/mastra/three-turns-1"}
-	for _, id := range []string{"a", "b"} {
-		name := filepath.Join(dir, id+".ndjson")
-		testkit.Write(t, name, fmt.Sprintf(`{"type":"RUN_STARTED","threadId":"thread-three-turns","runId":%q,"parentRunId":"run-three-turns-1"}
-{"type":"RUN_FINISHED","threadId":"thread-three-turns","runId":%q}
-`, id, id))
+	for _, run := range []string{`"runId":"a"`, `"runId":"b","parentRunId":"run-three-turns-1"`} {
+		name := filepath.Join(dir, fmt.Sprint(len(files))+".ndjson")
+		testkit.Write(t, name, fmt.Sprintf(`{"type":"RUN_STARTED","threadId":"thread-three-turns",%s}
+{"type":"RUN_FINISHED","threadId":"thread-three-turns"}
+`, run))
 		files = append(files, name)
 	}
 	do(t, exitDone, append([]string{"log", "import", "--store", url}, files...)...)
