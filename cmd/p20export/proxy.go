@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -82,9 +81,10 @@ A response is passed on as it arrives, and never waits for the disk. Up to
 capture ends there, with the end "storage"; with --on-store-failure fail, the
 exchange is ended instead.
 
-The log line "exchange stored" means that the capture is closed and survives a
-crash. --sync says when the bytes of an open capture are made durable. At its
-start, proxy recovers the captures in DIR that a crash left unfinished.
+The line "exchange stored" on standard error means that the capture is closed
+and survives a crash. --sync says when the bytes of an open capture are made
+durable. At its start, proxy recovers the captures in DIR that a crash left
+unfinished.
 
 With --freeze, closed captures are also frozen into OUT, beginning with those
 that are already in DIR. This never affects the traffic; failures are only
@@ -92,8 +92,9 @@ logged.
 
 With --store, what is recorded is also appended to an event log, which other
 programs can follow: events while they arrive, and the rest when the capture is
-closed. If the log cannot be used, the traffic and the captures go on, and the
-log is completed later, beginning with what is already in DIR.
+closed. If the event log cannot be used, the traffic and the captures go on, and
+it is completed later, beginning with what is already in DIR. P20EXPORT_STORE
+alone does not select an event log.
 
 After SIGTERM, SIGINT or SIGHUP, new exchanges are refused, and the program ends
 when all open ones have ended. After --drain, or at a second signal half a
@@ -103,14 +104,16 @@ Without --allow-remote, ADDRESS must be a loopback address, and requests whose
 Host header names another machine are refused, unless --allow-host names it. A
 page in a browser could send such requests.
 
-The log on standard error has no content of messages and no header values.
+Standard error has no content of messages and no header values.
 --metrics serves /metrics for Prometheus, /healthz and /readyz.
 ` + serverExitHelp("exchanges", "the program could not start, or could not go on"),
 		Example: `  p20export proxy --listen 127.0.0.1:8080 --upstream http://127.0.0.1:8011/ \
       --captures captures
   p20export proxy --listen 127.0.0.1:8080 --upstream https://agent.example/v1 \
       --captures captures --freeze frozen --metrics 127.0.0.1:9090 \
-      --label integration=my-agent --sync interval=50ms`,
+      --label integration=my-agent --sync interval=50ms
+  p20export proxy --listen 127.0.0.1:8080 --upstream http://127.0.0.1:8011/ \
+      --captures captures --store sqlite:events.db`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return fmt.Errorf("%s is not expected: proxy has only flags; give the URL of the agent with --upstream", finding.Quote(args[0]))
@@ -129,7 +132,7 @@ The log on standard error has no content of messages and no header values.
 	flags.Var(numberFlag{&fl.queueBytes, "bytes"}, "queue-bytes", "let at most this many `BYTES` wait to be written")
 	flags.StringVar(&fl.out, "freeze", "", "freeze closed captures into the directory `OUT`")
 	fl.store = addStoreFlags(cmd)
-	flags.Lookup("store").Usage = "append what is recorded to the log at `URL`: sqlite:FILE or postgres://USER@HOST/DATABASE (default: $" + storeVariable + ")"
+	flags.Lookup("store").Usage = "append what is recorded to the event log at `URL`: sqlite:FILE or postgres://USER@HOST/DATABASE; " + storeVariable + " is not used"
 	fl.projection.addChoice(cmd, project.EmittedSnapshot, "the projection for --freeze: `NAME` is emitted-snapshot, emitted-snapshot-text or folded-stream")
 	flags.StringVar(&fl.metrics, "metrics", "", "`ADDRESS` for metrics and health checks, such as 127.0.0.1:9090")
 	flags.StringVar(&fl.certificate, "tls-cert", "", "serve TLS with the certificate chain in `FILE`, in PEM format")
@@ -304,14 +307,19 @@ func (fl *proxyFlags) freezing(cmd *cobra.Command) (*freeze.Settings, error) {
 	return s, s.Normalize()
 }
 
-// openLog opens the log that --store names, or returns nil if there is none.
-func (fl *proxyFlags) openLog(ctx context.Context) (store.Log, error) {
-	if !fl.store.given() {
+// openLog opens the log that --store names, or returns nil without the flag. The environment
+// names no log: a variable that is set for other commands must not make a proxy keep more.
+func (fl *proxyFlags) openLog(cmd *cobra.Command) (store.Log, error) {
+	if !cmd.Flags().Changed("store") {
 		if fl.store.tenant != "" || fl.store.passwordFile != "" {
 			return nil, errors.New("--tenant and --password-file need --store URL, which names the log")
 		}
 		return nil, nil
 	}
+	if fl.store.url == "" {
+		return nil, errors.New("--store is empty; name the log with sqlite:FILE or postgres://USER@HOST/DATABASE")
+	}
+	ctx := cmd.Context()
 	address, err := fl.store.parse(ctx)
 	if err != nil {
 		return nil, err

@@ -36,7 +36,7 @@ func (fl *proxyFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	events, err := fl.openLog(cmd.Context())
+	events, err := fl.openLog(cmd)
 	if err != nil {
 		return err
 	}

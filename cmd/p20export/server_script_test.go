@@ -32,7 +32,7 @@ func start(ts *testscript.TestScript, _ bool, args []string) {
 	s := ts.Value(serverKey{}).(*server)
 	s.all.Reset()
 	s.cmd = exec.Command(filepath.Join(filepath.SplitList(ts.Getenv("PATH"))[0], "p20export"), append(args, "--log-format", "json")...)
-	s.cmd.Dir, s.cmd.Env = ts.MkAbs("."), append(os.Environ(), "TMPDIR="+ts.Getenv("TMPDIR"))
+	s.cmd.Dir, s.cmd.Env = ts.MkAbs("."), append(os.Environ(), "TMPDIR="+ts.Getenv("TMPDIR"), storeVariable+"="+ts.Getenv(storeVariable))
 	stderr, err := s.cmd.StderrPipe()
 	ts.Check(err)
 	s.log = bufio.NewReader(stderr)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,9 +62,6 @@ func (f *storeFlags) addAllTenants(cmd *cobra.Command, what string) {
 	cmd.Flags().BoolVar(&f.allTenants, "all-tenants", false, what+" of all tenants")
 	cmd.MarkFlagsMutuallyExclusive("tenant", "all-tenants")
 }
-
-// given reports whether the command line or the environment names a log.
-func (f *storeFlags) given() bool { return cmp.Or(f.url, os.Getenv(storeVariable)) != "" }
 
 // key returns the key of a thread.
 func (f *storeFlags) key(thread string) store.Key { return store.Key{Tenant: f.tenant, Thread: thread} }
