@@ -105,16 +105,14 @@ func Complete(ctx context.Context, log store.Log, in *inputs.Input, s ImportSett
 	return have.Ended, err
 }
 
-// threadOf returns the thread of the first entries of a capture, or "".
+// threadOf returns the thread of the first entries of a capture, or "". It reads the
+// request, which can be large, only if no event names the thread.
 func threadOf(ctx context.Context, c *capture.Capture, fallback string) (string, error) {
-	request, err := c.Request()
-	if err != nil {
-		return "", err
-	}
 	for ctx.Err() == nil {
 		f, err := c.Next()
 		if err == io.EOF {
-			return cmp.Or(threadOfInput(request), fallback), nil
+			request, err := c.Request()
+			return cmp.Or(threadOfInput(request), fallback), err
 		}
 		if err != nil {
 			return "", err

@@ -115,6 +115,25 @@ func TestThreadOfStream(t *testing.T) {
 	}
 }
 
+// Complete reads the request, which can be large, only if no event names the thread.
+func TestCompleteWithoutRequest(t *testing.T) {
+	for _, c := range []struct {
+		event string
+		whole bool
+	}{{started("t", "r"), true}, {`{"type":"CUSTOM"}`, false}} {
+		log := newLog()
+		dir := recording{name: "one", request: input("t", "r")}.write(t, c.event)
+		mustImport(t, log, dir, transfer.ImportSettings{})
+		if err := os.WriteFile(filepath.Join(dir, capture.RequestName), []byte("damaged"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		whole, err := transfer.Complete(t.Context(), log, inputs.File(dir), transfer.ImportSettings{})
+		if whole != c.whole || (err == nil) != c.whole {
+			t.Errorf("%s: %v, %v", c.event, whole, err)
+		}
+	}
+}
+
 // Runs of other threads continue the stream in these threads. It ends in all of them.
 func TestRunsOfTwoThreads(t *testing.T) {
 	var events []string
