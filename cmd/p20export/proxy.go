@@ -324,10 +324,15 @@ func (fl *proxyFlags) openLog(cmd *cobra.Command) (store.Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	if file, ok := strings.CutPrefix(address.String(), "sqlite:"); ok && fl.isInCaptures(file) {
+	file, isFile := strings.CutPrefix(address.String(), "sqlite:")
+	if isFile && fl.isInCaptures(file) {
 		return nil, fmt.Errorf("--store %s is in --captures %s; name a file outside it, because everything in --captures is checked as a capture", finding.Quote(address.String()), finding.Quote(fl.captures))
 	}
-	return fl.store.open(ctx, logs.Create)
+	log, err := fl.store.open(ctx, logs.Create)
+	if err != nil || !isFile {
+		return log, err
+	}
+	return watchFile(log, file)
 }
 
 // isInCaptures reports whether a path is in the directory of --captures, or is that

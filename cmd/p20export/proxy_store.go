@@ -1,0 +1,38 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/store"
+)
+
+// watchedFile is a log in a file. It refuses to append when its path no longer leads to the
+// file that was opened: no other program would see what a server appends there.
+type watchedFile struct {
+	store.Log
+	path   string
+	opened fs.FileInfo
+}
+
+// watchFile returns a log that was opened at path as a watchedFile.
+func watchFile(log store.Log, path string) (store.Log, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%w: %w", errStore, err), log.Close())
+	}
+	return &watchedFile{log, path, info}, nil
+}
+
+// Append implements store.Log.
+func (f *watchedFile) Append(ctx context.Context, key store.Key, after int64, entries []store.Entry) (int64, error) {
+	info, err := os.Stat(f.path)
+	if err != nil || !os.SameFile(info, f.opened) {
+		return 0, fmt.Errorf("%s is not the file that was opened: put that file back, or restart p20export", finding.Escape(f.path))
+	}
+	return f.Log.Append(ctx, key, after, entries)
+}
