@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/capture/inputs"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/project"
@@ -23,7 +24,8 @@ const (
 	// LogComplete means that the event log has the whole stream.
 	LogComplete = "complete"
 	// LogNone means that the capture has nothing to append: it has no event, it is a failed
-	// request, nothing names its thread, or the thread was deleted.
+	// request, nothing names its thread, the thread was deleted, or its content coding
+	// was cut off.
 	LogNone = "none"
 	// LogFailed means that the capture could not be appended, although the event log can
 	// be used: the capture is damaged or cannot be read, or the log has other entries.
@@ -63,6 +65,7 @@ type Logger struct {
 	log      *slog.Logger
 	observer LogObserver
 
+	deleted  sync.Once // says that a thread was deleted
 	backlog  *backlog
 	queued   atomic.Int64 // bytes of live events
 	appended atomic.Int64 // number of appends that succeeded
@@ -279,7 +282,9 @@ func (l *Logger) append(events *watched, name string) (result string, about []an
 	switch {
 	case events.failed != nil, complete, errors.Is(err, fs.ErrNotExist): // somebody may have removed it
 		return "", nil
-	case l.isEmpty(in):
+	}
+	empty, cut := l.look(in)
+	if empty {
 		return LogNone, nil
 	}
 	row := transfer.Import(l.ctx, events, in, settings)
@@ -294,7 +299,12 @@ func (l *Logger) append(events *watched, name string) (result string, about []an
 		appended += part.Appended
 	}
 	switch {
-	case row.Nothing() || finding.Has(row.Findings, finding.LogThreadDeleted):
+	case finding.Has(row.Findings, finding.LogThreadDeleted):
+		l.deleted.Do(func() {
+			l.log.Warn("captures of deleted threads are not appended to the event log", "capture", name)
+		})
+		return LogNone, about
+	case row.Nothing() || cut && finding.Has(row.Findings, finding.CodingDamaged):
 		return LogNone, about
 	case row.Verdict == project.Failed:
 		return logUnreadable, about
@@ -306,18 +316,21 @@ func (l *Logger) append(events *watched, name string) (result string, about []an
 	return LogComplete, []any{"entries", appended}
 }
 
-// isEmpty reports whether a capture has no event, or is that of a failed request.
-func (l *Logger) isEmpty(in *inputs.Input) bool {
+// look reports whether a capture has no event or is that of a failed request, and whether
+// its response was cut off.
+func (l *Logger) look(in *inputs.Input) (empty, cut bool) {
 	c, err := in.Open(l.ctx)
 	if err != nil {
-		return false // Import says what is wrong
+		return false, false // Import says what is wrong
 	}
 	defer c.Close()
-	if status := c.Manifest().Source.Status; status != nil && !isSuccess(*status) {
-		return true
+	m := c.Manifest()
+	cut = m.End != capture.EndEOF
+	if m.Source.Status != nil && !isSuccess(*m.Source.Status) {
+		return true, cut
 	}
 	_, err = c.Next()
-	return err == io.EOF
+	return err == io.EOF, cut
 }
 
 // isSuccess reports whether a response with the status contains events of an agent.

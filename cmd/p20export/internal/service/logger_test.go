@@ -594,8 +594,33 @@ func TestLoggerFailures(t *testing.T) {
 	l, seen = newLogger(t, s, log)
 	l.Start()
 	l.Finish(t.Context())
-	if seen.of(LogNone) != 2 || seen.of("errors") != 0 {
+	if seen.of(LogNone) != 2 || seen.of("errors") != 0 || seen.said("captures of deleted threads") != 1 {
 		t.Errorf("%v\n%s", seen.counts, seen.text.String())
+	}
+	if captures, behind := l.Behind(); captures != 0 || behind != 0 {
+		t.Errorf("%d captures wait, for %v", captures, behind)
+	}
+}
+
+// A response with a content coding that was cut off is not damaged.
+func TestLoggerCodingCutOff(t *testing.T) {
+	t.Parallel()
+	r := record(t, memory.New(), func(w http.ResponseWriter, q *http.Request) {
+		_, _ = io.Copy(io.Discard, q.Body)
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		_, _ = io.WriteString(z, run())
+		_ = z.Flush()
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}, nil)
+	r.logger.Start()
+	_, _ = io.Copy(io.Discard, r.post(t, "/").Body)
+	<-r.ended
+	r.logger.Finish(t.Context())
+	if r.seen.of(LogNone) != 1 || r.seen.of(LogFailed) != 0 {
+		t.Errorf("%v\n%s", r.seen.counts, r.seen.text.String())
 	}
 }
 
