@@ -624,6 +624,47 @@ func TestLoggerCodingCutOff(t *testing.T) {
 	}
 }
 
+// After a power failure, the log can have more of a stream than the capture that was
+// recovered. Nothing of it is lost, and the stream ends after it.
+func TestLoggerPowerFailure(t *testing.T) {
+	t.Parallel()
+	log, s := memory.New(), newStore(t)
+	live := transfer.NewStream(log, transfer.StreamSettings{Tenant: "tenant", ID: "one"})
+	for _, e := range []string{testkit.Started, testkit.Snapshot, testkit.Finished} {
+		if err := live.Event(t.Context(), []byte(e), time.Time{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := live.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w, err := capture.Create(filepath.Join(s.Path, "one-recovered"), capture.Settings{
+		Framing: capture.SSE, Source: capture.Source{Kind: capture.KindProxy}, Tool: capture.Tool{Name: "test", Version: "1"},
+		Labels: map[string]string{capture.RecoveredFrom: "one"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write([]byte(testkit.SSE(testkit.Started))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Close(capture.EndError); err != nil {
+		t.Fatal(err)
+	}
+	for round, want := range []int{1, 0} { // the next start finds everything
+		l, seen := newLogger(t, s, log)
+		l.Start()
+		l.Finish(t.Context())
+		if seen.of(LogComplete) != want || seen.of(LogFailed) != 0 || seen.of("appended live=false") != want {
+			t.Errorf("start %d: %v\n%s", round, seen.counts, seen.text.String())
+		}
+	}
+	got := entries(t, log, "t")
+	if len(got) != 4 || !strings.HasPrefix(got[2], "one event "+testkit.Finished) || !strings.HasPrefix(got[3], "one end error") {
+		t.Errorf("%q", got)
+	}
+}
+
 // A backlog that is full loses nothing, and finds only captures that had no room.
 func TestBacklog(t *testing.T) {
 	t.Parallel()
