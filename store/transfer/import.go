@@ -82,27 +82,27 @@ func (row *Row) Nothing() bool {
 		row.Verdict == project.Refused && finding.Has(row.Findings, finding.NoEvents)
 }
 
-// Complete reports whether the log has the whole stream of a capture directory. It reads the
-// capture only up to the event that names the thread, and checks no digests. The errors are
-// those of the log and of opening and reading the capture.
-func Complete(ctx context.Context, log store.Log, in *inputs.Input, s ImportSettings) (bool, error) {
+// Find returns what the log has of the stream of a capture directory, in its first thread.
+// If the stream has ended there, the log has all of it. Find reads the capture only up to
+// the event that names the thread, and checks no digests. The errors are those of the log
+// and of opening and reading the capture.
+func Find(ctx context.Context, log store.Log, in *inputs.Input, s ImportSettings) (store.Stream, error) {
 	src, err := openSource(ctx, in)
 	if err != nil {
-		return false, err
+		return store.Stream{}, err
 	}
 	defer src.close()
 	c, err := src.open(ctx)
 	if err != nil {
-		return false, err
+		return store.Stream{}, err
 	}
 	defer c.Close()
 	thread, err := threadOf(ctx, c, s.Thread)
 	if err != nil || thread == "" {
-		return false, err
+		return store.Stream{}, err
 	}
 	// The end of the stream in this thread is appended last.
-	have, err := log.Stream(ctx, store.Key{Tenant: s.Tenant, Thread: thread}, src.stream(c))
-	return have.Ended, err
+	return log.Stream(ctx, store.Key{Tenant: s.Tenant, Thread: thread}, src.stream(c))
 }
 
 // threadOf returns the thread of the first entries of a capture, or "". It reads the

@@ -61,8 +61,8 @@ func TestImportTwice(t *testing.T) {
 			t.Errorf("%s: %d entries of another tenant, want %d", path, other, appended)
 		}
 		for _, tenant := range []string{"", "b"} {
-			whole, err := transfer.Complete(t.Context(), log, inputs.File(path), transfer.ImportSettings{Tenant: tenant})
-			if want := !strings.HasSuffix(path, ".ndjson"); err != nil || want && !whole {
+			whole, err := transfer.Find(t.Context(), log, inputs.File(path), transfer.ImportSettings{Tenant: tenant})
+			if want := !strings.HasSuffix(path, ".ndjson"); err != nil || want && !whole.Ended {
 				t.Errorf("%s of %q is not complete: %v", path, tenant, err)
 			}
 		}
@@ -108,15 +108,15 @@ func TestThreadOfStream(t *testing.T) {
 			if n := len(entries(t, log, store.Key{Thread: c.want})); n == 0 || int64(n) != appended {
 				t.Errorf("thread %q has %d of %d entries:\n%s", c.want, n, appended, dump(t, log))
 			}
-			if whole, err := transfer.Complete(t.Context(), log, inputs.File(dir), c.settings); !whole || err != nil {
+			if whole, err := transfer.Find(t.Context(), log, inputs.File(dir), c.settings); !whole.Ended || err != nil {
 				t.Errorf("complete: %v, %v", whole, err)
 			}
 		})
 	}
 }
 
-// Complete reads the request, which can be large, only if no event names the thread.
-func TestCompleteWithoutRequest(t *testing.T) {
+// Find reads the request, which can be large, only if no event names the thread.
+func TestFindWithoutRequest(t *testing.T) {
 	for _, c := range []struct {
 		event string
 		whole bool
@@ -127,8 +127,8 @@ func TestCompleteWithoutRequest(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, capture.RequestName), []byte("damaged"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		whole, err := transfer.Complete(t.Context(), log, inputs.File(dir), transfer.ImportSettings{})
-		if whole != c.whole || (err == nil) != c.whole {
+		whole, err := transfer.Find(t.Context(), log, inputs.File(dir), transfer.ImportSettings{})
+		if whole.Ended != c.whole || (err == nil) != c.whole {
 			t.Errorf("%s: %v, %v", c.event, whole, err)
 		}
 	}
@@ -350,7 +350,7 @@ func TestInterruptedImport(t *testing.T) {
 			if row.Verdict != project.Failed || !strings.Contains(show(row.Findings), "stop") {
 				t.Errorf("append %d: %s", at, show(row))
 			}
-			if c, err := transfer.Complete(t.Context(), log, inputs.File(path), transfer.ImportSettings{}); err != nil || c && dump(t, log) != want {
+			if c, err := transfer.Find(t.Context(), log, inputs.File(path), transfer.ImportSettings{}); err != nil || c.Ended && dump(t, log) != want {
 				t.Errorf("append %d: complete: %v, %v", at, c, err)
 			}
 			mustImport(t, log, path, transfer.ImportSettings{})

@@ -278,13 +278,13 @@ func (l *Logger) report(p *pending, result string, about []any) {
 // append appends what the log lacks of a capture. The result is "" if it lacked nothing.
 func (l *Logger) append(events *watched, name string) (result string, about []any) {
 	in, settings := inputs.File(filepath.Join(l.captures.Path, name)), transfer.ImportSettings{Tenant: l.tenant}
-	complete, err := transfer.Complete(l.ctx, events, in, settings)
+	have, err := transfer.Find(l.ctx, events, in, settings)
 	switch {
-	case events.failed != nil, complete, errors.Is(err, fs.ErrNotExist): // somebody may have removed it
+	case events.failed != nil, have.Ended, errors.Is(err, fs.ErrNotExist): // somebody may have removed it
 		return "", nil
 	}
 	empty, cut := l.look(in)
-	if empty {
+	if empty && have.Entries == 0 { // a crash can take all events from a capture, but not from the log
 		return LogNone, nil
 	}
 	row := transfer.Import(l.ctx, events, in, settings)

@@ -628,8 +628,18 @@ func TestLoggerCodingCutOff(t *testing.T) {
 // recovered. Nothing of it is lost, and the stream ends after it.
 func TestLoggerPowerFailure(t *testing.T) {
 	t.Parallel()
+	for _, left := range []string{testkit.SSE(testkit.Started), ""} {
+		t.Run(fmt.Sprint(len(left), " bytes"), func(t *testing.T) { testPowerFailure(t, left) })
+	}
+}
+
+func testPowerFailure(t *testing.T, left string) {
+	request := `{"threadId":"t"}`
 	log, s := memory.New(), newStore(t)
 	live := transfer.NewStream(log, transfer.StreamSettings{Tenant: "tenant", ID: "one"})
+	if err := live.Input(t.Context(), []byte(request), time.Time{}); err != nil {
+		t.Fatal(err)
+	}
 	for _, e := range []string{testkit.Started, testkit.Snapshot, testkit.Finished} {
 		if err := live.Event(t.Context(), []byte(e), time.Time{}); err != nil {
 			t.Fatal(err)
@@ -640,12 +650,12 @@ func TestLoggerPowerFailure(t *testing.T) {
 	}
 	w, err := capture.Create(filepath.Join(s.Path, "one-recovered"), capture.Settings{
 		Framing: capture.SSE, Source: capture.Source{Kind: capture.KindProxy}, Tool: capture.Tool{Name: "test", Version: "1"},
-		Labels: map[string]string{capture.RecoveredFrom: "one"},
+		Labels: map[string]string{capture.RecoveredFrom: "one"}, Request: []byte(request),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Write([]byte(testkit.SSE(testkit.Started))); err != nil {
+	if _, err := w.Write([]byte(left)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.Close(capture.EndError); err != nil {
@@ -660,7 +670,7 @@ func TestLoggerPowerFailure(t *testing.T) {
 		}
 	}
 	got := entries(t, log, "t")
-	if len(got) != 4 || !strings.HasPrefix(got[2], "one event "+testkit.Finished) || !strings.HasPrefix(got[3], "one end error") {
+	if len(got) != 5 || !strings.HasPrefix(got[3], "one event "+testkit.Finished) || !strings.HasPrefix(got[4], "one end error") {
 		t.Errorf("%q", got)
 	}
 }
