@@ -47,14 +47,15 @@ Requests count as --input says:
 
 With --fork NEWRUN, print a request (RunAgentInput) that continues the run, with
 parentRunId, the conversation, and the tools and the context of the run's own
-request. If the run waits for answers to interrupts, add them in resume.
+request. Add the next message of the user, or if the run waits for answers to
+interrupts, add them in resume.
 
 What is restored is not evidence.
-` + exitHelp("the conversation was printed", "", "the log could not be used, or has no such thread, run or position"),
+` + exitHelp("the conversation was printed", "", "the log could not be used, has no such thread, run or position, or the run cannot be continued"),
 		Example: `  p20export log restore THREAD --store sqlite:events.db
   p20export log restore THREAD --store sqlite:events.db --at 120 --format json
   p20export log restore THREAD --store sqlite:events.db --run r1 --fork r2 |
-      curl -sN -d @- http://127.0.0.1:8011/`,
+      curl -sN -H 'Content-Type: application/json' -d @- http://127.0.0.1:8011/`,
 		Args:              cli.One("THREAD"),
 		ValidArgsFunction: completeThread,
 	}
@@ -88,7 +89,7 @@ What is restored is not evidence.
 			return err
 		}
 		if r.fork != "" {
-			return r.printFork(cmd, f, t, result)
+			return r.printFork(cmd, t, result)
 		}
 		p := newPrinter(cmd, r.format)
 		p.Restored(t, result)
@@ -167,14 +168,14 @@ func (r *restoreFlags) restore(ctx context.Context, f *storeFlags, log store.Log
 
 // printFork prints a request that continues the run of a result. Findings go to standard
 // error.
-func (r *restoreFlags) printFork(cmd *cobra.Command, f *storeFlags, t *restore.Thread, result *restore.Result) error {
+func (r *restoreFlags) printFork(cmd *cobra.Command, t *restore.Thread, result *restore.Result) error {
 	form := lineage.Full
 	if r.omitHistory {
 		form = lineage.Normalized
 	}
 	in, err := t.Fork(result, r.fork, form)
 	if err != nil {
-		return f.failed(err)
+		return err
 	}
 	text := event.AppendRunInput(nil, in)
 	about := render.New(cmd.ErrOrStderr(), render.Text, build.Tool())

@@ -15,6 +15,7 @@ import (
 	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/cmd/p20export/internal/signals"
+	"github.com/p20export/p20export/envelope/lineage"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/atomicfile"
 )
@@ -60,7 +61,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 			fmt.Fprintln(stderr, finding.Printable(line))
 		}
 	}
-	if errors.Is(err, render.ErrOutput) || errors.Is(err, errInput) || errors.Is(err, errHarness) || errors.Is(err, errServe) || errors.Is(err, errStore) || errors.Is(err, cli.ErrListen) || isUnsynced(err) {
+	if errors.Is(err, render.ErrOutput) || errors.Is(err, errInput) || errors.Is(err, errHarness) || errors.Is(err, errServe) || errors.Is(err, errStore) || errors.Is(err, lineage.ErrFork) || errors.Is(err, cli.ErrListen) || isUnsynced(err) {
 		return int(render.Failed)
 	}
 	fmt.Fprintf(stderr, "Run '%s --help' for usage.\n", cmd.CommandPath())

@@ -6,7 +6,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/p20export/p20export/finding"
-	"github.com/p20export/p20export/internal/humanize"
 	"github.com/p20export/p20export/store/restore"
 )
 
@@ -53,7 +52,7 @@ func (p *Printer) Restored(t *restore.Thread, r *restore.Result) {
 		last = "; the last is " + strconv.FormatInt(t.Last, 10)
 	}
 	p.line("  as of     \tposition %s%s", strconv.FormatInt(r.Position, 10), last)
-	p.line("  from      \t%s, %s entries", Plural(len(r.Used), "run", "runs"), humanize.Grouped(r.Entries))
+	p.line("  from      \t%s, %s", Plural(len(r.Used), "run", "runs"), Counted(r.Entries, "entry", "entries"))
 	p.messagesText(r.Messages, r.PendingToolCalls, r.Interrupts)
 	p.stateText(r.State, r.StateKnown)
 	p.findings(r.Findings)
