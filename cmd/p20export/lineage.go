@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"time"
 
@@ -59,6 +61,7 @@ evidence.
 		Args: cli.OneOrMore("CAPTURE, or a THREAD with --store"),
 	}
 	f := addStoreFlags(cmd)
+	cmd.Flags().Lookup("store").Usage = "`URL` of the log that has the threads: sqlite:FILE or postgres://USER@HOST/DATABASE"
 	cmd.Flags().BoolVar(&strict, "strict", false, "exit with status 1 if there is a finding")
 	batch := cli.AddBatch(cmd, "captures")
 	format := cli.AddFormat(cmd, render.Dot, render.Mermaid)
@@ -214,6 +217,9 @@ func readLineage(ctx context.Context, in *inputs.Input) *captured {
 	switch {
 	case err != nil:
 		f, isVerdict := finding.FromError(err)
+		if errors.Is(err, fs.ErrNotExist) && os.Getenv(storeVariable) != "" {
+			f = f.WithHint("check the path; to show a thread of a log, name the log with --store")
+		}
 		c.runs, c.findings, c.status = nil, []finding.Finding{f}, render.Failed
 		if isVerdict {
 			c.status = render.Negative
