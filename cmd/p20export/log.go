@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +13,8 @@ import (
 	"github.com/p20export/p20export/artifact"
 	"github.com/p20export/p20export/cmd/p20export/internal/cli"
 	"github.com/p20export/p20export/cmd/p20export/internal/logs"
+	"github.com/p20export/p20export/cmd/p20export/internal/render"
+	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/store"
 )
 
@@ -108,15 +111,32 @@ TIME is a time in RFC 3339, a date, or an age such as 36h or 30d.
 			return p.Close(nil)
 		}
 		q := store.ThreadQuery{Tenant: f.queried(), From: since.Time, To: until.Time, Deleted: deleted}
+		listed := false
 		for t, err := range log.Threads(cmd.Context(), q) {
 			if err != nil {
 				return p.Close(f.failed(err))
 			}
+			listed = true
 			p.LogThread(t, f.allTenants)
 		}
-		return p.Close(nil)
+		if !listed && !f.allTenants && !since.set && !until.set && !deleted {
+			err = f.noThreads(cmd.Context(), log, p)
+		}
+		return p.Close(err)
 	}
 	return cmd
+}
+
+// noThreads says that the threads of a log are those of other tenants.
+func (f *storeFlags) noThreads(ctx context.Context, log store.Log, p *render.Printer) error {
+	for t, err := range log.Threads(ctx, store.ThreadQuery{}) {
+		if err != nil {
+			return f.failed(err)
+		}
+		p.Note("no threads; those of other tenants, such as %s, are listed with --all-tenants", finding.Quote(t.Tenant))
+		break
+	}
+	return nil
 }
 
 func newLogRuns() *cobra.Command {
@@ -126,8 +146,9 @@ func newLogRuns() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "runs [THREAD]",
 		Short: "List the runs of a thread or of a log",
-		Long: `List runs in the order in which they began, with the position of RUN_STARTED,
-the number and size of their events, and how they ended:
+		Long: `List the runs of each thread in the order of their positions, which need not be
+that of their times: AT, the position of RUN_STARTED, the number and size of
+their events, and how they ended:
 
   open         neither the run nor its stream has ended
   finished     RUN_FINISHED
@@ -136,7 +157,7 @@ the number and size of their events, and how they ended:
   cut          the stream ended, or began another run, before the run had ended
 
 Without THREAD, list the runs of all threads. A run id need not be unique in a
-thread: AT, the position of RUN_STARTED, identifies a run. Times are UTC.
+thread; AT identifies a run. Times are UTC.
 
 TIME is a time in RFC 3339, a date, or an age such as 36h or 30d.
 ` + exitHelp("the runs were listed", "", "the log could not be used, or has no such thread"),

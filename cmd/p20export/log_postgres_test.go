@@ -59,7 +59,7 @@ func TestPostgresLog(t *testing.T) {
 	}
 
 	try(exitFailed, "PGPASSWORD", "log", "threads")
-	try(exitFailed, "PGPASSWORD", "log", "threads", "--password-file", wrong)
+	try(exitFailed, "\nnext: give the password with --password-file FILE, whose first line it is, or in PGPASSWORD or PGPASSFILE\n", "log", "threads", "--password-file", wrong)
 	try(exitDone, "t ", "log", "threads", "--password-file", file)
 	try(exitDone, testkit.Started+"\n"+testkit.Finished+"\n", "log", "cat", "t", "--password-file", file)
 	try(exitDone, `"store":"postgres://`, "log", "stat", "--format", "json", "--password-file", file)

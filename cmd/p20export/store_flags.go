@@ -52,7 +52,7 @@ func addStoreFlag(cmd *cobra.Command) *storeFlags {
 	f := &storeFlags{}
 	flags := cmd.Flags()
 	flags.StringVar(&f.url, "store", "", "`URL` of the log: sqlite:FILE or postgres://USER@HOST/DATABASE (default: $"+storeVariable+")")
-	flags.StringVar(&f.passwordFile, "password-file", "", "read the password of the PostgreSQL database from `FILE` (default: as psql does, from $PGPASSWORD or $PGPASSFILE)")
+	flags.StringVar(&f.passwordFile, "password-file", "", "the first line of `FILE` is the password of the PostgreSQL database (default: as for psql, $PGPASSWORD or $PGPASSFILE)")
 	cli.CompleteBy(cmd, "store", cobra.FixedCompletions([]string{"sqlite:", "postgres://"}, cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp))
 	return f
 }
@@ -145,6 +145,8 @@ func withNext(err, text error) error {
 		next = "check --store; p20export log import CAPTURE and p20export proxy --store create a log"
 	case errors.Is(err, store.ErrNotLog):
 		next = "check --store: a log has a database of its own"
+	case logs.Unauthorized(err):
+		next = "give the password with --password-file FILE, whose first line it is, or in PGPASSWORD or PGPASSFILE"
 	case errors.Is(err, store.ErrNewer):
 		next = "use the p20export release that wrote the log, or a newer one"
 	}
@@ -207,7 +209,7 @@ func (f *storeFlags) unknown(ctx context.Context, log store.Log, id string) erro
 	}
 	switch {
 	case tenants != nil:
-		return fmt.Errorf("there is no %s\nnext: the tenant %s has such a thread: --tenant", what, finding.Quote(tenants[0]))
+		return fmt.Errorf("there is no %s\nnext: the tenant %s has such a thread; name it with --tenant", what, finding.Quote(tenants[0]))
 	case len(names) == 0:
 		return fmt.Errorf("there is no %s\nnext: p20export log threads --all-tenants lists the threads of all tenants", what)
 	}

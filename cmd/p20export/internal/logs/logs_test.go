@@ -1,6 +1,8 @@
 package logs_test
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -79,5 +81,23 @@ func TestWithPassword(t *testing.T) {
 	}
 	if err == nil || strings.Contains(err.Error(), "hunter2") {
 		t.Error(err)
+	}
+}
+
+// sqlError is an error of PostgreSQL with a code.
+type sqlError string
+
+func (e sqlError) Error() string    { return "refused" }
+func (e sqlError) SQLState() string { return string(e) }
+
+func TestUnauthorized(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[sqlError]bool{"28P01": true, "28000": true, "3D000": false} {
+		if got := logs.Unauthorized(fmt.Errorf("connect: %w", code)); got != want {
+			t.Errorf("%s: %v", code, got)
+		}
+	}
+	if logs.Unauthorized(nil) || logs.Unauthorized(errors.New("28P01")) {
+		t.Error("an error without a code is one of the password")
 	}
 }
