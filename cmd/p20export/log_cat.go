@@ -50,7 +50,8 @@ that it could act on are escaped.
 
 With --follow, print each further event when it is appended, by any process,
 until a signal, or until the reader of a pipe is gone. With --run, stop when the
-run has ended. To continue later, give the last position with --after.
+run has ended. To continue later, give the last position with --after; only
+--framing sse and --format json print positions.
 ` + exitHelp("the events were printed", "", "the log could not be used, or has no such thread or run"),
 		Example: `  p20export log cat THREAD --store sqlite:events.db
   p20export log cat THREAD --store sqlite:events.db --run r1 --framing sse
@@ -236,6 +237,10 @@ func ambiguous(runs []store.Run) error {
 	if len(runs) > maxListed {
 		list += " and others"
 	}
-	return fmt.Errorf("%d runs of thread %s have the id %s; they begin at the positions %s\nnext: choose one by its position, as in --run '#%s'",
-		len(runs), finding.Quote(runs[0].Thread), finding.Quote(runs[0].ID), list, at[0])
+	count := strconv.Itoa(len(runs))
+	if len(runs) == maxSimilar {
+		count += " or more"
+	}
+	return fmt.Errorf("%s runs of thread %s have the id %s; they begin at the positions %s\nnext: choose one by its position, as in --run '#%s'",
+		count, finding.Quote(runs[0].Thread), finding.Quote(runs[0].ID), list, at[0])
 }

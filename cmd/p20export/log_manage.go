@@ -182,7 +182,7 @@ captures.
 		for _, t := range threads {
 			was, err := log.Delete(cmd.Context(), t.Key)
 			if err != nil {
-				return p.Close(f.failed(fmt.Errorf("thread %s: %w", finding.Quote(t.Thread), err)))
+				return p.Close(f.failed(err))
 			}
 			p.LogDeleted(was, !t.DeletedAt.IsZero())
 			p.Flush()
