@@ -202,10 +202,13 @@ func (row *Row) check(ctx context.Context, src *source, fallback string) (first 
 	}
 	id, end := src.stream(c), endOf(c)
 	row.Stream, row.End = &id, &end
-	if first = cmp.Or(first, threadOfInput(request), fallback); first == "" {
-		return "", ErrThread
+	if first == "" {
+		first = cmp.Or(threadOfInput(request), fallback)
 	}
-	return first, nil
+	if first == "" {
+		err = ErrThread
+	}
+	return first, err
 }
 
 // append reads a capture again and appends its entries to a stream.
