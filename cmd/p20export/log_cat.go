@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -103,25 +104,28 @@ run has ended. To continue later, give the last position with --after; only
 // cat prints the entries of a thread that the flags select.
 func (c *catFlags) cat(ctx context.Context, f *storeFlags, log store.Log, t store.Thread, p *render.Printer) error {
 	var run store.Run // zero for all
-	after, follow := c.after, c.follow
+	from, follow := c.after, c.follow
 	if c.run != "" {
 		var err error
 		if run, err = f.run(ctx, log, t.Thread, c.run); err != nil {
 			return err
 		}
-		after, follow = max(after, run.Start-1), follow && run.End == store.Open
+		from, follow = max(from, run.Start-1), follow && run.End == store.Open
+		if follow {
+			from = min(from, run.Last) // the run may end before the position of --after
+		}
 	}
 	entries := log.Read
 	if follow {
 		entries = log.Follow
 	}
-	for e, err := range entries(ctx, t.Key, after) {
+	for e, err := range entries(ctx, t.Key, from) {
 		switch {
 		case errors.Is(err, store.ErrDeleted):
 			return f.failed(fmt.Errorf("thread %s was deleted while it was read", finding.Quote(t.Thread)))
 		case err != nil:
 			return f.failed(err)
-		case run.Start == 0 || e.Run == run.Start:
+		case e.Position > c.after && (run.Start == 0 || e.Run == run.Start):
 			c.print(p, e)
 		}
 		if follow && e.Position >= t.Last && !p.Flush() {
@@ -221,7 +225,7 @@ func (f *storeFlags) unknownRun(ctx context.Context, log store.Log, all store.Ru
 	if names == nil {
 		return err
 	}
-	return fmt.Errorf("%w\nnext: the most similar are %s; p20export log runs THREAD lists all", err, quoted(docs.NearestOf(id, names)))
+	return fmt.Errorf("%w\nnext: the most similar are %s; p20export log runs THREAD lists all", err, quoted(docs.NearestOf(id, slices.Compact(slices.Sorted(slices.Values(names))))))
 }
 
 // maxListed is the number of positions that an error lists.

@@ -3,14 +3,22 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
+	"iter"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/cmd/p20export/internal/build"
+	"github.com/p20export/p20export/cmd/p20export/internal/render"
 	"github.com/p20export/p20export/internal/testkit"
+	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/memory"
 )
 
 // entryLine returns an entry for appendEntries.
@@ -114,6 +122,41 @@ func TestLogFollowCutRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.ended(exitDone)
+	}
+}
+
+// lateEnd is a log to which entries are appended when someone begins to follow it.
+type lateEnd struct {
+	store.Log
+	entries []store.Entry
+}
+
+func (l *lateEnd) Follow(ctx context.Context, key store.Key, after int64) iter.Seq2[*store.Entry, error] {
+	if _, err := l.Append(ctx, key, 1, l.entries); err != nil {
+		return func(yield func(*store.Entry, error) bool) { yield(nil, err) }
+	}
+	return l.Log.Follow(ctx, key, after)
+}
+
+// A run that ends at a position before that of --after is not followed any longer.
+func TestLogFollowAfterEnd(t *testing.T) {
+	t.Parallel()
+	event := func(data string) store.Entry {
+		return store.Entry{Stream: "s", Kind: store.Event, Data: []byte(data)}
+	}
+	log := &lateEnd{Log: memory.New(), entries: []store.Entry{event(testkit.Finished)}}
+	key := store.Key{Thread: "t"}
+	if _, err := log.Append(t.Context(), key, 0, []store.Entry{event(testkit.Started)}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	format := render.Text
+	c := catFlags{after: 5, run: "r", follow: true, framing: string(capture.NDJSON), format: &format}
+	var out bytes.Buffer
+	p := render.New(&out, format, build.Tool())
+	if err := c.cat(ctx, &storeFlags{}, log, store.Thread{Key: key, Last: 1}, p); err != nil || p.Close(nil) != nil || out.Len() > 0 {
+		t.Errorf("%v: %s", err, out.String())
 	}
 }
 
