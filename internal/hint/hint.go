@@ -21,6 +21,7 @@ const (
 	FreeDiskSpace   = "free some disk space, and run it again with another -o: p20export recover closes what arrived of the unfinished capture"
 	RecoverRemoves  = "p20export recover DIR removes it"
 	LogFailed       = "when the log can be used again, repeat the command: it continues where it stopped"
+	ImportOpaque    = "a log has only events: leave out captures of requests that failed; if response.opaque contains events, p20export capture --from response.opaque --framing F imports it"
 	PruneAgain      = "the next p20export prune removes the rest"
 	ChooseTempDir   = "set TMPDIR to a writable directory with enough space"
 	GiveTimes       = "record the run again (p20export requests identity coding), or freeze it by itself with --started-at"

@@ -286,6 +286,9 @@ func fromError(err error) (f finding.Finding, isVerdict bool) {
 		return finding.New(finding.LogEntryDiffers, "%s", text), true
 	}
 	f, isVerdict = finding.FromError(err)
+	if f.Code == finding.FramingOpaque {
+		f.Hint = hint.ImportOpaque
+	}
 	if _, ok := errors.AsType[*logError](err); ok && f.Code == finding.IOFailed {
 		f.Hint = hint.LogFailed
 	}

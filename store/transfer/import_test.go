@@ -15,6 +15,7 @@ import (
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/capture/inputs"
 	"github.com/p20export/p20export/finding"
+	"github.com/p20export/p20export/internal/hint"
 	"github.com/p20export/p20export/project"
 	"github.com/p20export/p20export/store"
 	"github.com/p20export/p20export/store/transfer"
@@ -239,7 +240,10 @@ func TestDamagedCapture(t *testing.T) {
 	} {
 		refused(t, newLog(), write(t, c.change), transfer.ImportSettings{}, c.code)
 	}
-	refused(t, newLog(), recording{name: "opaque", framing: capture.Opaque}.write(t, "x"), transfer.ImportSettings{}, finding.FramingOpaque)
+	row := refused(t, newLog(), recording{name: "opaque", framing: capture.Opaque}.write(t, "x"), transfer.ImportSettings{}, finding.FramingOpaque)
+	if row.Findings[0].Hint != hint.ImportOpaque {
+		t.Errorf("the next step is %s", row.Findings[0].Hint)
+	}
 	refused(t, newLog(), recording{name: "empty"}.write(t), transfer.ImportSettings{}, finding.NoEvents)
 	refused(t, newLog(), plain(t, `[1] 2`), transfer.ImportSettings{Thread: "t"}, finding.ArrayMalformed)
 	large := plain(t, started("t", "r"), `"`+strings.Repeat("x", capture.MaxEventBytes)+`"`)

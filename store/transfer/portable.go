@@ -81,6 +81,7 @@ func (row *Row) importThread(ctx context.Context, log store.Log, src *source, te
 	thread := checked.head.Thread
 	to := &copier{log: log, key: store.Key{Tenant: tenant, Thread: thread}, Part: Part{Thread: thread}}
 	if err := to.require(ctx, checked.head.After); err != nil {
+		row.Parts = append(row.Parts, to.Part)
 		return err
 	}
 	var batch []store.Entry
