@@ -44,8 +44,9 @@ are put in the order in which their runs began; those without times stay after
 the capture before them.
 
 Formats:
-  text     a tree: indented runs are side branches; the branch with the most
-           runs goes on in the same column
+  text     a tree: below a run comes the run that continues it. If several do,
+           the one that most runs descend from is in the same column, and the
+           others are indented
   json     a row for each thread
   dot      a graph for Graphviz; edges without parentRunId are dashed
   mermaid  a flowchart for Mermaid, whose default limit is 500 edges

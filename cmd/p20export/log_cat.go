@@ -50,9 +50,9 @@ between its tokens; other text with a line break is printed as a JSON string
 that it could act on are escaped.
 
 With --follow, print each further event when it is appended, by any process,
-until a signal, or until the reader of a pipe is gone. With --run, stop when the
-run has ended. To continue later, give the last position with --after; only
---framing sse and --format json print positions.
+until a signal, or until the reader of a pipe is gone. The thread must exist.
+With --run, stop when the run has ended. To continue later, give the last
+position with --after; only --framing sse and --format json print positions.
 ` + exitHelp("the events were printed", "", "the log could not be used, or has no such thread or run"),
 		Example: `  p20export log cat THREAD --store sqlite:events.db
   p20export log cat THREAD --store sqlite:events.db --run r1 --framing sse

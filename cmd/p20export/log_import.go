@@ -38,8 +38,9 @@ entries than the file, the file is refused. A capture by the proxy is known by
 the name of its directory, other files by their digest.
 
 A file is read twice: its digests are checked before anything is appended. So a
-damaged or unfinished capture and an incomplete export append nothing. Files are
-imported one after the other, in the given order: give the captures of a
+damaged or unfinished capture and an incomplete export append nothing. A
+response that is no event stream, as of a request that failed, is refused. Files
+are imported one after the other, in the given order: give the captures of a
 conversation in the order in which they were made.
 
 With --from-list FILE, every line of FILE is an argument; if FILE contains NUL

@@ -39,7 +39,7 @@ that began. The conversation of a run is that of its parent, as far as the
 parent got before the run began, then its request, and then its events:
 p20export lineage shows the parents.
 
-Requests count as --input says:
+How a request is read (--input):
   full        a request has the whole conversation, which replaces the history
   normalized  a request may omit what the history has: messages with new ids are
               added, and the state, if there is one, replaces the history's
