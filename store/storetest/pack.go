@@ -15,6 +15,7 @@ func packTests() map[string]func(*fixture) {
 		"pack/changes nothing that a reader sees": packUnseen,
 		"pack/only what has ended":                packEnded,
 		"pack/twice":                              packTwice,
+		"pack/two streams in turns":               packInTurns,
 		"pack/exact bytes":                        packExact,
 		"pack/while it is read":                   packWhileReading,
 		"pack/then append":                        packThenAppend,
@@ -80,6 +81,21 @@ func packEnded(f *fixture) {
 	f.packs(mixed, 3, 7) // the run that was cut
 	f.append(mixed, 8, end("b"))
 	f.packs(mixed, 2, 9)
+}
+
+// packInTurns packs every other entry of a part of a thread.
+func packInTurns(f *fixture) {
+	k := key("t")
+	var batch []store.Entry
+	for range 40 {
+		batch = append(batch, custom("a"), custom("b"))
+	}
+	batch = append(batch, end("a"))
+	for range 70 {
+		batch = append(batch, custom("b"))
+	}
+	f.append(k, 0, batch...)
+	f.packs(k, 41, 41)
 }
 
 func packTwice(f *fixture) {

@@ -15,9 +15,13 @@ import (
 // A reader reads pages of entries into memory and then yields them, so no transaction is
 // open while the caller works. A page has at most pageEntries rows, and ends with the row
 // that makes it larger than PageBytes. A pack is a page, too.
+//
+// If a page is shorter, because the next entry is in a pack, the next page has at most twice as
+// many rows, or fewRows: PostgreSQL sends all rows that a query selects.
 const (
 	pageEntries = 1000
 	PageBytes   = 1 << 20
+	fewRows     = 16
 )
 
 // Read implements store.Log.
@@ -65,6 +69,7 @@ type reader struct {
 	thread  int64
 	streams map[int64]string // ids by number, as far as they were needed
 	dec     *zstd.Decoder    // nil until it is needed
+	limit   int64            // of rows of the next page, or 0
 	page    []store.Entry
 	data    []byte // of the entries of page
 }
@@ -103,7 +108,10 @@ func (r *reader) read(ctx context.Context, after, last int64, yield func(*store.
 func (r *reader) loadRows(ctx context.Context, after, last int64) error {
 	r.page, r.data = r.page[:0], r.data[:0]
 	var sizes, numbers []int64
-	err := r.log.scanRows(ctx, r.log.db, r.thread, after, min(pageEntries, last-after), func(row *Row) bool {
+	if r.limit == 0 {
+		r.limit = pageEntries
+	}
+	err := r.log.scanRows(ctx, r.log.db, r.thread, after, min(r.limit, last-after), func(row *Row) bool {
 		if row.Position != after+int64(len(r.page))+1 {
 			return false
 		}
@@ -112,6 +120,9 @@ func (r *reader) loadRows(ctx context.Context, after, last int64) error {
 		sizes, numbers = append(sizes, int64(len(row.Data))), append(numbers, row.Stream)
 		return len(r.data) < PageBytes
 	})
+	if n := int64(len(r.page)); n > 0 {
+		r.limit = min(max(2*n, fewRows), pageEntries)
+	}
 	rest := r.data
 	for i := range r.page {
 		if err == nil {
