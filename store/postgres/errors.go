@@ -83,7 +83,7 @@ func explain(err error) error {
 	case insufficientRights:
 		next = "grant the user the rights that docs/serialization.md lists, or use the owner of the schema"
 	case readOnlyTransaction:
-		next = "the server is a standby; name the primary, or add target_session_attrs=read-write to the URL"
+		next = "the server is a standby, or default_transaction_read_only is on; name the primary, add target_session_attrs=read-write to the URL, or turn the setting off for the user and the database"
 	case statementTimeout, lockTimeout:
 		next = "a timeout of the server ended the statement; try again, or raise statement_timeout and lock_timeout for the user"
 	case undefinedTable:

@@ -235,3 +235,18 @@ func TestPostgresColumns(t *testing.T) {
 	}
 	compareColumns(t, ours, filepath.Join(t.TempDir(), "log"))
 }
+
+// TestPostgresReadOnly appends in a session in which the server refuses changes.
+func TestPostgresReadOnly(t *testing.T) {
+	t.Parallel()
+	url := shared(t).schema()
+	fill(t, open(t, url), "t", 6)
+	log := open(t, url+"&default_transaction_read_only=on")
+	if n := count(t, log, "t"); n != 6 {
+		t.Errorf("%d entries, want 6", n)
+	}
+	_, err := log.Append(t.Context(), store.Key{Thread: "t"}, 6, numbered(6, 1))
+	if err == nil || !strings.Contains(err.Error(), "is a standby, or default_transaction_read_only is on") {
+		t.Errorf("Append: %v", err)
+	}
+}
