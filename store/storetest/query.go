@@ -12,6 +12,7 @@ import (
 func queryTests() map[string]func(*fixture) {
 	return map[string]func(*fixture){
 		"query/runs":                     queryRuns,
+		"query/very many runs":           manyRuns,
 		"query/threads":                  queryThreads,
 		"query/stops when the loop does": breakQuery,
 		"query/an empty log":             emptyLog,
@@ -19,6 +20,26 @@ func queryTests() map[string]func(*fixture) {
 		"query/a cancelled context":      cancelled,
 		"query/an iterator again":        queryAgain,
 	}
+}
+
+// manyRuns queries more runs than a log loads at a time, in large and in small threads.
+func manyRuns(f *fixture) {
+	var want []string
+	for i, n := range []int{1200, 1, 300, 500, 2, 700} {
+		k := store.Key{Tenant: fmt.Sprint(i / 2), Thread: fmt.Sprint(i)}
+		var batch []store.Entry
+		for run := range n {
+			id := fmt.Sprint(i, "-", run)
+			batch = append(batch, started("s", id, ""))
+			want = append(want, id)
+		}
+		f.append(k, 0, batch...)
+	}
+	var got []string
+	for _, r := range f.runs(store.RunQuery{}) {
+		got = append(got, r.ID)
+	}
+	equal(f, "the ids of runs", got, want)
 }
 
 func queryRuns(f *fixture) {

@@ -134,15 +134,25 @@ func (l *Log) Runs(ctx context.Context, q store.RunQuery) iter.Seq2[store.Run, e
 		base.add("r.outcome IN (?"+strings.Repeat(", ?", len(ends)-1)+")", ends...)
 	}
 	return pages(l, ctx, "list runs", q.Check(), func(last *store.Run) (string, []any) {
-		c := base.clone()
-		if last != nil {
-			c.add("(t.tenant, t.thread, r.start) > (?, ?, ?)", last.Tenant, last.Thread, last.Start)
+		const order = ` ORDER BY t.tenant, t.thread, r.start`
+		if last == nil {
+			return runColumns + base.String() + order, base.args
 		}
-		return `SELECT t.tenant, t.thread, r.run_id, r.parent_id, s.stream, r.input, r.start, r.last, r.entries, r.bytes, r.started_at, r.last_at, r.outcome
-			FROM runs r JOIN threads t ON t.id = r.thread_id JOIN streams s ON s.thread_id = r.thread_id AND s.number = r.stream_number` +
-			c.String() + ` ORDER BY t.tenant, t.thread, r.start`, c.args
+		// One condition for both would read all runs of the last thread again.
+		same := base.clone()
+		same.add("t.tenant = ? AND t.thread = ? AND r.start > ?", last.Tenant, last.Thread, last.Start)
+		others := condition{parts: base.clone().parts, args: same.args}
+		others.add("(t.tenant, t.thread) > (?, ?)", last.Tenant, last.Thread)
+		limit := fmt.Sprintf(" LIMIT %d", pageRows)
+		return `SELECT * FROM (` + runColumns + same.String() + order + limit + `) AS same
+			UNION ALL SELECT * FROM (` + runColumns + others.String() + order + limit + `) AS others
+			ORDER BY tenant, thread, start`, others.args
 	}, scanRun)
 }
+
+// runColumns selects what scanRun scans.
+const runColumns = `SELECT t.tenant, t.thread, r.run_id, r.parent_id, s.stream, r.input, r.start, r.last, r.entries, r.bytes, r.started_at, r.last_at, r.outcome
+	FROM runs r JOIN threads t ON t.id = r.thread_id JOIN streams s ON s.thread_id = r.thread_id AND s.number = r.stream_number`
 
 func scanRun(scan func(...any) error) (store.Run, error) {
 	var r store.Run
