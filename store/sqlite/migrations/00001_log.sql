@@ -154,9 +154,8 @@ BEGIN SELECT RAISE(ABORT, 'a log is only appended to: its thread is not deleted'
 
 -- +goose StatementBegin
 CREATE TRIGGER entries_insert BEFORE INSERT ON entries
-WHEN NOT EXISTS (SELECT 1 FROM threads WHERE id = NEW.thread_id AND last < NEW.position AND deleted_at IS NULL)
-	OR NEW.position > 1 + (SELECT last FROM threads WHERE id = NEW.thread_id)
-		AND NOT EXISTS (SELECT 1 FROM entries WHERE thread_id = NEW.thread_id AND position = NEW.position - 1)
+WHEN NOT EXISTS (SELECT 1 FROM threads WHERE id = NEW.thread_id AND deleted_at IS NULL AND (last = NEW.position - 1
+		OR last < NEW.position AND EXISTS (SELECT 1 FROM entries WHERE thread_id = NEW.thread_id AND position = NEW.position - 1)))
 	OR NEW.rowid > 0 AND EXISTS (SELECT 1 FROM entries WHERE rowid = NEW.rowid)
 BEGIN SELECT RAISE(ROLLBACK, 'a log is only appended to: the position is not the next one of a thread'); END;
 -- +goose StatementEnd
