@@ -2,10 +2,12 @@ package reduce
 
 import (
 	"iter"
+	"math"
 	"math/rand/v2"
 	"slices"
 
 	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/event"
 )
 
 // A Conversation is a list of messages with a limited size, in which messages are found
@@ -100,6 +102,44 @@ func (c *Conversation) countHistory(m *Message, n int) {
 	if m.isHistory() {
 		c.history += n
 	}
+}
+
+// repeatedBy reports whether messages repeat the whole conversation, as Merge defines it. It
+// takes no time if no message of an assistant has a new id. Otherwise it looks no further
+// than the first message that they lack.
+func (c *Conversation) repeatedBy(messages []*Message) bool {
+	isNew := func(m *Message) bool { return m.id == noID || c.find(m.id) == nil }
+	if !slices.ContainsFunc(messages, func(m *Message) bool { return m.role == event.RoleAssistant && isNew(m) }) {
+		return false
+	}
+	ids, contents, longest := make(map[string]bool), make(map[said]bool), 0
+	for _, m := range messages {
+		s, _ := m.said(math.MaxInt)
+		longest = max(longest, len(s.text), len(s.parts))
+		if isNew(m) {
+			contents[s] = true
+		} else {
+			ids[m.id], contents[s] = true, contents[s]
+		}
+	}
+	repeated := false
+	for m := range c.All {
+		switch m.role {
+		case event.RoleUser, event.RoleAssistant, event.RoleTool:
+		default:
+			continue
+		}
+		if ids[m.id] {
+			continue
+		}
+		s, short := m.said(longest)
+		again, has := contents[s]
+		if !short || !has {
+			return false
+		}
+		repeated = repeated || again && m.role == event.RoleAssistant
+	}
+	return repeated
 }
 
 // size returns the size of all messages.

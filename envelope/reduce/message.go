@@ -203,6 +203,43 @@ func (m *Message) toolCalls() []*call {
 	return m.calls
 }
 
+// said is what a message says, whatever its id and name are.
+type said struct {
+	role, text, parts string // a content has a text or parts; an empty one is like none
+	callID, calls     string
+}
+
+// said returns what the message says. It reports false if the content is longer than a
+// limit, without copying it.
+func (m *Message) said(limit int) (s said, ok bool) {
+	o := m.open()
+	s.role = m.role
+	switch v := o.get(contentKey).(type) {
+	case string:
+		s.text = v
+	case *Text:
+		if v.Len() > limit {
+			return s, false
+		}
+		s.text = v.String()
+	case rawJSON:
+		if len(v)/len(`\u0000`) > limit { // even if all characters are escaped
+			return s, false
+		}
+		var isText bool
+		if s.text, isText = o.string(contentKey); !isText && string(v) != "null" && string(v) != "[]" {
+			s.parts = string(v)
+		}
+	}
+	s.callID, _ = o.string(callIDKey)
+	var calls []byte
+	for _, c := range m.toolCalls() {
+		calls = jsonvalue.AppendString(calls, c.id)
+	}
+	s.calls = string(calls)
+	return s, true
+}
+
 // isHistory reports whether every snapshot that omits the message removes it. Clients do
 // not send activities and reasoning, so a sender may not know of them.
 func (m *Message) isHistory() bool {

@@ -2,6 +2,7 @@ package reduce
 
 import (
 	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/chunk"
 	"github.com/p20export/p20export/finding"
 	"github.com/p20export/p20export/internal/strictjson"
 )
@@ -165,6 +166,23 @@ func (r *Reducer) Seed(request []byte) []finding.Finding {
 // that the Reducer has.
 func (r *Reducer) Continue(request []byte) []finding.Finding {
 	return r.request(request, r.addNew)
+}
+
+// Merge is Continue, unless the request has the whole conversation with other ids, and would
+// add it again: then its messages replace those of the Reducer. That is so if it has each
+// message of a user, an assistant or a tool, with the same id or with the same role, content
+// and tool calls, and at least one of an assistant only with another id. A request of new
+// messages does not repeat what an assistant said; a user may say the same again. The order
+// does not count, because some agents reorder and repeat messages in their snapshots.
+func (r *Reducer) Merge(request []byte) []finding.Finding {
+	return r.request(request, func(e *envelope.Event, messages []*Message) {
+		if r.conversation.repeatedBy(messages) {
+			r.chunks = chunk.Expander{} // of messages that are replaced
+			r.replaceAll(e, messages)
+		} else {
+			r.addNew(e, messages)
+		}
+	})
 }
 
 // request reads a request, passes its messages to use, and sets the state.

@@ -239,3 +239,63 @@ func TestContinue(t *testing.T) {
 		check(t, r)
 	}
 }
+
+// TestMerge has requests of clients that give messages ids of their own.
+func TestMerge(t *testing.T) {
+	t.Parallel()
+	const conversation = `
+		RUN_STARTED{"threadId":"t","runId":"r","input":{"threadId":"t","runId":"r","messages":[{"id":"u","role":"user","content":"caf\u00e9?"}]}}
+		REASONING_MESSAGE_CHUNK{"messageId":"h","delta":"hm"}
+		TOOL_CALL_CHUNK{"toolCallId":"c","toolCallName":"look","parentMessageId":"a","delta":"{}"}
+		TOOL_CALL_RESULT{"toolCallId":"c","messageId":"f","content":"found"}
+		TEXT_MESSAGE_CHUNK{"messageId":"b","delta":"caf\u00e9"}`
+	const (
+		user   = `{"id":"u","role":"user","content":"café?"}`
+		call   = `{"id":"x","role":"assistant","content":"","toolCalls":[{"id":"c","type":"function","function":{"arguments":"{ }","name":"look"}}]}`
+		result = `{"id":"y","role":"tool","toolCallId":"c","content":"found"}`
+		answer = `{"id":"z","role":"assistant","name":"guide","content":"caf\u00E9"}`
+		more   = `{"id":"v","role":"user","content":"more"}`
+	)
+	for name, test := range map[string]struct{ conversation, messages, want string }{
+		"other ids":              {conversation, user + call + result + answer + more, "u x y z v"},
+		"nothing new":            {conversation, user + call + result + answer, "u x y z"},
+		"a system message first": {conversation, `{"id":"s","role":"system","content":"Be kind."}` + user + call + result + answer, "s u x y z"},
+		"an edited message":      {conversation, `{"id":"u","role":"user","content":"tea?"}` + call + result + answer, "u x y z"},
+		"no ids":                 {conversation, strings.NewReplacer(`"id":"u",`, ``, `"id":"x",`, ``, `"id":"y",`, ``, `"id":"z",`, ``).Replace(user + call + result + answer), "   "},
+		"the same ids":           {conversation, user + strings.Replace(call, `"x"`, `"a"`, 1) + strings.Replace(result, `"y"`, `"f"`, 1) + strings.Replace(answer, `"z"`, `"b"`, 1) + more, "u h a f b v"},
+		"only new messages":      {conversation, more, "u h a f b v"},
+		"without the answer":     {conversation, user + call + result + more, "u h a f b x y v"},
+		"another order":          {conversation, user + call + answer + result, "u x z y"},
+		"repeated in history":    {conversation + "\n" + `TEXT_MESSAGE_CHUNK{"messageId":"b2","delta":"café"}`, user + call + result + answer + more, "u x y z v"},
+		"under both ids":         {conversation + "\n" + `MESSAGES_SNAPSHOT{"messages":[` + user + `,` + answer + `,{"id":"b","role":"assistant","content":"café"},{"id":"d","role":"assistant","content":"tea"}]}`, user + answer + `{"id":"e","role":"assistant","content":"tea"}`, "u z e"},
+		"the agent's system":     {conversation + "\n" + `TEXT_MESSAGE_CHUNK{"messageId":"s","role":"system","delta":"Be kind."}`, user + call + result + answer, "u x y z"},
+		"a long answer":          {conversation + "\n" + `TEXT_MESSAGE_CHUNK{"messageId":"l","delta":"This answer is longer than all others."}`, user + call + result + answer, "u h a f b l x y z"},
+		"another call":           {conversation, user + strings.Replace(call, `"id":"c"`, `"id":"d"`, 1) + result + answer, "u h a f b x y z"},
+		"another result":         {conversation, user + call + strings.Replace(result, `"found"`, `"lost"`, 1) + answer, "u h a f b x y z"},
+		"a result of another":    {conversation, user + call + strings.Replace(result, `"c"`, `"d"`, 1) + answer, "u h a f b x y z"},
+		"another role":           {conversation, user + call + result + strings.Replace(answer, `"assistant"`, `"user"`, 1), "u h a f b x y z"},
+		"other parts":            {conversation, user + call + result + strings.Replace(answer, `"caf\u00E9"`, `[{"type":"text","text":"tea"}]`, 1), "u h a f b x y z"},
+		"a user says it again":   {`RUN_STARTED{"input":{"messages":[` + user + `]}}`, `{"id":"w","role":"user","content":"café?"}`, "u w"},
+		"no messages yet":        {``, user + more, "u v"},
+		"parts and no content": {
+			`MESSAGES_SNAPSHOT{"messages":[{"id":"p","role":"user","content":[{"type":"text", "text":"hi"}]},{"id":"n","role":"assistant","content":null}]}`,
+			`{"id":"q","role":"user","content":[{"type":"text","text":"hi"}]}{"id":"o","role":"assistant"}`, "q o",
+		},
+	} {
+		r := New(Options{})
+		if test.conversation != "" {
+			apply(t, r, events(test.conversation)...)
+		}
+		if found := r.Merge([]byte(`{"messages":[` + strings.ReplaceAll(test.messages, "}{", "},{") + `]}`)); len(found) > 0 {
+			t.Errorf("%s: warnings %v", name, found)
+		}
+		var ids []string
+		for m := range r.conversation.All {
+			ids = append(ids, m.ID())
+		}
+		if got := strings.Join(ids, " "); got != test.want {
+			t.Errorf("%s: the messages are %q, want %q", name, got, test.want)
+		}
+		check(t, r)
+	}
+}

@@ -1,6 +1,7 @@
 package restore_test
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"maps"
@@ -16,6 +17,7 @@ import (
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/compact"
+	"github.com/p20export/p20export/envelope/event"
 	"github.com/p20export/p20export/store"
 	"github.com/p20export/p20export/store/restore"
 )
@@ -187,6 +189,30 @@ func checkTurns(t *testing.T, path string, entries []store.Entry) {
 	if diff := cmp.Diff(alone, restored(t, all)); diff != "" {
 		t.Errorf("%s: alone -, in the thread +\n%s", path, diff)
 	}
+	if diff := cmp.Diff(alone, restored(t, withParents(t, all))); diff != "" {
+		t.Errorf("%s: alone -, in the thread with parents +\n%s", path, diff)
+	}
+}
+
+// withParents returns the entries of a thread whose requests name the run before them.
+func withParents(t *testing.T, entries []store.Entry) []store.Entry {
+	t.Helper()
+	entries = slices.Clone(entries)
+	var last string
+	for i, e := range entries {
+		if e.Kind != store.Input {
+			continue
+		}
+		in, err := event.DecodeRunInput(e.Data, event.Tolerant(nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last != "" {
+			entries[i].Data = slices.Concat([]byte(fmt.Sprintf(`{"parentRunId":%q,`, last)), bytes.TrimPrefix(e.Data, []byte("{")))
+		}
+		last = in.RunID
+	}
+	return entries
 }
 
 // TestSnapshots does the same with generated threads that have branches.

@@ -87,6 +87,36 @@ func cases() []testCase {
 			{run: "4", messages: "y1:one", used: "r4", codes: "input_omits_history"},
 		},
 	}, {
+		name: "a request with a parent that repeats the whole conversation with other ids",
+		script: `
+			a input {"messages":[{"id":"u1","role":"user","content":"hi"}],"state":{"n":1}}
+			a RUN_STARTED{"threadId":"t","runId":"r1"}
+			a REASONING_MESSAGE_CHUNK{"messageId":"h1","delta":"hm"}
+			a TEXT_MESSAGE_CHUNK{"messageId":"m1","delta":"one"}
+			b input {"parentRunId":"r1","messages":[{"id":"u1","role":"user","content":"hi"},{"id":"x1","role":"assistant","content":"one"},{"id":"u2","role":"user","content":"more"}]}
+			b RUN_STARTED{"threadId":"t","runId":"r2","parentRunId":"r1"}
+			b TEXT_MESSAGE_CHUNK{"messageId":"m2","delta":"two"}
+			c input {"parentRunId":"r2","messages":[{"id":"u1","role":"user","content":"hi"},{"id":"x1","role":"assistant","content":"one"},{"id":"u2","role":"user","content":"more"},{"id":"x2","role":"assistant","content":"two"}],"state":{}}
+			c RUN_STARTED{"threadId":"t","runId":"r3","parentRunId":"r2"}
+			d input {"parentRunId":"r1","messages":[{"id":"u3","role":"user","content":"hi"}]}
+			d RUN_STARTED{"threadId":"t","runId":"r4","parentRunId":"r1"}`,
+		want: []want{
+			{position: 5, messages: "u1:hi x1:one u2:more", state: `{"n":1}`, used: "r1 r2"},
+			{run: "2", messages: "u1:hi x1:one u2:more m2:two", state: `{"n":1}`, used: "r1 r2"},
+			{run: "3", messages: "u1:hi x1:one u2:more x2:two", state: `{}`, used: "r1 r2 r3"},
+			{run: "4", messages: "u1:hi h1:hm m1:one u3:hi", state: `{"n":1}`, used: "r1 r4"},
+		},
+	}, {
+		name:  "the same as a normalized request",
+		input: restore.Normalized,
+		script: `
+			a input {"messages":[{"id":"u1","role":"user","content":"hi"}]}
+			a RUN_STARTED{"threadId":"t","runId":"r1"}
+			a TEXT_MESSAGE_CHUNK{"messageId":"m1","delta":"one"}
+			b input {"parentRunId":"r1","messages":[{"id":"u1","role":"user","content":"hi"},{"id":"x1","role":"assistant","content":"one"}]}
+			b RUN_STARTED{"threadId":"t","runId":"r2","parentRunId":"r1"}`,
+		want: []want{{run: "2", messages: "u1:hi m1:one x1:one"}},
+	}, {
 		name:  "normalized requests without parentRunId",
 		input: restore.Normalized,
 		script: `

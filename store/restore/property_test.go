@@ -2,6 +2,7 @@ package restore_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -180,4 +181,57 @@ func TestThousandRuns(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestOtherIDs gives the messages of all requests with a parent other ids. Each is then read
+// as the whole conversation, if it has a message of an assistant.
+func TestOtherIDs(t *testing.T) {
+	t.Parallel()
+	compared := 0
+	for seed := range uint64(20) {
+		g := generate(shape{runs: 20, inputs: "full", open: 1}, seed)
+		for i, r := range g.runs {
+			if r.inputAt > 0 && r.parentID != "" {
+				r.input = withOtherIDs(t, r.input, fmt.Sprintf("run%d-", i))
+				g.entries[r.inputAt-1].Data = []byte(r.input)
+			}
+		}
+		th := open(t, g.entries, restore.Options{})
+		for i, r := range g.runs {
+			if r.inputAt == 0 || r.parentID == "" || !strings.Contains(r.input, `"role":"assistant"`) {
+				continue
+			}
+			got, err := th.At(t.Context(), r.inputAt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			client := reduce.New(reduce.Options{})
+			client.Seed([]byte(r.input))
+			if want := string(client.AppendMessages(nil)); string(got.Messages) != want {
+				t.Fatalf("seed %d, run %d: messages\n%s", seed, i, cmp.Diff(strings.Split(want, `},{`), strings.Split(string(got.Messages), `},{`)))
+			}
+			compared++
+		}
+	}
+	if compared < 50 {
+		t.Errorf("only %d requests have messages with other ids", compared)
+	}
+}
+
+// withOtherIDs returns a request with a prefix before the ids of its messages.
+func withOtherIDs(t *testing.T, request, prefix string) string {
+	t.Helper()
+	var in map[string]any
+	if err := json.Unmarshal([]byte(request), &in); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range in["messages"].([]any) {
+		m := m.(map[string]any)
+		m["id"] = prefix + fmt.Sprint(m["id"])
+	}
+	text, err := json.Marshal(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

@@ -136,9 +136,12 @@ func (p *replay) request(n *lineage.Node, e *store.Entry) {
 	if n == p.last {
 		p.input = append([]byte(nil), e.Data...)
 	}
-	apply := p.reducer.Continue
-	if p.isFull(n) {
+	apply := p.reducer.Merge
+	switch {
+	case p.isFull(n):
 		apply = p.reducer.Seed // n is the first run
+	case p.options.Input == Normalized:
+		apply = p.reducer.Continue
 	}
 	for _, f := range apply(e.Data) {
 		p.findings.add(e.Position, f)

@@ -30,7 +30,9 @@ import (
 type Input string
 
 const (
-	// Auto is Normalized for runs with a parentRunId, and Full for the others.
+	// Auto is Normalized for runs with a parentRunId, and Full for the others. If a request
+	// with a parentRunId repeats the history with other ids, its messages replace the
+	// history, as reduce.Reducer.Merge says. Its state counts as with Normalized.
 	Auto Input = "auto"
 	// Full means that a request has the whole conversation and the state: the messages of
 	// earlier runs do not count. Clients usually omit activities and reasoning.
