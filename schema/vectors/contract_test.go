@@ -149,7 +149,7 @@ func constant(t *testing.T, code finding.Code) string {
 func testSources(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
-	for _, dir := range []string{"artifact", "capture", "cmd", "discovery", "envelope", "internal/atomicfile", "project"} {
+	for _, dir := range []string{"artifact", "capture", "cmd", "discovery", "envelope", "internal/atomicfile", "project", "store"} {
 		err := filepath.WalkDir(filepath.Join("../..", dir), func(path string, d os.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") && !strings.HasSuffix(path, ".txtar") {
 				return err
