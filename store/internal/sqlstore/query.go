@@ -99,7 +99,7 @@ func (l *Log) Threads(ctx context.Context, q store.ThreadQuery) iter.Seq2[store.
 	if !q.Deleted {
 		base.add("t.deleted_at IS NULL")
 	}
-	return pages(l, ctx, "list threads", q.Check(), func(last *store.Thread) (string, []any) {
+	return pages(l, ctx, "list threads", false, q.Check(), func(last *store.Thread, _ bool) (string, []any) {
 		c := base.clone()
 		if last != nil {
 			c.add("(t.tenant, t.thread) > (?, ?)", last.Tenant, last.Key.Thread)
@@ -133,26 +133,22 @@ func (l *Log) Runs(ctx context.Context, q store.RunQuery) iter.Seq2[store.Run, e
 		}
 		base.add("r.outcome IN (?"+strings.Repeat(", ?", len(ends)-1)+")", ends...)
 	}
-	return pages(l, ctx, "list runs", q.Check(), func(last *store.Run) (string, []any) {
-		const order = ` ORDER BY t.tenant, t.thread, r.start`
-		if last == nil {
-			return runColumns + base.String() + order, base.args
+	return pages(l, ctx, "list runs", true, q.Check(), func(last *store.Run, rest bool) (string, []any) {
+		c := base.clone()
+		switch {
+		case rest:
+			// The id of the thread makes the database begin at the run, and not at the thread.
+			c.add("t.tenant = ? AND t.thread = ?", last.Tenant, last.Thread)
+			c.add("r.thread_id = (SELECT id FROM threads WHERE tenant = ? AND thread = ?) AND r.start > ?", last.Tenant, last.Thread, last.Start)
+		case last != nil:
+			c.add("(t.tenant, t.thread) > (?, ?)", last.Tenant, last.Thread)
 		}
-		// One condition for both would read all runs of the last thread again.
-		same := base.clone()
-		same.add("t.tenant = ? AND t.thread = ? AND r.start > ?", last.Tenant, last.Thread, last.Start)
-		others := condition{parts: base.clone().parts, args: same.args}
-		others.add("(t.tenant, t.thread) > (?, ?)", last.Tenant, last.Thread)
-		limit := fmt.Sprintf(" LIMIT %d", pageRows)
-		return `SELECT * FROM (` + runColumns + same.String() + order + limit + `) AS same
-			UNION ALL SELECT * FROM (` + runColumns + others.String() + order + limit + `) AS others
-			ORDER BY tenant, thread, start`, others.args
+		return `SELECT t.tenant, t.thread, r.run_id, r.parent_id,
+			(SELECT stream FROM streams s WHERE s.thread_id = r.thread_id AND s.number = r.stream_number),
+			r.input, r.start, r.last, r.entries, r.bytes, r.started_at, r.last_at, r.outcome
+			FROM runs r JOIN threads t ON t.id = r.thread_id` + c.String() + ` ORDER BY t.tenant, t.thread, r.start`, c.args
 	}, scanRun)
 }
-
-// runColumns selects what scanRun scans.
-const runColumns = `SELECT t.tenant, t.thread, r.run_id, r.parent_id, s.stream, r.input, r.start, r.last, r.entries, r.bytes, r.started_at, r.last_at, r.outcome
-	FROM runs r JOIN threads t ON t.id = r.thread_id JOIN streams s ON s.thread_id = r.thread_id AND s.number = r.stream_number`
 
 func scanRun(scan func(...any) error) (store.Run, error) {
 	var r store.Run
@@ -173,8 +169,10 @@ func ceilMicros(t time.Time) int64 {
 }
 
 // pages yields the rows of a query. Of each page but the first, query gets the last row of
-// the page before.
-func pages[T any](l *Log, ctx context.Context, what string, invalid error, query func(last *T) (string, []any),
+// a page before. If a thread can have several rows, the pages after it are those with the rest
+// of its thread, and then those with other threads: a condition for both at once would make the
+// database read all rows of the thread for each page.
+func pages[T any](l *Log, ctx context.Context, what string, several bool, invalid error, query func(last *T, rest bool) (string, []any),
 	scan func(func(...any) error) (T, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var zero T
@@ -186,8 +184,9 @@ func pages[T any](l *Log, ctx context.Context, what string, invalid error, query
 			yield(zero, err)
 			return
 		}
-		for last := (*T)(nil); ; {
-			text, args := query(last)
+		last, rest := (*T)(nil), false
+		for {
+			text, args := query(last, rest)
 			page, err := load(l, ctx, fmt.Sprintf("%s LIMIT %d", text, pageRows), args, scan)
 			if err != nil {
 				yield(zero, fmt.Errorf("%s: %w", what, l.explain(err)))
@@ -198,10 +197,14 @@ func pages[T any](l *Log, ctx context.Context, what string, invalid error, query
 					return
 				}
 			}
-			if len(page) < pageRows {
+			full := len(page) == pageRows
+			if !full && !rest {
 				return
 			}
-			last = &page[len(page)-1]
+			if full {
+				last = &page[len(page)-1]
+			}
+			rest = full && several
 		}
 	}
 }
