@@ -73,7 +73,7 @@ func explain(err error) error {
 	var next string
 	switch c := code(err); c {
 	case invalidPassword, invalidAuthorization:
-		next = "the server refused the user or the password; set PGPASSWORD or PGPASSFILE"
+		next = "the server refused the user or the password; check both"
 	case unknownDatabase:
 		next = "create the database with createdb"
 	case tooManyConnections:
@@ -110,8 +110,14 @@ type explained struct {
 
 func (e *explained) Unwrap() error { return e.err }
 
-// Error returns one line. The text of pgx has a line for each attempt to connect.
+// Error returns one line. The text of pgx has a line for each attempt to connect, of which only
+// what the server said matters.
 func (e *explained) Error() string {
+	var connect *pgconn.ConnectError
+	var said *pgconn.PgError
+	if errors.As(e.err, &connect) && errors.As(e.err, &said) {
+		return e.next + ": " + said.Error()
+	}
 	lines := strings.Split(e.err.Error(), "\n")
 	for i, line := range lines {
 		lines[i] = strings.TrimSpace(line)

@@ -77,10 +77,7 @@ func (d *database) migrate(ctx context.Context, dialect *sqlstore.Dialect, creat
 		current_setting('server_encoding'), to_regnamespace($1) IS NOT NULL,
 		EXISTS (SELECT FROM pg_tables WHERE schemaname = $1), to_regclass($1 || '.goose_db_version') IS NOT NULL`,
 		d.config.schema).Scan(&version, &text, &encoding, &schema, &tables, &log)
-	switch {
-	case code(err) == unknownDatabase && !create:
-		return fmt.Errorf("%w: %w", store.ErrNoLog, err)
-	case err != nil:
+	if err != nil {
 		return err
 	}
 	if err := checkServer(version, text, encoding); err != nil {

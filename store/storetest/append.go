@@ -65,6 +65,7 @@ func conflict(f *fixture) {
 			if !errors.Is(err, store.ErrConflict) || !errors.As(err, &conflict) {
 				f.Fatalf("Append(%q, %d): %v, want a conflict", tt.key, tt.after, err)
 			}
+			equal(f, "the text of the conflict", err.Error(), conflict.Error())
 			equal(f, "the conflict", *conflict, store.ConflictError{Key: tt.key, Expected: tt.after, Last: tt.last})
 		}
 	}

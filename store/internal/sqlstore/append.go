@@ -16,6 +16,9 @@ import (
 // position with it.
 func (l *Log) Append(ctx context.Context, key store.Key, after int64, entries []store.Entry) (int64, error) {
 	last, err := l.append(ctx, key, after, entries)
+	if errors.Is(err, store.ErrConflict) {
+		return 0, err // which names the thread
+	}
 	if err != nil {
 		return 0, fmt.Errorf("append to thread %q: %w", key.Thread, err)
 	}

@@ -48,7 +48,7 @@ type Dialect struct {
 }
 
 // ErrInUse is an error of Dialect.Reclaim: readers still use what was deleted.
-var ErrInUse = errors.New("deleted bytes are still on the disk, because readers use them: delete again when they are done")
+var ErrInUse = errors.New("it is deleted, but its bytes are still on the disk, because another program reads the log: delete it again when that is done")
 
 // Write is a batch to append to a thread.
 type Write struct {
