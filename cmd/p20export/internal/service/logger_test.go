@@ -473,6 +473,22 @@ func TestLoggerAway(t *testing.T) {
 	}
 }
 
+// An append that began before a failure does not show that the log can be used again.
+func TestLoggerLateAppend(t *testing.T) {
+	t.Parallel()
+	l, seen := newLogger(t, newStore(t), memory.New())
+	l.unavailable(errors.New("the connection was refused"))
+	l.available(l.failed)
+	if seen.said("the event log can be used again") != 0 {
+		t.Error(seen.text.String())
+	}
+	l.unavailable(errors.New("the connection was refused"))
+	l.available(l.failed.Add(1))
+	if seen.said("the event log cannot be used") != 1 || seen.said("the event log can be used again") != 1 {
+		t.Error(seen.text.String())
+	}
+}
+
 // Finish does not wait for a log that fails, and says that something is missing. The next
 // start appends it.
 func TestLoggerFinishAway(t *testing.T) {

@@ -53,12 +53,13 @@ func (w *watched) see(ctx context.Context, err error) error {
 
 // Append implements store.Log.
 func (w *watched) Append(ctx context.Context, key store.Key, after int64, entries []store.Entry) (last int64, err error) {
+	began := time.Now()
 	err = w.call(ctx, func(ctx context.Context) (err error) {
 		last, err = w.Log.Append(ctx, key, after, entries)
 		return err
 	})
 	if err == nil {
-		w.logger.available()
+		w.logger.available(began)
 		w.logger.observer.LogAppended(len(entries), w.live)
 	}
 	return last, err
@@ -110,12 +111,13 @@ func (l *Logger) unavailable(err error) {
 	}
 }
 
-// available notes that something was appended.
-func (l *Logger) available() {
+// available notes that something was appended. If that began before the last failure, it
+// does not show that the event log can be used again.
+func (l *Logger) available(began time.Time) {
 	l.appended.Add(1)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.failing {
+	if l.failing && began.After(l.failed) {
 		l.failing = false
 		l.log.Info("the event log can be used again")
 	}
