@@ -66,6 +66,7 @@ type Logger struct {
 	observer LogObserver
 
 	deleted  sync.Once // says that a thread was deleted
+	unknown  sync.Once // says that the thread of a capture is not known
 	backlog  *backlog
 	queued   atomic.Int64 // bytes of live events
 	appended atomic.Int64 // number of appends that succeeded
@@ -302,6 +303,11 @@ func (l *Logger) append(events *watched, name string) (result string, about []an
 	case finding.Has(row.Findings, finding.LogThreadDeleted):
 		l.deleted.Do(func() {
 			l.log.Warn("captures of deleted threads are not appended to the event log", "capture", name)
+		})
+		return LogNone, about
+	case finding.Has(row.Findings, finding.StreamThreadUnknown):
+		l.unknown.Do(func() {
+			l.log.Warn("captures without a thread are not appended to the event log", "capture", name)
 		})
 		return LogNone, about
 	case row.Nothing() || cut && finding.Has(row.Findings, finding.CodingDamaged):

@@ -337,7 +337,7 @@ func TestLoggerCompletes(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || len(got) != 3*5 {
 		t.Errorf("%s\n%s", diff, r.seen.text.String())
 	}
-	if r.seen.of(LogComplete) != 3 || r.seen.of(LogNone) != none {
+	if r.seen.of(LogComplete) != 3 || r.seen.of(LogNone) != none || r.seen.said("captures without a thread") != 1 {
 		t.Errorf("%v", r.seen.counts)
 	}
 
