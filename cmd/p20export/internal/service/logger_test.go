@@ -489,6 +489,19 @@ func TestLoggerLateAppend(t *testing.T) {
 	}
 }
 
+// A server that hangs while a connection is made has an error with several lines.
+func TestLoggerConnectionHangs(t *testing.T) {
+	t.Parallel()
+	log := &broken{Log: memory.New(), err: fmt.Errorf("failed to connect:\n\tdial: %w", context.DeadlineExceeded)}
+	l, seen := newLogger(t, newStore(t, "a"), log)
+	l.pause = time.Hour
+	l.Start()
+	l.Finish(t.Context())
+	if seen.said("does not answer in time: failed to connect: dial: context deadline exceeded") != 1 {
+		t.Error(seen.text.String())
+	}
+}
+
 // Finish does not wait for a log that fails, and says that something is missing. The next
 // start appends it.
 func TestLoggerFinishAway(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/p20export/p20export/store"
@@ -29,7 +30,7 @@ func (w *watched) call(ctx context.Context, call func(context.Context) error) er
 	limited, cancel := context.WithTimeout(ctx, w.logger.timeout)
 	defer cancel()
 	err := call(limited)
-	if err != nil && limited.Err() != nil {
+	if err != nil && (limited.Err() != nil || errors.Is(err, context.DeadlineExceeded)) { // a log may have limits of its own
 		err = fmt.Errorf("%w: %w", errSlow, err)
 	}
 	return w.see(ctx, err)
@@ -107,7 +108,8 @@ func (l *Logger) unavailable(err error) {
 	l.failed = time.Now()
 	if !l.failing {
 		l.failing = true
-		l.log.Error("the event log cannot be used; captures are appended when it can be used again", "error", err)
+		l.log.Error("the event log cannot be used; captures are appended when it can be used again",
+			"error", strings.Join(strings.Fields(err.Error()), " ")) // that of a connection can have several lines
 	}
 }
 
