@@ -112,14 +112,14 @@ func (c *Conversation) repeatedBy(messages []*Message) bool {
 	if !slices.ContainsFunc(messages, func(m *Message) bool { return m.role == event.RoleAssistant && isNew(m) }) {
 		return false
 	}
-	ids, contents, longest := make(map[string]bool), make(map[said]bool), 0
+	ids, longest := make(map[string]bool), 0
+	contents := make(map[said]bool) // whether a message with a new id has the content
 	for _, m := range messages {
 		s, _ := m.said(math.MaxInt)
 		longest = max(longest, len(s.text), len(s.parts))
-		if isNew(m) {
-			contents[s] = true
-		} else {
-			ids[m.id], contents[s] = true, contents[s]
+		contents[s] = contents[s] || isNew(m)
+		if !isNew(m) {
+			ids[m.id] = true
 		}
 	}
 	repeated := false
