@@ -2,7 +2,9 @@
 //
 // The file has a write-ahead log next to it while it is open, whose name ends in -wal, and
 // an index of that in shared memory, whose name ends in -shm. Several processes of one
-// machine can use the file at the same time. It must not be on a network file system.
+// machine can use the file at the same time. It must not be on a network file system. While it
+// is open, it must not be moved or replaced, and the other two must not be removed: entries would
+// be lost. VACUUM INTO copies it (with SQLite's own program, for example).
 //
 // An append is on disk when it returns (synchronous=FULL). One transaction writes at a time.
 // Follow notices what other processes append within a few milliseconds. It ends with an
