@@ -90,8 +90,8 @@ staticcheck: ## run staticcheck, pinned in internal/tools
 WITHOUT_RACE := TestVerifyEveryByte|TestProxyStore(Killed(|Often)|Locked)|Test(|Proxy|Store)Faults|Test(|Proxy|Store)PowerLoss|TestKilled|TestLogImportKilled|TestHarnessKilled|TestSoak|TestSoakLarge|TestAllocations|TestBroken|TestSQLite.*
 .PHONY: unit
 unit: ## run unit, property, script, fuzz corpus, layout and golden tests with -race
-	@$(GO) test -race -skip '^($(WITHOUT_RACE))$$' ./...
-	@$(GO) test -run '^($(WITHOUT_RACE))$$' ./capture ./project/scan ./project/verify ./store/restore ./store/sqlite ./cmd/p20export
+	@$(GO) test -race -timeout 30m -skip '^($(WITHOUT_RACE))$$' ./...
+	@$(GO) test -timeout 30m -run '^($(WITHOUT_RACE))$$' ./capture ./project/scan ./project/verify ./store/restore ./store/sqlite ./store/storetest ./cmd/p20export
 	@$(GO) test -run '^TestSoak' ./capture/proxy -soak 1m -large 1024
 
 .PHONY: live
