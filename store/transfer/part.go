@@ -101,21 +101,30 @@ func (p *part) look(ctx context.Context, log store.Log) error {
 	if p.known {
 		return nil
 	}
-	t, err := log.Thread(ctx, p.key)
-	switch {
-	case errors.Is(err, store.ErrNoThread):
-		t = store.Thread{}
-	case err != nil:
-		return &logError{err}
-	case !t.DeletedAt.IsZero():
-		return fmt.Errorf("thread %q: %w", p.Thread, store.ErrDeleted)
+	last, err := lastPosition(ctx, log, p.key)
+	if err != nil {
+		return err
 	}
 	have, err := log.Stream(ctx, p.key, p.stream)
 	if err != nil {
 		return &logError{err}
 	}
-	p.last, p.have, p.known = t.Last, have, true
+	p.last, p.have, p.known = last, have, true
 	return nil
+}
+
+// lastPosition returns the last position of a thread, which is 0 if it does not exist.
+func lastPosition(ctx context.Context, log store.Log, key store.Key) (int64, error) {
+	t, err := log.Thread(ctx, key)
+	switch {
+	case errors.Is(err, store.ErrNoThread):
+		return 0, nil
+	case err != nil:
+		return 0, &logError{err}
+	case !t.DeletedAt.IsZero():
+		return 0, fmt.Errorf("thread %q: %w", key.Thread, store.ErrDeleted)
+	}
+	return t.Last, nil
 }
 
 // compare compares entries with those that the log has of the stream after the first

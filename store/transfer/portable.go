@@ -153,9 +153,7 @@ func (c *copier) write(ctx context.Context, entries []store.Entry) error {
 		if err := c.look(ctx); err != nil {
 			return err
 		}
-		first := entries[0].Position
-		switch {
-		case first <= c.last:
+		if entries[0].Position <= c.last {
 			n, err := c.compare(ctx, entries)
 			if err != nil {
 				return err
@@ -196,15 +194,11 @@ func (c *copier) look(ctx context.Context) error {
 	if c.known {
 		return nil
 	}
-	t, err := c.log.Thread(ctx, c.key)
-	switch {
-	case errors.Is(err, store.ErrNoThread):
-	case err != nil:
-		return &logError{err}
-	case !t.DeletedAt.IsZero():
-		return fmt.Errorf("thread %q: %w", c.Thread, store.ErrDeleted)
+	last, err := lastPosition(ctx, c.log, c.key)
+	if err != nil {
+		return err
 	}
-	c.last, c.known = t.Last, true
+	c.last, c.known = last, true
 	return nil
 }
 

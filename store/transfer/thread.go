@@ -2,8 +2,6 @@ package transfer
 
 import (
 	"bytes"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/internal/strictjson"
@@ -49,7 +47,7 @@ func isHead(data []byte) bool {
 func threadID(o *envelope.Object) string {
 	v, _ := o.Get("threadId")
 	id, valid := v.Text()
-	if !valid || len(id) > store.MaxIDBytes || !utf8.ValidString(id) || strings.ContainsRune(id, 0) {
+	if !valid || store.CheckID(id) != nil {
 		return ""
 	}
 	return id
