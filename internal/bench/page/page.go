@@ -3,6 +3,7 @@
 package page
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -70,6 +71,23 @@ func Between(page, program, name, text string) (string, error) {
 		return "", fmt.Errorf("there is no %q followed by %q", strings.TrimSpace(begin), strings.TrimSpace(end))
 	}
 	return before + begin + "\n" + text + "\n" + end + after, nil
+}
+
+// CheckPlaces checks that a page has a place for each table of a program, and no other.
+func CheckPlaces(path, program string, names []string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, name := range names {
+		_, err := Between(string(text), program, name, "text")
+		errs = append(errs, err)
+	}
+	if n := strings.Count(string(text), "<!-- "+program+": "); n != len(names) {
+		errs = append(errs, fmt.Errorf("there are places for %d tables of %s, want %d", n, program, len(names)))
+	}
+	return errors.Join(errs...)
 }
 
 // WriteFile replaces a file with a complete one.
