@@ -103,21 +103,11 @@ func followCancelled(f *fixture) {
 		if cancelAt == 0 {
 			cancel()
 		}
-		var err error
-		n := int64(0)
-		for e, failed := range f.log.Follow(ctx, k, 0) {
-			if err != nil {
-				f.Fatal("a pair follows the error")
-			}
-			if err = failed; err != nil {
-				continue
-			}
-			n++
-			f.isNumber(e, n)
+		_, err := f.numbersOf(f.log.Follow(ctx, k, 0), func(n int64) {
 			if n == cancelAt {
 				cancel()
 			}
-		}
+		})
 		fails(f, "Follow", err, context.Canceled)
 		cancel()
 	}

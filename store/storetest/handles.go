@@ -121,18 +121,11 @@ func useAfterClose(f *fixture) {
 func closeInLoop(f *fixture) {
 	k := key("t")
 	f.numbered(f.log, k, 0, 3000)
-	n := int64(0)
-	var err error
-	for e, failed := range f.log.Read(f.ctx, k, 0) {
-		if err = failed; err != nil {
-			break
-		}
-		n++
-		f.isNumber(e, n)
+	n, err := f.numbersOf(f.log.Read(f.ctx, k, 0), func(n int64) {
 		if n == 1 {
 			closeTwice(f)
 		}
-	}
+	})
 	if err != nil {
 		fails(f, "Read", err, store.ErrClosed)
 	} else if n != 3000 {

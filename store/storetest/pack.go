@@ -384,20 +384,13 @@ func deleteNothing(f *fixture) {
 func deleteWhileReading(f *fixture) {
 	k := key("t")
 	f.numbered(f.log, k, 0, 3000)
-	n := int64(0)
-	var err error
-	for e, failed := range f.log.Read(f.ctx, k, 0) {
-		if err = failed; err != nil {
-			break
-		}
-		n++
-		f.isNumber(e, n)
+	n, err := f.numbersOf(f.log.Read(f.ctx, k, 0), func(n int64) {
 		if n == 1 {
 			if _, err := f.log.Delete(f.ctx, k); err != nil {
 				f.Fatal(err)
 			}
 		}
-	}
+	})
 	if err != nil {
 		fails(f, "Read", err, store.ErrDeleted)
 	} else if n != 3000 {

@@ -135,21 +135,11 @@ func readCancelled(f *fixture) {
 	f.numbered(f.log, k, 0, 5000)
 	ctx, cancel := context.WithCancel(f.ctx)
 	defer cancel()
-	var err error
-	n := int64(0)
-	for e, failed := range f.log.Read(ctx, k, 0) {
-		if err != nil {
-			f.Fatal("a pair follows the error")
-		}
-		if err = failed; err != nil {
-			continue
-		}
-		n++
-		f.isNumber(e, n)
+	n, err := f.numbersOf(f.log.Read(ctx, k, 0), func(n int64) {
 		if n == 10 {
 			cancel()
 		}
-	}
+	})
 	fails(f, "Read", err, context.Canceled)
 	if n >= 5000 {
 		f.Errorf("%d entries were read", n)

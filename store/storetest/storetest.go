@@ -179,6 +179,24 @@ func list[T any](t testing.TB, found iter.Seq2[T, error]) []T {
 	return all
 }
 
+// numbersOf checks that entries are those that numbered appended, beginning with 1, and calls
+// do with each number. It returns the last number and the error, which no pair may follow.
+func (f *fixture) numbersOf(entries iter.Seq2[*store.Entry, error], do func(n int64)) (n int64, err error) {
+	f.Helper()
+	for e, failed := range entries {
+		if err != nil {
+			f.Fatalf("a pair follows the error %v", err)
+		}
+		if err = failed; err != nil {
+			continue
+		}
+		n++
+		f.isNumber(e, n)
+		do(n)
+	}
+	return n, err
+}
+
 // last returns the error of an iterator, and fails if a pair follows it, or if the error has
 // a value.
 func last[T any](t testing.TB, all iter.Seq2[T, error]) error {
