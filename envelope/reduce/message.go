@@ -203,7 +203,7 @@ func (m *Message) toolCalls() []*call {
 	return m.calls
 }
 
-// said is what a message says, whatever its id and name are.
+// said is the content of a message, without its id and name.
 type said struct {
 	role, text, parts string // a content has a text or parts; an empty one is like none
 	callID, calls     string

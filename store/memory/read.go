@@ -115,8 +115,8 @@ type reader struct {
 	entry store.Entry
 }
 
-// each yields entries, the first of which follows the position after, and reports whether
-// all were yielded.
+// each yields entries, and reports whether all were yielded. The first has the position
+// after+1.
 func (r *reader) each(ctx context.Context, entries []entry, after int64, yield func(*store.Entry, error) bool) bool {
 	for i := range entries {
 		e := &entries[i]

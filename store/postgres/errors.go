@@ -110,8 +110,8 @@ type explained struct {
 
 func (e *explained) Unwrap() error { return e.err }
 
-// Error returns one line. The text of pgx has a line for each attempt to connect, of which only
-// what the server said matters.
+// Error returns one line. The text of pgx has a line for each attempt to connect, but only what
+// the server said matters.
 func (e *explained) Error() string {
 	var connect *pgconn.ConnectError
 	var said *pgconn.PgError

@@ -76,7 +76,7 @@ func BenchmarkRestore(b *testing.B) {
 	}
 }
 
-// BenchmarkGraph makes the graph of 100,000 runs, of which every tenth begins a branch.
+// BenchmarkGraph makes the graph of 100,000 runs. Every tenth run begins a branch.
 func BenchmarkGraph(b *testing.B) {
 	list := make([]lineage.Run, 100_000)
 	for i := range list {

@@ -79,7 +79,7 @@ func text(r *restore.Result) string {
 	return fmt.Sprintf("%s\n%s %v\n%s %q\n%s", r.Messages, r.State, r.StateKnown, r.Interrupts, r.PendingToolCalls, r.Input)
 }
 
-// failing is a log of which some call fails.
+// failing is a log whose calls can fail.
 type failing struct {
 	store.Log
 	left int // the number of entries and runs until then

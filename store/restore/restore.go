@@ -119,7 +119,7 @@ type Result struct {
 	Key store.Key
 	// Run is the run to which the conversation belongs, or nil if there is none yet.
 	Run *lineage.Node
-	// Position is the position as of which the conversation was restored.
+	// Position is the position of the last entry that the conversation includes.
 	Position int64
 	// Messages is a JSON array.
 	Messages []byte

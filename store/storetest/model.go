@@ -11,7 +11,7 @@ import (
 	"github.com/p20export/p20export/store"
 )
 
-// item is an entry of which is known what its data mean, so that the model needs no JSON.
+// item is an entry and what its data mean, so that the model need not read JSON.
 type item struct {
 	store.Entry
 	typ         string

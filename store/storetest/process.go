@@ -292,7 +292,7 @@ func Killed(t *testing.T, open Opener, times int) {
 		f.Errorf("the follower saw %d entries, want %d", n, all)
 	}
 	if t := f.thread(k); t.Runs != all/batch || times > 1 && t.Packed < batch {
-		f.Errorf("the thread is %+v, want %d runs, some of which are packed", t, all/batch)
+		f.Errorf("the thread is %+v, want %d runs and packed entries", t, all/batch)
 	}
 	position := int64(0)
 	for e, err := range f.log.Read(f.ctx, k, 0) {

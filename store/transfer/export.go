@@ -46,9 +46,10 @@ type ExportRow struct {
 	Findings []finding.Finding `json:"findings"`
 }
 
-// ExportFile writes the entries of a thread after a position to a file in the portable form, compressed with zstd if the
-// name ends with CompressedSuffix. The file is written completely or not at all. It never
-// replaces a file, but a file with the same bytes counts as written.
+// ExportFile writes the entries of a thread after a position to a file in the portable form.
+// The file is compressed with zstd if its name ends with CompressedSuffix. It is written
+// completely or not at all. It never replaces a file, but a file with the same bytes counts
+// as written.
 func ExportFile(ctx context.Context, log store.Log, key store.Key, file string, after int64) ExportRow {
 	row := newExportRow(key, file)
 	dir, _ := filepath.Split(file)

@@ -103,8 +103,8 @@ func TestLargeEvent(t *testing.T) {
 	}
 }
 
-// Streams of which several are open at once, whose log fails at random and which are
-// completed by an import, have each entry once and in order.
+// Several streams are open at once, their log fails at random, and imports complete them.
+// Each stream has each entry once and in order.
 func TestStreams(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		log := newLog()

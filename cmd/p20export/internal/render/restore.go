@@ -13,7 +13,7 @@ import (
 type LogRestoreRow struct {
 	Tenant   string `json:"tenant"`
 	ThreadID string `json:"thread_id"`
-	// Position is the position as of which the conversation was restored.
+	// Position is the position of the last entry that the conversation includes.
 	Position int64 `json:"position"`
 	// Run is the position of RUN_STARTED of the run to which the conversation belongs, or
 	// null.
