@@ -184,3 +184,25 @@ func (s *Splitter) endSSE() {
 	s.event = event{}
 	s.report(finding.EventIncomplete, at, line, "the response ends before the blank line that would complete its last event")
 }
+
+// AppendSSE appends an event as text/event-stream to dst. An empty id adds no id; others
+// must not contain CR, LF or U+0000. Each line of the data has a field of its own, so the
+// text has no empty line except its end. A reader gets the same data, with LF in place of
+// each CR and CRLF.
+func AppendSSE(dst []byte, id string, data []byte) []byte {
+	if id != "" {
+		dst = append(append(append(dst, "id: "...), id...), '\n')
+	}
+	for {
+		dst = append(dst, dataField...)
+		end := bytes.IndexAny(data, "\r\n")
+		if end < 0 {
+			return append(append(dst, data...), "\n\n"...)
+		}
+		dst = append(append(dst, data[:end]...), '\n')
+		if data[end] == '\r' && end+1 < len(data) && data[end+1] == '\n' {
+			end++
+		}
+		data = data[end+1:]
+	}
+}

@@ -272,14 +272,13 @@ func (p *Printer) LogEvent(e *store.Entry, framing capture.Framing) {
 		data = onOneLine(data)
 	}
 	if framing == capture.NDJSON {
-		p.eventLine("", data)
+		p.eventLine(data)
 		return
 	}
-	fmt.Fprintf(p.w, "id: %d\n", e.Position)
-	for line := range bytes.SplitSeq(data, []byte("\n")) {
-		p.eventLine("data: ", line)
+	text := capture.AppendSSE(nil, strconv.FormatInt(e.Position, 10), data)
+	for line := range bytes.SplitSeq(text[:len(text)-1], []byte("\n")) {
+		p.eventLine(line)
 	}
-	p.w.WriteByte('\n')
 }
 
 // onOneLine returns the data of an event without line breaks: JSON without space between its
@@ -293,8 +292,7 @@ func onOneLine(data []byte) []byte {
 }
 
 // eventLine prints a line of an event. On a terminal, it escapes what that could act on.
-func (p *Printer) eventLine(label string, line []byte) {
-	p.w.WriteString(label)
+func (p *Printer) eventLine(line []byte) {
 	if p.terminal {
 		line = []byte(finding.Printable(string(line)))
 	}
