@@ -12,12 +12,6 @@ import (
 	"github.com/p20export/p20export/capture/internal/exchange"
 )
 
-// The causes for which the proxy itself ends an exchange.
-var (
-	errTimeout = errors.New("the time limit of the exchange was reached")
-	errDrained = errors.New("the proxy was shut down")
-)
-
 // passing is an exchange that is being passed on.
 type passing struct {
 	proxy    *Proxy
@@ -62,7 +56,7 @@ func (p *Proxy) newPassing(w http.ResponseWriter, r *http.Request) *passing {
 func (x *passing) serve() {
 	w, r := x.w, x.original
 	if d := x.proxy.settings.Timeout; d > 0 {
-		timer := time.AfterFunc(d, func() { x.cancel(errTimeout) })
+		timer := time.AfterFunc(d, func() { x.cancel(ErrTimeout) })
 		defer timer.Stop()
 	}
 	// The body of the server's own request must stay as it is.
@@ -105,7 +99,7 @@ func (x *passing) finish() {
 		x.proxy.settings.Log.Debug("exchange passed", "end", x.end, "status", x.status, "bytes", x.bytes, "duration", ended.Duration)
 		x.proxy.settings.Observer.Ended(ended)
 	}
-	x.proxy.remove(x)
+	x.proxy.open.remove(x)
 }
 
 // release returns the connection to the server: no deadline of the exchange remains, and
@@ -144,7 +138,7 @@ func (x *passing) ended(err error) capture.End {
 // of a read, or nil if the client stopped reading.
 func (x *passing) classify(err error) capture.End {
 	switch cause := context.Cause(x.ctx); {
-	case errors.Is(cause, errTimeout):
+	case errors.Is(cause, ErrTimeout):
 		return capture.EndLimit
 	case errors.Is(cause, ErrStorage):
 		return capture.EndStorage

@@ -131,9 +131,8 @@ type Exchange struct {
 	Duration time.Duration
 }
 
-// checkUpstream checks the URL of the upstream.
-func (s *Settings) checkUpstream() error {
-	u := s.Upstream
+// CheckUpstream returns an error if u cannot be the URL of an upstream.
+func CheckUpstream(u *url.URL) error {
 	switch {
 	case u == nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return errors.New("the upstream is not an http or https URL with a host")

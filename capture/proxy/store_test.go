@@ -522,10 +522,10 @@ func TestTimeout(t *testing.T) {
 
 // timeout makes the open exchanges reach their time limit.
 func (f *fixture) timeout() {
-	f.proxy.mu.Lock()
-	defer f.proxy.mu.Unlock()
-	for x := range f.proxy.open {
-		x.cancel(errTimeout)
+	f.proxy.open.mu.Lock()
+	defer f.proxy.open.mu.Unlock()
+	for _, cancel := range f.proxy.open.open {
+		cancel(ErrTimeout)
 	}
 }
 
@@ -792,7 +792,7 @@ func TestEnds(t *testing.T) {
 // cancelled before: the upstream may have ended it because of that.
 func TestEndAfterCancel(t *testing.T) {
 	t.Parallel()
-	for cause, want := range map[error]capture.End{errDrained: capture.EndCancelled, errTimeout: capture.EndLimit, context.Canceled: capture.EndCancelled, nil: capture.EndEOF} {
+	for cause, want := range map[error]capture.End{ErrDrained: capture.EndCancelled, ErrTimeout: capture.EndLimit, context.Canceled: capture.EndCancelled, nil: capture.EndEOF} {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		if cause != nil {
 			cancel(cause)

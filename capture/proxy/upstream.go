@@ -166,9 +166,9 @@ func (p *Proxy) failed(_ http.ResponseWriter, r *http.Request, err error) {
 	var no refusal
 	clients := false // the client is the reason, not the upstream
 	switch cause := context.Cause(x.ctx); {
-	case errors.Is(cause, errTimeout):
+	case errors.Is(cause, ErrTimeout):
 		no = refusal{http.StatusGatewayTimeout, "the upstream did not answer in time"}
-	case errors.Is(cause, errDrained):
+	case errors.Is(cause, ErrDrained):
 		no = refusal{http.StatusServiceUnavailable, "the proxy is shutting down"}
 	case errors.Is(refused, ErrStorage):
 		no = refusal{http.StatusServiceUnavailable, "the exchange cannot be recorded"}
