@@ -123,7 +123,7 @@ func TestProxyRefuses(t *testing.T) {
 // Every open exchange needs files, and so does the program itself.
 func TestProxyOpenFiles(t *testing.T) {
 	for limit, want := range map[int64]int64{0: 0, 50: 0, 106: 1, 6099: 999, 6100: 1000, math.MaxInt64: (math.MaxInt64 - 100) / 6} {
-		if got := enoughFor(limit); got != want {
+		if got := enoughFor(limit, filesOfExchange); got != want {
 			t.Errorf("%d files are enough for %d exchanges, want %d", limit, got, want)
 		}
 	}

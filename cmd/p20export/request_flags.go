@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -32,35 +31,10 @@ func (x *requestFlags) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&x.framing, "framing", "", "read the response as `sse|ndjson|json` instead of detecting its framing")
 	flags.StringArrayVar(&x.headers, "header", nil, "request header `'NAME: VALUE'`, where VALUE is @FILE or $VARIABLE (repeatable)")
 	flags.StringArrayVar(&x.labels, "label", nil, "label `KEY=VALUE` to store in the manifest (repeatable)")
-	flags.Var(durationFlag{&x.timeout}, "timeout", "stop the capture after this `DURATION`, such as 90s or 5m (default: no limit)")
+	flags.Var(cli.Duration(&x.timeout), "timeout", "stop the capture after this `DURATION`, such as 90s or 5m (default: no limit)")
 	flags.Int64Var(&x.maxBytes, "max-bytes", 0, "stop the capture after this many `BYTES` of the response or file (default: no limit)")
 	cli.Complete(cmd, "framing", string(capture.SSE), string(capture.NDJSON), string(capture.JSON))
 }
-
-// durationFlag is the value of --timeout.
-type durationFlag struct{ value *time.Duration }
-
-// String implements pflag.Value.
-func (f durationFlag) String() string {
-	if *f.value == 0 {
-		return ""
-	}
-	return f.value.String()
-}
-
-// Set implements pflag.Value.
-func (f durationFlag) Set(s string) (err error) {
-	if *f.value, err = time.ParseDuration(s); err == nil {
-		return nil
-	}
-	if _, err := strconv.ParseFloat(s, 64); err == nil {
-		return fmt.Errorf("give a unit, such as %ss", s)
-	}
-	return errors.New("not a duration such as 90s or 5m")
-}
-
-// Type implements pflag.Value.
-func (durationFlag) Type() string { return "duration" }
 
 // settings returns the settings that the flags describe, without the headers.
 func (x *requestFlags) settings() (client.Settings, error) {
