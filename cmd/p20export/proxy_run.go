@@ -40,7 +40,7 @@ func (fl *proxyFlags) run(cmd *cobra.Command) error {
 	defer store.Close()
 	log, out := monitor.OpenLog(cmd.ErrOrStderr(), fl.service.LogFormat)
 	defer out.Close()
-	o := &proxyObserver{Monitor: monitor.New(store.Probe, log, out.Dropped)}
+	o := &proxyObserver{Proxy: monitor.NewProxy(store.Probe, log, out.Dropped)}
 	if freezing != nil {
 		count := func(v project.Verdict) { o.Frozen(string(v)) }
 		if o.freezer, err = service.NewFreezer(store, *freezing, log, count); err != nil {
@@ -89,14 +89,14 @@ const filesOfExchange = 6
 // proxyObserver passes what happens in a proxy to the monitor, and the captures to the
 // freezer and the logger if there are any.
 type proxyObserver struct {
-	*monitor.Monitor
+	*monitor.Proxy
 	freezer *service.Freezer
 	logger  *service.Logger
 }
 
 // Ended implements proxy.Observer.
 func (o *proxyObserver) Ended(e proxy.Exchange) {
-	o.Monitor.Ended(e)
+	o.Proxy.Ended(e)
 	if e.Stored && o.freezer != nil {
 		o.freezer.Add(e.Name)
 	}

@@ -176,7 +176,7 @@ var sample = regexp.MustCompile(`(?m)^(p20export_\w+)(?:\{(.*?)\})? `)
 // metricNames lists the metrics of servers with their labels.
 func metricNames(t *testing.T) (list []string) {
 	t.Helper()
-	m := monitor.New(nil, nil, func() int64 { return 0 })
+	m := monitor.NewProxy(nil, nil, func() int64 { return 0 })
 	m.Ended(proxy.Exchange{})
 	m.Frozen("")
 	m.Refused(0)

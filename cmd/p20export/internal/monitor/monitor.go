@@ -11,31 +11,60 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Monitor counts what a server does, and knows whether it is ready. Its methods may be
-// called concurrently.
+// Monitor knows whether a server is ready, and has its metrics. No label of a metric comes
+// from the traffic, so the number of series is bounded. Its methods may be called
+// concurrently.
 type Monitor struct {
-	*metrics
+	registry *prometheus.Registry
 	log      *slog.Logger
-	probe    func() error
+	probe    Probe
 	patience time.Duration // probeTime, except in tests
 	serving  atomic.Bool   // between Serving and Draining
 
 	mu      sync.Mutex
 	running *check // nil if there is none
-	failing bool   // whether the log says that the store cannot be written
+	failing bool   // whether the log says that the probe fails
 }
 
-// probeTime is the time in which the store must show that it can be written.
+// Probe checks whether a server can do its work.
+type Probe struct {
+	// Check must leave nothing behind. It is never called while it runs.
+	Check func() error
+	// Fails and Works are said when Check begins to fail, and when it works again.
+	Fails, Works string
+}
+
+// probeTime is the time in which the probe must succeed.
 const probeTime = time.Second
 
-// New returns a monitor of a server that is not ready yet. probe checks whether the store
-// can be written. It must leave nothing behind, and is never called while it runs. dropped
-// returns the number of log lines that were dropped.
-func New(probe func() error, log *slog.Logger, dropped func() int64) *Monitor {
-	return &Monitor{metrics: newMetrics(dropped), log: log, probe: probe, patience: probeTime}
+// newMonitor returns a monitor of a server that is not ready yet. dropped returns the number
+// of log lines that were dropped.
+func newMonitor(probe Probe, log *slog.Logger, dropped func() int64) *Monitor {
+	m := &Monitor{registry: prometheus.NewRegistry(), log: log, probe: probe, patience: probeTime}
+	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "p20export_log_lines_dropped_total",
+		Help: "Log lines dropped because standard error was not read.",
+	}, func() float64 { return float64(dropped()) }),
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// newHistogram returns a native histogram that also has classic buckets with the given upper
+// bounds.
+func newHistogram(name, help string, buckets []float64) prometheus.Histogram {
+	return prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name:                            name,
+		Help:                            help,
+		Buckets:                         buckets,
+		NativeHistogramBucketFactor:     1.1,
+		NativeHistogramMaxBucketNumber:  160,
+		NativeHistogramMinResetDuration: time.Hour,
+	})
 }
 
 // Serving makes the server ready.
@@ -47,7 +76,7 @@ func (m *Monitor) Draining() { m.serving.Store(false) }
 // Handler answers requests for /metrics, /healthz and /readyz.
 //
 // /healthz is 200 as long as the program can answer. /readyz is 503 before Serving, after
-// Draining, and while the store cannot be written within a second.
+// Draining, and while the probe does not succeed within a second.
 func (m *Monitor) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}))
@@ -57,7 +86,7 @@ func (m *Monitor) Handler() http.Handler {
 		case !m.serving.Load():
 			answer(w, http.StatusServiceUnavailable, "starting or draining")
 		case m.Check() != nil:
-			answer(w, http.StatusServiceUnavailable, "the store cannot be written")
+			answer(w, http.StatusServiceUnavailable, m.probe.Fails)
 		default:
 			answer(w, http.StatusOK, "ready")
 		}
@@ -79,10 +108,10 @@ type check struct {
 	err   error // valid when done is closed
 }
 
-var errSlow = errors.New("the store does not answer in time")
+var errSlow = errors.New("no answer within a second")
 
-// Check returns an error if the store cannot be written now. It does not wait for a store
-// that hangs. The log says when the store begins to fail, and when it can be written again.
+// Check returns an error if the probe fails now. It does not wait for a probe that hangs. The
+// log says when the probe begins to fail, and when it works again.
 func (m *Monitor) Check() error {
 	m.mu.Lock()
 	c := m.running
@@ -109,7 +138,7 @@ func (m *Monitor) Check() error {
 }
 
 func (m *Monitor) run(c *check) {
-	err := m.probe()
+	err := m.probe.Check()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c.err, m.running = err, nil
@@ -121,9 +150,9 @@ func (m *Monitor) run(c *check) {
 func (m *Monitor) report(err error) {
 	switch {
 	case err != nil && !m.failing:
-		m.log.Error("the store cannot be written", "error", err)
+		m.log.Error(m.probe.Fails, "error", err)
 	case err == nil && m.failing:
-		m.log.Info("the store can be written again")
+		m.log.Info(m.probe.Works)
 	}
 	m.failing = err != nil
 }

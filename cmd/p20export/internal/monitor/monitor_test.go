@@ -21,7 +21,7 @@ import (
 func none() int64 { return 0 }
 
 // get returns the status and the body of the answer to a GET request.
-func get(t *testing.T, m *Monitor, path string) (int, string) {
+func get(t *testing.T, m *Proxy, path string) (int, string) {
 	t.Helper()
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
@@ -33,7 +33,7 @@ func get(t *testing.T, m *Monitor, path string) (int, string) {
 func TestReady(t *testing.T) {
 	var log bytes.Buffer
 	broken := errors.New("no space")
-	m := New(func() error { return broken }, NewLogger(&log, "text"), none)
+	m := NewProxy(func() error { return broken }, NewLogger(&log, "text"), none)
 	m.patience = time.Hour
 	check := func(when string, want int) {
 		t.Helper()
@@ -77,7 +77,7 @@ func TestReady(t *testing.T) {
 func TestReadyHangs(t *testing.T) {
 	var log bytes.Buffer
 	probes, answer := 0, make(chan error)
-	m := New(func() error { probes++; return <-answer }, NewLogger(&log, "text"), none)
+	m := NewProxy(func() error { probes++; return <-answer }, NewLogger(&log, "text"), none)
 	m.Serving()
 	m.patience = 0
 	for range 3 {
@@ -112,7 +112,7 @@ func TestReadyHangs(t *testing.T) {
 }
 
 func TestHandlerRefuses(t *testing.T) {
-	m := New(nil, nil, none)
+	m := NewProxy(nil, nil, none)
 	for path, want := range map[string]int{"/": 404, "/debug/pprof/": 404} {
 		if got, _ := get(t, m, path); got != want {
 			t.Errorf("%s: %d, want %d", path, got, want)

@@ -1,20 +1,19 @@
 package monitor
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/capture/proxy"
 )
 
-// metrics are the metrics of a server. No label comes from the traffic, so the number of
-// series is bounded.
-type metrics struct {
-	*eventLog
-	registry    *prometheus.Registry
+// Recording counts exchanges and what is stored of them. It is a proxy.Observer.
+type Recording struct {
 	exchanges   *prometheus.CounterVec
 	refused     *prometheus.CounterVec
-	frozen      *prometheus.CounterVec
 	bytes       prometheus.Counter
 	events      prometheus.Counter
 	stored      prometheus.Counter
@@ -28,10 +27,9 @@ type metrics struct {
 // seconds. The goals are 0.1 ms for the median and 0.25 ms for the 99th percentile.
 var latencyBuckets = []float64{10e-6, 25e-6, 50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 10e-3, 100e-3, 1}
 
-// newMetrics registers the metrics in a registry of their own.
-func newMetrics(dropped func() int64) *metrics {
-	m := &metrics{
-		registry: prometheus.NewRegistry(),
+// newRecording registers the metrics.
+func newRecording(registry *prometheus.Registry) *Recording {
+	r := &Recording{
 		exchanges: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "p20export_exchanges_total",
 			Help: "Exchanges that ended, by how the response ended and whether a capture of it was stored.",
@@ -40,10 +38,6 @@ func newMetrics(dropped func() int64) *metrics {
 			Name: "p20export_refused_total",
 			Help: "Requests that were not passed on, by the status of the answer.",
 		}, []string{"status"}),
-		frozen: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "p20export_frozen_total",
-			Help: "Runs and captures without a run that the proxy tried to freeze, by verdict.",
-		}, []string{"verdict"}),
 		bytes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "p20export_response_bytes_total",
 			Help: "Bytes of response bodies passed to clients.",
@@ -68,39 +62,48 @@ func newMetrics(dropped func() int64) *metrics {
 			Name: "p20export_queue_bytes",
 			Help: "Bytes that wait to be written to captures.",
 		}),
-		latency: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:                            "p20export_added_latency_seconds",
-			Help:                            "Time from reading a part of a response until the proxy can read the next part.",
-			Buckets:                         latencyBuckets,
-			NativeHistogramBucketFactor:     1.1,
-			NativeHistogramMaxBucketNumber:  160,
-			NativeHistogramMinResetDuration: time.Hour,
-		}),
+		latency: newHistogram("p20export_added_latency_seconds", "Time from reading a part of a response until the proxy can read the next part.", latencyBuckets),
 	}
-	m.registry.MustRegister(m.exchanges, m.refused, m.frozen, m.bytes, m.events, m.stored, m.storeErrors, m.open, m.queue, m.latency,
-		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "p20export_log_lines_dropped_total",
-			Help: "Log lines dropped because standard error was not read.",
-		}, func() float64 { return float64(dropped()) }),
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	m.eventLog = newEventLog(m.registry)
-	return m
+	registry.MustRegister(r.exchanges, r.refused, r.bytes, r.events, r.stored, r.storeErrors, r.open, r.queue, r.latency)
+	return r
 }
 
 // Begun implements proxy.Observer.
-func (m *Monitor) Begun() { m.open.Inc() }
+func (r *Recording) Begun() { r.open.Inc() }
 
 // Passed implements proxy.Observer.
-func (m *Monitor) Passed(n int, held time.Duration) {
-	m.bytes.Add(float64(n))
-	m.latency.Observe(held.Seconds())
+func (r *Recording) Passed(n int, held time.Duration) {
+	r.bytes.Add(float64(n))
+	r.latency.Observe(held.Seconds())
 }
 
 // Queued implements proxy.Observer.
-func (m *Monitor) Queued(delta int) { m.queue.Add(float64(delta)) }
+func (r *Recording) Queued(delta int) { r.queue.Add(float64(delta)) }
 
 // StoreFailed implements proxy.Observer.
-func (m *Monitor) StoreFailed(error) { m.storeErrors.Inc() }
+func (r *Recording) StoreFailed(error) { r.storeErrors.Inc() }
 
-// Frozen counts the result of freezing a run, or a capture without a run.
-func (m *Monitor) Frozen(verdict string) { m.frozen.WithLabelValues(verdict).Inc() }
+// recorded returns the value of the label recorded. An exchange that was refused because it
+// could not be stored failed as well.
+func recorded(e proxy.Exchange) string {
+	switch {
+	case e.Stored:
+		return "true"
+	case e.Recorded || e.End == capture.EndStorage:
+		return "failed"
+	}
+	return "false"
+}
+
+// Refused implements proxy.Observer.
+func (r *Recording) Refused(status int) { r.refused.WithLabelValues(strconv.Itoa(status)).Inc() }
+
+// Ended implements proxy.Observer.
+func (r *Recording) Ended(e proxy.Exchange) {
+	r.open.Dec()
+	r.exchanges.WithLabelValues(string(e.End), recorded(e)).Inc()
+	r.events.Add(float64(max(e.Events, 0))) // -1: not counted
+	if e.Stored {
+		r.stored.Inc()
+	}
+}

@@ -13,11 +13,11 @@ import (
 	"github.com/p20export/p20export/capture/proxy"
 )
 
-var _ proxy.Observer = (*Monitor)(nil)
+var _ proxy.Observer = (*Proxy)(nil)
 
 // The metrics count what the proxy reports, and no label comes from the traffic.
 func TestMetrics(t *testing.T) {
-	m := New(nil, nil, func() int64 { return 3 })
+	m := NewProxy(nil, nil, func() int64 { return 3 })
 	m.Serving()
 	for range 6 {
 		m.Begun()
@@ -93,7 +93,7 @@ func TestMetrics(t *testing.T) {
 
 // The added latency is a native histogram too, which Prometheus asks for in protobuf.
 func TestNativeHistogram(t *testing.T) {
-	m := New(nil, nil, none)
+	m := NewProxy(nil, nil, none)
 	for i := range 1000 {
 		m.Passed(1, time.Duration(i)*time.Microsecond)
 	}
