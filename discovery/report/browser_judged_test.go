@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	cdppage "github.com/chromedp/cdproto/page"
 
 	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/internal/testkit/browser"
 )
 
 // hostileCapture returns a capture whose content tries to break out of a page. If damaged
@@ -53,35 +53,9 @@ func hostileCapture(t *testing.T, damaged bool) string {
 // openAll opens everything that is folded.
 func (b *tab) openAll() {
 	b.Helper()
-	b.script(`for (const d of document.querySelectorAll("details")) d.open = true`)
-	b.until(`[...document.querySelectorAll("details.timeline")].every((d) => d.querySelector(".rows"))`)
-	b.script(`for (const r of document.querySelectorAll("button.row")) r.click()`)
-}
-
-// verdict is the result of axe-core for a page.
-type verdict struct {
-	Violations []struct {
-		ID, Help string
-		Nodes    []struct{ HTML, FailureSummary string }
-	}
-	Passes []struct{ ID string }
-}
-
-// judge reports the violations that axe-core finds in the current state of the page.
-func (b *tab) judge() {
-	b.Helper()
-	axe, err := os.ReadFile(variable(b.T, "P20EXPORT_AXE"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.script(string(axe))
-	found := evaluate[verdict](b, `axe.run({resultTypes: ["violations", "passes"]})`)
-	for _, v := range found.Violations {
-		b.Errorf("%s: %s: %.600v", v.ID, v.Help, v.Nodes)
-	}
-	if len(found.Passes) < 20 {
-		b.Errorf("only %d rules were looked at", len(found.Passes))
-	}
+	b.Script(`for (const d of document.querySelectorAll("details")) d.open = true`)
+	b.Until(`[...document.querySelectorAll("details.timeline")].every((d) => d.querySelector(".rows"))`)
+	b.Script(`for (const r of document.querySelectorAll("button.row")) r.click()`)
 }
 
 // All content of a hostile capture is shown and is inert.
@@ -91,10 +65,10 @@ func TestBrowserHostile(t *testing.T) {
 		for _, width := range []int64{1280, 390} {
 			b := open(t, page, width, "light")
 			b.openAll()
-			b.until(`document.querySelectorAll("#r1-timeline pre").length >= 5`)
-			b.holds(`window.owned === undefined && document.images.length === 0 && document.scripts.length === 2`)
-			b.holds(`document.documentElement.scrollWidth <= innerWidth`)
-			b.holds(`(document.body.textContent.match(/[^\P{C}\n\t]|[\u2028\u2029]/gu) || []).length === 0`)
+			b.Until(`document.querySelectorAll("#r1-timeline pre").length >= 5`)
+			b.Holds(`window.owned === undefined && document.images.length === 0 && document.scripts.length === 2`)
+			b.Holds(`document.documentElement.scrollWidth <= innerWidth`)
+			b.Holds(`(document.body.textContent.match(/[^\P{C}\n\t]|[\u2028\u2029]/gu) || []).length === 0`)
 			if damaged {
 				shows(b, "#r1-timeline pre", "</script><script>window.owned=1</script>", "⟨U+202E⟩gnp.exe⟨U+2066⟩", "⟨U+2028⟩", "not JSON ␛[2J␀⟨xFF⟩ </script>")
 				continue
@@ -109,7 +83,7 @@ func TestBrowserHostile(t *testing.T) {
 // shows reports wanted texts that the selected elements do not show.
 func shows(b *tab, selector string, want ...string) {
 	b.Helper()
-	text := evaluate[string](b, `[...document.querySelectorAll("`+selector+`")].map((p) => p.textContent).join("\n")`)
+	text := browser.Evaluate[string](b.Tab, `[...document.querySelectorAll("`+selector+`")].map((p) => p.textContent).join("\n")`)
 	for _, w := range want {
 		if !strings.Contains(text, w) {
 			b.Errorf("%s does not show %.200q", selector, w)
@@ -142,10 +116,10 @@ func TestBrowserAxe(t *testing.T) {
 				}
 				t.Run(fmt.Sprintf("%s %s %d", p.name, scheme, width), func(t *testing.T) {
 					// axe-core itself writes markup, which the page's policy forbids.
-					b := open(t, p.path, width, scheme, command(cdppage.SetBypassCSP, cdppage.SetBypassCSPParams{Enabled: true}))
-					b.holds(`matchMedia("(prefers-color-scheme: ` + scheme + `)").matches && innerWidth === ` + fmt.Sprint(width))
+					b := open(t, p.path, width, scheme, browser.Command(cdppage.SetBypassCSP, cdppage.SetBypassCSPParams{Enabled: true}))
+					b.Holds(`matchMedia("(prefers-color-scheme: ` + scheme + `)").matches && innerWidth === ` + fmt.Sprint(width))
 					b.openAll()
-					b.judge()
+					b.Judge()
 				})
 			}
 		}
