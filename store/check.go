@@ -34,18 +34,28 @@ func (k Key) Check() error {
 
 // Check returns ErrKey, with the reason, unless q is valid.
 func (q ThreadQuery) Check() error {
-	if q.Tenant == nil {
-		return nil
-	}
-	return checkOptional("the tenant", *q.Tenant)
+	return checkAll(named{"the tenant", q.Tenant}, named{"the tenant to begin after", &q.After.Tenant}, named{"the thread to begin after", &q.After.Thread})
+}
+
+// Check returns ErrKey, with the reason, unless q is valid.
+func (q StreamQuery) Check() error {
+	return checkAll(named{"the tenant", q.Tenant}, named{"the thread", q.Thread}, named{"the prefix", &q.Prefix})
 }
 
 // Check returns ErrKey, with the reason, unless q is valid.
 func (q RunQuery) Check() error {
-	for _, id := range []struct {
-		what string
-		id   *string
-	}{{"the tenant", q.Tenant}, {"the thread", q.Thread}, {"the run", q.ID}, {"the parent", q.Parent}} {
+	return checkAll(named{"the tenant", q.Tenant}, named{"the thread", q.Thread}, named{"the run", q.ID}, named{"the parent", q.Parent})
+}
+
+// named is an id of a query, which may be nil.
+type named struct {
+	what string
+	id   *string
+}
+
+// checkAll returns ErrKey, with the reason, for the first id that is neither valid nor empty.
+func checkAll(ids ...named) error {
+	for _, id := range ids {
 		if id.id == nil {
 			continue
 		}

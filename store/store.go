@@ -50,6 +50,9 @@ type Log interface {
 	// Threads returns the threads that a query selects, ordered by the bytes of tenant and
 	// thread.
 	Threads(ctx context.Context, q ThreadQuery) iter.Seq2[Thread, error]
+	// Streams returns the streams that a query selects, ordered by the bytes of tenant and
+	// thread, and by first position. Deleted threads have none.
+	Streams(ctx context.Context, q StreamQuery) iter.Seq2[Stream, error]
 	// Runs returns the runs that a query selects, ordered by the bytes of tenant and
 	// thread, and by start. Deleted threads have none.
 	Runs(ctx context.Context, q RunQuery) iter.Seq2[Run, error]
@@ -139,6 +142,8 @@ type Thread struct {
 
 // Stream describes a stream of a thread.
 type Stream struct {
+	Key
+	ID string
 	// Entries is the number of entries of the stream.
 	Entries int64
 	// First and Last are the positions of the first and of the last of them.
@@ -193,6 +198,19 @@ type ThreadQuery struct {
 	From, To time.Time
 	// Deleted also selects deleted threads.
 	Deleted bool
+	// After, if not zero, selects the threads that follow it in the order. No thread with
+	// this key need exist.
+	After Key
+}
+
+// StreamQuery selects streams. The zero value selects all.
+type StreamQuery struct {
+	// Tenant and Thread, if not nil, are those of the stream.
+	Tenant, Thread *string
+	// Prefix is how the ids begin.
+	Prefix string
+	// Open selects only streams that have not ended.
+	Open bool
 }
 
 // RunQuery selects runs. The zero value selects all.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/p20export/p20export/store"
 	"github.com/p20export/p20export/store/internal/index"
+	"github.com/p20export/p20export/store/internal/leases"
 )
 
 // Log is a log in memory. Use New.
@@ -19,6 +20,7 @@ type Log struct {
 	threads map[store.Key]*thread
 	// watches has the threads that are followed, whether they exist or not.
 	watches map[store.Key]*watch
+	leases  leases.Set
 }
 
 // thread is a thread that has entries or was deleted.
@@ -166,9 +168,29 @@ func (l *Log) Stream(ctx context.Context, key store.Key, id string) (store.Strea
 		return store.Stream{}, err
 	}
 	if t := l.threads[key]; t != nil {
-		return t.streams[id].Stream, nil
+		return t.stream(id), nil
 	}
 	return store.Stream{}, nil
+}
+
+// stream returns what is known of a stream. It is zero if the thread has none of that id.
+func (t *thread) stream(id string) store.Stream {
+	s, ok := t.streams[id]
+	if !ok {
+		return store.Stream{}
+	}
+	s.Key = t.Key
+	return s.Stream
+}
+
+// Leases implements store.Leaser. A log can have several holders. No lease is ever lost.
+func (l *Log) Leases(ctx context.Context, _ func(name string)) (store.Leases, error) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if err := l.check(ctx); err != nil {
+		return nil, err
+	}
+	return l.leases.Holder(nil), nil
 }
 
 // Close implements store.Log. It frees the memory.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 	"unsafe"
 
@@ -32,11 +33,36 @@ func (l *Log) Threads(ctx context.Context, q store.ThreadQuery) iter.Seq2[store.
 		}
 		var found []store.Thread
 		err := l.each(ctx, func(t *thread) {
-			if (q.Tenant == nil || *q.Tenant == t.Tenant) && (q.Deleted || t.DeletedAt.IsZero()) && within(t.UpdatedAt, q.From, q.To) {
+			if (q.Tenant == nil || *q.Tenant == t.Tenant) && (q.After == store.Key{} || compareKeys(t.Key, q.After) > 0) && (q.Deleted || t.DeletedAt.IsZero()) && within(t.UpdatedAt, q.From, q.To) {
 				found = append(found, t.Thread)
 			}
 		})
 		slices.SortFunc(found, func(a, b store.Thread) int { return compareKeys(a.Key, b.Key) })
+		list(ctx, found, err, yield)
+	}
+}
+
+// Streams implements store.Log.
+func (l *Log) Streams(ctx context.Context, q store.StreamQuery) iter.Seq2[store.Stream, error] {
+	return func(yield func(store.Stream, error) bool) {
+		if err := q.Check(); err != nil {
+			yield(store.Stream{}, err)
+			return
+		}
+		var found []store.Stream
+		err := l.each(ctx, func(t *thread) {
+			if q.Tenant != nil && *q.Tenant != t.Tenant || q.Thread != nil && *q.Thread != t.Key.Thread {
+				return
+			}
+			for id, s := range t.streams {
+				if strings.HasPrefix(id, q.Prefix) && !(q.Open && s.Ended) {
+					found = append(found, t.stream(id))
+				}
+			}
+		})
+		slices.SortFunc(found, func(a, b store.Stream) int {
+			return cmp.Or(compareKeys(a.Key, b.Key), cmp.Compare(a.First, b.First))
+		})
 		list(ctx, found, err, yield)
 	}
 }

@@ -49,7 +49,7 @@ func Open(ctx context.Context, url string, create bool) (store.Log, error) {
 	dialect := &sqlstore.Dialect{
 		Goose: goose.DialectPostgres, Locker: locker{c.schema},
 		Begin: func(ctx context.Context) (*sql.Tx, error) { return d.db.BeginTx(ctx, nil) },
-		Write: d.append, Watch: c.listen, Gone: gone, Rows: pageRows(), Notify: d.notify, LockRow: " FOR UPDATE",
+		Write: d.append, Watch: c.listen, Gone: gone, Rows: pageRows(), Notify: d.notify, LockRow: " FOR UPDATE", Leases: c.leases,
 		Reclaim: d.reclaim, Size: d.size, Explain: explain,
 	}
 	dialect.Migrations, err = fs.Sub(migrations, "migrations")

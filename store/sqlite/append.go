@@ -72,11 +72,11 @@ func (d *database) insertEntries(ctx context.Context, tx *sql.Tx, w *sqlstore.Wr
 func writeStreams(ctx context.Context, tx *sql.Tx, thread int64, before, streams []index.Stream) error {
 	for i := range streams {
 		s := &streams[i]
-		ended := 0
+		// An update that sets ended also writes the index of open streams.
+		ended, query := 0, `UPDATE streams SET entries = ?4, last = ?6, input = ?8, input_parent = ?9, run = ?10 WHERE thread_id = ?1 AND number = ?2`
 		if s.Ended {
-			ended = 1
+			ended, query = 1, `UPDATE streams SET entries = ?4, last = ?6, ended = ?7, input = ?8, input_parent = ?9, run = ?10 WHERE thread_id = ?1 AND number = ?2`
 		}
-		query := `UPDATE streams SET entries = ?4, last = ?6, ended = ?7, input = ?8, input_parent = ?9, run = ?10 WHERE thread_id = ?1 AND number = ?2`
 		if before[i].Number == 0 {
 			query = `INSERT INTO streams (thread_id, number, stream, entries, first, last, ended, input, input_parent, run)
 				VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)`

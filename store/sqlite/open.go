@@ -153,6 +153,6 @@ func (d *database) dialect() *sqlstore.Dialect {
 	}
 	return &sqlstore.Dialect{
 		Goose: goose.DialectSQLite3, Migrations: sub,
-		Begin: d.begin, Write: d.append, Watch: d.watch, Notify: notify, Reclaim: d.reclaim, Size: d.size, Explain: explain,
+		Begin: d.begin, Write: d.append, Watch: d.watch, Notify: notify, Leases: d.leases, Reclaim: d.reclaim, Size: d.size, Explain: explain,
 	}
 }

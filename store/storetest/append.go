@@ -177,7 +177,7 @@ func streamsAreApart(f *fixture) {
 	k := key("t")
 	f.append(k, 0, event("a", "1"), event("b", "2"), event("a", "3"), end("b"))
 	for id, want := range map[string]store.Stream{
-		"a": {Entries: 2, First: 1, Last: 3}, "b": {Entries: 2, First: 2, Last: 4, Ended: true}, "c": {}, "A": {},
+		"a": {Key: k, ID: "a", Entries: 2, First: 1, Last: 3}, "b": {Key: k, ID: "b", Entries: 2, First: 2, Last: 4, Ended: true}, "c": {}, "A": {},
 	} {
 		got, err := f.log.Stream(f.ctx, k, id)
 		if err != nil {

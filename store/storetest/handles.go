@@ -1,8 +1,12 @@
 package storetest
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/p20export/p20export/store"
 )
@@ -20,6 +24,7 @@ func handleTests() map[string]func(*fixture) {
 		"handles/closed":                     handleClosed,
 		"handles/closed while it appends":    closedWhileAppending,
 		"handles/pack while others append":   func(f *fixture) { packWhileAppending(f, f.other()) },
+		"handles/hold leases":                func(f *fixture) { twoHolders(f, f.other()) },
 		"handles/delete while others append": func(f *fixture) { deleteWhileAppending(f, f.other()) },
 	}
 }
@@ -114,6 +119,9 @@ func useAfterClose(f *fixture) {
 	fails(f, "Follow", last(f, followed), store.ErrClosed)
 	fails(f, "Threads", last(f, f.log.Threads(f.ctx, store.ThreadQuery{})), store.ErrClosed)
 	fails(f, "Runs", last(f, f.log.Runs(f.ctx, store.RunQuery{})), store.ErrClosed)
+	fails(f, "Streams", last(f, f.log.Streams(f.ctx, store.StreamQuery{})), store.ErrClosed)
+	_, err = f.leaser(f.log).Leases(f.ctx, func(string) {})
+	fails(f, "Leases", err, store.ErrClosed)
 }
 
 // closeInLoop closes the log while it is read. The loop ends with ErrClosed, or has all
@@ -170,5 +178,183 @@ func closedWhileAppending(f *fixture) {
 		if n := int64(len(entries)); n < want || n > want+1 {
 			f.Errorf("%d entries are in the log, %d were acknowledged", n, want)
 		}
+	}
+}
+
+func leaseTests() map[string]func(*fixture) {
+	return map[string]func(*fixture){
+		"leases/of one holder":        oneHolder,
+		"leases/of two holders":       func(f *fixture) { twoHolders(f, f.log) },
+		"leases/one caller takes it":  oneTakes,
+		"leases/names are opaque":     leaseNames,
+		"leases/a cancelled context":  leasesCancelled,
+		"leases/close while it takes": closedWhileTaking,
+	}
+}
+
+func (f *fixture) leaser(log store.Log) store.Leaser {
+	f.Helper()
+	leaser, ok := log.(store.Leaser)
+	if !ok {
+		f.Fatal("the log has no leases")
+	}
+	return leaser
+}
+
+// leases begins to hold leases. None may be lost.
+func (f *fixture) leases(log store.Log) store.Leases {
+	f.Helper()
+	leases, err := f.leaser(log).Leases(f.ctx, func(name string) { f.Errorf("the lease %q is lost", name) })
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { f.closeLeases(leases) })
+	return leases
+}
+
+func (f *fixture) closeLeases(leases store.Leases) {
+	f.Helper()
+	if err := leases.Close(); err != nil {
+		f.Errorf("Close: %v", err)
+	}
+}
+
+// takes takes a lease and checks whether it could.
+func (f *fixture) takes(leases store.Leases, name string, want bool) {
+	f.Helper()
+	if got, err := leases.Take(f.ctx, name); got != want || err != nil {
+		f.Errorf("Take(%q) = %t, %v, want %t", name, got, err, want)
+	}
+}
+
+func oneHolder(f *fixture) {
+	leases := f.leases(f.log)
+	f.takes(leases, "a", true)
+	f.takes(leases, "b", true)
+	f.takes(leases, "a", false)
+	leases.Release("a")
+	leases.Release("a")
+	leases.Release("c")
+	f.takes(leases, "a", true)
+	f.takes(leases, "b", false)
+	for range 2 {
+		f.closeLeases(leases)
+	}
+	leases.Release("a")
+	_, err := leases.Take(f.ctx, "a")
+	fails(f, "Take after Close", err, store.ErrClosed)
+	next := f.leases(f.log)
+	f.takes(next, "a", true)
+	f.takes(next, "b", true)
+	leases.Release("a")
+	f.takes(next, "a", false)
+}
+
+// twoHolders holds leases of a log twice. Each is at one holder, unless the log has one holder.
+func twoHolders(f *fixture, other store.Log) {
+	first := f.leases(f.log)
+	f.takes(first, "a", true)
+	second, err := f.leaser(other).Leases(f.ctx, func(string) {})
+	if errors.Is(err, store.ErrLeased) {
+		f.closeLeases(first)
+		second = f.leases(other)
+		f.takes(second, "a", true)
+		_, err := f.leaser(f.log).Leases(f.ctx, func(string) {})
+		fails(f, "the first again", err, store.ErrLeased)
+		return
+	}
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { f.closeLeases(second) })
+	f.takes(second, "a", false)
+	f.takes(second, "b", true)
+	second.Release("a") // which the other has
+	f.takes(second, "a", false)
+	first.Release("a")
+	f.takes(second, "a", true)
+	f.takes(first, "a", false)
+	f.closeLeases(second)
+	f.takes(first, "a", true)
+	f.takes(first, "b", true)
+}
+
+// oneTakes takes each of several leases from several goroutines at once.
+func oneTakes(f *fixture) {
+	const names = 20
+	leases := f.leases(f.log)
+	var taken [names]atomic.Int64
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			for n := range names {
+				ok, err := leases.Take(f.ctx, fmt.Sprint(n))
+				if err != nil {
+					f.Error(err)
+				}
+				if ok {
+					taken[n].Add(1)
+				}
+			}
+		})
+	}
+	group.Wait()
+	for n := range names {
+		equal(f, fmt.Sprintf("how many took lease %d", n), taken[n].Load(), 1)
+	}
+}
+
+func leaseNames(f *fixture) {
+	leases := f.leases(f.log)
+	names := []string{"", "a", "A", "a ", "a\x00", "\x00a", "\xff", "\xfe", "é", "e\u0301", strings.Repeat("x", 4096), strings.Repeat("x", 4097)}
+	for _, name := range names {
+		f.takes(leases, name, true)
+	}
+	for _, name := range names {
+		f.takes(leases, name, false)
+	}
+}
+
+func leasesCancelled(f *fixture) {
+	ctx, cancel := context.WithCancel(f.ctx)
+	leases, err := f.leaser(f.log).Leases(ctx, func(name string) { f.Errorf("the lease %q is lost", name) })
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.takes(leases, "a", true)
+	cancel()
+	_, err = leases.Take(ctx, "b")
+	fails(f, "Take", err, context.Canceled)
+	f.takes(leases, "a", false)
+	f.takes(leases, "b", true)
+	f.closeLeases(leases)
+}
+
+// closedWhileTaking closes a holder while others use it. The next holder can take all leases.
+func closedWhileTaking(f *fixture) {
+	leases := f.leases(f.log)
+	var group sync.WaitGroup
+	enough := make(chan struct{})
+	var once sync.Once
+	for n := range 4 {
+		group.Go(func() {
+			name := fmt.Sprint(n)
+			for i := 0; ; i++ {
+				if _, err := leases.Take(f.ctx, name); err != nil {
+					fails(f, "Take", err, store.ErrClosed)
+					return
+				}
+				if leases.Release(name); i == 5 {
+					once.Do(func() { close(enough) })
+				}
+			}
+		})
+	}
+	<-enough
+	f.closeLeases(leases)
+	group.Wait()
+	next := f.leases(f.log)
+	for n := range 4 {
+		f.takes(next, fmt.Sprint(n), true)
 	}
 }

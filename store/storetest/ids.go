@@ -44,8 +44,12 @@ func opaqueIDs(f *fixture) {
 		if t := f.thread(k); t.Key != k || t.Last != 2 {
 			f.Errorf("Thread(%+q) = %+v", k, t)
 		}
-		if s, err := f.log.Stream(f.ctx, k, id); err != nil || s != (store.Stream{Entries: 1, First: 1, Last: 1}) {
+		if s, err := f.log.Stream(f.ctx, k, id); err != nil || s != (store.Stream{Key: k, ID: id, Entries: 1, First: 1, Last: 1}) {
 			f.Errorf("Stream(%+q) = %+v, %v", id, s, err)
+		}
+		streams := list(f, f.log.Streams(f.ctx, store.StreamQuery{Tenant: &k.Tenant, Prefix: id}))
+		if len(streams) == 0 || streams[0].ID != id || streams[0].Key != k {
+			f.Errorf("the streams of the tenant %+q that begin with %+q are %+v", k.Tenant, id, streams)
 		}
 		tenant := list(f, f.log.Threads(f.ctx, store.ThreadQuery{Tenant: &k.Tenant}))
 		if len(tenant) != 1 || tenant[0].Key != k {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"pgregory.net/rapid"
@@ -42,7 +43,7 @@ func expect(k store.Key, items []item) state {
 		if first == 0 {
 			first = e.Position
 		}
-		s.streams[e.Stream] = store.Stream{Entries: stream.Entries + 1, First: first, Last: e.Position, Ended: e.Kind == store.End}
+		s.streams[e.Stream] = store.Stream{Key: k, ID: e.Stream, Entries: stream.Entries + 1, First: first, Last: e.Position, Ended: e.Kind == store.End}
 		if e.Kind == store.Input {
 			input[e.Stream], parent[e.Stream] = e.Position, it.parent
 		}
@@ -89,6 +90,7 @@ func (s state) check(f *fixture, log store.Log, k store.Key) {
 		}
 		equal(f, "stream "+id, got, want)
 	}
+	equal(f, "streams", list(f, log.Streams(f.ctx, store.StreamQuery{Tenant: &k.Tenant, Thread: &k.Thread})), s.list(false))
 	t, err := log.Thread(f.ctx, k)
 	if err != nil {
 		f.Fatal(err)
@@ -96,6 +98,18 @@ func (s state) check(f *fixture, log store.Log, k store.Key) {
 	if t.Key != k || t.Last != int64(len(s.entries)) || t.Runs != int64(len(s.runs)) || t.Bytes != s.bytes || !t.DeletedAt.IsZero() {
 		f.Errorf("Thread(%q) = %+v, want %d entries with %d bytes and %d runs", k, t, len(s.entries), s.bytes, len(s.runs))
 	}
+}
+
+// list returns the streams in order, all or only those that have not ended.
+func (s state) list(open bool) []store.Stream {
+	var streams []store.Stream
+	for _, stream := range s.streams {
+		if !open || !stream.Ended {
+			streams = append(streams, stream)
+		}
+	}
+	slices.SortFunc(streams, func(a, b store.Stream) int { return cmp.Compare(a.First, b.First) })
+	return streams
 }
 
 func modelTests() map[string]func(*fixture) {
@@ -320,9 +334,11 @@ func (m *machine) delete(t *rapid.T) {
 	thread.deleted = true
 }
 
-// check compares the runs of all threads, and how much of them is packed.
+// check compares the runs and the streams of all threads, and how much of them is packed.
 func (m *machine) check(t *rapid.T) {
 	var want []store.Run
+	var streams []store.Stream
+	open := rapid.Bool().Draw(t, "only open streams")
 	packed := make(map[string]int64) // the most that can be
 	for _, id := range []string{"a", "b", "c"} {
 		thread := m.threads[id]
@@ -331,6 +347,7 @@ func (m *machine) check(t *rapid.T) {
 		}
 		s := expect(m.key(id), thread.items)
 		want = append(want, s.runs...)
+		streams = append(streams, s.list(open)...)
 		ended := make(map[int64]bool)
 		for _, r := range s.runs {
 			ended[r.Start] = r.End != store.Open
@@ -350,6 +367,14 @@ func (m *machine) check(t *rapid.T) {
 		got = append(got, r)
 	}
 	equal(t, "the runs", got, want)
+	var found []store.Stream
+	for s, err := range log.Streams(m.f.ctx, store.StreamQuery{Tenant: &m.tenant, Open: open}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, s)
+	}
+	equal(t, "the streams", found, streams)
 	for thread, err := range log.Threads(m.f.ctx, store.ThreadQuery{Tenant: &m.tenant}) {
 		if err != nil {
 			t.Fatal(err)

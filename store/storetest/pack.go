@@ -58,7 +58,7 @@ func packUnseen(f *fixture) {
 	after = f.append(k, after, spread(started("q", "r", ""), event("q", "torn {"), end("q"))...)
 	f.packs(k, 8, 8)
 	s, err := f.log.Stream(f.ctx, k, "s")
-	if err != nil || s != (store.Stream{Entries: 5, First: 1, Last: 5, Ended: true}) {
+	if err != nil || s != (store.Stream{Key: k, ID: "s", Entries: 5, First: 1, Last: 5, Ended: true}) {
 		f.Errorf("the stream is %+v, %v", s, err)
 	}
 	_, err = f.log.Append(f.ctx, k, after, []store.Entry{custom("s")})

@@ -39,6 +39,9 @@ type Job struct {
 	Entries int
 	// Pack makes an appender pack the thread after each batch.
 	Pack bool
+	// Lease, if not empty, makes the process only take that lease, write a line with true or
+	// false, and keep the lease until its standard input ends.
+	Lease string
 }
 
 // Data returns the data of entry n of the appender's stream, from 1.
@@ -95,8 +98,11 @@ func work(text string, open func(name string) (store.Log, error), out io.Writer)
 		return err
 	}
 	do := job.append
-	if job.Follow {
+	switch {
+	case job.Follow:
 		do = job.follow
+	case job.Lease != "":
+		do = job.hold
 	}
 	return errors.Join(do(context.Background(), log, out), log.Close())
 }
@@ -156,10 +162,32 @@ func (j *Job) follow(ctx context.Context, log store.Log, out io.Writer) error {
 	return nil
 }
 
+// hold holds a lease.
+func (j *Job) hold(ctx context.Context, log store.Log, out io.Writer) error {
+	leaser, ok := log.(store.Leaser)
+	if !ok {
+		return errors.New("the log has no leases")
+	}
+	leases, err := leaser.Leases(ctx, func(name string) { fmt.Fprintln(os.Stderr, "lost", name) })
+	if err != nil {
+		return err
+	}
+	taken, err := leases.Take(ctx, j.Lease)
+	if err == nil {
+		_, err = fmt.Fprintln(out, taken)
+	}
+	if err == nil {
+		_, err = io.Copy(io.Discard, os.Stdin)
+	}
+	return errors.Join(err, leases.Close())
+}
+
 // processTests use the log in other processes.
 func processTests() map[string]func(*fixture) {
 	return map[string]func(*fixture){
-		"processes/one appender wins each": processes,
+		"processes/one appender wins each":   processes,
+		"processes/a holder of a lease ends": func(f *fixture) { heldElsewhere(f, false) },
+		"processes/a holder is killed":       func(f *fixture) { heldElsewhere(f, true) },
 	}
 }
 
@@ -346,4 +374,57 @@ func (f *fixture) kill(cmd *exec.Cmd, batches int) (acknowledged int64) {
 		f.Fatalf("the appender ended by itself: %v\n%s", err, stderr.Bytes())
 	}
 	return acknowledged
+}
+
+// heldElsewhere takes a lease that another process has, and that process ends or is killed.
+func heldElsewhere(f *fixture, kill bool) {
+	cmd := Command(f, Job{Log: f.name, Lease: "a"})
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		f.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		f.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		f.Fatal(err)
+	}
+	taken := false
+	if _, err := fmt.Fscan(out, &taken); err != nil || !taken {
+		in.Close()
+		cmd.Wait()
+		f.Fatalf("another process could not take the lease: %t, %v\n%s", taken, err, stderr.Bytes())
+	}
+	leases, err := f.leaser(f.log).Leases(f.ctx, func(name string) { f.Errorf("the lease %q is lost", name) })
+	switch {
+	case errors.Is(err, store.ErrLeased):
+	case err != nil:
+		f.Fatal(err)
+	default:
+		f.Cleanup(func() { f.closeLeases(leases) })
+		f.takes(leases, "a", false)
+		f.takes(leases, "b", true)
+	}
+	end := in.Close
+	if kill {
+		end = cmd.Process.Kill
+	}
+	if err := end(); err != nil {
+		f.Fatal(err)
+	}
+	if err := cmd.Wait(); (err != nil) != kill {
+		f.Errorf("the other process: %v\n%s", err, stderr.Bytes())
+	}
+	if leases == nil {
+		leases = f.leases(f.log)
+	}
+	// A server needs a moment to notice that a process was killed.
+	for ok := false; !ok; {
+		if ok, err = leases.Take(f.ctx, "a"); err != nil {
+			f.Fatal(err)
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,9 @@ func queryTests() map[string]func(*fixture) {
 		"query/runs":                     queryRuns,
 		"query/very many runs":           manyRuns,
 		"query/threads":                  queryThreads,
+		"query/threads in pages":         pagesOfThreads,
+		"query/streams":                  queryStreams,
+		"query/very many streams":        manyStreams,
 		"query/stops when the loop does": breakQuery,
 		"query/an empty log":             emptyLog,
 		"query/stat":                     stat,
@@ -134,6 +138,104 @@ func queryThreads(f *fixture) {
 	}
 }
 
+// pagesOfThreads asks for the threads after each thread, and after keys that no thread has.
+func pagesOfThreads(f *fixture) {
+	keys := []store.Key{{Tenant: "", Thread: "a"}, {Tenant: "", Thread: "b"}, {Tenant: "x", Thread: "a"}, {Tenant: "x", Thread: "ab"}, {Tenant: "y", Thread: "a"}}
+	for _, k := range keys {
+		f.append(k, 0, custom("s"))
+	}
+	if _, err := f.log.Delete(f.ctx, keys[1]); err != nil {
+		f.Fatal(err)
+	}
+	for _, after := range append(keys, store.Key{}, store.Key{Thread: "aa"}, store.Key{Tenant: "x"}, store.Key{Tenant: "x", Thread: "b"}, store.Key{Tenant: "z", Thread: "A"}) {
+		for _, tenant := range []*string{nil, new(""), new("x"), new("w")} {
+			var want, got []store.Key
+			for _, k := range keys {
+				if k != keys[1] && (tenant == nil || *tenant == k.Tenant) && cmp.Or(cmp.Compare(k.Tenant, after.Tenant), cmp.Compare(k.Thread, after.Thread)) > 0 {
+					want = append(want, k)
+				}
+			}
+			for _, t := range list(f, f.log.Threads(f.ctx, store.ThreadQuery{Tenant: tenant, After: after})) {
+				got = append(got, t.Key)
+			}
+			equal(f, fmt.Sprintf("threads after %q", after), got, want)
+		}
+	}
+	fails(f, "after a thread that is not valid", last(f, f.log.Threads(f.ctx, store.ThreadQuery{After: store.Key{Thread: "a\x00"}})), store.ErrKey)
+}
+
+func queryStreams(f *fixture) {
+	a, b, c := store.Key{Tenant: "x", Thread: "a"}, store.Key{Tenant: "x", Thread: "b"}, store.Key{Tenant: "y", Thread: "a"}
+	f.append(c, 0, custom("serve:1"), custom("other"), end("other"))
+	f.append(b, 0, custom("serve:2"), end("serve:2"), custom("Serve:1"), custom("é1"))
+	f.append(a, 0, custom("serve:9"), custom("serve:1"), end("serve:9"), custom("serve%"))
+	deleted := store.Key{Tenant: "x", Thread: "c"}
+	f.append(deleted, 0, custom("serve:1"))
+	if _, err := f.log.Delete(f.ctx, deleted); err != nil {
+		f.Fatal(err)
+	}
+	text := func(s string) *string { return &s }
+	for what, tt := range map[string]struct {
+		q    store.StreamQuery
+		want string
+	}{
+		"all":                {store.StreamQuery{}, "xa1 xa2 xa4 xb1 xb3 xb4 ya1 ya2"},
+		"a tenant":           {store.StreamQuery{Tenant: text("y")}, "ya1 ya2"},
+		"an unknown tenant":  {store.StreamQuery{Tenant: text("")}, ""},
+		"a thread":           {store.StreamQuery{Tenant: text("x"), Thread: text("b")}, "xb1 xb3 xb4"},
+		"a thread of all":    {store.StreamQuery{Thread: text("a")}, "xa1 xa2 xa4 ya1 ya2"},
+		"a deleted thread":   {store.StreamQuery{Thread: text("c")}, ""},
+		"a prefix":           {store.StreamQuery{Prefix: "serve:"}, "xa1 xa2 xb1 ya1"},
+		"a whole id":         {store.StreamQuery{Prefix: "serve:1"}, "xa2 ya1"},
+		"a percent sign":     {store.StreamQuery{Prefix: "serve%"}, "xa4"},
+		"another letter":     {store.StreamQuery{Prefix: "é"}, "xb4"},
+		"a longer prefix":    {store.StreamQuery{Prefix: "serve:11"}, ""},
+		"open":               {store.StreamQuery{Open: true}, "xa2 xa4 xb3 xb4 ya1"},
+		"open of a thread":   {store.StreamQuery{Tenant: text("x"), Thread: text("a"), Open: true}, "xa2 xa4"},
+		"open of a tenant":   {store.StreamQuery{Tenant: text("x"), Open: true}, "xa2 xa4 xb3 xb4"},
+		"open with a prefix": {store.StreamQuery{Prefix: "serve:", Open: true}, "xa2 ya1"},
+		"everything":         {store.StreamQuery{Tenant: text("x"), Thread: text("a"), Prefix: "serve:", Open: true}, "xa2"},
+	} {
+		got := ""
+		for _, s := range list(f, f.log.Streams(f.ctx, tt.q)) {
+			if want, err := f.log.Stream(f.ctx, s.Key, s.ID); err != nil || s != want {
+				f.Errorf("%s: %+v, but Stream returns %+v, %v", what, s, want, err)
+			}
+			if got != "" {
+				got += " "
+			}
+			got += fmt.Sprint(s.Tenant, s.Thread, s.First)
+		}
+		equal(f, what, got, tt.want)
+	}
+	fails(f, "a prefix that is not valid", last(f, f.log.Streams(f.ctx, store.StreamQuery{Prefix: "\xff"})), store.ErrKey)
+}
+
+// manyStreams queries more streams than a log loads at a time, in large and in small threads.
+func manyStreams(f *fixture) {
+	var all, open []string
+	for i, n := range []int{1200, 1, 500, 600} {
+		var batch []store.Entry
+		for stream := range n {
+			id := fmt.Sprint(i, "-", stream)
+			all = append(all, id)
+			if batch = append(batch, custom(id)); stream%3 == 0 {
+				batch = append(batch, end(id))
+			} else {
+				open = append(open, id)
+			}
+		}
+		f.append(store.Key{Tenant: fmt.Sprint(i / 2), Thread: fmt.Sprint(i)}, 0, batch...)
+	}
+	for _, want := range [][]string{all, open} {
+		var got []string
+		for _, s := range list(f, f.log.Streams(f.ctx, store.StreamQuery{Open: len(want) == len(open)})) {
+			got = append(got, s.ID)
+		}
+		equal(f, "the ids of streams", got, want)
+	}
+}
+
 // breakQuery ends loops before the iterators do, and with a cancelled context. The log must
 // go on, also if it has few connections.
 func breakQuery(f *fixture) {
@@ -149,6 +251,9 @@ func breakQuery(f *fixture) {
 		for range f.log.Runs(f.ctx, store.RunQuery{}) {
 			break
 		}
+		for range f.log.Streams(f.ctx, store.StreamQuery{}) {
+			break
+		}
 		for range f.log.Read(f.ctx, k, 0) {
 			break
 		}
@@ -157,6 +262,7 @@ func breakQuery(f *fixture) {
 		}
 		fails(f, "Threads", last(f, f.log.Threads(ctx, store.ThreadQuery{})), context.Canceled)
 		fails(f, "Runs", last(f, f.log.Runs(ctx, store.RunQuery{})), context.Canceled)
+		fails(f, "Streams", last(f, f.log.Streams(ctx, store.StreamQuery{})), context.Canceled)
 		fails(f, "Read", last(f, f.log.Read(ctx, k, 0)), context.Canceled)
 		fails(f, "Follow", last(f, f.log.Follow(ctx, k, 0)), context.Canceled)
 	}

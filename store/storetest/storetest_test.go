@@ -31,6 +31,8 @@ type broken struct {
 	run     func(*store.Run)
 	runs    func(*store.RunQuery)
 	threads func(*store.ThreadQuery)
+	streams func(*store.StreamQuery)
+	leases  func(store.Leases) store.Leases
 	pack    func(ctx context.Context, key store.Key) (store.Packed, error)
 	delete  func(ctx context.Context, key store.Key) (store.Thread, error)
 	close   func() error
@@ -105,6 +107,29 @@ func (b *broken) Threads(ctx context.Context, q store.ThreadQuery) iter.Seq2[sto
 	}
 	return b.Log.Threads(ctx, q)
 }
+
+func (b *broken) Streams(ctx context.Context, q store.StreamQuery) iter.Seq2[store.Stream, error] {
+	if b.streams != nil {
+		b.streams(&q)
+	}
+	return b.Log.Streams(ctx, q)
+}
+
+func (b *broken) Leases(ctx context.Context, lost func(string)) (store.Leases, error) {
+	leases, err := b.Log.(store.Leaser).Leases(ctx, lost)
+	if err == nil && b.leases != nil {
+		leases = b.leases(leases)
+	}
+	return leases, err
+}
+
+// taking is a holder of leases with a fault.
+type taking struct {
+	store.Leases
+	take func(ctx context.Context, name string) (bool, error)
+}
+
+func (l *taking) Take(ctx context.Context, name string) (bool, error) { return l.take(ctx, name) }
 
 func (b *broken) Pack(ctx context.Context, key store.Key) (store.Packed, error) {
 	if b.pack != nil {
@@ -243,7 +268,26 @@ func faults() map[string]struct {
 				}
 			}
 		}},
-		"lists what was deleted": {"query/threads", func(b *broken) { b.threads = func(q *store.ThreadQuery) { q.Deleted = true } }},
+		"lists what was deleted":        {"query/threads", func(b *broken) { b.threads = func(q *store.ThreadQuery) { q.Deleted = true } }},
+		"begins with the thread itself": {"query/threads in pages", func(b *broken) { b.threads = func(q *store.ThreadQuery) { q.After = store.Key{} } }},
+		"lists streams that ended":      {"query/streams", func(b *broken) { b.streams = func(q *store.StreamQuery) { q.Open = false } }},
+		"ignores the prefix":            {"query/streams", func(b *broken) { b.streams = func(q *store.StreamQuery) { q.Prefix = "" } }},
+		"gives a lease to everybody": {"leases/of two holders", func(b *broken) {
+			b.leases = func(l store.Leases) store.Leases {
+				return &taking{l, func(ctx context.Context, name string) (bool, error) {
+					_, err := l.Take(ctx, name)
+					return true, err
+				}}
+			}
+		}},
+		"gives a lease twice": {"leases/of one holder", func(b *broken) {
+			b.leases = func(l store.Leases) store.Leases {
+				return &taking{l, func(ctx context.Context, name string) (bool, error) {
+					l.Release(name)
+					return l.Take(ctx, name)
+				}}
+			}
+		}},
 		"packs nothing": {"pack/only what has ended", func(b *broken) {
 			b.pack = func(context.Context, store.Key) (store.Packed, error) { return store.Packed{}, nil }
 		}},

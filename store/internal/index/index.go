@@ -28,12 +28,12 @@ type Thread struct {
 	Runs, Streams, Bytes int64
 }
 
-// Stream is the state of a stream. It is zero for a stream that has no entries.
+// Stream is the state of a stream. Its Key is not set. It is zero for a stream that has no
+// entries.
 type Stream struct {
 	store.Stream
-	// ID is the id of the stream, and Number its number in the thread: 1, 2, 3 and so on
-	// in the order of their first entries.
-	ID     string
+	// Number is the number of the stream in the thread: 1, 2, 3 and so on in the order of
+	// their first entries.
 	Number int64
 	// Input is the position of the last Input that belongs to no run yet, or 0, and
 	// InputParent its parentRunId.

@@ -149,8 +149,8 @@ func TestPlace(t *testing.T) {
 		7: {store.Run{ID: "r", Parent: "r", Stream: "a", Input: 5, Start: 7, Last: 7, Entries: 1, Bytes: 34, StartedAt: at(3), LastAt: at(3), End: store.Cut}, 1},
 	}
 	streams := []Stream{
-		{Stream: store.Stream{Entries: 6, First: 1, Last: 11, Ended: true}, ID: "a", Number: 1, Run: runs[7]},
-		{Stream: store.Stream{Entries: 5, First: 2, Last: 10, Ended: true}, ID: "b", Number: 2, Run: runs[4]},
+		{Stream: store.Stream{ID: "a", Entries: 6, First: 1, Last: 11, Ended: true}, Number: 1, Run: runs[7]},
+		{Stream: store.Stream{ID: "b", Entries: 5, First: 2, Last: 10, Ended: true}, Number: 2, Run: runs[4]},
 	}
 	// Any division into batches gives the same rows.
 	rapid.Check(t, func(t *rapid.T) {

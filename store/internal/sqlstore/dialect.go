@@ -39,6 +39,8 @@ type Dialect struct {
 	Notify func(ctx context.Context, tx *sql.Tx, thread int64) error
 	// LockRow follows a SELECT of a row that the transaction will change.
 	LockRow string
+	// Leases begins to hold leases: see store.Leaser.
+	Leases func(ctx context.Context, lost func(name string)) (store.Leases, error)
 	// Reclaim overwrites or gives back what deleted rows occupied.
 	Reclaim func(ctx context.Context) error
 	// Size returns the size of the database on disk.

@@ -48,6 +48,18 @@ func (l *Log) Close() error {
 	return l.config.Close()
 }
 
+// Leases implements store.Leaser.
+func (l *Log) Leases(ctx context.Context, lost func(name string)) (store.Leases, error) {
+	if l.closed.Load() {
+		return nil, store.ErrClosed
+	}
+	leases, err := l.dialect.Leases(ctx, lost)
+	if err != nil {
+		return nil, fmt.Errorf("hold leases of the log: %w", l.explain(err))
+	}
+	return leases, nil
+}
+
 // Migrate creates the tables of a log, or brings those of an older program up to date. If
 // create is false, it does nothing to a database without tables. The error is
 // store.ErrNewer if the tables are of a newer program.

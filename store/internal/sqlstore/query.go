@@ -8,6 +8,7 @@ import (
 	"iter"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/p20export/p20export/store"
 )
@@ -54,7 +55,9 @@ func (l *Log) Stream(ctx context.Context, key store.Key, id string) (store.Strea
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return store.Stream{}, fmt.Errorf("stream %q of thread %q: %w", id, key.Thread, l.explain(err))
 	}
-	s.Ended = ended != 0
+	if err == nil {
+		s.Key, s.ID, s.Ended = key, id, ended != 0
+	}
 	return s, nil
 }
 
@@ -100,12 +103,61 @@ func (l *Log) Threads(ctx context.Context, q store.ThreadQuery) iter.Seq2[store.
 		base.add("t.deleted_at IS NULL")
 	}
 	return pages(l, ctx, "list threads", false, q.Check(), func(last *store.Thread, _ bool) (string, []any) {
-		c := base.clone()
+		c, after := base.clone(), q.After
 		if last != nil {
-			c.add("(t.tenant, t.thread) > (?, ?)", last.Tenant, last.Key.Thread)
+			after = last.Key
+		}
+		switch {
+		case q.Tenant != nil && after.Tenant == *q.Tenant:
+			c.add("t.thread > ?", after.Thread) // the database begins there
+		case after != store.Key{}:
+			c.add("(t.tenant, t.thread) > (?, ?)", after.Tenant, after.Thread)
 		}
 		return `SELECT ` + threadColumns + ` FROM threads t` + c.String() + ` ORDER BY t.tenant, t.thread`, c.args
 	}, scanThread)
+}
+
+// Streams implements store.Log.
+func (l *Log) Streams(ctx context.Context, q store.StreamQuery) iter.Seq2[store.Stream, error] {
+	base := condition{}
+	base.add("s.thread_id = t.id AND t.deleted_at IS NULL")
+	if q.Tenant != nil {
+		base.add("t.tenant = ?", *q.Tenant)
+	}
+	if q.Thread != nil {
+		base.add("t.thread = ?", *q.Thread)
+	}
+	if q.Prefix != "" {
+		base.add("substr(s.stream, 1, ?) = ?", utf8.RuneCountInString(q.Prefix), q.Prefix)
+	}
+	// SQLite reads the first table of a CROSS JOIN first. Few streams are open, and they have
+	// an index.
+	tables := "threads t CROSS JOIN streams s"
+	if q.Open {
+		base.add("s.ended = 0")
+		if q.Thread == nil {
+			tables = "streams s CROSS JOIN threads t"
+		}
+	}
+	return pages(l, ctx, "list streams", true, q.Check(), func(last *store.Stream, rest bool) (string, []any) {
+		c := base.clone()
+		switch {
+		case rest:
+			c.add("t.tenant = ? AND t.thread = ? AND s.first > ?", last.Tenant, last.Thread, last.First)
+		case last != nil:
+			c.add("(t.tenant, t.thread) > (?, ?)", last.Tenant, last.Thread)
+		}
+		return `SELECT t.tenant, t.thread, s.stream, s.entries, s.first, s.last, s.ended FROM ` + tables + c.String() +
+			` ORDER BY t.tenant, t.thread, s.first`, c.args
+	}, scanStream)
+}
+
+func scanStream(scan func(...any) error) (store.Stream, error) {
+	var s store.Stream
+	var ended int64
+	err := scan(&s.Tenant, &s.Thread, &s.ID, &s.Entries, &s.First, &s.Last, &ended)
+	s.Ended = ended != 0
+	return s, err
 }
 
 // Runs implements store.Log.
