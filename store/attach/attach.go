@@ -1,0 +1,203 @@
+// Package attach lets readers follow the threads of a log: the history and then each further
+// event, none missing and none twice. What they get is text/event-stream, whose ids are
+// positions, so that a reader that was interrupted can go on where it stopped.
+//
+// A Hub has one follower for each thread with readers, however many there are. It encodes an
+// event once, and all readers of the thread share the text. The last part of a thread is in
+// memory, up to Settings.WindowBytes. Readers that are further behind read the log, also
+// with shared memory, until they have caught up. So a slow reader delays no other one.
+//
+// The package knows logs and views of threads. It must not know who the readers are or how
+// they are connected. What it sends is not evidence.
+package attach
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/p20export/p20export/store"
+)
+
+// Settings are the settings of a Hub. The zero value is ready to use.
+type Settings struct {
+	// WindowBytes limits the memory for the entries of one thread. The largest entry can
+	// exceed it. 0 means DefaultWindowBytes.
+	WindowBytes int
+	// Idle is the time after which a reader that got nothing gets an empty text. 0 means
+	// never.
+	Idle time.Duration
+}
+
+// DefaultWindowBytes is the limit of a thread if Settings.WindowBytes is 0. It is enough for
+// about five thousand events.
+const DefaultWindowBytes = 1 << 20
+
+// ErrClosed means that the Hub was closed.
+var ErrClosed = errors.New("reading ended because the server stops")
+
+// A Hub serves readers of the threads of a log. It is safe for concurrent use.
+//
+// Its methods return iterators. Each yields texts of whole server-sent events, and an empty
+// text after Settings.Idle without an event. The caller must not change a text, and may keep
+// it. There is at most one error, as the last pair: that of ctx, ErrClosed, ErrCursor,
+// store.ErrKey, store.ErrDeleted, or another error of the log. After the latter all readers
+// of the thread have to begin again, each after its last position.
+type Hub struct {
+	log      store.Log
+	settings Settings
+	stop     context.CancelFunc // ends all followers
+	ctx      context.Context    // of the followers
+	running  sync.WaitGroup     // the followers
+
+	mu    sync.Mutex
+	feeds map[store.Key]*feed // nil after Close
+}
+
+// New returns a Hub for a log. The caller closes the Hub before the log.
+func New(log store.Log, s Settings) *Hub {
+	if s.WindowBytes == 0 {
+		s.WindowBytes = DefaultWindowBytes
+	}
+	h := &Hub{log: log, settings: s, feeds: make(map[store.Key]*feed)}
+	h.ctx, h.stop = context.WithCancel(context.Background())
+	return h
+}
+
+// Close ends all iterations with ErrClosed. A second call does nothing.
+func (h *Hub) Close() {
+	h.mu.Lock()
+	feeds := h.feeds
+	h.feeds = nil
+	h.mu.Unlock()
+	for _, f := range feeds {
+		f.fail(ErrClosed)
+	}
+	h.stop()
+	h.running.Wait()
+}
+
+// Stats describes what a Hub does at a moment.
+type Stats struct {
+	// Threads and Readers count the threads with readers, and the readers.
+	Threads, Readers int
+	// Bytes is the memory for entries.
+	Bytes int64
+}
+
+// Stats returns what h does.
+func (h *Hub) Stats() Stats {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := Stats{Threads: len(h.feeds)}
+	for _, f := range h.feeds {
+		s.Readers += f.readers
+		s.Bytes += int64(f.size())
+	}
+	return s
+}
+
+// View is a form of the events of a thread.
+type View string
+
+const (
+	// Raw has every event exactly as it was sent.
+	Raw View = "raw"
+	// Compact has runs that have ended in their compacted form.
+	Compact View = "compact"
+)
+
+// EventOptions select events of a thread.
+type EventOptions struct {
+	// After is the last event that the reader has. The zero Cursor is before the first.
+	After Cursor
+	// View is the form of the events. Empty means Raw.
+	View View
+	// Follow waits for further events. Without it, the iteration ends with the last event
+	// that the thread had when the iteration began.
+	Follow bool
+}
+
+// Events returns the events of a thread, also those that the program itself added
+// (store.Closing), in order. The thread need not exist yet.
+func (h *Hub) Events(ctx context.Context, key store.Key, o EventOptions) iter.Seq2[[]byte, error] {
+	return h.iterate(ctx, key, func(r *reader) error {
+		if r.position = o.After.Position; o.After.Compacted > 0 && o.View != Compact {
+			return ErrCursor
+		}
+		if !o.Follow {
+			t, err := h.log.Thread(ctx, key)
+			switch {
+			case err != nil:
+				return ignoreNoThread(err)
+			case !t.DeletedAt.IsZero():
+				return store.ErrDeleted
+			}
+			r.until = t.Last
+		}
+		for {
+			p, err := r.next()
+			if err != nil {
+				return err
+			}
+			if err := r.send(p, func(*entry) bool { return true }); err != nil {
+				return err
+			}
+		}
+	})
+}
+
+// Stream returns the events of one stream after a position, until the stream ends. The
+// stream need not exist yet.
+func (h *Hub) Stream(ctx context.Context, key store.Key, id string, after int64) iter.Seq2[[]byte, error] {
+	return h.iterate(ctx, key, func(r *reader) error {
+		s, err := h.log.Stream(ctx, key, id)
+		if err != nil {
+			return err
+		}
+		if r.position = max(after, s.First-1); s.Ended {
+			r.until = s.Last
+		}
+		for {
+			p, err := r.next()
+			if err != nil {
+				return err
+			}
+			end := false
+			for i := range p.entries {
+				if e := &p.entries[i]; e.kind == kindEnd && e.stream == id {
+					p.entries, end = p.entries[:i+1], true
+					break
+				}
+			}
+			if err := r.send(p, func(e *entry) bool { return e.stream == id }); err != nil || end {
+				return err
+			}
+		}
+	})
+}
+
+// iterate returns an iterator over what read sends. The error io.EOF ends it.
+func (h *Hub) iterate(ctx context.Context, key store.Key, read func(*reader) error) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		r := &reader{ctx: ctx, hub: h, key: key, until: math.MaxInt64, yield: yield}
+		defer r.close()
+		switch err := read(r); err {
+		case nil, io.EOF, errStopped:
+		default:
+			yield(nil, err)
+		}
+	}
+}
+
+// ignoreNoThread returns nil for store.ErrNoThread, and any other error as it is.
+func ignoreNoThread(err error) error {
+	if errors.Is(err, store.ErrNoThread) {
+		return nil
+	}
+	return err
+}

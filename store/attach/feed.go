@@ -1,0 +1,226 @@
+package attach
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/p20export/p20export/store"
+)
+
+// feed has the entries of a thread that has readers: those that the follower got, and those
+// that readers loaded because they were behind. Pages that nobody used for the longest time
+// are dropped, and can be loaded again.
+type feed struct {
+	log     store.Log
+	key     store.Key
+	limit   int // of the memory of pages, in bytes
+	stop    context.CancelFunc
+	readers int // guarded by Hub.mu
+
+	// loading has a value while a reader loads a page, so that others that need the same
+	// page wait for it.
+	loading chan struct{}
+
+	mu      sync.Mutex
+	last    int64         // the last position that the follower knows, or unknown
+	err     error         // why the follower ended
+	changed chan struct{} // closed when last or err changes; nil if nobody waits
+	pages   []*cached     // by position; they do not overlap
+	bytes   int           // the memory of pages
+	uses    uint64
+}
+
+// unknown is the last position of a thread before the log was asked.
+const unknown = -1
+
+// cached is a page of a feed.
+type cached struct {
+	page
+	used uint64 // the value of feed.uses at the last use
+}
+
+// follow follows the thread until ctx is done or the log fails. The error is never nil.
+func (f *feed) follow(ctx context.Context) error {
+	t, err := f.log.Thread(ctx, f.key)
+	switch {
+	case ignoreNoThread(err) != nil:
+		return err
+	case !t.DeletedAt.IsZero():
+		return store.ErrDeleted
+	}
+	f.mu.Lock()
+	f.last = t.Last
+	f.wake()
+	f.mu.Unlock()
+	for e, err := range f.log.Follow(ctx, f.key, t.Last) {
+		if err != nil {
+			return err
+		}
+		f.add(e)
+	}
+	return cmp.Or(ctx.Err(), errors.New("the log stopped following"))
+}
+
+// fail ends all readers with an error. Only the first call counts.
+func (f *feed) fail(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err == nil {
+		f.err = err
+		f.pages, f.bytes = nil, 0
+		f.wake()
+	}
+}
+
+// wake wakes the readers that wait. The caller holds f.mu.
+func (f *feed) wake() {
+	if f.changed != nil {
+		close(f.changed)
+		f.changed = nil
+	}
+}
+
+// add adds the next entry of the thread.
+func (f *feed) add(e *store.Entry) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil {
+		return
+	}
+	var p *cached
+	if n := len(f.pages); n > 0 {
+		p = f.pages[n-1]
+	}
+	if p == nil || p.last() != f.last || p.full(len(e.Data), f.pageLimit()) {
+		p = &cached{page: page{after: f.last}}
+		f.insert(p)
+	}
+	f.bytes -= p.size()
+	p.add(e)
+	f.bytes += p.size()
+	f.last = e.Position
+	f.shrink()
+	f.wake()
+}
+
+// pageLimit returns the limit of the text of a page.
+func (f *feed) pageLimit() int { return min(f.limit/8, maxPageBytes) }
+
+// insert adds a page. The caller holds f.mu.
+func (f *feed) insert(p *cached) {
+	i, _ := f.find(p.after)
+	f.pages = slices.Insert(f.pages, i, p)
+	f.bytes += p.size()
+	f.use(p)
+}
+
+// use notes that a page is in use. The caller holds f.mu.
+func (f *feed) use(p *cached) {
+	f.uses++
+	p.used = f.uses
+}
+
+// shrink drops pages until the limit is kept. The last page stays, because most readers
+// wait for its next entry. The caller holds f.mu.
+func (f *feed) shrink() {
+	for f.bytes > f.limit && len(f.pages) > 1 {
+		oldest := 0
+		for i, p := range f.pages[:len(f.pages)-1] {
+			if p.used < f.pages[oldest].used {
+				oldest = i
+			}
+		}
+		f.bytes -= f.pages[oldest].size()
+		f.pages = slices.Delete(f.pages, oldest, oldest+1)
+	}
+}
+
+// find returns the index of the page that has the entry after a position, or of the next
+// page and false. The caller holds f.mu.
+func (f *feed) find(position int64) (int, bool) {
+	return slices.BinarySearchFunc(f.pages, position, func(p *cached, position int64) int {
+		switch {
+		case p.last() <= position:
+			return -1
+		case p.after > position:
+			return 1
+		}
+		return 0
+	})
+}
+
+// after returns entries after a position. If the follower does not have them yet, it returns
+// a channel that is closed when that may have changed. If they have to be loaded, it returns
+// neither.
+func (f *feed) after(position int64) (page, <-chan struct{}, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil {
+		return page{}, nil, f.err
+	}
+	if position >= f.last {
+		if f.changed == nil {
+			f.changed = make(chan struct{})
+		}
+		return page{}, f.changed, nil
+	}
+	i, ok := f.find(position)
+	if !ok {
+		return page{}, nil, nil
+	}
+	f.use(f.pages[i])
+	return f.pages[i].from(position), nil, nil
+}
+
+// load returns entries after a position before f.last, and reads the log if it has to.
+func (f *feed) load(ctx context.Context, position int64) (page, error) {
+	select {
+	case f.loading <- struct{}{}:
+	case <-ctx.Done():
+		return page{}, ctx.Err()
+	}
+	defer func() { <-f.loading }()
+	if p, _, err := f.after(position); err != nil || len(p.entries) > 0 {
+		return p, err
+	}
+	f.mu.Lock()
+	to := f.last
+	if i, _ := f.find(position); i < len(f.pages) {
+		to = f.pages[i].after
+	}
+	f.mu.Unlock()
+	p := &cached{page: page{after: position}}
+	for e, err := range f.log.Read(ctx, f.key, position) {
+		if err != nil {
+			return page{}, err
+		}
+		if p.full(len(e.Data), f.pageLimit()) {
+			break
+		}
+		if p.add(e); e.Position == to {
+			break
+		}
+	}
+	if len(p.entries) == 0 {
+		return page{}, fmt.Errorf("thread %q has no entry at position %d: the log is damaged", f.key.Thread, position+1)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil {
+		return page{}, f.err
+	}
+	f.insert(p)
+	f.shrink()
+	return p.page, nil
+}
+
+// size returns the memory of the pages.
+func (f *feed) size() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.bytes
+}

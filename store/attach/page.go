@@ -1,0 +1,88 @@
+package attach
+
+import (
+	"strconv"
+	"unsafe"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/store"
+)
+
+// A page ends with the entry that reaches one of these sizes. Readers that are slow keep a page
+// each, so it is small.
+const (
+	maxPageBytes   = 128 << 10
+	maxPageEntries = 1000
+)
+
+// page has consecutive entries of a thread. Bytes of text and entries never change once
+// they are there, so a copy of a page is valid while the original grows.
+type page struct {
+	after   int64 // the position before that of the first entry
+	start   int   // where the text of the first entry begins
+	text    []byte
+	entries []entry
+}
+
+// entry is an entry of a thread. Its text ends at end, and begins where that of the entry
+// before it ends. Only events and closings have a text.
+type entry struct {
+	end    int
+	run    int64
+	stream string
+	kind   kind
+}
+
+// kind says what an entry means for readers.
+type kind uint8
+
+const (
+	kindOther    kind = iota
+	kindEnd           // the end of a stream
+	kindTerminal      // a RUN_FINISHED or RUN_ERROR
+)
+
+// last returns the position of the last entry.
+func (p *page) last() int64 { return p.after + int64(len(p.entries)) }
+
+// size returns the memory of the page.
+func (p *page) size() int {
+	return cap(p.text) + cap(p.entries)*int(unsafe.Sizeof(entry{})) + int(unsafe.Sizeof(*p))
+}
+
+// full reports whether the page must not grow by an entry with n bytes of data.
+func (p *page) full(n, limit int) bool {
+	return len(p.entries) > 0 && (len(p.text)+n > limit || len(p.entries) >= maxPageEntries)
+}
+
+// add adds the next entry.
+func (p *page) add(e *store.Entry) {
+	next := entry{run: e.Run, stream: e.Stream}
+	switch e.Kind {
+	case store.Event, store.Closing:
+		p.text = capture.AppendSSE(p.text, strconv.FormatInt(e.Position, 10), e.Data)
+		if isTerminal(e.Type) {
+			next.kind = kindTerminal
+		}
+	case store.End:
+		next.kind = kindEnd
+	}
+	next.end = len(p.text)
+	p.entries = append(p.entries, next)
+}
+
+// from returns the entries after a position of the page.
+func (p page) from(position int64) page {
+	if i := position - p.after; i > 0 {
+		p.after, p.start, p.entries = position, p.entries[i-1].end, p.entries[i:]
+	}
+	return p
+}
+
+// to returns the entries up to a position, which is not before the first.
+func (p page) to(position int64) page {
+	if position < p.last() {
+		p.entries = p.entries[:position-p.after]
+	}
+	return p
+}

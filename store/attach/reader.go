@@ -1,0 +1,170 @@
+package attach
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/p20export/p20export/envelope/event/names"
+	"github.com/p20export/p20export/store"
+)
+
+// reader is one iteration over a thread.
+type reader struct {
+	ctx  context.Context
+	hub  *Hub
+	key  store.Key
+	feed *feed // nil until it is needed
+	// position is that of the last entry that was sent or passed over. The iteration ends
+	// when it is until.
+	position, until int64
+	yield           func([]byte, error) bool
+	idle            *time.Timer // nil if Settings.Idle is 0; reset when something is sent
+}
+
+// errStopped means that the caller of an iteration stopped it.
+var errStopped = errors.New("the iteration was stopped")
+
+// next returns the next entries, and sends an empty text whenever the reader was idle. The
+// error is io.EOF at the end.
+func (r *reader) next() (page, error) {
+	for {
+		if r.position >= r.until {
+			return page{}, io.EOF
+		}
+		if err := r.ctx.Err(); err != nil {
+			return page{}, err
+		}
+		if r.feed == nil {
+			if err := r.join(); err != nil {
+				return page{}, err
+			}
+		}
+		p, changed, err := r.feed.after(r.position)
+		if err == nil && changed == nil && len(p.entries) == 0 {
+			p, err = r.feed.load(r.ctx, r.position)
+		}
+		if err != nil {
+			return page{}, err
+		}
+		if len(p.entries) > 0 {
+			return p.to(r.until), nil
+		}
+		if err := r.wait(changed); err != nil {
+			return page{}, err
+		}
+	}
+}
+
+// wait waits until a channel is closed or ctx is done, or sends an empty text if the reader
+// was idle for long enough.
+func (r *reader) wait(changed <-chan struct{}) error {
+	var idle <-chan time.Time
+	if r.idle != nil {
+		idle = r.idle.C
+	}
+	select {
+	case <-changed:
+	case <-r.ctx.Done():
+	case <-idle:
+		return r.text(nil)
+	}
+	return nil
+}
+
+// send sends the texts of the entries that match, as few as possible, and moves on to the
+// last entry.
+func (r *reader) send(p page, match func(*entry) bool) error {
+	from, to := p.start, p.start
+	for i := range p.entries {
+		e := &p.entries[i]
+		if e.end > to && !match(e) {
+			if err := r.some(p.text[from:to:to]); err != nil {
+				return err
+			}
+			from = e.end
+		}
+		to = e.end
+	}
+	r.position = p.last()
+	return r.some(p.text[from:to:to])
+}
+
+// some sends a text unless it is empty.
+func (r *reader) some(text []byte) error {
+	if len(text) == 0 {
+		return nil
+	}
+	return r.text(text)
+}
+
+// text sends a text.
+func (r *reader) text(text []byte) error {
+	if !r.yield(text, nil) {
+		return errStopped
+	}
+	if r.idle != nil {
+		r.idle.Reset(r.hub.settings.Idle)
+	}
+	return nil
+}
+
+// join makes r a reader of its thread. The first one starts the follower.
+func (r *reader) join() error {
+	h := r.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.feeds == nil {
+		return ErrClosed
+	}
+	f := h.feeds[r.key]
+	if f == nil {
+		f = &feed{log: h.log, key: r.key, limit: h.settings.WindowBytes, loading: make(chan struct{}, 1), last: unknown}
+		h.feeds[r.key] = f
+		var ctx context.Context
+		ctx, f.stop = context.WithCancel(h.ctx)
+		h.running.Go(func() {
+			err := f.follow(ctx)
+			h.mu.Lock()
+			h.forget(f)
+			h.mu.Unlock()
+			f.fail(err)
+		})
+	}
+	f.readers++
+	r.feed = f
+	if h.settings.Idle > 0 {
+		r.idle = time.NewTimer(h.settings.Idle)
+	}
+	return nil
+}
+
+// close ends the iteration. The last reader of a thread ends its follower.
+func (r *reader) close() {
+	if r.idle != nil {
+		r.idle.Stop()
+	}
+	if r.feed == nil {
+		return
+	}
+	h := r.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if r.feed.readers--; r.feed.readers == 0 {
+		h.forget(r.feed)
+		r.feed.stop()
+	}
+}
+
+// forget makes the next reader of a thread start another follower. The caller holds h.mu.
+func (h *Hub) forget(f *feed) {
+	if h.feeds[f.key] == f {
+		delete(h.feeds, f.key)
+	}
+}
+
+// isTerminal reports whether an event of a type ends its run.
+func isTerminal(eventType string) bool {
+	return eventType == names.RunFinished || eventType == names.RunError
+}
