@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -90,11 +91,17 @@ func (r *Recorder) report(err error) {
 }
 
 // Begin begins to record a response. The name of the capture directory consists of the
-// time of the request and random characters. The settings have the source, the framing
-// and the start. request is the request body, as far as it was read, or nil. failed is
+// time of the request and random characters. The settings have the source, the framing,
+// the start and labels in addition to those of all captures. request is the request body, as far as it was read, or nil. failed is
 // called if the capture cannot be written.
 func (r *Recorder) Begin(s capture.Settings, request *RequestBody, failed func(error)) *Recording {
-	s.Labels, s.Tool, s.Arrivals = r.settings.Labels, r.settings.Tool, true
+	labels := maps.Clone(r.settings.Labels)
+	if labels == nil {
+		labels = s.Labels
+	} else {
+		maps.Copy(labels, s.Labels)
+	}
+	s.Labels, s.Tool, s.Arrivals = labels, r.settings.Tool, true
 	g := &Recording{
 		recorder: r, settings: s, request: request, failed: failed,
 		wake: make(chan struct{}, 1), full: make(chan struct{}, 1), ended: make(chan struct{}), over: make(chan struct{}),

@@ -230,6 +230,8 @@ func failure(err error) string {
 		return "the upstream cannot be reached"
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || network != nil:
 		return "the upstream closed the connection without a response"
+	case strings.Contains(err.Error(), "response headers exceeded"):
+		return "the response of the upstream has too many bytes of headers"
 	case strings.Contains(err.Error(), "malformed") || strings.Contains(err.Error(), "transport connection broken"):
 		return "the response of the upstream is malformed"
 	}
