@@ -6,6 +6,7 @@ ignore (
 	./discovery/harness/copilotkit/node_modules
 	./discovery/harness/langgraph-ts/node_modules
 	./discovery/harness/mastra/node_modules
+	./examples/resumable-chat/node_modules
 )
 
 require (
