@@ -23,6 +23,10 @@ import (
 // the unfinished capture.
 const RecoveredFrom = "recovered-from"
 
+// StreamLabel is a label of captures whose events a program also appended to an event log. Its
+// value is the id of the stream there.
+const StreamLabel = "stream"
+
 // Recovered describes what Recover did.
 type Recovered struct {
 	// Capture is the name of the new capture. It is "" if nothing had arrived that could

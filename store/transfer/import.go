@@ -257,6 +257,9 @@ func (s *source) stream(c *capture.Capture) string {
 		return string(c.Digest())
 	}
 	if m.Source.Kind == capture.KindProxy {
+		if id := m.Labels[capture.StreamLabel]; store.CheckID(id) == nil {
+			return id
+		}
 		if name := m.Labels[capture.RecoveredFrom]; name != "" {
 			return name
 		}

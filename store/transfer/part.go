@@ -68,10 +68,10 @@ func (p *part) write(ctx context.Context, log store.Log, recovered bool, entries
 			continue
 		}
 		if p.have.Ended {
-			return fail(&DifferenceError{p.key, p.have.Last})
+			return fail(&DifferenceError{Key: p.key, Position: p.have.Last, Ended: true})
 		}
 		if p.cut > 0 && entries[0].Kind != store.End {
-			return fail(&DifferenceError{p.key, p.cut})
+			return fail(&DifferenceError{Key: p.key, Position: p.cut})
 		}
 		last, err := log.Append(ctx, p.key, p.last, entries)
 		if err != nil {
@@ -128,7 +128,8 @@ func lastPosition(ctx context.Context, log store.Log, key store.Key) (int64, err
 }
 
 // compare compares entries with those that the log has of the stream after the first
-// p.done, and returns the number of entries that it has.
+// p.done, and returns the number of entries that it has. It passes over each Closing that
+// only the log has.
 func (p *part) compare(ctx context.Context, log store.Log, recovered bool, entries []store.Entry) (n int, err error) {
 	// p.Last is the position of the last entry that was compared, or 0.
 	for e, err := range log.Read(ctx, p.key, max(p.Last, p.have.First-1)) {
@@ -140,17 +141,21 @@ func (p *part) compare(ctx context.Context, log store.Log, recovered bool, entri
 		}
 		want := entries[n]
 		same := e.Kind == want.Kind && bytes.Equal(e.Data, want.Data)
+		closing := !same && e.Kind == store.Closing
 		switch {
+		case closing:
 		case p.cut > 0 && want.Kind != store.End:
-			return 0, &DifferenceError{p.key, p.cut}
+			return 0, &DifferenceError{Key: p.key, Position: p.cut}
 		case !same && recovered && e.Kind == store.Event && want.Kind == store.Event && bytes.HasPrefix(e.Data, want.Data):
 			p.cut = e.Position
 		case !same:
-			return 0, &DifferenceError{p.key, e.Position}
+			return 0, &DifferenceError{Key: p.key, Position: e.Position, Ended: e.Kind == store.End}
 		}
-		n++
+		if !closing {
+			n++
+			p.Found++
+		}
 		p.done++
-		p.Found++
 		p.Last = e.Position
 		if n == len(entries) || p.done == p.have.Entries {
 			return n, nil
@@ -168,19 +173,38 @@ func (p *part) end(ctx context.Context, log store.Log, surplus bool, end store.E
 	if p.ended {
 		return nil
 	}
-	if rest := p.have.Entries - p.done; surplus && p.have.Ended && rest > 1 {
-		p.skip(rest-1, p.have.Last-1)
-	} else if surplus && !p.have.Ended && rest > 0 {
-		p.skip(rest, p.have.Last)
+	if surplus && p.done < p.have.Entries {
+		if err := p.pass(ctx, log); err != nil {
+			return err
+		}
 	}
 	err := p.write(ctx, log, surplus, []store.Entry{end})
 	p.ended = err == nil
 	return err
 }
 
-// skip passes entries that only the log has. They end before the position last+1.
-func (p *part) skip(n, last int64) {
-	p.Surplus += n
-	p.done += n
-	p.Last = last
+// pass passes over the entries before the end that only the log has, and counts those that
+// the program did not add itself. After an error it can be called again.
+func (p *part) pass(ctx context.Context, log store.Log) error {
+	last := p.have.Last
+	if p.have.Ended {
+		last--
+	}
+	for e, err := range log.Read(ctx, p.key, max(p.Last, p.have.First-1)) {
+		if err != nil {
+			return &logError{err}
+		}
+		if e.Position > last {
+			break
+		}
+		if e.Stream != p.stream {
+			continue
+		}
+		p.done++
+		p.Last = e.Position
+		if e.Kind != store.Closing {
+			p.Surplus++
+		}
+	}
+	return nil
 }

@@ -211,7 +211,7 @@ func (c *copier) compare(ctx context.Context, entries []store.Entry) (n int, err
 		}
 		want := entries[n]
 		if e.Position != want.Position || e.Stream != want.Stream || e.Kind != want.Kind || !e.Arrived.Equal(want.Arrived) || !bytes.Equal(e.Data, want.Data) {
-			return 0, &DifferenceError{c.key, e.Position}
+			return 0, &DifferenceError{Key: c.key, Position: e.Position}
 		}
 		n++
 		c.Found++

@@ -3,6 +3,7 @@ package transfer
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -19,6 +20,8 @@ type StreamSettings struct {
 	// Thread is the thread of the stream if neither a RUN_STARTED nor the request names
 	// one. It may be empty.
 	Thread string
+	// Pinned makes all entries belong to Thread, whatever a RUN_STARTED or the request names.
+	Pinned bool
 }
 
 // Stream appends the entries of one stream to a log. It is not safe for concurrent use.
@@ -30,7 +33,9 @@ type StreamSettings struct {
 // that a log cannot have names no thread.
 //
 // If the log already has entries of the stream, they are compared with the first entries
-// of the Stream, and only the rest is appended.
+// of the Stream, and only the rest is appended. A Closing that only the log has is passed
+// over: the program added it, and no capture has it. Nothing is appended to a stream that
+// has ended: see ErrEnded.
 type Stream struct {
 	log      store.Log
 	settings StreamSettings
@@ -61,21 +66,37 @@ var (
 	ErrWaiting = fmt.Errorf("more than %d bytes or %d entries wait to be appended", maxWaitingBytes, maxWaitingEntries)
 	// ErrThreads means that the events of a stream name more threads than a Stream follows.
 	ErrThreads = fmt.Errorf("the events of the stream name more than %d threads", maxThreads)
+	// ErrEnded means that the log has an end of the stream where the Stream has something
+	// else: somebody else has ended the stream. Such an error is a *DifferenceError.
+	ErrEnded = errors.New("the stream has ended")
 )
 
 // DifferenceError reports that the log has another entry than was to be appended.
 type DifferenceError struct {
 	store.Key
 	Position int64
+	// Ended reports that the entry of the log is the end of the stream.
+	Ended bool
 }
 
 func (e *DifferenceError) Error() string {
+	if e.Ended {
+		return fmt.Sprintf("thread %q: the stream ended at position %d in another way", e.Thread, e.Position)
+	}
 	return fmt.Sprintf("thread %q has another entry at position %d", e.Thread, e.Position)
 }
 
+// Is reports whether target is ErrEnded and the stream has ended.
+func (e *DifferenceError) Is(target error) bool { return e.Ended && target == ErrEnded }
+
 // NewStream returns a Stream that appends to a log.
-func NewStream(log store.Log, s StreamSettings) *Stream {
-	return &Stream{log: log, settings: s}
+func NewStream(log store.Log, settings StreamSettings) *Stream {
+	s := &Stream{log: log, settings: settings}
+	if settings.Pinned {
+		s.current = newPart(store.Key{Tenant: settings.Tenant, Thread: settings.Thread}, settings.ID)
+		s.parts = []*part{s.current}
+	}
+	return s
 }
 
 // Input adds the request to the stream. It must be called before Event. The errors are
@@ -83,6 +104,12 @@ func NewStream(log store.Log, s StreamSettings) *Stream {
 func (s *Stream) Input(ctx context.Context, data []byte, at time.Time) error {
 	s.request = threadOfInput(data)
 	return s.add(ctx, store.Input, data, at)
+}
+
+// Closing adds an event of the program itself to the stream, which is never evidence. The
+// errors are those of Event.
+func (s *Stream) Closing(ctx context.Context, data []byte, at time.Time) error {
+	return s.add(ctx, store.Closing, data, at)
 }
 
 // Event adds the data of a frame to the stream. It appends all entries that wait if there
@@ -95,7 +122,7 @@ func (s *Stream) Event(ctx context.Context, data []byte, at time.Time) error {
 	if s.err != nil {
 		return s.err
 	}
-	if id := threadOfEvent(data); id != "" {
+	if id := threadOfEvent(data); id != "" && !s.settings.Pinned {
 		if s.err = s.enter(id); s.err != nil {
 			return s.err
 		}

@@ -1,0 +1,162 @@
+package transfer_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/capture/inputs"
+	"github.com/p20export/p20export/project"
+	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/transfer"
+)
+
+const closing = `{"type":"RUN_ERROR","message":"The process that ran the agent has ended.","code":"p20export.owner_lost"}`
+
+// A pinned stream stays in its thread, and its entries are appended at once.
+func TestStreamPinned(t *testing.T) {
+	log, ctx := newLog(), t.Context()
+	s := transfer.NewStream(log, transfer.StreamSettings{Tenant: "x", ID: "s", Thread: "t", Pinned: true})
+	if got, want := fmt.Sprint(s.Parts()), "[{t 0 0 0 0}]"; got != want {
+		t.Errorf("the parts are %s, want %s", got, want)
+	}
+	check := func(want int, err error) {
+		t.Helper()
+		if err == nil {
+			err = s.Flush(ctx)
+		}
+		if n := len(entries(t, log, store.Key{Tenant: "x", Thread: "t"})); n != want || err != nil {
+			t.Errorf("the thread has %d entries, want %d: %v", n, want, err)
+		}
+	}
+	check(1, s.Input(ctx, []byte(input("q", "r")), begin))
+	check(2, s.Event(ctx, []byte(delta(1)), begin))
+	check(3, s.Event(ctx, []byte(started("other", "r")), begin))
+	check(4, s.Event(ctx, []byte(started("third", "r2")), begin))
+	check(5, s.Closing(ctx, []byte(closing), begin))
+	check(6, s.End(ctx, capture.EndError, begin))
+	list := entries(t, log, store.Key{Tenant: "x", Thread: "t"})
+	if list[4].Kind != store.Closing || list[4].Type != "RUN_ERROR" || list[4].Run != 4 {
+		t.Errorf("the fifth entry is %+v", list[4])
+	}
+	if got, want := fmt.Sprint(s.Parts()), "[{t 6 0 0 6}]"; got != want {
+		t.Errorf("the parts are %s, want %s", got, want)
+	}
+}
+
+// The import of a capture finds all events in a stream that the program closed, by the label of
+// the capture.
+func TestImportClosed(t *testing.T) {
+	const id = "serve:0123:1"
+	all := run("t", "r", 4)
+	live := func(t *testing.T, end bool) store.Log {
+		log, ctx := newLog(), t.Context()
+		s := transfer.NewStream(log, transfer.StreamSettings{ID: id, Thread: "t", Pinned: true})
+		err := s.Input(ctx, []byte(input("t", "r")), begin)
+		for _, e := range all[:4] {
+			err = errors.Join(err, s.Event(ctx, []byte(e), begin))
+		}
+		err = errors.Join(err, s.Closing(ctx, []byte(closing), begin), s.Flush(ctx))
+		if end {
+			err = errors.Join(err, s.End(ctx, capture.EndError, begin))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return log
+	}
+	labels := map[string]string{capture.StreamLabel: id}
+	recovered := map[string]string{capture.StreamLabel: id, capture.RecoveredFrom: "one"}
+	for name, c := range map[string]struct {
+		labels                   map[string]string
+		end                      bool
+		events                   int
+		appended, found, surplus int64
+	}{
+		"ended":                {labels, true, 4, 0, 6, 0},
+		"not ended":            {labels, false, 4, 1, 5, 0},
+		"recovered":            {recovered, true, 4, 0, 6, 0},
+		"recovered, fewer":     {recovered, true, 2, 0, 4, 2},
+		"recovered, not ended": {recovered, false, 2, 1, 3, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			log := live(t, c.end)
+			dir := recording{name: "one", request: input("t", "r"), labels: c.labels, end: capture.EndError}.write(t, all[:c.events]...)
+			want := transfer.Part{Thread: "t", Appended: c.appended, Found: c.found, Surplus: c.surplus, Last: 7}
+			for range 2 {
+				row := transfer.Import(t.Context(), log, inputs.File(dir), transfer.ImportSettings{})
+				if row.Verdict != project.Written || *row.Stream != id || len(row.Parts) != 1 || row.Parts[0] != want {
+					t.Errorf("%s, want %+v", show(row), want)
+				}
+				want.Appended, want.Found = 0, want.Found+want.Appended
+			}
+			if list := entries(t, log, store.Key{Thread: "t"}); len(list) != 7 || list[6].Kind != store.End {
+				t.Error(dump(t, log))
+			}
+			if s, err := transfer.Find(t.Context(), log, inputs.File(dir), transfer.ImportSettings{}); err != nil || !s.Ended || s.ID != id {
+				t.Errorf("Find = %+v, %v", s, err)
+			}
+		})
+	}
+	t.Run("a label that cannot be an id", func(t *testing.T) {
+		dir := recording{name: "one", labels: map[string]string{capture.StreamLabel: ""}}.write(t, all...)
+		if row := transfer.Import(t.Context(), newLog(), inputs.File(dir), transfer.ImportSettings{}); *row.Stream != "one" {
+			t.Error(show(row))
+		}
+	})
+}
+
+// When somebody else ends a stream, its writer appends nothing after that, also if its log
+// fails, and learns why.
+func TestStreamEnded(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		log, ctx := newLog(), t.Context()
+		gone := errors.New("gone")
+		failing := &faulty{Log: log,
+			before: func(int) error { return failAt(r, "before", gone) },
+			after:  func(int) error { return failAt(r, "after", gone) },
+		}
+		key := store.Key{Thread: "t"}
+		s := transfer.NewStream(failing, transfer.StreamSettings{ID: "s", Thread: "t", Pinned: true})
+		ended := false
+		for i := range rapid.IntRange(1, 30).Draw(r, "steps") {
+			switch rapid.IntRange(0, 4).Draw(r, "step") {
+			case 0:
+				if last := int64(len(entries(t, log, key))); !ended && last > 0 {
+					ended = true
+					if _, err := log.Append(ctx, key, last, []store.Entry{
+						{Stream: "s", Kind: store.Closing, Data: []byte(closing)}, {Stream: "s", Kind: store.End, Data: []byte("cancelled")},
+					}); err != nil {
+						r.Fatal(err)
+					}
+				}
+			case 1, 2:
+				if err := s.Event(ctx, []byte(delta(i)), begin); err != nil {
+					r.Fatal(err)
+				}
+				fallthrough
+			default:
+				if err := s.Flush(ctx); err != nil && !errors.Is(err, gone) && !(ended && errors.Is(err, transfer.ErrEnded)) {
+					r.Fatal(err)
+				}
+			}
+		}
+		if !ended {
+			return
+		}
+		failing.before, failing.after = nil, nil
+		before := dump(t, log)
+		for range 2 {
+			var differs *transfer.DifferenceError
+			if err := s.End(ctx, capture.EndEOF, begin); !errors.Is(err, transfer.ErrEnded) || !errors.As(err, &differs) || differs.Position != int64(len(entries(t, log, key))) {
+				r.Fatal(err)
+			}
+		}
+		if after := dump(t, log); after != before {
+			r.Fatalf("the writer appended after the end:\n%s", after)
+		}
+	})
+}
