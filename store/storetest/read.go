@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"testing"
 
 	"github.com/p20export/p20export/store"
 )
@@ -208,4 +209,70 @@ func manyBatches(f *fixture) {
 	if n != 1000 {
 		f.Errorf("%d entries", n)
 	}
+}
+
+// oldThread is a thread of a log that an earlier program wrote.
+type oldThread struct {
+	key     store.Key
+	items   []item
+	packed  int64
+	deleted bool
+}
+
+// oldThreads returns the threads of the logs in the directories testdata of adapters. The
+// program that wrote them appended the entries of each thread at once, packed all threads, and
+// then deleted one.
+func oldThreads() []oldThread {
+	of := func(e store.Entry, typ string, arrived int64) item {
+		if e.Kind == store.Event {
+			e.Arrived = at(arrived)
+		}
+		return item{Entry: e, typ: typ}
+	}
+	r1, done, r2 := of(started("a", "r1", ""), "RUN_STARTED", 2), of(finished("a"), "RUN_FINISHED", 3), of(started("b", "r2", "r1"), "RUN_STARTED", 4)
+	r1.run, r2.run, r2.parent, done.end = "r1", "r2", "r1", store.Finished
+	return []oldThread{
+		{key: store.Key{Thread: "packed"}, packed: 5, items: []item{
+			of(input("a"), "", 0), r1, of(event("a", "torn {\x00\xff"), "", -1), done, of(end("a"), "", 0), of(input("b"), "", 0), r2, of(custom("b"), "CUSTOM", 5),
+		}},
+		{key: store.Key{Tenant: "x", Thread: "open"}, packed: 2, items: []item{
+			of(custom("serve:1"), "CUSTOM", 0), of(custom("c"), "CUSTOM", 0), of(end("c"), "", 0),
+		}},
+		{key: store.Key{Tenant: "x", Thread: "deleted"}, packed: 1, deleted: true, items: []item{of(custom("d"), "CUSTOM", 0), of(end("e"), "", 0)}},
+	}
+}
+
+// Upgraded checks a log that an earlier program wrote and that was opened now. It finds the open
+// streams, ends them, and packs and deletes all threads.
+func Upgraded(t *testing.T, log store.Log) {
+	f := &fixture{T: t, log: log, ctx: t.Context()}
+	var open []string
+	for _, s := range list(f, log.Streams(f.ctx, store.StreamQuery{Open: true})) {
+		open = append(open, fmt.Sprint(s.Tenant, " ", s.Thread, " ", s.ID))
+	}
+	equal(f, "the open streams", open, []string{" packed b", "x open serve:1"})
+	for _, old := range oldThreads() {
+		before := f.thread(old.key)
+		if before.Packed != old.packed || before.DeletedAt.IsZero() == old.deleted {
+			f.Errorf("the thread is %+v", before)
+		}
+		if old.deleted {
+			fails(f, "Read of a deleted thread", last(f, log.Read(f.ctx, old.key, 0)), store.ErrDeleted)
+			continue
+		}
+		expect(old.key, old.items).check(f, log, old.key)
+		for _, s := range list(f, log.Streams(f.ctx, store.StreamQuery{Tenant: &old.key.Tenant, Thread: &old.key.Thread, Open: true})) {
+			f.append(old.key, int64(len(old.items)), end(s.ID))
+			old.items = append(old.items, item{Entry: end(s.ID)})
+		}
+		f.packs(old.key, int64(len(old.items))-old.packed, int64(len(old.items)))
+		expect(old.key, old.items).check(f, log, old.key)
+	}
+	equal(f, "the open streams", list(f, log.Streams(f.ctx, store.StreamQuery{Open: true})), nil)
+	for _, old := range oldThreads() {
+		if _, err := log.Delete(f.ctx, old.key); err != nil {
+			f.Error(err)
+		}
+	}
+	equal(f, "the streams", list(f, log.Streams(f.ctx, store.StreamQuery{})), nil)
 }
