@@ -96,3 +96,24 @@ func (x *Expander) yield(eventType string, e *envelope.Event, yield func(e *enve
 	x.event.Derive(e, eventType, data, object)
 	yield(&x.event)
 }
+
+// Opener returns a chunk without delta that begins the open stream with an id again, for
+// somebody who has not seen its first chunk. The type is that of the START that the stream
+// has, and the result is nil if there is no such stream.
+func (x *Expander) Opener(start, id string) []byte {
+	for sh, held := range x.held {
+		s := held[id]
+		if sh.start != start || s == nil {
+			continue
+		}
+		x.begin(sh.chunk, s.id, s)
+		if sh != reasoningShape {
+			x.add(sh.repeated[0], s.repeated[0])
+			x.add(sh.repeated[1], s.repeated[1])
+		}
+		x.add(subagentRunID, s.tag)
+		data, _ := x.builder.Object()
+		return append([]byte(nil), data...)
+	}
+	return nil
+}
