@@ -437,6 +437,9 @@ func (u *Upgrader) Upgrade(e Event) Event {
 	return e
 }
 
+// Message returns the id of the message that THINKING events have open, or "".
+func (u *Upgrader) Message() string { return u.message }
+
 // own returns the fields of a THINKING event for a REASONING event. Members of Extra with
 // names of fields that Upgrade sets are left out.
 func own(b Base) Base {

@@ -199,6 +199,7 @@ func (r *Reducer) callResult(e *envelope.Event) {
 	var n *node
 	if c, ok := r.conversation.calls.first(callID); ok {
 		n = r.conversation.insertResult(c.node, m)
+		r.changes.Inserted = r.changes.Inserted || n.next() != nil
 	} else {
 		n = r.conversation.push(m)
 	}

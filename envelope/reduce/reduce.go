@@ -64,6 +64,7 @@ type Reducer struct {
 	run          run
 	patches      jsonpatch.Budget // of the state and all activities
 	merges       int              // how many messages snapshots may still be merged with
+	changes      Changes
 	full         bool
 	found        []finding.Finding
 }

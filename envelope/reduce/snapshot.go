@@ -31,6 +31,7 @@ func (r *Reducer) messagesSnapshot(e *envelope.Event) {
 		omits.hasActivity = omits.hasActivity || m.role == event.RoleActivity
 		omits.hasReasoning = omits.hasReasoning || m.role == event.RoleReasoning
 	}
+	r.changes.omit(&omits)
 	if r.updateAll(e, list, byID, &omits) || !r.mayMerge(e) {
 		return
 	}
@@ -172,3 +173,51 @@ func authoritativeTypes(e *envelope.Event) (types map[string]bool, all bool) {
 }
 
 var errNotString = errors.New("not a string")
+
+// Changes are what events did to the messages that a client which missed the events cannot
+// know from a list of all messages.
+type Changes struct {
+	// Inserted means that a tool result of the current run precedes a message that was there
+	// before it.
+	Inserted bool
+	// Repeated means that several messages have the same id.
+	Repeated bool
+	// Thinking means that there were THINKING events, whose messages have an id of their own
+	// in each client. Message is the id of the one that is open, or "".
+	Thinking bool
+	Message  string
+	// Reasoning means that a snapshot had reasoning, so it removed all other reasoning.
+	Reasoning bool
+	// Activities are the types of activities that snapshots had all of, and so removed the
+	// others. AllActivities means all types.
+	Activities    []string
+	AllActivities bool
+}
+
+// maxTypes is how many types of activities Changes lists at most, and maxTypeBytes the
+// length of one. Clients keep removed activities of further types.
+const (
+	maxTypes     = 1000
+	maxTypeBytes = 1000
+)
+
+// Changes returns what events did to the messages.
+func (r *Reducer) Changes() Changes {
+	c := r.changes
+	c.Repeated = len(r.conversation.byID) < r.conversation.Len()
+	c.Message = r.upgrades.thinking.Message()
+	c.Activities = slices.Clone(c.Activities)
+	return c
+}
+
+// omit records what a snapshot removes if it omits it.
+func (c *Changes) omit(o *omission) {
+	c.Reasoning = c.Reasoning || o.hasReasoning
+	c.AllActivities = c.AllActivities || o.types == nil && o.hasActivity
+	for kind := range o.types {
+		if len(c.Activities) < maxTypes && len(kind) <= maxTypeBytes && !slices.Contains(c.Activities, kind) {
+			c.Activities = append(c.Activities, kind)
+		}
+	}
+	slices.Sort(c.Activities)
+}

@@ -47,6 +47,7 @@ func (r *Reducer) upgrade(e *envelope.Event) *envelope.Event {
 	for up != typed && e.Type == names.ThinkingTextMessageStart && r.conversation.find(up.(*event.ReasoningMessageStart).MessageID) != nil {
 		up = r.upgrades.thinking.Upgrade(typed)
 	}
+	r.changes.Thinking = r.changes.Thinking || up != typed
 	text := event.Append(nil, up)
 	_, object := read(text)
 	derived := new(envelope.Event)
