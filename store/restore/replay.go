@@ -7,6 +7,7 @@ import (
 	"github.com/p20export/p20export/envelope"
 	"github.com/p20export/p20export/envelope/event"
 	"github.com/p20export/p20export/envelope/event/names"
+	"github.com/p20export/p20export/envelope/join"
 	"github.com/p20export/p20export/envelope/lineage"
 	"github.com/p20export/p20export/envelope/reduce"
 	"github.com/p20export/p20export/finding"
@@ -24,6 +25,8 @@ type replay struct {
 	input    []byte        // the request of the last run
 	started  bool          // RUN_STARTED of the last run was applied
 	finished bool          // and then its RUN_FINISHED
+	used     []*lineage.Node
+	join     *join.Run // of the last run, or nil
 	entries  int64
 	findings findings
 }
@@ -32,33 +35,40 @@ type replay struct {
 // request. If compare is set, a request that has the whole conversation is compared with
 // that of the runs before it.
 func (t *Thread) restore(ctx context.Context, n *lineage.Node, position int64, compare bool) (*Result, error) {
-	p := &replay{Thread: t, reader: envelope.NewReader(), reducer: reduce.New(reduce.Options{Dialect: t.options.Dialect}), last: n}
-	var used []*lineage.Node
-	if n != nil {
-		path := n.Path()
-		from, err := t.first(ctx, path, position)
+	p, err := t.replay(ctx, n, position, compare, nil)
+	if err != nil {
+		return nil, err
+	}
+	return p.result(position), nil
+}
+
+// replay applies what restore restores. The events of the run itself are also those of join,
+// which may be nil.
+func (t *Thread) replay(ctx context.Context, n *lineage.Node, position int64, compare bool, joined *join.Run) (*replay, error) {
+	p := &replay{Thread: t, reader: envelope.NewReader(), reducer: reduce.New(reduce.Options{Dialect: t.options.Dialect}), last: n, join: joined}
+	if n == nil {
+		return p, nil
+	}
+	path := n.Path()
+	from, err := t.first(ctx, path, position)
+	if err != nil {
+		return nil, err
+	}
+	if from > 0 && compare {
+		parent := path[from-1]
+		before, err := t.restore(ctx, parent, min(position, t.runs[path[from].Index].Start-1), false)
 		if err != nil {
 			return nil, err
 		}
-		if from > 0 && compare {
-			parent := path[from-1]
-			before, err := t.restore(ctx, parent, min(position, t.runs[path[from].Index].Start-1), false)
-			if err != nil {
-				return nil, err
-			}
-			p.history = before.Messages
-		}
-		used = path[from:]
-		for _, n := range used {
-			for _, f := range n.Findings() {
-				p.findings.add(0, f)
-			}
-		}
-		if err := t.read(ctx, t.plan(used, position), p.apply); err != nil {
-			return nil, err
+		p.history = before.Messages
+	}
+	p.used = path[from:]
+	for _, n := range p.used {
+		for _, f := range n.Findings() {
+			p.findings.add(0, f)
 		}
 	}
-	return p.result(used, position), nil
+	return p, t.read(ctx, t.plan(p.used, position), p.apply)
 }
 
 // first returns the index of the first run of a path that is needed: the last one whose
@@ -112,6 +122,9 @@ func (p *replay) apply(n *lineage.Node, e *store.Entry) {
 		if f, ok := finding.FromError(err); ok {
 			p.findings.add(e.Position, f)
 		}
+		if n == p.last && p.join != nil {
+			p.join.Skip()
+		}
 		return
 	}
 	if n == p.last {
@@ -120,6 +133,9 @@ func (p *replay) apply(n *lineage.Node, e *store.Entry) {
 			p.started = true
 		case names.RunFinished:
 			p.finished = true
+		}
+		if p.join != nil {
+			p.join.Event(ev)
 		}
 	}
 	for _, f := range p.reducer.Event(ev) {
@@ -196,13 +212,13 @@ func eachMessage(messages []byte, visit func(id, role string, content [sha256.Si
 }
 
 // result returns what was restored.
-func (p *replay) result(used []*lineage.Node, position int64) *Result {
+func (p *replay) result(position int64) *Result {
 	r := &Result{
 		Key: p.Key, Run: p.last, Position: position,
 		Messages: p.reducer.AppendMessages(nil),
 		State:    p.reducer.AppendState(nil), StateKnown: p.reducer.HasState(),
 		Interrupts: []byte("[]"),
-		Input:      p.input, Used: used, Entries: p.entries,
+		Input:      p.input, Used: p.used, Entries: p.entries,
 	}
 	if p.started {
 		r.PendingToolCalls = p.reducer.PendingToolCalls()
