@@ -91,7 +91,7 @@ WITHOUT_RACE := TestVerifyEveryByte|TestProxyStore(Killed(|Often)|Locked)|Test(|
 .PHONY: unit
 unit: ## run unit, property, script, fuzz corpus, layout and golden tests with -race
 	@$(GO) test -race -timeout 30m -skip '^($(WITHOUT_RACE))$$' ./...
-	@$(GO) test -timeout 30m -run '^($(WITHOUT_RACE))$$' ./capture ./project/scan ./project/verify ./store/restore ./store/sqlite ./store/storetest ./cmd/p20export
+	@$(GO) test -timeout 30m -run '^($(WITHOUT_RACE))$$' ./capture ./project/scan ./project/verify ./store/attach ./store/restore ./store/sqlite ./store/storetest ./cmd/p20export
 	@$(GO) test -run '^TestSoak' ./capture/proxy -soak 1m -large 1024
 
 .PHONY: live

@@ -68,7 +68,7 @@ var floors = map[string][]string{
 	"envelope/join":                          {"envelope/sequence", "envelope/reduce", "envelope", "envelope/event", "envelope/event/names"},
 	"envelope/chunk":                         {"envelope", "envelope/event/names"},
 	"store/memory":                           {"store/internal/index", "store/internal/leases", "store"},
-	"store/attach":                           {"store", "envelope/event/names", "capture"},
+	"store/attach":                           {"store", "envelope/compact", "envelope/event/names", "envelope", "capture"},
 	"store/storetest":                        {"store"},
 	"store/sqlite":                           {"store/internal/sqlstore", "store/internal/index", "store/internal/leases", "store"},
 	"store/postgres":                         {"store/internal/sqlstore", "store"},

@@ -31,6 +31,9 @@ type Settings struct {
 	// Idle is the time after which a reader that got nothing gets an empty text. 0 means
 	// never.
 	Idle time.Duration
+	// Delivered, if not nil, is called after a reader that had caught up took a text, with
+	// the time since the log passed on the first event of the text. It must not block.
+	Delivered func(time.Duration)
 }
 
 // DefaultWindowBytes is the limit of a thread if Settings.WindowBytes is 0. It is enough for
@@ -53,6 +56,8 @@ type Hub struct {
 	stop     context.CancelFunc // ends all followers
 	ctx      context.Context    // of the followers
 	running  sync.WaitGroup     // the followers
+	// compacting limits how many runs are compacted at the same time.
+	compacting chan struct{}
 
 	mu    sync.Mutex
 	feeds map[store.Key]*feed // nil after Close
@@ -63,7 +68,7 @@ func New(log store.Log, s Settings) *Hub {
 	if s.WindowBytes == 0 {
 		s.WindowBytes = DefaultWindowBytes
 	}
-	h := &Hub{log: log, settings: s, feeds: make(map[store.Key]*feed)}
+	h := &Hub{log: log, settings: s, feeds: make(map[store.Key]*feed), compacting: make(chan struct{}, maxCompacting)}
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	return h
 }
@@ -139,12 +144,15 @@ func (h *Hub) Events(ctx context.Context, key store.Key, o EventOptions) iter.Se
 			}
 			r.until = t.Last
 		}
+		if o.View == Compact {
+			return r.compact(o.After.Compacted)
+		}
 		for {
 			p, err := r.next()
 			if err != nil {
 				return err
 			}
-			if err := r.send(p, func(*entry) bool { return true }); err != nil {
+			if err := r.send(p, everything); err != nil {
 				return err
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/p20export/p20export/store"
 )
@@ -32,6 +33,11 @@ type feed struct {
 	pages   []*cached     // by position; they do not overlap
 	bytes   int           // the memory of pages
 	uses    uint64
+	// runs are those that the view Compact needed, by the position of RUN_STARTED.
+	runs     map[int64]*compacted
+	runBytes int // the memory of runs
+	// compacting is that of the Hub. It limits how many runs are compacted at the same time.
+	compacting chan struct{}
 }
 
 // unknown is the last position of a thread before the log was asked.
@@ -71,7 +77,7 @@ func (f *feed) fail(err error) {
 	defer f.mu.Unlock()
 	if f.err == nil {
 		f.err = err
-		f.pages, f.bytes = nil, 0
+		f.pages, f.bytes, f.runs, f.runBytes = nil, 0, nil, 0
 		f.wake()
 	}
 }
@@ -100,7 +106,7 @@ func (f *feed) add(e *store.Entry) {
 		f.insert(p)
 	}
 	f.bytes -= p.size()
-	p.add(e)
+	p.add(e, time.Now())
 	f.bytes += p.size()
 	f.last = e.Position
 	f.shrink()
@@ -201,7 +207,7 @@ func (f *feed) load(ctx context.Context, position int64) (page, error) {
 		if p.full(len(e.Data), f.pageLimit()) {
 			break
 		}
-		if p.add(e); e.Position == to {
+		if p.add(e, time.Time{}); e.Position == to {
 			break
 		}
 	}
@@ -218,9 +224,9 @@ func (f *feed) load(ctx context.Context, position int64) (page, error) {
 	return p.page, nil
 }
 
-// size returns the memory of the pages.
+// size returns the memory of the entries.
 func (f *feed) size() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.bytes
+	return f.bytes + f.runBytes
 }

@@ -2,6 +2,7 @@ package attach
 
 import (
 	"strconv"
+	"time"
 	"unsafe"
 
 	"github.com/p20export/p20export/capture"
@@ -31,6 +32,7 @@ type entry struct {
 	run    int64
 	stream string
 	kind   kind
+	came   time.Time // when the follower got it; zero if it was loaded
 }
 
 // kind says what an entry means for readers.
@@ -56,8 +58,8 @@ func (p *page) full(n, limit int) bool {
 }
 
 // add adds the next entry.
-func (p *page) add(e *store.Entry) {
-	next := entry{run: e.Run, stream: e.Stream}
+func (p *page) add(e *store.Entry, came time.Time) {
+	next := entry{run: e.Run, stream: e.Stream, came: came}
 	switch e.Kind {
 	case store.Event, store.Closing:
 		p.text = capture.AppendSSE(p.text, strconv.FormatInt(e.Position, 10), e.Data)

@@ -21,6 +21,7 @@ type reader struct {
 	position, until int64
 	yield           func([]byte, error) bool
 	idle            *time.Timer // nil if Settings.Idle is 0; reset when something is sent
+	caughtUp        bool        // it had all entries of the thread at some time
 }
 
 // errStopped means that the caller of an iteration stopped it.
@@ -60,6 +61,7 @@ func (r *reader) next() (page, error) {
 // wait waits until a channel is closed or ctx is done, or sends an empty text if the reader
 // was idle for long enough.
 func (r *reader) wait(changed <-chan struct{}) error {
+	r.caughtUp = true
 	var idle <-chan time.Time
 	if r.idle != nil {
 		idle = r.idle.C
@@ -77,26 +79,38 @@ func (r *reader) wait(changed <-chan struct{}) error {
 // last entry.
 func (r *reader) send(p page, match func(*entry) bool) error {
 	from, to := p.start, p.start
+	var came time.Time // the first event of the text
 	for i := range p.entries {
 		e := &p.entries[i]
-		if e.end > to && !match(e) {
-			if err := r.some(p.text[from:to:to]); err != nil {
+		switch {
+		case e.end == to: // it has no text
+		case !match(e):
+			if err := r.some(p.text[from:to:to], came); err != nil {
 				return err
 			}
 			from = e.end
+		case from == to:
+			came = e.came
 		}
 		to = e.end
 	}
 	r.position = p.last()
-	return r.some(p.text[from:to:to])
+	return r.some(p.text[from:to:to], came)
 }
 
-// some sends a text unless it is empty.
-func (r *reader) some(text []byte) error {
+// everything matches all entries.
+func everything(*entry) bool { return true }
+
+// some sends a text, whose first event came at a time, unless it is empty.
+func (r *reader) some(text []byte, came time.Time) error {
 	if len(text) == 0 {
 		return nil
 	}
-	return r.text(text)
+	err := r.text(text)
+	if delivered := r.hub.settings.Delivered; delivered != nil && r.caughtUp && !came.IsZero() {
+		delivered(time.Since(came))
+	}
+	return err
 }
 
 // text sends a text.
@@ -120,7 +134,10 @@ func (r *reader) join() error {
 	}
 	f := h.feeds[r.key]
 	if f == nil {
-		f = &feed{log: h.log, key: r.key, limit: h.settings.WindowBytes, loading: make(chan struct{}, 1), last: unknown}
+		f = &feed{
+			log: h.log, key: r.key, limit: h.settings.WindowBytes, loading: make(chan struct{}, 1), last: unknown,
+			runs: make(map[int64]*compacted), compacting: h.compacting,
+		}
 		h.feeds[r.key] = f
 		var ctx context.Context
 		ctx, f.stop = context.WithCancel(h.ctx)

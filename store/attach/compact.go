@@ -1,0 +1,270 @@
+package attach
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"github.com/p20export/p20export/capture"
+	"github.com/p20export/p20export/envelope"
+	"github.com/p20export/p20export/envelope/compact"
+	"github.com/p20export/p20export/finding"
+)
+
+// maxRunBytes limits the runs that the view Compact compacts, and their compacted forms. A
+// compacted run is in memory as a whole, because all its readers share it.
+const maxRunBytes = 8 << 20
+
+// maxCompacting is how many runs are compacted at the same time. Each takes a small multiple
+// of maxRunBytes.
+const maxCompacting = 2
+
+// compacted is a run for the view Compact.
+//
+// A run is compacted if it was ended, by the end of its stream or by the next run of its
+// stream, before any event of another stream followed its RUN_STARTED. Whether it is can
+// never change once it is known, and the compacted form depends on nothing but the run. So
+// the ids of the form always mean the same events.
+type compacted struct {
+	last    int64 // the position of the last event of the run
+	settled int64 // the position of the entry that ended the run
+	text    []byte
+	ends    []int // of the texts of the events; empty if the run is sent as it is
+	used    uint64
+}
+
+func (c *compacted) size() int {
+	return cap(c.text) + cap(c.ends)*int(unsafe.Sizeof(0)) + int(unsafe.Sizeof(*c))
+}
+
+// compact sends the events of the thread after r.position and then after some events of the
+// compacted form of the run that follows.
+func (r *reader) compact(skip int64) error {
+	for {
+		p, err := r.next()
+		if err != nil {
+			return err
+		}
+		first := p.nextRun(0)
+		if skip > 0 && first > 0 {
+			return ErrCursor
+		}
+		if first == 0 {
+			c, err := r.feed.compacted(r.ctx, p.after+1)
+			if err != nil {
+				return err
+			}
+			if skip > 0 && (c == nil || skip >= int64(len(c.ends))) {
+				return ErrCursor
+			}
+			if c != nil && len(c.ends) > 0 && c.settled <= r.until {
+				if err := r.run(c, int(skip)); err != nil {
+					return err
+				}
+				skip = 0
+				continue
+			}
+			first = p.nextRun(1)
+		}
+		if err := r.send(p.to(p.after+int64(first)), everything); err != nil {
+			return err
+		}
+	}
+}
+
+// run sends the events of a compacted run after the first skip ones. A text is not longer than
+// those of other events, so that a slow reader has time for it.
+func (r *reader) run(c *compacted, skip int) error {
+	from, to := 0, 0
+	for i, end := range c.ends {
+		switch {
+		case i < skip:
+			from = end
+		case to > from && end-from > maxPageBytes:
+			if err := r.text(c.text[from:to:to]); err != nil {
+				return err
+			}
+			from = to
+		}
+		to = end
+	}
+	r.position = c.last
+	return r.text(c.text[from:to:to])
+}
+
+// nextRun returns the index of the first RUN_STARTED that is not before an index, or the
+// number of entries.
+func (p *page) nextRun(from int) int {
+	for i := from; i < len(p.entries); i++ {
+		if p.entries[i].run == p.after+int64(i)+1 {
+			return i
+		}
+	}
+	return len(p.entries)
+}
+
+// compacted returns the run that starts at a position for the view Compact, or nil if it has
+// not ended.
+func (f *feed) compacted(ctx context.Context, start int64) (*compacted, error) {
+	if c := f.cached(start); c != nil {
+		return c, nil
+	}
+	c, isCompact, err := f.scan(ctx, start)
+	if err != nil || c == nil {
+		return nil, err
+	}
+	if isCompact {
+		select {
+		case f.compacting <- struct{}{}:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		defer func() { <-f.compacting }()
+		if c := f.cached(start); c != nil {
+			return c, nil
+		}
+		if err := f.compact(ctx, start, c); err != nil {
+			return nil, err
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err != nil {
+		return nil, f.err
+	}
+	f.keep(start, c)
+	return c, nil
+}
+
+// cached returns what is known of the run that starts at a position, or nil.
+func (f *feed) cached(start int64) *compacted {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c := f.runs[start]
+	if c != nil {
+		f.uses++
+		c.used = f.uses
+	}
+	return c
+}
+
+// keep keeps a run for other readers, and drops those that nobody used for the longest time.
+// The caller holds f.mu.
+func (f *feed) keep(start int64, c *compacted) {
+	if f.runs[start] != nil {
+		return
+	}
+	f.uses++
+	c.used = f.uses
+	f.runs[start] = c
+	f.runBytes += c.size()
+	for f.runBytes > f.limit && len(f.runs) > 1 {
+		oldest := start
+		for at, c := range f.runs {
+			if c.used < f.runs[oldest].used {
+				oldest = at
+			}
+		}
+		f.runBytes -= f.runs[oldest].size()
+		delete(f.runs, oldest)
+	}
+}
+
+// scan finds out where the run that starts at a position ends, and whether it is compacted.
+// It returns nil if the run has not ended.
+func (f *feed) scan(ctx context.Context, start int64) (c *compacted, isCompact bool, err error) {
+	c = new(compacted)
+	stream, size := "", 0
+	for at := start - 1; ; {
+		p, wait, err := f.after(at)
+		if err == nil && wait == nil && len(p.entries) == 0 {
+			p, err = f.load(ctx, at)
+		}
+		if err != nil || len(p.entries) == 0 {
+			return nil, false, err
+		}
+		from := p.start
+		for i := range p.entries {
+			e := &p.entries[i]
+			at++
+			if at == start {
+				stream = e.stream
+			}
+			switch isEvent := e.end > from; {
+			case isEvent && e.run == start:
+				c.last = at
+				if size += e.end - from; size > maxRunBytes {
+					return c, false, nil
+				}
+			case e.stream == stream && (isEvent || e.kind == kindEnd):
+				c.settled = at
+				return c, true, nil
+			case isEvent:
+				return c, false, nil
+			}
+			from = e.end
+		}
+	}
+}
+
+// errTooLong means that the compacted form of a run is too long.
+var errTooLong = errors.New("the compacted form is too long")
+
+// compact sets the compacted form of a run, unless it cannot be compacted: if an event is
+// not valid or a limit is exceeded.
+func (f *feed) compact(ctx context.Context, start int64, c *compacted) error {
+	var events [][]byte
+	size := 0
+	compactor := compact.New(compact.Options{Mode: compact.ModeClient}, func(data []byte) error {
+		events = append(events, append([]byte(nil), data...))
+		if size += len(data); size > maxRunBytes {
+			return errTooLong
+		}
+		return nil
+	})
+	reading := envelope.NewReader()
+	at := start - 1
+	for e, err := range f.log.Read(ctx, f.key, at) {
+		if err != nil {
+			return err
+		}
+		at = e.Position
+		if e.Run != start {
+			continue
+		}
+		ev, err := reading.Read(e.Data)
+		if err == nil {
+			err = compactor.Event(ev)
+		}
+		if err != nil {
+			return ignoreFinding(err)
+		}
+		if at == c.last {
+			break
+		}
+	}
+	if at != c.last {
+		return fmt.Errorf("thread %q has no entry at position %d: the log is damaged", f.key.Thread, at+1)
+	}
+	if err := compactor.End(); err != nil {
+		return ignoreFinding(err)
+	}
+	for i, data := range events {
+		id := Cursor{start - 1, int64(i) + 1}
+		if i == len(events)-1 {
+			id = Cursor{Position: c.last}
+		}
+		c.text = capture.AppendSSE(c.text, id.String(), data)
+		c.ends = append(c.ends, len(c.text))
+	}
+	return nil
+}
+
+// ignoreFinding returns nil for an error that says why a run cannot be compacted.
+func ignoreFinding(err error) error {
+	if _, ok := finding.FromError(err); ok || errors.Is(err, errTooLong) {
+		return nil
+	}
+	return err
+}

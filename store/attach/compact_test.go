@@ -1,0 +1,171 @@
+package attach
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/p20export/p20export/store"
+	"github.com/p20export/p20export/store/memory"
+)
+
+// events returns the events of a stream.
+func events(stream string, data ...string) (entries []store.Entry) {
+	for _, d := range data {
+		entries = append(entries, event(stream, d))
+	}
+	return entries
+}
+
+const (
+	started  = `{"type":"RUN_STARTED","threadId":"thread","runId":"r"}`
+	finished = `{"type":"RUN_FINISHED","threadId":"thread","runId":"r"}`
+	begin    = `{"type":"TEXT_MESSAGE_START","messageId":"m","role":"assistant"}`
+	one      = `{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"a"}`
+	two      = `{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"b"}`
+	both     = `{"type":"TEXT_MESSAGE_CONTENT","messageId":"m","delta":"ab"}`
+	ended    = `{"type":"TEXT_MESSAGE_END","messageId":"m"}`
+)
+
+func TestCompact(t *testing.T) {
+	t.Parallel()
+	raw := func(first int, data ...string) string {
+		var all strings.Builder
+		for i, d := range data {
+			all.WriteString(sse(first+i, d))
+		}
+		return all.String()
+	}
+	run := []string{started, begin, one, two, ended, finished}
+	form := sse("1.1", started, "1.2", begin, "1.3", both, "1.4", ended, 7, finished)
+	for name, test := range map[string]struct {
+		after   Cursor
+		entries []store.Entry
+		want    string
+		err     error
+	}{
+		"ended by its stream":            {entries: append(events("a", run...), end("a")), want: form},
+		"ended by the next run":          {entries: events("a", append(run, started)...), want: form + raw(8, started)},
+		"followed by a request":          {entries: append(events("a", run...), input("b"), end("a")), want: form},
+		"not ended":                      {entries: events("a", run...), want: raw(2, run...)},
+		"ended after another stream":     {entries: append(events("a", run...), event("b", "x"), end("a")), want: raw(2, append(run, "x")...)},
+		"interrupted by another stream":  {entries: append(append(events("a", run[:3]...), event("b", "x")), append(events("a", run[3:]...), end("a"))...), want: raw(2, append(append(append([]string{}, run[:3]...), "x"), run[3:]...)...)},
+		"an event that is not JSON":      {entries: append(events("a", started, begin, one, two, "{", finished), end("a")), want: raw(2, started, begin, one, two, "{", finished)},
+		"from within the run":            {after: Cursor{Position: 2}, entries: append(events("a", run...), end("a")), want: raw(3, run[1:]...)},
+		"from within the form":           {after: Cursor{1, 3}, entries: append(events("a", run...), end("a")), want: sse("1.4", ended, 7, finished)},
+		"after the last but one":         {after: Cursor{1, 4}, entries: append(events("a", run...), end("a")), want: sse(7, finished)},
+		"after the run":                  {after: Cursor{Position: 7}, entries: append(events("a", run...), end("a"), event("b", "x")), want: raw(9, "x")},
+		"beyond the form":                {after: Cursor{1, 5}, entries: append(events("a", run...), end("a")), err: ErrCursor},
+		"the form of a run that is open": {after: Cursor{1, 1}, entries: events("a", run...), err: ErrCursor},
+		"the form of no run":             {after: Cursor{2, 1}, entries: append(events("a", run...), end("a")), err: ErrCursor},
+		"after the end of the thread":    {after: Cursor{100, 1}, entries: append(events("a", run...), end("a"))},
+		"the form of a raw run":          {after: Cursor{1, 1}, entries: append(events("a", started, "{"), end("a")), err: ErrCursor},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			log := memory.New()
+			appendTo(t, log, append([]store.Entry{input("a")}, test.entries...)...)
+			h := New(log, Settings{})
+			defer h.Close()
+			for range 2 { // computed and shared
+				got, err := collect(h.Events(t.Context(), key(), EventOptions{View: Compact, After: test.after}))
+				if diff := cmp.Diff(test.want, got); diff != "" || !errors.Is(err, test.err) {
+					t.Errorf("%v\n%s", err, diff)
+				}
+			}
+		})
+	}
+}
+
+// A run that ends while a reader without Follow reads is sent as far as it was.
+func TestCompactEndsMeanwhile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		log := memory.New()
+		appendTo(t, log, event("b", "x"), event("a", started), event("a", begin))
+		h := New(log, Settings{})
+		defer h.Close()
+		var got strings.Builder
+		for text, err := range h.Events(t.Context(), key(), EventOptions{View: Compact}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Len() == 0 {
+				appendTo(t, log, append(events("a", one, two, ended, finished), end("a"))...)
+				synctest.Wait()
+			}
+			got.Write(text)
+		}
+		if diff := cmp.Diff(sse(1, "x", 2, started, 3, begin), got.String()); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// Long compacted runs are sent in texts that are not longer than others.
+func TestCompactLong(t *testing.T) {
+	t.Parallel()
+	log := memory.New()
+	custom := func(n int) string {
+		return fmt.Sprintf(`{"type":"CUSTOM","name":"%d","value":%q}`, n, strings.Repeat("x", 5000))
+	}
+	entries := events("a", started)
+	want := []frame{{"0.1", started}}
+	for n := range 100 {
+		entries = append(entries, event("a", custom(n)))
+		want = append(want, frame{fmt.Sprintf("0.%d", n+2), custom(n)})
+	}
+	appendTo(t, log, append(entries, event("a", finished), end("a"))...)
+	want = append(want, frame{"102", finished})
+	h := New(log, Settings{})
+	defer h.Close()
+	for skip := range 102 {
+		var got []frame
+		for text, err := range h.Events(t.Context(), key(), EventOptions{View: Compact, After: Cursor{0, int64(skip)}}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(text) > maxPageBytes {
+				t.Errorf("a text has %d bytes", len(text))
+			}
+			got = append(got, parse(t, text)...)
+		}
+		if diff := cmp.Diff(want[skip:], got); diff != "" {
+			t.Fatalf("after %d:\n%s", skip, diff)
+		}
+	}
+}
+
+// Runs that are too long, and those whose compacted form is, are sent as they are.
+func TestCompactLimits(t *testing.T) {
+	t.Parallel()
+	double := `{"type":"STATE_DELTA","delta":[{"op":"copy","from":"/a","path":"/b/l"},{"op":"copy","from":"/a","path":"/b/r"},{"op":"move","from":"/b","path":"/a"},{"op":"add","path":"/b","value":{}}]}`
+	copies := []string{started, `{"type":"STATE_SNAPSHOT","snapshot":{"a":{"text":"` + strings.Repeat("x", 1000) + `"},"b":{}}}`}
+	for range 14 {
+		copies = append(copies, double)
+	}
+	long := []string{started}
+	for n := range 9 {
+		long = append(long, fmt.Sprintf(`{"type":"CUSTOM","name":"%d","value":%q}`, n, strings.Repeat("x", 1<<20)))
+	}
+	for name, data := range map[string][]string{"long": append(long, finished), "copies": append(copies, finished)} {
+		log := memory.New()
+		appendTo(t, log, append(events("a", data...), end("a"))...)
+		h := New(log, Settings{})
+		var got []frame
+		for text, err := range h.Events(t.Context(), key(), EventOptions{View: Compact}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, parse(t, text)...)
+		}
+		if diff := cmp.Diff(rawFrames(entriesOf(t, log), ""), got); diff != "" {
+			t.Errorf("%s:\n%.2000s", name, diff)
+		}
+		h.Close()
+	}
+}
