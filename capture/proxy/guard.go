@@ -3,12 +3,11 @@ package proxy
 import (
 	"io"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
 
-	"github.com/p20export/p20export/capture/internal/exchange"
+	"github.com/p20export/p20export/internal/hostcheck"
 )
 
 // refusal is a response of the proxy itself.
@@ -61,7 +60,7 @@ func oneLength(h http.Header) bool {
 // serves reports whether requests with the given Host are accepted.
 func (p *Proxy) serves(host string) bool {
 	s := p.settings
-	return s.AllowRemote && len(s.AllowedHosts) == 0 || exchange.Local(host, s.AllowedHosts)
+	return s.AllowRemote && len(s.AllowedHosts) == 0 || hostcheck.Local(host, s.AllowedHosts)
 }
 
 // CheckHost returns a handler for another address of the program, such as that of metrics.
@@ -69,21 +68,12 @@ func (p *Proxy) serves(host string) bool {
 // addresses, which monitoring often uses; a page in a browser cannot make them its own.
 func (p *Proxy) CheckHost(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !p.serves(r.Host) && !(p.settings.AllowRemote && isAddress(r.Host)) {
+		if !p.serves(r.Host) && !(p.settings.AllowRemote && hostcheck.IsAddress(r.Host)) {
 			p.refuse(w, r, refusal{http.StatusMisdirectedRequest, "the Host of the request is not allowed"})
 			return
 		}
 		h.ServeHTTP(w, r)
 	})
-}
-
-// isAddress reports whether a host is an IP address, with or without a port.
-func isAddress(host string) bool {
-	_, err := netip.ParseAddrPort(host)
-	if err != nil {
-		_, err = netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"))
-	}
-	return err == nil
 }
 
 // upgrades reports whether the client asks for another protocol. It may ask for HTTP/2

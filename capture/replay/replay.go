@@ -15,6 +15,7 @@ import (
 
 	"github.com/p20export/p20export/capture"
 	"github.com/p20export/p20export/capture/internal/exchange"
+	"github.com/p20export/p20export/internal/hostcheck"
 )
 
 // Match says which capture answers a request.
@@ -169,7 +170,7 @@ func (r *Replay) choose(in *input) (*recorded, error) {
 func (r *Replay) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	r.serving.RLock()
 	defer r.serving.RUnlock()
-	if !r.settings.AnyHost && !exchange.Local(request.Host, nil) {
+	if !r.settings.AnyHost && !hostcheck.Local(request.Host, nil) {
 		r.refuse(w, http.StatusMisdirectedRequest, "the host in the request is not this machine")
 		return
 	}

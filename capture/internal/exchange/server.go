@@ -4,8 +4,6 @@ import (
 	"log"
 	"log/slog"
 	"net/http"
-	"net/netip"
-	"slices"
 	"strings"
 	"time"
 )
@@ -56,37 +54,4 @@ func (e *errorLog) Write(p []byte) (int, error) {
 	}
 	e.log.Debug("net/http", "text", text)
 	return len(p), nil
-}
-
-// Local reports whether host, the Host header of a request, names this machine by a
-// loopback name or address, or is one of the allowed names. The port does not matter. A
-// server on a loopback address must refuse other hosts: a page in a browser can give its
-// own name the address 127.0.0.1 and then send requests to the server.
-func Local(host string, allowed []string) bool {
-	name, ok := hostName(host)
-	if !ok {
-		return false
-	}
-	if address, err := netip.ParseAddr(name); err == nil && address.Unmap().IsLoopback() {
-		return true
-	}
-	return name == "localhost" || strings.HasSuffix(name, ".localhost") ||
-		slices.ContainsFunc(allowed, func(a string) bool { return strings.EqualFold(a, name) })
-}
-
-// hostName returns a host in lower case, without its port, the brackets of an IPv6 address
-// and a dot at the end, and whether it is well-formed.
-func hostName(host string) (name string, ok bool) {
-	// The colons of an address are in brackets.
-	if end := strings.LastIndexByte(host, ':'); end > strings.LastIndexByte(host, ']') {
-		if strings.Trim(host[end+1:], "0123456789") != "" {
-			return "", false
-		}
-		host = host[:end]
-	}
-	if address, bracketed := strings.CutPrefix(host, "["); bracketed {
-		address, ok = strings.CutSuffix(address, "]")
-		return address, ok && strings.Contains(address, ":")
-	}
-	return strings.ToLower(strings.TrimSuffix(host, ".")), !strings.ContainsAny(host, ":]")
 }
