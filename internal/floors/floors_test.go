@@ -84,6 +84,7 @@ var floors = map[string][]string{
 	"envelope/event":                         {"envelope/event/names"},
 	"envelope/event/names":                   {},
 	"envelope/judge":                         {},
+	"serve/internal/guard":                   {},
 	"capture/client":                         {"capture/internal/exchange", "capture"},
 	"capture/internal/exchange":              {"capture"},
 	"capture/proxy":                          {"capture/internal/exchange", "capture"},

@@ -1,0 +1,102 @@
+package guard
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"time"
+)
+
+// checkBody checks the media type and the size of the body of a POST request. A form in a page can send requests
+// to any origin, but none with this media type (WHATWG Fetch §2.2.2).
+func (g *Guard) checkBody(r *http.Request) *refusal {
+	if r.Method != http.MethodPost {
+		return nil
+	}
+	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch coding := r.Header.Get("Content-Encoding"); {
+	case err != nil || mediaType != "application/json":
+		return &refusal{http.StatusUnsupportedMediaType, MediaType, "the Content-Type is not application/json"}
+	case coding != "" && coding != "identity":
+		return &refusal{http.StatusUnsupportedMediaType, MediaType, "the body has a Content-Encoding"}
+	case r.ContentLength > g.settings.MaxRequestBytes:
+		return g.tooLarge()
+	}
+	return nil
+}
+
+func (g *Guard) tooLarge() *refusal {
+	return &refusal{http.StatusRequestEntityTooLarge, BodyTooLarge, fmt.Sprintf("the body is larger than %d bytes", g.settings.MaxRequestBytes)}
+}
+
+// A body must arrive at bodyRate bytes a second at least. A client may take bodyTimeout
+// longer.
+const (
+	bodyTimeout = 30 * time.Second
+	bodyRate    = 16 << 10
+)
+
+// readBytes is the size of a read of a body.
+const readBytes = 32 << 10
+
+var errFull = errors.New("too many bodies are in memory")
+
+// ReadBody reads the body of a request that Wrap accepted. If ok is false, the request was
+// answered. The memory of the body counts until the end of the request.
+func (g *Guard) ReadBody(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
+	a := r.Context().Value(admissionKey{}).(*admission)
+	body, err := a.read(w, r)
+	if err == nil {
+		return body, true
+	}
+	no := &refusal{http.StatusBadRequest, Malformed, "the body cannot be read"}
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		no = g.tooLarge()
+	} else if errors.Is(err, os.ErrDeadlineExceeded) {
+		no = &refusal{http.StatusRequestTimeout, BodyTimeout, "the body did not arrive in time"}
+	} else if errors.Is(err, errFull) {
+		no = &refusal{http.StatusServiceUnavailable, Overloaded, "too many bodies are being read"}
+	}
+	g.refuse(w, r, no)
+	return nil, false
+}
+
+// read reads a body with limits.
+func (a *admission) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	g, c := a.guard, http.NewResponseController(w)
+	from := http.MaxBytesReader(w, r.Body, g.settings.MaxRequestBytes)
+	began := time.Now()
+	var body bytes.Buffer
+	for {
+		if !a.reserve(readBytes) {
+			return nil, errFull
+		}
+		if err := c.SetReadDeadline(began.Add(bodyTimeout + time.Duration(body.Len())*time.Second/bodyRate)); err != nil {
+			return nil, err
+		}
+		n, err := io.CopyN(&body, from, readBytes)
+		a.bytes -= readBytes - n
+		g.bodies.Add(n - readBytes)
+		if err != nil {
+			// The server reads from the connection to see when the client leaves.
+			if reset := c.SetReadDeadline(time.Time{}); err == io.EOF {
+				err = reset
+			}
+			return body.Bytes(), err
+		}
+	}
+}
+
+// reserve reserves memory for n bytes of a body, if there is any.
+func (a *admission) reserve(n int64) bool {
+	if a.guard.bodies.Add(n) > a.guard.settings.BodyBytes {
+		a.guard.bodies.Add(-n)
+		return false
+	}
+	a.bytes += n
+	return true
+}
